@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT
+ * Time: nanoseconds of a clock that never goes back. */
+#ifndef WHIT_BASE_CLOCK_H
+#define WHIT_BASE_CLOCK_H
+
+#include <stdint.h>
+
+uint64_t whit_now_ns(void);
+
+#endif

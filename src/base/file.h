@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ * Files: read-only maps, atomic writes, folders. Everything the operating system says passes here. */
+#ifndef WHIT_BASE_FILE_H
+#define WHIT_BASE_FILE_H
+
+#include "base/mem.h"
+
+/* A whole file mapped read-only. Zero-initialised is closed. */
+typedef struct whit_map {
+    const uint8_t *data;
+    size_t size_bytes;
+    char *path; /* own copy, for messages */
+    const whit_allocator *allocator;
+} whit_map;
+
+/* Refuses folders, devices and empty files by name. */
+whit_status whit_map_open(const char *path, const whit_allocator *allocator, whit_map *map,
+                          whit_error *error);
+/* Maps an open descriptor (a memfd, say) under the name `path`; the descriptor stays the caller's. */
+whit_status whit_map_open_fd(int fd, const char *path, const whit_allocator *allocator,
+                             whit_map *map, whit_error *error);
+void whit_map_close(whit_map *map);
+
+/* A file written beside its final name and renamed over it by commit; discard removes it.
+ * With path NULL it is anonymous memory (memfd), never renamed. Zero-initialised is closed. */
+typedef struct whit_writer {
+    int fd; /* -1 when closed */
+    bool open;
+    uint64_t offset_bytes; /* where the next append goes */
+    char *path, *temporary;
+    const whit_allocator *allocator;
+} whit_writer;
+
+whit_status whit_writer_open(const char *path, const whit_allocator *allocator, whit_writer *writer,
+                             whit_error *error);
+whit_status whit_writer_append(whit_writer *writer, const void *data, size_t size_bytes,
+                               whit_error *error);
+whit_status whit_writer_at(whit_writer *writer, uint64_t offset_bytes, const void *data,
+                           size_t size_bytes, whit_error *error);
+/* fsync, rename, fsync of the folder; closes. Memory files stay open: take writer->fd, then discard. */
+whit_status whit_writer_commit(whit_writer *writer, whit_error *error);
+void whit_writer_discard(whit_writer *writer);
+
+/* A whole small file into `buf` (at most limit_bytes). */
+whit_status whit_read_file(const char *path, size_t limit_bytes, whit_buf *buf, whit_error *error);
+
+/* Writes `data` to `path` atomically. */
+whit_status whit_write_file(const char *path, const void *data, size_t size_bytes,
+                            whit_error *error);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ * BLAKE2b-256 (libsodium) with a domain: hashes of different things never collide by meaning. */
+#ifndef WHIT_BASE_HASH_H
+#define WHIT_BASE_HASH_H
+
+#include "base/mem.h"
+
+#include <sodium.h>
+
+#define WHIT_HASH_BYTES 32
+
+/* The domain is the 16-byte personalisation of BLAKE2b: a short ASCII name padded with zeros. */
+typedef struct whit_hash {
+    crypto_generichash_blake2b_state state;
+} whit_hash;
+
+void whit_hash_begin(whit_hash *hash, const char *domain);
+void whit_hash_add(whit_hash *hash, const void *data, size_t size_bytes);
+void whit_hash_add_u64(whit_hash *hash, uint64_t value); /* little-endian */
+void whit_hash_end(whit_hash *hash, uint8_t digest[WHIT_HASH_BYTES]);
+
+/* Lower-case hexadecimal with a terminating zero. */
+void whit_hash_hex(const uint8_t digest[WHIT_HASH_BYTES], char text[2 * WHIT_HASH_BYTES + 1]);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ * Memory: the caller's allocator (or malloc), sizes that cannot overflow, a growable buffer.
+ *
+ * A `const whit_allocator *` travels through the library; NULL means malloc. Nothing here aborts:
+ * a failed allocation is NULL (or false) and becomes WHIT_ERROR_MEMORY above. */
+#ifndef WHIT_BASE_MEM_H
+#define WHIT_BASE_MEM_H
+
+#include "base/status.h"
+
+#include <string.h>
+
+#define WHIT_ALIGN_BYTES 64 /* cache line, zmm register, tensor alignment */
+
+void *whit_alloc(const whit_allocator *allocator, size_t size_bytes);  /* 64-byte aligned */
+void *whit_zalloc(const whit_allocator *allocator, size_t size_bytes); /* the same, zeroed */
+/* n_elems * elem_bytes, zeroed; NULL where the product overflows. */
+void *whit_zalloc_array(const whit_allocator *allocator, size_t n_elems, size_t elem_bytes);
+/* `size_bytes` is what was asked for; NULL memory is fine. */
+void whit_free(const whit_allocator *allocator, void *memory, size_t size_bytes);
+
+/* True where the result fits; *result is written only then. */
+static inline bool whit_mul_size(size_t a, size_t b, size_t *result)
+{
+    size_t product;
+    if (__builtin_mul_overflow(a, b, &product)) return false;
+    *result = product;
+    return true;
+}
+static inline bool whit_add_size(size_t a, size_t b, size_t *result)
+{
+    size_t sum;
+    if (__builtin_add_overflow(a, b, &sum)) return false;
+    *result = sum;
+    return true;
+}
+/* The bounds check of the house: does [offset, offset + length) lie inside `size`? */
+static inline bool whit_in_bounds(uint64_t offset, uint64_t length, uint64_t size)
+{
+    return offset <= size && length <= size - offset;
+}
+/* Rounds up to a multiple of a power of two; the caller has bounded n. */
+static inline size_t whit_round_up(size_t n, size_t multiple)
+{
+    return (n + multiple - 1) & ~(multiple - 1);
+}
+
+/* Unaligned little-endian access; every supported target is little-endian (checked in mem.c). */
+static inline uint16_t whit_load_u16(const void *p) { uint16_t v; memcpy(&v, p, sizeof v); return v; }
+static inline uint32_t whit_load_u32(const void *p) { uint32_t v; memcpy(&v, p, sizeof v); return v; }
+static inline uint64_t whit_load_u64(const void *p) { uint64_t v; memcpy(&v, p, sizeof v); return v; }
+static inline float whit_load_f32(const void *p) { float v; memcpy(&v, p, sizeof v); return v; }
+static inline double whit_load_f64(const void *p) { double v; memcpy(&v, p, sizeof v); return v; }
+
+/* A byte buffer that grows. Zero-initialise with the allocator set; after a failed growth the
+ * contents are as before and every later append fails too, so a writer may check once at the end
+ * with `failed`. Growth is bounded by `limit_bytes` where that is not 0. */
+typedef struct whit_buf {
+    uint8_t *data;
+    size_t size_bytes, capacity_bytes, limit_bytes;
+    const whit_allocator *allocator;
+    bool failed;
+} whit_buf;
+
+bool whit_buf_reserve(whit_buf *buf, size_t extra_bytes);
+bool whit_buf_append(whit_buf *buf, const void *data, size_t size_bytes);
+bool whit_buf_append_zeros(whit_buf *buf, size_t size_bytes);
+bool whit_buf_append_str(whit_buf *buf, const char *text); /* without its terminator */
+bool whit_buf_printf(whit_buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Pads with zeros to a multiple of a power of two. */
+bool whit_buf_align(whit_buf *buf, size_t multiple);
+void whit_buf_free(whit_buf *buf);
+
+/* A copy of `n` bytes and a terminating zero; freed with whit_free(a, s, n + 1). */
+char *whit_strndup(const whit_allocator *allocator, const char *text, size_t n);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ * Errors inside the library: the public whit_status and whit_error, and the one way to set them. */
+#ifndef WHIT_BASE_STATUS_H
+#define WHIT_BASE_STATUS_H
+
+#include "whit.h"
+
+/* Writes a formatted line into `error` (NULL is fine) and returns `status`, so that a failing
+ * function says `return whit_fail(error, WHIT_ERROR_FORMAT, "%s: ...", path)`. Control characters
+ * of the line become '?', and it is cut to fit, never inside a UTF-8 character. */
+whit_status whit_fail(whit_error *error, whit_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The usual case of a failed allocation of `size_bytes` for `what`. */
+whit_status whit_fail_memory(whit_error *error, const char *what, size_t size_bytes);
+
+/* A failed system call on a path: "PATH: cannot VERB: strerror". Reads errno. */
+whit_status whit_fail_errno(whit_error *error, const char *path, const char *verb);
+
+#define WHIT_TRY(expression)                                                                       \
+    do {                                                                                           \
+        whit_status whit_try_status_ = (expression);                                               \
+        if (whit_try_status_ != WHIT_OK) return whit_try_status_;                                  \
+    } while (0)
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ * Base: errors, sizes, buffers, files, hashes. */
+#include "test.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/rng.h"
+
+static void errors_are_cut_clean(void **state)
+{
+    (void)state;
+    whit_error error = {0};
+    char long_text[2000];
+    memset(long_text, 'a', sizeof long_text);
+    long_text[sizeof long_text - 1] = 0;
+    memcpy(long_text + 501, "\xC3\xA9", 2); /* a character across the end */
+    assert_int_equal(whit_fail(&error, WHIT_ERROR_IO, "%s", long_text), WHIT_ERROR_IO);
+    assert_int_equal(strlen(error.message), 501);
+    whit_fail(&error, WHIT_ERROR_IO, "a\nb\x1b[0m");
+    assert_string_equal(error.message, "a?b?[0m");
+    assert_int_equal(whit_fail(NULL, WHIT_ERROR_LIMIT, "x"), WHIT_ERROR_LIMIT);
+}
+
+static void sizes_do_not_overflow(void **state)
+{
+    (void)state;
+    size_t r = 7;
+    assert_false(whit_mul_size(SIZE_MAX / 2, 3, &r));
+    assert_int_equal(r, 7);
+    assert_false(whit_add_size(SIZE_MAX, 1, &r));
+    assert_true(whit_in_bounds(10, 0, 10));
+    assert_false(whit_in_bounds(11, 0, 10));
+    assert_false(whit_in_bounds(1, UINT64_MAX, 10));
+    assert_null(whit_zalloc_array(NULL, SIZE_MAX / 2, 3));
+}
+
+static void buffers_remember_failure(void **state)
+{
+    (void)state;
+    whit_buf buf = {.limit_bytes = 8};
+    assert_true(whit_buf_append(&buf, "12345", 5));
+    assert_true(whit_buf_align(&buf, 8));
+    assert_false(whit_buf_append(&buf, "x", 1));
+    assert_true(buf.failed);
+    assert_memory_equal(buf.data, "12345\0\0\0", 8);
+    whit_buf_free(&buf);
+    whit_buf text = {0};
+    assert_true(whit_buf_printf(&text, "%d %s", 42, "x"));
+    assert_int_equal(text.size_bytes, 4);
+    whit_buf_free(&text);
+}
+
+static void writes_are_atomic(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/whit-base-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/file", folder);
+    whit_error error;
+    assert_ok(whit_write_file(path, "old", 3, &error), error);
+    whit_writer writer;
+    assert_ok(whit_writer_open(path, NULL, &writer, &error), error);
+    assert_ok(whit_writer_append(&writer, "newer", 5, &error), error);
+    whit_map map;
+    assert_ok(whit_map_open(path, NULL, &map, &error), error);
+    assert_int_equal(map.size_bytes, 3);
+    whit_map_close(&map);
+    assert_ok(whit_writer_commit(&writer, &error), error);
+    assert_ok(whit_map_open(path, NULL, &map, &error), error);
+    assert_memory_equal(map.data, "newer", 5);
+    whit_map_close(&map);
+    assert_ok(whit_writer_open(path, NULL, &writer, &error), error);
+    whit_writer_discard(&writer);
+    unlink(path);
+    assert_int_equal(rmdir(folder), 0); /* nothing left behind */
+    assert_int_equal(whit_map_open(folder, NULL, &map, &error), WHIT_ERROR_IO);
+    assert_non_null(strstr(error.message, folder));
+}
+
+static void hashes_have_domains(void **state)
+{
+    (void)state;
+    uint8_t a[WHIT_HASH_BYTES], b[WHIT_HASH_BYTES];
+    whit_hash hash;
+    whit_hash_begin(&hash, "one");
+    whit_hash_add(&hash, "abc", 3);
+    whit_hash_end(&hash, a);
+    whit_hash_begin(&hash, "two");
+    whit_hash_add(&hash, "abc", 3);
+    whit_hash_end(&hash, b);
+    assert_memory_not_equal(a, b, sizeof a);
+    char text[65];
+    whit_hash_hex(a, text);
+    assert_int_equal(strlen(text), 64);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(errors_are_cut_clean), cmocka_unit_test(sizes_do_not_overflow),
+        cmocka_unit_test(buffers_remember_failure), cmocka_unit_test(writes_are_atomic),
+        cmocka_unit_test(hashes_have_domains),
+    };
+    return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}
