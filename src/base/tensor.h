@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ * What a weight tensor is, apart from where it lies: the words that format, kernels and model share.
+ *
+ * A matrix has n_rows outputs and n_cols inputs. Numbers of the enums are stored in files
+ * (docs/format.md); they never change their meaning. */
+#ifndef WHIT_BASE_TENSOR_H
+#define WHIT_BASE_TENSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum whit_codec {
+    WHIT_CODEC_F32 = 0,
+    WHIT_CODEC_F16 = 1,
+    WHIT_CODEC_BF16 = 2,
+    WHIT_CODEC_I8 = 3,
+    WHIT_CODEC_I4 = 4,
+    WHIT_CODEC_T2 = 5,  /* ternary (or -1..2) in 2 bits */
+    WHIT_CODEC_T5 = 6,  /* ternary, five in a byte */
+    WHIT_CODEC_B1 = 7,  /* signs */
+    WHIT_CODEC_Q2 = 8,  /* two sign planes: a s + b e */
+    WHIT_CODEC_I8S = 9, /* i8 as two nibble planes: the screened head */
+    WHIT_CODEC_COUNT
+} whit_codec;
+
+/* How codes lie in the main part (docs/kernels.md, docs/format.md). */
+typedef enum whit_layout {
+    WHIT_LAYOUT_PLAIN = 0,  /* row-major, float codecs only: vectors and small tables */
+    WHIT_LAYOUT_TILE16 = 1, /* tiles of 16 rows, 64-byte lines along k */
+    WHIT_LAYOUT_COUNT
+} whit_layout;
+
+typedef enum whit_scale_kind {
+    WHIT_SCALE_NONE = 0,   /* float codecs */
+    WHIT_SCALE_TENSOR = 1, /* in the tensor's type */
+    WHIT_SCALE_ROW = 2,    /* an array of its own, part WHIT_PART_ROW_SCALES */
+    WHIT_SCALE_GROUP = 3,  /* interleaved with the codes */
+} whit_scale_kind;
+
+typedef enum whit_scale_type {
+    WHIT_SCALE_F32 = 0,
+    WHIT_SCALE_F16 = 1,
+    WHIT_SCALE_U8 = 2, /* u8 per group times f16 per row (part WHIT_PART_ROW_SCALES) */
+} whit_scale_type;
+
+/* How the activations in front of this tensor are taken. */
+typedef enum whit_tensor_act {
+    WHIT_TENSOR_ACT_AUTO = 0,  /* float matrices f32; coded ones as the session says */
+    WHIT_TENSOR_ACT_TOKEN = 1, /* W1.58A8: int8 with one scale per token, always */
+} whit_tensor_act;
+
+/* Parts of one tensor: each with its own place and length in the file. */
+typedef enum whit_part {
+    WHIT_PART_CODES = 0,      /* main codes with interleaved group scales */
+    WHIT_PART_ROW_SCALES = 1, /* per row: f32, f16, or the f16 of WHIT_SCALE_U8; q2: (a, b) pairs */
+    WHIT_PART_LOW = 2,        /* i8s: low nibbles, row-major */
+    WHIT_PART_PLANE = 3,      /* reserved: second sign plane on columns [0, n) */
+    WHIT_PART_OUTLIERS = 4,   /* reserved: per row u8 gap + i8 */
+    WHIT_PART_FACTOR_A = 5,   /* reserved: low-rank correction */
+    WHIT_PART_FACTOR_B = 6,   /* reserved */
+    WHIT_PART_COUNT = 8
+} whit_part;
+
+typedef struct whit_tensor_type {
+    uint8_t codec;      /* whit_codec */
+    uint8_t layout;     /* whit_layout */
+    uint8_t scale_kind; /* whit_scale_kind */
+    uint8_t scale_type; /* whit_scale_type */
+    uint8_t has_offset; /* value = scale * code + offset, the offset stored after its scale */
+    uint8_t act;        /* whit_tensor_act */
+    uint16_t group;     /* columns per scale (16, 32, 64, 128, 256); 0 without group scales */
+    uint32_t n_rows;
+    uint32_t n_cols;
+    float scale;        /* WHIT_SCALE_TENSOR; q2: a */
+    float scale_b;      /* q2: b */
+    float offset;
+    uint32_t reserved;  /* 0 */
+} whit_tensor_type;
+_Static_assert(sizeof(whit_tensor_type) == 32, "stored in files as it is");
+
+/* A tensor in memory: its type and its parts, used in place (mapped files, test buffers). */
+typedef struct whit_tensor {
+    whit_tensor_type type;
+    const uint8_t *part[WHIT_PART_COUNT]; /* NULL where absent; 64-byte aligned */
+    uint64_t part_bytes[WHIT_PART_COUNT];
+} whit_tensor;
+
+#endif
