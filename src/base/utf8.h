@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ * UTF-8: one strict decoder and encoder (no overlong forms, no surrogates, at most U+10FFFF). */
+#ifndef WHIT_BASE_UTF8_H
+#define WHIT_BASE_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WHIT_UTF8_INVALID UINT32_MAX
+#define WHIT_UTF8_REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
+
+/* The code point at `text` (n > 0 bytes are there) and its length. Where the bytes are not UTF-8 it
+ * is WHIT_UTF8_INVALID, and *length is the maximal part that one U+FFFD replaces (Unicode 15,
+ * section 3.9, table 3-8). */
+static inline uint32_t whit_utf8_decode(const uint8_t *text, size_t n, size_t *length)
+{
+    uint8_t first = text[0];
+    *length = 1;
+    if (first < 0x80) return first;
+    if (first < 0xC2 || first > 0xF4) return WHIT_UTF8_INVALID;
+    size_t n_more = first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3;
+    /* The second byte's range depends on the first; later ones are plain continuations. */
+    uint8_t low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+    uint8_t high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+    uint32_t code = first & (0x3Fu >> n_more);
+    for (size_t i = 1; i <= n_more; i++) {
+        if (i >= n || text[i] < low || text[i] > high) return WHIT_UTF8_INVALID;
+        code = code << 6 | (text[i] & 0x3Fu);
+        low = 0x80;
+        high = 0xBF;
+        *length = i + 1;
+    }
+    return code;
+}
+
+/* Writes a valid code point, returns its length (1 to 4). */
+static inline size_t whit_utf8_encode(uint32_t code, uint8_t out[4])
+{
+    if (code < 0x80) {
+        out[0] = (uint8_t)code;
+        return 1;
+    }
+    if (code < 0x800) {
+        out[0] = (uint8_t)(0xC0 | code >> 6);
+        out[1] = (uint8_t)(0x80 | (code & 0x3F));
+        return 2;
+    }
+    if (code < 0x10000) {
+        out[0] = (uint8_t)(0xE0 | code >> 12);
+        out[1] = (uint8_t)(0x80 | (code >> 6 & 0x3F));
+        out[2] = (uint8_t)(0x80 | (code & 0x3F));
+        return 3;
+    }
+    out[0] = (uint8_t)(0xF0 | code >> 18);
+    out[1] = (uint8_t)(0x80 | (code >> 12 & 0x3F));
+    out[2] = (uint8_t)(0x80 | (code >> 6 & 0x3F));
+    out[3] = (uint8_t)(0x80 | (code & 0x3F));
+    return 4;
+}
+
+/* How many bytes of valid UTF-8 stand at the start of `text`; n where all of it is. */
+size_t whit_utf8_valid_bytes(const uint8_t *text, size_t n);
+
+#endif

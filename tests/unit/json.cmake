@@ -1,0 +1,1 @@
+whit_test(json ${CMAKE_CURRENT_LIST_DIR}/json.c)
