@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+# The front door. CMake does the work; this file only says which, and in what order.
+#
+#   make                 builds build/whit; names missing packages and installs nothing
+#   make deps            installs what is missing (Debian, Ubuntu)
+#   make run             installs, builds and runs a model: MODEL=FILE, PROMPT="text"
+#   make test            installs, builds and runs every test, plainly and under ASan and UBSan
+#   make bench           what this machine reaches: ARGS="-m FILE -t 1,2"
+#   make fuzz            fuzzes every reader: FUZZ_SECONDS=60 each, FUZZ_TARGETS="ndf gguf"
+#   make test-asan       one of the suites alone; also test-release, test-tsan, test-aarch64
+#   make install         PREFIX=/usr/local, DESTDIR=
+#   make fmt             formats the C files
+#   make clean
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+MODEL ?= $(wildcard ../shared/models/stories260K/stories260K.gguf)
+PROMPT ?= Once upon a time
+JOBS := $(shell nproc 2>/dev/null || echo 2)
+CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS)
+
+.PHONY: build deps run test test-release test-asan test-tsan test-aarch64 bench fuzz install fmt clean
+.NOTPARALLEL:
+
+build:
+	@tools/deps check run
+	@tools/build release
+
+deps:
+	@tools/deps install all
+
+run:
+	@tools/deps install run
+	@tools/build release
+	@if [ -n "$(MODEL)" ]; then build/whit run -m "$(MODEL)" -p "$(PROMPT)" -n 200; \
+	else echo "whit is built; give it a model: make run MODEL=FILE.gguf (or build/whit run -m FILE.gguf)"; fi
+
+# One run of CTest over both builds, so that its summary counts everything.
+test:
+	@tools/deps install test
+	@tools/build release
+	@tools/build debug
+	@mkdir -p build/suite
+	@echo 'subdirs(.. ../../build-debug)' >build/suite/CTestTestfile.cmake
+	@$(CTEST) --test-dir build/suite
+
+test-release:
+	@tools/deps install test
+	@tools/build release
+	@$(CTEST) --test-dir build
+
+test-asan:
+	@tools/deps install test
+	@tools/build debug
+	@$(CTEST) --test-dir build-debug
+
+test-tsan:
+	@tools/deps install test
+	@tools/build tsan
+	@$(CTEST) --test-dir build-tsan
+
+test-aarch64:
+	@tools/deps install arm
+	@tools/build aarch64
+	@$(CTEST) --test-dir build-aarch64
+
+bench:
+	@tools/deps install run
+	@tools/build release
+	@build/whit bench $(ARGS)
+
+fuzz:
+	@tools/deps install fuzz
+	@tools/build fuzz
+	@tools/fuzz build-fuzz $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+install: build
+	@cmake -DCMAKE_INSTALL_PREFIX="$(PREFIX)" build >/dev/null
+	@cmake --install build
+
+fmt:
+	@tools/deps install fmt
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+clean:
+	@rm -rf build build-debug build-tsan build-fuzz build-aarch64

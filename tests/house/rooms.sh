@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+# Dependencies point one way, model and kernels do not know each other's words, files stay short.
+set -u
+cd "$SOURCE" || exit 1
+failed=0
+complain() {
+    echo "$*"
+    failed=1
+}
+
+# ROOM: the rooms whose headers it may include, beside its own and whit.h.
+allowed() {
+    case $1 in
+    base) echo '' ;;
+    kernels) echo 'base' ;;
+    format) echo 'base kernels' ;;
+    tokenizer | template) echo 'base format' ;;
+    kv | model | compress) echo 'base kernels format' ;;
+    train) echo 'base kernels format tokenizer model runtime' ;;
+    runtime) echo 'base kernels format tokenizer template kv model' ;;
+    lang | server | editor) echo 'base' ;;
+    cli) echo 'base kernels format tokenizer template kv model compress train lang runtime server' ;;
+    *) echo unknown ;;
+    esac
+}
+while IFS=: read -r file _ include; do
+    room=${file#src/}
+    room=${room%%/*}
+    target=$(printf '%s' "$include" | sed 's/.*"\([^"]*\)".*/\1/')
+    case $target in whit.h | whit_config.h) continue ;; esac
+    case $target in
+    */*) to=${target%%/*} ;;
+    *) # beside the including file
+        [ -f "${file%/*}/$target" ] || complain "$file includes \"$target\", which is not beside it"
+        continue
+        ;;
+    esac
+    [ "$(allowed "$room")" = unknown ] && complain "$file: src/$room is no room of the house"
+    [ -d "src/$to" ] || [ -f "${file%/*}/$target" ] || complain "$file includes \"$target\" from nowhere"
+    [ -d "src/$to" ] || continue
+    case " $room $(allowed "$room") " in
+    *" $to "*) ;;
+    *) complain "$file includes \"$target\": $room may not depend on $to" ;;
+    esac
+done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' src --include='*.[ch]' --include='*.inc')
+
+found=$(grep -rniE '\b(avx|avx2|avx512|amx|neon|sse[0-9]?|vnni|dotprod|i8mm|__m(128|256|512)i?|immintrin|arm_neon)' src/model) &&
+    complain "model must not know any ISA:
+$found"
+found=$(grep -rniE '\b(llama|qwen[0-9.]*|bitnet|falcon|mistral|whit_(model|session|graph|plan)_)' src/kernels) &&
+    complain "kernels must not know any model:
+$found"
+
+while read -r lines file; do
+    [ "$file" = total ] && continue
+    [ "$lines" -le 900 ] || complain "$file has $lines lines; look for the second idea (limit 900)"
+done < <(find src include -name '*.[ch]' -print0 | xargs -0 wc -l)
+
+while read -r file; do
+    head -n 1 "$file" | grep -q 'SPDX-License-Identifier: MIT' || complain "$file: no SPDX line"
+done < <(git ls-files '*.[ch]' 2>/dev/null)
+
+# No machine's own paths, no words that promise work left undone.
+found=$(git grep -nE '/(home|work|root)/[a-z]' -- src include tests tools examples 2>/dev/null | grep -v '^tests/house/') &&
+    complain "absolute paths of one machine:
+$found"
+found=$(git grep -nE '\b(TODO|FIXME|XXX)\b|^[[:space:]]*#[[:space:]]*if 0\b' -- src include tests tools examples 2>/dev/null |
+    grep -v '^tests/house/' | grep -v XXXXXX) &&
+    complain "work left undone:
+$found"
+exit $failed

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+# The shared library exports what whit.h declares, and keeps the library's promises: it calls
+# nothing that ends the process, prints to stdout or installs handlers, and has no mutable globals.
+set -u
+library=$1 failed=0
+nm=$("$CC" -print-prog-name=nm)
+objdump=$("$CC" -print-prog-name=objdump)
+
+sed '/^#/d' "$SOURCE/include/whit.h" | tr '\n' ' ' | grep -oE 'WHIT_API [^;]*;' |
+    sed -E 's/.*[ *](whit_[a-z0-9_]+)\(.*/\1/' | sort -u >declared
+"$nm" -D --defined-only "$library" | awk '{print $3}' | grep -vE '^(_init|_fini)$' | sort -u >exported
+extra=$(comm -13 declared exported)
+if [ -n "$extra" ]; then
+    echo "exported but not in whit.h: $extra"
+    failed=1
+fi
+
+calls=$("$nm" -D --undefined-only "$library" | awk '{sub(/@.*/, "", $2); print $2}' |
+    grep -xE 'abort|exit|_exit|_Exit|quick_exit|__assert_fail|err|errx|signal|sigaction|__sysv_signal|printf|__printf_chk|puts|putchar|stdout|system|srand|rand|setlocale')
+if [ -n "$calls" ]; then
+    echo "the library must not use: $calls"
+    failed=1
+fi
+
+globals=$("$objdump" -t "$library" | awk '$3 == "O" || $4 == "O"' | grep -E '[[:space:]]\.(t?data|t?bss)[[:space:]]' |
+    awk '{print $NF}' | grep -vE '^(completed\.[0-9]+|__dso_handle|__TMC_END__)$')
+if [ -n "$globals" ]; then
+    echo "mutable globals in the library: $globals"
+    failed=1
+fi
+exit $failed
