@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT
+ * The codec table, and what follows from a tensor's type: sizes, bounds, allowed combinations. */
+#include "kernels/codec.h"
+
+#include "base/half.h"
+#include "base/mem.h"
+
+/* clang-format off */
+static const whit_codec_info codecs[WHIT_CODEC_COUNT] = {
+    /*                  name    float  cols lines bytes canonical min max  smallest group */
+    [WHIT_CODEC_F32] = {"f32",  true,  1,   1,    4,    32,       0,    0,   0},
+    [WHIT_CODEC_F16] = {"f16",  true,  2,   1,    2,    16,       0,    0,   0},
+    [WHIT_CODEC_BF16] = {"bf16", true, 2,   1,    2,    16,       0,    0,   0},
+    [WHIT_CODEC_I8] = {"i8",    false, 4,   1,    0,    8,        -128, 127, 16},
+    [WHIT_CODEC_I4] = {"i4",    false, 8,   1,    0,    4,        -8,   7,   16},
+    [WHIT_CODEC_T2] = {"t2",    false, 16,  1,    0,    2,        -1,   2,   16},
+    [WHIT_CODEC_T5] = {"t5",    false, 20,  1,    0,    2,        -1,   1,   128},
+    [WHIT_CODEC_B1] = {"b1",    false, 32,  1,    0,    1,        -1,   1,   32},
+    [WHIT_CODEC_Q2] = {"q2",    false, 32,  2,    0,    2,        0,    3,   32},
+    [WHIT_CODEC_I8S] = {"i8s",  false, 8,   1,    0,    8,        -128, 127, 0},
+};
+/* clang-format on */
+
+const whit_codec_info *whit_codec_find(unsigned codec)
+{
+    return codec < WHIT_CODEC_COUNT ? &codecs[codec] : NULL;
+}
+
+bool whit_codec_parse(const char *name, uint8_t *codec)
+{
+    for (unsigned i = 0; i < WHIT_CODEC_COUNT; i++)
+        if (!strcmp(name, codecs[i].name)) {
+            *codec = (uint8_t)i;
+            return true;
+        }
+    return false;
+}
+
+static uint64_t ceil_div(uint64_t n, uint64_t divisor)
+{
+    return n / divisor + (n % divisor != 0);
+}
+
+whit_geometry whit_codec_geometry(const whit_tensor_type *type)
+{
+    const whit_codec_info *codec = &codecs[type->codec];
+    whit_geometry g = {.n_tiles = (uint32_t)ceil_div(type->n_rows, WHIT_TILE_ROWS)};
+    g.n_fields = codec->is_float ? 0 : 1 + (type->codec == WHIT_CODEC_Q2) + (type->has_offset != 0);
+    g.field_bytes = type->scale_type == WHIT_SCALE_F32   ? 4
+                    : type->scale_type == WHIT_SCALE_F16 ? 2
+                                                         : 1;
+    g.n_groups = 1;
+    g.group_cols = type->n_cols;
+    uint64_t n_lines = ceil_div(type->n_cols, codec->line_cols) * codec->lines;
+    if (type->scale_kind == WHIT_SCALE_GROUP) {
+        uint32_t field_bytes = g.n_fields * g.field_bytes;
+        g.group_cols = type->group;
+        g.n_groups = (uint32_t)ceil_div(type->n_cols, type->group);
+        if (type->codec == WHIT_CODEC_T5) { /* superblocks of 256: 12 + 1 lines, then scales */
+            uint32_t rest = type->n_cols % 256;
+            g.block_groups = 2;
+            g.block_lines = (uint32_t)ceil_div(2 * field_bytes, 4);
+            n_lines = (uint64_t)(type->n_cols / 256) * (13 + g.block_lines);
+            if (rest) n_lines += (rest <= 128 ? 7 : 13) + g.block_lines;
+        } else {
+            g.block_groups = field_bytes >= 4 ? 1 : 4 / field_bytes;
+            g.block_lines = (uint32_t)ceil_div(g.block_groups * field_bytes, 4);
+            n_lines += ceil_div(g.n_groups, g.block_groups) * g.block_lines;
+        }
+    }
+    g.tile_bytes = n_lines * WHIT_LINE_BYTES;
+    return g;
+}
+
+/* Low nibbles of one row of i8s: four bytes for eight columns, rows start on a cache line. */
+static uint64_t low_row_bytes(const whit_tensor_type *type)
+{
+    return ceil_div(type->n_cols, 128) * 64;
+}
+
+bool whit_codec_part_bytes(const whit_tensor_type *type, whit_part part, uint64_t *bytes)
+{
+    whit_geometry g = whit_codec_geometry(type);
+    uint64_t n = 0;
+    bool fits = true;
+    if (part == WHIT_PART_CODES && type->layout == WHIT_LAYOUT_PLAIN) {
+        fits = !__builtin_mul_overflow((uint64_t)type->n_rows * type->n_cols,
+                                       (uint64_t)codecs[type->codec].elem_bytes, &n);
+    } else if (part == WHIT_PART_CODES) {
+        fits = !__builtin_mul_overflow((uint64_t)g.n_tiles, g.tile_bytes, &n);
+    } else if (part == WHIT_PART_ROW_SCALES &&
+               (type->scale_kind == WHIT_SCALE_ROW ||
+                (type->scale_kind == WHIT_SCALE_GROUP && type->scale_type == WHIT_SCALE_U8))) {
+        uint64_t elem_bytes = type->scale_type == WHIT_SCALE_F32 ? 4 : 2;
+        n = (uint64_t)g.n_tiles * WHIT_TILE_ROWS * g.n_fields * elem_bytes;
+    } else if (part == WHIT_PART_LOW && type->codec == WHIT_CODEC_I8S) {
+        n = (uint64_t)g.n_tiles * WHIT_TILE_ROWS * low_row_bytes(type);
+    }
+    if (fits) *bytes = n;
+    return fits;
+}
+
+bool whit_codec_total_bytes(const whit_tensor_type *type, uint64_t *bytes)
+{
+    uint64_t total = 0, part_bytes;
+    for (int part = 0; part < WHIT_PART_COUNT; part++)
+        if (!whit_codec_part_bytes(type, (whit_part)part, &part_bytes) ||
+            __builtin_add_overflow(total, part_bytes, &total))
+            return false;
+    *bytes = total;
+    return true;
+}
+
+static const char *scales_fault(const whit_tensor_type *type, const whit_codec_info *codec)
+{
+    if (codec->is_float) {
+        if (type->scale_kind != WHIT_SCALE_NONE) return "a float codec has no scales";
+        if (type->act != WHIT_TENSOR_ACT_AUTO) return "a float codec takes float activations";
+    } else if (type->scale_kind == WHIT_SCALE_NONE || type->scale_kind > WHIT_SCALE_GROUP) {
+        return "unknown scale kind for integer codes";
+    }
+    if (type->scale_type > WHIT_SCALE_U8) return "unknown scale type";
+    if (type->has_offset > 1) return "the offset flag is neither 0 nor 1";
+    if (type->has_offset && (codec->is_float || type->codec == WHIT_CODEC_I8S))
+        return "this codec has no offset";
+
+    bool per_tensor = type->scale_kind == WHIT_SCALE_TENSOR;
+    if ((codec->is_float || per_tensor) && type->scale_type != WHIT_SCALE_F32)
+        return "a scale type without stored scales";
+    if (type->scale_type == WHIT_SCALE_U8 && type->scale_kind != WHIT_SCALE_GROUP)
+        return "u8 scales need groups";
+    if (type->scale_kind == WHIT_SCALE_GROUP) {
+        bool power = (type->group & (type->group - 1)) == 0;
+        if (!codec->group_min || !power || type->group < codec->group_min || type->group > 256)
+            return "group size does not exist for this codec";
+    } else if (type->group) {
+        return "a group size without group scales";
+    }
+    if (!per_tensor && whit_f32_bits(type->scale)) return "a tensor scale beside other scales";
+    if (whit_f32_bits(type->scale_b) && !(per_tensor && type->codec == WHIT_CODEC_Q2))
+        return "a second scale that nothing uses";
+    if (whit_f32_bits(type->offset) && !(per_tensor && type->has_offset))
+        return "an offset that nothing uses";
+    return NULL;
+}
+
+whit_status whit_tensor_type_check(const whit_tensor_type *type, whit_error *error)
+{
+    const whit_codec_info *codec = whit_codec_find(type->codec);
+    if (!codec) return whit_fail(error, WHIT_ERROR_FORMAT, "unknown codec %u", type->codec);
+    if (type->layout >= WHIT_LAYOUT_COUNT)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "unknown layout %u", type->layout);
+    if (type->act > WHIT_TENSOR_ACT_TOKEN)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "unknown activation rule %u", type->act);
+    const char *fault = scales_fault(type, codec);
+    if (!fault && type->layout == WHIT_LAYOUT_PLAIN && !codec->is_float)
+        fault = "the plain layout holds float elements only";
+    if (!fault && type->reserved) fault = "a reserved field is not zero";
+    if (!fault && (!type->n_rows || !type->n_cols)) fault = "no rows or no columns";
+    if (!fault && type->layout == WHIT_LAYOUT_TILE16 && type->n_cols > WHIT_MAX_COLS)
+        fault = "more than 65536 columns";
+    if (!fault && (type->n_rows > INT32_MAX || type->n_cols > INT32_MAX))
+        fault = "too many rows or columns";
+    uint64_t bytes;
+    if (!fault && !whit_codec_total_bytes(type, &bytes)) fault = "its size overflows";
+    if (fault)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s tensor of %u x %u: %s", codec->name,
+                         type->n_rows, type->n_cols, fault);
+    return WHIT_OK;
+}
+
+whit_status whit_tensor_check(const whit_tensor *tensor, whit_error *error)
+{
+    WHIT_TRY(whit_tensor_type_check(&tensor->type, error));
+    for (int part = 0; part < WHIT_PART_COUNT; part++) {
+        uint64_t expected = 0, found = tensor->part[part] ? tensor->part_bytes[part] : 0;
+        whit_codec_part_bytes(&tensor->type, (whit_part)part, &expected);
+        if (found != expected)
+            return whit_fail(error, WHIT_ERROR_FORMAT,
+                             "%s tensor of %u x %u: part %d has %llu bytes and needs %llu",
+                             codecs[tensor->type.codec].name, tensor->type.n_rows,
+                             tensor->type.n_cols, part, (unsigned long long)found,
+                             (unsigned long long)expected);
+        if ((uintptr_t)tensor->part[part] % WHIT_ALIGN_BYTES)
+            return whit_fail(error, WHIT_ERROR_FORMAT,
+                             "%s tensor of %u x %u: part %d is not aligned to 64 bytes",
+                             codecs[tensor->type.codec].name, tensor->type.n_rows,
+                             tensor->type.n_cols, part);
+    }
+    return WHIT_OK;
+}
+
+whit_tensor_type whit_codec_canonical_type(const whit_tensor_type *type)
+{
+    whit_tensor_type canonical = *type;
+    canonical.layout = WHIT_LAYOUT_PLAIN;
+    if (type->codec == WHIT_CODEC_T5) canonical.codec = WHIT_CODEC_T2;
+    if (type->codec == WHIT_CODEC_I8S) canonical.codec = WHIT_CODEC_I8;
+    return canonical;
+}
+
+size_t whit_codec_canonical_row_bytes(const whit_tensor_type *type)
+{
+    whit_geometry g = whit_codec_geometry(type);
+    size_t bytes = (size_t)ceil_div((uint64_t)type->n_cols * codecs[type->codec].canonical_bits, 8);
+    if (type->scale_kind >= WHIT_SCALE_ROW)
+        bytes += (size_t)g.n_groups * g.n_fields * g.field_bytes;
+    if (type->scale_type == WHIT_SCALE_U8) bytes += (size_t)g.n_fields * 2;
+    return bytes;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ * Weight codecs: how a matrix lies in memory, and the readable pack and unpack that define it.
+ *
+ * A matrix is (n_rows outputs, n_cols inputs). In WHIT_LAYOUT_TILE16 its rows are cut into tiles of
+ * sixteen; a tile is a run of 64-byte lines along k; dword r of a line belongs to row r of the tile
+ * (docs/kernels.md draws it). Its *logical content* is free of layout: integer codes (or float
+ * elements) row by row, and for each scale group some *fields*: a scale, for q2 a second one, then
+ * an offset where the type has one.
+ *
+ *   value = a code                       (+ offset)   i8 i8s i4 t2 t5 b1
+ *   value = a s' + b e'                  (+ offset)   q2, s' and e' in {-1, 1}
+ *
+ * Everything here is safe on any bytes: every bit pattern of a part has a value. A type must have
+ * passed whit_tensor_type_check, a tensor's parts must have the lengths of whit_codec_part_bytes.
+ * No state; any thread. */
+#ifndef WHIT_KERNELS_CODEC_H
+#define WHIT_KERNELS_CODEC_H
+
+#include "base/status.h"
+#include "base/tensor.h"
+
+#define WHIT_TILE_ROWS  16
+#define WHIT_LINE_BYTES 64
+#define WHIT_MAX_COLS   65536 /* 255 * 128 * 65,536 < 2^31: int32 sums of any codec fit */
+#define WHIT_MAX_FIELDS 3     /* a, b, offset */
+/* Columns unpacked at once; a multiple of every line period and of every group. */
+#define WHIT_CHUNK_COLS 1280
+
+typedef struct whit_codec_info {
+    const char *name;
+    bool is_float;
+    uint8_t line_cols;      /* columns that a line covers */
+    uint8_t lines;          /* lines per period: 1, q2 has 2 */
+    uint8_t elem_bytes;     /* float codecs */
+    uint8_t canonical_bits; /* per code in the canonical row */
+    int8_t code_min, code_max;
+    uint16_t group_min; /* smallest group of scales; 0: none may be interleaved */
+} whit_codec_info;
+
+/* NULL for an unknown codec. */
+const whit_codec_info *whit_codec_find(unsigned codec);
+/* "t2" to WHIT_CODEC_T2; false for an unknown name. */
+bool whit_codec_parse(const char *name, uint8_t *codec);
+
+/* Known ids, a combination that exists, sizes within bounds, unused fields zero (so that a type
+ * has one spelling). WHIT_ERROR_FORMAT with the reason otherwise. */
+whit_status whit_tensor_type_check(const whit_tensor_type *type, whit_error *error);
+/* The type, and that the parts of its codec are there, long enough exactly and 64-byte aligned. */
+whit_status whit_tensor_check(const whit_tensor *tensor, whit_error *error);
+
+/* What follows from a type. */
+typedef struct whit_geometry {
+    uint32_t n_tiles;
+    uint32_t n_fields;     /* numbers per scale group; 0 for float codecs */
+    uint32_t field_bytes;  /* of one interleaved or per-row field */
+    uint32_t n_groups;     /* groups along a row: ceil(n_cols / group), else 1 */
+    uint32_t group_cols;   /* columns per scale: the group, else n_cols */
+    uint32_t block_groups; /* groups served by one interleaved block of scales; 0: no such block */
+    uint32_t block_lines;  /* lines of that block */
+    uint64_t tile_bytes;   /* of the main part */
+} whit_geometry;
+
+whit_geometry whit_codec_geometry(const whit_tensor_type *type);
+
+/* Length of a part; 0 for one the type does not have. False where it would overflow. */
+bool whit_codec_part_bytes(const whit_tensor_type *type, whit_part part, uint64_t *bytes);
+/* All parts together, padding and scales included: what body_bits_per_weight counts. */
+bool whit_codec_total_bytes(const whit_tensor_type *type, uint64_t *bytes);
+
+/* ---- logical content ------------------------------------------------------------------------ */
+
+/* `n` rows of content. Which members are used follows from the type:
+ *   elems      (n, n_cols): int8 codes (q2: bit 0 is s, bit 1 is e), or the elements of a float
+ *              codec in its own width
+ *   fields     (n, n_groups, n_fields) f32; with u8 scales (n, n_fields), the f16 factor per row;
+ *              unused with one scale per tensor and for float codecs
+ *   fields_u8  (n, n_groups, n_fields), u8 scales only */
+typedef struct whit_rows {
+    void *elems;
+    float *fields;
+    uint8_t *fields_u8;
+} whit_rows;
+
+/* Writes rows [row_begin, row_begin + n) into the parts. row_begin is a multiple of 16, and so is n
+ * unless the range ends with the last row; padding is written too. f16 fields are rounded to
+ * nearest. WHIT_ERROR_ARGUMENT where a code is outside the codec's range. */
+whit_status whit_codec_pack(const whit_tensor_type *type, uint32_t row_begin, uint32_t n,
+                            const whit_rows *rows, uint8_t *const part[WHIT_PART_COUNT],
+                            whit_error *error);
+/* The inverse; any range of rows. Members of `rows` that the type does not use may be NULL. */
+void whit_codec_unpack(const whit_tensor *tensor, uint32_t row_begin, uint32_t n,
+                       const whit_rows *rows);
+/* Rows chosen by id, to f32: out (n, n_cols), rows `out_stride` floats apart. Each id is below
+ * n_rows. The values are: code * a rounded once; with an offset fma(code, a, offset); q2: a s' plus
+ * b e', then plus the offset. */
+void whit_codec_get_rows(const whit_tensor *tensor, const int32_t *ids, size_t n, float *out,
+                         size_t out_stride);
+
+/* ---- canonical bytes, for the identity of a model ------------------------------------------- */
+
+/* The type without its layout: t5 says t2, i8s says i8, everything reads TILE16 as PLAIN does. */
+whit_tensor_type whit_codec_canonical_type(const whit_tensor_type *type);
+/* A canonical row: codes from the lowest bit up (float: elements; i8: w + 128; i4: w + 8; ternary:
+ * w + 1 in two bits; b1: bit; q2: s, e), zero bits to a whole byte, then each group's fields in
+ * their own width, then with u8 scales the row's f16 factors. */
+size_t whit_codec_canonical_row_bytes(const whit_tensor_type *type);
+void whit_codec_canonical_rows(const whit_tensor *tensor, uint32_t row_begin, uint32_t n,
+                               uint8_t *out);
+
+/* ---- tiles: what the generic kernels read --------------------------------------------------- */
+
+/* Codes of columns [k_begin, k_begin + n) of a tile, k-major: codes[16 k + r]. k_begin is a
+ * multiple of WHIT_CHUNK_COLS, n at most that; `codes` holds 16 * WHIT_CHUNK_COLS, since whole
+ * lines (of t5: half superblocks) are written. q2: bits s, e. */
+void whit_tile_codes(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin, uint32_t n,
+                     int8_t *codes);
+/* The same of a float codec, to f32. */
+void whit_tile_floats(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin, uint32_t n,
+                      float *values);
+/* Fields of one scale group of a tile: fields[f][r]. */
+void whit_tile_fields(const whit_tensor *tensor, uint32_t tile, uint32_t group,
+                      float fields[WHIT_MAX_FIELDS][WHIT_TILE_ROWS]);
+
+#endif

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: MIT
+ * Tiles and rows: pack, unpack, row look-up and canonical bytes, for every codec by way of its
+ * lines. Readable rather than fast; the matrix kernels read parts on their own. */
+#include "kernels/codec_lines.h"
+
+#include "base/half.h"
+#include "base/mem.h"
+
+#include <math.h>
+
+#define ROWS  WHIT_TILE_ROWS
+#define CHUNK WHIT_CHUNK_COLS
+
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool in_superblocks(const whit_tensor_type *type)
+{
+    return type->codec == WHIT_CODEC_T5 && type->scale_kind == WHIT_SCALE_GROUP;
+}
+
+/* ---- reading tiles -------------------------------------------------------------------------- */
+
+static const uint8_t *tile_start(const whit_tensor *tensor, const whit_geometry *g, uint32_t tile)
+{
+    return tensor->part[WHIT_PART_CODES] + tile * g->tile_bytes;
+}
+
+static void superblock_codes(const whit_tensor *tensor, const whit_geometry *g, uint32_t tile,
+                             uint32_t k_begin, uint32_t n, int8_t *codes)
+{
+    const uint8_t *start = tile_start(tensor, g, tile);
+    for (uint32_t k = 0; k < n; k += 128, codes += 128 * ROWS) {
+        uint64_t lines, rest;
+        uint32_t half = (k_begin + k) / 128;
+        whit_superblock_offsets(&tensor->type, g, half, &lines, &rest);
+        for (unsigned i = 0; i < 6; i++)
+            whit_line_unpack(WHIT_CODEC_T5, start + lines + i * WHIT_LINE_BYTES,
+                             codes + 20 * ROWS * i);
+        int8_t both_halves[16 * ROWS];
+        whit_line_unpack(WHIT_CODEC_T2, start + rest, both_halves);
+        memcpy(codes + 120 * ROWS, both_halves + 8 * ROWS * (half & 1), 8 * ROWS);
+    }
+}
+
+void whit_tile_codes(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin, uint32_t n,
+                     int8_t *codes)
+{
+    const whit_tensor_type *type = &tensor->type;
+    whit_geometry g = whit_codec_geometry(type);
+    if (in_superblocks(type)) {
+        superblock_codes(tensor, &g, tile, k_begin, n, codes);
+        return;
+    }
+    const uint8_t *start = tile_start(tensor, &g, tile);
+    uint32_t line_cols = whit_codec_find(type->codec)->line_cols;
+    for (uint32_t k = 0; k < n; k += line_cols) {
+        int8_t *line = codes + k * ROWS;
+        whit_line_unpack((whit_codec)type->codec, start + whit_line_offset(type, &g, k_begin + k),
+                         line);
+        if (type->codec != WHIT_CODEC_I8S) continue;
+        for (unsigned r = 0; r < ROWS; r++) {
+            const uint8_t *low = tensor->part[WHIT_PART_LOW] +
+                                 whit_low_offset(type, tile * ROWS + r, (k_begin + k) / 8);
+            for (unsigned c = 0; c < 8; c++) {
+                int nibble = low[c % 4] >> (c / 4 * 4) & 15;
+                line[c * ROWS + r] = (int8_t)(16 * line[c * ROWS + r] + nibble - 128);
+            }
+        }
+    }
+}
+
+static float float_from(whit_codec codec, const uint8_t *elem)
+{
+    if (codec == WHIT_CODEC_F32) return whit_load_f32(elem);
+    uint16_t half = whit_load_u16(elem);
+    return codec == WHIT_CODEC_F16 ? whit_f32_from_f16(half) : whit_f32_from_bf16(half);
+}
+
+void whit_tile_floats(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin, uint32_t n,
+                      float *values)
+{
+    whit_geometry g = whit_codec_geometry(&tensor->type);
+    whit_codec codec = (whit_codec)tensor->type.codec;
+    uint32_t elem_bytes = whit_codec_find(codec)->elem_bytes;
+    const uint8_t *elem = tile_start(tensor, &g, tile) + (uint64_t)k_begin * ROWS * elem_bytes;
+    for (uint32_t i = 0; i < n * ROWS; i++, elem += elem_bytes) values[i] = float_from(codec, elem);
+}
+
+static float field_from(unsigned scale_type, const uint8_t *field)
+{
+    if (scale_type == WHIT_SCALE_F32) return whit_load_f32(field);
+    if (scale_type == WHIT_SCALE_F16) return whit_f32_from_f16(whit_load_u16(field));
+    return *field;
+}
+
+/* Per-row fields lie as (tile, field, 16). */
+static uint64_t row_field_index(const whit_geometry *g, uint32_t row, uint32_t field)
+{
+    return ((uint64_t)(row / ROWS) * g->n_fields + field) * ROWS + row % ROWS;
+}
+
+/* u8 scales: the f16 factor of a row's field. */
+static float row_factor(const whit_tensor *tensor, const whit_geometry *g, uint32_t row,
+                        uint32_t field)
+{
+    const uint8_t *halves = tensor->part[WHIT_PART_ROW_SCALES];
+    return whit_f32_from_f16(whit_load_u16(halves + 2 * row_field_index(g, row, field)));
+}
+
+static float tensor_field(const whit_tensor_type *type, uint32_t field)
+{
+    if (field == 0) return type->scale;
+    return field == 1 && type->codec == WHIT_CODEC_Q2 ? type->scale_b : type->offset;
+}
+
+/* As stored; u8 scales without their factor. */
+static float stored_field(const whit_tensor *tensor, const whit_geometry *g, uint32_t row,
+                          uint32_t group, uint32_t field)
+{
+    const whit_tensor_type *type = &tensor->type;
+    if (type->scale_kind == WHIT_SCALE_TENSOR) return tensor_field(type, field);
+    if (type->scale_kind == WHIT_SCALE_ROW)
+        return field_from(type->scale_type, tensor->part[WHIT_PART_ROW_SCALES] +
+                                                g->field_bytes * row_field_index(g, row, field));
+    return field_from(type->scale_type, tile_start(tensor, g, row / ROWS) +
+                                            whit_field_offset(type, g, group, field, row % ROWS));
+}
+
+void whit_tile_fields(const whit_tensor *tensor, uint32_t tile, uint32_t group,
+                      float fields[WHIT_MAX_FIELDS][WHIT_TILE_ROWS])
+{
+    whit_geometry g = whit_codec_geometry(&tensor->type);
+    for (uint32_t f = 0; f < g.n_fields; f++)
+        for (uint32_t r = 0; r < ROWS; r++) {
+            uint32_t row = tile * ROWS + r;
+            fields[f][r] = stored_field(tensor, &g, row, group, f);
+            if (tensor->type.scale_type == WHIT_SCALE_U8)
+                fields[f][r] *= row_factor(tensor, &g, row, f);
+        }
+}
+
+/* ---- pack ----------------------------------------------------------------------------------- */
+
+static const int8_t *code_row(const whit_tensor_type *type, const whit_rows *rows, uint32_t row)
+{
+    return (const int8_t *)rows->elems + (size_t)row * type->n_cols;
+}
+
+static whit_status check_codes(const whit_tensor_type *type, uint32_t n, const whit_rows *rows,
+                               whit_error *error)
+{
+    const whit_codec_info *codec = whit_codec_find(type->codec);
+    for (uint32_t row = 0; row < n; row++) {
+        const int8_t *codes = code_row(type, rows, row);
+        for (uint32_t k = 0; k < type->n_cols; k++)
+            if (codes[k] < codec->code_min || codes[k] > codec->code_max ||
+                (type->codec == WHIT_CODEC_B1 && codes[k] == 0))
+                return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s cannot hold the code %d",
+                                 codec->name, codes[k]);
+    }
+    return WHIT_OK;
+}
+
+/* Columns [k_begin, k_begin + n) of up to 16 rows, k-major; what is beyond rows or columns is the
+ * code of zero (of plane bits: 0, which for b1 is the sign -). */
+static void gather_codes(const whit_tensor_type *type, const whit_rows *rows, uint32_t row,
+                         uint32_t n_rows, uint32_t k_begin, uint32_t n, int8_t *codes)
+{
+    memset(codes, 0, (size_t)n * ROWS);
+    uint32_t n_known = k_begin < type->n_cols ? min_u32(n, type->n_cols - k_begin) : 0;
+    for (uint32_t r = 0; r < n_rows; r++) {
+        const int8_t *from = code_row(type, rows, row + r) + k_begin;
+        for (uint32_t k = 0; k < n_known; k++) codes[k * ROWS + r] = from[k];
+    }
+}
+
+static void pack_superblocks(const whit_tensor_type *type, const whit_geometry *g,
+                             const whit_rows *rows, uint32_t row, uint32_t n_rows, uint8_t *tile)
+{
+    uint32_t n_superblocks = (type->n_cols + 255) / 256;
+    for (uint32_t s = 0; s < n_superblocks; s++) {
+        uint32_t n_halves = type->n_cols - 256 * s <= 128 ? 1 : 2;
+        int8_t rest_codes[16 * ROWS] = {0};
+        uint64_t lines, rest;
+        for (uint32_t h = 0; h < n_halves; h++) {
+            int8_t codes[128 * ROWS];
+            gather_codes(type, rows, row, n_rows, 256 * s + 128 * h, 128, codes);
+            whit_superblock_offsets(type, g, 2 * s + h, &lines, &rest);
+            for (unsigned i = 0; i < 6; i++)
+                whit_line_pack(WHIT_CODEC_T5, tile + lines + i * WHIT_LINE_BYTES,
+                               codes + 20 * ROWS * i);
+            memcpy(rest_codes + 8 * ROWS * h, codes + 120 * ROWS, 8 * ROWS);
+        }
+        whit_line_pack(WHIT_CODEC_T2, tile + rest, rest_codes);
+    }
+}
+
+static void pack_lines(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows,
+                       uint32_t row, uint32_t n_rows, uint8_t *tile, uint8_t *low_rows)
+{
+    uint32_t line_cols = whit_codec_find(type->codec)->line_cols;
+    for (uint32_t k = 0; k < type->n_cols; k += line_cols) {
+        int8_t codes[32 * ROWS];
+        gather_codes(type, rows, row, n_rows, k, line_cols, codes);
+        if (type->codec == WHIT_CODEC_I8S) {
+            for (uint32_t r = 0; r < ROWS; r++) {
+                uint8_t *low = low_rows + whit_low_offset(type, r, k / 8);
+                for (unsigned c = 0; c < 8; c++) {
+                    unsigned u8 = (unsigned)(codes[c * ROWS + r] + 128);
+                    low[c % 4] = (uint8_t)(c < 4 ? u8 & 15 : low[c % 4] | (u8 & 15) << 4);
+                    codes[c * ROWS + r] = (int8_t)(u8 >> 4);
+                }
+            }
+        }
+        whit_line_pack((whit_codec)type->codec, tile + whit_line_offset(type, g, k), codes);
+    }
+}
+
+static void store_field(unsigned scale_type, uint8_t *to, float value)
+{
+    if (scale_type == WHIT_SCALE_F32) {
+        memcpy(to, &value, 4);
+    } else {
+        uint16_t half = whit_f16_from_f32(value);
+        memcpy(to, &half, 2);
+    }
+}
+
+/* `row` counts from the first row of `rows`; rows beyond n_rows get zero fields. */
+static void pack_fields(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows,
+                        uint32_t row, uint32_t n_rows, uint8_t *tile, uint8_t *row_scales)
+{
+    bool is_u8 = type->scale_type == WHIT_SCALE_U8;
+    for (uint32_t f = 0; f < g->n_fields; f++)
+        for (uint32_t r = 0; r < n_rows; r++) {
+            const float *fields =
+                rows->fields + (size_t)(row + r) * (is_u8 ? 1 : g->n_groups) * g->n_fields;
+            if (is_u8)
+                store_field(WHIT_SCALE_F16, row_scales + 2 * row_field_index(g, r, f), fields[f]);
+            if (type->scale_kind == WHIT_SCALE_ROW) {
+                store_field(type->scale_type,
+                            row_scales + g->field_bytes * row_field_index(g, r, f), fields[f]);
+                continue;
+            }
+            for (uint32_t group = 0; group < g->n_groups; group++) {
+                uint8_t *to = tile + whit_field_offset(type, g, group, f, r);
+                size_t index = (size_t)group * g->n_fields + f;
+                if (is_u8)
+                    *to = rows->fields_u8[(size_t)(row + r) * g->n_groups * g->n_fields + index];
+                else
+                    store_field(type->scale_type, to, fields[index]);
+            }
+        }
+}
+
+/* t5 with groups of 256: the second half's fields are a copy, for kernels that read pairs. */
+static void repeat_fields(const whit_tensor_type *type, const whit_geometry *g, uint8_t *tile)
+{
+    whit_tensor_type halves = *type;
+    halves.group = 128;
+    for (uint32_t group = 0; group < g->n_groups; group++) {
+        if (type->n_cols - 256 * group <= 128) break;
+        for (uint32_t f = 0; f < g->n_fields; f++)
+            for (uint32_t r = 0; r < ROWS; r++)
+                memcpy(tile + whit_field_offset(&halves, g, 2 * group + 1, f, r),
+                       tile + whit_field_offset(type, g, group, f, r), g->field_bytes);
+    }
+}
+
+static void pack_float_tile(const whit_tensor_type *type, const whit_rows *rows, uint32_t row,
+                            uint32_t n_rows, uint8_t *tile)
+{
+    uint32_t elem_bytes = whit_codec_find(type->codec)->elem_bytes;
+    for (uint32_t r = 0; r < n_rows; r++)
+        for (uint32_t k = 0; k < type->n_cols; k++)
+            memcpy(tile + ((size_t)k * ROWS + r) * elem_bytes,
+                   (const uint8_t *)rows->elems +
+                       ((size_t)(row + r) * type->n_cols + k) * elem_bytes,
+                   elem_bytes);
+}
+
+whit_status whit_codec_pack(const whit_tensor_type *type, uint32_t row_begin, uint32_t n,
+                            const whit_rows *rows, uint8_t *const part[WHIT_PART_COUNT],
+                            whit_error *error)
+{
+    const whit_codec_info *codec = whit_codec_find(type->codec);
+    if (row_begin % ROWS || row_begin > type->n_rows || n > type->n_rows - row_begin ||
+        (n % ROWS && row_begin + n != type->n_rows))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "rows %u and %u more do not fill tiles",
+                         row_begin, n);
+    whit_geometry g = whit_codec_geometry(type);
+    if (type->layout == WHIT_LAYOUT_PLAIN) {
+        size_t row_bytes = (size_t)type->n_cols * codec->elem_bytes;
+        if (n) memcpy(part[WHIT_PART_CODES] + row_begin * row_bytes, rows->elems, n * row_bytes);
+        return WHIT_OK;
+    }
+    if (!codec->is_float) WHIT_TRY(check_codes(type, n, rows, error));
+
+    uint64_t tile_scale_bytes = 0, tile_low_bytes = 0; /* of the row scales and the low part */
+    whit_codec_part_bytes(type, WHIT_PART_ROW_SCALES, &tile_scale_bytes);
+    whit_codec_part_bytes(type, WHIT_PART_LOW, &tile_low_bytes);
+    tile_scale_bytes /= g.n_tiles;
+    tile_low_bytes /= g.n_tiles;
+    for (uint32_t row = 0; row < n; row += ROWS) {
+        uint32_t n_rows = min_u32(ROWS, n - row), tile_index = (row_begin + row) / ROWS;
+        uint8_t *tile = part[WHIT_PART_CODES] + tile_index * g.tile_bytes;
+        uint8_t *row_scales = NULL, *low = NULL;
+        memset(tile, 0, g.tile_bytes);
+        if (codec->is_float) {
+            pack_float_tile(type, rows, row, n_rows, tile);
+            continue;
+        }
+        if (tile_scale_bytes) {
+            row_scales = part[WHIT_PART_ROW_SCALES] + tile_index * tile_scale_bytes;
+            memset(row_scales, 0, tile_scale_bytes);
+        }
+        if (tile_low_bytes) {
+            low = part[WHIT_PART_LOW] + tile_index * tile_low_bytes;
+            memset(low, 0, tile_low_bytes);
+        }
+        if (in_superblocks(type))
+            pack_superblocks(type, &g, rows, row, n_rows, tile);
+        else
+            pack_lines(type, &g, rows, row, n_rows, tile, low);
+        if (type->scale_kind >= WHIT_SCALE_ROW)
+            pack_fields(type, &g, rows, row, n_rows, tile, row_scales);
+        if (in_superblocks(type) && type->group == 256) repeat_fields(type, &g, tile);
+    }
+    return WHIT_OK;
+}
+
+/* ---- unpack --------------------------------------------------------------------------------- */
+
+/* Rows of codes or elements, tile by tile so that each line is unpacked once. */
+static void unpack_elems(const whit_tensor *tensor, uint32_t row_begin, uint32_t n, uint8_t *elems)
+{
+    const whit_tensor_type *type = &tensor->type;
+    const whit_codec_info *codec = whit_codec_find(type->codec);
+    whit_geometry g = whit_codec_geometry(type);
+    if (codec->is_float) {
+        uint32_t elem_bytes = codec->elem_bytes;
+        bool plain = type->layout == WHIT_LAYOUT_PLAIN;
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t row = row_begin + i;
+            uint8_t *to = elems + (size_t)i * type->n_cols * elem_bytes;
+            const uint8_t *from =
+                plain ? tensor->part[WHIT_PART_CODES] + (size_t)row * type->n_cols * elem_bytes
+                      : tile_start(tensor, &g, row / ROWS) + row % ROWS * elem_bytes;
+            size_t step = (plain ? 1 : ROWS) * elem_bytes;
+            for (uint32_t k = 0; k < type->n_cols; k++)
+                memcpy(to + (size_t)k * elem_bytes, from + k * step, elem_bytes);
+        }
+        return;
+    }
+    for (uint32_t row = row_begin; row < row_begin + n;) {
+        uint32_t r = row % ROWS, n_rows = min_u32(ROWS - r, row_begin + n - row);
+        for (uint32_t k = 0; k < type->n_cols; k += CHUNK) {
+            int8_t codes[CHUNK * ROWS];
+            uint32_t n_cols = min_u32(CHUNK, type->n_cols - k);
+            whit_tile_codes(tensor, row / ROWS, k, n_cols, codes);
+            for (uint32_t i = 0; i < n_rows; i++) {
+                uint8_t *to = elems + (size_t)(row - row_begin + i) * type->n_cols + k;
+                for (uint32_t j = 0; j < n_cols; j++) to[j] = (uint8_t)codes[j * ROWS + r + i];
+            }
+        }
+        row += n_rows;
+    }
+}
+
+void whit_codec_unpack(const whit_tensor *tensor, uint32_t row_begin, uint32_t n,
+                       const whit_rows *rows)
+{
+    const whit_tensor_type *type = &tensor->type;
+    whit_geometry g = whit_codec_geometry(type);
+    unpack_elems(tensor, row_begin, n, rows->elems);
+    if (type->scale_kind < WHIT_SCALE_ROW) return;
+    bool is_u8 = type->scale_type == WHIT_SCALE_U8;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t row = row_begin + i;
+        size_t index = (size_t)i * g.n_groups * g.n_fields;
+        for (uint32_t group = 0; group < g.n_groups; group++)
+            for (uint32_t f = 0; f < g.n_fields; f++, index++) {
+                float stored = stored_field(tensor, &g, row, group, f);
+                if (is_u8)
+                    rows->fields_u8[index] = (uint8_t)stored;
+                else
+                    rows->fields[index] = stored;
+            }
+        for (uint32_t f = 0; is_u8 && f < g.n_fields; f++)
+            rows->fields[(size_t)i * g.n_fields + f] = row_factor(tensor, &g, row, f);
+    }
+}
+
+static float value_of(const whit_tensor_type *type, int code,
+                      const float fields[WHIT_MAX_FIELDS][ROWS], uint32_t r)
+{
+    if (type->codec == WHIT_CODEC_Q2) {
+        float a = code & 1 ? fields[0][r] : -fields[0][r],
+              b = code & 2 ? fields[1][r] : -fields[1][r];
+        return type->has_offset ? (a + b) + fields[2][r] : a + b;
+    }
+    return type->has_offset ? fmaf((float)code, fields[0][r], fields[1][r])
+                            : (float)code * fields[0][r];
+}
+
+static void get_row(const whit_tensor *tensor, const whit_geometry *g, uint32_t row, float *out)
+{
+    const whit_tensor_type *type = &tensor->type;
+    whit_codec codec = (whit_codec)type->codec;
+    const whit_codec_info *info = whit_codec_find(codec);
+    if (info->is_float) {
+        bool plain = type->layout == WHIT_LAYOUT_PLAIN;
+        size_t step = (plain ? 1 : ROWS) * info->elem_bytes;
+        const uint8_t *from =
+            plain ? tensor->part[WHIT_PART_CODES] + (size_t)row * type->n_cols * info->elem_bytes
+                  : tile_start(tensor, g, row / ROWS) + row % ROWS * info->elem_bytes;
+        for (uint32_t k = 0; k < type->n_cols; k++) out[k] = float_from(codec, from + k * step);
+        return;
+    }
+    float fields[WHIT_MAX_FIELDS][ROWS];
+    int8_t codes[CHUNK * ROWS];
+    for (uint32_t k = 0; k < type->n_cols; k++) {
+        if (k % CHUNK == 0)
+            whit_tile_codes(tensor, row / ROWS, k, min_u32(CHUNK, type->n_cols - k), codes);
+        if (k % g->group_cols == 0) whit_tile_fields(tensor, row / ROWS, k / g->group_cols, fields);
+        out[k] = value_of(type, codes[k % CHUNK * ROWS + row % ROWS], fields, row % ROWS);
+    }
+}
+
+void whit_codec_get_rows(const whit_tensor *tensor, const int32_t *ids, size_t n, float *out,
+                         size_t out_stride)
+{
+    whit_geometry g = whit_codec_geometry(&tensor->type);
+    for (size_t i = 0; i < n; i++) get_row(tensor, &g, (uint32_t)ids[i], out + i * out_stride);
+}
+
+/* ---- canonical bytes ------------------------------------------------------------------------ */
+
+/* The unsigned code that a canonical row holds. */
+static unsigned canonical_code(whit_codec codec, int code)
+{
+    switch (codec) {
+    case WHIT_CODEC_I8:
+    case WHIT_CODEC_I8S:
+        return (unsigned)(code + 128);
+    case WHIT_CODEC_I4:
+        return (unsigned)(code + 8);
+    case WHIT_CODEC_T2:
+    case WHIT_CODEC_T5:
+        return (unsigned)(code + 1);
+    case WHIT_CODEC_B1:
+        return code > 0;
+    default:
+        return (unsigned)code;
+    }
+}
+
+/* Columns [k, k + n) of a row, k a multiple of 8, into `out` at that column's bit. */
+static void put_canonical(const whit_tensor_type *type, const int8_t *codes, uint32_t r, uint32_t k,
+                          uint32_t n, uint8_t *out)
+{
+    unsigned bits = whit_codec_find(type->codec)->canonical_bits;
+    for (uint32_t j = 0; j < n; j++) {
+        size_t bit = (size_t)(k + j) * bits;
+        unsigned code = canonical_code((whit_codec)type->codec, codes[j * ROWS + r]);
+        out[bit / 8] = (uint8_t)(out[bit / 8] | code << bit % 8);
+    }
+}
+
+static void canonical_fields(const whit_tensor *tensor, const whit_geometry *g, uint32_t row,
+                             uint8_t *out)
+{
+    const whit_tensor_type *type = &tensor->type;
+    for (uint32_t group = 0; group < g->n_groups; group++)
+        for (uint32_t f = 0; f < g->n_fields; f++, out += g->field_bytes) {
+            const uint8_t *from = type->scale_kind == WHIT_SCALE_ROW
+                                      ? tensor->part[WHIT_PART_ROW_SCALES] +
+                                            g->field_bytes * row_field_index(g, row, f)
+                                      : tile_start(tensor, g, row / ROWS) +
+                                            whit_field_offset(type, g, group, f, row % ROWS);
+            memcpy(out, from, g->field_bytes);
+        }
+    for (uint32_t f = 0; type->scale_type == WHIT_SCALE_U8 && f < g->n_fields; f++, out += 2)
+        memcpy(out, tensor->part[WHIT_PART_ROW_SCALES] + 2 * row_field_index(g, row, f), 2);
+}
+
+void whit_codec_canonical_rows(const whit_tensor *tensor, uint32_t row_begin, uint32_t n,
+                               uint8_t *out)
+{
+    const whit_tensor_type *type = &tensor->type;
+    const whit_codec_info *codec = whit_codec_find(type->codec);
+    whit_geometry g = whit_codec_geometry(type);
+    if (codec->is_float) {
+        unpack_elems(tensor, row_begin, n, out);
+        return;
+    }
+    size_t row_bytes = whit_codec_canonical_row_bytes(type);
+    size_t code_bytes = ((size_t)type->n_cols * codec->canonical_bits + 7) / 8;
+    for (uint32_t row = row_begin; row < row_begin + n;) {
+        uint32_t r = row % ROWS, n_rows = min_u32(ROWS - r, row_begin + n - row);
+        uint8_t *row_out = out + (row - row_begin) * row_bytes;
+        for (uint32_t i = 0; i < n_rows; i++) {
+            memset(row_out + i * row_bytes, 0, code_bytes);
+            if (type->scale_kind >= WHIT_SCALE_ROW)
+                canonical_fields(tensor, &g, row + i, row_out + i * row_bytes + code_bytes);
+        }
+        for (uint32_t k = 0; k < type->n_cols; k += CHUNK) {
+            int8_t codes[CHUNK * ROWS];
+            uint32_t n_cols = min_u32(CHUNK, type->n_cols - k);
+            whit_tile_codes(tensor, row / ROWS, k, n_cols, codes);
+            for (uint32_t i = 0; i < n_rows; i++)
+                put_canonical(type, codes, r + i, k, n_cols, row_out + i * row_bytes);
+        }
+        row += n_rows;
+    }
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT
+ * Random tensors of every type for the tests of src/kernels: logical content, parts in buffers of
+ * exactly the right size with canaries around them. */
+#ifndef WHIT_TESTS_KERNELS_MATRIX_H
+#define WHIT_TESTS_KERNELS_MATRIX_H
+
+#include "test.h"
+
+#include <math.h>
+
+#include "base/half.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "kernels/codec.h"
+
+#define CANARY       0xC5
+#define CANARY_BYTES 64
+
+/* `bytes` bytes at an address of 64 n + `misalign`, with canaries before and behind. */
+static inline uint8_t *guarded_alloc(size_t bytes, size_t misalign)
+{
+    uint8_t *memory = whit_alloc(NULL, 2 * CANARY_BYTES + bytes + misalign + 64);
+    assert_non_null(memory);
+    memset(memory, CANARY, 2 * CANARY_BYTES + bytes + misalign + 64);
+    return memory + CANARY_BYTES + misalign;
+}
+
+static inline void guarded_check(const uint8_t *data, size_t bytes)
+{
+    for (size_t i = 0; i < CANARY_BYTES; i++) {
+        if (data[-1 - (ptrdiff_t)i] != CANARY)
+            fail_msg("canary %zu bytes before a buffer is gone", i + 1);
+        if (data[bytes + i] != CANARY) fail_msg("canary %zu bytes behind a buffer is gone", i);
+    }
+}
+
+static inline void guarded_free(uint8_t *data, size_t misalign)
+{
+    if (data) whit_free(NULL, data - CANARY_BYTES - misalign, 0);
+}
+
+/* The seed of this run: WHIT_TEST_SEED, or one fixed number; printed so that a failure repeats. */
+static inline uint64_t test_seed(void)
+{
+    const char *text = getenv("WHIT_TEST_SEED");
+    uint64_t seed = text && *text ? strtoull(text, NULL, 0) : 20261121;
+    print_message("seed %llu (WHIT_TEST_SEED repeats it)\n", (unsigned long long)seed);
+    return seed;
+}
+
+static inline whit_tensor_type type_of(whit_codec codec, whit_scale_kind kind,
+                                       whit_scale_type scale_type, uint16_t group, bool has_offset,
+                                       uint32_t n_rows, uint32_t n_cols)
+{
+    whit_tensor_type type = {.codec = (uint8_t)codec,
+                             .layout = WHIT_LAYOUT_TILE16,
+                             .scale_kind = (uint8_t)kind,
+                             .scale_type = (uint8_t)scale_type,
+                             .has_offset = has_offset,
+                             .group = group,
+                             .n_rows = n_rows,
+                             .n_cols = n_cols};
+    if (kind == WHIT_SCALE_TENSOR) {
+        type.scale = 0.37f;
+        if (codec == WHIT_CODEC_Q2) type.scale_b = 0.21f;
+        if (has_offset) type.offset = -0.05f;
+    }
+    return type;
+}
+
+/* Every combination of codec and scales that exists, for (n_rows, n_cols); calls `visit` with each.
+ */
+typedef void visit_type(const whit_tensor_type *type, void *user);
+static inline void for_each_type(uint32_t n_rows, uint32_t n_cols, visit_type *visit, void *user)
+{
+    for (int codec = 0; codec < WHIT_CODEC_COUNT; codec++)
+        for (int kind = 0; kind <= WHIT_SCALE_GROUP; kind++)
+            for (int scale_type = 0; scale_type <= WHIT_SCALE_U8; scale_type++)
+                for (int group = 0; group <= 256; group = group ? 2 * group : 16)
+                    for (int offset = 0; offset <= 1; offset++) {
+                        whit_tensor_type type = type_of((whit_codec)codec, (whit_scale_kind)kind,
+                                                        (whit_scale_type)scale_type,
+                                                        (uint16_t)group, offset, n_rows, n_cols);
+                        if (whit_tensor_type_check(&type, NULL) == WHIT_OK) visit(&type, user);
+                    }
+}
+
+/* A tensor with its own, writable parts. */
+typedef struct test_matrix {
+    whit_tensor tensor;
+    uint8_t *part[WHIT_PART_COUNT];
+    whit_rows rows; /* all of the content */
+} test_matrix;
+
+static inline void matrix_alloc(test_matrix *matrix, const whit_tensor_type *type)
+{
+    memset(matrix, 0, sizeof *matrix);
+    matrix->tensor.type = *type;
+    for (int part = 0; part < WHIT_PART_COUNT; part++) {
+        uint64_t bytes;
+        assert_true(whit_codec_part_bytes(type, (whit_part)part, &bytes));
+        if (!bytes) continue;
+        matrix->part[part] = guarded_alloc(bytes, 0);
+        matrix->tensor.part[part] = matrix->part[part];
+        matrix->tensor.part_bytes[part] = bytes;
+    }
+}
+
+static inline void rows_alloc(whit_rows *rows, const whit_tensor_type *type, uint32_t n)
+{
+    const whit_codec_info *codec = whit_codec_find(type->codec);
+    whit_geometry g = whit_codec_geometry(type);
+    size_t n_fields = (size_t)n * g.n_groups * (g.n_fields + 1);
+    rows->elems = calloc((size_t)n * type->n_cols, codec->is_float ? codec->elem_bytes : 1);
+    rows->fields = calloc(n_fields, sizeof(float));
+    rows->fields_u8 = calloc(n_fields, 1);
+}
+
+static inline void rows_free(whit_rows *rows)
+{
+    free(rows->elems);
+    free(rows->fields);
+    free(rows->fields_u8);
+}
+
+/* A random f16 near `size`, as f32. */
+static inline float random_field(whit_rng *rng, float size)
+{
+    return whit_f32_from_f16(whit_f16_from_f32((float)(whit_rng_uniform(rng) - 0.3) * size));
+}
+
+/* Random content; `extreme` takes only the largest and smallest codes. */
+static inline void rows_random(whit_rows *rows, const whit_tensor_type *type, uint32_t n,
+                               whit_rng *rng, bool extreme)
+{
+    const whit_codec_info *codec = whit_codec_find(type->codec);
+    whit_geometry g = whit_codec_geometry(type);
+    for (size_t i = 0; i < (size_t)n * type->n_cols; i++) {
+        float value = (float)(whit_rng_uniform(rng) * 2 - 1);
+        uint16_t half =
+            type->codec == WHIT_CODEC_F16 ? whit_f16_from_f32(value) : whit_bf16_from_f32(value);
+        int span = codec->code_max - codec->code_min;
+        int code = codec->code_min + (int)whit_rng_below(rng, (uint64_t)span + 1);
+        if (extreme) code = whit_rng_next(rng) & 1 ? codec->code_min : codec->code_max;
+        if (type->codec == WHIT_CODEC_B1) code = code > 0 ? 1 : -1;
+        if (type->codec == WHIT_CODEC_F32)
+            ((float *)rows->elems)[i] = value;
+        else if (codec->is_float)
+            ((uint16_t *)rows->elems)[i] = half;
+        else
+            ((int8_t *)rows->elems)[i] = (int8_t)code;
+    }
+    for (size_t i = 0; i < (size_t)n * g.n_groups * g.n_fields; i++) {
+        rows->fields[i] = random_field(rng, 0.1f);
+        rows->fields_u8[i] = (uint8_t)whit_rng_next(rng);
+    }
+}
+
+/* Allocates, fills and packs. */
+static inline void matrix_random(test_matrix *matrix, const whit_tensor_type *type, whit_rng *rng,
+                                 bool extreme)
+{
+    whit_error error;
+    matrix_alloc(matrix, type);
+    rows_alloc(&matrix->rows, type, type->n_rows);
+    rows_random(&matrix->rows, type, type->n_rows, rng, extreme);
+    assert_ok(whit_codec_pack(type, 0, type->n_rows, &matrix->rows, matrix->part, &error), error);
+    assert_ok(whit_tensor_check(&matrix->tensor, &error), error);
+}
+
+static inline void matrix_free(test_matrix *matrix)
+{
+    for (int part = 0; part < WHIT_PART_COUNT; part++)
+        if (matrix->part[part]) {
+            guarded_check(matrix->part[part], matrix->tensor.part_bytes[part]);
+            guarded_free(matrix->part[part], 0);
+        }
+    rows_free(&matrix->rows);
+}
+
+/* The value that content stands for, written down independently of the codec. */
+static inline float content_value(const test_matrix *matrix, uint32_t row, uint32_t k)
+{
+    const whit_tensor_type *type = &matrix->tensor.type;
+    size_t i = (size_t)row * type->n_cols + k;
+    if (type->codec == WHIT_CODEC_F32) return ((const float *)matrix->rows.elems)[i];
+    if (type->codec == WHIT_CODEC_F16)
+        return whit_f32_from_f16(((const uint16_t *)matrix->rows.elems)[i]);
+    if (type->codec == WHIT_CODEC_BF16)
+        return whit_f32_from_bf16(((const uint16_t *)matrix->rows.elems)[i]);
+    bool is_q2 = type->codec == WHIT_CODEC_Q2, is_u8 = type->scale_type == WHIT_SCALE_U8;
+    unsigned n_fields = 1u + is_q2 + type->has_offset;
+    unsigned n_groups = type->group ? (type->n_cols + type->group - 1) / type->group : 1;
+    unsigned group = type->group ? k / type->group : 0;
+    float field[3] = {type->scale, is_q2 ? type->scale_b : type->offset, type->offset};
+    for (unsigned f = 0; type->scale_kind != WHIT_SCALE_TENSOR && f < n_fields; f++) {
+        size_t at = ((size_t)row * n_groups + group) * n_fields + f;
+        field[f] =
+            is_u8 ? matrix->rows.fields_u8[at] * matrix->rows.fields[(size_t)row * n_fields + f]
+                  : matrix->rows.fields[at];
+    }
+    int code = ((const int8_t *)matrix->rows.elems)[i];
+    if (!is_q2)
+        return type->has_offset ? fmaf((float)code, field[0], field[1]) : (float)code * field[0];
+    float sum = (code & 1 ? 1.0f : -1.0f) * field[0] + (code & 2 ? 1.0f : -1.0f) * field[1];
+    return type->has_offset ? sum + field[2] : sum;
+}
+
+#endif
