@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT
+ * The worker pool. One 64-bit word, the ticket, holds the job's generation and how many chunks of
+ * it nobody has taken yet:
+ *
+ *     ticket = generation (40 bits) | chunks left (24 bits)
+ *
+ * Claiming a chunk is one compare-and-swap of that word, so a claim can succeed only while its job
+ * is running, and only after it has succeeded does a worker read the job's other fields. These
+ * change only between jobs, that is when no claimed chunk is unfinished: they need no atomics, and a
+ * worker that comes late sees 0 chunks left and touches nothing. (40 bits do not come round while a
+ * thread stands between load and swap: 12 days at a million jobs a second.)
+ *
+ * `pending` counts chunks not yet finished. Who finishes takes its chunks off in one subtraction;
+ * its top bit says that the caller sleeps on the word. Workers sleep on `epoch`, which changes with
+ * every job, and are counted in `n_asleep`, so that the caller knows when it must wake someone. */
+#include "base/threads.h"
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fenv.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define CHUNK_BITS    24
+#define CHUNK_MASK    ((UINT64_C(1) << CHUNK_BITS) - 1)
+#define CALLER_SLEEPS UINT32_C(0x80000000)
+/* Longer than the serial work between two steps of a layer, shorter than a scheduler's slice. */
+#define SPIN_NS            50000
+#define PAUSES_PER_LOOK    16
+#define WORKER_STACK_BYTES (1u << 20)
+
+typedef struct worker {
+    whit_pool *pool;
+    pthread_t thread;
+    uint32_t index;
+} worker;
+
+struct whit_pool {
+    _Alignas(64) _Atomic uint64_t ticket;
+    _Alignas(64) _Atomic uint32_t pending;
+    _Alignas(64) _Atomic uint32_t epoch;
+    _Atomic uint32_t n_asleep;
+    _Atomic bool stop;
+    /* the job: written by the caller before it sets the ticket */
+    _Alignas(64) whit_pool_fn *fn;
+    void *context;
+    uint32_t n_items, chunk, n_chunks;
+    /* fixed at open */
+    uint32_t n_threads, n_started;
+    uint64_t spin_ns;
+    const whit_allocator *allocator;
+    size_t size_bytes;
+    worker workers[];
+};
+
+static void relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory"); /* waits about as long as x86's pause; yield is a nop */
+#endif
+}
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t expected)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, NULL, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *word, int n)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
+}
+
+static uint64_t chunks_left(const whit_pool *pool)
+{
+    return atomic_load_explicit(&pool->ticket, memory_order_seq_cst) & CHUNK_MASK;
+}
+
+/* Takes chunks until none is left; returns after counting them as finished. */
+static void work(whit_pool *pool, uint32_t worker_index)
+{
+    uint32_t n_done = 0;
+    uint64_t ticket = atomic_load_explicit(&pool->ticket, memory_order_relaxed);
+    while (ticket & CHUNK_MASK) {
+        if (!atomic_compare_exchange_weak_explicit(&pool->ticket, &ticket, ticket - 1,
+                                                   memory_order_acquire, memory_order_relaxed))
+            continue;
+        uint32_t left = (uint32_t)(ticket & CHUNK_MASK);
+        uint32_t begin = (pool->n_chunks - left) * pool->chunk;
+        uint32_t rest = pool->n_items - begin;
+        pool->fn(pool->context, worker_index, begin,
+                 begin + (rest < pool->chunk ? rest : pool->chunk));
+        n_done++;
+        ticket = atomic_load_explicit(&pool->ticket, memory_order_relaxed);
+    }
+    if (n_done == 0) return;
+    uint32_t before = atomic_fetch_sub_explicit(&pool->pending, n_done, memory_order_acq_rel);
+    if (before - n_done == CALLER_SLEEPS) futex_wake(&pool->pending, 1);
+}
+
+/* Waits for work or for the end; spins, then sleeps. */
+static void worker_wait(whit_pool *pool)
+{
+    uint64_t until_ns = whit_now_ns() + pool->spin_ns;
+    do {
+        for (int i = 0; i < PAUSES_PER_LOOK; i++) {
+            if (chunks_left(pool) || atomic_load_explicit(&pool->stop, memory_order_relaxed))
+                return;
+            relax();
+        }
+    } while (whit_now_ns() < until_ns);
+    /* Announce, then look again: the caller publishes, then looks for the announcement. */
+    atomic_fetch_add(&pool->n_asleep, 1);
+    uint32_t epoch = atomic_load(&pool->epoch);
+    if (!chunks_left(pool) && !atomic_load(&pool->stop)) futex_wait(&pool->epoch, epoch);
+    atomic_fetch_sub(&pool->n_asleep, 1);
+}
+
+static void *worker_main(void *argument)
+{
+    worker *self = argument;
+    whit_pool *pool = self->pool;
+    char name[16];
+    snprintf(name, sizeof name, "whit-%u", self->index);
+    pthread_setname_np(pthread_self(), name);
+    fesetenv(FE_DFL_ENV); /* a thread inherits the rounding and flushing modes of its creator */
+    while (!atomic_load_explicit(&pool->stop, memory_order_acquire)) {
+        work(pool, self->index);
+        worker_wait(pool);
+    }
+    return NULL;
+}
+
+static void publish(whit_pool *pool, uint32_t n_wake)
+{
+    atomic_fetch_add(&pool->epoch, 1);
+    if (atomic_load(&pool->n_asleep)) futex_wake(&pool->epoch, (int)n_wake);
+}
+
+/* The caller has no chunk left to take: waits for those that workers have begun. */
+static void caller_wait(whit_pool *pool)
+{
+    uint64_t until_ns = 0;
+    for (;;) {
+        for (int i = 0; i < PAUSES_PER_LOOK; i++) {
+            if (atomic_load_explicit(&pool->pending, memory_order_acquire) == 0) return;
+            relax();
+        }
+        uint64_t now_ns = whit_now_ns();
+        if (until_ns == 0) until_ns = now_ns + pool->spin_ns;
+        if (now_ns >= until_ns) break;
+    }
+    uint32_t pending = atomic_fetch_or(&pool->pending, CALLER_SLEEPS) | CALLER_SLEEPS;
+    while (pending != CALLER_SLEEPS) {
+        futex_wait(&pool->pending, pending);
+        pending = atomic_load_explicit(&pool->pending, memory_order_acquire);
+    }
+}
+
+void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_items,
+                   uint32_t chunk)
+{
+    if (n_items == 0) return;
+    uint32_t n_threads = whit_pool_size(pool);
+    if (chunk == 0) chunk = n_items / (8 * n_threads) + 1;
+    if (n_threads == 1 || n_items <= chunk) {
+        fn(context, 0, 0, n_items);
+        return;
+    }
+    while ((n_items - 1) / chunk >= CHUNK_MASK) chunk *= 2; /* the count must fit its field */
+    pool->fn = fn;
+    pool->context = context;
+    pool->n_items = n_items;
+    pool->chunk = chunk;
+    pool->n_chunks = (n_items - 1) / chunk + 1;
+    atomic_store_explicit(&pool->pending, pool->n_chunks, memory_order_relaxed);
+    uint64_t generation = (atomic_load_explicit(&pool->ticket, memory_order_relaxed) | CHUNK_MASK) + 1;
+    atomic_store(&pool->ticket, generation | pool->n_chunks);
+    publish(pool, pool->n_chunks - 1);
+    work(pool, 0);
+    caller_wait(pool);
+}
+
+/* The lowest logical CPU of a CPU's physical core, which names the core; the CPU itself where the
+ * system does not say. */
+static int core_of(int cpu)
+{
+    char path[96];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+    FILE *file = fopen(path, "re");
+    if (!file) return cpu;
+    int first = cpu;
+    if (fscanf(file, "%d", &first) != 1 || first < 0 || first >= CPU_SETSIZE) first = cpu;
+    fclose(file);
+    return first;
+}
+
+uint32_t whit_physical_cores(int *cpus, uint32_t capacity)
+{
+    cpu_set_t mask, seen;
+    if (sched_getaffinity(0, sizeof mask, &mask) != 0) CPU_ZERO(&mask);
+    CPU_ZERO(&seen);
+    uint32_t n = 0;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, &mask)) continue;
+        int core = core_of(cpu);
+        if (CPU_ISSET(core, &seen)) continue;
+        CPU_SET(core, &seen);
+        if (cpus && n < capacity) cpus[n] = cpu;
+        n++;
+    }
+    return n ? n : 1;
+}
+
+/* Pins workers to cores of their own and leaves the caller's present core to the caller. */
+static void pin_workers(whit_pool *pool)
+{
+    int cpus[WHIT_POOL_THREADS_MAX];
+    uint32_t n_cores = whit_physical_cores(cpus, WHIT_POOL_THREADS_MAX);
+    if (pool->n_threads > n_cores) return;
+    int own = core_of(sched_getcpu());
+    for (uint32_t i = 0, next = 0; i + 1 < pool->n_threads; i++, next++) {
+        if (core_of(cpus[next]) == own && next + 1 < n_cores) next++;
+        cpu_set_t mask;
+        CPU_ZERO(&mask);
+        CPU_SET(cpus[next], &mask);
+        pthread_setaffinity_np(pool->workers[i].thread, sizeof mask, &mask); /* only a hint */
+    }
+}
+
+/* Workers leave the host's signals to the host's threads; faults stay with who makes them. */
+static void block_signals(sigset_t *before)
+{
+    static const int faults[] = {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) sigdelset(&blocked, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &blocked, before);
+}
+
+static int start_workers(whit_pool *pool)
+{
+    pthread_attr_t attributes;
+    int code = pthread_attr_init(&attributes);
+    if (code != 0) return code;
+    pthread_attr_setstacksize(&attributes, WORKER_STACK_BYTES);
+    sigset_t before;
+    block_signals(&before);
+    for (uint32_t i = 0; i + 1 < pool->n_threads && code == 0; i++) {
+        pool->workers[i] = (worker){.pool = pool, .index = i + 1};
+        code = pthread_create(&pool->workers[i].thread, &attributes, worker_main, &pool->workers[i]);
+        if (code == 0) pool->n_started++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return code;
+}
+
+whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, whit_pool **pool,
+                           whit_error *error)
+{
+    *pool = NULL;
+    uint32_t n_cores = whit_physical_cores(NULL, 0);
+    if (n_threads == 0) n_threads = n_cores < WHIT_POOL_THREADS_MAX ? n_cores : WHIT_POOL_THREADS_MAX;
+    if (n_threads > WHIT_POOL_THREADS_MAX)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u threads: at most %d are possible",
+                         n_threads, WHIT_POOL_THREADS_MAX);
+    size_t size_bytes = sizeof(whit_pool) + (n_threads - 1) * sizeof(worker);
+    whit_pool *self = whit_zalloc(allocator, size_bytes);
+    if (!self) return whit_fail_memory(error, "the thread pool", size_bytes);
+    self->allocator = allocator;
+    self->size_bytes = size_bytes;
+    self->n_threads = n_threads;
+    /* Where threads outnumber cores a spinning one keeps a working one from its core. */
+    self->spin_ns = n_threads <= n_cores ? SPIN_NS : 0;
+    int code = start_workers(self);
+    if (code != 0) {
+        uint32_t n_started = self->n_started;
+        whit_pool_close(self);
+        return whit_fail(error, WHIT_ERROR_MEMORY, "cannot start thread %u of %u: %s",
+                         n_started + 2, n_threads, strerror(code));
+    }
+    pin_workers(self);
+    *pool = self;
+    return WHIT_OK;
+}
+
+uint32_t whit_pool_size(const whit_pool *pool)
+{
+    return pool ? pool->n_threads : 1;
+}
+
+void whit_pool_close(whit_pool *pool)
+{
+    if (!pool) return;
+    atomic_store(&pool->stop, true);
+    publish(pool, WHIT_POOL_THREADS_MAX);
+    for (uint32_t i = 0; i < pool->n_started; i++) pthread_join(pool->workers[i].thread, NULL);
+    whit_free(pool->allocator, pool, pool->size_bytes);
+}

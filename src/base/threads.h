@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ * The worker pool of the token loop: one loop over items, shared out in small chunks.
+ *
+ * A pool belongs to one calling thread at a time, which takes part as worker 0. Chunks are taken
+ * from a common counter, so a stolen core costs its share and no more: the caller waits only for
+ * chunks that a worker has begun, never for a worker that has not woken. Waiting threads spin for
+ * some tens of microseconds and then sleep; while nobody sleeps a run makes no system call.
+ * After whit_pool_open nothing is allocated. */
+#ifndef WHIT_BASE_THREADS_H
+#define WHIT_BASE_THREADS_H
+
+#include "base/status.h"
+
+/* Does items [begin, end). `worker` is below whit_pool_size and names a scratch of one's own. */
+typedef void whit_pool_fn(void *context, uint32_t worker, uint32_t begin, uint32_t end);
+
+typedef struct whit_pool whit_pool;
+
+enum { WHIT_POOL_THREADS_MAX = 1024 };
+
+/* Starts n_threads - 1 workers (0 threads: one per physical core of the affinity mask); more
+ * threads than cores is allowed. Workers are pinned to physical cores of their own where there are
+ * enough, run with the default floating-point environment and take no asynchronous signals. A
+ * thread that cannot be started is WHIT_ERROR_MEMORY, and then none is left. */
+whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, whit_pool **pool,
+                           whit_error *error);
+/* Threads, the caller included; 1 for NULL. */
+uint32_t whit_pool_size(const whit_pool *pool);
+/* Runs fn over [0, n_items) in chunks of `chunk` items (0: about eight chunks per thread) and
+ * returns when all are done; everything fn wrote is then visible to the caller. Not reentrant.
+ * A NULL pool runs on the caller alone. */
+void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_items,
+                   uint32_t chunk);
+void whit_pool_close(whit_pool *pool);
+
+/* Physical cores that this process may use, at least 1. Writes one logical CPU of each, at most
+ * `capacity`, into `cpus` (which may be NULL). */
+uint32_t whit_physical_cores(int *cpus, uint32_t capacity);
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT
+ * The worker pool: every item once, many tiny jobs, sleeping workers, too many threads, a stolen
+ * core, the floating-point environment. */
+#include "test.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "base/threads.h"
+
+#include <fenv.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+enum { ITEMS_MAX = 5000 };
+
+typedef struct job {
+    uint32_t n_items, chunk, n_workers;
+    uint64_t salt;
+    uint64_t out[ITEMS_MAX]; /* plain memory: TSan sees a missing order */
+    bool bad_range;
+} job;
+
+static void fill(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    job *self = context;
+    if (worker >= self->n_workers || begin >= end || end > self->n_items) self->bad_range = true;
+    for (uint32_t i = begin; i < end; i++) self->out[i] += self->salt + i;
+}
+
+static void check_job(whit_pool *pool, job *self, uint32_t n_items, uint32_t chunk, uint64_t salt)
+{
+    self->n_items = n_items;
+    self->chunk = chunk;
+    self->n_workers = whit_pool_size(pool);
+    self->salt = salt;
+    memset(self->out, 0, n_items * sizeof self->out[0]);
+    whit_pool_run(pool, fill, self, n_items, chunk);
+    assert_false(self->bad_range);
+    for (uint32_t i = 0; i < n_items; i++)
+        if (self->out[i] != salt + i) fail_msg("item %u of %u ran wrongly", i, n_items);
+}
+
+static void every_item_runs_once(void **state)
+{
+    (void)state;
+    job *self = calloc(1, sizeof *self);
+    whit_rng rng = {.state = 1};
+    for (uint32_t n_threads = 1; n_threads <= 9; n_threads += 2) {
+        whit_error error;
+        whit_pool *pool = NULL;
+        assert_ok(whit_pool_open(n_threads, NULL, &pool, &error), error);
+        assert_int_equal(whit_pool_size(pool), n_threads);
+        for (int i = 0; i < 2000; i++) {
+            uint32_t n_items = (uint32_t)whit_rng_below(&rng, i % 20 ? 40 : ITEMS_MAX);
+            check_job(pool, self, n_items, (uint32_t)whit_rng_below(&rng, 9), whit_rng_next(&rng));
+        }
+        whit_pool_close(pool);
+    }
+    check_job(NULL, self, 100, 7, 3);
+    whit_pool_close(NULL);
+    free(self);
+}
+
+static void sleeping_workers_wake(void **state)
+{
+    (void)state;
+    job *self = calloc(1, sizeof *self);
+    whit_error error;
+    whit_pool *pool = NULL;
+    assert_ok(whit_pool_open(2, NULL, &pool, &error), error);
+    for (int i = 0; i < 300; i++) {
+        usleep((useconds_t)(i % 7) * 30); /* around the length of the spin */
+        check_job(pool, self, 64, 1, (uint64_t)i);
+    }
+    whit_pool_close(pool);
+    free(self);
+}
+
+/* Item 0 waits until another item is under way: this hangs unless workers really take part. */
+typedef struct meeting {
+    _Atomic int n_here;
+} meeting;
+
+static void meet(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    (void)worker, (void)begin, (void)end;
+    meeting *self = context;
+    atomic_fetch_add(&self->n_here, 1);
+    while (atomic_load(&self->n_here) < 2) sched_yield();
+}
+
+static void workers_take_part(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_pool *pool = NULL;
+    assert_ok(whit_pool_open(3, NULL, &pool, &error), error);
+    for (int i = 0; i < 50; i++) {
+        meeting self = {0};
+        whit_pool_run(pool, meet, &self, 2, 1);
+        if (i % 2) usleep(200);
+    }
+    whit_pool_close(pool);
+}
+
+static void add_small(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    (void)worker;
+    volatile float tiny = 1e-39f, one = 1.0f, third = 3.0f;
+    bool *ok = context;
+    for (uint32_t i = begin; i < end; i++)
+        ok[i] = tiny + 0.0f != 0.0f && one / third == 0x1.555556p-2f;
+}
+
+static void workers_have_default_arithmetic(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_pool *pool = NULL;
+    bool ok[64] = {0};
+    fesetround(FE_DOWNWARD); /* inherited by threads, were it not undone */
+    assert_ok(whit_pool_open(4, NULL, &pool, &error), error);
+    fesetround(FE_TONEAREST);
+    for (int i = 0; i < 20; i++) {
+        whit_pool_run(pool, add_small, ok, 64, 1);
+        for (int j = 0; j < 64; j++) assert_true(ok[j]);
+    }
+    whit_pool_close(pool);
+}
+
+static void *hog(void *argument)
+{
+    _Atomic bool *stop = argument;
+    while (!atomic_load(stop)) {}
+    return NULL;
+}
+
+/* Beside busy threads the pool must go on; how fast is shown by the benchmark, not here. */
+static void a_stolen_core_is_no_deadlock(void **state)
+{
+    (void)state;
+    _Atomic bool stop = false;
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, hog, &stop);
+    job *self = calloc(1, sizeof *self);
+    whit_error error;
+    whit_pool *pool = NULL;
+    assert_ok(whit_pool_open(2, NULL, &pool, &error), error);
+    for (int i = 0; i < 200; i++) check_job(pool, self, 200, 3, (uint64_t)i);
+    whit_pool_close(pool);
+    atomic_store(&stop, true);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    free(self);
+}
+
+static void *refuse(void *user, size_t size_bytes, size_t align_bytes)
+{
+    (void)user, (void)size_bytes, (void)align_bytes;
+    return NULL;
+}
+
+static void failures_are_clean(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_pool *pool = NULL;
+    assert_int_equal(whit_pool_open(1 << 20, NULL, &pool, &error), WHIT_ERROR_ARGUMENT);
+    assert_null(pool);
+    whit_allocator none = {.alloc = refuse};
+    assert_int_equal(whit_pool_open(2, &none, &pool, &error), WHIT_ERROR_MEMORY);
+    assert_null(pool);
+    assert_true(whit_physical_cores(NULL, 0) >= 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_item_runs_once),
+        cmocka_unit_test(sleeping_workers_wake),
+        cmocka_unit_test(workers_take_part),
+        cmocka_unit_test(workers_have_default_arithmetic),
+        cmocka_unit_test(a_stolen_core_is_no_deadlock),
+        cmocka_unit_test(failures_are_clean),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

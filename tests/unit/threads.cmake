@@ -1,0 +1,1 @@
+whit_test(threads ${CMAKE_CURRENT_LIST_DIR}/threads.c)
