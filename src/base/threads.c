@@ -12,7 +12,11 @@
  *
  * `pending` counts chunks not yet finished. Who finishes takes its chunks off in one subtraction;
  * its top bit says that the caller sleeps on the word. Workers sleep on `epoch`, which changes with
- * every job, and are counted in `n_asleep`, so that the caller knows when it must wake someone. */
+ * every job, and are counted in `n_asleep`, so that the caller knows when it must wake someone.
+ *
+ * A worker whose core is shared with another busy process is stopped for milliseconds, as a rule
+ * inside a chunk, and everyone waits for that chunk. The worker that finds it has kept the caller
+ * asleep for long therefore rests for some time: then its core is lost and the others are not. */
 #include "base/threads.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -26,6 +30,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CHUNK_BITS    24
@@ -34,6 +39,9 @@
 /* Longer than the serial work between two steps of a layer, shorter than a scheduler's slice. */
 #define SPIN_NS            50000
 #define PAUSES_PER_LOOK    16
+/* A wait this much longer than the caller's own part of the job is a scheduler's doing. */
+#define PATIENCE_NS        500000
+#define REST_PER_LATENESS  16
 #define WORKER_STACK_BYTES (1u << 20)
 
 typedef struct worker {
@@ -47,7 +55,8 @@ struct whit_pool {
     _Alignas(64) _Atomic uint32_t pending;
     _Alignas(64) _Atomic uint32_t epoch;
     _Atomic uint32_t n_asleep;
-    _Atomic bool stop;
+    _Atomic uint32_t stop;
+    _Atomic uint64_t late_after_ns; /* until then a sleeping caller is patient */
     /* the job: written by the caller before it sets the ticket */
     _Alignas(64) whit_pool_fn *fn;
     void *context;
@@ -69,9 +78,10 @@ static void relax(void)
 #endif
 }
 
-static void futex_wait(_Atomic uint32_t *word, uint32_t expected)
+/* Returns when woken, when *word is not `expected`, at the timeout (NULL: none), or for no reason. */
+static void futex_wait(_Atomic uint32_t *word, uint32_t expected, const struct timespec *timeout)
 {
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, NULL, NULL, 0);
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout, NULL, 0);
 }
 
 static void futex_wake(_Atomic uint32_t *word, int n)
@@ -84,9 +94,11 @@ static uint64_t chunks_left(const whit_pool *pool)
     return atomic_load_explicit(&pool->ticket, memory_order_seq_cst) & CHUNK_MASK;
 }
 
-/* Takes chunks until none is left; returns after counting them as finished. */
-static void work(whit_pool *pool, uint32_t worker_index)
+/* Takes chunks until none is left and returns how many, counted as finished. *late_ns says how long
+ * the caller has slept, beyond its patience, only for this thread. */
+static uint32_t work(whit_pool *pool, uint32_t worker_index, uint64_t *late_ns)
 {
+    *late_ns = 0;
     uint32_t n_done = 0;
     uint64_t ticket = atomic_load_explicit(&pool->ticket, memory_order_relaxed);
     while (ticket & CHUNK_MASK) {
@@ -101,9 +113,15 @@ static void work(whit_pool *pool, uint32_t worker_index)
         n_done++;
         ticket = atomic_load_explicit(&pool->ticket, memory_order_relaxed);
     }
-    if (n_done == 0) return;
+    if (n_done == 0) return 0;
     uint32_t before = atomic_fetch_sub_explicit(&pool->pending, n_done, memory_order_acq_rel);
-    if (before - n_done == CALLER_SLEEPS) futex_wake(&pool->pending, 1);
+    if (before - n_done == CALLER_SLEEPS) {
+        futex_wake(&pool->pending, 1);
+        uint64_t late_after_ns = atomic_load_explicit(&pool->late_after_ns, memory_order_relaxed);
+        uint64_t now_ns = whit_now_ns();
+        if (now_ns > late_after_ns) *late_ns = now_ns - late_after_ns;
+    }
+    return n_done;
 }
 
 /* Waits for work or for the end; spins, then sleeps. */
@@ -112,16 +130,22 @@ static void worker_wait(whit_pool *pool)
     uint64_t until_ns = whit_now_ns() + pool->spin_ns;
     do {
         for (int i = 0; i < PAUSES_PER_LOOK; i++) {
-            if (chunks_left(pool) || atomic_load_explicit(&pool->stop, memory_order_relaxed))
-                return;
+            if (chunks_left(pool) || atomic_load_explicit(&pool->stop, memory_order_relaxed)) return;
             relax();
         }
     } while (whit_now_ns() < until_ns);
     /* Announce, then look again: the caller publishes, then looks for the announcement. */
     atomic_fetch_add(&pool->n_asleep, 1);
     uint32_t epoch = atomic_load(&pool->epoch);
-    if (!chunks_left(pool) && !atomic_load(&pool->stop)) futex_wait(&pool->epoch, epoch);
+    if (!chunks_left(pool) && !atomic_load(&pool->stop)) futex_wait(&pool->epoch, epoch, NULL);
     atomic_fetch_sub(&pool->n_asleep, 1);
+}
+
+static void worker_rest(whit_pool *pool, uint64_t rest_ns)
+{
+    struct timespec timeout = {.tv_sec = (time_t)(rest_ns / 1000000000),
+                               .tv_nsec = (long)(rest_ns % 1000000000)};
+    futex_wait(&pool->stop, 0, &timeout);
 }
 
 static void *worker_main(void *argument)
@@ -133,8 +157,10 @@ static void *worker_main(void *argument)
     pthread_setname_np(pthread_self(), name);
     fesetenv(FE_DFL_ENV); /* a thread inherits the rounding and flushing modes of its creator */
     while (!atomic_load_explicit(&pool->stop, memory_order_acquire)) {
-        work(pool, self->index);
-        worker_wait(pool);
+        uint64_t late_ns;
+        work(pool, self->index, &late_ns);
+        if (late_ns > 0) worker_rest(pool, REST_PER_LATENESS * late_ns);
+        else worker_wait(pool);
     }
     return NULL;
 }
@@ -145,22 +171,25 @@ static void publish(whit_pool *pool, uint32_t n_wake)
     if (atomic_load(&pool->n_asleep)) futex_wake(&pool->epoch, (int)n_wake);
 }
 
-/* The caller has no chunk left to take: waits for those that workers have begun. */
-static void caller_wait(whit_pool *pool)
+/* The caller has no chunk left to take: waits for those that workers have begun. `own_from_ns` is
+ * when it began its own; 0 where it came too late for any. */
+static void caller_wait(whit_pool *pool, uint64_t own_from_ns)
 {
-    uint64_t until_ns = 0;
+    uint64_t from_ns = 0;
     for (;;) {
         for (int i = 0; i < PAUSES_PER_LOOK; i++) {
             if (atomic_load_explicit(&pool->pending, memory_order_acquire) == 0) return;
             relax();
         }
         uint64_t now_ns = whit_now_ns();
-        if (until_ns == 0) until_ns = now_ns + pool->spin_ns;
-        if (now_ns >= until_ns) break;
+        if (from_ns == 0) from_ns = now_ns;
+        if (now_ns >= from_ns + pool->spin_ns) break;
     }
+    uint64_t late_after_ns = own_from_ns ? from_ns + (from_ns - own_from_ns) + PATIENCE_NS : UINT64_MAX;
+    atomic_store_explicit(&pool->late_after_ns, late_after_ns, memory_order_relaxed);
     uint32_t pending = atomic_fetch_or(&pool->pending, CALLER_SLEEPS) | CALLER_SLEEPS;
     while (pending != CALLER_SLEEPS) {
-        futex_wait(&pool->pending, pending);
+        futex_wait(&pool->pending, pending, NULL);
         pending = atomic_load_explicit(&pool->pending, memory_order_acquire);
     }
 }
@@ -185,8 +214,9 @@ void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_
     uint64_t generation = (atomic_load_explicit(&pool->ticket, memory_order_relaxed) | CHUNK_MASK) + 1;
     atomic_store(&pool->ticket, generation | pool->n_chunks);
     publish(pool, pool->n_chunks - 1);
-    work(pool, 0);
-    caller_wait(pool);
+    uint64_t from_ns = whit_now_ns(), unused;
+    uint32_t n_own = work(pool, 0, &unused);
+    caller_wait(pool, n_own ? from_ns : 0);
 }
 
 /* The lowest logical CPU of a CPU's physical core, which names the core; the CPU itself where the
@@ -301,7 +331,8 @@ uint32_t whit_pool_size(const whit_pool *pool)
 void whit_pool_close(whit_pool *pool)
 {
     if (!pool) return;
-    atomic_store(&pool->stop, true);
+    atomic_store(&pool->stop, 1);
+    futex_wake(&pool->stop, WHIT_POOL_THREADS_MAX);
     publish(pool, WHIT_POOL_THREADS_MAX);
     for (uint32_t i = 0; i < pool->n_started; i++) pthread_join(pool->workers[i].thread, NULL);
     whit_free(pool->allocator, pool, pool->size_bytes);
