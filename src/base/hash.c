@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/hash.h"
 
+void whit_hash_prepare(void)
+{
+    /* A failure (no random numbers) does not concern hashing. */
+    if (sodium_init() < 0) return;
+}
+
 void whit_hash_begin(whit_hash *hash, const char *domain)
 {
     uint8_t personal[crypto_generichash_blake2b_PERSONALBYTES] = {0};

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ * The .ndf container (Neural Document Format), read in place. docs/format.md is the specification.
+ *
+ * Opening maps the file and checks headers, directory and bounds; it parses no text and copies no
+ * tensor. Every pointer that comes out points into the map and lives until whit_ndf_close. An open
+ * whit_ndf is never changed, so threads may share it. */
+#ifndef WHIT_FORMAT_NDF_H
+#define WHIT_FORMAT_NDF_H
+
+#include "base/hash.h"
+#include "base/tensor.h"
+#include "format/ndf_table.h"
+
+typedef struct whit_ndf whit_ndf;
+
+/* Frame types; numbers are stored in files. From WHIT_NDF_ADAPTER on: appended after the model. */
+typedef enum whit_ndf_frame_type {
+    WHIT_NDF_HEAD = 1,
+    WHIT_NDF_TOKENIZER = 2,
+    WHIT_NDF_DATA = 3,
+    WHIT_NDF_SEAL = 4,
+    WHIT_NDF_COMMIT = 5,
+    WHIT_NDF_PART = 6,
+    WHIT_NDF_ADAPTER = 16,
+    WHIT_NDF_SESSION = 17,
+} whit_ndf_frame_type;
+
+const char *whit_ndf_frame_type_name(uint32_t type);
+
+/* Do these first bytes of a file look like an .ndf? */
+bool whit_ndf_has_magic(const void *data, size_t size_bytes);
+
+/* Opens a model and its part files, which lie in the folder of `path`. On failure *ndf is NULL and
+ * the line names the file, the place and the reason. That the bytes of a tensor's parts fit its
+ * type is checked by whoever knows the codecs (the model room), not here. */
+whit_status whit_ndf_open(const char *path, const whit_allocator *allocator, whit_ndf **ndf,
+                          whit_error *error);
+/* The same for an open descriptor (a memory file), which stays the caller's and may be closed at
+ * once. `name` is for messages; such a model cannot have part files. */
+whit_status whit_ndf_open_fd(int fd, const char *name, const whit_allocator *allocator,
+                             whit_ndf **ndf, whit_error *error);
+void whit_ndf_close(whit_ndf *ndf);
+
+const char *whit_ndf_path(const whit_ndf *ndf);
+/* 32 bytes: equal for equal weights, configuration and tokenizer, however they are stored. */
+const uint8_t *whit_ndf_identity(const whit_ndf *ndf);
+
+/* What defines the maths (part of the identity), and what describes the model (not part of it). */
+const whit_table *whit_ndf_config(const whit_ndf *ndf);
+const whit_table *whit_ndf_meta(const whit_ndf *ndf);
+bool whit_ndf_meta_get(const whit_ndf *ndf, const char *key, whit_value *value);
+/* Chat templates: strings by name; the unnamed one is called "default". */
+const whit_table *whit_ndf_templates(const whit_ndf *ndf);
+/* The tokenizer's image, 64-byte aligned, unchecked; NULL and 0 where there is none. */
+const void *whit_ndf_tokenizer(const whit_ndf *ndf, size_t *size_bytes);
+
+/* Tensors are numbered in the order of their names. */
+uint32_t whit_ndf_n_tensors(const whit_ndf *ndf);
+const char *whit_ndf_tensor_name(const whit_ndf *ndf, uint32_t i);
+const whit_tensor_type *whit_ndf_tensor_type(const whit_ndf *ndf, uint32_t i);
+/* Type and parts in place, every part 64-byte aligned. */
+void whit_ndf_tensor(const whit_ndf *ndf, uint32_t i, whit_tensor *tensor);
+/* The tensor's number, or -1. */
+int64_t whit_ndf_find(const whit_ndf *ndf, const char *name);
+/* Digest of the row-major codes and scales as the writer was given it, 32 bytes. */
+const uint8_t *whit_ndf_tensor_digest(const whit_ndf *ndf, uint32_t i);
+
+/* File 0 is the main file, the others are its part files. Sizes are of the committed bytes. */
+uint32_t whit_ndf_n_files(const whit_ndf *ndf);
+const char *whit_ndf_file(const whit_ndf *ndf, uint32_t i, uint64_t *size_bytes);
+
+/* Frames appended after the model (adapters, sessions), in order, committed ones only. */
+typedef struct whit_ndf_appended {
+    uint32_t type; /* whit_ndf_frame_type, or a number that this program does not know */
+    const char *name;
+    const uint8_t *data; /* 64-byte aligned */
+    uint64_t size_bytes;
+} whit_ndf_appended;
+
+uint32_t whit_ndf_n_appended(const whit_ndf *ndf);
+/* Checks the frame's bounds; `i` < n_appended. */
+whit_status whit_ndf_appended_at(const whit_ndf *ndf, uint32_t i, whit_ndf_appended *appended,
+                                 whit_error *error);
+/* Bytes after the last whole commit (a torn append); they are ignored. */
+uint64_t whit_ndf_torn_bytes(const whit_ndf *ndf);
+
+#endif

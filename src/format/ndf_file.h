@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ * What an open whit_ndf consists of; for the files of the container only (ndf.c, ndf_verify.c). */
+#ifndef WHIT_FORMAT_NDF_FILE_H
+#define WHIT_FORMAT_NDF_FILE_H
+
+#include "format/ndf.h"
+#include "format/ndf_frame.h"
+
+typedef struct whit_ndf_file_view {
+    whit_map map;
+    whit_ndf_chain chain;
+    const uint8_t *data; /* payload of its DATA frame */
+    uint64_t data_bytes;
+    uint32_t data_frame;
+} whit_ndf_file_view;
+
+struct whit_ndf {
+    const whit_allocator *allocator;
+    whit_ndf_file_view *files; /* n_files_room of them, n_files opened */
+    uint32_t n_files, n_files_room;
+    uint32_t n_base_frames; /* up to the model's own commit */
+
+    const uint8_t *head; /* payload of HEAD */
+    uint64_t head_bytes;
+    whit_table config, meta, templates;
+    whit_ndf_names tensors;
+    const whit_ndf_part_entry *parts; /* by file and offset */
+    uint32_t n_parts;
+    const whit_ndf_file_entry *file_entries;
+    const uint8_t *file_names; /* what their name offsets count from */
+
+    const uint8_t *tokenizer;
+    uint64_t tokenizer_bytes;
+    const whit_ndf_seal *seal;
+};
+
+static inline const whit_ndf_tensor_entry *whit_ndf_tensor_entry_at(const whit_ndf *ndf, uint32_t i)
+{
+    return (const whit_ndf_tensor_entry *)whit_ndf_name_at(&ndf->tensors, i);
+}
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ * Reading tables in place.
+ *
+ *   header 16 | entries 32 each, by key | buckets u32 each | keys, NUL-terminated | values, 8-aligned
+ *
+ * Offsets count from the table's first byte, those of a string array's elements from the array's. */
+#include "format/ndf_table.h"
+
+#include "format/ndf_layout.h"
+
+static const char *check_value(const uint8_t *data, size_t size_bytes, const whit_ndf_entry *entry)
+{
+    uint64_t at = entry->value, count = entry->count, unit = 1;
+    switch ((whit_value_type)entry->type) {
+    case WHIT_VALUE_BOOL:
+        if (entry->value > 1) return "a boolean is neither 0 nor 1";
+        return count == 1 ? NULL : "a single value has a wrong count";
+    case WHIT_VALUE_U64:
+    case WHIT_VALUE_I64:
+    case WHIT_VALUE_F64: return count == 1 ? NULL : "a single value has a wrong count";
+    case WHIT_VALUE_STRING:
+        if (!whit_in_bounds(at, count, size_bytes) || count == size_bytes - at ||
+            data[at + count] != 0)
+            return "its string lies outside";
+        return NULL;
+    case WHIT_VALUE_BYTES:
+    case WHIT_VALUE_BOOL_ARRAY: break;
+    case WHIT_VALUE_U64_ARRAY:
+    case WHIT_VALUE_I64_ARRAY:
+    case WHIT_VALUE_F64_ARRAY:
+    case WHIT_VALUE_STRING_ARRAY: unit = 8; break;
+    default: return "its type is unknown";
+    }
+    if (at % 8) return "its value is not aligned";
+    if (at > size_bytes || count > (size_bytes - at) / unit) return "its value lies outside";
+    if (entry->type != WHIT_VALUE_STRING_ARRAY) return NULL;
+    const whit_ndf_string *strings = (const whit_ndf_string *)(data + at);
+    for (uint64_t i = 0; i < count; i++)
+        if (!whit_in_bounds(strings[i].offset, (uint64_t)strings[i].bytes + 1, size_bytes - at) ||
+            data[at + strings[i].offset + strings[i].bytes] != 0)
+            return "one of its strings lies outside";
+    return NULL;
+}
+
+whit_status whit_table_open(const void *data, size_t size_bytes, const char *place,
+                            whit_table *table, whit_error *error)
+{
+    *table = (whit_table){0};
+    const whit_ndf_table_header *header = data;
+    if (size_bytes < sizeof *header || header->size_bytes != size_bytes)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the table's size is wrong", place);
+    size_t room = size_bytes - sizeof *header;
+    if (header->n_entries > room / sizeof(whit_ndf_entry) ||
+        header->n_buckets > (room - header->n_entries * sizeof(whit_ndf_entry)) / sizeof(uint32_t))
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u entries do not fit into %zu bytes", place,
+                         header->n_entries, size_bytes);
+    const uint8_t *entries = (const uint8_t *)(header + 1);
+    whit_ndf_names names = {
+        .base = data,
+        .size_bytes = size_bytes,
+        .entries = entries,
+        .stride_bytes = sizeof(whit_ndf_entry),
+        .n_entries = header->n_entries,
+        .buckets = (const uint32_t *)(entries + header->n_entries * sizeof(whit_ndf_entry)),
+        .n_buckets = header->n_buckets,
+    };
+    uint32_t at = 0;
+    const char *reason = whit_ndf_names_check(&names, &at);
+    for (uint32_t i = 0; !reason && i < names.n_entries; i++) {
+        at = i;
+        reason = check_value(data, size_bytes, (const whit_ndf_entry *)whit_ndf_name_at(&names, i));
+    }
+    if (reason)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: entry %u of %u: %s", place, at,
+                         names.n_entries, reason);
+    table->names = names;
+    return WHIT_OK;
+}
+
+uint32_t whit_table_count(const whit_table *table)
+{
+    return table->names.n_entries;
+}
+
+const char *whit_table_at(const whit_table *table, uint32_t i, whit_value *value)
+{
+    const whit_ndf_entry *entry = (const whit_ndf_entry *)whit_ndf_name_at(&table->names, i);
+    value->type = (whit_value_type)entry->type;
+    value->count = entry->count;
+    if (entry->type < WHIT_VALUE_BOOL)
+        value->u64 = entry->value; /* the bits of any of the three */
+    else if (entry->type == WHIT_VALUE_BOOL)
+        value->boolean = entry->value != 0;
+    else
+        value->bytes = table->names.base + entry->value;
+    return (const char *)table->names.base + entry->name.name_offset;
+}
+
+bool whit_table_get(const whit_table *table, const char *key, whit_value *value)
+{
+    int64_t i = whit_ndf_names_find(&table->names, key, strlen(key));
+    if (i < 0) return false;
+    (void)whit_table_at(table, (uint32_t)i, value);
+    return true;
+}
+
+bool whit_table_get_u64(const whit_table *table, const char *key, uint64_t *value)
+{
+    whit_value found;
+    if (!whit_table_get(table, key, &found)) return false;
+    if (found.type != WHIT_VALUE_U64 && (found.type != WHIT_VALUE_I64 || found.i64 < 0)) return false;
+    *value = found.u64;
+    return true;
+}
+
+bool whit_table_get_i64(const whit_table *table, const char *key, int64_t *value)
+{
+    whit_value found;
+    if (!whit_table_get(table, key, &found)) return false;
+    if (found.type != WHIT_VALUE_I64 && (found.type != WHIT_VALUE_U64 || found.u64 > INT64_MAX))
+        return false;
+    *value = found.i64;
+    return true;
+}
+
+bool whit_table_get_f64(const whit_table *table, const char *key, double *value)
+{
+    whit_value found;
+    if (!whit_table_get(table, key, &found)) return false;
+    if (found.type == WHIT_VALUE_F64)
+        *value = found.f64;
+    else if (found.type == WHIT_VALUE_U64)
+        *value = (double)found.u64;
+    else if (found.type == WHIT_VALUE_I64)
+        *value = (double)found.i64;
+    else
+        return false;
+    return true;
+}
+
+bool whit_table_get_bool(const whit_table *table, const char *key, bool *value)
+{
+    whit_value found;
+    if (!whit_table_get(table, key, &found) || found.type != WHIT_VALUE_BOOL) return false;
+    *value = found.boolean;
+    return true;
+}
+
+const char *whit_table_get_string(const whit_table *table, const char *key)
+{
+    whit_value found;
+    if (!whit_table_get(table, key, &found) || found.type != WHIT_VALUE_STRING) return NULL;
+    return found.string;
+}
+
+const char *whit_value_string_at(const whit_value *value, uint64_t i, size_t *size_bytes)
+{
+    const whit_ndf_string *string = (const whit_ndf_string *)value->bytes + i;
+    if (size_bytes) *size_bytes = string->bytes;
+    return (const char *)value->bytes + string->offset;
+}

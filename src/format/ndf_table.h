@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ * Typed key/value tables that are read in place (docs/format.md, "Tables"), and their builder.
+ *
+ * A whit_table is a view of bytes owned by someone else (a mapped file, a buffer) that
+ * whit_table_open has checked once; reading needs no lock. */
+#ifndef WHIT_FORMAT_NDF_TABLE_H
+#define WHIT_FORMAT_NDF_TABLE_H
+
+#include "format/ndf_names.h"
+
+/* Numbers are stored in files. */
+typedef enum whit_value_type {
+    WHIT_VALUE_U64 = 1,
+    WHIT_VALUE_I64 = 2,
+    WHIT_VALUE_F64 = 3,
+    WHIT_VALUE_BOOL = 4,
+    WHIT_VALUE_STRING = 5, /* UTF-8 by custom; NUL-terminated, no NUL inside */
+    WHIT_VALUE_BYTES = 6,
+    WHIT_VALUE_U64_ARRAY = 17,
+    WHIT_VALUE_I64_ARRAY = 18,
+    WHIT_VALUE_F64_ARRAY = 19,
+    WHIT_VALUE_BOOL_ARRAY = 20, /* a byte each: 0 or 1 */
+    WHIT_VALUE_STRING_ARRAY = 21,
+} whit_value_type;
+
+/* A value in place; valid as long as the table's bytes. */
+typedef struct whit_value {
+    whit_value_type type;
+    uint64_t count; /* elements of an array, bytes of a string (without its end) or of bytes; else 1 */
+    union {
+        uint64_t u64;
+        int64_t i64;
+        double f64;
+        bool boolean;
+        const char *string;
+        const uint8_t *bytes; /* bytes, bool arrays, string arrays */
+        const uint64_t *u64s;
+        const int64_t *i64s;
+        const double *f64s;
+    };
+} whit_value;
+
+typedef struct whit_table {
+    whit_ndf_names names;
+} whit_table;
+
+/* Checks `size_bytes` of a table at 8-byte aligned `data`. `place` begins the error line. */
+whit_status whit_table_open(const void *data, size_t size_bytes, const char *place,
+                            whit_table *table, whit_error *error);
+uint32_t whit_table_count(const whit_table *table);
+/* Entries in the order of their keys; i < count. Returns the key. */
+const char *whit_table_at(const whit_table *table, uint32_t i, whit_value *value);
+/* False where the key is absent. Some tens of nanoseconds, whatever the table's size. */
+bool whit_table_get(const whit_table *table, const char *key, whit_value *value);
+
+/* With a type: false (or NULL) where the key is absent, has another type, or does not fit.
+ * Integers of either sign convert where the value allows it, and to f64. */
+bool whit_table_get_u64(const whit_table *table, const char *key, uint64_t *value);
+bool whit_table_get_i64(const whit_table *table, const char *key, int64_t *value);
+bool whit_table_get_f64(const whit_table *table, const char *key, double *value);
+bool whit_table_get_bool(const whit_table *table, const char *key, bool *value);
+const char *whit_table_get_string(const whit_table *table, const char *key);
+/* Element i < count of a string array; NUL-terminated. */
+const char *whit_value_string_at(const whit_value *value, uint64_t i, size_t *size_bytes);
+
+/* ---- building ---- */
+
+/* Zero-initialise with the allocator set. Setters copy; the last value of a key wins; a failure
+ * (memory, an empty key, a zero byte in a string, NaN) is kept and told by build. */
+typedef struct whit_table_builder {
+    const whit_allocator *allocator;
+    whit_buf items, heap;
+    const char *refused; /* why a value was refused; NULL: not */
+    char refused_key[64];
+} whit_table_builder;
+
+void whit_table_set_u64(whit_table_builder *builder, const char *key, uint64_t value);
+void whit_table_set_i64(whit_table_builder *builder, const char *key, int64_t value);
+void whit_table_set_f64(whit_table_builder *builder, const char *key, double value);
+void whit_table_set_bool(whit_table_builder *builder, const char *key, bool value);
+void whit_table_set_string(whit_table_builder *builder, const char *key, const char *text);
+void whit_table_set_string_n(whit_table_builder *builder, const char *key, const char *text,
+                             size_t size_bytes);
+void whit_table_set_bytes(whit_table_builder *builder, const char *key, const void *data,
+                          size_t size_bytes);
+void whit_table_set_u64_array(whit_table_builder *builder, const char *key, const uint64_t *values,
+                              size_t n);
+void whit_table_set_i64_array(whit_table_builder *builder, const char *key, const int64_t *values,
+                              size_t n);
+void whit_table_set_f64_array(whit_table_builder *builder, const char *key, const double *values,
+                              size_t n);
+void whit_table_set_bool_array(whit_table_builder *builder, const char *key, const uint8_t *values,
+                               size_t n);
+/* `sizes` NULL: the texts are NUL-terminated. */
+void whit_table_set_string_array(whit_table_builder *builder, const char *key,
+                                 const char *const *texts, const size_t *sizes, size_t n);
+/* Sets any value read from another table. */
+void whit_table_set_value(whit_table_builder *builder, const char *key, const whit_value *value);
+
+/* Appends the table to `out` at its next multiple of 8 and leaves the builder as it is. The same
+ * keys and values give the same bytes in whatever order they were set. */
+whit_status whit_table_build(const whit_table_builder *builder, whit_buf *out, whit_error *error);
+void whit_table_builder_free(whit_table_builder *builder);
+
+#endif

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT
+ * The container: what is written is read again; identity; tables. */
+#include "test.h"
+
+#include "ndf_sample.h"
+
+#include <fcntl.h>
+
+static char folder[] = "/tmp/whit-ndf-XXXXXX";
+
+static const char *in_folder(const char *name)
+{
+    static char paths[32][128];
+    static unsigned next;
+    char *path = paths[next++ % 32];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    return rmdir(folder); /* fails where a test left a file behind */
+}
+
+static void check_tensors(const whit_ndf *ndf, const ndf_sample_options *options)
+{
+    assert_int_equal(whit_ndf_n_tensors(ndf), options->n_tensors);
+    for (uint32_t i = 0; i < options->n_tensors; i++) {
+        int64_t at = whit_ndf_find(ndf, ndf_sample_name(i));
+        assert_true(at >= 0);
+        assert_string_equal(whit_ndf_tensor_name(ndf, (uint32_t)at), ndf_sample_name(i));
+        whit_tensor tensor;
+        whit_ndf_tensor(ndf, (uint32_t)at, &tensor);
+        assert_int_equal(tensor.type.n_rows, 4 + i);
+        assert_int_equal(tensor.part_bytes[0], options->row_bytes + i);
+        assert_int_equal(tensor.part_bytes[1], 4 * (4 + i));
+        assert_null(tensor.part[2]);
+        for (uint32_t k = 0; k < 2; k++) {
+            assert_int_equal((uintptr_t)tensor.part[k] % 64, 0);
+            for (uint64_t j = 0; j < tensor.part_bytes[k]; j++)
+                if (tensor.part[k][j] != ndf_sample_byte(i, k, j)) fail_msg("tensor %u byte", i);
+        }
+        if (at > 0)
+            assert_true(strcmp(whit_ndf_tensor_name(ndf, (uint32_t)at - 1),
+                               whit_ndf_tensor_name(ndf, (uint32_t)at)) < 0);
+    }
+    assert_int_equal(whit_ndf_find(ndf, "tensor"), -1);
+    assert_int_equal(whit_ndf_find(ndf, ""), -1);
+}
+
+static void check_tables(const whit_ndf *ndf)
+{
+    whit_value value;
+    size_t n;
+    assert_string_equal(whit_table_get_string(whit_ndf_config(ndf), "family"), "llama");
+    double theta;
+    assert_true(whit_table_get_f64(whit_ndf_config(ndf), "rope.theta", &theta));
+    assert_true(theta == 10000.0);
+    uint64_t n_layers;
+    assert_true(whit_table_get_u64(whit_ndf_config(ndf), "n_layers", &n_layers));
+    assert_int_equal(n_layers, 5);
+    assert_true(whit_table_get(whit_ndf_config(ndf), "heads", &value));
+    assert_int_equal(value.type, WHIT_VALUE_U64_ARRAY);
+    assert_int_equal(value.count, 3);
+    assert_int_equal(value.u64s[2], 2);
+    assert_true(whit_ndf_meta_get(ndf, "general.tags", &value));
+    assert_int_equal(value.count, 3);
+    assert_string_equal(whit_value_string_at(&value, 0, &n), "tiny");
+    assert_string_equal(whit_value_string_at(&value, 1, NULL), "");
+    assert_string_equal(whit_value_string_at(&value, 2, NULL), "test");
+    assert_int_equal(n, 4);
+    int64_t negative;
+    assert_true(whit_table_get_i64(whit_ndf_meta(ndf), "general.negative", &negative));
+    assert_int_equal(negative, -7);
+    assert_false(whit_table_get_u64(whit_ndf_meta(ndf), "general.negative", &n_layers));
+    bool odd = false;
+    assert_true(whit_table_get_bool(whit_ndf_meta(ndf), "general.odd", &odd));
+    assert_true(odd);
+    assert_true(whit_ndf_meta_get(ndf, "general.blob", &value));
+    assert_memory_equal(value.bytes, "\0\1\2", 3);
+    assert_false(whit_ndf_meta_get(ndf, "general", &value));
+    assert_string_equal(whit_table_get_string(whit_ndf_templates(ndf), "default"), "{{ messages }}");
+    assert_memory_equal(whit_ndf_tokenizer(ndf, &n), "tokenizer image", 15);
+    assert_int_equal(n, 15);
+}
+
+static void reads_what_was_written(void **state)
+{
+    (void)state;
+    whit_error error;
+    const char *path = in_folder("a.ndf");
+    ndf_sample_options options = {.n_tensors = 11, .row_bytes = 3000};
+    uint8_t identity[WHIT_HASH_BYTES];
+    assert_ok(ndf_sample_write(path, &options, identity, NULL, &error), error);
+    whit_ndf *ndf;
+    assert_ok(whit_ndf_open(path, NULL, &ndf, &error), error);
+    assert_string_equal(whit_ndf_path(ndf), path);
+    assert_memory_equal(whit_ndf_identity(ndf), identity, sizeof identity);
+    assert_int_equal(whit_ndf_torn_bytes(ndf), 0);
+    assert_int_equal(whit_ndf_n_appended(ndf), 0);
+    check_tensors(ndf, &options);
+    check_tables(ndf);
+    whit_ndf_close(ndf);
+    whit_ndf_close(NULL);
+    unlink(path);
+}
+
+static void crosses_chunks(void **state)
+{
+    (void)state;
+    whit_error error;
+    int fd = -1;
+    ndf_sample_options options = {.n_tensors = 3, .row_bytes = (1 << 20) - 100};
+    assert_ok(ndf_sample_write(NULL, &options, NULL, &fd, &error), error);
+    whit_ndf *ndf;
+    assert_ok(whit_ndf_open_fd(fd, "in memory", NULL, &ndf, &error), error);
+    close(fd);
+    check_tensors(ndf, &options);
+    whit_ndf_close(ndf);
+}
+
+static void identity_is_of_the_model(void **state)
+{
+    (void)state;
+    whit_error error;
+    uint8_t first[WHIT_HASH_BYTES], second[WHIT_HASH_BYTES], third[WHIT_HASH_BYTES];
+    ndf_sample_options options = {.n_tensors = 5, .row_bytes = 70};
+    assert_ok(ndf_sample_write(NULL, &options, first, NULL, &error), error);
+    options.reversed = true;
+    assert_ok(ndf_sample_write(NULL, &options, second, NULL, &error), error);
+    assert_memory_equal(first, second, sizeof first);
+    options.row_bytes++;
+    assert_ok(ndf_sample_write(NULL, &options, third, NULL, &error), error);
+    assert_memory_not_equal(first, third, sizeof first);
+}
+
+static void splits_into_files(void **state)
+{
+    (void)state;
+    whit_error error;
+    const char *path = in_folder("big.ndf");
+    ndf_sample_options options = {.n_tensors = 7, .row_bytes = 1000, .max_data_bytes = 2500};
+    uint8_t whole[WHIT_HASH_BYTES], split[WHIT_HASH_BYTES];
+    assert_ok(ndf_sample_write(path, &options, split, NULL, &error), error);
+    options.max_data_bytes = 0;
+    assert_ok(ndf_sample_write(NULL, &options, whole, NULL, &error), error);
+    assert_memory_equal(whole, split, sizeof whole);
+    whit_ndf *ndf;
+    assert_ok(whit_ndf_open(path, NULL, &ndf, &error), error);
+    assert_int_equal(whit_ndf_n_files(ndf), 4);
+    assert_string_equal(whit_ndf_file(ndf, 3, NULL), in_folder("big-00004-of-00004.ndf"));
+    check_tensors(ndf, &options);
+    check_tables(ndf);
+    whit_ndf_close(ndf);
+
+    /* A part is not a model. */
+    const char *part = in_folder("big-00002-of-00004.ndf");
+    assert_int_equal(whit_ndf_open(part, NULL, &ndf, &error), WHIT_ERROR_FORMAT);
+    assert_non_null(strstr(error.message, "part of a split model"));
+    /* A missing part, another part, the part of another model. */
+    assert_int_equal(rename(part, in_folder("hidden")), 0);
+    assert_int_equal(whit_ndf_open(path, NULL, &ndf, &error), WHIT_ERROR_IO);
+    assert_non_null(strstr(error.message, "big-00002-of-00004.ndf: cannot open"));
+    assert_null(ndf);
+    assert_int_equal(link(in_folder("big-00003-of-00004.ndf"), part), 0);
+    assert_int_equal(whit_ndf_open(path, NULL, &ndf, &error), WHIT_ERROR_FORMAT);
+    assert_non_null(strstr(error.message, "it is part 3 of 4"));
+    unlink(part);
+    const char *other = in_folder("other.ndf");
+    options.row_bytes = 1001;
+    options.max_data_bytes = 2500;
+    assert_ok(ndf_sample_write(other, &options, NULL, NULL, &error), error);
+    assert_int_equal(rename(in_folder("other-00002-of-00004.ndf"), part), 0);
+    assert_int_equal(whit_ndf_open(path, NULL, &ndf, &error), WHIT_ERROR_FORMAT);
+    assert_non_null(strstr(error.message, "part of another model"));
+    assert_int_equal(rename(in_folder("hidden"), part), 0);
+    assert_ok(whit_ndf_open(path, NULL, &ndf, &error), error);
+    whit_ndf_close(ndf);
+    for (int i = 2; i <= 4; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "big-%05d-of-00004.ndf", i);
+        unlink(in_folder(name));
+        snprintf(name, sizeof name, "other-%05d-of-00004.ndf", i);
+        unlink(in_folder(name));
+    }
+    unlink(path);
+    unlink(other);
+}
+
+static void refuses_misuse(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_ndf_writer *writer;
+    whit_tensor_type type = {.codec = WHIT_CODEC_F32, .n_rows = 1, .n_cols = 16};
+    uint64_t bytes[WHIT_PART_COUNT] = {64};
+    uint8_t data[64] = {0}, digest[WHIT_HASH_BYTES] = {1};
+    uint32_t a, b;
+    const char *path = in_folder("misuse.ndf");
+    assert_ok(whit_ndf_writer_open(path, NULL, NULL, &writer, &error), error);
+    assert_ok(whit_ndf_writer_declare(writer, "a", &type, bytes, &a, &error), error);
+    assert_ok(whit_ndf_writer_declare(writer, "b", &type, bytes, &b, &error), error);
+    assert_int_equal(whit_ndf_writer_commit(writer, NULL, &error), WHIT_ERROR_ARGUMENT);
+    assert_ok(whit_ndf_writer_begin(writer, &error), error);
+    assert_int_equal(whit_ndf_writer_add(writer, b, WHIT_PART_CODES, data, 64, &error),
+                     WHIT_ERROR_ARGUMENT);
+    assert_int_equal(whit_ndf_writer_add(writer, a, WHIT_PART_CODES, data, 65, &error),
+                     WHIT_ERROR_ARGUMENT);
+    assert_ok(whit_ndf_writer_add(writer, a, WHIT_PART_CODES, data, 64, &error), error);
+    assert_ok(whit_ndf_writer_add(writer, b, WHIT_PART_CODES, data, 64, &error), error);
+    whit_ndf_writer_set_digest(writer, a, digest);
+    assert_int_equal(whit_ndf_writer_commit(writer, NULL, &error), WHIT_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.message, "'b' has no digest"));
+    whit_ndf_writer_close(writer);
+    assert_int_equal(access(path, F_OK), -1);
+
+    assert_ok(whit_ndf_writer_open(NULL, NULL, NULL, &writer, &error), error);
+    assert_ok(whit_ndf_writer_declare(writer, "a", &type, bytes, &a, &error), error);
+    assert_ok(whit_ndf_writer_declare(writer, "a", &type, bytes, &b, &error), error);
+    assert_int_equal(whit_ndf_writer_begin(writer, &error), WHIT_ERROR_ARGUMENT);
+    assert_string_equal(error.message, "two tensors have the name 'a'");
+    whit_ndf_writer_close(writer);
+
+    assert_ok(whit_ndf_writer_open(NULL, NULL, NULL, &writer, &error), error);
+    whit_table_set_f64(whit_ndf_writer_config(writer), "eps", 0.0 / 0.0);
+    assert_int_equal(whit_ndf_writer_begin(writer, &error), WHIT_ERROR_ARGUMENT);
+    assert_string_equal(error.message, "key 'eps': a number is NaN");
+    whit_ndf_writer_close(writer);
+}
+
+/* A model without tensors or tokenizer is a sound file. */
+static void empty_model_is_sound(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_ndf_writer *writer;
+    assert_ok(whit_ndf_writer_open(NULL, NULL, NULL, &writer, &error), error);
+    assert_ok(whit_ndf_writer_begin(writer, &error), error);
+    assert_ok(whit_ndf_writer_commit(writer, NULL, &error), error);
+    whit_ndf *ndf;
+    assert_ok(whit_ndf_open_fd(whit_ndf_writer_fd(writer), "empty", NULL, &ndf, &error), error);
+    whit_ndf_writer_close(writer);
+    size_t n = 1;
+    assert_null(whit_ndf_tokenizer(ndf, &n));
+    assert_int_equal(n, 0);
+    assert_int_equal(whit_ndf_n_tensors(ndf), 0);
+    assert_int_equal(whit_ndf_find(ndf, "x"), -1);
+    whit_ndf_close(ndf);
+}
+
+static void tables_are_canonical(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_buf out[2] = {{0}, {0}};
+    for (int order = 0; order < 2; order++) {
+        whit_table_builder builder = {0};
+        char key[16];
+        for (int i = 0; i < 1000; i++) {
+            int k = order ? 999 - i : i;
+            snprintf(key, sizeof key, "key%d", k);
+            whit_table_set_u64(&builder, key, 77);
+            if (k % 3 == 0) whit_table_set_string(&builder, key, key); /* the last one wins */
+        }
+        assert_ok(whit_table_build(&builder, &out[order], &error), error);
+        whit_table_builder_free(&builder);
+    }
+    assert_int_equal(out[0].size_bytes, out[1].size_bytes);
+    assert_memory_equal(out[0].data, out[1].data, out[0].size_bytes);
+    whit_table table;
+    assert_ok(whit_table_open(out[0].data, out[0].size_bytes, "table", &table, &error), error);
+    assert_int_equal(whit_table_count(&table), 1000);
+    assert_string_equal(whit_table_get_string(&table, "key999"), "key999");
+    /* Copying every value into another builder gives the same bytes. */
+    whit_table_builder copy = {0};
+    whit_buf again = {0};
+    for (uint32_t i = 0; i < whit_table_count(&table); i++) {
+        whit_value value;
+        const char *key = whit_table_at(&table, i, &value);
+        whit_table_set_value(&copy, key, &value);
+    }
+    assert_ok(whit_table_build(&copy, &again, &error), error);
+    assert_int_equal(again.size_bytes, out[0].size_bytes);
+    assert_memory_equal(again.data, out[0].data, again.size_bytes);
+    whit_table_builder_free(&copy);
+    whit_buf_free(&again);
+    whit_buf_free(&out[0]);
+    whit_buf_free(&out[1]);
+}
+
+/* Every byte of a table of all types set to hostile values: refused or readable, never out of
+ * bounds (ASan watches). */
+static void hostile_tables_are_refused_or_safe(void **state)
+{
+    (void)state;
+    static const uint8_t hostile[] = {0x00, 0x01, 0x07, 0x15, 0x7F, 0x80, 0xFF};
+    whit_error error;
+    whit_table_builder builder = {0};
+    whit_buf out = {0};
+    uint64_t words[] = {1, 2};
+    const char *texts[] = {"x", "yz"};
+    whit_table_set_u64_array(&builder, "array", words, 2);
+    whit_table_set_string_array(&builder, "texts", texts, NULL, 2);
+    whit_table_set_string(&builder, "string", "text");
+    whit_table_set_bytes(&builder, "bytes", "abc", 3);
+    whit_table_set_bool_array(&builder, "bools", (const uint8_t *)"\0\1", 2);
+    whit_table_set_bool(&builder, "bool", true);
+    assert_ok(whit_table_build(&builder, &out, &error), error);
+    whit_table_builder_free(&builder);
+    uint8_t *copy = aligned_alloc(64, whit_round_up(out.size_bytes, 64));
+    for (size_t i = 0; i < out.size_bytes; i++)
+        for (size_t h = 0; h < sizeof hostile; h++) {
+            memcpy(copy, out.data, out.size_bytes);
+            copy[i] = hostile[h];
+            whit_table table;
+            if (whit_table_open(copy, out.size_bytes, "table", &table, &error) != WHIT_OK) continue;
+            whit_table_builder again = {0};
+            whit_buf rebuilt = {0};
+            for (uint32_t e = 0; e < whit_table_count(&table); e++) {
+                whit_value value;
+                const char *key = whit_table_at(&table, e, &value);
+                assert_true(whit_table_get(&table, key, &value));
+                whit_table_set_value(&again, key, &value);
+            }
+            (void)whit_table_build(&again, &rebuilt, &error);
+            whit_table_builder_free(&again);
+            whit_buf_free(&rebuilt);
+        }
+    free(copy);
+    for (size_t n = 0; n < out.size_bytes; n++) {
+        whit_table table;
+        assert_int_equal(whit_table_open(out.data, n, "table", &table, &error), WHIT_ERROR_FORMAT);
+    }
+    whit_buf_free(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_what_was_written), cmocka_unit_test(crosses_chunks),
+        cmocka_unit_test(identity_is_of_the_model), cmocka_unit_test(splits_into_files),
+        cmocka_unit_test(refuses_misuse), cmocka_unit_test(empty_model_is_sound),
+        cmocka_unit_test(tables_are_canonical), cmocka_unit_test(hostile_tables_are_refused_or_safe),
+    };
+    return cmocka_run_group_tests_name("ndf", tests, make_folder, remove_folder);
+}
