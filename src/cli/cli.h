@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ * The command line program: what every verb shares.
+ *
+ * One table per verb (struct cli_verb) states its options with types, bounds, defaults and help.
+ * Parsing, `--help`, the man pages and the shells' completion all read that table, so they cannot
+ * disagree. The program is single-threaded outside the library. It uses whit.h; verbs for
+ * developers may look into a room. Names here begin with cli_: none of them is in the library. */
+#ifndef WHIT_CLI_CLI_H
+#define WHIT_CLI_CLI_H
+
+#include "whit.h"
+
+#include <jansson.h>
+
+/* Exit statuses, documented in `whit help` and whit(1). None is above 123, so that xargs, timeout
+ * and shells keep theirs for themselves. */
+enum cli_exit {
+    CLI_OK = 0,
+    CLI_FAILED = 1,      /* anything not below */
+    CLI_USAGE = 2,       /* the command line makes no sense */
+    CLI_REFUSED = 3,     /* a file is damaged, not what it says, or not supported */
+    CLI_LIMIT = 4,       /* out of memory, or over a limit */
+    CLI_IO = 5,          /* a file could not be read or written */
+    CLI_INTERRUPTED = 6, /* Ctrl-C or SIGTERM */
+    CLI_NUMERIC = 7,     /* the model computed something that is not a number */
+    CLI_MAPPING = 8,     /* a file was cut short while it was in use */
+};
+
+/* ---- the tables ---------------------------------------------------------------------------- */
+
+typedef enum cli_kind {
+    CLI_FLAG,   /* bool: present or not */
+    CLI_TEXT,   /* const char * */
+    CLI_FILE,   /* const char *: a path, for completion */
+    CLI_COUNT,  /* uint32_t in [min, max] */
+    CLI_INT,    /* int32_t in [min, max] */
+    CLI_SEED,   /* int64_t */
+    CLI_REAL,   /* float in [min, max] */
+    CLI_CHOICE, /* int: index into the words of `argument`, "f16|f32|i8" */
+    CLI_REPEAT, /* cli_list: every occurrence */
+} cli_kind;
+
+typedef struct cli_list {
+    const char **items; /* pointers into argv */
+    size_t n;
+} cli_list;
+
+typedef struct cli_option {
+    const char *names;    /* "-n, --predict": any number, comma and space between */
+    cli_kind kind;
+    size_t offset;        /* of the value in the group's struct */
+    const char *argument; /* "N", "FILE"; the words of a choice; NULL for a flag */
+    const char *help;     /* one sentence, with its default */
+    double min, max;      /* numbers; both 0: any */
+} cli_option;
+
+/* Options that several verbs share, as one struct inside the verb's own. Ends with names NULL. */
+typedef struct cli_group {
+    const char *title;
+    const cli_option *options;
+    size_t offset; /* of the group's struct in the verb's */
+} cli_group;
+
+struct cli_call;
+typedef int cli_run_fn(struct cli_call *call);
+
+#define CLI_GROUPS_MAX 4
+
+typedef struct cli_verb {
+    const char *name;
+    const char *operands;    /* "SRC", "[VERB]"; "" for none */
+    unsigned n_min, n_max;   /* operands wanted */
+    const char *summary;     /* half a line */
+    const char *description; /* paragraphs; a line that begins with two spaces is an example */
+    cli_group groups[CLI_GROUPS_MAX]; /* ends with title NULL */
+    size_t values_bytes;     /* of the verb's struct */
+    const void *defaults;    /* one such struct */
+    cli_run_fn *run;
+} cli_verb;
+
+extern const cli_verb *const cli_verbs[]; /* ends with NULL */
+const cli_verb *cli_verb_find(const char *name);
+
+/* ---- one call of one verb ------------------------------------------------------------------ */
+
+typedef struct cli_call {
+    const cli_verb *verb;
+    void *values; /* the verb's struct, filled in */
+    const char **operands;
+    size_t n_operands;
+    bool wants_help;    /* --help was among the options */
+    bool output_failed; /* stdout could not be written; already said */
+} cli_call;
+
+/* Fills values and operands from the arguments after the verb. CLI_OK, or CLI_USAGE after one
+ * line on stderr. Stops at --help, which is not in the tables. The call then owns memory; cli_call_free releases it in every case. */
+int cli_parse(cli_call *call, int argc, char **argv);
+void cli_call_free(cli_call *call);
+
+/* Walks every option of a verb: i from 0; NULL at the end. *group_offset may be NULL. */
+const cli_option *cli_verb_option(const cli_verb *verb, size_t i, size_t *group_offset);
+/* The next of an option's names into `name`; returns where to go on, NULL after the last. */
+const char *cli_option_name(const char *names, char *name, size_t name_bytes);
+
+/* ---- messages and output ------------------------------------------------------------------- */
+
+/* "whit VERB: message" on stderr; returns the exit status. */
+int cli_fail(const cli_call *call, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int cli_fail_error(const cli_call *call, const whit_error *error);
+/* A line that is not about a failure: "whit: ..." on stderr. */
+void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* All output on stdout goes through these: a full disk is an error of the run, and a reader that
+ * went away (a closed pipe) ends it quietly. False once writing failed. */
+bool cli_write(cli_call *call, const char *text, size_t text_bytes);
+bool cli_print(cli_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool cli_flush(cli_call *call);
+bool cli_print_json(cli_call *call, json_t *value); /* takes the reference; NULL is out of memory */
+/* Flushes and closes stdout; `status`, or CLI_IO where something was lost. */
+int cli_finish(cli_call *call, int status);
+
+/* A bar on stderr, on a terminal only. As whit_progress_fn: false once the run is cancelled. */
+bool cli_progress(void *user, const char *what, double share);
+void cli_progress_end(void);
+
+/* ---- signals ------------------------------------------------------------------------------- */
+
+/* Ctrl-C and SIGTERM set the flag (a second one ends at once), a closed pipe is an error of the
+ * write, a mapped file that was cut short ends with a line that names it. */
+void cli_signals_install(void);
+const volatile bool *cli_cancelled(void);
+/* Names the files behind mappings for the last case; a small table, forgotten at the end. The
+ * likely path is named where the address is in none of them; it is kept, not copied. */
+void cli_guard_likely(const char *path);
+void cli_guard_file(const void *address, size_t size_bytes, const char *path);
+void cli_guard_model(const whit_model *model);
+
+/* ---- help ---------------------------------------------------------------------------------- */
+
+/* The page of one verb, or with NULL of the whole program: for a terminal, or as a man page. */
+void cli_help(cli_call *call, const cli_verb *verb, bool man);
+/* The completion script of a shell. */
+typedef enum cli_shell { CLI_BASH, CLI_ZSH, CLI_FISH } cli_shell;
+void cli_completion(cli_call *call, cli_shell shell);
+
+#endif

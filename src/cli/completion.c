@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ * Completion scripts for bash, zsh and fish, made from the verbs' tables. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+/* In single quotes of a shell: ' becomes '\''. */
+static void quoted(cli_call *call, const char *text)
+{
+    cli_print(call, "'");
+    for (; *text; text++) {
+        if (*text == '\'') cli_print(call, "'\\''");
+        else cli_write(call, text, 1);
+    }
+    cli_print(call, "'");
+}
+
+static void option_names(cli_call *call, const cli_verb *verb)
+{
+    char name[32];
+    const cli_option *option;
+    for (size_t i = 0; (option = cli_verb_option(verb, i, NULL)); i++)
+        for (const char *at = option->names; (at = cli_option_name(at, name, sizeof name));)
+            cli_print(call, "%s ", name);
+    cli_print(call, "--help");
+}
+
+static void words_of(cli_call *call, const char *choice)
+{
+    for (; *choice; choice++) cli_write(call, *choice == '|' ? " " : choice, 1);
+}
+
+static void bash(cli_call *call)
+{
+    cli_print(call, "# bash completion for whit; written by 'whit help --completion bash'\n"
+                    "_whit() {\n"
+                    "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
+                    "    local verb=${COMP_WORDS[1]} words=''\n"
+                    "    COMPREPLY=()\n"
+                    "    if [ \"$COMP_CWORD\" = 1 ]; then\n"
+                    "        mapfile -t COMPREPLY < <(compgen -W '");
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++) cli_print(call, "%s ", (*verb)->name);
+    cli_print(call, "--version --help' -- \"$word\")\n"
+                    "        return\n"
+                    "    fi\n"
+                    "    case $verb:$before in\n");
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++) {
+        const cli_option *option;
+        char name[32];
+        for (size_t i = 0; (option = cli_verb_option(*verb, i, NULL)); i++) {
+            if (option->kind != CLI_CHOICE) continue;
+            const char *at = option->names;
+            for (bool first = true; (at = cli_option_name(at, name, sizeof name)); first = false)
+                cli_print(call, "%s%s:%s", first ? "    " : " | ", (*verb)->name, name);
+            cli_print(call, ") words='");
+            words_of(call, option->argument);
+            cli_print(call, "' ;;\n");
+        }
+    }
+    cli_print(call, "    esac\n"
+                    "    if [ -z \"$words\" ]; then\n"
+                    "        case $word in\n"
+                    "        -*) ;;\n"
+                    "        *) mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;\n"
+                    "        esac\n"
+                    "        case $verb in\n");
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++) {
+        cli_print(call, "        %s) words='", (*verb)->name);
+        option_names(call, *verb);
+        cli_print(call, "' ;;\n");
+    }
+    cli_print(call, "        esac\n"
+                    "    fi\n"
+                    "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+                    "}\n"
+                    "complete -o filenames -F _whit whit\n");
+}
+
+static void zsh(cli_call *call)
+{
+    cli_print(call, "#compdef whit\n"
+                    "# zsh completion for whit; written by 'whit help --completion zsh'\n"
+                    "local -a verbs options\n"
+                    "verbs=(\n");
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++) {
+        char line[256];
+        snprintf(line, sizeof line, "%s:%s", (*verb)->name, (*verb)->summary);
+        cli_print(call, "    ");
+        quoted(call, line);
+        cli_print(call, "\n");
+    }
+    cli_print(call, ")\n"
+                    "if (( CURRENT == 2 )); then\n"
+                    "    _describe verb verbs\n"
+                    "    return\n"
+                    "fi\n"
+                    "case $words[2] in\n");
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++) {
+        cli_print(call, "%s) options=(", (*verb)->name);
+        option_names(call, *verb);
+        cli_print(call, ") ;;\n");
+    }
+    cli_print(call, "esac\n"
+                    "if [[ $words[CURRENT] == -* ]]; then\n"
+                    "    compadd -a options\n"
+                    "else\n"
+                    "    _files\n"
+                    "fi\n");
+}
+
+static void fish(cli_call *call)
+{
+    cli_print(call, "# fish completion for whit; written by 'whit help --completion fish'\n");
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++) {
+        cli_print(call, "complete -c whit -f -n __fish_use_subcommand -a %s -d ", (*verb)->name);
+        quoted(call, (*verb)->summary);
+        cli_print(call, "\n");
+        const cli_option *option;
+        for (size_t i = 0; (option = cli_verb_option(*verb, i, NULL)); i++) {
+            char name[32];
+            cli_print(call, "complete -c whit -n '__fish_seen_subcommand_from %s'", (*verb)->name);
+            for (const char *at = option->names; (at = cli_option_name(at, name, sizeof name));) {
+                const char *form = name[1] == '-' ? "l" : name[2] ? "o" : "s";
+                cli_print(call, " -%s %s", form, name + (name[1] == '-' ? 2 : 1));
+            }
+            if (option->kind != CLI_FLAG) cli_print(call, option->kind == CLI_FILE ? " -r -F" : " -x");
+            if (option->kind == CLI_CHOICE) {
+                cli_print(call, " -a '");
+                words_of(call, option->argument);
+                cli_print(call, "'");
+            }
+            cli_print(call, " -d ");
+            quoted(call, option->help);
+            cli_print(call, "\n");
+        }
+    }
+}
+
+void cli_completion(cli_call *call, cli_shell shell)
+{
+    static void (*const writers[])(cli_call *) = {bash, zsh, fish};
+    writers[shell](call);
+}

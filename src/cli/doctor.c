@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT
+ * whit doctor: what this machine and this build can do, and what is wrong. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/threads.h"
+#include "cli/verbs.h"
+#include "whit_config.h"
+
+struct doctor_values {
+    bool json;
+};
+static const struct doctor_values defaults;
+static const cli_option options[] = {
+    {"--json", CLI_FLAG, offsetof(struct doctor_values, json), NULL, "Print one JSON object.", 0, 0},
+    {0},
+};
+
+/* Facts go into one JSON object, problems into its list; both forms of output read that. */
+static void problem(json_t *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void problem(json_t *report, const char *format, ...)
+{
+    char line[600];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    json_array_append_new(json_object_get(report, "problems"), json_string(line));
+}
+
+/* The rest of the first line of a small system file that begins with `key`; "" where none does. */
+static void read_line(const char *path, const char *key, char *text, size_t text_bytes)
+{
+    char line[512];
+    text[0] = 0;
+    FILE *file = fopen(path, "r");
+    if (!file) return;
+    while (fgets(line, sizeof line, file))
+        if (!strncmp(line, key, strlen(key))) {
+            snprintf(text, text_bytes, "%s", line + strlen(key) + strspn(line + strlen(key), ": \t"));
+            text[strcspn(text, "\n")] = 0;
+            break;
+        }
+    fclose(file);
+}
+
+static void look_at_processor(json_t *report)
+{
+    char text[512];
+    read_line("/proc/cpuinfo", "model name", text, sizeof text);
+    json_object_set_new(report, "processor", json_string(text[0] ? text : "unknown"));
+    uint32_t n_physical = whit_physical_cores(NULL, 0);
+    cpu_set_t allowed;
+    int n_logical = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+    json_object_set_new(report, "cores", json_integer(n_physical));
+    json_object_set_new(report, "logical_cpus", json_integer(n_logical));
+
+    long long quota, period;
+    read_line("/sys/fs/cgroup/cpu.max", "", text, sizeof text);
+    if (sscanf(text, "%lld %lld", &quota, &period) == 2 && quota < period * (long long)n_physical)
+        problem(report, "this process may use only %.1f of %u cores (control group); use -t %lld",
+                (double)quota / (double)period, n_physical, quota < period ? 1 : quota / period);
+}
+
+static void look_at_memory(json_t *report)
+{
+    char text[512];
+    double total = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE), available = total;
+    read_line("/proc/meminfo", "MemAvailable", text, sizeof text);
+    if (text[0]) available = 1024.0 * strtod(text, NULL);
+    read_line("/sys/fs/cgroup/memory.max", "", text, sizeof text);
+    double limit = strtod(text, NULL); /* "max" is 0 */
+    if (limit > 0 && limit < total) {
+        problem(report, "a control group limits memory to %.1f GB", limit / 1e9);
+        if (limit < available) available = limit;
+    }
+    struct rlimit space;
+    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
+        problem(report, "the address space is limited to %.1f GB (ulimit -v)", (double)space.rlim_cur / 1e9);
+    json_object_set_new(report, "memory_bytes", json_integer((json_int_t)total));
+    json_object_set_new(report, "memory_available_bytes", json_integer((json_int_t)available));
+}
+
+enum { CHUNK_BYTES = 1 << 20, N_CHUNKS = 256, ROUNDS_MAX = 9 };
+
+struct reading {
+    const uint64_t *words;
+    uint64_t sums[WHIT_POOL_THREADS_MAX]; /* kept, so that the reads are */
+};
+
+static void read_chunks(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    struct reading *reading = context;
+    const size_t n_words = CHUNK_BYTES / sizeof(uint64_t);
+    uint64_t a = 0, b = 0, c = 0, d = 0;
+    const uint64_t *words = reading->words + begin * n_words;
+    for (size_t i = 0; i < (end - begin) * n_words; i += 4) {
+        a += words[i];
+        b += words[i + 1];
+        c += words[i + 2];
+        d += words[i + 3];
+    }
+    reading->sums[worker] += a + b + c + d;
+}
+
+/* Threads of the pool read 256 MiB, larger than any usual cache; the best of some rounds. */
+static void measure_bandwidth(json_t *report)
+{
+    const size_t size_bytes = (size_t)CHUNK_BYTES * N_CHUNKS;
+    struct reading *reading = calloc(1, sizeof *reading);
+    void *memory = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    whit_pool *pool = NULL;
+    if (reading && memory != MAP_FAILED && whit_pool_open(0, NULL, &pool, NULL) == WHIT_OK) {
+        memset(memory, 1, size_bytes);
+        reading->words = memory;
+        uint64_t best_ns = UINT64_MAX;
+        for (int round = 0; round < ROUNDS_MAX && !*cli_cancelled(); round++) {
+            uint64_t before = whit_now_ns();
+            whit_pool_run(pool, read_chunks, reading, N_CHUNKS, 4);
+            uint64_t taken = whit_now_ns() - before;
+            if (taken < best_ns) best_ns = taken;
+        }
+        json_object_set_new(report, "read_gbps", json_real((double)size_bytes / (double)best_ns));
+    } else {
+        problem(report, "not enough memory or threads to measure the bandwidth");
+        json_object_set_new(report, "read_gbps", json_real(0));
+    }
+    whit_pool_close(pool);
+    if (memory != MAP_FAILED) munmap(memory, size_bytes);
+    free(reading);
+}
+
+static void look_at_libraries(json_t *report)
+{
+    static const struct {
+        const char *name, *use;
+        bool here;
+    } libraries[] = {
+        {"libedit", "line editing in chats", WHIT_HAVE_EDIT},
+        {"libcurl", "downloads", WHIT_HAVE_CURL},
+        {"libmicrohttpd", "the server", WHIT_HAVE_MICROHTTPD},
+        {"openblas", "training and compression", WHIT_HAVE_OPENBLAS},
+        {"hwloc", "the machine's layout", WHIT_HAVE_HWLOC},
+    };
+    json_t *object = json_object();
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        json_object_set_new(object, libraries[i].name, json_boolean(libraries[i].here));
+        if (!libraries[i].here)
+            problem(report, "built without %s (%s); 'make deps' installs it", libraries[i].name,
+                    libraries[i].use);
+    }
+    json_object_set_new(report, "libraries", object);
+}
+
+static void look_at_cache(json_t *report)
+{
+    char path[4096];
+    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (base && base[0] == '/') snprintf(path, sizeof path, "%s/whit", base);
+    else snprintf(path, sizeof path, "%s/.cache/whit", home ? home : "");
+    json_object_set_new(report, "cache", json_string(path));
+    double bytes = 0;
+    long long n_files = 0;
+    struct stat info;
+    if (lstat(path, &info) != 0) {
+        if (errno != ENOENT) problem(report, "%s: %s", path, strerror(errno));
+    } else if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 077)) {
+        problem(report, "%s is not a folder that only you can use; it is refused (chmod 700)", path);
+    } else {
+        DIR *folder = opendir(path);
+        struct dirent *entry;
+        while (folder && (entry = readdir(folder)))
+            if (fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+                S_ISREG(info.st_mode)) {
+                n_files++;
+                bytes += (double)info.st_size;
+            }
+        if (folder) closedir(folder);
+    }
+    json_object_set_new(report, "cache_files", json_integer(n_files));
+    json_object_set_new(report, "cache_bytes", json_integer((json_int_t)bytes));
+}
+
+static double number(const json_t *report, const char *key)
+{
+    return json_number_value(json_object_get(report, key));
+}
+
+static void print_text(cli_call *call, const json_t *report)
+{
+    cli_print(call, "%-12s %s\n", "whit", whit_version());
+    cli_print(call, "%-12s %s\n", "processor", json_string_value(json_object_get(report, "processor")));
+    cli_print(call, "%-12s %.0f physical, %.0f logical\n", "cores", number(report, "cores"),
+              number(report, "logical_cpus"));
+    cli_print(call, "%-12s %.1f GB, %.1f GB free\n", "memory", number(report, "memory_bytes") / 1e9,
+              number(report, "memory_available_bytes") / 1e9);
+    cli_print(call, "%-12s %.1f GB/s read by all cores\n", "bandwidth", number(report, "read_gbps"));
+    cli_print(call, "%-12s", "libraries");
+    const char *name;
+    json_t *here;
+    json_object_foreach(json_object_get(report, "libraries"), name, here)
+        cli_print(call, " %s%s", json_is_true(here) ? "" : "no ", name);
+    cli_print(call, "\n%-12s %s: %.0f files, %.1f MB\n", "cache",
+              json_string_value(json_object_get(report, "cache")), number(report, "cache_files"),
+              number(report, "cache_bytes") / 1e6);
+    size_t i;
+    json_t *line;
+    json_array_foreach(json_object_get(report, "problems"), i, line)
+        cli_print(call, "%-12s %s\n", i ? "" : "problems", json_string_value(line));
+    if (!i) cli_print(call, "%-12s none\n", "problems");
+}
+
+static int run(cli_call *call)
+{
+    const struct doctor_values *values = call->values;
+    json_t *report = json_object();
+    json_object_set_new(report, "version", json_string(whit_version()));
+    json_object_set_new(report, "problems", json_array());
+    look_at_processor(report);
+    look_at_memory(report);
+    measure_bandwidth(report);
+    look_at_libraries(report);
+    look_at_cache(report);
+    if (*cli_cancelled()) {
+        json_decref(report);
+        return CLI_INTERRUPTED;
+    }
+    if (values->json) return cli_print_json(call, report) ? CLI_OK : CLI_IO;
+    print_text(call, report);
+    json_decref(report);
+    return CLI_OK;
+}
+
+const cli_verb cli_doctor_verb = {
+    "doctor", "", 0, 0,
+    "show what this machine and build can do, and what is wrong",
+    "Shows the instruction sets, cores, memory, memory bandwidth (measured for a moment), optional "
+    "libraries and the cache of converted models, and lists what is wrong. The exit status is 0 "
+    "also where problems are found; --json gives them as the list \"problems\".",
+    {{"OPTIONS", options, 0}}, sizeof(struct doctor_values), &defaults, run,
+};

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ * The manual, made from the verbs' tables, and the verb that prints it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/page.h"
+
+static const struct {
+    const char *status, *text;
+} exits[] = {
+    {"0", "The work was done."},
+    {"1", "It failed for another reason than those below."},
+    {"2", "The command line makes no sense; nothing was done."},
+    {"3", "A file was refused: damaged, not what it says it is, or not supported."},
+    {"4", "Out of memory, or over a limit such as the context."},
+    {"5", "A file or the output could not be read or written."},
+    {"6", "Interrupted by Ctrl-C or SIGTERM. A second Ctrl-C ends at once."},
+    {"7", "The model's numbers were not finite."},
+    {"8", "A mapped file was cut short while it was in use."},
+};
+
+static const struct {
+    const char *name, *text;
+} variables[] = {
+    {"WHIT_CPU", "The highest instruction set to use: generic, avx2, avx512, amx, neon, dotprod or i8mm. "
+                 "Empty is no limit; a level above the machine's is no error. Results are the same bits "
+                 "on every level."},
+    {"XDG_CACHE_HOME", "Where converted models are kept, in a folder named whit; ~/.cache by default."},
+};
+
+static void exits_and_environment(cli_page *page)
+{
+    cli_page_section(page, "EXIT STATUS");
+    for (size_t i = 0; i < sizeof exits / sizeof *exits; i++)
+        cli_page_item(page, exits[i].status, exits[i].text);
+    cli_page_section(page, "ENVIRONMENT");
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        cli_page_item(page, variables[i].name, variables[i].text);
+}
+
+static void program_page(cli_page *page)
+{
+    char line[256];
+    cli_page_head(page, "whit");
+    cli_page_section(page, "NAME");
+    cli_page_text(page, "whit - run low-bit language models on an ordinary CPU");
+    cli_page_section(page, "SYNOPSIS");
+    cli_page_text(page, "  whit VERB [options] [operands]\n  whit help VERB\n  whit --version");
+    cli_page_section(page, "VERBS");
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++) {
+        if (page->man) {
+            cli_page_item(page, (*verb)->name, (*verb)->summary);
+        } else {
+            snprintf(line, sizeof line, "  %-12s%s", (*verb)->name, (*verb)->summary);
+            cli_page_text(page, line);
+        }
+    }
+    cli_page_section(page, "DESCRIPTION");
+    cli_page_text(page,
+                  "Every verb that takes a model takes an .ndf file or any readable source, which is "
+                  "converted once into a cache. Results depend on the model, the tokens and the "
+                  "settings, never on the CPU, the number of threads or the batch.\n"
+                  "Results go to stdout, everything else to stderr; a progress bar is shown on a "
+                  "terminal only.");
+    exits_and_environment(page);
+}
+
+static void verb_page(cli_page *page, const cli_verb *verb)
+{
+    char line[512], tag[160];
+    snprintf(line, sizeof line, "whit-%s", verb->name);
+    cli_page_head(page, line);
+    cli_page_section(page, "NAME");
+    snprintf(line, sizeof line, "whit-%s - %s", verb->name, verb->summary);
+    cli_page_text(page, line);
+    cli_page_section(page, "SYNOPSIS");
+    snprintf(line, sizeof line, "  whit %s%s%s [options]", verb->name, verb->operands[0] ? " " : "",
+             verb->operands);
+    cli_page_text(page, line);
+    cli_page_section(page, "DESCRIPTION");
+    cli_page_text(page, verb->description);
+    for (const cli_group *group = verb->groups; group < verb->groups + CLI_GROUPS_MAX && group->title;
+         group++) {
+        cli_page_section(page, group->title);
+        for (const cli_option *option = group->options; option->names; option++) {
+            snprintf(tag, sizeof tag, "%s%s%s", option->names, option->argument ? " " : "",
+                     option->argument ? option->argument : "");
+            cli_page_item(page, tag, option->help);
+        }
+    }
+    exits_and_environment(page);
+    cli_page_section(page, "SEE ALSO");
+    cli_page_text(page, "whit(1)");
+}
+
+void cli_help(cli_call *call, const cli_verb *verb, bool man)
+{
+    cli_page page = {.call = call, .man = man};
+    if (verb) verb_page(&page, verb);
+    else program_page(&page);
+}
+
+struct help_values {
+    bool man, list;
+    int completion; /* cli_shell, or -1 */
+};
+static const struct help_values defaults = {.completion = -1};
+static const cli_option options[] = {
+    {"--man", CLI_FLAG, offsetof(struct help_values, man), NULL, "Print the page as man(7) source.", 0, 0},
+    {"--list", CLI_FLAG, offsetof(struct help_values, list), NULL, "Print the names of the verbs.", 0, 0},
+    {"--completion", CLI_CHOICE, offsetof(struct help_values, completion), "bash|zsh|fish",
+     "Print the completion script of a shell.", 0, 0},
+    {0},
+};
+
+static void list_verbs(cli_call *call)
+{
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++) cli_print(call, "%s\n", (*verb)->name);
+}
+
+static int run(cli_call *call)
+{
+    const struct help_values *values = call->values;
+    const cli_verb *verb = NULL;
+    if (call->n_operands && !(verb = cli_verb_find(call->operands[0])))
+        return cli_fail(call, CLI_USAGE, "there is no verb '%s'; 'whit help' lists them", call->operands[0]);
+    if (values->completion >= 0) cli_completion(call, (cli_shell)values->completion);
+    else if (values->list) list_verbs(call);
+    else cli_help(call, verb, values->man);
+    return CLI_OK;
+}
+
+const cli_verb cli_help_verb = {
+    "help", "[VERB]", 0, 1,
+    "show the manual",
+    "Shows the list of verbs, or the manual of one. The same text is shown by 'whit VERB --help'.",
+    {{"OPTIONS", options, 0}}, sizeof(struct help_values), &defaults, run,
+};

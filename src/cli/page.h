@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ * A manual page written once and printed in either of two forms: plain text or man(7). */
+#ifndef WHIT_CLI_PAGE_H
+#define WHIT_CLI_PAGE_H
+
+#include "cli/cli.h"
+
+typedef struct cli_page {
+    cli_call *call;
+    bool man;   /* troff for man(1), else text for a terminal */
+    bool begun; /* a section stands already */
+} cli_page;
+
+void cli_page_head(cli_page *page, const char *name); /* "whit-run" */
+void cli_page_section(cli_page *page, const char *title);
+/* Paragraphs parted by newlines; a line that begins with two spaces stands as it is. */
+void cli_page_text(cli_page *page, const char *text);
+void cli_page_item(cli_page *page, const char *tag, const char *text);
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT
+ * Arguments to values, by the verb's table. Every mistake is one line with a hint. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+const cli_option *cli_verb_option(const cli_verb *verb, size_t i, size_t *group_offset)
+{
+    for (const cli_group *group = verb->groups; group < verb->groups + CLI_GROUPS_MAX && group->title;
+         group++)
+        for (const cli_option *option = group->options; option->names; option++)
+            if (i-- == 0) {
+                if (group_offset) *group_offset = group->offset;
+                return option;
+            }
+    return NULL;
+}
+
+const char *cli_option_name(const char *names, char *name, size_t name_bytes)
+{
+    if (!names) return NULL;
+    names += strspn(names, ", ");
+    size_t n = strcspn(names, ",");
+    if (!n || n >= name_bytes) return NULL;
+    memcpy(name, names, n);
+    name[n] = 0;
+    return names + n;
+}
+
+/* Optimal edits between two short words (Wagner and Fischer, 1974), for "did you mean". */
+static size_t edits(const char *a, const char *b)
+{
+    enum { MOST = 32 };
+    size_t n_a = strlen(a), n_b = strlen(b), row[MOST + 1];
+    if (n_a > MOST || n_b > MOST) return MOST;
+    for (size_t j = 0; j <= n_b; j++) row[j] = j;
+    for (size_t i = 1; i <= n_a; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= n_b; j++) {
+            size_t above = row[j], best = diagonal + (a[i - 1] != b[j - 1]);
+            if (above + 1 < best) best = above + 1;
+            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            row[j] = best;
+            diagonal = above;
+        }
+    }
+    return row[n_b];
+}
+
+static int refuse_unknown(const cli_call *call, const char *given)
+{
+    char name[32], closest[32] = "";
+    size_t fewest = strlen(given) > 4 ? 3 : 2; /* more edits than that is another word */
+    const cli_option *option;
+    for (size_t i = 0; (option = cli_verb_option(call->verb, i, NULL)); i++)
+        for (const char *at = option->names; (at = cli_option_name(at, name, sizeof name));)
+            if (edits(given, name) < fewest) {
+                fewest = edits(given, name);
+                strcpy(closest, name);
+            }
+    if (closest[0])
+        return cli_fail(call, CLI_USAGE, "unknown option %s; did you mean %s?", given, closest);
+    return cli_fail(call, CLI_USAGE, "unknown option %s; 'whit %s --help' lists them", given,
+                    call->verb->name);
+}
+
+static const cli_option *find_option(const cli_verb *verb, const char *given, size_t n_given,
+                                     size_t *group_offset)
+{
+    char name[32];
+    const cli_option *option;
+    for (size_t i = 0; (option = cli_verb_option(verb, i, group_offset)); i++)
+        for (const char *at = option->names; (at = cli_option_name(at, name, sizeof name));)
+            if (strlen(name) == n_given && !memcmp(name, given, n_given)) return option;
+    return NULL;
+}
+
+static int refuse_value(const cli_call *call, const char *name, const cli_option *option,
+                        const char *text)
+{
+    if (option->kind == CLI_CHOICE)
+        return cli_fail(call, CLI_USAGE, "%s takes one of %s, not '%s'", name, option->argument, text);
+    const char *what = option->kind == CLI_REAL ? "a number" : "a whole number";
+    if (option->min == option->max)
+        return cli_fail(call, CLI_USAGE, "%s takes %s, not '%s'", name, what, text);
+    return cli_fail(call, CLI_USAGE, "%s takes %s from %g to %g, not '%s'", name, what, option->min,
+                    option->max, text);
+}
+
+/* Stores `text` as the option's kind at `value`; false where it is none. */
+static bool store(const cli_option *option, const char *text, void *value)
+{
+    bool bounded = option->min != option->max;
+    char *end;
+    errno = 0;
+    switch (option->kind) {
+    case CLI_FLAG: *(bool *)value = true; return true;
+    case CLI_TEXT:
+    case CLI_FILE: *(const char **)value = text; return true;
+    case CLI_COUNT:
+    case CLI_INT:
+    case CLI_SEED: {
+        long long number = strtoll(text, &end, 10);
+        if (end == text || *end || errno) return false;
+        if (bounded && ((double)number < option->min || (double)number > option->max)) return false;
+        if (option->kind == CLI_SEED) {
+            *(int64_t *)value = number;
+        } else if (option->kind == CLI_COUNT) {
+            if (number < 0 || number > UINT32_MAX) return false;
+            *(uint32_t *)value = (uint32_t)number;
+        } else {
+            if (number < INT32_MIN || number > INT32_MAX) return false;
+            *(int32_t *)value = (int32_t)number;
+        }
+        return true;
+    }
+    case CLI_REAL: {
+        double number = strtod(text, &end);
+        if (end == text || *end || !isfinite(number)) return false;
+        if (bounded && (number < option->min || number > option->max)) return false;
+        *(float *)value = (float)number;
+        return true;
+    }
+    case CLI_CHOICE: {
+        int index = 0;
+        size_t n_text = strlen(text);
+        for (const char *word = option->argument;; index++) {
+            size_t n = strcspn(word, "|");
+            if (n == n_text && !memcmp(word, text, n)) {
+                *(int *)value = index;
+                return true;
+            }
+            if (!word[n]) return false;
+            word += n + 1;
+        }
+    }
+    case CLI_REPEAT: {
+        cli_list *list = value;
+        const char **items = realloc(list->items, (list->n + 1) * sizeof *items);
+        if (!items) return false;
+        list->items = items;
+        list->items[list->n++] = text;
+        return true;
+    }
+    }
+    return false;
+}
+
+int cli_parse(cli_call *call, int argc, char **argv)
+{
+    const cli_verb *verb = call->verb;
+    call->values = malloc(verb->values_bytes ? verb->values_bytes : 1);
+    call->operands = malloc(((size_t)argc + 1) * sizeof *call->operands);
+    if (!call->values || !call->operands) return cli_fail(call, CLI_LIMIT, "out of memory");
+    if (verb->values_bytes) memcpy(call->values, verb->defaults, verb->values_bytes);
+
+    bool options_over = false;
+    for (int i = 0; i < argc; i++) {
+        char *given = argv[i];
+        if (options_over || given[0] != '-' || !given[1]) {
+            call->operands[call->n_operands++] = given;
+            continue;
+        }
+        if (!strcmp(given, "--")) {
+            options_over = true;
+            continue;
+        }
+        if (!strcmp(given, "--help") || !strcmp(given, "-h")) {
+            call->wants_help = true;
+            return CLI_OK;
+        }
+        size_t n_name = given[1] == '-' ? strcspn(given, "=") : strlen(given);
+        size_t group_offset;
+        const cli_option *option = find_option(verb, given, n_name, &group_offset);
+        if (!option) {
+            given[n_name] = 0;
+            return refuse_unknown(call, given);
+        }
+        const char *text = given[n_name] ? given + n_name + 1 : NULL;
+        given[n_name] = 0;
+        if (option->kind == CLI_FLAG) {
+            if (text) return cli_fail(call, CLI_USAGE, "%s takes no value", given);
+        } else if (!text) {
+            if (i + 1 >= argc)
+                return cli_fail(call, CLI_USAGE, "%s wants a value: %s %s", given, given,
+                                option->argument);
+            text = argv[++i];
+        }
+        if (!store(option, text, (char *)call->values + group_offset + option->offset))
+            return refuse_value(call, given, option, text);
+    }
+    if (call->n_operands < verb->n_min || call->n_operands > verb->n_max) {
+        if (call->n_operands > verb->n_max && !verb->n_max)
+            return cli_fail(call, CLI_USAGE, "'%s' is not expected here; see 'whit %s --help'",
+                            call->operands[0], verb->name);
+        return cli_fail(call, CLI_USAGE, "usage: whit %s %s [options]; see 'whit %s --help'",
+                        verb->name, verb->operands, verb->name);
+    }
+    return CLI_OK;
+}
+
+void cli_call_free(cli_call *call)
+{
+    size_t group_offset;
+    const cli_option *option;
+    for (size_t i = 0; call->values && (option = cli_verb_option(call->verb, i, &group_offset)); i++)
+        if (option->kind == CLI_REPEAT)
+            free(((cli_list *)(void *)((char *)call->values + group_offset + option->offset))->items);
+    free(call->values);
+    free(call->operands);
+    call->values = NULL;
+    call->operands = NULL;
+}

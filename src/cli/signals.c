@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ * Signals of the command line program; the library itself installs none.
+ *
+ * Handlers run between any two instructions: they touch only the statics below and write(2). */
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+static volatile bool cancelled;
+
+/* Guarded mappings, written before the program can fault in them. */
+static struct guard {
+    const char *start;
+    size_t size_bytes;
+    char path[512];
+} guards[64];
+static size_t n_guards;
+static const char *likely_path = "a mapped file";
+
+static void say(const char *text)
+{
+    ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
+    (void)ignored;
+}
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    if (cancelled) _exit(CLI_INTERRUPTED);
+    cancelled = true;
+}
+
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    (void)context;
+    const char *at = info->si_addr;
+    say("whit: ");
+    const char *path = likely_path;
+    for (size_t i = 0; i < n_guards; i++)
+        if (at >= guards[i].start && (size_t)(at - guards[i].start) < guards[i].size_bytes)
+            path = guards[i].path;
+    say(path);
+    say(": the file was cut short, or its disk failed, while it was in use\n");
+    _exit(CLI_MAPPING);
+}
+
+void cli_signals_install(void)
+{
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    action = (struct sigaction){.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_RESETHAND};
+    sigaction(SIGBUS, &action, NULL);
+    action = (struct sigaction){.sa_handler = SIG_IGN};
+    sigaction(SIGPIPE, &action, NULL);
+}
+
+const volatile bool *cli_cancelled(void)
+{
+    return &cancelled;
+}
+
+void cli_guard_likely(const char *path)
+{
+    likely_path = path;
+}
+
+void cli_guard_file(const void *address, size_t size_bytes, const char *path)
+{
+    if (n_guards == sizeof guards / sizeof *guards) return;
+    struct guard *guard = &guards[n_guards];
+    size_t n_path = strnlen(path, sizeof guard->path - 1);
+    memcpy(guard->path, path, n_path);
+    guard->start = address;
+    guard->size_bytes = size_bytes;
+    n_guards++;
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/verbs.h"
+
+const cli_verb *const cli_verbs[] = {
+    &cli_doctor_verb,
+    &cli_help_verb,
+    NULL,
+};

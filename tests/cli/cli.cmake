@@ -1,0 +1,3 @@
+# The command line program, as a user or a script meets it.
+set(cli ${CMAKE_CURRENT_LIST_DIR})
+whit_script(cli_usage ${cli}/usage.sh)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+# Help, mistakes on the command line, exit statuses, output that cannot be written.
+. "$SOURCE/tests/cli/lib.sh"
+
+expect 0 whit --version
+grep -qE '^whit [0-9]+\.[0-9]+\.[0-9]+$' out || complain "version: $(cat out)"
+expect 0 whit help
+[ ! -s err ] || complain "help wrote to stderr"
+expect 0 whit help --list
+cp out verbs
+while read -r verb; do
+    expect 0 whit "$verb" --help
+    grep -q '^SYNOPSIS' out || complain "$verb --help is no manual"
+    [ "$(awk 'length > 96' out | wc -l)" = 0 ] || complain "$verb --help has long lines"
+    cp out text
+    expect 0 whit help "$verb"
+    cmp -s out text || complain "help $verb and $verb --help differ"
+    expect 0 whit help --man "$verb"
+    grep -q "^.TH whit-$verb 1" out || complain "$verb has no man page"
+    expect 2 whit "$verb" --no-such-option
+    one_line "unknown option --no-such-option" "whit $verb"
+done <verbs
+for shell in bash zsh fish; do
+    expect 0 whit help --completion "$shell"
+    while read -r verb; do grep -qw -- "$verb" out || complain "$shell completion lacks $verb"; done <verbs
+done
+expect 0 whit help --completion bash
+bash -n out || complain "the bash completion is no bash"
+
+expect 2 whit
+one_line "whit help"
+expect 2 whit rum
+one_line "rum" "whit help"
+expect 2 whit doctor --jsno
+one_line "did you mean --json"
+expect 2 whit doctor --json=yes
+one_line "takes no value"
+expect 2 whit doctor extra
+one_line "extra"
+expect 2 whit help --completion
+one_line "wants a value"
+expect 2 whit help --completion tcsh
+one_line "bash|zsh|fish" "tcsh"
+
+expect 0 whit doctor --json
+python3 - out <<'END' || complain "doctor --json"
+import json, sys
+report = json.load(open(sys.argv[1]))
+assert report["cores"] >= 1 and report["memory_bytes"] > 0 and isinstance(report["problems"], list)
+END
+
+# Output that is lost is an error; a reader that goes away ends the program quietly.
+if [ -w /dev/full ]; then
+    whit help >/dev/full 2>err
+    [ $? = 5 ] || complain "a full disk should be status 5"
+    one_line "stdout"
+fi
+(sleep 0.2; whit help --man 2>err; echo $? >status) | true
+[ "$(cat status)" = 5 ] || complain "a closed pipe should be status 5, not $(cat status)"
+[ ! -s err ] || complain "a closed pipe should be quiet: $(cat err)"
+finish
