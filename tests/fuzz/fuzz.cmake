@@ -8,7 +8,7 @@ function(whit_fuzz name)
   target_include_directories(fuzz_${name} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/tests
                                                   ${CMAKE_BINARY_DIR}/generated)
   # The entry point has no header; libFuzzer declares it for itself.
-  target_compile_options(fuzz_${name} PRIVATE -Wno-missing-prototypes)
+  set_source_files_properties(${fuzz}/${name}.c PROPERTIES COMPILE_OPTIONS -Wno-missing-prototypes)
   if(WHIT_FUZZ)
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
     set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
@@ -18,3 +18,4 @@ function(whit_fuzz name)
     set_tests_properties(fuzz_${name} PROPERTIES TIMEOUT 300)
   endif()
 endfunction()
+whit_fuzz(gguf)

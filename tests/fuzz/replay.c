@@ -4,6 +4,7 @@
  *
  *     fuzz_NAME FOLDER     an absent folder leaves the small inputs made here */
 #include <dirent.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

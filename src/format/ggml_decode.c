@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT
+ * Blocks of GGUF weight types to codes, scales and offsets, and rows to float32.
+ *
+ * One function per block type writes the codes of a block in row order and, where the block has
+ * them, a scale (and offset) per group. Letters are the format descriptions' own: d scale,
+ * m minimum, q codes, sc sub-scale. Bits are numbered from the least significant. */
+#include "format/ggml_types.h"
+
+#include "base/half.h"
+
+static float f16_at(const uint8_t *p)
+{
+    return whit_f32_from_f16(whit_load_u16(p));
+}
+
+/* d, qs[16]: low nibbles are the first half of the block, high nibbles the second. */
+static void nibbles(const uint8_t *qs, int8_t *codes)
+{
+    for (int j = 0; j < 16; j++) {
+        codes[j] = (int8_t)(qs[j] & 15);
+        codes[j + 16] = (int8_t)(qs[j] >> 4);
+    }
+}
+
+static void q4_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
+{
+    (void)offsets;
+    scales[0] = f16_at(b);
+    nibbles(b + 2, codes);
+    for (int j = 0; j < 32; j++) codes[j] = (int8_t)(codes[j] - 8);
+}
+
+static void q4_1(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
+{
+    scales[0] = f16_at(b);
+    offsets[0] = f16_at(b + 2);
+    nibbles(b + 4, codes);
+}
+
+/* The fifth bits of 32 codes are the bits of one little-endian word. */
+static void nibbles_and_fifth(const uint8_t *qh, const uint8_t *qs, int bias, int8_t *codes)
+{
+    uint32_t fifth = whit_load_u32(qh);
+    nibbles(qs, codes);
+    for (int j = 0; j < 32; j++)
+        codes[j] = (int8_t)((codes[j] | (int)(fifth >> j & 1) << 4) - bias);
+}
+
+static void q5_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
+{
+    (void)offsets;
+    scales[0] = f16_at(b);
+    nibbles_and_fifth(b + 2, b + 6, 16, codes);
+}
+
+static void q5_1(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
+{
+    scales[0] = f16_at(b);
+    offsets[0] = f16_at(b + 2);
+    nibbles_and_fifth(b + 4, b + 8, 0, codes);
+}
+
+static void q8_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
+{
+    (void)offsets;
+    scales[0] = f16_at(b);
+    memcpy(codes, b + 2, 32);
+}
+
+static void iq4_nl(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
+{
+    static const int8_t levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                      1,    13,   25,  38,  53,  69,  89,  113};
+    (void)offsets;
+    scales[0] = f16_at(b);
+    nibbles(b + 2, codes);
+    for (int j = 0; j < 32; j++) codes[j] = levels[codes[j]];
+}
+
+/* The K types: d and dmin, then eight pairs of six-bit (scale, minimum) in 12 bytes. The first four
+ * pairs lie in the low six bits of bytes 0..3 and 4..7; the last four take nibbles of bytes 8..11
+ * and the top two bits of the others. Offset = -(dmin * minimum). */
+static void k_scales(const uint8_t *b, float *scales, float *offsets)
+{
+    const uint8_t *s = b + 4;
+    float d = f16_at(b), dmin = f16_at(b + 2);
+    for (int j = 0; j < 8; j++) {
+        int scale, minimum;
+        if (j < 4) {
+            scale = s[j] & 63;
+            minimum = s[j + 4] & 63;
+        } else {
+            scale = (s[j + 4] & 15) | (s[j - 4] >> 6) << 4;
+            minimum = s[j + 4] >> 4 | (s[j] >> 6) << 4;
+        }
+        scales[j] = d * (float)scale;
+        offsets[j] = -(dmin * (float)minimum);
+    }
+}
+
+static void q4_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
+{
+    const uint8_t *qs = b + 16;
+    k_scales(b, scales, offsets);
+    for (int half = 0; half < 4; half++, qs += 32, codes += 64)
+        for (int l = 0; l < 32; l++) {
+            codes[l] = (int8_t)(qs[l] & 15);
+            codes[l + 32] = (int8_t)(qs[l] >> 4);
+        }
+}
+
+static void q5_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
+{
+    const uint8_t *qh = b + 16, *qs = b + 48;
+    k_scales(b, scales, offsets);
+    for (int half = 0; half < 4; half++, qs += 32, codes += 64)
+        for (int l = 0; l < 32; l++) {
+            codes[l] = (int8_t)((qs[l] & 15) | (qh[l] >> (2 * half) & 1) << 4);
+            codes[l + 32] = (int8_t)(qs[l] >> 4 | (qh[l] >> (2 * half + 1) & 1) << 4);
+        }
+}
+
+static void q6_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
+{
+    const uint8_t *ql = b, *qh = b + 128;
+    float d = f16_at(b + 208);
+    (void)offsets;
+    for (int j = 0; j < 16; j++) scales[j] = d * (float)(int8_t)b[192 + j];
+    for (int half = 0; half < 2; half++, ql += 64, qh += 32, codes += 128)
+        for (int l = 0; l < 32; l++)
+            for (int part = 0; part < 4; part++) {
+                int low = ql[l + 32 * (part & 1)] >> (4 * (part >> 1)) & 15;
+                codes[l + 32 * part] = (int8_t)((low | (qh[l] >> (2 * part) & 3) << 4) - 32);
+            }
+}
+
+/* 128 codes of two bits in 32 bytes, 32 codes to a field; the first field is at `shift`. */
+static void two_bit_fields(const uint8_t *qs, int shift, int step, int8_t *codes)
+{
+    for (int field = 0; field < 4; field++, shift += step)
+        for (int m = 0; m < 32; m++) codes[32 * field + m] = (int8_t)((qs[m] >> shift & 3) - 1);
+}
+
+static void i2_s(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
+{
+    (void)scales, (void)offsets;
+    two_bit_fields(b, 6, -2, codes);
+}
+
+static void tq2_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
+{
+    (void)offsets;
+    scales[0] = f16_at(b + 64);
+    two_bit_fields(b, 0, 2, codes);
+    two_bit_fields(b + 32, 0, 2, codes + 128);
+}
+
+/* Trit n of n_bytes five-trit bytes, the first trit most significant: one digit of a fraction. */
+static void trits(const uint8_t *bytes, int n_bytes, int n, int8_t *codes)
+{
+    static const uint8_t power[5] = {1, 3, 9, 27, 81};
+    for (int m = 0; m < n_bytes; m++)
+        codes[m] = (int8_t)(((uint8_t)(bytes[m] * power[n]) * 3 >> 8) - 1);
+}
+
+static void tq1_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
+{
+    (void)offsets;
+    scales[0] = f16_at(b + 52);
+    for (int n = 0; n < 5; n++) trits(b, 32, n, codes + 32 * n);
+    for (int n = 0; n < 5; n++) trits(b + 32, 16, n, codes + 160 + 16 * n);
+    for (int n = 0; n < 4; n++) trits(b + 48, 4, n, codes + 240 + 4 * n);
+}
+
+static void ptq1_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
+{
+    (void)offsets;
+    scales[0] = f16_at(b + 26);
+    for (int n = 0; n < 5; n++) trits(b, 16, n, codes + 16 * n);
+    for (int n = 0; n < 5; n++) trits(b + 16, 8, n, codes + 80 + 8 * n);
+    for (int n = 0; n < 4; n++) trits(b + 24, 2, n, codes + 120 + 2 * n);
+}
+
+static void q1_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
+{
+    (void)offsets;
+    scales[0] = f16_at(b);
+    for (int j = 0; j < 128; j++) codes[j] = (b[2 + j / 8] >> j % 8 & 1) ? 1 : -1;
+}
+
+/* Four consecutive codes to a byte. */
+static void q2_codes(const uint8_t *qs, int n, int8_t *codes)
+{
+    for (int j = 0; j < n; j++) codes[j] = (int8_t)((qs[j / 4] >> 2 * (j % 4) & 3) - 1);
+}
+
+static void q2_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
+{
+    (void)offsets;
+    scales[0] = f16_at(b);
+    q2_codes(b + 2, 64, codes);
+}
+
+static void pq2_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
+{
+    (void)offsets;
+    scales[0] = f16_at(b);
+    q2_codes(b + 2, 128, codes);
+}
+
+/* Groups of four lanes of which exactly one is zero: qs[32] slots of four bits, sign[8], d. A
+ * pattern has two bits per lane, lane 0 lowest; a set sign negates it. */
+static void stq1_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
+{
+    static const uint8_t patterns[16] = {0xA9, 0x89, 0x29, 0x09, 0xA6, 0x86, 0x26, 0x06,
+                                         0x9A, 0x92, 0x1A, 0x12, 0x6A, 0x62, 0x4A, 0x42};
+    (void)offsets;
+    scales[0] = f16_at(b + 40);
+    for (int g = 0; g < 64; g++) {
+        int pattern = patterns[b[g / 2] >> 4 * (g % 2) & 15];
+        if (b[32 + g / 8] >> g % 8 & 1) pattern = 0xAA - pattern;
+        for (int lane = 0; lane < 4; lane++)
+            codes[64 * (g / 16) + 16 * lane + g % 16] = (int8_t)((pattern >> 2 * lane & 3) - 1);
+    }
+}
+
+/* Twelve bytes of five consecutive trits and a thirteenth for weights 15, 31, 47, 63; the first
+ * trit is least significant. */
+static void iq1_bn(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
+{
+    (void)scales, (void)offsets;
+    for (int i = 0; i < 4; i++) {
+        for (int k = 0; k < 3; k++)
+            for (int j = 0; j < 5; j++) trits(b + 3 * i + k, 1, 4 - j, codes + 16 * i + 5 * k + j);
+        trits(b + 12, 1, 4 - i, codes + 16 * i + 15);
+    }
+}
+
+static void iq2_bn(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
+{
+    (void)scales, (void)offsets;
+    for (int field = 0; field < 4; field++)
+        for (int j = 0; j < 16; j++) codes[16 * field + j] = (int8_t)((b[j] >> 2 * field & 3) - 1);
+}
+
+/* Row k of four: byte 16l + 4k + i holds columns 16l + 4z + i in bits 2z, 2z + 1. */
+static void iq2_bn_r4(const uint8_t *b, uint64_t k, int8_t *codes)
+{
+    for (int l = 0; l < 4; l++)
+        for (int z = 0; z < 4; z++)
+            for (int i = 0; i < 4; i++)
+                codes[16 * l + 4 * z + i] = (int8_t)((b[16 * l + 4 * (int)k + i] >> 2 * z & 3) - 1);
+}
+
+typedef void block_fn(const uint8_t *block, int8_t *codes, float *scales, float *offsets);
+
+static block_fn *const block_functions[WHIT_GGML_KIND_COUNT] = {
+    [WHIT_GGML_Q4_0] = q4_0,     [WHIT_GGML_Q4_1] = q4_1,     [WHIT_GGML_Q5_0] = q5_0,
+    [WHIT_GGML_Q5_1] = q5_1,     [WHIT_GGML_Q8_0] = q8_0,     [WHIT_GGML_Q4_K] = q4_k,
+    [WHIT_GGML_Q5_K] = q5_k,     [WHIT_GGML_Q6_K] = q6_k,     [WHIT_GGML_IQ4_NL] = iq4_nl,
+    [WHIT_GGML_I2_S] = i2_s,     [WHIT_GGML_TQ1_0] = tq1_0,   [WHIT_GGML_TQ2_0] = tq2_0,
+    [WHIT_GGML_Q1_0] = q1_0,     [WHIT_GGML_Q2_0] = q2_0,     [WHIT_GGML_PQ2_0] = pq2_0,
+    [WHIT_GGML_PTQ1_0] = ptq1_0, [WHIT_GGML_STQ1_0] = stq1_0, [WHIT_GGML_IQ1_BN] = iq1_bn,
+    [WHIT_GGML_IQ2_BN] = iq2_bn,
+};
+
+/* I2_S blocks follow each other through the whole matrix, so a row may begin inside one: n columns
+ * from `column` on come from at most two blocks. */
+static void i2_s_columns(const whit_ggml_view *view, uint64_t row, uint64_t column, unsigned n,
+                         int8_t *codes)
+{
+    int8_t block[128];
+    uint64_t at = row * view->n_cols + column;
+    while (n) {
+        unsigned skip = at % 128, part = 128 - skip < n ? 128 - skip : n;
+        i2_s(view->data + at / 128 * 32, block, NULL, NULL);
+        memcpy(codes, block + skip, part);
+        codes += part;
+        at += part;
+        n -= part;
+    }
+}
+
+unsigned whit_ggml_block_codes(const whit_ggml_view *view, uint64_t row, uint64_t index,
+                               int8_t *codes, float *scales, float *offsets)
+{
+    const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
+    unsigned n = info->block_elems;
+    if (view->kind == WHIT_GGML_I2_S) {
+        if (view->n_cols - index * n < n) n = (unsigned)(view->n_cols - index * n);
+        scales[0] = whit_load_f32(view->data + view->n_cols * view->n_rows / 4);
+        i2_s_columns(view, row, index * info->block_elems, n, codes);
+        return n;
+    }
+    uint64_t stride = view->n_cols / n * info->block_bytes + info->row_scale_bytes;
+    if (view->kind == WHIT_GGML_IQ2_BN_R4) {
+        const uint8_t *four = view->data + row / 4 * 4 * stride;
+        scales[0] = whit_load_f32(four + row % 4 * 4);
+        iq2_bn_r4(four + 16 + 64 * index, row % 4, codes);
+        return n;
+    }
+    const uint8_t *data = view->data + row * stride;
+    if (info->row_scale_bytes == 2) scales[0] = f16_at(data);
+    if (info->row_scale_bytes == 4) scales[0] = whit_load_f32(data);
+    block_functions[view->kind](data + info->row_scale_bytes + index * info->block_bytes, codes,
+                                scales, offsets);
+    return n;
+}
+
+void whit_ggml_row_codes(const whit_ggml_view *view, uint64_t row, int8_t *codes, float *scales,
+                         float *offsets)
+{
+    const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
+    unsigned n_groups = info->group_elems ? info->block_elems / info->group_elems : 0;
+    for (uint64_t column = 0, index = 0; column < view->n_cols; index++) {
+        column += whit_ggml_block_codes(view, row, index, codes + column, scales, offsets);
+        scales += n_groups;
+        if (info->has_offset) offsets += n_groups;
+    }
+}
+
+/* Through a small buffer, block by block, so that a row of any length needs no memory. */
+static void coded_row_f32(const whit_ggml_view *view, uint64_t row, float *out)
+{
+    const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
+    int8_t codes[WHIT_GGML_BLOCK_ELEMS];
+    float scales[WHIT_GGML_BLOCK_GROUPS], offsets[WHIT_GGML_BLOCK_GROUPS];
+    for (uint64_t column = 0, index = 0; column < view->n_cols; index++) {
+        unsigned n = whit_ggml_block_codes(view, row, index, codes, scales, offsets);
+        unsigned group = info->group_elems ? info->group_elems : n;
+        for (unsigned first = 0, g = 0; first < n; first += group, g++)
+            for (unsigned k = first; k < first + group; k++) {
+                float product = scales[g] * (float)codes[k];
+                out[column + k] = info->has_offset ? product + offsets[g] : product;
+            }
+        column += n;
+    }
+}
+
+void whit_ggml_row_f32(const whit_ggml_view *view, uint64_t row, float *out)
+{
+    uint64_t n_cols = view->n_cols;
+    const uint8_t *data = view->data;
+    switch (view->kind) {
+    case WHIT_GGML_F32:
+        memcpy(out, data + row * n_cols * 4, n_cols * 4);
+        break;
+    case WHIT_GGML_F16:
+        for (uint64_t k = 0; k < n_cols; k++) out[k] = f16_at(data + (row * n_cols + k) * 2);
+        break;
+    case WHIT_GGML_BF16:
+        for (uint64_t k = 0; k < n_cols; k++)
+            out[k] = whit_f32_from_bf16(whit_load_u16(data + (row * n_cols + k) * 2));
+        break;
+    default:
+        coded_row_f32(view, row, out);
+        break;
+    }
+}

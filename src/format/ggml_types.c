@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ * Tables of GGUF weight types: shapes, type ids with their collisions, and what cannot be read. */
+#include "format/ggml_types.h"
+
+static const whit_ggml_info infos[WHIT_GGML_KIND_COUNT] = {
+    /*                     name     id  block bytes group rows head tail scales offset */
+    [WHIT_GGML_F32] = {"F32", 0, 1, 4, 0, 1, 0, 0, WHIT_GGML_SCALES_NONE, false},
+    [WHIT_GGML_F16] = {"F16", 1, 1, 2, 0, 1, 0, 0, WHIT_GGML_SCALES_NONE, false},
+    [WHIT_GGML_BF16] = {"BF16", 30, 1, 2, 0, 1, 0, 0, WHIT_GGML_SCALES_NONE, false},
+    [WHIT_GGML_Q4_0] = {"Q4_0", 2, 32, 18, 32, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_Q4_1] = {"Q4_1", 3, 32, 20, 32, 1, 0, 0, WHIT_GGML_SCALES_GROUP, true},
+    [WHIT_GGML_Q5_0] = {"Q5_0", 6, 32, 22, 32, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_Q5_1] = {"Q5_1", 7, 32, 24, 32, 1, 0, 0, WHIT_GGML_SCALES_GROUP, true},
+    [WHIT_GGML_Q8_0] = {"Q8_0", 8, 32, 34, 32, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_Q4_K] = {"Q4_K", 12, 256, 144, 32, 1, 0, 0, WHIT_GGML_SCALES_GROUP, true},
+    [WHIT_GGML_Q5_K] = {"Q5_K", 13, 256, 176, 32, 1, 0, 0, WHIT_GGML_SCALES_GROUP, true},
+    [WHIT_GGML_Q6_K] = {"Q6_K", 14, 256, 210, 16, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_IQ4_NL] = {"IQ4_NL", 20, 32, 18, 32, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_I2_S] = {"I2_S", 36, 128, 32, 0, 1, 0, 32, WHIT_GGML_SCALES_TENSOR, false},
+    [WHIT_GGML_TQ1_0] = {"TQ1_0", 34, 256, 54, 256, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_TQ2_0] = {"TQ2_0", 35, 256, 66, 256, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_Q1_0] = {"Q1_0", 41, 128, 18, 128, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_Q2_0] = {"Q2_0", 42, 64, 18, 64, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_PQ2_0] = {"PQ2_0", 142, 128, 34, 128, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_PTQ1_0] = {"PTQ1_0", 143, 128, 28, 128, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_STQ1_0] = {"STQ1_0", 43, 256, 42, 256, 1, 0, 0, WHIT_GGML_SCALES_GROUP, false},
+    [WHIT_GGML_IQ1_BN] = {"IQ1_BN", 134, 64, 13, 0, 1, 2, 0, WHIT_GGML_SCALES_ROW, false},
+    [WHIT_GGML_IQ2_BN] = {"IQ2_BN", 135, 64, 16, 0, 1, 4, 0, WHIT_GGML_SCALES_ROW, false},
+    [WHIT_GGML_IQ2_BN_R4] = {"IQ2_BN_R4", 335, 64, 16, 0, 4, 4, 0, WHIT_GGML_SCALES_ROW, false},
+};
+
+const whit_ggml_info *whit_ggml_kind_info(whit_ggml_kind kind)
+{
+    return &infos[kind];
+}
+
+size_t whit_ggml_candidates(uint32_t id, whit_ggml_kind kinds[WHIT_GGML_MAX_CANDIDATES])
+{
+    size_t n = 0;
+    for (int kind = 0; kind < WHIT_GGML_KIND_COUNT; kind++)
+        if (infos[kind].id == id) kinds[n++] = (whit_ggml_kind)kind;
+    if (id == 42) { /* Prism's first "Q2_0" was today's PQ2_0; Tencent's fork put STQ1_0 here */
+        kinds[n++] = WHIT_GGML_PQ2_0;
+        kinds[n++] = WHIT_GGML_STQ1_0;
+    }
+    return n;
+}
+
+bool whit_ggml_id_collides(uint32_t id)
+{
+    return (id >= 36 && id <= 43) || id == 142 || id == 143;
+}
+
+const char *whit_ggml_refusal(uint32_t id)
+{
+    static const struct {
+        uint32_t id;
+        const char *reason;
+    } refusals[] = {
+        {9, "Q8_1 is a type of intermediate results, not of weights"},
+        {10, "Q2_K is not supported"},
+        {11, "Q3_K is not supported"},
+        {15, "Q8_K is a type of intermediate results, not of weights"},
+        {16, "IQ2_XXS is not supported"},
+        {17, "IQ2_XS is not supported"},
+        {18, "IQ3_XXS is not supported"},
+        {19, "IQ1_S is not supported"},
+        {21, "IQ3_S is not supported"},
+        {22, "IQ2_S is not supported"},
+        {23, "IQ4_XS is not supported"},
+        {24, "I8 integers without a scale are not weights"},
+        {25, "I16 integers are not weights"},
+        {26, "I32 integers are not weights"},
+        {27, "I64 integers are not weights"},
+        {28, "F64 is not supported"},
+        {29, "IQ1_M is not supported"},
+        {38,
+         "TL1 is permuted by a kernel configuration that is not in the file; convert the original "
+         "to I2_S instead"},
+        {39, "it is TL2 (permuted by a kernel configuration that is not in the file; convert the "
+             "original to I2_S instead) or MXFP4 (not supported)"},
+        {40, "NVFP4 is not supported"},
+    };
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
+        if (refusals[i].id == id) return refusals[i].reason;
+    return "the type is unknown";
+}
+
+bool whit_ggml_size(whit_ggml_kind kind, uint64_t n_cols, uint64_t n_rows, uint64_t *size_bytes)
+{
+    const whit_ggml_info *info = &infos[kind];
+    uint64_t per_row, total;
+    if (kind == WHIT_GGML_I2_S) { /* its blocks run over row ends */
+        if (__builtin_mul_overflow(n_cols, n_rows, &total) || total % info->block_elems)
+            return false;
+        *size_bytes = total / info->block_elems * info->block_bytes + info->tail_bytes;
+        return true;
+    }
+    if (n_cols % info->block_elems || n_rows % info->rows_together) return false;
+    if (__builtin_mul_overflow(n_cols / info->block_elems, (uint64_t)info->block_bytes, &per_row) ||
+        __builtin_add_overflow(per_row, (uint64_t)info->row_scale_bytes, &per_row) ||
+        __builtin_mul_overflow(per_row, n_rows, &total))
+        return false;
+    *size_bytes = total;
+    return true;
+}
+
+uint64_t whit_ggml_n_groups(whit_ggml_kind kind, uint64_t n_cols)
+{
+    const whit_ggml_info *info = &infos[kind];
+    if (info->scales == WHIT_GGML_SCALES_NONE) return 0;
+    return info->group_elems ? n_cols / info->group_elems : 1;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT
+ * The weight types of GGUF files: sizes, decoding, and which codec of ours holds each exactly.
+ *
+ * All but the float types are (integer code) x (scale of its group) [+ offset of its group], and
+ * the decoders give just that, in the file's own terms; float32 rows are made from it in one
+ * rounding, as ggml makes them. Every bit pattern has a defined value. Nothing here allocates;
+ * views are read-only and may be shared by threads. Sources: shared reference formats.md 3, ggml's
+ * published block descriptions.
+ *
+ * A *kind* has one meaning, unlike the type id in a file, which forks reuse (format/gguf.h
+ * decides). */
+#ifndef WHIT_FORMAT_GGML_TYPES_H
+#define WHIT_FORMAT_GGML_TYPES_H
+
+#include "base/mem.h"
+#include "base/tensor.h"
+
+typedef enum whit_ggml_kind {
+    WHIT_GGML_F32,
+    WHIT_GGML_F16,
+    WHIT_GGML_BF16,
+    WHIT_GGML_Q4_0,
+    WHIT_GGML_Q4_1,
+    WHIT_GGML_Q5_0,
+    WHIT_GGML_Q5_1,
+    WHIT_GGML_Q8_0,
+    WHIT_GGML_Q4_K,
+    WHIT_GGML_Q5_K,
+    WHIT_GGML_Q6_K,
+    WHIT_GGML_IQ4_NL,
+    WHIT_GGML_I2_S,
+    WHIT_GGML_TQ1_0,
+    WHIT_GGML_TQ2_0,
+    WHIT_GGML_Q1_0,
+    WHIT_GGML_Q2_0,
+    WHIT_GGML_PQ2_0,
+    WHIT_GGML_PTQ1_0,
+    WHIT_GGML_STQ1_0,
+    WHIT_GGML_IQ1_BN,
+    WHIT_GGML_IQ2_BN,
+    WHIT_GGML_IQ2_BN_R4,
+    WHIT_GGML_KIND_COUNT
+} whit_ggml_kind;
+
+/* Where a kind keeps its scales. */
+typedef enum whit_ggml_scales {
+    WHIT_GGML_SCALES_NONE,   /* float types */
+    WHIT_GGML_SCALES_GROUP,  /* in the blocks */
+    WHIT_GGML_SCALES_ROW,    /* in front of each row (of each four rows in IQ2_BN_R4) */
+    WHIT_GGML_SCALES_TENSOR, /* behind the codes (I2_S) */
+} whit_ggml_scales;
+
+typedef struct whit_ggml_info {
+    const char *name;
+    uint32_t id;          /* as its own project numbers it */
+    uint16_t block_elems; /* along a row */
+    uint16_t block_bytes;
+    uint16_t group_elems;  /* per scale; 0 where scales are per row or tensor, or there are none */
+    uint8_t rows_together; /* rows interleaved in one block: 1, or 4 */
+    uint8_t row_scale_bytes; /* in front of each row: 0, 2 (f16) or 4 (f32) */
+    uint8_t tail_bytes;      /* behind the last block */
+    uint8_t scales;          /* whit_ggml_scales */
+    bool has_offset;         /* codes count from 0 and every group has an offset */
+} whit_ggml_info;
+
+const whit_ggml_info *whit_ggml_kind_info(whit_ggml_kind kind);
+
+/* Kinds seen under a type id of a file, most likely first, at most 4; returns how many. 0: unknown.
+ */
+#define WHIT_GGML_MAX_CANDIDATES 4
+size_t whit_ggml_candidates(uint32_t id, whit_ggml_kind kinds[WHIT_GGML_MAX_CANDIDATES]);
+/* True where the id has had several meanings, so that a file's claim must be checked by stride. */
+bool whit_ggml_id_collides(uint32_t id);
+/* A name for messages about ids that cannot be read, and why; never NULL. */
+const char *whit_ggml_refusal(uint32_t id);
+
+/* Bytes of n_rows rows of n_cols; false where the shape does not divide into blocks or overflows.
+ */
+bool whit_ggml_size(whit_ggml_kind kind, uint64_t n_cols, uint64_t n_rows, uint64_t *size_bytes);
+
+/* Scales of one row: n_cols / group_elems, or 1 where scales are per row or tensor, 0 for floats.
+ */
+uint64_t whit_ggml_n_groups(whit_ggml_kind kind, uint64_t n_cols);
+
+/* A matrix in a file. data holds exactly whit_ggml_size() bytes, at any alignment. */
+typedef struct whit_ggml_view {
+    whit_ggml_kind kind;
+    uint64_t n_cols, n_rows;
+    const uint8_t *data;
+} whit_ggml_view;
+
+/* One row as float32: out (n_cols), the value ggml's own conversion gives, to the bit. */
+void whit_ggml_row_f32(const whit_ggml_view *view, uint64_t row, float *out);
+
+/* One row of a coded kind as it is in the file: codes (n_cols), scales (n_groups) and, where the
+ * kind has them, offsets (n_groups; otherwise NULL is fine). value = scale * code + offset. */
+void whit_ggml_row_codes(const whit_ggml_view *view, uint64_t row, int8_t *codes, float *scales,
+                         float *offsets);
+
+/* Block `index` of a row of a coded kind: up to 256 codes, 16 scales and, where the kind has them,
+ * offsets. Returns the columns; blocks beyond the row's end are the caller's mistake. */
+#define WHIT_GGML_BLOCK_ELEMS  256
+#define WHIT_GGML_BLOCK_GROUPS 16
+unsigned whit_ggml_block_codes(const whit_ggml_view *view, uint64_t row, uint64_t index,
+                               int8_t *codes, float *scales, float *offsets);
+
+/* The codec of ours that holds a tensor exactly. Found by reading the tensor: a ternary matrix is
+ * t5 only if no code is 2, Q4_1 and Q4_K are i4 only if every shifted offset is exact in float32
+ * (i8 otherwise). */
+typedef struct whit_ggml_twin {
+    whit_tensor_type type; /* all but layout and act */
+    bool is_ternary;       /* all codes are -1, 0 or 1, and there is no offset */
+    bool one_scale;        /* every scale of the tensor is the same, and there is no offset: */
+    float scale;           /* this one */
+    bool one_scale_per_row;
+} whit_ggml_twin;
+
+/* Fails where the shape is too large for a tensor of ours or an I2_S matrix holds a code that is
+ * none (then it is some other layout under I2_S's id). `name` is for messages. */
+whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, whit_ggml_twin *twin,
+                                whit_error *error);
+/* Where all scales are one: the twin with that one scale for the whole tensor (t5 then, where it is
+ * ternary), which holds the same values. No effect otherwise. */
+void whit_ggml_narrow_twin(whit_ggml_twin *twin);
+
+/* One row in the twin's terms, exact: codes (n_cols) in its codec's range (b1: -1 or 1; i4: -8..7),
+ * fields (n_groups, 1 + has_offset): per group its scale, then its offset. n_groups is 1 where the
+ * twin's scales are per row or tensor. For coded kinds only: a float twin is the file's own bytes.
+ */
+void whit_ggml_row_twin(const whit_ggml_view *view, const whit_ggml_twin *twin, uint64_t row,
+                        int8_t *codes, float *fields);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ * The first part of a GGUF file: a checked cursor, and the metadata entries. Used by gguf.c only.
+ */
+#ifndef WHIT_FORMAT_GGUF_META_H
+#define WHIT_FORMAT_GGUF_META_H
+
+#include "format/gguf.h"
+
+/* A place in a file. Every take checks what is left; a failure is reported once, in `error`. */
+typedef struct whit_gguf_cursor {
+    const char *path;
+    const uint8_t *data;
+    uint64_t size_bytes, at;
+    whit_error *error;
+} whit_gguf_cursor;
+
+/* The next n bytes; NULL where fewer are left (the error then names `what` and the place). */
+const uint8_t *whit_gguf_take(whit_gguf_cursor *cursor, uint64_t n_bytes, const char *what);
+/* A u64 length and that many bytes. */
+bool whit_gguf_take_string(whit_gguf_cursor *cursor, const char *what, const char **text,
+                           size_t *text_bytes);
+
+/* n_keys entries into `keys` (whit_gguf_key[]); duplicates are not yet looked for. */
+whit_status whit_gguf_read_keys(whit_gguf_cursor *cursor, uint64_t n_keys, whit_buf *keys);
+
+int whit_gguf_compare_names(const char *a, size_t a_bytes, const char *b, size_t b_bytes);
+
+/* A length of a name for "%.*s" in messages. */
+static inline int whit_gguf_shown(size_t name_bytes)
+{
+    return name_bytes < 80 ? (int)name_bytes : 80;
+}
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ * Where the tensors of a GGUF file lie and what they are. Used by gguf.c only. */
+#ifndef WHIT_FORMAT_GGUF_PLACE_H
+#define WHIT_FORMAT_GGUF_PLACE_H
+
+#include "format/gguf.h"
+
+/* Decides the kind of every tensor and checks that each lies inside its file and over no other;
+ * fills in kind, data and size_bytes, and writes notes about ids that collide. */
+whit_status whit_gguf_place_tensors(whit_gguf *gguf, whit_error *error);
+
+#endif

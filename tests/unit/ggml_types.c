@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT
+ * GGUF weight types: goldens, every type against a one-element formula written apart from the
+ * decoder, and the exactness of twins down to the packed codecs. */
+#include "test.h"
+
+#include <math.h>
+
+#include "base/half.h"
+#include "base/rng.h"
+#include "format/gguf.h"
+#include "kernels/codec.h"
+
+/* ---- one element at a time, as the format descriptions say it ------------------------------- */
+
+static int trit(int byte, int n)
+{
+    static const int power[5] = {1, 3, 9, 27, 81};
+    return ((byte * power[n] & 255) * 3 >> 8) - 1;
+}
+
+static double half_at(const uint8_t *p)
+{
+    return (double)whit_f32_from_f16((uint16_t)(p[0] | p[1] << 8));
+}
+
+static int nibble(const uint8_t *qs, int j)
+{
+    return j < 16 ? qs[j] & 15 : qs[j - 16] >> 4;
+}
+
+static int bit(const uint8_t *bytes, int j)
+{
+    return bytes[j / 8] >> j % 8 & 1;
+}
+
+static double k_type(const uint8_t *b, int j, int code)
+{
+    const uint8_t *s = b + 4;
+    int g = j / 32;
+    int scale = g < 4 ? s[g] % 64 : s[g + 4] % 16 + 16 * (s[g - 4] / 64);
+    int minimum = g < 4 ? s[g + 4] % 64 : s[g + 4] / 16 + 16 * (s[g] / 64);
+    return (double)((float)(half_at(b) * scale * code) - (float)(half_at(b + 2) * minimum));
+}
+
+/* Weight j of a block; sums are rounded to float32 once, like the decoder's. */
+static float element(whit_ggml_kind kind, const uint8_t *b, int j, float row_scale)
+{
+    static const int nl[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                               1,    13,   25,  38,  53,  69,  89,  113};
+    static const int slots[16] = {0xA9, 0x89, 0x29, 0x09, 0xA6, 0x86, 0x26, 0x06,
+                                  0x9A, 0x92, 0x1A, 0x12, 0x6A, 0x62, 0x4A, 0x42};
+    switch (kind) {
+    case WHIT_GGML_Q4_0:
+        return (float)(half_at(b) * (nibble(b + 2, j) - 8));
+    case WHIT_GGML_Q4_1:
+        return (float)(half_at(b) * nibble(b + 4, j) + half_at(b + 2));
+    case WHIT_GGML_Q5_0:
+        return (float)(half_at(b) * (nibble(b + 6, j) + 16 * bit(b + 2, j) - 16));
+    case WHIT_GGML_Q5_1:
+        return (float)(half_at(b) * (nibble(b + 8, j) + 16 * bit(b + 4, j)) + half_at(b + 2));
+    case WHIT_GGML_Q8_0:
+        return (float)(half_at(b) * (int8_t)b[2 + j]);
+    case WHIT_GGML_IQ4_NL:
+        return (float)(half_at(b) * nl[nibble(b + 2, j)]);
+    case WHIT_GGML_Q4_K:
+        return (float)k_type(
+            b, j, nibble(b + 16 + 32 * (j / 64) + j % 32 - j % 16, j / 32 % 2 * 16 + j % 16));
+    case WHIT_GGML_Q5_K: {
+        int low = nibble(b + 48 + 32 * (j / 64) + j % 32 - j % 16, j / 32 % 2 * 16 + j % 16);
+        return (float)k_type(b, j, low + 16 * (b[16 + j % 32] >> j / 32 & 1));
+    }
+    case WHIT_GGML_Q6_K: {
+        int part = j % 128 / 32, l = j % 32, byte = b[64 * (j / 128) + l + 32 * (part % 2)];
+        int low = part < 2 ? byte & 15 : byte >> 4,
+            high = b[128 + 32 * (j / 128) + l] >> 2 * part & 3;
+        return (float)(half_at(b + 208) * (int8_t)b[192 + j / 16] * (low + 16 * high - 32));
+    }
+    case WHIT_GGML_I2_S:
+        return row_scale * (float)((b[j % 32] >> (6 - 2 * (j / 32)) & 3) - 1);
+    case WHIT_GGML_TQ1_0: {
+        int code = j < 160   ? trit(b[j % 32], j / 32)
+                   : j < 240 ? trit(b[32 + j % 16], (j - 160) / 16)
+                             : trit(b[48 + j % 4], (j - 240) / 4);
+        return (float)(half_at(b + 52) * code);
+    }
+    case WHIT_GGML_TQ2_0:
+        return (float)(half_at(b + 64) *
+                       ((b[j / 128 * 32 + j % 32] >> 2 * (j % 128 / 32) & 3) - 1));
+    case WHIT_GGML_Q1_0:
+        return (float)(bit(b + 2, j) ? half_at(b) : -half_at(b));
+    case WHIT_GGML_Q2_0:
+    case WHIT_GGML_PQ2_0:
+        return (float)(half_at(b) * ((b[2 + j / 4] >> 2 * (j % 4) & 3) - 1));
+    case WHIT_GGML_PTQ1_0: {
+        int code = j < 80    ? trit(b[j % 16], j / 16)
+                   : j < 120 ? trit(b[16 + j % 8], (j - 80) / 8)
+                             : trit(b[24 + j % 2], (j - 120) / 2);
+        return (float)(half_at(b + 26) * code);
+    }
+    case WHIT_GGML_STQ1_0: {
+        int g = j / 64 * 16 + j % 16, lane = j % 64 / 16;
+        int pattern = slots[b[g / 2] >> 4 * (g % 2) & 15];
+        int code = (pattern >> 2 * lane & 3) - 1;
+        return (float)(half_at(b + 40) * (bit(b + 32, g) ? -code : code));
+    }
+    case WHIT_GGML_IQ1_BN: {
+        int i = j / 16, k = j % 16 / 5;
+        return row_scale * (float)(k < 3 ? trit(b[3 * i + k], 4 - j % 16 % 5) : trit(b[12], 4 - i));
+    }
+    case WHIT_GGML_IQ2_BN:
+        return row_scale * (float)((b[j % 16] >> 2 * (j / 16) & 3) - 1);
+    default:
+        return NAN;
+    }
+}
+
+/* ---- random tensors ------------------------------------------------------------------------- */
+
+#define N_ROWS    5
+#define N_ROWS_R4 8
+
+/* A scale as models have: positive, finite, between 2^-12 and 2^-3. */
+static uint16_t random_half(whit_rng *rng)
+{
+    return (uint16_t)(0x0C00 + whit_rng_below(rng, 0x2400));
+}
+
+/* Random codes and sane scales. */
+static uint8_t *random_tensor(whit_ggml_kind kind, uint64_t n_cols, uint64_t n_rows, uint64_t *size,
+                              whit_rng *rng)
+{
+    const whit_ggml_info *info = whit_ggml_kind_info(kind);
+    assert_true(whit_ggml_size(kind, n_cols, n_rows, size));
+    uint8_t *data = malloc(*size);
+    for (uint64_t i = 0; i < *size; i++) data[i] = (uint8_t)whit_rng_next(rng);
+    uint64_t stride = *size / n_rows;
+    static const struct {
+        whit_ggml_kind kind;
+        int at[2];
+    } halves[] = {
+        {WHIT_GGML_Q4_0, {0, 0}},    {WHIT_GGML_Q4_1, {0, 2}},     {WHIT_GGML_Q5_0, {0, 0}},
+        {WHIT_GGML_Q5_1, {0, 2}},    {WHIT_GGML_Q8_0, {0, 0}},     {WHIT_GGML_Q4_K, {0, 2}},
+        {WHIT_GGML_Q5_K, {0, 2}},    {WHIT_GGML_Q6_K, {208, 208}}, {WHIT_GGML_IQ4_NL, {0, 0}},
+        {WHIT_GGML_TQ1_0, {52, 52}}, {WHIT_GGML_TQ2_0, {64, 64}},  {WHIT_GGML_Q1_0, {0, 0}},
+        {WHIT_GGML_Q2_0, {0, 0}},    {WHIT_GGML_PQ2_0, {0, 0}},    {WHIT_GGML_PTQ1_0, {26, 26}},
+        {WHIT_GGML_STQ1_0, {40, 40}}};
+    for (size_t h = 0; h < sizeof halves / sizeof *halves; h++)
+        for (uint64_t at = 0; halves[h].kind == kind && at < *size; at += info->block_bytes)
+            for (int i = 0; i < 2; i++) {
+                uint16_t half = random_half(rng);
+                memcpy(data + at + halves[h].at[i], &half, 2);
+            }
+    for (uint64_t row = 0; row < n_rows && info->row_scale_bytes; row++) {
+        float scale = whit_f32_from_f16(random_half(rng));
+        uint16_t half = whit_f16_from_f32(scale);
+        if (info->row_scale_bytes == 2)
+            memcpy(data + row * stride, &half, 2);
+        else if (info->rows_together == 4)
+            memcpy(data + row / 4 * 4 * stride + row % 4 * 4, &scale, 4);
+        else
+            memcpy(data + row * stride, &scale, 4);
+    }
+    if (kind == WHIT_GGML_I2_S) {
+        float scale = 0.0625f;
+        memset(data + n_cols * n_rows / 4, 0, 32);
+        memcpy(data + n_cols * n_rows / 4, &scale, 4);
+        for (uint64_t i = 0; i < n_cols * n_rows / 4; i++)
+            data[i] &= (uint8_t) ~((data[i] & data[i] << 1) & 0xAA);
+    }
+    return data;
+}
+
+static bool same(float a, float b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+/* ---- tests ---------------------------------------------------------------------------------- */
+
+static void rows_follow_the_description(void **state)
+{
+    (void)state;
+    whit_rng rng = {42};
+    for (int k = WHIT_GGML_Q4_0; k < WHIT_GGML_IQ2_BN_R4; k++) {
+        whit_ggml_kind kind = (whit_ggml_kind)k;
+        const whit_ggml_info *info = whit_ggml_kind_info(kind);
+        uint64_t n_cols = 512, size = 0;
+        uint8_t *data = random_tensor(kind, n_cols, N_ROWS, &size, &rng);
+        whit_ggml_view view = {kind, n_cols, N_ROWS, data};
+        float row_f32[512];
+        for (uint64_t row = 0; row < N_ROWS; row++) {
+            const uint8_t *start = data + row * ((size - info->tail_bytes) / N_ROWS);
+            float scale = kind == WHIT_GGML_I2_S       ? 0.0625f
+                          : info->row_scale_bytes == 4 ? whit_load_f32(start)
+                                                       : whit_f32_from_f16(whit_load_u16(start));
+            whit_ggml_row_f32(&view, row, row_f32);
+            for (uint64_t col = 0; col < n_cols; col++) {
+                const uint8_t *block =
+                    start + info->row_scale_bytes + col / info->block_elems * info->block_bytes;
+                float expected = element(kind, block, (int)(col % info->block_elems), scale);
+                if (!same(row_f32[col], expected))
+                    fail_msg("%s row %d column %d: %g, expected %g", info->name, (int)row, (int)col,
+                             (double)row_f32[col], (double)expected);
+            }
+        }
+        free(data);
+    }
+}
+
+static void four_interleaved_rows_equal_single_ones(void **state)
+{
+    (void)state;
+    whit_rng rng = {7};
+    uint64_t size, n_cols = 192;
+    uint8_t *data = random_tensor(WHIT_GGML_IQ2_BN_R4, n_cols, N_ROWS_R4, &size, &rng);
+    whit_ggml_view view = {WHIT_GGML_IQ2_BN_R4, n_cols, N_ROWS_R4, data};
+    float values[192];
+    for (uint64_t row = 0; row < N_ROWS_R4; row++) {
+        const uint8_t *four = data + row / 4 * 4 * (size / N_ROWS_R4);
+        float scale = whit_load_f32(four + 4 * (row % 4));
+        whit_ggml_row_f32(&view, row, values);
+        for (uint64_t col = 0; col < n_cols; col++) {
+            uint64_t l = col % 64 / 16, z = col % 16 / 4, i = col % 4;
+            int code = (four[16 + col / 64 * 64 + 16 * l + 4 * (row % 4) + i] >> 2 * z & 3) - 1;
+            assert_true(values[col] == scale * (float)code);
+        }
+    }
+    free(data);
+}
+
+static void i2_s_blocks_run_over_row_ends(void **state)
+{
+    (void)state;
+    whit_rng rng = {9};
+    uint64_t size, n_cols = 96, n_rows = 8;
+    uint8_t *data = random_tensor(WHIT_GGML_I2_S, n_cols, n_rows, &size, &rng);
+    whit_ggml_view view = {WHIT_GGML_I2_S, n_cols, n_rows, data};
+    assert_int_equal(size, 96 * 8 / 4 + 32);
+    assert_false(whit_ggml_size(WHIT_GGML_I2_S, 96, 7, &size));
+    float values[96];
+    for (uint64_t row = 0; row < n_rows; row++) {
+        whit_ggml_row_f32(&view, row, values);
+        for (uint64_t col = 0; col < n_cols; col++) {
+            uint64_t at = row * n_cols + col;
+            assert_true(values[col] ==
+                        element(WHIT_GGML_I2_S, data + at / 128 * 32, (int)(at % 128), 0.0625f));
+        }
+    }
+    free(data);
+}
+
+/* Packs a tensor in its twin's codec and reads it back. */
+static void check_twin(const whit_ggml_view *view, const whit_ggml_twin *twin)
+{
+    whit_error error;
+    whit_tensor tensor = {.type = twin->type};
+    tensor.type.layout = WHIT_LAYOUT_TILE16;
+    assert_ok(whit_tensor_type_check(&tensor.type, &error), error);
+    uint64_t n_cols = view->n_cols, n_rows = view->n_rows;
+    uint64_t n_fields =
+        (tensor.type.scale_kind == WHIT_SCALE_GROUP ? n_cols / tensor.type.group : 1) *
+        (1u + tensor.type.has_offset);
+    int8_t *codes = malloc(n_rows * n_cols);
+    float *fields = calloc(n_rows * n_fields, sizeof *fields), *value = malloc(n_cols * 4),
+          *expected = malloc(n_cols * 4);
+    for (uint64_t row = 0; row < n_rows; row++)
+        whit_ggml_row_twin(view, twin, row, codes + row * n_cols, fields + row * n_fields);
+    uint8_t *parts[WHIT_PART_COUNT] = {NULL};
+    for (int part = 0; part < WHIT_PART_COUNT; part++) {
+        uint64_t bytes = 0;
+        if (!whit_codec_part_bytes(&tensor.type, (whit_part)part, &bytes) || !bytes) continue;
+        tensor.part[part] = parts[part] = aligned_alloc(64, (bytes + 63) / 64 * 64);
+        tensor.part_bytes[part] = bytes;
+    }
+    whit_rows rows = {.elems = codes, .fields = fields};
+    assert_ok(whit_codec_pack(&tensor.type, 0, (uint32_t)n_rows, &rows, parts, &error), error);
+    for (uint64_t row = 0; row < n_rows; row++) {
+        int32_t id = (int32_t)row;
+        whit_codec_get_rows(&tensor, &id, 1, value, n_cols);
+        whit_ggml_row_f32(view, row, expected);
+        for (uint64_t col = 0; col < n_cols; col++)
+            if (!same(value[col], expected[col]))
+                fail_msg("%s row %d column %d: %a packed, %a in the file",
+                         whit_ggml_kind_info(view->kind)->name, (int)row, (int)col,
+                         (double)value[col], (double)expected[col]);
+    }
+    for (int part = 0; part < WHIT_PART_COUNT; part++) free(parts[part]);
+    free(codes);
+    free(fields);
+    free(value);
+    free(expected);
+}
+
+static void twins_hold_every_value(void **state)
+{
+    (void)state;
+    whit_rng rng = {1};
+    whit_error error;
+    for (int k = WHIT_GGML_Q4_0; k < WHIT_GGML_KIND_COUNT; k++) {
+        whit_ggml_kind kind = (whit_ggml_kind)k;
+        uint64_t size, n_cols = 768, n_rows = 20;
+        uint8_t *data = random_tensor(kind, n_cols, n_rows, &size, &rng);
+        whit_ggml_view view = {kind, n_cols, n_rows, data};
+        whit_ggml_twin twin;
+        assert_ok(whit_ggml_find_twin(&view, "x", &twin, &error), error);
+        check_twin(&view, &twin);
+        assert_int_equal(twin.one_scale, kind == WHIT_GGML_I2_S);
+        whit_ggml_narrow_twin(&twin);
+        check_twin(&view, &twin);
+        free(data);
+    }
+}
+
+static void twins_depend_on_content(void **state)
+{
+    (void)state;
+    whit_rng rng = {2};
+    whit_error error;
+    whit_ggml_twin twin;
+    uint64_t size, n_cols = 256, n_rows = 16;
+    uint8_t *data = random_tensor(WHIT_GGML_TQ2_0, n_cols, n_rows, &size, &rng);
+    whit_ggml_view view = {WHIT_GGML_TQ2_0, n_cols, n_rows, data};
+    assert_ok(whit_ggml_find_twin(&view, "x", &twin, &error), error);
+    assert_int_equal(twin.type.codec, WHIT_CODEC_T2); /* some codes are 2 */
+    assert_int_equal(twin.type.group, 256);
+    for (uint64_t i = 0; i < size; i++)
+        if (i % 66 < 64) data[i] &= (uint8_t) ~((data[i] & data[i] << 1) & 0xAA);
+    assert_ok(whit_ggml_find_twin(&view, "x", &twin, &error), error);
+    assert_int_equal(twin.type.codec, WHIT_CODEC_T5);
+    assert_true(twin.is_ternary);
+    for (uint64_t i = 64; i < size; i += 66) memcpy(data + i, "\x00\x2C", 2);
+    assert_ok(whit_ggml_find_twin(&view, "x", &twin, &error), error);
+    assert_true(twin.one_scale && twin.one_scale_per_row && twin.scale == 0.0625f);
+    whit_ggml_narrow_twin(&twin);
+    assert_int_equal(twin.type.scale_kind, WHIT_SCALE_TENSOR);
+    check_twin(&view, &twin);
+    free(data);
+
+    data = random_tensor(WHIT_GGML_Q4_1, n_cols, n_rows, &size, &rng);
+    view = (whit_ggml_view){WHIT_GGML_Q4_1, n_cols, n_rows, data};
+    assert_ok(whit_ggml_find_twin(&view, "x", &twin, &error), error);
+    assert_int_equal(twin.type.codec, WHIT_CODEC_I4);
+    memcpy(data, "\xFF\x7B\x01\x00", 4); /* d = 65504, m = 2^-24: their sum needs 40 bits */
+    assert_ok(whit_ggml_find_twin(&view, "x", &twin, &error), error);
+    assert_int_equal(twin.type.codec, WHIT_CODEC_I8);
+    check_twin(&view, &twin);
+    free(data);
+
+    data = random_tensor(WHIT_GGML_I2_S, n_cols, n_rows, &size, &rng);
+    view = (whit_ggml_view){WHIT_GGML_I2_S, n_cols, n_rows, data};
+    data[17] |= 0xC0;
+    assert_int_equal(whit_ggml_find_twin(&view, "x", &twin, &error), WHIT_ERROR_FORMAT);
+    free(data);
+}
+
+static void sizes_are_checked(void **state)
+{
+    (void)state;
+    uint64_t size;
+    assert_false(whit_ggml_size(WHIT_GGML_F32, UINT64_MAX, 2, &size));
+    assert_false(whit_ggml_size(WHIT_GGML_Q8_0, 33, 1, &size));
+    assert_false(whit_ggml_size(WHIT_GGML_IQ2_BN_R4, 64, 6, &size));
+    assert_true(whit_ggml_size(WHIT_GGML_IQ1_BN, 128, 3, &size));
+    assert_int_equal(size, 3 * (2 + 26));
+    whit_ggml_kind kinds[WHIT_GGML_MAX_CANDIDATES];
+    assert_int_equal(whit_ggml_candidates(42, kinds), 3);
+    assert_int_equal(whit_ggml_candidates(38, kinds), 0);
+    assert_non_null(strstr(whit_ggml_refusal(38), "TL1"));
+    assert_non_null(strstr(whit_ggml_refusal(39), "TL2"));
+}
+
+static void goldens_are_met(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_gguf *gguf;
+    assert_ok(whit_gguf_open(shared_path("models-tiny/weight-types/weight-types.gguf"), NULL, &gguf,
+                             &error),
+              error);
+    assert_int_equal(gguf->n_tensors, 13);
+    for (size_t i = 0; i < gguf->n_tensors; i++) {
+        const whit_gguf_tensor *tensor = &gguf->tensors[i];
+        char relative[128];
+        snprintf(relative, sizeof relative, "models-tiny/weight-types/%.*s.f32",
+                 (int)tensor->name_bytes, tensor->name);
+        whit_map golden;
+        assert_ok(whit_map_open(shared_path(relative), NULL, &golden, &error), error);
+        whit_ggml_view view = whit_gguf_view(tensor);
+        assert_int_equal(golden.size_bytes, view.n_rows * view.n_cols * 4);
+        float row_f32[512];
+        for (uint64_t row = 0; row < view.n_rows; row++) {
+            whit_ggml_row_f32(&view, row, row_f32);
+            for (uint64_t col = 0; col < view.n_cols; col++)
+                assert_true(row_f32[col] ==
+                            whit_load_f32(golden.data + (row * view.n_cols + col) * 4));
+        }
+        whit_map_close(&golden);
+        whit_ggml_twin twin;
+        assert_ok(whit_ggml_find_twin(&view, relative, &twin, &error), error);
+        if (view.kind > WHIT_GGML_BF16) check_twin(&view, &twin);
+    }
+    whit_gguf_close(gguf);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_follow_the_description),
+        cmocka_unit_test(four_interleaved_rows_equal_single_ones),
+        cmocka_unit_test(i2_s_blocks_run_over_row_ends),
+        cmocka_unit_test(twins_hold_every_value),
+        cmocka_unit_test(twins_depend_on_content),
+        cmocka_unit_test(sizes_are_checked),
+        cmocka_unit_test(goldens_are_met),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
