@@ -6,9 +6,9 @@
  *
  * Claiming a chunk is one compare-and-swap of that word, so a claim can succeed only while its job
  * is running, and only after it has succeeded does a worker read the job's other fields. These
- * change only between jobs, that is when no claimed chunk is unfinished: they need no atomics, and a
- * worker that comes late sees 0 chunks left and touches nothing. (40 bits do not come round while a
- * thread stands between load and swap: 12 days at a million jobs a second.)
+ * change only between jobs, that is when no claimed chunk is unfinished: they need no atomics, and
+ * a worker that comes late sees 0 chunks left and touches nothing. (40 bits do not come round while
+ * a thread stands between load and swap: 12 days at a million jobs a second.)
  *
  * `pending` counts chunks not yet finished. Who finishes takes its chunks off in one subtraction;
  * its top bit says that the caller sleeps on the word. Workers sleep on `epoch`, which changes with
@@ -37,8 +37,8 @@
 #define CHUNK_MASK    ((UINT64_C(1) << CHUNK_BITS) - 1)
 #define CALLER_SLEEPS UINT32_C(0x80000000)
 /* Longer than the serial work between two steps of a layer, shorter than a scheduler's slice. */
-#define SPIN_NS            50000
-#define PAUSES_PER_LOOK    16
+#define SPIN_NS         50000
+#define PAUSES_PER_LOOK 16
 /* A wait this much longer than the caller's own part of the job is a scheduler's doing. */
 #define PATIENCE_NS        500000
 #define REST_PER_LATENESS  16
@@ -78,7 +78,8 @@ static void relax(void)
 #endif
 }
 
-/* Returns when woken, when *word is not `expected`, at the timeout (NULL: none), or for no reason. */
+/* Returns when woken, when *word is not `expected`, at the timeout (NULL: none), or for no reason.
+ */
 static void futex_wait(_Atomic uint32_t *word, uint32_t expected, const struct timespec *timeout)
 {
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout, NULL, 0);
@@ -130,7 +131,8 @@ static void worker_wait(whit_pool *pool)
     uint64_t until_ns = whit_now_ns() + pool->spin_ns;
     do {
         for (int i = 0; i < PAUSES_PER_LOOK; i++) {
-            if (chunks_left(pool) || atomic_load_explicit(&pool->stop, memory_order_relaxed)) return;
+            if (chunks_left(pool) || atomic_load_explicit(&pool->stop, memory_order_relaxed))
+                return;
             relax();
         }
     } while (whit_now_ns() < until_ns);
@@ -159,8 +161,10 @@ static void *worker_main(void *argument)
     while (!atomic_load_explicit(&pool->stop, memory_order_acquire)) {
         uint64_t late_ns;
         work(pool, self->index, &late_ns);
-        if (late_ns > 0) worker_rest(pool, REST_PER_LATENESS * late_ns);
-        else worker_wait(pool);
+        if (late_ns > 0)
+            worker_rest(pool, REST_PER_LATENESS * late_ns);
+        else
+            worker_wait(pool);
     }
     return NULL;
 }
@@ -185,7 +189,8 @@ static void caller_wait(whit_pool *pool, uint64_t own_from_ns)
         if (from_ns == 0) from_ns = now_ns;
         if (now_ns >= from_ns + pool->spin_ns) break;
     }
-    uint64_t late_after_ns = own_from_ns ? from_ns + (from_ns - own_from_ns) + PATIENCE_NS : UINT64_MAX;
+    uint64_t late_after_ns =
+        own_from_ns ? from_ns + (from_ns - own_from_ns) + PATIENCE_NS : UINT64_MAX;
     atomic_store_explicit(&pool->late_after_ns, late_after_ns, memory_order_relaxed);
     uint32_t pending = atomic_fetch_or(&pool->pending, CALLER_SLEEPS) | CALLER_SLEEPS;
     while (pending != CALLER_SLEEPS) {
@@ -211,7 +216,8 @@ void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_
     pool->chunk = chunk;
     pool->n_chunks = (n_items - 1) / chunk + 1;
     atomic_store_explicit(&pool->pending, pool->n_chunks, memory_order_relaxed);
-    uint64_t generation = (atomic_load_explicit(&pool->ticket, memory_order_relaxed) | CHUNK_MASK) + 1;
+    uint64_t generation =
+        (atomic_load_explicit(&pool->ticket, memory_order_relaxed) | CHUNK_MASK) + 1;
     atomic_store(&pool->ticket, generation | pool->n_chunks);
     publish(pool, pool->n_chunks - 1);
     uint64_t from_ns = whit_now_ns(), unused;
@@ -286,7 +292,8 @@ static int start_workers(whit_pool *pool)
     block_signals(&before);
     for (uint32_t i = 0; i + 1 < pool->n_threads && code == 0; i++) {
         pool->workers[i] = (worker){.pool = pool, .index = i + 1};
-        code = pthread_create(&pool->workers[i].thread, &attributes, worker_main, &pool->workers[i]);
+        code =
+            pthread_create(&pool->workers[i].thread, &attributes, worker_main, &pool->workers[i]);
         if (code == 0) pool->n_started++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -299,7 +306,8 @@ whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, 
 {
     *pool = NULL;
     uint32_t n_cores = whit_physical_cores(NULL, 0);
-    if (n_threads == 0) n_threads = n_cores < WHIT_POOL_THREADS_MAX ? n_cores : WHIT_POOL_THREADS_MAX;
+    if (n_threads == 0)
+        n_threads = n_cores < WHIT_POOL_THREADS_MAX ? n_cores : WHIT_POOL_THREADS_MAX;
     if (n_threads > WHIT_POOL_THREADS_MAX)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u threads: at most %d are possible",
                          n_threads, WHIT_POOL_THREADS_MAX);

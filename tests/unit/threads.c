@@ -133,7 +133,8 @@ static void workers_have_default_arithmetic(void **state)
 static void *hog(void *argument)
 {
     _Atomic bool *stop = argument;
-    while (!atomic_load(stop)) {}
+    while (!atomic_load(stop)) {
+    }
     return NULL;
 }
 

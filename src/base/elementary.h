@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ * exp, log and pow in double precision, from correctly rounded operations only, so that they give
+ * the same bits on every machine and libm (docs/numerics.md). Accurate to a few units in the last
+ * place; for sampling, not for kernels. */
+#ifndef WHIT_BASE_ELEMENTARY_H
+#define WHIT_BASE_ELEMENTARY_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline double whit_bits_f64(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* 0 below -700, infinity above 709; so no subnormal ever appears. */
+static inline double whit_exp_f64(double x)
+{
+    if (!(x > -700.0)) return x != x ? x : 0.0;
+    if (x > 709.0) return INFINITY;
+    double shifted = x * 0x1.71547652b82fep+0 + 0x1.8p52; /* rounds x / ln 2 to an integer */
+    double k = shifted - 0x1.8p52;
+    double r =
+        (x - k * 0x1.62e42feep-1) - k * 0x1.a39ef35793c76p-33; /* the first product is exact */
+    double p = 1.0 / 6227020800.0; /* Taylor's series to r^13: |r| <= ln(2) / 2 */
+    p = p * r + 1.0 / 479001600.0;
+    p = p * r + 1.0 / 39916800.0;
+    p = p * r + 1.0 / 3628800.0;
+    p = p * r + 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    p = p * r + 1.0;
+    p = p * r + 1.0;
+    return p * whit_bits_f64((uint64_t)(1023 + (int64_t)k) << 52);
+}
+
+/* Natural logarithm of a normal, positive, finite number; -infinity for 0. */
+static inline double whit_log_f64(double x)
+{
+    if (x <= 0.0) return -INFINITY;
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    /* x = m 2^e with m in [sqrt(1/2), sqrt(2)) */
+    uint64_t from_half = bits - 0x3fe6a09e667f3bcdu;
+    int64_t e = (int64_t)from_half >> 52;
+    double m = whit_bits_f64(bits - ((uint64_t)e << 52));
+    double s = (m - 1.0) / (m + 1.0), s2 = s * s; /* log m = 2 artanh s, |s| < 0.172 */
+    double p = 1.0 / 23.0;
+    for (int n = 21; n >= 3; n -= 2) p = p * s2 + 1.0 / n;
+    double log_m = 2.0 * s + 2.0 * s * s2 * p;
+    return (double)e * 0x1.62e42feep-1 + ((double)e * 0x1.a39ef35793c76p-33 + log_m);
+}
+
+/* x to the y, x >= 0. */
+static inline double whit_pow_f64(double x, double y)
+{
+    if (y == 0.0) return 1.0;
+    if (x <= 0.0) return y > 0.0 ? 0.0 : INFINITY;
+    if (x == 1.0) return 1.0;
+    return whit_exp_f64(y * whit_log_f64(x));
+}
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ * Candidates: a heap that is popped into a sorted end as far as the order is asked for. */
+#include "runtime/candidates.h"
+#include "base/mem.h"
+
+enum { LANES = 16 };
+
+whit_status whit_candidates_open(uint32_t n_vocab, const whit_allocator *allocator,
+                                 whit_candidates *candidates, whit_error *error)
+{
+    *candidates = (whit_candidates){.n_vocab = n_vocab, .allocator = allocator};
+    candidates->keys = whit_zalloc_array(allocator, n_vocab, sizeof *candidates->keys);
+    candidates->terms = whit_zalloc_array(allocator, n_vocab, sizeof *candidates->terms);
+    if (candidates->keys && candidates->terms) return WHIT_OK;
+    whit_candidates_close(candidates);
+    return whit_fail_memory(error, "the candidates of a sampler", 16 * (size_t)n_vocab);
+}
+
+void whit_candidates_close(whit_candidates *candidates)
+{
+    size_t n = candidates->n_vocab;
+    whit_free(candidates->allocator, candidates->keys, n * sizeof *candidates->keys);
+    whit_free(candidates->allocator, candidates->terms, n * sizeof *candidates->terms);
+    *candidates = (whit_candidates){0};
+}
+
+bool whit_candidates_load(whit_candidates *candidates, const float *logits)
+{
+    uint32_t n = candidates->n_vocab, n_bad = 0;
+    for (uint32_t id = 0; id < n; id++) {
+        uint32_t bits;
+        memcpy(&bits, &logits[id], sizeof bits);
+        n_bad += (bits & 0x7f800000u) == 0x7f800000u;
+        candidates->keys[id] = whit_key(logits[id], id);
+    }
+    candidates->size = candidates->n_heap = n;
+    candidates->n_sorted = 0;
+    candidates->is_heap = false;
+    return n_bad == 0;
+}
+
+/* Puts `key` at or below place i of a heap whose greatest key is first. */
+static void sift_down(uint64_t *heap, uint32_t n, uint32_t i, uint64_t key)
+{
+    for (;;) {
+        uint32_t child = 2 * i + 1;
+        if (child >= n) break;
+        if (child + 1 < n && heap[child + 1] > heap[child]) child++;
+        if (heap[child] <= key) break;
+        heap[i] = heap[child];
+        i = child;
+    }
+    heap[i] = key;
+}
+
+static void make_heap(uint64_t *heap, uint32_t n)
+{
+    for (uint32_t i = n / 2; i-- > 0;) sift_down(heap, n, i, heap[i]);
+}
+
+uint64_t whit_candidates_max(const whit_candidates *candidates)
+{
+    if (candidates->n_sorted) return candidates->keys[candidates->size - 1];
+    uint64_t max = 0;
+    for (uint32_t i = 0; i < candidates->n_heap; i++)
+        if (candidates->keys[i] > max) max = candidates->keys[i];
+    return max;
+}
+
+uint64_t whit_candidates_at(whit_candidates *candidates, uint32_t i)
+{
+    uint64_t *keys = candidates->keys;
+    if (candidates->n_sorted <= i && !candidates->is_heap) {
+        make_heap(keys, candidates->n_heap);
+        candidates->is_heap = true;
+    }
+    while (candidates->n_sorted <= i) {
+        uint64_t greatest = keys[0], last = keys[--candidates->n_heap];
+        if (candidates->n_heap) sift_down(keys, candidates->n_heap, 0, last);
+        keys[candidates->size - ++candidates->n_sorted] = greatest;
+    }
+    return keys[candidates->size - 1 - i];
+}
+
+/* The k greatest of the first n keys move to the front: a heap of the k greatest so far, least
+ * first (complemented keys turn one heap into the other), meets every other key once. */
+static void select_greatest(uint64_t *keys, uint32_t n, uint32_t k)
+{
+    for (uint32_t i = 0; i < k; i++) keys[i] = ~keys[i];
+    make_heap(keys, k);
+    for (uint32_t i = k; i < n; i++)
+        if (keys[i] > ~keys[0]) sift_down(keys, k, 0, ~keys[i]);
+    for (uint32_t i = 0; i < k; i++) keys[i] = ~keys[i];
+}
+
+void whit_candidates_keep(whit_candidates *candidates, uint32_t n)
+{
+    if (n >= whit_candidates_count(candidates)) return;
+    if (n <= candidates->n_sorted) {
+        candidates->n_heap = 0;
+        candidates->n_sorted = n;
+        return;
+    }
+    uint32_t rest = n - candidates->n_sorted;
+    select_greatest(candidates->keys, candidates->n_heap, rest);
+    candidates->n_heap = rest;
+    candidates->is_heap = false;
+}
+
+void whit_candidates_keep_from(whit_candidates *candidates, double min_logit)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < candidates->n_heap; i++)
+        if (whit_key_logit(candidates->keys[i]) >= min_logit)
+            candidates->keys[kept++] = candidates->keys[i];
+    if (kept < candidates->n_heap) candidates->is_heap = false;
+    candidates->n_heap = kept;
+    const uint64_t *end = candidates->keys + candidates->size;
+    while (candidates->n_sorted &&
+           whit_key_logit(end[-(ptrdiff_t)candidates->n_sorted]) < min_logit)
+        candidates->n_sorted--;
+}
+
+void whit_candidates_drop_greatest(whit_candidates *candidates, uint32_t n)
+{
+    if (n == 0) return;
+    whit_candidates_at(candidates, n - 1);
+    candidates->size -= n;
+    candidates->n_sorted -= n;
+}
+
+static double sum_in_lanes(const double *terms, uint32_t n)
+{
+    double lanes[LANES] = {0};
+    uint32_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (uint32_t lane = 0; lane < LANES; lane++) lanes[lane] += terms[i + lane];
+    for (; i < n; i++) lanes[i % LANES] += terms[i];
+    for (uint32_t half = LANES / 2; half > 0; half /= 2)
+        for (uint32_t lane = 0; lane < half; lane++) lanes[lane] += lanes[lane + half];
+    return lanes[0];
+}
+
+double whit_candidates_sum(whit_candidates *candidates,
+                           double (*term)(double logit, const void *context), const void *context)
+{
+    const uint64_t *keys = candidates->keys,
+                   *sorted = keys + candidates->size - candidates->n_sorted;
+    double *terms = candidates->terms;
+    uint32_t n_heap = candidates->n_heap, n_sorted = candidates->n_sorted;
+    for (uint32_t i = 0; i < n_heap; i++)
+        terms[whit_key_id(keys[i])] = term((double)whit_key_logit(keys[i]), context);
+    for (uint32_t i = 0; i < n_sorted; i++)
+        terms[whit_key_id(sorted[i])] = term((double)whit_key_logit(sorted[i]), context);
+    double sum = sum_in_lanes(terms, candidates->n_vocab);
+    for (uint32_t i = 0; i < n_heap; i++) terms[whit_key_id(keys[i])] = 0.0;
+    for (uint32_t i = 0; i < n_sorted; i++) terms[whit_key_id(sorted[i])] = 0.0;
+    return sum;
+}

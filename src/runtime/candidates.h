@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ * The candidates of one pick: token ids ordered by logit, ties by id, the order built only as far
+ * as someone looks.
+ *
+ * A candidate is a 64-bit key: the logit's bits, made to sort as unsigned numbers, over the
+ * complement of the id. So one comparison orders by logit downward, then by id upward.
+ *
+ *     keys:  [ heap, n_heap | free | n_sorted greatest, ascending ]   (size)
+ *
+ * Taking the next greatest moves it from the heap to the sorted end. Sums over candidates run in
+ * token order over 16 virtual lanes (docs/numerics.md), whatever the keys' order. */
+#ifndef WHIT_RUNTIME_CANDIDATES_H
+#define WHIT_RUNTIME_CANDIDATES_H
+
+#include "base/status.h"
+
+typedef struct whit_candidates {
+    uint64_t *keys; /* (n_vocab) */
+    double *terms;  /* (n_vocab) of a sum in the making; zeros between calls */
+    uint32_t n_vocab;
+    uint32_t size, n_heap, n_sorted;
+    bool is_heap; /* false: [0, n_heap) has no order yet */
+    const whit_allocator *allocator;
+} whit_candidates;
+
+whit_status whit_candidates_open(uint32_t n_vocab, const whit_allocator *allocator,
+                                 whit_candidates *candidates, whit_error *error);
+void whit_candidates_close(whit_candidates *candidates);
+
+static inline uint64_t whit_key(float logit, uint32_t id)
+{
+    logit += 0.0f; /* -0 and 0 are one logit */
+    uint32_t bits;
+    __builtin_memcpy(&bits, &logit, sizeof bits);
+    bits ^= (uint32_t)((int32_t)bits >> 31) | 0x80000000u;
+    return (uint64_t)bits << 32 | (uint32_t)~id;
+}
+static inline uint32_t whit_key_id(uint64_t key)
+{
+    return ~(uint32_t)key;
+}
+static inline float whit_key_logit(uint64_t key)
+{
+    uint32_t bits = (uint32_t)(key >> 32);
+    bits ^= bits >> 31 ? 0x80000000u : 0xffffffffu;
+    float logit;
+    __builtin_memcpy(&logit, &bits, sizeof logit);
+    return logit;
+}
+
+/* Takes all (n_vocab) logits; false where one is not finite. Until another function is called,
+ * keys[id] belongs to id and may be replaced. */
+bool whit_candidates_load(whit_candidates *candidates, const float *logits);
+static inline uint32_t whit_candidates_count(const whit_candidates *candidates)
+{
+    return candidates->n_heap + candidates->n_sorted;
+}
+uint64_t whit_candidates_max(const whit_candidates *candidates); /* its key; needs one candidate */
+/* The key of the i-th greatest, i < count. */
+uint64_t whit_candidates_at(whit_candidates *candidates, uint32_t i);
+/* Keeps the n greatest; the logits of at least `min_logit`; all but the n greatest. */
+void whit_candidates_keep(whit_candidates *candidates, uint32_t n);
+void whit_candidates_keep_from(whit_candidates *candidates, double min_logit);
+void whit_candidates_drop_greatest(whit_candidates *candidates, uint32_t n);
+/* The sum of term(logit, context) over the candidates. */
+double whit_candidates_sum(whit_candidates *candidates,
+                           double (*term)(double logit, const void *context), const void *context);
+
+#endif

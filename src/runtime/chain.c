@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT
+ * The chain of samplers. Every probability is exp((logit - greatest) / temperature) over its sum
+ * among the candidates left at that point, in double precision. */
+#include "runtime/chain.h"
+#include "base/elementary.h"
+#include "base/mem.h"
+
+#include <float.h>
+
+enum { MIROSTAT_LOOK = 100 }; /* tokens from which mirostat 1 estimates the slope */
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+static whit_status check_options(const whit_sampler_options *o, whit_error *error)
+{
+    const struct {
+        const char *name;
+        double value, min, max;
+    } ranges[] = {
+        {"temperature", o->temperature, -FLT_MAX, FLT_MAX},
+        {"dynatemp range", o->dynatemp_range, 0, FLT_MAX},
+        {"dynatemp exponent", o->dynatemp_exponent, 0, FLT_MAX},
+        {"top-p", o->top_p, 0, FLT_MAX},
+        {"min-p", o->min_p, 0, 1},
+        {"typical-p", o->typical_p, 0, FLT_MAX},
+        {"top-n-sigma", o->top_n_sigma, -FLT_MAX, FLT_MAX},
+        {"xtc probability", o->xtc_probability, 0, 1},
+        {"xtc threshold", o->xtc_threshold, 0, FLT_MAX},
+        {"repeat penalty", o->repeat_penalty, FLT_MIN, FLT_MAX},
+        {"presence penalty", o->presence_penalty, -FLT_MAX, FLT_MAX},
+        {"frequency penalty", o->frequency_penalty, -FLT_MAX, FLT_MAX},
+        {"dry multiplier", o->dry_multiplier, 0, FLT_MAX},
+        {"dry base", o->dry_base, 0, FLT_MAX},
+        {"dry allowed length", o->dry_allowed_length, 0, INT32_MAX},
+        {"mirostat", o->mirostat, 0, 2},
+        {"mirostat tau", o->mirostat_tau, -FLT_MAX, FLT_MAX},
+        {"mirostat eta", o->mirostat_eta, -FLT_MAX, FLT_MAX},
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
+        if (!(ranges[i].value >= ranges[i].min && ranges[i].value <= ranges[i].max))
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s %g is not possible", ranges[i].name,
+                             ranges[i].value);
+    return WHIT_OK;
+}
+
+static whit_status copy_biases(whit_chain *chain, whit_error *error)
+{
+    const whit_sampler_options *o = &chain->options;
+    size_t n = o->n_biases;
+    if (n == 0) return WHIT_OK;
+    if (!o->bias_ids || !o->bias_values)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%zu logit biases, but not where", n);
+    for (size_t i = 0; i < n; i++) {
+        if (o->bias_ids[i] < 0 || (uint32_t)o->bias_ids[i] >= chain->candidates.n_vocab)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "logit bias: there is no token %d",
+                             o->bias_ids[i]);
+        if (!(o->bias_values[i] <= FLT_MAX)) /* minus infinity bans a token */
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "logit bias of token %d is not a number",
+                             o->bias_ids[i]);
+    }
+    chain->bias_ids = whit_zalloc_array(chain->allocator, n, sizeof *chain->bias_ids);
+    chain->bias_values = whit_zalloc_array(chain->allocator, n, sizeof *chain->bias_values);
+    if (!chain->bias_ids || !chain->bias_values)
+        return whit_fail_memory(error, "logit biases", n * sizeof *chain->bias_ids);
+    memcpy(chain->bias_ids, o->bias_ids, n * sizeof *chain->bias_ids);
+    memcpy(chain->bias_values, o->bias_values, n * sizeof *chain->bias_values);
+    return WHIT_OK;
+}
+
+whit_status whit_chain_open(uint32_t n_vocab, const whit_sampler_options *options,
+                            const uint8_t *breakers, const whit_allocator *allocator,
+                            whit_chain *chain, whit_error *error)
+{
+    *chain = (whit_chain){.options = *options, .allocator = allocator};
+    if (n_vocab == 0)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "there are no tokens to pick from");
+    whit_status status = check_options(options, error);
+    if (status != WHIT_OK) goto cleanup;
+    status = whit_candidates_open(n_vocab, allocator, &chain->candidates, error);
+    if (status != WHIT_OK) goto cleanup;
+    status =
+        whit_history_open(n_vocab, options->n_history_tokens, allocator, &chain->history, error);
+    if (status != WHIT_OK) goto cleanup;
+    chain->history.breakers = breakers;
+    status = copy_biases(chain, error);
+    if (status != WHIT_OK) goto cleanup;
+    whit_chain_reset(chain);
+    return WHIT_OK;
+cleanup:
+    whit_chain_close(chain);
+    return status;
+}
+
+void whit_chain_close(whit_chain *chain)
+{
+    size_t n = chain->options.n_biases;
+    whit_candidates_close(&chain->candidates);
+    whit_history_close(&chain->history);
+    whit_free(chain->allocator, chain->bias_ids, n * sizeof *chain->bias_ids);
+    whit_free(chain->allocator, chain->bias_values, n * sizeof *chain->bias_values);
+    *chain = (whit_chain){0};
+}
+
+void whit_chain_reset(whit_chain *chain)
+{
+    chain->rng.state = chain->options.seed;
+    chain->mirostat_mu = 2.0 * chain->options.mirostat_tau;
+    whit_history_clear(&chain->history);
+}
+
+void whit_chain_accept(whit_chain *chain, uint32_t id)
+{
+    if (id < chain->candidates.n_vocab) whit_history_push(&chain->history, id);
+}
+
+/* ---- probabilities ------------------------------------------------------------------------- */
+
+typedef struct softmax {
+    double max, temperature, sum;
+} softmax;
+
+static double weight(double logit, const void *context)
+{
+    const softmax *s = context;
+    return whit_exp_f64((logit - s->max) / s->temperature);
+}
+
+static double weight_times_distance(double logit, const void *context)
+{
+    const softmax *s = context;
+    double w = weight(logit, context);
+    return w > 0.0 ? w * ((logit - s->max) / s->temperature) : 0.0;
+}
+
+static softmax softmax_of(whit_candidates *c, double temperature)
+{
+    softmax s = {.max = whit_key_logit(whit_candidates_max(c)), .temperature = temperature};
+    s.sum = whit_candidates_sum(c, weight, &s);
+    return s;
+}
+
+static double probability(const softmax *s, uint64_t key)
+{
+    return weight(whit_key_logit(key), s) / s->sum;
+}
+
+/* -ln p */
+static double surprise(const softmax *s, uint64_t key)
+{
+    return whit_log_f64(s->sum) - ((double)whit_key_logit(key) - s->max) / s->temperature;
+}
+
+/* In nats: sum of p (-ln p). */
+static double entropy(whit_candidates *c, const softmax *s)
+{
+    return whit_log_f64(s->sum) - whit_candidates_sum(c, weight_times_distance, s) / s->sum;
+}
+
+/* One candidate by its probability: the cumulative sum runs down the order. */
+static uint64_t draw(whit_candidates *c, const softmax *s, whit_rng *rng)
+{
+    double target = whit_rng_uniform(rng) * s->sum, sum = 0.0;
+    uint32_t n = whit_candidates_count(c);
+    for (uint32_t i = 0; i + 1 < n; i++) {
+        uint64_t key = whit_candidates_at(c, i);
+        sum += weight(whit_key_logit(key), s);
+        if (sum > target) return key;
+    }
+    return whit_candidates_at(c, n - 1);
+}
+
+/* ---- the samplers, in the order of the chain ----------------------------------------------- */
+
+static double logit_itself(double logit, const void *context)
+{
+    (void)context;
+    return logit;
+}
+
+static double square_distance(double logit, const void *context)
+{
+    double distance = logit - *(const double *)context;
+    return distance * distance;
+}
+
+/* Keeps what lies at most n standard deviations of the logits below the greatest. */
+static void top_n_sigma(whit_candidates *c, double n_sigma)
+{
+    if (n_sigma <= 0.0) return;
+    double n = whit_candidates_count(c);
+    double mean = whit_candidates_sum(c, logit_itself, NULL) / n;
+    double sigma = sqrt(whit_candidates_sum(c, square_distance, &mean) / n);
+    whit_candidates_keep_from(c, (double)whit_key_logit(whit_candidates_max(c)) - n_sigma * sigma);
+}
+
+/* Locally typical sampling (Meister and others, 2022): keeps the candidates whose surprise is
+ * nearest to the entropy, until their mass exceeds p. They are an interval of the order, grown from
+ * the middle; between equal distances the more probable side is taken first. The margin puts a flat
+ * distribution, whose surprises are the entropy but for rounding, on one side. */
+static void typical(whit_candidates *c, double p)
+{
+    if (p >= 1.0) return;
+    softmax s = softmax_of(c, 1.0);
+    double middle = entropy(c, &s), mass = 0.0;
+    uint32_t n = whit_candidates_count(c), begin = 0;
+    while (begin < n && surprise(&s, whit_candidates_at(c, begin)) < middle - 1e-9) begin++;
+    uint32_t end = begin; /* [begin, end) is kept */
+    do {
+        double before =
+            begin > 0 ? middle - surprise(&s, whit_candidates_at(c, begin - 1)) : INFINITY;
+        double after = end < n ? surprise(&s, whit_candidates_at(c, end)) - middle : INFINITY;
+        uint32_t taken = before <= after ? --begin : end++;
+        mass += probability(&s, whit_candidates_at(c, taken));
+    } while (mass <= p && end - begin < n);
+    whit_candidates_keep(c, end);
+    whit_candidates_drop_greatest(c, begin);
+}
+
+/* Keeps the fewest whose mass reaches p. */
+static void top_p(whit_candidates *c, double p)
+{
+    if (p >= 1.0) return;
+    softmax s = softmax_of(c, 1.0);
+    uint32_t n = whit_candidates_count(c), kept = 0;
+    double mass = 0.0;
+    do {
+        mass += probability(&s, whit_candidates_at(c, kept++));
+    } while (mass < p && kept < n);
+    whit_candidates_keep(c, kept);
+}
+
+/* Keeps what is at least p times as probable as the most probable. */
+static void min_p(whit_candidates *c, double p)
+{
+    if (p <= 0.0) return;
+    whit_candidates_keep_from(c, (double)whit_key_logit(whit_candidates_max(c)) + whit_log_f64(p));
+}
+
+/* "Exclude top choices": now and then drops all choices of at least `threshold` but the last. */
+static void xtc(whit_candidates *c, double chance, double threshold, whit_rng *rng)
+{
+    if (chance <= 0.0 || threshold > 0.5 || whit_candidates_count(c) < 2) return;
+    if (whit_rng_uniform(rng) > chance) return;
+    softmax s = softmax_of(c, 1.0);
+    uint32_t n = whit_candidates_count(c), n_top = 0;
+    while (n_top < n && probability(&s, whit_candidates_at(c, n_top)) >= threshold) n_top++;
+    if (n_top > 1) whit_candidates_drop_greatest(c, n_top - 1);
+}
+
+/* Where `range` is given: a temperature between t - range and t + range, by the entropy. */
+static double dynamic_temperature(whit_candidates *c, double t, double range, double exponent)
+{
+    uint32_t n = whit_candidates_count(c);
+    if (range <= 0.0 || n <= 1) return t;
+    softmax s = softmax_of(c, 1.0);
+    double share = entropy(c, &s) / whit_log_f64(n);
+    double low = t > range ? t - range : 0.0;
+    return low + (t + range - low) * whit_pow_f64(share, exponent);
+}
+
+/* ---- mirostat (Basu and others, 2020) ------------------------------------------------------ */
+
+/* Version 1: the exponent of Zipf's law, fitted to the most probable, says how many to keep. */
+static uint32_t mirostat_count(whit_candidates *c, double temperature, double mu)
+{
+    uint32_t n = whit_candidates_count(c);
+    double xy = 0.0, xx = 0.0;
+    for (uint32_t i = 0; i + 1 < n && i + 1 < MIROSTAT_LOOK; i++) {
+        double x = whit_log_f64((i + 2.0) / (i + 1.0));
+        double upper = whit_key_logit(whit_candidates_at(c, i));
+        double lower = whit_key_logit(whit_candidates_at(c, i + 1));
+        xy += x * ((upper - lower) / temperature);
+        xx += x * x;
+    }
+    if (xx == 0.0) return 1;
+    double slope = xy / xx, beyond = slope - 1.0;
+    /* With a slope of 1 the formula's limit stands: its denominator / beyond tends to ln(n_vocab).
+     */
+    double harmonic = beyond == 0.0 ? whit_log_f64(c->n_vocab)
+                                    : (1.0 - whit_pow_f64(c->n_vocab, -beyond)) / beyond;
+    double k = whit_pow_f64(whit_pow_f64(2.0, mu) / harmonic, 1.0 / slope);
+    if (!(k > 1.0)) return 1;
+    return k < n ? (uint32_t)k : n;
+}
+
+/* Version 2: keeps what surprises by at most mu bits. */
+static uint32_t mirostat_count_2(whit_candidates *c, double temperature, double mu)
+{
+    softmax s = softmax_of(c, temperature);
+    uint32_t n = whit_candidates_count(c), kept = 1;
+    double limit = mu * whit_log_f64(2.0);
+    while (kept < n && surprise(&s, whit_candidates_at(c, kept)) <= limit) kept++;
+    return kept;
+}
+
+static uint64_t mirostat(whit_chain *chain)
+{
+    whit_candidates *c = &chain->candidates;
+    const whit_sampler_options *o = &chain->options;
+    double t = o->temperature;
+    whit_candidates_keep(c, o->mirostat == 1 ? mirostat_count(c, t, chain->mirostat_mu)
+                                             : mirostat_count_2(c, t, chain->mirostat_mu));
+    softmax s = softmax_of(c, t);
+    uint64_t key = draw(c, &s, &chain->rng);
+    double bits = surprise(&s, key) / whit_log_f64(2.0);
+    chain->mirostat_mu -= o->mirostat_eta * (bits - o->mirostat_tau);
+    return key;
+}
+
+/* ---- one pick ------------------------------------------------------------------------------ */
+
+static uint32_t window(int32_t last_n, uint32_t n_history)
+{
+    return last_n < 0 || (uint32_t)last_n > n_history ? n_history : (uint32_t)last_n;
+}
+
+static bool penalizes(const whit_sampler_options *o)
+{
+    return o->mirostat == 0 && o->penalty_last_n != 0 &&
+           (o->repeat_penalty != 1.0f || o->frequency_penalty != 0.0f ||
+            o->presence_penalty != 0.0f);
+}
+
+static bool penalizes_repetition(const whit_sampler_options *o)
+{
+    return o->mirostat == 0 && o->dry_penalty_last_n != 0 && o->dry_multiplier != 0.0f &&
+           o->dry_base >= 1.0f;
+}
+
+/* Biases and penalties; leaves out banned tokens. */
+static void edit_logits(whit_chain *chain)
+{
+    const whit_sampler_options *o = &chain->options;
+    whit_candidates *c = &chain->candidates;
+    bool any_banned = false;
+    for (size_t i = 0; i < o->n_biases; i++) {
+        uint32_t id = (uint32_t)chain->bias_ids[i];
+        double logit = (double)whit_key_logit(c->keys[id]) + chain->bias_values[i];
+        if (logit > FLT_MAX) logit = FLT_MAX;
+        if (logit < -FLT_MAX) logit = -INFINITY;
+        any_banned |= logit < -FLT_MAX;
+        c->keys[id] = whit_key((float)logit, id);
+    }
+    uint32_t n_history = chain->history.n_history;
+    if (penalizes(o))
+        whit_history_penalize(&chain->history, c, window(o->penalty_last_n, n_history),
+                              o->repeat_penalty, o->frequency_penalty, o->presence_penalty);
+    if (penalizes_repetition(o))
+        whit_history_penalize_repetition(
+            &chain->history, c, window(o->dry_penalty_last_n, n_history), o->dry_multiplier,
+            o->dry_base, (uint32_t)o->dry_allowed_length);
+    if (any_banned) whit_candidates_keep_from(c, -FLT_MAX);
+}
+
+static uint64_t pick_by_chance(whit_chain *chain)
+{
+    const whit_sampler_options *o = &chain->options;
+    whit_candidates *c = &chain->candidates;
+    top_n_sigma(c, o->top_n_sigma);
+    if (o->top_k > 0) whit_candidates_keep(c, (uint32_t)o->top_k);
+    typical(c, o->typical_p);
+    top_p(c, o->top_p);
+    min_p(c, o->min_p);
+    xtc(c, o->xtc_probability, o->xtc_threshold, &chain->rng);
+    double t = dynamic_temperature(c, o->temperature, o->dynatemp_range, o->dynatemp_exponent);
+    softmax s = softmax_of(c, fmax(t, 1e-30)); /* an entropy of 0 may have made t 0 */
+    return draw(c, &s, &chain->rng);
+}
+
+whit_status whit_chain_pick(whit_chain *chain, const float *logits, uint32_t *id, whit_error *error)
+{
+    whit_candidates *c = &chain->candidates;
+    if (!whit_candidates_load(c, logits))
+        return whit_fail(error, WHIT_ERROR_NUMERIC,
+                         "the model's logits are not finite: its weights or scales are damaged");
+    edit_logits(chain);
+    if (whit_candidates_count(c) == 0)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "logit biases ban every token");
+    uint64_t key;
+    if (chain->options.temperature <= 0.0f)
+        key = whit_candidates_max(c);
+    else if (chain->options.mirostat != 0)
+        key = mirostat(chain);
+    else
+        key = pick_by_chance(chain);
+    *id = whit_key_id(key);
+    whit_chain_accept(chain, *id);
+    return WHIT_OK;
+}
+
+bool whit_chain_needs_only_top(const whit_chain *chain, uint32_t *k)
+{
+    const whit_sampler_options *o = &chain->options;
+    if (o->n_biases || penalizes(o) || penalizes_repetition(o)) return false;
+    if (o->temperature <= 0.0f) {
+        *k = 1;
+        return true;
+    }
+    if (o->mirostat != 0 || o->top_n_sigma > 0.0f || o->top_k <= 0) return false;
+    *k = (uint32_t)o->top_k;
+    return true;
+}
