@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/cpu.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const isa_names[WHIT_ISA_COUNT] = {"generic", "avx2",    "avx512", "amx",
+                                                      "neon",    "dotprod", "i8mm"};
+
+const char *whit_isa_name(whit_isa isa)
+{
+    return isa < WHIT_ISA_COUNT ? isa_names[isa] : "unknown";
+}
+
+static bool is_arm(whit_isa isa)
+{
+    return isa >= WHIT_ISA_NEON;
+}
+
+bool whit_isa_allows(whit_isa available, whit_isa needed)
+{
+    return needed == WHIT_ISA_GENERIC ||
+           (is_arm(needed) == is_arm(available) && needed <= available);
+}
+
+bool whit_isa_cap(const char *cap, whit_isa *isa)
+{
+    if (!cap || !*cap) return true;
+    for (int i = 0; i < WHIT_ISA_COUNT; i++)
+        if (!strcmp(cap, isa_names[i])) {
+            if (whit_isa_allows(*isa, (whit_isa)i)) *isa = (whit_isa)i;
+            return true;
+        }
+    return false;
+}
+
+#if defined(__x86_64__)
+
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static uint64_t extended_control(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+/* Linux hands out the tile registers' state only to processes that ask. */
+static bool request_tiles(void)
+{
+    enum { ARCH_REQ_XCOMP_PERM_ = 0x1023, XFEATURE_XTILEDATA_ = 18 };
+    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM_, XFEATURE_XTILEDATA_) == 0;
+}
+
+static void detect_isa(whit_cpu *cpu)
+{
+    unsigned a, b, c, d, c1, b7, c7, d7, a71 = 0;
+    if (!__get_cpuid(1, &a, &b, &c1, &d)) return;
+    bool has_xsave = c1 >> 27 & 1; /* OSXSAVE */
+    if (!has_xsave || !__get_cpuid_count(7, 0, &a, &b7, &c7, &d7)) return;
+    if (a >= 1) __get_cpuid_count(7, 1, &a71, &b, &c, &d);
+
+    uint64_t state = extended_control();
+    bool ymm = (state & 0x6) == 0x6, zmm = (state & 0xE6) == 0xE6;
+    bool tiles = (state & 0x60000) == 0x60000;
+    const unsigned fma_f16c_avx = 1u << 12 | 1u << 29 | 1u << 28;
+    if (!ymm || (c1 & fma_f16c_avx) != fma_f16c_avx || !(b7 >> 5 & 1)) return;
+    cpu->isa = WHIT_ISA_AVX2;
+    if (a71 >> 4 & 1) cpu->features |= WHIT_CPU_AVX_VNNI;
+
+    const unsigned f_dq_bw_vl = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;
+    const unsigned vbmi_vnni = 1u << 1 | 1u << 11;
+    if (!zmm || (b7 & f_dq_bw_vl) != f_dq_bw_vl || (c7 & vbmi_vnni) != vbmi_vnni) return;
+    cpu->isa = WHIT_ISA_AVX512;
+    if (c7 >> 14 & 1) cpu->features |= WHIT_CPU_AVX512_POPCOUNT;
+    if (a71 >> 5 & 1) cpu->features |= WHIT_CPU_AVX512_BF16;
+
+    const unsigned tile_int8 = 1u << 24 | 1u << 25;
+    if (tiles && (d7 & tile_int8) == tile_int8 && request_tiles()) cpu->isa = WHIT_ISA_AMX;
+}
+
+static void detect_model(whit_cpu *cpu)
+{
+    unsigned brand[12] = {0};
+    for (unsigned i = 0; i < 3; i++)
+        if (!__get_cpuid(0x80000002 + i, &brand[4 * i], &brand[4 * i + 1], &brand[4 * i + 2],
+                         &brand[4 * i + 3]))
+            return;
+    char text[sizeof brand + 1] = {0};
+    memcpy(text, brand, sizeof brand);
+    const char *start = text + strspn(text, " ");
+    if (*start) snprintf(cpu->model, sizeof cpu->model, "%s", start);
+}
+
+#elif defined(__aarch64__)
+
+#include <sys/auxv.h>
+
+static void detect_isa(whit_cpu *cpu)
+{
+    /* Bits of the kernel's interface (arch/arm64 uapi): ASIMDDP of HWCAP, I8MM of HWCAP2. */
+    cpu->isa = WHIT_ISA_NEON;
+    if (getauxval(AT_HWCAP) >> 20 & 1) {
+        cpu->isa = WHIT_ISA_DOTPROD;
+        if (getauxval(AT_HWCAP2) >> 13 & 1) cpu->isa = WHIT_ISA_I8MM;
+    }
+}
+
+static void detect_model(whit_cpu *cpu)
+{
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    if (!file) return;
+    char line[256];
+    unsigned implementer = 0, part = 0;
+    for (int n = 0; n < 64 && fgets(line, sizeof line, file); n++) {
+        sscanf(line, "CPU implementer : %x", &implementer);
+        if (sscanf(line, "CPU part : %x", &part) == 1) break;
+    }
+    fclose(file);
+    if (part)
+        snprintf(cpu->model, sizeof cpu->model, "ARM implementer 0x%02x part 0x%03x", implementer,
+                 part);
+}
+
+#endif
+
+/* The lowest processor of the core that `index` is a thread of; itself where Linux does not say. */
+static unsigned first_sibling(unsigned index)
+{
+    char path[96], text[64];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list",
+             index);
+    FILE *file = fopen(path, "re");
+    if (!file) return index;
+    unsigned first = index;
+    if (fgets(text, sizeof text, file)) first = (unsigned)strtoul(text, NULL, 10);
+    fclose(file);
+    return first;
+}
+
+static void detect_cores(whit_cpu *cpu)
+{
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
+        cpu->n_logical = cpu->n_cores = 1;
+        return;
+    }
+    cpu_set_t seen;
+    CPU_ZERO(&seen);
+    for (unsigned i = 0; i < CPU_SETSIZE; i++) {
+        if (!CPU_ISSET(i, &allowed)) continue;
+        cpu->n_logical++;
+        unsigned first = first_sibling(i);
+        if (first >= CPU_SETSIZE || CPU_ISSET(first, &seen)) continue;
+        CPU_SET(first, &seen);
+        if (cpu->n_cores < WHIT_CPU_MAX_CORES) cpu->core_cpu[cpu->n_cores++] = (uint16_t)i;
+    }
+}
+
+void whit_cpu_detect(whit_cpu *cpu)
+{
+    memset(cpu, 0, sizeof *cpu);
+    snprintf(cpu->model, sizeof cpu->model, "unknown");
+    detect_isa(cpu);
+    detect_model(cpu);
+    detect_cores(cpu);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ * What this processor can do, the operating system's consent included. Detection has no state;
+ * it costs some microseconds and belongs to opening a session. */
+#ifndef WHIT_BASE_CPU_H
+#define WHIT_BASE_CPU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Levels, weak to strong within each family. A level includes the ones before it in its family. */
+typedef enum whit_isa {
+    WHIT_ISA_GENERIC = 0,
+    WHIT_ISA_AVX2,   /* with FMA and F16C */
+    WHIT_ISA_AVX512, /* F, BW, VL, DQ, VBMI, VNNI */
+    WHIT_ISA_AMX,    /* AMX-INT8, tile state granted */
+    WHIT_ISA_NEON,   /* AArch64's base */
+    WHIT_ISA_DOTPROD,
+    WHIT_ISA_I8MM,
+    WHIT_ISA_COUNT
+} whit_isa;
+
+/* Extras beside the levels. */
+#define WHIT_CPU_AVX_VNNI        (1u << 0) /* VPDPBUSD at the AVX2 level */
+#define WHIT_CPU_AVX512_POPCOUNT (1u << 1) /* VPOPCNTDQ */
+#define WHIT_CPU_AVX512_BF16     (1u << 2)
+
+#define WHIT_CPU_MAX_CORES 1024
+
+typedef struct whit_cpu {
+    whit_isa isa;                          /* the strongest level that may run here */
+    uint32_t features;                     /* WHIT_CPU_ bits */
+    char model[64];                        /* for people; "unknown" where it cannot be found */
+    uint32_t n_logical;                    /* processors this process may use */
+    uint32_t n_cores;                      /* physical ones among them */
+    uint16_t core_cpu[WHIT_CPU_MAX_CORES]; /* of each such core, one logical processor */
+} whit_cpu;
+
+void whit_cpu_detect(whit_cpu *cpu);
+
+const char *whit_isa_name(whit_isa isa); /* "avx512" */
+/* A cap as WHIT_CPU names it. NULL, "" and a level of the other family are no cap; false for a
+ * name that is no level. *isa becomes the strongest level both allow, `isa` being the machine's. */
+bool whit_isa_cap(const char *cap, whit_isa *isa);
+/* May code of level `needed` run where `available` is the strongest level? */
+bool whit_isa_allows(whit_isa available, whit_isa needed);
+
+#endif

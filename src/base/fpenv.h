@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ * The floating-point environment that results depend on: round to nearest even, subnormals kept,
+ * exceptions masked. A host may have set another one; entry points and pool threads enter ours and
+ * give the caller's state back, also around callbacks. The compiler keeps loads and stores on their
+ * side of a change, but may move bare arithmetic: work with memory lies between enter and leave. */
+#ifndef WHIT_BASE_FPENV_H
+#define WHIT_BASE_FPENV_H
+
+#include <stdint.h>
+
+typedef struct whit_fpenv {
+    uint64_t state;
+} whit_fpenv;
+
+#if defined(__x86_64__)
+
+#define WHIT_FPENV_STATE 0x1F80 /* MXCSR: all exceptions masked, nearest, no FTZ, no DAZ */
+
+static inline uint64_t whit_fpenv_read(void)
+{
+    uint32_t state;
+    __asm__ volatile("stmxcsr %0" : "=m"(state));
+    return state;
+}
+static inline void whit_fpenv_write(uint64_t state)
+{
+    uint32_t low = (uint32_t)state;
+    __asm__ volatile("ldmxcsr %0" : : "m"(low) : "memory");
+}
+
+#elif defined(__aarch64__)
+
+#define WHIT_FPENV_STATE 0 /* FPCR: traps off, nearest, no FZ, no default NaN, IEEE half */
+
+static inline uint64_t whit_fpenv_read(void)
+{
+    uint64_t state;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(state));
+    return state;
+}
+static inline void whit_fpenv_write(uint64_t state)
+{
+    __asm__ volatile("msr fpcr, %0" : : "r"(state) : "memory");
+}
+
+#else
+#error "whit knows the floating-point control of x86-64 and AArch64 only"
+#endif
+
+/* Sets our environment and returns the one before it. */
+static inline whit_fpenv whit_fpenv_enter(void)
+{
+    whit_fpenv before = {whit_fpenv_read()};
+    whit_fpenv_write(WHIT_FPENV_STATE);
+    return before;
+}
+static inline void whit_fpenv_leave(whit_fpenv before)
+{
+    whit_fpenv_write(before.state);
+}
+
+#endif
