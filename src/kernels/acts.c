@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "kernels/acts.h"
+
+#include "base/mem.h"
+#include "kernels/codec.h"
+
+#define GROUP_MIN 32
+#define GROUP_MAX 128
+
+/* The shorter of two group sizes, 0 being the whole row. */
+static uint32_t finer(uint32_t a, uint32_t b)
+{
+    return !a || (b && b < a) ? b : a;
+}
+
+static whit_acts_spec grouped(const whit_tensor_type *type, whit_acts_kind kind)
+{
+    uint32_t group = type->group ? type->group : GROUP_MAX;
+    if (group < GROUP_MIN) group = GROUP_MIN;
+    if (group > GROUP_MAX) group = GROUP_MAX;
+    return (whit_acts_spec){
+        .kind = (uint8_t)kind, .group = group, .step = finer(group, type->group)};
+}
+
+whit_acts_spec whit_acts_spec_for(const whit_tensor_type *type, whit_act_type act)
+{
+    const whit_codec_info *codec = whit_codec_find(type->codec);
+    if (codec->is_float) return (whit_acts_spec){.kind = WHIT_ACTS_F32};
+    if (type->act == WHIT_TENSOR_ACT_TOKEN)
+        return (whit_acts_spec){.kind = WHIT_ACTS_I8, .step = type->group};
+    if (act == WHIT_ACT_F32) return (whit_acts_spec){.kind = WHIT_ACTS_F32};
+    return grouped(type, WHIT_ACTS_I8);
+}
+
+whit_acts_spec whit_acts_spec_q2(const whit_tensor_type *type)
+{
+    return grouped(type, WHIT_ACTS_Q2);
+}
+
+static size_t data_stride(const whit_acts_spec *spec, uint32_t n_cols)
+{
+    /* A kernel may read whole lines (of 20 columns, for t5) and whole AMX rows (64 columns). */
+    if (spec->kind == WHIT_ACTS_I8) return whit_round_up((size_t)n_cols, 64) + 64;
+    return whit_round_up(((size_t)n_cols + 31) / 32 * 4, 64);
+}
+
+static size_t data_bytes(const whit_acts_spec *spec, uint32_t n_tokens, uint32_t n_cols)
+{
+    return n_tokens * data_stride(spec, n_cols) * (spec->kind == WHIT_ACTS_Q2 ? 2 : 1);
+}
+
+static uint32_t step_count(const whit_acts_spec *spec, uint32_t n_cols)
+{
+    return spec->step ? (n_cols + spec->step - 1) / spec->step : 1;
+}
+
+size_t whit_acts_bytes(const whit_acts_spec *spec, uint32_t n_tokens, uint32_t n_cols)
+{
+    if (spec->kind == WHIT_ACTS_F32) return 0;
+    size_t per_array = whit_round_up((size_t)n_tokens * step_count(spec, n_cols) * 4, 64);
+    return data_bytes(spec, n_tokens, n_cols) + 2 * per_array;
+}
+
+whit_acts whit_acts_place(const whit_acts_spec *spec, uint32_t n_tokens, uint32_t n_cols,
+                          void *memory)
+{
+    whit_acts acts = {.spec = *spec, .n_tokens = n_tokens, .n_cols = n_cols};
+    acts.n_steps = step_count(spec, n_cols);
+    acts.stride = data_stride(spec, n_cols);
+    uint8_t *data = memory;
+    if (spec->kind == WHIT_ACTS_I8)
+        acts.i8 = (int8_t *)data;
+    else
+        acts.planes = data;
+    data += data_bytes(spec, n_tokens, n_cols);
+    acts.scales = (float *)(void *)data;
+    data += whit_round_up((size_t)n_tokens * acts.n_steps * 4, 64);
+    acts.sums = (int32_t *)(void *)data;
+    return acts;
+}
+
+whit_acts whit_acts_of_f32(const float *x, size_t stride, uint32_t n_tokens, uint32_t n_cols)
+{
+    return (whit_acts){.spec = {.kind = WHIT_ACTS_F32},
+                       .n_tokens = n_tokens,
+                       .n_cols = n_cols,
+                       .n_steps = 1,
+                       .stride = stride,
+                       .f32 = x};
+}

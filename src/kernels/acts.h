@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ * Activations as matrix kernels take them: how they are quantised for a tensor, and where they lie.
+ *
+ * Integer activations are q with a scale, x = q s. The columns are cut into *steps*, the longest
+ * runs in which neither the weight's scale nor the activation's changes; kernels add integers
+ * inside a step and floats from step to step. Each step has its scale (repeated where several
+ * steps share one) and its sum of q. The caller owns the memory. */
+#ifndef WHIT_KERNELS_ACTS_H
+#define WHIT_KERNELS_ACTS_H
+
+#include "base/tensor.h"
+#include "whit.h"
+
+typedef enum whit_acts_kind {
+    WHIT_ACTS_F32 = 0, /* as they are */
+    WHIT_ACTS_I8 = 1,  /* int8 per token or per group */
+    WHIT_ACTS_Q2 = 2,  /* {-2, -1, 1, 2} in two bit planes, in front of b1 and q2 */
+    WHIT_ACTS_COUNT
+} whit_acts_kind;
+
+/* What a tensor wants in front of it; tensors with equal specs and inputs share activations. */
+typedef struct whit_acts_spec {
+    uint8_t kind;
+    uint32_t group; /* columns per activation scale; 0: one scale per token (W1.58A8) */
+    uint32_t step;  /* columns per step; 0: the whole row is one */
+} whit_acts_spec;
+
+typedef struct whit_acts {
+    whit_acts_spec spec;
+    uint32_t n_tokens, n_cols;
+    uint32_t n_steps;
+    size_t stride;    /* elements of f32, bytes of i8 or of one bit plane, from token to token */
+    const float *f32; /* (n_tokens, stride) */
+    int8_t *i8;       /* (n_tokens, stride), zeros from n_cols to the stride */
+    uint8_t *planes;  /* (n_tokens, 2, stride): s', then e', in the bit order of b1; zeros behind */
+    float *scales;    /* (n_tokens, n_steps) */
+    int32_t *sums;    /* (n_tokens, n_steps): sum of q in the step */
+} whit_acts;
+
+/* The rule of the house: float matrices take f32; W1.58A8 tensors int8 per token; others what the
+ * session says, int8 in groups of the weight's own group size, but 32 at least and 128 at most
+ * (and 128 where the weight has no groups). */
+whit_acts_spec whit_acts_spec_for(const whit_tensor_type *type, whit_act_type act);
+/* The all-bitwise path: quaternary activations for a b1 or q2 tensor, in the same groups. */
+whit_acts_spec whit_acts_spec_q2(const whit_tensor_type *type);
+
+/* Bytes that whit_acts_place needs for n_tokens tokens; a multiple of 64. f32 needs none. */
+size_t whit_acts_bytes(const whit_acts_spec *spec, uint32_t n_tokens, uint32_t n_cols);
+/* Lays activations out in `memory` (64-byte aligned); nothing is written yet. */
+whit_acts whit_acts_place(const whit_acts_spec *spec, uint32_t n_tokens, uint32_t n_cols,
+                          void *memory);
+/* f32 activations in place: (n_tokens, stride). */
+whit_acts whit_acts_of_f32(const float *x, size_t stride, uint32_t n_tokens, uint32_t n_cols);
+
+/* Columns of step `i`: [i * step, end). */
+static inline uint32_t whit_acts_step_begin(const whit_acts *acts, uint32_t i)
+{
+    return i * acts->spec.step;
+}
+static inline uint32_t whit_acts_step_end(const whit_acts *acts, uint32_t i)
+{
+    return i + 1 < acts->n_steps ? (i + 1) * acts->spec.step : acts->n_cols;
+}
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ * What is built of kernels and has no ISA of its own: a whole attention head, RoPE tables, the
+ * bound of the screened head. */
+#include "kernels/kernels.h"
+#include "kernels/math.h"
+
+#define BLOCK WHIT_KV_BLOCK_TOKENS
+
+size_t whit_attn_scratch_bytes(whit_kv_type kv, uint32_t head_dim)
+{
+    size_t partial_bytes = whit_round_up(whit_kv_partial_elems(head_dim) * sizeof(float), 64);
+    return whit_kv_query_bytes(kv, head_dim) + 2 * partial_bytes;
+}
+
+void whit_attn_head(const whit_kernels *kernels, whit_kv_type kv, const float *q,
+                    const void *const *blocks, uint32_t pos_begin, uint32_t pos_end,
+                    uint32_t head_dim, float scale, float *out, void *scratch)
+{
+    uint8_t *query = scratch;
+    float *joined = (float *)(void *)(query + whit_kv_query_bytes(kv, head_dim));
+    float *partial = joined + whit_round_up(whit_kv_partial_elems(head_dim), 16);
+    whit_kv_query(kernels, kv)(q, head_dim, 1, head_dim, query);
+    joined[head_dim + 1] = 0;
+    for (uint32_t block = pos_begin / BLOCK; block * BLOCK < pos_end; block++) {
+        uint32_t begin = pos_begin > block * BLOCK ? pos_begin - block * BLOCK : 0;
+        uint32_t end = pos_end - block * BLOCK < BLOCK ? pos_end - block * BLOCK : BLOCK;
+        whit_kv_span span = {(uint8_t)begin, (uint8_t)end};
+        whit_kv_attend(kernels, kv)(blocks[block], query, &span, 1, head_dim, scale, partial);
+        kernels->kv_join(joined, partial, 1, head_dim);
+    }
+    kernels->kv_finish(joined, head_dim, out);
+}
+
+void whit_rope_frequencies(double theta, uint32_t n_pairs, const float *factors,
+                           double *frequencies)
+{
+    for (uint32_t i = 0; i < n_pairs; i++) {
+        frequencies[i] = whit_pow_f64(theta, -(double)i / n_pairs);
+        if (factors) frequencies[i] /= (double)factors[i];
+    }
+}
+
+void whit_rope_table(const double *frequencies, uint32_t n_pairs, uint32_t position, float *table)
+{
+    for (uint32_t i = 0; i < n_pairs; i++) {
+        double sine, cosine;
+        whit_sincos_f64(position * frequencies[i], &sine, &cosine);
+        table[i] = (float)cosine;
+        table[n_pairs + i] = (float)sine;
+    }
+}
+
+/* ---- the screened head ---------------------------------------------------------------------- */
+
+#define STANDARD_ERRORS     8.0
+#define LOW_NIBBLE_VARIANCE 21.25 /* of a uniform integer on 0..15: (16^2 - 1) / 12 */
+
+float whit_screen_bound(const whit_acts *x, uint32_t token)
+{
+    const int8_t *q = x->i8 + token * x->stride;
+    const float *scales = x->scales + (size_t)token * x->n_steps;
+    double energy = 0;
+    for (uint32_t step = 0; step < x->n_steps; step++) {
+        int64_t squares = 0;
+        for (uint32_t k = whit_acts_step_begin(x, step); k < whit_acts_step_end(x, step); k++)
+            squares += q[k] * q[k];
+        energy += (double)scales[step] * (double)scales[step] * (double)squares;
+    }
+    return (float)(STANDARD_ERRORS * sqrt(LOW_NIBBLE_VARIANCE * energy));
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT
+ * Activations to integers. The largest magnitude is found on the bit patterns, where infinity is
+ * above every number and NaN above infinity: neither is lost, both reach the scale, and the
+ * logits that follow are not finite. A code whose product is NaN is 0. */
+#include "kernels/generic/lanes.h"
+#include "kernels/kernels.h"
+#include "kernels/math.h"
+
+/* Below it a group counts as zero: 127 / amax would overflow. */
+#define AMAX_MIN 0x1p-100f
+/* The smallest divisor of W1.58A8, as in Hugging Face's code. */
+#define TOKEN_AMAX_MIN 1e-5f
+/* Best step of levels {1, 2} d for a normal distribution is 0.65 sigma; mean |x| is 0.798 sigma. */
+#define Q2_STEP_OF_MEAN 0.8125f
+
+static uint32_t amax_bits(const float *x, uint32_t n)
+{
+    uint32_t largest = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t bits = whit_f32_bits(x[i]) & 0x7FFFFFFF;
+        if (bits > largest) largest = bits;
+    }
+    return largest;
+}
+
+static int8_t code_of(float product)
+{
+    return product != product ? 0 : (int8_t)whit_round_i32(product);
+}
+
+/* The scale of n values and the factor that turns them into codes. */
+static float i8_scale(const float *x, uint32_t n, bool per_token, float *factor)
+{
+    uint32_t bits = amax_bits(x, n);
+    if (per_token) {
+        if (bits < whit_f32_bits(TOKEN_AMAX_MIN)) bits = whit_f32_bits(TOKEN_AMAX_MIN);
+    } else if (bits < whit_f32_bits(AMAX_MIN)) {
+        *factor = 0;
+        return 0;
+    }
+    float amax = whit_f32_from_bits(bits);
+    *factor = 127.0f / amax;
+    return amax / 127.0f;
+}
+
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static void quantize_i8(const float *x, const whit_acts *acts, uint32_t token)
+{
+    uint32_t n = acts->n_cols, group = acts->spec.group ? acts->spec.group : n;
+    uint32_t step = acts->spec.step ? acts->spec.step : n;
+    int8_t *codes = acts->i8 + token * acts->stride;
+    float *scales = acts->scales + (size_t)token * acts->n_steps;
+    int32_t *sums = acts->sums + (size_t)token * acts->n_steps;
+    for (uint32_t begin = 0; begin < n; begin += group) {
+        uint32_t end = min_u32(n, begin + group);
+        float factor, scale = i8_scale(x + begin, end - begin, !acts->spec.group, &factor);
+        for (uint32_t k = begin; k < end; k += step) {
+            int32_t sum = 0;
+            for (uint32_t i = k; i < min_u32(end, k + step); i++) {
+                codes[i] = code_of(x[i] * factor);
+                sum += codes[i];
+            }
+            *scales++ = scale;
+            *sums++ = sum;
+        }
+    }
+    memset(codes + n, 0, acts->stride - n);
+}
+
+static float q2_scale(const float *x, uint32_t n)
+{
+    float lanes[WHIT_LANES] = {0};
+    for (uint32_t i = 0; i < n; i++) lanes[i % WHIT_LANES] += fabsf(x[i]);
+    return whit_lanes_sum(lanes) / (float)n * Q2_STEP_OF_MEAN;
+}
+
+static void quantize_q2(const float *x, const whit_acts *acts, uint32_t token)
+{
+    uint32_t n = acts->n_cols, group = acts->spec.group, step = acts->spec.step;
+    uint8_t *signs = acts->planes + 2 * token * acts->stride, *extras = signs + acts->stride;
+    float *scales = acts->scales + (size_t)token * acts->n_steps;
+    int32_t *sums = acts->sums + (size_t)token * acts->n_steps;
+    memset(signs, 0, 2 * acts->stride);
+    for (uint32_t begin = 0; begin < n; begin += group) {
+        uint32_t end = min_u32(n, begin + group);
+        float scale = q2_scale(x + begin, end - begin), large_from = 1.5f * scale;
+        for (uint32_t k = begin; k < end; k += step) {
+            int32_t sum = 0;
+            for (uint32_t i = k; i < min_u32(end, k + step); i++) {
+                unsigned sign = !(whit_f32_bits(x[i]) >> 31), large = fabsf(x[i]) > large_from;
+                unsigned extra = large ? sign : !sign; /* equal planes are the large magnitude */
+                unsigned byte = i / 32 * 4 + i % 4, bit = i % 32 / 4;
+                signs[byte] = (uint8_t)(signs[byte] | sign << bit);
+                extras[byte] = (uint8_t)(extras[byte] | extra << bit);
+                sum += (int32_t)(1 + large) * (sign ? 1 : -1);
+            }
+            *scales++ = scale;
+            *sums++ = sum;
+        }
+    }
+}
+
+void whit_quantize_generic(const float *x, size_t x_stride, const whit_acts *acts,
+                           uint32_t token_begin, uint32_t token_end)
+{
+    for (uint32_t token = token_begin; token < token_end; token++) {
+        if (acts->spec.kind == WHIT_ACTS_I8) quantize_i8(x + token * x_stride, acts, token);
+        if (acts->spec.kind == WHIT_ACTS_Q2) quantize_q2(x + token * x_stride, acts, token);
+    }
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ * The screened head, as specified. An i8s code is 16 h + l - 128; the screen knows h and takes l as
+ * 7.5, so per step the row's sum is 16 (sum of h q) - 120.5 (sum of q). */
+#include "kernels/codec_lines.h"
+#include "kernels/kernels.h"
+#include "kernels/math.h"
+
+#define ROWS WHIT_TILE_ROWS
+
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+void whit_screen_generic(const whit_tensor *w, const whit_acts *x, uint32_t token,
+                         uint32_t tile_begin, uint32_t tile_end, float *logits)
+{
+    whit_geometry g = whit_codec_geometry(&w->type);
+    const int8_t *q = x->i8 + token * x->stride;
+    for (uint32_t tile = tile_begin; tile < tile_end; tile++) {
+        const uint8_t *lines = w->part[WHIT_PART_CODES] + tile * g.tile_bytes;
+        float fields[WHIT_MAX_FIELDS][ROWS], acc[ROWS] = {0};
+        whit_tile_fields(w, tile, 0, fields);
+        for (uint32_t step = 0; step < x->n_steps; step++) {
+            int32_t sums[ROWS] = {0};
+            uint32_t end = whit_acts_step_end(x, step);
+            for (uint32_t k = whit_acts_step_begin(x, step); k < end; k += 8) {
+                int8_t high[8 * ROWS];
+                whit_line_unpack(WHIT_CODEC_I8S, lines + k / 8 * WHIT_LINE_BYTES, high);
+                for (uint32_t c = 0; c < min_u32(8, end - k); c++)
+                    for (uint32_t r = 0; r < ROWS; r++) sums[r] += high[c * ROWS + r] * q[k + c];
+            }
+            size_t at = (size_t)token * x->n_steps + step;
+            float middle = -120.5f * (float)x->sums[at];
+            for (uint32_t r = 0; r < ROWS; r++)
+                acc[r] =
+                    fmaf(fmaf(16.0f, (float)sums[r], middle), fields[0][r] * x->scales[at], acc[r]);
+        }
+        memcpy(logits + (size_t)tile * ROWS, acc,
+               min_u32(ROWS, w->type.n_rows - tile * ROWS) * sizeof *logits);
+    }
+}
+
+void whit_rescore_generic(const whit_tensor *w, const whit_acts *x, uint32_t token,
+                          const uint32_t *rows, uint32_t n, float *logits)
+{
+    whit_geometry g = whit_codec_geometry(&w->type);
+    const int8_t *q = x->i8 + token * x->stride;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t row = rows[i], r = row % ROWS;
+        const uint8_t *high = w->part[WHIT_PART_CODES] + row / ROWS * g.tile_bytes + 4 * r;
+        const uint8_t *low = w->part[WHIT_PART_LOW] + whit_low_offset(&w->type, row, 0);
+        float fields[WHIT_MAX_FIELDS][ROWS], acc = 0;
+        whit_tile_fields(w, row / ROWS, 0, fields);
+        for (uint32_t step = 0; step < x->n_steps; step++) {
+            int32_t sum = 0;
+            for (uint32_t k = whit_acts_step_begin(x, step); k < whit_acts_step_end(x, step); k++) {
+                unsigned c = k % 4, shift = k % 8 / 4 * 4;
+                int upper = high[k / 8 * WHIT_LINE_BYTES + c] >> shift & 15;
+                int lower = low[k / 8 * 4 + c] >> shift & 15;
+                sum += (16 * upper + lower - 128) * q[k];
+            }
+            size_t at = (size_t)token * x->n_steps + step;
+            acc = fmaf((float)sum, fields[0][r] * x->scales[at], acc);
+        }
+        logits[i] = acc;
+    }
+}
+
+/* Keeps the n largest values seen: heap[0] is the least of them. */
+static void heap_push(float *heap, uint32_t n, float value)
+{
+    uint32_t i = 0;
+    for (;;) {
+        uint32_t child = 2 * i + 1;
+        if (child + 1 < n && heap[child + 1] < heap[child]) child++;
+        if (child >= n || !(heap[child] < value)) break;
+        heap[i] = heap[child];
+        i = child;
+    }
+    heap[i] = value;
+}
+
+uint32_t whit_survive_generic(const whit_tensor *w, const float *logits, float bound,
+                              uint32_t n_best, uint32_t *rows)
+{
+    float heap[WHIT_SCREEN_MAX_BEST], fields[WHIT_MAX_FIELDS][WHIT_TILE_ROWS];
+    if (n_best > WHIT_SCREEN_MAX_BEST) n_best = WHIT_SCREEN_MAX_BEST;
+    for (uint32_t i = 0; i < n_best; i++) heap[i] = -INFINITY;
+    for (uint32_t row = 0; row < w->type.n_rows; row++) {
+        if (row % WHIT_TILE_ROWS == 0) whit_tile_fields(w, row / WHIT_TILE_ROWS, 0, fields);
+        float lower = logits[row] - bound * fabsf(fields[0][row % WHIT_TILE_ROWS]);
+        if (lower > heap[0]) heap_push(heap, n_best, lower);
+    }
+    uint32_t n = 0;
+    for (uint32_t row = 0; row < w->type.n_rows; row++) {
+        if (row % WHIT_TILE_ROWS == 0) whit_tile_fields(w, row / WHIT_TILE_ROWS, 0, fields);
+        /* not "less", so that a NaN survives and is seen */
+        if (!(logits[row] + bound * fabsf(fields[0][row % WHIT_TILE_ROWS]) < heap[0]))
+            rows[n++] = row;
+    }
+    return n;
+}

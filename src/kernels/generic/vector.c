@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ * Norms, rotations, gates and searches on bare vectors, as specified. */
+#include "kernels/generic/lanes.h"
+#include "kernels/kernels.h"
+#include "kernels/math.h"
+
+void whit_rms_norm_generic(const float *x, const float *weight, uint32_t n, float eps, float *out)
+{
+    float lanes[WHIT_LANES] = {0};
+    for (uint32_t i = 0; i < n; i++)
+        lanes[i % WHIT_LANES] = fmaf(x[i], x[i], lanes[i % WHIT_LANES]);
+    float inverse = 1.0f / sqrtf(whit_lanes_sum(lanes) / (float)n + eps);
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = weight ? weight[i] * (x[i] * inverse) : x[i] * inverse;
+}
+
+static void rotate(float *a, float *b, float cosine, float sine)
+{
+    float x = *a, y = *b;
+    *a = fmaf(x, cosine, -(y * sine));
+    *b = fmaf(y, cosine, x * sine);
+}
+
+void whit_rope_half_generic(float *x, uint32_t n_heads, uint32_t head_dim, uint32_t n_pairs,
+                            const float *table)
+{
+    for (uint32_t head = 0; head < n_heads; head++, x += head_dim)
+        for (uint32_t i = 0; i < n_pairs; i++)
+            rotate(&x[i], &x[i + n_pairs], table[i], table[n_pairs + i]);
+}
+
+void whit_rope_pairs_generic(float *x, uint32_t n_heads, uint32_t head_dim, uint32_t n_pairs,
+                             const float *table)
+{
+    for (uint32_t head = 0; head < n_heads; head++, x += head_dim)
+        for (uint32_t i = 0; i < n_pairs; i++)
+            rotate(&x[2 * i], &x[2 * i + 1], table[i], table[n_pairs + i]);
+}
+
+void whit_silu_mul_generic(const float *gate, const float *up, uint32_t n, float *out)
+{
+    for (uint32_t i = 0; i < n; i++) out[i] = gate[i] / (1.0f + whit_exp_f32(-gate[i])) * up[i];
+}
+
+void whit_relu2_mul_generic(const float *gate, const float *up, uint32_t n, float *out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        float positive = gate[i] < 0 ? 0 : gate[i]; /* NaN stays */
+        out[i] = positive * positive * up[i];
+    }
+}
+
+void whit_gelu_mul_generic(const float *gate, const float *up, uint32_t n, float *out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        float x = gate[i], cubic = fmaf(x * x * x, 0.044715f, x);
+        float t = whit_tanh_f32(cubic * 0.7978845608028654f); /* sqrt(2 / pi) */
+        out[i] = 0.5f * x * (1.0f + t) * up[i];
+    }
+}
+
+void whit_add_generic(float *x, const float *y, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) x[i] += y[i];
+}
+
+void whit_scale_generic(float *x, float factor, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) x[i] *= factor;
+}
+
+uint32_t whit_argmax_generic(const float *x, uint32_t n)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < n; i++)
+        if (x[i] > x[best]) best = i;
+    return best;
+}
+
+bool whit_all_finite_generic(const float *x, uint32_t n)
+{
+    uint32_t largest = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t magnitude = whit_f32_bits(x[i]) & 0x7FFFFFFF;
+        largest = magnitude > largest ? magnitude : largest;
+    }
+    return largest < 0x7F800000;
+}
+
+float whit_exp_sum_generic(const float *x, float max, float factor, uint32_t n)
+{
+    float lanes[WHIT_LANES] = {0};
+    for (uint32_t i = 0; i < n; i++) lanes[i % WHIT_LANES] += whit_exp_f32((x[i] - max) * factor);
+    return whit_lanes_sum(lanes);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ * The kernels: one table of functions for a session, chosen once by ISA level.
+ *
+ * Every kernel gives the bits of the generic one, whatever its ISA, tile or number of columns
+ * (docs/numerics.md says which operations in which order). Kernels take bare pointers and shapes,
+ * allocate nothing, keep no state and may run in any thread inside the environment of
+ * base/fpenv.h. Pointers need the alignment of their element type only, except where said. Nothing
+ * is read or written outside the shapes stated.
+ *
+ * kernels.inc lists every kernel once: from its rows come the declarations here, the table, the
+ * tests and `whit kernels`. */
+#ifndef WHIT_KERNELS_KERNELS_H
+#define WHIT_KERNELS_KERNELS_H
+
+#include "base/cpu.h"
+#include "kernels/acts.h"
+#include "kernels/codec.h"
+#include "kernels/kv_block.h"
+
+/* ---- activations ---------------------------------------------------------------------------- */
+
+/* Quantises tokens [token_begin, token_end) of x (n_tokens, x_stride) into `acts`, scales, sums and
+ * zero padding included; whatever acts->spec says (i8 per token or per group, q2). */
+typedef void whit_quantize_fn(const float *x, size_t x_stride, const whit_acts *acts,
+                              uint32_t token_begin, uint32_t token_end);
+
+/* ---- matrix products ------------------------------------------------------------------------ */
+
+/* y[t][row] = sum over k of x[t][k] w[row][k] for the rows of tiles [tile_begin, tile_end) that
+ * exist, y (n_tokens, y_stride). scratch: 64-byte aligned, of scratch_bytes. */
+typedef void whit_matmul_fn(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,
+                            uint32_t tile_end, float *y, size_t y_stride, void *scratch);
+
+typedef struct whit_matmul_kernel {
+    const char *name;                /* grammar in docs/kernels.md */
+    whit_isa isa;                    /* lowest level that may run it */
+    uint32_t features;               /* WHIT_CPU_ bits it needs beside the level */
+    uint32_t min_tokens, max_tokens; /* columns it is meant for; correct for any number */
+    bool (*accepts)(const whit_tensor_type *type, const whit_acts_spec *spec);
+    /* Bytes per thread; NULL for none. */
+    size_t (*scratch_bytes)(const whit_tensor_type *type, const whit_acts_spec *spec,
+                            uint32_t n_tokens);
+    whit_matmul_fn *run;
+} whit_matmul_kernel;
+
+/* ---- vectors -------------------------------------------------------------------------------- */
+
+/* out = weight * (x * (1 / sqrt(mean(x^2) + eps))), (n); weight NULL is all ones; out may be x. */
+typedef void whit_rms_norm_fn(const float *x, const float *weight, uint32_t n, float eps,
+                              float *out);
+/* Rotates in place the first 2 * n_pairs elements of each head of x (n_heads, head_dim). Pair i is
+ * (i, i + n_pairs), resp. (2 i, 2 i + 1); table: cosines (n_pairs), then sines (n_pairs). */
+typedef void whit_rope_fn(float *x, uint32_t n_heads, uint32_t head_dim, uint32_t n_pairs,
+                          const float *table);
+/* out = f(gate) * up, (n); out may be gate or up. */
+typedef void whit_gate_fn(const float *gate, const float *up, uint32_t n, float *out);
+/* x += y, (n). */
+typedef void whit_add_fn(float *x, const float *y, uint32_t n);
+/* x *= factor, (n). */
+typedef void whit_scale_fn(float *x, float factor, uint32_t n);
+/* Index of the largest of x (n > 0), the lowest of equal ones; x is finite. */
+typedef uint32_t whit_argmax_fn(const float *x, uint32_t n);
+/* False where x (n) holds a NaN or an infinity. */
+typedef bool whit_all_finite_fn(const float *x, uint32_t n);
+/* Sum of exp((x - max) * factor) in sixteen virtual lanes, (n). */
+typedef float whit_exp_sum_fn(const float *x, float max, float factor, uint32_t n);
+
+/* ---- attention, one kernel per type of cache ------------------------------------------------ */
+
+/* Writes key and value (head_dim) of one KV head into `block` at `slot` (position mod 64). */
+typedef void whit_kv_append_fn(void *block, uint32_t slot, uint32_t head_dim, const float *key,
+                               const float *value);
+/* Makes n queries (n, q_stride) ready: out (n, whit_kv_query_bytes). */
+typedef void whit_kv_query_fn(const float *q, size_t q_stride, uint32_t n, uint32_t head_dim,
+                              uint8_t *out);
+/* Softmax of each of n queries over its span of one block, as partials (n, whit_kv_partial_elems);
+ * scores are times `scale`. queries as whit_kv_query_fn left them. block is 64-byte aligned. */
+typedef void whit_kv_attend_fn(const void *block, const uint8_t *queries, const whit_kv_span *spans,
+                               uint32_t n, uint32_t head_dim, float scale, float *partials);
+/* Joins `from` (the block after) into `into`, n partials each; a sum of 0 is nothing seen. */
+typedef void whit_kv_join_fn(float *into, const float *from, uint32_t n, uint32_t head_dim);
+/* out = partial's out / sum, (head_dim). */
+typedef void whit_kv_finish_fn(const float *partial, uint32_t head_dim, float *out);
+
+/* ---- the screened head ---------------------------------------------------------------------- */
+
+/* Logits of the rows of tiles [tile_begin, tile_end) of an i8s tensor from its high nibbles alone,
+ * the low ones taken as 7.5, for one token of int8 activations. */
+typedef void whit_screen_fn(const whit_tensor *w, const whit_acts *x, uint32_t token,
+                            uint32_t tile_begin, uint32_t tile_end, float *logits);
+/* The exact logits of n chosen rows, bits as of the matrix product. */
+typedef void whit_rescore_fn(const whit_tensor *w, const whit_acts *x, uint32_t token,
+                             const uint32_t *rows, uint32_t n, float *logits);
+
+/* Rows that may be among the n_best largest: those whose upper bound reaches the n_best-th largest
+ * lower bound, `bound` as whit_screen_bound says. logits (n_rows) of the screen; writes rows
+ * (n_rows) in ascending order and returns their number. n_best is 1 to WHIT_SCREEN_MAX_BEST. */
+#define WHIT_SCREEN_MAX_BEST 1024
+typedef uint32_t whit_survive_fn(const whit_tensor *w, const float *logits, float bound,
+                                 uint32_t n_best, uint32_t *rows);
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+typedef struct whit_kernels {
+    whit_isa isa;      /* the level in use: the machine's or its cap */
+    uint32_t features; /* extras in use; none where a cap below their level stands */
+    whit_quantize_fn *quantize;
+    whit_rms_norm_fn *rms_norm;
+    whit_rope_fn *rope_half;  /* NeoX: halves of a head */
+    whit_rope_fn *rope_pairs; /* neighbours */
+    whit_gate_fn *silu_mul;   /* x / (1 + exp(-x)) */
+    whit_gate_fn *relu2_mul;  /* max(x, 0)^2 */
+    whit_gate_fn *gelu_mul;   /* the tanh form */
+    whit_add_fn *add;
+    whit_scale_fn *scale;
+    whit_argmax_fn *argmax;
+    whit_all_finite_fn *all_finite;
+    whit_exp_sum_fn *exp_sum;
+    whit_kv_append_fn *kv_append_f32, *kv_append_f16, *kv_append_i8;
+    whit_kv_query_fn *kv_query_float, *kv_query_i8;
+    whit_kv_attend_fn *kv_attend_f32, *kv_attend_f16, *kv_attend_i8;
+    whit_kv_join_fn *kv_join;
+    whit_kv_finish_fn *kv_finish;
+    whit_screen_fn *screen;
+    whit_rescore_fn *rescore;
+    whit_survive_fn *survive;
+} whit_kernels;
+
+/* Fills the table for this machine: generic first, then stronger levels up to `cap` (a name as
+ * WHIT_CPU has; NULL or "" for none). WHIT_ERROR_ARGUMENT for a name that is no level. */
+whit_status whit_kernels_select(const whit_cpu *cpu, const char *cap, whit_kernels *kernels,
+                                whit_error *error);
+
+/* The matrix kernel for a tensor, its activations and a number of columns. Never NULL: generic
+ * takes everything but plain layouts. */
+const whit_matmul_kernel *whit_matmul_find(const whit_kernels *kernels,
+                                           const whit_tensor_type *type, const whit_acts_spec *spec,
+                                           uint32_t n_tokens);
+
+/* One row of kernels.inc that is not a matrix product. */
+typedef struct whit_kernel_row {
+    const char *op; /* "rms_norm" */
+    whit_isa isa;
+    uint32_t features;
+    size_t table_offset; /* of its pointer in whit_kernels */
+    void (*function)(void);
+} whit_kernel_row;
+
+/* All rows built in, weak levels first. */
+const whit_kernel_row *whit_kernel_rows(size_t *n);
+const whit_matmul_kernel *const *whit_matmul_kernels(size_t *n);
+bool whit_kernel_runs(const whit_kernels *kernels, whit_isa isa, uint32_t features);
+
+/* Declarations: whit_<op>_<isa> for every row, whit_matmul_<name> for every matrix kernel. */
+/* clang-format off */
+#define WHIT_KERNEL(type, op, isa, level, features) whit_##type##_fn whit_##op##_##isa;
+#define WHIT_MATMUL(name) extern const whit_matmul_kernel whit_matmul_##name;
+#include "kernels/kernels.inc"
+#undef WHIT_KERNEL
+#undef WHIT_MATMUL
+/* clang-format on */
+
+/* By type of cache. */
+static inline whit_kv_append_fn *whit_kv_append(const whit_kernels *k, whit_kv_type kv)
+{
+    return kv == WHIT_KV_F32   ? k->kv_append_f32
+           : kv == WHIT_KV_F16 ? k->kv_append_f16
+                               : k->kv_append_i8;
+}
+static inline whit_kv_query_fn *whit_kv_query(const whit_kernels *k, whit_kv_type kv)
+{
+    return kv == WHIT_KV_I8 ? k->kv_query_i8 : k->kv_query_float;
+}
+static inline whit_kv_attend_fn *whit_kv_attend(const whit_kernels *k, whit_kv_type kv)
+{
+    return kv == WHIT_KV_F32   ? k->kv_attend_f32
+           : kv == WHIT_KV_F16 ? k->kv_attend_f16
+                               : k->kv_attend_i8;
+}
+
+/* ---- built of kernels, the same for every ISA ------------------------------------------------ */
+
+/* One query head over positions [pos_begin, pos_end) of its KV head: blocks[i] holds positions
+ * [64 i, 64 i + 64). scratch: whit_attn_scratch_bytes, 64-byte aligned. */
+size_t whit_attn_scratch_bytes(whit_kv_type kv, uint32_t head_dim);
+void whit_attn_head(const whit_kernels *kernels, whit_kv_type kv, const float *q,
+                    const void *const *blocks, uint32_t pos_begin, uint32_t pos_end,
+                    uint32_t head_dim, float scale, float *out, void *scratch);
+
+/* RoPE: frequency of pair i is theta^(-i / n_pairs) / factors[i] (factors NULL: 1), as f64. */
+void whit_rope_frequencies(double theta, uint32_t n_pairs, const float *factors,
+                           double *frequencies);
+/* cos and sin of position * frequency, rounded once: table (2, n_pairs). */
+void whit_rope_table(const double *frequencies, uint32_t n_pairs, uint32_t position, float *table);
+
+/* The bound of the screen for one token: eight standard errors of a row's screened logit are
+ * bound * |scale of the row|. Low nibbles are taken as uniform on 0..15, variance 21.25. */
+float whit_screen_bound(const whit_acts *x, uint32_t token);
+#endif

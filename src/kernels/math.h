@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ * Elementary functions as fixed sequences of correctly rounded operations, so that a result does
+ * not depend on a library or an ISA. Vector code repeats the f32 sequences step by step with the
+ * constants below. fmaf and fma are correctly rounded by definition and may come from anywhere.
+ *
+ * They assume the environment of base/fpenv.h. */
+#ifndef WHIT_KERNELS_MATH_H
+#define WHIT_KERNELS_MATH_H
+
+#include "base/half.h"
+
+#include <math.h>
+
+/* Adding it to |x| < 2^22 leaves round-half-even(x) in the low bits of the sum. */
+#define WHIT_ROUND_MAGIC      12582912.0f /* 1.5 * 2^23 */
+#define WHIT_ROUND_MAGIC_BITS 0x4B400000
+
+static inline int32_t whit_round_i32(float x)
+{
+    return (int32_t)(whit_f32_bits(x + WHIT_ROUND_MAGIC) - WHIT_ROUND_MAGIC_BITS);
+}
+
+/* exp: x = n ln 2 + r with |r| <= ln 2 / 2; e^r = 1 + r + r^2 P(r), P interpolating at Chebyshev
+ * nodes (relative error 1.1e-8); then times 2^n. Below -87 it is +0, so that no subnormal appears;
+ * above 88 it stays at e^88, so that no infinity does. NaN stays NaN. */
+#define WHIT_EXP_MAX    88.0f
+#define WHIT_EXP_MIN    (-87.0f)
+#define WHIT_EXP_LOG2E  0x1.715476p+0f
+#define WHIT_EXP_LN2_HI 0x1.62e000p-1f
+#define WHIT_EXP_LN2_LO 0x1.0bfbe8p-15f
+#define WHIT_EXP_P0     0x1.000000p-1f
+#define WHIT_EXP_P1     0x1.5554dcp-3f
+#define WHIT_EXP_P2     0x1.555518p-5f
+#define WHIT_EXP_P3     0x1.120be2p-7f
+#define WHIT_EXP_P4     0x1.6d117cp-10f
+
+static inline float whit_exp_f32(float x)
+{
+    float bounded = WHIT_EXP_MAX < x ? WHIT_EXP_MAX : x;
+    float shifted = fmaf(bounded, WHIT_EXP_LOG2E, WHIT_ROUND_MAGIC);
+    float n = shifted - WHIT_ROUND_MAGIC;
+    float r = fmaf(n, -WHIT_EXP_LN2_HI, bounded);
+    r = fmaf(n, -WHIT_EXP_LN2_LO, r);
+    float p = fmaf(WHIT_EXP_P4, r, WHIT_EXP_P3);
+    p = fmaf(p, r, WHIT_EXP_P2);
+    p = fmaf(p, r, WHIT_EXP_P1);
+    p = fmaf(p, r, WHIT_EXP_P0);
+    float y = fmaf(p, r * r, r) + 1.0f;
+    /* (n + 127) << 23, out of the low bits of `shifted` */
+    float power = whit_f32_from_bits((whit_f32_bits(shifted) - WHIT_ROUND_MAGIC_BITS + 127) << 23);
+    return x < WHIT_EXP_MIN ? 0.0f : y * power;
+}
+
+/* tanh: an odd polynomial up to 0.625, beyond it 1 - 2 / (e^(2|x|) + 1) with the sign of x. */
+#define WHIT_TANH_SPLIT 0.625f
+#define WHIT_TANH_Q0    (-0x1.555552p-2f)
+#define WHIT_TANH_Q1    0x1.110dd8p-3f
+#define WHIT_TANH_Q2    (-0x1.b91582p-5f)
+#define WHIT_TANH_Q3    0x1.576e30p-6f
+#define WHIT_TANH_Q4    (-0x1.8c2d0ap-8f)
+
+static inline float whit_tanh_f32(float x)
+{
+    float size = fabsf(x), z = x * x;
+    float q = fmaf(WHIT_TANH_Q4, z, WHIT_TANH_Q3);
+    q = fmaf(q, z, WHIT_TANH_Q2);
+    q = fmaf(q, z, WHIT_TANH_Q1);
+    q = fmaf(q, z, WHIT_TANH_Q0);
+    float small = fmaf(q * z, x, x);
+    float large = 1.0f - 2.0f / (whit_exp_f32(size + size) + 1.0f);
+    return size <= WHIT_TANH_SPLIT ? small : copysignf(large, x);
+}
+
+/* In double, for RoPE tables and samplers; not vectorised. Accurate to about 1e-15 relative
+ * (sincos: absolute, for |x| < 2^30). */
+double whit_exp_f64(double x);
+double whit_log_f64(double x);                     /* -infinity at 0, NaN below */
+double whit_pow_f64(double base, double exponent); /* base > 0 */
+void whit_sincos_f64(double x, double *sine, double *cosine);
+
+#endif

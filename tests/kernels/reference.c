@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: MIT
+ * The generic kernels against straightforward sums in double or in wide integers. */
+#include <float.h>
+#include <math.h>
+
+#include "base/fpenv.h"
+#include "kernels/kernels.h"
+#include "kernels/math.h"
+#include "kernels/matrix.h"
+
+static whit_kernels generic_kernels(void)
+{
+    whit_cpu cpu;
+    whit_kernels kernels;
+    whit_error error;
+    whit_cpu_detect(&cpu);
+    assert_ok(whit_kernels_select(&cpu, "generic", &kernels, &error), error);
+    return kernels;
+}
+
+static float *random_floats(whit_rng *rng, size_t n, float size)
+{
+    float *x = calloc(n ? n : 1, sizeof *x);
+    for (size_t i = 0; i < n; i++) x[i] = (float)(whit_rng_uniform(rng) * 2 - 1) * size;
+    return x;
+}
+
+/* |found - expected| <= relative * size: `size` is what the terms of the sum add up to. */
+static void assert_near(double found, double expected, double size, double relative,
+                        const char *what)
+{
+    if (!(fabs(found - expected) <= relative * size + 1e-30))
+        fail_msg("%s: %.9g for %.9g (size %.3g)", what, found, expected, size);
+}
+
+/* ---- elementary functions ------------------------------------------------------------------- */
+
+static void elementary_functions(void **state)
+{
+    (void)state;
+    whit_rng rng = {test_seed()};
+    for (int i = 0; i < 200000; i++) {
+        float x = (float)(whit_rng_uniform(&rng) * 175 - 87);
+        double exact = exp((double)x);
+        assert_near(whit_exp_f32(x), exact, exact, 1.2e-7, "exp_f32");
+        float t = (float)(whit_rng_uniform(&rng) * 4 - 2);
+        assert_near(whit_tanh_f32(t), tanh((double)t), fabs(tanh((double)t)), 3e-7, "tanh_f32");
+        double angle = (whit_rng_uniform(&rng) - 0.5) * 4e6, s, c;
+        whit_sincos_f64(angle, &s, &c);
+        assert_near(s, sin(angle), 1, 2e-15, "sin");
+        assert_near(c, cos(angle), 1, 2e-15, "cos");
+        double y = whit_rng_uniform(&rng) * 1400 - 700;
+        assert_near(whit_exp_f64(y), exp(y), exp(y), 1e-15, "exp_f64");
+        double z = exp(y);
+        assert_near(whit_log_f64(z), log(z), 1 + fabs(log(z)), 3e-16, "log_f64");
+        assert_near(whit_pow_f64(1e4, -whit_rng_uniform(&rng)), 1, 1, 1, "pow is at most 1");
+    }
+    assert_true(whit_exp_f32(0) == 1 && whit_exp_f32(-0.0f) == 1);
+    assert_true(whit_exp_f32(-87.01f) == 0 && whit_exp_f32(-INFINITY) == 0);
+    assert_true(whit_exp_f32(INFINITY) == whit_exp_f32(88) && isfinite(whit_exp_f32(1e30f)));
+    assert_true(isnan(whit_exp_f32(NAN)) && isnan(whit_tanh_f32(NAN)));
+    assert_true(whit_tanh_f32(100) == 1 && whit_tanh_f32(-100) == -1);
+    assert_true(isinf(whit_log_f64(0)) && isnan(whit_log_f64(-1)));
+    assert_true(whit_exp_f64(1000) == (double)INFINITY && whit_exp_f64(-1000) == 0);
+    assert_near(whit_log_f64(0x1p-1070), -1070 * log(2), 1000, 1e-15, "log of a subnormal");
+    assert_near(whit_pow_f64(500000, -0.25), pow(500000, -0.25), 1, 1e-15, "pow");
+    for (int32_t i = -300; i < 300; i++) {
+        assert_int_equal(whit_round_i32((float)i), i);
+        assert_int_equal(whit_round_i32((float)i + 0.5f), i + (i & 1));
+    }
+}
+
+/* ---- activations ---------------------------------------------------------------------------- */
+
+static void quantised_activations(void **state)
+{
+    (void)state;
+    whit_rng rng = {test_seed()};
+    whit_kernels kernels = generic_kernels();
+    static const whit_acts_spec specs[] = {{WHIT_ACTS_I8, 0, 0},     {WHIT_ACTS_I8, 0, 64},
+                                           {WHIT_ACTS_I8, 32, 32},   {WHIT_ACTS_I8, 32, 16},
+                                           {WHIT_ACTS_I8, 128, 128}, {WHIT_ACTS_Q2, 64, 64}};
+    for (size_t s = 0; s < sizeof specs / sizeof *specs; s++)
+        for (uint32_t n = 1; n < 400; n += 37) {
+            size_t bytes = whit_acts_bytes(&specs[s], 3, n);
+            uint8_t *memory = guarded_alloc(bytes, 0);
+            whit_acts acts = whit_acts_place(&specs[s], 3, n, memory);
+            float *x = random_floats(&rng, 3 * (n + 5), 3.0f);
+            kernels.quantize(x, n + 5, &acts, 0, 3);
+            guarded_check(memory, bytes);
+            for (uint32_t t = 0; t < 3; t++)
+                for (uint32_t step = 0; step < acts.n_steps; step++) {
+                    int64_t sum = 0;
+                    float scale = acts.scales[t * acts.n_steps + step];
+                    uint32_t begin = whit_acts_step_begin(&acts, step),
+                             end = whit_acts_step_end(&acts, step);
+                    for (uint32_t k = begin; k < end; k++) {
+                        float value = x[t * (n + 5) + k];
+                        if (specs[s].kind == WHIT_ACTS_I8) {
+                            int8_t q = acts.i8[t * acts.stride + k];
+                            sum += q;
+                            assert_near(q * (double)scale, value, scale, 0.50001, "i8 code");
+                        } else {
+                            const uint8_t *signs = acts.planes + 2 * t * acts.stride;
+                            unsigned byte = k / 32 * 4 + k % 4, bit = k % 32 / 4;
+                            int sign = signs[byte] >> bit & 1,
+                                extra = signs[acts.stride + byte] >> bit & 1;
+                            int q = (3 * (2 * sign - 1) + (2 * extra - 1)) / 2; /* layouts.md */
+                            sum += q;
+                            assert_true(sign == (value >= 0) &&
+                                        abs(q) == (fabsf(value) > 1.5f * scale ? 2 : 1));
+                        }
+                    }
+                    assert_int_equal(sum, acts.sums[t * acts.n_steps + step]);
+                }
+            free(x);
+            guarded_free(memory, 0);
+        }
+}
+
+/* Halves go to the even side; W1.58A8's smallest divisor; nothing not finite is lost. */
+static void quantise_edges(void **state)
+{
+    (void)state;
+    whit_kernels kernels = generic_kernels();
+    uint8_t memory[512] __attribute__((aligned(64)));
+    whit_acts_spec token = {WHIT_ACTS_I8, 0, 0}, group = {WHIT_ACTS_I8, 32, 32};
+    float x[8] = {127, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -127, 126.5f};
+    whit_acts acts = whit_acts_place(&token, 1, 8, memory);
+    kernels.quantize(x, 8, &acts, 0, 1);
+    static const int8_t expected[8] = {127, 0, 2, 2, 0, -2, -127, 126};
+    assert_memory_equal(acts.i8, expected, 8);
+    assert_true(acts.scales[0] == 1 && acts.sums[0] == 128);
+
+    float zeros[8] = {0};
+    kernels.quantize(zeros, 8, &acts, 0, 1);
+    assert_true(acts.scales[0] == 1e-5f / 127.0f && acts.sums[0] == 0);
+    acts = whit_acts_place(&group, 1, 8, memory);
+    kernels.quantize(zeros, 8, &acts, 0, 1);
+    assert_true(acts.scales[0] == 0 && acts.sums[0] == 0);
+    zeros[3] = NAN;
+    kernels.quantize(zeros, 8, &acts, 0, 1);
+    assert_true(isnan(acts.scales[0]) && acts.sums[0] == 0);
+    zeros[3] = -INFINITY;
+    kernels.quantize(zeros, 8, &acts, 0, 1);
+    assert_true(isinf(acts.scales[0]) && acts.sums[0] == 0);
+}
+
+/* ---- matrix products ------------------------------------------------------------------------ */
+
+typedef struct product_case {
+    whit_rng rng;
+    whit_kernels kernels;
+    bool extreme;
+    uint32_t n_tokens;
+} product_case;
+
+/* The activation that the kernel saw, as a number. */
+static double seen_activation(const whit_acts *x, uint32_t t, uint32_t k)
+{
+    if (x->spec.kind == WHIT_ACTS_F32) return (double)x->f32[t * x->stride + k];
+    double scale = (double)x->scales[t * x->n_steps + (x->spec.step ? k / x->spec.step : 0)];
+    if (x->spec.kind == WHIT_ACTS_I8) return scale * x->i8[t * x->stride + k];
+    const uint8_t *signs = x->planes + 2 * t * x->stride;
+    unsigned byte = k / 32 * 4 + k % 4, bit = k % 32 / 4;
+    int sign = signs[byte] >> bit & 1, extra = signs[x->stride + byte] >> bit & 1;
+    return scale * ((3 * (2 * sign - 1) + (2 * extra - 1)) / 2);
+}
+
+static void check_product(product_case *c, const test_matrix *matrix, const whit_acts_spec *spec)
+{
+    const whit_tensor_type *type = &matrix->tensor.type;
+    uint32_t n = type->n_cols, n_rows = type->n_rows, n_tokens = c->n_tokens;
+    float *x = random_floats(&c->rng, (size_t)n_tokens * n, c->extreme ? 1e3f : 1.0f);
+    if (c->extreme)
+        for (size_t i = 0; i < (size_t)n_tokens * n; i++) x[i] = x[i] < 0 ? -1e3f : 1e3f;
+    size_t bytes = whit_acts_bytes(spec, n_tokens, n);
+    uint8_t *memory = guarded_alloc(bytes, 0);
+    whit_acts acts = spec->kind == WHIT_ACTS_F32 ? whit_acts_of_f32(x, n, n_tokens, n)
+                                                 : whit_acts_place(spec, n_tokens, n, memory);
+    if (spec->kind != WHIT_ACTS_F32) c->kernels.quantize(x, n, &acts, 0, n_tokens);
+
+    const whit_matmul_kernel *kernel = whit_matmul_find(&c->kernels, type, spec, n_tokens);
+    assert_non_null(kernel);
+    size_t scratch_bytes = kernel->scratch_bytes(type, spec, n_tokens), y_stride = n_rows + 3;
+    uint8_t *scratch = guarded_alloc(scratch_bytes, 0);
+    float *y = calloc((size_t)n_tokens * y_stride, sizeof *y);
+    uint32_t n_tiles = (n_rows + 15) / 16, middle = n_tiles / 2;
+    kernel->run(&matrix->tensor, &acts, 0, middle, y, y_stride, scratch);
+    kernel->run(&matrix->tensor, &acts, middle, n_tiles, y, y_stride, scratch);
+    guarded_check(scratch, scratch_bytes);
+    for (uint32_t t = 0; t < n_tokens; t++) {
+        for (uint32_t row = 0; row < n_rows; row++) {
+            double sum = 0, size = 0;
+            for (uint32_t k = 0; k < n; k++) {
+                double term = (double)content_value(matrix, row, k) * seen_activation(&acts, t, k);
+                sum += term;
+                size += fabs(term);
+            }
+            assert_near(y[t * y_stride + row], sum, size * 3 + 1e-6, 4e-6, kernel->name);
+        }
+        for (uint32_t row = n_rows; row < y_stride; row++) assert_true(y[t * y_stride + row] == 0);
+    }
+    free(y);
+    free(x);
+    guarded_free(scratch, 0);
+    guarded_free(memory, 0);
+}
+
+static void product_of_type(const whit_tensor_type *type, void *user)
+{
+    product_case *c = user;
+    test_matrix matrix;
+    matrix_random(&matrix, type, &c->rng, c->extreme);
+    whit_acts_spec f32 = whit_acts_spec_for(type, WHIT_ACT_F32),
+                   i8 = whit_acts_spec_for(type, WHIT_ACT_I8);
+    check_product(c, &matrix, &f32);
+    if (i8.kind == WHIT_ACTS_I8) {
+        check_product(c, &matrix, &i8);
+        whit_tensor_type token_type = *type;
+        token_type.act = WHIT_TENSOR_ACT_TOKEN;
+        whit_acts_spec token = whit_acts_spec_for(&token_type, WHIT_ACT_F32);
+        assert_int_equal(token.kind, WHIT_ACTS_I8);
+        check_product(c, &matrix, &token);
+    }
+    if (type->codec == WHIT_CODEC_B1 || type->codec == WHIT_CODEC_Q2) {
+        whit_acts_spec q2 = whit_acts_spec_q2(type);
+        check_product(c, &matrix, &q2);
+    }
+    matrix_free(&matrix);
+}
+
+static void products_of_every_type(void **state)
+{
+    (void)state;
+    product_case c = {.rng = {test_seed()}, .kernels = generic_kernels()};
+    static const uint32_t shapes[][3] = {{16, 256, 1}, {1, 1, 1},    {8, 20, 2},
+                                         {33, 129, 9}, {17, 300, 3}, {5, 1400, 1}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        c.n_tokens = shapes[i][2];
+        c.extreme = i & 1;
+        for_each_type(shapes[i][0], shapes[i][1], product_of_type, &c);
+    }
+}
+
+/* The longest rows with the largest codes do not overflow: the sum is exact. */
+static void longest_rows(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_kernels kernels = generic_kernels();
+    static const struct {
+        whit_codec codec;
+        int code;
+    } cases[] = {{WHIT_CODEC_I8, -128}, {WHIT_CODEC_T2, 2}, {WHIT_CODEC_I8S, -128}};
+    for (size_t i = 0; i < 3; i++) {
+        whit_tensor_type type =
+            type_of(cases[i].codec, WHIT_SCALE_TENSOR, 0, 0, false, 1, WHIT_MAX_COLS);
+        type.scale = 1;
+        type.act = WHIT_TENSOR_ACT_TOKEN;
+        test_matrix matrix;
+        matrix_alloc(&matrix, &type);
+        rows_alloc(&matrix.rows, &type, 1);
+        memset(matrix.rows.elems, cases[i].code, WHIT_MAX_COLS);
+        assert_ok(whit_codec_pack(&type, 0, 1, &matrix.rows, matrix.part, &error), error);
+        whit_acts_spec spec = whit_acts_spec_for(&type, WHIT_ACT_F32);
+        uint8_t *memory = guarded_alloc(whit_acts_bytes(&spec, 1, WHIT_MAX_COLS), 0);
+        whit_acts acts = whit_acts_place(&spec, 1, WHIT_MAX_COLS, memory);
+        float *x = malloc(WHIT_MAX_COLS * sizeof *x), y;
+        for (uint32_t k = 0; k < WHIT_MAX_COLS; k++) x[k] = -127;
+        kernels.quantize(x, 0, &acts, 0, 1);
+        const whit_matmul_kernel *kernel = whit_matmul_find(&kernels, &type, &spec, 1);
+        uint8_t *scratch = guarded_alloc(kernel->scratch_bytes(&type, &spec, 1), 0);
+        kernel->run(&matrix.tensor, &acts, 0, 1, &y, 1, scratch);
+        assert_true(y == (float)(-127 * cases[i].code * WHIT_MAX_COLS));
+        free(x);
+        guarded_free(scratch, 0);
+        guarded_free(memory, 0);
+        matrix_free(&matrix);
+    }
+}
+
+/* ---- vectors -------------------------------------------------------------------------------- */
+
+static void norms_gates_rotations(void **state)
+{
+    (void)state;
+    whit_rng rng = {test_seed()};
+    whit_kernels k = generic_kernels();
+    for (uint32_t n = 1; n < 300; n += 13) {
+        float *x = random_floats(&rng, n, 4), *w = random_floats(&rng, n, 2),
+              *out = calloc(n, sizeof *out);
+        double squares = 0;
+        for (uint32_t i = 0; i < n; i++) squares += (double)x[i] * (double)x[i];
+        double inverse = 1 / sqrt(squares / n + (double)1e-5f);
+        k.rms_norm(x, w, n, 1e-5f, out);
+        for (uint32_t i = 0; i < n; i++)
+            assert_near(out[i], (double)w[i] * (double)x[i] * inverse, 10, 1e-6, "rms_norm");
+        k.rms_norm(x, NULL, n, 1e-5f, out);
+        for (uint32_t i = 0; i < n; i++)
+            assert_near(out[i], (double)x[i] * inverse, 10, 1e-6, "rms_norm");
+        k.silu_mul(x, w, n, out);
+        for (uint32_t i = 0; i < n; i++) {
+            double g = (double)x[i], u = (double)w[i];
+            assert_near(out[i], g / (1 + exp(-g)) * u, 10, 1e-6, "silu");
+        }
+        k.relu2_mul(x, w, n, out);
+        for (uint32_t i = 0; i < n; i++)
+            assert_near(out[i], x[i] > 0 ? (double)x[i] * (double)x[i] * (double)w[i] : 0, 50, 1e-6,
+                        "relu2");
+        k.gelu_mul(x, w, n, out);
+        for (uint32_t i = 0; i < n; i++) {
+            double g = (double)x[i], u = (double)w[i];
+            double t = tanh(sqrt(2 / M_PI) * (g + 0.044715 * g * g * g));
+            assert_near(out[i], 0.5 * g * (1 + t) * u, 10, 1e-6, "gelu");
+        }
+        k.exp_sum(x, 4, 0.7f, n);
+        double sum = 0;
+        for (uint32_t i = 0; i < n; i++) sum += exp(((double)x[i] - 4) * (double)0.7f);
+        assert_near(k.exp_sum(x, 4, 0.7f, n), sum, sum, 1e-6, "exp_sum");
+        free(x), free(w), free(out);
+    }
+    float ties[5] = {1, 3, -2, 3, 3}, gate[3] = {NAN, -1e30f, 1e30f}, one[3] = {1, 1, 1}, out[3];
+    assert_int_equal(k.argmax(ties, 5), 1);
+    assert_true(k.all_finite(ties, 5));
+    ties[4] = INFINITY;
+    assert_false(k.all_finite(ties, 5));
+    ties[4] = NAN;
+    assert_false(k.all_finite(ties, 5));
+    k.silu_mul(gate, one, 3, out);
+    assert_true(isnan(out[0]) && fabsf(out[1]) < 1e-7f && out[2] == 1e30f);
+    k.relu2_mul(gate, one, 2, out);
+    assert_true(isnan(out[0]) && out[1] == 0);
+}
+
+static void rope_rotates(void **state)
+{
+    (void)state;
+    whit_rng rng = {test_seed()};
+    whit_kernels k = generic_kernels();
+    enum { PAIRS = 20, DIM = 48, HEADS = 3 };
+    double frequencies[PAIRS];
+    float table[2 * PAIRS], factors[PAIRS];
+    for (int i = 0; i < PAIRS; i++) factors[i] = 1 + (float)i / 8;
+    whit_rope_frequencies(500000, PAIRS, factors, frequencies);
+    for (uint32_t position = 0; position < 200000; position = position * 7 + 1) {
+        whit_rope_table(frequencies, PAIRS, position, table);
+        float *x = random_floats(&rng, HEADS * DIM, 1), *half = malloc(HEADS * DIM * 4),
+              *pairs = malloc(HEADS * DIM * 4);
+        memcpy(half, x, HEADS * DIM * 4);
+        memcpy(pairs, x, HEADS * DIM * 4);
+        k.rope_half(half, HEADS, DIM, PAIRS, table);
+        k.rope_pairs(pairs, HEADS, DIM, PAIRS, table);
+        for (int h = 0; h < HEADS; h++)
+            for (int i = 0; i < PAIRS; i++) {
+                double angle = position * pow(500000, -(double)i / PAIRS) / (double)factors[i];
+                const float *head = x + h * DIM;
+                double a = (double)head[i], b = (double)head[i + PAIRS];
+                assert_near(half[h * DIM + i], a * cos(angle) - b * sin(angle), 1, 1e-6,
+                            "rope_half");
+                assert_near(half[h * DIM + i + PAIRS], b * cos(angle) + a * sin(angle), 1, 1e-6,
+                            "rope_half");
+                a = (double)head[2 * i], b = (double)head[2 * i + 1];
+                assert_near(pairs[h * DIM + 2 * i], a * cos(angle) - b * sin(angle), 1, 1e-6,
+                            "rope_pairs");
+                assert_near(pairs[h * DIM + 2 * i + 1], b * cos(angle) + a * sin(angle), 1, 1e-6,
+                            "rope_pairs");
+            }
+        for (int h = 0; h < HEADS; h++)
+            assert_memory_equal(half + h * DIM + 2 * PAIRS, x + h * DIM + 2 * PAIRS,
+                                (DIM - 2 * PAIRS) * 4);
+        free(x), free(half), free(pairs);
+    }
+}
+
+/* ---- attention ------------------------------------------------------------------------------ */
+
+static void attention_of(whit_kv_type kv, uint32_t head_dim, uint32_t begin, uint32_t end,
+                         double tolerance, whit_rng *rng)
+{
+    whit_kernels k = generic_kernels();
+    uint32_t n_blocks = (end + 63) / 64;
+    size_t block_bytes = whit_kv_block_bytes(kv, head_dim);
+    uint8_t **blocks = calloc(n_blocks, sizeof *blocks);
+    for (uint32_t b = 0; b < n_blocks; b++) {
+        blocks[b] = guarded_alloc(block_bytes, 0);
+        memset(blocks[b], 0x7F, block_bytes); /* what lies outside the span must not be seen */
+    }
+    float *keys = random_floats(rng, (size_t)end * head_dim, 2),
+          *values = random_floats(rng, (size_t)end * head_dim, 1);
+    float *q = random_floats(rng, head_dim, 2), *out = calloc(head_dim, sizeof *out);
+    for (uint32_t p = begin; p < end; p++)
+        whit_kv_append(&k, kv)(blocks[p / 64], p % 64, head_dim, keys + p * head_dim,
+                               values + p * head_dim);
+    uint8_t *scratch = guarded_alloc(whit_attn_scratch_bytes(kv, head_dim), 0);
+    float scale = 1 / sqrtf((float)head_dim);
+    whit_attn_head(&k, kv, q, (const void *const *)blocks, begin, end, head_dim, scale, out,
+                   scratch);
+    guarded_check(scratch, whit_attn_scratch_bytes(kv, head_dim));
+
+    double *scores = calloc(end, sizeof *scores), max = -1e300, sum = 0;
+    for (uint32_t p = begin; p < end; p++) {
+        for (uint32_t d = 0; d < head_dim; d++)
+            scores[p] += (double)q[d] * (double)keys[p * head_dim + d];
+        scores[p] *= (double)scale;
+        max = fmax(max, scores[p]);
+    }
+    for (uint32_t p = begin; p < end; p++) sum += scores[p] = exp(scores[p] - max);
+    for (uint32_t d = 0; d < head_dim; d++) {
+        double expected = 0;
+        for (uint32_t p = begin; p < end; p++)
+            expected += scores[p] / sum * (double)values[p * head_dim + d];
+        assert_near(out[d], expected, 1, tolerance, "attention");
+    }
+    for (uint32_t b = 0; b < n_blocks; b++) {
+        guarded_check(blocks[b], block_bytes);
+        guarded_free(blocks[b], 0);
+    }
+    guarded_free(scratch, 0);
+    free(blocks), free(keys), free(values), free(q), free(out), free(scores);
+}
+
+static void attention_over_blocks(void **state)
+{
+    (void)state;
+    whit_rng rng = {test_seed()};
+    static const uint32_t spans[][2] = {{0, 1},    {0, 63},    {0, 64}, {0, 65},
+                                        {70, 200}, {127, 128}, {3, 321}};
+    static const uint32_t dims[] = {8, 6, 32, 64, 100, 128};
+    for (size_t s = 0; s < sizeof spans / sizeof *spans; s++)
+        for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
+            attention_of(WHIT_KV_F32, dims[d], spans[s][0], spans[s][1], 2e-6, &rng);
+            attention_of(WHIT_KV_F16, dims[d], spans[s][0], spans[s][1], 2e-3, &rng);
+            attention_of(WHIT_KV_I8, dims[d], spans[s][0], spans[s][1], 3e-2, &rng);
+        }
+}
+
+/* ---- the screened head ---------------------------------------------------------------------- */
+
+static void screened_head(void **state)
+{
+    (void)state;
+    whit_rng rng = {test_seed()};
+    whit_kernels k = generic_kernels();
+    whit_tensor_type type =
+        type_of(WHIT_CODEC_I8S, WHIT_SCALE_ROW, WHIT_SCALE_F16, 0, false, 1003, 312);
+    test_matrix matrix;
+    matrix_random(&matrix, &type, &rng, false);
+    whit_acts_spec spec = whit_acts_spec_for(&type, WHIT_ACT_I8);
+    uint8_t *memory = guarded_alloc(whit_acts_bytes(&spec, 2, type.n_cols), 0);
+    whit_acts acts = whit_acts_place(&spec, 2, type.n_cols, memory);
+    float *logits = calloc(type.n_rows, 4), *full = calloc(2 * type.n_rows, 4),
+          *some = calloc(type.n_rows, 4);
+    uint32_t *rows = calloc(type.n_rows, 4);
+    const whit_matmul_kernel *kernel = whit_matmul_find(&k, &type, &spec, 2);
+    uint8_t *scratch = guarded_alloc(kernel->scratch_bytes(&type, &spec, 2), 0);
+    for (int round = 0; round < 20; round++) {
+        float *x = random_floats(&rng, 2 * type.n_cols, 1);
+        k.quantize(x, type.n_cols, &acts, 0, 2);
+        kernel->run(&matrix.tensor, &acts, 0, 63, full, type.n_rows, scratch);
+        for (uint32_t t = 0; t < 2; t++)
+            for (uint32_t n_best = 1; n_best <= 40; n_best += 39) {
+                k.screen(&matrix.tensor, &acts, t, 0, 63, logits);
+                float bound = whit_screen_bound(&acts, t);
+                uint32_t n = k.survive(&matrix.tensor, logits, bound, n_best, rows);
+                assert_true(n >= n_best && n < type.n_rows);
+                k.rescore(&matrix.tensor, &acts, t, rows, n, some);
+                for (uint32_t i = 0; i < n; i++)
+                    assert_memory_equal(&some[i], &full[t * type.n_rows + rows[i]], 4);
+                assert_int_equal(rows[k.argmax(some, n)],
+                                 k.argmax(full + t * type.n_rows, type.n_rows));
+                for (uint32_t row = 0, i = 0; row < type.n_rows; row++) {
+                    double error = fabs((double)logits[row] - (double)full[t * type.n_rows + row]);
+                    assert_true(error <= (double)bound * fabs((double)matrix.rows.fields[row]));
+                    if (i < n && rows[i] == row)
+                        i++;
+                    else
+                        assert_true(full[t * type.n_rows + row] < some[k.argmax(some, n)]);
+                }
+            }
+        free(x);
+    }
+    free(logits), free(full), free(some), free(rows);
+    guarded_free(scratch, 0);
+    guarded_free(memory, 0);
+    matrix_free(&matrix);
+}
+
+/* ---- environment and levels ----------------------------------------------------------------- */
+
+static void environment_is_set_and_given_back(void **state)
+{
+    (void)state;
+    volatile float tiny = 0x1p-140f, one = 1;
+    uint64_t host = whit_fpenv_read();
+#if defined(__x86_64__)
+    uint64_t odd = host | 0x8040 | 0x2000; /* flush to zero, subnormals are zero, round down */
+#else
+    uint64_t odd = host | 1u << 24 | 2u << 22;
+#endif
+    whit_fpenv_write(odd);
+    whit_fpenv before = whit_fpenv_enter();
+    volatile float kept = tiny * one, rounded = one + 0x1.8p-24f;
+    whit_fpenv_leave(before);
+    assert_true(whit_fpenv_read() == odd);
+    volatile float flushed = tiny * one;
+    whit_fpenv_write(host);
+    assert_true(kept == 0x1p-140f && flushed == 0);
+    assert_true(rounded == 1 + 0x1p-23f);
+}
+
+static void levels_and_caps(void **state)
+{
+    (void)state;
+    whit_cpu cpu;
+    whit_kernels kernels;
+    whit_cpu_detect(&cpu);
+    print_message("%s: level %s, %u processors, %u cores\n", cpu.model, whit_isa_name(cpu.isa),
+                  cpu.n_logical, cpu.n_cores);
+    assert_true(cpu.n_cores >= 1 && cpu.n_cores <= cpu.n_logical);
+    assert_int_equal(whit_kernels_select(&cpu, "avx9", &kernels, NULL), WHIT_ERROR_ARGUMENT);
+    static const char *const caps[] = {NULL,  "",     "generic", "avx2", "avx512",
+                                       "amx", "neon", "dotprod", "i8mm"};
+    for (size_t i = 0; i < sizeof caps / sizeof *caps; i++) {
+        assert_int_equal(whit_kernels_select(&cpu, caps[i], &kernels, NULL), WHIT_OK);
+        assert_true(whit_isa_allows(cpu.isa, kernels.isa));
+        for (size_t offset = offsetof(whit_kernels, quantize); offset < sizeof kernels;
+             offset += sizeof(void *)) {
+            void *pointer;
+            memcpy(&pointer, (char *)&kernels + offset, sizeof pointer);
+            assert_non_null(pointer);
+        }
+    }
+    whit_isa isa = WHIT_ISA_AMX;
+    assert_true(whit_isa_cap("avx512", &isa) && isa == WHIT_ISA_AVX512);
+    assert_true(whit_isa_cap("amx", &isa) && isa == WHIT_ISA_AVX512);
+    assert_true(whit_isa_cap("i8mm", &isa) && isa == WHIT_ISA_AVX512);
+    assert_true(whit_isa_cap("generic", &isa) && isa == WHIT_ISA_GENERIC);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(elementary_functions), cmocka_unit_test(quantised_activations),
+        cmocka_unit_test(quantise_edges),       cmocka_unit_test(products_of_every_type),
+        cmocka_unit_test(longest_rows),         cmocka_unit_test(norms_gates_rotations),
+        cmocka_unit_test(rope_rotates),         cmocka_unit_test(attention_over_blocks),
+        cmocka_unit_test(screened_head),        cmocka_unit_test(environment_is_set_and_given_back),
+        cmocka_unit_test(levels_and_caps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
