@@ -98,6 +98,9 @@ static whit_status read_main(whit_ndf *ndf, whit_error *error)
     if (seal_bytes != sizeof *ndf->seal + n_digests * WHIT_HASH_BYTES)
         return bad_frame(file, i, "its length does not fit the number of tensors and files", error);
     ndf->seal = (const whit_ndf_seal *)payload_at(file, i);
+    static const uint8_t zeros[sizeof ndf->seal->reserved];
+    if (memcmp(ndf->seal->reserved, zeros, sizeof zeros) != 0)
+        return bad_frame(file, i, "its reserved words are not 0", error);
     if (ndf->seal->n_tensors != ndf->tensors.n_entries ||
         ndf->seal->n_part_files != ndf->n_files_room - 1)
         return bad_frame(file, i, "it seals another number of tensors or files", error);
@@ -136,6 +139,7 @@ static whit_status check_part_file(const whit_ndf *ndf, uint32_t number, whit_nd
     const uint8_t *sealed = (const uint8_t *)(ndf->seal + 1) +
                             ((size_t)ndf->tensors.n_entries + number - 1) * WHIT_HASH_BYTES;
     if (file->data_bytes != ndf->file_entries[number].data_bytes || file->chain.n_frames != 3 ||
+        file->chain.end_bytes != file->chain.file_bytes ||
         memcmp(sealed, file->chain.last_hash, WHIT_HASH_BYTES) != 0)
         return whit_fail(error, WHIT_ERROR_FORMAT,
                          "%s: it has other contents than the model was sealed with", path);
@@ -340,24 +344,22 @@ uint32_t whit_ndf_n_appended(const whit_ndf *ndf)
     return n;
 }
 
-whit_status whit_ndf_appended_at(const whit_ndf *ndf, uint32_t i, whit_ndf_appended *appended,
-                                 whit_error *error)
+whit_status whit_ndf_read_appended(const whit_ndf *ndf, uint32_t i, whit_ndf_appended *appended,
+                                   whit_error *error)
 {
     const whit_ndf_file_view *file = &ndf->files[0];
-    uint32_t at = ndf->n_base_frames;
-    while (whit_ndf_chain_at(&file->chain, at)->type == WHIT_NDF_COMMIT || i-- > 0) at++;
-    const whit_ndf_frame *frame = whit_ndf_chain_at(&file->chain, at);
-    const uint8_t *payload = payload_at(file, at);
+    const whit_ndf_frame *frame = whit_ndf_chain_at(&file->chain, i);
+    const uint8_t *payload = payload_at(file, i);
     const whit_ndf_appended_header *header = (const whit_ndf_appended_header *)payload;
-    if (frame->payload_bytes < sizeof *header)
-        return bad_frame(file, at, "it is too short", error);
+    if (frame->payload_bytes < sizeof *header) return bad_frame(file, i, "it is too short", error);
     if (!whit_in_bounds(sizeof *header, (uint64_t)header->name_bytes + 1, frame->payload_bytes) ||
         payload[sizeof *header + header->name_bytes] != 0)
-        return bad_frame(file, at, "its name lies outside", error);
+        return bad_frame(file, i, "its name lies outside", error);
+    if (header->reserved) return bad_frame(file, i, "its reserved word is not 0", error);
     if (header->data_offset % WHIT_NDF_ALIGN_BYTES)
-        return bad_frame(file, at, "its data is not aligned", error);
+        return bad_frame(file, i, "its data is not aligned", error);
     if (!whit_in_bounds(header->data_offset, header->data_bytes, frame->payload_bytes))
-        return bad_frame(file, at, "its data lies outside", error);
+        return bad_frame(file, i, "its data lies outside", error);
     *appended = (whit_ndf_appended){
         .type = frame->type,
         .name = (const char *)payload + sizeof *header,
@@ -365,4 +367,13 @@ whit_status whit_ndf_appended_at(const whit_ndf *ndf, uint32_t i, whit_ndf_appen
         .size_bytes = header->data_bytes,
     };
     return WHIT_OK;
+}
+
+whit_status whit_ndf_appended_at(const whit_ndf *ndf, uint32_t i, whit_ndf_appended *appended,
+                                 whit_error *error)
+{
+    const whit_ndf_chain *chain = &ndf->files[0].chain;
+    uint32_t at = ndf->n_base_frames;
+    while (whit_ndf_chain_at(chain, at)->type == WHIT_NDF_COMMIT || i-- > 0) at++;
+    return whit_ndf_read_appended(ndf, at, appended, error);
 }

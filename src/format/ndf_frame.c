@@ -119,6 +119,35 @@ static const char *check_header(const whit_ndf_header *header, uint32_t index,
     return NULL;
 }
 
+/* A commit is whole only with all of its bytes, paddings included: a crash may have left some. */
+static const char *check_commit(int fd, uint64_t offset, const whit_ndf_header *header)
+{
+    struct {
+        whit_ndf_commit commit;
+        uint8_t zeros[48], leaf[WHIT_HASH_BYTES], more_zeros[32];
+    } body, right = {.commit = {.n_frames = (uint64_t)header->index + 1}};
+    _Static_assert(sizeof body == 128, "what follows the header of a commit");
+    if (header->payload_bytes != sizeof body.commit) return "its length is wrong";
+    if (!read_at(fd, &body, sizeof body, offset + sizeof *header)) return "it cannot be read";
+    right.commit.end_bytes = offset + sizeof *header + sizeof body;
+    if (memcmp(&body.commit, &right.commit, sizeof right.commit) != 0)
+        return "it commits another length";
+    whit_ndf_leaf(&right.commit, sizeof right.commit, right.leaf);
+    uint8_t root[WHIT_HASH_BYTES];
+    whit_ndf_root(right.leaf, 1, root);
+    if (memcmp(root, header->root, sizeof root) != 0 || memcmp(&body, &right, sizeof body) != 0)
+        return "its payload is damaged";
+    return NULL;
+}
+
+bool whit_ndf_is_commit(int fd, uint64_t offset)
+{
+    whit_ndf_header header;
+    return read_at(fd, &header, sizeof header, offset) && header.type == WHIT_NDF_COMMIT &&
+           !check_header(&header, header.index, header.previous) &&
+           !check_commit(fd, offset, &header);
+}
+
 /* Reads the frame at `offset`; NULL, or why it is not whole. */
 static const char *read_frame(int fd, uint64_t file_bytes, uint64_t offset, uint32_t index,
                               const uint8_t previous[WHIT_HASH_BYTES], whit_ndf_header *header)
@@ -132,16 +161,7 @@ static const char *read_frame(int fd, uint64_t file_bytes, uint64_t offset, uint
     if (whit_ndf_frame_bytes(header->payload_bytes) > file_bytes - offset)
         return "the file is cut short inside it";
     if (header->type != WHIT_NDF_COMMIT) return NULL;
-    whit_ndf_commit commit;
-    if (header->payload_bytes != sizeof commit) return "its length is wrong";
-    if (!read_at(fd, &commit, sizeof commit, offset + sizeof *header)) return "it cannot be read";
-    uint8_t root[WHIT_HASH_BYTES];
-    whit_ndf_small_root((const uint8_t *)&commit, sizeof commit, root);
-    if (memcmp(root, header->root, sizeof root) != 0) return "its payload is damaged";
-    if (commit.end_bytes != offset + whit_ndf_frame_bytes(sizeof commit) ||
-        commit.n_frames != (uint64_t)index + 1)
-        return "it commits another length";
-    return NULL;
+    return check_commit(fd, offset, header);
 }
 
 whit_status whit_ndf_chain_read(int fd, const char *path, const whit_allocator *allocator,

@@ -50,6 +50,8 @@ typedef struct whit_ndf_chain {
 /* Fails where there is no whole commit at all; the line then says what was found instead. */
 whit_status whit_ndf_chain_read(int fd, const char *path, const whit_allocator *allocator,
                                 whit_ndf_chain *chain, whit_error *error);
+/* Is there a whole commit at `offset`, whatever chain it belongs to? */
+bool whit_ndf_is_commit(int fd, uint64_t offset);
 void whit_ndf_chain_free(whit_ndf_chain *chain);
 static inline const whit_ndf_frame *whit_ndf_chain_at(const whit_ndf_chain *chain, uint32_t i)
 {

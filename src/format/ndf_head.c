@@ -24,10 +24,12 @@ static whit_status read_sections(const whit_ndf *ndf, const char *path,
     if (ndf->head_bytes < sizeof *head) return bad(path, error, "sections", "it is too short");
     if (head->n_sections > (ndf->head_bytes - sizeof *head) / sizeof(whit_ndf_section))
         return bad(path, error, "sections", "there are more than fit");
+    if (head->reserved) return bad(path, error, "sections", "the reserved word is not 0");
     const whit_ndf_section *at = (const whit_ndf_section *)(head + 1);
     uint64_t end = sizeof *head + head->n_sections * sizeof *at;
     uint32_t last_kind = 0;
     for (uint32_t i = 0; i < head->n_sections; i++, at++) {
+        if (at->reserved) return bad(path, error, "sections", "a reserved word is not 0");
         if (at->kind <= last_kind) return bad(path, error, "sections", "they are out of order");
         if (at->offset % WHIT_NDF_ALIGN_BYTES) return bad(path, error, "sections", "one is not aligned");
         if (at->offset < end) return bad(path, error, "sections", "two overlap");
@@ -72,6 +74,7 @@ static whit_status read_files(whit_ndf *ndf, const char *path, section from, whi
     if (header->n_files == 0 || header->n_files > WHIT_NDF_MAX_FILES ||
         header->n_files > (from.size_bytes - sizeof *header) / sizeof(whit_ndf_file_entry))
         return bad(path, error, place, "its number of files is absurd");
+    if (header->reserved) return bad(path, error, place, "the reserved word is not 0");
     ndf->file_entries = (const whit_ndf_file_entry *)(header + 1);
     ndf->file_names = from.data;
     ndf->n_files_room = header->n_files;
@@ -140,6 +143,7 @@ static whit_status read_tensors(whit_ndf *ndf, const char *path, section from, w
     static const char place[] = "tensor directory";
     const whit_ndf_tensors_header *header = (const whit_ndf_tensors_header *)from.data;
     if (from.size_bytes < sizeof *header) return bad(path, error, place, "it is too short");
+    if (header->reserved) return bad(path, error, place, "the reserved word is not 0");
     uint64_t room = from.size_bytes - sizeof *header;
     uint64_t entries = (uint64_t)header->n_tensors * sizeof(whit_ndf_tensor_entry);
     uint64_t parts = (uint64_t)header->n_parts * sizeof(whit_ndf_part_entry);

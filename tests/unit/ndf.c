@@ -4,29 +4,10 @@
 
 #include "ndf_sample.h"
 
-#include <fcntl.h>
-
-static char folder[] = "/tmp/whit-ndf-XXXXXX";
-
-static const char *in_folder(const char *name)
-{
-    static char paths[32][128];
-    static unsigned next;
-    char *path = paths[next++ % 32];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
 static int remove_folder(void **state)
 {
     (void)state;
-    return rmdir(folder); /* fails where a test left a file behind */
+    return ndf_sample_path(NULL) ? 0 : -1;
 }
 
 static void check_tensors(const whit_ndf *ndf, const ndf_sample_options *options)
@@ -95,7 +76,7 @@ static void reads_what_was_written(void **state)
 {
     (void)state;
     whit_error error;
-    const char *path = in_folder("a.ndf");
+    const char *path = ndf_sample_path("a.ndf");
     ndf_sample_options options = {.n_tensors = 11, .row_bytes = 3000};
     uint8_t identity[WHIT_HASH_BYTES];
     assert_ok(ndf_sample_write(path, &options, identity, NULL, &error), error);
@@ -145,7 +126,7 @@ static void splits_into_files(void **state)
 {
     (void)state;
     whit_error error;
-    const char *path = in_folder("big.ndf");
+    const char *path = ndf_sample_path("big.ndf");
     ndf_sample_options options = {.n_tensors = 7, .row_bytes = 1000, .max_data_bytes = 2500};
     uint8_t whole[WHIT_HASH_BYTES], split[WHIT_HASH_BYTES];
     assert_ok(ndf_sample_write(path, &options, split, NULL, &error), error);
@@ -155,40 +136,40 @@ static void splits_into_files(void **state)
     whit_ndf *ndf;
     assert_ok(whit_ndf_open(path, NULL, &ndf, &error), error);
     assert_int_equal(whit_ndf_n_files(ndf), 4);
-    assert_string_equal(whit_ndf_file(ndf, 3, NULL), in_folder("big-00004-of-00004.ndf"));
+    assert_string_equal(whit_ndf_file(ndf, 3, NULL), ndf_sample_path("big-00004-of-00004.ndf"));
     check_tensors(ndf, &options);
     check_tables(ndf);
     whit_ndf_close(ndf);
 
     /* A part is not a model. */
-    const char *part = in_folder("big-00002-of-00004.ndf");
+    const char *part = ndf_sample_path("big-00002-of-00004.ndf");
     assert_int_equal(whit_ndf_open(part, NULL, &ndf, &error), WHIT_ERROR_FORMAT);
     assert_non_null(strstr(error.message, "part of a split model"));
     /* A missing part, another part, the part of another model. */
-    assert_int_equal(rename(part, in_folder("hidden")), 0);
+    assert_int_equal(rename(part, ndf_sample_path("hidden")), 0);
     assert_int_equal(whit_ndf_open(path, NULL, &ndf, &error), WHIT_ERROR_IO);
     assert_non_null(strstr(error.message, "big-00002-of-00004.ndf: cannot open"));
     assert_null(ndf);
-    assert_int_equal(link(in_folder("big-00003-of-00004.ndf"), part), 0);
+    assert_int_equal(link(ndf_sample_path("big-00003-of-00004.ndf"), part), 0);
     assert_int_equal(whit_ndf_open(path, NULL, &ndf, &error), WHIT_ERROR_FORMAT);
     assert_non_null(strstr(error.message, "it is part 3 of 4"));
     unlink(part);
-    const char *other = in_folder("other.ndf");
+    const char *other = ndf_sample_path("other.ndf");
     options.row_bytes = 1001;
     options.max_data_bytes = 2500;
     assert_ok(ndf_sample_write(other, &options, NULL, NULL, &error), error);
-    assert_int_equal(rename(in_folder("other-00002-of-00004.ndf"), part), 0);
+    assert_int_equal(rename(ndf_sample_path("other-00002-of-00004.ndf"), part), 0);
     assert_int_equal(whit_ndf_open(path, NULL, &ndf, &error), WHIT_ERROR_FORMAT);
     assert_non_null(strstr(error.message, "part of another model"));
-    assert_int_equal(rename(in_folder("hidden"), part), 0);
+    assert_int_equal(rename(ndf_sample_path("hidden"), part), 0);
     assert_ok(whit_ndf_open(path, NULL, &ndf, &error), error);
     whit_ndf_close(ndf);
     for (int i = 2; i <= 4; i++) {
         char name[64];
         snprintf(name, sizeof name, "big-%05d-of-00004.ndf", i);
-        unlink(in_folder(name));
+        unlink(ndf_sample_path(name));
         snprintf(name, sizeof name, "other-%05d-of-00004.ndf", i);
-        unlink(in_folder(name));
+        unlink(ndf_sample_path(name));
     }
     unlink(path);
     unlink(other);
@@ -203,7 +184,7 @@ static void refuses_misuse(void **state)
     uint64_t bytes[WHIT_PART_COUNT] = {64};
     uint8_t data[64] = {0}, digest[WHIT_HASH_BYTES] = {1};
     uint32_t a, b;
-    const char *path = in_folder("misuse.ndf");
+    const char *path = ndf_sample_path("misuse.ndf");
     assert_ok(whit_ndf_writer_open(path, NULL, NULL, &writer, &error), error);
     assert_ok(whit_ndf_writer_declare(writer, "a", &type, bytes, &a, &error), error);
     assert_ok(whit_ndf_writer_declare(writer, "b", &type, bytes, &b, &error), error);
@@ -349,5 +330,5 @@ int main(void)
         cmocka_unit_test(refuses_misuse), cmocka_unit_test(empty_model_is_sound),
         cmocka_unit_test(tables_are_canonical), cmocka_unit_test(hostile_tables_are_refused_or_safe),
     };
-    return cmocka_run_group_tests_name("ndf", tests, make_folder, remove_folder);
+    return cmocka_run_group_tests_name("ndf", tests, NULL, remove_folder);
 }

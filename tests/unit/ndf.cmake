@@ -1,1 +1,5 @@
-whit_test(ndf ${CMAKE_CURRENT_LIST_DIR}/ndf.c ${CMAKE_CURRENT_LIST_DIR}/ndf_sample.c)
+set(ndf_sample ${CMAKE_CURRENT_LIST_DIR}/ndf_sample.c)
+whit_test(ndf ${CMAKE_CURRENT_LIST_DIR}/ndf.c ${ndf_sample})
+whit_test(ndf_damage ${CMAKE_CURRENT_LIST_DIR}/ndf_damage.c ${ndf_sample})
+whit_test(ndf_append ${CMAKE_CURRENT_LIST_DIR}/ndf_append.c ${ndf_sample})
+whit_test(ndf_hostile ${CMAKE_CURRENT_LIST_DIR}/ndf_hostile.c ${ndf_sample})

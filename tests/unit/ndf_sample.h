@@ -23,8 +23,8 @@ const char *ndf_sample_name(uint32_t tensor);
 
 /* A whole file in memory; freed with free. */
 uint8_t *ndf_sample_load(const char *path, size_t *size_bytes);
-/* Makes every hash of the file right again after bytes were changed: walks the frames while their
- * headers make sense, and does no more. For hostile files that only a bounds check can stop. */
-void ndf_sample_reseal(uint8_t *file, size_t size_bytes);
+/* A path in a scratch folder of this process; NULL removes the folder and fails (NULL) where a test
+ * left a file in it. */
+char *ndf_sample_path(const char *name);
 
 #endif

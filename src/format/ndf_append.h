@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ * Appending frames after a model: adapters, sessions. */
+#ifndef WHIT_FORMAT_NDF_APPEND_H
+#define WHIT_FORMAT_NDF_APPEND_H
+
+#include "format/ndf.h"
+
+/* Appends one named frame and its commit to the file at `path`, under an exclusive lock. `type` is
+ * WHIT_NDF_ADAPTER or above. Survives a crash at any point: the file is then as before, with a torn
+ * tail at most, which the next append removes. On failure the file is as before, except where only
+ * the last flush failed: then the frame is there and may not outlive a power cut. The model's
+ * identity does not change. Who has the file open sees the frame after opening it again. */
+whit_status whit_ndf_append(const char *path, uint32_t type, const char *name, const void *data,
+                            size_t size_bytes, const whit_allocator *allocator, whit_error *error);
+
+#endif
