@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ * Safetensors, read in place: one file, or shards with an index.
+ *
+ *     u64 header length | header (JSON: name -> {dtype, shape, data_offsets}) | data section
+ *
+ * Opening checks every tensor's type, shape, bounds and overlap. Names and data then point into the
+ * mapped files and live until close. An open set is read-only and may be shared by threads. */
+#ifndef WHIT_FORMAT_SAFETENSORS_H
+#define WHIT_FORMAT_SAFETENSORS_H
+
+#include "base/file.h"
+#include "base/json.h"
+#include "format/ggml_types.h"
+
+typedef enum whit_dtype {
+    WHIT_DTYPE_F64,
+    WHIT_DTYPE_F32,
+    WHIT_DTYPE_F16,
+    WHIT_DTYPE_BF16,
+    WHIT_DTYPE_F8_E4M3,
+    WHIT_DTYPE_F8_E5M2,
+    WHIT_DTYPE_I64,
+    WHIT_DTYPE_I32,
+    WHIT_DTYPE_I16,
+    WHIT_DTYPE_I8,
+    WHIT_DTYPE_U64,
+    WHIT_DTYPE_U32,
+    WHIT_DTYPE_U16,
+    WHIT_DTYPE_U8,
+    WHIT_DTYPE_BOOL,
+    WHIT_DTYPE_COUNT
+} whit_dtype;
+
+const char *whit_dtype_name(whit_dtype dtype); /* as in the header: "BF16" */
+size_t whit_dtype_bytes(whit_dtype dtype);
+
+#define WHIT_SAFETENSORS_MAX_DIMS 8
+
+typedef struct whit_safetensor {
+    const char *name; /* not terminated */
+    size_t name_bytes;
+    whit_dtype dtype;
+    uint32_t n_dims;
+    uint64_t dims[WHIT_SAFETENSORS_MAX_DIMS]; /* the row's length last */
+    const uint8_t *data;                      /* at any alignment */
+    uint64_t size_bytes;
+    uint32_t file; /* which of the files */
+} whit_safetensor;
+
+typedef struct whit_safetensors_file {
+    whit_map map; /* not mapped where the data is the caller's */
+    const uint8_t *data;
+    uint64_t size_bytes;
+    char *path;
+    whit_json header;
+} whit_safetensors_file;
+
+/* Fields are for reading. */
+typedef struct whit_safetensors {
+    const whit_allocator *allocator;
+    whit_buf file_memory, tensor_memory, index_text;
+    whit_safetensors_file *files;
+    size_t n_files;
+    whit_safetensor *tensors; /* sorted by name */
+    size_t n_tensors;
+    whit_json index; /* of shards */
+} whit_safetensors;
+
+/* `path` is a .safetensors file, or an index (a .json file with a weight_map): then every shard
+ * that it names must be there, and only the tensors that it lists are given. */
+whit_status whit_safetensors_open(const char *path, const whit_allocator *allocator,
+                                  whit_safetensors **set, whit_error *error);
+/* One file in the caller's memory, which must outlive the set. */
+whit_status whit_safetensors_open_memory(const void *data, size_t size_bytes, const char *name,
+                                         const whit_allocator *allocator, whit_safetensors **set,
+                                         whit_error *error);
+void whit_safetensors_close(whit_safetensors *set);
+
+const whit_safetensor *whit_safetensors_find(const whit_safetensors *set, const char *name);
+/* A text of some file's __metadata__ (not terminated); NULL where there is none. */
+const char *whit_safetensors_metadata(const whit_safetensors *set, const char *key,
+                                      size_t *n_bytes);
+
+/* As a matrix of F32, F16 or BF16: the last dimension are the columns, all others together the rows
+ * (a scalar is 1 x 1). False for other types and for tensors without elements. */
+bool whit_safetensor_view(const whit_safetensor *tensor, whit_ggml_view *view);
+/* Element i as a number, for scales and other small tensors; false where there is no such element
+ * or it is of an 8-bit float type. */
+bool whit_safetensor_f64(const whit_safetensor *tensor, uint64_t i, double *value);
+
+#endif

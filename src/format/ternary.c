@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include "format/ternary.h"
+
+#include "base/half.h"
+
+#include <math.h>
+
+void whit_packed_ternary_row(const whit_packed_ternary *packed, uint64_t row, int8_t *codes)
+{
+    uint64_t quarter = packed->n_rows / 4;
+    unsigned shift = 2 * (unsigned)(row / quarter);
+    const uint8_t *bytes = packed->data + row % quarter * packed->n_cols;
+    for (uint64_t c = 0; c < packed->n_cols; c++) codes[c] = (int8_t)((bytes[c] >> shift & 3) - 1);
+}
+
+bool whit_packed_ternary_is_sound(const whit_packed_ternary *packed)
+{
+    uint64_t n = packed->n_rows / 4 * packed->n_cols;
+    unsigned threes = 0;
+    for (uint64_t i = 0; i < n; i++) threes |= packed->data[i] & packed->data[i] >> 1;
+    return (threes & 0x55) == 0;
+}
+
+/* Magnitude bits of one element, in the element's own width; comparing bits compares values. */
+static uint32_t magnitude_at(const whit_ggml_view *view, uint64_t i)
+{
+    if (view->kind == WHIT_GGML_F32) return whit_load_u32(view->data + 4 * i) & 0x7FFFFFFFu;
+    return whit_load_u16(view->data + 2 * i) & 0x7FFFu;
+}
+
+bool whit_float_is_ternary(const whit_ggml_view *view, float *scale)
+{
+    uint32_t found = 0;
+    uint64_t n = view->n_cols * view->n_rows;
+    for (uint64_t i = 0; i < n; i++) {
+        uint32_t magnitude = magnitude_at(view, i);
+        if (magnitude == 0 || magnitude == found) continue;
+        if (found) return false;
+        found = magnitude;
+    }
+    *scale = view->kind == WHIT_GGML_F32   ? whit_f32_from_bits(found)
+             : view->kind == WHIT_GGML_F16 ? whit_f32_from_f16((uint16_t)found)
+                                           : whit_f32_from_bf16((uint16_t)found);
+    return isfinite(*scale);
+}
+
+double whit_float_absmean(const whit_ggml_view *view, float *row)
+{
+    double sum = 0;
+    for (uint64_t r = 0; r < view->n_rows; r++) {
+        whit_ggml_row_f32(view, r, row);
+        for (uint64_t c = 0; c < view->n_cols; c++) sum += fabs((double)row[c]);
+    }
+    sum /= (double)view->n_cols * (double)view->n_rows;
+    return isfinite(sum) ? sum : (double)NAN;
+}
+
+void whit_round_ternary(const float *row, uint64_t n_cols, float inverse, int8_t *codes)
+{
+    /* Rounding to even at 0.5: a magnitude of exactly one half becomes 0, anything above it 1. */
+    for (uint64_t c = 0; c < n_cols; c++) {
+        float scaled = row[c] * inverse;
+        codes[c] = (int8_t)((scaled > 0.5f) - (scaled < -0.5f));
+    }
+}

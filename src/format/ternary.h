@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ * Ternary matrices that come in disguise: packed into U8 by Hugging Face's BitNet integration,
+ * stored as floats, or made ternary by rounding. Nothing allocates; matrices are read in place. */
+#ifndef WHIT_FORMAT_TERNARY_H
+#define WHIT_FORMAT_TERNARY_H
+
+#include "format/ggml_types.h"
+
+/* Packed U8 (n_rows / 4, n_cols): bits 2i, 2i + 1 of byte (r, c) hold W[r + i * n_rows / 4, c] + 1
+ * (shared reference formats.md 3.1). n_rows is a multiple of 4. */
+typedef struct whit_packed_ternary {
+    const uint8_t *data;
+    uint64_t n_rows, n_cols; /* of the matrix, unpacked */
+} whit_packed_ternary;
+
+/* codes (n_cols) of one row: -1, 0, 1 (2 for the code that is none). */
+void whit_packed_ternary_row(const whit_packed_ternary *packed, uint64_t row, int8_t *codes);
+/* Are all codes -1, 0 or 1? */
+bool whit_packed_ternary_is_sound(const whit_packed_ternary *packed);
+
+/* Does a float matrix hold only -s, 0 and s (s > 0, one for the whole matrix)? *scale is s, or 0
+ * for a matrix of zeros. For F32, F16 and BF16 views. */
+bool whit_float_is_ternary(const whit_ggml_view *view, float *scale);
+
+/* Mean of |w| over a float matrix, summed in double; NaN where an element is not finite. Needs no
+ * memory: `row` (n_cols) is the caller's. */
+double whit_float_absmean(const whit_ggml_view *view, float *row);
+
+/* BitNet's weight rule (transformers, integrations/bitnet.py): t = clamp(round(w * inverse), -1,
+ * 1), ties to even, in float32. For a matrix from whit_float_is_ternary use inverse = 1 / s. */
+void whit_round_ternary(const float *row, uint64_t n_cols, float inverse, int8_t *codes);
+
+#endif

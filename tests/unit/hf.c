@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT
+ * Hugging Face folders: documents, values, weights; and ternary matrices in disguise. */
+#include "test.h"
+
+#include <math.h>
+
+#include "base/half.h"
+#include "format/gguf.h"
+#include "format/hf.h"
+#include "format/ternary.h"
+#include "safetensors_sample.h"
+
+static char folder[64];
+
+static const char *in_folder(const char *name)
+{
+    static char paths[4][128];
+    static unsigned next;
+    char *path = paths[next++ % 4];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+static void write_text(const char *name, const char *text)
+{
+    whit_error error;
+    assert_ok(whit_write_file(in_folder(name), text, strlen(text), &error), error);
+}
+
+static void assert_refused(whit_status status, const whit_error *error, const char *first,
+                           const char *second)
+{
+    assert_int_not_equal(status, WHIT_OK);
+    if (!strstr(error->message, first) || !strstr(error->message, second))
+        fail_msg("\"%s\" lacks \"%s\" or \"%s\"", error->message, first, second);
+}
+
+static void folders_are_read(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_hf *hf;
+    snprintf(folder, sizeof folder, "/tmp/whit-hf-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    assert_false(whit_hf_is_folder(folder));
+    assert_refused(whit_hf_open(folder, NULL, &hf, &error), &error, "no config.json", folder);
+    write_text(
+        "config.json",
+        "{\"model_type\":\"llama\",\"hidden_size\":64,\"head_dim\":null,\"rms_norm_eps\":1e-05,"
+        "\"rope_theta\":1e4,\"tie_word_embeddings\":true,\n"
+        "\"rope_scaling\":{\"factor\":8.0,\"rope_type\":\"llama3\"},\"odd\":-3,\"half\":0.5}");
+    write_text("tokenizer_config.json", "{\"model_max_length\":1000000000000000019884624838656}");
+    write_text("tokenizer.json", "{}");
+    assert_true(whit_hf_is_folder(folder));
+    snprintf(folder + strlen(folder), sizeof folder - strlen(folder), "/");
+    assert_ok(whit_hf_open(folder, NULL, &hf, &error), error);
+    folder[strlen(folder) - 1] = 0;
+    assert_string_equal(hf->folder, folder);
+    assert_string_equal(hf->tokenizer_json, in_folder("tokenizer.json"));
+    assert_null(hf->tokenizer_model);
+    assert_null(hf->template_jinja);
+    uint64_t u = 5;
+    double f = 0;
+    bool b = false;
+    const char *text = NULL;
+    size_t n = 0;
+    assert_ok(whit_hf_u64(&hf->config, "hidden_size", &u, &error), error);
+    assert_int_equal(u, 64);
+    assert_ok(whit_hf_u64(&hf->config, "head_dim", &u, &error), error);
+    assert_int_equal(u, 64); /* null is as absent */
+    assert_ok(whit_hf_u64(&hf->config, "rope_scaling.absent.deep", &u, &error), error);
+    assert_ok(whit_hf_u64(&hf->generation_config, "x", &u, &error), error);
+    assert_int_equal(u, 64);
+    assert_ok(whit_hf_u64(&hf->config, "rope_theta", &u, &error), error);
+    assert_int_equal(u, 10000);
+    assert_ok(whit_hf_u64(&hf->tokenizer_config, "model_max_length", &u, &error), error);
+    assert_true(u == UINT64_MAX);
+    assert_ok(whit_hf_f64(&hf->config, "rms_norm_eps", &f, &error), error);
+    assert_true(f == 1e-5);
+    assert_ok(whit_hf_f64(&hf->config, "rope_scaling.factor", &f, &error), error);
+    assert_true(f == 8);
+    assert_ok(whit_hf_bool(&hf->config, "tie_word_embeddings", &b, &error), error);
+    assert_true(b);
+    assert_ok(whit_hf_string(&hf->config, "rope_scaling.rope_type", &text, &n, &error), error);
+    assert_true(n == 6 && memcmp(text, "llama3", 6) == 0);
+    assert_refused(whit_hf_u64(&hf->config, "odd", &u, &error), &error,
+                   "config.json:2:", "odd is negative");
+    assert_refused(whit_hf_u64(&hf->config, "half", &u, &error), &error, "half", "whole number");
+    assert_refused(whit_hf_u64(&hf->config, "model_type", &u, &error), &error,
+                   "config.json:1:", "model_type");
+    assert_refused(whit_hf_bool(&hf->config, "odd", &b, &error), &error, "odd", "");
+    assert_refused(whit_hf_string(&hf->config, "odd", &text, &n, &error), &error, "odd", "");
+
+    assert_refused(whit_hf_open_weights(hf, &error), &error, folder, "model.safetensors");
+    write_text("pytorch_model.bin", "x");
+    assert_refused(whit_hf_open_weights(hf, &error), &error, "pytorch_model.bin", "not read");
+    size_t size;
+    uint8_t *bytes = make_safetensors(SAMPLE_HEADER, SAMPLE_DATA_BYTES, &size);
+    assert_ok(whit_write_file(in_folder("odd-name.safetensors"), bytes, size, &error), error);
+    assert_ok(whit_hf_open_weights(hf, &error), error);
+    assert_non_null(whit_safetensors_find(hf->weights, "a.weight"));
+    whit_hf_close(hf);
+    free(bytes);
+
+    write_text("tokenizer.json",
+               "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n");
+    assert_refused(whit_hf_open(folder, NULL, &hf, &error), &error, "tokenizer.json", "git-LFS");
+    unlink(in_folder("tokenizer.json"));
+    write_text("config.json", "{\"hidden_size\": }");
+    assert_refused(whit_hf_open(folder, NULL, &hf, &error), &error, "config.json:1:17", "");
+    write_text("config.json", "[]");
+    assert_refused(whit_hf_open(folder, NULL, &hf, &error), &error, "config.json", "no object");
+    unlink(in_folder("config.json"));
+    unlink(in_folder("tokenizer_config.json"));
+    unlink(in_folder("pytorch_model.bin"));
+    unlink(in_folder("odd-name.safetensors"));
+    rmdir(folder);
+}
+
+static void packed_rows_are_a_quarter_apart(void **state)
+{
+    (void)state;
+    /* 8 x 3; byte (r, c) holds rows r, r + 2, r + 4, r + 6. */
+    const uint8_t data[6] = {0x00 | 1 << 2 | 2 << 4 | 0 << 6, 2, 1, 0x55, 0xAA, 0x00};
+    const whit_packed_ternary packed = {data, 8, 3};
+    int8_t codes[3];
+    static const int8_t expected[8][3] = {{-1, 1, 0},  {0, 1, -1}, {0, -1, -1},  {0, 1, -1},
+                                          {1, -1, -1}, {0, 1, -1}, {-1, -1, -1}, {0, 1, -1}};
+    for (uint64_t row = 0; row < 8; row++) {
+        whit_packed_ternary_row(&packed, row, codes);
+        assert_memory_equal(codes, expected[row], 3);
+    }
+    assert_true(whit_packed_ternary_is_sound(&packed));
+    const uint8_t bad[1] = {0x30};
+    assert_false(whit_packed_ternary_is_sound(&(whit_packed_ternary){bad, 4, 1}));
+}
+
+static void ternary_floats_are_recognised(void **state)
+{
+    (void)state;
+    float row[8] = {0.0f, -0.5f, 0.5f, -0.0f, 0.5f, 0, 0, -0.5f}, scale = 9;
+    whit_ggml_view view = {WHIT_GGML_F32, 4, 2, (const uint8_t *)row};
+    assert_true(whit_float_is_ternary(&view, &scale) && scale == 0.5f);
+    int8_t codes[8];
+    whit_round_ternary(row, 8, 1 / scale, codes);
+    const int8_t expected[8] = {0, -1, 1, 0, 1, 0, 0, -1};
+    assert_memory_equal(codes, expected, 8);
+    float other[4];
+    assert_true(whit_float_absmean(&view, other) == 0.25);
+    row[5] = 0.25f;
+    assert_false(whit_float_is_ternary(&view, &scale));
+    row[5] = NAN;
+    assert_true(isnan(whit_float_absmean(&view, other)));
+    uint16_t halves[4] = {0, 0xBC00, 0x3C00, 0x8000};
+    view = (whit_ggml_view){WHIT_GGML_F16, 4, 1, (const uint8_t *)halves};
+    assert_true(whit_float_is_ternary(&view, &scale) && scale == 1.0f);
+    view.kind = WHIT_GGML_BF16;
+    assert_true(whit_float_is_ternary(&view, &scale) && scale == whit_f32_from_bf16(0x3C00));
+    const float ties[4] = {0.5f, -0.5f, 0.50001f, -7.0f};
+    const int8_t rounded[4] = {0, 0, 1, -1};
+    whit_round_ternary(ties, 4, 1, codes);
+    assert_memory_equal(codes, rounded, 4);
+}
+
+/* The same weights as packed U8 and as I2_S have the same codes; embeddings the same values. */
+static void packed_and_i2_s_agree(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_hf *hf;
+    whit_gguf *gguf;
+    assert_ok(whit_hf_open(shared_path("models-tiny/bitnet-b158/hf"), NULL, &hf, &error), error);
+    assert_ok(whit_hf_open_weights(hf, &error), error);
+    assert_ok(whit_gguf_open(shared_path("models-tiny/bitnet-b158/bitnet-b158-i2_s.gguf"), NULL,
+                             &gguf, &error),
+              error);
+    const whit_safetensor *packed_tensor =
+        whit_safetensors_find(hf->weights, "model.layers.1.mlp.down_proj.weight");
+    const whit_gguf_tensor *i2_s = whit_gguf_find_tensor(gguf, "blk.1.ffn_down.weight");
+    assert_non_null(packed_tensor);
+    assert_non_null(i2_s);
+    whit_ggml_view view = whit_gguf_view(i2_s);
+    whit_packed_ternary packed = {packed_tensor->data, 4 * packed_tensor->dims[0],
+                                  packed_tensor->dims[1]};
+    assert_int_equal(view.kind, WHIT_GGML_I2_S);
+    assert_int_equal(view.n_rows, packed.n_rows);
+    assert_int_equal(view.n_cols, packed.n_cols);
+    assert_true(whit_packed_ternary_is_sound(&packed));
+    int8_t a[1024], b[1024];
+    float scale;
+    for (uint64_t row = 0; row < view.n_rows; row++) {
+        whit_packed_ternary_row(&packed, row, a);
+        whit_ggml_row_codes(&view, row, b, &scale, NULL);
+        assert_memory_equal(a, b, view.n_cols);
+    }
+    whit_gguf_close(gguf);
+    whit_hf_close(hf);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folders_are_read),
+        cmocka_unit_test(packed_rows_are_a_quarter_apart),
+        cmocka_unit_test(ternary_floats_are_recognised),
+        cmocka_unit_test(packed_and_i2_s_agree),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
