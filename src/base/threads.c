@@ -19,10 +19,11 @@
  * asleep for long therefore rests for some time: then its core is lost and the others are not. */
 #include "base/threads.h"
 #include "base/clock.h"
+#include "base/cpu.h"
+#include "base/fpenv.h"
 #include "base/mem.h"
 
 #include <errno.h>
-#include <fenv.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -157,7 +158,7 @@ static void *worker_main(void *argument)
     char name[16];
     snprintf(name, sizeof name, "whit-%u", self->index);
     pthread_setname_np(pthread_self(), name);
-    fesetenv(FE_DFL_ENV); /* a thread inherits the rounding and flushing modes of its creator */
+    whit_fpenv_enter(); /* a thread inherits the rounding and flushing modes of its creator */
     while (!atomic_load_explicit(&pool->stop, memory_order_acquire)) {
         uint64_t late_ns;
         work(pool, self->index, &late_ns);
@@ -239,35 +240,16 @@ static int core_of(int cpu)
     return first;
 }
 
-uint32_t whit_physical_cores(int *cpus, uint32_t capacity)
-{
-    cpu_set_t mask, seen;
-    if (sched_getaffinity(0, sizeof mask, &mask) != 0) CPU_ZERO(&mask);
-    CPU_ZERO(&seen);
-    uint32_t n = 0;
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (!CPU_ISSET(cpu, &mask)) continue;
-        int core = core_of(cpu);
-        if (CPU_ISSET(core, &seen)) continue;
-        CPU_SET(core, &seen);
-        if (cpus && n < capacity) cpus[n] = cpu;
-        n++;
-    }
-    return n ? n : 1;
-}
-
 /* Pins workers to cores of their own and leaves the caller's present core to the caller. */
-static void pin_workers(whit_pool *pool)
+static void pin_workers(whit_pool *pool, const whit_cpu *cpu)
 {
-    int cpus[WHIT_POOL_THREADS_MAX];
-    uint32_t n_cores = whit_physical_cores(cpus, WHIT_POOL_THREADS_MAX);
-    if (pool->n_threads > n_cores) return;
+    if (pool->n_threads > cpu->n_cores || cpu->n_cores > WHIT_CPU_MAX_CORES) return;
     int own = core_of(sched_getcpu());
     for (uint32_t i = 0, next = 0; i + 1 < pool->n_threads; i++, next++) {
-        if (core_of(cpus[next]) == own && next + 1 < n_cores) next++;
+        if (core_of(cpu->core_cpu[next]) == own && next + 1 < cpu->n_cores) next++;
         cpu_set_t mask;
         CPU_ZERO(&mask);
-        CPU_SET(cpus[next], &mask);
+        CPU_SET(cpu->core_cpu[next], &mask);
         pthread_setaffinity_np(pool->workers[i].thread, sizeof mask, &mask); /* only a hint */
     }
 }
@@ -305,7 +287,9 @@ whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, 
                            whit_error *error)
 {
     *pool = NULL;
-    uint32_t n_cores = whit_physical_cores(NULL, 0);
+    whit_cpu cpu;
+    whit_cpu_detect(&cpu);
+    uint32_t n_cores = cpu.n_cores;
     if (n_threads == 0)
         n_threads = n_cores < WHIT_POOL_THREADS_MAX ? n_cores : WHIT_POOL_THREADS_MAX;
     if (n_threads > WHIT_POOL_THREADS_MAX)
@@ -326,7 +310,7 @@ whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, 
         return whit_fail(error, WHIT_ERROR_MEMORY, "cannot start thread %u of %u: %s",
                          n_started + 2, n_threads, strerror(code));
     }
-    pin_workers(self);
+    pin_workers(self, &cpu);
     *pool = self;
     return WHIT_OK;
 }

@@ -33,8 +33,4 @@ void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_
                    uint32_t chunk);
 void whit_pool_close(whit_pool *pool);
 
-/* Physical cores that this process may use, at least 1. Writes one logical CPU of each, at most
- * `capacity`, into `cpus` (which may be NULL). */
-uint32_t whit_physical_cores(int *cpus, uint32_t capacity);
-
 #endif

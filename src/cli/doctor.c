@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/cpu.h"
 #include "base/threads.h"
 #include "cli/verbs.h"
 #include "whit_config.h"
@@ -60,7 +61,9 @@ static void look_at_processor(json_t *report)
     char text[512];
     read_line("/proc/cpuinfo", "model name", text, sizeof text);
     json_object_set_new(report, "processor", json_string(text[0] ? text : "unknown"));
-    uint32_t n_physical = whit_physical_cores(NULL, 0);
+    whit_cpu cpu;
+    whit_cpu_detect(&cpu);
+    uint32_t n_physical = cpu.n_cores;
     cpu_set_t allowed;
     int n_logical = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
     json_object_set_new(report, "cores", json_integer(n_physical));

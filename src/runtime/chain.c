@@ -2,7 +2,7 @@
  * The chain of samplers. Every probability is exp((logit - greatest) / temperature) over its sum
  * among the candidates left at that point, in double precision. */
 #include "runtime/chain.h"
-#include "base/elementary.h"
+#include "runtime/elementary.h"
 #include "base/mem.h"
 
 #include <float.h>
@@ -122,7 +122,7 @@ typedef struct softmax {
 static double weight(double logit, const void *context)
 {
     const softmax *s = context;
-    return whit_exp_f64((logit - s->max) / s->temperature);
+    return whit_quick_exp((logit - s->max) / s->temperature);
 }
 
 static double weight_times_distance(double logit, const void *context)
@@ -147,13 +147,13 @@ static double probability(const softmax *s, uint64_t key)
 /* -ln p */
 static double surprise(const softmax *s, uint64_t key)
 {
-    return whit_log_f64(s->sum) - ((double)whit_key_logit(key) - s->max) / s->temperature;
+    return whit_quick_log(s->sum) - ((double)whit_key_logit(key) - s->max) / s->temperature;
 }
 
 /* In nats: sum of p (-ln p). */
 static double entropy(whit_candidates *c, const softmax *s)
 {
-    return whit_log_f64(s->sum) - whit_candidates_sum(c, weight_times_distance, s) / s->sum;
+    return whit_quick_log(s->sum) - whit_candidates_sum(c, weight_times_distance, s) / s->sum;
 }
 
 /* One candidate by its probability: the cumulative sum runs down the order. */
@@ -233,7 +233,8 @@ static void top_p(whit_candidates *c, double p)
 static void min_p(whit_candidates *c, double p)
 {
     if (p <= 0.0) return;
-    whit_candidates_keep_from(c, (double)whit_key_logit(whit_candidates_max(c)) + whit_log_f64(p));
+    whit_candidates_keep_from(c,
+                              (double)whit_key_logit(whit_candidates_max(c)) + whit_quick_log(p));
 }
 
 /* "Exclude top choices": now and then drops all choices of at least `threshold` but the last. */
@@ -253,9 +254,9 @@ static double dynamic_temperature(whit_candidates *c, double t, double range, do
     uint32_t n = whit_candidates_count(c);
     if (range <= 0.0 || n <= 1) return t;
     softmax s = softmax_of(c, 1.0);
-    double share = entropy(c, &s) / whit_log_f64(n);
+    double share = entropy(c, &s) / whit_quick_log(n);
     double low = t > range ? t - range : 0.0;
-    return low + (t + range - low) * whit_pow_f64(share, exponent);
+    return low + (t + range - low) * whit_quick_pow(share, exponent);
 }
 
 /* ---- mirostat (Basu and others, 2020) ------------------------------------------------------ */
@@ -266,7 +267,7 @@ static uint32_t mirostat_count(whit_candidates *c, double temperature, double mu
     uint32_t n = whit_candidates_count(c);
     double xy = 0.0, xx = 0.0;
     for (uint32_t i = 0; i + 1 < n && i + 1 < MIROSTAT_LOOK; i++) {
-        double x = whit_log_f64((i + 2.0) / (i + 1.0));
+        double x = whit_quick_log((i + 2.0) / (i + 1.0));
         double upper = whit_key_logit(whit_candidates_at(c, i));
         double lower = whit_key_logit(whit_candidates_at(c, i + 1));
         xy += x * ((upper - lower) / temperature);
@@ -276,9 +277,9 @@ static uint32_t mirostat_count(whit_candidates *c, double temperature, double mu
     double slope = xy / xx, beyond = slope - 1.0;
     /* With a slope of 1 the formula's limit stands: its denominator / beyond tends to ln(n_vocab).
      */
-    double harmonic = beyond == 0.0 ? whit_log_f64(c->n_vocab)
-                                    : (1.0 - whit_pow_f64(c->n_vocab, -beyond)) / beyond;
-    double k = whit_pow_f64(whit_pow_f64(2.0, mu) / harmonic, 1.0 / slope);
+    double harmonic = beyond == 0.0 ? whit_quick_log(c->n_vocab)
+                                    : (1.0 - whit_quick_pow(c->n_vocab, -beyond)) / beyond;
+    double k = whit_quick_pow(whit_quick_pow(2.0, mu) / harmonic, 1.0 / slope);
     if (!(k > 1.0)) return 1;
     return k < n ? (uint32_t)k : n;
 }
@@ -288,7 +289,7 @@ static uint32_t mirostat_count_2(whit_candidates *c, double temperature, double 
 {
     softmax s = softmax_of(c, temperature);
     uint32_t n = whit_candidates_count(c), kept = 1;
-    double limit = mu * whit_log_f64(2.0);
+    double limit = mu * whit_quick_log(2.0);
     while (kept < n && surprise(&s, whit_candidates_at(c, kept)) <= limit) kept++;
     return kept;
 }
@@ -302,7 +303,7 @@ static uint64_t mirostat(whit_chain *chain)
                                              : mirostat_count_2(c, t, chain->mirostat_mu));
     softmax s = softmax_of(c, t);
     uint64_t key = draw(c, &s, &chain->rng);
-    double bits = surprise(&s, key) / whit_log_f64(2.0);
+    double bits = surprise(&s, key) / whit_quick_log(2.0);
     chain->mirostat_mu -= o->mirostat_eta * (bits - o->mirostat_tau);
     return key;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Penalties on what was said before. */
 #include "runtime/history.h"
-#include "base/elementary.h"
+#include "runtime/elementary.h"
 #include "base/mem.h"
 
 #include <float.h>
@@ -128,7 +128,7 @@ void whit_history_penalize_repetition(whit_history *history, whit_candidates *ca
         uint32_t beyond = history->per_id[id] - 1 - allowed;
         history->per_id[id] = 0;
         if (is_breaker(history, id) || is_banned(candidates, id)) continue;
-        double penalty = multiplier * whit_pow_f64(base, beyond);
+        double penalty = multiplier * whit_quick_pow(base, beyond);
         edit(candidates, id, whit_key_logit(candidates->keys[id]) - penalty);
     }
 }

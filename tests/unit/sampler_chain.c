@@ -2,7 +2,7 @@
  * The sampler chain against a plain reference: everything sorted, libm, one list per step. */
 #include "test.h"
 
-#include "base/elementary.h"
+#include "runtime/elementary.h"
 #include "base/mem.h"
 #include "runtime/chain.h"
 
@@ -335,14 +335,14 @@ static void elementary_functions_are_close(void **state)
     whit_rng rng = {.state = 3};
     for (int i = 0; i < 200000; i++) {
         double x = 1400 * whit_rng_uniform(&rng) - 700, y = exp(x);
-        if (fabs(whit_exp_f64(x) - y) > 4e-16 * 4 * y) fail_msg("exp(%a)", x);
-        double z = fabs(whit_log_f64(y) - log(y));
+        if (fabs(whit_quick_exp(x) - y) > 4e-16 * 4 * y) fail_msg("exp(%a)", x);
+        double z = fabs(whit_quick_log(y) - log(y));
         if (z > 1e-15 * fmax(1, fabs(log(y)))) fail_msg("log(%a)", y);
     }
-    assert_true(whit_exp_f64(0) == 1.0 && whit_log_f64(1.0) == 0.0);
-    assert_true(whit_exp_f64(-INFINITY) == 0.0 && whit_exp_f64(INFINITY) == INFINITY);
-    assert_true(whit_log_f64(0.0) == -INFINITY);
-    assert_true(whit_pow_f64(0, 0) == 1.0 && whit_pow_f64(0, 2) == 0.0);
+    assert_true(whit_quick_exp(0) == 1.0 && whit_quick_log(1.0) == 0.0);
+    assert_true(whit_quick_exp(-INFINITY) == 0.0 && whit_quick_exp(INFINITY) == INFINITY);
+    assert_true(whit_quick_log(0.0) == -INFINITY);
+    assert_true(whit_quick_pow(0, 0) == 1.0 && whit_quick_pow(0, 2) == 0.0);
 }
 
 /* A vocabulary of real size; the ids stand here so that another machine shows itself. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * exp, log and pow in double precision, from correctly rounded operations only, so that they give
- * the same bits on every machine and libm (docs/numerics.md). Accurate to a few units in the last
- * place; for sampling, not for kernels. */
-#ifndef WHIT_BASE_ELEMENTARY_H
-#define WHIT_BASE_ELEMENTARY_H
+ * exp, log and pow in double precision, from correctly rounded operations only, so that a seed
+ * gives the same picks on every machine. A sampler without top-k takes a whole vocabulary of
+ * exponentials: these need no fused multiply-add (a call where the baseline has none), unlike
+ * kernels/math.h. */
+#ifndef WHIT_RUNTIME_ELEMENTARY_H
+#define WHIT_RUNTIME_ELEMENTARY_H
 
 #include <math.h>
 #include <stdint.h>
@@ -17,7 +18,7 @@ static inline double whit_bits_f64(uint64_t bits)
 }
 
 /* 0 below -700, infinity above 709; so no subnormal ever appears. */
-static inline double whit_exp_f64(double x)
+static inline double whit_quick_exp(double x)
 {
     if (!(x > -700.0)) return x != x ? x : 0.0;
     if (x > 709.0) return INFINITY;
@@ -43,7 +44,7 @@ static inline double whit_exp_f64(double x)
 }
 
 /* Natural logarithm of a normal, positive, finite number; -infinity for 0. */
-static inline double whit_log_f64(double x)
+static inline double whit_quick_log(double x)
 {
     if (x <= 0.0) return -INFINITY;
     uint64_t bits;
@@ -60,12 +61,12 @@ static inline double whit_log_f64(double x)
 }
 
 /* x to the y, x >= 0. */
-static inline double whit_pow_f64(double x, double y)
+static inline double whit_quick_pow(double x, double y)
 {
     if (y == 0.0) return 1.0;
     if (x <= 0.0) return y > 0.0 ? 0.0 : INFINITY;
     if (x == 1.0) return 1.0;
-    return whit_exp_f64(y * whit_log_f64(x));
+    return whit_quick_exp(y * whit_quick_log(x));
 }
 
 #endif
