@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ * The library's half of the comparison with tools/ndf-read.c.
+ *
+ *     ndf_dump make FOLDER     writes model.ndf, split.ndf and its parts
+ *     ndf_dump show FILE       prints what ndf-read prints, from the library's calls */
+#include "format/ndf_append.h"
+#include "format/ndf_file.h"
+#include "format/ndf_identity.h"
+#include "format/ndf_verify.h"
+#include "ndf_sample.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void print_hash(const uint8_t digest[WHIT_HASH_BYTES])
+{
+    char text[2 * WHIT_HASH_BYTES + 1];
+    whit_hash_hex(digest, text);
+    printf("%s", text);
+}
+
+static void show_table(const whit_table *table, const char *label)
+{
+    for (uint32_t i = 0; i < whit_table_count(table); i++) {
+        whit_value value;
+        const char *key = whit_table_at(table, i, &value);
+        printf("%s %s %u", label, key, value.type);
+        uint64_t n_bytes = value.count;
+        switch (value.type) {
+        case WHIT_VALUE_U64:
+        case WHIT_VALUE_I64:
+        case WHIT_VALUE_F64: printf(" %016" PRIx64, value.u64); break;
+        case WHIT_VALUE_BOOL: printf(" %016x", value.boolean); break;
+        case WHIT_VALUE_STRING: printf(" %s", value.string); break;
+        case WHIT_VALUE_STRING_ARRAY:
+            for (uint64_t s = 0; s < value.count; s++) printf(" '%s'", whit_value_string_at(&value, s, NULL));
+            break;
+        case WHIT_VALUE_U64_ARRAY:
+        case WHIT_VALUE_I64_ARRAY:
+        case WHIT_VALUE_F64_ARRAY: n_bytes *= 8; /* fall through */
+        case WHIT_VALUE_BYTES:
+        case WHIT_VALUE_BOOL_ARRAY:
+            printf(" ");
+            for (uint64_t b = 0; b < n_bytes; b++) printf("%02x", value.bytes[b]);
+            break;
+        }
+        putchar('\n');
+    }
+}
+
+static void show_tensor(const whit_ndf *ndf, uint32_t i)
+{
+    whit_tensor tensor;
+    whit_ndf_tensor(ndf, i, &tensor);
+    printf("tensor %s %u %u type ", whit_ndf_tensor_name(ndf, i), tensor.type.n_rows, tensor.type.n_cols);
+    for (size_t b = 0; b < sizeof tensor.type; b++) printf("%02x", ((const uint8_t *)&tensor.type)[b]);
+    printf(" digest ");
+    print_hash(whit_ndf_tensor_digest(ndf, i));
+    putchar('\n');
+    for (uint32_t k = 0; k < WHIT_PART_COUNT; k++) {
+        if (!tensor.part[k]) continue;
+        const whit_ndf_part_entry *part = &ndf->parts[whit_ndf_tensor_entry_at(ndf, i)->part[k] - 1];
+        uint8_t sum[WHIT_HASH_BYTES];
+        whit_hash hash;
+        whit_hash_begin(&hash, "");
+        whit_hash_add(&hash, tensor.part[k], tensor.part_bytes[k]);
+        whit_hash_end(&hash, sum);
+        printf("part %u file %u offset %" PRIu64 " bytes %" PRIu64 " ", k, part->file, part->offset,
+               tensor.part_bytes[k]);
+        print_hash(sum);
+        putchar('\n');
+    }
+}
+
+static whit_status show(const char *path, whit_error *error)
+{
+    whit_ndf *ndf;
+    WHIT_TRY(whit_ndf_open(path, NULL, &ndf, error));
+    whit_status status = whit_ndf_verify(ndf, 2, NULL, NULL, NULL, error);
+    for (uint32_t f = 1; f < whit_ndf_n_files(ndf); f++) {
+        uint64_t size_bytes;
+        const char *name = whit_ndf_file(ndf, f, &size_bytes);
+        printf("file %u %s %" PRIu64 "\n", f, strrchr(name, '/') ? strrchr(name, '/') + 1 : name, size_bytes);
+    }
+    show_table(whit_ndf_config(ndf), "config");
+    show_table(whit_ndf_meta(ndf), "meta");
+    show_table(whit_ndf_templates(ndf), "template");
+    for (uint32_t i = 0; i < whit_ndf_n_tensors(ndf); i++) show_tensor(ndf, i);
+    for (uint32_t i = 0; status == WHIT_OK && i < whit_ndf_n_appended(ndf); i++) {
+        whit_ndf_appended appended;
+        status = whit_ndf_appended_at(ndf, i, &appended, error);
+        if (status == WHIT_OK) printf("appended %u %s %" PRIu64 "\n", appended.type, appended.name, appended.size_bytes);
+    }
+    uint8_t digest[WHIT_HASH_BYTES];
+    size_t size_bytes;
+    const void *tokenizer = whit_ndf_tokenizer(ndf, &size_bytes);
+    whit_ndf_tokenizer_digest(tokenizer, size_bytes, digest);
+    printf("tokenizer %zu ", size_bytes);
+    print_hash(digest);
+    printf("\nidentity ");
+    print_hash(whit_ndf_identity(ndf));
+    uint64_t end_bytes;
+    (void)whit_ndf_file(ndf, 0, &end_bytes);
+    printf("\nframes %u bytes %" PRIu64 "\n", ndf->files[0].chain.n_frames, end_bytes);
+    whit_ndf_close(ndf);
+    return status;
+}
+
+static whit_status make(const char *folder, whit_error *error)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/model.ndf", folder);
+    ndf_sample_options options = {.n_tensors = 9, .row_bytes = 300000};
+    WHIT_TRY(ndf_sample_write(path, &options, NULL, NULL, error));
+    WHIT_TRY(whit_ndf_append(path, WHIT_NDF_ADAPTER, "tuned", "adapter", 7, NULL, error));
+    WHIT_TRY(whit_ndf_append(path, 40, "of later days", "?", 1, NULL, error));
+    snprintf(path, sizeof path, "%s/split.ndf", folder);
+    options.max_data_bytes = 1000000;
+    return ndf_sample_write(path, &options, NULL, NULL, error);
+}
+
+int main(int argc, char **argv)
+{
+    whit_error error = {0};
+    if (argc != 3) return 2;
+    whit_status status = strcmp(argv[1], "make") == 0 ? make(argv[2], &error) : show(argv[2], &error);
+    if (status != WHIT_OK) fprintf(stderr, "%s\n", error.message);
+    return status != WHIT_OK;
+}
