@@ -68,3 +68,35 @@ float whit_screen_bound(const whit_acts *x, uint32_t token)
     }
     return (float)(STANDARD_ERRORS * sqrt(LOW_NIBBLE_VARIANCE * energy));
 }
+
+/* Scores the rows exactly and keeps the results among the logits. */
+static void rescore_in_place(const whit_kernels *kernels, const whit_tensor *w, const whit_acts *x,
+                             uint32_t token, const uint32_t *rows, uint32_t n, float *logits)
+{
+    float exact[64];
+    for (uint32_t i = 0; i < n; i += 64) {
+        uint32_t count = n - i < 64 ? n - i : 64;
+        kernels->rescore(w, x, token, rows + i, count, exact);
+        for (uint32_t j = 0; j < count; j++) logits[rows[i + j]] = exact[j];
+    }
+}
+
+uint32_t whit_screen_finish(const whit_kernels *kernels, const whit_tensor *w, const whit_acts *x,
+                            uint32_t token, uint32_t n_best, float *logits, uint32_t *rows)
+{
+    uint32_t n_rows = w->type.n_rows;
+    if (n_best > n_rows) n_best = n_rows;
+    if (n_best > WHIT_SCREEN_MAX_BEST) n_best = WHIT_SCREEN_MAX_BEST;
+    if (n_best == 1)
+        rows[0] = kernels->argmax(logits, n_rows);
+    else
+        kernels->best_rows(logits, n_rows, n_best, rows);
+    rescore_in_place(kernels, w, x, token, rows, n_best, logits);
+    float threshold = INFINITY;
+    for (uint32_t i = 0; i < n_best; i++)
+        if (logits[rows[i]] < threshold) threshold = logits[rows[i]];
+    /* The rows just rescored reach the threshold by themselves and are among these. */
+    uint32_t n = kernels->survive(w, logits, whit_screen_bound(x, token), threshold, rows);
+    rescore_in_place(kernels, w, x, token, rows, n, logits);
+    return n;
+}

@@ -92,12 +92,14 @@ typedef void whit_screen_fn(const whit_tensor *w, const whit_acts *x, uint32_t t
 typedef void whit_rescore_fn(const whit_tensor *w, const whit_acts *x, uint32_t token,
                              const uint32_t *rows, uint32_t n, float *logits);
 
-/* Rows that may be among the n_best largest: those whose upper bound reaches the n_best-th largest
- * lower bound, `bound` as whit_screen_bound says. logits (n_rows) of the screen; writes rows
- * (n_rows) in ascending order and returns their number. n_best is 1 to WHIT_SCREEN_MAX_BEST. */
+/* Rows of the n_best largest of n screened logits, in no particular order; n_best is 1 to n and at
+ * most WHIT_SCREEN_MAX_BEST. */
 #define WHIT_SCREEN_MAX_BEST 1024
+typedef void whit_best_rows_fn(const float *logits, uint32_t n, uint32_t n_best, uint32_t *rows);
+/* Rows whose screened logit plus bound * |scale| reaches `threshold` (or is NaN), ascending, into
+ * rows (n_rows); returns their number. */
 typedef uint32_t whit_survive_fn(const whit_tensor *w, const float *logits, float bound,
-                                 uint32_t n_best, uint32_t *rows);
+                                 float threshold, uint32_t *rows);
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
@@ -123,6 +125,7 @@ typedef struct whit_kernels {
     whit_kv_finish_fn *kv_finish;
     whit_screen_fn *screen;
     whit_rescore_fn *rescore;
+    whit_best_rows_fn *best_rows;
     whit_survive_fn *survive;
 } whit_kernels;
 
@@ -196,4 +199,11 @@ void whit_rope_table(const double *frequencies, uint32_t n_pairs, uint32_t posit
 /* The bound of the screen for one token: eight standard errors of a row's screened logit are
  * bound * |scale of the row|. Low nibbles are taken as uniform on 0..15, variance 21.25. */
 float whit_screen_bound(const whit_acts *x, uint32_t token);
+/* Makes the n_best largest of screened logits (n_rows) right, for one token: rescores the n_best
+ * rows that look best, then every row that may still beat the least of them. Returns the number of
+ * rows rescored, `rows` (n_rows) naming them; their logits are now the full product's bits, the
+ * others stay as screened, below the n_best-th. */
+uint32_t whit_screen_finish(const whit_kernels *kernels, const whit_tensor *w, const whit_acts *x,
+                            uint32_t token, uint32_t n_best, float *logits, uint32_t *rows);
+
 #endif

@@ -450,7 +450,7 @@ static void screened_head(void **state)
     uint8_t *memory = guarded_alloc(whit_acts_bytes(&spec, 2, type.n_cols), 0);
     whit_acts acts = whit_acts_place(&spec, 2, type.n_cols, memory);
     float *logits = calloc(type.n_rows, 4), *full = calloc(2 * type.n_rows, 4),
-          *some = calloc(type.n_rows, 4);
+          *screened = calloc(type.n_rows, 4);
     uint32_t *rows = calloc(type.n_rows, 4);
     const whit_matmul_kernel *kernel = whit_matmul_find(&k, &type, &spec, 2);
     uint8_t *scratch = guarded_alloc(kernel->scratch_bytes(&type, &spec, 2), 0);
@@ -460,27 +460,31 @@ static void screened_head(void **state)
         kernel->run(&matrix.tensor, &acts, 0, 63, full, type.n_rows, scratch);
         for (uint32_t t = 0; t < 2; t++)
             for (uint32_t n_best = 1; n_best <= 40; n_best += 39) {
-                k.screen(&matrix.tensor, &acts, t, 0, 63, logits);
+                k.screen(&matrix.tensor, &acts, t, 0, 63, screened);
+                memcpy(logits, screened, type.n_rows * sizeof *logits);
                 float bound = whit_screen_bound(&acts, t);
-                uint32_t n = k.survive(&matrix.tensor, logits, bound, n_best, rows);
+                const float *right = full + (size_t)t * type.n_rows;
+                uint32_t n = whit_screen_finish(&k, &matrix.tensor, &acts, t, n_best, logits, rows);
                 assert_true(n >= n_best && n < type.n_rows);
-                k.rescore(&matrix.tensor, &acts, t, rows, n, some);
                 for (uint32_t i = 0; i < n; i++)
-                    assert_memory_equal(&some[i], &full[t * type.n_rows + rows[i]], 4);
-                assert_int_equal(rows[k.argmax(some, n)],
-                                 k.argmax(full + t * type.n_rows, type.n_rows));
-                for (uint32_t row = 0, i = 0; row < type.n_rows; row++) {
-                    double error = fabs((double)logits[row] - (double)full[t * type.n_rows + row]);
+                    assert_memory_equal(&logits[rows[i]], &right[rows[i]], sizeof *right);
+                k.best_rows(right, type.n_rows, n_best, rows);
+                for (uint32_t i = 0; i < n_best;
+                     i++) /* the best are exact, nothing screened passes */
+                    assert_memory_equal(&logits[rows[i]], &right[rows[i]], sizeof *right);
+                float least = right[rows[0]];
+                uint32_t n_above = 0;
+                for (uint32_t row = 0; row < type.n_rows; row++) n_above += logits[row] >= least;
+                assert_int_equal(n_above, n_best);
+                assert_int_equal(k.argmax(logits, type.n_rows), k.argmax(right, type.n_rows));
+                for (uint32_t row = 0; row < type.n_rows; row++) {
+                    double error = fabs((double)screened[row] - (double)right[row]);
                     assert_true(error <= (double)bound * fabs((double)matrix.rows.fields[row]));
-                    if (i < n && rows[i] == row)
-                        i++;
-                    else
-                        assert_true(full[t * type.n_rows + row] < some[k.argmax(some, n)]);
                 }
             }
         free(x);
     }
-    free(logits), free(full), free(some), free(rows);
+    free(logits), free(full), free(screened), free(rows);
     guarded_free(scratch, 0);
     guarded_free(memory, 0);
     matrix_free(&matrix);

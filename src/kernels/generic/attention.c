@@ -3,7 +3,7 @@
  *
  *   score j   f32, f16: s = fma(q_d, k_dj, s) over d ascending, then s * scale
  *             i8: int32 sum over d, as float times ((scale_q * scale) * scale_k of j)
- *   m         maximum of the scores in the span
+ *   m         maximum of the scores in the span; -0 becomes +0
  *   p_j       exp(score j - m)
  *   sum       of p_j in sixteen virtual lanes, j in lane j mod 16, positions outside the span
  *             left out
@@ -105,7 +105,7 @@ static void soften(float scores[BLOCK], whit_kv_span span, uint32_t head_dim, fl
         scores[j] = whit_exp_f32(scores[j] - max);
         lanes[j % WHIT_LANES] += scores[j];
     }
-    partial[head_dim] = max;
+    partial[head_dim] = max + 0.0f; /* -0 becomes +0, whichever zero was found first */
     partial[head_dim + 1] = whit_lanes_sum(lanes);
 }
 

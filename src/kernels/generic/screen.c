@@ -67,37 +67,34 @@ void whit_rescore_generic(const whit_tensor *w, const whit_acts *x, uint32_t tok
     }
 }
 
-/* Keeps the n largest values seen: heap[0] is the least of them. */
-static void heap_push(float *heap, uint32_t n, float value)
+/* In a heap of rows with the least logit on top: puts `row` in place i or below. */
+static void sift_down(const float *logits, uint32_t *rows, uint32_t n, uint32_t i, uint32_t row)
 {
-    uint32_t i = 0;
-    for (;;) {
-        uint32_t child = 2 * i + 1;
-        if (child + 1 < n && heap[child + 1] < heap[child]) child++;
-        if (child >= n || !(heap[child] < value)) break;
-        heap[i] = heap[child];
-        i = child;
+    for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && logits[rows[child + 1]] < logits[rows[child]]) child++;
+        if (!(logits[rows[child]] < logits[row])) break;
+        rows[i] = rows[child];
     }
-    heap[i] = value;
+    rows[i] = row;
+}
+
+void whit_best_rows_generic(const float *logits, uint32_t n, uint32_t n_best, uint32_t *rows)
+{
+    for (uint32_t i = 0; i < n_best; i++) rows[i] = i;
+    for (uint32_t i = n_best / 2; i--;) sift_down(logits, rows, n_best, i, rows[i]);
+    for (uint32_t row = n_best; row < n; row++)
+        if (logits[row] > logits[rows[0]]) sift_down(logits, rows, n_best, 0, row);
 }
 
 uint32_t whit_survive_generic(const whit_tensor *w, const float *logits, float bound,
-                              uint32_t n_best, uint32_t *rows)
+                              float threshold, uint32_t *rows)
 {
-    float heap[WHIT_SCREEN_MAX_BEST], fields[WHIT_MAX_FIELDS][WHIT_TILE_ROWS];
-    if (n_best > WHIT_SCREEN_MAX_BEST) n_best = WHIT_SCREEN_MAX_BEST;
-    for (uint32_t i = 0; i < n_best; i++) heap[i] = -INFINITY;
-    for (uint32_t row = 0; row < w->type.n_rows; row++) {
-        if (row % WHIT_TILE_ROWS == 0) whit_tile_fields(w, row / WHIT_TILE_ROWS, 0, fields);
-        float lower = logits[row] - bound * fabsf(fields[0][row % WHIT_TILE_ROWS]);
-        if (lower > heap[0]) heap_push(heap, n_best, lower);
-    }
+    float fields[WHIT_MAX_FIELDS][ROWS];
     uint32_t n = 0;
     for (uint32_t row = 0; row < w->type.n_rows; row++) {
-        if (row % WHIT_TILE_ROWS == 0) whit_tile_fields(w, row / WHIT_TILE_ROWS, 0, fields);
+        if (row % ROWS == 0) whit_tile_fields(w, row / ROWS, 0, fields);
         /* not "less", so that a NaN survives and is seen */
-        if (!(logits[row] + bound * fabsf(fields[0][row % WHIT_TILE_ROWS]) < heap[0]))
-            rows[n++] = row;
+        if (!(fmaf(bound, fabsf(fields[0][row % ROWS]), logits[row]) < threshold)) rows[n++] = row;
     }
     return n;
 }

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT
+ * Every matrix kernel at each level this machine can run, against the generic one, for all types
+ * and activations that it accepts: equal bits for random and extreme codes, for any bytes at all,
+ * for tails, for any number of columns and any split into tiles. WHIT_TEST_ONLY=text compares only
+ * kernels whose name contains the text. */
+#include "kernels/equal.h"
+
+typedef struct product_trial {
+    whit_rng rng;
+    whit_kernels generic;
+    const whit_matmul_kernel *kernel;
+    uint32_t n_tokens;
+    input_mode mode;
+    size_t n_compared;
+} product_trial;
+
+static void describe(char *text, size_t size, const product_trial *c, const whit_tensor_type *type,
+                     const whit_acts_spec *spec)
+{
+    snprintf(text, size,
+             "%s: %s kind %u scale %u group %u offset %u, %u x %u, acts %u group %u step %u, %u "
+             "tokens, input %d",
+             c->kernel->name, whit_codec_find(type->codec)->name, type->scale_kind,
+             type->scale_type, type->group, type->has_offset, type->n_rows, type->n_cols,
+             spec->kind, spec->group, spec->step, c->n_tokens, c->mode);
+}
+
+static void compare(product_trial *c, const test_matrix *matrix, const whit_acts_spec *spec)
+{
+    const whit_tensor_type *type = &matrix->tensor.type;
+    uint32_t n = type->n_cols, n_tokens = c->n_tokens, n_tiles = (type->n_rows + 15) / 16;
+    guarded_floats x = floats_random(&c->rng, (size_t)n_tokens * n, c->mode);
+    uint8_t *memory = guarded_alloc(whit_acts_bytes(spec, n_tokens, n), 0);
+    whit_acts acts = spec->kind == WHIT_ACTS_F32 ? whit_acts_of_f32(x.data, n, n_tokens, n)
+                                                 : whit_acts_place(spec, n_tokens, n, memory);
+    c->generic.quantize(x.data, n, &acts, 0, n_tokens);
+
+    size_t y_stride = type->n_rows + whit_rng_below(&c->rng, 20);
+    guarded_floats found =
+        floats_alloc((n_tokens - 1) * y_stride + type->n_rows, whit_rng_below(&c->rng, 16));
+    guarded_floats expected = floats_copy(&found);
+    const whit_matmul_kernel *generic = whit_matmul_find(&c->generic, type, spec, n_tokens);
+    uint32_t middle = (uint32_t)whit_rng_below(&c->rng, n_tiles + 1);
+    for (int i = 0; i < 2; i++) {
+        const whit_matmul_kernel *kernel = i ? generic : c->kernel;
+        float *y = i ? expected.data : found.data;
+        size_t scratch_bytes =
+            kernel->scratch_bytes ? kernel->scratch_bytes(type, spec, n_tokens) : 0;
+        uint8_t *scratch = guarded_alloc(scratch_bytes, 0);
+        kernel->run(&matrix->tensor, &acts, 0, middle, y, y_stride, scratch);
+        kernel->run(&matrix->tensor, &acts, middle, n_tiles, y, y_stride, scratch);
+        guarded_check(scratch, scratch_bytes);
+        guarded_free(scratch, 0);
+    }
+    char text[256];
+    describe(text, sizeof text, c, type, spec);
+    assert_same_floats(found.data, expected.data, found.n, text, "y");
+    floats_free(&found), floats_free(&expected), floats_free(&x);
+    guarded_free(memory, 0);
+    c->n_compared++;
+}
+
+static void compare_type(const whit_tensor_type *type, void *user)
+{
+    product_trial *c = user;
+    whit_tensor_type token_type = *type;
+    token_type.act = WHIT_TENSOR_ACT_TOKEN;
+    whit_acts_spec specs[4] = {
+        whit_acts_spec_for(type, WHIT_ACT_F32), whit_acts_spec_for(type, WHIT_ACT_I8),
+        whit_acts_spec_for(&token_type, WHIT_ACT_I8), whit_acts_spec_q2(type)};
+    bool is_float = whit_codec_find(type->codec)->is_float;
+    for (int i = 0; i < (is_float ? 1 : 4); i++) {
+        if (!c->kernel->accepts(type, &specs[i])) continue;
+        test_matrix matrix;
+        matrix_random(&matrix, type, &c->rng, whit_rng_next(&c->rng) & 1);
+        if (whit_rng_below(&c->rng, 3) == 0) /* any bytes, NaN scales among them */
+            for (int part = 0; part < WHIT_PART_COUNT; part++)
+                for (uint64_t j = 0; j < matrix.tensor.part_bytes[part]; j++)
+                    matrix.part[part][j] = (uint8_t)whit_rng_next(&c->rng);
+        compare(c, &matrix, &specs[i]);
+        matrix_free(&matrix);
+    }
+}
+
+static void every_product_equals_generic(void **state)
+{
+    (void)state;
+    static const uint32_t shapes[][2] = {{16, 256}, {33, 129},  {8, 20},  {48, 700},
+                                         {1, 1},    {17, 1324}, {64, 512}};
+    static const uint32_t columns[] = {1, 2, 3, 4, 5, 8, 9, 16, 17, 33};
+    product_trial c = {.rng = {test_seed()}};
+    whit_kernels machine;
+    both_levels(&c.generic, &machine);
+    const char *only = getenv("WHIT_TEST_ONLY");
+    size_t n_kernels;
+    const whit_matmul_kernel *const *kernels = whit_matmul_kernels(&n_kernels);
+    for (size_t i = 0; i < n_kernels; i++) {
+        c.kernel = kernels[i];
+        c.n_compared = 0;
+        if (only && !strstr(c.kernel->name, only)) continue;
+        if (c.kernel->isa == WHIT_ISA_GENERIC) continue;
+        if (!whit_kernel_runs(&machine, c.kernel->isa, c.kernel->features)) {
+            print_message("%s does not run here\n", c.kernel->name);
+            continue;
+        }
+        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+            for (size_t n = 0; n < sizeof columns / sizeof *columns; n++) {
+                if ((s + n) % 3 && s)
+                    continue; /* a third of the pairs, all columns for the first */
+                c.n_tokens = columns[n];
+                c.mode = (input_mode)((s + n) % INPUT_COUNT);
+                for_each_type(shapes[s][0], shapes[s][1], compare_type, &c);
+            }
+        print_message("%s: %zu products\n", c.kernel->name, c.n_compared);
+        if (!c.n_compared) fail_msg("%s accepts nothing", c.kernel->name);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_product_equals_generic)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

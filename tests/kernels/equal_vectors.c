@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT
+ * Every kernel of kernels.inc that is not a matrix product, at each level this machine can run,
+ * against the generic one: equal bits on random, extreme, tail and unaligned input. */
+#include "kernels/equal.h"
+
+#define ROUNDS 400
+
+/* One comparison: the kernel under test and the generic table. */
+typedef struct trial {
+    whit_rng *rng;
+    const whit_kernels *generic;
+    const whit_kernel_row *row;
+    char name[64];
+} trial;
+
+static uint32_t random_size(whit_rng *rng, uint32_t most)
+{
+    static const uint32_t sizes[] = {1,  8,   15,  16,  17,  31,  32,  33,
+                                     64, 100, 127, 128, 129, 256, 2560};
+    uint32_t n = whit_rng_next(rng) & 1 ? sizes[whit_rng_below(rng, sizeof sizes / sizeof *sizes)]
+                                        : 1 + (uint32_t)whit_rng_below(rng, most);
+    return n < most ? n : most;
+}
+
+static input_mode random_mode(whit_rng *rng)
+{
+    return (input_mode)whit_rng_below(rng, INPUT_COUNT);
+}
+
+/* ---- one function per signature ------------------------------------------------------------- */
+
+static void compare_quantize(const trial *t)
+{
+    static const whit_acts_spec specs[] = {{WHIT_ACTS_I8, 0, 0},   {WHIT_ACTS_I8, 0, 128},
+                                           {WHIT_ACTS_I8, 32, 16}, {WHIT_ACTS_I8, 32, 32},
+                                           {WHIT_ACTS_I8, 64, 64}, {WHIT_ACTS_I8, 128, 128},
+                                           {WHIT_ACTS_Q2, 32, 32}, {WHIT_ACTS_Q2, 128, 128}};
+    const whit_acts_spec *spec = &specs[whit_rng_below(t->rng, sizeof specs / sizeof *specs)];
+    uint32_t n = random_size(t->rng, 2600), n_tokens = 1 + (uint32_t)whit_rng_below(t->rng, 3);
+    guarded_floats x = floats_random(t->rng, (size_t)n_tokens * n, random_mode(t->rng));
+    if (whit_rng_below(t->rng, 4) == 0) {
+        float special = whit_rng_next(t->rng) & 1 ? NAN : INFINITY;
+        x.data[whit_rng_below(t->rng, x.n)] = special;
+    }
+    size_t bytes = whit_acts_bytes(spec, n_tokens, n);
+    uint8_t *memory[2] = {guarded_alloc(bytes, 0), guarded_alloc(bytes, 0)};
+    whit_acts acts[2];
+    whit_quantize_fn *functions[2] = {(whit_quantize_fn *)t->row->function, t->generic->quantize};
+    for (int i = 0; i < 2; i++) {
+        acts[i] = whit_acts_place(spec, n_tokens, n, memory[i]);
+        functions[i](x.data, n, &acts[i], 0, n_tokens);
+        guarded_check(memory[i], bytes);
+    }
+    size_t n_steps = (size_t)n_tokens * acts[0].n_steps;
+    size_t data_bytes = n_tokens * acts[0].stride * (spec->kind == WHIT_ACTS_Q2 ? 2 : 1);
+    if (memcmp(memory[0], memory[1], data_bytes)) fail_msg("%s: codes differ", t->name);
+    assert_same_floats(acts[0].scales, acts[1].scales, n_steps, t->name, "scales");
+    if (memcmp(acts[0].sums, acts[1].sums, n_steps * 4)) fail_msg("%s: sums differ", t->name);
+    guarded_free(memory[0], 0);
+    guarded_free(memory[1], 0);
+    floats_free(&x);
+}
+
+static void compare_rms_norm(const trial *t)
+{
+    uint32_t n = random_size(t->rng, 3000);
+    input_mode mode = random_mode(t->rng);
+    guarded_floats x = floats_random(t->rng, n, mode), w = floats_random(t->rng, n, INPUT_UNIFORM);
+    guarded_floats out = floats_copy(&x), expected = floats_copy(&x);
+    const float *weight = whit_rng_next(t->rng) & 3 ? w.data : NULL;
+    bool in_place = whit_rng_next(t->rng) & 1;
+    ((whit_rms_norm_fn *)t->row->function)(in_place ? out.data : x.data, weight, n, 1e-5f,
+                                           out.data);
+    t->generic->rms_norm(x.data, weight, n, 1e-5f, expected.data);
+    assert_same_floats(out.data, expected.data, n, t->name, "out");
+    floats_free(&x), floats_free(&w), floats_free(&out), floats_free(&expected);
+}
+
+static void compare_rope(const trial *t)
+{
+    uint32_t n_pairs = random_size(t->rng, 128), n_heads = 1 + (uint32_t)whit_rng_below(t->rng, 4);
+    uint32_t head_dim = 2 * n_pairs + (uint32_t)whit_rng_below(t->rng, 3) * 8;
+    guarded_floats table = floats_random(t->rng, 2 * n_pairs, INPUT_UNIFORM);
+    guarded_floats x = floats_random(t->rng, (size_t)n_heads * head_dim, random_mode(t->rng));
+    guarded_floats expected = floats_copy(&x);
+    whit_rope_fn *generic =
+        strstr(t->row->op, "half") ? t->generic->rope_half : t->generic->rope_pairs;
+    ((whit_rope_fn *)t->row->function)(x.data, n_heads, head_dim, n_pairs, table.data);
+    generic(expected.data, n_heads, head_dim, n_pairs, table.data);
+    assert_same_floats(x.data, expected.data, x.n, t->name, "x");
+    floats_free(&x), floats_free(&table), floats_free(&expected);
+}
+
+static void compare_gate(const trial *t)
+{
+    uint32_t n = random_size(t->rng, 3000);
+    guarded_floats gate = floats_random(t->rng, n, random_mode(t->rng));
+    guarded_floats up = floats_random(t->rng, n, INPUT_WIDE);
+    for (uint32_t i = 0; i < n; i++)
+        if (whit_rng_below(t->rng, 3) == 0) gate.data[i] *= 50;
+    if (whit_rng_below(t->rng, 3) == 0) gate.data[whit_rng_below(t->rng, n)] = NAN;
+    guarded_floats out = floats_copy(&gate), expected = floats_copy(&gate);
+    whit_gate_fn *generic =
+        *(whit_gate_fn *const *)(const void *)((const char *)t->generic + t->row->table_offset);
+    ((whit_gate_fn *)t->row->function)(out.data, up.data, n, out.data);
+    generic(gate.data, up.data, n, expected.data);
+    assert_same_floats(out.data, expected.data, n, t->name, "out");
+    floats_free(&gate), floats_free(&up), floats_free(&out), floats_free(&expected);
+}
+
+static void compare_add(const trial *t)
+{
+    uint32_t n = random_size(t->rng, 3000);
+    guarded_floats x = floats_random(t->rng, n, random_mode(t->rng));
+    guarded_floats y = floats_random(t->rng, n, random_mode(t->rng)), expected = floats_copy(&x);
+    ((whit_add_fn *)t->row->function)(x.data, y.data, n);
+    t->generic->add(expected.data, y.data, n);
+    assert_same_floats(x.data, expected.data, n, t->name, "x");
+    floats_free(&x), floats_free(&y), floats_free(&expected);
+}
+
+static void compare_scale(const trial *t)
+{
+    uint32_t n = random_size(t->rng, 3000);
+    guarded_floats x = floats_random(t->rng, n, random_mode(t->rng)), expected = floats_copy(&x);
+    ((whit_scale_fn *)t->row->function)(x.data, 0.3f, n);
+    t->generic->scale(expected.data, 0.3f, n);
+    assert_same_floats(x.data, expected.data, n, t->name, "x");
+    floats_free(&x), floats_free(&expected);
+}
+
+static void compare_argmax(const trial *t)
+{
+    uint32_t n = random_size(t->rng, 3000);
+    guarded_floats x = floats_random(t->rng, n, random_mode(t->rng));
+    uint32_t found = ((whit_argmax_fn *)t->row->function)(x.data, n),
+             expected = t->generic->argmax(x.data, n);
+    if (found != expected) fail_msg("%s: %u of %u for %u", t->name, found, n, expected);
+    floats_free(&x);
+}
+
+static void compare_all_finite(const trial *t)
+{
+    uint32_t n = random_size(t->rng, 3000);
+    guarded_floats x = floats_random(t->rng, n, random_mode(t->rng));
+    if (whit_rng_next(t->rng) & 1)
+        x.data[whit_rng_below(t->rng, n)] = whit_rng_next(t->rng) & 1 ? NAN : -INFINITY;
+    if (((whit_all_finite_fn *)t->row->function)(x.data, n) != t->generic->all_finite(x.data, n))
+        fail_msg("%s: n %u", t->name, n);
+    floats_free(&x);
+}
+
+static void compare_exp_sum(const trial *t)
+{
+    uint32_t n = random_size(t->rng, 3000);
+    guarded_floats x = floats_random(t->rng, n, random_mode(t->rng));
+    float max = x.data[t->generic->argmax(x.data, n)],
+          factor = 0.1f + (float)whit_rng_uniform(t->rng) * 3;
+    float found = ((whit_exp_sum_fn *)t->row->function)(x.data, max, factor, n);
+    float expected = t->generic->exp_sum(x.data, max, factor, n);
+    assert_same_floats(&found, &expected, 1, t->name, "sum");
+    floats_free(&x);
+}
+
+/* ---- attention ------------------------------------------------------------------------------ */
+
+static whit_kv_type cache_type(const trial *t)
+{
+    return strstr(t->row->op, "_f32")   ? WHIT_KV_F32
+           : strstr(t->row->op, "_f16") ? WHIT_KV_F16
+                                        : WHIT_KV_I8;
+}
+
+static uint32_t random_head_dim(whit_rng *rng)
+{
+    static const uint32_t dims[] = {8, 16, 32, 48, 64, 80, 96, 128, 256, 6, 100, 36};
+    return dims[whit_rng_below(rng, sizeof dims / sizeof *dims)];
+}
+
+static void compare_kv_append(const trial *t)
+{
+    whit_kv_type kv = cache_type(t);
+    uint32_t head_dim = random_head_dim(t->rng), slot = (uint32_t)whit_rng_below(t->rng, 64);
+    size_t bytes = whit_kv_block_bytes(kv, head_dim);
+    uint8_t *found = guarded_alloc(bytes, 0), *expected = guarded_alloc(bytes, 0);
+    guarded_floats key = floats_random(t->rng, head_dim, random_mode(t->rng));
+    guarded_floats value = floats_random(t->rng, head_dim, random_mode(t->rng));
+    ((whit_kv_append_fn *)t->row->function)(found, slot, head_dim, key.data, value.data);
+    whit_kv_append(t->generic, kv)(expected, slot, head_dim, key.data, value.data);
+    if (memcmp(found, expected, bytes))
+        fail_msg("%s: head_dim %u slot %u", t->name, head_dim, slot);
+    guarded_check(found, bytes);
+    guarded_free(found, 0), guarded_free(expected, 0);
+    floats_free(&key), floats_free(&value);
+}
+
+static void compare_kv_query(const trial *t)
+{
+    whit_kv_type kv = strstr(t->row->op, "_i8") ? WHIT_KV_I8 : WHIT_KV_F32;
+    uint32_t head_dim = random_head_dim(t->rng), n = 1 + (uint32_t)whit_rng_below(t->rng, 5);
+    size_t query_bytes = whit_kv_query_bytes(kv, head_dim), bytes = n * query_bytes;
+    uint8_t *found = guarded_alloc(bytes, 0), *expected = guarded_alloc(bytes, 0);
+    guarded_floats q = floats_random(t->rng, (size_t)n * head_dim, random_mode(t->rng));
+    ((whit_kv_query_fn *)t->row->function)(q.data, head_dim, n, head_dim, found);
+    whit_kv_query(t->generic, kv)(q.data, head_dim, n, head_dim, expected);
+    size_t used =
+        kv == WHIT_KV_I8 ? whit_kv_query_scale_offset(head_dim) + 8 : head_dim * sizeof(float);
+    for (uint32_t i = 0; i < n; i++)
+        if (memcmp(found + i * query_bytes, expected + i * query_bytes, used))
+            fail_msg("%s: head_dim %u", t->name, head_dim);
+    guarded_check(found, bytes);
+    guarded_free(found, 0), guarded_free(expected, 0);
+    floats_free(&q);
+}
+
+static void compare_kv_attend(const trial *t)
+{
+    whit_kv_type kv = cache_type(t);
+    uint32_t head_dim = random_head_dim(t->rng), n = 1 + (uint32_t)whit_rng_below(t->rng, 20);
+    size_t block_bytes = whit_kv_block_bytes(kv, head_dim),
+           query_bytes = n * whit_kv_query_bytes(kv, head_dim);
+    uint8_t *block = guarded_alloc(block_bytes, 0), *queries = guarded_alloc(query_bytes, 0);
+    memset(block, 0x7E, block_bytes); /* NaN where it is f16: outside the spans nothing is seen */
+    whit_kv_span spans[20];
+    uint32_t lowest = 64, highest = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        spans[i].begin = (uint8_t)(whit_rng_next(t->rng) & 1 ? 0 : whit_rng_below(t->rng, 64));
+        spans[i].end = (uint8_t)(whit_rng_next(t->rng) & 1 ? 64 : whit_rng_below(t->rng, 65));
+        if (spans[i].begin < lowest) lowest = spans[i].begin;
+        if (spans[i].end > highest) highest = spans[i].end;
+    }
+    for (uint32_t slot = lowest; slot < highest; slot++) {
+        guarded_floats key = floats_random(t->rng, head_dim, INPUT_UNIFORM);
+        guarded_floats value = floats_random(t->rng, head_dim, INPUT_UNIFORM);
+        whit_kv_append(t->generic, kv)(block, slot, head_dim, key.data, value.data);
+        floats_free(&key), floats_free(&value);
+    }
+    guarded_floats q = floats_random(t->rng, (size_t)n * head_dim, random_mode(t->rng));
+    whit_kv_query(t->generic, kv)(q.data, head_dim, n, head_dim, queries);
+    size_t elems = whit_kv_partial_elems(head_dim);
+    guarded_floats found = floats_alloc(n * elems, 0), expected = floats_alloc(n * elems, 0);
+    float scale = 0.01f + (float)whit_rng_uniform(t->rng);
+    ((whit_kv_attend_fn *)t->row->function)(block, queries, spans, n, head_dim, scale, found.data);
+    whit_kv_attend(t->generic, kv)(block, queries, spans, n, head_dim, scale, expected.data);
+    for (uint32_t i = 0; i < n; i++) {
+        bool seen = expected.data[i * elems + head_dim + 1] != 0;
+        size_t from = i * elems + (seen ? 0 : head_dim + 1), count = seen ? head_dim + 2 : 1;
+        assert_same_floats(found.data + from, expected.data + from, count, t->name, "partial");
+    }
+    guarded_check(block, block_bytes);
+    guarded_free(block, 0), guarded_free(queries, 0);
+    floats_free(&q), floats_free(&found), floats_free(&expected);
+}
+
+static void compare_kv_join(const trial *t)
+{
+    uint32_t head_dim = random_head_dim(t->rng), n = 1 + (uint32_t)whit_rng_below(t->rng, 4);
+    size_t elems = whit_kv_partial_elems(head_dim);
+    guarded_floats into = floats_random(t->rng, n * elems, random_mode(t->rng));
+    guarded_floats from = floats_random(t->rng, n * elems, random_mode(t->rng));
+    for (uint32_t i = 0; i < n; i++) {
+        into.data[i * elems + head_dim + 1] = (float)whit_rng_below(t->rng, 3);
+        from.data[i * elems + head_dim + 1] = (float)whit_rng_below(t->rng, 3);
+    }
+    guarded_floats expected = floats_copy(&into);
+    ((whit_kv_join_fn *)t->row->function)(into.data, from.data, n, head_dim);
+    t->generic->kv_join(expected.data, from.data, n, head_dim);
+    for (uint32_t i = 0; i < n; i++)
+        assert_same_floats(into.data + i * elems, expected.data + i * elems, head_dim + 2, t->name,
+                           "joined");
+    floats_free(&into), floats_free(&from), floats_free(&expected);
+}
+
+static void compare_kv_finish(const trial *t)
+{
+    uint32_t head_dim = random_head_dim(t->rng);
+    guarded_floats partial = floats_random(t->rng, head_dim + 2, random_mode(t->rng));
+    guarded_floats out = floats_alloc(head_dim, whit_rng_below(t->rng, 16)),
+                   expected = floats_copy(&out);
+    ((whit_kv_finish_fn *)t->row->function)(partial.data, head_dim, out.data);
+    t->generic->kv_finish(partial.data, head_dim, expected.data);
+    assert_same_floats(out.data, expected.data, head_dim, t->name, "out");
+    floats_free(&partial), floats_free(&out), floats_free(&expected);
+}
+
+/* ---- the screened head ---------------------------------------------------------------------- */
+
+typedef struct head_case {
+    test_matrix matrix;
+    uint8_t *memory;
+    whit_acts acts;
+    uint32_t n_tiles;
+} head_case;
+
+static void head_open(const trial *t, head_case *head)
+{
+    bool per_row = whit_rng_next(t->rng) & 1, is_f16 = whit_rng_next(t->rng) & 1;
+    whit_tensor_type type =
+        type_of(WHIT_CODEC_I8S, per_row ? WHIT_SCALE_ROW : WHIT_SCALE_TENSOR,
+                per_row && is_f16 ? WHIT_SCALE_F16 : WHIT_SCALE_F32, 0, false,
+                1 + (uint32_t)whit_rng_below(t->rng, 200), random_size(t->rng, 700));
+    type.act = whit_rng_next(t->rng) & 1 ? WHIT_TENSOR_ACT_TOKEN : WHIT_TENSOR_ACT_AUTO;
+    matrix_random(&head->matrix, &type, t->rng, whit_rng_next(t->rng) & 1);
+    whit_acts_spec spec = whit_acts_spec_for(&type, WHIT_ACT_I8);
+    head->memory = guarded_alloc(whit_acts_bytes(&spec, 2, type.n_cols), 0);
+    head->acts = whit_acts_place(&spec, 2, type.n_cols, head->memory);
+    guarded_floats x = floats_random(t->rng, 2 * type.n_cols, random_mode(t->rng));
+    t->generic->quantize(x.data, type.n_cols, &head->acts, 0, 2);
+    floats_free(&x);
+    head->n_tiles = (type.n_rows + 15) / 16;
+}
+
+static void head_close(head_case *head)
+{
+    matrix_free(&head->matrix);
+    guarded_free(head->memory, 0);
+}
+
+static void compare_screen(const trial *t)
+{
+    head_case head;
+    head_open(t, &head);
+    uint32_t n_rows = head.matrix.tensor.type.n_rows,
+             middle = (uint32_t)whit_rng_below(t->rng, head.n_tiles + 1);
+    guarded_floats found = floats_alloc(n_rows, whit_rng_below(t->rng, 16)),
+                   expected = floats_copy(&found);
+    whit_screen_fn *screen = (whit_screen_fn *)t->row->function;
+    screen(&head.matrix.tensor, &head.acts, 1, 0, middle, found.data);
+    screen(&head.matrix.tensor, &head.acts, 1, middle, head.n_tiles, found.data);
+    t->generic->screen(&head.matrix.tensor, &head.acts, 1, 0, head.n_tiles, expected.data);
+    assert_same_floats(found.data, expected.data, n_rows, t->name, "logits");
+    floats_free(&found), floats_free(&expected);
+    head_close(&head);
+}
+
+static void compare_rescore(const trial *t)
+{
+    head_case head;
+    head_open(t, &head);
+    uint32_t rows[64], n = 1 + (uint32_t)whit_rng_below(t->rng, 64);
+    for (uint32_t i = 0; i < n; i++)
+        rows[i] = (uint32_t)whit_rng_below(t->rng, head.matrix.tensor.type.n_rows);
+    guarded_floats found = floats_alloc(n, whit_rng_below(t->rng, 16)),
+                   expected = floats_copy(&found);
+    ((whit_rescore_fn *)t->row->function)(&head.matrix.tensor, &head.acts, 1, rows, n, found.data);
+    t->generic->rescore(&head.matrix.tensor, &head.acts, 1, rows, n, expected.data);
+    assert_same_floats(found.data, expected.data, n, t->name, "logits");
+    floats_free(&found), floats_free(&expected);
+    head_close(&head);
+}
+
+static void compare_survive(const trial *t)
+{
+    head_case head;
+    head_open(t, &head);
+    uint32_t n_rows = head.matrix.tensor.type.n_rows, found[208], expected[208];
+    memset(found, CANARY, sizeof found);
+    guarded_floats logits = floats_random(t->rng, n_rows, random_mode(t->rng));
+    if (whit_rng_below(t->rng, 4) == 0) logits.data[whit_rng_below(t->rng, n_rows)] = NAN;
+    float bound = (float)whit_rng_uniform(t->rng) * 4,
+          threshold = input_value(t->rng, INPUT_UNIFORM) * 2;
+    const whit_tensor *w = &head.matrix.tensor;
+    uint32_t n = ((whit_survive_fn *)t->row->function)(w, logits.data, bound, threshold, found);
+    uint32_t n_generic = t->generic->survive(w, logits.data, bound, threshold, expected);
+    if (n != n_generic || memcmp(found, expected, n * 4))
+        fail_msg("%s: %u rows for %u", t->name, n, n_generic);
+    floats_free(&logits);
+    head_close(&head);
+}
+
+static void compare_best_rows(const trial *t)
+{
+    uint32_t n = random_size(t->rng, 3000),
+             n_best = 1 + (uint32_t)whit_rng_below(t->rng, n < 1024 ? n : 1024);
+    guarded_floats logits = floats_random(t->rng, n, random_mode(t->rng));
+    uint32_t found[1024], expected[1024];
+    ((whit_best_rows_fn *)t->row->function)(logits.data, n, n_best, found);
+    t->generic->best_rows(logits.data, n, n_best, expected);
+    if (memcmp(found, expected, n_best * sizeof *found))
+        fail_msg("%s: %u of %u", t->name, n_best, n);
+    floats_free(&logits);
+}
+
+/* ---- the walk over kernels.inc -------------------------------------------------------------- */
+
+static const struct {
+    const char *prefix;
+    void (*compare)(const trial *);
+} comparers[] = {
+    {"quantize", compare_quantize}, {"rms_norm", compare_rms_norm},
+    {"rope", compare_rope},         {"silu", compare_gate},
+    {"relu2", compare_gate},        {"gelu", compare_gate},
+    {"add", compare_add},           {"scale", compare_scale},
+    {"argmax", compare_argmax},     {"all_finite", compare_all_finite},
+    {"exp_sum", compare_exp_sum},   {"kv_append", compare_kv_append},
+    {"kv_query", compare_kv_query}, {"kv_attend", compare_kv_attend},
+    {"kv_join", compare_kv_join},   {"kv_finish", compare_kv_finish},
+    {"screen", compare_screen},     {"rescore", compare_rescore},
+    {"survive", compare_survive},   {"best_rows", compare_best_rows},
+};
+
+static void every_kernel_equals_generic(void **state)
+{
+    (void)state;
+    whit_rng rng = {test_seed()};
+    whit_kernels generic, machine;
+    both_levels(&generic, &machine);
+    size_t n_rows;
+    const whit_kernel_row *rows = whit_kernel_rows(&n_rows);
+    for (size_t i = 0; i < n_rows; i++) {
+        trial t = {.rng = &rng, .generic = &generic, .row = &rows[i]};
+        snprintf(t.name, sizeof t.name, "%s_%s", rows[i].op, whit_isa_name(rows[i].isa));
+        bool compared = false;
+        for (size_t j = 0; j < sizeof comparers / sizeof *comparers; j++) {
+            if (strncmp(rows[i].op, comparers[j].prefix, strlen(comparers[j].prefix))) continue;
+            compared = true;
+            if (!whit_kernel_runs(&machine, rows[i].isa, rows[i].features)) {
+                print_message("%s does not run here\n", t.name);
+                continue;
+            }
+            for (int round = 0; round < (rows[i].isa ? ROUNDS : 4); round++)
+                comparers[j].compare(&t);
+        }
+        if (!compared) fail_msg("no comparison for %s", t.name);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_kernel_equals_generic)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
