@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "tokenizer/models.h"
+
+void whit_model_scratch_init(whit_model_scratch *scratch, const whit_allocator *allocator)
+{
+    *scratch = (whit_model_scratch){0};
+    scratch->symbols.allocator = scratch->heap.allocator = scratch->nodes.allocator = allocator;
+}
+
+void whit_model_scratch_free(whit_model_scratch *scratch)
+{
+    whit_buf_free(&scratch->symbols);
+    whit_buf_free(&scratch->heap);
+    whit_buf_free(&scratch->nodes);
+}
+
+whit_status whit_tokenizer_push_bytes(const whit_tokenizer_view *view, const uint8_t *text,
+                                      size_t n_bytes, bool *done, whit_buf *ids, whit_error *error)
+{
+    size_t n;
+    const int32_t *fallback = whit_tokenizer_section(view, WHIT_TOKENS_FALLBACK, 4, &n);
+    *done = view->header->flags & WHIT_TOKENIZER_BYTE_FALLBACK;
+    for (size_t i = 0; i < n_bytes && *done; i++) *done = fallback[text[i]] >= 0;
+    for (size_t i = 0; i < n_bytes && *done; i++)
+        WHIT_TRY(whit_push_id(ids, fallback[text[i]], error));
+    return WHIT_OK;
+}
+
+/* Cuts a long text where no merge can cross (WHIT_TOKENIZER_CUT_AT_SPACE): before a U+2581 that
+ * follows another character. Keeps pieces short without a pre-tokenizer. */
+static size_t next_cut(const uint8_t *text, size_t n)
+{
+    for (size_t i = 3; i + 3 <= n; i++) {
+        const uint8_t *mark = memchr(text + i, 0xE2, n - i - 2);
+        if (!mark) break;
+        i = (size_t)(mark - text);
+        if (mark[1] == 0x96 && mark[2] == 0x81 && memcmp(mark - 3, mark, 3) != 0) return i;
+    }
+    return n;
+}
+
+static whit_status encode_bpe(const whit_tokenizer_view *view, whit_model_scratch *scratch,
+                              const uint8_t *piece, size_t n_bytes, whit_buf *ids,
+                              whit_error *error)
+{
+    const uint8_t wanted = WHIT_TOKEN_IN_VOCAB | WHIT_TOKEN_WHOLE;
+    int32_t id = whit_tokenizer_lookup(view, piece, n_bytes);
+    if (id >= 0 && (whit_tokenizer_token_flags(view, id) & wanted) == wanted)
+        return whit_push_id(ids, id, error);
+    return whit_tokenizer_merge_piece(view, scratch, piece, n_bytes, ids, error);
+}
+
+static whit_status encode_wordlevel(const whit_tokenizer_view *view, const uint8_t *piece,
+                                    size_t n_bytes, whit_buf *ids, whit_error *error)
+{
+    int32_t id = whit_tokenizer_lookup(view, piece, n_bytes);
+    if (id < 0) id = view->header->unk;
+    if (id < 0)
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "tokenizer: a word is not in the vocabulary, which has no unknown token");
+    return whit_push_id(ids, id, error);
+}
+
+whit_status whit_tokenizer_encode_piece(const whit_tokenizer_view *view,
+                                        whit_model_scratch *scratch, const uint8_t *piece,
+                                        size_t n_bytes, whit_buf *ids, whit_error *error)
+{
+    switch (view->header->model) {
+    case WHIT_TOKENIZER_UNIGRAM:
+        return whit_tokenizer_unigram(view, scratch, piece, n_bytes, ids, error);
+    case WHIT_TOKENIZER_WORDLEVEL: return encode_wordlevel(view, piece, n_bytes, ids, error);
+    case WHIT_TOKENIZER_WORDPIECE: return whit_tokenizer_wordpiece(view, piece, n_bytes, ids, error);
+    default: break;
+    }
+    if (!(view->header->flags & WHIT_TOKENIZER_CUT_AT_SPACE))
+        return encode_bpe(view, scratch, piece, n_bytes, ids, error);
+    for (size_t cut; n_bytes; piece += cut, n_bytes -= cut) {
+        cut = next_cut(piece, n_bytes);
+        WHIT_TRY(encode_bpe(view, scratch, piece, cut, ids, error));
+    }
+    return WHIT_OK;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+#include "tokenizer/normalize.h"
+
+#include <utf8proc.h>
+
+#include "base/utf8.h"
+#include "tokenizer/unicode.h"
+
+static whit_status appended(const whit_buf *out, whit_error *error)
+{
+    if (!out->failed) return WHIT_OK;
+    if (out->limit_bytes)
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "tokenizer: normalizing makes the text too long, or memory is short");
+    return whit_fail_memory(error, "normalized text", out->size_bytes);
+}
+
+static void append_code(whit_buf *out, uint32_t code)
+{
+    uint8_t bytes[4];
+    whit_buf_append(out, bytes, whit_utf8_encode(code, bytes));
+}
+
+/* ---- the four Unicode forms ---------------------------------------------------------------- */
+
+static int combining_class(int32_t code)
+{
+    return utf8proc_get_property(code)->combining_class;
+}
+
+/* Canonical order: each run of non-zero combining classes, stably sorted. Long runs (only hostile
+ * text has them) go through a merge sort, so that time stays in bounds. */
+static void sort_run(int32_t *codes, size_t n, int32_t *scratch)
+{
+    if (n < 2) return;
+    if (n <= 16) {
+        for (size_t i = 1; i < n; i++) {
+            int32_t code = codes[i];
+            size_t at = i;
+            for (; at > 0 && combining_class(codes[at - 1]) > combining_class(code); at--)
+                codes[at] = codes[at - 1];
+            codes[at] = code;
+        }
+        return;
+    }
+    /* By counting: classes are bytes. */
+    size_t starts[257] = {0};
+    for (size_t i = 0; i < n; i++) starts[combining_class(codes[i]) + 1]++;
+    for (int class = 0; class < 256; class++) starts[class + 1] += starts[class];
+    for (size_t i = 0; i < n; i++) scratch[starts[combining_class(codes[i])]++] = codes[i];
+    memcpy(codes, scratch, n * sizeof *codes);
+}
+
+static void order_marks(int32_t *codes, size_t n, int32_t *scratch)
+{
+    for (size_t i = 0; i < n;) {
+        size_t end = i;
+        while (end < n && combining_class(codes[end]) != 0) end++;
+        sort_run(codes + i, end - i, scratch);
+        i = end + 1;
+    }
+}
+
+static whit_status normalize_run(uint32_t kind, whit_buf *codes, const uint8_t *text, size_t n,
+                                 whit_buf *out, whit_error *error)
+{
+    int options = UTF8PROC_STABLE | UTF8PROC_DECOMPOSE;
+    if (kind == WHIT_STEP_NFKC || kind == WHIT_STEP_NFKD) options |= UTF8PROC_COMPAT;
+    codes->size_bytes = 0;
+    for (size_t i = 0, length; i < n; i += length) {
+        utf8proc_int32_t parts[32];
+        int bound = UTF8PROC_BOUNDCLASS_START;
+        uint32_t code = whit_utf8_decode(text + i, n - i, &length);
+        if (code == WHIT_UTF8_INVALID) code = 0xFFFD;
+        utf8proc_ssize_t n_parts = utf8proc_decompose_char((utf8proc_int32_t)code, parts, 32,
+                                                           (utf8proc_option_t)options, &bound);
+        if (n_parts < 0 || n_parts > 32) {
+            parts[0] = (utf8proc_int32_t)code;
+            n_parts = 1;
+        }
+        if (!whit_buf_append(codes, parts, (size_t)n_parts * sizeof *parts))
+            return whit_fail_memory(error, "normalized text", codes->size_bytes);
+    }
+    size_t n_codes = codes->size_bytes / sizeof(int32_t);
+    if (!whit_buf_append_zeros(codes, codes->size_bytes))
+        return whit_fail_memory(error, "normalized text", codes->size_bytes);
+    int32_t *all = (int32_t *)(void *)codes->data;
+    order_marks(all, n_codes, all + n_codes);
+    if (kind == WHIT_STEP_NFC || kind == WHIT_STEP_NFKC) {
+        utf8proc_ssize_t composed =
+            utf8proc_normalize_utf32(all, (utf8proc_ssize_t)n_codes,
+                                     (utf8proc_option_t)(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+        if (composed >= 0) n_codes = (size_t)composed;
+    }
+    for (size_t i = 0; i < n_codes; i++) append_code(out, (uint32_t)all[i]);
+    return appended(out, error);
+}
+
+/* ASCII characters are starters that never combine with what is before them, so that a run may
+ * begin at each of them. */
+static whit_status normalize_form(uint32_t kind, whit_buf *codes, const uint8_t *text, size_t n,
+                                  whit_buf *out, whit_error *error)
+{
+    for (size_t i = 0; i < n;) {
+        size_t end = i;
+        while (end < n && text[end] < 0x80 && (end + 1 == n || text[end + 1] < 0x80)) end++;
+        whit_buf_append(out, text + i, end - i);
+        i = end;
+        if (i == n) break;
+        end++; /* the base of marks that follow, or the first of a run beyond ASCII */
+        while (end < n && text[end] >= 0x80) end++;
+        WHIT_TRY(normalize_run(kind, codes, text + i, end - i, out, error));
+        i = end;
+    }
+    return appended(out, error);
+}
+
+/* ---- the others ---------------------------------------------------------------------------- */
+
+/* Rust's char::to_lowercase: the simple mapping, and U+0130 as i with a dot above. */
+static whit_status lowercase(const uint8_t *text, size_t n, whit_buf *out, whit_error *error)
+{
+    for (size_t i = 0, length; i < n; i += length) {
+        uint32_t code = whit_utf8_decode(text + i, n - i, &length);
+        if (code < 0x80) {
+            uint8_t c = (uint8_t)(code >= 'A' && code <= 'Z' ? code | 0x20 : code);
+            whit_buf_append(out, &c, 1);
+        } else if (code == 0x130) {
+            whit_buf_append_str(out, "i\xCC\x87");
+        } else if (code != WHIT_UTF8_INVALID) {
+            append_code(out, (uint32_t)utf8proc_tolower((utf8proc_int32_t)code));
+        }
+    }
+    return appended(out, error);
+}
+
+static whit_status strip_accents(const uint8_t *text, size_t n, whit_buf *out, whit_error *error)
+{
+    for (size_t i = 0, length; i < n; i += length) {
+        uint32_t code = whit_utf8_decode(text + i, n - i, &length);
+        if (!whit_is_mark(code)) whit_buf_append(out, text + i, length);
+    }
+    return appended(out, error);
+}
+
+static whit_status strip(const whit_tokenizer_step *step, const uint8_t *text, size_t n,
+                         whit_buf *out, whit_error *error)
+{
+    size_t start = 0, length;
+    while (step->a && start < n && whit_is_space(whit_utf8_decode(text + start, n - start, &length)))
+        start += length;
+    while (step->b && n > start) {
+        size_t last = n - 1;
+        while (last > start && (text[last] & 0xC0) == 0x80) last--;
+        if (!whit_is_space(whit_utf8_decode(text + last, n - last, &length))) break;
+        n = last;
+    }
+    whit_buf_append(out, text + start, n - start);
+    return appended(out, error);
+}
+
+static whit_status collapse_spaces(const uint8_t *text, size_t n, whit_buf *out, whit_error *error)
+{
+    while (n && text[n - 1] == ' ') n--;
+    bool after_space = true; /* drops leading ones */
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] != ' ' || !after_space) whit_buf_append(out, text + i, 1);
+        after_space = text[i] == ' ';
+    }
+    return appended(out, error);
+}
+
+/* ---- SentencePiece's character map ---------------------------------------------------------
+ * u32 size of the trie in bytes, its units (u32), then zero-terminated replacement strings. A unit
+ * of a double-array trie (Aoe, 1989; as laid out by Darts-clone): label in the low 8 bits with the
+ * sign bit, has-leaf bit 8, offset in bits 10 to 30 (times 256 where bit 9 is set); the unit at the
+ * leaf holds the value. */
+
+bool whit_charsmap_check(const uint8_t *map, size_t map_bytes)
+{
+    if (map_bytes < 8) return false;
+    uint32_t trie_bytes = whit_load_u32(map);
+    return trie_bytes % 4 == 0 && trie_bytes >= 4 && whit_in_bounds(4, trie_bytes, map_bytes) &&
+           map_bytes > (size_t)trie_bytes + 4 && map[map_bytes - 1] == 0;
+}
+
+static uint32_t unit_offset(uint32_t unit)
+{
+    return (unit >> 10) << ((unit & (1u << 9)) >> 6);
+}
+
+/* The replacement of the longest key at the start of `text`; its length, 0 for none. */
+static size_t charsmap_find(const uint8_t *map, size_t map_bytes, const uint8_t *text, size_t n,
+                            const char **replacement)
+{
+    uint32_t n_units = whit_load_u32(map) / 4;
+    const uint8_t *units = map + 4;
+    const char *strings = (const char *)units + (size_t)n_units * 4;
+    size_t strings_bytes = map_bytes - 4 - (size_t)n_units * 4, longest = 0;
+    uint32_t at = unit_offset(whit_load_u32(units));
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] == 0) break;
+        at ^= text[i];
+        if (at >= n_units) break;
+        uint32_t unit = whit_load_u32(units + (size_t)at * 4);
+        if ((unit & (0x80000000u | 0xFF)) != text[i]) break;
+        at ^= unit_offset(unit);
+        if (unit & 1u << 8) {
+            if (at >= n_units) break;
+            uint32_t value = whit_load_u32(units + (size_t)at * 4) & 0x7FFFFFFFu;
+            if (value >= strings_bytes) break;
+            *replacement = strings + value; /* ends: the map's last byte is zero */
+            longest = i + 1;
+        }
+    }
+    return longest;
+}
+
+static whit_status apply_charsmap(const uint8_t *map, size_t map_bytes, const uint8_t *text,
+                                  size_t n, whit_buf *out, whit_error *error)
+{
+    if (!whit_charsmap_check(map, map_bytes))
+        return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: the character map is damaged");
+    for (size_t i = 0, length; i < n; i += length) {
+        const char *replacement;
+        length = charsmap_find(map, map_bytes, text + i, n - i, &replacement);
+        if (length) {
+            size_t size_bytes = strlen(replacement);
+            /* A damaged map could bring in bytes that are not UTF-8. */
+            if (whit_utf8_valid_bytes((const uint8_t *)replacement, size_bytes) == size_bytes)
+                whit_buf_append(out, replacement, size_bytes);
+        } else {
+            whit_utf8_decode(text + i, n - i, &length);
+            whit_buf_append(out, text + i, length);
+        }
+        /* A key may end inside a character only in a damaged map. */
+        while (i + length < n && (text[i + length] & 0xC0) == 0x80) length++;
+    }
+    return appended(out, error);
+}
+
+whit_status whit_normalize(const whit_tokenizer_step *step, const uint8_t *pattern,
+                           const uint8_t *content, whit_regex **regex, whit_buf *codes,
+                           const uint8_t *text, size_t n_bytes, whit_buf *out, whit_error *error)
+{
+    switch (step->kind) {
+    case WHIT_STEP_NFC:
+    case WHIT_STEP_NFD:
+    case WHIT_STEP_NFKC:
+    case WHIT_STEP_NFKD:
+        return normalize_form(step->kind, codes, text, n_bytes, out, error);
+    case WHIT_STEP_LOWERCASE: return lowercase(text, n_bytes, out, error);
+    case WHIT_STEP_STRIP_ACCENTS: return strip_accents(text, n_bytes, out, error);
+    case WHIT_STEP_STRIP: return strip(step, text, n_bytes, out, error);
+    case WHIT_STEP_REPLACE:
+        return whit_replace(step, pattern, content, regex, codes->allocator, text, n_bytes, out,
+                            error);
+    case WHIT_STEP_PREPEND:
+        whit_buf_append(out, pattern, step->text_bytes);
+        whit_buf_append(out, text, n_bytes);
+        return appended(out, error);
+    case WHIT_STEP_COLLAPSE_SPACES: return collapse_spaces(text, n_bytes, out, error);
+    case WHIT_STEP_PRECOMPILED:
+        return apply_charsmap(pattern, step->text_bytes, text, n_bytes, out, error);
+    default:
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: unknown normalizer %u",
+                         step->kind);
+    }
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+#include "tokenizer/regex.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "base/clock.h"
+#include "base/utf8.h"
+
+#define MATCH_LIMIT 1000000u /* backtracking steps of one attempt; real patterns need a few */
+#define DEPTH_LIMIT 100000u
+#define HEAP_LIMIT_KIB 65536u
+/* An attempt that fails may have looked at everything up to the end, so that failing everywhere
+ * takes quadratic time: look at the clock every so many starting points. */
+#define WINDOW_BYTES 256u
+#define TIME_ALLOWED_NS 5000000000u
+#define TIME_PER_BYTE_NS 2000u
+#define MAX_PATTERN_BYTES 65536u
+
+struct whit_regex {
+    const whit_allocator *allocator;
+    pcre2_general_context *memory;
+    pcre2_code *code;
+    pcre2_match_data *data;
+    pcre2_match_context *limits;
+};
+
+/* PCRE2 frees without a size, our allocators want one: it is kept in front. */
+static void *pcre_alloc(size_t size_bytes, void *user)
+{
+    size_t padded;
+    if (!whit_add_size(size_bytes, WHIT_ALIGN_BYTES, &padded)) return NULL;
+    uint8_t *memory = whit_alloc(user, padded);
+    if (!memory) return NULL;
+    memcpy(memory, &padded, sizeof padded);
+    return memory + WHIT_ALIGN_BYTES;
+}
+
+static void pcre_free(void *memory, void *user)
+{
+    if (!memory) return;
+    uint8_t *start = (uint8_t *)memory - WHIT_ALIGN_BYTES;
+    size_t padded;
+    memcpy(&padded, start, sizeof padded);
+    whit_free(user, start, padded);
+}
+
+static whit_status compile(whit_regex *regex, const uint8_t *pattern, size_t n_bytes,
+                           whit_error *error)
+{
+    /* The context's user pointer is not const in PCRE2's interface; nothing writes through it. */
+    regex->memory = pcre2_general_context_create(pcre_alloc, pcre_free,
+                                                 (void *)(uintptr_t)regex->allocator);
+    pcre2_compile_context *how =
+        regex->memory ? pcre2_compile_context_create(regex->memory) : NULL;
+    if (!how) return whit_fail_memory(error, "regular expression", 0);
+    pcre2_set_newline(how, PCRE2_NEWLINE_LF);
+    int code;
+    PCRE2_SIZE place;
+    regex->code = pcre2_compile(pattern, n_bytes,
+                                PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_USE_OFFSET_LIMIT |
+                                    PCRE2_NEVER_BACKSLASH_C,
+                                &code, &place, how);
+    pcre2_compile_context_free(how);
+    if (!regex->code && code == PCRE2_ERROR_NOMEMORY)
+        return whit_fail_memory(error, "regular expression", n_bytes);
+    if (!regex->code) {
+        PCRE2_UCHAR why[128];
+        pcre2_get_error_message(code, why, sizeof why);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "pattern '%.*s': %s",
+                         (int)(n_bytes < 120 ? n_bytes : 120), (const char *)pattern,
+                         (const char *)why);
+    }
+    regex->data = pcre2_match_data_create_from_pattern(regex->code, regex->memory);
+    regex->limits = pcre2_match_context_create(regex->memory);
+    if (!regex->data || !regex->limits) return whit_fail_memory(error, "regular expression", 0);
+    pcre2_set_match_limit(regex->limits, MATCH_LIMIT);
+    pcre2_set_depth_limit(regex->limits, DEPTH_LIMIT);
+    pcre2_set_heap_limit(regex->limits, HEAP_LIMIT_KIB);
+    /* Faster where this machine allows it; without it the interpreter runs. */
+    (void)pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE);
+    return WHIT_OK;
+}
+
+whit_status whit_regex_compile(const uint8_t *pattern, size_t n_bytes,
+                               const whit_allocator *allocator, whit_regex **regex,
+                               whit_error *error)
+{
+    *regex = NULL;
+    if (n_bytes > MAX_PATTERN_BYTES)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "a regular expression of more than 64 KiB");
+    whit_buf translated = {.allocator = allocator};
+    whit_regex *made = whit_zalloc(allocator, sizeof *made);
+    whit_status status = WHIT_OK;
+    if (!made) return whit_fail_memory(error, "regular expression", sizeof *made);
+    made->allocator = allocator;
+    status = whit_regex_translate(pattern, n_bytes, &translated, error);
+    if (status == WHIT_OK) status = compile(made, translated.data, translated.size_bytes, error);
+    whit_buf_free(&translated);
+    if (status == WHIT_OK)
+        *regex = made;
+    else
+        whit_regex_close(made);
+    return status;
+}
+
+void whit_regex_close(whit_regex *regex)
+{
+    if (!regex) return;
+    pcre2_match_context_free(regex->limits);
+    pcre2_match_data_free(regex->data);
+    pcre2_code_free(regex->code);
+    pcre2_general_context_free(regex->memory);
+    whit_free(regex->allocator, regex, sizeof *regex);
+}
+
+/* One search from match->from, windows of starting points at a time. */
+static whit_status search(whit_regex *regex, const uint8_t *text, size_t n_bytes, whit_match *match,
+                          bool *found, whit_error *error)
+{
+    *found = false;
+    for (size_t from = match->from;; from = from + WINDOW_BYTES) {
+        size_t last = n_bytes - from > WINDOW_BYTES ? from + WINDOW_BYTES : n_bytes;
+        while (from < n_bytes && from > 0 && (text[from] & 0xC0) == 0x80) from++;
+        pcre2_set_offset_limit(regex->limits, last);
+        int n = pcre2_match(regex->code, text, n_bytes, from, PCRE2_NO_UTF_CHECK, regex->data,
+                            regex->limits);
+        if (n == PCRE2_ERROR_JIT_STACKLIMIT)
+            n = pcre2_match(regex->code, text, n_bytes, from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
+                            regex->data, regex->limits);
+        if (n == PCRE2_ERROR_NOMEMORY) return whit_fail_memory(error, "regular expression", 0);
+        if (n < 0 && n != PCRE2_ERROR_NOMATCH)
+            return whit_fail(error, WHIT_ERROR_LIMIT,
+                             "the tokenizer's regular expression takes too many steps on this text");
+        if (n >= 0) {
+            const PCRE2_SIZE *range = pcre2_get_ovector_pointer(regex->data);
+            match->start = range[0];
+            match->end = range[1] < range[0] ? range[0] : range[1]; /* \K may turn it round */
+            *found = true;
+            return WHIT_OK;
+        }
+        if (last == n_bytes) return WHIT_OK;
+        if (whit_now_ns() > match->deadline_ns)
+            return whit_fail(error, WHIT_ERROR_LIMIT,
+                             "the tokenizer's regular expression takes too long on this text");
+    }
+}
+
+/* The end of the last match decides where the next may be; an empty one right there is skipped. */
+static bool accept(const uint8_t *text, size_t n_bytes, whit_match *match, size_t previous_end)
+{
+    bool empty_again = match->start == match->end && match->found && match->end == previous_end;
+    if (!empty_again) {
+        match->found = true;
+        match->from = match->end;
+        return true;
+    }
+    size_t next = match->from < n_bytes ? match->from + 1 : n_bytes + 1;
+    while (next < n_bytes && (text[next] & 0xC0) == 0x80) next++;
+    match->from = next;
+    return false;
+}
+
+whit_status whit_regex_next(whit_regex *regex, const uint8_t *text, size_t n_bytes,
+                            whit_match *match, bool *found, whit_error *error)
+{
+    size_t previous_end = match->end;
+    *found = false;
+    if (match->deadline_ns == 0)
+        match->deadline_ns = whit_now_ns() + TIME_ALLOWED_NS + n_bytes * TIME_PER_BYTE_NS;
+    while (match->from <= n_bytes) {
+        WHIT_TRY(search(regex, text, n_bytes, match, found, error));
+        if (!*found || accept(text, n_bytes, match, previous_end)) return WHIT_OK;
+        *found = false;
+    }
+    return WHIT_OK;
+}
+
+whit_status whit_step_next_match(const whit_tokenizer_step *step, const uint8_t *pattern,
+                                 whit_regex **regex, const whit_allocator *allocator,
+                                 const uint8_t *text, size_t n_bytes, whit_match *match,
+                                 bool *found, whit_error *error)
+{
+    if (step->flags & WHIT_STEP_FLAG_REGEX) {
+        if (!*regex)
+            WHIT_TRY(whit_regex_compile(pattern, step->text_bytes, allocator, regex, error));
+        return whit_regex_next(*regex, text, n_bytes, match, found, error);
+    }
+    const uint8_t *at = NULL;
+    if (step->text_bytes && match->from < n_bytes)
+        at = memmem(text + match->from, n_bytes - match->from, pattern, step->text_bytes);
+    *found = at != NULL;
+    if (at) {
+        match->start = (size_t)(at - text);
+        match->end = match->from = match->start + step->text_bytes;
+    }
+    return WHIT_OK;
+}
+
+whit_status whit_replace(const whit_tokenizer_step *step, const uint8_t *pattern,
+                         const uint8_t *content, whit_regex **regex,
+                         const whit_allocator *allocator, const uint8_t *text, size_t n_bytes,
+                         whit_buf *out, whit_error *error)
+{
+    whit_match match = {0};
+    size_t copied = 0;
+    bool found = step->text_bytes > 0;
+    if (step->flags & WHIT_STEP_FLAG_REGEX && whit_utf8_valid_bytes(text, n_bytes) != n_bytes)
+        found = false;
+    while (found) {
+        WHIT_TRY(whit_step_next_match(step, pattern, regex, allocator, text, n_bytes, &match,
+                                      &found, error));
+        if (!found) break;
+        whit_buf_append(out, text + copied, match.start - copied);
+        whit_buf_append(out, content, step->content_bytes);
+        copied = match.end;
+    }
+    if (!whit_buf_append(out, text + copied, n_bytes - copied)) {
+        if (out->limit_bytes && out->size_bytes + n_bytes + step->content_bytes > out->limit_bytes)
+            return whit_fail(error, WHIT_ERROR_LIMIT, "tokenizer: replacing makes the text too long");
+        return whit_fail_memory(error, "text", out->size_bytes + n_bytes);
+    }
+    return WHIT_OK;
+}

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT */
+#include "tokenizer/tokenizer.h"
+
+#include "base/utf8.h"
+#include "tokenizer/models.h"
+#include "tokenizer/normalize.h"
+#include "tokenizer/split.h"
+#include "tokenizer/unicode.h"
+
+#define MAX_TEXT_BYTES (1u << 30)
+
+/* A step with its strings looked up. */
+typedef struct prepared_step {
+    const whit_tokenizer_step *step;
+    const uint8_t *text, *content;
+    whit_regex *regex; /* compiled at first use */
+} prepared_step;
+
+/* Added tokens of one kind (raw or normalized), sorted by text. */
+typedef struct added_set {
+    const whit_added_token *tokens;
+    size_t n;
+    uint64_t first_bytes[4]; /* bit set: some token begins with that byte */
+} added_set;
+
+struct whit_tokenizer {
+    whit_tokenizer_view view;
+    const whit_allocator *allocator;
+    prepared_step normalizers[WHIT_TOKENIZER_MAX_STEPS], splits[WHIT_TOKENIZER_MAX_STEPS];
+    size_t n_normalizers, n_splits;
+    added_set raw, normalized;
+    const uint8_t *strings; /* the image's pool */
+    size_t strings_bytes;
+    whit_buf clean, texts[2], codes, ranges;
+    whit_splitter splitter;
+    whit_model_scratch scratch;
+};
+
+/* One call's state. */
+typedef struct encoding {
+    whit_tokenizer *tokenizer;
+    const whit_encode_options *options;
+    const uint8_t *input; /* the whole text, which the user's ranges refer to */
+    whit_buf *ids;
+    whit_error *error;
+} encoding;
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+static whit_status prepare_steps(const whit_tokenizer_view *view,
+                                 enum whit_tokenizer_section section, prepared_step *prepared,
+                                 size_t *n, whit_error *error)
+{
+    const whit_tokenizer_step *steps =
+        whit_tokenizer_section(view, section, sizeof(whit_tokenizer_step), n);
+    for (size_t i = 0; i < *n; i++) {
+        const whit_tokenizer_step *step = &steps[i];
+        prepared_step *one = &prepared[i];
+        *one = (prepared_step){.step = step};
+        one->text = whit_tokenizer_string(view, step->text_offset, step->text_bytes);
+        one->content = whit_tokenizer_string(view, step->content_offset, step->content_bytes);
+        if (!one->text || !one->content)
+            return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: a step's text lies outside");
+        /* Text stays valid UTF-8 through all steps, which PCRE2 relies on. */
+        bool valid = whit_utf8_valid_bytes(one->content, step->content_bytes) == step->content_bytes;
+        if (step->kind != WHIT_STEP_PRECOMPILED)
+            valid &= whit_utf8_valid_bytes(one->text, step->text_bytes) == step->text_bytes;
+        if (!valid)
+            return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: a step's text is not UTF-8");
+    }
+    return WHIT_OK;
+}
+
+static const uint8_t *added_text(const whit_tokenizer *tokenizer, const whit_added_token *added)
+{
+    bool inside = whit_in_bounds(added->text_offset, added->text_bytes, tokenizer->strings_bytes);
+    return inside && added->text_bytes ? tokenizer->strings + added->text_offset : NULL;
+}
+
+static void prepare_added(const whit_tokenizer *tokenizer, added_set *set,
+                          const whit_added_token *tokens, size_t n)
+{
+    *set = (added_set){.tokens = tokens, .n = n};
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t *text = added_text(tokenizer, &tokens[i]);
+        if (text) set->first_bytes[text[0] / 64] |= 1ull << text[0] % 64;
+    }
+}
+
+whit_status whit_tokenizer_open(const whit_tokenizer_view *view, const whit_allocator *allocator,
+                                whit_tokenizer **tokenizer, whit_error *error)
+{
+    *tokenizer = NULL;
+    whit_tokenizer *made = whit_zalloc(allocator, sizeof *made);
+    if (!made) return whit_fail_memory(error, "tokenizer", sizeof *made);
+    made->view = *view;
+    made->allocator = allocator;
+    made->clean.allocator = made->codes.allocator = made->ranges.allocator = allocator;
+    made->texts[0].allocator = made->texts[1].allocator = allocator;
+    whit_splitter_init(&made->splitter, allocator);
+    whit_model_scratch_init(&made->scratch, allocator);
+    whit_status status = prepare_steps(view, WHIT_TOKENS_NORMALIZE, made->normalizers,
+                                       &made->n_normalizers, error);
+    if (status == WHIT_OK)
+        status = prepare_steps(view, WHIT_TOKENS_SPLIT, made->splits, &made->n_splits, error);
+    if (status != WHIT_OK) {
+        whit_tokenizer_close(made);
+        return status;
+    }
+    size_t n;
+    made->strings = whit_tokenizer_section(view, WHIT_TOKENS_STRINGS, 1, &made->strings_bytes);
+    const whit_added_token *added =
+        whit_tokenizer_section(view, WHIT_TOKENS_ADDED, sizeof *added, &n);
+    prepare_added(made, &made->raw, added, view->header->n_added_raw);
+    prepare_added(made, &made->normalized, added + view->header->n_added_raw,
+                  n - view->header->n_added_raw);
+    *tokenizer = made;
+    return WHIT_OK;
+}
+
+void whit_tokenizer_close(whit_tokenizer *tokenizer)
+{
+    if (!tokenizer) return;
+    for (size_t i = 0; i < WHIT_TOKENIZER_MAX_STEPS; i++) {
+        whit_regex_close(tokenizer->normalizers[i].regex);
+        whit_regex_close(tokenizer->splits[i].regex);
+    }
+    whit_buf_free(&tokenizer->clean);
+    whit_buf_free(&tokenizer->texts[0]);
+    whit_buf_free(&tokenizer->texts[1]);
+    whit_buf_free(&tokenizer->codes);
+    whit_buf_free(&tokenizer->ranges);
+    whit_splitter_free(&tokenizer->splitter);
+    whit_model_scratch_free(&tokenizer->scratch);
+    whit_free(tokenizer->allocator, tokenizer, sizeof *tokenizer);
+}
+
+void whit_tokenizer_set_no_scan(whit_tokenizer *tokenizer, bool no_scan)
+{
+    tokenizer->splitter.no_scan = no_scan;
+}
+
+/* ---- added tokens -------------------------------------------------------------------------- */
+
+/* Byte `depth` of an added token's text; -1 where it ends before, -2 where it is damaged. */
+static int added_byte(const whit_tokenizer *tokenizer, const whit_added_token *added, size_t depth)
+{
+    const uint8_t *text = added_text(tokenizer, added);
+    if (!text) return -2;
+    return depth < added->text_bytes ? text[depth] : -1;
+}
+
+/* Narrows [*low, *high), tokens that share `depth` bytes, to those that go on with `byte`. */
+static void narrow(const whit_tokenizer *tokenizer, const added_set *set, size_t depth, int byte,
+                   size_t *low, size_t *high)
+{
+    size_t bounds[2];
+    for (int side = 0; side < 2; side++) {
+        size_t from = *low, to = *high;
+        while (from < to) {
+            size_t middle = from + (to - from) / 2;
+            if (added_byte(tokenizer, &set->tokens[middle], depth) < byte + side) from = middle + 1;
+            else to = middle;
+        }
+        bounds[side] = from;
+    }
+    *low = bounds[0];
+    *high = bounds[1];
+}
+
+/* Does [start, end) of a part of the input touch text of the user's? */
+static bool touches_plain(const encoding *e, const uint8_t *text, size_t start, size_t end)
+{
+    start += (size_t)(text - e->input);
+    end += (size_t)(text - e->input);
+    size_t low = 0, high = e->options->n_plain;
+    while (low < high) { /* the first range that ends behind `start` */
+        size_t middle = low + (high - low) / 2;
+        if (e->options->plain[middle].end <= start) low = middle + 1;
+        else high = middle;
+    }
+    return low < e->options->n_plain && e->options->plain[low].start < end;
+}
+
+/* How the text given to find_added relates to the user's. */
+enum origin {
+    ORIGIN_RAW,      /* it is part of the input: ranges apply */
+    ORIGIN_TEMPLATE, /* normalized, holds nothing of the user's */
+    ORIGIN_PLAIN,    /* normalized, holds some of it */
+};
+
+/* The longest added token at `at`; NULL for none. */
+static const whit_added_token *longest_added(const encoding *e, const added_set *set,
+                                             const uint8_t *text, size_t n, size_t at,
+                                             enum origin origin)
+{
+    const whit_added_token *best = NULL;
+    size_t low = 0, high = set->n;
+    for (size_t depth = 0; at + depth < n && low < high; depth++) {
+        narrow(e->tokenizer, set, depth, text[at + depth], &low, &high);
+        if (low >= high || added_byte(e->tokenizer, &set->tokens[low], depth + 1) != -1) continue;
+        const whit_added_token *candidate = &set->tokens[low];
+        bool special = candidate->flags & WHIT_ADDED_SPECIAL;
+        bool plain = origin == ORIGIN_PLAIN ||
+                     (origin == ORIGIN_RAW && touches_plain(e, text, at, at + depth + 1));
+        if (!special || !plain) best = candidate;
+    }
+    return best;
+}
+
+static bool word_before(const uint8_t *text, size_t at)
+{
+    size_t last = at, length;
+    while (last > 0 && (text[--last] & 0xC0) == 0x80) {}
+    return at > 0 && whit_is_word(whit_utf8_decode(text + last, at - last, &length));
+}
+
+static bool word_after(const uint8_t *text, size_t n, size_t at)
+{
+    size_t length;
+    return at < n && whit_is_word(whit_utf8_decode(text + at, n - at, &length));
+}
+
+static size_t spaces_before(const uint8_t *text, size_t at, size_t from)
+{
+    while (at > from) {
+        size_t last = at - 1, length;
+        while (last > from && (text[last] & 0xC0) == 0x80) last--;
+        if (!whit_is_space(whit_utf8_decode(text + last, at - last, &length))) break;
+        at = last;
+    }
+    return at;
+}
+
+static size_t spaces_after(const uint8_t *text, size_t n, size_t at)
+{
+    size_t length;
+    while (at < n && whit_is_space(whit_utf8_decode(text + at, n - at, &length))) at += length;
+    return at;
+}
+
+/* The next added token at or behind `from` that counts; start and end include the spaces that it
+ * takes with it, but no text before `taken`. As in `tokenizers`, one that does not count still
+ * hides what lies inside it. */
+static const whit_added_token *next_added(const encoding *e, const added_set *set,
+                                          const uint8_t *text, size_t n, size_t *from, size_t taken,
+                                          enum origin origin, size_t *start, size_t *end)
+{
+    for (size_t at = *from; at < n;) {
+        bool may = set->first_bytes[text[at] / 64] >> text[at] % 64 & 1;
+        const whit_added_token *added = may ? longest_added(e, set, text, n, at, origin) : NULL;
+        if (!added) {
+            at++;
+            continue;
+        }
+        *start = at;
+        *end = at = *from = at + added->text_bytes;
+        if (added->flags & WHIT_ADDED_SPECIAL && !e->options->parse_special) continue;
+        if (added->flags & WHIT_ADDED_SINGLE_WORD &&
+            (word_before(text, *start) || word_after(text, n, *end)))
+            continue;
+        if (added->flags & WHIT_ADDED_LSTRIP) *start = spaces_before(text, *start, taken);
+        if (added->flags & WHIT_ADDED_RSTRIP) *end = spaces_after(text, n, *end);
+        return added;
+    }
+    return NULL;
+}
+
+/* ---- one section: text between added tokens ------------------------------------------------ */
+
+static whit_status encode_text(const encoding *e, const uint8_t *text, size_t n, bool at_start)
+{
+    whit_tokenizer *tokenizer = e->tokenizer;
+    whit_splitter *splitter = &tokenizer->splitter;
+    WHIT_TRY(whit_splitter_begin(splitter, text, n, at_start, e->error));
+    for (size_t i = 0; i < tokenizer->n_splits; i++) {
+        prepared_step *one = &tokenizer->splits[i];
+        WHIT_TRY(whit_splitter_apply(splitter, one->step, one->text, &one->regex, e->error));
+    }
+    size_t n_pieces;
+    const whit_piece *pieces = whit_splitter_pieces(splitter, &n_pieces);
+    for (size_t i = 0; i < n_pieces; i++)
+        WHIT_TRY(whit_tokenizer_encode_piece(&tokenizer->view, &tokenizer->scratch,
+                                             splitter->text + pieces[i].start,
+                                             pieces[i].end - pieces[i].start, e->ids, e->error));
+    return WHIT_OK;
+}
+
+/* All normalizers; *text and *n become the result, in one of the tokenizer's buffers. */
+static whit_status normalize_all(whit_tokenizer *tokenizer, const uint8_t **text, size_t *n,
+                                 whit_error *error)
+{
+    for (size_t i = 0; i < tokenizer->n_normalizers && *n; i++) {
+        prepared_step *one = &tokenizer->normalizers[i];
+        whit_buf *out = &tokenizer->texts[i % 2];
+        out->size_bytes = 0;
+        out->failed = false;
+        out->limit_bytes = *n < (MAX_TEXT_BYTES >> 6) - 4096 ? (*n + 4096) << 6 : MAX_TEXT_BYTES;
+        WHIT_TRY(whit_normalize(one->step, one->text, one->content, &one->regex, &tokenizer->codes,
+                                *text, *n, out, error));
+        *text = out->data;
+        *n = out->size_bytes;
+    }
+    return WHIT_OK;
+}
+
+typedef whit_status section_fn(const encoding *e, const uint8_t *text, size_t n, bool at_start,
+                               enum origin origin);
+
+/* Cuts added tokens out of `text` and gives what is between to `section`. */
+static whit_status cut_added(const encoding *e, const added_set *set, const uint8_t *text, size_t n,
+                             bool at_start, enum origin origin, section_fn *section)
+{
+    size_t taken = 0, from = 0, start, end;
+    for (;;) {
+        const whit_added_token *added =
+            set->n ? next_added(e, set, text, n, &from, taken, origin, &start, &end) : NULL;
+        size_t until = added ? start : n;
+        if (taken < until) {
+            enum origin inside = origin;
+            if (origin == ORIGIN_RAW)
+                inside = touches_plain(e, text, taken, until) ? ORIGIN_PLAIN : ORIGIN_TEMPLATE;
+            WHIT_TRY(section(e, text + taken, until - taken, at_start && taken == 0, inside));
+        }
+        if (!added) return WHIT_OK;
+        WHIT_TRY(whit_push_id(e->ids, (int32_t)(added->id & INT32_MAX), e->error));
+        taken = end;
+    }
+}
+
+static whit_status encode_between_normalized(const encoding *e, const uint8_t *text, size_t n,
+                                             bool at_start, enum origin origin)
+{
+    (void)origin;
+    return encode_text(e, text, n, at_start);
+}
+
+static whit_status encode_section(const encoding *e, const uint8_t *text, size_t n, bool at_start,
+                                  enum origin origin)
+{
+    if (e->tokenizer->n_normalizers == 0) origin = ORIGIN_RAW;
+    WHIT_TRY(normalize_all(e->tokenizer, &text, &n, e->error));
+    return cut_added(e, &e->tokenizer->normalized, text, n, at_start, origin,
+                     encode_between_normalized);
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+/* Replaces what is not UTF-8 in text[start, end) and appends it to `out`. */
+static void append_clean(const uint8_t *text, size_t start, size_t end, whit_buf *out)
+{
+    while (start < end) {
+        size_t valid = whit_utf8_valid_bytes(text + start, end - start), length;
+        whit_buf_append(out, text + start, valid);
+        start += valid;
+        if (start == end) break;
+        whit_utf8_decode(text + start, end - start, &length);
+        whit_buf_append_str(out, WHIT_UTF8_REPLACEMENT);
+        start += length;
+    }
+}
+
+/* The text as valid UTF-8, with the user's ranges moved along. */
+static whit_status clean_text(encoding *e, whit_encode_options *options, const uint8_t **text,
+                              size_t *n)
+{
+    whit_buf *clean = &e->tokenizer->clean, *ranges = &e->tokenizer->ranges;
+    size_t at = 0;
+    if (whit_utf8_valid_bytes(*text, *n) == *n) return WHIT_OK;
+    clean->size_bytes = ranges->size_bytes = 0;
+    for (size_t i = 0; i < options->n_plain; i++) {
+        append_clean(*text, at, options->plain[i].start, clean);
+        whit_text_range moved = {.start = clean->size_bytes};
+        append_clean(*text, options->plain[i].start, options->plain[i].end, clean);
+        moved.end = clean->size_bytes;
+        whit_buf_append(ranges, &moved, sizeof moved);
+        at = options->plain[i].end;
+    }
+    append_clean(*text, at, *n, clean);
+    if (clean->failed || ranges->failed) return whit_fail_memory(e->error, "text", *n);
+    options->plain = (const whit_text_range *)(const void *)ranges->data;
+    *text = clean->data;
+    *n = clean->size_bytes;
+    return WHIT_OK;
+}
+
+static whit_status push_ids(const encoding *e, enum whit_tokenizer_section section)
+{
+    size_t n;
+    const int32_t *ids = whit_tokenizer_section(&e->tokenizer->view, section, sizeof *ids, &n);
+    for (size_t i = 0; i < n; i++) WHIT_TRY(whit_push_id(e->ids, ids[i], e->error));
+    return WHIT_OK;
+}
+
+static whit_status encode(encoding *e, whit_encode_options *options, const uint8_t *text, size_t n)
+{
+    WHIT_TRY(clean_text(e, options, &text, &n));
+    e->input = text;
+    if (options->add_special) WHIT_TRY(push_ids(e, WHIT_TOKENS_BEFORE));
+    WHIT_TRY(cut_added(e, &e->tokenizer->raw, text, n, true, ORIGIN_RAW, encode_section));
+    if (options->add_special) WHIT_TRY(push_ids(e, WHIT_TOKENS_AFTER));
+    return WHIT_OK;
+}
+
+whit_status whit_tokenizer_encode(whit_tokenizer *tokenizer, const char *text, size_t n_bytes,
+                                  const whit_encode_options *options, whit_buf *ids,
+                                  whit_error *error)
+{
+    whit_encode_options mine = *options;
+    encoding e = {.tokenizer = tokenizer, .options = &mine, .ids = ids, .error = error};
+    size_t before = ids->size_bytes, last = 0;
+    if (n_bytes >= MAX_TEXT_BYTES)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "a text of more than 1 GiB");
+    for (size_t i = 0; i < mine.n_plain; i++) {
+        if (mine.plain[i].start < last || mine.plain[i].end < mine.plain[i].start ||
+            mine.plain[i].end > n_bytes)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "ranges of user text overlap or lie outside");
+        last = mine.plain[i].end;
+    }
+    whit_status status = encode(&e, &mine, (const uint8_t *)text, n_bytes);
+    if (status != WHIT_OK) ids->size_bytes = before;
+    return status;
+}
+
+whit_status whit_tokenizer_normalize(whit_tokenizer *tokenizer, const char *text, size_t n_bytes,
+                                     whit_buf *out, whit_error *error)
+{
+    const uint8_t *at = (const uint8_t *)text;
+    WHIT_TRY(normalize_all(tokenizer, &at, &n_bytes, error));
+    if (!whit_buf_append(out, at, n_bytes)) return whit_fail_memory(error, "text", n_bytes);
+    return WHIT_OK;
+}

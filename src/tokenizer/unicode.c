@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#include "tokenizer/unicode.h"
+
+#include <utf8proc.h>
+
+bool whit_is_space(uint32_t code)
+{
+    if (code < 0x80) return code == ' ' || (code >= '\t' && code <= '\r');
+    return code == 0x85 || code == 0xA0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200A) ||
+           code == 0x2028 || code == 0x2029 || code == 0x202F || code == 0x205F || code == 0x3000;
+}
+
+/* One bit for each general category; utf8proc numbers them from 0 (Cn) to 29 (Co). */
+#define LETTERS                                                                                    \
+    (1u << UTF8PROC_CATEGORY_LU | 1u << UTF8PROC_CATEGORY_LL | 1u << UTF8PROC_CATEGORY_LT |        \
+     1u << UTF8PROC_CATEGORY_LM | 1u << UTF8PROC_CATEGORY_LO)
+#define MARKS                                                                                      \
+    (1u << UTF8PROC_CATEGORY_MN | 1u << UTF8PROC_CATEGORY_MC | 1u << UTF8PROC_CATEGORY_ME)
+#define NUMBERS                                                                                    \
+    (1u << UTF8PROC_CATEGORY_ND | 1u << UTF8PROC_CATEGORY_NL | 1u << UTF8PROC_CATEGORY_NO)
+#define PUNCTUATION                                                                                \
+    (1u << UTF8PROC_CATEGORY_PC | 1u << UTF8PROC_CATEGORY_PD | 1u << UTF8PROC_CATEGORY_PS |        \
+     1u << UTF8PROC_CATEGORY_PE | 1u << UTF8PROC_CATEGORY_PI | 1u << UTF8PROC_CATEGORY_PF |        \
+     1u << UTF8PROC_CATEGORY_PO)
+#define SYMBOLS                                                                                    \
+    (1u << UTF8PROC_CATEGORY_SM | 1u << UTF8PROC_CATEGORY_SC | 1u << UTF8PROC_CATEGORY_SK |        \
+     1u << UTF8PROC_CATEGORY_SO)
+#define WORDS                                                                                      \
+    (LETTERS | MARKS | 1u << UTF8PROC_CATEGORY_ND | 1u << UTF8PROC_CATEGORY_NL |                   \
+     1u << UTF8PROC_CATEGORY_PC)
+
+static bool in_categories(uint32_t code, uint32_t categories)
+{
+    return categories >> utf8proc_category((utf8proc_int32_t)code) & 1;
+}
+
+bool whit_is_letter(uint32_t code)
+{
+    if (code < 0x80) return (code | 0x20) - 'a' < 26;
+    return in_categories(code, LETTERS);
+}
+
+bool whit_is_number(uint32_t code)
+{
+    if (code < 0x80) return code - '0' < 10;
+    return in_categories(code, NUMBERS);
+}
+
+bool whit_is_mark(uint32_t code)
+{
+    return code >= 0x80 && in_categories(code, MARKS);
+}
+
+bool whit_is_punctuation(uint32_t code)
+{
+    return in_categories(code, PUNCTUATION);
+}
+
+bool whit_is_symbol(uint32_t code)
+{
+    return in_categories(code, SYMBOLS);
+}
+
+bool whit_is_upper(uint32_t code)
+{
+    return in_categories(code, 1u << UTF8PROC_CATEGORY_LU | 1u << UTF8PROC_CATEGORY_LT);
+}
+
+bool whit_is_lower(uint32_t code)
+{
+    return in_categories(code, 1u << UTF8PROC_CATEGORY_LL);
+}
+
+bool whit_is_word(uint32_t code)
+{
+    if (in_categories(code, WORDS)) return true;
+    /* Other_Alphabetic symbols (circled and squared letters) and the two joiners. */
+    return (code >= 0x24B6 && code <= 0x24E9) || (code >= 0x1F130 && code <= 0x1F149) ||
+           (code >= 0x1F150 && code <= 0x1F169) || (code >= 0x1F170 && code <= 0x1F189) ||
+           code == 0x200C || code == 0x200D;
+}
+
+/* Bytes that do not stand for themselves, in order: 0-32, 127-160 and 173; 68 of them. */
+uint32_t whit_byte_symbol(uint8_t byte)
+{
+    if (byte <= 0x20) return 0x100u + byte;
+    if (byte >= 0x7F && byte <= 0xA0) return 0x100u + 33 + (byte - 0x7Fu);
+    if (byte == 0xAD) return 0x100u + 67;
+    return byte;
+}
+
+int whit_byte_of_symbol(uint32_t code)
+{
+    if (code < 0x100) return whit_byte_symbol((uint8_t)code) == code ? (int)code : -1;
+    uint32_t i = code - 0x100;
+    if (i < 33) return (int)i;
+    if (i < 67) return (int)(i - 33 + 0x7F);
+    return i == 67 ? 0xAD : -1;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ * Character classes as the tokenizers of the field mean them (utf8proc's tables). */
+#ifndef WHIT_TOKENIZER_UNICODE_H
+#define WHIT_TOKENIZER_UNICODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+bool whit_is_space(uint32_t code);       /* White_Space, what \s means; not U+180E */
+bool whit_is_letter(uint32_t code);      /* \p{L} */
+bool whit_is_mark(uint32_t code);        /* \p{M} */
+bool whit_is_number(uint32_t code);      /* \p{N}: Nd, Nl and No */
+bool whit_is_punctuation(uint32_t code); /* \p{P} */
+bool whit_is_symbol(uint32_t code);      /* \p{S} */
+bool whit_is_upper(uint32_t code);       /* Lu or Lt */
+bool whit_is_lower(uint32_t code);       /* Ll */
+/* \w as Rust's regex has it: Alphabetic, M, Nd, Pc, Join_Control. */
+bool whit_is_word(uint32_t code);
+
+/* The byte-level alphabet of GPT-2: every byte is spelt with one visible character; printable
+ * Latin-1 stands for itself, the rest moves to U+0100 and up. */
+uint32_t whit_byte_symbol(uint8_t byte);
+/* The byte that a character spells; -1 where it is not of the alphabet. */
+int whit_byte_of_symbol(uint32_t code);
+
+#endif

@@ -1,0 +1,1 @@
+whit_test(tokenizer_cases ${CMAKE_CURRENT_LIST_DIR}/tokenizer_cases.c)
