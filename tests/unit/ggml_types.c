@@ -7,6 +7,7 @@
 
 #include "base/half.h"
 #include "base/rng.h"
+#include "format/ggml_encode.h"
 #include "format/gguf.h"
 #include "kernels/codec.h"
 
@@ -402,6 +403,86 @@ static void goldens_are_met(void **state)
     whit_gguf_close(gguf);
 }
 
+/* Bytes to codes and back to the same bytes. */
+static void encoders_invert_decoders(void **state)
+{
+    (void)state;
+    static const whit_ggml_kind kinds[] = {WHIT_GGML_TQ1_0, WHIT_GGML_TQ2_0, WHIT_GGML_Q8_0,
+                                           WHIT_GGML_Q1_0};
+    whit_rng rng = {12};
+    for (size_t i = 0; i < 4; i++) {
+        uint64_t size, n_cols = 512;
+        uint8_t *data = random_tensor(kinds[i], n_cols, 1, &size, &rng), *again = malloc(size),
+                third[1024];
+        whit_ggml_view view = {kinds[i], n_cols, 1, data}, encoded = {kinds[i], n_cols, 1, again};
+        int8_t codes[512], codes_again[512];
+        float scales[16], scales_again[16];
+        uint64_t group = whit_ggml_kind_info(kinds[i])->group_elems;
+        whit_ggml_row_codes(&view, 0, codes, scales, NULL);
+        assert_true(whit_ggml_encode_codes(kinds[i], n_cols, codes, scales, group, again));
+        whit_ggml_row_codes(&encoded, 0, codes_again, scales_again, NULL);
+        assert_memory_equal(codes, codes_again, n_cols);
+        assert_memory_equal(scales, scales_again, n_cols / group * 4);
+        /* Random TQ1_0 bytes have several spellings; encoded ones have one. */
+        assert_true(
+            whit_ggml_encode_codes(kinds[i], n_cols, codes_again, scales_again, group, third));
+        assert_memory_equal(third, again, size);
+        if (kinds[i] != WHIT_GGML_TQ1_0) assert_memory_equal(again, data, size);
+
+        /* What does not fit is told. */
+        const float one[1] = {0.5f}, thirds[1] = {1.0f / 3};
+        assert_true(whit_ggml_encode_codes(kinds[i], n_cols, codes, one, n_cols, third));
+        assert_false(whit_ggml_encode_codes(kinds[i], n_cols, codes, thirds, n_cols, third));
+        assert_false(whit_ggml_encode_codes(kinds[i], n_cols - 8, codes, one, n_cols, third));
+        const float halves[32] = {0.5f, 0.25f};
+        if (group > 16)
+            assert_false(whit_ggml_encode_codes(kinds[i], n_cols, codes, halves, 16, third));
+        codes[100] = kinds[i] == WHIT_GGML_Q1_0 ? 0 : 3;
+        assert_int_equal(whit_ggml_encode_codes(kinds[i], n_cols, codes, one, n_cols, third),
+                         kinds[i] == WHIT_GGML_Q8_0);
+        free(again);
+        free(data);
+    }
+    float values[3] = {1.5f, -0.0f, 0x1p-24f};
+    uint8_t out[12];
+    assert_true(whit_ggml_encode_floats(WHIT_GGML_F16, 3, values, out));
+    assert_true(whit_load_u16(out) == 0x3E00 && whit_load_u16(out + 2) == 0x8000 &&
+                whit_load_u16(out + 4) == 1);
+    values[0] = 1.0f + 0x1p-11f;
+    assert_false(whit_ggml_encode_floats(WHIT_GGML_F16, 3, values, out));
+    assert_false(whit_ggml_encode_floats(WHIT_GGML_BF16, 3, values, out));
+    assert_true(whit_ggml_encode_floats(WHIT_GGML_F32, 3, values, out));
+    assert_memory_equal(out, values, 12);
+    assert_false(whit_ggml_encode_floats(WHIT_GGML_Q8_0, 3, values, out));
+}
+
+/* Other programs' blocks, decoded and encoded: the same bytes. */
+static void encoders_write_what_others_write(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"q8_0", "tq1_0", "tq2_0", "q1_0"};
+    whit_error error;
+    whit_gguf *gguf;
+    assert_ok(whit_gguf_open(shared_path("models-tiny/weight-types/weight-types.gguf"), NULL, &gguf,
+                             &error),
+              error);
+    for (size_t i = 0; i < 4; i++) {
+        const whit_gguf_tensor *tensor = whit_gguf_find_tensor(gguf, names[i]);
+        whit_ggml_view view = whit_gguf_view(tensor);
+        int8_t codes[512];
+        float scales[16];
+        uint8_t row[1024];
+        uint64_t stride = tensor->size_bytes / view.n_rows;
+        for (uint64_t r = 0; r < view.n_rows; r++) {
+            whit_ggml_row_codes(&view, r, codes, scales, NULL);
+            assert_true(whit_ggml_encode_codes(view.kind, view.n_cols, codes, scales,
+                                               whit_ggml_kind_info(view.kind)->group_elems, row));
+            assert_memory_equal(row, view.data + r * stride, stride);
+        }
+    }
+    whit_gguf_close(gguf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -412,6 +493,8 @@ int main(void)
         cmocka_unit_test(twins_depend_on_content),
         cmocka_unit_test(sizes_are_checked),
         cmocka_unit_test(goldens_are_met),
+        cmocka_unit_test(encoders_invert_decoders),
+        cmocka_unit_test(encoders_write_what_others_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
