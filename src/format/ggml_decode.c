@@ -185,13 +185,24 @@ static void q1_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     (void)offsets;
     scales[0] = f16_at(b);
-    for (int j = 0; j < 128; j++) codes[j] = (b[2 + j / 8] >> j % 8 & 1) ? 1 : -1;
+    for (int i = 0; i < 16; i++) {
+        /* Bit j of the byte to byte j of a word: isolated, made 0 or 1, then 1 becomes 1 and 0 -1.
+         */
+        uint64_t word = b[2 + i] * 0x0101010101010101u & 0x8040201008040201u;
+        word = (word + 0x7F7F7F7F7F7F7F7Fu) >> 7 & 0x0101010101010101u;
+        word = ~(word * 0xFE);
+        memcpy(codes + 8 * i, &word, sizeof word);
+    }
 }
 
 /* Four consecutive codes to a byte. */
 static void q2_codes(const uint8_t *qs, int n, int8_t *codes)
 {
-    for (int j = 0; j < n; j++) codes[j] = (int8_t)((qs[j / 4] >> 2 * (j % 4) & 3) - 1);
+    for (int i = 0; i < n / 4; i++) {
+        uint32_t byte = qs[i], word = (byte | byte << 6 | byte << 12 | byte << 18) & 0x03030303u;
+        word = ((word | 0x80808080u) - 0x01010101u) ^ 0x80808080u; /* minus 1 in each byte */
+        memcpy(codes + 4 * i, &word, sizeof word);
+    }
 }
 
 static void q2_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
@@ -328,11 +339,11 @@ static void coded_row_f32(const whit_ggml_view *view, uint64_t row, float *out)
     for (uint64_t column = 0, index = 0; column < view->n_cols; index++) {
         unsigned n = whit_ggml_block_codes(view, row, index, codes, scales, offsets);
         unsigned group = info->group_elems ? info->group_elems : n;
-        for (unsigned first = 0, g = 0; first < n; first += group, g++)
-            for (unsigned k = first; k < first + group; k++) {
-                float product = scales[g] * (float)codes[k];
-                out[column + k] = info->has_offset ? product + offsets[g] : product;
-            }
+        for (unsigned first = 0, g = 0; first < n; first += group, g++) {
+            float *values = out + column + first;
+            for (unsigned k = 0; k < group; k++) values[k] = scales[g] * (float)codes[first + k];
+            for (unsigned k = 0; info->has_offset && k < group; k++) values[k] += offsets[g];
+        }
         column += n;
     }
 }

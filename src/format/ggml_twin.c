@@ -13,10 +13,21 @@ static bool sum_is_exact(float a, float b)
 
 /* What one pass over the blocks learns. */
 struct survey {
-    int8_t smallest_code, largest_code;
+    bool code_two; /* in kinds of two bits */
     bool one_scale, one_scale_per_row, shifted_offsets_exact;
     float scale;
 };
+
+/* For codes of two bits: is any of them 2, of which code + 1 has both bits? */
+static bool has_code_two(const int8_t *codes, unsigned n)
+{
+    unsigned both = 0;
+    for (unsigned k = 0; k < n; k++) {
+        uint8_t bits = (uint8_t)(codes[k] + 1);
+        both |= bits & (bits >> 1) & 1u;
+    }
+    return both != 0;
+}
 
 static struct survey survey_blocks(const whit_ggml_view *view)
 {
@@ -38,10 +49,7 @@ static struct survey survey_blocks(const whit_ggml_view *view)
                 if (info->has_offset)
                     seen.shifted_offsets_exact &= sum_is_exact(8 * scales[g], offsets[g]);
             }
-            for (unsigned k = 0; k < n; k++) {
-                if (codes[k] > seen.largest_code) seen.largest_code = codes[k];
-                if (codes[k] < seen.smallest_code) seen.smallest_code = codes[k];
-            }
+            seen.code_two |= has_code_two(codes, n);
             column += n;
         }
     }
@@ -51,7 +59,7 @@ static struct survey survey_blocks(const whit_ggml_view *view)
 /* t5 has no room for a code of 2, and holds group scales in its superblocks of 256 only. */
 static whit_codec ternary_codec(const struct survey *seen, unsigned group)
 {
-    bool fits = seen->largest_code <= 1 && (group == 0 || group == 128 || group == 256);
+    bool fits = !seen->code_two && (group == 0 || group == 128 || group == 256);
     return fits ? WHIT_CODEC_T5 : WHIT_CODEC_T2;
 }
 
@@ -81,7 +89,6 @@ whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, wh
         break;
     }
     struct survey seen = survey_blocks(view);
-    twin->is_ternary = seen.largest_code <= 1 && seen.smallest_code >= -1 && !info->has_offset;
     twin->one_scale = seen.one_scale && !info->has_offset;
     twin->one_scale_per_row = seen.one_scale_per_row && !info->has_offset;
     if (twin->one_scale) twin->scale = seen.scale;
@@ -116,7 +123,7 @@ whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, wh
         type->codec = WHIT_CODEC_B1;
         break;
     case WHIT_GGML_I2_S:
-        if (seen.largest_code > 1)
+        if (seen.code_two)
             return whit_fail(error, WHIT_ERROR_FORMAT,
                              "tensor %s: holds the code 3, which I2_S has not: damaged, or another "
                              "type under its id",
@@ -132,6 +139,8 @@ whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, wh
         type->codec = (uint8_t)ternary_codec(&seen, type->group);
         break;
     }
+    twin->is_ternary =
+        !seen.code_two && (type->codec == WHIT_CODEC_T2 || type->codec == WHIT_CODEC_T5);
     return WHIT_OK;
 }
 

@@ -58,10 +58,14 @@ static whit_status fail_at(const whit_gguf *gguf, const whit_gguf_tensor *tensor
 
 /* ---- ids with several meanings ------------------------------------------------------------- */
 
+#define MAX_PADDING_BYTES (1u << 20)
+
 enum fit { FIT_NONE, FIT_PADDED, FIT_STRIDE, FIT_EXACT };
 
-static bool is_zero(const uint8_t *bytes, uint64_t n_bytes)
+/* Padding: zeros, and no more of them than a reader has time for. */
+static bool is_padding(const uint8_t *bytes, uint64_t n_bytes)
 {
+    if (n_bytes > MAX_PADDING_BYTES) return false;
     for (uint64_t i = 0; i < n_bytes; i++)
         if (bytes[i]) return false;
     return true;
@@ -76,7 +80,7 @@ static enum fit fit_of(const whit_gguf *gguf, const struct place *place, whit_gg
     uint64_t size;
     if (!tensor_size(tensor, kind, &size) || size > place->room_bytes) return FIT_NONE;
     uint64_t gap = place->room_bytes - size;
-    bool zero = is_zero(tensor->data + size, gap);
+    bool zero = is_padding(tensor->data + size, gap);
     if (gap < file->alignment_bytes &&
         (gap == 0 || (place->offset_bytes + place->room_bytes) % file->alignment_bytes == 0))
         return zero ? FIT_EXACT : FIT_STRIDE;

@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "base/rng.h"
+#include "failing_memory.h"
 #include "gguf_sample.h"
 #include "gguf_touch.h"
 
@@ -440,25 +441,6 @@ static void split_sets_open_together(void **state)
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
-
-struct failing {
-    long n_left, n_live;
-};
-
-static void *failing_alloc(void *user, size_t size_bytes, size_t align_bytes)
-{
-    struct failing *failing = user;
-    if (failing->n_left-- == 0) return NULL;
-    failing->n_live++;
-    return aligned_alloc(align_bytes, (size_bytes + align_bytes - 1) / align_bytes * align_bytes);
-}
-
-static void failing_free(void *user, void *memory, size_t size_bytes)
-{
-    (void)size_bytes;
-    ((struct failing *)user)->n_live--;
-    free(memory);
-}
 
 static void every_failing_allocation_ends_cleanly(void **state)
 {

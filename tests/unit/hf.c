@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/half.h"
+#include "failing_memory.h"
 #include "format/gguf.h"
 #include "format/hf.h"
 #include "format/ternary.h"
@@ -117,6 +118,39 @@ static void folders_are_read(void **state)
     rmdir(folder);
 }
 
+static void every_failing_allocation_ends_cleanly(void **state)
+{
+    (void)state;
+    whit_error error;
+    size_t size;
+    snprintf(folder, sizeof folder, "/tmp/whit-hf-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    write_text("config.json", "{\"model_type\":\"ll\\u0061ma\"}");
+    write_text("tokenizer.json", "{}");
+    write_text("model.safetensors.index.json",
+               "{\"weight_map\":{\"a.weight\":\"one.safetensors\"}}");
+    uint8_t *bytes = make_safetensors(SAMPLE_HEADER, SAMPLE_DATA_BYTES, &size);
+    assert_ok(whit_write_file(in_folder("one.safetensors"), bytes, size, &error), error);
+    free(bytes);
+    whit_status status = WHIT_ERROR_MEMORY;
+    for (long n = 0; status != WHIT_OK; n++) {
+        struct failing failing = {.n_left = n};
+        whit_allocator allocator = {failing_alloc, failing_free, &failing};
+        whit_hf *hf;
+        status = whit_hf_open(folder, &allocator, &hf, &error);
+        if (status == WHIT_OK) status = whit_hf_open_weights(hf, &error);
+        if (status != WHIT_OK) assert_int_equal(status, WHIT_ERROR_MEMORY);
+        whit_hf_close(hf);
+        assert_int_equal(failing.n_live, 0);
+        assert_true(n < 200);
+    }
+    unlink(in_folder("config.json"));
+    unlink(in_folder("tokenizer.json"));
+    unlink(in_folder("model.safetensors.index.json"));
+    unlink(in_folder("one.safetensors"));
+    rmdir(folder);
+}
+
 static void packed_rows_are_a_quarter_apart(void **state)
 {
     (void)state;
@@ -201,6 +235,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folders_are_read),
+        cmocka_unit_test(every_failing_allocation_ends_cleanly),
         cmocka_unit_test(packed_rows_are_a_quarter_apart),
         cmocka_unit_test(ternary_floats_are_recognised),
         cmocka_unit_test(packed_and_i2_s_agree),
