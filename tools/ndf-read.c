@@ -5,8 +5,8 @@
  *
  * Checks every hash and every bound of a model and its part files and prints what is inside, one
  * thing a line. It shares no code with the library, so a mistake in one of them or in the
- * specification shows as a difference (tests/unit/ndf_reader.sh). It takes the plain way everywhere:
- * whole files in memory, linear searches. Little-endian machines only. */
+ * specification shows as a difference (tests/unit/ndf_reader.sh). It takes the plain way
+ * everywhere: whole files in memory, linear searches. Little-endian machines only. */
 #include <inttypes.h>
 #include <libgen.h>
 #include <stdarg.h>
@@ -80,7 +80,8 @@ static const char *text(const span *in, uint64_t offset, uint64_t size)
 {
     need(size < UINT64_MAX, in, "a text is too long");
     span from = piece(in, in->what, offset, size + 1);
-    need(from.bytes[size] == 0 && strlen((const char *)from.bytes) == size, in, "a text has a wrong end");
+    need(from.bytes[size] == 0 && strlen((const char *)from.bytes) == size, in,
+         "a text has a wrong end");
     return (const char *)from.bytes;
 }
 
@@ -239,8 +240,8 @@ static uint32_t name_hash(const char *name)
     for (uint64_t at = 0; at < n; at += 8) {
         uint64_t word = 0;
         memcpy(&word, name + at, n - at < 8 ? n - at : 8);
-        h = (h ^ word) * UINT64_C(0xBF58476D1CE4E5B9);
-        h ^= h >> 32;
+        unsigned __int128 p = (unsigned __int128)(h ^ word) * UINT64_C(0xBF58476D1CE4E5B9);
+        h = (uint64_t)p ^ (uint64_t)(p >> 64);
     }
     return (uint32_t)h;
 }
@@ -259,7 +260,8 @@ static const char *take_name(const span *in, uint64_t entries, uint64_t stride, 
     }
     uint32_t bucket = name_hash(name) % n_buckets, steps = 0;
     for (; u32(in, buckets + 4 * bucket) != i + 1; bucket = (bucket + 1) % n_buckets)
-        need(u32(in, buckets + 4 * bucket) != 0 && ++steps < n_buckets, in, "the index misses a name");
+        need(u32(in, buckets + 4 * bucket) != 0 && ++steps < n_buckets, in,
+             "the index misses a name");
     return name;
 }
 
@@ -377,7 +379,8 @@ static void take_part_file(const char *main_path, const span *head, model *out, 
     if (mine->size != 40 || memcmp(mine->bytes, set, HASH) != 0 || u32(mine, 32) != i ||
         u32(mine, 36) != out->n_files)
         fail(path, "a part of something else");
-    span sealed = piece(&out->seal, "seal", out->seal.size - (out->n_files - i) * (uint64_t)HASH, HASH);
+    span sealed =
+        piece(&out->seal, "seal", out->seal.size - (out->n_files - i) * (uint64_t)HASH, HASH);
     if (memcmp(sealed.bytes, frames[2].hash, HASH) != 0 || frames[1].payload.size != u64(files, at))
         fail(path, "not what was sealed");
     out->data[i] = frames[1].payload;
@@ -400,7 +403,8 @@ static void take_tensors(const span *in, const model *from, hash *identity)
         printf(" digest ");
         print_hash(digest.bytes);
         putchar('\n');
-        need(u32(in, at + 12) == 0 && u32(in, at + 44) == 0 && rows && columns, in, "a tensor's type");
+        need(u32(in, at + 12) == 0 && u32(in, at + 44) == 0 && rows && columns, in,
+             "a tensor's type");
         add_text(identity, name);
         add_u64(identity, rows);
         add_u64(identity, columns);
@@ -413,14 +417,16 @@ static void take_tensors(const span *in, const model *from, hash *identity)
             uint64_t part = parts + 32 * (uint64_t)(slot - 1), offset = u64(in, part);
             uint32_t f = u32(in, part + 16);
             need(u32(in, part + 20) == i && u32(in, part + 24) == kind && u32(in, part + 28) == 0 &&
-                     offset % 64 == 0 && f < from->n_files, in, "a part");
+                     offset % 64 == 0 && f < from->n_files,
+                 in, "a part");
             span data = piece(&from->data[f], "data", offset, u64(in, part + 8));
             hash state;
             uint8_t sum[HASH];
             begin(&state, "");
             add(&state, data.bytes, data.size);
             end(&state, sum);
-            printf("part %u file %u offset %" PRIu64 " bytes %" PRIu64 " ", kind, f, offset, data.size);
+            printf("part %u file %u offset %" PRIu64 " bytes %" PRIu64 " ", kind, f, offset,
+                   data.size);
             print_hash(sum);
             putchar('\n');
             used++;
@@ -430,7 +436,8 @@ static void take_tensors(const span *in, const model *from, hash *identity)
     for (uint32_t i = 1; i < n_parts; i++) {
         uint64_t at = parts + 32 * (uint64_t)i;
         need(u32(in, at - 16) < u32(in, at + 16) ||
-                 (u32(in, at - 16) == u32(in, at + 16) && u64(in, at - 32) + u64(in, at - 24) <= u64(in, at)),
+                 (u32(in, at - 16) == u32(in, at + 16) &&
+                  u64(in, at - 32) + u64(in, at - 24) <= u64(in, at)),
              in, "parts overlap");
     }
 }
@@ -457,17 +464,20 @@ int main(int argc, char **argv)
     const span *head = &frames[i++].payload;
     take_sections(head, &all);
     all.tokenizer = frames[i].type == TOKENIZER ? frames[i++].payload : (span){.of = &main_file};
-    if (i + 3 > n || frames[i].type != DATA || frames[i + 1].type != SEAL || frames[i + 2].type != COMMIT)
+    if (i + 3 > n || frames[i].type != DATA || frames[i + 1].type != SEAL ||
+        frames[i + 2].type != COMMIT)
         fail(argv[1], "frames are out of order");
     all.data[0] = frames[i].payload;
     all.seal = frames[i + 1].payload;
     i += 3;
     const span *files = &all.sections[5];
     all.n_files = u32(files, 0);
-    need(all.n_files >= 1 && all.n_files <= 512 && u64(files, 8) == all.data[0].size, files, "header");
+    need(all.n_files >= 1 && all.n_files <= 512 && u64(files, 8) == all.data[0].size, files,
+         "header");
     uint32_t n_tensors = u32(&all.sections[4], 0);
     need(all.seal.size == 128 + HASH * ((uint64_t)n_tensors + all.n_files - 1) &&
-             u64(&all.seal, 96) == n_tensors && u64(&all.seal, 104) == all.n_files - 1, &all.seal, "seal");
+             u64(&all.seal, 96) == n_tensors && u64(&all.seal, 104) == all.n_files - 1,
+         &all.seal, "seal");
     for (uint32_t f = 1; f < all.n_files; f++) take_part_file(argv[1], head, &all, f);
 
     uint8_t config[HASH], tokenizer[HASH], other[HASH], identity[HASH];
@@ -484,8 +494,10 @@ int main(int argc, char **argv)
     add_u64(&state, n_tensors);
     take_tensors(&all.sections[4], &all, &state);
     end(&state, identity);
-    need(memcmp(all.seal.bytes, identity, HASH) == 0 && memcmp(all.seal.bytes + 32, config, HASH) == 0 &&
-             memcmp(all.seal.bytes + 64, tokenizer, HASH) == 0, &all.seal, "the identity is wrong");
+    need(memcmp(all.seal.bytes, identity, HASH) == 0 &&
+             memcmp(all.seal.bytes + 32, config, HASH) == 0 &&
+             memcmp(all.seal.bytes + 64, tokenizer, HASH) == 0,
+         &all.seal, "the identity is wrong");
     for (; i < n; i++) {
         if (frames[i].type != COMMIT && frames[i].type < FIRST_APPENDED)
             fail(argv[1], "frames are out of order");

@@ -25,7 +25,8 @@ static whit_status bad_frame(const whit_ndf_file_view *file, uint32_t i, const c
 {
     const whit_ndf_frame *frame = whit_ndf_chain_at(&file->chain, i);
     return whit_fail(error, WHIT_ERROR_FORMAT, "%s: frame %" PRIu32 " (%s) at byte %" PRIu64 ": %s",
-                     file->map.path, i, whit_ndf_frame_type_name(frame->type), frame->offset, reason);
+                     file->map.path, i, whit_ndf_frame_type_name(frame->type), frame->offset,
+                     reason);
 }
 
 /* Frame `i` must be there with this type; small payloads are checked against their hash. */
@@ -83,7 +84,8 @@ static whit_status read_main(whit_ndf *ndf, whit_error *error)
     ndf->head = payload_at(file, i);
     ndf->head_bytes = whit_ndf_chain_at(&file->chain, i)->payload_bytes;
     WHIT_TRY(whit_ndf_read_head(ndf, path, error));
-    if (++i < file->chain.n_frames && whit_ndf_chain_at(&file->chain, i)->type == WHIT_NDF_TOKENIZER) {
+    if (++i < file->chain.n_frames &&
+        whit_ndf_chain_at(&file->chain, i)->type == WHIT_NDF_TOKENIZER) {
         ndf->tokenizer = payload_at(file, i);
         ndf->tokenizer_bytes = whit_ndf_chain_at(&file->chain, i)->payload_bytes;
         i++;
@@ -166,8 +168,8 @@ static whit_status open_part_file(whit_ndf *ndf, uint32_t number, whit_error *er
                     : map_file(fd, text, ndf->allocator, file, &inner);
     if (status == WHIT_OK) status = check_part_file(ndf, number, file, &inner);
     if (status != WHIT_OK)
-        whit_fail(error, status, "%s (wanted: part %" PRIu32 " of %" PRIu32 " of %s)", inner.message,
-                  number + 1, ndf->n_files_room, main_path);
+        whit_fail(error, status, "%s (wanted: part %" PRIu32 " of %" PRIu32 " of %s)",
+                  inner.message, number + 1, ndf->n_files_room, main_path);
 cleanup:
     if (fd >= 0) close(fd);
     whit_buf_free(&path);

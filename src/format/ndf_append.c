@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define NAME_LIMIT_BYTES 255
-#define SCAN_BYTES ((size_t)1 << 16)
+#define SCAN_BYTES       ((size_t)1 << 16)
 
 /* The file may have been replaced (renamed over) while the lock was waited for. */
 static bool is_still(int fd, const char *path)
@@ -37,7 +37,8 @@ static whit_status open_locked(const char *path, int *fd, whit_error *error)
 }
 
 /* A torn append has no whole commit. A tail with one is damage, which somebody may want to repair.
- * (One inside an appended payload that is itself an .ndf says another place, and does not count.) */
+ * (One inside an appended payload that is itself an .ndf says another place, and does not count.)
+ */
 static whit_status refuse_damaged_tail(int fd, const char *path, const whit_ndf_chain *chain,
                                        const whit_allocator *allocator, whit_error *error)
 {
@@ -68,10 +69,11 @@ static whit_status refuse_damaged_tail(int fd, const char *path, const whit_ndf_
 static whit_status check_model(const char *path, const whit_ndf_chain *chain, whit_error *error)
 {
     if (whit_ndf_chain_at(chain, 0)->type != WHIT_NDF_HEAD)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: only a model's main file can be appended to", path);
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: only a model's main file can be appended to", path);
     if (chain->n_frames + 2 > WHIT_NDF_MAX_FRAMES)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: it has %" PRIu32 " frames, which is the most",
-                         path, chain->n_frames);
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "%s: it has %" PRIu32 " frames, which is the most", path, chain->n_frames);
     return WHIT_OK;
 }
 
@@ -103,8 +105,8 @@ whit_status whit_ndf_append(const char *path, uint32_t type, const char *name, c
     whit_hash_prepare();
     if (type < WHIT_NDF_ADAPTER || !*name || strlen(name) > NAME_LIMIT_BYTES)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "%s: a frame of type %" PRIu32 " named '%.64s' cannot be appended", path, type,
-                         name);
+                         "%s: a frame of type %" PRIu32 " named '%.64s' cannot be appended", path,
+                         type, name);
     int fd = -1;
     whit_ndf_chain chain = {0};
     whit_ndf_stream stream = {0};
@@ -121,8 +123,8 @@ whit_status whit_ndf_append(const char *path, uint32_t type, const char *name, c
     }
     changed = true;
     /* Only the writer's appending and its place are used: the file stays where it is. */
-    out = (whit_writer){.fd = fd, .offset_bytes = chain.end_bytes, .path = (char *)path,
-                        .allocator = allocator};
+    out = (whit_writer){
+        .fd = fd, .offset_bytes = chain.end_bytes, .path = (char *)path, .allocator = allocator};
     stream.out = &out;
     stream.n_frames = chain.n_frames;
     memcpy(stream.previous, chain.last_hash, sizeof stream.previous);

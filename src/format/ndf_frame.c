@@ -56,7 +56,8 @@ void whit_ndf_small_root(const uint8_t *payload, uint64_t payload_bytes,
     for (uint64_t i = 0; i < n_chunks; i++) {
         uint64_t offset = i * WHIT_NDF_CHUNK_BYTES, rest = payload_bytes - offset;
         uint8_t leaf[WHIT_HASH_BYTES];
-        whit_ndf_leaf(payload + offset, rest < WHIT_NDF_CHUNK_BYTES ? rest : WHIT_NDF_CHUNK_BYTES, leaf);
+        whit_ndf_leaf(payload + offset, rest < WHIT_NDF_CHUNK_BYTES ? rest : WHIT_NDF_CHUNK_BYTES,
+                      leaf);
         whit_hash_add(&hash, leaf, sizeof leaf);
     }
     whit_hash_end(&hash, digest);
@@ -73,14 +74,22 @@ void whit_ndf_frame_hash(const whit_ndf_header *header, uint8_t digest[WHIT_HASH
 const char *whit_ndf_frame_type_name(uint32_t type)
 {
     switch (type) {
-    case WHIT_NDF_HEAD: return "HEAD";
-    case WHIT_NDF_TOKENIZER: return "TOKENIZER";
-    case WHIT_NDF_DATA: return "DATA";
-    case WHIT_NDF_SEAL: return "SEAL";
-    case WHIT_NDF_COMMIT: return "COMMIT";
-    case WHIT_NDF_PART: return "PART";
-    case WHIT_NDF_ADAPTER: return "ADAPTER";
-    case WHIT_NDF_SESSION: return "SESSION";
+    case WHIT_NDF_HEAD:
+        return "HEAD";
+    case WHIT_NDF_TOKENIZER:
+        return "TOKENIZER";
+    case WHIT_NDF_DATA:
+        return "DATA";
+    case WHIT_NDF_SEAL:
+        return "SEAL";
+    case WHIT_NDF_COMMIT:
+        return "COMMIT";
+    case WHIT_NDF_PART:
+        return "PART";
+    case WHIT_NDF_ADAPTER:
+        return "ADAPTER";
+    case WHIT_NDF_SESSION:
+        return "SESSION";
     }
     return "unknown";
 }
@@ -175,9 +184,9 @@ whit_status whit_ndf_chain_read(int fd, const char *path, const whit_allocator *
     uint64_t offset = 0;
     for (uint32_t index = 0; offset < chain->file_bytes; index++) {
         whit_ndf_header header;
-        const char *reason = index < WHIT_NDF_MAX_FRAMES
-                                 ? read_frame(fd, chain->file_bytes, offset, index, previous, &header)
-                                 : "there are too many frames";
+        const char *reason = index < WHIT_NDF_MAX_FRAMES ? read_frame(fd, chain->file_bytes, offset,
+                                                                      index, previous, &header)
+                                                         : "there are too many frames";
         if (reason) {
             snprintf(chain->stop, sizeof chain->stop, "frame %" PRIu32 " at byte %" PRIu64 ": %s",
                      index, offset, reason);
@@ -197,8 +206,9 @@ whit_status whit_ndf_chain_read(int fd, const char *path, const whit_allocator *
         }
     }
     if (chain->n_frames) return WHIT_OK;
-    whit_status status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: %s", path,
-                                   *chain->stop ? chain->stop : "the file is cut short before its commit");
+    whit_status status =
+        whit_fail(error, WHIT_ERROR_FORMAT, "%s: %s", path,
+                  *chain->stop ? chain->stop : "the file is cut short before its commit");
     whit_ndf_chain_free(chain);
     return status;
 }

@@ -39,12 +39,12 @@ void whit_ndf_frame_hash(const whit_ndf_header *header, uint8_t digest[WHIT_HASH
 /* The frames of a file up to its last whole commit. Headers are read with pread, so that a file
  * cut short meanwhile is an error here and not a SIGBUS. */
 typedef struct whit_ndf_chain {
-    whit_buf frames;     /* of whit_ndf_frame */
-    uint32_t n_frames;   /* committed */
-    uint64_t end_bytes;  /* where the last commit ends */
+    whit_buf frames;    /* of whit_ndf_frame */
+    uint32_t n_frames;  /* committed */
+    uint64_t end_bytes; /* where the last commit ends */
     uint64_t file_bytes;
     uint8_t last_hash[WHIT_HASH_BYTES]; /* frame hash of the last commit */
-    char stop[160];      /* why reading ended before the end of the file; "" where it did not */
+    char stop[160]; /* why reading ended before the end of the file; "" where it did not */
 } whit_ndf_chain;
 
 /* Fails where there is no whole commit at all; the line then says what was found instead. */

@@ -31,7 +31,8 @@ static whit_status read_sections(const whit_ndf *ndf, const char *path,
     for (uint32_t i = 0; i < head->n_sections; i++, at++) {
         if (at->reserved) return bad(path, error, "sections", "a reserved word is not 0");
         if (at->kind <= last_kind) return bad(path, error, "sections", "they are out of order");
-        if (at->offset % WHIT_NDF_ALIGN_BYTES) return bad(path, error, "sections", "one is not aligned");
+        if (at->offset % WHIT_NDF_ALIGN_BYTES)
+            return bad(path, error, "sections", "one is not aligned");
         if (at->offset < end) return bad(path, error, "sections", "two overlap");
         if (!whit_in_bounds(at->offset, at->size_bytes, ndf->head_bytes))
             return bad(path, error, "sections", "one lies outside");
@@ -60,8 +61,8 @@ static const char *check_file_name(const section *from, const whit_ndf_string *n
         from->data[(size_t)name->offset + name->bytes] != 0)
         return "a name lies outside";
     const char *text = (const char *)from->data + name->offset;
-    if (name->bytes == 0 || name->bytes > 255 || strlen(text) != name->bytes ||
-        strchr(text, '/') || strcmp(text, ".") == 0 || strcmp(text, "..") == 0)
+    if (name->bytes == 0 || name->bytes > 255 || strlen(text) != name->bytes || strchr(text, '/') ||
+        strcmp(text, ".") == 0 || strcmp(text, "..") == 0)
         return "a name is not a plain file name";
     return NULL;
 }
@@ -168,8 +169,8 @@ static whit_status read_tensors(whit_ndf *ndf, const char *path, section from, w
     uint32_t i = 0, n_used = 0;
     const char *reason = whit_ndf_names_check(&ndf->tensors, &i);
     if (reason)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: HEAD: %s: tensor %" PRIu32 ": %s", path, place,
-                         i, reason);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: HEAD: %s: tensor %" PRIu32 ": %s", path,
+                         place, i, reason);
     for (i = 0; i < header->n_tensors; i++)
         if ((reason = check_tensor(ndf, i, &n_used)))
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s: HEAD: tensor '%.200s': %s", path,

@@ -9,21 +9,21 @@
 #include "base/tensor.h"
 #include "format/ndf_names.h"
 
-#define WHIT_NDF_MAGIC "whit.ndf" /* eight bytes, no terminator */
-#define WHIT_NDF_VERSION 0u
+#define WHIT_NDF_MAGIC       "whit.ndf" /* eight bytes, no terminator */
+#define WHIT_NDF_VERSION     0u
 #define WHIT_NDF_CHUNK_BYTES ((size_t)1 << 20)
 #define WHIT_NDF_ALIGN_BYTES 64u
-#define WHIT_NDF_MAX_FRAMES 65536u
-#define WHIT_NDF_MAX_FILES 512u
+#define WHIT_NDF_MAX_FRAMES  65536u
+#define WHIT_NDF_MAX_FILES   512u
 
 /* BLAKE2b domains: a leaf can never pass for a node, nor a frame for a model. */
-#define WHIT_NDF_DOMAIN_LEAF "ndf.leaf"
-#define WHIT_NDF_DOMAIN_NODE "ndf.node"
-#define WHIT_NDF_DOMAIN_FRAME "ndf.frame"
-#define WHIT_NDF_DOMAIN_SET "ndf.set"
-#define WHIT_NDF_DOMAIN_CONFIG "ndf.config"
+#define WHIT_NDF_DOMAIN_LEAF      "ndf.leaf"
+#define WHIT_NDF_DOMAIN_NODE      "ndf.node"
+#define WHIT_NDF_DOMAIN_FRAME     "ndf.frame"
+#define WHIT_NDF_DOMAIN_SET       "ndf.set"
+#define WHIT_NDF_DOMAIN_CONFIG    "ndf.config"
 #define WHIT_NDF_DOMAIN_TOKENIZER "ndf.tokenizer"
-#define WHIT_NDF_DOMAIN_MODEL "ndf.model"
+#define WHIT_NDF_DOMAIN_MODEL     "ndf.model"
 
 typedef struct whit_ndf_header {
     uint8_t magic[8];

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "format/ndf_names.h"
 
-/* Multiply and fold, eight bytes a step: a metadata key costs a few nanoseconds. Collisions made on
- * purpose cost no more than the step limits below allow. */
+/* Multiply and fold, eight bytes a step: a metadata key costs a few nanoseconds. Both halves of the
+ * product are needed: names often differ in their last characters only, which are a word's high
+ * bytes, and those never reach the low half's low bits. Collisions made on purpose cost no more
+ * than the step limits below allow. */
 uint32_t whit_ndf_name_hash(const char *name, size_t name_bytes)
 {
     uint64_t hash = 0x9E3779B97F4A7C15u ^ name_bytes;
@@ -13,8 +15,8 @@ uint32_t whit_ndf_name_hash(const char *name, size_t name_bytes)
             memcpy(&word, name, 8);
         else
             for (size_t i = 0; i < n; i++) word |= (uint64_t)(uint8_t)name[i] << (8 * i);
-        hash = (hash ^ word) * 0xBF58476D1CE4E5B9u;
-        hash ^= hash >> 32;
+        unsigned __int128 product = (unsigned __int128)(hash ^ word) * 0xBF58476D1CE4E5B9u;
+        hash = (uint64_t)product ^ (uint64_t)(product >> 64);
         name += n;
         name_bytes -= n;
     }
@@ -92,7 +94,8 @@ const char *whit_ndf_names_check(const whit_ndf_names *names, uint32_t *entry)
         if (order > 0) return "its name is out of order";
     }
     *entry = 0;
-    if (names->n_buckets != whit_ndf_n_buckets(names->n_entries)) return "the index has a wrong size";
+    if (names->n_buckets != whit_ndf_n_buckets(names->n_entries))
+        return "the index has a wrong size";
     for (uint32_t b = 0; b < names->n_buckets; b++) {
         if (names->buckets[b] > names->n_entries) return "the index points outside";
         n_filled += names->buckets[b] != 0;

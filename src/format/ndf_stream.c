@@ -57,14 +57,16 @@ whit_status whit_ndf_stream_pad(whit_ndf_stream *stream, uint64_t payload_bytes,
 static whit_status align_file(whit_ndf_stream *stream, whit_error *error)
 {
     size_t rest = stream->out->offset_bytes % WHIT_NDF_ALIGN_BYTES;
-    return rest ? whit_writer_append(stream->out, zeros, WHIT_NDF_ALIGN_BYTES - rest, error) : WHIT_OK;
+    return rest ? whit_writer_append(stream->out, zeros, WHIT_NDF_ALIGN_BYTES - rest, error)
+                : WHIT_OK;
 }
 
 whit_status whit_ndf_stream_end(whit_ndf_stream *stream, whit_error *error)
 {
     if (stream->payload_bytes % WHIT_NDF_CHUNK_BYTES) WHIT_TRY(end_leaf(stream, error));
     WHIT_TRY(align_file(stream, error));
-    WHIT_TRY(whit_writer_append(stream->out, stream->leaves.data, stream->leaves.size_bytes, error));
+    WHIT_TRY(
+        whit_writer_append(stream->out, stream->leaves.data, stream->leaves.size_bytes, error));
     WHIT_TRY(align_file(stream, error));
     whit_ndf_header header = {
         .version = WHIT_NDF_VERSION,

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Reading tables in place.
  *
- *   header 16 | entries 32 each, by key | buckets u32 each | keys, NUL-terminated | values, 8-aligned
+ *   header 16 | entries 32 each, by key | buckets u32 each | keys, NUL-terminated | values,
+ * 8-aligned
  *
- * Offsets count from the table's first byte, those of a string array's elements from the array's. */
+ * Offsets count from the table's first byte, those of a string array's elements from the array's.
+ */
 #include "format/ndf_table.h"
 
 #include "format/ndf_layout.h"
@@ -17,19 +19,24 @@ static const char *check_value(const uint8_t *data, size_t size_bytes, const whi
         return count == 1 ? NULL : "a single value has a wrong count";
     case WHIT_VALUE_U64:
     case WHIT_VALUE_I64:
-    case WHIT_VALUE_F64: return count == 1 ? NULL : "a single value has a wrong count";
+    case WHIT_VALUE_F64:
+        return count == 1 ? NULL : "a single value has a wrong count";
     case WHIT_VALUE_STRING:
         if (!whit_in_bounds(at, count, size_bytes) || count == size_bytes - at ||
             data[at + count] != 0)
             return "its string lies outside";
         return NULL;
     case WHIT_VALUE_BYTES:
-    case WHIT_VALUE_BOOL_ARRAY: break;
+    case WHIT_VALUE_BOOL_ARRAY:
+        break;
     case WHIT_VALUE_U64_ARRAY:
     case WHIT_VALUE_I64_ARRAY:
     case WHIT_VALUE_F64_ARRAY:
-    case WHIT_VALUE_STRING_ARRAY: unit = 8; break;
-    default: return "its type is unknown";
+    case WHIT_VALUE_STRING_ARRAY:
+        unit = 8;
+        break;
+    default:
+        return "its type is unknown";
     }
     if (at % 8) return "its value is not aligned";
     if (at > size_bytes || count > (size_bytes - at) / unit) return "its value lies outside";
@@ -52,8 +59,8 @@ whit_status whit_table_open(const void *data, size_t size_bytes, const char *pla
     size_t room = size_bytes - sizeof *header;
     if (header->n_entries > room / sizeof(whit_ndf_entry) ||
         header->n_buckets > (room - header->n_entries * sizeof(whit_ndf_entry)) / sizeof(uint32_t))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u entries do not fit into %zu bytes", place,
-                         header->n_entries, size_bytes);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u entries do not fit into %zu bytes",
+                         place, header->n_entries, size_bytes);
     const uint8_t *entries = (const uint8_t *)(header + 1);
     whit_ndf_names names = {
         .base = data,
@@ -108,7 +115,8 @@ bool whit_table_get_u64(const whit_table *table, const char *key, uint64_t *valu
 {
     whit_value found;
     if (!whit_table_get(table, key, &found)) return false;
-    if (found.type != WHIT_VALUE_U64 && (found.type != WHIT_VALUE_I64 || found.i64 < 0)) return false;
+    if (found.type != WHIT_VALUE_U64 && (found.type != WHIT_VALUE_I64 || found.i64 < 0))
+        return false;
     *value = found.u64;
     return true;
 }

@@ -26,7 +26,8 @@ typedef enum whit_value_type {
 /* A value in place; valid as long as the table's bytes. */
 typedef struct whit_value {
     whit_value_type type;
-    uint64_t count; /* elements of an array, bytes of a string (without its end) or of bytes; else 1 */
+    uint64_t
+        count; /* elements of an array, bytes of a string (without its end) or of bytes; else 1 */
     union {
         uint64_t u64;
         int64_t i64;

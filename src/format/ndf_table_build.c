@@ -161,14 +161,24 @@ void whit_table_set_string_array(whit_table_builder *builder, const char *key,
 void whit_table_set_value(whit_table_builder *builder, const char *key, const whit_value *value)
 {
     switch (value->type) {
-    case WHIT_VALUE_U64: whit_table_set_u64(builder, key, value->u64); break;
-    case WHIT_VALUE_I64: whit_table_set_i64(builder, key, value->i64); break;
-    case WHIT_VALUE_F64: whit_table_set_f64(builder, key, value->f64); break;
-    case WHIT_VALUE_BOOL: whit_table_set_bool(builder, key, value->boolean); break;
+    case WHIT_VALUE_U64:
+        whit_table_set_u64(builder, key, value->u64);
+        break;
+    case WHIT_VALUE_I64:
+        whit_table_set_i64(builder, key, value->i64);
+        break;
+    case WHIT_VALUE_F64:
+        whit_table_set_f64(builder, key, value->f64);
+        break;
+    case WHIT_VALUE_BOOL:
+        whit_table_set_bool(builder, key, value->boolean);
+        break;
     case WHIT_VALUE_STRING:
         whit_table_set_string_n(builder, key, value->string, value->count);
         break;
-    case WHIT_VALUE_BYTES: whit_table_set_bytes(builder, key, value->bytes, value->count); break;
+    case WHIT_VALUE_BYTES:
+        whit_table_set_bytes(builder, key, value->bytes, value->count);
+        break;
     case WHIT_VALUE_U64_ARRAY:
         whit_table_set_u64_array(builder, key, value->u64s, value->count);
         break;

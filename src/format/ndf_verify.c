@@ -67,18 +67,18 @@ static void report(work *job, const char *path, uint32_t frame, uint32_t type, u
     if (job->result.n_damaged++ == 0) {
         if (type)
             snprintf(job->first, sizeof job->first,
-                     "%s: frame %" PRIu32 " (%s), bytes %" PRIu64 " to %" PRIu64 ": %s", path, frame,
-                     whit_ndf_frame_type_name(type), offset, offset + size_bytes - 1, what);
+                     "%s: frame %" PRIu32 " (%s), bytes %" PRIu64 " to %" PRIu64 ": %s", path,
+                     frame, whit_ndf_frame_type_name(type), offset, offset + size_bytes - 1, what);
         else
-            snprintf(job->first, sizeof job->first, "%s: bytes %" PRIu64 " to %" PRIu64 ": %s", path,
-                     offset, offset + size_bytes - 1, what);
+            snprintf(job->first, sizeof job->first, "%s: bytes %" PRIu64 " to %" PRIu64 ": %s",
+                     path, offset, offset + size_bytes - 1, what);
     }
     whit_ndf_damage damage = {path, frame, type, offset, size_bytes, what};
     if (job->on_damage) job->on_damage(job->user, &damage);
 }
 
-static void report_frame(work *job, const checked *at, uint64_t offset_in_frame, uint64_t size_bytes,
-                         const char *what)
+static void report_frame(work *job, const checked *at, uint64_t offset_in_frame,
+                         uint64_t size_bytes, const char *what)
 {
     const whit_ndf_frame *frame = frame_of(at);
     report(job, at->file->map.path, at->frame, frame->type, frame->offset + offset_in_frame,
@@ -156,7 +156,8 @@ static void check_frame(work *job, const checked *at)
     bool payload_right = memcmp(computed_root, header->root, WHIT_HASH_BYTES) == 0;
     if (!payload_right)
         for (uint64_t i = 0; i < at->n_chunks; i++)
-            if (memcmp(computed + i * WHIT_HASH_BYTES, stored + i * WHIT_HASH_BYTES, WHIT_HASH_BYTES) != 0)
+            if (memcmp(computed + i * WHIT_HASH_BYTES, stored + i * WHIT_HASH_BYTES,
+                       WHIT_HASH_BYTES) != 0)
                 report_chunk(job, at, i, stored_right);
     check_zeros(job, at, sizeof *header + payload_bytes, leaves_at);
     if (!stored_right)
@@ -189,8 +190,7 @@ static void check_seal(work *job)
         what = "the tokenizer is not the sealed one";
     else if (memcmp(identity, seal->identity, sizeof identity) != 0)
         what = "the identity is not that of the model";
-    if (what)
-        report_frame(job, &at, sizeof(whit_ndf_header), frame_of(&at)->payload_bytes, what);
+    if (what) report_frame(job, &at, sizeof(whit_ndf_header), frame_of(&at)->payload_bytes, what);
 }
 
 static void check_appended(work *job)

@@ -8,7 +8,7 @@
 /* One damaged place. Strings live during the call only. */
 typedef struct whit_ndf_damage {
     const char *path;
-    uint32_t frame, type;        /* whit_ndf_frame_type; 0: no frame, what follows the last commit */
+    uint32_t frame, type; /* whit_ndf_frame_type; 0: no frame, what follows the last commit */
     uint64_t offset, size_bytes; /* in the file */
     const char *what;            /* "chunk 3: tensors 'a', 'b' and 2 more" */
 } whit_ndf_damage;

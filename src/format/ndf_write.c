@@ -2,7 +2,7 @@
  * The writer: a plan (where every part will lie) made at begin, then a walk along it. */
 #include "format/ndf_write.h"
 
-#include "format/ndf_frame.h"
+#include "format/ndf_head.h"
 #include "format/ndf_identity.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@ typedef struct declared {
     size_t name_offset, name_bytes; /* in writer->names */
     whit_tensor_type type;
     uint64_t part_bytes[WHIT_PART_COUNT];
-    uint32_t place;     /* in name order */
+    uint32_t place;      /* in name order */
     uint32_t first_part; /* in the plan */
     bool has_digest;
     uint8_t digest[WHIT_HASH_BYTES];
@@ -47,8 +47,8 @@ struct whit_ndf_writer {
 
     output *outputs;
     uint32_t n_outputs;
-    whit_buf plan;      /* of planned */
-    uint32_t *by_name;  /* (n_tensors) tensor numbers in name order */
+    whit_buf plan;     /* of planned */
+    uint32_t *by_name; /* (n_tensors) tensor numbers in name order */
     uint8_t set[WHIT_HASH_BYTES];
     uint8_t config_digest[WHIT_HASH_BYTES], tokenizer_digest[WHIT_HASH_BYTES];
     uint32_t next_part, file; /* where the data is */
@@ -141,7 +141,8 @@ whit_status whit_ndf_writer_declare(whit_ndf_writer *writer, const char *name,
                                     const uint64_t part_bytes[WHIT_PART_COUNT], uint32_t *tensor,
                                     whit_error *error)
 {
-    declared added = {.name_offset = writer->names.size_bytes, .name_bytes = strlen(name), .type = *type};
+    declared added = {
+        .name_offset = writer->names.size_bytes, .name_bytes = strlen(name), .type = *type};
     memcpy(added.part_bytes, part_bytes, sizeof added.part_bytes);
     if (writer->stage != STAGE_DECLARING || !*name || part_bytes[WHIT_PART_CODES] == 0)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
@@ -210,7 +211,8 @@ static whit_status plan_parts(whit_ndf_writer *writer, whit_buf *data_bytes, whi
             whit_buf_append(&writer->plan, &part, sizeof part);
         }
         if (at > WHIT_NDF_MAX_PAYLOAD_BYTES)
-            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the tensors are too large", shown_path(writer));
+            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the tensors are too large",
+                             shown_path(writer));
     }
     whit_buf_append(data_bytes, &at, sizeof at);
     if (writer->plan.failed || data_bytes->failed)
@@ -224,8 +226,8 @@ static whit_status plan_parts(whit_ndf_writer *writer, whit_buf *data_bytes, whi
 }
 
 /* "dir/NAME-00002-of-00003.ndf"; `from` is where the plain name begins. */
-static bool part_path(const whit_ndf_writer *writer, uint32_t file, uint32_t n_files, whit_buf *path,
-                      size_t *from)
+static bool part_path(const whit_ndf_writer *writer, uint32_t file, uint32_t n_files,
+                      whit_buf *path, size_t *from)
 {
     size_t n = strlen(writer->path);
     const char *slash = strrchr(writer->path, '/');
@@ -264,7 +266,8 @@ static bool write_tensors(const whit_ndf_writer *writer, whit_buf *out)
     uint32_t n = count_tensors(writer), n_parts = count_parts(writer);
     whit_ndf_tensors_header header = {n, n_parts, whit_ndf_n_buckets(n), 0};
     size_t start = out->size_bytes, entries = start + sizeof header;
-    size_t buckets = entries + n * sizeof(whit_ndf_tensor_entry) + n_parts * sizeof(whit_ndf_part_entry);
+    size_t buckets =
+        entries + n * sizeof(whit_ndf_tensor_entry) + n_parts * sizeof(whit_ndf_part_entry);
     size_t names = buckets + header.n_buckets * sizeof(uint32_t);
     whit_buf_append(out, &header, sizeof header);
     for (uint32_t i = 0; i < n; i++) {
@@ -280,8 +283,9 @@ static bool write_tensors(const whit_ndf_writer *writer, whit_buf *out)
     }
     for (uint32_t i = 0; i < n_parts; i++) {
         const planned *part = part_at(writer, i);
-        whit_ndf_part_entry entry = {part->offset, part->size_bytes, part->file,
-                                     tensor_at(writer, part->tensor)->place, part->part, 0};
+        whit_ndf_part_entry entry = {part->offset, part->size_bytes,
+                                     part->file,   tensor_at(writer, part->tensor)->place,
+                                     part->part,   0};
         whit_buf_append(out, &entry, sizeof entry);
     }
     whit_buf_append_zeros(out, header.n_buckets * sizeof(uint32_t));
@@ -291,31 +295,35 @@ static bool write_tensors(const whit_ndf_writer *writer, whit_buf *out)
     return whit_buf_append(out, writer->names.data, writer->names.size_bytes);
 }
 
-static whit_status write_section(whit_ndf_writer *writer, whit_ndf_section_kind kind, whit_buf *head,
-                                 whit_error *error)
+static whit_status write_section(whit_ndf_writer *writer, whit_ndf_section_kind kind,
+                                 whit_buf *head, whit_error *error)
 {
     whit_buf_align(head, WHIT_NDF_ALIGN_BYTES);
     size_t start = head->size_bytes;
     switch (kind) {
-    case WHIT_NDF_CONFIG: {
+    case WHIT_NDF_CONFIG:
         WHIT_TRY(whit_table_build(&writer->config, head, error));
-        whit_table config;
-        WHIT_TRY(whit_table_open(head->data + start, head->size_bytes - start, "configuration", &config,
-                                 error));
-        whit_ndf_config_digest(&config, writer->config_digest);
         break;
-    }
-    case WHIT_NDF_META: WHIT_TRY(whit_table_build(&writer->meta, head, error)); break;
-    case WHIT_NDF_TEMPLATES: WHIT_TRY(whit_table_build(&writer->templates, head, error)); break;
-    case WHIT_NDF_TENSORS: (void)write_tensors(writer, head); break;
+    case WHIT_NDF_META:
+        WHIT_TRY(whit_table_build(&writer->meta, head, error));
+        break;
+    case WHIT_NDF_TEMPLATES:
+        WHIT_TRY(whit_table_build(&writer->templates, head, error));
+        break;
+    case WHIT_NDF_TENSORS:
+        (void)write_tensors(writer, head);
+        break;
     case WHIT_NDF_FILES:
-        if (!write_files(writer, head)) return whit_fail_memory(error, "a directory", head->size_bytes);
+        if (!write_files(writer, head))
+            return whit_fail_memory(error, "a directory", head->size_bytes);
         break;
-    case WHIT_NDF_SECTION_COUNT: break;
+    case WHIT_NDF_SECTION_COUNT:
+        break;
     }
     if (head->failed) return whit_fail_memory(error, "a directory", head->size_bytes);
     whit_ndf_section section = {kind, 0, start, head->size_bytes - start};
-    memcpy(head->data + sizeof(whit_ndf_head) + (kind - 1) * sizeof section, &section, sizeof section);
+    memcpy(head->data + sizeof(whit_ndf_head) + (kind - 1) * sizeof section, &section,
+           sizeof section);
     return WHIT_OK;
 }
 
@@ -329,6 +337,12 @@ static whit_status write_head(whit_ndf_writer *writer, whit_error *error)
     for (uint32_t kind = 1; status == WHIT_OK && kind < WHIT_NDF_SECTION_COUNT; kind++)
         status = write_section(writer, kind, &head, error);
     if (status == WHIT_OK) {
+        /* What this reader would refuse (types, absurd names) is refused before it is written. */
+        whit_ndf check = {.head = head.data, .head_bytes = head.size_bytes};
+        status = whit_ndf_read_head(&check, shown_path(writer), error);
+        if (status == WHIT_OK) whit_ndf_config_digest(&check.config, writer->config_digest);
+    }
+    if (status == WHIT_OK) {
         whit_hash hash;
         whit_hash_begin(&hash, WHIT_NDF_DOMAIN_SET);
         whit_hash_add(&hash, head.data, head.size_bytes);
@@ -341,7 +355,8 @@ static whit_status write_head(whit_ndf_writer *writer, whit_error *error)
 }
 
 /* A list with room for every file; the first is open already. */
-static whit_status make_outputs(whit_ndf_writer *writer, const whit_buf *data_bytes, whit_error *error)
+static whit_status make_outputs(whit_ndf_writer *writer, const whit_buf *data_bytes,
+                                whit_error *error)
 {
     uint32_t n = (uint32_t)(data_bytes->size_bytes / sizeof(uint64_t));
     output *outputs = whit_zalloc_array(writer->allocator, n, sizeof *outputs);
@@ -394,7 +409,8 @@ static whit_status next_file(whit_ndf_writer *writer, whit_error *error)
     size_t from;
     if (!part_path(writer, writer->file, writer->n_outputs, &path, &from))
         return whit_fail_memory(error, "a file name", path.size_bytes);
-    whit_status status = whit_writer_open((const char *)path.data, writer->allocator, &out->file, error);
+    whit_status status =
+        whit_writer_open((const char *)path.data, writer->allocator, &out->file, error);
     whit_buf_free(&path);
     WHIT_TRY(status);
     whit_ndf_part_file part = {.file = writer->file, .n_files = writer->n_outputs};
@@ -448,8 +464,8 @@ static whit_status write_seal(whit_ndf_writer *writer, uint8_t identity[WHIT_HAS
     whit_buf_append(&payload, &seal, sizeof seal);
     for (uint32_t i = 0; i < n; i++) {
         const declared *tensor = tensor_at(writer, writer->by_name[i]);
-        whit_ndf_identity_add(&hash, name_of(writer, tensor), tensor->type.n_rows, tensor->type.n_cols,
-                              tensor->digest);
+        whit_ndf_identity_add(&hash, name_of(writer, tensor), tensor->type.n_rows,
+                              tensor->type.n_cols, tensor->digest);
         whit_buf_append(&payload, tensor->digest, sizeof tensor->digest);
     }
     whit_hash_end(&hash, seal.identity);

@@ -22,7 +22,8 @@ typedef struct whit_ndf_writer whit_ndf_writer;
 
 typedef struct whit_ndf_write_options {
     /* Tensor data per file; 0: all in one. A tensor is never divided, so one that is larger gets a
-     * file of its own. With PATH "dir/NAME.ndf" the further files are dir/NAME-00002-of-0000N.ndf. */
+     * file of its own. With PATH "dir/NAME.ndf" the further files are dir/NAME-00002-of-0000N.ndf.
+     */
     uint64_t max_data_bytes;
 } whit_ndf_write_options;
 

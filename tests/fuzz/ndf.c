@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The container. The first byte of an input says how the rest is taken: bit 0: as it is, or with its
- * hashes made right again (so that the fuzzer gets behind them); bit 1: verify too; bit 2: append. */
+ * The container. The first byte of an input says how the rest is taken: bit 0: as it is, or with
+ * its hashes made right again (so that the fuzzer gets behind them); bit 1: verify too; bit 2:
+ * append. */
 #include "format/ndf_append.h"
 #include "format/ndf_verify.h"
 #include "ndf_reseal.h"
@@ -34,10 +35,14 @@ static void touch_table(const whit_table *table)
             if (strnlen(value.string, value.count + 1) > value.count) abort();
             break;
         case WHIT_VALUE_BYTES:
-        case WHIT_VALUE_BOOL_ARRAY: touch(value.bytes, value.count); break;
+        case WHIT_VALUE_BOOL_ARRAY:
+            touch(value.bytes, value.count);
+            break;
         case WHIT_VALUE_U64_ARRAY:
         case WHIT_VALUE_I64_ARRAY:
-        case WHIT_VALUE_F64_ARRAY: touch(value.bytes, 8 * value.count); break;
+        case WHIT_VALUE_F64_ARRAY:
+            touch(value.bytes, 8 * value.count);
+            break;
         case WHIT_VALUE_STRING_ARRAY:
             for (uint64_t s = 0; s < value.count; s++) {
                 size_t n;
@@ -45,7 +50,8 @@ static void touch_table(const whit_table *table)
                 touch(text, n + 1);
             }
             break;
-        default: break;
+        default:
+            break;
         }
     }
 }

@@ -67,7 +67,8 @@ static void check_tables(const whit_ndf *ndf)
     assert_true(whit_ndf_meta_get(ndf, "general.blob", &value));
     assert_memory_equal(value.bytes, "\0\1\2", 3);
     assert_false(whit_ndf_meta_get(ndf, "general", &value));
-    assert_string_equal(whit_table_get_string(whit_ndf_templates(ndf), "default"), "{{ messages }}");
+    assert_string_equal(whit_table_get_string(whit_ndf_templates(ndf), "default"),
+                        "{{ messages }}");
     assert_memory_equal(whit_ndf_tokenizer(ndf, &n), "tokenizer image", 15);
     assert_int_equal(n, 15);
 }
@@ -114,6 +115,18 @@ static void identity_is_of_the_model(void **state)
     uint8_t first[WHIT_HASH_BYTES], second[WHIT_HASH_BYTES], third[WHIT_HASH_BYTES];
     ndf_sample_options options = {.n_tensors = 5, .row_bytes = 70};
     assert_ok(ndf_sample_write(NULL, &options, first, NULL, &error), error);
+    size_t sizes[2];
+    uint8_t *bytes[2];
+    for (int i = 0; i < 2; i++) { /* the same input gives the same bytes */
+        const char *path = ndf_sample_path("twice.ndf");
+        assert_ok(ndf_sample_write(path, &options, NULL, NULL, &error), error);
+        bytes[i] = ndf_sample_load(path, &sizes[i]);
+        unlink(path);
+    }
+    assert_int_equal(sizes[0], sizes[1]);
+    assert_memory_equal(bytes[0], bytes[1], sizes[0]);
+    free(bytes[0]);
+    free(bytes[1]);
     options.reversed = true;
     assert_ok(ndf_sample_write(NULL, &options, second, NULL, &error), error);
     assert_memory_equal(first, second, sizeof first);
@@ -276,6 +289,29 @@ static void tables_are_canonical(void **state)
     whit_buf_free(&out[1]);
 }
 
+/* Names that differ in one place only, wherever in a word it is, keep the index short. */
+static void similar_names_are_spread(void **state)
+{
+    (void)state;
+    whit_error error;
+    for (int n_prefix = 0; n_prefix < 20; n_prefix++) {
+        whit_table_builder builder = {0};
+        whit_buf out = {0};
+        char key[32] = "pppppppppppppppppppp";
+        for (int i = 0; i < 500; i++) {
+            snprintf(key + n_prefix, sizeof key - (size_t)n_prefix, "%d%s", i,
+                     n_prefix % 3 ? "" : ".w");
+            whit_table_set_bool(&builder, key, true);
+        }
+        whit_table table;
+        assert_ok(whit_table_build(&builder, &out, &error), error);
+        assert_ok(whit_table_open(out.data, out.size_bytes, "table", &table, &error), error);
+        assert_int_equal(whit_table_count(&table), 500);
+        whit_table_builder_free(&builder);
+        whit_buf_free(&out);
+    }
+}
+
 /* Every byte of a table of all types set to hostile values: refused or readable, never out of
  * bounds (ASan watches). */
 static void hostile_tables_are_refused_or_safe(void **state)
@@ -325,10 +361,15 @@ static void hostile_tables_are_refused_or_safe(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_what_was_written), cmocka_unit_test(crosses_chunks),
-        cmocka_unit_test(identity_is_of_the_model), cmocka_unit_test(splits_into_files),
-        cmocka_unit_test(refuses_misuse), cmocka_unit_test(empty_model_is_sound),
-        cmocka_unit_test(tables_are_canonical), cmocka_unit_test(hostile_tables_are_refused_or_safe),
+        cmocka_unit_test(reads_what_was_written),
+        cmocka_unit_test(crosses_chunks),
+        cmocka_unit_test(identity_is_of_the_model),
+        cmocka_unit_test(splits_into_files),
+        cmocka_unit_test(refuses_misuse),
+        cmocka_unit_test(empty_model_is_sound),
+        cmocka_unit_test(tables_are_canonical),
+        cmocka_unit_test(similar_names_are_spread),
+        cmocka_unit_test(hostile_tables_are_refused_or_safe),
     };
     return cmocka_run_group_tests_name("ndf", tests, NULL, remove_folder);
 }

@@ -64,7 +64,8 @@ static void appends_frames(void **state)
     size_t large_bytes = (size_t)3 << 20;
     uint8_t *large = malloc(large_bytes);
     for (size_t i = 0; i < large_bytes; i++) large[i] = (uint8_t)(i * i >> 7);
-    assert_ok(whit_ndf_append(path, WHIT_NDF_ADAPTER, "tune", large, large_bytes, NULL, &error), error);
+    assert_ok(whit_ndf_append(path, WHIT_NDF_ADAPTER, "tune", large, large_bytes, NULL, &error),
+              error);
     assert_ok(whit_ndf_append(path, 99, "future kind", "", 0, NULL, &error), error);
     assert_ok(whit_ndf_append(path, WHIT_NDF_SESSION, "s", "abc", 3, NULL, &error), error);
     assert_ok(whit_ndf_open(path, NULL, &ndf, &error), error);
@@ -80,10 +81,13 @@ static void appends_frames(void **state)
     assert_ok(whit_ndf_verify(before, 1, NULL, NULL, NULL, &error), error);
     whit_ndf_close(before);
 
-    assert_int_equal(whit_ndf_append(path, WHIT_NDF_DATA, "x", "", 0, NULL, &error), WHIT_ERROR_ARGUMENT);
-    assert_int_equal(whit_ndf_append(path, WHIT_NDF_SESSION, "", "", 0, NULL, &error), WHIT_ERROR_ARGUMENT);
-    assert_int_equal(whit_ndf_append(ndf_sample_path("none"), WHIT_NDF_SESSION, "x", "", 0, NULL, &error),
-                     WHIT_ERROR_IO);
+    assert_int_equal(whit_ndf_append(path, WHIT_NDF_DATA, "x", "", 0, NULL, &error),
+                     WHIT_ERROR_ARGUMENT);
+    assert_int_equal(whit_ndf_append(path, WHIT_NDF_SESSION, "", "", 0, NULL, &error),
+                     WHIT_ERROR_ARGUMENT);
+    assert_int_equal(
+        whit_ndf_append(ndf_sample_path("none"), WHIT_NDF_SESSION, "x", "", 0, NULL, &error),
+        WHIT_ERROR_IO);
     free(large);
     unlink(path);
 }
@@ -93,9 +97,11 @@ static void a_crash_costs_nothing(void **state)
     (void)state;
     whit_error error;
     int fd = make_model();
-    assert_ok(whit_ndf_append(path_of(fd), WHIT_NDF_SESSION, "first", "one", 3, NULL, &error), error);
+    assert_ok(whit_ndf_append(path_of(fd), WHIT_NDF_SESSION, "first", "one", 3, NULL, &error),
+              error);
     off_t base = size_of(fd);
-    assert_ok(whit_ndf_append(path_of(fd), WHIT_NDF_SESSION, "second", "two", 3, NULL, &error), error);
+    assert_ok(whit_ndf_append(path_of(fd), WHIT_NDF_SESSION, "second", "two", 3, NULL, &error),
+              error);
     off_t full = size_of(fd);
     size_t tail_bytes = (size_t)(full - base);
     uint8_t *tail = malloc(tail_bytes), *zeros = calloc(1, tail_bytes);
@@ -110,19 +116,22 @@ static void a_crash_costs_nothing(void **state)
                 assert_int_equal(pwrite(fd, zeros, tail_bytes - cut, base + (off_t)cut),
                                  (ssize_t)(tail_bytes - cut));
             /* The last bytes of a commit are zeros anyway. */
-            bool whole = holes ? memcmp(tail + cut, zeros, tail_bytes - cut) == 0 : cut == tail_bytes;
+            bool whole =
+                holes ? memcmp(tail + cut, zeros, tail_bytes - cut) == 0 : cut == tail_bytes;
             whit_ndf *ndf;
             assert_ok(whit_ndf_open_fd(fd, "crash", NULL, &ndf, &error), error);
             assert_int_equal(whit_ndf_n_appended(ndf), whole ? 2 : 1);
             check_appended(ndf, 0, WHIT_NDF_SESSION, "first", "one", 3);
             assert_int_equal(whit_ndf_torn_bytes(ndf), whole ? 0 : size_of(fd) - base);
             whit_status status = whit_ndf_verify(ndf, 1, NULL, NULL, NULL, &error);
-            assert_int_equal(status, whole || whit_ndf_torn_bytes(ndf) == 0 ? WHIT_OK : WHIT_ERROR_FORMAT);
+            assert_int_equal(status,
+                             whole || whit_ndf_torn_bytes(ndf) == 0 ? WHIT_OK : WHIT_ERROR_FORMAT);
             if (status != WHIT_OK) assert_non_null(strstr(error.message, "not committed"));
             whit_ndf_close(ndf);
             if (whole) continue;
-            assert_ok(whit_ndf_append(path_of(fd), WHIT_NDF_SESSION, "third", "three", 5, NULL, &error),
-                      error);
+            assert_ok(
+                whit_ndf_append(path_of(fd), WHIT_NDF_SESSION, "third", "three", 5, NULL, &error),
+                error);
             assert_ok(whit_ndf_open_fd(fd, "crash", NULL, &ndf, &error), error);
             assert_int_equal(whit_ndf_n_appended(ndf), 2);
             check_appended(ndf, 1, WHIT_NDF_SESSION, "third", "three", 5);
@@ -156,7 +165,8 @@ static void damage_is_not_cut_off(void **state)
     base = size_of(fd);
     uint8_t *copy = malloc((size_t)base);
     assert_int_equal(pread(fd, copy, (size_t)base, 0), base);
-    assert_ok(whit_ndf_append(path_of(fd), WHIT_NDF_ADAPTER, "m", copy, (size_t)base, NULL, &error), error);
+    assert_ok(whit_ndf_append(path_of(fd), WHIT_NDF_ADAPTER, "m", copy, (size_t)base, NULL, &error),
+              error);
     assert_int_equal(ftruncate(fd, size_of(fd) - 1), 0);
     assert_ok(whit_ndf_append(path_of(fd), WHIT_NDF_SESSION, "x", "3", 1, NULL, &error), error);
     free(copy);
@@ -176,7 +186,8 @@ static void two_appenders_take_turns(void **state)
             whit_status status = WHIT_OK;
             for (int i = 0; i < EACH && status == WHIT_OK; i++) {
                 snprintf(name, sizeof name, "%d.%d", c, i);
-                status = whit_ndf_append(path, WHIT_NDF_SESSION, name, name, strlen(name), NULL, NULL);
+                status =
+                    whit_ndf_append(path, WHIT_NDF_SESSION, name, name, strlen(name), NULL, NULL);
             }
             _exit(status != WHIT_OK);
         }
@@ -226,8 +237,10 @@ static void a_failed_append_leaves_the_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(appends_frames), cmocka_unit_test(a_crash_costs_nothing),
-        cmocka_unit_test(damage_is_not_cut_off), cmocka_unit_test(two_appenders_take_turns),
+        cmocka_unit_test(appends_frames),
+        cmocka_unit_test(a_crash_costs_nothing),
+        cmocka_unit_test(damage_is_not_cut_off),
+        cmocka_unit_test(two_appenders_take_turns),
         cmocka_unit_test(a_failed_append_leaves_the_file),
     };
     return cmocka_run_group_tests_name("ndf_append", tests, NULL, remove_folder);
