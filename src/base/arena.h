@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ * An arena that is planned first and made second: the same code runs twice, once with no memory to
+ * count bytes, once to hand them out. So what was predicted is what is used. */
+#ifndef WHIT_BASE_ARENA_H
+#define WHIT_BASE_ARENA_H
+
+#include "base/mem.h"
+
+typedef struct whit_arena {
+    uint8_t *memory; /* NULL: counting only */
+    uint64_t used_bytes;
+    bool overflow;   /* the sum does not fit */
+} whit_arena;
+
+/* The next n * elem_bytes, 64-byte aligned; NULL while counting. */
+static inline void *whit_arena_take(whit_arena *arena, uint64_t n, uint64_t elem_bytes)
+{
+    uint64_t bytes, end;
+    if (__builtin_mul_overflow(n, elem_bytes, &bytes) || __builtin_add_overflow(arena->used_bytes, bytes, &end) ||
+        end > SIZE_MAX / 2) {
+        arena->overflow = true;
+        return NULL;
+    }
+    void *memory = arena->memory ? arena->memory + arena->used_bytes : NULL;
+    arena->used_bytes = (end + WHIT_ALIGN_BYTES - 1) & ~(uint64_t)(WHIT_ALIGN_BYTES - 1);
+    return memory;
+}
+
+#endif

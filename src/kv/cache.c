@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "kv/cache.h"
+
+#include "base/mem.h"
+
+static bool sizes(const whit_kv_shape *shape, whit_kv *kv, uint64_t *bytes)
+{
+    *kv = (whit_kv){.shape = *shape};
+    uint64_t per_sequence = ((uint64_t)shape->n_ctx_tokens + WHIT_KV_BLOCK_TOKENS - 1) / WHIT_KV_BLOCK_TOKENS;
+    uint64_t n_blocks = per_sequence * shape->n_sequences;
+    if (per_sequence > UINT32_MAX / 2 || n_blocks > UINT32_MAX / 2) return false;
+    kv->blocks_per_sequence = (uint32_t)per_sequence;
+    kv->n_blocks = (uint32_t)n_blocks;
+    kv->head_bytes = whit_kv_block_bytes(shape->type, shape->head_dim);
+    uint64_t chunks = (uint64_t)shape->n_layers * shape->n_kv_heads, block, data;
+    if (__builtin_mul_overflow(chunks, (uint64_t)kv->head_bytes, &block) ||
+        __builtin_mul_overflow(block, n_blocks, &data) || data > SIZE_MAX / 2)
+        return false;
+    kv->block_bytes = (size_t)block;
+    *bytes = data + (3 * n_blocks + shape->n_sequences) * sizeof(uint32_t);
+    return true;
+}
+
+bool whit_kv_bytes(const whit_kv_shape *shape, uint64_t *bytes)
+{
+    whit_kv kv;
+    return sizes(shape, &kv, bytes);
+}
+
+void whit_kv_init(whit_kv *kv, const whit_kv_shape *shape, void *memory)
+{
+    uint64_t bytes;
+    (void)sizes(shape, kv, &bytes);
+    kv->data = memory;
+    kv->table = (uint32_t *)(kv->data + kv->block_bytes * kv->n_blocks);
+    kv->references = kv->table + kv->n_blocks;
+    kv->free_blocks = kv->references + kv->n_blocks;
+    kv->n_tokens = kv->free_blocks + kv->n_blocks;
+    memset(kv->references, 0, kv->n_blocks * sizeof *kv->references);
+    memset(kv->n_tokens, 0, shape->n_sequences * sizeof *kv->n_tokens);
+    /* Handed out from the end: block 0 first. */
+    for (uint32_t i = 0; i < kv->n_blocks; i++) kv->free_blocks[i] = kv->n_blocks - 1 - i;
+    kv->n_free = kv->n_blocks;
+}
+
+static uint32_t blocks_of(uint32_t n_tokens)
+{
+    return (n_tokens + WHIT_KV_BLOCK_TOKENS - 1) / WHIT_KV_BLOCK_TOKENS;
+}
+
+/* A sequence never holds more blocks than its share of the pool, so one is always free. */
+static uint32_t take_block(whit_kv *kv)
+{
+    uint32_t block = kv->free_blocks[--kv->n_free];
+    kv->references[block] = 1;
+    return block;
+}
+
+static void drop_block(whit_kv *kv, uint32_t block)
+{
+    if (--kv->references[block] == 0) kv->free_blocks[kv->n_free++] = block;
+}
+
+whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, whit_error *error)
+{
+    if (n_tokens > kv->shape.n_ctx_tokens)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "the context of %u tokens is full (choose a larger one with -c)",
+                         kv->shape.n_ctx_tokens);
+    uint32_t *table = kv->table + (size_t)sequence * kv->blocks_per_sequence, had = kv->n_tokens[sequence];
+    if (n_tokens <= had) return WHIT_OK;
+    if (had % WHIT_KV_BLOCK_TOKENS) {
+        uint32_t *last = &table[had / WHIT_KV_BLOCK_TOKENS], shared = *last;
+        if (kv->references[shared] > 1) {
+            *last = take_block(kv);
+            memcpy(kv->data + *last * kv->block_bytes, kv->data + shared * kv->block_bytes, kv->block_bytes);
+            drop_block(kv, shared);
+        }
+    }
+    for (uint32_t b = blocks_of(had); b < blocks_of(n_tokens); b++) table[b] = take_block(kv);
+    kv->n_tokens[sequence] = n_tokens;
+    return WHIT_OK;
+}
+
+void whit_kv_truncate(whit_kv *kv, uint32_t sequence, uint32_t n_tokens)
+{
+    uint32_t *table = kv->table + (size_t)sequence * kv->blocks_per_sequence;
+    if (n_tokens >= kv->n_tokens[sequence]) return;
+    for (uint32_t b = blocks_of(n_tokens); b < blocks_of(kv->n_tokens[sequence]); b++) drop_block(kv, table[b]);
+    kv->n_tokens[sequence] = n_tokens;
+}
+
+whit_status whit_kv_share(whit_kv *kv, uint32_t from, uint32_t to, uint32_t n_tokens, whit_error *error)
+{
+    if (n_tokens > kv->n_tokens[from])
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u has %u tokens, not %u", from, kv->n_tokens[from], n_tokens);
+    if (from == to) return WHIT_OK;
+    whit_kv_truncate(kv, to, 0);
+    const uint32_t *source = kv->table + (size_t)from * kv->blocks_per_sequence;
+    uint32_t *target = kv->table + (size_t)to * kv->blocks_per_sequence;
+    for (uint32_t b = 0; b < blocks_of(n_tokens); b++) {
+        target[b] = source[b];
+        kv->references[source[b]]++;
+    }
+    kv->n_tokens[to] = n_tokens;
+    return WHIT_OK;
+}

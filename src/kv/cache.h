@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ * The KV cache: keys and values of every sequence, in blocks of 64 positions.
+ *
+ * A block holds 64 positions of one sequence for all layers and KV heads, so that it can be
+ * dropped, shared between sequences with a common beginning, or written to a file as one piece.
+ * Where a position lies (its block) is kept apart from what it is (its number): a table per
+ * sequence maps one to the other. Inside a block each layer
+ * and head has a piece laid out as kernels/kv_block.h says. Memory is the caller's, sized once. One thread at a
+ * time may change tables; any may read, and write different heads. */
+#ifndef WHIT_KV_CACHE_H
+#define WHIT_KV_CACHE_H
+
+#include "base/status.h"
+#include "kernels/kv_block.h"
+
+typedef struct whit_kv_shape {
+    whit_kv_type type;
+    uint32_t n_layers, n_kv_heads, head_dim;
+    uint32_t n_sequences, n_ctx_tokens;
+} whit_kv_shape;
+
+typedef struct whit_kv {
+    whit_kv_shape shape;
+    uint32_t blocks_per_sequence, n_blocks;
+    size_t head_bytes;    /* of one head in one block */
+    size_t block_bytes;
+    uint8_t *data;        /* (n_blocks, n_layers, n_kv_heads) of head_bytes */
+    uint32_t *table;      /* (n_sequences, blocks_per_sequence) block numbers */
+    uint32_t *n_tokens;   /* (n_sequences) positions that have a place */
+    uint32_t *references; /* (n_blocks) sequences that use it */
+    uint32_t *free_blocks;
+    uint32_t n_free;
+} whit_kv;
+
+/* Bytes of memory for a shape; false where they overflow. */
+bool whit_kv_bytes(const whit_kv_shape *shape, uint64_t *bytes);
+/* `memory` is 64-byte aligned and large enough; its keys and values need not be zeroed. */
+void whit_kv_init(whit_kv *kv, const whit_kv_shape *shape, void *memory);
+
+/* Gives positions [0, n_tokens) of a sequence a place. A last block that is shared is copied
+ * first. WHIT_ERROR_LIMIT beyond the context. */
+whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, whit_error *error);
+/* Drops positions from n_tokens on. */
+void whit_kv_truncate(whit_kv *kv, uint32_t sequence, uint32_t n_tokens);
+/* Makes `to` the first n_tokens of `from`; blocks are shared until one of them writes. */
+whit_status whit_kv_share(whit_kv *kv, uint32_t from, uint32_t to, uint32_t n_tokens, whit_error *error);
+
+/* What one head of one layer has in a sequence's block: a block of kernels/kv_block.h. */
+static inline void *whit_kv_head_block(const whit_kv *kv, uint32_t layer, uint32_t head, uint32_t sequence,
+                                       uint32_t block)
+{
+    size_t number = kv->table[(size_t)sequence * kv->blocks_per_sequence + block];
+    return kv->data + number * kv->block_bytes + ((size_t)layer * kv->shape.n_kv_heads + head) * kv->head_bytes;
+}
+
+#endif
