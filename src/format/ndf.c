@@ -332,6 +332,17 @@ const char *whit_ndf_file(const whit_ndf *ndf, uint32_t i, uint64_t *size_bytes)
     return ndf->files[i].map.path;
 }
 
+bool whit_ndf_mapping(const whit_ndf *ndf, uint32_t i, const void **address, size_t *size_bytes,
+                      const char **path)
+{
+    if (i >= ndf->n_files) return false;
+    const whit_map *map = &ndf->files[i].map;
+    *address = map->data;
+    *size_bytes = map->size_bytes;
+    *path = map->path;
+    return true;
+}
+
 uint64_t whit_ndf_torn_bytes(const whit_ndf *ndf)
 {
     return ndf->files[0].chain.file_bytes - ndf->files[0].chain.end_bytes;

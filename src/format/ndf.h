@@ -69,6 +69,10 @@ const uint8_t *whit_ndf_tensor_digest(const whit_ndf *ndf, uint32_t i);
 uint32_t whit_ndf_n_files(const whit_ndf *ndf);
 const char *whit_ndf_file(const whit_ndf *ndf, uint32_t i, uint64_t *size_bytes);
 
+/* Where file i is mapped, whole; false where there is no such file. */
+bool whit_ndf_mapping(const whit_ndf *ndf, uint32_t i, const void **address, size_t *size_bytes,
+                      const char **path);
+
 /* Frames appended after the model (adapters, sessions), in order, committed ones only. */
 typedef struct whit_ndf_appended {
     uint32_t type; /* whit_ndf_frame_type, or a number that this program does not know */

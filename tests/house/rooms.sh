@@ -15,7 +15,8 @@ allowed() {
     kernels) echo 'base' ;;
     format) echo 'base kernels' ;;
     tokenizer | template) echo 'base format' ;;
-    kv | model | compress) echo 'base kernels format' ;;
+    kv | compress) echo 'base kernels format' ;;
+    model) echo 'base kernels format tokenizer kv' ;;
     train) echo 'base kernels format tokenizer model runtime' ;;
     runtime) echo 'base kernels format tokenizer template kv model' ;;
     lang | server | editor) echo 'base' ;;

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/config.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* Every field of the configuration once: its key, its place, its type. */
+enum field_kind { FIELD_U32, FIELD_U8, FIELD_BOOL, FIELD_F64 };
+static const struct field {
+    const char *key;
+    size_t offset;
+    enum field_kind kind;
+} fields[] = {
+    {"n_layers", offsetof(whit_config, n_layers), FIELD_U32},
+    {"n_embd", offsetof(whit_config, n_embd), FIELD_U32},
+    {"n_ff", offsetof(whit_config, n_ff), FIELD_U32},
+    {"n_heads", offsetof(whit_config, n_heads), FIELD_U32},
+    {"n_kv_heads", offsetof(whit_config, n_kv_heads), FIELD_U32},
+    {"head_dim", offsetof(whit_config, head_dim), FIELD_U32},
+    {"rope_dim", offsetof(whit_config, rope_dim), FIELD_U32},
+    {"n_vocab", offsetof(whit_config, n_vocab), FIELD_U32},
+    {"n_ctx", offsetof(whit_config, n_ctx), FIELD_U32},
+    {"window", offsetof(whit_config, window), FIELD_U32},
+    {"gate", offsetof(whit_config, gate), FIELD_U8},
+    {"tied_head", offsetof(whit_config, tied_head), FIELD_BOOL},
+    {"attn_bias", offsetof(whit_config, attn_bias), FIELD_BOOL},
+    {"qk_norm", offsetof(whit_config, qk_norm), FIELD_BOOL},
+    {"sub_norm", offsetof(whit_config, sub_norm), FIELD_BOOL},
+    {"rope_factors", offsetof(whit_config, rope_factors), FIELD_BOOL},
+    {"norm_eps", offsetof(whit_config, norm_eps), FIELD_F64},
+    {"rope_theta", offsetof(whit_config, rope_theta), FIELD_F64},
+};
+#define N_FIELDS (sizeof fields / sizeof fields[0])
+
+whit_status whit_config_load(const whit_ndf *file, whit_config *config, whit_error *error)
+{
+    const whit_table *table = whit_ndf_config(file);
+    const char *path = whit_ndf_path(file);
+    *config = (whit_config){0};
+    const char *family = whit_table_get_string(table, "family");
+    if (!family || strlen(family) >= sizeof config->family)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: configuration field 'family' is missing or too long", path);
+    memcpy(config->family, family, strlen(family) + 1);
+    for (size_t i = 0; i < N_FIELDS; i++) {
+        void *place = (char *)config + fields[i].offset;
+        uint64_t number = 0;
+        bool found, fits = true;
+        if (fields[i].kind == FIELD_F64) {
+            found = whit_table_get_f64(table, fields[i].key, place);
+        } else if (fields[i].kind == FIELD_BOOL) {
+            found = whit_table_get_bool(table, fields[i].key, place);
+        } else {
+            found = whit_table_get_u64(table, fields[i].key, &number);
+            fits = number <= (fields[i].kind == FIELD_U8 ? UINT8_MAX : UINT32_MAX);
+            if (fields[i].kind == FIELD_U8)
+                *(uint8_t *)place = (uint8_t)number;
+            else
+                *(uint32_t *)place = (uint32_t)number;
+        }
+        if (!found || !fits)
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: configuration field '%s' is missing or out of range", path,
+                             fields[i].key);
+    }
+    return whit_config_check(config, path, error);
+}
+
+void whit_config_save(const whit_config *config, whit_table_builder *table)
+{
+    whit_table_set_string(table, "family", config->family);
+    for (size_t i = 0; i < N_FIELDS; i++) {
+        const void *place = (const char *)config + fields[i].offset;
+        switch (fields[i].kind) {
+        case FIELD_U32: whit_table_set_u64(table, fields[i].key, *(const uint32_t *)place); break;
+        case FIELD_U8: whit_table_set_u64(table, fields[i].key, *(const uint8_t *)place); break;
+        case FIELD_BOOL: whit_table_set_bool(table, fields[i].key, *(const bool *)place); break;
+        case FIELD_F64: whit_table_set_f64(table, fields[i].key, *(const double *)place); break;
+        }
+    }
+}
+
+whit_status whit_config_check(const whit_config *c, const char *path, whit_error *error)
+{
+    /* Bounds far above any model, so that products below fit 32 bits and a file cannot ask for
+     * absurd work. Widths are bounded by the kernels' int32 sums (docs/numerics.md). */
+    const struct {
+        const char *name;
+        uint32_t value, least, most;
+    } bounds[] = {
+        {"n_layers", c->n_layers, 1, 1024},    {"n_embd", c->n_embd, 1, 65536},
+        {"n_ff", c->n_ff, 1, 65536},           {"n_heads", c->n_heads, 1, 4096},
+        {"n_kv_heads", c->n_kv_heads, 1, 4096}, {"head_dim", c->head_dim, 2, 1024},
+        {"rope_dim", c->rope_dim, 0, 1024},    {"n_vocab", c->n_vocab, 1, 1u << 24},
+        {"n_ctx", c->n_ctx, 1, 1u << 26},      {"gate", c->gate, 0, WHIT_GATE_RELU2},
+    };
+    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++)
+        if (bounds[i].value < bounds[i].least || bounds[i].value > bounds[i].most)
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %s is %u, outside %u to %u", path, bounds[i].name,
+                             bounds[i].value, bounds[i].least, bounds[i].most);
+    if (c->n_heads % c->n_kv_heads)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u heads cannot share %u key/value heads", path, c->n_heads, c->n_kv_heads);
+    if ((uint64_t)c->n_heads * c->head_dim > 65536)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u heads of %u are too wide", path, c->n_heads, c->head_dim);
+    if (c->rope_dim > c->head_dim || c->rope_dim % 2)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: RoPE cannot turn %u of %u dimensions", path, c->rope_dim, c->head_dim);
+    if (!(c->norm_eps > 0 && c->norm_eps < 1))
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: norm_eps %g makes no sense", path, c->norm_eps);
+    if (!(c->rope_theta >= 1 && c->rope_theta < 1e12))
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: rope_theta %g makes no sense", path, c->rope_theta);
+    if (!memchr(c->family, 0, sizeof c->family)) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: family name too long", path);
+    return WHIT_OK;
+}

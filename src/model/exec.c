@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ * Binding a plan and walking it. What the steps do is in exec_steps.c. */
+#include "model/exec.h"
+
+/* ---- binding -------------------------------------------------------------------------------- */
+
+static uint32_t bucket_of(uint32_t n_rows)
+{
+    if (n_rows <= 8) return n_rows - 1;
+    uint32_t bucket = 7 + (31 - (uint32_t)__builtin_clz(n_rows / 8));
+    return bucket < WHIT_EXEC_BUCKETS ? bucket : WHIT_EXEC_BUCKETS - 1;
+}
+
+static uint32_t bucket_rows(uint32_t bucket)
+{
+    return bucket < 8 ? bucket + 1 : 8u << (bucket - 7);
+}
+
+static void bind_value(const whit_exec *exec, uint32_t value, uint8_t **pointer, size_t *stride)
+{
+    if (!value) return;
+    const whit_plan_value *v = &exec->plan->values[value - 1];
+    if (exec->slots) *pointer = exec->slots + exec->plan->slots[v->slot].offset_bytes; /* NULL: counting */
+    *stride = whit_plan_stride(v);
+}
+
+static size_t matmul_scratch(const whit_exec_step *step, uint32_t n_rows)
+{
+    size_t most = 0;
+    for (uint32_t b = 0; b < WHIT_EXEC_BUCKETS && (b == 0 || bucket_rows(b) <= n_rows); b++) {
+        const whit_matmul_kernel *kernel = step->kernels[b];
+        uint32_t rows = b < 8 ? bucket_rows(b) : 2 * bucket_rows(b) - 1;
+        size_t bytes = kernel->scratch_bytes ? kernel->scratch_bytes(&step->tensor->type, &step->acts, rows < n_rows ? rows : n_rows) : 0;
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
+static void bind_step(whit_exec *exec, uint32_t i, const whit_tensor *tensors, uint32_t n_batch_rows,
+                      whit_exec_step *step)
+{
+    const whit_plan_step *from = &exec->plan->steps[i];
+    *step = (whit_exec_step){.layer = from->layer, .group = from->group, .rotary = from->rotary,
+                             .window = from->window, .constant = from->constant};
+    bind_value(exec, from->input[0], &step->input[0], &step->input_stride[0]);
+    bind_value(exec, from->input[1], &step->input[1], &step->input_stride[1]);
+    bind_value(exec, from->output, &step->output, &step->output_stride);
+    const whit_plan_value *shape = &exec->plan->values[(from->output ? from->output : from->input[0]) - 1];
+    step->width = shape->width;
+    step->selected = shape->selected;
+    if (from->weight >= 0) {
+        step->tensor = &tensors[from->weight];
+        step->vector = (const float *)(const void *)step->tensor->part[WHIT_PART_CODES];
+        step->vector_elems = step->tensor->type.n_cols;
+    }
+    if (from->op == WHIT_PLAN_ACTS) step->acts = exec->plan->values[from->output - 1].acts;
+    if (from->op == WHIT_PLAN_LINEAR) {
+        const whit_plan_value *input = &exec->plan->values[from->input[0] - 1];
+        step->acts = input->acts;
+        step->n_cols = input->width;
+        step->n_tiles = (step->tensor->type.n_rows + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
+        for (uint32_t b = 0; b < WHIT_EXEC_BUCKETS; b++)
+            step->kernels[b] = whit_matmul_find(exec->kernels, &step->tensor->type, &step->acts, bucket_rows(b));
+        size_t bytes = matmul_scratch(step, n_batch_rows);
+        if (bytes > exec->scratch_bytes) exec->scratch_bytes = bytes;
+    }
+    whit_exec_bind_step(step, from, exec->kernels);
+}
+
+void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensors,
+                     const whit_kernels *kernels, whit_kv *kv, const whit_exec_options *options,
+                     whit_arena *arena)
+{
+    *exec = (whit_exec){.plan = plan, .kernels = kernels, .kv = kv, .rope_pairs = options->rope_pairs};
+    uint64_t slot_bytes;
+    if (!whit_plan_layout(plan, options->n_batch_rows, options->n_selected_rows, &slot_bytes)) {
+        arena->overflow = true;
+        return;
+    }
+    const whit_kv_shape *shape = &kv->shape;
+    exec->kv_append = whit_kv_append(kernels, shape->type);
+    exec->kv_query = whit_kv_query(kernels, shape->type);
+    exec->kv_attend = whit_kv_attend(kernels, shape->type);
+    exec->n_kv_heads = shape->n_kv_heads;
+    for (uint32_t i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].op == WHIT_PLAN_ATTEND) {
+            uint32_t q = plan->values[plan->steps[i].output - 1].width;
+            exec->heads_per_kv_head = q / (shape->n_kv_heads * shape->head_dim);
+        }
+    uint32_t n_queries = exec->heads_per_kv_head > WHIT_EXEC_QUERIES ? exec->heads_per_kv_head : WHIT_EXEC_QUERIES;
+    exec->scratch_bytes = whit_exec_attend_scratch_bytes(shape->type, shape->head_dim, n_queries);
+
+    whit_exec_step *steps = whit_arena_take(arena, plan->n_steps, sizeof *steps);
+    exec->slots = whit_arena_take(arena, slot_bytes, 1);
+    exec->rope_frequencies = whit_arena_take(arena, options->rope_pairs, sizeof *exec->rope_frequencies);
+    exec->rope_tables = whit_arena_take(arena, (uint64_t)options->n_batch_rows * 2 * options->rope_pairs, sizeof(float));
+    exec->row_tiles = whit_arena_take(arena, (uint64_t)options->n_batch_rows + 1, sizeof *exec->row_tiles);
+    exec->steps = steps;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        whit_exec_step counted; /* while only counting, steps have no memory: their scratch matters */
+        bind_step(exec, i, tensors, options->n_batch_rows, steps ? &steps[i] : &counted);
+    }
+    if (arena->memory)
+        whit_rope_frequencies(options->rope_theta, options->rope_pairs, options->rope_factors, exec->rope_frequencies);
+    exec->scratch_bytes = whit_round_up(exec->scratch_bytes, WHIT_ALIGN_BYTES);
+    exec->scratch = whit_arena_take(arena, options->n_threads, exec->scratch_bytes);
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+struct group_run {
+    const whit_exec *exec;
+    const whit_plan_group *group;
+};
+
+static void run_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    const struct group_run *run = context;
+    const whit_exec_step *step = &run->exec->steps[run->group->first];
+    for (uint32_t i = 0; i < run->group->n_steps; i++, step++) step->run(step, run->exec, worker, begin, end);
+}
+
+/* Items are the tiles of all matrices of the group, one after the other. */
+static void run_tiles(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    const struct group_run *run = context;
+    const whit_exec_step *step = &run->exec->steps[run->group->first];
+    for (uint32_t i = 0; i < run->group->n_steps && begin < end; i++, step++) {
+        uint32_t n = step->n_tiles;
+        if (begin < n) step->run(step, run->exec, worker, begin, end < n ? end : n);
+        begin = begin > n ? begin - n : 0;
+        end = end > n ? end - n : 0;
+    }
+}
+
+static void make_rope_tables(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    const whit_exec *exec = context;
+    (void)worker;
+    for (uint32_t r = begin; r < end; r++)
+        whit_rope_table(exec->rope_frequencies, exec->rope_pairs, exec->batch->positions[r],
+                        exec->rope_tables + (size_t)r * 2 * exec->rope_pairs);
+}
+
+/* Cuts the batch into tiles of neighbouring rows of one sequence, so that their queries share one
+ * reading of its keys and values. */
+static void make_row_tiles(whit_exec *exec)
+{
+    const whit_batch *batch = exec->batch;
+    uint32_t most = exec->heads_per_kv_head < WHIT_EXEC_QUERIES ? WHIT_EXEC_QUERIES / exec->heads_per_kv_head : 1;
+    exec->n_row_tiles = 0;
+    for (uint32_t r = 0; r < batch->n_rows;) {
+        exec->row_tiles[exec->n_row_tiles++] = r;
+        uint32_t begin = r++;
+        while (r < batch->n_rows && r - begin < most && batch->sequences[r] == batch->sequences[begin]) r++;
+    }
+    exec->row_tiles[exec->n_row_tiles] = batch->n_rows;
+}
+
+static void run_group(whit_exec *exec, const whit_plan_group *group)
+{
+    struct group_run run = {exec, group};
+    uint32_t n_rows = group->selected ? exec->batch->n_selected : exec->batch->n_rows;
+    if (n_rows == 0) return;
+    if (group->domain == WHIT_DOMAIN_ROWS) {
+        if (n_rows == 1)
+            run_rows(&run, 0, 0, 1); /* not worth waking anybody */
+        else
+            whit_pool_run(exec->pool, run_rows, &run, n_rows, 0);
+    } else if (group->domain == WHIT_DOMAIN_TILES) {
+        uint32_t n_tiles = 0;
+        for (uint32_t i = 0; i < group->n_steps; i++) n_tiles += exec->steps[group->first + i].n_tiles;
+        whit_pool_run(exec->pool, run_tiles, &run, n_tiles, 0);
+    } else {
+        whit_pool_run(exec->pool, run_rows, &run, exec->n_row_tiles * exec->n_kv_heads, 1);
+    }
+}
+
+bool whit_exec_run(whit_exec *exec, const whit_batch *batch, const volatile bool *cancel)
+{
+    exec->batch = batch;
+    if (exec->rope_pairs) whit_pool_run(exec->pool, make_rope_tables, exec, batch->n_rows, 0);
+    if (exec->heads_per_kv_head) make_row_tiles(exec);
+    for (uint32_t g = 0; g < exec->plan->n_groups; g++) {
+        if (cancel && *cancel) return false;
+        run_group(exec, &exec->plan->groups[g]);
+    }
+    return true;
+}
+
+float *whit_exec_row(const whit_exec *exec, uint32_t plan_value, uint32_t i)
+{
+    const whit_plan_value *value = &exec->plan->values[plan_value - 1];
+    float *rows = (float *)(void *)(exec->slots + exec->plan->slots[value->slot].offset_bytes);
+    return rows + i * whit_plan_stride(value);
+}
+
+const whit_matmul_kernel *whit_exec_kernel(const whit_exec_step *step, uint32_t n_rows)
+{
+    return step->kernels[bucket_of(n_rows)];
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ * Running a plan: its steps bound to memory, kernels and weights, so that a pass over a batch is a
+ * walk along a list of function pointers. Nothing is allocated, looked up or decided by type there. */
+#ifndef WHIT_MODEL_EXEC_H
+#define WHIT_MODEL_EXEC_H
+
+#include "base/arena.h"
+#include "base/threads.h"
+#include "kernels/kernels.h"
+#include "kv/cache.h"
+#include "model/plan.h"
+
+/* The tokens of one pass. */
+typedef struct whit_batch {
+    uint32_t n_rows;
+    const int32_t *ids;        /* (n_rows), each below the vocabulary's size */
+    const uint32_t *sequences; /* (n_rows); rows of a sequence follow each other by position */
+    const uint32_t *positions; /* (n_rows); they have a place in the KV cache */
+    const uint32_t *selected;  /* (n_selected) rows whose outputs are wanted, ascending */
+    uint32_t n_selected;
+    uint32_t selected_begin;   /* where they go among the selected rows of the whole step */
+} whit_batch;
+
+typedef struct whit_exec_options {
+    uint32_t n_batch_rows;    /* most rows of a pass */
+    uint32_t n_selected_rows; /* most selected rows of a step */
+    uint32_t n_threads;
+    double rope_theta;
+    uint32_t rope_pairs;
+    const float *rope_factors; /* (rope_pairs), NULL: none */
+} whit_exec_options;
+
+typedef struct whit_exec_step whit_exec_step;
+typedef struct whit_exec whit_exec;
+
+#define WHIT_EXEC_BUCKETS 20 /* kernels by number of rows: 1 to 8, then powers of two */
+
+struct whit_exec_step {
+    /* Items [begin, end) of the group: rows; tiles of this matrix; (row tile, KV head) pairs. */
+    void (*run)(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end);
+    uint8_t *input[2], *output;
+    size_t input_stride[2], output_stride; /* floats */
+    uint32_t width;
+    uint32_t n_cols; /* of the activations that a matrix reads */
+    bool selected;
+    uint32_t layer, group, rotary, window;
+    float constant;
+    const whit_tensor *tensor;
+    const float *vector; /* norm weight, bias */
+    uint32_t vector_elems;
+    whit_gate_fn *gate;
+    whit_acts_spec acts;
+    uint32_t n_tiles;
+    const whit_matmul_kernel *kernels[WHIT_EXEC_BUCKETS];
+};
+
+struct whit_exec {
+    const whit_plan *plan;
+    const whit_kernels *kernels;
+    const whit_batch *batch; /* of the pass that runs */
+    whit_kv *kv;
+    whit_kv_append_fn *kv_append;
+    whit_kv_query_fn *kv_query;
+    whit_kv_attend_fn *kv_attend;
+    whit_pool *pool;
+    whit_exec_step *steps;
+    uint8_t *slots;
+    double *rope_frequencies;
+    float *rope_tables; /* (n_batch_rows, 2 * rope_pairs) */
+    uint32_t rope_pairs;
+    uint8_t *scratch; /* (n_threads, scratch_bytes) */
+    size_t scratch_bytes;
+    uint32_t *row_tiles; /* attention: first row of each tile of rows, and the end */
+    uint32_t n_row_tiles;
+    uint32_t heads_per_kv_head, n_kv_heads;
+};
+
+/* Takes what the plan needs from the arena and, when that has memory, binds every step. Called
+ * twice, first counting (base/arena.h). plan, kernels, kv and the tensors outlive the exec; `pool`
+ * is set by the caller before the first run. */
+void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensors,
+                     const whit_kernels *kernels, whit_kv *kv, const whit_exec_options *options,
+                     whit_arena *arena);
+
+/* One pass. Gives false where `cancel` was seen set between groups; the KV cache then holds no
+ * more than before in the positions that count. */
+bool whit_exec_run(whit_exec *exec, const whit_batch *batch, const volatile bool *cancel);
+
+/* Row `i` of a kept f32 value. */
+float *whit_exec_row(const whit_exec *exec, uint32_t plan_value, uint32_t i);
+
+/* The kernel of a matrix for so many rows. */
+const whit_matmul_kernel *whit_exec_kernel(const whit_exec_step *step, uint32_t n_rows);
+
+/* Sets the functions of a step; part of binding (exec_steps.c). */
+void whit_exec_bind_step(whit_exec_step *step, const whit_plan_step *from, const whit_kernels *kernels);
+
+/* Bytes of a worker's scratch for attention over `n_queries` queries at once. */
+size_t whit_exec_attend_scratch_bytes(whit_kv_type type, uint32_t head_dim, uint32_t n_queries);
+
+#define WHIT_EXEC_QUERIES 32 /* queries that share one reading of a KV block */
+
+#endif

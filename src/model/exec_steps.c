@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT
+ * The steps: each runs some items of one operation with the kernels it was bound to. */
+#include "model/exec.h"
+
+#include <string.h>
+
+/* Row r of an f32 operand. Selected rows of a step's earlier passes lie in front of this pass's. */
+static float *row_of(const whit_exec_step *step, const whit_exec *exec, uint8_t *slot, size_t stride, uint32_t r)
+{
+    size_t base = step->selected ? exec->batch->selected_begin : 0;
+    return (float *)(void *)slot + (base + r) * stride;
+}
+#define INPUT(i, r) row_of(step, exec, step->input[i], step->input_stride[i], r)
+#define OUTPUT(r)   row_of(step, exec, step->output, step->output_stride, r)
+
+#define ROW_STEP(name)                                                                                     \
+    static void name(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin,   \
+                     uint32_t end)
+
+ROW_STEP(run_embed)
+{
+    (void)worker;
+    whit_codec_get_rows(step->tensor, exec->batch->ids + begin, end - begin, OUTPUT(begin), step->output_stride);
+}
+
+ROW_STEP(run_norm)
+{
+    (void)worker;
+    for (uint32_t r = begin; r < end; r++)
+        for (uint32_t i = 0; i < step->width; i += step->group)
+            exec->kernels->rms_norm(INPUT(0, r) + i, step->vector, step->group, step->constant, OUTPUT(r) + i);
+}
+
+ROW_STEP(run_acts)
+{
+    (void)worker;
+    uint32_t n_rows = step->selected ? exec->batch->n_selected : exec->batch->n_rows;
+    whit_acts acts = whit_acts_place(&step->acts, n_rows, step->width, step->output);
+    exec->kernels->quantize(INPUT(0, 0), step->input_stride[0], &acts, begin, end);
+}
+
+static void copy_row(const whit_exec_step *step, const float *from, float *to)
+{
+    if (from != to) memcpy(to, from, step->width * sizeof *to);
+}
+
+ROW_STEP(run_bias)
+{
+    (void)worker;
+    for (uint32_t r = begin; r < end; r++) {
+        copy_row(step, INPUT(0, r), OUTPUT(r));
+        exec->kernels->add(OUTPUT(r), step->vector, step->width);
+    }
+}
+
+ROW_STEP(run_rope)
+{
+    (void)worker;
+    for (uint32_t r = begin; r < end; r++) {
+        copy_row(step, INPUT(0, r), OUTPUT(r));
+        exec->kernels->rope_half(OUTPUT(r), step->width / step->group, step->group, step->rotary / 2,
+                                 exec->rope_tables + (size_t)r * 2 * exec->rope_pairs);
+    }
+}
+
+ROW_STEP(run_append)
+{
+    (void)worker;
+    for (uint32_t r = begin; r < end; r++) {
+        uint32_t position = exec->batch->positions[r], sequence = exec->batch->sequences[r];
+        const float *k = INPUT(0, r), *v = INPUT(1, r);
+        for (uint32_t head = 0; head < exec->n_kv_heads; head++)
+            exec->kv_append(whit_kv_head_block(exec->kv, step->layer, head, sequence, position / WHIT_KV_BLOCK_TOKENS),
+                            position % WHIT_KV_BLOCK_TOKENS, step->group, k + (size_t)head * step->group,
+                            v + (size_t)head * step->group);
+    }
+}
+
+ROW_STEP(run_gate)
+{
+    (void)worker;
+    for (uint32_t r = begin; r < end; r++) step->gate(INPUT(0, r), INPUT(1, r), step->width, OUTPUT(r));
+}
+
+ROW_STEP(run_add)
+{
+    (void)worker;
+    for (uint32_t r = begin; r < end; r++) {
+        copy_row(step, INPUT(0, r), OUTPUT(r));
+        exec->kernels->add(OUTPUT(r), INPUT(1, r), step->width);
+    }
+}
+
+ROW_STEP(run_scale)
+{
+    (void)worker;
+    for (uint32_t r = begin; r < end; r++) {
+        copy_row(step, INPUT(0, r), OUTPUT(r));
+        exec->kernels->scale(OUTPUT(r), step->constant, step->width);
+    }
+}
+
+ROW_STEP(run_select)
+{
+    (void)worker;
+    for (uint32_t r = begin; r < end; r++) {
+        const float *from = (const float *)(const void *)step->input[0] + exec->batch->selected[r] * step->input_stride[0];
+        memcpy(OUTPUT(r), from, step->width * sizeof *from);
+    }
+}
+
+static void run_linear(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    uint32_t n_rows = step->selected ? exec->batch->n_selected : exec->batch->n_rows;
+    whit_acts acts = step->acts.kind == WHIT_ACTS_F32
+                         ? whit_acts_of_f32(INPUT(0, 0), step->input_stride[0], n_rows, step->n_cols)
+                         : whit_acts_place(&step->acts, n_rows, step->n_cols, step->input[0]);
+    whit_exec_kernel(step, n_rows)->run(step->tensor, &acts, begin, end, OUTPUT(0), step->output_stride,
+                                        exec->scratch + worker * exec->scratch_bytes);
+}
+
+/* ---- attention ------------------------------------------------------------------------------ */
+
+/* A worker's scratch, as offsets: queries made ready, their spans in a block, partials of all
+ * blocks so far and of one block. */
+struct attend_layout {
+    size_t queries, spans, total, block, bytes;
+};
+
+static struct attend_layout attend_layout(whit_kv_type type, uint32_t head_dim, uint32_t n)
+{
+    struct attend_layout at = {0};
+    size_t partials = whit_round_up(n * whit_kv_partial_elems(head_dim) * sizeof(float), WHIT_ALIGN_BYTES);
+    at.spans = at.queries + whit_round_up(n * whit_kv_query_bytes(type, head_dim), WHIT_ALIGN_BYTES);
+    at.total = at.spans + whit_round_up(n * sizeof(whit_kv_span), WHIT_ALIGN_BYTES);
+    at.block = at.total + partials;
+    at.bytes = at.block + partials;
+    return at;
+}
+
+size_t whit_exec_attend_scratch_bytes(whit_kv_type type, uint32_t head_dim, uint32_t n_queries)
+{
+    return attend_layout(type, head_dim, n_queries).bytes;
+}
+
+/* Positions of block b that a query at `position` sees. */
+static whit_kv_span span_of(uint32_t position, uint32_t window, uint32_t b)
+{
+    uint32_t first = b * WHIT_KV_BLOCK_TOKENS, begin = window && position + 1 > window ? position + 1 - window : 0;
+    uint32_t end = position + 1;
+    begin = begin > first ? begin - first : 0;
+    end = end > first ? end - first : 0;
+    return (whit_kv_span){(uint8_t)(begin < WHIT_KV_BLOCK_TOKENS ? begin : WHIT_KV_BLOCK_TOKENS),
+                          (uint8_t)(end < WHIT_KV_BLOCK_TOKENS ? end : WHIT_KV_BLOCK_TOKENS)};
+}
+
+/* Queries of rows [row, end) and one KV head, over all blocks they see. */
+static void attend(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t row, uint32_t end, uint32_t head)
+{
+    const whit_batch *batch = exec->batch;
+    uint32_t head_dim = step->group, group = exec->heads_per_kv_head, n = (end - row) * group;
+    whit_kv_type type = exec->kv->shape.type;
+    size_t query_bytes = whit_kv_query_bytes(type, head_dim), elems = whit_kv_partial_elems(head_dim);
+    struct attend_layout at = attend_layout(type, head_dim, n);
+    uint8_t *scratch = exec->scratch + worker * exec->scratch_bytes, *queries = scratch + at.queries;
+    whit_kv_span *spans = (whit_kv_span *)(scratch + at.spans);
+    float *total = (float *)(void *)(scratch + at.total), *block = (float *)(void *)(scratch + at.block);
+    for (uint32_t r = row; r < end; r++)
+        exec->kv_query(INPUT(0, r) + (size_t)head * group * head_dim, head_dim, group, head_dim,
+                       queries + (size_t)(r - row) * group * query_bytes);
+    uint32_t first = 0, last = batch->positions[end - 1] / WHIT_KV_BLOCK_TOKENS;
+    if (step->window && batch->positions[row] + 1 > step->window)
+        first = (batch->positions[row] + 1 - step->window) / WHIT_KV_BLOCK_TOKENS;
+    for (uint32_t b = first; b <= last; b++) {
+        for (uint32_t i = 0; i < n; i++) spans[i] = span_of(batch->positions[row + i / group], step->window, b);
+        float *partials = b == first ? total : block;
+        exec->kv_attend(whit_kv_head_block(exec->kv, step->layer, head, batch->sequences[row], b), queries, spans, n,
+                        head_dim, step->constant, partials);
+        if (b != first) exec->kernels->kv_join(total, block, n, head_dim);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        exec->kernels->kv_finish(total + i * elems, head_dim,
+                                 OUTPUT(row + i / group) + ((size_t)head * group + i % group) * head_dim);
+}
+
+static void run_attend(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    for (uint32_t item = begin; item < end; item++) {
+        uint32_t tile = item / exec->n_kv_heads, head = item % exec->n_kv_heads;
+        attend(step, exec, worker, exec->row_tiles[tile], exec->row_tiles[tile + 1], head);
+    }
+}
+
+void whit_exec_bind_step(whit_exec_step *step, const whit_plan_step *from, const whit_kernels *kernels)
+{
+    static void (*const runs[WHIT_PLAN_OP_COUNT])(const whit_exec_step *, const whit_exec *, uint32_t, uint32_t, uint32_t) = {
+        [WHIT_PLAN_EMBED] = run_embed,   [WHIT_PLAN_NORM] = run_norm,     [WHIT_PLAN_ACTS] = run_acts,
+        [WHIT_PLAN_LINEAR] = run_linear, [WHIT_PLAN_BIAS] = run_bias,     [WHIT_PLAN_ROPE] = run_rope,
+        [WHIT_PLAN_APPEND] = run_append, [WHIT_PLAN_ATTEND] = run_attend, [WHIT_PLAN_GATE] = run_gate,
+        [WHIT_PLAN_ADD] = run_add,       [WHIT_PLAN_SCALE] = run_scale,   [WHIT_PLAN_SELECT] = run_select,
+    };
+    step->run = runs[from->op];
+    if (from->op == WHIT_PLAN_GATE) step->gate = from->gate == WHIT_GATE_RELU2 ? kernels->relu2_mul : kernels->silu_mul;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/graph.h"
+
+#include <stdio.h>
+
+#define MAX_NODES 65536 /* far above any model; bounds what a hostile layer count can make us do */
+
+const char *whit_op_name(whit_op op)
+{
+    static const char *const names[WHIT_OP_COUNT] = {
+        [WHIT_OP_EMBED] = "embed", [WHIT_OP_RMS_NORM] = "rms_norm",   [WHIT_OP_LINEAR] = "linear",
+        [WHIT_OP_ROPE] = "rope",   [WHIT_OP_ATTENTION] = "attention", [WHIT_OP_GATE] = "gate",
+        [WHIT_OP_ADD] = "add",     [WHIT_OP_SCALE] = "scale",         [WHIT_OP_SELECT] = "select",
+    };
+    return op < WHIT_OP_COUNT ? names[op] : "?";
+}
+
+void whit_graph_begin(whit_graph *graph, const whit_allocator *allocator, whit_resolver resolver,
+                      whit_error *error)
+{
+    *graph = (whit_graph){.allocator = allocator, .resolver = resolver, .error = error};
+}
+
+void whit_graph_free(whit_graph *graph)
+{
+    whit_free(graph->allocator, graph->nodes, graph->capacity_nodes * sizeof *graph->nodes);
+    whit_free(graph->allocator, graph->values, graph->capacity_values * sizeof *graph->values);
+    *graph = (whit_graph){0};
+}
+
+whit_status whit_graph_finish(whit_graph *graph)
+{
+    if (graph->status == WHIT_OK && !graph->output)
+        graph->status = whit_fail(graph->error, WHIT_ERROR_ARGUMENT, "the graph has no output");
+    graph->error = NULL;
+    return graph->status;
+}
+
+/* Makes room for one more element; false and a sticky error where memory is short. */
+static bool grow(whit_graph *graph, void **array, uint32_t *capacity, uint32_t used, size_t elem_bytes)
+{
+    if (used < *capacity) return true;
+    uint32_t wanted = *capacity ? *capacity * 2 : 256;
+    if (wanted > MAX_NODES) {
+        graph->status = whit_fail(graph->error, WHIT_ERROR_LIMIT, "the graph has over %u operations", used);
+        return false;
+    }
+    void *larger = whit_zalloc_array(graph->allocator, wanted, elem_bytes);
+    if (!larger) {
+        graph->status = whit_fail_memory(graph->error, "the graph", wanted * elem_bytes);
+        return false;
+    }
+    if (used) memcpy(larger, *array, used * elem_bytes);
+    whit_free(graph->allocator, *array, *capacity * elem_bytes);
+    *array = larger;
+    *capacity = wanted;
+    return true;
+}
+
+static void full_name(char out[WHIT_VALUE_NAME_BYTES], int layer, const char *name)
+{
+    if (layer >= 0)
+        snprintf(out, WHIT_VALUE_NAME_BYTES, "layers.%d.%s", layer, name);
+    else
+        snprintf(out, WHIT_VALUE_NAME_BYTES, "%s", name);
+}
+
+/* Appends a node and the value it makes. */
+static whit_ref push(whit_graph *graph, int layer, const char *name, uint32_t width, whit_node node)
+{
+    if (graph->status != WHIT_OK) return 0;
+    if (!grow(graph, (void **)&graph->nodes, &graph->capacity_nodes, graph->n_nodes, sizeof *graph->nodes) ||
+        !grow(graph, (void **)&graph->values, &graph->capacity_values, graph->n_values, sizeof *graph->values))
+        return 0;
+    whit_graph_value *value = &graph->values[graph->n_values++];
+    full_name(value->name, layer, name);
+    value->width = width;
+    value->selected = node.op == WHIT_OP_SELECT ||
+                      (node.input[0] && graph->values[node.input[0] - 1].selected);
+    node.output = graph->n_values;
+    node.layer = layer >= 0 ? (uint16_t)layer : 0;
+    graph->nodes[graph->n_nodes++] = node;
+    return graph->n_values;
+}
+
+/* The width of an input; 0 (and a sticky error) where it is missing. */
+static uint32_t width_of(whit_graph *graph, whit_ref value, const char *user)
+{
+    if (graph->status != WHIT_OK) return 0;
+    if (value == 0 || value > graph->n_values) {
+        graph->status = whit_fail(graph->error, WHIT_ERROR_ARGUMENT, "graph: %s has a missing input", user);
+        return 0;
+    }
+    return graph->values[value - 1].width;
+}
+
+/* Finds a weight and checks its shape (0: any) and layout; -1 and a sticky error otherwise. */
+static int32_t weight_of(whit_graph *graph, int layer, const char *name, uint32_t n_rows,
+                         uint32_t n_cols, whit_layout layout, whit_tensor_type *type)
+{
+    if (graph->status != WHIT_OK) return -1;
+    char full[WHIT_VALUE_NAME_BYTES];
+    full_name(full, layer, name);
+    int32_t index = graph->resolver.find(graph->resolver.context, full);
+    if (index < 0) {
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "tensor '%s' is missing", full);
+        return -1;
+    }
+    *type = *graph->resolver.type(graph->resolver.context, index);
+    if ((n_rows && type->n_rows != n_rows) || (n_cols && type->n_cols != n_cols)) {
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
+                                  "tensor '%s' is %u x %u, but the configuration needs %u x %u", full,
+                                  type->n_rows, type->n_cols, n_rows ? n_rows : type->n_rows,
+                                  n_cols ? n_cols : type->n_cols);
+        return -1;
+    }
+    if (type->layout != layout) {
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "tensor '%s' is not laid out as a %s", full,
+                                  layout == WHIT_LAYOUT_PLAIN ? "vector" : "matrix");
+        return -1;
+    }
+    return index;
+}
+
+/* A vector (norm weight, bias): one plain f32 row. */
+static int32_t vector_of(whit_graph *graph, int layer, const char *name, uint32_t width)
+{
+    whit_tensor_type type = {0};
+    int32_t index = weight_of(graph, layer, name, 1, width, WHIT_LAYOUT_PLAIN, &type);
+    if (index >= 0 && type.codec != WHIT_CODEC_F32) {
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "vector '%s' of layer %d is not f32", name, layer);
+        return -1;
+    }
+    return index;
+}
+
+whit_ref whit_graph_embed(whit_graph *graph, const char *name, const char *table, uint32_t n_vocab)
+{
+    whit_tensor_type type = {0};
+    int32_t weight = weight_of(graph, -1, table, n_vocab, 0, WHIT_LAYOUT_TILE16, &type);
+    return push(graph, -1, name, type.n_cols, (whit_node){.op = WHIT_OP_EMBED, .weight = weight, .bias = -1});
+}
+
+static whit_ref norm(whit_graph *graph, int layer, const char *name, whit_ref x,
+                       const char *weight, uint32_t group, double eps)
+{
+    uint32_t width = width_of(graph, x, name);
+    if (group == 0) group = width;
+    if (graph->status == WHIT_OK && (group == 0 || width % group != 0))
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
+                                  "graph: %s: %u elements do not divide into heads of %u", name, width, group);
+    int32_t index = vector_of(graph, layer, weight, group);
+    return push(graph, layer, name, width,
+                (whit_node){.op = WHIT_OP_RMS_NORM, .input = {x}, .weight = index, .bias = -1,
+                            .group = group, .constant = (float)eps});
+}
+
+whit_ref whit_graph_rms_norm(whit_graph *graph, int layer, const char *name, whit_ref x,
+                               const char *weight, double eps)
+{
+    return norm(graph, layer, name, x, weight, 0, eps);
+}
+
+whit_ref whit_graph_head_norm(whit_graph *graph, int layer, const char *name, whit_ref x,
+                                const char *weight, uint32_t head_dim, double eps)
+{
+    return norm(graph, layer, name, x, weight, head_dim, eps);
+}
+
+whit_ref whit_graph_linear(whit_graph *graph, int layer, const char *name, whit_ref x,
+                             const char *weight, const char *bias, uint32_t width)
+{
+    uint32_t k = width_of(graph, x, name);
+    whit_tensor_type type = {0};
+    int32_t index = weight_of(graph, layer, weight, width, k, WHIT_LAYOUT_TILE16, &type);
+    int32_t bias_index = bias ? vector_of(graph, layer, bias, width) : -1;
+    return push(graph, layer, name, type.n_rows,
+                (whit_node){.op = WHIT_OP_LINEAR, .input = {x}, .weight = index, .bias = bias_index});
+}
+
+whit_ref whit_graph_rope(whit_graph *graph, int layer, const char *name, whit_ref x,
+                           uint32_t head_dim, uint32_t rotary)
+{
+    uint32_t width = width_of(graph, x, name);
+    if (graph->status == WHIT_OK && (head_dim == 0 || width % head_dim || rotary > head_dim || rotary % 2))
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
+                                  "graph: %s: cannot turn %u of %u dimensions per head", name, rotary, head_dim);
+    return push(graph, layer, name, width,
+                (whit_node){.op = WHIT_OP_ROPE, .input = {x}, .weight = -1, .bias = -1,
+                            .group = head_dim, .rotary = rotary});
+}
+
+whit_ref whit_graph_attention(whit_graph *graph, int layer, const char *name, whit_ref q,
+                                whit_ref k, whit_ref v, uint32_t head_dim, uint32_t window,
+                                double scale)
+{
+    uint32_t q_width = width_of(graph, q, name), k_width = width_of(graph, k, name),
+             v_width = width_of(graph, v, name);
+    if (graph->status == WHIT_OK && (head_dim == 0 || k_width == 0 || k_width != v_width ||
+                                     q_width % k_width || k_width % head_dim))
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
+                                  "graph: %s: heads of %u do not fit q, k, v of %u, %u, %u", name, head_dim,
+                                  q_width, k_width, v_width);
+    return push(graph, layer, name, q_width,
+                (whit_node){.op = WHIT_OP_ATTENTION, .input = {q, k, v}, .weight = -1, .bias = -1,
+                            .group = head_dim, .window = window, .constant = (float)scale});
+}
+
+/* Joins two values of one width. */
+static whit_ref join(whit_graph *graph, int layer, const char *name, whit_ref a, whit_ref b,
+                       whit_node node)
+{
+    uint32_t width = width_of(graph, a, name), other = width_of(graph, b, name);
+    if (graph->status == WHIT_OK && width != other)
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s joins widths %u and %u", name,
+                                  width, other);
+    node.input[0] = a;
+    node.input[1] = b;
+    node.weight = node.bias = -1;
+    return push(graph, layer, name, width, node);
+}
+
+whit_ref whit_graph_gate(whit_graph *graph, int layer, const char *name, whit_gate gate,
+                           whit_ref a, whit_ref b)
+{
+    return join(graph, layer, name, a, b, (whit_node){.op = WHIT_OP_GATE, .gate = (uint8_t)gate});
+}
+
+whit_ref whit_graph_add(whit_graph *graph, int layer, const char *name, whit_ref a, whit_ref b)
+{
+    return join(graph, layer, name, a, b, (whit_node){.op = WHIT_OP_ADD});
+}
+
+whit_ref whit_graph_scale(whit_graph *graph, int layer, const char *name, whit_ref x, double factor)
+{
+    uint32_t width = width_of(graph, x, name);
+    return push(graph, layer, name, width,
+                (whit_node){.op = WHIT_OP_SCALE, .input = {x}, .weight = -1, .bias = -1, .constant = (float)factor});
+}
+
+whit_ref whit_graph_select(whit_graph *graph, const char *name, whit_ref x)
+{
+    uint32_t width = width_of(graph, x, name);
+    return push(graph, -1, name, width, (whit_node){.op = WHIT_OP_SELECT, .input = {x}, .weight = -1, .bias = -1});
+}
+
+void whit_graph_output(whit_graph *graph, whit_ref hidden, whit_ref logits)
+{
+    if (graph->status != WHIT_OK) return;
+    graph->hidden = hidden;
+    graph->output = logits;
+}
+
+whit_ref whit_graph_find(const whit_graph *graph, const char *name)
+{
+    for (uint32_t i = graph->n_values; i > 0; i--)
+        if (strcmp(graph->values[i - 1].name, name) == 0) return i;
+    return 0;
+}

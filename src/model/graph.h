@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT
+ * The graph: a forward pass as operations on named values, one row per token.
+ *
+ * A family's builder states it once, through the calls below, and knows nothing of codecs, slots
+ * or batches. Every call takes and gives value numbers, so an interpreter can make the same calls.
+ * Errors stick: after the first one every call returns 0, and whit_graph_finish reports it. The
+ * graph stays as it was stated; plan.h compiles it.
+ *
+ * A value is (n_tokens, width) f32. A weight is named; its shape is checked when it is used. */
+#ifndef WHIT_MODEL_GRAPH_H
+#define WHIT_MODEL_GRAPH_H
+
+#include "base/mem.h"
+#include "base/tensor.h"
+#include "model/config.h"
+
+#define WHIT_VALUE_NAME_BYTES 48
+
+typedef uint32_t whit_ref; /* 1, 2, ...; 0 is no value (an error happened, or an absent input) */
+
+typedef enum whit_op {
+    WHIT_OP_EMBED,     /* rows of a table by token id */
+    WHIT_OP_RMS_NORM,  /* w * x / sqrt(mean(x^2) + eps), per group of `group` elements */
+    WHIT_OP_LINEAR,    /* x W^T (+ bias) */
+    WHIT_OP_ROPE,      /* rotary embedding of each head */
+    WHIT_OP_ATTENTION, /* appends k and v of a layer to the cache and attends; causal */
+    WHIT_OP_GATE,      /* act(a) * b */
+    WHIT_OP_ADD,       /* a + b */
+    WHIT_OP_SCALE,     /* x * constant */
+    WHIT_OP_SELECT,    /* only the rows whose outputs somebody wants */
+    WHIT_OP_COUNT
+} whit_op;
+
+const char *whit_op_name(whit_op op);
+
+typedef struct whit_node {
+    uint8_t op;   /* whit_op */
+    uint8_t gate; /* whit_gate */
+    uint16_t layer;
+    whit_ref input[3];
+    whit_ref output;
+    int32_t weight;  /* index of a tensor in the resolver, -1: none */
+    int32_t bias;    /* likewise */
+    uint32_t group;  /* norm: elements per group; rope, attention: head size */
+    uint32_t rotary; /* rope: leading dimensions that turn */
+    uint32_t window; /* attention: sliding window in tokens, 0: none */
+    float constant;  /* norm: eps; scale: factor; attention: scale of scores */
+} whit_node;
+
+typedef struct whit_graph_value {
+    char name[WHIT_VALUE_NAME_BYTES];
+    uint32_t width;
+    bool selected; /* only the selected rows are there */
+} whit_graph_value;
+
+/* The tensors that a graph may name. */
+typedef struct whit_resolver {
+    void *context;
+    int32_t (*find)(void *context, const char *name); /* an index, or -1 */
+    const whit_tensor_type *(*type)(void *context, int32_t index);
+} whit_resolver;
+
+typedef struct whit_graph {
+    const whit_allocator *allocator;
+    whit_resolver resolver;
+    whit_node *nodes;
+    uint32_t n_nodes, capacity_nodes;
+    whit_graph_value *values; /* value v is values[v - 1] */
+    uint32_t n_values, capacity_values;
+    whit_ref output; /* logits */
+    whit_ref hidden; /* what embeddings are taken from: the input of the head */
+    whit_status status;
+    whit_error *error;
+} whit_graph;
+
+/* The resolver and the error must outlive the building. */
+void whit_graph_begin(whit_graph *graph, const whit_allocator *allocator, whit_resolver resolver,
+                      whit_error *error);
+/* WHIT_OK where every call succeeded and an output was set. */
+whit_status whit_graph_finish(whit_graph *graph);
+void whit_graph_free(whit_graph *graph);
+
+/* Names of values and weights: with `layer` >= 0 they get "layers.N." in front. */
+/* The table has a row for each of n_vocab ids. */
+whit_ref whit_graph_embed(whit_graph *graph, const char *name, const char *table, uint32_t n_vocab);
+whit_ref whit_graph_rms_norm(whit_graph *graph, int layer, const char *name, whit_ref x,
+                               const char *weight, double eps);
+/* RMSNorm of each head of x by itself; the weight has head_dim elements. */
+whit_ref whit_graph_head_norm(whit_graph *graph, int layer, const char *name, whit_ref x,
+                                const char *weight, uint32_t head_dim, double eps);
+/* `bias` may be NULL. `width` is the expected number of outputs. */
+whit_ref whit_graph_linear(whit_graph *graph, int layer, const char *name, whit_ref x,
+                             const char *weight, const char *bias, uint32_t width);
+whit_ref whit_graph_rope(whit_graph *graph, int layer, const char *name, whit_ref x,
+                           uint32_t head_dim, uint32_t rotary);
+whit_ref whit_graph_attention(whit_graph *graph, int layer, const char *name, whit_ref q,
+                                whit_ref k, whit_ref v, uint32_t head_dim, uint32_t window,
+                                double scale);
+whit_ref whit_graph_gate(whit_graph *graph, int layer, const char *name, whit_gate gate,
+                           whit_ref a, whit_ref b);
+whit_ref whit_graph_add(whit_graph *graph, int layer, const char *name, whit_ref a, whit_ref b);
+whit_ref whit_graph_scale(whit_graph *graph, int layer, const char *name, whit_ref x,
+                            double factor);
+whit_ref whit_graph_select(whit_graph *graph, const char *name, whit_ref x);
+void whit_graph_output(whit_graph *graph, whit_ref hidden, whit_ref logits);
+
+/* The value of that name, 0 where there is none. */
+whit_ref whit_graph_find(const whit_graph *graph, const char *name);
+
+/* Builds the graph of a configuration's family; unknown families are named in the error together
+ * with the known ones. */
+whit_status whit_family_build(const whit_config *config, whit_graph *graph);
+bool whit_family_known(const char *family);
+
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT
+ * Compiling a graph: which nodes are needed, the steps they become, and their groups. The placing
+ * of values in slots is in slots.c. */
+#include "model/plan.h"
+
+#include "model/slots.h"
+
+#include <inttypes.h>
+
+const char *whit_plan_op_name(whit_plan_op op)
+{
+    static const char *const names[WHIT_PLAN_OP_COUNT] = {
+        [WHIT_PLAN_EMBED] = "embed",   [WHIT_PLAN_NORM] = "norm",     [WHIT_PLAN_ACTS] = "acts",
+        [WHIT_PLAN_LINEAR] = "linear", [WHIT_PLAN_BIAS] = "bias",     [WHIT_PLAN_ROPE] = "rope",
+        [WHIT_PLAN_APPEND] = "append", [WHIT_PLAN_ATTEND] = "attend", [WHIT_PLAN_GATE] = "gate",
+        [WHIT_PLAN_ADD] = "add",       [WHIT_PLAN_SCALE] = "scale",   [WHIT_PLAN_SELECT] = "select",
+    };
+    return op < WHIT_PLAN_OP_COUNT ? names[op] : "?";
+}
+
+void whit_plan_free(whit_plan *plan)
+{
+    const whit_allocator *a = plan->allocator;
+    whit_free(a, plan->steps, plan->capacity_steps * sizeof *plan->steps);
+    whit_free(a, plan->groups, plan->capacity_steps * sizeof *plan->groups);
+    whit_free(a, plan->values, plan->capacity_values * sizeof *plan->values);
+    whit_free(a, plan->slots, plan->capacity_values * sizeof *plan->slots);
+    *plan = (whit_plan){0};
+}
+
+/* ---- which nodes ---------------------------------------------------------------------------- */
+
+struct compiler {
+    const whit_graph *graph;
+    const whit_plan_options *options;
+    whit_plan *plan;
+    uint32_t first, end;  /* nodes [first, end) */
+    bool *needed;         /* per node */
+    uint32_t *map;        /* graph value -> plan value */
+    whit_error *error;
+};
+
+static bool is_kept(const struct compiler *c, whit_ref value)
+{
+    if (value == c->graph->output) return true;
+    if (value == c->graph->hidden && c->options->keep_hidden) return true;
+    for (size_t i = 0; i < c->options->n_keep; i++)
+        if (strcmp(c->options->keep[i], c->graph->values[value - 1].name) == 0) return true;
+    return false;
+}
+
+/* Marks what the kept values need, backwards; appending to the cache is needed with its attention. */
+static whit_status mark_needed(struct compiler *c)
+{
+    const whit_graph *g = c->graph;
+    for (size_t i = 0; i < c->options->n_keep; i++)
+        if (!whit_graph_find(g, c->options->keep[i]))
+            return whit_fail(c->error, WHIT_ERROR_ARGUMENT, "the graph has no value named '%s'", c->options->keep[i]);
+    bool *wanted = whit_zalloc_array(c->plan->allocator, g->n_values + 1, sizeof *wanted);
+    if (!wanted) return whit_fail_memory(c->error, "the plan", g->n_values);
+    bool any = false;
+    for (uint32_t i = c->end; i-- > c->first;) {
+        const whit_node *node = &g->nodes[i];
+        if (!wanted[node->output] && !is_kept(c, node->output)) continue;
+        c->needed[i] = any = true;
+        for (int j = 0; j < 3; j++) wanted[node->input[j]] = true;
+    }
+    whit_free(c->plan->allocator, wanted, (g->n_values + 1) * sizeof *wanted);
+    if (!any) return whit_fail(c->error, WHIT_ERROR_ARGUMENT, "nothing in this range of the graph is wanted");
+    return WHIT_OK;
+}
+
+/* ---- values and steps ----------------------------------------------------------------------- */
+
+static uint32_t add_value(struct compiler *c, whit_plan_value value)
+{
+    whit_plan *plan = c->plan;
+    plan->values[plan->n_values++] = value; /* capacity was counted beforehand */
+    return plan->n_values;
+}
+
+/* The plan value of a graph value; one that no node of the range makes is the caller's to fill. */
+static uint32_t use(struct compiler *c, whit_ref value)
+{
+    if (!value || c->map[value]) return value ? c->map[value] : 0;
+    const whit_graph_value *v = &c->graph->values[value - 1];
+    return c->map[value] = add_value(c, (whit_plan_value){.graph_value = value, .width = v->width,
+                                                          .selected = v->selected, .kept = true, .external = true});
+}
+
+static uint32_t define(struct compiler *c, whit_ref value)
+{
+    const whit_graph_value *v = &c->graph->values[value - 1];
+    return c->map[value] = add_value(c, (whit_plan_value){.graph_value = value, .width = v->width,
+                                                          .selected = v->selected, .kept = is_kept(c, value)});
+}
+
+static void emit(struct compiler *c, whit_plan_step step)
+{
+    c->plan->steps[c->plan->n_steps++] = step;
+}
+
+static bool same_spec(const whit_acts_spec *a, const whit_acts_spec *b)
+{
+    return a->kind == b->kind && a->group == b->group && a->step == b->step;
+}
+
+/* The value `input` in the format that `type` reads, made now where it is not there yet. */
+static uint32_t acts_of(struct compiler *c, const whit_node *node, uint32_t input, uint32_t since)
+{
+    const whit_tensor_type *type = c->graph->resolver.type(c->graph->resolver.context, node->weight);
+    whit_plan_value wanted = c->plan->values[input - 1];
+    wanted.acts = whit_acts_spec_for(type, c->options->act);
+    if (wanted.acts.kind == WHIT_ACTS_F32) return input;
+    for (uint32_t i = c->plan->n_steps; i-- > since;) {
+        const whit_plan_step *step = &c->plan->steps[i];
+        if (step->op != WHIT_PLAN_ACTS || step->input[0] != input) continue;
+        if (same_spec(&c->plan->values[step->output - 1].acts, &wanted.acts)) return step->output;
+    }
+    uint32_t output = add_value(c, (whit_plan_value){.width = wanted.width, .acts = wanted.acts, .selected = wanted.selected});
+    emit(c, (whit_plan_step){.op = WHIT_PLAN_ACTS, .layer = node->layer, .input = {input}, .output = output, .weight = -1});
+    return output;
+}
+
+/* Matrices that follow each other and read the same value: formats first, then all products, then
+ * biases, so that the products make one group. Gives the node after them. */
+static uint32_t lower_linears(struct compiler *c, uint32_t i)
+{
+    const whit_graph *g = c->graph;
+    whit_ref shared = g->nodes[i].input[0];
+    uint32_t input = use(c, shared), since = c->plan->n_steps, end = i;
+    while (end < c->end && (!c->needed[end] || (g->nodes[end].op == WHIT_OP_LINEAR && g->nodes[end].input[0] == shared))) {
+        if (c->needed[end]) (void)acts_of(c, &g->nodes[end], input, since);
+        end++;
+    }
+    for (uint32_t j = i; j < end; j++) {
+        if (!c->needed[j]) continue;
+        const whit_node *node = &g->nodes[j];
+        uint32_t acts = acts_of(c, node, input, since), output = define(c, node->output);
+        if (node->bias >= 0) c->plan->values[output - 1].kept = false; /* the biased one is what counts */
+        emit(c, (whit_plan_step){.op = WHIT_PLAN_LINEAR, .layer = node->layer, .input = {acts}, .output = output,
+                                 .weight = node->weight});
+    }
+    for (uint32_t j = i; j < end; j++) {
+        const whit_node *node = &g->nodes[j];
+        if (!c->needed[j] || node->bias < 0) continue;
+        uint32_t product = c->map[node->output];
+        emit(c, (whit_plan_step){.op = WHIT_PLAN_BIAS, .layer = node->layer, .input = {product},
+                                 .output = define(c, node->output), .weight = node->bias});
+    }
+    return end;
+}
+
+static void lower_attention(struct compiler *c, const whit_node *node)
+{
+    uint32_t q = use(c, node->input[0]), k = use(c, node->input[1]), v = use(c, node->input[2]);
+    whit_plan_step step = {.op = WHIT_PLAN_APPEND, .layer = node->layer, .input = {k, v}, .weight = -1,
+                           .group = node->group};
+    emit(c, step);
+    step.op = WHIT_PLAN_ATTEND;
+    step.input[0] = q;
+    step.input[1] = k; /* for its width only: the cache has the keys */
+    step.input[2] = 0;
+    step.output = define(c, node->output);
+    step.window = node->window;
+    step.constant = node->constant;
+    emit(c, step);
+}
+
+static void lower_simple(struct compiler *c, const whit_node *node)
+{
+    static const uint8_t ops[WHIT_OP_COUNT] = {
+        [WHIT_OP_EMBED] = WHIT_PLAN_EMBED, [WHIT_OP_RMS_NORM] = WHIT_PLAN_NORM, [WHIT_OP_ROPE] = WHIT_PLAN_ROPE,
+        [WHIT_OP_GATE] = WHIT_PLAN_GATE,   [WHIT_OP_ADD] = WHIT_PLAN_ADD,       [WHIT_OP_SCALE] = WHIT_PLAN_SCALE,
+        [WHIT_OP_SELECT] = WHIT_PLAN_SELECT,
+    };
+    uint32_t a = use(c, node->input[0]), b = use(c, node->input[1]);
+    if (node->op == WHIT_OP_SCALE && node->constant == 1.0f && !is_kept(c, node->output)) {
+        c->map[node->output] = a;
+        return;
+    }
+    emit(c, (whit_plan_step){.op = ops[node->op], .gate = node->gate, .layer = node->layer, .input = {a, b},
+                             .output = define(c, node->output), .weight = node->weight, .group = node->group,
+                             .rotary = node->rotary, .constant = node->constant});
+}
+
+static void lower(struct compiler *c)
+{
+    for (uint32_t i = c->first; i < c->end;) {
+        const whit_node *node = &c->graph->nodes[i];
+        if (!c->needed[i])
+            i++;
+        else if (node->op == WHIT_OP_LINEAR)
+            i = lower_linears(c, i);
+        else {
+            if (node->op == WHIT_OP_ATTENTION)
+                lower_attention(c, node);
+            else
+                lower_simple(c, node);
+            i++;
+        }
+    }
+}
+
+/* ---- groups --------------------------------------------------------------------------------- */
+
+static uint8_t domain_of(const whit_plan_step *step)
+{
+    return step->op == WHIT_PLAN_LINEAR   ? WHIT_DOMAIN_TILES
+           : step->op == WHIT_PLAN_ATTEND ? WHIT_DOMAIN_HEADS
+                                          : WHIT_DOMAIN_ROWS;
+}
+
+/* Does `step` read what a step of the open group makes? Rows may; tiles and heads may not. */
+static bool depends(const whit_plan *plan, const whit_plan_group *group, const whit_plan_step *step)
+{
+    for (uint32_t i = group->first; i < group->first + group->n_steps; i++)
+        for (int j = 0; j < 3; j++)
+            if (step->input[j] && step->input[j] == plan->steps[i].output) return true;
+    return false;
+}
+
+static void make_groups(struct compiler *c)
+{
+    whit_plan *plan = c->plan;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        const whit_plan_step *step = &plan->steps[i];
+        uint8_t domain = domain_of(step);
+        bool selected = plan->values[(step->output ? step->output : step->input[0]) - 1].selected;
+        whit_plan_group *open = plan->n_groups ? &plan->groups[plan->n_groups - 1] : NULL;
+        bool joins = open && !c->options->no_fuse && open->domain == domain && open->selected == selected &&
+                     domain != WHIT_DOMAIN_HEADS && (domain == WHIT_DOMAIN_ROWS || !depends(plan, open, step));
+        if (joins)
+            open->n_steps++;
+        else
+            plan->groups[plan->n_groups++] =
+                (whit_plan_group){.first = i, .n_steps = 1, .domain = domain, .selected = selected};
+    }
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *options,
+                              const whit_allocator *allocator, whit_plan *plan, whit_error *error)
+{
+    *plan = (whit_plan){.allocator = allocator, .graph = graph};
+    struct compiler c = {.graph = graph, .options = options, .plan = plan, .error = error};
+    c.first = options->first_node;
+    c.end = options->n_nodes ? options->first_node + options->n_nodes : graph->n_nodes;
+    if (c.first >= c.end || c.end > graph->n_nodes)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the graph has %u nodes, not %u to %u", graph->n_nodes, c.first, c.end);
+
+    /* A node makes at most three steps and two values, and brings at most three external ones. */
+    size_t n_nodes = c.end - c.first;
+    plan->capacity_steps = (uint32_t)(3 * n_nodes);
+    plan->capacity_values = (uint32_t)(5 * n_nodes);
+    plan->steps = whit_zalloc_array(allocator, plan->capacity_steps, sizeof *plan->steps);
+    plan->groups = whit_zalloc_array(allocator, plan->capacity_steps, sizeof *plan->groups);
+    plan->values = whit_zalloc_array(allocator, plan->capacity_values, sizeof *plan->values);
+    plan->slots = whit_zalloc_array(allocator, plan->capacity_values, sizeof *plan->slots);
+    c.needed = whit_zalloc_array(allocator, graph->n_nodes, sizeof *c.needed);
+    c.map = whit_zalloc_array(allocator, graph->n_values + 1, sizeof *c.map);
+    whit_status status = WHIT_OK;
+    if (!plan->steps || !plan->groups || !plan->values || !plan->slots || !c.needed || !c.map)
+        status = whit_fail_memory(error, "the plan", plan->capacity_steps * sizeof *plan->steps);
+    if (status == WHIT_OK) status = mark_needed(&c);
+    if (status == WHIT_OK) {
+        lower(&c);
+        make_groups(&c);
+        plan->output = c.map[graph->output];
+        plan->hidden = c.map[graph->hidden];
+        status = whit_slots_assign(plan, error);
+    }
+    whit_free(allocator, c.needed, graph->n_nodes * sizeof *c.needed);
+    whit_free(allocator, c.map, (graph->n_values + 1) * sizeof *c.map);
+    if (status != WHIT_OK) whit_plan_free(plan);
+    return status;
+}
+
+uint32_t whit_plan_find(const whit_plan *plan, whit_ref value)
+{
+    uint32_t found = 0; /* the last one: after a bias */
+    for (uint32_t v = 1; value && v <= plan->n_values; v++)
+        if (plan->values[v - 1].graph_value == value) found = v;
+    return found;
+}
+
+static void print_value(const whit_plan *plan, uint32_t v, whit_buf *out)
+{
+    const whit_plan_value *value = &plan->values[v - 1];
+    if (value->graph_value)
+        whit_buf_printf(out, "%s@%u", plan->graph->values[value->graph_value - 1].name, value->slot);
+    else if (value->acts.group)
+        whit_buf_printf(out, "i8/%u@%u", value->acts.group, value->slot);
+    else
+        whit_buf_printf(out, "i8@%u", value->slot);
+}
+
+void whit_plan_print(const whit_plan *plan, const char *(*name)(void *context, int32_t tensor),
+                     void *context, whit_buf *out)
+{
+    static const char *const domains[] = {"rows", "tiles", "heads"};
+    for (uint32_t g = 0; g < plan->n_groups; g++) {
+        const whit_plan_group *group = &plan->groups[g];
+        whit_buf_printf(out, "%4u %s%s\n", g, domains[group->domain], group->selected ? " (selected)" : "");
+        for (uint32_t i = group->first; i < group->first + group->n_steps; i++) {
+            const whit_plan_step *step = &plan->steps[i];
+            whit_buf_printf(out, "       %-7s", whit_plan_op_name((whit_plan_op)step->op));
+            for (int j = 0; j < 3; j++) {
+                if (!step->input[j]) continue;
+                whit_buf_append_str(out, " ");
+                print_value(plan, step->input[j], out);
+            }
+            if (step->weight >= 0) whit_buf_printf(out, " [%s]", name(context, step->weight));
+            if (step->output) {
+                whit_buf_append_str(out, " -> ");
+                print_value(plan, step->output, out);
+            }
+            whit_buf_append_str(out, "\n");
+        }
+    }
+    for (uint32_t s = 0; s < plan->n_slots; s++)
+        whit_buf_printf(out, "slot %u: %" PRIu64 " bytes a row%s\n", s, plan->slots[s].row_bytes,
+                        plan->slots[s].selected ? " (selected)" : "");
+}

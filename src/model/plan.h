@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ * The plan: a graph compiled into a flat list of operations on slots.
+ *
+ * Compiling drops what no output needs, folds scales, inserts the activation formats that matrices
+ * read (each once per value), groups operations and gives every value a slot by liveness:
+ *
+ *   rows   operations on single token rows (norms, gates, RoPE, residuals, activation formats), run
+ *          one after the other on a row while it is in cache; tokens are shared out to threads
+ *   tiles  matrices with the same input; tiles of 16 outputs are shared out
+ *   heads  attention; (token, KV head) pairs are shared out
+ *
+ * Threads meet only between groups. With `fuse` off every operation is a group of its own; the
+ * bits are the same. The plan knows widths, not batch sizes: whit_plan_layout places the slots for
+ * those, and exec.h binds and runs it. Nothing here depends on who built the graph. */
+#ifndef WHIT_MODEL_PLAN_H
+#define WHIT_MODEL_PLAN_H
+
+#include "kernels/acts.h"
+#include "model/graph.h"
+
+typedef enum whit_plan_op {
+    WHIT_PLAN_EMBED,
+    WHIT_PLAN_NORM,
+    WHIT_PLAN_ACTS,   /* f32 rows to the activation format of a matrix */
+    WHIT_PLAN_LINEAR, /* one matrix */
+    WHIT_PLAN_BIAS,
+    WHIT_PLAN_ROPE,
+    WHIT_PLAN_APPEND, /* k and v rows into the cache */
+    WHIT_PLAN_ATTEND,
+    WHIT_PLAN_GATE,
+    WHIT_PLAN_ADD,
+    WHIT_PLAN_SCALE,
+    WHIT_PLAN_SELECT,
+    WHIT_PLAN_OP_COUNT
+} whit_plan_op;
+
+const char *whit_plan_op_name(whit_plan_op op);
+
+typedef struct whit_plan_step {
+    uint8_t op; /* whit_plan_op */
+    uint8_t gate;
+    uint16_t layer;
+    uint32_t input[3]; /* plan values; 0: none */
+    uint32_t output;
+    int32_t weight; /* tensor of the resolver; -1: none */
+    uint32_t group, rotary, window;
+    float constant;
+} whit_plan_step;
+
+typedef enum whit_plan_domain { WHIT_DOMAIN_ROWS, WHIT_DOMAIN_TILES, WHIT_DOMAIN_HEADS } whit_plan_domain;
+
+/* Steps [first, first + n) with one meeting of threads at the end. */
+typedef struct whit_plan_group {
+    uint32_t first, n_steps;
+    uint8_t domain;  /* whit_plan_domain */
+    bool selected;   /* runs over the selected rows */
+} whit_plan_group;
+
+typedef struct whit_plan_value {
+    uint32_t graph_value; /* 0 for activation formats */
+    uint32_t width;
+    whit_acts_spec acts; /* WHIT_ACTS_F32: (width) f32 rows; else an activation format */
+    bool selected;
+    bool kept;       /* its slot is its own */
+    bool external;   /* the caller fills it (a plan over a range of nodes) */
+    uint32_t slot;
+} whit_plan_value;
+
+typedef struct whit_plan_slot {
+    uint64_t row_bytes; /* of its largest value at one row */
+    bool selected;      /* has a row per selected token instead of one per batch token */
+    uint64_t offset_bytes, size_bytes; /* set by whit_plan_layout */
+} whit_plan_slot;
+
+typedef struct whit_plan_options {
+    whit_act_type act;          /* of coded weights that follow the session */
+    bool no_fuse;               /* every operation a group of its own */
+    bool keep_hidden;           /* keep the graph's hidden value */
+    const char *const *keep;    /* names of further values to keep after the run */
+    size_t n_keep;
+    uint32_t first_node, n_nodes; /* a range of the graph's nodes; n_nodes 0: all */
+} whit_plan_options;
+
+typedef struct whit_plan {
+    const whit_allocator *allocator;
+    const whit_graph *graph; /* outlives the plan */
+    whit_plan_step *steps;
+    uint32_t n_steps, capacity_steps;
+    whit_plan_group *groups;
+    uint32_t n_groups;
+    whit_plan_value *values; /* value v is values[v - 1] */
+    uint32_t n_values, capacity_values;
+    whit_plan_slot *slots;
+    uint32_t n_slots;
+    uint32_t output, hidden; /* plan values; 0 where the range does not make them */
+} whit_plan;
+
+/* Needs the graph's resolver to be valid still (it asks for tensor types). On failure the plan is
+ * empty; whit_plan_free accepts that. */
+whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *options,
+                              const whit_allocator *allocator, whit_plan *plan, whit_error *error);
+void whit_plan_free(whit_plan *plan);
+
+/* Places the slots for so many rows; false where the sum overflows. */
+bool whit_plan_layout(whit_plan *plan, uint32_t n_batch_rows, uint32_t n_selected_rows,
+                      uint64_t *total_bytes);
+
+/* The plan value that holds a graph value; 0 where it was dropped. */
+uint32_t whit_plan_find(const whit_plan *plan, whit_ref value);
+
+/* Floats from row to row of an f32 value. */
+static inline size_t whit_plan_stride(const whit_plan_value *value)
+{
+    return ((size_t)value->width + 15) & ~(size_t)15;
+}
+/* Bytes of n rows of a value, as they lie in its slot. */
+uint64_t whit_plan_value_bytes(const whit_plan_value *value, uint32_t n_rows);
+
+/* The plan as text for `whit inspect --plan`: a line per step, groups marked. `name` gives names of
+ * tensors. */
+void whit_plan_print(const whit_plan *plan, const char *(*name)(void *context, int32_t tensor),
+                     void *context, whit_buf *out);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/slots.h"
+
+#define NEVER UINT32_MAX
+
+uint64_t whit_plan_value_bytes(const whit_plan_value *value, uint32_t n_rows)
+{
+    if (value->acts.kind == WHIT_ACTS_F32) return (uint64_t)whit_plan_stride(value) * sizeof(float) * n_rows;
+    return whit_acts_bytes(&value->acts, n_rows, value->width);
+}
+
+bool whit_plan_layout(whit_plan *plan, uint32_t n_batch_rows, uint32_t n_selected_rows,
+                      uint64_t *total_bytes)
+{
+    for (uint32_t s = 0; s < plan->n_slots; s++) plan->slots[s].size_bytes = 0;
+    for (uint32_t v = 0; v < plan->n_values; v++) {
+        const whit_plan_value *value = &plan->values[v];
+        whit_plan_slot *slot = &plan->slots[value->slot];
+        uint64_t bytes = whit_plan_value_bytes(value, value->selected ? n_selected_rows : n_batch_rows);
+        if (slot->size_bytes < bytes) slot->size_bytes = bytes;
+    }
+    uint64_t total = 0;
+    for (uint32_t s = 0; s < plan->n_slots; s++) {
+        whit_plan_slot *slot = &plan->slots[s];
+        slot->offset_bytes = total;
+        slot->size_bytes = (slot->size_bytes + 63) & ~(uint64_t)63;
+        if (__builtin_add_overflow(total, slot->size_bytes, &total)) return false;
+    }
+    *total_bytes = total;
+    return true;
+}
+
+struct lives {
+    uint32_t *last_step;  /* per value: last step that reads it, NEVER where it is kept */
+    uint32_t *last_group;
+    uint32_t *owner; /* per slot: the value in it, 0: free */
+};
+
+static bool may_overwrite(uint8_t op)
+{
+    return op == WHIT_PLAN_ADD || op == WHIT_PLAN_SCALE || op == WHIT_PLAN_ROPE || op == WHIT_PLAN_BIAS ||
+           op == WHIT_PLAN_GATE || op == WHIT_PLAN_NORM;
+}
+
+static void find_lives(const whit_plan *plan, struct lives *lives)
+{
+    for (uint32_t g = 0; g < plan->n_groups; g++)
+        for (uint32_t i = plan->groups[g].first; i < plan->groups[g].first + plan->groups[g].n_steps; i++)
+            for (int j = 0; j < 3; j++) {
+                uint32_t v = plan->steps[i].input[j];
+                if (!v) continue;
+                lives->last_step[v] = i;
+                lives->last_group[v] = g;
+            }
+    for (uint32_t v = 1; v <= plan->n_values; v++)
+        if (plan->values[v - 1].kept) lives->last_step[v] = lives->last_group[v] = NEVER;
+}
+
+/* A free slot for a row of `bytes`: the tightest that is large enough, else the largest, grown. */
+static uint32_t take_slot(whit_plan *plan, struct lives *lives, uint32_t value, uint64_t bytes, bool selected)
+{
+    uint32_t best = NEVER;
+    for (uint32_t s = 0; s < plan->n_slots; s++) {
+        if (lives->owner[s] || plan->slots[s].selected != selected) continue;
+        if (best == NEVER) {
+            best = s;
+            continue;
+        }
+        uint64_t have = plan->slots[best].row_bytes, offered = plan->slots[s].row_bytes;
+        if (have < bytes ? offered > have : offered >= bytes && offered < have) best = s;
+    }
+    if (best == NEVER) {
+        best = plan->n_slots++;
+        plan->slots[best] = (whit_plan_slot){.selected = selected};
+    }
+    if (plan->slots[best].row_bytes < bytes) plan->slots[best].row_bytes = bytes;
+    lives->owner[best] = value;
+    return best;
+}
+
+static void place_output(whit_plan *plan, struct lives *lives, uint32_t i)
+{
+    const whit_plan_step *step = &plan->steps[i];
+    whit_plan_value *output = &plan->values[step->output - 1];
+    uint64_t bytes = whit_plan_value_bytes(output, 1);
+    uint32_t first = step->input[0];
+    if (first && may_overwrite(step->op) && lives->last_step[first] == i) {
+        const whit_plan_value *input = &plan->values[first - 1];
+        if (!input->external && input->acts.kind == output->acts.kind && input->width == output->width &&
+            input->selected == output->selected && lives->owner[input->slot] == first) {
+            output->slot = input->slot;
+            lives->owner[output->slot] = step->output;
+            return;
+        }
+    }
+    output->slot = take_slot(plan, lives, step->output, bytes, output->selected);
+}
+
+whit_status whit_slots_assign(whit_plan *plan, whit_error *error)
+{
+    size_t n = (size_t)plan->n_values + 1;
+    uint32_t *memory = whit_zalloc_array(plan->allocator, 3 * n, sizeof *memory);
+    if (!memory) return whit_fail_memory(error, "the plan", 3 * n * sizeof *memory);
+    struct lives lives = {memory, memory + n, memory + 2 * n};
+    find_lives(plan, &lives);
+    for (uint32_t v = 1; v <= plan->n_values; v++) {
+        whit_plan_value *value = &plan->values[v - 1];
+        if (value->external) value->slot = take_slot(plan, &lives, v, whit_plan_value_bytes(value, 1), value->selected);
+    }
+    for (uint32_t g = 0; g < plan->n_groups; g++) {
+        const whit_plan_group *group = &plan->groups[g];
+        for (uint32_t i = group->first; i < group->first + group->n_steps; i++)
+            if (plan->steps[i].output) place_output(plan, &lives, i);
+        for (uint32_t s = 0; s < plan->n_slots; s++) {
+            uint32_t v = lives.owner[s];
+            if (v && lives.last_group[v] <= g) lives.owner[s] = 0;
+        }
+    }
+    whit_free(plan->allocator, memory, 3 * n * sizeof *memory);
+    return WHIT_OK;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT
+ * Graphs and plans: what is dropped, what is grouped, where values lie. */
+#include "test.h"
+
+#include "model/plan.h"
+
+/* A made-up model: names decide shapes, no weights exist. */
+struct shapes {
+    whit_config config;
+    char names[64][WHIT_VALUE_NAME_BYTES];
+    whit_tensor_type types[64];
+    int32_t n;
+    uint8_t codec; /* of matrices in layers */
+};
+
+static int32_t find(void *context, const char *name)
+{
+    struct shapes *s = context;
+    for (int32_t i = 0; i < s->n; i++)
+        if (strcmp(s->names[i], name) == 0) return i;
+    const whit_config *c = &s->config;
+    const char *dot = strrchr(name, '.'), *leaf = dot ? dot + 1 : name;
+    whit_tensor_type t = {.layout = WHIT_LAYOUT_TILE16, .n_rows = c->n_embd, .n_cols = c->n_embd};
+    if (strncmp(name, "layers.", 7) == 0) t.codec = s->codec;
+    if (t.codec == WHIT_CODEC_T2) {
+        t.scale_kind = WHIT_SCALE_TENSOR;
+        t.act = WHIT_TENSOR_ACT_TOKEN;
+    }
+    if (strstr(leaf, "norm")) t = (whit_tensor_type){.n_rows = 1, .n_cols = c->n_embd};
+    if (strcmp(leaf, "k") == 0 || strcmp(leaf, "v") == 0) t.n_rows = c->n_kv_heads * c->head_dim;
+    if (strcmp(leaf, "gate") == 0 || strcmp(leaf, "up") == 0) t.n_rows = c->n_ff;
+    if (strcmp(leaf, "down") == 0) t.n_cols = c->n_ff;
+    if (strcmp(leaf, "ffn_sub_norm") == 0) t.n_cols = c->n_ff;
+    if (strcmp(leaf, "embed") == 0) t.n_rows = c->n_vocab;
+    if (s->n == 64) return -1;
+    snprintf(s->names[s->n], sizeof s->names[0], "%s", name);
+    s->types[s->n] = t;
+    return s->n++;
+}
+
+static const whit_tensor_type *type_of(void *context, int32_t i)
+{
+    return &((struct shapes *)context)->types[i];
+}
+
+static struct shapes bitnet(void)
+{
+    return (struct shapes){.codec = WHIT_CODEC_T2,
+                           .config = {.family = "bitnet", .n_layers = 2, .n_embd = 64, .n_ff = 96, .n_heads = 4,
+                                      .n_kv_heads = 2, .head_dim = 16, .rope_dim = 16, .n_vocab = 32, .n_ctx = 64,
+                                      .tied_head = true, .sub_norm = true, .norm_eps = 1e-5, .rope_theta = 1e4}};
+}
+
+static whit_graph build(struct shapes *shapes)
+{
+    whit_error error = {0};
+    whit_graph graph;
+    whit_graph_begin(&graph, NULL, (whit_resolver){shapes, find, type_of}, &error);
+    assert_ok(whit_family_build(&shapes->config, &graph), error);
+    return graph;
+}
+
+static whit_plan compile(const whit_graph *graph, whit_plan_options options)
+{
+    whit_error error;
+    whit_plan plan;
+    assert_ok(whit_plan_compile(graph, &options, NULL, &plan, &error), error);
+    return plan;
+}
+
+static uint32_t count(const whit_plan *plan, whit_plan_op op)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < plan->n_steps; i++) n += plan->steps[i].op == op;
+    return n;
+}
+
+static void matrices_of_one_input_share_it(void **state)
+{
+    (void)state;
+    struct shapes shapes = bitnet();
+    whit_graph graph = build(&shapes);
+    whit_plan plan = compile(&graph, (whit_plan_options){.act = WHIT_ACT_I8});
+    /* Per layer: q k v, o, gate up, down read four quantised inputs; the f32 head reads none. */
+    assert_int_equal(count(&plan, WHIT_PLAN_LINEAR), 2 * 7 + 1);
+    assert_int_equal(count(&plan, WHIT_PLAN_ACTS), 2 * 4);
+    uint32_t largest = 0, tiles = 0;
+    for (uint32_t g = 0; g < plan.n_groups; g++) {
+        if (plan.groups[g].domain != WHIT_DOMAIN_TILES) continue;
+        tiles++;
+        if (plan.groups[g].n_steps > largest) largest = plan.groups[g].n_steps;
+    }
+    assert_int_equal(largest, 3);
+    assert_int_equal(tiles, 2 * 4 + 1);
+    whit_plan alone = compile(&graph, (whit_plan_options){.act = WHIT_ACT_I8, .no_fuse = true});
+    assert_int_equal(alone.n_steps, plan.n_steps);
+    assert_int_equal(alone.n_groups, alone.n_steps);
+    whit_plan_free(&alone);
+    whit_plan_free(&plan);
+    whit_graph_free(&graph);
+}
+
+/* No two values that live at the same time may share a slot, and groups are atomic. */
+static void values_that_live_together_lie_apart(void **state)
+{
+    (void)state;
+    struct shapes shapes = bitnet();
+    whit_graph graph = build(&shapes);
+    for (int no_fuse = 0; no_fuse < 2; no_fuse++) {
+        const char *keep[] = {"layers.0.gated", "layers.1.attended"};
+        whit_plan plan = compile(&graph, (whit_plan_options){.no_fuse = no_fuse, .keep = keep, .n_keep = 2});
+        uint32_t holder[256] = {0};
+        assert_true(plan.n_slots < 256);
+        for (uint32_t i = 0; i < plan.n_steps; i++) {
+            for (int j = 0; j < 3; j++) {
+                uint32_t v = plan.steps[i].input[j];
+                if (v && plan.steps[i].op != WHIT_PLAN_ATTEND) assert_int_equal(holder[plan.values[v - 1].slot], v);
+            }
+            uint32_t out = plan.steps[i].output;
+            if (out) holder[plan.values[out - 1].slot] = out;
+        }
+        for (int k = 0; k < 2; k++) {
+            uint32_t v = whit_plan_find(&plan, whit_graph_find(&graph, keep[k]));
+            assert_true(v && plan.values[v - 1].kept);
+            assert_int_equal(holder[plan.values[v - 1].slot], v); /* there at the end */
+        }
+        assert_int_equal(holder[plan.values[plan.output - 1].slot], plan.output);
+        whit_plan_free(&plan);
+    }
+    whit_graph_free(&graph);
+}
+
+static void a_range_of_nodes_runs_alone(void **state)
+{
+    (void)state;
+    struct shapes shapes = bitnet();
+    whit_graph graph = build(&shapes);
+    const char *keep[] = {"layers.1.ffn_residual"};
+    uint32_t first = 0;
+    while (strncmp(graph.values[graph.nodes[first].output - 1].name, "layers.1.", 9) != 0) first++;
+    uint32_t n = 0;
+    while (strncmp(graph.values[graph.nodes[first + n].output - 1].name, "layers.1.", 9) == 0) n++;
+    whit_plan plan = compile(&graph, (whit_plan_options){.keep = keep, .n_keep = 1, .first_node = first, .n_nodes = n});
+    uint32_t n_external = 0;
+    for (uint32_t v = 0; v < plan.n_values; v++) n_external += plan.values[v].external;
+    assert_int_equal(n_external, 1); /* the residual stream */
+    assert_int_equal(plan.output, 0);
+    assert_int_equal(count(&plan, WHIT_PLAN_LINEAR), 7);
+    whit_plan_free(&plan);
+    whit_graph_free(&graph);
+}
+
+static void unused_and_neutral_nodes_are_dropped(void **state)
+{
+    (void)state;
+    struct shapes shapes = bitnet();
+    whit_error error = {0};
+    whit_graph graph;
+    whit_graph_begin(&graph, NULL, (whit_resolver){&shapes, find, type_of}, &error);
+    whit_ref x = whit_graph_embed(&graph, "x", "embed", 32);
+    whit_ref dead = whit_graph_scale(&graph, -1, "dead", x, 3.0);
+    whit_ref same = whit_graph_scale(&graph, -1, "same", x, 1.0);
+    whit_ref half = whit_graph_scale(&graph, -1, "half", same, 0.5);
+    whit_graph_output(&graph, half, half);
+    assert_ok(whit_graph_finish(&graph), error);
+    whit_plan plan = compile(&graph, (whit_plan_options){0});
+    assert_int_equal(plan.n_steps, 2); /* embed, half */
+    assert_int_equal(whit_plan_find(&plan, dead), 0);
+    assert_int_equal(plan.n_slots, 1); /* in place */
+    whit_plan_free(&plan);
+    whit_graph_free(&graph);
+}
+
+static void wrong_models_are_refused_by_name(void **state)
+{
+    (void)state;
+    struct shapes shapes = bitnet();
+    whit_error error = {0};
+    whit_graph graph;
+    shapes.config.n_ff = 80; /* the tensors were made for this... */
+    (void)find(&shapes, "layers.0.gate");
+    shapes.config.n_ff = 96; /* ...and the configuration says that */
+    whit_graph_begin(&graph, NULL, (whit_resolver){&shapes, find, type_of}, &error);
+    assert_int_equal(whit_family_build(&shapes.config, &graph), WHIT_ERROR_FORMAT);
+    assert_non_null(strstr(error.message, "layers.0.gate"));
+    whit_graph_free(&graph);
+    snprintf(shapes.config.family, sizeof shapes.config.family, "mamba");
+    whit_graph_begin(&graph, NULL, (whit_resolver){&shapes, find, type_of}, &error);
+    assert_int_equal(whit_family_build(&shapes.config, &graph), WHIT_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "mamba"));
+    whit_graph_free(&graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(matrices_of_one_input_share_it),
+        cmocka_unit_test(values_that_live_together_lie_apart),
+        cmocka_unit_test(a_range_of_nodes_runs_alone),
+        cmocka_unit_test(unused_and_neutral_nodes_are_dropped),
+        cmocka_unit_test(wrong_models_are_refused_by_name),
+    };
+    return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+}

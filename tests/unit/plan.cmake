@@ -1,0 +1,1 @@
+whit_test(plan ${CMAKE_CURRENT_LIST_DIR}/plan.c)
