@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT
+ * GGUF files as sources: keys to the canonical configuration, names to canonical names, rows of
+ * queries and keys to half-split pairs. What would change the mathematics and is not understood is
+ * refused by name; keys that only describe are ignored. */
+#include "model/import_gguf.h"
+
+#include <stdio.h>
+
+/* ---- architectures -------------------------------------------------------------------------- */
+
+static const whit_gguf_architecture architectures[] = {
+    {"llama", "llama", .permuted = true},
+    {"mistral", "llama", .permuted = true},
+    {"qwen2", "qwen2", .attn_bias = true},
+    {"qwen3", "qwen3", .qk_norm = true},
+    {"bitnet", "bitnet", .bitnet = true, .sub_norm = true, .gate = WHIT_GATE_SILU},
+    {"bitnet-b1.58", "bitnet", .bitnet = true, .sub_norm = true, .gate = WHIT_GATE_RELU2},
+    {"bitnet-25", "bitnet", .bitnet = true, .sub_norm = true, .gate = WHIT_GATE_RELU2},
+};
+
+static const whit_gguf_architecture *find_architecture(const char *name, size_t n)
+{
+    for (size_t i = 0; i < sizeof architectures / sizeof architectures[0]; i++)
+        if (strlen(architectures[i].name) == n && memcmp(architectures[i].name, name, n) == 0) return &architectures[i];
+    return NULL;
+}
+
+/* ---- configuration -------------------------------------------------------------------------- */
+
+struct keys {
+    const whit_gguf *gguf;
+    const char *architecture;
+    const char *path;
+    whit_error *error;
+};
+
+static void key_name(const struct keys *k, const char *suffix, char out[128])
+{
+    snprintf(out, 128, "%s.%s", k->architecture, suffix);
+}
+
+static whit_status get_u32(const struct keys *k, const char *suffix, bool required, uint32_t *value)
+{
+    char name[128];
+    uint64_t number = *value;
+    key_name(k, suffix, name);
+    if (required && !whit_gguf_find(k->gguf, name))
+        return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: key '%s' is missing", k->path, name);
+    WHIT_TRY(whit_gguf_u64(k->gguf, name, &number, k->error));
+    if (number > UINT32_MAX)
+        return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: key '%s' is out of range", k->path, name);
+    *value = (uint32_t)number;
+    return WHIT_OK;
+}
+
+/* head_count_kv may be an array with a number per layer; all must agree. */
+static whit_status get_per_layer(const struct keys *k, const char *suffix, uint32_t *value)
+{
+    char name[128];
+    key_name(k, suffix, name);
+    const whit_gguf_key *key = whit_gguf_find(k->gguf, name);
+    if (!key || key->type != WHIT_GGUF_ARRAY) return get_u32(k, suffix, false, value);
+    int64_t first = 0, other;
+    for (uint64_t i = 0; i < key->n_elems; i++) {
+        if (!whit_gguf_element_i64(key, i, &other) || other < 0 || other > UINT32_MAX || (i && other != first))
+            return whit_fail(k->error, WHIT_ERROR_UNSUPPORTED, "%s: key '%s' differs between layers", k->path, name);
+        first = other;
+    }
+    if (key->n_elems) *value = (uint32_t)first;
+    return WHIT_OK;
+}
+
+static whit_status get_f64(const struct keys *k, const char *suffix, double *value)
+{
+    char name[128];
+    key_name(k, suffix, name);
+    return whit_gguf_f64(k->gguf, name, value, k->error);
+}
+
+/* Frequency scaling given by keys: linear becomes factors; others are refused, never guessed. */
+static whit_status get_rope_scaling(const struct keys *k, double *linear)
+{
+    char name[128];
+    const char *kind = NULL;
+    size_t n = 0;
+    *linear = 1;
+    WHIT_TRY(get_f64(k, "rope.scale_linear", linear));
+    key_name(k, "rope.scaling.type", name);
+    WHIT_TRY(whit_gguf_string(k->gguf, name, &kind, &n, k->error));
+    if (!kind || (n == 4 && memcmp(kind, "none", 4) == 0)) return WHIT_OK;
+    if (n == 6 && memcmp(kind, "linear", 6) == 0) {
+        WHIT_TRY(get_f64(k, "rope.scaling.factor", linear));
+        return WHIT_OK;
+    }
+    return whit_fail(k->error, WHIT_ERROR_UNSUPPORTED, "%s: RoPE scaling '%.*s' is not supported", k->path,
+                     (int)(n < 40 ? n : 40), kind);
+}
+
+static whit_status read_config(const struct keys *k, const whit_gguf_architecture *a, whit_config *c,
+                               double *rope_linear)
+{
+    snprintf(c->family, sizeof c->family, "%s", a->family);
+    c->gate = a->gate;
+    c->sub_norm = a->sub_norm;
+    c->qk_norm = a->qk_norm;
+    c->attn_bias = a->attn_bias || whit_gguf_find_tensor(k->gguf, "blk.0.attn_q.bias");
+    c->norm_eps = 1e-5;
+    c->rope_theta = 10000;
+    WHIT_TRY(get_u32(k, "block_count", true, &c->n_layers));
+    WHIT_TRY(get_u32(k, "embedding_length", true, &c->n_embd));
+    WHIT_TRY(get_u32(k, "feed_forward_length", true, &c->n_ff));
+    WHIT_TRY(get_u32(k, "attention.head_count", true, &c->n_heads));
+    c->n_kv_heads = c->n_heads;
+    WHIT_TRY(get_per_layer(k, "attention.head_count_kv", &c->n_kv_heads));
+    WHIT_TRY(get_u32(k, "context_length", true, &c->n_ctx));
+    c->head_dim = c->n_heads ? c->n_embd / c->n_heads : 0;
+    WHIT_TRY(get_u32(k, "attention.key_length", false, &c->head_dim));
+    uint32_t value_dim = c->head_dim;
+    WHIT_TRY(get_u32(k, "attention.value_length", false, &value_dim));
+    if (value_dim != c->head_dim)
+        return whit_fail(k->error, WHIT_ERROR_UNSUPPORTED, "%s: keys of %u and values of %u per head are not supported",
+                         k->path, c->head_dim, value_dim);
+    c->rope_dim = c->head_dim;
+    WHIT_TRY(get_u32(k, "rope.dimension_count", false, &c->rope_dim));
+    WHIT_TRY(get_u32(k, "attention.sliding_window", false, &c->window));
+    if (c->window >= c->n_ctx) c->window = 0;
+    WHIT_TRY(get_f64(k, "attention.layer_norm_rms_epsilon", &c->norm_eps));
+    WHIT_TRY(get_f64(k, "rope.freq_base", &c->rope_theta));
+    WHIT_TRY(get_rope_scaling(k, rope_linear));
+    uint32_t experts = 0;
+    WHIT_TRY(get_u32(k, "expert_count", false, &experts));
+    if (experts)
+        return whit_fail(k->error, WHIT_ERROR_UNSUPPORTED, "%s: mixtures of experts are not supported", k->path);
+    const whit_gguf_tensor *embed = whit_gguf_find_tensor(k->gguf, "token_embd.weight");
+    if (!embed) return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: tensor 'token_embd.weight' is missing", k->path);
+    if (embed->n_dims != 2 || embed->dims[1] > INT32_MAX)
+        return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: tensor 'token_embd.weight' is no table", k->path);
+    c->n_vocab = (uint32_t)embed->dims[1];
+    c->tied_head = !whit_gguf_find_tensor(k->gguf, "output.weight");
+    return WHIT_OK;
+}
+
+/* Frequency factors that keys ask for, unless the file has a tensor of them. */
+static whit_status add_linear_factors(whit_source *source, struct whit_gguf_importer *importer, double linear,
+                                      whit_error *error)
+{
+    if (linear == 1 || source->config.rope_factors) return WHIT_OK;
+    if (!(linear > 0) || linear > 1e6)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: RoPE scaling by %g makes no sense", source->path, linear);
+    source->config.rope_factors = true;
+    return whit_import_gguf_constant(source, importer, "rope_factors", source->config.rope_dim / 2, (float)linear, error);
+}
+
+/* ---- what describes ------------------------------------------------------------------------- */
+
+/* general.* texts and numbers, so that `inspect` can show where a model comes from. */
+static whit_status write_metadata(const whit_source *source, whit_ndf_writer *writer, whit_error *error)
+{
+    const struct whit_gguf_importer *importer = source->importer;
+    whit_table_builder *meta = whit_ndf_writer_meta(writer);
+    (void)error;
+    for (size_t i = 0; i < importer->gguf->n_keys; i++) {
+        const whit_gguf_key *key = &importer->gguf->keys[i];
+        char name[96];
+        if (key->name_bytes >= sizeof name || key->name_bytes < 8 || memcmp(key->name, "general.", 8) != 0) continue;
+        memcpy(name, key->name, key->name_bytes);
+        name[key->name_bytes] = 0;
+        int64_t number;
+        if (key->type == WHIT_GGUF_STRING && !memchr(key->data, 0, key->size_bytes))
+            whit_table_set_string_n(meta, name, (const char *)key->data, key->size_bytes);
+        else if (key->type != WHIT_GGUF_ARRAY && whit_gguf_element_i64(key, 0, &number))
+            whit_table_set_i64(meta, name, number);
+    }
+    return WHIT_OK;
+}
+
+static void close_importer(whit_source *source)
+{
+    struct whit_gguf_importer *importer = source->importer;
+    if (!importer) return;
+    whit_gguf_close(importer->gguf);
+    whit_free(source->allocator, importer->tensors, importer->capacity * sizeof *importer->tensors);
+    whit_free(source->allocator, importer, sizeof *importer);
+    source->importer = NULL;
+}
+
+static whit_status read_template(whit_source *source, const whit_gguf *gguf, whit_error *error)
+{
+    const char *text = NULL;
+    size_t n = 0;
+    WHIT_TRY(whit_gguf_string(gguf, "tokenizer.chat_template", &text, &n, error));
+    if (text && !whit_buf_append(&source->chat_template, text, n)) return whit_fail_memory(error, "the chat template", n);
+    return WHIT_OK;
+}
+
+whit_status whit_import_gguf(whit_source *source, whit_error *error)
+{
+    struct whit_gguf_importer *importer = whit_zalloc(source->allocator, sizeof *importer);
+    if (!importer) return whit_fail_memory(error, "the importer", sizeof *importer);
+    source->importer = importer;
+    source->close = close_importer;
+    source->write_metadata = write_metadata;
+    WHIT_TRY(whit_gguf_open(source->path, source->allocator, &importer->gguf, error));
+    const whit_gguf *gguf = importer->gguf;
+    whit_buf_append_str(&source->notes, whit_gguf_notes(gguf));
+
+    const char *name = NULL;
+    size_t n = 0;
+    WHIT_TRY(whit_gguf_string(gguf, "general.architecture", &name, &n, error));
+    if (!name)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key 'general.architecture' is missing", source->path);
+    const whit_gguf_architecture *architecture = find_architecture(name, n);
+    if (!architecture)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: architecture '%.*s' is not known (known: llama, mistral, qwen2, qwen3, bitnet, "
+                         "bitnet-b1.58, bitnet-25)",
+                         source->path, (int)(n < 40 ? n : 40), name);
+    struct keys keys = {gguf, architecture->name, source->path, error};
+    double linear;
+    WHIT_TRY(read_config(&keys, architecture, &source->config, &linear));
+    WHIT_TRY(whit_config_check(&source->config, source->path, error));
+    WHIT_TRY(whit_import_gguf_tensors(source, importer, architecture, error));
+    WHIT_TRY(add_linear_factors(source, importer, linear, error));
+    WHIT_TRY(read_template(source, gguf, error));
+    return whit_import_gguf_tokenizer(source, gguf, error);
+}

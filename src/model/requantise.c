@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/requantise.h"
+
+#include "base/half.h"
+#include "kernels/math.h"
+
+#include <math.h>
+#include <string.h>
+
+whit_tensor_type whit_requantise_type(uint8_t codec, uint32_t n_rows, uint32_t n_cols)
+{
+    whit_tensor_type type = {.codec = codec, .layout = WHIT_LAYOUT_TILE16, .n_rows = n_rows, .n_cols = n_cols};
+    if (codec == WHIT_CODEC_I4) {
+        type.scale_kind = WHIT_SCALE_GROUP;
+        type.scale_type = WHIT_SCALE_F16;
+        type.group = 32;
+    } else if (!whit_codec_find(codec)->is_float) {
+        type.scale_kind = WHIT_SCALE_ROW;
+        type.scale_type = WHIT_SCALE_F32;
+    }
+    return type;
+}
+
+void whit_requantise_values(const whit_tensor_type *type, const whit_rows *row, float *values)
+{
+    uint32_t n = type->n_cols;
+    if (type->codec == WHIT_CODEC_F32) {
+        memcpy(values, row->elems, n * sizeof *values);
+        return;
+    }
+    if (type->codec == WHIT_CODEC_F16 || type->codec == WHIT_CODEC_BF16) {
+        const uint16_t *halves = row->elems;
+        for (uint32_t k = 0; k < n; k++)
+            values[k] = type->codec == WHIT_CODEC_F16 ? whit_f32_from_f16(halves[k]) : whit_f32_from_bf16(halves[k]);
+        return;
+    }
+    const int8_t *codes = row->elems;
+    whit_geometry g = whit_codec_geometry(type);
+    for (uint32_t k = 0; k < n; k++) {
+        const float *field = row->fields + (size_t)(k / g.group_cols) * g.n_fields;
+        float scale = type->scale_kind == WHIT_SCALE_TENSOR ? type->scale : *field;
+        values[k] = type->has_offset ? fmaf((float)codes[k], scale, field[1]) : (float)codes[k] * scale;
+    }
+}
+
+void whit_requantise_row(const whit_tensor_type *type, const float *values, const whit_rows *row)
+{
+    uint32_t n = type->n_cols;
+    if (type->codec == WHIT_CODEC_F32) {
+        memcpy(row->elems, values, n * sizeof *values);
+        return;
+    }
+    if (type->codec == WHIT_CODEC_F16 || type->codec == WHIT_CODEC_BF16) {
+        uint16_t *halves = row->elems;
+        for (uint32_t k = 0; k < n; k++)
+            halves[k] = type->codec == WHIT_CODEC_F16 ? whit_f16_from_f32(values[k]) : whit_bf16_from_f32(values[k]);
+        return;
+    }
+    int8_t *codes = row->elems;
+    float largest_code = type->codec == WHIT_CODEC_I4 ? 7.0f : 127.0f;
+    uint32_t group = whit_codec_geometry(type).group_cols;
+    for (uint32_t begin = 0; begin < n; begin += group) {
+        uint32_t end = begin + group < n ? begin + group : n;
+        float largest = 0;
+        for (uint32_t k = begin; k < end; k++) largest = fmaxf(largest, fabsf(values[k]));
+        float scale = largest / largest_code;
+        if (type->scale_type == WHIT_SCALE_F16) scale = whit_f32_from_f16(whit_f16_from_f32(scale));
+        row->fields[begin / group] = scale;
+        for (uint32_t k = begin; k < end; k++) {
+            float code = scale > 0 ? (float)whit_round_i32(values[k] / scale) : 0;
+            codes[k] = (int8_t)fminf(fmaxf(code, -largest_code), largest_code);
+        }
+    }
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ * Lossy changes of codec that a user asks for by name (embedding, head): plain rounding by rows. */
+#ifndef WHIT_MODEL_REQUANTISE_H
+#define WHIT_MODEL_REQUANTISE_H
+
+#include "kernels/codec.h"
+
+/* The type that `codec` gets for a matrix of this shape: i8 and i8s one f32 scale per row, i4 f16
+ * scales in groups of 32. */
+whit_tensor_type whit_requantise_type(uint8_t codec, uint32_t n_rows, uint32_t n_cols);
+
+/* A row's values as f32, from its content in the terms of `type`. */
+void whit_requantise_values(const whit_tensor_type *type, const whit_rows *row, float *values);
+/* A row of values into the terms of `type` (made by whit_requantise_type): the scale is the largest
+ * magnitude over the largest code, rounded to the scale's own type first. */
+void whit_requantise_row(const whit_tensor_type *type, const float *values, const whit_rows *row);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/source.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define MAX_TENSORS 1000000
+
+whit_source_tensor *whit_source_add(whit_source *source, const char *name, whit_error *error)
+{
+    if (whit_source_find(source, name)) {
+        whit_fail(error, WHIT_ERROR_FORMAT, "%s: two tensors for '%s'", source->path, name);
+        return NULL;
+    }
+    if (source->n_tensors == source->capacity_tensors) {
+        uint32_t capacity = source->capacity_tensors ? 2 * source->capacity_tensors : 64;
+        whit_source_tensor *larger =
+            capacity > MAX_TENSORS ? NULL : whit_zalloc_array(source->allocator, capacity, sizeof *larger);
+        if (!larger) {
+            whit_fail_memory(error, "the list of tensors", capacity * sizeof *larger);
+            return NULL;
+        }
+        if (source->n_tensors) memcpy(larger, source->tensors, source->n_tensors * sizeof *larger);
+        whit_free(source->allocator, source->tensors, source->capacity_tensors * sizeof *larger);
+        source->tensors = larger;
+        source->capacity_tensors = capacity;
+    }
+    whit_source_tensor *tensor = &source->tensors[source->n_tensors++];
+    *tensor = (whit_source_tensor){.factor = 1};
+    snprintf(tensor->name, sizeof tensor->name, "%s", name);
+    return tensor;
+}
+
+const whit_source_tensor *whit_source_find(const whit_source *source, const char *name)
+{
+    for (uint32_t i = 0; i < source->n_tensors; i++)
+        if (strcmp(source->tensors[i].name, name) == 0) return &source->tensors[i];
+    return NULL;
+}
+
+uint32_t whit_source_row(const whit_source_tensor *tensor, uint32_t row)
+{
+    uint32_t head_dim = tensor->unpermute_head_dim, rope_dim = tensor->unpermute_rope_dim;
+    if (!head_dim) return row;
+    uint32_t in_head = row % head_dim, half = rope_dim / 2;
+    if (in_head >= rope_dim) return row;
+    /* Pairs lie side by side in the file (2i, 2i + 1), half a head apart in ours (i, i + half). */
+    return row - in_head + (in_head < half ? 2 * in_head : 2 * (in_head - half) + 1);
+}
+
+/* ---- can a graph run it? -------------------------------------------------------------------- */
+
+static int32_t find_tensor(void *context, const char *name)
+{
+    const whit_source *source = context;
+    const whit_source_tensor *tensor = whit_source_find(source, name);
+    return tensor ? (int32_t)(tensor - source->tensors) : -1;
+}
+
+static const whit_tensor_type *tensor_type(void *context, int32_t index)
+{
+    const whit_source *source = context;
+    return &source->tensors[index].type;
+}
+
+static whit_status check_runs(whit_source *source, whit_error *error)
+{
+    WHIT_TRY(whit_config_check(&source->config, source->path, error));
+    for (uint32_t i = 0; i < source->n_tensors; i++) {
+        whit_error inner;
+        if (whit_tensor_type_check(&source->tensors[i].type, &inner) != WHIT_OK)
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%s': %s", source->path, source->tensors[i].name,
+                             inner.message);
+    }
+    whit_error inner = {0};
+    whit_graph graph;
+    whit_graph_begin(&graph, source->allocator, (whit_resolver){source, find_tensor, tensor_type}, &inner);
+    whit_status status = whit_family_build(&source->config, &graph);
+    whit_graph_free(&graph);
+    if (status != WHIT_OK) return whit_fail(error, status, "%s: %s", source->path, inner.message);
+    return WHIT_OK;
+}
+
+whit_status whit_source_open(const char *path, const whit_allocator *allocator, whit_source *source,
+                             whit_error *error)
+{
+    *source = (whit_source){.allocator = allocator, .path = path};
+    source->tokenizer.allocator = source->chat_template.allocator = source->notes.allocator = allocator;
+    struct stat info;
+    if (stat(path, &info) != 0) return whit_fail_errno(error, path, "open");
+    whit_status status = S_ISDIR(info.st_mode)
+                             ? whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                                         "%s: folders cannot be read yet; give a GGUF file or an .ndf", path)
+                             : whit_import_gguf(source, error);
+    if (status == WHIT_OK) status = check_runs(source, error);
+    if (status != WHIT_OK) whit_source_close(source);
+    return status;
+}
+
+void whit_source_close(whit_source *source)
+{
+    if (source->close) source->close(source);
+    whit_free(source->allocator, source->tensors, source->capacity_tensors * sizeof *source->tensors);
+    whit_buf_free(&source->tokenizer);
+    whit_buf_free(&source->chat_template);
+    whit_buf_free(&source->notes);
+    *source = (whit_source){0};
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ * A source: a model in somebody else's format, seen as ours. Importers (import_*.c) fill it;
+ * convert.c writes it out. Weights are read by rows, in the terms of the type that holds them
+ * exactly, so a conversion needs memory for a few rows only. */
+#ifndef WHIT_MODEL_SOURCE_H
+#define WHIT_MODEL_SOURCE_H
+
+#include "format/ndf_write.h"
+#include "kernels/codec.h"
+#include "model/config.h"
+#include "model/graph.h"
+
+typedef struct whit_source_tensor whit_source_tensor;
+
+struct whit_source_tensor {
+    char name[WHIT_VALUE_NAME_BYTES]; /* canonical, as the graph asks for it */
+    whit_tensor_type type;            /* holds the source exactly */
+    /* Row `row` (of the canonical order) of the tensor into row 0 of `rows`. */
+    whit_status (*read_row)(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows,
+                            whit_error *error);
+    const void *context; /* the importer's */
+    double factor;       /* all scales are multiplied by this; 1 */
+    uint32_t unpermute_head_dim, unpermute_rope_dim; /* rows of each head interleave its RoPE pairs; 0: no */
+};
+
+typedef struct whit_source {
+    whit_config config;
+    whit_source_tensor *tensors;
+    uint32_t n_tensors, capacity_tensors;
+    whit_buf tokenizer;     /* image; empty: none */
+    whit_buf chat_template; /* text; empty: none */
+    whit_buf notes;         /* lines for the user: what was decided */
+    const char *path;       /* for messages */
+    const whit_allocator *allocator;
+    /* Copies name, licence, ... into the container's metadata. */
+    whit_status (*write_metadata)(const struct whit_source *source, whit_ndf_writer *writer,
+                                  whit_error *error);
+    void *importer; /* the opened files */
+    void (*close)(struct whit_source *source);
+} whit_source;
+
+/* Opens a GGUF file or a Hugging Face folder by its contents and checks that a graph can run it. */
+whit_status whit_source_open(const char *path, const whit_allocator *allocator, whit_source *source,
+                             whit_error *error);
+void whit_source_close(whit_source *source);
+
+/* For importers: adds a tensor, refusing a second one of the same name. NULL on failure. */
+whit_source_tensor *whit_source_add(whit_source *source, const char *name, whit_error *error);
+const whit_source_tensor *whit_source_find(const whit_source *source, const char *name);
+/* The row of the file that holds canonical row `row`. */
+uint32_t whit_source_row(const whit_source_tensor *tensor, uint32_t row);
+
+/* Importers; `source` is zeroed but for allocator and path. */
+whit_status whit_import_gguf(whit_source *source, whit_error *error);
+
+#endif
