@@ -133,7 +133,9 @@ typedef struct whit_session_options {
     uint32_t n_threads;      /* default 0: physical cores */
     whit_kv_type kv;         /* default f16 */
     whit_act_type act;       /* default i8 */
+    uint32_t n_logits;       /* most wanted tokens of a step; default 0: n_sequences */
     bool keep_hidden;        /* keep final hidden states, for whit_session_hidden */
+    bool no_fuse;            /* run every operation by itself: the same bits, slower; for checks */
     const char *cpu;         /* cap of the ISA level, as WHIT_CPU; NULL or "": none */
     const volatile bool *cancel; /* looked at between layers; may be set from a signal handler */
 } whit_session_options;
@@ -152,7 +154,7 @@ typedef struct whit_step_token {
 
 /* Runs tokens through the model (any number; split into batches inside). Either all tokens are
  * appended to their sequences or, on failure, none. Logits of the wanted ones are kept until the
- * next step, in order, (n_wanted, vocab) f32; at most n_batch_tokens may be wanted at once. */
+ * next step, in order, (n_wanted, vocab) f32; at most n_logits may be wanted at once. */
 WHIT_API whit_status whit_session_step(whit_session *session, const whit_step_token *tokens,
                                        size_t n_tokens, whit_error *error);
 WHIT_API const float *whit_session_logits(const whit_session *session, size_t i_wanted);
@@ -162,6 +164,9 @@ WHIT_API uint32_t whit_session_position(const whit_session *session, uint32_t se
 /* Forgets the tokens of a sequence from `n_tokens` on (0: all). */
 WHIT_API whit_status whit_session_truncate(whit_session *session, uint32_t sequence,
                                            uint32_t n_tokens, whit_error *error);
+/* Makes sequence `to` the first n_tokens of `from`: a common beginning is kept once. */
+WHIT_API whit_status whit_session_share(whit_session *session, uint32_t from, uint32_t to,
+                                        uint32_t n_tokens, whit_error *error);
 WHIT_API uint32_t whit_session_context_size(const whit_session *session);
 /* Bytes of the session's one arena; predicted without opening one by the second. */
 WHIT_API size_t whit_session_arena_bytes(const whit_session *session);

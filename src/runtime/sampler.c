@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ * The public sampler: the chain, joined to a model's vocabulary. */
+#include "runtime/chain.h"
+#include "runtime/model.h"
+
+#include "base/fpenv.h"
+
+struct whit_sampler {
+    whit_chain chain;
+    uint8_t *breakers; /* (n_vocab / 8 rounded up) tokens that hold a DRY breaker */
+    size_t breakers_bytes;
+    uint32_t n_vocab;
+    const whit_allocator *allocator;
+};
+
+whit_sampler_options whit_sampler_options_default(void)
+{
+    return (whit_sampler_options){
+        .temperature = 0.8f, .dynatemp_exponent = 1, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f, .typical_p = 1,
+        .top_n_sigma = -1, .xtc_threshold = 0.1f, .repeat_penalty = 1, .penalty_last_n = 64, .dry_base = 1.75f,
+        .dry_allowed_length = 2, .dry_penalty_last_n = -1, .mirostat_tau = 5, .mirostat_eta = 0.1f,
+        .n_history_tokens = 4096,
+    };
+}
+
+/* llama.cpp's DRY breakers: newline, colon, double quote, asterisk. */
+static bool breaks(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (text[i] == '\n' || text[i] == ':' || text[i] == '"' || text[i] == '*') return true;
+    return false;
+}
+
+static whit_status find_breakers(whit_sampler *sampler, const whit_model *model, whit_error *error)
+{
+    sampler->breakers_bytes = ((size_t)sampler->n_vocab + 7) / 8;
+    sampler->breakers = whit_zalloc(sampler->allocator, sampler->breakers_bytes);
+    if (!sampler->breakers) return whit_fail_memory(error, "the sampler", sampler->breakers_bytes);
+    if (!model->has_tokenizer) return WHIT_OK;
+    whit_detokenizer *detokenizer;
+    WHIT_TRY(whit_detokenizer_open(model, false, &detokenizer, error));
+    whit_status status = WHIT_OK;
+    for (uint32_t id = 0; status == WHIT_OK && id < sampler->n_vocab; id++) {
+        const char *text;
+        size_t n;
+        status = whit_detokenizer_push(detokenizer, (int32_t)id, &text, &n, error);
+        if (status == WHIT_OK && breaks(text, n)) sampler->breakers[id / 8] |= (uint8_t)(1u << id % 8);
+    }
+    whit_detokenizer_close(detokenizer);
+    return status;
+}
+
+whit_status whit_sampler_open(const whit_model *model, const whit_sampler_options *options,
+                              whit_sampler **out, whit_error *error)
+{
+    *out = NULL;
+    whit_sampler_options own = options ? *options : whit_sampler_options_default();
+    whit_sampler *sampler = whit_zalloc(model->allocator, sizeof *sampler);
+    if (!sampler) return whit_fail_memory(error, "the sampler", sizeof *sampler);
+    sampler->allocator = model->allocator;
+    sampler->n_vocab = model->config.n_vocab;
+    whit_fpenv caller = whit_fpenv_enter();
+    whit_status status = own.dry_multiplier > 0 ? find_breakers(sampler, model, error) : WHIT_OK;
+    if (status == WHIT_OK)
+        status = whit_chain_open(sampler->n_vocab, &own, sampler->breakers, sampler->allocator, &sampler->chain, error);
+    whit_fpenv_leave(caller);
+    if (status != WHIT_OK) {
+        whit_free(sampler->allocator, sampler->breakers, sampler->breakers_bytes);
+        whit_free(sampler->allocator, sampler, sizeof *sampler);
+        return status;
+    }
+    *out = sampler;
+    return WHIT_OK;
+}
+
+void whit_sampler_close(whit_sampler *sampler)
+{
+    if (!sampler) return;
+    whit_chain_close(&sampler->chain);
+    whit_free(sampler->allocator, sampler->breakers, sampler->breakers_bytes);
+    whit_free(sampler->allocator, sampler, sizeof *sampler);
+}
+
+whit_status whit_sampler_pick(whit_sampler *sampler, const float *logits, int32_t *id, whit_error *error)
+{
+    uint32_t picked;
+    if (!logits) return whit_fail(error, WHIT_ERROR_ARGUMENT, "there are no logits to pick from");
+    whit_fpenv caller = whit_fpenv_enter();
+    whit_status status = whit_chain_pick(&sampler->chain, logits, &picked, error);
+    whit_fpenv_leave(caller);
+    if (status == WHIT_OK) *id = (int32_t)picked;
+    return status;
+}
+
+void whit_sampler_accept(whit_sampler *sampler, int32_t id)
+{
+    if (id >= 0 && (uint32_t)id < sampler->n_vocab) whit_chain_accept(&sampler->chain, (uint32_t)id);
+}
+
+void whit_sampler_reset(whit_sampler *sampler)
+{
+    whit_chain_reset(&sampler->chain);
+}

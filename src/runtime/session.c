@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT
+ * Sessions: one arena sized when opened, then steps that serve any number of sequences at once. */
+#include "runtime/session.h"
+
+#include "base/fpenv.h"
+
+#define DEFAULT_CTX_TOKENS   4096
+#define DEFAULT_BATCH_TOKENS 512
+#define MAX_SEQUENCES        65536
+
+whit_session_options whit_session_options_default(void)
+{
+    return (whit_session_options){.n_batch_tokens = DEFAULT_BATCH_TOKENS, .n_sequences = 1, .act = WHIT_ACT_I8};
+}
+
+/* ---- options -------------------------------------------------------------------------------- */
+
+static whit_status fill_options(const whit_model *model, const whit_session_options *given,
+                                uint32_t n_cores, whit_session_options *o, whit_error *error)
+{
+    const whit_config *c = &model->config;
+    *o = given ? *given : whit_session_options_default();
+    if (!o->n_ctx_tokens) o->n_ctx_tokens = c->n_ctx < DEFAULT_CTX_TOKENS ? c->n_ctx : DEFAULT_CTX_TOKENS;
+    if (!o->n_batch_tokens) o->n_batch_tokens = DEFAULT_BATCH_TOKENS;
+    if (!o->n_sequences) o->n_sequences = 1;
+    if (!o->n_logits) o->n_logits = o->n_sequences;
+    if (!o->n_threads) o->n_threads = n_cores ? n_cores : 1;
+    if (o->n_ctx_tokens > 1u << 30)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a context of %u tokens is too large", o->n_ctx_tokens);
+    if (o->n_batch_tokens > 1u << 20)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a batch of %u tokens is too large", o->n_batch_tokens);
+    if (o->n_sequences > MAX_SEQUENCES)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u sequences are too many", o->n_sequences);
+    if (o->n_threads > WHIT_POOL_THREADS_MAX)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u threads are too many", o->n_threads);
+    if ((unsigned)o->kv > WHIT_KV_I8 || (unsigned)o->act > WHIT_ACT_I8)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "unknown type of KV cache or activations");
+    if (o->n_batch_tokens > (uint64_t)o->n_ctx_tokens * o->n_sequences)
+        o->n_batch_tokens = (uint32_t)((uint64_t)o->n_ctx_tokens * o->n_sequences);
+    return WHIT_OK;
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static whit_status compile(whit_session *s, whit_error *error)
+{
+    whit_plan_options options = {.act = s->options.act, .keep_hidden = s->options.keep_hidden, .no_fuse = s->options.no_fuse};
+    return whit_plan_compile(&s->model->graph, &options, s->allocator, &s->plan, error);
+}
+
+/* Everything that a session needs in memory, counted or handed out. */
+static void place(whit_session *s, whit_arena *arena)
+{
+    const whit_config *c = &s->model->config;
+    const whit_session_options *o = &s->options;
+    whit_kv_shape shape = {.type = o->kv, .n_layers = c->n_layers, .n_kv_heads = c->n_kv_heads, .head_dim = c->head_dim,
+                           .n_sequences = o->n_sequences, .n_ctx_tokens = o->n_ctx_tokens};
+    s->positions = whit_arena_take(arena, o->n_sequences, sizeof *s->positions);
+    s->advanced = whit_arena_take(arena, o->n_sequences, sizeof *s->advanced);
+    s->ids = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->ids);
+    s->row_sequences = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->row_sequences);
+    s->row_positions = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->row_positions);
+    s->wanted = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->wanted);
+    s->selected = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->selected);
+    uint64_t kv_bytes;
+    if (!whit_kv_bytes(&shape, &kv_bytes)) {
+        arena->overflow = true;
+        return;
+    }
+    void *kv_memory = whit_arena_take(arena, kv_bytes, 1);
+    s->kv.shape = shape;
+    if (kv_memory) whit_kv_init(&s->kv, &shape, kv_memory);
+    whit_exec_options exec = {.n_batch_rows = o->n_batch_tokens, .n_selected_rows = o->n_logits,
+                              .n_threads = o->n_threads, .rope_theta = c->rope_theta, .rope_pairs = c->rope_dim / 2};
+    int32_t factors = c->rope_factors ? (int32_t)whit_ndf_find(s->model->file, "rope_factors") : -1;
+    if (factors >= 0) exec.rope_factors = (const float *)(const void *)s->model->weights.tensors[factors].part[WHIT_PART_CODES];
+    whit_exec_place(&s->exec, &s->plan, s->model->weights.tensors, &s->kernels, &s->kv, &exec, arena);
+}
+
+static whit_status prepare(whit_session *s, const whit_model *model, const whit_session_options *options,
+                           whit_error *error)
+{
+    s->model = model;
+    s->allocator = model->allocator;
+    whit_cpu cpu;
+    whit_cpu_detect(&cpu);
+    WHIT_TRY(fill_options(model, options, cpu.n_cores, &s->options, error));
+    WHIT_TRY(whit_kernels_select(&cpu, s->options.cpu, &s->kernels, error));
+    WHIT_TRY(compile(s, error));
+    whit_arena count = {0};
+    place(s, &count);
+    if (count.overflow)
+        return whit_fail(error, WHIT_ERROR_MEMORY, "%s: a session of %u x %u tokens does not fit the address space",
+                         model->path, s->options.n_sequences, s->options.n_ctx_tokens);
+    s->arena_bytes = (size_t)count.used_bytes;
+    return WHIT_OK;
+}
+
+whit_status whit_session_open(const whit_model *model, const whit_session_options *options,
+                              whit_session **out, whit_error *error)
+{
+    *out = NULL;
+    whit_session *s = whit_zalloc(model->allocator, sizeof *s);
+    if (!s) return whit_fail_memory(error, "the session", sizeof *s);
+    s->allocator = model->allocator;
+    whit_fpenv caller = whit_fpenv_enter();
+    whit_status status = prepare(s, model, options, error);
+    if (status == WHIT_OK) {
+        s->arena = whit_alloc(s->allocator, s->arena_bytes);
+        if (!s->arena) status = whit_fail_memory(error, "the session", s->arena_bytes);
+    }
+    if (status == WHIT_OK) {
+        whit_arena arena = {.memory = s->arena};
+        place(s, &arena);
+        memset(s->positions, 0, s->options.n_sequences * sizeof *s->positions);
+        status = whit_pool_open(s->options.n_threads, s->allocator, &s->pool, error);
+        s->exec.pool = s->pool;
+    }
+    whit_fpenv_leave(caller);
+    if (status != WHIT_OK) {
+        whit_session_close(s);
+        return status;
+    }
+    *out = s;
+    return WHIT_OK;
+}
+
+void whit_session_close(whit_session *s)
+{
+    if (!s) return;
+    whit_pool_close(s->pool);
+    whit_plan_free(&s->plan);
+    whit_free(s->allocator, s->arena, s->arena_bytes);
+    whit_free(s->allocator, s, sizeof *s);
+}
+
+whit_status whit_session_predict_bytes(const whit_model *model, const whit_session_options *options,
+                                       size_t *arena_bytes, whit_error *error)
+{
+    *arena_bytes = 0;
+    whit_session *s = whit_zalloc(model->allocator, sizeof *s);
+    if (!s) return whit_fail_memory(error, "the session", sizeof *s);
+    whit_status status = prepare(s, model, options, error);
+    *arena_bytes = status == WHIT_OK ? s->arena_bytes : 0;
+    whit_plan_free(&s->plan);
+    whit_free(model->allocator, s, sizeof *s);
+    return status;
+}
+
+/* ---- stepping ------------------------------------------------------------------------------- */
+
+static whit_status check_step(const whit_session *s, const whit_step_token *tokens, size_t n_tokens, whit_error *error)
+{
+    size_t n_wanted = 0;
+    if (n_tokens == 0) return whit_fail(error, WHIT_ERROR_ARGUMENT, "a step needs at least one token");
+    for (size_t i = 0; i < n_tokens; i++) {
+        if (tokens[i].sequence >= s->options.n_sequences)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", tokens[i].sequence, s->options.n_sequences);
+        if (tokens[i].id < 0 || (uint32_t)tokens[i].id >= s->model->config.n_vocab)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "token %d is not in the vocabulary of %u", tokens[i].id,
+                             s->model->config.n_vocab);
+        n_wanted += tokens[i].want_logits;
+    }
+    if (n_wanted > s->options.n_logits)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "logits of %zu tokens wanted, but the session keeps %u", n_wanted,
+                         s->options.n_logits);
+    return WHIT_OK;
+}
+
+/* Rows of one sequence must follow each other in a pass; tokens may come in any order of sequences,
+ * each in its own order, so a stable sort by sequence is all that is needed. Batches are small and
+ * mostly sorted already: insertion. */
+static void sort_rows(whit_session *s, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        uint32_t sequence = s->row_sequences[i], position = s->row_positions[i], wanted = s->wanted[i];
+        int32_t id = s->ids[i];
+        uint32_t j = i;
+        for (; j > 0 && s->row_sequences[j - 1] > sequence; j--) {
+            s->row_sequences[j] = s->row_sequences[j - 1];
+            s->row_positions[j] = s->row_positions[j - 1];
+            s->ids[j] = s->ids[j - 1];
+            s->wanted[j] = s->wanted[j - 1];
+        }
+        s->row_sequences[j] = sequence;
+        s->row_positions[j] = position;
+        s->ids[j] = id;
+        s->wanted[j] = wanted;
+    }
+}
+
+static whit_status run_pass(whit_session *s, const whit_step_token *tokens, uint32_t n, whit_error *error)
+{
+    whit_batch batch = {.n_rows = n, .ids = s->ids, .sequences = s->row_sequences, .positions = s->row_positions,
+                        .selected = s->selected, .selected_begin = s->n_selected};
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t sequence = tokens[i].sequence;
+        s->ids[i] = tokens[i].id;
+        s->row_sequences[i] = sequence;
+        s->row_positions[i] = s->positions[sequence] + s->advanced[sequence]++;
+        s->wanted[i] = tokens[i].want_logits ? ++batch.n_selected : 0;
+        WHIT_TRY(whit_kv_extend(&s->kv, sequence, s->row_positions[i] + 1, error));
+    }
+    sort_rows(s, n);
+    /* From "row i is the k-th wanted" to "the k-th wanted is row i". */
+    for (uint32_t i = 0; i < n; i++)
+        if (s->wanted[i]) s->selected[s->wanted[i] - 1] = i;
+    if (!whit_exec_run(&s->exec, &batch, s->options.cancel))
+        return whit_fail(error, WHIT_ERROR_CANCELLED, "cancelled");
+    for (uint32_t i = 0; i < batch.n_selected; i++)
+        if (!s->kernels.all_finite(whit_exec_row(&s->exec, s->plan.output, s->n_selected + i), s->model->config.n_vocab))
+            return whit_fail(error, WHIT_ERROR_NUMERIC, "%s: logits are not finite: the model's weights or scales are damaged",
+                             s->model->path);
+    s->n_selected += batch.n_selected;
+    return WHIT_OK;
+}
+
+whit_status whit_session_step(whit_session *s, const whit_step_token *tokens, size_t n_tokens, whit_error *error)
+{
+    WHIT_TRY(check_step(s, tokens, n_tokens, error));
+    whit_fpenv caller = whit_fpenv_enter();
+    whit_status status = WHIT_OK;
+    memset(s->advanced, 0, s->options.n_sequences * sizeof *s->advanced);
+    s->n_selected = 0;
+    for (size_t i = 0; status == WHIT_OK && i < n_tokens; i += s->options.n_batch_tokens) {
+        size_t n = n_tokens - i < s->options.n_batch_tokens ? n_tokens - i : s->options.n_batch_tokens;
+        status = run_pass(s, tokens + i, (uint32_t)n, error);
+    }
+    for (uint32_t q = 0; q < s->options.n_sequences; q++) {
+        if (status == WHIT_OK)
+            s->positions[q] += s->advanced[q];
+        else
+            whit_kv_truncate(&s->kv, q, s->positions[q]);
+    }
+    if (status != WHIT_OK) s->n_selected = 0;
+    whit_fpenv_leave(caller);
+    return status;
+}
+
+const float *whit_session_logits(const whit_session *s, size_t i_wanted)
+{
+    return i_wanted < s->n_selected ? whit_exec_row(&s->exec, s->plan.output, (uint32_t)i_wanted) : NULL;
+}
+
+const float *whit_session_hidden(const whit_session *s, size_t i_wanted)
+{
+    if (i_wanted >= s->n_selected || !s->options.keep_hidden) return NULL;
+    return whit_exec_row(&s->exec, s->plan.hidden, (uint32_t)i_wanted);
+}
+
+uint32_t whit_session_position(const whit_session *s, uint32_t sequence)
+{
+    return sequence < s->options.n_sequences ? s->positions[sequence] : 0;
+}
+
+uint32_t whit_session_context_size(const whit_session *s)
+{
+    return s->options.n_ctx_tokens;
+}
+
+size_t whit_session_arena_bytes(const whit_session *s)
+{
+    return s->arena_bytes;
+}
+
+whit_status whit_session_truncate(whit_session *s, uint32_t sequence, uint32_t n_tokens, whit_error *error)
+{
+    if (sequence >= s->options.n_sequences)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
+    if (n_tokens > s->positions[sequence])
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u has %u tokens, not %u", sequence, s->positions[sequence], n_tokens);
+    whit_kv_truncate(&s->kv, sequence, n_tokens);
+    s->positions[sequence] = n_tokens;
+    return WHIT_OK;
+}
+
+whit_status whit_session_share(whit_session *s, uint32_t from, uint32_t to, uint32_t n_tokens, whit_error *error)
+{
+    if (from >= s->options.n_sequences || to >= s->options.n_sequences)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u or %u of %u", from, to, s->options.n_sequences);
+    WHIT_TRY(whit_kv_share(&s->kv, from, to, n_tokens, error));
+    if (from != to) s->positions[to] = n_tokens;
+    return WHIT_OK;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ * A session, inside: the plan of a model bound to one arena, KV caches and threads. */
+#ifndef WHIT_RUNTIME_SESSION_H
+#define WHIT_RUNTIME_SESSION_H
+
+#include "model/exec.h"
+#include "runtime/model.h"
+
+struct whit_session {
+    const whit_model *model;
+    const whit_allocator *allocator;
+    whit_session_options options; /* with defaults filled in */
+    whit_kernels kernels;
+    whit_plan plan;
+    whit_exec exec;
+    whit_kv kv;
+    whit_pool *pool;
+    void *arena;
+    size_t arena_bytes;
+    uint32_t *positions;  /* (n_sequences) tokens of each sequence */
+    uint32_t *advanced;   /* (n_sequences) of the step that runs */
+    int32_t *ids;         /* (n_batch_tokens) of the pass that runs, as the four below */
+    uint32_t *row_sequences, *row_positions;
+    uint32_t *wanted;     /* row -> which wanted one it is, from 1; 0: none */
+    uint32_t *selected;   /* wanted one -> row */
+    uint32_t n_selected;  /* of the last step */
+};
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ * Text and tokens of a model: the public functions over the tokenizer room. */
+#include "runtime/text.h"
+
+#include "runtime/model.h"
+
+#include <pthread.h>
+
+#define IDLE_TOKENIZERS 8
+
+struct whit_tokenizers {
+    pthread_mutex_t lock;
+    whit_tokenizer *idle[IDLE_TOKENIZERS];
+    uint32_t n_idle;
+    const whit_allocator *allocator;
+};
+
+whit_status whit_tokenizers_open(const whit_allocator *allocator, whit_tokenizers **tokenizers, whit_error *error)
+{
+    *tokenizers = whit_zalloc(allocator, sizeof **tokenizers);
+    if (!*tokenizers) return whit_fail_memory(error, "tokenizers", sizeof **tokenizers);
+    (*tokenizers)->allocator = allocator;
+    pthread_mutex_init(&(*tokenizers)->lock, NULL);
+    return WHIT_OK;
+}
+
+void whit_tokenizers_close(whit_tokenizers *tokenizers)
+{
+    if (!tokenizers) return;
+    for (uint32_t i = 0; i < tokenizers->n_idle; i++) whit_tokenizer_close(tokenizers->idle[i]);
+    pthread_mutex_destroy(&tokenizers->lock);
+    whit_free(tokenizers->allocator, tokenizers, sizeof *tokenizers);
+}
+
+static whit_status take(const whit_model *model, whit_tokenizer **tokenizer, whit_error *error)
+{
+    whit_tokenizers *tokenizers = model->tokenizers;
+    pthread_mutex_lock(&tokenizers->lock);
+    *tokenizer = tokenizers->n_idle ? tokenizers->idle[--tokenizers->n_idle] : NULL;
+    pthread_mutex_unlock(&tokenizers->lock);
+    return *tokenizer ? WHIT_OK : whit_tokenizer_open(&model->tokenizer, model->allocator, tokenizer, error);
+}
+
+static void put_back(const whit_model *model, whit_tokenizer *tokenizer)
+{
+    whit_tokenizers *tokenizers = model->tokenizers;
+    pthread_mutex_lock(&tokenizers->lock);
+    bool kept = tokenizers->n_idle < IDLE_TOKENIZERS;
+    if (kept) tokenizers->idle[tokenizers->n_idle++] = tokenizer;
+    pthread_mutex_unlock(&tokenizers->lock);
+    if (!kept) whit_tokenizer_close(tokenizer);
+}
+
+static whit_status need_tokenizer(const whit_model *model, whit_error *error)
+{
+    if (model->has_tokenizer) return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: the model has no tokenizer: it takes and gives ids only", model->path);
+}
+
+bool whit_model_has_tokenizer(const whit_model *model)
+{
+    return model->has_tokenizer;
+}
+
+whit_status whit_model_encode(const whit_model *model, const char *text, size_t text_bytes,
+                              const whit_encode_options *options, whit_buf *ids, whit_error *error)
+{
+    whit_tokenizer *tokenizer;
+    WHIT_TRY(need_tokenizer(model, error));
+    WHIT_TRY(take(model, &tokenizer, error));
+    whit_status status = whit_tokenizer_encode(tokenizer, text, text_bytes, options, ids, error);
+    put_back(model, tokenizer);
+    return status;
+}
+
+whit_status whit_tokenize(const whit_model *model, const char *text, size_t text_bytes, bool add_special,
+                          bool parse_special, int32_t *ids, size_t capacity, size_t *n_ids, whit_error *error)
+{
+    *n_ids = 0;
+    whit_buf found = {.allocator = model->allocator};
+    whit_encode_options options = {.add_special = add_special, .parse_special = parse_special};
+    whit_status status = whit_model_encode(model, text, text_bytes, &options, &found, error);
+    size_t n = found.size_bytes / sizeof *ids;
+    if (status == WHIT_OK) {
+        *n_ids = n;
+        if (n > capacity)
+            status = whit_fail(error, WHIT_ERROR_LIMIT, "the text is %zu tokens, there is room for %zu", n, capacity);
+        else if (n)
+            memcpy(ids, found.data, found.size_bytes);
+    }
+    whit_buf_free(&found);
+    return status;
+}
+
+int32_t whit_model_bos(const whit_model *model)
+{
+    return model->has_tokenizer ? model->tokenizer.header->bos : -1;
+}
+
+bool whit_model_is_end(const whit_model *model, int32_t id)
+{
+    return model->has_tokenizer && whit_tokenizer_is_end(&model->tokenizer, id);
+}
+
+/* ---- ids to text ---------------------------------------------------------------------------- */
+
+struct whit_detokenizer {
+    whit_token_decoder *decoder;
+    const whit_allocator *allocator;
+};
+
+whit_status whit_detokenizer_open(const whit_model *model, bool skip_special, whit_detokenizer **out, whit_error *error)
+{
+    *out = NULL;
+    WHIT_TRY(need_tokenizer(model, error));
+    whit_detokenizer *d = whit_zalloc(model->allocator, sizeof *d);
+    if (!d) return whit_fail_memory(error, "the detokenizer", sizeof *d);
+    d->allocator = model->allocator;
+    whit_token_decoder_options options = {.skip_special = skip_special};
+    whit_status status = whit_token_decoder_open(&model->tokenizer, options, d->allocator, &d->decoder, error);
+    if (status != WHIT_OK) {
+        whit_free(d->allocator, d, sizeof *d);
+        return status;
+    }
+    *out = d;
+    return WHIT_OK;
+}
+
+whit_status whit_detokenizer_push(whit_detokenizer *d, int32_t id, const char **text, size_t *text_bytes, whit_error *error)
+{
+    return whit_token_decoder_push(d->decoder, id, text, text_bytes, error);
+}
+
+whit_status whit_detokenizer_flush(whit_detokenizer *d, const char **text, size_t *text_bytes, whit_error *error)
+{
+    return whit_token_decoder_flush(d->decoder, text, text_bytes, error);
+}
+
+void whit_detokenizer_close(whit_detokenizer *d)
+{
+    if (!d) return;
+    whit_token_decoder_close(d->decoder);
+    whit_free(d->allocator, d, sizeof *d);
+}

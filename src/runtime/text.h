@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ * Tokenizers for callers: a tokenizer object serves one thread at a time, so a model keeps those
+ * not in use and makes another where all are busy. */
+#ifndef WHIT_RUNTIME_TEXT_H
+#define WHIT_RUNTIME_TEXT_H
+
+#include "tokenizer/tokenizer.h"
+
+typedef struct whit_tokenizers whit_tokenizers;
+
+whit_status whit_tokenizers_open(const whit_allocator *allocator, whit_tokenizers **tokenizers,
+                                 whit_error *error);
+void whit_tokenizers_close(whit_tokenizers *tokenizers);
+
+/* As whit_tokenize, with ranges of plain (user) text; appends int32_t to `ids`. */
+whit_status whit_model_encode(const whit_model *model, const char *text, size_t text_bytes,
+                              const whit_encode_options *options, whit_buf *ids, whit_error *error);
+
+#endif

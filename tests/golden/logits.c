@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ * Logits of the tiny models against their goldens, within the narrow tolerance stated beside them;
+ * and the same bits from the source as from its converted .ndf. */
+#include "test.h"
+
+#include <jansson.h>
+#include <math.h>
+
+#include "format/ndf_write.h"
+#include "model/convert.h"
+
+#define N_TOKENS 48
+
+static void read_tokens(const char *path, whit_step_token tokens[N_TOKENS])
+{
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    for (int i = 0; i < N_TOKENS; i++) {
+        tokens[i] = (whit_step_token){.want_logits = true};
+        assert_int_equal(fscanf(file, "%d", &tokens[i].id), 1);
+    }
+    fclose(file);
+}
+
+static float *read_floats(const char *path, size_t n)
+{
+    float *values = malloc(n * sizeof *values);
+    FILE *file = fopen(path, "rb");
+    assert_true(values && file);
+    assert_int_equal(fread(values, sizeof *values, n, file), n);
+    fclose(file);
+    return values;
+}
+
+/* (N_TOKENS, vocab) logits with f32 activations and KV cache; the caller frees. */
+static float *run(const char *path, const whit_step_token *tokens, uint32_t *n_vocab)
+{
+    whit_error error;
+    whit_model *model;
+    whit_session *session;
+    whit_model_options model_options = {.no_cache = true};
+    assert_ok(whit_model_open(path, &model_options, &model, &error), error);
+    whit_session_options options = whit_session_options_default();
+    options.kv = WHIT_KV_F32;
+    options.act = WHIT_ACT_F32;
+    options.n_threads = 2;
+    options.n_logits = N_TOKENS;
+    assert_ok(whit_session_open(model, &options, &session, &error), error);
+    assert_ok(whit_session_step(session, tokens, N_TOKENS, &error), error);
+    *n_vocab = whit_model_vocab_size(model);
+    float *logits = malloc(N_TOKENS * *n_vocab * sizeof *logits);
+    assert_non_null(logits);
+    for (int i = 0; i < N_TOKENS; i++)
+        memcpy(logits + i * *n_vocab, whit_session_logits(session, (size_t)i), *n_vocab * sizeof *logits);
+    whit_session_close(session);
+    whit_model_close(model);
+    return logits;
+}
+
+static double log_sum_exp(const float *x, uint32_t n)
+{
+    double max = x[0], sum = 0;
+    for (uint32_t i = 1; i < n; i++) max = x[i] > max ? x[i] : max;
+    for (uint32_t i = 0; i < n; i++) sum += exp(x[i] - max);
+    return max + log(sum);
+}
+
+static void compare(const float *golden, const float *logits, uint32_t n_vocab, const json_t *tolerance, const char *what)
+{
+    double worst = 0, kl = 0;
+    for (uint32_t t = 0; t < N_TOKENS; t++) {
+        const float *p = golden + t * n_vocab, *q = logits + t * n_vocab;
+        double p_total = log_sum_exp(p, n_vocab), q_total = log_sum_exp(q, n_vocab);
+        for (uint32_t i = 0; i < n_vocab; i++) {
+            worst = fmax(worst, fabs((double)p[i] - q[i]));
+            kl += exp(p[i] - p_total) * ((p[i] - p_total) - (q[i] - q_total));
+        }
+    }
+    kl /= N_TOKENS;
+    double max_abs = json_number_value(json_object_get(tolerance, "max_abs"));
+    double mean_kl = json_number_value(json_object_get(tolerance, "mean_kl"));
+    print_message("%s: worst %.3g of %.3g, KL %.3g of %.3g\n", what, worst, max_abs, kl, mean_kl);
+    assert_true(max_abs > 0 && worst <= max_abs);
+    assert_true(mean_kl > 0 && kl <= mean_kl);
+}
+
+static void check_file(const char *folder, const char *file, const json_t *golden, const whit_step_token *tokens)
+{
+    char path[2048], ndf[] = "/tmp/whit-golden-XXXXXX", logits_path[2048];
+    uint32_t n_vocab, n_again;
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    snprintf(logits_path, sizeof logits_path, "%s/%s", folder, json_string_value(json_object_get(golden, "logits_file")));
+    float *logits = run(path, tokens, &n_vocab), *expected = read_floats(logits_path, (size_t)N_TOKENS * n_vocab);
+    compare(expected, logits, n_vocab,
+            json_object_get(json_object_get(golden, "tolerance"), "float32 activations and KV cache"), file);
+
+    whit_error error;
+    whit_source source;
+    whit_ndf_writer *writer;
+    whit_convert_options options = {.ternary = "t2"}; /* the source itself ran as t5 */
+    int fd = mkstemp(ndf);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_ok(whit_source_open(path, NULL, &source, &error), error);
+    assert_ok(whit_ndf_writer_open(ndf, NULL, NULL, &writer, &error), error);
+    assert_ok(whit_convert(&source, &options, writer, &error), error);
+    whit_ndf_writer_close(writer);
+    whit_source_close(&source);
+    float *again = run(ndf, tokens, &n_again);
+    assert_int_equal(n_again, n_vocab);
+    assert_memory_equal(again, logits, N_TOKENS * n_vocab * sizeof *logits);
+    unlink(ndf);
+    free(again);
+    free(expected);
+    free(logits);
+}
+
+static void check_model(const char *name)
+{
+    char relative[256], path[2048];
+    whit_step_token tokens[N_TOKENS];
+    snprintf(relative, sizeof relative, "models-tiny/%s", name);
+    const char *folder = shared_path(relative);
+    snprintf(path, sizeof path, "%s/tokens.txt", folder);
+    read_tokens(path, tokens);
+    snprintf(path, sizeof path, "%s/golden.json", folder);
+    json_t *root = json_load_file(path, 0, NULL), *golden, *file;
+    assert_non_null(root);
+    size_t i, j, n_checked = 0;
+    json_array_foreach(json_object_get(root, "goldens"), i, golden) {
+        /* Float activations in front of W1.58A8 matrices: there to tell mistakes apart. */
+        if (strstr(json_string_value(json_object_get(golden, "logits_file")), "float-act")) continue;
+        json_array_foreach(json_object_get(golden, "applies_to"), j, file) {
+            if (strcmp(json_string_value(file), "hf") == 0) continue; /* a folder */
+            check_file(folder, json_string_value(file), golden, tokens);
+            n_checked++;
+        }
+    }
+    assert_true(n_checked > 0);
+    json_decref(root);
+}
+
+static void llama(void **state)
+{
+    (void)state;
+    check_model("llama-gqa-untied");
+}
+
+static void qwen3(void **state)
+{
+    (void)state;
+    check_model("qwen3-tied");
+}
+
+static void bitnet(void **state)
+{
+    (void)state;
+    check_model("bitnet-b158");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(llama), cmocka_unit_test(qwen3), cmocka_unit_test(bitnet)};
+    return cmocka_run_group_tests_name("golden logits", tests, NULL, NULL);
+}

@@ -1,0 +1,5 @@
+whit_test(golden_logits ${CMAKE_CURRENT_LIST_DIR}/logits.c)
+target_link_libraries(test_golden_logits PRIVATE PkgConfig::JANSSON)
+whit_test(golden_stories ${CMAKE_CURRENT_LIST_DIR}/stories.c)
+target_link_libraries(test_golden_stories PRIVATE PkgConfig::JANSSON)
+whit_test(reproducible ${CMAKE_CURRENT_LIST_DIR}/reproducible.c)
