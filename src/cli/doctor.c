@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,22 +57,28 @@ static void read_line(const char *path, const char *key, char *text, size_t text
 
 static void look_at_processor(json_t *report)
 {
-    char text[512];
-    read_line("/proc/cpuinfo", "model name", text, sizeof text);
-    json_object_set_new(report, "processor", json_string(text[0] ? text : "unknown"));
     whit_cpu cpu;
     whit_cpu_detect(&cpu);
-    uint32_t n_physical = cpu.n_cores;
-    cpu_set_t allowed;
-    int n_logical = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
-    json_object_set_new(report, "cores", json_integer(n_physical));
-    json_object_set_new(report, "logical_cpus", json_integer(n_logical));
+    json_object_set_new(report, "processor", json_string(cpu.model));
+    json_object_set_new(report, "cores", json_integer(cpu.n_cores));
+    json_object_set_new(report, "logical_cpus", json_integer(cpu.n_logical));
+
+    json_t *levels = json_array();
+    for (int isa = 0; isa < WHIT_ISA_COUNT; isa++)
+        if (whit_isa_allows(cpu.isa, (whit_isa)isa))
+            json_array_append_new(levels, json_string(whit_isa_name((whit_isa)isa)));
+    json_object_set_new(report, "isa_levels", levels);
+    const char *cap = getenv("WHIT_CPU");
+    whit_isa in_use = cpu.isa;
+    if (!whit_isa_cap(cap, &in_use)) problem(report, "WHIT_CPU=%s is no level that whit knows", cap);
+    json_object_set_new(report, "isa", json_string(whit_isa_name(in_use)));
 
     long long quota, period;
+    char text[512];
     read_line("/sys/fs/cgroup/cpu.max", "", text, sizeof text);
-    if (sscanf(text, "%lld %lld", &quota, &period) == 2 && quota < period * (long long)n_physical)
+    if (sscanf(text, "%lld %lld", &quota, &period) == 2 && quota < period * (long long)cpu.n_cores)
         problem(report, "this process may use only %.1f of %u cores (control group); use -t %lld",
-                (double)quota / (double)period, n_physical, quota < period ? 1 : quota / period);
+                (double)quota / (double)period, cpu.n_cores, quota < period ? 1 : quota / period);
 }
 
 static void look_at_memory(json_t *report)
@@ -202,23 +207,26 @@ static double number(const json_t *report, const char *key)
 
 static void print_text(cli_call *call, const json_t *report)
 {
+    const char *name;
+    json_t *here, *line;
+    size_t i;
     cli_print(call, "%-12s %s\n", "whit", whit_version());
     cli_print(call, "%-12s %s\n", "processor", json_string_value(json_object_get(report, "processor")));
+    cli_print(call, "%-12s", "levels");
+    json_array_foreach(json_object_get(report, "isa_levels"), i, line)
+        cli_print(call, " %s", json_string_value(line));
+    cli_print(call, "; in use: %s\n", json_string_value(json_object_get(report, "isa")));
     cli_print(call, "%-12s %.0f physical, %.0f logical\n", "cores", number(report, "cores"),
               number(report, "logical_cpus"));
     cli_print(call, "%-12s %.1f GB, %.1f GB free\n", "memory", number(report, "memory_bytes") / 1e9,
               number(report, "memory_available_bytes") / 1e9);
     cli_print(call, "%-12s %.1f GB/s read by all cores\n", "bandwidth", number(report, "read_gbps"));
     cli_print(call, "%-12s", "libraries");
-    const char *name;
-    json_t *here;
     json_object_foreach(json_object_get(report, "libraries"), name, here)
         cli_print(call, " %s%s", json_is_true(here) ? "" : "no ", name);
     cli_print(call, "\n%-12s %s: %.0f files, %.1f MB\n", "cache",
               json_string_value(json_object_get(report, "cache")), number(report, "cache_files"),
               number(report, "cache_bytes") / 1e6);
-    size_t i;
-    json_t *line;
     json_array_foreach(json_object_get(report, "problems"), i, line)
         cli_print(call, "%-12s %s\n", i ? "" : "problems", json_string_value(line));
     if (!i) cli_print(call, "%-12s none\n", "problems");

@@ -7,5 +7,7 @@
 
 extern const cli_verb cli_doctor_verb;
 extern const cli_verb cli_help_verb;
+extern const cli_verb cli_kernels_verb;
+extern const cli_verb cli_verify_verb;
 
 #endif

@@ -49,6 +49,15 @@ report = json.load(open(sys.argv[1]))
 assert report["cores"] >= 1 and report["memory_bytes"] > 0 and isinstance(report["problems"], list)
 END
 
+# WHIT_CPU: empty is no cap, a level of another family or above the machine's is no error.
+expect 0 env WHIT_CPU=generic $EMULATOR "$WHIT" kernels --json
+grep -q '"isa": "generic"' out || complain "WHIT_CPU=generic is not obeyed"
+for level in '' avx2 avx512 amx neon dotprod i8mm; do
+    expect 0 env WHIT_CPU=$level $EMULATOR "$WHIT" kernels
+done
+expect 2 env WHIT_CPU=avx9 $EMULATOR "$WHIT" kernels
+one_line "avx9"
+
 # Output that is lost is an error; a reader that goes away ends the program quietly.
 if [ -w /dev/full ]; then
     whit help >/dev/full 2>err

@@ -1,11 +1,9 @@
 # The rules of the house (docs/ARCHITECTURE.md) as tests, so that nobody needs to remember them.
 # Once is enough: sanitizers change nothing here, and they add symbols of their own.
-if(NOT WHIT_SANITIZE_ADDRESS AND NOT WHIT_SANITIZE_THREAD AND NOT WHIT_FUZZ)
+if(NOT WHIT_SANITIZE_ADDRESS AND NOT WHIT_SANITIZE_THREAD AND NOT WHIT_FUZZ AND NOT CMAKE_CROSSCOMPILING)
   set(house ${CMAKE_CURRENT_LIST_DIR})
   whit_script(house_headers ${house}/headers.sh)
   whit_script(house_rooms ${house}/rooms.sh)
   whit_script(house_symbols ${house}/symbols.sh $<TARGET_FILE:whit_shared>)
-  if(NOT CMAKE_CROSSCOMPILING)
-    whit_script(house_install ${house}/install.sh)
-  endif()
+  whit_script(house_install ${house}/install.sh)
 endif()
