@@ -77,6 +77,7 @@ static int compare(const whit_ndf_names *names, const whit_ndf_name *a, const wh
 const char *whit_ndf_names_check(const whit_ndf_names *names, uint32_t *entry)
 {
     uint32_t i = 0, n_filled = 0;
+    uint64_t n_bytes = 0; /* names that share bytes would make this check quadratic */
     for (; i < names->n_entries; i++) {
         const whit_ndf_name *name = whit_ndf_name_at(names, i);
         *entry = i;
@@ -84,6 +85,8 @@ const char *whit_ndf_names_check(const whit_ndf_names *names, uint32_t *entry)
             names->base[(size_t)name->name_offset + name->name_bytes] != 0)
             return "its name lies outside";
         if (name->name_bytes == 0) return "its name is empty";
+        n_bytes += (uint64_t)name->name_bytes + 1;
+        if (n_bytes > names->size_bytes) return "its name overlaps others";
         const char *text = (const char *)names->base + name->name_offset;
         if (memchr(text, 0, name->name_bytes)) return "its name has a zero byte";
         if (whit_ndf_name_hash(text, name->name_bytes) != name->name_hash)

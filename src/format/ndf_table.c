@@ -10,7 +10,24 @@
 
 #include "format/ndf_layout.h"
 
-static const char *check_value(const uint8_t *data, size_t size_bytes, const whit_ndf_entry *entry)
+/* The array's elements; *n_bytes grows by what they take. */
+static const char *check_strings(const uint8_t *array, uint64_t room, uint64_t count,
+                                 uint64_t *n_bytes)
+{
+    const whit_ndf_string *strings = (const whit_ndf_string *)array;
+    for (uint64_t i = 0; i < count; i++) {
+        if (!whit_in_bounds(strings[i].offset, (uint64_t)strings[i].bytes + 1, room) ||
+            array[(uint64_t)strings[i].offset + strings[i].bytes] != 0)
+            return "one of its strings lies outside";
+        *n_bytes += (uint64_t)strings[i].bytes + 1;
+    }
+    return NULL;
+}
+
+/* *n_bytes counts the bytes of all values so far. More than the table has means that values
+ * overlap, which would let a small file keep its readers busy for hours. */
+static const char *check_value(const uint8_t *data, size_t size_bytes, const whit_ndf_entry *entry,
+                               uint64_t *n_bytes)
 {
     uint64_t at = entry->value, count = entry->count, unit = 1;
     switch ((whit_value_type)entry->type) {
@@ -25,7 +42,7 @@ static const char *check_value(const uint8_t *data, size_t size_bytes, const whi
         if (!whit_in_bounds(at, count, size_bytes) || count == size_bytes - at ||
             data[at + count] != 0)
             return "its string lies outside";
-        return NULL;
+        break;
     case WHIT_VALUE_BYTES:
     case WHIT_VALUE_BOOL_ARRAY:
         break;
@@ -38,15 +55,14 @@ static const char *check_value(const uint8_t *data, size_t size_bytes, const whi
     default:
         return "its type is unknown";
     }
-    if (at % 8) return "its value is not aligned";
+    if (entry->type != WHIT_VALUE_STRING && at % 8) return "its value is not aligned";
     if (at > size_bytes || count > (size_bytes - at) / unit) return "its value lies outside";
-    if (entry->type != WHIT_VALUE_STRING_ARRAY) return NULL;
-    const whit_ndf_string *strings = (const whit_ndf_string *)(data + at);
-    for (uint64_t i = 0; i < count; i++)
-        if (!whit_in_bounds(strings[i].offset, (uint64_t)strings[i].bytes + 1, size_bytes - at) ||
-            data[at + strings[i].offset + strings[i].bytes] != 0)
-            return "one of its strings lies outside";
-    return NULL;
+    *n_bytes += count * unit;
+    const char *reason = NULL;
+    /* The count alone is looked at first: its elements are walked only if there can be so many. */
+    if (entry->type == WHIT_VALUE_STRING_ARRAY && *n_bytes <= size_bytes)
+        reason = check_strings(data + at, size_bytes - at, count, n_bytes);
+    return reason ? reason : *n_bytes > size_bytes ? "its value overlaps others" : NULL;
 }
 
 whit_status whit_table_open(const void *data, size_t size_bytes, const char *place,
@@ -72,10 +88,12 @@ whit_status whit_table_open(const void *data, size_t size_bytes, const char *pla
         .n_buckets = header->n_buckets,
     };
     uint32_t at = 0;
+    uint64_t n_bytes = 0;
     const char *reason = whit_ndf_names_check(&names, &at);
     for (uint32_t i = 0; !reason && i < names.n_entries; i++) {
         at = i;
-        reason = check_value(data, size_bytes, (const whit_ndf_entry *)whit_ndf_name_at(&names, i));
+        reason = check_value(data, size_bytes, (const whit_ndf_entry *)whit_ndf_name_at(&names, i),
+                             &n_bytes);
     }
     if (reason)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: entry %u of %u: %s", place, at,

@@ -2,6 +2,7 @@
  * The container: what is written is read again; identity; tables. */
 #include "test.h"
 
+#include "format/ndf_layout.h"
 #include "ndf_sample.h"
 
 static int remove_folder(void **state)
@@ -312,6 +313,52 @@ static void similar_names_are_spread(void **state)
     }
 }
 
+/* Values or names that share bytes multiply the work of every reader. */
+static void overlaps_are_refused(void **state)
+{
+    (void)state;
+    enum { N_ENTRIES = 30, LONG = 4999 };
+    whit_error error;
+    static char text[LONG + 1];
+    static const char *texts[1000];
+    for (int i = 0; i < 1000; i++) texts[i] = "x";
+    memset(text, 'x', LONG);
+    for (int kind = 0; kind < 3; kind++) { /* strings, arrays of strings, names */
+        whit_table_builder builder = {0};
+        whit_buf out = {0};
+        char key[16];
+        for (int i = 0; i < N_ENTRIES; i++) {
+            snprintf(key, sizeof key, "y%02d", i);
+            whit_table_set_string(&builder, key, "short");
+        }
+        if (kind == 0) whit_table_set_string(&builder, "first", text);
+        if (kind == 1) whit_table_set_string_array(&builder, "first", texts, NULL, 1000);
+        if (kind == 2) whit_table_set_string(&builder, text, "short");
+        whit_table table;
+        assert_ok(whit_table_build(&builder, &out, &error), error);
+        assert_ok(whit_table_open(out.data, out.size_bytes, "table", &table, &error), error);
+        whit_ndf_entry *entry = (whit_ndf_entry *)(out.data + sizeof(whit_ndf_table_header));
+        const uint32_t long_name = entry[0].name.name_offset;
+        for (uint32_t i = 0; i < N_ENTRIES; i++) {
+            if (kind == 2) { /* ends of one long name, in order and with right hashes */
+                uint32_t n = LONG - N_ENTRIES + i;
+                entry[i].name =
+                    (whit_ndf_name){long_name + LONG - n, n, whit_ndf_name_hash(text, n)};
+            } else {
+                entry[i].type = entry[0].type;
+                entry[i].count = entry[0].count;
+                entry[i].value = entry[0].value;
+            }
+        }
+        assert_int_equal(whit_table_open(out.data, out.size_bytes, "table", &table, &error),
+                         WHIT_ERROR_FORMAT);
+        assert_non_null(strstr(error.message, kind == 2 ? "its name overlaps others"
+                                                        : "its value overlaps others"));
+        whit_table_builder_free(&builder);
+        whit_buf_free(&out);
+    }
+}
+
 /* Every byte of a table of all types set to hostile values: refused or readable, never out of
  * bounds (ASan watches). */
 static void hostile_tables_are_refused_or_safe(void **state)
@@ -369,6 +416,7 @@ int main(void)
         cmocka_unit_test(empty_model_is_sound),
         cmocka_unit_test(tables_are_canonical),
         cmocka_unit_test(similar_names_are_spread),
+        cmocka_unit_test(overlaps_are_refused),
         cmocka_unit_test(hostile_tables_are_refused_or_safe),
     };
     return cmocka_run_group_tests_name("ndf", tests, NULL, remove_folder);
