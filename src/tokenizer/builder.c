@@ -156,6 +156,18 @@ int32_t whit_tokenizer_builder_find(const whit_tokenizer_builder *builder, const
     return slot ? (int32_t)slot->id_plus_1 - 1 : -1;
 }
 
+int32_t whit_tokenizer_builder_find_any(const whit_tokenizer_builder *builder, const char *text,
+                                        size_t n_bytes)
+{
+    int32_t id = whit_tokenizer_builder_find(builder, text, n_bytes);
+    const builder_token *tokens = tokens_of(builder);
+    for (size_t i = 0; id < 0 && i < n_tokens_of(builder); i++)
+        if (tokens[i].flags & WHIT_TOKEN_PRESENT && !(tokens[i].flags & WHIT_TOKEN_IN_VOCAB) &&
+            tokens[i].n_bytes == n_bytes && memcmp(tokens[i].text, text, n_bytes) == 0)
+            id = (int32_t)i;
+    return id;
+}
+
 whit_status whit_tokenizer_builder_merge(whit_tokenizer_builder *builder, const char *left,
                                          size_t left_bytes, const char *right, size_t right_bytes,
                                          bool strict, whit_error *error)
@@ -235,7 +247,8 @@ whit_status whit_tokenizer_builder_id(whit_tokenizer_builder *builder, whit_buf 
     return append(ids, &narrow, sizeof narrow, error);
 }
 
-static whit_status add_end(whit_tokenizer_builder *builder, int32_t id, whit_error *error)
+whit_status whit_tokenizer_builder_end(whit_tokenizer_builder *builder, int64_t id,
+                                       whit_error *error)
 {
     const int32_t *ends = (const int32_t *)(const void *)builder->ends.data;
     for (size_t i = 0; i < builder->ends.size_bytes / sizeof *ends; i++)
@@ -243,21 +256,18 @@ static whit_status add_end(whit_tokenizer_builder *builder, int32_t id, whit_err
     return id < 0 ? WHIT_OK : whit_tokenizer_builder_id(builder, &builder->ends, id, error);
 }
 
-whit_status whit_tokenizer_builder_ends(whit_tokenizer_builder *builder, int32_t first,
-                                        int32_t second, whit_error *error)
+whit_status whit_tokenizer_builder_end_names(whit_tokenizer_builder *builder, whit_error *error)
 {
-    static const char *const names[] = {"<|eot_id|>", "<|im_end|>",    "<|end|>",
-                                        "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>",
-                                        "<|eom_id|>", "<|end_of_turn|>", "<EOT>"};
-    WHIT_TRY(add_end(builder, builder->header.eos, error));
-    WHIT_TRY(add_end(builder, first, error));
-    WHIT_TRY(add_end(builder, second, error));
+    static const char *const names[] = {
+        "<|eot_id|>",      "<|im_end|>",  "<|end|>",         "<end_of_turn>", "<|endoftext|>",
+        "<|end_of_text|>", "<|eom_id|>", "<|end_of_turn|>", "<EOT>"};
+    WHIT_TRY(whit_tokenizer_builder_end(builder, builder->header.eos, error));
     const builder_token *tokens = tokens_of(builder);
     for (size_t id = 0; id < n_tokens_of(builder); id++)
         for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
             if (tokens[id].flags & WHIT_TOKEN_SPECIAL && tokens[id].n_bytes == strlen(names[i]) &&
                 memcmp(tokens[id].text, names[i], tokens[id].n_bytes) == 0)
-                WHIT_TRY(add_end(builder, (int32_t)id, error));
+                WHIT_TRY(whit_tokenizer_builder_end(builder, (int64_t)id, error));
     return WHIT_OK;
 }
 

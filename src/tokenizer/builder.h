@@ -37,6 +37,9 @@ whit_status whit_tokenizer_builder_token(whit_tokenizer_builder *builder, int64_
 whit_status whit_tokenizer_builder_index(whit_tokenizer_builder *builder, whit_error *error);
 int32_t whit_tokenizer_builder_find(const whit_tokenizer_builder *builder, const char *text,
                                     size_t n_bytes);
+/* Any id with that text, added tokens too; -1: none. */
+int32_t whit_tokenizer_builder_find_any(const whit_tokenizer_builder *builder, const char *text,
+                                        size_t n_bytes);
 /* The next merge, by the texts of its two sides. A result that is not in the vocabulary is an error
  * when `strict`, and the merge is left out otherwise. */
 whit_status whit_tokenizer_builder_merge(whit_tokenizer_builder *builder, const char *left,
@@ -54,9 +57,11 @@ whit_status whit_tokenizer_builder_step(whit_tokenizer_builder *builder, whit_bu
                                         size_t content_bytes, whit_error *error);
 whit_status whit_tokenizer_builder_id(whit_tokenizer_builder *builder, whit_buf *ids, int64_t id,
                                       whit_error *error);
-/* Fills `ends`: eos, the two given ids (-1: none), and special tokens known to end a turn. */
-whit_status whit_tokenizer_builder_ends(whit_tokenizer_builder *builder, int32_t first,
-                                        int32_t second, whit_error *error);
+/* Adds an id that ends a text or turn (-1 and repeats are fine); end_names adds eos and the special
+ * tokens that are known to end a turn. */
+whit_status whit_tokenizer_builder_end(whit_tokenizer_builder *builder, int64_t id,
+                                       whit_error *error);
+whit_status whit_tokenizer_builder_end_names(whit_tokenizer_builder *builder, whit_error *error);
 /* Subword prefix and word suffix. */
 whit_status whit_tokenizer_builder_affixes(whit_tokenizer_builder *builder, const char *prefix,
                                            size_t prefix_bytes, const char *suffix,

@@ -125,7 +125,9 @@ static whit_status add_ids(whit_tokenizer_builder *builder, const whit_gguf_voca
         WHIT_TRY(whit_tokenizer_builder_id(builder, &builder->before, header->bos, error));
     if (v->add_eos == 1 && header->eos >= 0)
         WHIT_TRY(whit_tokenizer_builder_id(builder, &builder->after, header->eos, error));
-    return whit_tokenizer_builder_ends(builder, checked_id(v, v->eot), checked_id(v, v->eom), error);
+    WHIT_TRY(whit_tokenizer_builder_end(builder, checked_id(v, v->eot), error));
+    WHIT_TRY(whit_tokenizer_builder_end(builder, checked_id(v, v->eom), error));
+    return whit_tokenizer_builder_end_names(builder, error);
 }
 
 static whit_status add_step(whit_tokenizer_builder *builder, whit_buf *steps,

@@ -65,7 +65,7 @@ static bool is_punctuation(uint32_t code)
     if (code < 0x80)
         return (code >= '!' && code <= '/') || (code >= ':' && code <= '@') ||
                (code >= '[' && code <= '`') || (code >= '{' && code <= '~');
-    return whit_is_punctuation(code);
+    return whit_is_punctuation_unicode8(code);
 }
 
 /* Every character of a class is a match of its own. */

@@ -421,12 +421,3 @@ whit_status whit_tokenizer_encode(whit_tokenizer *tokenizer, const char *text, s
     if (status != WHIT_OK) ids->size_bytes = before;
     return status;
 }
-
-whit_status whit_tokenizer_normalize(whit_tokenizer *tokenizer, const char *text, size_t n_bytes,
-                                     whit_buf *out, whit_error *error)
-{
-    const uint8_t *at = (const uint8_t *)text;
-    WHIT_TRY(normalize_all(tokenizer, &at, &n_bytes, error));
-    if (!whit_buf_append(out, at, n_bytes)) return whit_fail_memory(error, "text", n_bytes);
-    return WHIT_OK;
-}

@@ -44,8 +44,4 @@ whit_status whit_tokenizer_encode(whit_tokenizer *tokenizer, const char *text, s
 /* Match known patterns with PCRE2 too: the slow way that the fast one is tested against. */
 void whit_tokenizer_set_no_scan(whit_tokenizer *tokenizer, bool no_scan);
 
-/* `text` through the normalizers alone, appended to `out` (readers need it for added tokens). */
-whit_status whit_tokenizer_normalize(whit_tokenizer *tokenizer, const char *text, size_t n_bytes,
-                                     whit_buf *out, whit_error *error);
-
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tokenizer/unicode.h"
 
+#include <stddef.h>
+
 #include <utf8proc.h>
 
 bool whit_is_space(uint32_t code)
@@ -54,6 +56,26 @@ bool whit_is_mark(uint32_t code)
 bool whit_is_punctuation(uint32_t code)
 {
     return in_categories(code, PUNCTUATION);
+}
+
+bool whit_is_punctuation_unicode8(uint32_t code)
+{
+    /* Punctuation that came later. */
+    static const uint32_t later[][2] = {
+        {0x61D, 0x61D},     {0x9FD, 0x9FD},     {0xA76, 0xA76},     {0xC77, 0xC77},
+        {0xC84, 0xC84},     {0x1B7D, 0x1B7E},   {0x2E43, 0x2E4F},   {0x2E52, 0x2E5D},
+        {0x10EAD, 0x10EAD}, {0x10F55, 0x10F59}, {0x10F86, 0x10F89}, {0x1144B, 0x1144F},
+        {0x1145A, 0x1145B}, {0x1145D, 0x1145D}, {0x11660, 0x1166C}, {0x116B9, 0x116B9},
+        {0x1183B, 0x1183B}, {0x11944, 0x11946}, {0x119E2, 0x119E2}, {0x11A3F, 0x11A46},
+        {0x11A9A, 0x11A9C}, {0x11A9E, 0x11AA2}, {0x11B00, 0x11B09}, {0x11C41, 0x11C45},
+        {0x11C70, 0x11C71}, {0x11EF7, 0x11EF8}, {0x11F43, 0x11F4F}, {0x11FFF, 0x11FFF},
+        {0x12FF1, 0x12FF2}, {0x16E97, 0x16E9A}, {0x16FE2, 0x16FE2}, {0x1E95E, 0x1E95F},
+    };
+    if (code == 0x166D) return true; /* a symbol since Unicode 12 */
+    if (!whit_is_punctuation(code)) return false;
+    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
+        if (code >= later[i][0] && code <= later[i][1]) return false;
+    return true;
 }
 
 bool whit_is_symbol(uint32_t code)

@@ -11,6 +11,8 @@ bool whit_is_letter(uint32_t code);      /* \p{L} */
 bool whit_is_mark(uint32_t code);        /* \p{M} */
 bool whit_is_number(uint32_t code);      /* \p{N}: Nd, Nl and No */
 bool whit_is_punctuation(uint32_t code); /* \p{P} */
+/* \p{P} of Unicode 8, with which the field's Punctuation pre-tokenizer was built. */
+bool whit_is_punctuation_unicode8(uint32_t code);
 bool whit_is_symbol(uint32_t code);      /* \p{S} */
 bool whit_is_upper(uint32_t code);       /* Lu or Lt */
 bool whit_is_lower(uint32_t code);       /* Ll */
