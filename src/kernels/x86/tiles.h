@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ * Where a tiled matrix's lines and scales lie, worked out once per call. No ISA in here. */
+#ifndef WHIT_KERNELS_X86_TILES_H
+#define WHIT_KERNELS_X86_TILES_H
+
+#include "kernels/kernels.h"
+
+typedef enum field_kind {
+    FIELD_TENSOR,
+    FIELD_ROW_F32,
+    FIELD_ROW_F16,
+    FIELD_GROUP_F32,
+    FIELD_GROUP_F16,
+    FIELD_GROUP_U8,
+} field_kind;
+
+typedef struct tiles {
+    const whit_tensor *w;
+    const uint8_t *codes, *row_fields;
+    uint64_t tile_bytes;
+    field_kind kind;
+    uint32_t n_fields, group_cols;
+    uint32_t scale_bytes;  /* of the scales that stand before the lines of a block */
+    uint32_t block_cols;   /* columns of a block; 0: no interleaved scales */
+    uint32_t block_bytes;  /* of its scales and lines */
+    uint32_t block_groups; /* groups it serves */
+    bool has_offset, in_superblocks;
+} tiles;
+
+static inline tiles tiles_of(const whit_tensor *w)
+{
+    static const field_kind by_type[][3] = {
+        [WHIT_SCALE_NONE] = {FIELD_TENSOR},
+        [WHIT_SCALE_TENSOR] = {FIELD_TENSOR},
+        [WHIT_SCALE_ROW] = {FIELD_ROW_F32, FIELD_ROW_F16},
+        [WHIT_SCALE_GROUP] = {FIELD_GROUP_F32, FIELD_GROUP_F16, FIELD_GROUP_U8},
+    };
+    const whit_tensor_type *type = &w->type;
+    const whit_codec_info *codec = whit_codec_find(type->codec);
+    whit_geometry g = whit_codec_geometry(type);
+    tiles m = {.w = w,
+               .codes = w->part[WHIT_PART_CODES],
+               .row_fields = w->part[WHIT_PART_ROW_SCALES],
+               .tile_bytes = g.tile_bytes,
+               .kind = by_type[type->scale_kind][type->scale_type],
+               .n_fields = g.n_fields,
+               .group_cols = g.group_cols,
+               .has_offset = type->has_offset};
+    if (type->scale_kind != WHIT_SCALE_GROUP) return m;
+    m.in_superblocks = type->codec == WHIT_CODEC_T5;
+    m.scale_bytes = g.block_lines * WHIT_LINE_BYTES;
+    m.block_groups = m.in_superblocks ? 256 / type->group : g.block_groups;
+    m.block_cols = m.block_groups * g.group_cols;
+    m.block_bytes = m.scale_bytes + (m.in_superblocks ? 13 * WHIT_LINE_BYTES
+                                                      : m.block_cols / codec->line_cols *
+                                                            codec->lines * WHIT_LINE_BYTES);
+    return m;
+}
+
+/* The lines that hold the fields of a group, and which of the line's fields is the group's first.
+ */
+typedef struct group_fields {
+    const uint8_t *lines;
+    uint32_t first;
+} group_fields;
+
+static inline group_fields group_fields_at(const tiles *m, const uint8_t *tile, uint32_t group)
+{
+    uint32_t block = group / m->block_groups;
+    const uint8_t *lines = tile + (uint64_t)block * m->block_bytes;
+    if (m->in_superblocks)
+        lines += (m->w->type.n_cols - 256 * block <= 128 ? 7 : 13) * WHIT_LINE_BYTES;
+    return (group_fields){lines, group % m->block_groups * m->n_fields};
+}
+
+/* t5 outside superblocks has a period of 20 columns, which no step divides. */
+static inline bool steps_are_lines(const whit_tensor_type *type, const whit_acts_spec *spec)
+{
+    return type->codec != WHIT_CODEC_T5 || type->scale_kind == WHIT_SCALE_GROUP || !spec->step;
+}
+
+static inline uint32_t tiles_min(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+#endif
