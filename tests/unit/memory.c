@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT
+ * Memory as promised: every allocation of open, load and generate may fail, cleanly and without a
+ * leak; a generated token allocates nothing; the arena is what was predicted, and nearly all that a
+ * session takes. */
+#include "test.h"
+
+#include "failing_memory.h"
+#include "tiny_model.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+static char folder[] = "/tmp/whit-memory-XXXXXX", gguf_path[64], ndf_path[64];
+
+/* ---- every malloc of the process, where no sanitizer owns it --------------------------------- */
+
+static long n_mallocs, malloc_fails_at = -1;
+
+#if !SANITIZED
+extern void *__libc_malloc(size_t n);
+extern void *__libc_calloc(size_t n, size_t size);
+extern void *__libc_realloc(void *memory, size_t n);
+extern void *__libc_memalign(size_t align, size_t n);
+
+static bool refused(void)
+{
+    return __atomic_fetch_add(&n_mallocs, 1, __ATOMIC_RELAXED) == malloc_fails_at;
+}
+
+void *malloc(size_t n)
+{
+    return refused() ? NULL : __libc_malloc(n);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    return refused() ? NULL : __libc_calloc(n, size);
+}
+
+void *realloc(void *memory, size_t n)
+{
+    return refused() ? NULL : __libc_realloc(memory, n);
+}
+
+void *aligned_alloc(size_t align, size_t n)
+{
+    return refused() ? NULL : __libc_memalign(align, n);
+}
+#endif
+
+/* ---- open, load, generate -------------------------------------------------------------------- */
+
+static bool ignore_text(void *user, const char *text, size_t n)
+{
+    (void)text;
+    *(size_t *)user += n;
+    return true;
+}
+
+/* All of a short life; the first failure ends it. Everything is closed in any case. */
+static whit_status live(const char *path, const whit_allocator *allocator, const char *cache_dir, whit_error *error)
+{
+    whit_model *model = NULL;
+    whit_session *session = NULL;
+    whit_sampler *sampler = NULL;
+    whit_model_options model_options = {.allocator = allocator, .cache_dir = cache_dir, .no_cache = !cache_dir};
+    whit_session_options session_options = whit_session_options_default();
+    session_options.n_threads = 2;
+    session_options.n_ctx_tokens = 64;
+    whit_generate_options generate = whit_generate_options_default();
+    size_t n_text = 0, n_ids;
+    int32_t ids[64];
+    generate.n_tokens = 4;
+    generate.ignore_end = true;
+    generate.on_text = ignore_text;
+    generate.user = &n_text;
+    const char *stop[] = {"no such text"};
+    generate.stop = stop;
+    generate.n_stop = 1;
+    whit_sampler_options sampler_options = whit_sampler_options_default();
+    sampler_options.dry_multiplier = 0.5f;
+    whit_status status = whit_model_open(path, &model_options, &model, error);
+    if (status == WHIT_OK) status = whit_session_open(model, &session_options, &session, error);
+    if (status == WHIT_OK) status = whit_sampler_open(model, &sampler_options, &sampler, error);
+    if (status == WHIT_OK) status = whit_tokenize(model, "Once the time", 13, true, true, ids, 64, &n_ids, error);
+    if (status == WHIT_OK) status = whit_generate(session, sampler, ids, n_ids, &generate, NULL, error);
+    whit_sampler_close(sampler);
+    whit_session_close(session);
+    whit_model_close(model);
+    return status;
+}
+
+static void fail_each(const char *path, const char *cache_dir)
+{
+    for (long n = 0;; n++) {
+        struct failing failing = {.n_left = n};
+        whit_allocator allocator = {failing_alloc, failing_free, &failing};
+        whit_error error = {0};
+        whit_status status = live(path, &allocator, cache_dir, &error);
+        if (failing.n_live != 0) fail_msg("%s: allocation %ld refused: %ld not freed", path, n, failing.n_live);
+        if (status == WHIT_OK && failing.n_left >= 0) {
+            print_message("%s: %ld allocations\n", path, n);
+            assert_true(n > 5);
+            return;
+        }
+        /* A cache that could not be used is no error: the conversion goes on in memory. */
+        if (status != WHIT_OK) assert_true(error.message[0] != 0);
+        assert_true(n < 100000);
+    }
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    fail_each(gguf_path, NULL);
+    fail_each(ndf_path, NULL);
+}
+
+static void every_malloc_may_fail(void **state)
+{
+    (void)state;
+    if (SANITIZED) skip();
+    whit_error error;
+    long n_failed = 0;
+    assert_ok(live(ndf_path, NULL, NULL, &error), error);
+    for (long n = 0; n < 100000; n++) {
+        long begin = __atomic_load_n(&n_mallocs, __ATOMIC_RELAXED);
+        malloc_fails_at = begin + n;
+        whit_status status = live(ndf_path, NULL, NULL, &error);
+        bool reached = n_mallocs > malloc_fails_at;
+        malloc_fails_at = -1;
+        n_failed += status != WHIT_OK;
+        if (!reached) break;
+    }
+    assert_true(n_failed > 5);
+}
+
+static void a_token_allocates_nothing(void **state)
+{
+    (void)state;
+    whit_error error;
+    struct failing failing = {.n_left = 1L << 40};
+    whit_allocator allocator = {failing_alloc, failing_free, &failing};
+    whit_model *model;
+    whit_session *session;
+    whit_sampler *sampler;
+    whit_detokenizer *detokenizer;
+    whit_model_options model_options = {.allocator = &allocator, .no_cache = true};
+    whit_session_options options = whit_session_options_default();
+    options.n_sequences = 2;
+    options.n_threads = 2;
+    assert_ok(whit_model_open(ndf_path, &model_options, &model, &error), error);
+    assert_ok(whit_session_open(model, &options, &session, &error), error);
+    assert_ok(whit_sampler_open(model, NULL, &sampler, &error), error);
+    assert_ok(whit_detokenizer_open(model, true, &detokenizer, &error), error);
+    int32_t id = whit_model_bos(model);
+    long hooked = 0, total = 0;
+    for (int i = 0; i < 200; i++) {
+        if (i == 8) { /* after first uses */
+            hooked = failing.n_left;
+            total = n_mallocs;
+        }
+        const char *text;
+        size_t n;
+        whit_step_token tokens[2] = {{.sequence = 0, .id = id, .want_logits = true}, {.sequence = 1, .id = id}};
+        assert_ok(whit_session_step(session, tokens, 2, &error), error);
+        assert_ok(whit_sampler_pick(sampler, whit_session_logits(session, 0), &id, &error), error);
+        assert_ok(whit_detokenizer_push(detokenizer, id, &text, &n, &error), error);
+    }
+    assert_int_equal(failing.n_left, hooked);
+    assert_int_equal(n_mallocs, total);
+    whit_detokenizer_close(detokenizer);
+    whit_sampler_close(sampler);
+    whit_session_close(session);
+    whit_model_close(model);
+    assert_int_equal(failing.n_live, 0);
+}
+
+static size_t resident_bytes(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file) return 0;
+    if (fscanf(file, "%*u %lu", &pages) != 1) pages = 0;
+    fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void a_session_takes_what_was_predicted(void **state)
+{
+    (void)state;
+    if (SANITIZED) skip(); /* shadow memory counts too */
+    enum { N_SEQUENCES = 4, N_CTX = 1024, N_STEP = 512 };
+    char path[80];
+    whit_error error;
+    whit_model *model;
+    whit_session *session;
+    tiny_model tiny = {.seed = 3, .n_layers = 8, .n_embd = 128, .n_ff = 64, .n_heads = 2, .n_kv_heads = 2, .n_ctx = N_CTX};
+    snprintf(path, sizeof path, "%s/wide.gguf", folder);
+    assert_true(tiny_model_write(&tiny, path));
+    whit_model_options model_options = {.no_cache = true};
+    assert_ok(whit_model_open(path, &model_options, &model, &error), error);
+    whit_session_options options = whit_session_options_default();
+    options.n_sequences = N_SEQUENCES;
+    options.n_ctx_tokens = N_CTX;
+    options.kv = WHIT_KV_F32;
+    options.act = WHIT_ACT_F32;
+    size_t predicted, before = resident_bytes();
+    assert_ok(whit_session_predict_bytes(model, &options, &predicted, &error), error);
+    assert_ok(whit_session_open(model, &options, &session, &error), error);
+    assert_int_equal(whit_session_arena_bytes(session), predicted);
+    for (uint32_t q = 0; q < N_SEQUENCES; q++)
+        for (uint32_t i = 0; i < N_CTX; i += N_STEP) {
+            whit_step_token tokens[N_STEP];
+            for (uint32_t k = 0; k < N_STEP; k++)
+                tokens[k] = (whit_step_token){.sequence = q, .id = (int32_t)((i + k) % TINY_N_VOCAB), .want_logits = k == 0};
+            assert_ok(whit_session_step(session, tokens, N_STEP, &error), error);
+        }
+    /* The weights were mapped, not read, until now. */
+    size_t weights = 0, taken = resident_bytes() - before;
+    const void *address;
+    const char *name;
+    assert_true(whit_model_mapping(model, 0, &address, &weights, &name));
+    print_message("predicted %zu, taken %zu of which at most %zu weights\n", predicted, taken, weights);
+    assert_true((double)taken <= 1.05 * (double)(predicted + weights));
+    assert_true((double)taken >= 0.95 * (double)predicted);
+    whit_session_close(session);
+    whit_model_close(model);
+    unlink(path);
+}
+
+static int make_models(void **state)
+{
+    (void)state;
+    tiny_model tiny = tiny_model_default();
+    if (!mkdtemp(folder)) return -1;
+    snprintf(gguf_path, sizeof gguf_path, "%s/tiny.gguf", folder);
+    snprintf(ndf_path, sizeof ndf_path, "%s/tiny.ndf", folder);
+    if (!tiny_model_write(&tiny, gguf_path)) return -1;
+    /* The cache's own file serves as the .ndf. */
+    char cache[64], command[256];
+    whit_error error;
+    whit_model *model;
+    snprintf(cache, sizeof cache, "%s/cache", folder);
+    whit_model_options options = {.cache_dir = cache};
+    if (whit_model_open(gguf_path, &options, &model, &error) != WHIT_OK) return -1;
+    whit_model_close(model);
+    snprintf(command, sizeof command, "mv %s/*.ndf %s && rm -r %s", cache, ndf_path, cache);
+    return system(command);
+}
+
+static int remove_models(void **state)
+{
+    (void)state;
+    unlink(gguf_path);
+    unlink(ndf_path);
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(every_malloc_may_fail),
+        cmocka_unit_test(a_token_allocates_nothing),
+        cmocka_unit_test(a_session_takes_what_was_predicted),
+    };
+    return cmocka_run_group_tests_name("memory", tests, make_models, remove_models);
+}

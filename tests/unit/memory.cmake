@@ -1,0 +1,1 @@
+whit_test(memory ${CMAKE_CURRENT_LIST_DIR}/memory.c)
