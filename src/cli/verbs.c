@@ -2,6 +2,12 @@
 #include "cli/verbs.h"
 
 const cli_verb *const cli_verbs[] = {
+    &cli_run_verb,
+    &cli_tokenize_verb,
+    &cli_logits_verb,
+    &cli_perplexity_verb,
+    &cli_convert_verb,
+    &cli_inspect_verb,
     &cli_verify_verb,
     &cli_kernels_verb,
     &cli_doctor_verb,

@@ -5,9 +5,16 @@
 
 #include "cli/cli.h"
 
+/* In the order of the manual. */
+extern const cli_verb cli_run_verb;
+extern const cli_verb cli_tokenize_verb;
+extern const cli_verb cli_logits_verb;
+extern const cli_verb cli_perplexity_verb;
+extern const cli_verb cli_convert_verb;
+extern const cli_verb cli_inspect_verb;
+extern const cli_verb cli_verify_verb;
+extern const cli_verb cli_kernels_verb;
 extern const cli_verb cli_doctor_verb;
 extern const cli_verb cli_help_verb;
-extern const cli_verb cli_kernels_verb;
-extern const cli_verb cli_verify_verb;
 
 #endif

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-# Installs into a scratch folder, moves that, and builds a program against it: by pkg-config with
-# the shared and the static library, and by CMake's find_package.
+# Installs into a scratch folder, moves that, and builds the examples against it: with pkg-config
+# and the shared and the static library, and with CMake's find_package.
 set -eu
 rm -rf staged moved user
 cmake --install "$BUILD" --prefix "$PWD/staged" >install.log
 mv staged moved
 root=$PWD/moved
-for file in bin/whit include/whit.h share/man/man1/whit.1 share/man/man1/whit-doctor.1 \
+for file in bin/whit include/whit.h share/man/man1/whit.1 share/man/man1/whit-run.1 \
     share/bash-completion/completions/whit share/zsh/site-functions/_whit \
     share/fish/vendor_completions.d/whit.fish; do
     [ -s "$root/$file" ] || { echo "not installed: $file"; exit 1; }
@@ -15,35 +15,31 @@ done
 bash -n "$root/share/bash-completion/completions/whit"
 
 mkdir user
-cat >user/main.c <<'END'
-#include <stdio.h>
-#include <whit.h>
-int main(void)
-{
-    return puts(whit_version()) < 0;
-}
-END
+"$TINY" user/model.gguf
+export XDG_CACHE_HOME=$PWD/user/cache
 PKG_CONFIG_PATH=$(dirname "$(find "$root" -name whit.pc)")
 library=$(dirname "$PKG_CONFIG_PATH")
 export PKG_CONFIG_PATH
 # shellcheck disable=SC2046 # flags are a list
-"$CC" user/main.c -o user/shared $(pkg-config --cflags --libs whit)
-LD_LIBRARY_PATH=$library user/shared
+"$CC" "$SOURCE/examples/open.c" -o user/shared $(pkg-config --cflags --libs whit)
+LD_LIBRARY_PATH=$library user/shared user/model.gguf
 # shellcheck disable=SC2046
-"$CC" user/main.c -o user/static $(pkg-config --cflags whit) "$library/libwhit.a" \
+"$CC" "$SOURCE/examples/open.c" -o user/static $(pkg-config --cflags whit) "$library/libwhit.a" \
     $(pkg-config --static --libs whit | sed 's/-lwhit//')
-user/static
+user/static user/model.gguf
+
+cmake -S "$SOURCE/examples" -B user/build -DCMAKE_PREFIX_PATH="$root" >cmake.log || { cat cmake.log; exit 1; }
+cmake --build user/build >>cmake.log || { cat cmake.log; exit 1; }
+user/build/open user/model.gguf
 
 cat >user/CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.25)
 project(user C)
 find_package(whit 0.1 REQUIRED)
-add_executable(with_shared main.c)
-target_link_libraries(with_shared PRIVATE whit::whit)
 add_executable(with_static main.c)
 target_link_libraries(with_static PRIVATE whit::static)
 END
-cmake -S user -B user/build -DCMAKE_PREFIX_PATH="$root" >cmake.log || { cat cmake.log; exit 1; }
-cmake --build user/build >>cmake.log || { cat cmake.log; exit 1; }
-user/build/with_shared
-user/build/with_static
+cp "$SOURCE/examples/open.c" user/main.c
+cmake -S user -B user/build2 -DCMAKE_PREFIX_PATH="$root" >cmake.log || { cat cmake.log; exit 1; }
+cmake --build user/build2 >>cmake.log || { cat cmake.log; exit 1; }
+user/build2/with_static user/model.gguf

@@ -14,6 +14,11 @@ if [ -n "$extra" ]; then
     echo "exported but not in whit.h: $extra"
     failed=1
 fi
+absent=$(comm -23 declared exported)
+if [ -n "$absent" ]; then
+    echo "in whit.h but not exported: $absent"
+    failed=1
+fi
 
 calls=$("$nm" -D --undefined-only "$library" | awk '{sub(/@.*/, "", $2); print $2}' |
     grep -xE 'abort|exit|_exit|_Exit|quick_exit|__assert_fail|err|errx|signal|sigaction|__sysv_signal|printf|__printf_chk|puts|putchar|stdout|system|srand|rand|setlocale')

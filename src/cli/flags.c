@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/threads.h"
+#include "cli/flags.h"
+
+#define AT(member) offsetof(cli_model_flags, member)
+const cli_option cli_model_options[] = {
+    {"-m, --model", CLI_FILE, AT(path), "FILE", "The model: an .ndf, or a source that is converted into the cache.", 0, 0},
+    {"--no-cache", CLI_FLAG, AT(no_cache), NULL, "Convert a source in memory and write nothing.", 0, 0},
+    {0},
+};
+#undef AT
+
+#define AT(member) offsetof(cli_session_flags, member)
+const cli_option cli_session_options[] = {
+    {"-c, --ctx-size", CLI_COUNT, AT(n_ctx), "N", "Context in tokens; 0, the default, is as trained, at most 4096.", 0, 1 << 30},
+    {"-t, --threads", CLI_COUNT, AT(n_threads), "N", "Threads; 0, the default, is one per physical core.", 0, WHIT_POOL_THREADS_MAX},
+    {"-ub, --ubatch-size", CLI_COUNT, AT(n_batch), "N", "Tokens of a prompt taken at once; 512 by default.", 1, 65536},
+    {"--kv", CLI_CHOICE, AT(kv), "f16|f32|i8", "Type of the KV cache; f16 by default.", 0, 0},
+    {"--act", CLI_CHOICE, AT(act), "auto|f32|i8", "Activations in front of coded weights; auto is f32 in logits and perplexity, else i8.", 0, 0},
+    {0},
+};
+#undef AT
+
+#define AT(member) offsetof(cli_sampler_flags, member)
+const cli_option cli_sampler_options[] = {
+    {"-s, --seed", CLI_SEED, AT(seed), "S", "Seed of the random choices; -1, the default, draws one.", 0, 0},
+    {"--temp", CLI_REAL, AT(temperature), "T", "Temperature; 0 always takes the likeliest token, 0.8 is the default.", 0, 1e6},
+    {"--top-k", CLI_INT, AT(top_k), "K", "Keep the K likeliest tokens; 40, 0 is off.", 0, 0},
+    {"--top-p", CLI_REAL, AT(top_p), "P", "Keep the likeliest tokens up to this probability together; 0.95, 1 is off.", 0, 1},
+    {"--min-p", CLI_REAL, AT(min_p), "P", "Drop tokens less likely than P times the likeliest; 0.05, 0 is off.", 0, 1},
+    {"--typical, --typical-p", CLI_REAL, AT(typical_p), "P", "Locally typical sampling; 1 is off.", 0, 1},
+    {"--top-nsigma, --top-n-sigma", CLI_REAL, AT(top_n_sigma), "N", "Keep logits within N standard deviations of the largest; -1 is off.", -1, 1e6},
+    {"--xtc-probability", CLI_REAL, AT(xtc_probability), "P", "Chance of leaving out the top choices; 0 is off.", 0, 1},
+    {"--xtc-threshold", CLI_REAL, AT(xtc_threshold), "P", "Probability from which a token is a top choice; 0.1.", 0, 1},
+    {"--repeat-penalty", CLI_REAL, AT(repeat_penalty), "R", "Divide the odds of tokens seen before; 1 is off.", 0, 1e6},
+    {"--repeat-last-n", CLI_INT, AT(penalty_last_n), "N", "How far back penalties look; 64, 0 is off, -1 the whole context.", 0, 0},
+    {"--presence-penalty", CLI_REAL, AT(presence_penalty), "A", "Subtract A from tokens seen before; 0 is off.", 0, 0},
+    {"--frequency-penalty", CLI_REAL, AT(frequency_penalty), "A", "Subtract A for each time a token was seen; 0 is off.", 0, 0},
+    {"--dry-multiplier", CLI_REAL, AT(dry_multiplier), "M", "Strength of the penalty on repeated sequences (DRY); 0 is off.", 0, 1e6},
+    {"--dry-base", CLI_REAL, AT(dry_base), "B", "Growth of that penalty per token; 1.75.", 0, 1e6},
+    {"--dry-allowed-length", CLI_INT, AT(dry_allowed_length), "N", "Longest repetition without it; 2.", 0, 1 << 30},
+    {"--dry-penalty-last-n", CLI_INT, AT(dry_penalty_last_n), "N", "How far back it looks; -1 is the whole context.", 0, 0},
+    {"--dynatemp-range", CLI_REAL, AT(dynatemp_range), "R", "Vary the temperature by this much with the entropy; 0 is off.", 0, 1e6},
+    {"--dynatemp-exp", CLI_REAL, AT(dynatemp_exponent), "E", "Exponent of that; 1.", 0, 1e6},
+    {"--mirostat", CLI_INT, AT(mirostat), "N", "Mirostat 1 or 2 in place of the chain; 0 is off.", 0, 2},
+    {"--mirostat-ent", CLI_REAL, AT(mirostat_tau), "T", "Its target entropy; 5.", 0, 1e6},
+    {"--mirostat-lr", CLI_REAL, AT(mirostat_eta), "E", "Its learning rate; 0.1.", 0, 1e6},
+    {"-l, --logit-bias", CLI_REPEAT, AT(biases), "ID+BIAS", "Add BIAS to a token's logit (ID-BIAS subtracts); may be given again.", 0, 0},
+    {0},
+};
+#undef AT
+
+/* read(2) that Ctrl-C ends: poll is never restarted behind a handler. */
+static ssize_t read_some(int fd, char *data, size_t size_bytes)
+{
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+    if (poll(&wait, 1, -1) < 0) return -1;
+    return read(fd, data, size_bytes);
+}
+
+int cli_read_text(cli_call *call, const char *path, cli_text *text)
+{
+    bool is_stdin = !strcmp(path, "-");
+    const char *name = is_stdin ? "stdin" : path;
+    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    size_t capacity = 0;
+    ssize_t n = -1;
+    *text = (cli_text){0};
+    while (fd >= 0) {
+        if (text->size_bytes + 1 >= capacity) {
+            capacity = capacity ? 2 * capacity : 65536;
+            char *larger = realloc(text->data, capacity);
+            if (!larger) {
+                errno = ENOMEM;
+                break;
+            }
+            text->data = larger;
+        }
+        n = read_some(fd, text->data + text->size_bytes, capacity - text->size_bytes - 1);
+        if (n <= 0) break;
+        text->size_bytes += (size_t)n;
+        n = -1;
+    }
+    int reason = errno;
+    if (fd > STDIN_FILENO) close(fd);
+    if (n == 0) {
+        text->data[text->size_bytes] = 0;
+        return CLI_OK;
+    }
+    free(text->data);
+    text->data = NULL;
+    if (*cli_cancelled()) return CLI_INTERRUPTED;
+    return cli_fail(call, CLI_IO, "%s: cannot read: %s", name, strerror(reason));
+}
+
+int cli_open_model(cli_call *call, const char *path, bool no_cache, whit_model **model)
+{
+    *model = NULL;
+    if (!path) return cli_fail(call, CLI_USAGE, "a model is wanted: -m FILE");
+    whit_model_options options = whit_model_options_default();
+    options.no_cache = no_cache;
+    options.progress = cli_progress;
+    whit_error error;
+    cli_guard_likely(path);
+    whit_status status = whit_model_open(path, &options, model, &error);
+    cli_progress_end();
+    if (status != WHIT_OK) return cli_fail_error(call, &error);
+
+    const void *address;
+    size_t size_bytes;
+    const char *mapped;
+    for (size_t i = 0; whit_model_mapping(*model, i, &address, &size_bytes, &mapped); i++)
+        cli_guard_file(address, size_bytes, mapped);
+    return CLI_OK;
+}
+
+whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act_type automatic)
+{
+    whit_session_options options = whit_session_options_default();
+    options.n_ctx_tokens = flags->n_ctx;
+    options.n_threads = flags->n_threads;
+    if (flags->n_batch) options.n_batch_tokens = flags->n_batch;
+    options.kv = (whit_kv_type)flags->kv;
+    options.act = flags->act == 0 ? automatic : flags->act == 1 ? WHIT_ACT_F32 : WHIT_ACT_I8;
+    options.cpu = getenv("WHIT_CPU");
+    options.cancel = cli_cancelled();
+    return options;
+}
+
+void cli_want_all_logits(whit_session_options *options, size_t n_vocab)
+{
+    size_t most = ((size_t)64 << 20) / ((n_vocab + 1) * sizeof(float)) + 1;
+    if (options->n_batch_tokens > most) options->n_batch_tokens = (uint32_t)most;
+    options->n_logits = options->n_batch_tokens;
+}
+
+/* "15043+1.5" or "15043-1" into id and bias. */
+static bool parse_bias(const char *text, int32_t *id, float *bias)
+{
+    char *end;
+    errno = 0;
+    long number = strtol(text, &end, 10);
+    if (end == text || errno || number < 0 || number > INT32_MAX || (*end != '+' && *end != '-'))
+        return false;
+    const char *value = end;
+    *id = (int32_t)number;
+    *bias = strtof(value, &end);
+    return end != value && !*end;
+}
+
+int cli_open_sampler(cli_call *call, const cli_sampler_flags *flags, const whit_model *model,
+                     uint64_t *seed, whit_sampler **sampler)
+{
+    *seed = (uint64_t)flags->seed;
+    if (flags->seed < 0) {
+        uint32_t drawn = 0; /* short enough to type again */
+        ssize_t ignored = getrandom(&drawn, sizeof drawn, 0);
+        (void)ignored;
+        *seed = drawn;
+    }
+    whit_sampler_options options = whit_sampler_options_default();
+    options.seed = *seed;
+    options.temperature = flags->temperature;
+    options.dynatemp_range = flags->dynatemp_range;
+    options.dynatemp_exponent = flags->dynatemp_exponent;
+    options.top_k = flags->top_k;
+    options.top_p = flags->top_p;
+    options.min_p = flags->min_p;
+    options.typical_p = flags->typical_p;
+    options.top_n_sigma = flags->top_n_sigma;
+    options.xtc_probability = flags->xtc_probability;
+    options.xtc_threshold = flags->xtc_threshold;
+    options.repeat_penalty = flags->repeat_penalty;
+    options.presence_penalty = flags->presence_penalty;
+    options.frequency_penalty = flags->frequency_penalty;
+    options.penalty_last_n = flags->penalty_last_n;
+    options.dry_multiplier = flags->dry_multiplier;
+    options.dry_base = flags->dry_base;
+    options.dry_allowed_length = flags->dry_allowed_length;
+    options.dry_penalty_last_n = flags->dry_penalty_last_n;
+    options.mirostat = flags->mirostat;
+    options.mirostat_tau = flags->mirostat_tau;
+    options.mirostat_eta = flags->mirostat_eta;
+
+    int status = CLI_LIMIT;
+    size_t n = flags->biases.n;
+    int32_t *ids = malloc((n + 1) * sizeof *ids);
+    float *values = malloc((n + 1) * sizeof *values);
+    *sampler = NULL;
+    if (!ids || !values) {
+        cli_fail(call, CLI_LIMIT, "out of memory");
+        goto cleanup;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!parse_bias(flags->biases.items[i], &ids[i], &values[i])) {
+            status = cli_fail(call, CLI_USAGE, "--logit-bias takes ID+BIAS or ID-BIAS, not '%s'",
+                              flags->biases.items[i]);
+            goto cleanup;
+        }
+    options.bias_ids = ids;
+    options.bias_values = values;
+    options.n_biases = n;
+    whit_error error;
+    status = whit_sampler_open(model, &options, sampler, &error) == WHIT_OK ? CLI_OK
+                                                                            : cli_fail_error(call, &error);
+cleanup:
+    free(ids);
+    free(values);
+    return status;
+}
+
+int cli_tokenize(cli_call *call, const whit_model *model, const char *text, size_t text_bytes,
+                 bool add_special, bool parse_special, int32_t **ids, size_t *n_ids)
+{
+    whit_error error;
+    /* Few texts have more tokens than bytes and these; then the library says how many. */
+    size_t capacity = text_bytes + 16;
+    *n_ids = 0;
+    for (;;) {
+        *ids = malloc(capacity * sizeof **ids);
+        if (!*ids) return cli_fail(call, CLI_LIMIT, "out of memory for %zu tokens", capacity);
+        whit_status status = whit_tokenize(model, text, text_bytes, add_special, parse_special, *ids,
+                                           capacity, n_ids, &error);
+        if (status == WHIT_OK) return CLI_OK;
+        free(*ids);
+        *ids = NULL;
+        if (status != WHIT_ERROR_LIMIT || *n_ids <= capacity) return cli_fail_error(call, &error);
+        capacity = *n_ids;
+    }
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ * Options that several verbs share, and what they open: models, sessions, samplers. */
+#ifndef WHIT_CLI_FLAGS_H
+#define WHIT_CLI_FLAGS_H
+
+#include "cli/cli.h"
+
+/* Whole words that texts and files come in as. */
+typedef struct cli_text {
+    char *data; /* terminated; free() it */
+    size_t size_bytes;
+} cli_text;
+/* A whole file, or stdin for "-". CLI_OK, else an exit status after a line. */
+int cli_read_text(cli_call *call, const char *path, cli_text *text);
+
+typedef struct cli_model_flags {
+    const char *path;
+    bool no_cache;
+} cli_model_flags;
+extern const cli_option cli_model_options[];
+
+/* Opens, shows the progress of a conversion, guards the mappings. CLI_OK or a said exit status. */
+int cli_open_model(cli_call *call, const char *path, bool no_cache, whit_model **model);
+
+typedef struct cli_session_flags {
+    uint32_t n_ctx, n_threads, n_batch;
+    int kv;  /* whit_kv_type */
+    int act; /* 0 auto, 1 f32, 2 i8 */
+} cli_session_flags;
+extern const cli_option cli_session_options[];
+
+/* Library options from the flags; `automatic` is what --act auto means in this verb. */
+whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act_type automatic);
+/* For verbs that look at the logits of every token: keeps a batch of them, of some 64 MB at most. */
+void cli_want_all_logits(whit_session_options *options, size_t n_vocab);
+
+typedef struct cli_sampler_flags {
+    int64_t seed;
+    float temperature, dynatemp_range, dynatemp_exponent;
+    int32_t top_k;
+    float top_p, min_p, typical_p, top_n_sigma, xtc_probability, xtc_threshold;
+    float repeat_penalty, presence_penalty, frequency_penalty;
+    int32_t penalty_last_n;
+    float dry_multiplier, dry_base;
+    int32_t dry_allowed_length, dry_penalty_last_n;
+    int32_t mirostat;
+    float mirostat_tau, mirostat_eta;
+    cli_list biases;
+} cli_sampler_flags;
+extern const cli_option cli_sampler_options[];
+/* The defaults of the options above, for a verb's own defaults. */
+#define CLI_SAMPLER_DEFAULTS                                                                       \
+    {                                                                                              \
+        .seed = -1, .temperature = 0.8f, .dynatemp_exponent = 1, .top_k = 40, .top_p = 0.95f,      \
+        .min_p = 0.05f, .typical_p = 1, .top_n_sigma = -1, .xtc_threshold = 0.1f,                  \
+        .repeat_penalty = 1, .penalty_last_n = 64, .dry_base = 1.75f, .dry_allowed_length = 2,     \
+        .dry_penalty_last_n = -1, .mirostat_tau = 5, .mirostat_eta = 0.1f                          \
+    }
+
+/* Opens the sampler; a negative seed is drawn. *seed is the one used. */
+int cli_open_sampler(cli_call *call, const cli_sampler_flags *flags, const whit_model *model,
+                     uint64_t *seed, whit_sampler **sampler);
+
+/* Text to ids through the library, whatever their number; free() them. */
+int cli_tokenize(cli_call *call, const whit_model *model, const char *text, size_t text_bytes,
+                 bool add_special, bool parse_special, int32_t **ids, size_t *n_ids);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT
+ * whit inspect: what a model file holds, and what running it takes. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/flags.h"
+#include "cli/verbs.h"
+#include "kernels/codec.h"
+#include "model/plan.h"
+#include "runtime/model.h"
+
+struct inspect_values {
+    bool tensors, plan, json, no_cache;
+    cli_session_flags session;
+};
+static const struct inspect_values defaults;
+
+#define AT(member) offsetof(struct inspect_values, member)
+static const cli_option options[] = {
+    {"--tensors", CLI_FLAG, AT(tensors), NULL, "List every tensor.", 0, 0},
+    {"--plan", CLI_FLAG, AT(plan), NULL, "Print the compiled steps of the forward pass.", 0, 0},
+    {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object with everything but the plan.", 0, 0},
+    {"--no-cache", CLI_FLAG, AT(no_cache), NULL, "Convert a source in memory and write nothing.", 0, 0},
+    {0},
+};
+
+static json_t *value_to_json(const whit_value *value)
+{
+    switch (value->type) {
+    case WHIT_VALUE_U64: return json_integer((json_int_t)value->u64);
+    case WHIT_VALUE_I64: return json_integer(value->i64);
+    case WHIT_VALUE_F64: return json_real(value->f64);
+    case WHIT_VALUE_BOOL: return json_boolean(value->boolean);
+    case WHIT_VALUE_STRING: {
+        json_t *text = json_stringn(value->string, value->count);
+        return text ? text : json_null(); /* not UTF-8 */
+    }
+    default: return json_pack("{s:I}", "elements", (json_int_t)value->count);
+    }
+}
+
+static json_t *table_to_json(const whit_table *table)
+{
+    json_t *object = json_object();
+    for (uint32_t i = 0; i < whit_table_count(table); i++) {
+        whit_value value;
+        const char *key = whit_table_at(table, i, &value);
+        json_object_set_new(object, key, value_to_json(&value));
+    }
+    return object;
+}
+
+static const char *scale_name(const whit_tensor_type *type)
+{
+    static const char *const kinds[] = {"none", "tensor", "row", "group"};
+    return type->scale_kind < 4 ? kinds[type->scale_kind] : "?";
+}
+
+static json_t *tensor_to_json(const whit_ndf *file, uint32_t i)
+{
+    static const char *const scale_types[] = {"f32", "f16", "u8"};
+    const whit_tensor_type *type = whit_ndf_tensor_type(file, i);
+    char digest[2 * WHIT_HASH_BYTES + 1];
+    whit_hash_hex(whit_ndf_tensor_digest(file, i), digest);
+    uint64_t bytes = 0;
+    whit_codec_total_bytes(type, &bytes);
+    json_t *tensor = json_pack(
+        "{s:s, s:I, s:I, s:s, s:s, s:s, s:I, s:s}", "name", whit_ndf_tensor_name(file, i), "rows",
+        (json_int_t)type->n_rows, "columns", (json_int_t)type->n_cols, "codec", whit_codec_find(type->codec)->name,
+        "layout", type->layout == WHIT_LAYOUT_TILE16 ? "tile16" : "plain", "scales", scale_name(type), "bytes",
+        (json_int_t)bytes, "digest", digest);
+    if (type->scale_kind != WHIT_SCALE_NONE && type->scale_type < 3)
+        json_object_set_new(tensor, "scale_type", json_string(scale_types[type->scale_type]));
+    if (type->group) json_object_set_new(tensor, "group", json_integer(type->group));
+    if (type->act == WHIT_TENSOR_ACT_TOKEN) json_object_set_new(tensor, "activations", json_string("i8 per token"));
+    return tensor;
+}
+
+/* Facts as one object, from which the text is printed too. */
+static json_t *describe(const char *path, const whit_model *model, const whit_session_options *session)
+{
+    const whit_ndf *file = model->file;
+    char identity[2 * WHIT_HASH_BYTES + 1];
+    whit_hash_hex(whit_ndf_identity(file), identity);
+    uint64_t n_weights = 0, tensor_bytes = 0;
+    json_t *tensors = json_array(), *files = json_array(), *templates = json_array(), *appended = json_array();
+    for (uint32_t i = 0; i < whit_ndf_n_tensors(file); i++) {
+        const whit_tensor_type *type = whit_ndf_tensor_type(file, i);
+        uint64_t bytes = 0;
+        whit_codec_total_bytes(type, &bytes);
+        n_weights += (uint64_t)type->n_rows * type->n_cols;
+        tensor_bytes += bytes;
+        json_array_append_new(tensors, tensor_to_json(file, i));
+    }
+    for (uint32_t i = 0; i < whit_ndf_n_files(file); i++) {
+        uint64_t bytes;
+        const char *name = whit_ndf_file(file, i, &bytes);
+        json_array_append_new(files, json_pack("{s:s, s:I}", "path", name, "bytes", (json_int_t)bytes));
+    }
+    for (uint32_t i = 0; i < whit_table_count(whit_ndf_templates(file)); i++) {
+        whit_value value;
+        json_array_append_new(templates, json_string(whit_table_at(whit_ndf_templates(file), i, &value)));
+    }
+    for (uint32_t i = 0; i < whit_ndf_n_appended(file); i++) {
+        whit_ndf_appended frame;
+        if (whit_ndf_appended_at(file, i, &frame, NULL) == WHIT_OK)
+            json_array_append_new(appended, json_pack("{s:s, s:s, s:I}", "type", whit_ndf_frame_type_name(frame.type),
+                                                      "name", frame.name, "bytes", (json_int_t)frame.size_bytes));
+    }
+    size_t arena_bytes = 0, tokenizer_bytes = 0;
+    whit_session_predict_bytes(model, session, &arena_bytes, NULL);
+    whit_ndf_tokenizer(file, &tokenizer_bytes);
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "path", path,
+                     "identity", identity, "family", model->config.family, "parameters", (json_int_t)n_weights,
+                     "tensor_bytes", (json_int_t)tensor_bytes, "body_bits_per_weight",
+                     whit_weights_body_bits(&model->weights), "tokenizer_bytes", (json_int_t)tokenizer_bytes,
+                     "context", (json_int_t)whit_model_context_size(model), "session_bytes", (json_int_t)arena_bytes,
+                     "config", table_to_json(whit_ndf_config(file)), "metadata", table_to_json(whit_ndf_meta(file)),
+                     "templates", templates, "files", files, "appended", appended, "tensors", tensors);
+}
+
+static void print_table(cli_call *call, const char *title, const json_t *table)
+{
+    const char *key;
+    json_t *value;
+    cli_print(call, "\n%s\n", title);
+    json_object_foreach((json_t *)table, key, value)
+    {
+        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+        cli_print(call, "  %-34s %.100s%s\n", key, text ? text : "?", text && strlen(text) > 100 ? "..." : "");
+        free(text);
+    }
+}
+
+static double number(const json_t *facts, const char *key)
+{
+    return json_number_value(json_object_get(facts, key));
+}
+
+static void print_text(cli_call *call, const json_t *facts, bool all_tensors)
+{
+    const json_t *tensors = json_object_get(facts, "tensors");
+    cli_print(call, "%-12s %s\n", "file", json_string_value(json_object_get(facts, "path")));
+    cli_print(call, "%-12s %s\n", "identity", json_string_value(json_object_get(facts, "identity")));
+    cli_print(call, "%-12s %s, %.3f M parameters, context %.0f\n", "model",
+              json_string_value(json_object_get(facts, "family")), number(facts, "parameters") / 1e6,
+              number(facts, "context"));
+    cli_print(call, "%-12s %zu tensors, %.3f MB, %.3f bits per weight in the layers\n", "weights",
+              json_array_size(tensors), number(facts, "tensor_bytes") / 1e6, number(facts, "body_bits_per_weight"));
+    cli_print(call, "%-12s %.3f MB beside the weights\n", "session", number(facts, "session_bytes") / 1e6);
+    print_table(call, "configuration", json_object_get(facts, "config"));
+    print_table(call, "metadata", json_object_get(facts, "metadata"));
+    if (!all_tensors) return;
+    cli_print(call, "\ntensors\n");
+    size_t i;
+    json_t *tensor;
+    json_array_foreach(tensors, i, tensor)
+        cli_print(call, "  %-34s %7.0f x %-7.0f %-5s scales %-7s %12.0f bytes\n",
+                  json_string_value(json_object_get(tensor, "name")), number(tensor, "rows"),
+                  number(tensor, "columns"), json_string_value(json_object_get(tensor, "codec")),
+                  json_string_value(json_object_get(tensor, "scales")), number(tensor, "bytes"));
+}
+
+static const char *tensor_name(void *file, int32_t tensor)
+{
+    return whit_ndf_tensor_name(file, (uint32_t)tensor);
+}
+
+static int print_plan(cli_call *call, const whit_model *model, whit_act_type act)
+{
+    whit_plan plan = {0};
+    whit_buf text = {0};
+    whit_error error;
+    whit_plan_options options_of_plan = {.act = act};
+    if (whit_plan_compile(&model->graph, &options_of_plan, NULL, &plan, &error) != WHIT_OK)
+        return cli_fail_error(call, &error);
+    whit_plan_print(&plan, tensor_name, model->file, &text);
+    whit_plan_free(&plan);
+    int status = text.failed ? cli_fail(call, CLI_LIMIT, "out of memory") : CLI_OK;
+    if (status == CLI_OK) cli_write(call, (const char *)text.data, text.size_bytes);
+    whit_buf_free(&text);
+    return status;
+}
+
+static int run(cli_call *call)
+{
+    const struct inspect_values *values = call->values;
+    whit_model *model = NULL;
+    int status = cli_open_model(call, call->operands[0], values->no_cache, &model);
+    if (status != CLI_OK) return status;
+    whit_session_options session = cli_session_wanted(&values->session, WHIT_ACT_I8);
+    if (values->plan) {
+        status = print_plan(call, model, session.act);
+    } else {
+        json_t *facts = describe(call->operands[0], model, &session);
+        if (!facts) {
+            status = cli_fail(call, CLI_LIMIT, "out of memory");
+        } else if (values->json) {
+            cli_print_json(call, facts);
+        } else {
+            print_text(call, facts, values->tensors);
+            json_decref(facts);
+        }
+    }
+    whit_model_close(model);
+    return status;
+}
+
+const cli_verb cli_inspect_verb = {
+    "inspect", "FILE", 1, 1,
+    "show what a model file holds",
+    "Shows the identity, configuration, metadata and tensors of a model, and the memory that a "
+    "session with the given options takes beside the weights. In the JSON object, "
+    "\"body_bits_per_weight\" counts all bits of the layers' matrices, scales and padding included.\n"
+    "  whit inspect model.ndf --json\n"
+    "  whit inspect model.ndf --plan",
+    {{"OPTIONS", options, 0}, {"SESSION", cli_session_options, AT(session)}},
+    sizeof(struct inspect_values), &defaults, run,
+};

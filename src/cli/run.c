@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ * whit run: a prompt in, its continuation out. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/flags.h"
+#include "cli/verbs.h"
+
+struct run_values {
+    const char *prompt, *prompt_file;
+    int32_t n_tokens;
+    bool no_display_prompt, ignore_end, json;
+    cli_list stops;
+    cli_model_flags model;
+    cli_session_flags session;
+    cli_sampler_flags sampler;
+};
+static const struct run_values defaults = {.n_tokens = 128, .sampler = CLI_SAMPLER_DEFAULTS};
+
+#define AT(member) offsetof(struct run_values, member)
+static const cli_option options[] = {
+    {"-p, --prompt", CLI_TEXT, AT(prompt), "TEXT", "The prompt; \"\" starts from the beginning-of-text token alone.", 0, 0},
+    {"-f, --file", CLI_FILE, AT(prompt_file), "FILE", "Read the prompt from a file, without its last newline; - is stdin.", 0, 0},
+    {"-n, --predict, --n-predict", CLI_INT, AT(n_tokens), "N", "Tokens to generate at most; 128, -1 is until the context is full.", -1, 1 << 30},
+    {"-r, --reverse-prompt, --stop", CLI_REPEAT, AT(stops), "TEXT", "Stop before this text; may be given again.", 0, 0},
+    {"--no-display-prompt", CLI_FLAG, AT(no_display_prompt), NULL, "Print the continuation alone.", 0, 0},
+    {"--ignore-eos", CLI_FLAG, AT(ignore_end), NULL, "Go on after the end-of-text token.", 0, 0},
+    {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object when done.", 0, 0},
+    {0},
+};
+
+struct output {
+    cli_call *call;
+    whit_buf *kept; /* with --json: text for the object; NULL streams it */
+};
+
+static bool on_text(void *user, const char *text, size_t text_bytes)
+{
+    struct output *output = user;
+    if (output->kept) return whit_buf_append(output->kept, text, text_bytes);
+    return cli_write(output->call, text, text_bytes) && cli_flush(output->call);
+}
+
+static int read_prompt(cli_call *call, const struct run_values *values, cli_text *prompt)
+{
+    const char *path = values->prompt_file;
+    if (!path && values->prompt) {
+        prompt->size_bytes = strlen(values->prompt);
+        prompt->data = strdup(values->prompt);
+        return prompt->data ? CLI_OK : cli_fail(call, CLI_LIMIT, "out of memory");
+    }
+    if (!path && isatty(STDIN_FILENO)) return cli_fail(call, CLI_USAGE, "a prompt is wanted: -p TEXT or -f FILE");
+    int status = cli_read_text(call, path ? path : "-", prompt);
+    if (status == CLI_OK && prompt->size_bytes && prompt->data[prompt->size_bytes - 1] == '\n')
+        prompt->data[--prompt->size_bytes] = 0;
+    return status;
+}
+
+static const char *finish_name(whit_finish finish)
+{
+    static const char *const names[] = {"length", "end", "stop", "cancelled"};
+    return names[finish];
+}
+
+static double rate(uint32_t n, uint64_t ns)
+{
+    return ns ? (double)n * 1e9 / (double)ns : 0;
+}
+
+static void print_statistics(const whit_session *session, const whit_generate_result *result, uint64_t seed)
+{
+    fprintf(stderr,
+            "whit: prompt %u tokens in %.3f s (%.1f/s), generated %u in %.3f s (%.1f/s), "
+            "context %u of %u, seed %llu\n",
+            result->n_prompt_tokens, (double)result->prompt_ns / 1e9,
+            rate(result->n_prompt_tokens, result->prompt_ns), result->n_generated_tokens,
+            (double)result->generate_ns / 1e9, rate(result->n_generated_tokens, result->generate_ns),
+            whit_session_position(session, 0), whit_session_context_size(session),
+            (unsigned long long)seed);
+}
+
+static json_t *describe(const cli_text *prompt, const whit_buf *text, const whit_generate_result *result,
+                        uint64_t seed)
+{
+    /* A prompt may be any bytes, JSON is UTF-8: what is not becomes null. */
+    json_t *given = json_stringn(prompt->data, prompt->size_bytes);
+    json_t *written = json_stringn(text->data ? (const char *)text->data : "", text->size_bytes);
+    return json_pack("{s:o, s:o, s:i, s:i, s:f, s:f, s:s, s:I}", "prompt", given ? given : json_null(),
+                     "text", written ? written : json_null(), "prompt_tokens",
+                     (int)result->n_prompt_tokens, "generated_tokens", (int)result->n_generated_tokens,
+                     "prompt_seconds", (double)result->prompt_ns / 1e9, "generate_seconds",
+                     (double)result->generate_ns / 1e9, "finish", finish_name(result->finish), "seed",
+                     (json_int_t)seed);
+}
+
+static int run(cli_call *call)
+{
+    const struct run_values *values = call->values;
+    whit_model *model = NULL;
+    whit_session *session = NULL;
+    whit_sampler *sampler = NULL;
+    whit_buf kept = {0};
+    cli_text prompt = {0};
+    int32_t *ids = NULL;
+    size_t n_ids = 0;
+    uint64_t seed;
+    whit_error error;
+
+    int status = cli_open_model(call, values->model.path, values->model.no_cache, &model);
+    if (status == CLI_OK) status = read_prompt(call, values, &prompt);
+    if (status == CLI_OK) status = cli_open_sampler(call, &values->sampler, model, &seed, &sampler);
+    if (status == CLI_OK)
+        status = cli_tokenize(call, model, prompt.data, prompt.size_bytes, true, true, &ids, &n_ids);
+    if (status != CLI_OK) goto cleanup;
+    whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_I8);
+    if (whit_session_open(model, &wanted, &session, &error) != WHIT_OK) {
+        status = cli_fail_error(call, &error);
+        goto cleanup;
+    }
+
+    struct output output = {call, values->json ? &kept : NULL};
+    whit_generate_options generate = whit_generate_options_default();
+    uint32_t n_ctx = whit_session_context_size(session);
+    uint32_t room = n_ids < n_ctx ? n_ctx - (uint32_t)n_ids : 0;
+    generate.n_tokens = values->n_tokens < 0 ? room : (uint32_t)values->n_tokens;
+    generate.ignore_end = values->ignore_end;
+    generate.stop = values->stops.items;
+    generate.n_stop = values->stops.n;
+    generate.on_text = on_text;
+    generate.user = &output;
+    if (!values->json && !values->no_display_prompt) on_text(&output, prompt.data, prompt.size_bytes);
+    whit_generate_result result = {0};
+    whit_status ended = whit_generate(session, sampler, ids, n_ids, &generate, &result, &error);
+    if (ended != WHIT_OK && ended != WHIT_ERROR_CANCELLED) {
+        status = cli_fail_error(call, &error);
+    } else {
+        if (*cli_cancelled()) status = CLI_INTERRUPTED;
+        if (values->json) cli_print_json(call, describe(&prompt, &kept, &result, seed));
+        else cli_write(call, "\n", 1);
+        cli_flush(call);
+        print_statistics(session, &result, seed);
+    }
+cleanup:
+    whit_session_close(session);
+    whit_sampler_close(sampler);
+    whit_model_close(model);
+    whit_buf_free(&kept);
+    free(prompt.data);
+    free(ids);
+    return status;
+}
+
+const cli_verb cli_run_verb = {
+    "run", "", 0, 0,
+    "continue a text",
+    "Prints the prompt and what the model writes after it, and one newline. Statistics go to "
+    "stderr. Without -p and -f the prompt is read from stdin. The same model, prompt, settings "
+    "and seed give the same text on every machine and with any number of threads.\n"
+    "  whit run -m model.gguf -p \"Once upon a time\" -n 200\n"
+    "  whit run -m model.ndf -f prompt.txt --temp 0 --no-display-prompt",
+    {{"OPTIONS", options, 0},
+     {"MODEL", cli_model_options, AT(model)},
+     {"SESSION", cli_session_options, AT(session)},
+     {"SAMPLING", cli_sampler_options, AT(sampler)}},
+    sizeof(struct run_values), &defaults, run,
+};

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+# The examples run on the small model and do what their first lines say.
+. "$SOURCE/tests/cli/lib.sh"
+export XDG_CACHE_HOME=$PWD/cache
+example() {
+    local name=$1
+    shift
+    # shellcheck disable=SC2086 # the emulator is a command with arguments
+    ${EMULATOR:-} "$BUILD/examples/$name" "$@"
+}
+tiny model.gguf
+
+expect 0 example open model.gguf
+grep -q '^tiny: vocabulary 310, width 64' out || complain "open: $(cat out)"
+expect 1 example open absent.gguf
+one_line absent.gguf
+expect 0 example generate model.gguf "the land"
+cp out first
+expect 0 example generate model.gguf "the land"
+cmp -s <(head -n 1 first) <(head -n 1 out) || complain "generate: the same seed gave another text"
+expect 0 example stream model.gguf "and then"
+[ "$(grep -c '^[01]: and then' out)" = 2 ] || complain "stream: $(cat out)"
+expect 0 example embed model.gguf "the land" "the land"
+grep -q 'similarity 1.000000' out || complain "embed: $(cat out)"
+expect 0 example embed model.gguf "the land" "an ocean"
+grep -q 'similarity 1.000000' out && complain "embed: different texts look the same"
+finish
