@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT
+ * Everything of a token but its matrix products, at the level avx512. */
+#include "kernels/x86/lanes_avx512.inc"
+
+#include "kernels/wide/vector.inc"
+#include "kernels/wide/attention.inc"
+#include "kernels/wide/screen.inc"
