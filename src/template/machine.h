@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ * One render under way: memory, limits, scopes, output, and the operations on values that can fail.
+ *
+ * Every function that takes a machine returns a status and leaves the reason in it. The innermost
+ * node that fails gives the place. */
+#ifndef WHIT_TEMPLATE_MACHINE_H
+#define WHIT_TEMPLATE_MACHINE_H
+
+#include "base/rng.h"
+#include "template/ast.h"
+#include "template/number.h"
+
+typedef struct whit_arguments {
+    const whit_value *positional;
+    size_t n_positional;
+    const struct whit_named_value {
+        const whit_text *name;
+        whit_value value;
+    } * named;
+    size_t n_named;
+} whit_arguments;
+
+typedef struct whit_scope {
+    struct whit_scope *parent;
+    struct whit_binding {
+        struct whit_binding *next;
+        const whit_text *name;
+        whit_value value;
+    } * bindings;
+} whit_scope;
+
+typedef enum whit_flow { WHIT_FLOW_ON, WHIT_FLOW_BREAK, WHIT_FLOW_CONTINUE } whit_flow;
+
+typedef struct whit_machine {
+    const whit_template *template;
+    whit_value_pool *pool;
+    whit_template_limits limits;
+    whit_template_time now;
+    whit_value context;
+    whit_scope *scope, *root;
+    whit_builder *out;
+    uint64_t n_steps_left;
+    uint32_t depth;
+    whit_flow flow;
+    bool autoescape;
+    whit_value captured; /* what WHIT_NODE_CAPTURED stands for */
+    whit_rng rng;        /* of the filter `random` */
+    whit_error error;
+    const whit_text *raised; /* message of raise_exception */
+    bool has_place;
+    uint32_t offset; /* of the failure */
+} whit_machine;
+
+typedef struct whit_macro {
+    const whit_signature *signature;
+    const whit_node *body;
+    whit_scope *scope; /* where it was defined */
+} whit_macro;
+
+typedef struct whit_loop {
+    const whit_node *node; /* the FOR */
+    whit_scope *scope;     /* around it */
+    const whit_value *items;
+    size_t n_items, next; /* `next` is the first item not looked at */
+    bool is_filtered;     /* the rest of the items has passed the filter */
+    whit_value previous, current, following;
+    bool has_previous, has_following;
+    size_t index; /* from 0 */
+    uint32_t depth;
+    whit_value changed; /* arguments of the last loop.changed */
+} whit_loop;
+
+typedef struct whit_cycler {
+    whit_list list;
+    size_t at; /* of a joiner: 0 before its first use */
+    const whit_text *separator;
+} whit_cycler;
+
+/* ---- failure and limits ---------------------------------------------------------------------- */
+
+whit_status whit_machine_raise(whit_machine *m, whit_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+whit_status whit_machine_raise_type(whit_machine *m, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+whit_status whit_machine_raise_memory(whit_machine *m);
+whit_status whit_machine_raise_undefined(whit_machine *m, whit_value undefined);
+whit_status whit_machine_spend(whit_machine *m, uint64_t n_steps);
+whit_status whit_machine_enter(whit_machine *m); /* one level deeper; m->depth-- leaves */
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+whit_builder whit_machine_build(whit_machine *m); /* bounded by the machine's limits */
+/* Ends a builder; spends steps for its size and says which limit it hit where it failed. */
+whit_status whit_machine_build_end(whit_machine *m, whit_builder *b, whit_value *value);
+whit_status whit_machine_str(whit_machine *m, whit_value value, const whit_text **text);
+whit_status whit_machine_repr(whit_machine *m, whit_builder *b, whit_value value);
+whit_status whit_machine_slice_text(whit_machine *m, const whit_text *text, size_t begin,
+                                    size_t end, whit_value *value);
+/* HTML: &, <, >, quotes. */
+whit_status whit_machine_escape_html(whit_machine *m, whit_value value, whit_value *result);
+
+/* ---- operators ------------------------------------------------------------------------------- */
+
+whit_status whit_machine_arithmetic(whit_machine *m, whit_arithmetic operation, whit_value a,
+                                    whit_value b, whit_value *result);
+whit_status whit_machine_equals(whit_machine *m, whit_value a, whit_value b, bool *result);
+whit_status whit_machine_compare(whit_machine *m, whit_comparison operation, whit_value a,
+                                 whit_value b, bool *result);
+/* Python's a < b, for sorting; fails where there is no order. */
+whit_status whit_machine_less(whit_machine *m, whit_value a, whit_value b, bool *result);
+whit_status whit_machine_attribute(whit_machine *m, whit_value object, const whit_text *name,
+                                   whit_value *result);
+whit_status whit_machine_item(whit_machine *m, whit_value object, whit_value key,
+                              whit_value *result);
+whit_status whit_machine_slice(whit_machine *m, whit_value object, const whit_value bounds[3],
+                               whit_value *result);
+/* All elements of an iterable; a generator is used up. The list is shared, not to be written. */
+whit_status whit_machine_items(whit_machine *m, whit_value value, whit_list *list);
+bool whit_value_is_iterable(whit_value value);
+whit_status whit_machine_new_list(whit_machine *m, const whit_value *items, size_t n,
+                                  whit_value *value);
+whit_status whit_machine_new_tuple(whit_machine *m, const whit_value *items, size_t n,
+                                   whit_value *value);
+whit_status whit_machine_new_generator(whit_machine *m, const char *name, whit_list list,
+                                       whit_value *value);
+/* Stable merge sort by keys; `keys` and `items` are rearranged together. */
+whit_status whit_machine_sort(whit_machine *m, whit_value *keys, whit_value *items, size_t n,
+                              bool reverse);
+
+/* ---- evaluation ------------------------------------------------------------------------------ */
+
+whit_status whit_machine_evaluate(whit_machine *m, const whit_node *node, whit_value *result);
+/* A CALL with one more argument, `caller` (NULL: none). */
+whit_status whit_machine_evaluate_call(whit_machine *m, const whit_node *node,
+                                       const whit_value *caller, whit_value *result);
+whit_status whit_machine_execute(whit_machine *m, const whit_node *node);
+whit_status whit_machine_call_function(whit_machine *m, whit_value callee,
+                                       const whit_arguments *arguments, whit_value *result);
+whit_status whit_machine_call_macro(whit_machine *m, const whit_macro *macro,
+                                    const whit_arguments *arguments, whit_value *result);
+whit_status whit_machine_call_loop(whit_machine *m, const whit_loop *loop,
+                                   const whit_arguments *arguments, whit_value *result);
+whit_status whit_machine_loop_attribute(whit_machine *m, whit_loop *loop, const whit_text *name,
+                                        bool *found, whit_value *result);
+whit_status whit_machine_render_block(whit_machine *m, const whit_node *body, whit_scope *scope,
+                                      whit_value *result);
+whit_scope *whit_machine_new_scope(whit_machine *m, whit_scope *parent); /* NULL: no memory */
+whit_status whit_machine_bind(whit_machine *m, whit_scope *scope, const whit_text *name,
+                              whit_value value);
+bool whit_machine_lookup(const whit_scope *scope, const whit_text *name, whit_value *value);
+
+#endif

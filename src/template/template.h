@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ * Chat templates: Jinja2 as Hugging Face's transformers runs it (3.1, immutable sandbox,
+ * trim_blocks, lstrip_blocks, loop controls, `generation`, raise_exception, strftime_now,
+ * json.dumps as tojson).
+ *
+ * A template is parsed once and then only read: threads may share it. A render is bounded in
+ * memory, steps, depth and output, and never changes the context. Text that came from the user
+ * keeps its mark through every string operation; the output's marked ranges are handed out, so that
+ * special tokens written by a user need not be honoured. */
+#ifndef WHIT_TEMPLATE_TEMPLATE_H
+#define WHIT_TEMPLATE_TEMPLATE_H
+
+#include "template/value.h"
+
+typedef struct whit_template whit_template;
+
+/* What went wrong and where. Zero-initialise; free with whit_template_error_free. */
+typedef struct whit_template_error {
+    whit_error error;      /* one line: "line 3, column 7: ..." */
+    uint32_t line, column; /* from 1, columns in code points; 0: no place in the source */
+    whit_buf message;      /* without the place, whole and verbatim; terminated by a zero that
+                              size_bytes does not count */
+    bool raised;           /* by the template's raise_exception */
+} whit_template_error;
+
+void whit_template_error_free(whit_template_error *error);
+
+typedef struct whit_template_limits {
+    size_t memory_bytes; /* of one render's values; default 256 MiB, at most 2 GiB */
+    size_t output_bytes; /* of the output and of every string; default 64 MiB */
+    uint64_t n_steps;    /* nodes visited and items or 64-byte blocks handled; default 50 million */
+    uint32_t depth;      /* of nested evaluation, macro calls included; default 1,500 */
+} whit_template_limits;
+
+whit_template_limits whit_template_limits_default(void);
+
+/* Local time for strftime_now. */
+typedef struct whit_template_time {
+    int32_t year, month, day, hour, minute, second; /* month and day from 1 */
+} whit_template_time;
+
+/* "2026-01-02T03:04:05", the time part optional; false where it is not that or no such day. */
+bool whit_template_time_parse(const char *iso, whit_template_time *time);
+
+typedef struct whit_template_options {
+    whit_template_limits limits;   /* fields that are 0 mean the default */
+    const whit_template_time *now; /* NULL: the clock, local time */
+} whit_template_options;
+
+/* A range of output bytes that came from the user. */
+typedef struct whit_template_segment {
+    size_t begin, end;
+} whit_template_segment;
+
+/* Parses UTF-8 source of at most 4 MiB. `error` may be NULL. */
+whit_status whit_template_open(const char *source, size_t n_bytes, const whit_allocator *allocator,
+                               whit_template **template, whit_template_error *error);
+void whit_template_close(whit_template *template);
+
+/* Appends the rendering to `out` and, where `segments` is given, the user's ranges (sorted; offsets
+ * count from where `out` stood) as whit_template_segment to it. `context` is a dict whose keys are
+ * the variables. On failure both buffers are as before. */
+whit_status whit_template_render(const whit_template *template, whit_value context,
+                                 const whit_template_options *options, whit_buf *out,
+                                 whit_buf *segments, whit_template_error *error);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ * Strings of templates: valid UTF-8 that never changes, with the byte ranges that came from a user.
+ *
+ * The ranges ("spans") are sorted, disjoint and not empty. Every operation that makes a text from
+ * texts keeps them through whit_builder; where a byte's origin is unclear it counts as the user's.
+ */
+#ifndef WHIT_TEMPLATE_TEXT_H
+#define WHIT_TEMPLATE_TEXT_H
+
+#include "template/pool.h"
+
+typedef struct whit_span {
+    uint32_t begin, end; /* bytes [begin, end) */
+} whit_span;
+
+typedef struct whit_text {
+    const char *bytes; /* not terminated; may hold zeros */
+    size_t n_bytes, n_points;
+    const whit_span *spans;
+    size_t n_spans;
+    bool markup;   /* Python's Markup: escaped for HTML already */
+    bool is_bytes; /* what str.encode gives: not text, any bytes */
+} whit_text;
+
+/* A growing text. After a failed growth every further call fails. */
+typedef struct whit_builder {
+    whit_value_pool *pool;
+    char *bytes;
+    size_t n_bytes, capacity_bytes, limit_bytes;
+    whit_span *spans;
+    size_t n_spans, span_capacity;
+    bool failed;
+    bool markup, is_bytes; /* of the text that is built */
+} whit_builder;
+
+/* `limit_bytes` must stay under 4 GiB. */
+whit_builder whit_builder_begin(whit_value_pool *pool, size_t limit_bytes);
+bool whit_builder_bytes(whit_builder *b, const char *bytes, size_t n_bytes, bool user);
+bool whit_builder_str(whit_builder *b, const char *ascii); /* not the user's */
+bool whit_builder_point(whit_builder *b, uint32_t point, bool user);
+bool whit_builder_repeat(whit_builder *b, uint32_t point, size_t n, bool user);
+/* Bytes [begin, end) of a text with their spans. */
+bool whit_builder_slice(whit_builder *b, const whit_text *text, size_t begin, size_t end);
+bool whit_builder_text(whit_builder *b, const whit_text *text);
+bool whit_builder_format(whit_builder *b, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The text, owned by the pool; NULL where the builder failed. The builder is used up. */
+whit_text *whit_builder_end(whit_builder *b);
+
+/* A copy of checked UTF-8. NULL: no memory. */
+whit_text *whit_text_new(whit_value_pool *pool, const char *bytes, size_t n_bytes, bool user);
+/* Shares the bytes of `text`. NULL: no memory. */
+const whit_text *whit_text_slice(whit_value_pool *pool, const whit_text *text, size_t begin,
+                                 size_t end);
+
+bool whit_text_is_user(const whit_text *text, size_t at); /* is the byte inside a span? */
+bool whit_text_equal(const whit_text *a, const whit_text *b);
+bool whit_text_is(const whit_text *text, const char *ascii);
+int whit_text_compare(const whit_text *a, const whit_text *b); /* by code points, as bytes */
+/* First (or last) place of `needle` in [begin, end) of the text; SIZE_MAX: none. */
+size_t whit_text_find(const whit_text *text, const whit_text *needle, size_t begin, size_t end);
+size_t whit_text_find_last(const whit_text *text, const whit_text *needle, size_t begin,
+                           size_t end);
+/* Byte offset of the i-th code point, i <= n_points; and the reverse. */
+size_t whit_text_offset(const whit_text *text, size_t i_point);
+size_t whit_text_index(const whit_text *text, size_t offset);
+/* The code point at a byte offset < n_bytes; *next is the offset after it. */
+uint32_t whit_text_point(const whit_text *text, size_t offset, size_t *next);
+/* The code point that ends at a byte offset > 0; *start is where it begins. */
+uint32_t whit_text_point_before(const whit_text *text, size_t offset, size_t *start);
+
+#endif
