@@ -137,10 +137,13 @@ static void add_merged(whit_buf *pieces, const range *ranges, size_t n, bool wit
     for (size_t k = 0; k < n && !pieces->failed; k++) {
         const range *one = &ranges[with_next ? n - 1 - k : k];
         size_t n_pieces = pieces->size_bytes / sizeof(whit_piece);
-        whit_piece *last = (whit_piece *)(void *)pieces->data + (n_pieces - 1);
-        if (one->match && !previous && n_pieces > first && with_next) last->start = one->start;
-        else if (one->match && !previous && n_pieces > first) last->end = one->end;
-        else add_piece(pieces, one->start, one->end);
+        if (one->match && !previous && n_pieces > first) {
+            whit_piece *last = (whit_piece *)(void *)pieces->data + (n_pieces - 1);
+            if (with_next) last->start = one->start;
+            else last->end = one->end;
+        } else {
+            add_piece(pieces, one->start, one->end);
+        }
         previous = one->match;
     }
     if (!with_next || pieces->failed || pieces->size_bytes == 0) return;

@@ -5,9 +5,11 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "tokenizer/from_gguf.h"
-#include "tokenizer/from_json.h"
+#include "base/utf8.h"
+#include "tokenizer/from_path.h"
+#include "tokenizer/from_tiktoken.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/unicode.h"
 
 /* A tokenizer opened from a file of the shared data. */
 typedef struct opened {
@@ -23,29 +25,11 @@ static void open_image(opened *it)
     assert_ok(whit_tokenizer_open(&it->view, NULL, &it->tokenizer, &error), error);
 }
 
-static opened open_gguf(const char *path)
+static opened open_path(const char *path)
 {
     opened it = {0};
     whit_error error;
-    whit_gguf *gguf;
-    bool found;
-    assert_ok(whit_gguf_open(path, NULL, &gguf, &error), error);
-    assert_ok(whit_tokenizer_from_gguf(gguf, path, &found, &it.image, &error), error);
-    assert_true(found);
-    whit_gguf_close(gguf);
-    open_image(&it);
-    return it;
-}
-
-static opened open_json(const char *path)
-{
-    opened it = {0};
-    whit_buf text = {0};
-    whit_error error;
-    assert_ok(whit_read_file(path, 64u << 20, &text, &error), error);
-    assert_ok(whit_tokenizer_from_json(path, (const char *)text.data, text.size_bytes, NULL,
-                                       &it.image, &error), error);
-    whit_buf_free(&text);
+    assert_ok(whit_tokenizer_from_path(path, &it.image, &error), error);
     open_image(&it);
     return it;
 }
@@ -255,7 +239,7 @@ static void check_gguf_family(const char *family, const char *vocabulary)
     snprintf(out, sizeof out, "%s.out", path);
     snprintf(cases, sizeof cases, "tokenizers/%s/cases.jsonl", family);
     snprintf(decode, sizeof decode, "tokenizers/%s/decode.jsonl", family);
-    opened it = open_gguf(shared_path(path));
+    opened it = open_path(shared_path(path));
     check_vectors(&it, shared_path(inp), shared_path(out));
     check_lines(&it, shared_path(cases), NULL, true, check_encode);
     check_lines(&it, shared_path(decode), NULL, true, check_decode);
@@ -302,7 +286,7 @@ static void gguf_mpt(void **state)
 static void gguf_stories(void **state)
 {
     (void)state;
-    opened it = open_gguf(shared_path("models/stories260K/stories260K.gguf"));
+    opened it = open_path(shared_path("models/stories260K/stories260K.gguf"));
     whit_buf ids = {0}, text = {0};
     static const char story[] = "Once upon a time, there was a little girl named Lily.";
     whit_error error;
@@ -320,15 +304,21 @@ static void gguf_stories(void **state)
 
 /* ---- tokenizer.json ------------------------------------------------------------------------ */
 
-static void check_json_family(const char *family, const char *file)
+static void check_cases(const opened *it, const char *family)
 {
-    char path[256], cases[256], decode[256];
-    snprintf(path, sizeof path, "tokenizers/%s/%s", family, file);
+    char cases[256], decode[256];
     snprintf(cases, sizeof cases, "tokenizers/%s/cases.jsonl", family);
     snprintf(decode, sizeof decode, "tokenizers/%s/decode.jsonl", family);
-    opened it = open_json(shared_path(path));
-    check_lines(&it, shared_path(cases), NULL, false, check_encode);
-    check_lines(&it, shared_path(decode), NULL, false, check_decode);
+    check_lines(it, shared_path(cases), NULL, false, check_encode);
+    check_lines(it, shared_path(decode), NULL, false, check_decode);
+}
+
+static void check_file(const char *family, const char *file)
+{
+    char path[256];
+    snprintf(path, sizeof path, "tokenizers/%s/%s", family, file);
+    opened it = open_path(shared_path(path));
+    check_cases(&it, family);
     close_tokenizer(&it);
 }
 
@@ -338,8 +328,8 @@ static void json_families(void **state)
     static const char *const families[] = {"llama-3",   "llama-2", "gpt-2", "falcon",
                                            "starcoder", "refact",  "mpt",   "tinystories-656k"};
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
-        check_json_family(families[i], "tokenizer.json");
-    check_json_family("tinystories-656k", "tokenizer-resaved.json");
+        check_file(families[i], "");
+    check_file("tinystories-656k", "tokenizer-resaved.json");
 }
 
 static void json_components(void **state)
@@ -356,13 +346,61 @@ static void json_components(void **state)
         char path[256], file[128];
         snprintf(file, sizeof file, "%s.json", names[i]);
         snprintf(path, sizeof path, "tokenizers/components/%s", file);
-        opened it = open_json(shared_path(path));
+        opened it = open_path(shared_path(path));
         check_lines(&it, shared_path("tokenizers/components/cases.jsonl"), file, false,
                     check_encode);
         check_lines(&it, shared_path("tokenizers/components/decode.jsonl"), file, false,
                     check_decode);
         close_tokenizer(&it);
     }
+}
+
+/* ---- the other formats --------------------------------------------------------------------- */
+
+static void sentencepiece_llama_2(void **state)
+{
+    (void)state;
+    check_file("llama-2", "tokenizer.model");
+}
+
+static void append_base64(whit_buf *out, const uint8_t *bytes, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < n; i += 3) {
+        uint32_t bits = (uint32_t)bytes[i] << 16 | (i + 1 < n ? (uint32_t)bytes[i + 1] << 8 : 0) |
+                        (i + 2 < n ? bytes[i + 2] : 0u);
+        char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63],
+                        i + 1 < n ? digits[bits >> 6 & 63] : '=', i + 2 < n ? digits[bits & 63] : '='};
+        whit_buf_append(out, four, 4);
+    }
+}
+
+/* The ranks from which the shared llama-3 file was made, written out again. */
+static void tiktoken_llama_3(void **state)
+{
+    (void)state;
+    opened from = open_path(shared_path("tokenizers/llama-3"));
+    opened it = {0};
+    whit_buf ranks = {0};
+    whit_error error;
+    for (int32_t id = 0; id < 128000; id++) {
+        size_t n, n_bytes = 0, length;
+        const uint8_t *text = whit_tokenizer_token_text(&from.view, id, &n);
+        uint8_t bytes[256];
+        for (size_t i = 0; i < n; i += length)
+            bytes[n_bytes++] = (uint8_t)whit_byte_of_symbol(whit_utf8_decode(text + i, n - i, &length));
+        append_base64(&ranks, bytes, n_bytes);
+        whit_buf_printf(&ranks, " %d\n", id);
+    }
+    assert_true(whit_is_tiktoken(ranks.data, ranks.size_bytes));
+    assert_ok(whit_tokenizer_from_tiktoken("ranks", ranks.data, ranks.size_bytes, NULL, &it.image,
+                                           &error), error);
+    open_image(&it);
+    /* No post-processor comes with ranks; the pattern's name brings bos. */
+    check_cases(&it, "llama-3");
+    whit_buf_free(&ranks);
+    close_tokenizer(&from);
+    close_tokenizer(&it);
 }
 
 int main(void)
@@ -372,7 +410,8 @@ int main(void)
         cmocka_unit_test(gguf_gpt_2),   cmocka_unit_test(gguf_falcon),
         cmocka_unit_test(gguf_starcoder), cmocka_unit_test(gguf_refact),
         cmocka_unit_test(gguf_mpt),     cmocka_unit_test(json_families),
-        cmocka_unit_test(json_components),
+        cmocka_unit_test(json_components), cmocka_unit_test(sentencepiece_llama_2),
+        cmocka_unit_test(tiktoken_llama_3),
     };
     return cmocka_run_group_tests_name("tokenizer_cases", tests, NULL, NULL);
 }

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ * A tokenizer from a file or folder, whatever its format. */
+#ifndef WHIT_TOKENIZER_FROM_PATH_H
+#define WHIT_TOKENIZER_FROM_PATH_H
+
+#include "base/mem.h"
+#include "format/hf.h"
+
+/* Appends the image of the tokenizer at `path`: a tokenizer.json, a tokenizer.model (SentencePiece
+ * or tiktoken), a GGUF file, or a folder with one of the first two (tokenizer.json is preferred)
+ * and the documents that name its special tokens. The content decides, not the name. */
+whit_status whit_tokenizer_from_path(const char *path, whit_buf *image, whit_error *error);
+
+/* The same for an open Hugging Face folder. Where it has no tokenizer *found is false. */
+whit_status whit_tokenizer_from_hf(const whit_hf *hf, bool *found, whit_buf *image,
+                                   whit_error *error);
+
+#endif

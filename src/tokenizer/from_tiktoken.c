@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+#include "tokenizer/from_tiktoken.h"
+
+#include <stdio.h>
+
+#include "base/utf8.h"
+#include "tokenizer/base64.h"
+#include "tokenizer/image.h"
+#include "tokenizer/unicode.h"
+#include "tokenizer/vocabulary.h"
+
+#define LLAMA3_RANKS    128000
+#define LLAMA3_SPECIALS 256
+#define QWEN_RANKS      151643
+
+typedef struct ranks {
+    whit_buf tokens; /* whit_text[], texts in `spellings` as offsets until all are read */
+    whit_buf scores, types, spellings, bytes;
+    const char *name;
+    whit_error *error;
+} ranks;
+
+bool whit_is_tiktoken(const uint8_t *data, size_t n_bytes)
+{
+    size_t i = 0;
+    while (i < n_bytes && i < 256 && data[i] > ' ' && data[i] < 0x7F) i++;
+    return i > 0 && i % 4 == 0 && i + 1 < n_bytes && data[i] == ' ' && data[i + 1] >= '0' &&
+           data[i + 1] <= '9';
+}
+
+static whit_status out_of_memory(const ranks *r)
+{
+    return whit_fail_memory(r->error, "vocabulary", r->tokens.size_bytes + r->spellings.size_bytes);
+}
+
+/* One token: its spelling goes to the end of `spellings`; its text is that offset for now. */
+static whit_status add_token(ranks *r, const uint8_t *spelling, size_t n, float score, int32_t type)
+{
+    whit_text text = {(const char *)(uintptr_t)r->spellings.size_bytes, n};
+    if (!whit_buf_append(&r->spellings, spelling, n) ||
+        !whit_buf_append(&r->tokens, &text, sizeof text) ||
+        !whit_buf_append(&r->scores, &score, sizeof score) ||
+        !whit_buf_append(&r->types, &type, sizeof type))
+        return out_of_memory(r);
+    return WHIT_OK;
+}
+
+static whit_status add_rank(ranks *r, const char *line, size_t n_base64, size_t rank)
+{
+    r->bytes.size_bytes = 0;
+    if (!whit_base64_decode(line, n_base64, &r->bytes) || r->bytes.size_bytes == 0)
+        return r->bytes.failed ? out_of_memory(r)
+                               : whit_fail(r->error, WHIT_ERROR_FORMAT, "%s: line %zu is not base64",
+                                           r->name, rank + 1);
+    uint8_t spelling[4 * 256];
+    size_t n = 0;
+    if (r->bytes.size_bytes > 256)
+        return whit_fail(r->error, WHIT_ERROR_LIMIT, "%s: line %zu: a token of more than 256 bytes",
+                         r->name, rank + 1);
+    for (size_t i = 0; i < r->bytes.size_bytes; i++)
+        n += whit_utf8_encode(whit_byte_symbol(r->bytes.data[i]), spelling + n);
+    return add_token(r, spelling, n, -(float)rank, WHIT_TOKEN_NORMAL);
+}
+
+/* Ranks stand in order from 0, which every known file keeps. */
+static whit_status read_lines(ranks *r, const char *text, const char *end)
+{
+    for (size_t rank = 0; text < end; rank++) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        const char *stop = newline ? newline : end;
+        const char *space = memchr(text, ' ', (size_t)(stop - text));
+        size_t number = 0;
+        bool good = space && space + 1 < stop && stop - space < 12;
+        for (const char *digit = space; good && ++digit < stop;) {
+            good = *digit >= '0' && *digit <= '9';
+            number = number * 10 + (size_t)(*digit - '0');
+        }
+        if (!good || number != rank)
+            return whit_fail(r->error, WHIT_ERROR_FORMAT, "%s: line %zu is not base64 and rank %zu",
+                             r->name, rank + 1, rank);
+        WHIT_TRY(add_rank(r, text, (size_t)(space - text), rank));
+        text = stop + 1;
+    }
+    return WHIT_OK;
+}
+
+/* Llama 3's names, as Meta's tokenizer.py numbers them. */
+static whit_status add_llama3_specials(ranks *r)
+{
+    static const char *const named[] = {
+        [0] = "<|begin_of_text|>", [1] = "<|end_of_text|>", [6] = "<|start_header_id|>",
+        [7] = "<|end_header_id|>", [9] = "<|eot_id|>"};
+    unsigned n_reserved = 0;
+    for (size_t i = 0; i < LLAMA3_SPECIALS; i++) {
+        char text[48];
+        if (i < sizeof named / sizeof named[0] && named[i])
+            snprintf(text, sizeof text, "%s", named[i]);
+        else
+            snprintf(text, sizeof text, "<|reserved_special_token_%u|>", n_reserved++);
+        WHIT_TRY(add_token(r, (const uint8_t *)text, strlen(text), 0, WHIT_TOKEN_CONTROL));
+    }
+    return WHIT_OK;
+}
+
+static whit_status build(ranks *r, const whit_tokenizer_config *config, whit_buf *image)
+{
+    whit_vocabulary v = whit_vocabulary_init(r->name, WHIT_VOCABULARY_RANKS);
+    size_t n_ranks = r->tokens.size_bytes / sizeof(whit_text);
+    if (n_ranks == LLAMA3_RANKS) {
+        v.pre = (whit_text){"llama3", 6};
+        v.bos = LLAMA3_RANKS;
+        v.eos = LLAMA3_RANKS + 1;
+        WHIT_TRY(add_llama3_specials(r));
+    } else if (n_ranks == QWEN_RANKS) {
+        v.pre = (whit_text){"qwen2", 5};
+        v.nfc = true;
+    } else {
+        return whit_fail(r->error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: %zu tiktoken ranks; the pattern is known for 128,000 (Llama 3) and "
+                         "151,643 (Qwen) only", r->name, n_ranks);
+    }
+    whit_text *tokens = (whit_text *)(void *)r->tokens.data;
+    v.n_tokens = r->tokens.size_bytes / sizeof *tokens;
+    for (size_t i = 0; i < v.n_tokens; i++)
+        tokens[i].data = (const char *)r->spellings.data + (uintptr_t)tokens[i].data;
+    v.tokens = tokens;
+    v.scores = (const float *)(const void *)r->scores.data;
+    v.types = (const int32_t *)(const void *)r->types.data;
+    v.config = config;
+    return whit_tokenizer_from_vocabulary(&v, image, r->error);
+}
+
+whit_status whit_tokenizer_from_tiktoken(const char *name, const uint8_t *data, size_t n_bytes,
+                                         const whit_tokenizer_config *config, whit_buf *image,
+                                         whit_error *error)
+{
+    ranks r = {.tokens = {.allocator = image->allocator},
+               .scores = {.allocator = image->allocator},
+               .types = {.allocator = image->allocator},
+               .spellings = {.allocator = image->allocator},
+               .bytes = {.allocator = image->allocator},
+               .name = name,
+               .error = error};
+    whit_status status = read_lines(&r, (const char *)data, (const char *)data + n_bytes);
+    if (status == WHIT_OK) status = build(&r, config, image);
+    whit_buf_free(&r.tokens);
+    whit_buf_free(&r.scores);
+    whit_buf_free(&r.types);
+    whit_buf_free(&r.spellings);
+    whit_buf_free(&r.bytes);
+    return status;
+}
