@@ -49,9 +49,11 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 
 void cli_signals_install(void)
 {
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
-    sigaction(SIGINT, &action, NULL);
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART}, before;
     sigaction(SIGTERM, &action, NULL);
+    /* A shell starts background jobs with Ctrl-C ignored: it is meant for the one in front. */
+    if (sigaction(SIGINT, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(SIGINT, &action, NULL);
     action = (struct sigaction){.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_RESETHAND};
     sigaction(SIGBUS, &action, NULL);
     action = (struct sigaction){.sa_handler = SIG_IGN};

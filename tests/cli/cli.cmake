@@ -4,3 +4,8 @@ whit_script(cli_usage ${cli}/usage.sh)
 whit_script(cli_model ${cli}/model.sh)
 whit_script(cli_golden ${cli}/golden.sh)
 whit_script(cli_examples ${cli}/examples.sh)
+whit_script(cli_signals ${cli}/signals.sh)
+if(NOT WHIT_SANITIZE_ADDRESS AND NOT WHIT_SANITIZE_THREAD)
+  # Sanitizers need more address space than the limit that this test sets.
+  whit_script(cli_hostile ${cli}/hostile.sh)
+endif()

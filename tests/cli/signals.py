@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+# Starts verbs, sends signals, looks at how they end (see signals.sh). The program is in argv.
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+program = sys.argv[1:]
+failed = 0
+SESSION = ["-c", "60000", "-t", "3"]
+
+
+def default_sigint():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def start(*arguments, **more):
+    return subprocess.Popen(program + list(arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            preexec_fn=default_sigint, **more)
+
+
+def check(what, ok, *details):
+    global failed
+    if not ok:
+        failed = 1
+        print("FAILED:", what, *details)
+
+
+def interrupted(name, signals, *arguments, stdin=subprocess.DEVNULL):
+    process = start(*arguments, stdin=stdin)
+    if arguments[0] == "run":
+        process.stdout.read(12)  # it is at work
+    else:
+        time.sleep(0.5)
+    check(name, process.poll() is None, "ended before it was interrupted", process.poll())
+    began = time.time()
+    for number in signals:
+        process.send_signal(number)
+        time.sleep(0.05)
+    try:
+        out, err = process.communicate(timeout=20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, err = process.communicate()
+        check(name, False, "does not end")
+    check(name, process.returncode == 6, "status", process.returncode, err)
+    return out, err, time.time() - began
+
+
+run = ["run", "-m", "model.ndf", "-p", "the land", "-n", "-1", "--ignore-eos", "--temp", "0"] + SESSION
+out, err, _ = interrupted("Ctrl-C in run", [signal.SIGINT], *run)
+check("Ctrl-C in run", out.endswith(b"\n") and b"generated" in err, out[-20:], err)
+out.decode()  # whole characters only
+interrupted("SIGTERM in run", [signal.SIGTERM], *run)
+interrupted("Ctrl-C twice", [signal.SIGINT, signal.SIGINT], *run)
+interrupted("Ctrl-C in perplexity", [signal.SIGINT], "perplexity", "-m", "model.ndf", "-f", "text", "-c", "8000")
+interrupted("Ctrl-C in logits", [signal.SIGINT], "logits", "-m", "model.ndf", "--tokens", "many", "-o", "lost.f32")
+check("Ctrl-C in logits", not any(name.startswith("lost.f32") for name in os.listdir(".")), "left its output")
+interrupted("Ctrl-C while reading stdin", [signal.SIGINT], "tokenize", "-m", "model.ndf", stdin=subprocess.PIPE)
+
+# A file that shrinks: the pages behind its end are gone for every thread that touches them.
+for threads in "1", "3":
+    shutil.copy("model.ndf", "short.ndf")
+    process = start(*run[:2], "short.ndf", *run[3:], "-t", threads)
+    process.stdout.read(12)
+    os.truncate("short.ndf", 4096)
+    out, err = process.communicate(timeout=20)
+    check("cut short", process.returncode == 8 and b"short.ndf" in err and err.count(b"\n") == 1,
+          process.returncode, err)
+
+# A reader that goes away ends the run.
+process = start(*run)
+process.stdout.read(12)
+process.stdout.close()
+process.wait(timeout=20)
+check("closed pipe", process.returncode == 5, process.returncode, process.stderr.read())
+sys.exit(failed)

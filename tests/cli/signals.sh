@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+# Ctrl-C ends every long verb cleanly; a mapped file that is cut short ends in a line that names it.
+. "$SOURCE/tests/cli/lib.sh"
+export XDG_CACHE_HOME=$PWD/cache
+tiny model.gguf
+expect 0 whit convert model.gguf -o model.ndf
+for _ in $(seq 400); do printf 'the land and the ocean and then an inn on the land. '; done >text
+seq 0 300 | tr '\n' ' ' >ids
+for _ in $(seq 60); do cat ids; done >many
+# shellcheck disable=SC2086 # the emulator is a command with arguments
+python3 "$SOURCE/tests/cli/signals.py" ${EMULATOR:-} "$WHIT" || failed=1
+finish
