@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT
+ * Everything of a token but its matrix products, at the level neon. */
+#include "kernels/arm/lanes_neon.inc"
+
+#include "kernels/wide/vector.inc"
+#include "kernels/wide/attention.inc"
+#include "kernels/wide/screen.inc"
