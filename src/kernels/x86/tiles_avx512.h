@@ -106,7 +106,7 @@ INLINE __m512i divide_by_81(__m512i sums)
 /* The stored number u of a code is in [0, 256): the code is twice * u - bias. */
 INLINE int code_bias(int codec)
 {
-    return codec == WHIT_CODEC_I8 ? 128 : codec == WHIT_CODEC_I4 ? 8 : 1;
+    return codec == WHIT_CODEC_I8 || codec == WHIT_CODEC_I8S ? 128 : codec == WHIT_CODEC_I4 ? 8 : 1;
 }
 INLINE bool code_is_sign(int codec)
 {

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT
+ * Coded weights times many int8 columns: AVX-512 with VNNI.
+ *
+ * Four planes (tiles; of q2 two tiles of two planes) are unpacked once into quads, which then meet
+ * the columns in blocks of six: 24 sums in registers, four loads of weights and six broadcasts for
+ * 24 VPDPBUSD. The quads of a group of tiles (64 bytes per column of the matrix) stay in the second
+ * cache, a block of columns in the first. */
+#include "kernels/x86/unpack_avx512.h"
+
+enum { PLANES = 4, COLUMNS = 6 };
+
+INLINE int planes_per_tile(const int codec)
+{
+    return codec == WHIT_CODEC_Q2 ? 2 : 1;
+}
+
+/* Adds n_quads quads of PLANES planes times n columns. */
+INLINE void add_quads(const int n, __m512i sums[COLUMNS][PLANES], const uint8_t *quads,
+                      const int8_t *q, size_t stride, uint32_t n_quads)
+{
+    __m512i acc[COLUMNS][PLANES];
+#pragma GCC unroll 6
+    for (int c = 0; c < n; c++)
+#pragma GCC unroll 4
+        for (int p = 0; p < PLANES; p++) acc[c][p] = _mm512_setzero_si512();
+    for (uint32_t j = 0; j < n_quads; j++, quads += PLANES * WHIT_LINE_BYTES, q += 4) {
+        __m512i w[PLANES];
+#pragma GCC unroll 4
+        for (int p = 0; p < PLANES; p++) w[p] = _mm512_load_si512(quads + p * WHIT_LINE_BYTES);
+#pragma GCC unroll 6
+        for (int c = 0; c < n; c++) {
+            __m512i x = broadcast_quad(q + (size_t)c * stride);
+#pragma GCC unroll 4
+            for (int p = 0; p < PLANES; p++) acc[c][p] = _mm512_dpbusd_epi32(acc[c][p], w[p], x);
+        }
+    }
+#pragma GCC unroll 6
+    for (int c = 0; c < n; c++)
+#pragma GCC unroll 4
+        for (int p = 0; p < PLANES; p++) sums[c][p] = acc[c][p];
+}
+
+/* The scale groups' end: integer sums of n columns into floats, one row of tiles. */
+INLINE void flush(const int codec, const int n, const tiles *m, const whit_acts *x, uint32_t tile,
+                  uint32_t n_tiles, uint32_t t, uint32_t step, uint32_t group,
+                  __m512i sums[COLUMNS][PLANES], __m512 out[COLUMNS][PLANES])
+{
+    const int planes = planes_per_tile(codec);
+    for (uint32_t i = 0; i < n_tiles; i++) {
+        const uint8_t *start = m->codes + (tile + i) * m->tile_bytes;
+        __m512 field[WHIT_MAX_FIELDS];
+        for (uint32_t f = 0; f < m->n_fields; f++)
+            field[f] = load_field(m, tile + i, start, group, f);
+        for (int c = 0; c < n; c++) {
+            size_t at = (size_t)(t + (uint32_t)c) * x->n_steps + step;
+            __m512 scale_x = _mm512_set1_ps(x->scales[at]), acc = out[c][i];
+            int32_t sum_q = x->sums[at];
+            for (int p = 0; p < planes; p++)
+                acc = _mm512_fmadd_ps(true_sum(codec, sums[c][(int)i * planes + p], sum_q),
+                                      _mm512_mul_ps(field[p], scale_x), acc);
+            if (m->has_offset)
+                acc = _mm512_fmadd_ps(_mm512_mul_ps(field[planes], scale_x),
+                                      _mm512_set1_ps((float)sum_q), acc);
+            out[c][i] = acc;
+        }
+    }
+}
+
+INLINE void multiply_block(const int codec, const int n, const tiles *m, const whit_acts *x,
+                           uint32_t tile, uint32_t n_tiles, uint32_t t, const uint8_t *quads,
+                           float *y, size_t y_stride)
+{
+    const int8_t *q = x->i8 + (size_t)t * x->stride;
+    uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols;
+    __m512i sums[COLUMNS][PLANES];
+    __m512 out[COLUMNS][PLANES];
+    for (int c = 0; c < n; c++)
+        for (int p = 0; p < PLANES; p++) out[c][p] = _mm512_setzero_ps();
+    for (uint32_t step = 0, k = 0; step < x->n_steps; step++) {
+        uint32_t end = tiles_min(k + step_cols, x->n_cols), n_quads = (end - k + 3) / 4;
+        add_quads(n, sums, quads + (size_t)k / 4 * PLANES * WHIT_LINE_BYTES, q + k, x->stride,
+                  n_quads);
+        flush(codec, n, m, x, tile, n_tiles, t, step, k / m->group_cols, sums, out);
+        k = end;
+    }
+    for (uint32_t i = 0; i < n_tiles; i++)
+        for (int c = 0; c < n; c++)
+            _mm512_mask_storeu_ps(y + (t + (uint32_t)c) * y_stride +
+                                      (size_t)(tile + i) * WHIT_TILE_ROWS,
+                                  rows_mask(m, tile + i), out[c][i]);
+}
+
+INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,
+                uint32_t tile_end, float *y, size_t y_stride, uint8_t *quads)
+{
+    const int planes = planes_per_tile(codec);
+    tiles m = tiles_of(w);
+    uint32_t n_tiles;
+    for (uint32_t tile = tile_begin; tile < tile_end; tile += n_tiles) {
+        n_tiles = tiles_min((uint32_t)(PLANES / planes), tile_end - tile);
+        for (uint32_t i = 0; i < n_tiles; i++)
+            unpack_tile(codec, &m, tile + i, quads + (size_t)i * (size_t)planes * WHIT_LINE_BYTES,
+                        PLANES * WHIT_LINE_BYTES);
+        uint32_t n;
+        for (uint32_t t = 0; t < x->n_tokens; t += n) {
+            n = tiles_min(COLUMNS, x->n_tokens - t);
+#define BLOCK(n_columns)                                                                           \
+    case n_columns:                                                                                \
+        multiply_block(codec, n_columns, &m, x, tile, n_tiles, t, quads, y, y_stride);             \
+        break;
+            switch (n) {
+                BLOCK(1) BLOCK(2) BLOCK(3) BLOCK(4) BLOCK(5) BLOCK(6)
+            }
+#undef BLOCK
+        }
+    }
+}
+
+static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec,
+                            uint32_t n_tokens)
+{
+    (void)spec, (void)n_tokens;
+    return (size_t)quads_written(type->n_cols) * PLANES * WHIT_LINE_BYTES;
+}
+
+#define MATMUL(lower, upper, from_columns)                                                         \
+    static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)          \
+    {                                                                                              \
+        return type->codec == WHIT_CODEC_##upper && spec->kind == WHIT_ACTS_I8 &&                  \
+               spec->step % 4 == 0;                                                                \
+    }                                                                                              \
+    static void run_##lower(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,         \
+                            uint32_t tile_end, float *y, size_t y_stride, void *scratch)           \
+    {                                                                                              \
+        run(WHIT_CODEC_##upper, w, x, tile_begin, tile_end, y, y_stride, scratch);                 \
+    }                                                                                              \
+    const whit_matmul_kernel whit_matmul_i8_##lower##_64x6_avx512 = {                              \
+        .name = "matmul_i8_" #lower "_64x6_avx512",                                                \
+        .isa = WHIT_ISA_AVX512,                                                                    \
+        .min_tokens = from_columns,                                                                \
+        .max_tokens = UINT32_MAX,                                                                  \
+        .accepts = accepts_##lower,                                                                \
+        .scratch_bytes = scratch_bytes,                                                            \
+        .run = run_##lower,                                                                        \
+    };
+
+MATMUL(t2, T2, 9)
+MATMUL(t5, T5, 9)
+MATMUL(b1, B1, 9)
+MATMUL(q2, Q2, 9)
+MATMUL(i4, I4, 9)
+MATMUL(i8, I8, 9)
+MATMUL(i8s, I8S, 1)

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ * Tiles to *quads*: 64 bytes for 4 columns of 16 rows, byte 4r + c an unsigned number u of row r,
+ * which is an operand of VPDPBUSD and a row of an AMX tile. Codes are u - bias (signs: 2 u - 1).
+ * Quad j of a plane goes to out + j * stride.
+ * compile with: -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vbmi -mavx512vnni -mfma -mf16c
+ */
+#ifndef WHIT_KERNELS_X86_UNPACK_AVX512_H
+#define WHIT_KERNELS_X86_UNPACK_AVX512_H
+
+#include "kernels/codec_lines.h"
+#include "kernels/x86/tiles_avx512.h"
+
+/* Quads that unpacking n_cols columns may write, whole lines (of i8s: 128 columns) included. */
+static inline uint32_t quads_written(uint32_t n_cols)
+{
+    return (n_cols + 127) / 128 * 32 + 8;
+}
+
+/* Bits [bits * j, + bits) of each byte; fields n of them. */
+INLINE void unpack_fields(const int bits, const int n, __m512i line, uint8_t *out, size_t stride)
+{
+    const __m512i mask = _mm512_set1_epi8((char)((1 << bits) - 1));
+#pragma GCC unroll 8
+    for (int j = 0; j < n; j++) {
+        __m512i shifted = _mm512_srli_epi16(line, (unsigned)(bits * j));
+        _mm512_storeu_si512(out + (size_t)j * stride,
+                            bits == 8 ? line : _mm512_and_si512(shifted, mask));
+    }
+}
+
+INLINE void unpack_t5(__m512i line, uint8_t *out, size_t stride)
+{
+    __m512i remainder = t5_remainder(line);
+    unpack_fields(2, 4, t5_low_digits(remainder), out, stride);
+    __m512i digit = t5_high_digit_81(line, remainder); /* 0, 81 or 162 */
+    digit = _mm512_and_si512(_mm512_srli_epi16(digit, 6), _mm512_set1_epi8(3));
+    _mm512_storeu_si512(out + 4 * stride, digit);
+}
+
+/* Sixteen rows of sixteen dwords to sixteen columns. */
+INLINE void transpose(__m512i v[16])
+{
+    __m512i t[16];
+#pragma GCC unroll 8
+    for (int i = 0; i < 16; i += 2) {
+        t[i] = _mm512_unpacklo_epi32(v[i], v[i + 1]);
+        t[i + 1] = _mm512_unpackhi_epi32(v[i], v[i + 1]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 16; i += 4) {
+        v[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+        v[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+        v[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+        v[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        t[i] = _mm512_shuffle_i32x4(v[i], v[i + 4], 0x88);
+        t[i + 4] = _mm512_shuffle_i32x4(v[i], v[i + 4], 0xDD);
+        t[i + 8] = _mm512_shuffle_i32x4(v[i + 8], v[i + 12], 0x88);
+        t[i + 12] = _mm512_shuffle_i32x4(v[i + 8], v[i + 12], 0xDD);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        v[i] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0x88);
+        v[i + 8] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0xDD);
+        v[i + 4] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88);
+        v[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xDD);
+    }
+}
+
+/* i8s, 128 columns at a time: the low nibbles lie row by row and are transposed to lines. The last
+ * lines of the high plane may be missing; the row of low nibbles is always whole. */
+INLINE void unpack_i8s(const tiles *m, uint32_t tile, const uint8_t *start, uint8_t *out,
+                       size_t stride)
+{
+    const __m512i mask = _mm512_set1_epi8(15);
+    uint32_t n_lines = (m->w->type.n_cols + 7) / 8;
+    for (uint32_t l = 0; l < n_lines; l += 16) {
+        __m512i low[16];
+        for (uint32_t r = 0; r < WHIT_TILE_ROWS; r++)
+            low[r] = load_line(m->w->part[WHIT_PART_LOW] +
+                               whit_low_offset(&m->w->type, tile * WHIT_TILE_ROWS + r, l));
+        transpose(low);
+        for (uint32_t i = 0; i < tiles_min(16, n_lines - l); i++, out += 2 * stride) {
+            __m512i high = load_line(start + (l + i) * WHIT_LINE_BYTES);
+            __m512i first = _mm512_slli_epi16(_mm512_and_si512(high, mask), 4);
+            __m512i second = _mm512_andnot_si512(mask, high);
+            __m512i low_second = _mm512_and_si512(_mm512_srli_epi16(low[i], 4), mask);
+            _mm512_storeu_si512(out, _mm512_or_si512(first, _mm512_and_si512(low[i], mask)));
+            _mm512_storeu_si512(out + stride, _mm512_or_si512(second, low_second));
+        }
+    }
+}
+
+INLINE void unpack_superblocks(const tiles *m, const uint8_t *start, uint8_t *out, size_t stride)
+{
+    uint32_t n_cols = m->w->type.n_cols;
+    for (uint32_t h = 0; h < (n_cols + 127) / 128; h++) {
+        const uint8_t *block = start + (uint64_t)(h / 2) * m->block_bytes;
+        uint32_t n_lines = n_cols - h / 2 * 256 <= 128 ? 6 : 12;
+        for (uint32_t i = 0; i < 6; i++, out += 5 * stride)
+            unpack_t5(load_line(block + (h % 2 * 6 + i) * WHIT_LINE_BYTES), out, stride);
+        __m512i rest = load_line(block + n_lines * WHIT_LINE_BYTES);
+        unpack_fields(2, 2, h % 2 ? _mm512_srli_epi16(rest, 4) : rest, out, stride);
+        out += 2 * stride;
+    }
+}
+
+/* One whole tile. q2: the sign plane at `out`, the extra plane at out + 64. */
+INLINE void unpack_tile(const int codec, const tiles *m, uint32_t tile, uint8_t *out, size_t stride)
+{
+    const uint8_t *start = m->codes + tile * m->tile_bytes, *line = start;
+    if (codec == WHIT_CODEC_I8S) {
+        unpack_i8s(m, tile, start, out, stride);
+        return;
+    }
+    if (codec == WHIT_CODEC_T5 && m->in_superblocks) {
+        unpack_superblocks(m, start, out, stride);
+        return;
+    }
+    const int bits = code_bits(codec), fields = codec == WHIT_CODEC_T5 ? 5 : 8 / bits;
+    const uint32_t line_cols = 4 * (uint32_t)fields;
+    uint32_t n_cols = m->w->type.n_cols, next_block = 0;
+    for (uint32_t k = 0; k < n_cols; k += line_cols, out += fields * stride) {
+        if (m->block_cols && k == next_block) {
+            line += m->scale_bytes;
+            next_block += m->block_cols;
+        }
+        if (codec == WHIT_CODEC_T5)
+            unpack_t5(load_line(line), out, stride);
+        else
+            unpack_fields(bits, fields, load_line(line), out, stride);
+        line += WHIT_LINE_BYTES;
+        if (codec != WHIT_CODEC_Q2) continue;
+        unpack_fields(bits, fields, load_line(line), out + WHIT_LINE_BYTES, stride);
+        line += WHIT_LINE_BYTES;
+    }
+}
+
+#endif
