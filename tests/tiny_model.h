@@ -20,16 +20,24 @@ typedef struct tiny_model {
 
 static inline tiny_model tiny_model_default(void)
 {
-    return (tiny_model){.seed = 1, .n_layers = 2, .n_embd = 64, .n_ff = 96, .n_heads = 4, .n_kv_heads = 2, .n_ctx = 256};
+    return (tiny_model){.seed = 1,
+                        .n_layers = 2,
+                        .n_embd = 64,
+                        .n_ff = 96,
+                        .n_heads = 4,
+                        .n_kv_heads = 2,
+                        .n_ctx = 256};
 }
 
 /* 3 control tokens, 256 bytes, then pieces: the letters, and words grown from them by merges. */
+/* clang-format off */
 static const char *const tiny_pieces[] = {
     "\xE2\x96\x81", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q",
     "r", "s", "t", "u", "v", "w", "x", "y", "z", ".", ",", "O", "T", "L", "th", "he", "the", "in", "on",
     "an", "and", "\xE2\x96\x81t", "\xE2\x96\x81th", "\xE2\x96\x81the", "\xE2\x96\x81" "a", "\xE2\x96\x81" "an",
     "\xE2\x96\x81" "and", "ce", "nce", "nc", "ime", "me", "\xC3\xA9",
 };
+/* clang-format on */
 enum {
     TINY_N_PIECES = sizeof tiny_pieces / sizeof *tiny_pieces,
     TINY_N_VOCAB = 3 + 256 + TINY_N_PIECES,
@@ -74,16 +82,24 @@ typedef struct tiny_tensor {
 static inline bool tiny_tensor_at(const tiny_model *model, uint32_t i, tiny_tensor *tensor)
 {
     enum { PER_LAYER = 9 };
-    uint32_t d = model->n_embd, kv = d / model->n_heads * model->n_kv_heads, n_layers = model->n_layers;
+    uint32_t d = model->n_embd, kv = d / model->n_heads * model->n_kv_heads,
+             n_layers = model->n_layers;
     const struct {
         const char *name;
         uint32_t n_rows, n_cols;
-    } layer[PER_LAYER] = {{"attn_norm", 0, d}, {"attn_q", d, d}, {"attn_k", kv, d},
-                          {"attn_v", kv, d}, {"attn_output", d, d}, {"ffn_norm", 0, d},
-                          {"ffn_gate", model->n_ff, d}, {"ffn_up", model->n_ff, d}, {"ffn_down", d, model->n_ff}};
+    } layer[PER_LAYER] = {{"attn_norm", 0, d},
+                          {"attn_q", d, d},
+                          {"attn_k", kv, d},
+                          {"attn_v", kv, d},
+                          {"attn_output", d, d},
+                          {"ffn_norm", 0, d},
+                          {"ffn_gate", model->n_ff, d},
+                          {"ffn_up", model->n_ff, d},
+                          {"ffn_down", d, model->n_ff}};
     if (i < n_layers * PER_LAYER) {
         uint32_t k = i % PER_LAYER;
-        snprintf(tensor->name, sizeof tensor->name, "blk.%u.%s.weight", i / PER_LAYER, layer[k].name);
+        snprintf(tensor->name, sizeof tensor->name, "blk.%u.%s.weight", i / PER_LAYER,
+                 layer[k].name);
         tensor->n_rows = layer[k].n_rows;
         tensor->n_cols = layer[k].n_cols;
         return true;
@@ -131,7 +147,8 @@ static inline bool tiny_model_write(const tiny_model *model, const char *path)
     whit_status status = whit_writer_open(path, NULL, &file, &error);
     if (status == WHIT_OK) status = whit_gguf_write_head(&writer, &file, &error);
     for (uint32_t i = 0; status == WHIT_OK && tiny_tensor_at(model, i, &tensor); i++)
-        for (uint32_t row = 0; status == WHIT_OK && row < (tensor.n_rows ? tensor.n_rows : 1); row++) {
+        for (uint32_t row = 0; status == WHIT_OK && row < (tensor.n_rows ? tensor.n_rows : 1);
+             row++) {
             float values[4096];
             uint32_t n = tensor.n_cols < 4096 ? tensor.n_cols : 4096;
             for (uint32_t k = 0; k < n; k++) {

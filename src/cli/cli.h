@@ -46,12 +46,12 @@ typedef struct cli_list {
 } cli_list;
 
 typedef struct cli_option {
-    const char *names;    /* "-n, --predict": any number, comma and space between */
+    const char *names; /* "-n, --predict": any number, comma and space between */
     cli_kind kind;
     size_t offset;        /* of the value in the group's struct */
     const char *argument; /* "N", "FILE"; the words of a choice; NULL for a flag */
     const char *help;     /* one sentence, with its default */
-    double min, max;      /* numbers; both 0: any */
+    double min, max;      /* numbers; left out: any */
 } cli_option;
 
 /* Options that several verbs share, as one struct inside the verb's own. Ends with names NULL. */
@@ -73,8 +73,8 @@ typedef struct cli_verb {
     const char *summary;     /* half a line */
     const char *description; /* paragraphs; a line that begins with two spaces is an example */
     cli_group groups[CLI_GROUPS_MAX]; /* ends with title NULL */
-    size_t values_bytes;     /* of the verb's struct */
-    const void *defaults;    /* one such struct */
+    size_t values_bytes;              /* of the verb's struct */
+    const void *defaults;             /* one such struct */
     cli_run_fn *run;
 } cli_verb;
 
@@ -93,7 +93,8 @@ typedef struct cli_call {
 } cli_call;
 
 /* Fills values and operands from the arguments after the verb. CLI_OK, or CLI_USAGE after one
- * line on stderr. Stops at --help, which is not in the tables. The call then owns memory; cli_call_free releases it in every case. */
+ * line on stderr. Stops at --help, which is not in the tables. The call then owns memory;
+ * cli_call_free releases it in every case. */
 int cli_parse(cli_call *call, int argc, char **argv);
 void cli_call_free(cli_call *call);
 

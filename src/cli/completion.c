@@ -10,8 +10,10 @@ static void quoted(cli_call *call, const char *text)
 {
     cli_print(call, "'");
     for (; *text; text++) {
-        if (*text == '\'') cli_print(call, "'\\''");
-        else cli_write(call, text, 1);
+        if (*text == '\'')
+            cli_print(call, "'\\''");
+        else
+            cli_write(call, text, 1);
     }
     cli_print(call, "'");
 }
@@ -40,7 +42,8 @@ static void bash(cli_call *call)
                     "    COMPREPLY=()\n"
                     "    if [ \"$COMP_CWORD\" = 1 ]; then\n"
                     "        mapfile -t COMPREPLY < <(compgen -W '");
-    for (const cli_verb *const *verb = cli_verbs; *verb; verb++) cli_print(call, "%s ", (*verb)->name);
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++)
+        cli_print(call, "%s ", (*verb)->name);
     cli_print(call, "--version --help' -- \"$word\")\n"
                     "        return\n"
                     "    fi\n"
@@ -124,7 +127,8 @@ static void fish(cli_call *call)
                 const char *form = name[1] == '-' ? "l" : name[2] ? "o" : "s";
                 cli_print(call, " -%s %s", form, name + (name[1] == '-' ? 2 : 1));
             }
-            if (option->kind != CLI_FLAG) cli_print(call, option->kind == CLI_FILE ? " -r -F" : " -x");
+            if (option->kind != CLI_FLAG)
+                cli_print(call, option->kind == CLI_FILE ? " -r -F" : " -x");
             if (option->kind == CLI_CHOICE) {
                 cli_print(call, " -a '");
                 words_of(call, option->argument);

@@ -19,13 +19,18 @@ static const char *const ternary_names[] = {NULL, "t2", "t5"};
 
 #define AT(member) offsetof(struct convert_values, member)
 static const cli_option options[] = {
-    {"-o, --output", CLI_FILE, AT(output), "OUT", "The .ndf to write; replaced when all is written.", 0, 0},
-    {"--codec", CLI_CHOICE, AT(ternary), "auto|t2|t5", "How ternary matrices lie; auto, the default, takes t5 where it can.", 0, 0},
-    {"--embd", CLI_TEXT, AT(embd), "CODEC", "Store the embedding in this codec (f32 f16 bf16 i8 i4), with loss.", 0, 0},
-    {"--head", CLI_TEXT, AT(head), "CODEC", "Store the head in this codec (also i8s), with loss; counts for both where they are one.", 0, 0},
-    {"--split-max-size", CLI_COUNT, AT(split_mb), "MB", "Tensor data per file; 0, the default, writes one file.", 0, 0},
-    {"-v, --verbose", CLI_FLAG, AT(verbose), NULL, "Print a line per tensor.", 0, 0},
-    {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object.", 0, 0},
+    {"-o, --output", CLI_FILE, AT(output), "OUT",
+     "The .ndf to write; replaced when all is written."},
+    {"--codec", CLI_CHOICE, AT(ternary), "auto|t2|t5",
+     "How ternary matrices lie; auto, the default, takes t5 where it can."},
+    {"--embd", CLI_TEXT, AT(embd), "CODEC",
+     "Store the embedding in this codec (f32 f16 bf16 i8 i4), with loss."},
+    {"--head", CLI_TEXT, AT(head), "CODEC",
+     "Store the head in this codec (also i8s), with loss; counts for both where they are one."},
+    {"--split-max-size", CLI_COUNT, AT(split_mb), "MB",
+     "Tensor data per file; 0, the default, writes one file."},
+    {"-v, --verbose", CLI_FLAG, AT(verbose), NULL, "Print a line per tensor."},
+    {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object."},
     {0},
 };
 
@@ -39,7 +44,8 @@ struct listener {
 static void describe(const whit_tensor_type *type, char *text, size_t text_bytes)
 {
     const whit_codec_info *codec = whit_codec_find(type->codec);
-    snprintf(text, text_bytes, type->group ? "%s/%u" : "%s", codec ? codec->name : "?", type->group);
+    snprintf(text, text_bytes, type->group ? "%s/%u" : "%s", codec ? codec->name : "?",
+             type->group);
 }
 
 static void on_tensor(void *user, const whit_convert_tensor_report *report)
@@ -51,12 +57,14 @@ static void on_tensor(void *user, const whit_convert_tensor_report *report)
     listener->total_bytes += report->bytes;
     if (listener->tensors)
         json_array_append_new(listener->tensors,
-                              json_pack("{s:s, s:I, s:I, s:s, s:s, s:I}", "name", report->name, "rows",
-                                        (json_int_t)report->to->n_rows, "columns", (json_int_t)report->to->n_cols,
-                                        "from", from, "to", to, "bytes", (json_int_t)report->bytes));
+                              json_pack("{s:s, s:I, s:I, s:s, s:s, s:I}", "name", report->name,
+                                        "rows", (json_int_t)report->to->n_rows, "columns",
+                                        (json_int_t)report->to->n_cols, "from", from, "to", to,
+                                        "bytes", (json_int_t)report->bytes));
     else if (listener->verbose)
-        cli_print(listener->call, "[%u/%u] %-28s %6u x %-6u %6s -> %-6s %10.3f MB\n", report->i + 1, report->n,
-                  report->name, report->to->n_rows, report->to->n_cols, from, to, (double)report->bytes / 1e6);
+        cli_print(listener->call, "[%u/%u] %-28s %6u x %-6u %6s -> %-6s %10.3f MB\n", report->i + 1,
+                  report->n, report->name, report->to->n_rows, report->to->n_cols, from, to,
+                  (double)report->bytes / 1e6);
 }
 
 static bool on_progress(void *user, const char *what, double share)
@@ -85,32 +93,42 @@ static int run(cli_call *call)
 
     struct listener listener = {.call = call, .verbose = values->verbose};
     char command[256];
-    snprintf(command, sizeof command, "whit convert%s%s%s%s%s%s", values->ternary ? " --codec " : "",
+    snprintf(command, sizeof command, "whit convert%s%s%s%s%s%s",
+             values->ternary ? " --codec " : "",
              values->ternary ? ternary_names[values->ternary] : "", values->embd ? " --embd " : "",
-             values->embd ? values->embd : "", values->head ? " --head " : "", values->head ? values->head : "");
-    whit_convert_options convert = {
-        .ternary = ternary_names[values->ternary], .embd = values->embd, .head = values->head,
-        .command = command, .progress = on_progress, .report = on_tensor, .user = &listener};
+             values->embd ? values->embd : "", values->head ? " --head " : "",
+             values->head ? values->head : "");
+    whit_convert_options convert = {.ternary = ternary_names[values->ternary],
+                                    .embd = values->embd,
+                                    .head = values->head,
+                                    .command = command,
+                                    .progress = on_progress,
+                                    .report = on_tensor,
+                                    .user = &listener};
     whit_ndf_write_options write = {.max_data_bytes = (uint64_t)values->split_mb * 1000000};
     whit_source source = {0};
     whit_ndf_writer *writer = NULL;
     whit_error error;
-    if (whit_convert_options_check(&convert, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    if (whit_convert_options_check(&convert, &error) != WHIT_OK)
+        return cli_fail_error(call, &error);
     cli_guard_likely(path);
-    if (whit_source_open(path, NULL, &source, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    if (whit_source_open(path, NULL, &source, &error) != WHIT_OK)
+        return cli_fail_error(call, &error);
 
     int status = CLI_OK;
     if (values->json) listener.tensors = json_array();
     if (whit_ndf_writer_open(values->output, &write, NULL, &writer, &error) != WHIT_OK ||
         whit_convert(&source, &convert, writer, &error) != WHIT_OK) {
-        status = *cli_cancelled() ? cli_fail(call, CLI_INTERRUPTED, "interrupted; nothing was written")
-                                  : cli_fail_error(call, &error);
+        status = *cli_cancelled()
+                     ? cli_fail(call, CLI_INTERRUPTED, "interrupted; nothing was written")
+                     : cli_fail_error(call, &error);
     } else {
         cli_progress_end();
         print_notes(&source.notes);
         if (values->json)
-            cli_print_json(call, json_pack("{s:s, s:s, s:I, s:O}", "source", path, "output", values->output,
-                                           "tensor_bytes", (json_int_t)listener.total_bytes, "tensors",
+            cli_print_json(call, json_pack("{s:s, s:s, s:I, s:O}", "source", path, "output",
+                                           values->output, "tensor_bytes",
+                                           (json_int_t)listener.total_bytes, "tensors",
                                            listener.tensors));
         else
             cli_note("%s: %u tensors, %.1f MB", values->output, source.n_tensors,
@@ -123,11 +141,18 @@ static int run(cli_call *call)
 }
 
 const cli_verb cli_convert_verb = {
-    "convert", "SRC", 1, 1,
+    "convert",
+    "SRC",
+    1,
+    1,
     "write a readable source as an .ndf",
-    "Reads a GGUF file. The conversion is lossless unless --embd or --head name a codec: types that "
+    "Reads a GGUF file. The conversion is lossless unless --embd or --head name a codec: types "
+    "that "
     "the .ndf does not know are stored in one that holds them exactly. What no graph could run is "
     "refused here, not later.\n"
     "  whit convert model.gguf -o model.ndf",
-    {{"OPTIONS", options, 0}}, sizeof(struct convert_values), &defaults, run,
+    {{"OPTIONS", options, 0}},
+    sizeof(struct convert_values),
+    &defaults,
+    run,
 };

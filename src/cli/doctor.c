@@ -23,7 +23,7 @@ struct doctor_values {
 };
 static const struct doctor_values defaults;
 static const cli_option options[] = {
-    {"--json", CLI_FLAG, offsetof(struct doctor_values, json), NULL, "Print one JSON object.", 0, 0},
+    {"--json", CLI_FLAG, offsetof(struct doctor_values, json), NULL, "Print one JSON object."},
     {0},
 };
 
@@ -48,7 +48,8 @@ static void read_line(const char *path, const char *key, char *text, size_t text
     if (!file) return;
     while (fgets(line, sizeof line, file))
         if (!strncmp(line, key, strlen(key))) {
-            snprintf(text, text_bytes, "%s", line + strlen(key) + strspn(line + strlen(key), ": \t"));
+            snprintf(text, text_bytes, "%s",
+                     line + strlen(key) + strspn(line + strlen(key), ": \t"));
             text[strcspn(text, "\n")] = 0;
             break;
         }
@@ -70,7 +71,8 @@ static void look_at_processor(json_t *report)
     json_object_set_new(report, "isa_levels", levels);
     const char *cap = getenv("WHIT_CPU");
     whit_isa in_use = cpu.isa;
-    if (!whit_isa_cap(cap, &in_use)) problem(report, "WHIT_CPU=%s is no level that whit knows", cap);
+    if (!whit_isa_cap(cap, &in_use))
+        problem(report, "WHIT_CPU=%s is no level that whit knows", cap);
     json_object_set_new(report, "isa", json_string(whit_isa_name(in_use)));
 
     long long quota, period;
@@ -84,7 +86,8 @@ static void look_at_processor(json_t *report)
 static void look_at_memory(json_t *report)
 {
     char text[512];
-    double total = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE), available = total;
+    double total = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE),
+           available = total;
     read_line("/proc/meminfo", "MemAvailable", text, sizeof text);
     if (text[0]) available = 1024.0 * strtod(text, NULL);
     read_line("/sys/fs/cgroup/memory.max", "", text, sizeof text);
@@ -95,7 +98,8 @@ static void look_at_memory(json_t *report)
     }
     struct rlimit space;
     if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
-        problem(report, "the address space is limited to %.1f GB (ulimit -v)", (double)space.rlim_cur / 1e9);
+        problem(report, "the address space is limited to %.1f GB (ulimit -v)",
+                (double)space.rlim_cur / 1e9);
     json_object_set_new(report, "memory_bytes", json_integer((json_int_t)total));
     json_object_set_new(report, "memory_available_bytes", json_integer((json_int_t)available));
 }
@@ -127,7 +131,8 @@ static void measure_bandwidth(json_t *report)
 {
     const size_t size_bytes = (size_t)CHUNK_BYTES * N_CHUNKS;
     struct reading *reading = calloc(1, sizeof *reading);
-    void *memory = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory =
+        mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     whit_pool *pool = NULL;
     if (reading && memory != MAP_FAILED && whit_pool_open(0, NULL, &pool, NULL) == WHIT_OK) {
         memset(memory, 1, size_bytes);
@@ -175,8 +180,10 @@ static void look_at_cache(json_t *report)
 {
     char path[4096];
     const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (base && base[0] == '/') snprintf(path, sizeof path, "%s/whit", base);
-    else snprintf(path, sizeof path, "%s/.cache/whit", home ? home : "");
+    if (base && base[0] == '/')
+        snprintf(path, sizeof path, "%s/whit", base);
+    else
+        snprintf(path, sizeof path, "%s/.cache/whit", home ? home : "");
     json_object_set_new(report, "cache", json_string(path));
     double bytes = 0;
     long long n_files = 0;
@@ -184,7 +191,8 @@ static void look_at_cache(json_t *report)
     if (lstat(path, &info) != 0) {
         if (errno != ENOENT) problem(report, "%s: %s", path, strerror(errno));
     } else if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 077)) {
-        problem(report, "%s is not a folder that only you can use; it is refused (chmod 700)", path);
+        problem(report, "%s is not a folder that only you can use; it is refused (chmod 700)",
+                path);
     } else {
         DIR *folder = opendir(path);
         struct dirent *entry;
@@ -211,7 +219,8 @@ static void print_text(cli_call *call, const json_t *report)
     json_t *here, *line;
     size_t i;
     cli_print(call, "%-12s %s\n", "whit", whit_version());
-    cli_print(call, "%-12s %s\n", "processor", json_string_value(json_object_get(report, "processor")));
+    cli_print(call, "%-12s %s\n", "processor",
+              json_string_value(json_object_get(report, "processor")));
     cli_print(call, "%-12s", "levels");
     json_array_foreach(json_object_get(report, "isa_levels"), i, line)
         cli_print(call, " %s", json_string_value(line));
@@ -220,7 +229,8 @@ static void print_text(cli_call *call, const json_t *report)
               number(report, "logical_cpus"));
     cli_print(call, "%-12s %.1f GB, %.1f GB free\n", "memory", number(report, "memory_bytes") / 1e9,
               number(report, "memory_available_bytes") / 1e9);
-    cli_print(call, "%-12s %.1f GB/s read by all cores\n", "bandwidth", number(report, "read_gbps"));
+    cli_print(call, "%-12s %.1f GB/s read by all cores\n", "bandwidth",
+              number(report, "read_gbps"));
     cli_print(call, "%-12s", "libraries");
     json_object_foreach(json_object_get(report, "libraries"), name, here)
         cli_print(call, " %s%s", json_is_true(here) ? "" : "no ", name);
@@ -254,10 +264,16 @@ static int run(cli_call *call)
 }
 
 const cli_verb cli_doctor_verb = {
-    "doctor", "", 0, 0,
+    "doctor",
+    "",
+    0,
+    0,
     "show what this machine and build can do, and what is wrong",
     "Shows the instruction sets, cores, memory, memory bandwidth (measured for a moment), optional "
     "libraries and the cache of converted models, and lists what is wrong. The exit status is 0 "
     "also where problems are found; --json gives them as the list \"problems\".",
-    {{"OPTIONS", options, 0}}, sizeof(struct doctor_values), &defaults, run,
+    {{"OPTIONS", options, 0}},
+    sizeof(struct doctor_values),
+    &defaults,
+    run,
 };

@@ -31,7 +31,8 @@ extern const cli_option cli_session_options[];
 
 /* Library options from the flags; `automatic` is what --act auto means in this verb. */
 whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act_type automatic);
-/* For verbs that look at the logits of every token: keeps a batch of them, of some 64 MB at most. */
+/* For verbs that look at the logits of every token: keeps a batch of them, of some 64 MB at most.
+ */
 void cli_want_all_logits(whit_session_options *options, size_t n_vocab);
 
 typedef struct cli_sampler_flags {

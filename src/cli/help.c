@@ -22,10 +22,12 @@ static const struct {
 static const struct {
     const char *name, *text;
 } variables[] = {
-    {"WHIT_CPU", "The highest instruction set to use: generic, avx2, avx512, amx, neon, dotprod or i8mm. "
-                 "Empty is no limit; a level above the machine's is no error. Results are the same bits "
-                 "on every level."},
-    {"XDG_CACHE_HOME", "Where converted models are kept, in a folder named whit; ~/.cache by default."},
+    {"WHIT_CPU",
+     "The highest instruction set to use: generic, avx2, avx512, amx, neon, dotprod or i8mm. "
+     "Empty is no limit; a level above the machine's is no error. Results are the same bits "
+     "on every level."},
+    {"XDG_CACHE_HOME",
+     "Where converted models are kept, in a folder named whit; ~/.cache by default."},
 };
 
 static void exits_and_environment(cli_page *page)
@@ -56,12 +58,12 @@ static void program_page(cli_page *page)
         }
     }
     cli_page_section(page, "DESCRIPTION");
-    cli_page_text(page,
-                  "Every verb that takes a model takes an .ndf file or any readable source, which is "
-                  "converted once into a cache. Results depend on the model, the tokens and the "
-                  "settings, never on the CPU, the number of threads or the batch.\n"
-                  "Results go to stdout, everything else to stderr; a progress bar is shown on a "
-                  "terminal only.");
+    cli_page_text(
+        page, "Every verb that takes a model takes an .ndf file or any readable source, which is "
+              "converted once into a cache. Results depend on the model, the tokens and the "
+              "settings, never on the CPU, the number of threads or the batch.\n"
+              "Results go to stdout, everything else to stderr; a progress bar is shown on a "
+              "terminal only.");
     exits_and_environment(page);
 }
 
@@ -79,8 +81,8 @@ static void verb_page(cli_page *page, const cli_verb *verb)
     cli_page_text(page, line);
     cli_page_section(page, "DESCRIPTION");
     cli_page_text(page, verb->description);
-    for (const cli_group *group = verb->groups; group < verb->groups + CLI_GROUPS_MAX && group->title;
-         group++) {
+    for (const cli_group *group = verb->groups;
+         group < verb->groups + CLI_GROUPS_MAX && group->title; group++) {
         cli_page_section(page, group->title);
         for (const cli_option *option = group->options; option->names; option++) {
             snprintf(tag, sizeof tag, "%s%s%s", option->names, option->argument ? " " : "",
@@ -96,8 +98,10 @@ static void verb_page(cli_page *page, const cli_verb *verb)
 void cli_help(cli_call *call, const cli_verb *verb, bool man)
 {
     cli_page page = {.call = call, .man = man};
-    if (verb) verb_page(&page, verb);
-    else program_page(&page);
+    if (verb)
+        verb_page(&page, verb);
+    else
+        program_page(&page);
 }
 
 struct help_values {
@@ -106,8 +110,9 @@ struct help_values {
 };
 static const struct help_values defaults = {.completion = -1};
 static const cli_option options[] = {
-    {"--man", CLI_FLAG, offsetof(struct help_values, man), NULL, "Print the page as man(7) source.", 0, 0},
-    {"--list", CLI_FLAG, offsetof(struct help_values, list), NULL, "Print the names of the verbs.", 0, 0},
+    {"--man", CLI_FLAG, offsetof(struct help_values, man), NULL,
+     "Print the page as man(7) source."},
+    {"--list", CLI_FLAG, offsetof(struct help_values, list), NULL, "Print the names of the verbs."},
     {"--completion", CLI_CHOICE, offsetof(struct help_values, completion), "bash|zsh|fish",
      "Print the completion script of a shell.", 0, 0},
     {0},
@@ -115,7 +120,8 @@ static const cli_option options[] = {
 
 static void list_verbs(cli_call *call)
 {
-    for (const cli_verb *const *verb = cli_verbs; *verb; verb++) cli_print(call, "%s\n", (*verb)->name);
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++)
+        cli_print(call, "%s\n", (*verb)->name);
 }
 
 static int run(cli_call *call)
@@ -123,16 +129,26 @@ static int run(cli_call *call)
     const struct help_values *values = call->values;
     const cli_verb *verb = NULL;
     if (call->n_operands && !(verb = cli_verb_find(call->operands[0])))
-        return cli_fail(call, CLI_USAGE, "there is no verb '%s'; 'whit help' lists them", call->operands[0]);
-    if (values->completion >= 0) cli_completion(call, (cli_shell)values->completion);
-    else if (values->list) list_verbs(call);
-    else cli_help(call, verb, values->man);
+        return cli_fail(call, CLI_USAGE, "there is no verb '%s'; 'whit help' lists them",
+                        call->operands[0]);
+    if (values->completion >= 0)
+        cli_completion(call, (cli_shell)values->completion);
+    else if (values->list)
+        list_verbs(call);
+    else
+        cli_help(call, verb, values->man);
     return CLI_OK;
 }
 
 const cli_verb cli_help_verb = {
-    "help", "[VERB]", 0, 1,
+    "help",
+    "[VERB]",
+    0,
+    1,
     "show the manual",
     "Shows the list of verbs, or the manual of one. The same text is shown by 'whit VERB --help'.",
-    {{"OPTIONS", options, 0}}, sizeof(struct help_values), &defaults, run,
+    {{"OPTIONS", options, 0}},
+    sizeof(struct help_values),
+    &defaults,
+    run,
 };

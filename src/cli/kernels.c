@@ -11,7 +11,7 @@ struct kernels_values {
 };
 static const struct kernels_values defaults;
 static const cli_option options[] = {
-    {"--json", CLI_FLAG, offsetof(struct kernels_values, json), NULL, "Print one JSON object.", 0, 0},
+    {"--json", CLI_FLAG, offsetof(struct kernels_values, json), NULL, "Print one JSON object."},
     {0},
 };
 
@@ -23,7 +23,8 @@ static bool in_use(const whit_kernels *table, const whit_kernel_row *row)
 
 static json_t *entry(const char *name, whit_isa isa, bool runs, bool used)
 {
-    return json_pack("{s:s, s:s, s:b, s:b}", "name", name, "isa", whit_isa_name(isa), "runs", runs, "used", used);
+    return json_pack("{s:s, s:s, s:b, s:b}", "name", name, "isa", whit_isa_name(isa), "runs", runs,
+                     "used", used);
 }
 
 static int run(cli_call *call)
@@ -52,7 +53,8 @@ static int run(cli_call *call)
         json_array_append_new(list, entry(matmuls[i]->name, matmuls[i]->isa, runs, runs));
     }
     if (values->json) {
-        cli_print_json(call, json_pack("{s:s, s:o}", "isa", whit_isa_name(table.isa), "kernels", list));
+        cli_print_json(call,
+                       json_pack("{s:s, s:o}", "isa", whit_isa_name(table.isa), "kernels", list));
         return CLI_OK;
     }
     size_t i;
@@ -69,8 +71,15 @@ static int run(cli_call *call)
 }
 
 const cli_verb cli_kernels_verb = {
-    "kernels", "", 0, 0,
+    "kernels",
+    "",
+    0,
+    0,
     "list the kernels and which of them run here",
-    "Lists every kernel that is built in with the instruction set it needs. WHIT_CPU caps the level.",
-    {{"OPTIONS", options, 0}}, sizeof(struct kernels_values), &defaults, run,
+    "Lists every kernel that is built in with the instruction set it needs. WHIT_CPU caps the "
+    "level.",
+    {{"OPTIONS", options, 0}},
+    sizeof(struct kernels_values),
+    &defaults,
+    run,
 };

@@ -19,14 +19,15 @@ static const struct logits_values defaults;
 
 #define AT(member) offsetof(struct logits_values, member)
 static const cli_option options[] = {
-    {"--tokens", CLI_FILE, AT(tokens), "FILE", "Token ids with white space between; - is stdin.", 0, 0},
-    {"-o, --output", CLI_FILE, AT(output), "OUT", "Where to write: float32, little-endian, one row of the vocabulary per token.", 0, 0},
+    {"--tokens", CLI_FILE, AT(tokens), "FILE", "Token ids with white space between; - is stdin."},
+    {"-o, --output", CLI_FILE, AT(output), "OUT",
+     "Where to write: float32, little-endian, one row of the vocabulary per token."},
     {0},
 };
 
 /* Ids of a text into *ids (n + 1 of room, for the caller to free). */
-static int parse_ids(cli_call *call, const char *path, const cli_text *text, whit_step_token **tokens,
-                     size_t *n_tokens)
+static int parse_ids(cli_call *call, const char *path, const cli_text *text,
+                     whit_step_token **tokens, size_t *n_tokens)
 {
     /* Every id takes at least a digit and the space before the next. */
     *tokens = calloc(text->size_bytes / 2 + 1, sizeof **tokens);
@@ -51,14 +52,16 @@ static int parse_ids(cli_call *call, const char *path, const cli_text *text, whi
 
 /* Steps through the tokens and hands each slice of logits to `writer` or, where that is NULL, to
  * the open file. */
-static whit_status write_logits(whit_session *session, const whit_step_token *tokens, size_t n_tokens,
-                                size_t n_batch, size_t n_vocab, whit_writer *writer, whit_error *error)
+static whit_status write_logits(whit_session *session, const whit_step_token *tokens,
+                                size_t n_tokens, size_t n_batch, size_t n_vocab,
+                                whit_writer *writer, whit_error *error)
 {
     for (size_t done = 0; done < n_tokens;) {
         size_t n = n_tokens - done < n_batch ? n_tokens - done : n_batch;
         whit_status status = whit_session_step(session, tokens + done, n, error);
         for (size_t i = 0; i < n && status == WHIT_OK; i++)
-            status = whit_writer_append(writer, whit_session_logits(session, i), n_vocab * sizeof(float), error);
+            status = whit_writer_append(writer, whit_session_logits(session, i),
+                                        n_vocab * sizeof(float), error);
         if (status != WHIT_OK) return status;
         done += n;
         cli_progress(NULL, "logits", (double)done / (double)n_tokens);
@@ -85,12 +88,14 @@ static int run(cli_call *call)
     if (status != CLI_OK) goto cleanup;
 
     whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_F32);
-    if (!wanted.n_ctx_tokens) wanted.n_ctx_tokens = n_tokens < UINT32_MAX ? (uint32_t)n_tokens : UINT32_MAX;
+    if (!wanted.n_ctx_tokens)
+        wanted.n_ctx_tokens = n_tokens < UINT32_MAX ? (uint32_t)n_tokens : UINT32_MAX;
     size_t n_vocab = whit_model_vocab_size(model);
     cli_want_all_logits(&wanted, n_vocab);
     if (whit_session_open(model, &wanted, &session, &error) != WHIT_OK ||
         whit_writer_open(values->output, NULL, &writer, &error) != WHIT_OK ||
-        write_logits(session, tokens, n_tokens, wanted.n_batch_tokens, n_vocab, &writer, &error) != WHIT_OK ||
+        write_logits(session, tokens, n_tokens, wanted.n_batch_tokens, n_vocab, &writer, &error) !=
+            WHIT_OK ||
         whit_writer_commit(&writer, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
 cleanup:
@@ -103,11 +108,18 @@ cleanup:
 }
 
 const cli_verb cli_logits_verb = {
-    "logits", "", 0, 0,
+    "logits",
+    "",
+    0,
+    0,
     "write the logits after each of given tokens",
     "Feeds the tokens from position 0 on, with nothing put in front, and writes n x vocabulary "
     "numbers. An existing OUT is replaced when all is written.\n"
     "  whit logits -m model.ndf --tokens ids.txt -o logits.f32 --kv f32",
-    {{"OPTIONS", options, 0}, {"MODEL", cli_model_options, AT(model)}, {"SESSION", cli_session_options, AT(session)}},
-    sizeof(struct logits_values), &defaults, run,
+    {{"OPTIONS", options, 0},
+     {"MODEL", cli_model_options, AT(model)},
+     {"SESSION", cli_session_options, AT(session)}},
+    sizeof(struct logits_values),
+    &defaults,
+    run,
 };

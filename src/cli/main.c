@@ -22,13 +22,16 @@ int main(int argc, char **argv)
     } else if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
         cli_help(&call, NULL, false);
     } else if (argc < 2) {
-        status = cli_fail(&call, CLI_USAGE, "a verb is wanted, such as run; 'whit help' lists them");
+        status =
+            cli_fail(&call, CLI_USAGE, "a verb is wanted, such as run; 'whit help' lists them");
     } else if (!(call.verb = cli_verb_find(word))) {
         status = cli_fail(&call, CLI_USAGE, "there is no verb '%s'; 'whit help' lists them", word);
     } else {
         status = cli_parse(&call, argc - 2, argv + 2);
-        if (call.wants_help) cli_help(&call, call.verb, false);
-        else if (status == CLI_OK) status = call.verb->run(&call);
+        if (call.wants_help)
+            cli_help(&call, call.verb, false);
+        else if (status == CLI_OK)
+            status = call.verb->run(&call);
     }
     cli_call_free(&call);
     return cli_finish(&call, status);

@@ -119,7 +119,8 @@ bool cli_progress(void *user, const char *what, double share)
     enum { CELLS = 30, REFRESH_NS = 100000000 };
     static uint64_t shown_ns;
     uint64_t now_ns = whit_now_ns();
-    if (!*cli_cancelled() && isatty(STDERR_FILENO) && (!bar_shown || now_ns - shown_ns >= REFRESH_NS)) {
+    if (!*cli_cancelled() && isatty(STDERR_FILENO) &&
+        (!bar_shown || now_ns - shown_ns >= REFRESH_NS)) {
         shown_ns = now_ns;
         bar_shown = true;
         int full = (int)((share < 0 ? 0 : share > 1 ? 1 : share) * CELLS);

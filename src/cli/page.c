@@ -10,9 +10,12 @@ static void troff(cli_page *page, const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (i == 0 && (text[i] == '.' || text[i] == '\'')) cli_print(page->call, "\\&");
-        if (text[i] == '\\') cli_print(page->call, "\\e");
-        else if (text[i] == '-') cli_print(page->call, "\\-");
-        else cli_write(page->call, text + i, 1);
+        if (text[i] == '\\')
+            cli_print(page->call, "\\e");
+        else if (text[i] == '-')
+            cli_print(page->call, "\\-");
+        else
+            cli_write(page->call, text + i, 1);
     }
 }
 
@@ -50,14 +53,17 @@ static void wrap(cli_page *page, const char *text, size_t n, int begun, int inde
 
 void cli_page_head(cli_page *page, const char *name)
 {
-    if (page->man) cli_print(page->call, ".TH %s 1 \"\" \"whit %s\" \"User Commands\"\n", name,
-                             whit_version());
+    if (page->man)
+        cli_print(page->call, ".TH %s 1 \"\" \"whit %s\" \"User Commands\"\n", name,
+                  whit_version());
 }
 
 void cli_page_section(cli_page *page, const char *title)
 {
-    if (page->man) cli_print(page->call, ".SH \"%s\"\n", title);
-    else cli_print(page->call, "%s%s\n", page->begun ? "\n" : "", title);
+    if (page->man)
+        cli_print(page->call, ".SH \"%s\"\n", title);
+    else
+        cli_print(page->call, "%s%s\n", page->begun ? "\n" : "", title);
     page->begun = true;
 }
 
@@ -68,8 +74,10 @@ void cli_page_text(cli_page *page, const char *text)
         size_t n = strcspn(text, "\n");
         bool example = n > 2 && text[0] == ' ' && text[1] == ' ';
         if (page->man) {
-            if (example != verbatim) cli_print(page->call, example ? ".PP\n.nf\n" : ".fi\n.PP\n");
-            else if (!example) cli_print(page->call, ".PP\n");
+            if (example != verbatim)
+                cli_print(page->call, example ? ".PP\n.nf\n" : ".fi\n.PP\n");
+            else if (!example)
+                cli_print(page->call, ".PP\n");
             troff(page, text, n);
             cli_print(page->call, "\n");
         } else if (example) {

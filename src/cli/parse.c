@@ -10,8 +10,8 @@
 
 const cli_option *cli_verb_option(const cli_verb *verb, size_t i, size_t *group_offset)
 {
-    for (const cli_group *group = verb->groups; group < verb->groups + CLI_GROUPS_MAX && group->title;
-         group++)
+    for (const cli_group *group = verb->groups;
+         group < verb->groups + CLI_GROUPS_MAX && group->title; group++)
         for (const cli_option *option = group->options; option->names; option++)
             if (i-- == 0) {
                 if (group_offset) *group_offset = group->offset;
@@ -84,7 +84,8 @@ static int refuse_value(const cli_call *call, const char *name, const cli_option
                         const char *text)
 {
     if (option->kind == CLI_CHOICE)
-        return cli_fail(call, CLI_USAGE, "%s takes one of %s, not '%s'", name, option->argument, text);
+        return cli_fail(call, CLI_USAGE, "%s takes one of %s, not '%s'", name, option->argument,
+                        text);
     const char *what = option->kind == CLI_REAL ? "a number" : "a whole number";
     if (option->min == option->max)
         return cli_fail(call, CLI_USAGE, "%s takes %s, not '%s'", name, what, text);
@@ -208,9 +209,11 @@ void cli_call_free(cli_call *call)
 {
     size_t group_offset;
     const cli_option *option;
-    for (size_t i = 0; call->values && (option = cli_verb_option(call->verb, i, &group_offset)); i++)
+    for (size_t i = 0; call->values && (option = cli_verb_option(call->verb, i, &group_offset));
+         i++)
         if (option->kind == CLI_REPEAT)
-            free(((cli_list *)(void *)((char *)call->values + group_offset + option->offset))->items);
+            free(((cli_list *)(void *)((char *)call->values + group_offset + option->offset))
+                     ->items);
     free(call->values);
     free(call->operands);
     call->values = NULL;

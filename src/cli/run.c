@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * whit run: a prompt in, its continuation out. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,13 +23,17 @@ static const struct run_values defaults = {.n_tokens = 128, .sampler = CLI_SAMPL
 
 #define AT(member) offsetof(struct run_values, member)
 static const cli_option options[] = {
-    {"-p, --prompt", CLI_TEXT, AT(prompt), "TEXT", "The prompt; \"\" starts from the beginning-of-text token alone.", 0, 0},
-    {"-f, --file", CLI_FILE, AT(prompt_file), "FILE", "Read the prompt from a file, without its last newline; - is stdin.", 0, 0},
-    {"-n, --predict, --n-predict", CLI_INT, AT(n_tokens), "N", "Tokens to generate at most; 128, -1 is until the context is full.", -1, 1 << 30},
-    {"-r, --reverse-prompt, --stop", CLI_REPEAT, AT(stops), "TEXT", "Stop before this text; may be given again.", 0, 0},
-    {"--no-display-prompt", CLI_FLAG, AT(no_display_prompt), NULL, "Print the continuation alone.", 0, 0},
-    {"--ignore-eos", CLI_FLAG, AT(ignore_end), NULL, "Go on after the end-of-text token.", 0, 0},
-    {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object when done.", 0, 0},
+    {"-p, --prompt", CLI_TEXT, AT(prompt), "TEXT",
+     "The prompt; \"\" starts from the beginning-of-text token alone."},
+    {"-f, --file", CLI_FILE, AT(prompt_file), "FILE",
+     "Read the prompt from a file, without its last newline; - is stdin."},
+    {"-n, --predict, --n-predict", CLI_INT, AT(n_tokens), "N",
+     "Tokens to generate at most; 128, -1 is until the context is full.", -1, 1 << 30},
+    {"-r, --reverse-prompt, --stop", CLI_REPEAT, AT(stops), "TEXT",
+     "Stop before this text; may be given again."},
+    {"--no-display-prompt", CLI_FLAG, AT(no_display_prompt), NULL, "Print the continuation alone."},
+    {"--ignore-eos", CLI_FLAG, AT(ignore_end), NULL, "Go on after the end-of-text token."},
+    {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object when done."},
     {0},
 };
 
@@ -52,7 +57,8 @@ static int read_prompt(cli_call *call, const struct run_values *values, cli_text
         prompt->data = strdup(values->prompt);
         return prompt->data ? CLI_OK : cli_fail(call, CLI_LIMIT, "out of memory");
     }
-    if (!path && isatty(STDIN_FILENO)) return cli_fail(call, CLI_USAGE, "a prompt is wanted: -p TEXT or -f FILE");
+    if (!path && isatty(STDIN_FILENO))
+        return cli_fail(call, CLI_USAGE, "a prompt is wanted: -p TEXT or -f FILE");
     int status = cli_read_text(call, path ? path : "-", prompt);
     if (status == CLI_OK && prompt->size_bytes && prompt->data[prompt->size_bytes - 1] == '\n')
         prompt->data[--prompt->size_bytes] = 0;
@@ -70,30 +76,31 @@ static double rate(uint32_t n, uint64_t ns)
     return ns ? (double)n * 1e9 / (double)ns : 0;
 }
 
-static void print_statistics(const whit_session *session, const whit_generate_result *result, uint64_t seed)
+static void print_statistics(const whit_session *session, const whit_generate_result *result,
+                             uint64_t seed)
 {
     fprintf(stderr,
             "whit: prompt %u tokens in %.3f s (%.1f/s), generated %u in %.3f s (%.1f/s), "
-            "context %u of %u, seed %llu\n",
+            "context %u of %u, seed %" PRIu64 "\n",
             result->n_prompt_tokens, (double)result->prompt_ns / 1e9,
             rate(result->n_prompt_tokens, result->prompt_ns), result->n_generated_tokens,
-            (double)result->generate_ns / 1e9, rate(result->n_generated_tokens, result->generate_ns),
-            whit_session_position(session, 0), whit_session_context_size(session),
-            (unsigned long long)seed);
+            (double)result->generate_ns / 1e9,
+            rate(result->n_generated_tokens, result->generate_ns),
+            whit_session_position(session, 0), whit_session_context_size(session), seed);
 }
 
-static json_t *describe(const cli_text *prompt, const whit_buf *text, const whit_generate_result *result,
-                        uint64_t seed)
+static json_t *describe(const cli_text *prompt, const whit_buf *text,
+                        const whit_generate_result *result, uint64_t seed)
 {
     /* A prompt may be any bytes, JSON is UTF-8: what is not becomes null. */
     json_t *given = json_stringn(prompt->data, prompt->size_bytes);
     json_t *written = json_stringn(text->data ? (const char *)text->data : "", text->size_bytes);
-    return json_pack("{s:o, s:o, s:i, s:i, s:f, s:f, s:s, s:I}", "prompt", given ? given : json_null(),
-                     "text", written ? written : json_null(), "prompt_tokens",
-                     (int)result->n_prompt_tokens, "generated_tokens", (int)result->n_generated_tokens,
-                     "prompt_seconds", (double)result->prompt_ns / 1e9, "generate_seconds",
-                     (double)result->generate_ns / 1e9, "finish", finish_name(result->finish), "seed",
-                     (json_int_t)seed);
+    return json_pack(
+        "{s:o, s:o, s:i, s:i, s:f, s:f, s:s, s:I}", "prompt", given ? given : json_null(), "text",
+        written ? written : json_null(), "prompt_tokens", (int)result->n_prompt_tokens,
+        "generated_tokens", (int)result->n_generated_tokens, "prompt_seconds",
+        (double)result->prompt_ns / 1e9, "generate_seconds", (double)result->generate_ns / 1e9,
+        "finish", finish_name(result->finish), "seed", (json_int_t)seed);
 }
 
 static int run(cli_call *call)
@@ -113,7 +120,8 @@ static int run(cli_call *call)
     if (status == CLI_OK) status = read_prompt(call, values, &prompt);
     if (status == CLI_OK) status = cli_open_sampler(call, &values->sampler, model, &seed, &sampler);
     if (status == CLI_OK)
-        status = cli_tokenize(call, model, prompt.data, prompt.size_bytes, true, true, &ids, &n_ids);
+        status =
+            cli_tokenize(call, model, prompt.data, prompt.size_bytes, true, true, &ids, &n_ids);
     if (status != CLI_OK) goto cleanup;
     whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_I8);
     if (whit_session_open(model, &wanted, &session, &error) != WHIT_OK) {
@@ -131,15 +139,18 @@ static int run(cli_call *call)
     generate.n_stop = values->stops.n;
     generate.on_text = on_text;
     generate.user = &output;
-    if (!values->json && !values->no_display_prompt) on_text(&output, prompt.data, prompt.size_bytes);
+    if (!values->json && !values->no_display_prompt)
+        on_text(&output, prompt.data, prompt.size_bytes);
     whit_generate_result result = {0};
     whit_status ended = whit_generate(session, sampler, ids, n_ids, &generate, &result, &error);
     if (ended != WHIT_OK && ended != WHIT_ERROR_CANCELLED) {
         status = cli_fail_error(call, &error);
     } else {
         if (*cli_cancelled()) status = CLI_INTERRUPTED;
-        if (values->json) cli_print_json(call, describe(&prompt, &kept, &result, seed));
-        else cli_write(call, "\n", 1);
+        if (values->json)
+            cli_print_json(call, describe(&prompt, &kept, &result, seed));
+        else
+            cli_write(call, "\n", 1);
         cli_flush(call);
         print_statistics(session, &result, seed);
     }
@@ -154,7 +165,10 @@ cleanup:
 }
 
 const cli_verb cli_run_verb = {
-    "run", "", 0, 0,
+    "run",
+    "",
+    0,
+    0,
     "continue a text",
     "Prints the prompt and what the model writes after it, and one newline. Statistics go to "
     "stderr. Without -p and -f the prompt is read from stdin. The same model, prompt, settings "
@@ -165,5 +179,7 @@ const cli_verb cli_run_verb = {
      {"MODEL", cli_model_options, AT(model)},
      {"SESSION", cli_session_options, AT(session)},
      {"SAMPLING", cli_sampler_options, AT(sampler)}},
-    sizeof(struct run_values), &defaults, run,
+    sizeof(struct run_values),
+    &defaults,
+    run,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What perplexity adds up: likelihoods of next tokens, and the divergence of one model from another.
+ * What perplexity adds up: likelihoods of next tokens, and the divergence of one model from
+ * another.
  *
  * Everything is double, added in one order, with the engine's own exp and log: a figure is the same
  * on every machine. */
@@ -11,12 +12,12 @@
 #include <stdint.h>
 
 typedef struct cli_score {
-    uint64_t n;                /* predictions scored */
-    double sum, sum_squares;   /* of the negative log-likelihoods, nats */
+    uint64_t n;              /* predictions scored */
+    double sum, sum_squares; /* of the negative log-likelihoods, nats */
     /* Against a base model only: */
     double base_sum;
     uint64_t n_same_top;
-    double *divergences;       /* (n) KL of the base from the model */
+    double *divergences; /* (n) KL of the base from the model */
     size_t capacity;
 } cli_score;
 

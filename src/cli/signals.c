@@ -54,7 +54,8 @@ void cli_signals_install(void)
     /* A shell starts background jobs with Ctrl-C ignored: it is meant for the one in front. */
     if (sigaction(SIGINT, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
         sigaction(SIGINT, &action, NULL);
-    action = (struct sigaction){.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_RESETHAND};
+    action =
+        (struct sigaction){.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_RESETHAND};
     sigaction(SIGBUS, &action, NULL);
     action = (struct sigaction){.sa_handler = SIG_IGN};
     sigaction(SIGPIPE, &action, NULL);

@@ -14,10 +14,12 @@ static const struct tokenize_values defaults = {.file = "-"};
 
 #define AT(member) offsetof(struct tokenize_values, member)
 static const cli_option options[] = {
-    {"-f, --file", CLI_FILE, AT(file), "FILE", "Read the text from a file; stdin by default.", 0, 0},
-    {"--no-special", CLI_FLAG, AT(no_special), NULL, "Put no beginning-of-text token and the like around the text.", 0, 0},
-    {"--no-parse-special", CLI_FLAG, AT(no_parse_special), NULL, "Take special tokens written in the text as plain text.", 0, 0},
-    {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object, {\"ids\": [...]}.", 0, 0},
+    {"-f, --file", CLI_FILE, AT(file), "FILE", "Read the text from a file; stdin by default."},
+    {"--no-special", CLI_FLAG, AT(no_special), NULL,
+     "Put no beginning-of-text token and the like around the text."},
+    {"--no-parse-special", CLI_FLAG, AT(no_parse_special), NULL,
+     "Take special tokens written in the text as plain text."},
+    {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object, {\"ids\": [...]}."},
     {0},
 };
 
@@ -48,10 +50,15 @@ static int run(cli_call *call)
 }
 
 const cli_verb cli_tokenize_verb = {
-    "tokenize", "", 0, 0,
+    "tokenize",
+    "",
+    0,
+    0,
     "turn text into token ids",
     "Reads a text and prints the ids of its tokens on one line.\n"
     "  echo -n \"Hello\" | whit tokenize -m model.ndf",
     {{"OPTIONS", options, 0}, {"MODEL", cli_model_options, AT(model)}},
-    sizeof(struct tokenize_values), &defaults, run,
+    sizeof(struct tokenize_values),
+    &defaults,
+    run,
 };

@@ -11,8 +11,9 @@ static const struct verify_values defaults;
 
 #define AT(member) offsetof(struct verify_values, member)
 static const cli_option options[] = {
-    {"-t, --threads", CLI_COUNT, AT(n_threads), "N", "Threads; 0, the default, is one per physical core.", 0, 1024},
-    {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object with the list \"damage\".", 0, 0},
+    {"-t, --threads", CLI_COUNT, AT(n_threads), "N",
+     "Threads; 0, the default, is one per physical core.", 0, 1024},
+    {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object with the list \"damage\"."},
     {0},
 };
 
@@ -24,12 +25,14 @@ struct listener {
 static void on_damage(void *user, const whit_ndf_damage *damage)
 {
     struct listener *listener = user;
-    const char *frame = damage->type ? whit_ndf_frame_type_name(damage->type) : "after the last commit";
+    const char *frame =
+        damage->type ? whit_ndf_frame_type_name(damage->type) : "after the last commit";
     if (listener->list)
         json_array_append_new(listener->list,
-                              json_pack("{s:s, s:s, s:i, s:I, s:I, s:s}", "file", damage->path, "frame", frame,
-                                        "index", (int)damage->frame, "offset", (json_int_t)damage->offset,
-                                        "bytes", (json_int_t)damage->size_bytes, "what", damage->what));
+                              json_pack("{s:s, s:s, s:i, s:I, s:I, s:s}", "file", damage->path,
+                                        "frame", frame, "index", (int)damage->frame, "offset",
+                                        (json_int_t)damage->offset, "bytes",
+                                        (json_int_t)damage->size_bytes, "what", damage->what));
     else
         cli_print(listener->call, "%s: bytes %llu to %llu (%s): %s\n", damage->path,
                   (unsigned long long)damage->offset,
@@ -42,27 +45,36 @@ static int run(cli_call *call)
     whit_ndf *ndf = NULL;
     whit_error error;
     cli_guard_likely(call->operands[0]);
-    if (whit_ndf_open(call->operands[0], NULL, &ndf, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    if (whit_ndf_open(call->operands[0], NULL, &ndf, &error) != WHIT_OK)
+        return cli_fail_error(call, &error);
 
     struct listener listener = {call, values->json ? json_array() : NULL};
     whit_ndf_verify_result result = {0};
-    whit_status status = whit_ndf_verify(ndf, values->n_threads, on_damage, &listener, &result, &error);
+    whit_status status =
+        whit_ndf_verify(ndf, values->n_threads, on_damage, &listener, &result, &error);
     char identity[2 * WHIT_HASH_BYTES + 1];
     whit_hash_hex(whit_ndf_identity(ndf), identity);
     if (values->json)
-        cli_print_json(call, json_pack("{s:b, s:s, s:I, s:o}", "ok", status == WHIT_OK, "identity", identity,
-                                       "bytes", (json_int_t)result.n_bytes, "damage", listener.list));
+        cli_print_json(call, json_pack("{s:b, s:s, s:I, s:o}", "ok", status == WHIT_OK, "identity",
+                                       identity, "bytes", (json_int_t)result.n_bytes, "damage",
+                                       listener.list));
     else if (status == WHIT_OK)
-        cli_print(call, "%s: whole, %.1f MB, identity %s\n", call->operands[0], (double)result.n_bytes / 1e6,
-                  identity);
+        cli_print(call, "%s: whole, %.1f MB, identity %s\n", call->operands[0],
+                  (double)result.n_bytes / 1e6, identity);
     whit_ndf_close(ndf);
     return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 }
 
 const cli_verb cli_verify_verb = {
-    "verify", "FILE", 1, 1,
+    "verify",
+    "FILE",
+    1,
+    1,
     "check every byte of an .ndf against its hashes",
     "Reads the whole file with several threads and names the places that are damaged. The exit "
     "status is 3 where there are any.",
-    {{"OPTIONS", options, 0}}, sizeof(struct verify_values), &defaults, run,
+    {{"OPTIONS", options, 0}},
+    sizeof(struct verify_values),
+    &defaults,
+    run,
 };

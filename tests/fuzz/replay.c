@@ -14,9 +14,9 @@
 #include "base/rng.h"
 
 #define FILE_BYTES_MAX (4u << 20)
-#define N_MUTATIONS 300
-#define SLOW_NS 5000000000u       /* one input may take this long */
-#define BUDGET_NS 20000000000u    /* and one target this long; a sanitizer is slow */
+#define N_MUTATIONS    300
+#define SLOW_NS        5000000000u  /* one input may take this long */
+#define BUDGET_NS      20000000000u /* and one target this long; a sanitizer is slow */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -46,9 +46,19 @@ static bool in_budget(void)
 /* One to four edits: a bit, a byte, or a whole integer that readers like to trust. */
 static size_t mutate(uint8_t *data, size_t size, whit_rng *rng)
 {
-    static const uint64_t numbers[] = {0, 1, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000,
-                                       0xFFFFFFFF, 0x7FFFFFFFFFFFFFFF, 0x8000000000000000,
-                                       0xFFFFFFFFFFFFFFFF, 0x1000000000000000};
+    static const uint64_t numbers[] = {0,
+                                       1,
+                                       0x7F,
+                                       0xFF,
+                                       0x7FFF,
+                                       0xFFFF,
+                                       0x7FFFFFFF,
+                                       0x80000000,
+                                       0xFFFFFFFF,
+                                       0x7FFFFFFFFFFFFFFF,
+                                       0x8000000000000000,
+                                       0xFFFFFFFFFFFFFFFF,
+                                       0x1000000000000000};
     if (!size) return 0;
     for (uint64_t n = 1 + whit_rng_below(rng, 4); n; n--) {
         /* Half of the edits hit the first kilobyte, where headers are. */
