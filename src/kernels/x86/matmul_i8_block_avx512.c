@@ -100,7 +100,7 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
         n_tiles = tiles_min((uint32_t)(PLANES / planes), tile_end - tile);
         for (uint32_t i = 0; i < n_tiles; i++)
             unpack_tile(codec, &m, tile + i, quads + (size_t)i * (size_t)planes * WHIT_LINE_BYTES,
-                        PLANES * WHIT_LINE_BYTES);
+                        PLANES * WHIT_LINE_BYTES, WHIT_LINE_BYTES);
         uint32_t n;
         for (uint32_t t = 0; t < x->n_tokens; t += n) {
             n = tiles_min(COLUMNS, x->n_tokens - t);

@@ -107,8 +107,9 @@ INLINE void unpack_superblocks(const tiles *m, const uint8_t *start, uint8_t *ou
     }
 }
 
-/* One whole tile. q2: the sign plane at `out`, the extra plane at out + 64. */
-INLINE void unpack_tile(const int codec, const tiles *m, uint32_t tile, uint8_t *out, size_t stride)
+/* One whole tile. q2: the sign plane at `out`, the extra plane `plane_bytes` behind it. */
+INLINE void unpack_tile(const int codec, const tiles *m, uint32_t tile, uint8_t *out, size_t stride,
+                        size_t plane_bytes)
 {
     const uint8_t *start = m->codes + tile * m->tile_bytes, *line = start;
     if (codec == WHIT_CODEC_I8S) {
@@ -133,7 +134,7 @@ INLINE void unpack_tile(const int codec, const tiles *m, uint32_t tile, uint8_t 
             unpack_fields(bits, fields, load_line(line), out, stride);
         line += WHIT_LINE_BYTES;
         if (codec != WHIT_CODEC_Q2) continue;
-        unpack_fields(bits, fields, load_line(line), out + WHIT_LINE_BYTES, stride);
+        unpack_fields(bits, fields, load_line(line), out + plane_bytes, stride);
         line += WHIT_LINE_BYTES;
     }
 }

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ * The tile registers of AMX-INT8, or a model of them in plain C (WHIT_AMX_MODEL), so that the
+ * kernels' tests run on machines without. Tile numbers are constants. The model keeps its registers
+ * in a struct that the kernel owns; the hardware's belong to the thread and are given back by
+ * amx_end.
+ * compile with: -mamx-tile -mamx-int8 */
+#ifndef WHIT_KERNELS_X86_AMX_TILES_H
+#define WHIT_KERNELS_X86_AMX_TILES_H
+
+#include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { AMX_TILES = 8, AMX_ROWS = 16, AMX_ROW_BYTES = 64 };
+
+/* GCC's tile loads do not say that they read memory: what was written must be there before them. */
+static inline void amx_written(void)
+{
+    __asm__ volatile("" ::: "memory");
+}
+
+/* What LDTILECFG reads. */
+typedef struct amx_config {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+} amx_config;
+
+#if defined(WHIT_AMX_MODEL)
+
+typedef struct amx_state {
+    uint8_t tile[AMX_TILES][AMX_ROWS][AMX_ROW_BYTES];
+    uint8_t rows[AMX_TILES];
+} amx_state;
+
+static inline void amx_begin(amx_state *state, const amx_config *config)
+{
+    memset(state, 0, sizeof *state);
+    memcpy(state->rows, config->rows, sizeof state->rows);
+}
+static inline void amx_end(amx_state *state)
+{
+    memset(state, 0, sizeof *state);
+}
+#define AMX_ZERO(state, t) memset((state)->tile[t], 0, sizeof(state)->tile[t])
+static inline void amx_model_load(amx_state *state, int t, const void *from, size_t stride)
+{
+    memset(state->tile[t], 0, sizeof state->tile[t]);
+    for (int r = 0; r < state->rows[t]; r++)
+        memcpy(state->tile[t][r], (const uint8_t *)from + (size_t)r * stride, AMX_ROW_BYTES);
+}
+static inline void amx_model_store(const amx_state *state, int t, void *to, size_t stride)
+{
+    for (int r = 0; r < state->rows[t]; r++)
+        memcpy((uint8_t *)to + (size_t)r * stride, state->tile[t][r], AMX_ROW_BYTES);
+}
+/* c (m x n int32) += a (m x 64 int8) times b (16 quads of 64 uint8). */
+static inline void amx_model_multiply(amx_state *state, int c, int a, int b)
+{
+    for (int m = 0; m < state->rows[c]; m++) {
+        int32_t sums[16];
+        memcpy(sums, state->tile[c][m], sizeof sums);
+        for (int k = 0; k < 4 * state->rows[b]; k++)
+            for (int n = 0; n < 16; n++)
+                sums[n] += (int8_t)state->tile[a][m][k] * state->tile[b][k / 4][4 * n + k % 4];
+        memcpy(state->tile[c][m], sums, sizeof sums);
+    }
+}
+#define AMX_LOAD(state, t, from, stride) amx_model_load(state, t, from, stride)
+#define AMX_STORE(state, t, to, stride)  amx_model_store(state, t, to, stride)
+#define AMX_MULTIPLY(state, c, a, b)     amx_model_multiply(state, c, a, b)
+
+#else
+
+typedef struct amx_state {
+    char none;
+} amx_state;
+
+static inline void amx_begin(amx_state *state, const amx_config *config)
+{
+    state->none = 0;
+    _tile_loadconfig(config);
+}
+static inline void amx_end(amx_state *state)
+{
+    (void)state;
+    _tile_release();
+}
+#define AMX_ZERO(state, t)               _tile_zero(t)
+#define AMX_LOAD(state, t, from, stride) _tile_loadd(t, from, (long)(stride))
+#define AMX_STORE(state, t, to, stride)  _tile_stored(t, to, (long)(stride))
+#define AMX_MULTIPLY(state, c, a, b)     _tile_dpbsud(c, a, b)
+#endif
+#endif
