@@ -53,6 +53,17 @@ void whit_map_close(whit_map *map)
     *map = (whit_map){0};
 }
 
+void whit_map_drop(const whit_map *map, const void *begin, size_t size_bytes)
+{
+    if (!map->data || (uintptr_t)begin < (uintptr_t)map->data ||
+        !whit_in_bounds((uintptr_t)begin - (uintptr_t)map->data, size_bytes, map->size_bytes))
+        return;
+    long page = sysconf(_SC_PAGESIZE);
+    size_t before = page > 0 ? (uintptr_t)begin % (size_t)page : 0;
+    /* The map is of a file and never written, so nothing is lost. */
+    madvise((uint8_t *)(uintptr_t)begin - before, size_bytes + before, MADV_DONTNEED);
+}
+
 static void free_names(whit_writer *writer)
 {
     if (writer->path) whit_free(writer->allocator, writer->path, strlen(writer->path) + 1);

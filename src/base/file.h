@@ -20,6 +20,9 @@ whit_status whit_map_open(const char *path, const whit_allocator *allocator, whi
 whit_status whit_map_open_fd(int fd, const char *path, const whit_allocator *allocator,
                              whit_map *map, whit_error *error);
 void whit_map_close(whit_map *map);
+/* Lets go of the memory behind a part of the map; its bytes stay readable (from the page cache, or
+ * the disk again), and the process counts as smaller. Ranges outside the map are left alone. */
+void whit_map_drop(const whit_map *map, const void *begin, size_t size_bytes);
 
 /* A file written beside its final name and renamed over it by commit; discard removes it.
  * With path NULL it is anonymous memory (memfd), never renamed. Zero-initialised is closed. */

@@ -63,3 +63,17 @@ void whit_round_ternary(const float *row, uint64_t n_cols, float inverse, int8_t
         codes[c] = (int8_t)((scaled > 0.5f) - (scaled < -0.5f));
     }
 }
+
+void whit_round_ternary_row(const whit_ggml_view *view, uint64_t row, float inverse, int8_t *codes)
+{
+    enum { BLOCK_COLS = 512 };
+    float block[BLOCK_COLS];
+    size_t elem_bytes = view->kind == WHIT_GGML_F32 ? 4 : 2;
+    const uint8_t *data = view->data + row * view->n_cols * elem_bytes;
+    for (uint64_t begin = 0; begin < view->n_cols; begin += BLOCK_COLS) {
+        uint64_t left = view->n_cols - begin, n = left < BLOCK_COLS ? left : BLOCK_COLS;
+        whit_ggml_view part = {view->kind, n, 1, data + begin * elem_bytes};
+        whit_ggml_row_f32(&part, 0, block);
+        whit_round_ternary(block, n, inverse, codes + begin);
+    }
+}

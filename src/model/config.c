@@ -25,6 +25,8 @@ static const struct field {
     {"gate", offsetof(whit_config, gate), FIELD_U8},
     {"tied_head", offsetof(whit_config, tied_head), FIELD_BOOL},
     {"attn_bias", offsetof(whit_config, attn_bias), FIELD_BOOL},
+    {"out_bias", offsetof(whit_config, out_bias), FIELD_BOOL},
+    {"ffn_bias", offsetof(whit_config, ffn_bias), FIELD_BOOL},
     {"qk_norm", offsetof(whit_config, qk_norm), FIELD_BOOL},
     {"sub_norm", offsetof(whit_config, sub_norm), FIELD_BOOL},
     {"rope_factors", offsetof(whit_config, rope_factors), FIELD_BOOL},

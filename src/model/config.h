@@ -32,6 +32,8 @@ typedef struct whit_config {
     uint8_t gate;      /* whit_gate */
     bool tied_head;    /* the head is the embedding */
     bool attn_bias;    /* q, k, v have biases */
+    bool out_bias;     /* o has a bias */
+    bool ffn_bias;     /* gate, up, down have biases */
     bool qk_norm;      /* RMSNorm over each head of q and k, before RoPE */
     bool sub_norm;     /* BitNet: norms in front of o and down */
     bool rope_factors; /* tensor "rope_factors" divides the frequencies */

@@ -283,11 +283,23 @@ static void write_tables(const struct job *job)
     if (job->options->command) whit_table_set_string(meta, "whit.command", job->options->command);
     if (source->notes.size_bytes)
         whit_table_set_string_n(meta, "whit.notes", (const char *)source->notes.data, source->notes.size_bytes);
-    if (source->chat_template.size_bytes)
-        whit_table_set_string_n(whit_ndf_writer_templates(job->writer), "default",
-                                (const char *)source->chat_template.data, source->chat_template.size_bytes);
     if (source->tokenizer.size_bytes)
         whit_ndf_writer_set_tokenizer(job->writer, source->tokenizer.data, source->tokenizer.size_bytes);
+}
+
+static whit_status write_templates(const struct job *job)
+{
+    whit_buf bytes = {.allocator = job->source->allocator};
+    whit_table table;
+    whit_status status = whit_table_build(&job->source->templates, &bytes, job->error);
+    if (status == WHIT_OK) status = whit_table_open(bytes.data, bytes.size_bytes, job->source->path, &table, job->error);
+    for (uint32_t i = 0; status == WHIT_OK && i < whit_table_count(&table); i++) {
+        whit_value text;
+        const char *name = whit_table_at(&table, i, &text);
+        whit_table_set_value(whit_ndf_writer_templates(job->writer), name, &text);
+    }
+    whit_buf_free(&bytes);
+    return status;
 }
 
 whit_status whit_convert(const whit_source *source, const whit_convert_options *options,
@@ -305,7 +317,8 @@ whit_status whit_convert(const whit_source *source, const whit_convert_options *
     if (status == WHIT_OK) status = find_order(&job);
     if (status == WHIT_OK) {
         write_tables(&job);
-        if (source->write_metadata) status = source->write_metadata(source, writer, error);
+        status = write_templates(&job);
+        if (status == WHIT_OK && source->write_metadata) status = source->write_metadata(source, writer, error);
     }
     if (status == WHIT_OK) status = declare_all(&job);
     if (status == WHIT_OK) status = whit_ndf_writer_begin(writer, error);

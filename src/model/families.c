@@ -27,15 +27,15 @@ static whit_ref decoder_layer(whit_graph *g, const whit_config *c, int layer, wh
     whit_ref a = whit_graph_attention(g, layer, "attended", q, k, v, c->head_dim, c->window,
                                         1.0 / sqrt(c->head_dim));
     if (c->sub_norm) a = whit_graph_rms_norm(g, layer, "attn_sub", a, "attn_sub_norm", c->norm_eps);
-    a = whit_graph_linear(g, layer, "attn_out", a, "o", NULL, c->n_embd);
+    a = whit_graph_linear(g, layer, "attn_out", a, "o", c->out_bias ? "o_bias" : NULL, c->n_embd);
     x = whit_graph_add(g, layer, "attn_residual", x, a);
 
     h = whit_graph_rms_norm(g, layer, "ffn_in", x, "ffn_norm", c->norm_eps);
-    whit_ref gate = whit_graph_linear(g, layer, "gate_proj", h, "gate", NULL, c->n_ff);
-    whit_ref up = whit_graph_linear(g, layer, "up_proj", h, "up", NULL, c->n_ff);
+    whit_ref gate = whit_graph_linear(g, layer, "gate_proj", h, "gate", c->ffn_bias ? "gate_bias" : NULL, c->n_ff);
+    whit_ref up = whit_graph_linear(g, layer, "up_proj", h, "up", c->ffn_bias ? "up_bias" : NULL, c->n_ff);
     h = whit_graph_gate(g, layer, "gated", (whit_gate)c->gate, gate, up);
     if (c->sub_norm) h = whit_graph_rms_norm(g, layer, "ffn_sub", h, "ffn_sub_norm", c->norm_eps);
-    h = whit_graph_linear(g, layer, "ffn_out", h, "down", NULL, c->n_embd);
+    h = whit_graph_linear(g, layer, "ffn_out", h, "down", c->ffn_bias ? "down_bias" : NULL, c->n_embd);
     return whit_graph_add(g, layer, "ffn_residual", x, h);
 }
 

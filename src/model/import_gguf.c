@@ -4,6 +4,8 @@
  * refused by name; keys that only describe are ignored. */
 #include "model/import_gguf.h"
 
+#include "model/unknown_family.h"
+
 #include <stdio.h>
 
 /* ---- architectures -------------------------------------------------------------------------- */
@@ -104,7 +106,9 @@ static whit_status read_config(const struct keys *k, const whit_gguf_architectur
     c->sub_norm = a->sub_norm;
     c->qk_norm = a->qk_norm;
     c->attn_bias = a->attn_bias || whit_gguf_find_tensor(k->gguf, "blk.0.attn_q.bias");
-    c->norm_eps = 1e-5;
+    c->out_bias = whit_gguf_find_tensor(k->gguf, "blk.0.attn_output.bias");
+    c->ffn_bias = whit_gguf_find_tensor(k->gguf, "blk.0.ffn_gate.bias");
+    c->norm_eps = 1e-5f;
     c->rope_theta = 10000;
     WHIT_TRY(get_u32(k, "block_count", true, &c->n_layers));
     WHIT_TRY(get_u32(k, "embedding_length", true, &c->n_embd));
@@ -184,12 +188,20 @@ static void close_importer(whit_source *source)
     source->importer = NULL;
 }
 
-static whit_status read_template(whit_source *source, const whit_gguf *gguf, whit_error *error)
+/* The usual template, and tokenizer.chat_template.NAME for each further one. */
+static whit_status read_templates(whit_source *source, const whit_gguf *gguf, whit_error *error)
 {
-    const char *text = NULL;
-    size_t n = 0;
-    WHIT_TRY(whit_gguf_string(gguf, "tokenizer.chat_template", &text, &n, error));
-    if (text && !whit_buf_append(&source->chat_template, text, n)) return whit_fail_memory(error, "the chat template", n);
+    static const char prefix[] = "tokenizer.chat_template";
+    size_t n = strlen(prefix);
+    for (size_t i = 0; i < gguf->n_keys; i++) {
+        const whit_gguf_key *key = &gguf->keys[i];
+        if (key->type != WHIT_GGUF_STRING || key->name_bytes < n || memcmp(key->name, prefix, n) != 0) continue;
+        bool named = key->name_bytes > n + 1 && key->name[n] == '.';
+        if (!named && key->name_bytes != n) continue;
+        const char *name = named ? key->name + n + 1 : "default";
+        WHIT_TRY(whit_source_add_template(source, name, named ? key->name_bytes - n - 1 : strlen(name),
+                                          (const char *)key->data, key->size_bytes, error));
+    }
     return WHIT_OK;
 }
 
@@ -210,17 +222,13 @@ whit_status whit_import_gguf(whit_source *source, whit_error *error)
     if (!name)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key 'general.architecture' is missing", source->path);
     const whit_gguf_architecture *architecture = find_architecture(name, n);
-    if (!architecture)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: architecture '%.*s' is not known (known: llama, mistral, qwen2, qwen3, bitnet, "
-                         "bitnet-b1.58, bitnet-25)",
-                         source->path, (int)(n < 40 ? n : 40), name);
+    if (!architecture) return whit_unknown_family(source->path, name, n, error);
     struct keys keys = {gguf, architecture->name, source->path, error};
     double linear;
     WHIT_TRY(read_config(&keys, architecture, &source->config, &linear));
     WHIT_TRY(whit_config_check(&source->config, source->path, error));
     WHIT_TRY(whit_import_gguf_tensors(source, importer, architecture, error));
     WHIT_TRY(add_linear_factors(source, importer, linear, error));
-    WHIT_TRY(read_template(source, gguf, error));
+    WHIT_TRY(read_templates(source, gguf, error));
     return whit_import_gguf_tokenizer(source, gguf, error);
 }

@@ -27,7 +27,7 @@ whit_source_tensor *whit_source_add(whit_source *source, const char *name, whit_
         source->capacity_tensors = capacity;
     }
     whit_source_tensor *tensor = &source->tensors[source->n_tensors++];
-    *tensor = (whit_source_tensor){.factor = 1};
+    *tensor = (whit_source_tensor){0};
     snprintf(tensor->name, sizeof tensor->name, "%s", name);
     return tensor;
 }
@@ -37,6 +37,18 @@ const whit_source_tensor *whit_source_find(const whit_source *source, const char
     for (uint32_t i = 0; i < source->n_tensors; i++)
         if (strcmp(source->tensors[i].name, name) == 0) return &source->tensors[i];
     return NULL;
+}
+
+whit_status whit_source_add_template(whit_source *source, const char *name, size_t name_bytes,
+                                     const char *text, size_t text_bytes, whit_error *error)
+{
+    char key[64];
+    if (!name_bytes || name_bytes >= sizeof key || memchr(name, 0, name_bytes) || memchr(text, 0, text_bytes))
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a chat template with a bad name or a zero byte", source->path);
+    memcpy(key, name, name_bytes);
+    key[name_bytes] = 0;
+    whit_table_set_string_n(&source->templates, key, text, text_bytes);
+    return WHIT_OK;
 }
 
 uint32_t whit_source_row(const whit_source_tensor *tensor, uint32_t row)
@@ -82,17 +94,39 @@ static whit_status check_runs(whit_source *source, whit_error *error)
     return WHIT_OK;
 }
 
+static bool has_suffix(const char *path, const char *suffix)
+{
+    size_t n = strlen(path), m = strlen(suffix);
+    return n > m && strcmp(path + n - m, suffix) == 0;
+}
+
+/* Weights alone say too little: the folder that they lie in is the model. */
+static whit_status import_beside(whit_source *source, const char *path, whit_error *error)
+{
+    const char *slash = strrchr(path, '/');
+    size_t n = slash ? (size_t)(slash - path) : 0;
+    char *folder = slash ? whit_strndup(source->allocator, slash == path ? "/" : path, n ? n : 1)
+                         : whit_strndup(source->allocator, ".", 1);
+    if (!folder) return whit_fail_memory(error, "a file name", n);
+    whit_status status = whit_import_hf(source, folder, error);
+    whit_free(source->allocator, folder, strlen(folder) + 1);
+    return status;
+}
+
 whit_status whit_source_open(const char *path, const whit_allocator *allocator, whit_source *source,
                              whit_error *error)
 {
     *source = (whit_source){.allocator = allocator, .path = path};
-    source->tokenizer.allocator = source->chat_template.allocator = source->notes.allocator = allocator;
+    source->tokenizer.allocator = source->templates.allocator = source->notes.allocator = allocator;
     struct stat info;
     if (stat(path, &info) != 0) return whit_fail_errno(error, path, "open");
-    whit_status status = S_ISDIR(info.st_mode)
-                             ? whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                                         "%s: folders cannot be read yet; give a GGUF file or an .ndf", path)
-                             : whit_import_gguf(source, error);
+    whit_status status;
+    if (S_ISDIR(info.st_mode))
+        status = whit_import_hf(source, path, error);
+    else if (has_suffix(path, ".safetensors"))
+        status = import_beside(source, path, error);
+    else
+        status = whit_import_gguf(source, error);
     if (status == WHIT_OK) status = check_runs(source, error);
     if (status != WHIT_OK) whit_source_close(source);
     return status;
@@ -103,7 +137,7 @@ void whit_source_close(whit_source *source)
     if (source->close) source->close(source);
     whit_free(source->allocator, source->tensors, source->capacity_tensors * sizeof *source->tensors);
     whit_buf_free(&source->tokenizer);
-    whit_buf_free(&source->chat_template);
+    whit_table_builder_free(&source->templates);
     whit_buf_free(&source->notes);
     *source = (whit_source){0};
 }

@@ -18,8 +18,9 @@ struct whit_source_tensor {
     /* Row `row` (of the canonical order) of the tensor into row 0 of `rows`. */
     whit_status (*read_row)(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows,
                             whit_error *error);
+    /* The rows read so far will not be read again soon: their pages may go. NULL: nothing to do. */
+    void (*drop)(const whit_source_tensor *tensor);
     const void *context; /* the importer's */
-    double factor;       /* all scales are multiplied by this; 1 */
     uint32_t unpermute_head_dim, unpermute_rope_dim; /* rows of each head interleave its RoPE pairs; 0: no */
 };
 
@@ -27,9 +28,9 @@ typedef struct whit_source {
     whit_config config;
     whit_source_tensor *tensors;
     uint32_t n_tensors, capacity_tensors;
-    whit_buf tokenizer;     /* image; empty: none */
-    whit_buf chat_template; /* text; empty: none */
-    whit_buf notes;         /* lines for the user: what was decided */
+    whit_buf tokenizer;           /* image; empty: none */
+    whit_table_builder templates; /* chat templates by name; the usual one is "default" */
+    whit_buf notes;               /* lines for the user: what was decided */
     const char *path;       /* for messages */
     const whit_allocator *allocator;
     /* Copies name, licence, ... into the container's metadata. */
@@ -39,7 +40,8 @@ typedef struct whit_source {
     void (*close)(struct whit_source *source);
 } whit_source;
 
-/* Opens a GGUF file or a Hugging Face folder by its contents and checks that a graph can run it. */
+/* Opens a GGUF file or a Hugging Face folder (or a .safetensors file in one) and checks that a graph
+ * can run it. */
 whit_status whit_source_open(const char *path, const whit_allocator *allocator, whit_source *source,
                              whit_error *error);
 void whit_source_close(whit_source *source);
@@ -47,10 +49,14 @@ void whit_source_close(whit_source *source);
 /* For importers: adds a tensor, refusing a second one of the same name. NULL on failure. */
 whit_source_tensor *whit_source_add(whit_source *source, const char *name, whit_error *error);
 const whit_source_tensor *whit_source_find(const whit_source *source, const char *name);
+/* The text is copied; a second template of a name replaces the first. */
+whit_status whit_source_add_template(whit_source *source, const char *name, size_t name_bytes,
+                                     const char *text, size_t text_bytes, whit_error *error);
 /* The row of the file that holds canonical row `row`. */
 uint32_t whit_source_row(const whit_source_tensor *tensor, uint32_t row);
 
 /* Importers; `source` is zeroed but for allocator and path. */
 whit_status whit_import_gguf(whit_source *source, whit_error *error);
+whit_status whit_import_hf(whit_source *source, const char *folder, whit_error *error);
 
 #endif

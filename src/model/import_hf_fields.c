@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ * The fields that a config.json may have. Three lists: those that the importer reads, those that
+ * cannot change a logit, and those that would, with the value that means "not used". A field in no
+ * list is refused unless its value says "nothing" (null, false, empty): a new kind of model is
+ * recognised by its new fields, and running it without them would give plausible nonsense. */
+#include "model/import_hf.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* import_hf_config.c reads these. */
+static const char *const used[] = {
+    "architectures", "attention_bias", "head_dim", "hidden_act", "hidden_size", "input_bits",
+    "intermediate_size", "layer_types", "max_position_embeddings", "max_window_layers", "mlp_bias",
+    "model_type", "num_attention_heads", "num_hidden_layers", "num_key_value_heads",
+    "quantization_config", "rms_norm_eps", "rope_parameters",
+    "rope_scaling", "rope_theta", "sliding_window", "tie_word_embeddings", "use_sliding_window",
+    "vocab_size", "weight_bits",
+};
+
+/* Training, storage, generation defaults, bookkeeping, and switches between equal computations. */
+static const char *const harmless[] = {
+    "attention_dropout", "attn_dropout", "auto_map", "bad_words_ids", "begin_suppress_tokens",
+    "bos_token", "bos_token_id", "chunk_size_feed_forward", "decoder_start_token_id",
+    "diversity_penalty", "do_sample", "dtype", "early_stopping", "embd_pdrop",
+    "encoder_no_repeat_ngram_size", "eos_token", "eos_token_id",
+    "exponential_decay_length_penalty", "finetuning_task", "forced_bos_token_id",
+    "forced_eos_token_id", "gradient_checkpointing", "hidden_dropout", "hidden_dropout_prob",
+    "id2label", "ignore_index", "initializer_factor", "initializer_range", "is_decoder", "keys_to_ignore_at_inference",
+    "label2id", "length_penalty", "max_length", "max_new_tokens", "max_sequence_length", "min_length",
+    "model_max_length", "no_repeat_ngram_size", "num_beam_groups", "num_beams",
+    "num_return_sequences", "original_max_position_embeddings", "pad_token", "pad_token_id", "prefix", "pretraining_tp", "problem_type",
+    "remove_invalid_values", "repetition_penalty", "resid_pdrop",
+    "return_dict", "return_dict_in_generate", "sep_token_id", "suppress_tokens",
+    "task_specific_params", "temperature", "tokenizer_class", "top_k", "top_p", "torch_dtype",
+    "torchscript", "training", "transformers.js_config", "transformers_version", "typical_p", "unk_token_id",
+    "unsloth_fixed", "unsloth_version", "use_bfloat16", "use_cache", "use_flash_attn",
+};
+
+/* Fields of other models, and the number that switches each off. */
+static const struct neutral_field {
+    const char *name;
+    double value;
+} neutral[] = {
+    {"embedding_multiplier", 1}, {"logit_scale", 1},         {"logits_scaling", 1},
+    {"n_routed_experts", 0},     {"n_shared_experts", 0},    {"num_experts", 0},
+    {"num_experts_per_tok", 0},  {"num_local_experts", 0},   {"num_nextn_predict_layers", 0},
+    {"partial_rotary_factor", 1}, {"residual_multiplier", 1}, {"rotary_pct", 1},
+    {"scale_emb", 1},
+};
+
+/* Why a field of a model that is known by name cannot be obeyed. */
+static const struct reason {
+    const char *name, *text;
+} reasons[] = {
+    {"alibi", "biases that grow with distance are not supported"},
+    {"attention_chunk_size", "attention in chunks is not supported"},
+    {"attention_multiplier", "another scale of attention scores is not supported"},
+    {"attn_logit_softcapping", "capped attention scores are not supported"},
+    {"clip_qkv", "clipped queries, keys and values are not supported"},
+    {"embedding_multiplier", "scaled embeddings are not supported"},
+    {"final_logit_softcapping", "capped logits are not supported"},
+    {"logit_scale", "scaled logits are not supported"},
+    {"logits_scaling", "scaled logits are not supported"},
+    {"no_rope_layers", "layers without RoPE are not supported"},
+    {"num_experts", "mixtures of experts are not supported"},
+    {"num_local_experts", "mixtures of experts are not supported"},
+    {"n_routed_experts", "mixtures of experts are not supported"},
+    {"partial_rotary_factor", "heads that turn in part are not supported"},
+    {"query_pre_attn_scalar", "another scale of attention scores is not supported"},
+    {"residual_multiplier", "scaled residuals are not supported"},
+    {"scale_depth", "scaled residuals are not supported"},
+    {"scale_emb", "scaled embeddings are not supported"},
+};
+
+static bool in_list(const char *const *list, size_t n, const whit_json *json, uint32_t key)
+{
+    for (size_t i = 0; i < n; i++)
+        if (whit_json_is(json, key, list[i])) return true;
+    return false;
+}
+
+/* null, false, "", [] and {}: whatever it is, it is not there. */
+static bool says_nothing(const whit_json *json, uint32_t value)
+{
+    size_t n;
+    switch (whit_json_type_of(json, value)) {
+    case WHIT_JSON_NULL: return true;
+    case WHIT_JSON_BOOL: return !whit_json_bool(json, value, true);
+    case WHIT_JSON_STRING: return whit_json_string(json, value, &n), n == 0;
+    case WHIT_JSON_ARRAY:
+    case WHIT_JSON_OBJECT: return whit_json_first(json, value) == WHIT_JSON_NONE;
+    default: return false;
+    }
+}
+
+static bool is_neutral(const whit_json *json, uint32_t key)
+{
+    double number;
+    for (size_t i = 0; i < COUNT(neutral); i++)
+        if (whit_json_is(json, key, neutral[i].name))
+            return whit_json_f64(json, key + 1, &number) && number == neutral[i].value;
+    return false;
+}
+
+/* Names that are bookkeeping by custom: a leading underscore, or output_*. */
+static bool is_private(const char *name, size_t n)
+{
+    return n && (name[0] == '_' || (n > 7 && memcmp(name, "output_", 7) == 0));
+}
+
+whit_status whit_import_hf_fields(const whit_hf_document *config, whit_error *error)
+{
+    const whit_json *json = &config->json;
+    for (uint32_t key = whit_json_first(json, WHIT_JSON_ROOT); key != WHIT_JSON_NONE;
+         key = whit_json_next(json, WHIT_JSON_ROOT, key)) {
+        size_t n;
+        const char *name = whit_json_string(json, key, &n);
+        if (is_private(name, n) || says_nothing(json, key + 1) || is_neutral(json, key) ||
+            in_list(used, COUNT(used), json, key) || in_list(harmless, COUNT(harmless), json, key))
+            continue;
+        const char *reason = "is not known, and it may change the result";
+        for (size_t i = 0; i < COUNT(reasons); i++)
+            if (whit_json_is(json, key, reasons[i].name)) reason = reasons[i].text;
+        return whit_json_fail(json, key, error, "field '%.*s': %s", (int)(n < 60 ? n : 60), name, reason);
+    }
+    return WHIT_OK;
+}

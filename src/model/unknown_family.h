@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT
+ * The error for a model whose family has no graph here: its name, and what it would need. */
+#ifndef WHIT_MODEL_UNKNOWN_FAMILY_H
+#define WHIT_MODEL_UNKNOWN_FAMILY_H
+
+#include "base/status.h"
+
+/* `name` is an architecture of a GGUF file or a class of transformers. Always fails. */
+whit_status whit_unknown_family(const char *path, const char *name, size_t n, whit_error *error);
+
+#endif
