@@ -19,8 +19,10 @@ typedef struct whit_gguf_architecture {
 struct whit_gguf_import {
     whit_ggml_view view; /* data NULL: `constant` everywhere */
     whit_ggml_twin twin;
-    bool ternary_floats; /* a float matrix of {-s, 0, s}, read as its signs */
+    float inverse; /* of s, where a float matrix of {-s, 0, s} is read as its signs */
     float constant;
+    const struct whit_gguf_importer *importer;
+    const whit_gguf_tensor *file;
 };
 
 struct whit_gguf_importer {

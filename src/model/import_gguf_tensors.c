@@ -2,7 +2,7 @@
  * The weights of a GGUF file: canonical names, the types that hold them exactly, rows in our order.
  * Tensors that are not known are refused by name: they would change the result. */
 #include "model/import_gguf.h"
-#include "model/ternary.h"
+#include "format/ternary.h"
 
 #include <stdio.h>
 
@@ -88,12 +88,8 @@ static whit_status read_ternary_floats(const whit_source_tensor *tensor, uint32_
                                        whit_error *error)
 {
     const struct whit_gguf_import *import = tensor->context;
-    uint32_t n = tensor->type.n_cols;
-    float *floats = whit_alloc(NULL, n * sizeof *floats);
-    if (!floats) return whit_fail_memory(error, tensor->name, n * sizeof *floats);
-    whit_ggml_row_f32(&import->view, whit_source_row(tensor, row), floats);
-    whit_ternary_codes(floats, n, rows->elems);
-    whit_free(NULL, floats, n * sizeof *floats);
+    (void)error;
+    whit_round_ternary_row(&import->view, whit_source_row(tensor, row), import->inverse, rows->elems);
     return WHIT_OK;
 }
 
@@ -114,22 +110,14 @@ static whit_status read_codes(const whit_source_tensor *tensor, uint32_t row, co
     return WHIT_OK;
 }
 
-/* ---- types ---------------------------------------------------------------------------------- */
-
-static whit_status looks_ternary(const whit_ggml_view *view, bool *yes, float *scale, whit_error *error)
+static void drop(const whit_source_tensor *tensor)
 {
-    *yes = true;
-    float *row = whit_alloc(NULL, view->n_cols * sizeof *row);
-    if (!row) return whit_fail_memory(error, "a row", view->n_cols * sizeof *row);
-    whit_ternary ternary = {0};
-    for (uint64_t r = 0; *yes && r < view->n_rows; r++) {
-        whit_ggml_row_f32(view, r, row);
-        *yes = whit_ternary_row(&ternary, row, view->n_cols);
-    }
-    whit_free(NULL, row, view->n_cols * sizeof *row);
-    *scale = ternary.scale;
-    return WHIT_OK;
+    const struct whit_gguf_import *import = tensor->context;
+    const whit_gguf_tensor *file = import->file;
+    whit_map_drop(&import->importer->gguf->files[file->file].map, file->data, file->size_bytes);
 }
+
+/* ---- types ---------------------------------------------------------------------------------- */
 
 static bool is_projection(const char *name)
 {
@@ -142,18 +130,20 @@ static whit_status matrix_type(const whit_gguf_architecture *architecture, struc
                                whit_source_tensor *tensor, whit_error *error)
 {
     WHIT_TRY(whit_ggml_find_twin(&import->view, tensor->name, &import->twin, error));
-    whit_ggml_narrow_twin(&import->twin);
+    /* One scale for all says the same as many equal ones, but activations are quantised in groups of
+     * the weight's (kernels/acts.h): groups below the largest of those stay. */
+    if (architecture->bitnet || import->twin.type.group == 0 || import->twin.type.group >= 128)
+        whit_ggml_narrow_twin(&import->twin);
     tensor->type = import->twin.type;
     tensor->read_row = import->twin.type.codec <= WHIT_CODEC_BF16 ? read_floats : read_codes;
     bool projection = is_projection(tensor->name);
-    if (architecture->bitnet && projection && tensor->type.codec <= WHIT_CODEC_BF16) {
-        float scale = 0;
-        WHIT_TRY(looks_ternary(&import->view, &import->ternary_floats, &scale, error));
-        if (import->ternary_floats) {
-            tensor->type = (whit_tensor_type){.codec = WHIT_CODEC_T5, .scale_kind = WHIT_SCALE_TENSOR,
-                                              .n_rows = tensor->type.n_rows, .n_cols = tensor->type.n_cols, .scale = scale};
-            tensor->read_row = read_ternary_floats;
-        }
+    float scale;
+    if (architecture->bitnet && projection && tensor->type.codec <= WHIT_CODEC_BF16 &&
+        whit_float_is_ternary(&import->view, &scale)) {
+        tensor->type = (whit_tensor_type){.codec = WHIT_CODEC_T5, .scale_kind = WHIT_SCALE_TENSOR,
+                                          .n_rows = tensor->type.n_rows, .n_cols = tensor->type.n_cols, .scale = scale};
+        tensor->read_row = read_ternary_floats;
+        import->inverse = 1 / scale; /* of a matrix of zeros infinite: its rows still round to zeros */
     }
     tensor->type.layout = WHIT_LAYOUT_TILE16;
     bool ternary = tensor->type.codec == WHIT_CODEC_T2 || tensor->type.codec == WHIT_CODEC_T5;
@@ -172,8 +162,9 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
     whit_source_tensor *tensor = whit_source_add(source, name, error);
     if (!tensor) return error ? error->status : WHIT_ERROR_FORMAT;
     struct whit_gguf_import *import = &importer->tensors[importer->n_tensors++];
-    import->view = whit_gguf_view(file);
+    *import = (struct whit_gguf_import){.view = whit_gguf_view(file), .importer = importer, .file = file};
     tensor->context = import;
+    tensor->drop = drop;
     if (rotary && architecture->permuted) {
         tensor->unpermute_head_dim = c->head_dim;
         tensor->unpermute_rope_dim = c->rope_dim;
@@ -191,6 +182,38 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
     if (tensor->unpermute_head_dim && n % tensor->unpermute_head_dim)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%s' has %u rows, no multiple of the head size %u",
                          source->path, name, n, tensor->unpermute_head_dim);
+    drop(tensor);
+    return WHIT_OK;
+}
+
+/* Older BitNet files hold the scale of matrix "blk.0.attn_q.weight" in "blk.0.attn_q.scale": the
+ * products are multiplied by it. False where the tensor is no such scale. */
+static bool scaled_name(const whit_gguf_tensor *tensor, char out[WHIT_VALUE_NAME_BYTES])
+{
+    static const char end[] = ".scale";
+    char name[128];
+    bool rotary;
+    size_t n = tensor->name_bytes, m = strlen(end);
+    if (n <= m || n + 8 > sizeof name || memcmp(tensor->name + n - m, end, m) != 0) return false;
+    snprintf(name, sizeof name, "%.*s.weight", (int)(n - m), tensor->name);
+    whit_gguf_tensor weight = {.name = name, .name_bytes = strlen(name)};
+    return canonical_name(&weight, out, &rotary) && is_projection(out);
+}
+
+static whit_status fold_scale(whit_source *source, const whit_gguf_tensor *file, const char *name, whit_error *error)
+{
+    whit_source_tensor *tensor = (whit_source_tensor *)whit_source_find(source, name);
+    whit_ggml_view view = whit_gguf_view(file);
+    float scale = 0;
+    if (!tensor || view.n_cols != 1 || view.n_rows != 1 || view.kind != WHIT_GGML_F32)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%.*s' is no scale of a matrix", source->path,
+                         (int)(file->name_bytes < 80 ? file->name_bytes : 80), file->name);
+    whit_ggml_row_f32(&view, 0, &scale);
+    if (scale == 1) return WHIT_OK;
+    if (tensor->type.scale_kind != WHIT_SCALE_TENSOR)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%.*s' scales a matrix that has more than one scale",
+                         source->path, (int)(file->name_bytes < 80 ? file->name_bytes : 80), file->name);
+    tensor->type.scale *= scale;
     return WHIT_OK;
 }
 
@@ -212,6 +235,7 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
         const whit_gguf_tensor *file = &gguf->tensors[i];
         char name[WHIT_VALUE_NAME_BYTES];
         bool rotary;
+        if (scaled_name(file, name)) continue; /* below, when its matrix is there */
         if (!canonical_name(file, name, &rotary))
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%.*s' is not known in architecture '%s'",
                              source->path, (int)(file->name_bytes < 80 ? file->name_bytes : 80), file->name,
@@ -222,6 +246,10 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
         }
         if (strcmp(name, "rope_factors") == 0) source->config.rope_factors = true;
         WHIT_TRY(add_tensor(source, importer, architecture, file, name, rotary, error));
+    }
+    for (size_t i = 0; i < gguf->n_tensors; i++) {
+        char name[WHIT_VALUE_NAME_BYTES];
+        if (scaled_name(&gguf->tensors[i], name)) WHIT_TRY(fold_scale(source, &gguf->tensors[i], name, error));
     }
     return WHIT_OK;
 }

@@ -3,6 +3,8 @@
  * metadata, generation defaults). The mathematics is read next door. */
 #include "model/import_hf.h"
 
+#include "tokenizer/from_path.h"
+
 #include <dirent.h>
 #include <stdio.h>
 
@@ -150,5 +152,7 @@ whit_status whit_import_hf(whit_source *source, const char *folder, whit_error *
     WHIT_TRY(whit_hf_open_weights(importer->hf, error));
     WHIT_TRY(whit_import_hf_tensors(source, importer, error));
     WHIT_TRY(read_rope(source, importer, error));
-    return read_templates(source, importer->hf, error);
+    WHIT_TRY(read_templates(source, importer->hf, error));
+    bool found; /* a folder without a vocabulary takes and gives ids */
+    return whit_tokenizer_from_hf(importer->hf, &found, &source->tokenizer, error);
 }

@@ -96,6 +96,8 @@ static bool says_nothing(const whit_json *json, uint32_t value)
 static bool is_neutral(const whit_json *json, uint32_t key)
 {
     double number;
+    if (whit_json_is(json, key, "activation")) /* a second name for what hidden_act says */
+        return whit_json_is(json, key + 1, "swiglu") || whit_json_is(json, key + 1, "silu");
     for (size_t i = 0; i < COUNT(neutral); i++)
         if (whit_json_is(json, key, neutral[i].name))
             return whit_json_f64(json, key + 1, &number) && number == neutral[i].value;

@@ -134,19 +134,9 @@ static whit_status read_codes(const whit_source_tensor *tensor, uint32_t row, co
 
 static whit_status read_rounded(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
 {
-    enum { BLOCK = 512 };
     const struct whit_hf_import *import = tensor->context;
-    uint32_t n = tensor->type.n_cols;
-    size_t elem_bytes = import->view.kind == WHIT_GGML_F32 ? 4 : 2;
-    const uint8_t *data = import->view.data + (size_t)row * n * elem_bytes;
-    int8_t *codes = rows->elems;
-    float block[BLOCK];
     (void)error;
-    for (uint32_t begin = 0; begin < n; begin += BLOCK) {
-        whit_ggml_view part = {import->view.kind, n - begin < BLOCK ? n - begin : BLOCK, 1, data + begin * elem_bytes};
-        whit_ggml_row_f32(&part, 0, block);
-        whit_round_ternary(block, part.n_cols, import->inverse, codes + begin);
-    }
+    whit_round_ternary_row(&import->view, row, import->inverse, rows->elems);
     return WHIT_OK;
 }
 
@@ -306,7 +296,7 @@ static whit_status float_projection(const struct reading *r, struct whit_hf_impo
     if (q->online && factor == 1) return latent_projection(r, import, tensor);
     if (!whit_float_is_ternary(&import->view, &scale))
         return refuse(r, "holds latent weights, but config.json does not say that they are quantised online");
-    import->inverse = scale > 0 ? 1 / scale : 0;
+    import->inverse = 1 / scale; /* of a matrix of zeros infinite: its rows still round to zeros */
     tensor->type = ternary_type(tensor->type.n_rows, tensor->type.n_cols, scale * factor);
     tensor->read_row = read_rounded;
     return WHIT_OK;

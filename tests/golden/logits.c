@@ -157,8 +157,42 @@ static void bitnet(void **state)
     check_model("bitnet-b158");
 }
 
+/* One model, twice: weights, configuration and tokenizer are equal, so the identity is, and so are
+ * the bits of the logits. */
+static void folder_and_gguf_are_one(void **state)
+{
+    static const char *const pairs[][2] = {
+        {"models-tiny/qwen3-tied/hf", "models-tiny/qwen3-tied/qwen3-tied-bf16.gguf"},
+        {"models/prose-6M/hf", "models/prose-6M/prose-6M-f16.gguf"},
+    };
+    (void)state;
+    whit_step_token tokens[N_TOKENS];
+    for (int i = 0; i < N_TOKENS; i++) tokens[i] = (whit_step_token){.id = 7 * i % 500, .want_logits = true};
+    for (size_t p = 0; p < sizeof pairs / sizeof *pairs; p++) {
+        uint8_t identity[2][32];
+        float *logits[2];
+        uint32_t n_vocab[2];
+        for (int i = 0; i < 2; i++) {
+            whit_error error;
+            whit_model *model;
+            whit_model_options options = {.no_cache = true};
+            const char *path = shared_path(pairs[p][i]);
+            assert_ok(whit_model_open(path, &options, &model, &error), error);
+            memcpy(identity[i], whit_model_identity(model), 32);
+            whit_model_close(model);
+            logits[i] = run(path, tokens, &n_vocab[i]);
+        }
+        assert_memory_equal(identity[0], identity[1], 32);
+        assert_int_equal(n_vocab[0], n_vocab[1]);
+        assert_memory_equal(logits[0], logits[1], N_TOKENS * n_vocab[0] * sizeof **logits);
+        free(logits[0]);
+        free(logits[1]);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(llama), cmocka_unit_test(qwen3), cmocka_unit_test(bitnet)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(llama), cmocka_unit_test(qwen3), cmocka_unit_test(bitnet),
+                                       cmocka_unit_test(folder_and_gguf_are_one)};
     return cmocka_run_group_tests_name("golden logits", tests, NULL, NULL);
 }
