@@ -9,7 +9,6 @@ const cli_verb *const cli_verbs[] = {
     &cli_convert_verb,
     &cli_inspect_verb,
     &cli_verify_verb,
-    &cli_bench_verb,
     &cli_kernels_verb,
     &cli_doctor_verb,
     &cli_help_verb,

@@ -172,21 +172,4 @@ expect 3 whit perplexity -m model.ndf -f prompt -c 512 --second-half
 one_line "too few"
 expect 2 whit perplexity -m model.ndf
 one_line "-f TEXT"
-
-# ---- bench: nothing but the array on stdout, every field in every object
-expect 0 whit bench -m model.ndf -m other.gguf -p 16 -n 4 -d 0,8 -t 1,2 -r 2 --json
-python3 - <<'END' || complain "bench --json: $(head -c 300 out)"
-import json
-tests = json.load(open("out"))
-assert len(tests) == 16 and {t["test"] for t in tests} == {"pp16", "tg4"}
-for t in tests:
-    assert t["tps_best"] >= t["tps_median"] > 0 and t["bytes_per_token"] > 0 and t["peak_rss_bytes"] > 0
-    assert t["threads"] in (1, 2) and t["depth"] in (0, 8) and t["kv"] == "f16" and t["isa"] and t["cpu"]
-END
-expect 0 whit bench -m model.ndf -p 0 -n 4 -r 1 --columns 3 --kv i8
-grep -q '| tg4 ' out || complain "bench table: $(cat out)"
-expect 2 whit bench -m model.ndf -d 1,x
-one_line "1,x"
-expect 5 whit bench -m absent.ndf
-one_line "absent.ndf"
 finish
