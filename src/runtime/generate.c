@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Generation in one call: prompt, pick, print, until something ends it. Text that might become a
- * stop string is held back until it cannot. */
+ * stop string is held back until it cannot.
+ *
+ * Callbacks run in the host's floating-point environment: steps and picks enter ours by themselves. */
 #include "runtime/session.h"
 
 #include "base/clock.h"
-#include "base/fpenv.h"
 
 whit_generate_options whit_generate_options_default(void)
 {
@@ -42,26 +43,23 @@ static size_t find_maybe(const struct output *out)
     return size;
 }
 
-/* The host's callback runs in the host's floating-point environment. */
-static void give(struct output *out, size_t n, whit_fpenv caller)
+static void give(struct output *out, size_t n)
 {
     if (n == 0) return;
     if (out->options->on_text) {
-        whit_fpenv_leave(caller);
         if (!out->options->on_text(out->options->user, (const char *)out->held.data, n)) out->cancelled = true;
-        (void)whit_fpenv_enter();
     }
     memmove(out->held.data, out->held.data + n, out->held.size_bytes - n);
     out->held.size_bytes -= n;
 }
 
-static whit_status add_text(struct output *out, const char *text, size_t n, bool last, whit_fpenv caller, whit_error *error)
+static whit_status add_text(struct output *out, const char *text, size_t n, bool last, whit_error *error)
 {
     if (n && !whit_buf_append(&out->held, text, n)) return whit_fail_memory(error, "generated text", n);
     size_t stop = find_stop(out);
     out->stopped = stop < out->held.size_bytes;
     size_t ready = out->stopped ? stop : last ? out->held.size_bytes : find_maybe(out);
-    give(out, ready, caller);
+    give(out, ready);
     return WHIT_OK;
 }
 
@@ -71,7 +69,6 @@ struct generation {
     whit_detokenizer *detokenizer; /* NULL without a tokenizer */
     struct output out;
     whit_generate_result result;
-    whit_fpenv caller;
 };
 
 /* The prompt goes through the detokenizer too, unseen: spaces and characters that it leaves open are
@@ -104,7 +101,7 @@ static whit_status push_id(struct generation *g, int32_t id, whit_error *error)
     size_t n;
     if (!g->detokenizer) return WHIT_OK;
     WHIT_TRY(whit_detokenizer_push(g->detokenizer, id, &text, &n, error));
-    return add_text(&g->out, text, n, false, g->caller, error);
+    return add_text(&g->out, text, n, false, error);
 }
 
 static whit_status flush(struct generation *g, whit_error *error)
@@ -113,7 +110,7 @@ static whit_status flush(struct generation *g, whit_error *error)
     size_t n = 0;
     if (!g->detokenizer || g->out.stopped || g->out.cancelled) return WHIT_OK;
     WHIT_TRY(whit_detokenizer_flush(g->detokenizer, &text, &n, error));
-    return add_text(&g->out, text, n, true, g->caller, error);
+    return add_text(&g->out, text, n, true, error);
 }
 
 static whit_status loop(struct generation *g, const whit_generate_options *options, whit_error *error)
@@ -154,7 +151,6 @@ whit_status whit_generate(whit_session *session, whit_sampler *sampler, const in
         if (n > g.out.longest_stop) g.out.longest_stop = n;
     }
     whit_status status = WHIT_OK;
-    g.caller = whit_fpenv_enter();
     if (!whit_buf_reserve(&g.out.held, 4096 + g.out.longest_stop)) status = whit_fail_memory(error, "generated text", 4096);
     if (status == WHIT_OK && whit_model_has_tokenizer(session->model))
         status = whit_detokenizer_open(session->model, true, &g.detokenizer, error);
@@ -170,7 +166,6 @@ whit_status whit_generate(whit_session *session, whit_sampler *sampler, const in
     if (status == WHIT_ERROR_CANCELLED) g.result.finish = WHIT_FINISH_CANCELLED;
     whit_detokenizer_close(g.detokenizer);
     whit_buf_free(&g.out.held);
-    whit_fpenv_leave(g.caller);
     if (result) *result = g.result;
     return status;
 }

@@ -59,11 +59,9 @@ whit_status whit_sampler_open(const whit_model *model, const whit_sampler_option
     if (!sampler) return whit_fail_memory(error, "the sampler", sizeof *sampler);
     sampler->allocator = model->allocator;
     sampler->n_vocab = model->config.n_vocab;
-    whit_fpenv caller = whit_fpenv_enter();
     whit_status status = own.dry_multiplier > 0 ? find_breakers(sampler, model, error) : WHIT_OK;
     if (status == WHIT_OK)
         status = whit_chain_open(sampler->n_vocab, &own, sampler->breakers, sampler->allocator, &sampler->chain, error);
-    whit_fpenv_leave(caller);
     if (status != WHIT_OK) {
         whit_free(sampler->allocator, sampler->breakers, sampler->breakers_bytes);
         whit_free(sampler->allocator, sampler, sizeof *sampler);

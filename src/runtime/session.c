@@ -103,7 +103,6 @@ whit_status whit_session_open(const whit_model *model, const whit_session_option
     whit_session *s = whit_zalloc(model->allocator, sizeof *s);
     if (!s) return whit_fail_memory(error, "the session", sizeof *s);
     s->allocator = model->allocator;
-    whit_fpenv caller = whit_fpenv_enter();
     whit_status status = prepare(s, model, options, error);
     if (status == WHIT_OK) {
         s->arena = whit_alloc(s->allocator, s->arena_bytes);
@@ -111,12 +110,13 @@ whit_status whit_session_open(const whit_model *model, const whit_session_option
     }
     if (status == WHIT_OK) {
         whit_arena arena = {.memory = s->arena};
+        whit_fpenv caller = whit_fpenv_enter(); /* not around allocations: they are the host's */
         place(s, &arena);
+        whit_fpenv_leave(caller);
         memset(s->positions, 0, s->options.n_sequences * sizeof *s->positions);
         status = whit_pool_open(s->options.n_threads, s->allocator, &s->pool, error);
         s->exec.pool = s->pool;
     }
-    whit_fpenv_leave(caller);
     if (status != WHIT_OK) {
         whit_session_close(s);
         return status;
