@@ -5,7 +5,7 @@
 #ifndef WHIT_KERNELS_X86_TILES_AVX512_H
 #define WHIT_KERNELS_X86_TILES_AVX512_H
 
-#include "kernels/x86/tiles.h"
+#include "kernels/tiles.h"
 
 #include <immintrin.h>
 

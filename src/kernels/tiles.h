@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Where a tiled matrix's lines and scales lie, worked out once per call. No ISA in here. */
-#ifndef WHIT_KERNELS_X86_TILES_H
-#define WHIT_KERNELS_X86_TILES_H
+#ifndef WHIT_KERNELS_TILES_H
+#define WHIT_KERNELS_TILES_H
 
 #include "kernels/kernels.h"
 
