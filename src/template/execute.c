@@ -174,24 +174,23 @@ static whit_status run_loop(whit_machine *m, const whit_node *node, whit_scope *
     if (!loop) return whit_machine_raise_memory(m);
     *loop = (whit_loop){
         .node = node, .scope = scope, .items = list.items, .n_items = list.n, .depth = depth};
-    bool any = false;
-    for (;; any = true, loop->index++) {
+    bool completed = false;
+    for (;; loop->index++) {
         WHIT_TRY(peek(m, loop));
         if (!loop->has_following) break;
         loop->previous = loop->current;
-        loop->has_previous = any;
+        loop->has_previous = loop->index > 0;
         loop->current = loop->following;
         loop->has_following = false;
         WHIT_TRY(run_pass(m, loop));
         bool stop = m->flow == WHIT_FLOW_BREAK;
+        /* As in Jinja, `else` runs unless a pass came to its end without break or continue. */
+        completed |= m->flow == WHIT_FLOW_ON;
         m->flow = WHIT_FLOW_ON;
-        if (stop) {
-            any = true;
-            break;
-        }
+        if (stop) break;
     }
     m->scope = outer;
-    return any || !node->e ? WHIT_OK : in_new_scope(m, scope, node->e);
+    return completed || !node->e ? WHIT_OK : in_new_scope(m, scope, node->e);
 }
 
 whit_status whit_machine_call_loop(whit_machine *m, const whit_loop *loop,

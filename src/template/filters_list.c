@@ -67,7 +67,6 @@ static whit_status last(whit_machine *m, whit_builtin_frame *call, whit_value *r
     whit_list items;
     if (self.kind != WHIT_VALUE_UNDEFINED && !is_reversible(self))
         return whit_machine_raise_type(m, "'%s' object is not reversible", whit_value_type(self));
-    if (self.kind == WHIT_VALUE_UNDEFINED) return whit_machine_raise_undefined(m, self);
     if (self.kind == WHIT_VALUE_TEXT && self.text->n_points)
         return whit_machine_item(m, self, whit_value_int(-1), result);
     WHIT_TRY(whit_machine_items(m, self, &items));
@@ -125,16 +124,17 @@ static whit_status sort_key(whit_machine *m, whit_value item, whit_value attribu
     return case_sensitive ? WHIT_OK : whit_machine_ignore_case(m, *key, key);
 }
 
-/* "a,b" sorts by a, then by b. */
+/* A list of keys: "a,b" sorts by a, then by b. Even one key is in a list, as Jinja has it, so that
+ * undefined keys, which are equal, need no order. */
 static whit_status sort_keys(whit_machine *m, whit_value item, whit_value attribute,
                              bool case_sensitive, whit_value *key)
 {
-    if (!whit_value_is_str(attribute) ||
-        !memchr(attribute.text->bytes, ',', attribute.text->n_bytes))
-        return sort_key(m, item, attribute, case_sensitive, NULL, key);
     static const whit_text comma = {.bytes = ",", .n_bytes = 1, .n_points = 1};
     whit_value parts;
-    WHIT_TRY(whit_string_split(m, attribute.text, &comma, -1, false, &parts));
+    if (whit_value_is_str(attribute))
+        WHIT_TRY(whit_string_split(m, attribute.text, &comma, -1, false, &parts));
+    else
+        WHIT_TRY(whit_machine_new_list(m, &attribute, 1, &parts));
     for (size_t i = 0; i < parts.list->n; i++)
         WHIT_TRY(
             sort_key(m, item, parts.list->items[i], case_sensitive, NULL, &parts.list->items[i]));

@@ -200,46 +200,72 @@ static size_t chunk_end(const whit_text *line, size_t at, bool at_hyphens)
     return end;
 }
 
-/* textwrap.wrap of one line: greedy; white space at the ends of lines is dropped. */
-static whit_status wrap_line(whit_machine *m, const whit_text *line, size_t width, bool break_words,
-                             bool at_hyphens, const whit_text *newline, whit_builder *b)
+/* A line being filled by textwrap's rules: white space between two words waits until the second
+ * one is there, and is dropped where the line ends instead. */
+typedef struct wrapping {
+    whit_builder *b;
+    const whit_text *line, *newline;
+    size_t room, spaces_begin, spaces_end;
+    bool is_empty, needs_newline;
+} wrapping;
+
+static void put_word(wrapping *w, size_t begin, size_t end)
 {
-    size_t at = 0, room = width;
-    bool line_is_empty = true, any = false;
-    while (at < line->n_bytes && !b->failed) {
-        size_t end = chunk_end(line, at, at_hyphens), next;
+    if (w->needs_newline) whit_builder_text(w->b, w->newline);
+    whit_builder_slice(w->b, w->line, w->spaces_begin, w->spaces_end);
+    whit_builder_slice(w->b, w->line, begin, end);
+    w->needs_newline = w->is_empty = false;
+    w->spaces_begin = w->spaces_end;
+}
+
+static void end_line(wrapping *w, size_t width)
+{
+    w->needs_newline = w->is_empty = true;
+    w->spaces_begin = w->spaces_end;
+    w->room = width;
+}
+
+/* textwrap.wrap of one line: greedy. */
+static whit_status wrap_line(whit_machine *m, wrapping *w, size_t width, bool break_words,
+                             bool at_hyphens)
+{
+    const whit_text *line = w->line;
+    size_t at = 0, next;
+    w->room = width;
+    w->is_empty = true;
+    while (at < line->n_bytes && !w->b->failed) {
+        size_t end = chunk_end(line, at, at_hyphens);
         size_t n = whit_text_index(line, end) - whit_text_index(line, at);
-        bool space = whit_point_is_space(whit_text_point(line, at, &next));
         WHIT_TRY(whit_machine_spend(m, 1 + line->n_bytes / 64));
-        if (line_is_empty && space && any) {
+        if (whit_point_is_space(whit_text_point(line, at, &next))) {
+            if (n > w->room) {
+                end_line(w, width);
+            } else if (!w->is_empty || !w->needs_newline) { /* the first line may begin with it */
+                w->spaces_begin = at;
+                w->spaces_end = end;
+                w->room -= n;
+                w->is_empty = false;
+            }
             at = end;
-            continue;
+        } else if (n <= w->room) {
+            put_word(w, at, end);
+            w->room -= n;
+            at = end;
+        } else if (n > width && break_words) {
+            end = whit_text_offset(line, whit_text_index(line, at) + w->room);
+            put_word(w, at, end); /* with no room it only saves the spaces, as textwrap does */
+            if (w->room == 0)
+                end_line(w, width);
+            else
+                w->room = 0;
+            at = end;
+        } else if (!w->is_empty) {
+            end_line(w, width);
+        } else {
+            put_word(w, at, end);
+            w->room = 0;
+            at = end;
         }
-        if (n > room) {
-            if (space) { /* would end the line: dropped */
-                at = end;
-                line_is_empty = true;
-                any = true;
-                room = width;
-                if (at < line->n_bytes) whit_builder_text(b, newline);
-                continue;
-            }
-            if (n > width && break_words && room > 0) {
-                end = whit_text_offset(line, whit_text_index(line, at) + room);
-                n = room;
-            } else if (!line_is_empty) {
-                while (b->n_bytes && b->bytes[b->n_bytes - 1] == ' ') b->n_bytes--;
-                whit_builder_text(b, newline);
-                line_is_empty = true;
-                room = width;
-                continue;
-            }
-        }
-        whit_builder_slice(b, line, at, end);
-        room -= n < room ? n : room;
-        line_is_empty = false;
-        any = true;
-        at = end;
     }
     return WHIT_OK;
 }
@@ -260,14 +286,9 @@ static whit_status word_wrap(whit_machine *m, whit_builtin_frame *call, whit_val
     WHIT_TRY(whit_string_split_lines(m, text, false, &lines));
     whit_builder b = whit_machine_build(m);
     for (size_t i = 0; i < lines.list->n; i++) {
-        const whit_text *line = lines.list->items[i].text;
-        whit_value wrapped;
-        whit_builder one = whit_machine_build(m);
-        WHIT_TRY(wrap_line(m, line, (size_t)width, break_words, at_hyphens, newline, &one));
-        WHIT_TRY(whit_machine_build_end(m, &one, &wrapped));
-        WHIT_TRY(whit_string_strip(m, wrapped.text, NULL, WHIT_SIDE_RIGHT, &wrapped));
+        wrapping w = {.b = &b, .line = lines.list->items[i].text, .newline = newline};
         if (i) whit_builder_text(&b, newline);
-        whit_builder_text(&b, wrapped.text);
+        WHIT_TRY(wrap_line(m, &w, (size_t)width, break_words, at_hyphens));
     }
     return whit_machine_build_end(m, &b, result);
 }

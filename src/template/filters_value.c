@@ -141,8 +141,8 @@ static whit_status round_number(whit_machine *m, whit_builtin_frame *call, whit_
     if (!isfinite(real))
         return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "cannot convert float %s to integer",
                                   isnan(real) ? "NaN" : "infinity");
-    double unit = pow(10, (double)precision);
-    *result = whit_value_float((up ? ceil(real * unit) : floor(real * unit)) / unit);
+    double unit = pow(10, (double)precision); /* + 0.0: Python has an int there, without -0 */
+    *result = whit_value_float(((up ? ceil(real * unit) : floor(real * unit)) + 0.0) / unit);
     return WHIT_OK;
 }
 

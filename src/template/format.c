@@ -259,6 +259,7 @@ static whit_status percent_field(whit_machine *m, whit_builder *b, percent *p)
     field f = {.fill = ' ', .align = '>', .width = -1, .precision = -1};
     whit_value value = whit_value_undefined(NULL);
     bool has_value = false, minus = false;
+    size_t begin = p->at;
     if (p->at < format->n_bytes && format->bytes[p->at] == '(') {
         WHIT_TRY(percent_key(m, p, &value));
         has_value = true;
@@ -291,7 +292,7 @@ static whit_status percent_field(whit_machine *m, whit_builder *b, percent *p)
         f.zero = false;
     }
     if (f.zero && f.type && strchr("diuoxXeEfFgG", f.type)) f.align = 0;
-    if (f.type == '%') {
+    if (f.type == '%' && p->at - begin == 1) {
         whit_builder_str(b, "%");
         return WHIT_OK;
     }
@@ -394,7 +395,7 @@ static whit_status put_value(whit_machine *m, whit_builder *b, whit_value value,
     }
     WHIT_TRY(read_spec(m, spec, &f));
     if (whit_value_is_str(value)) {
-        if ((f.type && f.type != 's') || f.sign || f.align == '=')
+        if ((f.type && f.type != 's') || f.sign || f.grouping || f.align == '=')
             return whit_machine_raise(m, WHIT_ERROR_ARGUMENT,
                                       "format specifier does not fit a str");
         if (f.zero && !f.align) f.fill = '0';

@@ -29,7 +29,7 @@ static whit_status range(whit_machine *m, whit_builtin_frame *call, whit_value *
                                   MAX_RANGE);
     whit_range *made = whit_value_pool_zalloc(m->pool, 1, sizeof *made);
     if (!made) return whit_machine_raise_memory(m);
-    *made = (whit_range){start, n > 1 ? step : 1, (size_t)n};
+    *made = (whit_range){start, stop, step, (size_t)n};
     *result = (whit_value){.kind = WHIT_VALUE_RANGE, .range = made};
     return WHIT_OK;
 }

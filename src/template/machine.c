@@ -168,6 +168,13 @@ bool whit_value_is_iterable(whit_value v)
 
 static whit_status characters(whit_machine *m, const whit_text *text, whit_value *items)
 {
+    if (text->markup) { /* walking over Markup gives plain characters */
+        whit_text *plain = whit_value_pool_zalloc(m->pool, 1, sizeof *plain);
+        if (!plain) return whit_machine_raise_memory(m);
+        *plain = *text;
+        plain->markup = false;
+        text = plain;
+    }
     for (size_t at = 0, next; at < text->n_bytes; at = next) {
         uint32_t point = whit_text_point(text, at, &next);
         if (text->is_bytes) {

@@ -273,6 +273,8 @@ static whit_status find_attribute(whit_machine *m, whit_value object, const whit
         *found = true;
         if (whit_text_is(name, "start"))
             return *result = whit_value_int(object.range->start), WHIT_OK;
+        if (whit_text_is(name, "stop"))
+            return *result = whit_value_int(object.range->stop), WHIT_OK;
         if (whit_text_is(name, "step"))
             return *result = whit_value_int(object.range->step), WHIT_OK;
     }
@@ -297,7 +299,8 @@ whit_status whit_machine_attribute(whit_machine *m, whit_value object, const whi
                                    whit_value *result)
 {
     bool found;
-    if (object.kind == WHIT_VALUE_UNDEFINED) return whit_machine_raise_undefined(m, object);
+    if (object.kind == WHIT_VALUE_UNDEFINED && !is_dunder(name))
+        return whit_machine_raise_undefined(m, object);
     WHIT_TRY(find_attribute(m, object, name, &found, result));
     if (found) return WHIT_OK;
     const whit_value *member = NULL; /* what the sandbox forbids hides a key of that name */
@@ -415,10 +418,11 @@ whit_status whit_machine_slice(whit_machine *m, whit_value object, const whit_va
     size_t n, count;
     if (object.kind == WHIT_VALUE_UNDEFINED) return whit_machine_raise_undefined(m, object);
     if (!is_sequence(object) && object.kind != WHIT_VALUE_RANGE)
-        return undefined_member(m, object, whit_value_none(), result);
+        return whit_machine_raise_type(m, "'%s' object is not subscriptable",
+                                       whit_value_type(object));
     whit_value_length(object, &n);
     if (!slice_indices(bounds, n, &start, &step, &count))
-        return undefined_member(m, object, whit_value_none(), result);
+        return whit_machine_raise_type(m, "slice indices must be integers or None");
     if (step == 0) return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "slice step cannot be zero");
     if (count <= 1) step = 1; /* a huge one must not overflow */
     if (object.kind == WHIT_VALUE_TEXT)
@@ -426,8 +430,10 @@ whit_status whit_machine_slice(whit_machine *m, whit_value object, const whit_va
     if (object.kind == WHIT_VALUE_RANGE) {
         whit_range *range = whit_value_pool_zalloc(m->pool, 1, sizeof *range);
         if (!range) return whit_machine_raise_memory(m);
-        *range = (whit_range){object.range->start + object.range->step * start,
-                              object.range->step * step, count};
+        *range = (whit_range){.start = object.range->start + object.range->step * start,
+                              .step = object.range->step * step,
+                              .n = count};
+        range->stop = (int64_t)((uint64_t)range->start + (uint64_t)range->step * count);
         *result = (whit_value){.kind = WHIT_VALUE_RANGE, .range = range};
         return WHIT_OK;
     }

@@ -76,7 +76,7 @@ static whit_status repr_view(whit_machine *m, whit_builder *b, whit_value view)
 
 static void repr_range(whit_builder *b, const whit_range *range)
 {
-    long long start = range->start, step = range->step, stop = start + (long long)range->n * step;
+    long long start = range->start, step = range->step, stop = range->stop;
     if (step == 1)
         whit_builder_format(b, "range(%lld, %lld)", start, stop);
     else

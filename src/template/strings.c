@@ -69,11 +69,7 @@ static whit_status split_spaces(whit_machine *m, const whit_text *text, int64_t 
             continue;
         }
         size_t end = at;
-        if (limit >= 0 && p->n == (uint64_t)limit) {
-            end = text->n_bytes;
-            while (whit_point_is_space(whit_text_point_before(text, end, &next))) end = next;
-            return add_piece(m, p, text, at, end);
-        }
+        if (limit >= 0 && p->n == (uint64_t)limit) return add_piece(m, p, text, at, text->n_bytes);
         while (end < text->n_bytes && !whit_point_is_space(whit_text_point(text, end, &next)))
             end = next;
         WHIT_TRY(add_piece(m, p, text, at, end));
@@ -91,11 +87,7 @@ static whit_status split_spaces_right(whit_machine *m, const whit_text *text, in
             continue;
         }
         size_t begin = end;
-        if (limit >= 0 && p->n == (uint64_t)limit) {
-            begin = 0;
-            while (whit_point_is_space(whit_text_point(text, begin, &next))) begin = next;
-            return add_piece(m, p, text, begin, end);
-        }
+        if (limit >= 0 && p->n == (uint64_t)limit) return add_piece(m, p, text, 0, end);
         while (begin > 0 && !whit_point_is_space(whit_text_point_before(text, begin, &next)))
             begin = next;
         WHIT_TRY(add_piece(m, p, text, begin, end));

@@ -74,7 +74,7 @@ typedef struct whit_dict {
 } whit_dict;
 
 typedef struct whit_range {
-    int64_t start, step;
+    int64_t start, stop, step; /* as they were given */
     size_t n;
 } whit_range;
 

@@ -30,6 +30,9 @@ static void language(void **state)
     assert_renders(
         "{{ x.items is defined }}{{ x['items'] }}{{ x.get('q', 3) }}{{ none.y is defined }}",
         "{\"x\": {\"items\": 1}}", "True13False");
+    assert_renders("{{ 'q' | list }}{{ ('<' | safe) | list }}{{ range(1, 8, 2) }}{{ ' a b  c "
+                   "'.split(none, 1) }}",
+                   "{}", "['q']['<']range(1, 8, 2)['a', 'b  c ']");
     assert_renders("{{ [1, [2.0, 'q\\'s', none]] }}{{ {'a': true} }}{{ (1,) }}{{ 1e16 }}{{ 1e-7 }}",
                    "{}", "[1, [2.0, \"q's\", None]]{'a': True}(1,)1e+161e-07");
     assert_renders("{{ x[::-1] }}{{ x[1:3] }}{{ x[-1] }}{{ 'abc'[5:] }}",
@@ -82,6 +85,7 @@ static void errors(void **state)
     assert_fails("{% for x in y %}", "{}", NULL, WHIT_ERROR_FORMAT, 1, 17);
     assert_fails("{{ x | nope }}", "{}", NULL, WHIT_ERROR_FORMAT, 1, 8);
     assert_fails("{{ 9223372036854775807 + 1 }}", "{}", NULL, WHIT_ERROR_ARGUMENT, 1, 24);
+    assert_fails("{{ x[1:] }}", "{\"x\": null}", NULL, WHIT_ERROR_ARGUMENT, 1, 5);
     assert_fails("{{ 'abc }}", "{}", NULL, WHIT_ERROR_FORMAT, 1, 4);
     rendered r =
         render_with("\n {{ raise_exception('a\\n\"b\" ' ~ x) }}", "{\"x\": \"\\u0000c\"}", NULL);
