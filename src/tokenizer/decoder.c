@@ -369,6 +369,7 @@ static whit_status finish(whit_token_decoder *decoder, size_t i, whit_error *err
     if (one_token && status == WHIT_OK)
         status = feed(decoder, i + 1, (fragment){(const uint8_t *)"", 0, !s->started, true}, error);
     s->held.size_bytes = 0;
+    s->held.failed = false;
     s->started = s->in_token = s->leading = false;
     s->n_cut = 0;
     return status;
@@ -407,6 +408,7 @@ whit_status whit_token_decoder_push(whit_token_decoder *decoder, int32_t id, con
                                     size_t *n_bytes, whit_error *error)
 {
     decoder->out.size_bytes = 0;
+    decoder->out.failed = false;
     size_t n;
     const uint8_t *token = whit_tokenizer_token_text(&decoder->view, id, &n);
     bool skip = decoder->options.skip_special &&
@@ -421,6 +423,7 @@ whit_status whit_token_decoder_flush(whit_token_decoder *decoder, const char **t
                                      size_t *n_bytes, whit_error *error)
 {
     decoder->out.size_bytes = 0;
+    decoder->out.failed = false;
     for (size_t i = 0; i < decoder->n_stages; i++) WHIT_TRY(finish(decoder, i, error));
     *text = decoder->out.size_bytes ? (const char *)decoder->out.data : "";
     *n_bytes = decoder->out.size_bytes;

@@ -159,7 +159,9 @@ static whit_status read_wordpiece(const reader *r)
     int64_t longest = 100;
     r->builder->header.model = WHIT_TOKENIZER_WORDPIECE;
     whit_json_i64(r->json, field(r, r->model, "max_input_chars_per_word"), &longest);
-    r->builder->header.max_word_chars = longest < 0 ? 0 : longest > 1 << 20 ? 1u << 20 : (uint32_t)longest;
+    if (longest < 0 || longest > 4096) /* matching is quadratic in it */
+        return whit_json_fail(r->json, r->model, r->error, "max_input_chars_per_word over 4,096");
+    r->builder->header.max_word_chars = (uint32_t)longest;
     WHIT_TRY(read_vocabulary(r));
     WHIT_TRY(read_affixes(r, "##"));
     read_unknown_token(r);

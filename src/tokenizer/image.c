@@ -141,6 +141,15 @@ bool whit_tokenizer_is_end(const whit_tokenizer_view *view, int32_t id)
     return false;
 }
 
+/* n < 8 bytes as a little-endian number, without a call of memcpy. */
+static uint64_t load_tail(const uint8_t *text, size_t n)
+{
+    if (n >= 4)
+        return whit_load_u32(text) | (uint64_t)whit_load_u32(text + n - 4) << (8 * (n - 4));
+    if (n == 0) return 0;
+    return text[0] | (uint64_t)text[n / 2] << (8 * (n / 2)) | (uint64_t)text[n - 1] << (8 * (n - 1));
+}
+
 uint32_t whit_tokenizer_hash(const uint8_t *text, size_t n_bytes)
 {
     uint64_t hash = 0x243F6A8885A308D3u ^ n_bytes;
@@ -148,20 +157,23 @@ uint32_t whit_tokenizer_hash(const uint8_t *text, size_t n_bytes)
         hash = (hash ^ whit_load_u64(text)) * 0x9E3779B97F4A7C15u;
         hash ^= hash >> 32;
     }
-    uint64_t tail = 0;
-    if (n_bytes) memcpy(&tail, text, n_bytes);
-    hash = (hash ^ tail) * 0x9E3779B97F4A7C15u;
+    hash = (hash ^ load_tail(text, n_bytes)) * 0x9E3779B97F4A7C15u;
     hash = (hash ^ hash >> 29) * 0xBF58476D1CE4E5B9u;
     return (uint32_t)(hash >> 32);
 }
 
 int32_t whit_tokenizer_lookup(const whit_tokenizer_view *view, const uint8_t *text, size_t n_bytes)
 {
+    return whit_tokenizer_lookup_hashed(view, text, n_bytes, whit_tokenizer_hash(text, n_bytes));
+}
+
+int32_t whit_tokenizer_lookup_hashed(const whit_tokenizer_view *view, const uint8_t *text,
+                                     size_t n_bytes, uint32_t hash)
+{
     size_t n_slots;
     const whit_token_slot *slots =
         whit_tokenizer_section(view, WHIT_TOKENS_HASH, sizeof *slots, &n_slots);
     if (n_slots == 0 || n_bytes > view->header->max_token_bytes) return -1;
-    uint32_t hash = whit_tokenizer_hash(text, n_bytes);
     for (size_t probe = 0, at = hash; probe < WHIT_TOKENIZER_MAX_PROBES; probe++, at++) {
         const whit_token_slot *slot = &slots[at & (n_slots - 1)];
         if (slot->id_plus_1 == 0) return -1;

@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include "tokenizer/models.h"
 
+#define STEPS_PER_BYTE 256u
+#define STEPS_ALLOWED  (16u << 20)
+
 void whit_model_scratch_init(whit_model_scratch *scratch, const whit_allocator *allocator)
 {
     *scratch = (whit_model_scratch){0};
-    scratch->symbols.allocator = scratch->heap.allocator = scratch->nodes.allocator = allocator;
+    scratch->symbols.allocator = scratch->heap.allocator = allocator;
+    scratch->nodes.allocator = scratch->cache.allocator = allocator;
+}
+
+void whit_model_scratch_begin(whit_model_scratch *scratch, size_t n_bytes)
+{
+    /* Memory may be there again after a call that failed for want of it. */
+    scratch->symbols.failed = scratch->heap.failed = scratch->nodes.failed = false;
+    scratch->cache.failed = false;
+    scratch->steps_left = STEPS_ALLOWED + STEPS_PER_BYTE * (uint64_t)n_bytes;
 }
 
 void whit_model_scratch_free(whit_model_scratch *scratch)
@@ -12,6 +24,7 @@ void whit_model_scratch_free(whit_model_scratch *scratch)
     whit_buf_free(&scratch->symbols);
     whit_buf_free(&scratch->heap);
     whit_buf_free(&scratch->nodes);
+    whit_buf_free(&scratch->cache);
 }
 
 whit_status whit_tokenizer_push_bytes(const whit_tokenizer_view *view, const uint8_t *text,
@@ -39,15 +52,44 @@ static size_t next_cut(const uint8_t *text, size_t n)
     return n;
 }
 
+static whit_status encode_new(const whit_tokenizer_view *view, whit_model_scratch *scratch,
+                              const uint8_t *piece, size_t n_bytes, uint32_t hash, whit_buf *ids,
+                              whit_error *error)
+{
+    const uint8_t wanted = WHIT_TOKEN_IN_VOCAB | WHIT_TOKEN_WHOLE;
+    int32_t id = whit_tokenizer_lookup_hashed(view, piece, n_bytes, hash);
+    if (id >= 0 && (whit_tokenizer_token_flags(view, id) & wanted) == wanted)
+        return whit_push_id(ids, id, error);
+    return whit_tokenizer_merge_piece(view, scratch, piece, n_bytes, ids, error);
+}
+
 static whit_status encode_bpe(const whit_tokenizer_view *view, whit_model_scratch *scratch,
                               const uint8_t *piece, size_t n_bytes, whit_buf *ids,
                               whit_error *error)
 {
-    const uint8_t wanted = WHIT_TOKEN_IN_VOCAB | WHIT_TOKEN_WHOLE;
-    int32_t id = whit_tokenizer_lookup(view, piece, n_bytes);
-    if (id >= 0 && (whit_tokenizer_token_flags(view, id) & wanted) == wanted)
-        return whit_push_id(ids, id, error);
-    return whit_tokenizer_merge_piece(view, scratch, piece, n_bytes, ids, error);
+    uint32_t hash = whit_tokenizer_hash(piece, n_bytes);
+    if (n_bytes > WHIT_CACHE_TEXT || n_bytes == 0)
+        return encode_new(view, scratch, piece, n_bytes, hash, ids, error);
+    if (scratch->cache.size_bytes == 0 &&
+        !whit_buf_append_zeros(&scratch->cache, WHIT_CACHE_ENTRIES * sizeof(whit_cached_piece)))
+        return whit_fail_memory(error, "cache of words", WHIT_CACHE_ENTRIES * sizeof(whit_cached_piece));
+    whit_cached_piece *cached =
+        (whit_cached_piece *)(void *)scratch->cache.data + hash % WHIT_CACHE_ENTRIES;
+    if (cached->hash == hash && cached->n_bytes == n_bytes &&
+        memcmp(cached->text, piece, n_bytes) == 0) {
+        for (int i = 0; i < cached->n_ids; i++) WHIT_TRY(whit_push_id(ids, cached->ids[i], error));
+        return WHIT_OK;
+    }
+    size_t before = ids->size_bytes;
+    WHIT_TRY(encode_new(view, scratch, piece, n_bytes, hash, ids, error));
+    size_t n_ids = (ids->size_bytes - before) / sizeof(int32_t);
+    if (n_ids > WHIT_CACHE_IDS) return WHIT_OK;
+    cached->hash = hash;
+    cached->n_bytes = (uint8_t)n_bytes;
+    cached->n_ids = (uint8_t)n_ids;
+    memcpy(cached->text, piece, n_bytes);
+    if (n_ids) memcpy(cached->ids, ids->data + before, n_ids * sizeof(int32_t));
+    return WHIT_OK;
 }
 
 static whit_status encode_wordlevel(const whit_tokenizer_view *view, const uint8_t *piece,

@@ -5,13 +5,27 @@
 
 #include "tokenizer/image.h"
 
-/* Reused memory of the models; belongs to one thread. Zero-initialise with the allocator set. */
+/* Words come again: a direct-mapped table of the ids of recent short pieces, one cache line each. */
+#define WHIT_CACHE_ENTRIES 16384u
+#define WHIT_CACHE_TEXT    30
+#define WHIT_CACHE_IDS     7
+typedef struct whit_cached_piece {
+    uint32_t hash;
+    uint8_t n_bytes, n_ids; /* n_bytes 0: empty */
+    uint8_t text[WHIT_CACHE_TEXT];
+    int32_t ids[WHIT_CACHE_IDS];
+} whit_cached_piece;
+
+/* Reused memory of the models; belongs to one thread and one image. */
 typedef struct whit_model_scratch {
-    whit_buf symbols, heap, nodes;
-    uint64_t n_steps; /* of the trie, against hostile vocabularies */
+    whit_buf symbols, heap, nodes, cache;
+    uint64_t steps_left; /* through the trie; see whit_model_scratch_begin */
 } whit_model_scratch;
 
 void whit_model_scratch_init(whit_model_scratch *scratch, const whit_allocator *allocator);
+/* Before each text: sets the steps that encoding a text of this size may take in all. Real vocabularies need under a
+ * hundred for each byte; only ones made to be slow run out. */
+void whit_model_scratch_begin(whit_model_scratch *scratch, size_t n_bytes);
 void whit_model_scratch_free(whit_model_scratch *scratch);
 
 /* Appends the ids (int32_t) of one non-empty piece of at most 1 GiB, valid UTF-8. BPE takes
@@ -39,6 +53,11 @@ whit_status whit_tokenizer_push_bytes(const whit_tokenizer_view *view, const uin
                                       size_t n_bytes, bool *done, whit_buf *ids, whit_error *error);
 static inline whit_status whit_push_id(whit_buf *ids, int32_t id, whit_error *error)
 {
+    if (ids->capacity_bytes - ids->size_bytes >= sizeof id && !ids->failed) {
+        memcpy(ids->data + ids->size_bytes, &id, sizeof id);
+        ids->size_bytes += sizeof id;
+        return WHIT_OK;
+    }
     if (!whit_buf_append(ids, &id, sizeof id))
         return whit_fail_memory(error, "token ids", ids->size_bytes + sizeof id);
     return WHIT_OK;

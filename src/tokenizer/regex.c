@@ -11,9 +11,9 @@
 #define DEPTH_LIMIT 100000u
 #define HEAP_LIMIT_KIB 65536u
 /* An attempt that fails may have looked at everything up to the end, so that failing everywhere
- * takes quadratic time: look at the clock every so many starting points. */
-#define WINDOW_BYTES 256u
-#define TIME_ALLOWED_NS 5000000000u
+ * takes quadratic time: search so many starting points at a time, then look at the clock. */
+#define WINDOW_BYTES 64u
+#define TIME_ALLOWED_NS 2000000000u
 #define TIME_PER_BYTE_NS 2000u
 #define MAX_PATTERN_BYTES 65536u
 
@@ -23,6 +23,8 @@ struct whit_regex {
     pcre2_code *code;
     pcre2_match_data *data;
     pcre2_match_context *limits;
+    uint64_t deadline_ns; /* 0: not begun */
+    size_t n_bytes, n_searches;
 };
 
 /* PCRE2 frees without a size, our allocators want one: it is kept in front. */
@@ -62,7 +64,7 @@ static whit_status compile(whit_regex *regex, const uint8_t *pattern, size_t n_b
                                     PCRE2_NEVER_BACKSLASH_C,
                                 &code, &place, how);
     pcre2_compile_context_free(how);
-    if (!regex->code && code == PCRE2_ERROR_NOMEMORY)
+    if (!regex->code && (code == PCRE2_ERROR_NOMEMORY || code == PCRE2_ERROR_HEAP_FAILED))
         return whit_fail_memory(error, "regular expression", n_bytes);
     if (!regex->code) {
         PCRE2_UCHAR why[128];
@@ -104,6 +106,25 @@ whit_status whit_regex_compile(const uint8_t *pattern, size_t n_bytes,
     return status;
 }
 
+void whit_regex_begin(whit_regex *regex, size_t n_bytes)
+{
+    if (!regex) return;
+    regex->deadline_ns = 0;
+    regex->n_bytes = n_bytes;
+}
+
+/* The clock starts at the first search that finds nothing at once; for short texts it is looked at
+ * only now and then. */
+static bool out_of_time(whit_regex *regex, size_t n_bytes)
+{
+    if (n_bytes <= WINDOW_BYTES && regex->n_searches++ % 16 != 0) return false;
+    uint64_t now = whit_now_ns();
+    if (regex->n_bytes < n_bytes) regex->n_bytes = n_bytes;
+    if (regex->deadline_ns == 0)
+        regex->deadline_ns = now + TIME_ALLOWED_NS + regex->n_bytes * TIME_PER_BYTE_NS;
+    return now > regex->deadline_ns;
+}
+
 void whit_regex_close(whit_regex *regex)
 {
     if (!regex) return;
@@ -139,10 +160,10 @@ static whit_status search(whit_regex *regex, const uint8_t *text, size_t n_bytes
             *found = true;
             return WHIT_OK;
         }
-        if (last == n_bytes) return WHIT_OK;
-        if (whit_now_ns() > match->deadline_ns)
+        if (out_of_time(regex, n_bytes))
             return whit_fail(error, WHIT_ERROR_LIMIT,
                              "the tokenizer's regular expression takes too long on this text");
+        if (last == n_bytes) return WHIT_OK;
     }
 }
 
@@ -166,8 +187,6 @@ whit_status whit_regex_next(whit_regex *regex, const uint8_t *text, size_t n_byt
 {
     size_t previous_end = match->end;
     *found = false;
-    if (match->deadline_ns == 0)
-        match->deadline_ns = whit_now_ns() + TIME_ALLOWED_NS + n_bytes * TIME_PER_BYTE_NS;
     while (match->from <= n_bytes) {
         WHIT_TRY(search(regex, text, n_bytes, match, found, error));
         if (!*found || accept(text, n_bytes, match, previous_end)) return WHIT_OK;

@@ -2,8 +2,9 @@
  * Regular expressions of tokenizer files: written for Oniguruma (Ruby's syntax), run by PCRE2.
  *
  * The pattern is translated where the two differ (\s, \w, \h, \b, {n,m}+, nested classes), and
- * what cannot be said is refused by name. Every match has limits on steps, depth and memory, and a
- * search has a time limit, so that a pattern that backtracks for ever ends in an error. */
+ * what cannot be said is refused by name. Every match has limits on steps, depth and memory, and all
+ * searches since `begin` share a time limit, so that a pattern that backtracks for ever ends in an
+ * error. */
 #ifndef WHIT_TOKENIZER_REGEX_H
 #define WHIT_TOKENIZER_REGEX_H
 
@@ -21,12 +22,14 @@ whit_status whit_regex_compile(const uint8_t *pattern, size_t n_bytes,
                                whit_error *error);
 void whit_regex_close(whit_regex *regex);
 
+/* Starts the time that the searches in a text of this size may take; NULL is fine. */
+void whit_regex_begin(whit_regex *regex, size_t n_bytes);
+
 /* The matches of one text after each other. Zero-initialise for each text. */
 typedef struct whit_match {
     size_t start, end; /* of the match found last */
     size_t from;       /* where the search goes on */
     bool found;        /* `end` is the end of a match */
-    uint64_t deadline_ns;
 } whit_match;
 
 /* The next match in `text`, which is valid UTF-8; *found is false at the end. An empty match right

@@ -5,6 +5,7 @@
 #include "tokenizer/unicode.h"
 
 #define MAX_TEXT_BYTES (1u << 30)
+#define MAX_GROWTH     8u /* of a text by pre-tokenizers: byte symbols double it, U+2581 triples spaces */
 
 /* A part of a piece: a match of the splitting rule, or what lies between two. */
 typedef struct range {
@@ -17,7 +18,6 @@ void whit_splitter_init(whit_splitter *splitter, const whit_allocator *allocator
     *splitter = (whit_splitter){.allocator = allocator};
     for (int i = 0; i < 2; i++) {
         splitter->texts[i].allocator = splitter->pieces[i].allocator = allocator;
-        splitter->texts[i].limit_bytes = MAX_TEXT_BYTES;
     }
     splitter->ranges.allocator = allocator;
 }
@@ -38,6 +38,13 @@ whit_status whit_splitter_begin(whit_splitter *splitter, const uint8_t *text, si
         return whit_fail(error, WHIT_ERROR_LIMIT, "a text of more than 1 GiB");
     splitter->text = text;
     splitter->n_bytes = n_bytes;
+    size_t limit_bytes = n_bytes * MAX_GROWTH + 65536;
+    if (limit_bytes > MAX_TEXT_BYTES) limit_bytes = MAX_TEXT_BYTES;
+    for (int i = 0; i < 2; i++) {
+        splitter->texts[i].limit_bytes = limit_bytes;
+        splitter->texts[i].failed = splitter->pieces[i].failed = false;
+    }
+    splitter->ranges.failed = false;
     splitter->at_start = at_start;
     whit_buf *pieces = &splitter->pieces[splitter->pieces_in_use];
     whit_piece all = {0, (uint32_t)n_bytes};
@@ -126,7 +133,11 @@ static whit_status find_matches(whit_splitter *splitter, const whit_tokenizer_st
 static void add_piece(whit_buf *pieces, size_t start, size_t end)
 {
     whit_piece one = {(uint32_t)start, (uint32_t)end};
-    if (start < end) whit_buf_append(pieces, &one, sizeof one);
+    if (start >= end) return;
+    if (pieces->capacity_bytes - pieces->size_bytes < sizeof one && !whit_buf_reserve(pieces, 4096))
+        return;
+    memcpy(pieces->data + pieces->size_bytes, &one, sizeof one);
+    pieces->size_bytes += sizeof one;
 }
 
 /* Joins a match to its neighbour before (or, going backwards, behind) it, unless that is a match. */
@@ -246,11 +257,10 @@ static whit_status cut_by_scan(whit_splitter *splitter, whit_scan_fn *scan, whit
         size_t length = pieces[i].end - pieces[i].start;
         for (size_t at = 0, end; at < length; at = end) {
             end = scan(text, length, at);
-            whit_piece one = {pieces[i].start + (uint32_t)at, pieces[i].start + (uint32_t)end};
-            if (!whit_buf_append(out, &one, sizeof one))
-                return whit_fail_memory(error, "pieces", out->size_bytes);
+            add_piece(out, pieces[i].start + at, pieces[i].start + end);
         }
     }
+    if (out->failed) return whit_fail_memory(error, "pieces", out->size_bytes);
     splitter->pieces_in_use = !splitter->pieces_in_use;
     return WHIT_OK;
 }
@@ -273,9 +283,10 @@ static whit_status rewrite(whit_splitter *splitter, const whit_tokenizer_step *s
         if (!one(splitter, step, pattern, pieces[i], text)) break;
         add_piece(out, start, text->size_bytes);
     }
-    if (text->failed && text->size_bytes + splitter->n_bytes > MAX_TEXT_BYTES / 4)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "tokenizer: splitting makes the text too long");
-    if (text->failed || out->failed) return whit_fail_memory(error, "pieces", text->size_bytes);
+    if (text->failed)
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "tokenizer: splitting makes the text too long, or memory is short");
+    if (out->failed) return whit_fail_memory(error, "pieces", out->size_bytes);
     splitter->text_in_use = !splitter->text_in_use;
     splitter->pieces_in_use = !splitter->pieces_in_use;
     splitter->text = text->data;

@@ -8,6 +8,10 @@
 #include "tokenizer/unicode.h"
 
 #define MAX_TEXT_BYTES (1u << 30)
+#define MAX_GROWTH     20u /* of a text by normalizing; NFKC's longest is 18 */
+/* Steps of looking for added tokens: real ones need a few for each byte. */
+#define STEPS_PER_BYTE 64u
+#define STEPS_ALLOWED  (16u << 20)
 
 /* A step with its strings looked up. */
 typedef struct prepared_step {
@@ -43,6 +47,8 @@ typedef struct encoding {
     const uint8_t *input; /* the whole text, which the user's ranges refer to */
     whit_buf *ids;
     whit_error *error;
+    uint64_t steps_left; /* of looking for added tokens */
+    bool out_of_steps;
 } encoding;
 
 /* ---- opening ------------------------------------------------------------------------------- */
@@ -190,13 +196,17 @@ enum origin {
 };
 
 /* The longest added token at `at`; NULL for none. */
-static const whit_added_token *longest_added(const encoding *e, const added_set *set,
+static const whit_added_token *longest_added(encoding *e, const added_set *set,
                                              const uint8_t *text, size_t n, size_t at,
                                              enum origin origin)
 {
     const whit_added_token *best = NULL;
     size_t low = 0, high = set->n;
     for (size_t depth = 0; at + depth < n && low < high; depth++) {
+        if (e->steps_left-- == 0) {
+            e->out_of_steps = true;
+            return NULL;
+        }
         narrow(e->tokenizer, set, depth, text[at + depth], &low, &high);
         if (low >= high || added_byte(e->tokenizer, &set->tokens[low], depth + 1) != -1) continue;
         const whit_added_token *candidate = &set->tokens[low];
@@ -242,13 +252,14 @@ static size_t spaces_after(const uint8_t *text, size_t n, size_t at)
 /* The next added token at or behind `from` that counts; start and end include the spaces that it
  * takes with it, but no text before `taken`. As in `tokenizers`, one that does not count still
  * hides what lies inside it. */
-static const whit_added_token *next_added(const encoding *e, const added_set *set,
+static const whit_added_token *next_added(encoding *e, const added_set *set,
                                           const uint8_t *text, size_t n, size_t *from, size_t taken,
                                           enum origin origin, size_t *start, size_t *end)
 {
     for (size_t at = *from; at < n;) {
         bool may = set->first_bytes[text[at] / 64] >> text[at] % 64 & 1;
         const whit_added_token *added = may ? longest_added(e, set, text, n, at, origin) : NULL;
+        if (e->out_of_steps) return NULL;
         if (!added) {
             at++;
             continue;
@@ -268,7 +279,7 @@ static const whit_added_token *next_added(const encoding *e, const added_set *se
 
 /* ---- one section: text between added tokens ------------------------------------------------ */
 
-static whit_status encode_text(const encoding *e, const uint8_t *text, size_t n, bool at_start)
+static whit_status encode_text(encoding *e, const uint8_t *text, size_t n, bool at_start)
 {
     whit_tokenizer *tokenizer = e->tokenizer;
     whit_splitter *splitter = &tokenizer->splitter;
@@ -290,12 +301,13 @@ static whit_status encode_text(const encoding *e, const uint8_t *text, size_t n,
 static whit_status normalize_all(whit_tokenizer *tokenizer, const uint8_t **text, size_t *n,
                                  whit_error *error)
 {
+    size_t limit_bytes = *n * MAX_GROWTH + 65536;
     for (size_t i = 0; i < tokenizer->n_normalizers && *n; i++) {
         prepared_step *one = &tokenizer->normalizers[i];
         whit_buf *out = &tokenizer->texts[i % 2];
         out->size_bytes = 0;
         out->failed = false;
-        out->limit_bytes = *n < (MAX_TEXT_BYTES >> 6) - 4096 ? (*n + 4096) << 6 : MAX_TEXT_BYTES;
+        out->limit_bytes = limit_bytes < MAX_TEXT_BYTES ? limit_bytes : MAX_TEXT_BYTES;
         WHIT_TRY(whit_normalize(one->step, one->text, one->content, &one->regex, &tokenizer->codes,
                                 *text, *n, out, error));
         *text = out->data;
@@ -304,18 +316,21 @@ static whit_status normalize_all(whit_tokenizer *tokenizer, const uint8_t **text
     return WHIT_OK;
 }
 
-typedef whit_status section_fn(const encoding *e, const uint8_t *text, size_t n, bool at_start,
+typedef whit_status section_fn(encoding *e, const uint8_t *text, size_t n, bool at_start,
                                enum origin origin);
 
 /* Cuts added tokens out of `text` and gives what is between to `section`. */
-static whit_status cut_added(const encoding *e, const added_set *set, const uint8_t *text, size_t n,
+static whit_status cut_added(encoding *e, const added_set *set, const uint8_t *text, size_t n,
                              bool at_start, enum origin origin, section_fn *section)
 {
-    size_t taken = 0, from = 0, start, end;
+    size_t taken = 0, from = 0, start = 0, end = 0;
     for (;;) {
         const whit_added_token *added =
             set->n ? next_added(e, set, text, n, &from, taken, origin, &start, &end) : NULL;
         size_t until = added ? start : n;
+        if (e->out_of_steps)
+            return whit_fail(e->error, WHIT_ERROR_LIMIT,
+                             "tokenizer: these added tokens take too many steps on this text");
         if (taken < until) {
             enum origin inside = origin;
             if (origin == ORIGIN_RAW)
@@ -328,14 +343,14 @@ static whit_status cut_added(const encoding *e, const added_set *set, const uint
     }
 }
 
-static whit_status encode_between_normalized(const encoding *e, const uint8_t *text, size_t n,
+static whit_status encode_between_normalized(encoding *e, const uint8_t *text, size_t n,
                                              bool at_start, enum origin origin)
 {
     (void)origin;
     return encode_text(e, text, n, at_start);
 }
 
-static whit_status encode_section(const encoding *e, const uint8_t *text, size_t n, bool at_start,
+static whit_status encode_section(encoding *e, const uint8_t *text, size_t n, bool at_start,
                                   enum origin origin)
 {
     if (e->tokenizer->n_normalizers == 0) origin = ORIGIN_RAW;
@@ -407,7 +422,8 @@ whit_status whit_tokenizer_encode(whit_tokenizer *tokenizer, const char *text, s
                                   whit_error *error)
 {
     whit_encode_options mine = *options;
-    encoding e = {.tokenizer = tokenizer, .options = &mine, .ids = ids, .error = error};
+    encoding e = {.tokenizer = tokenizer, .options = &mine, .ids = ids, .error = error,
+                  .steps_left = STEPS_ALLOWED + STEPS_PER_BYTE * (uint64_t)n_bytes};
     size_t before = ids->size_bytes, last = 0;
     if (n_bytes >= MAX_TEXT_BYTES)
         return whit_fail(error, WHIT_ERROR_LIMIT, "a text of more than 1 GiB");
@@ -416,6 +432,12 @@ whit_status whit_tokenizer_encode(whit_tokenizer *tokenizer, const char *text, s
             mine.plain[i].end > n_bytes)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "ranges of user text overlap or lie outside");
         last = mine.plain[i].end;
+    }
+    whit_model_scratch_begin(&tokenizer->scratch, n_bytes);
+    tokenizer->clean.failed = tokenizer->codes.failed = tokenizer->ranges.failed = false;
+    for (size_t i = 0; i < WHIT_TOKENIZER_MAX_STEPS; i++) {
+        whit_regex_begin(tokenizer->normalizers[i].regex, n_bytes);
+        whit_regex_begin(tokenizer->splits[i].regex, n_bytes);
     }
     whit_status status = encode(&e, &mine, (const uint8_t *)text, n_bytes);
     if (status != WHIT_OK) ids->size_bytes = before;

@@ -6,11 +6,6 @@
 
 #include "base/utf8.h"
 
-/* Steps through the trie that one piece may take for each of its bytes, beyond a fixed allowance:
- * real vocabularies need less than 100. */
-#define STEPS_PER_BYTE 1024u
-#define STEPS_ALLOWED (64u << 20)
-
 typedef struct lattice_node { /* the best way to end at this byte */
     double score;
     int32_t id;
@@ -46,8 +41,6 @@ static whit_status fill_lattice(const whit_tokenizer_view *view, whit_model_scra
     size_t n_nodes;
     const whit_trie_node *trie =
         whit_tokenizer_section(view, WHIT_TOKENS_TRIE, sizeof *trie, &n_nodes);
-    uint64_t limit = STEPS_ALLOWED + (uint64_t)STEPS_PER_BYTE * n_bytes;
-    scratch->n_steps = 0;
     for (size_t start = 0, length; start < n_bytes; start += length) {
         whit_utf8_decode(piece + start, n_bytes - start, &length);
         double here = best[start].score;
@@ -55,7 +48,7 @@ static whit_status fill_lattice(const whit_tokenizer_view *view, whit_model_scra
         const whit_trie_node *node = n_nodes ? trie : NULL;
         for (size_t at = start; node && at < n_bytes;) {
             node = trie_child(trie, n_nodes, node, piece[at++]);
-            if (++scratch->n_steps > limit)
+            if (scratch->steps_left-- == 0)
                 return whit_fail(error, WHIT_ERROR_LIMIT,
                                  "tokenizer: this vocabulary takes too many steps on this text");
             if (!node || node->id_plus_1 == 0) continue;

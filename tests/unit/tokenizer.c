@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT
+ * Tokenizers on small data of the project's own: encoding, marked text, streams, canonical images,
+ * memory that fails, merges that must not be quadratic. */
+#include "test.h"
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "tokenizer/from_json.h"
+#include "tokenizer/from_sentencepiece.h"
+#include "tokenizer/models.h"
+#include "tokenizer/scan.h"
+#include "tokenizer/tokenizer.h"
+#include "tokenizer_sample.h"
+
+typedef struct opened {
+    whit_buf image;
+    whit_tokenizer_view view;
+    whit_tokenizer *tokenizer;
+} opened;
+
+static void open_image(opened *it)
+{
+    whit_error error;
+    assert_ok(whit_tokenizer_check(it->image.data, it->image.size_bytes, &it->view, &error), error);
+    assert_ok(whit_tokenizer_open(&it->view, NULL, &it->tokenizer, &error), error);
+}
+
+static opened open_json_text(const char *text, size_t n)
+{
+    opened it = {0};
+    whit_error error;
+    assert_ok(whit_tokenizer_from_json("test", text, n, NULL, &it.image, &error), error);
+    open_image(&it);
+    return it;
+}
+
+static opened open_byte_level(void)
+{
+    whit_buf text = {0}, pattern = {0};
+    whit_json_write_string(&pattern, WHIT_PATTERN_LLAMA3, strlen(WHIT_PATTERN_LLAMA3));
+    whit_buf_append(&pattern, "", 1);
+    sample_byte_level_json(&text, (const char *)pattern.data);
+    opened it = open_json_text((const char *)text.data, text.size_bytes);
+    whit_buf_free(&text);
+    whit_buf_free(&pattern);
+    return it;
+}
+
+static opened open_sentencepiece(uint8_t model_type)
+{
+    opened it = {0};
+    whit_buf model = {0};
+    whit_error error;
+    sample_sentencepiece(&model, model_type);
+    assert_ok(whit_tokenizer_from_sentencepiece("test", model.data, model.size_bytes, NULL, &it.image,
+                                                &error), error);
+    whit_buf_free(&model);
+    open_image(&it);
+    return it;
+}
+
+static void close_it(opened *it)
+{
+    whit_tokenizer_close(it->tokenizer);
+    whit_buf_free(&it->image);
+}
+
+static void expect(const opened *it, const char *text, const whit_encode_options *options,
+                   const int32_t *ids, size_t n)
+{
+    whit_buf got = {0};
+    whit_error error;
+    assert_ok(whit_tokenizer_encode(it->tokenizer, text, strlen(text), options, &got, &error), error);
+    const int32_t *values = (const int32_t *)(const void *)got.data;
+    bool same = got.size_bytes == 4 * n && (n == 0 || memcmp(values, ids, 4 * n) == 0);
+    if (!same) {
+        for (size_t i = 0; i < got.size_bytes / 4; i++) print_message("%d ", values[i]);
+        fail_msg("these are not the ids of '%s'", text);
+    }
+    whit_buf_free(&got);
+}
+#define EXPECT(it, text, options, ...)                                                             \
+    do {                                                                                           \
+        const int32_t expect_ids_[] = {__VA_ARGS__};                                               \
+        expect(it, text, options, expect_ids_, sizeof expect_ids_ / sizeof expect_ids_[0]);        \
+    } while (0)
+
+static void byte_level_encodes(void **state)
+{
+    (void)state;
+    opened it = open_byte_level();
+    const whit_encode_options plain = {.parse_special = true}, full = {.add_special = true, .parse_special = true};
+    const whit_encode_options text = {0};
+    EXPECT(&it, "the the", &plain, 257, 258);
+    EXPECT(&it, "the<s>the</s>", &full, 262, 257, 262, 257, 263);
+    EXPECT(&it, "<s>", &text, '<', 's', '>');
+    EXPECT(&it, "tool tools tool", &text, 264, ' ', 't', 'o', 'o', 'l', 's', ' ', 264);
+    EXPECT(&it, "aaaaaaa", &text, 260, 259, 'a');
+    EXPECT(&it, "\xFFo", &text, 0xEF, 0xBF, 0xBD, 'o'); /* U+FFFD */
+    expect(&it, "", &full, (const int32_t[]){262}, 1);
+    assert_int_equal(whit_tokenizer_n_tokens(&it.view), 265);
+    assert_int_equal(whit_tokenizer_find(&it.view, "</s>", 4), 263);
+    assert_int_equal(whit_tokenizer_find(&it.view, "th", 2), 256);
+    assert_int_equal(whit_tokenizer_find(&it.view, "nothing", 7), -1);
+    close_it(&it);
+}
+
+/* Special tokens in the user's text stay text, those of the template around it do not. */
+static void user_text_is_only_text(void **state)
+{
+    (void)state;
+    opened it = open_byte_level();
+    const whit_text_range user[] = {{3, 6}};
+    const whit_encode_options marked = {.parse_special = true, .plain = user, .n_plain = 1};
+    EXPECT(&it, "<s><s></s>", &marked, 262, '<', 's', '>', 263);
+    const whit_text_range edge[] = {{1, 2}};
+    const whit_encode_options across = {.parse_special = true, .plain = edge, .n_plain = 1};
+    EXPECT(&it, "<s></s>", &across, '<', 's', '>', 263);
+    EXPECT(&it, "tool", &across, 264); /* not special: honoured anywhere */
+    /* Bytes that are not UTF-8 grow to U+FFFD; the range moves along. */
+    const whit_text_range late[] = {{2, 5}};
+    const whit_encode_options moved = {.parse_special = true, .plain = late, .n_plain = 1};
+    EXPECT(&it, "\xFF\xFF<s><s>", &moved, 0xEF, 0xBF, 0xBD, 0xEF, 0xBF, 0xBD, '<', 's', '>', 262);
+    const whit_text_range bad[] = {{4, 3}};
+    const whit_encode_options wrong = {.plain = bad, .n_plain = 1};
+    whit_buf ids = {0};
+    whit_error error;
+    assert_int_equal(whit_tokenizer_encode(it.tokenizer, "abcdef", 6, &wrong, &ids, &error),
+                     WHIT_ERROR_ARGUMENT);
+    close_it(&it);
+}
+
+static void sentencepiece_encodes(void **state)
+{
+    (void)state;
+    const whit_encode_options full = {.add_special = true, .parse_special = true};
+    const int first = 3 + 256; /* of the words */
+    opened it = open_sentencepiece(2);
+    EXPECT(&it, "hello hello", &full, 1, first + 9, first + 9);
+    EXPECT(&it, "lhello", &full, 1, first, first + 3, first + 8);
+    EXPECT(&it, "\xC3\xA9", &full, 1, first, 3 + 0xC3, 3 + 0xA9);
+    close_it(&it);
+    it = open_sentencepiece(1);
+    const whit_encode_options plain = {.parse_special = true};
+    EXPECT(&it, "hello", &plain, first + 9);
+    EXPECT(&it, "hellhello", &plain, first, first + 7, first + 8);
+    close_it(&it);
+}
+
+static whit_buf decode(const opened *it, const int32_t *ids, size_t n, bool skip)
+{
+    whit_buf text = {0};
+    whit_error error;
+    assert_ok(whit_tokenizer_decode(&it->view, ids, n, skip, &text, &error), error);
+    whit_buf_append(&text, "", 1);
+    return text;
+}
+
+static void streams_hold_back_parts_of_characters(void **state)
+{
+    (void)state;
+    opened it = open_byte_level();
+    const int32_t ids[] = {262, 0xE2, 0x82, 0xAC, 0xC3, 'x', 9999, -1, 0xF0};
+    static const char *const pieces[] = {"", "", "", "\xE2\x82\xAC", "", "\xEF\xBF\xBDx", "", "", ""};
+    whit_token_decoder *decoder;
+    whit_error error;
+    const char *text;
+    size_t n;
+    assert_ok(whit_token_decoder_open(&it.view, (whit_token_decoder_options){.skip_special = true},
+                                      NULL, &decoder, &error), error);
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+        assert_ok(whit_token_decoder_push(decoder, ids[i], &text, &n, &error), error);
+        assert_int_equal(n, strlen(pieces[i]));
+        assert_memory_equal(text, pieces[i], n);
+    }
+    assert_ok(whit_token_decoder_flush(decoder, &text, &n, &error), error);
+    assert_int_equal(n, 3);
+    whit_token_decoder_close(decoder);
+    close_it(&it);
+}
+
+static void byte_runs_are_replaced_as_a_whole(void **state)
+{
+    (void)state;
+    opened it = open_sentencepiece(2);
+    const int32_t good[] = {1, 3 + 0xE2, 3 + 0x82, 3 + 0xAC, 3 + 256 + 9};
+    whit_buf text = decode(&it, good, 5, true);
+    assert_string_equal((char *)text.data, "\xE2\x82\xAC hello");
+    whit_buf_free(&text);
+    const int32_t bad[] = {3 + 'a', 3 + 0xE2, 3 + 'b', 3 + 256 + 8};
+    text = decode(&it, bad, 4, true);
+    assert_string_equal((char *)text.data, "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBDhello");
+    whit_buf_free(&text);
+    close_it(&it);
+}
+
+static void images_are_canonical(void **state)
+{
+    (void)state;
+    opened a = open_byte_level(), b = open_byte_level();
+    assert_int_equal(a.image.size_bytes, b.image.size_bytes);
+    assert_memory_equal(a.image.data, b.image.data, a.image.size_bytes);
+    close_it(&a);
+    close_it(&b);
+}
+
+/* The array and the heap must merge alike: random words, cut to both sides of the limit. */
+static void both_ways_of_merging_are_equal(void **state)
+{
+    (void)state;
+    opened it = open_byte_level();
+    whit_model_scratch scratch;
+    whit_model_scratch_init(&scratch, NULL);
+    whit_rng rng = {7};
+    whit_error error;
+    for (int round = 0; round < 500; round++) {
+        uint8_t text[200];
+        size_t n = 1 + whit_rng_below(&rng, 60);
+        for (size_t i = 0; i < n; i++) text[i] = (uint8_t)"aather"[whit_rng_below(&rng, 6)];
+        /* Behind 100 characters that merge with nothing the heap does the same work. */
+        memmove(text + 100, text, n);
+        memset(text, '.', 100);
+        whit_buf few = {0}, many = {0};
+        assert_ok(whit_tokenizer_merge_piece(&it.view, &scratch, text + 100, n < 40 ? n : 40, &few,
+                                             &error), error);
+        assert_ok(whit_tokenizer_merge_piece(&it.view, &scratch, text, 100 + (n < 40 ? n : 40), &many,
+                                             &error), error);
+        assert_int_equal(many.size_bytes, 400 + few.size_bytes);
+        assert_memory_equal(many.data + 400, few.data, few.size_bytes);
+        whit_buf_free(&few);
+        whit_buf_free(&many);
+    }
+    whit_model_scratch_free(&scratch);
+    close_it(&it);
+}
+
+static void long_words_are_not_quadratic(void **state)
+{
+    (void)state;
+    opened it = open_byte_level();
+    size_t n = 1 << 18;
+    char *text = malloc(n);
+    assert_non_null(text);
+    memset(text, 'a', n);
+    whit_buf ids = {0};
+    whit_error error;
+    const whit_encode_options options = {0};
+    uint64_t start = whit_now_ns();
+    assert_ok(whit_tokenizer_encode(it.tokenizer, text, n, &options, &ids, &error), error);
+    assert_int_equal(ids.size_bytes / 4, n / 4);
+    assert_true(whit_now_ns() - start < 60000000000u); /* quadratic would take hours */
+    whit_buf_free(&ids);
+    free(text);
+    close_it(&it);
+}
+
+/* ---- memory that fails --------------------------------------------------------------------- */
+
+typedef struct failing {
+    size_t n_left, n_live;
+} failing;
+
+static void *failing_alloc(void *user, size_t size_bytes, size_t align_bytes)
+{
+    failing *f = user;
+    if (f->n_left == 0) return NULL;
+    f->n_left--;
+    f->n_live++;
+    return aligned_alloc(align_bytes, (size_bytes + align_bytes - 1) / align_bytes * align_bytes);
+}
+
+static void failing_free(void *user, void *memory, size_t size_bytes)
+{
+    (void)size_bytes;
+    ((failing *)user)->n_live--;
+    free(memory);
+}
+
+static whit_status build_and_use(const whit_buf *json, const whit_allocator *allocator, whit_error *error)
+{
+    whit_buf image = {.allocator = allocator}, ids = {.allocator = allocator}, text = {.allocator = allocator};
+    whit_tokenizer_view view;
+    whit_tokenizer *tokenizer = NULL;
+    const whit_encode_options options = {.add_special = true, .parse_special = true};
+    whit_status status = whit_tokenizer_from_json("test", (const char *)json->data, json->size_bytes,
+                                                  NULL, &image, error);
+    if (status == WHIT_OK) status = whit_tokenizer_check(image.data, image.size_bytes, &view, error);
+    if (status == WHIT_OK) status = whit_tokenizer_open(&view, allocator, &tokenizer, error);
+    if (status == WHIT_OK)
+        status = whit_tokenizer_encode(tokenizer, "the tool <s>\xFF", 13, &options, &ids, error);
+    if (status == WHIT_OK)
+        status = whit_tokenizer_decode(&view, (const int32_t *)(const void *)ids.data,
+                                       ids.size_bytes / 4, false, &text, error);
+    whit_tokenizer_close(tokenizer);
+    whit_buf_free(&image);
+    whit_buf_free(&ids);
+    whit_buf_free(&text);
+    return status;
+}
+
+static void failed_allocations_end_clean(void **state)
+{
+    (void)state;
+    whit_buf json = {0};
+    sample_byte_level_json(&json, "\"\\\\w+|[^\\\\w]\""); /* not a known pattern: PCRE2 allocates too */
+    whit_status status = WHIT_ERROR_MEMORY;
+    size_t n = 0;
+    for (; status != WHIT_OK; n++) {
+        failing f = {.n_left = n};
+        const whit_allocator allocator = {failing_alloc, failing_free, &f};
+        whit_error error = {0};
+        status = build_and_use(&json, &allocator, &error);
+        if (status != WHIT_OK && status != WHIT_ERROR_MEMORY && status != WHIT_ERROR_LIMIT)
+            fail_msg("allocation %zu: %s", n, error.message);
+        assert_int_equal(f.n_live, 0);
+        assert_true(n < 5000);
+    }
+    assert_true(n > 20);
+    whit_buf_free(&json);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(byte_level_encodes),
+        cmocka_unit_test(user_text_is_only_text),
+        cmocka_unit_test(sentencepiece_encodes),
+        cmocka_unit_test(streams_hold_back_parts_of_characters),
+        cmocka_unit_test(byte_runs_are_replaced_as_a_whole),
+        cmocka_unit_test(images_are_canonical),
+        cmocka_unit_test(both_ways_of_merging_are_equal),
+        cmocka_unit_test(long_words_are_not_quadratic),
+        cmocka_unit_test(failed_allocations_end_clean),
+    };
+    return cmocka_run_group_tests_name("tokenizer", tests, NULL, NULL);
+}
