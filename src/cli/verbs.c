@@ -10,6 +10,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_inspect_verb,
     &cli_verify_verb,
     &cli_kernels_verb,
+    &cli_bench_verb,
     &cli_doctor_verb,
     &cli_help_verb,
     NULL,

@@ -101,6 +101,20 @@ typedef void whit_best_rows_fn(const float *logits, uint32_t n, uint32_t n_best,
 typedef uint32_t whit_survive_fn(const whit_tensor *w, const float *logits, float bound,
                                  float threshold, uint32_t *rows);
 
+/* ---- probes: what this machine can do, for the bench ---------------------------------------- */
+
+/* Reads memory once, as fast as it goes; returns the sum of its 64-bit words. size_bytes is a
+ * multiple of 64, memory 64-byte aligned. */
+typedef uint64_t whit_probe_read_fn(const void *memory, size_t size_bytes);
+
+/* Multiplies 32 rows by 32 columns over K = 256, n_rounds times, in the tile of the level's matrix
+ * kernels and with their loads: w (64 k-quads, 2 tiles, 16 rows, 4) codes of 0 to 15, x (32, 256),
+ * 64-byte aligned. Returns the sum of all products modulo 2^32. */
+typedef uint32_t whit_probe_int8_fn(const uint8_t *w, const int8_t *x, uint32_t n_rounds);
+#define WHIT_PROBE_COLS         256
+#define WHIT_PROBE_BYTES        (32 * WHIT_PROBE_COLS) /* of w, and of x */
+#define WHIT_PROBE_MACS_A_ROUND (32 * 32 * WHIT_PROBE_COLS)
+
 /* ---- the table ------------------------------------------------------------------------------ */
 
 typedef struct whit_kernels {
@@ -127,6 +141,8 @@ typedef struct whit_kernels {
     whit_rescore_fn *rescore;
     whit_best_rows_fn *best_rows;
     whit_survive_fn *survive;
+    whit_probe_read_fn *probe_read;
+    whit_probe_int8_fn *probe_int8;
 } whit_kernels;
 
 /* Fills the table for this machine: generic first, then stronger levels up to `cap` (a name as

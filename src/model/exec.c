@@ -2,6 +2,8 @@
  * Binding a plan and walking it. What the steps do is in exec_steps.c. */
 #include "model/exec.h"
 
+#include "base/clock.h"
+
 /* ---- binding -------------------------------------------------------------------------------- */
 
 static uint32_t bucket_of(uint32_t n_rows)
@@ -183,7 +185,9 @@ bool whit_exec_run(whit_exec *exec, const whit_batch *batch, const volatile bool
     if (exec->heads_per_kv_head) make_row_tiles(exec);
     for (uint32_t g = 0; g < exec->plan->n_groups; g++) {
         if (cancel && *cancel) return false;
+        uint64_t from_ns = exec->group_ns ? whit_now_ns() : 0;
         run_group(exec, &exec->plan->groups[g]);
+        if (exec->group_ns) exec->group_ns[g] += whit_now_ns() - from_ns;
     }
     return true;
 }

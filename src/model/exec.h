@@ -63,6 +63,7 @@ struct whit_exec {
     whit_kv_query_fn *kv_query;
     whit_kv_attend_fn *kv_attend;
     whit_pool *pool;
+    uint64_t *group_ns; /* (n_groups) time is added here; NULL: nobody asks */
     whit_exec_step *steps;
     uint8_t *slots;
     double *rope_frequencies;

@@ -381,6 +381,31 @@ static void compare_best_rows(const trial *t)
     floats_free(&logits);
 }
 
+static void compare_probe_read(const trial *t)
+{
+    size_t bytes = 64 * (1 + whit_rng_below(t->rng, 100));
+    uint8_t *memory = guarded_alloc(bytes, 0);
+    for (size_t i = 0; i < bytes; i++) memory[i] = (uint8_t)whit_rng_next(t->rng);
+    if (((whit_probe_read_fn *)t->row->function)(memory, bytes) != t->generic->probe_read(memory, bytes))
+        fail_msg("%s: %zu bytes", t->name, bytes);
+    guarded_free(memory, 0);
+}
+
+static void compare_probe_int8(const trial *t)
+{
+    uint8_t *w = guarded_alloc(WHIT_PROBE_BYTES, 0), *x = guarded_alloc(WHIT_PROBE_BYTES, 0);
+    for (size_t i = 0; i < WHIT_PROBE_BYTES; i++) {
+        w[i] = (uint8_t)whit_rng_below(t->rng, 16);
+        x[i] = (uint8_t)whit_rng_next(t->rng);
+    }
+    uint32_t n_rounds = 1 + (uint32_t)whit_rng_below(t->rng, 3);
+    if (((whit_probe_int8_fn *)t->row->function)(w, (int8_t *)x, n_rounds) !=
+        t->generic->probe_int8(w, (int8_t *)x, n_rounds))
+        fail_msg("%s: %u rounds", t->name, n_rounds);
+    guarded_free(w, 0);
+    guarded_free(x, 0);
+}
+
 /* ---- the walk over kernels.inc -------------------------------------------------------------- */
 
 static const struct {
@@ -397,6 +422,7 @@ static const struct {
     {"kv_join", compare_kv_join},   {"kv_finish", compare_kv_finish},
     {"screen", compare_screen},     {"rescore", compare_rescore},
     {"survive", compare_survive},   {"best_rows", compare_best_rows},
+    {"probe_read", compare_probe_read}, {"probe_int8", compare_probe_int8},
 };
 
 static void every_kernel_equals_generic(void **state)

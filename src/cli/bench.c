@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT
+ * whit bench: how fast models run here, and how far that is from what the machine allows.
+ *
+ * Every test has a process of its own (bench_worker.c); their rounds take turns, so that a slow
+ * minute of the machine hits all of them. Shares are medians of per-round ratios. */
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "cli/bench.h"
+#include "cli/verbs.h"
+
+struct bench_values {
+    cli_list models, shapes;
+    uint32_t n_prompt, n_decode, n_batch_tokens, n_rounds, n_columns;
+    const char *depths, *threads;
+    int kv;
+    bool steal, kernels, profile, json, csv, md;
+};
+static const struct bench_values defaults = {
+    .n_prompt = 512, .n_decode = 128, .n_batch_tokens = 512, .n_rounds = 5, .n_columns = 1, .depths = "0", .threads = "0"};
+
+#define AT(member) offsetof(struct bench_values, member)
+static const cli_option options[] = {
+    {"-m, --model", CLI_REPEAT, AT(models), "FILE", "A model to measure; may be repeated.", 0, 0},
+    {"--shape", CLI_REPEAT, AT(shapes), "SHAPE",
+     "NAME:BODY[:HEAD[:EMBD]]: a random model of a real shape; may be repeated.", 0, 0},
+    {"-p, --n-prompt", CLI_COUNT, AT(n_prompt), "N", "Tokens of the prompt test; 0 leaves it out. Default 512.", 0, 1 << 20},
+    {"-n, --n-gen", CLI_COUNT, AT(n_decode), "N", "Tokens of the decoding test; 0 leaves it out. Default 128.", 0, 1 << 20},
+    {"-d, --depth", CLI_TEXT, AT(depths), "LIST", "Tokens of context in front of a test. Default 0.", 0, 0},
+    {"-t, --threads", CLI_TEXT, AT(threads), "LIST", "Threads; 0, the default, is one per physical core.", 0, 0},
+    {"-ub, --ubatch", CLI_COUNT, AT(n_batch_tokens), "N", "Most tokens in one pass. Default 512.", 1, 1 << 16},
+    {"-r, --repeat", CLI_COUNT, AT(n_rounds), "N", "Rounds. Default 5.", 1, BENCH_ROUNDS_MAX},
+    {"--kv", CLI_CHOICE, AT(kv), "f16|f32|i8", "Type of the KV cache. Default f16.", 0, 0},
+    {"--columns", CLI_COUNT, AT(n_columns), "N", "Sequences that are decoded at once. Default 1.", 1, 256},
+    {"--steal", CLI_FLAG, AT(steal), NULL, "Measure again with one core taken by a busy process.", 0, 0},
+    {"--profile", CLI_FLAG, AT(profile), NULL, "Also say where the time of a step goes.", 0, 0},
+    {"--kernels", CLI_FLAG, AT(kernels), NULL, "Measure each matrix kernel by itself instead.", 0, 0},
+    {"--json", CLI_FLAG, AT(json), NULL, "Print a JSON array with one object per test.", 0, 0},
+    {"--csv", CLI_FLAG, AT(csv), NULL, "Print comma-separated values.", 0, 0},
+    {"--md", CLI_FLAG, AT(md), NULL, "Print a Markdown table; the default.", 0, 0},
+    {0},
+};
+
+#define LIST_MAX 64
+
+/* "0,2048" to numbers; 0 where it is no such list. */
+static size_t parse_list(const char *text, uint32_t most, uint32_t list[LIST_MAX])
+{
+    size_t n = 0;
+    for (const char *at = text; n < LIST_MAX; at++) {
+        char *end;
+        if (*at < '0' || *at > '9') return 0;
+        unsigned long number = strtoul(at, &end, 10);
+        if (number > most) return 0;
+        list[n++] = (uint32_t)number;
+        if (!*end) return n;
+        if (*end != ',') return 0;
+        at = end;
+    }
+    return 0;
+}
+
+double bench_median(double *values, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        double value = values[i];
+        size_t j = i;
+        for (; j > 0 && values[j - 1] > value; j--) values[j] = values[j - 1];
+        values[j] = value;
+    }
+    return n == 0 ? 0 : n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
+}
+
+/* ---- the stolen core ------------------------------------------------------------------------ */
+
+/* A busy process on the last core; -1 where it cannot be started. */
+static pid_t steal_core(const whit_cpu *cpu)
+{
+    pid_t pid = fork();
+    if (pid != 0) return pid;
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    CPU_SET(cpu->core_cpu[cpu->n_cores ? cpu->n_cores - 1 : 0], &mask);
+    sched_setaffinity(0, sizeof mask, &mask);
+    signal(SIGTERM, SIG_DFL);
+    pid_t parent = getppid();
+    for (;;) {
+        for (volatile unsigned i = 0; i < 100000000; i++) continue;
+        if (getppid() != parent) _exit(0);
+    }
+}
+
+static void give_core_back(pid_t pid)
+{
+    if (pid <= 0) return;
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+/* ---- results -------------------------------------------------------------------------------- */
+
+static void conclude(const bench_test *test, const bench_facts *facts, const bench_sample *samples, size_t n,
+                     bench_result *result)
+{
+    double values[7][BENCH_ROUNDS_MAX];
+    for (size_t i = 0; i < n; i++) {
+        const bench_sample *s = &samples[i];
+        double read_s = s->bytes / s->read_bytes_per_s, multiply_s = s->all_macs / s->int8_macs_per_s;
+        double tps = s->tokens / s->seconds;
+        if (tps > result->tps_best) result->tps_best = tps;
+        values[0][i] = tps;
+        values[1][i] = s->read_bytes_per_s * 1e-9;
+        values[2][i] = s->int8_macs_per_s * 1e-9;
+        values[3][i] = read_s / s->seconds;
+        values[4][i] = s->macs / s->int8_macs_per_s / s->seconds;
+        values[5][i] = (read_s > multiply_s ? read_s : multiply_s) / s->seconds;
+        values[6][i] = test->is_decode ? s->bytes / s->tokens : facts->pass_bytes;
+        if (s->peak_rss_bytes > result->peak_rss_bytes) result->peak_rss_bytes = s->peak_rss_bytes;
+    }
+    result->tps_median = bench_median(values[0], n);
+    result->read_gbps = bench_median(values[1], n);
+    result->int8_gmacs = bench_median(values[2], n);
+    result->bandwidth_share = bench_median(values[3], n);
+    result->int8_share = bench_median(values[4], n);
+    result->roofline_share = bench_median(values[5], n);
+    result->bytes_per_token = bench_median(values[6], n);
+    snprintf(result->isa, sizeof result->isa, "%s", facts->isa);
+}
+
+/* ---- the call ------------------------------------------------------------------------------- */
+
+struct bench {
+    cli_call *call;
+    const struct bench_values *values;
+    bench_model *models;
+    size_t n_models;
+    bench_test *tests;
+    bench_worker *workers;
+    bench_sample *samples; /* (n_tests, n_rounds) */
+    bench_result *results;
+    size_t n_tests;
+    whit_cpu cpu;
+};
+
+static whit_status make_models(struct bench *b, whit_error *error)
+{
+    const struct bench_values *v = b->values;
+    b->models = calloc(v->models.n + v->shapes.n, sizeof *b->models);
+    if (!b->models) return whit_fail_memory(error, "the models", v->models.n + v->shapes.n);
+    for (size_t i = 0; i < v->models.n; i++) {
+        bench_model *model = &b->models[b->n_models++];
+        const char *path = v->models.items[i], *slash = strrchr(path, '/');
+        snprintf(model->path, sizeof model->path, "%s", path);
+        snprintf(model->name, sizeof model->name, "%s", slash ? slash + 1 : path);
+    }
+    for (size_t i = 0; i < v->shapes.n; i++)
+        WHIT_TRY(bench_model_shape(v->shapes.items[i], &b->models[b->n_models++], error));
+    return WHIT_OK;
+}
+
+/* Every combination, each twice where a core is to be stolen. */
+static whit_status make_tests(struct bench *b, whit_error *error)
+{
+    const struct bench_values *v = b->values;
+    uint32_t depths[LIST_MAX], threads[LIST_MAX];
+    size_t n_depths = parse_list(v->depths, 1 << 20, depths), n_threads = parse_list(v->threads, WHIT_POOL_THREADS_MAX, threads);
+    if (!n_depths || !n_threads)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "-%c wants numbers with commas between, not '%s'", n_depths ? 't' : 'd',
+                         n_depths ? v->threads : v->depths);
+    size_t most = b->n_models * n_depths * n_threads * 4;
+    b->tests = calloc(most, sizeof *b->tests);
+    b->workers = calloc(most, sizeof *b->workers);
+    b->samples = calloc(most * v->n_rounds, sizeof *b->samples);
+    b->results = calloc(most, sizeof *b->results);
+    if (!b->tests || !b->workers || !b->samples || !b->results) return whit_fail_memory(error, "the tests", most);
+    for (size_t i = 0; i < most; i++) {
+        size_t rest = i / 4;
+        bool is_decode = i / 2 % 2, stolen = i % 2;
+        uint32_t n = is_decode ? v->n_decode : v->n_prompt, t = threads[rest % n_threads];
+        if (n == 0 || (stolen && !v->steal)) continue;
+        b->tests[b->n_tests++] = (bench_test){
+            .model = &b->models[rest / n_threads / n_depths], .depth = depths[rest / n_threads % n_depths],
+            .n_threads = t ? t : b->cpu.n_cores ? b->cpu.n_cores : 1, .is_decode = is_decode, .stolen = stolen, .n_tokens = n,
+            .columns = is_decode ? v->n_columns : 1, .n_batch_tokens = v->n_batch_tokens, .profile = v->profile,
+            .kv = (whit_kv_type)v->kv, .cpu = getenv("WHIT_CPU")};
+    }
+    return WHIT_OK;
+}
+
+static whit_status measure(struct bench *b, whit_error *error)
+{
+    uint32_t n_rounds = b->values->n_rounds;
+    for (size_t i = 0; i < b->n_tests; i++) {
+        if (*cli_cancelled()) return whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
+        cli_progress(NULL, "opening", (double)i / (double)b->n_tests);
+        WHIT_TRY(bench_worker_open(&b->tests[i], &b->workers[i], error));
+    }
+    for (uint32_t round = 0; round < n_rounds; round++)
+        for (size_t i = 0; i < b->n_tests; i++) {
+            cli_progress(NULL, "measuring", (double)(round * b->n_tests + i) / (double)(n_rounds * b->n_tests));
+            pid_t busy = b->tests[i].stolen ? steal_core(&b->cpu) : 0;
+            whit_status status = bench_worker_round(&b->workers[i], &b->samples[i * n_rounds + round], error);
+            give_core_back(busy);
+            WHIT_TRY(status);
+            if (busy < 0) return whit_fail(error, WHIT_ERROR_MEMORY, "the busy process cannot be started");
+        }
+    for (size_t i = 0; i < b->n_tests; i++) {
+        bench_result *result = &b->results[i];
+        result->test = &b->tests[i];
+        snprintf(result->cpu, sizeof result->cpu, "%s", b->cpu.model);
+        conclude(&b->tests[i], &b->workers[i].facts, &b->samples[i * n_rounds], n_rounds, result);
+        if (b->values->profile) result->n_lines = bench_worker_profile(&b->workers[i], result->lines);
+    }
+    return WHIT_OK;
+}
+
+static int run(cli_call *call)
+{
+    struct bench b = {.call = call, .values = call->values};
+    const struct bench_values *v = b.values;
+    bench_form form = v->json ? BENCH_JSON : v->csv ? BENCH_CSV : BENCH_MD;
+    if (v->json + v->csv + v->md > 1) return cli_fail(call, CLI_USAGE, "only one of --json, --csv and --md can be printed");
+    if (v->kernels) return bench_kernels(call, form, v->n_rounds, getenv("WHIT_CPU"));
+    if (v->models.n + v->shapes.n == 0)
+        return cli_fail(call, CLI_USAGE, "name a model (-m FILE) or a shape (--shape bitnet-2b4t:t2); see 'whit bench --help'");
+    whit_error error = {0};
+    whit_cpu_detect(&b.cpu);
+    whit_status status = make_models(&b, &error);
+    if (status == WHIT_OK) status = make_tests(&b, &error);
+    if (status == WHIT_OK) status = measure(&b, &error);
+    for (size_t i = 0; i < b.n_tests; i++)
+        if (b.workers[i].pid > 0) bench_worker_close(&b.workers[i]);
+    for (size_t i = 0; i < b.n_models; i++) bench_model_free(&b.models[i]);
+    cli_progress_end();
+    if (status == WHIT_OK) bench_report(call, form, b.results, b.n_tests, v->steal);
+    free(b.models);
+    free(b.tests);
+    free(b.workers);
+    free(b.samples);
+    free(b.results);
+    return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
+}
+
+const cli_verb cli_bench_verb = {
+    "bench", "", 0, 0,
+    "measure models, and the limits of this machine beside them",
+    "Measures prompts (pp) and decoding (tg) as llama-bench does. Beside every figure stand the limits "
+    "that the same threads have, measured between its steps: reading the same weights, and multiplying "
+    "int8 numbers with the instructions in use. Shares are medians of the rounds' own ratios; the "
+    "roofline share is the longer of reading and multiplying over the time taken.\n"
+    "A shape is a random model of real size: bitnet-2b4t, tinyllama-1.1b, llama3-8b, falcon3-7b or "
+    "qwen3-0.6b, with the codec of its body (t2 t5 b1 q2 i4 i8), of its head (default i8s where it is "
+    "the embedding too, else i4; none leaves the head out) and of its embedding. It is made once and "
+    "kept in the cache folder. WHIT_CPU caps the instructions.\n"
+    "  whit bench --shape bitnet-2b4t:t5 -t 1,2 -d 0,2048 --kv i8",
+    {{"OPTIONS", options, 0}}, sizeof(struct bench_values), &defaults, run,
+};

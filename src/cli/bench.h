@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT
+ * whit bench, inside: what its files share.
+ *
+ *   bench.c         options, the list of tests, rounds, shares
+ *   bench_model.c   shapes, and random models of them in the cache
+ *   bench_worker.c  one test in a process of its own
+ *   bench_count.c   what a step reads and multiplies
+ *   bench_report.c  tables and JSON
+ *   bench_kernels.c one kernel at a time */
+#ifndef WHIT_CLI_BENCH_H
+#define WHIT_CLI_BENCH_H
+
+#include "cli/cli.h"
+#include "runtime/session.h"
+
+#define BENCH_NAME_BYTES  128
+#define BENCH_PATH_BYTES  4096
+#define BENCH_ROUNDS_MAX  1000
+#define BENCH_LABEL_BYTES 96
+
+/* One model of the call. */
+typedef struct bench_model {
+    char name[BENCH_NAME_BYTES];  /* the shape as given, or the file's name */
+    char path[BENCH_PATH_BYTES];
+    bool no_head;                 /* HEAD none: logits are never asked for */
+    whit_ndf_writer *in_memory;   /* where the cache cannot be used; its descriptor is the path */
+} bench_model;
+
+/* Makes, or finds in the cache, a random model of NAME:BODY[:HEAD[:EMBD]]. */
+whit_status bench_model_shape(const char *text, bench_model *model, whit_error *error);
+void bench_model_free(bench_model *model);
+
+typedef struct bench_test {
+    const bench_model *model;
+    bool is_decode;             /* tg, else pp */
+    uint32_t n_tokens, depth, columns, n_threads, n_batch_tokens;
+    whit_kv_type kv;
+    bool stolen;                /* one core is taken by a busy process */
+    bool profile;
+    const char *cpu;            /* cap, as WHIT_CPU */
+} bench_test;
+
+/* What a worker says once, when it is ready. */
+typedef struct bench_facts {
+    whit_status status;
+    char message[504];
+    char isa[32];               /* strongest level of the matrix kernels used */
+    double pass_bytes;          /* of the weights, for one pass */
+} bench_facts;
+
+/* What a worker says of each round. Rates are of the same threads, measured between the steps. */
+typedef struct bench_sample {
+    whit_status status;
+    char message[504];
+    double tokens, seconds;
+    double bytes, macs;           /* touched and multiplied (body) in these seconds */
+    double all_macs;              /* head included */
+    double read_bytes_per_s, int8_macs_per_s;
+    uint64_t peak_rss_bytes;
+} bench_sample;
+
+/* One line of a profile: steps of one kind, of all layers. */
+typedef struct bench_line {
+    char label[BENCH_LABEL_BYTES];
+    uint32_t n_groups; /* of a pass */
+    double seconds, bytes;
+} bench_line;
+#define BENCH_LINES_MAX 64
+
+/* ---- one step, counted ------------------------------------------------------------------------ */
+
+typedef struct bench_range {
+    const uint8_t *data;
+    uint64_t size_bytes;
+} bench_range;
+
+typedef struct bench_count {
+    bench_range *ranges; /* weights that a pass reads whole */
+    uint32_t n_ranges;
+    double pass_bytes;   /* of those, vectors included */
+    double row_bytes;    /* an embedding's row */
+    double kv_bytes_per_position;
+    double body_macs, head_macs; /* of one row */
+    whit_isa isa;
+} bench_count;
+
+/* Looks at the plan of a session that runs passes of n_rows rows, n_selected of them wanted. */
+whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint32_t n_selected,
+                             bench_count *count, whit_error *error);
+void bench_count_close(bench_count *count);
+/* What kind of work a group of a plan is, the same for all layers: "gate+up", "norm+acts". */
+void bench_group_label(const whit_session *session, const whit_plan_group *group, char label[BENCH_LABEL_BYTES]);
+
+/* ---- workers ---------------------------------------------------------------------------------- */
+
+typedef struct bench_worker {
+    pid_t pid;
+    int to, from;
+    bench_facts facts;
+} bench_worker;
+
+/* Starts the process and waits until the model is open and the depth filled. */
+whit_status bench_worker_open(const bench_test *test, bench_worker *worker, whit_error *error);
+whit_status bench_worker_round(bench_worker *worker, bench_sample *sample, whit_error *error);
+/* The profile of all rounds so far; returns the number of lines. */
+uint32_t bench_worker_profile(bench_worker *worker, bench_line lines[BENCH_LINES_MAX]);
+void bench_worker_close(bench_worker *worker);
+
+/* ---- results ---------------------------------------------------------------------------------- */
+
+typedef struct bench_result {
+    const bench_test *test;
+    char cpu[64], isa[32];
+    double tps_median, tps_best, bytes_per_token, read_gbps, bandwidth_share;
+    double int8_gmacs, int8_share, roofline_share;
+    uint64_t peak_rss_bytes;
+    bench_line lines[BENCH_LINES_MAX];
+    uint32_t n_lines;
+} bench_result;
+
+typedef enum bench_form { BENCH_MD, BENCH_CSV, BENCH_JSON } bench_form;
+void bench_report(cli_call *call, bench_form form, const bench_result *results, size_t n, bool with_stolen);
+
+/* whit bench --kernels. */
+int bench_kernels(cli_call *call, bench_form form, uint32_t n_rounds, const char *cpu);
+
+double bench_median(double *values, size_t n); /* sorts them */
+
+#endif

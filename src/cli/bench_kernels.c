@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT
+ * whit bench --kernels: every matrix kernel by itself, on a matrix of a real layer that does not
+ * fit a core's own cache, beside what one thread reads and multiplies. One thread. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/rng.h"
+#include "cli/bench.h"
+#include "model/requantise.h"
+
+enum { ROWS = 6912, COLS = 2560, INT8_ROUNDS = 2048, MIN_NS = 3000000 };
+static const uint32_t columns[] = {1, 2, 4, 8, 64, 512};
+#define N_COLUMN_COUNTS (sizeof columns / sizeof *columns)
+
+/* The formats that a body or a head has. */
+static const struct {
+    uint8_t codec;
+    uint8_t scale; /* whit_scale_kind */
+} formats[] = {
+    {WHIT_CODEC_T2, WHIT_SCALE_TENSOR}, {WHIT_CODEC_T5, WHIT_SCALE_TENSOR}, {WHIT_CODEC_T2, WHIT_SCALE_GROUP},
+    {WHIT_CODEC_T5, WHIT_SCALE_GROUP},  {WHIT_CODEC_B1, WHIT_SCALE_GROUP},  {WHIT_CODEC_Q2, WHIT_SCALE_GROUP},
+    {WHIT_CODEC_I4, WHIT_SCALE_GROUP},  {WHIT_CODEC_I8, WHIT_SCALE_ROW},    {WHIT_CODEC_I8S, WHIT_SCALE_ROW},
+    {WHIT_CODEC_F16, WHIT_SCALE_NONE},
+};
+#define N_FORMATS (sizeof formats / sizeof *formats)
+
+struct measured {
+    char name[64], kernel[64], isa[16];
+    uint32_t n_columns;
+    double us, gbps, read_share, gmacs, int8_share;
+};
+
+struct setup {
+    whit_kernels table, probes[WHIT_ISA_COUNT];
+    uint8_t *codes, *low, *row_scales, *acts_memory, *probe_memory;
+    float *x, *y;
+    void *scratch;
+    size_t scratch_bytes, codes_bytes, acts_bytes;
+};
+
+static whit_tensor_type type_of(size_t i)
+{
+    uint8_t codec = formats[i].codec;
+    whit_tensor_type type = whit_requantise_type(codec, ROWS, COLS);
+    type.scale_kind = formats[i].scale;
+    type.group = 0;
+    if (type.scale_kind == WHIT_SCALE_TENSOR) {
+        type.scale_type = WHIT_SCALE_F32;
+        type.scale = 0.01f;
+        type.act = WHIT_TENSOR_ACT_TOKEN;
+    } else if (type.scale_kind == WHIT_SCALE_GROUP) {
+        type.scale_type = WHIT_SCALE_F16;
+        type.group = codec == WHIT_CODEC_I4 ? 32 : 128;
+    }
+    return type;
+}
+
+/* Median times over rounds, which the read and multiply probes share. */
+static void measure(const struct setup *s, const whit_tensor *w, const whit_acts *acts, const whit_matmul_kernel *kernel,
+                    uint32_t n_rounds, struct measured *m)
+{
+    double times[BENCH_ROUNDS_MAX], read_shares[BENCH_ROUNDS_MAX], int8_shares[BENCH_ROUNDS_MAX];
+    const whit_kernels *probes = &s->probes[kernel->isa];
+    uint32_t n_tiles = ROWS / WHIT_TILE_ROWS;
+    double bytes = 0, macs = (double)ROWS * COLS * m->n_columns;
+    volatile uint64_t kept = 0;
+    for (int p = 0; p < WHIT_PART_COUNT; p++) bytes += (double)w->part_bytes[p];
+    for (uint32_t round = 0; round < n_rounds; round++) {
+        uint64_t t0 = whit_now_ns(), t1;
+        uint32_t n = 0;
+        do {
+            kernel->run(w, acts, 0, n_tiles, s->y, ROWS, s->scratch);
+            n++;
+            t1 = whit_now_ns();
+        } while (t1 - t0 < MIN_NS);
+        kept += probes->probe_read(w->part[WHIT_PART_CODES], w->part_bytes[WHIT_PART_CODES] & ~(uint64_t)63);
+        uint64_t t2 = whit_now_ns();
+        kept += probes->probe_int8(s->probe_memory, (const int8_t *)s->probe_memory + WHIT_PROBE_BYTES, INT8_ROUNDS);
+        uint64_t t3 = whit_now_ns();
+        double seconds = (double)(t1 - t0) * 1e-9 / n;
+        double read_rate = (double)w->part_bytes[WHIT_PART_CODES] / ((double)(t2 - t1) * 1e-9);
+        double int8_rate = (double)INT8_ROUNDS * WHIT_PROBE_MACS_A_ROUND / ((double)(t3 - t2) * 1e-9);
+        times[round] = seconds;
+        read_shares[round] = bytes / seconds / read_rate;
+        int8_shares[round] = macs / seconds / int8_rate;
+    }
+    double seconds = bench_median(times, n_rounds);
+    m->us = seconds * 1e6;
+    m->gbps = bytes / seconds * 1e-9;
+    m->gmacs = macs / seconds * 1e-9;
+    m->read_share = bench_median(read_shares, n_rounds);
+    m->int8_share = bench_median(int8_shares, n_rounds);
+}
+
+static bool measure_format(struct setup *s, size_t i, uint32_t n_rounds, struct measured *out, size_t *n_out)
+{
+    whit_tensor w = {.type = type_of(i)};
+    uint8_t *parts[WHIT_PART_COUNT] = {[WHIT_PART_CODES] = s->codes, [WHIT_PART_LOW] = s->low, [WHIT_PART_ROW_SCALES] = s->row_scales};
+    for (int p = 0; p < WHIT_PART_COUNT; p++) {
+        whit_codec_part_bytes(&w.type, (whit_part)p, &w.part_bytes[p]);
+        w.part[p] = w.part_bytes[p] ? parts[p] : NULL;
+    }
+    whit_acts_spec spec = whit_acts_spec_for(&w.type, WHIT_ACT_I8);
+    for (size_t c = 0; c < N_COLUMN_COUNTS; c++) {
+        uint32_t n = columns[c];
+        const whit_matmul_kernel *kernel = whit_matmul_find(&s->table, &w.type, &spec, n);
+        if (*cli_cancelled()) return false;
+        if (kernel->isa == WHIT_ISA_GENERIC && s->table.isa != WHIT_ISA_GENERIC && n > 1) continue; /* slow, and says nothing */
+        whit_acts acts = whit_acts_of_f32(s->x, COLS, n, COLS);
+        if (spec.kind != WHIT_ACTS_F32) {
+            acts = whit_acts_place(&spec, n, COLS, s->acts_memory);
+            s->table.quantize(s->x, COLS, &acts, 0, n);
+        }
+        if (kernel->scratch_bytes && kernel->scratch_bytes(&w.type, &spec, n) > s->scratch_bytes) continue;
+        struct measured *m = &out[(*n_out)++];
+        *m = (struct measured){.n_columns = n};
+        snprintf(m->name, sizeof m->name, "%s %s", whit_codec_find(w.type.codec)->name,
+                 w.type.scale_kind == WHIT_SCALE_TENSOR ? "per tensor" : w.type.group ? "per group" : "per row");
+        snprintf(m->kernel, sizeof m->kernel, "%s", kernel->name);
+        snprintf(m->isa, sizeof m->isa, "%s", whit_isa_name(kernel->isa));
+        measure(s, &w, &acts, kernel, n_rounds, m);
+        cli_progress(NULL, "measuring", (double)(i * N_COLUMN_COUNTS + c) / (double)(N_FORMATS * N_COLUMN_COUNTS));
+    }
+    return true;
+}
+
+static bool open_setup(struct setup *s)
+{
+    uint32_t most = columns[N_COLUMN_COUNTS - 1];
+    whit_rng rng = {1};
+    s->codes_bytes = (size_t)ROWS * COLS * 2 + (1 << 20);
+    whit_acts_spec spec = {.kind = WHIT_ACTS_I8, .group = 32, .step = 32};
+    s->acts_bytes = whit_acts_bytes(&spec, most, COLS);
+    s->scratch_bytes = (size_t)64 << 20;
+    s->codes = whit_zalloc(NULL, s->codes_bytes);
+    s->low = whit_zalloc(NULL, s->codes_bytes);
+    s->row_scales = whit_zalloc(NULL, (size_t)ROWS * 16);
+    s->acts_memory = whit_zalloc(NULL, s->acts_bytes);
+    s->probe_memory = whit_zalloc(NULL, 2 * WHIT_PROBE_BYTES);
+    s->x = whit_zalloc_array(NULL, (size_t)most * COLS, sizeof *s->x);
+    s->y = whit_zalloc_array(NULL, (size_t)most * ROWS, sizeof *s->y);
+    s->scratch = whit_zalloc(NULL, s->scratch_bytes);
+    if (!s->codes || !s->low || !s->row_scales || !s->acts_memory || !s->probe_memory || !s->x || !s->y || !s->scratch) return false;
+    for (size_t i = 0; i + 8 <= s->codes_bytes; i += 8) {
+        uint64_t word = whit_rng_next(&rng) & 0x3b3b3b3b3b3b3b3bu; /* f16 scales and weights stay small and finite */
+        memcpy(s->codes + i, &word, 8);
+    }
+    for (size_t i = 0; i < (size_t)most * COLS; i++) s->x[i] = (float)(whit_rng_uniform(&rng) * 2 - 1);
+    return true;
+}
+
+static void close_setup(struct setup *s)
+{
+    whit_free(NULL, s->codes, s->codes_bytes);
+    whit_free(NULL, s->low, s->codes_bytes);
+    whit_free(NULL, s->row_scales, (size_t)ROWS * 16);
+    whit_free(NULL, s->acts_memory, s->acts_bytes);
+    whit_free(NULL, s->probe_memory, 2 * WHIT_PROBE_BYTES);
+    whit_free(NULL, s->x, (size_t)columns[N_COLUMN_COUNTS - 1] * COLS * sizeof *s->x);
+    whit_free(NULL, s->y, (size_t)columns[N_COLUMN_COUNTS - 1] * ROWS * sizeof *s->y);
+    whit_free(NULL, s->scratch, s->scratch_bytes);
+}
+
+static void report(cli_call *call, bench_form form, const struct measured *all, size_t n)
+{
+    json_t *array = json_array();
+    if (form == BENCH_MD)
+        cli_print(call, "| format | columns | kernel | us | GB/s | of one thread's | GMAC/s | of one thread's |\n"
+                        "|---|--:|---|--:|--:|--:|--:|--:|\n");
+    if (form == BENCH_CSV) cli_print(call, "format,columns,kernel,isa,us,gbps,bandwidth_share,gmacs,int8_share\n");
+    for (const struct measured *m = all; m < all + n; m++) {
+        if (form == BENCH_JSON)
+            json_array_append_new(array, json_pack("{s:s, s:i, s:s, s:s, s:f, s:f, s:f, s:f, s:f}", "format", m->name, "columns",
+                                                   (int)m->n_columns, "kernel", m->kernel, "isa", m->isa, "us", m->us, "gbps",
+                                                   m->gbps, "bandwidth_share", m->read_share, "gmacs", m->gmacs, "int8_share",
+                                                   m->int8_share));
+        else
+            cli_print(call, form == BENCH_MD ? "| %s | %u | %s | %.0f | %.1f | %.0f %% | %.0f | %.0f %% |\n" : "\"%s\",%u,%s,%.1f,%.3f,%.1f,%.1f,%.1f\n",
+                      m->name, m->n_columns, m->kernel, m->us, m->gbps, 100 * m->read_share, m->gmacs, 100 * m->int8_share);
+    }
+    if (form == BENCH_JSON) cli_print_json(call, array);
+    else json_decref(array);
+}
+
+int bench_kernels(cli_call *call, bench_form form, uint32_t n_rounds, const char *cap)
+{
+    struct setup s = {0};
+    whit_error error;
+    whit_cpu cpu;
+    whit_cpu_detect(&cpu);
+    if (whit_kernels_select(&cpu, cap, &s.table, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    for (int isa = 0; isa < WHIT_ISA_COUNT; isa++)
+        if (whit_kernels_select(&cpu, whit_isa_name((whit_isa)isa), &s.probes[isa], &error) != WHIT_OK)
+            return cli_fail_error(call, &error);
+    struct measured *all = calloc(N_FORMATS * N_COLUMN_COUNTS, sizeof *all);
+    size_t n = 0;
+    bool ok = all && open_setup(&s), finished = ok;
+    for (size_t i = 0; ok && finished && i < N_FORMATS; i++) finished = measure_format(&s, i, n_rounds, all, &n);
+    cli_progress_end();
+    if (ok && finished) report(call, form, all, n);
+    close_setup(&s);
+    free(all);
+    if (!ok) return cli_fail(call, CLI_LIMIT, "out of memory");
+    return finished ? CLI_OK : cli_fail(call, CLI_INTERRUPTED, "interrupted");
+}

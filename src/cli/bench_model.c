@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT
+ * Random models of real shapes: the widths, layers and formats of a model that exists, and weights
+ * that cost what real ones cost. They are drawn as packed bytes, since every line of codes has a
+ * table of its valid bytes; scales are chosen so that activations keep their size. */
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/half.h"
+#include "base/rng.h"
+#include "cli/bench.h"
+#include "model/requantise.h"
+#include "runtime/cache.h"
+
+#define BENCH_MODEL_VERSION "1" /* changes with what is written below */
+#define SEED 20261121
+
+/* whit's reference table of shapes: layers, width, FFN, heads / KV heads x size, vocabulary. */
+static const whit_config shapes[] = {
+    {.family = "bitnet", .n_layers = 30, .n_embd = 2560, .n_ff = 6912, .n_heads = 20, .n_kv_heads = 5, .head_dim = 128,
+     .n_vocab = 128256, .tied_head = true, .gate = WHIT_GATE_RELU2, .sub_norm = true, .rope_theta = 5e5},
+    {.family = "llama", .n_layers = 22, .n_embd = 2048, .n_ff = 5632, .n_heads = 32, .n_kv_heads = 4, .head_dim = 64,
+     .n_vocab = 32000, .rope_theta = 1e4},
+    {.family = "llama", .n_layers = 32, .n_embd = 4096, .n_ff = 14336, .n_heads = 32, .n_kv_heads = 8, .head_dim = 128,
+     .n_vocab = 128256, .rope_theta = 5e5},
+    {.family = "llama", .n_layers = 28, .n_embd = 3072, .n_ff = 23040, .n_heads = 12, .n_kv_heads = 4, .head_dim = 256,
+     .n_vocab = 131072, .rope_theta = 1000042},
+    {.family = "qwen3", .n_layers = 28, .n_embd = 1024, .n_ff = 3072, .n_heads = 16, .n_kv_heads = 8, .head_dim = 128,
+     .n_vocab = 151936, .tied_head = true, .qk_norm = true, .rope_theta = 1e6},
+};
+static const char *const shape_names[] = {"bitnet-2b4t", "tinyllama-1.1b", "llama3-8b", "falcon3-7b", "qwen3-0.6b"};
+#define N_SHAPES (sizeof shapes / sizeof *shapes)
+
+struct shape {
+    whit_config config;
+    const char *name;
+    uint8_t body, head, embd; /* codecs */
+    bool no_head;
+};
+
+/* ---- the text ------------------------------------------------------------------------------- */
+
+static whit_status parse_shape(const char *text, struct shape *shape, whit_error *error)
+{
+    char fields[4][32] = {{0}};
+    const char *at = text;
+    bool fits = true;
+    for (size_t n = 0; fits; n++) {
+        size_t length = strcspn(at, ":");
+        fits = n < 4 && length < sizeof fields[0];
+        if (fits) memcpy(fields[n], at, length);
+        at += length;
+        if (!*at) break;
+        at++;
+    }
+    size_t which = 0;
+    while (which < N_SHAPES && strcmp(shape_names[which], fields[0])) which++;
+    if (which == N_SHAPES || !fits)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "'%s' is no shape NAME:BODY[:HEAD[:EMBD]] with NAME one of bitnet-2b4t, tinyllama-1.1b, "
+                         "llama3-8b, falcon3-7b, qwen3-0.6b", text);
+    *shape = (struct shape){.config = shapes[which], .name = shape_names[which]};
+    whit_config *c = &shape->config;
+    c->rope_dim = c->head_dim;
+    c->n_ctx = 131072;
+    c->norm_eps = 1e-5;
+    uint8_t usual = c->tied_head ? WHIT_CODEC_I8S : WHIT_CODEC_I4;
+    shape->head = shape->embd = usual;
+    shape->no_head = !strcmp(fields[2], "none");
+    if (!whit_codec_parse(fields[1], &shape->body))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: BODY is a codec (t2 t5 b1 q2 i4 i8 f16 ...), not '%s'", text, fields[1]);
+    if (fields[2][0] && !shape->no_head && !whit_codec_parse(fields[2], &shape->head))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: HEAD is a codec or none, not '%s'", text, fields[2]);
+    if (c->tied_head) shape->embd = shape->head;
+    if (fields[3][0] && !whit_codec_parse(fields[3], &shape->embd))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: EMBD is a codec, not '%s'", text, fields[3]);
+    if (shape->no_head) c->tied_head = true; /* then the graph's head needs no tensor of its own */
+    else if (shape->embd != shape->head) c->tied_head = false;
+    return WHIT_OK;
+}
+
+/* ---- tensors -------------------------------------------------------------------------------- */
+
+struct maker {
+    const struct shape *shape;
+    whit_ndf_writer *writer;
+    whit_rng rng;
+    uint64_t done, all; /* bytes */
+    bool writing;       /* else declaring */
+    uint32_t next;      /* tensors come in the same order in both passes */
+    whit_error *error;
+};
+
+static bool is_float(uint8_t codec)
+{
+    return whit_codec_find(codec)->is_float;
+}
+
+/* The mean square of a random code; of q2 for scales 1 and 0.5. */
+static double code_power(uint8_t codec)
+{
+    switch (codec) {
+    case WHIT_CODEC_T2:
+    case WHIT_CODEC_T5: return 2.0 / 3;
+    case WHIT_CODEC_B1: return 1;
+    case WHIT_CODEC_Q2: return 1.25;
+    case WHIT_CODEC_I4: return 21.5;
+    case WHIT_CODEC_I8:
+    case WHIT_CODEC_I8S: return 5461.5;
+    default: return 1;
+    }
+}
+
+static whit_tensor_type body_type(const struct shape *shape, uint32_t n_rows, uint32_t n_cols)
+{
+    uint8_t codec = shape->body;
+    whit_tensor_type type = {.codec = codec, .layout = WHIT_LAYOUT_TILE16, .n_rows = n_rows, .n_cols = n_cols};
+    if (is_float(codec)) return type;
+    if (shape->config.sub_norm) {
+        type.scale_kind = WHIT_SCALE_TENSOR;
+        type.act = WHIT_TENSOR_ACT_TOKEN;
+        type.scale = (float)(1 / sqrt(code_power(codec) * n_cols));
+        if (codec == WHIT_CODEC_Q2) type.scale_b = 0.5f * type.scale;
+    } else if (codec == WHIT_CODEC_I8S) {
+        type = whit_requantise_type(codec, n_rows, n_cols);
+    } else {
+        type.scale_kind = WHIT_SCALE_GROUP;
+        type.scale_type = WHIT_SCALE_F16;
+        type.group = 128;
+    }
+    return type;
+}
+
+/* A t2 byte of four trits. */
+static uint8_t pick_trits(uint8_t random)
+{
+    unsigned trits = random % 81, byte = 0;
+    for (int j = 0; j < 4; j++, trits /= 3) byte |= trits % 3 << 2 * j;
+    return (uint8_t)byte;
+}
+
+/* A tile of a coded type: its bytes with every code least and with every code largest. Where the
+ * two differ is a line of codes; the rest are scales, which every tile of the model shares. */
+struct pattern {
+    uint8_t *least, *largest;
+    uint8_t *low[2], *row_scales;
+    uint64_t tile_bytes, low_bytes, row_bytes; /* of 16 rows */
+    uint8_t trits[256], bytes[256]; /* valid bytes of a t2 line, of the codec's own lines */
+};
+
+static void free_pattern(struct pattern *p)
+{
+    free(p->least);
+    free(p->largest);
+    free(p->low[0]);
+    free(p->low[1]);
+    free(p->row_scales);
+}
+
+static whit_status pack_tile(const whit_tensor_type *tile, int code, uint8_t *codes, uint8_t *low, uint8_t *row_scales,
+                             whit_error *error)
+{
+    whit_geometry g = whit_codec_geometry(tile);
+    size_t n = (size_t)WHIT_TILE_ROWS * tile->n_cols, n_fields = (size_t)WHIT_TILE_ROWS * g.n_groups * g.n_fields;
+    whit_rows rows = {.elems = malloc(n), .fields = malloc((n_fields + 1) * sizeof(float))};
+    whit_status status = WHIT_OK;
+    if (!rows.elems || !rows.fields) {
+        status = whit_fail_memory(error, "a tile", n);
+    } else {
+        float scale = (float)(1 / sqrt(code_power(tile->codec) * tile->n_cols));
+        memset(rows.elems, code, n);
+        for (size_t i = 0; i < n_fields; i++) rows.fields[i] = i % g.n_fields == 0 ? scale : 0.5f * scale;
+        uint8_t *part[WHIT_PART_COUNT] = {[WHIT_PART_CODES] = codes, [WHIT_PART_LOW] = low, [WHIT_PART_ROW_SCALES] = row_scales};
+        status = whit_codec_pack(tile, 0, WHIT_TILE_ROWS, &rows, part, error);
+    }
+    free(rows.elems);
+    free(rows.fields);
+    return status;
+}
+
+static whit_status make_pattern(const whit_tensor_type *type, struct pattern *p, whit_error *error)
+{
+    const whit_codec_info *codec = whit_codec_find(type->codec);
+    whit_tensor_type tile = *type;
+    tile.n_rows = WHIT_TILE_ROWS;
+    *p = (struct pattern){0};
+    whit_codec_part_bytes(&tile, WHIT_PART_CODES, &p->tile_bytes);
+    whit_codec_part_bytes(&tile, WHIT_PART_LOW, &p->low_bytes);
+    whit_codec_part_bytes(&tile, WHIT_PART_ROW_SCALES, &p->row_bytes);
+    p->least = whit_alloc(NULL, p->tile_bytes);
+    p->largest = whit_alloc(NULL, p->tile_bytes);
+    p->low[0] = whit_alloc(NULL, p->low_bytes + 64);
+    p->low[1] = whit_alloc(NULL, p->low_bytes + 64);
+    p->row_scales = whit_alloc(NULL, p->row_bytes + 64);
+    if (!p->least || !p->largest || !p->low[0] || !p->low[1] || !p->row_scales)
+        return whit_fail_memory(error, "a tile", p->tile_bytes);
+    WHIT_TRY(pack_tile(&tile, codec->code_min, p->least, p->low[0], p->row_scales, error));
+    WHIT_TRY(pack_tile(&tile, codec->code_max, p->largest, p->low[1], p->row_scales, error));
+    for (int i = 0; i < 256; i++) {
+        p->trits[i] = pick_trits((uint8_t)i);
+        p->bytes[i] = (uint8_t)(type->codec == WHIT_CODEC_T5 ? i % 243 : i);
+    }
+    return WHIT_OK;
+}
+
+static void random_line(whit_rng *rng, const uint8_t table[256], uint8_t *line)
+{
+    for (int i = 0; i < WHIT_LINE_BYTES; i += 8) {
+        uint64_t word = whit_rng_next(rng);
+        for (int j = 0; j < 8; j++, word >>= 8) line[i + j] = table[word & 255];
+    }
+}
+
+static void random_tile(struct maker *m, const whit_tensor_type *type, const struct pattern *p, uint8_t *out)
+{
+    memcpy(out, p->least, p->tile_bytes);
+    for (uint64_t at = 0; at < p->tile_bytes; at += WHIT_LINE_BYTES) {
+        if (!memcmp(p->least + at, p->largest + at, WHIT_LINE_BYTES)) continue;
+        bool trits = type->codec == WHIT_CODEC_T2 || (type->codec == WHIT_CODEC_T5 && p->largest[at] != 242);
+        random_line(&m->rng, trits ? p->trits : p->bytes, out + at);
+    }
+}
+
+/* Floats of random sign and fraction, of the size that keeps activations as they are. */
+static void random_floats(struct maker *m, const whit_tensor_type *type, uint8_t *out, uint64_t size_bytes)
+{
+    float size = (float)(1 / sqrt(type->n_cols));
+    size_t width = whit_codec_find(type->codec)->elem_bytes;
+    for (uint64_t at = 0; at + width <= size_bytes; at += width) {
+        float value = (float)(whit_rng_uniform(&m->rng) * 2 - 1) * 1.7f * size;
+        uint16_t half = type->codec == WHIT_CODEC_F16 ? whit_f16_from_f32(value) : whit_bf16_from_f32(value);
+        memcpy(out + at, width == 4 ? (const void *)&value : (const void *)&half, width);
+    }
+}
+
+static whit_status add(struct maker *m, uint32_t tensor, whit_part part, const void *data, uint64_t size_bytes)
+{
+    m->done += size_bytes;
+    if (!cli_progress(NULL, "making a random model", (double)m->done / (double)m->all))
+        return whit_fail(m->error, WHIT_ERROR_CANCELLED, "interrupted");
+    return whit_ndf_writer_add(m->writer, tensor, part, data, size_bytes, m->error);
+}
+
+static whit_status write_floats(struct maker *m, uint32_t tensor, const whit_tensor_type *type)
+{
+    uint64_t size_bytes;
+    whit_codec_part_bytes(type, WHIT_PART_CODES, &size_bytes);
+    enum { PIECE = 1 << 20 };
+    uint8_t *piece = malloc(PIECE);
+    if (!piece) return whit_fail_memory(m->error, "a tensor", PIECE);
+    whit_status status = WHIT_OK;
+    for (uint64_t at = 0; status == WHIT_OK && at < size_bytes; at += PIECE) {
+        uint64_t n = size_bytes - at < PIECE ? size_bytes - at : PIECE;
+        random_floats(m, type, piece, n);
+        status = add(m, tensor, WHIT_PART_CODES, piece, n);
+    }
+    free(piece);
+    return status;
+}
+
+static whit_status write_codes(struct maker *m, uint32_t tensor, const whit_tensor_type *type)
+{
+    struct pattern p;
+    whit_status status = make_pattern(type, &p, m->error);
+    uint32_t n_tiles = whit_codec_geometry(type).n_tiles;
+    uint8_t *tile = status == WHIT_OK ? malloc(p.tile_bytes + p.low_bytes) : NULL;
+    if (status == WHIT_OK && !tile) status = whit_fail_memory(m->error, "a tile", p.tile_bytes);
+    for (uint32_t i = 0; status == WHIT_OK && i < n_tiles; i++) {
+        random_tile(m, type, &p, tile);
+        status = add(m, tensor, WHIT_PART_CODES, tile, p.tile_bytes);
+    }
+    for (uint32_t i = 0; status == WHIT_OK && p.row_bytes && i < n_tiles; i++)
+        status = add(m, tensor, WHIT_PART_ROW_SCALES, p.row_scales, p.row_bytes);
+    for (uint32_t i = 0; status == WHIT_OK && p.low_bytes && i < n_tiles; i++) {
+        for (uint64_t at = 0; at < p.low_bytes; at += WHIT_LINE_BYTES) random_line(&m->rng, p.bytes, tile + at);
+        status = add(m, tensor, WHIT_PART_LOW, tile, p.low_bytes);
+    }
+    free(tile);
+    free_pattern(&p);
+    return status;
+}
+
+/* One tensor, in the pass that declares or in the one that writes. */
+static whit_status tensor(struct maker *m, const char *name, whit_tensor_type type)
+{
+    if (m->writing) {
+        uint8_t digest[WHIT_HASH_BYTES] = {0}; /* nobody converts this model again */
+        memcpy(digest, &m->next, sizeof m->next);
+        whit_ndf_writer_set_digest(m->writer, m->next, digest);
+        if (type.layout == WHIT_LAYOUT_PLAIN) { /* the weights of norms: ones */
+            float ones[1024];
+            for (int i = 0; i < 1024; i++) ones[i] = 1;
+            for (uint32_t at = 0; at < type.n_cols; at += 1024)
+                WHIT_TRY(add(m, m->next, WHIT_PART_CODES, ones, (type.n_cols - at < 1024 ? type.n_cols - at : 1024) * sizeof *ones));
+            m->next++;
+            return WHIT_OK;
+        }
+        return is_float(type.codec) ? write_floats(m, m->next++, &type) : write_codes(m, m->next++, &type);
+    }
+    whit_error inner;
+    if (whit_tensor_type_check(&type, &inner) != WHIT_OK)
+        return whit_fail(m->error, WHIT_ERROR_ARGUMENT, "%s: tensor %s: %s", m->shape->name, name, inner.message);
+    uint64_t bytes[WHIT_PART_COUNT];
+    for (int p = 0; p < WHIT_PART_COUNT; p++) {
+        whit_codec_part_bytes(&type, (whit_part)p, &bytes[p]);
+        m->all += bytes[p];
+    }
+    uint32_t number;
+    return whit_ndf_writer_declare(m->writer, name, &type, bytes, &number, m->error);
+}
+
+static whit_status vector(struct maker *m, int layer, const char *name, uint32_t n)
+{
+    char full[64];
+    if (layer >= 0) snprintf(full, sizeof full, "layers.%d.%s", layer, name);
+    else snprintf(full, sizeof full, "%s", name);
+    return tensor(m, full, (whit_tensor_type){.codec = WHIT_CODEC_F32, .layout = WHIT_LAYOUT_PLAIN, .n_rows = 1, .n_cols = n});
+}
+
+static whit_status matrix(struct maker *m, uint32_t layer, const char *name, uint32_t n_rows, uint32_t n_cols)
+{
+    char full[64];
+    snprintf(full, sizeof full, "layers.%u.%s", layer, name);
+    return tensor(m, full, body_type(m->shape, n_rows, n_cols));
+}
+
+/* In the order in which a pass reads them. */
+static whit_status tensors(struct maker *m)
+{
+    const whit_config *c = &m->shape->config;
+    uint32_t q = c->n_heads * c->head_dim, kv = c->n_kv_heads * c->head_dim;
+    WHIT_TRY(tensor(m, "embed", whit_requantise_type(m->shape->embd, c->n_vocab, c->n_embd)));
+    for (uint32_t i = 0; i < c->n_layers; i++) {
+        WHIT_TRY(vector(m, (int)i, "attn_norm", c->n_embd));
+        WHIT_TRY(matrix(m, i, "q", q, c->n_embd));
+        WHIT_TRY(matrix(m, i, "k", kv, c->n_embd));
+        WHIT_TRY(matrix(m, i, "v", kv, c->n_embd));
+        if (c->qk_norm) WHIT_TRY(vector(m, (int)i, "q_norm", c->head_dim));
+        if (c->qk_norm) WHIT_TRY(vector(m, (int)i, "k_norm", c->head_dim));
+        if (c->sub_norm) WHIT_TRY(vector(m, (int)i, "attn_sub_norm", q));
+        WHIT_TRY(matrix(m, i, "o", c->n_embd, q));
+        WHIT_TRY(vector(m, (int)i, "ffn_norm", c->n_embd));
+        WHIT_TRY(matrix(m, i, "gate", c->n_ff, c->n_embd));
+        WHIT_TRY(matrix(m, i, "up", c->n_ff, c->n_embd));
+        if (c->sub_norm) WHIT_TRY(vector(m, (int)i, "ffn_sub_norm", c->n_ff));
+        WHIT_TRY(matrix(m, i, "down", c->n_embd, c->n_ff));
+    }
+    WHIT_TRY(vector(m, -1, "final_norm", c->n_embd));
+    if (!c->tied_head) WHIT_TRY(tensor(m, "head", whit_requantise_type(m->shape->head, c->n_vocab, c->n_embd)));
+    return WHIT_OK;
+}
+
+static whit_status write_model(const struct shape *shape, whit_ndf_writer *writer, whit_error *error)
+{
+    struct maker m = {.shape = shape, .writer = writer, .rng = {SEED}, .error = error};
+    whit_config_save(&shape->config, whit_ndf_writer_config(writer));
+    whit_table_set_string(whit_ndf_writer_meta(writer), "general.name", "random weights of a real shape");
+    WHIT_TRY(tensors(&m));
+    WHIT_TRY(whit_ndf_writer_begin(writer, error));
+    m.writing = true;
+    whit_status status = tensors(&m);
+    cli_progress_end();
+    if (status != WHIT_OK) return status;
+    return whit_ndf_writer_commit(writer, NULL, error);
+}
+
+/* ---- the cache ------------------------------------------------------------------------------ */
+
+static const char *codec_name(uint8_t codec)
+{
+    return whit_codec_find(codec)->name;
+}
+
+/* False where the cache cannot be used. */
+static bool cache_path(const struct shape *shape, char path[BENCH_PATH_BYTES])
+{
+    char folder[WHIT_CACHE_PATH_BYTES];
+    if (whit_cache_folder(NULL, folder, NULL) != WHIT_OK) return false;
+    int n = snprintf(path, BENCH_PATH_BYTES, "%s/bench", folder);
+    if (n >= BENCH_PATH_BYTES || (mkdir(path, 0700) != 0 && access(path, W_OK) != 0)) return false;
+    n = snprintf(path, BENCH_PATH_BYTES, "%s/bench/%s-%s-%s-%s-v" BENCH_MODEL_VERSION ".ndf", folder, shape->name,
+                 codec_name(shape->body), shape->no_head ? "none" : codec_name(shape->head), codec_name(shape->embd));
+    return n < BENCH_PATH_BYTES;
+}
+
+static whit_status make(const struct shape *shape, const char *path, whit_ndf_writer **writer, whit_error *error)
+{
+    whit_status status = whit_ndf_writer_open(path, NULL, NULL, writer, error);
+    if (status == WHIT_OK) status = write_model(shape, *writer, error);
+    if (status == WHIT_OK) return WHIT_OK;
+    whit_ndf_writer_close(*writer);
+    *writer = NULL;
+    return status;
+}
+
+whit_status bench_model_shape(const char *text, bench_model *model, whit_error *error)
+{
+    struct shape shape;
+    WHIT_TRY(parse_shape(text, &shape, error));
+    *model = (bench_model){.no_head = shape.no_head};
+    snprintf(model->name, sizeof model->name, "%s", text);
+    whit_ndf_writer *writer;
+    if (cache_path(&shape, model->path)) {
+        whit_ndf *found;
+        whit_error ignored;
+        if (whit_ndf_open(model->path, NULL, &found, &ignored) == WHIT_OK) {
+            whit_ndf_close(found);
+            return WHIT_OK;
+        }
+        whit_status status = make(&shape, model->path, &writer, error);
+        whit_ndf_writer_close(writer);
+        if (status != WHIT_ERROR_IO) return status; /* else: no room on that disk */
+    }
+    WHIT_TRY(make(&shape, NULL, &model->in_memory, error));
+    snprintf(model->path, sizeof model->path, "/proc/%d/fd/%d", (int)getpid(), whit_ndf_writer_fd(model->in_memory));
+    return WHIT_OK;
+}
+
+void bench_model_free(bench_model *model)
+{
+    whit_ndf_writer_close(model->in_memory);
+    model->in_memory = NULL;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT
+ * One test in a process of its own, so that peak memory is its own: the parent says when a round
+ * runs, so that the rounds of all tests take turns. Between its steps a round measures what the
+ * same threads can read (the same weights) and multiply, so that noise hits both alike. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "cli/bench.h"
+
+enum { PIECE_BYTES = 256 << 10, PROBES_A_ROUND = 8, INT8_PROBE_NS = 4000000, TOKENS_MAX = 1 << 20 };
+
+/* An end is said, not left to the pipe: later workers hold copies of its descriptor. */
+enum { SAY_ROUND = 'r', SAY_PROFILE = 'p', SAY_END = 'e' };
+
+/* ---- pipes ---------------------------------------------------------------------------------- */
+
+static bool send_all(int fd, const void *data, size_t size_bytes)
+{
+    for (const char *at = data; size_bytes;) {
+        ssize_t n = write(fd, at, size_bytes);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        at += n;
+        size_bytes -= (size_t)n;
+    }
+    return true;
+}
+
+static bool receive_all(int fd, void *data, size_t size_bytes)
+{
+    for (char *at = data; size_bytes;) {
+        ssize_t n = read(fd, at, size_bytes);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        at += n;
+        size_bytes -= (size_t)n;
+    }
+    return true;
+}
+
+/* ---- the worker's side ---------------------------------------------------------------------- */
+
+struct work {
+    const bench_test *test;
+    whit_model *model;
+    whit_session *session;
+    bench_count count;
+    whit_kernels probes;           /* of the level that the matrix kernels use */
+    bench_range *pieces;           /* of the count's ranges and of the KV cache in use */
+    uint32_t n_pieces, n_weight_pieces;
+    uint8_t *int8_w;               /* a tile's worth of codes and of activations per thread */
+    uint32_t int8_rounds;
+    whit_step_token *tokens;
+    whit_rng rng;
+    uint64_t *group_ns;            /* (n_groups) profile, over all rounds */
+    double read_bytes, read_s, int8_macs, int8_s; /* of the round that runs */
+};
+
+static void read_pieces(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    const struct work *w = context;
+    static _Thread_local volatile uint64_t kept; /* so that the reads are made */
+    (void)worker;
+    for (uint32_t i = begin; i < end; i++)
+        kept += w->session->kernels.probe_read(w->pieces[i].data, w->pieces[i].size_bytes);
+}
+
+static void multiply(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    const struct work *w = context;
+    static _Thread_local volatile uint32_t kept;
+    const uint8_t *own = w->int8_w + (size_t)worker * 2 * WHIT_PROBE_BYTES;
+    for (uint32_t i = begin; i < end; i++)
+        kept += w->probes.probe_int8(own, (const int8_t *)(own + WHIT_PROBE_BYTES), w->int8_rounds);
+}
+
+static void probe(struct work *w)
+{
+    uint64_t t0 = whit_now_ns();
+    whit_pool_run(w->session->pool, read_pieces, w, w->n_pieces, 1);
+    uint64_t t1 = whit_now_ns();
+    for (uint32_t i = 0; i < w->n_pieces; i++) w->read_bytes += (double)w->pieces[i].size_bytes;
+    uint32_t n_items = 16 * w->test->n_threads;
+    whit_pool_run(w->session->pool, multiply, w, n_items, 1);
+    uint64_t t2 = whit_now_ns();
+    w->read_s += (double)(t1 - t0) * 1e-9;
+    w->int8_s += (double)(t2 - t1) * 1e-9;
+    w->int8_macs += (double)n_items * w->int8_rounds * WHIT_PROBE_MACS_A_ROUND;
+}
+
+/* Cuts a range so that threads can share it; probe_read wants whole, aligned lines. */
+static void cut(struct work *w, bench_range range)
+{
+    range.size_bytes &= ~(uint64_t)63;
+    for (uint64_t at = 0; at < range.size_bytes; at += PIECE_BYTES) {
+        uint64_t rest = range.size_bytes - at;
+        w->pieces[w->n_pieces++] = (bench_range){range.data + at, rest < PIECE_BYTES ? rest : PIECE_BYTES};
+    }
+}
+
+static whit_status make_probes(struct work *w, whit_error *error)
+{
+    const bench_test *t = w->test;
+    const whit_kv *kv = &w->session->kv;
+    uint32_t n_blocks = (t->depth + WHIT_KV_BLOCK_TOKENS - 1) / WHIT_KV_BLOCK_TOKENS, n = 0;
+    for (uint32_t i = 0; i < w->count.n_ranges; i++) n += (uint32_t)(w->count.ranges[i].size_bytes / PIECE_BYTES) + 1;
+    n += t->columns * n_blocks * (uint32_t)(kv->block_bytes / PIECE_BYTES + 1);
+    w->pieces = calloc(n + 1, sizeof *w->pieces);
+    w->int8_w = whit_zalloc_array(NULL, t->n_threads, 2 * WHIT_PROBE_BYTES);
+    if (!w->pieces || !w->int8_w) return whit_fail_memory(error, "the probes", n);
+    for (uint32_t i = 0; i < w->count.n_ranges; i++) cut(w, w->count.ranges[i]);
+    for (uint32_t s = 0; s < t->columns; s++)
+        for (uint32_t b = 0; b < n_blocks; b++)
+            cut(w, (bench_range){whit_kv_head_block(kv, 0, 0, s, b), kv->block_bytes});
+    for (size_t i = 0; i < (size_t)t->n_threads * 2 * WHIT_PROBE_BYTES; i++) w->int8_w[i] = (uint8_t)(i * 7 % 4);
+    whit_cpu cpu;
+    whit_cpu_detect(&cpu);
+    WHIT_TRY(whit_kernels_select(&cpu, whit_isa_name(w->count.isa), &w->probes, error));
+    for (w->int8_rounds = 1; w->int8_rounds < 1u << 20; w->int8_rounds *= 2) {
+        w->int8_s = 0;
+        probe(w);
+        if (w->int8_s * 1e9 > INT8_PROBE_NS) break;
+    }
+    return WHIT_OK;
+}
+
+static whit_status step(struct work *w, uint32_t n, bool wants, whit_error *error)
+{
+    const bench_test *t = w->test;
+    for (uint32_t i = 0; i < n; i++)
+        w->tokens[i] = (whit_step_token){.sequence = t->is_decode ? i : 0, .want_logits = wants && (t->is_decode || i + 1 == n),
+                                         .id = (int32_t)whit_rng_below(&w->rng, whit_model_vocab_size(w->model))};
+    return whit_session_step(w->session, w->tokens, n, error);
+}
+
+static whit_status fill_depth(struct work *w, whit_error *error)
+{
+    const bench_test *t = w->test;
+    for (uint32_t s = 0; s < t->columns; s++)
+        for (uint32_t at = 0; at < t->depth;) {
+            uint32_t n = t->depth - at < t->n_batch_tokens ? t->depth - at : t->n_batch_tokens;
+            for (uint32_t i = 0; i < n; i++)
+                w->tokens[i] = (whit_step_token){.sequence = s, .id = (int32_t)whit_rng_below(&w->rng, whit_model_vocab_size(w->model))};
+            WHIT_TRY(whit_session_step(w->session, w->tokens, n, error));
+            at += n;
+        }
+    return WHIT_OK;
+}
+
+static whit_status forget(struct work *w, whit_error *error)
+{
+    for (uint32_t s = 0; s < w->test->columns; s++)
+        WHIT_TRY(whit_session_truncate(w->session, s, w->test->depth, error));
+    return WHIT_OK;
+}
+
+static whit_status open_work(struct work *w, bench_facts *facts, whit_error *error)
+{
+    const bench_test *t = w->test;
+    w->rng.state = 1;
+    WHIT_TRY(whit_model_open(t->model->path, NULL, &w->model, error));
+    cli_guard_model(w->model);
+    whit_session_options options = whit_session_options_default();
+    options.n_ctx_tokens = t->depth + t->n_tokens;
+    options.n_batch_tokens = t->n_batch_tokens > t->columns ? t->n_batch_tokens : t->columns;
+    options.n_sequences = t->columns;
+    options.n_threads = t->n_threads;
+    options.kv = t->kv;
+    options.cpu = t->cpu;
+    options.cancel = cli_cancelled();
+    w->tokens = malloc(options.n_batch_tokens * sizeof *w->tokens);
+    if (!w->tokens) return whit_fail_memory(error, "the tokens", options.n_batch_tokens);
+    WHIT_TRY(whit_session_open(w->model, &options, &w->session, error));
+    uint32_t n_rows = t->is_decode ? t->columns : t->n_tokens < t->n_batch_tokens ? t->n_tokens : t->n_batch_tokens;
+    uint32_t n_selected = t->model->no_head ? 0 : t->is_decode ? t->columns : 1;
+    WHIT_TRY(bench_count_open(w->session, n_rows, n_selected, &w->count, error));
+    WHIT_TRY(fill_depth(w, error));
+    WHIT_TRY(make_probes(w, error));
+    WHIT_TRY(step(w, t->is_decode ? t->columns : 1, !t->model->no_head, error)); /* pages, caches, sleeping threads */
+    WHIT_TRY(forget(w, error));
+    if (t->profile) {
+        w->group_ns = calloc(w->session->plan.n_groups, sizeof *w->group_ns);
+        if (!w->group_ns) return whit_fail_memory(error, "the profile", w->session->plan.n_groups);
+        w->session->exec.group_ns = w->group_ns;
+    }
+    facts->pass_bytes = w->count.pass_bytes;
+    snprintf(facts->isa, sizeof facts->isa, "%s", whit_isa_name(w->count.isa));
+    return WHIT_OK;
+}
+
+static whit_status run_round(struct work *w, bench_sample *sample, whit_error *error)
+{
+    const bench_test *t = w->test;
+    uint32_t per_step = t->is_decode ? 1 : t->n_batch_tokens, n_steps = (t->n_tokens + per_step - 1) / per_step;
+    uint32_t n_probes = n_steps < PROBES_A_ROUND ? n_steps : PROBES_A_ROUND;
+    w->read_bytes = w->read_s = w->int8_macs = w->int8_s = 0;
+    for (uint32_t i = 0; i < n_steps; i++) {
+        if ((uint64_t)i * n_probes / n_steps != (uint64_t)(i - 1) * n_probes / n_steps) probe(w);
+        uint32_t done = i * per_step, n = t->n_tokens - done < per_step ? t->n_tokens - done : per_step;
+        bool wants = !t->model->no_head && (t->is_decode || i + 1 == n_steps);
+        uint32_t n_rows = t->is_decode ? t->columns : n;
+        uint64_t from_ns = whit_now_ns();
+        WHIT_TRY(step(w, n_rows, wants, error));
+        sample->seconds += (double)(whit_now_ns() - from_ns) * 1e-9;
+        /* A pass over n rows reads the weights once, and of the cache every position before. */
+        double position = t->depth + done + 0.5 * (n + 1);
+        sample->bytes += w->count.pass_bytes + n_rows * w->count.row_bytes +
+                         (t->is_decode ? t->columns : 1) * position * w->count.kv_bytes_per_position;
+        sample->macs += n_rows * w->count.body_macs;
+        sample->all_macs += n_rows * w->count.body_macs + wants * (t->is_decode ? n_rows : 1) * w->count.head_macs;
+        sample->tokens += n_rows;
+    }
+    probe(w);
+    sample->read_bytes_per_s = w->read_bytes / w->read_s;
+    sample->int8_macs_per_s = w->int8_macs / w->int8_s;
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    sample->peak_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
+    return forget(w, error);
+}
+
+/* Joins the groups of all layers by their labels. */
+static uint32_t make_profile(const struct work *w, bench_line lines[BENCH_LINES_MAX])
+{
+    uint32_t n = 0;
+    const whit_plan *plan = &w->session->plan;
+    for (uint32_t g = 0; g < plan->n_groups; g++) {
+        char label[BENCH_LABEL_BYTES];
+        bench_group_label(w->session, &plan->groups[g], label);
+        uint32_t i = 0;
+        while (i < n && strcmp(lines[i].label, label)) i++;
+        if (i == BENCH_LINES_MAX) continue;
+        if (i == n) memcpy(lines[n++].label, label, sizeof label);
+        lines[i].n_groups++;
+        lines[i].seconds += (double)w->group_ns[g] * 1e-9;
+        for (uint32_t k = plan->groups[g].first; k < plan->groups[g].first + plan->groups[g].n_steps; k++)
+            if (plan->steps[k].op == WHIT_PLAN_LINEAR)
+                for (int part = 0; part < WHIT_PART_COUNT; part++)
+                    lines[i].bytes += (double)w->session->exec.steps[k].tensor->part_bytes[part];
+    }
+    return n;
+}
+
+static void serve(struct work *w, int from_parent, int to_parent)
+{
+    whit_error error = {0};
+    bench_facts facts = {0};
+    facts.status = open_work(w, &facts, &error);
+    memcpy(facts.message, error.message, sizeof facts.message);
+    bool ok = send_all(to_parent, &facts, sizeof facts) && facts.status == WHIT_OK;
+    for (char command; ok && receive_all(from_parent, &command, 1) && command != SAY_END;) {
+        if (command == SAY_ROUND) {
+            bench_sample sample = {0};
+            sample.status = run_round(w, &sample, &error);
+            memcpy(sample.message, error.message, sizeof sample.message);
+            ok = send_all(to_parent, &sample, sizeof sample);
+        } else {
+            bench_line lines[BENCH_LINES_MAX] = {{{0}, 0, 0, 0}};
+            uint32_t n = w->group_ns ? make_profile(w, lines) : 0;
+            ok = send_all(to_parent, &n, sizeof n) && send_all(to_parent, lines, n * sizeof *lines);
+        }
+    }
+    whit_session_close(w->session);
+    whit_model_close(w->model);
+    bench_count_close(&w->count);
+    whit_free(NULL, w->int8_w, (size_t)w->test->n_threads * 2 * WHIT_PROBE_BYTES);
+    free(w->pieces);
+    free(w->tokens);
+    free(w->group_ns);
+}
+
+/* ---- the parent's side ---------------------------------------------------------------------- */
+
+static whit_status lost(whit_error *error)
+{
+    return *cli_cancelled() ? whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted")
+                            : whit_fail(error, WHIT_ERROR_MEMORY, "the process of a test ended early (out of memory?)");
+}
+
+whit_status bench_worker_open(const bench_test *test, bench_worker *worker, whit_error *error)
+{
+    int down[2], up[2];
+    *worker = (bench_worker){.pid = -1, .to = -1, .from = -1};
+    if (pipe(down) != 0) return whit_fail_errno(error, "pipe", "make");
+    if (pipe(up) != 0) {
+        close(down[0]);
+        close(down[1]);
+        return whit_fail_errno(error, "pipe", "make");
+    }
+    fflush(NULL);
+    worker->pid = fork();
+    if (worker->pid == 0) {
+        close(down[1]);
+        close(up[0]);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        struct work work = {.test = test};
+        serve(&work, down[0], up[1]);
+        _exit(0);
+    }
+    worker->to = down[1];
+    worker->from = up[0];
+    close(down[0]);
+    close(up[1]);
+    if (worker->pid < 0) {
+        bench_worker_close(worker);
+        return whit_fail_errno(error, "a process", "start");
+    }
+    if (!receive_all(worker->from, &worker->facts, sizeof worker->facts)) return lost(error);
+    if (worker->facts.status != WHIT_OK) return whit_fail(error, worker->facts.status, "%s", worker->facts.message);
+    return WHIT_OK;
+}
+
+whit_status bench_worker_round(bench_worker *worker, bench_sample *sample, whit_error *error)
+{
+    char command = SAY_ROUND;
+    if (!send_all(worker->to, &command, 1) || !receive_all(worker->from, sample, sizeof *sample)) return lost(error);
+    if (sample->status != WHIT_OK) return whit_fail(error, sample->status, "%s", sample->message);
+    return WHIT_OK;
+}
+
+uint32_t bench_worker_profile(bench_worker *worker, bench_line lines[BENCH_LINES_MAX])
+{
+    char command = SAY_PROFILE;
+    uint32_t n = 0;
+    if (!send_all(worker->to, &command, 1) || !receive_all(worker->from, &n, sizeof n) || n > BENCH_LINES_MAX ||
+        !receive_all(worker->from, lines, n * sizeof *lines))
+        return 0;
+    return n;
+}
+
+void bench_worker_close(bench_worker *worker)
+{
+    char command = SAY_END;
+    if (worker->to >= 0) {
+        send_all(worker->to, &command, 1);
+        close(worker->to);
+    }
+    if (worker->from >= 0) close(worker->from);
+    while (worker->pid > 0 && waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    *worker = (bench_worker){.pid = -1, .to = -1, .from = -1};
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ * Probes: AVX2. Pairs of products are summed in 16 bits, which codes up to 15 cannot saturate. */
+#include <immintrin.h>
+
+#include "kernels/kernels.h"
+
+static inline __m256i dot(__m256i sums, __m256i u8, __m256i s8)
+{
+    return _mm256_add_epi32(sums, _mm256_madd_epi16(_mm256_maddubs_epi16(u8, s8), _mm256_set1_epi16(1)));
+}
+#define DOT dot
+#include "kernels/x86/probe_avx2.inc"
+
+uint64_t whit_probe_read_avx2(const void *memory, size_t size_bytes)
+{
+    const __m256i *at = memory, *end = at + size_bytes / sizeof *at;
+    __m256i sums[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+    for (; at < end; at += 2)
+        for (int i = 0; i < 2; i++) sums[i] = _mm256_add_epi64(sums[i], _mm256_load_si256(at + i));
+    sums[0] = _mm256_add_epi64(sums[0], sums[1]);
+    __m128i half = _mm_add_epi64(_mm256_castsi256_si128(sums[0]), _mm256_extracti128_si256(sums[0], 1));
+    return (uint64_t)_mm_cvtsi128_si64(half) + (uint64_t)_mm_extract_epi64(half, 1);
+}
+
+uint32_t whit_probe_int8_avx2(const uint8_t *w, const int8_t *x, uint32_t n_rounds)
+{
+    return multiply(w, x, n_rounds);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ * Probes: AVX-512. The product is a tile of 32 rows by 8 columns: 16 sums in registers, 2 loads and
+ * 8 broadcasts for 16 VPDPBUSD. */
+#include <immintrin.h>
+
+#include "kernels/kernels.h"
+
+enum { COLUMNS = 8 };
+
+uint64_t whit_probe_read_avx512(const void *memory, size_t size_bytes)
+{
+    const __m512i *line = memory, *end = line + size_bytes / sizeof *line;
+    __m512i sums[4] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512()};
+    for (; line + 4 <= end; line += 4)
+        for (int i = 0; i < 4; i++) sums[i] = _mm512_add_epi64(sums[i], _mm512_load_si512(line + i));
+    for (; line < end; line++) sums[0] = _mm512_add_epi64(sums[0], _mm512_load_si512(line));
+    sums[0] = _mm512_add_epi64(_mm512_add_epi64(sums[0], sums[1]), _mm512_add_epi64(sums[2], sums[3]));
+    return (uint64_t)_mm512_reduce_add_epi64(sums[0]);
+}
+
+uint32_t whit_probe_int8_avx512(const uint8_t *w, const int8_t *x, uint32_t n_rounds)
+{
+    uint32_t sum = 0;
+    for (uint32_t column = 0; column < 32; column += COLUMNS) {
+        const int8_t *q = x + column * WHIT_PROBE_COLS;
+        __m512i acc[2][COLUMNS];
+        for (int c = 0; c < COLUMNS; c++) acc[0][c] = acc[1][c] = _mm512_setzero_si512();
+        for (uint32_t round = 0; round < n_rounds; round++)
+            for (uint32_t k = 0; k < WHIT_PROBE_COLS; k += 4) {
+                __m512i low = _mm512_load_si512(w + k * 32), high = _mm512_load_si512(w + k * 32 + 64);
+#pragma GCC unroll 8
+                for (int c = 0; c < COLUMNS; c++) {
+                    int32_t quad;
+                    memcpy(&quad, q + c * WHIT_PROBE_COLS + k, sizeof quad);
+                    __m512i wide = _mm512_set1_epi32(quad);
+                    acc[0][c] = _mm512_dpbusd_epi32(acc[0][c], low, wide);
+                    acc[1][c] = _mm512_dpbusd_epi32(acc[1][c], high, wide);
+                }
+            }
+        for (int c = 0; c < COLUMNS; c++)
+            sum += (uint32_t)_mm512_reduce_add_epi32(_mm512_add_epi32(acc[0][c], acc[1][c]));
+    }
+    return sum;
+}
