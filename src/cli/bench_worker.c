@@ -167,7 +167,7 @@ static whit_status open_work(struct work *w, bench_facts *facts, whit_error *err
     const bench_test *t = w->test;
     w->rng.state = 1;
     WHIT_TRY(whit_model_open(t->model->path, NULL, &w->model, error));
-    cli_guard_model(w->model);
+    cli_guard_likely(t->model->path);
     whit_session_options options = whit_session_options_default();
     options.n_ctx_tokens = t->depth + t->n_tokens;
     options.n_batch_tokens = t->n_batch_tokens > t->columns ? t->n_batch_tokens : t->columns;

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+# whit bench: every field of every object, lists, mistakes; a random model of a real shape.
+. "$SOURCE/tests/cli/lib.sh"
+
+tiny tiny.gguf
+expect 0 whit convert tiny.gguf -o tiny.ndf
+expect 0 whit bench -m tiny.ndf -p 8 -n 4 -d 0,70 -t 1,2 -ub 4 -r 2 --kv i8 --columns 2 --json
+python3 - out <<'END' || complain "bench --json: $(cat out)"
+import json, sys
+tests = json.load(open(sys.argv[1]))
+fields = {"shape", "test", "depth", "columns", "kv", "threads", "cpu", "isa", "tps_median", "tps_best",
+          "bytes_per_token", "read_gbps", "bandwidth_share", "int8_gmacs", "int8_share", "roofline_share",
+          "peak_rss_bytes"}
+assert len(tests) == 8, len(tests)
+assert {(t["test"], t["depth"], t["threads"]) for t in tests} == {
+    (name, depth, threads) for name in ("pp8", "tg4") for depth in (0, 70) for threads in (1, 2)}
+for t in tests:
+    assert set(t) == fields, set(t) ^ fields
+    assert t["shape"] == "tiny.ndf" and t["kv"] == "i8" and t["columns"] == (2 if t["test"] == "tg4" else 1)
+    assert t["tps_best"] >= t["tps_median"] > 0 and t["roofline_share"] >= t["bandwidth_share"] - 1e-9
+    assert t["bytes_per_token"] > 0 and t["read_gbps"] > 0 and t["int8_gmacs"] > 0 and t["peak_rss_bytes"] > 1e6
+END
+expect 0 whit bench -m tiny.ndf -p 0 -n 2 -r 1 --steal --csv
+[ "$(wc -l <out)" = 3 ] || complain "bench --steal --csv: $(cat out)"
+expect 0 whit bench -m tiny.ndf -p 4 -n 0 -r 1 --profile
+grep -q '^| tiny.ndf | pp4 |' out || complain "bench: $(cat out)"
+grep -q 'x gate+up' out || complain "bench --profile: $(cat out)"
+
+expect 2 whit bench
+one_line "--shape"
+expect 2 whit bench --shape bitnet
+one_line "bitnet-2b4t"
+expect 2 whit bench --shape bitnet-2b4t:t7
+one_line "t7"
+expect 2 whit bench --shape bitnet-2b4t:t2:i8s:i8s:i8s
+one_line "NAME:BODY"
+expect 2 whit bench -m tiny.ndf -d 1,,2
+one_line "-d"
+expect 2 whit bench -m tiny.ndf --csv --json
+one_line "only one"
+expect 5 whit bench -m missing.ndf -p 1 -n 1
+one_line "missing.ndf"
+
+if [ -z "$EMULATOR" ]; then
+    export XDG_CACHE_HOME=$PWD/cache
+    expect 0 whit bench --shape qwen3-0.6b:b1:none:i4 -p 0 -n 1 -r 1 --json
+    expect 0 whit verify cache/whit/bench/*.ndf
+    rm -rf cache
+fi
+finish
