@@ -135,6 +135,7 @@ typedef struct whit_session_options {
     whit_act_type act;       /* default i8 */
     uint32_t n_logits;       /* most wanted tokens of a step; default 0: n_sequences */
     bool keep_hidden;        /* keep final hidden states, for whit_session_hidden */
+    bool exact_head;         /* read the whole head also where n_top is set */
     bool no_fuse;            /* run every operation by itself: the same bits, slower; for checks */
     const char *cpu;         /* cap of the ISA level, as WHIT_CPU; NULL or "": none */
     const volatile bool *cancel; /* looked at between layers; may be set from a signal handler */
@@ -145,11 +146,16 @@ WHIT_API whit_status whit_session_open(const whit_model *model, const whit_sessi
                                        whit_session **session, whit_error *error);
 WHIT_API void whit_session_close(whit_session *session);
 
-/* One token of one sequence. A step takes tokens of any sequences, each continuing its own. */
+/* One token of one sequence. A step takes tokens of any sequences, each continuing its own.
+ * With n_top > 0 only the n_top largest logits need be right (to the bit); the others may then be
+ * estimates, every one below those. That lets a head of codec i8s be read by half: the high halves
+ * of its weights rule out the rows that cannot be among the largest, by a bound of eight standard
+ * errors, and only the rest are read whole (exact_head turns that off). */
 typedef struct whit_step_token {
     uint32_t sequence;
     int32_t id;
     bool want_logits;
+    uint32_t n_top; /* default 0: all logits */
 } whit_step_token;
 
 /* Runs tokens through the model (any number; split into batches inside). Either all tokens are
@@ -215,6 +221,9 @@ WHIT_API whit_status whit_sampler_open(const whit_model *model, const whit_sampl
 /* Picks an id from (vocab) logits, which are left as they are, and remembers it. */
 WHIT_API whit_status whit_sampler_pick(whit_sampler *sampler, const float *logits, int32_t *id,
                                        whit_error *error);
+/* For n_top of the step in front of a pick: how many of the largest logits its picks depend on, 0:
+ * on all. */
+WHIT_API uint32_t whit_sampler_n_top(const whit_sampler *sampler);
 WHIT_API void whit_sampler_accept(whit_sampler *sampler, int32_t id); /* prompt tokens, for penalties */
 WHIT_API void whit_sampler_reset(whit_sampler *sampler);
 WHIT_API void whit_sampler_close(whit_sampler *sampler);

@@ -36,7 +36,7 @@ typedef struct bench_test {
     uint32_t n_tokens, depth, columns, n_threads, n_batch_tokens;
     whit_kv_type kv;
     bool stolen;                /* one core is taken by a busy process */
-    bool profile;
+    bool profile, exact_head;
     const char *cpu;            /* cap, as WHIT_CPU */
 } bench_test;
 
@@ -78,15 +78,17 @@ typedef struct bench_count {
     bench_range *ranges; /* weights that a pass reads whole */
     uint32_t n_ranges;
     double pass_bytes;   /* of those, vectors included */
+    double survivor_bytes; /* what a row of a screened head has beside, 0: not screened */
     double row_bytes;    /* an embedding's row */
     double kv_bytes_per_position;
     double body_macs, head_macs; /* of one row */
     whit_isa isa;
 } bench_count;
 
-/* Looks at the plan of a session that runs passes of n_rows rows, n_selected of them wanted. */
+/* Looks at the plan of a session that runs passes of n_rows rows, n_selected of them wanted, of
+ * those (`screened`) only the largest logits. */
 whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint32_t n_selected,
-                             bench_count *count, whit_error *error);
+                             bool screened, bench_count *count, whit_error *error);
 void bench_count_close(bench_count *count);
 /* What kind of work a group of a plan is, the same for all layers: "gate+up", "norm+acts". */
 void bench_group_label(const whit_session *session, const whit_plan_group *group, char label[BENCH_LABEL_BYTES]);

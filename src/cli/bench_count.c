@@ -22,13 +22,17 @@ static void add_range(bench_count *count, const uint8_t *data, uint64_t size_byt
     count->pass_bytes += (double)size_bytes;
 }
 
-static void count_linear(const whit_session *session, uint32_t i, uint32_t n_rows, uint32_t n_selected, bench_count *count)
+static void count_linear(const whit_session *session, uint32_t i, uint32_t n_rows, uint32_t n_selected, bool screened,
+                         bench_count *count)
 {
     const whit_exec_step *step = &session->exec.steps[i];
     const whit_tensor *tensor = step->tensor;
     uint32_t rows = step->selected ? n_selected : n_rows;
     if (rows == 0) return;
-    for (int part = 0; part < WHIT_PART_COUNT; part++) add_range(count, tensor->part[part], tensor->part_bytes[part]);
+    bool by_half = screened && step->is_screened && rows <= WHIT_EXEC_SCREENED_ROWS;
+    if (by_half) count->survivor_bytes = (double)tensor->part_bytes[WHIT_PART_LOW] / tensor->type.n_rows;
+    for (int part = 0; part < WHIT_PART_COUNT; part++)
+        if (!by_half || part != WHIT_PART_LOW) add_range(count, tensor->part[part], tensor->part_bytes[part]);
     const whit_matmul_kernel *kernel = whit_exec_kernel(step, rows);
     double macs = (double)tensor->type.n_rows * tensor->type.n_cols;
     if (!is_body(tensor_name(session, i))) {
@@ -40,7 +44,7 @@ static void count_linear(const whit_session *session, uint32_t i, uint32_t n_row
 }
 
 whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint32_t n_selected,
-                             bench_count *count, whit_error *error)
+                             bool screened, bench_count *count, whit_error *error)
 {
     const whit_plan *plan = &session->plan;
     const whit_kv_shape *kv = &session->kv.shape;
@@ -49,7 +53,7 @@ whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint3
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         const whit_exec_step *step = &session->exec.steps[i];
         if (plan->steps[i].op == WHIT_PLAN_LINEAR) {
-            count_linear(session, i, n_rows, n_selected, count);
+            count_linear(session, i, n_rows, n_selected, screened, count);
         } else if (plan->steps[i].op == WHIT_PLAN_EMBED) {
             uint64_t bytes = 0;
             whit_codec_total_bytes(&step->tensor->type, &bytes);

@@ -136,7 +136,7 @@ static whit_status step(struct work *w, uint32_t n, bool wants, whit_error *erro
 {
     const bench_test *t = w->test;
     for (uint32_t i = 0; i < n; i++)
-        w->tokens[i] = (whit_step_token){.sequence = t->is_decode ? i : 0, .want_logits = wants && (t->is_decode || i + 1 == n),
+        w->tokens[i] = (whit_step_token){.sequence = t->is_decode ? i : 0, .want_logits = wants && (t->is_decode || i + 1 == n), .n_top = 1,
                                          .id = (int32_t)whit_rng_below(&w->rng, whit_model_vocab_size(w->model))};
     return whit_session_step(w->session, w->tokens, n, error);
 }
@@ -175,13 +175,14 @@ static whit_status open_work(struct work *w, bench_facts *facts, whit_error *err
     options.n_threads = t->n_threads;
     options.kv = t->kv;
     options.cpu = t->cpu;
+    options.exact_head = t->exact_head;
     options.cancel = cli_cancelled();
     w->tokens = malloc(options.n_batch_tokens * sizeof *w->tokens);
     if (!w->tokens) return whit_fail_memory(error, "the tokens", options.n_batch_tokens);
     WHIT_TRY(whit_session_open(w->model, &options, &w->session, error));
     uint32_t n_rows = t->is_decode ? t->columns : t->n_tokens < t->n_batch_tokens ? t->n_tokens : t->n_batch_tokens;
     uint32_t n_selected = t->model->no_head ? 0 : t->is_decode ? t->columns : 1;
-    WHIT_TRY(bench_count_open(w->session, n_rows, n_selected, &w->count, error));
+    WHIT_TRY(bench_count_open(w->session, n_rows, n_selected, !t->exact_head, &w->count, error));
     WHIT_TRY(fill_depth(w, error));
     WHIT_TRY(make_probes(w, error));
     WHIT_TRY(step(w, t->is_decode ? t->columns : 1, !t->model->no_head, error)); /* pages, caches, sleeping threads */
@@ -214,6 +215,9 @@ static whit_status run_round(struct work *w, bench_sample *sample, whit_error *e
         double position = t->depth + done + 0.5 * (n + 1);
         sample->bytes += w->count.pass_bytes + n_rows * w->count.row_bytes +
                          (t->is_decode ? t->columns : 1) * position * w->count.kv_bytes_per_position;
+        if (w->count.survivor_bytes > 0 && wants)
+            for (uint32_t r = 0; r < (t->is_decode ? n_rows : 1); r++)
+                sample->bytes += w->session->exec.n_rescored[r] * w->count.survivor_bytes;
         sample->macs += n_rows * w->count.body_macs;
         sample->all_macs += n_rows * w->count.body_macs + wants * (t->is_decode ? n_rows : 1) * w->count.head_macs;
         sample->tokens += n_rows;

@@ -31,6 +31,8 @@ const cli_option cli_session_options[] = {
     {"--kv", CLI_CHOICE, AT(kv), "f16|f32|i8", "Type of the KV cache; f16 by default."},
     {"--act", CLI_CHOICE, AT(act), "auto|f32|i8",
      "Activations in front of coded weights; auto is f32 in logits and perplexity, else i8."},
+    {"--exact-head", CLI_FLAG, AT(exact_head), NULL,
+     "Read the whole head also where only the largest logits matter.", 0, 0},
     {0},
 };
 #undef AT
@@ -154,6 +156,7 @@ whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act
     if (flags->n_batch) options.n_batch_tokens = flags->n_batch;
     options.kv = (whit_kv_type)flags->kv;
     options.act = flags->act == 0 ? automatic : flags->act == 1 ? WHIT_ACT_F32 : WHIT_ACT_I8;
+    options.exact_head = flags->exact_head;
     options.cpu = getenv("WHIT_CPU");
     options.cancel = cli_cancelled();
     return options;

@@ -24,6 +24,7 @@ int cli_open_model(cli_call *call, const char *path, bool no_cache, whit_model *
 
 typedef struct cli_session_flags {
     uint32_t n_ctx, n_threads, n_batch;
+    bool exact_head;
     int kv;  /* whit_kv_type */
     int act; /* 0 auto, 1 f32, 2 i8 */
 } cli_session_flags;

@@ -60,10 +60,19 @@ static void bind_step(whit_exec *exec, uint32_t i, const whit_tensor *tensors, u
         const whit_plan_value *input = &exec->plan->values[from->input[0] - 1];
         step->acts = input->acts;
         step->n_cols = input->width;
+        step->is_screened =
+            i + 1 < exec->plan->n_steps && exec->plan->steps[i + 1].op == WHIT_PLAN_RESCORE;
         step->n_tiles = (step->tensor->type.n_rows + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
         for (uint32_t b = 0; b < WHIT_EXEC_BUCKETS; b++)
             step->kernels[b] = whit_matmul_find(exec->kernels, &step->tensor->type, &step->acts, bucket_rows(b));
         size_t bytes = matmul_scratch(step, n_batch_rows);
+        if (bytes > exec->scratch_bytes) exec->scratch_bytes = bytes;
+    }
+    if (from->op == WHIT_PLAN_RESCORE) {
+        const whit_plan_value *acts = &exec->plan->values[from->input[1] - 1];
+        step->acts = acts->acts;
+        step->n_cols = acts->width;
+        size_t bytes = (size_t)step->width * sizeof(uint32_t);
         if (bytes > exec->scratch_bytes) exec->scratch_bytes = bytes;
     }
     whit_exec_bind_step(step, from, exec->kernels);
@@ -96,6 +105,7 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensor
     exec->slots = whit_arena_take(arena, slot_bytes, 1);
     exec->rope_frequencies = whit_arena_take(arena, options->rope_pairs, sizeof *exec->rope_frequencies);
     exec->rope_tables = whit_arena_take(arena, (uint64_t)options->n_batch_rows * 2 * options->rope_pairs, sizeof(float));
+    exec->n_rescored = whit_arena_take(arena, options->n_selected_rows, sizeof *exec->n_rescored);
     exec->row_tiles = whit_arena_take(arena, (uint64_t)options->n_batch_rows + 1, sizeof *exec->row_tiles);
     exec->steps = steps;
     for (uint32_t i = 0; i < plan->n_steps; i++) {
@@ -178,9 +188,18 @@ static void run_group(whit_exec *exec, const whit_plan_group *group)
     }
 }
 
+static bool may_screen(const whit_batch *batch)
+{
+    if (!batch->tops || batch->n_selected > WHIT_EXEC_SCREENED_ROWS) return false;
+    for (uint32_t i = 0; i < batch->n_selected; i++)
+        if (batch->tops[i] == 0 || batch->tops[i] > WHIT_SCREEN_MAX_BEST) return false;
+    return true;
+}
+
 bool whit_exec_run(whit_exec *exec, const whit_batch *batch, const volatile bool *cancel)
 {
     exec->batch = batch;
+    exec->screens = may_screen(batch);
     if (exec->rope_pairs) whit_pool_run(exec->pool, make_rope_tables, exec, batch->n_rows, 0);
     if (exec->heads_per_kv_head) make_row_tiles(exec);
     for (uint32_t g = 0; g < exec->plan->n_groups; g++) {

@@ -19,6 +19,9 @@ typedef struct whit_batch {
     const uint32_t *selected;  /* (n_selected) rows whose outputs are wanted, ascending */
     uint32_t n_selected;
     uint32_t selected_begin;   /* where they go among the selected rows of the whole step */
+    /* (n_selected) how many of its largest logits a selected row needs exactly, 0: all; NULL: all of
+     * all. Others may then be estimates, every one below those. */
+    const uint32_t *tops;
 } whit_batch;
 
 typedef struct whit_exec_options {
@@ -51,6 +54,7 @@ struct whit_exec_step {
     whit_gate_fn *gate;
     whit_acts_spec acts;
     uint32_t n_tiles;
+    bool is_screened; /* a step that rescores follows */
     const whit_matmul_kernel *kernels[WHIT_EXEC_BUCKETS];
 };
 
@@ -71,6 +75,8 @@ struct whit_exec {
     uint32_t rope_pairs;
     uint8_t *scratch; /* (n_threads, scratch_bytes) */
     size_t scratch_bytes;
+    bool screens;           /* this pass reads the head's high nibbles first */
+    uint32_t *n_rescored;   /* (n_selected_rows) rows of the head that were then read whole */
     uint32_t *row_tiles; /* attention: first row of each tile of rows, and the end */
     uint32_t n_row_tiles;
     uint32_t heads_per_kv_head, n_kv_heads;
@@ -98,6 +104,9 @@ void whit_exec_bind_step(whit_exec_step *step, const whit_plan_step *from, const
 
 /* Bytes of a worker's scratch for attention over `n_queries` queries at once. */
 size_t whit_exec_attend_scratch_bytes(whit_kv_type type, uint32_t head_dim, uint32_t n_queries);
+
+/* Selected rows of a pass up to which screening reads less time than the whole product. */
+#define WHIT_EXEC_SCREENED_ROWS 8
 
 #define WHIT_EXEC_QUERIES 32 /* queries that share one reading of a KV block */
 

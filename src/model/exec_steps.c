@@ -109,9 +109,36 @@ ROW_STEP(run_select)
     }
 }
 
+enum { SCREEN_TILES = 8 }; /* a head's tiles stay in cache while every selected row looks at them */
+
+/* The head in a pass that wants the largest logits only: estimates from the high nibbles. */
+static void run_screen(const whit_exec_step *step, const whit_exec *exec, uint32_t begin, uint32_t end)
+{
+    uint32_t n_rows = exec->batch->n_selected;
+    whit_acts acts = whit_acts_place(&step->acts, n_rows, step->n_cols, step->input[0]);
+    for (uint32_t tile = begin; tile < end; tile += SCREEN_TILES)
+        for (uint32_t r = 0; r < n_rows; r++)
+            exec->kernels->screen(step->tensor, &acts, r, tile, end - tile < SCREEN_TILES ? end : tile + SCREEN_TILES,
+                                  OUTPUT(r));
+}
+
+ROW_STEP(run_rescore)
+{
+    if (!exec->screens) return;
+    uint32_t *rows = (uint32_t *)(void *)(exec->scratch + worker * exec->scratch_bytes);
+    whit_acts acts = whit_acts_place(&step->acts, exec->batch->n_selected, step->n_cols, step->input[1]);
+    for (uint32_t r = begin; r < end; r++)
+        exec->n_rescored[exec->batch->selected_begin + r] =
+            whit_screen_finish(exec->kernels, step->tensor, &acts, r, exec->batch->tops[r], INPUT(0, r), rows);
+}
+
 static void run_linear(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
 {
     uint32_t n_rows = step->selected ? exec->batch->n_selected : exec->batch->n_rows;
+    if (step->is_screened && exec->screens) {
+        run_screen(step, exec, begin, end);
+        return;
+    }
     whit_acts acts = step->acts.kind == WHIT_ACTS_F32
                          ? whit_acts_of_f32(INPUT(0, 0), step->input_stride[0], n_rows, step->n_cols)
                          : whit_acts_place(&step->acts, n_rows, step->n_cols, step->input[0]);
@@ -198,6 +225,7 @@ void whit_exec_bind_step(whit_exec_step *step, const whit_plan_step *from, const
         [WHIT_PLAN_LINEAR] = run_linear, [WHIT_PLAN_BIAS] = run_bias,     [WHIT_PLAN_ROPE] = run_rope,
         [WHIT_PLAN_APPEND] = run_append, [WHIT_PLAN_ATTEND] = run_attend, [WHIT_PLAN_GATE] = run_gate,
         [WHIT_PLAN_ADD] = run_add,       [WHIT_PLAN_SCALE] = run_scale,   [WHIT_PLAN_SELECT] = run_select,
+        [WHIT_PLAN_RESCORE] = run_rescore,
     };
     step->run = runs[from->op];
     if (from->op == WHIT_PLAN_GATE) step->gate = from->gate == WHIT_GATE_RELU2 ? kernels->relu2_mul : kernels->silu_mul;

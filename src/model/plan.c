@@ -13,7 +13,7 @@ const char *whit_plan_op_name(whit_plan_op op)
         [WHIT_PLAN_EMBED] = "embed",   [WHIT_PLAN_NORM] = "norm",     [WHIT_PLAN_ACTS] = "acts",
         [WHIT_PLAN_LINEAR] = "linear", [WHIT_PLAN_BIAS] = "bias",     [WHIT_PLAN_ROPE] = "rope",
         [WHIT_PLAN_APPEND] = "append", [WHIT_PLAN_ATTEND] = "attend", [WHIT_PLAN_GATE] = "gate",
-        [WHIT_PLAN_ADD] = "add",       [WHIT_PLAN_SCALE] = "scale",   [WHIT_PLAN_SELECT] = "select",
+        [WHIT_PLAN_ADD] = "add",       [WHIT_PLAN_SCALE] = "scale",   [WHIT_PLAN_SELECT] = "select", [WHIT_PLAN_RESCORE] = "rescore",
     };
     return op < WHIT_PLAN_OP_COUNT ? names[op] : "?";
 }
@@ -122,6 +122,14 @@ static uint32_t acts_of(struct compiler *c, const whit_node *node, uint32_t inpu
     return output;
 }
 
+/* Can this matrix be the head of a step whose caller wants the largest logits only? */
+static bool can_screen(const struct compiler *c, const whit_node *node, uint32_t acts)
+{
+    const whit_tensor_type *type = c->graph->resolver.type(c->graph->resolver.context, node->weight);
+    return node->output == c->graph->output && node->bias < 0 && type->codec == WHIT_CODEC_I8S &&
+           c->plan->values[acts - 1].acts.kind == WHIT_ACTS_I8 && c->plan->values[acts - 1].selected;
+}
+
 /* Matrices that follow each other and read the same value: formats first, then all products, then
  * biases, so that the products make one group. Gives the node after them. */
 static uint32_t lower_linears(struct compiler *c, uint32_t i)
@@ -140,6 +148,8 @@ static uint32_t lower_linears(struct compiler *c, uint32_t i)
         if (node->bias >= 0) c->plan->values[output - 1].kept = false; /* the biased one is what counts */
         emit(c, (whit_plan_step){.op = WHIT_PLAN_LINEAR, .layer = node->layer, .input = {acts}, .output = output,
                                  .weight = node->weight});
+        if (can_screen(c, node, acts))
+            emit(c, (whit_plan_step){.op = WHIT_PLAN_RESCORE, .input = {output, acts}, .weight = node->weight});
     }
     for (uint32_t j = i; j < end; j++) {
         const whit_node *node = &g->nodes[j];
@@ -250,7 +260,7 @@ whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *
     if (c.first >= c.end || c.end > graph->n_nodes)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "the graph has %u nodes, not %u to %u", graph->n_nodes, c.first, c.end);
 
-    /* A node makes at most three steps and two values, and brings at most three external ones. */
+    /* A node makes at most three steps (formats, product and bias or rescoring) and two values, and brings at most three external ones. */
     size_t n_nodes = c.end - c.first;
     plan->capacity_steps = (uint32_t)(3 * n_nodes);
     plan->capacity_values = (uint32_t)(5 * n_nodes);

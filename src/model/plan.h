@@ -23,6 +23,7 @@ typedef enum whit_plan_op {
     WHIT_PLAN_NORM,
     WHIT_PLAN_ACTS,   /* f32 rows to the activation format of a matrix */
     WHIT_PLAN_LINEAR, /* one matrix */
+    WHIT_PLAN_RESCORE, /* makes the largest logits of a screened head right, in place */
     WHIT_PLAN_BIAS,
     WHIT_PLAN_ROPE,
     WHIT_PLAN_APPEND, /* k and v rows into the cache */

@@ -83,13 +83,14 @@ static whit_status prime(struct generation *g, const int32_t *ids, size_t n_ids,
 }
 
 /* The prompt, in steps of a batch each so that a cancel is seen; logits of its last token only. */
-static whit_status feed(whit_session *s, uint32_t sequence, const int32_t *ids, size_t n_ids, whit_error *error)
+static whit_status feed(whit_session *s, uint32_t sequence, const int32_t *ids, size_t n_ids, uint32_t n_top,
+                        whit_error *error)
 {
     whit_step_token tokens[512];
     for (size_t i = 0; i < n_ids;) {
         size_t n = 0;
         for (; n < sizeof tokens / sizeof tokens[0] && i < n_ids; n++, i++)
-            tokens[n] = (whit_step_token){.sequence = sequence, .id = ids[i], .want_logits = i + 1 == n_ids};
+            tokens[n] = (whit_step_token){.sequence = sequence, .id = ids[i], .want_logits = i + 1 == n_ids, .n_top = n_top};
         WHIT_TRY(whit_session_step(s, tokens, n, error));
     }
     return WHIT_OK;
@@ -131,7 +132,8 @@ static whit_status loop(struct generation *g, const whit_generate_options *optio
             break;
         }
         if (r->n_generated_tokens == options->n_tokens) break; /* its logits nobody reads */
-        whit_step_token token = {.sequence = options->sequence, .id = id, .want_logits = true};
+        whit_step_token token = {.sequence = options->sequence, .id = id, .want_logits = true,
+                                 .n_top = whit_sampler_n_top(g->sampler)};
         WHIT_TRY(whit_session_step(g->session, &token, 1, error));
     }
     return flush(g, error);
@@ -157,7 +159,7 @@ whit_status whit_generate(whit_session *session, whit_sampler *sampler, const in
     if (status == WHIT_OK) status = prime(&g, ids, n_ids, error);
     for (size_t i = 0; i < n_ids; i++) whit_sampler_accept(sampler, ids[i]);
     uint64_t start_ns = whit_now_ns();
-    if (status == WHIT_OK) status = feed(session, own.sequence, ids, n_ids, error);
+    if (status == WHIT_OK) status = feed(session, own.sequence, ids, n_ids, whit_sampler_n_top(sampler), error);
     uint64_t fed_ns = whit_now_ns();
     g.result.n_prompt_tokens = (uint32_t)n_ids;
     g.result.prompt_ns = fed_ns - start_ns;

@@ -90,6 +90,12 @@ whit_status whit_sampler_pick(whit_sampler *sampler, const float *logits, int32_
     return status;
 }
 
+uint32_t whit_sampler_n_top(const whit_sampler *sampler)
+{
+    uint32_t n;
+    return whit_chain_needs_only_top(&sampler->chain, &n) ? n : 0;
+}
+
 void whit_sampler_accept(whit_sampler *sampler, int32_t id)
 {
     if (id >= 0 && (uint32_t)id < sampler->n_vocab) whit_chain_accept(&sampler->chain, (uint32_t)id);

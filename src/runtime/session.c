@@ -62,6 +62,7 @@ static void place(whit_session *s, whit_arena *arena)
     s->row_positions = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->row_positions);
     s->wanted = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->wanted);
     s->selected = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->selected);
+    s->tops = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->tops);
     uint64_t kv_bytes;
     if (!whit_kv_bytes(&shape, &kv_bytes)) {
         arena->overflow = true;
@@ -192,13 +193,15 @@ static void sort_rows(whit_session *s, uint32_t n)
 static whit_status run_pass(whit_session *s, const whit_step_token *tokens, uint32_t n, whit_error *error)
 {
     whit_batch batch = {.n_rows = n, .ids = s->ids, .sequences = s->row_sequences, .positions = s->row_positions,
-                        .selected = s->selected, .selected_begin = s->n_selected};
+                        .selected = s->selected, .selected_begin = s->n_selected,
+                        .tops = s->options.exact_head ? NULL : s->tops};
     for (uint32_t i = 0; i < n; i++) {
         uint32_t sequence = tokens[i].sequence;
         s->ids[i] = tokens[i].id;
         s->row_sequences[i] = sequence;
         s->row_positions[i] = s->positions[sequence] + s->advanced[sequence]++;
         s->wanted[i] = tokens[i].want_logits ? ++batch.n_selected : 0;
+        if (s->wanted[i]) s->tops[s->wanted[i] - 1] = tokens[i].n_top;
         WHIT_TRY(whit_kv_extend(&s->kv, sequence, s->row_positions[i] + 1, error));
     }
     sort_rows(s, n);

@@ -23,6 +23,7 @@ struct whit_session {
     uint32_t *row_sequences, *row_positions;
     uint32_t *wanted;     /* row -> which wanted one it is, from 1; 0: none */
     uint32_t *selected;   /* wanted one -> row */
+    uint32_t *tops;       /* wanted one -> how many of its logits must be right, 0: all */
     uint32_t n_selected;  /* of the last step */
 };
 
