@@ -8,7 +8,7 @@
 #include "model/convert.h"
 #include "tiny_model.h"
 
-enum { N_TOKENS = 96, N_TOP = 40 };
+enum { N_TOKENS = 40, N_TOP = 40 };
 
 static char model_path[] = "/tmp/whit-head-XXXXXX";
 
