@@ -141,9 +141,16 @@ typedef struct list {
     whit_buf items; /* tensor[] */
 } list;
 
+static uint64_t seed_of(const list *l, const char *name)
+{
+    uint64_t hash = l->seed;
+    while (*name) hash = (hash ^ (uint8_t)*name++) * 0x100000001B3u;
+    return hash;
+}
+
 static void add(list *l, const char *name, const char *dtype, uint64_t rows, uint64_t columns, int fill)
 {
-    tensor t = {.dtype = dtype, .dims = {rows, columns}, .seed = l->seed + l->items.size_bytes};
+    tensor t = {.dtype = dtype, .dims = {rows, columns}, .seed = seed_of(l, name)};
     t.fill = fill;
     snprintf(t.name, sizeof t.name, "%s", name);
     whit_buf_append(&l->items, &t, sizeof t);
@@ -178,7 +185,6 @@ static void list_tensors(list *l)
 {
     const folder_model *m = l->model;
     uint64_t q = (uint64_t)m->n_heads * m->head_dim, kv = (uint64_t)m->n_kv_heads * m->head_dim;
-    uint64_t first_seed = l->seed;
     if (m->embed) add(l, "model.embed_tokens.weight", m->dtype, m->n_vocab, m->hidden, FILL_FLOAT);
     for (uint32_t i = 0; i < m->n_layers; i++) {
         add_norm(l, i, "input_layernorm", m->hidden);
@@ -201,7 +207,7 @@ static void list_tensors(list *l)
     add(l, "model.norm.weight", m->dtype, m->hidden, 0, FILL_NORM);
     if (!m->head) return;
     add(l, "lm_head.weight", m->dtype, m->n_vocab, m->hidden, FILL_FLOAT);
-    if (m->tied) ((tensor *)(l->items.data + l->items.size_bytes))[-1].seed = first_seed;
+    if (m->tied) ((tensor *)(l->items.data + l->items.size_bytes))[-1].seed = seed_of(l, "model.embed_tokens.weight");
 }
 
 static uint64_t elem_bytes(const char *dtype)

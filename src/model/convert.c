@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "model/convert.h"
 
+#include "base/threads.h"
 #include "model/requantise.h"
 
 #include <stdio.h>
 
 /* Rows are packed some at a time: enough for long writes, little enough to stay in cache. */
 #define CHUNK_BYTES ((size_t)4 << 20)
+/* Mapped pages of the source count as ours until we let them go; this many weights at a time. */
+#define DROP_ELEMS ((uint64_t)64 << 20)
 
 static const char *or_null(const char *text)
 {
@@ -32,6 +35,7 @@ struct job {
     const whit_source *source;
     const whit_convert_options *options;
     whit_ndf_writer *writer;
+    whit_pool *pool;
     uint32_t *order; /* source tensors in the order in which a pass reads them */
     uint32_t n;
     whit_tensor_type *types; /* of each, in the file */
@@ -95,18 +99,18 @@ static whit_tensor_type target_type(const struct job *job, const whit_source_ten
     return type;
 }
 
-/* ---- one tensor ----------------------------------------------------------------------------- */
+/* ---- rows ----------------------------------------------------------------------------------- */
 
 struct rows_buffer {
     whit_rows rows;
-    size_t elem_bytes, field_elems; /* per row */
+    size_t elem_bytes, n_fields, n_fields_u8; /* per row */
 };
 
-static struct rows_buffer row_at(const struct rows_buffer *buffer, uint32_t i)
+static whit_rows row_at(const struct rows_buffer *buffer, uint32_t i)
 {
-    struct rows_buffer row = *buffer;
-    row.rows.elems = (uint8_t *)buffer->rows.elems + i * buffer->elem_bytes;
-    if (buffer->rows.fields) row.rows.fields = buffer->rows.fields + i * buffer->field_elems;
+    whit_rows row = {.elems = (uint8_t *)buffer->rows.elems + i * buffer->elem_bytes};
+    if (buffer->rows.fields) row.fields = buffer->rows.fields + i * buffer->n_fields;
+    if (buffer->rows.fields_u8) row.fields_u8 = buffer->rows.fields_u8 + i * buffer->n_fields_u8;
     return row;
 }
 
@@ -115,133 +119,233 @@ static bool make_rows(const whit_allocator *a, const whit_tensor_type *type, uin
 {
     whit_geometry g = whit_codec_geometry(type);
     const whit_codec_info *codec = whit_codec_find(type->codec);
-    *buffer = (struct rows_buffer){.elem_bytes = (size_t)type->n_cols * (codec->is_float ? codec->elem_bytes : 1),
-                                   .field_elems = (size_t)g.n_groups * g.n_fields};
-    if (!codec->is_float && buffer->field_elems == 0) buffer->field_elems = 1;
+    bool u8 = !codec->is_float && type->scale_kind != WHIT_SCALE_NONE && type->scale_type == WHIT_SCALE_U8;
+    *buffer = (struct rows_buffer){.elem_bytes = (size_t)type->n_cols * (codec->is_float ? codec->elem_bytes : 1)};
+    if (!codec->is_float) buffer->n_fields = (size_t)(u8 ? 1 : g.n_groups) * g.n_fields;
+    if (!codec->is_float && !buffer->n_fields) buffer->n_fields = 1; /* readers may give the one scale again */
+    if (u8) buffer->n_fields_u8 = (size_t)g.n_groups * g.n_fields;
     buffer->rows.elems = whit_zalloc_array(a, n, buffer->elem_bytes);
-    buffer->rows.fields = codec->is_float ? NULL : whit_zalloc_array(a, n, buffer->field_elems * sizeof(float));
-    return buffer->rows.elems && (codec->is_float || buffer->rows.fields);
+    if (buffer->n_fields) buffer->rows.fields = whit_zalloc_array(a, n, buffer->n_fields * sizeof(float));
+    if (u8) buffer->rows.fields_u8 = whit_zalloc_array(a, n, buffer->n_fields_u8);
+    return buffer->rows.elems && (!buffer->n_fields || buffer->rows.fields) && (!u8 || buffer->rows.fields_u8);
 }
 
 static void free_rows(const whit_allocator *a, uint32_t n, struct rows_buffer *buffer)
 {
     whit_free(a, buffer->rows.elems, n * buffer->elem_bytes);
-    whit_free(a, buffer->rows.fields, n * buffer->field_elems * sizeof(float));
+    whit_free(a, buffer->rows.fields, n * buffer->n_fields * sizeof(float));
+    whit_free(a, buffer->rows.fields_u8, n * buffer->n_fields_u8);
 }
 
+/* ---- one tensor ------------------------------------------------------------------------------
+ * A tensor is converted in chunks of rows. While the slices of one chunk are read and packed, the
+ * chunk before it is hashed and written: every round is one loop over those items, shared by the
+ * threads. What is written does not depend on how they share. */
+
+enum { ITEM_DIGEST, ITEM_WRITE, ITEM_SLICES, MAX_SLICES = 32 };
+
+struct chunk {
+    whit_tensor tensor; /* as a tensor of its own: a tile depends on its own rows only */
+    uint32_t begin, n;  /* rows; n 0: nothing there */
+    uint8_t *part[WHIT_PART_COUNT];
+    uint8_t *canonical;
+};
+
+/* Where the content changes, a worker decodes row by row. */
+struct lossy_scratch {
+    struct rows_buffer row;
+    float *values;
+};
+
 struct tensor_job {
+    struct job *job;
     const whit_source_tensor *from;
     whit_tensor_type to;
+    uint32_t declared;
     bool lossy;
-    uint32_t chunk_rows;
-    struct rows_buffer in, out; /* one row of the source where it is lossy; chunk_rows of the target */
-    float *values;              /* one row */
-    uint8_t *part[WHIT_PART_COUNT];
-    uint64_t part_bytes[WHIT_PART_COUNT]; /* of a chunk */
-    uint8_t *canonical;
-    size_t canonical_bytes;
+    uint32_t chunk_rows, slice_rows;
+    uint64_t part_bytes[WHIT_PART_COUNT]; /* room of a chunk */
+    size_t canonical_row_bytes;
+    struct rows_buffer rows; /* chunk_rows of the target */
+    struct chunk chunks[2], *now, *before;
+    struct lossy_scratch *scratch; /* one per worker; NULL: not lossy */
+    whit_hash digest;
     whit_buf later[WHIT_PART_COUNT]; /* parts behind the codes wait here */
+    whit_status status[ITEM_SLICES + MAX_SLICES];
+    whit_error errors[ITEM_SLICES + MAX_SLICES];
 };
 
 static void free_tensor_job(const whit_allocator *a, struct tensor_job *t)
 {
-    free_rows(a, 1, &t->in);
-    free_rows(a, t->chunk_rows, &t->out);
-    whit_free(a, t->values, t->to.n_cols * sizeof *t->values);
-    for (int p = 0; p < WHIT_PART_COUNT; p++) {
-        whit_free(a, t->part[p], t->part_bytes[p]);
-        whit_buf_free(&t->later[p]);
+    uint32_t n_workers = whit_pool_size(t->job->pool);
+    free_rows(a, t->chunk_rows, &t->rows);
+    for (uint32_t w = 0; t->scratch && w < n_workers; w++) {
+        free_rows(a, 1, &t->scratch[w].row);
+        whit_free(a, t->scratch[w].values, t->to.n_cols * sizeof(float));
     }
-    whit_free(a, t->canonical, t->canonical_bytes);
+    whit_free(a, t->scratch, n_workers * sizeof *t->scratch);
+    for (int c = 0; c < 2; c++) {
+        for (int p = 0; p < WHIT_PART_COUNT; p++) whit_free(a, t->chunks[c].part[p], t->part_bytes[p]);
+        whit_free(a, t->chunks[c].canonical, t->canonical_row_bytes * t->chunk_rows);
+    }
+    for (int p = 0; p < WHIT_PART_COUNT; p++) whit_buf_free(&t->later[p]);
+    whit_free(a, t, sizeof *t);
 }
 
-static bool chunk_type(const whit_tensor_type *to, uint32_t n, whit_tensor_type *chunk, uint64_t bytes[WHIT_PART_COUNT])
+static bool chunk_type(const whit_tensor_type *to, uint32_t n, whit_tensor *chunk)
 {
-    *chunk = *to; /* a tile depends on its own rows only, so a slice is packed as a tensor of its own */
-    chunk->n_rows = n;
+    chunk->type = *to;
+    chunk->type.n_rows = n;
     for (int p = 0; p < WHIT_PART_COUNT; p++)
-        if (!whit_codec_part_bytes(chunk, (whit_part)p, &bytes[p])) return false;
+        if (!whit_codec_part_bytes(&chunk->type, (whit_part)p, &chunk->part_bytes[p])) return false;
     return true;
 }
 
-static whit_status open_tensor_job(const struct job *job, const whit_source_tensor *from, const whit_tensor_type *to,
-                                   struct tensor_job *t)
+static bool make_buffers(const whit_allocator *a, struct tensor_job *t)
 {
-    const whit_allocator *a = job->source->allocator;
-    *t = (struct tensor_job){.from = from, .to = *to};
-    whit_tensor_type source_content = whit_codec_canonical_type(&from->type), content = whit_codec_canonical_type(to);
-    t->lossy = memcmp(&source_content, &content, sizeof content) != 0;
-    size_t row_bytes = (size_t)to->n_cols * 4;
-    t->chunk_rows = (uint32_t)(CHUNK_BYTES / row_bytes + 16) & ~15u;
-    if (t->chunk_rows > to->n_rows) t->chunk_rows = to->n_rows;
-    whit_tensor_type chunk;
-    bool ok = chunk_type(to, t->chunk_rows, &chunk, t->part_bytes);
-    t->canonical_bytes = whit_codec_canonical_row_bytes(to) * t->chunk_rows;
-    ok = ok && make_rows(a, &t->from->type, 1, &t->in) && make_rows(a, to, t->chunk_rows, &t->out);
-    t->values = whit_alloc(a, to->n_cols * sizeof *t->values);
-    t->canonical = whit_alloc(a, t->canonical_bytes);
-    for (int p = 0; ok && p < WHIT_PART_COUNT; p++) {
-        t->later[p].allocator = a;
-        if (t->part_bytes[p]) ok = (t->part[p] = whit_alloc(a, t->part_bytes[p])) != NULL;
+    whit_tensor largest = {0};
+    uint32_t n_workers = whit_pool_size(t->job->pool);
+    bool ok = chunk_type(&t->to, t->chunk_rows, &largest);
+    memcpy(t->part_bytes, largest.part_bytes, sizeof t->part_bytes);
+    for (int p = 0; p < WHIT_PART_COUNT; p++) t->later[p].allocator = a;
+    ok = ok && make_rows(a, &t->to, t->chunk_rows, &t->rows);
+    for (int c = 0; ok && c < 2; c++) {
+        ok = (t->chunks[c].canonical = whit_alloc(a, t->canonical_row_bytes * t->chunk_rows)) != NULL;
+        for (int p = 0; ok && p < WHIT_PART_COUNT; p++)
+            if (t->part_bytes[p]) ok = (t->chunks[c].part[p] = whit_alloc(a, t->part_bytes[p])) != NULL;
     }
-    if (ok && t->values && t->canonical) return WHIT_OK;
-    free_tensor_job(a, t);
-    return whit_fail_memory(job->error, from->name, CHUNK_BYTES);
+    if (!ok || !t->lossy) return ok;
+    t->scratch = whit_zalloc_array(a, n_workers, sizeof *t->scratch);
+    for (uint32_t w = 0; t->scratch && ok && w < n_workers; w++) {
+        ok = make_rows(a, &t->from->type, 1, &t->scratch[w].row);
+        t->scratch[w].values = whit_alloc(a, t->to.n_cols * sizeof(float));
+        ok = ok && t->scratch[w].values;
+    }
+    return ok && t->scratch;
 }
 
-static whit_status read_chunk(const struct job *job, struct tensor_job *t, uint32_t begin, uint32_t n)
+static whit_status open_tensor_job(struct job *job, uint32_t i, struct tensor_job **out)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        struct rows_buffer row = row_at(&t->out, i);
+    const whit_allocator *a = job->source->allocator;
+    struct tensor_job *t = whit_zalloc(a, sizeof *t);
+    if (!t) return whit_fail_memory(job->error, "the conversion", sizeof *t);
+    t->job = job;
+    t->from = &job->source->tensors[job->order[i]];
+    t->to = job->types[i];
+    t->declared = job->declared[i];
+    whit_tensor_type source_content = whit_codec_canonical_type(&t->from->type), content = whit_codec_canonical_type(&t->to);
+    t->lossy = memcmp(&source_content, &content, sizeof content) != 0;
+    t->chunk_rows = (uint32_t)(CHUNK_BYTES / ((size_t)t->to.n_cols * 4) + 16) & ~15u;
+    if (t->chunk_rows > t->to.n_rows) t->chunk_rows = t->to.n_rows;
+    t->slice_rows = (t->chunk_rows / MAX_SLICES + 16) & ~15u;
+    t->canonical_row_bytes = whit_codec_canonical_row_bytes(&t->to);
+    whit_hash_begin(&t->digest, "whit.tensor");
+    whit_hash_add(&t->digest, &content, sizeof content);
+    *out = t;
+    if (make_buffers(a, t)) return WHIT_OK;
+    free_tensor_job(a, t);
+    return whit_fail_memory(job->error, job->source->tensors[job->order[i]].name, CHUNK_BYTES);
+}
+
+/* Rows [begin, begin + n) of the chunk. */
+static whit_status convert_slice(struct tensor_job *t, uint32_t worker, uint32_t begin, uint32_t n, whit_error *error)
+{
+    struct chunk *chunk = t->now;
+    for (uint32_t i = begin; i < begin + n; i++) {
+        whit_rows row = row_at(&t->rows, i);
         if (!t->lossy) {
-            WHIT_TRY(t->from->read_row(t->from, begin + i, &row.rows, job->error));
+            WHIT_TRY(t->from->read_row(t->from, chunk->begin + i, &row, error));
             continue;
         }
-        WHIT_TRY(t->from->read_row(t->from, begin + i, &t->in.rows, job->error));
-        whit_requantise_values(&t->from->type, &t->in.rows, t->values);
-        whit_requantise_row(&t->to, t->values, &row.rows);
+        struct lossy_scratch *scratch = &t->scratch[worker];
+        WHIT_TRY(t->from->read_row(t->from, chunk->begin + i, &scratch->row.rows, error));
+        whit_requantise_values(&t->from->type, &scratch->row.rows, scratch->values);
+        whit_requantise_row(&t->to, scratch->values, &row);
     }
+    whit_rows rows = row_at(&t->rows, begin);
+    WHIT_TRY(whit_codec_pack(&chunk->tensor.type, begin, n, &rows, chunk->part, error));
+    whit_codec_canonical_rows(&chunk->tensor, begin, n, chunk->canonical + t->canonical_row_bytes * begin);
+    return WHIT_OK;
+}
+
+static whit_status write_chunk(struct tensor_job *t, whit_error *error)
+{
+    const struct chunk *chunk = t->before;
+    WHIT_TRY(whit_ndf_writer_add(t->job->writer, t->declared, WHIT_PART_CODES, chunk->part[WHIT_PART_CODES],
+                                 chunk->tensor.part_bytes[WHIT_PART_CODES], error));
+    for (int p = 1; p < WHIT_PART_COUNT; p++)
+        if (!whit_buf_append(&t->later[p], chunk->part[p], chunk->tensor.part_bytes[p]))
+            return whit_fail_memory(error, t->from->name, chunk->tensor.part_bytes[p]);
+    return WHIT_OK;
+}
+
+static void do_items(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    struct tensor_job *t = context;
+    for (uint32_t i = begin; i < end; i++) {
+        t->status[i] = WHIT_OK;
+        if (i == ITEM_DIGEST && t->before->n) {
+            whit_hash_add(&t->digest, t->before->canonical, t->canonical_row_bytes * t->before->n);
+        } else if (i == ITEM_WRITE && t->before->n) {
+            t->status[i] = write_chunk(t, &t->errors[i]);
+        } else if (i >= ITEM_SLICES) {
+            uint32_t row = (i - ITEM_SLICES) * t->slice_rows, left = t->now->n - row;
+            t->status[i] = convert_slice(t, worker, row, left < t->slice_rows ? left : t->slice_rows, &t->errors[i]);
+        }
+    }
+}
+
+/* Packs the chunk of rows from `begin` on (none at the end) while the one before is written. */
+static whit_status do_round(struct tensor_job *t, uint32_t begin)
+{
+    uint32_t left = t->to.n_rows - begin;
+    struct chunk *chunk = t->before;
+    t->before = t->now;
+    t->now = chunk;
+    chunk->begin = begin;
+    chunk->n = left < t->chunk_rows ? left : t->chunk_rows;
+    if (chunk->n && !chunk_type(&t->to, chunk->n, &chunk->tensor))
+        return whit_fail(t->job->error, WHIT_ERROR_LIMIT, "tensor '%s' is too large", t->from->name);
+    for (int p = 0; p < WHIT_PART_COUNT; p++) chunk->tensor.part[p] = chunk->part[p];
+    uint32_t n_items = ITEM_SLICES + (chunk->n + t->slice_rows - 1) / t->slice_rows;
+    whit_pool_run(t->job->pool, do_items, t, n_items, 1);
+    for (uint32_t i = 0; i < n_items; i++)
+        if (t->status[i] != WHIT_OK) return whit_fail(t->job->error, t->status[i], "%s", t->errors[i].message);
     return WHIT_OK;
 }
 
 static whit_status convert_tensor(struct job *job, uint32_t i)
 {
-    const whit_source_tensor *from = &job->source->tensors[job->order[i]];
-    struct tensor_job t;
-    WHIT_TRY(open_tensor_job(job, from, &job->types[i], &t));
+    struct tensor_job *t = NULL;
+    WHIT_TRY(open_tensor_job(job, i, &t));
     whit_status status = WHIT_OK;
-    whit_hash digest;
-    whit_hash_begin(&digest, "whit.tensor");
-    whit_tensor_type canonical = whit_codec_canonical_type(&t.to);
-    whit_hash_add(&digest, &canonical, sizeof canonical);
-    for (uint32_t begin = 0; status == WHIT_OK && begin < t.to.n_rows; begin += t.chunk_rows) {
-        uint32_t n = t.to.n_rows - begin < t.chunk_rows ? t.to.n_rows - begin : t.chunk_rows;
-        whit_tensor chunk = {0};
-        if (!chunk_type(&t.to, n, &chunk.type, chunk.part_bytes)) status = WHIT_ERROR_LIMIT;
-        for (int p = 0; p < WHIT_PART_COUNT; p++) chunk.part[p] = t.part_bytes[p] ? t.part[p] : NULL;
-        if (status == WHIT_OK) status = read_chunk(job, &t, begin, n);
-        if (status == WHIT_OK) status = whit_codec_pack(&chunk.type, 0, n, &t.out.rows, t.part, job->error);
-        if (status != WHIT_OK) break;
-        whit_codec_canonical_rows(&chunk, 0, n, t.canonical);
-        whit_hash_add(&digest, t.canonical, whit_codec_canonical_row_bytes(&t.to) * n);
-        status = whit_ndf_writer_add(job->writer, job->declared[i], WHIT_PART_CODES, t.part[WHIT_PART_CODES],
-                                     chunk.part_bytes[WHIT_PART_CODES], job->error);
-        for (int p = 1; status == WHIT_OK && p < WHIT_PART_COUNT; p++)
-            if (!whit_buf_append(&t.later[p], t.part[p], chunk.part_bytes[p]))
-                status = whit_fail_memory(job->error, from->name, chunk.part_bytes[p]);
-        job->done_elems += (uint64_t)n * t.to.n_cols;
-        if (status == WHIT_OK && job->options->progress &&
+    uint64_t undropped_elems = 0;
+    t->now = &t->chunks[0];
+    t->before = &t->chunks[1];
+    for (uint32_t begin = 0; status == WHIT_OK; begin += t->chunk_rows) {
+        bool last = begin >= t->to.n_rows;
+        status = do_round(t, last ? t->to.n_rows : begin);
+        if (last || status != WHIT_OK) break;
+        uint64_t n_elems = (uint64_t)t->now->n * t->to.n_cols;
+        job->done_elems += n_elems;
+        undropped_elems += n_elems;
+        if (undropped_elems >= DROP_ELEMS && t->from->drop) {
+            t->from->drop(t->from);
+            undropped_elems = 0;
+        }
+        if (job->options->progress &&
             !job->options->progress(job->options->user, "converting", (double)job->done_elems / (double)job->all_elems))
             status = whit_fail(job->error, WHIT_ERROR_CANCELLED, "%s: conversion cancelled", job->source->path);
     }
     for (int p = 1; status == WHIT_OK && p < WHIT_PART_COUNT; p++)
-        if (t.later[p].size_bytes)
-            status = whit_ndf_writer_add(job->writer, job->declared[i], (whit_part)p, t.later[p].data,
-                                         t.later[p].size_bytes, job->error);
+        if (t->later[p].size_bytes)
+            status = whit_ndf_writer_add(job->writer, t->declared, (whit_part)p, t->later[p].data,
+                                         t->later[p].size_bytes, job->error);
     uint8_t hash[WHIT_HASH_BYTES];
-    whit_hash_end(&digest, hash);
-    if (status == WHIT_OK) whit_ndf_writer_set_digest(job->writer, job->declared[i], hash);
-    free_tensor_job(job->source->allocator, &t);
+    whit_hash_end(&t->digest, hash);
+    if (status == WHIT_OK) whit_ndf_writer_set_digest(job->writer, t->declared, hash);
+    if (t->from->drop) t->from->drop(t->from);
+    free_tensor_job(job->source->allocator, t);
     return status;
 }
 
@@ -322,8 +426,10 @@ whit_status whit_convert(const whit_source *source, const whit_convert_options *
     }
     if (status == WHIT_OK) status = declare_all(&job);
     if (status == WHIT_OK) status = whit_ndf_writer_begin(writer, error);
+    if (status == WHIT_OK) status = whit_pool_open(options->n_threads, a, &job.pool, error);
     for (uint32_t i = 0; status == WHIT_OK && i < job.n; i++) status = convert_tensor(&job, i);
     if (status == WHIT_OK) status = whit_ndf_writer_commit(writer, NULL, error);
+    whit_pool_close(job.pool);
     whit_free(a, job.order, n * sizeof *job.order);
     whit_free(a, job.declared, n * sizeof *job.declared);
     whit_free(a, job.types, n * sizeof *job.types);

@@ -65,9 +65,11 @@ uint32_t whit_source_row(const whit_source_tensor *tensor, uint32_t row)
 
 static int32_t find_tensor(void *context, const char *name)
 {
-    const whit_source *source = context;
+    whit_source *source = context;
     const whit_source_tensor *tensor = whit_source_find(source, name);
-    return tensor ? (int32_t)(tensor - source->tensors) : -1;
+    if (!tensor) return -1;
+    source->tensors[tensor - source->tensors].used = true;
+    return (int32_t)(tensor - source->tensors);
 }
 
 static const whit_tensor_type *tensor_type(void *context, int32_t index)
@@ -91,6 +93,12 @@ static whit_status check_runs(whit_source *source, whit_error *error)
     whit_status status = whit_family_build(&source->config, &graph);
     whit_graph_free(&graph);
     if (status != WHIT_OK) return whit_fail(error, status, "%s: %s", source->path, inner.message);
+    if (source->config.rope_factors) find_tensor(source, "rope_factors");
+    for (uint32_t i = 0; i < source->n_tensors; i++)
+        if (!source->tensors[i].used)
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                             "%s: tensor '%s' is there, but a model of family %s with this configuration has no use for it",
+                             source->path, source->tensors[i].name, source->config.family);
     return WHIT_OK;
 }
 
@@ -98,6 +106,15 @@ static bool has_suffix(const char *path, const char *suffix)
 {
     size_t n = strlen(path), m = strlen(suffix);
     return n > m && strcmp(path + n - m, suffix) == 0;
+}
+
+static bool looks_like_ndf(const char *path)
+{
+    char head[64];
+    FILE *file = fopen(path, "rb");
+    size_t n = file ? fread(head, 1, sizeof head, file) : 0;
+    if (file) fclose(file);
+    return whit_ndf_has_magic(head, n);
 }
 
 /* Weights alone say too little: the folder that they lie in is the model. */
@@ -125,6 +142,8 @@ whit_status whit_source_open(const char *path, const whit_allocator *allocator, 
         status = whit_import_hf(source, path, error);
     else if (has_suffix(path, ".safetensors"))
         status = import_beside(source, path, error);
+    else if (looks_like_ndf(path))
+        status = whit_import_ndf(source, error);
     else
         status = whit_import_gguf(source, error);
     if (status == WHIT_OK) status = check_runs(source, error);

@@ -15,12 +15,13 @@ typedef struct whit_source_tensor whit_source_tensor;
 struct whit_source_tensor {
     char name[WHIT_VALUE_NAME_BYTES]; /* canonical, as the graph asks for it */
     whit_tensor_type type;            /* holds the source exactly */
-    /* Row `row` (of the canonical order) of the tensor into row 0 of `rows`. */
+    /* Row `row` (of the canonical order) of the tensor into row 0 of `rows`. Any thread. */
     whit_status (*read_row)(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows,
                             whit_error *error);
     /* The rows read so far will not be read again soon: their pages may go. NULL: nothing to do. */
     void (*drop)(const whit_source_tensor *tensor);
     const void *context; /* the importer's */
+    bool used; /* by the graph */
     uint32_t unpermute_head_dim, unpermute_rope_dim; /* rows of each head interleave its RoPE pairs; 0: no */
 };
 
@@ -40,8 +41,8 @@ typedef struct whit_source {
     void (*close)(struct whit_source *source);
 } whit_source;
 
-/* Opens a GGUF file or a Hugging Face folder (or a .safetensors file in one) and checks that a graph
- * can run it. */
+/* Opens a GGUF file, a Hugging Face folder (or a .safetensors file in one) or an .ndf, and checks
+ * that a graph can run it. */
 whit_status whit_source_open(const char *path, const whit_allocator *allocator, whit_source *source,
                              whit_error *error);
 void whit_source_close(whit_source *source);
@@ -57,6 +58,7 @@ uint32_t whit_source_row(const whit_source_tensor *tensor, uint32_t row);
 
 /* Importers; `source` is zeroed but for allocator and path. */
 whit_status whit_import_gguf(whit_source *source, whit_error *error);
+whit_status whit_import_ndf(whit_source *source, whit_error *error);
 whit_status whit_import_hf(whit_source *source, const char *folder, whit_error *error);
 
 #endif

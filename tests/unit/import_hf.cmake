@@ -1,0 +1,1 @@
+whit_test(import_hf ${CMAKE_CURRENT_LIST_DIR}/import_hf.c ${CMAKE_CURRENT_LIST_DIR}/../model_folder.c)
