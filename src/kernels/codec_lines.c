@@ -54,21 +54,11 @@ static void pack_t5(uint8_t *line, const int8_t *codes)
 void whit_line_unpack(whit_codec codec, const uint8_t *line, int8_t *codes)
 {
     switch (codec) {
-    case WHIT_CODEC_I8:
-        unpack_bits(line, 8, 128, codes);
-        break;
-    case WHIT_CODEC_I4:
-        unpack_bits(line, 4, 8, codes);
-        break;
-    case WHIT_CODEC_I8S:
-        unpack_bits(line, 4, 0, codes);
-        break;
-    case WHIT_CODEC_T2:
-        unpack_bits(line, 2, 1, codes);
-        break;
-    case WHIT_CODEC_T5:
-        unpack_t5(line, codes);
-        break;
+    case WHIT_CODEC_I8: unpack_bits(line, 8, 128, codes); break;
+    case WHIT_CODEC_I4: unpack_bits(line, 4, 8, codes); break;
+    case WHIT_CODEC_I8S: unpack_bits(line, 4, 0, codes); break;
+    case WHIT_CODEC_T2: unpack_bits(line, 2, 1, codes); break;
+    case WHIT_CODEC_T5: unpack_t5(line, codes); break;
     case WHIT_CODEC_B1:
         unpack_bits(line, 1, 0, codes);
         for (unsigned i = 0; i < 32 * ROWS; i++) codes[i] = (int8_t)(2 * codes[i] - 1);
@@ -80,29 +70,39 @@ void whit_line_unpack(whit_codec codec, const uint8_t *line, int8_t *codes)
         for (unsigned i = 0; i < 32 * ROWS; i++) codes[i] = (int8_t)(codes[i] | extra[i] << 1);
         break;
     }
-    default:
-        break;
+    default: break;
+    }
+}
+
+void whit_dword_unpack(whit_codec codec, const uint8_t *dword, int8_t *codes)
+{
+    unsigned bits = 1;
+    int bias = 0;
+    if (codec == WHIT_CODEC_I8) bits = 8, bias = 128;
+    if (codec == WHIT_CODEC_I4) bits = 4, bias = 8;
+    if (codec == WHIT_CODEC_I8S) bits = 4;
+    if (codec == WHIT_CODEC_T2) bits = 2, bias = 1;
+    for (unsigned c = 0; c < 4; c++) {
+        unsigned rest = dword[c];
+        if (codec == WHIT_CODEC_T5) {
+            for (unsigned d = 0; d < 4; d++, rest /= 3)
+                codes[4 * d + c] = (int8_t)((int)(rest % 3) - 1);
+            codes[16 + c] = (int8_t)((rest > 2 ? 2 : (int)rest) - 1);
+            continue;
+        }
+        for (unsigned j = 0; j < 8 / bits; j++, rest >>= bits)
+            codes[4 * j + c] = (int8_t)((int)(rest & ((1u << bits) - 1)) - bias);
     }
 }
 
 void whit_line_pack(whit_codec codec, uint8_t *line, const int8_t *codes)
 {
     switch (codec) {
-    case WHIT_CODEC_I8:
-        pack_bits(line, 8, 128, codes);
-        break;
-    case WHIT_CODEC_I4:
-        pack_bits(line, 4, 8, codes);
-        break;
-    case WHIT_CODEC_I8S:
-        pack_bits(line, 4, 0, codes);
-        break;
-    case WHIT_CODEC_T2:
-        pack_bits(line, 2, 1, codes);
-        break;
-    case WHIT_CODEC_T5:
-        pack_t5(line, codes);
-        break;
+    case WHIT_CODEC_I8: pack_bits(line, 8, 128, codes); break;
+    case WHIT_CODEC_I4: pack_bits(line, 4, 8, codes); break;
+    case WHIT_CODEC_I8S: pack_bits(line, 4, 0, codes); break;
+    case WHIT_CODEC_T2: pack_bits(line, 2, 1, codes); break;
+    case WHIT_CODEC_T5: pack_t5(line, codes); break;
     case WHIT_CODEC_B1:
     case WHIT_CODEC_Q2: {
         int8_t sign[32 * ROWS], extra[32 * ROWS];
@@ -114,8 +114,7 @@ void whit_line_pack(whit_codec codec, uint8_t *line, const int8_t *codes)
         if (codec == WHIT_CODEC_Q2) pack_bits(line + WHIT_LINE_BYTES, 1, 0, extra);
         break;
     }
-    default:
-        break;
+    default: break;
     }
 }
 

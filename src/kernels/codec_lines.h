@@ -11,6 +11,9 @@
  * high nibbles, as 0 to 15. */
 void whit_line_unpack(whit_codec codec, const uint8_t *line, int8_t *codes);
 void whit_line_pack(whit_codec codec, uint8_t *line, const int8_t *codes);
+/* The same for one row: its dword of a line to the codes of the line's columns. Planes of b1 and q2
+ * are bits. */
+void whit_dword_unpack(whit_codec codec, const uint8_t *dword, int8_t *codes);
 
 /* Where the period with column k begins inside a tile (k a multiple of the period; for t5 in
  * superblocks see below), in bytes. */

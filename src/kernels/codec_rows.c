@@ -394,16 +394,52 @@ void whit_codec_unpack(const whit_tensor *tensor, uint32_t row_begin, uint32_t n
     }
 }
 
-static float value_of(const whit_tensor_type *type, int code,
-                      const float fields[WHIT_MAX_FIELDS][ROWS], uint32_t r)
+static float value_of(const whit_tensor_type *type, int code, const float fields[WHIT_MAX_FIELDS])
 {
     if (type->codec == WHIT_CODEC_Q2) {
-        float a = code & 1 ? fields[0][r] : -fields[0][r],
-              b = code & 2 ? fields[1][r] : -fields[1][r];
-        return type->has_offset ? (a + b) + fields[2][r] : a + b;
+        float a = code & 1 ? fields[0] : -fields[0], b = code & 2 ? fields[1] : -fields[1];
+        return type->has_offset ? (a + b) + fields[2] : a + b;
     }
-    return type->has_offset ? fmaf((float)code, fields[0][r], fields[1][r])
-                            : (float)code * fields[0][r];
+    return type->has_offset ? fmaf((float)code, fields[0], fields[1]) : (float)code * fields[0];
+}
+
+/* Columns [k_begin, k_begin + n) of one row, whole lines, as whit_tile_codes has them: a look-up
+ * touches one dword of each line instead of unpacking sixteen rows. */
+static void row_codes(const whit_tensor *tensor, const whit_geometry *g, uint32_t row,
+                      uint32_t k_begin, uint32_t n, int8_t *codes)
+{
+    const whit_tensor_type *type = &tensor->type;
+    whit_codec codec = (whit_codec)type->codec;
+    const uint8_t *start = tile_start(tensor, g, row / ROWS) + 4 * (row % ROWS);
+    if (in_superblocks(type)) {
+        for (uint32_t k = 0; k < n; k += 128, codes += 128) {
+            uint64_t lines, rest;
+            uint32_t half = (k_begin + k) / 128;
+            int8_t both_halves[16];
+            whit_superblock_offsets(type, g, half, &lines, &rest);
+            for (unsigned i = 0; i < 6; i++)
+                whit_dword_unpack(codec, start + lines + i * WHIT_LINE_BYTES, codes + 20 * i);
+            whit_dword_unpack(WHIT_CODEC_T2, start + rest, both_halves);
+            memcpy(codes + 120, both_halves + 8 * (half & 1), 8);
+        }
+        return;
+    }
+    uint32_t line_cols = whit_codec_find(codec)->line_cols;
+    for (uint32_t k = 0; k < n; k += line_cols, codes += line_cols) {
+        const uint8_t *dword = start + whit_line_offset(type, g, k_begin + k);
+        int8_t second[32]; /* low nibbles of i8s, extras of q2 */
+        whit_dword_unpack(codec, dword, codes);
+        if (codec == WHIT_CODEC_I8S) {
+            uint64_t low = whit_low_offset(type, row, (k_begin + k) / 8);
+            whit_dword_unpack(codec, tensor->part[WHIT_PART_LOW] + low, second);
+            for (unsigned i = 0; i < 8; i++) codes[i] = (int8_t)(16 * codes[i] + second[i] - 128);
+        } else if (codec == WHIT_CODEC_B1) {
+            for (unsigned i = 0; i < 32; i++) codes[i] = (int8_t)(2 * codes[i] - 1);
+        } else if (codec == WHIT_CODEC_Q2) {
+            whit_dword_unpack(codec, dword + WHIT_LINE_BYTES, second);
+            for (unsigned i = 0; i < 32; i++) codes[i] = (int8_t)(codes[i] | second[i] << 1);
+        }
+    }
 }
 
 static void get_row(const whit_tensor *tensor, const whit_geometry *g, uint32_t row, float *out)
@@ -420,13 +456,16 @@ static void get_row(const whit_tensor *tensor, const whit_geometry *g, uint32_t 
         for (uint32_t k = 0; k < type->n_cols; k++) out[k] = float_from(codec, from + k * step);
         return;
     }
-    float fields[WHIT_MAX_FIELDS][ROWS];
-    int8_t codes[CHUNK * ROWS];
+    int8_t codes[CHUNK];
+    float fields[WHIT_MAX_FIELDS];
     for (uint32_t k = 0; k < type->n_cols; k++) {
-        if (k % CHUNK == 0)
-            whit_tile_codes(tensor, row / ROWS, k, min_u32(CHUNK, type->n_cols - k), codes);
-        if (k % g->group_cols == 0) whit_tile_fields(tensor, row / ROWS, k / g->group_cols, fields);
-        out[k] = value_of(type, codes[k % CHUNK * ROWS + row % ROWS], fields, row % ROWS);
+        if (k % CHUNK == 0) row_codes(tensor, g, row, k, min_u32(CHUNK, type->n_cols - k), codes);
+        if (k % g->group_cols == 0)
+            for (uint32_t f = 0; f < g->n_fields; f++) {
+                fields[f] = stored_field(tensor, g, row, k / g->group_cols, f);
+                if (type->scale_type == WHIT_SCALE_U8) fields[f] *= row_factor(tensor, g, row, f);
+            }
+        out[k] = value_of(type, codes[k % CHUNK], fields);
     }
 }
 
@@ -444,17 +483,12 @@ static unsigned canonical_code(whit_codec codec, int code)
 {
     switch (codec) {
     case WHIT_CODEC_I8:
-    case WHIT_CODEC_I8S:
-        return (unsigned)(code + 128);
-    case WHIT_CODEC_I4:
-        return (unsigned)(code + 8);
+    case WHIT_CODEC_I8S: return (unsigned)(code + 128);
+    case WHIT_CODEC_I4: return (unsigned)(code + 8);
     case WHIT_CODEC_T2:
-    case WHIT_CODEC_T5:
-        return (unsigned)(code + 1);
-    case WHIT_CODEC_B1:
-        return code > 0;
-    default:
-        return (unsigned)code;
+    case WHIT_CODEC_T5: return (unsigned)(code + 1);
+    case WHIT_CODEC_B1: return code > 0;
+    default: return (unsigned)code;
     }
 }
 

@@ -3,7 +3,7 @@
  * against the generic one: equal bits on random, extreme, tail and unaligned input. */
 #include "kernels/equal.h"
 
-#define ROUNDS 400
+#define ROUNDS 150
 
 /* One comparison: the kernel under test and the generic table. */
 typedef struct trial {
