@@ -5,7 +5,7 @@
 #   make deps            installs what is missing (Debian, Ubuntu)
 #   make run             installs, builds and runs a model: MODEL=FILE, PROMPT="text"
 #   make test            installs, builds and runs every test, plainly and under ASan and UBSan
-#   make bench           what this machine reaches: ARGS="-m FILE -t 1,2"
+#   make bench           what this machine reaches: MODEL=FILE, ARGS="-t 1,2"
 #   make fuzz            fuzzes every reader: FUZZ_SECONDS=60 each, FUZZ_TARGETS="ndf gguf"
 #   make test-asan       one of the suites alone; also test-release, test-tsan, test-aarch64
 #   make install         PREFIX=/usr/local, DESTDIR=
@@ -66,7 +66,7 @@ test-aarch64:
 bench:
 	@tools/deps install run
 	@tools/build release
-	@build/whit bench $(ARGS)
+	@build/whit bench $(if $(MODEL),-m "$(MODEL)") $(ARGS)
 
 fuzz:
 	@tools/deps install fuzz

@@ -84,9 +84,9 @@ const cli_option cli_sampler_options[] = {
 };
 #undef AT
 
-/* read(2) that Ctrl-C ends: poll is never restarted behind a handler. */
-static ssize_t read_some(int fd, char *data, size_t size_bytes)
+ssize_t cli_read_some(int fd, char *data, size_t size_bytes)
 {
+    /* poll is never restarted behind a handler, read would be. */
     struct pollfd wait = {.fd = fd, .events = POLLIN};
     if (poll(&wait, 1, -1) < 0) return -1;
     return read(fd, data, size_bytes);
@@ -110,7 +110,7 @@ int cli_read_text(cli_call *call, const char *path, cli_text *text)
             }
             text->data = larger;
         }
-        n = read_some(fd, text->data + text->size_bytes, capacity - text->size_bytes - 1);
+        n = cli_read_some(fd, text->data + text->size_bytes, capacity - text->size_bytes - 1);
         if (n <= 0) break;
         text->size_bytes += (size_t)n;
         n = -1;

@@ -5,11 +5,15 @@
 
 #include "cli/cli.h"
 
+#include <sys/types.h>
+
 /* Whole words that texts and files come in as. */
 typedef struct cli_text {
     char *data; /* terminated; free() it */
     size_t size_bytes;
 } cli_text;
+/* read(2) that Ctrl-C ends, with -1. */
+ssize_t cli_read_some(int fd, char *data, size_t size_bytes);
 /* A whole file, or stdin for "-". CLI_OK, else an exit status after a line. */
 int cli_read_text(cli_call *call, const char *path, cli_text *text);
 

@@ -59,6 +59,7 @@ void cli_signals_install(void)
     sigaction(SIGBUS, &action, NULL);
     action = (struct sigaction){.sa_handler = SIG_IGN};
     sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL); /* a file size limit is an error of the write, too */
 }
 
 const volatile bool *cli_cancelled(void)

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/verbs.h"
 
+/* clang-format off */
 const cli_verb *const cli_verbs[] = {
     &cli_run_verb,
     &cli_tokenize_verb,
+    &cli_template_verb,
     &cli_logits_verb,
     &cli_perplexity_verb,
     &cli_convert_verb,
     &cli_inspect_verb,
     &cli_verify_verb,
-    &cli_kernels_verb,
     &cli_bench_verb,
+    &cli_kernels_verb,
     &cli_doctor_verb,
     &cli_help_verb,
     NULL,

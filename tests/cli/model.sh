@@ -86,6 +86,15 @@ greedy="--temp 0 -n 24 -c 64"
 }
 expect 2 whit run -p x
 one_line "-m FILE"
+expect 2 env WHIT_CPU=avx9 $EMULATOR "$WHIT" run -m model.ndf -p x
+one_line avx9
+(
+    ulimit -f 100 # in KiB; the file has 400
+    expect 5 whit convert model.gguf -o large.ndf
+    one_line large.ndf
+    exit $failed
+) || failed=1
+[ -z "$(ls large.ndf* 2>/dev/null)" ] || complain "a failed conversion left $(ls large.ndf*)"
 expect 2 whit run -m model.ndf -p x --kv f64
 one_line "f16|f32|i8"
 expect 2 whit run -m model.ndf -p x -t many

@@ -59,6 +59,7 @@ interrupted("Ctrl-C in perplexity", [signal.SIGINT], "perplexity", "-m", "model.
 interrupted("Ctrl-C in logits", [signal.SIGINT], "logits", "-m", "model.ndf", "--tokens", "many", "-o", "lost.f32")
 check("Ctrl-C in logits", not any(name.startswith("lost.f32") for name in os.listdir(".")), "left its output")
 interrupted("Ctrl-C while reading stdin", [signal.SIGINT], "tokenize", "-m", "model.ndf", stdin=subprocess.PIPE)
+interrupted("Ctrl-C between lines", [signal.SIGINT], "template", "--jsonl", stdin=subprocess.PIPE)
 
 # A file that shrinks: the pages behind its end are gone for every thread that touches them.
 for threads in "1", "3":

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/flags.h"
+#include "cli/lines.h"
+
+/* Lines of stdin; one is valid until the next is asked for. */
+struct reader {
+    whit_buf bytes;
+    size_t next; /* where the next line begins */
+    bool ended;
+};
+
+/* 1 with a line, 0 at the end, -1 on failure (errno). The last line may lack its line feed. */
+static int next_line(struct reader *reader, const char **line, size_t *n_bytes)
+{
+    for (size_t searched = 0;;) {
+        const char *start = (const char *)reader->bytes.data + reader->next;
+        size_t n = reader->bytes.size_bytes - reader->next;
+        const char *feed = n > searched ? memchr(start + searched, '\n', n - searched) : NULL;
+        if (feed || (reader->ended && n)) {
+            *line = start;
+            *n_bytes = feed ? (size_t)(feed - start) : n;
+            reader->next += *n_bytes + (feed != NULL);
+            return 1;
+        }
+        if (reader->ended) return 0;
+        searched = n;
+        if (reader->next) {
+            memmove(reader->bytes.data, start, n);
+            reader->bytes.size_bytes = n;
+            reader->next = 0;
+        }
+        errno = ENOMEM;
+        if (!whit_buf_reserve(&reader->bytes, 65536)) return -1;
+        ssize_t got = cli_read_some(STDIN_FILENO, (char *)reader->bytes.data + n, 65536);
+        if (got < 0) return -1;
+        reader->ended = got == 0;
+        reader->bytes.size_bytes += (size_t)got;
+    }
+}
+
+int cli_each_line(cli_call *call, cli_line_fn *answer, void *user)
+{
+    struct reader reader = {0};
+    whit_buf out = {0};
+    const char *line;
+    size_t n_bytes;
+    int status = CLI_OK, more;
+    for (uint64_t number = 1; (more = next_line(&reader, &line, &n_bytes)) > 0; number++) {
+        if (!n_bytes) continue;
+        whit_error error;
+        out.size_bytes = 0;
+        whit_status answered = answer(user, line, n_bytes, &out, &error);
+        cli_write(call, out.size_bytes ? (const char *)out.data : "", out.size_bytes);
+        if (!cli_flush(call))
+            status = CLI_IO;
+        else if (answered != WHIT_OK)
+            status = cli_fail(call, answered == WHIT_ERROR_MEMORY ? CLI_LIMIT : CLI_REFUSED,
+                              "line %llu: %s", (unsigned long long)number, error.message);
+        if (status != CLI_OK) break;
+    }
+    if (more < 0)
+        status = *cli_cancelled()
+                     ? CLI_INTERRUPTED
+                     : cli_fail(call, CLI_IO, "stdin: cannot read: %s", strerror(errno));
+    whit_buf_free(&reader.bytes);
+    whit_buf_free(&out);
+    return status;
+}
