@@ -19,11 +19,12 @@ typedef struct tiles {
     const uint8_t *codes, *row_fields;
     uint64_t tile_bytes;
     field_kind kind;
-    uint32_t n_fields, group_cols;
-    uint32_t scale_bytes;  /* of the scales that stand before the lines of a block */
-    uint32_t block_cols;   /* columns of a block; 0: no interleaved scales */
-    uint32_t block_bytes;  /* of its scales and lines */
-    uint32_t block_groups; /* groups it serves */
+    uint32_t n_fields;
+    uint32_t group_shift; /* column k is in group k >> group_shift: sizes are powers of two */
+    uint32_t scale_bytes; /* of the scales that stand before the lines of a block */
+    uint32_t block_cols;  /* columns of a block; 0: no interleaved scales */
+    uint32_t block_bytes; /* of its scales and lines */
+    uint32_t block_shift; /* group g is in block g >> block_shift */
     bool has_offset, in_superblocks;
 } tiles;
 
@@ -44,13 +45,15 @@ static inline tiles tiles_of(const whit_tensor *w)
                .tile_bytes = g.tile_bytes,
                .kind = by_type[type->scale_kind][type->scale_type],
                .n_fields = g.n_fields,
-               .group_cols = g.group_cols,
+               .group_shift = 31,
                .has_offset = type->has_offset};
     if (type->scale_kind != WHIT_SCALE_GROUP) return m;
     m.in_superblocks = type->codec == WHIT_CODEC_T5;
     m.scale_bytes = g.block_lines * WHIT_LINE_BYTES;
-    m.block_groups = m.in_superblocks ? 256 / type->group : g.block_groups;
-    m.block_cols = m.block_groups * g.group_cols;
+    uint32_t block_groups = m.in_superblocks ? 256 / type->group : g.block_groups;
+    m.group_shift = (uint32_t)__builtin_ctz(type->group);
+    m.block_shift = (uint32_t)__builtin_ctz(block_groups);
+    m.block_cols = block_groups * g.group_cols;
     m.block_bytes = m.scale_bytes + (m.in_superblocks ? 13 * WHIT_LINE_BYTES
                                                       : m.block_cols / codec->line_cols *
                                                             codec->lines * WHIT_LINE_BYTES);
@@ -66,16 +69,18 @@ typedef struct group_fields {
 
 static inline group_fields group_fields_at(const tiles *m, const uint8_t *tile, uint32_t group)
 {
-    uint32_t block = group / m->block_groups;
+    uint32_t block = group >> m->block_shift, place = group & ((1u << m->block_shift) - 1);
     const uint8_t *lines = tile + (uint64_t)block * m->block_bytes;
     if (m->in_superblocks)
         lines += (m->w->type.n_cols - 256 * block <= 128 ? 7 : 13) * WHIT_LINE_BYTES;
-    return (group_fields){lines, group % m->block_groups * m->n_fields};
+    return (group_fields){lines, place * m->n_fields};
 }
 
-/* t5 outside superblocks has a period of 20 columns, which no step divides. */
+/* Where a step may end: t5 outside superblocks has a period of 20 columns, which no step divides;
+ * i8s is unpacked by 128. */
 static inline bool steps_are_lines(const whit_tensor_type *type, const whit_acts_spec *spec)
 {
+    if (type->codec == WHIT_CODEC_I8S) return spec->step % 128 == 0;
     return type->codec != WHIT_CODEC_T5 || type->scale_kind == WHIT_SCALE_GROUP || !spec->step;
 }
 

@@ -14,7 +14,7 @@
  *
  * One or two columns take four registers each, three or four take two each and more shifts.
  * Sums stay below 2^31: 16 fields of a 64-k line times 192 * 128 at most, K <= 65,536. */
-#include "kernels/x86/tiles_avx512.h"
+#include "kernels/x86/unpack_avx512.h"
 
 enum { PASS_COLUMNS = 4, REGISTERS_MAX = 4, PREFETCH_BYTES = 8192 };
 
@@ -148,9 +148,16 @@ INLINE void multiply_tile(const int codec, const int n, const tiles *m, const wh
                 else
                     add_t5_rest(n, acc, block, 0, from + 120, stride);
             }
+        } else if (codec == WHIT_CODEC_I8S) {
+            for (uint32_t from = k; from < end; from += 128) {
+                _Alignas(64) uint8_t quads[32 * WHIT_LINE_BYTES];
+                unpack_i8s(m, tile, from / 8, quads, WHIT_LINE_BYTES);
+                add_lines(bits, n, acc, quads, WHIT_LINE_BYTES, q + from, stride,
+                          tiles_min(32, (end - from + 3) / 4));
+            }
         } else {
             uint32_t n_lines = (end - k + line_cols - 1) / line_cols;
-            if (m->block_cols && k % m->block_cols == 0) line += m->scale_bytes;
+            if (m->block_cols && (k & (m->block_cols - 1)) == 0) line += m->scale_bytes;
             if (codec == WHIT_CODEC_T5) {
                 add_t5_lines(n, acc, line, q + k, stride, n_lines);
             } else if (is_q2) {
@@ -163,7 +170,7 @@ INLINE void multiply_tile(const int codec, const int n, const tiles *m, const wh
             }
             line += n_lines * WHIT_LINE_BYTES;
         }
-        uint32_t group = k / m->group_cols;
+        uint32_t group = k >> m->group_shift;
         __m512 scale = load_field(m, tile, start, group, 0), scale_b = scale, offset = scale;
         if (is_q2) scale_b = load_field(m, tile, start, group, 1);
         if (m->has_offset) offset = load_field(m, tile, start, group, 1 + is_q2);
@@ -237,3 +244,4 @@ MATMUL(b1, B1)
 MATMUL(q2, Q2)
 MATMUL(i4, I4)
 MATMUL(i8, I8)
+MATMUL(i8s, I8S)

@@ -112,7 +112,7 @@ INLINE void multiply_pair(const int codec, const int n_a, work *s, uint32_t tile
             const uint8_t *start = m->codes + (tile + b) * m->tile_bytes;
             __m512 field[WHIT_MAX_FIELDS];
             for (uint32_t f = 0; f < m->n_fields; f++)
-                field[f] = load_field(m, tile + b, start, k / m->group_cols, f);
+                field[f] = load_field(m, tile + b, start, k >> m->group_shift, f);
             for (uint32_t i = 0; i < n; i++) {
                 size_t at = (size_t)(t + i) * x->n_steps + step;
                 out[b * BLOCK_TOKENS + i] =

@@ -80,7 +80,7 @@ INLINE void multiply_block(const int codec, const int n, const tiles *m, const w
         uint32_t end = tiles_min(k + step_cols, x->n_cols), n_quads = (end - k + 3) / 4;
         add_quads(n, sums, quads + (size_t)k / 4 * PLANES * WHIT_LINE_BYTES, q + k, x->stride,
                   n_quads);
-        flush(codec, n, m, x, tile, n_tiles, t, step, k / m->group_cols, sums, out);
+        flush(codec, n, m, x, tile, n_tiles, t, step, k >> m->group_shift, sums, out);
         k = end;
     }
     for (uint32_t i = 0; i < n_tiles; i++)
@@ -150,4 +150,4 @@ MATMUL(b1, B1, 9)
 MATMUL(q2, Q2, 9)
 MATMUL(i4, I4, 9)
 MATMUL(i8, I8, 9)
-MATMUL(i8s, I8S, 1)
+MATMUL(i8s, I8S, 9)

@@ -114,7 +114,7 @@ INLINE bool code_is_sign(int codec)
 }
 INLINE int code_bits(int codec)
 {
-    return codec == WHIT_CODEC_I8 ? 8 : codec == WHIT_CODEC_I4 ? 4 : code_is_sign(codec) ? 1 : 2;
+    return codec == WHIT_CODEC_I8 || codec == WHIT_CODEC_I8S ? 8 : codec == WHIT_CODEC_I4 ? 4 : code_is_sign(codec) ? 1 : 2;
 }
 
 /* The sum of code * q out of the sum of u * q and that of q. */

@@ -69,27 +69,26 @@ INLINE void transpose(__m512i v[16])
     }
 }
 
-/* i8s, 128 columns at a time: the low nibbles lie row by row and are transposed to lines. The last
- * lines of the high plane may be missing; the row of low nibbles is always whole. */
-INLINE void unpack_i8s(const tiles *m, uint32_t tile, const uint8_t *start, uint8_t *out,
-                       size_t stride)
+/* i8s, lines [l, l + 16) or as many as there are: the low nibbles lie row by row and are transposed
+ * to lines. The last lines of the high plane may be missing; a row of low nibbles is always whole.
+ */
+INLINE void unpack_i8s(const tiles *m, uint32_t tile, uint32_t l, uint8_t *out, size_t stride)
 {
     const __m512i mask = _mm512_set1_epi8(15);
-    uint32_t n_lines = (m->w->type.n_cols + 7) / 8;
-    for (uint32_t l = 0; l < n_lines; l += 16) {
-        __m512i low[16];
-        for (uint32_t r = 0; r < WHIT_TILE_ROWS; r++)
-            low[r] = load_line(m->w->part[WHIT_PART_LOW] +
-                               whit_low_offset(&m->w->type, tile * WHIT_TILE_ROWS + r, l));
-        transpose(low);
-        for (uint32_t i = 0; i < tiles_min(16, n_lines - l); i++, out += 2 * stride) {
-            __m512i high = load_line(start + (l + i) * WHIT_LINE_BYTES);
-            __m512i first = _mm512_slli_epi16(_mm512_and_si512(high, mask), 4);
-            __m512i second = _mm512_andnot_si512(mask, high);
-            __m512i low_second = _mm512_and_si512(_mm512_srli_epi16(low[i], 4), mask);
-            _mm512_storeu_si512(out, _mm512_or_si512(first, _mm512_and_si512(low[i], mask)));
-            _mm512_storeu_si512(out + stride, _mm512_or_si512(second, low_second));
-        }
+    const uint8_t *start = m->codes + tile * m->tile_bytes;
+    uint32_t n_lines = tiles_min(16, (m->w->type.n_cols + 7) / 8 - l);
+    __m512i low[16];
+    for (uint32_t r = 0; r < WHIT_TILE_ROWS; r++)
+        low[r] = load_line(m->w->part[WHIT_PART_LOW] +
+                           whit_low_offset(&m->w->type, tile * WHIT_TILE_ROWS + r, l));
+    transpose(low);
+    for (uint32_t i = 0; i < n_lines; i++, out += 2 * stride) {
+        __m512i high = load_line(start + (l + i) * WHIT_LINE_BYTES);
+        __m512i first = _mm512_slli_epi16(_mm512_and_si512(high, mask), 4);
+        __m512i second = _mm512_andnot_si512(mask, high);
+        __m512i low_second = _mm512_and_si512(_mm512_srli_epi16(low[i], 4), mask);
+        _mm512_storeu_si512(out, _mm512_or_si512(first, _mm512_and_si512(low[i], mask)));
+        _mm512_storeu_si512(out + stride, _mm512_or_si512(second, low_second));
     }
 }
 
@@ -113,7 +112,8 @@ INLINE void unpack_tile(const int codec, const tiles *m, uint32_t tile, uint8_t 
 {
     const uint8_t *start = m->codes + tile * m->tile_bytes, *line = start;
     if (codec == WHIT_CODEC_I8S) {
-        unpack_i8s(m, tile, start, out, stride);
+        for (uint32_t l = 0; 8 * l < m->w->type.n_cols; l += 16, out += 32 * stride)
+            unpack_i8s(m, tile, l, out, stride);
         return;
     }
     if (codec == WHIT_CODEC_T5 && m->in_superblocks) {
