@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ * The AMX kernels compiled against the plain-C model of the tile instructions, so that machines
+ * with AVX-512 but without AMX test them too: equal bits with the generic kernel for steps of one
+ * row and of groups, whole blocks of tokens and tails. */
+#include "kernels/equal.h"
+
+extern const whit_matmul_kernel whit_matmul_i8_t2_32x32_amx_model,
+    whit_matmul_i8_t5_32x32_amx_model, whit_matmul_i8_b1_32x32_amx_model,
+    whit_matmul_i8_q2_32x32_amx_model, whit_matmul_i8_i4_32x32_amx_model,
+    whit_matmul_i8_i8_32x32_amx_model, whit_matmul_i8_i8s_32x32_amx_model;
+
+static float *product(const whit_matmul_kernel *kernel, const test_matrix *matrix,
+                      const whit_acts *acts)
+{
+    const whit_tensor_type *type = &matrix->tensor.type;
+    size_t n = (size_t)acts->n_tokens * type->n_rows;
+    size_t bytes = kernel->scratch_bytes(type, &acts->spec, acts->n_tokens);
+    uint8_t *scratch = guarded_alloc(bytes, 0), *y = guarded_alloc(n * sizeof(float), 0);
+    kernel->run(&matrix->tensor, acts, 0, (type->n_rows + 15) / 16, (float *)(void *)y,
+                type->n_rows, scratch);
+    guarded_check(scratch, bytes);
+    guarded_check(y, n * sizeof(float));
+    guarded_free(scratch, 0);
+    return (float *)(void *)y;
+}
+
+static void the_model_equals_generic(void **state)
+{
+    (void)state;
+    static const struct {
+        const whit_matmul_kernel *kernel;
+        whit_codec codec;
+    } cases[] = {
+        {&whit_matmul_i8_t2_32x32_amx_model, WHIT_CODEC_T2},
+        {&whit_matmul_i8_t5_32x32_amx_model, WHIT_CODEC_T5},
+        {&whit_matmul_i8_b1_32x32_amx_model, WHIT_CODEC_B1},
+        {&whit_matmul_i8_q2_32x32_amx_model, WHIT_CODEC_Q2},
+        {&whit_matmul_i8_i4_32x32_amx_model, WHIT_CODEC_I4},
+        {&whit_matmul_i8_i8_32x32_amx_model, WHIT_CODEC_I8},
+        {&whit_matmul_i8_i8s_32x32_amx_model, WHIT_CODEC_I8S},
+    };
+    static const uint32_t columns[] = {1, 16, 17, 33, 64};
+    whit_kernels generic, machine;
+    both_levels(&generic, &machine);
+    if (!whit_kernel_runs(&machine, WHIT_ISA_AVX512, 0)) {
+        print_message("[ SKIPPED ] the model's kernels unpack with AVX-512\n");
+        skip();
+    }
+    whit_rng rng = {test_seed()};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int grouped = 0; grouped < (cases[i].codec == WHIT_CODEC_I8S ? 1 : 2); grouped++)
+            for (size_t n = 0; n < sizeof columns / sizeof *columns; n++) {
+                whit_tensor_type type = type_of(
+                    cases[i].codec, grouped ? WHIT_SCALE_GROUP : WHIT_SCALE_TENSOR,
+                    grouped ? WHIT_SCALE_F16 : WHIT_SCALE_F32, grouped ? 128 : 0, false, 50, 700);
+                if (!grouped) type.act = WHIT_TENSOR_ACT_TOKEN;
+                whit_acts_spec spec = whit_acts_spec_for(&type, WHIT_ACT_I8);
+                assert_true(cases[i].kernel->accepts(&type, &spec));
+                test_matrix matrix;
+                matrix_random(&matrix, &type, &rng, n % 2);
+                guarded_floats x =
+                    floats_random(&rng, (size_t)columns[n] * type.n_cols, INPUT_UNIFORM);
+                uint8_t *memory = guarded_alloc(whit_acts_bytes(&spec, columns[n], type.n_cols), 0);
+                whit_acts acts = whit_acts_place(&spec, columns[n], type.n_cols, memory);
+                generic.quantize(x.data, type.n_cols, &acts, 0, columns[n]);
+                float *found = product(cases[i].kernel, &matrix, &acts);
+                float *expected =
+                    product(whit_matmul_find(&generic, &type, &spec, columns[n]), &matrix, &acts);
+                assert_same_floats(found, expected, (size_t)columns[n] * type.n_rows,
+                                   cases[i].kernel->name, grouped ? "groups" : "rows");
+                guarded_free((uint8_t *)found, 0);
+                guarded_free((uint8_t *)expected, 0);
+                guarded_free(memory, 0);
+                floats_free(&x);
+                matrix_free(&matrix);
+            }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_model_equals_generic)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
