@@ -30,7 +30,9 @@ static inline void sample_byte_vocabulary(whit_buf *out, const char *more)
 /* A tokenizer.json of byte-level BPE with the given pre-tokenizer pattern (a JSON string). */
 static inline void sample_byte_level_json(whit_buf *out, const char *pattern)
 {
-    whit_buf_append_str(out, "{\"version\": \"1.0\", \"added_tokens\": ["
+    whit_buf_append_str(
+        out,
+        "{\"version\": \"1.0\", \"added_tokens\": ["
         "{\"id\": 262, \"content\": \"<s>\", \"special\": true, \"normalized\": false},"
         "{\"id\": 263, \"content\": \"</s>\", \"special\": true, \"normalized\": false},"
         "{\"id\": 264, \"content\": \"tool\", \"special\": false, \"normalized\": true,"
@@ -38,14 +40,18 @@ static inline void sample_byte_level_json(whit_buf *out, const char *pattern)
         "\"normalizer\": null, \"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": ["
         "{\"type\": \"Split\", \"pattern\": {\"Regex\": ");
     whit_buf_append_str(out, pattern);
-    whit_buf_append_str(out, "}, \"behavior\": \"Isolated\", \"invert\": false},"
+    whit_buf_append_str(
+        out,
+        "}, \"behavior\": \"Isolated\", \"invert\": false},"
         "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"use_regex\": false}]},"
         "\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": ["
-        "{\"SpecialToken\": {\"id\": \"<s>\", \"type_id\": 0}}, {\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}],"
+        "{\"SpecialToken\": {\"id\": \"<s>\", \"type_id\": 0}}, {\"Sequence\": {\"id\": \"A\", "
+        "\"type_id\": 0}}],"
         "\"special_tokens\": {\"<s>\": {\"id\": \"<s>\", \"ids\": [262], \"tokens\": [\"<s>\"]}}},"
         "\"decoder\": {\"type\": \"ByteLevel\"}, \"model\": {\"type\": \"BPE\", \"vocab\": ");
     sample_byte_vocabulary(out, "th the \xC4\xA0the aa aaaa er");
-    whit_buf_append_str(out, ", \"merges\": [\"t h\", [\"th\", \"e\"], \"\xC4\xA0 the\", \"a a\", \"aa aa\", \"e r\"]}}");
+    whit_buf_append_str(out, ", \"merges\": [\"t h\", [\"th\", \"e\"], \"\xC4\xA0 the\", \"a a\", "
+                             "\"aa aa\", \"e r\"]}}");
 }
 
 /* One field of protobuf's wire format. */
@@ -72,14 +78,24 @@ static inline void sample_proto_piece(whit_buf *out, const char *text, float sco
     whit_buf_free(&piece);
 }
 
-/* A SentencePiece model: three specials, the byte tokens, a few words. model_type 1 Unigram, 2 BPE. */
+/* A SentencePiece model: three specials, the byte tokens, a few words. model_type 1 Unigram, 2 BPE.
+ */
 static inline void sample_sentencepiece(whit_buf *out, uint8_t model_type)
 {
     static const struct {
         const char *text;
         float score;
-    } words[] = {{"\xE2\x96\x81", -9}, {"h", -8}, {"e", -7.5f}, {"l", -7}, {"o", -6.5f}, {"he", -4},
-                 {"ll", -5}, {"hell", -3}, {"hello", -2}, {"\xE2\x96\x81hello", -1}, {"lo", -6}};
+    } words[] = {{"\xE2\x96\x81", -9},
+                 {"h", -8},
+                 {"e", -7.5f},
+                 {"l", -7},
+                 {"o", -6.5f},
+                 {"he", -4},
+                 {"ll", -5},
+                 {"hell", -3},
+                 {"hello", -2},
+                 {"\xE2\x96\x81hello", -1},
+                 {"lo", -6}};
     sample_proto_piece(out, "<unk>", 0, 2);
     sample_proto_piece(out, "<s>", 0, 3);
     sample_proto_piece(out, "</s>", 0, 3);

@@ -66,10 +66,14 @@ static bool read_hex4(parser *p, uint32_t *value)
     for (int i = 0; i < 4; i++) {
         uint8_t c = p->text[p->at + (size_t)i];
         uint32_t digit;
-        if (c >= '0' && c <= '9') digit = c - '0';
-        else if (c >= 'a' && c <= 'f') digit = c - 'a' + 10u;
-        else if (c >= 'A' && c <= 'F') digit = c - 'A' + 10u;
-        else return false;
+        if (c >= '0' && c <= '9')
+            digit = c - '0';
+        else if (c >= 'a' && c <= 'f')
+            digit = c - 'a' + 10u;
+        else if (c >= 'A' && c <= 'F')
+            digit = c - 'A' + 10u;
+        else
+            return false;
         *value = *value << 4 | digit;
     }
     p->at += 4;
@@ -119,8 +123,7 @@ static whit_status read_string(parser *p)
         if (p->at >= p->n) return fail_at(json, quote, p->error, "this string never ends");
         uint8_t c = p->text[p->at];
         if (c == '"') break;
-        if (c < 0x20)
-            return fail_at(json, p->at, p->error, "a control character in a string");
+        if (c < 0x20) return fail_at(json, p->at, p->error, "a control character in a string");
         if (c == '\\') {
             if (!whit_buf_append(&json->strings, p->text + run, p->at - run))
                 return whit_fail_memory(p->error, "JSON strings", json->strings.size_bytes);
@@ -185,8 +188,9 @@ static whit_status read_number(parser *p)
     if (at - start > MAX_NUMBER_BYTES)
         return fail_at(p->json, start, p->error, "a number of more than 1,024 characters");
     p->at = at;
-    return add_node(p, (whit_json_node){
-        .start = (uint32_t)start, .end = (uint32_t)at, .type = WHIT_JSON_NUMBER});
+    return add_node(
+        p,
+        (whit_json_node){.start = (uint32_t)start, .end = (uint32_t)at, .type = WHIT_JSON_NUMBER});
 }
 
 static whit_status read_word(parser *p, const char *word, whit_json_type type)
@@ -244,7 +248,8 @@ static whit_status after_value(parser *p, uint32_t *open, uint32_t *depth)
         }
         if (c != (object ? '}' : ']'))
             return fail_at(p->json, p->at, p->error,
-                           object ? "',' or '}' was expected here" : "',' or ']' was expected here");
+                           object ? "',' or '}' was expected here"
+                                  : "',' or ']' was expected here");
         p->at++;
         uint32_t parent = container->next;
         container->next = (uint32_t)n_nodes_of(p->json);
@@ -265,8 +270,9 @@ static whit_status read_document(parser *p)
         if (c == '{' || c == '[') {
             if (++depth > WHIT_JSON_MAX_DEPTH)
                 return fail_at(p->json, p->at, p->error, "nested more than 256 deep");
-            WHIT_TRY(add_node(p, (whit_json_node){
-                .start = (uint32_t)p->at, .type = c == '{' ? WHIT_JSON_OBJECT : WHIT_JSON_ARRAY}));
+            WHIT_TRY(add_node(
+                p, (whit_json_node){.start = (uint32_t)p->at,
+                                    .type = c == '{' ? WHIT_JSON_OBJECT : WHIT_JSON_ARRAY}));
             uint32_t self = (uint32_t)n_nodes_of(p->json) - 1;
             nodes_of(p->json)[self].next = open;
             open = self;

@@ -15,8 +15,8 @@
 
 #include "base/mem.h"
 
-#define WHIT_JSON_ROOT 0u
-#define WHIT_JSON_NONE UINT32_MAX
+#define WHIT_JSON_ROOT      0u
+#define WHIT_JSON_NONE      UINT32_MAX
 #define WHIT_JSON_MAX_DEPTH 256
 
 typedef enum whit_json_type {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WHIT_UTF8_INVALID UINT32_MAX
+#define WHIT_UTF8_INVALID     UINT32_MAX
 #define WHIT_UTF8_REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
 
 /* The code point at `text` (n > 0 bytes are there) and its length. Where the bytes are not UTF-8 it

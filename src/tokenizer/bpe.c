@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 #include "tokenizer/unicode.h"
 
-#define NO_RANK UINT32_MAX
+#define NO_RANK     UINT32_MAX
 #define FEW_SYMBOLS 40 /* up to here rescanning is faster than the heap (measured on English) */
 
 /* A run of the piece that is one token by now. */
@@ -190,8 +190,10 @@ static int32_t find_character(const whit_tokenizer_view *view, const int32_t *sy
     uint8_t spelling[256];
     size_t n = 0, n_prefix = prefixed ? header->prefix_bytes : 0,
            n_suffix = suffixed ? header->suffix_bytes : 0;
-    const uint8_t *prefix = whit_tokenizer_string(view, header->prefix_offset, header->prefix_bytes);
-    const uint8_t *suffix = whit_tokenizer_string(view, header->suffix_offset, header->suffix_bytes);
+    const uint8_t *prefix =
+        whit_tokenizer_string(view, header->prefix_offset, header->prefix_bytes);
+    const uint8_t *suffix =
+        whit_tokenizer_string(view, header->suffix_offset, header->suffix_bytes);
     if (!prefix || !suffix || n_prefix > 120 || n_suffix > 120) return -1;
     memcpy(spelling, prefix, n_prefix);
     n += n_prefix;
@@ -246,7 +248,8 @@ static whit_status start_by_text(const whit_tokenizer_view *view, const int32_t 
 {
     for (size_t i = 0, length; i < n_bytes; i += length) {
         uint32_t code = whit_utf8_decode(piece + i, n_bytes - i, &length);
-        int32_t id = code < 0x80 ? symbol_ids[code] : whit_tokenizer_lookup(view, piece + i, length);
+        int32_t id =
+            code < 0x80 ? symbol_ids[code] : whit_tokenizer_lookup(view, piece + i, length);
         WHIT_TRY(push_symbol(symbols, id, i, i + length, error));
     }
     return WHIT_OK;
@@ -264,7 +267,8 @@ static whit_status push_ids(const whit_tokenizer_view *view, const uint8_t *piec
             WHIT_TRY(whit_push_id(ids, symbols[i].id, error));
         } else {
             WHIT_TRY(whit_tokenizer_push_bytes(view, piece + symbols[i].start,
-                                               symbols[i].end - symbols[i].start, &done, ids, error));
+                                               symbols[i].end - symbols[i].start, &done, ids,
+                                               error));
             if (!done && view->header->unk >= 0 && !after_unknown)
                 WHIT_TRY(whit_push_id(ids, view->header->unk, error));
         }
@@ -273,9 +277,9 @@ static whit_status push_ids(const whit_tokenizer_view *view, const uint8_t *piec
     return WHIT_OK;
 }
 
-whit_status whit_tokenizer_merge_piece(const whit_tokenizer_view *view,
-                                       whit_model_scratch *scratch, const uint8_t *piece,
-                                       size_t n_bytes, whit_buf *ids, whit_error *error)
+whit_status whit_tokenizer_merge_piece(const whit_tokenizer_view *view, whit_model_scratch *scratch,
+                                       const uint8_t *piece, size_t n_bytes, whit_buf *ids,
+                                       whit_error *error)
 {
     size_t n_symbol_ids;
     const int32_t *symbol_ids = whit_tokenizer_section(view, WHIT_TOKENS_SYMBOLS, 4, &n_symbol_ids);

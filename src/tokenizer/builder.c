@@ -98,7 +98,9 @@ whit_status whit_tokenizer_builder_token(whit_tokenizer_builder *builder, int64_
                          (long long)id);
     flags |= token->flags & WHIT_TOKEN_IN_VOCAB;
     if (token->flags & WHIT_TOKEN_PRESENT) score = token->score;
-    *token = (builder_token){.text = text, .n_bytes = (uint32_t)n_bytes, .score = score,
+    *token = (builder_token){.text = text,
+                             .n_bytes = (uint32_t)n_bytes,
+                             .score = score,
                              .flags = (uint8_t)(flags | WHIT_TOKEN_PRESENT)};
     return WHIT_OK;
 }
@@ -151,8 +153,8 @@ int32_t whit_tokenizer_builder_find(const whit_tokenizer_builder *builder, const
                                     size_t n_bytes)
 {
     if (builder->slots.size_bytes == 0) return -1;
-    whit_token_slot *slot = find_slot(builder, text, n_bytes,
-                                      whit_tokenizer_hash((const uint8_t *)text, n_bytes));
+    whit_token_slot *slot =
+        find_slot(builder, text, n_bytes, whit_tokenizer_hash((const uint8_t *)text, n_bytes));
     return slot ? (int32_t)slot->id_plus_1 - 1 : -1;
 }
 
@@ -258,9 +260,9 @@ whit_status whit_tokenizer_builder_end(whit_tokenizer_builder *builder, int64_t 
 
 whit_status whit_tokenizer_builder_end_names(whit_tokenizer_builder *builder, whit_error *error)
 {
-    static const char *const names[] = {
-        "<|eot_id|>",      "<|im_end|>",  "<|end|>",         "<end_of_turn>", "<|endoftext|>",
-        "<|end_of_text|>", "<|eom_id|>", "<|end_of_turn|>", "<EOT>"};
+    static const char *const names[] = {"<|eot_id|>",    "<|im_end|>",      "<|end|>",
+                                        "<end_of_turn>", "<|endoftext|>",   "<|end_of_text|>",
+                                        "<|eom_id|>",    "<|end_of_turn|>", "<EOT>"};
     WHIT_TRY(whit_tokenizer_builder_end(builder, builder->header.eos, error));
     const builder_token *tokens = tokens_of(builder);
     for (size_t id = 0; id < n_tokens_of(builder); id++)
@@ -440,7 +442,8 @@ static whit_status write_merges(whit_tokenizer_builder *builder, whit_buf *image
         whit_merge_slot *slot;
         for (;; probe++, at++) {
             slot = &slots[at & (n_slots - 1)];
-            if (slot->rank_plus_1 == 0 || (slot->left == merge->left && slot->right == merge->right))
+            if (slot->rank_plus_1 == 0 ||
+                (slot->left == merge->left && slot->right == merge->right))
                 break;
             if (probe + 1 == WHIT_TOKENIZER_MAX_PROBES)
                 return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many merges share one hash",
@@ -481,8 +484,10 @@ static whit_status write_byte_ids(whit_tokenizer_builder *builder, whit_buf *ima
         snprintf(spelling, sizeof spelling, "<0x%02X>", byte & 0xFF);
         if (memcmp(spelling, text, 6) == 0) fallback[byte & 0xFF] = (int32_t)id;
     }
-    WHIT_TRY(write_section(builder, image, base, WHIT_TOKENS_SYMBOLS, symbols, sizeof symbols, error));
-    return write_section(builder, image, base, WHIT_TOKENS_FALLBACK, fallback, sizeof fallback, error);
+    WHIT_TRY(
+        write_section(builder, image, base, WHIT_TOKENS_SYMBOLS, symbols, sizeof symbols, error));
+    return write_section(builder, image, base, WHIT_TOKENS_FALLBACK, fallback, sizeof fallback,
+                         error);
 }
 
 /* qsort has no context argument that is portable; the pool travels in the entries. */
@@ -495,8 +500,8 @@ static int compare_added(const void *left, const void *right)
 {
     const added_order *a = left, *b = right;
     if (a->added->normalized != b->added->normalized) return a->added->normalized ? 1 : -1;
-    int order = compare_bytes(a->text, a->added->token.text_bytes, b->text,
-                              b->added->token.text_bytes);
+    int order =
+        compare_bytes(a->text, a->added->token.text_bytes, b->text, b->added->token.text_bytes);
     if (order) return order;
     return (a->added->order > b->added->order) - (a->added->order < b->added->order);
 }
@@ -509,8 +514,8 @@ static whit_status write_added(whit_tokenizer_builder *builder, whit_buf *image,
     added_order *order = whit_zalloc_array(builder->allocator, n + 1, sizeof *order);
     if (!order) return whit_fail_memory(error, "added tokens", n * sizeof *order);
     for (size_t i = 0; i < n; i++)
-        order[i] = (added_order){&added[i], (const char *)builder->strings.data +
-                                                added[i].token.text_offset};
+        order[i] = (added_order){&added[i],
+                                 (const char *)builder->strings.data + added[i].token.text_offset};
     qsort(order, n, sizeof *order, compare_added);
     whit_status status = begin_section(builder, image, base, WHIT_TOKENS_ADDED, error);
     for (size_t i = 0; i < n && status == WHIT_OK; i++) {
@@ -557,9 +562,9 @@ static whit_status mark_whole(whit_tokenizer_builder *builder, uint8_t *image, s
     WHIT_TRY(whit_tokenizer_check(image, size_bytes, &view, error));
     uint8_t *flags = image + view.header->sections[WHIT_TOKENS_FLAGS].offset_bytes;
     bool always = view.header->flags & WHIT_TOKENIZER_IGNORE_MERGES;
-    bool by_merging = (view.header->model == WHIT_TOKENIZER_BPE ||
-                       view.header->model == WHIT_TOKENIZER_SPM) &&
-                      !view.header->prefix_bytes && !view.header->suffix_bytes;
+    bool by_merging =
+        (view.header->model == WHIT_TOKENIZER_BPE || view.header->model == WHIT_TOKENIZER_SPM) &&
+        !view.header->prefix_bytes && !view.header->suffix_bytes;
     whit_model_scratch scratch;
     whit_model_scratch_init(&scratch, builder->allocator);
     whit_buf ids = {.allocator = builder->allocator};

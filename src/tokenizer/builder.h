@@ -11,9 +11,9 @@ typedef struct whit_tokenizer_builder {
     const whit_allocator *allocator;
     const char *name; /* of the source, for messages */
     uint32_t max_tokens;
-    whit_buf tokens;  /* by id */
-    whit_buf slots;   /* whit_token_slot[], once indexed */
-    whit_buf merges;  /* in rank order */
+    whit_buf tokens; /* by id */
+    whit_buf slots;  /* whit_token_slot[], once indexed */
+    whit_buf merges; /* in rank order */
     whit_buf added;
     whit_buf normalize, split, decode; /* whit_tokenizer_step[] */
     whit_buf before, after, ends;      /* int32_t[] */

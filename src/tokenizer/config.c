@@ -40,7 +40,8 @@ whit_status whit_tokenizer_apply_config(whit_tokenizer_builder *builder,
     whit_tokenizer_header *header = &builder->header;
     int64_t id;
     if (!config) config = &none;
-    int32_t bos = find_named(builder, config, "bos_token"), eos = find_named(builder, config, "eos_token");
+    int32_t bos = find_named(builder, config, "bos_token"),
+            eos = find_named(builder, config, "eos_token");
     int32_t pad = find_named(builder, config, "pad_token");
     if (bos >= 0) header->bos = bos;
     if (eos >= 0) header->eos = eos;

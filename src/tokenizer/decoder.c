@@ -39,7 +39,7 @@ static whit_status feed(whit_token_decoder *decoder, size_t i, fragment in, whit
 static whit_status feed_whole(whit_token_decoder *decoder, size_t i, const void *text, size_t n,
                               whit_error *error)
 {
-    return feed(decoder, i, (fragment){text, n, true, true}, error);
+    return feed(decoder, i, (fragment){n ? text : "", n, true, true}, error);
 }
 
 static whit_status hold(stage *s, const void *text, size_t n, whit_error *error)
@@ -91,24 +91,30 @@ static whit_status decode_replace(whit_token_decoder *decoder, size_t i, const u
     return (simple ? replace_character : replace_all)(decoder, i, text, n, error);
 }
 
-/* Metaspace: the replacement becomes a space; in the first token it falls away. */
+/* Metaspace: the replacement becomes a space; in the first token it falls away. The result is never
+ * longer, so it is made in place, in the stage's buffer. */
 static whit_status decode_metaspace(whit_token_decoder *decoder, size_t i, const uint8_t *text,
                                     size_t n, whit_error *error)
 {
     stage *s = &decoder->stages[i];
     bool drop = !s->started && s->step->a != WHIT_PREPEND_NEVER;
-    size_t mark = s->step->text_bytes;
-    whit_buf out = {.allocator = decoder->allocator};
+    size_t mark = s->step->text_bytes, kept = 0;
     s->started = true;
+    if (text != s->held.data) {
+        s->held.size_bytes = 0;
+        WHIT_TRY(hold(s, text, n, error));
+    }
+    uint8_t *held = s->held.data;
     for (size_t at = 0; at < n;) {
-        bool match = mark && n - at >= mark && memcmp(text + at, s->text, mark) == 0;
-        if (!match) whit_buf_append(&out, text + at, 1);
-        else if (!drop) whit_buf_append(&out, " ", 1);
+        bool match = mark && n - at >= mark && memcmp(held + at, s->text, mark) == 0;
+        if (!match)
+            held[kept++] = held[at];
+        else if (!drop)
+            held[kept++] = ' ';
         at += match ? mark : 1;
     }
-    whit_status status = out.failed ? whit_fail_memory(error, "decoded text", n)
-                                    : feed_whole(decoder, i + 1, out.data, out.size_bytes, error);
-    whit_buf_free(&out);
+    whit_status status = feed_whole(decoder, i + 1, held, kept, error);
+    s->held.size_bytes = 0;
     return status;
 }
 
@@ -136,18 +142,49 @@ static whit_status decode_strip(whit_token_decoder *decoder, size_t i, const uin
     return feed_whole(decoder, i + 1, text + cut, end - cut, error);
 }
 
+/* Takes back the spaces that BERT's splitting put around punctuation; in place, as no replacement
+ * is longer than what it replaces. */
+static size_t clean_up(uint8_t *text, size_t n)
+{
+    static const char *const pairs[][2] = {
+        {" .", "."},   {" ?", "?"},     {" !", "!"},     {" ,", ","},
+        {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},   {" do not", " don't"},
+        {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        size_t n_from = strlen(pairs[i][0]), n_to = strlen(pairs[i][1]), kept = 0;
+        for (size_t at = 0; at < n;) {
+            bool match = n - at >= n_from && memcmp(text + at, pairs[i][0], n_from) == 0;
+            if (match)
+                memcpy(text + kept, pairs[i][1], n_to);
+            else
+                text[kept] = text[at];
+            kept += match ? n_to : 1;
+            at += match ? n_from : 1;
+        }
+        n = kept;
+    }
+    return n;
+}
+
 static whit_status decode_wordpiece(whit_token_decoder *decoder, size_t i, const uint8_t *text,
                                     size_t n, whit_error *error)
 {
     stage *s = &decoder->stages[i];
     size_t prefix = s->step->text_bytes;
-    bool first = !s->started;
+    bool inner = s->started && prefix && n >= prefix && memcmp(text, s->text, prefix) == 0;
+    whit_buf out = {.allocator = decoder->allocator};
+    if (s->started && !inner) whit_buf_append(&out, " ", 1);
+    if (inner)
+        whit_buf_append(&out, text + prefix, n - prefix);
+    else
+        whit_buf_append(&out, text, n);
     s->started = true;
-    if (first) return feed_whole(decoder, i + 1, text, n, error);
-    if (prefix && n >= prefix && memcmp(text, s->text, prefix) == 0)
-        return feed_whole(decoder, i + 1, text + prefix, n - prefix, error);
-    WHIT_TRY(feed_whole(decoder, i + 1, " ", 1, error));
-    return feed_whole(decoder, i + 1, text, n, error);
+    if (s->step->a && !out.failed) out.size_bytes = clean_up(out.data, out.size_bytes);
+    whit_status status = out.failed ? whit_fail_memory(error, "decoded text", n)
+                                    : feed_whole(decoder, i + 1, out.data, out.size_bytes, error);
+    whit_buf_free(&out);
+    return status;
 }
 
 static whit_status decode_join(whit_token_decoder *decoder, size_t i, const uint8_t *text, size_t n,
@@ -353,7 +390,9 @@ static whit_status feed(whit_token_decoder *decoder, size_t i, fragment in, whit
     if (in.first) s->held.size_bytes = 0;
     WHIT_TRY(hold(s, in.text, in.n, error));
     if (!in.last) return WHIT_OK;
-    whit_status status = feed_token(decoder, i, s->held.data, s->held.size_bytes, error);
+    size_t n = s->held.size_bytes;
+    const uint8_t *token = n ? s->held.data : (const uint8_t *)"";
+    whit_status status = feed_token(decoder, i, token, n, error);
     s->held.size_bytes = 0;
     return status;
 }
@@ -387,18 +426,28 @@ whit_status whit_token_decoder_open(const whit_tokenizer_view *view,
     made->options = options;
     made->allocator = allocator;
     made->out.allocator = allocator;
+    /* Enough for any usual token, so that a stream does not allocate as it goes. */
+    size_t longest = view->header->max_token_bytes;
+    size_t first_bytes = 256 + 2 * (longest < 1024 ? longest : 1024);
     const whit_tokenizer_step *steps =
         whit_tokenizer_section(view, WHIT_TOKENS_DECODE, sizeof *steps, &made->n_stages);
     for (size_t i = 0; i < made->n_stages; i++) {
         stage *s = &made->stages[i];
         *s = (stage){.step = &steps[i], .held = {.allocator = allocator}};
+        bool room = whit_buf_reserve(&s->held, first_bytes);
         s->text = whit_tokenizer_string(view, steps[i].text_offset, steps[i].text_bytes);
         s->content = whit_tokenizer_string(view, steps[i].content_offset, steps[i].content_bytes);
-        if (!s->text || !s->content) {
-            made->n_stages = i;
+        if (!room || !s->text || !s->content) {
+            made->n_stages = i + 1;
             whit_token_decoder_close(made);
-            return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: a decoder's text lies outside");
+            return room ? whit_fail(error, WHIT_ERROR_FORMAT,
+                                    "tokenizer: a decoder's text lies outside")
+                        : whit_fail_memory(error, "decoder", first_bytes);
         }
+    }
+    if (!whit_buf_reserve(&made->out, first_bytes)) {
+        whit_token_decoder_close(made);
+        return whit_fail_memory(error, "decoder", first_bytes);
     }
     *decoder = made;
     return WHIT_OK;

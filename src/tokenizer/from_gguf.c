@@ -63,8 +63,8 @@ static whit_status read_flag(const whit_gguf *gguf, const char *key, int *flag, 
     return WHIT_OK;
 }
 
-static whit_status read_vocabulary(const whit_gguf *gguf, whit_vocabulary *v,
-                                   whit_buf buffers[4], whit_error *error)
+static whit_status read_vocabulary(const whit_gguf *gguf, whit_vocabulary *v, whit_buf buffers[4],
+                                   whit_error *error)
 {
     bool has_scores, has_types;
     WHIT_TRY(whit_gguf_string(gguf, "tokenizer.ggml.pre", &v->pre.data, &v->pre.n_bytes, error));
@@ -110,14 +110,17 @@ whit_status whit_tokenizer_from_gguf(const whit_gguf *gguf, const char *name, bo
                                      whit_buf *image, whit_error *error)
 {
     whit_text model = {0};
-    whit_buf buffers[4] = {{.allocator = image->allocator}, {.allocator = image->allocator},
-                           {.allocator = image->allocator}, {.allocator = image->allocator}};
+    whit_buf buffers[4] = {{.allocator = image->allocator},
+                           {.allocator = image->allocator},
+                           {.allocator = image->allocator},
+                           {.allocator = image->allocator}};
     *found = false;
     WHIT_TRY(whit_gguf_string(gguf, "tokenizer.ggml.model", &model.data, &model.n_bytes, error));
     if (!model.data || text_is(model, "no_vocab") || text_is(model, "none")) return WHIT_OK;
-    whit_vocabulary v = whit_vocabulary_init(name, text_is(model, "llama") ? WHIT_VOCABULARY_SPM
-                                                   : text_is(model, "t5") ? WHIT_VOCABULARY_UNIGRAM
-                                                                          : WHIT_VOCABULARY_BYTE_LEVEL);
+    whit_vocabulary v =
+        whit_vocabulary_init(name, text_is(model, "llama") ? WHIT_VOCABULARY_SPM
+                                   : text_is(model, "t5")  ? WHIT_VOCABULARY_UNIGRAM
+                                                           : WHIT_VOCABULARY_BYTE_LEVEL);
     if (v.kind == WHIT_VOCABULARY_BYTE_LEVEL && !text_is(model, "gpt2"))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "%s: tokenizer.ggml.model '%.*s' is not supported (llama, gpt2, t5 are)",

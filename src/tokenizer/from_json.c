@@ -90,8 +90,8 @@ static whit_status read_merges(const reader *r)
             if (!left || !right)
                 return whit_json_fail(r->json, at, r->error, "a merge was expected here");
         }
-        whit_status status = whit_tokenizer_builder_merge(r->builder, left, n_left, right, n_right,
-                                                          true, r->error);
+        whit_status status =
+            whit_tokenizer_builder_merge(r->builder, left, n_left, right, n_right, true, r->error);
         if (status != WHIT_OK) return status;
     }
     return WHIT_OK;
@@ -111,7 +111,8 @@ static whit_status read_affixes(const reader *r, const char *fallback_prefix)
     size_t n_prefix, n_suffix;
     const char *prefix =
         whit_json_string(r->json, field(r, r->model, "continuing_subword_prefix"), &n_prefix);
-    const char *suffix = whit_json_string(r->json, field(r, r->model, "end_of_word_suffix"), &n_suffix);
+    const char *suffix =
+        whit_json_string(r->json, field(r, r->model, "end_of_word_suffix"), &n_suffix);
     if (!prefix && fallback_prefix) {
         prefix = fallback_prefix;
         n_prefix = strlen(prefix);
@@ -149,7 +150,8 @@ static whit_status read_unigram(const reader *r)
     size_t n = whit_json_count(r->json, field(r, r->model, "vocab"));
     if (!whit_json_i64(r->json, field(r, r->model, "unk_id"), &unk)) return WHIT_OK;
     if (unk < 0 || (uint64_t)unk >= n)
-        return whit_json_fail(r->json, field(r, r->model, "unk_id"), r->error, "unk_id is out of range");
+        return whit_json_fail(r->json, field(r, r->model, "unk_id"), r->error,
+                              "unk_id is out of range");
     header->unk = (int32_t)unk;
     return WHIT_OK;
 }
@@ -194,7 +196,8 @@ static whit_status read_model(const reader *r)
 static whit_status normalize(const reader *r, const char *text, size_t n, whit_buf work[3],
                              whit_regex **regexes, const uint8_t **result, size_t *n_result)
 {
-    const whit_tokenizer_step *steps = (const whit_tokenizer_step *)(void *)r->builder->normalize.data;
+    const whit_tokenizer_step *steps =
+        (const whit_tokenizer_step *)(void *)r->builder->normalize.data;
     size_t n_steps = r->builder->normalize.size_bytes / sizeof *steps;
     const uint8_t *pool = r->builder->strings.data;
     *result = (const uint8_t *)text;
@@ -203,8 +206,9 @@ static whit_status normalize(const reader *r, const char *text, size_t n, whit_b
         whit_buf *out = &work[i % 2];
         out->size_bytes = 0;
         out->limit_bytes = 64 * n + 65536;
-        WHIT_TRY(whit_normalize(&steps[i], pool + steps[i].text_offset, pool + steps[i].content_offset,
-                                &regexes[i], &work[2], *result, *n_result, out, r->error));
+        WHIT_TRY(whit_normalize(&steps[i], pool + steps[i].text_offset,
+                                pool + steps[i].content_offset, &regexes[i], &work[2], *result,
+                                *n_result, out, r->error));
         *result = out->data;
         *n_result = out->size_bytes;
     }
@@ -242,7 +246,8 @@ static whit_status read_added_tokens(const reader *r)
 {
     uint32_t list = field(r, WHIT_JSON_ROOT, "added_tokens");
     const whit_allocator *allocator = r->builder->allocator;
-    whit_buf work[3] = {{.allocator = allocator}, {.allocator = allocator}, {.allocator = allocator}};
+    whit_buf work[3] = {
+        {.allocator = allocator}, {.allocator = allocator}, {.allocator = allocator}};
     whit_regex *regexes[WHIT_TOKENIZER_MAX_STEPS] = {0};
     whit_status status = WHIT_OK;
     for (uint32_t at = whit_json_first(r->json, list); at != WHIT_JSON_NONE && status == WHIT_OK;
@@ -259,7 +264,8 @@ static whit_status read_all(const reader *r, const whit_tokenizer_config *config
 {
     whit_tokenizer_builder *builder = r->builder;
     if (whit_json_type_of(r->json, r->model) != WHIT_JSON_OBJECT)
-        return whit_json_fail(r->json, WHIT_JSON_ROOT, r->error, "no model: this is not a tokenizer.json");
+        return whit_json_fail(r->json, WHIT_JSON_ROOT, r->error,
+                              "no model: this is not a tokenizer.json");
     WHIT_TRY(read_model(r));
     WHIT_TRY(whit_json_normalizer(builder, r->json, field(r, 0, "normalizer"), r->error));
     WHIT_TRY(whit_json_pre_tokenizer(builder, r->json, field(r, 0, "pre_tokenizer"), r->error));

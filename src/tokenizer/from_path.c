@@ -40,14 +40,13 @@ static whit_status read_file(const char *path, const whit_tokenizer_config *conf
     else if (map.size_bytes >= 4 && memcmp(map.data, "GGUF", 4) == 0)
         status = read_gguf(path, image, error);
     else if (space < map.size_bytes && map.data[space] == '{')
-        status = whit_tokenizer_from_json(path, (const char *)map.data, map.size_bytes, config, image,
-                                          error);
+        status = whit_tokenizer_from_json(path, (const char *)map.data, map.size_bytes, config,
+                                          image, error);
     else if (whit_is_tiktoken(map.data, map.size_bytes))
-        status = whit_tokenizer_from_tiktoken(path, map.data, map.size_bytes,
-                                              config, image, error);
+        status = whit_tokenizer_from_tiktoken(path, map.data, map.size_bytes, config, image, error);
     else
-        status = whit_tokenizer_from_sentencepiece(path, map.data, map.size_bytes,
-                                                   config, image, error);
+        status =
+            whit_tokenizer_from_sentencepiece(path, map.data, map.size_bytes, config, image, error);
     whit_map_close(&map);
     return status;
 }
@@ -75,7 +74,8 @@ static whit_status file_in(folder *f, const char *path, const char *name, bool *
 
 static whit_status read_documents(folder *f, const char *path, whit_error *error)
 {
-    static const char *const names[N_DOCUMENTS] = {"tokenizer_config.json", "special_tokens_map.json",
+    static const char *const names[N_DOCUMENTS] = {"tokenizer_config.json",
+                                                   "special_tokens_map.json",
                                                    "generation_config.json", "config.json"};
     for (int i = 0; i < N_DOCUMENTS; i++) {
         bool exists = false;
@@ -94,9 +94,9 @@ static whit_status read_documents(folder *f, const char *path, whit_error *error
 static whit_status read_folder(folder *f, const char *path, whit_buf *image, whit_error *error)
 {
     static const char *const files[] = {"tokenizer.json", "tokenizer.model"};
-    const whit_tokenizer_config config = {
-        &f->documents[TOKENIZER_CONFIG], &f->documents[SPECIAL_TOKENS_MAP],
-        &f->documents[GENERATION_CONFIG], &f->documents[CONFIG]};
+    const whit_tokenizer_config config = {&f->documents[TOKENIZER_CONFIG],
+                                          &f->documents[SPECIAL_TOKENS_MAP],
+                                          &f->documents[GENERATION_CONFIG], &f->documents[CONFIG]};
     WHIT_TRY(read_documents(f, path, error));
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         bool exists = false;

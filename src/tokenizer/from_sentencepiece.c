@@ -35,7 +35,8 @@ typedef struct sentencepiece {
 
 static whit_status damaged(const cursor *c, const char *what)
 {
-    return whit_fail(c->error, WHIT_ERROR_FORMAT, "%s: byte %zu: %s", c->name, c->base + c->at, what);
+    return whit_fail(c->error, WHIT_ERROR_FORMAT, "%s: byte %zu: %s", c->name, c->base + c->at,
+                     what);
 }
 
 static whit_status read_varint(cursor *c, uint64_t *value)
@@ -59,7 +60,8 @@ static whit_status read_field(cursor *c, proto_field *field)
     field->wire = key & 7;
     if (field->wire == 0) return read_varint(c, &field->value);
     uint64_t length = field->wire == 1 ? 8 : 4;
-    if (field->wire == 2) WHIT_TRY(read_varint(c, &length));
+    if (field->wire == 2)
+        WHIT_TRY(read_varint(c, &length));
     else if (field->wire != 1 && field->wire != 5)
         return damaged(c, "not a SentencePiece model (unknown wire type)");
     if (length > c->n - c->at) return damaged(c, "a field reaches beyond the end");
@@ -72,7 +74,10 @@ static whit_status read_field(cursor *c, proto_field *field)
 
 static cursor inside(const cursor *c, const proto_field *field)
 {
-    return (cursor){.data = field->data, .n = field->n, .name = c->name, .error = c->error,
+    return (cursor){.data = field->data,
+                    .n = field->n,
+                    .name = c->name,
+                    .error = c->error,
                     .base = c->base + c->at - field->n};
 }
 
@@ -84,7 +89,8 @@ static whit_status read_piece(sentencepiece *model, cursor c)
     while (c.at < c.n) {
         proto_field field;
         WHIT_TRY(read_field(&c, &field));
-        if (field.number == 1 && field.wire == 2) text = (whit_text){(const char *)field.data, field.n};
+        if (field.number == 1 && field.wire == 2)
+            text = (whit_text){(const char *)field.data, field.n};
         if (field.number == 2 && field.wire == 5) memcpy(&score, field.data, sizeof score);
         if (field.number == 3 && field.wire == 0) type = (int32_t)(field.value & 0xFF);
     }
@@ -117,8 +123,10 @@ static whit_status read_normalizer(sentencepiece *model, cursor c)
         WHIT_TRY(read_field(&c, &field));
         if (field.number == 2 && field.wire == 2)
             model->vocabulary.charsmap = (whit_text){(const char *)field.data, field.n};
-        if (field.number == 3 && field.wire == 0) model->vocabulary.add_space_prefix = field.value != 0;
-        if (field.number == 4 && field.wire == 0) model->vocabulary.collapse_spaces = field.value != 0;
+        if (field.number == 3 && field.wire == 0)
+            model->vocabulary.add_space_prefix = field.value != 0;
+        if (field.number == 4 && field.wire == 0)
+            model->vocabulary.collapse_spaces = field.value != 0;
     }
     return WHIT_OK;
 }
@@ -142,8 +150,8 @@ static whit_status build(sentencepiece *model, const whit_tokenizer_config *conf
     whit_vocabulary *v = &model->vocabulary;
     if (model->model_type != 1 && model->model_type != 2)
         return whit_fail(model->error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: SentencePiece model type %llu (Unigram and BPE are supported)", v->name,
-                         (unsigned long long)model->model_type);
+                         "%s: SentencePiece model type %llu (Unigram and BPE are supported)",
+                         v->name, (unsigned long long)model->model_type);
     v->kind = model->model_type == 2 ? WHIT_VOCABULARY_SPM : WHIT_VOCABULARY_UNIGRAM;
     v->tokens = (const whit_text *)(const void *)model->tokens.data;
     v->scores = (const float *)(const void *)model->scores.data;

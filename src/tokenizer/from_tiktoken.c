@@ -50,8 +50,8 @@ static whit_status add_rank(ranks *r, const char *line, size_t n_base64, size_t 
     r->bytes.size_bytes = 0;
     if (!whit_base64_decode(line, n_base64, &r->bytes) || r->bytes.size_bytes == 0)
         return r->bytes.failed ? out_of_memory(r)
-                               : whit_fail(r->error, WHIT_ERROR_FORMAT, "%s: line %zu is not base64",
-                                           r->name, rank + 1);
+                               : whit_fail(r->error, WHIT_ERROR_FORMAT,
+                                           "%s: line %zu is not base64", r->name, rank + 1);
     uint8_t spelling[4 * 256];
     size_t n = 0;
     if (r->bytes.size_bytes > 256)
@@ -87,9 +87,11 @@ static whit_status read_lines(ranks *r, const char *text, const char *end)
 /* Llama 3's names, as Meta's tokenizer.py numbers them. */
 static whit_status add_llama3_specials(ranks *r)
 {
-    static const char *const named[] = {
-        [0] = "<|begin_of_text|>", [1] = "<|end_of_text|>", [6] = "<|start_header_id|>",
-        [7] = "<|end_header_id|>", [9] = "<|eot_id|>"};
+    static const char *const named[] = {[0] = "<|begin_of_text|>",
+                                        [1] = "<|end_of_text|>",
+                                        [6] = "<|start_header_id|>",
+                                        [7] = "<|end_header_id|>",
+                                        [9] = "<|eot_id|>"};
     unsigned n_reserved = 0;
     for (size_t i = 0; i < LLAMA3_SPECIALS; i++) {
         char text[48];
@@ -117,7 +119,8 @@ static whit_status build(ranks *r, const whit_tokenizer_config *config, whit_buf
     } else {
         return whit_fail(r->error, WHIT_ERROR_UNSUPPORTED,
                          "%s: %zu tiktoken ranks; the pattern is known for 128,000 (Llama 3) and "
-                         "151,643 (Qwen) only", r->name, n_ranks);
+                         "151,643 (Qwen) only",
+                         r->name, n_ranks);
     }
     whit_text *tokens = (whit_text *)(void *)r->tokens.data;
     v.n_tokens = r->tokens.size_bytes / sizeof *tokens;

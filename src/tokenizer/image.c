@@ -67,8 +67,9 @@ whit_status whit_tokenizer_check(const void *image, size_t size_bytes, whit_toke
     if ((uintptr_t)image % 8 != 0)
         return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: not aligned to 8 bytes");
     if (header->version != WHIT_TOKENIZER_VERSION)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: version %u, this build reads %u",
-                         header->version, WHIT_TOKENIZER_VERSION);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "tokenizer: version %u, this build reads %u", header->version,
+                         WHIT_TOKENIZER_VERSION);
     if (header->size_bytes > size_bytes)
         return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: cut short");
     for (int i = 0; i < WHIT_TOKENS_N_SECTIONS; i++) {
@@ -144,10 +145,10 @@ bool whit_tokenizer_is_end(const whit_tokenizer_view *view, int32_t id)
 /* n < 8 bytes as a little-endian number, without a call of memcpy. */
 static uint64_t load_tail(const uint8_t *text, size_t n)
 {
-    if (n >= 4)
-        return whit_load_u32(text) | (uint64_t)whit_load_u32(text + n - 4) << (8 * (n - 4));
+    if (n >= 4) return whit_load_u32(text) | (uint64_t)whit_load_u32(text + n - 4) << (8 * (n - 4));
     if (n == 0) return 0;
-    return text[0] | (uint64_t)text[n / 2] << (8 * (n / 2)) | (uint64_t)text[n - 1] << (8 * (n - 1));
+    return text[0] | (uint64_t)text[n / 2] << (8 * (n / 2)) |
+           (uint64_t)text[n - 1] << (8 * (n - 1));
 }
 
 uint32_t whit_tokenizer_hash(const uint8_t *text, size_t n_bytes)

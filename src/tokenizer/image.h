@@ -7,17 +7,17 @@
  * An image is canonical: the same tokenizer gives the same bytes, so its digest is part of the
  * model's identity. Opening checks the header and that sections lie inside the image; everything
  * inside them (offsets, ids, hash slots) is checked where it is used, and every probe and walk is
- * bounded. A damaged image gives wrong ids or an error, never a read outside. docs/format.md
+ * bounded. A damaged image gives wrong ids or an error, never a read outside. docs/tokenizer.md
  * describes the layout; images are made by builder.h only. */
 #ifndef WHIT_TOKENIZER_IMAGE_H
 #define WHIT_TOKENIZER_IMAGE_H
 
 #include "base/mem.h"
 
-#define WHIT_TOKENIZER_MAGIC "WHITTOKN"
-#define WHIT_TOKENIZER_VERSION 1u
+#define WHIT_TOKENIZER_MAGIC      "WHITTOKN"
+#define WHIT_TOKENIZER_VERSION    1u
 #define WHIT_TOKENIZER_MAX_PROBES 256u /* hash slots looked at before "absent" */
-#define WHIT_TOKENIZER_MAX_STEPS 32u   /* normalizers, pre-tokenizers or decoders in a row */
+#define WHIT_TOKENIZER_MAX_STEPS  32u  /* normalizers, pre-tokenizers or decoders in a row */
 
 enum whit_tokenizer_section {
     WHIT_TOKENS_OFFSETS,   /* u32[n_tokens + 1] into WHIT_TOKENS_TEXT */
@@ -41,11 +41,11 @@ enum whit_tokenizer_section {
 };
 
 enum {
-    WHIT_TOKEN_TYPE = 7,       /* mask: the GGUF type, see below */
-    WHIT_TOKEN_IN_VOCAB = 8,   /* the model can produce it */
-    WHIT_TOKEN_WHOLE = 16,     /* merging its text gives this one token */
-    WHIT_TOKEN_SPECIAL = 32,   /* left out by skip_special */
-    WHIT_TOKEN_PRESENT = 64,   /* the id has a text at all */
+    WHIT_TOKEN_TYPE = 7,     /* mask: the GGUF type, see below */
+    WHIT_TOKEN_IN_VOCAB = 8, /* the model can produce it */
+    WHIT_TOKEN_WHOLE = 16,   /* merging its text gives this one token */
+    WHIT_TOKEN_SPECIAL = 32, /* left out by skip_special */
+    WHIT_TOKEN_PRESENT = 64, /* the id has a text at all */
 };
 enum {
     WHIT_TOKEN_NORMAL = 1,
@@ -57,22 +57,23 @@ enum {
 };
 
 typedef enum whit_tokenizer_model {
-    WHIT_TOKENIZER_BPE = 1,    /* ranked merges of pairs of ids */
-    WHIT_TOKENIZER_SPM = 2,    /* SentencePiece BPE: any two neighbours whose text is a token, by score */
+    WHIT_TOKENIZER_BPE = 1, /* ranked merges of pairs of ids */
+    WHIT_TOKENIZER_SPM =
+        2, /* SentencePiece BPE: any two neighbours whose text is a token, by score */
     WHIT_TOKENIZER_UNIGRAM = 3,
     WHIT_TOKENIZER_WORDLEVEL = 4,
     WHIT_TOKENIZER_WORDPIECE = 5,
 } whit_tokenizer_model;
 
 enum { /* whit_tokenizer_header.flags */
-    WHIT_TOKENIZER_FUSE_UNK = 1,
-    WHIT_TOKENIZER_BYTE_FALLBACK = 2,
-    WHIT_TOKENIZER_IGNORE_MERGES = 4,
-    /* No token holds U+2581 behind another character, so that no merge crosses such a place and
-     * long texts can be cut there. */
-    WHIT_TOKENIZER_CUT_AT_SPACE = 8,
-    /* Tokens are spelt with byte-level symbols. */
-    WHIT_TOKENIZER_BYTE_LEVEL = 16,
+       WHIT_TOKENIZER_FUSE_UNK = 1,
+       WHIT_TOKENIZER_BYTE_FALLBACK = 2,
+       WHIT_TOKENIZER_IGNORE_MERGES = 4,
+       /* No token holds U+2581 behind another character, so that no merge crosses such a place and
+        * long texts can be cut there. */
+       WHIT_TOKENIZER_CUT_AT_SPACE = 8,
+       /* Tokens are spelt with byte-level symbols. */
+       WHIT_TOKENIZER_BYTE_LEVEL = 16,
 };
 
 typedef struct whit_section {
@@ -87,7 +88,8 @@ typedef struct whit_tokenizer_header {
     int32_t bos, eos, unk, pad; /* -1: none */
     uint32_t max_token_bytes, n_added_raw;
     uint32_t max_word_chars; /* WordPiece */
-    uint32_t prefix_offset, prefix_bytes, suffix_offset, suffix_bytes; /* continuing subword, end of word */
+    uint32_t prefix_offset, prefix_bytes, suffix_offset,
+        suffix_bytes; /* continuing subword, end of word */
     uint32_t reserved;
     double unk_score; /* Unigram */
     whit_section sections[WHIT_TOKENS_N_SECTIONS];
@@ -136,16 +138,17 @@ enum {
     WHIT_STEP_NFKD,
     WHIT_STEP_LOWERCASE,
     WHIT_STEP_STRIP_ACCENTS,
-    WHIT_STEP_STRIP,   /* a: left, b: right (0 or 1) */
-    WHIT_STEP_REPLACE, /* text by content; REGEX flag. Also a decoder */
-    WHIT_STEP_PREPEND, /* text in front, unless empty */
+    WHIT_STEP_STRIP,           /* a: left, b: right (0 or 1) */
+    WHIT_STEP_REPLACE,         /* text by content; REGEX flag. Also a decoder */
+    WHIT_STEP_PREPEND,         /* text in front, unless empty */
     WHIT_STEP_COLLAPSE_SPACES, /* SentencePiece: ASCII spaces trimmed, runs made one */
     WHIT_STEP_PRECOMPILED,     /* text: SentencePiece's character map */
     /* pre-tokenizers */
-    WHIT_STEP_SPLIT = 32, /* by text; REGEX, INVERT flags; a: enum whit_split */
-    WHIT_STEP_BYTE_LEVEL, /* PREFIX_SPACE flag, REGEX flag: the GPT-2 pattern first. Also a decoder */
-    WHIT_STEP_METASPACE,  /* text: replacement; a: enum whit_prepend; SPLIT flag. Also a decoder */
-    WHIT_STEP_DIGITS,     /* a: 1 where every digit is its own piece */
+    WHIT_STEP_SPLIT = 32,  /* by text; REGEX, INVERT flags; a: enum whit_split */
+    WHIT_STEP_BYTE_LEVEL,  /* PREFIX_SPACE flag, REGEX flag: the GPT-2 pattern first. Also a decoder
+                            */
+    WHIT_STEP_METASPACE,   /* text: replacement; a: enum whit_prepend; SPLIT flag. Also a decoder */
+    WHIT_STEP_DIGITS,      /* a: 1 where every digit is its own piece */
     WHIT_STEP_PUNCTUATION, /* a: enum whit_split */
     WHIT_STEP_WHITESPACE,
     WHIT_STEP_WHITESPACE_SPLIT,
@@ -161,10 +164,10 @@ enum {
     WHIT_STEP_SKIP_FIRST, /* SentencePiece: one space less at the start of the text */
 };
 enum { /* flags of a step */
-    WHIT_STEP_FLAG_REGEX = 1,
-    WHIT_STEP_FLAG_INVERT = 2,
-    WHIT_STEP_FLAG_PREFIX_SPACE = 4,
-    WHIT_STEP_FLAG_SPLIT = 8,
+       WHIT_STEP_FLAG_REGEX = 1,
+       WHIT_STEP_FLAG_INVERT = 2,
+       WHIT_STEP_FLAG_PREFIX_SPACE = 4,
+       WHIT_STEP_FLAG_SPLIT = 8,
 };
 enum whit_split {
     WHIT_SPLIT_REMOVED,

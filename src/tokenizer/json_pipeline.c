@@ -98,8 +98,9 @@ static whit_status add_charsmap(const reader *r, uint32_t at)
     whit_buf map = {.allocator = r->builder->allocator};
     whit_status status;
     if (!whit_base64_decode(text, n, &map))
-        status = map.failed ? whit_fail_memory(r->error, "character map", n)
-                            : whit_json_fail(r->json, at, r->error, "precompiled_charsmap is not base64");
+        status = map.failed
+                     ? whit_fail_memory(r->error, "character map", n)
+                     : whit_json_fail(r->json, at, r->error, "precompiled_charsmap is not base64");
     else if (!whit_charsmap_check(map.data, map.size_bytes))
         status = whit_json_fail(r->json, at, r->error, "precompiled_charsmap is damaged");
     else
@@ -116,25 +117,29 @@ static whit_status read_normalizer(const reader *r, uint32_t at)
         const char *type;
         uint32_t kind;
     } plain[] = {
-        {"NFC", WHIT_STEP_NFC},   {"NFD", WHIT_STEP_NFD},
-        {"NFKC", WHIT_STEP_NFKC}, {"NFKD", WHIT_STEP_NFKD},
-        {"Lowercase", WHIT_STEP_LOWERCASE}, {"StripAccents", WHIT_STEP_STRIP_ACCENTS},
+        {"NFC", WHIT_STEP_NFC},
+        {"NFD", WHIT_STEP_NFD},
+        {"NFKC", WHIT_STEP_NFKC},
+        {"NFKD", WHIT_STEP_NFKD},
+        {"Lowercase", WHIT_STEP_LOWERCASE},
+        {"StripAccents", WHIT_STEP_STRIP_ACCENTS},
     };
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
         if (type_is(r, at, plain[i].type)) return add_plain(r, plain[i].kind);
-    if (type_is(r, at, "Sequence")) return read_members(r, field(r, at, "normalizers"), read_normalizer);
+    if (type_is(r, at, "Sequence"))
+        return read_members(r, field(r, at, "normalizers"), read_normalizer);
     if (type_is(r, at, "Replace")) return add_replace(r, at);
     if (type_is(r, at, "Precompiled")) return add_charsmap(r, at);
     if (type_is(r, at, "Prepend"))
-        return add_step(r, (whit_tokenizer_step){.kind = WHIT_STEP_PREPEND}, field(r, at, "prepend"),
-                        WHIT_JSON_NONE);
+        return add_step(r, (whit_tokenizer_step){.kind = WHIT_STEP_PREPEND},
+                        field(r, at, "prepend"), WHIT_JSON_NONE);
     if (type_is(r, at, "Strip"))
-        return add_step(r,
-                        (whit_tokenizer_step){
-                            .kind = WHIT_STEP_STRIP,
-                            .a = whit_json_bool(r->json, field(r, at, "strip_left"), true),
-                            .b = whit_json_bool(r->json, field(r, at, "strip_right"), true)},
-                        WHIT_JSON_NONE, WHIT_JSON_NONE);
+        return add_step(
+            r,
+            (whit_tokenizer_step){.kind = WHIT_STEP_STRIP,
+                                  .a = whit_json_bool(r->json, field(r, at, "strip_left"), true),
+                                  .b = whit_json_bool(r->json, field(r, at, "strip_right"), true)},
+            WHIT_JSON_NONE, WHIT_JSON_NONE);
     return refuse(r, at, "normalizer");
 }
 
@@ -182,7 +187,8 @@ static whit_status add_byte_level(const reader *r, uint32_t at)
     whit_tokenizer_step step = {.kind = WHIT_STEP_BYTE_LEVEL};
     if (whit_json_bool(r->json, field(r, at, "add_prefix_space"), true))
         step.flags |= WHIT_STEP_FLAG_PREFIX_SPACE;
-    if (whit_json_bool(r->json, field(r, at, "use_regex"), true)) step.flags |= WHIT_STEP_FLAG_REGEX;
+    if (whit_json_bool(r->json, field(r, at, "use_regex"), true))
+        step.flags |= WHIT_STEP_FLAG_REGEX;
     r->builder->header.flags |= WHIT_TOKENIZER_BYTE_LEVEL;
     return add_step(r, step, WHIT_JSON_NONE, WHIT_JSON_NONE);
 }
@@ -192,8 +198,10 @@ static whit_status add_metaspace(const reader *r, uint32_t at)
 {
     whit_tokenizer_step step = {.kind = WHIT_STEP_METASPACE, .a = WHIT_PREPEND_ALWAYS};
     uint32_t scheme = field(r, at, "prepend_scheme");
-    if (whit_json_is(r->json, scheme, "first")) step.a = WHIT_PREPEND_FIRST;
-    else if (whit_json_is(r->json, scheme, "never")) step.a = WHIT_PREPEND_NEVER;
+    if (whit_json_is(r->json, scheme, "first"))
+        step.a = WHIT_PREPEND_FIRST;
+    else if (whit_json_is(r->json, scheme, "never"))
+        step.a = WHIT_PREPEND_NEVER;
     else if (!is_absent(r, scheme) && !whit_json_is(r->json, scheme, "always"))
         return whit_json_fail(r->json, scheme, r->error, "this prepend_scheme is not known");
     if (is_absent(r, scheme) && !whit_json_bool(r->json, field(r, at, "add_prefix_space"), true))
@@ -295,7 +303,8 @@ static whit_status read_template(const reader *r, uint32_t at, whit_buf *front)
                                   "a template for one text has SpecialTokens and one Sequence");
         }
     }
-    if (!seen) return whit_json_fail(r->json, at, r->error, "the template has no place for the text");
+    if (!seen)
+        return whit_json_fail(r->json, at, r->error, "the template has no place for the text");
     return put_in_front(r, front);
 }
 
@@ -304,8 +313,8 @@ static whit_status read_pair(const reader *r, uint32_t at, whit_buf *front)
 {
     uint32_t cls = field(r, at, "cls"), sep = field(r, at, "sep");
     WHIT_TRY(add_id(r, whit_json_next(r->json, cls, whit_json_first(r->json, cls)), front));
-    WHIT_TRY(add_id(r, whit_json_next(r->json, sep, whit_json_first(r->json, sep)),
-                    &r->builder->after));
+    WHIT_TRY(
+        add_id(r, whit_json_next(r->json, sep, whit_json_first(r->json, sep)), &r->builder->after));
     return put_in_front(r, front);
 }
 
@@ -316,10 +325,12 @@ static whit_status read_post_processor(const reader *r, uint32_t at)
     if (type_is(r, at, "ByteLevel")) return WHIT_OK; /* moves offsets, no ids */
     whit_buf front = {.allocator = r->builder->allocator};
     whit_status status;
-    if (type_is(r, at, "TemplateProcessing")) status = read_template(r, at, &front);
+    if (type_is(r, at, "TemplateProcessing"))
+        status = read_template(r, at, &front);
     else if (type_is(r, at, "RobertaProcessing") || type_is(r, at, "BertProcessing"))
         status = read_pair(r, at, &front);
-    else status = refuse(r, at, "post-processor");
+    else
+        status = refuse(r, at, "post-processor");
     whit_buf_free(&front);
     return status;
 }
@@ -356,11 +367,11 @@ static whit_status read_decoder(const reader *r, uint32_t at)
     if (type_is(r, at, "Strip")) return add_strip(r, at);
     if (type_is(r, at, "Metaspace")) return add_metaspace(r, at);
     if (type_is(r, at, "WordPiece"))
-        return add_step(r,
-                        (whit_tokenizer_step){
-                            .kind = WHIT_STEP_WORDPIECE,
-                            .a = whit_json_bool(r->json, field(r, at, "cleanup"), true)},
-                        field(r, at, "prefix"), WHIT_JSON_NONE);
+        return add_step(
+            r,
+            (whit_tokenizer_step){.kind = WHIT_STEP_WORDPIECE,
+                                  .a = whit_json_bool(r->json, field(r, at, "cleanup"), true)},
+            field(r, at, "prefix"), WHIT_JSON_NONE);
     if (type_is(r, at, "BPEDecoder"))
         return add_step(r, (whit_tokenizer_step){.kind = WHIT_STEP_SUFFIX}, field(r, at, "suffix"),
                         WHIT_JSON_NONE);

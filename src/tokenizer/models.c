@@ -72,7 +72,8 @@ static whit_status encode_bpe(const whit_tokenizer_view *view, whit_model_scratc
         return encode_new(view, scratch, piece, n_bytes, hash, ids, error);
     if (scratch->cache.size_bytes == 0 &&
         !whit_buf_append_zeros(&scratch->cache, WHIT_CACHE_ENTRIES * sizeof(whit_cached_piece)))
-        return whit_fail_memory(error, "cache of words", WHIT_CACHE_ENTRIES * sizeof(whit_cached_piece));
+        return whit_fail_memory(error, "cache of words",
+                                WHIT_CACHE_ENTRIES * sizeof(whit_cached_piece));
     whit_cached_piece *cached =
         (whit_cached_piece *)(void *)scratch->cache.data + hash % WHIT_CACHE_ENTRIES;
     if (cached->hash == hash && cached->n_bytes == n_bytes &&
@@ -111,7 +112,8 @@ whit_status whit_tokenizer_encode_piece(const whit_tokenizer_view *view,
     case WHIT_TOKENIZER_UNIGRAM:
         return whit_tokenizer_unigram(view, scratch, piece, n_bytes, ids, error);
     case WHIT_TOKENIZER_WORDLEVEL: return encode_wordlevel(view, piece, n_bytes, ids, error);
-    case WHIT_TOKENIZER_WORDPIECE: return whit_tokenizer_wordpiece(view, piece, n_bytes, ids, error);
+    case WHIT_TOKENIZER_WORDPIECE:
+        return whit_tokenizer_wordpiece(view, piece, n_bytes, ids, error);
     default: break;
     }
     if (!(view->header->flags & WHIT_TOKENIZER_CUT_AT_SPACE))

@@ -5,7 +5,8 @@
 
 #include "tokenizer/image.h"
 
-/* Words come again: a direct-mapped table of the ids of recent short pieces, one cache line each. */
+/* Words come again: a direct-mapped table of the ids of recent short pieces, one cache line each.
+ */
 #define WHIT_CACHE_ENTRIES 16384u
 #define WHIT_CACHE_TEXT    30
 #define WHIT_CACHE_IDS     7
@@ -23,8 +24,8 @@ typedef struct whit_model_scratch {
 } whit_model_scratch;
 
 void whit_model_scratch_init(whit_model_scratch *scratch, const whit_allocator *allocator);
-/* Before each text: sets the steps that encoding a text of this size may take in all. Real vocabularies need under a
- * hundred for each byte; only ones made to be slow run out. */
+/* Before each text: sets the steps that encoding a text of this size may take in all. Real
+ * vocabularies need under a hundred for each byte; only ones made to be slow run out. */
 void whit_model_scratch_begin(whit_model_scratch *scratch, size_t n_bytes);
 void whit_model_scratch_free(whit_model_scratch *scratch);
 
@@ -36,9 +37,9 @@ whit_status whit_tokenizer_encode_piece(const whit_tokenizer_view *view,
                                         size_t n_bytes, whit_buf *ids, whit_error *error);
 
 /* The same by merging alone, never by looking the whole piece up (builder and tests). */
-whit_status whit_tokenizer_merge_piece(const whit_tokenizer_view *view,
-                                       whit_model_scratch *scratch, const uint8_t *piece,
-                                       size_t n_bytes, whit_buf *ids, whit_error *error);
+whit_status whit_tokenizer_merge_piece(const whit_tokenizer_view *view, whit_model_scratch *scratch,
+                                       const uint8_t *piece, size_t n_bytes, whit_buf *ids,
+                                       whit_error *error);
 
 /* Unigram: the segmentation with the highest sum of scores. */
 whit_status whit_tokenizer_unigram(const whit_tokenizer_view *view, whit_model_scratch *scratch,
@@ -48,7 +49,8 @@ whit_status whit_tokenizer_unigram(const whit_tokenizer_view *view, whit_model_s
 whit_status whit_tokenizer_wordpiece(const whit_tokenizer_view *view, const uint8_t *piece,
                                      size_t n_bytes, whit_buf *ids, whit_error *error);
 
-/* Appends the <0xNN> tokens of the bytes, if the vocabulary has all of them; else *done is false. */
+/* Appends the <0xNN> tokens of the bytes, if the vocabulary has all of them; else *done is false.
+ */
 whit_status whit_tokenizer_push_bytes(const whit_tokenizer_view *view, const uint8_t *text,
                                       size_t n_bytes, bool *done, whit_buf *ids, whit_error *error);
 static inline whit_status whit_push_id(whit_buf *ids, int32_t id, whit_error *error)

@@ -46,7 +46,7 @@ static void sort_run(int32_t *codes, size_t n, int32_t *scratch)
     /* By counting: classes are bytes. */
     size_t starts[257] = {0};
     for (size_t i = 0; i < n; i++) starts[combining_class(codes[i]) + 1]++;
-    for (int class = 0; class < 256; class++) starts[class + 1] += starts[class];
+    for (int class = 0; class < 256; class ++) starts[class + 1] += starts[class];
     for (size_t i = 0; i < n; i++) scratch[starts[combining_class(codes[i])]++] = codes[i];
     memcpy(codes, scratch, n * sizeof *codes);
 }
@@ -147,7 +147,8 @@ static whit_status strip(const whit_tokenizer_step *step, const uint8_t *text, s
                          whit_buf *out, whit_error *error)
 {
     size_t start = 0, length;
-    while (step->a && start < n && whit_is_space(whit_utf8_decode(text + start, n - start, &length)))
+    while (step->a && start < n &&
+           whit_is_space(whit_utf8_decode(text + start, n - start, &length)))
         start += length;
     while (step->b && n > start) {
         size_t last = n - 1;
@@ -247,8 +248,7 @@ whit_status whit_normalize(const whit_tokenizer_step *step, const uint8_t *patte
     case WHIT_STEP_NFC:
     case WHIT_STEP_NFD:
     case WHIT_STEP_NFKC:
-    case WHIT_STEP_NFKD:
-        return normalize_form(step->kind, codes, text, n_bytes, out, error);
+    case WHIT_STEP_NFKD: return normalize_form(step->kind, codes, text, n_bytes, out, error);
     case WHIT_STEP_LOWERCASE: return lowercase(text, n_bytes, out, error);
     case WHIT_STEP_STRIP_ACCENTS: return strip_accents(text, n_bytes, out, error);
     case WHIT_STEP_STRIP: return strip(step, text, n_bytes, out, error);

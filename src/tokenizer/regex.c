@@ -7,14 +7,14 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 
-#define MATCH_LIMIT 1000000u /* backtracking steps of one attempt; real patterns need a few */
-#define DEPTH_LIMIT 100000u
+#define MATCH_LIMIT    1000000u /* backtracking steps of one attempt; real patterns need a few */
+#define DEPTH_LIMIT    100000u
 #define HEAP_LIMIT_KIB 65536u
 /* An attempt that fails may have looked at everything up to the end, so that failing everywhere
  * takes quadratic time: search so many starting points at a time, then look at the clock. */
-#define WINDOW_BYTES 64u
-#define TIME_ALLOWED_NS 2000000000u
-#define TIME_PER_BYTE_NS 2000u
+#define WINDOW_BYTES      64u
+#define TIME_ALLOWED_NS   2000000000u
+#define TIME_PER_BYTE_NS  2000u
 #define MAX_PATTERN_BYTES 65536u
 
 struct whit_regex {
@@ -51,10 +51,9 @@ static whit_status compile(whit_regex *regex, const uint8_t *pattern, size_t n_b
                            whit_error *error)
 {
     /* The context's user pointer is not const in PCRE2's interface; nothing writes through it. */
-    regex->memory = pcre2_general_context_create(pcre_alloc, pcre_free,
-                                                 (void *)(uintptr_t)regex->allocator);
-    pcre2_compile_context *how =
-        regex->memory ? pcre2_compile_context_create(regex->memory) : NULL;
+    regex->memory =
+        pcre2_general_context_create(pcre_alloc, pcre_free, (void *)(uintptr_t)regex->allocator);
+    pcre2_compile_context *how = regex->memory ? pcre2_compile_context_create(regex->memory) : NULL;
     if (!how) return whit_fail_memory(error, "regular expression", 0);
     pcre2_set_newline(how, PCRE2_NEWLINE_LF);
     int code;
@@ -151,8 +150,9 @@ static whit_status search(whit_regex *regex, const uint8_t *text, size_t n_bytes
                             regex->data, regex->limits);
         if (n == PCRE2_ERROR_NOMEMORY) return whit_fail_memory(error, "regular expression", 0);
         if (n < 0 && n != PCRE2_ERROR_NOMATCH)
-            return whit_fail(error, WHIT_ERROR_LIMIT,
-                             "the tokenizer's regular expression takes too many steps on this text");
+            return whit_fail(
+                error, WHIT_ERROR_LIMIT,
+                "the tokenizer's regular expression takes too many steps on this text");
         if (n >= 0) {
             const PCRE2_SIZE *range = pcre2_get_ovector_pointer(regex->data);
             match->start = range[0];
@@ -236,7 +236,8 @@ whit_status whit_replace(const whit_tokenizer_step *step, const uint8_t *pattern
     }
     if (!whit_buf_append(out, text + copied, n_bytes - copied)) {
         if (out->limit_bytes && out->size_bytes + n_bytes + step->content_bytes > out->limit_bytes)
-            return whit_fail(error, WHIT_ERROR_LIMIT, "tokenizer: replacing makes the text too long");
+            return whit_fail(error, WHIT_ERROR_LIMIT,
+                             "tokenizer: replacing makes the text too long");
         return whit_fail_memory(error, "text", out->size_bytes + n_bytes);
     }
     return WHIT_OK;

@@ -2,9 +2,9 @@
  * Regular expressions of tokenizer files: written for Oniguruma (Ruby's syntax), run by PCRE2.
  *
  * The pattern is translated where the two differ (\s, \w, \h, \b, {n,m}+, nested classes), and
- * what cannot be said is refused by name. Every match has limits on steps, depth and memory, and all
- * searches since `begin` share a time limit, so that a pattern that backtracks for ever ends in an
- * error. */
+ * what cannot be said is refused by name. Every match has limits on steps, depth and memory, and
+ * all searches since `begin` share a time limit, so that a pattern that backtracks for ever ends in
+ * an error. */
 #ifndef WHIT_TOKENIZER_REGEX_H
 #define WHIT_TOKENIZER_REGEX_H
 

@@ -17,7 +17,7 @@
 
 #define SPACE "\\p{Z}\\t-\\r\\x{85}"
 #define WORD                                                                                       \
-    "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}"                     \
+    "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}"                    \
     "\\x{1F150}-\\x{1F169}\\x{1F170}-\\x{1F189}"
 #define HEX "0-9a-fA-F"
 
@@ -64,17 +64,43 @@ static const char *category_of(const uint8_t *name, size_t n)
     static const struct {
         const char *name, *category;
     } names[] = {
-        {"letter", "L"}, {"mark", "M"}, {"number", "N"}, {"punctuation", "P"}, {"punct", "P"},
-        {"symbol", "S"}, {"separator", "Z"}, {"other", "C"}, {"uppercaseletter", "Lu"},
-        {"lowercaseletter", "Ll"}, {"titlecaseletter", "Lt"}, {"modifierletter", "Lm"},
-        {"otherletter", "Lo"}, {"nonspacingmark", "Mn"}, {"spacingmark", "Mc"},
-        {"enclosingmark", "Me"}, {"decimalnumber", "Nd"}, {"digit", "Nd"}, {"letternumber", "Nl"},
-        {"othernumber", "No"}, {"connectorpunctuation", "Pc"}, {"dashpunctuation", "Pd"},
-        {"mathsymbol", "Sm"}, {"currencysymbol", "Sc"}, {"modifiersymbol", "Sk"},
-        {"othersymbol", "So"}, {"spaceseparator", "Zs"}, {"lineseparator", "Zl"},
-        {"paragraphseparator", "Zp"}, {"control", "Cc"}, {"cntrl", "Cc"}, {"format", "Cf"},
-        {"unassigned", "Cn"}, {"alpha", "Alphabetic"}, {"lower", "Lowercase"},
-        {"upper", "Uppercase"}, {"space", "White_Space"},
+        {"letter", "L"},
+        {"mark", "M"},
+        {"number", "N"},
+        {"punctuation", "P"},
+        {"punct", "P"},
+        {"symbol", "S"},
+        {"separator", "Z"},
+        {"other", "C"},
+        {"uppercaseletter", "Lu"},
+        {"lowercaseletter", "Ll"},
+        {"titlecaseletter", "Lt"},
+        {"modifierletter", "Lm"},
+        {"otherletter", "Lo"},
+        {"nonspacingmark", "Mn"},
+        {"spacingmark", "Mc"},
+        {"enclosingmark", "Me"},
+        {"decimalnumber", "Nd"},
+        {"digit", "Nd"},
+        {"letternumber", "Nl"},
+        {"othernumber", "No"},
+        {"connectorpunctuation", "Pc"},
+        {"dashpunctuation", "Pd"},
+        {"mathsymbol", "Sm"},
+        {"currencysymbol", "Sc"},
+        {"modifiersymbol", "Sk"},
+        {"othersymbol", "So"},
+        {"spaceseparator", "Zs"},
+        {"lineseparator", "Zl"},
+        {"paragraphseparator", "Zp"},
+        {"control", "Cc"},
+        {"cntrl", "Cc"},
+        {"format", "Cf"},
+        {"unassigned", "Cn"},
+        {"alpha", "Alphabetic"},
+        {"lower", "Lowercase"},
+        {"upper", "Uppercase"},
+        {"space", "White_Space"},
     };
     char plain[40];
     size_t length = 0;
@@ -94,7 +120,8 @@ static whit_status translate_property(translator *t, whit_buf *out)
     t->at++;
     if (peek(t, 0) != '{') {
         if (t->at >= t->n) return refuse(t, "a property has no name");
-        return need_memory(t, whit_buf_printf(out, "\\%c%c", negated ? 'P' : 'p', t->pattern[t->at++]));
+        return need_memory(
+            t, whit_buf_printf(out, "\\%c%c", negated ? 'P' : 'p', t->pattern[t->at++]));
     }
     const uint8_t *name = t->pattern + t->at + 1;
     const uint8_t *end = memchr(name, '}', t->n - t->at - 1);
@@ -108,8 +135,10 @@ static whit_status translate_property(translator *t, whit_buf *out)
     }
     const char *category = category_of(name, n);
     whit_buf_printf(out, "\\%c{", negated ? 'P' : 'p');
-    if (category) whit_buf_append_str(out, category);
-    else whit_buf_append(out, name, n);
+    if (category)
+        whit_buf_append_str(out, category);
+    else
+        whit_buf_append(out, name, n);
     return need_memory(t, whit_buf_append(out, "}", 1));
 }
 
@@ -128,7 +157,8 @@ static whit_status translate_common_escape(translator *t, whit_buf *out)
     }
     t->at++;
     if (c == 'v') return need_memory(t, whit_buf_append_str(out, "\\x0B"));
-    if (c >= 0x80 || c == 'Q' || c == 'E' || c == 'y' || c == 'Y' || c == 'i' || c == 'I' || c == 'j')
+    if (c >= 0x80 || c == 'Q' || c == 'E' || c == 'y' || c == 'Y' || c == 'i' || c == 'I' ||
+        c == 'j')
         return need_memory(t, whit_buf_append(out, &c, 1)); /* an escape that means itself */
     if (c == 'C' || c == 'g' || c == 'M') return refuse(t, "this escape is not supported");
     whit_buf_append(out, "\\", 1);
@@ -138,8 +168,8 @@ static whit_status translate_common_escape(translator *t, whit_buf *out)
 /* ---- classes ------------------------------------------------------------------------------- */
 
 typedef struct class_parts {
-    whit_buf items;        /* plain members */
-    const char *minus[8];  /* sets whose complement is a member */
+    whit_buf items;       /* plain members */
+    const char *minus[8]; /* sets whose complement is a member */
     size_t n_minus;
     whit_buf minus_texts[4]; /* of nested negated classes */
     size_t n_minus_texts;
@@ -176,7 +206,8 @@ static whit_status read_nested_class(translator *t, class_parts *parts, int dept
     if (status == WHIT_OK && (inner.n_minus || inner.n_minus_texts))
         status = refuse(t, "a negated set in a nested class");
     if (status == WHIT_OK && !negated)
-        status = need_memory(t, whit_buf_append(&parts->items, inner.items.data, inner.items.size_bytes));
+        status = need_memory(
+            t, whit_buf_append(&parts->items, inner.items.data, inner.items.size_bytes));
     if (status == WHIT_OK && negated && parts->n_minus_texts == 4)
         status = refuse(t, "too many negated sets in a class");
     if (status == WHIT_OK && negated)
@@ -239,7 +270,8 @@ static bool write_class(whit_buf *out, const class_parts *parts, bool negated)
     for (size_t i = 0; i < n_sets; i++) {
         bool last = i + 1 == n_sets;
         whit_buf_append_str(out, !negated ? "[^" : last ? "[" : "(?=[");
-        if (i < parts->n_minus) whit_buf_append_str(out, parts->minus[i]);
+        if (i < parts->n_minus)
+            whit_buf_append_str(out, parts->minus[i]);
         else
             whit_buf_append(out, parts->minus_texts[i - parts->n_minus].data,
                             parts->minus_texts[i - parts->n_minus].size_bytes);
@@ -268,9 +300,12 @@ static whit_status translate_escape(translator *t)
         char letter;
         const char *text;
     } escapes[] = {
-        {'s', "[" SPACE "]"}, {'S', "[^" SPACE "]"},
-        {'w', "[" WORD "]"},  {'W', "[^" WORD "]"},
-        {'h', "[" HEX "]"},   {'H', "[^" HEX "]"},
+        {'s', "[" SPACE "]"},
+        {'S', "[^" SPACE "]"},
+        {'w', "[" WORD "]"},
+        {'W', "[^" WORD "]"},
+        {'h', "[" HEX "]"},
+        {'H', "[^" HEX "]"},
         {'b', "(?:(?<=[" WORD "])(?![" WORD "])|(?<![" WORD "])(?=[" WORD "]))"},
         {'B', "(?:(?<=[" WORD "])(?=[" WORD "])|(?<![" WORD "])(?![" WORD "]))"},
     };
@@ -333,8 +368,8 @@ static whit_status translate_repeat(translator *t)
 whit_status whit_regex_translate(const uint8_t *pattern, size_t n_bytes, whit_buf *out,
                                  whit_error *error)
 {
-    translator t = {.pattern = pattern, .n = n_bytes, .out = out, .allocator = out->allocator,
-                    .error = error};
+    translator t = {
+        .pattern = pattern, .n = n_bytes, .out = out, .allocator = out->allocator, .error = error};
     while (t.at < n_bytes) {
         uint8_t c = pattern[t.at];
         if (c == '\\') {
@@ -349,8 +384,10 @@ whit_status whit_regex_translate(const uint8_t *pattern, size_t n_bytes, whit_bu
             size_t length;
             if (whit_utf8_decode(pattern + t.at, n_bytes - t.at, &length) == WHIT_UTF8_INVALID)
                 return refuse(&t, "not UTF-8");
-            if (c == ')' && t.n_groups) t.atom = t.groups[--t.n_groups];
-            else if (c == 0 || !strchr("*+?|", c)) t.atom = out->size_bytes;
+            if (c == ')' && t.n_groups)
+                t.atom = t.groups[--t.n_groups];
+            else if (c == 0 || !strchr("*+?|", c))
+                t.atom = out->size_bytes;
             WHIT_TRY(need_memory(&t, whit_buf_append(out, pattern + t.at, length)));
             t.at += length;
         }

@@ -5,7 +5,8 @@
 #include "tokenizer/unicode.h"
 
 #define MAX_TEXT_BYTES (1u << 30)
-#define MAX_GROWTH     8u /* of a text by pre-tokenizers: byte symbols double it, U+2581 triples spaces */
+#define MAX_GROWTH                                                                                 \
+    8u /* of a text by pre-tokenizers: byte symbols double it, U+2581 triples spaces */
 
 /* A part of a piece: a match of the splitting rule, or what lies between two. */
 typedef struct range {
@@ -140,7 +141,8 @@ static void add_piece(whit_buf *pieces, size_t start, size_t end)
     pieces->size_bytes += sizeof one;
 }
 
-/* Joins a match to its neighbour before (or, going backwards, behind) it, unless that is a match. */
+/* Joins a match to its neighbour before (or, going backwards, behind) it, unless that is a match.
+ */
 static void add_merged(whit_buf *pieces, const range *ranges, size_t n, bool with_next)
 {
     size_t first = pieces->size_bytes / sizeof(whit_piece);
@@ -150,8 +152,10 @@ static void add_merged(whit_buf *pieces, const range *ranges, size_t n, bool wit
         size_t n_pieces = pieces->size_bytes / sizeof(whit_piece);
         if (one->match && !previous && n_pieces > first) {
             whit_piece *last = (whit_piece *)(void *)pieces->data + (n_pieces - 1);
-            if (with_next) last->start = one->start;
-            else last->end = one->end;
+            if (with_next)
+                last->start = one->start;
+            else
+                last->end = one->end;
         } else {
             add_piece(pieces, one->start, one->end);
         }
@@ -330,7 +334,8 @@ static bool mark_spaces(whit_splitter *splitter, const whit_tokenizer_step *step
 {
     const uint8_t *text = splitter->text + piece.start, *end = splitter->text + piece.end;
     size_t mark = step->text_bytes;
-    bool marked = *text == ' ' || ((size_t)(end - text) >= mark && memcmp(text, pattern, mark) == 0);
+    bool marked =
+        *text == ' ' || ((size_t)(end - text) >= mark && memcmp(text, pattern, mark) == 0);
     bool wanted = step->a == WHIT_PREPEND_ALWAYS ||
                   (step->a == WHIT_PREPEND_FIRST && splitter->at_start && piece.start == 0);
     if (wanted && !marked) whit_buf_append(out, pattern, mark);
@@ -348,8 +353,10 @@ static whit_status apply_byte_level(whit_splitter *splitter, const whit_tokenize
                                     whit_regex **regex, whit_error *error)
 {
     static const uint8_t pattern[] = WHIT_PATTERN_GPT2;
-    const whit_tokenizer_step gpt2 = {.kind = WHIT_STEP_SPLIT, .flags = WHIT_STEP_FLAG_REGEX,
-                                      .text_bytes = sizeof pattern - 1, .a = WHIT_SPLIT_ISOLATED};
+    const whit_tokenizer_step gpt2 = {.kind = WHIT_STEP_SPLIT,
+                                      .flags = WHIT_STEP_FLAG_REGEX,
+                                      .text_bytes = sizeof pattern - 1,
+                                      .a = WHIT_SPLIT_ISOLATED};
     if (step->flags & WHIT_STEP_FLAG_PREFIX_SPACE)
         WHIT_TRY(rewrite(splitter, step, NULL, prefix_space, error));
     if (step->flags & WHIT_STEP_FLAG_REGEX)
@@ -360,8 +367,8 @@ static whit_status apply_byte_level(whit_splitter *splitter, const whit_tokenize
 static whit_status apply_metaspace(whit_splitter *splitter, const whit_tokenizer_step *step,
                                    const uint8_t *pattern, whit_error *error)
 {
-    const whit_tokenizer_step at_marks = {.kind = WHIT_STEP_SPLIT, .text_bytes = step->text_bytes,
-                                          .a = WHIT_SPLIT_MERGED_WITH_NEXT};
+    const whit_tokenizer_step at_marks = {
+        .kind = WHIT_STEP_SPLIT, .text_bytes = step->text_bytes, .a = WHIT_SPLIT_MERGED_WITH_NEXT};
     whit_regex *none = NULL;
     if (step->text_bytes == 0)
         return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: Metaspace without a replacement");

@@ -68,7 +68,8 @@ static whit_status prepare_steps(const whit_tokenizer_view *view,
         if (!one->text || !one->content)
             return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: a step's text lies outside");
         /* Text stays valid UTF-8 through all steps, which PCRE2 relies on. */
-        bool valid = whit_utf8_valid_bytes(one->content, step->content_bytes) == step->content_bytes;
+        bool valid =
+            whit_utf8_valid_bytes(one->content, step->content_bytes) == step->content_bytes;
         if (step->kind != WHIT_STEP_PRECOMPILED)
             valid &= whit_utf8_valid_bytes(one->text, step->text_bytes) == step->text_bytes;
         if (!valid)
@@ -105,8 +106,8 @@ whit_status whit_tokenizer_open(const whit_tokenizer_view *view, const whit_allo
     made->texts[0].allocator = made->texts[1].allocator = allocator;
     whit_splitter_init(&made->splitter, allocator);
     whit_model_scratch_init(&made->scratch, allocator);
-    whit_status status = prepare_steps(view, WHIT_TOKENS_NORMALIZE, made->normalizers,
-                                       &made->n_normalizers, error);
+    whit_status status =
+        prepare_steps(view, WHIT_TOKENS_NORMALIZE, made->normalizers, &made->n_normalizers, error);
     if (status == WHIT_OK)
         status = prepare_steps(view, WHIT_TOKENS_SPLIT, made->splits, &made->n_splits, error);
     if (status != WHIT_OK) {
@@ -165,8 +166,10 @@ static void narrow(const whit_tokenizer *tokenizer, const added_set *set, size_t
         size_t from = *low, to = *high;
         while (from < to) {
             size_t middle = from + (to - from) / 2;
-            if (added_byte(tokenizer, &set->tokens[middle], depth) < byte + side) from = middle + 1;
-            else to = middle;
+            if (added_byte(tokenizer, &set->tokens[middle], depth) < byte + side)
+                from = middle + 1;
+            else
+                to = middle;
         }
         bounds[side] = from;
     }
@@ -182,8 +185,10 @@ static bool touches_plain(const encoding *e, const uint8_t *text, size_t start, 
     size_t low = 0, high = e->options->n_plain;
     while (low < high) { /* the first range that ends behind `start` */
         size_t middle = low + (high - low) / 2;
-        if (e->options->plain[middle].end <= start) low = middle + 1;
-        else high = middle;
+        if (e->options->plain[middle].end <= start)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low < e->options->n_plain && e->options->plain[low].start < end;
 }
@@ -196,9 +201,8 @@ enum origin {
 };
 
 /* The longest added token at `at`; NULL for none. */
-static const whit_added_token *longest_added(encoding *e, const added_set *set,
-                                             const uint8_t *text, size_t n, size_t at,
-                                             enum origin origin)
+static const whit_added_token *longest_added(encoding *e, const added_set *set, const uint8_t *text,
+                                             size_t n, size_t at, enum origin origin)
 {
     const whit_added_token *best = NULL;
     size_t low = 0, high = set->n;
@@ -221,7 +225,8 @@ static const whit_added_token *longest_added(encoding *e, const added_set *set,
 static bool word_before(const uint8_t *text, size_t at)
 {
     size_t last = at, length;
-    while (last > 0 && (text[--last] & 0xC0) == 0x80) {}
+    while (last > 0 && (text[--last] & 0xC0) == 0x80) {
+    }
     return at > 0 && whit_is_word(whit_utf8_decode(text + last, at - last, &length));
 }
 
@@ -252,9 +257,9 @@ static size_t spaces_after(const uint8_t *text, size_t n, size_t at)
 /* The next added token at or behind `from` that counts; start and end include the spaces that it
  * takes with it, but no text before `taken`. As in `tokenizers`, one that does not count still
  * hides what lies inside it. */
-static const whit_added_token *next_added(encoding *e, const added_set *set,
-                                          const uint8_t *text, size_t n, size_t *from, size_t taken,
-                                          enum origin origin, size_t *start, size_t *end)
+static const whit_added_token *next_added(encoding *e, const added_set *set, const uint8_t *text,
+                                          size_t n, size_t *from, size_t taken, enum origin origin,
+                                          size_t *start, size_t *end)
 {
     for (size_t at = *from; at < n;) {
         bool may = set->first_bytes[text[at] / 64] >> text[at] % 64 & 1;
@@ -422,7 +427,10 @@ whit_status whit_tokenizer_encode(whit_tokenizer *tokenizer, const char *text, s
                                   whit_error *error)
 {
     whit_encode_options mine = *options;
-    encoding e = {.tokenizer = tokenizer, .options = &mine, .ids = ids, .error = error,
+    encoding e = {.tokenizer = tokenizer,
+                  .options = &mine,
+                  .ids = ids,
+                  .error = error,
                   .steps_left = STEPS_ALLOWED + STEPS_PER_BYTE * (uint64_t)n_bytes};
     size_t before = ids->size_bytes, last = 0;
     if (n_bytes >= MAX_TEXT_BYTES)
@@ -430,7 +438,8 @@ whit_status whit_tokenizer_encode(whit_tokenizer *tokenizer, const char *text, s
     for (size_t i = 0; i < mine.n_plain; i++) {
         if (mine.plain[i].start < last || mine.plain[i].end < mine.plain[i].start ||
             mine.plain[i].end > n_bytes)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "ranges of user text overlap or lie outside");
+            return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                             "ranges of user text overlap or lie outside");
         last = mine.plain[i].end;
     }
     whit_model_scratch_begin(&tokenizer->scratch, n_bytes);

@@ -16,8 +16,7 @@ bool whit_is_space(uint32_t code)
 #define LETTERS                                                                                    \
     (1u << UTF8PROC_CATEGORY_LU | 1u << UTF8PROC_CATEGORY_LL | 1u << UTF8PROC_CATEGORY_LT |        \
      1u << UTF8PROC_CATEGORY_LM | 1u << UTF8PROC_CATEGORY_LO)
-#define MARKS                                                                                      \
-    (1u << UTF8PROC_CATEGORY_MN | 1u << UTF8PROC_CATEGORY_MC | 1u << UTF8PROC_CATEGORY_ME)
+#define MARKS (1u << UTF8PROC_CATEGORY_MN | 1u << UTF8PROC_CATEGORY_MC | 1u << UTF8PROC_CATEGORY_ME)
 #define NUMBERS                                                                                    \
     (1u << UTF8PROC_CATEGORY_ND | 1u << UTF8PROC_CATEGORY_NL | 1u << UTF8PROC_CATEGORY_NO)
 #define PUNCTUATION                                                                                \

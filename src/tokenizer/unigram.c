@@ -22,8 +22,10 @@ static const whit_trie_node *trie_child(const whit_trie_node *trie, size_t n_nod
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (trie[middle].byte == byte) return &trie[middle];
-        if (trie[middle].byte < byte) low = middle + 1;
-        else high = middle;
+        if (trie[middle].byte < byte)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return NULL;
 }
@@ -71,8 +73,9 @@ static whit_status push_segment(const whit_tokenizer_view *view, const uint8_t *
     WHIT_TRY(whit_tokenizer_push_bytes(view, text, n_bytes, &done, ids, error));
     if (done) return WHIT_OK;
     if (view->header->unk < 0)
-        return whit_fail(error, WHIT_ERROR_FORMAT,
-                         "tokenizer: a character is not in the vocabulary, which has no unknown token");
+        return whit_fail(
+            error, WHIT_ERROR_FORMAT,
+            "tokenizer: a character is not in the vocabulary, which has no unknown token");
     return whit_push_id(ids, view->header->unk, error);
 }
 
@@ -125,7 +128,8 @@ whit_status whit_tokenizer_wordpiece(const whit_tokenizer_view *view, const uint
     size_t n_nodes, first = ids->size_bytes, n_chars = 0;
     const whit_trie_node *trie =
         whit_tokenizer_section(view, WHIT_TOKENS_TRIE, sizeof *trie, &n_nodes);
-    const uint8_t *prefix = whit_tokenizer_string(view, header->prefix_offset, header->prefix_bytes);
+    const uint8_t *prefix =
+        whit_tokenizer_string(view, header->prefix_offset, header->prefix_bytes);
     const whit_trie_node *root = n_nodes ? trie : NULL, *inner = prefix ? root : NULL;
     for (uint32_t i = 0; i < header->prefix_bytes && inner; i++)
         inner = trie_child(trie, n_nodes, inner, prefix[i]);
@@ -133,7 +137,8 @@ whit_status whit_tokenizer_wordpiece(const whit_tokenizer_view *view, const uint
     bool known = n_chars <= header->max_word_chars;
     for (size_t at = 0; at < n_bytes && known;) {
         int32_t id = -1;
-        size_t length = longest_entry(trie, n_nodes, at ? inner : root, piece + at, n_bytes - at, &id);
+        size_t length =
+            longest_entry(trie, n_nodes, at ? inner : root, piece + at, n_bytes - at, &id);
         known = length > 0;
         if (known) WHIT_TRY(whit_push_id(ids, id, error));
         at += length;

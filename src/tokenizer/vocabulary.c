@@ -67,8 +67,16 @@ static const named_pattern *find_pattern(whit_text name)
 
 whit_vocabulary whit_vocabulary_init(const char *name, whit_vocabulary_kind kind)
 {
-    return (whit_vocabulary){.name = name, .kind = kind, .bos = -1, .eos = -1, .unk = -1, .pad = -1,
-                             .eot = -1, .eom = -1, .add_bos = -1, .add_eos = -1,
+    return (whit_vocabulary){.name = name,
+                             .kind = kind,
+                             .bos = -1,
+                             .eos = -1,
+                             .unk = -1,
+                             .pad = -1,
+                             .eot = -1,
+                             .eom = -1,
+                             .add_bos = -1,
+                             .add_eos = -1,
                              .add_space_prefix = -1};
 }
 
@@ -114,7 +122,8 @@ static whit_status add_config_tokens(whit_tokenizer_builder *builder, const whit
         int64_t id = 0;
         for (size_t i = 0; i < n_key && id < INT32_MAX / 10; i++)
             id = key[i] >= '0' && key[i] <= '9' ? id * 10 + (key[i] - '0') : INT32_MAX;
-        if (!text || n == 0) return whit_json_fail(json, at, error, "an added token has no content");
+        if (!text || n == 0)
+            return whit_json_fail(json, at, error, "an added token has no content");
         if (id < (int64_t)v->n_tokens) continue;
         bool special = whit_json_bool(json, whit_json_get(json, at + 1, "special"), false);
         WHIT_TRY(whit_tokenizer_builder_token(
@@ -146,8 +155,8 @@ static int32_t checked_id(const whit_vocabulary *v, int64_t id)
     return id >= 0 && (uint64_t)id < v->n_tokens ? (int32_t)id : -1;
 }
 
-static whit_status add_ids(whit_tokenizer_builder *builder, const whit_vocabulary *v,
-                           bool add_bos, whit_error *error)
+static whit_status add_ids(whit_tokenizer_builder *builder, const whit_vocabulary *v, bool add_bos,
+                           whit_error *error)
 {
     whit_tokenizer_header *header = &builder->header;
     header->bos = checked_id(v, v->bos);
@@ -178,19 +187,20 @@ static whit_status add_plain(whit_tokenizer_builder *builder, whit_buf *steps, u
 }
 
 /* SentencePiece's normalizers in its order, and the way back. */
-static whit_status add_sentencepiece_steps(whit_tokenizer_builder *builder, const whit_vocabulary *v,
-                                           whit_error *error)
+static whit_status add_sentencepiece_steps(whit_tokenizer_builder *builder,
+                                           const whit_vocabulary *v, whit_error *error)
 {
     const whit_tokenizer_step replace = {.kind = WHIT_STEP_REPLACE};
     whit_buf *normalize = &builder->normalize, *decode = &builder->decode;
     if (v->charsmap.n_bytes) {
         if (!whit_charsmap_check((const uint8_t *)v->charsmap.data, v->charsmap.n_bytes))
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the character map is damaged", v->name);
-        WHIT_TRY(whit_tokenizer_builder_step(
-            builder, normalize, (whit_tokenizer_step){.kind = WHIT_STEP_PRECOMPILED},
-            v->charsmap.data, v->charsmap.n_bytes, "", 0, error));
+        WHIT_TRY(whit_tokenizer_builder_step(builder, normalize,
+                                             (whit_tokenizer_step){.kind = WHIT_STEP_PRECOMPILED},
+                                             v->charsmap.data, v->charsmap.n_bytes, "", 0, error));
     }
-    if (v->collapse_spaces) WHIT_TRY(add_plain(builder, normalize, WHIT_STEP_COLLAPSE_SPACES, error));
+    if (v->collapse_spaces)
+        WHIT_TRY(add_plain(builder, normalize, WHIT_STEP_COLLAPSE_SPACES, error));
     if (v->add_space_prefix)
         WHIT_TRY(add_step(builder, normalize, (whit_tokenizer_step){.kind = WHIT_STEP_PREPEND},
                           METASPACE, "", error));
@@ -214,7 +224,8 @@ static whit_status build_sentencepiece(whit_tokenizer_builder *builder, const wh
     header->flags = WHIT_TOKENIZER_BYTE_FALLBACK | WHIT_TOKENIZER_FUSE_UNK;
     header->unk = checked_id(v, v->unk);
     builder->has_scores = true;
-    if (!v->scores) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tokens have no scores", v->name);
+    if (!v->scores)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tokens have no scores", v->name);
     for (size_t i = 0; i < v->n_tokens; i++)
         if (i == 0 || v->scores[i] < header->unk_score) header->unk_score = v->scores[i];
     header->unk_score = unigram ? header->unk_score - UNKNOWN_PENALTY : 0;
@@ -232,7 +243,8 @@ static whit_status add_merges(whit_tokenizer_builder *builder, const whit_vocabu
         const char *space =
             merge->n_bytes > 1 ? memchr(merge->data + 1, ' ', merge->n_bytes - 1) : NULL;
         if (!space)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: merge %zu has no two sides", v->name, i);
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: merge %zu has no two sides", v->name,
+                             i);
         size_t left = (size_t)(space - merge->data);
         WHIT_TRY(whit_tokenizer_builder_merge(builder, merge->data, left, space + 1,
                                               merge->n_bytes - left - 1, false, error));
@@ -241,7 +253,7 @@ static whit_status add_merges(whit_tokenizer_builder *builder, const whit_vocabu
 }
 
 static whit_status build_byte_level(whit_tokenizer_builder *builder, const whit_vocabulary *v,
-                             whit_error *error)
+                                    whit_error *error)
 {
     whit_text pre = v->pre.data ? v->pre : (whit_text){"default", 7};
     const named_pattern *pattern = find_pattern(pre);
@@ -249,7 +261,8 @@ static whit_status build_byte_level(whit_tokenizer_builder *builder, const whit_
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "%s: the pre-tokenizer '%.*s' is not known; its pattern is missing",
                          v->name, (int)(pre.n_bytes < 80 ? pre.n_bytes : 80), pre.data);
-    builder->header.model = v->kind == WHIT_VOCABULARY_RANKS ? WHIT_TOKENIZER_SPM : WHIT_TOKENIZER_BPE;
+    builder->header.model =
+        v->kind == WHIT_VOCABULARY_RANKS ? WHIT_TOKENIZER_SPM : WHIT_TOKENIZER_BPE;
     builder->header.flags = WHIT_TOKENIZER_BYTE_LEVEL;
     builder->has_scores = v->scores != NULL;
     if (pattern->ignore_merges || v->kind == WHIT_VOCABULARY_RANKS)
@@ -275,8 +288,8 @@ whit_status whit_tokenizer_from_vocabulary(const whit_vocabulary *v, whit_buf *i
     whit_tokenizer_builder builder;
     whit_tokenizer_builder_init(&builder, v->name, v->n_tokens, image->allocator);
     bool byte_level = v->kind == WHIT_VOCABULARY_BYTE_LEVEL || v->kind == WHIT_VOCABULARY_RANKS;
-    whit_status status = byte_level ? build_byte_level(&builder, v, error)
-                                    : build_sentencepiece(&builder, v, error);
+    whit_status status =
+        byte_level ? build_byte_level(&builder, v, error) : build_sentencepiece(&builder, v, error);
     if (status == WHIT_OK) status = whit_tokenizer_builder_finish(&builder, image, error);
     whit_tokenizer_builder_close(&builder);
     return status;

@@ -121,7 +121,8 @@ static bool check_encode(const opened *it, const whit_json *json, bool gguf)
            whit_json_bool(json, whit_json_get(json, 0, "parse_special"), true), &got);
     bool right = same_ids(&expected, &got);
     /* A GGUF cannot say that its text wants NFC. */
-    if (gguf && other == WHIT_JSON_NONE && whit_json_bool(json, whit_json_get(json, 0, "nfc"), false))
+    if (gguf && other == WHIT_JSON_NONE &&
+        whit_json_bool(json, whit_json_get(json, 0, "nfc"), false))
         right = true;
     if (!right && gguf && other != WHIT_JSON_NONE) {
         read_ids(json, other, &expected);
@@ -147,9 +148,9 @@ static bool check_pieces(const opened *it, const whit_json *json, const whit_buf
     const char *text, *expected;
     bool right = true;
     if (pieces == WHIT_JSON_NONE) return true;
-    assert_ok(whit_token_decoder_open(&it->view,
-                                      (whit_token_decoder_options){.skip_special = skip}, NULL,
-                                      &decoder, &error), error);
+    assert_ok(whit_token_decoder_open(&it->view, (whit_token_decoder_options){.skip_special = skip},
+                                      NULL, &decoder, &error),
+              error);
     for (size_t i = 0; i <= n_ids; i++) {
         if (i < n_ids) {
             int32_t id = ((const int32_t *)(const void *)ids->data)[i];
@@ -181,7 +182,8 @@ static bool check_decode(const opened *it, const whit_json *json, bool gguf)
     const char *expected = whit_json_string(json, whit_json_get(json, 0, "text"), &n);
     size_t n_ids = read_ids(json, whit_json_get(json, 0, "ids"), &ids);
     assert_ok(whit_tokenizer_decode(&it->view, (const int32_t *)(const void *)ids.data, n_ids, skip,
-                                    &text, &error), error);
+                                    &text, &error),
+              error);
     bool right = text.size_bytes == n && (n == 0 || memcmp(text.data, expected, n) == 0);
     if (!right) print_message("  decoded: '%.*s'\n", (int)text.size_bytes, (char *)text.data);
     right &= check_pieces(it, json, &ids, skip);
@@ -192,7 +194,8 @@ static bool check_decode(const opened *it, const whit_json *json, bool gguf)
 
 /* ---- GGUF ---------------------------------------------------------------------------------- */
 
-/* The .inp and .out files beside a vocabulary: strings and lines of ids, no special tokens added. */
+/* The .inp and .out files beside a vocabulary: strings and lines of ids, no special tokens added.
+ */
 static void check_vectors(const opened *it, const char *inp, const char *out)
 {
     static const char mark[] = "\n__ggml_vocab_test__\n";
@@ -327,8 +330,7 @@ static void json_families(void **state)
     (void)state;
     static const char *const families[] = {"llama-3",   "llama-2", "gpt-2", "falcon",
                                            "starcoder", "refact",  "mpt",   "tinystories-656k"};
-    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
-        check_file(families[i], "");
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) check_file(families[i], "");
     check_file("tinystories-656k", "tokenizer-resaved.json");
 }
 
@@ -336,11 +338,27 @@ static void json_components(void **state)
 {
     (void)state;
     static const char *const names[] = {
-        "added-flags", "added-normalized-lowercase", "bpe-byte-fallback", "bpe-unk-fused",
-        "bytelevel-prefix-space", "digits-punctuation", "ignore-merges", "metaspace-always",
-        "metaspace-first-nosplit", "nfd", "nfkc-lowercase", "roberta", "split-contiguous",
-        "split-invert", "split-merged-next", "split-merged-previous", "split-removed",
-        "strip-replace", "unigram", "unigram-byte-fallback-nosplit", "whitespace",
+        "added-flags",
+        "added-normalized-lowercase",
+        "bpe-byte-fallback",
+        "bpe-unk-fused",
+        "bytelevel-prefix-space",
+        "digits-punctuation",
+        "ignore-merges",
+        "metaspace-always",
+        "metaspace-first-nosplit",
+        "nfd",
+        "nfkc-lowercase",
+        "roberta",
+        "split-contiguous",
+        "split-invert",
+        "split-merged-next",
+        "split-merged-previous",
+        "split-removed",
+        "strip-replace",
+        "unigram",
+        "unigram-byte-fallback-nosplit",
+        "whitespace",
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char path[256], file[128];
@@ -370,7 +388,8 @@ static void append_base64(whit_buf *out, const uint8_t *bytes, size_t n)
         uint32_t bits = (uint32_t)bytes[i] << 16 | (i + 1 < n ? (uint32_t)bytes[i + 1] << 8 : 0) |
                         (i + 2 < n ? bytes[i + 2] : 0u);
         char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63],
-                        i + 1 < n ? digits[bits >> 6 & 63] : '=', i + 2 < n ? digits[bits & 63] : '='};
+                        i + 1 < n ? digits[bits >> 6 & 63] : '=',
+                        i + 2 < n ? digits[bits & 63] : '='};
         whit_buf_append(out, four, 4);
     }
 }
@@ -388,13 +407,15 @@ static void tiktoken_llama_3(void **state)
         const uint8_t *text = whit_tokenizer_token_text(&from.view, id, &n);
         uint8_t bytes[256];
         for (size_t i = 0; i < n; i += length)
-            bytes[n_bytes++] = (uint8_t)whit_byte_of_symbol(whit_utf8_decode(text + i, n - i, &length));
+            bytes[n_bytes++] =
+                (uint8_t)whit_byte_of_symbol(whit_utf8_decode(text + i, n - i, &length));
         append_base64(&ranks, bytes, n_bytes);
         whit_buf_printf(&ranks, " %d\n", id);
     }
     assert_true(whit_is_tiktoken(ranks.data, ranks.size_bytes));
     assert_ok(whit_tokenizer_from_tiktoken("ranks", ranks.data, ranks.size_bytes, NULL, &it.image,
-                                           &error), error);
+                                           &error),
+              error);
     open_image(&it);
     /* No post-processor comes with ranks; the pattern's name brings bos. */
     check_cases(&it, "llama-3");
@@ -406,11 +427,11 @@ static void tiktoken_llama_3(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gguf_stories), cmocka_unit_test(gguf_llama_2),
-        cmocka_unit_test(gguf_gpt_2),   cmocka_unit_test(gguf_falcon),
-        cmocka_unit_test(gguf_starcoder), cmocka_unit_test(gguf_refact),
-        cmocka_unit_test(gguf_mpt),     cmocka_unit_test(json_families),
-        cmocka_unit_test(json_components), cmocka_unit_test(sentencepiece_llama_2),
+        cmocka_unit_test(gguf_stories),     cmocka_unit_test(gguf_llama_2),
+        cmocka_unit_test(gguf_gpt_2),       cmocka_unit_test(gguf_falcon),
+        cmocka_unit_test(gguf_starcoder),   cmocka_unit_test(gguf_refact),
+        cmocka_unit_test(gguf_mpt),         cmocka_unit_test(json_families),
+        cmocka_unit_test(json_components),  cmocka_unit_test(sentencepiece_llama_2),
         cmocka_unit_test(tiktoken_llama_3),
     };
     return cmocka_run_group_tests_name("tokenizer_cases", tests, NULL, NULL);

@@ -16,9 +16,10 @@ static whit_json parse(const char *text)
 static void values_are_read(void **state)
 {
     (void)state;
-    whit_json json = parse(" {\"a\": [1, -2.5e1, true, null, {}, []], \"b\\n\": \"x\\u0000\\uD83D\\uDE00\","
-                           "\"big\": 1000000000000000019884624838656, \"a\": {\"k\": false},"
-                           "\"min\": -9223372036854775808, \"inf\": [Infinity, -Infinity, NaN]} ");
+    whit_json json =
+        parse(" {\"a\": [1, -2.5e1, true, null, {}, []], \"b\\n\": \"x\\u0000\\uD83D\\uDE00\","
+              "\"big\": 1000000000000000019884624838656, \"a\": {\"k\": false},"
+              "\"min\": -9223372036854775808, \"inf\": [Infinity, -Infinity, NaN]} ");
     uint32_t a = whit_json_get(&json, WHIT_JSON_ROOT, "a");
     assert_int_equal(whit_json_type_of(&json, a), WHIT_JSON_OBJECT); /* the last of two */
     assert_false(whit_json_bool(&json, whit_json_get(&json, a, "k"), true));
@@ -90,7 +91,8 @@ static void errors_name_the_place(void **state)
     whit_json json = parse("{\"a\":\n [\"\\t\", 5]}");
     whit_error error;
     uint32_t list = whit_json_get(&json, 0, "a");
-    whit_json_fail(&json, whit_json_next(&json, list, whit_json_first(&json, list)), &error, "no %d", 5);
+    whit_json_fail(&json, whit_json_next(&json, list, whit_json_first(&json, list)), &error,
+                   "no %d", 5);
     assert_string_equal(error.message, "test:2:9: no 5");
     whit_json_close(&json);
 }

@@ -52,8 +52,9 @@ static opened open_sentencepiece(uint8_t model_type)
     whit_buf model = {0};
     whit_error error;
     sample_sentencepiece(&model, model_type);
-    assert_ok(whit_tokenizer_from_sentencepiece("test", model.data, model.size_bytes, NULL, &it.image,
-                                                &error), error);
+    assert_ok(whit_tokenizer_from_sentencepiece("test", model.data, model.size_bytes, NULL,
+                                                &it.image, &error),
+              error);
     whit_buf_free(&model);
     open_image(&it);
     return it;
@@ -70,7 +71,8 @@ static void expect(const opened *it, const char *text, const whit_encode_options
 {
     whit_buf got = {0};
     whit_error error;
-    assert_ok(whit_tokenizer_encode(it->tokenizer, text, strlen(text), options, &got, &error), error);
+    assert_ok(whit_tokenizer_encode(it->tokenizer, text, strlen(text), options, &got, &error),
+              error);
     const int32_t *values = (const int32_t *)(const void *)got.data;
     bool same = got.size_bytes == 4 * n && (n == 0 || memcmp(values, ids, 4 * n) == 0);
     if (!same) {
@@ -89,7 +91,8 @@ static void byte_level_encodes(void **state)
 {
     (void)state;
     opened it = open_byte_level();
-    const whit_encode_options plain = {.parse_special = true}, full = {.add_special = true, .parse_special = true};
+    const whit_encode_options plain = {.parse_special = true},
+                              full = {.add_special = true, .parse_special = true};
     const whit_encode_options text = {0};
     EXPECT(&it, "the the", &plain, 257, 258);
     EXPECT(&it, "the<s>the</s>", &full, 262, 257, 262, 257, 263);
@@ -161,13 +164,15 @@ static void streams_hold_back_parts_of_characters(void **state)
     (void)state;
     opened it = open_byte_level();
     const int32_t ids[] = {262, 0xE2, 0x82, 0xAC, 0xC3, 'x', 9999, -1, 0xF0};
-    static const char *const pieces[] = {"", "", "", "\xE2\x82\xAC", "", "\xEF\xBF\xBDx", "", "", ""};
+    static const char *const pieces[] = {"", "", "", "\xE2\x82\xAC", "", "\xEF\xBF\xBDx",
+                                         "", "", ""};
     whit_token_decoder *decoder;
     whit_error error;
     const char *text;
     size_t n;
     assert_ok(whit_token_decoder_open(&it.view, (whit_token_decoder_options){.skip_special = true},
-                                      NULL, &decoder, &error), error);
+                                      NULL, &decoder, &error),
+              error);
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
         assert_ok(whit_token_decoder_push(decoder, ids[i], &text, &n, &error), error);
         assert_int_equal(n, strlen(pieces[i]));
@@ -194,6 +199,27 @@ static void byte_runs_are_replaced_as_a_whole(void **state)
     close_it(&it);
 }
 
+/* WordPiece, with its unknown words and its decoder's clean-up. */
+static void wordpiece_works(void **state)
+{
+    (void)state;
+    static const char json[] =
+        "{\"pre_tokenizer\": {\"type\": \"BertPreTokenizer\"}, \"decoder\": {\"type\": "
+        "\"WordPiece\", "
+        "\"prefix\": \"##\", \"cleanup\": true}, \"model\": {\"type\": \"WordPiece\", "
+        "\"unk_token\": "
+        "\"[UNK]\", \"continuing_subword_prefix\": \"##\", \"vocab\": {\"[UNK]\": 0, \"hell\": 1, "
+        "\"##o\": 2, \"the\": 3, \".\": 4, \"do\": 5, \"not\": 6}}}";
+    const whit_encode_options plain = {.parse_special = true};
+    opened it = open_json_text(json, strlen(json));
+    EXPECT(&it, "hello the hellx.", &plain, 1, 2, 3, 0, 4);
+    const int32_t ids[] = {1, 2, 3, 4, 5};
+    whit_buf text = decode(&it, ids, 5, false);
+    assert_string_equal((char *)text.data, "hello the. do");
+    whit_buf_free(&text);
+    close_it(&it);
+}
+
 static void images_are_canonical(void **state)
 {
     (void)state;
@@ -216,15 +242,17 @@ static void both_ways_of_merging_are_equal(void **state)
     for (int round = 0; round < 500; round++) {
         uint8_t text[200];
         size_t n = 1 + whit_rng_below(&rng, 60);
-        for (size_t i = 0; i < n; i++) text[i] = (uint8_t)"aather"[whit_rng_below(&rng, 6)];
+        for (size_t i = 0; i < n; i++) text[i] = (uint8_t) "aather"[whit_rng_below(&rng, 6)];
         /* Behind 100 characters that merge with nothing the heap does the same work. */
         memmove(text + 100, text, n);
         memset(text, '.', 100);
         whit_buf few = {0}, many = {0};
         assert_ok(whit_tokenizer_merge_piece(&it.view, &scratch, text + 100, n < 40 ? n : 40, &few,
-                                             &error), error);
-        assert_ok(whit_tokenizer_merge_piece(&it.view, &scratch, text, 100 + (n < 40 ? n : 40), &many,
-                                             &error), error);
+                                             &error),
+                  error);
+        assert_ok(whit_tokenizer_merge_piece(&it.view, &scratch, text, 100 + (n < 40 ? n : 40),
+                                             &many, &error),
+                  error);
         assert_int_equal(many.size_bytes, 400 + few.size_bytes);
         assert_memory_equal(many.data + 400, few.data, few.size_bytes);
         whit_buf_free(&few);
@@ -276,15 +304,18 @@ static void failing_free(void *user, void *memory, size_t size_bytes)
     free(memory);
 }
 
-static whit_status build_and_use(const whit_buf *json, const whit_allocator *allocator, whit_error *error)
+static whit_status build_and_use(const whit_buf *json, const whit_allocator *allocator,
+                                 whit_error *error)
 {
-    whit_buf image = {.allocator = allocator}, ids = {.allocator = allocator}, text = {.allocator = allocator};
+    whit_buf image = {.allocator = allocator}, ids = {.allocator = allocator},
+             text = {.allocator = allocator};
     whit_tokenizer_view view;
     whit_tokenizer *tokenizer = NULL;
     const whit_encode_options options = {.add_special = true, .parse_special = true};
-    whit_status status = whit_tokenizer_from_json("test", (const char *)json->data, json->size_bytes,
-                                                  NULL, &image, error);
-    if (status == WHIT_OK) status = whit_tokenizer_check(image.data, image.size_bytes, &view, error);
+    whit_status status = whit_tokenizer_from_json("test", (const char *)json->data,
+                                                  json->size_bytes, NULL, &image, error);
+    if (status == WHIT_OK)
+        status = whit_tokenizer_check(image.data, image.size_bytes, &view, error);
     if (status == WHIT_OK) status = whit_tokenizer_open(&view, allocator, &tokenizer, error);
     if (status == WHIT_OK)
         status = whit_tokenizer_encode(tokenizer, "the tool <s>\xFF", 13, &options, &ids, error);
@@ -302,7 +333,8 @@ static void failed_allocations_end_clean(void **state)
 {
     (void)state;
     whit_buf json = {0};
-    sample_byte_level_json(&json, "\"\\\\w+|[^\\\\w]\""); /* not a known pattern: PCRE2 allocates too */
+    sample_byte_level_json(&json,
+                           "\"\\\\w+|[^\\\\w]\""); /* not a known pattern: PCRE2 allocates too */
     whit_status status = WHIT_ERROR_MEMORY;
     size_t n = 0;
     for (; status != WHIT_OK; n++) {
@@ -327,6 +359,7 @@ int main(void)
         cmocka_unit_test(sentencepiece_encodes),
         cmocka_unit_test(streams_hold_back_parts_of_characters),
         cmocka_unit_test(byte_runs_are_replaced_as_a_whole),
+        cmocka_unit_test(wordpiece_works),
         cmocka_unit_test(images_are_canonical),
         cmocka_unit_test(both_ways_of_merging_are_equal),
         cmocka_unit_test(long_words_are_not_quadratic),

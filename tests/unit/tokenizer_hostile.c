@@ -20,7 +20,8 @@ static void refuse_json(const char *text, const char *message)
     whit_buf_free(&image);
 }
 
-#define MODEL(members) "{\"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {\"a\": 0}}, " members "}"
+#define MODEL(members)                                                                             \
+    "{\"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {\"a\": 0}}, " members "}"
 
 static void broken_json_is_refused(void **state)
 {
@@ -31,30 +32,47 @@ static void broken_json_is_refused(void **state)
     refuse_json("{\"model\": {\"type\": \"Magic\"}}", "kind of model");
     refuse_json("{\"model\": {\"type\": \"BPE\"}}", "no vocab");
     refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {}}}", "empty");
-    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 0}}}", "two tokens have the id 0");
+    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 0}}}",
+                "two tokens have the id 0");
     refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": -1}}}", "out of range");
     refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 4000000000}}}", "out of range");
-    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": \"x\"}}}", "t:1:43: a token id");
-    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [\"a a\"]}}", "merge 0");
-    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [\"aa\"]}}", "one space");
-    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [7]}}", "merge was expected");
-    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"dropout\": 0.1}}", "dropout");
+    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": \"x\"}}}",
+                "t:1:43: a token id");
+    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [\"a a\"]}}",
+                "merge 0");
+    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [\"aa\"]}}",
+                "one space");
+    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [7]}}",
+                "merge was expected");
+    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"dropout\": 0.1}}",
+                "dropout");
     refuse_json("{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"a\"]]}}", "[text, score]");
-    refuse_json("{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"a\", 1]], \"unk_id\": 1}}", "unk_id");
-    refuse_json(MODEL("\"normalizer\": {\"type\": \"Magic\"}"), "normalizer 'Magic' is not supported");
+    refuse_json("{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"a\", 1]], \"unk_id\": 1}}",
+                "unk_id");
+    refuse_json(MODEL("\"normalizer\": {\"type\": \"Magic\"}"),
+                "normalizer 'Magic' is not supported");
     refuse_json(MODEL("\"normalizer\": {\"type\": \"Replace\", \"content\": \"\"}"), "a pattern");
-    refuse_json(MODEL("\"normalizer\": {\"type\": \"Precompiled\", \"precompiled_charsmap\": \"AAA\"}"), "base64");
-    refuse_json(MODEL("\"normalizer\": {\"type\": \"Precompiled\", \"precompiled_charsmap\": \"/////w==\"}"), "damaged");
+    refuse_json(
+        MODEL("\"normalizer\": {\"type\": \"Precompiled\", \"precompiled_charsmap\": \"AAA\"}"),
+        "base64");
+    refuse_json(
+        MODEL(
+            "\"normalizer\": {\"type\": \"Precompiled\", \"precompiled_charsmap\": \"/////w==\"}"),
+        "damaged");
     refuse_json(MODEL("\"pre_tokenizer\": {\"type\": \"Magic\"}"), "pre-tokenizer 'Magic'");
-    refuse_json(MODEL("\"pre_tokenizer\": {\"type\": \"Punctuation\", \"behavior\": \"x\"}"), "behavior");
+    refuse_json(MODEL("\"pre_tokenizer\": {\"type\": \"Punctuation\", \"behavior\": \"x\"}"),
+                "behavior");
     refuse_json(MODEL("\"decoder\": {\"type\": \"CTC\"}"), "decoder 'CTC'");
-    refuse_json(MODEL("\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": []}"), "no place");
-    refuse_json(MODEL("\"added_tokens\": [{\"id\": 0, \"content\": \"b\"}]"), "two tokens have the id 0");
+    refuse_json(MODEL("\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": []}"),
+                "no place");
+    refuse_json(MODEL("\"added_tokens\": [{\"id\": 0, \"content\": \"b\"}]"),
+                "two tokens have the id 0");
     refuse_json(MODEL("\"added_tokens\": [{\"content\": \"b\"}]"), "content and an id");
 }
 
 /* Encodes `text` with a tokenizer.json. */
-static whit_status encode_with(const char *json, const char *text, size_t n, size_t *n_ids, whit_error *error)
+static whit_status encode_with(const char *json, const char *text, size_t n, size_t *n_ids,
+                               whit_error *error)
 {
     whit_buf image = {0}, ids = {0};
     whit_tokenizer_view view;
@@ -74,9 +92,10 @@ static whit_status encode_with(const char *json, const char *text, size_t n, siz
 static void slow_patterns_end(void **state)
 {
     (void)state;
-    static const char json[] =
-        "{\"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {\"a\": 0}}, \"pre_tokenizer\": "
-        "{\"type\": \"Split\", \"pattern\": {\"Regex\": \"(a+)+[bc]\"}, \"behavior\": \"Isolated\"}}";
+    static const char json[] = "{\"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {\"a\": "
+                               "0}}, \"pre_tokenizer\": "
+                               "{\"type\": \"Split\", \"pattern\": {\"Regex\": \"(a+)+[bc]\"}, "
+                               "\"behavior\": \"Isolated\"}}";
     char text[5000];
     size_t n_ids;
     whit_error error = {0};
@@ -90,17 +109,21 @@ static void growing_normalizers_end(void **state)
 {
     (void)state;
     whit_buf json = {0};
-    whit_buf_append_str(&json, "{\"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {\"a\": 0}}, "
-                               "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [");
+    whit_buf_append_str(&json,
+                        "{\"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {\"a\": 0}}, "
+                        "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [");
     for (int i = 0; i < 20; i++)
-        whit_buf_printf(&json, "%s{\"type\": \"Replace\", \"pattern\": {\"String\": \"a\"}, \"content\": "
-                               "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}", i ? "," : "");
+        whit_buf_printf(&json,
+                        "%s{\"type\": \"Replace\", \"pattern\": {\"String\": \"a\"}, \"content\": "
+                        "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}",
+                        i ? "," : "");
     whit_buf_append(&json, "]}}", 4);
     char text[1000];
     size_t n_ids;
     whit_error error = {0};
     memset(text, 'a', sizeof text);
-    assert_int_equal(encode_with((const char *)json.data, text, sizeof text, &n_ids, &error), WHIT_ERROR_LIMIT);
+    assert_int_equal(encode_with((const char *)json.data, text, sizeof text, &n_ids, &error),
+                     WHIT_ERROR_LIMIT);
     whit_buf_free(&json);
 }
 
@@ -115,10 +138,13 @@ static void slow_vocabularies_end(void **state)
     assert_non_null(json);
     memset(word, 'a', n_word);
     word[n_word] = 0;
-    snprintf(json, n_word + 200,
-             "{\"model\": {\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": [[\"u\", 0], [\"%s\", 0]]}}", word);
+    snprintf(
+        json, n_word + 200,
+        "{\"model\": {\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": [[\"u\", 0], [\"%s\", 0]]}}",
+        word);
     assert_int_equal(encode_with(json, word, n_word - 1, &n_ids, &error), WHIT_ERROR_LIMIT);
-    snprintf(json, n_word + 200, MODEL("\"added_tokens\": [{\"id\": 1, \"content\": \"%s\"}]"), word);
+    snprintf(json, n_word + 200, MODEL("\"added_tokens\": [{\"id\": 1, \"content\": \"%s\"}]"),
+             word);
     assert_int_equal(encode_with(json, word, n_word - 1, &n_ids, &error), WHIT_ERROR_LIMIT);
     free(word);
     free(json);
@@ -133,17 +159,22 @@ static void broken_models_are_refused(void **state)
     for (size_t n = 0; n < model.size_bytes; n += n < 64 ? 1 : 37) {
         whit_status status =
             whit_tokenizer_from_sentencepiece("t", model.data, n, NULL, &image, &error);
-        if (status == WHIT_OK) image.size_bytes = 0; /* cut between two fields */
-        else assert_true(status == WHIT_ERROR_FORMAT || status == WHIT_ERROR_UNSUPPORTED);
+        if (status == WHIT_OK)
+            image.size_bytes = 0; /* cut between two fields */
+        else
+            assert_true(status == WHIT_ERROR_FORMAT || status == WHIT_ERROR_UNSUPPORTED);
     }
     whit_buf_free(&model);
     sample_sentencepiece(&model, 4);
-    assert_int_equal(whit_tokenizer_from_sentencepiece("t", model.data, model.size_bytes, NULL, &image, &error),
-                     WHIT_ERROR_UNSUPPORTED);
-    static const char *const ranks[] = {"AA== 0\nAQ== 2\n", "A=== 0\n", "AA== x\n", " 0\n", "AA== 0\n"};
+    assert_int_equal(
+        whit_tokenizer_from_sentencepiece("t", model.data, model.size_bytes, NULL, &image, &error),
+        WHIT_ERROR_UNSUPPORTED);
+    static const char *const ranks[] = {"AA== 0\nAQ== 2\n", "A=== 0\n", "AA== x\n", " 0\n",
+                                        "AA== 0\n"};
     for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++)
-        assert_int_not_equal(whit_tokenizer_from_tiktoken("t", (const uint8_t *)ranks[i], strlen(ranks[i]),
-                                                          NULL, &image, &error), WHIT_OK);
+        assert_int_not_equal(whit_tokenizer_from_tiktoken("t", (const uint8_t *)ranks[i],
+                                                          strlen(ranks[i]), NULL, &image, &error),
+                             WHIT_OK);
     assert_int_equal(image.size_bytes, 0);
     whit_buf_free(&model);
     whit_buf_free(&image);
@@ -157,7 +188,9 @@ static void damaged_images_are_harmless(void **state)
     whit_error error;
     whit_rng rng = {11};
     sample_byte_level_json(&json, "\"\\\\w+|[^\\\\w]\"");
-    assert_ok(whit_tokenizer_from_json("t", (const char *)json.data, json.size_bytes, NULL, &image, &error), error);
+    assert_ok(whit_tokenizer_from_json("t", (const char *)json.data, json.size_bytes, NULL, &image,
+                                       &error),
+              error);
     uint8_t *copy = aligned_alloc(64, (image.size_bytes + 63) / 64 * 64);
     assert_non_null(copy);
     for (int round = 0; round < 3000; round++) {
@@ -172,7 +205,8 @@ static void damaged_images_are_harmless(void **state)
         const whit_encode_options options = {.add_special = true, .parse_special = true};
         if (whit_tokenizer_check(copy, image.size_bytes, &view, &error) != WHIT_OK) continue;
         if (whit_tokenizer_open(&view, NULL, &tokenizer, &error) == WHIT_OK) {
-            (void)whit_tokenizer_encode(tokenizer, "the tool<s> aaaaaaaa\xC3\xA9", 22, &options, &ids, &error);
+            (void)whit_tokenizer_encode(tokenizer, "the tool<s> aaaaaaaa\xC3\xA9", 22, &options,
+                                        &ids, &error);
             whit_tokenizer_close(tokenizer);
         }
         int32_t all[300];
@@ -189,8 +223,8 @@ static void damaged_images_are_harmless(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(broken_json_is_refused),   cmocka_unit_test(slow_patterns_end),
-        cmocka_unit_test(growing_normalizers_end),  cmocka_unit_test(slow_vocabularies_end),
+        cmocka_unit_test(broken_json_is_refused),    cmocka_unit_test(slow_patterns_end),
+        cmocka_unit_test(growing_normalizers_end),   cmocka_unit_test(slow_vocabularies_end),
         cmocka_unit_test(broken_models_are_refused), cmocka_unit_test(damaged_images_are_harmless),
     };
     return cmocka_run_group_tests_name("tokenizer_hostile", tests, NULL, NULL);
