@@ -10,7 +10,14 @@ void whit_packed_ternary_row(const whit_packed_ternary *packed, uint64_t row, in
     uint64_t quarter = packed->n_rows / 4;
     unsigned shift = 2 * (unsigned)(row / quarter);
     const uint8_t *bytes = packed->data + row % quarter * packed->n_cols;
-    for (uint64_t c = 0; c < packed->n_cols; c++) codes[c] = (int8_t)((bytes[c] >> shift & 3) - 1);
+    uint64_t c = 0, eight;
+    for (; c + 8 <= packed->n_cols; c += 8) { /* code + 1 in each byte, less 1 without a borrow */
+        memcpy(&eight, bytes + c, 8);
+        eight = eight >> shift & 0x0303030303030303u;
+        eight = ((eight | 0x8080808080808080u) - 0x0101010101010101u) ^ 0x8080808080808080u;
+        memcpy(codes + c, &eight, 8);
+    }
+    for (; c < packed->n_cols; c++) codes[c] = (int8_t)((bytes[c] >> shift & 3) - 1);
 }
 
 bool whit_packed_ternary_is_sound(const whit_packed_ternary *packed)

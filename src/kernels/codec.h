@@ -106,6 +106,9 @@ whit_tensor_type whit_codec_canonical_type(const whit_tensor_type *type);
 size_t whit_codec_canonical_row_bytes(const whit_tensor_type *type);
 void whit_codec_canonical_rows(const whit_tensor *tensor, uint32_t row_begin, uint32_t n,
                                uint8_t *out);
+/* The same bytes straight from n rows of content, before they are packed. */
+void whit_codec_canonical_content(const whit_tensor_type *type, uint32_t n, const whit_rows *rows,
+                                  uint8_t *out);
 
 /* ---- tiles: what the generic kernels read --------------------------------------------------- */
 

@@ -153,11 +153,16 @@ static whit_status check_codes(const whit_tensor_type *type, uint32_t n, const w
                                whit_error *error)
 {
     const whit_codec_info *codec = whit_codec_find(type->codec);
+    uint8_t range = (uint8_t)(codec->code_max - codec->code_min);
+    bool is_b1 = type->codec == WHIT_CODEC_B1;
     for (uint32_t row = 0; row < n; row++) {
         const int8_t *codes = code_row(type, rows, row);
+        uint8_t bad = 0; /* no early exit, so that the loop can be done in vectors */
         for (uint32_t k = 0; k < type->n_cols; k++)
-            if (codes[k] < codec->code_min || codes[k] > codec->code_max ||
-                (type->codec == WHIT_CODEC_B1 && codes[k] == 0))
+            bad |= (uint8_t)((uint8_t)(codes[k] - codec->code_min) > range);
+        for (uint32_t k = 0; is_b1 && k < type->n_cols; k++) bad |= codes[k] == 0;
+        for (uint32_t k = 0; bad && k < type->n_cols; k++)
+            if (codes[k] < codec->code_min || codes[k] > codec->code_max || (is_b1 && codes[k] == 0))
                 return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s cannot hold the code %d",
                                  codec->name, codes[k]);
     }
@@ -195,6 +200,46 @@ static void pack_superblocks(const whit_tensor_type *type, const whit_geometry *
             memcpy(rest_codes + 8 * ROWS * h, codes + 120 * ROWS, 8 * ROWS);
         }
         whit_line_pack(WHIT_CODEC_T2, tile + rest, rest_codes);
+    }
+}
+
+/* Codecs whose lines are digits of one radix: dword r of a line is the sum over d of
+ * radix^d (codes[4 d .. 4 d + 3] + bias), four bytes at a time. No byte of it overflows. */
+static bool find_digits(const whit_tensor_type *type, unsigned *radix, uint8_t *bias)
+{
+    *bias = type->codec == WHIT_CODEC_I4 ? 8 : 1;
+    *radix = type->codec == WHIT_CODEC_T5   ? 3
+             : type->codec == WHIT_CODEC_T2 ? 4
+             : type->codec == WHIT_CODEC_I4 ? 16
+                                            : 0;
+    return *radix != 0;
+}
+
+/* Bytes plus bias, each by itself. */
+static uint32_t add_bias(uint32_t bytes, uint8_t bias)
+{
+    return ((bytes & 0x7F7F7F7Fu) + 0x01010101u * bias) ^ (bytes & 0x80808080u);
+}
+
+static void pack_digits(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows,
+                        uint32_t row, uint32_t n_rows, uint8_t *tile, unsigned radix, uint8_t bias)
+{
+    uint32_t line_cols = whit_codec_find(type->codec)->line_cols;
+    for (uint32_t k = 0; k < type->n_cols; k += line_cols) {
+        uint8_t *line = tile + whit_line_offset(type, g, k);
+        uint32_t n_known = min_u32(line_cols, type->n_cols - k);
+        for (uint32_t r = 0; r < ROWS; r++) {
+            int8_t padded[32] = {0};
+            const int8_t *codes = padded;
+            if (r < n_rows && n_known == line_cols)
+                codes = code_row(type, rows, row + r) + k;
+            else if (r < n_rows)
+                memcpy(padded, code_row(type, rows, row + r) + k, n_known);
+            uint32_t dword = 0;
+            for (uint32_t d = line_cols; d > 0; d -= 4)
+                dword = dword * radix + add_bias(whit_load_u32(codes + d - 4), bias);
+            memcpy(line + 4 * r, &dword, 4);
+        }
     }
 }
 
@@ -273,13 +318,17 @@ static void repeat_fields(const whit_tensor_type *type, const whit_geometry *g, 
 static void pack_float_tile(const whit_tensor_type *type, const whit_rows *rows, uint32_t row,
                             uint32_t n_rows, uint8_t *tile)
 {
-    uint32_t elem_bytes = whit_codec_find(type->codec)->elem_bytes;
-    for (uint32_t r = 0; r < n_rows; r++)
-        for (uint32_t k = 0; k < type->n_cols; k++)
-            memcpy(tile + ((size_t)k * ROWS + r) * elem_bytes,
-                   (const uint8_t *)rows->elems +
-                       ((size_t)(row + r) * type->n_cols + k) * elem_bytes,
-                   elem_bytes);
+    const uint8_t *elems = (const uint8_t *)rows->elems;
+    uint32_t n_cols = type->n_cols;
+    if (whit_codec_find(type->codec)->elem_bytes == 2) {
+        for (uint32_t k = 0; k < n_cols; k++) /* writes go forward: they cost more than reads */
+            for (uint32_t r = 0; r < n_rows; r++)
+                memcpy(tile + ((size_t)k * ROWS + r) * 2, elems + ((size_t)(row + r) * n_cols + k) * 2, 2);
+        return;
+    }
+    for (uint32_t k = 0; k < n_cols; k++)
+        for (uint32_t r = 0; r < n_rows; r++)
+            memcpy(tile + ((size_t)k * ROWS + r) * 4, elems + ((size_t)(row + r) * n_cols + k) * 4, 4);
 }
 
 whit_status whit_codec_pack(const whit_tensor_type *type, uint32_t row_begin, uint32_t n,
@@ -299,6 +348,8 @@ whit_status whit_codec_pack(const whit_tensor_type *type, uint32_t row_begin, ui
     }
     if (!codec->is_float) WHIT_TRY(check_codes(type, n, rows, error));
 
+    unsigned radix;
+    uint8_t bias;
     uint64_t tile_scale_bytes = 0, tile_low_bytes = 0; /* of the row scales and the low part */
     whit_codec_part_bytes(type, WHIT_PART_ROW_SCALES, &tile_scale_bytes);
     whit_codec_part_bytes(type, WHIT_PART_LOW, &tile_low_bytes);
@@ -323,6 +374,8 @@ whit_status whit_codec_pack(const whit_tensor_type *type, uint32_t row_begin, ui
         }
         if (in_superblocks(type))
             pack_superblocks(type, &g, rows, row, n_rows, tile);
+        else if (find_digits(type, &radix, &bias))
+            pack_digits(type, &g, rows, row, n_rows, tile, radix, bias);
         else
             pack_lines(type, &g, rows, row, n_rows, tile, low);
         if (type->scale_kind >= WHIT_SCALE_ROW)

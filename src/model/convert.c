@@ -264,7 +264,7 @@ static whit_status convert_slice(struct tensor_job *t, uint32_t worker, uint32_t
     }
     whit_rows rows = row_at(&t->rows, begin);
     WHIT_TRY(whit_codec_pack(&chunk->tensor.type, begin, n, &rows, chunk->part, error));
-    whit_codec_canonical_rows(&chunk->tensor, begin, n, chunk->canonical + t->canonical_row_bytes * begin);
+    whit_codec_canonical_content(&t->to, n, &rows, chunk->canonical + t->canonical_row_bytes * begin);
     return WHIT_OK;
 }
 

@@ -335,6 +335,30 @@ static uint8_t *canonical(const whit_tensor *tensor, size_t *bytes)
     return out;
 }
 
+/* Content has its canonical bytes before it is packed, too. */
+static void canonical_before_packing(const whit_tensor_type *type, void *user)
+{
+    test_matrix matrix;
+    size_t bytes;
+    matrix_random(&matrix, type, user, whit_rng_next(user) & 1);
+    uint8_t *packed = canonical(&matrix.tensor, &bytes), *content = malloc(bytes);
+    whit_codec_canonical_content(type, type->n_rows, &matrix.rows, content);
+    if (memcmp(packed, content, bytes) != 0) fail_msg("%s: canonical bytes differ", describe(type));
+    free(packed);
+    free(content);
+    matrix_free(&matrix);
+}
+
+static void every_combination_has_canonical_content(void **state)
+{
+    (void)state;
+    whit_rng rng = {test_seed()};
+    static const uint32_t shapes[][2] = {{16, 256}, {1, 1},    {8, 20},  {33, 129},
+                                         {17, 300}, {48, 512}, {5, 1400}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for_each_type(shapes[i][0], shapes[i][1], canonical_before_packing, &rng);
+}
+
 /* The same content in two layouts has one canonical form. */
 static void assert_same_canonical(whit_tensor_type a, whit_codec other)
 {
@@ -453,6 +477,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_combination_round_trips),
+        cmocka_unit_test(every_combination_has_canonical_content),
         cmocka_unit_test(tiles_pack_alone),
         cmocka_unit_test(any_bytes_have_a_value),
         cmocka_unit_test(lines_are_as_drawn),

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ * Canonical bytes of rows that are not packed yet: a converter has them at hand, and need not read
+ * them back from tiles. codec_rows.c takes them from a tensor. */
+#include "kernels/codec.h"
+
+#include "base/half.h"
+#include "base/mem.h"
+
+/* Digits of `bits` bits, lowest first; codes plus bias. What is beyond the row is zero bits. */
+static void put_codes(const int8_t *codes, uint32_t n, unsigned bits, int bias, uint8_t *out)
+{
+    uint32_t k = 0;
+    if (bits == 2 && bias == 1) {
+        for (; k + 4 <= n; k += 4) {
+            uint32_t four = whit_load_u32(codes + k);
+            four = ((four & 0x7F7F7F7Fu) + 0x01010101u) ^ (four & 0x80808080u); /* each byte plus 1 */
+            *out++ = (uint8_t)(four | four >> 6 | four >> 12 | four >> 18);
+        }
+    }
+    unsigned per_byte = 8 / bits;
+    for (; k < n; k += per_byte, out++) {
+        unsigned byte = 0;
+        for (unsigned j = 0; j < per_byte && k + j < n; j++) byte |= (unsigned)(codes[k + j] + bias) << bits * j;
+        *out = (uint8_t)byte;
+    }
+}
+
+static void put_signs(const int8_t *codes, uint32_t n, uint8_t *out)
+{
+    for (uint32_t k = 0; k < n; k += 8, out++) {
+        unsigned byte = 0;
+        for (unsigned j = 0; j < 8 && k + j < n; j++) byte |= (unsigned)(codes[k + j] > 0) << j;
+        *out = (uint8_t)byte;
+    }
+}
+
+static uint8_t *put_field(unsigned scale_type, float value, uint8_t *out)
+{
+    uint16_t half = whit_f16_from_f32(value);
+    if (scale_type == WHIT_SCALE_F32)
+        memcpy(out, &value, 4);
+    else
+        memcpy(out, &half, 2);
+    return out + (scale_type == WHIT_SCALE_F32 ? 4 : 2);
+}
+
+void whit_codec_canonical_content(const whit_tensor_type *type, uint32_t n, const whit_rows *rows,
+                                  uint8_t *out)
+{
+    const whit_codec_info *codec = whit_codec_find(type->codec);
+    if (codec->is_float) {
+        memcpy(out, rows->elems, (size_t)n * type->n_cols * codec->elem_bytes);
+        return;
+    }
+    whit_geometry g = whit_codec_geometry(type);
+    bool is_u8 = type->scale_type == WHIT_SCALE_U8;
+    size_t code_bytes = ((size_t)type->n_cols * codec->canonical_bits + 7) / 8, n_fields = (size_t)g.n_groups * g.n_fields;
+    int bias = type->codec == WHIT_CODEC_I8 || type->codec == WHIT_CODEC_I8S ? 128
+               : type->codec == WHIT_CODEC_I4                              ? 8
+               : type->codec == WHIT_CODEC_Q2                              ? 0
+                                                                           : 1;
+    for (uint32_t row = 0; row < n; row++) {
+        const int8_t *codes = (const int8_t *)rows->elems + (size_t)row * type->n_cols;
+        if (type->codec == WHIT_CODEC_B1)
+            put_signs(codes, type->n_cols, out);
+        else
+            put_codes(codes, type->n_cols, codec->canonical_bits, bias, out);
+        out += code_bytes;
+        if (type->scale_kind < WHIT_SCALE_ROW) continue;
+        for (size_t i = 0; i < n_fields; i++) {
+            if (is_u8)
+                *out++ = rows->fields_u8[row * n_fields + i];
+            else
+                out = put_field(type->scale_type, rows->fields[row * n_fields + i], out);
+        }
+        for (uint32_t f = 0; is_u8 && f < g.n_fields; f++)
+            out = put_field(WHIT_SCALE_F16, rows->fields[(size_t)row * g.n_fields + f], out);
+    }
+}
