@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The screened head, as specified. An i8s code is 16 h + l - 128; the screen knows h and takes l as
  * 7.5, so per step the row's sum is 16 (sum of h q) - 120.5 (sum of q). */
+#include "base/mem.h"
 #include "kernels/codec_lines.h"
 #include "kernels/kernels.h"
 #include "kernels/math.h"
@@ -41,6 +42,36 @@ void whit_screen_generic(const whit_tensor *w, const whit_acts *x, uint32_t toke
     }
 }
 
+/* Codes of columns [k, k + n) of a row, k a multiple of 8, whole groups of eight: four bytes of the
+ * high plane and four of the low one at a time. */
+static void row_codes(const uint8_t *high, const uint8_t *low, uint32_t k, uint32_t n,
+                      int8_t *codes)
+{
+    const uint32_t nibbles = 0x0F0F0F0F,
+                   signs = 0x80808080; /* code = u8 - 128: flip the sign bit */
+    for (uint32_t j = k / 8; j < (k + n + 7) / 8; j++, codes += 8) {
+        uint32_t upper = whit_load_u32(high + (size_t)j * WHIT_LINE_BYTES);
+        uint32_t lower = whit_load_u32(low + (size_t)j * 4);
+        uint32_t first = ((upper & nibbles) << 4 | (lower & nibbles)) ^ signs;
+        uint32_t second = ((upper & ~nibbles) | (lower >> 4 & nibbles)) ^ signs;
+        memcpy(codes, &first, 4);
+        memcpy(codes + 4, &second, 4);
+    }
+}
+
+static int32_t row_sum(const uint8_t *high, const uint8_t *low, const int8_t *q, uint32_t begin,
+                       uint32_t end)
+{
+    int8_t codes[WHIT_CHUNK_COLS];
+    int32_t sum = 0;
+    for (uint32_t k = begin; k < end; k += WHIT_CHUNK_COLS) {
+        uint32_t n = min_u32(WHIT_CHUNK_COLS, end - k);
+        row_codes(high, low, k, n, codes);
+        for (uint32_t i = 0; i < n; i++) sum += codes[i] * q[k + i];
+    }
+    return sum;
+}
+
 void whit_rescore_generic(const whit_tensor *w, const whit_acts *x, uint32_t token,
                           const uint32_t *rows, uint32_t n, float *logits)
 {
@@ -53,13 +84,8 @@ void whit_rescore_generic(const whit_tensor *w, const whit_acts *x, uint32_t tok
         float fields[WHIT_MAX_FIELDS][ROWS], acc = 0;
         whit_tile_fields(w, row / ROWS, 0, fields);
         for (uint32_t step = 0; step < x->n_steps; step++) {
-            int32_t sum = 0;
-            for (uint32_t k = whit_acts_step_begin(x, step); k < whit_acts_step_end(x, step); k++) {
-                unsigned c = k % 4, shift = k % 8 / 4 * 4;
-                int upper = high[k / 8 * WHIT_LINE_BYTES + c] >> shift & 15;
-                int lower = low[k / 8 * 4 + c] >> shift & 15;
-                sum += (16 * upper + lower - 128) * q[k];
-            }
+            int32_t sum =
+                row_sum(high, low, q, whit_acts_step_begin(x, step), whit_acts_step_end(x, step));
             size_t at = (size_t)token * x->n_steps + step;
             acc = fmaf((float)sum, fields[0][r] * x->scales[at], acc);
         }
