@@ -182,7 +182,10 @@ static void run_group(whit_exec *exec, const whit_plan_group *group)
     } else if (group->domain == WHIT_DOMAIN_TILES) {
         uint32_t n_tiles = 0;
         for (uint32_t i = 0; i < group->n_steps; i++) n_tiles += exec->steps[group->first + i].n_tiles;
-        whit_pool_run(exec->pool, run_tiles, &run, n_tiles, 0);
+        /* Products of many columns unpack tiles by fours: whole fours, or the last ones cost as much. */
+        uint32_t chunk = n_tiles / (8 * whit_pool_size(exec->pool)) + 1;
+        if (n_rows > 8) chunk = (chunk + 3) / 4 * 4;
+        whit_pool_run(exec->pool, run_tiles, &run, n_tiles, chunk);
     } else {
         whit_pool_run(exec->pool, run_rows, &run, exec->n_row_tiles * exec->n_kv_heads, 1);
     }

@@ -3,3 +3,4 @@
 #include "kernels/arm/lanes_neon.inc"
 
 #include "kernels/wide/matmul.inc"
+#include "kernels/wide/popcount.inc"

@@ -3,3 +3,4 @@
 #include "kernels/x86/lanes_avx2.inc"
 
 #include "kernels/wide/matmul.inc"
+#include "kernels/wide/popcount.inc"

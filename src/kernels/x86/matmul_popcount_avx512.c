@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT
+ * Signs times quaternary activations with VPOPCNTDQ. */
+#include "kernels/x86/lanes_avx512.inc"
+
+#include "kernels/wide/tile.inc"
+
+#include "kernels/wide/popcount.inc"
