@@ -404,10 +404,11 @@ whit_status bench_model_shape(const char *text, bench_model *model, whit_error *
     snprintf(model->name, sizeof model->name, "%s", text);
     whit_ndf_writer *writer;
     if (cache_path(&shape, model->path)) {
-        whit_ndf *found;
+        whit_model *found; /* one of an older whit may lack a field, and is made again */
         whit_error ignored;
-        if (whit_ndf_open(model->path, NULL, &found, &ignored) == WHIT_OK) {
-            whit_ndf_close(found);
+        if (access(model->path, R_OK) == 0 &&
+            whit_model_open(model->path, NULL, &found, &ignored) == WHIT_OK) {
+            whit_model_close(found);
             return WHIT_OK;
         }
         whit_status status = make(&shape, model->path, &writer, error);

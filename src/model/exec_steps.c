@@ -63,12 +63,27 @@ ROW_STEP(run_rope)
     }
 }
 
+/* A key is scattered over many lines of its block, all of them out of cache: asked for together they
+ * come in a tenth of the time that storing to one after the other takes. */
+static void prefetch_keys(const whit_exec *exec, const void *block, uint32_t slot, uint32_t head_dim)
+{
+    whit_kv_type type = exec->kv->shape.type;
+    const uint8_t *keys = whit_kv_block_arrays(type, head_dim, block).keys;
+    uint32_t dims_together = type == WHIT_KV_I8 ? 4 : 1;
+    size_t elem_bytes = whit_kv_elem_bytes(type) * dims_together;
+    for (uint32_t d = 0; d < head_dim; d += dims_together, keys += WHIT_KV_BLOCK_TOKENS * elem_bytes)
+        __builtin_prefetch(keys + slot * elem_bytes, 1);
+}
+
 ROW_STEP(run_append)
 {
     (void)worker;
     for (uint32_t r = begin; r < end; r++) {
         uint32_t position = exec->batch->positions[r], sequence = exec->batch->sequences[r];
         const float *k = INPUT(0, r), *v = INPUT(1, r);
+        for (uint32_t head = 0; head < exec->n_kv_heads; head++)
+            prefetch_keys(exec, whit_kv_head_block(exec->kv, step->layer, head, sequence, position / WHIT_KV_BLOCK_TOKENS),
+                          position % WHIT_KV_BLOCK_TOKENS, step->group);
         for (uint32_t head = 0; head < exec->n_kv_heads; head++)
             exec->kv_append(whit_kv_head_block(exec->kv, step->layer, head, sequence, position / WHIT_KV_BLOCK_TOKENS),
                             position % WHIT_KV_BLOCK_TOKENS, step->group, k + (size_t)head * step->group,
