@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ * Operations of the tape: a forward and a gradient for every kind of node. Private to tape.c and
+ * ops_*.c. */
+#ifndef WHIT_TRAIN_OPS_H
+#define WHIT_TRAIN_OPS_H
+
+#include "train/tape.h"
+
+typedef void whit_op_fn(const whit_tape *tape, const whit_tape_step *step);
+
+typedef struct whit_train_op {
+    whit_op_fn *forward, *backward; /* NULL: nothing to do, the output shares the input's place */
+} whit_train_op;
+
+whit_op_fn whit_op_embed, whit_op_embed_gradient;
+whit_op_fn whit_op_norm, whit_op_norm_gradient;
+whit_op_fn whit_op_linear, whit_op_linear_gradient;
+whit_op_fn whit_op_rope, whit_op_rope_gradient;
+whit_op_fn whit_op_attention, whit_op_attention_gradient;
+whit_op_fn whit_op_gate, whit_op_gate_gradient;
+whit_op_fn whit_op_add, whit_op_add_gradient;
+whit_op_fn whit_op_scale, whit_op_scale_gradient;
+
+/* Floats per thread that attention over sequences of n_tokens takes. */
+size_t whit_op_attention_scratch(const whit_node *node, uint32_t n_tokens);
+
+/* Operands of a step: input 0, 1, 2 and output. */
+static inline const float *whit_step_input(const whit_tape *tape, const whit_tape_step *step, int i)
+{
+    return tape->value[step->node->input[i]];
+}
+static inline float *whit_step_output(const whit_tape *tape, const whit_tape_step *step)
+{
+    return tape->value[step->node->output];
+}
+static inline float *whit_step_dinput(const whit_tape *tape, const whit_tape_step *step, int i)
+{
+    return tape->gradient[step->node->input[i]];
+}
+static inline const float *whit_step_doutput(const whit_tape *tape, const whit_tape_step *step)
+{
+    return tape->gradient[step->node->output];
+}
+static inline uint32_t whit_step_width(const whit_tape *tape, whit_ref value)
+{
+    return tape->graph->values[value - 1].width;
+}
+/* Rows of a chunk: [begin, end). */
+static inline uint32_t whit_chunk_end(const whit_tape *tape, uint32_t chunk)
+{
+    uint32_t end = (chunk + 1) * WHIT_TAPE_ROW_CHUNK;
+    return end < tape->n_rows ? end : tape->n_rows;
+}
+
+#endif

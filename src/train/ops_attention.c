@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ * Causal attention with grouped heads. One item is a sequence's KV head with all its query heads,
+ * so that no gradient is shared between items; queries go in blocks, and a block sees the keys up
+ * to its last query (from the window's first on). Probabilities are computed again for the gradient:
+ *
+ *   S = scale Q K^T, P = softmax(S), O = P V
+ *   dV += P^T dO, dP = dO V^T, dS = scale P (dP - rowsum(dO O)), dQ = dS K, dK += dS^T Q */
+#include "train/loops.h"
+#include "train/ops.h"
+
+#include <string.h>
+
+#define QUERY_BLOCK 64
+
+size_t whit_op_attention_scratch(const whit_node *node, uint32_t n_tokens)
+{
+    (void)node;
+    return 2 * (size_t)QUERY_BLOCK * n_tokens; /* P and dP of a block */
+}
+
+struct attention_job {
+    const whit_tape *tape;
+    const whit_tape_step *step;
+    uint32_t n_tokens, head_dim, n_kv_heads, per_kv_head;
+    size_t q_width, kv_width;
+};
+
+static struct attention_job attention_job(const whit_tape *tape, const whit_tape_step *step)
+{
+    struct attention_job job = {.tape = tape, .step = step, .n_tokens = tape->options.n_tokens,
+                                .head_dim = step->node->group};
+    job.q_width = whit_step_width(tape, step->node->input[0]);
+    job.kv_width = whit_step_width(tape, step->node->input[1]);
+    job.n_kv_heads = (uint32_t)job.kv_width / job.head_dim;
+    job.per_kv_head = (uint32_t)(job.q_width / job.kv_width);
+    return job;
+}
+
+/* Queries [begin, end) of one head see keys [first, end). */
+struct block {
+    uint32_t begin, end, first;
+    size_t n_queries, n_keys;
+    size_t q, kv; /* offsets of the block's first query and key */
+};
+
+static struct block block_at(const struct attention_job *job, uint32_t item, uint32_t member, uint32_t begin)
+{
+    uint32_t sequence = item / job->n_kv_heads, head = item % job->n_kv_heads, window = job->step->node->window;
+    struct block b = {.begin = begin, .end = begin + QUERY_BLOCK};
+    if (b.end > job->n_tokens) b.end = job->n_tokens;
+    if (window && begin + 1 > window) b.first = begin + 1 - window;
+    b.n_queries = b.end - b.begin;
+    b.n_keys = b.end - b.first;
+    size_t row = (size_t)sequence * job->n_tokens;
+    b.q = (row + begin) * job->q_width + ((size_t)head * job->per_kv_head + member) * job->head_dim;
+    b.kv = (row + b.first) * job->kv_width + (size_t)head * job->head_dim;
+    return b;
+}
+
+/* p (n_queries, n_keys): probabilities, zero where a query does not see. */
+static void probabilities(const struct attention_job *job, const struct block *b, float *p)
+{
+    const whit_tape *tape = job->tape;
+    whit_blas_gemm(&tape->blas, false, true, b->n_queries, b->n_keys, job->head_dim,
+                   whit_step_input(tape, job->step, 0) + b->q, job->q_width,
+                   whit_step_input(tape, job->step, 1) + b->kv, job->kv_width, 0, p, b->n_keys);
+    uint32_t window = job->step->node->window;
+    for (uint32_t i = b->begin; i < b->end; i++, p += b->n_keys) {
+        uint32_t from = window && i + 1 > window ? i + 1 - window - b->first : 0, to = i + 1 - b->first;
+        memset(p, 0, from * sizeof *p);
+        whit_loop_softmax(p + from, job->step->node->constant, to - from);
+        memset(p + to, 0, (b->n_keys - to) * sizeof *p);
+    }
+}
+
+static void forward_items(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    const struct attention_job *job = context;
+    const whit_tape *tape = job->tape;
+    float *p = tape->scratch + worker * tape->scratch_elems;
+    for (uint32_t item = begin; item < end; item++)
+        for (uint32_t member = 0; member < job->per_kv_head; member++)
+            for (uint32_t at = 0; at < job->n_tokens; at += QUERY_BLOCK) {
+                struct block b = block_at(job, item, member, at);
+                probabilities(job, &b, p);
+                whit_blas_gemm(&tape->blas, false, false, b.n_queries, job->head_dim, b.n_keys, p, b.n_keys,
+                               whit_step_input(tape, job->step, 2) + b.kv, job->kv_width, 0,
+                               whit_step_output(tape, job->step) + b.q, job->q_width);
+            }
+}
+
+void whit_op_attention(const whit_tape *tape, const whit_tape_step *step)
+{
+    struct attention_job job = attention_job(tape, step);
+    whit_pool_run(tape->pool, forward_items, &job, tape->options.n_sequences * job.n_kv_heads, 1);
+}
+
+/* Zeros a head's rows of a gradient that nobody has written yet: blocks then add to it. */
+static void clear_head(const struct attention_job *job, float *d, size_t offset)
+{
+    for (uint32_t t = 0; t < job->n_tokens; t++) memset(d + offset + t * job->kv_width, 0, job->head_dim * sizeof *d);
+}
+
+static void gradient_block(const struct attention_job *job, const struct block *b, float *p, float *dp)
+{
+    const whit_tape *tape = job->tape;
+    const whit_tape_step *step = job->step;
+    const whit_blas *blas = &tape->blas;
+    size_t d = job->head_dim, n = b->n_queries, m = b->n_keys;
+    const float *output = whit_step_output(tape, step) + b->q, *doutput = whit_step_doutput(tape, step) + b->q;
+    probabilities(job, b, p);
+    whit_blas_gemm(blas, true, false, m, d, n, p, m, doutput, job->q_width, 1, whit_step_dinput(tape, step, 2) + b->kv,
+                   job->kv_width);
+    whit_blas_gemm(blas, false, true, n, m, d, doutput, job->q_width, whit_step_input(tape, step, 2) + b->kv,
+                   job->kv_width, 0, dp, m);
+    for (size_t i = 0; i < n; i++)
+        whit_loop_softmax_gradient(p + i * m, whit_loop_dot(output + i * job->q_width, doutput + i * job->q_width, d),
+                                   step->node->constant, dp + i * m, m);
+    whit_blas_gemm(blas, false, false, n, d, m, dp, m, whit_step_input(tape, step, 1) + b->kv, job->kv_width,
+                   step->fresh[0] ? 0 : 1, whit_step_dinput(tape, step, 0) + b->q, job->q_width);
+    whit_blas_gemm(blas, true, false, m, d, n, dp, m, whit_step_input(tape, step, 0) + b->q, job->q_width, 1,
+                   whit_step_dinput(tape, step, 1) + b->kv, job->kv_width);
+}
+
+static void gradient_items(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    const struct attention_job *job = context;
+    const whit_tape *tape = job->tape;
+    float *p = tape->scratch + worker * tape->scratch_elems, *dp = p + tape->scratch_elems / 2;
+    for (uint32_t item = begin; item < end; item++) {
+        size_t head = (size_t)(item / job->n_kv_heads) * job->n_tokens * job->kv_width +
+                      (size_t)(item % job->n_kv_heads) * job->head_dim;
+        for (int i = 1; i < 3; i++)
+            if (job->step->fresh[i]) clear_head(job, whit_step_dinput(tape, job->step, i), head);
+        for (uint32_t member = 0; member < job->per_kv_head; member++)
+            for (uint32_t at = 0; at < job->n_tokens; at += QUERY_BLOCK) {
+                struct block b = block_at(job, item, member, at);
+                gradient_block(job, &b, p, dp);
+            }
+    }
+}
+
+void whit_op_attention_gradient(const whit_tape *tape, const whit_tape_step *step)
+{
+    struct attention_job job = attention_job(tape, step);
+    whit_pool_run(tape->pool, gradient_items, &job, tape->options.n_sequences * job.n_kv_heads, 1);
+}

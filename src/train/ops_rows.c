@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT
+ * Operations on rows: embedding, norms, RoPE, gates, sums. */
+#include "train/loops.h"
+#include "train/ops.h"
+
+#include <string.h>
+
+struct row_job {
+    const whit_tape *tape;
+    const whit_tape_step *step;
+    void (*run)(const whit_tape *tape, const whit_tape_step *step, uint32_t chunk, uint32_t begin, uint32_t end);
+};
+
+static void run_chunks(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    (void)worker;
+    const struct row_job *job = context;
+    for (uint32_t chunk = begin; chunk < end; chunk++)
+        job->run(job->tape, job->step, chunk, chunk * WHIT_TAPE_ROW_CHUNK, whit_chunk_end(job->tape, chunk));
+}
+
+#define ROWS(name)                                                                                          \
+    static void name##_rows(const whit_tape *tape, const whit_tape_step *step, uint32_t chunk, uint32_t begin, \
+                            uint32_t end)
+#define RUN(name)                                                                                   \
+    do {                                                                                            \
+        struct row_job job = {tape, step, name##_rows};                                             \
+        whit_pool_run(tape->pool, run_chunks, &job, whit_tape_chunks(tape), 1);                     \
+    } while (0)
+
+/* Offset and number of the floats of rows [begin, end) of the output. */
+#define SPAN                                                                     \
+    size_t width = whit_step_width(tape, step->node->output), at = begin * width; \
+    size_t n = (end - begin) * width;                                            \
+    (void)chunk
+
+/* ---- embedding ------------------------------------------------------------------------------ */
+
+ROWS(embed)
+{
+    SPAN;
+    (void)n;
+    const float *table = tape->params->items[step->node->weight].value;
+    for (uint32_t r = begin; r < end; r++, at += width)
+        memcpy(whit_step_output(tape, step) + at, table + (size_t)tape->ids[r] * width, width * sizeof *table);
+}
+
+void whit_op_embed(const whit_tape *tape, const whit_tape_step *step)
+{
+    RUN(embed);
+}
+
+/* On one thread: rows of the same id meet. */
+void whit_op_embed_gradient(const whit_tape *tape, const whit_tape_step *step)
+{
+    float *table = whit_param_gradient(tape->params, &tape->params->items[step->node->weight]);
+    size_t width = whit_step_width(tape, step->node->output);
+    const float *dy = whit_step_doutput(tape, step);
+    for (uint32_t r = 0; r < tape->n_rows; r++) whit_loop_add(table + (size_t)tape->ids[r] * width, dy + r * width, width);
+}
+
+/* ---- norm ----------------------------------------------------------------------------------- */
+
+ROWS(norm)
+{
+    SPAN;
+    size_t group = step->node->group;
+    const float *weight = tape->params->items[step->node->weight].value, *x = whit_step_input(tape, step, 0);
+    for (size_t i = at; i < at + n; i += group)
+        whit_loop_norm(x + i, weight, step->node->constant, whit_step_output(tape, step) + i, group);
+}
+
+ROWS(norm_gradient)
+{
+    SPAN;
+    size_t group = step->node->group;
+    const float *weight = tape->params->items[step->node->weight].value, *x = whit_step_input(tape, step, 0);
+    const float *dy = whit_step_doutput(tape, step);
+    float *partial = tape->partials + chunk * tape->partial_elems;
+    memset(partial, 0, group * sizeof *partial);
+    for (size_t i = at; i < at + n; i += group)
+        whit_loop_norm_gradient(x + i, weight, step->node->constant, dy + i, step->fresh[0],
+                                whit_step_dinput(tape, step, 0) + i, partial, group);
+}
+
+void whit_op_norm(const whit_tape *tape, const whit_tape_step *step)
+{
+    RUN(norm);
+}
+
+void whit_op_norm_gradient(const whit_tape *tape, const whit_tape_step *step)
+{
+    RUN(norm_gradient);
+    float *dweight = whit_param_gradient(tape->params, &tape->params->items[step->node->weight]);
+    for (uint32_t chunk = 0; chunk < whit_tape_chunks(tape); chunk++)
+        whit_loop_add(dweight, tape->partials + chunk * tape->partial_elems, step->node->group);
+}
+
+/* ---- RoPE ----------------------------------------------------------------------------------- */
+
+static void turn_rows(const whit_tape *tape, const whit_node *node, const float *x, float turn, bool fresh, float *y,
+                      uint32_t begin, uint32_t end)
+{
+    size_t width = whit_step_width(tape, node->output), pairs = node->rotary / 2;
+    for (uint32_t r = begin; r < end; r++) {
+        const float *table = tape->rope + (size_t)(r % tape->options.n_tokens) * 2 * tape->rope_pairs;
+        for (size_t i = r * width; i < (r + 1) * width; i += node->group)
+            whit_loop_rope(x + i, table, turn, fresh, y + i, pairs, node->group);
+    }
+}
+
+ROWS(rope)
+{
+    (void)chunk;
+    turn_rows(tape, step->node, whit_step_input(tape, step, 0), 1, true, whit_step_output(tape, step), begin, end);
+}
+
+ROWS(rope_gradient)
+{
+    (void)chunk;
+    turn_rows(tape, step->node, whit_step_doutput(tape, step), -1, step->fresh[0], whit_step_dinput(tape, step, 0),
+              begin, end);
+}
+
+void whit_op_rope(const whit_tape *tape, const whit_tape_step *step)
+{
+    RUN(rope);
+}
+
+void whit_op_rope_gradient(const whit_tape *tape, const whit_tape_step *step)
+{
+    RUN(rope_gradient);
+}
+
+/* ---- gates ---------------------------------------------------------------------------------- */
+
+ROWS(gate)
+{
+    SPAN;
+    const float *gate = whit_step_input(tape, step, 0) + at, *up = whit_step_input(tape, step, 1) + at;
+    float *y = whit_step_output(tape, step) + at;
+    if (step->node->gate == WHIT_GATE_RELU2)
+        whit_loop_relu2(gate, up, y, n);
+    else
+        whit_loop_silu(gate, up, y, n);
+}
+
+ROWS(gate_gradient)
+{
+    SPAN;
+    const float *gate = whit_step_input(tape, step, 0) + at, *up = whit_step_input(tape, step, 1) + at;
+    const float *dy = whit_step_doutput(tape, step) + at;
+    float *dgate = whit_step_dinput(tape, step, 0) + at, *dup = whit_step_dinput(tape, step, 1) + at;
+    if (step->node->gate == WHIT_GATE_RELU2)
+        whit_loop_relu2_gradient(gate, up, dy, dgate, step->fresh[0], dup, step->fresh[1], n);
+    else
+        whit_loop_silu_gradient(gate, up, dy, dgate, step->fresh[0], dup, step->fresh[1], n);
+}
+
+void whit_op_gate(const whit_tape *tape, const whit_tape_step *step)
+{
+    RUN(gate);
+}
+
+void whit_op_gate_gradient(const whit_tape *tape, const whit_tape_step *step)
+{
+    RUN(gate_gradient);
+}
+
+/* ---- sums ----------------------------------------------------------------------------------- */
+
+ROWS(add)
+{
+    SPAN;
+    whit_loop_sum(whit_step_input(tape, step, 0) + at, whit_step_input(tape, step, 1) + at,
+                  whit_step_output(tape, step) + at, n);
+}
+
+ROWS(add_gradient)
+{
+    SPAN;
+    const float *dy = whit_step_doutput(tape, step) + at;
+    for (int i = 0; i < 2; i++) {
+        float *dx = whit_step_dinput(tape, step, i) + at;
+        if (step->fresh[i])
+            memcpy(dx, dy, n * sizeof *dx);
+        else
+            whit_loop_add(dx, dy, n);
+    }
+}
+
+void whit_op_add(const whit_tape *tape, const whit_tape_step *step)
+{
+    RUN(add);
+}
+
+void whit_op_add_gradient(const whit_tape *tape, const whit_tape_step *step)
+{
+    RUN(add_gradient);
+}
+
+ROWS(scale)
+{
+    SPAN;
+    whit_loop_scale(whit_step_output(tape, step) + at, whit_step_input(tape, step, 0) + at, step->node->constant, n);
+}
+
+ROWS(scale_gradient)
+{
+    SPAN;
+    const float *dy = whit_step_doutput(tape, step) + at;
+    float *dx = whit_step_dinput(tape, step, 0) + at;
+    if (step->fresh[0])
+        whit_loop_scale(dx, dy, step->node->constant, n);
+    else
+        whit_loop_add_scaled(dx, dy, step->node->constant, n);
+}
+
+void whit_op_scale(const whit_tape *tape, const whit_tape_step *step)
+{
+    RUN(scale);
+}
+
+void whit_op_scale_gradient(const whit_tape *tape, const whit_tape_step *step)
+{
+    RUN(scale_gradient);
+}

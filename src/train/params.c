@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/params.h"
+
+#include "kernels/codec.h"
+#include "train/quantise.h"
+
+#include <stdio.h>
+
+void whit_params_begin(whit_params *params, const whit_allocator *allocator)
+{
+    *params = (whit_params){.allocator = allocator, .share = 1};
+}
+
+static whit_status grow(whit_params *params, whit_error *error)
+{
+    if (params->n < params->capacity) return WHIT_OK;
+    uint32_t capacity = params->capacity ? 2 * params->capacity : 64;
+    whit_param *larger = whit_zalloc_array(params->allocator, capacity, sizeof *larger);
+    if (!larger) return whit_fail_memory(error, "the list of parameters", capacity * sizeof *larger);
+    if (params->n) memcpy(larger, params->items, params->n * sizeof *larger);
+    whit_free(params->allocator, params->items, params->capacity * sizeof *larger);
+    params->items = larger;
+    params->capacity = capacity;
+    return WHIT_OK;
+}
+
+whit_status whit_params_add(whit_params *params, const char *name, const whit_tensor_type *type, bool coded,
+                            whit_error *error)
+{
+    if (whit_params_find(params, name) >= 0)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "two parameters are called '%s'", name);
+    whit_error inner;
+    if (whit_tensor_type_check(type, &inner) != WHIT_OK)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "parameter '%s': %s", name, inner.message);
+    if (coded && !whit_quantise_knows(type))
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "parameter '%s': training cannot round to this type", name);
+    WHIT_TRY(grow(params, error));
+    whit_param *param = &params->items[params->n];
+    *param = (whit_param){.type = *type, .coded = coded};
+    snprintf(param->name, sizeof param->name, "%s", name);
+    if (__builtin_mul_overflow((size_t)type->n_rows, (size_t)type->n_cols, &param->n) ||
+        __builtin_add_overflow(params->n_latents, param->n, &params->n_latents) || params->n_latents > SIZE_MAX / 64)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "the parameters are too many");
+    param->offset = params->n_latents - param->n;
+    if (coded) {
+        whit_geometry g = whit_codec_geometry(type);
+        param->n_groups = g.n_groups;
+        param->n_fields = g.n_fields;
+        param->group_cols = g.group_cols;
+        param->n_scales = (size_t)type->n_rows * g.n_groups * g.n_fields;
+        params->n_rounded += param->n;
+    }
+    params->n++;
+    return WHIT_OK;
+}
+
+static size_t count_floats(const whit_params *params)
+{
+    size_t n = params->n_latents;
+    for (uint32_t i = 0; i < params->n; i++) n += params->items[i].n_scales;
+    return n;
+}
+
+size_t whit_params_bytes(const whit_params *params, bool gradients)
+{
+    return (count_floats(params) * (gradients ? 4 : 1) + params->n_rounded) * sizeof(float);
+}
+
+whit_status whit_params_allocate(whit_params *params, bool gradients, whit_error *error)
+{
+    const whit_allocator *a = params->allocator;
+    size_t scales = params->n_latents, rounded = 0;
+    params->n_floats = count_floats(params);
+    params->run = whit_zalloc_array(a, params->n_floats, sizeof(float));
+    params->rounded = whit_zalloc_array(a, params->n_rounded + 1, sizeof(float));
+    bool ok = params->run && params->rounded;
+    if (gradients && ok) {
+        params->gradient = whit_zalloc_array(a, params->n_floats, sizeof(float));
+        params->moment1 = whit_zalloc_array(a, params->n_floats, sizeof(float));
+        params->moment2 = whit_zalloc_array(a, params->n_floats, sizeof(float));
+        ok = params->gradient && params->moment1 && params->moment2;
+    }
+    if (!ok) return whit_fail_memory(error, "the parameters", whit_params_bytes(params, gradients));
+    for (uint32_t i = 0; i < params->n; i++) {
+        whit_param *param = &params->items[i];
+        param->scales = scales;
+        param->value = param->coded ? params->rounded + rounded : params->run + param->offset;
+        scales += param->n_scales;
+        rounded += param->coded ? param->n : 0;
+    }
+    return WHIT_OK;
+}
+
+void whit_params_free(whit_params *params)
+{
+    const whit_allocator *a = params->allocator;
+    whit_free(a, params->run, params->n_floats * sizeof(float));
+    whit_free(a, params->gradient, params->n_floats * sizeof(float));
+    whit_free(a, params->moment1, params->n_floats * sizeof(float));
+    whit_free(a, params->moment2, params->n_floats * sizeof(float));
+    whit_free(a, params->rounded, (params->n_rounded + 1) * sizeof(float));
+    whit_free(a, params->items, params->capacity * sizeof *params->items);
+    *params = (whit_params){0};
+}
+
+int32_t whit_params_find(const whit_params *params, const char *name)
+{
+    for (uint32_t i = 0; i < params->n; i++)
+        if (strcmp(params->items[i].name, name) == 0) return (int32_t)i;
+    return -1;
+}
+
+static int32_t find(void *context, const char *name)
+{
+    return whit_params_find(context, name);
+}
+
+static const whit_tensor_type *type_of(void *context, int32_t index)
+{
+    return &((const whit_params *)context)->items[index].type;
+}
+
+whit_resolver whit_params_resolver(whit_params *params)
+{
+    return (whit_resolver){params, find, type_of};
+}
+
+whit_status whit_params_load(whit_params *params, const whit_ndf *file, whit_error *error)
+{
+    for (uint32_t i = 0; i < params->n; i++) {
+        whit_param *param = &params->items[i];
+        int64_t found = whit_ndf_find(file, param->name);
+        whit_tensor tensor = {0};
+        if (found >= 0) whit_ndf_tensor(file, (uint32_t)found, &tensor);
+        if (found < 0 || tensor.type.n_rows != param->type.n_rows || tensor.type.n_cols != param->type.n_cols)
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: there is no tensor '%s' of %u x %u", whit_ndf_path(file),
+                             param->name, param->type.n_rows, param->type.n_cols);
+        float *latent = whit_param_latent(params, param);
+        for (int32_t row = 0; row < (int32_t)param->type.n_rows; row++)
+            whit_codec_get_rows(&tensor, &row, 1, latent + (size_t)row * param->type.n_cols, param->type.n_cols);
+    }
+    return WHIT_OK;
+}
+
+/* ---- rounding ------------------------------------------------------------------------------- */
+
+enum rounding { FIT, ROUND, SCALE_GRADIENTS };
+
+struct rounding_job {
+    whit_params *params;
+    const whit_param *param;
+    enum rounding what;
+};
+
+static void round_group(const struct rounding_job *job, size_t at, size_t n, float *fields, float *dfields)
+{
+    const whit_params *params = job->params;
+    const whit_tensor_type *type = &job->param->type;
+    const float *w = whit_param_latent(params, job->param) + at;
+    float stored[2];
+    if (job->what == FIT) {
+        whit_quantise_fit(type, w, n, fields);
+    } else if (job->what == ROUND) {
+        if (!params->learn_scales || type->codec == WHIT_CODEC_I8) whit_quantise_refit(type, w, n, fields);
+        whit_quantise_stored(type, fields, stored);
+        whit_quantise_values(type, w, n, stored, params->share, job->param->value + at);
+    } else {
+        whit_quantise_stored(type, fields, stored);
+        whit_quantise_scale_gradient(type, w, n, stored, whit_param_gradient(params, job->param) + at, dfields);
+    }
+}
+
+static void round_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    (void)worker;
+    const struct rounding_job *job = context;
+    const whit_params *params = job->params;
+    const whit_param *param = job->param;
+    uint32_t n_cols = param->type.n_cols;
+    for (uint32_t row = begin; row < end; row++)
+        for (uint32_t group = 0; group < param->n_groups; group++) {
+            uint32_t column = group * param->group_cols;
+            size_t n = n_cols - column < param->group_cols ? n_cols - column : param->group_cols;
+            size_t scale = param->scales + ((size_t)row * param->n_groups + group) * param->n_fields;
+            round_group(job, (size_t)row * n_cols + column, n, params->run + scale,
+                        params->gradient ? params->gradient + scale : NULL);
+        }
+}
+
+static void each_coded(whit_params *params, whit_pool *pool, enum rounding what)
+{
+    for (uint32_t i = 0; i < params->n; i++) {
+        struct rounding_job job = {params, &params->items[i], what};
+        /* Rows of i8 have the largest magnitude over 127: nothing to learn. */
+        if (!job.param->coded || (what == SCALE_GRADIENTS && job.param->type.codec == WHIT_CODEC_I8)) continue;
+        whit_pool_run(pool, round_rows, &job, job.param->type.n_rows, 16);
+    }
+}
+
+void whit_params_fit(whit_params *params, whit_pool *pool)
+{
+    each_coded(params, pool, FIT);
+}
+
+void whit_params_round(whit_params *params, whit_pool *pool)
+{
+    each_coded(params, pool, ROUND);
+}
+
+void whit_params_zero_gradients(whit_params *params)
+{
+    memset(params->gradient, 0, params->n_floats * sizeof(float));
+}
+
+void whit_params_scale_gradients(whit_params *params, whit_pool *pool)
+{
+    if (params->learn_scales) each_coded(params, pool, SCALE_GRADIENTS);
+}

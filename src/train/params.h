@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ * What is trained: the tensors of a graph as latent f32 weights, row-major, with their gradients
+ * and the two moments of Adam.
+ *
+ * Everything that the optimiser moves lies in one run of floats, latents first and then the scales
+ * of coded tensors; gradients and moments mirror it, so that clipping, stepping and checkpoints
+ * are walks over arrays. A tensor with a coded type also has a `value`: its latents rounded to that
+ * codec, which is what the forward pass reads. Others are read as they are.
+ *
+ *   whit_params_begin, whit_params_add (each), whit_params_allocate, fill the latents,
+ *   whit_params_fit, whit_params_round; then per step: whit_params_zero_gradients, passes,
+ *   whit_params_scale_gradients, a step of adamw.h, whit_params_round. */
+#ifndef WHIT_TRAIN_PARAMS_H
+#define WHIT_TRAIN_PARAMS_H
+
+#include "base/threads.h"
+#include "format/ndf.h"
+#include "model/graph.h"
+
+typedef struct whit_param {
+    char name[WHIT_VALUE_NAME_BYTES];
+    whit_tensor_type type; /* of the finished tensor */
+    bool coded;            /* rounded to type in training too */
+    size_t n;              /* weights */
+    size_t offset;         /* of its latents in the run */
+    size_t scales;         /* of its scales (n_rows, n_groups, n_fields) in the run */
+    size_t n_scales;
+    uint32_t n_groups, n_fields, group_cols;
+    float *value; /* (n_rows, n_cols) */
+} whit_param;
+
+typedef struct whit_params {
+    const whit_allocator *allocator;
+    whit_param *items;
+    uint32_t n, capacity;
+    size_t n_latents, n_floats; /* of the run: latents, then scales */
+    size_t n_rounded;
+    float *run;      /* (n_floats) */
+    float *gradient; /* (n_floats), NULL where nothing is trained; so the moments */
+    float *moment1, *moment2;
+    float *rounded;   /* (n_rounded) values of coded tensors */
+    bool learn_scales; /* scales follow the optimiser; otherwise they are refitted when rounding */
+    float share;       /* of rounding in the values: 1, less while a ramp lasts */
+} whit_params;
+
+void whit_params_begin(whit_params *params, const whit_allocator *allocator);
+/* Adds a tensor that will be stored with `type`; `coded` asks for rounding in training, which needs
+ * a type of whit_quantise_knows. */
+whit_status whit_params_add(whit_params *params, const char *name, const whit_tensor_type *type, bool coded,
+                            whit_error *error);
+/* Bytes that allocate will take. */
+size_t whit_params_bytes(const whit_params *params, bool gradients);
+whit_status whit_params_allocate(whit_params *params, bool gradients, whit_error *error);
+void whit_params_free(whit_params *params);
+
+int32_t whit_params_find(const whit_params *params, const char *name); /* -1: none */
+/* `params` must stay where it is while the resolver is used. */
+whit_resolver whit_params_resolver(whit_params *params);
+/* Copies the weights of tensors of the same names and shapes, decoded to f32. */
+whit_status whit_params_load(whit_params *params, const whit_ndf *file, whit_error *error);
+
+/* Fits the scales of coded tensors to their latents. */
+void whit_params_fit(whit_params *params, whit_pool *pool);
+/* Brings `value` of coded tensors up to date. */
+void whit_params_round(whit_params *params, whit_pool *pool);
+void whit_params_zero_gradients(whit_params *params);
+/* With learn_scales: the gradients of the scales from those of the rounded weights. */
+void whit_params_scale_gradients(whit_params *params, whit_pool *pool);
+
+static inline float *whit_param_latent(const whit_params *params, const whit_param *param)
+{
+    return params->run + param->offset;
+}
+static inline float *whit_param_gradient(const whit_params *params, const whit_param *param)
+{
+    return params->gradient ? params->gradient + param->offset : NULL;
+}
+
+#endif

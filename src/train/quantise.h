@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ * Rounding in training: one scale group of latent weights to the levels of a codec.
+ *
+ * A codec's levels follow from a group's scales: ternary {-a, 0, a}, signs {-a, a}, q2 {a s + b e},
+ * i8 rows multiples of a. Every weight goes to the nearest level. Scales are rounded as the file
+ * will hold them, so that training sees the values of the finished model. The gradient passes
+ * straight through: it is that of the linear layer at the rounded weights; a scale gets the sum of
+ * its codes times those. No state, any thread. */
+#ifndef WHIT_TRAIN_QUANTISE_H
+#define WHIT_TRAIN_QUANTISE_H
+
+#include "base/tensor.h"
+
+/* Can training round to this type? */
+bool whit_quantise_knows(const whit_tensor_type *type);
+
+/* Scales (fields: one, q2 two) that suit n latent weights, from nothing. */
+void whit_quantise_fit(const whit_tensor_type *type, const float *w, size_t n, float *fields);
+/* One round of Lloyd's method: scales of least squared error for the codes of the present ones. */
+void whit_quantise_refit(const whit_tensor_type *type, const float *w, size_t n, float *fields);
+/* fields as the file will hold them. */
+void whit_quantise_stored(const whit_tensor_type *type, const float *fields, float stored[2]);
+
+/* out = w + share * (rounded(w) - w), (n). */
+void whit_quantise_values(const whit_tensor_type *type, const float *w, size_t n, const float stored[2], float share,
+                          float *out);
+/* Codes as whit_codec_pack takes them, (n). */
+void whit_quantise_codes(const whit_tensor_type *type, const float *w, size_t n, const float stored[2], int8_t *codes);
+/* dfields += the gradient of the scales, given that of the rounded values, (n). */
+void whit_quantise_scale_gradient(const whit_tensor_type *type, const float *w, size_t n, const float stored[2],
+                                  const float *dvalues, float *dfields);
+
+#endif

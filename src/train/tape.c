@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/tape.h"
+
+#include "kernels/kernels.h"
+#include "train/ops.h"
+
+static const whit_train_op ops[WHIT_OP_COUNT] = {
+    [WHIT_OP_EMBED] = {whit_op_embed, whit_op_embed_gradient},
+    [WHIT_OP_RMS_NORM] = {whit_op_norm, whit_op_norm_gradient},
+    [WHIT_OP_LINEAR] = {whit_op_linear, whit_op_linear_gradient},
+    [WHIT_OP_ROPE] = {whit_op_rope, whit_op_rope_gradient},
+    [WHIT_OP_ATTENTION] = {whit_op_attention, whit_op_attention_gradient},
+    [WHIT_OP_GATE] = {whit_op_gate, whit_op_gate_gradient},
+    [WHIT_OP_ADD] = {whit_op_add, whit_op_add_gradient},
+    [WHIT_OP_SCALE] = {whit_op_scale, whit_op_scale_gradient},
+    [WHIT_OP_SELECT] = {NULL, NULL},
+};
+
+/* ---- what is where -------------------------------------------------------------------------- */
+
+/* A segment ends where the layer changes: embedding and layer 0, the other layers, the head. */
+static void cut_segments(whit_tape *tape)
+{
+    const whit_graph *g = tape->graph;
+    uint32_t segment = 0;
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        const whit_node *node = &g->nodes[i];
+        if (i && node->layer != g->nodes[i - 1].layer) segment++;
+        tape->steps[i] = (whit_tape_step){.node = node, .segment = segment};
+        tape->segment_of[node->output] = segment;
+        tape->root[node->output] = ops[node->op].forward ? node->output : tape->root[node->input[0]];
+        for (int j = 0; j < 3; j++) {
+            whit_ref input = node->input[j];
+            if (input && tape->segment_of[tape->root[input]] != segment) tape->crosses[tape->root[input]] = true;
+        }
+    }
+    tape->n_segments = segment + 1;
+    tape->crosses[tape->root[g->output]] = true;
+}
+
+/* Backward steps add to a gradient that a later node has written before them. */
+static whit_status find_fresh(whit_tape *tape, whit_error *error)
+{
+    const whit_graph *g = tape->graph;
+    bool *written = whit_zalloc_array(tape->allocator, g->n_values + 1, sizeof *written);
+    if (!written) return whit_fail_memory(error, "the tape", g->n_values);
+    for (uint32_t i = g->n_nodes; i-- > 0;) {
+        const whit_node *node = &g->nodes[i];
+        for (int j = 0; ops[node->op].backward && j < 3; j++) {
+            whit_ref root = tape->root[node->input[j]];
+            if (!root) continue;
+            tape->steps[i].fresh[j] = !written[root];
+            written[root] = true;
+        }
+    }
+    whit_free(tape->allocator, written, (g->n_values + 1) * sizeof *written);
+    return WHIT_OK;
+}
+
+/* Hands out places in the arena; with a NULL arena it only counts. */
+struct placer {
+    float *arena;
+    size_t n_elems;
+};
+
+static float *place(struct placer *placer, size_t n_elems)
+{
+    float *at = placer->arena ? placer->arena + placer->n_elems : NULL;
+    placer->n_elems += whit_round_up(n_elems, 16);
+    return at;
+}
+
+/* Inner values of one segment: `what` is tape->value or tape->gradient. */
+static void place_inner(whit_tape *tape, struct placer *placer, float **what, uint32_t segment)
+{
+    for (uint32_t v = 1; v <= tape->graph->n_values; v++)
+        if (tape->root[v] == v && !tape->crosses[v] && tape->segment_of[v] == segment)
+            what[v] = place(placer, (size_t)tape->graph->values[v - 1].width * tape->n_rows);
+}
+
+/* All segments one after the other, or all in the same place. */
+static void place_segments(whit_tape *tape, struct placer *placer, float **what, bool shared)
+{
+    size_t begin = placer->n_elems, end = begin;
+    for (uint32_t segment = 0; segment < tape->n_segments; segment++) {
+        if (shared) placer->n_elems = begin;
+        place_inner(tape, placer, what, segment);
+        if (placer->n_elems > end) end = placer->n_elems;
+    }
+    placer->n_elems = end;
+}
+
+static void place_all(whit_tape *tape, struct placer *placer)
+{
+    const whit_graph *g = tape->graph;
+    whit_ref output = tape->root[g->output];
+    for (uint32_t v = 1; v <= g->n_values; v++) {
+        if (tape->root[v] != v || !tape->crosses[v]) continue;
+        size_t n = (size_t)g->values[v - 1].width * tape->n_rows;
+        tape->value[v] = place(placer, n);
+        if (tape->options.gradients) tape->gradient[v] = v == output ? tape->value[v] : place(placer, n);
+    }
+    place_segments(tape, placer, tape->value, tape->options.checkpoint || !tape->options.gradients);
+    if (tape->options.gradients) place_segments(tape, placer, tape->gradient, true);
+    tape->rope = place(placer, (size_t)tape->options.n_tokens * 2 * tape->rope_pairs);
+    tape->partials = place(placer, tape->partial_elems * whit_tape_chunks(tape));
+    tape->scratch = place(placer, tape->scratch_elems * whit_pool_size(tape->pool));
+    for (uint32_t v = 1; v <= g->n_values; v++) {
+        tape->value[v] = tape->value[tape->root[v]];
+        tape->gradient[v] = tape->gradient[tape->root[v]];
+    }
+}
+
+static whit_status fill_rope(whit_tape *tape, const whit_config *config, whit_error *error)
+{
+    uint32_t n = tape->rope_pairs;
+    if (!n) return WHIT_OK;
+    double *frequencies = whit_zalloc_array(tape->allocator, n, sizeof *frequencies);
+    if (!frequencies) return whit_fail_memory(error, "RoPE tables", n * sizeof *frequencies);
+    int32_t factors = config->rope_factors ? whit_params_find(tape->params, "rope_factors") : -1;
+    whit_rope_frequencies(config->rope_theta, n, factors >= 0 ? tape->params->items[factors].value : NULL, frequencies);
+    for (uint32_t t = 0; t < tape->options.n_tokens; t++)
+        whit_rope_table(frequencies, n, t, tape->rope + (size_t)t * 2 * n);
+    whit_free(tape->allocator, frequencies, n * sizeof *frequencies);
+    return WHIT_OK;
+}
+
+static void find_sizes(whit_tape *tape)
+{
+    for (uint32_t i = 0; i < tape->graph->n_nodes; i++) {
+        const whit_node *node = &tape->graph->nodes[i];
+        size_t width = node->op == WHIT_OP_RMS_NORM ? node->group : 0, scratch = 0;
+        if (node->op == WHIT_OP_LINEAR && node->bias >= 0) width = tape->graph->values[node->output - 1].width;
+        if (node->op == WHIT_OP_ATTENTION) scratch = whit_op_attention_scratch(node, tape->options.n_tokens);
+        if (width > tape->partial_elems) tape->partial_elems = width;
+        if (scratch > tape->scratch_elems) tape->scratch_elems = scratch;
+    }
+}
+
+whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_config *config, whit_params *params,
+                           const whit_tape_options *options, whit_pool *pool, const whit_allocator *allocator,
+                           whit_error *error)
+{
+    *tape = (whit_tape){.graph = graph, .params = params, .pool = pool, .allocator = allocator, .options = *options,
+                        .n_rows = options->n_sequences * options->n_tokens, .rope_pairs = config->rope_dim / 2,
+                        .n_steps = graph->n_nodes};
+    if (!options->n_sequences || !options->n_tokens || (uint64_t)options->n_sequences * options->n_tokens > 1u << 24)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a batch of %u times %u tokens is empty or too large",
+                         options->n_sequences, options->n_tokens);
+    size_t n = (size_t)graph->n_values + 1;
+    tape->steps = whit_zalloc_array(allocator, tape->n_steps, sizeof *tape->steps);
+    tape->segment_of = whit_zalloc_array(allocator, n, sizeof *tape->segment_of);
+    tape->crosses = whit_zalloc_array(allocator, n, sizeof *tape->crosses);
+    tape->root = whit_zalloc_array(allocator, n, sizeof *tape->root);
+    tape->value = whit_zalloc_array(allocator, n, sizeof *tape->value);
+    tape->gradient = whit_zalloc_array(allocator, n, sizeof *tape->gradient);
+    whit_status status = WHIT_OK;
+    if (!tape->steps || !tape->segment_of || !tape->crosses || !tape->root || !tape->value || !tape->gradient)
+        status = whit_fail_memory(error, "the tape", n * sizeof *tape->value);
+    if (status == WHIT_OK) {
+        cut_segments(tape);
+        find_sizes(tape);
+        status = find_fresh(tape, error);
+    }
+    if (status == WHIT_OK) {
+        struct placer placer = {0};
+        place_all(tape, &placer);
+        tape->arena_bytes = placer.n_elems * sizeof(float);
+        tape->arena = whit_alloc(allocator, tape->arena_bytes);
+        if (!tape->arena) status = whit_fail_memory(error, "activations", tape->arena_bytes);
+        placer = (struct placer){.arena = tape->arena};
+        if (status == WHIT_OK) place_all(tape, &placer);
+    }
+    if (status == WHIT_OK) status = fill_rope(tape, config, error);
+    if (status == WHIT_OK)
+        whit_blas_open(&tape->blas);
+    else
+        whit_tape_close(tape);
+    return status;
+}
+
+void whit_tape_close(whit_tape *tape)
+{
+    if (!tape->graph) return;
+    const whit_allocator *a = tape->allocator;
+    size_t n = (size_t)tape->graph->n_values + 1;
+    whit_blas_close(&tape->blas);
+    whit_free(a, tape->arena, tape->arena_bytes);
+    whit_free(a, tape->steps, tape->n_steps * sizeof *tape->steps);
+    whit_free(a, tape->segment_of, n * sizeof *tape->segment_of);
+    whit_free(a, tape->crosses, n * sizeof *tape->crosses);
+    whit_free(a, tape->root, n * sizeof *tape->root);
+    whit_free(a, tape->value, n * sizeof *tape->value);
+    whit_free(a, tape->gradient, n * sizeof *tape->gradient);
+    *tape = (whit_tape){0};
+}
+
+/* ---- forward and backward ------------------------------------------------------------------- */
+
+static void run_segment(whit_tape *tape, uint32_t segment)
+{
+    for (uint32_t i = 0; i < tape->n_steps; i++) {
+        const whit_tape_step *step = &tape->steps[i];
+        whit_op_fn *forward = ops[step->node->op].forward;
+        if (step->segment == segment && forward) forward(tape, step);
+    }
+    tape->resident = segment;
+}
+
+void whit_tape_forward(whit_tape *tape, const int32_t *ids)
+{
+    tape->ids = ids;
+    for (uint32_t segment = 0; segment < tape->n_segments; segment++) run_segment(tape, segment);
+}
+
+float *whit_tape_value(const whit_tape *tape, whit_ref value)
+{
+    return tape->value[value];
+}
+
+float *whit_tape_gradient(const whit_tape *tape, whit_ref value)
+{
+    return tape->gradient[value];
+}
+
+void whit_tape_backward(whit_tape *tape, whit_tape_hook *hook, void *user)
+{
+    for (uint32_t segment = tape->n_segments; segment-- > 0;) {
+        /* The last segment, whose logits have become gradients, is still there. */
+        if (tape->options.checkpoint && tape->resident != segment) run_segment(tape, segment);
+        for (uint32_t i = tape->n_steps; i-- > 0;) {
+            const whit_tape_step *step = &tape->steps[i];
+            whit_ref output = step->node->output;
+            whit_op_fn *backward = ops[step->node->op].backward;
+            if (step->segment != segment || !backward) continue;
+            if (hook && tape->crosses[output] && output != tape->root[tape->graph->output]) hook(user, tape, output);
+            backward(tape, step);
+        }
+    }
+}

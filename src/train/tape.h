@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ * The tape: runs a model's graph forward over a batch and backward again.
+ *
+ * It walks the nodes of the same whit_graph that inference compiles; every operation's forward and
+ * gradient stand side by side in ops_*.c. A batch is n_sequences of n_tokens each, all positions
+ * from 0; rows are n_sequences * n_tokens. Select keeps all rows.
+ *
+ * The graph is cut into segments, one per layer. With `checkpoint` only values that cross from one
+ * segment to another are kept; the backward pass runs a segment's forward again before its
+ * gradients. Gradients of values lie in one place that all segments share, those of crossing
+ * values by themselves. All of it is one allocation, known beforehand. The logits are replaced by
+ * their gradient, in place, so the operation that makes them must not need them again (attention
+ * would; no model ends in it).
+ *
+ * Work is cut into the same pieces whatever the number of threads, and every sum is one thread's,
+ * so the results do not depend on it. One thread at a time may use a tape. */
+#ifndef WHIT_TRAIN_TAPE_H
+#define WHIT_TRAIN_TAPE_H
+
+#include "train/blas.h"
+#include "train/params.h"
+
+typedef struct whit_tape_options {
+    uint32_t n_sequences, n_tokens;
+    bool gradients;  /* backward is wanted */
+    bool checkpoint; /* keep little, compute again */
+} whit_tape_options;
+
+typedef struct whit_tape_step {
+    const whit_node *node;
+    uint32_t segment;
+    bool fresh[3]; /* the backward step is the first to write the gradient of input i */
+} whit_tape_step;
+
+typedef struct whit_tape {
+    const whit_graph *graph;
+    whit_params *params;
+    whit_pool *pool;
+    const whit_allocator *allocator;
+    whit_blas blas;
+    whit_tape_options options;
+    uint32_t n_rows, rope_pairs;
+    whit_tape_step *steps;
+    uint32_t n_steps, n_segments;
+    uint32_t *segment_of; /* per value: where it is made */
+    bool *crosses;        /* per value: used in another segment too, or kept */
+    uint32_t *root;       /* per value: the value whose place it shares */
+    float **value, **gradient; /* per value; gradients NULL without them */
+    float *rope;          /* (n_tokens, 2, rope_pairs) */
+    float *scratch;       /* (threads, scratch_elems) */
+    size_t scratch_elems;
+    float *partials;      /* sums over row chunks: (n_chunks, widest vector) */
+    size_t partial_elems;
+    float *arena;
+    size_t arena_bytes;
+    const int32_t *ids; /* of the batch that runs */
+    uint32_t resident;  /* the segment whose inner values are there */
+} whit_tape;
+
+/* The graph was built over the parameters' resolver; both, and the pool, outlive the tape. */
+whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_config *config, whit_params *params,
+                           const whit_tape_options *options, whit_pool *pool, const whit_allocator *allocator,
+                           whit_error *error);
+void whit_tape_close(whit_tape *tape); /* zero-initialised is closed */
+
+/* ids (n_sequences, n_tokens), each below the vocabulary; they stay valid until backward is done. */
+void whit_tape_forward(whit_tape *tape, const int32_t *ids);
+/* (n_rows, width); of crossing values always, of others while their segment is resident. */
+float *whit_tape_value(const whit_tape *tape, whit_ref value);
+float *whit_tape_gradient(const whit_tape *tape, whit_ref value);
+
+/* Called when the gradient of a crossing value is complete but for what the caller adds to it. */
+typedef void whit_tape_hook(void *user, whit_tape *tape, whit_ref value);
+
+/* The logits have been replaced by their gradient. Adds to the parameters' gradients. */
+void whit_tape_backward(whit_tape *tape, whit_tape_hook *hook, void *user);
+
+/* ---- for the operations --------------------------------------------------------------------- */
+
+#define WHIT_TAPE_ROW_CHUNK 64 /* rows of one item; sums over rows are one partial per chunk */
+
+static inline uint32_t whit_tape_chunks(const whit_tape *tape)
+{
+    return (tape->n_rows + WHIT_TAPE_ROW_CHUNK - 1) / WHIT_TAPE_ROW_CHUNK;
+}
+
+#endif

@@ -1,0 +1,1 @@
+whit_test(train_gradients ${CMAKE_CURRENT_LIST_DIR}/train_gradients.c)

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: MIT
+ * Gradients of every operation, of straight-through layers and of whole tiny models against central
+ * differences in double precision. */
+#include "test.h"
+
+#include "base/rng.h"
+#include "train/loss.h"
+#include "train_reference.h"
+
+enum { VOCAB = 13, SEQUENCES = 2, TOKENS = 70 }; /* more tokens than a block of queries */
+
+struct world {
+    whit_config config;
+    whit_params params;
+    whit_graph graph;
+    whit_tape tape;
+    whit_pool *pool;
+    whit_error error;
+    int32_t ids[SEQUENCES * TOKENS];
+    float *direction; /* of the loss over the outputs: loss = sum direction * output */
+    size_t n_outputs;
+};
+
+static float noise(whit_rng *rng)
+{
+    return (float)(whit_rng_uniform(rng) * 2 - 1);
+}
+
+static void add(struct world *w, const char *name, uint32_t n_rows, uint32_t n_cols)
+{
+    whit_tensor_type type = {.layout = n_rows == 1 ? WHIT_LAYOUT_PLAIN : WHIT_LAYOUT_TILE16, .n_rows = n_rows, .n_cols = n_cols};
+    assert_ok(whit_params_add(&w->params, name, &type, false, &w->error), w->error);
+}
+
+static void fill(struct world *w)
+{
+    whit_rng rng = {7};
+    assert_ok(whit_params_allocate(&w->params, true, &w->error), w->error);
+    for (uint32_t i = 0; i < w->params.n; i++) {
+        const whit_param *param = &w->params.items[i];
+        float *latent = whit_param_latent(&w->params, param), centre = param->type.n_rows == 1 ? 1.0f : 0.0f;
+        float size = param->type.n_rows == 1 ? 0.3f : 1.5f / sqrtf((float)param->type.n_cols);
+        for (size_t k = 0; k < param->n; k++) latent[k] = centre + size * noise(&rng);
+    }
+    whit_params_fit(&w->params, NULL);
+    whit_params_round(&w->params, NULL);
+    for (size_t i = 0; i < SEQUENCES * TOKENS; i++) w->ids[i] = (int32_t)whit_rng_below(&rng, VOCAB);
+}
+
+static void open_tape(struct world *w, bool checkpoint, uint32_t n_threads)
+{
+    whit_tape_options options = {SEQUENCES, TOKENS, true, checkpoint};
+    assert_ok(whit_pool_open(n_threads, NULL, &w->pool, &w->error), w->error);
+    assert_ok(whit_tape_open(&w->tape, &w->graph, &w->config, &w->params, &options, w->pool, NULL, &w->error), w->error);
+}
+
+static void close_tape(struct world *w)
+{
+    whit_tape_close(&w->tape);
+    whit_pool_close(w->pool);
+}
+
+static void close_world(struct world *w)
+{
+    free(w->direction);
+    whit_graph_free(&w->graph);
+    whit_params_free(&w->params);
+}
+
+/* ---- one operation -------------------------------------------------------------------------- */
+
+enum { WIDTH = 24, HEAD = 4 };
+
+static whit_ref state_op_scale(whit_graph *g, whit_ref x)
+{
+    return whit_graph_select(g, "selected", whit_graph_scale(g, -1, "y", x, 0.7));
+}
+
+static whit_ref state_op_norm(whit_graph *g, whit_ref x)
+{
+    return whit_graph_rms_norm(g, -1, "y", x, "norm", 1e-3);
+}
+
+static whit_ref state_op_head_norm(whit_graph *g, whit_ref x)
+{
+    return whit_graph_head_norm(g, -1, "y", x, "head_norm", HEAD, 1e-3);
+}
+
+static whit_ref state_op_linear(whit_graph *g, whit_ref x)
+{
+    return whit_graph_linear(g, -1, "y", x, "wide", "bias", 2 * WIDTH);
+}
+
+static whit_ref state_op_rope(whit_graph *g, whit_ref x)
+{
+    return whit_graph_rope(g, -1, "y", x, 2 * HEAD, HEAD);
+}
+
+static whit_ref attention(whit_graph *g, whit_ref x, uint32_t window)
+{
+    whit_ref q = whit_graph_linear(g, -1, "q", x, "square", NULL, WIDTH);
+    whit_ref k = whit_graph_linear(g, -1, "k", x, "narrow", NULL, 2 * HEAD);
+    whit_ref v = whit_graph_linear(g, -1, "v", x, "narrow2", NULL, 2 * HEAD);
+    return whit_graph_attention(g, -1, "y", q, k, v, HEAD, window, 0.5);
+}
+
+static whit_ref state_op_attention(whit_graph *g, whit_ref x)
+{
+    return attention(g, x, 0);
+}
+
+static whit_ref state_op_window(whit_graph *g, whit_ref x)
+{
+    return attention(g, x, 9);
+}
+
+static whit_ref state_op_silu(whit_graph *g, whit_ref x)
+{
+    return whit_graph_gate(g, -1, "y", WHIT_GATE_SILU, whit_graph_linear(g, -1, "a", x, "square", NULL, WIDTH), x);
+}
+
+static whit_ref state_op_relu2(whit_graph *g, whit_ref x)
+{
+    return whit_graph_gate(g, -1, "y", WHIT_GATE_RELU2, x, whit_graph_linear(g, -1, "a", x, "square", NULL, WIDTH));
+}
+
+static whit_ref state_op_add(whit_graph *g, whit_ref x)
+{
+    return whit_graph_add(g, -1, "y", x, whit_graph_linear(g, -1, "a", x, "square", NULL, WIDTH));
+}
+
+static whit_ref state_op_tied(whit_graph *g, whit_ref x)
+{
+    return whit_graph_linear(g, -1, "y", x, "table", NULL, VOCAB);
+}
+
+/* Relative error, in norm, of the gradient of one parameter (of some elements where it is large). */
+static double compare_param(struct world *w, reference *r, uint32_t i)
+{
+    const whit_param *param = &w->params.items[i];
+    const float *gradient = whit_param_gradient(&w->params, param);
+    double error = 0, size = 0, h = 1e-5;
+    for (size_t k = 0; k < param->n; k += 1 + param->n / 150) {
+        double both[2], kept = r->weights[i][k];
+        for (int side = 0; side < 2; side++) {
+            r->weights[i][k] = kept + (side ? h : -h);
+            const double *y = reference_run(r, w->ids);
+            both[side] = 0;
+            for (size_t j = 0; j < w->n_outputs; j++) both[side] += w->direction[j] * y[j];
+        }
+        r->weights[i][k] = kept;
+        double expected = (both[1] - both[0]) / (2 * h);
+        error += (gradient[k] - expected) * (gradient[k] - expected);
+        size += expected * expected;
+    }
+    return sqrt(error) / (sqrt(size) + 1e-30);
+}
+
+static void check_op(const char *name, whit_ref (*state_op)(whit_graph *g, whit_ref x))
+{
+    struct world w = {.config = {.rope_dim = HEAD, .rope_theta = 100}};
+    whit_params_begin(&w.params, NULL);
+    add(&w, "table", VOCAB, WIDTH);
+    add(&w, "norm", 1, WIDTH);
+    add(&w, "head_norm", 1, HEAD);
+    add(&w, "square", WIDTH, WIDTH);
+    add(&w, "narrow", 2 * HEAD, WIDTH);
+    add(&w, "narrow2", 2 * HEAD, WIDTH);
+    add(&w, "wide", 2 * WIDTH, WIDTH);
+    add(&w, "bias", 1, 2 * WIDTH);
+    fill(&w);
+    whit_graph_begin(&w.graph, NULL, whit_params_resolver(&w.params), &w.error);
+    /* The gradient of the output takes its place, and attention needs what it gave. */
+    whit_ref y = whit_graph_scale(&w.graph, -1, "out", state_op(&w.graph, whit_graph_embed(&w.graph, "x", "table", VOCAB)), 1);
+    whit_graph_output(&w.graph, y, y);
+    assert_ok(whit_graph_finish(&w.graph), w.error);
+    open_tape(&w, false, 2);
+
+    w.n_outputs = (size_t)SEQUENCES * TOKENS * w.graph.values[y - 1].width;
+    w.direction = malloc(w.n_outputs * sizeof *w.direction);
+    whit_rng rng = {11};
+    for (size_t i = 0; i < w.n_outputs; i++) w.direction[i] = noise(&rng);
+    reference r = reference_open(&w.graph, &w.params, SEQUENCES, TOKENS, 100);
+    const double *expected = reference_run(&r, w.ids);
+    whit_tape_forward(&w.tape, w.ids);
+    for (size_t i = 0; i < w.n_outputs; i++)
+        assert_true(fabs(expected[i] - whit_tape_value(&w.tape, y)[i]) < 1e-5 * (1 + fabs(expected[i])));
+    whit_params_zero_gradients(&w.params);
+    memcpy(whit_tape_gradient(&w.tape, y), w.direction, w.n_outputs * sizeof *w.direction);
+    whit_tape_backward(&w.tape, NULL, NULL);
+    double worst = 0;
+    for (uint32_t i = 0; i < w.params.n; i++) {
+        bool used = false;
+        for (uint32_t n = 0; n < w.graph.n_nodes; n++)
+            used |= w.graph.nodes[n].weight == (int32_t)i || w.graph.nodes[n].bias == (int32_t)i;
+        if (used) worst = fmax(worst, compare_param(&w, &r, i));
+    }
+    print_message("%s: relative error %.2g\n", name, worst);
+    assert_true(worst < 1e-4);
+    reference_close(&r);
+    close_tape(&w);
+    close_world(&w);
+}
+
+static void operations(void **state)
+{
+    (void)state;
+    check_op("embed, scale, select", state_op_scale);
+    check_op("norm", state_op_norm);
+    check_op("norm of heads", state_op_head_norm);
+    check_op("linear with bias", state_op_linear);
+    check_op("rope", state_op_rope);
+    check_op("attention", state_op_attention);
+    check_op("attention in a window", state_op_window);
+    check_op("silu gate", state_op_silu);
+    check_op("relu2 gate", state_op_relu2);
+    check_op("add", state_op_add);
+    check_op("tied head", state_op_tied);
+}
+
+/* ---- losses --------------------------------------------------------------------------------- */
+
+static void losses(void **state)
+{
+    (void)state;
+    enum { ROWS = 5, N = 37 };
+    float logits[ROWS * N], teacher[ROWS * N], gradient[ROWS * N];
+    int32_t targets[ROWS] = {3, -1, 0, 36, 7};
+    whit_rng rng = {3};
+    whit_error error;
+    for (int i = 0; i < ROWS * N; i++) {
+        logits[i] = 4 * noise(&rng);
+        teacher[i] = 4 * noise(&rng);
+    }
+    memcpy(gradient, logits, sizeof gradient);
+    whit_loss loss;
+    assert_ok(whit_loss_open(&loss, ROWS, 0.3f, 0.7f, NULL, &error), error);
+    whit_loss_run(&loss, NULL, gradient, teacher, targets, N, 2);
+    double ce = 0, kl = 0, worst = 0;
+    for (int r = 0; r < ROWS; r++) {
+        double x[N], t[N];
+        for (int i = 0; i < N; i++) {
+            x[i] = logits[r * N + i];
+            t[i] = teacher[r * N + i];
+        }
+        if (targets[r] < 0) {
+            for (int i = 0; i < N; i++) assert_true(gradient[r * N + i] == 0);
+            continue;
+        }
+        double whole[2], total = 0;
+        for (int k = -1; k < N; k++) /* k = -1: the loss itself */
+            for (int side = 0; side < (k < 0 ? 1 : 2); side++) {
+                double kept = k < 0 ? 0 : x[k], h = 1e-5;
+                if (k >= 0) x[k] += side ? h : -h;
+                double lx = reference_log_sum(x, N), lt = reference_log_sum(t, N), row_kl = 0;
+                double row_ce = lx - x[targets[r]];
+                for (int i = 0; i < N; i++) row_kl += exp(t[i] - lt) * ((t[i] - lt) - (x[i] - lx));
+                whole[side] = 2 * (0.3 * row_ce + 0.7 * row_kl) / (ROWS - 1);
+                if (k >= 0) x[k] = kept;
+                if (k < 0) {
+                    ce += row_ce / (ROWS - 1);
+                    kl += row_kl / (ROWS - 1);
+                } else if (side) {
+                    double expected = (whole[1] - whole[0]) / (2 * h);
+                    worst = fmax(worst, fabs(expected - gradient[r * N + k]));
+                    total = fmax(total, fabs(expected));
+                }
+            }
+        assert_true(total > 0.01);
+    }
+    assert_true(worst < 1e-6);
+    assert_true(fabs(ce - loss.ce) < 1e-5 && fabs(kl - loss.kl) < 1e-5);
+    whit_loss_close(&loss);
+}
+
+/* ---- whole models --------------------------------------------------------------------------- */
+
+static void add_layer(struct world *w, int layer, const whit_config *c)
+{
+    const struct {
+        const char *name;
+        uint32_t n_rows, n_cols;
+        bool wanted;
+    } tensors[] = {
+        {"attn_norm", 1, c->n_embd, true},
+        {"q", c->n_heads * c->head_dim, c->n_embd, true},
+        {"k", c->n_kv_heads * c->head_dim, c->n_embd, true},
+        {"v", c->n_kv_heads * c->head_dim, c->n_embd, true},
+        {"q_bias", 1, c->n_heads * c->head_dim, c->attn_bias},
+        {"k_bias", 1, c->n_kv_heads * c->head_dim, c->attn_bias},
+        {"v_bias", 1, c->n_kv_heads * c->head_dim, c->attn_bias},
+        {"q_norm", 1, c->head_dim, c->qk_norm},
+        {"k_norm", 1, c->head_dim, c->qk_norm},
+        {"attn_sub_norm", 1, c->n_heads * c->head_dim, c->sub_norm},
+        {"o", c->n_embd, c->n_heads * c->head_dim, true},
+        {"ffn_norm", 1, c->n_embd, true},
+        {"gate", c->n_ff, c->n_embd, true},
+        {"up", c->n_ff, c->n_embd, true},
+        {"ffn_sub_norm", 1, c->n_ff, c->sub_norm},
+        {"down", c->n_embd, c->n_ff, true},
+    };
+    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "layers.%d.%s", layer, tensors[i].name);
+        if (tensors[i].wanted) add(w, name, tensors[i].n_rows, tensors[i].n_cols);
+    }
+}
+
+static void open_model(struct world *w, const whit_config *config)
+{
+    *w = (struct world){.config = *config};
+    whit_params_begin(&w->params, NULL);
+    add(w, "embed", VOCAB, config->n_embd);
+    for (uint32_t layer = 0; layer < config->n_layers; layer++) add_layer(w, (int)layer, config);
+    add(w, "final_norm", 1, config->n_embd);
+    if (!config->tied_head) add(w, "head", VOCAB, config->n_embd);
+    fill(w);
+    whit_graph_begin(&w->graph, NULL, whit_params_resolver(&w->params), &w->error);
+    assert_ok(whit_family_build(config, &w->graph), w->error);
+}
+
+static whit_config config_of(const char *family)
+{
+    whit_config c = {.n_layers = 3, .n_embd = 16, .n_ff = 24, .n_heads = 4, .n_kv_heads = 2, .head_dim = 4, .rope_dim = 4,
+                     .n_vocab = VOCAB, .n_ctx = 256, .norm_eps = 1e-5, .rope_theta = 1e4};
+    snprintf(c.family, sizeof c.family, "%s", family);
+    c.tied_head = strcmp(family, "llama") != 0;
+    c.attn_bias = !strcmp(family, "qwen2");
+    c.qk_norm = !strcmp(family, "qwen3");
+    c.sub_norm = !strcmp(family, "bitnet");
+    c.gate = c.sub_norm ? WHIT_GATE_RELU2 : WHIT_GATE_SILU;
+    return c;
+}
+
+static void targets_of(const struct world *w, int32_t *targets)
+{
+    for (uint32_t i = 0; i < SEQUENCES * TOKENS; i++)
+        targets[i] = i % TOKENS + 1 < TOKENS ? w->ids[i + 1] : -1;
+}
+
+static void run_gradients(struct world *w)
+{
+    int32_t targets[SEQUENCES * TOKENS];
+    whit_loss loss;
+    targets_of(w, targets);
+    assert_ok(whit_loss_open(&loss, SEQUENCES * TOKENS, 1, 0, NULL, &w->error), w->error);
+    whit_params_zero_gradients(&w->params);
+    whit_tape_forward(&w->tape, w->ids);
+    whit_loss_run(&loss, w->tape.pool, whit_tape_gradient(&w->tape, w->graph.output), NULL, targets, VOCAB, 1);
+    whit_tape_backward(&w->tape, NULL, NULL);
+    whit_loss_close(&loss);
+}
+
+static double reference_loss(reference *r, const struct world *w)
+{
+    int32_t targets[SEQUENCES * TOKENS];
+    targets_of(w, targets);
+    const double *logits = reference_run(r, w->ids);
+    double sum = 0;
+    for (int i = 0; i < SEQUENCES * TOKENS; i++)
+        if (targets[i] >= 0) sum += reference_log_sum(logits + i * VOCAB, VOCAB) - logits[i * VOCAB + targets[i]];
+    return sum / (SEQUENCES * (TOKENS - 1));
+}
+
+/* Three random directions over all parameters, scaled like the parameters. */
+static void check_directions(struct world *w, const char *name)
+{
+    whit_rng rng = {5};
+    for (int trial = 0; trial < 3; trial++) {
+        reference r = reference_open(&w->graph, &w->params, SEQUENCES, TOKENS, w->config.rope_theta);
+        double slope = 0, h = 1e-5, both[2];
+        float *direction = malloc(w->params.n_latents * sizeof *direction);
+        for (size_t i = 0; i < w->params.n_latents; i++) {
+            direction[i] = noise(&rng);
+            slope += (double)direction[i] * w->params.gradient[i];
+        }
+        for (int side = 0; side < 2; side++) {
+            for (uint32_t i = 0; i < w->params.n; i++)
+                for (size_t k = 0; k < w->params.items[i].n; k++)
+                    r.weights[i][k] += (side ? 2 : -1) * h * direction[w->params.items[i].offset + k];
+            both[side] = reference_loss(&r, w);
+        }
+        double expected = (both[1] - both[0]) / (2 * h);
+        print_message("%s: along a direction %.7f, expected %.7f\n", name, slope, expected);
+        assert_true(fabs(slope - expected) < 1e-3 * fabs(expected));
+        free(direction);
+        reference_close(&r);
+    }
+}
+
+static void models(void **state)
+{
+    (void)state;
+    static const char *const families[] = {"llama", "qwen2", "qwen3", "bitnet"};
+    for (size_t i = 0; i < 4; i++) {
+        whit_config config = config_of(families[i]);
+        struct world w;
+        open_model(&w, &config);
+        open_tape(&w, true, 2);
+        run_gradients(&w);
+        check_directions(&w, families[i]);
+        close_tape(&w);
+        close_world(&w);
+    }
+}
+
+static void gradients_do_not_depend_on_threads_or_checkpoints(void **state)
+{
+    (void)state;
+    whit_config config = config_of("qwen3");
+    struct world w;
+    open_model(&w, &config);
+    float *first = malloc(w.params.n_floats * sizeof *first);
+    for (int variant = 0; variant < 4; variant++) {
+        open_tape(&w, variant & 1, variant & 2 ? 3 : 1);
+        run_gradients(&w);
+        if (!variant) memcpy(first, w.params.gradient, w.params.n_floats * sizeof *first);
+        assert_memory_equal(first, w.params.gradient, w.params.n_floats * sizeof *first);
+        close_tape(&w);
+    }
+    free(first);
+    close_world(&w);
+}
+
+/* ---- straight through ----------------------------------------------------------------------- */
+
+static whit_tensor_type coded_type(uint8_t codec, uint32_t n_rows, uint32_t n_cols)
+{
+    whit_tensor_type type = {.codec = codec, .layout = WHIT_LAYOUT_TILE16, .n_rows = n_rows, .n_cols = n_cols,
+                             .scale_kind = WHIT_SCALE_GROUP, .scale_type = WHIT_SCALE_F16,
+                             .group = codec == WHIT_CODEC_T5 ? 128 : 32};
+    if (codec == WHIT_CODEC_I8) {
+        type.scale_kind = WHIT_SCALE_ROW;
+        type.scale_type = WHIT_SCALE_F32;
+        type.group = 0;
+    }
+    return type;
+}
+
+/* The loss along a change of one scale, all codes kept: what the scale's gradient must be. */
+static double scale_slope(struct world *w, reference *r, const whit_param *param, size_t scale)
+{
+    size_t group = scale / param->n_fields, row = group / param->n_groups, column = group % param->n_groups * param->group_cols;
+    size_t begin = row * param->type.n_cols + column, end = begin + param->group_cols;
+    if (end > (row + 1) * param->type.n_cols) end = (row + 1) * param->type.n_cols;
+    const float *fields = w->params.run + param->scales + group * param->n_fields;
+    uint32_t at = (uint32_t)(param - w->params.items);
+    double both[2], h = 1e-5;
+    for (int side = 0; side < 2; side++) {
+        for (size_t k = begin; k < end; k++) {
+            double value = param->value[k], a = fields[0], along = value < 0 ? -1 : 1;
+            if (param->type.codec == WHIT_CODEC_Q2 && scale % param->n_fields)
+                along *= fabs(value) > a ? 1 : -1;
+            else if (value == 0)
+                along = 0;
+            r->weights[at][k] = value + (side ? h : -h) * along;
+        }
+        const double *y = reference_run(r, w->ids);
+        both[side] = 0;
+        for (size_t j = 0; j < w->n_outputs; j++) both[side] += w->direction[j] * y[j];
+    }
+    for (size_t k = begin; k < end; k++) r->weights[at][k] = param->value[k];
+    return (both[1] - both[0]) / (2 * h);
+}
+
+static void check_codec(uint8_t codec)
+{
+    struct world w = {.config = {.rope_dim = 0, .rope_theta = 100}};
+    enum { IN = 160, OUT = 12 }; /* the last group is short */
+    whit_params_begin(&w.params, NULL);
+    add(&w, "table", VOCAB, IN);
+    whit_tensor_type type = coded_type(codec, OUT, IN);
+    assert_ok(whit_params_add(&w.params, "coded", &type, true, &w.error), w.error);
+    fill(&w);
+    w.params.learn_scales = true;
+    whit_params_round(&w.params, NULL);
+    whit_graph_begin(&w.graph, NULL, whit_params_resolver(&w.params), &w.error);
+    whit_ref y = whit_graph_linear(&w.graph, -1, "y", whit_graph_embed(&w.graph, "x", "table", VOCAB), "coded", NULL, OUT);
+    whit_graph_output(&w.graph, y, y);
+    assert_ok(whit_graph_finish(&w.graph), w.error);
+    open_tape(&w, false, 1);
+    w.n_outputs = SEQUENCES * TOKENS * OUT;
+    w.direction = malloc(w.n_outputs * sizeof *w.direction);
+    whit_rng rng = {11};
+    for (size_t i = 0; i < w.n_outputs; i++) w.direction[i] = noise(&rng);
+
+    reference r = reference_open(&w.graph, &w.params, SEQUENCES, TOKENS, 100);
+    whit_params_zero_gradients(&w.params);
+    whit_tape_forward(&w.tape, w.ids);
+    memcpy(whit_tape_gradient(&w.tape, y), w.direction, w.n_outputs * sizeof *w.direction);
+    whit_tape_backward(&w.tape, NULL, NULL);
+    whit_params_scale_gradients(&w.params, NULL);
+    assert_true(compare_param(&w, &r, 0) < 1e-4 && compare_param(&w, &r, 1) < 1e-4);
+    const whit_param *coded = &w.params.items[1];
+    double worst = 0, size = 0;
+    for (size_t s = 0; codec != WHIT_CODEC_I8 && s < coded->n_scales; s++) {
+        double expected = scale_slope(&w, &r, coded, s);
+        worst = fmax(worst, fabs(expected - w.params.gradient[coded->scales + s]));
+        size = fmax(size, fabs(expected));
+    }
+    print_message("codec %u: error of scales %.2g of %.2g\n", codec, worst, size);
+    assert_true(worst <= 1e-4 * size);
+    reference_close(&r);
+    close_tape(&w);
+    close_world(&w);
+}
+
+static void straight_through(void **state)
+{
+    (void)state;
+    check_codec(WHIT_CODEC_T5);
+    check_codec(WHIT_CODEC_T2);
+    check_codec(WHIT_CODEC_B1);
+    check_codec(WHIT_CODEC_Q2);
+    check_codec(WHIT_CODEC_I8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(operations),
+        cmocka_unit_test(losses),
+        cmocka_unit_test(models),
+        cmocka_unit_test(gradients_do_not_depend_on_threads_or_checkpoints),
+        cmocka_unit_test(straight_through),
+    };
+    return cmocka_run_group_tests_name("gradients of training", tests, NULL, NULL);
+}
