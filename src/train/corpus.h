@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ * Training text: files as one run of token ids, and windows drawn from it. */
+#ifndef WHIT_TRAIN_CORPUS_H
+#define WHIT_TRAIN_CORPUS_H
+
+#include "base/mem.h"
+
+typedef struct whit_corpus {
+    int32_t *ids;
+    size_t n, capacity;
+    const whit_allocator *allocator;
+} whit_corpus; /* zero-initialised with the allocator set */
+
+/* Appends the ids of a text file, without special tokens. Refuses an empty one. */
+whit_status whit_corpus_add_file(whit_corpus *corpus, const whit_model *model, const char *path, whit_error *error);
+void whit_corpus_free(whit_corpus *corpus);
+
+/* Window `number` of the endless sequence that `seed` draws: ids (n_tokens), and targets (n_tokens)
+ * the ids that follow each. The corpus has more than n_tokens ids. */
+void whit_corpus_window(const whit_corpus *corpus, uint64_t seed, uint64_t number, uint32_t n_tokens, int32_t *ids,
+                        int32_t *targets);
+
+#endif

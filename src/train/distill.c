@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/distill.h"
+
+#include "base/clock.h"
+#include "train/held.h"
+#include "train/loops.h"
+#include "train/loss.h"
+#include "train/tape.h"
+
+#include <math.h>
+
+struct whit_distill {
+    whit_distill_options options;
+    const whit_allocator *allocator;
+    const whit_model *model;
+    whit_trainee teacher, student;
+    whit_tape teacher_tape, student_tape;
+    whit_corpus text, held;
+    whit_loss loss;
+    whit_pool *pool;
+    whit_progress progress;
+    uint32_t n_rows;
+    int32_t *ids, *targets; /* (n_rows) */
+};
+
+whit_distill_options whit_distill_options_default(void)
+{
+    return (whit_distill_options){.codecs = {"t", "i8"}, .n_sequences = 8, .n_tokens = 256, .n_accumulate = 1,
+                                  .kl_weight = 1, .adamw = whit_adamw_default(), .checkpoint_every_seconds = 60};
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static whit_status check_options(const whit_distill_options *o, const whit_model *model, whit_error *error)
+{
+    if (!o->n_steps == !(o->seconds > 0))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a number of steps or a time is wanted, and only one of them");
+    if (!o->n_accumulate || o->n_tokens < 2 || !o->n_sequences)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a batch needs a sequence of two tokens at least");
+    if (o->n_tokens > model->config.n_ctx)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "windows of %u tokens are longer than the model's context of %u",
+                         o->n_tokens, model->config.n_ctx);
+    if (!(o->kl_weight >= 0 && o->ce_weight >= 0 && o->hidden_weight >= 0 && o->kl_weight + o->ce_weight > 0))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the weights of the losses make no sense");
+    if (o->resume && !o->checkpoint)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "to go on, the checkpoint's file is wanted");
+    return WHIT_OK;
+}
+
+/* What must not change between a run and its continuation. */
+static void digest_settings(whit_distill *d)
+{
+    const whit_distill_options *o = &d->options;
+    const float numbers[] = {o->kl_weight,         o->ce_weight,      o->hidden_weight, o->ramp,
+                             o->adamw.rate,        o->adamw.least,    o->adamw.warm_up, o->adamw.beta1,
+                             o->adamw.beta2,       o->adamw.epsilon,  o->adamw.decay,   o->adamw.clip,
+                             o->adamw.scale_rate,  o->adamw.vector_rate, (float)o->refit_scales, (float)o->seconds};
+    const uint64_t counts[] = {o->n_sequences, o->n_tokens, o->n_accumulate, o->n_steps, o->seed};
+    whit_hash hash;
+    whit_hash_begin(&hash, "whit.distill");
+    whit_hash_add(&hash, whit_model_identity(d->model), WHIT_HASH_BYTES);
+    whit_hash_add(&hash, o->codecs.body, strlen(o->codecs.body) + 1);
+    whit_hash_add(&hash, o->codecs.ends, strlen(o->codecs.ends) + 1);
+    whit_hash_add(&hash, numbers, sizeof numbers);
+    whit_hash_add(&hash, counts, sizeof counts);
+    whit_hash_add(&hash, d->text.ids, d->text.n * sizeof *d->text.ids);
+    whit_hash_end(&hash, d->progress.settings);
+}
+
+static whit_status open_text(whit_distill *d, whit_error *error)
+{
+    const whit_distill_options *o = &d->options;
+    d->text.allocator = d->held.allocator = d->allocator;
+    for (size_t i = 0; i < o->n_text; i++) WHIT_TRY(whit_corpus_add_file(&d->text, d->model, o->text[i], error));
+    if (d->text.n <= o->n_tokens)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the training text has %zu tokens, a window needs %u", d->text.n,
+                         o->n_tokens + 1);
+    if (!o->held) return WHIT_OK;
+    WHIT_TRY(whit_corpus_add_file(&d->held, d->model, o->held, error));
+    if (d->held.n <= o->n_tokens)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: there is not one window of %u tokens", o->held, o->n_tokens);
+    return WHIT_OK;
+}
+
+static whit_status open_parts(whit_distill *d, whit_error *error)
+{
+    const whit_distill_options *o = &d->options;
+    const whit_allocator *a = d->allocator;
+    WHIT_TRY(check_options(o, d->model, error));
+    WHIT_TRY(whit_pool_open(o->n_threads, a, &d->pool, error));
+    WHIT_TRY(open_text(d, error));
+    WHIT_TRY(whit_trainee_open(&d->teacher, d->model, NULL, a, error));
+    WHIT_TRY(whit_trainee_open(&d->student, d->model, &o->codecs, a, error));
+    d->student.params.learn_scales = !o->refit_scales;
+    whit_tape_options batch = {o->n_sequences, o->n_tokens, false, false};
+    WHIT_TRY(whit_tape_open(&d->teacher_tape, &d->teacher.graph, &d->teacher.config, &d->teacher.params, &batch, d->pool,
+                            a, error));
+    batch.gradients = true;
+    batch.checkpoint = o->recompute;
+    WHIT_TRY(whit_tape_open(&d->student_tape, &d->student.graph, &d->student.config, &d->student.params, &batch, d->pool,
+                            a, error));
+    d->n_rows = d->student_tape.n_rows;
+    WHIT_TRY(whit_loss_open(&d->loss, d->n_rows, o->ce_weight, o->kl_weight, a, error));
+    d->ids = whit_zalloc_array(a, d->n_rows, sizeof *d->ids);
+    d->targets = whit_zalloc_array(a, d->n_rows, sizeof *d->targets);
+    if (!d->ids || !d->targets) return whit_fail_memory(error, "a batch", d->n_rows * sizeof *d->ids);
+    whit_params_fit(&d->student.params, d->pool);
+    digest_settings(d);
+    return o->resume ? whit_checkpoint_read(o->checkpoint, &d->progress, &d->student.params, error) : WHIT_OK;
+}
+
+whit_status whit_distill_open(const whit_model *teacher, const whit_distill_options *options,
+                              const whit_allocator *allocator, whit_distill **out, whit_error *error)
+{
+    *out = NULL;
+    whit_distill *d = whit_zalloc(allocator, sizeof *d);
+    if (!d) return whit_fail_memory(error, "the distillation", sizeof *d);
+    d->options = *options;
+    d->allocator = allocator;
+    d->model = teacher;
+    whit_status status = open_parts(d, error);
+    if (status != WHIT_OK)
+        whit_distill_close(d);
+    else
+        *out = d;
+    return status;
+}
+
+void whit_distill_close(whit_distill *d)
+{
+    if (!d) return;
+    const whit_allocator *a = d->allocator;
+    whit_free(a, d->ids, d->n_rows * sizeof *d->ids);
+    whit_free(a, d->targets, d->n_rows * sizeof *d->targets);
+    whit_loss_close(&d->loss);
+    whit_tape_close(&d->student_tape);
+    whit_tape_close(&d->teacher_tape);
+    whit_trainee_close(&d->student);
+    whit_trainee_close(&d->teacher);
+    whit_corpus_free(&d->held);
+    whit_corpus_free(&d->text);
+    whit_pool_close(d->pool);
+    whit_free(a, d, sizeof *d);
+}
+
+size_t whit_distill_bytes(const whit_distill *d)
+{
+    return whit_params_bytes(&d->teacher.params, false) + whit_params_bytes(&d->student.params, true) +
+           d->teacher_tape.arena_bytes + d->student_tape.arena_bytes +
+           (d->text.capacity + d->held.capacity) * sizeof(int32_t);
+}
+
+const whit_trainee *whit_distill_student(const whit_distill *d)
+{
+    return &d->student;
+}
+
+whit_status whit_distill_write(const whit_distill *d, const char *path, whit_error *error)
+{
+    return whit_trainee_write(&d->student, d->options.command, path, error);
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+/* The residual stream after a layer: its difference to the teacher's, relative to the latter. */
+static void follow_hidden(void *user, whit_tape *tape, whit_ref value)
+{
+    whit_distill *d = user;
+    size_t n = (size_t)tape->n_rows * tape->graph->values[value - 1].width;
+    const float *student = whit_tape_value(tape, value), *teacher = whit_tape_value(&d->teacher_tape, value);
+    double squares = 0;
+    for (size_t i = 0; i < n; i += 4096) {
+        size_t piece = n - i < 4096 ? n - i : 4096;
+        squares += whit_loop_dot(teacher + i, teacher + i, piece);
+    }
+    float factor = (float)(2.0 * d->options.hidden_weight / (double)d->options.n_accumulate /
+                           (double)d->student.config.n_layers / (squares + 1e-20));
+    float *gradient = whit_tape_gradient(tape, value);
+    whit_loop_add_scaled(gradient, student, factor, n);
+    whit_loop_add_scaled(gradient, teacher, -factor, n);
+}
+
+static void run_batch(whit_distill *d, uint64_t number)
+{
+    const whit_distill_options *o = &d->options;
+    whit_ref output = d->student.graph.output;
+    for (uint32_t s = 0; s < o->n_sequences; s++)
+        whit_corpus_window(&d->text, o->seed, number * o->n_sequences + s, o->n_tokens, d->ids + s * o->n_tokens,
+                           d->targets + s * o->n_tokens);
+    whit_tape_forward(&d->teacher_tape, d->ids);
+    whit_tape_forward(&d->student_tape, d->ids);
+    whit_loss_run(&d->loss, d->pool, whit_tape_gradient(&d->student_tape, output),
+                  whit_tape_value(&d->teacher_tape, d->teacher.graph.output), d->targets, d->student.config.n_vocab,
+                  1.0f / (float)o->n_accumulate);
+    whit_tape_backward(&d->student_tape, o->hidden_weight > 0 ? follow_hidden : NULL, d);
+}
+
+static double share_of(const whit_distill *d)
+{
+    const whit_distill_options *o = &d->options;
+    double share = o->n_steps ? (double)d->progress.step / (double)o->n_steps : (double)d->progress.elapsed_ns * 1e-9 / o->seconds;
+    return share < 1 ? share : 1;
+}
+
+/* Rounds for a step at `share` of the run. */
+static void round_student(whit_distill *d, double share)
+{
+    d->student.params.share = d->options.ramp > 0 ? fminf((float)share / d->options.ramp, 1) : 1;
+    whit_params_round(&d->student.params, d->pool);
+}
+
+static whit_status step(whit_distill *d, whit_distill_report *report, whit_error *error)
+{
+    const whit_distill_options *o = &d->options;
+    whit_params *params = &d->student.params;
+    uint64_t number = d->progress.step;
+    report->share = share_of(d);
+    report->rate = whit_adamw_rate(&o->adamw, report->share);
+    report->kl = report->ce = 0;
+    round_student(d, report->share);
+    whit_params_zero_gradients(params);
+    for (uint32_t i = 0; i < o->n_accumulate; i++) {
+        run_batch(d, number * o->n_accumulate + i);
+        report->kl += d->loss.kl / o->n_accumulate;
+        report->ce += d->loss.ce / o->n_accumulate;
+    }
+    whit_params_scale_gradients(params, d->pool);
+    double norm = whit_adamw_norm(params);
+    if (!isfinite(norm) || !isfinite(report->kl) || !isfinite(report->ce))
+        return whit_fail(error, WHIT_ERROR_NUMERIC, "step %llu: the loss is no number any more; try a lower learning rate",
+                         (unsigned long long)number + 1);
+    whit_adamw_step(&o->adamw, params, d->pool, number + 1, (float)report->rate, norm);
+    d->progress.step++;
+    return WHIT_OK;
+}
+
+static void measure(whit_distill *d, whit_distill_report *report)
+{
+    whit_held_result result = whit_held_measure(&d->student_tape, &d->teacher_tape, &d->loss, &d->held,
+                                                d->options.n_held_windows, d->ids, d->targets);
+    report->held = true;
+    report->held_kl = result.kl;
+    report->held_ratio = exp(result.ce - result.teacher_ce);
+}
+
+whit_status whit_distill_run(whit_distill *d, whit_error *error)
+{
+    const whit_distill_options *o = &d->options;
+    uint64_t before_ns = d->progress.elapsed_ns, begin_ns = whit_now_ns(), saved_ns = begin_ns, first = d->progress.step;
+    whit_distill_report report = {.n_steps = o->n_steps};
+    while (share_of(d) < 1) {
+        bool stop = o->cancel && *o->cancel;
+        uint64_t now_ns = whit_now_ns();
+        if (o->checkpoint && (stop || now_ns - saved_ns > o->checkpoint_every_seconds * 1000000000ull)) {
+            WHIT_TRY(whit_checkpoint_write(o->checkpoint, &d->progress, &d->student.params, error));
+            saved_ns = now_ns;
+        }
+        if (stop) return whit_fail(error, WHIT_ERROR_CANCELLED, "cancelled after %llu steps", (unsigned long long)d->progress.step);
+        WHIT_TRY(step(d, &report, error));
+        report.elapsed_ns = d->progress.elapsed_ns = before_ns + whit_now_ns() - begin_ns;
+        report.step = d->progress.step;
+        report.share = share_of(d);
+        report.tokens_per_second = (double)(d->progress.step - first) * o->n_accumulate * d->n_rows /
+                                   ((double)(d->progress.elapsed_ns - before_ns) * 1e-9);
+        report.held = false;
+        bool last = report.share >= 1;
+        if (last) round_student(d, 1); /* what was learned last */
+        if (d->held.n && (last || (o->held_every && report.step % o->held_every == 0))) {
+            if (!last) round_student(d, report.share);
+            measure(d, &report);
+        }
+        if (o->report) o->report(o->user, &report);
+    }
+    if (o->checkpoint) WHIT_TRY(whit_checkpoint_write(o->checkpoint, &d->progress, &d->student.params, error));
+    return WHIT_OK;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/trainee.h"
+
+#include "kernels/codec.h"
+
+#include <stdio.h>
+
+whit_status whit_trainee_type(const char *codec, uint32_t n_rows, uint32_t n_cols, whit_tensor_type *type,
+                              whit_error *error)
+{
+    *type = (whit_tensor_type){.layout = WHIT_LAYOUT_TILE16, .n_rows = n_rows, .n_cols = n_cols};
+    if (!strcmp(codec, "f32") || !strcmp(codec, "f16")) {
+        type->codec = codec[1] == '3' ? WHIT_CODEC_F32 : WHIT_CODEC_F16;
+        return WHIT_OK;
+    }
+    if (!strcmp(codec, "i8")) {
+        type->codec = WHIT_CODEC_I8;
+        type->scale_kind = WHIT_SCALE_ROW;
+        return WHIT_OK;
+    }
+    type->scale_kind = WHIT_SCALE_GROUP;
+    type->scale_type = WHIT_SCALE_F16;
+    type->group = 128;
+    if (!strcmp(codec, "t")) {
+        type->codec = n_cols >= 128 ? WHIT_CODEC_T5 : WHIT_CODEC_T2; /* t5 pads to whole blocks */
+    } else if (!strcmp(codec, "q2")) {
+        type->codec = WHIT_CODEC_Q2;
+    } else if (!strcmp(codec, "b1")) {
+        type->codec = WHIT_CODEC_B1;
+        type->group = 64;
+    } else {
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "codec '%s' is none of t, b1, q2, i8, f16, f32", codec);
+    }
+    return WHIT_OK;
+}
+
+static whit_status add_params(whit_trainee *trainee, const whit_trainee_codecs *codecs, whit_error *error)
+{
+    const whit_weights *weights = &trainee->model->weights;
+    for (uint32_t i = 0; i < weights->n_tensors; i++) {
+        const char *name = whit_ndf_tensor_name(weights->file, i);
+        const whit_tensor_type *from = &weights->tensors[i].type;
+        whit_tensor_type type = {.layout = from->layout, .n_rows = from->n_rows, .n_cols = from->n_cols};
+        bool matrix = from->layout == WHIT_LAYOUT_TILE16;
+        if (matrix && codecs) {
+            const char *codec = strncmp(name, "layers.", 7) == 0 ? codecs->body : codecs->ends;
+            WHIT_TRY(whit_trainee_type(codec, from->n_rows, from->n_cols, &type, error));
+        }
+        bool coded = !whit_codec_find(type.codec)->is_float;
+        WHIT_TRY(whit_params_add(&trainee->params, name, &type, coded, error));
+    }
+    return WHIT_OK;
+}
+
+whit_status whit_trainee_open(whit_trainee *trainee, const whit_model *model, const whit_trainee_codecs *codecs,
+                              const whit_allocator *allocator, whit_error *error)
+{
+    *trainee = (whit_trainee){.model = model, .config = model->config, .allocator = allocator};
+    whit_params_begin(&trainee->params, allocator);
+    whit_graph_begin(&trainee->graph, allocator, whit_params_resolver(&trainee->params), error);
+    whit_status status = add_params(trainee, codecs, error);
+    if (status == WHIT_OK) status = whit_params_allocate(&trainee->params, codecs != NULL, error);
+    if (status == WHIT_OK) status = whit_params_load(&trainee->params, model->file, error);
+    if (status == WHIT_OK) status = whit_family_build(&trainee->config, &trainee->graph);
+    if (status != WHIT_OK) whit_trainee_close(trainee);
+    return status;
+}
+
+void whit_trainee_close(whit_trainee *trainee)
+{
+    if (!trainee->model) return;
+    whit_graph_free(&trainee->graph);
+    whit_params_free(&trainee->params);
+    *trainee = (whit_trainee){0};
+}

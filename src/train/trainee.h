@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ * A model as training sees it: its graph over latent weights, taken from an open model. A teacher
+ * is one without gradients; a student rounds its matrices to a codec. */
+#ifndef WHIT_TRAIN_TRAINEE_H
+#define WHIT_TRAIN_TRAINEE_H
+
+#include "format/ndf_write.h"
+#include "runtime/model.h"
+#include "train/params.h"
+
+typedef struct whit_trainee_codecs {
+    const char *body; /* matrices of the layers: "t", "b1", "q2", "f16" or "f32" */
+    const char *ends; /* embedding and head: "i8", "f16" or "f32" */
+} whit_trainee_codecs;
+
+typedef struct whit_trainee {
+    const whit_model *model; /* where it comes from */
+    whit_config config;
+    whit_params params;
+    whit_graph graph;
+    const whit_allocator *allocator;
+} whit_trainee;
+
+/* The stored type of a matrix under a codec name: t is t5 (t2 where rows are shorter than a block of
+ * five trits in groups) and q2 with f16 scales per 128 columns, b1 per 64, i8 one f32 scale per row. */
+whit_status whit_trainee_type(const char *codec, uint32_t n_rows, uint32_t n_cols, whit_tensor_type *type,
+                              whit_error *error);
+
+/* Weights are decoded from the model, which must outlive the trainee; the trainee must stay where it
+ * is. codecs NULL: f32 throughout, nothing to be trained. */
+whit_status whit_trainee_open(whit_trainee *trainee, const whit_model *model, const whit_trainee_codecs *codecs,
+                              const whit_allocator *allocator, whit_error *error);
+void whit_trainee_close(whit_trainee *trainee); /* zero-initialised is closed */
+
+/* Writes the trainee as a finished .ndf with the tokenizer, templates and metadata of its model.
+ * `command` says how it was made. */
+whit_status whit_trainee_write(const whit_trainee *trainee, const char *command, const char *path, whit_error *error);
+
+#endif

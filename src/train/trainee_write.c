@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ * A trainee as a finished file: coded tensors with the very codes and scales that training used. */
+#include "train/trainee.h"
+
+#include "kernels/codec.h"
+#include "model/requantise.h"
+#include "train/quantise.h"
+
+struct image {
+    whit_rows rows;
+    size_t elems_bytes, field_elems; /* of all rows */
+    uint8_t *part[WHIT_PART_COUNT];
+    uint64_t part_bytes[WHIT_PART_COUNT];
+    uint8_t *canonical;
+    size_t canonical_bytes;
+};
+
+static void free_image(const whit_allocator *a, struct image *image)
+{
+    whit_free(a, image->rows.elems, image->elems_bytes);
+    whit_free(a, image->rows.fields, image->field_elems * sizeof(float));
+    for (int p = 0; p < WHIT_PART_COUNT; p++) whit_free(a, image->part[p], image->part_bytes[p]);
+    whit_free(a, image->canonical, image->canonical_bytes);
+}
+
+static bool make_image(const whit_allocator *a, const whit_tensor_type *type, struct image *image)
+{
+    const whit_codec_info *codec = whit_codec_find(type->codec);
+    whit_geometry g = whit_codec_geometry(type);
+    size_t n = (size_t)type->n_rows * type->n_cols;
+    *image = (struct image){.elems_bytes = n * (codec->is_float ? codec->elem_bytes : 1),
+                            .field_elems = (size_t)type->n_rows * g.n_groups * g.n_fields + 1,
+                            .canonical_bytes = whit_codec_canonical_row_bytes(type) * type->n_rows};
+    image->rows.elems = whit_alloc(a, image->elems_bytes);
+    image->rows.fields = whit_zalloc_array(a, image->field_elems, sizeof(float));
+    image->canonical = whit_alloc(a, image->canonical_bytes);
+    bool ok = image->rows.elems && image->rows.fields && image->canonical;
+    for (int p = 0; ok && p < WHIT_PART_COUNT; p++) {
+        ok = whit_codec_part_bytes(type, (whit_part)p, &image->part_bytes[p]);
+        if (ok && image->part_bytes[p]) ok = (image->part[p] = whit_alloc(a, image->part_bytes[p])) != NULL;
+    }
+    return ok;
+}
+
+static void coded_rows(const whit_trainee *trainee, const whit_param *param, const whit_rows *rows)
+{
+    const float *latent = whit_param_latent(&trainee->params, param), *run = trainee->params.run + param->scales;
+    int8_t *codes = rows->elems;
+    float *fields = rows->fields;
+    for (uint32_t row = 0; row < param->type.n_rows; row++)
+        for (uint32_t group = 0; group < param->n_groups; group++, run += param->n_fields, fields += param->n_fields) {
+            uint32_t column = group * param->group_cols, rest = param->type.n_cols - column;
+            size_t n = rest < param->group_cols ? rest : param->group_cols;
+            float stored[2];
+            whit_quantise_stored(&param->type, run, stored);
+            whit_quantise_codes(&param->type, latent, n, stored, codes);
+            for (uint32_t f = 0; f < param->n_fields; f++) fields[f] = stored[f];
+            latent += n;
+            codes += n;
+        }
+}
+
+static void float_rows(const whit_trainee *trainee, const whit_param *param, const whit_rows *rows)
+{
+    size_t elem_bytes = whit_codec_find(param->type.codec)->elem_bytes;
+    for (uint32_t row = 0; row < param->type.n_rows; row++) {
+        whit_rows at = {(uint8_t *)rows->elems + (size_t)row * param->type.n_cols * elem_bytes, NULL, NULL};
+        whit_requantise_row(&param->type, whit_param_latent(&trainee->params, param) + (size_t)row * param->type.n_cols, &at);
+    }
+}
+
+static whit_status write_tensor(const whit_trainee *trainee, const whit_param *param, uint32_t declared,
+                                whit_ndf_writer *writer, whit_error *error)
+{
+    struct image image;
+    const whit_tensor_type *type = &param->type;
+    whit_status status = WHIT_OK;
+    if (!make_image(trainee->allocator, type, &image)) status = whit_fail_memory(error, param->name, param->n);
+    if (status == WHIT_OK) {
+        if (param->coded)
+            coded_rows(trainee, param, &image.rows);
+        else
+            float_rows(trainee, param, &image.rows);
+        if (type->layout == WHIT_LAYOUT_PLAIN)
+            memcpy(image.part[WHIT_PART_CODES], image.rows.elems, image.elems_bytes);
+        else
+            status = whit_codec_pack(type, 0, type->n_rows, &image.rows, image.part, error);
+    }
+    if (status == WHIT_OK) {
+        whit_tensor tensor = {.type = *type}, *t = &tensor;
+        uint8_t hash[WHIT_HASH_BYTES];
+        whit_hash digest;
+        whit_tensor_type canonical = whit_codec_canonical_type(type);
+        for (int p = 0; p < WHIT_PART_COUNT; p++) {
+            t->part[p] = image.part[p];
+            t->part_bytes[p] = image.part_bytes[p];
+        }
+        whit_hash_begin(&digest, "whit.tensor");
+        whit_hash_add(&digest, &canonical, sizeof canonical);
+        whit_codec_canonical_rows(t, 0, type->n_rows, image.canonical);
+        whit_hash_add(&digest, image.canonical, image.canonical_bytes);
+        whit_hash_end(&digest, hash);
+        whit_ndf_writer_set_digest(writer, declared, hash);
+    }
+    for (int p = 0; status == WHIT_OK && p < WHIT_PART_COUNT; p++)
+        if (image.part_bytes[p])
+            status = whit_ndf_writer_add(writer, declared, (whit_part)p, image.part[p], image.part_bytes[p], error);
+    free_image(trainee->allocator, &image);
+    return status;
+}
+
+static void write_tables(const whit_trainee *trainee, const char *command, whit_ndf_writer *writer)
+{
+    const whit_ndf *from = trainee->model->file;
+    whit_config_save(&trainee->config, whit_ndf_writer_config(writer));
+    const whit_table *tables[] = {whit_ndf_meta(from), whit_ndf_templates(from)};
+    whit_table_builder *builders[] = {whit_ndf_writer_meta(writer), whit_ndf_writer_templates(writer)};
+    for (int i = 0; i < 2; i++)
+        for (uint32_t k = 0; k < whit_table_count(tables[i]); k++) {
+            whit_value value;
+            const char *key = whit_table_at(tables[i], k, &value);
+            whit_table_set_value(builders[i], key, &value);
+        }
+    whit_table_set_string(builders[0], "whit.version", whit_version());
+    if (command) whit_table_set_string(builders[0], "whit.command", command);
+    size_t n;
+    const void *tokenizer = whit_ndf_tokenizer(from, &n);
+    if (tokenizer) whit_ndf_writer_set_tokenizer(writer, tokenizer, n);
+}
+
+/* The order of the graph, so that a pass over the model reads the file from front to back. */
+static uint32_t find_order(const whit_trainee *trainee, uint32_t *order, bool *taken)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < trainee->graph.n_nodes; i++) {
+        int32_t used[2] = {trainee->graph.nodes[i].weight, trainee->graph.nodes[i].bias};
+        for (int j = 0; j < 2; j++)
+            if (used[j] >= 0 && !taken[used[j]]) {
+                taken[used[j]] = true;
+                order[n++] = (uint32_t)used[j];
+            }
+    }
+    for (uint32_t i = 0; i < trainee->params.n; i++)
+        if (!taken[i]) order[n++] = i;
+    return n;
+}
+
+whit_status whit_trainee_write(const whit_trainee *trainee, const char *command, const char *path, whit_error *error)
+{
+    const whit_allocator *a = trainee->allocator;
+    const whit_params *params = &trainee->params;
+    uint32_t *order = whit_zalloc_array(a, params->n, sizeof *order), *declared = whit_zalloc_array(a, params->n, sizeof *declared);
+    bool *taken = whit_zalloc_array(a, params->n, sizeof *taken);
+    whit_ndf_writer *writer = NULL;
+    whit_status status = WHIT_OK;
+    if (!order || !declared || !taken) status = whit_fail_memory(error, "the list of tensors", params->n * sizeof *order);
+    if (status == WHIT_OK) status = whit_ndf_writer_open(path, NULL, a, &writer, error);
+    uint32_t n = status == WHIT_OK ? find_order(trainee, order, taken) : 0;
+    if (status == WHIT_OK) write_tables(trainee, command, writer);
+    for (uint32_t i = 0; status == WHIT_OK && i < n; i++) {
+        const whit_param *param = &params->items[order[i]];
+        uint64_t bytes[WHIT_PART_COUNT] = {0};
+        for (int p = 0; p < WHIT_PART_COUNT; p++) (void)whit_codec_part_bytes(&param->type, (whit_part)p, &bytes[p]);
+        status = whit_ndf_writer_declare(writer, param->name, &param->type, bytes, &declared[i], error);
+    }
+    if (status == WHIT_OK) status = whit_ndf_writer_begin(writer, error);
+    for (uint32_t i = 0; status == WHIT_OK && i < n; i++)
+        status = write_tensor(trainee, &params->items[order[i]], declared[i], writer, error);
+    if (status == WHIT_OK) status = whit_ndf_writer_commit(writer, NULL, error);
+    whit_ndf_writer_close(writer);
+    whit_free(a, order, params->n * sizeof *order);
+    whit_free(a, declared, params->n * sizeof *declared);
+    whit_free(a, taken, params->n * sizeof *taken);
+    return status;
+}
