@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/flags.h"
 #include "cli/verbs.h"
 #include "train/distill.h"
 
@@ -145,20 +146,18 @@ static int run(cli_call *call)
     o.command = command;
     o.user = &listener;
     if (v->log && !(listener.log = fopen(v->log, "a"))) return cli_fail(call, CLI_IO, "%s: cannot be opened", v->log);
-    whit_status status = whit_model_open(v->teacher, NULL, &teacher, &error);
-    if (status == WHIT_OK) {
-        cli_guard_model(teacher);
-        status = whit_distill_open(teacher, &o, NULL, &distill, &error);
-    }
-    if (status == WHIT_OK) {
+    int exit = cli_open_model(call, v->teacher, false, &teacher);
+    whit_status status = WHIT_OK;
+    if (exit == CLI_OK) status = whit_distill_open(teacher, &o, NULL, &distill, &error);
+    if (distill) {
         cli_note("training takes %.0f MB", (double)whit_distill_bytes(distill) / 1e6);
         status = whit_distill_run(distill, &error);
     }
-    if (status == WHIT_OK) status = whit_distill_write(distill, v->out, &error);
+    if (distill && status == WHIT_OK) status = whit_distill_write(distill, v->out, &error);
     whit_distill_close(distill);
     whit_model_close(teacher);
     if (listener.log) fclose(listener.log);
-    return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
+    return status == WHIT_OK ? exit : cli_fail_error(call, &error);
 }
 
 const cli_verb cli_distill_verb = {

@@ -10,6 +10,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_perplexity_verb,
     &cli_convert_verb,
     &cli_inspect_verb,
+    &cli_distill_verb,
     &cli_verify_verb,
     &cli_bench_verb,
     &cli_kernels_verb,

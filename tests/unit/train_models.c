@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT
+ * Training and inference are one model: logits of both agree, on our own model and on real ones,
+ * and on finished students; a line of text can be learned by heart; a cut run goes on with the same
+ * bits; what cannot be trained is refused. */
+#include "test.h"
+
+#include <math.h>
+
+#include "tiny_model.h"
+#include "train/distill.h"
+#include "train/tape.h"
+
+#define LINE "the man and the anthem. in the ice, nothing came; the time and the then."
+
+static char folder[] = "/tmp/whit-train-XXXXXX";
+
+static const char *in_folder(const char *name)
+{
+    static char paths[8][256];
+    static unsigned next;
+    char *path = paths[next++ % 8];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+static whit_model *open_model(const char *path)
+{
+    whit_error error;
+    whit_model *model;
+    whit_model_options options = {.no_cache = true};
+    assert_ok(whit_model_open(path, &options, &model, &error), error);
+    return model;
+}
+
+static whit_model *open_tiny(uint32_t n_layers, bool tied)
+{
+    tiny_model tiny = tiny_model_default();
+    tiny.n_layers = n_layers;
+    tiny.tied_head = tied;
+    tiny.n_embd = 128; /* one block of five trits */
+    tiny.n_ff = 160;
+    assert_true(tiny_model_write(&tiny, in_folder("tiny.gguf")));
+    return open_model(in_folder("tiny.gguf"));
+}
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+}
+
+/* ---- logits --------------------------------------------------------------------------------- */
+
+/* The largest difference between a tape's logits and inference with float activations. */
+static double difference(whit_tape *tape, const whit_model *model)
+{
+    whit_error error;
+    whit_session *session;
+    whit_session_options options = whit_session_options_default();
+    uint32_t n = tape->n_rows, n_vocab = whit_model_vocab_size(model);
+    options.kv = WHIT_KV_F32;
+    options.act = WHIT_ACT_F32;
+    options.n_threads = 1;
+    options.n_logits = n;
+    whit_step_token *tokens = calloc(n, sizeof *tokens);
+    int32_t *ids = calloc(n, sizeof *ids);
+    for (uint32_t i = 0; i < n; i++) {
+        ids[i] = (int32_t)((i * 7919u + i * i + 3) % n_vocab);
+        tokens[i] = (whit_step_token){.id = ids[i], .want_logits = true};
+    }
+    assert_ok(whit_session_open(model, &options, &session, &error), error);
+    assert_ok(whit_session_step(session, tokens, n, &error), error);
+    whit_tape_forward(tape, ids);
+    double worst = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < n_vocab; k++)
+            worst = fmax(worst, fabs((double)whit_session_logits(session, i)[k] -
+                                     whit_tape_value(tape, tape->graph->output)[(size_t)i * n_vocab + k]));
+    whit_session_close(session);
+    free(tokens);
+    free(ids);
+    return worst;
+}
+
+static void check_logits(whit_model *model, const char *name)
+{
+    whit_error error;
+    whit_trainee trainee;
+    whit_tape tape;
+    whit_tape_options batch = {1, 100, false, false};
+    assert_ok(whit_trainee_open(&trainee, model, NULL, NULL, &error), error);
+    assert_ok(whit_tape_open(&tape, &trainee.graph, &trainee.config, &trainee.params, &batch, NULL, NULL, &error), error);
+    double worst = difference(&tape, model);
+    print_message("%s: logits differ by %.2g\n", name, worst);
+    assert_true(worst < 1e-4);
+    whit_tape_close(&tape);
+    whit_trainee_close(&trainee);
+    whit_model_close(model);
+}
+
+static void logits_of_own_models(void **state)
+{
+    (void)state;
+    check_logits(open_tiny(2, false), "tiny");
+    check_logits(open_tiny(1, true), "tiny, tied");
+}
+
+static void logits_of_stories(void **state)
+{
+    (void)state;
+    check_logits(open_model(shared_path("models/stories260K/stories260K.gguf")), "stories260K");
+}
+
+static void logits_of_prose(void **state)
+{
+    (void)state;
+    check_logits(open_model(shared_path("models/prose-6M/prose-6M-f16.gguf")), "prose-6M");
+}
+
+/* ---- runs ----------------------------------------------------------------------------------- */
+
+struct last {
+    whit_distill_report report;
+    bool stop; /* after `stop_after` steps, where that is not 0 */
+    uint64_t stop_after;
+};
+
+static void remember(void *user, const whit_distill_report *report)
+{
+    struct last *last = user;
+    last->report = *report;
+    if (last->stop_after && report->step == last->stop_after) last->stop = true;
+}
+
+static whit_distill_options small_run(const char *const *text, const char *codec, struct last *last)
+{
+    whit_distill_options o = whit_distill_options_default();
+    o.codecs.body = codec;
+    o.text = text;
+    o.n_text = 1;
+    o.held = text[0];
+    o.n_sequences = 2;
+    o.n_tokens = 16;
+    o.n_steps = 8;
+    o.n_accumulate = 2;
+    o.n_threads = 2;
+    o.hidden_weight = 0.1f;
+    o.adamw.rate = 1e-3f;
+    o.report = remember;
+    o.user = last;
+    o.cancel = &last->stop;
+    return o;
+}
+
+/* The finished file computes what the student computed. */
+static void check_written(const whit_distill *distill, const char *codec)
+{
+    whit_error error;
+    whit_tape tape;
+    whit_trainee *student = (whit_trainee *)whit_distill_student(distill);
+    whit_tape_options batch = {1, 40, false, false};
+    assert_ok(whit_distill_write(distill, in_folder("out.ndf"), &error), error);
+    whit_model *model = open_model(in_folder("out.ndf"));
+    assert_ok(whit_tape_open(&tape, &student->graph, &student->config, &student->params, &batch, NULL, NULL, &error), error);
+    double worst = difference(&tape, model);
+    print_message("%s: a finished student differs by %.2g\n", codec, worst);
+    assert_true(worst < 1e-4);
+    assert_true(whit_model_has_tokenizer(model));
+    whit_tape_close(&tape);
+    whit_model_close(model);
+}
+
+static void check_codec(const char *codec, bool refit)
+{
+    whit_error error;
+    whit_model *teacher = open_tiny(2, true);
+    const char *text[] = {in_folder("line.txt")};
+    struct last last = {0};
+    whit_distill *distill;
+    write_text(text[0], LINE LINE LINE);
+    whit_distill_options o = small_run(text, codec, &last);
+    o.refit_scales = refit;
+    o.ramp = refit ? 0.5f : 0;
+    o.held_every = 1;
+    assert_ok(whit_distill_open(teacher, &o, NULL, &distill, &error), error);
+    assert_ok(whit_distill_run(distill, &error), error);
+    assert_true(last.report.held && last.report.step == 8 && isfinite(last.report.held_kl));
+    check_written(distill, codec);
+    whit_distill_close(distill);
+    whit_model_close(teacher);
+}
+
+static void students_are_written(void **state)
+{
+    (void)state;
+    check_codec("t", false);
+    check_codec("b1", true);
+    check_codec("q2", false);
+    check_codec("f32", false); /* f16 would round once more */
+}
+
+static void distilling_follows_the_teacher(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_model *teacher = open_tiny(1, true);
+    const char *text[] = {in_folder("line.txt")};
+    struct last last = {0};
+    whit_distill *distill;
+    write_text(text[0], LINE LINE LINE);
+    whit_distill_options o = small_run(text, "q2", &last);
+    o.n_steps = 1;
+    assert_ok(whit_distill_open(teacher, &o, NULL, &distill, &error), error);
+    assert_ok(whit_distill_run(distill, &error), error);
+    double before = last.report.held_kl;
+    whit_distill_close(distill);
+    o.n_steps = 60;
+    assert_ok(whit_distill_open(teacher, &o, NULL, &distill, &error), error);
+    assert_ok(whit_distill_run(distill, &error), error);
+    print_message("held-out divergence %.4f, after 60 steps %.4f\n", before, last.report.held_kl);
+    assert_true(last.report.held_kl < 0.5 * before);
+    whit_distill_close(distill);
+    whit_model_close(teacher);
+}
+
+static void a_line_is_learned_by_heart(void **state)
+{
+    (void)state;
+    whit_error error;
+    int32_t ids[512];
+    size_t n;
+    struct last last = {0};
+    whit_distill *distill;
+    whit_model *model = open_tiny(1, false);
+    const char *text[] = {in_folder("line.txt")};
+    write_text(text[0], LINE);
+    assert_ok(whit_tokenize(model, LINE, strlen(LINE), false, false, ids, 512, &n, &error), error);
+    whit_distill_options o = small_run(text, "f32", &last);
+    o.codecs.ends = "f32";
+    o.held = NULL;
+    o.n_sequences = o.n_accumulate = 1;
+    o.n_tokens = (uint32_t)n - 1; /* the only window is the line */
+    o.n_steps = 120;
+    o.kl_weight = o.hidden_weight = 0;
+    o.ce_weight = 1;
+    o.adamw.rate = 5e-3f;
+    assert_ok(whit_distill_open(model, &o, NULL, &distill, &error), error);
+    assert_ok(whit_distill_run(distill, &error), error);
+    print_message("%zu ids by heart: %.5f nats\n", n, last.report.ce);
+    assert_true(last.report.ce < 0.01);
+    whit_distill_close(distill);
+    whit_model_close(model);
+}
+
+/* ---- going on ------------------------------------------------------------------------------- */
+
+static void a_cut_run_goes_on_with_the_same_bits(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_model *teacher = open_tiny(1, true);
+    const char *text[] = {in_folder("line.txt")}, *checkpoint = in_folder("run.checkpoint");
+    struct last last = {0};
+    whit_distill *whole, *cut;
+    write_text(text[0], LINE LINE LINE);
+    whit_distill_options o = small_run(text, "t", &last);
+    assert_ok(whit_distill_open(teacher, &o, NULL, &whole, &error), error);
+    assert_ok(whit_distill_run(whole, &error), error);
+
+    last.stop_after = 3;
+    o.checkpoint = checkpoint;
+    assert_ok(whit_distill_open(teacher, &o, NULL, &cut, &error), error);
+    assert_int_equal(whit_distill_run(cut, &error), WHIT_ERROR_CANCELLED);
+    whit_distill_close(cut);
+    last = (struct last){0};
+    o.resume = true;
+    o.n_threads = 1; /* the number of threads does not matter */
+    assert_ok(whit_distill_open(teacher, &o, NULL, &cut, &error), error);
+    assert_ok(whit_distill_run(cut, &error), error);
+    const whit_params *a = &whit_distill_student(whole)->params, *b = &whit_distill_student(cut)->params;
+    assert_int_equal(a->n_floats, b->n_floats);
+    assert_memory_equal(a->run, b->run, a->n_floats * sizeof *a->run);
+    assert_memory_equal(a->moment2, b->moment2, a->n_floats * sizeof *a->run);
+    whit_distill_close(cut);
+
+    o.seed = 1; /* another run's checkpoint */
+    assert_int_equal(whit_distill_open(teacher, &o, NULL, &cut, &error), WHIT_ERROR_ARGUMENT);
+    o.seed = 0;
+    assert_int_equal(truncate(checkpoint, 5000), 0);
+    assert_int_equal(whit_distill_open(teacher, &o, NULL, &cut, &error), WHIT_ERROR_FORMAT);
+    assert_int_equal(truncate(checkpoint, 3), 0);
+    assert_int_equal(whit_distill_open(teacher, &o, NULL, &cut, &error), WHIT_ERROR_FORMAT);
+    whit_distill_close(whole);
+    whit_model_close(teacher);
+}
+
+static void nonsense_is_refused(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_model *teacher = open_tiny(1, true);
+    const char *text[] = {in_folder("short.txt")};
+    struct last last = {0};
+    whit_distill *distill;
+    write_text(text[0], "the");
+    whit_distill_options o = small_run(text, "t", &last);
+    o.held = NULL;
+    assert_int_equal(whit_distill_open(teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
+    assert_null(distill);
+    write_text(text[0], LINE);
+    o.seconds = 1; /* and steps */
+    assert_int_equal(whit_distill_open(teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
+    o.seconds = 0;
+    o.n_tokens = 100000;
+    assert_int_equal(whit_distill_open(teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
+    o.n_tokens = 16;
+    o.codecs.body = "x3";
+    assert_int_equal(whit_distill_open(teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
+    o.codecs.body = "t";
+    o.adamw.rate = 1e30f; /* ends in no number */
+    o.adamw.clip = 0;
+    assert_ok(whit_distill_open(teacher, &o, NULL, &distill, &error), error);
+    assert_int_equal(whit_distill_run(distill, &error), WHIT_ERROR_NUMERIC);
+    whit_distill_close(distill);
+    whit_model_close(teacher);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"tiny.gguf", "line.txt", "short.txt", "out.ndf", "run.checkpoint"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) unlink(in_folder(names[i]));
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(logits_of_own_models),
+        cmocka_unit_test(logits_of_stories),
+        cmocka_unit_test(logits_of_prose),
+        cmocka_unit_test(students_are_written),
+        cmocka_unit_test(distilling_follows_the_teacher),
+        cmocka_unit_test(a_line_is_learned_by_heart),
+        cmocka_unit_test(a_cut_run_goes_on_with_the_same_bits),
+        cmocka_unit_test(nonsense_is_refused),
+    };
+    return cmocka_run_group_tests_name("models in training", tests, make_folder, remove_folder);
+}
