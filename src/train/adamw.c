@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/adamw.h"
 
-#include "train/loops.h"
-
 #include <math.h>
 
 #define PIECE ((size_t)1 << 14) /* floats stepped at once */
@@ -26,7 +24,7 @@ double whit_adamw_norm(const whit_params *params)
     double sum = 0;
     for (size_t i = 0; i < params->n_floats; i += 4096) {
         size_t n = params->n_floats - i < 4096 ? params->n_floats - i : 4096;
-        sum += whit_loop_dot(params->gradient + i, params->gradient + i, n);
+        sum += params->loops->dot(params->gradient + i, params->gradient + i, n);
     }
     return sqrt(sum);
 }
@@ -44,7 +42,7 @@ static void step_pieces(void *context, uint32_t worker, uint32_t begin, uint32_t
     const whit_params *p = job->params;
     for (size_t piece = begin; piece < end; piece++) {
         size_t at = job->begin + piece * PIECE, rest = job->begin + job->n - at;
-        whit_loop_adamw(&job->row, p->run + at, p->gradient + at, p->moment1 + at, p->moment2 + at,
+        p->loops->adamw(&job->row, p->run + at, p->gradient + at, p->moment1 + at, p->moment2 + at,
                         rest < PIECE ? rest : PIECE);
     }
 }

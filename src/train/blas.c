@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/blas.h"
 
-#include "train/loops.h"
 #include "whit_config.h"
 
 #include <dlfcn.h>
@@ -10,9 +9,9 @@
 /* Numbers of the CBLAS interface. */
 enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
 
-void whit_blas_open(whit_blas *blas)
+void whit_blas_open(whit_blas *blas, const whit_loops *loops)
 {
-    *blas = (whit_blas){0};
+    *blas = (whit_blas){.loops = loops};
 #if WHIT_HAVE_OPENBLAS
     /* It stays loaded: its threads do not survive being unloaded in all versions. */
     void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -23,7 +22,7 @@ void whit_blas_open(whit_blas *blas)
     *(void **)&blas->gemm = dlsym(library, "cblas_sgemm");
     if (!set_threads || !blas->gemm) {
         dlclose(library);
-        *blas = (whit_blas){0};
+        *blas = (whit_blas){.loops = loops};
         return;
     }
     set_threads(1);
@@ -44,7 +43,7 @@ const char *whit_blas_name(const whit_blas *blas)
 
 /* Any strides: element (i, j) of a is a[i * row_a + j * column_a]. Rows of c are built from rows of
  * b, or from dots where b is transposed. */
-static void plain_gemm(bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k, const float *a, size_t lda,
+static void plain_gemm(const whit_loops *loops, bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k, const float *a, size_t lda,
                        const float *b, size_t ldb, float beta, float *c, size_t ldc)
 {
     size_t row_a = transpose_a ? 1 : lda, column_a = transpose_a ? lda : 1;
@@ -52,12 +51,12 @@ static void plain_gemm(bool transpose_a, bool transpose_b, size_t m, size_t n, s
         float *row = c + i * ldc;
         if (beta == 0) memset(row, 0, n * sizeof *row);
         if (transpose_b && !transpose_a) {
-            for (size_t j = 0; j < n; j++) row[j] += whit_loop_dot(a + i * lda, b + j * ldb, k);
+            for (size_t j = 0; j < n; j++) row[j] += loops->dot(a + i * lda, b + j * ldb, k);
         } else if (transpose_b) {
             for (size_t j = 0; j < n; j++)
                 for (size_t l = 0; l < k; l++) row[j] += a[i * row_a + l * column_a] * b[j * ldb + l];
         } else {
-            for (size_t l = 0; l < k; l++) whit_loop_add_scaled(row, b + l * ldb, a[i * row_a + l * column_a], n);
+            for (size_t l = 0; l < k; l++) loops->add_scaled(row, b + l * ldb, a[i * row_a + l * column_a], n);
         }
     }
 }
@@ -67,7 +66,7 @@ void whit_blas_gemm(const whit_blas *blas, bool transpose_a, bool transpose_b, s
 {
     if (!m || !n) return;
     if (!blas->library) {
-        plain_gemm(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
+        plain_gemm(blas->loops, transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
         return;
     }
     blas->gemm(ROW_MAJOR, transpose_a ? TRANSPOSE : NO_TRANSPOSE, transpose_b ? TRANSPOSE : NO_TRANSPOSE, (int)m,

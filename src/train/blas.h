@@ -6,17 +6,17 @@
 #ifndef WHIT_TRAIN_BLAS_H
 #define WHIT_TRAIN_BLAS_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "train/loops.h"
 
 typedef struct whit_blas {
+    const whit_loops *loops;
     void *library; /* NULL: the plain loops */
     void (*gemm)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float *a,
                  int lda, const float *b, int ldb, float beta, float *c, int ldc);
 } whit_blas;
 
 /* Never fails: without the library the plain loops are used. */
-void whit_blas_open(whit_blas *blas);
+void whit_blas_open(whit_blas *blas, const whit_loops *loops);
 void whit_blas_close(whit_blas *blas);
 const char *whit_blas_name(const whit_blas *blas);
 

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "train/held.h"
-#include "train/loops.h"
 #include "train/loss.h"
 #include "train/tape.h"
 
@@ -171,13 +170,13 @@ static void follow_hidden(void *user, whit_tape *tape, whit_ref value)
     double squares = 0;
     for (size_t i = 0; i < n; i += 4096) {
         size_t piece = n - i < 4096 ? n - i : 4096;
-        squares += whit_loop_dot(teacher + i, teacher + i, piece);
+        squares += tape->loops->dot(teacher + i, teacher + i, piece);
     }
     float factor = (float)(2.0 * d->options.hidden_weight / (double)d->options.n_accumulate /
                            (double)d->student.config.n_layers / (squares + 1e-20));
     float *gradient = whit_tape_gradient(tape, value);
-    whit_loop_add_scaled(gradient, student, factor, n);
-    whit_loop_add_scaled(gradient, teacher, -factor, n);
+    tape->loops->add_scaled(gradient, student, factor, n);
+    tape->loops->add_scaled(gradient, teacher, -factor, n);
 }
 
 static void run_batch(whit_distill *d, uint64_t number)

@@ -2,12 +2,11 @@
 #include "train/loss.h"
 
 #include "base/mem.h"
-#include "train/loops.h"
 
 whit_status whit_loss_open(whit_loss *loss, uint32_t n_rows, float ce_weight, float kl_weight,
                            const whit_allocator *allocator, whit_error *error)
 {
-    *loss = (whit_loss){.ce_weight = ce_weight, .kl_weight = kl_weight, .n_rows = n_rows, .allocator = allocator};
+    *loss = (whit_loss){.ce_weight = ce_weight, .kl_weight = kl_weight, .n_rows = n_rows, .loops = whit_loops_find(), .allocator = allocator};
     loss->rows = whit_zalloc_array(allocator, (size_t)n_rows * 2, sizeof *loss->rows);
     return loss->rows ? WHIT_OK : whit_fail_memory(error, "losses", (size_t)n_rows * 2 * sizeof *loss->rows);
 }
@@ -40,7 +39,7 @@ static void loss_rows(void *context, uint32_t worker, uint32_t begin, uint32_t e
             *ce = *kl = 0;
             continue;
         }
-        whit_loop_logit_loss(logits, teacher, job->targets[r], job->ce, job->kl, job->n_vocab, ce, kl);
+        job->loss->loops->logit_loss(logits, teacher, job->targets[r], job->ce, job->kl, job->n_vocab, ce, kl);
     }
 }
 

@@ -5,12 +5,14 @@
 #define WHIT_TRAIN_LOSS_H
 
 #include "base/threads.h"
+#include "train/loops.h"
 
 typedef struct whit_loss {
     float ce_weight, kl_weight; /* of the gradient */
     double ce, kl;              /* means in nats of the last batch */
     double *rows;               /* (n_rows, 2) */
     uint32_t n_rows;
+    const whit_loops *loops;
     const whit_allocator *allocator;
 } whit_loss;
 

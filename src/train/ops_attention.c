@@ -5,7 +5,6 @@
  *
  *   S = scale Q K^T, P = softmax(S), O = P V
  *   dV += P^T dO, dP = dO V^T, dS = scale P (dP - rowsum(dO O)), dQ = dS K, dK += dS^T Q */
-#include "train/loops.h"
 #include "train/ops.h"
 
 #include <string.h>
@@ -68,7 +67,7 @@ static void probabilities(const struct attention_job *job, const struct block *b
     for (uint32_t i = b->begin; i < b->end; i++, p += b->n_keys) {
         uint32_t from = window && i + 1 > window ? i + 1 - window - b->first : 0, to = i + 1 - b->first;
         memset(p, 0, from * sizeof *p);
-        whit_loop_softmax(p + from, job->step->node->constant, to - from);
+        tape->loops->softmax(p + from, job->step->node->constant, to - from);
         memset(p + to, 0, (b->n_keys - to) * sizeof *p);
     }
 }
@@ -114,7 +113,7 @@ static void gradient_block(const struct attention_job *job, const struct block *
     whit_blas_gemm(blas, false, true, n, m, d, doutput, job->q_width, whit_step_input(tape, step, 2) + b->kv,
                    job->kv_width, 0, dp, m);
     for (size_t i = 0; i < n; i++)
-        whit_loop_softmax_gradient(p + i * m, whit_loop_dot(output + i * job->q_width, doutput + i * job->q_width, d),
+        tape->loops->softmax_gradient(p + i * m, tape->loops->dot(output + i * job->q_width, doutput + i * job->q_width, d),
                                    step->node->constant, dp + i * m, m);
     whit_blas_gemm(blas, false, false, n, d, m, dp, m, whit_step_input(tape, step, 1) + b->kv, job->kv_width,
                    step->fresh[0] ? 0 : 1, whit_step_dinput(tape, step, 0) + b->q, job->q_width);

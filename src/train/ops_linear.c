@@ -3,7 +3,6 @@
  * is coded; its gradient is left as that of the latent weights (straight through).
  *
  * Pieces of the products depend on shapes only, never on the number of threads. */
-#include "train/loops.h"
 #include "train/ops.h"
 
 #include <string.h>
@@ -48,7 +47,7 @@ static void forward_pieces(void *context, uint32_t worker, uint32_t begin, uint3
         whit_blas_gemm(&tape->blas, false, true, rows, job->n_out, job->n_in,
                        whit_step_input(tape, job->step, 0) + (size_t)piece * ROW_PIECE * job->n_in, job->n_in,
                        job->weight->value, job->n_in, 0, y, job->n_out);
-        for (uint32_t r = 0; bias && r < rows; r++) whit_loop_add(y + r * job->n_out, bias, job->n_out);
+        for (uint32_t r = 0; bias && r < rows; r++) tape->loops->add(y + r * job->n_out, bias, job->n_out);
     }
 }
 
@@ -94,12 +93,13 @@ static void bias_partials(void *context, uint32_t worker, uint32_t begin, uint32
 {
     (void)worker;
     const struct linear_job *job = context;
-    const float *dy = whit_step_doutput(job->tape, job->step);
+    const whit_tape *tape = job->tape;
+    const float *dy = whit_step_doutput(tape, job->step);
     for (uint32_t chunk = begin; chunk < end; chunk++) {
-        float *partial = job->tape->partials + chunk * job->tape->partial_elems;
+        float *partial = tape->partials + chunk * tape->partial_elems;
         memset(partial, 0, job->n_out * sizeof *partial);
-        for (uint32_t r = chunk * WHIT_TAPE_ROW_CHUNK; r < whit_chunk_end(job->tape, chunk); r++)
-            whit_loop_add(partial, dy + r * job->n_out, job->n_out);
+        for (uint32_t r = chunk * WHIT_TAPE_ROW_CHUNK; r < whit_chunk_end(tape, chunk); r++)
+            tape->loops->add(partial, dy + r * job->n_out, job->n_out);
     }
 }
 
@@ -112,5 +112,5 @@ void whit_op_linear_gradient(const whit_tape *tape, const whit_tape_step *step)
     whit_pool_run(tape->pool, bias_partials, &job, whit_tape_chunks(tape), 1);
     float *dbias = whit_param_gradient(tape->params, &tape->params->items[step->node->bias]);
     for (uint32_t chunk = 0; chunk < whit_tape_chunks(tape); chunk++)
-        whit_loop_add(dbias, tape->partials + chunk * tape->partial_elems, job.n_out);
+        tape->loops->add(dbias, tape->partials + chunk * tape->partial_elems, job.n_out);
 }

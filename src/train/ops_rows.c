@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * Operations on rows: embedding, norms, RoPE, gates, sums. */
-#include "train/loops.h"
 #include "train/ops.h"
 
 #include <string.h>
@@ -56,7 +55,7 @@ void whit_op_embed_gradient(const whit_tape *tape, const whit_tape_step *step)
     float *table = whit_param_gradient(tape->params, &tape->params->items[step->node->weight]);
     size_t width = whit_step_width(tape, step->node->output);
     const float *dy = whit_step_doutput(tape, step);
-    for (uint32_t r = 0; r < tape->n_rows; r++) whit_loop_add(table + (size_t)tape->ids[r] * width, dy + r * width, width);
+    for (uint32_t r = 0; r < tape->n_rows; r++) tape->loops->add(table + (size_t)tape->ids[r] * width, dy + r * width, width);
 }
 
 /* ---- norm ----------------------------------------------------------------------------------- */
@@ -67,7 +66,7 @@ ROWS(norm)
     size_t group = step->node->group;
     const float *weight = tape->params->items[step->node->weight].value, *x = whit_step_input(tape, step, 0);
     for (size_t i = at; i < at + n; i += group)
-        whit_loop_norm(x + i, weight, step->node->constant, whit_step_output(tape, step) + i, group);
+        tape->loops->norm(x + i, weight, step->node->constant, whit_step_output(tape, step) + i, group);
 }
 
 ROWS(norm_gradient)
@@ -79,7 +78,7 @@ ROWS(norm_gradient)
     float *partial = tape->partials + chunk * tape->partial_elems;
     memset(partial, 0, group * sizeof *partial);
     for (size_t i = at; i < at + n; i += group)
-        whit_loop_norm_gradient(x + i, weight, step->node->constant, dy + i, step->fresh[0],
+        tape->loops->norm_gradient(x + i, weight, step->node->constant, dy + i, step->fresh[0],
                                 whit_step_dinput(tape, step, 0) + i, partial, group);
 }
 
@@ -93,7 +92,7 @@ void whit_op_norm_gradient(const whit_tape *tape, const whit_tape_step *step)
     RUN(norm_gradient);
     float *dweight = whit_param_gradient(tape->params, &tape->params->items[step->node->weight]);
     for (uint32_t chunk = 0; chunk < whit_tape_chunks(tape); chunk++)
-        whit_loop_add(dweight, tape->partials + chunk * tape->partial_elems, step->node->group);
+        tape->loops->add(dweight, tape->partials + chunk * tape->partial_elems, step->node->group);
 }
 
 /* ---- RoPE ----------------------------------------------------------------------------------- */
@@ -105,7 +104,7 @@ static void turn_rows(const whit_tape *tape, const whit_node *node, const float 
     for (uint32_t r = begin; r < end; r++) {
         const float *table = tape->rope + (size_t)(r % tape->options.n_tokens) * 2 * tape->rope_pairs;
         for (size_t i = r * width; i < (r + 1) * width; i += node->group)
-            whit_loop_rope(x + i, table, turn, fresh, y + i, pairs, node->group);
+            tape->loops->rope(x + i, table, turn, fresh, y + i, pairs, node->group);
     }
 }
 
@@ -140,9 +139,9 @@ ROWS(gate)
     const float *gate = whit_step_input(tape, step, 0) + at, *up = whit_step_input(tape, step, 1) + at;
     float *y = whit_step_output(tape, step) + at;
     if (step->node->gate == WHIT_GATE_RELU2)
-        whit_loop_relu2(gate, up, y, n);
+        tape->loops->relu2(gate, up, y, n);
     else
-        whit_loop_silu(gate, up, y, n);
+        tape->loops->silu(gate, up, y, n);
 }
 
 ROWS(gate_gradient)
@@ -152,9 +151,9 @@ ROWS(gate_gradient)
     const float *dy = whit_step_doutput(tape, step) + at;
     float *dgate = whit_step_dinput(tape, step, 0) + at, *dup = whit_step_dinput(tape, step, 1) + at;
     if (step->node->gate == WHIT_GATE_RELU2)
-        whit_loop_relu2_gradient(gate, up, dy, dgate, step->fresh[0], dup, step->fresh[1], n);
+        tape->loops->relu2_gradient(gate, up, dy, dgate, step->fresh[0], dup, step->fresh[1], n);
     else
-        whit_loop_silu_gradient(gate, up, dy, dgate, step->fresh[0], dup, step->fresh[1], n);
+        tape->loops->silu_gradient(gate, up, dy, dgate, step->fresh[0], dup, step->fresh[1], n);
 }
 
 void whit_op_gate(const whit_tape *tape, const whit_tape_step *step)
@@ -172,7 +171,7 @@ void whit_op_gate_gradient(const whit_tape *tape, const whit_tape_step *step)
 ROWS(add)
 {
     SPAN;
-    whit_loop_sum(whit_step_input(tape, step, 0) + at, whit_step_input(tape, step, 1) + at,
+    tape->loops->sum(whit_step_input(tape, step, 0) + at, whit_step_input(tape, step, 1) + at,
                   whit_step_output(tape, step) + at, n);
 }
 
@@ -185,7 +184,7 @@ ROWS(add_gradient)
         if (step->fresh[i])
             memcpy(dx, dy, n * sizeof *dx);
         else
-            whit_loop_add(dx, dy, n);
+            tape->loops->add(dx, dy, n);
     }
 }
 
@@ -202,7 +201,7 @@ void whit_op_add_gradient(const whit_tape *tape, const whit_tape_step *step)
 ROWS(scale)
 {
     SPAN;
-    whit_loop_scale(whit_step_output(tape, step) + at, whit_step_input(tape, step, 0) + at, step->node->constant, n);
+    tape->loops->scale(whit_step_output(tape, step) + at, whit_step_input(tape, step, 0) + at, step->node->constant, n);
 }
 
 ROWS(scale_gradient)
@@ -211,9 +210,9 @@ ROWS(scale_gradient)
     const float *dy = whit_step_doutput(tape, step) + at;
     float *dx = whit_step_dinput(tape, step, 0) + at;
     if (step->fresh[0])
-        whit_loop_scale(dx, dy, step->node->constant, n);
+        tape->loops->scale(dx, dy, step->node->constant, n);
     else
-        whit_loop_add_scaled(dx, dy, step->node->constant, n);
+        tape->loops->add_scaled(dx, dy, step->node->constant, n);
 }
 
 void whit_op_scale(const whit_tape *tape, const whit_tape_step *step)

@@ -8,7 +8,7 @@
 
 void whit_params_begin(whit_params *params, const whit_allocator *allocator)
 {
-    *params = (whit_params){.allocator = allocator, .share = 1};
+    *params = (whit_params){.allocator = allocator, .loops = whit_loops_find(), .share = 1};
 }
 
 static whit_status grow(whit_params *params, whit_error *error)
@@ -159,11 +159,11 @@ static void round_group(const struct rounding_job *job, size_t at, size_t n, flo
     const float *w = whit_param_latent(params, job->param) + at;
     float stored[2];
     if (job->what == FIT) {
-        whit_quantise_fit(type, w, n, fields);
+        whit_quantise_fit(params->loops, type, w, n, fields);
     } else if (job->what == ROUND) {
-        if (!params->learn_scales || type->codec == WHIT_CODEC_I8) whit_quantise_refit(type, w, n, fields);
+        if (!params->learn_scales || type->codec == WHIT_CODEC_I8) whit_quantise_refit(params->loops, type, w, n, fields);
         whit_quantise_stored(type, fields, stored);
-        whit_quantise_values(type, w, n, stored, params->share, job->param->value + at);
+        whit_quantise_values(params->loops, type, w, n, stored, params->share, job->param->value + at);
     } else {
         whit_quantise_stored(type, fields, stored);
         whit_quantise_scale_gradient(type, w, n, stored, whit_param_gradient(params, job->param) + at, dfields);

@@ -16,6 +16,7 @@
 #include "base/threads.h"
 #include "format/ndf.h"
 #include "model/graph.h"
+#include "train/loops.h"
 
 typedef struct whit_param {
     char name[WHIT_VALUE_NAME_BYTES];
@@ -31,6 +32,7 @@ typedef struct whit_param {
 
 typedef struct whit_params {
     const whit_allocator *allocator;
+    const whit_loops *loops;
     whit_param *items;
     uint32_t n, capacity;
     size_t n_latents, n_floats; /* of the run: latents, then scales */

@@ -143,7 +143,7 @@ whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_
 {
     *tape = (whit_tape){.graph = graph, .params = params, .pool = pool, .allocator = allocator, .options = *options,
                         .n_rows = options->n_sequences * options->n_tokens, .rope_pairs = config->rope_dim / 2,
-                        .n_steps = graph->n_nodes};
+                        .n_steps = graph->n_nodes, .loops = params->loops};
     if (!options->n_sequences || !options->n_tokens || (uint64_t)options->n_sequences * options->n_tokens > 1u << 24)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a batch of %u times %u tokens is empty or too large",
                          options->n_sequences, options->n_tokens);
@@ -173,7 +173,7 @@ whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_
     }
     if (status == WHIT_OK) status = fill_rope(tape, config, error);
     if (status == WHIT_OK)
-        whit_blas_open(&tape->blas);
+        whit_blas_open(&tape->blas, tape->loops);
     else
         whit_tape_close(tape);
     return status;

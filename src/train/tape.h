@@ -37,6 +37,7 @@ typedef struct whit_tape {
     whit_params *params;
     whit_pool *pool;
     const whit_allocator *allocator;
+    const whit_loops *loops;
     whit_blas blas;
     whit_tape_options options;
     uint32_t n_rows, rope_pairs;
