@@ -57,6 +57,10 @@ typedef struct whit_loops {
     void (*round_signs)(const float *w, size_t n, float a, float share, float *out);
     void (*round_four)(const float *w, size_t n, float a, float b, float share, float *out);
     void (*round_i8)(const float *w, size_t n, float a, float share, float *out);
+    /* With d = dvalues times the sign of w: sums of d where |w| > dead, and of d where |w| > border,
+     * -d elsewhere. */
+    void (*scale_sums)(const float *w, const float *dvalues, size_t n, float dead, float border, float *first,
+                       float *second);
 } whit_loops;
 
 extern const whit_loops whit_loops_generic, whit_loops_avx2, whit_loops_avx512;

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define ROW_PIECE 256 /* rows of x per product: long enough to pay for packing W again */
+#define ROW_PIECE 512 /* rows of x per product: long enough to pay for packing W again */
 
 struct linear_job {
     const whit_tape *tape;
@@ -23,9 +23,9 @@ static struct linear_job linear_job(const whit_tape *tape, const whit_tape_step 
     job.n_out = job.weight->type.n_rows;
     job.n_in = job.weight->type.n_cols;
     job.n_row_pieces = (tape->n_rows + ROW_PIECE - 1) / ROW_PIECE;
-    /* Outputs per product of the weight's gradient: about eight pieces, none too thin. */
-    size_t piece = (job.n_out / 8 + 63) & ~(size_t)63;
-    job.out_piece = piece < 64 ? 64 : piece > 256 ? 256 : (uint32_t)piece;
+    /* Outputs per product of the weight's gradient: about four pieces, each packs all of x again. */
+    size_t piece = (job.n_out / 4 + 63) & ~(size_t)63;
+    job.out_piece = piece < 64 ? 64 : piece > 512 ? 512 : (uint32_t)piece;
     return job;
 }
 

@@ -166,7 +166,7 @@ static void round_group(const struct rounding_job *job, size_t at, size_t n, flo
         whit_quantise_values(params->loops, type, w, n, stored, params->share, job->param->value + at);
     } else {
         whit_quantise_stored(type, fields, stored);
-        whit_quantise_scale_gradient(type, w, n, stored, whit_param_gradient(params, job->param) + at, dfields);
+        whit_quantise_scale_gradient(params->loops, type, w, n, stored, whit_param_gradient(params, job->param) + at, dfields);
     }
 }
 

@@ -109,18 +109,12 @@ void whit_quantise_codes(const whit_tensor_type *type, const float *w, size_t n,
     }
 }
 
-void whit_quantise_scale_gradient(const whit_tensor_type *type, const float *w, size_t n, const float stored[2],
-                                  const float *dvalues, float *dfields)
+void whit_quantise_scale_gradient(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n,
+                                  const float stored[2], const float *dvalues, float *dfields)
 {
-    float a = stored[0], first[16] = {0}, second[16] = {0};
-    bool q2 = type->codec == WHIT_CODEC_Q2, ternary = type->codec == WHIT_CODEC_T2 || type->codec == WHIT_CODEC_T5;
-    for (size_t i = 0; i < n; i++) {
-        float along = w[i] < 0 ? -dvalues[i] : dvalues[i], size = fabsf(w[i]);
-        first[i % 16] += ternary && size <= 0.5f * a ? 0.0f : along;
-        second[i % 16] += q2 ? (size > a ? along : -along) : 0.0f;
-    }
-    for (int j = 0; j < 16; j++) {
-        dfields[0] += first[j];
-        if (q2) dfields[1] += second[j];
-    }
+    bool ternary = type->codec == WHIT_CODEC_T2 || type->codec == WHIT_CODEC_T5;
+    float first, second;
+    loops->scale_sums(w, dvalues, n, ternary ? 0.5f * stored[0] : -1.0f, stored[0], &first, &second);
+    dfields[0] += first;
+    if (type->codec == WHIT_CODEC_Q2) dfields[1] += second;
 }

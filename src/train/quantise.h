@@ -28,7 +28,7 @@ void whit_quantise_values(const whit_loops *loops, const whit_tensor_type *type,
 /* Codes as whit_codec_pack takes them, (n). */
 void whit_quantise_codes(const whit_tensor_type *type, const float *w, size_t n, const float stored[2], int8_t *codes);
 /* dfields += the gradient of the scales, given that of the rounded values, (n). */
-void whit_quantise_scale_gradient(const whit_tensor_type *type, const float *w, size_t n, const float stored[2],
-                                  const float *dvalues, float *dfields);
+void whit_quantise_scale_gradient(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n,
+                                  const float stored[2], const float *dvalues, float *dfields);
 
 #endif
