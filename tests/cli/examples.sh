@@ -2,6 +2,7 @@
 # The examples run on the small model and do what their first lines say.
 . "$SOURCE/tests/cli/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
+rm -rf cache
 example() {
     local name=$1
     shift

@@ -2,6 +2,7 @@
 # stories260K through the program: greedy text and perplexities equal the goldens beside the model.
 . "$SOURCE/tests/cli/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
+rm -rf cache
 golden=$SHARED/models/stories260K
 if [ ! -d "$golden" ]; then
     echo "no $golden: this test needs the shared test data"

@@ -2,6 +2,7 @@
 # The forms with one JSON object a line: tokenize --jsonl and template --jsonl.
 . "$SOURCE/tests/cli/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
+rm -rf cache
 tiny model.gguf
 
 # ---- on what the project makes itself

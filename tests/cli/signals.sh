@@ -2,6 +2,7 @@
 # Ctrl-C ends every long verb cleanly; a mapped file that is cut short ends in a line that names it.
 . "$SOURCE/tests/cli/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
+rm -rf cache
 tiny model.gguf
 expect 0 whit convert model.gguf -o model.ndf
 for _ in $(seq 400); do printf 'the land and the ocean and then an inn on the land. '; done >text
