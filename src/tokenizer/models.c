@@ -58,7 +58,8 @@ static whit_status encode_new(const whit_tokenizer_view *view, whit_model_scratc
 {
     const uint8_t wanted = WHIT_TOKEN_IN_VOCAB | WHIT_TOKEN_WHOLE;
     int32_t id = whit_tokenizer_lookup_hashed(view, piece, n_bytes, hash);
-    if (id >= 0 && (whit_tokenizer_token_flags(view, id) & wanted) == wanted)
+    if (id >= 0 && (whit_tokenizer_token_flags(view, id) & wanted) == wanted &&
+        whit_may_pick(view, scratch, id))
         return whit_push_id(ids, id, error);
     return whit_tokenizer_merge_piece(view, scratch, piece, n_bytes, ids, error);
 }
@@ -85,6 +86,12 @@ static whit_status encode_bpe(const whit_tokenizer_view *view, whit_model_scratc
     WHIT_TRY(encode_new(view, scratch, piece, n_bytes, hash, ids, error));
     size_t n_ids = (ids->size_bytes - before) / sizeof(int32_t);
     if (n_ids > WHIT_CACHE_IDS) return WHIT_OK;
+    /* What is remembered serves the user's text too, which must not get special tokens. */
+    for (size_t i = 0; i < n_ids; i++) {
+        int32_t id;
+        memcpy(&id, ids->data + before + i * sizeof id, sizeof id);
+        if (whit_tokenizer_token_flags(view, id) & WHIT_TOKEN_SPECIAL) return WHIT_OK;
+    }
     cached->hash = hash;
     cached->n_bytes = (uint8_t)n_bytes;
     cached->n_ids = (uint8_t)n_ids;
@@ -93,11 +100,12 @@ static whit_status encode_bpe(const whit_tokenizer_view *view, whit_model_scratc
     return WHIT_OK;
 }
 
-static whit_status encode_wordlevel(const whit_tokenizer_view *view, const uint8_t *piece,
+static whit_status encode_wordlevel(const whit_tokenizer_view *view,
+                                    const whit_model_scratch *scratch, const uint8_t *piece,
                                     size_t n_bytes, whit_buf *ids, whit_error *error)
 {
     int32_t id = whit_tokenizer_lookup(view, piece, n_bytes);
-    if (id < 0) id = view->header->unk;
+    if (id < 0 || !whit_may_pick(view, scratch, id)) id = view->header->unk;
     if (id < 0)
         return whit_fail(error, WHIT_ERROR_FORMAT,
                          "tokenizer: a word is not in the vocabulary, which has no unknown token");
@@ -111,9 +119,10 @@ whit_status whit_tokenizer_encode_piece(const whit_tokenizer_view *view,
     switch (view->header->model) {
     case WHIT_TOKENIZER_UNIGRAM:
         return whit_tokenizer_unigram(view, scratch, piece, n_bytes, ids, error);
-    case WHIT_TOKENIZER_WORDLEVEL: return encode_wordlevel(view, piece, n_bytes, ids, error);
+    case WHIT_TOKENIZER_WORDLEVEL:
+        return encode_wordlevel(view, scratch, piece, n_bytes, ids, error);
     case WHIT_TOKENIZER_WORDPIECE:
-        return whit_tokenizer_wordpiece(view, piece, n_bytes, ids, error);
+        return whit_tokenizer_wordpiece(view, scratch, piece, n_bytes, ids, error);
     default: break;
     }
     if (!(view->header->flags & WHIT_TOKENIZER_CUT_AT_SPACE))

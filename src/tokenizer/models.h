@@ -21,6 +21,8 @@ typedef struct whit_cached_piece {
 typedef struct whit_model_scratch {
     whit_buf symbols, heap, nodes, cache;
     uint64_t steps_left; /* through the trie; see whit_model_scratch_begin */
+    /* The text is the user's: special tokens that the vocabulary spells out are not picked. */
+    bool no_special;
 } whit_model_scratch;
 
 void whit_model_scratch_init(whit_model_scratch *scratch, const whit_allocator *allocator);
@@ -46,13 +48,21 @@ whit_status whit_tokenizer_unigram(const whit_tokenizer_view *view, whit_model_s
                                    const uint8_t *piece, size_t n_bytes, whit_buf *ids,
                                    whit_error *error);
 /* WordPiece: the longest entry first, later ones with the continuing prefix. */
-whit_status whit_tokenizer_wordpiece(const whit_tokenizer_view *view, const uint8_t *piece,
+whit_status whit_tokenizer_wordpiece(const whit_tokenizer_view *view,
+                                     const whit_model_scratch *scratch, const uint8_t *piece,
                                      size_t n_bytes, whit_buf *ids, whit_error *error);
 
 /* Appends the <0xNN> tokens of the bytes, if the vocabulary has all of them; else *done is false.
  */
 whit_status whit_tokenizer_push_bytes(const whit_tokenizer_view *view, const uint8_t *text,
                                       size_t n_bytes, bool *done, whit_buf *ids, whit_error *error);
+/* May the model pick this id in the present text? */
+static inline bool whit_may_pick(const whit_tokenizer_view *view, const whit_model_scratch *scratch,
+                                 int32_t id)
+{
+    return !scratch->no_special || !(whit_tokenizer_token_flags(view, id) & WHIT_TOKEN_SPECIAL);
+}
+
 static inline whit_status whit_push_id(whit_buf *ids, int32_t id, whit_error *error)
 {
     if (ids->capacity_bytes - ids->size_bytes >= sizeof id && !ids->failed) {

@@ -351,7 +351,7 @@ static whit_status cut_added(encoding *e, const added_set *set, const uint8_t *t
 static whit_status encode_between_normalized(encoding *e, const uint8_t *text, size_t n,
                                              bool at_start, enum origin origin)
 {
-    (void)origin;
+    e->tokenizer->scratch.no_special = origin == ORIGIN_PLAIN;
     return encode_text(e, text, n, at_start);
 }
 

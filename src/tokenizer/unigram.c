@@ -55,6 +55,7 @@ static whit_status fill_lattice(const whit_tokenizer_view *view, whit_model_scra
                                  "tokenizer: this vocabulary takes too many steps on this text");
             if (!node || node->id_plus_1 == 0) continue;
             int32_t id = (int32_t)((node->id_plus_1 - 1) & INT32_MAX);
+            if (!whit_may_pick(view, scratch, id)) continue;
             offer(&best[at], here + whit_tokenizer_token_score(view, id), id, start);
             single |= at - start == length;
         }
@@ -64,11 +65,12 @@ static whit_status fill_lattice(const whit_tokenizer_view *view, whit_model_scra
 }
 
 /* One segment of the best path; an unknown run is one segment. */
-static whit_status push_segment(const whit_tokenizer_view *view, const uint8_t *text,
-                                size_t n_bytes, whit_buf *ids, whit_error *error)
+static whit_status push_segment(const whit_tokenizer_view *view, const whit_model_scratch *scratch,
+                                const uint8_t *text, size_t n_bytes, whit_buf *ids,
+                                whit_error *error)
 {
     int32_t id = whit_tokenizer_lookup(view, text, n_bytes);
-    bool done = id >= 0;
+    bool done = id >= 0 && whit_may_pick(view, scratch, id);
     if (done) return whit_push_id(ids, id, error);
     WHIT_TRY(whit_tokenizer_push_bytes(view, text, n_bytes, &done, ids, error));
     if (done) return WHIT_OK;
@@ -101,27 +103,31 @@ whit_status whit_tokenizer_unigram(const whit_tokenizer_view *view, whit_model_s
     }
     for (uint32_t at = 0; at < n_bytes;) {
         uint32_t next = best[at].segment_end;
-        WHIT_TRY(push_segment(view, piece + at, next - at, ids, error));
+        WHIT_TRY(push_segment(view, scratch, piece + at, next - at, ids, error));
         at = next;
     }
     return WHIT_OK;
 }
 
 /* The longest entry at the start of `text` below `node`; its length, 0 for none. */
-static size_t longest_entry(const whit_trie_node *trie, size_t n_nodes, const whit_trie_node *node,
+static size_t longest_entry(const whit_tokenizer_view *view, const whit_model_scratch *scratch,
+                            const whit_trie_node *trie, size_t n_nodes, const whit_trie_node *node,
                             const uint8_t *text, size_t n_bytes, int32_t *id)
 {
     size_t longest = 0;
     for (size_t i = 0; i < n_bytes && node;) {
         node = trie_child(trie, n_nodes, node, text[i++]);
         if (!node || node->id_plus_1 == 0) continue;
+        int32_t found = (int32_t)((node->id_plus_1 - 1) & INT32_MAX);
+        if (!whit_may_pick(view, scratch, found)) continue;
         longest = i;
-        *id = (int32_t)((node->id_plus_1 - 1) & INT32_MAX);
+        *id = found;
     }
     return longest;
 }
 
-whit_status whit_tokenizer_wordpiece(const whit_tokenizer_view *view, const uint8_t *piece,
+whit_status whit_tokenizer_wordpiece(const whit_tokenizer_view *view,
+                                     const whit_model_scratch *scratch, const uint8_t *piece,
                                      size_t n_bytes, whit_buf *ids, whit_error *error)
 {
     const whit_tokenizer_header *header = view->header;
@@ -137,8 +143,8 @@ whit_status whit_tokenizer_wordpiece(const whit_tokenizer_view *view, const uint
     bool known = n_chars <= header->max_word_chars;
     for (size_t at = 0; at < n_bytes && known;) {
         int32_t id = -1;
-        size_t length =
-            longest_entry(trie, n_nodes, at ? inner : root, piece + at, n_bytes - at, &id);
+        size_t length = longest_entry(view, scratch, trie, n_nodes, at ? inner : root, piece + at,
+                                      n_bytes - at, &id);
         known = length > 0;
         if (known) WHIT_TRY(whit_push_id(ids, id, error));
         at += length;

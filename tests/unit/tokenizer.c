@@ -133,6 +133,21 @@ static void user_text_is_only_text(void **state)
     close_it(&it);
 }
 
+/* Unigram's vocabulary spells its special tokens out; the user's text does not get them. */
+static void user_text_gets_no_special_pieces(void **state)
+{
+    (void)state;
+    static const char json[] =
+        "{\"added_tokens\": [{\"id\": 1, \"content\": \"<s>\", \"special\": true, \"normalized\": "
+        "false}], \"model\": {\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": [[\"<unk>\", 0], "
+        "[\"<s>\", 0], [\"<\", -3], [\"s\", -3], [\">\", -3]]}}";
+    static const whit_text_range user[] = {{3, 6}};
+    opened it = open_json_text(json, strlen(json));
+    const whit_encode_options marked = {.parse_special = true, .plain = user, .n_plain = 1};
+    EXPECT(&it, "<s><s><s>", &marked, 1, 2, 3, 4, 1);
+    close_it(&it);
+}
+
 static void sentencepiece_encodes(void **state)
 {
     (void)state;
@@ -356,6 +371,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(byte_level_encodes),
         cmocka_unit_test(user_text_is_only_text),
+        cmocka_unit_test(user_text_gets_no_special_pieces),
         cmocka_unit_test(sentencepiece_encodes),
         cmocka_unit_test(streams_hold_back_parts_of_characters),
         cmocka_unit_test(byte_runs_are_replaced_as_a_whole),
