@@ -15,7 +15,11 @@ uint64_t whit_probe_read_avx512(const void *memory, size_t size_bytes)
         for (int i = 0; i < 4; i++) sums[i] = _mm512_add_epi64(sums[i], _mm512_load_si512(line + i));
     for (; line < end; line++) sums[0] = _mm512_add_epi64(sums[0], _mm512_load_si512(line));
     sums[0] = _mm512_add_epi64(_mm512_add_epi64(sums[0], sums[1]), _mm512_add_epi64(sums[2], sums[3]));
-    return (uint64_t)_mm512_reduce_add_epi64(sums[0]);
+    /* Not reduce_add: the compiler's own adds signed numbers, and these wrap. */
+    uint64_t lanes[8], sum = 0;
+    _mm512_storeu_si512(lanes, sums[0]);
+    for (int i = 0; i < 8; i++) sum += lanes[i];
+    return sum;
 }
 
 uint32_t whit_probe_int8_avx512(const uint8_t *w, const int8_t *x, uint32_t n_rounds)
@@ -37,8 +41,11 @@ uint32_t whit_probe_int8_avx512(const uint8_t *w, const int8_t *x, uint32_t n_ro
                     acc[1][c] = _mm512_dpbusd_epi32(acc[1][c], high, wide);
                 }
             }
-        for (int c = 0; c < COLUMNS; c++)
-            sum += (uint32_t)_mm512_reduce_add_epi32(_mm512_add_epi32(acc[0][c], acc[1][c]));
+        for (int c = 0; c < COLUMNS; c++) {
+            uint32_t lanes[16];
+            _mm512_storeu_si512(lanes, _mm512_add_epi32(acc[0][c], acc[1][c]));
+            for (int i = 0; i < 16; i++) sum += lanes[i];
+        }
     }
     return sum;
 }
