@@ -82,6 +82,16 @@ static void compare_type(const whit_tensor_type *type, void *user)
     }
 }
 
+/* Sanitizers make a product ten times as slow: they look at fewer pairs of shape and columns. */
+static bool skipped(size_t shape, size_t columns)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return (shape + columns) % 9 != 0;
+#else
+    return shape && (shape + columns) % 3 != 0; /* all columns for the first shape */
+#endif
+}
+
 static void every_product_equals_generic(void **state)
 {
     (void)state;
@@ -105,8 +115,7 @@ static void every_product_equals_generic(void **state)
         }
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
             for (size_t n = 0; n < sizeof columns / sizeof *columns; n++) {
-                if ((s + n) % 3 && s)
-                    continue; /* a third of the pairs, all columns for the first */
+                if (skipped(s, n)) continue;
                 c.n_tokens = columns[n];
                 c.mode = (input_mode)((s + n) % INPUT_COUNT);
                 for_each_type(shapes[s][0], shapes[s][1], compare_type, &c);
