@@ -146,8 +146,8 @@ const cli_verb cli_convert_verb = {
     1,
     1,
     "write a readable source as an .ndf",
-    "Reads a GGUF file or a Hugging Face folder. The conversion is lossless unless --embd or "
-    "--head name a codec: types "
+    "Reads a GGUF file, a Hugging Face folder, or an .ndf to change its codecs. The conversion is "
+    "lossless unless --embd or --head name a codec: types "
     "that "
     "the .ndf does not know are stored in one that holds them exactly. What no graph could run is "
     "refused here, not later.\n"

@@ -31,6 +31,10 @@ struct whit_gguf_importer {
     size_t n_tensors, capacity;
 };
 
+/* The other way round, for export: "layers.0.q" to "blk.0.attn_q.weight"; *rotary where its rows hold
+ * RoPE pairs. False where GGUF has no name for it. */
+bool whit_gguf_tensor_name(const char *ours, char out[96], bool *rotary);
+
 whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_importer *importer,
                                      const whit_gguf_architecture *architecture, whit_error *error);
 /* A vector that is `value` everywhere. */

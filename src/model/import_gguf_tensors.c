@@ -62,6 +62,22 @@ static bool canonical_name(const whit_gguf_tensor *tensor, char out[WHIT_VALUE_N
     return false;
 }
 
+bool whit_gguf_tensor_name(const char *ours, char out[96], bool *rotary)
+{
+    unsigned layer;
+    int used = 0;
+    *rotary = false;
+    for (size_t i = 0; i < COUNT(global_names); i++)
+        if (strcmp(ours, global_names[i].ours) == 0) return snprintf(out, 96, "%s", global_names[i].gguf) > 0;
+    if (sscanf(ours, "layers.%5u.%n", &layer, &used) != 1 || !used) return false;
+    for (size_t i = 0; i < COUNT(layer_names); i++) {
+        if (strcmp(ours + used, layer_names[i].ours) != 0) continue;
+        *rotary = layer_names[i].rotary;
+        return snprintf(out, 96, "blk.%u.%s", layer, layer_names[i].gguf) > 0;
+    }
+    return false;
+}
+
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 static whit_status read_vector(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)

@@ -11,6 +11,7 @@
 #include "format/hf.h"
 #include "format/ndf.h"
 #include "model/convert.h"
+#include "model/export_gguf.h"
 #include "model_folder.h"
 
 static char root[64];
@@ -445,6 +446,62 @@ static void containers_are_sources(void **state)
     free(run(in_root("e.ndf"), &n_vocab, NULL));
 }
 
+static void export(const char *from, const char *to, const whit_export_options *options)
+{
+    whit_error error;
+    whit_source source;
+    assert_ok(whit_source_open(from, NULL, &source, &error), error);
+    assert_ok(whit_export_gguf(&source, options, to, &error), error);
+    whit_source_close(&source);
+}
+
+/* To GGUF and back: weights, configuration and vocabulary are what they were. */
+static void exports_come_back(void **state)
+{
+    static const char *const names[] = {"tinyllama-1.1b", "llama-3.2-1b", "qwen2.5-0.5b", "qwen3-0.6b", "mistral-7b-v0.1"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        uint8_t identity[2][32];
+        uint32_t n_vocab;
+        folder_model model = reduced(names[i]);
+        char folder[64], tokenizer[96];
+        snprintf(folder, sizeof folder, "exported-%s", names[i]);
+        snprintf(tokenizer, sizeof tokenizer, "%s/tokenizer.json", folder);
+        write_folder(&model, folder);
+        export(in_root(folder), in_root("exported.gguf"), &(whit_export_options){.no_tokenizer = true});
+        unlink(in_root(tokenizer));
+        free(run(in_root(folder), &n_vocab, identity[0]));
+        free(run(in_root("exported.gguf"), &n_vocab, identity[1]));
+        assert_memory_equal(identity[0], identity[1], 32);
+    }
+    /* Ternary: packed weights have scales that are no float16, which stand apart. */
+    static const char *const types[] = {"tq2_0", "tq1_0", NULL};
+    folder_model model = folder_reduce(folder_find("bitnet-2b4t"), 2, 8, 300);
+    model.n_heads = 8;
+    model.n_kv_heads = 2;
+    model.hidden = 256;
+    model.intermediate = 512;
+    write_folder(&model, "ternary");
+    for (size_t i = 0; i < 3; i++) {
+        uint8_t identity[2][32];
+        uint32_t n_vocab;
+        export(in_root("ternary"), in_root("ternary.gguf"), &(whit_export_options){.coded = types[i], .no_tokenizer = true});
+        unlink(in_root("ternary/tokenizer.json"));
+        free(run(in_root("ternary"), &n_vocab, identity[0]));
+        free(run(in_root("ternary.gguf"), &n_vocab, identity[1]));
+        assert_memory_equal(identity[0], identity[1], 32);
+    }
+    /* What cannot be held is named. */
+    whit_error error;
+    whit_source source;
+    assert_ok(whit_source_open(in_root("ternary"), NULL, &source, &error), error);
+    assert_int_not_equal(whit_export_gguf(&source, &(whit_export_options){.coded = "q1_0"}, in_root("no.gguf"), &error), WHIT_OK);
+    assert_non_null(strstr(error.message, "Q1_0"));
+    assert_non_null(strstr(error.message, "layers."));
+    assert_int_not_equal(access(in_root("no.gguf"), F_OK), 0);
+    whit_source_close(&source);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -453,6 +510,7 @@ int main(void)
         cmocka_unit_test(rope_is_scaled), cmocka_unit_test(fields_decide), cmocka_unit_test(windows),
         cmocka_unit_test(biases_everywhere), cmocka_unit_test(damaged_folders), cmocka_unit_test(texts_travel),
         cmocka_unit_test(containers_are_sources),
+        cmocka_unit_test(exports_come_back),
     };
     return cmocka_run_group_tests_name("Hugging Face folders", tests, make_root, remove_root);
 }

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ * Writing a source as a GGUF file, so that other programs can run it. Nothing is rounded: a matrix
+ * goes into a type that holds it exactly, or the export is refused with its name and the reason. */
+#ifndef WHIT_MODEL_EXPORT_GGUF_H
+#define WHIT_MODEL_EXPORT_GGUF_H
+
+#include "format/gguf_write.h"
+#include "model/source.h"
+#include "tokenizer/image.h"
+
+typedef struct whit_export_options {
+    /* Type of all coded matrices (tq1_0 tq2_0 q8_0 q1_0 f16 bf16 f32), of all float ones (f16 bf16
+     * f32); NULL: the smallest of these that holds each exactly, floats as they are. */
+    const char *coded, *floats;
+    bool no_tokenizer;
+    whit_progress_fn *progress;
+    void *user;
+} whit_export_options;
+
+/* Architectures: llama (rows of q and k permuted), qwen2, qwen3, bitnet, bitnet-b1.58. In the last
+ * two a scale that is no float16 stands in a tensor of its own (blk.N.NAME.scale). */
+whit_status whit_export_gguf(const whit_source *source, const whit_export_options *options,
+                             const char *path, whit_error *error);
+
+/* Puts the tokenizer.ggml.* keys of an image. Unsupported where the pipeline has no form in GGUF. */
+whit_status whit_export_gguf_tokenizer(const whit_tokenizer_view *view, const char *path,
+                                       whit_gguf_writer *writer, const whit_allocator *allocator,
+                                       whit_error *error);
+
+#endif
