@@ -97,7 +97,7 @@ struct whit_node {
     whit_node **items;
     size_t n_items;
     union {
-        whit_value constant;
+        whit_datum constant;
         const struct whit_builtin *builtin;
         whit_signature *macro;
     };
@@ -110,7 +110,7 @@ typedef struct whit_block {
 } whit_block;
 
 struct whit_template {
-    whit_value_pool pool;
+    whit_datum_pool pool;
     char *source; /* with "\n" line ends */
     size_t n_bytes;
     whit_node *body;

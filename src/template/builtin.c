@@ -12,7 +12,7 @@ const whit_builtin *whit_builtin_filter(const whit_text *name)
 {
     const whit_builtin *builtin = find(whit_text_filters, name);
     if (!builtin) builtin = find(whit_list_filters, name);
-    return builtin ? builtin : find(whit_value_filters, name);
+    return builtin ? builtin : find(whit_datum_filters, name);
 }
 
 const whit_builtin *whit_builtin_test(const whit_text *name)
@@ -25,21 +25,21 @@ const whit_builtin *whit_builtin_function(const whit_text *name)
     return find(whit_functions, name);
 }
 
-const whit_builtin *whit_builtin_method(whit_value self, const whit_text *name)
+const whit_builtin *whit_builtin_method(whit_datum self, const whit_text *name)
 {
     switch (self.kind) {
-    case WHIT_VALUE_TEXT:
+    case WHIT_DATUM_TEXT:
         return find(self.text->is_bytes ? whit_bytes_methods : whit_str_methods, name);
-    case WHIT_VALUE_DICT: return find(whit_dict_methods, name);
-    case WHIT_VALUE_LIST: return find(whit_sequence_methods, name);
-    case WHIT_VALUE_TUPLE:
-    case WHIT_VALUE_RANGE:
+    case WHIT_DATUM_DICT: return find(whit_dict_methods, name);
+    case WHIT_DATUM_LIST: return find(whit_sequence_methods, name);
+    case WHIT_DATUM_TUPLE:
+    case WHIT_DATUM_RANGE:
         return whit_text_is(name, "copy") ? NULL : find(whit_sequence_methods, name);
-    case WHIT_VALUE_BOOL:
-    case WHIT_VALUE_INT: return find(whit_int_methods, name);
-    case WHIT_VALUE_FLOAT: return find(whit_float_methods, name);
-    case WHIT_VALUE_LOOP: return find(whit_loop_methods, name);
-    case WHIT_VALUE_CYCLER: return find(whit_cycler_methods, name);
+    case WHIT_DATUM_BOOL:
+    case WHIT_DATUM_INT: return find(whit_int_methods, name);
+    case WHIT_DATUM_FLOAT: return find(whit_float_methods, name);
+    case WHIT_DATUM_LOOP: return find(whit_loop_methods, name);
+    case WHIT_DATUM_CYCLER: return find(whit_cycler_methods, name);
     default: return NULL;
     }
 }
@@ -98,8 +98,8 @@ static whit_status bind(whit_machine *m, const whit_builtin *builtin,
     return WHIT_OK;
 }
 
-whit_status whit_builtin_call(whit_machine *m, const whit_builtin *builtin, whit_value self,
-                              const whit_arguments *arguments, whit_value *result)
+whit_status whit_builtin_call(whit_machine *m, const whit_builtin *builtin, whit_datum self,
+                              const whit_arguments *arguments, whit_datum *result)
 {
     whit_builtin_frame call = {.builtin = builtin, .self = self, .arguments = arguments};
     WHIT_TRY(bind(m, builtin, arguments, &call));
@@ -109,9 +109,9 @@ whit_status whit_builtin_call(whit_machine *m, const whit_builtin *builtin, whit
 whit_status whit_builtin_want_text(whit_machine *m, const whit_builtin_frame *call, size_t i,
                                    const whit_text **text)
 {
-    if (!whit_value_is_str(call->values[i]))
+    if (!whit_datum_is_str(call->values[i]))
         return whit_machine_raise_type(m, "%s() wants a str, not %s", call->builtin->name,
-                                       whit_value_type(call->values[i]));
+                                       whit_datum_type(call->values[i]));
     *text = call->values[i].text;
     return WHIT_OK;
 }
@@ -120,35 +120,35 @@ whit_status whit_builtin_want_int(whit_machine *m, const whit_builtin_frame *cal
                                   int64_t fallback, int64_t *integer)
 {
     *integer = fallback;
-    if (!call->given[i] || whit_value_as_int(call->values[i], integer)) return WHIT_OK;
+    if (!call->given[i] || whit_datum_as_int(call->values[i], integer)) return WHIT_OK;
     return whit_machine_raise_type(m, "%s() wants an integer, not %s", call->builtin->name,
-                                   whit_value_type(call->values[i]));
+                                   whit_datum_type(call->values[i]));
 }
 
-static whit_status select_part(whit_machine *m, whit_value *item, const whit_text *path,
-                               size_t begin, size_t end, const whit_value *fallback)
+static whit_status select_part(whit_machine *m, whit_datum *item, const whit_text *path,
+                               size_t begin, size_t end, const whit_datum *fallback)
 {
     const whit_text *name = whit_text_slice(m->pool, path, begin, end);
     if (!name) return whit_machine_raise_memory(m);
-    whit_value key = whit_value_text(name);
+    whit_datum key = whit_datum_text(name);
     bool digits = end > begin;
     for (size_t i = begin; i < end; i++)
         digits = digits && path->bytes[i] >= '0' && path->bytes[i] <= '9';
     if (digits) whit_integer_parse(name, 10, &key);
     WHIT_TRY(whit_machine_item(m, *item, key, item));
-    if (fallback && item->kind == WHIT_VALUE_UNDEFINED) *item = *fallback;
+    if (fallback && item->kind == WHIT_DATUM_UNDEFINED) *item = *fallback;
     return WHIT_OK;
 }
 
-whit_status whit_machine_select_attribute(whit_machine *m, whit_value item, whit_value attribute,
-                                          const whit_value *fallback, whit_value *result)
+whit_status whit_machine_select_attribute(whit_machine *m, whit_datum item, whit_datum attribute,
+                                          const whit_datum *fallback, whit_datum *result)
 {
     *result = item;
     WHIT_TRY(whit_machine_spend(m, 1));
-    if (attribute.kind == WHIT_VALUE_NONE) return WHIT_OK;
-    if (!whit_value_is_str(attribute)) {
+    if (attribute.kind == WHIT_DATUM_NONE) return WHIT_OK;
+    if (!whit_datum_is_str(attribute)) {
         WHIT_TRY(whit_machine_item(m, item, attribute, result));
-        if (fallback && result->kind == WHIT_VALUE_UNDEFINED) *result = *fallback;
+        if (fallback && result->kind == WHIT_DATUM_UNDEFINED) *result = *fallback;
         return WHIT_OK;
     }
     for (size_t begin = 0, end; begin <= attribute.text->n_bytes; begin = end + 1) {

@@ -10,13 +10,13 @@ enum { WHIT_MAX_PARAMETERS = 6 };
 /* A call under way. `self` is what is filtered, tested or owns the method. */
 typedef struct whit_builtin_frame {
     const struct whit_builtin *builtin;
-    whit_value self;
+    whit_datum self;
     const whit_arguments *arguments;        /* as given */
-    whit_value values[WHIT_MAX_PARAMETERS]; /* by parameter; undefined where not given */
+    whit_datum values[WHIT_MAX_PARAMETERS]; /* by parameter; undefined where not given */
     bool given[WHIT_MAX_PARAMETERS];
 } whit_builtin_frame;
 
-typedef whit_status whit_builtin_fn(whit_machine *m, whit_builtin_frame *call, whit_value *result);
+typedef whit_status whit_builtin_fn(whit_machine *m, whit_builtin_frame *call, whit_datum *result);
 
 typedef struct whit_builtin {
     const char *name;
@@ -29,20 +29,20 @@ typedef struct whit_builtin {
 
 typedef struct whit_method {
     const whit_builtin *builtin;
-    whit_value self;
+    whit_datum self;
 } whit_method;
 
 const whit_builtin *whit_builtin_filter(const whit_text *name);
 const whit_builtin *whit_builtin_test(const whit_text *name);
 const whit_builtin *whit_builtin_function(const whit_text *name); /* globals */
-const whit_builtin *whit_builtin_method(whit_value self, const whit_text *name);
+const whit_builtin *whit_builtin_method(whit_datum self, const whit_text *name);
 
 /* Binds the arguments to parameters and runs. */
-whit_status whit_builtin_call(whit_machine *m, const whit_builtin *builtin, whit_value self,
-                              const whit_arguments *arguments, whit_value *result);
+whit_status whit_builtin_call(whit_machine *m, const whit_builtin *builtin, whit_datum self,
+                              const whit_arguments *arguments, whit_datum *result);
 
 /* The tables, each ended by a name of NULL. */
-extern const whit_builtin whit_text_filters[], whit_list_filters[], whit_value_filters[];
+extern const whit_builtin whit_text_filters[], whit_list_filters[], whit_datum_filters[];
 extern const whit_builtin whit_tests[], whit_functions[];
 extern const whit_builtin whit_str_methods[], whit_bytes_methods[], whit_dict_methods[];
 extern const whit_builtin whit_sequence_methods[], whit_int_methods[], whit_float_methods[];
@@ -58,20 +58,20 @@ whit_status whit_builtin_want_int(whit_machine *m, const whit_builtin_frame *cal
 static inline bool whit_builtin_is_given(const whit_builtin_frame *call,
                                          size_t i) /* and not none */
 {
-    return call->given[i] && call->values[i].kind != WHIT_VALUE_NONE;
+    return call->given[i] && call->values[i].kind != WHIT_DATUM_NONE;
 }
 static inline bool whit_builtin_is_true(const whit_builtin_frame *call, size_t i)
 {
-    return call->given[i] && whit_value_is_true(call->values[i]);
+    return call->given[i] && whit_datum_is_true(call->values[i]);
 }
 
 /* ---- shared by filters ----------------------------------------------------------------------- */
 
 /* What `attribute=` selects: "a.b.0" or an integer; none selects the item itself. Undefined on the
  * way becomes `fallback` where that is given. */
-whit_status whit_machine_select_attribute(whit_machine *m, whit_value item, whit_value attribute,
-                                          const whit_value *fallback, whit_value *result);
+whit_status whit_machine_select_attribute(whit_machine *m, whit_datum item, whit_datum attribute,
+                                          const whit_datum *fallback, whit_datum *result);
 /* str in lower case, anything else as it is. */
-whit_status whit_machine_ignore_case(whit_machine *m, whit_value value, whit_value *result);
+whit_status whit_machine_ignore_case(whit_machine *m, whit_datum value, whit_datum *result);
 
 #endif

@@ -25,18 +25,18 @@ static bool is_usual_role(const whit_text *role)
 }
 
 /* The messages with unmarked roles. */
-static bool copy_messages(whit_value_pool *pool, whit_value messages, whit_value *copy)
+static bool copy_messages(whit_datum_pool *pool, whit_datum messages, whit_datum *copy)
 {
     *copy = messages;
-    if (messages.kind != WHIT_VALUE_LIST) return true;
-    if (!whit_value_list(pool, messages.list->items, messages.list->n, copy)) return false;
+    if (messages.kind != WHIT_DATUM_LIST) return true;
+    if (!whit_datum_list(pool, messages.list->items, messages.list->n, copy)) return false;
     for (size_t i = 0; i < copy->list->n; i++) {
-        whit_value message = copy->list->items[i], role;
-        const whit_value *given =
-            message.kind == WHIT_VALUE_DICT ? whit_dict_get_str(message.dict, "role") : NULL;
-        if (!given || !whit_value_is_str(*given) || !is_usual_role(given->text)) continue;
-        if (!whit_value_dict(pool, &copy->list->items[i]) ||
-            !whit_value_string(pool, given->text->bytes, given->text->n_bytes, false, &role))
+        whit_datum message = copy->list->items[i], role;
+        const whit_datum *given =
+            message.kind == WHIT_DATUM_DICT ? whit_dict_get_str(message.dict, "role") : NULL;
+        if (!given || !whit_datum_is_str(*given) || !is_usual_role(given->text)) continue;
+        if (!whit_datum_dict(pool, &copy->list->items[i]) ||
+            !whit_datum_string(pool, given->text->bytes, given->text->n_bytes, false, &role))
             return false;
         for (size_t k = 0; k < message.dict->n; k++) {
             const struct whit_pair *pair = &message.dict->pairs[k];
@@ -48,31 +48,31 @@ static bool copy_messages(whit_value_pool *pool, whit_value messages, whit_value
     return true;
 }
 
-static bool set_token(whit_value_pool *pool, whit_dict *dict, const char *name, const char *token)
+static bool set_token(whit_datum_pool *pool, whit_dict *dict, const char *name, const char *token)
 {
-    whit_value value;
-    return !token || (whit_value_string(pool, token, strlen(token), false, &value) &&
+    whit_datum value;
+    return !token || (whit_datum_string(pool, token, strlen(token), false, &value) &&
                       whit_dict_set_str(pool, dict, name, value));
 }
 
-static bool make_context(whit_value_pool *pool, const whit_chat *chat, whit_value *context)
+static bool make_context(whit_datum_pool *pool, const whit_chat *chat, whit_datum *context)
 {
-    whit_value messages, none = whit_value_none();
-    if (!whit_value_dict(pool, context) || !copy_messages(pool, chat->messages, &messages))
+    whit_datum messages, none = whit_datum_none();
+    if (!whit_datum_dict(pool, context) || !copy_messages(pool, chat->messages, &messages))
         return false;
     whit_dict *dict = context->dict;
-    if (messages.kind != WHIT_VALUE_UNDEFINED &&
+    if (messages.kind != WHIT_DATUM_UNDEFINED &&
         !whit_dict_set_str(pool, dict, "messages", messages))
         return false;
     if (!whit_dict_set_str(pool, dict, "tools", chat->tools.kind ? chat->tools : none) ||
         !whit_dict_set_str(pool, dict, "documents",
                            chat->documents.kind ? chat->documents : none) ||
         !whit_dict_set_str(pool, dict, "add_generation_prompt",
-                           whit_value_bool(chat->add_generation_prompt)) ||
+                           whit_datum_bool(chat->add_generation_prompt)) ||
         !set_token(pool, dict, "bos_token", chat->bos_token) ||
         !set_token(pool, dict, "eos_token", chat->eos_token))
         return false;
-    for (size_t i = 0; chat->extra.kind == WHIT_VALUE_DICT && i < chat->extra.dict->n; i++)
+    for (size_t i = 0; chat->extra.kind == WHIT_DATUM_DICT && i < chat->extra.dict->n; i++)
         if (!whit_dict_set(pool, dict, chat->extra.dict->pairs[i].key,
                            chat->extra.dict->pairs[i].value))
             return false;
@@ -84,20 +84,20 @@ static bool make_context(whit_value_pool *pool, const whit_chat *chat, whit_valu
 /* The last message's text: its content, or the last part of it that has a text. */
 static const whit_text *final_content(const whit_chat *chat)
 {
-    const whit_value *list = &chat->messages;
-    if (list->kind != WHIT_VALUE_LIST || !list->list->n ||
-        list->list->items[list->list->n - 1].kind != WHIT_VALUE_DICT)
+    const whit_datum *list = &chat->messages;
+    if (list->kind != WHIT_DATUM_LIST || !list->list->n ||
+        list->list->items[list->list->n - 1].kind != WHIT_DATUM_DICT)
         return NULL;
-    const whit_value *content =
+    const whit_datum *content =
         whit_dict_get_str(list->list->items[list->list->n - 1].dict, "content");
-    if (content && content->kind == WHIT_VALUE_LIST) {
+    if (content && content->kind == WHIT_DATUM_LIST) {
         list = content;
         content = NULL;
         for (size_t i = list->list->n; i-- > 0 && !content;)
-            if (list->list->items[i].kind == WHIT_VALUE_DICT)
+            if (list->list->items[i].kind == WHIT_DATUM_DICT)
                 content = whit_dict_get_str(list->list->items[i].dict, "text");
     }
-    return content && whit_value_is_str(*content) ? content->text : NULL;
+    return content && whit_datum_is_str(*content) ? content->text : NULL;
 }
 
 /* How many bytes of `rendered` remain; SIZE_MAX where the content is not in it. */
@@ -134,10 +134,10 @@ whit_status whit_template_chat(const whit_template *template, const whit_chat *c
                                const whit_template_options *options, whit_buf *out,
                                whit_buf *segments, whit_template_error *error)
 {
-    whit_value_pool pool = {.allocator = out->allocator};
+    whit_datum_pool pool = {.allocator = out->allocator};
     size_t out_before = out->size_bytes, segments_before = segments ? segments->size_bytes : 0;
     const whit_text *content = chat->continue_final_message ? final_content(chat) : NULL;
-    whit_value context;
+    whit_datum context;
     whit_status status;
     if (error) error->message.allocator = out->allocator;
     if (chat->continue_final_message && chat->add_generation_prompt)
@@ -150,7 +150,7 @@ whit_status whit_template_chat(const whit_template *template, const whit_chat *c
         status = whit_template_render(template, context, options, out, segments, error);
     else
         status = fail(error, WHIT_ERROR_MEMORY, "not enough memory for the conversation");
-    whit_value_pool_clear(&pool);
+    whit_datum_pool_clear(&pool);
     if (status != WHIT_OK || !content) return status;
     whit_text rendered = {.bytes = (const char *)out->data + out_before,
                           .n_bytes = out->size_bytes - out_before};
@@ -175,18 +175,18 @@ typedef struct line {
     whit_dict *fields;
 } line;
 
-static whit_value field_of(const line *l, const char *name)
+static whit_datum field_of(const line *l, const char *name)
 {
-    const whit_value *value = whit_dict_get_str(l->fields, name);
-    return value ? *value : whit_value_undefined(NULL);
+    const whit_datum *value = whit_dict_get_str(l->fields, name);
+    return value ? *value : whit_datum_undefined(NULL);
 }
 
-static whit_status render_source(const line *l, whit_text source, whit_value_pool *pool,
+static whit_status render_source(const line *l, whit_text source, whit_datum_pool *pool,
                                  whit_buf *text, whit_template_error *error)
 {
     whit_template *template;
-    whit_value context = field_of(l, "context");
-    if (context.kind == WHIT_VALUE_UNDEFINED && !whit_value_dict(pool, &context))
+    whit_datum context = field_of(l, "context");
+    if (context.kind == WHIT_DATUM_UNDEFINED && !whit_datum_dict(pool, &context))
         return fail(error, WHIT_ERROR_MEMORY, "not enough memory");
     whit_status status =
         whit_template_open(source.bytes, source.n_bytes, l->allocator, &template, error);
@@ -196,18 +196,18 @@ static whit_status render_source(const line *l, whit_text source, whit_value_poo
     return status;
 }
 
-static bool token_of(const line *l, const char *name, const char **token, whit_value_pool *pool)
+static bool token_of(const line *l, const char *name, const char **token, whit_datum_pool *pool)
 {
-    whit_value value = field_of(l, name);
+    whit_datum value = field_of(l, name);
     *token = NULL;
-    if (!whit_value_is_str(value)) return true;
-    char *copy = whit_value_pool_zalloc(pool, value.text->n_bytes + 1, 1);
+    if (!whit_datum_is_str(value)) return true;
+    char *copy = whit_datum_pool_zalloc(pool, value.text->n_bytes + 1, 1);
     if (copy) memcpy(copy, value.text->bytes, value.text->n_bytes);
     *token = copy;
     return copy;
 }
 
-static whit_status render_chat(const line *l, whit_value_pool *pool, whit_buf *text,
+static whit_status render_chat(const line *l, whit_datum_pool *pool, whit_buf *text,
                                whit_template_error *error)
 {
     whit_chat chat = {
@@ -215,8 +215,8 @@ static whit_status render_chat(const line *l, whit_value_pool *pool, whit_buf *t
         .tools = field_of(l, "tools"),
         .documents = field_of(l, "documents"),
         .extra = field_of(l, "extra"),
-        .add_generation_prompt = whit_value_is_true(field_of(l, "add_generation_prompt")),
-        .continue_final_message = whit_value_is_true(field_of(l, "continue_final_message"))};
+        .add_generation_prompt = whit_datum_is_true(field_of(l, "add_generation_prompt")),
+        .continue_final_message = whit_datum_is_true(field_of(l, "continue_final_message"))};
     if (!l->template)
         return fail(error, WHIT_ERROR_ARGUMENT, "no template: give one, or \"source\" in the line");
     if (!token_of(l, "bos_token", &chat.bos_token, pool) ||
@@ -248,19 +248,19 @@ whit_status whit_template_jsonl_line(const whit_template *template,
                                      size_t n_bytes, const whit_allocator *allocator, whit_buf *out,
                                      whit_error *error)
 {
-    whit_value_pool pool = {.allocator = allocator};
+    whit_datum_pool pool = {.allocator = allocator};
     whit_template_error reason = {.message = {.allocator = allocator}};
     whit_buf rendered = {.allocator = allocator};
     line l = {.template = template, .options = options, .allocator = allocator};
-    whit_value object = {0}, source;
-    whit_status read = whit_value_from_json(&pool, text, n_bytes, true, &object, &reason.error),
+    whit_datum object = {0}, source;
+    whit_status read = whit_datum_from_json(&pool, text, n_bytes, true, &object, &reason.error),
                 status = read;
-    if (read == WHIT_OK && object.kind != WHIT_VALUE_DICT)
+    if (read == WHIT_OK && object.kind != WHIT_DATUM_DICT)
         status = read = fail(&reason, WHIT_ERROR_FORMAT, "the line is not a JSON object");
     if (read == WHIT_OK) {
         l.fields = object.dict;
         source = field_of(&l, "source");
-        status = whit_value_is_str(source)
+        status = whit_datum_is_str(source)
                      ? render_source(&l, *source.text, &pool, &rendered, &reason)
                      : render_chat(&l, &pool, &rendered, &reason);
     }
@@ -270,6 +270,6 @@ whit_status whit_template_jsonl_line(const whit_template *template,
         whit_fail(error, read, "%s", reason.error.message);
     whit_template_error_free(&reason);
     whit_buf_free(&rendered);
-    whit_value_pool_clear(&pool);
+    whit_datum_pool_clear(&pool);
     return read;
 }

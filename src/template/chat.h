@@ -6,13 +6,13 @@
 
 #include "template/template.h"
 
-/* Values come from whit_value_from_json(..., user = true) or are built by hand; a field of
- * WHIT_VALUE_UNDEFINED (zero) is not given. */
+/* Values come from whit_datum_from_json(..., user = true) or are built by hand; a field of
+ * WHIT_DATUM_UNDEFINED (zero) is not given. */
 typedef struct whit_chat {
-    whit_value messages;               /* a list of dicts */
-    whit_value tools;                  /* a list; not given: none */
-    whit_value documents;              /* a list; not given: none */
-    whit_value extra;                  /* a dict of further variables */
+    whit_datum messages;               /* a list of dicts */
+    whit_datum tools;                  /* a list; not given: none */
+    whit_datum documents;              /* a list; not given: none */
+    whit_datum extra;                  /* a dict of further variables */
     const char *bos_token, *eos_token; /* NULL: not defined in the template */
     bool add_generation_prompt;
     bool continue_final_message; /* cut off what follows the last message's content */

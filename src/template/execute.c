@@ -7,27 +7,27 @@
 
 static const whit_text loop_name = {.bytes = "loop", .n_bytes = 4, .n_points = 4};
 
-static whit_status print_value(whit_machine *m, whit_value value)
+static whit_status print_value(whit_machine *m, whit_datum value)
 {
     const whit_text *text;
     if (m->autoescape) WHIT_TRY(whit_machine_escape_html(m, value, &value));
     WHIT_TRY(whit_machine_str(m, value, &text));
     if (!whit_builder_text(m->out, text)) {
-        whit_value ignored;
+        whit_datum ignored;
         return whit_machine_build_end(m, m->out, &ignored);
     }
     return whit_machine_spend(m, text->n_bytes / 64);
 }
 
-static whit_status assign(whit_machine *m, const whit_node *target, whit_value value)
+static whit_status assign(whit_machine *m, const whit_node *target, whit_datum value)
 {
     if (target->kind == WHIT_NODE_NAME) return whit_machine_bind(m, m->scope, target->text, value);
     if (target->kind == WHIT_NODE_MEMBER) {
-        whit_value space;
+        whit_datum space;
         WHIT_TRY(whit_machine_evaluate(m, target->b, &space));
-        if (space.kind != WHIT_VALUE_NAMESPACE)
+        if (space.kind != WHIT_DATUM_NAMESPACE)
             return whit_machine_raise_type(m, "cannot assign attribute on non-namespace object");
-        return whit_dict_set(m->pool, space.dict, whit_value_text(target->text), value)
+        return whit_dict_set(m->pool, space.dict, whit_datum_text(target->text), value)
                    ? WHIT_OK
                    : whit_machine_raise_memory(m);
     }
@@ -50,7 +50,7 @@ static whit_status in_new_scope(whit_machine *m, whit_scope *parent, const whit_
 }
 
 whit_status whit_machine_render_block(whit_machine *m, const whit_node *body, whit_scope *scope,
-                                      whit_value *result)
+                                      whit_datum *result)
 {
     whit_builder b = whit_machine_build(m), *outer = m->out;
     m->out = &b;
@@ -60,11 +60,11 @@ whit_status whit_machine_render_block(whit_machine *m, const whit_node *body, wh
 }
 
 /* A block's text through its filters, if any. */
-static whit_status filter_block(whit_machine *m, const whit_node *node, whit_value *result)
+static whit_status filter_block(whit_machine *m, const whit_node *node, whit_datum *result)
 {
     WHIT_TRY(whit_machine_render_block(m, node->d, m->scope, result));
     if (!node->b) return WHIT_OK;
-    whit_value outer = m->captured;
+    whit_datum outer = m->captured;
     m->captured = *result;
     WHIT_TRY(whit_machine_evaluate(m, node->b, result));
     m->captured = outer;
@@ -73,17 +73,17 @@ static whit_status filter_block(whit_machine *m, const whit_node *node, whit_val
 
 /* ---- loops ----------------------------------------------------------------------------------- */
 
-static whit_status passes_filter(whit_machine *m, whit_loop *loop, whit_value item, bool *passes)
+static whit_status passes_filter(whit_machine *m, whit_loop *loop, whit_datum item, bool *passes)
 {
     *passes = true;
     if (!loop->node->c || loop->is_filtered) return WHIT_OK;
     whit_scope *outer = m->scope;
-    whit_value condition;
+    whit_datum condition;
     m->scope = whit_machine_new_scope(m, loop->scope);
     if (!m->scope) return whit_machine_raise_memory(m);
     WHIT_TRY(assign(m, loop->node->a, item));
     WHIT_TRY(whit_machine_evaluate(m, loop->node->c, &condition));
-    *passes = whit_value_is_true(condition);
+    *passes = whit_datum_is_true(condition);
     m->scope = outer;
     return WHIT_OK;
 }
@@ -92,7 +92,7 @@ static whit_status passes_filter(whit_machine *m, whit_loop *loop, whit_value it
 static whit_status peek(whit_machine *m, whit_loop *loop)
 {
     while (!loop->has_following && loop->next < loop->n_items) {
-        whit_value item = loop->items[loop->next++];
+        whit_datum item = loop->items[loop->next++];
         WHIT_TRY(passes_filter(m, loop, item, &loop->has_following));
         if (loop->has_following) loop->following = item;
     }
@@ -103,7 +103,7 @@ static whit_status peek(whit_machine *m, whit_loop *loop)
 static whit_status loop_length(whit_machine *m, whit_loop *loop, size_t *n)
 {
     if (loop->node->c && !loop->is_filtered) {
-        whit_value rest;
+        whit_datum rest;
         size_t n_rest = 0;
         WHIT_TRY(whit_machine_new_list(m, NULL, loop->n_items - loop->next, &rest));
         for (size_t i = loop->next; i < loop->n_items; i++) {
@@ -121,32 +121,32 @@ static whit_status loop_length(whit_machine *m, whit_loop *loop, size_t *n)
 }
 
 whit_status whit_machine_loop_attribute(whit_machine *m, whit_loop *loop, const whit_text *name,
-                                        bool *found, whit_value *result)
+                                        bool *found, whit_datum *result)
 {
     size_t n;
     *found = true;
     if (whit_text_is(name, "index")) {
-        *result = whit_value_int((int64_t)loop->index + 1);
+        *result = whit_datum_int((int64_t)loop->index + 1);
     } else if (whit_text_is(name, "index0")) {
-        *result = whit_value_int((int64_t)loop->index);
+        *result = whit_datum_int((int64_t)loop->index);
     } else if (whit_text_is(name, "first")) {
-        *result = whit_value_bool(loop->index == 0);
+        *result = whit_datum_bool(loop->index == 0);
     } else if (whit_text_is(name, "last")) {
         WHIT_TRY(peek(m, loop));
-        *result = whit_value_bool(!loop->has_following);
+        *result = whit_datum_bool(!loop->has_following);
     } else if (whit_text_is(name, "length") || whit_text_is(name, "revindex") ||
                whit_text_is(name, "revindex0")) {
         WHIT_TRY(loop_length(m, loop, &n));
         size_t done =
             whit_text_is(name, "length") ? 0 : loop->index + whit_text_is(name, "revindex0");
-        *result = whit_value_int((int64_t)(n - done));
+        *result = whit_datum_int((int64_t)(n - done));
     } else if (whit_text_is(name, "previtem")) {
-        *result = loop->has_previous ? loop->previous : whit_value_undefined(NULL);
+        *result = loop->has_previous ? loop->previous : whit_datum_undefined(NULL);
     } else if (whit_text_is(name, "nextitem")) {
         WHIT_TRY(peek(m, loop));
-        *result = loop->has_following ? loop->following : whit_value_undefined(NULL);
+        *result = loop->has_following ? loop->following : whit_datum_undefined(NULL);
     } else if (whit_text_is(name, "depth") || whit_text_is(name, "depth0")) {
-        *result = whit_value_int(loop->depth + whit_text_is(name, "depth"));
+        *result = whit_datum_int(loop->depth + whit_text_is(name, "depth"));
     } else {
         *found = false;
     }
@@ -160,17 +160,17 @@ static whit_status run_pass(whit_machine *m, whit_loop *loop)
     WHIT_TRY(whit_machine_spend(m, 1));
     WHIT_TRY(assign(m, loop->node->a, loop->current));
     WHIT_TRY(whit_machine_bind(m, m->scope, &loop_name,
-                               (whit_value){.kind = WHIT_VALUE_LOOP, .loop = loop}));
+                               (whit_datum){.kind = WHIT_DATUM_LOOP, .loop = loop}));
     return whit_machine_execute(m, loop->node->d);
 }
 
 static whit_status run_loop(whit_machine *m, const whit_node *node, whit_scope *scope,
-                            whit_value iterable, uint32_t depth)
+                            whit_datum iterable, uint32_t depth)
 {
     whit_list list;
     whit_scope *outer = m->scope;
     WHIT_TRY(whit_machine_items(m, iterable, &list));
-    whit_loop *loop = whit_value_pool_zalloc(m->pool, 1, sizeof *loop);
+    whit_loop *loop = whit_datum_pool_zalloc(m->pool, 1, sizeof *loop);
     if (!loop) return whit_machine_raise_memory(m);
     *loop = (whit_loop){
         .node = node, .scope = scope, .items = list.items, .n_items = list.n, .depth = depth};
@@ -194,7 +194,7 @@ static whit_status run_loop(whit_machine *m, const whit_node *node, whit_scope *
 }
 
 whit_status whit_machine_call_loop(whit_machine *m, const whit_loop *loop,
-                                   const whit_arguments *arguments, whit_value *result)
+                                   const whit_arguments *arguments, whit_datum *result)
 {
     if (!loop->node->flag)
         return whit_machine_raise_type(
@@ -212,12 +212,12 @@ whit_status whit_machine_call_loop(whit_machine *m, const whit_loop *loop,
 
 /* ---- macros ---------------------------------------------------------------------------------- */
 
-static whit_status new_macro(whit_machine *m, const whit_node *node, whit_value *value)
+static whit_status new_macro(whit_machine *m, const whit_node *node, whit_datum *value)
 {
-    whit_macro *macro = whit_value_pool_zalloc(m->pool, 1, sizeof *macro);
+    whit_macro *macro = whit_datum_pool_zalloc(m->pool, 1, sizeof *macro);
     if (!macro) return whit_machine_raise_memory(m);
     *macro = (whit_macro){node->macro, node->d, m->scope};
-    *value = (whit_value){.kind = WHIT_VALUE_MACRO, .macro = macro};
+    *value = (whit_datum){.kind = WHIT_DATUM_MACRO, .macro = macro};
     return WHIT_OK;
 }
 
@@ -236,14 +236,14 @@ static bool is_parameter(const whit_signature *s, const whit_text *name)
     return false;
 }
 
-static whit_status missing_parameter(whit_machine *m, const whit_text *name, whit_value *value)
+static whit_status missing_parameter(whit_machine *m, const whit_text *name, whit_datum *value)
 {
     whit_builder b = whit_machine_build(m);
-    whit_value text;
+    whit_datum text;
     whit_builder_format(&b, "parameter '%.*s' was not provided",
                         (int)(name->n_bytes < 80 ? name->n_bytes : 80), name->bytes);
     WHIT_TRY(whit_machine_build_end(m, &b, &text));
-    *value = whit_value_undefined(text.text);
+    *value = whit_datum_undefined(text.text);
     return WHIT_OK;
 }
 
@@ -253,7 +253,7 @@ static whit_status bind_parameters(whit_machine *m, const whit_signature *s,
 {
     for (size_t i = 0; i < s->n_parameters; i++) {
         const struct whit_named_value *named = find_named(arguments, s->parameters[i]);
-        whit_value value;
+        whit_datum value;
         if (i < arguments->n_positional) {
             if (named)
                 return whit_machine_raise_type(m, "a macro got multiple values for one argument");
@@ -276,13 +276,13 @@ static whit_status bind_extras(whit_machine *m, const whit_signature *s,
     static const whit_text caller_name = {.bytes = "caller", .n_bytes = 6, .n_points = 6};
     static const whit_text varargs_name = {.bytes = "varargs", .n_bytes = 7, .n_points = 7};
     static const whit_text kwargs_name = {.bytes = "kwargs", .n_bytes = 6, .n_points = 6};
-    whit_value rest, named;
-    if (!whit_value_dict(m->pool, &named)) return whit_machine_raise_memory(m);
+    whit_datum rest, named;
+    if (!whit_datum_dict(m->pool, &named)) return whit_machine_raise_memory(m);
     bool binds_caller = s->uses_caller && !is_parameter(s, &caller_name);
     if (binds_caller) {
         const struct whit_named_value *caller = find_named(arguments, &caller_name);
         WHIT_TRY(whit_machine_bind(m, m->scope, &caller_name,
-                                   caller ? caller->value : whit_value_undefined(NULL)));
+                                   caller ? caller->value : whit_datum_undefined(NULL)));
     }
     for (size_t i = 0; i < arguments->n_named; i++) {
         const struct whit_named_value *argument = &arguments->named[i];
@@ -292,7 +292,7 @@ static whit_status bind_extras(whit_machine *m, const whit_signature *s,
         if (!s->uses_kwargs)
             return whit_machine_raise_type(m, "a macro takes no keyword argument '%.*s'",
                                            (int)argument->name->n_bytes, argument->name->bytes);
-        if (!whit_dict_set(m->pool, named.dict, whit_value_text(argument->name), argument->value))
+        if (!whit_dict_set(m->pool, named.dict, whit_datum_text(argument->name), argument->value))
             return whit_machine_raise_memory(m);
     }
     if (s->uses_kwargs) WHIT_TRY(whit_machine_bind(m, m->scope, &kwargs_name, named));
@@ -308,7 +308,7 @@ static whit_status bind_extras(whit_machine *m, const whit_signature *s,
 }
 
 whit_status whit_machine_call_macro(whit_machine *m, const whit_macro *macro,
-                                    const whit_arguments *arguments, whit_value *result)
+                                    const whit_arguments *arguments, whit_datum *result)
 {
     whit_scope *outer_scope = m->scope;
     whit_builder b = whit_machine_build(m), *outer = m->out;
@@ -332,7 +332,7 @@ static whit_status execute_with(whit_machine *m, const whit_node *node)
     whit_scope *outer = m->scope, *inner = whit_machine_new_scope(m, outer);
     if (!inner) return whit_machine_raise_memory(m);
     for (size_t i = 0; i + 1 < node->n_items; i += 2) {
-        whit_value value;
+        whit_datum value;
         WHIT_TRY(whit_machine_evaluate(m, node->items[i + 1], &value)); /* outside */
         m->scope = inner;
         WHIT_TRY(assign(m, node->items[i], value));
@@ -347,9 +347,9 @@ static whit_status execute_with(whit_machine *m, const whit_node *node)
 static whit_status execute_if(whit_machine *m, const whit_node *node)
 {
     while (node && node->kind == WHIT_NODE_IF) {
-        whit_value condition;
+        whit_datum condition;
         WHIT_TRY(whit_machine_evaluate(m, node->a, &condition));
-        if (whit_value_is_true(condition)) return whit_machine_execute(m, node->b);
+        if (whit_datum_is_true(condition)) return whit_machine_execute(m, node->b);
         node = node->c;
     }
     return node ? whit_machine_execute(m, node) : WHIT_OK;
@@ -357,7 +357,7 @@ static whit_status execute_if(whit_machine *m, const whit_node *node)
 
 static whit_status execute(whit_machine *m, const whit_node *node)
 {
-    whit_value value;
+    whit_datum value;
     switch ((whit_node_kind)node->kind) {
     case WHIT_NODE_BODY:
         for (size_t i = 0; i < node->n_items && m->flow == WHIT_FLOW_ON; i++)
@@ -366,7 +366,7 @@ static whit_status execute(whit_machine *m, const whit_node *node)
     case WHIT_NODE_DATA: {
         bool escape = m->autoescape; /* the template's own text is never escaped */
         m->autoescape = false;
-        WHIT_TRY(print_value(m, whit_value_text(node->text)));
+        WHIT_TRY(print_value(m, whit_datum_text(node->text)));
         m->autoescape = escape;
         return WHIT_OK;
     }
@@ -393,7 +393,7 @@ static whit_status execute(whit_machine *m, const whit_node *node)
         WHIT_TRY(new_macro(m, node, &value));
         return whit_machine_bind(m, m->scope, node->text, value);
     case WHIT_NODE_CALL_BLOCK: {
-        whit_value caller;
+        whit_datum caller;
         WHIT_TRY(new_macro(m, node, &caller));
         WHIT_TRY(whit_machine_evaluate_call(m, node->a, &caller, &value));
         return print_value(m, value);
@@ -404,7 +404,7 @@ static whit_status execute(whit_machine *m, const whit_node *node)
     case WHIT_NODE_AUTOESCAPE: {
         bool outer = m->autoescape;
         WHIT_TRY(whit_machine_evaluate(m, node->a, &value));
-        m->autoescape = whit_value_is_true(value);
+        m->autoescape = whit_datum_is_true(value);
         WHIT_TRY(whit_machine_execute(m, node->d));
         m->autoescape = outer;
         return WHIT_OK;

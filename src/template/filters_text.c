@@ -17,22 +17,22 @@ static whit_status self_text(whit_machine *m, const whit_builtin_frame *call,
 /* For filters that call methods of their subject and fail on anything but a str. */
 static whit_status self_str(whit_machine *m, const whit_builtin_frame *call, const whit_text **text)
 {
-    if (call->self.kind == WHIT_VALUE_UNDEFINED) return whit_machine_raise_undefined(m, call->self);
-    if (!whit_value_is_str(call->self))
+    if (call->self.kind == WHIT_DATUM_UNDEFINED) return whit_machine_raise_undefined(m, call->self);
+    if (!whit_datum_is_str(call->self))
         return whit_machine_raise_type(m, "%s wants a str, not %s", call->builtin->name,
-                                       whit_value_type(call->self));
+                                       whit_datum_type(call->self));
     *text = call->self.text;
     return WHIT_OK;
 }
 
-static whit_status change_case(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status change_case(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text;
     WHIT_TRY(self_text(m, call, &text));
     return whit_string_change_case(m, text, (whit_casing)call->builtin->detail, result);
 }
 
-static whit_status trim(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status trim(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text, *characters = NULL;
     WHIT_TRY(self_text(m, call, &text));
@@ -40,15 +40,15 @@ static whit_status trim(whit_machine *m, whit_builtin_frame *call, whit_value *r
     return whit_string_strip(m, text, characters, WHIT_SIDE_BOTH, result);
 }
 
-static whit_status string(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status string(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text;
     WHIT_TRY(self_text(m, call, &text));
-    *result = whit_value_text(text);
+    *result = whit_datum_text(text);
     return WHIT_OK;
 }
 
-static whit_status safe(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status safe(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text;
     WHIT_TRY(self_text(m, call, &text));
@@ -58,21 +58,21 @@ static whit_status safe(whit_machine *m, whit_builtin_frame *call, whit_value *r
     return whit_machine_build_end(m, &b, result);
 }
 
-static whit_status escape(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status escape(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     return whit_machine_escape_html(m, call->self, result);
 }
 
-static whit_status force_escape(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status force_escape(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text;
     WHIT_TRY(self_text(m, call, &text));
     whit_text plain = *text;
     plain.markup = false;
-    return whit_machine_escape_html(m, whit_value_text(&plain), result);
+    return whit_machine_escape_html(m, whit_datum_text(&plain), result);
 }
 
-static whit_status replace(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status replace(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text, *from, *to;
     int64_t limit = -1;
@@ -85,7 +85,7 @@ static whit_status replace(whit_machine *m, whit_builtin_frame *call, whit_value
     return whit_string_replace(m, &plain, from, to, limit, result);
 }
 
-static whit_status center(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status center(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text;
     int64_t width;
@@ -94,17 +94,17 @@ static whit_status center(whit_machine *m, whit_builtin_frame *call, whit_value 
     return whit_string_pad(m, text, width, ' ', WHIT_SIDE_BOTH, result);
 }
 
-static whit_status indent(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status indent(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text = NULL, *by = NULL;
     int64_t width = 4;
     WHIT_TRY(self_str(m, call, &text));
-    if (call->given[0] && whit_value_is_str(call->values[0]))
+    if (call->given[0] && whit_datum_is_str(call->values[0]))
         by = call->values[0].text;
     else
         WHIT_TRY(whit_builtin_want_int(m, call, 0, 4, &width));
     bool first = whit_builtin_is_true(call, 1), blank = whit_builtin_is_true(call, 2);
-    whit_value lines, whole;
+    whit_datum lines, whole;
     whit_builder padded = whit_machine_build(m), b = whit_machine_build(m);
     whit_builder_text(&padded, text);
     whit_builder_str(&padded, "\n"); /* the last line counts even when it is empty */
@@ -125,15 +125,15 @@ static whit_status indent(whit_machine *m, whit_builtin_frame *call, whit_value 
     return whit_machine_build_end(m, &b, result);
 }
 
-static whit_status truncate_text(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status truncate_text(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     static const whit_text dots = {.bytes = "...", .n_bytes = 3, .n_points = 3};
     const whit_text *text, *end = &dots;
     int64_t length, leeway = 5;
     size_t n;
-    if (!whit_value_length(call->self, &n))
+    if (!whit_datum_length(call->self, &n))
         return whit_machine_raise_type(m, "object of type '%s' has no len()",
-                                       whit_value_type(call->self));
+                                       whit_datum_type(call->self));
     WHIT_TRY(self_text(m, call, &text));
     WHIT_TRY(whit_builtin_want_int(m, call, 0, 255, &length));
     if (call->given[2]) WHIT_TRY(whit_builtin_want_text(m, call, 2, &end));
@@ -146,7 +146,7 @@ static whit_status truncate_text(whit_machine *m, whit_builtin_frame *call, whit
         *result = call->self;
         return WHIT_OK;
     }
-    if (!whit_value_is_str(call->self)) return whit_machine_raise_type(m, "truncate wants a str");
+    if (!whit_datum_is_str(call->self)) return whit_machine_raise_type(m, "truncate wants a str");
     size_t cut = whit_text_offset(text, (size_t)length - end->n_points);
     if (!whit_builtin_is_true(call, 1)) {
         static const whit_text space = {.bytes = " ", .n_bytes = 1, .n_points = 1};
@@ -165,7 +165,7 @@ static bool is_word(uint32_t point)
     return point == '_' || whit_point_is_alpha(point) || whit_point_is_numeric(point);
 }
 
-static whit_status word_count(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status word_count(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text;
     int64_t n = 0;
@@ -177,7 +177,7 @@ static whit_status word_count(whit_machine *m, whit_builtin_frame *call, whit_va
         n += word && !inside;
         inside = word;
     }
-    *result = whit_value_int(n);
+    *result = whit_datum_int(n);
     return WHIT_OK;
 }
 
@@ -270,7 +270,7 @@ static whit_status wrap_line(whit_machine *m, wrapping *w, size_t width, bool br
     return WHIT_OK;
 }
 
-static whit_status word_wrap(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status word_wrap(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     static const whit_text line_feed = {.bytes = "\n", .n_bytes = 1, .n_points = 1};
     const whit_text *text = NULL, *newline = &line_feed;
@@ -282,7 +282,7 @@ static whit_status word_wrap(whit_machine *m, whit_builtin_frame *call, whit_val
     if (whit_builtin_is_given(call, 2)) WHIT_TRY(whit_builtin_want_text(m, call, 2, &newline));
     bool break_words = !call->given[1] || whit_builtin_is_true(call, 1);
     bool at_hyphens = !call->given[3] || whit_builtin_is_true(call, 3);
-    whit_value lines;
+    whit_datum lines;
     WHIT_TRY(whit_string_split_lines(m, text, false, &lines));
     whit_builder b = whit_machine_build(m);
     for (size_t i = 0; i < lines.list->n; i++) {
@@ -293,7 +293,7 @@ static whit_status word_wrap(whit_machine *m, whit_builtin_frame *call, whit_val
     return whit_machine_build_end(m, &b, result);
 }
 
-static whit_status quote_url(whit_machine *m, whit_value value, bool in_query, whit_builder *b)
+static whit_status quote_url(whit_machine *m, whit_datum value, bool in_query, whit_builder *b)
 {
     const whit_text *text;
     WHIT_TRY(whit_machine_str(m, value, &text));
@@ -311,17 +311,17 @@ static whit_status quote_url(whit_machine *m, whit_value value, bool in_query, w
     return whit_machine_spend(m, text->n_bytes / 16);
 }
 
-static whit_status url_encode(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status url_encode(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     whit_builder b = whit_machine_build(m);
-    whit_value self = call->self;
+    whit_datum self = call->self;
     whit_list list;
-    if (whit_value_is_str(self) || !whit_value_is_iterable(self)) {
+    if (whit_datum_is_str(self) || !whit_datum_is_iterable(self)) {
         WHIT_TRY(quote_url(m, self, false, &b));
         return whit_machine_build_end(m, &b, result);
     }
-    if (self.kind == WHIT_VALUE_DICT)
-        self = (whit_value){.kind = WHIT_VALUE_VIEW, .detail = WHIT_VIEW_ITEMS, .dict = self.dict};
+    if (self.kind == WHIT_DATUM_DICT)
+        self = (whit_datum){.kind = WHIT_DATUM_VIEW, .detail = WHIT_VIEW_ITEMS, .dict = self.dict};
     WHIT_TRY(whit_machine_items(m, self, &list));
     for (size_t i = 0; i < list.n; i++) {
         whit_list pair;
@@ -362,7 +362,7 @@ static size_t unescape(const whit_text *text, size_t at, uint32_t *point)
     return 0;
 }
 
-static whit_status strip_tags(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status strip_tags(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text;
     whit_builder b = whit_machine_build(m);
@@ -381,7 +381,7 @@ static whit_status strip_tags(whit_machine *m, whit_builtin_frame *call, whit_va
         whit_builder_slice(&b, text, at, at + 1);
         at++;
     }
-    whit_value stripped, words;
+    whit_datum stripped, words;
     WHIT_TRY(whit_machine_build_end(m, &b, &stripped));
     WHIT_TRY(whit_string_split(m, stripped.text, NULL, -1, false, &words));
     static const whit_text space = {.bytes = " ", .n_bytes = 1, .n_points = 1};
@@ -400,16 +400,16 @@ static whit_status strip_tags(whit_machine *m, whit_builtin_frame *call, whit_va
     return whit_machine_build_end(m, &plain, result);
 }
 
-static whit_status xml_attributes(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status xml_attributes(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     whit_builder b = whit_machine_build(m);
-    if (call->self.kind != WHIT_VALUE_DICT)
+    if (call->self.kind != WHIT_DATUM_DICT)
         return whit_machine_raise_type(m, "xmlattr wants a mapping");
     bool space = !call->given[0] || whit_builtin_is_true(call, 0);
     for (size_t i = 0; i < call->self.dict->n; i++) {
-        whit_value key = call->self.dict->pairs[i].key, value = call->self.dict->pairs[i].value;
-        if (value.kind == WHIT_VALUE_NONE || value.kind == WHIT_VALUE_UNDEFINED) continue;
-        if (!whit_value_is_str(key))
+        whit_datum key = call->self.dict->pairs[i].key, value = call->self.dict->pairs[i].value;
+        if (value.kind == WHIT_DATUM_NONE || value.kind == WHIT_DATUM_UNDEFINED) continue;
+        if (!whit_datum_is_str(key))
             return whit_machine_raise_type(m, "xmlattr wants names that are str");
         for (size_t k = 0; k < key.text->n_bytes; k++)
             if (key.text->bytes[k] && strchr(" \t\n\r\f\v/>=", key.text->bytes[k]))
@@ -426,11 +426,11 @@ static whit_status xml_attributes(whit_machine *m, whit_builtin_frame *call, whi
     return whit_machine_build_end(m, &b, result);
 }
 
-static whit_status format(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status format(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text;
     const whit_arguments *a = call->arguments;
-    whit_value values;
+    whit_datum values;
     WHIT_TRY(self_text(m, call, &text));
     if (a->n_positional && a->n_named)
         return whit_machine_raise_type(
@@ -439,15 +439,15 @@ static whit_status format(whit_machine *m, whit_builtin_frame *call, whit_value 
         WHIT_TRY(whit_machine_new_tuple(m, a->positional, a->n_positional, &values));
         return whit_print_percent(m, text, values, result);
     }
-    if (!whit_value_dict(m->pool, &values)) return whit_machine_raise_memory(m);
+    if (!whit_datum_dict(m->pool, &values)) return whit_machine_raise_memory(m);
     for (size_t i = 0; i < a->n_named; i++)
-        if (!whit_dict_set(m->pool, values.dict, whit_value_text(a->named[i].name),
+        if (!whit_dict_set(m->pool, values.dict, whit_datum_text(a->named[i].name),
                            a->named[i].value))
             return whit_machine_raise_memory(m);
     return whit_print_percent(m, text, values, result);
 }
 
-static whit_status join(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status join(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     static const whit_text nothing = {.bytes = ""};
     const whit_text *separator = &nothing;
@@ -455,7 +455,7 @@ static whit_status join(whit_machine *m, whit_builtin_frame *call, whit_value *r
     if (call->given[0]) WHIT_TRY(whit_machine_str(m, call->values[0], &separator));
     WHIT_TRY(whit_machine_items(m, call->self, &list));
     if (whit_builtin_is_given(call, 1)) {
-        whit_value selected;
+        whit_datum selected;
         WHIT_TRY(whit_machine_new_list(m, list.items, list.n, &selected));
         for (size_t i = 0; i < list.n; i++)
             WHIT_TRY(whit_machine_select_attribute(m, list.items[i], call->values[1], NULL,
@@ -467,11 +467,11 @@ static whit_status join(whit_machine *m, whit_builtin_frame *call, whit_value *r
     return whit_string_join(m, &plain, &list, false, result);
 }
 
-static whit_status file_size(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status file_size(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     double bytes;
-    if (whit_value_is_str(call->self) ? !whit_real_from_text(call->self.text, &bytes)
-                                      : !whit_value_as_real(call->self, &bytes))
+    if (whit_datum_is_str(call->self) ? !whit_real_from_text(call->self.text, &bytes)
+                                      : !whit_datum_as_real(call->self, &bytes))
         return whit_machine_raise_type(m, "filesizeformat wants a number");
     bool binary = whit_builtin_is_true(call, 0);
     double base = binary ? 1024 : 1000, unit = base;
@@ -491,7 +491,7 @@ static whit_status file_size(whit_machine *m, whit_builtin_frame *call, whit_val
     return whit_machine_build_end(m, &b, result);
 }
 
-static whit_status unsupported(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status unsupported(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)result;
     return whit_machine_raise(m, WHIT_ERROR_UNSUPPORTED, "the filter %s is not supported",

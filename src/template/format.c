@@ -110,10 +110,10 @@ static void put_real(whit_builder *b, const field *f, double real)
     put_number(b, f, sign_of(f, negative), digits);
 }
 
-static whit_status ascii_repr(whit_machine *m, whit_value value, const whit_text **text)
+static whit_status ascii_repr(whit_machine *m, whit_datum value, const whit_text **text)
 {
     whit_builder b = whit_machine_build(m), plain = whit_machine_build(m);
-    whit_value result;
+    whit_datum result;
     WHIT_TRY(whit_machine_repr(m, &b, value));
     WHIT_TRY(whit_machine_build_end(m, &b, &result));
     for (size_t at = 0, next; at < result.text->n_bytes; at = next) {
@@ -133,32 +133,32 @@ static whit_status ascii_repr(whit_machine *m, whit_value value, const whit_text
 }
 
 /* 's', 'r' or 'a' of any value. */
-static whit_status text_of(whit_machine *m, whit_value value, char conversion,
+static whit_status text_of(whit_machine *m, whit_datum value, char conversion,
                            const whit_text **text)
 {
     if (conversion == 'a') return ascii_repr(m, value, text);
     if (conversion != 'r') return whit_machine_str(m, value, text);
     whit_builder b = whit_machine_build(m);
-    whit_value result;
+    whit_datum result;
     WHIT_TRY(whit_machine_repr(m, &b, value));
     WHIT_TRY(whit_machine_build_end(m, &b, &result));
     *text = result.text;
     return WHIT_OK;
 }
 
-static whit_status put_character(whit_machine *m, whit_builder *b, const field *f, whit_value value)
+static whit_status put_character(whit_machine *m, whit_builder *b, const field *f, whit_datum value)
 {
     int64_t point;
-    if (whit_value_is_str(value) && value.text->n_points == 1) {
+    if (whit_datum_is_str(value) && value.text->n_points == 1) {
         put_text(b, f, value.text);
         return WHIT_OK;
     }
-    if (!whit_value_as_int(value, &point))
+    if (!whit_datum_as_int(value, &point))
         return whit_machine_raise_type(m, "%%c requires int or char");
     if (point < 0 || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000))
         return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "%%c argument is not a character");
     whit_builder one = whit_machine_build(m);
-    whit_value text;
+    whit_datum text;
     whit_builder_point(&one, (uint32_t)point, false);
     WHIT_TRY(whit_machine_build_end(m, &one, &text));
     put_text(b, f, text.text);
@@ -170,12 +170,12 @@ static whit_status put_character(whit_machine *m, whit_builder *b, const field *
 typedef struct percent {
     const whit_text *format;
     size_t at;
-    const whit_value *items; /* positional arguments */
+    const whit_datum *items; /* positional arguments */
     size_t n_items, next;
-    whit_value mapping;
+    whit_datum mapping;
 } percent;
 
-static whit_status next_argument(whit_machine *m, percent *p, whit_value *value)
+static whit_status next_argument(whit_machine *m, percent *p, whit_datum *value)
 {
     if (p->next >= p->n_items)
         return whit_machine_raise_type(m, "not enough arguments for format string");
@@ -185,11 +185,11 @@ static whit_status next_argument(whit_machine *m, percent *p, whit_value *value)
 
 static whit_status percent_number(whit_machine *m, percent *p, int64_t *number)
 {
-    whit_value value;
+    whit_datum value;
     if (p->at < p->format->n_bytes && p->format->bytes[p->at] == '*') {
         p->at++;
         WHIT_TRY(next_argument(m, p, &value));
-        if (!whit_value_as_int(value, number)) return whit_machine_raise_type(m, "* wants int");
+        if (!whit_datum_as_int(value, number)) return whit_machine_raise_type(m, "* wants int");
     } else {
         *number = 0;
         while (p->at < p->format->n_bytes && p->format->bytes[p->at] >= '0' &&
@@ -201,7 +201,7 @@ static whit_status percent_number(whit_machine *m, percent *p, int64_t *number)
 }
 
 /* "(key)", at its '('. */
-static whit_status percent_key(whit_machine *m, percent *p, whit_value *value)
+static whit_status percent_key(whit_machine *m, percent *p, whit_datum *value)
 {
     size_t begin = ++p->at, open = 1;
     for (; p->at < p->format->n_bytes; p->at++) {
@@ -210,17 +210,17 @@ static whit_status percent_key(whit_machine *m, percent *p, whit_value *value)
         if (!open) break;
     }
     if (open) return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "incomplete format key");
-    if (p->mapping.kind != WHIT_VALUE_DICT)
+    if (p->mapping.kind != WHIT_DATUM_DICT)
         return whit_machine_raise_type(m, "format requires a mapping");
-    whit_value key;
+    whit_datum key;
     WHIT_TRY(whit_machine_slice_text(m, p->format, begin, p->at++, &key));
-    const whit_value *member = whit_dict_get(p->mapping.dict, key);
+    const whit_datum *member = whit_dict_get(p->mapping.dict, key);
     if (!member) return whit_machine_raise_type(m, "format key is not in the mapping");
     *value = *member;
     return WHIT_OK;
 }
 
-static whit_status put_percent(whit_machine *m, whit_builder *b, const field *f, whit_value value)
+static whit_status put_percent(whit_machine *m, whit_builder *b, const field *f, whit_datum value)
 {
     const whit_text *text;
     int64_t integer;
@@ -228,18 +228,18 @@ static whit_status put_percent(whit_machine *m, whit_builder *b, const field *f,
     if (strchr("diuoxX", f->type)) {
         field g = *f;
         g.type = strchr("diu", f->type) ? 'd' : f->type;
-        if (value.kind == WHIT_VALUE_FLOAT && g.type == 'd' && fabs(value.real) < 0x1p63)
+        if (value.kind == WHIT_DATUM_FLOAT && g.type == 'd' && fabs(value.real) < 0x1p63)
             integer = (int64_t)value.real;
-        else if (!whit_value_as_int(value, &integer))
+        else if (!whit_datum_as_int(value, &integer))
             return whit_machine_raise_type(m, "%%%c format: a number is required, not %s", f->type,
-                                           whit_value_type(value));
+                                           whit_datum_type(value));
         put_integer(b, &g, integer);
         return WHIT_OK;
     }
     if (strchr("eEfFgG", f->type)) {
-        if (!whit_value_as_real(value, &real))
+        if (!whit_datum_as_real(value, &real))
             return whit_machine_raise_type(m, "must be real number, not %s",
-                                           whit_value_type(value));
+                                           whit_datum_type(value));
         put_real(b, f, real);
         return WHIT_OK;
     }
@@ -257,7 +257,7 @@ static whit_status percent_field(whit_machine *m, whit_builder *b, percent *p)
 {
     const whit_text *format = p->format;
     field f = {.fill = ' ', .align = '>', .width = -1, .precision = -1};
-    whit_value value = whit_value_undefined(NULL);
+    whit_datum value = whit_datum_undefined(NULL);
     bool has_value = false, minus = false;
     size_t begin = p->at;
     if (p->at < format->n_bytes && format->bytes[p->at] == '(') {
@@ -301,10 +301,10 @@ static whit_status percent_field(whit_machine *m, whit_builder *b, percent *p)
     return put_percent(m, b, &f, value);
 }
 
-whit_status whit_print_percent(whit_machine *m, const whit_text *format, whit_value arguments,
-                               whit_value *result)
+whit_status whit_print_percent(whit_machine *m, const whit_text *format, whit_datum arguments,
+                               whit_datum *result)
 {
-    bool is_tuple = arguments.kind == WHIT_VALUE_TUPLE;
+    bool is_tuple = arguments.kind == WHIT_DATUM_TUPLE;
     percent p = {.format = format,
                  .mapping = arguments,
                  .items = is_tuple ? arguments.list->items : &arguments,
@@ -320,8 +320,8 @@ whit_status whit_print_percent(whit_machine *m, const whit_text *format, whit_va
         WHIT_TRY(whit_machine_spend(m, 1));
         WHIT_TRY(percent_field(m, &b, &p));
     }
-    bool may_be_mapping = arguments.kind == WHIT_VALUE_DICT || arguments.kind == WHIT_VALUE_LIST ||
-                          arguments.kind == WHIT_VALUE_UNDEFINED;
+    bool may_be_mapping = arguments.kind == WHIT_DATUM_DICT || arguments.kind == WHIT_DATUM_LIST ||
+                          arguments.kind == WHIT_DATUM_UNDEFINED;
     if (p.next < p.n_items && !may_be_mapping)
         return whit_machine_raise_type(m, "not all arguments converted during string formatting");
     return whit_machine_build_end(m, &b, result);
@@ -381,7 +381,7 @@ static whit_status read_spec(whit_machine *m, const whit_text *s, field *f)
     return WHIT_OK;
 }
 
-static whit_status put_value(whit_machine *m, whit_builder *b, whit_value value,
+static whit_status put_value(whit_machine *m, whit_builder *b, whit_datum value,
                              const whit_text *spec)
 {
     const whit_text *text;
@@ -394,7 +394,7 @@ static whit_status put_value(whit_machine *m, whit_builder *b, whit_value value,
         return WHIT_OK;
     }
     WHIT_TRY(read_spec(m, spec, &f));
-    if (whit_value_is_str(value)) {
+    if (whit_datum_is_str(value)) {
         if ((f.type && f.type != 's') || f.sign || f.grouping || f.align == '=')
             return whit_machine_raise(m, WHIT_ERROR_ARGUMENT,
                                       "format specifier does not fit a str");
@@ -402,24 +402,24 @@ static whit_status put_value(whit_machine *m, whit_builder *b, whit_value value,
         put_text(b, &f, value.text);
         return WHIT_OK;
     }
-    bool is_integer = whit_value_as_int(value, &integer);
+    bool is_integer = whit_datum_as_int(value, &integer);
     if (is_integer && (!f.type || strchr("dboxXn", f.type)) && f.precision < 0) {
         put_integer(b, &f, integer);
         return WHIT_OK;
     }
     if (is_integer && f.type == 'c') return put_character(m, b, &f, value);
-    if (whit_value_as_real(value, &real) && (!f.type || strchr("eEfFgGn%", f.type)) &&
+    if (whit_datum_as_real(value, &real) && (!f.type || strchr("eEfFgGn%", f.type)) &&
         !(is_integer && !f.type)) {
         if (f.type == 'n') f.type = 'g';
         put_real(b, &f, real);
         return WHIT_OK;
     }
-    return whit_machine_raise_type(m, "format specifier does not fit %s", whit_value_type(value));
+    return whit_machine_raise_type(m, "format specifier does not fit %s", whit_datum_type(value));
 }
 
 /* The argument that a name or number (or nothing) at [*at, ...) stands for. */
 static whit_status braces_argument(whit_machine *m, braces *p, const whit_text *name, size_t *at,
-                                   whit_value *value)
+                                   whit_datum *value)
 {
     size_t begin = *at, digits = 0;
     int64_t index = 0;
@@ -452,7 +452,7 @@ static whit_status braces_argument(whit_machine *m, braces *p, const whit_text *
 
 /* "name.attribute[key]" */
 static whit_status braces_value(whit_machine *m, braces *p, const whit_text *name,
-                                whit_value *value)
+                                whit_datum *value)
 {
     size_t at = 0;
     WHIT_TRY(braces_argument(m, p, name, &at, value));
@@ -464,7 +464,7 @@ static whit_status braces_value(whit_machine *m, braces *p, const whit_text *nam
             at++;
         if (at == begin || (is_item && at == name->n_bytes))
             return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "malformed field name");
-        whit_value key;
+        whit_datum key;
         WHIT_TRY(whit_machine_slice_text(m, name, begin, at, &key));
         at += is_item;
         if (!is_item) {
@@ -474,7 +474,7 @@ static whit_status braces_value(whit_machine *m, braces *p, const whit_text *nam
         int64_t index;
         size_t digits = 0;
         if (read_number(key.text, &digits, &index) && digits == key.text->n_bytes)
-            key = whit_value_int(index);
+            key = whit_datum_int(index);
         WHIT_TRY(whit_machine_item(m, *value, key, value));
     }
     return WHIT_OK;
@@ -503,7 +503,7 @@ static whit_status braces_field(whit_machine *m, braces *p, const whit_text *for
             return whit_machine_raise(m, WHIT_ERROR_ARGUMENT,
                                       "unknown conversion in a format string");
     }
-    whit_value name, spec, value;
+    whit_datum name, spec, value;
     WHIT_TRY(whit_machine_slice_text(m, format, begin, name_end, &name));
     WHIT_TRY(braces_value(m, p, name.text, &value));
     WHIT_TRY(whit_machine_slice_text(m, format, at < end ? at + 1 : end, end, &spec));
@@ -517,7 +517,7 @@ static whit_status braces_field(whit_machine *m, braces *p, const whit_text *for
     if (conversion) {
         const whit_text *text;
         WHIT_TRY(text_of(m, value, conversion, &text));
-        value = whit_value_text(text);
+        value = whit_datum_text(text);
     }
     if (b->markup) WHIT_TRY(whit_machine_escape_html(m, value, &value));
     return put_value(m, b, value, spec.text);
@@ -558,7 +558,7 @@ static whit_status format_braces(whit_machine *m, braces *p, const whit_text *fo
 }
 
 whit_status whit_print_braces(whit_machine *m, const whit_text *format,
-                              const whit_arguments *arguments, whit_value *result)
+                              const whit_arguments *arguments, whit_datum *result)
 {
     braces p = {.arguments = arguments};
     whit_builder b = whit_machine_build(m);

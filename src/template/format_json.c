@@ -53,26 +53,26 @@ static void new_line(whit_builder *b, const whit_json_style *style, size_t level
     for (size_t i = 0; i < level; i++) whit_builder_text(b, style->indent);
 }
 
-static whit_status put_json(whit_machine *m, whit_builder *b, whit_value v,
+static whit_status put_json(whit_machine *m, whit_builder *b, whit_datum v,
                             const whit_json_style *style, size_t level);
 
-static whit_status put_scalar(whit_machine *m, whit_builder *b, whit_value v,
+static whit_status put_scalar(whit_machine *m, whit_builder *b, whit_datum v,
                               const whit_json_style *style)
 {
     switch (v.kind) {
-    case WHIT_VALUE_NONE: whit_builder_str(b, "null"); return WHIT_OK;
-    case WHIT_VALUE_BOOL: whit_builder_str(b, v.boolean ? "true" : "false"); return WHIT_OK;
-    case WHIT_VALUE_INT: whit_builder_format(b, "%lld", (long long)v.integer); return WHIT_OK;
-    case WHIT_VALUE_BIGINT: whit_builder_text(b, v.text); return WHIT_OK;
-    case WHIT_VALUE_FLOAT: put_real(b, v.real); return WHIT_OK;
-    case WHIT_VALUE_TEXT:
+    case WHIT_DATUM_NONE: whit_builder_str(b, "null"); return WHIT_OK;
+    case WHIT_DATUM_BOOL: whit_builder_str(b, v.boolean ? "true" : "false"); return WHIT_OK;
+    case WHIT_DATUM_INT: whit_builder_format(b, "%lld", (long long)v.integer); return WHIT_OK;
+    case WHIT_DATUM_BIGINT: whit_builder_text(b, v.text); return WHIT_OK;
+    case WHIT_DATUM_FLOAT: put_real(b, v.real); return WHIT_OK;
+    case WHIT_DATUM_TEXT:
         if (v.text->is_bytes) break;
         put_string(b, v.text, style->ascii);
         return whit_machine_spend(m, v.text->n_bytes / 16);
     default: break;
     }
     return whit_machine_raise_type(m, "object of type %s is not JSON serializable",
-                                   whit_value_type(v));
+                                   whit_datum_type(v));
 }
 
 static whit_status put_list(whit_machine *m, whit_builder *b, const whit_list *list,
@@ -93,14 +93,14 @@ static whit_status put_list(whit_machine *m, whit_builder *b, const whit_list *l
     return WHIT_OK;
 }
 
-static whit_status put_key(whit_machine *m, whit_builder *b, whit_value key,
+static whit_status put_key(whit_machine *m, whit_builder *b, whit_datum key,
                            const whit_json_style *style)
 {
-    if (whit_value_is_str(key)) return put_scalar(m, b, key, style);
-    if (key.kind == WHIT_VALUE_TEXT || key.kind == WHIT_VALUE_UNDEFINED ||
-        key.kind > WHIT_VALUE_TEXT)
+    if (whit_datum_is_str(key)) return put_scalar(m, b, key, style);
+    if (key.kind == WHIT_DATUM_TEXT || key.kind == WHIT_DATUM_UNDEFINED ||
+        key.kind > WHIT_DATUM_TEXT)
         return whit_machine_raise_type(m, "keys must be str, int, float, bool or None, not %s",
-                                       whit_value_type(key));
+                                       whit_datum_type(key));
     whit_builder_str(b, "\"");
     WHIT_TRY(put_scalar(m, b, key, style));
     whit_builder_str(b, "\"");
@@ -110,7 +110,7 @@ static whit_status put_key(whit_machine *m, whit_builder *b, whit_value key,
 static whit_status put_dict(whit_machine *m, whit_builder *b, const whit_dict *dict,
                             const whit_json_style *style, size_t level)
 {
-    whit_value keys, values;
+    whit_datum keys, values;
     if (!dict->n) {
         whit_builder_str(b, "{}");
         return WHIT_OK;
@@ -136,22 +136,22 @@ static whit_status put_dict(whit_machine *m, whit_builder *b, const whit_dict *d
     return WHIT_OK;
 }
 
-static whit_status put_json(whit_machine *m, whit_builder *b, whit_value v,
+static whit_status put_json(whit_machine *m, whit_builder *b, whit_datum v,
                             const whit_json_style *style, size_t level)
 {
     WHIT_TRY(whit_machine_spend(m, 1));
     if (b->failed) return whit_machine_raise_memory(m);
-    if (v.kind != WHIT_VALUE_LIST && v.kind != WHIT_VALUE_TUPLE && v.kind != WHIT_VALUE_DICT)
+    if (v.kind != WHIT_DATUM_LIST && v.kind != WHIT_DATUM_TUPLE && v.kind != WHIT_DATUM_DICT)
         return put_scalar(m, b, v, style);
     WHIT_TRY(whit_machine_enter(m));
-    WHIT_TRY(v.kind == WHIT_VALUE_DICT ? put_dict(m, b, v.dict, style, level)
+    WHIT_TRY(v.kind == WHIT_DATUM_DICT ? put_dict(m, b, v.dict, style, level)
                                        : put_list(m, b, v.list, style, level));
     m->depth--;
     return WHIT_OK;
 }
 
-whit_status whit_print_json(whit_machine *m, whit_value value, const whit_json_style *style,
-                            whit_value *result)
+whit_status whit_print_json(whit_machine *m, whit_datum value, const whit_json_style *style,
+                            whit_datum *result)
 {
     whit_builder b = whit_machine_build(m);
     WHIT_TRY(put_json(m, &b, value, style, 0));

@@ -144,7 +144,7 @@ static bool put_field(whit_builder *b, const whit_template_time *t, char c, char
 }
 
 whit_status whit_print_time(whit_machine *m, const whit_template_time *t, const whit_text *format,
-                            whit_value *result)
+                            whit_datum *result)
 {
     whit_builder b = whit_machine_build(m);
     for (size_t at = 0; at < format->n_bytes && !b.failed;) {

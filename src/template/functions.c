@@ -6,7 +6,7 @@
 
 enum { MAX_RANGE = 100000 }; /* of Jinja's sandbox */
 
-static whit_status range(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status range(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     int64_t start = 0, stop, step, distance;
     bool has_start = call->given[1];
@@ -27,78 +27,78 @@ static whit_status range(whit_machine *m, whit_builtin_frame *call, whit_value *
         return whit_machine_raise(m, WHIT_ERROR_LIMIT,
                                   "range too big: the sandbox blocks ranges larger than %d",
                                   MAX_RANGE);
-    whit_range *made = whit_value_pool_zalloc(m->pool, 1, sizeof *made);
+    whit_range *made = whit_datum_pool_zalloc(m->pool, 1, sizeof *made);
     if (!made) return whit_machine_raise_memory(m);
     *made = (whit_range){start, stop, step, (size_t)n};
-    *result = (whit_value){.kind = WHIT_VALUE_RANGE, .range = made};
+    *result = (whit_datum){.kind = WHIT_DATUM_RANGE, .range = made};
     return WHIT_OK;
 }
 
 /* dict(mapping or pairs, name=value, ...), and namespace() likewise. */
-static whit_status make_dict(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status make_dict(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_arguments *a = call->arguments;
     if (a->n_positional > 1)
         return whit_machine_raise_type(m, "%s() takes at most one positional argument",
                                        call->builtin->name);
-    if (!whit_value_dict(m->pool, result)) return whit_machine_raise_memory(m);
+    if (!whit_datum_dict(m->pool, result)) return whit_machine_raise_memory(m);
     whit_list pairs = {0};
     if (a->n_positional) {
-        whit_value from = a->positional[0];
-        if (from.kind == WHIT_VALUE_DICT)
+        whit_datum from = a->positional[0];
+        if (from.kind == WHIT_DATUM_DICT)
             from =
-                (whit_value){.kind = WHIT_VALUE_VIEW, .detail = WHIT_VIEW_ITEMS, .dict = from.dict};
+                (whit_datum){.kind = WHIT_DATUM_VIEW, .detail = WHIT_VIEW_ITEMS, .dict = from.dict};
         WHIT_TRY(whit_machine_items(m, from, &pairs));
     }
     for (size_t i = 0; i < pairs.n; i++) {
         whit_list pair;
         WHIT_TRY(whit_machine_items(m, pairs.items[i], &pair));
         if (pair.n != 2) return whit_machine_raise_type(m, "%s() wants pairs", call->builtin->name);
-        if (!whit_value_is_hashable(pair.items[0]))
+        if (!whit_datum_is_hashable(pair.items[0]))
             return whit_machine_raise_type(m, "unhashable type: '%s'",
-                                           whit_value_type(pair.items[0]));
+                                           whit_datum_type(pair.items[0]));
         if (!whit_dict_set(m->pool, result->dict, pair.items[0], pair.items[1]))
             return whit_machine_raise_memory(m);
     }
     for (size_t i = 0; i < a->n_named; i++)
-        if (!whit_dict_set(m->pool, result->dict, whit_value_text(a->named[i].name),
+        if (!whit_dict_set(m->pool, result->dict, whit_datum_text(a->named[i].name),
                            a->named[i].value))
             return whit_machine_raise_memory(m);
     result->kind = call->builtin->detail;
     return WHIT_OK;
 }
 
-static whit_status new_cycler(whit_machine *m, whit_value_kind kind, const whit_text *separator,
-                              const whit_arguments *items, whit_value *result)
+static whit_status new_cycler(whit_machine *m, whit_datum_kind kind, const whit_text *separator,
+                              const whit_arguments *items, whit_datum *result)
 {
-    whit_cycler *made = whit_value_pool_zalloc(m->pool, 1, sizeof *made);
-    whit_value list;
+    whit_cycler *made = whit_datum_pool_zalloc(m->pool, 1, sizeof *made);
+    whit_datum list;
     if (!made) return whit_machine_raise_memory(m);
     WHIT_TRY(whit_machine_new_list(m, items->positional, items->n_positional, &list));
     made->list = *list.list;
     made->separator = separator;
-    *result = (whit_value){.kind = (uint8_t)kind, .cycler = made};
+    *result = (whit_datum){.kind = (uint8_t)kind, .cycler = made};
     return WHIT_OK;
 }
 
-static whit_status cycler(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status cycler(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     if (call->arguments->n_named)
         return whit_machine_raise_type(m, "cycler() takes no keyword arguments");
     if (!call->arguments->n_positional)
         return whit_machine_raise_type(m, "at least one item has to be provided");
-    return new_cycler(m, WHIT_VALUE_CYCLER, NULL, call->arguments, result);
+    return new_cycler(m, WHIT_DATUM_CYCLER, NULL, call->arguments, result);
 }
 
-static whit_status joiner(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status joiner(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     static const whit_text comma = {.bytes = ", ", .n_bytes = 2, .n_points = 2};
     const whit_text *separator = &comma;
     if (call->given[0]) WHIT_TRY(whit_machine_str(m, call->values[0], &separator));
-    return new_cycler(m, WHIT_VALUE_JOINER, separator, &(whit_arguments){0}, result);
+    return new_cycler(m, WHIT_DATUM_JOINER, separator, &(whit_arguments){0}, result);
 }
 
-static whit_status raise_exception(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status raise_exception(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text;
     (void)result;
@@ -107,7 +107,7 @@ static whit_status raise_exception(whit_machine *m, whit_builtin_frame *call, wh
     return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "the template raised an exception");
 }
 
-static whit_status strftime_now(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status strftime_now(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *format;
     WHIT_TRY(whit_builtin_want_text(m, call, 0, &format));
@@ -116,8 +116,8 @@ static whit_status strftime_now(whit_machine *m, whit_builtin_frame *call, whit_
 
 const whit_builtin whit_functions[] = {
     {"range", "/start stop? step?", range, 0},
-    {"dict", "*", make_dict, WHIT_VALUE_DICT},
-    {"namespace", "*", make_dict, WHIT_VALUE_NAMESPACE},
+    {"dict", "*", make_dict, WHIT_DATUM_DICT},
+    {"namespace", "*", make_dict, WHIT_DATUM_NAMESPACE},
     {"cycler", "*", cycler, 0},
     {"joiner", "sep?", joiner, 0},
     {"raise_exception", "message", raise_exception, 0},
@@ -127,7 +127,7 @@ const whit_builtin whit_functions[] = {
 
 /* ---- loop and cycler ------------------------------------------------------------------------- */
 
-static whit_status loop_cycle(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status loop_cycle(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     if (!call->arguments->n_positional)
         return whit_machine_raise_type(m, "no items for cycling given");
@@ -135,23 +135,23 @@ static whit_status loop_cycle(whit_machine *m, whit_builtin_frame *call, whit_va
     return WHIT_OK;
 }
 
-static whit_status loop_changed(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status loop_changed(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
-    whit_value given;
+    whit_datum given;
     bool same = false;
     WHIT_TRY(whit_machine_new_tuple(m, call->arguments->positional, call->arguments->n_positional,
                                     &given));
-    if (call->self.loop->changed.kind == WHIT_VALUE_TUPLE)
+    if (call->self.loop->changed.kind == WHIT_DATUM_TUPLE)
         WHIT_TRY(whit_machine_equals(m, call->self.loop->changed, given, &same));
     if (!same) call->self.loop->changed = given;
-    *result = whit_value_bool(!same);
+    *result = whit_datum_bool(!same);
     return WHIT_OK;
 }
 
 const whit_builtin whit_loop_methods[] = {
     {"cycle", "*", loop_cycle, 0}, {"changed", "*", loop_changed, 0}, {NULL, NULL, NULL, 0}};
 
-static whit_status cycler_next(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status cycler_next(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     whit_cycler *c = call->self.cycler;
     *result = c->list.items[c->at];
@@ -159,10 +159,10 @@ static whit_status cycler_next(whit_machine *m, whit_builtin_frame *call, whit_v
     return whit_machine_spend(m, 1);
 }
 
-static whit_status cycler_reset(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status cycler_reset(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     call->self.cycler->at = 0;
-    *result = whit_value_none();
+    *result = whit_datum_none();
     return whit_machine_spend(m, 1);
 }
 

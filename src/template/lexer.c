@@ -8,7 +8,7 @@
 enum { MAX_OPEN_BRACKETS = 256 };
 
 typedef struct lexer {
-    whit_value_pool *pool;
+    whit_datum_pool *pool;
     const char *source;
     size_t n_bytes, at;
     whit_lexemes tokens;
@@ -50,11 +50,11 @@ const char *whit_lexeme_name(whit_lexeme_type type)
     }
 }
 
-static whit_status add(lexer *l, whit_lexeme_type type, size_t offset, whit_value value)
+static whit_status add(lexer *l, whit_lexeme_type type, size_t offset, whit_datum value)
 {
     if (l->tokens.n == l->capacity) {
         size_t capacity = l->capacity ? l->capacity * 2 : 64;
-        whit_lexeme *items = whit_value_pool_grow(
+        whit_lexeme *items = whit_datum_pool_grow(
             l->pool, l->tokens.items, l->tokens.n * sizeof *items, capacity * sizeof *items);
         if (!items) return whit_fail_memory(l->error, "template tokens", capacity * sizeof *items);
         l->tokens.items = items;
@@ -68,7 +68,7 @@ static whit_status add_text(lexer *l, whit_lexeme_type type, size_t begin, size_
 {
     const whit_text *text = whit_text_new(l->pool, l->source + begin, end - begin, false);
     if (!text) return whit_fail_memory(l->error, "template text", end - begin);
-    return add(l, type, begin, whit_value_text(text));
+    return add(l, type, begin, whit_datum_text(text));
 }
 
 static bool starts(const lexer *l, size_t at, const char *what)
@@ -238,7 +238,7 @@ static whit_status read_string(lexer *l)
     const whit_text *text = whit_builder_end(&b);
     if (!text) return whit_fail_memory(l->error, "template text", end - begin);
     l->at = end + 1;
-    return add(l, WHIT_LEXEME_CONSTANT, begin, whit_value_text(text));
+    return add(l, WHIT_LEXEME_CONSTANT, begin, whit_datum_text(text));
 }
 
 static bool is_digit(const lexer *l, size_t at)
@@ -309,13 +309,13 @@ static whit_status read_number(lexer *l)
     for (size_t i = begin + (base != 10 ? 2 : 0); i < end; i++)
         if (l->source[i] != '_') whit_builder_bytes(&b, l->source + i, 1, false);
     const whit_text *digits = whit_builder_end(&b);
-    whit_value value;
+    whit_datum value;
     if (!digits) return whit_fail_memory(l->error, "a number", end - begin);
     if (is_float) {
         double real;
         if (!whit_real_parse(digits->bytes, digits->n_bytes, &real))
             return whit_fail(l->error, WHIT_ERROR_FORMAT, "number is too long");
-        value = whit_value_float(real);
+        value = whit_datum_float(real);
     } else if (!whit_integer_parse(digits, base, &value)) {
         return whit_fail(l->error, WHIT_ERROR_UNSUPPORTED, "integer of more than 64 bits");
     }
@@ -360,7 +360,7 @@ static whit_status read_operator(lexer *l, char *open, size_t *n_open)
             return whit_fail(l->error, WHIT_ERROR_FORMAT, "unexpected '%c', expected '%c'", c,
                              open[*n_open]);
     }
-    WHIT_TRY(add(l, operators[i].type, l->at, whit_value_none()));
+    WHIT_TRY(add(l, operators[i].type, l->at, whit_datum_none()));
     l->at += strlen(operators[i].text);
     return WHIT_OK;
 }
@@ -371,16 +371,16 @@ static whit_status read_code(lexer *l, bool is_print)
     char open[MAX_OPEN_BRACKETS];
     size_t n_open = 0, begin = l->at, next;
     WHIT_TRY(add(l, is_print ? WHIT_LEXEME_PRINT_BEGIN : WHIT_LEXEME_BLOCK_BEGIN, begin,
-                 whit_value_none()));
+                 whit_datum_none()));
     l->at += 2 + (sign_at(l, begin + 2) != 0);
     while ((l->at = skip_space(l, l->at)) < l->n_bytes) {
         size_t at = l->at;
         if (n_open == 0 && is_print && (starts(l, at, "}}") || starts(l, at, "-}}"))) {
             l->at = l->source[at] == '-' ? skip_space(l, at + 3) : at + 2;
-            return add(l, WHIT_LEXEME_PRINT_END, at, whit_value_none());
+            return add(l, WHIT_LEXEME_PRINT_END, at, whit_datum_none());
         }
         if (n_open == 0 && !is_print && closes(l, at, "%}", &l->at))
-            return add(l, WHIT_LEXEME_BLOCK_END, at, whit_value_none());
+            return add(l, WHIT_LEXEME_BLOCK_END, at, whit_datum_none());
         char c = l->source[at];
         if (is_digit(l, at))
             WHIT_TRY(read_number(l));
@@ -417,13 +417,13 @@ static whit_status read_all(lexer *l)
     return WHIT_OK;
 }
 
-whit_status whit_lexer_read(whit_value_pool *pool, const char *source, size_t n_bytes,
+whit_status whit_lexer_read(whit_datum_pool *pool, const char *source, size_t n_bytes,
                             whit_lexemes *tokens, size_t *error_offset, whit_error *error)
 {
     lexer l = {.pool = pool, .source = source, .n_bytes = n_bytes, .error = error};
     whit_status status = read_all(&l);
     *error_offset = l.at;
-    if (status == WHIT_OK) status = add(&l, WHIT_LEXEME_END, n_bytes, whit_value_none());
+    if (status == WHIT_OK) status = add(&l, WHIT_LEXEME_END, n_bytes, whit_datum_none());
     *tokens = l.tokens;
     return status;
 }

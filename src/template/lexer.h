@@ -48,7 +48,7 @@ typedef enum whit_lexeme_type {
 typedef struct whit_lexeme {
     uint8_t type;
     uint32_t offset;  /* into the source */
-    whit_value value; /* DATA, NAME: text; CONSTANT: the constant */
+    whit_datum value; /* DATA, NAME: text; CONSTANT: the constant */
 } whit_lexeme;
 
 typedef struct whit_lexemes {
@@ -57,7 +57,7 @@ typedef struct whit_lexemes {
 } whit_lexemes;
 
 /* All memory from the pool. On failure *error_offset says where. */
-whit_status whit_lexer_read(whit_value_pool *pool, const char *source, size_t n_bytes,
+whit_status whit_lexer_read(whit_datum_pool *pool, const char *source, size_t n_bytes,
                             whit_lexemes *tokens, size_t *error_offset, whit_error *error);
 
 /* For messages: "end of print statement", "','", ... */

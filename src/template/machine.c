@@ -35,7 +35,7 @@ whit_status whit_machine_raise_memory(whit_machine *m)
     return whit_machine_raise(m, WHIT_ERROR_MEMORY, "not enough memory for the template");
 }
 
-whit_status whit_machine_raise_undefined(whit_machine *m, whit_value undefined)
+whit_status whit_machine_raise_undefined(whit_machine *m, whit_datum undefined)
 {
     if (!undefined.text) return whit_machine_raise_type(m, "value is undefined");
     return whit_machine_raise_type(m, "%.*s", (int)undefined.text->n_bytes, undefined.text->bytes);
@@ -68,7 +68,7 @@ whit_builder whit_machine_build(whit_machine *m)
     return whit_builder_begin(m->pool, m->limits.output_bytes);
 }
 
-whit_status whit_machine_build_end(whit_machine *m, whit_builder *b, whit_value *value)
+whit_status whit_machine_build_end(whit_machine *m, whit_builder *b, whit_datum *value)
 {
     size_t n_bytes = b->n_bytes;
     const whit_text *text = whit_builder_end(b);
@@ -79,47 +79,47 @@ whit_status whit_machine_build_end(whit_machine *m, whit_builder *b, whit_value 
                                       m->limits.output_bytes);
         return whit_machine_raise_memory(m);
     }
-    *value = whit_value_text(text);
+    *value = whit_datum_text(text);
     return whit_machine_spend(m, 1 + n_bytes / 64);
 }
 
 whit_status whit_machine_slice_text(whit_machine *m, const whit_text *text, size_t begin,
-                                    size_t end, whit_value *value)
+                                    size_t end, whit_datum *value)
 {
-    *value = whit_value_text(whit_text_slice(m->pool, text, begin, end));
+    *value = whit_datum_text(whit_text_slice(m->pool, text, begin, end));
     if (!value->text) return whit_machine_raise_memory(m);
     return whit_machine_spend(m, 1 + (end - begin) / 64);
 }
 
-whit_status whit_machine_new_list(whit_machine *m, const whit_value *items, size_t n,
-                                  whit_value *value)
+whit_status whit_machine_new_list(whit_machine *m, const whit_datum *items, size_t n,
+                                  whit_datum *value)
 {
     WHIT_TRY(whit_machine_spend(m, 1 + n / 4));
-    return whit_value_list(m->pool, items, n, value) ? WHIT_OK : whit_machine_raise_memory(m);
+    return whit_datum_list(m->pool, items, n, value) ? WHIT_OK : whit_machine_raise_memory(m);
 }
 
-whit_status whit_machine_new_tuple(whit_machine *m, const whit_value *items, size_t n,
-                                   whit_value *value)
+whit_status whit_machine_new_tuple(whit_machine *m, const whit_datum *items, size_t n,
+                                   whit_datum *value)
 {
     WHIT_TRY(whit_machine_new_list(m, items, n, value));
-    value->kind = WHIT_VALUE_TUPLE;
+    value->kind = WHIT_DATUM_TUPLE;
     return WHIT_OK;
 }
 
 whit_status whit_machine_new_generator(whit_machine *m, const char *name, whit_list list,
-                                       whit_value *value)
+                                       whit_datum *value)
 {
-    whit_generator *generator = whit_value_pool_zalloc(m->pool, 1, sizeof *generator);
+    whit_generator *generator = whit_datum_pool_zalloc(m->pool, 1, sizeof *generator);
     if (!generator) return whit_machine_raise_memory(m);
     generator->name = name;
     generator->list = list;
-    *value = (whit_value){.kind = WHIT_VALUE_GENERATOR, .generator = generator};
+    *value = (whit_datum){.kind = WHIT_DATUM_GENERATOR, .generator = generator};
     return WHIT_OK;
 }
 
 whit_scope *whit_machine_new_scope(whit_machine *m, whit_scope *parent)
 {
-    whit_scope *scope = whit_value_pool_zalloc(m->pool, 1, sizeof *scope);
+    whit_scope *scope = whit_datum_pool_zalloc(m->pool, 1, sizeof *scope);
     if (scope) scope->parent = parent;
     return scope;
 }
@@ -132,11 +132,11 @@ static struct whit_binding *find_binding(const whit_scope *scope, const whit_tex
 }
 
 whit_status whit_machine_bind(whit_machine *m, whit_scope *scope, const whit_text *name,
-                              whit_value value)
+                              whit_datum value)
 {
     struct whit_binding *binding = find_binding(scope, name);
     if (!binding) {
-        binding = whit_value_pool_zalloc(m->pool, 1, sizeof *binding);
+        binding = whit_datum_pool_zalloc(m->pool, 1, sizeof *binding);
         if (!binding) return whit_machine_raise_memory(m);
         binding->next = scope->bindings;
         binding->name = name;
@@ -146,7 +146,7 @@ whit_status whit_machine_bind(whit_machine *m, whit_scope *scope, const whit_tex
     return WHIT_OK;
 }
 
-bool whit_machine_lookup(const whit_scope *scope, const whit_text *name, whit_value *value)
+bool whit_machine_lookup(const whit_scope *scope, const whit_text *name, whit_datum *value)
 {
     for (; scope; scope = scope->parent) {
         const struct whit_binding *binding = find_binding(scope, name);
@@ -159,17 +159,17 @@ bool whit_machine_lookup(const whit_scope *scope, const whit_text *name, whit_va
 
 /* ---- iteration ------------------------------------------------------------------------------- */
 
-bool whit_value_is_iterable(whit_value v)
+bool whit_datum_is_iterable(whit_datum v)
 {
-    return v.kind == WHIT_VALUE_UNDEFINED ||
-           (v.kind >= WHIT_VALUE_TEXT && v.kind <= WHIT_VALUE_GENERATOR) ||
-           v.kind == WHIT_VALUE_LOOP;
+    return v.kind == WHIT_DATUM_UNDEFINED ||
+           (v.kind >= WHIT_DATUM_TEXT && v.kind <= WHIT_DATUM_GENERATOR) ||
+           v.kind == WHIT_DATUM_LOOP;
 }
 
-static whit_status characters(whit_machine *m, const whit_text *text, whit_value *items)
+static whit_status characters(whit_machine *m, const whit_text *text, whit_datum *items)
 {
     if (text->markup) { /* walking over Markup gives plain characters */
-        whit_text *plain = whit_value_pool_zalloc(m->pool, 1, sizeof *plain);
+        whit_text *plain = whit_datum_pool_zalloc(m->pool, 1, sizeof *plain);
         if (!plain) return whit_machine_raise_memory(m);
         *plain = *text;
         plain->markup = false;
@@ -178,7 +178,7 @@ static whit_status characters(whit_machine *m, const whit_text *text, whit_value
     for (size_t at = 0, next; at < text->n_bytes; at = next) {
         uint32_t point = whit_text_point(text, at, &next);
         if (text->is_bytes) {
-            *items++ = whit_value_int((uint8_t)point);
+            *items++ = whit_datum_int((uint8_t)point);
             continue;
         }
         WHIT_TRY(whit_machine_slice_text(m, text, at, next, items++));
@@ -186,7 +186,7 @@ static whit_status characters(whit_machine *m, const whit_text *text, whit_value
     return WHIT_OK;
 }
 
-static whit_status view_items(whit_machine *m, whit_value view, whit_value *items)
+static whit_status view_items(whit_machine *m, whit_datum view, whit_datum *items)
 {
     for (size_t i = 0; i < view.dict->n; i++) {
         const struct whit_pair *pair = &view.dict->pairs[i];
@@ -196,53 +196,53 @@ static whit_status view_items(whit_machine *m, whit_value view, whit_value *item
             items[i] = pair->value;
         else
             WHIT_TRY(
-                whit_machine_new_tuple(m, (whit_value[]){pair->key, pair->value}, 2, &items[i]));
+                whit_machine_new_tuple(m, (whit_datum[]){pair->key, pair->value}, 2, &items[i]));
     }
     return WHIT_OK;
 }
 
-whit_status whit_machine_items(whit_machine *m, whit_value value, whit_list *list)
+whit_status whit_machine_items(whit_machine *m, whit_datum value, whit_list *list)
 {
     size_t n = 0;
     *list = (whit_list){0};
     switch (value.kind) {
-    case WHIT_VALUE_UNDEFINED: return WHIT_OK;
-    case WHIT_VALUE_LIST:
-    case WHIT_VALUE_TUPLE: *list = *value.list; return whit_machine_spend(m, 1);
-    case WHIT_VALUE_GENERATOR:
+    case WHIT_DATUM_UNDEFINED: return WHIT_OK;
+    case WHIT_DATUM_LIST:
+    case WHIT_DATUM_TUPLE: *list = *value.list; return whit_machine_spend(m, 1);
+    case WHIT_DATUM_GENERATOR:
         list->items = value.generator->list.items + value.generator->next;
         list->n = value.generator->list.n - value.generator->next;
         value.generator->next = value.generator->list.n;
         return whit_machine_spend(m, 1);
-    case WHIT_VALUE_TEXT:
-    case WHIT_VALUE_DICT:
-    case WHIT_VALUE_VIEW:
-    case WHIT_VALUE_RANGE: whit_value_length(value, &n); break;
+    case WHIT_DATUM_TEXT:
+    case WHIT_DATUM_DICT:
+    case WHIT_DATUM_VIEW:
+    case WHIT_DATUM_RANGE: whit_datum_length(value, &n); break;
     default:
-        return whit_machine_raise_type(m, "'%s' object is not iterable", whit_value_type(value));
+        return whit_machine_raise_type(m, "'%s' object is not iterable", whit_datum_type(value));
     }
-    whit_value copy;
+    whit_datum copy;
     WHIT_TRY(whit_machine_new_list(m, NULL, n, &copy));
     *list = *copy.list;
-    if (value.kind == WHIT_VALUE_TEXT) return characters(m, value.text, list->items);
-    if (value.kind == WHIT_VALUE_RANGE) {
+    if (value.kind == WHIT_DATUM_TEXT) return characters(m, value.text, list->items);
+    if (value.kind == WHIT_DATUM_RANGE) {
         for (size_t i = 0; i < n; i++) list->items[i] = whit_range_at(value.range, i);
         return WHIT_OK;
     }
-    if (value.kind == WHIT_VALUE_DICT) value.detail = WHIT_VIEW_KEYS;
+    if (value.kind == WHIT_DATUM_DICT) value.detail = WHIT_VIEW_KEYS;
     return view_items(m, value, list->items);
 }
 
 /* ---- sorting --------------------------------------------------------------------------------- */
 
-static whit_status merge(whit_machine *m, const whit_value *keys, const uint32_t *from,
+static whit_status merge(whit_machine *m, const whit_datum *keys, const uint32_t *from,
                          uint32_t *to, size_t begin, size_t middle, size_t end, bool reverse)
 {
     size_t i = begin, j = middle;
     for (size_t at = begin; at < end; at++) {
         bool right_first = false;
         if (i < middle && j < end) {
-            whit_value left = keys[from[i]], right = keys[from[j]];
+            whit_datum left = keys[from[i]], right = keys[from[j]];
             WHIT_TRY(reverse ? whit_machine_less(m, left, right, &right_first)
                              : whit_machine_less(m, right, left, &right_first));
         }
@@ -251,13 +251,13 @@ static whit_status merge(whit_machine *m, const whit_value *keys, const uint32_t
     return WHIT_OK;
 }
 
-whit_status whit_machine_sort(whit_machine *m, whit_value *keys, whit_value *items, size_t n,
+whit_status whit_machine_sort(whit_machine *m, whit_datum *keys, whit_datum *items, size_t n,
                               bool reverse)
 {
     if (n > UINT32_MAX) return whit_machine_raise_memory(m);
-    uint32_t *order = whit_value_pool_zalloc(m->pool, n, sizeof *order);
-    uint32_t *other = whit_value_pool_zalloc(m->pool, n, sizeof *other);
-    whit_value *copy = whit_value_pool_zalloc(m->pool, n, 2 * sizeof *copy);
+    uint32_t *order = whit_datum_pool_zalloc(m->pool, n, sizeof *order);
+    uint32_t *other = whit_datum_pool_zalloc(m->pool, n, sizeof *other);
+    whit_datum *copy = whit_datum_pool_zalloc(m->pool, n, 2 * sizeof *copy);
     if (!order || !other || !copy) return whit_machine_raise_memory(m);
     for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
     for (size_t width = 1; width < n; width *= 2) {

@@ -11,11 +11,11 @@
 #include "template/number.h"
 
 typedef struct whit_arguments {
-    const whit_value *positional;
+    const whit_datum *positional;
     size_t n_positional;
     const struct whit_named_value {
         const whit_text *name;
-        whit_value value;
+        whit_datum value;
     } * named;
     size_t n_named;
 } whit_arguments;
@@ -25,7 +25,7 @@ typedef struct whit_scope {
     struct whit_binding {
         struct whit_binding *next;
         const whit_text *name;
-        whit_value value;
+        whit_datum value;
     } * bindings;
 } whit_scope;
 
@@ -33,17 +33,17 @@ typedef enum whit_flow { WHIT_FLOW_ON, WHIT_FLOW_BREAK, WHIT_FLOW_CONTINUE } whi
 
 typedef struct whit_machine {
     const whit_template *template;
-    whit_value_pool *pool;
+    whit_datum_pool *pool;
     whit_template_limits limits;
     whit_template_time now;
-    whit_value context;
+    whit_datum context;
     whit_scope *scope, *root;
     whit_builder *out;
     uint64_t n_steps_left;
     uint32_t depth;
     whit_flow flow;
     bool autoescape;
-    whit_value captured; /* what WHIT_NODE_CAPTURED stands for */
+    whit_datum captured; /* what WHIT_NODE_CAPTURED stands for */
     whit_rng rng;        /* of the filter `random` */
     whit_error error;
     const whit_text *raised; /* message of raise_exception */
@@ -60,14 +60,14 @@ typedef struct whit_macro {
 typedef struct whit_loop {
     const whit_node *node; /* the FOR */
     whit_scope *scope;     /* around it */
-    const whit_value *items;
+    const whit_datum *items;
     size_t n_items, next; /* `next` is the first item not looked at */
     bool is_filtered;     /* the rest of the items has passed the filter */
-    whit_value previous, current, following;
+    whit_datum previous, current, following;
     bool has_previous, has_following;
     size_t index; /* from 0 */
     uint32_t depth;
-    whit_value changed; /* arguments of the last loop.changed */
+    whit_datum changed; /* arguments of the last loop.changed */
 } whit_loop;
 
 typedef struct whit_cycler {
@@ -83,7 +83,7 @@ whit_status whit_machine_raise(whit_machine *m, whit_status status, const char *
 whit_status whit_machine_raise_type(whit_machine *m, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 whit_status whit_machine_raise_memory(whit_machine *m);
-whit_status whit_machine_raise_undefined(whit_machine *m, whit_value undefined);
+whit_status whit_machine_raise_undefined(whit_machine *m, whit_datum undefined);
 whit_status whit_machine_spend(whit_machine *m, uint64_t n_steps);
 whit_status whit_machine_enter(whit_machine *m); /* one level deeper; m->depth-- leaves */
 
@@ -91,62 +91,62 @@ whit_status whit_machine_enter(whit_machine *m); /* one level deeper; m->depth--
 
 whit_builder whit_machine_build(whit_machine *m); /* bounded by the machine's limits */
 /* Ends a builder; spends steps for its size and says which limit it hit where it failed. */
-whit_status whit_machine_build_end(whit_machine *m, whit_builder *b, whit_value *value);
-whit_status whit_machine_str(whit_machine *m, whit_value value, const whit_text **text);
-whit_status whit_machine_repr(whit_machine *m, whit_builder *b, whit_value value);
+whit_status whit_machine_build_end(whit_machine *m, whit_builder *b, whit_datum *value);
+whit_status whit_machine_str(whit_machine *m, whit_datum value, const whit_text **text);
+whit_status whit_machine_repr(whit_machine *m, whit_builder *b, whit_datum value);
 whit_status whit_machine_slice_text(whit_machine *m, const whit_text *text, size_t begin,
-                                    size_t end, whit_value *value);
+                                    size_t end, whit_datum *value);
 /* HTML: &, <, >, quotes. */
-whit_status whit_machine_escape_html(whit_machine *m, whit_value value, whit_value *result);
+whit_status whit_machine_escape_html(whit_machine *m, whit_datum value, whit_datum *result);
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-whit_status whit_machine_arithmetic(whit_machine *m, whit_arithmetic operation, whit_value a,
-                                    whit_value b, whit_value *result);
-whit_status whit_machine_equals(whit_machine *m, whit_value a, whit_value b, bool *result);
-whit_status whit_machine_compare(whit_machine *m, whit_comparison operation, whit_value a,
-                                 whit_value b, bool *result);
+whit_status whit_machine_arithmetic(whit_machine *m, whit_arithmetic operation, whit_datum a,
+                                    whit_datum b, whit_datum *result);
+whit_status whit_machine_equals(whit_machine *m, whit_datum a, whit_datum b, bool *result);
+whit_status whit_machine_compare(whit_machine *m, whit_comparison operation, whit_datum a,
+                                 whit_datum b, bool *result);
 /* Python's a < b, for sorting; fails where there is no order. */
-whit_status whit_machine_less(whit_machine *m, whit_value a, whit_value b, bool *result);
-whit_status whit_machine_attribute(whit_machine *m, whit_value object, const whit_text *name,
-                                   whit_value *result);
-whit_status whit_machine_item(whit_machine *m, whit_value object, whit_value key,
-                              whit_value *result);
-whit_status whit_machine_slice(whit_machine *m, whit_value object, const whit_value bounds[3],
-                               whit_value *result);
+whit_status whit_machine_less(whit_machine *m, whit_datum a, whit_datum b, bool *result);
+whit_status whit_machine_attribute(whit_machine *m, whit_datum object, const whit_text *name,
+                                   whit_datum *result);
+whit_status whit_machine_item(whit_machine *m, whit_datum object, whit_datum key,
+                              whit_datum *result);
+whit_status whit_machine_slice(whit_machine *m, whit_datum object, const whit_datum bounds[3],
+                               whit_datum *result);
 /* All elements of an iterable; a generator is used up. The list is shared, not to be written. */
-whit_status whit_machine_items(whit_machine *m, whit_value value, whit_list *list);
-bool whit_value_is_iterable(whit_value value);
-whit_status whit_machine_new_list(whit_machine *m, const whit_value *items, size_t n,
-                                  whit_value *value);
-whit_status whit_machine_new_tuple(whit_machine *m, const whit_value *items, size_t n,
-                                   whit_value *value);
+whit_status whit_machine_items(whit_machine *m, whit_datum value, whit_list *list);
+bool whit_datum_is_iterable(whit_datum value);
+whit_status whit_machine_new_list(whit_machine *m, const whit_datum *items, size_t n,
+                                  whit_datum *value);
+whit_status whit_machine_new_tuple(whit_machine *m, const whit_datum *items, size_t n,
+                                   whit_datum *value);
 whit_status whit_machine_new_generator(whit_machine *m, const char *name, whit_list list,
-                                       whit_value *value);
+                                       whit_datum *value);
 /* Stable merge sort by keys; `keys` and `items` are rearranged together. */
-whit_status whit_machine_sort(whit_machine *m, whit_value *keys, whit_value *items, size_t n,
+whit_status whit_machine_sort(whit_machine *m, whit_datum *keys, whit_datum *items, size_t n,
                               bool reverse);
 
 /* ---- evaluation ------------------------------------------------------------------------------ */
 
-whit_status whit_machine_evaluate(whit_machine *m, const whit_node *node, whit_value *result);
+whit_status whit_machine_evaluate(whit_machine *m, const whit_node *node, whit_datum *result);
 /* A CALL with one more argument, `caller` (NULL: none). */
 whit_status whit_machine_evaluate_call(whit_machine *m, const whit_node *node,
-                                       const whit_value *caller, whit_value *result);
+                                       const whit_datum *caller, whit_datum *result);
 whit_status whit_machine_execute(whit_machine *m, const whit_node *node);
-whit_status whit_machine_call_function(whit_machine *m, whit_value callee,
-                                       const whit_arguments *arguments, whit_value *result);
+whit_status whit_machine_call_function(whit_machine *m, whit_datum callee,
+                                       const whit_arguments *arguments, whit_datum *result);
 whit_status whit_machine_call_macro(whit_machine *m, const whit_macro *macro,
-                                    const whit_arguments *arguments, whit_value *result);
+                                    const whit_arguments *arguments, whit_datum *result);
 whit_status whit_machine_call_loop(whit_machine *m, const whit_loop *loop,
-                                   const whit_arguments *arguments, whit_value *result);
+                                   const whit_arguments *arguments, whit_datum *result);
 whit_status whit_machine_loop_attribute(whit_machine *m, whit_loop *loop, const whit_text *name,
-                                        bool *found, whit_value *result);
+                                        bool *found, whit_datum *result);
 whit_status whit_machine_render_block(whit_machine *m, const whit_node *body, whit_scope *scope,
-                                      whit_value *result);
+                                      whit_datum *result);
 whit_scope *whit_machine_new_scope(whit_machine *m, whit_scope *parent); /* NULL: no memory */
 whit_status whit_machine_bind(whit_machine *m, whit_scope *scope, const whit_text *name,
-                              whit_value value);
-bool whit_machine_lookup(const whit_scope *scope, const whit_text *name, whit_value *value);
+                              whit_datum value);
+bool whit_machine_lookup(const whit_scope *scope, const whit_text *name, whit_datum *value);
 
 #endif

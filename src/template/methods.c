@@ -6,24 +6,24 @@
 #include "base/utf8.h"
 #include "template/builtin.h"
 
-static whit_status dict_view(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status dict_view(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
-    *result = (whit_value){
-        .kind = WHIT_VALUE_VIEW, .detail = call->builtin->detail, .dict = call->self.dict};
+    *result = (whit_datum){
+        .kind = WHIT_DATUM_VIEW, .detail = call->builtin->detail, .dict = call->self.dict};
     return whit_machine_spend(m, 1);
 }
 
-static whit_status dict_get(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status dict_get(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
-    if (!whit_value_is_hashable(call->values[0]))
+    if (!whit_datum_is_hashable(call->values[0]))
         return whit_machine_raise_type(m, "unhashable type: '%s'",
-                                       whit_value_type(call->values[0]));
-    const whit_value *member = whit_dict_get(call->self.dict, call->values[0]);
-    *result = member ? *member : call->given[1] ? call->values[1] : whit_value_none();
+                                       whit_datum_type(call->values[0]));
+    const whit_datum *member = whit_dict_get(call->self.dict, call->values[0]);
+    *result = member ? *member : call->given[1] ? call->values[1] : whit_datum_none();
     return whit_machine_spend(m, 1);
 }
 
-static whit_status copy(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status copy(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     *result = call->self; /* nothing can change either */
     return whit_machine_spend(m, 1);
@@ -36,7 +36,7 @@ const whit_builtin whit_dict_methods[] = {{"items", "", dict_view, WHIT_VIEW_ITE
                                           {"copy", "", copy, 0},
                                           {NULL, NULL, NULL, 0}};
 
-static whit_status sequence_count(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status sequence_count(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     whit_list list;
     int64_t n = 0;
@@ -46,11 +46,11 @@ static whit_status sequence_count(whit_machine *m, whit_builtin_frame *call, whi
         WHIT_TRY(whit_machine_equals(m, list.items[i], call->values[0], &same));
         n += same;
     }
-    *result = whit_value_int(n);
+    *result = whit_datum_int(n);
     return WHIT_OK;
 }
 
-static whit_status sequence_index(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status sequence_index(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     whit_list list;
     int64_t bounds[2];
@@ -64,11 +64,11 @@ static whit_status sequence_index(whit_machine *m, whit_builtin_frame *call, whi
         bool same;
         WHIT_TRY(whit_machine_equals(m, list.items[i], call->values[0], &same));
         if (!same) continue;
-        *result = whit_value_int(i);
+        *result = whit_datum_int(i);
         return WHIT_OK;
     }
     return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "value is not in %s",
-                              whit_value_type(call->self));
+                              whit_datum_type(call->self));
 }
 
 const whit_builtin whit_sequence_methods[] = {{"count", "/value", sequence_count, 0},
@@ -76,31 +76,31 @@ const whit_builtin whit_sequence_methods[] = {{"count", "/value", sequence_count
                                               {"copy", "", copy, 0},
                                               {NULL, NULL, NULL, 0}};
 
-static whit_status bit_length(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status bit_length(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     int64_t integer = 0;
-    whit_value_as_int(call->self, &integer);
+    whit_datum_as_int(call->self, &integer);
     uint64_t rest = integer < 0 ? 0 - (uint64_t)integer : (uint64_t)integer;
     int64_t n = 0;
     for (; rest; rest >>= 1) n++;
-    *result = whit_value_int(n);
+    *result = whit_datum_int(n);
     return whit_machine_spend(m, 1);
 }
 
 const whit_builtin whit_int_methods[] = {
     {"bit_length", "", bit_length, 0}, {"conjugate", "", copy, 0}, {NULL, NULL, NULL, 0}};
 
-static whit_status is_whole(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status is_whole(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     *result =
-        whit_value_bool(isfinite(call->self.real) && floor(call->self.real) == call->self.real);
+        whit_datum_bool(isfinite(call->self.real) && floor(call->self.real) == call->self.real);
     return whit_machine_spend(m, 1);
 }
 
 const whit_builtin whit_float_methods[] = {
     {"is_integer", "", is_whole, 0}, {"conjugate", "", copy, 0}, {NULL, NULL, NULL, 0}};
 
-static whit_status decode(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status decode(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *bytes = call->self.text;
     if (whit_utf8_valid_bytes((const uint8_t *)bytes->bytes, bytes->n_bytes) != bytes->n_bytes)

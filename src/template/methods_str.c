@@ -5,19 +5,19 @@
 #include "template/strings.h"
 #include "template/unicode.h"
 
-static whit_status change_case(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status change_case(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     return whit_string_change_case(m, call->self.text, (whit_casing)call->builtin->detail, result);
 }
 
-static whit_status strip(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status strip(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *characters = NULL;
     if (whit_builtin_is_given(call, 0)) WHIT_TRY(whit_builtin_want_text(m, call, 0, &characters));
     return whit_string_strip(m, call->self.text, characters, call->builtin->detail, result);
 }
 
-static whit_status split(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status split(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *separator = NULL;
     int64_t limit;
@@ -26,12 +26,12 @@ static whit_status split(whit_machine *m, whit_builtin_frame *call, whit_value *
     return whit_string_split(m, call->self.text, separator, limit, call->builtin->detail, result);
 }
 
-static whit_status split_lines(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status split_lines(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     return whit_string_split_lines(m, call->self.text, whit_builtin_is_true(call, 0), result);
 }
 
-static whit_status partition(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status partition(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text = call->self.text, *separator;
     bool from_right = call->builtin->detail;
@@ -42,21 +42,21 @@ static whit_status partition(whit_machine *m, whit_builtin_frame *call, whit_val
                            : whit_text_find(text, separator, 0, n);
     size_t end = at == SIZE_MAX ? 0 : at + separator->n_bytes;
     if (at == SIZE_MAX) at = end = from_right ? 0 : n;
-    whit_value parts[3];
+    whit_datum parts[3];
     WHIT_TRY(whit_machine_slice_text(m, text, 0, at, &parts[0]));
     WHIT_TRY(whit_machine_slice_text(m, text, at, end, &parts[1]));
     WHIT_TRY(whit_machine_slice_text(m, text, end, n, &parts[2]));
     return whit_machine_new_tuple(m, parts, 3, result);
 }
 
-static whit_status join(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status join(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     whit_list list;
     WHIT_TRY(whit_machine_items(m, call->values[0], &list));
     return whit_string_join(m, call->self.text, &list, true, result);
 }
 
-static whit_status replace(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status replace(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *from, *to;
     int64_t limit;
@@ -64,7 +64,7 @@ static whit_status replace(whit_machine *m, whit_builtin_frame *call, whit_value
     WHIT_TRY(whit_builtin_want_text(m, call, 1, &to));
     WHIT_TRY(whit_builtin_want_int(m, call, 2, -1, &limit));
     if (call->self.text->markup) {
-        whit_value escaped;
+        whit_datum escaped;
         WHIT_TRY(whit_machine_escape_html(m, call->values[1], &escaped));
         to = escaped.text;
     }
@@ -91,7 +91,7 @@ static whit_status search_range(whit_machine *m, const whit_builtin_frame *call,
 
 enum { FROM_RIGHT = 1, MUST_FIND = 2 };
 
-static whit_status find(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status find(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *needle;
     size_t begin, end, at = SIZE_MAX;
@@ -104,11 +104,11 @@ static whit_status find(whit_machine *m, whit_builtin_frame *call, whit_value *r
                  : whit_text_find(call->self.text, needle, begin, end);
     if (at == SIZE_MAX && (call->builtin->detail & MUST_FIND))
         return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "substring not found");
-    *result = whit_value_int(at == SIZE_MAX ? -1 : (int64_t)whit_text_index(call->self.text, at));
+    *result = whit_datum_int(at == SIZE_MAX ? -1 : (int64_t)whit_text_index(call->self.text, at));
     return WHIT_OK;
 }
 
-static whit_status count(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status count(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *needle, *text = call->self.text;
     size_t begin, end;
@@ -123,32 +123,32 @@ static whit_status count(whit_machine *m, whit_builtin_frame *call, whit_value *
         begin += needle->n_bytes;
         n++;
     }
-    *result = whit_value_int(n);
+    *result = whit_datum_int(n);
     return WHIT_OK;
 }
 
-static whit_status begins_or_ends(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status begins_or_ends(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text = call->self.text;
     bool at_end = call->builtin->detail, valid, yes = false;
     size_t begin, end;
     whit_list options = {&call->values[0], 1};
-    if (call->values[0].kind == WHIT_VALUE_TUPLE) options = *call->values[0].list;
+    if (call->values[0].kind == WHIT_DATUM_TUPLE) options = *call->values[0].list;
     WHIT_TRY(search_range(m, call, 1, &begin, &end, &valid));
     for (size_t i = 0; i < options.n && !yes; i++) {
-        if (!whit_value_is_str(options.items[i]))
+        if (!whit_datum_is_str(options.items[i]))
             return whit_machine_raise_type(m, "%s first arg must be str or a tuple of str, not %s",
-                                           call->builtin->name, whit_value_type(options.items[i]));
+                                           call->builtin->name, whit_datum_type(options.items[i]));
         const whit_text *part = options.items[i].text;
         yes = valid && part->n_bytes <= end - begin &&
               memcmp(text->bytes + (at_end ? end - part->n_bytes : begin), part->bytes,
                      part->n_bytes) == 0;
     }
-    *result = whit_value_bool(yes);
+    *result = whit_datum_bool(yes);
     return WHIT_OK;
 }
 
-static whit_status remove_affix(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status remove_affix(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text = call->self.text, *affix;
     bool at_end = call->builtin->detail;
@@ -158,7 +158,7 @@ static whit_status remove_affix(whit_machine *m, whit_builtin_frame *call, whit_
     return whit_machine_slice_text(m, text, at_end ? 0 : k, at_end ? n - k : n, result);
 }
 
-static whit_status pad(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status pad(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     int64_t width;
     uint32_t fill = ' ';
@@ -175,7 +175,7 @@ static whit_status pad(whit_machine *m, whit_builtin_frame *call, whit_value *re
     return whit_string_pad(m, call->self.text, width, fill, call->builtin->detail, result);
 }
 
-static whit_status zero_fill(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status zero_fill(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text = call->self.text;
     int64_t width;
@@ -190,7 +190,7 @@ static whit_status zero_fill(whit_machine *m, whit_builtin_frame *call, whit_val
     return whit_machine_build_end(m, &b, result);
 }
 
-static whit_status expand_tabs(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status expand_tabs(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text = call->self.text;
     int64_t size, column = 0;
@@ -211,11 +211,11 @@ static whit_status expand_tabs(whit_machine *m, whit_builtin_frame *call, whit_v
     return whit_machine_build_end(m, &b, result);
 }
 
-static whit_status encode(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status encode(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *encoding;
     if (call->given[0]) {
-        whit_value lower;
+        whit_datum lower;
         WHIT_TRY(whit_builtin_want_text(m, call, 0, &encoding));
         WHIT_TRY(whit_string_change_case(m, encoding, WHIT_LOWER, &lower));
         bool is_ascii = whit_text_is(lower.text, "ascii") &&
@@ -230,21 +230,21 @@ static whit_status encode(whit_machine *m, whit_builtin_frame *call, whit_value 
     return whit_machine_build_end(m, &b, result);
 }
 
-static whit_status format(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status format(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     return whit_print_braces(m, call->self.text, call->arguments, result);
 }
 
-static whit_status format_map(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status format_map(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
-    whit_value dict = call->values[0];
-    if (dict.kind != WHIT_VALUE_DICT)
+    whit_datum dict = call->values[0];
+    if (dict.kind != WHIT_DATUM_DICT)
         return whit_machine_raise_type(m, "format_map wants a mapping");
-    struct whit_named_value *named = whit_value_pool_zalloc(m->pool, dict.dict->n, sizeof *named);
+    struct whit_named_value *named = whit_datum_pool_zalloc(m->pool, dict.dict->n, sizeof *named);
     size_t n = 0;
     if (!named) return whit_machine_raise_memory(m);
     for (size_t i = 0; i < dict.dict->n; i++)
-        if (whit_value_is_str(dict.dict->pairs[i].key))
+        if (whit_datum_is_str(dict.dict->pairs[i].key))
             named[n++] =
                 (struct whit_named_value){dict.dict->pairs[i].key.text, dict.dict->pairs[i].value};
     return whit_print_braces(m, call->self.text, &(whit_arguments){.named = named, .n_named = n},
@@ -281,7 +281,7 @@ static bool in_class(class_of class, uint32_t point, bool is_first)
     return false;
 }
 
-static whit_status is_class(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status is_class(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text = call->self.text;
     class_of class = (class_of)call->builtin->detail;
@@ -292,12 +292,12 @@ static whit_status is_class(whit_machine *m, whit_builtin_frame *call, whit_valu
         uint32_t point = whit_text_point(text, at, &at);
         all = in_class(class, point, is_first);
     }
-    *result = whit_value_bool(all);
+    *result = whit_datum_bool(all);
     return WHIT_OK;
 }
 
 /* islower, isupper, istitle */
-static whit_status is_cased(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status is_cased(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text = call->self.text;
     int want = call->builtin->detail; /* a whit_casing */
@@ -314,7 +314,7 @@ static whit_status is_cased(whit_machine *m, whit_builtin_frame *call, whit_valu
         cased_before = upper || lower || title;
         any |= cased_before;
     }
-    *result = whit_value_bool(any && all);
+    *result = whit_datum_bool(any && all);
     return WHIT_OK;
 }
 

@@ -123,7 +123,7 @@ bool whit_real_from_text(const whit_text *text, double *real)
     return *c == 0 && whit_real_parse(s, n, real);
 }
 
-bool whit_integer_parse(const whit_text *digits, int base, whit_value *value)
+bool whit_integer_parse(const whit_text *digits, int base, whit_datum *value)
 {
     size_t at = digits->n_bytes && (digits->bytes[0] == '-' || digits->bytes[0] == '+');
     bool negative = at && digits->bytes[0] == '-';
@@ -135,18 +135,18 @@ bool whit_integer_parse(const whit_text *digits, int base, whit_value *value)
         if (digit < 0 || digit >= base || (digits->bytes[at] > '9' && c < 'a')) return false;
         if (__builtin_mul_overflow(sum, base, &sum) ||
             __builtin_add_overflow(sum, negative ? -digit : digit, &sum)) {
-            *value = (whit_value){.kind = WHIT_VALUE_BIGINT, .text = digits};
+            *value = (whit_datum){.kind = WHIT_DATUM_BIGINT, .text = digits};
             for (size_t i = at; i < digits->n_bytes; i++)
                 if (digits->bytes[i] < '0' || digits->bytes[i] > '9') return false;
             return base == 10 && digits->bytes[0] != '+' && digits->bytes[negative] != '0';
         }
     }
-    *value = whit_value_int(sum);
+    *value = whit_datum_int(sum);
     return true;
 }
 
-bool whit_integer_from_text(whit_value_pool *pool, const whit_text *text, int64_t base,
-                            whit_value *value)
+bool whit_integer_from_text(whit_datum_pool *pool, const whit_text *text, int64_t base,
+                            whit_datum *value)
 {
     char s[MAX_DIGITS + 1];
     size_t n = clean(text, s);
@@ -199,7 +199,7 @@ static void divide_real(double x, double y, double *quotient, double *remainder)
 
 static const char too_long[] = "integer of more than 64 bits";
 
-static const char *power_integer(int64_t base, int64_t exponent, whit_value *result)
+static const char *power_integer(int64_t base, int64_t exponent, whit_datum *result)
 {
     int64_t product = 1;
     while (exponent > 0) {
@@ -207,11 +207,11 @@ static const char *power_integer(int64_t base, int64_t exponent, whit_value *res
         exponent >>= 1;
         if (exponent && __builtin_mul_overflow(base, base, &base)) return too_long;
     }
-    *result = whit_value_int(product);
+    *result = whit_datum_int(product);
     return NULL;
 }
 
-static const char *do_integers(whit_arithmetic operation, int64_t a, int64_t b, whit_value *result)
+static const char *do_integers(whit_arithmetic operation, int64_t a, int64_t b, whit_datum *result)
 {
     int64_t c = 0;
     bool overflow = false;
@@ -232,41 +232,41 @@ static const char *do_integers(whit_arithmetic operation, int64_t a, int64_t b, 
     default: return NULL; /* not an operation that stays in integers */
     }
     if (overflow) return too_long;
-    *result = whit_value_int(c);
+    *result = whit_datum_int(c);
     return NULL;
 }
 
-const char *whit_arithmetic_do(whit_arithmetic operation, whit_value a, whit_value b,
-                               whit_value *result)
+const char *whit_arithmetic_do(whit_arithmetic operation, whit_datum a, whit_datum b,
+                               whit_datum *result)
 {
     int64_t i, j;
-    if (a.kind == WHIT_VALUE_BIGINT || b.kind == WHIT_VALUE_BIGINT) return too_long;
-    if (whit_value_as_int(a, &i) && whit_value_as_int(b, &j)) {
+    if (a.kind == WHIT_DATUM_BIGINT || b.kind == WHIT_DATUM_BIGINT) return too_long;
+    if (whit_datum_as_int(a, &i) && whit_datum_as_int(b, &j)) {
         if (operation == WHIT_POWER && j >= 0) return power_integer(i, j, result);
         if (operation != WHIT_POWER && operation != WHIT_DIVIDE)
             return do_integers(operation, i, j, result);
     }
     double x = 0, y = 0, quotient, remainder;
-    whit_value_as_real(a, &x);
-    whit_value_as_real(b, &y);
+    whit_datum_as_real(a, &x);
+    whit_datum_as_real(b, &y);
     if (y == 0 &&
         (operation == WHIT_DIVIDE || operation == WHIT_FLOOR_DIVIDE || operation == WHIT_MODULO))
         return "division by zero";
     switch (operation) {
-    case WHIT_ADD: *result = whit_value_float(x + y); break;
-    case WHIT_SUBTRACT: *result = whit_value_float(x - y); break;
-    case WHIT_MULTIPLY: *result = whit_value_float(x * y); break;
-    case WHIT_DIVIDE: *result = whit_value_float(x / y); break;
+    case WHIT_ADD: *result = whit_datum_float(x + y); break;
+    case WHIT_SUBTRACT: *result = whit_datum_float(x - y); break;
+    case WHIT_MULTIPLY: *result = whit_datum_float(x * y); break;
+    case WHIT_DIVIDE: *result = whit_datum_float(x / y); break;
     case WHIT_POWER:
         if (x == 0 && y < 0) return "0.0 cannot be raised to a negative power";
         if (x < 0 && isfinite(y) && floor(y) != y && isfinite(x))
             return "complex numbers are not supported";
-        *result = whit_value_float(pow(x, y));
+        *result = whit_datum_float(pow(x, y));
         if (isinf(result->real) && isfinite(x) && isfinite(y)) return "result is too large";
         break;
     default:
         divide_real(x, y, &quotient, &remainder);
-        *result = whit_value_float(operation == WHIT_MODULO ? remainder : quotient);
+        *result = whit_datum_float(operation == WHIT_MODULO ? remainder : quotient);
     }
     return NULL;
 }

@@ -18,10 +18,10 @@ bool whit_real_parse(const char *digits, size_t n_bytes, double *real);
 bool whit_real_from_text(const whit_text *text, double *real);
 /* Digits of a base, possibly with a sign; over 64 bits it becomes a BIGINT in base 10 and fails
  * in others. */
-bool whit_integer_parse(const whit_text *digits, int base, whit_value *value);
+bool whit_integer_parse(const whit_text *digits, int base, whit_datum *value);
 /* int(str, base): white space, sign, underscores, prefixes. `pool` holds a long integer. */
-bool whit_integer_from_text(whit_value_pool *pool, const whit_text *text, int64_t base,
-                            whit_value *value);
+bool whit_integer_from_text(whit_datum_pool *pool, const whit_text *text, int64_t base,
+                            whit_datum *value);
 /* round(value, n_digits): half to even on the exact decimal value. */
 double whit_real_round(double real, int64_t n_digits);
 
@@ -36,7 +36,7 @@ typedef enum whit_arithmetic {
 } whit_arithmetic;
 
 /* Two numbers. NULL, or why it cannot be done. */
-const char *whit_arithmetic_do(whit_arithmetic operation, whit_value a, whit_value b,
-                               whit_value *result);
+const char *whit_arithmetic_do(whit_arithmetic operation, whit_datum a, whit_datum b,
+                               whit_datum *result);
 
 #endif

@@ -7,9 +7,9 @@
 /* ---- arithmetic ------------------------------------------------------------------------------ */
 
 static whit_status join_texts(whit_machine *m, const whit_text *a, const whit_text *b,
-                              whit_value *result)
+                              whit_datum *result)
 {
-    whit_value left = whit_value_text(a), right = whit_value_text(b);
+    whit_datum left = whit_datum_text(a), right = whit_datum_text(b);
     bool markup = a->markup || b->markup;
     if (markup) {
         WHIT_TRY(whit_machine_escape_html(m, left, &left));
@@ -22,7 +22,7 @@ static whit_status join_texts(whit_machine *m, const whit_text *a, const whit_te
     return whit_machine_build_end(m, &builder, result);
 }
 
-static whit_status join_lists(whit_machine *m, whit_value a, whit_value b, whit_value *result)
+static whit_status join_lists(whit_machine *m, whit_datum a, whit_datum b, whit_datum *result)
 {
     WHIT_TRY(whit_machine_new_list(m, NULL, a.list->n + b.list->n, result));
     if (a.list->n) memcpy(result->list->items, a.list->items, a.list->n * sizeof a);
@@ -31,10 +31,10 @@ static whit_status join_lists(whit_machine *m, whit_value a, whit_value b, whit_
     return WHIT_OK;
 }
 
-static whit_status repeat(whit_machine *m, whit_value sequence, int64_t times, whit_value *result)
+static whit_status repeat(whit_machine *m, whit_datum sequence, int64_t times, whit_datum *result)
 {
     size_t n = times > 0 ? (size_t)times : 0, total;
-    if (sequence.kind == WHIT_VALUE_TEXT) {
+    if (sequence.kind == WHIT_DATUM_TEXT) {
         whit_builder b = whit_machine_build(m);
         if (sequence.text->n_bytes == 0) n = 0;
         for (size_t i = 0; i < n && whit_builder_text(&b, sequence.text); i++) {
@@ -52,59 +52,59 @@ static whit_status repeat(whit_machine *m, whit_value sequence, int64_t times, w
     return WHIT_OK;
 }
 
-static bool is_sequence(whit_value v)
+static bool is_sequence(whit_datum v)
 {
-    return v.kind == WHIT_VALUE_TEXT || v.kind == WHIT_VALUE_LIST || v.kind == WHIT_VALUE_TUPLE;
+    return v.kind == WHIT_DATUM_TEXT || v.kind == WHIT_DATUM_LIST || v.kind == WHIT_DATUM_TUPLE;
 }
 
-whit_status whit_machine_arithmetic(whit_machine *m, whit_arithmetic operation, whit_value a,
-                                    whit_value b, whit_value *result)
+whit_status whit_machine_arithmetic(whit_machine *m, whit_arithmetic operation, whit_datum a,
+                                    whit_datum b, whit_datum *result)
 {
     static const char *const signs[] = {"+", "-", "*", "/", "//", "%", "**"};
     int64_t times;
-    if (whit_value_is_number(a) && whit_value_is_number(b)) {
+    if (whit_datum_is_number(a) && whit_datum_is_number(b)) {
         const char *problem = whit_arithmetic_do(operation, a, b, result);
         return problem ? whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "%s", problem) : WHIT_OK;
     }
-    if (operation == WHIT_MODULO && whit_value_is_str(a))
+    if (operation == WHIT_MODULO && whit_datum_is_str(a))
         return whit_print_percent(m, a.text, b, result);
-    if (a.kind == WHIT_VALUE_UNDEFINED) return whit_machine_raise_undefined(m, a);
-    if (b.kind == WHIT_VALUE_UNDEFINED) return whit_machine_raise_undefined(m, b);
+    if (a.kind == WHIT_DATUM_UNDEFINED) return whit_machine_raise_undefined(m, a);
+    if (b.kind == WHIT_DATUM_UNDEFINED) return whit_machine_raise_undefined(m, b);
     if (operation == WHIT_ADD && a.kind == b.kind && is_sequence(a)) {
-        if (a.kind != WHIT_VALUE_TEXT) return join_lists(m, a, b, result);
+        if (a.kind != WHIT_DATUM_TEXT) return join_lists(m, a, b, result);
         if (!a.text->is_bytes && !b.text->is_bytes) return join_texts(m, a.text, b.text, result);
     }
-    if (operation == WHIT_MULTIPLY && is_sequence(a) && whit_value_as_int(b, &times))
+    if (operation == WHIT_MULTIPLY && is_sequence(a) && whit_datum_as_int(b, &times))
         return repeat(m, a, times, result);
-    if (operation == WHIT_MULTIPLY && is_sequence(b) && whit_value_as_int(a, &times))
+    if (operation == WHIT_MULTIPLY && is_sequence(b) && whit_datum_as_int(a, &times))
         return repeat(m, b, times, result);
     return whit_machine_raise_type(m, "unsupported operand types for %s: '%s' and '%s'",
-                                   signs[operation], whit_value_type(a), whit_value_type(b));
+                                   signs[operation], whit_datum_type(a), whit_datum_type(b));
 }
 
 /* ---- comparison ------------------------------------------------------------------------------ */
 
-whit_status whit_machine_equals(whit_machine *m, whit_value a, whit_value b, bool *result)
+whit_status whit_machine_equals(whit_machine *m, whit_datum a, whit_datum b, bool *result)
 {
-    *result = whit_value_equal(a, b, &m->n_steps_left);
+    *result = whit_datum_equal(a, b, &m->n_steps_left);
     return m->n_steps_left ? WHIT_OK : whit_machine_spend(m, 1);
 }
 
 /* -1, 0, 1, or 2 where neither is less (NaN). */
-static whit_status order(whit_machine *m, const char *sign, whit_value a, whit_value b, int *result)
+static whit_status order(whit_machine *m, const char *sign, whit_datum a, whit_datum b, int *result)
 {
     WHIT_TRY(whit_machine_spend(m, 1));
-    if (whit_value_is_number(a) && whit_value_is_number(b)) {
+    if (whit_datum_is_number(a) && whit_datum_is_number(b)) {
         *result = whit_number_compare(a, b);
         return WHIT_OK;
     }
-    if (a.kind == WHIT_VALUE_UNDEFINED) return whit_machine_raise_undefined(m, a);
-    if (b.kind == WHIT_VALUE_UNDEFINED) return whit_machine_raise_undefined(m, b);
+    if (a.kind == WHIT_DATUM_UNDEFINED) return whit_machine_raise_undefined(m, a);
+    if (b.kind == WHIT_DATUM_UNDEFINED) return whit_machine_raise_undefined(m, b);
     if (a.kind != b.kind || !is_sequence(a) ||
-        (a.kind == WHIT_VALUE_TEXT && a.text->is_bytes != b.text->is_bytes))
+        (a.kind == WHIT_DATUM_TEXT && a.text->is_bytes != b.text->is_bytes))
         return whit_machine_raise_type(m, "'%s' not supported between instances of '%s' and '%s'",
-                                       sign, whit_value_type(a), whit_value_type(b));
-    if (a.kind == WHIT_VALUE_TEXT) {
+                                       sign, whit_datum_type(a), whit_datum_type(b));
+    if (a.kind == WHIT_DATUM_TEXT) {
         int c = whit_text_compare(a.text, b.text);
         *result = (c > 0) - (c < 0);
         return whit_machine_spend(
@@ -123,7 +123,7 @@ static whit_status order(whit_machine *m, const char *sign, whit_value a, whit_v
     return WHIT_OK;
 }
 
-whit_status whit_machine_less(whit_machine *m, whit_value a, whit_value b, bool *result)
+whit_status whit_machine_less(whit_machine *m, whit_datum a, whit_datum b, bool *result)
 {
     int c;
     WHIT_TRY(order(m, "<", a, b, &c));
@@ -131,39 +131,39 @@ whit_status whit_machine_less(whit_machine *m, whit_value a, whit_value b, bool 
     return WHIT_OK;
 }
 
-static whit_status contains(whit_machine *m, whit_value container, whit_value item, bool *result)
+static whit_status contains(whit_machine *m, whit_datum container, whit_datum item, bool *result)
 {
     *result = false;
-    if (container.kind == WHIT_VALUE_TEXT && !container.text->is_bytes) {
-        if (!whit_value_is_str(item))
+    if (container.kind == WHIT_DATUM_TEXT && !container.text->is_bytes) {
+        if (!whit_datum_is_str(item))
             return whit_machine_raise_type(
-                m, "'in <string>' requires string as left operand, not %s", whit_value_type(item));
+                m, "'in <string>' requires string as left operand, not %s", whit_datum_type(item));
         *result = whit_text_find(container.text, item.text, 0, container.text->n_bytes) != SIZE_MAX;
         return whit_machine_spend(m, 1 + container.text->n_bytes / 64);
     }
-    if (container.kind == WHIT_VALUE_DICT ||
-        (container.kind == WHIT_VALUE_VIEW && container.detail == WHIT_VIEW_KEYS)) {
-        if (!whit_value_is_hashable(item))
-            return whit_machine_raise_type(m, "unhashable type: '%s'", whit_value_type(item));
+    if (container.kind == WHIT_DATUM_DICT ||
+        (container.kind == WHIT_DATUM_VIEW && container.detail == WHIT_VIEW_KEYS)) {
+        if (!whit_datum_is_hashable(item))
+            return whit_machine_raise_type(m, "unhashable type: '%s'", whit_datum_type(item));
         *result = whit_dict_get(container.dict, item) != NULL;
         return whit_machine_spend(m, 1);
     }
-    if (!whit_value_is_iterable(container))
+    if (!whit_datum_is_iterable(container))
         return whit_machine_raise_type(m, "argument of type '%s' is not iterable",
-                                       whit_value_type(container));
+                                       whit_datum_type(container));
     whit_list list;
-    size_t start = container.kind == WHIT_VALUE_GENERATOR ? container.generator->next : 0;
+    size_t start = container.kind == WHIT_DATUM_GENERATOR ? container.generator->next : 0;
     WHIT_TRY(whit_machine_items(m, container, &list));
     for (size_t i = 0; i < list.n && !*result; i++) {
         WHIT_TRY(whit_machine_equals(m, list.items[i], item, result));
-        if (*result && container.kind == WHIT_VALUE_GENERATOR)
+        if (*result && container.kind == WHIT_DATUM_GENERATOR)
             container.generator->next = start + i + 1;
     }
     return WHIT_OK;
 }
 
-whit_status whit_machine_compare(whit_machine *m, whit_comparison operation, whit_value a,
-                                 whit_value b, bool *result)
+whit_status whit_machine_compare(whit_machine *m, whit_comparison operation, whit_datum a,
+                                 whit_datum b, bool *result)
 {
     int c;
     switch (operation) {
@@ -199,22 +199,22 @@ whit_status whit_machine_compare(whit_machine *m, whit_comparison operation, whi
 
 /* ---- attributes and items -------------------------------------------------------------------- */
 
-static whit_status undefined_member(whit_machine *m, whit_value object, whit_value key,
-                                    whit_value *result)
+static whit_status undefined_member(whit_machine *m, whit_datum object, whit_datum key,
+                                    whit_datum *result)
 {
     whit_builder b = whit_machine_build(m);
-    whit_value text;
-    if (whit_value_is_str(key))
-        whit_builder_format(&b, "'%s object' has no attribute '%.*s'", whit_value_type(object),
+    whit_datum text;
+    if (whit_datum_is_str(key))
+        whit_builder_format(&b, "'%s object' has no attribute '%.*s'", whit_datum_type(object),
                             (int)(key.text->n_bytes < 80 ? key.text->n_bytes : 80),
                             key.text->bytes);
-    else if (key.kind == WHIT_VALUE_INT)
-        whit_builder_format(&b, "%s object has no element %lld", whit_value_type(object),
+    else if (key.kind == WHIT_DATUM_INT)
+        whit_builder_format(&b, "%s object has no element %lld", whit_datum_type(object),
                             (long long)key.integer);
     else
-        whit_builder_format(&b, "%s object has no such element", whit_value_type(object));
+        whit_builder_format(&b, "%s object has no such element", whit_datum_type(object));
     WHIT_TRY(whit_machine_build_end(m, &b, &text));
-    *result = whit_value_undefined(text.text);
+    *result = whit_datum_undefined(text.text);
     return WHIT_OK;
 }
 
@@ -225,134 +225,134 @@ static bool is_dunder(const whit_text *name)
 }
 
 /* What getattr finds: methods and properties. */
-static whit_status find_attribute(whit_machine *m, whit_value object, const whit_text *name,
-                                  bool *found, whit_value *result)
+static whit_status find_attribute(whit_machine *m, whit_datum object, const whit_text *name,
+                                  bool *found, whit_datum *result)
 {
     *found = false;
-    const whit_value *member;
-    if (object.kind == WHIT_VALUE_NAMESPACE) {
-        member = whit_dict_get(object.dict, whit_value_text(name));
+    const whit_datum *member;
+    if (object.kind == WHIT_DATUM_NAMESPACE) {
+        member = whit_dict_get(object.dict, whit_datum_text(name));
         *found = member && !(name->n_bytes && name->bytes[0] == '_');
         if (*found) *result = *member;
         return WHIT_OK;
     }
-    if (object.kind == WHIT_VALUE_LOOP) {
+    if (object.kind == WHIT_DATUM_LOOP) {
         WHIT_TRY(whit_machine_loop_attribute(m, object.loop, name, found, result));
         if (*found) return WHIT_OK;
     }
-    if (object.kind == WHIT_VALUE_MACRO) {
+    if (object.kind == WHIT_DATUM_MACRO) {
         const whit_signature *s = object.macro->signature;
         *found = true;
         if (whit_text_is(name, "name"))
-            *result = s->name ? whit_value_text(s->name) : whit_value_none();
+            *result = s->name ? whit_datum_text(s->name) : whit_datum_none();
         else if (whit_text_is(name, "catch_kwargs"))
-            *result = whit_value_bool(s->uses_kwargs);
+            *result = whit_datum_bool(s->uses_kwargs);
         else if (whit_text_is(name, "catch_varargs"))
-            *result = whit_value_bool(s->uses_varargs);
+            *result = whit_datum_bool(s->uses_varargs);
         else if (whit_text_is(name, "caller"))
-            *result = whit_value_bool(s->uses_caller);
+            *result = whit_datum_bool(s->uses_caller);
         else if (whit_text_is(name, "arguments")) {
             WHIT_TRY(whit_machine_new_tuple(m, NULL, s->n_parameters, result));
             for (size_t i = 0; i < s->n_parameters; i++)
-                result->list->items[i] = whit_value_text(s->parameters[i]);
+                result->list->items[i] = whit_datum_text(s->parameters[i]);
         } else
             *found = false;
         return WHIT_OK;
     }
-    if (object.kind == WHIT_VALUE_TUPLE && object.detail) { /* of groupby */
+    if (object.kind == WHIT_DATUM_TUPLE && object.detail) { /* of groupby */
         *found = whit_text_is(name, "grouper") || whit_text_is(name, "list");
         if (*found) *result = object.list->items[whit_text_is(name, "list")];
         if (*found) return WHIT_OK;
     }
-    if (object.kind == WHIT_VALUE_CYCLER && whit_text_is(name, "current")) {
+    if (object.kind == WHIT_DATUM_CYCLER && whit_text_is(name, "current")) {
         *found = true;
         *result = object.cycler->list.items[object.cycler->at % object.cycler->list.n];
         return WHIT_OK;
     }
-    if (object.kind == WHIT_VALUE_RANGE) {
+    if (object.kind == WHIT_DATUM_RANGE) {
         *found = true;
         if (whit_text_is(name, "start"))
-            return *result = whit_value_int(object.range->start), WHIT_OK;
+            return *result = whit_datum_int(object.range->start), WHIT_OK;
         if (whit_text_is(name, "stop"))
-            return *result = whit_value_int(object.range->stop), WHIT_OK;
+            return *result = whit_datum_int(object.range->stop), WHIT_OK;
         if (whit_text_is(name, "step"))
-            return *result = whit_value_int(object.range->step), WHIT_OK;
+            return *result = whit_datum_int(object.range->step), WHIT_OK;
     }
-    if (object.kind == WHIT_VALUE_BLOCKS)
+    if (object.kind == WHIT_DATUM_BLOCKS)
         for (size_t i = 0; i < m->template->n_blocks; i++)
             if (whit_text_equal(m->template->blocks[i].name, name)) {
                 *found = true;
-                *result = (whit_value){.kind = WHIT_VALUE_BLOCK, .block = &m->template->blocks[i]};
+                *result = (whit_datum){.kind = WHIT_DATUM_BLOCK, .block = &m->template->blocks[i]};
                 return WHIT_OK;
             }
     const whit_builtin *builtin = whit_builtin_method(object, name);
     *found = builtin != NULL;
     if (!builtin) return WHIT_OK;
-    whit_method *method = whit_value_pool_zalloc(m->pool, 1, sizeof *method);
+    whit_method *method = whit_datum_pool_zalloc(m->pool, 1, sizeof *method);
     if (!method) return whit_machine_raise_memory(m);
     *method = (whit_method){builtin, object};
-    *result = (whit_value){.kind = WHIT_VALUE_METHOD, .method = method};
+    *result = (whit_datum){.kind = WHIT_DATUM_METHOD, .method = method};
     return WHIT_OK;
 }
 
-whit_status whit_machine_attribute(whit_machine *m, whit_value object, const whit_text *name,
-                                   whit_value *result)
+whit_status whit_machine_attribute(whit_machine *m, whit_datum object, const whit_text *name,
+                                   whit_datum *result)
 {
     bool found;
-    if (object.kind == WHIT_VALUE_UNDEFINED && !is_dunder(name))
+    if (object.kind == WHIT_DATUM_UNDEFINED && !is_dunder(name))
         return whit_machine_raise_undefined(m, object);
     WHIT_TRY(find_attribute(m, object, name, &found, result));
     if (found) return WHIT_OK;
-    const whit_value *member = NULL; /* what the sandbox forbids hides a key of that name */
-    if (object.kind == WHIT_VALUE_DICT && !is_dunder(name))
-        member = whit_dict_get(object.dict, whit_value_text(name));
-    if (!member) return undefined_member(m, object, whit_value_text(name), result);
+    const whit_datum *member = NULL; /* what the sandbox forbids hides a key of that name */
+    if (object.kind == WHIT_DATUM_DICT && !is_dunder(name))
+        member = whit_dict_get(object.dict, whit_datum_text(name));
+    if (!member) return undefined_member(m, object, whit_datum_text(name), result);
     *result = *member;
     return WHIT_OK;
 }
 
 /* The element of a sequence; *found false: out of range. */
-static whit_status element(whit_machine *m, whit_value object, int64_t i, bool *found,
-                           whit_value *result)
+static whit_status element(whit_machine *m, whit_datum object, int64_t i, bool *found,
+                           whit_datum *result)
 {
     size_t n = 0;
-    whit_value_length(object, &n);
+    whit_datum_length(object, &n);
     if (i < 0) i += (int64_t)n;
     *found = i >= 0 && (uint64_t)i < n;
     if (!*found) return WHIT_OK;
-    if (object.kind == WHIT_VALUE_TEXT) {
+    if (object.kind == WHIT_DATUM_TEXT) {
         size_t begin = whit_text_offset(object.text, (size_t)i), end;
         uint32_t point = whit_text_point(object.text, begin, &end);
         WHIT_TRY(whit_machine_spend(m, begin / 64));
         if (!object.text->is_bytes)
             return whit_machine_slice_text(m, object.text, begin, end, result);
-        *result = whit_value_int((uint8_t)point);
+        *result = whit_datum_int((uint8_t)point);
     } else {
-        *result = object.kind == WHIT_VALUE_RANGE ? whit_range_at(object.range, (size_t)i)
+        *result = object.kind == WHIT_DATUM_RANGE ? whit_range_at(object.range, (size_t)i)
                                                   : object.list->items[i];
     }
     return WHIT_OK;
 }
 
-whit_status whit_machine_item(whit_machine *m, whit_value object, whit_value key,
-                              whit_value *result)
+whit_status whit_machine_item(whit_machine *m, whit_datum object, whit_datum key,
+                              whit_datum *result)
 {
     int64_t i;
     bool found = false;
-    if (object.kind == WHIT_VALUE_UNDEFINED) return whit_machine_raise_undefined(m, object);
-    if (object.kind == WHIT_VALUE_DICT) {
-        const whit_value *member =
-            whit_value_is_hashable(key) ? whit_dict_get(object.dict, key) : NULL;
+    if (object.kind == WHIT_DATUM_UNDEFINED) return whit_machine_raise_undefined(m, object);
+    if (object.kind == WHIT_DATUM_DICT) {
+        const whit_datum *member =
+            whit_datum_is_hashable(key) ? whit_dict_get(object.dict, key) : NULL;
         if (member) {
             *result = *member;
             return WHIT_OK;
         }
-    } else if ((is_sequence(object) || object.kind == WHIT_VALUE_RANGE) &&
-               whit_value_as_int(key, &i)) {
+    } else if ((is_sequence(object) || object.kind == WHIT_DATUM_RANGE) &&
+               whit_datum_as_int(key, &i)) {
         WHIT_TRY(element(m, object, i, &found, result));
         if (found) return WHIT_OK;
     }
-    if (whit_value_is_str(key)) {
+    if (whit_datum_is_str(key)) {
         WHIT_TRY(find_attribute(m, object, key.text, &found, result));
         if (found) return WHIT_OK;
     }
@@ -362,20 +362,20 @@ whit_status whit_machine_item(whit_machine *m, whit_value object, whit_value key
 /* ---- slices ---------------------------------------------------------------------------------- */
 
 /* Python's slice.indices: clamps to a sequence of n. *count elements from *start by *step. */
-static bool slice_indices(const whit_value bounds[3], size_t n, int64_t *start, int64_t *step,
+static bool slice_indices(const whit_datum bounds[3], size_t n, int64_t *start, int64_t *step,
                           size_t *count)
 {
     int64_t length = (int64_t)n, stop;
     *step = 1;
-    if (bounds[2].kind != WHIT_VALUE_NONE && !whit_value_as_int(bounds[2], step)) return false;
+    if (bounds[2].kind != WHIT_DATUM_NONE && !whit_datum_as_int(bounds[2], step)) return false;
     if (*step == INT64_MIN) *step = -INT64_MAX;
     int64_t low = *step < 0 ? -1 : 0, high = *step < 0 ? length - 1 : length;
     *start = *step < 0 ? high : low;
     stop = *step < 0 ? low : high;
     int64_t *ends[] = {start, &stop};
     for (int i = 0; i < 2; i++) {
-        if (bounds[i].kind == WHIT_VALUE_NONE) continue;
-        if (!whit_value_as_int(bounds[i], ends[i])) return false;
+        if (bounds[i].kind == WHIT_DATUM_NONE) continue;
+        if (!whit_datum_as_int(bounds[i], ends[i])) return false;
         if (*ends[i] < 0) *ends[i] += length;
         if (*ends[i] < low) *ends[i] = low;
         if (*ends[i] > high) *ends[i] = high;
@@ -387,7 +387,7 @@ static bool slice_indices(const whit_value bounds[3], size_t n, int64_t *start, 
 }
 
 static whit_status slice_text(whit_machine *m, const whit_text *text, int64_t start, int64_t step,
-                              size_t count, whit_value *result)
+                              size_t count, whit_datum *result)
 {
     if (count == 0) return whit_machine_slice_text(m, text, 0, 0, result);
     if (step == 1) {
@@ -411,30 +411,30 @@ static whit_status slice_text(whit_machine *m, const whit_text *text, int64_t st
     return whit_machine_build_end(m, &b, result);
 }
 
-whit_status whit_machine_slice(whit_machine *m, whit_value object, const whit_value bounds[3],
-                               whit_value *result)
+whit_status whit_machine_slice(whit_machine *m, whit_datum object, const whit_datum bounds[3],
+                               whit_datum *result)
 {
     int64_t start, step;
     size_t n, count;
-    if (object.kind == WHIT_VALUE_UNDEFINED) return whit_machine_raise_undefined(m, object);
-    if (!is_sequence(object) && object.kind != WHIT_VALUE_RANGE)
+    if (object.kind == WHIT_DATUM_UNDEFINED) return whit_machine_raise_undefined(m, object);
+    if (!is_sequence(object) && object.kind != WHIT_DATUM_RANGE)
         return whit_machine_raise_type(m, "'%s' object is not subscriptable",
-                                       whit_value_type(object));
-    whit_value_length(object, &n);
+                                       whit_datum_type(object));
+    whit_datum_length(object, &n);
     if (!slice_indices(bounds, n, &start, &step, &count))
         return whit_machine_raise_type(m, "slice indices must be integers or None");
     if (step == 0) return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "slice step cannot be zero");
     if (count <= 1) step = 1; /* a huge one must not overflow */
-    if (object.kind == WHIT_VALUE_TEXT)
+    if (object.kind == WHIT_DATUM_TEXT)
         return slice_text(m, object.text, start, step, count, result);
-    if (object.kind == WHIT_VALUE_RANGE) {
-        whit_range *range = whit_value_pool_zalloc(m->pool, 1, sizeof *range);
+    if (object.kind == WHIT_DATUM_RANGE) {
+        whit_range *range = whit_datum_pool_zalloc(m->pool, 1, sizeof *range);
         if (!range) return whit_machine_raise_memory(m);
         *range = (whit_range){.start = object.range->start + object.range->step * start,
                               .step = object.range->step * step,
                               .n = count};
         range->stop = (int64_t)((uint64_t)range->start + (uint64_t)range->step * count);
-        *result = (whit_value){.kind = WHIT_VALUE_RANGE, .range = range};
+        *result = (whit_datum){.kind = WHIT_DATUM_RANGE, .range = range};
         return WHIT_OK;
     }
     WHIT_TRY(whit_machine_new_list(m, NULL, count, result));

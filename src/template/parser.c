@@ -66,9 +66,9 @@ bool whit_parser_skip_name(whit_parser *p, const char *name)
 whit_status whit_parser_take_name(whit_parser *p, const whit_text **name)
 {
     if (p->token->type != WHIT_LEXEME_NAME) return whit_parser_unexpected(p, "a name");
-    whit_value text = p->token->value;
+    whit_datum text = p->token->value;
     p->token++;
-    const whit_value *known = whit_dict_get(p->names.dict, text);
+    const whit_datum *known = whit_dict_get(p->names.dict, text);
     if (known) {
         *name = known->text;
         return WHIT_OK;
@@ -79,7 +79,7 @@ whit_status whit_parser_take_name(whit_parser *p, const whit_text **name)
 
 whit_status whit_parser_node(whit_parser *p, whit_node_kind kind, whit_node **node)
 {
-    *node = whit_value_pool_zalloc(p->pool, 1, sizeof **node);
+    *node = whit_datum_pool_zalloc(p->pool, 1, sizeof **node);
     if (!*node) return no_memory(p);
     (*node)->kind = (uint8_t)kind;
     (*node)->offset = p->token->offset;
@@ -90,7 +90,7 @@ whit_status whit_parser_append(whit_parser *p, whit_node_list *list, whit_node *
 {
     if (list->n == list->capacity) {
         size_t capacity = list->capacity ? list->capacity * 2 : 4;
-        whit_node **items = whit_value_pool_grow(p->pool, list->items, list->n * sizeof *items,
+        whit_node **items = whit_datum_pool_grow(p->pool, list->items, list->n * sizeof *items,
                                                  capacity * sizeof *items);
         if (!items) return no_memory(p);
         list->items = items;
@@ -221,26 +221,26 @@ static whit_status parse_constant(whit_parser *p, whit_node **node)
     WHIT_TRY(whit_parser_node(p, WHIT_NODE_CONSTANT, node));
     (*node)->constant = p->token->value;
     p->token++;
-    if ((*node)->constant.kind != WHIT_VALUE_TEXT) return WHIT_OK;
-    if (p->token->type != WHIT_LEXEME_CONSTANT || p->token->value.kind != WHIT_VALUE_TEXT)
+    if ((*node)->constant.kind != WHIT_DATUM_TEXT) return WHIT_OK;
+    if (p->token->type != WHIT_LEXEME_CONSTANT || p->token->value.kind != WHIT_DATUM_TEXT)
         return WHIT_OK;
     whit_builder b = whit_builder_begin(p->pool, p->template->n_bytes);
     whit_builder_text(&b, (*node)->constant.text);
-    for (; p->token->type == WHIT_LEXEME_CONSTANT && p->token->value.kind == WHIT_VALUE_TEXT;
+    for (; p->token->type == WHIT_LEXEME_CONSTANT && p->token->value.kind == WHIT_DATUM_TEXT;
          p->token++)
         whit_builder_text(&b, p->token->value.text);
-    (*node)->constant = whit_value_text(whit_builder_end(&b));
+    (*node)->constant = whit_datum_text(whit_builder_end(&b));
     return (*node)->constant.text ? WHIT_OK : no_memory(p);
 }
 
-static bool constant_name(const whit_text *name, whit_value *value)
+static bool constant_name(const whit_text *name, whit_datum *value)
 {
     if (whit_text_is(name, "true") || whit_text_is(name, "True"))
-        *value = whit_value_bool(true);
+        *value = whit_datum_bool(true);
     else if (whit_text_is(name, "false") || whit_text_is(name, "False"))
-        *value = whit_value_bool(false);
+        *value = whit_datum_bool(false);
     else if (whit_text_is(name, "none") || whit_text_is(name, "None"))
-        *value = whit_value_none();
+        *value = whit_datum_none();
     else
         return false;
     return true;
@@ -316,7 +316,7 @@ whit_status whit_parser_target(whit_parser *p, const char *end_name, bool with_m
 
 whit_status whit_parser_target_name(whit_parser *p, const whit_text **name)
 {
-    whit_value ignored;
+    whit_datum ignored;
     WHIT_TRY(whit_parser_take_name(p, name));
     return constant_name(*name, &ignored) ? whit_parser_fail(p, "cannot assign to a constant")
                                           : WHIT_OK;
@@ -373,7 +373,7 @@ static whit_status parse_attribute(whit_parser *p, whit_node **node)
     WHIT_TRY(whit_parser_node(p, WHIT_NODE_ATTRIBUTE, &attribute));
     attribute->a = *node;
     p->token++;
-    if (p->token->type == WHIT_LEXEME_CONSTANT && p->token->value.kind == WHIT_VALUE_INT) {
+    if (p->token->type == WHIT_LEXEME_CONSTANT && p->token->value.kind == WHIT_DATUM_INT) {
         attribute->kind = WHIT_NODE_ITEM; /* list.0 */
         WHIT_TRY(whit_parser_node(p, WHIT_NODE_CONSTANT, &attribute->b));
         attribute->b->constant = p->token->value;
@@ -390,7 +390,7 @@ static whit_status append_named(whit_parser *p, whit_call_arguments *arguments, 
 {
     if (arguments->n_named == *capacity) {
         size_t larger = *capacity ? *capacity * 2 : 4;
-        struct whit_named *named = whit_value_pool_grow(
+        struct whit_named *named = whit_datum_pool_grow(
             p->pool, arguments->named, arguments->n_named * sizeof *named, larger * sizeof *named);
         if (!named) return no_memory(p);
         arguments->named = named;
@@ -402,7 +402,7 @@ static whit_status append_named(whit_parser *p, whit_call_arguments *arguments, 
 
 static whit_status parse_arguments(whit_parser *p, whit_call_arguments **result)
 {
-    whit_call_arguments *arguments = whit_value_pool_zalloc(p->pool, 1, sizeof *arguments);
+    whit_call_arguments *arguments = whit_datum_pool_zalloc(p->pool, 1, sizeof *arguments);
     if (!arguments) return no_memory(p);
     whit_node_list positional = {0};
     size_t named_capacity = 0;
@@ -529,7 +529,7 @@ static whit_status parse_test(whit_parser *p, whit_node **node)
     if (p->token->type == WHIT_LEXEME_LPAREN) return parse_arguments(p, &test->arguments);
     if (!at_test_argument(p)) return WHIT_OK;
     if (whit_parser_at_name(p, "is")) return whit_parser_fail(p, "tests cannot be chained with is");
-    test->arguments = whit_value_pool_zalloc(p->pool, 1, sizeof *test->arguments);
+    test->arguments = whit_datum_pool_zalloc(p->pool, 1, sizeof *test->arguments);
     if (!test->arguments) return no_memory(p);
     whit_node *argument;
     whit_node_list list = {0};

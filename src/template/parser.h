@@ -14,9 +14,9 @@ typedef struct whit_node_list {
 } whit_node_list;
 
 typedef struct whit_parser {
-    whit_value_pool *pool;
+    whit_datum_pool *pool;
     const whit_lexeme *token; /* the current one; the last is WHIT_LEXEME_END */
-    whit_value names;         /* a dict that makes equal names one text */
+    whit_datum names;         /* a dict that makes equal names one text */
     whit_node_list unknown;   /* filters and tests that do not exist, not yet judged */
     size_t loop_depth;
     uint32_t depth;

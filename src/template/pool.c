@@ -8,7 +8,7 @@ struct whit_pool_chunk {
     size_t size_bytes;
 };
 
-static bool add_chunk(whit_value_pool *pool, size_t need_bytes)
+static bool add_chunk(whit_datum_pool *pool, size_t need_bytes)
 {
     size_t header = whit_round_up(sizeof(struct whit_pool_chunk), ALIGN_BYTES), least;
     if (!whit_add_size(need_bytes, header, &least)) return false;
@@ -33,7 +33,7 @@ static bool add_chunk(whit_value_pool *pool, size_t need_bytes)
     return true;
 }
 
-void *whit_value_pool_alloc(whit_value_pool *pool, size_t size_bytes)
+void *whit_datum_pool_alloc(whit_datum_pool *pool, size_t size_bytes)
 {
     if (size_bytes > SIZE_MAX / 2) return NULL;
     size_t size = whit_round_up(size_bytes ? size_bytes : 1, ALIGN_BYTES);
@@ -44,16 +44,16 @@ void *whit_value_pool_alloc(whit_value_pool *pool, size_t size_bytes)
     return memory;
 }
 
-void *whit_value_pool_zalloc(whit_value_pool *pool, size_t n_elems, size_t elem_bytes)
+void *whit_datum_pool_zalloc(whit_datum_pool *pool, size_t n_elems, size_t elem_bytes)
 {
     size_t size;
     if (!whit_mul_size(n_elems, elem_bytes, &size)) return NULL;
-    void *memory = whit_value_pool_alloc(pool, size);
+    void *memory = whit_datum_pool_alloc(pool, size);
     if (memory && size) memset(memory, 0, size);
     return memory;
 }
 
-void *whit_value_pool_grow(whit_value_pool *pool, void *memory, size_t old_bytes, size_t new_bytes)
+void *whit_datum_pool_grow(whit_datum_pool *pool, void *memory, size_t old_bytes, size_t new_bytes)
 {
     if (new_bytes > SIZE_MAX / 2) return NULL;
     size_t old_size = whit_round_up(old_bytes ? old_bytes : 1, ALIGN_BYTES);
@@ -63,12 +63,12 @@ void *whit_value_pool_grow(whit_value_pool *pool, void *memory, size_t old_bytes
         pool->top += new_size - old_size;
         return memory;
     }
-    void *larger = whit_value_pool_alloc(pool, new_bytes);
+    void *larger = whit_datum_pool_alloc(pool, new_bytes);
     if (larger && old_bytes) memcpy(larger, memory, old_bytes);
     return larger;
 }
 
-void whit_value_pool_clear(whit_value_pool *pool)
+void whit_datum_pool_clear(whit_datum_pool *pool)
 {
     while (pool->chunks) {
         struct whit_pool_chunk *chunk = pool->chunks;

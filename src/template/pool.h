@@ -8,21 +8,21 @@
 
 #include "base/mem.h"
 
-typedef struct whit_value_pool {
+typedef struct whit_datum_pool {
     const whit_allocator *allocator;
     struct whit_pool_chunk *chunks; /* newest first */
     uint8_t *top, *end;             /* free part of the newest chunk */
     size_t used_bytes;              /* of the allocator, all chunks */
     size_t limit_bytes;             /* never more than this; 0: no limit */
-} whit_value_pool;
+} whit_datum_pool;
 
 /* 16-byte aligned, not zeroed; NULL when memory or the limit is exhausted. */
-void *whit_value_pool_alloc(whit_value_pool *pool, size_t size_bytes);
+void *whit_datum_pool_alloc(whit_datum_pool *pool, size_t size_bytes);
 /* The same, n_elems * elem_bytes and zeroed. */
-void *whit_value_pool_zalloc(whit_value_pool *pool, size_t n_elems, size_t elem_bytes);
+void *whit_datum_pool_zalloc(whit_datum_pool *pool, size_t n_elems, size_t elem_bytes);
 /* A larger block with the old contents; in place where the block is the newest. */
-void *whit_value_pool_grow(whit_value_pool *pool, void *memory, size_t old_bytes, size_t new_bytes);
+void *whit_datum_pool_grow(whit_datum_pool *pool, void *memory, size_t old_bytes, size_t new_bytes);
 /* Frees everything; the pool is empty and usable again. */
-void whit_value_pool_clear(whit_value_pool *pool);
+void whit_datum_pool_clear(whit_datum_pool *pool);
 
 #endif

@@ -63,10 +63,10 @@ static whit_status repr_dict(whit_machine *m, whit_builder *b, const whit_dict *
     return WHIT_OK;
 }
 
-static whit_status repr_view(whit_machine *m, whit_builder *b, whit_value view)
+static whit_status repr_view(whit_machine *m, whit_builder *b, whit_datum view)
 {
     whit_list list;
-    whit_builder_str(b, whit_value_type(view));
+    whit_builder_str(b, whit_datum_type(view));
     whit_builder_str(b, "([");
     WHIT_TRY(whit_machine_items(m, view, &list));
     WHIT_TRY(repr_list(m, b, &list));
@@ -83,17 +83,17 @@ static void repr_range(whit_builder *b, const whit_range *range)
         whit_builder_format(b, "range(%lld, %lld, %lld)", start, stop, step);
 }
 
-static whit_status repr_object(whit_machine *m, whit_builder *b, whit_value v)
+static whit_status repr_object(whit_machine *m, whit_builder *b, whit_datum v)
 {
     size_t n;
     const whit_loop *loop = v.loop;
     switch (v.kind) {
-    case WHIT_VALUE_NAMESPACE:
+    case WHIT_DATUM_NAMESPACE:
         whit_builder_str(b, "<Namespace ");
         WHIT_TRY(repr_dict(m, b, v.dict));
         whit_builder_str(b, ">");
         return WHIT_OK;
-    case WHIT_VALUE_MACRO:
+    case WHIT_DATUM_MACRO:
         whit_builder_str(b, "<Macro ");
         if (v.macro->signature->name)
             quote(b, v.macro->signature->name);
@@ -101,8 +101,8 @@ static whit_status repr_object(whit_machine *m, whit_builder *b, whit_value v)
             whit_builder_str(b, "anonymous");
         whit_builder_str(b, ">");
         return WHIT_OK;
-    case WHIT_VALUE_LOOP: {
-        whit_value length;
+    case WHIT_DATUM_LOOP: {
+        whit_datum length;
         bool found;
         whit_text name = {.bytes = "length", .n_bytes = 6};
         WHIT_TRY(whit_machine_loop_attribute(m, v.loop, &name, &found, &length));
@@ -110,53 +110,53 @@ static whit_status repr_object(whit_machine *m, whit_builder *b, whit_value v)
         whit_builder_format(b, "<LoopContext %zu/%zu>", loop->index + 1, n);
         return WHIT_OK;
     }
-    case WHIT_VALUE_GENERATOR:
+    case WHIT_DATUM_GENERATOR:
         whit_builder_format(b, "<generator object %s>", v.generator->name);
         return WHIT_OK;
-    case WHIT_VALUE_FUNCTION:
+    case WHIT_DATUM_FUNCTION:
         whit_builder_format(b, "<function %s>", v.function->name);
         return WHIT_OK;
-    case WHIT_VALUE_METHOD:
+    case WHIT_DATUM_METHOD:
         whit_builder_format(b, "<built-in method %s of %s object>", v.method->builtin->name,
-                            whit_value_type(v.method->self));
+                            whit_datum_type(v.method->self));
         return WHIT_OK;
-    case WHIT_VALUE_BLOCKS: whit_builder_str(b, "<TemplateReference None>"); return WHIT_OK;
-    default: whit_builder_format(b, "<%s object>", whit_value_type(v)); return WHIT_OK;
+    case WHIT_DATUM_BLOCKS: whit_builder_str(b, "<TemplateReference None>"); return WHIT_OK;
+    default: whit_builder_format(b, "<%s object>", whit_datum_type(v)); return WHIT_OK;
     }
 }
 
-static whit_status repr(whit_machine *m, whit_builder *b, whit_value v)
+static whit_status repr(whit_machine *m, whit_builder *b, whit_datum v)
 {
     char real[WHIT_REAL_BYTES];
     switch (v.kind) {
-    case WHIT_VALUE_UNDEFINED: whit_builder_str(b, "Undefined"); return WHIT_OK;
-    case WHIT_VALUE_NONE: whit_builder_str(b, "None"); return WHIT_OK;
-    case WHIT_VALUE_BOOL: whit_builder_str(b, v.boolean ? "True" : "False"); return WHIT_OK;
-    case WHIT_VALUE_INT: whit_builder_format(b, "%lld", (long long)v.integer); return WHIT_OK;
-    case WHIT_VALUE_BIGINT: whit_builder_text(b, v.text); return WHIT_OK;
-    case WHIT_VALUE_FLOAT:
+    case WHIT_DATUM_UNDEFINED: whit_builder_str(b, "Undefined"); return WHIT_OK;
+    case WHIT_DATUM_NONE: whit_builder_str(b, "None"); return WHIT_OK;
+    case WHIT_DATUM_BOOL: whit_builder_str(b, v.boolean ? "True" : "False"); return WHIT_OK;
+    case WHIT_DATUM_INT: whit_builder_format(b, "%lld", (long long)v.integer); return WHIT_OK;
+    case WHIT_DATUM_BIGINT: whit_builder_text(b, v.text); return WHIT_OK;
+    case WHIT_DATUM_FLOAT:
         whit_real_write(v.real, real);
         whit_builder_str(b, real);
         return WHIT_OK;
-    case WHIT_VALUE_TEXT: quote(b, v.text); return whit_machine_spend(m, v.text->n_bytes / 16);
-    case WHIT_VALUE_LIST:
+    case WHIT_DATUM_TEXT: quote(b, v.text); return whit_machine_spend(m, v.text->n_bytes / 16);
+    case WHIT_DATUM_LIST:
         whit_builder_str(b, "[");
         WHIT_TRY(repr_list(m, b, v.list));
         whit_builder_str(b, "]");
         return WHIT_OK;
-    case WHIT_VALUE_TUPLE:
+    case WHIT_DATUM_TUPLE:
         whit_builder_str(b, "(");
         WHIT_TRY(repr_list(m, b, v.list));
         whit_builder_str(b, v.list->n == 1 ? ",)" : ")");
         return WHIT_OK;
-    case WHIT_VALUE_DICT: return repr_dict(m, b, v.dict);
-    case WHIT_VALUE_VIEW: return repr_view(m, b, v);
-    case WHIT_VALUE_RANGE: repr_range(b, v.range); return WHIT_OK;
+    case WHIT_DATUM_DICT: return repr_dict(m, b, v.dict);
+    case WHIT_DATUM_VIEW: return repr_view(m, b, v);
+    case WHIT_DATUM_RANGE: repr_range(b, v.range); return WHIT_OK;
     default: return repr_object(m, b, v);
     }
 }
 
-whit_status whit_machine_repr(whit_machine *m, whit_builder *b, whit_value v)
+whit_status whit_machine_repr(whit_machine *m, whit_builder *b, whit_datum v)
 {
     WHIT_TRY(whit_machine_enter(m));
     WHIT_TRY(whit_machine_spend(m, 1));
@@ -165,31 +165,31 @@ whit_status whit_machine_repr(whit_machine *m, whit_builder *b, whit_value v)
     return WHIT_OK;
 }
 
-whit_status whit_machine_str(whit_machine *m, whit_value v, const whit_text **text)
+whit_status whit_machine_str(whit_machine *m, whit_datum v, const whit_text **text)
 {
     static const whit_text empty = {.bytes = ""};
-    if (v.kind == WHIT_VALUE_TEXT && !v.text->is_bytes) {
+    if (v.kind == WHIT_DATUM_TEXT && !v.text->is_bytes) {
         *text = v.text;
         return WHIT_OK;
     }
-    if (v.kind == WHIT_VALUE_UNDEFINED) {
+    if (v.kind == WHIT_DATUM_UNDEFINED) {
         *text = &empty;
         return WHIT_OK;
     }
     whit_builder b = whit_machine_build(m);
-    whit_value result;
+    whit_datum result;
     WHIT_TRY(whit_machine_repr(m, &b, v));
     WHIT_TRY(whit_machine_build_end(m, &b, &result));
     *text = result.text;
     return WHIT_OK;
 }
 
-whit_status whit_machine_escape_html(whit_machine *m, whit_value v, whit_value *result)
+whit_status whit_machine_escape_html(whit_machine *m, whit_datum v, whit_datum *result)
 {
     const whit_text *text;
     WHIT_TRY(whit_machine_str(m, v, &text));
     if (text->markup) {
-        *result = whit_value_text(text);
+        *result = whit_datum_text(text);
         return WHIT_OK;
     }
     whit_builder b = whit_machine_build(m);

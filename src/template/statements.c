@@ -124,9 +124,9 @@ static whit_status parse_signature(whit_parser *p, whit_signature *macro)
         if (n) WHIT_TRY(whit_parser_expect(p, WHIT_LEXEME_COMMA));
         if (n == capacity) {
             size_t larger = capacity ? capacity * 2 : 4;
-            macro->parameters = whit_value_pool_grow(p->pool, macro->parameters, n * sizeof(void *),
+            macro->parameters = whit_datum_pool_grow(p->pool, macro->parameters, n * sizeof(void *),
                                                      larger * sizeof(void *));
-            macro->defaults = whit_value_pool_grow(p->pool, macro->defaults, n * sizeof(void *),
+            macro->defaults = whit_datum_pool_grow(p->pool, macro->defaults, n * sizeof(void *),
                                                    larger * sizeof(void *));
             if (!macro->parameters || !macro->defaults)
                 return whit_fail_memory(p->error, "a macro", larger);
@@ -149,7 +149,7 @@ static whit_status parse_signature(whit_parser *p, whit_signature *macro)
 /* {% macro name(...) %} and {% call(...) name() %}; what the body reads decides what it accepts. */
 static whit_status parse_macro(whit_parser *p, whit_node *node, bool is_call)
 {
-    whit_signature *macro = whit_value_pool_zalloc(p->pool, 1, sizeof *macro);
+    whit_signature *macro = whit_datum_pool_zalloc(p->pool, 1, sizeof *macro);
     if (!macro) return whit_fail_memory(p->error, "a macro", sizeof *macro);
     bool outer[] = {p->uses_caller, p->uses_varargs, p->uses_kwargs};
     node->kind = is_call ? WHIT_NODE_CALL_BLOCK : WHIT_NODE_MACRO;
@@ -186,7 +186,7 @@ static whit_status parse_block(whit_parser *p, whit_node *node)
         if (t->blocks[i].name == node->text) return whit_parser_fail(p, "block defined twice");
     if (t->n_blocks == p->block_capacity) {
         size_t larger = p->block_capacity ? p->block_capacity * 2 : 4;
-        t->blocks = whit_value_pool_grow(p->pool, t->blocks, t->n_blocks * sizeof *t->blocks,
+        t->blocks = whit_datum_pool_grow(p->pool, t->blocks, t->n_blocks * sizeof *t->blocks,
                                          larger * sizeof *t->blocks);
         if (!t->blocks) return whit_fail_memory(p->error, "blocks", larger);
         p->block_capacity = larger;
@@ -320,7 +320,7 @@ whit_status whit_template_parse(whit_template *template, size_t *error_offset, w
                              error_offset, error));
     whit_parser p = {
         .pool = &template->pool, .token = tokens.items, .template = template, .error = error};
-    if (!whit_value_dict(p.pool, &p.names)) return whit_fail_memory(error, "the template", 0);
+    if (!whit_datum_dict(p.pool, &p.names)) return whit_fail_memory(error, "the template", 0);
     whit_status status = parse_body(&p, NULL, &template->body);
     if (status == WHIT_OK) status = whit_parser_harden(&p, 0);
     *error_offset = p.has_error_offset ? p.error_offset : p.token->offset;

@@ -16,7 +16,7 @@ static bool is_stripped(const whit_text *characters, uint32_t point)
 }
 
 whit_status whit_string_strip(whit_machine *m, const whit_text *text, const whit_text *characters,
-                              int sides, whit_value *result)
+                              int sides, whit_datum *result)
 {
     size_t begin = 0, end = text->n_bytes, next;
     while ((sides & WHIT_SIDE_LEFT) && begin < end &&
@@ -33,7 +33,7 @@ whit_status whit_string_strip(whit_machine *m, const whit_text *text, const whit
 /* ---- lists of pieces ------------------------------------------------------------------------- */
 
 typedef struct pieces {
-    whit_value *items;
+    whit_datum *items;
     size_t n, capacity;
 } pieces;
 
@@ -42,8 +42,8 @@ static whit_status add_piece(whit_machine *m, pieces *p, const whit_text *text, 
 {
     if (p->n == p->capacity) {
         size_t capacity = p->capacity ? p->capacity * 2 : 8;
-        whit_value *items =
-            whit_value_pool_grow(m->pool, p->items, p->n * sizeof *items, capacity * sizeof *items);
+        whit_datum *items =
+            whit_datum_pool_grow(m->pool, p->items, p->n * sizeof *items, capacity * sizeof *items);
         if (!items) return whit_machine_raise_memory(m);
         p->items = items;
         p->capacity = capacity;
@@ -51,10 +51,10 @@ static whit_status add_piece(whit_machine *m, pieces *p, const whit_text *text, 
     return whit_machine_slice_text(m, text, begin, end, &p->items[p->n++]);
 }
 
-static whit_status end_pieces(whit_machine *m, pieces *p, bool reversed, whit_value *result)
+static whit_status end_pieces(whit_machine *m, pieces *p, bool reversed, whit_datum *result)
 {
     for (size_t i = 0; reversed && i < p->n / 2; i++) {
-        whit_value swap = p->items[i];
+        whit_datum swap = p->items[i];
         p->items[i] = p->items[p->n - 1 - i];
         p->items[p->n - 1 - i] = swap;
     }
@@ -97,7 +97,7 @@ static whit_status split_spaces_right(whit_machine *m, const whit_text *text, in
 }
 
 whit_status whit_string_split(whit_machine *m, const whit_text *text, const whit_text *separator,
-                              int64_t limit, bool from_right, whit_value *result)
+                              int64_t limit, bool from_right, whit_datum *result)
 {
     pieces p = {0};
     WHIT_TRY(whit_machine_spend(m, text->n_bytes / 16));
@@ -126,7 +126,7 @@ whit_status whit_string_split(whit_machine *m, const whit_text *text, const whit
 }
 
 whit_status whit_string_split_lines(whit_machine *m, const whit_text *text, bool keep_ends,
-                                    whit_value *result)
+                                    whit_datum *result)
 {
     pieces p = {0};
     WHIT_TRY(whit_machine_spend(m, text->n_bytes / 16));
@@ -151,7 +151,7 @@ whit_status whit_string_split_lines(whit_machine *m, const whit_text *text, bool
 /* ---- whole texts ----------------------------------------------------------------------------- */
 
 whit_status whit_string_replace(whit_machine *m, const whit_text *text, const whit_text *from,
-                                const whit_text *to, int64_t limit, whit_value *result)
+                                const whit_text *to, int64_t limit, whit_datum *result)
 {
     whit_builder b = whit_machine_build(m);
     size_t at = 0, next;
@@ -174,16 +174,16 @@ whit_status whit_string_replace(whit_machine *m, const whit_text *text, const wh
 }
 
 whit_status whit_string_join(whit_machine *m, const whit_text *separator, const whit_list *list,
-                             bool strict, whit_value *result)
+                             bool strict, whit_datum *result)
 {
     whit_builder b = whit_machine_build(m);
     WHIT_TRY(whit_machine_spend(m, list->n));
     for (size_t i = 0; i < list->n && !b.failed; i++) {
         const whit_text *text;
-        whit_value item = list->items[i];
-        if (strict && !whit_value_is_str(item))
+        whit_datum item = list->items[i];
+        if (strict && !whit_datum_is_str(item))
             return whit_machine_raise_type(m, "sequence item %zu: expected str instance, %s found",
-                                           i, whit_value_type(item));
+                                           i, whit_datum_type(item));
         if (strict && separator->markup) WHIT_TRY(whit_machine_escape_html(m, item, &item));
         WHIT_TRY(whit_machine_str(m, item, &text));
         if (i) whit_builder_text(&b, separator);
@@ -220,7 +220,7 @@ static whit_case case_of(whit_casing casing, uint32_t point, uint32_t before, bo
 }
 
 whit_status whit_string_change_case(whit_machine *m, const whit_text *text, whit_casing casing,
-                                    whit_value *result)
+                                    whit_datum *result)
 {
     whit_builder b = whit_machine_build(m);
     uint32_t before = 0;
@@ -235,10 +235,10 @@ whit_status whit_string_change_case(whit_machine *m, const whit_text *text, whit
 }
 
 whit_status whit_string_pad(whit_machine *m, const whit_text *text, int64_t width, uint32_t fill,
-                            int sides, whit_value *result)
+                            int sides, whit_datum *result)
 {
     if (width < 0 || (uint64_t)width <= text->n_points) {
-        *result = whit_value_text(text);
+        *result = whit_datum_text(text);
         return WHIT_OK;
     }
     size_t room = (size_t)width - text->n_points;

@@ -111,7 +111,7 @@ whit_status whit_template_open(const char *source, size_t n_bytes, const whit_al
     if (!t) return plain_error(error, WHIT_ERROR_MEMORY, "not enough memory for the template");
     t->pool.allocator = allocator;
     t->pool.limit_bytes = PARSE_BYTES_LEAST + n_bytes * PARSE_BYTES_PER_BYTE;
-    t->source = whit_value_pool_alloc(&t->pool, n_bytes);
+    t->source = whit_datum_pool_alloc(&t->pool, n_bytes);
     whit_status status;
     if (t->source) {
         whit_error reason = {0};
@@ -133,7 +133,7 @@ void whit_template_close(whit_template *template)
 {
     if (!template) return;
     const whit_allocator *allocator = template->pool.allocator;
-    whit_value_pool_clear(&template->pool);
+    whit_datum_pool_clear(&template->pool);
     whit_free(allocator, template, sizeof *template);
 }
 
@@ -182,15 +182,15 @@ static bool hand_out(const whit_text *text, whit_buf *out, whit_buf *segments)
     return false;
 }
 
-whit_status whit_template_render(const whit_template *template, whit_value context,
+whit_status whit_template_render(const whit_template *template, whit_datum context,
                                  const whit_template_options *options, whit_buf *out,
                                  whit_buf *segments, whit_template_error *error)
 {
     if (error) error->message.allocator = template->pool.allocator;
-    if (context.kind != WHIT_VALUE_DICT)
+    if (context.kind != WHIT_DATUM_DICT)
         return plain_error(error, WHIT_ERROR_ARGUMENT, "the context is not a dict");
     whit_template_limits limits = effective_limits(options);
-    whit_value_pool pool = {.allocator = template->pool.allocator,
+    whit_datum_pool pool = {.allocator = template->pool.allocator,
                             .limit_bytes = limits.memory_bytes};
     whit_machine m = {.template = template,
                       .pool = &pool,
@@ -202,7 +202,7 @@ whit_status whit_template_render(const whit_template *template, whit_value conte
     whit_builder b = whit_machine_build(&m);
     m.out = &b;
     m.scope = m.root = whit_machine_new_scope(&m, NULL);
-    whit_value text;
+    whit_datum text;
     whit_status status =
         m.root ? whit_machine_execute(&m, template->body) : whit_machine_raise_memory(&m);
     if (status == WHIT_OK) status = whit_machine_build_end(&m, &b, &text);
@@ -212,6 +212,6 @@ whit_status whit_template_render(const whit_template *template, whit_value conte
         status = place_error(template->source, m.offset, m.raised, &m.error, error);
     else if (status != WHIT_OK)
         status = plain_error(error, status, m.error.message);
-    whit_value_pool_clear(&pool);
+    whit_datum_pool_clear(&pool);
     return status;
 }

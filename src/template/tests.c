@@ -4,78 +4,78 @@
 #include "template/strings.h"
 #include "template/unicode.h"
 
-static whit_status answer(whit_value *result, bool yes)
+static whit_status answer(whit_datum *result, bool yes)
 {
-    *result = whit_value_bool(yes);
+    *result = whit_datum_bool(yes);
     return WHIT_OK;
 }
 
-static whit_status is_kind(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status is_kind(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
     return answer(result, call->self.kind == call->builtin->detail);
 }
 
-static whit_status is_defined(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status is_defined(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
-    return answer(result, call->self.kind != WHIT_VALUE_UNDEFINED);
+    return answer(result, call->self.kind != WHIT_DATUM_UNDEFINED);
 }
 
-static whit_status is_truth(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status is_truth(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
-    return answer(result, call->self.kind == WHIT_VALUE_BOOL &&
+    return answer(result, call->self.kind == WHIT_DATUM_BOOL &&
                               call->self.boolean == call->builtin->detail);
 }
 
-static whit_status is_integer(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status is_integer(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
     return answer(result,
-                  call->self.kind == WHIT_VALUE_INT || call->self.kind == WHIT_VALUE_BIGINT);
+                  call->self.kind == WHIT_DATUM_INT || call->self.kind == WHIT_DATUM_BIGINT);
 }
 
-static whit_status is_number(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status is_number(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
-    return answer(result, whit_value_is_number(call->self));
+    return answer(result, whit_datum_is_number(call->self));
 }
 
-static whit_status is_string(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status is_string(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
-    return answer(result, whit_value_is_str(call->self));
+    return answer(result, whit_datum_is_str(call->self));
 }
 
-static whit_status is_sequence(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status is_sequence(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
     uint8_t k = call->self.kind;
-    return answer(result, k == WHIT_VALUE_UNDEFINED || k == WHIT_VALUE_TEXT ||
-                              k == WHIT_VALUE_LIST || k == WHIT_VALUE_TUPLE ||
-                              k == WHIT_VALUE_DICT || k == WHIT_VALUE_RANGE);
+    return answer(result, k == WHIT_DATUM_UNDEFINED || k == WHIT_DATUM_TEXT ||
+                              k == WHIT_DATUM_LIST || k == WHIT_DATUM_TUPLE ||
+                              k == WHIT_DATUM_DICT || k == WHIT_DATUM_RANGE);
 }
 
-static whit_status is_iterable(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status is_iterable(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
-    return answer(result, whit_value_is_iterable(call->self));
+    return answer(result, whit_datum_is_iterable(call->self));
 }
 
-static whit_status is_callable(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status is_callable(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
-    return answer(result, whit_value_is_callable(call->self));
+    return answer(result, whit_datum_is_callable(call->self));
 }
 
-static whit_status is_escaped(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status is_escaped(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
-    return answer(result, call->self.kind == WHIT_VALUE_TEXT && call->self.text->markup);
+    return answer(result, call->self.kind == WHIT_DATUM_TEXT && call->self.text->markup);
 }
 
-static whit_status is_case(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status is_case(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text;
     bool any = false, all = true, want_upper = call->builtin->detail;
@@ -91,16 +91,16 @@ static whit_status is_case(whit_machine *m, whit_builtin_frame *call, whit_value
 }
 
 /* Is self % argument equal to `detail`? */
-static whit_status has_remainder(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status has_remainder(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
-    whit_value by = call->given[0] ? call->values[0] : whit_value_int(2), rest;
+    whit_datum by = call->given[0] ? call->values[0] : whit_datum_int(2), rest;
     bool same;
     WHIT_TRY(whit_machine_arithmetic(m, WHIT_MODULO, call->self, by, &rest));
-    WHIT_TRY(whit_machine_equals(m, rest, whit_value_int(call->builtin->detail), &same));
+    WHIT_TRY(whit_machine_equals(m, rest, whit_datum_int(call->builtin->detail), &same));
     return answer(result, same);
 }
 
-static whit_status compares(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status compares(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     bool holds;
     WHIT_TRY(whit_machine_compare(m, (whit_comparison)call->builtin->detail, call->self,
@@ -110,44 +110,44 @@ static whit_status compares(whit_machine *m, whit_builtin_frame *call, whit_valu
 
 /* `is`: singletons and small integers are the same object in Python; other values where they share
  * their storage. */
-static whit_status is_same(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status is_same(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
-    whit_value a = call->self, b = call->values[0];
+    whit_datum a = call->self, b = call->values[0];
     if (a.kind != b.kind) return answer(result, false);
     switch (a.kind) {
-    case WHIT_VALUE_NONE: return answer(result, true);
-    case WHIT_VALUE_BOOL: return answer(result, a.boolean == b.boolean);
-    case WHIT_VALUE_INT: return answer(result, a.integer == b.integer);
-    case WHIT_VALUE_FLOAT: return answer(result, a.real == b.real);
-    case WHIT_VALUE_TEXT:
+    case WHIT_DATUM_NONE: return answer(result, true);
+    case WHIT_DATUM_BOOL: return answer(result, a.boolean == b.boolean);
+    case WHIT_DATUM_INT: return answer(result, a.integer == b.integer);
+    case WHIT_DATUM_FLOAT: return answer(result, a.real == b.real);
+    case WHIT_DATUM_TEXT:
         return answer(result, a.text == b.text ||
                                   (a.text->n_points <= 1 && whit_text_equal(a.text, b.text)));
     default: return answer(result, a.dict == b.dict);
     }
 }
 
-static whit_status is_known(whit_machine *m, whit_builtin_frame *call, whit_value *result)
+static whit_status is_known(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
-    if (!whit_value_is_hashable(call->self))
-        return whit_machine_raise_type(m, "unhashable type: '%s'", whit_value_type(call->self));
-    if (!whit_value_is_str(call->self)) return answer(result, false);
+    if (!whit_datum_is_hashable(call->self))
+        return whit_machine_raise_type(m, "unhashable type: '%s'", whit_datum_type(call->self));
+    if (!whit_datum_is_str(call->self)) return answer(result, false);
     return answer(result, call->builtin->detail ? whit_builtin_test(call->self.text) != NULL
                                                 : whit_builtin_filter(call->self.text) != NULL);
 }
 
 const whit_builtin whit_tests[] = {
     {"defined", "", is_defined, 0},
-    {"undefined", "", is_kind, WHIT_VALUE_UNDEFINED},
-    {"none", "", is_kind, WHIT_VALUE_NONE},
-    {"boolean", "", is_kind, WHIT_VALUE_BOOL},
+    {"undefined", "", is_kind, WHIT_DATUM_UNDEFINED},
+    {"none", "", is_kind, WHIT_DATUM_NONE},
+    {"boolean", "", is_kind, WHIT_DATUM_BOOL},
     {"true", "", is_truth, true},
     {"false", "", is_truth, false},
     {"integer", "", is_integer, 0},
-    {"float", "", is_kind, WHIT_VALUE_FLOAT},
+    {"float", "", is_kind, WHIT_DATUM_FLOAT},
     {"number", "", is_number, 0},
     {"string", "", is_string, 0},
-    {"mapping", "", is_kind, WHIT_VALUE_DICT},
+    {"mapping", "", is_kind, WHIT_DATUM_DICT},
     {"sequence", "", is_sequence, 0},
     {"iterable", "", is_iterable, 0},
     {"callable", "", is_callable, 0},

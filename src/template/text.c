@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-whit_builder whit_builder_begin(whit_value_pool *pool, size_t limit_bytes)
+whit_builder whit_builder_begin(whit_datum_pool *pool, size_t limit_bytes)
 {
     return (whit_builder){.pool = pool, .limit_bytes = limit_bytes};
 }
@@ -20,7 +20,7 @@ static bool reserve(whit_builder *b, size_t extra)
     size_t capacity = b->capacity_bytes * 2;
     if (capacity < needed) capacity = needed;
     if (capacity < 32) capacity = 32;
-    char *bytes = whit_value_pool_grow(b->pool, b->bytes, b->n_bytes, capacity);
+    char *bytes = whit_datum_pool_grow(b->pool, b->bytes, b->n_bytes, capacity);
     if (!bytes) return !(b->failed = true);
     b->bytes = bytes;
     b->capacity_bytes = capacity;
@@ -37,7 +37,7 @@ static bool mark(whit_builder *b, size_t begin, size_t end)
     }
     if (b->n_spans == b->span_capacity) {
         size_t capacity = b->span_capacity ? b->span_capacity * 2 : 4;
-        whit_span *spans = whit_value_pool_grow(b->pool, b->spans, b->n_spans * sizeof *spans,
+        whit_span *spans = whit_datum_pool_grow(b->pool, b->spans, b->n_spans * sizeof *spans,
                                                 capacity * sizeof *spans);
         if (!spans) return !(b->failed = true);
         b->spans = spans;
@@ -127,7 +127,7 @@ static size_t count_points(const char *bytes, size_t n_bytes)
 whit_text *whit_builder_end(whit_builder *b)
 {
     if (b->failed) return NULL;
-    whit_text *text = whit_value_pool_zalloc(b->pool, 1, sizeof *text);
+    whit_text *text = whit_datum_pool_zalloc(b->pool, 1, sizeof *text);
     if (!text) return NULL;
     text->bytes = b->bytes ? b->bytes : "";
     text->n_bytes = b->n_bytes;
@@ -139,18 +139,18 @@ whit_text *whit_builder_end(whit_builder *b)
     return text;
 }
 
-whit_text *whit_text_new(whit_value_pool *pool, const char *bytes, size_t n_bytes, bool user)
+whit_text *whit_text_new(whit_datum_pool *pool, const char *bytes, size_t n_bytes, bool user)
 {
     whit_builder b = whit_builder_begin(pool, UINT32_MAX - 1);
     whit_builder_bytes(&b, bytes, n_bytes, user);
     return whit_builder_end(&b);
 }
 
-const whit_text *whit_text_slice(whit_value_pool *pool, const whit_text *text, size_t begin,
+const whit_text *whit_text_slice(whit_datum_pool *pool, const whit_text *text, size_t begin,
                                  size_t end)
 {
     if (begin == 0 && end == text->n_bytes) return text;
-    whit_text *slice = whit_value_pool_zalloc(pool, 1, sizeof *slice);
+    whit_text *slice = whit_datum_pool_zalloc(pool, 1, sizeof *slice);
     if (!slice) return NULL;
     slice->bytes = text->bytes + begin;
     slice->n_bytes = end - begin;
@@ -161,7 +161,7 @@ const whit_text *whit_text_slice(whit_value_pool *pool, const whit_text *text, s
     size_t first = first_span(text, begin), last = first;
     while (last < text->n_spans && text->spans[last].begin < end) last++;
     if (last == first) return slice;
-    whit_span *spans = whit_value_pool_alloc(pool, (last - first) * sizeof *spans);
+    whit_span *spans = whit_datum_pool_alloc(pool, (last - first) * sizeof *spans);
     if (!spans) return NULL;
     for (size_t i = first; i < last; i++) {
         size_t from = text->spans[i].begin > begin ? text->spans[i].begin : begin;

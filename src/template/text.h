@@ -24,7 +24,7 @@ typedef struct whit_text {
 
 /* A growing text. After a failed growth every further call fails. */
 typedef struct whit_builder {
-    whit_value_pool *pool;
+    whit_datum_pool *pool;
     char *bytes;
     size_t n_bytes, capacity_bytes, limit_bytes;
     whit_span *spans;
@@ -34,7 +34,7 @@ typedef struct whit_builder {
 } whit_builder;
 
 /* `limit_bytes` must stay under 4 GiB. */
-whit_builder whit_builder_begin(whit_value_pool *pool, size_t limit_bytes);
+whit_builder whit_builder_begin(whit_datum_pool *pool, size_t limit_bytes);
 bool whit_builder_bytes(whit_builder *b, const char *bytes, size_t n_bytes, bool user);
 bool whit_builder_str(whit_builder *b, const char *ascii); /* not the user's */
 bool whit_builder_point(whit_builder *b, uint32_t point, bool user);
@@ -48,9 +48,9 @@ bool whit_builder_format(whit_builder *b, const char *format, ...)
 whit_text *whit_builder_end(whit_builder *b);
 
 /* A copy of checked UTF-8. NULL: no memory. */
-whit_text *whit_text_new(whit_value_pool *pool, const char *bytes, size_t n_bytes, bool user);
+whit_text *whit_text_new(whit_datum_pool *pool, const char *bytes, size_t n_bytes, bool user);
 /* Shares the bytes of `text`. NULL: no memory. */
-const whit_text *whit_text_slice(whit_value_pool *pool, const whit_text *text, size_t begin,
+const whit_text *whit_text_slice(whit_datum_pool *pool, const whit_text *text, size_t begin,
                                  size_t end);
 
 bool whit_text_is_user(const whit_text *text, size_t at); /* is the byte inside a span? */

@@ -8,148 +8,148 @@
 
 enum { SMALL_DICT = 8, MAX_DEPTH = 64 };
 
-bool whit_value_string(whit_value_pool *pool, const char *bytes, size_t n_bytes, bool user,
-                       whit_value *value)
+bool whit_datum_string(whit_datum_pool *pool, const char *bytes, size_t n_bytes, bool user,
+                       whit_datum *value)
 {
     if (whit_utf8_valid_bytes((const uint8_t *)bytes, n_bytes) != n_bytes) return false;
-    *value = whit_value_text(whit_text_new(pool, bytes, n_bytes, user));
+    *value = whit_datum_text(whit_text_new(pool, bytes, n_bytes, user));
     return value->text;
 }
 
-bool whit_value_list(whit_value_pool *pool, const whit_value *items, size_t n, whit_value *value)
+bool whit_datum_list(whit_datum_pool *pool, const whit_datum *items, size_t n, whit_datum *value)
 {
-    whit_list *list = whit_value_pool_zalloc(pool, 1, sizeof *list);
+    whit_list *list = whit_datum_pool_zalloc(pool, 1, sizeof *list);
     if (!list) return false;
-    list->items = whit_value_pool_zalloc(pool, n, sizeof *items);
+    list->items = whit_datum_pool_zalloc(pool, n, sizeof *items);
     if (!list->items) return false;
     list->n = n;
     if (items && n) memcpy(list->items, items, n * sizeof *items);
-    *value = (whit_value){.kind = WHIT_VALUE_LIST, .list = list};
+    *value = (whit_datum){.kind = WHIT_DATUM_LIST, .list = list};
     return true;
 }
 
-bool whit_value_tuple(whit_value_pool *pool, const whit_value *items, size_t n, whit_value *value)
+bool whit_datum_tuple(whit_datum_pool *pool, const whit_datum *items, size_t n, whit_datum *value)
 {
-    if (!whit_value_list(pool, items, n, value)) return false;
-    value->kind = WHIT_VALUE_TUPLE;
+    if (!whit_datum_list(pool, items, n, value)) return false;
+    value->kind = WHIT_DATUM_TUPLE;
     return true;
 }
 
-bool whit_value_dict(whit_value_pool *pool, whit_value *value)
+bool whit_datum_dict(whit_datum_pool *pool, whit_datum *value)
 {
-    *value = (whit_value){.kind = WHIT_VALUE_DICT,
-                          .dict = whit_value_pool_zalloc(pool, 1, sizeof(whit_dict))};
+    *value = (whit_datum){.kind = WHIT_DATUM_DICT,
+                          .dict = whit_datum_pool_zalloc(pool, 1, sizeof(whit_dict))};
     return value->dict;
 }
 
-bool whit_value_as_int(whit_value v, int64_t *integer)
+bool whit_datum_as_int(whit_datum v, int64_t *integer)
 {
-    if (v.kind == WHIT_VALUE_BOOL)
+    if (v.kind == WHIT_DATUM_BOOL)
         *integer = v.boolean;
-    else if (v.kind == WHIT_VALUE_INT)
+    else if (v.kind == WHIT_DATUM_INT)
         *integer = v.integer;
     else
         return false;
     return true;
 }
 
-bool whit_value_as_real(whit_value v, double *real)
+bool whit_datum_as_real(whit_datum v, double *real)
 {
     int64_t integer;
-    if (v.kind == WHIT_VALUE_FLOAT)
+    if (v.kind == WHIT_DATUM_FLOAT)
         *real = v.real;
-    else if (whit_value_as_int(v, &integer))
+    else if (whit_datum_as_int(v, &integer))
         *real = (double)integer;
     else
         return false;
     return true;
 }
 
-bool whit_value_is_number(whit_value v)
+bool whit_datum_is_number(whit_datum v)
 {
-    return v.kind >= WHIT_VALUE_BOOL && v.kind <= WHIT_VALUE_FLOAT;
+    return v.kind >= WHIT_DATUM_BOOL && v.kind <= WHIT_DATUM_FLOAT;
 }
 
-bool whit_value_is_true(whit_value v)
+bool whit_datum_is_true(whit_datum v)
 {
     size_t n;
     switch (v.kind) {
-    case WHIT_VALUE_UNDEFINED:
-    case WHIT_VALUE_NONE: return false;
-    case WHIT_VALUE_BOOL: return v.boolean;
-    case WHIT_VALUE_INT: return v.integer != 0;
-    case WHIT_VALUE_FLOAT: return v.real != 0; /* NaN is true */
-    case WHIT_VALUE_LOOP: return true;
-    default: return !whit_value_length(v, &n) || n > 0;
+    case WHIT_DATUM_UNDEFINED:
+    case WHIT_DATUM_NONE: return false;
+    case WHIT_DATUM_BOOL: return v.boolean;
+    case WHIT_DATUM_INT: return v.integer != 0;
+    case WHIT_DATUM_FLOAT: return v.real != 0; /* NaN is true */
+    case WHIT_DATUM_LOOP: return true;
+    default: return !whit_datum_length(v, &n) || n > 0;
     }
 }
 
-bool whit_value_is_callable(whit_value v)
+bool whit_datum_is_callable(whit_datum v)
 {
-    return v.kind == WHIT_VALUE_FUNCTION || v.kind == WHIT_VALUE_METHOD ||
-           v.kind == WHIT_VALUE_MACRO || v.kind == WHIT_VALUE_LOOP || v.kind == WHIT_VALUE_JOINER ||
-           v.kind == WHIT_VALUE_BLOCK ||
-           v.kind == WHIT_VALUE_UNDEFINED; /* Undefined has __call__, which fails */
+    return v.kind == WHIT_DATUM_FUNCTION || v.kind == WHIT_DATUM_METHOD ||
+           v.kind == WHIT_DATUM_MACRO || v.kind == WHIT_DATUM_LOOP || v.kind == WHIT_DATUM_JOINER ||
+           v.kind == WHIT_DATUM_BLOCK ||
+           v.kind == WHIT_DATUM_UNDEFINED; /* Undefined has __call__, which fails */
 }
 
-const char *whit_value_type(whit_value v)
+const char *whit_datum_type(whit_datum v)
 {
     static const char *const names[] = {
-        [WHIT_VALUE_UNDEFINED] = "Undefined",
-        [WHIT_VALUE_NONE] = "NoneType",
-        [WHIT_VALUE_BOOL] = "bool",
-        [WHIT_VALUE_INT] = "int",
-        [WHIT_VALUE_BIGINT] = "int",
-        [WHIT_VALUE_FLOAT] = "float",
-        [WHIT_VALUE_TEXT] = "str",
-        [WHIT_VALUE_LIST] = "list",
-        [WHIT_VALUE_TUPLE] = "tuple",
-        [WHIT_VALUE_DICT] = "dict",
-        [WHIT_VALUE_RANGE] = "range",
-        [WHIT_VALUE_GENERATOR] = "generator",
-        [WHIT_VALUE_NAMESPACE] = "Namespace",
-        [WHIT_VALUE_FUNCTION] = "function",
-        [WHIT_VALUE_METHOD] = "builtin_function_or_method",
-        [WHIT_VALUE_MACRO] = "Macro",
-        [WHIT_VALUE_LOOP] = "LoopContext",
-        [WHIT_VALUE_CYCLER] = "Cycler",
-        [WHIT_VALUE_JOINER] = "Joiner",
-        [WHIT_VALUE_BLOCKS] = "TemplateReference",
-        [WHIT_VALUE_BLOCK] = "BlockReference",
+        [WHIT_DATUM_UNDEFINED] = "Undefined",
+        [WHIT_DATUM_NONE] = "NoneType",
+        [WHIT_DATUM_BOOL] = "bool",
+        [WHIT_DATUM_INT] = "int",
+        [WHIT_DATUM_BIGINT] = "int",
+        [WHIT_DATUM_FLOAT] = "float",
+        [WHIT_DATUM_TEXT] = "str",
+        [WHIT_DATUM_LIST] = "list",
+        [WHIT_DATUM_TUPLE] = "tuple",
+        [WHIT_DATUM_DICT] = "dict",
+        [WHIT_DATUM_RANGE] = "range",
+        [WHIT_DATUM_GENERATOR] = "generator",
+        [WHIT_DATUM_NAMESPACE] = "Namespace",
+        [WHIT_DATUM_FUNCTION] = "function",
+        [WHIT_DATUM_METHOD] = "builtin_function_or_method",
+        [WHIT_DATUM_MACRO] = "Macro",
+        [WHIT_DATUM_LOOP] = "LoopContext",
+        [WHIT_DATUM_CYCLER] = "Cycler",
+        [WHIT_DATUM_JOINER] = "Joiner",
+        [WHIT_DATUM_BLOCKS] = "TemplateReference",
+        [WHIT_DATUM_BLOCK] = "BlockReference",
     };
     static const char *const views[] = {"dict_keys", "dict_values", "dict_items"};
-    if (v.kind == WHIT_VALUE_VIEW) return views[v.detail];
-    if (v.kind == WHIT_VALUE_TEXT && v.text->is_bytes) return "bytes";
-    if (v.kind == WHIT_VALUE_TEXT && v.text->markup) return "Markup";
+    if (v.kind == WHIT_DATUM_VIEW) return views[v.detail];
+    if (v.kind == WHIT_DATUM_TEXT && v.text->is_bytes) return "bytes";
+    if (v.kind == WHIT_DATUM_TEXT && v.text->markup) return "Markup";
     return names[v.kind];
 }
 
-bool whit_value_length(whit_value v, size_t *n)
+bool whit_datum_length(whit_datum v, size_t *n)
 {
     switch (v.kind) {
-    case WHIT_VALUE_UNDEFINED: *n = 0; return true;
-    case WHIT_VALUE_TEXT: *n = v.text->is_bytes ? v.text->n_bytes : v.text->n_points; return true;
-    case WHIT_VALUE_LIST:
-    case WHIT_VALUE_TUPLE: *n = v.list->n; return true;
-    case WHIT_VALUE_DICT:
-    case WHIT_VALUE_VIEW: *n = v.dict->n; return true;
-    case WHIT_VALUE_RANGE: *n = v.range->n; return true;
+    case WHIT_DATUM_UNDEFINED: *n = 0; return true;
+    case WHIT_DATUM_TEXT: *n = v.text->is_bytes ? v.text->n_bytes : v.text->n_points; return true;
+    case WHIT_DATUM_LIST:
+    case WHIT_DATUM_TUPLE: *n = v.list->n; return true;
+    case WHIT_DATUM_DICT:
+    case WHIT_DATUM_VIEW: *n = v.dict->n; return true;
+    case WHIT_DATUM_RANGE: *n = v.range->n; return true;
     default: return false;
     }
 }
 
-whit_value whit_range_at(const whit_range *range, size_t i)
+whit_datum whit_range_at(const whit_range *range, size_t i)
 {
-    return whit_value_int(range->start + range->step * (int64_t)i);
+    return whit_datum_int(range->start + range->step * (int64_t)i);
 }
 
 /* ---- equality and hashing ------------------------------------------------------------------- */
 
-int whit_number_compare(whit_value a, whit_value b)
+int whit_number_compare(whit_datum a, whit_datum b)
 {
-    if (a.kind == WHIT_VALUE_BIGINT || b.kind == WHIT_VALUE_BIGINT) {
-        const whit_text *x = a.kind == WHIT_VALUE_BIGINT ? a.text : NULL;
-        const whit_text *y = b.kind == WHIT_VALUE_BIGINT ? b.text : NULL;
+    if (a.kind == WHIT_DATUM_BIGINT || b.kind == WHIT_DATUM_BIGINT) {
+        const whit_text *x = a.kind == WHIT_DATUM_BIGINT ? a.text : NULL;
+        const whit_text *y = b.kind == WHIT_DATUM_BIGINT ? b.text : NULL;
         if (x && y) { /* signs, then lengths, then digits */
             bool negative = x->bytes[0] == '-';
             if (negative != (y->bytes[0] == '-')) return negative ? -1 : 1;
@@ -159,15 +159,15 @@ int whit_number_compare(whit_value a, whit_value b)
             return negative ? -order : order;
         }
         double other;
-        if (whit_value_as_real(x ? b : a, &other) && isnan(other)) return 2;
+        if (whit_datum_as_real(x ? b : a, &other) && isnan(other)) return 2;
         int order = (x ? x : y)->bytes[0] == '-' ? -1 : 1;
         return x ? order : -order;
     }
     int64_t i, j;
-    if (whit_value_as_int(a, &i) && whit_value_as_int(b, &j)) return (i > j) - (i < j);
+    if (whit_datum_as_int(a, &i) && whit_datum_as_int(b, &j)) return (i > j) - (i < j);
     /* A long double holds every int64 and every double on x86-64 and AArch64. */
-    long double x = whit_value_as_int(a, &i) ? (long double)i : (long double)a.real;
-    long double y = whit_value_as_int(b, &j) ? (long double)j : (long double)b.real;
+    long double x = whit_datum_as_int(a, &i) ? (long double)i : (long double)a.real;
+    long double y = whit_datum_as_int(b, &j) ? (long double)j : (long double)b.real;
     if (isnan(x) || isnan(y)) return 2;
     return (x > y) - (x < y);
 }
@@ -175,38 +175,38 @@ int whit_number_compare(whit_value a, whit_value b)
 static bool items_equal(const whit_list *a, const whit_list *b, int depth, uint64_t *budget);
 static bool dicts_equal(const whit_dict *a, const whit_dict *b, int depth, uint64_t *budget);
 
-static bool equal(whit_value a, whit_value b, int depth, uint64_t *budget)
+static bool equal(whit_datum a, whit_datum b, int depth, uint64_t *budget)
 {
     if (*budget == 0 || depth > MAX_DEPTH) {
         *budget = 0;
         return false;
     }
     --*budget;
-    if (whit_value_is_number(a) && whit_value_is_number(b)) return whit_number_compare(a, b) == 0;
+    if (whit_datum_is_number(a) && whit_datum_is_number(b)) return whit_number_compare(a, b) == 0;
     if (a.kind != b.kind) return false;
     switch (a.kind) {
-    case WHIT_VALUE_UNDEFINED:
-    case WHIT_VALUE_NONE: return true;
-    case WHIT_VALUE_TEXT: {
+    case WHIT_DATUM_UNDEFINED:
+    case WHIT_DATUM_NONE: return true;
+    case WHIT_DATUM_TEXT: {
         uint64_t work = a.text->n_bytes == b.text->n_bytes ? a.text->n_bytes / 64 : 0;
         *budget -= work < *budget ? work : *budget;
         return whit_text_equal(a.text, b.text);
     }
-    case WHIT_VALUE_LIST:
-    case WHIT_VALUE_TUPLE: return items_equal(a.list, b.list, depth, budget);
-    case WHIT_VALUE_DICT: return dicts_equal(a.dict, b.dict, depth, budget);
-    case WHIT_VALUE_VIEW: /* keys and items compare as sets, values by identity */
+    case WHIT_DATUM_LIST:
+    case WHIT_DATUM_TUPLE: return items_equal(a.list, b.list, depth, budget);
+    case WHIT_DATUM_DICT: return dicts_equal(a.dict, b.dict, depth, budget);
+    case WHIT_DATUM_VIEW: /* keys and items compare as sets, values by identity */
         if (a.detail != b.detail || a.detail == WHIT_VIEW_VALUES) return false;
         if (a.detail == WHIT_VIEW_ITEMS) return dicts_equal(a.dict, b.dict, depth, budget);
         if (a.dict->n != b.dict->n) return false;
         for (size_t i = 0; i < a.dict->n; i++)
             if (!whit_dict_get(b.dict, a.dict->pairs[i].key)) return false;
         return true;
-    case WHIT_VALUE_RANGE:
+    case WHIT_DATUM_RANGE:
         return a.range->n == b.range->n &&
                (a.range->n == 0 || (a.range->start == b.range->start &&
                                     (a.range->n == 1 || a.range->step == b.range->step)));
-    case WHIT_VALUE_METHOD: return false;
+    case WHIT_DATUM_METHOD: return false;
     default: return a.dict == b.dict; /* the same object */
     }
 }
@@ -223,29 +223,29 @@ static bool dicts_equal(const whit_dict *a, const whit_dict *b, int depth, uint6
 {
     if (a->n != b->n) return false;
     for (size_t i = 0; i < a->n; i++) {
-        const whit_value *other = whit_dict_get(b, a->pairs[i].key);
+        const whit_datum *other = whit_dict_get(b, a->pairs[i].key);
         if (!other || !equal(a->pairs[i].value, *other, depth + 1, budget)) return false;
     }
     return true;
 }
 
-bool whit_value_equal(whit_value a, whit_value b, uint64_t *budget)
+bool whit_datum_equal(whit_datum a, whit_datum b, uint64_t *budget)
 {
     return equal(a, b, 0, budget);
 }
 
-static bool is_hashable(whit_value v, int depth)
+static bool is_hashable(whit_datum v, int depth)
 {
-    if (v.kind == WHIT_VALUE_LIST || v.kind == WHIT_VALUE_DICT || v.kind == WHIT_VALUE_VIEW)
+    if (v.kind == WHIT_DATUM_LIST || v.kind == WHIT_DATUM_DICT || v.kind == WHIT_DATUM_VIEW)
         return false;
-    if (v.kind != WHIT_VALUE_TUPLE) return true;
+    if (v.kind != WHIT_DATUM_TUPLE) return true;
     if (depth > MAX_DEPTH || v.list->n > 1000) return false;
     for (size_t i = 0; i < v.list->n; i++)
         if (!is_hashable(v.list->items[i], depth + 1)) return false;
     return true;
 }
 
-bool whit_value_is_hashable(whit_value v)
+bool whit_datum_is_hashable(whit_datum v)
 {
     return is_hashable(v, 0);
 }
@@ -257,36 +257,36 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 }
 
 /* Values that are equal hash alike; a tuple only by its length and first item. */
-static uint64_t hash_of(whit_value v)
+static uint64_t hash_of(whit_datum v)
 {
     int64_t integer;
-    if (whit_value_as_int(v, &integer)) return mix(1, (uint64_t)integer);
+    if (whit_datum_as_int(v, &integer)) return mix(1, (uint64_t)integer);
     switch (v.kind) {
-    case WHIT_VALUE_FLOAT:
+    case WHIT_DATUM_FLOAT:
         if (v.real >= -0x1p63 && v.real < 0x1p63 && floor(v.real) == v.real)
             return mix(1, (uint64_t)(int64_t)v.real);
         return mix(2, whit_load_u64(&v.real));
-    case WHIT_VALUE_TEXT: {
+    case WHIT_DATUM_TEXT: {
         uint64_t hash = 0xCBF29CE484222325u; /* FNV-1a */
         for (size_t i = 0; i < v.text->n_bytes; i++)
             hash = (hash ^ (unsigned char)v.text->bytes[i]) * 0x100000001B3u;
         return mix(3, hash);
     }
-    case WHIT_VALUE_TUPLE:
-        return mix(v.list->n, v.list->n && v.list->items[0].kind != WHIT_VALUE_TUPLE
+    case WHIT_DATUM_TUPLE:
+        return mix(v.list->n, v.list->n && v.list->items[0].kind != WHIT_DATUM_TUPLE
                                   ? hash_of(v.list->items[0])
                                   : 0);
     default: return mix(4, v.kind);
     }
 }
 
-static bool same_key(const struct whit_pair *pair, whit_value key, uint64_t hash)
+static bool same_key(const struct whit_pair *pair, whit_datum key, uint64_t hash)
 {
     uint64_t budget = 1u << 20;
     return pair->hash == hash && equal(pair->key, key, 0, &budget);
 }
 
-static size_t find_pair(const whit_dict *dict, whit_value key, uint64_t hash)
+static size_t find_pair(const whit_dict *dict, whit_datum key, uint64_t hash)
 {
     if (!dict->index) {
         for (size_t i = 0; i < dict->n; i++)
@@ -299,16 +299,16 @@ static size_t find_pair(const whit_dict *dict, whit_value key, uint64_t hash)
     return SIZE_MAX;
 }
 
-const whit_value *whit_dict_get(const whit_dict *dict, whit_value key)
+const whit_datum *whit_dict_get(const whit_dict *dict, whit_datum key)
 {
     size_t i = dict->n ? find_pair(dict, key, hash_of(key)) : SIZE_MAX;
     return i == SIZE_MAX ? NULL : &dict->pairs[i].value;
 }
 
-const whit_value *whit_dict_get_str(const whit_dict *dict, const char *key)
+const whit_datum *whit_dict_get_str(const whit_dict *dict, const char *key)
 {
     whit_text text = {.bytes = key, .n_bytes = strlen(key)};
-    return whit_dict_get(dict, whit_value_text(&text));
+    return whit_dict_get(dict, whit_datum_text(&text));
 }
 
 static void index_pair(whit_dict *dict, size_t i)
@@ -318,24 +318,24 @@ static void index_pair(whit_dict *dict, size_t i)
     dict->index[at] = (uint32_t)i + 1;
 }
 
-static bool grow_dict(whit_value_pool *pool, whit_dict *dict)
+static bool grow_dict(whit_datum_pool *pool, whit_dict *dict)
 {
     size_t capacity = dict->capacity ? dict->capacity * 2 : 4;
     if (capacity > UINT32_MAX / 4) return false;
     struct whit_pair *pairs =
-        whit_value_pool_grow(pool, dict->pairs, dict->n * sizeof *pairs, capacity * sizeof *pairs);
+        whit_datum_pool_grow(pool, dict->pairs, dict->n * sizeof *pairs, capacity * sizeof *pairs);
     if (!pairs) return false;
     dict->pairs = pairs;
     dict->capacity = capacity;
     if (capacity <= SMALL_DICT) return true;
     dict->index_size = capacity * 2;
-    dict->index = whit_value_pool_zalloc(pool, dict->index_size, sizeof *dict->index);
+    dict->index = whit_datum_pool_zalloc(pool, dict->index_size, sizeof *dict->index);
     if (!dict->index) return false;
     for (size_t i = 0; i < dict->n; i++) index_pair(dict, i);
     return true;
 }
 
-bool whit_dict_set(whit_value_pool *pool, whit_dict *dict, whit_value key, whit_value value)
+bool whit_dict_set(whit_datum_pool *pool, whit_dict *dict, whit_datum key, whit_datum value)
 {
     uint64_t hash = hash_of(key);
     size_t i = find_pair(dict, key, hash);
@@ -350,20 +350,20 @@ bool whit_dict_set(whit_value_pool *pool, whit_dict *dict, whit_value key, whit_
     return true;
 }
 
-bool whit_dict_set_str(whit_value_pool *pool, whit_dict *dict, const char *key, whit_value value)
+bool whit_dict_set_str(whit_datum_pool *pool, whit_dict *dict, const char *key, whit_datum value)
 {
     const whit_text *text = whit_text_new(pool, key, strlen(key), false);
-    return text && whit_dict_set(pool, dict, whit_value_text(text), value);
+    return text && whit_dict_set(pool, dict, whit_datum_text(text), value);
 }
 
 /* ---- from JSON ------------------------------------------------------------------------------ */
 
-static bool number_from_json(whit_value_pool *pool, const whit_json *json, uint32_t at,
-                             whit_value *value)
+static bool number_from_json(whit_datum_pool *pool, const whit_json *json, uint32_t at,
+                             whit_datum *value)
 {
     int64_t integer;
     if (whit_json_i64(json, at, &integer)) {
-        *value = whit_value_int(integer);
+        *value = whit_datum_int(integer);
         return true;
     }
     const whit_json_node *node = (const whit_json_node *)json->nodes.data + at;
@@ -372,53 +372,53 @@ static bool number_from_json(whit_value_pool *pool, const whit_json *json, uint3
     while (i < n && text[i] >= '0' && text[i] <= '9') i++;
     if (i == n) {
         *value =
-            (whit_value){.kind = WHIT_VALUE_BIGINT, .text = whit_text_new(pool, text, n, false)};
+            (whit_datum){.kind = WHIT_DATUM_BIGINT, .text = whit_text_new(pool, text, n, false)};
         return value->text;
     }
     double real;
     if (!whit_json_f64(json, at, &real)) /* Python's constants, or too large for a double */
         real = text[n - 1] == 'N' ? NAN : text[0] == '-' ? -INFINITY : INFINITY;
-    *value = whit_value_float(real);
+    *value = whit_datum_float(real);
     return true;
 }
 
 /* Depth is bounded by WHIT_JSON_MAX_DEPTH. */
-static bool from_json(whit_value_pool *pool, const whit_json *json, uint32_t at, bool user,
-                      whit_value *value)
+static bool from_json(whit_datum_pool *pool, const whit_json *json, uint32_t at, bool user,
+                      whit_datum *value)
 {
     switch (whit_json_type_of(json, at)) {
-    case WHIT_JSON_BOOL: *value = whit_value_bool(whit_json_bool(json, at, false)); return true;
+    case WHIT_JSON_BOOL: *value = whit_datum_bool(whit_json_bool(json, at, false)); return true;
     case WHIT_JSON_NUMBER: return number_from_json(pool, json, at, value);
     case WHIT_JSON_STRING: {
         size_t n;
         const char *bytes = whit_json_string(json, at, &n);
-        return whit_value_string(pool, bytes, n, user, value);
+        return whit_datum_string(pool, bytes, n, user, value);
     }
     case WHIT_JSON_ARRAY: {
-        if (!whit_value_list(pool, NULL, whit_json_count(json, at), value)) return false;
-        whit_value *item = value->list->items;
+        if (!whit_datum_list(pool, NULL, whit_json_count(json, at), value)) return false;
+        whit_datum *item = value->list->items;
         for (uint32_t i = whit_json_first(json, at); i != WHIT_JSON_NONE;
              i = whit_json_next(json, at, i))
             if (!from_json(pool, json, i, user, item++)) return false;
         return true;
     }
     case WHIT_JSON_OBJECT:
-        if (!whit_value_dict(pool, value)) return false;
+        if (!whit_datum_dict(pool, value)) return false;
         for (uint32_t i = whit_json_first(json, at); i != WHIT_JSON_NONE;
              i = whit_json_next(json, at, i)) {
-            whit_value key, item;
+            whit_datum key, item;
             if (!from_json(pool, json, i, user, &key) ||
                 !from_json(pool, json, i + 1, user, &item) ||
                 !whit_dict_set(pool, value->dict, key, item))
                 return false;
         }
         return true;
-    default: *value = whit_value_none(); return true;
+    default: *value = whit_datum_none(); return true;
     }
 }
 
-whit_status whit_value_from_json(whit_value_pool *pool, const char *json, size_t n_bytes, bool user,
-                                 whit_value *value, whit_error *error)
+whit_status whit_datum_from_json(whit_datum_pool *pool, const char *json, size_t n_bytes, bool user,
+                                 whit_datum *value, whit_error *error)
 {
     whit_json document;
     WHIT_TRY(whit_json_parse("JSON", json, n_bytes, pool->allocator, &document, error));

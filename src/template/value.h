@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Values of templates: Python's types as far as templates see them.
  *
- * A value is 16 bytes, passed by value; what it points to lives in a whit_value_pool and never
+ * A value is 16 bytes, passed by value; what it points to lives in a whit_datum_pool and never
  * changes once built (namespaces, loops, cyclers and generators excepted). Integers have 64 bits;
  * longer ones can be printed but not calculated with. */
 #ifndef WHIT_TEMPLATE_VALUE_H
@@ -9,35 +9,35 @@
 
 #include "template/text.h"
 
-typedef enum whit_value_kind {
-    WHIT_VALUE_UNDEFINED = 0, /* `text`: what is said when it is used, or NULL */
-    WHIT_VALUE_NONE,
-    WHIT_VALUE_BOOL,
-    WHIT_VALUE_INT,
-    WHIT_VALUE_BIGINT, /* `text`: decimal digits of an integer over 64 bits */
-    WHIT_VALUE_FLOAT,
-    WHIT_VALUE_TEXT, /* str, Markup or bytes */
-    WHIT_VALUE_LIST,
-    WHIT_VALUE_TUPLE,
-    WHIT_VALUE_DICT,
-    WHIT_VALUE_VIEW, /* dict.keys(), .values(), .items(): `detail` is a whit_view */
-    WHIT_VALUE_RANGE,
-    WHIT_VALUE_GENERATOR, /* what map, select and the like give: can be walked once */
-    WHIT_VALUE_NAMESPACE,
-    WHIT_VALUE_FUNCTION, /* a global function */
-    WHIT_VALUE_METHOD,   /* bound to its object */
-    WHIT_VALUE_MACRO,
-    WHIT_VALUE_LOOP,
-    WHIT_VALUE_CYCLER,
-    WHIT_VALUE_JOINER,
-    WHIT_VALUE_BLOCKS, /* `self` */
-    WHIT_VALUE_BLOCK,  /* `self.name` */
-} whit_value_kind;
+typedef enum whit_datum_kind {
+    WHIT_DATUM_UNDEFINED = 0, /* `text`: what is said when it is used, or NULL */
+    WHIT_DATUM_NONE,
+    WHIT_DATUM_BOOL,
+    WHIT_DATUM_INT,
+    WHIT_DATUM_BIGINT, /* `text`: decimal digits of an integer over 64 bits */
+    WHIT_DATUM_FLOAT,
+    WHIT_DATUM_TEXT, /* str, Markup or bytes */
+    WHIT_DATUM_LIST,
+    WHIT_DATUM_TUPLE,
+    WHIT_DATUM_DICT,
+    WHIT_DATUM_VIEW, /* dict.keys(), .values(), .items(): `detail` is a whit_view */
+    WHIT_DATUM_RANGE,
+    WHIT_DATUM_GENERATOR, /* what map, select and the like give: can be walked once */
+    WHIT_DATUM_NAMESPACE,
+    WHIT_DATUM_FUNCTION, /* a global function */
+    WHIT_DATUM_METHOD,   /* bound to its object */
+    WHIT_DATUM_MACRO,
+    WHIT_DATUM_LOOP,
+    WHIT_DATUM_CYCLER,
+    WHIT_DATUM_JOINER,
+    WHIT_DATUM_BLOCKS, /* `self` */
+    WHIT_DATUM_BLOCK,  /* `self.name` */
+} whit_datum_kind;
 
 typedef enum whit_view { WHIT_VIEW_KEYS, WHIT_VIEW_VALUES, WHIT_VIEW_ITEMS } whit_view;
 
-typedef struct whit_value {
-    uint8_t kind;   /* whit_value_kind */
+typedef struct whit_datum {
+    uint8_t kind;   /* whit_datum_kind */
     uint8_t detail; /* of a view, or 1 for a tuple of groupby */
     union {
         bool boolean;
@@ -55,17 +55,17 @@ typedef struct whit_value {
         struct whit_cycler *cycler;
         const struct whit_block *block;
     };
-} whit_value;
+} whit_datum;
 
 typedef struct whit_list {
-    whit_value *items;
+    whit_datum *items;
     size_t n;
 } whit_list;
 
 /* Insertion order; an index of hashes once it is large. */
 typedef struct whit_dict {
     struct whit_pair {
-        whit_value key, value;
+        whit_datum key, value;
         uint64_t hash;
     } * pairs;
     size_t n, capacity;
@@ -86,74 +86,74 @@ typedef struct whit_generator {
 
 /* ---- making values; false: no memory (or a string that is not UTF-8) ------------------------ */
 
-static inline whit_value whit_value_undefined(const whit_text *text)
+static inline whit_datum whit_datum_undefined(const whit_text *text)
 {
-    return (whit_value){.kind = WHIT_VALUE_UNDEFINED, .text = text};
+    return (whit_datum){.kind = WHIT_DATUM_UNDEFINED, .text = text};
 }
-static inline whit_value whit_value_none(void)
+static inline whit_datum whit_datum_none(void)
 {
-    return (whit_value){.kind = WHIT_VALUE_NONE};
+    return (whit_datum){.kind = WHIT_DATUM_NONE};
 }
-static inline whit_value whit_value_bool(bool boolean)
+static inline whit_datum whit_datum_bool(bool boolean)
 {
-    return (whit_value){.kind = WHIT_VALUE_BOOL, .boolean = boolean};
+    return (whit_datum){.kind = WHIT_DATUM_BOOL, .boolean = boolean};
 }
-static inline whit_value whit_value_int(int64_t integer)
+static inline whit_datum whit_datum_int(int64_t integer)
 {
-    return (whit_value){.kind = WHIT_VALUE_INT, .integer = integer};
+    return (whit_datum){.kind = WHIT_DATUM_INT, .integer = integer};
 }
-static inline whit_value whit_value_float(double real)
+static inline whit_datum whit_datum_float(double real)
 {
-    return (whit_value){.kind = WHIT_VALUE_FLOAT, .real = real};
+    return (whit_datum){.kind = WHIT_DATUM_FLOAT, .real = real};
 }
-static inline whit_value whit_value_text(const whit_text *text)
+static inline whit_datum whit_datum_text(const whit_text *text)
 {
-    return (whit_value){.kind = WHIT_VALUE_TEXT, .text = text};
+    return (whit_datum){.kind = WHIT_DATUM_TEXT, .text = text};
 }
 /* A copy; `user` marks it as coming from the user. */
-bool whit_value_string(whit_value_pool *pool, const char *bytes, size_t n_bytes, bool user,
-                       whit_value *value);
+bool whit_datum_string(whit_datum_pool *pool, const char *bytes, size_t n_bytes, bool user,
+                       whit_datum *value);
 /* A list (or tuple) of copied items; with NULL items they are zeroed, for the caller to fill. */
-bool whit_value_list(whit_value_pool *pool, const whit_value *items, size_t n, whit_value *value);
-bool whit_value_tuple(whit_value_pool *pool, const whit_value *items, size_t n, whit_value *value);
-bool whit_value_dict(whit_value_pool *pool, whit_value *value);
+bool whit_datum_list(whit_datum_pool *pool, const whit_datum *items, size_t n, whit_datum *value);
+bool whit_datum_tuple(whit_datum_pool *pool, const whit_datum *items, size_t n, whit_datum *value);
+bool whit_datum_dict(whit_datum_pool *pool, whit_datum *value);
 /* Adds or replaces; the key must be hashable. */
-bool whit_dict_set(whit_value_pool *pool, whit_dict *dict, whit_value key, whit_value value);
+bool whit_dict_set(whit_datum_pool *pool, whit_dict *dict, whit_datum key, whit_datum value);
 /* The same with a key that is not the user's: ASCII. */
-bool whit_dict_set_str(whit_value_pool *pool, whit_dict *dict, const char *key, whit_value value);
+bool whit_dict_set_str(whit_datum_pool *pool, whit_dict *dict, const char *key, whit_datum value);
 /* JSON text; objects keep their order, strings count as the user's where `user`. */
-whit_status whit_value_from_json(whit_value_pool *pool, const char *json, size_t n_bytes, bool user,
-                                 whit_value *value, whit_error *error);
+whit_status whit_datum_from_json(whit_datum_pool *pool, const char *json, size_t n_bytes, bool user,
+                                 whit_datum *value, whit_error *error);
 
 /* ---- looking at values ---------------------------------------------------------------------- */
 
-static inline bool whit_value_is(whit_value v, whit_value_kind kind)
+static inline bool whit_datum_is(whit_datum v, whit_datum_kind kind)
 {
     return v.kind == kind;
 }
-static inline bool whit_value_is_str(whit_value v)
+static inline bool whit_datum_is_str(whit_datum v)
 {
-    return v.kind == WHIT_VALUE_TEXT && !v.text->is_bytes;
+    return v.kind == WHIT_DATUM_TEXT && !v.text->is_bytes;
 }
 /* bool, int: what Python's operators take for an integer of 64 bits. */
-bool whit_value_as_int(whit_value v, int64_t *integer);
-bool whit_value_as_real(whit_value v, double *real); /* bool, int, float */
-bool whit_value_is_number(whit_value v);
-bool whit_value_is_true(whit_value v);
-bool whit_value_is_callable(whit_value v);
-const char *whit_value_type(whit_value v);       /* Python's name of the type */
-bool whit_value_length(whit_value v, size_t *n); /* false: it has none */
+bool whit_datum_as_int(whit_datum v, int64_t *integer);
+bool whit_datum_as_real(whit_datum v, double *real); /* bool, int, float */
+bool whit_datum_is_number(whit_datum v);
+bool whit_datum_is_true(whit_datum v);
+bool whit_datum_is_callable(whit_datum v);
+const char *whit_datum_type(whit_datum v);       /* Python's name of the type */
+bool whit_datum_length(whit_datum v, size_t *n); /* false: it has none */
 
 /* False for lists, dicts and tuples that hold them (to a depth of 64). */
-bool whit_value_is_hashable(whit_value v);
-const whit_value *whit_dict_get(const whit_dict *dict, whit_value key); /* key: hashable */
-const whit_value *whit_dict_get_str(const whit_dict *dict, const char *key);
+bool whit_datum_is_hashable(whit_datum v);
+const whit_datum *whit_dict_get(const whit_dict *dict, whit_datum key); /* key: hashable */
+const whit_datum *whit_dict_get_str(const whit_dict *dict, const char *key);
 
 /* Python's ==. `budget` is lowered by the work done, and depth is bounded: false where either runs
  * out, with *budget 0. */
-bool whit_value_equal(whit_value a, whit_value b, uint64_t *budget);
+bool whit_datum_equal(whit_datum a, whit_datum b, uint64_t *budget);
 /* Numbers only: -1, 0, 1, or 2 where one is not a number (NaN). */
-int whit_number_compare(whit_value a, whit_value b);
-whit_value whit_range_at(const whit_range *range, size_t i);
+int whit_number_compare(whit_datum a, whit_datum b);
+whit_datum whit_range_at(const whit_range *range, size_t i);
 
 #endif

@@ -19,20 +19,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t n_source = zero ? (size_t)(zero - data) : size;
     whit_template *template = NULL;
     whit_template_error error = {0};
-    whit_value_pool pool = {0};
+    whit_datum_pool pool = {0};
     whit_buf out = {0}, segments = {0};
     whit_chat chat = {.add_generation_prompt = true, .bos_token = "<s>"};
-    if (whit_value_from_json(&pool, messages, sizeof messages - 1, true, &chat.messages, NULL) !=
+    if (whit_datum_from_json(&pool, messages, sizeof messages - 1, true, &chat.messages, NULL) !=
         WHIT_OK)
         return 0;
     if (zero)
-        whit_value_from_json(&pool, (const char *)zero + 1, size - n_source - 1, true, &chat.extra,
+        whit_datum_from_json(&pool, (const char *)zero + 1, size - n_source - 1, true, &chat.extra,
                              NULL);
     if (whit_template_open((const char *)data, n_source, NULL, &template, &error) == WHIT_OK)
         whit_template_chat(template, &chat, &options, &out, &segments, &error);
     whit_template_close(template);
     whit_template_error_free(&error);
-    whit_value_pool_clear(&pool);
+    whit_datum_pool_clear(&pool);
     whit_buf_free(&out);
     whit_buf_free(&segments);
     return 0;

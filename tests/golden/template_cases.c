@@ -46,15 +46,15 @@ static bool jinja_case(const whit_json *json, const char *line, size_t n_bytes, 
 {
     size_t n_source;
     const char *source = whit_json_string(json, whit_json_get(json, 0, "template"), &n_source);
-    whit_value_pool pool = {0};
-    whit_value object;
+    whit_datum_pool pool = {0};
+    whit_datum object;
     whit_error error;
     whit_template *template;
     whit_template_error reason = {0};
     whit_buf text = {0};
     assert_non_null(source);
-    assert_ok(whit_value_from_json(&pool, line, n_bytes, true, &object, &error), error);
-    const whit_value *context = whit_dict_get_str(object.dict, "context");
+    assert_ok(whit_datum_from_json(&pool, line, n_bytes, true, &object, &error), error);
+    const whit_datum *context = whit_dict_get_str(object.dict, "context");
     whit_status status = whit_template_open(source, n_source, NULL, &template, &reason);
     if (status == WHIT_OK)
         status = whit_template_render(template, *context, &options, &text, NULL, &reason);
@@ -64,7 +64,7 @@ static bool jinja_case(const whit_json *json, const char *line, size_t n_bytes, 
     whit_template_close(template);
     whit_template_error_free(&reason);
     whit_buf_free(&text);
-    whit_value_pool_clear(&pool);
+    whit_datum_pool_clear(&pool);
     return same;
 }
 

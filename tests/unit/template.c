@@ -169,11 +169,11 @@ static void conversations(void **state)
         "{\"error\": \"the line is not a JSON object\", \"line\": 0, \"column\": 0}\n"
         "{\"error\": \"'x' is undefined\", \"line\": 2, \"column\": 5}\n");
     /* Roles stay the template's, so that "<|user|>" is one special token; content is the user's. */
-    whit_value_pool pool = {0};
+    whit_datum_pool pool = {0};
     const char json[] = "[{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", "
                         "\"content\": \"b  \"}]";
     whit_chat chat = {.continue_final_message = true};
-    assert_ok(whit_value_from_json(&pool, json, strlen(json), true, &chat.messages, &reason),
+    assert_ok(whit_datum_from_json(&pool, json, strlen(json), true, &chat.messages, &reason),
               reason);
     out.size_bytes = 0;
     assert_ok(whit_template_chat(template, &chat, NULL, &out, &segments, &error), error.error);
@@ -181,7 +181,7 @@ static void conversations(void **state)
     const whit_template_segment *s = (const whit_template_segment *)segments.data;
     assert_int_equal(segments.size_bytes, 2 * sizeof *s);
     assert_true(s[0].begin == 8 && s[0].end == 9 && s[1].begin == 29 && s[1].end == 30);
-    whit_value_pool_clear(&pool);
+    whit_datum_pool_clear(&pool);
     whit_buf_free(&out);
     whit_buf_free(&segments);
     whit_template_error_free(&error);

@@ -102,14 +102,14 @@ static void memory_failures_are_clean(void **state)
     for (long n = 0;; n++) {
         struct failing failing = {.n_left = n};
         whit_allocator allocator = {failing_alloc, failing_free, &failing};
-        whit_value_pool pool = {.allocator = &allocator};
+        whit_datum_pool pool = {.allocator = &allocator};
         whit_template *template = NULL;
         whit_template_error error = {0};
         whit_error reason;
         whit_buf out = {.allocator = &allocator}, segments = {.allocator = &allocator};
-        whit_value context;
+        whit_datum context;
         whit_status status =
-            whit_value_from_json(&pool, json, strlen(json), true, &context, &reason);
+            whit_datum_from_json(&pool, json, strlen(json), true, &context, &reason);
         if (status == WHIT_OK)
             status = whit_template_open(source, strlen(source), &allocator, &template, &error);
         if (status == WHIT_OK)
@@ -120,7 +120,7 @@ static void memory_failures_are_clean(void **state)
         whit_template_error_free(&error);
         whit_buf_free(&out);
         whit_buf_free(&segments);
-        whit_value_pool_clear(&pool);
+        whit_datum_pool_clear(&pool);
         assert_int_equal(failing.n_live, 0);
         if (done) break;
         assert_true(n < 1000);

@@ -19,15 +19,15 @@ static inline rendered render_with(const char *source, const char *context,
 {
     rendered r = {0};
     whit_template *template;
-    whit_value_pool pool = {0};
-    whit_value value;
+    whit_datum_pool pool = {0};
+    whit_datum value;
     whit_error error;
-    assert_ok(whit_value_from_json(&pool, context, strlen(context), true, &value, &error), error);
+    assert_ok(whit_datum_from_json(&pool, context, strlen(context), true, &value, &error), error);
     r.status = whit_template_open(source, strlen(source), NULL, &template, &r.error);
     if (r.status == WHIT_OK)
         r.status = whit_template_render(template, value, options, &r.text, &r.segments, &r.error);
     whit_template_close(template);
-    whit_value_pool_clear(&pool);
+    whit_datum_pool_clear(&pool);
     return r;
 }
 
