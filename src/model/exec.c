@@ -107,6 +107,9 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensor
     exec->rope_tables = whit_arena_take(arena, (uint64_t)options->n_batch_rows * 2 * options->rope_pairs, sizeof(float));
     exec->n_rescored = whit_arena_take(arena, options->n_selected_rows, sizeof *exec->n_rescored);
     exec->row_tiles = whit_arena_take(arena, (uint64_t)options->n_batch_rows + 1, sizeof *exec->row_tiles);
+    if (options->n_threads > 1)
+        exec->n_partials = ((uint64_t)shape->n_ctx_tokens / WHIT_KV_BLOCK_TOKENS + 1) * shape->n_kv_heads * exec->heads_per_kv_head;
+    exec->partials = whit_arena_take(arena, exec->n_partials, whit_kv_partial_elems(shape->head_dim) * sizeof(float));
     exec->steps = steps;
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         whit_exec_step counted; /* while only counting, steps have no memory: their scratch matters */
@@ -186,6 +189,8 @@ static void run_group(whit_exec *exec, const whit_plan_group *group)
         uint32_t chunk = n_tiles / (8 * whit_pool_size(exec->pool)) + 1;
         if (n_rows > 8) chunk = (chunk + 3) / 4 * 4;
         whit_pool_run(exec->pool, run_tiles, &run, n_tiles, chunk);
+    } else if (whit_exec_attend_divides(&exec->steps[group->first], exec)) {
+        whit_exec_attend_divided(&exec->steps[group->first], exec);
     } else {
         whit_pool_run(exec->pool, run_rows, &run, exec->n_row_tiles * exec->n_kv_heads, 1);
     }

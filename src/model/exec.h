@@ -79,6 +79,8 @@ struct whit_exec {
     uint32_t *n_rescored;   /* (n_selected_rows) rows of the head that were then read whole */
     uint32_t *row_tiles; /* attention: first row of each tile of rows, and the end */
     uint32_t n_row_tiles;
+    float *partials;     /* (n_partials, whit_kv_partial_elems): attention divided by blocks too */
+    uint64_t n_partials; /* one row's, over the whole context */
     uint32_t heads_per_kv_head, n_kv_heads;
 };
 
@@ -101,6 +103,13 @@ const whit_matmul_kernel *whit_exec_kernel(const whit_exec_step *step, uint32_t 
 
 /* Sets the functions of a step; part of binding (exec_steps.c). */
 void whit_exec_bind_step(whit_exec_step *step, const whit_plan_step *from, const whit_kernels *kernels);
+
+/* Attention (exec_attend.c): items are (tile of rows, KV head) pairs. Where they are too few for
+ * the threads, as in decoding, whit_exec_attend_divided gives blocks of positions to the threads and
+ * joins them afterwards in ascending order: the same operations in the same order. */
+void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end);
+bool whit_exec_attend_divides(const whit_exec_step *step, const whit_exec *exec);
+void whit_exec_attend_divided(const whit_exec_step *step, const whit_exec *exec);
 
 /* Bytes of a worker's scratch for attention over `n_queries` queries at once. */
 size_t whit_exec_attend_scratch_bytes(whit_kv_type type, uint32_t head_dim, uint32_t n_queries);

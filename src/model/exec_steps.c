@@ -161,84 +161,14 @@ static void run_linear(const whit_exec_step *step, const whit_exec *exec, uint32
                                         exec->scratch + worker * exec->scratch_bytes);
 }
 
-/* ---- attention ------------------------------------------------------------------------------ */
-
-/* A worker's scratch, as offsets: queries made ready, their spans in a block, partials of all
- * blocks so far and of one block. */
-struct attend_layout {
-    size_t queries, spans, total, block, bytes;
-};
-
-static struct attend_layout attend_layout(whit_kv_type type, uint32_t head_dim, uint32_t n)
-{
-    struct attend_layout at = {0};
-    size_t partials = whit_round_up(n * whit_kv_partial_elems(head_dim) * sizeof(float), WHIT_ALIGN_BYTES);
-    at.spans = at.queries + whit_round_up(n * whit_kv_query_bytes(type, head_dim), WHIT_ALIGN_BYTES);
-    at.total = at.spans + whit_round_up(n * sizeof(whit_kv_span), WHIT_ALIGN_BYTES);
-    at.block = at.total + partials;
-    at.bytes = at.block + partials;
-    return at;
-}
-
-size_t whit_exec_attend_scratch_bytes(whit_kv_type type, uint32_t head_dim, uint32_t n_queries)
-{
-    return attend_layout(type, head_dim, n_queries).bytes;
-}
-
-/* Positions of block b that a query at `position` sees. */
-static whit_kv_span span_of(uint32_t position, uint32_t window, uint32_t b)
-{
-    uint32_t first = b * WHIT_KV_BLOCK_TOKENS, begin = window && position + 1 > window ? position + 1 - window : 0;
-    uint32_t end = position + 1;
-    begin = begin > first ? begin - first : 0;
-    end = end > first ? end - first : 0;
-    return (whit_kv_span){(uint8_t)(begin < WHIT_KV_BLOCK_TOKENS ? begin : WHIT_KV_BLOCK_TOKENS),
-                          (uint8_t)(end < WHIT_KV_BLOCK_TOKENS ? end : WHIT_KV_BLOCK_TOKENS)};
-}
-
-/* Queries of rows [row, end) and one KV head, over all blocks they see. */
-static void attend(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t row, uint32_t end, uint32_t head)
-{
-    const whit_batch *batch = exec->batch;
-    uint32_t head_dim = step->group, group = exec->heads_per_kv_head, n = (end - row) * group;
-    whit_kv_type type = exec->kv->shape.type;
-    size_t query_bytes = whit_kv_query_bytes(type, head_dim), elems = whit_kv_partial_elems(head_dim);
-    struct attend_layout at = attend_layout(type, head_dim, n);
-    uint8_t *scratch = exec->scratch + worker * exec->scratch_bytes, *queries = scratch + at.queries;
-    whit_kv_span *spans = (whit_kv_span *)(scratch + at.spans);
-    float *total = (float *)(void *)(scratch + at.total), *block = (float *)(void *)(scratch + at.block);
-    for (uint32_t r = row; r < end; r++)
-        exec->kv_query(INPUT(0, r) + (size_t)head * group * head_dim, head_dim, group, head_dim,
-                       queries + (size_t)(r - row) * group * query_bytes);
-    uint32_t first = 0, last = batch->positions[end - 1] / WHIT_KV_BLOCK_TOKENS;
-    if (step->window && batch->positions[row] + 1 > step->window)
-        first = (batch->positions[row] + 1 - step->window) / WHIT_KV_BLOCK_TOKENS;
-    for (uint32_t b = first; b <= last; b++) {
-        for (uint32_t i = 0; i < n; i++) spans[i] = span_of(batch->positions[row + i / group], step->window, b);
-        float *partials = b == first ? total : block;
-        exec->kv_attend(whit_kv_head_block(exec->kv, step->layer, head, batch->sequences[row], b), queries, spans, n,
-                        head_dim, step->constant, partials);
-        if (b != first) exec->kernels->kv_join(total, block, n, head_dim);
-    }
-    for (uint32_t i = 0; i < n; i++)
-        exec->kernels->kv_finish(total + i * elems, head_dim,
-                                 OUTPUT(row + i / group) + ((size_t)head * group + i % group) * head_dim);
-}
-
-static void run_attend(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
-{
-    for (uint32_t item = begin; item < end; item++) {
-        uint32_t tile = item / exec->n_kv_heads, head = item % exec->n_kv_heads;
-        attend(step, exec, worker, exec->row_tiles[tile], exec->row_tiles[tile + 1], head);
-    }
-}
+/* ---- binding -------------------------------------------------------------------------------- */
 
 void whit_exec_bind_step(whit_exec_step *step, const whit_plan_step *from, const whit_kernels *kernels)
 {
     static void (*const runs[WHIT_PLAN_OP_COUNT])(const whit_exec_step *, const whit_exec *, uint32_t, uint32_t, uint32_t) = {
         [WHIT_PLAN_EMBED] = run_embed,   [WHIT_PLAN_NORM] = run_norm,     [WHIT_PLAN_ACTS] = run_acts,
         [WHIT_PLAN_LINEAR] = run_linear, [WHIT_PLAN_BIAS] = run_bias,     [WHIT_PLAN_ROPE] = run_rope,
-        [WHIT_PLAN_APPEND] = run_append, [WHIT_PLAN_ATTEND] = run_attend, [WHIT_PLAN_GATE] = run_gate,
+        [WHIT_PLAN_APPEND] = run_append, [WHIT_PLAN_ATTEND] = whit_exec_attend, [WHIT_PLAN_GATE] = run_gate,
         [WHIT_PLAN_ADD] = run_add,       [WHIT_PLAN_SCALE] = run_scale,   [WHIT_PLAN_SELECT] = run_select,
         [WHIT_PLAN_RESCORE] = run_rescore,
     };
