@@ -64,6 +64,18 @@ static whit_status open_in_memory(whit_model *model, const char *path, const whi
     return whit_ndf_open_fd(whit_ndf_writer_fd(model->in_memory), path, model->allocator, &model->file, error);
 }
 
+/* An entry of the cache; one that this program would not have written (damaged, or of another
+ * version under the same name) is no entry. */
+static bool open_entry(whit_model *model, const char *path)
+{
+    whit_config config;
+    if (whit_ndf_open(path, model->allocator, &model->file, NULL) != WHIT_OK) return false;
+    if (whit_config_load(model->file, &config, NULL) == WHIT_OK) return true;
+    whit_ndf_close(model->file);
+    model->file = NULL;
+    return false;
+}
+
 /* Gives WHIT_OK with model->file NULL where the cache cannot be used. */
 static whit_status open_cached(whit_model *model, const char *path, const whit_model_options *options,
                                whit_error *error)
@@ -71,13 +83,11 @@ static whit_status open_cached(whit_model *model, const char *path, const whit_m
     whit_cache_entry entry;
     whit_error ignored;
     if (whit_cache_find(options->cache_dir, path, WHIT_CONVERT_VERSION, "", &entry, &ignored) != WHIT_OK) return WHIT_OK;
-    if (access(entry.path, R_OK) == 0 &&
-        whit_ndf_open(entry.path, model->allocator, &model->file, &ignored) == WHIT_OK)
-        return WHIT_OK;
+    if (access(entry.path, R_OK) == 0 && open_entry(model, entry.path)) return WHIT_OK;
     if (access(entry.folder, W_OK) != 0 || whit_cache_lock(&entry, &ignored) != WHIT_OK) return WHIT_OK;
     whit_status status = WHIT_OK;
     /* Another process may have finished it while we waited. */
-    if (whit_ndf_open(entry.path, model->allocator, &model->file, &ignored) != WHIT_OK) {
+    if (!open_entry(model, entry.path)) {
         whit_ndf_writer *writer = NULL;
         status = convert_to(path, options, entry.path, &writer, error);
         whit_ndf_writer_close(writer);
