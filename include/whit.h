@@ -239,6 +239,8 @@ typedef struct whit_generate_options {
     uint32_t sequence;          /* default 0 */
     uint32_t n_tokens;          /* most tokens to generate; default 128 */
     bool ignore_end;            /* go on after end tokens */
+    uint32_t n_draft_tokens;    /* guess up to so many from the text before: the same output, faster
+                                   where texts repeat; needs n_logits of one more; default 0 */
     const char *const *stop;    /* stop strings */
     size_t n_stop;
     whit_text_fn *on_text;

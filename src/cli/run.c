@@ -13,6 +13,7 @@
 struct run_values {
     const char *prompt, *prompt_file;
     int32_t n_tokens;
+    uint32_t n_draft;
     bool no_display_prompt, ignore_end, json;
     cli_list stops;
     cli_model_flags model;
@@ -29,6 +30,9 @@ static const cli_option options[] = {
      "Read the prompt from a file, without its last newline; - is stdin."},
     {"-n, --predict, --n-predict", CLI_INT, AT(n_tokens), "N",
      "Tokens to generate at most; 128, -1 is until the context is full.", -1, 1 << 30},
+    {"--spec", CLI_COUNT, AT(n_draft), "N",
+     "Guess up to N tokens ahead from the text so far: the same output, faster where it repeats; 0.", 0,
+     31},
     {"-r, --reverse-prompt, --stop", CLI_REPEAT, AT(stops), "TEXT",
      "Stop before this text; may be given again."},
     {"--no-display-prompt", CLI_FLAG, AT(no_display_prompt), NULL, "Print the continuation alone."},
@@ -124,6 +128,7 @@ static int run(cli_call *call)
             cli_tokenize(call, model, prompt.data, prompt.size_bytes, true, true, &ids, &n_ids);
     if (status != CLI_OK) goto cleanup;
     whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_I8);
+    wanted.n_logits = 1 + values->n_draft;
     if (whit_session_open(model, &wanted, &session, &error) != WHIT_OK) {
         status = cli_fail_error(call, &error);
         goto cleanup;
@@ -134,6 +139,7 @@ static int run(cli_call *call)
     uint32_t n_ctx = whit_session_context_size(session);
     uint32_t room = n_ids < n_ctx ? n_ctx - (uint32_t)n_ids : 0;
     generate.n_tokens = values->n_tokens < 0 ? room : (uint32_t)values->n_tokens;
+    generate.n_draft_tokens = values->n_draft;
     generate.ignore_end = values->ignore_end;
     generate.stop = values->stops.items;
     generate.n_stop = values->stops.n;

@@ -3,6 +3,7 @@
  * stop string is held back until it cannot.
  *
  * Callbacks run in the host's floating-point environment: steps and picks enter ours by themselves. */
+#include "runtime/draft.h"
 #include "runtime/session.h"
 
 #include "base/clock.h"
@@ -69,6 +70,11 @@ struct generation {
     whit_detokenizer *detokenizer; /* NULL without a tokenizer */
     struct output out;
     whit_generate_result result;
+    /* Row i of the last step's logits follows `start` + i tokens of the sequence; rows behind the
+     * first belong to guessed tokens. Without guesses there is one row. */
+    uint32_t start, row, n_guessed;
+    int32_t guessed[WHIT_DRAFT_MAX];
+    whit_draft draft;
 };
 
 /* The prompt goes through the detokenizer too, unseen: spaces and characters that it leaves open are
@@ -114,13 +120,55 @@ static whit_status flush(struct generation *g, whit_error *error)
     return add_text(&g->out, text, n, true, error);
 }
 
+/* Takes back guessed tokens that nothing has confirmed. */
+static whit_status settle(struct generation *g, uint32_t sequence, whit_error *error)
+{
+    uint32_t settled = g->start + g->row;
+    if (whit_session_position(g->session, sequence) <= settled) return WHIT_OK;
+    return whit_session_truncate(g->session, sequence, settled, error);
+}
+
+/* How many tokens to guess behind the one to be fed: no more than can be used. */
+static uint32_t guess(struct generation *g, const whit_generate_options *options)
+{
+    const whit_session_options *session = &g->session->options;
+    uint32_t left = options->n_tokens - g->result.n_generated_tokens, most = options->n_draft_tokens;
+    uint32_t room = session->n_ctx_tokens - whit_session_position(g->session, options->sequence);
+    if (most > WHIT_DRAFT_MAX) most = WHIT_DRAFT_MAX;
+    if (most > session->n_logits - 1) most = session->n_logits - 1;
+    if (most > left - 1) most = left - 1;
+    if (room < 1 || most > room - 1) most = room < 1 ? 0 : room - 1;
+    return most ? whit_draft_guess(&g->draft, most, g->guessed) : 0;
+}
+
+/* Makes the logits that follow `id` available: they may be there already, if it was guessed. */
+static whit_status advance(struct generation *g, const whit_generate_options *options, int32_t id, whit_error *error)
+{
+    if (options->n_draft_tokens) whit_draft_push(&g->draft, id);
+    if (g->row < g->n_guessed && g->guessed[g->row] == id) {
+        g->row++;
+        return WHIT_OK;
+    }
+    WHIT_TRY(settle(g, options->sequence, error));
+    whit_step_token tokens[1 + WHIT_DRAFT_MAX];
+    uint32_t n_top = whit_sampler_n_top(g->sampler);
+    g->start += g->row + 1;
+    g->row = 0;
+    g->n_guessed = guess(g, options);
+    for (uint32_t i = 0; i <= g->n_guessed; i++)
+        tokens[i] = (whit_step_token){.sequence = options->sequence, .id = i ? g->guessed[i - 1] : id,
+                                      .want_logits = true, .n_top = n_top};
+    return whit_session_step(g->session, tokens, 1 + g->n_guessed, error);
+}
+
 static whit_status loop(struct generation *g, const whit_generate_options *options, whit_error *error)
 {
     whit_generate_result *r = &g->result;
     r->finish = WHIT_FINISH_LENGTH;
+    g->start = whit_session_position(g->session, options->sequence);
     while (r->n_generated_tokens < options->n_tokens) {
         int32_t id;
-        WHIT_TRY(whit_sampler_pick(g->sampler, whit_session_logits(g->session, 0), &id, error));
+        WHIT_TRY(whit_sampler_pick(g->sampler, whit_session_logits(g->session, g->row), &id, error));
         if (!options->ignore_end && whit_model_is_end(g->session->model, id)) {
             r->finish = WHIT_FINISH_END;
             break;
@@ -132,10 +180,9 @@ static whit_status loop(struct generation *g, const whit_generate_options *optio
             break;
         }
         if (r->n_generated_tokens == options->n_tokens) break; /* its logits nobody reads */
-        whit_step_token token = {.sequence = options->sequence, .id = id, .want_logits = true,
-                                 .n_top = whit_sampler_n_top(g->sampler)};
-        WHIT_TRY(whit_session_step(g->session, &token, 1, error));
+        WHIT_TRY(advance(g, options, id, error));
     }
+    WHIT_TRY(settle(g, options->sequence, error));
     return flush(g, error);
 }
 
@@ -157,6 +204,10 @@ whit_status whit_generate(whit_session *session, whit_sampler *sampler, const in
     if (status == WHIT_OK && whit_model_has_tokenizer(session->model))
         status = whit_detokenizer_open(session->model, true, &g.detokenizer, error);
     if (status == WHIT_OK) status = prime(&g, ids, n_ids, error);
+    if (status == WHIT_OK && own.n_draft_tokens)
+        status = whit_draft_open(n_ids + (own.n_tokens < session->options.n_ctx_tokens ? own.n_tokens : session->options.n_ctx_tokens),
+                                 session->allocator, &g.draft, error);
+    for (size_t i = 0; status == WHIT_OK && own.n_draft_tokens && i < n_ids; i++) whit_draft_push(&g.draft, ids[i]);
     for (size_t i = 0; i < n_ids; i++) whit_sampler_accept(sampler, ids[i]);
     uint64_t start_ns = whit_now_ns();
     if (status == WHIT_OK) status = feed(session, own.sequence, ids, n_ids, whit_sampler_n_top(sampler), error);
@@ -168,6 +219,7 @@ whit_status whit_generate(whit_session *session, whit_sampler *sampler, const in
     if (status == WHIT_ERROR_CANCELLED) g.result.finish = WHIT_FINISH_CANCELLED;
     whit_detokenizer_close(g.detokenizer);
     whit_buf_free(&g.out.held);
+    whit_draft_close(&g.draft);
     if (result) *result = g.result;
     return status;
 }
