@@ -210,8 +210,8 @@ whit_status whit_machine_items(whit_machine *m, whit_datum value, whit_list *lis
     case WHIT_DATUM_LIST:
     case WHIT_DATUM_TUPLE: *list = *value.list; return whit_machine_spend(m, 1);
     case WHIT_DATUM_GENERATOR:
-        list->items = value.generator->list.items + value.generator->next;
         list->n = value.generator->list.n - value.generator->next;
+        if (list->n) list->items = value.generator->list.items + value.generator->next;
         value.generator->next = value.generator->list.n;
         return whit_machine_spend(m, 1);
     case WHIT_DATUM_TEXT:
