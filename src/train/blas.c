@@ -17,10 +17,14 @@ void whit_blas_open(whit_blas *blas, const whit_loops *loops)
     void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) return;
     void (*set_threads)(int);
+    int (*get_parallel)(void);
     /* POSIX lets a pointer from dlsym become one to a function, ISO C by this way round only. */
     *(void **)&set_threads = dlsym(library, "openblas_set_num_threads");
+    *(void **)&get_parallel = dlsym(library, "openblas_get_parallel");
     *(void **)&blas->gemm = dlsym(library, "cblas_sgemm");
-    if (!set_threads || !blas->gemm) {
+    /* A sequential build (0) shares its buffers without a lock: two of our threads in it at once
+     * give wrong products. The threaded builds are safe, with one thread each. */
+    if (!set_threads || !get_parallel || !blas->gemm || get_parallel() == 0) {
         dlclose(library);
         *blas = (whit_blas){.loops = loops};
         return;
