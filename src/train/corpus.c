@@ -9,6 +9,7 @@
 void whit_corpus_free(whit_corpus *corpus)
 {
     whit_free(corpus->allocator, corpus->ids, corpus->capacity * sizeof *corpus->ids);
+    whit_free(corpus->allocator, corpus->starts, corpus->starts_capacity * sizeof *corpus->starts);
     *corpus = (whit_corpus){.allocator = corpus->allocator};
 }
 
@@ -25,8 +26,32 @@ static whit_status reserve(whit_corpus *corpus, size_t extra, whit_error *error)
     return WHIT_OK;
 }
 
-whit_status whit_corpus_add_file(whit_corpus *corpus, const whit_model *model, const char *path, whit_error *error)
+static whit_status add_start(whit_corpus *corpus, size_t at, whit_error *error)
 {
+    if (corpus->n_starts == corpus->starts_capacity) {
+        size_t capacity = corpus->starts_capacity ? 2 * corpus->starts_capacity : 1024;
+        uint64_t *larger = whit_zalloc_array(corpus->allocator, capacity, sizeof *larger);
+        if (!larger) return whit_fail_memory(error, "the training text", capacity * sizeof *larger);
+        if (corpus->n_starts) memcpy(larger, corpus->starts, corpus->n_starts * sizeof *larger);
+        whit_free(corpus->allocator, corpus->starts, corpus->starts_capacity * sizeof *larger);
+        corpus->starts = larger;
+        corpus->starts_capacity = capacity;
+    }
+    corpus->starts[corpus->n_starts++] = at;
+    return WHIT_OK;
+}
+
+static whit_status find_starts(whit_corpus *corpus, size_t from, int32_t bos, whit_error *error)
+{
+    for (size_t i = from; i < corpus->n; i++)
+        if (corpus->ids[i] == bos) WHIT_TRY(add_start(corpus, i, error));
+    return WHIT_OK;
+}
+
+whit_status whit_corpus_add_file(whit_corpus *corpus, const whit_model *model, const char *path, bool specials,
+                                 whit_error *error)
+{
+    size_t before = corpus->n;
     whit_map map = {0};
     WHIT_TRY(whit_map_open(path, corpus->allocator, &map, error));
     whit_status status = WHIT_OK;
@@ -39,13 +64,22 @@ whit_status whit_corpus_add_file(whit_corpus *corpus, const whit_model *model, c
         }
         status = reserve(corpus, n + 16, error);
         if (status == WHIT_OK)
-            status = whit_tokenize(model, (const char *)map.data + at, n, false, false, corpus->ids + corpus->n,
+            status = whit_tokenize(model, (const char *)map.data + at, n, false, specials, corpus->ids + corpus->n,
                                    corpus->capacity - corpus->n, &n_ids, error);
         corpus->n += status == WHIT_OK ? n_ids : 0;
         at += n;
     }
     whit_map_close(&map);
-    return status;
+    int32_t bos = whit_model_bos(model);
+    return status == WHIT_OK && specials && bos >= 0 ? find_starts(corpus, before, bos, error) : status;
+}
+
+/* How many documents begin early enough for a window. */
+static size_t usable_starts(const whit_corpus *corpus, uint32_t n_tokens)
+{
+    size_t n = corpus->n_starts;
+    while (n && corpus->n - corpus->starts[n - 1] <= n_tokens) n--;
+    return n;
 }
 
 void whit_corpus_window(const whit_corpus *corpus, uint64_t seed, uint64_t number, uint32_t n_tokens, int32_t *ids,
@@ -53,7 +87,8 @@ void whit_corpus_window(const whit_corpus *corpus, uint64_t seed, uint64_t numbe
 {
     whit_rng rng = {seed * 0xD1342543DE82EF95u + number * 0x9E3779B97F4A7C15u};
     (void)whit_rng_next(&rng);
-    size_t at = whit_rng_below(&rng, corpus->n - n_tokens);
+    size_t n_starts = usable_starts(corpus, n_tokens);
+    size_t at = n_starts ? corpus->starts[whit_rng_below(&rng, n_starts)] : whit_rng_below(&rng, corpus->n - n_tokens);
     memcpy(ids, corpus->ids + at, n_tokens * sizeof *ids);
     memcpy(targets, corpus->ids + at + 1, n_tokens * sizeof *targets);
 }

@@ -8,15 +8,20 @@
 typedef struct whit_corpus {
     int32_t *ids;
     size_t n, capacity;
+    uint64_t *starts; /* where documents begin: places of BOS, rising; only with specials */
+    size_t n_starts, starts_capacity;
     const whit_allocator *allocator;
 } whit_corpus; /* zero-initialised with the allocator set */
 
-/* Appends the ids of a text file, without special tokens. Refuses an empty one. */
-whit_status whit_corpus_add_file(whit_corpus *corpus, const whit_model *model, const char *path, whit_error *error);
+/* Appends the ids of a text file; nothing is put in front of them. With `specials`, special tokens
+ * written in the text ("</s>") become those. Refuses an empty file. */
+whit_status whit_corpus_add_file(whit_corpus *corpus, const whit_model *model, const char *path, bool specials,
+                                 whit_error *error);
 void whit_corpus_free(whit_corpus *corpus);
 
 /* Window `number` of the endless sequence that `seed` draws: ids (n_tokens), and targets (n_tokens)
- * the ids that follow each. The corpus has more than n_tokens ids. */
+ * the ids that follow each. It begins anywhere, or with a document where there are known ones. The
+ * corpus has more than n_tokens ids. */
 void whit_corpus_window(const whit_corpus *corpus, uint64_t seed, uint64_t number, uint32_t n_tokens, int32_t *ids,
                         int32_t *targets);
 

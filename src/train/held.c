@@ -35,12 +35,13 @@ whit_held_result whit_held_measure(whit_tape *student, whit_tape *teacher, whit_
         uint32_t scored = n - first < batch->n_sequences ? n - first : batch->n_sequences;
         double weight = (double)scored / n;
         fill(text, batch, first, n, all / n, ids, targets);
-        whit_tape_forward(teacher, ids);
+        if (teacher) whit_tape_forward(teacher, ids);
         whit_tape_forward(student, ids);
-        float *logits = whit_tape_value(teacher, teacher->graph->output);
+        float *logits = teacher ? whit_tape_value(teacher, teacher->graph->output) : NULL;
         whit_loss_run(loss, student->pool, whit_tape_value(student, output), logits, targets, n_vocab, 0);
         result.kl += weight * loss->kl;
         result.ce += weight * loss->ce;
+        if (!teacher) continue;
         whit_loss_run(loss, student->pool, logits, NULL, targets, n_vocab, 0);
         result.teacher_ce += weight * loss->ce;
     }

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "tiny_model.h"
-#include "train/distill.h"
+#include "train/trainer.h"
 #include "train/tape.h"
 
 #define LINE "the man and the anthem. in the ice, nothing came; the time and the then."
@@ -122,21 +122,21 @@ static void logits_of_prose(void **state)
 /* ---- runs ----------------------------------------------------------------------------------- */
 
 struct last {
-    whit_distill_report report;
+    whit_trainer_report report;
     bool stop; /* after `stop_after` steps, where that is not 0 */
     uint64_t stop_after;
 };
 
-static void remember(void *user, const whit_distill_report *report)
+static void remember(void *user, const whit_trainer_report *report)
 {
     struct last *last = user;
     last->report = *report;
     if (last->stop_after && report->step == last->stop_after) last->stop = true;
 }
 
-static whit_distill_options small_run(const char *const *text, const char *codec, struct last *last)
+static whit_trainer_options small_run(const char *const *text, const char *codec, struct last *last)
 {
-    whit_distill_options o = whit_distill_options_default();
+    whit_trainer_options o = whit_trainer_options_default();
     o.codecs.body = codec;
     o.text = text;
     o.n_text = 1;
@@ -155,13 +155,13 @@ static whit_distill_options small_run(const char *const *text, const char *codec
 }
 
 /* The finished file computes what the student computed. */
-static void check_written(const whit_distill *distill, const char *codec)
+static void check_written(const whit_trainer *distill, const char *codec)
 {
     whit_error error;
     whit_tape tape;
-    whit_trainee *student = (whit_trainee *)whit_distill_student(distill);
+    whit_trainee *student = (whit_trainee *)whit_trainer_student(distill);
     whit_tape_options batch = {1, 40, false, false};
-    assert_ok(whit_distill_write(distill, in_folder("out.ndf"), &error), error);
+    assert_ok(whit_trainer_write(distill, in_folder("out.ndf"), &error), error);
     whit_model *model = open_model(in_folder("out.ndf"));
     assert_ok(whit_tape_open(&tape, &student->graph, &student->config, &student->params, &batch, NULL, NULL, &error), error);
     double worst = difference(&tape, model);
@@ -178,17 +178,17 @@ static void check_codec(const char *codec, bool refit)
     whit_model *teacher = open_tiny(2, true);
     const char *text[] = {in_folder("line.txt")};
     struct last last = {0};
-    whit_distill *distill;
+    whit_trainer *distill;
     write_text(text[0], LINE LINE LINE);
-    whit_distill_options o = small_run(text, codec, &last);
+    whit_trainer_options o = small_run(text, codec, &last);
     o.refit_scales = refit;
     o.ramp = refit ? 0.5f : 0;
     o.held_every = 1;
-    assert_ok(whit_distill_open(teacher, &o, NULL, &distill, &error), error);
-    assert_ok(whit_distill_run(distill, &error), error);
+    assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), error);
+    assert_ok(whit_trainer_run(distill, &error), error);
     assert_true(last.report.held && last.report.step == 8 && isfinite(last.report.held_kl));
     check_written(distill, codec);
-    whit_distill_close(distill);
+    whit_trainer_close(distill);
     whit_model_close(teacher);
 }
 
@@ -208,20 +208,20 @@ static void distilling_follows_the_teacher(void **state)
     whit_model *teacher = open_tiny(1, true);
     const char *text[] = {in_folder("line.txt")};
     struct last last = {0};
-    whit_distill *distill;
+    whit_trainer *distill;
     write_text(text[0], LINE LINE LINE);
-    whit_distill_options o = small_run(text, "q2", &last);
+    whit_trainer_options o = small_run(text, "q2", &last);
     o.n_steps = 1;
-    assert_ok(whit_distill_open(teacher, &o, NULL, &distill, &error), error);
-    assert_ok(whit_distill_run(distill, &error), error);
+    assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), error);
+    assert_ok(whit_trainer_run(distill, &error), error);
     double before = last.report.held_kl;
-    whit_distill_close(distill);
+    whit_trainer_close(distill);
     o.n_steps = 60;
-    assert_ok(whit_distill_open(teacher, &o, NULL, &distill, &error), error);
-    assert_ok(whit_distill_run(distill, &error), error);
+    assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), error);
+    assert_ok(whit_trainer_run(distill, &error), error);
     print_message("held-out divergence %.4f, after 60 steps %.4f\n", before, last.report.held_kl);
     assert_true(last.report.held_kl < 0.5 * before);
-    whit_distill_close(distill);
+    whit_trainer_close(distill);
     whit_model_close(teacher);
 }
 
@@ -232,12 +232,12 @@ static void a_line_is_learned_by_heart(void **state)
     int32_t ids[512];
     size_t n;
     struct last last = {0};
-    whit_distill *distill;
+    whit_trainer *distill;
     whit_model *model = open_tiny(1, false);
     const char *text[] = {in_folder("line.txt")};
     write_text(text[0], LINE);
     assert_ok(whit_tokenize(model, LINE, strlen(LINE), false, false, ids, 512, &n, &error), error);
-    whit_distill_options o = small_run(text, "f32", &last);
+    whit_trainer_options o = small_run(text, "f32", &last);
     o.codecs.ends = "f32";
     o.held = NULL;
     o.n_sequences = o.n_accumulate = 1;
@@ -246,11 +246,11 @@ static void a_line_is_learned_by_heart(void **state)
     o.kl_weight = o.hidden_weight = 0;
     o.ce_weight = 1;
     o.adamw.rate = 5e-3f;
-    assert_ok(whit_distill_open(model, &o, NULL, &distill, &error), error);
-    assert_ok(whit_distill_run(distill, &error), error);
+    assert_ok(whit_trainer_open(model, NULL, &o, NULL, &distill, &error), error);
+    assert_ok(whit_trainer_run(distill, &error), error);
     print_message("%zu ids by heart: %.5f nats\n", n, last.report.ce);
     assert_true(last.report.ce < 0.01);
-    whit_distill_close(distill);
+    whit_trainer_close(distill);
     whit_model_close(model);
 }
 
@@ -263,36 +263,36 @@ static void a_cut_run_goes_on_with_the_same_bits(void **state)
     whit_model *teacher = open_tiny(1, true);
     const char *text[] = {in_folder("line.txt")}, *checkpoint = in_folder("run.checkpoint");
     struct last last = {0};
-    whit_distill *whole, *cut;
+    whit_trainer *whole, *cut;
     write_text(text[0], LINE LINE LINE);
-    whit_distill_options o = small_run(text, "t", &last);
-    assert_ok(whit_distill_open(teacher, &o, NULL, &whole, &error), error);
-    assert_ok(whit_distill_run(whole, &error), error);
+    whit_trainer_options o = small_run(text, "t", &last);
+    assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &whole, &error), error);
+    assert_ok(whit_trainer_run(whole, &error), error);
 
     last.stop_after = 3;
     o.checkpoint = checkpoint;
-    assert_ok(whit_distill_open(teacher, &o, NULL, &cut, &error), error);
-    assert_int_equal(whit_distill_run(cut, &error), WHIT_ERROR_CANCELLED);
-    whit_distill_close(cut);
+    assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &cut, &error), error);
+    assert_int_equal(whit_trainer_run(cut, &error), WHIT_ERROR_CANCELLED);
+    whit_trainer_close(cut);
     last = (struct last){0};
     o.resume = true;
     o.n_threads = 1; /* the number of threads does not matter */
-    assert_ok(whit_distill_open(teacher, &o, NULL, &cut, &error), error);
-    assert_ok(whit_distill_run(cut, &error), error);
-    const whit_params *a = &whit_distill_student(whole)->params, *b = &whit_distill_student(cut)->params;
+    assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &cut, &error), error);
+    assert_ok(whit_trainer_run(cut, &error), error);
+    const whit_params *a = &whit_trainer_student(whole)->params, *b = &whit_trainer_student(cut)->params;
     assert_int_equal(a->n_floats, b->n_floats);
     assert_memory_equal(a->run, b->run, a->n_floats * sizeof *a->run);
     assert_memory_equal(a->moment2, b->moment2, a->n_floats * sizeof *a->run);
-    whit_distill_close(cut);
+    whit_trainer_close(cut);
 
     o.seed = 1; /* another run's checkpoint */
-    assert_int_equal(whit_distill_open(teacher, &o, NULL, &cut, &error), WHIT_ERROR_ARGUMENT);
+    assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &cut, &error), WHIT_ERROR_ARGUMENT);
     o.seed = 0;
     assert_int_equal(truncate(checkpoint, 5000), 0);
-    assert_int_equal(whit_distill_open(teacher, &o, NULL, &cut, &error), WHIT_ERROR_FORMAT);
+    assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &cut, &error), WHIT_ERROR_FORMAT);
     assert_int_equal(truncate(checkpoint, 3), 0);
-    assert_int_equal(whit_distill_open(teacher, &o, NULL, &cut, &error), WHIT_ERROR_FORMAT);
-    whit_distill_close(whole);
+    assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &cut, &error), WHIT_ERROR_FORMAT);
+    whit_trainer_close(whole);
     whit_model_close(teacher);
 }
 
@@ -303,27 +303,27 @@ static void nonsense_is_refused(void **state)
     whit_model *teacher = open_tiny(1, true);
     const char *text[] = {in_folder("short.txt")};
     struct last last = {0};
-    whit_distill *distill;
+    whit_trainer *distill;
     write_text(text[0], "the");
-    whit_distill_options o = small_run(text, "t", &last);
+    whit_trainer_options o = small_run(text, "t", &last);
     o.held = NULL;
-    assert_int_equal(whit_distill_open(teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
+    assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
     assert_null(distill);
     write_text(text[0], LINE);
     o.seconds = 1; /* and steps */
-    assert_int_equal(whit_distill_open(teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
+    assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
     o.seconds = 0;
     o.n_tokens = 100000;
-    assert_int_equal(whit_distill_open(teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
+    assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
     o.n_tokens = 16;
     o.codecs.body = "x3";
-    assert_int_equal(whit_distill_open(teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
+    assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
     o.codecs.body = "t";
     o.adamw.rate = 1e30f; /* ends in no number */
     o.adamw.clip = 0;
-    assert_ok(whit_distill_open(teacher, &o, NULL, &distill, &error), error);
-    assert_int_equal(whit_distill_run(distill, &error), WHIT_ERROR_NUMERIC);
-    whit_distill_close(distill);
+    assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), error);
+    assert_int_equal(whit_trainer_run(distill, &error), WHIT_ERROR_NUMERIC);
+    whit_trainer_close(distill);
     whit_model_close(teacher);
 }
 

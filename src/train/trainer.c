@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "train/distill.h"
+#include "train/trainer.h"
 
 #include "base/clock.h"
 #include "train/held.h"
@@ -8,10 +8,10 @@
 
 #include <math.h>
 
-struct whit_distill {
-    whit_distill_options options;
+struct whit_trainer {
+    whit_trainer_options options;
     const whit_allocator *allocator;
-    const whit_model *model;
+    const whit_model *start, *guide; /* the models given: student's start, and teacher or NULL */
     whit_trainee teacher, student;
     whit_tape teacher_tape, student_tape;
     whit_corpus text, held;
@@ -22,23 +22,47 @@ struct whit_distill {
     int32_t *ids, *targets; /* (n_rows) */
 };
 
-whit_distill_options whit_distill_options_default(void)
+whit_trainer_options whit_trainer_options_default(void)
 {
-    return (whit_distill_options){.codecs = {"t", "i8"}, .n_sequences = 8, .n_tokens = 256, .n_accumulate = 1,
+    return (whit_trainer_options){.codecs = {"t", "i8"}, .n_sequences = 8, .n_tokens = 256, .n_accumulate = 1,
                                   .kl_weight = 1, .adamw = whit_adamw_default(), .checkpoint_every_seconds = 60};
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-static whit_status check_options(const whit_distill_options *o, const whit_model *model, whit_error *error)
+static bool same_tokenizer(const whit_model *a, const whit_model *b)
+{
+    size_t n_a = 0, n_b = 0;
+    const void *image_a = whit_ndf_tokenizer(a->file, &n_a), *image_b = whit_ndf_tokenizer(b->file, &n_b);
+    return n_a == n_b && (!n_a || memcmp(image_a, image_b, n_a) == 0);
+}
+
+static whit_status check_teacher(const whit_trainer_options *o, const whit_model *start, const whit_model *teacher,
+                                 whit_error *error)
+{
+    if (!teacher && (o->kl_weight > 0 || o->hidden_weight > 0))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no teacher to follow");
+    if (!teacher || teacher == start) return WHIT_OK;
+    const whit_config *from = &teacher->config, *to = &start->config;
+    if (from->n_vocab != to->n_vocab || !same_tokenizer(start, teacher))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "teacher and student have different tokenizers");
+    if (o->n_tokens > from->n_ctx)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "windows of %u tokens are longer than the teacher's context of %u",
+                         o->n_tokens, from->n_ctx);
+    if (o->hidden_weight > 0 && (from->n_layers != to->n_layers || from->n_embd != to->n_embd))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "hidden states can be compared in models of one depth and width only");
+    return WHIT_OK;
+}
+
+static whit_status check_options(const whit_trainer_options *o, const whit_model *start, whit_error *error)
 {
     if (!o->n_steps == !(o->seconds > 0))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a number of steps or a time is wanted, and only one of them");
     if (!o->n_accumulate || o->n_tokens < 2 || !o->n_sequences)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a batch needs a sequence of two tokens at least");
-    if (o->n_tokens > model->config.n_ctx)
+    if (o->n_tokens > start->config.n_ctx)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "windows of %u tokens are longer than the model's context of %u",
-                         o->n_tokens, model->config.n_ctx);
+                         o->n_tokens, start->config.n_ctx);
     if (!(o->kl_weight >= 0 && o->ce_weight >= 0 && o->hidden_weight >= 0 && o->kl_weight + o->ce_weight > 0))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "the weights of the losses make no sense");
     if (o->resume && !o->checkpoint)
@@ -47,17 +71,18 @@ static whit_status check_options(const whit_distill_options *o, const whit_model
 }
 
 /* What must not change between a run and its continuation. */
-static void digest_settings(whit_distill *d)
+static void digest_settings(whit_trainer *d)
 {
-    const whit_distill_options *o = &d->options;
+    const whit_trainer_options *o = &d->options;
     const float numbers[] = {o->kl_weight,         o->ce_weight,      o->hidden_weight, o->ramp,
                              o->adamw.rate,        o->adamw.least,    o->adamw.warm_up, o->adamw.beta1,
                              o->adamw.beta2,       o->adamw.epsilon,  o->adamw.decay,   o->adamw.clip,
                              o->adamw.scale_rate,  o->adamw.vector_rate, (float)o->refit_scales, (float)o->seconds};
-    const uint64_t counts[] = {o->n_sequences, o->n_tokens, o->n_accumulate, o->n_steps, o->seed};
+    const uint64_t counts[] = {o->n_sequences, o->n_tokens, o->n_accumulate, o->n_steps, o->seed, o->specials};
     whit_hash hash;
-    whit_hash_begin(&hash, "whit.distill");
-    whit_hash_add(&hash, whit_model_identity(d->model), WHIT_HASH_BYTES);
+    whit_hash_begin(&hash, "whit.train");
+    whit_hash_add(&hash, whit_model_identity(d->start), WHIT_HASH_BYTES);
+    if (d->guide) whit_hash_add(&hash, whit_model_identity(d->guide), WHIT_HASH_BYTES);
     whit_hash_add(&hash, o->codecs.body, strlen(o->codecs.body) + 1);
     whit_hash_add(&hash, o->codecs.ends, strlen(o->codecs.ends) + 1);
     whit_hash_add(&hash, numbers, sizeof numbers);
@@ -66,34 +91,37 @@ static void digest_settings(whit_distill *d)
     whit_hash_end(&hash, d->progress.settings);
 }
 
-static whit_status open_text(whit_distill *d, whit_error *error)
+static whit_status open_text(whit_trainer *d, whit_error *error)
 {
-    const whit_distill_options *o = &d->options;
+    const whit_trainer_options *o = &d->options;
     d->text.allocator = d->held.allocator = d->allocator;
-    for (size_t i = 0; i < o->n_text; i++) WHIT_TRY(whit_corpus_add_file(&d->text, d->model, o->text[i], error));
+    for (size_t i = 0; i < o->n_text; i++) WHIT_TRY(whit_corpus_add_file(&d->text, d->start, o->text[i], o->specials, error));
     if (d->text.n <= o->n_tokens)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "the training text has %zu tokens, a window needs %u", d->text.n,
                          o->n_tokens + 1);
     if (!o->held) return WHIT_OK;
-    WHIT_TRY(whit_corpus_add_file(&d->held, d->model, o->held, error));
+    WHIT_TRY(whit_corpus_add_file(&d->held, d->start, o->held, o->specials, error));
     if (d->held.n <= o->n_tokens)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: there is not one window of %u tokens", o->held, o->n_tokens);
     return WHIT_OK;
 }
 
-static whit_status open_parts(whit_distill *d, whit_error *error)
+static whit_status open_parts(whit_trainer *d, whit_error *error)
 {
-    const whit_distill_options *o = &d->options;
+    const whit_trainer_options *o = &d->options;
     const whit_allocator *a = d->allocator;
-    WHIT_TRY(check_options(o, d->model, error));
+    WHIT_TRY(check_options(o, d->start, error));
+    WHIT_TRY(check_teacher(o, d->start, d->guide, error));
     WHIT_TRY(whit_pool_open(o->n_threads, a, &d->pool, error));
     WHIT_TRY(open_text(d, error));
-    WHIT_TRY(whit_trainee_open(&d->teacher, d->model, NULL, a, error));
-    WHIT_TRY(whit_trainee_open(&d->student, d->model, &o->codecs, a, error));
+    WHIT_TRY(whit_trainee_open(&d->student, d->start, &o->codecs, a, error));
     d->student.params.learn_scales = !o->refit_scales;
     whit_tape_options batch = {o->n_sequences, o->n_tokens, false, false};
-    WHIT_TRY(whit_tape_open(&d->teacher_tape, &d->teacher.graph, &d->teacher.config, &d->teacher.params, &batch, d->pool,
-                            a, error));
+    if (d->guide) {
+        WHIT_TRY(whit_trainee_open(&d->teacher, d->guide, NULL, a, error));
+        WHIT_TRY(whit_tape_open(&d->teacher_tape, &d->teacher.graph, &d->teacher.config, &d->teacher.params, &batch,
+                                d->pool, a, error));
+    }
     batch.gradients = true;
     batch.checkpoint = o->recompute;
     WHIT_TRY(whit_tape_open(&d->student_tape, &d->student.graph, &d->student.config, &d->student.params, &batch, d->pool,
@@ -108,24 +136,25 @@ static whit_status open_parts(whit_distill *d, whit_error *error)
     return o->resume ? whit_checkpoint_read(o->checkpoint, &d->progress, &d->student.params, error) : WHIT_OK;
 }
 
-whit_status whit_distill_open(const whit_model *teacher, const whit_distill_options *options,
-                              const whit_allocator *allocator, whit_distill **out, whit_error *error)
+whit_status whit_trainer_open(const whit_model *start, const whit_model *teacher, const whit_trainer_options *options,
+                              const whit_allocator *allocator, whit_trainer **out, whit_error *error)
 {
     *out = NULL;
-    whit_distill *d = whit_zalloc(allocator, sizeof *d);
-    if (!d) return whit_fail_memory(error, "the distillation", sizeof *d);
+    whit_trainer *d = whit_zalloc(allocator, sizeof *d);
+    if (!d) return whit_fail_memory(error, "the training", sizeof *d);
     d->options = *options;
     d->allocator = allocator;
-    d->model = teacher;
+    d->start = start;
+    d->guide = teacher;
     whit_status status = open_parts(d, error);
     if (status != WHIT_OK)
-        whit_distill_close(d);
+        whit_trainer_close(d);
     else
         *out = d;
     return status;
 }
 
-void whit_distill_close(whit_distill *d)
+void whit_trainer_close(whit_trainer *d)
 {
     if (!d) return;
     const whit_allocator *a = d->allocator;
@@ -142,19 +171,19 @@ void whit_distill_close(whit_distill *d)
     whit_free(a, d, sizeof *d);
 }
 
-size_t whit_distill_bytes(const whit_distill *d)
+size_t whit_trainer_bytes(const whit_trainer *d)
 {
     return whit_params_bytes(&d->teacher.params, false) + whit_params_bytes(&d->student.params, true) +
            d->teacher_tape.arena_bytes + d->student_tape.arena_bytes +
            (d->text.capacity + d->held.capacity) * sizeof(int32_t);
 }
 
-const whit_trainee *whit_distill_student(const whit_distill *d)
+const whit_trainee *whit_trainer_student(const whit_trainer *d)
 {
     return &d->student;
 }
 
-whit_status whit_distill_write(const whit_distill *d, const char *path, whit_error *error)
+whit_status whit_trainer_write(const whit_trainer *d, const char *path, whit_error *error)
 {
     return whit_trainee_write(&d->student, d->options.command, path, error);
 }
@@ -164,7 +193,7 @@ whit_status whit_distill_write(const whit_distill *d, const char *path, whit_err
 /* The residual stream after a layer: its difference to the teacher's, relative to the latter. */
 static void follow_hidden(void *user, whit_tape *tape, whit_ref value)
 {
-    whit_distill *d = user;
+    whit_trainer *d = user;
     size_t n = (size_t)tape->n_rows * tape->graph->values[value - 1].width;
     const float *student = whit_tape_value(tape, value), *teacher = whit_tape_value(&d->teacher_tape, value);
     double squares = 0;
@@ -179,38 +208,41 @@ static void follow_hidden(void *user, whit_tape *tape, whit_ref value)
     tape->loops->add_scaled(gradient, teacher, -factor, n);
 }
 
-static void run_batch(whit_distill *d, uint64_t number)
+static void run_batch(whit_trainer *d, uint64_t number)
 {
-    const whit_distill_options *o = &d->options;
+    const whit_trainer_options *o = &d->options;
     whit_ref output = d->student.graph.output;
     for (uint32_t s = 0; s < o->n_sequences; s++)
         whit_corpus_window(&d->text, o->seed, number * o->n_sequences + s, o->n_tokens, d->ids + s * o->n_tokens,
                            d->targets + s * o->n_tokens);
-    whit_tape_forward(&d->teacher_tape, d->ids);
+    const float *teacher = NULL;
+    if (d->guide) {
+        whit_tape_forward(&d->teacher_tape, d->ids);
+        teacher = whit_tape_value(&d->teacher_tape, d->teacher.graph.output);
+    }
     whit_tape_forward(&d->student_tape, d->ids);
-    whit_loss_run(&d->loss, d->pool, whit_tape_gradient(&d->student_tape, output),
-                  whit_tape_value(&d->teacher_tape, d->teacher.graph.output), d->targets, d->student.config.n_vocab,
-                  1.0f / (float)o->n_accumulate);
+    whit_loss_run(&d->loss, d->pool, whit_tape_gradient(&d->student_tape, output), teacher, d->targets,
+                  d->student.config.n_vocab, 1.0f / (float)o->n_accumulate);
     whit_tape_backward(&d->student_tape, o->hidden_weight > 0 ? follow_hidden : NULL, d);
 }
 
-static double share_of(const whit_distill *d)
+static double share_of(const whit_trainer *d)
 {
-    const whit_distill_options *o = &d->options;
+    const whit_trainer_options *o = &d->options;
     double share = o->n_steps ? (double)d->progress.step / (double)o->n_steps : (double)d->progress.elapsed_ns * 1e-9 / o->seconds;
     return share < 1 ? share : 1;
 }
 
 /* Rounds for a step at `share` of the run. */
-static void round_student(whit_distill *d, double share)
+static void round_student(whit_trainer *d, double share)
 {
     d->student.params.share = d->options.ramp > 0 ? fminf((float)share / d->options.ramp, 1) : 1;
     whit_params_round(&d->student.params, d->pool);
 }
 
-static whit_status step(whit_distill *d, whit_distill_report *report, whit_error *error)
+static whit_status step(whit_trainer *d, whit_trainer_report *report, whit_error *error)
 {
-    const whit_distill_options *o = &d->options;
+    const whit_trainer_options *o = &d->options;
     whit_params *params = &d->student.params;
     uint64_t number = d->progress.step;
     report->share = share_of(d);
@@ -233,20 +265,21 @@ static whit_status step(whit_distill *d, whit_distill_report *report, whit_error
     return WHIT_OK;
 }
 
-static void measure(whit_distill *d, whit_distill_report *report)
+static void measure(whit_trainer *d, whit_trainer_report *report)
 {
-    whit_held_result result = whit_held_measure(&d->student_tape, &d->teacher_tape, &d->loss, &d->held,
+    whit_held_result result = whit_held_measure(&d->student_tape, d->guide ? &d->teacher_tape : NULL, &d->loss, &d->held,
                                                 d->options.n_held_windows, d->ids, d->targets);
     report->held = true;
+    report->held_ce = result.ce;
     report->held_kl = result.kl;
-    report->held_ratio = exp(result.ce - result.teacher_ce);
+    report->held_ratio = d->guide ? exp(result.ce - result.teacher_ce) : 0;
 }
 
-whit_status whit_distill_run(whit_distill *d, whit_error *error)
+whit_status whit_trainer_run(whit_trainer *d, whit_error *error)
 {
-    const whit_distill_options *o = &d->options;
+    const whit_trainer_options *o = &d->options;
     uint64_t before_ns = d->progress.elapsed_ns, begin_ns = whit_now_ns(), saved_ns = begin_ns, first = d->progress.step;
-    whit_distill_report report = {.n_steps = o->n_steps};
+    whit_trainer_report report = {.n_steps = o->n_steps};
     while (share_of(d) < 1) {
         bool stop = o->cancel && *o->cancel;
         uint64_t now_ns = whit_now_ns();

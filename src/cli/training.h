@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ * What the verbs that train have in common: their options, progress, the log, writing the end. */
+#ifndef WHIT_CLI_TRAINING_H
+#define WHIT_CLI_TRAINING_H
+
+#include "cli/flags.h"
+#include "train/trainer.h"
+
+typedef struct cli_training_flags {
+    const char *held, *out, *log, *checkpoint;
+    cli_list text;
+    int ends;
+    float minutes;
+    uint32_t n_steps, n_sequences, n_tokens, n_accumulate, n_threads, held_every, n_held_windows;
+    int64_t seed;
+    float rate, scale_rate, decay, clip, warm_up, ramp, beta2;
+    bool specials, refit, recompute, resume;
+} cli_training_flags;
+
+extern const cli_option cli_training_options[], cli_recipe_options[];
+/* The defaults of the options above, for a verb's own defaults. */
+#define CLI_TRAINING_DEFAULTS                                                                                          \
+    {                                                                                                                  \
+        .n_sequences = 8, .n_tokens = 256, .n_accumulate = 1, .rate = 3e-4f, .scale_rate = 0.3f, .clip = 1,            \
+        .warm_up = 0.03f, .beta2 = 0.95f                                                                               \
+    }
+
+/* Trainer's options from the flags; codec of the body, weights of the losses and command are the verb's. */
+whit_trainer_options cli_training_wanted(const cli_training_flags *flags);
+/* Trains, reports, writes the finished file. CLI_OK or a said exit status. */
+int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model *start, const whit_model *teacher,
+              whit_trainer_options *options);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ * Training: a model, its matrices rounded where a codec says so, learns a text or its teacher's
+ * distribution over it.
+ *
+ * The student starts from the weights of an open model: a new one (fresh.h), or the teacher itself.
+ * Every step draws windows from the text, runs student and teacher, and follows kl_weight *
+ * KL(teacher || student) + ce_weight * CE + hidden_weight * the mean squared difference of the
+ * residual streams, in units of the teacher's mean square. Nothing is written but checkpoints and,
+ * at the end, the finished .ndf. */
+#ifndef WHIT_TRAIN_TRAINER_H
+#define WHIT_TRAIN_TRAINER_H
+
+#include "train/adamw.h"
+#include "train/checkpoint.h"
+#include "train/corpus.h"
+#include "train/trainee.h"
+
+typedef struct whit_trainer_report {
+    uint64_t step, n_steps; /* n_steps 0: the run has a time instead */
+    double share;           /* done */
+    double kl, ce;          /* means of the last steps, nats */
+    double rate, tokens_per_second;
+    uint64_t elapsed_ns;
+    bool held;              /* what follows was measured now */
+    double held_ce;             /* on the held-out text, second halves of windows, nats */
+    double held_kl, held_ratio; /* beside the teacher; 0 without one */
+} whit_trainer_report;
+
+typedef struct whit_trainer_options {
+    whit_trainee_codecs codecs;
+    const char *const *text; /* files */
+    size_t n_text;
+    bool specials;           /* special tokens written in the text are those; windows begin at BOS */
+    const char *held;        /* file to measure on, NULL: none */
+    uint32_t n_held_windows; /* at most; 0: all */
+    uint32_t held_every;     /* steps between measurements; 0: at the end only */
+    uint32_t n_sequences, n_tokens, n_accumulate;
+    uint64_t n_steps;        /* or */
+    double seconds;          /* of training; the schedule follows whichever is set */
+    uint64_t seed;
+    float kl_weight, ce_weight, hidden_weight;
+    float ramp;              /* rounding comes in over this share of the run */
+    bool refit_scales;       /* recompute scales from the weights instead of learning them */
+    bool recompute;          /* keep few activations and compute the others again: less memory */
+    whit_adamw adamw;
+    uint32_t n_threads;
+    const char *checkpoint;  /* file, NULL: none */
+    uint32_t checkpoint_every_seconds;
+    bool resume;
+    const char *command;     /* for the file's metadata */
+    const volatile bool *cancel;
+    void (*report)(void *user, const whit_trainer_report *report);
+    void *user;
+} whit_trainer_options;
+
+whit_trainer_options whit_trainer_options_default(void);
+
+typedef struct whit_trainer whit_trainer;
+
+/* `start` is the model whose weights, tokenizer and metadata the student takes; `teacher` may be the
+ * same one, another with the same tokenizer, or NULL: then kl_weight and hidden_weight are 0. Both
+ * outlive the trainer. Refuses options that make no sense, an empty text, a checkpoint of another run. */
+whit_status whit_trainer_open(const whit_model *start, const whit_model *teacher, const whit_trainer_options *options,
+                              const whit_allocator *allocator, whit_trainer **trainer, whit_error *error);
+void whit_trainer_close(whit_trainer *trainer);
+/* Bytes held: parameters of both, activations, text. */
+size_t whit_trainer_bytes(const whit_trainer *trainer);
+/* Trains to the end, or to a cancellation: then the checkpoint is written and WHIT_ERROR_CANCELLED
+ * returned. A loss that is not finite is WHIT_ERROR_NUMERIC; the last checkpoint stays. */
+whit_status whit_trainer_run(whit_trainer *trainer, whit_error *error);
+whit_status whit_trainer_write(const whit_trainer *trainer, const char *path, whit_error *error);
+const whit_trainee *whit_trainer_student(const whit_trainer *trainer);
+
+#endif
