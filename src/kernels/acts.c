@@ -88,3 +88,20 @@ whit_acts whit_acts_of_f32(const float *x, size_t stride, uint32_t n_tokens, uin
                        .stride = stride,
                        .f32 = x};
 }
+
+whit_acts whit_acts_rows(const whit_acts *acts, uint32_t begin, uint32_t n)
+{
+    whit_acts rows = *acts;
+    rows.n_tokens = n;
+    if (acts->spec.kind == WHIT_ACTS_F32) {
+        rows.f32 += begin * acts->stride;
+        return rows;
+    }
+    if (acts->spec.kind == WHIT_ACTS_I8)
+        rows.i8 += begin * acts->stride;
+    else
+        rows.planes += 2 * begin * acts->stride;
+    rows.scales += (size_t)begin * acts->n_steps;
+    rows.sums += (size_t)begin * acts->n_steps;
+    return rows;
+}

@@ -51,6 +51,8 @@ whit_acts whit_acts_place(const whit_acts_spec *spec, uint32_t n_tokens, uint32_
                           void *memory);
 /* f32 activations in place: (n_tokens, stride). */
 whit_acts whit_acts_of_f32(const float *x, size_t stride, uint32_t n_tokens, uint32_t n_cols);
+/* Tokens [begin, begin + n) of activations that lie elsewhere. */
+whit_acts whit_acts_rows(const whit_acts *acts, uint32_t begin, uint32_t n);
 
 /* Columns of step `i`: [i * step, end). */
 static inline uint32_t whit_acts_step_begin(const whit_acts *acts, uint32_t i)

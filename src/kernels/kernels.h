@@ -101,6 +101,15 @@ typedef void whit_best_rows_fn(const float *logits, uint32_t n, uint32_t n_best,
 typedef uint32_t whit_survive_fn(const whit_tensor *w, const float *logits, float bound,
                                  float threshold, uint32_t *rows);
 
+/* ---- adapters ------------------------------------------------------------------------------- */
+
+/* Adds a low-rank product to finished outputs: y[t][row] += scale of the row * sum over j of
+ * code[row][j] low[t][j], for the rows of tiles [tile_begin, tile_end) that exist. b: i8 with an f32
+ * scale per row, WHIT_CHUNK_COLS columns at most; low (n_tokens, low_stride), y (n_tokens, y_stride). */
+typedef void whit_low_rank_fn(const whit_tensor *b, const float *low, size_t low_stride,
+                              uint32_t n_tokens, uint32_t tile_begin, uint32_t tile_end, float *y,
+                              size_t y_stride);
+
 /* ---- probes: what this machine can do, for the bench ---------------------------------------- */
 
 /* Reads memory once, as fast as it goes; returns the sum of its 64-bit words. size_bytes is a
@@ -141,6 +150,7 @@ typedef struct whit_kernels {
     whit_rescore_fn *rescore;
     whit_best_rows_fn *best_rows;
     whit_survive_fn *survive;
+    whit_low_rank_fn *low_rank;
     whit_probe_read_fn *probe_read;
     whit_probe_int8_fn *probe_int8;
 } whit_kernels;

@@ -381,6 +381,29 @@ static void compare_best_rows(const trial *t)
     floats_free(&logits);
 }
 
+/* ---- adapters ------------------------------------------------------------------------------- */
+
+static void compare_low_rank(const trial *t)
+{
+    uint32_t n_rows = 1 + (uint32_t)whit_rng_below(t->rng, 100), rank = random_size(t->rng, 300);
+    uint32_t n_tokens = 1 + (uint32_t)whit_rng_below(t->rng, 6), n_tiles = (n_rows + 15) / 16;
+    size_t low_stride = rank + whit_rng_below(t->rng, 5), y_stride = n_rows + whit_rng_below(t->rng, 20);
+    whit_tensor_type type = type_of(WHIT_CODEC_I8, WHIT_SCALE_ROW, WHIT_SCALE_F32, 0, false, n_rows, rank);
+    test_matrix b;
+    matrix_random(&b, &type, t->rng, whit_rng_next(t->rng) & 1);
+    guarded_floats low = floats_random(t->rng, n_tokens * low_stride, random_mode(t->rng));
+    guarded_floats y = floats_random(t->rng, n_tokens * y_stride, random_mode(t->rng)), expected = floats_copy(&y);
+    if (whit_rng_below(t->rng, 8) == 0) low.data[whit_rng_below(t->rng, low.n)] = NAN;
+    uint32_t middle = (uint32_t)whit_rng_below(t->rng, n_tiles + 1);
+    whit_low_rank_fn *low_rank = (whit_low_rank_fn *)t->row->function;
+    low_rank(&b.tensor, low.data, low_stride, n_tokens, 0, middle, y.data, y_stride);
+    low_rank(&b.tensor, low.data, low_stride, n_tokens, middle, n_tiles, y.data, y_stride);
+    t->generic->low_rank(&b.tensor, low.data, low_stride, n_tokens, 0, n_tiles, expected.data, y_stride);
+    assert_same_floats(y.data, expected.data, y.n, t->name, "y");
+    matrix_free(&b);
+    floats_free(&low), floats_free(&y), floats_free(&expected);
+}
+
 static void compare_probe_read(const trial *t)
 {
     size_t bytes = 64 * (1 + whit_rng_below(t->rng, 100));
@@ -422,6 +445,7 @@ static const struct {
     {"kv_join", compare_kv_join},   {"kv_finish", compare_kv_finish},
     {"screen", compare_screen},     {"rescore", compare_rescore},
     {"survive", compare_survive},   {"best_rows", compare_best_rows},
+    {"low_rank", compare_low_rank},
     {"probe_read", compare_probe_read}, {"probe_int8", compare_probe_int8},
 };
 

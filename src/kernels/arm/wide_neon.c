@@ -5,3 +5,4 @@
 #include "kernels/wide/vector.inc"
 #include "kernels/wide/attention.inc"
 #include "kernels/wide/screen.inc"
+#include "kernels/wide/low_rank.inc"
