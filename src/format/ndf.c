@@ -79,6 +79,11 @@ static whit_status read_main(whit_ndf *ndf, whit_error *error)
     if (whit_ndf_chain_at(&file->chain, 0)->type == WHIT_NDF_PART)
         return whit_fail(error, WHIT_ERROR_FORMAT,
                          "%s: this is a part of a split model; open its main file", path);
+    if (whit_ndf_chain_at(&file->chain, 0)->type >= WHIT_NDF_ADAPTER)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is %s without a model", path,
+                         whit_ndf_chain_at(&file->chain, 0)->type == WHIT_NDF_ADAPTER
+                             ? "an adapter"
+                             : "a frame");
     uint32_t i = 0;
     WHIT_TRY(expect_frame(file, i, WHIT_NDF_HEAD, error));
     ndf->head = payload_at(file, i);
@@ -193,8 +198,21 @@ static whit_status open_parts(whit_ndf *ndf, bool has_folder, whit_error *error)
     return WHIT_OK;
 }
 
-static whit_status open_any(int fd, const char *path, bool has_folder,
-                            const whit_allocator *allocator, whit_ndf **ndf, whit_error *error)
+/* An appended frame and its commit. */
+static whit_status read_loose(whit_ndf *ndf, whit_error *error)
+{
+    const whit_ndf_file_view *file = &ndf->files[0];
+    if (whit_ndf_chain_at(&file->chain, 0)->type < WHIT_NDF_ADAPTER || file->chain.n_frames != 2)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is no adapter", file->map.path);
+    WHIT_TRY(expect_frame(file, 1, WHIT_NDF_COMMIT, error));
+    whit_ndf_appended appended;
+    return whit_ndf_read_appended(ndf, 0, &appended, error);
+}
+
+typedef enum open_as { AS_MODEL, AS_MODEL_WITHOUT_FOLDER, AS_LOOSE } open_as;
+
+static whit_status open_any(int fd, const char *path, open_as as, const whit_allocator *allocator,
+                            whit_ndf **ndf, whit_error *error)
 {
     *ndf = NULL;
     whit_hash_prepare();
@@ -210,8 +228,8 @@ static whit_status open_any(int fd, const char *path, bool has_folder,
     made->files = files;
     made->n_files = 1;
     status = map_file(fd, path, allocator, &files[0], error);
-    if (status == WHIT_OK) status = read_main(made, error);
-    if (status == WHIT_OK) status = open_parts(made, has_folder, error);
+    if (status == WHIT_OK) status = as == AS_LOOSE ? read_loose(made, error) : read_main(made, error);
+    if (status == WHIT_OK && as != AS_LOOSE) status = open_parts(made, as == AS_MODEL, error);
     if (status != WHIT_OK) {
         whit_ndf_close(made);
         return status;
@@ -220,21 +238,38 @@ static whit_status open_any(int fd, const char *path, bool has_folder,
     return WHIT_OK;
 }
 
-whit_status whit_ndf_open(const char *path, const whit_allocator *allocator, whit_ndf **ndf,
-                          whit_error *error)
+static whit_status open_path(const char *path, open_as as, const whit_allocator *allocator,
+                             whit_ndf **ndf, whit_error *error)
 {
     *ndf = NULL;
     int fd = open_to_read(path);
     if (fd < 0) return whit_fail_errno(error, path, "open");
-    whit_status status = open_any(fd, path, true, allocator, ndf, error);
+    whit_status status = open_any(fd, path, as, allocator, ndf, error);
     close(fd);
     return status;
+}
+
+whit_status whit_ndf_open(const char *path, const whit_allocator *allocator, whit_ndf **ndf,
+                          whit_error *error)
+{
+    return open_path(path, AS_MODEL, allocator, ndf, error);
+}
+
+whit_status whit_ndf_open_loose(const char *path, const whit_allocator *allocator, whit_ndf **ndf,
+                                whit_error *error)
+{
+    return open_path(path, AS_LOOSE, allocator, ndf, error);
+}
+
+bool whit_ndf_is_loose(const whit_ndf *ndf)
+{
+    return !ndf->head;
 }
 
 whit_status whit_ndf_open_fd(int fd, const char *name, const whit_allocator *allocator,
                              whit_ndf **ndf, whit_error *error)
 {
-    return open_any(fd, name, false, allocator, ndf, error);
+    return open_any(fd, name, AS_MODEL_WITHOUT_FOLDER, allocator, ndf, error);
 }
 
 void whit_ndf_close(whit_ndf *ndf)

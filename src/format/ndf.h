@@ -39,6 +39,11 @@ whit_status whit_ndf_open(const char *path, const whit_allocator *allocator, whi
  * once. `name` is for messages; such a model cannot have part files. */
 whit_status whit_ndf_open_fd(int fd, const char *name, const whit_allocator *allocator,
                              whit_ndf **ndf, whit_error *error);
+/* Opens a *loose* file: one appended frame and its commit, without a model in front (an adapter's
+ * own file). Of such a file only path, files, mapping, appended frames and verify may be asked. */
+whit_status whit_ndf_open_loose(const char *path, const whit_allocator *allocator, whit_ndf **ndf,
+                                whit_error *error);
+bool whit_ndf_is_loose(const whit_ndf *ndf);
 void whit_ndf_close(whit_ndf *ndf);
 
 const char *whit_ndf_path(const whit_ndf *ndf);

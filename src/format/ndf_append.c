@@ -99,14 +99,19 @@ static whit_status write_frame(whit_ndf_stream *stream, uint32_t type, const cha
     return whit_ndf_stream_end(stream, error);
 }
 
+static whit_status check_name(const char *path, uint32_t type, const char *name, whit_error *error)
+{
+    if (type >= WHIT_NDF_ADAPTER && *name && strlen(name) <= NAME_LIMIT_BYTES) return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                     "%s: a frame of type %" PRIu32 " named '%.64s' cannot be appended", path, type,
+                     name);
+}
+
 whit_status whit_ndf_append(const char *path, uint32_t type, const char *name, const void *data,
                             size_t size_bytes, const whit_allocator *allocator, whit_error *error)
 {
     whit_hash_prepare();
-    if (type < WHIT_NDF_ADAPTER || !*name || strlen(name) > NAME_LIMIT_BYTES)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "%s: a frame of type %" PRIu32 " named '%.64s' cannot be appended", path,
-                         type, name);
+    WHIT_TRY(check_name(path, type, name, error));
     int fd = -1;
     whit_ndf_chain chain = {0};
     whit_ndf_stream stream = {0};
@@ -141,5 +146,22 @@ cleanup:
     whit_ndf_stream_free(&stream);
     whit_ndf_chain_free(&chain);
     if (fd >= 0) close(fd);
+    return status;
+}
+
+whit_status whit_ndf_write_loose(const char *path, uint32_t type, const char *name,
+                                 const void *data, size_t size_bytes,
+                                 const whit_allocator *allocator, whit_error *error)
+{
+    whit_hash_prepare();
+    WHIT_TRY(check_name(path, type, name, error));
+    whit_writer out = {.fd = -1};
+    WHIT_TRY(whit_writer_open(path, allocator, &out, error));
+    whit_ndf_stream stream = {.out = &out};
+    whit_status status = write_frame(&stream, type, name, data, size_bytes, error);
+    if (status == WHIT_OK) status = whit_ndf_stream_commit(&stream, error);
+    if (status == WHIT_OK) status = whit_writer_commit(&out, error);
+    whit_ndf_stream_free(&stream);
+    whit_writer_discard(&out);
     return status;
 }

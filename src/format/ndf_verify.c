@@ -260,7 +260,7 @@ whit_status whit_ndf_verify(const whit_ndf *ndf, uint32_t n_threads, whit_ndf_da
     }
     if (ndf->n_files == 1) check_tail(&job);
     if (job.result.n_damaged == 0) {
-        check_seal(&job);
+        if (!whit_ndf_is_loose(ndf)) check_seal(&job);
         check_appended(&job);
     }
     if (result) *result = job.result;
