@@ -3,6 +3,7 @@
 #include "model/exec.h"
 
 #include "base/clock.h"
+#include "model/requantise.h"
 
 /* ---- binding -------------------------------------------------------------------------------- */
 
@@ -26,16 +27,34 @@ static void bind_value(const whit_exec *exec, uint32_t value, uint8_t **pointer,
     *stride = whit_plan_stride(v);
 }
 
-static size_t matmul_scratch(const whit_exec_step *step, uint32_t n_rows)
+/* Finds the kernels of a matrix for every number of rows, and the scratch that they need. */
+static size_t find_kernels(const whit_exec *exec, const whit_tensor_type *type, const whit_acts_spec *acts, uint32_t n_rows,
+                           const whit_matmul_kernel *kernels[WHIT_EXEC_BUCKETS])
 {
     size_t most = 0;
-    for (uint32_t b = 0; b < WHIT_EXEC_BUCKETS && (b == 0 || bucket_rows(b) <= n_rows); b++) {
-        const whit_matmul_kernel *kernel = step->kernels[b];
+    for (uint32_t b = 0; b < WHIT_EXEC_BUCKETS; b++) {
+        kernels[b] = whit_matmul_find(exec->kernels, type, acts, bucket_rows(b));
+        if (!kernels[b]->scratch_bytes || (b && bucket_rows(b) > n_rows)) continue;
         uint32_t rows = b < 8 ? bucket_rows(b) : 2 * bucket_rows(b) - 1;
-        size_t bytes = kernel->scratch_bytes ? kernel->scratch_bytes(&step->tensor->type, &step->acts, rows < n_rows ? rows : n_rows) : 0;
+        size_t bytes = kernels[b]->scratch_bytes(type, acts, rows < n_rows ? rows : n_rows);
         if (bytes > most) most = bytes;
     }
     return most;
+}
+
+static void bind_linear(whit_exec *exec, uint32_t i, const whit_plan_value *input, uint32_t n_batch_rows, whit_exec_step *step)
+{
+    const whit_tensor_type *type = &step->tensor->type;
+    step->acts = input->acts;
+    step->n_cols = input->width;
+    step->is_screened = i + 1 < exec->plan->n_steps && exec->plan->steps[i + 1].op == WHIT_PLAN_RESCORE;
+    step->n_tiles = (type->n_rows + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
+    size_t bytes = find_kernels(exec, type, &step->acts, n_batch_rows, step->kernels);
+    if (bytes > exec->scratch_bytes) exec->scratch_bytes = bytes;
+    if (step->selected) return; /* adapters change the layers' matrices only */
+    whit_tensor_type factor = whit_requantise_type(WHIT_CODEC_I8, WHIT_ADAPTER_MAX_RANK, step->n_cols);
+    bytes = find_kernels(exec, &factor, &step->acts, n_batch_rows, step->low_kernels);
+    if (bytes > exec->scratch_bytes) exec->scratch_bytes = bytes;
 }
 
 static void bind_step(whit_exec *exec, uint32_t i, const whit_tensor *tensors, uint32_t n_batch_rows,
@@ -50,24 +69,15 @@ static void bind_step(whit_exec *exec, uint32_t i, const whit_tensor *tensors, u
     const whit_plan_value *shape = &exec->plan->values[(from->output ? from->output : from->input[0]) - 1];
     step->width = shape->width;
     step->selected = shape->selected;
+    step->weight = from->weight;
     if (from->weight >= 0) {
         step->tensor = &tensors[from->weight];
         step->vector = (const float *)(const void *)step->tensor->part[WHIT_PART_CODES];
         step->vector_elems = step->tensor->type.n_cols;
     }
     if (from->op == WHIT_PLAN_ACTS) step->acts = exec->plan->values[from->output - 1].acts;
-    if (from->op == WHIT_PLAN_LINEAR) {
-        const whit_plan_value *input = &exec->plan->values[from->input[0] - 1];
-        step->acts = input->acts;
-        step->n_cols = input->width;
-        step->is_screened =
-            i + 1 < exec->plan->n_steps && exec->plan->steps[i + 1].op == WHIT_PLAN_RESCORE;
-        step->n_tiles = (step->tensor->type.n_rows + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
-        for (uint32_t b = 0; b < WHIT_EXEC_BUCKETS; b++)
-            step->kernels[b] = whit_matmul_find(exec->kernels, &step->tensor->type, &step->acts, bucket_rows(b));
-        size_t bytes = matmul_scratch(step, n_batch_rows);
-        if (bytes > exec->scratch_bytes) exec->scratch_bytes = bytes;
-    }
+    if (from->op == WHIT_PLAN_LINEAR)
+        bind_linear(exec, i, &exec->plan->values[from->input[0] - 1], n_batch_rows, step);
     if (from->op == WHIT_PLAN_RESCORE) {
         const whit_plan_value *acts = &exec->plan->values[from->input[1] - 1];
         step->acts = acts->acts;
@@ -82,7 +92,8 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensor
                      const whit_kernels *kernels, whit_kv *kv, const whit_exec_options *options,
                      whit_arena *arena)
 {
-    *exec = (whit_exec){.plan = plan, .kernels = kernels, .kv = kv, .rope_pairs = options->rope_pairs};
+    *exec = (whit_exec){.plan = plan, .kernels = kernels, .kv = kv, .rope_pairs = options->rope_pairs,
+                         .n_batch_rows = options->n_batch_rows};
     uint64_t slot_bytes;
     if (!whit_plan_layout(plan, options->n_batch_rows, options->n_selected_rows, &slot_bytes)) {
         arena->overflow = true;
@@ -115,6 +126,8 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensor
         whit_exec_step counted; /* while only counting, steps have no memory: their scratch matters */
         bind_step(exec, i, tensors, options->n_batch_rows, steps ? &steps[i] : &counted);
     }
+    for (uint32_t g = 0; steps && g < plan->n_groups; g++)
+        for (uint32_t i = 0; i < plan->groups[g].n_steps; i++) steps[plan->groups[g].first + i].place = i;
     if (arena->memory)
         whit_rope_frequencies(options->rope_theta, options->rope_pairs, options->rope_factors, exec->rope_frequencies);
     exec->scratch_bytes = whit_round_up(exec->scratch_bytes, WHIT_ALIGN_BYTES);
@@ -188,7 +201,10 @@ static void run_group(whit_exec *exec, const whit_plan_group *group)
         /* Products of many columns unpack tiles by fours: whole fours, or the last ones cost as much. */
         uint32_t chunk = n_tiles / (8 * whit_pool_size(exec->pool)) + 1;
         if (n_rows > 8) chunk = (chunk + 3) / 4 * 4;
-        whit_pool_run(exec->pool, run_tiles, &run, n_tiles, chunk);
+        if (exec->adapt.n_spans && !group->selected)
+            whit_exec_run_adapted(exec, group, run_tiles, &run, n_tiles, chunk);
+        else
+            whit_pool_run(exec->pool, run_tiles, &run, n_tiles, chunk);
     } else if (whit_exec_attend_divides(&exec->steps[group->first], exec)) {
         whit_exec_attend_divided(&exec->steps[group->first], exec);
     } else {
@@ -208,6 +224,7 @@ bool whit_exec_run(whit_exec *exec, const whit_batch *batch, const volatile bool
 {
     exec->batch = batch;
     exec->screens = may_screen(batch);
+    whit_exec_make_spans(exec);
     if (exec->rope_pairs) whit_pool_run(exec->pool, make_rope_tables, exec, batch->n_rows, 0);
     if (exec->heads_per_kv_head) make_row_tiles(exec);
     for (uint32_t g = 0; g < exec->plan->n_groups; g++) {
@@ -226,7 +243,12 @@ float *whit_exec_row(const whit_exec *exec, uint32_t plan_value, uint32_t i)
     return rows + i * whit_plan_stride(value);
 }
 
+const whit_matmul_kernel *whit_exec_bucket(const whit_matmul_kernel *const kernels[WHIT_EXEC_BUCKETS], uint32_t n_rows)
+{
+    return kernels[bucket_of(n_rows)];
+}
+
 const whit_matmul_kernel *whit_exec_kernel(const whit_exec_step *step, uint32_t n_rows)
 {
-    return step->kernels[bucket_of(n_rows)];
+    return whit_exec_bucket(step->kernels, n_rows);
 }

@@ -8,6 +8,7 @@
 #include "base/threads.h"
 #include "kernels/kernels.h"
 #include "kv/cache.h"
+#include "model/adapter.h"
 #include "model/plan.h"
 
 /* The tokens of one pass. */
@@ -56,7 +57,42 @@ struct whit_exec_step {
     uint32_t n_tiles;
     bool is_screened; /* a step that rescores follows */
     const whit_matmul_kernel *kernels[WHIT_EXEC_BUCKETS];
+    int32_t weight;  /* number of `tensor` in the model */
+    uint32_t place;  /* in its group */
+    const whit_matmul_kernel *low_kernels[WHIT_EXEC_BUCKETS]; /* of an adapter's first factor */
 };
+
+/* ---- adapters (exec_adapt.c) ---- */
+
+#define WHIT_EXEC_MOUNTS 8 /* adapters of one sequence */
+
+typedef struct whit_exec_adapter {
+    const whit_adapter_weights *weights;
+    float strength;
+    uint32_t offset; /* of its ranks among those of the sequence's adapters */
+} whit_exec_adapter;
+
+/* What a sequence has mounted, in order; width: ranks of all, each rounded up to a tile. */
+typedef struct whit_exec_mounting {
+    whit_exec_adapter mounts[WHIT_EXEC_MOUNTS];
+    uint32_t n, width;
+} whit_exec_mounting;
+
+/* Rows [begin, end) of the pass that one adapter changes. */
+typedef struct whit_exec_span {
+    uint32_t begin, end, width;
+    const whit_exec_adapter *mount;
+} whit_exec_span;
+
+typedef struct whit_exec_adapt {
+    const whit_allocator *allocator;
+    whit_exec_mounting *of_sequence; /* (n_sequences); NULL while nothing was mounted ever */
+    whit_exec_span *spans;           /* of the pass that runs */
+    float *low;                      /* (n_batch_rows, low_stride) values x Aᵀ of one group */
+    size_t low_stride, mountings_bytes, spans_bytes, low_bytes;
+    uint32_t n_spans, n_mounted; /* sequences with adapters */
+    bool adds_at_once;           /* matrices add to a tile when they have made it; else a step later */
+} whit_exec_adapt;
 
 struct whit_exec {
     const whit_plan *plan;
@@ -79,6 +115,8 @@ struct whit_exec {
     uint32_t *n_rescored;   /* (n_selected_rows) rows of the head that were then read whole */
     uint32_t *row_tiles; /* attention: first row of each tile of rows, and the end */
     uint32_t n_row_tiles;
+    uint32_t n_batch_rows;
+    whit_exec_adapt adapt;
     float *partials;     /* (n_partials, whit_kv_partial_elems): attention divided by blocks too */
     uint64_t n_partials; /* one row's, over the whole context */
     uint32_t heads_per_kv_head, n_kv_heads;
@@ -100,6 +138,23 @@ float *whit_exec_row(const whit_exec *exec, uint32_t plan_value, uint32_t i);
 
 /* The kernel of a matrix for so many rows. */
 const whit_matmul_kernel *whit_exec_kernel(const whit_exec_step *step, uint32_t n_rows);
+
+/* The one of some kernels that is meant for so many rows. */
+const whit_matmul_kernel *whit_exec_bucket(const whit_matmul_kernel *const kernels[WHIT_EXEC_BUCKETS], uint32_t n_rows);
+/* The activations that a matrix reads, of all its rows. */
+whit_acts whit_exec_acts(const whit_exec_step *step, const whit_exec *exec);
+
+/* Mounts adapters on a sequence in place of those it has; 0 of them: none. Takes memory where the
+ * session had none so large yet, so it is no part of a step. `offset` and `width` are filled in. */
+whit_status whit_exec_mount(whit_exec *exec, uint32_t sequence, const whit_exec_mounting *mounting,
+                            const whit_allocator *allocator, whit_error *error);
+void whit_exec_adapt_free(whit_exec_adapt *adapt);
+/* The parts of a pass: in front of it; a group of matrices whose n_tiles tiles `run_tiles` makes, for
+ * at most `chunk` at a time; after tiles of one matrix, where those add at once. */
+void whit_exec_make_spans(whit_exec *exec);
+void whit_exec_run_adapted(const whit_exec *exec, const whit_plan_group *group, whit_pool_fn *run_tiles, void *context,
+                           uint32_t n_tiles, uint32_t chunk);
+void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end);
 
 /* Sets the functions of a step; part of binding (exec_steps.c). */
 void whit_exec_bind_step(whit_exec_step *step, const whit_plan_step *from, const whit_kernels *kernels);

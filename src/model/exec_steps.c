@@ -147,18 +147,23 @@ ROW_STEP(run_rescore)
             whit_screen_finish(exec->kernels, step->tensor, &acts, r, exec->batch->tops[r], INPUT(0, r), rows);
 }
 
-static void run_linear(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
+whit_acts whit_exec_acts(const whit_exec_step *step, const whit_exec *exec)
 {
     uint32_t n_rows = step->selected ? exec->batch->n_selected : exec->batch->n_rows;
+    if (step->acts.kind == WHIT_ACTS_F32) return whit_acts_of_f32(INPUT(0, 0), step->input_stride[0], n_rows, step->n_cols);
+    return whit_acts_place(&step->acts, n_rows, step->n_cols, step->input[0]);
+}
+
+static void run_linear(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
+{
     if (step->is_screened && exec->screens) {
         run_screen(step, exec, begin, end);
         return;
     }
-    whit_acts acts = step->acts.kind == WHIT_ACTS_F32
-                         ? whit_acts_of_f32(INPUT(0, 0), step->input_stride[0], n_rows, step->n_cols)
-                         : whit_acts_place(&step->acts, n_rows, step->n_cols, step->input[0]);
-    whit_exec_kernel(step, n_rows)->run(step->tensor, &acts, begin, end, OUTPUT(0), step->output_stride,
-                                        exec->scratch + worker * exec->scratch_bytes);
+    whit_acts acts = whit_exec_acts(step, exec);
+    whit_exec_kernel(step, acts.n_tokens)->run(step->tensor, &acts, begin, end, OUTPUT(0), step->output_stride,
+                                               exec->scratch + worker * exec->scratch_bytes);
+    if (exec->adapt.adds_at_once && !step->selected) whit_exec_add_low(step, exec, begin, end);
 }
 
 /* ---- binding -------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include "runtime/session.h"
 
 #include "base/fpenv.h"
+#include "runtime/adapter.h"
 
 #define DEFAULT_CTX_TOKENS   4096
 #define DEFAULT_BATCH_TOKENS 512
@@ -130,6 +131,7 @@ void whit_session_close(whit_session *s)
 {
     if (!s) return;
     whit_pool_close(s->pool);
+    whit_exec_adapt_free(&s->exec.adapt);
     whit_plan_free(&s->plan);
     whit_free(s->allocator, s->arena, s->arena_bytes);
     whit_free(s->allocator, s, sizeof *s);
@@ -284,4 +286,24 @@ whit_status whit_session_share(whit_session *s, uint32_t from, uint32_t to, uint
     WHIT_TRY(whit_kv_share(&s->kv, from, to, n_tokens, error));
     if (from != to) s->positions[to] = n_tokens;
     return WHIT_OK;
+}
+
+_Static_assert(WHIT_MOUNTS_MAX == WHIT_EXEC_MOUNTS, "as many as are promised");
+
+whit_status whit_session_mount(whit_session *s, uint32_t sequence, const whit_mount *mounts, size_t n, whit_error *error)
+{
+    if (sequence >= s->options.n_sequences)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
+    whit_exec_mounting mounting = {0};
+    for (size_t i = 0; i < n; i++) {
+        if (!mounts[i].adapter || mounts[i].adapter->model != s->model)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "an adapter was opened for another model");
+        if (!s->kernels.all_finite(&mounts[i].scale, 1))
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "the scale of an adapter is not a number");
+        if (mounts[i].scale == 0) continue; /* adding +0 would turn -0 into +0 */
+        if (mounting.n == WHIT_MOUNTS_MAX)
+            return whit_fail(error, WHIT_ERROR_LIMIT, "over %d adapters on one sequence", WHIT_MOUNTS_MAX);
+        mounting.mounts[mounting.n++] = (whit_exec_adapter){.weights = &mounts[i].adapter->weights, .strength = mounts[i].scale};
+    }
+    return whit_exec_mount(&s->exec, sequence, &mounting, s->allocator, error);
 }

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ * Adapters: int8 low-rank additions to the matrices of one model, as they lie in an ADAPTER frame
+ * (docs/format.md, section 8).
+ *
+ * A matrix W (n_rows, n_cols) with the pair A (rank, n_cols), B (n_rows, rank) gives x Wᵀ plus
+ * strength (x Aᵀ) Bᵀ (Hu et al. 2021, section 4.1, with alpha / rank folded into B). A and B are
+ * tensors like any other: i8 with an f32 scale per row. */
+#ifndef WHIT_MODEL_ADAPTER_H
+#define WHIT_MODEL_ADAPTER_H
+
+#include "format/ndf.h"
+
+#define WHIT_ADAPTER_MAX_RANK 1024
+
+typedef struct whit_adapter_pair {
+    const char *name;  /* of the model's tensor */
+    whit_tensor a, b;  /* (rank, n_cols), (n_rows, rank) */
+} whit_adapter_pair;
+
+/* An image that was checked; points into its bytes. */
+typedef struct whit_adapter_view {
+    const uint8_t *data;
+    const uint8_t *identity; /* of the model that it belongs to */
+    whit_table meta;
+    uint32_t n_pairs;
+    uint32_t max_rank;
+} whit_adapter_view;
+
+/* Checks an image (64-byte aligned): bounds, names in order, types, lengths. `place` begins the
+ * error line. */
+whit_status whit_adapter_check(const void *data, size_t size_bytes, const char *place,
+                               whit_adapter_view *view, whit_error *error);
+/* Pair i < n_pairs, in the order of names. */
+whit_adapter_pair whit_adapter_pair_at(const whit_adapter_view *view, uint32_t i);
+
+/* May adapters change this matrix? Those of the layers, not embedding and head. */
+bool whit_adapter_may_change(const char *tensor_name, const whit_tensor_type *type);
+
+/* The pairs of an adapter by the numbers of a model's tensors. */
+typedef struct whit_adapter_weights {
+    whit_adapter_pair *pairs;          /* (n_pairs) */
+    const whit_adapter_pair **of_tensor; /* (n_tensors) NULL: not adapted */
+    uint32_t n_pairs, n_tensors, max_rank;
+    const whit_allocator *allocator;
+} whit_adapter_weights;
+
+/* Refuses an adapter of another model (by identity), and pairs for which the model has no matrix of
+ * that name and shape. Points into the image. */
+whit_status whit_adapter_bind(const whit_adapter_view *view, const whit_ndf *model,
+                              const char *place, const whit_allocator *allocator,
+                              whit_adapter_weights *weights, whit_error *error);
+void whit_adapter_unbind(whit_adapter_weights *weights);
+
+/* ---- making one ---- */
+
+/* One pair in floats; `b` is scaled by alpha / rank already. */
+typedef struct whit_adapter_floats {
+    const char *name;
+    uint32_t n_rows, n_cols, rank;
+    const float *a; /* (rank, n_cols) */
+    const float *b; /* (n_rows, rank) */
+} whit_adapter_floats;
+
+/* Rounds pairs to int8 and appends the image to `out`, which is empty. Pairs come in the order of
+ * their names, each once. */
+whit_status whit_adapter_build(const uint8_t identity[WHIT_HASH_BYTES], const whit_table_builder *meta,
+                               const whit_adapter_floats *pairs, uint32_t n_pairs, whit_buf *out,
+                               whit_error *error);
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT
+ * Adapters in a pass. Rows of a batch that have the same adapters are a *span* for each of them. With
+ * a group of matrices the spans' low-rank values x Aᵀ are computed once, then B is added to the tiles
+ * of outputs. With many rows x Aᵀ comes first, and a matrix adds to the tile that it has just made,
+ * while that is in cache. With few rows, as in decoding, all outputs stay in cache, and x Aᵀ is a
+ * matter of reading A: it is shared out together with the matrices' own tiles, so that no thread
+ * waits for another's, and B is added afterwards. The operations and their order are the same.
+ *
+ * A row sees its own sequence's adapters only, in the order of mounting: neighbours change no bit. */
+#include "model/exec.h"
+
+enum {
+    ITEM_ROWS = 64, /* rows of a span that one thread takes at a time */
+    FEW_ROWS = 8,
+};
+
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- mounting ------------------------------------------------------------------------------- */
+
+static bool grow(const whit_allocator *allocator, void **memory, size_t *have_bytes, size_t want_bytes)
+{
+    if (want_bytes <= *have_bytes) return true;
+    void *larger = whit_zalloc(allocator, want_bytes);
+    if (!larger) return false;
+    whit_free(allocator, *memory, *have_bytes);
+    *memory = larger;
+    *have_bytes = want_bytes;
+    return true;
+}
+
+static uint32_t most_steps_of_a_group(const whit_plan *plan)
+{
+    uint32_t most = 1;
+    for (uint32_t g = 0; g < plan->n_groups; g++)
+        if (plan->groups[g].domain == WHIT_DOMAIN_TILES && plan->groups[g].n_steps > most) most = plan->groups[g].n_steps;
+    return most;
+}
+
+whit_status whit_exec_mount(whit_exec *exec, uint32_t sequence, const whit_exec_mounting *wanted,
+                            const whit_allocator *allocator, whit_error *error)
+{
+    whit_exec_adapt *adapt = &exec->adapt;
+    uint32_t n_sequences = exec->kv->shape.n_sequences, n_rows = exec->n_batch_rows;
+    whit_exec_mounting mounting = *wanted;
+    mounting.width = 0;
+    for (uint32_t i = 0; i < mounting.n; i++) {
+        mounting.mounts[i].offset = mounting.width;
+        mounting.width += (uint32_t)whit_round_up(mounting.mounts[i].weights->max_rank, WHIT_TILE_ROWS);
+    }
+    size_t stride = (size_t)most_steps_of_a_group(exec->plan) * mounting.width;
+    if (stride < adapt->low_stride) stride = adapt->low_stride;
+    size_t low_bytes = (size_t)n_rows * stride * sizeof *adapt->low;
+    uint32_t n_spans = min_u32(n_rows, n_sequences) * WHIT_EXEC_MOUNTS;
+    adapt->allocator = allocator;
+    if (mounting.n &&
+        (!grow(allocator, (void **)&adapt->of_sequence, &adapt->mountings_bytes, n_sequences * sizeof *adapt->of_sequence) ||
+         !grow(allocator, (void **)&adapt->spans, &adapt->spans_bytes, n_spans * sizeof *adapt->spans) ||
+         !grow(allocator, (void **)&adapt->low, &adapt->low_bytes, low_bytes)))
+        return whit_fail_memory(error, "adapters", low_bytes);
+    if (!adapt->of_sequence) return WHIT_OK; /* nothing was mounted ever */
+    adapt->low_stride = stride;
+    adapt->n_mounted += (mounting.n > 0) - (adapt->of_sequence[sequence].n > 0);
+    adapt->of_sequence[sequence] = mounting;
+    return WHIT_OK;
+}
+
+void whit_exec_adapt_free(whit_exec_adapt *adapt)
+{
+    whit_free(adapt->allocator, adapt->of_sequence, adapt->mountings_bytes);
+    whit_free(adapt->allocator, adapt->spans, adapt->spans_bytes);
+    whit_free(adapt->allocator, adapt->low, adapt->low_bytes);
+    *adapt = (whit_exec_adapt){0};
+}
+
+/* ---- spans ---------------------------------------------------------------------------------- */
+
+static bool same_mounts(const whit_exec_mounting *a, const whit_exec_mounting *b)
+{
+    if (a->n != b->n) return false;
+    for (uint32_t i = 0; i < a->n; i++)
+        if (a->mounts[i].weights != b->mounts[i].weights || a->mounts[i].strength != b->mounts[i].strength) return false;
+    return true;
+}
+
+void whit_exec_make_spans(whit_exec *exec)
+{
+    whit_exec_adapt *adapt = &exec->adapt;
+    const whit_batch *batch = exec->batch;
+    adapt->n_spans = 0;
+    for (uint32_t r = 0; adapt->n_mounted && r < batch->n_rows;) {
+        const whit_exec_mounting *mounting = &adapt->of_sequence[batch->sequences[r]];
+        uint32_t begin = r++;
+        while (r < batch->n_rows && same_mounts(mounting, &adapt->of_sequence[batch->sequences[r]])) r++;
+        for (uint32_t i = 0; i < mounting->n; i++)
+            adapt->spans[adapt->n_spans++] =
+                (whit_exec_span){.begin = begin, .end = r, .width = mounting->width, .mount = &mounting->mounts[i]};
+    }
+    adapt->adds_at_once = adapt->n_spans && batch->n_rows > FEW_ROWS;
+}
+
+/* ---- x Aᵀ ----------------------------------------------------------------------------------- */
+
+static const whit_adapter_pair *pair_of(const whit_exec_span *span, const whit_exec_step *step)
+{
+    return span->mount->weights->of_tensor[step->weight];
+}
+
+/* Where the low-rank values of a matrix begin in a row of them. */
+static size_t low_offset(const whit_exec_span *span, const whit_exec_step *step)
+{
+    return (size_t)step->place * span->width + span->mount->offset;
+}
+
+static uint32_t count_tiles(const whit_adapter_pair *pair)
+{
+    return (pair->a.type.n_rows + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
+}
+
+static uint32_t count_items(const whit_exec_span *span, const whit_exec_step *step)
+{
+    const whit_adapter_pair *pair = pair_of(span, step);
+    return pair ? count_tiles(pair) * ((span->end - span->begin + ITEM_ROWS - 1) / ITEM_ROWS) : 0;
+}
+
+/* Sixteen ranks for some rows of a span. */
+static void run_item(const whit_exec *exec, const whit_exec_step *step, const whit_exec_span *span, uint32_t worker,
+                     uint32_t item)
+{
+    const whit_adapter_pair *pair = pair_of(span, step);
+    uint32_t n_tiles = count_tiles(pair), tile = item % n_tiles;
+    uint32_t begin = span->begin + item / n_tiles * ITEM_ROWS, n = min_u32(span->end - begin, ITEM_ROWS);
+    uint32_t n_ranks = min_u32(pair->a.type.n_rows - tile * WHIT_TILE_ROWS, WHIT_TILE_ROWS);
+    whit_acts all = whit_exec_acts(step, exec), acts = whit_acts_rows(&all, begin, n);
+    float *low = exec->adapt.low + begin * exec->adapt.low_stride + low_offset(span, step);
+    whit_exec_bucket(step->low_kernels, n)->run(&pair->a, &acts, tile, tile + 1, low, exec->adapt.low_stride,
+                                               exec->scratch + worker * exec->scratch_bytes);
+    for (uint32_t r = 0; r < n; r++)
+        exec->kernels->scale(low + r * exec->adapt.low_stride + (size_t)tile * WHIT_TILE_ROWS, span->mount->strength, n_ranks);
+}
+
+struct group_run {
+    const whit_exec *exec;
+    const whit_plan_group *group;
+    uint32_t n_items; /* of x Aᵀ, in front of the tiles */
+    whit_pool_fn *run_tiles;
+    void *context;
+};
+
+static uint32_t count_all_items(const struct group_run *run)
+{
+    uint32_t n = 0;
+    for (uint32_t s = 0; s < run->exec->adapt.n_spans; s++)
+        for (uint32_t i = 0; i < run->group->n_steps; i++)
+            n += count_items(&run->exec->adapt.spans[s], &run->exec->steps[run->group->first + i]);
+    return n;
+}
+
+/* Items of all spans and matrices, one after the other. */
+static void run_items(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    const struct group_run *run = context;
+    const whit_exec *exec = run->exec;
+    uint32_t first = 0;
+    for (uint32_t s = 0; s < exec->adapt.n_spans; s++)
+        for (uint32_t i = 0; i < run->group->n_steps; i++) {
+            const whit_exec_step *step = &exec->steps[run->group->first + i];
+            uint32_t n = count_items(&exec->adapt.spans[s], step);
+            for (uint32_t item = begin > first ? begin - first : 0; item < n && first + item < end; item++)
+                run_item(exec, step, &exec->adapt.spans[s], worker, item);
+            first += n;
+        }
+}
+
+/* Items, then tiles. */
+static void run_together(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    const struct group_run *run = context;
+    uint32_t n = run->n_items;
+    if (begin < n) run_items(context, worker, begin, min_u32(end, n));
+    if (end > n) run->run_tiles(run->context, worker, begin > n ? begin - n : 0, end - n);
+}
+
+/* ---- B -------------------------------------------------------------------------------------- */
+
+void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end)
+{
+    const whit_exec_adapt *adapt = &exec->adapt;
+    float *y = (float *)(void *)step->output;
+    for (uint32_t s = 0; s < adapt->n_spans; s++) {
+        const whit_exec_span *span = &adapt->spans[s];
+        const whit_adapter_pair *pair = pair_of(span, step);
+        if (!pair) continue;
+        exec->kernels->low_rank(&pair->b, adapt->low + span->begin * adapt->low_stride + low_offset(span, step),
+                                adapt->low_stride, span->end - span->begin, tile_begin, tile_end,
+                                y + span->begin * step->output_stride, step->output_stride);
+    }
+}
+
+/* Tiles of all matrices, one after the other. */
+static void add_to_tiles(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    const struct group_run *run = context;
+    (void)worker;
+    for (uint32_t i = 0, first = 0; i < run->group->n_steps && first < end; i++) {
+        const whit_exec_step *step = &run->exec->steps[run->group->first + i];
+        uint32_t from = begin > first ? begin - first : 0, to = min_u32(end - first, step->n_tiles);
+        if (from < to) whit_exec_add_low(step, run->exec, from, to);
+        first += step->n_tiles;
+    }
+}
+
+void whit_exec_run_adapted(const whit_exec *exec, const whit_plan_group *group, whit_pool_fn *run_tiles, void *context,
+                           uint32_t n_tiles, uint32_t chunk)
+{
+    struct group_run run = {.exec = exec, .group = group, .run_tiles = run_tiles, .context = context};
+    run.n_items = count_all_items(&run);
+    if (exec->adapt.adds_at_once) {
+        whit_pool_run(exec->pool, run_items, &run, run.n_items, 1);
+        whit_pool_run(exec->pool, run_tiles, context, n_tiles, chunk);
+    } else {
+        whit_pool_run(exec->pool, run_together, &run, run.n_items + n_tiles, chunk);
+        if (run.n_items) whit_pool_run(exec->pool, add_to_tiles, &run, n_tiles, n_tiles / whit_pool_size(exec->pool) + 1);
+    }
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ * Random adapters for a model, for tests: every second layer matrix or all of them, ranks that are
+ * no multiples of anything. */
+#ifndef WHIT_TESTS_ADAPTER_SAMPLE_H
+#define WHIT_TESTS_ADAPTER_SAMPLE_H
+
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "model/adapter.h"
+
+typedef struct adapter_sample {
+    uint64_t seed;
+    uint32_t rank;     /* of the first matrix; the others' differ by up to three */
+    bool every_second; /* matrix only */
+    float size;        /* of the elements of B */
+} adapter_sample;
+
+static inline float *adapter_sample_floats(whit_rng *rng, size_t n, float size)
+{
+    float *values = malloc(n * sizeof *values);
+    for (size_t i = 0; values && i < n; i++) values[i] = (float)(whit_rng_uniform(rng) * 2 - 1) * size;
+    return values;
+}
+
+/* Builds the image into `out`; false where memory is short. */
+static inline bool adapter_sample_build(const adapter_sample *sample, const whit_ndf *model, whit_buf *out,
+                                        whit_error *error)
+{
+    enum { PAIRS_MAX = 256 };
+    whit_rng rng = {sample->seed};
+    whit_adapter_floats *pairs = calloc(PAIRS_MAX, sizeof *pairs);
+    uint32_t n = 0;
+    for (uint32_t i = 0, k = 0; i < whit_ndf_n_tensors(model) && n < PAIRS_MAX; i++) {
+        const whit_tensor_type *type = whit_ndf_tensor_type(model, i);
+        const char *name = whit_ndf_tensor_name(model, i);
+        if (!whit_adapter_may_change(name, type) || (k++ % 2 && sample->every_second)) continue;
+        whit_adapter_floats pair = {.name = name, .n_rows = type->n_rows, .n_cols = type->n_cols,
+                                    .rank = sample->rank + (uint32_t)whit_rng_below(&rng, 4) * (n > 0)};
+        pair.a = adapter_sample_floats(&rng, (size_t)pair.rank * pair.n_cols, 1.0f);
+        pair.b = adapter_sample_floats(&rng, (size_t)pair.rank * pair.n_rows, sample->size);
+        pairs[n++] = pair;
+    }
+    whit_table_builder meta = {0};
+    whit_table_set_string(&meta, "general.name", "sample");
+    whit_status status = whit_adapter_build(whit_ndf_identity(model), &meta, pairs, n, out, error);
+    whit_table_builder_free(&meta);
+    for (uint32_t i = 0; i < n; i++) {
+        free((void *)pairs[i].a);
+        free((void *)pairs[i].b);
+    }
+    free(pairs);
+    return status == WHIT_OK;
+}
+
+#endif

@@ -1,0 +1,1 @@
+whit_test(adapter ${CMAKE_CURRENT_LIST_DIR}/adapter.c)
