@@ -16,7 +16,7 @@
 
 struct bench_values {
     cli_list models, shapes;
-    uint32_t n_prompt, n_decode, n_batch_tokens, n_rounds, n_columns;
+    uint32_t n_prompt, n_decode, n_batch_tokens, n_rounds, n_columns, adapter_rank;
     const char *depths, *threads;
     int kv;
     bool steal, exact_head, kernels, profile, json, csv, md;
@@ -37,6 +37,8 @@ static const cli_option options[] = {
     {"-r, --repeat", CLI_COUNT, AT(n_rounds), "N", "Rounds. Default 5.", 1, BENCH_ROUNDS_MAX},
     {"--kv", CLI_CHOICE, AT(kv), "f16|f32|i8", "Type of the KV cache. Default f16.", 0, 0},
     {"--columns", CLI_COUNT, AT(n_columns), "N", "Sequences that are decoded at once. Default 1.", 1, 256},
+    {"--adapter", CLI_COUNT, AT(adapter_rank), "RANK", "Mount a random adapter of this rank on all matrices of the layers.", 1,
+     WHIT_ADAPTER_MAX_RANK},
     {"--exact-head", CLI_FLAG, AT(exact_head), NULL, "Read the whole head; decoding needs only the largest logits.", 0, 0},
     {"--steal", CLI_FLAG, AT(steal), NULL, "Measure again with one core taken by a busy process.", 0, 0},
     {"--profile", CLI_FLAG, AT(profile), NULL, "Also say where the time of a step goes.", 0, 0},
@@ -188,6 +190,7 @@ static whit_status make_tests(struct bench *b, whit_error *error)
             .model = &b->models[rest / n_threads / n_depths], .depth = depths[rest / n_threads % n_depths],
             .n_threads = t ? t : b->cpu.n_cores ? b->cpu.n_cores : 1, .is_decode = is_decode, .stolen = stolen, .n_tokens = n,
             .columns = is_decode ? v->n_columns : 1, .n_batch_tokens = v->n_batch_tokens, .profile = v->profile, .exact_head = v->exact_head,
+            .adapter_rank = v->adapter_rank,
             .kv = (whit_kv_type)v->kv, .cpu = getenv("WHIT_CPU")};
     }
     return WHIT_OK;

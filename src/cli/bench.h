@@ -6,11 +6,13 @@
  *   bench_worker.c  one test in a process of its own
  *   bench_count.c   what a step reads and multiplies
  *   bench_report.c  tables and JSON
+ *   bench_adapter.c a random adapter
  *   bench_kernels.c one kernel at a time */
 #ifndef WHIT_CLI_BENCH_H
 #define WHIT_CLI_BENCH_H
 
 #include "cli/cli.h"
+#include "runtime/adapter.h"
 #include "runtime/session.h"
 
 #define BENCH_NAME_BYTES  128
@@ -37,6 +39,7 @@ typedef struct bench_test {
     whit_kv_type kv;
     bool stolen;                /* one core is taken by a busy process */
     bool profile, exact_head;
+    uint32_t adapter_rank;      /* of a random adapter on every sequence; 0: none */
     const char *cpu;            /* cap, as WHIT_CPU */
 } bench_test;
 
@@ -92,6 +95,17 @@ whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint3
 void bench_count_close(bench_count *count);
 /* What kind of work a group of a plan is, the same for all layers: "gate+up", "norm+acts". */
 void bench_group_label(const whit_session *session, const whit_plan_group *group, char label[BENCH_LABEL_BYTES]);
+
+/* ---- adapters --------------------------------------------------------------------------------- */
+
+/* A random adapter of one rank on all matrices of the layers, mounted on every sequence. */
+typedef struct bench_adapter {
+    whit_buf image;
+    whit_adapter adapter;
+    double pass_bytes;
+} bench_adapter;
+whit_status bench_adapter_mount(whit_session *session, uint32_t rank, bench_adapter *bench, whit_error *error);
+void bench_adapter_free(bench_adapter *bench);
 
 /* ---- workers ---------------------------------------------------------------------------------- */
 

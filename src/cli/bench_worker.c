@@ -52,6 +52,7 @@ struct work {
     const bench_test *test;
     whit_model *model;
     whit_session *session;
+    bench_adapter adapter;
     bench_count count;
     whit_kernels probes;           /* of the level that the matrix kernels use */
     bench_range *pieces;           /* of the count's ranges and of the KV cache in use */
@@ -183,6 +184,8 @@ static whit_status open_work(struct work *w, bench_facts *facts, whit_error *err
     uint32_t n_rows = t->is_decode ? t->columns : t->n_tokens < t->n_batch_tokens ? t->n_tokens : t->n_batch_tokens;
     uint32_t n_selected = t->model->no_head ? 0 : t->is_decode ? t->columns : 1;
     WHIT_TRY(bench_count_open(w->session, n_rows, n_selected, !t->exact_head, &w->count, error));
+    if (t->adapter_rank) WHIT_TRY(bench_adapter_mount(w->session, t->adapter_rank, &w->adapter, error));
+    w->count.pass_bytes += w->adapter.pass_bytes;
     WHIT_TRY(fill_depth(w, error));
     WHIT_TRY(make_probes(w, error));
     WHIT_TRY(step(w, t->is_decode ? t->columns : 1, !t->model->no_head, error)); /* pages, caches, sleeping threads */
@@ -273,6 +276,7 @@ static void serve(struct work *w, int from_parent, int to_parent)
         }
     }
     whit_session_close(w->session);
+    bench_adapter_free(&w->adapter);
     whit_model_close(w->model);
     bench_count_close(&w->count);
     whit_free(NULL, w->int8_w, (size_t)w->test->n_threads * 2 * WHIT_PROBE_BYTES);
