@@ -81,6 +81,8 @@ static void detect_isa(whit_cpu *cpu)
 
     const unsigned tile_int8 = 1u << 24 | 1u << 25;
     if (tiles && (d7 & tile_int8) == tile_int8 && request_tiles()) cpu->isa = WHIT_ISA_AMX;
+    bool bf16 = d7 >> 22 & 1 && cpu->features & WHIT_CPU_AVX512_BF16;
+    if (cpu->isa == WHIT_ISA_AMX && bf16) cpu->features |= WHIT_CPU_AMX_BF16;
 }
 
 static void detect_model(whit_cpu *cpu)

@@ -23,6 +23,7 @@ typedef enum whit_isa {
 #define WHIT_CPU_AVX_VNNI        (1u << 0) /* VPDPBUSD at the AVX2 level */
 #define WHIT_CPU_AVX512_POPCOUNT (1u << 1) /* VPOPCNTDQ */
 #define WHIT_CPU_AVX512_BF16     (1u << 2)
+#define WHIT_CPU_AMX_BF16        (1u << 3) /* with the former */
 
 #define WHIT_CPU_MAX_CORES 1024
 

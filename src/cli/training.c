@@ -36,6 +36,7 @@ const cli_option cli_recipe_options[] = {
     {"--sequences", CLI_COUNT, AT(n_sequences), "N", "Windows in a batch; 8.", 1, 65536},
     {"-c, --window", CLI_COUNT, AT(n_tokens), "N", "Tokens in a window; 256.", 2, 1048576},
     {"--accumulate", CLI_COUNT, AT(n_accumulate), "N", "Batches in a step; 1.", 1, 65536},
+    {"--precision", CLI_CHOICE, AT(precision), "bf16|f32", "Of matrix products; bf16, the default, is f32 on processors without AMX.", 0, 0},
     {"--recompute", CLI_FLAG, AT(recompute), NULL, "Keep few activations and compute the others again.", 0, 0},
     {0},
 };
@@ -100,6 +101,7 @@ whit_trainer_options cli_training_wanted(const cli_training_flags *v)
     o.seed = (uint64_t)v->seed;
     o.ramp = v->ramp;
     o.refit_scales = v->refit;
+    o.precision = v->precision ? WHIT_PRECISION_F32 : WHIT_PRECISION_BF16;
     o.recompute = v->recompute;
     o.adamw.rate = v->rate;
     o.adamw.scale_rate = v->scale_rate;

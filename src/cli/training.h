@@ -9,7 +9,7 @@
 typedef struct cli_training_flags {
     const char *held, *out, *log, *checkpoint;
     cli_list text;
-    int ends;
+    int ends, precision;
     float minutes;
     uint32_t n_steps, n_sequences, n_tokens, n_accumulate, n_threads, held_every, n_held_windows;
     int64_t seed;

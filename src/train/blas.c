@@ -1,17 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/blas.h"
 
+#include "base/cpu.h"
+#include "train/gemm_amx.h"
 #include "whit_config.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
+#define ROUNDED_PIECE 64  /* rows of a shared product */
+#define LARGEST_PIECE 512 /* of one in f32 */
+
 /* Numbers of the CBLAS interface. */
 enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
 
-void whit_blas_open(whit_blas *blas, const whit_loops *loops)
+bool whit_blas_has_bf16(void)
 {
-    *blas = (whit_blas){.loops = loops};
+    whit_cpu cpu;
+    whit_cpu_detect(&cpu);
+    return cpu.features & WHIT_CPU_AMX_BF16;
+}
+
+static void load_library(whit_blas *blas)
+{
 #if WHIT_HAVE_OPENBLAS
     /* It stays loaded: its threads do not survive being unloaded in all versions. */
     void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -26,53 +37,148 @@ void whit_blas_open(whit_blas *blas, const whit_loops *loops)
      * give wrong products. The threaded builds are safe, with one thread each. */
     if (!set_threads || !get_parallel || !blas->gemm || get_parallel() == 0) {
         dlclose(library);
-        *blas = (whit_blas){.loops = loops};
+        blas->gemm = NULL;
         return;
     }
     set_threads(1);
     blas->library = library;
+#else
+    (void)blas;
 #endif
+}
+
+whit_status whit_blas_open(whit_blas *blas, whit_precision precision, const whit_loops *loops, size_t common_elems,
+                           size_t own_elems, uint32_t n_workers, const whit_allocator *allocator, whit_error *error)
+{
+    *blas = (whit_blas){.loops = loops, .allocator = allocator};
+    if (precision == WHIT_PRECISION_F32 || !whit_blas_has_bf16()) {
+        load_library(blas);
+        return WHIT_OK;
+    }
+    blas->precision = WHIT_PRECISION_BF16;
+    blas->common_bytes = common_elems * 2;
+    blas->own_bytes = own_elems * 2;
+    blas->packed_bytes = blas->common_bytes + n_workers * blas->own_bytes;
+    blas->packed = whit_alloc(allocator, blas->packed_bytes);
+    return blas->packed ? WHIT_OK : whit_fail_memory(error, "matrix products", blas->packed_bytes);
 }
 
 void whit_blas_close(whit_blas *blas)
 {
     if (blas->library) dlclose(blas->library);
+    whit_free(blas->allocator, blas->packed, blas->packed_bytes);
     *blas = (whit_blas){0};
 }
 
 const char *whit_blas_name(const whit_blas *blas)
 {
-    return blas->library ? "OpenBLAS" : "plain loops";
+    return blas->packed ? "AMX-BF16" : blas->library ? "OpenBLAS" : "plain loops";
 }
 
 /* Any strides: element (i, j) of a is a[i * row_a + j * column_a]. Rows of c are built from rows of
  * b, or from dots where b is transposed. */
-static void plain_gemm(const whit_loops *loops, bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k, const float *a, size_t lda,
-                       const float *b, size_t ldb, float beta, float *c, size_t ldc)
+static void plain_rows(const whit_loops *loops, const whit_product *p)
 {
-    size_t row_a = transpose_a ? 1 : lda, column_a = transpose_a ? lda : 1;
-    for (size_t i = 0; i < m; i++) {
-        float *row = c + i * ldc;
-        if (beta == 0) memset(row, 0, n * sizeof *row);
-        if (transpose_b && !transpose_a) {
-            for (size_t j = 0; j < n; j++) row[j] += loops->dot(a + i * lda, b + j * ldb, k);
-        } else if (transpose_b) {
-            for (size_t j = 0; j < n; j++)
-                for (size_t l = 0; l < k; l++) row[j] += a[i * row_a + l * column_a] * b[j * ldb + l];
+    size_t row_a = p->transpose_a ? 1 : p->lda, column_a = p->transpose_a ? p->lda : 1;
+    for (size_t i = 0; i < p->m; i++) {
+        float *row = p->c + i * p->ldc;
+        if (p->beta == 0) memset(row, 0, p->n * sizeof *row);
+        if (p->transpose_b && !p->transpose_a) {
+            for (size_t j = 0; j < p->n; j++) row[j] += loops->dot(p->a + i * p->lda, p->b + j * p->ldb, p->k);
+        } else if (p->transpose_b) {
+            for (size_t j = 0; j < p->n; j++)
+                for (size_t l = 0; l < p->k; l++) row[j] += p->a[i * row_a + l * column_a] * p->b[j * p->ldb + l];
         } else {
-            for (size_t l = 0; l < k; l++) loops->add_scaled(row, b + l * ldb, a[i * row_a + l * column_a], n);
+            for (size_t l = 0; l < p->k; l++)
+                loops->add_scaled(row, p->b + l * p->ldb, p->a[i * row_a + l * column_a], p->n);
         }
     }
 }
 
-void whit_blas_gemm(const whit_blas *blas, bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k,
-                    const float *a, size_t lda, const float *b, size_t ldb, float beta, float *c, size_t ldc)
+#if defined(__x86_64__)
+static void rounded_pack(const whit_product *p, size_t begin, size_t end, uint8_t *packed)
 {
-    if (!m || !n) return;
-    if (!blas->library) {
-        plain_gemm(blas->loops, transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
-        return;
+    whit_gemm_operand b = {p->b, p->ldb, p->transpose_b};
+    whit_gemm_amx_pack(&b, p->n, p->k, begin, end, packed);
+}
+static void rounded_rows(const whit_product *p, const uint8_t *packed, size_t begin, size_t end)
+{
+    whit_gemm_operand a = {p->a, p->lda, p->transpose_a};
+    whit_gemm_amx_rows(&a, packed, begin, end, p->n, p->k, p->beta != 0, p->c, p->ldc);
+}
+#else /* whit_blas_has_bf16 is false */
+static void rounded_pack(const whit_product *p, size_t begin, size_t end, uint8_t *packed)
+{
+    (void)p, (void)begin, (void)end, (void)packed;
+}
+static void rounded_rows(const whit_product *p, const uint8_t *packed, size_t begin, size_t end)
+{
+    (void)p, (void)packed, (void)begin, (void)end;
+}
+#endif
+
+static size_t n_panels(const whit_product *p)
+{
+    return (p->n + WHIT_GEMM_AMX_PANEL - 1) / WHIT_GEMM_AMX_PANEL;
+}
+
+void whit_blas_multiply(const whit_blas *blas, uint32_t worker, const whit_product *p)
+{
+    if (!p->m || !p->n) return;
+    if (blas->packed) {
+        uint8_t *own = blas->packed + blas->common_bytes + worker * blas->own_bytes;
+        rounded_pack(p, 0, n_panels(p), own);
+        rounded_rows(p, own, 0, p->m);
+    } else if (blas->library) {
+        blas->gemm(ROW_MAJOR, p->transpose_a ? TRANSPOSE : NO_TRANSPOSE, p->transpose_b ? TRANSPOSE : NO_TRANSPOSE,
+                   (int)p->m, (int)p->n, (int)p->k, 1.0f, p->a, (int)p->lda, p->b, (int)p->ldb, p->beta, p->c,
+                   (int)p->ldc);
+    } else {
+        plain_rows(blas->loops, p);
     }
-    blas->gemm(ROW_MAJOR, transpose_a ? TRANSPOSE : NO_TRANSPOSE, transpose_b ? TRANSPOSE : NO_TRANSPOSE, (int)m,
-               (int)n, (int)k, 1.0f, a, (int)lda, b, (int)ldb, beta, c, (int)ldc);
+}
+
+/* ---- shared out ----------------------------------------------------------------------------- */
+
+struct share_job {
+    const whit_blas *blas;
+    const whit_product *product;
+    size_t piece; /* rows of c made at once */
+};
+
+static void pack_panels(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    (void)worker;
+    const struct share_job *job = context;
+    rounded_pack(job->product, begin, end, job->blas->packed);
+}
+
+static void multiply_pieces(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    const struct share_job *job = context;
+    const whit_product *all = job->product;
+    for (size_t piece = begin; piece < end; piece++) {
+        size_t from = piece * job->piece, to = from + job->piece < all->m ? from + job->piece : all->m;
+        if (job->blas->packed) {
+            rounded_rows(all, job->blas->packed, from, to);
+        } else {
+            whit_product part = *all;
+            part.m = to - from;
+            part.a += all->transpose_a ? from : from * all->lda;
+            part.c += from * all->ldc;
+            whit_blas_multiply(job->blas, worker, &part);
+        }
+    }
+}
+
+void whit_blas_share(const whit_blas *blas, whit_pool *pool, const whit_product *p)
+{
+    struct share_job job = {blas, p, ROUNDED_PIECE};
+    if (blas->packed) {
+        whit_pool_run(pool, pack_panels, &job, (uint32_t)n_panels(p), 1);
+    } else { /* about four pieces, for each packs all of b again */
+        job.piece = whit_round_up((p->m + 3) / 4, 64);
+        if (job.piece > LARGEST_PIECE) job.piece = LARGEST_PIECE;
+    }
+    whit_pool_run(pool, multiply_pieces, &job, (uint32_t)((p->m + job.piece - 1) / job.piece), 1);
 }

@@ -1,28 +1,70 @@
 /* SPDX-License-Identifier: MIT
- * Single-precision matrix products of one thread: OpenBLAS where it is installed, a plain blocked
- * loop otherwise. OpenBLAS is loaded when it is first wanted, because linking it would start its
- * threads in every program that uses this library; it is told to use one thread, and the worker
- * pool shares out products instead. */
+ * Matrix products, of one thread or shared out to a pool, in one of two precisions.
+ *
+ * f32: OpenBLAS where it is installed, a plain blocked loop otherwise. OpenBLAS is loaded when it is
+ * first wanted, because linking it would start its threads in every program that uses this library;
+ * it is told to use one thread, and the worker pool shares out pieces instead.
+ *
+ * bf16: operands are rounded to bfloat16, sums are f32, by AMX. Where the processor has none it is
+ * f32 again.
+ *
+ * Pieces depend on shapes only, so the results do not depend on the number of threads. */
 #ifndef WHIT_TRAIN_BLAS_H
 #define WHIT_TRAIN_BLAS_H
 
+#include "base/mem.h"
+#include "base/threads.h"
 #include "train/loops.h"
 
+typedef enum whit_precision {
+    WHIT_PRECISION_F32,
+    WHIT_PRECISION_BF16,
+} whit_precision;
+
 typedef struct whit_blas {
+    whit_precision precision; /* that there is */
     const whit_loops *loops;
     void *library; /* NULL: the plain loops */
     void (*gemm)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float *a,
                  int lda, const float *b, int ldb, float beta, float *c, int ldc);
+    uint8_t *packed; /* bf16: right operands, one common and one per worker */
+    size_t common_bytes, own_bytes, packed_bytes;
+    const whit_allocator *allocator;
 } whit_blas;
 
-/* Never fails: without the library the plain loops are used. */
-void whit_blas_open(whit_blas *blas, const whit_loops *loops);
-void whit_blas_close(whit_blas *blas);
+/* Can products be bf16 here? */
+bool whit_blas_has_bf16(void);
+/* Room for right operands op(b) of so many elements, packed: for shared products and for each
+ * worker's own (whit_blas_elems of the largest). Without OpenBLAS the plain loops are used; only
+ * memory may be missing. */
+whit_status whit_blas_open(whit_blas *blas, whit_precision precision, const whit_loops *loops, size_t common_elems,
+                           size_t own_elems, uint32_t n_workers, const whit_allocator *allocator, whit_error *error);
+void whit_blas_close(whit_blas *blas); /* zero-initialised is closed */
 const char *whit_blas_name(const whit_blas *blas);
+
+/* Elements of an op(b) (k, n) when it is packed. */
+static inline size_t whit_blas_elems(size_t n, size_t k)
+{
+    return whit_round_up(n, 32) * whit_round_up(k, 32);
+}
 
 /* Row-major: c (m, n; rows ldc apart) = beta c + op(a) op(b), op(a) (m, k), op(b) (k, n), where op
  * transposes on request. beta is 0 or 1; with 0 nothing of c is read. */
-void whit_blas_gemm(const whit_blas *blas, bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k,
-                    const float *a, size_t lda, const float *b, size_t ldb, float beta, float *c, size_t ldc);
+typedef struct whit_product {
+    bool transpose_a, transpose_b;
+    size_t m, n, k;
+    const float *a;
+    size_t lda;
+    const float *b;
+    size_t ldb;
+    float beta;
+    float *c;
+    size_t ldc;
+} whit_product;
+
+/* By the calling thread, which is the pool's `worker`. */
+void whit_blas_multiply(const whit_blas *blas, uint32_t worker, const whit_product *product);
+/* By all of the pool. */
+void whit_blas_share(const whit_blas *blas, whit_pool *pool, const whit_product *product);
 
 #endif

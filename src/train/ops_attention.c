@@ -57,12 +57,14 @@ static struct block block_at(const struct attention_job *job, uint32_t item, uin
 }
 
 /* p (n_queries, n_keys): probabilities, zero where a query does not see. */
-static void probabilities(const struct attention_job *job, const struct block *b, float *p)
+static void probabilities(const struct attention_job *job, uint32_t worker, const struct block *b, float *p)
 {
     const whit_tape *tape = job->tape;
-    whit_blas_gemm(&tape->blas, false, true, b->n_queries, b->n_keys, job->head_dim,
-                   whit_step_input(tape, job->step, 0) + b->q, job->q_width,
-                   whit_step_input(tape, job->step, 1) + b->kv, job->kv_width, 0, p, b->n_keys);
+    whit_blas_multiply(&tape->blas, worker,
+                       &(whit_product){.transpose_b = true, .m = b->n_queries, .n = b->n_keys, .k = job->head_dim,
+                                       .a = whit_step_input(tape, job->step, 0) + b->q, .lda = job->q_width,
+                                       .b = whit_step_input(tape, job->step, 1) + b->kv, .ldb = job->kv_width,
+                                       .c = p, .ldc = b->n_keys});
     uint32_t window = job->step->node->window;
     for (uint32_t i = b->begin; i < b->end; i++, p += b->n_keys) {
         uint32_t from = window && i + 1 > window ? i + 1 - window - b->first : 0, to = i + 1 - b->first;
@@ -81,10 +83,12 @@ static void forward_items(void *context, uint32_t worker, uint32_t begin, uint32
         for (uint32_t member = 0; member < job->per_kv_head; member++)
             for (uint32_t at = 0; at < job->n_tokens; at += QUERY_BLOCK) {
                 struct block b = block_at(job, item, member, at);
-                probabilities(job, &b, p);
-                whit_blas_gemm(&tape->blas, false, false, b.n_queries, job->head_dim, b.n_keys, p, b.n_keys,
-                               whit_step_input(tape, job->step, 2) + b.kv, job->kv_width, 0,
-                               whit_step_output(tape, job->step) + b.q, job->q_width);
+                probabilities(job, worker, &b, p);
+                whit_blas_multiply(&tape->blas, worker,
+                                   &(whit_product){.m = b.n_queries, .n = job->head_dim, .k = b.n_keys, .a = p,
+                                                   .lda = b.n_keys, .b = whit_step_input(tape, job->step, 2) + b.kv,
+                                                   .ldb = job->kv_width,
+                                                   .c = whit_step_output(tape, job->step) + b.q, .ldc = job->q_width});
             }
 }
 
@@ -100,25 +104,30 @@ static void clear_head(const struct attention_job *job, float *d, size_t offset)
     for (uint32_t t = 0; t < job->n_tokens; t++) memset(d + offset + t * job->kv_width, 0, job->head_dim * sizeof *d);
 }
 
-static void gradient_block(const struct attention_job *job, const struct block *b, float *p, float *dp)
+static void gradient_block(const struct attention_job *job, uint32_t worker, const struct block *b, float *p, float *dp)
 {
     const whit_tape *tape = job->tape;
     const whit_tape_step *step = job->step;
-    const whit_blas *blas = &tape->blas;
     size_t d = job->head_dim, n = b->n_queries, m = b->n_keys;
+    const float *q = whit_step_input(tape, step, 0) + b->q, *k = whit_step_input(tape, step, 1) + b->kv;
+    const float *v = whit_step_input(tape, step, 2) + b->kv;
     const float *output = whit_step_output(tape, step) + b->q, *doutput = whit_step_doutput(tape, step) + b->q;
-    probabilities(job, b, p);
-    whit_blas_gemm(blas, true, false, m, d, n, p, m, doutput, job->q_width, 1, whit_step_dinput(tape, step, 2) + b->kv,
-                   job->kv_width);
-    whit_blas_gemm(blas, false, true, n, m, d, doutput, job->q_width, whit_step_input(tape, step, 2) + b->kv,
-                   job->kv_width, 0, dp, m);
+    probabilities(job, worker, b, p);
+    whit_product dv = {.transpose_a = true, .m = m, .n = d, .k = n, .a = p, .lda = m, .b = doutput, .ldb = job->q_width,
+                       .beta = 1, .c = whit_step_dinput(tape, step, 2) + b->kv, .ldc = job->kv_width};
+    whit_product dprobabilities = {.transpose_b = true, .m = n, .n = m, .k = d, .a = doutput, .lda = job->q_width,
+                                   .b = v, .ldb = job->kv_width, .c = dp, .ldc = m};
+    whit_blas_multiply(&tape->blas, worker, &dv);
+    whit_blas_multiply(&tape->blas, worker, &dprobabilities);
     for (size_t i = 0; i < n; i++)
         tape->loops->softmax_gradient(p + i * m, tape->loops->dot(output + i * job->q_width, doutput + i * job->q_width, d),
-                                   step->node->constant, dp + i * m, m);
-    whit_blas_gemm(blas, false, false, n, d, m, dp, m, whit_step_input(tape, step, 1) + b->kv, job->kv_width,
-                   step->fresh[0] ? 0 : 1, whit_step_dinput(tape, step, 0) + b->q, job->q_width);
-    whit_blas_gemm(blas, true, false, m, d, n, dp, m, whit_step_input(tape, step, 0) + b->q, job->q_width, 1,
-                   whit_step_dinput(tape, step, 1) + b->kv, job->kv_width);
+                                      step->node->constant, dp + i * m, m);
+    whit_product dq = {.m = n, .n = d, .k = m, .a = dp, .lda = m, .b = k, .ldb = job->kv_width,
+                       .beta = step->fresh[0] ? 0 : 1, .c = whit_step_dinput(tape, step, 0) + b->q, .ldc = job->q_width};
+    whit_product dk = {.transpose_a = true, .m = m, .n = d, .k = n, .a = dp, .lda = m, .b = q, .ldb = job->q_width,
+                       .beta = 1, .c = whit_step_dinput(tape, step, 1) + b->kv, .ldc = job->kv_width};
+    whit_blas_multiply(&tape->blas, worker, &dq);
+    whit_blas_multiply(&tape->blas, worker, &dk);
 }
 
 static void gradient_items(void *context, uint32_t worker, uint32_t begin, uint32_t end)
@@ -134,7 +143,7 @@ static void gradient_items(void *context, uint32_t worker, uint32_t begin, uint3
         for (uint32_t member = 0; member < job->per_kv_head; member++)
             for (uint32_t at = 0; at < job->n_tokens; at += QUERY_BLOCK) {
                 struct block b = block_at(job, item, member, at);
-                gradient_block(job, &b, p, dp);
+                gradient_block(job, worker, &b, p, dp);
             }
     }
 }

@@ -125,15 +125,33 @@ static whit_status fill_rope(whit_tape *tape, const whit_config *config, whit_er
     return WHIT_OK;
 }
 
+static void grow_to(size_t *largest, size_t n)
+{
+    if (n > *largest) *largest = n;
+}
+
+/* Right operands of a node's products: of linear ones in common, attention's per worker. */
+static void find_operands(whit_tape *tape, const whit_node *node)
+{
+    if (node->op == WHIT_OP_LINEAR) {
+        const whit_tensor_type *weight = &tape->params->items[node->weight].type;
+        grow_to(&tape->common_elems, whit_blas_elems(weight->n_rows, weight->n_cols));
+        if (tape->options.gradients) grow_to(&tape->common_elems, whit_blas_elems(weight->n_cols, tape->n_rows));
+    } else if (node->op == WHIT_OP_ATTENTION) {
+        grow_to(&tape->own_elems, whit_blas_elems(node->group, tape->options.n_tokens));
+    }
+}
+
 static void find_sizes(whit_tape *tape)
 {
     for (uint32_t i = 0; i < tape->graph->n_nodes; i++) {
         const whit_node *node = &tape->graph->nodes[i];
-        size_t width = node->op == WHIT_OP_RMS_NORM ? node->group : 0, scratch = 0;
-        if (node->op == WHIT_OP_LINEAR && node->bias >= 0) width = tape->graph->values[node->output - 1].width;
-        if (node->op == WHIT_OP_ATTENTION) scratch = whit_op_attention_scratch(node, tape->options.n_tokens);
-        if (width > tape->partial_elems) tape->partial_elems = width;
-        if (scratch > tape->scratch_elems) tape->scratch_elems = scratch;
+        if (node->op == WHIT_OP_RMS_NORM) grow_to(&tape->partial_elems, node->group);
+        if (node->op == WHIT_OP_LINEAR && node->bias >= 0)
+            grow_to(&tape->partial_elems, tape->graph->values[node->output - 1].width);
+        if (node->op == WHIT_OP_ATTENTION)
+            grow_to(&tape->scratch_elems, whit_op_attention_scratch(node, tape->options.n_tokens));
+        find_operands(tape, node);
     }
 }
 
@@ -173,9 +191,9 @@ whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_
     }
     if (status == WHIT_OK) status = fill_rope(tape, config, error);
     if (status == WHIT_OK)
-        whit_blas_open(&tape->blas, tape->loops);
-    else
-        whit_tape_close(tape);
+        status = whit_blas_open(&tape->blas, options->precision, tape->loops, tape->common_elems, tape->own_elems,
+                                whit_pool_size(pool), allocator, error);
+    if (status != WHIT_OK) whit_tape_close(tape);
     return status;
 }
 
@@ -193,6 +211,11 @@ void whit_tape_close(whit_tape *tape)
     whit_free(a, tape->value, n * sizeof *tape->value);
     whit_free(a, tape->gradient, n * sizeof *tape->gradient);
     *tape = (whit_tape){0};
+}
+
+size_t whit_tape_bytes(const whit_tape *tape)
+{
+    return tape->arena_bytes + tape->blas.packed_bytes;
 }
 
 /* ---- forward and backward ------------------------------------------------------------------- */

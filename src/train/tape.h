@@ -24,6 +24,7 @@ typedef struct whit_tape_options {
     uint32_t n_sequences, n_tokens;
     bool gradients;  /* backward is wanted */
     bool checkpoint; /* keep little, compute again */
+    whit_precision precision;
 } whit_tape_options;
 
 typedef struct whit_tape_step {
@@ -52,6 +53,7 @@ typedef struct whit_tape {
     size_t scratch_elems;
     float *partials;      /* sums over row chunks: (n_chunks, widest vector) */
     size_t partial_elems;
+    size_t common_elems, own_elems; /* right operands of products */
     float *arena;
     size_t arena_bytes;
     const int32_t *ids; /* of the batch that runs */
@@ -63,6 +65,8 @@ whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_
                            const whit_tape_options *options, whit_pool *pool, const whit_allocator *allocator,
                            whit_error *error);
 void whit_tape_close(whit_tape *tape); /* zero-initialised is closed */
+/* Bytes of activations and of packed operands. */
+size_t whit_tape_bytes(const whit_tape *tape);
 
 /* ids (n_sequences, n_tokens), each below the vocabulary; they stay valid until backward is done. */
 void whit_tape_forward(whit_tape *tape, const int32_t *ids);

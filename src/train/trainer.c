@@ -25,7 +25,8 @@ struct whit_trainer {
 whit_trainer_options whit_trainer_options_default(void)
 {
     return (whit_trainer_options){.codecs = {"t", "i8"}, .n_sequences = 8, .n_tokens = 256, .n_accumulate = 1,
-                                  .kl_weight = 1, .adamw = whit_adamw_default(), .checkpoint_every_seconds = 60};
+                                  .kl_weight = 1, .precision = WHIT_PRECISION_BF16,
+                                  .adamw = whit_adamw_default(), .checkpoint_every_seconds = 60};
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -77,7 +78,8 @@ static void digest_settings(whit_trainer *d)
     const float numbers[] = {o->kl_weight,         o->ce_weight,      o->hidden_weight, o->ramp,
                              o->adamw.rate,        o->adamw.least,    o->adamw.warm_up, o->adamw.beta1,
                              o->adamw.beta2,       o->adamw.epsilon,  o->adamw.decay,   o->adamw.clip,
-                             o->adamw.scale_rate,  o->adamw.vector_rate, (float)o->refit_scales, (float)o->seconds};
+                             o->adamw.scale_rate,  o->adamw.vector_rate, (float)o->refit_scales, (float)o->seconds,
+                             (float)d->student_tape.blas.precision};
     const uint64_t counts[] = {o->n_sequences, o->n_tokens, o->n_accumulate, o->n_steps, o->seed, o->specials};
     whit_hash hash;
     whit_hash_begin(&hash, "whit.train");
@@ -116,7 +118,7 @@ static whit_status open_parts(whit_trainer *d, whit_error *error)
     WHIT_TRY(open_text(d, error));
     WHIT_TRY(whit_trainee_open(&d->student, d->start, &o->codecs, a, error));
     d->student.params.learn_scales = !o->refit_scales;
-    whit_tape_options batch = {o->n_sequences, o->n_tokens, false, false};
+    whit_tape_options batch = {.n_sequences = o->n_sequences, .n_tokens = o->n_tokens, .precision = o->precision};
     if (d->guide) {
         WHIT_TRY(whit_trainee_open(&d->teacher, d->guide, NULL, a, error));
         WHIT_TRY(whit_tape_open(&d->teacher_tape, &d->teacher.graph, &d->teacher.config, &d->teacher.params, &batch,
@@ -174,8 +176,9 @@ void whit_trainer_close(whit_trainer *d)
 size_t whit_trainer_bytes(const whit_trainer *d)
 {
     return whit_params_bytes(&d->teacher.params, false) + whit_params_bytes(&d->student.params, true) +
-           d->teacher_tape.arena_bytes + d->student_tape.arena_bytes +
-           (d->text.capacity + d->held.capacity) * sizeof(int32_t);
+           whit_tape_bytes(&d->teacher_tape) + whit_tape_bytes(&d->student_tape) +
+           (d->text.capacity + d->held.capacity) * sizeof *d->ids +
+           d->n_rows * (sizeof *d->ids + sizeof *d->targets + 2 * sizeof *d->loss.rows);
 }
 
 const whit_trainee *whit_trainer_student(const whit_trainer *d)

@@ -11,6 +11,7 @@
 #define WHIT_TRAIN_TRAINER_H
 
 #include "train/adamw.h"
+#include "train/blas.h"
 #include "train/checkpoint.h"
 #include "train/corpus.h"
 #include "train/trainee.h"
@@ -41,6 +42,7 @@ typedef struct whit_trainer_options {
     float kl_weight, ce_weight, hidden_weight;
     float ramp;              /* rounding comes in over this share of the run */
     bool refit_scales;       /* recompute scales from the weights instead of learning them */
+    whit_precision precision; /* of matrix products: bf16 is f32 where the processor has none */
     bool recompute;          /* keep few activations and compute the others again: less memory */
     whit_adamw adamw;
     uint32_t n_threads;
