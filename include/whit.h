@@ -263,9 +263,13 @@ typedef enum whit_finish { WHIT_FINISH_LENGTH, WHIT_FINISH_END, WHIT_FINISH_STOP
 
 /* Text as it becomes final; return false to stop. Stop strings are held back, never shown. */
 typedef bool whit_text_fn(void *user, const char *text, size_t text_bytes);
+/* An id as it is picked, before its text; return false to end there, as in front of an end token. */
+typedef bool whit_token_fn(void *user, int32_t id);
 
 typedef struct whit_generate_options {
     uint32_t sequence;          /* default 0 */
+    uint32_t n_present;         /* so many of the first ids are in the sequence already (all that is
+                                   in it): they are not computed again; default 0 */
     uint32_t n_tokens;          /* most tokens to generate; default 128 */
     bool ignore_end;            /* go on after end tokens */
     uint32_t n_draft_tokens;    /* guess up to so many from the text before: the same output, faster
@@ -273,6 +277,7 @@ typedef struct whit_generate_options {
     const char *const *stop;    /* stop strings */
     size_t n_stop;
     whit_text_fn *on_text;
+    whit_token_fn *on_token;
     void *user;
 } whit_generate_options;
 
@@ -283,7 +288,8 @@ typedef struct whit_generate_result {
 } whit_generate_result;
 
 WHIT_API whit_generate_options whit_generate_options_default(void);
-/* Feeds `ids` to the sequence and generates after them. `result` may be NULL. */
+/* Feeds `ids` to the sequence and generates after them. The output depends on all of `ids`, not on
+ * how many of them were present. `result` may be NULL; it counts the ids that were fed. */
 WHIT_API whit_status whit_generate(whit_session *session, whit_sampler *sampler, const int32_t *ids,
                                    size_t n_ids, const whit_generate_options *options,
                                    whit_generate_result *result, whit_error *error);

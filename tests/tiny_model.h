@@ -16,7 +16,13 @@ typedef struct tiny_model {
     uint64_t seed;
     uint32_t n_layers, n_embd, n_ff, n_heads, n_kv_heads, n_ctx;
     bool tied_head, no_tokenizer;
+    const char *chat_template; /* NULL: none */
 } tiny_model;
+
+/* A template of the project's own, with an end-of-turn token. */
+#define TINY_TEMPLATE                                                                              \
+    "{{ bos_token }}{% for m in messages %}{{ m.role }}:{{ m.content }}{{ eos_token }}"            \
+    "{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}"
 
 static inline tiny_model tiny_model_default(void)
 {
@@ -138,6 +144,9 @@ static inline bool tiny_model_write(const tiny_model *model, const char *path)
     whit_gguf_writer_init(&writer, WHIT_GGUF_ALIGNMENT_BYTES, NULL);
     tiny_put_config(&writer, model);
     if (!model->no_tokenizer) tiny_put_tokenizer(&writer);
+    if (model->chat_template)
+        whit_gguf_put_string(&writer, "tokenizer.chat_template", model->chat_template,
+                             strlen(model->chat_template));
     for (uint32_t i = 0; tiny_tensor_at(model, i, &tensor); i++) {
         uint64_t dims[2] = {tensor.n_cols, tensor.n_rows};
         uint64_t n_elems = (uint64_t)tensor.n_cols * (tensor.n_rows ? tensor.n_rows : 1);

@@ -173,6 +173,10 @@ static whit_status loop(struct generation *g, const whit_generate_options *optio
             r->finish = WHIT_FINISH_END;
             break;
         }
+        if (options->on_token && !options->on_token(options->user, id)) {
+            r->finish = WHIT_FINISH_END;
+            break;
+        }
         r->n_generated_tokens++;
         WHIT_TRY(push_id(g, id, error));
         if (g->out.stopped || g->out.cancelled) {
@@ -194,6 +198,9 @@ whit_status whit_generate(whit_session *session, whit_sampler *sampler, const in
     if (result) *result = g.result;
     if (n_ids == 0)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "the prompt is empty: give at least one token (BOS)");
+    if (own.n_present && (own.n_present >= n_ids || own.n_present != whit_session_position(session, own.sequence)))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "of %zu tokens %u are to be present, the sequence holds %u", n_ids,
+                         own.n_present, whit_session_position(session, own.sequence));
     g.out.held.allocator = session->allocator;
     for (size_t i = 0; i < own.n_stop; i++) {
         size_t n = strlen(own.stop[i]);
@@ -210,9 +217,9 @@ whit_status whit_generate(whit_session *session, whit_sampler *sampler, const in
     for (size_t i = 0; status == WHIT_OK && own.n_draft_tokens && i < n_ids; i++) whit_draft_push(&g.draft, ids[i]);
     for (size_t i = 0; i < n_ids; i++) whit_sampler_accept(sampler, ids[i]);
     uint64_t start_ns = whit_now_ns();
-    if (status == WHIT_OK) status = feed(session, own.sequence, ids, n_ids, whit_sampler_n_top(sampler), error);
+    if (status == WHIT_OK) status = feed(session, own.sequence, ids + own.n_present, n_ids - own.n_present, whit_sampler_n_top(sampler), error);
     uint64_t fed_ns = whit_now_ns();
-    g.result.n_prompt_tokens = (uint32_t)n_ids;
+    g.result.n_prompt_tokens = (uint32_t)(n_ids - own.n_present);
     g.result.prompt_ns = fed_ns - start_ns;
     if (status == WHIT_OK) status = loop(&g, &own, error);
     g.result.generate_ns = whit_now_ns() - fed_ns;

@@ -9,7 +9,7 @@ whit() {
     ${EMULATOR:-} "$WHIT" "$@"
 }
 
-# tiny OUT.gguf [SEED [tied] [no-tokenizer]]: the small model of tests/tiny_model.h.
+# tiny OUT.gguf [SEED [tied] [no-tokenizer] [chat]]: the small model of tests/tiny_model.h.
 tiny() {
     # shellcheck disable=SC2086
     ${EMULATOR:-} "$TINY" "$@" || complain "no model $1"

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/prompter.h"
+
+#include <time.h>
+
+#include "runtime/model.h"
+#include "template/chat.h"
+
+struct whit_prompter {
+    const whit_model *model;
+    const whit_allocator *allocator;
+    whit_template *template;
+    char *place;
+    char *bos_token, *eos_token; /* NULL: the model has none */
+    whit_template_time now;
+    const char *thinking_open, *thinking_close;
+    int32_t turn_end; /* -1: none */
+    char stop[64];    /* "": none */
+};
+
+size_t whit_prompt_n_ids(const whit_prompt *prompt)
+{
+    return prompt->ids.size_bytes / sizeof(int32_t);
+}
+
+const int32_t *whit_prompt_ids(const whit_prompt *prompt)
+{
+    return (const int32_t *)(const void *)prompt->ids.data;
+}
+
+void whit_prompt_free(whit_prompt *prompt)
+{
+    whit_buf_free(&prompt->text);
+    whit_buf_free(&prompt->ids);
+}
+
+/* ---- rendering ------------------------------------------------------------------------------ */
+
+static bool make_messages(whit_datum_pool *pool, const whit_message *messages, size_t n,
+                          whit_datum *list)
+{
+    if (!whit_datum_list(pool, NULL, n, list)) return false;
+    for (size_t i = 0; i < n; i++) {
+        whit_datum *dict = &list->list->items[i], role, content;
+        const char *name = whit_role_name(messages[i].role);
+        if (!whit_datum_dict(pool, dict) ||
+            !whit_datum_string(pool, name, strlen(name), false, &role) ||
+            !whit_datum_string(pool, messages[i].text_bytes ? messages[i].text : "",
+                               messages[i].text_bytes, true, &content) ||
+            !whit_dict_set_str(pool, dict->dict, "role", role) ||
+            !whit_dict_set_str(pool, dict->dict, "content", content))
+            return false;
+    }
+    return true;
+}
+
+/* Qwen3 and SmolLM3 call it enable_thinking, Granite and DeepSeek thinking. */
+static bool make_extra(whit_datum_pool *pool, whit_thinking thinking, whit_datum *extra)
+{
+    whit_datum value = whit_datum_bool(thinking == WHIT_THINKING_ON);
+    return thinking == WHIT_THINKING_AUTO ||
+           (whit_datum_dict(pool, extra) &&
+            whit_dict_set_str(pool, extra->dict, "enable_thinking", value) &&
+            whit_dict_set_str(pool, extra->dict, "thinking", value));
+}
+
+/* Text and the ranges that are data (whit_template_segment[]). */
+static whit_status render(const whit_prompter *p, const whit_message *messages, size_t n,
+                          whit_thinking thinking, bool answer, whit_buf *text, whit_buf *segments,
+                          whit_error *error)
+{
+    whit_datum_pool pool = {.allocator = p->allocator};
+    whit_template_error reason = {.message = {.allocator = p->allocator}};
+    whit_template_options options = {.now = &p->now};
+    whit_chat chat = {
+        .bos_token = p->bos_token, .eos_token = p->eos_token, .add_generation_prompt = answer};
+    whit_status status;
+    if (make_messages(&pool, messages, n, &chat.messages) &&
+        make_extra(&pool, thinking, &chat.extra)) {
+        status = whit_template_chat(p->template, &chat, &options, text, segments, &reason);
+        if (status != WHIT_OK) whit_fail(error, status, "%s: %s", p->place, reason.error.message);
+    } else {
+        status = whit_fail_memory(error, "the conversation", n * sizeof *messages);
+    }
+    whit_template_error_free(&reason);
+    whit_datum_pool_clear(&pool);
+    return status;
+}
+
+static whit_status encode(const whit_prompter *p, const whit_buf *text, const whit_buf *segments,
+                          whit_buf *ids, whit_error *error)
+{
+    /* The same two numbers under other names. */
+    _Static_assert(sizeof(whit_template_segment) == sizeof(whit_text_range), "one layout");
+    whit_encode_options options = {.parse_special = true,
+                                   .plain = (const whit_text_range *)(const void *)segments->data,
+                                   .n_plain = segments->size_bytes / sizeof(whit_text_range)};
+    return whit_model_encode(p->model, text->data ? (const char *)text->data : "", text->size_bytes,
+                             &options, ids, error);
+}
+
+static const char *find(const char *text, size_t n, const char *word)
+{
+    return n ? memmem(text, n, word, strlen(word)) : NULL;
+}
+
+/* Does the template's own text behind the last message open a section and not close it? */
+static bool opens_thinking(const whit_prompter *p, const whit_buf *text, const whit_buf *segments)
+{
+    whit_template_segment last = {0};
+    if (segments->size_bytes)
+        memcpy(&last, segments->data + segments->size_bytes - sizeof last, sizeof last);
+    const char *tail = (const char *)text->data + last.end,
+               *end = (const char *)text->data + text->size_bytes;
+    const char *open = find(tail, (size_t)(end - tail), p->thinking_open);
+    return open && !find(open, (size_t)(end - open), p->thinking_close);
+}
+
+whit_status whit_prompter_render(const whit_prompter *p, const whit_message *messages,
+                                 size_t n_messages, whit_thinking thinking, whit_prompt *prompt,
+                                 whit_error *error)
+{
+    whit_buf segments = {.allocator = p->allocator};
+    prompt->text.size_bytes = prompt->ids.size_bytes = 0;
+    whit_status status =
+        render(p, messages, n_messages, thinking, true, &prompt->text, &segments, error);
+    if (status == WHIT_OK) status = encode(p, &prompt->text, &segments, &prompt->ids, error);
+    if (status == WHIT_OK && !prompt->ids.size_bytes)
+        status = whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: renders the conversation to nothing",
+                           p->place);
+    prompt->thinking = status == WHIT_OK && opens_thinking(p, &prompt->text, &segments);
+    whit_buf_free(&segments);
+    return status;
+}
+
+/* ---- what a template says about answers ----------------------------------------------------- */
+
+static void find_thinking(whit_prompter *p, const char *source, size_t n)
+{
+    static const char *const marks[][2] = {
+        {"<think>", "</think>"},         {"<thinking>", "</thinking>"},
+        {"<reasoning>", "</reasoning>"}, {"<thought>", "</thought>"},
+        {"[THINK]", "[/THINK]"},         {"<seed:think>", "</seed:think>"},
+    };
+    p->thinking_open = marks[0][0];
+    p->thinking_close = marks[0][1];
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (find(source, n, marks[i][0]) && find(source, n, marks[i][1])) {
+            p->thinking_open = marks[i][0];
+            p->thinking_close = marks[i][1];
+            return;
+        }
+}
+
+/* What stands between an answer and the next question: its first special token ends a turn; without
+ * one the text does, if there are words in it. A template that refuses the probe says nothing. */
+static whit_status find_turn_end(whit_prompter *p, whit_error *error)
+{
+    char question[] = "qaqaqa", answer[] = "zbzbzb", next[] = "kdkdkd";
+    const whit_message probe[] = {{WHIT_ROLE_USER, question, sizeof question - 1},
+                                  {WHIT_ROLE_ASSISTANT, answer, sizeof answer - 1},
+                                  {WHIT_ROLE_USER, next, sizeof next - 1}};
+    whit_buf text = {.allocator = p->allocator}, ids = text, none = text;
+    whit_error refused;
+    whit_status status = render(p, probe, 3, WHIT_THINKING_AUTO, false, &text, &none, &refused);
+    const char *begin = NULL, *end = NULL;
+    if (status == WHIT_OK) begin = find((const char *)text.data, text.size_bytes, answer);
+    if (begin) {
+        begin += sizeof answer - 1;
+        end = find(begin, text.size_bytes - (size_t)(begin - (const char *)text.data), next);
+    }
+    if (end) {
+        size_t n = (size_t)(end - begin);
+        memmove(text.data, begin, n);
+        text.size_bytes = n;
+        none.size_bytes = 0;
+        status = encode(p, &text, &none, &ids, error);
+        const int32_t *id = (const int32_t *)(const void *)ids.data;
+        for (size_t i = 0; i < ids.size_bytes / sizeof *id && p->turn_end < 0; i++)
+            if (whit_tokenizer_token_flags(&p->model->tokenizer, id[i]) & WHIT_TOKEN_SPECIAL)
+                p->turn_end = id[i];
+        while (n && (text.data[n - 1] == ' ' || text.data[n - 1] == '\n')) n--;
+        size_t blank = 0;
+        while (blank < n && (text.data[blank] == ' ' || text.data[blank] == '\n')) blank++;
+        if (p->turn_end < 0 && blank < n && n < sizeof p->stop) memcpy(p->stop, text.data, n);
+    } else if (status != WHIT_ERROR_MEMORY) {
+        status = WHIT_OK;
+    } else {
+        *error = refused;
+    }
+    whit_buf_free(&text);
+    whit_buf_free(&ids);
+    whit_buf_free(&none);
+    return status;
+}
+
+bool whit_prompter_ends_turn(const whit_prompter *p, int32_t id)
+{
+    return id >= 0 && id == p->turn_end;
+}
+
+const char *whit_prompter_stop(const whit_prompter *p)
+{
+    return p->stop[0] ? p->stop : NULL;
+}
+
+const char *whit_prompter_thinking_open(const whit_prompter *p)
+{
+    return p->thinking_open;
+}
+
+const char *whit_prompter_thinking_close(const whit_prompter *p)
+{
+    return p->thinking_close;
+}
+
+/* ---- open and close ------------------------------------------------------------------------- */
+
+/* The spelling of a special token; NULL where the model has none. */
+static whit_status copy_token(const whit_prompter *p, int32_t id, char **token, whit_error *error)
+{
+    size_t n;
+    const uint8_t *text = id < 0 ? NULL : whit_tokenizer_token_text(&p->model->tokenizer, id, &n);
+    if (!text || memchr(text, 0, n)) return WHIT_OK;
+    *token = whit_strndup(p->allocator, (const char *)text, n);
+    return *token ? WHIT_OK : whit_fail_memory(error, "a token's text", n);
+}
+
+static void stop_clock(whit_template_time *now)
+{
+    time_t seconds = time(NULL);
+    struct tm local;
+    localtime_r(&seconds, &local);
+    *now = (whit_template_time){local.tm_year + 1900, local.tm_mon + 1, local.tm_mday,
+                                local.tm_hour,        local.tm_min,     local.tm_sec};
+}
+
+static whit_status open_template(whit_prompter *p, const char *source, size_t n, whit_error *error)
+{
+    whit_template_error reason = {.message = {.allocator = p->allocator}};
+    whit_status status = whit_template_open(source, n, p->allocator, &p->template, &reason);
+    if (status != WHIT_OK) whit_fail(error, status, "%s: %s", p->place, reason.error.message);
+    whit_template_error_free(&reason);
+    return status;
+}
+
+whit_status whit_prompter_open(const whit_model *model, const char *source, size_t source_bytes,
+                               const char *place, whit_prompter **out, whit_error *error)
+{
+    *out = NULL;
+    if (!model->has_tokenizer)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: the model has no tokenizer: it cannot chat", model->path);
+    if (!source) {
+        source = whit_table_get_string(whit_ndf_templates(model->file), "default");
+        place = model->path;
+        if (!source)
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                             "%s: the model has no chat template: it was not made for chats; give "
+                             "one with --template FILE, or continue a text with 'whit run -p'",
+                             model->path);
+        source_bytes = strlen(source);
+    }
+    whit_prompter *p = whit_zalloc(model->allocator, sizeof *p);
+    if (!p) return whit_fail_memory(error, "the chat template", sizeof *p);
+    p->model = model;
+    p->allocator = model->allocator;
+    p->turn_end = -1;
+    stop_clock(&p->now);
+    find_thinking(p, source, source_bytes);
+    p->place = whit_strndup(p->allocator, place, strlen(place));
+    whit_status status = p->place ? WHIT_OK : whit_fail_memory(error, "a file name", strlen(place));
+    const whit_tokenizer_header *header = model->tokenizer.header;
+    if (status == WHIT_OK) status = copy_token(p, header->bos, &p->bos_token, error);
+    if (status == WHIT_OK) status = copy_token(p, header->eos, &p->eos_token, error);
+    if (status == WHIT_OK) status = open_template(p, source, source_bytes, error);
+    if (status == WHIT_OK) status = find_turn_end(p, error);
+    if (status != WHIT_OK) {
+        whit_prompter_close(p);
+        return status;
+    }
+    *out = p;
+    return WHIT_OK;
+}
+
+static void free_text(const whit_prompter *p, char *text)
+{
+    if (text) whit_free(p->allocator, text, strlen(text) + 1);
+}
+
+void whit_prompter_close(whit_prompter *p)
+{
+    if (!p) return;
+    whit_template_close(p->template);
+    free_text(p, p->place);
+    free_text(p, p->bos_token);
+    free_text(p, p->eos_token);
+    whit_free(p->allocator, p, sizeof *p);
+}

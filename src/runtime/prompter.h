@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ * Conversations as prompts: a chat template, opened for one model, that renders messages to ids.
+ *
+ * The contents of messages are data: special tokens written in them are not honoured. Rendering and
+ * encoding follow transformers' apply_chat_template: no id is added that the template does not
+ * write, so a model gets BOS where its template says so. The clock that a template may read is
+ * stopped at opening, so that a conversation keeps its beginning past midnight.
+ *
+ * A prompter is only read after opening; it must not outlive its model. */
+#ifndef WHIT_RUNTIME_PROMPTER_H
+#define WHIT_RUNTIME_PROMPTER_H
+
+#include "runtime/messages.h"
+
+/* What templates of reasoning models are told; others ignore it. */
+typedef enum whit_thinking {
+    WHIT_THINKING_AUTO, /* nothing: the template decides */
+    WHIT_THINKING_ON,
+    WHIT_THINKING_OFF,
+} whit_thinking;
+
+/* Zero-initialise (buffers with the allocator set); free with whit_prompt_free. */
+typedef struct whit_prompt {
+    whit_buf text; /* as rendered */
+    whit_buf ids;  /* int32_t[] */
+    bool thinking; /* the prompt opens a thinking section, which the answer goes on with */
+} whit_prompt;
+
+size_t whit_prompt_n_ids(const whit_prompt *prompt);
+const int32_t *whit_prompt_ids(const whit_prompt *prompt);
+void whit_prompt_free(whit_prompt *prompt);
+
+typedef struct whit_prompter whit_prompter;
+
+/* Opens the template `source`, which messages name `place`; the model's own where it is NULL.
+ * Errors: unsupported (the model has no template, or no tokenizer), format (a template that cannot
+ * be parsed), memory. */
+whit_status whit_prompter_open(const whit_model *model, const char *source, size_t source_bytes,
+                               const char *place, whit_prompter **prompter, whit_error *error);
+void whit_prompter_close(whit_prompter *prompter);
+
+/* Renders messages with the beginning of the assistant's answer behind them into `prompt`, whose
+ * buffers are emptied first. Errors are the template's own, with their place, or the tokenizer's.
+ */
+whit_status whit_prompter_render(const whit_prompter *prompter, const whit_message *messages,
+                                 size_t n_messages, whit_thinking thinking, whit_prompt *prompt,
+                                 whit_error *error);
+
+/* Does the template write this id behind an assistant's message? -1 never does. */
+bool whit_prompter_ends_turn(const whit_prompter *prompter, int32_t id);
+/* The text that does where no special token stands there ("\nUser:"); NULL where one does. */
+const char *whit_prompter_stop(const whit_prompter *prompter);
+/* Between which texts the model thinks: "<think>" and "</think>", or what the template names. */
+const char *whit_prompter_thinking_open(const whit_prompter *prompter);
+const char *whit_prompter_thinking_close(const whit_prompter *prompter);
+
+#endif
