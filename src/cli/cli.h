@@ -98,6 +98,12 @@ typedef struct cli_call {
 int cli_parse(cli_call *call, int argc, char **argv);
 void cli_call_free(cli_call *call);
 
+/* Sets one option of a table at `values` by its name without dashes ('_' counts as '-'), as /set
+ * does. CLI_OK; CLI_USAGE after a line; -1 where the table has no such option that takes a value
+ * and may be set more than once. */
+int cli_set_option(const cli_call *call, const cli_option *options, const char *name,
+                   const char *text, void *values);
+
 /* Walks every option of a verb: i from 0; NULL at the end. *group_offset may be NULL. */
 const cli_option *cli_verb_option(const cli_verb *verb, size_t i, size_t *group_offset);
 /* The next of an option's names into `name`; returns where to go on, NULL after the last. */
@@ -131,6 +137,12 @@ void cli_progress_end(void);
  * write, a mapped file that was cut short ends with a line that names it. */
 void cli_signals_install(void);
 const volatile bool *cli_cancelled(void);
+/* For a verb that goes on after Ctrl-C: takes it back. False where there was none, or where SIGTERM
+ * came, which is final. */
+bool cli_take_interrupt(void);
+/* Was the program stopped (Ctrl-Z) and continued since the last call? The terminal's modes are the
+ * shell's then. Watches from the first call on. */
+bool cli_was_continued(void);
 /* Names the files behind mappings for the last case; a small table, forgotten at the end. The
  * likely path is named where the address is in none of them; it is kept, not copied. */
 void cli_guard_likely(const char *path);

@@ -10,6 +10,7 @@
 
 #include "base/threads.h"
 #include "cli/flags.h"
+#include "cli/parts.h"
 
 #define AT(member) offsetof(cli_model_flags, member)
 const cli_option cli_model_options[] = {
@@ -41,7 +42,7 @@ const cli_option cli_session_options[] = {
 const cli_option cli_sampler_options[] = {
     {"-s, --seed", CLI_SEED, AT(seed), "S",
      "Seed of the random choices; -1, the default, draws one."},
-    {"--temp", CLI_REAL, AT(temperature), "T",
+    {"--temp, --temperature", CLI_REAL, AT(temperature), "T",
      "Temperature; 0 always takes the likeliest token, 0.8 is the default.", 0, 1e6},
     {"--top-k", CLI_INT, AT(top_k), "K", "Keep the K likeliest tokens; 40, 0 is off."},
     {"--top-p", CLI_REAL, AT(top_p), "P",
@@ -183,9 +184,39 @@ static bool parse_bias(const char *text, int32_t *id, float *bias)
     return end != value && !*end;
 }
 
-int cli_open_sampler(cli_call *call, const cli_sampler_flags *flags, const whit_model *model,
+/* A value in [low, high] that the model's authors advise, else the fallback. */
+static float advised(const whit_model *model, const char *key, double low, double high,
+                     float fallback)
+{
+    double number;
+    if (!model || !cli_model_number(model, key, &number) || !(number >= low && number <= high))
+        return fallback;
+    return (float)number;
+}
+
+void cli_fill_sampler(cli_sampler_flags *flags, const whit_model *model)
+{
+    const whit_sampler_options usual = whit_sampler_options_default();
+    bool greedy = advised(model, "generation.do_sample", 0, 1, 1) == 0;
+    if (flags->temperature < 0)
+        flags->temperature =
+            greedy ? 0 : advised(model, "generation.temperature", 0, 1e6, usual.temperature);
+    if (flags->top_k == INT32_MIN)
+        flags->top_k = (int32_t)advised(model, "generation.top_k", 0, 1e6, (float)usual.top_k);
+    if (flags->top_p < 0) flags->top_p = advised(model, "generation.top_p", 0, 1, usual.top_p);
+    if (flags->min_p < 0) flags->min_p = advised(model, "generation.min_p", 0, 1, usual.min_p);
+    if (flags->typical_p < 0)
+        flags->typical_p = advised(model, "generation.typical_p", 0, 1, usual.typical_p);
+    if (flags->repeat_penalty < 0)
+        flags->repeat_penalty =
+            advised(model, "generation.repetition_penalty", 0, 1e6, usual.repeat_penalty);
+}
+
+int cli_open_sampler(cli_call *call, const cli_sampler_flags *given, const whit_model *model,
                      uint64_t *seed, whit_sampler **sampler)
 {
+    cli_sampler_flags filled = *given, *flags = &filled;
+    cli_fill_sampler(flags, NULL);
     *seed = (uint64_t)flags->seed;
     if (flags->seed < 0) {
         uint32_t drawn = 0; /* short enough to type again */

@@ -54,16 +54,20 @@ typedef struct cli_sampler_flags {
     cli_list biases;
 } cli_sampler_flags;
 extern const cli_option cli_sampler_options[];
-/* The defaults of the options above, for a verb's own defaults. */
+/* For a verb's own defaults: nothing given. Where a negative value (INT32_MIN for top_k) means that,
+ * what the model's authors advise may come before the usual default. */
 #define CLI_SAMPLER_DEFAULTS                                                                       \
     {                                                                                              \
-        .seed = -1, .temperature = 0.8f, .dynatemp_exponent = 1, .top_k = 40, .top_p = 0.95f,      \
-        .min_p = 0.05f, .typical_p = 1, .top_n_sigma = -1, .xtc_threshold = 0.1f,                  \
-        .repeat_penalty = 1, .penalty_last_n = 64, .dry_base = 1.75f, .dry_allowed_length = 2,     \
+        .seed = -1, .temperature = -1, .dynatemp_exponent = 1, .top_k = INT32_MIN, .top_p = -1,    \
+        .min_p = -1, .typical_p = -1, .top_n_sigma = -1, .xtc_threshold = 0.1f,                    \
+        .repeat_penalty = -1, .penalty_last_n = 64, .dry_base = 1.75f, .dry_allowed_length = 2,    \
         .dry_penalty_last_n = -1, .mirostat_tau = 5, .mirostat_eta = 0.1f                          \
     }
+/* Fills in what was not given, from the model's generation_config (NULL: not) and the defaults. */
+void cli_fill_sampler(cli_sampler_flags *flags, const whit_model *model);
 
-/* Opens the sampler; a negative seed is drawn. *seed is the one used. */
+/* Opens the sampler, with the usual default for what was not given; a negative seed is drawn. *seed
+ * is the one used. */
 int cli_open_sampler(cli_call *call, const cli_sampler_flags *flags, const whit_model *model,
                      uint64_t *seed, whit_sampler **sampler);
 

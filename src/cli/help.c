@@ -28,6 +28,8 @@ static const struct {
      "on every level."},
     {"XDG_CACHE_HOME",
      "Where converted models are kept, in a folder named whit; ~/.cache by default."},
+    {"XDG_STATE_HOME",
+     "Where the lines typed in chats are kept, as whit/chat_history; ~/.local/state by default."},
 };
 
 static void exits_and_environment(cli_page *page)

@@ -7,15 +7,7 @@
 #include "cli/flags.h"
 #include "cli/lines.h"
 
-/* Lines of stdin; one is valid until the next is asked for. */
-struct reader {
-    whit_buf bytes;
-    size_t next; /* where the next line begins */
-    bool ended;
-};
-
-/* 1 with a line, 0 at the end, -1 on failure (errno). The last line may lack its line feed. */
-static int next_line(struct reader *reader, const char **line, size_t *n_bytes)
+int cli_reader_next(cli_reader *reader, const char **line, size_t *n_bytes)
 {
     for (size_t searched = 0;;) {
         const char *start = (const char *)reader->bytes.data + reader->next;
@@ -43,14 +35,19 @@ static int next_line(struct reader *reader, const char **line, size_t *n_bytes)
     }
 }
 
+void cli_reader_free(cli_reader *reader)
+{
+    whit_buf_free(&reader->bytes);
+}
+
 int cli_each_line(cli_call *call, cli_line_fn *answer, void *user)
 {
-    struct reader reader = {0};
+    cli_reader reader = {0};
     whit_buf out = {0};
     const char *line;
     size_t n_bytes;
     int status = CLI_OK, more;
-    for (uint64_t number = 1; (more = next_line(&reader, &line, &n_bytes)) > 0; number++) {
+    for (uint64_t number = 1; (more = cli_reader_next(&reader, &line, &n_bytes)) > 0; number++) {
         if (!n_bytes) continue;
         whit_error error;
         out.size_bytes = 0;
@@ -67,7 +64,7 @@ int cli_each_line(cli_call *call, cli_line_fn *answer, void *user)
         status = *cli_cancelled()
                      ? CLI_INTERRUPTED
                      : cli_fail(call, CLI_IO, "stdin: cannot read: %s", strerror(errno));
-    whit_buf_free(&reader.bytes);
+    cli_reader_free(&reader);
     whit_buf_free(&out);
     return status;
 }

@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: MIT
- * Verbs that take one JSON object a line on stdin and print one a line (--jsonl). */
+ * Lines of stdin; verbs that take one JSON object a line and print one a line (--jsonl). */
 #ifndef WHIT_CLI_LINES_H
 #define WHIT_CLI_LINES_H
 
 #include "base/mem.h"
 #include "cli/cli.h"
+
+/* Zero-initialise. */
+typedef struct cli_reader {
+    whit_buf bytes;
+    size_t next; /* where the next line begins */
+    bool ended;
+} cli_reader;
+
+/* 1 with a line without its line feed, valid until the next; 0 at the end; -1 on failure or Ctrl-C
+ * (errno). The last line may lack its line feed. */
+int cli_reader_next(cli_reader *reader, const char **line, size_t *n_bytes);
+void cli_reader_free(cli_reader *reader);
 
 /* Appends the answer to a line (without its line feed; lines are not empty), with one line feed.
  * A failure ends the run; what it appended is printed first. */

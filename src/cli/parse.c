@@ -152,6 +152,27 @@ static bool store(const cli_option *option, const char *text, void *value)
     return false;
 }
 
+int cli_set_option(const cli_call *call, const cli_option *options, const char *given,
+                   const char *text, void *values)
+{
+    char name[32];
+    for (const cli_option *option = options; option->names; option++)
+        for (const char *at = option->names; (at = cli_option_name(at, name, sizeof name));) {
+            const char *bare = name + strspn(name, "-");
+            size_t i = 0;
+            while (given[i] && (given[i] == bare[i] || (given[i] == '_' && bare[i] == '-'))) i++;
+            if (given[i] || bare[i]) continue;
+            /* Texts and lists keep pointers, and would outlive what was typed. */
+            if (option->kind == CLI_FLAG || option->kind == CLI_TEXT || option->kind == CLI_FILE ||
+                option->kind == CLI_REPEAT)
+                return -1;
+            return store(option, text, (char *)values + option->offset)
+                       ? CLI_OK
+                       : refuse_value(call, given, option, text);
+        }
+    return -1;
+}
+
 int cli_parse(cli_call *call, int argc, char **argv)
 {
     const cli_verb *verb = call->verb;

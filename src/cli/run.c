@@ -7,20 +7,22 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "cli/flags.h"
+#include "cli/talk.h"
 #include "cli/verbs.h"
+#include "cli/view.h"
 
 struct run_values {
-    const char *prompt, *prompt_file;
+    const char *prompt, *prompt_file, *system, *template;
     int32_t n_tokens;
     uint32_t n_draft;
-    bool no_display_prompt, ignore_end, json;
+    bool no_display_prompt, ignore_end, json, chat;
     cli_list stops;
     cli_model_flags model;
     cli_session_flags session;
     cli_sampler_flags sampler;
 };
-static const struct run_values defaults = {.n_tokens = 128, .sampler = CLI_SAMPLER_DEFAULTS};
+enum { NOT_GIVEN = INT32_MIN, USUAL_TOKENS = 128 };
+static const struct run_values defaults = {.n_tokens = NOT_GIVEN, .sampler = CLI_SAMPLER_DEFAULTS};
 
 #define AT(member) offsetof(struct run_values, member)
 static const cli_option options[] = {
@@ -29,10 +31,18 @@ static const cli_option options[] = {
     {"-f, --file", CLI_FILE, AT(prompt_file), "FILE",
      "Read the prompt from a file, without its last newline; - is stdin."},
     {"-n, --predict, --n-predict", CLI_INT, AT(n_tokens), "N",
-     "Tokens to generate at most; 128, -1 is until the context is full.", -1, 1 << 30},
+     "Tokens to generate at most; -1 is until the context is full. 128, but -1 with --chat.", -1,
+     1 << 30},
+    {"--chat", CLI_FLAG, AT(chat), NULL,
+     "Take the prompt as a message, and print the answer alone."},
+    {"-sys, --system-prompt", CLI_TEXT, AT(system), "TEXT",
+     "The system message in front of it; means --chat."},
+    {"--template, --chat-template-file", CLI_FILE, AT(template), "FILE",
+     "The chat template, in place of the model's own; means --chat."},
     {"--spec", CLI_COUNT, AT(n_draft), "N",
-     "Guess up to N tokens ahead from the text so far: the same output, faster where it repeats; 0.", 0,
-     31},
+     "Guess up to N tokens ahead from the text so far: the same output, faster where it repeats; "
+     "0.",
+     0, 31},
     {"-r, --reverse-prompt, --stop", CLI_REPEAT, AT(stops), "TEXT",
      "Stop before this text; may be given again."},
     {"--no-display-prompt", CLI_FLAG, AT(no_display_prompt), NULL, "Print the continuation alone."},
@@ -93,11 +103,11 @@ static void print_statistics(const whit_session *session, const whit_generate_re
             whit_session_position(session, 0), whit_session_context_size(session), seed);
 }
 
-static json_t *describe(const cli_text *prompt, const whit_buf *text,
+static json_t *describe(const char *prompt, size_t prompt_bytes, const whit_buf *text,
                         const whit_generate_result *result, uint64_t seed)
 {
     /* A prompt may be any bytes, JSON is UTF-8: what is not becomes null. */
-    json_t *given = json_stringn(prompt->data, prompt->size_bytes);
+    json_t *given = json_stringn(prompt, prompt_bytes);
     json_t *written = json_stringn(text->data ? (const char *)text->data : "", text->size_bytes);
     return json_pack(
         "{s:o, s:o, s:i, s:i, s:f, s:f, s:s, s:I}", "prompt", given ? given : json_null(), "text",
@@ -107,9 +117,94 @@ static json_t *describe(const cli_text *prompt, const whit_buf *text,
         "finish", finish_name(result->finish), "seed", (json_int_t)seed);
 }
 
+/* ---- one turn of a chat --------------------------------------------------------------------- */
+
+struct turn {
+    cli_view view;
+    whit_buf *kept; /* as above */
+};
+
+static bool on_part(void *user, const char *text, size_t text_bytes, bool thinking)
+{
+    struct turn *turn = user;
+    if (turn->kept) return whit_buf_append(turn->kept, text, text_bytes);
+    return cli_view_part(&turn->view, text, text_bytes, thinking);
+}
+
+static int print_answer(cli_call *call, cli_talk *talk, whit_sampler *sampler, uint64_t seed)
+{
+    const struct run_values *values = call->values;
+    whit_buf kept = {0};
+    whit_answer answer = {0};
+    whit_error error;
+    struct turn turn = {cli_view_begin(call), values->json ? &kept : NULL};
+    whit_answer_options wanted = {.n_tokens = values->n_tokens < 0 ? UINT32_MAX
+                                                                   : (uint32_t)values->n_tokens,
+                                  .n_draft_tokens = values->n_draft,
+                                  .ignore_end = values->ignore_end,
+                                  .stop = values->stops.items,
+                                  .n_stop = values->stops.n,
+                                  .on_part = on_part,
+                                  .user = &turn};
+    whit_status ended =
+        whit_conversation_answer(talk->conversation, sampler, &wanted, &answer, &error);
+    if (ended != WHIT_OK && ended != WHIT_ERROR_CANCELLED) {
+        whit_buf_free(&kept);
+        return cli_fail_error(call, &error);
+    }
+    if (values->json) {
+        size_t prompt_bytes;
+        const char *prompt = whit_conversation_prompt(talk->conversation, &prompt_bytes);
+        whit_generate_result result = {answer.n_prompt, answer.n_generated, answer.prompt_ns,
+                                       answer.generate_ns, answer.finish};
+        cli_print_json(call, describe(prompt, prompt_bytes, &kept, &result, seed));
+    } else {
+        cli_view_end(&turn.view);
+    }
+    cli_flush(call);
+    cli_talk_remarks(talk, &answer);
+    cli_talk_statistics(talk, &answer, seed);
+    whit_buf_free(&kept);
+    return *cli_cancelled() ? CLI_INTERRUPTED : CLI_OK;
+}
+
+static int run_chat(cli_call *call)
+{
+    struct run_values *values = call->values;
+    whit_sampler *sampler = NULL;
+    cli_text prompt = {0};
+    cli_talk talk;
+    whit_error error;
+    uint64_t seed;
+    int status = cli_talk_open(call, &values->model, &values->session, values->template,
+                               values->n_draft, &talk);
+    if (status == CLI_OK) status = read_prompt(call, values, &prompt);
+    if (status == CLI_OK) {
+        cli_fill_sampler(&values->sampler, talk.model);
+        status = cli_open_sampler(call, &values->sampler, talk.model, &seed, &sampler);
+    }
+    if (status == CLI_OK) {
+        whit_messages *messages = whit_conversation_messages(talk.conversation);
+        if (whit_messages_set_system(messages, values->system ? values->system : "",
+                                     values->system ? strlen(values->system) : 0,
+                                     &error) != WHIT_OK ||
+            whit_messages_add(messages, WHIT_ROLE_USER, prompt.data, prompt.size_bytes, &error) !=
+                WHIT_OK)
+            status = cli_fail_error(call, &error);
+    }
+    if (status == CLI_OK) status = print_answer(call, &talk, sampler, seed);
+    whit_sampler_close(sampler);
+    cli_talk_close(&talk);
+    free(prompt.data);
+    return status;
+}
+
+/* ---- a text --------------------------------------------------------------------------------- */
+
 static int run(cli_call *call)
 {
     const struct run_values *values = call->values;
+    if (values->chat || values->system || values->template) return run_chat(call);
     whit_model *model = NULL;
     whit_session *session = NULL;
     whit_sampler *sampler = NULL;
@@ -138,7 +233,9 @@ static int run(cli_call *call)
     whit_generate_options generate = whit_generate_options_default();
     uint32_t n_ctx = whit_session_context_size(session);
     uint32_t room = n_ids < n_ctx ? n_ctx - (uint32_t)n_ids : 0;
-    generate.n_tokens = values->n_tokens < 0 ? room : (uint32_t)values->n_tokens;
+    generate.n_tokens = values->n_tokens == NOT_GIVEN ? USUAL_TOKENS
+                        : values->n_tokens < 0        ? room
+                                                      : (uint32_t)values->n_tokens;
     generate.n_draft_tokens = values->n_draft;
     generate.ignore_end = values->ignore_end;
     generate.stop = values->stops.items;
@@ -154,7 +251,7 @@ static int run(cli_call *call)
     } else {
         if (*cli_cancelled()) status = CLI_INTERRUPTED;
         if (values->json)
-            cli_print_json(call, describe(&prompt, &kept, &result, seed));
+            cli_print_json(call, describe(prompt.data, prompt.size_bytes, &kept, &result, seed));
         else
             cli_write(call, "\n", 1);
         cli_flush(call);
@@ -178,9 +275,12 @@ const cli_verb cli_run_verb = {
     "continue a text",
     "Prints the prompt and what the model writes after it, and one newline. Statistics go to "
     "stderr. Without -p and -f the prompt is read from stdin. The same model, prompt, settings "
-    "and seed give the same text on every machine and with any number of threads.\n"
+    "and seed give the same text on every machine and with any number of threads. With --chat the "
+    "prompt is a message that the model answers through its chat template, sampled as its authors "
+    "advise.\n"
     "  whit run -m model.gguf -p \"Once upon a time\" -n 200\n"
-    "  whit run -m model.ndf -f prompt.txt --temp 0 --no-display-prompt",
+    "  whit run -m model.ndf -f prompt.txt --temp 0 --no-display-prompt\n"
+    "  whit run -m model.ndf -sys \"Answer in one sentence.\" -p \"Why is the sky blue?\"",
     {{"OPTIONS", options, 0},
      {"MODEL", cli_model_options, AT(model)},
      {"SESSION", cli_session_options, AT(session)},

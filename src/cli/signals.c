@@ -8,7 +8,7 @@
 
 #include "cli/cli.h"
 
-static volatile bool cancelled;
+static volatile bool cancelled, terminated, continued;
 
 /* Guarded mappings, written before the program can fault in them. */
 static struct guard {
@@ -27,9 +27,15 @@ static void say(const char *text)
 
 static void on_interrupt(int number)
 {
-    (void)number;
     if (cancelled) _exit(CLI_INTERRUPTED);
+    if (number == SIGTERM) terminated = true;
     cancelled = true;
+}
+
+static void on_continue(int number)
+{
+    (void)number;
+    continued = true;
 }
 
 static void on_bus_error(int number, siginfo_t *info, void *context)
@@ -65,6 +71,22 @@ void cli_signals_install(void)
 const volatile bool *cli_cancelled(void)
 {
     return &cancelled;
+}
+
+bool cli_take_interrupt(void)
+{
+    if (!cancelled || terminated) return false;
+    cancelled = false;
+    return true;
+}
+
+bool cli_was_continued(void)
+{
+    struct sigaction action = {.sa_handler = on_continue, .sa_flags = SA_RESTART};
+    sigaction(SIGCONT, &action, NULL);
+    bool was = continued;
+    continued = false;
+    return was;
 }
 
 void cli_guard_likely(const char *path)

@@ -6,6 +6,7 @@ whit_script(cli_model ${cli}/model.sh)
 whit_script(cli_lines ${cli}/lines.sh)
 whit_script(cli_golden ${cli}/golden.sh)
 whit_script(cli_examples ${cli}/examples.sh)
+whit_script(cli_chat ${cli}/chat.sh)
 whit_script(cli_signals ${cli}/signals.sh)
 if(NOT WHIT_SANITIZE_ADDRESS AND NOT WHIT_SANITIZE_THREAD)
   # Sanitizers need more address space than the limit that this test sets.

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT
+ * whit chat: a conversation in the terminal, or from a script on stdin. */
+#include "cli/chat.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "cli/verbs.h"
+#include "cli/view.h"
+
+struct chat_values {
+    const char *system, *template, *load;
+    int32_t n_tokens;
+    uint32_t n_draft;
+    int thinking;
+    bool statistics, no_history;
+    cli_list stops;
+    cli_model_flags model;
+    cli_session_flags session;
+    cli_sampler_flags sampler;
+};
+static const struct chat_values defaults = {.n_tokens = -1, .sampler = CLI_SAMPLER_DEFAULTS};
+
+#define AT(member) offsetof(struct chat_values, member)
+static const cli_option options[] = {
+    {"-sys, --system-prompt", CLI_TEXT, AT(system), "TEXT",
+     "The system message: what the model is told before the conversation."},
+    {"--load", CLI_FILE, AT(load), "FILE", "Go on with a conversation that /save wrote."},
+    {"--template, --chat-template-file", CLI_FILE, AT(template), "FILE",
+     "The chat template, in place of the model's own."},
+    {"-n, --predict, --n-predict", CLI_INT, AT(n_tokens), "N",
+     "Tokens of an answer at most; -1, the default, is until the context is full.", -1, 1 << 30},
+    {"--think", CLI_CHOICE, AT(thinking), "auto|on|off",
+     "Ask a reasoning model to think first, or not; auto, the default, is as its template says."},
+    {"--spec", CLI_COUNT, AT(n_draft), "N",
+     "Guess up to N tokens ahead from the text so far: the same output, faster where it repeats; "
+     "0.",
+     0, 31},
+    {"-r, --reverse-prompt, --stop", CLI_REPEAT, AT(stops), "TEXT",
+     "End answers before this text; may be given again."},
+    {"--stats", CLI_FLAG, AT(statistics), NULL,
+     "Show tokens per second and the use of the context after every answer, on stderr."},
+    {"--no-history", CLI_FLAG, AT(no_history), NULL,
+     "Neither read nor write the history of typed lines."},
+    {0},
+};
+
+/* ---- failures ------------------------------------------------------------------------------- */
+
+void cli_chat_remember(cli_chat *chat, int status)
+{
+    if (!cli_input_is_terminal(chat->input) && chat->status == CLI_OK) chat->status = status;
+}
+
+void cli_chat_fail(cli_chat *chat, int status, const char *format, ...)
+{
+    char line[600];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    cli_chat_remember(chat, cli_fail(chat->call, status, "%s", line));
+}
+
+void cli_chat_fail_error(cli_chat *chat, const whit_error *error)
+{
+    cli_chat_remember(chat, cli_fail_error(chat->call, error));
+}
+
+/* After Ctrl-C a person goes on, a script does not. */
+static void interrupted(cli_chat *chat)
+{
+    if (cli_input_is_terminal(chat->input) && cli_take_interrupt()) return;
+    chat->over = true;
+    chat->status = CLI_INTERRUPTED;
+}
+
+/* ---- answers -------------------------------------------------------------------------------- */
+
+static void explain(cli_chat *chat, whit_status status, const whit_answer *answer,
+                    const whit_error *error)
+{
+    if (status == WHIT_ERROR_CANCELLED || *cli_cancelled())
+        interrupted(chat);
+    else if (status != WHIT_OK)
+        cli_chat_fail_error(chat, error);
+    cli_talk_remarks(&chat->talk, answer);
+    if (chat->verbose)
+        cli_talk_statistics(&chat->talk, answer, (uint64_t)chat->sampler.seed + chat->n_answers);
+}
+
+bool cli_chat_answer(cli_chat *chat)
+{
+    cli_sampler_flags flags = chat->sampler;
+    whit_sampler *sampler = NULL;
+    whit_answer answer = {0};
+    whit_error error;
+    uint64_t seed;
+    flags.seed += (int64_t)chat->n_answers; /* another answer to the same question, say */
+    int opened = cli_open_sampler(chat->call, &flags, chat->talk.model, &seed, &sampler);
+    if (opened != CLI_OK) {
+        cli_chat_remember(chat, opened);
+        return false;
+    }
+    cli_view view = cli_view_begin(chat->call);
+    whit_messages *messages = whit_conversation_messages(chat->talk.conversation);
+    size_t n_before = whit_messages_count(messages);
+    whit_answer_options wanted = {.n_tokens =
+                                      chat->n_tokens < 0 ? UINT32_MAX : (uint32_t)chat->n_tokens,
+                                  .n_draft_tokens = chat->n_draft,
+                                  .thinking = chat->thinking,
+                                  .stop = chat->stops.items,
+                                  .n_stop = chat->stops.n,
+                                  .on_part = cli_view_part,
+                                  .user = &view};
+    whit_status status =
+        whit_conversation_answer(chat->talk.conversation, sampler, &wanted, &answer, &error);
+    if (status == WHIT_OK || answer.n_generated) cli_view_end(&view);
+    whit_sampler_close(sampler);
+    explain(chat, status, &answer, &error);
+    chat->n_answers++;
+    if (chat->call->output_failed) chat->over = true;
+    return whit_messages_count(messages) > n_before;
+}
+
+/* ---- the loop ------------------------------------------------------------------------------- */
+
+/* The next line; false where the chat is over or there is none this time (Ctrl-C). */
+static bool next_line(cli_chat *chat, const char *prompt, const char **line, size_t *n_bytes)
+{
+    switch (cli_input_next(chat->input, prompt, line, n_bytes)) {
+    case CLI_LINE_READ: return true;
+    case CLI_LINE_INTERRUPTED:
+        if (cli_input_is_terminal(chat->input))
+            cli_print(chat->call, "\n(Ctrl-D or /bye leaves the chat)\n");
+        interrupted(chat);
+        return false;
+    case CLI_LINE_FAILED:
+        cli_chat_remember(chat,
+                          cli_fail(chat->call, CLI_IO, "stdin: cannot read: %s", strerror(errno)));
+        break;
+    case CLI_LINE_END:
+        if (cli_input_is_terminal(chat->input)) cli_print(chat->call, "\n");
+        break;
+    }
+    chat->over = true;
+    return false;
+}
+
+static const char quotes[] = "\"\"\"";
+enum { N_QUOTES = sizeof quotes - 1 };
+
+bool cli_chat_read_block(cli_chat *chat, const char *text, size_t n_bytes, whit_buf *block)
+{
+    for (;;) {
+        size_t end = n_bytes;
+        while (end && (text[end - 1] == ' ' || text[end - 1] == '\t')) end--;
+        bool closed = end >= N_QUOTES && !memcmp(text + end - N_QUOTES, quotes, N_QUOTES);
+        if (!whit_buf_append(block, text, closed ? end - N_QUOTES : n_bytes) ||
+            (!closed && !whit_buf_append_str(block, "\n"))) {
+            cli_chat_fail(chat, CLI_LIMIT, "out of memory for a message");
+            return false;
+        }
+        if (closed) return true;
+        if (!next_line(chat, "... ", &text, &n_bytes)) {
+            if (chat->over && chat->status != CLI_INTERRUPTED)
+                cli_chat_fail(chat, CLI_USAGE, "the text after %s is not closed by %s", quotes,
+                              quotes);
+            return false;
+        }
+    }
+}
+
+static void say(cli_chat *chat, const char *text, size_t n_bytes)
+{
+    whit_error error;
+    whit_messages *messages = whit_conversation_messages(chat->talk.conversation);
+    if (whit_messages_add(messages, WHIT_ROLE_USER, text, n_bytes, &error) != WHIT_OK)
+        cli_chat_fail_error(chat, &error);
+    else if (!cli_chat_answer(chat) && whit_messages_take_back(messages, WHIT_ROLE_USER) &&
+             !chat->over)
+        cli_note("there is no answer: the message is forgotten");
+}
+
+static void take_line(cli_chat *chat)
+{
+    const char *line;
+    size_t n_bytes;
+    whit_buf block = {0};
+    if (!next_line(chat, ">>> ", &line, &n_bytes)) return;
+    if (n_bytes && line[n_bytes - 1] == '\r') n_bytes--;
+    if (n_bytes >= N_QUOTES && !memcmp(line, quotes, N_QUOTES)) {
+        if (cli_chat_read_block(chat, line + N_QUOTES, n_bytes - N_QUOTES, &block) &&
+            block.size_bytes)
+            say(chat, (const char *)block.data, block.size_bytes);
+    } else if (n_bytes && line[0] == '/') {
+        cli_chat_command(chat, line, n_bytes);
+    } else {
+        for (size_t i = 0; i < n_bytes; i++)
+            if (line[i] != ' ' && line[i] != '\t') {
+                say(chat, line, n_bytes);
+                break;
+            }
+    }
+    whit_buf_free(&block);
+}
+
+/* ---- the verb ------------------------------------------------------------------------------- */
+
+static int start(cli_chat *chat, const struct chat_values *values)
+{
+    whit_error error;
+    int status = cli_talk_open(chat->call, &values->model, &values->session, values->template,
+                               values->n_draft, &chat->talk);
+    if (status != CLI_OK) return status;
+    chat->sampler = values->sampler;
+    cli_fill_sampler(&chat->sampler, chat->talk.model);
+    if (chat->sampler.seed < 0) {
+        uint32_t drawn = 0; /* short enough to type again */
+        ssize_t ignored = getrandom(&drawn, sizeof drawn, 0);
+        (void)ignored;
+        chat->sampler.seed = drawn;
+    }
+    chat->input = cli_input_open(!values->no_history);
+    if (!chat->input) return cli_fail(chat->call, CLI_LIMIT, "out of memory");
+    if (values->load && (status = cli_chat_load(chat, values->load)) != CLI_OK) return status;
+    if (values->system &&
+        whit_messages_set_system(whit_conversation_messages(chat->talk.conversation),
+                                 values->system, strlen(values->system), &error) != WHIT_OK)
+        return cli_fail_error(chat->call, &error);
+    return CLI_OK;
+}
+
+static int run(cli_call *call)
+{
+    const struct chat_values *values = call->values;
+    cli_chat chat = {.call = call,
+                     .thinking = (whit_thinking)values->thinking,
+                     .verbose = values->statistics,
+                     .n_tokens = values->n_tokens,
+                     .n_draft = values->n_draft,
+                     .stops = values->stops};
+    int status = start(&chat, values);
+    if (status == CLI_OK) {
+        if (cli_input_is_terminal(chat.input)) cli_note("/help lists what a chat can do");
+        while (!chat.over) take_line(&chat);
+        status = chat.status;
+    }
+    cli_input_close(chat.input);
+    cli_talk_close(&chat.talk);
+    return status;
+}
+
+const cli_verb cli_chat_verb = {
+    "chat",
+    "",
+    0,
+    0,
+    "talk with a model",
+    "A conversation, through the model's own chat template. What the model has read stays in its "
+    "memory: each turn computes the new tokens only. Special tokens in what is typed are not "
+    "honoured. A line is a message; \"\"\" begins one of several lines and ends it. Ctrl-C stops "
+    "an "
+    "answer, Ctrl-D or /bye the chat. When the context is full, the oldest turns are left out "
+    "(the system message stays) and a line says so.\n"
+    "/set shows and changes the sampling, the system message, thinking and more; /show shows the "
+    "model, the template, the parameters, the context, the messages or the last prompt; /save FILE "
+    "and /load FILE keep conversations, as JSON; /regen answers again, /clear begins anew; /help "
+    "lists them all.\n"
+    "Without a terminal, lines are read from stdin and answers go to stdout, one after the other; "
+    "the exit status is that of the first line that failed. Sampling is as the model's authors "
+    "advise (generation_config) where no option says otherwise.\n"
+    "  whit chat -m model.ndf -sys \"Answer in one sentence.\"\n"
+    "  printf 'Why is the sky blue?\\n/save sky.json\\n' | whit chat -m model.ndf --temp 0",
+    {{"OPTIONS", options, 0},
+     {"MODEL", cli_model_options, AT(model)},
+     {"SESSION", cli_session_options, AT(session)},
+     {"SAMPLING", cli_sampler_options, AT(sampler)}},
+    sizeof(struct chat_values),
+    &defaults,
+    run,
+};

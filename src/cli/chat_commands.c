@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT
+ * What a chat can be told with a line that begins with '/'. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cli/chat.h"
+
+enum { FILE_BYTES_MAX = 64 << 20 };
+
+static whit_messages *messages_of(cli_chat *chat)
+{
+    return whit_conversation_messages(chat->talk.conversation);
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+/* Reads a conversation's file into `messages`. */
+static whit_status read_file(const char *path, whit_messages *messages, whit_error *error)
+{
+    whit_buf text = {0};
+    whit_status status = whit_read_file(path, FILE_BYTES_MAX, &text, error);
+    if (status == WHIT_OK)
+        status =
+            whit_messages_read(messages, path, (const char *)text.data, text.size_bytes, error);
+    whit_buf_free(&text);
+    return status;
+}
+
+int cli_chat_load(cli_chat *chat, const char *path)
+{
+    whit_error error;
+    if (read_file(path, messages_of(chat), &error) != WHIT_OK)
+        return cli_fail_error(chat->call, &error);
+    cli_note("%s: %zu messages", path, whit_messages_count(messages_of(chat)));
+    return CLI_OK;
+}
+
+static void load(cli_chat *chat, char *path)
+{
+    if (path[0])
+        cli_chat_remember(chat, cli_chat_load(chat, path));
+    else
+        cli_chat_fail(chat, CLI_USAGE, "/load wants a file");
+}
+
+/* A file that is there is replaced only where it is a conversation, too. */
+static void save(cli_chat *chat, char *path)
+{
+    whit_messages there = {0};
+    whit_buf text = {0};
+    whit_error error;
+    if (!path[0]) {
+        cli_chat_fail(chat, CLI_USAGE, "/save wants a file");
+        return;
+    }
+    if (access(path, F_OK) == 0 && read_file(path, &there, NULL) != WHIT_OK) {
+        cli_chat_fail(chat, CLI_REFUSED, "%s: is there and holds no conversation; not replaced",
+                      path);
+        return;
+    }
+    whit_messages_free(&there);
+    if (whit_messages_write(messages_of(chat), &text, &error) != WHIT_OK ||
+        whit_write_file(path, text.data, text.size_bytes, &error) != WHIT_OK)
+        cli_chat_fail_error(chat, &error);
+    else
+        cli_note("%s: %zu messages", path, whit_messages_count(messages_of(chat)));
+    whit_buf_free(&text);
+}
+
+/* ---- /show ---------------------------------------------------------------------------------- */
+
+static void show_model(cli_chat *chat)
+{
+    const whit_model *model = chat->talk.model;
+    const char *name = whit_model_metadata(model, "general.name"),
+               *family = whit_model_metadata(model, "general.architecture");
+    cli_print(chat->call, "%-14s%s\n%-14s%s\n", "model", name ? name : "?", "family",
+              family ? family : "?");
+    cli_print(chat->call, "%-14s%u tokens\n%-14s%u tokens, as trained\n", "vocabulary",
+              whit_model_vocab_size(model), "context", whit_model_context_size(model));
+}
+
+static void show_template(cli_chat *chat)
+{
+    cli_print(chat->call, "%s\n", cli_talk_template(&chat->talk));
+}
+
+static const char *const thinking_words[] = {"auto", "on", "off"};
+
+static void show_parameters(cli_chat *chat)
+{
+    char name[32];
+    for (const cli_option *option = cli_sampler_options; option->names; option++) {
+        const char *value = (const char *)&chat->sampler + option->offset;
+        cli_option_name(option->names, name, sizeof name);
+        if (!strcmp(name, "-s")) strcpy(name, "--seed");
+        if (option->kind == CLI_REAL)
+            cli_print(chat->call, "%-20s%g\n", name + 2,
+                      (double)*(const float *)(const void *)value);
+        else if (option->kind == CLI_INT)
+            cli_print(chat->call, "%-20s%d\n", name + 2, *(const int32_t *)(const void *)value);
+        else if (option->kind == CLI_SEED)
+            cli_print(chat->call, "%-20s%lld\n", name + 2,
+                      (long long)*(const int64_t *)(const void *)value);
+    }
+    cli_print(chat->call, "%-20s%d\n%-20s%s\n%-20s%s\n", "predict", chat->n_tokens, "think",
+              thinking_words[chat->thinking], "verbose", chat->verbose ? "on" : "off");
+}
+
+static void show_context(cli_chat *chat)
+{
+    const whit_messages *messages = messages_of(chat);
+    cli_print(chat->call, "%u of %u tokens; %zu messages, of which the model no longer sees %zu\n",
+              whit_session_position(chat->talk.session, 0),
+              whit_session_context_size(chat->talk.session), whit_messages_count(messages),
+              messages->n_left_out);
+}
+
+static void show_history(cli_chat *chat)
+{
+    for (size_t i = 0; i < whit_messages_count(messages_of(chat)); i++) {
+        const whit_message *message = whit_messages_at(messages_of(chat), i);
+        cli_print(chat->call, "%s: ", whit_role_name(message->role));
+        cli_write(chat->call, message->text, message->text_bytes);
+        cli_print(chat->call, "\n");
+    }
+}
+
+static void show_system(cli_chat *chat)
+{
+    const whit_message *system = whit_messages_system(messages_of(chat));
+    if (!system) return;
+    cli_write(chat->call, system->text, system->text_bytes);
+    cli_print(chat->call, "\n");
+}
+
+static void show_prompt(cli_chat *chat)
+{
+    size_t n;
+    const char *prompt = whit_conversation_prompt(chat->talk.conversation, &n);
+    cli_write(chat->call, prompt, n);
+    cli_print(chat->call, "\n");
+}
+
+static const struct {
+    const char *name;
+    void (*show)(cli_chat *chat);
+} shows[] = {
+    {"model", show_model},     {"template", show_template}, {"parameters", show_parameters},
+    {"context", show_context}, {"history", show_history},   {"system", show_system},
+    {"prompt", show_prompt},
+};
+enum { N_SHOWS = sizeof shows / sizeof *shows };
+
+static void show(cli_chat *chat, char *what)
+{
+    if (!what[0]) {
+        show_model(chat);
+        show_context(chat);
+        show_parameters(chat);
+        return;
+    }
+    for (size_t i = 0; i < N_SHOWS; i++)
+        if (!strcmp(shows[i].name, what)) {
+            shows[i].show(chat);
+            return;
+        }
+    cli_chat_fail(chat, CLI_USAGE,
+                  "/show takes model, template, parameters, context, history, system or prompt, "
+                  "not '%s'",
+                  what);
+}
+
+/* ---- /set ----------------------------------------------------------------------------------- */
+
+static void set_system(cli_chat *chat, const char *text)
+{
+    whit_buf block = {0};
+    whit_error error;
+    bool given = true;
+    if (!strncmp(text, "\"\"\"", 3))
+        given = cli_chat_read_block(chat, text + 3, strlen(text + 3), &block);
+    else
+        whit_buf_append_str(&block, text);
+    if (given && whit_messages_set_system(messages_of(chat), (const char *)block.data,
+                                          block.size_bytes, &error) != WHIT_OK)
+        cli_chat_fail_error(chat, &error);
+    whit_buf_free(&block);
+}
+
+static void set_thinking(cli_chat *chat, const char *word)
+{
+    if (!word[0]) word = "on";
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(word, thinking_words[i])) {
+            chat->thinking = (whit_thinking)i;
+            return;
+        }
+    cli_chat_fail(chat, CLI_USAGE, "/set think takes auto, on or off, not '%s'", word);
+}
+
+static void set_verbose(cli_chat *chat, const char *word)
+{
+    if (word[0] && strcmp(word, "on") && strcmp(word, "off"))
+        cli_chat_fail(chat, CLI_USAGE, "/set verbose takes on or off, not '%s'", word);
+    else
+        chat->verbose = strcmp(word, "off") != 0;
+}
+
+static void set_predict(cli_chat *chat, const char *text)
+{
+    char *end;
+    errno = 0;
+    long n = strtol(text, &end, 10);
+    if (end == text || *end || errno || n < -1 || n > 1 << 30)
+        cli_chat_fail(chat, CLI_USAGE, "/set predict takes a whole number from -1, not '%s'", text);
+    else
+        chat->n_tokens = (int32_t)n;
+}
+
+static void set_no_thinking(cli_chat *chat, const char *nothing)
+{
+    (void)nothing;
+    chat->thinking = WHIT_THINKING_OFF;
+}
+
+static void set_quiet(cli_chat *chat, const char *nothing)
+{
+    (void)nothing;
+    chat->verbose = false;
+}
+
+static const struct {
+    const char *name;
+    void (*set)(cli_chat *chat, const char *value);
+} sets[] = {
+    {"system", set_system},       {"think", set_thinking}, {"nothink", set_no_thinking},
+    {"verbose", set_verbose},     {"quiet", set_quiet},    {"predict", set_predict},
+    {"num_predict", set_predict},
+};
+enum { N_SETS = sizeof sets / sizeof *sets };
+
+/* Splits off the first word; returns what follows it and its blanks. */
+static char *next_word(char *text)
+{
+    char *end = text + strcspn(text, " \t");
+    if (!*end) return end;
+    *end++ = 0;
+    return end + strspn(end, " \t");
+}
+
+static void set_sampling(cli_chat *chat, const char *name, const char *value)
+{
+    cli_sampler_flags wanted = chat->sampler;
+    int status = cli_set_option(chat->call, cli_sampler_options, name, value, &wanted);
+    if (status < 0) {
+        cli_chat_fail(
+            chat, CLI_USAGE,
+            "/set does not know '%s'; /show parameters lists what it knows, beside system", name);
+        return;
+    }
+    cli_chat_remember(chat, status);
+    if (status != CLI_OK) return;
+    if (wanted.seed < 0) wanted.seed = chat->sampler.seed;
+    if (!strcmp(name, "seed")) chat->n_answers = 0;
+    chat->sampler = wanted;
+}
+
+static void set(cli_chat *chat, char *name)
+{
+    char *value = next_word(name);
+    if (!strcmp(name, "parameter")) {
+        name = value;
+        value = next_word(name);
+    }
+    if (!name[0]) {
+        show_parameters(chat);
+        return;
+    }
+    for (size_t i = 0; i < N_SETS; i++)
+        if (!strcmp(sets[i].name, name)) {
+            sets[i].set(chat, value);
+            return;
+        }
+    set_sampling(chat, name, value);
+}
+
+/* ---- the others ----------------------------------------------------------------------------- */
+
+static void clear(cli_chat *chat, char *nothing)
+{
+    (void)nothing;
+    whit_messages_clear(messages_of(chat));
+}
+
+/* The answer before is kept until there is another. */
+static void answer_again(cli_chat *chat, char *nothing)
+{
+    (void)nothing;
+    whit_messages *messages = messages_of(chat);
+    size_t n = whit_messages_count(messages);
+    const whit_message *last = n ? whit_messages_at(messages, n - 1) : NULL;
+    whit_buf before = {0};
+    whit_error error;
+    if (!last || last->role == WHIT_ROLE_SYSTEM) {
+        cli_chat_fail(chat, CLI_USAGE, "/regen: there is nothing to answer yet");
+        return;
+    }
+    bool answered = last->role == WHIT_ROLE_ASSISTANT;
+    if (answered && !whit_buf_append(&before, last->text, last->text_bytes)) {
+        cli_chat_fail(chat, CLI_LIMIT, "out of memory for the answer before");
+        return;
+    }
+    whit_messages_take_back(messages, WHIT_ROLE_ASSISTANT);
+    if (!cli_chat_answer(chat) && answered &&
+        whit_messages_add(messages, WHIT_ROLE_ASSISTANT, (const char *)before.data,
+                          before.size_bytes, &error) != WHIT_OK)
+        cli_chat_fail_error(chat, &error);
+    whit_buf_free(&before);
+}
+
+static void leave(cli_chat *chat, char *nothing)
+{
+    (void)nothing;
+    chat->over = true;
+}
+
+static void help(cli_chat *chat, char *nothing);
+
+static const struct {
+    const char *name, *argument, *help;
+    void (*run)(cli_chat *chat, char *argument); /* "" where there is none */
+} commands[] = {
+    {"set", "NAME VALUE", "change a parameter: temp, top-k, seed, ..., predict, verbose on", set},
+    {"set", "system TEXT", "what the model is told first; \"\"\" begins several lines", set},
+    {"set", "think on|off|auto", "ask a reasoning model to think first, or not", set},
+    {"show", "[WHAT]", "model, template, parameters, context, history, system, prompt", show},
+    {"save", "FILE", "write the conversation as JSON", save},
+    {"load", "FILE", "go on with a conversation that was saved", load},
+    {"regen", "", "answer the last message again", answer_again},
+    {"clear", "", "begin anew; the system message stays", clear},
+    {"bye", "", "leave; so does Ctrl-D", leave},
+    {"help", "", "this list", help},
+    {"exit", "", NULL, leave},
+    {"quit", "", NULL, leave},
+    {"?", "", NULL, help},
+};
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static void help(cli_chat *chat, char *nothing)
+{
+    (void)nothing;
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (commands[i].help)
+            cli_print(chat->call, "/%-7s%-20s%s\n", commands[i].name, commands[i].argument,
+                      commands[i].help);
+    cli_print(chat->call, "%-28s%s\n%-28s%s\n", "\"\"\"",
+              "begins and ends a message of several lines", "Ctrl-C", "stops an answer");
+}
+
+void cli_chat_command(cli_chat *chat, const char *line, size_t n_bytes)
+{
+    while (n_bytes && strchr(" \t", line[n_bytes - 1])) n_bytes--;
+    char *name = memchr(line, 0, n_bytes) ? NULL : strndup(line + 1, n_bytes - 1);
+    if (!name) {
+        cli_chat_fail(chat, CLI_USAGE, "a command holds no zero byte, and needs some memory");
+        return;
+    }
+    char *argument = next_word(name);
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (!strcmp(commands[i].name, name)) {
+            commands[i].run(chat, argument);
+            cli_flush(chat->call);
+            free(name);
+            return;
+        }
+    cli_chat_fail(chat, CLI_USAGE,
+                  "there is no command /%s; /help lists them (a space in front makes it a message)",
+                  name);
+    free(name);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/utf8.h"
+#include "cli/flags.h"
+#include "cli/lines.h"
+#include "whit_config.h"
+
+#if WHIT_HAVE_EDIT
+#include <histedit.h>
+#endif
+
+enum { HISTORY_LINES = 1000, HISTORY_BYTES = 4 << 20 };
+
+struct cli_input {
+    cli_reader reader; /* without an editor */
+    bool terminal;
+    char *history_path; /* NULL: none is kept */
+    const char *prompt;
+#if WHIT_HAVE_EDIT
+    EditLine *editor; /* NULL: none */
+    History *history;
+#endif
+};
+
+bool cli_input_is_terminal(const cli_input *input)
+{
+    return input->terminal;
+}
+
+#if WHIT_HAVE_EDIT
+
+/* ---- the history's file --------------------------------------------------------------------- */
+
+/* $XDG_STATE_HOME/whit/chat_history, with its folders; NULL where there is no such place. */
+static char *find_history(void)
+{
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    bool given = state && state[0] == '/';
+    char *path = NULL;
+    if (!given && (!home || home[0] != '/')) return NULL;
+    if (asprintf(&path, "%s%s/whit/chat_history", given ? state : home,
+                 given ? "" : "/.local/state") < 0)
+        return NULL;
+    for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = 0;
+        bool ok = mkdir(path, 0700) == 0 || errno == EEXIST;
+        *slash = '/';
+        if (!ok) {
+            free(path);
+            return NULL;
+        }
+    }
+    return path;
+}
+
+static void enter(cli_input *input, const char *line)
+{
+    HistEvent event;
+    if (line[strspn(line, " \t\n")]) history(input->history, &event, H_ENTER, line);
+}
+
+/* The last lines of the file; a file that has grown long is cut to them. */
+static void load_history(cli_input *input)
+{
+    whit_buf text = {0};
+    if (whit_read_file(input->history_path, HISTORY_BYTES, &text, NULL) != WHIT_OK ||
+        !whit_buf_append(&text, "", 1)) {
+        whit_buf_free(&text);
+        return;
+    }
+    char *begin = (char *)text.data, *at = begin + text.size_bytes - 1;
+    size_t n_lines = 0;
+    while (at > begin && n_lines < HISTORY_LINES) {
+        do at--;
+        while (at > begin && at[-1] != '\n');
+        n_lines++;
+    }
+    if (at - begin > HISTORY_BYTES / 8) whit_write_file(input->history_path, at, strlen(at), NULL);
+    for (char *line = at; *line;) {
+        char *feed = strchr(line, '\n');
+        if (feed) *feed = 0;
+        enter(input, line);
+        if (!feed) break;
+        line = feed + 1;
+    }
+    whit_buf_free(&text);
+}
+
+/* A history that cannot be written is no reason to end a chat. */
+static void append_history(const cli_input *input, const char *line, size_t n_bytes)
+{
+    if (!input->history_path) return;
+    int fd =
+        open(input->history_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) return;
+    whit_buf text = {0};
+    if (whit_buf_append(&text, line, n_bytes) && whit_buf_append_str(&text, "\n")) {
+        /* One write: lines of two chats do not mix. */
+        ssize_t ignored = write(fd, text.data, text.size_bytes);
+        (void)ignored;
+    }
+    whit_buf_free(&text);
+    close(fd);
+}
+
+/* ---- the editor ----------------------------------------------------------------------------- */
+
+static char *get_prompt(EditLine *editor)
+{
+    cli_input *input;
+    el_get(editor, EL_CLIENTDATA, &input);
+    return (char *)(uintptr_t)input->prompt;
+}
+
+/* A byte of stdin: 1, 0 at the end, -1 on Ctrl-C or failure. */
+static int get_byte(EditLine *editor, uint8_t *byte)
+{
+    for (;;) {
+        ssize_t n = cli_read_some(STDIN_FILENO, (char *)byte, 1);
+        if (n >= 0) return (int)n;
+        if (errno != EINTR || *cli_cancelled()) return -1;
+        if (cli_was_continued()) {
+            el_set(editor, EL_PREP_TERM, 1);
+            el_set(editor, EL_REFRESH);
+        }
+    }
+}
+
+/* libedit's own reader retries behind a signal once; this one returns at Ctrl-C. */
+static int get_character(EditLine *editor, wchar_t *character)
+{
+    uint8_t bytes[4];
+    size_t n = 0, length = 0;
+    uint32_t code;
+    do {
+        int got = get_byte(editor, &bytes[n]);
+        if (got <= 0) return n ? 0 : got;
+        code = whit_utf8_decode(bytes, ++n, &length);
+    } while (code == WHIT_UTF8_INVALID && length == n && n < 4 && bytes[0] >= 0xC2);
+    *character = (wchar_t)(code == WHIT_UTF8_INVALID ? 0xFFFD : code);
+    return 1;
+}
+
+/* The editor thinks in the locale's characters; one that is not UTF-8 cannot hold what people say
+ * to a model. */
+static bool use_utf8(void)
+{
+    if (setlocale(LC_CTYPE, "") && !strcmp(nl_langinfo(CODESET), "UTF-8")) return true;
+    return setlocale(LC_CTYPE, "C.UTF-8") != NULL;
+}
+
+static void open_editor(cli_input *input, bool keep_history)
+{
+    HistEvent event;
+    const char *terminal = getenv("TERM");
+    if (!terminal || !strcmp(terminal, "dumb") || !use_utf8()) return;
+    input->editor = el_init("whit", stdin, stdout, stderr);
+    input->history = input->editor ? history_init() : NULL;
+    if (!input->history) return;
+    history(input->history, &event, H_SETSIZE, HISTORY_LINES);
+    history(input->history, &event, H_SETUNIQUE, 1);
+    el_set(input->editor, EL_CLIENTDATA, input);
+    el_set(input->editor, EL_PROMPT, get_prompt);
+    el_set(input->editor, EL_EDITOR, "emacs");
+    el_set(input->editor, EL_HIST, history, input->history);
+    el_set(input->editor, EL_GETCFN, get_character);
+    el_set(input->editor, EL_BIND, "^R", "em-inc-search-prev", NULL);
+    el_source(input->editor, NULL);
+    cli_was_continued();
+    if (keep_history) input->history_path = find_history();
+    if (input->history_path) load_history(input);
+}
+
+static cli_line edit_line(cli_input *input, const char **line, size_t *n_bytes)
+{
+    int n = 0;
+    el_resize(input->editor);
+    *line = el_gets(input->editor, &n);
+    if (*cli_cancelled()) return CLI_LINE_INTERRUPTED;
+    if (!*line || n <= 0) return n < 0 ? CLI_LINE_FAILED : CLI_LINE_END;
+    *n_bytes = (size_t)n;
+    enter(input, *line);
+    if ((*line)[*n_bytes - 1] == '\n') --*n_bytes;
+    if (*n_bytes) append_history(input, *line, *n_bytes);
+    return CLI_LINE_READ;
+}
+
+static void close_editor(cli_input *input)
+{
+    if (input->editor) el_end(input->editor);
+    if (input->history) history_end(input->history);
+}
+
+#endif
+
+/* ---- lines ---------------------------------------------------------------------------------- */
+
+cli_input *cli_input_open(bool keep_history)
+{
+    cli_input *input = calloc(1, sizeof *input);
+    if (!input) return NULL;
+    input->terminal = isatty(STDIN_FILENO);
+#if WHIT_HAVE_EDIT
+    if (input->terminal && isatty(STDOUT_FILENO)) open_editor(input, keep_history);
+#else
+    (void)keep_history;
+#endif
+    return input;
+}
+
+void cli_input_close(cli_input *input)
+{
+    if (!input) return;
+#if WHIT_HAVE_EDIT
+    close_editor(input);
+#endif
+    cli_reader_free(&input->reader);
+    free(input->history_path);
+    free(input);
+}
+
+cli_line cli_input_next(cli_input *input, const char *prompt, const char **line, size_t *n_bytes)
+{
+    input->prompt = prompt;
+#if WHIT_HAVE_EDIT
+    if (input->history) return edit_line(input, line, n_bytes);
+#endif
+    if (input->terminal) {
+        fputs(prompt, stdout);
+        fflush(stdout);
+    }
+    int more = cli_reader_next(&input->reader, line, n_bytes);
+    if (more > 0) return CLI_LINE_READ;
+    if (more == 0) return CLI_LINE_END;
+    return *cli_cancelled() ? CLI_LINE_INTERRUPTED : CLI_LINE_FAILED;
+}

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+# whit chat on a terminal of its own (see chat.sh): editing, history, Ctrl-C, dim thinking, leaving.
+# The program is in argv.
+import fcntl
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+
+program = sys.argv[1:]
+failed = 0
+
+
+def check(what, ok, *details):
+    global failed
+    if not ok:
+        failed = 1
+        print("FAILED:", what, *details)
+
+
+def own_the_terminal():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C is a signal
+
+
+class Chat:
+    def __init__(self, *arguments, term="xterm"):
+        self.leader, follower = pty.openpty()
+        env = dict(os.environ, TERM=term, LC_ALL="C.UTF-8")
+        self.process = subprocess.Popen(program + ["chat", "-c", "256", "--temp", "0", *arguments], stdin=follower,
+                                        stdout=follower, stderr=follower, env=env, start_new_session=True,
+                                        preexec_fn=own_the_terminal)
+        os.close(follower)
+        self.text = b""
+        self.wait(b">>> ")
+
+    def wait(self, *wanted, seconds=20):
+        """Reads until the text has all of `wanted` behind what earlier waits saw."""
+        text, until = b"", time.time() + seconds
+        while time.time() < until and not all(word in text for word in wanted):
+            if select.select([self.leader], [], [], 0.2)[0]:
+                try:
+                    text += os.read(self.leader, 65536)
+                except OSError:
+                    break
+        self.text += text
+        check("wait", all(word in text for word in wanted), wanted, text[-300:])
+        return text
+
+    def type(self, text):
+        os.write(self.leader, text)
+
+    def end(self, keys=b"/bye\n"):
+        self.type(keys)
+        try:
+            status = self.process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            status = self.process.wait()
+        os.close(self.leader)
+        check("exit status", status == 0, status, self.text[-300:])
+
+
+# Thinking: the prompt opens a section, so all of the answer is dim, and the style ends with it.
+open("think.jinja", "w").write("{{ messages[0].content }}<think>")
+chat = Chat("-m", "model.ndf", "--template", "think.jinja", "-n", "8")
+chat.type(b"the land\n")
+text = chat.wait(b"\x1b[2m", b"\x1b[0m", b">>> ")
+check("dim", text.index(b"\x1b[2m") < text.index(b"\x1b[0m"), text)
+chat.end()
+chat = Chat("-m", "model.ndf", "-n", "8")
+chat.type(b"the land\n")
+check("plain", b"\x1b[2m" not in chat.wait(b"the land", b">>> "))
+
+# Ctrl-C at the prompt drops the line; Ctrl-D leaves.
+chat.type(b"half a line\x03")
+chat.wait(b"/bye leaves", b">>> ")
+chat.end(b"\x04")
+
+# Ctrl-C stops an answer, which stays; the chat goes on.
+chat = Chat("-m", "model.ndf", "-c", "100000", "-n", "-1", "-l", "2-1000")
+chat.type(b"the land\n")
+chat.wait(b"the land\r\n")
+time.sleep(0.3)
+chat.type(b"\x03")
+chat.wait(b">>> ")
+chat.type(b"/save stopped.json\n")
+chat.wait(b"2 messages")
+check("a stopped answer", len(json.load(open("stopped.json"))["messages"][1]["content"]) > 20)
+chat.end()
+
+# SIGTERM is final.
+chat = Chat("-m", "model.ndf")
+chat.process.send_signal(signal.SIGTERM)
+check("SIGTERM", chat.process.wait(timeout=20) == 6, chat.process.returncode)
+
+# Without an editor (a dumb terminal) lines still come in.
+chat = Chat("-m", "model.ndf", "-n", "4", term="dumb")
+chat.type(b"/show context\n")
+chat.wait(b"0 messages")
+chat.end()
+
+if os.environ["EDITOR_BUILT"] == "1":
+    # Editing and characters beyond ASCII: what is sent is what is seen in the end.
+    history = os.path.join(os.environ["XDG_STATE_HOME"], "whit", "chat_history")
+    os.remove(history)
+    chat = Chat("-m", "model.ndf", "-n", "4")
+    chat.type("the lxnd caf\u00e9".encode() + b"\x1b[D" * 7 + b"\x7fa\n")
+    chat.wait(b">>> ")
+    chat.type(b"\x1b[A\x01and \n")
+    chat.wait(b">>> ")
+    chat.type(b"/save edited.json\n")
+    chat.wait(b"4 messages")
+    chat.end()
+    messages = json.load(open("edited.json"))["messages"]
+    check("editing", messages[0]["content"] == "the land caf\u00e9", messages)
+    check("history", messages[2]["content"] == "and the land caf\u00e9", messages)
+    lines = open(history).read().splitlines()
+    check("history file", lines[:2] == ["the land caf\u00e9", "and the land caf\u00e9"], lines)
+    check("history mode", os.stat(history).st_mode & 0o777 == 0o600)
+    # The next chat knows them; one without history neither reads nor writes.
+    chat = Chat("-m", "model.ndf", "-n", "4", "--no-history")
+    chat.type(b"the ocean\n")
+    chat.wait(b">>> ")
+    chat.end()
+    check("--no-history", "the ocean" not in open(history).read())
+    chat = Chat("-m", "model.ndf", "-n", "4")
+    chat.type(b"\x1b[A\x1b[A\x1b[A\n")
+    chat.wait(b">>> ")
+    chat.type(b"/show history\n")
+    chat.wait(b"user: and the land caf\xc3\xa9")
+    chat.end()
+sys.exit(failed)
