@@ -53,6 +53,9 @@ struct whit_hf_importer {
     size_t n_imports, capacity;
 };
 
+/* null, false, "", [] and {}: whatever the field is, it is not there. */
+bool whit_hf_says_nothing(const whit_json *json, uint32_t value);
+
 /* Refuses fields that would change the mathematics and are not understood. */
 whit_status whit_import_hf_fields(const whit_hf_document *config, whit_error *error);
 

@@ -79,8 +79,7 @@ static bool in_list(const char *const *list, size_t n, const whit_json *json, ui
     return false;
 }
 
-/* null, false, "", [] and {}: whatever it is, it is not there. */
-static bool says_nothing(const whit_json *json, uint32_t value)
+bool whit_hf_says_nothing(const whit_json *json, uint32_t value)
 {
     size_t n;
     switch (whit_json_type_of(json, value)) {
@@ -117,7 +116,7 @@ whit_status whit_import_hf_fields(const whit_hf_document *config, whit_error *er
          key = whit_json_next(json, WHIT_JSON_ROOT, key)) {
         size_t n;
         const char *name = whit_json_string(json, key, &n);
-        if (is_private(name, n) || says_nothing(json, key + 1) || is_neutral(json, key) ||
+        if (is_private(name, n) || whit_hf_says_nothing(json, key + 1) || is_neutral(json, key) ||
             in_list(used, COUNT(used), json, key) || in_list(harmless, COUNT(harmless), json, key))
             continue;
         const char *reason = "is not known, and it may change the result";

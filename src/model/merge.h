@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ * Merging: a model written out with adapters baked into its matrices, W + strength B A.
+ *
+ * A matrix that an adapter changes is encoded again, in its own codec where that holds any numbers
+ * (floats; i8 with a scale per row) and else in the one that is asked for: signs, trits and the like
+ * cannot hold a sum. What the encoding loses is reported. Everything else is copied. */
+#ifndef WHIT_MODEL_MERGE_H
+#define WHIT_MODEL_MERGE_H
+
+#include "model/adapter.h"
+#include "model/convert.h"
+#include "model/weights.h"
+
+typedef struct whit_merge_adapter {
+    const whit_adapter_weights *weights;
+    float strength;
+} whit_merge_adapter;
+
+/* One changed matrix; error is the root mean square of what was lost over that of the sum itself. */
+typedef struct whit_merge_report {
+    const char *name;
+    const whit_tensor_type *from, *to;
+    double error;
+} whit_merge_report;
+
+typedef struct whit_merge_options {
+    const char *codec; /* of changed matrices: f32 f16 bf16 i8 i4; NULL: their own */
+    const char *command;
+    uint32_t n_threads; /* 0: one per physical core */
+    whit_progress_fn *progress;
+    void (*report)(void *user, const whit_merge_report *report); /* after all is written; NULL: none */
+    void *user;
+} whit_merge_options;
+
+/* Writes the model of `weights`, which lies at `path` (an .ndf), into an opened, empty writer and
+ * commits it. Refuses, before any work, matrices whose codec cannot hold the sum. */
+whit_status whit_merge(const whit_weights *weights, const char *path, const whit_merge_adapter *adapters, size_t n_adapters,
+                       const whit_merge_options *options, whit_ndf_writer *writer, whit_error *error);
+
+#endif
