@@ -21,6 +21,7 @@ struct chat_values {
     cli_list stops;
     cli_model_flags model;
     cli_session_flags session;
+    cli_adapter_flags adapters;
     cli_sampler_flags sampler;
 };
 static const struct chat_values defaults = {.n_tokens = -1, .sampler = CLI_SAMPLER_DEFAULTS};
@@ -214,8 +215,8 @@ static void take_line(cli_chat *chat)
 static int start(cli_chat *chat, const struct chat_values *values)
 {
     whit_error error;
-    int status = cli_talk_open(chat->call, &values->model, &values->session, values->template,
-                               values->n_draft, &chat->talk);
+    int status = cli_talk_open(chat->call, &values->model, &values->session, &values->adapters,
+                               values->template, values->n_draft, &chat->talk);
     if (status != CLI_OK) return status;
     chat->sampler = values->sampler;
     cli_fill_sampler(&chat->sampler, chat->talk.model);
@@ -279,6 +280,7 @@ const cli_verb cli_chat_verb = {
     {{"OPTIONS", options, 0},
      {"MODEL", cli_model_options, AT(model)},
      {"SESSION", cli_session_options, AT(session)},
+     {"ADAPTERS", cli_adapter_options, AT(adapters)},
      {"SAMPLING", cli_sampler_options, AT(sampler)}},
     sizeof(struct chat_values),
     &defaults,

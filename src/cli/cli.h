@@ -64,7 +64,7 @@ typedef struct cli_group {
 struct cli_call;
 typedef int cli_run_fn(struct cli_call *call);
 
-#define CLI_GROUPS_MAX 4
+#define CLI_GROUPS_MAX 6
 
 typedef struct cli_verb {
     const char *name;

@@ -3,16 +3,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/convert_adapter.h"
 #include "cli/flags.h"
 #include "cli/verbs.h"
 #include "kernels/codec.h"
 #include "model/convert.h"
 
 struct convert_values {
-    const char *output, *embd, *head;
+    const char *output, *embd, *head, *model, *name;
     int ternary;
     uint32_t split_mb;
-    bool verbose, json;
+    bool verbose, json, append;
 };
 static const struct convert_values defaults = {0};
 static const char *const ternary_names[] = {NULL, "t2", "t5"};
@@ -29,6 +30,9 @@ static const cli_option options[] = {
      "Store the head in this codec (also i8s), with loss; counts for both where they are one."},
     {"--split-max-size", CLI_COUNT, AT(split_mb), "MB",
      "Tensor data per file; 0, the default, writes one file."},
+    {"--for", CLI_FILE, AT(model), "MODEL", "The model that an adapter (SRC) is for."},
+    {"--append", CLI_FLAG, AT(append), NULL, "Write the adapter into the model's own .ndf, in place of -o."},
+    {"--name", CLI_TEXT, AT(name), "NAME", "The adapter's name; by default the output's."},
     {"-v, --verbose", CLI_FLAG, AT(verbose), NULL, "Print a line per tensor."},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object."},
     {0},
@@ -89,6 +93,11 @@ static int run(cli_call *call)
 {
     const struct convert_values *values = call->values;
     const char *path = call->operands[0];
+    if (values->model || cli_is_adapter(path))
+        return cli_convert_adapter(call, &(cli_adapter_conversion){.path = path, .model = values->model, .output = values->output,
+                                                                   .append = values->append, .name = values->name,
+                                                                   .json = values->json});
+    if (values->append || values->name) return cli_fail(call, CLI_USAGE, "--append and --name are for adapters (--for MODEL)");
     if (!values->output) return cli_fail(call, CLI_USAGE, "an output is wanted: -o OUT.ndf");
 
     struct listener listener = {.call = call, .verbose = values->verbose};
@@ -151,7 +160,11 @@ const cli_verb cli_convert_verb = {
     "that "
     "the .ndf does not know are stored in one that holds them exactly. What no graph could run is "
     "refused here, not later.\n"
-    "  whit convert model.gguf -o model.ndf",
+    "With --for, SRC is an adapter: a LoRA folder of Hugging Face's PEFT (adapter_config.json and "
+    "adapter_model.safetensors), whose factors are rounded to int8 by rows, or an .ndf adapter to be put "
+    "into the model's file.\n"
+    "  whit convert model.gguf -o model.ndf\n"
+    "  whit convert lora-folder --for model.ndf -o verse.ndf",
     {{"OPTIONS", options, 0}},
     sizeof(struct convert_values),
     &defaults,

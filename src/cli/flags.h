@@ -40,6 +40,22 @@ whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act
  */
 void cli_want_all_logits(whit_session_options *options, size_t n_vocab);
 
+typedef struct cli_adapter_flags {
+    cli_list adapters;
+} cli_adapter_flags;
+extern const cli_option cli_adapter_options[];
+
+/* Adapters opened for a model; zero-initialised is none. For whit_session_mount. */
+typedef struct cli_adapters {
+    whit_adapter *opened[WHIT_MOUNTS_MAX];
+    whit_mount mounts[WHIT_MOUNTS_MAX];
+    size_t n;
+} cli_adapters;
+/* CLI_OK or a said exit status; what was opened is closed by the second in every case. */
+int cli_open_adapters(cli_call *call, const cli_adapter_flags *flags, const whit_model *model,
+                      cli_adapters *adapters);
+void cli_close_adapters(cli_adapters *adapters);
+
 typedef struct cli_sampler_flags {
     int64_t seed;
     float temperature, dynatemp_range, dynatemp_exponent;

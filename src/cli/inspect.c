@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/flags.h"
+#include "cli/inspect.h"
 #include "cli/verbs.h"
 #include "kernels/codec.h"
 #include "model/plan.h"
@@ -39,7 +40,7 @@ static json_t *value_to_json(const whit_value *value)
     }
 }
 
-static json_t *table_to_json(const whit_table *table)
+json_t *cli_table_to_json(const whit_table *table)
 {
     json_t *object = json_object();
     for (uint32_t i = 0; i < whit_table_count(table); i++) {
@@ -109,7 +110,10 @@ static json_t *describe(const char *path, const whit_model *model,
     }
     for (uint32_t i = 0; i < whit_ndf_n_appended(file); i++) {
         whit_ndf_appended frame;
-        if (whit_ndf_appended_at(file, i, &frame, NULL) == WHIT_OK)
+        if (whit_ndf_appended_at(file, i, &frame, NULL) != WHIT_OK) continue;
+        if (frame.type == WHIT_NDF_ADAPTER)
+            json_array_append_new(appended, cli_describe_adapter(&frame));
+        else
             json_array_append_new(
                 appended, json_pack("{s:s, s:s, s:I}", "type", whit_ndf_frame_type_name(frame.type),
                                     "name", frame.name, "bytes", (json_int_t)frame.size_bytes));
@@ -123,12 +127,12 @@ static json_t *describe(const char *path, const whit_model *model,
                      "body_bits_per_weight", whit_weights_body_bits(&model->weights),
                      "tokenizer_bytes", (json_int_t)tokenizer_bytes, "context",
                      (json_int_t)whit_model_context_size(model), "session_bytes",
-                     (json_int_t)arena_bytes, "config", table_to_json(whit_ndf_config(file)),
-                     "metadata", table_to_json(whit_ndf_meta(file)), "templates", templates,
+                     (json_int_t)arena_bytes, "config", cli_table_to_json(whit_ndf_config(file)),
+                     "metadata", cli_table_to_json(whit_ndf_meta(file)), "templates", templates,
                      "files", files, "appended", appended, "tensors", tensors);
 }
 
-static void print_table(cli_call *call, const char *title, const json_t *table)
+void cli_print_table(cli_call *call, const char *title, const json_t *table)
 {
     const char *key;
     json_t *value;
@@ -161,8 +165,12 @@ static void print_text(cli_call *call, const json_t *facts, bool all_tensors)
               number(facts, "body_bits_per_weight"));
     cli_print(call, "%-12s %.3f MB beside the weights\n", "session",
               number(facts, "session_bytes") / 1e6);
-    print_table(call, "configuration", json_object_get(facts, "config"));
-    print_table(call, "metadata", json_object_get(facts, "metadata"));
+    size_t i_frame;
+    json_t *frame;
+    json_array_foreach(json_object_get(facts, "appended"), i_frame, frame)
+        if (!strcmp(json_string_value(json_object_get(frame, "type")), "ADAPTER")) cli_print_adapter(call, frame);
+    cli_print_table(call, "configuration", json_object_get(facts, "config"));
+    cli_print_table(call, "metadata", json_object_get(facts, "metadata"));
     if (!all_tensors) return;
     cli_print(call, "\ntensors\n");
     size_t i;
@@ -199,7 +207,9 @@ static int run(cli_call *call)
 {
     const struct inspect_values *values = call->values;
     whit_model *model = NULL;
-    int status = cli_open_model(call, call->operands[0], values->no_cache, &model);
+    int status;
+    if (cli_inspect_adapter(call, call->operands[0], values->json, &status)) return status;
+    status = cli_open_model(call, call->operands[0], values->no_cache, &model);
     if (status != CLI_OK) return status;
     whit_session_options session = cli_session_wanted(&values->session, WHIT_ACT_I8);
     if (values->plan) {
@@ -224,9 +234,9 @@ const cli_verb cli_inspect_verb = {
     "FILE",
     1,
     1,
-    "show what a model file holds",
+    "show what a model or an adapter holds",
     "Shows the identity, configuration, metadata and tensors of a model, and the memory that a "
-    "session with the given options takes beside the weights. In the JSON object, "
+    "session with the given options takes beside the weights; of an adapter, its matrices. In the JSON object, "
     "\"body_bits_per_weight\" counts all bits of the layers' matrices, scales and padding "
     "included.\n"
     "  whit inspect model.ndf --json\n"

@@ -14,6 +14,7 @@ struct logits_values {
     const char *tokens, *output;
     cli_model_flags model;
     cli_session_flags session;
+    cli_adapter_flags adapters;
 };
 static const struct logits_values defaults;
 
@@ -74,6 +75,7 @@ static int run(cli_call *call)
     const struct logits_values *values = call->values;
     whit_model *model = NULL;
     whit_session *session = NULL;
+    cli_adapters adapters = {0};
     whit_writer writer = {.fd = -1};
     cli_text text = {0};
     whit_step_token *tokens = NULL;
@@ -83,6 +85,7 @@ static int run(cli_call *call)
     if (!values->tokens || !values->output)
         return cli_fail(call, CLI_USAGE, "--tokens FILE and -o OUT are wanted");
     int status = cli_open_model(call, values->model.path, values->model.no_cache, &model);
+    if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);
     if (status == CLI_OK) status = cli_read_text(call, values->tokens, &text);
     if (status == CLI_OK) status = parse_ids(call, values->tokens, &text, &tokens, &n_tokens);
     if (status != CLI_OK) goto cleanup;
@@ -93,6 +96,7 @@ static int run(cli_call *call)
     size_t n_vocab = whit_model_vocab_size(model);
     cli_want_all_logits(&wanted, n_vocab);
     if (whit_session_open(model, &wanted, &session, &error) != WHIT_OK ||
+        whit_session_mount(session, 0, adapters.mounts, adapters.n, &error) != WHIT_OK ||
         whit_writer_open(values->output, NULL, &writer, &error) != WHIT_OK ||
         write_logits(session, tokens, n_tokens, wanted.n_batch_tokens, n_vocab, &writer, &error) !=
             WHIT_OK ||
@@ -101,6 +105,7 @@ static int run(cli_call *call)
 cleanup:
     whit_writer_discard(&writer);
     whit_session_close(session);
+    cli_close_adapters(&adapters);
     whit_model_close(model);
     free(text.data);
     free(tokens);
@@ -118,7 +123,8 @@ const cli_verb cli_logits_verb = {
     "  whit logits -m model.ndf --tokens ids.txt -o logits.f32 --kv f32",
     {{"OPTIONS", options, 0},
      {"MODEL", cli_model_options, AT(model)},
-     {"SESSION", cli_session_options, AT(session)}},
+     {"SESSION", cli_session_options, AT(session)},
+     {"ADAPTERS", cli_adapter_options, AT(adapters)}},
     sizeof(struct logits_values),
     &defaults,
     run,

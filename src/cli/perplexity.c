@@ -16,6 +16,7 @@ struct perplexity_values {
     bool second_half, json;
     cli_model_flags model;
     cli_session_flags session;
+    cli_adapter_flags adapters; /* of the model, not of the base */
 };
 static const struct perplexity_values defaults = {.session.n_ctx = CTX_DEFAULT};
 
@@ -37,11 +38,13 @@ static const cli_option options[] = {
 struct subject {
     whit_model *model;
     whit_session *session;
+    cli_adapters adapters;
 };
 
 static void close_subject(struct subject *subject)
 {
     whit_session_close(subject->session);
+    cli_close_adapters(&subject->adapters);
     whit_model_close(subject->model);
 }
 
@@ -169,7 +172,9 @@ static int open_session(cli_call *call, const struct perplexity_values *values,
     wanted.n_ctx_tokens = plan->n_ctx;
     cli_want_all_logits(&wanted, whit_model_vocab_size(subject->model));
     plan->n_batch = wanted.n_batch_tokens;
-    return whit_session_open(subject->model, &wanted, &subject->session, &error) == WHIT_OK
+    return whit_session_open(subject->model, &wanted, &subject->session, &error) == WHIT_OK &&
+                   whit_session_mount(subject->session, 0, subject->adapters.mounts,
+                                      subject->adapters.n, &error) == WHIT_OK
                ? CLI_OK
                : cli_fail_error(call, &error);
 }
@@ -188,6 +193,8 @@ static int run(cli_call *call)
     if (!values->file) return cli_fail(call, CLI_USAGE, "a text is wanted: -f TEXT");
     if (plan.n_ctx < 2) return cli_fail(call, CLI_USAGE, "a window (-c) has at least 2 tokens");
     int status = cli_open_model(call, values->model.path, values->model.no_cache, &subject.model);
+    if (status == CLI_OK)
+        status = cli_open_adapters(call, &values->adapters, subject.model, &subject.adapters);
     if (status == CLI_OK && values->base)
         status = cli_open_model(call, values->base, values->model.no_cache, &base.model);
     if (status == CLI_OK && base.model &&
@@ -242,7 +249,8 @@ const cli_verb cli_perplexity_verb = {
     "  whit perplexity -m model.ndf -f wiki.test.raw -c 512 --json",
     {{"OPTIONS", options, 0},
      {"MODEL", cli_model_options, AT(model)},
-     {"SESSION", cli_session_options, AT(session)}},
+     {"SESSION", cli_session_options, AT(session)},
+     {"ADAPTERS", cli_adapter_options, AT(adapters)}},
     sizeof(struct perplexity_values),
     &defaults,
     run,

@@ -19,6 +19,7 @@ struct run_values {
     cli_list stops;
     cli_model_flags model;
     cli_session_flags session;
+    cli_adapter_flags adapters;
     cli_sampler_flags sampler;
 };
 enum { NOT_GIVEN = INT32_MIN, USUAL_TOKENS = 128 };
@@ -176,8 +177,8 @@ static int run_chat(cli_call *call)
     cli_talk talk;
     whit_error error;
     uint64_t seed;
-    int status = cli_talk_open(call, &values->model, &values->session, values->template,
-                               values->n_draft, &talk);
+    int status = cli_talk_open(call, &values->model, &values->session, &values->adapters,
+                               values->template, values->n_draft, &talk);
     if (status == CLI_OK) status = read_prompt(call, values, &prompt);
     if (status == CLI_OK) {
         cli_fill_sampler(&values->sampler, talk.model);
@@ -208,6 +209,7 @@ static int run(cli_call *call)
     whit_model *model = NULL;
     whit_session *session = NULL;
     whit_sampler *sampler = NULL;
+    cli_adapters adapters = {0};
     whit_buf kept = {0};
     cli_text prompt = {0};
     int32_t *ids = NULL;
@@ -216,6 +218,7 @@ static int run(cli_call *call)
     whit_error error;
 
     int status = cli_open_model(call, values->model.path, values->model.no_cache, &model);
+    if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);
     if (status == CLI_OK) status = read_prompt(call, values, &prompt);
     if (status == CLI_OK) status = cli_open_sampler(call, &values->sampler, model, &seed, &sampler);
     if (status == CLI_OK)
@@ -224,7 +227,8 @@ static int run(cli_call *call)
     if (status != CLI_OK) goto cleanup;
     whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_I8);
     wanted.n_logits = 1 + values->n_draft;
-    if (whit_session_open(model, &wanted, &session, &error) != WHIT_OK) {
+    if (whit_session_open(model, &wanted, &session, &error) != WHIT_OK ||
+        whit_session_mount(session, 0, adapters.mounts, adapters.n, &error) != WHIT_OK) {
         status = cli_fail_error(call, &error);
         goto cleanup;
     }
@@ -260,6 +264,7 @@ static int run(cli_call *call)
 cleanup:
     whit_session_close(session);
     whit_sampler_close(sampler);
+    cli_close_adapters(&adapters);
     whit_model_close(model);
     whit_buf_free(&kept);
     free(prompt.data);
@@ -284,6 +289,7 @@ const cli_verb cli_run_verb = {
     {{"OPTIONS", options, 0},
      {"MODEL", cli_model_options, AT(model)},
      {"SESSION", cli_session_options, AT(session)},
+     {"ADAPTERS", cli_adapter_options, AT(adapters)},
      {"SAMPLING", cli_sampler_options, AT(sampler)}},
     sizeof(struct run_values),
     &defaults,

@@ -8,7 +8,8 @@
 #include "cli/parts.h"
 
 int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_session_flags *session,
-                  const char *template_file, uint32_t n_draft, cli_talk *talk)
+                  const cli_adapter_flags *adapters, const char *template_file, uint32_t n_draft,
+                  cli_talk *talk)
 {
     whit_error error;
     *talk = (cli_talk){0};
@@ -17,6 +18,7 @@ int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_sessio
         if (status != CLI_OK) return status;
     }
     int status = cli_open_model(call, model->path, model->no_cache, &talk->model);
+    if (status == CLI_OK) status = cli_open_adapters(call, adapters, talk->model, &talk->adapters);
     if (status != CLI_OK) return status;
     if (whit_prompter_open(talk->model, talk->template.data, talk->template.size_bytes,
                            template_file, &talk->prompter, &error) != WHIT_OK)
@@ -24,6 +26,8 @@ int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_sessio
     whit_session_options wanted = cli_session_wanted(session, WHIT_ACT_I8);
     wanted.n_logits = 1 + n_draft;
     if (whit_session_open(talk->model, &wanted, &talk->session, &error) != WHIT_OK ||
+        whit_session_mount(talk->session, 0, talk->adapters.mounts, talk->adapters.n, &error) !=
+            WHIT_OK ||
         whit_conversation_open(talk->session, 0, talk->prompter, &talk->conversation, &error) !=
             WHIT_OK)
         return cli_fail_error(call, &error);
@@ -35,6 +39,7 @@ void cli_talk_close(cli_talk *talk)
     whit_conversation_close(talk->conversation);
     whit_prompter_close(talk->prompter);
     whit_session_close(talk->session);
+    cli_close_adapters(&talk->adapters);
     whit_model_close(talk->model);
     free(talk->template.data);
 }

@@ -2,6 +2,7 @@
  * whit verify: every byte of an .ndf against its hashes. */
 #include "cli/verbs.h"
 #include "format/ndf_verify.h"
+#include "model/adapter.h"
 
 struct verify_values {
     uint32_t n_threads;
@@ -39,28 +40,53 @@ static void on_damage(void *user, const whit_ndf_damage *damage)
                   (unsigned long long)(damage->offset + damage->size_bytes), frame, damage->what);
 }
 
+/* Whole frames may still hold what is no adapter. */
+static whit_status check_adapters(const whit_ndf *ndf, whit_error *error)
+{
+    for (uint32_t i = 0; i < whit_ndf_n_appended(ndf); i++) {
+        whit_ndf_appended frame;
+        whit_adapter_view view;
+        WHIT_TRY(whit_ndf_appended_at(ndf, i, &frame, error));
+        if (frame.type != WHIT_NDF_ADAPTER) continue;
+        WHIT_TRY(whit_adapter_check(frame.data, frame.size_bytes, frame.name, &view, error));
+        if (!whit_ndf_is_loose(ndf) && memcmp(view.identity, whit_ndf_identity(ndf), WHIT_HASH_BYTES))
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: adapter '%s' is of another model", whit_ndf_path(ndf), frame.name);
+    }
+    return WHIT_OK;
+}
+
+static const uint8_t *identity_of(const whit_ndf *ndf)
+{
+    whit_ndf_appended frame;
+    static const uint8_t none[WHIT_HASH_BYTES];
+    if (!whit_ndf_is_loose(ndf)) return whit_ndf_identity(ndf);
+    return whit_ndf_appended_at(ndf, 0, &frame, NULL) == WHIT_OK && frame.size_bytes >= sizeof none ? frame.data : none;
+}
+
 static int run(cli_call *call)
 {
     const struct verify_values *values = call->values;
     whit_ndf *ndf = NULL;
     whit_error error;
     cli_guard_likely(call->operands[0]);
-    if (whit_ndf_open(call->operands[0], NULL, &ndf, &error) != WHIT_OK)
+    if (whit_ndf_open_loose(call->operands[0], NULL, &ndf, &error) != WHIT_OK &&
+        whit_ndf_open(call->operands[0], NULL, &ndf, &error) != WHIT_OK)
         return cli_fail_error(call, &error);
 
     struct listener listener = {call, values->json ? json_array() : NULL};
     whit_ndf_verify_result result = {0};
     whit_status status =
         whit_ndf_verify(ndf, values->n_threads, on_damage, &listener, &result, &error);
+    if (status == WHIT_OK) status = check_adapters(ndf, &error);
     char identity[2 * WHIT_HASH_BYTES + 1];
-    whit_hash_hex(whit_ndf_identity(ndf), identity);
+    whit_hash_hex(identity_of(ndf), identity);
     if (values->json)
         cli_print_json(call, json_pack("{s:b, s:s, s:I, s:o}", "ok", status == WHIT_OK, "identity",
                                        identity, "bytes", (json_int_t)result.n_bytes, "damage",
                                        listener.list));
     else if (status == WHIT_OK)
-        cli_print(call, "%s: whole, %.1f MB, identity %s\n", call->operands[0],
-                  (double)result.n_bytes / 1e6, identity);
+        cli_print(call, "%s: whole, %.1f MB, %s %s\n", call->operands[0],
+                  (double)result.n_bytes / 1e6, whit_ndf_is_loose(ndf) ? "adapter of the model" : "identity", identity);
     whit_ndf_close(ndf);
     return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 }

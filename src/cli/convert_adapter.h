@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ * whit convert, for adapters. */
+#ifndef WHIT_CLI_CONVERT_ADAPTER_H
+#define WHIT_CLI_CONVERT_ADAPTER_H
+
+#include "cli/cli.h"
+
+typedef struct cli_adapter_conversion {
+    const char *path;   /* a LoRA folder, or an adapter of ours */
+    const char *model;  /* --for */
+    const char *output; /* -o, or: */
+    bool append;        /* into the model's own file */
+    const char *name;   /* NULL: from the output's name, else the source's */
+    bool json;
+} cli_adapter_conversion;
+
+bool cli_is_adapter(const char *path);
+int cli_convert_adapter(cli_call *call, const cli_adapter_conversion *wanted);
+
+#endif

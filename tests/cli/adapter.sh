@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+# Adapters from the command line: convert, mount, inspect, verify, merge.
+. "$SOURCE/tests/cli/lib.sh"
+export XDG_CACHE_HOME=$PWD/cache
+rm -rf cache lora* ./*.ndf
+tiny model.gguf
+tiny other.gguf 2
+expect 0 whit convert model.gguf -o model.ndf
+expect 0 whit convert other.gguf -o other.ndf
+
+# A LoRA folder for every projection of both layers (width 64, KV width 32, feed-forward 96).
+mkdir lora
+python3 - <<'END'
+import json, struct
+shapes = {"self_attn.q_proj": (64, 64), "self_attn.k_proj": (32, 64), "self_attn.v_proj": (32, 64),
+          "self_attn.o_proj": (64, 64), "mlp.gate_proj": (96, 64), "mlp.up_proj": (96, 64), "mlp.down_proj": (64, 96)}
+header, data, rank, state = {}, b"", 6, 1
+def values(n):
+    global state
+    out = []
+    for _ in range(n):
+        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+        out.append(((state >> 40) / 2**24 - 0.5) * 0.4)
+    return out
+for layer in range(2):
+    for name, (rows, columns) in shapes.items():
+        for factor, shape in (("A", (rank, columns)), ("B", (rows, rank))):
+            raw = struct.pack("<%df" % (shape[0] * shape[1]), *values(shape[0] * shape[1]))
+            header["base_model.model.model.layers.%d.%s.lora_%s.weight" % (layer, name, factor)] = {
+                "dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
+            data += raw
+text = json.dumps(header).encode()
+open("lora/adapter_model.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data)
+json.dump({"peft_type": "LORA", "r": rank, "lora_alpha": 12, "bias": "none", "target_modules": ["q_proj"],
+           "base_model_name_or_path": "tiny"}, open("lora/adapter_config.json", "w"))
+END
+
+# ---- convert
+expect 2 whit convert lora -o verse.ndf
+one_line "belongs to a model" "--for MODEL"
+expect 2 whit convert lora --for model.ndf
+one_line "--append"
+expect 2 whit convert lora --for model.ndf -o model.ndf
+one_line "is the model"
+expect 0 whit convert lora --for model.gguf -o verse.ndf
+expect 0 whit convert lora --for model.ndf -o twin.ndf --json --name verse
+python3 -c 'import json; a = json.load(open("out")); assert a["rank"] == 6 and a["matrices"] == 14' || complain "convert --json"
+cmp -s verse.ndf twin.ndf || complain "the same adapter for a source and for its .ndf differs"
+expect 2 whit convert verse.ndf --for other.ndf -o wrong.ndf
+one_line "made for the model"
+
+# ---- mount
+greedy="--temp 0 -n 24 -c 64"
+# shellcheck disable=SC2086 # options are a list
+{
+    expect 0 whit run -m model.ndf -p 'the land' $greedy
+    cp out plain
+    expect 0 whit run -m model.ndf -p 'the land' $greedy --adapter verse.ndf:0
+    cmp -s out plain || complain "a strength of 0 changes the text"
+    expect 0 whit run -m model.ndf -p 'the land' $greedy --adapter verse.ndf
+    cp out verse
+    cmp -s out plain && complain "an adapter changes nothing"
+    expect 0 whit run -m model.gguf -p 'the land' $greedy --adapter ./verse.ndf:1 -t 2
+    cmp -s out verse || complain "the source's text differs with the adapter"
+    expect 0 whit run -m model.ndf -p 'the land' $greedy --adapter verse.ndf:3 --adapter verse.ndf:-3
+    expect 2 whit run -m other.ndf -p 'the land' $greedy --adapter verse.ndf
+    one_line "verse.ndf" "made for the model"
+    expect 5 whit run -m model.ndf -p 'the land' $greedy --adapter none.ndf
+    one_line "none.ndf" "no such file"
+    expect 3 whit run -m model.ndf -p 'the land' $greedy --adapter other.ndf
+    one_line "no adapter"
+    expect 3 whit run -m verse.ndf -p 'the land' $greedy
+    one_line "an adapter without a model"
+    expect 2 whit run -m model.ndf -p 'the land' $greedy --adapter verse.ndf:1e999
+    one_line "no number"
+}
+printf '1 5 9 260 270 280\n' >ids
+expect 0 whit logits -m model.ndf --tokens ids -o plain.f32
+expect 0 whit logits -m model.ndf --tokens ids -o mounted.f32 --adapter verse.ndf:0.5
+printf 'the land and the time of once then in a land, the end. ' >text
+expect 0 whit perplexity -m model.ndf -f text -c 16 --json --kl-base model.ndf
+python3 -c 'import json; assert json.load(open("out"))["kld_max"] < 1e-5' || complain "divergence without an adapter"
+expect 0 whit perplexity -m model.ndf -f text -c 16 --json --kl-base model.ndf --adapter verse.ndf
+python3 -c 'import json; assert json.load(open("out"))["kld_mean"] > 1e-3' || complain "perplexity --adapter"
+
+# ---- in the model's own file
+cp model.ndf own.ndf
+expect 0 whit convert verse.ndf --for own.ndf --append --name rhyme
+# shellcheck disable=SC2086
+expect 0 whit run -m own.ndf -p 'the land' $greedy --adapter rhyme
+cmp -s out verse || complain "the adapter in the model's file gives another text"
+expect 0 whit verify own.ndf
+expect 0 whit inspect own.ndf
+grep -q '^adapter *rhyme, rank 6, 14 matrices' out || complain "inspect does not show the adapter: $(head -n 6 out)"
+expect 0 whit inspect own.ndf --json
+python3 -c 'import json; a = json.load(open("out"))["appended"][0]; assert a["rank"] == 6 and len(a["matrices"]) == 14' ||
+    complain "inspect --json of an adapter in a model"
+
+# ---- inspect, verify
+expect 0 whit inspect verse.ndf
+grep -q 'rank 6, 14 matrices' out || complain "inspect of an adapter"
+expect 0 whit verify verse.ndf
+grep -q 'adapter of the model' out || complain "verify of an adapter: $(cat out)"
+python3 - <<'END'
+data = bytearray(open("verse.ndf", "rb").read())
+data[len(data) // 2] ^= 1
+open("bad.ndf", "wb").write(data)
+END
+expect 3 whit verify bad.ndf
+
+# ---- merge
+expect 0 whit merge -m model.ndf --adapter verse.ndf:0.5 -o merged.ndf -v
+[ "$(grep -c 'error' out)" = 14 ] || complain "merge -v"
+expect 0 whit logits -m merged.ndf --tokens ids -o merged.f32
+python3 - <<'END' || complain "the merged model computes something else"
+import array
+def load(name): return array.array("f", open(name, "rb").read())
+plain, mounted, merged = load("plain.f32"), load("mounted.f32"), load("merged.f32")
+def far(a, b): return max(abs(x - y) for x, y in zip(a, b))
+assert far(plain, mounted) > 0.05 and far(mounted, merged) < 1e-3 * far(plain, mounted) + 1e-4
+END
+expect 0 whit merge -m model.gguf --no-cache --adapter verse.ndf -o small.ndf --codec i4 --json
+expect 2 whit merge -m small.ndf --adapter verse.ndf -o none.ndf --codec i8
+expect 2 whit merge -m model.ndf -o none.ndf
+[ ! -e none.ndf ] || complain "a refused merge left a file"
+finish
