@@ -8,6 +8,7 @@
 struct distill_values {
     const char *teacher;
     int codec;
+    cli_list mixed;
     float ce, kl, hidden;
     cli_training_flags training;
 };
@@ -17,6 +18,7 @@ static const struct distill_values defaults = {.kl = 1, .training = CLI_TRAINING
 static const cli_option options[] = {
     {"--teacher", CLI_FILE, AT(teacher), "MODEL", "The model to learn from; the student starts from its weights.", 0, 0},
     {"--codec", CLI_CHOICE, AT(codec), "t|b1|q2", "Of the layers' matrices: ternary (the default), signs, four levels.", 0, 0},
+    {"--mixed", CLI_REPEAT, AT(mixed), "NAME=CODEC", "Another codec for q, k, v, o, gate, up or down, as in down=t; may be given several times.", 0, 0},
     {"--kl", CLI_REAL, AT(kl), "X", "Weight of the divergence from the teacher; 1.", 0, 1e6},
     {"--ce", CLI_REAL, AT(ce), "X", "Weight of the text's own cross-entropy; 0.", 0, 1e6},
     {"--hidden", CLI_REAL, AT(hidden), "X", "Weight of the difference between hidden states; 0.", 0, 1e6},
@@ -34,6 +36,8 @@ static int run(cli_call *call)
     char command[256];
     whit_trainer_options o = cli_training_wanted(training);
     o.codecs.body = codecs[v->codec];
+    o.codecs.mixed = v->mixed.items;
+    o.codecs.n_mixed = v->mixed.n;
     o.kl_weight = v->kl;
     o.ce_weight = v->ce;
     o.hidden_weight = v->hidden;

@@ -34,16 +34,46 @@ whit_status whit_trainee_type(const char *codec, uint32_t n_rows, uint32_t n_col
     return WHIT_OK;
 }
 
+/* The codec of a layer's matrix: of the last wish for its name, else that of the body. */
+static const char *body_codec(const whit_trainee_codecs *codecs, const char *name)
+{
+    const char *codec = codecs->body, *last = strrchr(name, '.') + 1;
+    for (size_t i = 0; i < codecs->n_mixed; i++) {
+        const char *mixed = codecs->mixed[i];
+        size_t n = strcspn(mixed, "=");
+        if (n == strlen(last) && strncmp(mixed, last, n) == 0 && mixed[n]) codec = mixed + n + 1;
+    }
+    return codec;
+}
+
+static whit_status check_mixed(const whit_trainee_codecs *codecs, const whit_weights *weights, whit_error *error)
+{
+    for (size_t i = 0; i < codecs->n_mixed; i++) {
+        const char *mixed = codecs->mixed[i];
+        size_t n = strcspn(mixed, "=");
+        bool found = false;
+        for (uint32_t k = 0; k < weights->n_tensors && !found; k++) {
+            const char *name = whit_ndf_tensor_name(weights->file, k), *last = strrchr(name, '.');
+            found = weights->tensors[k].type.layout == WHIT_LAYOUT_TILE16 && strncmp(name, "layers.", 7) == 0 && last &&
+                    n == strlen(last + 1) && strncmp(mixed, last + 1, n) == 0;
+        }
+        if (!found || !mixed[n])
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is no matrix of the layers and a codec, as in down=t", mixed);
+    }
+    return WHIT_OK;
+}
+
 static whit_status add_params(whit_trainee *trainee, const whit_trainee_codecs *codecs, whit_error *error)
 {
     const whit_weights *weights = &trainee->model->weights;
+    if (codecs) WHIT_TRY(check_mixed(codecs, weights, error));
     for (uint32_t i = 0; i < weights->n_tensors; i++) {
         const char *name = whit_ndf_tensor_name(weights->file, i);
         const whit_tensor_type *from = &weights->tensors[i].type;
         whit_tensor_type type = {.layout = from->layout, .n_rows = from->n_rows, .n_cols = from->n_cols};
         bool matrix = from->layout == WHIT_LAYOUT_TILE16;
         if (matrix && codecs) {
-            const char *codec = strncmp(name, "layers.", 7) == 0 ? codecs->body : codecs->ends;
+            const char *codec = strncmp(name, "layers.", 7) == 0 ? body_codec(codecs, name) : codecs->ends;
             WHIT_TRY(whit_trainee_type(codec, from->n_rows, from->n_cols, &type, error));
         }
         bool coded = !whit_codec_find(type.codec)->is_float;

@@ -87,6 +87,8 @@ static void digest_settings(whit_trainer *d)
     if (d->guide) whit_hash_add(&hash, whit_model_identity(d->guide), WHIT_HASH_BYTES);
     whit_hash_add(&hash, o->codecs.body, strlen(o->codecs.body) + 1);
     whit_hash_add(&hash, o->codecs.ends, strlen(o->codecs.ends) + 1);
+    for (size_t i = 0; i < o->codecs.n_mixed; i++)
+        whit_hash_add(&hash, o->codecs.mixed[i], strlen(o->codecs.mixed[i]) + 1);
     whit_hash_add(&hash, numbers, sizeof numbers);
     whit_hash_add(&hash, counts, sizeof counts);
     whit_hash_add(&hash, d->text.ids, d->text.n * sizeof *d->text.ids);

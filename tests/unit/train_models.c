@@ -172,7 +172,7 @@ static void check_written(const whit_trainer *distill, const char *codec)
     whit_model_close(model);
 }
 
-static void check_codec(const char *codec, bool refit)
+static void check_codec(const char *codec, const char *mixed, bool refit)
 {
     whit_error error;
     whit_model *teacher = open_tiny(2, true);
@@ -182,11 +182,18 @@ static void check_codec(const char *codec, bool refit)
     write_text(text[0], LINE LINE LINE);
     whit_trainer_options o = small_run(text, codec, &last);
     o.refit_scales = refit;
+    o.codecs.mixed = &mixed;
+    o.codecs.n_mixed = mixed != NULL;
     o.ramp = refit ? 0.5f : 0;
     o.held_every = 1;
     assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), error);
     assert_ok(whit_trainer_run(distill, &error), error);
     assert_true(last.report.held && last.report.step == 8 && isfinite(last.report.held_kl));
+    if (mixed) { /* "down=t" */
+        const whit_params *params = &whit_trainer_student(distill)->params;
+        assert_int_equal(params->items[whit_params_find(params, "layers.1.down")].type.codec, WHIT_CODEC_T5);
+        assert_int_equal(params->items[whit_params_find(params, "layers.1.up")].type.codec, WHIT_CODEC_B1);
+    }
     check_written(distill, codec);
     whit_trainer_close(distill);
     whit_model_close(teacher);
@@ -195,10 +202,10 @@ static void check_codec(const char *codec, bool refit)
 static void students_are_written(void **state)
 {
     (void)state;
-    check_codec("t", false);
-    check_codec("b1", true);
-    check_codec("q2", false);
-    check_codec("f32", false); /* f16 would round once more */
+    check_codec("t", NULL, false);
+    check_codec("b1", "down=t", true);
+    check_codec("q2", NULL, false);
+    check_codec("f32", NULL, false); /* f16 would round once more */
 }
 
 static void distilling_follows_the_teacher(void **state)
@@ -316,6 +323,13 @@ static void nonsense_is_refused(void **state)
     o.n_tokens = 100000;
     assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
     o.n_tokens = 16;
+    const char *const unknown[] = {"down=x3", "middle=t", "down", "=t", "norm=t"};
+    o.codecs.n_mixed = 1;
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        o.codecs.mixed = &unknown[i];
+        assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
+    }
+    o.codecs.n_mixed = 0;
     o.codecs.body = "x3";
     assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
     o.codecs.body = "t";
