@@ -25,6 +25,8 @@ typedef struct whit_loops {
     void (*scale)(float *y, const float *x, float factor, size_t n);        /* y = factor x */
     void (*add_scaled)(float *y, const float *x, float factor, size_t n);   /* y += factor x */
     void (*softmax)(float *x, float scale, size_t n);                       /* of scale * x, in place */
+    /* y = x rounded to int8 with the scale max(|x|) / 127, as activations of W1.58A8 are. */
+    void (*round_row)(const float *x, float *y, size_t n);
     /* In place over dp: the gradient before a softmax p: scale * p * (dp - mean). */
     void (*softmax_gradient)(const float *p, float mean, float scale, float *dp, size_t n);
 

@@ -1,9 +1,36 @@
 /* SPDX-License-Identifier: MIT
  * Linear layers: y = x W^T + b over rows. W is what the forward reads, rounded where the parameter
- * is coded; its gradient is left as that of the latent weights (straight through). */
+ * is coded; its gradient is left as that of the latent weights (straight through). So does that of
+ * an input that is rounded to int8 on the way in (W1.58A8); it is rounded again for the gradient of W,
+ * rather than kept. */
 #include "train/ops.h"
 
 #include <string.h>
+
+struct round_job {
+    const whit_tape *tape;
+    const float *x;
+    size_t n_in;
+};
+
+static void round_chunks(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    (void)worker;
+    const struct round_job *job = context;
+    for (uint32_t chunk = begin; chunk < end; chunk++)
+        for (size_t r = chunk * WHIT_TAPE_ROW_CHUNK; r < whit_chunk_end(job->tape, chunk); r++)
+            job->tape->loops->round_row(job->x + r * job->n_in, job->tape->rounded + r * job->n_in, job->n_in);
+}
+
+/* The input as the product sees it. */
+static const float *input_of(const whit_tape *tape, const whit_tape_step *step)
+{
+    const whit_param *weight = &tape->params->items[step->node->weight];
+    struct round_job job = {tape, whit_step_input(tape, step, 0), weight->type.n_cols};
+    if (!weight->rounds_input) return job.x;
+    whit_pool_run(tape->pool, round_chunks, &job, whit_tape_chunks(tape), 1);
+    return tape->rounded;
+}
 
 struct bias_job {
     const whit_tape *tape;
@@ -29,7 +56,7 @@ void whit_op_linear(const whit_tape *tape, const whit_tape_step *step)
     float *y = whit_step_output(tape, step);
     whit_blas_share(&tape->blas, tape->pool,
                     &(whit_product){.transpose_b = true, .m = tape->n_rows, .n = n_out, .k = n_in,
-                                    .a = whit_step_input(tape, step, 0), .lda = n_in, .b = weight->value, .ldb = n_in,
+                                    .a = input_of(tape, step), .lda = n_in, .b = weight->value, .ldb = n_in,
                                     .c = y, .ldc = n_out});
     if (step->node->bias < 0) return;
     struct bias_job job = {.tape = tape, .bias = tape->params->items[step->node->bias].value, .y = y, .n_out = n_out};
@@ -53,7 +80,7 @@ void whit_op_linear_gradient(const whit_tape *tape, const whit_tape_step *step)
 {
     const whit_param *weight = &tape->params->items[step->node->weight];
     size_t n_out = weight->type.n_rows, n_in = weight->type.n_cols;
-    const float *x = whit_step_input(tape, step, 0), *dy = whit_step_doutput(tape, step);
+    const float *x = input_of(tape, step), *dy = whit_step_doutput(tape, step);
     whit_product dx = {.m = tape->n_rows, .n = n_in, .k = n_out, .a = dy, .lda = n_out, .b = weight->value, .ldb = n_in,
                        .beta = step->fresh[0] ? 0 : 1, .c = whit_step_dinput(tape, step, 0), .ldc = n_in};
     whit_product dweight = {.transpose_a = true, .m = n_out, .n = n_in, .k = tape->n_rows, .a = dy, .lda = n_out,

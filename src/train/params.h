@@ -22,6 +22,7 @@ typedef struct whit_param {
     char name[WHIT_VALUE_NAME_BYTES];
     whit_tensor_type type; /* of the finished tensor */
     bool coded;            /* rounded to type in training too */
+    bool rounds_input;     /* W1.58A8: the rows that meet it are rounded to int8, a scale each */
     size_t n;              /* weights */
     size_t offset;         /* of its latents in the run */
     size_t scales;         /* of its scales (n_rows, n_groups, n_fields) in the run */

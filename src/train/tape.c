@@ -104,6 +104,7 @@ static void place_all(whit_tape *tape, struct placer *placer)
     if (tape->options.gradients) place_segments(tape, placer, tape->gradient, true);
     tape->rope = place(placer, (size_t)tape->options.n_tokens * 2 * tape->rope_pairs);
     tape->partials = place(placer, tape->partial_elems * whit_tape_chunks(tape));
+    tape->rounded = place(placer, tape->rounded_elems * tape->n_rows);
     tape->scratch = place(placer, tape->scratch_elems * whit_pool_size(tape->pool));
     for (uint32_t v = 1; v <= g->n_values; v++) {
         tape->value[v] = tape->value[tape->root[v]];
@@ -135,6 +136,7 @@ static void find_operands(whit_tape *tape, const whit_node *node)
 {
     if (node->op == WHIT_OP_LINEAR) {
         const whit_tensor_type *weight = &tape->params->items[node->weight].type;
+        if (tape->params->items[node->weight].rounds_input) grow_to(&tape->rounded_elems, weight->n_cols);
         grow_to(&tape->common_elems, whit_blas_elems(weight->n_rows, weight->n_cols));
         if (tape->options.gradients) grow_to(&tape->common_elems, whit_blas_elems(weight->n_cols, tape->n_rows));
     } else if (node->op == WHIT_OP_ATTENTION) {

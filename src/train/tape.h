@@ -53,6 +53,8 @@ typedef struct whit_tape {
     size_t scratch_elems;
     float *partials;      /* sums over row chunks: (n_chunks, widest vector) */
     size_t partial_elems;
+    float *rounded;       /* (n_rows, widest rounded input): the one that a product reads now */
+    size_t rounded_elems; /* of a row */
     size_t common_elems, own_elems; /* right operands of products */
     float *arena;
     size_t arena_bytes;

@@ -76,8 +76,10 @@ static whit_status add_params(whit_trainee *trainee, const whit_trainee_codecs *
             const char *codec = strncmp(name, "layers.", 7) == 0 ? body_codec(codecs, name) : codecs->ends;
             WHIT_TRY(whit_trainee_type(codec, from->n_rows, from->n_cols, &type, error));
         }
-        bool coded = !whit_codec_find(type.codec)->is_float;
+        bool coded = !whit_codec_find(type.codec)->is_float, rounds = from->act == WHIT_TENSOR_ACT_TOKEN;
+        if (coded) type.act = from->act; /* a float matrix is stored as one with float inputs */
         WHIT_TRY(whit_params_add(&trainee->params, name, &type, coded, error));
+        trainee->params.items[i].rounds_input = rounds && (coded || !codecs);
     }
     return WHIT_OK;
 }

@@ -28,7 +28,8 @@ typedef struct whit_trainee {
 whit_status whit_trainee_type(const char *codec, uint32_t n_rows, uint32_t n_cols, whit_tensor_type *type,
                               whit_error *error);
 
-/* Weights are decoded from the model, which must outlive the trainee; the trainee must stay where it
+/* Inputs are rounded as the model does it (W1.58A8), but for a student's float matrices.
+ * Weights are decoded from the model, which must outlive the trainee; the trainee must stay where it
  * is. codecs NULL: f32 throughout, nothing to be trained. */
 whit_status whit_trainee_open(whit_trainee *trainee, const whit_model *model, const whit_trainee_codecs *codecs,
                               const whit_allocator *allocator, whit_error *error);
