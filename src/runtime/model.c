@@ -181,6 +181,16 @@ void whit_model_close(whit_model *model)
     whit_free(a, model, sizeof *model);
 }
 
+uint64_t whit_model_forget(const char *cache_dir, const char *path)
+{
+    whit_cache_entry entry;
+    struct stat info;
+    if (whit_cache_find(cache_dir, path, WHIT_CONVERT_VERSION, "", &entry, NULL) != WHIT_OK) return 0;
+    bool is_there = lstat(entry.path, &info) == 0;
+    unlink(entry.lock);
+    return is_there && unlink(entry.path) == 0 ? (uint64_t)info.st_size : 0;
+}
+
 /* ---- questions ------------------------------------------------------------------------------ */
 
 uint32_t whit_model_vocab_size(const whit_model *model)

@@ -24,4 +24,8 @@ struct whit_model {
     whit_tokenizers *tokenizers;
 };
 
+/* Removes the converted file that opening the source `path` would find in the cache (cache_dir as in
+ * whit_cache_folder); its size, 0 where there is none. */
+uint64_t whit_model_forget(const char *cache_dir, const char *path);
+
 #endif

@@ -19,8 +19,9 @@ allowed() {
     model) echo 'base kernels format tokenizer kv' ;;
     train) echo 'base kernels format tokenizer model runtime' ;;
     runtime) echo 'base kernels format tokenizer template kv model' ;;
+    hub) echo 'base format runtime' ;;
     lang | server | editor) echo 'base' ;;
-    cli) echo 'base kernels format tokenizer template kv model compress train lang runtime server' ;;
+    cli) echo 'base kernels format tokenizer template kv model compress train lang runtime server hub' ;;
     *) echo unknown ;;
     esac
 }

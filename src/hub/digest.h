@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * Does a file on disk hold what a listing promised? */
+#ifndef WHIT_HUB_DIGEST_H
+#define WHIT_HUB_DIGEST_H
+
+#include "hub/listing.h"
+
+/* Reads the file behind `fd` from its beginning. *same is true where its size and digest are those
+ * promised, as far as they are known. `path` is for messages; stops with WHIT_ERROR_CANCELLED when
+ * *cancel is set (NULL: never). */
+whit_status whit_hub_digest_check(int fd, const char *path, const whit_hub_file *promised, const volatile bool *cancel,
+                                  bool *same, whit_error *error);
+
+#endif

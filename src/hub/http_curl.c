@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT
+ * HTTP by libcurl. Redirects are followed here, one request each, so that it is plain to see who is
+ * sent the token and that a safe connection is never left for an open one. */
+#include "hub/http.h"
+
+#include <curl/curl.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REDIRECTS_MAX 8
+
+/* The functions of libcurl in use. */
+struct curl_api {
+    CURLcode (*global_init)(long flags);
+    char *(*version)(void);
+    CURL *(*easy_init)(void);
+    void (*easy_cleanup)(CURL *curl);
+    void (*easy_reset)(CURL *curl);
+    CURLcode (*setopt)(CURL *curl, CURLoption option, ...);
+    CURLcode (*getinfo)(CURL *curl, CURLINFO info, ...);
+    CURLcode (*perform)(CURL *curl);
+    struct curl_slist *(*slist_append)(struct curl_slist *list, const char *text);
+    void (*slist_free)(struct curl_slist *list);
+};
+
+struct whit_http {
+    struct curl_api api;
+    whit_http_options options;
+    CURL *curl; /* keeps its connection between requests */
+    /* Of the request that runs: */
+    const whit_http_sink *sink;
+    whit_http_answer *answer;
+    whit_status failed; /* by the sink */
+    whit_error *error;
+    bool at_home;
+    bool begun; /* the sink knows of this response; trailers must not tell it again */
+    char reason[CURL_ERROR_SIZE];
+};
+
+static bool open_library(struct curl_api *api)
+{
+    /* It stays loaded: what it has registered for the end of the process must still be there then. */
+    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!library) library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!library) return false;
+    /* POSIX lets a pointer from dlsym become one to a function, ISO C by this way round only. */
+    *(void **)&api->global_init = dlsym(library, "curl_global_init");
+    *(void **)&api->version = dlsym(library, "curl_version");
+    *(void **)&api->easy_init = dlsym(library, "curl_easy_init");
+    *(void **)&api->easy_cleanup = dlsym(library, "curl_easy_cleanup");
+    *(void **)&api->easy_reset = dlsym(library, "curl_easy_reset");
+    *(void **)&api->setopt = dlsym(library, "curl_easy_setopt");
+    *(void **)&api->getinfo = dlsym(library, "curl_easy_getinfo");
+    *(void **)&api->perform = dlsym(library, "curl_easy_perform");
+    *(void **)&api->slist_append = dlsym(library, "curl_slist_append");
+    *(void **)&api->slist_free = dlsym(library, "curl_slist_free_all");
+    bool whole = api->global_init && api->version && api->easy_init && api->easy_cleanup && api->easy_reset && api->setopt &&
+                 api->getinfo && api->perform && api->slist_append && api->slist_free;
+    dlclose(library);
+    return whole;
+}
+
+const char *whit_http_library(void)
+{
+    struct curl_api api;
+    return open_library(&api) ? api.version() : NULL;
+}
+
+whit_status whit_http_open(const whit_http_options *options, whit_http **http, whit_error *error)
+{
+    *http = NULL;
+    whit_http *opened = calloc(1, sizeof *opened);
+    if (!opened) return whit_fail_memory(error, "a connection", sizeof *opened);
+    opened->options = *options;
+    whit_status status = WHIT_OK;
+    if (!open_library(&opened->api) || opened->api.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        status = whit_fail(error, WHIT_ERROR_UNSUPPORTED, "libcurl (libcurl.so.4) is not on this machine, so it cannot download");
+    else if (!(opened->curl = opened->api.easy_init()))
+        status = whit_fail(error, WHIT_ERROR_MEMORY, "not enough memory for a connection");
+    if (status == WHIT_OK)
+        *http = opened;
+    else
+        free(opened);
+    return status;
+}
+
+void whit_http_close(whit_http *http)
+{
+    if (!http) return;
+    http->api.easy_cleanup(http->curl);
+    free(http);
+}
+
+/* ---- headers -------------------------------------------------------------------------------- */
+
+/* The value where `line` is the header `name`, without the spaces around it. */
+static bool header_is(const char *line, size_t n_bytes, const char *name, char *value, size_t value_bytes)
+{
+    size_t n_name = strlen(name);
+    if (n_bytes <= n_name || line[n_name] != ':' || strncasecmp(line, name, n_name) != 0) return false;
+    line += n_name + 1;
+    n_bytes -= n_name + 1;
+    while (n_bytes && strchr(" \t", *line)) line++, n_bytes--;
+    while (n_bytes && strchr(" \t\r\n", line[n_bytes - 1])) n_bytes--;
+    value[0] = 0;
+    if (n_bytes >= value_bytes) return true; /* nothing that we would take is so long */
+    memcpy(value, line, n_bytes);
+    value[n_bytes] = 0;
+    return true;
+}
+
+static uint64_t number_in(const char *text)
+{
+    char *end;
+    if (*text < '0' || *text > '9') return WHIT_HTTP_UNKNOWN;
+    uint64_t number = strtoull(text, &end, 10);
+    return *end && !strchr(" -/", *end) ? WHIT_HTTP_UNKNOWN : number;
+}
+
+/* "bytes 100-199/200" or "bytes * /200" (416). */
+static void read_range(const char *text, whit_http_answer *answer)
+{
+    const char *slash = strchr(text, '/');
+    if (strncasecmp(text, "bytes ", 6) != 0) return;
+    answer->range_start = number_in(text + 6);
+    if (slash) answer->range_total = number_in(slash + 1);
+}
+
+/* X-Linked-Etag as bare digits: W/ and quotes removed. */
+static void bare_etag(char *etag)
+{
+    size_t n = strlen(etag), skip = strncmp(etag, "W/", 2) == 0 ? 2 : 0;
+    if (n > skip + 1 && etag[skip] == '"' && etag[n - 1] == '"') {
+        etag[n - 1] = 0;
+        skip++;
+    }
+    memmove(etag, etag + skip, strlen(etag + skip) + 1);
+}
+
+static size_t on_header(char *line, size_t one, size_t n_bytes, void *user)
+{
+    whit_http *http = user;
+    whit_http_answer *answer = http->answer;
+    char value[WHIT_HTTP_URL_BYTES];
+    (void)one;
+    if (n_bytes > 5 && strncmp(line, "HTTP/", 5) == 0) {
+        /* A new response: of what came before only the hub's own words stay. */
+        char linked[WHIT_HTTP_ETAG_BYTES];
+        memcpy(linked, answer->linked_etag, sizeof linked);
+        *answer = (whit_http_answer){.content_bytes = WHIT_HTTP_UNKNOWN, .range_start = WHIT_HTTP_UNKNOWN, .range_total = WHIT_HTTP_UNKNOWN};
+        memcpy(answer->linked_etag, linked, sizeof linked);
+        const char *space = memchr(line, ' ', n_bytes);
+        if (space) answer->status = strtol(space, NULL, 10);
+    } else if (header_is(line, n_bytes, "Content-Length", value, sizeof value)) {
+        answer->content_bytes = number_in(value);
+    } else if (header_is(line, n_bytes, "Content-Range", value, sizeof value)) {
+        read_range(value, answer);
+    } else if (header_is(line, n_bytes, "Retry-After", value, sizeof value)) {
+        uint64_t wait = number_in(value);
+        answer->retry_after_s = wait == WHIT_HTTP_UNKNOWN ? 0 : wait > 60 ? 60 : (uint32_t)wait;
+    } else if (header_is(line, n_bytes, "X-Error-Code", answer->error_code, sizeof answer->error_code) ||
+               header_is(line, n_bytes, "Link", answer->link, sizeof answer->link) ||
+               header_is(line, n_bytes, "ETag", answer->etag, sizeof answer->etag)) {
+        return n_bytes;
+    } else if (http->at_home && header_is(line, n_bytes, "X-Linked-Etag", answer->linked_etag, sizeof answer->linked_etag)) {
+        bare_etag(answer->linked_etag);
+    } else if (n_bytes <= 2 && answer->status / 100 == 2 && !http->begun) {
+        http->begun = true;
+        http->failed = http->sink->begin(http->sink->user, answer, http->error);
+        if (http->failed != WHIT_OK) return 0;
+    }
+    return n_bytes;
+}
+
+static size_t on_body(char *data, size_t one, size_t n_bytes, void *user)
+{
+    whit_http *http = user;
+    (void)one;
+    if (http->answer->status / 100 != 2) return n_bytes; /* a page for people */
+    http->failed = http->sink->body(http->sink->user, data, n_bytes, http->error);
+    return http->failed == WHIT_OK ? n_bytes : 0;
+}
+
+static int on_progress(void *user, curl_off_t total, curl_off_t now, curl_off_t up_total, curl_off_t up_now)
+{
+    const whit_http *http = user;
+    (void)total, (void)now, (void)up_total, (void)up_now;
+    return http->options.cancel && *http->options.cancel;
+}
+
+/* ---- requests ------------------------------------------------------------------------------- */
+
+/* Bytes of "scheme://host:port", 0 where the address is no http or https one. */
+static size_t origin_bytes(const char *url)
+{
+    if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0) return 0;
+    const char *host = strstr(url, "://") + 3;
+    return (size_t)(host - url) + strcspn(host, "/?#");
+}
+
+static bool same_origin(const char *a, const char *b)
+{
+    size_t n = origin_bytes(a);
+    return n && n == origin_bytes(b) && strncasecmp(a, b, n) == 0;
+}
+
+static bool may_pass(CURLcode code)
+{
+    switch (code) {
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_PARTIAL_FILE:
+    case CURLE_OPERATION_TIMEDOUT:
+    case CURLE_GOT_NOTHING:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_SSL_CONNECT_ERROR: return true;
+    default: return false;
+    }
+}
+
+static void set_options(whit_http *http, const char *url, struct curl_slist *headers)
+{
+    const struct curl_api *api = &http->api;
+    CURL *curl = http->curl;
+    api->easy_reset(curl);
+    api->setopt(curl, CURLOPT_URL, url);
+    api->setopt(curl, CURLOPT_HTTPHEADER, headers);
+    api->setopt(curl, CURLOPT_USERAGENT, "whit");
+    api->setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    api->setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+    api->setopt(curl, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    api->setopt(curl, CURLOPT_ERRORBUFFER, http->reason);
+    api->setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)http->options.connect_s);
+    api->setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    api->setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)http->options.stall_s);
+    api->setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
+    api->setopt(curl, CURLOPT_HEADERDATA, http);
+    api->setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
+    api->setopt(curl, CURLOPT_WRITEDATA, http);
+    api->setopt(curl, CURLOPT_NOPROGRESS, 0L);
+    api->setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+    api->setopt(curl, CURLOPT_XFERINFODATA, http);
+}
+
+static bool add_header(const struct curl_api *api, struct curl_slist **headers, const char *name, const char *value)
+{
+    char line[1024];
+    if (snprintf(line, sizeof line, "%s: %s", name, value) >= (int)sizeof line) return false;
+    struct curl_slist *longer = api->slist_append(*headers, line);
+    if (longer) *headers = longer;
+    return longer != NULL;
+}
+
+/* One request and its one response, without following anything. */
+static whit_status get_once(whit_http *http, const char *url, uint64_t offset_bytes, const char *if_range, whit_error *error)
+{
+    struct curl_slist *headers = NULL;
+    char range[40];
+    bool ok = true;
+    http->at_home = same_origin(url, http->options.home);
+    if (http->at_home && *http->options.token) {
+        char bearer[800];
+        ok = snprintf(bearer, sizeof bearer, "Bearer %s", http->options.token) < (int)sizeof bearer &&
+             add_header(&http->api, &headers, "Authorization", bearer);
+    }
+    if (offset_bytes) {
+        snprintf(range, sizeof range, "bytes=%llu-", (unsigned long long)offset_bytes);
+        ok = ok && add_header(&http->api, &headers, "Range", range);
+        if (*if_range) ok = ok && add_header(&http->api, &headers, "If-Range", if_range);
+    }
+    if (!ok) {
+        http->api.slist_free(headers);
+        return whit_fail(error, WHIT_ERROR_MEMORY, "not enough memory for a request");
+    }
+    http->failed = WHIT_OK;
+    http->begun = false;
+    http->error = error;
+    http->reason[0] = 0;
+    http->answer->status = 0;
+    set_options(http, url, headers);
+    CURLcode code = http->api.perform(http->curl);
+    http->api.slist_free(headers);
+    if (http->failed != WHIT_OK) return http->failed;
+    if (code == CURLE_OK) return WHIT_OK;
+    if (code == CURLE_ABORTED_BY_CALLBACK) return whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
+    http->answer->again = may_pass(code);
+    return whit_fail(error, code == CURLE_OUT_OF_MEMORY ? WHIT_ERROR_MEMORY : WHIT_ERROR_IO, "%.300s: %s", url,
+                     http->reason[0] ? http->reason : "the connection failed");
+}
+
+static bool is_redirect(long status)
+{
+    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+whit_status whit_http_get(whit_http *http, const char *url, uint64_t offset_bytes, const char *if_range,
+                          const whit_http_sink *sink, whit_http_answer *answer, whit_error *error)
+{
+    char here[WHIT_HTTP_URL_BYTES];
+    *answer = (whit_http_answer){0};
+    http->sink = sink;
+    http->answer = answer;
+    if (snprintf(here, sizeof here, "%s", url) >= (int)sizeof here) return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s...: the address is too long", url);
+    for (int n_redirects = 0;; n_redirects++) {
+        if (!origin_bytes(here)) return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%.300s: only http and https are followed", here);
+        WHIT_TRY(get_once(http, here, offset_bytes, if_range, error));
+        if (!is_redirect(answer->status)) break;
+        char *next = NULL;
+        if (http->api.getinfo(http->curl, CURLINFO_REDIRECT_URL, &next) != CURLE_OK || !next)
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%.300s: redirects to nowhere", here);
+        if (n_redirects == REDIRECTS_MAX) return whit_fail(error, WHIT_ERROR_FORMAT, "%.300s: over %d redirects", url, REDIRECTS_MAX);
+        if (strncasecmp(here, "https:", 6) == 0 && strncasecmp(next, "https:", 6) != 0)
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%.200s: redirects from https to %.200s", here, next);
+        if (snprintf(here, sizeof here, "%s", next) >= (int)sizeof here) return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s...: the address is too long", next);
+    }
+    answer->again = answer->status == 408 || answer->status == 429 || answer->status / 100 == 5;
+    return WHIT_OK;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ * What files a repository has: read from a hub's answers (and from the store's own record, which has
+ * the same form). Nothing in an answer is believed further than it is checked: names that could
+ * leave a folder are refused, numbers of entries are bounded, sizes are only promises. */
+#ifndef WHIT_HUB_LISTING_H
+#define WHIT_HUB_LISTING_H
+
+#include "base/json.h"
+#include "hub/name.h"
+
+#define WHIT_HUB_FILES_MAX        100000u
+#define WHIT_HUB_ANSWER_BYTES_MAX ((size_t)16 << 20) /* of one page of a listing */
+#define WHIT_HUB_COMMIT_BYTES     65
+#define WHIT_HUB_SIZE_UNKNOWN     UINT64_MAX
+
+typedef enum whit_hub_digest_kind {
+    WHIT_HUB_NO_DIGEST = 0,
+    WHIT_HUB_SHA256,   /* of the content: large files */
+    WHIT_HUB_GIT_SHA1, /* of "blob SIZE\0" and the content: small files, as git names them */
+} whit_hub_digest_kind;
+
+typedef struct whit_hub_file {
+    char *path;          /* in the repository; safe below a folder (whit_hub_path_is_safe) */
+    uint64_t size_bytes; /* or WHIT_HUB_SIZE_UNKNOWN */
+    whit_hub_digest_kind digest_kind;
+    char digest[65]; /* lower-case hexadecimal */
+} whit_hub_file;
+
+/* Zero-initialised is empty. */
+typedef struct whit_hub_listing {
+    whit_hub_file *files; /* sorted by path once whit_hub_listing_sort has run */
+    size_t n_files, n_places;
+    char commit[WHIT_HUB_COMMIT_BYTES]; /* "" where the hub did not say */
+} whit_hub_listing;
+
+/* Adds the files of a page of "tree": an array of {"type", "path", "size", "oid", "lfs": {"oid",
+ * "size"}}. `what` names the answer in messages. */
+whit_status whit_hub_listing_add_tree(whit_hub_listing *listing, const char *what, const char *text, size_t n_bytes,
+                                      whit_error *error);
+/* Reads the description of a repository: "sha", the commit; and with `want_files` its "siblings",
+ * {"rfilename", "size", "blobId", "lfs": {"sha256"}}, of which hubs may leave out all but the
+ * name. */
+whit_status whit_hub_listing_add_info(whit_hub_listing *listing, const char *what, const char *text, size_t n_bytes,
+                                      bool want_files, whit_error *error);
+/* Adds one file; its path is copied. */
+whit_status whit_hub_listing_add(whit_hub_listing *listing, const whit_hub_file *file, whit_error *error);
+/* Sorts by path; the same path twice is a format error. */
+whit_status whit_hub_listing_sort(whit_hub_listing *listing, const char *what, whit_error *error);
+/* In a sorted listing; NULL where there is no such file. */
+whit_hub_file *whit_hub_listing_find(const whit_hub_listing *listing, const char *path);
+void whit_hub_listing_free(whit_hub_listing *listing);
+
+/* Writes a tree that whit_hub_listing_add_tree reads back. */
+bool whit_hub_listing_write(const whit_hub_listing *listing, whit_buf *out);
+
+/* Is this `n_digits` lower-case hexadecimal digits and nothing more? */
+bool whit_hub_is_hex(const char *text, size_t n_bytes, size_t n_digits);
+/* The address of the next page in a Link header ('<URL>; rel="next"'); false where there is none. */
+bool whit_hub_next_page(const char *link, char *url, size_t url_bytes);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include "hub/name.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+#define PART_BYTES_MAX 200 /* of a path: leaves room for the endings of unfinished files */
+
+static bool is_name_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+}
+
+/* Parts of name bytes with a '/' between; none begins or ends with '-' or '.'. */
+static bool is_plain(const char *text, size_t n, size_t n_parts_max)
+{
+    size_t n_parts = 1, part_bytes = 0;
+    for (size_t i = 0; i <= n; i++) {
+        char c = i < n ? text[i] : '/', before = i ? text[i - 1] : '/';
+        bool at_edge = before == '/' || c == '/';
+        char edge = before == '/' ? c : before;
+        if (at_edge && (edge == '-' || edge == '.' || edge == '/')) return false;
+        if ((c == '-' && before == '-') || (c == '.' && before == '.')) return false;
+        if (c != '/' && !is_name_byte(c)) return false;
+        part_bytes = c == '/' ? 0 : part_bytes + 1;
+        if (part_bytes > 96 || (c == '/' && i < n && ++n_parts > n_parts_max)) return false;
+    }
+    return true;
+}
+
+static whit_status take_revision(whit_hub_name *name, const char *text, size_t n, whit_error *error)
+{
+    if (n >= sizeof name->revision || !is_plain(text, n, 8))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%.*s' is no revision (a branch, tag or commit)", (int)(n < 100 ? n : 100), text);
+    memcpy(name->revision, text, n);
+    name->revision[n] = 0;
+    return WHIT_OK;
+}
+
+whit_status whit_hub_name_parse(const char *text, whit_hub_name *name, whit_error *error)
+{
+    *name = (whit_hub_name){.revision = WHIT_HUB_MAIN};
+    size_t n_repo = strcspn(text, "@:");
+    if (n_repo >= sizeof name->repo || !is_plain(text, n_repo, 2))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%.200s' names no repository (OWNER/NAME, OWNER/NAME:FILE)", text);
+    memcpy(name->repo, text, n_repo);
+    const char *rest = text + n_repo;
+    if (*rest == '@') {
+        size_t n = strcspn(rest + 1, ":");
+        WHIT_TRY(take_revision(name, rest + 1, n, error));
+        rest += 1 + n;
+    }
+    if (*rest == ':') {
+        size_t n = strlen(rest + 1);
+        if (n == 0 || !whit_hub_path_is_safe(rest + 1, n))
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%.200s': a file, pattern or tag is wanted after ':'", text);
+        memcpy(name->file, rest + 1, n + 1);
+    }
+    return WHIT_OK;
+}
+
+whit_status whit_hub_name_revise(whit_hub_name *name, const char *revision, whit_error *error)
+{
+    return take_revision(name, revision, strlen(revision), error);
+}
+
+void whit_hub_name_print(const whit_hub_name *name, char text[WHIT_HUB_FOLDER_BYTES])
+{
+    bool is_main = strcmp(name->revision, WHIT_HUB_MAIN) == 0;
+    snprintf(text, WHIT_HUB_FOLDER_BYTES, "%s%s%s", name->repo, is_main ? "" : "@", is_main ? "" : name->revision);
+}
+
+void whit_hub_name_folder(const whit_hub_name *name, char folder[WHIT_HUB_FOLDER_BYTES])
+{
+    char text[WHIT_HUB_FOLDER_BYTES];
+    whit_hub_name_print(name, text);
+    /* At most nine slashes, for which the room is there. */
+    size_t at = 0;
+    for (const char *c = text; *c && at + 3 < WHIT_HUB_FOLDER_BYTES; c++) {
+        folder[at++] = *c == '/' ? '-' : *c;
+        if (*c == '/') folder[at++] = '-';
+    }
+    folder[at] = 0;
+}
+
+bool whit_hub_name_from_folder(const char *folder, whit_hub_name *name)
+{
+    char text[WHIT_HUB_FOLDER_BYTES], again[WHIT_HUB_FOLDER_BYTES];
+    size_t at = 0;
+    for (const char *c = folder; *c; c++) {
+        if (at + 1 >= sizeof text) return false;
+        bool is_slash = c[0] == '-' && c[1] == '-';
+        text[at++] = is_slash ? '/' : *c;
+        c += is_slash;
+    }
+    text[at] = 0;
+    if (whit_hub_name_parse(text, name, NULL) != WHIT_OK || name->file[0]) return false;
+    whit_hub_name_folder(name, again);
+    return strcmp(again, folder) == 0;
+}
+
+bool whit_hub_path_is_safe(const char *path, size_t n_bytes)
+{
+    if (n_bytes == 0 || n_bytes >= WHIT_HUB_PATH_BYTES) return false;
+    if (whit_utf8_valid_bytes((const uint8_t *)path, n_bytes) != n_bytes) return false;
+    for (size_t begin = 0, i = 0; i <= n_bytes; i++) {
+        if (i < n_bytes && ((unsigned char)path[i] < 32 || path[i] == 127 || path[i] == '\\')) return false;
+        if (i < n_bytes && path[i] != '/') continue;
+        const char *part = path + begin;
+        size_t n = i - begin;
+        if (n == 0 || n > PART_BYTES_MAX || (n == 1 && part[0] == '.') || (n == 2 && memcmp(part, "..", 2) == 0)) return false;
+        begin = i + 1;
+    }
+    return true;
+}

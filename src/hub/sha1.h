@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * SHA-1 (RFC 3174), for the names that git gives to small files; no protection against somebody who
+ * makes collisions, only against damage. */
+#ifndef WHIT_HUB_SHA1_H
+#define WHIT_HUB_SHA1_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define WHIT_SHA1_BYTES 20
+
+typedef struct whit_sha1 {
+    uint32_t state[5];
+    uint64_t n_bytes;
+    uint8_t block[64]; /* the n_bytes % 64 that wait */
+} whit_sha1;
+
+void whit_sha1_begin(whit_sha1 *sha1);
+void whit_sha1_add(whit_sha1 *sha1, const void *data, size_t size_bytes);
+void whit_sha1_end(whit_sha1 *sha1, uint8_t digest[WHIT_SHA1_BYTES]);
+
+#endif
