@@ -12,6 +12,7 @@
 
 #include "base/cpu.h"
 #include "cli/bench.h"
+#include "cli/names.h"
 #include "cli/verbs.h"
 
 struct bench_values {
@@ -158,7 +159,7 @@ static whit_status make_models(struct bench *b, whit_error *error)
     for (size_t i = 0; i < v->models.n; i++) {
         bench_model *model = &b->models[b->n_models++];
         const char *path = v->models.items[i], *slash = strrchr(path, '/');
-        snprintf(model->path, sizeof model->path, "%s", path);
+        WHIT_TRY(cli_find_model(path, model->path, error));
         snprintf(model->name, sizeof model->name, "%s", slash ? slash + 1 : path);
     }
     for (size_t i = 0; i < v->shapes.n; i++)

@@ -5,6 +5,7 @@
 
 #include "cli/convert_adapter.h"
 #include "cli/flags.h"
+#include "cli/names.h"
 #include "cli/verbs.h"
 #include "kernels/codec.h"
 #include "model/convert.h"
@@ -93,6 +94,7 @@ static int run(cli_call *call)
 {
     const struct convert_values *values = call->values;
     const char *path = call->operands[0];
+    char found[CLI_PATH_BYTES];
     if (values->model || cli_is_adapter(path))
         return cli_convert_adapter(call, &(cli_adapter_conversion){.path = path, .model = values->model, .output = values->output,
                                                                    .append = values->append, .name = values->name,
@@ -121,7 +123,7 @@ static int run(cli_call *call)
     if (whit_convert_options_check(&convert, &error) != WHIT_OK)
         return cli_fail_error(call, &error);
     cli_guard_likely(path);
-    if (whit_source_open(path, NULL, &source, &error) != WHIT_OK)
+    if (cli_find_model(path, found, &error) != WHIT_OK || whit_source_open(found, NULL, &source, &error) != WHIT_OK)
         return cli_fail_error(call, &error);
 
     int status = CLI_OK;

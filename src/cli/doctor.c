@@ -16,6 +16,9 @@
 #include "base/cpu.h"
 #include "base/threads.h"
 #include "cli/verbs.h"
+#include "hub/http.h"
+#include "hub/settings.h"
+#include "hub/store.h"
 #include "whit_config.h"
 
 struct doctor_values {
@@ -208,6 +211,30 @@ static void look_at_cache(json_t *report)
     json_object_set_new(report, "cache_bytes", json_integer((json_int_t)bytes));
 }
 
+/* Where downloads come from, and what they have brought. */
+static void look_at_hub(json_t *report)
+{
+    char endpoint[WHIT_HUB_ENDPOINT_BYTES] = "", token[WHIT_HUB_TOKEN_BYTES];
+    const char *from = "", *library = whit_http_library();
+    whit_hub_entry *entries;
+    whit_error error;
+    size_t n_entries = 0;
+    uint64_t bytes = 0;
+    if (whit_hub_endpoint(endpoint, &error) != WHIT_OK) problem(report, "%s", error.message);
+    if (whit_hub_token(NULL, token, &from, &error) != WHIT_OK) problem(report, "%s", error.message);
+    if (WHIT_HAVE_CURL && !library) problem(report, "libcurl cannot be loaded, so there are no downloads");
+    if (whit_hub_store_list(NULL, &entries, &n_entries, &error) == WHIT_OK) {
+        for (size_t i = 0; i < n_entries; i++)
+            for (size_t k = 0; k < entries[i].files.n_files; k++) bytes += entries[i].files.files[k].size_bytes;
+        whit_hub_store_free(entries, n_entries);
+    }
+    json_object_set_new(report, "hub", json_string(endpoint));
+    json_object_set_new(report, "hub_token_from", json_string(from));
+    json_object_set_new(report, "hub_library", json_string(library ? library : ""));
+    json_object_set_new(report, "pulled_repositories", json_integer((json_int_t)n_entries));
+    json_object_set_new(report, "pulled_bytes", json_integer((json_int_t)bytes));
+}
+
 static double number(const json_t *report, const char *key)
 {
     return json_number_value(json_object_get(report, key));
@@ -237,6 +264,10 @@ static void print_text(cli_call *call, const json_t *report)
     cli_print(call, "\n%-12s %s: %.0f files, %.1f MB\n", "cache",
               json_string_value(json_object_get(report, "cache")), number(report, "cache_files"),
               number(report, "cache_bytes") / 1e6);
+    const char *token = json_string_value(json_object_get(report, "hub_token_from"));
+    cli_print(call, "%-12s %s, %s%s\n", "hub", json_string_value(json_object_get(report, "hub")), *token ? "token from " : "no token", token);
+    cli_print(call, "%-12s %.0f repositories, %.1f MB\n", "pulled", number(report, "pulled_repositories"),
+              number(report, "pulled_bytes") / 1e6);
     json_array_foreach(json_object_get(report, "problems"), i, line)
         cli_print(call, "%-12s %s\n", i ? "" : "problems", json_string_value(line));
     if (!i) cli_print(call, "%-12s none\n", "problems");
@@ -253,6 +284,7 @@ static int run(cli_call *call)
     measure_bandwidth(report);
     look_at_libraries(report);
     look_at_cache(report);
+    look_at_hub(report);
     if (*cli_cancelled()) {
         json_decref(report);
         return CLI_INTERRUPTED;
@@ -270,7 +302,7 @@ const cli_verb cli_doctor_verb = {
     0,
     "show what this machine and build can do, and what is wrong",
     "Shows the instruction sets, cores, memory, memory bandwidth (measured for a moment), optional "
-    "libraries and the cache of converted models, and lists what is wrong. The exit status is 0 "
+    "libraries, the cache of converted models and the hub of downloads, and lists what is wrong. The exit status is 0 "
     "also where problems are found; --json gives them as the list \"problems\".",
     {{"OPTIONS", options, 0}},
     sizeof(struct doctor_values),

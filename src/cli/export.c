@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * whit export: any readable model as a GGUF file, for other programs. */
+#include "cli/names.h"
 #include "cli/verbs.h"
 #include "model/export_gguf.h"
 
@@ -22,13 +23,14 @@ static int run(cli_call *call)
 {
     const struct export_values *values = call->values;
     const char *path = call->operands[0];
+    char found[CLI_PATH_BYTES];
     if (!values->output) return cli_fail(call, CLI_USAGE, "where to? name a file with -o");
     whit_export_options export = {.coded = values->coded, .floats = values->floats,
                                   .no_tokenizer = values->no_tokenizer, .progress = cli_progress};
     whit_source source;
     whit_error error;
     cli_guard_likely(path);
-    if (whit_source_open(path, NULL, &source, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    if (cli_find_model(path, found, &error) != WHIT_OK || whit_source_open(found, NULL, &source, &error) != WHIT_OK) return cli_fail_error(call, &error);
     whit_status status = whit_export_gguf(&source, &export, values->output, &error);
     cli_progress_end();
     whit_source_close(&source);

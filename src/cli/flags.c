@@ -10,12 +10,13 @@
 
 #include "base/threads.h"
 #include "cli/flags.h"
+#include "cli/names.h"
 #include "cli/parts.h"
 
 #define AT(member) offsetof(cli_model_flags, member)
 const cli_option cli_model_options[] = {
     {"-m, --model", CLI_FILE, AT(path), "FILE",
-     "The model: an .ndf, or a source that is converted into the cache."},
+     "The model: an .ndf, a source that is converted into the cache, or the name of a pulled one."},
     {"--no-cache", CLI_FLAG, AT(no_cache), NULL, "Convert a source in memory and write nothing."},
     {0},
 };
@@ -131,13 +132,15 @@ int cli_read_text(cli_call *call, const char *path, cli_text *text)
 int cli_open_model(cli_call *call, const char *path, bool no_cache, whit_model **model)
 {
     *model = NULL;
+    char found[CLI_PATH_BYTES];
     if (!path) return cli_fail(call, CLI_USAGE, "a model is wanted: -m FILE");
     whit_model_options options = whit_model_options_default();
     options.no_cache = no_cache;
     options.progress = cli_progress;
     whit_error error;
     cli_guard_likely(path);
-    whit_status status = whit_model_open(path, &options, model, &error);
+    whit_status status = cli_find_model(path, found, &error);
+    if (status == WHIT_OK) status = whit_model_open(found, &options, model, &error);
     cli_progress_end();
     if (status != WHIT_OK) return cli_fail_error(call, &error);
 

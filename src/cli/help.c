@@ -27,9 +27,13 @@ static const struct {
      "Empty is no limit; a level above the machine's is no error. Results are the same bits "
      "on every level."},
     {"XDG_CACHE_HOME",
-     "Where converted models are kept, in a folder named whit; ~/.cache by default."},
+     "Where pulled and converted models are kept, in a folder named whit; ~/.cache by default."},
     {"XDG_STATE_HOME",
      "Where the lines typed in chats are kept, as whit/chat_history; ~/.local/state by default."},
+    {"HF_ENDPOINT", "The address of the hub that 'whit pull' downloads from."},
+    {"HF_TOKEN",
+     "The hub's token; else it is read from the file HF_TOKEN_PATH or HF_HOME/token. Only the hub itself is "
+     "sent it. Proxies are taken from https_proxy, http_proxy and no_proxy."},
 };
 
 static void exits_and_environment(cli_page *page)
@@ -61,8 +65,8 @@ static void program_page(cli_page *page)
     }
     cli_page_section(page, "DESCRIPTION");
     cli_page_text(
-        page, "Every verb that takes a model takes an .ndf file or any readable source, which is "
-              "converted once into a cache. Results depend on the model, the tokens and the "
+        page, "Every verb that takes a model takes an .ndf file, any readable source, which is "
+              "converted once into a cache, or the name of a model that 'whit pull' downloaded. Results depend on the model, the tokens and the "
               "settings, never on the CPU, the number of threads or the batch.\n"
               "Results go to stdout, everything else to stderr; a progress bar is shown on a "
               "terminal only.");

@@ -9,6 +9,7 @@ whit_script(cli_golden ${cli}/golden.sh)
 whit_script(cli_examples ${cli}/examples.sh)
 whit_script(cli_chat ${cli}/chat.sh)
 whit_script(cli_signals ${cli}/signals.sh)
+whit_script(cli_pull ${cli}/pull.sh $<TARGET_FILE:hub_serve>)
 if(NOT WHIT_SANITIZE_ADDRESS AND NOT WHIT_SANITIZE_THREAD)
   # Sanitizers need more address space than the limit that this test sets.
   whit_script(cli_hostile ${cli}/hostile.sh)

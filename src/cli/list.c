@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ * whit list: the models that were pulled. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/names.h"
+#include "cli/verbs.h"
+#include "hub/store.h"
+
+struct list_values {
+    bool json;
+};
+static const struct list_values defaults;
+static const cli_option options[] = {
+    {"--json", CLI_FLAG, offsetof(struct list_values, json), NULL, "Print one JSON array."},
+    {0},
+};
+
+/* One row: a model, or a download that is not finished. */
+struct row {
+    char name[WHIT_HUB_FOLDER_BYTES + WHIT_HUB_PATH_BYTES + 2];
+    char path[WHIT_CACHE_PATH_BYTES];
+    const char *format;
+    uint64_t size_bytes;
+    int64_t modified_s;
+};
+
+static json_t *add_row(json_t *rows, const struct row *row)
+{
+    char date[40] = "";
+    struct tm when;
+    time_t modified = (time_t)row->modified_s;
+    if (gmtime_r(&modified, &when)) strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &when);
+    json_array_append_new(rows, json_pack("{s:s, s:s, s:I, s:s, s:s, s:b}", "name", row->name, "path", row->path, "bytes",
+                                          (json_int_t)row->size_bytes, "format", row->format, "date", row->modified_s ? date : "",
+                                          "finished", row->modified_s != 0));
+    return rows;
+}
+
+/* Every GGUF model of a repository by its first part, and the rest as one folder. */
+static void add_models(json_t *rows, const whit_hub_entry *entry)
+{
+    char name[WHIT_HUB_FOLDER_BYTES];
+    struct row folder = {.format = "safetensors", .modified_s = entry->modified_s};
+    whit_hub_name_print(&entry->name, name);
+    memcpy(folder.name, name, sizeof name);
+    snprintf(folder.path, sizeof folder.path, "%s", entry->folder);
+    bool is_folder = whit_hub_listing_find(&entry->files, "config.json") != NULL;
+    for (size_t i = 0; i < entry->files.n_files; i++) {
+        const whit_hub_file *file = &entry->files.files[i];
+        size_t stem_bytes;
+        unsigned part, n_parts;
+        whit_hub_choice choice;
+        if (!whit_hub_gguf_stem(file->path, &stem_bytes, &part, &n_parts)) {
+            folder.size_bytes += file->size_bytes;
+            continue;
+        }
+        if (part != 1 || whit_hub_choose(&entry->files, entry->name.repo, file->path, &choice, NULL) != WHIT_OK) continue;
+        struct row row = {.format = "GGUF", .modified_s = entry->modified_s};
+        snprintf(row.name, sizeof row.name, "%s:%.*s", name, WHIT_HUB_PATH_BYTES, file->path);
+        for (size_t k = 0; k < choice.n_files; k++) row.size_bytes += entry->files.files[choice.files[k]].size_bytes;
+        if (whit_hub_entry_path(entry, file->path, "", row.path, NULL) == WHIT_OK) add_row(rows, &row);
+        whit_hub_choice_free(&choice);
+    }
+    if (!entry->files.n_files) folder.format = "unfinished";
+    if (!entry->files.n_files) folder.modified_s = 0;
+    if (is_folder || !entry->files.n_files || folder.size_bytes) {
+        if (!is_folder && entry->files.n_files) folder.format = "files";
+        add_row(rows, &folder);
+    }
+}
+
+static void print_rows(cli_call *call, const json_t *rows)
+{
+    size_t i, widest = 4;
+    const json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        size_t n = json_string_length(json_object_get(row, "name"));
+        if (n > widest) widest = n;
+    }
+    if (!json_array_size(rows)) {
+        cli_note("nothing was pulled yet; 'whit pull OWNER/NAME' downloads a model");
+        return;
+    }
+    cli_print(call, "%-*s  %9s  %-11s  %s\n", (int)widest, "NAME", "SIZE", "FORMAT", "DATE");
+    json_array_foreach(rows, i, row)
+    {
+        char size[32];
+        cli_bytes((uint64_t)json_integer_value(json_object_get(row, "bytes")), size);
+        cli_print(call, "%-*s  %9s  %-11s  %.10s\n", (int)widest, json_string_value(json_object_get(row, "name")), size,
+                  json_string_value(json_object_get(row, "format")), json_string_value(json_object_get(row, "date")));
+    }
+}
+
+static int run(cli_call *call)
+{
+    const struct list_values *values = call->values;
+    whit_hub_entry *entries;
+    size_t n_entries;
+    whit_error error;
+    if (whit_hub_store_list(NULL, &entries, &n_entries, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    json_t *rows = json_array();
+    for (size_t i = 0; i < n_entries; i++) add_models(rows, &entries[i]);
+    whit_hub_store_free(entries, n_entries);
+    if (values->json) return cli_print_json(call, rows) ? CLI_OK : CLI_IO;
+    print_rows(call, rows);
+    json_decref(rows);
+    return CLI_OK;
+}
+
+const cli_verb cli_list_verb = {
+    "list",
+    "",
+    0,
+    0,
+    "show the models that were pulled",
+    "Shows the name, size, format and date of every model that 'whit pull' brought; the name is what -m takes. "
+    "An unfinished download is listed as such; pulling it again goes on with it.",
+    {{"OPTIONS", options, 0}},
+    sizeof(struct list_values),
+    &defaults,
+    run,
+};
