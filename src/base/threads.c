@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * The worker pool. One 64-bit word, the ticket, holds the job's generation and how many chunks of
- * it nobody has taken yet:
+ * The worker pool. A job is cut into chunks, and every worker begins with a run of them of its own,
+ * so that it reads memory from one end to the other; one that is through takes chunks from the far
+ * ends of the others' runs. A worker's run is one 64-bit word:
  *
- *     ticket = generation (40 bits) | chunks left (24 bits)
+ *     run = epoch of the job (32 bits) | first chunk (16 bits) | end (16 bits)
  *
  * Claiming a chunk is one compare-and-swap of that word, so a claim can succeed only while its job
  * is running, and only after it has succeeded does a worker read the job's other fields. These
  * change only between jobs, that is when no claimed chunk is unfinished: they need no atomics, and
- * a worker that comes late sees 0 chunks left and touches nothing. (40 bits do not come round while
- * a thread stands between load and swap: 12 days at a million jobs a second.)
+ * a worker that comes late finds empty runs and touches nothing. (32 bits do not come round while a
+ * thread stands between load and swap: an hour at a million jobs a second.)
  *
  * `pending` counts chunks not yet finished. Who finishes takes its chunks off in one subtraction;
  * its top bit says that the caller sleeps on the word. Workers sleep on `epoch`, which changes with
@@ -34,8 +35,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHUNK_BITS    24
-#define CHUNK_MASK    ((UINT64_C(1) << CHUNK_BITS) - 1)
+#define CHUNKS_MAX    UINT32_C(0xFFFF)
 #define CALLER_SLEEPS UINT32_C(0x80000000)
 /* Longer than the serial work between two steps of a layer, shorter than a scheduler's slice. */
 #define SPIN_NS         50000
@@ -46,13 +46,13 @@
 #define WORKER_STACK_BYTES (1u << 20)
 
 typedef struct worker {
+    _Alignas(64) _Atomic uint64_t run;
     whit_pool *pool;
     pthread_t thread;
     uint32_t index;
 } worker;
 
 struct whit_pool {
-    _Alignas(64) _Atomic uint64_t ticket;
     _Alignas(64) _Atomic uint32_t pending;
     _Alignas(64) _Atomic uint32_t epoch;
     _Atomic uint32_t n_asleep;
@@ -61,13 +61,13 @@ struct whit_pool {
     /* the job: written by the caller before it sets the ticket */
     _Alignas(64) whit_pool_fn *fn;
     void *context;
-    uint32_t n_items, chunk, n_chunks;
+    uint32_t n_items, chunk;
     /* fixed at open */
     uint32_t n_threads, n_started;
     uint64_t spin_ns;
     const whit_allocator *allocator;
     size_t size_bytes;
-    worker workers[];
+    worker workers[]; /* the first is the caller, without a thread */
 };
 
 static void relax(void)
@@ -91,9 +91,23 @@ static void futex_wake(_Atomic uint32_t *word, int n)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
 }
 
-static uint64_t chunks_left(const whit_pool *pool)
+static uint64_t run_of(uint32_t epoch, uint32_t first, uint32_t end)
 {
-    return atomic_load_explicit(&pool->ticket, memory_order_seq_cst) & CHUNK_MASK;
+    return (uint64_t)epoch << 32 | first << 16 | end;
+}
+
+/* Takes a chunk off a run: the first one of a worker's own, the last one of another's. */
+static bool claim(worker *from, bool own, uint32_t *chunk)
+{
+    uint64_t run = atomic_load_explicit(&from->run, memory_order_relaxed);
+    for (;;) {
+        uint32_t first = run >> 16 & CHUNKS_MAX, end = run & CHUNKS_MAX;
+        if (first >= end) return false;
+        *chunk = own ? first : end - 1;
+        uint64_t rest = own ? run + (1 << 16) : run - 1;
+        if (atomic_compare_exchange_weak_explicit(&from->run, &run, rest, memory_order_acquire, memory_order_relaxed))
+            return true;
+    }
 }
 
 /* Takes chunks until none is left and returns how many, counted as finished. *late_ns says how long
@@ -102,18 +116,14 @@ static uint32_t work(whit_pool *pool, uint32_t worker_index, uint64_t *late_ns)
 {
     *late_ns = 0;
     uint32_t n_done = 0;
-    uint64_t ticket = atomic_load_explicit(&pool->ticket, memory_order_relaxed);
-    while (ticket & CHUNK_MASK) {
-        if (!atomic_compare_exchange_weak_explicit(&pool->ticket, &ticket, ticket - 1,
-                                                   memory_order_acquire, memory_order_relaxed))
-            continue;
-        uint32_t left = (uint32_t)(ticket & CHUNK_MASK);
-        uint32_t begin = (pool->n_chunks - left) * pool->chunk;
-        uint32_t rest = pool->n_items - begin;
-        pool->fn(pool->context, worker_index, begin,
-                 begin + (rest < pool->chunk ? rest : pool->chunk));
-        n_done++;
-        ticket = atomic_load_explicit(&pool->ticket, memory_order_relaxed);
+    for (uint32_t i = 0, chunk; i < pool->n_threads; i++) {
+        uint32_t from = worker_index + i;
+        if (from >= pool->n_threads) from -= pool->n_threads;
+        while (claim(&pool->workers[from], i == 0, &chunk)) {
+            uint32_t begin = chunk * pool->chunk, rest = pool->n_items - begin;
+            pool->fn(pool->context, worker_index, begin, begin + (rest < pool->chunk ? rest : pool->chunk));
+            n_done++;
+        }
     }
     if (n_done == 0) return 0;
     uint32_t before = atomic_fetch_sub_explicit(&pool->pending, n_done, memory_order_acq_rel);
@@ -126,21 +136,19 @@ static uint32_t work(whit_pool *pool, uint32_t worker_index, uint64_t *late_ns)
     return n_done;
 }
 
-/* Waits for work or for the end; spins, then sleeps. */
-static void worker_wait(whit_pool *pool)
+/* Waits for a job other than the one of `epoch`, or for the end; spins, then sleeps. */
+static void worker_wait(whit_pool *pool, uint32_t epoch)
 {
     uint64_t until_ns = whit_now_ns() + pool->spin_ns;
     do {
         for (int i = 0; i < PAUSES_PER_LOOK; i++) {
-            if (chunks_left(pool) || atomic_load_explicit(&pool->stop, memory_order_relaxed))
-                return;
+            if (atomic_load_explicit(&pool->epoch, memory_order_acquire) != epoch) return;
             relax();
         }
     } while (whit_now_ns() < until_ns);
     /* Announce, then look again: the caller publishes, then looks for the announcement. */
     atomic_fetch_add(&pool->n_asleep, 1);
-    uint32_t epoch = atomic_load(&pool->epoch);
-    if (!chunks_left(pool) && !atomic_load(&pool->stop)) futex_wait(&pool->epoch, epoch, NULL);
+    if (atomic_load(&pool->epoch) == epoch) futex_wait(&pool->epoch, epoch, NULL);
     atomic_fetch_sub(&pool->n_asleep, 1);
 }
 
@@ -160,19 +168,20 @@ static void *worker_main(void *argument)
     pthread_setname_np(pthread_self(), name);
     whit_fpenv_enter(); /* a thread inherits the rounding and flushing modes of its creator */
     while (!atomic_load_explicit(&pool->stop, memory_order_acquire)) {
+        uint32_t epoch = atomic_load_explicit(&pool->epoch, memory_order_acquire);
         uint64_t late_ns;
         work(pool, self->index, &late_ns);
         if (late_ns > 0)
             worker_rest(pool, REST_PER_LATENESS * late_ns);
         else
-            worker_wait(pool);
+            worker_wait(pool, epoch);
     }
     return NULL;
 }
 
-static void publish(whit_pool *pool, uint32_t n_wake)
+static void publish(whit_pool *pool, uint32_t epoch, uint32_t n_wake)
 {
-    atomic_fetch_add(&pool->epoch, 1);
+    atomic_store(&pool->epoch, epoch);
     if (atomic_load(&pool->n_asleep)) futex_wake(&pool->epoch, (int)n_wake);
 }
 
@@ -210,17 +219,19 @@ void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_
         fn(context, 0, 0, n_items);
         return;
     }
-    while ((n_items - 1) / chunk >= CHUNK_MASK) chunk *= 2; /* the count must fit its field */
+    while ((n_items - 1) / chunk >= CHUNKS_MAX) chunk *= 2; /* the count must fit its field */
+    uint32_t n_chunks = (n_items - 1) / chunk + 1;
+    uint32_t epoch = atomic_load_explicit(&pool->epoch, memory_order_relaxed) + 1;
     pool->fn = fn;
     pool->context = context;
     pool->n_items = n_items;
     pool->chunk = chunk;
-    pool->n_chunks = (n_items - 1) / chunk + 1;
-    atomic_store_explicit(&pool->pending, pool->n_chunks, memory_order_relaxed);
-    uint64_t generation =
-        (atomic_load_explicit(&pool->ticket, memory_order_relaxed) | CHUNK_MASK) + 1;
-    atomic_store(&pool->ticket, generation | pool->n_chunks);
-    publish(pool, pool->n_chunks - 1);
+    atomic_store_explicit(&pool->pending, n_chunks, memory_order_relaxed);
+    for (uint32_t i = 0, first = 0, end; i < n_threads; i++, first = end) {
+        end = (uint32_t)((uint64_t)n_chunks * (i + 1) / n_threads);
+        atomic_store_explicit(&pool->workers[i].run, run_of(epoch, first, end), memory_order_release);
+    }
+    publish(pool, epoch, n_chunks - 1);
     uint64_t from_ns = whit_now_ns(), unused;
     uint32_t n_own = work(pool, 0, &unused);
     caller_wait(pool, n_own ? from_ns : 0);
@@ -250,7 +261,7 @@ static void pin_workers(whit_pool *pool, const whit_cpu *cpu)
         cpu_set_t mask;
         CPU_ZERO(&mask);
         CPU_SET(cpu->core_cpu[next], &mask);
-        pthread_setaffinity_np(pool->workers[i].thread, sizeof mask, &mask); /* only a hint */
+        pthread_setaffinity_np(pool->workers[i + 1].thread, sizeof mask, &mask); /* only a hint */
     }
 }
 
@@ -273,9 +284,10 @@ static int start_workers(whit_pool *pool)
     sigset_t before;
     block_signals(&before);
     for (uint32_t i = 0; i + 1 < pool->n_threads && code == 0; i++) {
-        pool->workers[i] = (worker){.pool = pool, .index = i + 1};
-        code =
-            pthread_create(&pool->workers[i].thread, &attributes, worker_main, &pool->workers[i]);
+        worker *next = &pool->workers[i + 1];
+        next->pool = pool;
+        next->index = i + 1;
+        code = pthread_create(&next->thread, &attributes, worker_main, next);
         if (code == 0) pool->n_started++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -295,7 +307,7 @@ whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, 
     if (n_threads > WHIT_POOL_THREADS_MAX)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u threads: at most %d are possible",
                          n_threads, WHIT_POOL_THREADS_MAX);
-    size_t size_bytes = sizeof(whit_pool) + (n_threads - 1) * sizeof(worker);
+    size_t size_bytes = sizeof(whit_pool) + n_threads * sizeof(worker);
     whit_pool *self = whit_zalloc(allocator, size_bytes);
     if (!self) return whit_fail_memory(error, "the thread pool", size_bytes);
     self->allocator = allocator;
@@ -325,7 +337,7 @@ void whit_pool_close(whit_pool *pool)
     if (!pool) return;
     atomic_store(&pool->stop, 1);
     futex_wake(&pool->stop, WHIT_POOL_THREADS_MAX);
-    publish(pool, WHIT_POOL_THREADS_MAX);
-    for (uint32_t i = 0; i < pool->n_started; i++) pthread_join(pool->workers[i].thread, NULL);
+    publish(pool, atomic_load(&pool->epoch) + 1, WHIT_POOL_THREADS_MAX);
+    for (uint32_t i = 1; i <= pool->n_started; i++) pthread_join(pool->workers[i].thread, NULL);
     whit_free(pool->allocator, pool, pool->size_bytes);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * The worker pool of the token loop: one loop over items, shared out in small chunks.
  *
- * A pool belongs to one calling thread at a time, which takes part as worker 0. Chunks are taken
- * from a common counter, so a stolen core costs its share and no more: the caller waits only for
- * chunks that a worker has begun, never for a worker that has not woken. Waiting threads spin for
+ * A pool belongs to one calling thread at a time, which takes part as worker 0. Every worker begins
+ * with a run of chunks of its own, in order, and then takes from the others', so a stolen core
+ * costs its share and no more: the caller waits only for chunks that a worker has begun, never for
+ * a worker that has not woken. Waiting threads spin for
  * some tens of microseconds and then sleep; while nobody sleeps a run makes no system call.
  * After whit_pool_open nothing is allocated. */
 #ifndef WHIT_BASE_THREADS_H
