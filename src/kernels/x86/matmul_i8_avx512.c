@@ -16,7 +16,11 @@
  * Sums stay below 2^31: 16 fields of a 64-k line times 192 * 128 at most, K <= 65,536. */
 #include "kernels/x86/unpack_avx512.h"
 
-enum { PASS_COLUMNS = 4, REGISTERS_MAX = 4, PREFETCH_BYTES = 8192 };
+enum { PASS_COLUMNS = 4, REGISTERS_MAX = 4 };
+
+/* A line is asked for twice: far ahead from memory into the second cache, near from there into the
+ * first. */
+enum { FAR_BYTES = 8192, NEAR_BYTES = 512 };
 
 /* Registers of one column and one plane. */
 typedef struct sums {
@@ -27,6 +31,12 @@ typedef struct sums {
 INLINE int registers_for(const int n)
 {
     return n <= 2 ? 4 : 2;
+}
+
+INLINE void ask_ahead(const uint8_t *line)
+{
+    _mm_prefetch((const char *)line + FAR_BYTES, _MM_HINT_T1);
+    _mm_prefetch((const char *)line + NEAR_BYTES, _MM_HINT_T0);
 }
 
 /* Adds one line whose byte holds 8 / bits fields; `first` is the register of its first field. */
@@ -58,7 +68,7 @@ INLINE void add_lines(const int bits, const int n, sums *acc, const uint8_t *lin
     for (; l + turns <= n_lines; l += turns) {
 #pragma GCC unroll 4
         for (uint32_t turn = 0; turn < turns; turn++) {
-            _mm_prefetch((const char *)line + PREFETCH_BYTES, _MM_HINT_T1);
+            ask_ahead(line);
             add_line(bits, n, acc, (int)turn * fields, load_line(line), q, stride);
             line += line_stride;
             q += 4 * fields;
@@ -72,7 +82,7 @@ INLINE void add_t5_lines(const int n, sums *acc, const uint8_t *line, const int8
                          size_t stride, uint32_t n_lines)
 {
     for (uint32_t l = 0; l < n_lines; l++, line += WHIT_LINE_BYTES, q += 20) {
-        _mm_prefetch((const char *)line + PREFETCH_BYTES, _MM_HINT_T1);
+        ask_ahead(line);
         __m512i bytes = load_line(line), remainder = t5_remainder(bytes);
         __m512i digit = t5_high_digit_81(bytes, remainder);
         add_line(2, n, acc, 0, t5_low_digits(remainder), q, stride);
