@@ -64,6 +64,13 @@ void whit_map_drop(const whit_map *map, const void *begin, size_t size_bytes)
     madvise((uint8_t *)(uintptr_t)begin - before, size_bytes + before, MADV_DONTNEED);
 }
 
+void whit_map_expect(const void *begin, size_t size_bytes, bool all_of_it)
+{
+    long page = sysconf(_SC_PAGESIZE);
+    uintptr_t first = whit_round_up((uintptr_t)begin, (size_t)page), end = ((uintptr_t)begin + size_bytes) & -(uintptr_t)page;
+    if (first < end) madvise((void *)first, end - first, all_of_it ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
 static void free_names(whit_writer *writer)
 {
     if (writer->path) whit_free(writer->allocator, writer->path, strlen(writer->path) + 1);

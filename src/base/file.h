@@ -23,6 +23,10 @@ void whit_map_close(whit_map *map);
 /* Lets go of the memory behind a part of the map; its bytes stay readable (from the page cache, or
  * the disk again), and the process counts as smaller. Ranges outside the map are left alone. */
 void whit_map_drop(const whit_map *map, const void *begin, size_t size_bytes);
+/* How a part of a map will be read: all of it over and over, for which the system is asked for huge
+ * pages (these stream from memory a third faster, and load faster from disk), or a little here and
+ * there, for which it is asked to keep the process small. Only a hint. */
+void whit_map_expect(const void *begin, size_t size_bytes, bool all_of_it);
 
 /* A file written beside its final name and renamed over it by commit; discard removes it.
  * With path NULL it is anonymous memory (memfd), never renamed. Zero-initialised is closed. */

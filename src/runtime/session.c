@@ -2,6 +2,7 @@
  * Sessions: one arena sized when opened, then steps that serve any number of sequences at once. */
 #include "runtime/session.h"
 
+#include "base/file.h"
 #include "base/fpenv.h"
 #include "runtime/adapter.h"
 
@@ -98,6 +99,29 @@ static whit_status prepare(whit_session *s, const whit_model *model, const whit_
     return WHIT_OK;
 }
 
+#define HUGE_PAGE_BYTES (2u << 20)
+
+/* Nearly all of a model is read for every token; an embedding that is no head, and what only the
+ * survivors of a screen need, are not. */
+static void expect_reads(const whit_session *s)
+{
+    const whit_weights *weights = &s->model->weights;
+    const void *address;
+    const char *path;
+    size_t size_bytes;
+    for (uint32_t i = 0; whit_ndf_mapping(s->model->file, i, &address, &size_bytes, &path); i++)
+        whit_map_expect(address, size_bytes, true);
+    for (uint32_t i = 0; i < weights->n_tensors; i++) {
+        const whit_tensor *tensor = &weights->tensors[i];
+        bool multiplied = false;
+        for (uint32_t j = 0; j < s->plan.n_steps; j++)
+            multiplied |= s->plan.steps[j].op == WHIT_PLAN_LINEAR && s->plan.steps[j].weight == (int32_t)i;
+        for (int p = 0; p < WHIT_PART_COUNT; p++)
+            if (tensor->part_bytes[p] >= HUGE_PAGE_BYTES && !(multiplied && p == WHIT_PART_CODES))
+                whit_map_expect(tensor->part[p], tensor->part_bytes[p], false);
+    }
+}
+
 whit_status whit_session_open(const whit_model *model, const whit_session_options *options,
                               whit_session **out, whit_error *error)
 {
@@ -118,6 +142,7 @@ whit_status whit_session_open(const whit_model *model, const whit_session_option
         memset(s->positions, 0, s->options.n_sequences * sizeof *s->positions);
         status = whit_pool_open(s->options.n_threads, s->allocator, &s->pool, error);
         s->exec.pool = s->pool;
+        expect_reads(s);
     }
     if (status != WHIT_OK) {
         whit_session_close(s);
