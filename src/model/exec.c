@@ -118,8 +118,11 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensor
     exec->rope_tables = whit_arena_take(arena, (uint64_t)options->n_batch_rows * 2 * options->rope_pairs, sizeof(float));
     exec->n_rescored = whit_arena_take(arena, options->n_selected_rows, sizeof *exec->n_rescored);
     exec->row_tiles = whit_arena_take(arena, (uint64_t)options->n_batch_rows + 1, sizeof *exec->row_tiles);
-    if (options->n_threads > 1)
+    if (options->n_threads > 1) {
+        size_t query_bytes = whit_kv_query_bytes(shape->type, shape->head_dim);
+        exec->queries = whit_arena_take(arena, (uint64_t)shape->n_kv_heads * n_queries, query_bytes);
         exec->n_partials = ((uint64_t)shape->n_ctx_tokens / WHIT_KV_BLOCK_TOKENS + 1) * shape->n_kv_heads * exec->heads_per_kv_head;
+    }
     exec->partials = whit_arena_take(arena, exec->n_partials, whit_kv_partial_elems(shape->head_dim) * sizeof(float));
     exec->steps = steps;
     for (uint32_t i = 0; i < plan->n_steps; i++) {

@@ -117,7 +117,8 @@ struct whit_exec {
     uint32_t n_row_tiles;
     uint32_t n_batch_rows;
     whit_exec_adapt adapt;
-    float *partials;     /* (n_partials, whit_kv_partial_elems): attention divided by blocks too */
+    uint8_t *queries;    /* attention divided by blocks: those of one tile of rows, made ready */
+    float *partials;     /* (n_partials, whit_kv_partial_elems): its partials */
     uint64_t n_partials; /* one row's, over the whole context */
     uint32_t heads_per_kv_head, n_kv_heads;
 };

@@ -36,17 +36,6 @@ static whit_kv_span span_of(uint32_t position, uint32_t window, uint32_t b)
                           (uint8_t)(end < WHIT_KV_BLOCK_TOKENS ? end : WHIT_KV_BLOCK_TOKENS)};
 }
 
-/* Queries of rows [row, end) and one KV head, made ready in a worker's scratch. */
-struct queries {
-    const whit_exec_step *step;
-    const whit_exec *exec;
-    uint32_t row, head, n;
-    uint32_t first, last; /* blocks they see */
-    uint8_t *ready;
-    whit_kv_span *spans;
-    float *total, *block;
-};
-
 static void blocks_seen(const whit_exec_step *step, const whit_batch *batch, uint32_t row, uint32_t end, uint32_t *first,
                         uint32_t *last)
 {
@@ -55,120 +44,124 @@ static void blocks_seen(const whit_exec_step *step, const whit_batch *batch, uin
     *last = batch->positions[end - 1] / WHIT_KV_BLOCK_TOKENS;
 }
 
-static struct queries prepare(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t tile, uint32_t head)
+/* Queries of rows [row, end) and one KV head. */
+static void ready_queries(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t end, uint32_t head,
+                          uint8_t *ready)
 {
-    uint32_t row = exec->row_tiles[tile], end = exec->row_tiles[tile + 1], group = exec->heads_per_kv_head;
-    whit_kv_type type = exec->kv->shape.type;
-    struct queries q = {.step = step, .exec = exec, .row = row, .head = head, .n = (end - row) * group};
-    struct layout at = layout_of(type, step->group, q.n);
-    uint8_t *scratch = exec->scratch + worker * exec->scratch_bytes;
-    q.ready = scratch + at.queries;
-    q.spans = (whit_kv_span *)(scratch + at.spans);
-    q.total = (float *)(void *)(scratch + at.total);
-    q.block = (float *)(void *)(scratch + at.block);
-    blocks_seen(step, exec->batch, row, end, &q.first, &q.last);
-    size_t row_bytes = group * whit_kv_query_bytes(type, step->group);
-    for (uint32_t r = row; r < end; r++) {
+    uint32_t group = exec->heads_per_kv_head;
+    size_t row_bytes = group * whit_kv_query_bytes(exec->kv->shape.type, step->group);
+    for (uint32_t r = row; r < end; r++, ready += row_bytes) {
         const float *x = (const float *)(const void *)step->input[0] + r * step->input_stride[0];
-        exec->kv_query(x + (size_t)head * group * step->group, step->group, group, step->group, q.ready + (r - row) * row_bytes);
+        exec->kv_query(x + (size_t)head * group * step->group, step->group, group, step->group, ready);
     }
-    return q;
 }
 
-static void attend_block(const struct queries *q, uint32_t b, float *partials)
+/* What n queries of the rows from `row` on see of block b. */
+static void make_spans(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t n, uint32_t b,
+                       whit_kv_span *spans)
 {
-    const whit_exec *exec = q->exec;
-    const whit_batch *batch = exec->batch;
-    for (uint32_t i = 0; i < q->n; i++)
-        q->spans[i] = span_of(batch->positions[q->row + i / exec->heads_per_kv_head], q->step->window, b);
-    exec->kv_attend(whit_kv_head_block(exec->kv, q->step->layer, q->head, batch->sequences[q->row], b), q->ready, q->spans,
-                    q->n, q->step->group, q->step->constant, partials);
+    for (uint32_t i = 0; i < n; i++)
+        spans[i] = span_of(exec->batch->positions[row + i / exec->heads_per_kv_head], step->window, b);
 }
 
-/* Divides joined partials of n queries by their sums, into the rows they belong to. */
-static void finish(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t head, uint32_t n, const float *total)
+/* Divides the joined partial of query i (of those of the rows from `row` on) by its sum, into the row it belongs to. */
+static void finish(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t head, uint32_t i, const float *total)
 {
     uint32_t group = exec->heads_per_kv_head, head_dim = step->group;
-    size_t elems = whit_kv_partial_elems(head_dim);
-    for (uint32_t i = 0; i < n; i++) {
-        float *out = (float *)(void *)step->output + (row + i / group) * step->output_stride;
-        exec->kernels->kv_finish(total + i * elems, head_dim, out + ((size_t)head * group + i % group) * head_dim);
-    }
+    float *out = (float *)(void *)step->output + (row + i / group) * step->output_stride;
+    exec->kernels->kv_finish(total, head_dim, out + ((size_t)head * group + i % group) * head_dim);
 }
 
 void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
 {
+    uint8_t *scratch = exec->scratch + worker * exec->scratch_bytes;
+    whit_kv_type type = exec->kv->shape.type;
     for (uint32_t item = begin; item < end; item++) {
-        struct queries q = prepare(step, exec, worker, item / exec->n_kv_heads, item % exec->n_kv_heads);
-        for (uint32_t b = q.first; b <= q.last; b++) {
-            attend_block(&q, b, b == q.first ? q.total : q.block);
-            if (b != q.first) exec->kernels->kv_join(q.total, q.block, q.n, step->group);
+        uint32_t tile = item / exec->n_kv_heads, head = item % exec->n_kv_heads, first, last;
+        uint32_t row = exec->row_tiles[tile], row_end = exec->row_tiles[tile + 1], n = (row_end - row) * exec->heads_per_kv_head;
+        struct layout at = layout_of(type, step->group, n);
+        whit_kv_span *spans = (whit_kv_span *)(scratch + at.spans);
+        float *total = (float *)(void *)(scratch + at.total), *partials = (float *)(void *)(scratch + at.block);
+        ready_queries(step, exec, row, row_end, head, scratch + at.queries);
+        blocks_seen(step, exec->batch, row, row_end, &first, &last);
+        for (uint32_t b = first; b <= last; b++) {
+            make_spans(step, exec, row, n, b, spans);
+            exec->kv_attend(whit_kv_head_block(exec->kv, step->layer, head, exec->batch->sequences[row], b),
+                            scratch + at.queries, spans, n, step->group, step->constant, b == first ? total : partials);
+            if (b != first) exec->kernels->kv_join(total, partials, n, step->group);
         }
-        finish(step, exec, q.row, q.head, q.n, q.total);
+        for (uint32_t i = 0; i < n; i++) finish(step, exec, row, head, i, total + i * whit_kv_partial_elems(step->group));
     }
 }
 
 /* ---- divided by blocks ----------------------------------------------------------------------- */
 
 /* Only one tile of rows is divided: several make enough items by themselves. */
-static uint64_t partials_needed(const whit_exec_step *step, const whit_exec *exec, uint32_t *first, uint32_t *last)
-{
-    uint32_t n_rows = exec->row_tiles[1] - exec->row_tiles[0];
-    blocks_seen(step, exec->batch, exec->row_tiles[0], exec->row_tiles[1], first, last);
-    return (uint64_t)(*last - *first + 1) * exec->n_kv_heads * n_rows * exec->heads_per_kv_head;
-}
-
 bool whit_exec_attend_divides(const whit_exec_step *step, const whit_exec *exec)
 {
-    uint32_t first, last;
     if (exec->n_row_tiles != 1 || exec->n_kv_heads >= 8 * whit_pool_size(exec->pool)) return false;
-    return partials_needed(step, exec, &first, &last) <= exec->n_partials && last - first >= 2;
+    uint32_t first, last, n_rows = exec->row_tiles[1] - exec->row_tiles[0];
+    blocks_seen(step, exec->batch, exec->row_tiles[0], exec->row_tiles[1], &first, &last);
+    uint64_t n_partials = (uint64_t)(last - first + 1) * exec->n_kv_heads * n_rows * exec->heads_per_kv_head;
+    return n_partials <= exec->n_partials && last - first >= 2;
 }
 
+/* One tile of rows, divided. Queries are made ready once, (n_kv_heads, n) of them; partials are
+ * (block, KV head, n), so that heads of a block lie side by side, as in the cache. */
 struct divided {
     const whit_exec_step *step;
     const whit_exec *exec;
-    uint32_t first; /* block */
+    uint32_t first, last; /* blocks */
+    uint32_t n;           /* queries of one KV head */
 };
 
-/* Partials of one block and KV head; heads of a block lie side by side, as in the cache. */
+static uint8_t *queries_of(const struct divided *d, uint32_t head)
+{
+    return d->exec->queries + (size_t)head * d->n * whit_kv_query_bytes(d->exec->kv->shape.type, d->step->group);
+}
+
 static float *partials_of(const struct divided *d, uint32_t block, uint32_t head)
 {
-    const whit_exec *exec = d->exec;
-    size_t n = (exec->row_tiles[1] - exec->row_tiles[0]) * exec->heads_per_kv_head;
-    return exec->partials + ((size_t)(block - d->first) * exec->n_kv_heads + head) * n * whit_kv_partial_elems(d->step->group);
+    size_t i = (size_t)(block - d->first) * d->exec->n_kv_heads + head;
+    return d->exec->partials + i * d->n * whit_kv_partial_elems(d->step->group);
 }
 
 static void attend_items(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct divided *d = context;
+    const whit_exec *exec = d->exec;
+    uint8_t *scratch = exec->scratch + worker * exec->scratch_bytes;
+    whit_kv_span *spans = (whit_kv_span *)(scratch + layout_of(exec->kv->shape.type, d->step->group, d->n).spans);
     for (uint32_t item = begin; item < end; item++) {
-        uint32_t block = d->first + item / d->exec->n_kv_heads, head = item % d->exec->n_kv_heads;
-        struct queries q = prepare(d->step, d->exec, worker, 0, head);
-        attend_block(&q, block, partials_of(d, block, head));
+        uint32_t block = d->first + item / exec->n_kv_heads, head = item % exec->n_kv_heads;
+        if (item == begin || head == 0) make_spans(d->step, exec, exec->row_tiles[0], d->n, block, spans);
+        exec->kv_attend(whit_kv_head_block(exec->kv, d->step->layer, head, exec->batch->sequences[exec->row_tiles[0]], block),
+                        queries_of(d, head), spans, d->n, d->step->group, d->step->constant, partials_of(d, block, head));
     }
 }
 
-static void join_heads(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+/* Items are queries of all heads. */
+static void join_items(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct divided *d = context;
-    const whit_exec *exec = d->exec;
-    uint32_t first, last, row = exec->row_tiles[0], n = (exec->row_tiles[1] - row) * exec->heads_per_kv_head;
     (void)worker;
-    blocks_seen(d->step, exec->batch, row, exec->row_tiles[1], &first, &last);
-    for (uint32_t head = begin; head < end; head++) {
-        float *total = partials_of(d, first, head);
-        for (uint32_t b = first + 1; b <= last; b++)
-            exec->kernels->kv_join(total, partials_of(d, b, head), n, d->step->group);
-        finish(d->step, exec, row, head, n, total);
+    for (uint32_t item = begin; item < end; item++) {
+        uint32_t head = item / d->n, i = item % d->n;
+        size_t at = i * whit_kv_partial_elems(d->step->group);
+        float *total = partials_of(d, d->first, head) + at;
+        for (uint32_t b = d->first + 1; b <= d->last; b++)
+            d->exec->kernels->kv_join(total, partials_of(d, b, head) + at, 1, d->step->group);
+        finish(d->step, d->exec, d->exec->row_tiles[0], head, i, total);
     }
 }
 
 void whit_exec_attend_divided(const whit_exec_step *step, const whit_exec *exec)
 {
     struct divided d = {.step = step, .exec = exec};
-    uint32_t last;
-    (void)partials_needed(step, exec, &d.first, &last);
-    whit_pool_run(exec->pool, attend_items, &d, (last - d.first + 1) * exec->n_kv_heads, 0);
-    whit_pool_run(exec->pool, join_heads, &d, exec->n_kv_heads, 1);
+    uint32_t row = exec->row_tiles[0], end = exec->row_tiles[1];
+    d.n = (end - row) * exec->heads_per_kv_head;
+    blocks_seen(step, exec->batch, row, end, &d.first, &d.last);
+    for (uint32_t head = 0; head < exec->n_kv_heads; head++) ready_queries(step, exec, row, end, head, queries_of(&d, head));
+    whit_pool_run(exec->pool, attend_items, &d, (d.last - d.first + 1) * exec->n_kv_heads, 0);
+    whit_pool_run(exec->pool, join_items, &d, exec->n_kv_heads * d.n, 0);
 }

@@ -102,10 +102,11 @@ static whit_status prepare(whit_session *s, const whit_model *model, const whit_
 #define HUGE_PAGE_BYTES (2u << 20)
 
 /* Nearly all of a model is read for every token; an embedding that is no head, and what only the
- * survivors of a screen need, are not. */
+ * survivors of a screen need, are not. The KV cache is filled from one end. */
 static void expect_reads(const whit_session *s)
 {
     const whit_weights *weights = &s->model->weights;
+    whit_map_expect(s->kv.data, s->kv.n_blocks * s->kv.block_bytes, true);
     const void *address;
     const char *path;
     size_t size_bytes;
