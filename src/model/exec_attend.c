@@ -140,18 +140,16 @@ static void attend_items(void *context, uint32_t worker, uint32_t begin, uint32_
     }
 }
 
-/* Items are queries of all heads. */
-static void join_items(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+static void join_heads(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct divided *d = context;
+    size_t elems = whit_kv_partial_elems(d->step->group);
     (void)worker;
-    for (uint32_t item = begin; item < end; item++) {
-        uint32_t head = item / d->n, i = item % d->n;
-        size_t at = i * whit_kv_partial_elems(d->step->group);
-        float *total = partials_of(d, d->first, head) + at;
+    for (uint32_t head = begin; head < end; head++) {
+        float *total = partials_of(d, d->first, head);
         for (uint32_t b = d->first + 1; b <= d->last; b++)
-            d->exec->kernels->kv_join(total, partials_of(d, b, head) + at, 1, d->step->group);
-        finish(d->step, d->exec, d->exec->row_tiles[0], head, i, total);
+            d->exec->kernels->kv_join(total, partials_of(d, b, head), d->n, d->step->group);
+        for (uint32_t i = 0; i < d->n; i++) finish(d->step, d->exec, d->exec->row_tiles[0], head, i, total + i * elems);
     }
 }
 
@@ -163,5 +161,5 @@ void whit_exec_attend_divided(const whit_exec_step *step, const whit_exec *exec)
     blocks_seen(step, exec->batch, row, end, &d.first, &d.last);
     for (uint32_t head = 0; head < exec->n_kv_heads; head++) ready_queries(step, exec, row, end, head, queries_of(&d, head));
     whit_pool_run(exec->pool, attend_items, &d, (d.last - d.first + 1) * exec->n_kv_heads, 0);
-    whit_pool_run(exec->pool, join_items, &d, exec->n_kv_heads * d.n, 0);
+    whit_pool_run(exec->pool, join_heads, &d, exec->n_kv_heads, 1);
 }
