@@ -84,10 +84,10 @@ typedef void whit_kv_finish_fn(const float *partial, uint32_t head_dim, float *o
 
 /* ---- the screened head ---------------------------------------------------------------------- */
 
-/* Logits of the rows of tiles [tile_begin, tile_end) of an i8s tensor from its high nibbles alone,
- * the low ones taken as 7.5, for one token of int8 activations. */
-typedef void whit_screen_fn(const whit_tensor *w, const whit_acts *x, uint32_t token,
-                            uint32_t tile_begin, uint32_t tile_end, float *logits);
+/* Logits (n_tokens, stride) of the rows of tiles [tile_begin, tile_end) of an i8s tensor from its
+ * high nibbles alone, the low ones taken as 7.5, for the int8 activations x. */
+typedef void whit_screen_fn(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,
+                            uint32_t tile_end, float *logits, size_t stride);
 /* The exact logits of n chosen rows, bits as of the matrix product. */
 typedef void whit_rescore_fn(const whit_tensor *w, const whit_acts *x, uint32_t token,
                              const uint32_t *rows, uint32_t n, float *logits);

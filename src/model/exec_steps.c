@@ -124,17 +124,11 @@ ROW_STEP(run_select)
     }
 }
 
-enum { SCREEN_TILES = 8 }; /* a head's tiles stay in cache while every selected row looks at them */
-
 /* The head in a pass that wants the largest logits only: estimates from the high nibbles. */
 static void run_screen(const whit_exec_step *step, const whit_exec *exec, uint32_t begin, uint32_t end)
 {
-    uint32_t n_rows = exec->batch->n_selected;
-    whit_acts acts = whit_acts_place(&step->acts, n_rows, step->n_cols, step->input[0]);
-    for (uint32_t tile = begin; tile < end; tile += SCREEN_TILES)
-        for (uint32_t r = 0; r < n_rows; r++)
-            exec->kernels->screen(step->tensor, &acts, r, tile, end - tile < SCREEN_TILES ? end : tile + SCREEN_TILES,
-                                  OUTPUT(r));
+    whit_acts acts = whit_acts_place(&step->acts, exec->batch->n_selected, step->n_cols, step->input[0]);
+    exec->kernels->screen(step->tensor, &acts, begin, end, OUTPUT(0), step->output_stride);
 }
 
 ROW_STEP(run_rescore)

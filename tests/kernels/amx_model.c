@@ -7,7 +7,9 @@
 extern const whit_matmul_kernel whit_matmul_i8_t2_32x32_amx_model,
     whit_matmul_i8_t5_32x32_amx_model, whit_matmul_i8_b1_32x32_amx_model,
     whit_matmul_i8_q2_32x32_amx_model, whit_matmul_i8_i4_32x32_amx_model,
-    whit_matmul_i8_i8_32x32_amx_model, whit_matmul_i8_i8s_32x32_amx_model;
+    whit_matmul_i8_i8_32x32_amx_model, whit_matmul_i8_i8s_32x32_amx_model,
+    whit_matmul_i8_t2_16x16_amx_model, whit_matmul_i8_t5_16x16_amx_model,
+    whit_matmul_i8_i8_16x16_amx_model, whit_matmul_i8_i8s_16x16_amx_model;
 
 static float *product(const whit_matmul_kernel *kernel, const test_matrix *matrix,
                       const whit_acts *acts)
@@ -30,6 +32,7 @@ static void the_model_equals_generic(void **state)
     static const struct {
         const whit_matmul_kernel *kernel;
         whit_codec codec;
+        bool whole_rows_only;
     } cases[] = {
         {&whit_matmul_i8_t2_32x32_amx_model, WHIT_CODEC_T2},
         {&whit_matmul_i8_t5_32x32_amx_model, WHIT_CODEC_T5},
@@ -37,7 +40,11 @@ static void the_model_equals_generic(void **state)
         {&whit_matmul_i8_q2_32x32_amx_model, WHIT_CODEC_Q2},
         {&whit_matmul_i8_i4_32x32_amx_model, WHIT_CODEC_I4},
         {&whit_matmul_i8_i8_32x32_amx_model, WHIT_CODEC_I8},
-        {&whit_matmul_i8_i8s_32x32_amx_model, WHIT_CODEC_I8S},
+        {&whit_matmul_i8_i8s_32x32_amx_model, WHIT_CODEC_I8S, true},
+        {&whit_matmul_i8_t2_16x16_amx_model, WHIT_CODEC_T2, true},
+        {&whit_matmul_i8_t5_16x16_amx_model, WHIT_CODEC_T5, true},
+        {&whit_matmul_i8_i8_16x16_amx_model, WHIT_CODEC_I8, true},
+        {&whit_matmul_i8_i8s_16x16_amx_model, WHIT_CODEC_I8S, true},
     };
     static const uint32_t columns[] = {1, 16, 17, 33, 64};
     whit_kernels generic, machine;
@@ -48,7 +55,7 @@ static void the_model_equals_generic(void **state)
     }
     whit_rng rng = {test_seed()};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        for (int grouped = 0; grouped < (cases[i].codec == WHIT_CODEC_I8S ? 1 : 2); grouped++)
+        for (int grouped = 0; grouped < (cases[i].whole_rows_only ? 1 : 2); grouped++)
             for (size_t n = 0; n < sizeof columns / sizeof *columns; n++) {
                 whit_tensor_type type = type_of(
                     cases[i].codec, grouped ? WHIT_SCALE_GROUP : WHIT_SCALE_TENSOR,

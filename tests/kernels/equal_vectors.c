@@ -292,7 +292,7 @@ typedef struct head_case {
     uint32_t n_tiles;
 } head_case;
 
-static void head_open(const trial *t, head_case *head)
+static void head_open(const trial *t, uint32_t n_tokens, head_case *head)
 {
     bool per_row = whit_rng_next(t->rng) & 1, is_f16 = whit_rng_next(t->rng) & 1;
     whit_tensor_type type =
@@ -302,10 +302,10 @@ static void head_open(const trial *t, head_case *head)
     type.act = whit_rng_next(t->rng) & 1 ? WHIT_TENSOR_ACT_TOKEN : WHIT_TENSOR_ACT_AUTO;
     matrix_random(&head->matrix, &type, t->rng, whit_rng_next(t->rng) & 1);
     whit_acts_spec spec = whit_acts_spec_for(&type, WHIT_ACT_I8);
-    head->memory = guarded_alloc(whit_acts_bytes(&spec, 2, type.n_cols), 0);
-    head->acts = whit_acts_place(&spec, 2, type.n_cols, head->memory);
-    guarded_floats x = floats_random(t->rng, 2 * type.n_cols, random_mode(t->rng));
-    t->generic->quantize(x.data, type.n_cols, &head->acts, 0, 2);
+    head->memory = guarded_alloc(whit_acts_bytes(&spec, n_tokens, type.n_cols), 0);
+    head->acts = whit_acts_place(&spec, n_tokens, type.n_cols, head->memory);
+    guarded_floats x = floats_random(t->rng, n_tokens * type.n_cols, random_mode(t->rng));
+    t->generic->quantize(x.data, type.n_cols, &head->acts, 0, n_tokens);
     floats_free(&x);
     head->n_tiles = (type.n_rows + 15) / 16;
 }
@@ -319,16 +319,17 @@ static void head_close(head_case *head)
 static void compare_screen(const trial *t)
 {
     head_case head;
-    head_open(t, &head);
+    head_open(t, 1 + (uint32_t)whit_rng_below(t->rng, 9), &head);
     uint32_t n_rows = head.matrix.tensor.type.n_rows,
              middle = (uint32_t)whit_rng_below(t->rng, head.n_tiles + 1);
-    guarded_floats found = floats_alloc(n_rows, whit_rng_below(t->rng, 16)),
+    size_t stride = n_rows + whit_rng_below(t->rng, 20);
+    guarded_floats found = floats_alloc((head.acts.n_tokens - 1) * stride + n_rows, whit_rng_below(t->rng, 16)),
                    expected = floats_copy(&found);
     whit_screen_fn *screen = (whit_screen_fn *)t->row->function;
-    screen(&head.matrix.tensor, &head.acts, 1, 0, middle, found.data);
-    screen(&head.matrix.tensor, &head.acts, 1, middle, head.n_tiles, found.data);
-    t->generic->screen(&head.matrix.tensor, &head.acts, 1, 0, head.n_tiles, expected.data);
-    assert_same_floats(found.data, expected.data, n_rows, t->name, "logits");
+    screen(&head.matrix.tensor, &head.acts, 0, middle, found.data, stride);
+    screen(&head.matrix.tensor, &head.acts, middle, head.n_tiles, found.data, stride);
+    t->generic->screen(&head.matrix.tensor, &head.acts, 0, head.n_tiles, expected.data, stride);
+    assert_same_floats(found.data, expected.data, found.n, t->name, "logits");
     floats_free(&found), floats_free(&expected);
     head_close(&head);
 }
@@ -336,7 +337,7 @@ static void compare_screen(const trial *t)
 static void compare_rescore(const trial *t)
 {
     head_case head;
-    head_open(t, &head);
+    head_open(t, 2, &head);
     uint32_t rows[64], n = 1 + (uint32_t)whit_rng_below(t->rng, 64);
     for (uint32_t i = 0; i < n; i++)
         rows[i] = (uint32_t)whit_rng_below(t->rng, head.matrix.tensor.type.n_rows);
@@ -352,7 +353,7 @@ static void compare_rescore(const trial *t)
 static void compare_survive(const trial *t)
 {
     head_case head;
-    head_open(t, &head);
+    head_open(t, 2, &head);
     uint32_t n_rows = head.matrix.tensor.type.n_rows, found[208], expected[208];
     memset(found, CANARY, sizeof found);
     guarded_floats logits = floats_random(t->rng, n_rows, random_mode(t->rng));

@@ -450,7 +450,7 @@ static void screened_head(void **state)
     uint8_t *memory = guarded_alloc(whit_acts_bytes(&spec, 2, type.n_cols), 0);
     whit_acts acts = whit_acts_place(&spec, 2, type.n_cols, memory);
     float *logits = calloc(type.n_rows, 4), *full = calloc(2 * type.n_rows, 4),
-          *screened = calloc(type.n_rows, 4);
+          *screened = calloc(2 * type.n_rows, 4);
     uint32_t *rows = calloc(type.n_rows, 4);
     const whit_matmul_kernel *kernel = whit_matmul_find(&k, &type, &spec, 2);
     uint8_t *scratch = guarded_alloc(kernel->scratch_bytes(&type, &spec, 2), 0);
@@ -460,8 +460,8 @@ static void screened_head(void **state)
         kernel->run(&matrix.tensor, &acts, 0, 63, full, type.n_rows, scratch);
         for (uint32_t t = 0; t < 2; t++)
             for (uint32_t n_best = 1; n_best <= 40; n_best += 39) {
-                k.screen(&matrix.tensor, &acts, t, 0, 63, screened);
-                memcpy(logits, screened, type.n_rows * sizeof *logits);
+                k.screen(&matrix.tensor, &acts, 0, 63, screened, type.n_rows);
+                memcpy(logits, screened + t * type.n_rows, type.n_rows * sizeof *logits);
                 float bound = whit_screen_bound(&acts, t);
                 const float *right = full + (size_t)t * type.n_rows;
                 uint32_t n = whit_screen_finish(&k, &matrix.tensor, &acts, t, n_best, logits, rows);
@@ -478,7 +478,7 @@ static void screened_head(void **state)
                 assert_int_equal(n_above, n_best);
                 assert_int_equal(k.argmax(logits, type.n_rows), k.argmax(right, type.n_rows));
                 for (uint32_t row = 0; row < type.n_rows; row++) {
-                    double error = fabs((double)screened[row] - (double)right[row]);
+                    double error = fabs((double)screened[t * type.n_rows + row] - (double)right[row]);
                     assert_true(error <= (double)bound * fabs((double)matrix.rows.fields[row]));
                 }
             }

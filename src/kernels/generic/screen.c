@@ -13,33 +13,35 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-void whit_screen_generic(const whit_tensor *w, const whit_acts *x, uint32_t token,
-                         uint32_t tile_begin, uint32_t tile_end, float *logits)
+static void screen_tile(const whit_tensor *w, const whit_acts *x, uint32_t token, uint32_t tile, float *logits)
 {
-    whit_geometry g = whit_codec_geometry(&w->type);
     const int8_t *q = x->i8 + token * x->stride;
-    for (uint32_t tile = tile_begin; tile < tile_end; tile++) {
-        const uint8_t *lines = w->part[WHIT_PART_CODES] + tile * g.tile_bytes;
-        float fields[WHIT_MAX_FIELDS][ROWS], acc[ROWS] = {0};
-        whit_tile_fields(w, tile, 0, fields);
-        for (uint32_t step = 0; step < x->n_steps; step++) {
-            int32_t sums[ROWS] = {0};
-            uint32_t end = whit_acts_step_end(x, step);
-            for (uint32_t k = whit_acts_step_begin(x, step); k < end; k += 8) {
-                int8_t high[8 * ROWS];
-                whit_line_unpack(WHIT_CODEC_I8S, lines + k / 8 * WHIT_LINE_BYTES, high);
-                for (uint32_t c = 0; c < min_u32(8, end - k); c++)
-                    for (uint32_t r = 0; r < ROWS; r++) sums[r] += high[c * ROWS + r] * q[k + c];
-            }
-            size_t at = (size_t)token * x->n_steps + step;
-            float middle = -120.5f * (float)x->sums[at];
-            for (uint32_t r = 0; r < ROWS; r++)
-                acc[r] =
-                    fmaf(fmaf(16.0f, (float)sums[r], middle), fields[0][r] * x->scales[at], acc[r]);
+    const uint8_t *lines = w->part[WHIT_PART_CODES] + tile * whit_codec_geometry(&w->type).tile_bytes;
+    float fields[WHIT_MAX_FIELDS][ROWS], acc[ROWS] = {0};
+    whit_tile_fields(w, tile, 0, fields);
+    for (uint32_t step = 0; step < x->n_steps; step++) {
+        int32_t sums[ROWS] = {0};
+        uint32_t end = whit_acts_step_end(x, step);
+        for (uint32_t k = whit_acts_step_begin(x, step); k < end; k += 8) {
+            int8_t high[8 * ROWS];
+            whit_line_unpack(WHIT_CODEC_I8S, lines + k / 8 * WHIT_LINE_BYTES, high);
+            for (uint32_t c = 0; c < min_u32(8, end - k); c++)
+                for (uint32_t r = 0; r < ROWS; r++) sums[r] += high[c * ROWS + r] * q[k + c];
         }
-        memcpy(logits + (size_t)tile * ROWS, acc,
-               min_u32(ROWS, w->type.n_rows - tile * ROWS) * sizeof *logits);
+        size_t at = (size_t)token * x->n_steps + step;
+        float middle = -120.5f * (float)x->sums[at];
+        for (uint32_t r = 0; r < ROWS; r++)
+            acc[r] = fmaf(fmaf(16.0f, (float)sums[r], middle), fields[0][r] * x->scales[at], acc[r]);
     }
+    memcpy(logits, acc, min_u32(ROWS, w->type.n_rows - tile * ROWS) * sizeof *logits);
+}
+
+void whit_screen_generic(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end, float *logits,
+                         size_t stride)
+{
+    for (uint32_t token = 0; token < x->n_tokens; token++)
+        for (uint32_t tile = tile_begin; tile < tile_end; tile++)
+            screen_tile(w, x, token, tile, logits + token * stride + (size_t)tile * ROWS);
 }
 
 /* Codes of columns [k, k + n) of a row, k a multiple of 8, whole groups of eight: four bytes of the
