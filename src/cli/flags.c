@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,10 +89,21 @@ const cli_option cli_sampler_options[] = {
 
 ssize_t cli_read_some(int fd, char *data, size_t size_bytes)
 {
-    /* poll is never restarted behind a handler, read would be. */
+    /* ppoll is never restarted behind a handler, read would be; signals that come between the look
+     * at the flag and the wait stay pending until it. */
     struct pollfd wait = {.fd = fd, .events = POLLIN};
-    if (poll(&wait, 1, -1) < 0) return -1;
-    return read(fd, data, size_bytes);
+    sigset_t held, before;
+    sigemptyset(&held);
+    sigaddset(&held, SIGINT);
+    sigaddset(&held, SIGTERM);
+    sigaddset(&held, SIGCONT);
+    sigprocmask(SIG_BLOCK, &held, &before);
+    errno = EINTR;
+    int ready = *cli_cancelled() ? -1 : ppoll(&wait, 1, NULL, &before);
+    int reason = errno;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = reason;
+    return ready < 0 ? -1 : read(fd, data, size_bytes);
 }
 
 int cli_read_text(cli_call *call, const char *path, cli_text *text)
