@@ -5,27 +5,24 @@
 
 #include <math.h>
 
-void whit_packed_ternary_row(const whit_packed_ternary *packed, uint64_t row, int8_t *codes)
+bool whit_packed_ternary_row(const whit_packed_ternary *packed, uint64_t row, int8_t *codes)
 {
-    uint64_t quarter = packed->n_rows / 4;
+    uint64_t quarter = packed->n_rows / 4, c = 0, eight, threes = 0;
     unsigned shift = 2 * (unsigned)(row / quarter);
     const uint8_t *bytes = packed->data + row % quarter * packed->n_cols;
-    uint64_t c = 0, eight;
     for (; c + 8 <= packed->n_cols; c += 8) { /* code + 1 in each byte, less 1 without a borrow */
         memcpy(&eight, bytes + c, 8);
         eight = eight >> shift & 0x0303030303030303u;
+        threes |= eight & eight >> 1;
         eight = ((eight | 0x8080808080808080u) - 0x0101010101010101u) ^ 0x8080808080808080u;
         memcpy(codes + c, &eight, 8);
     }
-    for (; c < packed->n_cols; c++) codes[c] = (int8_t)((bytes[c] >> shift & 3) - 1);
-}
-
-bool whit_packed_ternary_is_sound(const whit_packed_ternary *packed)
-{
-    uint64_t n = packed->n_rows / 4 * packed->n_cols;
-    unsigned threes = 0;
-    for (uint64_t i = 0; i < n; i++) threes |= packed->data[i] & packed->data[i] >> 1;
-    return (threes & 0x55) == 0;
+    for (; c < packed->n_cols; c++) {
+        unsigned code = bytes[c] >> shift & 3;
+        threes |= code & code >> 1;
+        codes[c] = (int8_t)(code - 1);
+    }
+    return (threes & 0x0101010101010101u) == 0;
 }
 
 /* Magnitude bits of one element, in the element's own width; comparing bits compares values. */

@@ -13,10 +13,9 @@ typedef struct whit_packed_ternary {
     uint64_t n_rows, n_cols; /* of the matrix, unpacked */
 } whit_packed_ternary;
 
-/* codes (n_cols) of one row: -1, 0, 1 (2 for the code that is none). */
-void whit_packed_ternary_row(const whit_packed_ternary *packed, uint64_t row, int8_t *codes);
-/* Are all codes -1, 0 or 1? */
-bool whit_packed_ternary_is_sound(const whit_packed_ternary *packed);
+/* codes (n_cols) of one row: -1, 0, 1. False where the row holds the code 3, which is none (and
+ * becomes 2). */
+bool whit_packed_ternary_row(const whit_packed_ternary *packed, uint64_t row, int8_t *codes);
 
 /* Does a float matrix hold only -s, 0 and s (s > 0, one for the whole matrix)? *scale is s, or 0
  * for a matrix of zeros. For F32, F16 and BF16 views. */

@@ -163,10 +163,11 @@ struct tensor_job {
     whit_tensor_type to;
     uint32_t declared;
     bool lossy;
+    bool rows_are_content; /* floats: rows are read straight into their canonical form */
     uint32_t chunk_rows, slice_rows;
     uint64_t part_bytes[WHIT_PART_COUNT]; /* room of a chunk */
     size_t canonical_row_bytes;
-    struct rows_buffer rows; /* chunk_rows of the target */
+    struct rows_buffer rows; /* chunk_rows of the target; without elements where they are content */
     struct chunk chunks[2], *now, *before;
     struct lossy_scratch *scratch; /* one per worker; NULL: not lossy */
     whit_hash digest;
@@ -208,7 +209,10 @@ static bool make_buffers(const whit_allocator *a, struct tensor_job *t)
     bool ok = chunk_type(&t->to, t->chunk_rows, &largest);
     memcpy(t->part_bytes, largest.part_bytes, sizeof t->part_bytes);
     for (int p = 0; p < WHIT_PART_COUNT; p++) t->later[p].allocator = a;
-    ok = ok && make_rows(a, &t->to, t->chunk_rows, &t->rows);
+    if (t->rows_are_content)
+        t->rows.elem_bytes = t->canonical_row_bytes;
+    else
+        ok = ok && make_rows(a, &t->to, t->chunk_rows, &t->rows);
     for (int c = 0; ok && c < 2; c++) {
         ok = (t->chunks[c].canonical = whit_alloc(a, t->canonical_row_bytes * t->chunk_rows)) != NULL;
         for (int p = 0; ok && p < WHIT_PART_COUNT; p++)
@@ -239,6 +243,7 @@ static whit_status open_tensor_job(struct job *job, uint32_t i, struct tensor_jo
     if (t->chunk_rows > t->to.n_rows) t->chunk_rows = t->to.n_rows;
     t->slice_rows = (t->chunk_rows / MAX_SLICES + 16) & ~15u;
     t->canonical_row_bytes = whit_codec_canonical_row_bytes(&t->to);
+    t->rows_are_content = whit_codec_find(t->to.codec)->is_float;
     whit_hash_begin(&t->digest, "whit.tensor");
     whit_hash_add(&t->digest, &content, sizeof content);
     *out = t;
@@ -251,8 +256,10 @@ static whit_status open_tensor_job(struct job *job, uint32_t i, struct tensor_jo
 static whit_status convert_slice(struct tensor_job *t, uint32_t worker, uint32_t begin, uint32_t n, whit_error *error)
 {
     struct chunk *chunk = t->now;
+    struct rows_buffer buffer = t->rows;
+    if (t->rows_are_content) buffer.rows.elems = chunk->canonical;
     for (uint32_t i = begin; i < begin + n; i++) {
-        whit_rows row = row_at(&t->rows, i);
+        whit_rows row = row_at(&buffer, i);
         if (!t->lossy) {
             WHIT_TRY(t->from->read_row(t->from, chunk->begin + i, &row, error));
             continue;
@@ -262,8 +269,9 @@ static whit_status convert_slice(struct tensor_job *t, uint32_t worker, uint32_t
         whit_requantise_values(&t->from->type, &scratch->row.rows, scratch->values);
         whit_requantise_row(&t->to, scratch->values, &row);
     }
-    whit_rows rows = row_at(&t->rows, begin);
+    whit_rows rows = row_at(&buffer, begin);
     WHIT_TRY(whit_codec_pack(&chunk->tensor.type, begin, n, &rows, chunk->part, error));
+    if (t->rows_are_content) return WHIT_OK;
     whit_codec_canonical_content(&t->to, n, &rows, chunk->canonical + t->canonical_row_bytes * begin);
     return WHIT_OK;
 }

@@ -119,9 +119,9 @@ static whit_status read_floats(const whit_source_tensor *tensor, uint32_t row, c
 static whit_status read_packed(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
 {
     const struct whit_hf_import *import = tensor->context;
-    (void)error;
-    whit_packed_ternary_row(&import->packed, row, rows->elems);
-    return WHIT_OK;
+    if (whit_packed_ternary_row(&import->packed, row, rows->elems)) return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%.*s' holds the code 3, which packed ternary weights have not",
+                     import->importer->hf->folder, (int)import->file->name_bytes, import->file->name);
 }
 
 static whit_status read_codes(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
@@ -220,9 +220,6 @@ static whit_status packed_projection(const struct reading *r, struct whit_hf_imp
     if (r->file->dims[0] > UINT32_MAX / 4 || r->file->dims[1] > WHIT_MAX_COLS)
         return refuse(r, "is too large");
     import->packed = (whit_packed_ternary){r->file->data, 4 * r->file->dims[0], r->file->dims[1]};
-    if (!whit_packed_ternary_is_sound(&import->packed))
-        return whit_fail(r->error, WHIT_ERROR_FORMAT, "%s: tensor '%s' holds the code 3, which packed ternary weights have not",
-                         r->source->path, r->file_name);
     WHIT_TRY(read_scale(r, true, &factor));
     tensor->type = ternary_type(import->packed.n_rows, import->packed.n_cols, factor);
     tensor->read_row = read_packed;

@@ -375,6 +375,40 @@ static void damaged_folders(void **state)
     assert_refused("unexplained", "U8", "quantization_config");
 }
 
+/* A code that is none lies where only the conversion looks. */
+static void damaged_codes(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_source source;
+    whit_ndf_writer *writer;
+    folder_model model = reduced("bitnet-2b4t");
+    write_folder(&model, "codes");
+    whit_map map;
+    const char *weights = in_root("codes/model.safetensors");
+    assert_ok(whit_map_open(weights, NULL, &map, &error), error);
+    uint64_t header = whit_load_u64(map.data);
+    char *text = strndup((const char *)map.data + 8, header);
+    const char *entry = strstr(text, "\"model.layers.1.mlp.up_proj.weight\"");
+    unsigned long long offset;
+    assert_non_null(entry);
+    assert_int_equal(sscanf(strstr(entry, "data_offsets") + strlen("data_offsets\":["), "%llu", &offset), 1);
+    free(text);
+    whit_map_close(&map);
+    FILE *file = fopen(weights, "r+b");
+    assert_int_equal(fseek(file, (long)(8 + header + offset + 5), SEEK_SET), 0);
+    assert_int_equal(fputc(0x0C, file), 0x0C);
+    fclose(file);
+    assert_ok(whit_source_open(in_root("codes"), NULL, &source, &error), error);
+    assert_ok(whit_ndf_writer_open(in_root("codes.ndf"), NULL, NULL, &writer, &error), error);
+    assert_int_equal(whit_convert(&source, &(whit_convert_options){0}, writer, &error), WHIT_ERROR_FORMAT);
+    assert_non_null(strstr(error.message, "model.layers.1.mlp.up_proj.weight"));
+    assert_non_null(strstr(error.message, "code 3"));
+    whit_ndf_writer_close(writer);
+    whit_source_close(&source);
+    assert_int_not_equal(access(in_root("codes.ndf"), F_OK), 0);
+}
+
 static void texts_travel(void **state)
 {
     (void)state;
@@ -508,7 +542,7 @@ int main(void)
         cmocka_unit_test(published_models_run), cmocka_unit_test(ternary_clothes),
         cmocka_unit_test(latent_weights_are_rounded_online), cmocka_unit_test(embeddings_are_tied_as_they_lie),
         cmocka_unit_test(rope_is_scaled), cmocka_unit_test(fields_decide), cmocka_unit_test(windows),
-        cmocka_unit_test(biases_everywhere), cmocka_unit_test(damaged_folders), cmocka_unit_test(texts_travel),
+        cmocka_unit_test(biases_everywhere), cmocka_unit_test(damaged_folders), cmocka_unit_test(damaged_codes), cmocka_unit_test(texts_travel),
         cmocka_unit_test(containers_are_sources),
         cmocka_unit_test(exports_come_back),
     };
