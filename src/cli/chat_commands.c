@@ -147,13 +147,22 @@ static void show_prompt(cli_chat *chat)
     cli_print(chat->call, "\n");
 }
 
+static void show_tokens(cli_chat *chat)
+{
+    size_t n;
+    const int32_t *ids = whit_conversation_ids(chat->talk.conversation, &n);
+    cli_print(chat->call, "tokens:");
+    for (size_t i = 0; i < n; i++) cli_print(chat->call, " %d", ids[i]);
+    cli_print(chat->call, "\n");
+}
+
 static const struct {
     const char *name;
     void (*show)(cli_chat *chat);
 } shows[] = {
     {"model", show_model},     {"template", show_template}, {"parameters", show_parameters},
     {"context", show_context}, {"history", show_history},   {"system", show_system},
-    {"prompt", show_prompt},
+    {"prompt", show_prompt},   {"tokens", show_tokens},
 };
 enum { N_SHOWS = sizeof shows / sizeof *shows };
 
@@ -171,8 +180,8 @@ static void show(cli_chat *chat, char *what)
             return;
         }
     cli_chat_fail(chat, CLI_USAGE,
-                  "/show takes model, template, parameters, context, history, system or prompt, "
-                  "not '%s'",
+                  "/show takes model, template, parameters, context, history, system, prompt or "
+                  "tokens, not '%s'",
                   what);
 }
 
@@ -339,7 +348,8 @@ static const struct {
     {"set", "NAME VALUE", "change a parameter: temp, top-k, seed, ..., predict, verbose on", set},
     {"set", "system TEXT", "what the model is told first; \"\"\" begins several lines", set},
     {"set", "think on|off|auto", "ask a reasoning model to think first, or not", set},
-    {"show", "[WHAT]", "model, template, parameters, context, history, system, prompt", show},
+    {"show", "[WHAT]", "model, template, parameters, context, history, system, prompt, tokens",
+     show},
     {"save", "FILE", "write the conversation as JSON", save},
     {"load", "FILE", "go on with a conversation that was saved", load},
     {"regen", "", "answer the last message again", answer_again},
