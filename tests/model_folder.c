@@ -20,6 +20,9 @@
     "\"architectures\": [\"BitNetForCausalLM\"], \"hidden_act\": \"relu2\", \"initializer_range\": 0.02, " \
     "\"max_position_embeddings\": 4096, \"model_type\": \"bitnet\", \"rms_norm_eps\": 1e-05, "     \
     "\"rope_theta\": 500000.0, \"torch_dtype\": \"bfloat16\", \"use_cache\": true, "
+#define LLAMA3_SPECIALS                                                                            \
+    {{128000, "<|begin_of_text|>"}, {128001, "<|end_of_text|>"}, {128006, "<|start_header_id|>"},  \
+     {128007, "<|end_header_id|>"}, {128009, "<|eot_id|>"}}
 #define BITNET_NORMS {"self_attn.attn_sub_norm", "mlp.ffn_sub_norm"}
 
 static const folder_model models[] = {
@@ -27,7 +30,8 @@ static const folder_model models[] = {
      .intermediate = 6912, .n_heads = 20, .n_kv_heads = 5, .head_dim = 128, .n_vocab = 128256,
      .config = BITNET_FIELDS "\"quantization_config\": {\"quant_method\": \"bitnet\", \"linear_class\": "
                              "\"autobitlinear\", \"quantization_mode\": \"offline\"}, ",
-     .sub_norms = BITNET_NORMS, .embed = true, .tied = true, .bos = 128000, .eos = 128001, .n_shards = 1},
+     .sub_norms = BITNET_NORMS, .embed = true, .tied = true, .bos = 128000, .eos = 128001,
+     .specials = LLAMA3_SPECIALS, .n_shards = 1},
     {.name = "bitnet-2b4t-bf16", .dtype = "BF16", .n_layers = 30, .hidden = 2560, .intermediate = 6912, .n_heads = 20,
      .n_kv_heads = 5, .head_dim = 128, .n_vocab = 128256,
      .config = BITNET_FIELDS "\"quantization_config\": {\"quant_method\": \"bitnet\", \"linear_class\": "
@@ -49,7 +53,8 @@ static const folder_model models[] = {
                "\"quantization_config\": {\"modules_to_not_convert\": null, \"quant_method\": \"bitnet\"}, "
                "\"rms_norm_eps\": 1e-06, \"rope_scaling\": null, \"rope_theta\": 1000042, \"torch_dtype\": "
                "\"bfloat16\", \"transformers_version\": \"4.48.0.dev0\", ",
-     .embed = true, .head = true, .states_head_dim = true, .bos = 0, .eos = 11, .n_shards = 1},
+     .embed = true, .head = true, .states_head_dim = true, .bos = 0, .eos = 11,
+     .specials = {{8, "<|system|>"}, {9, "<|user|>"}, {10, "<|assistant|>"}, {11, "<|endoftext|>"}}, .n_shards = 1},
     {.name = "qwen3-0.6b", .dtype = "BF16", .n_layers = 28, .hidden = 1024, .intermediate = 3072, .n_heads = 16,
      .n_kv_heads = 8, .head_dim = 128, .n_vocab = 151936,
      .config = "\"architectures\": [\"Qwen3ForCausalLM\"], \"attention_bias\": false, \"attention_dropout\": 0.0, "
@@ -58,7 +63,7 @@ static const folder_model models[] = {
                "\"rope_theta\": 1000000, \"sliding_window\": null, \"torch_dtype\": \"bfloat16\", "
                "\"transformers_version\": \"4.51.0\", \"use_cache\": true, \"use_sliding_window\": false, ",
      .qk_norm = true, .embed = true, .head = true, .tied = true, .states_head_dim = true, .bos = 151643, .eos = 151645,
-     .n_shards = 1},
+     .specials = {{151643, "<|endoftext|>"}, {151644, "<|im_start|>"}, {151645, "<|im_end|>"}}, .n_shards = 1},
     {.name = "qwen2.5-0.5b", .dtype = "BF16", .n_layers = 24, .hidden = 896, .intermediate = 4864, .n_heads = 14,
      .n_kv_heads = 2, .head_dim = 64, .n_vocab = 151936,
      .config = "\"architectures\": [\"Qwen2ForCausalLM\"], \"attention_dropout\": 0.0, \"hidden_act\": \"silu\", "
@@ -71,14 +76,15 @@ static const folder_model models[] = {
      .n_kv_heads = 4, .head_dim = 64, .n_vocab = 32000,
      .config = LLAMA_FIELDS "\"max_position_embeddings\": 2048, \"rms_norm_eps\": 1e-05, \"rope_scaling\": null, "
                "\"rope_theta\": 10000.0, \"torch_dtype\": \"bfloat16\", \"transformers_version\": \"4.35.0\", ",
-     .embed = true, .head = true, .bos = 1, .eos = 2, .n_shards = 1},
+     .embed = true, .head = true, .bos = 1, .eos = 2, .specials = {{1, "<s>"}, {2, "</s>"}}, .n_shards = 1},
     {.name = "llama-3.2-1b", .dtype = "BF16", .n_layers = 16, .hidden = 2048, .intermediate = 8192, .n_heads = 32,
      .n_kv_heads = 8, .head_dim = 64, .n_vocab = 128256,
      .config = LLAMA_FIELDS "\"attention_dropout\": 0.0, \"max_position_embeddings\": 131072, \"mlp_bias\": false, "
                "\"rms_norm_eps\": 1e-05, \"rope_scaling\": {\"factor\": 32.0, \"high_freq_factor\": 4.0, "
                "\"low_freq_factor\": 1.0, \"original_max_position_embeddings\": 8192, \"rope_type\": \"llama3\"}, "
                "\"rope_theta\": 500000.0, \"torch_dtype\": \"bfloat16\", \"transformers_version\": \"4.45.0.dev0\", ",
-     .embed = true, .tied = true, .states_head_dim = true, .bos = 128000, .eos = 128009, .n_shards = 1},
+     .embed = true, .tied = true, .states_head_dim = true, .bos = 128000, .eos = 128009,
+     .specials = LLAMA3_SPECIALS, .n_shards = 1},
     {.name = "mistral-7b-v0.1", .dtype = "BF16", .n_layers = 32, .hidden = 4096, .intermediate = 14336, .n_heads = 32,
      .n_kv_heads = 8, .head_dim = 128, .n_vocab = 32000,
      .config = "\"architectures\": [\"MistralForCausalLM\"], \"hidden_act\": \"silu\", \"initializer_range\": 0.02, "
@@ -389,23 +395,38 @@ static void put_symbol(whit_buf *text, unsigned byte)
         whit_buf_printf(text, "%c%c", (char)(0xC0 | c >> 6), (char)(0x80 | (c & 63)));
 }
 
-/* 256 bytes, fillers that no text meets, and bos and eos as special tokens. */
+/* The text of a special token; NULL where the id is none. */
+static const char *special_text(const folder_model *m, uint32_t id)
+{
+    for (const struct folder_special *s = m->specials; s->text; s++)
+        if (s->id == id) return s->text;
+    return id == m->bos ? "<|bos|>" : id == m->eos ? "<|eos|>" : NULL;
+}
+
+static void put_special(whit_buf *text, uint32_t id, const char *name, bool *first)
+{
+    whit_buf_printf(text, "%s{\"id\": %u, \"content\": \"%s\", \"single_word\": false, \"lstrip\": false, "
+                    "\"rstrip\": false, \"normalized\": false, \"special\": true}", *first ? "" : ", ", id, name);
+    *first = false;
+}
+
+/* 256 bytes, fillers that no text meets, and special tokens. */
 static whit_status write_stand_in(const folder_model *m, const char *folder, whit_buf *text, whit_error *error)
 {
-    whit_buf_printf(text, "{\"version\": \"1.0\", \"truncation\": null, \"padding\": null, \"added_tokens\": ["
-                    "{\"id\": %u, \"content\": \"<|bos|>\", \"single_word\": false, \"lstrip\": false, \"rstrip\": false, "
-                    "\"normalized\": false, \"special\": true}, {\"id\": %u, \"content\": \"<|eos|>\", "
-                    "\"single_word\": false, \"lstrip\": false, \"rstrip\": false, \"normalized\": false, "
-                    "\"special\": true}], \"normalizer\": null, \"pre_tokenizer\": {\"type\": \"ByteLevel\", "
+    bool first = true;
+    whit_buf_append_str(text, "{\"version\": \"1.0\", \"truncation\": null, \"padding\": null, \"added_tokens\": [");
+    for (uint32_t id = 0; id < m->n_vocab; id++)
+        if (special_text(m, id)) put_special(text, id, special_text(m, id), &first);
+    whit_buf_append_str(text, "], \"normalizer\": null, \"pre_tokenizer\": {\"type\": \"ByteLevel\", "
                     "\"add_prefix_space\": false, \"trim_offsets\": true, \"use_regex\": true}, \"post_processor\": null, "
                     "\"decoder\": {\"type\": \"ByteLevel\", \"add_prefix_space\": true, \"trim_offsets\": true, "
                     "\"use_regex\": true}, \"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": null, "
                     "\"continuing_subword_prefix\": null, \"end_of_word_suffix\": null, \"fuse_unk\": false, "
-                    "\"byte_fallback\": false, \"ignore_merges\": false, \"vocab\": {", m->bos, m->eos);
+                    "\"byte_fallback\": false, \"ignore_merges\": false, \"vocab\": {");
     unsigned byte = 0;
-    bool first = true;
+    first = true;
     for (uint32_t id = 0; id < m->n_vocab; id++) {
-        if (id == m->bos || id == m->eos) continue;
+        if (special_text(m, id)) continue;
         whit_buf_append_str(text, first ? "\"" : ", \"");
         first = false;
         if (byte < 256)
@@ -442,9 +463,10 @@ static whit_status write_vocabulary(const folder_model *m, const char *folder, c
     }
     if (!any) {
         WHIT_TRY(write_stand_in(m, folder, text, error));
-        whit_buf_append_str(text, "{\"bos_token\": \"<|bos|>\", \"eos_token\": \"<|eos|>\", \"model_max_length\": "
-                                  "1000000000000000019884624838656, \"chat_template\": \"{% for m in messages %}"
-                                  "{{ m.role }}: {{ m.content }}\\n{% endfor %}assistant: \"}\n");
+        whit_buf_printf(text, "{\"bos_token\": \"%s\", \"eos_token\": \"%s\", \"model_max_length\": "
+                        "1000000000000000019884624838656, \"chat_template\": \"{%% for m in messages %%}"
+                        "{{ m.role }}: {{ m.content }}\\n{%% endfor %%}assistant: \"}\n", special_text(m, m->bos),
+                        special_text(m, m->eos));
         WHIT_TRY(write_text(folder, "tokenizer_config.json", text, error));
     }
     return chat_template ? copy_file(chat_template, folder, "chat_template.jinja", &found, text, error) : WHIT_OK;

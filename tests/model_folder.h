@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Writes model folders as `huggingface-cli download` leaves them: the configs, tensor names, shapes
  * and shards of published models, with random weights. Layers and widths can be cut for tests. The
- * vocabulary is a stand-in of the right size (256 bytes and fillers) unless a folder with a real
- * one is given. */
+ * vocabulary is a stand-in of the right size (256 bytes, in the order of the free ids, fillers, and
+ * the special tokens that the model's template writes) unless a folder with a real one is given. */
 #ifndef WHIT_TESTS_MODEL_FOLDER_H
 #define WHIT_TESTS_MODEL_FOLDER_H
 
@@ -30,6 +30,10 @@ typedef struct folder_model {
     bool states_head_dim; /* config.json has head_dim */
     bool old_table;       /* holds rotary_emb.inv_freq, as old checkpoints do */
     uint32_t bos, eos;
+    struct folder_special { /* special tokens that its template writes; text NULL ends them */
+        uint32_t id;
+        const char *text;
+    } specials[6];
     uint32_t n_shards;    /* 1: model.safetensors */
 } folder_model;
 
