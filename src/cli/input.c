@@ -237,9 +237,10 @@ cli_line cli_input_next(cli_input *input, const char *prompt, const char **line,
 #if WHIT_HAVE_EDIT
     if (input->history) return edit_line(input, line, n_bytes);
 #endif
-    if (input->terminal) {
-        fputs(prompt, stdout);
-        fflush(stdout);
+    if (input->terminal) { /* answers may go to a file */
+        FILE *screen = isatty(STDOUT_FILENO) ? stdout : stderr;
+        fputs(prompt, screen);
+        fflush(screen);
     }
     int more = cli_reader_next(&input->reader, line, n_bytes);
     if (more > 0) return CLI_LINE_READ;

@@ -28,6 +28,19 @@ def own_the_terminal():
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C is a signal
 
 
+def in_order(text, wanted):
+    at = 0
+    for word in wanted:
+        at = text.find(word, at)
+        if at < 0:
+            return False
+        at += len(word)
+    return True
+
+
+PROMPT = b"\n>>> "  # of a new line; an editor may show the one it works on again
+
+
 class Chat:
     def __init__(self, *arguments, term="xterm"):
         self.leader, follower = pty.openpty()
@@ -37,29 +50,36 @@ class Chat:
                                         preexec_fn=own_the_terminal)
         os.close(follower)
         self.text = b""
-        self.wait(b">>> ")
+        self.wait(PROMPT)
 
     def wait(self, *wanted, seconds=20):
-        """Reads until the text has all of `wanted` behind what earlier waits saw."""
+        """Reads until the text has `wanted`, in order, behind what earlier waits saw."""
         text, until = b"", time.time() + seconds
-        while time.time() < until and not all(word in text for word in wanted):
+        while time.time() < until and not in_order(text, wanted):
             if select.select([self.leader], [], [], 0.2)[0]:
                 try:
                     text += os.read(self.leader, 65536)
                 except OSError:
                     break
         self.text += text
-        check("wait", all(word in text for word in wanted), wanted, text[-300:])
+        check("wait", in_order(text, wanted), wanted, text[-300:])
         return text
 
     def type(self, text):
         os.write(self.leader, text)
 
     def end(self, keys=b"/bye\n"):
-        self.type(keys)
-        try:
-            status = self.process.wait(timeout=20)
-        except subprocess.TimeoutExpired:
+        # The editor shows its prompt a moment before it takes the terminal over: keys of that moment
+        # may be lost, which a person types again, too.
+        status = None
+        for _ in range(4):
+            self.type(keys)
+            try:
+                status = self.process.wait(timeout=5)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        if status is None:
             self.process.kill()
             status = self.process.wait()
         os.close(self.leader)
@@ -70,16 +90,16 @@ class Chat:
 open("think.jinja", "w").write("{{ messages[0].content }}<think>")
 chat = Chat("-m", "model.ndf", "--template", "think.jinja", "-n", "8")
 chat.type(b"the land\n")
-text = chat.wait(b"\x1b[2m", b"\x1b[0m", b">>> ")
+text = chat.wait(b"\x1b[2m", b"\x1b[0m", PROMPT)
 check("dim", text.index(b"\x1b[2m") < text.index(b"\x1b[0m"), text)
 chat.end()
 chat = Chat("-m", "model.ndf", "-n", "8")
 chat.type(b"the land\n")
-check("plain", b"\x1b[2m" not in chat.wait(b"the land", b">>> "))
+check("plain", b"\x1b[2m" not in chat.wait(b"the land", PROMPT))
 
 # Ctrl-C at the prompt drops the line; Ctrl-D leaves.
 chat.type(b"half a line\x03")
-chat.wait(b"/bye leaves", b">>> ")
+chat.wait(b"/bye leaves", PROMPT)
 chat.end(b"\x04")
 
 # Ctrl-C stops an answer, which stays; the chat goes on.
@@ -88,7 +108,7 @@ chat.type(b"the land\n")
 chat.wait(b"the land\r\n")
 time.sleep(0.3)
 chat.type(b"\x03")
-chat.wait(b">>> ")
+chat.wait(PROMPT)
 chat.type(b"/save stopped.json\n")
 chat.wait(b"2 messages")
 check("a stopped answer", len(json.load(open("stopped.json"))["messages"][1]["content"]) > 20)
@@ -111,9 +131,9 @@ if os.environ["EDITOR_BUILT"] == "1":
     os.remove(history)
     chat = Chat("-m", "model.ndf", "-n", "4")
     chat.type("the lxnd caf\u00e9".encode() + b"\x1b[D" * 7 + b"\x7fa\n")
-    chat.wait(b">>> ")
+    chat.wait(PROMPT)
     chat.type(b"\x1b[A\x01and \n")
-    chat.wait(b">>> ")
+    chat.wait(PROMPT)
     chat.type(b"/save edited.json\n")
     chat.wait(b"4 messages")
     chat.end()
@@ -126,12 +146,12 @@ if os.environ["EDITOR_BUILT"] == "1":
     # The next chat knows them; one without history neither reads nor writes.
     chat = Chat("-m", "model.ndf", "-n", "4", "--no-history")
     chat.type(b"the ocean\n")
-    chat.wait(b">>> ")
+    chat.wait(PROMPT)
     chat.end()
     check("--no-history", "the ocean" not in open(history).read())
     chat = Chat("-m", "model.ndf", "-n", "4")
     chat.type(b"\x1b[A\x1b[A\x1b[A\n")
-    chat.wait(b">>> ")
+    chat.wait(PROMPT)
     chat.type(b"/show history\n")
     chat.wait(b"user: and the land caf\xc3\xa9")
     chat.end()

@@ -3,6 +3,7 @@
  * the conversation alone, whatever is in the cache. */
 #include "test.h"
 
+#include "failing_memory.h"
 #include "runtime/conversation.h"
 #include "runtime/text.h"
 #include "tiny_model.h"
@@ -446,6 +447,102 @@ static void a_stopped_answer_is_kept(void **state)
     close_talk(&talk);
 }
 
+/* Two turns with a system message, and a file of them. The first failure ends it; everything is
+ * closed in any case. */
+static whit_status short_talk(const whit_model *of, whit_error *error)
+{
+    whit_session *session = NULL;
+    whit_sampler *sampler = NULL;
+    whit_prompter *prompter = NULL;
+    whit_conversation *c = NULL;
+    whit_messages *m = NULL;
+    whit_buf text = {0};
+    whit_session_options session_options = whit_session_options_default();
+    session_options.n_threads = 1;
+    session_options.n_ctx_tokens = 128;
+    whit_answer_options options = {.n_tokens = 3};
+    whit_status status = whit_prompter_open(of, NULL, 0, NULL, &prompter, error);
+    if (status == WHIT_OK) status = whit_session_open(of, &session_options, &session, error);
+    if (status == WHIT_OK) status = whit_sampler_open(of, NULL, &sampler, error);
+    if (status == WHIT_OK) status = whit_conversation_open(session, 0, prompter, &c, error);
+    if (status == WHIT_OK) {
+        m = whit_conversation_messages(c);
+        text.allocator = m->items.allocator;
+        status = whit_messages_set_system(m, "be brief", 8, error);
+    }
+    for (int turn = 0; turn < 2; turn++) {
+        size_t before = m ? whit_messages_count(m) : 0;
+        if (status == WHIT_OK) status = whit_messages_add(m, WHIT_ROLE_USER, "the land", 8, error);
+        if (status == WHIT_OK) {
+            status = whit_conversation_answer(c, sampler, &options, NULL, error);
+            assert_int_equal(whit_messages_count(m), before + 1 + (status == WHIT_OK));
+        }
+    }
+    if (status == WHIT_OK) status = whit_messages_write(m, &text, error);
+    if (status == WHIT_OK)
+        status = whit_messages_read(m, "text", (const char *)text.data, text.size_bytes, error);
+    whit_buf_free(&text);
+    whit_conversation_close(c);
+    whit_sampler_close(sampler);
+    whit_session_close(session);
+    whit_prompter_close(prompter);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    struct failing failing = {.n_left = 1L << 40};
+    whit_allocator allocator = {failing_alloc, failing_free, &failing};
+    whit_model_options options = {.no_cache = true, .allocator = &allocator};
+    whit_model *own;
+    whit_error error;
+    assert_ok(whit_model_open(model_path, &options, &own, &error), error);
+    assert_ok(short_talk(own, &error), error); /* the model keeps a tokenizer from here on */
+    long kept = failing.n_live;
+    whit_status status = WHIT_ERROR_MEMORY;
+    for (long n = 0; status != WHIT_OK; n++) {
+        assert_true(n < 5000);
+        failing.n_left = n;
+        status = short_talk(own, &error);
+        if (status != WHIT_OK) assert_int_equal(status, WHIT_ERROR_MEMORY);
+        if (failing.n_live != kept) fail_msg("allocation %ld refused: %ld kept", n, failing.n_live);
+    }
+    failing.n_left = 1L << 40;
+    whit_model_close(own);
+    assert_int_equal(failing.n_live, 0);
+}
+
+/* ---- what is present needs no feeding -------------------------------------------------------- */
+
+static void present_tokens_must_be_there(void **state)
+{
+    (void)state;
+    static const int32_t ids[] = {TINY_BOS, 260, 270, 280};
+    struct talk talk = open_talk(64, NULL);
+    whit_error error;
+    whit_sampler *sampler;
+    whit_generate_options options = whit_generate_options_default();
+    whit_generate_result result;
+    options.n_tokens = 2;
+    assert_ok(whit_sampler_open(model, NULL, &sampler, &error), error);
+    options.n_present = 3; /* of an empty sequence */
+    assert_int_equal(whit_generate(talk.session, sampler, ids, 4, &options, &result, &error),
+                     WHIT_ERROR_ARGUMENT);
+    options.n_present = 0;
+    assert_ok(whit_generate(talk.session, sampler, ids, 4, &options, &result, &error), error);
+    assert_ok(whit_session_truncate(talk.session, 0, 4, &error), error);
+    options.n_present = 4; /* nothing left to get logits from */
+    assert_int_equal(whit_generate(talk.session, sampler, ids, 4, &options, &result, &error),
+                     WHIT_ERROR_ARGUMENT);
+    assert_ok(whit_session_truncate(talk.session, 0, 3, &error), error);
+    options.n_present = 3;
+    assert_ok(whit_generate(talk.session, sampler, ids, 4, &options, &result, &error), error);
+    assert_int_equal(result.n_prompt_tokens, 1);
+    whit_sampler_close(sampler);
+    close_talk(&talk);
+}
+
 /* ---- the group ------------------------------------------------------------------------------ */
 
 static int open_model(void **state)
@@ -482,6 +579,8 @@ int main(void)
         cmocka_unit_test(an_answer_can_be_given_again),
         cmocka_unit_test(the_oldest_turns_make_room),
         cmocka_unit_test(a_stopped_answer_is_kept),
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(present_tokens_must_be_there),
     };
     return cmocka_run_group_tests_name("conversation", tests, open_model, close_model);
 }
