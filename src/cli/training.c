@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/plot.h"
+
 #define AT(member) offsetof(cli_training_flags, member)
 const cli_option cli_training_options[] = {
     {"--text", CLI_REPEAT, AT(text), "FILE", "Training text; may be given several times.", 0, 0},
@@ -20,6 +22,7 @@ const cli_option cli_training_options[] = {
     {"--checkpoint", CLI_FILE, AT(checkpoint), "FILE", "Where a run that is cut can go on; written every minute.", 0, 0},
     {"--resume", CLI_FLAG, AT(resume), NULL, "Go on from the checkpoint.", 0, 0},
     {"--log", CLI_FILE, AT(log), "FILE", "Append a JSON line for every report.", 0, 0},
+    {"--plot", CLI_FILE, AT(plot), "FILE", "Draw the curve of the loss as an SVG; with --resume and --log, from the log's beginning.", 0, 0},
     {"-t, --threads", CLI_COUNT, AT(n_threads), "N", "Threads; 0, the default, is one per physical core.", 0, 1024},
     {0},
 };
@@ -44,6 +47,8 @@ const cli_option cli_recipe_options[] = {
 
 struct listener {
     FILE *log;
+    cli_plot plot;
+    bool plots_kl;
     double kl, ce; /* sums since the last line */
     uint32_t n;
     uint64_t shown_ns;
@@ -78,6 +83,9 @@ static void on_report(void *user, const whit_trainer_report *r)
                 r->tokens_per_second, held_json);
         fflush(listener->log);
     }
+    cli_plot_add(&listener->plot,
+                 (cli_plot_point){(double)r->step, listener->plots_kl ? kl : ce,
+                                  !r->held ? NAN : listener->plots_kl ? r->held_kl : r->held_ce});
     listener->kl = listener->ce = 0;
     listener->n = 0;
 }
@@ -121,7 +129,10 @@ int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model 
 {
     whit_error error;
     whit_trainer *trainer = NULL;
-    struct listener listener = {0};
+    struct listener listener = {.plots_kl = options->kl_weight > 0};
+    listener.plot.title = options->command;
+    listener.plot.measure = listener.plots_kl ? "divergence from the teacher, nats" : "cross-entropy, nats";
+    if (flags->plot && flags->resume && flags->log) cli_plot_read_log(&listener.plot, flags->log, listener.plots_kl ? "kl" : "ce");
     options->report = on_report;
     options->user = &listener;
     if (flags->log && !(listener.log = fopen(flags->log, "a")))
@@ -131,6 +142,9 @@ int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model 
         cli_note("training takes %.0f MB", (double)whit_trainer_bytes(trainer) / 1e6);
         status = whit_trainer_run(trainer, &error);
     }
+    whit_error plot_error;
+    if (flags->plot && cli_plot_write(&listener.plot, flags->plot, &plot_error) != WHIT_OK) cli_note("%s", plot_error.message);
+    cli_plot_free(&listener.plot);
     if (status == WHIT_OK) status = whit_trainer_write(trainer, flags->out, &error);
     whit_trainer_close(trainer);
     if (listener.log) fclose(listener.log);

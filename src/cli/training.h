@@ -7,7 +7,7 @@
 #include "train/trainer.h"
 
 typedef struct cli_training_flags {
-    const char *held, *out, *log, *checkpoint;
+    const char *held, *out, *log, *plot, *checkpoint;
     cli_list text;
     int ends, precision;
     float minutes;
