@@ -17,6 +17,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_list_verb,
     &cli_rm_verb,
     &cli_distill_verb,
+    &cli_tune_verb,
     &cli_verify_verb,
     &cli_bench_verb,
     &cli_kernels_verb,

@@ -21,6 +21,10 @@ whit_op_fn whit_op_gate, whit_op_gate_gradient;
 whit_op_fn whit_op_add, whit_op_add_gradient;
 whit_op_fn whit_op_scale, whit_op_scale_gradient;
 
+/* Part of linear ones with an adapter; x as the product sees it. */
+void whit_op_low_rank(const whit_tape *tape, const whit_tape_step *step, const float *x);
+void whit_op_low_rank_gradient(const whit_tape *tape, const whit_tape_step *step, const float *x);
+
 /* Floats per thread that attention over sequences of n_tokens takes. */
 size_t whit_op_attention_scratch(const whit_node *node, uint32_t n_tokens);
 

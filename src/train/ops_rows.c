@@ -53,6 +53,7 @@ void whit_op_embed(const whit_tape *tape, const whit_tape_step *step)
 void whit_op_embed_gradient(const whit_tape *tape, const whit_tape_step *step)
 {
     float *table = whit_param_gradient(tape->params, &tape->params->items[step->node->weight]);
+    if (!table) return; /* frozen */
     size_t width = whit_step_width(tape, step->node->output);
     const float *dy = whit_step_doutput(tape, step);
     for (uint32_t r = 0; r < tape->n_rows; r++) tape->loops->add(table + (size_t)tape->ids[r] * width, dy + r * width, width);
@@ -91,6 +92,7 @@ void whit_op_norm_gradient(const whit_tape *tape, const whit_tape_step *step)
 {
     RUN(norm_gradient);
     float *dweight = whit_param_gradient(tape->params, &tape->params->items[step->node->weight]);
+    if (!dweight) return;
     for (uint32_t chunk = 0; chunk < whit_tape_chunks(tape); chunk++)
         tape->loops->add(dweight, tape->partials + chunk * tape->partial_elems, step->node->group);
 }

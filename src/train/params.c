@@ -36,7 +36,7 @@ whit_status whit_params_add(whit_params *params, const char *name, const whit_te
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "parameter '%s': training cannot round to this type", name);
     WHIT_TRY(grow(params, error));
     whit_param *param = &params->items[params->n];
-    *param = (whit_param){.type = *type, .coded = coded};
+    *param = (whit_param){.type = *type, .coded = coded, .low_a = -1, .low_b = -1};
     snprintf(param->name, sizeof param->name, "%s", name);
     if (__builtin_mul_overflow((size_t)type->n_rows, (size_t)type->n_cols, &param->n) ||
         __builtin_add_overflow(params->n_latents, param->n, &params->n_latents) || params->n_latents > SIZE_MAX / 64)
@@ -54,6 +54,18 @@ whit_status whit_params_add(whit_params *params, const char *name, const whit_te
     return WHIT_OK;
 }
 
+/* Offsets are those of the order in which tensors were added, frozen ones by themselves. */
+void whit_params_freeze(whit_params *params, uint32_t i)
+{
+    params->items[i].frozen = true;
+    params->n_latents = params->n_fixed = 0;
+    for (uint32_t k = 0; k < params->n; k++) {
+        size_t *n = params->items[k].frozen ? &params->n_fixed : &params->n_latents;
+        params->items[k].offset = *n;
+        *n += params->items[k].n;
+    }
+}
+
 static size_t count_floats(const whit_params *params)
 {
     size_t n = params->n_latents;
@@ -61,9 +73,18 @@ static size_t count_floats(const whit_params *params)
     return n;
 }
 
+/* Gradients of frozen weights are wanted for those of their scales only. */
+static bool trains_fixed_scales(const whit_params *params)
+{
+    for (uint32_t i = 0; i < params->n; i++)
+        if (params->items[i].frozen && params->items[i].coded) return true;
+    return false;
+}
+
 size_t whit_params_bytes(const whit_params *params, bool gradients)
 {
-    return (count_floats(params) * (gradients ? 4 : 1) + params->n_rounded) * sizeof(float);
+    return (count_floats(params) * (gradients ? 4 : 1) + params->n_rounded +
+            params->n_fixed * (gradients && trains_fixed_scales(params) ? 2 : 1)) * sizeof(float);
 }
 
 whit_status whit_params_allocate(whit_params *params, bool gradients, whit_error *error)
@@ -71,9 +92,14 @@ whit_status whit_params_allocate(whit_params *params, bool gradients, whit_error
     const whit_allocator *a = params->allocator;
     size_t scales = params->n_latents, rounded = 0;
     params->n_floats = count_floats(params);
-    params->run = whit_zalloc_array(a, params->n_floats, sizeof(float));
+    params->run = whit_zalloc_array(a, params->n_floats + 1, sizeof(float));
+    params->fixed = whit_zalloc_array(a, params->n_fixed + 1, sizeof(float));
     params->rounded = whit_zalloc_array(a, params->n_rounded + 1, sizeof(float));
-    bool ok = params->run && params->rounded;
+    bool ok = params->run && params->fixed && params->rounded;
+    if (gradients && ok && trains_fixed_scales(params)) {
+        params->fixed_gradient = whit_zalloc_array(a, params->n_fixed, sizeof(float));
+        ok = params->fixed_gradient != NULL;
+    }
     if (gradients && ok) {
         params->gradient = whit_zalloc_array(a, params->n_floats, sizeof(float));
         params->moment1 = whit_zalloc_array(a, params->n_floats, sizeof(float));
@@ -84,7 +110,7 @@ whit_status whit_params_allocate(whit_params *params, bool gradients, whit_error
     for (uint32_t i = 0; i < params->n; i++) {
         whit_param *param = &params->items[i];
         param->scales = scales;
-        param->value = param->coded ? params->rounded + rounded : params->run + param->offset;
+        param->value = param->coded ? params->rounded + rounded : whit_param_latent(params, param);
         scales += param->n_scales;
         rounded += param->coded ? param->n : 0;
     }
@@ -94,7 +120,9 @@ whit_status whit_params_allocate(whit_params *params, bool gradients, whit_error
 void whit_params_free(whit_params *params)
 {
     const whit_allocator *a = params->allocator;
-    whit_free(a, params->run, params->n_floats * sizeof(float));
+    whit_free(a, params->run, (params->n_floats + 1) * sizeof(float));
+    whit_free(a, params->fixed, (params->n_fixed + 1) * sizeof(float));
+    whit_free(a, params->fixed_gradient, params->n_fixed * sizeof(float));
     whit_free(a, params->gradient, params->n_floats * sizeof(float));
     whit_free(a, params->moment1, params->n_floats * sizeof(float));
     whit_free(a, params->moment2, params->n_floats * sizeof(float));
@@ -129,6 +157,7 @@ whit_status whit_params_load(whit_params *params, const whit_ndf *file, whit_err
 {
     for (uint32_t i = 0; i < params->n; i++) {
         whit_param *param = &params->items[i];
+        if (param->fresh) continue;
         int64_t found = whit_ndf_find(file, param->name);
         whit_tensor tensor = {0};
         if (found >= 0) whit_ndf_tensor(file, (uint32_t)found, &tensor);
@@ -210,6 +239,7 @@ void whit_params_round(whit_params *params, whit_pool *pool)
 void whit_params_zero_gradients(whit_params *params)
 {
     memset(params->gradient, 0, params->n_floats * sizeof(float));
+    if (params->fixed_gradient) memset(params->fixed_gradient, 0, params->n_fixed * sizeof(float));
 }
 
 void whit_params_scale_gradients(whit_params *params, whit_pool *pool)

@@ -5,7 +5,8 @@
  * Everything that the optimiser moves lies in one run of floats, latents first and then the scales
  * of coded tensors; gradients and moments mirror it, so that clipping, stepping and checkpoints
  * are walks over arrays. A tensor with a coded type also has a `value`: its latents rounded to that
- * codec, which is what the forward pass reads. Others are read as they are.
+ * codec, which is what the forward pass reads. Others are read as they are. A frozen tensor's latents
+ * lie apart and never change; only its scales may be trained, where it is coded.
  *
  *   whit_params_begin, whit_params_add (each), whit_params_allocate, fill the latents,
  *   whit_params_fit, whit_params_round; then per step: whit_params_zero_gradients, passes,
@@ -23,8 +24,11 @@ typedef struct whit_param {
     whit_tensor_type type; /* of the finished tensor */
     bool coded;            /* rounded to type in training too */
     bool rounds_input;     /* W1.58A8: the rows that meet it are rounded to int8, a scale each */
+    bool frozen;           /* its weights are not trained */
+    bool fresh;            /* no tensor of the model: an adapter's factor */
+    int32_t low_a, low_b;  /* of a matrix with an adapter: its factors; -1: none */
     size_t n;              /* weights */
-    size_t offset;         /* of its latents in the run */
+    size_t offset;         /* of its latents in the run, resp. among the frozen ones */
     size_t scales;         /* of its scales (n_rows, n_groups, n_fields) in the run */
     size_t n_scales;
     uint32_t n_groups, n_fields, group_cols;
@@ -41,6 +45,9 @@ typedef struct whit_params {
     float *run;      /* (n_floats) */
     float *gradient; /* (n_floats), NULL where nothing is trained; so the moments */
     float *moment1, *moment2;
+    float *fixed;          /* (n_fixed) latents of frozen tensors */
+    float *fixed_gradient; /* of those with scales to be trained; NULL: none are */
+    size_t n_fixed;
     float *rounded;   /* (n_rounded) values of coded tensors */
     bool learn_scales; /* scales follow the optimiser; otherwise they are refitted when rounding */
     float share;       /* of rounding in the values: 1, less while a ramp lasts */
@@ -51,6 +58,8 @@ void whit_params_begin(whit_params *params, const whit_allocator *allocator);
  * a type of whit_quantise_knows. */
 whit_status whit_params_add(whit_params *params, const char *name, const whit_tensor_type *type, bool coded,
                             whit_error *error);
+/* Takes the weights of tensor `i` out of the training; between add and allocate. */
+void whit_params_freeze(whit_params *params, uint32_t i);
 /* Bytes that allocate will take. */
 size_t whit_params_bytes(const whit_params *params, bool gradients);
 whit_status whit_params_allocate(whit_params *params, bool gradients, whit_error *error);
@@ -59,7 +68,7 @@ void whit_params_free(whit_params *params);
 int32_t whit_params_find(const whit_params *params, const char *name); /* -1: none */
 /* `params` must stay where it is while the resolver is used. */
 whit_resolver whit_params_resolver(whit_params *params);
-/* Copies the weights of tensors of the same names and shapes, decoded to f32. */
+/* Copies the weights of tensors of the same names and shapes, decoded to f32; fresh ones stay. */
 whit_status whit_params_load(whit_params *params, const whit_ndf *file, whit_error *error);
 
 /* Fits the scales of coded tensors to their latents. */
@@ -72,10 +81,12 @@ void whit_params_scale_gradients(whit_params *params, whit_pool *pool);
 
 static inline float *whit_param_latent(const whit_params *params, const whit_param *param)
 {
-    return params->run + param->offset;
+    return (param->frozen ? params->fixed : params->run) + param->offset;
 }
+/* NULL where nobody needs it. */
 static inline float *whit_param_gradient(const whit_params *params, const whit_param *param)
 {
+    if (param->frozen) return params->fixed_gradient && param->coded ? params->fixed_gradient + param->offset : NULL;
     return params->gradient ? params->gradient + param->offset : NULL;
 }
 

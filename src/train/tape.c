@@ -105,6 +105,7 @@ static void place_all(whit_tape *tape, struct placer *placer)
     tape->rope = place(placer, (size_t)tape->options.n_tokens * 2 * tape->rope_pairs);
     tape->partials = place(placer, tape->partial_elems * whit_tape_chunks(tape));
     tape->rounded = place(placer, tape->rounded_elems * tape->n_rows);
+    tape->low = place(placer, tape->low_elems);
     tape->scratch = place(placer, tape->scratch_elems * whit_pool_size(tape->pool));
     for (uint32_t v = 1; v <= g->n_values; v++) {
         tape->value[v] = tape->value[tape->root[v]];
@@ -131,12 +132,26 @@ static void grow_to(size_t *largest, size_t n)
     if (n > *largest) *largest = n;
 }
 
+/* An adapter's products: those of the forward pass, then of the gradients. */
+static void find_low_operands(whit_tape *tape, const whit_param *weight)
+{
+    size_t rank = tape->params->items[weight->low_a].type.n_rows, n_in = weight->type.n_cols, n_out = weight->type.n_rows;
+    grow_to(&tape->low_elems, 2 * tape->n_rows * rank);
+    grow_to(&tape->common_elems, whit_blas_elems(rank, n_in));
+    grow_to(&tape->common_elems, whit_blas_elems(n_out, rank));
+    if (!tape->options.gradients) return;
+    grow_to(&tape->common_elems, whit_blas_elems(rank, n_out));
+    grow_to(&tape->common_elems, whit_blas_elems(rank, tape->n_rows));
+    grow_to(&tape->common_elems, whit_blas_elems(n_in, rank));
+}
+
 /* Right operands of a node's products: of linear ones in common, attention's per worker. */
 static void find_operands(whit_tape *tape, const whit_node *node)
 {
     if (node->op == WHIT_OP_LINEAR) {
         const whit_tensor_type *weight = &tape->params->items[node->weight].type;
         if (tape->params->items[node->weight].rounds_input) grow_to(&tape->rounded_elems, weight->n_cols);
+        if (tape->params->items[node->weight].low_a >= 0) find_low_operands(tape, &tape->params->items[node->weight]);
         grow_to(&tape->common_elems, whit_blas_elems(weight->n_rows, weight->n_cols));
         if (tape->options.gradients) grow_to(&tape->common_elems, whit_blas_elems(weight->n_cols, tape->n_rows));
     } else if (node->op == WHIT_OP_ATTENTION) {

@@ -55,6 +55,8 @@ typedef struct whit_tape {
     size_t partial_elems;
     float *rounded;       /* (n_rows, widest rounded input): the one that a product reads now */
     size_t rounded_elems; /* of a row */
+    float *low;           /* (2, n_rows, highest rank) values x Aᵀ of an adapter, and their gradient */
+    size_t low_elems;
     size_t common_elems, own_elems; /* right operands of products */
     float *arena;
     size_t arena_bytes;

@@ -69,6 +69,26 @@ static void float_rows(const whit_trainee *trainee, const whit_param *param, con
     }
 }
 
+/* A tensor that was not trained, as it is in the model's file. */
+static whit_status copy_tensor(const whit_trainee *trainee, const whit_param *param, uint32_t declared,
+                               whit_ndf_writer *writer, whit_error *error)
+{
+    const whit_ndf *file = trainee->model->file;
+    uint32_t i = (uint32_t)whit_ndf_find(file, param->name);
+    whit_tensor tensor;
+    whit_ndf_tensor(file, i, &tensor);
+    whit_ndf_writer_set_digest(writer, declared, whit_ndf_tensor_digest(file, i));
+    for (int p = 0; p < WHIT_PART_COUNT; p++)
+        if (tensor.part_bytes[p])
+            WHIT_TRY(whit_ndf_writer_add(writer, declared, (whit_part)p, tensor.part[p], tensor.part_bytes[p], error));
+    return WHIT_OK;
+}
+
+static bool is_copied(const whit_param *param)
+{
+    return param->frozen && !param->coded;
+}
+
 static whit_status write_tensor(const whit_trainee *trainee, const whit_param *param, uint32_t declared,
                                 whit_ndf_writer *writer, whit_error *error)
 {
@@ -141,7 +161,7 @@ static uint32_t find_order(const whit_trainee *trainee, uint32_t *order, bool *t
             }
     }
     for (uint32_t i = 0; i < trainee->params.n; i++)
-        if (!taken[i]) order[n++] = i;
+        if (!taken[i] && !trainee->params.items[i].fresh) order[n++] = i;
     return n;
 }
 
@@ -160,12 +180,16 @@ whit_status whit_trainee_write(const whit_trainee *trainee, const char *command,
     for (uint32_t i = 0; status == WHIT_OK && i < n; i++) {
         const whit_param *param = &params->items[order[i]];
         uint64_t bytes[WHIT_PART_COUNT] = {0};
-        for (int p = 0; p < WHIT_PART_COUNT; p++) (void)whit_codec_part_bytes(&param->type, (whit_part)p, &bytes[p]);
-        status = whit_ndf_writer_declare(writer, param->name, &param->type, bytes, &declared[i], error);
+        whit_tensor_type type = param->type;
+        if (is_copied(param))
+            type = *whit_ndf_tensor_type(trainee->model->file, (uint32_t)whit_ndf_find(trainee->model->file, param->name));
+        for (int p = 0; p < WHIT_PART_COUNT; p++) (void)whit_codec_part_bytes(&type, (whit_part)p, &bytes[p]);
+        status = whit_ndf_writer_declare(writer, param->name, &type, bytes, &declared[i], error);
     }
     if (status == WHIT_OK) status = whit_ndf_writer_begin(writer, error);
     for (uint32_t i = 0; status == WHIT_OK && i < n; i++)
-        status = write_tensor(trainee, &params->items[order[i]], declared[i], writer, error);
+        status = (is_copied(&params->items[order[i]]) ? copy_tensor : write_tensor)(trainee, &params->items[order[i]],
+                                                                                    declared[i], writer, error);
     if (status == WHIT_OK) status = whit_ndf_writer_commit(writer, NULL, error);
     whit_ndf_writer_close(writer);
     whit_free(a, order, params->n * sizeof *order);

@@ -89,6 +89,12 @@ static void digest_settings(whit_trainer *d)
     whit_hash_add(&hash, o->codecs.ends, strlen(o->codecs.ends) + 1);
     for (size_t i = 0; i < o->codecs.n_mixed; i++)
         whit_hash_add(&hash, o->codecs.mixed[i], strlen(o->codecs.mixed[i]) + 1);
+    if (o->tuning) {
+        const uint64_t tuned[] = {o->tuning->rank, o->tuning->norms, o->tuning->scales, o->tuning->seed};
+        whit_hash_add(&hash, tuned, sizeof tuned);
+        for (size_t i = 0; i < o->tuning->n_matrices; i++)
+            whit_hash_add(&hash, o->tuning->matrices[i], strlen(o->tuning->matrices[i]) + 1);
+    }
     whit_hash_add(&hash, numbers, sizeof numbers);
     whit_hash_add(&hash, counts, sizeof counts);
     whit_hash_add(&hash, d->text.ids, d->text.n * sizeof *d->text.ids);
@@ -118,7 +124,10 @@ static whit_status open_parts(whit_trainer *d, whit_error *error)
     WHIT_TRY(check_teacher(o, d->start, d->guide, error));
     WHIT_TRY(whit_pool_open(o->n_threads, a, &d->pool, error));
     WHIT_TRY(open_text(d, error));
-    WHIT_TRY(whit_trainee_open(&d->student, d->start, &o->codecs, a, error));
+    if (o->tuning)
+        WHIT_TRY(whit_tuning_open(&d->student, d->start, o->tuning, a, error));
+    else
+        WHIT_TRY(whit_trainee_open(&d->student, d->start, &o->codecs, a, error));
     d->student.params.learn_scales = !o->refit_scales;
     whit_tape_options batch = {.n_sequences = o->n_sequences, .n_tokens = o->n_tokens, .precision = o->precision};
     if (d->guide) {
@@ -190,6 +199,7 @@ const whit_trainee *whit_trainer_student(const whit_trainer *d)
 
 whit_status whit_trainer_write(const whit_trainer *d, const char *path, whit_error *error)
 {
+    if (d->options.tuning) return whit_tuning_write(&d->student, d->options.tuning, d->options.command, path, error);
     return whit_trainee_write(&d->student, d->options.command, path, error);
 }
 

@@ -15,6 +15,7 @@
 #include "train/checkpoint.h"
 #include "train/corpus.h"
 #include "train/trainee.h"
+#include "train/tuning.h"
 
 typedef struct whit_trainer_report {
     uint64_t step, n_steps; /* n_steps 0: the run has a time instead */
@@ -29,6 +30,7 @@ typedef struct whit_trainer_report {
 
 typedef struct whit_trainer_options {
     whit_trainee_codecs codecs;
+    const whit_tuning *tuning; /* NULL: all weights are trained; else what this says, and codecs do not count */
     const char *const *text; /* files */
     size_t n_text;
     bool specials;           /* special tokens written in the text are those; windows begin at BOS */

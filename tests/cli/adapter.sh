@@ -123,4 +123,41 @@ expect 0 whit merge -m model.gguf --no-cache --adapter verse.ndf -o small.ndf --
 expect 2 whit merge -m small.ndf --adapter verse.ndf -o none.ndf --codec i8
 expect 2 whit merge -m model.ndf -o none.ndf
 [ ! -e none.ndf ] || complain "a refused merge left a file"
+
+# ---- tune
+for _ in 1 2 3 4 5 6 7 8; do cat text; done >texts
+small="--steps 6 --sequences 2 -c 16 --precision f32 --rate 3e-3 -t 2"
+rm -f log* run.checkpoint
+# shellcheck disable=SC2086
+{
+    expect 0 whit tune -m model.ndf --text texts $small --rank 4 -o tuned.ndf --held texts --held-every 2 --log log --plot curve.svg
+    expect 0 whit tune -m model.ndf --text texts $small --rank 4 -o again.ndf --held texts --held-every 2
+    cmp -s tuned.ndf again.ndf || complain "the same tuning gives another adapter"
+    expect 0 whit run -m model.ndf -p 'the land' $greedy --adapter tuned.ndf
+    cmp -s out plain && complain "a tuned adapter changes nothing"
+    expect 0 whit tune -m model.gguf --teacher model.gguf --text texts $small --rank 4 --norms -o tuned-model.ndf
+    expect 0 whit run -m tuned-model.ndf -p 'the land' $greedy --adapter tuned
+    expect 2 whit tune -m model.ndf --text texts $small --rank 0 -o none.ndf
+    one_line "nothing to tune"
+    expect 2 whit tune -m model.ndf --text texts $small --matrix head -o none.ndf
+    one_line "no matrix 'head'"
+    expect 3 whit tune -m model.ndf --text texts $small --scales -o none.ndf
+    one_line "no scales that can be tuned"
+    : >empty
+    expect 3 whit tune -m model.ndf --text empty $small -o none.ndf
+    expect 2 whit tune -m model.ndf -o none.ndf
+}
+[ ! -e none.ndf ] || complain "a refused tuning left a file"
+[ "$(wc -l <log)" = 3 ] || complain "three measurements should be three lines of log: $(cat log)"
+python3 - <<'END' || complain "--plot"
+import xml.dom.minidom
+svg = xml.dom.minidom.parse("curve.svg").documentElement
+lines = {line.getAttribute("class"): line.getAttribute("points").split() for line in svg.getElementsByTagName("polyline")}
+assert svg.tagName == "svg" and set(lines) == {"loss", "held"} and all(len(points) == 3 for points in lines.values())
+for points in lines.values():
+    for point in points:
+        x, y = map(float, point.split(","))
+        assert 0 <= x <= 800 and 0 <= y <= 460
+assert len(svg.getElementsByTagName("circle")) == 3
+END
 finish

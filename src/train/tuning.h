@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ * Tuning: a trainee whose matrices stay as they are in the model's file, whatever their codec, and
+ * which learns adapters, norms and scales beside them (QLoRA, Dettmers et al. 2023, with factors
+ * rounded to int8 in training too).
+ *
+ * An adapter is finished as an adapter of the model. Norms and scales change the model: then a new
+ * one is written, and the adapter is appended to it under the name "tuned". */
+#ifndef WHIT_TRAIN_TUNING_H
+#define WHIT_TRAIN_TUNING_H
+
+#include "train/trainee.h"
+
+#define WHIT_TUNED_NAME "tuned" /* of the adapter in a new model's file */
+
+typedef struct whit_tuning {
+    uint32_t rank;               /* of an adapter on matrices of the layers; 0: none */
+    const char *const *matrices; /* which: q k v o gate up down; none: all */
+    size_t n_matrices;
+    bool norms, scales;
+    uint64_t seed;               /* of the adapter's start */
+} whit_tuning;
+
+/* Refuses what makes no sense: nothing to learn, no such matrix, scales of a codec without any that
+ * training knows. As whit_trainee_open otherwise. */
+whit_status whit_tuning_open(whit_trainee *trainee, const whit_model *model, const whit_tuning *tuning,
+                             const whit_allocator *allocator, whit_error *error);
+/* The finished adapter, or model, at `path`. */
+whit_status whit_tuning_write(const whit_trainee *trainee, const whit_tuning *tuning, const char *command,
+                              const char *path, whit_error *error);
+
+#endif
