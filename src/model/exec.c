@@ -130,7 +130,12 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensor
         bind_step(exec, i, tensors, options->n_batch_rows, steps ? &steps[i] : &counted);
     }
     for (uint32_t g = 0; steps && g < plan->n_groups; g++)
-        for (uint32_t i = 0; i < plan->groups[g].n_steps; i++) steps[plan->groups[g].first + i].place = i;
+        for (uint32_t i = 0, n_tiles = 0; i < plan->groups[g].n_steps; i++) {
+            whit_exec_step *step = &steps[plan->groups[g].first + i];
+            step->place = i;
+            step->first_tile = n_tiles;
+            n_tiles += step->n_tiles;
+        }
     if (arena->memory)
         whit_rope_frequencies(options->rope_theta, options->rope_pairs, options->rope_factors, exec->rope_frequencies);
     exec->scratch_bytes = whit_round_up(exec->scratch_bytes, WHIT_ALIGN_BYTES);

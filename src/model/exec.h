@@ -58,7 +58,7 @@ struct whit_exec_step {
     bool is_screened; /* a step that rescores follows */
     const whit_matmul_kernel *kernels[WHIT_EXEC_BUCKETS];
     int32_t weight;  /* number of `tensor` in the model */
-    uint32_t place;  /* in its group */
+    uint32_t place, first_tile; /* in its group: which matrix, and its first tile among all */
     const whit_matmul_kernel *low_kernels[WHIT_EXEC_BUCKETS]; /* of an adapter's first factor */
 };
 
@@ -89,9 +89,9 @@ typedef struct whit_exec_adapt {
     whit_exec_mounting *of_sequence; /* (n_sequences); NULL while nothing was mounted ever */
     whit_exec_span *spans;           /* of the pass that runs */
     float *low;                      /* (n_batch_rows, low_stride) values x Aᵀ of one group */
-    size_t low_stride, mountings_bytes, spans_bytes, low_bytes;
+    struct whit_exec_low_state *state; /* of the group that runs */
+    size_t low_stride, mountings_bytes, spans_bytes, low_bytes, state_bytes;
     uint32_t n_spans, n_mounted; /* sequences with adapters */
-    bool adds_at_once;           /* matrices add to a tile when they have made it; else a step later */
 } whit_exec_adapt;
 
 struct whit_exec {
@@ -151,10 +151,11 @@ whit_status whit_exec_mount(whit_exec *exec, uint32_t sequence, const whit_exec_
                             const whit_allocator *allocator, whit_error *error);
 void whit_exec_adapt_free(whit_exec_adapt *adapt);
 /* The parts of a pass: in front of it; a group of matrices whose n_tiles tiles `run_tiles` makes, for
- * at most `chunk` at a time; after tiles of one matrix, where those add at once. */
+ * at most `chunk` at a time; before and after it makes tiles of one matrix. */
 void whit_exec_make_spans(whit_exec *exec);
 void whit_exec_run_adapted(const whit_exec *exec, const whit_plan_group *group, whit_pool_fn *run_tiles, void *context,
                            uint32_t n_tiles, uint32_t chunk);
+void whit_exec_fetch_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end);
 void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end);
 
 /* Sets the functions of a step; part of binding (exec_steps.c). */

@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: MIT
  * Adapters in a pass. Rows of a batch that have the same adapters are a *span* for each of them. With
- * a group of matrices the spans' low-rank values x Aᵀ are computed once, then B is added to the tiles
- * of outputs. With many rows x Aᵀ comes first, and a matrix adds to the tile that it has just made,
- * while that is in cache. With few rows, as in decoding, all outputs stay in cache, and x Aᵀ is a
- * matter of reading A: it is shared out together with the matrices' own tiles, so that no thread
- * waits for another's, and B is added afterwards. The operations and their order are the same.
+ * a group of matrices the spans' low-rank values x Aᵀ are computed once, and a matrix adds B to the
+ * tiles of outputs that it has just made, while they are in cache. With many rows x Aᵀ comes first.
+ * With few, as in decoding, it is a matter of reading A: it is shared out together with the matrices'
+ * own tiles, so that no thread waits for another; tiles that are made before x Aᵀ is there are put
+ * off to the end. The operations and their order are the same.
  *
  * A row sees its own sequence's adapters only, in the order of mounting: neighbours change no bit. */
 #include "model/exec.h"
 
+#include <stdatomic.h>
+
 enum {
     ITEM_ROWS = 64, /* rows of a span that one thread takes at a time */
     FEW_ROWS = 8,
+};
+
+struct whit_exec_low_state {
+    atomic_uint n_left; /* items of x Aᵀ that are not done */
+    bool put_off[];     /* (tiles of the largest group) */
 };
 
 static uint32_t min_u32(uint32_t a, uint32_t b)
@@ -40,6 +47,17 @@ static uint32_t most_steps_of_a_group(const whit_plan *plan)
     return most;
 }
 
+static uint32_t most_tiles_of_a_group(const whit_exec *exec)
+{
+    uint32_t most = 0;
+    for (uint32_t g = 0; g < exec->plan->n_groups; g++) {
+        const whit_plan_group *group = &exec->plan->groups[g];
+        const whit_exec_step *last = &exec->steps[group->first + group->n_steps - 1];
+        if (group->domain == WHIT_DOMAIN_TILES && last->first_tile + last->n_tiles > most) most = last->first_tile + last->n_tiles;
+    }
+    return most;
+}
+
 whit_status whit_exec_mount(whit_exec *exec, uint32_t sequence, const whit_exec_mounting *wanted,
                             const whit_allocator *allocator, whit_error *error)
 {
@@ -57,7 +75,8 @@ whit_status whit_exec_mount(whit_exec *exec, uint32_t sequence, const whit_exec_
     uint32_t n_spans = min_u32(n_rows, n_sequences) * WHIT_EXEC_MOUNTS;
     adapt->allocator = allocator;
     if (mounting.n &&
-        (!grow(allocator, (void **)&adapt->of_sequence, &adapt->mountings_bytes, n_sequences * sizeof *adapt->of_sequence) ||
+        (!grow(allocator, (void **)&adapt->state, &adapt->state_bytes, sizeof *adapt->state + most_tiles_of_a_group(exec)) ||
+         !grow(allocator, (void **)&adapt->of_sequence, &adapt->mountings_bytes, n_sequences * sizeof *adapt->of_sequence) ||
          !grow(allocator, (void **)&adapt->spans, &adapt->spans_bytes, n_spans * sizeof *adapt->spans) ||
          !grow(allocator, (void **)&adapt->low, &adapt->low_bytes, low_bytes)))
         return whit_fail_memory(error, "adapters", low_bytes);
@@ -73,6 +92,7 @@ void whit_exec_adapt_free(whit_exec_adapt *adapt)
     whit_free(adapt->allocator, adapt->of_sequence, adapt->mountings_bytes);
     whit_free(adapt->allocator, adapt->spans, adapt->spans_bytes);
     whit_free(adapt->allocator, adapt->low, adapt->low_bytes);
+    whit_free(adapt->allocator, adapt->state, adapt->state_bytes);
     *adapt = (whit_exec_adapt){0};
 }
 
@@ -99,7 +119,6 @@ void whit_exec_make_spans(whit_exec *exec)
             adapt->spans[adapt->n_spans++] =
                 (whit_exec_span){.begin = begin, .end = r, .width = mounting->width, .mount = &mounting->mounts[i]};
     }
-    adapt->adds_at_once = adapt->n_spans && batch->n_rows > FEW_ROWS;
 }
 
 /* ---- x Aᵀ ----------------------------------------------------------------------------------- */
@@ -169,8 +188,10 @@ static void run_items(void *context, uint32_t worker, uint32_t begin, uint32_t e
         for (uint32_t i = 0; i < run->group->n_steps; i++) {
             const whit_exec_step *step = &exec->steps[run->group->first + i];
             uint32_t n = count_items(&exec->adapt.spans[s], step);
-            for (uint32_t item = begin > first ? begin - first : 0; item < n && first + item < end; item++)
+            for (uint32_t item = begin > first ? begin - first : 0; item < n && first + item < end; item++) {
                 run_item(exec, step, &exec->adapt.spans[s], worker, item);
+                atomic_fetch_sub_explicit(&exec->adapt.state->n_left, 1, memory_order_release);
+            }
             first += n;
         }
 }
@@ -186,7 +207,25 @@ static void run_together(void *context, uint32_t worker, uint32_t begin, uint32_
 
 /* ---- B -------------------------------------------------------------------------------------- */
 
-void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end)
+/* Asks for the lines of B that will be added to tiles, while those are made. */
+void whit_exec_fetch_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end)
+{
+    const whit_exec_adapt *adapt = &exec->adapt;
+    if (exec->batch->n_rows > FEW_ROWS) return;
+    for (uint32_t s = 0; s < adapt->n_spans; s++) {
+        const whit_adapter_pair *pair = pair_of(&adapt->spans[s], step);
+        if (!pair) continue;
+        const whit_tensor *b = &pair->b;
+        uint64_t tile_bytes = b->part_bytes[WHIT_PART_CODES] / step->n_tiles;
+        const uint8_t *codes = b->part[WHIT_PART_CODES] + tile_begin * tile_bytes;
+        for (uint64_t at = 0; at < (tile_end - tile_begin) * tile_bytes; at += WHIT_LINE_BYTES)
+            __builtin_prefetch(codes + at, 0, 2);
+        for (uint32_t tile = tile_begin; tile < tile_end; tile++)
+            __builtin_prefetch(b->part[WHIT_PART_ROW_SCALES] + (size_t)tile * WHIT_LINE_BYTES, 0, 2);
+    }
+}
+
+static void add_to_tiles(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end)
 {
     const whit_exec_adapt *adapt = &exec->adapt;
     float *y = (float *)(void *)step->output;
@@ -200,16 +239,26 @@ void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32
     }
 }
 
-/* Tiles of all matrices, one after the other. */
-static void add_to_tiles(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end)
 {
-    const struct group_run *run = context;
-    (void)worker;
-    for (uint32_t i = 0, first = 0; i < run->group->n_steps && first < end; i++) {
-        const whit_exec_step *step = &run->exec->steps[run->group->first + i];
-        uint32_t from = begin > first ? begin - first : 0, to = min_u32(end - first, step->n_tiles);
-        if (from < to) whit_exec_add_low(step, run->exec, from, to);
-        first += step->n_tiles;
+    struct whit_exec_low_state *state = exec->adapt.state;
+    if (atomic_load_explicit(&state->n_left, memory_order_acquire))
+        memset(state->put_off + step->first_tile + tile_begin, true, tile_end - tile_begin);
+    else
+        add_to_tiles(step, exec, tile_begin, tile_end);
+}
+
+/* What was put off; few tiles, not worth waking anybody. */
+static void add_the_rest(const whit_exec *exec, const whit_plan_group *group)
+{
+    for (uint32_t i = group->first; i < group->first + group->n_steps; i++) {
+        const whit_exec_step *step = &exec->steps[i];
+        bool *put_off = exec->adapt.state->put_off + step->first_tile;
+        for (uint32_t tile = 0, end; tile < step->n_tiles; tile = end) {
+            for (end = tile + 1; end < step->n_tiles && put_off[end] == put_off[tile];) end++;
+            if (put_off[tile]) add_to_tiles(step, exec, tile, end);
+        }
+        memset(put_off, false, step->n_tiles);
     }
 }
 
@@ -218,11 +267,12 @@ void whit_exec_run_adapted(const whit_exec *exec, const whit_plan_group *group, 
 {
     struct group_run run = {.exec = exec, .group = group, .run_tiles = run_tiles, .context = context};
     run.n_items = count_all_items(&run);
-    if (exec->adapt.adds_at_once) {
+    atomic_store_explicit(&exec->adapt.state->n_left, run.n_items, memory_order_relaxed);
+    if (exec->batch->n_rows > FEW_ROWS) {
         whit_pool_run(exec->pool, run_items, &run, run.n_items, 1);
         whit_pool_run(exec->pool, run_tiles, context, n_tiles, chunk);
     } else {
         whit_pool_run(exec->pool, run_together, &run, run.n_items + n_tiles, chunk);
-        if (run.n_items) whit_pool_run(exec->pool, add_to_tiles, &run, n_tiles, n_tiles / whit_pool_size(exec->pool) + 1);
+        if (run.n_items) add_the_rest(exec, group);
     }
 }

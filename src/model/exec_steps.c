@@ -155,9 +155,11 @@ static void run_linear(const whit_exec_step *step, const whit_exec *exec, uint32
         return;
     }
     whit_acts acts = whit_exec_acts(step, exec);
+    bool is_adapted = exec->adapt.n_spans && !step->selected;
+    if (is_adapted) whit_exec_fetch_low(step, exec, begin, end);
     whit_exec_kernel(step, acts.n_tokens)->run(step->tensor, &acts, begin, end, OUTPUT(0), step->output_stride,
                                                exec->scratch + worker * exec->scratch_bytes);
-    if (exec->adapt.adds_at_once && !step->selected) whit_exec_add_low(step, exec, begin, end);
+    if (is_adapted) whit_exec_add_low(step, exec, begin, end);
 }
 
 /* ---- binding -------------------------------------------------------------------------------- */
