@@ -25,4 +25,9 @@ expect 0 example embed model.gguf "the land" "the land"
 grep -q 'similarity 1.000000' out || complain "embed: $(cat out)"
 expect 0 example embed model.gguf "the land" "an ocean"
 grep -q 'similarity 1.000000' out && complain "embed: different texts look the same"
+for _ in 1 2 3 4 5 6 7 8; do echo "the land and the time of an ocean, then the end."; done >text
+expect 0 whit tune -m model.gguf --text text --steps 20 --rate 0.01 --sequences 2 -c 16 --rank 4 -o voice.ndf
+expect 0 example adapters model.gguf voice.ndf "the land"
+[ "$(grep -c ': the land' out)" = 2 ] || complain "adapters: $(cat out)"
+[ "$(sed -n 's/^without: //p' out)" != "$(sed -n 's/^with it: //p' out)" ] || complain "adapters: both say the same"
 finish
