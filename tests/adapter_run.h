@@ -137,21 +137,21 @@ static inline void dense_add(const whit_model *model, whit_buf *file, const char
 
 static inline void assert_near(const float *found, const float *expected, double tolerance)
 {
-    double largest = 0, difference = 0;
+    float largest = 0, difference = 0; /* logits are finite, or the session would have said so */
     for (size_t i = 0; i < (size_t)N_TOKENS * TINY_N_VOCAB; i++) {
-        largest = fmax(largest, fabs((double)expected[i]));
-        difference = fmax(difference, fabs((double)found[i] - (double)expected[i]));
+        largest = fmaxf(largest, fabsf(expected[i]));
+        difference = fmaxf(difference, fabsf(found[i] - expected[i]));
     }
-    if (!(difference <= tolerance * largest)) fail_msg("logits differ by %g of %g", difference, largest);
+    if (!((double)difference <= tolerance * (double)largest))
+        fail_msg("logits differ by %g of %g", (double)difference, (double)largest);
 }
 
 /* Else nothing was tested. */
 static inline void assert_far(const float *found, const float *plain)
 {
-    double moved = 0;
-    for (size_t i = 0; i < (size_t)N_TOKENS * TINY_N_VOCAB; i++)
-        moved = fmax(moved, fabs((double)found[i] - (double)plain[i]));
-    assert_true(moved > 0.1);
+    float moved = 0;
+    for (size_t i = 0; i < (size_t)N_TOKENS * TINY_N_VOCAB; i++) moved = fmaxf(moved, fabsf(found[i] - plain[i]));
+    assert_true(moved > 0.1f);
 }
 
 #endif

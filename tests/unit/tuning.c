@@ -76,11 +76,12 @@ static double loss_of(struct batch *b)
 static void check_direction(struct batch *b, const whit_param *param)
 {
     const float *gradient = whit_param_gradient(b->tape.params, param);
-    double squares = 0, size = 0;
+    double squares = 0;
+    float size = 0.01f;
     for (size_t i = 0; i < param->n; i++) squares += (double)gradient[i] * (double)gradient[i];
-    for (size_t i = 0; i < param->n; i++) size = fmax(size, fabs((double)param->value[i]));
+    for (size_t i = 0; i < param->n; i++) size = fmaxf(size, fabsf(param->value[i]));
     assert_true(squares > 1e-12);
-    double step = 0.02 * fmax(size, 0.01), factor = step / sqrt(squares), loss[2];
+    double step = 0.02 * (double)size, factor = step / sqrt(squares), loss[2];
     float *kept = malloc(param->n * sizeof *kept);
     memcpy(kept, param->value, param->n * sizeof *kept);
     for (int side = 0; side < 2; side++) {
