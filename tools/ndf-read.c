@@ -3,8 +3,8 @@
  *
  *     ndf-read FILE
  *
- * Checks every hash and every bound of a model and its part files and prints what is inside, one
- * thing a line. It shares no code with the library, so a mistake in one of them or in the
+ * Checks every hash and every bound of a model and its part files, or of an adapter in a file of its
+ * own, and prints what is inside, one thing a line. It shares no code with the library, so a mistake in one of them or in the
  * specification shows as a difference (tests/unit/ndf_reader.sh). It takes the plain way
  * everywhere: whole files in memory, linear searches. Little-endian machines only. */
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 #include <sodium.h>
 
 enum { HASH = 32, CHUNK = 1 << 20 };
-enum { HEAD = 1, TOKENIZER, DATA, SEAL, COMMIT, PART, FIRST_APPENDED = 16 };
+enum { HEAD = 1, TOKENIZER, DATA, SEAL, COMMIT, PART, FIRST_APPENDED = 16, ADAPTER = 16 };
 
 typedef struct {
     const char *path;
@@ -450,6 +450,63 @@ static void take_appended(const frame *from)
     printf("appended %u %s %" PRIu64 "\n", from->type, text(in, 24, u32(in, 0)), data.size);
 }
 
+/* ---- adapters ---- */
+
+/* One factor: i8 in tiles of 16 rows and lines of 4 columns, an f32 per row beside them. */
+static void take_factor(const span *in, uint64_t pair, uint64_t n_rows, uint64_t n_columns)
+{
+    uint64_t codes = u64(in, pair), scales = u64(in, pair + 8), n_tiles = (n_rows + 15) / 16;
+    need(codes % 64 == 0 && scales % 64 == 0, in, "a factor is not aligned");
+    const span parts[] = {piece(in, "codes", codes, n_tiles * ((n_columns + 3) / 4) * 64),
+                          piece(in, "scales", scales, n_tiles * 64)};
+    for (int i = 0; i < 2; i++) {
+        uint8_t sum[HASH];
+        hash state;
+        begin(&state, "");
+        add(&state, parts[i].bytes, parts[i].size);
+        end(&state, sum);
+        printf(" ");
+        print_hash(sum);
+    }
+}
+
+static void take_adapter(const span *in)
+{
+    uint32_t n = u32(in, 32);
+    const char *before = NULL;
+    uint8_t other[HASH];
+    need(n > 0 && u32(in, 36) == 0 && u64(in, 56) == 0 && u64(in, 40) % 8 == 0, in, "header");
+    printf("adapter of ");
+    print_hash(piece(in, "identity", 0, HASH).bytes);
+    putchar('\n');
+    span meta = piece(in, "metadata", u64(in, 40), u64(in, 48));
+    take_table(&meta, "meta", other);
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t at = 64 + 64 * (uint64_t)i;
+        const char *name = text(in, u32(in, at), u32(in, at + 4));
+        uint32_t rows = u32(in, at + 8), columns = u32(in, at + 12), rank = u32(in, at + 16);
+        need(!before || strcmp(before, name) < 0, in, "pairs are out of order");
+        need(rank >= 1 && rank <= 1024 && rows >= 1 && columns >= 1 && u32(in, at + 20) == 0 &&
+                 u64(in, at + 56) == 0,
+             in, "a pair");
+        printf("pair %s %u %u %u", name, rows, columns, rank);
+        take_factor(in, at + 24, rank, columns);
+        take_factor(in, at + 40, rows, rank);
+        putchar('\n');
+        before = name;
+    }
+}
+
+/* An appended frame and its commit, without a model in front. */
+static void take_loose(const frame *frames, uint32_t n, const char *path)
+{
+    if (n != 2 || frames[1].type != COMMIT) fail(path, "not a model, and not one frame alone");
+    take_appended(&frames[0]);
+    const span *in = &frames[0].payload;
+    span data = piece(in, "adapter", u64(in, 8), u64(in, 16));
+    if (frames[0].type == ADAPTER) take_adapter(&data);
+}
+
 int main(int argc, char **argv)
 {
     static model all;
@@ -460,6 +517,12 @@ int main(int argc, char **argv)
     file main_file = load(argv[1]);
     uint32_t n, i = 0;
     frame *frames = take_chain(&main_file, &n);
+    if (frames[0].type >= FIRST_APPENDED) {
+        take_loose(frames, n, argv[1]);
+        free(frames);
+        free(main_file.bytes);
+        return 0;
+    }
     if (frames[0].type != HEAD || n < 4) fail(argv[1], "not a model");
     const span *head = &frames[i++].payload;
     take_sections(head, &all);

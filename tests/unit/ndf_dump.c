@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * The library's half of the comparison with tools/ndf-read.c.
  *
- *     ndf_dump make FOLDER     writes model.ndf, split.ndf and its parts
+ *     ndf_dump make FOLDER     writes model.ndf, split.ndf and its parts, and adapter.ndf
  *     ndf_dump show FILE       prints what ndf-read prints, from the library's calls */
 #include "format/ndf_append.h"
 #include "format/ndf_file.h"
 #include "format/ndf_identity.h"
 #include "format/ndf_verify.h"
+#include "model/adapter.h"
 #include "ndf_sample.h"
 
 #include <inttypes.h>
@@ -84,9 +85,49 @@ static void show_tensor(const whit_ndf *ndf, uint32_t i)
     }
 }
 
+static void show_factor(const whit_tensor *factor)
+{
+    for (int part = 0; part <= WHIT_PART_ROW_SCALES; part++) {
+        uint8_t sum[WHIT_HASH_BYTES];
+        whit_hash hash;
+        whit_hash_begin(&hash, "");
+        whit_hash_add(&hash, factor->part[part], factor->part_bytes[part]);
+        whit_hash_end(&hash, sum);
+        printf(" ");
+        print_hash(sum);
+    }
+}
+
+static whit_status show_loose(whit_ndf *ndf, whit_error *error)
+{
+    whit_ndf_appended frame;
+    whit_adapter_view view;
+    WHIT_TRY(whit_ndf_verify(ndf, 1, NULL, NULL, NULL, error));
+    WHIT_TRY(whit_ndf_appended_at(ndf, 0, &frame, error));
+    printf("appended %u %s %" PRIu64 "\n", frame.type, frame.name, frame.size_bytes);
+    WHIT_TRY(whit_adapter_check(frame.data, frame.size_bytes, whit_ndf_path(ndf), &view, error));
+    printf("adapter of ");
+    print_hash(view.identity);
+    putchar('\n');
+    show_table(&view.meta, "meta");
+    for (uint32_t i = 0; i < view.n_pairs; i++) {
+        whit_adapter_pair pair = whit_adapter_pair_at(&view, i);
+        printf("pair %s %u %u %u", pair.name, pair.b.type.n_rows, pair.a.type.n_cols, pair.a.type.n_rows);
+        show_factor(&pair.a);
+        show_factor(&pair.b);
+        putchar('\n');
+    }
+    return WHIT_OK;
+}
+
 static whit_status show(const char *path, whit_error *error)
 {
     whit_ndf *ndf;
+    if (whit_ndf_open_loose(path, NULL, &ndf, NULL) == WHIT_OK) {
+        whit_status status = show_loose(ndf, error);
+        whit_ndf_close(ndf);
+        return status;
+    }
     WHIT_TRY(whit_ndf_open(path, NULL, &ndf, error));
     whit_status status = whit_ndf_verify(ndf, 2, NULL, NULL, NULL, error);
     for (uint32_t f = 1; f < whit_ndf_n_files(ndf); f++) {
@@ -121,6 +162,25 @@ static whit_status show(const char *path, whit_error *error)
     return status;
 }
 
+static whit_status make_adapter(const char *path, whit_error *error)
+{
+    enum { RANK = 5, WIDTH = 30 };
+    static float values[RANK * WIDTH];
+    const uint8_t identity[WHIT_HASH_BYTES] = {7, 8, 9};
+    whit_adapter_floats pairs[] = {{"layers.0.down", WIDTH, WIDTH - 7, RANK, values, values},
+                                   {"layers.0.q", WIDTH - 13, WIDTH, RANK - 3, values, values}};
+    whit_table_builder meta = {0};
+    whit_buf image = {0};
+    for (int i = 0; i < RANK * WIDTH; i++) values[i] = (float)(i * i % 17 - 8) * 0.3f;
+    whit_table_set_string(&meta, "general.name", "sample");
+    whit_table_set_u64(&meta, "adapter.steps", 12);
+    whit_status status = whit_adapter_build(identity, &meta, pairs, 2, &image, error);
+    if (status == WHIT_OK) status = whit_ndf_write_loose(path, WHIT_NDF_ADAPTER, "sample", image.data, image.size_bytes, NULL, error);
+    whit_table_builder_free(&meta);
+    whit_buf_free(&image);
+    return status;
+}
+
 static whit_status make(const char *folder, whit_error *error)
 {
     char path[4096];
@@ -129,6 +189,8 @@ static whit_status make(const char *folder, whit_error *error)
     WHIT_TRY(ndf_sample_write(path, &options, NULL, NULL, error));
     WHIT_TRY(whit_ndf_append(path, WHIT_NDF_ADAPTER, "tuned", "adapter", 7, NULL, error));
     WHIT_TRY(whit_ndf_append(path, 40, "of later days", "?", 1, NULL, error));
+    snprintf(path, sizeof path, "%s/adapter.ndf", folder);
+    WHIT_TRY(make_adapter(path, error));
     snprintf(path, sizeof path, "%s/split.ndf", folder);
     options.max_data_bytes = 1000000;
     return ndf_sample_write(path, &options, NULL, NULL, error);

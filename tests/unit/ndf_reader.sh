@@ -6,7 +6,7 @@ set -eu
 dump=$1 read=$2
 rm -f ./*.ndf
 $EMULATOR "$dump" make .
-for file in model split; do
+for file in model split adapter; do
     $EMULATOR "$dump" show $file.ndf >$file.library
     $EMULATOR "$read" $file.ndf >$file.reader
     diff $file.library $file.reader
@@ -22,6 +22,12 @@ for at in 9 130 700 $((size / 2)) $((size - 300)) $((size - 1)); do
     printf '\252' | dd of=damaged.ndf bs=1 seek=$at conv=notrunc status=none
     if $EMULATOR "$read" damaged.ndf >/dev/null 2>&1; then echo "ndf-read takes damage at $at"; exit 1; fi
     if $EMULATOR "$dump" show damaged.ndf >/dev/null 2>&1; then echo "whit takes damage at $at"; exit 1; fi
+done
+for at in 130 300 600; do
+    cp adapter.ndf damaged.ndf
+    printf '\252' | dd of=damaged.ndf bs=1 seek=$at conv=notrunc status=none
+    if $EMULATOR "$read" damaged.ndf >/dev/null 2>&1; then echo "ndf-read takes an adapter's damage at $at"; exit 1; fi
+    if $EMULATOR "$dump" show damaged.ndf >/dev/null 2>&1; then echo "whit takes an adapter's damage at $at"; exit 1; fi
 done
 head -c 1000 model.ndf >cut.ndf
 if $EMULATOR "$read" cut.ndf 2>/dev/null; then echo "ndf-read takes a cut file"; exit 1; fi
