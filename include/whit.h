@@ -79,6 +79,11 @@ WHIT_API whit_model_options whit_model_options_default(void);
 /* Opens an .ndf in place, or any readable source through the conversion cache. */
 WHIT_API whit_status whit_model_open(const char *path, const whit_model_options *options,
                                      whit_model **model, whit_error *error);
+/* Opens the bytes of an .ndf in memory, in place: 64-byte aligned, unchanged and there until the
+ * model is closed. `name` is for messages. Of the options only the allocator matters. */
+WHIT_API whit_status whit_model_open_memory(const void *data, size_t size_bytes, const char *name,
+                                            const whit_model_options *options, whit_model **model,
+                                            whit_error *error);
 WHIT_API void whit_model_close(whit_model *model);
 
 WHIT_API uint32_t whit_model_vocab_size(const whit_model *model);

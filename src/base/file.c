@@ -46,16 +46,25 @@ whit_status whit_map_open(const char *path, const whit_allocator *allocator, whi
     return status;
 }
 
+whit_status whit_map_open_memory(const void *data, size_t size_bytes, const char *path,
+                                 const whit_allocator *allocator, whit_map *map, whit_error *error)
+{
+    char *name = whit_strndup(allocator, path, strlen(path));
+    if (!name) return whit_fail_memory(error, "a file name", strlen(path) + 1);
+    *map = (whit_map){.data = data, .size_bytes = size_bytes, .path = name, .borrowed = true, .allocator = allocator};
+    return WHIT_OK;
+}
+
 void whit_map_close(whit_map *map)
 {
-    if (map->data) munmap((void *)map->data, map->size_bytes);
+    if (map->data && !map->borrowed) munmap((void *)map->data, map->size_bytes);
     if (map->path) whit_free(map->allocator, map->path, strlen(map->path) + 1);
     *map = (whit_map){0};
 }
 
 void whit_map_drop(const whit_map *map, const void *begin, size_t size_bytes)
 {
-    if (!map->data || (uintptr_t)begin < (uintptr_t)map->data ||
+    if (!map->data || map->borrowed || (uintptr_t)begin < (uintptr_t)map->data ||
         !whit_in_bounds((uintptr_t)begin - (uintptr_t)map->data, size_bytes, map->size_bytes))
         return;
     long page = sysconf(_SC_PAGESIZE);

@@ -10,6 +10,7 @@ typedef struct whit_map {
     const uint8_t *data;
     size_t size_bytes;
     char *path; /* own copy, for messages */
+    bool borrowed; /* the bytes are somebody else's */
     const whit_allocator *allocator;
 } whit_map;
 
@@ -19,6 +20,9 @@ whit_status whit_map_open(const char *path, const whit_allocator *allocator, whi
 /* Maps an open descriptor (a memfd, say) under the name `path`; the descriptor stays the caller's. */
 whit_status whit_map_open_fd(int fd, const char *path, const whit_allocator *allocator,
                              whit_map *map, whit_error *error);
+/* Bytes that are in memory already, not copied, under the name `path`; they outlive the map. */
+whit_status whit_map_open_memory(const void *data, size_t size_bytes, const char *path,
+                                 const whit_allocator *allocator, whit_map *map, whit_error *error);
 void whit_map_close(whit_map *map);
 /* Lets go of the memory behind a part of the map; its bytes stay readable (from the page cache, or
  * the disk again), and the process counts as smaller. Ranges outside the map are left alone. */

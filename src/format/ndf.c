@@ -48,11 +48,14 @@ static whit_status expect_frame(const whit_ndf_file_view *file, uint32_t i, uint
     return WHIT_OK;
 }
 
-static whit_status map_file(int fd, const char *path, const whit_allocator *allocator,
+static whit_status map_file(const whit_ndf_input *input, const char *path, const whit_allocator *allocator,
                             whit_ndf_file_view *file, whit_error *error)
 {
-    WHIT_TRY(whit_map_open_fd(fd, path, allocator, &file->map, error));
-    WHIT_TRY(whit_ndf_chain_read(fd, path, allocator, &file->chain, error));
+    if (input->data)
+        WHIT_TRY(whit_map_open_memory(input->data, input->size_bytes, path, allocator, &file->map, error));
+    else
+        WHIT_TRY(whit_map_open_fd(input->fd, path, allocator, &file->map, error));
+    WHIT_TRY(whit_ndf_chain_read(input, path, allocator, &file->chain, error));
     if (file->chain.end_bytes > file->map.size_bytes)
         return whit_fail(error, WHIT_ERROR_IO, "%s: it grew while it was opened; try again", path);
     return WHIT_OK;
@@ -170,7 +173,7 @@ static whit_status open_part_file(whit_ndf *ndf, uint32_t number, whit_error *er
     const char *text = (const char *)path.data;
     fd = open_to_read(text);
     status = fd < 0 ? whit_fail_errno(&inner, text, "open")
-                    : map_file(fd, text, ndf->allocator, file, &inner);
+                    : map_file(&(whit_ndf_input){.fd = fd}, text, ndf->allocator, file, &inner);
     if (status == WHIT_OK) status = check_part_file(ndf, number, file, &inner);
     if (status != WHIT_OK)
         whit_fail(error, status, "%s (wanted: part %" PRIu32 " of %" PRIu32 " of %s)",
@@ -211,7 +214,7 @@ static whit_status read_loose(whit_ndf *ndf, whit_error *error)
 
 typedef enum open_as { AS_MODEL, AS_MODEL_WITHOUT_FOLDER, AS_LOOSE } open_as;
 
-static whit_status open_any(int fd, const char *path, open_as as, const whit_allocator *allocator,
+static whit_status open_any(const whit_ndf_input *input, const char *path, open_as as, const whit_allocator *allocator,
                             whit_ndf **ndf, whit_error *error)
 {
     *ndf = NULL;
@@ -227,7 +230,7 @@ static whit_status open_any(int fd, const char *path, open_as as, const whit_all
     made->allocator = allocator;
     made->files = files;
     made->n_files = 1;
-    status = map_file(fd, path, allocator, &files[0], error);
+    status = map_file(input, path, allocator, &files[0], error);
     if (status == WHIT_OK) status = as == AS_LOOSE ? read_loose(made, error) : read_main(made, error);
     if (status == WHIT_OK && as != AS_LOOSE) status = open_parts(made, as == AS_MODEL, error);
     if (status != WHIT_OK) {
@@ -244,7 +247,7 @@ static whit_status open_path(const char *path, open_as as, const whit_allocator 
     *ndf = NULL;
     int fd = open_to_read(path);
     if (fd < 0) return whit_fail_errno(error, path, "open");
-    whit_status status = open_any(fd, path, as, allocator, ndf, error);
+    whit_status status = open_any(&(whit_ndf_input){.fd = fd}, path, as, allocator, ndf, error);
     close(fd);
     return status;
 }
@@ -269,7 +272,17 @@ bool whit_ndf_is_loose(const whit_ndf *ndf)
 whit_status whit_ndf_open_fd(int fd, const char *name, const whit_allocator *allocator,
                              whit_ndf **ndf, whit_error *error)
 {
-    return open_any(fd, name, AS_MODEL_WITHOUT_FOLDER, allocator, ndf, error);
+    return open_any(&(whit_ndf_input){.fd = fd}, name, AS_MODEL_WITHOUT_FOLDER, allocator, ndf, error);
+}
+
+whit_status whit_ndf_open_memory(const void *data, size_t size_bytes, const char *name,
+                                 const whit_allocator *allocator, whit_ndf **ndf, whit_error *error)
+{
+    *ndf = NULL;
+    if (!data || (uintptr_t)data % WHIT_NDF_ALIGN_BYTES)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: a model in memory must be %u-byte aligned", name,
+                         WHIT_NDF_ALIGN_BYTES);
+    return open_any(&(whit_ndf_input){-1, data, size_bytes}, name, AS_MODEL_WITHOUT_FOLDER, allocator, ndf, error);
 }
 
 void whit_ndf_close(whit_ndf *ndf)
@@ -372,6 +385,7 @@ bool whit_ndf_mapping(const whit_ndf *ndf, uint32_t i, const void **address, siz
 {
     if (i >= ndf->n_files) return false;
     const whit_map *map = &ndf->files[i].map;
+    if (map->borrowed) return false;
     *address = map->data;
     *size_bytes = map->size_bytes;
     *path = map->path;

@@ -39,6 +39,9 @@ whit_status whit_ndf_open(const char *path, const whit_allocator *allocator, whi
  * once. `name` is for messages; such a model cannot have part files. */
 whit_status whit_ndf_open_fd(int fd, const char *name, const whit_allocator *allocator,
                              whit_ndf **ndf, whit_error *error);
+/* The same for bytes in memory, 64-byte aligned, which are used in place and outlive the model. */
+whit_status whit_ndf_open_memory(const void *data, size_t size_bytes, const char *name,
+                                 const whit_allocator *allocator, whit_ndf **ndf, whit_error *error);
 /* Opens a *loose* file: one appended frame and its commit, without a model in front (an adapter's
  * own file). Of such a file only path, files, mapping, appended frames and verify may be asked. */
 whit_status whit_ndf_open_loose(const char *path, const whit_allocator *allocator, whit_ndf **ndf,
@@ -74,7 +77,7 @@ const uint8_t *whit_ndf_tensor_digest(const whit_ndf *ndf, uint32_t i);
 uint32_t whit_ndf_n_files(const whit_ndf *ndf);
 const char *whit_ndf_file(const whit_ndf *ndf, uint32_t i, uint64_t *size_bytes);
 
-/* Where file i is mapped, whole; false where there is no such file. */
+/* Where file i is mapped, whole; false where there is no such file, or it is no mapped one. */
 bool whit_ndf_mapping(const whit_ndf *ndf, uint32_t i, const void **address, size_t *size_bytes,
                       const char **path);
 

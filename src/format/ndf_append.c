@@ -118,7 +118,7 @@ whit_status whit_ndf_append(const char *path, uint32_t type, const char *name, c
     whit_writer out = {0};
     bool changed = false;
     whit_status status = open_locked(path, &fd, error);
-    if (status == WHIT_OK) status = whit_ndf_chain_read(fd, path, allocator, &chain, error);
+    if (status == WHIT_OK) status = whit_ndf_chain_read(&(whit_ndf_input){.fd = fd}, path, allocator, &chain, error);
     if (status == WHIT_OK) status = check_model(path, &chain, error);
     if (status == WHIT_OK) status = refuse_damaged_tail(fd, path, &chain, allocator, error);
     if (status != WHIT_OK) goto cleanup;

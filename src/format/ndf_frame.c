@@ -95,12 +95,17 @@ const char *whit_ndf_frame_type_name(uint32_t type)
 }
 
 /* All of `size_bytes` or false; errno is 0 where the file ended. */
-static bool read_at(int fd, void *data, size_t size_bytes, uint64_t offset)
+static bool read_at(const whit_ndf_input *input, void *data, size_t size_bytes, uint64_t offset)
 {
     uint8_t *bytes = data;
     errno = 0;
+    if (input->data) {
+        if (!whit_in_bounds(offset, size_bytes, input->size_bytes)) return false;
+        memcpy(data, input->data + offset, size_bytes);
+        return true;
+    }
     while (size_bytes) {
-        ssize_t n = pread(fd, bytes, size_bytes, (off_t)offset);
+        ssize_t n = pread(input->fd, bytes, size_bytes, (off_t)offset);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return false;
         bytes += n;
@@ -129,7 +134,7 @@ static const char *check_header(const whit_ndf_header *header, uint32_t index,
 }
 
 /* A commit is whole only with all of its bytes, paddings included: a crash may have left some. */
-static const char *check_commit(int fd, uint64_t offset, const whit_ndf_header *header)
+static const char *check_commit(const whit_ndf_input *input, uint64_t offset, const whit_ndf_header *header)
 {
     struct {
         whit_ndf_commit commit;
@@ -137,7 +142,7 @@ static const char *check_commit(int fd, uint64_t offset, const whit_ndf_header *
     } body, right = {.commit = {.n_frames = (uint64_t)header->index + 1}};
     _Static_assert(sizeof body == 128, "what follows the header of a commit");
     if (header->payload_bytes != sizeof body.commit) return "its length is wrong";
-    if (!read_at(fd, &body, sizeof body, offset + sizeof *header)) return "it cannot be read";
+    if (!read_at(input, &body, sizeof body, offset + sizeof *header)) return "it cannot be read";
     right.commit.end_bytes = offset + sizeof *header + sizeof body;
     if (memcmp(&body.commit, &right.commit, sizeof right.commit) != 0)
         return "it commits another length";
@@ -152,17 +157,18 @@ static const char *check_commit(int fd, uint64_t offset, const whit_ndf_header *
 bool whit_ndf_is_commit(int fd, uint64_t offset)
 {
     whit_ndf_header header;
-    return read_at(fd, &header, sizeof header, offset) && header.type == WHIT_NDF_COMMIT &&
+    whit_ndf_input input = {.fd = fd};
+    return read_at(&input, &header, sizeof header, offset) && header.type == WHIT_NDF_COMMIT &&
            !check_header(&header, header.index, header.previous) &&
-           !check_commit(fd, offset, &header);
+           !check_commit(&input, offset, &header);
 }
 
 /* Reads the frame at `offset`; NULL, or why it is not whole. */
-static const char *read_frame(int fd, uint64_t file_bytes, uint64_t offset, uint32_t index,
+static const char *read_frame(const whit_ndf_input *input, uint64_t file_bytes, uint64_t offset, uint32_t index,
                               const uint8_t previous[WHIT_HASH_BYTES], whit_ndf_header *header)
 {
     if (file_bytes - offset < sizeof *header) return "the file is cut short in its header";
-    if (!read_at(fd, header, sizeof *header, offset))
+    if (!read_at(input, header, sizeof *header, offset))
         return errno ? "it cannot be read" : "the file was cut short meanwhile";
     const char *reason = check_header(header, index, previous);
     if (reason) return reason;
@@ -170,21 +176,21 @@ static const char *read_frame(int fd, uint64_t file_bytes, uint64_t offset, uint
     if (whit_ndf_frame_bytes(header->payload_bytes) > file_bytes - offset)
         return "the file is cut short inside it";
     if (header->type != WHIT_NDF_COMMIT) return NULL;
-    return check_commit(fd, offset, header);
+    return check_commit(input, offset, header);
 }
 
-whit_status whit_ndf_chain_read(int fd, const char *path, const whit_allocator *allocator,
+whit_status whit_ndf_chain_read(const whit_ndf_input *input, const char *path, const whit_allocator *allocator,
                                 whit_ndf_chain *chain, whit_error *error)
 {
-    *chain = (whit_ndf_chain){.frames = {.allocator = allocator}};
+    *chain = (whit_ndf_chain){.frames = {.allocator = allocator}, .file_bytes = input->size_bytes};
     struct stat info;
-    if (fstat(fd, &info) != 0) return whit_fail_errno(error, path, "examine");
-    chain->file_bytes = (uint64_t)info.st_size;
+    if (!input->data && fstat(input->fd, &info) != 0) return whit_fail_errno(error, path, "examine");
+    if (!input->data) chain->file_bytes = (uint64_t)info.st_size;
     uint8_t previous[WHIT_HASH_BYTES] = {0};
     uint64_t offset = 0;
     for (uint32_t index = 0; offset < chain->file_bytes; index++) {
         whit_ndf_header header;
-        const char *reason = index < WHIT_NDF_MAX_FRAMES ? read_frame(fd, chain->file_bytes, offset,
+        const char *reason = index < WHIT_NDF_MAX_FRAMES ? read_frame(input, chain->file_bytes, offset,
                                                                       index, previous, &header)
                                                          : "there are too many frames";
         if (reason) {

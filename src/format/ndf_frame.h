@@ -36,8 +36,15 @@ void whit_ndf_frame_hash(const whit_ndf_header *header, uint8_t digest[WHIT_HASH
 
 /* ---- reading a chain ---- */
 
-/* The frames of a file up to its last whole commit. Headers are read with pread, so that a file
- * cut short meanwhile is an error here and not a SIGBUS. */
+/* Where a chain is read from: a file, with pread, so that one cut short meanwhile is an error here
+ * and not a SIGBUS; or bytes in memory. */
+typedef struct whit_ndf_input {
+    int fd;
+    const uint8_t *data; /* NULL: the file */
+    uint64_t size_bytes; /* of data */
+} whit_ndf_input;
+
+/* The frames of a file up to its last whole commit. */
 typedef struct whit_ndf_chain {
     whit_buf frames;    /* of whit_ndf_frame */
     uint32_t n_frames;  /* committed */
@@ -48,7 +55,7 @@ typedef struct whit_ndf_chain {
 } whit_ndf_chain;
 
 /* Fails where there is no whole commit at all; the line then says what was found instead. */
-whit_status whit_ndf_chain_read(int fd, const char *path, const whit_allocator *allocator,
+whit_status whit_ndf_chain_read(const whit_ndf_input *input, const char *path, const whit_allocator *allocator,
                                 whit_ndf_chain *chain, whit_error *error);
 /* Is there a whole commit at `offset`, whatever chain it belongs to? */
 bool whit_ndf_is_commit(int fd, uint64_t offset);

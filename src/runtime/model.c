@@ -136,6 +136,30 @@ static whit_status open_parts(whit_model *model, whit_error *error)
     return whit_tokenizers_open(model->allocator, &model->tokenizers, error);
 }
 
+static whit_status begin(const char *path, const whit_allocator *allocator, whit_model **out, whit_error *error)
+{
+    whit_model *model = whit_zalloc(allocator, sizeof *model);
+    if (!model) return whit_fail_memory(error, "the model", sizeof *model);
+    if (allocator) {
+        model->own_allocator = *allocator;
+        model->allocator = &model->own_allocator;
+    }
+    *out = model;
+    model->path = whit_strndup(model->allocator, path, strlen(path));
+    return model->path ? WHIT_OK : whit_fail_memory(error, "a file name", strlen(path));
+}
+
+/* Opens the parts of a model whose file is open; on failure, now or before, nothing is left. */
+static whit_status finish(whit_status status, whit_model *model, whit_model **out, whit_error *error)
+{
+    if (status == WHIT_OK) status = open_parts(model, error);
+    if (status == WHIT_OK)
+        *out = model;
+    else
+        whit_model_close(model);
+    return status;
+}
+
 whit_status whit_model_open(const char *path, const whit_model_options *options, whit_model **out,
                             whit_error *error)
 {
@@ -143,28 +167,42 @@ whit_status whit_model_open(const char *path, const whit_model_options *options,
     whit_model_options own = options ? *options : whit_model_options_default();
     bool is_ndf;
     WHIT_TRY(looks_like_ndf(path, &is_ndf, error));
-    whit_model *model = whit_zalloc(own.allocator, sizeof *model);
-    if (!model) return whit_fail_memory(error, "the model", sizeof *model);
-    if (own.allocator) {
-        model->own_allocator = *own.allocator;
-        own.allocator = model->allocator = &model->own_allocator;
-    }
-    whit_status status = WHIT_OK;
-    model->path = whit_strndup(model->allocator, path, strlen(path));
-    if (!model->path) status = whit_fail_memory(error, "a file name", strlen(path));
+    whit_model *model = NULL;
+    whit_status status = begin(path, own.allocator, &model, error);
+    if (model) own.allocator = model->allocator;
     if (status == WHIT_OK && is_ndf)
         status = whit_ndf_open(path, model->allocator, &model->file, error);
     else if (status == WHIT_OK) {
         if (!own.no_cache) status = open_cached(model, path, &own, error);
         if (status == WHIT_OK && !model->file) status = open_in_memory(model, path, &own, error);
     }
-    if (status == WHIT_OK) status = open_parts(model, error);
-    if (status != WHIT_OK) {
-        whit_model_close(model);
-        return status;
-    }
-    *out = model;
-    return WHIT_OK;
+    return finish(status, model, out, error);
+}
+
+whit_status whit_model_open_memory(const void *data, size_t size_bytes, const char *name,
+                                   const whit_model_options *options, whit_model **out, whit_error *error)
+{
+    *out = NULL;
+    whit_model *model = NULL;
+    whit_status status = begin(name, options ? options->allocator : NULL, &model, error);
+    if (status == WHIT_OK)
+        status = whit_ndf_open_memory(data, size_bytes, name, model->allocator, &model->file, error);
+    return finish(status, model, out, error);
+}
+
+whit_status whit_model_open_written(whit_ndf_writer *writer, const char *name, const whit_allocator *allocator,
+                                    whit_model **out, whit_error *error)
+{
+    *out = NULL;
+    whit_model *model = NULL;
+    whit_status status = begin(name, allocator, &model, error);
+    if (model)
+        model->in_memory = writer;
+    else
+        whit_ndf_writer_close(writer);
+    if (status == WHIT_OK)
+        status = whit_ndf_open_fd(whit_ndf_writer_fd(writer), name, model->allocator, &model->file, error);
+    return finish(status, model, out, error);
 }
 
 void whit_model_close(whit_model *model)

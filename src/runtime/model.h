@@ -27,5 +27,8 @@ struct whit_model {
 /* Removes the converted file that opening the source `path` would find in the cache (cache_dir as in
  * whit_cache_folder); its size, 0 where there is none. */
 uint64_t whit_model_forget(const char *cache_dir, const char *path);
+/* Opens a model that was just written in memory and committed. Takes the writer, also on failure. */
+whit_status whit_model_open_written(whit_ndf_writer *writer, const char *name, const whit_allocator *allocator,
+                                    whit_model **model, whit_error *error);
 
 #endif

@@ -109,6 +109,41 @@ static void crosses_chunks(void **state)
     whit_ndf_close(ndf);
 }
 
+/* Bytes in memory are used where they lie; cut at any length they are refused. */
+static void opens_in_memory(void **state)
+{
+    (void)state;
+    whit_error error;
+    char *path = ndf_sample_path("memory.ndf");
+    ndf_sample_options options = {.n_tensors = 4, .row_bytes = 300};
+    assert_ok(ndf_sample_write(path, &options, NULL, NULL, &error), error);
+    size_t size_bytes;
+    uint8_t *loaded = ndf_sample_load(path, &size_bytes), *bytes = NULL;
+    assert_int_equal(posix_memalign((void **)&bytes, 64, size_bytes + 64), 0);
+    memcpy(bytes, loaded, size_bytes);
+    whit_ndf *ndf;
+    assert_ok(whit_ndf_open_memory(bytes, size_bytes, "built in", NULL, &ndf, &error), error);
+    assert_string_equal(whit_ndf_path(ndf), "built in");
+    check_tensors(ndf, &options);
+    check_tables(ndf);
+    whit_tensor tensor;
+    whit_ndf_tensor(ndf, 0, &tensor);
+    assert_true(tensor.part[0] > bytes && tensor.part[0] < bytes + size_bytes);
+    const void *address;
+    const char *mapped;
+    size_t mapped_bytes;
+    assert_false(whit_ndf_mapping(ndf, 0, &address, &mapped_bytes, &mapped));
+    whit_ndf_close(ndf);
+    for (size_t n = 0; n < size_bytes; n += 61)
+        assert_int_equal(whit_ndf_open_memory(bytes, n, "cut", NULL, &ndf, &error), WHIT_ERROR_FORMAT);
+    assert_int_equal(whit_ndf_open_memory(bytes + 8, size_bytes - 8, "askew", NULL, &ndf, &error), WHIT_ERROR_ARGUMENT);
+    assert_int_equal(whit_ndf_open_memory(NULL, 0, "nothing", NULL, &ndf, &error), WHIT_ERROR_ARGUMENT);
+    assert_null(ndf);
+    free(bytes);
+    free(loaded);
+    unlink(ndf_sample_path("memory.ndf"));
+}
+
 static void identity_is_of_the_model(void **state)
 {
     (void)state;
@@ -410,6 +445,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_what_was_written),
         cmocka_unit_test(crosses_chunks),
+        cmocka_unit_test(opens_in_memory),
         cmocka_unit_test(identity_is_of_the_model),
         cmocka_unit_test(splits_into_files),
         cmocka_unit_test(refuses_misuse),
