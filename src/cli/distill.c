@@ -4,9 +4,11 @@
 
 #include "cli/training.h"
 #include "cli/verbs.h"
+#include "model/config_json.h"
+#include "train/fresh.h"
 
 struct distill_values {
-    const char *teacher;
+    const char *teacher, *student;
     int codec;
     cli_list mixed;
     float ce, kl, hidden;
@@ -16,7 +18,9 @@ static const struct distill_values defaults = {.kl = 1, .training = CLI_TRAINING
 
 #define AT(member) offsetof(struct distill_values, member)
 static const cli_option options[] = {
-    {"--teacher", CLI_FILE, AT(teacher), "MODEL", "The model to learn from; the student starts from its weights.", 0, 0},
+    {"--teacher", CLI_FILE, AT(teacher), "MODEL", "The model to learn from; the student starts from its weights, unless --student is given.", 0, 0},
+    {"--student", CLI_FILE, AT(student), "FILE",
+     "A student of another shape, in the fields of a Hugging Face config.json, with random weights at first.", 0, 0},
     {"--codec", CLI_CHOICE, AT(codec), "t|b1|q2", "Of the layers' matrices: ternary (the default), signs, four levels.", 0, 0},
     {"--mixed", CLI_REPEAT, AT(mixed), "NAME=CODEC", "Another codec for q, k, v, o, gate, up or down, as in down=t; may be given several times.", 0, 0},
     {"--kl", CLI_REAL, AT(kl), "X", "Weight of the divergence from the teacher; 1.", 0, 1e6},
@@ -25,6 +29,19 @@ static const cli_option options[] = {
     {0},
 };
 
+/* A new model of the wanted shape with the teacher's tokenizer. */
+static int open_student(cli_call *call, const struct distill_values *v, const whit_model *teacher, whit_model **student)
+{
+    whit_error error;
+    whit_config config;
+    whit_fresh fresh = {.config = &config, .seed = (uint64_t)v->training.seed};
+    whit_status status = whit_config_read_json(v->student, NULL, &config, &error);
+    config.n_vocab = whit_model_vocab_size(teacher);
+    whit_fresh_like(&fresh, teacher);
+    if (status == WHIT_OK) status = whit_fresh_open(&fresh, NULL, student, &error);
+    return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
+}
+
 static int run(cli_call *call)
 {
     static const char *const codecs[] = {"t", "b1", "q2"};
@@ -32,7 +49,7 @@ static int run(cli_call *call)
     const cli_training_flags *training = &v->training;
     if (!v->teacher || !training->out || !training->text.n)
         return cli_fail(call, CLI_USAGE, "--teacher, --text and -o are wanted");
-    whit_model *teacher = NULL;
+    whit_model *teacher = NULL, *student = NULL;
     char command[256];
     whit_trainer_options o = cli_training_wanted(training);
     o.codecs.body = codecs[v->codec];
@@ -45,7 +62,9 @@ static int run(cli_call *call)
              training->n_steps, (double)training->minutes, (long long)training->seed, (double)training->rate);
     o.command = command;
     int exit = cli_open_model(call, v->teacher, false, &teacher);
-    if (exit == CLI_OK) exit = cli_train(call, training, teacher, teacher, &o);
+    if (exit == CLI_OK && v->student) exit = open_student(call, v, teacher, &student);
+    if (exit == CLI_OK) exit = cli_train(call, training, student ? student : teacher, teacher, &o);
+    whit_model_close(student);
     whit_model_close(teacher);
     return exit;
 }

@@ -19,7 +19,8 @@ const cli_option cli_training_options[] = {
     {"--held", CLI_FILE, AT(held), "FILE", "Text to measure the model on, beside its teacher.", 0, 0},
     {"--held-every", CLI_COUNT, AT(held_every), "N", "Measure every N steps; 0, the default, at the end only.", 0, 4e9},
     {"--held-windows", CLI_COUNT, AT(n_held_windows), "N", "Measure on so many windows; 0, the default, on all.", 0, 1e6},
-    {"--checkpoint", CLI_FILE, AT(checkpoint), "FILE", "Where a run that is cut can go on; written every minute.", 0, 0},
+    {"--checkpoint", CLI_FILE, AT(checkpoint), "FILE", "Where a run that is cut can go on.", 0, 0},
+    {"--checkpoint-seconds", CLI_COUNT, AT(checkpoint_seconds), "N", "Write it every N seconds; 60.", 0, 1e6},
     {"--resume", CLI_FLAG, AT(resume), NULL, "Go on from the checkpoint.", 0, 0},
     {"--log", CLI_FILE, AT(log), "FILE", "Append a JSON line for every report.", 0, 0},
     {"--plot", CLI_FILE, AT(plot), "FILE", "Draw the curve of the loss as an SVG; with --resume and --log, from the log's beginning.", 0, 0},
@@ -119,6 +120,7 @@ whit_trainer_options cli_training_wanted(const cli_training_flags *v)
     o.adamw.warm_up = v->warm_up;
     o.n_threads = v->n_threads;
     o.checkpoint = v->checkpoint;
+    o.checkpoint_every_seconds = v->checkpoint_seconds;
     o.resume = v->resume;
     o.cancel = cli_cancelled();
     return o;

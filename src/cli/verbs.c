@@ -16,6 +16,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_pull_verb,
     &cli_list_verb,
     &cli_rm_verb,
+    &cli_train_verb,
     &cli_distill_verb,
     &cli_tune_verb,
     &cli_verify_verb,

@@ -20,6 +20,7 @@ extern const cli_verb cli_rm_verb;
 extern const cli_verb cli_verify_verb;
 extern const cli_verb cli_kernels_verb;
 extern const cli_verb cli_bench_verb;
+extern const cli_verb cli_train_verb;
 extern const cli_verb cli_distill_verb;
 extern const cli_verb cli_doctor_verb;
 extern const cli_verb cli_export_verb;

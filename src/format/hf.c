@@ -38,13 +38,10 @@ bool whit_hf_is_folder(const char *path)
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-static whit_status read_document(const whit_hf *hf, const char *name, whit_hf_document *document,
-                                 whit_error *error)
+/* The document's path is set. */
+static whit_status read_document_at(const whit_hf *hf, whit_hf_document *document, whit_error *error)
 {
     document->text.allocator = hf->allocator;
-    document->path = join(hf->allocator, hf->folder, name);
-    if (!document->path) return whit_fail_memory(error, "a file name", strlen(name));
-    if (access(document->path, F_OK) != 0) return WHIT_OK;
     WHIT_TRY(whit_read_file(document->path, MAX_DOCUMENT_BYTES, &document->text, error));
     if (whit_is_lfs_pointer(document->text.data, document->text.size_bytes))
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: " WHIT_LFS_REASON, document->path);
@@ -53,6 +50,14 @@ static whit_status read_document(const whit_hf *hf, const char *name, whit_hf_do
     document->present = true;
     if (whit_json_type_of(&document->json, WHIT_JSON_ROOT) == WHIT_JSON_OBJECT) return WHIT_OK;
     return whit_json_fail(&document->json, WHIT_JSON_ROOT, error, "is no object");
+}
+
+static whit_status read_document(const whit_hf *hf, const char *name, whit_hf_document *document,
+                                 whit_error *error)
+{
+    document->path = join(hf->allocator, hf->folder, name);
+    if (!document->path) return whit_fail_memory(error, "a file name", strlen(name));
+    return access(document->path, F_OK) == 0 ? read_document_at(hf, document, error) : WHIT_OK;
 }
 
 static void close_document(const whit_hf *hf, whit_hf_document *document)
@@ -111,6 +116,23 @@ whit_status whit_hf_open(const char *folder, const whit_allocator *allocator, wh
     opened->folder = whit_strndup(allocator, folder, n);
     whit_status status =
         opened->folder ? read_folder(opened, error) : whit_fail_memory(error, "a file name", n);
+    if (status == WHIT_OK)
+        *hf = opened;
+    else
+        whit_hf_close(opened);
+    return status;
+}
+
+whit_status whit_hf_open_config(const char *path, const whit_allocator *allocator, whit_hf **hf,
+                                whit_error *error)
+{
+    *hf = NULL;
+    whit_hf *opened = whit_zalloc(allocator, sizeof *opened);
+    if (!opened) return whit_fail_memory(error, "a configuration", sizeof *opened);
+    opened->allocator = allocator;
+    opened->config.path = whit_strndup(allocator, path, strlen(path));
+    whit_status status = opened->config.path ? read_document_at(opened, &opened->config, error)
+                                             : whit_fail_memory(error, "a file name", strlen(path));
     if (status == WHIT_OK)
         *hf = opened;
     else

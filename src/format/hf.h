@@ -37,6 +37,9 @@ bool whit_hf_is_folder(const char *path);
 /* Reads the documents; a git-LFS pointer in the place of any file is refused. */
 whit_status whit_hf_open(const char *folder, const whit_allocator *allocator, whit_hf **hf,
                          whit_error *error);
+/* A config.json by itself, under any name: the other documents are absent and there is no folder. */
+whit_status whit_hf_open_config(const char *path, const whit_allocator *allocator, whit_hf **hf,
+                                whit_error *error);
 /* Opens model.safetensors, else the shards of model.safetensors.index.json, else the folder's only
  * .safetensors file. Weights in other formats are refused by name. */
 whit_status whit_hf_open_weights(whit_hf *hf, whit_error *error);

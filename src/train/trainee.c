@@ -100,7 +100,7 @@ whit_status whit_trainee_open(whit_trainee *trainee, const whit_model *model, co
 
 void whit_trainee_close(whit_trainee *trainee)
 {
-    if (!trainee->model) return;
+    if (!trainee->params.loops) return;
     whit_graph_free(&trainee->graph);
     whit_params_free(&trainee->params);
     *trainee = (whit_trainee){0};

@@ -16,7 +16,7 @@ typedef struct whit_trainee_codecs {
 } whit_trainee_codecs;
 
 typedef struct whit_trainee {
-    const whit_model *model; /* where it comes from */
+    const whit_model *model; /* where it comes from; NULL: made from nothing (fresh.h) */
     whit_config config;
     whit_params params;
     whit_graph graph;
@@ -35,6 +35,9 @@ whit_status whit_trainee_open(whit_trainee *trainee, const whit_model *model, co
                               const whit_allocator *allocator, whit_error *error);
 void whit_trainee_close(whit_trainee *trainee); /* zero-initialised is closed */
 
+/* Declares the trainee's tensors, in the order of the graph, begins the writer, whose tables are filled,
+ * and adds them. */
+whit_status whit_trainee_add_tensors(const whit_trainee *trainee, whit_ndf_writer *writer, whit_error *error);
 /* Writes the trainee as a finished .ndf with the tokenizer, templates and metadata of its model.
  * `command` says how it was made. */
 whit_status whit_trainee_write(const whit_trainee *trainee, const char *command, const char *path, whit_error *error);

@@ -165,18 +165,15 @@ static uint32_t find_order(const whit_trainee *trainee, uint32_t *order, bool *t
     return n;
 }
 
-whit_status whit_trainee_write(const whit_trainee *trainee, const char *command, const char *path, whit_error *error)
+whit_status whit_trainee_add_tensors(const whit_trainee *trainee, whit_ndf_writer *writer, whit_error *error)
 {
     const whit_allocator *a = trainee->allocator;
     const whit_params *params = &trainee->params;
     uint32_t *order = whit_zalloc_array(a, params->n, sizeof *order), *declared = whit_zalloc_array(a, params->n, sizeof *declared);
     bool *taken = whit_zalloc_array(a, params->n, sizeof *taken);
-    whit_ndf_writer *writer = NULL;
     whit_status status = WHIT_OK;
     if (!order || !declared || !taken) status = whit_fail_memory(error, "the list of tensors", params->n * sizeof *order);
-    if (status == WHIT_OK) status = whit_ndf_writer_open(path, NULL, a, &writer, error);
     uint32_t n = status == WHIT_OK ? find_order(trainee, order, taken) : 0;
-    if (status == WHIT_OK) write_tables(trainee, command, writer);
     for (uint32_t i = 0; status == WHIT_OK && i < n; i++) {
         const whit_param *param = &params->items[order[i]];
         uint64_t bytes[WHIT_PART_COUNT] = {0};
@@ -190,10 +187,19 @@ whit_status whit_trainee_write(const whit_trainee *trainee, const char *command,
     for (uint32_t i = 0; status == WHIT_OK && i < n; i++)
         status = (is_copied(&params->items[order[i]]) ? copy_tensor : write_tensor)(trainee, &params->items[order[i]],
                                                                                     declared[i], writer, error);
-    if (status == WHIT_OK) status = whit_ndf_writer_commit(writer, NULL, error);
-    whit_ndf_writer_close(writer);
     whit_free(a, order, params->n * sizeof *order);
     whit_free(a, declared, params->n * sizeof *declared);
     whit_free(a, taken, params->n * sizeof *taken);
+    return status;
+}
+
+whit_status whit_trainee_write(const whit_trainee *trainee, const char *command, const char *path, whit_error *error)
+{
+    whit_ndf_writer *writer = NULL;
+    WHIT_TRY(whit_ndf_writer_open(path, NULL, trainee->allocator, &writer, error));
+    write_tables(trainee, command, writer);
+    whit_status status = whit_trainee_add_tensors(trainee, writer, error);
+    if (status == WHIT_OK) status = whit_ndf_writer_commit(writer, NULL, error);
+    whit_ndf_writer_close(writer);
     return status;
 }

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "tiny_model.h"
+#include "train/fresh.h"
 #include "train/trainer.h"
 #include "train/tape.h"
 
@@ -275,6 +276,86 @@ static void a_line_is_learned_by_heart(void **state)
     whit_model_close(model);
 }
 
+/* ---- new models ----------------------------------------------------------------------------- */
+
+static const whit_config new_shape = {.family = "llama", .n_layers = 2, .n_embd = 64, .n_ff = 96, .n_heads = 4, .n_kv_heads = 2,
+                                      .head_dim = 16, .rope_dim = 16, .n_ctx = 128, .tied_head = true, .norm_eps = 1e-5,
+                                      .rope_theta = 10000};
+
+/* A new model of another shape than `like`, with its tokenizer. */
+static whit_model *open_fresh(const whit_model *like, const char *family, uint64_t seed)
+{
+    whit_error error;
+    whit_model *model;
+    whit_config config = new_shape;
+    whit_fresh fresh = {.config = &config, .seed = seed};
+    snprintf(config.family, sizeof config.family, "%s", family);
+    config.n_vocab = whit_model_vocab_size(like);
+    config.attn_bias = !strcmp(family, "qwen2");
+    config.qk_norm = !strcmp(family, "qwen3");
+    config.sub_norm = !strcmp(family, "bitnet");
+    config.tied_head = config.attn_bias || config.qk_norm;
+    whit_fresh_like(&fresh, like);
+    assert_ok(whit_fresh_open(&fresh, NULL, &model, &error), error);
+    return model;
+}
+
+static void new_models_are_whole(void **state)
+{
+    (void)state;
+    static const char *const families[] = {"llama", "qwen2", "qwen3", "bitnet"};
+    whit_error error;
+    whit_model *like = open_tiny(1, true), *model;
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        check_logits(open_fresh(like, families[i], i), families[i]);
+    model = open_fresh(like, "llama", 3);
+    whit_model *same = open_fresh(like, "llama", 3), *other = open_fresh(like, "llama", 4);
+    assert_memory_equal(whit_model_identity(model), whit_model_identity(same), 32);
+    assert_memory_not_equal(whit_model_identity(model), whit_model_identity(other), 32);
+    assert_true(whit_model_has_tokenizer(model));
+    whit_model_close(model);
+    whit_model_close(same);
+    whit_model_close(other);
+    whit_config config = new_shape;
+    whit_fresh fresh = {.config = &config};
+    config.n_vocab = 10;
+    config.n_heads = 3; /* do not divide */
+    assert_int_equal(whit_fresh_open(&fresh, NULL, &model, &error), WHIT_ERROR_FORMAT);
+    config.n_heads = 4;
+    snprintf(config.family, sizeof config.family, "parrot");
+    assert_int_equal(whit_fresh_open(&fresh, NULL, &model, &error), WHIT_ERROR_UNSUPPORTED);
+    assert_null(model);
+    whit_model_close(like);
+}
+
+/* A student of another depth and width learns from a teacher; hidden states cannot be compared. */
+static void a_student_of_another_shape_learns(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_model *teacher = open_tiny(1, true), *start = open_fresh(teacher, "llama", 1);
+    const char *text[] = {in_folder("line.txt")};
+    struct last last = {0};
+    whit_trainer *trainer;
+    write_text(text[0], LINE LINE LINE);
+    whit_trainer_options o = small_run(text, "t", &last);
+    assert_int_equal(whit_trainer_open(start, teacher, &o, NULL, &trainer, &error), WHIT_ERROR_ARGUMENT);
+    o.hidden_weight = 0;
+    double kl[2];
+    for (int i = 0; i < 2; i++) {
+        o.n_steps = i ? 80 : 1;
+        assert_ok(whit_trainer_open(start, teacher, &o, NULL, &trainer, &error), error);
+        assert_ok(whit_trainer_run(trainer, &error), error);
+        kl[i] = last.report.held_kl;
+        whit_trainer_close(trainer);
+    }
+    print_message("divergence of another shape %.4f, after 80 steps %.4f\n", kl[0], kl[1]);
+    assert_true(kl[1] < 0.7 * kl[0]);
+    assert_int_equal(whit_trainer_open(start, NULL, &o, NULL, &trainer, &error), WHIT_ERROR_ARGUMENT); /* KL to nothing */
+    whit_model_close(start);
+    whit_model_close(teacher);
+}
+
 /* ---- going on ------------------------------------------------------------------------------- */
 
 static void a_cut_run_goes_on_with_the_same_bits(void **state)
@@ -379,6 +460,8 @@ int main(void)
         cmocka_unit_test(students_are_written),
         cmocka_unit_test(distilling_follows_the_teacher),
         cmocka_unit_test(a_line_is_learned_by_heart),
+        cmocka_unit_test(new_models_are_whole),
+        cmocka_unit_test(a_student_of_another_shape_learns),
         cmocka_unit_test(a_cut_run_goes_on_with_the_same_bits),
         cmocka_unit_test(nonsense_is_refused),
     };

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ * whit train: a new model from a configuration and text. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "cli/training.h"
+#include "cli/verbs.h"
+#include "model/config_json.h"
+#include "tokenizer/from_path.h"
+#include "tokenizer/learn.h"
+#include "train/fresh.h"
+
+struct train_values {
+    const char *config, *tokenizer, *chat_template, *name;
+    cli_list specials;
+    int codec;
+    uint32_t n_vocab, n_embd, n_layers, n_heads, n_kv_heads, n_ff, n_ctx;
+    bool own_head;
+    cli_training_flags training;
+};
+static const struct train_values defaults = {.training = CLI_TRAINING_DEFAULTS};
+
+#define AT(member) offsetof(struct train_values, member)
+static const cli_option options[] = {
+    {"--config", CLI_FILE, AT(config), "FILE", "The model's shape, in the fields of a Hugging Face config.json."},
+    {"--width", CLI_COUNT, AT(n_embd), "N", "Width of the residual stream; 256.", 1, 65536},
+    {"--layers", CLI_COUNT, AT(n_layers), "N", "Layers; 4.", 1, 1024},
+    {"--heads", CLI_COUNT, AT(n_heads), "N", "Attention heads; one per 64 of the width.", 1, 4096},
+    {"--kv-heads", CLI_COUNT, AT(n_kv_heads), "N", "Heads of keys and values; as many.", 1, 4096},
+    {"--ffn", CLI_COUNT, AT(n_ff), "N", "Width of the feed-forward part; 8/3 of the width, to whole 64.", 1, 65536},
+    {"--context", CLI_COUNT, AT(n_ctx), "N", "Context in tokens; 512.", 2, 1 << 26},
+    {"--own-head", CLI_FLAG, AT(own_head), NULL, "A head of its own in place of the embedding."},
+    {"--tokenizer", CLI_FILE, AT(tokenizer), "PATH",
+     "A tokenizer.json, tokenizer.model, GGUF file or folder; without it a vocabulary is learned from the text."},
+    {"--vocab", CLI_COUNT, AT(n_vocab), "N", "Pieces of a learned vocabulary; 4096, or the configuration's.", 1, 1 << 20},
+    {"--special", CLI_REPEAT, AT(specials), "TEXT", "A special token of a learned vocabulary, beside <s> and </s>."},
+    {"--template", CLI_FILE, AT(chat_template), "FILE", "The model's chat template."},
+    {"--name", CLI_TEXT, AT(name), "TEXT", "The model's name."},
+    {"--codec", CLI_CHOICE, AT(codec), "f16|f32|t|b1|q2", "Of the layers' matrices; low-bit ones are rounded in training."},
+    {0},
+};
+
+/* ---- shape ---------------------------------------------------------------------------------- */
+
+static void replace(uint32_t *value, uint32_t option)
+{
+    if (option) *value = option;
+}
+
+static whit_config default_config(uint32_t width)
+{
+    whit_config c = {.family = "llama", .n_layers = 4, .n_embd = width, .n_ff = (width * 8 / 3 + 63) / 64 * 64,
+                     .n_heads = width >= 64 ? width / 64 : 1, .n_vocab = 4096, .n_ctx = 512, .tied_head = true,
+                     .norm_eps = 1e-5f, .rope_theta = 10000};
+    return c;
+}
+
+static whit_status find_config(const struct train_values *v, whit_config *c, whit_error *error)
+{
+    *c = default_config(v->n_embd ? v->n_embd : 256);
+    if (v->config) WHIT_TRY(whit_config_read_json(v->config, NULL, c, error));
+    replace(&c->n_embd, v->n_embd);
+    replace(&c->n_layers, v->n_layers);
+    replace(&c->n_heads, v->n_heads);
+    replace(&c->n_ff, v->n_ff);
+    replace(&c->n_ctx, v->n_ctx);
+    replace(&c->n_vocab, v->n_vocab);
+    if (v->n_heads || !c->n_kv_heads) c->n_kv_heads = c->n_heads;
+    replace(&c->n_kv_heads, v->n_kv_heads);
+    if (v->own_head) c->tied_head = false;
+    if (!c->head_dim || v->n_heads || v->n_embd) c->rope_dim = c->head_dim = c->n_embd / c->n_heads;
+    return whit_config_check(c, v->config ? v->config : "the model's shape", error);
+}
+
+/* ---- vocabulary ----------------------------------------------------------------------------- */
+
+static whit_status learn_vocabulary(const struct train_values *v, uint32_t n_tokens, whit_buf *image, whit_error *error)
+{
+    whit_learn_options learn = {n_tokens, v->specials.items, v->specials.n};
+    whit_learner *learner;
+    WHIT_TRY(whit_learner_open(&learn, NULL, &learner, error));
+    whit_status status = WHIT_OK;
+    for (size_t i = 0; status == WHIT_OK && i < v->training.text.n; i++) {
+        whit_map map = {0};
+        status = whit_map_open(v->training.text.items[i], NULL, &map, error);
+        if (status == WHIT_OK) status = whit_learner_add(learner, (const char *)map.data, map.size_bytes, error);
+        whit_map_close(&map);
+    }
+    if (status == WHIT_OK) status = whit_learner_finish(learner, image, error);
+    whit_learner_close(learner);
+    return status;
+}
+
+static whit_status find_tokenizer(const struct train_values *v, whit_config *config, whit_buf *image, whit_error *error)
+{
+    whit_tokenizer_view view;
+    if (v->tokenizer)
+        WHIT_TRY(whit_tokenizer_from_path(v->tokenizer, image, error));
+    else
+        WHIT_TRY(learn_vocabulary(v, config->n_vocab, image, error));
+    WHIT_TRY(whit_tokenizer_check(image->data, image->size_bytes, &view, error));
+    config->n_vocab = whit_tokenizer_n_tokens(&view);
+    cli_note("vocabulary: %u tokens", config->n_vocab);
+    return WHIT_OK;
+}
+
+/* ---- the verb ------------------------------------------------------------------------------- */
+
+static int train(cli_call *call, const struct train_values *v, const whit_model *start)
+{
+    static const char *const codecs[] = {"f16", "f32", "t", "b1", "q2"};
+    const cli_training_flags *training = &v->training;
+    char command[256];
+    whit_trainer_options o = cli_training_wanted(training);
+    o.codecs.body = codecs[v->codec];
+    o.kl_weight = 0;
+    o.ce_weight = 1;
+    snprintf(command, sizeof command, "whit train --codec %s --steps %u --minutes %g --seed %lld --rate %g", o.codecs.body,
+             training->n_steps, (double)training->minutes, (long long)training->seed, (double)training->rate);
+    o.command = command;
+    return cli_train(call, training, start, NULL, &o);
+}
+
+static int run(cli_call *call)
+{
+    const struct train_values *v = call->values;
+    if (!v->training.out || !v->training.text.n) return cli_fail(call, CLI_USAGE, "--text and -o are wanted");
+    whit_error error;
+    whit_config config;
+    whit_buf image = {0};
+    cli_text chat_template = {0};
+    whit_model *start = NULL;
+    int exit = v->chat_template ? cli_read_text(call, v->chat_template, &chat_template) : CLI_OK;
+    whit_status status = find_config(v, &config, &error);
+    if (exit == CLI_OK && status == WHIT_OK) status = find_tokenizer(v, &config, &image, &error);
+    if (exit == CLI_OK && status == WHIT_OK) {
+        whit_fresh fresh = {&config, image.data, image.size_bytes, chat_template.data, v->name, (uint64_t)v->training.seed};
+        status = whit_fresh_open(&fresh, NULL, &start, &error);
+    }
+    if (exit == CLI_OK) exit = status == WHIT_OK ? train(call, v, start) : cli_fail_error(call, &error);
+    whit_model_close(start);
+    whit_buf_free(&image);
+    free(chat_template.data);
+    return exit;
+}
+
+const cli_verb cli_train_verb = {
+    "train", "", 0, 0,
+    "train a new model on text",
+    "Learns a vocabulary from the text (byte pairs with byte fallback, as SentencePiece does it), makes a model of the "
+    "wanted shape with random weights, and trains it to foretell the text. A run that is cut goes on with --resume and "
+    "the same options; with --steps it then ends with the same bits.\n"
+    "  whit train --text stories.txt --vocab 2048 --codec t --minutes 60 -o stories.ndf",
+    {{"MODEL", options, 0}, {"TRAINING", cli_training_options, AT(training)}, {"RECIPE", cli_recipe_options, AT(training)}},
+    sizeof(struct train_values), &defaults, run,
+};

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ * A new model: a configuration with random weights, open like any other.
+ *
+ * Matrices are normal with variance 2 / (5 inputs) (Nguyen, Salazar 2019), those that end in the
+ * residual stream divided by sqrt(2 layers) (Radford et al. 2019) so that it does not grow with
+ * depth; norms are 1, biases 0. The same seed gives the same bits on every machine. */
+#ifndef WHIT_TRAIN_FRESH_H
+#define WHIT_TRAIN_FRESH_H
+
+#include "runtime/model.h"
+
+typedef struct whit_fresh {
+    const whit_config *config; /* n_vocab fits the tokenizer */
+    const void *tokenizer;     /* image; NULL: none */
+    size_t tokenizer_bytes;
+    const char *chat_template; /* NULL: none */
+    const char *name;          /* general.name; NULL: none */
+    uint64_t seed;
+} whit_fresh;
+
+/* Tokenizer and template of an open model, which outlives the description. */
+void whit_fresh_like(whit_fresh *fresh, const whit_model *model);
+
+/* The model lies in memory (4 bytes a weight) and is the caller's. Refuses configurations that no
+ * graph can run. Nothing of `fresh` is kept. */
+whit_status whit_fresh_open(const whit_fresh *fresh, const whit_allocator *allocator, whit_model **model,
+                            whit_error *error);
+
+#endif

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+# whit train and distill as a user meets them: a model from nothing, runs that are cut and go on, and
+# failures that leave the last checkpoint as it was.
+. "$SOURCE/tests/cli/lib.sh"
+export XDG_CACHE_HOME=$PWD/cache
+rm -rf cache ./*.ndf ./*.run ./*.jsonl
+for i in $(seq 60); do
+    printf '<s>The fox number %s has a ball. The owl has the ball of the fox.</s>\n' "$i"
+done >text
+shape="--width 32 --layers 2 --heads 2 --ffn 48 --context 64 --vocab 300"
+batch="-c 24 --sequences 2 --threads 1 --ends f32"
+
+# ---- a model from nothing
+# shellcheck disable=SC2086 # options are lists
+{
+    expect 0 whit train --text text --specials $shape $batch --codec f32 --steps 40 --rate 5e-3 --held text \
+        --log log.jsonl --name fox -o whole.ndf --seed 3
+    python3 -c 'import json, math
+lines = [json.loads(line) for line in open("log.jsonl")]
+assert lines[-1]["step"] == 40 and lines[-1]["held_ce"] < math.log(300) - 1, lines[-1]' || complain "the log: $(tail -n 1 log.jsonl)"
+    expect 0 whit verify whole.ndf
+    expect 0 whit run -m whole.ndf -p 'The fox' -n 12 --temp 0
+    grep -q '^The fox' out || complain "the new model does not run: $(cat out)"
+    expect 0 whit train --text text --specials $shape $batch --codec f32 --steps 40 --rate 5e-3 --name fox -o twin.ndf --seed 3
+    cmp -s whole.ndf twin.ndf || complain "the same training gave another model"
+
+    # ---- other shapes, other codecs
+    cat >config.json <<'END'
+{"architectures": ["LlamaForCausalLM"], "hidden_size": 128, "intermediate_size": 160, "num_hidden_layers": 1,
+ "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 280, "max_position_embeddings": 64,
+ "rms_norm_eps": 1e-6, "tie_word_embeddings": true}
+END
+    expect 0 whit train --text text --config config.json $batch --codec t --steps 3 -o ternary.ndf
+    expect 0 whit inspect ternary.ndf --json
+    python3 -c 'import json
+c = json.load(open("out"))["config"]
+assert (c["n_embd"], c["n_ff"], c["n_kv_heads"], c["n_vocab"], c["tied_head"]) == (128, 160, 2, 280, True), c' || complain "config.json"
+    expect 0 whit distill --teacher whole.ndf --student config.json --text text --specials $batch --codec q2 --steps 3 -o student.ndf
+    expect 0 whit run -m student.ndf -p 'The fox' -n 4 --temp 0
+    tiny tiny.gguf
+    expect 0 whit train --text text --tokenizer tiny.gguf $shape $batch --steps 1 -o again.ndf
+
+    # ---- cut and gone on with: the same bits
+    training="train --text text --specials $shape $batch --codec t --rate 5e-3 --seed 3"
+    expect 0 whit $training --steps 150 -o straight.ndf
+    python3 "$SOURCE/tests/cli/cut.py" ${EMULATOR:-} "$WHIT" $training --steps 150 || failed=1
+    cmp -s straight.ndf cut.ndf || complain "a run that was cut by Ctrl-C and kill -9 ended with other bits"
+
+    # ---- failures
+    : >empty
+    expect 3 whit train --text empty $shape $batch --steps 1 -o lost.ndf
+    one_line empty
+    printf 'a few words' >short
+    expect 2 whit train --text short $shape $batch --steps 1 -o lost.ndf
+    grep -q 'window' err || complain "a short text: $(cat err)"
+    expect 5 whit train --text absent $shape $batch --steps 1 -o lost.ndf
+    expect 2 whit train --text text $shape --vocab 12 $batch --steps 1 -o lost.ndf
+    expect 2 whit train --text text $shape $batch -o lost.ndf
+    expect 2 whit train --text text $shape $batch --steps 1 --resume -o lost.ndf
+    expect 3 whit train --text text $shape --heads 3 --kv-heads 2 $batch --steps 1 -o lost.ndf
+    printf '{"hidden_size": 1e99}' >wrong.json
+    expect 3 whit train --text text --config wrong.json $batch --steps 1 -o lost.ndf
+    [ ! -e lost.ndf ] || complain "a failure left a model"
+
+    # ---- a full disk: files may grow to 64 KiB here, a checkpoint is larger
+    expect 0 whit $training --steps 20 --checkpoint full.run -o small.ndf
+    cp full.run before.run
+    (
+        trap '' XFSZ
+        ulimit -f 64
+        expect 5 whit $training --steps 20 --checkpoint full.run --resume -o small.ndf
+        exit $failed
+    ) || failed=1
+    cmp -s full.run before.run || complain "a full disk changed the checkpoint"
+    [ -z "$(ls ./*.tmp-* 2>/dev/null)" ] || complain "a full disk left a torn file"
+    expect 0 whit $training --steps 20 --checkpoint full.run --resume -o small.ndf
+    expect 2 whit $training --steps 21 --checkpoint full.run --resume -o small.ndf
+    grep -q 'another model, text or settings' err || complain "another run's checkpoint: $(cat err)"
+}
+finish
