@@ -65,7 +65,6 @@ typedef bool whit_progress_fn(void *user, const char *what, double share);
 /* ---- models -------------------------------------------------------------------------------- */
 
 typedef struct whit_model whit_model;
-
 typedef struct whit_model_options {
     const whit_allocator *allocator; /* default NULL: malloc */
     const char *cache_dir;           /* converted sources; NULL: $XDG_CACHE_HOME/whit */
@@ -73,16 +72,14 @@ typedef struct whit_model_options {
     whit_progress_fn *progress;      /* of a conversion */
     void *progress_user;
 } whit_model_options;
-
 WHIT_API whit_model_options whit_model_options_default(void);
 
 /* Opens an .ndf in place, or any readable source through the conversion cache. */
 WHIT_API whit_status whit_model_open(const char *path, const whit_model_options *options,
                                      whit_model **model, whit_error *error);
-/* Opens the bytes of an .ndf in memory, in place: 64-byte aligned, unchanged and there until the
- * model is closed. `name` is for messages. Of the options only the allocator matters. */
+/* The same for bytes in memory, 64-byte aligned, that stay until the model is closed. */
 WHIT_API whit_status whit_model_open_memory(const void *data, size_t size_bytes, const char *name,
-                                            const whit_model_options *options, whit_model **model,
+                                            const whit_allocator *allocator, whit_model **model,
                                             whit_error *error);
 WHIT_API void whit_model_close(whit_model *model);
 
@@ -126,7 +123,6 @@ WHIT_API void whit_detokenizer_close(whit_detokenizer *detokenizer);
 /* ---- sessions ------------------------------------------------------------------------------ */
 
 typedef struct whit_session whit_session;
-
 typedef enum whit_kv_type { WHIT_KV_F16 = 0, WHIT_KV_F32 = 1, WHIT_KV_I8 = 2 } whit_kv_type;
 /* Activations of coded weights (ternary BitLinear and float matrices have their own, fixed way). */
 typedef enum whit_act_type { WHIT_ACT_F32 = 0, WHIT_ACT_I8 = 1 } whit_act_type;
@@ -145,7 +141,6 @@ typedef struct whit_session_options {
     const char *cpu;         /* cap of the ISA level, as WHIT_CPU; NULL or "": none */
     const volatile bool *cancel; /* looked at between layers; may be set from a signal handler */
 } whit_session_options;
-
 WHIT_API whit_session_options whit_session_options_default(void);
 WHIT_API whit_status whit_session_open(const whit_model *model, const whit_session_options *options,
                                        whit_session **session, whit_error *error);
@@ -217,7 +212,6 @@ WHIT_API whit_status whit_session_mount(whit_session *session, uint32_t sequence
 /* ---- sampling ------------------------------------------------------------------------------ */
 
 typedef struct whit_sampler whit_sampler;
-
 /* llama.cpp's chain, names, order and defaults: penalties, dry, top_n_sigma, top_k, typical,
  * top_p, min_p, xtc, temperature. */
 typedef struct whit_sampler_options {
@@ -248,7 +242,6 @@ typedef struct whit_sampler_options {
     size_t n_biases;
     uint32_t n_history_tokens; /* most tokens remembered for penalties; default 4,096 */
 } whit_sampler_options;
-
 WHIT_API whit_sampler_options whit_sampler_options_default(void);
 WHIT_API whit_status whit_sampler_open(const whit_model *model, const whit_sampler_options *options,
                                        whit_sampler **sampler, whit_error *error);

@@ -180,11 +180,11 @@ whit_status whit_model_open(const char *path, const whit_model_options *options,
 }
 
 whit_status whit_model_open_memory(const void *data, size_t size_bytes, const char *name,
-                                   const whit_model_options *options, whit_model **out, whit_error *error)
+                                   const whit_allocator *allocator, whit_model **out, whit_error *error)
 {
     *out = NULL;
     whit_model *model = NULL;
-    whit_status status = begin(name, options ? options->allocator : NULL, &model, error);
+    whit_status status = begin(name, allocator, &model, error);
     if (status == WHIT_OK)
         status = whit_ndf_open_memory(data, size_bytes, name, model->allocator, &model->file, error);
     return finish(status, model, out, error);
