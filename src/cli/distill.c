@@ -11,6 +11,7 @@ struct distill_values {
     const char *teacher, *student;
     int codec;
     cli_list mixed;
+    uint32_t n_sample_tokens;
     float ce, kl, hidden;
     cli_training_flags training;
 };
@@ -23,6 +24,8 @@ static const cli_option options[] = {
      "A student of another shape, in the fields of a Hugging Face config.json, with random weights at first.", 0, 0},
     {"--codec", CLI_CHOICE, AT(codec), "t|b1|q2", "Of the layers' matrices: ternary (the default), signs, four levels.", 0, 0},
     {"--mixed", CLI_REPEAT, AT(mixed), "NAME=CODEC", "Another codec for q, k, v, o, gate, up or down, as in down=t; may be given several times.", 0, 0},
+    {"--sample", CLI_COUNT, AT(n_sample_tokens), "N",
+     "Tokens of text that the teacher makes up, in place of --text or beside it.", 0, 1 << 30},
     {"--kl", CLI_REAL, AT(kl), "X", "Weight of the divergence from the teacher; 1.", 0, 1e6},
     {"--ce", CLI_REAL, AT(ce), "X", "Weight of the text's own cross-entropy; 0.", 0, 1e6},
     {"--hidden", CLI_REAL, AT(hidden), "X", "Weight of the difference between hidden states; 0.", 0, 1e6},
@@ -47,14 +50,15 @@ static int run(cli_call *call)
     static const char *const codecs[] = {"t", "b1", "q2"};
     const struct distill_values *v = call->values;
     const cli_training_flags *training = &v->training;
-    if (!v->teacher || !training->out || !training->text.n)
-        return cli_fail(call, CLI_USAGE, "--teacher, --text and -o are wanted");
+    if (!v->teacher || !training->out || !(training->text.n || v->n_sample_tokens))
+        return cli_fail(call, CLI_USAGE, "--teacher, --text or --sample, and -o are wanted");
     whit_model *teacher = NULL, *student = NULL;
     char command[256];
     whit_trainer_options o = cli_training_wanted(training);
     o.codecs.body = codecs[v->codec];
     o.codecs.mixed = v->mixed.items;
     o.codecs.n_mixed = v->mixed.n;
+    o.n_sample_tokens = v->n_sample_tokens;
     o.kl_weight = v->kl;
     o.ce_weight = v->ce;
     o.hidden_weight = v->hidden;

@@ -13,7 +13,7 @@
 #include "train/fresh.h"
 
 struct train_values {
-    const char *config, *tokenizer, *chat_template, *name;
+    const char *start, *config, *tokenizer, *chat_template, *name;
     cli_list specials;
     int codec;
     uint32_t n_vocab, n_embd, n_layers, n_heads, n_kv_heads, n_ff, n_ctx;
@@ -24,6 +24,7 @@ static const struct train_values defaults = {.training = CLI_TRAINING_DEFAULTS};
 
 #define AT(member) offsetof(struct train_values, member)
 static const cli_option options[] = {
+    {"--start", CLI_FILE, AT(start), "MODEL", "Go on with the weights of a model; its shape and tokenizer stay."},
     {"--config", CLI_FILE, AT(config), "FILE", "The model's shape, in the fields of a Hugging Face config.json."},
     {"--width", CLI_COUNT, AT(n_embd), "N", "Width of the residual stream; 256.", 1, 65536},
     {"--layers", CLI_COUNT, AT(n_layers), "N", "Layers; 4.", 1, 1024},
@@ -123,26 +124,32 @@ static int train(cli_call *call, const struct train_values *v, const whit_model 
     return cli_train(call, training, start, NULL, &o);
 }
 
-static int run(cli_call *call)
+static int open_fresh(cli_call *call, const struct train_values *v, whit_model **start)
 {
-    const struct train_values *v = call->values;
-    if (!v->training.out || !v->training.text.n) return cli_fail(call, CLI_USAGE, "--text and -o are wanted");
     whit_error error;
     whit_config config;
     whit_buf image = {0};
     cli_text chat_template = {0};
-    whit_model *start = NULL;
     int exit = v->chat_template ? cli_read_text(call, v->chat_template, &chat_template) : CLI_OK;
     whit_status status = find_config(v, &config, &error);
     if (exit == CLI_OK && status == WHIT_OK) status = find_tokenizer(v, &config, &image, &error);
     if (exit == CLI_OK && status == WHIT_OK) {
         whit_fresh fresh = {&config, image.data, image.size_bytes, chat_template.data, v->name, (uint64_t)v->training.seed};
-        status = whit_fresh_open(&fresh, NULL, &start, &error);
+        status = whit_fresh_open(&fresh, NULL, start, &error);
     }
-    if (exit == CLI_OK) exit = status == WHIT_OK ? train(call, v, start) : cli_fail_error(call, &error);
-    whit_model_close(start);
     whit_buf_free(&image);
     free(chat_template.data);
+    return exit == CLI_OK && status != WHIT_OK ? cli_fail_error(call, &error) : exit;
+}
+
+static int run(cli_call *call)
+{
+    const struct train_values *v = call->values;
+    whit_model *start = NULL;
+    if (!v->training.out || !v->training.text.n) return cli_fail(call, CLI_USAGE, "--text and -o are wanted");
+    int exit = v->start ? cli_open_model(call, v->start, false, &start) : open_fresh(call, v, &start);
+    if (exit == CLI_OK) exit = train(call, v, start);
+    whit_model_close(start);
     return exit;
 }
 

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "train/held.h"
 #include "train/loss.h"
+#include "train/sample.h"
 #include "train/tape.h"
 
 #include <math.h>
@@ -101,11 +102,21 @@ static void digest_settings(whit_trainer *d)
     whit_hash_end(&hash, d->progress.settings);
 }
 
+static whit_status add_samples(whit_trainer *d, whit_error *error)
+{
+    const whit_trainer_options *o = &d->options;
+    if (!d->guide) return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no teacher to sample text from");
+    uint32_t n_ctx = d->guide->config.n_ctx, n_longest = 2 * o->n_tokens < n_ctx ? 2 * o->n_tokens : n_ctx;
+    whit_sample_options sample = {o->n_sample_tokens, n_longest, o->seed, o->n_threads, o->cancel};
+    return whit_corpus_add_samples(&d->text, d->guide, &sample, error);
+}
+
 static whit_status open_text(whit_trainer *d, whit_error *error)
 {
     const whit_trainer_options *o = &d->options;
     d->text.allocator = d->held.allocator = d->allocator;
     for (size_t i = 0; i < o->n_text; i++) WHIT_TRY(whit_corpus_add_file(&d->text, d->start, o->text[i], o->specials, error));
+    if (o->n_sample_tokens) WHIT_TRY(add_samples(d, error));
     if (d->text.n <= o->n_tokens)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "the training text has %zu tokens, a window needs %u", d->text.n,
                          o->n_tokens + 1);

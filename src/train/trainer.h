@@ -33,6 +33,7 @@ typedef struct whit_trainer_options {
     const whit_tuning *tuning; /* NULL: all weights are trained; else what this says, and codecs do not count */
     const char *const *text; /* files */
     size_t n_text;
+    size_t n_sample_tokens;  /* of text that the teacher makes, beside the files */
     bool specials;           /* special tokens written in the text are those; windows begin at BOS */
     const char *held;        /* file to measure on, NULL: none */
     uint32_t n_held_windows; /* at most; 0: all */

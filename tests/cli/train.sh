@@ -37,6 +37,8 @@ c = json.load(open("out"))["config"]
 assert (c["n_embd"], c["n_ff"], c["n_kv_heads"], c["n_vocab"], c["tied_head"]) == (128, 160, 2, 280, True), c' || complain "config.json"
     expect 0 whit distill --teacher whole.ndf --student config.json --text text --specials $batch --codec q2 --steps 3 -o student.ndf
     expect 0 whit run -m student.ndf -p 'The fox' -n 4 --temp 0
+    expect 0 whit distill --teacher whole.ndf --sample 400 $batch --codec b1 --steps 3 -o sampled.ndf
+    expect 2 whit distill --teacher whole.ndf $batch --codec b1 --steps 3 -o none.ndf
     tiny tiny.gguf
     expect 0 whit train --text text --tokenizer tiny.gguf $shape $batch --steps 1 -o again.ndf
 
@@ -72,7 +74,7 @@ assert (c["n_embd"], c["n_ff"], c["n_kv_heads"], c["n_vocab"], c["tied_head"]) =
         exit $failed
     ) || failed=1
     cmp -s full.run before.run || complain "a full disk changed the checkpoint"
-    [ -z "$(ls ./*.tmp-* 2>/dev/null)" ] || complain "a full disk left a torn file"
+    [ -z "$(ls full.run.tmp-* 2>/dev/null)" ] || complain "a full disk left a torn file"
     expect 0 whit $training --steps 20 --checkpoint full.run --resume -o small.ndf
     expect 2 whit $training --steps 21 --checkpoint full.run --resume -o small.ndf
     grep -q 'another model, text or settings' err || complain "another run's checkpoint: $(cat err)"

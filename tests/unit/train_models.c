@@ -8,6 +8,7 @@
 
 #include "tiny_model.h"
 #include "train/fresh.h"
+#include "train/sample.h"
 #include "train/trainer.h"
 #include "train/tape.h"
 
@@ -155,7 +156,7 @@ static whit_trainer_options small_run(const char *const *text, const char *codec
     o.codecs.body = codec;
     o.text = text;
     o.n_text = 1;
-    o.held = text[0];
+    o.held = text ? text[0] : NULL;
     o.n_sequences = 2;
     o.n_tokens = 16;
     o.n_steps = 8;
@@ -307,7 +308,7 @@ static void new_models_are_whole(void **state)
     whit_error error;
     whit_model *like = open_tiny(1, true), *model;
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        check_logits(open_fresh(like, families[i], i), families[i]);
+        check_logits(open_fresh(like, families[i], i), families[i], NULL, 100);
     model = open_fresh(like, "llama", 3);
     whit_model *same = open_fresh(like, "llama", 3), *other = open_fresh(like, "llama", 4);
     assert_memory_equal(whit_model_identity(model), whit_model_identity(same), 32);
@@ -354,6 +355,37 @@ static void a_student_of_another_shape_learns(void **state)
     assert_int_equal(whit_trainer_open(start, NULL, &o, NULL, &trainer, &error), WHIT_ERROR_ARGUMENT); /* KL to nothing */
     whit_model_close(start);
     whit_model_close(teacher);
+}
+
+/* Text that the teacher makes: the same for a seed and any number of threads, in whole documents. */
+static void teachers_make_text(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_model *model = open_tiny(1, true);
+    whit_corpus corpora[3] = {{0}};
+    for (uint32_t i = 0; i < 3; i++) {
+        whit_sample_options o = {.n_tokens = 500, .n_longest = 24, .seed = i == 2, .n_threads = 1 + i % 2};
+        assert_ok(whit_corpus_add_samples(&corpora[i], model, &o, &error), error);
+        assert_true(corpora[i].n >= 500 && corpora[i].n < 500 + 16 * 24);
+        assert_true(corpora[i].n_starts >= 500 / 24);
+        for (size_t k = 0; k < corpora[i].n_starts; k++)
+            assert_int_equal(corpora[i].ids[corpora[i].starts[k]], whit_model_bos(model));
+    }
+    assert_int_equal(corpora[0].n, corpora[1].n);
+    assert_memory_equal(corpora[0].ids, corpora[1].ids, corpora[0].n * sizeof *corpora[0].ids);
+    assert_memory_not_equal(corpora[0].ids, corpora[2].ids, 400 * sizeof *corpora[0].ids);
+    for (int i = 0; i < 3; i++) whit_corpus_free(&corpora[i]);
+
+    struct last last = {0};
+    whit_trainer *trainer;
+    whit_trainer_options o = small_run(NULL, "t", &last);
+    o.n_text = 0;
+    o.n_sample_tokens = 300;
+    assert_ok(whit_trainer_open(model, model, &o, NULL, &trainer, &error), error);
+    assert_ok(whit_trainer_run(trainer, &error), error);
+    whit_trainer_close(trainer);
+    whit_model_close(model);
 }
 
 /* ---- going on ------------------------------------------------------------------------------- */
@@ -462,6 +494,7 @@ int main(void)
         cmocka_unit_test(a_line_is_learned_by_heart),
         cmocka_unit_test(new_models_are_whole),
         cmocka_unit_test(a_student_of_another_shape_learns),
+        cmocka_unit_test(teachers_make_text),
         cmocka_unit_test(a_cut_run_goes_on_with_the_same_bits),
         cmocka_unit_test(nonsense_is_refused),
     };

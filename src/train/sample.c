@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/sample.h"
+
+#define N_SEQUENCES 16 /* documents that grow side by side, a token each in every step */
+
+struct sampling {
+    whit_corpus *corpus;
+    const whit_model *model;
+    const whit_sample_options *options;
+    whit_session *session;
+    whit_sampler *sampler;
+    int32_t *ids; /* (N_SEQUENCES, n_longest) of the documents that grow */
+    uint32_t n[N_SEQUENCES];
+    size_t n_made;
+};
+
+/* A document is done: into the corpus with it, and on with the next. */
+static whit_status finish_document(struct sampling *s, uint32_t sequence, whit_error *error)
+{
+    WHIT_TRY(whit_corpus_add_ids(s->corpus, s->model, s->ids + (size_t)sequence * s->options->n_longest, s->n[sequence], error));
+    s->n_made += s->n[sequence];
+    s->n[sequence] = 0;
+    return whit_session_truncate(s->session, sequence, 0, error);
+}
+
+static whit_status step(struct sampling *s, whit_error *error)
+{
+    uint32_t n_longest = s->options->n_longest;
+    whit_step_token tokens[N_SEQUENCES];
+    for (uint32_t i = 0; i < N_SEQUENCES; i++) {
+        int32_t *ids = s->ids + (size_t)i * n_longest;
+        if (!s->n[i]) ids[s->n[i]++] = whit_model_bos(s->model);
+        tokens[i] = (whit_step_token){.sequence = i, .id = ids[s->n[i] - 1], .want_logits = true};
+    }
+    WHIT_TRY(whit_session_step(s->session, tokens, N_SEQUENCES, error));
+    for (uint32_t i = 0; i < N_SEQUENCES; i++) {
+        int32_t id;
+        WHIT_TRY(whit_sampler_pick(s->sampler, whit_session_logits(s->session, i), &id, error));
+        s->ids[(size_t)i * n_longest + s->n[i]++] = id;
+        if (whit_model_is_end(s->model, id) || s->n[i] == n_longest) WHIT_TRY(finish_document(s, i, error));
+    }
+    return WHIT_OK;
+}
+
+static whit_status open_sampling(struct sampling *s, whit_error *error)
+{
+    const whit_sample_options *o = s->options;
+    whit_session_options session = whit_session_options_default();
+    whit_sampler_options sampler = whit_sampler_options_default();
+    if (whit_model_bos(s->model) < 0)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the teacher has no beginning-of-text token to sample from");
+    session.n_sequences = session.n_logits = N_SEQUENCES;
+    session.n_ctx_tokens = o->n_longest;
+    session.n_threads = o->n_threads;
+    session.cancel = o->cancel;
+    WHIT_TRY(whit_session_open(s->model, &session, &s->session, error));
+    sampler.seed = o->seed;
+    sampler.temperature = sampler.top_p = 1;
+    sampler.top_k = 0;
+    sampler.min_p = 0;
+    WHIT_TRY(whit_sampler_open(s->model, &sampler, &s->sampler, error));
+    s->ids = whit_zalloc_array(s->corpus->allocator, (size_t)N_SEQUENCES * o->n_longest, sizeof *s->ids);
+    return s->ids ? WHIT_OK : whit_fail_memory(error, "sampled text", (size_t)N_SEQUENCES * o->n_longest * sizeof *s->ids);
+}
+
+whit_status whit_corpus_add_samples(whit_corpus *corpus, const whit_model *model, const whit_sample_options *options,
+                                    whit_error *error)
+{
+    struct sampling s = {.corpus = corpus, .model = model, .options = options};
+    whit_status status = open_sampling(&s, error);
+    while (status == WHIT_OK && s.n_made < options->n_tokens) status = step(&s, error);
+    whit_free(corpus->allocator, s.ids, (size_t)N_SEQUENCES * options->n_longest * sizeof *s.ids);
+    whit_sampler_close(s.sampler);
+    whit_session_close(s.session);
+    return status;
+}

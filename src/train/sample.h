@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * Training text that a model makes itself. */
+#ifndef WHIT_TRAIN_SAMPLE_H
+#define WHIT_TRAIN_SAMPLE_H
+
+#include "train/corpus.h"
+
+typedef struct whit_sample_options {
+    size_t n_tokens;    /* at least so many are made */
+    uint32_t n_longest; /* documents end there at the latest */
+    uint64_t seed;
+    uint32_t n_threads; /* 0: as sessions have them; the text does not depend on it */
+    const volatile bool *cancel;
+} whit_sample_options;
+
+/* Appends documents drawn from the model's own distribution (temperature 1, nothing cut off), each from
+ * its beginning-of-text token to its end. The same options give the same ids. Refuses a model without
+ * such a token. */
+whit_status whit_corpus_add_samples(whit_corpus *corpus, const whit_model *model, const whit_sample_options *options,
+                                    whit_error *error);
+
+#endif
