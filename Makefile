@@ -6,6 +6,7 @@
 #   make run             installs, builds and runs a model: MODEL=FILE, PROMPT="text"
 #   make test            installs, builds and runs every test, plainly and under ASan and UBSan
 #   make bench           what this machine reaches: MODEL=FILE, ARGS="-t 1,2"
+#   make distilled       low-bit students of ../shared/models/prose-6M in build/distilled, and their table
 #   make fuzz            fuzzes every reader: FUZZ_SECONDS=60 each, FUZZ_TARGETS="ndf gguf"
 #   make test-asan       one of the suites alone; also test-release, test-tsan, test-aarch64
 #   make install         PREFIX=/usr/local, DESTDIR=
@@ -18,7 +19,7 @@ PROMPT ?= Once upon a time
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS)
 
-.PHONY: build deps run test test-release test-asan test-tsan test-aarch64 bench fuzz install fmt clean
+.PHONY: build deps run test test-release test-asan test-tsan test-aarch64 bench distilled fuzz install fmt clean
 .NOTPARALLEL:
 
 build:
@@ -67,6 +68,12 @@ bench:
 	@tools/deps install run
 	@tools/build release
 	@build/whit bench $(if $(MODEL),-m "$(MODEL)") $(ARGS)
+
+distilled:
+	@tools/deps install run
+	@tools/build release
+	@tools/distilled build/whit build/distilled
+	@tools/distilled-table build/whit build/distilled
 
 fuzz:
 	@tools/deps install fuzz

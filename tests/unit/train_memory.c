@@ -39,7 +39,7 @@ static whit_trainer_options small_run(const char *const *text)
     o.n_sequences = 4;
     o.n_tokens = 64;
     o.n_steps = 2;
-    o.n_threads = 2;
+    o.n_threads = 1;
     o.checkpoint = checkpoint_path;
     return o;
 }
@@ -103,6 +103,8 @@ static void failing_memory_is_an_error(void **state)
     whit_model *teacher = open_teacher();
     const char *text[] = {text_path};
     whit_trainer_options o = small_run(text);
+    o.n_steps = o.n_sequences = 1;
+    o.n_tokens = 16;
     whit_status status = WHIT_ERROR_MEMORY;
     long n = 0;
     for (; status != WHIT_OK; n++) {
