@@ -34,6 +34,11 @@ grep -q 'layers.1.down' out || complain "inspect --tensors"
 expect 0 whit inspect model.ndf --plan
 grep -q attend out || complain "inspect --plan"
 expect 0 whit convert model.gguf -o small.ndf --embd i8 --head i8
+if [ -z "${EMULATOR:-}" ]; then # it measures: an emulator takes minutes
+    expect 0 whit convert model.gguf -o measured.ndf --codec auto
+    grep -q '^whit: t[25]: this machine decodes [0-9]* billion weights a second of t2, [0-9]* of t5' err ||
+        complain "convert --codec auto: $(cat err)"
+fi
 expect 2 whit convert model.gguf -o small.ndf --embd x9
 one_line x9
 expect 2 whit convert model.gguf
