@@ -9,6 +9,7 @@
 #   make distilled       low-bit students of ../shared/models/prose-6M in build/distilled, and their table
 #   make fuzz            fuzzes every reader: FUZZ_SECONDS=60 each, FUZZ_TARGETS="ndf gguf"
 #   make test-asan       one of the suites alone; also test-release, test-tsan, test-aarch64
+#   make test-long       what takes many minutes: a million positions of the screened head
 #   make install         PREFIX=/usr/local, DESTDIR=
 #   make fmt             formats the C files
 #   make clean
@@ -19,7 +20,7 @@ PROMPT ?= Once upon a time
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS)
 
-.PHONY: build deps run test test-release test-asan test-tsan test-aarch64 bench distilled fuzz install fmt clean
+.PHONY: build deps run test test-release test-asan test-tsan test-aarch64 test-long bench distilled fuzz install fmt clean
 .NOTPARALLEL:
 
 build:
@@ -63,6 +64,11 @@ test-aarch64:
 	@tools/deps install arm
 	@tools/build aarch64
 	@$(CTEST) --test-dir build-aarch64
+
+test-long:
+	@tools/deps install test
+	@tools/build release
+	@$(CTEST) --test-dir build -C Long -R _long
 
 bench:
 	@tools/deps install run

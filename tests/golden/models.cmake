@@ -4,3 +4,7 @@ whit_test(golden_stories ${CMAKE_CURRENT_LIST_DIR}/stories.c)
 target_link_libraries(test_golden_stories PRIVATE PkgConfig::JANSSON)
 whit_test(reproducible ${CMAKE_CURRENT_LIST_DIR}/reproducible.c)
 whit_test(screened_head ${CMAKE_CURRENT_LIST_DIR}/screened_head.c)
+whit_test(screened_choices ${CMAKE_CURRENT_LIST_DIR}/screened_choices.c)
+# A million positions take minutes: ctest -C Long, make test-long.
+add_test(NAME screened_choices_long COMMAND test_screened_choices CONFIGURATIONS Long)
+set_tests_properties(screened_choices_long PROPERTIES ENVIRONMENT WHIT_POSITIONS=500000 TIMEOUT 3600)
