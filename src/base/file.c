@@ -80,8 +80,13 @@ void whit_map_expect(const void *begin, size_t size_bytes, bool all_of_it)
     if (first < end) madvise((void *)first, end - first, all_of_it ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
+#define WRITE_BYTES ((size_t)2 << 20)
+
 static void free_names(whit_writer *writer)
 {
+    whit_free(writer->allocator, writer->pending, WRITE_BYTES);
+    writer->pending = NULL;
+    writer->n_pending = 0;
     if (writer->path) whit_free(writer->allocator, writer->path, strlen(writer->path) + 1);
     if (writer->temporary)
         whit_free(writer->allocator, writer->temporary, strlen(writer->temporary) + 1);
@@ -131,10 +136,9 @@ whit_status whit_writer_open(const char *path, const whit_allocator *allocator, 
     return WHIT_OK;
 }
 
-whit_status whit_writer_at(whit_writer *writer, uint64_t offset_bytes, const void *data,
-                           size_t size_bytes, whit_error *error)
+static whit_status write_at(const whit_writer *writer, uint64_t offset_bytes, const uint8_t *bytes, size_t size_bytes,
+                            whit_error *error)
 {
-    const uint8_t *bytes = data;
     while (size_bytes) {
         ssize_t n = pwrite(writer->fd, bytes, size_bytes, (off_t)offset_bytes);
         if (n < 0 && errno == EINTR) continue;
@@ -146,11 +150,49 @@ whit_status whit_writer_at(whit_writer *writer, uint64_t offset_bytes, const voi
     return WHIT_OK;
 }
 
+static whit_status write_pending(whit_writer *writer, whit_error *error)
+{
+    size_t n = writer->n_pending;
+    writer->n_pending = 0;
+    return write_at(writer, writer->offset_bytes - n, writer->pending, n, error);
+}
+
+whit_status whit_writer_at(whit_writer *writer, uint64_t offset_bytes, const void *data,
+                           size_t size_bytes, whit_error *error)
+{
+    WHIT_TRY(write_pending(writer, error));
+    return write_at(writer, offset_bytes, data, size_bytes, error);
+}
+
+whit_status whit_writer_gather(whit_writer *writer, whit_error *error)
+{
+    if (!writer->pending) writer->pending = whit_alloc(writer->allocator, WRITE_BYTES);
+    return writer->pending ? WHIT_OK : whit_fail_memory(error, "a buffer for writing", WRITE_BYTES);
+}
+
 whit_status whit_writer_append(whit_writer *writer, const void *data, size_t size_bytes,
                                whit_error *error)
 {
-    WHIT_TRY(whit_writer_at(writer, writer->offset_bytes, data, size_bytes, error));
-    writer->offset_bytes += size_bytes;
+    const uint8_t *bytes = data;
+    if (!writer->pending) {
+        WHIT_TRY(write_at(writer, writer->offset_bytes, bytes, size_bytes, error));
+        writer->offset_bytes += size_bytes;
+        return WHIT_OK;
+    }
+    while (size_bytes) {
+        size_t n = WRITE_BYTES - (size_t)(writer->offset_bytes % WRITE_BYTES); /* to the next boundary */
+        if (n > size_bytes) n = size_bytes;
+        if (n == WRITE_BYTES) {
+            WHIT_TRY(write_at(writer, writer->offset_bytes, bytes, n, error));
+        } else {
+            memcpy(writer->pending + writer->n_pending, bytes, n);
+            writer->n_pending += n;
+        }
+        writer->offset_bytes += n;
+        bytes += n;
+        size_bytes -= n;
+        if (writer->offset_bytes % WRITE_BYTES == 0) WHIT_TRY(write_pending(writer, error));
+    }
     return WHIT_OK;
 }
 
@@ -166,9 +208,9 @@ static void sync_folder(const char *path)
 
 whit_status whit_writer_commit(whit_writer *writer, whit_error *error)
 {
-    if (!writer->path) return WHIT_OK;
-    whit_status status = WHIT_OK;
-    if (fsync(writer->fd) != 0) status = whit_fail_errno(error, writer->path, "flush to disk");
+    whit_status status = write_pending(writer, error);
+    if (!writer->path) return status;
+    if (status == WHIT_OK && fsync(writer->fd) != 0) status = whit_fail_errno(error, writer->path, "flush to disk");
     if (status == WHIT_OK && rename(writer->temporary, writer->path) != 0)
         status = whit_fail_errno(error, writer->path, "rename the finished file to");
     if (status != WHIT_OK) {

@@ -39,11 +39,17 @@ typedef struct whit_writer {
     bool open;
     uint64_t offset_bytes; /* where the next append goes */
     char *path, *temporary;
+    uint8_t *pending; /* gathers: the n_pending bytes before offset_bytes, not yet written */
+    size_t n_pending;
     const whit_allocator *allocator;
 } whit_writer;
 
 whit_status whit_writer_open(const char *path, const whit_allocator *allocator, whit_writer *writer,
                              whit_error *error);
+/* From now on appended pieces are gathered and written in large ones that end at multiples of two
+ * megabytes, so that the system keeps them in huge pages for those who map the file next. Errors of
+ * writing may then come later, at the latest from whit_writer_commit. */
+whit_status whit_writer_gather(whit_writer *writer, whit_error *error);
 whit_status whit_writer_append(whit_writer *writer, const void *data, size_t size_bytes,
                                whit_error *error);
 whit_status whit_writer_at(whit_writer *writer, uint64_t offset_bytes, const void *data,

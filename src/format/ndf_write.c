@@ -107,6 +107,7 @@ whit_status whit_ndf_writer_open(const char *path, const whit_ndf_write_options 
         made->n_outputs = 1;
         status = whit_writer_open(path, allocator, &made->outputs[0].file, error);
     }
+    if (status == WHIT_OK) status = whit_writer_gather(&made->outputs[0].file, error);
     if (status != WHIT_OK) {
         whit_ndf_writer_close(made);
         return status;
@@ -413,6 +414,7 @@ static whit_status next_file(whit_ndf_writer *writer, whit_error *error)
         whit_writer_open((const char *)path.data, writer->allocator, &out->file, error);
     whit_buf_free(&path);
     WHIT_TRY(status);
+    WHIT_TRY(whit_writer_gather(&out->file, error));
     whit_ndf_part_file part = {.file = writer->file, .n_files = writer->n_outputs};
     memcpy(part.set, writer->set, sizeof part.set);
     WHIT_TRY(whit_ndf_stream_frame(&out->stream, WHIT_NDF_PART, &part, sizeof part, error));
