@@ -44,18 +44,6 @@ struct job {
     whit_error *error;
 };
 
-static int32_t find_tensor(void *context, const char *name)
-{
-    const whit_source *source = context;
-    const whit_source_tensor *tensor = whit_source_find(source, name);
-    return tensor ? (int32_t)(tensor - source->tensors) : -1;
-}
-
-static const whit_tensor_type *tensor_type(void *context, int32_t index)
-{
-    return &((const whit_source *)context)->tensors[index].type;
-}
-
 static void take(struct job *job, int32_t index)
 {
     if (index < 0) return;
@@ -69,13 +57,16 @@ static whit_status find_order(struct job *job)
 {
     const whit_source *source = job->source;
     whit_graph graph;
-    whit_graph_begin(&graph, source->allocator, (whit_resolver){(void *)source, find_tensor, tensor_type}, job->error);
+    whit_graph_begin(&graph, source->allocator, whit_source_resolver(source), job->error);
     whit_status status = whit_family_build(&source->config, &graph);
     for (uint32_t i = 0; status == WHIT_OK && i < graph.n_nodes; i++) {
         take(job, graph.nodes[i].weight);
         take(job, graph.nodes[i].bias);
     }
-    if (status == WHIT_OK && source->config.rope_factors) take(job, find_tensor((void *)source, "rope_factors"));
+    if (status == WHIT_OK && source->config.rope_factors) {
+        const whit_source_tensor *factors = whit_source_find(source, "rope_factors");
+        if (factors) take(job, (int32_t)(factors - source->tensors));
+    }
     whit_graph_free(&graph);
     return status;
 }

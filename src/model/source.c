@@ -61,21 +61,31 @@ uint32_t whit_source_row(const whit_source_tensor *tensor, uint32_t row)
     return row - in_head + (in_head < half ? 2 * in_head : 2 * (in_head - half) + 1);
 }
 
-/* ---- can a graph run it? -------------------------------------------------------------------- */
+/* ---- as a graph sees it --------------------------------------------------------------------- */
 
 static int32_t find_tensor(void *context, const char *name)
 {
-    whit_source *source = context;
+    const whit_source *source = context;
     const whit_source_tensor *tensor = whit_source_find(source, name);
-    if (!tensor) return -1;
-    source->tensors[tensor - source->tensors].used = true;
-    return (int32_t)(tensor - source->tensors);
+    return tensor ? (int32_t)(tensor - source->tensors) : -1;
 }
 
 static const whit_tensor_type *tensor_type(void *context, int32_t index)
 {
     const whit_source *source = context;
     return &source->tensors[index].type;
+}
+
+whit_resolver whit_source_resolver(const whit_source *source)
+{
+    return (whit_resolver){(void *)(uintptr_t)source, find_tensor, tensor_type};
+}
+
+/* ---- can a graph run it? -------------------------------------------------------------------- */
+
+static void mark_used(whit_source *source, int32_t tensor)
+{
+    if (tensor >= 0) source->tensors[tensor].used = true;
 }
 
 static whit_status check_runs(whit_source *source, whit_error *error)
@@ -89,11 +99,15 @@ static whit_status check_runs(whit_source *source, whit_error *error)
     }
     whit_error inner = {0};
     whit_graph graph;
-    whit_graph_begin(&graph, source->allocator, (whit_resolver){source, find_tensor, tensor_type}, &inner);
+    whit_graph_begin(&graph, source->allocator, whit_source_resolver(source), &inner);
     whit_status status = whit_family_build(&source->config, &graph);
+    for (uint32_t i = 0; status == WHIT_OK && i < graph.n_nodes; i++) {
+        mark_used(source, graph.nodes[i].weight);
+        mark_used(source, graph.nodes[i].bias);
+    }
     whit_graph_free(&graph);
     if (status != WHIT_OK) return whit_fail(error, status, "%s: %s", source->path, inner.message);
-    if (source->config.rope_factors) find_tensor(source, "rope_factors");
+    if (source->config.rope_factors) mark_used(source, find_tensor(source, "rope_factors"));
     for (uint32_t i = 0; i < source->n_tensors; i++)
         if (!source->tensors[i].used)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED,

@@ -47,6 +47,9 @@ whit_status whit_source_open(const char *path, const whit_allocator *allocator, 
                              whit_error *error);
 void whit_source_close(whit_source *source);
 
+/* Names and types of the tensors for a graph; `source` must stay where it is while it is used. */
+whit_resolver whit_source_resolver(const whit_source *source);
+
 /* For importers: adds a tensor, refusing a second one of the same name. NULL on failure. */
 whit_source_tensor *whit_source_add(whit_source *source, const char *name, whit_error *error);
 const whit_source_tensor *whit_source_find(const whit_source *source, const char *name);
