@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -93,6 +94,25 @@ static void free_names(whit_writer *writer)
     writer->path = writer->temporary = NULL;
 }
 
+#define TEMPORARY_BYTES (sizeof ".tmp-XXXXXX" - 1)
+
+/* Ends the name with a suffix that no file has yet, and creates that file with the mode that the
+ * user's umask leaves (mkstemp would give 0600, and a model is as readable as any other file). */
+static int create_temporary(char *suffix, const char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    int fd = -1;
+    errno = EEXIST;
+    for (int attempt = 0; attempt < 100 && fd < 0 && errno == EEXIST; attempt++) {
+        uint8_t random[6];
+        memcpy(suffix, ".tmp-XXXXXX", TEMPORARY_BYTES + 1);
+        if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) return -1;
+        for (size_t i = 0; i < sizeof random; i++) suffix[5 + i] = letters[random[i] % (sizeof letters - 1)];
+        fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    }
+    return fd;
+}
+
 whit_status whit_writer_open(const char *path, const whit_allocator *allocator, whit_writer *writer,
                              whit_error *error)
 {
@@ -103,35 +123,22 @@ whit_status whit_writer_open(const char *path, const whit_allocator *allocator, 
         writer->open = true;
         return WHIT_OK;
     }
-    size_t n = strlen(path);
+    size_t n = strlen(path), n_temporary = n + TEMPORARY_BYTES;
     writer->path = whit_strndup(allocator, path, n);
-    writer->temporary = whit_alloc(allocator, n + 13);
+    writer->temporary = whit_alloc(allocator, n_temporary + 1);
     if (!writer->path || !writer->temporary) {
-        if (writer->temporary) whit_free(allocator, writer->temporary, n + 13);
+        if (writer->temporary) whit_free(allocator, writer->temporary, n_temporary + 1);
         writer->temporary = NULL;
         free_names(writer);
         return whit_fail_memory(error, "a file name", n);
     }
     memcpy(writer->temporary, path, n);
-    memcpy(writer->temporary + n, ".tmp-XXXXXX", 12);
-    /* free_names() frees strlen + 1 bytes, so the block must have just that size. */
-    char *exact = whit_strndup(allocator, writer->temporary, n + 11);
-    whit_free(allocator, writer->temporary, n + 13);
-    writer->temporary = exact;
-    if (!exact) {
-        free_names(writer);
-        return whit_fail_memory(error, "a file name", n);
-    }
-    writer->fd = mkostemp(writer->temporary, O_CLOEXEC);
+    writer->fd = create_temporary(writer->temporary + n, writer->temporary);
     if (writer->fd < 0) {
         whit_status status = whit_fail_errno(error, path, "create a temporary file beside it");
         free_names(writer);
         return status;
     }
-    /* mkostemp gives 0600; a model is as readable as any file the user makes. */
-    mode_t mask = umask(0);
-    umask(mask);
-    (void)fchmod(writer->fd, 0666 & ~mask);
     writer->open = true;
     return WHIT_OK;
 }

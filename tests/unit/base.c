@@ -2,6 +2,8 @@
  * Base: errors, sizes, buffers, files, hashes. */
 #include "test.h"
 
+#include <sys/stat.h>
+
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/rng.h"
@@ -61,6 +63,11 @@ static void writes_are_atomic(void **state)
     whit_writer writer;
     assert_ok(whit_writer_open(path, NULL, &writer, &error), error);
     assert_ok(whit_writer_append(&writer, "newer", 5, &error), error);
+    /* Another process sees neither: the old file stands, and no other writer takes the same name. */
+    whit_writer second;
+    assert_ok(whit_writer_open(path, NULL, &second, &error), error);
+    assert_string_not_equal(writer.temporary, second.temporary);
+    whit_writer_discard(&second);
     whit_map map;
     assert_ok(whit_map_open(path, NULL, &map, &error), error);
     assert_int_equal(map.size_bytes, 3);
@@ -75,6 +82,31 @@ static void writes_are_atomic(void **state)
     assert_int_equal(rmdir(folder), 0); /* nothing left behind */
     assert_int_equal(whit_map_open(folder, NULL, &map, &error), WHIT_ERROR_IO);
     assert_non_null(strstr(error.message, folder));
+}
+
+/* A written file has the mode that the umask leaves, and the umask of the process is not touched. */
+static void files_have_the_users_mode(void **state)
+{
+    (void)state;
+    static const mode_t masks[] = {022, 077, 0};
+    char folder[] = "/tmp/whit-base-XXXXXX", path[64];
+    whit_error error;
+    struct stat info;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/file", folder);
+    mode_t before = umask(0);
+    for (size_t i = 0; i < sizeof masks / sizeof *masks; i++) {
+        umask(masks[i]);
+        assert_ok(whit_write_file(path, "x", 1, &error), error);
+        assert_int_equal(umask(masks[i]), masks[i]);
+        assert_int_equal(stat(path, &info), 0);
+        assert_int_equal(info.st_mode & 0777, 0666 & ~masks[i]);
+    }
+    umask(before);
+    unlink(path);
+    rmdir(folder);
+    assert_int_equal(whit_write_file(path, "x", 1, &error), WHIT_ERROR_IO);
+    assert_non_null(strstr(error.message, path));
 }
 
 static void hashes_have_domains(void **state)
@@ -99,7 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_are_cut_clean), cmocka_unit_test(sizes_do_not_overflow),
         cmocka_unit_test(buffers_remember_failure), cmocka_unit_test(writes_are_atomic),
-        cmocka_unit_test(hashes_have_domains),
+        cmocka_unit_test(files_have_the_users_mode), cmocka_unit_test(hashes_have_domains),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }
