@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/rng.h"
 #include "format/gguf_write.h"
@@ -172,6 +173,16 @@ static inline bool tiny_model_write(const tiny_model *model, const char *path)
     whit_gguf_writer_close(&writer);
     if (status != WHIT_OK) fprintf(stderr, "%s\n", error.message);
     return status == WHIT_OK;
+}
+
+/* The same as a new file of its own: `path` ends in XXXXXX, which becomes its name. 0 or -1, as
+ * fixtures of cmocka want it; the caller unlinks it. */
+static inline int tiny_model_make(const tiny_model *model, char *path)
+{
+    int fd = mkstemp(path);
+    if (fd < 0) return -1;
+    close(fd);
+    return tiny_model_write(model, path) ? 0 : -1;
 }
 
 #endif

@@ -108,10 +108,7 @@ static int make_model(void **state)
 {
     (void)state;
     tiny_model tiny = tiny_model_default();
-    int fd = mkstemp(model_path);
-    if (fd < 0) return -1;
-    close(fd);
-    return tiny_model_write(&tiny, model_path) ? 0 : -1;
+    return tiny_model_make(&tiny, model_path);
 }
 
 static int remove_model(void **state)
