@@ -3,8 +3,7 @@
  * Jinja cases through the engine itself. */
 #include "test.h"
 
-#include "base/file.h"
-#include "base/json.h"
+#include "json_lines.h"
 #include "template/chat.h"
 
 static const whit_template_time now = {
@@ -120,27 +119,27 @@ static bool conversation(const whit_json *json, const char *line, size_t n_bytes
     return same;
 }
 
-static void run_file(const char *path, bool (*run)(const whit_json *, const char *, size_t, size_t),
-                     size_t n_wanted)
+typedef bool case_fn(const whit_json *json, const char *line, size_t n_bytes, size_t i_line);
+
+struct cases {
+    case_fn *run;
+    size_t n, n_failed;
+};
+
+static void run_line(void *user, const whit_json *json, const char *line, size_t n_bytes, size_t number)
 {
-    whit_buf file = read_whole(shared_path(path));
-    size_t n = 0, n_failed = 0;
-    for (size_t begin = 0, end; begin < file.size_bytes; begin = end + 1) {
-        const uint8_t *line = file.data + begin,
-                      *feed = memchr(line, '\n', file.size_bytes - begin);
-        end = feed ? (size_t)(feed - file.data) : file.size_bytes;
-        if (end == begin) continue;
-        whit_json json;
-        whit_error error;
-        assert_ok(whit_json_parse("case", (const char *)line, end - begin, NULL, &json, &error),
-                  error);
-        n_failed += !run(&json, (const char *)line, end - begin, ++n);
-        whit_json_close(&json);
-    }
-    print_message("%zu cases of %s\n", n, path);
-    assert_true(n >= n_wanted);
-    assert_int_equal(n_failed, 0);
-    whit_buf_free(&file);
+    struct cases *cases = user;
+    cases->n_failed += !cases->run(json, line, n_bytes, number);
+    cases->n++;
+}
+
+static void run_file(const char *path, case_fn *run, size_t n_wanted)
+{
+    struct cases cases = {.run = run};
+    each_json_line(shared_path(path), run_line, &cases);
+    print_message("%zu cases of %s\n", cases.n, path);
+    assert_true(cases.n >= n_wanted);
+    assert_int_equal(cases.n_failed, 0);
 }
 
 static void jinja_cases(void **state)

@@ -3,27 +3,12 @@
  * tokenizer.json, tokenizer.model and GGUF. */
 #include "test.h"
 
-#include "base/file.h"
-#include "base/json.h"
 #include "base/utf8.h"
+#include "json_lines.h"
 #include "tokenizer/from_path.h"
 #include "tokenizer/from_tiktoken.h"
-#include "tokenizer/tokenizer.h"
 #include "tokenizer/unicode.h"
-
-/* A tokenizer opened from a file of the shared data. */
-typedef struct opened {
-    whit_buf image;
-    whit_tokenizer_view view;
-    whit_tokenizer *tokenizer;
-} opened;
-
-static void open_image(opened *it)
-{
-    whit_error error;
-    assert_ok(whit_tokenizer_check(it->image.data, it->image.size_bytes, &it->view, &error), error);
-    assert_ok(whit_tokenizer_open(&it->view, NULL, &it->tokenizer, &error), error);
-}
+#include "tokenizer_open.h"
 
 static opened open_path(const char *path)
 {
@@ -32,12 +17,6 @@ static opened open_path(const char *path)
     assert_ok(whit_tokenizer_from_path(path, &it.image, &error), error);
     open_image(&it);
     return it;
-}
-
-static void close_tokenizer(opened *it)
-{
-    whit_tokenizer_close(it->tokenizer);
-    whit_buf_free(&it->image);
 }
 
 /* ---- encoding ------------------------------------------------------------------------------ */
@@ -80,32 +59,33 @@ static void show_ids(const char *what, const whit_buf *ids)
     print_message("\n");
 }
 
-/* Calls `check` on each line of a .jsonl file whose "tokenizer" is `only` (NULL: all). Counts. */
 typedef bool check_fn(const opened *it, const whit_json *json, bool gguf);
 
+struct lines {
+    const opened *it;
+    const char *only;
+    bool gguf;
+    check_fn *check;
+    size_t n, n_right;
+};
+
+static void check_line(void *user, const whit_json *json, const char *line, size_t n_bytes, size_t number)
+{
+    struct lines *lines = user;
+    if (lines->only && !whit_json_is(json, whit_json_get(json, 0, "tokenizer"), lines->only)) return;
+    bool right = lines->check(lines->it, json, lines->gguf);
+    if (!right && lines->n - lines->n_right < 5) print_message("  line %zu: %.*s\n", number, (int)n_bytes, line);
+    lines->n_right += right;
+    lines->n++;
+}
+
+/* Calls `check` on each line of a .jsonl file whose "tokenizer" is `only` (NULL: all). Counts. */
 static void check_lines(const opened *it, const char *path, const char *only, bool gguf,
                         check_fn *check)
 {
-    whit_buf text = {0};
-    whit_error error;
-    size_t n_right = 0, n = 0;
-    assert_ok(whit_read_file(path, 64u << 20, &text, &error), error);
-    const char *at = (const char *)text.data, *end = at + text.size_bytes;
-    while (at < end) {
-        const char *newline = memchr(at, '\n', (size_t)(end - at));
-        size_t length = (size_t)((newline ? newline : end) - at);
-        whit_json json;
-        assert_ok(whit_json_parse(path, at, length, NULL, &json, &error), error);
-        if (!only || whit_json_is(&json, whit_json_get(&json, 0, "tokenizer"), only)) {
-            bool right = check(it, &json, gguf);
-            if (!right && n - n_right < 5) print_message("  %.*s\n", (int)length, at);
-            n_right += right;
-            n++;
-        }
-        whit_json_close(&json);
-        at += length + 1;
-    }
-    whit_buf_free(&text);
+    struct lines lines = {it, only, gguf, check, 0, 0};
+    each_json_line(path, check_line, &lines);
+    size_t n = lines.n, n_right = lines.n_right;
     if (n_right != n) fail_msg("%s %s: %zu of %zu", path, only ? only : "", n_right, n);
     if (n == 0) fail_msg("%s: no case of %s", path, only ? only : "any");
 }

@@ -9,21 +9,8 @@
 #include "tokenizer/from_sentencepiece.h"
 #include "tokenizer/models.h"
 #include "tokenizer/scan.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer_open.h"
 #include "tokenizer_sample.h"
-
-typedef struct opened {
-    whit_buf image;
-    whit_tokenizer_view view;
-    whit_tokenizer *tokenizer;
-} opened;
-
-static void open_image(opened *it)
-{
-    whit_error error;
-    assert_ok(whit_tokenizer_check(it->image.data, it->image.size_bytes, &it->view, &error), error);
-    assert_ok(whit_tokenizer_open(&it->view, NULL, &it->tokenizer, &error), error);
-}
 
 static opened open_json_text(const char *text, size_t n)
 {
@@ -58,12 +45,6 @@ static opened open_sentencepiece(uint8_t model_type)
     whit_buf_free(&model);
     open_image(&it);
     return it;
-}
-
-static void close_it(opened *it)
-{
-    whit_tokenizer_close(it->tokenizer);
-    whit_buf_free(&it->image);
 }
 
 static void expect(const opened *it, const char *text, const whit_encode_options *options,
@@ -105,7 +86,7 @@ static void byte_level_encodes(void **state)
     assert_int_equal(whit_tokenizer_find(&it.view, "</s>", 4), 263);
     assert_int_equal(whit_tokenizer_find(&it.view, "th", 2), 256);
     assert_int_equal(whit_tokenizer_find(&it.view, "nothing", 7), -1);
-    close_it(&it);
+    close_tokenizer(&it);
 }
 
 /* Special tokens in the user's text stay text, those of the template around it do not. */
@@ -130,7 +111,7 @@ static void user_text_is_only_text(void **state)
     whit_error error;
     assert_int_equal(whit_tokenizer_encode(it.tokenizer, "abcdef", 6, &wrong, &ids, &error),
                      WHIT_ERROR_ARGUMENT);
-    close_it(&it);
+    close_tokenizer(&it);
 }
 
 /* Unigram's vocabulary spells its special tokens out; the user's text does not get them. */
@@ -145,7 +126,7 @@ static void user_text_gets_no_special_pieces(void **state)
     opened it = open_json_text(json, strlen(json));
     const whit_encode_options marked = {.parse_special = true, .plain = user, .n_plain = 1};
     EXPECT(&it, "<s><s><s>", &marked, 1, 2, 3, 4, 1);
-    close_it(&it);
+    close_tokenizer(&it);
 }
 
 static void sentencepiece_encodes(void **state)
@@ -157,12 +138,12 @@ static void sentencepiece_encodes(void **state)
     EXPECT(&it, "hello hello", &full, 1, first + 9, first + 9);
     EXPECT(&it, "lhello", &full, 1, first, first + 3, first + 8);
     EXPECT(&it, "\xC3\xA9", &full, 1, first, 3 + 0xC3, 3 + 0xA9);
-    close_it(&it);
+    close_tokenizer(&it);
     it = open_sentencepiece(1);
     const whit_encode_options plain = {.parse_special = true};
     EXPECT(&it, "hello", &plain, first + 9);
     EXPECT(&it, "hellhello", &plain, first, first + 7, first + 8);
-    close_it(&it);
+    close_tokenizer(&it);
 }
 
 static whit_buf decode(const opened *it, const int32_t *ids, size_t n, bool skip)
@@ -196,7 +177,7 @@ static void streams_hold_back_parts_of_characters(void **state)
     assert_ok(whit_token_decoder_flush(decoder, &text, &n, &error), error);
     assert_int_equal(n, 3);
     whit_token_decoder_close(decoder);
-    close_it(&it);
+    close_tokenizer(&it);
 }
 
 static void byte_runs_are_replaced_as_a_whole(void **state)
@@ -211,7 +192,7 @@ static void byte_runs_are_replaced_as_a_whole(void **state)
     text = decode(&it, bad, 4, true);
     assert_string_equal((char *)text.data, "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBDhello");
     whit_buf_free(&text);
-    close_it(&it);
+    close_tokenizer(&it);
 }
 
 /* WordPiece, with its unknown words and its decoder's clean-up. */
@@ -232,7 +213,7 @@ static void wordpiece_works(void **state)
     whit_buf text = decode(&it, ids, 5, false);
     assert_string_equal((char *)text.data, "hello the. do");
     whit_buf_free(&text);
-    close_it(&it);
+    close_tokenizer(&it);
 }
 
 static void images_are_canonical(void **state)
@@ -241,8 +222,8 @@ static void images_are_canonical(void **state)
     opened a = open_byte_level(), b = open_byte_level();
     assert_int_equal(a.image.size_bytes, b.image.size_bytes);
     assert_memory_equal(a.image.data, b.image.data, a.image.size_bytes);
-    close_it(&a);
-    close_it(&b);
+    close_tokenizer(&a);
+    close_tokenizer(&b);
 }
 
 /* The array and the heap must merge alike: random words, cut to both sides of the limit. */
@@ -274,7 +255,7 @@ static void both_ways_of_merging_are_equal(void **state)
         whit_buf_free(&many);
     }
     whit_model_scratch_free(&scratch);
-    close_it(&it);
+    close_tokenizer(&it);
 }
 
 static void long_words_are_not_quadratic(void **state)
@@ -294,7 +275,7 @@ static void long_words_are_not_quadratic(void **state)
     assert_true(whit_now_ns() - start < 60000000000u); /* quadratic would take hours */
     whit_buf_free(&ids);
     free(text);
-    close_it(&it);
+    close_tokenizer(&it);
 }
 
 /* ---- memory that fails --------------------------------------------------------------------- */

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ * The cases of a .jsonl file, one JSON object a line. */
+#ifndef WHIT_TESTS_JSON_LINES_H
+#define WHIT_TESTS_JSON_LINES_H
+
+#include "base/file.h"
+#include "base/json.h"
+#include "test.h"
+
+/* `number` counts from 1; `line` is not terminated. */
+typedef void json_line_fn(void *user, const whit_json *json, const char *line, size_t n_bytes, size_t number);
+
+/* Calls `look` for every line that is not empty; a line that is no JSON fails the test. */
+static inline void each_json_line(const char *path, json_line_fn *look, void *user)
+{
+    whit_buf text = {0};
+    whit_error error;
+    size_t number = 0;
+    assert_ok(whit_read_file(path, 64u << 20, &text, &error), error);
+    const char *at = (const char *)text.data, *end = at + text.size_bytes;
+    while (at < end) {
+        const char *feed = memchr(at, '\n', (size_t)(end - at));
+        size_t n_bytes = (size_t)((feed ? feed : end) - at);
+        whit_json json;
+        number++;
+        if (n_bytes) {
+            assert_ok(whit_json_parse(path, at, n_bytes, NULL, &json, &error), error);
+            look(user, &json, at, n_bytes, number);
+            whit_json_close(&json);
+        }
+        at += n_bytes + 1;
+    }
+    whit_buf_free(&text);
+}
+
+#endif
