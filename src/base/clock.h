@@ -6,5 +6,7 @@
 #include <stdint.h>
 
 uint64_t whit_now_ns(void);
+/* Time that the calling thread has had a processor for: limits on it do not depend on the load. */
+uint64_t whit_thread_cpu_ns(void);
 
 #endif

@@ -117,7 +117,7 @@ void whit_regex_begin(whit_regex *regex, size_t n_bytes)
 static bool out_of_time(whit_regex *regex, size_t n_bytes)
 {
     if (n_bytes <= WINDOW_BYTES && regex->n_searches++ % 16 != 0) return false;
-    uint64_t now = whit_now_ns();
+    uint64_t now = whit_thread_cpu_ns();
     if (regex->n_bytes < n_bytes) regex->n_bytes = n_bytes;
     if (regex->deadline_ns == 0)
         regex->deadline_ns = now + TIME_ALLOWED_NS + regex->n_bytes * TIME_PER_BYTE_NS;
