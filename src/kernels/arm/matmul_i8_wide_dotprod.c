@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: MIT
+ * Products with int8 activations at the level dotprod. */
+#include "kernels/arm/lanes_dotprod.inc"
+
+#include "kernels/wide/matmul_i8.inc"
+#include "kernels/wide/matmul_i8_few.inc"

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: MIT
+ * Products with int8 activations at the level i8mm. */
+#include "kernels/arm/lanes_i8mm.inc"
+
+#include "kernels/wide/matmul_i8.inc"
+#include "kernels/wide/matmul_i8_few.inc"
