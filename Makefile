@@ -3,24 +3,25 @@
 #
 #   make                 builds build/whit; names missing packages and installs nothing
 #   make deps            installs what is missing (Debian, Ubuntu)
-#   make run             installs, builds and runs a model: MODEL=FILE, PROMPT="text"
+#   make run             installs, builds and prints a tale: PROMPT="text", or MODEL=FILE
 #   make test            installs, builds and runs every test, plainly and under ASan and UBSan
 #   make bench           what this machine reaches: MODEL=FILE, ARGS="-t 1,2"
 #   make distilled       low-bit students of ../shared/models/prose-6M in build/distilled, and their table
 #   make fuzz            fuzzes every reader: FUZZ_SECONDS=60 each, FUZZ_TARGETS="ndf gguf"
 #   make test-asan       one of the suites alone; also test-release, test-tsan, test-aarch64
 #   make test-long       what takes many minutes: a million positions of the screened head
+#   make tales           trains the built-in model anew, from nothing, into build/tales
 #   make install         PREFIX=/usr/local, DESTDIR=
 #   make fmt             formats the C files
 #   make clean
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
-MODEL ?= $(wildcard ../shared/models/stories260K/stories260K.gguf)
+MODEL ?=
 PROMPT ?= Once upon a time
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS)
 
-.PHONY: build deps run test test-release test-asan test-tsan test-aarch64 test-long bench distilled fuzz install fmt clean
+.PHONY: build deps run tales test test-release test-asan test-tsan test-aarch64 test-long bench distilled fuzz install fmt clean
 .NOTPARALLEL:
 
 build:
@@ -33,8 +34,12 @@ deps:
 run:
 	@tools/deps install run
 	@tools/build release
-	@if [ -n "$(MODEL)" ]; then build/whit run -m "$(MODEL)" -p "$(PROMPT)" -n 200; \
-	else echo "whit is built; give it a model: make run MODEL=FILE.gguf (or build/whit run -m FILE.gguf)"; fi
+	@build/whit run $(if $(MODEL),-m "$(MODEL)" -n 200) -p "$(PROMPT)"
+
+tales:
+	@tools/deps install run
+	@tools/build release
+	@tools/tales/make
 
 # One run of CTest over both builds, so that its summary counts everything.
 test:
@@ -73,7 +78,7 @@ test-long:
 bench:
 	@tools/deps install run
 	@tools/build release
-	@build/whit bench $(if $(MODEL),-m "$(MODEL)") $(ARGS)
+	@build/whit bench -m "$(or $(MODEL),tools/tales/tales.ndf)" $(ARGS)
 
 distilled:
 	@tools/deps install run

@@ -12,12 +12,13 @@
 #include "base/threads.h"
 #include "cli/flags.h"
 #include "cli/names.h"
+#include "cli/tales.h"
 #include "cli/parts.h"
 
 #define AT(member) offsetof(cli_model_flags, member)
 const cli_option cli_model_options[] = {
     {"-m, --model", CLI_FILE, AT(path), "FILE",
-     "The model: an .ndf, a source that is converted into the cache, or the name of a pulled one."},
+     "The model: an .ndf, a source that is converted into the cache, or a pulled one's name; tales, built in, without this."},
     {"--no-cache", CLI_FLAG, AT(no_cache), NULL, "Convert a source in memory and write nothing."},
     {0},
 };
@@ -145,11 +146,11 @@ int cli_open_model(cli_call *call, const char *path, bool no_cache, whit_model *
 {
     *model = NULL;
     char found[CLI_PATH_BYTES];
-    if (!path) return cli_fail(call, CLI_USAGE, "a model is wanted: -m FILE");
+    whit_error error;
+    if (!path) return cli_tales_open(model, &error) == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
     whit_model_options options = whit_model_options_default();
     options.no_cache = no_cache;
     options.progress = cli_progress;
-    whit_error error;
     cli_guard_likely(path);
     whit_status status = cli_find_model(path, found, &error);
     if (status == WHIT_OK) status = whit_model_open(found, &options, model, &error);
@@ -162,6 +163,11 @@ int cli_open_model(cli_call *call, const char *path, bool no_cache, whit_model *
     for (size_t i = 0; whit_model_mapping(*model, i, &address, &size_bytes, &mapped); i++)
         cli_guard_file(address, size_bytes, mapped);
     return CLI_OK;
+}
+
+const char *cli_model_name(const cli_model_flags *flags)
+{
+    return flags->path ? flags->path : CLI_TALES_NAME;
 }
 
 whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act_type automatic)

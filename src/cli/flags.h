@@ -23,8 +23,12 @@ typedef struct cli_model_flags {
 } cli_model_flags;
 extern const cli_option cli_model_options[];
 
-/* Opens, shows the progress of a conversion, guards the mappings. CLI_OK or a said exit status. */
+/* Opens, shows the progress of a conversion, guards the mappings; with path NULL the built-in model.
+ * CLI_OK or a said exit status. */
 int cli_open_model(cli_call *call, const char *path, bool no_cache, whit_model **model);
+
+/* How messages call it: the path, or the built-in model's name. */
+const char *cli_model_name(const cli_model_flags *flags);
 
 typedef struct cli_session_flags {
     uint32_t n_ctx, n_threads, n_batch;

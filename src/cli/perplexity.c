@@ -200,7 +200,7 @@ static int run(cli_call *call)
     if (status == CLI_OK && base.model &&
         whit_model_vocab_size(base.model) != whit_model_vocab_size(subject.model))
         status = cli_fail(call, CLI_REFUSED, "%s has another vocabulary (%u tokens) than %s (%u)",
-                          values->base, whit_model_vocab_size(base.model), values->model.path,
+                          values->base, whit_model_vocab_size(base.model), cli_model_name(&values->model),
                           whit_model_vocab_size(subject.model));
     if (status == CLI_OK) status = cli_read_text(call, values->file, &text);
     if (status == CLI_OK)

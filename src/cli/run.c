@@ -22,6 +22,7 @@ struct run_values {
     cli_adapter_flags adapters;
     cli_sampler_flags sampler;
 };
+#define TALES_BEGIN "Once upon a time"
 enum { NOT_GIVEN = INT32_MIN, USUAL_TOKENS = 128 };
 static const struct run_values defaults = {.n_tokens = NOT_GIVEN, .sampler = CLI_SAMPLER_DEFAULTS};
 
@@ -32,7 +33,7 @@ static const cli_option options[] = {
     {"-f, --file", CLI_FILE, AT(prompt_file), "FILE",
      "Read the prompt from a file, without its last newline; - is stdin."},
     {"-n, --predict, --n-predict", CLI_INT, AT(n_tokens), "N",
-     "Tokens to generate at most; -1 is until the context is full. 128, but -1 with --chat.", -1,
+     "Tokens to generate at most; -1 is until the context is full. 128, but -1 with --chat or the built-in model.", -1,
      1 << 30},
     {"--chat", CLI_FLAG, AT(chat), NULL,
      "Take the prompt as a message, and print the answer alone."},
@@ -64,20 +65,33 @@ static bool on_text(void *user, const char *text, size_t text_bytes)
     return cli_write(output->call, text, text_bytes) && cli_flush(output->call);
 }
 
+static bool is_chat(const struct run_values *values)
+{
+    return values->chat || values->system || values->template;
+}
+
+static int take_text(cli_call *call, const char *given, cli_text *prompt)
+{
+    prompt->size_bytes = strlen(given);
+    prompt->data = strdup(given);
+    return prompt->data ? CLI_OK : cli_fail(call, CLI_LIMIT, "out of memory");
+}
+
+/* The built-in model needs none: it then begins a tale. */
 static int read_prompt(cli_call *call, const struct run_values *values, cli_text *prompt)
 {
-    const char *path = values->prompt_file;
-    if (!path && values->prompt) {
-        prompt->size_bytes = strlen(values->prompt);
-        prompt->data = strdup(values->prompt);
-        return prompt->data ? CLI_OK : cli_fail(call, CLI_LIMIT, "out of memory");
-    }
-    if (!path && isatty(STDIN_FILENO))
+    const char *path = values->prompt_file, *given = values->prompt;
+    bool tells = !path && !given && !values->model.path && !is_chat(values);
+    if (tells && isatty(STDIN_FILENO)) given = TALES_BEGIN;
+    if (!path && !given && isatty(STDIN_FILENO))
         return cli_fail(call, CLI_USAGE, "a prompt is wanted: -p TEXT or -f FILE");
+    if (!path && given) return take_text(call, given, prompt);
     int status = cli_read_text(call, path ? path : "-", prompt);
     if (status == CLI_OK && prompt->size_bytes && prompt->data[prompt->size_bytes - 1] == '\n')
         prompt->data[--prompt->size_bytes] = 0;
-    return status;
+    if (status != CLI_OK || prompt->size_bytes || !tells) return status;
+    free(prompt->data);
+    return take_text(call, TALES_BEGIN, prompt);
 }
 
 static const char *finish_name(whit_finish finish)
@@ -205,7 +219,7 @@ static int run_chat(cli_call *call)
 static int run(cli_call *call)
 {
     const struct run_values *values = call->values;
-    if (values->chat || values->system || values->template) return run_chat(call);
+    if (is_chat(values)) return run_chat(call);
     whit_model *model = NULL;
     whit_session *session = NULL;
     whit_sampler *sampler = NULL;
@@ -237,7 +251,8 @@ static int run(cli_call *call)
     whit_generate_options generate = whit_generate_options_default();
     uint32_t n_ctx = whit_session_context_size(session);
     uint32_t room = n_ids < n_ctx ? n_ctx - (uint32_t)n_ids : 0;
-    generate.n_tokens = values->n_tokens == NOT_GIVEN ? USUAL_TOKENS
+    uint32_t usual = values->model.path ? USUAL_TOKENS : room; /* the built-in model ends by itself */
+    generate.n_tokens = values->n_tokens == NOT_GIVEN ? usual
                         : values->n_tokens < 0        ? room
                                                       : (uint32_t)values->n_tokens;
     generate.n_draft_tokens = values->n_draft;
@@ -279,10 +294,12 @@ const cli_verb cli_run_verb = {
     0,
     "continue a text",
     "Prints the prompt and what the model writes after it, and one newline. Statistics go to "
-    "stderr. Without -p and -f the prompt is read from stdin. The same model, prompt, settings "
+    "stderr. Without -p and -f the prompt is read from stdin; where there is none the built-in model "
+    "begins a tale. The same model, prompt, settings "
     "and seed give the same text on every machine and with any number of threads. With --chat the "
     "prompt is a message that the model answers through its chat template, sampled as its authors "
     "advise.\n"
+    "  whit run -p \"Once upon a time\"\n"
     "  whit run -m model.gguf -p \"Once upon a time\" -n 200\n"
     "  whit run -m model.ndf -f prompt.txt --temp 0 --no-display-prompt\n"
     "  whit run -m model.ndf -sys \"Answer in one sentence.\" -p \"Why is the sky blue?\"",

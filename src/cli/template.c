@@ -58,9 +58,9 @@ static int open_from_model(cli_call *call, const struct template_values *values,
     if (status != CLI_OK) return status;
     const char *source = cli_model_template(model);
     if (source)
-        status = open_template(call, values->model.path, source, strlen(source), template);
+        status = open_template(call, cli_model_name(&values->model), source, strlen(source), template);
     else
-        status = cli_fail(call, CLI_REFUSED, "%s: has no chat template", values->model.path);
+        status = cli_fail(call, CLI_REFUSED, "%s: has no chat template", cli_model_name(&values->model));
     whit_model_close(model);
     return status;
 }

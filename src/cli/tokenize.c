@@ -57,7 +57,7 @@ static int open_subject(cli_call *call, const struct tokenize_values *values,
         if (status != CLI_OK) return status;
         subject->view = cli_model_tokenizer(subject->model);
         if (!subject->view)
-            return cli_fail(call, CLI_REFUSED, "%s: has no tokenizer", values->model.path);
+            return cli_fail(call, CLI_REFUSED, "%s: has no tokenizer", cli_model_name(&values->model));
     }
     return whit_tokenizer_open(subject->view, NULL, &subject->tokenizer, &error) == WHIT_OK
                ? CLI_OK

@@ -92,8 +92,6 @@ script 0 "$(for i in $(seq 12); do printf 'the ocean %s\\n' "$i"; done)/show con
 grep -q 'no longer sees the oldest' err || complain "nothing was said about the full context: $(cat err)"
 expect 3 whit chat -m plain.gguf
 one_line plain.gguf "no chat template" "--template"
-expect 2 whit chat
-one_line "-m FILE"
 printf '{%% if %%}' >bad.jinja
 expect 3 whit chat -m model.ndf --template bad.jinja
 one_line bad.jinja "line 1"

@@ -51,8 +51,6 @@ printf 'the land' | whit tokenize -m model.ndf --no-special >plain
 [ "1 $(cat plain)" = "$(cat out)" ] || complain "--no-special: $(cat plain)"
 printf 'the land' | whit tokenize -m model.ndf --json | python3 -c 'import json, sys
 assert json.load(sys.stdin)["ids"][0] == 1' || complain "tokenize --json"
-expect 2 whit tokenize
-one_line "-m FILE"
 
 # ---- run: the same text from either file, with any number of threads, on every level
 greedy="--temp 0 -n 24 -c 64"
@@ -89,8 +87,6 @@ greedy="--temp 0 -n 24 -c 64"
     expect 0 whit run -m model.ndf -p 'the' -n -1 -c 32 --temp 0 --ignore-eos
     grep -q 'context 3[12] of 32' err || complain "-n -1 fills the context: $(cat err)"
 }
-expect 2 whit run -p x
-one_line "-m FILE"
 expect 2 env WHIT_CPU=avx9 $EMULATOR "$WHIT" run -m model.ndf -p x
 one_line avx9
 (

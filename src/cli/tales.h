@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * The model that ships inside the program, "tales" (docs/tales.md): bytes of the program itself, used
+ * where they lie. */
+#ifndef WHIT_CLI_TALES_H
+#define WHIT_CLI_TALES_H
+
+#include "whit.h"
+
+#define CLI_TALES_NAME "tales (built in)"
+
+/* Opens it; the caller closes it. */
+whit_status cli_tales_open(whit_model **model, whit_error *error);
+
+#endif
