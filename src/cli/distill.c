@@ -8,7 +8,7 @@
 #include "train/fresh.h"
 
 struct distill_values {
-    const char *teacher, *student;
+    const char *teacher, *student, *start;
     int codec;
     cli_list mixed;
     uint32_t n_sample_tokens;
@@ -22,6 +22,8 @@ static const cli_option options[] = {
     {"--teacher", CLI_FILE, AT(teacher), "MODEL", "The model to learn from; the student starts from its weights, unless --student is given.", 0, 0},
     {"--student", CLI_FILE, AT(student), "FILE",
      "A student of another shape, in the fields of a Hugging Face config.json, with random weights at first.", 0, 0},
+    {"--start", CLI_FILE, AT(start), "MODEL",
+     "Start from the weights of this model, such as a finished student whose scales and norms are to be polished.", 0, 0},
     {"--codec", CLI_CHOICE, AT(codec), "t|b1|q2", "Of the layers' matrices: ternary (the default), signs, four levels.", 0, 0},
     {"--mixed", CLI_REPEAT, AT(mixed), "NAME=CODEC", "Another codec for q, k, v, o, gate, up or down, as in down=t; may be given several times.", 0, 0},
     {"--sample", CLI_COUNT, AT(n_sample_tokens), "N",
@@ -52,6 +54,7 @@ static int run(cli_call *call)
     const cli_training_flags *training = &v->training;
     if (!v->teacher || !training->out || !(training->text.n || v->n_sample_tokens))
         return cli_fail(call, CLI_USAGE, "--teacher, --text or --sample, and -o are wanted");
+    if (v->student && v->start) return cli_fail(call, CLI_USAGE, "--student or --start, not both");
     whit_model *teacher = NULL, *student = NULL;
     char command[256];
     whit_trainer_options o = cli_training_wanted(training);
@@ -66,6 +69,7 @@ static int run(cli_call *call)
              training->n_steps, (double)training->minutes, (long long)training->seed, (double)training->rate);
     o.command = command;
     int exit = cli_open_model(call, v->teacher, false, &teacher);
+    if (exit == CLI_OK && v->start) exit = cli_open_model(call, v->start, false, &student);
     if (exit == CLI_OK && v->student) exit = open_student(call, v, teacher, &student);
     if (exit == CLI_OK) exit = cli_train(call, training, student ? student : teacher, teacher, &o);
     whit_model_close(student);
