@@ -39,4 +39,11 @@ static inline const char *shared_path(const char *relative)
     return path;
 }
 
+/* Under an emulator, where an instruction takes ten times as long and more, tests take fewer rounds;
+ * what a round looks at stays the same. */
+static inline bool tests_are_brief(void)
+{
+    return getenv("WHIT_TEST_BRIEF") != NULL;
+}
+
 #endif

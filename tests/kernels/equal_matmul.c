@@ -82,12 +82,14 @@ static void compare_type(const whit_tensor_type *type, void *user)
     }
 }
 
-/* Sanitizers make a product ten times as slow: they look at fewer pairs of shape and columns. */
+/* Sanitizers and emulators make a product ten times as slow: they look at fewer pairs of shape and
+ * columns. */
 static bool skipped(size_t shape, size_t columns)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     return (shape + columns) % 9 != 0;
 #else
+    if (tests_are_brief()) return (shape != 0 || columns != 1) && (shape != 2 || columns != 9) && (shape != 5 || columns != 0);
     return shape && (shape + columns) % 3 != 0; /* all columns for the first shape */
 #endif
 }

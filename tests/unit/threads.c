@@ -52,7 +52,7 @@ static void every_item_runs_once(void **state)
         whit_pool *pool = NULL;
         assert_ok(whit_pool_open(n_threads, NULL, &pool, &error), error);
         assert_int_equal(whit_pool_size(pool), n_threads);
-        for (int i = 0; i < 2000; i++) {
+        for (int i = 0; i < (tests_are_brief() ? 100 : 2000); i++) {
             uint32_t n_items = (uint32_t)whit_rng_below(&rng, i % 20 ? 40 : ITEMS_MAX);
             check_job(pool, self, n_items, (uint32_t)whit_rng_below(&rng, 9), whit_rng_next(&rng));
         }
@@ -70,7 +70,7 @@ static void sleeping_workers_wake(void **state)
     whit_error error;
     whit_pool *pool = NULL;
     assert_ok(whit_pool_open(2, NULL, &pool, &error), error);
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < (tests_are_brief() ? 50 : 300); i++) {
         usleep((useconds_t)(i % 7) * 30); /* around the length of the spin */
         check_job(pool, self, 64, 1, (uint64_t)i);
     }
@@ -97,7 +97,7 @@ static void workers_take_part(void **state)
     whit_error error;
     whit_pool *pool = NULL;
     assert_ok(whit_pool_open(3, NULL, &pool, &error), error);
-    for (int i = 0; i < 50; i++) {
+    for (int i = 0; i < (tests_are_brief() ? 10 : 50); i++) {
         meeting self = {0};
         whit_pool_run(pool, meet, &self, 2, 1);
         if (i % 2) usleep(200);
@@ -149,7 +149,7 @@ static void a_stolen_core_is_no_deadlock(void **state)
     whit_error error;
     whit_pool *pool = NULL;
     assert_ok(whit_pool_open(2, NULL, &pool, &error), error);
-    for (int i = 0; i < 200; i++) check_job(pool, self, 200, 3, (uint64_t)i);
+    for (int i = 0; i < (tests_are_brief() ? 20 : 200); i++) check_job(pool, self, 200, 3, (uint64_t)i);
     whit_pool_close(pool);
     atomic_store(&stop, true);
     for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
