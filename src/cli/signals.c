@@ -40,9 +40,11 @@ static void on_continue(int number)
 
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
+    static volatile bool told;
     (void)number;
     (void)context;
     const char *at = info->si_addr;
+    while (__atomic_exchange_n(&told, true, __ATOMIC_SEQ_CST)) pause(); /* another thread is at it */
     say("whit: ");
     const char *path = likely_path;
     for (size_t i = 0; i < n_guards; i++)
@@ -60,8 +62,7 @@ void cli_signals_install(void)
     /* A shell starts background jobs with Ctrl-C ignored: it is meant for the one in front. */
     if (sigaction(SIGINT, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
         sigaction(SIGINT, &action, NULL);
-    action =
-        (struct sigaction){.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_RESETHAND};
+    action = (struct sigaction){.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
     sigaction(SIGBUS, &action, NULL);
     action = (struct sigaction){.sa_handler = SIG_IGN};
     sigaction(SIGPIPE, &action, NULL);

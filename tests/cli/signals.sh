@@ -5,9 +5,10 @@ export XDG_CACHE_HOME=$PWD/cache
 rm -rf cache
 tiny model.gguf
 expect 0 whit convert model.gguf -o model.ndf
-for _ in $(seq 400); do printf 'the land and the ocean and then an inn on the land. '; done >text
+for _ in $(seq 400); do printf 'the land and the ocean and then an inn on the land. '; done >some
+for _ in $(seq 40); do cat some; done >text # more than a second's work
 seq 0 300 | tr '\n' ' ' >ids
-for _ in $(seq 60); do cat ids; done >many
+for _ in $(seq 600); do cat ids; done >many
 # shellcheck disable=SC2086 # the emulator is a command with arguments
 python3 "$SOURCE/tests/cli/signals.py" ${EMULATOR:-} "$WHIT" || failed=1
 finish
