@@ -66,6 +66,7 @@ class Chat:
         return text
 
     def type(self, text):
+        time.sleep(0.1)  # an editor shows its prompt just before it takes over the terminal
         os.write(self.leader, text)
 
     def end(self, keys=b"/bye\n"):

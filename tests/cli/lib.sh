@@ -15,6 +15,13 @@ tiny() {
     ${EMULATOR:-} "$TINY" "$@" || complain "no model $1"
 }
 
+# False, with a message, where the system has no pseudo-terminals, as some containers.
+has_terminals() {
+    python3 -c 'import pty; pty.openpty()' 2>/dev/null && return
+    echo "[ SKIPPED ] this system gives no pseudo-terminals"
+    return 1
+}
+
 complain() {
     echo "FAILED: $*"
     failed=1
