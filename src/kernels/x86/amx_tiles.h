@@ -26,7 +26,10 @@ typedef struct amx_config {
     uint8_t rows[16];
 } amx_config;
 
+/* AMX_NAME and AMX_LEVEL: of a kernel's descriptor; the model's runs wherever unpacking does. */
 #if defined(WHIT_AMX_MODEL)
+#define AMX_NAME(name) name##_model
+#define AMX_LEVEL      WHIT_ISA_AVX512
 
 typedef struct amx_state {
     uint8_t tile[AMX_TILES][AMX_ROWS][AMX_ROW_BYTES];
@@ -71,6 +74,8 @@ static inline void amx_model_multiply(amx_state *state, int c, int a, int b)
 #define AMX_MULTIPLY(state, c, a, b)     amx_model_multiply(state, c, a, b)
 
 #else
+#define AMX_NAME(name) name
+#define AMX_LEVEL      WHIT_ISA_AMX
 
 typedef struct amx_state {
     char none;

@@ -197,14 +197,6 @@ static bool accepts_steps(const whit_acts_spec *spec)
     return spec->kind == WHIT_ACTS_I8 && spec->step % 64 == 0;
 }
 
-#if defined(WHIT_AMX_MODEL)
-#define SUFFIX(name) name##_model
-#define LEVEL        WHIT_ISA_AVX512
-#else
-#define SUFFIX(name) name
-#define LEVEL        WHIT_ISA_AMX
-#endif
-
 #define MATMUL(lower, upper)                                                                       \
     static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)          \
     {                                                                                              \
@@ -215,9 +207,9 @@ static bool accepts_steps(const whit_acts_spec *spec)
     {                                                                                              \
         run(WHIT_CODEC_##upper, w, x, tile_begin, tile_end, y, y_stride, scratch);                 \
     }                                                                                              \
-    const whit_matmul_kernel SUFFIX(whit_matmul_i8_##lower##_32x32_amx) = {                        \
+    const whit_matmul_kernel AMX_NAME(whit_matmul_i8_##lower##_32x32_amx) = {                      \
         .name = "matmul_i8_" #lower "_32x32_amx",                                                  \
-        .isa = LEVEL,                                                                              \
+        .isa = AMX_LEVEL,                                                                          \
         .min_tokens = 13,                                                                          \
         .max_tokens = UINT32_MAX,                                                                  \
         .accepts = accepts_##lower,                                                                \

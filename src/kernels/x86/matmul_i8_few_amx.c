@@ -120,14 +120,6 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
     return 2 * CHUNK_BYTES;
 }
 
-#if defined(WHIT_AMX_MODEL)
-#define SUFFIX(name) name##_model
-#define LEVEL        WHIT_ISA_AVX512
-#else
-#define SUFFIX(name) name
-#define LEVEL        WHIT_ISA_AMX
-#endif
-
 #define MATMUL(lower, upper)                                                                       \
     static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)          \
     {                                                                                              \
@@ -138,9 +130,9 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
     {                                                                                              \
         run(WHIT_CODEC_##upper, w, x, tile_begin, tile_end, y, y_stride, scratch);                 \
     }                                                                                              \
-    const whit_matmul_kernel SUFFIX(whit_matmul_i8_##lower##_16x16_amx) = {                        \
+    const whit_matmul_kernel AMX_NAME(whit_matmul_i8_##lower##_16x16_amx) = {                      \
         .name = "matmul_i8_" #lower "_16x16_amx",                                                  \
-        .isa = LEVEL,                                                                              \
+        .isa = AMX_LEVEL,                                                                          \
         .min_tokens = 2,                                                                           \
         .max_tokens = MAX_COLUMNS,                                                                 \
         .accepts = accepts_##lower,                                                                \
