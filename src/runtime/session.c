@@ -101,6 +101,13 @@ static whit_status prepare(whit_session *s, const whit_model *model, const whit_
 
 #define HUGE_PAGE_BYTES (2u << 20)
 
+static bool is_multiplied(const whit_plan *plan, uint32_t tensor)
+{
+    for (uint32_t i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].op == WHIT_PLAN_LINEAR && plan->steps[i].weight == (int32_t)tensor) return true;
+    return false;
+}
+
 /* Nearly all of a model is read for every token; an embedding that is no head, and what only the
  * survivors of a screen need, are not. The KV cache is filled from one end. */
 static void expect_reads(const whit_session *s)
@@ -114,11 +121,8 @@ static void expect_reads(const whit_session *s)
         whit_map_expect(address, size_bytes, true);
     for (uint32_t i = 0; i < weights->n_tensors; i++) {
         const whit_tensor *tensor = &weights->tensors[i];
-        bool multiplied = false;
-        for (uint32_t j = 0; j < s->plan.n_steps; j++)
-            multiplied |= s->plan.steps[j].op == WHIT_PLAN_LINEAR && s->plan.steps[j].weight == (int32_t)i;
         for (int p = 0; p < WHIT_PART_COUNT; p++)
-            if (tensor->part_bytes[p] >= HUGE_PAGE_BYTES && !(multiplied && p == WHIT_PART_CODES))
+            if (tensor->part_bytes[p] >= HUGE_PAGE_BYTES && !(p == WHIT_PART_CODES && is_multiplied(&s->plan, i)))
                 whit_map_expect(tensor->part[p], tensor->part_bytes[p], false);
     }
 }
