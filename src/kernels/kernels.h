@@ -67,9 +67,10 @@ typedef float whit_exp_sum_fn(const float *x, float max, float factor, uint32_t 
 
 /* ---- attention, one kernel per type of cache ------------------------------------------------ */
 
-/* Writes key and value (head_dim) of one KV head into `block` at `slot` (position mod 64). */
-typedef void whit_kv_append_fn(void *block, uint32_t slot, uint32_t head_dim, const float *key,
-                               const float *value);
+/* Writes keys and values (n, stride) of one KV head into `block`: those of n neighbouring positions
+ * from `slot` (position mod 64) on, slot + n <= 64. */
+typedef void whit_kv_append_fn(void *block, uint32_t slot, uint32_t n, uint32_t head_dim,
+                               const float *keys, const float *values, size_t stride);
 /* Makes n queries (n, q_stride) ready: out (n, whit_kv_query_bytes). */
 typedef void whit_kv_query_fn(const float *q, size_t q_stride, uint32_t n, uint32_t head_dim,
                               uint8_t *out);

@@ -199,10 +199,12 @@ static void run_group(whit_exec *exec, const whit_plan_group *group)
     uint32_t n_rows = group->selected ? exec->batch->n_selected : exec->batch->n_rows;
     if (n_rows == 0) return;
     if (group->domain == WHIT_DOMAIN_ROWS) {
+        uint32_t chunk = n_rows / (8 * whit_pool_size(exec->pool)) + 1;
+        if (chunk >= 16) chunk = (chunk + 8) / 16 * 16; /* keys are transposed by sixteens */
         if (n_rows == 1)
             run_rows(&run, 0, 0, 1); /* not worth waking anybody */
         else
-            whit_pool_run(exec->pool, run_rows, &run, n_rows, 0);
+            whit_pool_run(exec->pool, run_rows, &run, n_rows, chunk);
     } else if (group->domain == WHIT_DOMAIN_TILES) {
         uint32_t n_tiles = 0;
         for (uint32_t i = 0; i < group->n_steps; i++) n_tiles += exec->steps[group->first + i].n_tiles;

@@ -181,17 +181,20 @@ static void compare_kv_append(const trial *t)
 {
     whit_kv_type kv = cache_type(t);
     uint32_t head_dim = random_head_dim(t->rng), slot = (uint32_t)whit_rng_below(t->rng, 64);
-    size_t bytes = whit_kv_block_bytes(kv, head_dim);
+    uint32_t n = 1 + (uint32_t)whit_rng_below(t->rng, 64 - slot);
+    size_t bytes = whit_kv_block_bytes(kv, head_dim), stride = head_dim + whit_rng_below(t->rng, 3);
     uint8_t *found = guarded_alloc(bytes, 0), *expected = guarded_alloc(bytes, 0);
-    guarded_floats key = floats_random(t->rng, head_dim, random_mode(t->rng));
-    guarded_floats value = floats_random(t->rng, head_dim, random_mode(t->rng));
-    ((whit_kv_append_fn *)t->row->function)(found, slot, head_dim, key.data, value.data);
-    whit_kv_append(t->generic, kv)(expected, slot, head_dim, key.data, value.data);
+    size_t elems = (n - 1) * stride + head_dim;
+    guarded_floats keys = floats_random(t->rng, elems, random_mode(t->rng));
+    guarded_floats values = floats_random(t->rng, elems, random_mode(t->rng));
+    ((whit_kv_append_fn *)t->row->function)(found, slot, n, head_dim, keys.data, values.data,
+                                            stride);
+    whit_kv_append(t->generic, kv)(expected, slot, n, head_dim, keys.data, values.data, stride);
     if (memcmp(found, expected, bytes))
-        fail_msg("%s: head_dim %u slot %u", t->name, head_dim, slot);
+        fail_msg("%s: head_dim %u, %u slots from %u", t->name, head_dim, n, slot);
     guarded_check(found, bytes);
     guarded_free(found, 0), guarded_free(expected, 0);
-    floats_free(&key), floats_free(&value);
+    floats_free(&keys), floats_free(&values);
 }
 
 static void compare_kv_query(const trial *t)
@@ -232,7 +235,7 @@ static void compare_kv_attend(const trial *t)
     for (uint32_t slot = lowest; slot < highest; slot++) {
         guarded_floats key = floats_random(t->rng, head_dim, INPUT_UNIFORM);
         guarded_floats value = floats_random(t->rng, head_dim, INPUT_UNIFORM);
-        whit_kv_append(t->generic, kv)(block, slot, head_dim, key.data, value.data);
+        whit_kv_append(t->generic, kv)(block, slot, 1, head_dim, key.data, value.data, head_dim);
         floats_free(&key), floats_free(&value);
     }
     guarded_floats q = floats_random(t->rng, (size_t)n * head_dim, random_mode(t->rng));

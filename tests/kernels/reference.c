@@ -390,8 +390,8 @@ static void attention_of(whit_kv_type kv, uint32_t head_dim, uint32_t begin, uin
           *values = random_floats(rng, (size_t)end * head_dim, 1);
     float *q = random_floats(rng, head_dim, 2), *out = calloc(head_dim, sizeof *out);
     for (uint32_t p = begin; p < end; p++)
-        whit_kv_append(&k, kv)(blocks[p / 64], p % 64, head_dim, keys + p * head_dim,
-                               values + p * head_dim);
+        whit_kv_append(&k, kv)(blocks[p / 64], p % 64, 1, head_dim, keys + p * head_dim,
+                               values + p * head_dim, head_dim);
     uint8_t *scratch = guarded_alloc(whit_attn_scratch_bytes(kv, head_dim), 0);
     float scale = 1 / sqrtf((float)head_dim);
     whit_attn_head(&k, kv, q, (const void *const *)blocks, begin, end, head_dim, scale, out,

@@ -19,24 +19,28 @@
 
 /* ---- append --------------------------------------------------------------------------------- */
 
-void whit_kv_append_f32_generic(void *block, uint32_t slot, uint32_t head_dim, const float *key,
-                                const float *value)
+void whit_kv_append_f32_generic(void *block, uint32_t slot, uint32_t n, uint32_t head_dim,
+                                const float *keys, const float *values, size_t stride)
 {
     whit_kv_arrays kv = whit_kv_block_arrays(WHIT_KV_F32, head_dim, block);
-    float *keys = kv.keys, *values = kv.values;
-    for (uint32_t d = 0; d < head_dim; d++) keys[d * BLOCK + slot] = key[d];
-    memcpy(values + slot * head_dim, value, head_dim * sizeof *values);
+    float *to_keys = kv.keys, *to_values = kv.values;
+    for (uint32_t i = 0; i < n; i++, slot++, keys += stride, values += stride)
+        for (uint32_t d = 0; d < head_dim; d++) {
+            to_keys[d * BLOCK + slot] = keys[d];
+            to_values[slot * head_dim + d] = values[d];
+        }
 }
 
-void whit_kv_append_f16_generic(void *block, uint32_t slot, uint32_t head_dim, const float *key,
-                                const float *value)
+void whit_kv_append_f16_generic(void *block, uint32_t slot, uint32_t n, uint32_t head_dim,
+                                const float *keys, const float *values, size_t stride)
 {
     whit_kv_arrays kv = whit_kv_block_arrays(WHIT_KV_F16, head_dim, block);
-    uint16_t *keys = kv.keys, *values = kv.values;
-    for (uint32_t d = 0; d < head_dim; d++) {
-        keys[d * BLOCK + slot] = whit_f16_from_f32(key[d]);
-        values[slot * head_dim + d] = whit_f16_from_f32(value[d]);
-    }
+    uint16_t *to_keys = kv.keys, *to_values = kv.values;
+    for (uint32_t i = 0; i < n; i++, slot++, keys += stride, values += stride)
+        for (uint32_t d = 0; d < head_dim; d++) {
+            to_keys[d * BLOCK + slot] = whit_f16_from_f32(keys[d]);
+            to_values[slot * head_dim + d] = whit_f16_from_f32(values[d]);
+        }
 }
 
 /* As activations are quantised in groups: the group is a head. */
@@ -56,17 +60,20 @@ static float quantize_head(const float *x, uint32_t n, int8_t *codes)
     return scale;
 }
 
-void whit_kv_append_i8_generic(void *block, uint32_t slot, uint32_t head_dim, const float *key,
-                               const float *value)
+void whit_kv_append_i8_generic(void *block, uint32_t slot, uint32_t n, uint32_t head_dim,
+                               const float *keys, const float *values, size_t stride)
 {
     whit_kv_arrays kv = whit_kv_block_arrays(WHIT_KV_I8, head_dim, block);
-    uint8_t *keys = kv.keys;
-    int8_t *values = (int8_t *)kv.values + slot * head_dim;
-    /* The value's own place serves for the key's codes before it is filled. */
-    kv.key_scales[slot] = quantize_head(key, head_dim, values);
-    for (uint32_t d = 0; d < whit_round_up(head_dim, 4); d++)
-        keys[(d / 4 * BLOCK + slot) * 4 + d % 4] = (uint8_t)(d < head_dim ? values[d] + 128 : 128);
-    kv.value_scales[slot] = quantize_head(value, head_dim, values);
+    uint8_t *to_keys = kv.keys;
+    for (uint32_t i = 0; i < n; i++, slot++, keys += stride, values += stride) {
+        int8_t *to_values = (int8_t *)kv.values + slot * head_dim;
+        /* The value's own place serves for the key's codes before it is filled. */
+        kv.key_scales[slot] = quantize_head(keys, head_dim, to_values);
+        for (uint32_t d = 0; d < whit_round_up(head_dim, 4); d++)
+            to_keys[(d / 4 * BLOCK + slot) * 4 + d % 4] =
+                (uint8_t)(d < head_dim ? to_values[d] + 128 : 128);
+        kv.value_scales[slot] = quantize_head(values, head_dim, to_values);
+    }
 }
 
 /* ---- queries -------------------------------------------------------------------------------- */

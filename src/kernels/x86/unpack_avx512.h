@@ -9,6 +9,7 @@
 
 #include "kernels/codec_lines.h"
 #include "kernels/x86/tiles_avx512.h"
+#include "kernels/x86/transpose_avx512.h"
 
 /* Quads that unpacking n_cols columns may write, whole lines (of i8s: 128 columns) included. */
 static inline uint32_t quads_written(uint32_t n_cols)
@@ -37,38 +38,6 @@ INLINE void unpack_t5(__m512i line, uint8_t *out, size_t stride)
     _mm512_storeu_si512(out + 4 * stride, digit);
 }
 
-/* Sixteen rows of sixteen dwords to sixteen columns. */
-INLINE void transpose(__m512i v[16])
-{
-    __m512i t[16];
-#pragma GCC unroll 8
-    for (int i = 0; i < 16; i += 2) {
-        t[i] = _mm512_unpacklo_epi32(v[i], v[i + 1]);
-        t[i + 1] = _mm512_unpackhi_epi32(v[i], v[i + 1]);
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < 16; i += 4) {
-        v[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-        v[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-        v[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-        v[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        t[i] = _mm512_shuffle_i32x4(v[i], v[i + 4], 0x88);
-        t[i + 4] = _mm512_shuffle_i32x4(v[i], v[i + 4], 0xDD);
-        t[i + 8] = _mm512_shuffle_i32x4(v[i + 8], v[i + 12], 0x88);
-        t[i + 12] = _mm512_shuffle_i32x4(v[i + 8], v[i + 12], 0xDD);
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        v[i] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0x88);
-        v[i + 8] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0xDD);
-        v[i + 4] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88);
-        v[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xDD);
-    }
-}
-
 /* i8s, lines [l, l + 16) or as many as there are: the low nibbles lie row by row and are transposed
  * to lines. The last lines of the high plane may be missing; a row of low nibbles is always whole.
  */
@@ -81,7 +50,7 @@ INLINE void unpack_i8s(const tiles *m, uint32_t tile, uint32_t l, uint8_t *out, 
     for (uint32_t r = 0; r < WHIT_TILE_ROWS; r++)
         low[r] = load_line(m->w->part[WHIT_PART_LOW] +
                            whit_low_offset(&m->w->type, tile * WHIT_TILE_ROWS + r, l));
-    transpose(low);
+    transpose_dwords(low);
     for (uint32_t i = 0; i < n_lines; i++, out += 2 * stride) {
         __m512i high = load_line(start + (l + i) * WHIT_LINE_BYTES);
         __m512i first = _mm512_slli_epi16(_mm512_and_si512(high, mask), 4);
