@@ -58,6 +58,29 @@ typedef void whit_gate_fn(const float *gate, const float *up, uint32_t n, float 
 typedef void whit_add_fn(float *x, const float *y, uint32_t n);
 /* x *= factor, (n). */
 typedef void whit_scale_fn(float *x, float factor, uint32_t n);
+
+/* Rows that are made, normalised and quantised in one go, as they lie between two matrices. Row t
+ * is x = a + b, gate(a) * b or a itself; then acts = quantize(rms_norm(x)), as the kernels above
+ * have it. All rows are acts->n_cols wide. */
+typedef enum whit_row_source {
+    WHIT_ROW_GIVEN, /* x = a; b and x are a too */
+    WHIT_ROW_SUM,
+    WHIT_ROW_SILU,
+    WHIT_ROW_RELU2
+} whit_row_source;
+typedef struct whit_norm_rows {
+    whit_row_source source;
+    const float *a, *b; /* (n_tokens, a_stride), (n_tokens, b_stride) */
+    size_t a_stride, b_stride;
+    float *x; /* (n_tokens, x_stride), may be a; stride 0: one row, nobody wants them later */
+    size_t x_stride;
+    const float *weight; /* NULL is all ones */
+    float eps;
+    float *normed; /* (n_cols) scratch, may be x where that has stride 0 */
+} whit_norm_rows;
+typedef void whit_norm_acts_fn(const whit_norm_rows *rows, const whit_acts *acts,
+                               uint32_t token_begin, uint32_t token_end);
+
 /* Index of the largest of x (n > 0), the lowest of equal ones; x is finite. */
 typedef uint32_t whit_argmax_fn(const float *x, uint32_t n);
 /* False where x (n) holds a NaN or an infinity. */
@@ -139,6 +162,7 @@ typedef struct whit_kernels {
     whit_gate_fn *gelu_mul;   /* the tanh form */
     whit_add_fn *add;
     whit_scale_fn *scale;
+    whit_norm_acts_fn *norm_acts;
     whit_argmax_fn *argmax;
     whit_all_finite_fn *all_finite;
     whit_exp_sum_fn *exp_sum;

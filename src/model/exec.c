@@ -61,8 +61,8 @@ static void bind_step(whit_exec *exec, uint32_t i, const whit_tensor *tensors, u
                       whit_exec_step *step)
 {
     const whit_plan_step *from = &exec->plan->steps[i];
-    *step = (whit_exec_step){.layer = from->layer, .group = from->group, .rotary = from->rotary,
-                             .window = from->window, .constant = from->constant};
+    *step = (whit_exec_step){.n_together = 1, .layer = from->layer, .group = from->group,
+                             .rotary = from->rotary, .window = from->window, .constant = from->constant};
     bind_value(exec, from->input[0], &step->input[0], &step->input_stride[0]);
     bind_value(exec, from->input[1], &step->input[1], &step->input_stride[1]);
     bind_value(exec, from->output, &step->output, &step->output_stride);
@@ -85,6 +85,8 @@ static void bind_step(whit_exec *exec, uint32_t i, const whit_tensor *tensors, u
         size_t bytes = (size_t)step->width * sizeof(uint32_t);
         if (bytes > exec->scratch_bytes) exec->scratch_bytes = bytes;
     }
+    if (from->op == WHIT_PLAN_NORM && step->width * sizeof(float) > exec->scratch_bytes)
+        exec->scratch_bytes = step->width * sizeof(float); /* of joined steps */
     whit_exec_bind_step(step, from, exec->kernels);
 }
 
@@ -135,6 +137,7 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensor
             step->place = i;
             step->first_tile = n_tiles;
             n_tiles += step->n_tiles;
+            whit_exec_join_steps(plan, &plan->groups[g], plan->groups[g].first + i, steps);
         }
     if (arena->memory)
         whit_rope_frequencies(options->rope_theta, options->rope_pairs, options->rope_factors, exec->rope_frequencies);
@@ -153,7 +156,8 @@ static void run_rows(void *context, uint32_t worker, uint32_t begin, uint32_t en
 {
     const struct group_run *run = context;
     const whit_exec_step *step = &run->exec->steps[run->group->first];
-    for (uint32_t i = 0; i < run->group->n_steps; i++, step++) step->run(step, run->exec, worker, begin, end);
+    for (uint32_t i = 0; i < run->group->n_steps; i += step->n_together, step += step->n_together)
+        step->run(step, run->exec, worker, begin, end);
 }
 
 /* Items are the tiles of all matrices of the group, one after the other. */

@@ -44,6 +44,7 @@ struct whit_exec_step {
     void (*run)(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end);
     uint8_t *input[2], *output;
     size_t input_stride[2], output_stride; /* floats */
+    uint32_t n_together; /* steps from this one on that `run` does in one go, itself included */
     uint32_t width;
     uint32_t n_cols; /* of the activations that a matrix reads */
     bool selected;
@@ -53,6 +54,7 @@ struct whit_exec_step {
     const float *vector; /* norm weight, bias */
     uint32_t vector_elems;
     whit_gate_fn *gate;
+    whit_row_source source; /* where run does a norm and activations too */
     whit_acts_spec acts;
     uint32_t n_tiles;
     bool is_screened; /* a step that rescores follows */
@@ -160,6 +162,10 @@ void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32
 
 /* Sets the functions of a step; part of binding (exec_steps.c). */
 void whit_exec_bind_step(whit_exec_step *step, const whit_plan_step *from, const whit_kernels *kernels);
+
+/* Has a norm and the activations made of it run with the step that makes its input, where nobody
+ * else wants what is between: those of step i, all steps being bound. */
+void whit_exec_join_steps(const whit_plan *plan, const whit_plan_group *group, uint32_t i, whit_exec_step *steps);
 
 /* Attention (exec_attend.c): items are (tile of rows, KV head) pairs. Where they are too few for
  * the threads, as in decoding, whit_exec_attend_divided gives blocks of positions to the threads and

@@ -171,6 +171,54 @@ static void run_linear(const whit_exec_step *step, const whit_exec *exec, uint32
     if (is_adapted) whit_exec_add_low(step, exec, begin, end);
 }
 
+/* ---- steps together -------------------------------------------------------------------------- */
+
+/* [Add or gate,] norm and activations. A row that nobody wants later lives in the scratch. */
+ROW_STEP(run_norm_acts)
+{
+    const whit_exec_step *norm = step + step->n_together - 2, *quantize = norm + 1;
+    float *scratch = (float *)(void *)(exec->scratch + worker * exec->scratch_bytes);
+    uint32_t n_rows = step->selected ? exec->batch->n_selected : exec->batch->n_rows;
+    whit_acts acts = whit_acts_place(&quantize->acts, n_rows, quantize->width, quantize->output);
+    whit_norm_rows rows = {.source = step->source, .a = INPUT(0, 0), .a_stride = step->input_stride[0],
+                           .weight = norm->vector, .eps = norm->constant, .normed = scratch};
+    rows.b = step->source == WHIT_ROW_GIVEN ? rows.a : INPUT(1, 0);
+    rows.b_stride = step->source == WHIT_ROW_GIVEN ? rows.a_stride : step->input_stride[1];
+    rows.x = step->source == WHIT_ROW_SUM ? OUTPUT(0) : scratch;
+    rows.x_stride = step->source == WHIT_ROW_SUM ? step->output_stride : 0;
+    exec->kernels->norm_acts(&rows, &acts, begin, end);
+}
+
+static bool is_read_once(const whit_plan *plan, uint32_t value)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < plan->n_steps; i++)
+        for (int j = 0; j < 3; j++) n += plan->steps[i].input[j] == value;
+    return n == 1 && !plan->values[value - 1].kept;
+}
+
+void whit_exec_join_steps(const whit_plan *plan, const whit_plan_group *group, uint32_t i, whit_exec_step *steps)
+{
+    if (i < group->first + 1) return;
+    const whit_plan_step *acts = &plan->steps[i], *norm = acts - 1;
+    if (acts->op != WHIT_PLAN_ACTS || norm->op != WHIT_PLAN_NORM || norm->output != acts->input[0] ||
+        !is_read_once(plan, norm->output) || steps[i].acts.kind != WHIT_ACTS_I8 || norm->group != steps[i].width)
+        return;
+    whit_exec_step *first = &steps[i - 1];
+    const whit_plan_step *source = i < group->first + 2 ? NULL : norm - 1;
+    if (source && source->output == norm->input[0]) {
+        if (source->op == WHIT_PLAN_ADD) {
+            first--;
+            first->source = WHIT_ROW_SUM;
+        } else if (source->op == WHIT_PLAN_GATE && is_read_once(plan, source->output)) {
+            first--;
+            first->source = source->gate == WHIT_GATE_RELU2 ? WHIT_ROW_RELU2 : WHIT_ROW_SILU;
+        }
+    }
+    first->n_together = (uint32_t)(&steps[i] - first) + 1;
+    first->run = run_norm_acts;
+}
+
 /* ---- binding -------------------------------------------------------------------------------- */
 
 void whit_exec_bind_step(whit_exec_step *step, const whit_plan_step *from, const whit_kernels *kernels)

@@ -61,6 +61,59 @@ static void compare_quantize(const trial *t)
     floats_free(&x);
 }
 
+static void compare_norm_acts(const trial *t)
+{
+    static const whit_acts_spec specs[] = {{WHIT_ACTS_I8, 0, 0},
+                                           {WHIT_ACTS_I8, 0, 128},
+                                           {WHIT_ACTS_I8, 32, 32},
+                                           {WHIT_ACTS_I8, 128, 128},
+                                           {WHIT_ACTS_Q2, 32, 32}};
+    const whit_acts_spec *spec = &specs[whit_rng_below(t->rng, sizeof specs / sizeof *specs)];
+    uint32_t n = random_size(t->rng, 2600), n_tokens = 1 + (uint32_t)whit_rng_below(t->rng, 3);
+    size_t stride = n + whit_rng_below(t->rng, 5), elems = (n_tokens - 1) * stride + n;
+    guarded_floats a = floats_random(t->rng, elems, random_mode(t->rng));
+    guarded_floats b = floats_random(t->rng, elems, random_mode(t->rng));
+    guarded_floats w = floats_random(t->rng, n, INPUT_UNIFORM);
+    if (whit_rng_below(t->rng, 4) == 0)
+        a.data[whit_rng_below(t->rng, elems)] = whit_rng_next(t->rng) & 1 ? NAN : INFINITY;
+    if (whit_rng_below(t->rng, 8) == 0) memset(a.data, 0, elems * sizeof *a.data);
+    whit_norm_rows rows = {.source = (whit_row_source)whit_rng_below(t->rng, WHIT_ROW_RELU2 + 1),
+                           .a_stride = stride,
+                           .b = b.data,
+                           .b_stride = stride};
+    rows.weight = whit_rng_next(t->rng) & 3 ? w.data : NULL;
+    rows.eps = whit_rng_next(t->rng) & 3 ? 1e-5f : 0;
+    bool is_kept = whit_rng_next(t->rng) & 1, in_place = whit_rng_next(t->rng) & 1;
+    size_t bytes = whit_acts_bytes(spec, n_tokens, n);
+    uint8_t *memory[2] = {guarded_alloc(bytes, 0), guarded_alloc(bytes, 0)};
+    guarded_floats given[2] = {floats_copy(&a), floats_copy(&a)},
+                   made[2] = {floats_copy(&a), floats_copy(&a)};
+    guarded_floats normed[2] = {floats_copy(&w), floats_copy(&w)};
+    whit_acts acts[2];
+    whit_norm_acts_fn *functions[2] = {(whit_norm_acts_fn *)t->row->function, t->generic->norm_acts};
+    for (int i = 0; i < 2; i++) {
+        acts[i] = whit_acts_place(spec, n_tokens, n, memory[i]);
+        rows.a = given[i].data;
+        rows.x = !is_kept ? normed[i].data : in_place ? given[i].data : made[i].data;
+        rows.x_stride = is_kept ? stride : 0;
+        rows.normed = normed[i].data;
+        functions[i](&rows, &acts[i], 0, n_tokens);
+        guarded_check(memory[i], bytes);
+    }
+    size_t n_steps = (size_t)n_tokens * acts[0].n_steps;
+    size_t data_bytes = n_tokens * acts[0].stride * (spec->kind == WHIT_ACTS_Q2 ? 2 : 1);
+    if (memcmp(memory[0], memory[1], data_bytes)) fail_msg("%s: codes differ", t->name);
+    assert_same_floats(acts[0].scales, acts[1].scales, n_steps, t->name, "scales");
+    if (memcmp(acts[0].sums, acts[1].sums, n_steps * 4)) fail_msg("%s: sums differ", t->name);
+    assert_same_floats(given[0].data, given[1].data, elems, t->name, "given");
+    assert_same_floats(made[0].data, made[1].data, elems, t->name, "made");
+    for (int i = 0; i < 2; i++) {
+        guarded_free(memory[i], 0);
+        floats_free(&given[i]), floats_free(&made[i]), floats_free(&normed[i]);
+    }
+    floats_free(&a), floats_free(&b), floats_free(&w);
+}
+
 static void compare_rms_norm(const trial *t)
 {
     uint32_t n = random_size(t->rng, 3000);
@@ -440,6 +493,7 @@ static const struct {
     void (*compare)(const trial *);
 } comparers[] = {
     {"quantize", compare_quantize}, {"rms_norm", compare_rms_norm},
+    {"norm_acts", compare_norm_acts},
     {"rope", compare_rope},         {"silu", compare_gate},
     {"relu2", compare_gate},        {"gelu", compare_gate},
     {"add", compare_add},           {"scale", compare_scale},

@@ -112,3 +112,23 @@ void whit_quantize_generic(const float *x, size_t x_stride, const whit_acts *act
         if (acts->spec.kind == WHIT_ACTS_Q2) quantize_q2(x + token * x_stride, acts, token);
     }
 }
+
+void whit_norm_acts_generic(const whit_norm_rows *rows, const whit_acts *acts, uint32_t token_begin,
+                            uint32_t token_end)
+{
+    uint32_t n = acts->n_cols;
+    for (uint32_t token = token_begin; token < token_end; token++) {
+        const float *a = rows->a + token * rows->a_stride, *b = rows->b + token * rows->b_stride;
+        float *x = rows->x + token * rows->x_stride;
+        if (rows->source == WHIT_ROW_SILU) {
+            whit_silu_mul_generic(a, b, n, x);
+        } else if (rows->source == WHIT_ROW_RELU2) {
+            whit_relu2_mul_generic(a, b, n, x);
+        } else if (rows->source == WHIT_ROW_SUM) {
+            for (uint32_t i = 0; i < n; i++) x[i] = a[i] + b[i];
+        }
+        whit_rms_norm_generic(rows->source == WHIT_ROW_GIVEN ? a : x, rows->weight, n, rows->eps,
+                              rows->normed);
+        whit_quantize_generic(rows->normed, 0, acts, token, token + 1);
+    }
+}
