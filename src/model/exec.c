@@ -197,6 +197,23 @@ static void make_row_tiles(whit_exec *exec)
     exec->row_tiles[exec->n_row_tiles] = batch->n_rows;
 }
 
+/* Tiles of a chunk. Products of many columns read all activations once a chunk and unpack tiles by
+ * fours: chunks are large then, whole fours, and of the sizes that share out evenly the largest. */
+static uint32_t chunk_tiles(uint32_t n_tiles, uint32_t n_workers, uint32_t n_rows)
+{
+    if (n_rows <= 8) return n_tiles / (8 * n_workers) + 1;
+    uint32_t best = 0, least = UINT32_MAX;
+    for (uint32_t n = 4; n <= 8; n++) { /* chunks of a worker */
+        uint32_t share = (n_tiles + n * n_workers - 1) / (n * n_workers), chunk = (share + 3) / 4 * 4;
+        uint32_t n_chunks = (n_tiles + chunk - 1) / chunk, most = (n_chunks + n_workers - 1) / n_workers * chunk;
+        if (most < least) {
+            least = most;
+            best = chunk;
+        }
+    }
+    return best;
+}
+
 static void run_group(whit_exec *exec, const whit_plan_group *group)
 {
     struct group_run run = {exec, group};
@@ -212,9 +229,7 @@ static void run_group(whit_exec *exec, const whit_plan_group *group)
     } else if (group->domain == WHIT_DOMAIN_TILES) {
         uint32_t n_tiles = 0;
         for (uint32_t i = 0; i < group->n_steps; i++) n_tiles += exec->steps[group->first + i].n_tiles;
-        /* Products of many columns unpack tiles by fours: whole fours, or the last ones cost as much. */
-        uint32_t chunk = n_tiles / (8 * whit_pool_size(exec->pool)) + 1;
-        if (n_rows > 8) chunk = (chunk + 3) / 4 * 4;
+        uint32_t chunk = chunk_tiles(n_tiles, whit_pool_size(exec->pool), n_rows);
         if (exec->adapt.n_spans && !group->selected)
             whit_exec_run_adapted(exec, group, run_tiles, &run, n_tiles, chunk);
         else

@@ -127,8 +127,45 @@ static void every_product_equals_generic(void **state)
     }
 }
 
+/* Kernels of many columns cut long rows, many tiles and many tokens into parts. */
+static void large_products_equal_generic(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t n_rows, n_cols, n_tokens;
+    } shapes[] = {{340, 5190, 33}, {20, 2600, 530}};
+    static const whit_codec codecs[] = {WHIT_CODEC_T2, WHIT_CODEC_T5, WHIT_CODEC_I8, WHIT_CODEC_I8S};
+    product_trial c = {.rng = {test_seed()}};
+    whit_kernels machine;
+    both_levels(&c.generic, &machine);
+    size_t n_kernels;
+    const whit_matmul_kernel *const *kernels = whit_matmul_kernels(&n_kernels);
+    for (size_t i = 0; i < n_kernels && !tests_are_brief(); i++) {
+        c.kernel = kernels[i];
+        if (c.kernel->min_tokens <= 8 || !whit_kernel_runs(&machine, c.kernel->isa, c.kernel->features)) continue;
+        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+            for (size_t k = 0; k < sizeof codecs / sizeof *codecs; k++) {
+                bool is_ternary = codecs[k] == WHIT_CODEC_T2 || codecs[k] == WHIT_CODEC_T5;
+                whit_tensor_type type = type_of(codecs[k], is_ternary ? WHIT_SCALE_TENSOR : WHIT_SCALE_ROW, WHIT_SCALE_F32, 0,
+                                                codecs[k] == WHIT_CODEC_T5, shapes[s].n_rows, shapes[s].n_cols);
+                type.act = WHIT_TENSOR_ACT_TOKEN;
+                whit_acts_spec spec = whit_acts_spec_for(&type, WHIT_ACT_I8);
+                if (!c.kernel->accepts(&type, &spec)) continue;
+                test_matrix matrix;
+                matrix_random(&matrix, &type, &c.rng, 0);
+                c.n_tokens = shapes[s].n_tokens;
+                c.mode = INPUT_UNIFORM;
+                compare(&c, &matrix, &spec);
+                matrix_free(&matrix);
+            }
+        print_message("%s: %zu large products\n", c.kernel->name, c.n_compared);
+        c.n_compared = 0;
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_product_equals_generic)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_product_equals_generic),
+                                       cmocka_unit_test(large_products_equal_generic)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

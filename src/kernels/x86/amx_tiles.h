@@ -3,6 +3,7 @@
  * kernels' tests run on machines without. Tile numbers are constants. The model keeps its registers
  * in a struct that the kernel owns; the hardware's belong to the thread and are given back by
  * amx_end.
+ * AMX_STREAM loads with the hint not to keep the lines in the first cache.
  * compile with: -mamx-tile -mamx-int8 */
 #ifndef WHIT_KERNELS_X86_AMX_TILES_H
 #define WHIT_KERNELS_X86_AMX_TILES_H
@@ -70,6 +71,7 @@ static inline void amx_model_multiply(amx_state *state, int c, int a, int b)
     }
 }
 #define AMX_LOAD(state, t, from, stride) amx_model_load(state, t, from, stride)
+#define AMX_STREAM                       AMX_LOAD
 #define AMX_STORE(state, t, to, stride)  amx_model_store(state, t, to, stride)
 #define AMX_MULTIPLY(state, c, a, b)     amx_model_multiply(state, c, a, b)
 
@@ -93,6 +95,7 @@ static inline void amx_end(amx_state *state)
 }
 #define AMX_ZERO(state, t)               _tile_zero(t)
 #define AMX_LOAD(state, t, from, stride) _tile_loadd(t, from, (long)(stride))
+#define AMX_STREAM(state, t, from, stride) _tile_stream_loadd(t, from, (long)(stride))
 #define AMX_STORE(state, t, to, stride)  _tile_stored(t, to, (long)(stride))
 #define AMX_MULTIPLY(state, c, a, b)     _tile_dpbsud(c, a, b)
 #endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT
+ * Coded weights times many int8 columns, one scale per tensor or row: AMX.
+ *
+ * Tiles are as in matmul_i8_block_amx.c: C (16 tokens x 16 rows) += A (activations as they lie) *
+ * B (unpacked quads), two A times two B. A core reads its second cache hardly faster than it
+ * multiplies, so one of the two must come from the first: a piece of A, 32 tokens by 1,280 columns,
+ * stays there while all unpacked tiles of the matrix pass by, which are loaded with the hint not to
+ * stay. Between the pieces of K, C waits in `sums`.
+ *
+ * Three habits of the hardware shape the rest (docs/perf-log.md has the figures). A tile's load
+ * waits for every store under way whose address ends in the same twelve bits, so nothing is
+ * unpacked or written out between multiplications. A store of a tile register takes 0.3 us where
+ * the last one is 0.8 us ago: pieces are shorter. Outputs are a stream larger than any cache: they
+ * go past the caches where lines allow it.
+ *
+ *   tiles 0..3  C[a][b]      4, 5  A       6, 7  B */
+#include "kernels/x86/amx_tiles.h"
+#include "kernels/x86/unpack_avx512.h"
+
+enum { B_TILES = 2, A_TILES = 2, BLOCK_TOKENS = 32, MOST_TOKENS = 512 };
+/* Steps are of 64 columns. A range of columns is unpacked at a time, as much of it as the second
+ * cache holds beside the activations and C; whole lines of every codec. */
+enum { PIECE_STEPS = 20, RANGE_STEPS = 40, RANGE_COLS = 64 * RANGE_STEPS };
+enum { CACHED_BYTES = 832 * 1024, MOST_TILES = 32 };
+
+typedef int32_t block_sums[A_TILES][B_TILES][AMX_ROWS][16];
+
+/* Tiles [tile, tile + n_tiles) of the matrix, columns from `col` on. */
+typedef struct part {
+    uint32_t tile, n_tiles, col, n_cols;
+} part;
+
+typedef struct work {
+    tiles m;
+    const whit_acts *x;
+    uint8_t *quads; /* unpacked tiles, `tile_quads` bytes apart */
+    size_t tile_quads;
+    block_sums *sums; /* (blocks of tokens, pairs of tiles) */
+    float *y;
+    size_t y_stride;
+    /* What will be unpacked next, asked for `fetch_lines` at a time. */
+    part next;
+    uint32_t next_line, fetch_lines;
+    amx_state amx;
+} work;
+
+INLINE int quads_of_line(const int codec)
+{
+    return codec == WHIT_CODEC_T5 ? 5 : codec == WHIT_CODEC_I8S ? 2 : 8 / code_bits(codec);
+}
+
+static uint32_t range_cols(uint32_t n_cols, uint32_t col)
+{
+    return tiles_min(n_cols - col, RANGE_COLS);
+}
+
+/* Bytes of one unpacked tile. */
+static size_t tile_quads_bytes(uint32_t n_cols)
+{
+    return (size_t)quads_written(range_cols(n_cols, 0)) * WHIT_LINE_BYTES;
+}
+
+static uint32_t cached_tiles(uint32_t n_cols)
+{
+    return tiles_min((uint32_t)(CACHED_BYTES / tile_quads_bytes(n_cols)) / B_TILES * B_TILES,
+                     MOST_TILES);
+}
+
+/* Blocks of tokens whose C is kept: all of them where a row takes several ranges. */
+static uint32_t kept_blocks(uint32_t n_cols, uint32_t n_tokens)
+{
+    uint32_t n = tiles_min(n_tokens, MOST_TOKENS);
+    return n_cols > RANGE_COLS ? (n + BLOCK_TOKENS - 1) / BLOCK_TOKENS : 1;
+}
+
+/* ---- unpacking ------------------------------------------------------------------------------ */
+
+INLINE uint32_t lines_of(const int codec, uint32_t n_cols)
+{
+    uint32_t line_cols = 4 * (uint32_t)quads_of_line(codec);
+    return (n_cols + line_cols - 1) / line_cols;
+}
+
+INLINE const uint8_t *part_line(const int codec, const tiles *m, const part *p, uint32_t i)
+{
+    size_t first = p->col / (4 * (uint32_t)quads_of_line(codec));
+    return m->codes + (p->tile + i) * m->tile_bytes + first * WHIT_LINE_BYTES;
+}
+
+INLINE void unpack_part(const int codec, const work *s, const part *p)
+{
+    uint32_t n_lines = lines_of(codec, p->n_cols);
+    for (uint32_t i = 0; i < p->n_tiles; i++) {
+        const uint8_t *line = part_line(codec, &s->m, p, i);
+        uint8_t *out = s->quads + i * s->tile_quads;
+        for (uint32_t l = 0; l < n_lines; l++, line += WHIT_LINE_BYTES) {
+            if (codec == WHIT_CODEC_I8S) {
+                if (l % 16 == 0)
+                    unpack_i8s(&s->m, p->tile + i, p->col / 8 + l, out + 2 * l * WHIT_LINE_BYTES,
+                               WHIT_LINE_BYTES);
+            } else if (codec == WHIT_CODEC_T5) {
+                unpack_t5(load_line(line), out + 5 * l * WHIT_LINE_BYTES, WHIT_LINE_BYTES);
+            } else {
+                unpack_fields(code_bits(codec), 8 / code_bits(codec), load_line(line),
+                              out + quads_of_line(codec) * l * WHIT_LINE_BYTES, WHIT_LINE_BYTES);
+            }
+        }
+    }
+}
+
+/* Asks for some lines of the part that is unpacked next. */
+INLINE void fetch_next(const int codec, work *s)
+{
+    uint32_t n_lines = lines_of(codec, s->next.n_cols);
+    for (uint32_t i = 0; i < s->fetch_lines && s->next.n_tiles; i++) {
+        _mm_prefetch((const char *)part_line(codec, &s->m, &s->next, 0) +
+                         (size_t)s->next_line * WHIT_LINE_BYTES,
+                     _MM_HINT_T1);
+        if (++s->next_line < n_lines) continue;
+        s->next_line = 0;
+        s->next.tile++;
+        s->next.n_tiles--;
+    }
+}
+
+/* ---- multiplying ---------------------------------------------------------------------------- */
+
+/* C of n_a x 2 tiles over n steps, from zero or from `sums`, to `sums`. */
+INLINE void multiply(amx_state *amx, const int n_a, const int8_t *q, size_t stride,
+                     const uint8_t *b0, const uint8_t *b1, uint32_t n, bool is_first,
+                     block_sums sums)
+{
+    (void)amx;
+    const int8_t *q1 = q + 16 * stride;
+    amx_written();
+    if (is_first) {
+        AMX_ZERO(amx, 0);
+        AMX_ZERO(amx, 1);
+        AMX_ZERO(amx, 2);
+        AMX_ZERO(amx, 3);
+    } else {
+        AMX_LOAD(amx, 0, sums[0][0], 64);
+        AMX_LOAD(amx, 1, sums[0][1], 64);
+        if (n_a == 2) {
+            AMX_LOAD(amx, 2, sums[1][0], 64);
+            AMX_LOAD(amx, 3, sums[1][1], 64);
+        }
+    }
+    for (uint32_t i = 0; i < n; i++, q += 64, q1 += 64, b0 += 1024, b1 += 1024) {
+        AMX_STREAM(amx, 6, b0, 64);
+        AMX_LOAD(amx, 4, q, stride);
+        AMX_STREAM(amx, 7, b1, 64);
+        AMX_MULTIPLY(amx, 0, 4, 6);
+        AMX_MULTIPLY(amx, 1, 4, 7);
+        if (n_a == 2) {
+            AMX_LOAD(amx, 5, q1, stride);
+            AMX_MULTIPLY(amx, 2, 5, 6);
+            AMX_MULTIPLY(amx, 3, 5, 7);
+        }
+    }
+    AMX_STORE(amx, 0, sums[0][0], 64);
+    AMX_STORE(amx, 1, sums[0][1], 64);
+    if (n_a == 2) {
+        AMX_STORE(amx, 2, sums[1][0], 64);
+        AMX_STORE(amx, 3, sums[1][1], 64);
+    }
+}
+
+/* An unpacked part times the tokens of a block (32 at most, n_a tiles of A) from t on. */
+INLINE void multiply_part(const int codec, const int n_a, work *s, const part *p, uint32_t t,
+                          block_sums *sums)
+{
+    const int8_t *q = s->x->i8 + t * s->x->stride + p->col;
+    uint32_t n_steps = (p->n_cols + 63) / 64;
+    for (uint32_t k = 0; k < n_steps; k += PIECE_STEPS)
+        for (uint32_t i = 0; i < p->n_tiles; i += B_TILES) {
+            const uint8_t *b0 = s->quads + i * s->tile_quads + 1024 * (size_t)k;
+            const uint8_t *b1 = b0 + (i + 1 < p->n_tiles ? s->tile_quads : 0);
+            fetch_next(codec, s);
+            multiply(&s->amx, n_a, q + 64 * (size_t)k, s->x->stride, b0, b1,
+                     tiles_min(PIECE_STEPS, n_steps - k), p->col + k == 0, sums[i / B_TILES]);
+        }
+}
+
+/* ---- outputs -------------------------------------------------------------------------------- */
+
+/* Outputs of n tokens from t on. */
+INLINE void write_out(const int codec, const work *s, const part *p, uint32_t t, uint32_t n,
+                      const block_sums *sums)
+{
+    const whit_acts *x = s->x;
+    const tiles *m = &s->m;
+    __m512 scale[MOST_TILES], offset[MOST_TILES];
+    for (uint32_t i = 0; i < p->n_tiles; i++) {
+        scale[i] = load_field(m, p->tile + i, NULL, 0, 0);
+        if (m->has_offset) offset[i] = load_field(m, p->tile + i, NULL, 0, 1);
+    }
+    amx_written();
+    for (uint32_t r = 0; r < n; r++) {
+        float *y = s->y + (t + r) * s->y_stride + (size_t)p->tile * WHIT_TILE_ROWS;
+        bool by_lines = (uintptr_t)y % WHIT_LINE_BYTES == 0;
+        int32_t sum_q = x->sums[t + r];
+        __m512 scale_x = _mm512_set1_ps(x->scales[t + r]), sum_f = _mm512_set1_ps((float)sum_q);
+        for (uint32_t i = 0; i < p->n_tiles; i++, y += WHIT_TILE_ROWS) {
+            __m512i sum = _mm512_load_si512(sums[i / B_TILES][r / 16][i % B_TILES][r % 16]);
+            __m512 out = _mm512_fmadd_ps(true_sum(codec, sum, sum_q),
+                                         _mm512_mul_ps(scale[i], scale_x), _mm512_setzero_ps());
+            if (m->has_offset) out = _mm512_fmadd_ps(_mm512_mul_ps(offset[i], scale_x), sum_f, out);
+            __mmask16 rows = rows_mask(m, p->tile + i);
+            if (by_lines && rows == 0xFFFF)
+                _mm512_stream_ps(y, out);
+            else
+                _mm512_mask_storeu_ps(y, rows, out);
+        }
+    }
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+/* Tiles of `n` tokens: rows of A and C beyond them do not exist, so nothing is read or written
+ * there. */
+static amx_config config_for(uint32_t n)
+{
+    amx_config config = {.palette = 1};
+    uint32_t first = tiles_min(n, 16), second = n > 16 ? n - 16 : 16;
+    uint32_t rows[AMX_TILES] = {first, first, second, second, first, second, 16, 16};
+    for (int i = 0; i < AMX_TILES; i++) {
+        config.row_bytes[i] = AMX_ROW_BYTES;
+        config.rows[i] = (uint8_t)rows[i];
+    }
+    return config;
+}
+
+/* A part times tokens [begin, end). */
+INLINE void run_part(const int codec, work *s, const part *p, uint32_t begin, uint32_t end)
+{
+    const uint32_t n_pairs = (p->n_tiles + B_TILES - 1) / B_TILES;
+    const bool is_last = p->col + p->n_cols == s->x->n_cols, keeps = s->x->n_cols > RANGE_COLS;
+    uint32_t n_configured = 0;
+    for (uint32_t t = begin; t < end; t += BLOCK_TOKENS) {
+        uint32_t n = tiles_min(BLOCK_TOKENS, end - t);
+        block_sums *sums = s->sums + (keeps ? (t - begin) / BLOCK_TOKENS * n_pairs : 0);
+        if (n != n_configured) {
+            amx_config config = config_for(n);
+            amx_begin(&s->amx, &config);
+            n_configured = n;
+        }
+        if (n > 16)
+            multiply_part(codec, 2, s, p, t, sums);
+        else
+            multiply_part(codec, 1, s, p, t, sums);
+        if (is_last) write_out(codec, s, p, t, n, sums);
+    }
+}
+
+/* What comes after a part: the next range, or the next tiles from the first column on. Tiles behind
+ * this call's are likely the next one's. */
+static part part_after(const part *p, uint32_t most, const whit_tensor_type *type)
+{
+    part next = *p;
+    next.col += p->n_cols;
+    if (next.col == type->n_cols) {
+        uint32_t n_tiles = (type->n_rows + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
+        next.col = 0;
+        next.tile += p->n_tiles;
+        next.n_tiles = tiles_min(most, n_tiles - next.tile);
+    }
+    next.n_cols = range_cols(type->n_cols, next.col);
+    return next;
+}
+
+INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,
+                uint32_t tile_end, float *y, size_t y_stride, uint8_t *quads)
+{
+    if (tile_begin == tile_end) return;
+    const whit_tensor_type *type = &w->type;
+    work s = {.m = tiles_of(w), .x = x, .quads = quads, .y = y, .y_stride = y_stride};
+    s.tile_quads = tile_quads_bytes(type->n_cols);
+    s.sums = (block_sums *)(void *)(quads + cached_tiles(type->n_cols) * s.tile_quads);
+    /* As many tiles in every part, or the last one would have little to do per reading of A. */
+    uint32_t n_tiles = tile_end - tile_begin,
+             n_parts = (n_tiles + cached_tiles(type->n_cols) - 1) / cached_tiles(type->n_cols);
+    uint32_t most = ((n_tiles + n_parts - 1) / n_parts + B_TILES - 1) / B_TILES * B_TILES;
+    for (uint32_t t = 0; t < x->n_tokens; t += MOST_TOKENS) {
+        uint32_t end = tiles_min(t + MOST_TOKENS, x->n_tokens);
+        for (uint32_t tile = tile_begin; tile < tile_end; tile += most) {
+            part p = {.tile = tile,
+                      .n_tiles = tiles_min(most, tile_end - tile),
+                      .n_cols = range_cols(type->n_cols, 0)};
+            for (; p.col < type->n_cols;
+                 p.col += p.n_cols, p.n_cols = range_cols(type->n_cols, p.col)) {
+                s.next = part_after(&p, most, type);
+                s.next_line = 0;
+                uint32_t n_calls = (end - t + BLOCK_TOKENS - 1) / BLOCK_TOKENS *
+                                   ((p.n_tiles + 1) / 2) *
+                                   ((p.n_cols + 64 * PIECE_STEPS - 1) / (64 * PIECE_STEPS));
+                s.fetch_lines =
+                    (s.next.n_tiles * lines_of(codec, s.next.n_cols) + n_calls - 1) / n_calls;
+                unpack_part(codec, &s, &p);
+                run_part(codec, &s, &p, t, end);
+            }
+        }
+    }
+    amx_end(&s.amx);
+    _mm_sfence();
+}
+
+static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec,
+                            uint32_t n_tokens)
+{
+    (void)spec;
+    size_t most = cached_tiles(type->n_cols);
+    return most * tile_quads_bytes(type->n_cols) +
+           kept_blocks(type->n_cols, n_tokens) * (most / B_TILES) * sizeof(block_sums);
+}
+
+#define MATMUL(lower, upper)                                                                       \
+    static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)          \
+    {                                                                                              \
+        return type->codec == WHIT_CODEC_##upper && spec->kind == WHIT_ACTS_I8 && !spec->step;     \
+    }                                                                                              \
+    static void run_##lower(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,         \
+                            uint32_t tile_end, float *y, size_t y_stride, void *scratch)           \
+    {                                                                                              \
+        run(WHIT_CODEC_##upper, w, x, tile_begin, tile_end, y, y_stride, scratch);                 \
+    }                                                                                              \
+    const whit_matmul_kernel AMX_NAME(whit_matmul_i8_##lower##_rows_amx) = {                       \
+        .name = "matmul_i8_" #lower "_rows_amx",                                                   \
+        .isa = AMX_LEVEL,                                                                          \
+        .min_tokens = 13,                                                                          \
+        .max_tokens = UINT32_MAX,                                                                  \
+        .accepts = accepts_##lower,                                                                \
+        .scratch_bytes = scratch_bytes,                                                            \
+        .run = run_##lower,                                                                        \
+    };
+
+MATMUL(t2, T2)
+MATMUL(t5, T5)
+MATMUL(i8, I8)
+MATMUL(i8s, I8S)
