@@ -447,13 +447,31 @@ void whit_codec_unpack(const whit_tensor *tensor, uint32_t row_begin, uint32_t n
     }
 }
 
-static float value_of(const whit_tensor_type *type, int code, const float fields[WHIT_MAX_FIELDS])
+/* Values of n codes with the same fields. */
+static void values_of(const whit_tensor_type *type, const int8_t *codes, uint32_t n,
+                      const float fields[WHIT_MAX_FIELDS], float *out)
 {
     if (type->codec == WHIT_CODEC_Q2) {
-        float a = code & 1 ? fields[0] : -fields[0], b = code & 2 ? fields[1] : -fields[1];
-        return type->has_offset ? (a + b) + fields[2] : a + b;
+        for (uint32_t i = 0; i < n; i++) {
+            float a = codes[i] & 1 ? fields[0] : -fields[0];
+            float b = codes[i] & 2 ? fields[1] : -fields[1];
+            out[i] = type->has_offset ? (a + b) + fields[2] : a + b;
+        }
+    } else if (type->has_offset) {
+        for (uint32_t i = 0; i < n; i++) out[i] = fmaf((float)codes[i], fields[0], fields[1]);
+    } else {
+        for (uint32_t i = 0; i < n; i++) out[i] = (float)codes[i] * fields[0];
     }
-    return type->has_offset ? fmaf((float)code, fields[0], fields[1]) : (float)code * fields[0];
+}
+
+/* Eight codes of i8s, four low nibbles first: 16 high + low - 128. */
+static void join_nibbles(uint32_t high, uint32_t low, int8_t codes[8])
+{
+    const uint32_t mask = 0x0F0F0F0F, sign = 0x80808080;
+    uint32_t first = ((high & mask) << 4 | (low & mask)) ^ sign;
+    uint32_t second = ((high & ~mask) | (low >> 4 & mask)) ^ sign;
+    memcpy(codes, &first, 4);
+    memcpy(codes + 4, &second, 4);
 }
 
 /* Columns [k_begin, k_begin + n) of one row, whole lines, as whit_tile_codes has them: a look-up
@@ -477,20 +495,23 @@ static void row_codes(const whit_tensor *tensor, const whit_geometry *g, uint32_
         }
         return;
     }
+    if (codec == WHIT_CODEC_I8S) {
+        const uint8_t *low = tensor->part[WHIT_PART_LOW] + whit_low_offset(type, row, k_begin / 8);
+        const uint8_t *high = start + whit_line_offset(type, g, k_begin);
+        for (uint32_t k = 0; k < n; k += 8, high += WHIT_LINE_BYTES, low += 4)
+            join_nibbles(whit_load_u32(high), whit_load_u32(low), codes + k);
+        return;
+    }
     uint32_t line_cols = whit_codec_find(codec)->line_cols;
     for (uint32_t k = 0; k < n; k += line_cols, codes += line_cols) {
         const uint8_t *dword = start + whit_line_offset(type, g, k_begin + k);
-        int8_t second[32]; /* low nibbles of i8s, extras of q2 */
         whit_dword_unpack(codec, dword, codes);
-        if (codec == WHIT_CODEC_I8S) {
-            uint64_t low = whit_low_offset(type, row, (k_begin + k) / 8);
-            whit_dword_unpack(codec, tensor->part[WHIT_PART_LOW] + low, second);
-            for (unsigned i = 0; i < 8; i++) codes[i] = (int8_t)(16 * codes[i] + second[i] - 128);
-        } else if (codec == WHIT_CODEC_B1) {
+        if (codec == WHIT_CODEC_B1) {
             for (unsigned i = 0; i < 32; i++) codes[i] = (int8_t)(2 * codes[i] - 1);
         } else if (codec == WHIT_CODEC_Q2) {
-            whit_dword_unpack(codec, dword + WHIT_LINE_BYTES, second);
-            for (unsigned i = 0; i < 32; i++) codes[i] = (int8_t)(codes[i] | second[i] << 1);
+            int8_t extras[32];
+            whit_dword_unpack(codec, dword + WHIT_LINE_BYTES, extras);
+            for (unsigned i = 0; i < 32; i++) codes[i] = (int8_t)(codes[i] | extras[i] << 1);
         }
     }
 }
@@ -511,14 +532,16 @@ static void get_row(const whit_tensor *tensor, const whit_geometry *g, uint32_t 
     }
     int8_t codes[CHUNK];
     float fields[WHIT_MAX_FIELDS];
-    for (uint32_t k = 0; k < type->n_cols; k++) {
-        if (k % CHUNK == 0) row_codes(tensor, g, row, k, min_u32(CHUNK, type->n_cols - k), codes);
-        if (k % g->group_cols == 0)
-            for (uint32_t f = 0; f < g->n_fields; f++) {
-                fields[f] = stored_field(tensor, g, row, k / g->group_cols, f);
-                if (type->scale_type == WHIT_SCALE_U8) fields[f] *= row_factor(tensor, g, row, f);
-            }
-        out[k] = value_of(type, codes[k % CHUNK], fields);
+    for (uint32_t k = 0, n; k < type->n_cols; k += n) { /* to the end of a chunk or a group */
+        uint32_t in_chunk = k % CHUNK, in_group = k % g->group_cols;
+        n = min_u32(type->n_cols - k, min_u32(CHUNK - in_chunk, g->group_cols - in_group));
+        if (in_chunk == 0)
+            row_codes(tensor, g, row, k, min_u32(CHUNK, type->n_cols - k), codes);
+        for (uint32_t f = 0; in_group == 0 && f < g->n_fields; f++) {
+            fields[f] = stored_field(tensor, g, row, k / g->group_cols, f);
+            if (type->scale_type == WHIT_SCALE_U8) fields[f] *= row_factor(tensor, g, row, f);
+        }
+        values_of(type, codes + in_chunk, n, fields, out + k);
     }
 }
 
