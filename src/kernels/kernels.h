@@ -31,6 +31,14 @@ typedef void whit_quantize_fn(const float *x, size_t x_stride, const whit_acts *
 typedef void whit_matmul_fn(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,
                             uint32_t tile_end, float *y, size_t y_stride, void *scratch);
 
+/* out = f(gate) * up, (n); out may be gate or up. */
+typedef void whit_gate_fn(const float *gate, const float *up, uint32_t n, float *out);
+/* y = f(x gateᵀ) * (x wᵀ): two products of one codec and shape, both with offsets or neither, of
+ * which only what becomes of them is written. */
+typedef void whit_matmul_gated_fn(const whit_tensor *gate, const whit_tensor *w, whit_gate_fn *f,
+                                  const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,
+                                  float *y, size_t y_stride, void *scratch);
+
 typedef struct whit_matmul_kernel {
     const char *name;                /* grammar in docs/kernels.md */
     whit_isa isa;                    /* lowest level that may run it */
@@ -41,6 +49,7 @@ typedef struct whit_matmul_kernel {
     size_t (*scratch_bytes)(const whit_tensor_type *type, const whit_acts_spec *spec,
                             uint32_t n_tokens);
     whit_matmul_fn *run;
+    whit_matmul_gated_fn *run_gated; /* in the same scratch; NULL: not offered */
 } whit_matmul_kernel;
 
 /* ---- vectors -------------------------------------------------------------------------------- */
@@ -52,8 +61,6 @@ typedef void whit_rms_norm_fn(const float *x, const float *weight, uint32_t n, f
  * (i, i + n_pairs), resp. (2 i, 2 i + 1); table: cosines (n_pairs), then sines (n_pairs). */
 typedef void whit_rope_fn(float *x, uint32_t n_heads, uint32_t head_dim, uint32_t n_pairs,
                           const float *table);
-/* out = f(gate) * up, (n); out may be gate or up. */
-typedef void whit_gate_fn(const float *gate, const float *up, uint32_t n, float *out);
 /* x += y, (n). */
 typedef void whit_add_fn(float *x, const float *y, uint32_t n);
 /* x *= factor, (n). */

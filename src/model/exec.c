@@ -131,7 +131,7 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensor
         whit_exec_step counted; /* while only counting, steps have no memory: their scratch matters */
         bind_step(exec, i, tensors, options->n_batch_rows, steps ? &steps[i] : &counted);
     }
-    for (uint32_t g = 0; steps && g < plan->n_groups; g++)
+    for (uint32_t g = 0; steps && g < plan->n_groups; g++) {
         for (uint32_t i = 0, n_tiles = 0; i < plan->groups[g].n_steps; i++) {
             whit_exec_step *step = &steps[plan->groups[g].first + i];
             step->place = i;
@@ -139,6 +139,8 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensor
             n_tiles += step->n_tiles;
             whit_exec_join_steps(plan, &plan->groups[g], plan->groups[g].first + i, steps);
         }
+        whit_exec_join_gate(plan, g, steps);
+    }
     if (arena->memory)
         whit_rope_frequencies(options->rope_theta, options->rope_pairs, options->rope_factors, exec->rope_frequencies);
     exec->scratch_bytes = whit_round_up(exec->scratch_bytes, WHIT_ALIGN_BYTES);
@@ -171,6 +173,12 @@ static void run_tiles(void *context, uint32_t worker, uint32_t begin, uint32_t e
         begin = begin > n ? begin - n : 0;
         end = end > n ? end - n : 0;
     }
+}
+
+static void run_gated(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    const struct group_run *run = context;
+    whit_exec_run_gated(&run->exec->steps[run->group->first], run->exec, worker, begin, end);
 }
 
 static void make_rope_tables(void *context, uint32_t worker, uint32_t begin, uint32_t end)
@@ -227,13 +235,14 @@ static void run_group(whit_exec *exec, const whit_plan_group *group)
         else
             whit_pool_run(exec->pool, run_rows, &run, n_rows, chunk);
     } else if (group->domain == WHIT_DOMAIN_TILES) {
+        bool gates = whit_exec_gates(&exec->steps[group->first], exec);
         uint32_t n_tiles = 0;
-        for (uint32_t i = 0; i < group->n_steps; i++) n_tiles += exec->steps[group->first + i].n_tiles;
+        for (uint32_t i = 0; i < (gates ? 1 : group->n_steps); i++) n_tiles += exec->steps[group->first + i].n_tiles;
         uint32_t chunk = chunk_tiles(n_tiles, whit_pool_size(exec->pool), n_rows);
         if (exec->adapt.n_spans && !group->selected)
             whit_exec_run_adapted(exec, group, run_tiles, &run, n_tiles, chunk);
         else
-            whit_pool_run(exec->pool, run_tiles, &run, n_tiles, chunk);
+            whit_pool_run(exec->pool, gates ? run_gated : run_tiles, &run, n_tiles, chunk);
     } else if (whit_exec_attend_divides(&exec->steps[group->first], exec)) {
         whit_exec_attend_divided(&exec->steps[group->first], exec);
     } else {

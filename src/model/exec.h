@@ -54,6 +54,9 @@ struct whit_exec_step {
     const float *vector; /* norm weight, bias */
     uint32_t vector_elems;
     whit_gate_fn *gate;
+    /* Of a gate's matrix: the step that gates; of that step: the first of its two matrices. NULL
+     * where somebody else wants the products. */
+    const whit_exec_step *gated;
     whit_row_source source; /* where run does a norm and activations too */
     whit_acts_spec acts;
     uint32_t n_tiles;
@@ -163,6 +166,17 @@ void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32
 /* Sets the functions of a step; part of binding (exec_steps.c). */
 void whit_exec_bind_step(whit_exec_step *step, const whit_plan_step *from, const whit_kernels *kernels);
 
+/* A gate and what it gates in one product, where the kernel offers it (exec_gate.c). Joins the
+ * group `g` to the step behind it, all steps being bound. */
+void whit_exec_join_gate(const whit_plan *plan, uint32_t g, whit_exec_step *steps);
+/* Whether this pass does: then the gate's product is already gated, and the other not there. `step`
+ * is the gate's matrix, or the step that gates. */
+bool whit_exec_gates(const whit_exec_step *step, const whit_exec *exec);
+/* Items are tiles of either matrix. */
+void whit_exec_run_gated(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end);
+
+/* Whether one step alone reads a value. */
+bool whit_exec_is_read_once(const whit_plan *plan, uint32_t value);
 /* Has a norm and the activations made of it run with the step that makes its input, where nobody
  * else wants what is between: those of step i, all steps being bound. */
 void whit_exec_join_steps(const whit_plan *plan, const whit_plan_group *group, uint32_t i, whit_exec_step *steps);

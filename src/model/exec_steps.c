@@ -103,7 +103,12 @@ ROW_STEP(run_append)
 ROW_STEP(run_gate)
 {
     (void)worker;
-    for (uint32_t r = begin; r < end; r++) step->gate(INPUT(0, r), INPUT(1, r), step->width, OUTPUT(r));
+    bool is_done = whit_exec_gates(step, exec);
+    for (uint32_t r = begin; r < end; r++)
+        if (is_done)
+            copy_row(step, INPUT(0, r), OUTPUT(r));
+        else
+            step->gate(INPUT(0, r), INPUT(1, r), step->width, OUTPUT(r));
 }
 
 ROW_STEP(run_add)
@@ -180,16 +185,17 @@ ROW_STEP(run_norm_acts)
     float *scratch = (float *)(void *)(exec->scratch + worker * exec->scratch_bytes);
     uint32_t n_rows = step->selected ? exec->batch->n_selected : exec->batch->n_rows;
     whit_acts acts = whit_acts_place(&quantize->acts, n_rows, quantize->width, quantize->output);
-    whit_norm_rows rows = {.source = step->source, .a = INPUT(0, 0), .a_stride = step->input_stride[0],
+    whit_row_source source = whit_exec_gates(step, exec) ? WHIT_ROW_GIVEN : step->source;
+    whit_norm_rows rows = {.source = source, .a = INPUT(0, 0), .a_stride = step->input_stride[0],
                            .weight = norm->vector, .eps = norm->constant, .normed = scratch};
-    rows.b = step->source == WHIT_ROW_GIVEN ? rows.a : INPUT(1, 0);
-    rows.b_stride = step->source == WHIT_ROW_GIVEN ? rows.a_stride : step->input_stride[1];
-    rows.x = step->source == WHIT_ROW_SUM ? OUTPUT(0) : scratch;
-    rows.x_stride = step->source == WHIT_ROW_SUM ? step->output_stride : 0;
+    rows.b = source == WHIT_ROW_GIVEN ? rows.a : INPUT(1, 0);
+    rows.b_stride = source == WHIT_ROW_GIVEN ? rows.a_stride : step->input_stride[1];
+    rows.x = source == WHIT_ROW_SUM ? OUTPUT(0) : scratch;
+    rows.x_stride = source == WHIT_ROW_SUM ? step->output_stride : 0;
     exec->kernels->norm_acts(&rows, &acts, begin, end);
 }
 
-static bool is_read_once(const whit_plan *plan, uint32_t value)
+bool whit_exec_is_read_once(const whit_plan *plan, uint32_t value)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < plan->n_steps; i++)
@@ -202,7 +208,7 @@ void whit_exec_join_steps(const whit_plan *plan, const whit_plan_group *group, u
     if (i < group->first + 1) return;
     const whit_plan_step *acts = &plan->steps[i], *norm = acts - 1;
     if (acts->op != WHIT_PLAN_ACTS || norm->op != WHIT_PLAN_NORM || norm->output != acts->input[0] ||
-        !is_read_once(plan, norm->output) || steps[i].acts.kind != WHIT_ACTS_I8 || norm->group != steps[i].width)
+        !whit_exec_is_read_once(plan, norm->output) || steps[i].acts.kind != WHIT_ACTS_I8 || norm->group != steps[i].width)
         return;
     whit_exec_step *first = &steps[i - 1];
     const whit_plan_step *source = i < group->first + 2 ? NULL : norm - 1;
@@ -210,7 +216,7 @@ void whit_exec_join_steps(const whit_plan *plan, const whit_plan_group *group, u
         if (source->op == WHIT_PLAN_ADD) {
             first--;
             first->source = WHIT_ROW_SUM;
-        } else if (source->op == WHIT_PLAN_GATE && is_read_once(plan, source->output)) {
+        } else if (source->op == WHIT_PLAN_GATE && whit_exec_is_read_once(plan, source->output)) {
             first--;
             first->source = source->gate == WHIT_GATE_RELU2 ? WHIT_ROW_RELU2 : WHIT_ROW_SILU;
         }

@@ -25,6 +25,33 @@ static void describe(char *text, size_t size, const product_trial *c, const whit
              spec->kind, spec->group, spec->step, c->n_tokens, c->mode);
 }
 
+/* A gated product, against the two products and the gate one after the other. */
+static void compare_gated(product_trial *c, const test_matrix *matrix, const whit_acts *acts, const char *text)
+{
+    const whit_tensor_type *type = &matrix->tensor.type;
+    uint32_t n_rows = type->n_rows, n_tiles = (n_rows + 15) / 16, middle = (uint32_t)whit_rng_below(&c->rng, n_tiles + 1);
+    size_t n = (size_t)acts->n_tokens * n_rows, scratch_bytes = c->kernel->scratch_bytes(type, &acts->spec, acts->n_tokens);
+    test_matrix gate;
+    matrix_random(&gate, type, &c->rng, 0);
+    guarded_floats found = floats_alloc(n, whit_rng_below(&c->rng, 16)), gates = floats_alloc(n, 0), expected = floats_alloc(n, 0);
+    const whit_matmul_kernel *generic = whit_matmul_find(&c->generic, type, &acts->spec, acts->n_tokens);
+    uint8_t *scratch = guarded_alloc(scratch_bytes, 0);
+    whit_gate_fn *f = c->n_compared % 2 ? c->generic.relu2_mul : c->generic.silu_mul;
+    c->kernel->run_gated(&gate.tensor, &matrix->tensor, f, acts, 0, middle, found.data, n_rows, scratch);
+    c->kernel->run_gated(&gate.tensor, &matrix->tensor, f, acts, middle, n_tiles, found.data, n_rows, scratch);
+    guarded_check(scratch, scratch_bytes);
+    guarded_free(scratch, 0);
+    scratch = guarded_alloc(generic->scratch_bytes ? generic->scratch_bytes(type, &acts->spec, acts->n_tokens) : 0, 0);
+    generic->run(&gate.tensor, acts, 0, n_tiles, gates.data, n_rows, scratch);
+    generic->run(&matrix->tensor, acts, 0, n_tiles, expected.data, n_rows, scratch);
+    guarded_free(scratch, 0);
+    for (uint32_t t = 0; t < acts->n_tokens; t++)
+        f(gates.data + t * n_rows, expected.data + t * n_rows, n_rows, expected.data + t * n_rows);
+    assert_same_floats(found.data, expected.data, found.n, text, "gated y");
+    floats_free(&found), floats_free(&gates), floats_free(&expected);
+    matrix_free(&gate);
+}
+
 static void compare(product_trial *c, const test_matrix *matrix, const whit_acts_spec *spec)
 {
     const whit_tensor_type *type = &matrix->tensor.type;
@@ -55,6 +82,7 @@ static void compare(product_trial *c, const test_matrix *matrix, const whit_acts
     char text[256];
     describe(text, sizeof text, c, type, spec);
     assert_same_floats(found.data, expected.data, found.n, text, "y");
+    if (c->kernel->run_gated) compare_gated(c, matrix, &acts, text);
     floats_free(&found), floats_free(&expected), floats_free(&x);
     guarded_free(memory, 0);
     c->n_compared++;

@@ -86,6 +86,8 @@ typedef struct amx_state {
 static inline void amx_begin(amx_state *state, const amx_config *config)
 {
     state->none = 0;
+    /* GCC takes LDTILECFG for a reader of eight bytes. */
+    __asm__ volatile("" : : "r"(config) : "memory");
     _tile_loadconfig(config);
 }
 static inline void amx_end(amx_state *state)

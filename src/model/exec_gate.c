@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ * A gate and what it gates as one product: of two matrices' outputs only f(gate) * up is written,
+ * half as much, where the gate's own output would be. */
+#include "model/exec.h"
+
+void whit_exec_join_gate(const whit_plan *plan, uint32_t g, whit_exec_step *steps)
+{
+    const whit_plan_group *group = &plan->groups[g];
+    if (group->domain != WHIT_DOMAIN_TILES || group->n_steps != 2 || group->selected || g + 1 == plan->n_groups) return;
+    uint32_t first = group->first, next = plan->groups[g + 1].first;
+    const whit_plan_step *gate = &plan->steps[first], *up = gate + 1, *gates = &plan->steps[next];
+    if (gates->op != WHIT_PLAN_GATE || gates->input[0] != gate->output || gates->input[1] != up->output ||
+        !whit_exec_is_read_once(plan, gate->output) || !whit_exec_is_read_once(plan, up->output))
+        return;
+    const whit_tensor_type *a = &steps[first].tensor->type, *b = &steps[first + 1].tensor->type;
+    if (a->codec != b->codec || a->has_offset != b->has_offset || a->n_rows != b->n_rows || a->n_cols != b->n_cols) return;
+    steps[first].gated = &steps[next];
+    steps[next].gated = &steps[first];
+}
+
+bool whit_exec_gates(const whit_exec_step *step, const whit_exec *exec)
+{
+    if (!step->gated || exec->adapt.n_spans) return false;
+    const whit_exec_step *gate = step->gate ? step->gated : step;
+    const whit_matmul_kernel *kernel = whit_exec_kernel(gate, exec->batch->n_rows);
+    return kernel->run_gated && kernel == whit_exec_kernel(gate + 1, exec->batch->n_rows);
+}
+
+void whit_exec_run_gated(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    whit_acts acts = whit_exec_acts(step, exec);
+    whit_exec_kernel(step, acts.n_tokens)->run_gated(step->tensor, step[1].tensor, step->gated->gate, &acts, begin, end,
+                                                     (float *)(void *)step->output, step->output_stride,
+                                                     exec->scratch + worker * exec->scratch_bytes);
+}
