@@ -105,9 +105,11 @@ typedef void whit_kv_append_fn(void *block, uint32_t slot, uint32_t n, uint32_t 
 typedef void whit_kv_query_fn(const float *q, size_t q_stride, uint32_t n, uint32_t head_dim,
                               uint8_t *out);
 /* Softmax of each of n queries over its span of one block, as partials (n, whit_kv_partial_elems);
- * scores are times `scale`. queries as whit_kv_query_fn left them. block is 64-byte aligned. */
-typedef void whit_kv_attend_fn(const void *block, const uint8_t *queries, const whit_kv_span *spans,
-                               uint32_t n, uint32_t head_dim, float scale, float *partials);
+ * scores are times `scale`. queries as whit_kv_query_fn left them. block is 64-byte aligned. `next`
+ * is the block that will be attended to after this one, NULL where nobody knows. */
+typedef void whit_kv_attend_fn(const void *block, const void *next, const uint8_t *queries,
+                               const whit_kv_span *spans, uint32_t n, uint32_t head_dim,
+                               float scale, float *partials);
 /* Joins `from` (the block after) into `into`, n partials each; a sum of 0 is nothing seen. */
 typedef void whit_kv_join_fn(float *into, const float *from, uint32_t n, uint32_t head_dim);
 /* out = partial's out / sum, (head_dim). */

@@ -76,8 +76,8 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
 {
     uint8_t *scratch = exec->scratch + worker * exec->scratch_bytes;
     whit_kv_type type = exec->kv->shape.type;
-    for (uint32_t item = begin; item < end; item++) {
-        uint32_t tile = item / exec->n_kv_heads, head = item % exec->n_kv_heads, first, last;
+    for (uint32_t item = begin; item < end; item++) { /* tiles of a head follow each other: they read the same blocks */
+        uint32_t tile = item % exec->n_row_tiles, head = item / exec->n_row_tiles, first, last;
         uint32_t row = exec->row_tiles[tile], row_end = exec->row_tiles[tile + 1], n = (row_end - row) * exec->heads_per_kv_head;
         struct layout at = layout_of(type, step->group, n);
         whit_kv_span *spans = (whit_kv_span *)(scratch + at.spans);
@@ -86,7 +86,7 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
         blocks_seen(step, exec->batch, row, row_end, &first, &last);
         for (uint32_t b = first; b <= last; b++) {
             make_spans(step, exec, row, n, b, spans);
-            exec->kv_attend(whit_kv_head_block(exec->kv, step->layer, head, exec->batch->sequences[row], b),
+            exec->kv_attend(whit_kv_head_block(exec->kv, step->layer, head, exec->batch->sequences[row], b), NULL,
                             scratch + at.queries, spans, n, step->group, step->constant, b == first ? total : partials);
             if (b != first) exec->kernels->kv_join(total, partials, n, step->group);
         }
@@ -136,7 +136,7 @@ static void attend_items(void *context, uint32_t worker, uint32_t begin, uint32_
         uint32_t block = d->first + item / exec->n_kv_heads, head = item % exec->n_kv_heads;
         if (item == begin || head == 0) make_spans(d->step, exec, exec->row_tiles[0], d->n, block, spans);
         exec->kv_attend(whit_kv_head_block(exec->kv, d->step->layer, head, exec->batch->sequences[exec->row_tiles[0]], block),
-                        queries_of(d, head), spans, d->n, d->step->group, d->step->constant, partials_of(d, block, head));
+                        NULL, queries_of(d, head), spans, d->n, d->step->group, d->step->constant, partials_of(d, block, head));
     }
 }
 

@@ -296,8 +296,8 @@ static void compare_kv_attend(const trial *t)
     size_t elems = whit_kv_partial_elems(head_dim);
     guarded_floats found = floats_alloc(n * elems, 0), expected = floats_alloc(n * elems, 0);
     float scale = 0.01f + (float)whit_rng_uniform(t->rng);
-    ((whit_kv_attend_fn *)t->row->function)(block, queries, spans, n, head_dim, scale, found.data);
-    whit_kv_attend(t->generic, kv)(block, queries, spans, n, head_dim, scale, expected.data);
+    ((whit_kv_attend_fn *)t->row->function)(block, NULL, queries, spans, n, head_dim, scale, found.data);
+    whit_kv_attend(t->generic, kv)(block, NULL, queries, spans, n, head_dim, scale, expected.data);
     for (uint32_t i = 0; i < n; i++) {
         bool seen = expected.data[i * elems + head_dim + 1] != 0;
         size_t from = i * elems + (seen ? 0 : head_dim + 1), count = seen ? head_dim + 2 : 1;

@@ -146,23 +146,27 @@ static void attend_float(whit_kv_type type, const void *block, const uint8_t *qu
     }
 }
 
-void whit_kv_attend_f32_generic(const void *block, const uint8_t *queries,
+void whit_kv_attend_f32_generic(const void *block, const void *next, const uint8_t *queries,
                                 const whit_kv_span *spans, uint32_t n, uint32_t head_dim,
                                 float scale, float *partials)
 {
+    (void)next;
     attend_float(WHIT_KV_F32, block, queries, spans, n, head_dim, scale, partials);
 }
 
-void whit_kv_attend_f16_generic(const void *block, const uint8_t *queries,
+void whit_kv_attend_f16_generic(const void *block, const void *next, const uint8_t *queries,
                                 const whit_kv_span *spans, uint32_t n, uint32_t head_dim,
                                 float scale, float *partials)
 {
+    (void)next;
     attend_float(WHIT_KV_F16, block, queries, spans, n, head_dim, scale, partials);
 }
 
-void whit_kv_attend_i8_generic(const void *block, const uint8_t *queries, const whit_kv_span *spans,
-                               uint32_t n, uint32_t head_dim, float scale, float *partials)
+void whit_kv_attend_i8_generic(const void *block, const void *next, const uint8_t *queries,
+                               const whit_kv_span *spans, uint32_t n, uint32_t head_dim,
+                               float scale, float *partials)
 {
+    (void)next;
     whit_kv_arrays kv = whit_kv_block_arrays(WHIT_KV_I8, head_dim, block);
     const uint8_t *keys = kv.keys;
     const int8_t *values = kv.values;
