@@ -40,7 +40,7 @@ typedef struct whit_exec whit_exec;
 #define WHIT_EXEC_BUCKETS 20 /* kernels by number of rows: 1 to 8, then powers of two */
 
 struct whit_exec_step {
-    /* Items [begin, end) of the group: rows; tiles of this matrix; (row tile, KV head) pairs. */
+    /* Items [begin, end) of the group: rows; tiles of this matrix; (KV head, row tile) pairs. */
     void (*run)(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end);
     uint8_t *input[2], *output;
     size_t input_stride[2], output_stride; /* floats */
@@ -125,6 +125,7 @@ struct whit_exec {
     uint8_t *queries;    /* attention divided by blocks: those of one tile of rows, made ready */
     float *partials;     /* (n_partials, whit_kv_partial_elems): its partials */
     uint64_t n_partials; /* one row's, over the whole context */
+    _Atomic uint32_t *n_joined; /* (n_kv_heads) blocks of a head that its first partials are the sum of */
     uint32_t heads_per_kv_head, n_kv_heads;
 };
 
@@ -181,9 +182,9 @@ bool whit_exec_is_read_once(const whit_plan *plan, uint32_t value);
  * else wants what is between: those of step i, all steps being bound. */
 void whit_exec_join_steps(const whit_plan *plan, const whit_plan_group *group, uint32_t i, whit_exec_step *steps);
 
-/* Attention (exec_attend.c): items are (tile of rows, KV head) pairs. Where they are too few for
- * the threads, as in decoding, whit_exec_attend_divided gives blocks of positions to the threads and
- * joins them afterwards in ascending order: the same operations in the same order. */
+/* Attention (exec_attend.c): items are (KV head, tile of rows) pairs. Where they are too few for
+ * the threads, as in decoding, whit_exec_attend_divided gives blocks of positions to the threads, which
+ * join them in ascending order: the same operations in the same order. */
 void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end);
 bool whit_exec_attend_divides(const whit_exec_step *step, const whit_exec *exec);
 void whit_exec_attend_divided(const whit_exec_step *step, const whit_exec *exec);

@@ -3,6 +3,8 @@
  * each block of 64 positions by itself, then joined in ascending order of blocks, whoever did them. */
 #include "model/exec.h"
 
+#include <stdatomic.h>
+
 /* A worker's scratch, as offsets: queries made ready, their spans in a block, partials of all
  * blocks so far and of one block. */
 struct layout {
@@ -86,8 +88,10 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
         blocks_seen(step, exec->batch, row, row_end, &first, &last);
         for (uint32_t b = first; b <= last; b++) {
             make_spans(step, exec, row, n, b, spans);
-            exec->kv_attend(whit_kv_head_block(exec->kv, step->layer, head, exec->batch->sequences[row], b), NULL,
-                            scratch + at.queries, spans, n, step->group, step->constant, b == first ? total : partials);
+            uint32_t sequence = exec->batch->sequences[row], next = b < last ? b + 1 : b;
+            exec->kv_attend(whit_kv_head_block(exec->kv, step->layer, head, sequence, b),
+                            whit_kv_head_block(exec->kv, step->layer, head, sequence, next), scratch + at.queries, spans, n,
+                            step->group, step->constant, b == first ? total : partials);
             if (b != first) exec->kernels->kv_join(total, partials, n, step->group);
         }
         for (uint32_t i = 0; i < n; i++) finish(step, exec, row, head, i, total + i * whit_kv_partial_elems(step->group));
@@ -106,13 +110,23 @@ bool whit_exec_attend_divides(const whit_exec_step *step, const whit_exec *exec)
     return n_partials <= exec->n_partials && last - first >= 2;
 }
 
-/* One tile of rows, divided. Queries are made ready once, (n_kv_heads, n) of them; partials are
- * (block, KV head, n), so that heads of a block lie side by side, as in the cache. */
+/* One tile of rows, divided: items are (KV head, block) pairs, and every worker has a part of them, so
+ * that it joins most blocks as it goes. A head that two parts cut is begun by the first and ended by
+ * the second: the first does so at its beginning, the second at its end, by when it can go on with
+ * what the first has joined. What nobody could go on with (chunks that were taken off another's part)
+ * is kept and joined at last.
+ *
+ * Queries are made ready once, (n_kv_heads, n) of them; partials are (n_kv_heads, n_blocks, n), of
+ * which the first of a head is its sum so far. */
+enum { CHUNKS_OF_PART = 8 };
+
 struct divided {
     const whit_exec_step *step;
     const whit_exec *exec;
-    uint32_t first, last; /* blocks */
-    uint32_t n;           /* queries of one KV head */
+    uint32_t first, n_blocks;
+    uint32_t whole_begin, whole_end; /* blocks that every query sees whole */
+    uint32_t n;                      /* queries of one KV head */
+    uint32_t n_parts;
 };
 
 static uint8_t *queries_of(const struct divided *d, uint32_t head)
@@ -120,46 +134,103 @@ static uint8_t *queries_of(const struct divided *d, uint32_t head)
     return d->exec->queries + (size_t)head * d->n * whit_kv_query_bytes(d->exec->kv->shape.type, d->step->group);
 }
 
-static float *partials_of(const struct divided *d, uint32_t block, uint32_t head)
+static float *partials_of(const struct divided *d, uint32_t head, uint32_t block)
 {
-    size_t i = (size_t)(block - d->first) * d->exec->n_kv_heads + head;
+    size_t i = (size_t)head * d->n_blocks + block;
     return d->exec->partials + i * d->n * whit_kv_partial_elems(d->step->group);
 }
 
-static void attend_items(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+/* Where items [begin, end) lie in the order in which a part is done: its last head, other whole heads, what
+ * it has of its first one. */
+static uint32_t item_at(const struct divided *d, uint32_t begin, uint32_t end, uint32_t place)
 {
-    const struct divided *d = context;
+    uint32_t whole = (begin + d->n_blocks - 1) / d->n_blocks * d->n_blocks, last = (end - 1) / d->n_blocks * d->n_blocks;
+    if (last < whole) return begin + place;
+    if (place < end - last) return last + place;
+    place -= end - last;
+    return place < last - whole ? whole + place : begin + place - (last - whole);
+}
+
+static const void *block_of(const struct divided *d, uint32_t item)
+{
+    return whit_kv_head_block(d->exec->kv, d->step->layer, item / d->n_blocks, d->exec->batch->sequences[d->exec->row_tiles[0]],
+                              d->first + item % d->n_blocks);
+}
+
+/* Places [from, to) of the part of items [begin, end). */
+static void attend_places(const struct divided *d, uint32_t worker, uint32_t begin, uint32_t end, uint32_t from, uint32_t to)
+{
     const whit_exec *exec = d->exec;
+    uint32_t head_dim = d->step->group;
     uint8_t *scratch = exec->scratch + worker * exec->scratch_bytes;
-    whit_kv_span *spans = (whit_kv_span *)(scratch + layout_of(exec->kv->shape.type, d->step->group, d->n).spans);
-    for (uint32_t item = begin; item < end; item++) {
-        uint32_t block = d->first + item / exec->n_kv_heads, head = item % exec->n_kv_heads;
-        if (item == begin || head == 0) make_spans(d->step, exec, exec->row_tiles[0], d->n, block, spans);
-        exec->kv_attend(whit_kv_head_block(exec->kv, d->step->layer, head, exec->batch->sequences[exec->row_tiles[0]], block),
-                        NULL, queries_of(d, head), spans, d->n, d->step->group, d->step->constant, partials_of(d, block, head));
+    struct layout at = layout_of(exec->kv->shape.type, head_dim, d->n);
+    whit_kv_span *spans = (whit_kv_span *)(scratch + at.spans);
+    float *partials = (float *)(void *)(scratch + at.block);
+    bool spans_are_whole = false, joins = false;
+    for (uint32_t place = from, before = UINT32_MAX; place < to; place++) {
+        uint32_t item = item_at(d, begin, end, place), head = item / d->n_blocks, block = item % d->n_blocks;
+        if (item != before + 1 || block == 0)
+            joins = block == 0 || atomic_load_explicit(&exec->n_joined[head], memory_order_acquire) == block;
+        bool is_whole = block >= d->whole_begin && block < d->whole_end;
+        if (!is_whole || !spans_are_whole) make_spans(d->step, exec, exec->row_tiles[0], d->n, d->first + block, spans);
+        spans_are_whole = is_whole;
+        float *own = partials_of(d, head, block), *to_join = joins && block > 0 ? partials : own;
+        uint32_t next = place + 1 < end - begin ? item_at(d, begin, end, place + 1) : item;
+        exec->kv_attend(block_of(d, item), block_of(d, next), queries_of(d, head), spans, d->n, head_dim, d->step->constant, to_join);
+        if (joins && block > 0) exec->kernels->kv_join(partials_of(d, head, 0), partials, d->n, head_dim);
+        bool is_last = place + 1 == to || next != item + 1 || block + 1 == d->n_blocks;
+        if (joins && is_last) atomic_store_explicit(&exec->n_joined[head], block + 1, memory_order_release);
+        before = item;
     }
 }
 
-static void join_heads(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+static void attend_chunks(void *context, uint32_t worker, uint32_t chunk, uint32_t chunk_end)
 {
     const struct divided *d = context;
-    size_t elems = whit_kv_partial_elems(d->step->group);
+    uint64_t n_items = (uint64_t)d->n_blocks * d->exec->n_kv_heads;
+    for (; chunk < chunk_end; chunk++) {
+        uint32_t part = chunk / CHUNKS_OF_PART, piece = chunk % CHUNKS_OF_PART;
+        uint32_t begin = (uint32_t)(n_items * part / d->n_parts), end = (uint32_t)(n_items * (part + 1) / d->n_parts);
+        uint32_t from = (end - begin) * piece / CHUNKS_OF_PART, to = (end - begin) * (piece + 1) / CHUNKS_OF_PART;
+        attend_places(d, worker, begin, end, from, to);
+    }
+}
+
+static void finish_heads(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    const struct divided *d = context;
     (void)worker;
     for (uint32_t head = begin; head < end; head++) {
-        float *total = partials_of(d, d->first, head);
-        for (uint32_t b = d->first + 1; b <= d->last; b++)
-            d->exec->kernels->kv_join(total, partials_of(d, b, head), d->n, d->step->group);
-        for (uint32_t i = 0; i < d->n; i++) finish(d->step, d->exec, d->exec->row_tiles[0], head, i, total + i * elems);
+        float *total = partials_of(d, head, 0);
+        for (uint32_t b = atomic_load_explicit(&d->exec->n_joined[head], memory_order_relaxed); b < d->n_blocks; b++)
+            d->exec->kernels->kv_join(total, partials_of(d, head, b), d->n, d->step->group);
+        for (uint32_t i = 0; i < d->n; i++)
+            finish(d->step, d->exec, d->exec->row_tiles[0], head, i, total + i * whit_kv_partial_elems(d->step->group));
     }
 }
 
 void whit_exec_attend_divided(const whit_exec_step *step, const whit_exec *exec)
 {
-    struct divided d = {.step = step, .exec = exec};
-    uint32_t row = exec->row_tiles[0], end = exec->row_tiles[1];
+    struct divided d = {.step = step, .exec = exec, .n_parts = whit_pool_size(exec->pool)};
+    uint32_t row = exec->row_tiles[0], end = exec->row_tiles[1], last;
     d.n = (end - row) * exec->heads_per_kv_head;
-    blocks_seen(step, exec->batch, row, end, &d.first, &d.last);
-    for (uint32_t head = 0; head < exec->n_kv_heads; head++) ready_queries(step, exec, row, end, head, queries_of(&d, head));
-    whit_pool_run(exec->pool, attend_items, &d, (d.last - d.first + 1) * exec->n_kv_heads, 0);
-    whit_pool_run(exec->pool, join_heads, &d, exec->n_kv_heads, 1);
+    blocks_seen(step, exec->batch, row, end, &d.first, &last);
+    d.n_blocks = last - d.first + 1;
+    /* The last row's window begins where, and the first row sees as far as, all of them do. */
+    uint32_t first_position = exec->batch->positions[row], last_position = exec->batch->positions[end - 1];
+    uint32_t begins = step->window && last_position + 1 > step->window ? last_position + 1 - step->window : 0;
+    d.whole_begin = (begins + WHIT_KV_BLOCK_TOKENS - 1) / WHIT_KV_BLOCK_TOKENS - d.first;
+    d.whole_end = (first_position + 1) / WHIT_KV_BLOCK_TOKENS - d.first;
+    for (uint32_t head = 0; head < exec->n_kv_heads; head++) {
+        ready_queries(step, exec, row, end, head, queries_of(&d, head));
+        atomic_store_explicit(&exec->n_joined[head], 0, memory_order_relaxed);
+    }
+    whit_pool_run(exec->pool, attend_chunks, &d, d.n_parts * CHUNKS_OF_PART, 1);
+    bool all_joined = true;
+    for (uint32_t head = 0; head < exec->n_kv_heads; head++)
+        all_joined &= atomic_load_explicit(&exec->n_joined[head], memory_order_relaxed) == d.n_blocks;
+    if (all_joined)
+        finish_heads(&d, 0, 0, exec->n_kv_heads);
+    else
+        whit_pool_run(exec->pool, finish_heads, &d, exec->n_kv_heads, 1);
 }
