@@ -109,11 +109,12 @@ static bool is_multiplied(const whit_plan *plan, uint32_t tensor)
 }
 
 /* Nearly all of a model is read for every token; an embedding that is no head, and what only the
- * survivors of a screen need, are not. The KV cache is filled from one end. */
+ * survivors of a screen need, are not. A session is its KV cache, filled from one end, and what passes
+ * from step to step, filled from one end too. */
 static void expect_reads(const whit_session *s)
 {
     const whit_weights *weights = &s->model->weights;
-    whit_map_expect(s->kv.data, s->kv.n_blocks * s->kv.block_bytes, true);
+    whit_map_expect(s->arena, s->arena_bytes, true);
     const void *address;
     const char *path;
     size_t size_bytes;
