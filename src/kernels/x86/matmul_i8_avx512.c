@@ -7,8 +7,7 @@
  * per step. Shifts are exact, since every sum in that register is a multiple of 2^(b j).
  *
  *   t2   L & 0x03, L & 0x0C, L & 0x30, L & 0xC0            four registers per column
- *   t5   a table turns byte mod 81 into such fields; the rest, 81 times the fifth digit, goes into
- *        a fifth register, which is divided at the end
+ *   t5   digits by seven look-ups (tiles_avx512.h), as they are, so that nothing is to be shifted
  *   b1   L & 1, 2, 4, 8, then the same of L >> 4: eight fields share four registers
  *   i4   two fields, i8 one; several lines take turns, which hides VPDPBUSD's latency
  *
@@ -25,7 +24,6 @@ enum { FAR_BYTES = 8192, NEAR_BYTES = 512 };
 /* Registers of one column and one plane. */
 typedef struct sums {
     __m512i of[REGISTERS_MAX];
-    __m512i of_81; /* t5 only */
 } sums;
 
 INLINE int registers_for(const int n)
@@ -53,8 +51,7 @@ INLINE void add_line(const int bits, const int n, sums *acc, const int first, __
         __m512i field = bits == 8 ? line : _mm512_and_si512(line, mask);
 #pragma GCC unroll 4
         for (int c = 0; c < n; c++)
-            acc[c].of[r] =
-                _mm512_dpbusd_epi32(acc[c].of[r], field, broadcast_quad(q + c * stride + 4 * j));
+            acc[c].of[r] = add_products(acc[c].of[r], field, q + c * stride + 4 * j);
     }
 }
 
@@ -78,18 +75,20 @@ INLINE void add_lines(const int bits, const int n, sums *acc, const uint8_t *lin
         add_line(bits, n, acc, 0, load_line(line), q, stride);
 }
 
-INLINE void add_t5_lines(const int n, sums *acc, const uint8_t *line, const int8_t *q,
-                         size_t stride, uint32_t n_lines)
+INLINE void add_t5_lines(const int n, const t5_tables *tables, sums *acc, const uint8_t *line,
+                         const int8_t *q, size_t stride, uint32_t n_lines)
 {
+    const int registers = registers_for(n);
     for (uint32_t l = 0; l < n_lines; l++, line += WHIT_LINE_BYTES, q += 20) {
         ask_ahead(line);
-        __m512i bytes = load_line(line), remainder = t5_remainder(bytes);
-        __m512i digit = t5_high_digit_81(bytes, remainder);
-        add_line(2, n, acc, 0, t5_low_digits(remainder), q, stride);
+        __m512i digits[5];
+        t5_digits(tables, load_line(line), digits);
+#pragma GCC unroll 5
+        for (int d = 0; d < 5; d++)
 #pragma GCC unroll 4
-        for (int c = 0; c < n; c++)
-            acc[c].of_81 =
-                _mm512_dpbusd_epi32(acc[c].of_81, digit, broadcast_quad(q + c * stride + 16));
+            for (int c = 0; c < n; c++)
+                acc[c].of[d % registers] =
+                    add_products(acc[c].of[d % registers], digits[d], q + c * stride + 4 * d);
     }
 }
 
@@ -97,33 +96,30 @@ INLINE void add_t5_lines(const int n, sums *acc, const uint8_t *line, const int8
 INLINE void add_t5_rest(const int n, sums *acc, const uint8_t *line, const int half,
                         const int8_t *q, size_t stride)
 {
-    const int registers = registers_for(n);
     __m512i fields = load_line(line);
-    if (half && registers == 2) fields = _mm512_srli_epi16(fields, 4);
 #pragma GCC unroll 2
     for (int j = 0; j < 2; j++) {
-        const int r = (2 * half + j) % registers;
-        __m512i field = _mm512_and_si512(fields, _mm512_set1_epi8((char)(3 << 2 * r)));
+        __m512i shifted = _mm512_srli_epi16(fields, (unsigned)(4 * half + 2 * j));
+        __m512i field = _mm512_and_si512(shifted, _mm512_set1_epi8(3));
 #pragma GCC unroll 4
         for (int c = 0; c < n; c++)
-            acc[c].of[r] =
-                _mm512_dpbusd_epi32(acc[c].of[r], field, broadcast_quad(q + c * stride + 4 * j));
+            acc[c].of[j] = add_products(acc[c].of[j], field, q + c * stride + 4 * j);
     }
 }
 
 INLINE __m512i total(const int codec, const int n, const sums *acc)
 {
-    const int bits = code_bits(codec), fields = 8 / bits;
+    const int bits = code_bits(codec), fields = codec == WHIT_CODEC_T5 ? 1 : 8 / bits;
     __m512i sum = acc->of[0];
 #pragma GCC unroll 4
     for (int r = 1; r < registers_for(n); r++)
         sum = _mm512_add_epi32(sum, _mm512_srai_epi32(acc->of[r], (unsigned)(bits * (r % fields))));
-    return codec == WHIT_CODEC_T5 ? _mm512_add_epi32(sum, divide_by_81(acc->of_81)) : sum;
+    return sum;
 }
 
 /* One tile, n <= PASS_COLUMNS columns from token t on. */
-INLINE void multiply_tile(const int codec, const int n, const tiles *m, const whit_acts *x,
-                          uint32_t tile, uint32_t t, float *y, size_t y_stride)
+INLINE void multiply_tile(const int codec, const int n, const tiles *m, const t5_tables *t5,
+                          const whit_acts *x, uint32_t tile, uint32_t t, float *y, size_t y_stride)
 {
     const int bits = code_bits(codec);
     const bool is_q2 = codec == WHIT_CODEC_Q2;
@@ -140,7 +136,6 @@ INLINE void multiply_tile(const int codec, const int n, const tiles *m, const wh
         sums acc[PASS_COLUMNS], extra[PASS_COLUMNS];
 #pragma GCC unroll 4
         for (int c = 0; c < n; c++) {
-            acc[c].of_81 = _mm512_setzero_si512();
 #pragma GCC unroll 4
             for (int r = 0; r < REGISTERS_MAX; r++)
                 acc[c].of[r] = extra[c].of[r] = _mm512_setzero_si512();
@@ -151,7 +146,7 @@ INLINE void multiply_tile(const int codec, const int n, const tiles *m, const wh
                 const uint8_t *lines = block + h % 2 * 6 * WHIT_LINE_BYTES;
                 uint32_t n_lines = x->n_cols - h / 2 * 256 <= 128 ? 6 : 12;
                 const int8_t *from = q + 128 * h;
-                add_t5_lines(n, acc, lines, from, stride, 6);
+                add_t5_lines(n, t5, acc, lines, from, stride, 6);
                 block += n_lines * WHIT_LINE_BYTES;
                 if (h % 2)
                     add_t5_rest(n, acc, block, 1, from + 120, stride);
@@ -169,7 +164,7 @@ INLINE void multiply_tile(const int codec, const int n, const tiles *m, const wh
             uint32_t n_lines = (end - k + line_cols - 1) / line_cols;
             if (m->block_cols && (k & (m->block_cols - 1)) == 0) line += m->scale_bytes;
             if (codec == WHIT_CODEC_T5) {
-                add_t5_lines(n, acc, line, q + k, stride, n_lines);
+                add_t5_lines(n, t5, acc, line, q + k, stride, n_lines);
             } else if (is_q2) {
                 add_lines(bits, n, acc, line, 2 * WHIT_LINE_BYTES, q + k, stride, n_lines);
                 add_lines(bits, n, extra, line + WHIT_LINE_BYTES, 2 * WHIT_LINE_BYTES, q + k,
@@ -212,17 +207,18 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
                 uint32_t tile_end, float *y, size_t y_stride)
 {
     tiles m = tiles_of(w);
+    const t5_tables t5 = codec == WHIT_CODEC_T5 ? t5_load_tables() : (t5_tables){0};
     for (uint32_t tile = tile_begin; tile < tile_end; tile++)
         for (uint32_t t = 0; t < x->n_tokens;) {
             uint32_t n = tiles_min(x->n_tokens - t, PASS_COLUMNS);
             if (n == 1)
-                multiply_tile(codec, 1, &m, x, tile, t, y, y_stride);
+                multiply_tile(codec, 1, &m, &t5, x, tile, t, y, y_stride);
             else if (n == 2)
-                multiply_tile(codec, 2, &m, x, tile, t, y, y_stride);
+                multiply_tile(codec, 2, &m, &t5, x, tile, t, y, y_stride);
             else if (n == 3)
-                multiply_tile(codec, 3, &m, x, tile, t, y, y_stride);
+                multiply_tile(codec, 3, &m, &t5, x, tile, t, y, y_stride);
             else
-                multiply_tile(codec, 4, &m, x, tile, t, y, y_stride);
+                multiply_tile(codec, 4, &m, &t5, x, tile, t, y, y_stride);
             t += n;
         }
 }

@@ -24,6 +24,16 @@ INLINE __m512i broadcast_quad(const int8_t *q)
     return _mm512_set1_epi32(quad);
 }
 
+/* acc plus products of a line with four activations, these as an operand in memory. Of intrinsics
+ * gcc 12 makes a load of its own and a copy of the accumulator: half as many instructions again. */
+INLINE __m512i add_products(__m512i acc, __m512i line, const int8_t *q)
+{
+    __asm__("vpdpbusd %2%{1to16%}, %1, %0"
+            : "+v"(acc)
+            : "v"(line), "m"(*(const int32_t *)(const void *)q));
+    return acc;
+}
+
 INLINE __m512 halves_to_floats(const uint8_t *halves)
 {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)halves));
@@ -67,38 +77,63 @@ INLINE __mmask16 rows_mask(const tiles *m, uint32_t tile)
 
 /* ---- t5: five digits of a byte -------------------------------------------------------------- */
 
-#define T5_FIELDS(b)    ((b) % 3 | (b) / 3 % 3 << 2 | (b) / 9 % 3 << 4 | (b) / 27 % 3 << 6)
-#define T5_FIELDS_4(b)  T5_FIELDS(b), T5_FIELDS(b + 1), T5_FIELDS(b + 2), T5_FIELDS(b + 3)
-#define T5_FIELDS_16(b) T5_FIELDS_4(b), T5_FIELDS_4(b + 4), T5_FIELDS_4(b + 8), T5_FIELDS_4(b + 12)
-#define T5_FIELDS_64(b)                                                                            \
-    T5_FIELDS_16(b), T5_FIELDS_16(b + 16), T5_FIELDS_16(b + 32), T5_FIELDS_16(b + 48)
+/* VPERMB looks up by the low six bits of a byte, so each table has 64 entries:
+ *
+ *   base         at byte / 4: the largest multiple of 27 up to 4 (byte / 4), so that at most 29 are
+ *                left of the byte, the rest
+ *   rest         at the rest: it modulo 27
+ *   digit 0 - 2  at the rest
+ *   digit 3, 4   at byte - rest mod 27, which is 27 c, c from 0 to 9. 27 has the inverse 19 modulo
+ *                64. c = 9 are the bytes from 243 on, whose last digit is 2. */
+#define T5_BASE(i)   (4 * (i) / 27 * 27)
+#define T5_DIGIT0(i) ((i) % 3)
+#define T5_DIGIT1(i) ((i) / 3 % 3)
+#define T5_DIGIT2(i) ((i) / 9 % 3)
+#define T5_REST(i)   ((i) % 27)
+#define T5_C(i)      ((i)*19 % 64)
+#define T5_DIGIT3(i) (T5_C(i) < 9 ? T5_C(i) % 3 : 0)
+#define T5_DIGIT4(i) (T5_C(i) < 9 ? T5_C(i) / 3 : 2)
 
-/* The first four digits of each number as 2-bit fields, in the places that a t2 byte has them. */
-static const _Alignas(64) uint8_t t5_table[128] = {T5_FIELDS_64(0), T5_FIELDS_64(64)};
+#define T5_FOUR(f, i)    f(i), f((i) + 1), f((i) + 2), f((i) + 3)
+#define T5_SIXTEEN(f, i) T5_FOUR(f, i), T5_FOUR(f, i + 4), T5_FOUR(f, i + 8), T5_FOUR(f, i + 12)
+#define T5_TABLE(f)                                                                                \
+    {                                                                                              \
+        T5_SIXTEEN(f, 0), T5_SIXTEEN(f, 16), T5_SIXTEEN(f, 32), T5_SIXTEEN(f, 48)                  \
+    }
 
-/* byte mod 81, but for bytes from 243 on, which give 81 to 93: the table takes those too. A
- * subtraction that goes below zero wraps round to a large number and loses the minimum. */
-INLINE __m512i t5_remainder(__m512i line)
+static const _Alignas(64) uint8_t t5_base[64] = T5_TABLE(T5_BASE), t5_rest[64] = T5_TABLE(T5_REST);
+static const _Alignas(64) uint8_t t5_digit[5][64] = {T5_TABLE(T5_DIGIT0), T5_TABLE(T5_DIGIT1),
+                                                     T5_TABLE(T5_DIGIT2), T5_TABLE(T5_DIGIT3),
+                                                     T5_TABLE(T5_DIGIT4)};
+
+typedef struct t5_tables {
+    __m512i base, rest, digit[5];
+} t5_tables;
+
+INLINE __m512i t5_load_table(const uint8_t table[64])
 {
-    __m512i step = _mm512_set1_epi8(81);
-    __m512i once = _mm512_min_epu8(line, _mm512_sub_epi8(line, step));
-    return _mm512_min_epu8(once, _mm512_sub_epi8(once, step));
+    __m512i loaded = load_line(table);
+    __asm__("" : "+v"(loaded)); /* or it would be loaded for every line of codes */
+    return loaded;
 }
 
-INLINE __m512i t5_low_digits(__m512i remainder)
+INLINE t5_tables t5_load_tables(void)
 {
-    return _mm512_permutex2var_epi8(load_line(t5_table), remainder, load_line(t5_table + 64));
+    t5_tables tables = {.base = t5_load_table(t5_base), .rest = t5_load_table(t5_rest)};
+#pragma GCC unroll 5
+    for (int d = 0; d < 5; d++) tables.digit[d] = t5_load_table(t5_digit[d]);
+    return tables;
 }
 
-/* 81 times the fifth digit. */
-INLINE __m512i t5_high_digit_81(__m512i line, __m512i remainder)
+/* The digits of every byte, 0 to 2 each. */
+INLINE void t5_digits(const t5_tables *tables, __m512i line, __m512i digits[5])
 {
-    return _mm512_sub_epi8(line, remainder);
-}
-/* Exact division of multiples of 81, by its inverse modulo 2^32. */
-INLINE __m512i divide_by_81(__m512i sums)
-{
-    return _mm512_mullo_epi32(sums, _mm512_set1_epi32((int)0x781948B1));
+    __m512i base = _mm512_permutexvar_epi8(_mm512_srli_epi16(line, 2), tables->base);
+    __m512i rest = _mm512_sub_epi8(line, base);
+    __m512i above = _mm512_sub_epi8(line, _mm512_permutexvar_epi8(rest, tables->rest));
+#pragma GCC unroll 5
+    for (int d = 0; d < 5; d++)
+        digits[d] = _mm512_permutexvar_epi8(d < 3 ? rest : above, tables->digit[d]);
 }
 
 /* ---- what codes stand for ------------------------------------------------------------------- */
@@ -114,7 +149,10 @@ INLINE bool code_is_sign(int codec)
 }
 INLINE int code_bits(int codec)
 {
-    return codec == WHIT_CODEC_I8 || codec == WHIT_CODEC_I8S ? 8 : codec == WHIT_CODEC_I4 ? 4 : code_is_sign(codec) ? 1 : 2;
+    return codec == WHIT_CODEC_I8 || codec == WHIT_CODEC_I8S ? 8
+           : codec == WHIT_CODEC_I4                          ? 4
+           : code_is_sign(codec)                             ? 1
+                                                             : 2;
 }
 
 /* The sum of code * q out of the sum of u * q and that of q. */

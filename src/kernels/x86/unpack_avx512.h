@@ -31,11 +31,11 @@ INLINE void unpack_fields(const int bits, const int n, __m512i line, uint8_t *ou
 
 INLINE void unpack_t5(__m512i line, uint8_t *out, size_t stride)
 {
-    __m512i remainder = t5_remainder(line);
-    unpack_fields(2, 4, t5_low_digits(remainder), out, stride);
-    __m512i digit = t5_high_digit_81(line, remainder); /* 0, 81 or 162 */
-    digit = _mm512_and_si512(_mm512_srli_epi16(digit, 6), _mm512_set1_epi8(3));
-    _mm512_storeu_si512(out + 4 * stride, digit);
+    const t5_tables tables = t5_load_tables();
+    __m512i digits[5];
+    t5_digits(&tables, line, digits);
+#pragma GCC unroll 5
+    for (int d = 0; d < 5; d++) _mm512_storeu_si512(out + (size_t)d * stride, digits[d]);
 }
 
 /* i8s, lines [l, l + 16) or as many as there are: the low nibbles lie row by row and are transposed
