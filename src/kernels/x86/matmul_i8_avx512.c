@@ -11,6 +11,9 @@
  *   b1   L & 1, 2, 4, 8, then the same of L >> 4: eight fields share four registers
  *   i4   two fields, i8 one; several lines take turns, which hides VPDPBUSD's latency
  *
+ * Outputs go past the cache: to be written there a line would have to be fetched first, in between
+ * the weights.
+ *
  * One or two columns take four registers each, three or four take two each and more shifts.
  * Sums stay below 2^31: 16 fields of a 64-k line times 192 * 128 at most, K <= 65,536. */
 #include "kernels/x86/unpack_avx512.h"
@@ -198,8 +201,8 @@ INLINE void multiply_tile(const int codec, const int n, const tiles *m, const t5
     __mmask16 rows = rows_mask(m, tile);
 #pragma GCC unroll 4
     for (int c = 0; c < n; c++)
-        _mm512_mask_storeu_ps(y + (t + (uint32_t)c) * y_stride + (size_t)tile * WHIT_TILE_ROWS,
-                              rows, out[c]);
+        store_outputs(y + (t + (uint32_t)c) * y_stride + (size_t)tile * WHIT_TILE_ROWS, rows,
+                      out[c]);
 }
 
 /* Tiles one after the other; a tile's second pass finds its lines in the cache. */
@@ -221,6 +224,7 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
                 multiply_tile(codec, 4, &m, &t5, x, tile, t, y, y_stride);
             t += n;
         }
+    _mm_sfence();
 }
 
 #define MATMUL(lower, upper)                                                                       \

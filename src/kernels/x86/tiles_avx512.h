@@ -75,6 +75,15 @@ INLINE __mmask16 rows_mask(const tiles *m, uint32_t tile)
     return (__mmask16)((1u << n) - 1);
 }
 
+/* Sixteen outputs, past the cache where they are a line. Needs _mm_sfence before others look. */
+INLINE void store_outputs(float *y, __mmask16 rows, __m512 out)
+{
+    if (rows == 0xFFFF && (uintptr_t)y % WHIT_LINE_BYTES == 0)
+        _mm512_stream_ps(y, out);
+    else
+        _mm512_mask_storeu_ps(y, rows, out);
+}
+
 /* ---- t5: five digits of a byte -------------------------------------------------------------- */
 
 /* VPERMB looks up by the low six bits of a byte, so each table has 64 entries:
