@@ -208,6 +208,7 @@ void whit_gemm_amx_rows(const whit_gemm_operand *a, const void *packed, size_t b
         config.rows[t] = AMX_ROWS;
         config.row_bytes[t] = AMX_ROW_BYTES;
     }
+    __asm__ volatile("" : : "r"(&config) : "memory"); /* GCC takes LDTILECFG for a reader of eight bytes */
     _tile_loadconfig(&config);
     const uint8_t *block = packed;
     for (size_t at = 0; at < k; at += K_BLOCK) {

@@ -20,6 +20,7 @@ uint32_t whit_probe_int8_amx(const uint8_t *w, const int8_t *x, uint32_t n_round
         config.row_bytes[i] = 64;
         config.rows[i] = 16;
     }
+    __asm__ volatile("" : : "r"(&config) : "memory"); /* as in amx_tiles.h */
     _tile_loadconfig(&config);
     _tile_zero(0);
     _tile_zero(1);
