@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * Coded weights times two to sixteen int8 columns, one scale per tensor or row: AMX.
+ * Coded weights times a few int8 columns, one scale per tensor or row: AMX.
  *
  * As in matmul_i8_block_amx.c an unpacked quad is a row of a B tile and the activations are A as
  * they lie. Here weights come from memory and are used once: sixteen lines are unpacked into the
  * first cache while the sixteen before them are multiplied. A multiplication costs the same for two
- * columns as for sixteen, and less than the line takes to arrive.
+ * columns as for sixteen, and less than the line takes to arrive; two or three columns of t2 and t5
+ * are faster in matmul_i8_avx512.c, which stores nothing but outputs.
  *
  *   tiles 0..3  C, which take turns to hide latency      4, 5  A       6, 7  B */
 #include "kernels/x86/amx_tiles.h"
 #include "kernels/x86/unpack_avx512.h"
 
 enum { C_TILES = 4, CHUNK_LINES = 16, MAX_COLUMNS = 16, FAR_BYTES = 8192, NEAR_BYTES = 1024 };
+/* A store of a tile register takes 0.3 us where the last one is 0.8 us ago, about as long as a tile
+ * takes to arrive: now and then one is stored for nothing. */
+enum { AWAKE_CHUNKS = 3 };
 /* Quads of a chunk: five from a line at most. */
 enum { CHUNK_BYTES = 5 * CHUNK_LINES * WHIT_LINE_BYTES };
 
@@ -58,6 +62,7 @@ INLINE void multiply_tile(const int codec, amx_state *amx, const tiles *m, const
 {
     const uint32_t chunk_tiles = (uint32_t)quads_of_line(codec), chunk_cols = 64 * chunk_tiles;
     const uint32_t n_lines = (x->n_cols + 4 * chunk_tiles - 1) / (4 * chunk_tiles), n_tiles = (x->n_cols + 63) / 64;
+    _Alignas(64) int32_t sums[C_TILES][MAX_COLUMNS][16];
     AMX_ZERO(amx, 0);
     AMX_ZERO(amx, 1);
     AMX_ZERO(amx, 2);
@@ -70,8 +75,8 @@ INLINE void multiply_tile(const int codec, amx_state *amx, const tiles *m, const
         amx_written();
         multiply_chunk(amx, quads + chunk % 2 * CHUNK_BYTES, x->i8 + (size_t)chunk * chunk_cols, x->stride,
                        tiles_min(chunk_tiles, n_tiles - chunk * chunk_tiles));
+        if (chunk % AWAKE_CHUNKS == AWAKE_CHUNKS - 1) AMX_STORE(amx, 4, sums[0][0], 64);
     }
-    _Alignas(64) int32_t sums[C_TILES][MAX_COLUMNS][16];
     AMX_STORE(amx, 0, sums[0][0], 64);
     AMX_STORE(amx, 1, sums[1][0], 64);
     AMX_STORE(amx, 2, sums[2][0], 64);
@@ -86,7 +91,7 @@ INLINE void multiply_tile(const int codec, amx_state *amx, const tiles *m, const
         __m512 out = _mm512_fmadd_ps(true_sum(codec, sum, x->sums[t]), _mm512_mul_ps(scale, scale_x), _mm512_setzero_ps());
         if (m->has_offset)
             out = _mm512_fmadd_ps(_mm512_mul_ps(offset, scale_x), _mm512_set1_ps((float)x->sums[t]), out);
-        _mm512_mask_storeu_ps(y + t * y_stride + (size_t)tile * WHIT_TILE_ROWS, rows_mask(m, tile), out);
+        store_outputs(y + t * y_stride + (size_t)tile * WHIT_TILE_ROWS, rows_mask(m, tile), out);
     }
 }
 
@@ -112,6 +117,7 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
             multiply_tile(codec, &amx, &m, &some, tile, quads, y + t * y_stride, y_stride);
         amx_end(&amx);
     }
+    _mm_sfence();
 }
 
 static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens)
@@ -120,7 +126,7 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
     return 2 * CHUNK_BYTES;
 }
 
-#define MATMUL(lower, upper)                                                                       \
+#define MATMUL(lower, upper, min)                                                                  \
     static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)          \
     {                                                                                              \
         return type->codec == WHIT_CODEC_##upper && spec->kind == WHIT_ACTS_I8 && !spec->step;     \
@@ -133,14 +139,14 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
     const whit_matmul_kernel AMX_NAME(whit_matmul_i8_##lower##_16x16_amx) = {                      \
         .name = "matmul_i8_" #lower "_16x16_amx",                                                  \
         .isa = AMX_LEVEL,                                                                          \
-        .min_tokens = 2,                                                                           \
+        .min_tokens = min,                                                                         \
         .max_tokens = MAX_COLUMNS,                                                                 \
         .accepts = accepts_##lower,                                                                \
         .scratch_bytes = scratch_bytes,                                                            \
         .run = run_##lower,                                                                        \
     };
 
-MATMUL(t2, T2)
-MATMUL(t5, T5)
-MATMUL(i8, I8)
-MATMUL(i8s, I8S)
+MATMUL(t2, T2, 4)
+MATMUL(t5, T5, 4)
+MATMUL(i8, I8, 2)
+MATMUL(i8s, I8S, 2)
