@@ -7,14 +7,12 @@
  * multiplications. Where the scales are per tensor or row, C stays in its registers over the whole
  * of K; groups end with a store of C and AVX-512.
  *
- *   tiles 0..3  C[a][b]      4, 5  A       6, 7  B
- *
  * Several pairs of tiles are unpacked before the columns pass by: they stay in the second cache,
  * and the activations are read from further away only once for all of them. */
-#include "kernels/x86/amx_tiles.h"
+#include "kernels/x86/amx_block.h"
 #include "kernels/x86/unpack_avx512.h"
 
-enum { B_TILES = 2, A_TILES = 2, BLOCK_TOKENS = 32, CACHED_BYTES = 768 * 1024 };
+enum { CACHED_BYTES = 768 * 1024 };
 
 typedef struct work {
     tiles m;
@@ -37,40 +35,6 @@ static uint32_t cached_tiles(uint32_t n_cols, int planes)
 {
     uint32_t n = (uint32_t)(CACHED_BYTES / (tile_quads_bytes(n_cols) * (size_t)planes));
     return n < B_TILES ? B_TILES : n / B_TILES * B_TILES;
-}
-
-/* C of n_a x 2 tiles over columns [k, k + 64 n): from zero, stored to `sums`. */
-INLINE void multiply(amx_state *amx, const int n_a, const int8_t *q, size_t stride,
-                     const uint8_t *b0, const uint8_t *b1, uint32_t n,
-                     int32_t sums[A_TILES][B_TILES][AMX_ROWS][16])
-{
-    (void)amx;
-    const int8_t *q1 = q + 16 * stride;
-    amx_written();
-    AMX_ZERO(amx, 0);
-    AMX_ZERO(amx, 1);
-    if (n_a == 2) {
-        AMX_ZERO(amx, 2);
-        AMX_ZERO(amx, 3);
-    }
-    for (uint32_t i = 0; i < n; i++, q += 64, q1 += 64, b0 += 1024, b1 += 1024) {
-        AMX_LOAD(amx, 6, b0, 64);
-        AMX_LOAD(amx, 4, q, stride);
-        AMX_LOAD(amx, 7, b1, 64);
-        AMX_MULTIPLY(amx, 0, 4, 6);
-        AMX_MULTIPLY(amx, 1, 4, 7);
-        if (n_a == 2) {
-            AMX_LOAD(amx, 5, q1, stride);
-            AMX_MULTIPLY(amx, 2, 5, 6);
-            AMX_MULTIPLY(amx, 3, 5, 7);
-        }
-    }
-    AMX_STORE(amx, 0, sums[0][0], 64);
-    AMX_STORE(amx, 1, sums[0][1], 64);
-    if (n_a == 2) {
-        AMX_STORE(amx, 2, sums[1][0], 64);
-        AMX_STORE(amx, 3, sums[1][1], 64);
-    }
 }
 
 /* Adds one step's integers to the floats of n tokens: out (n, 16) of one tile, y where `out` is
@@ -101,13 +65,13 @@ INLINE void multiply_pair(const int codec, const int n_a, work *s, uint32_t tile
     const uint8_t *b0 = s->quads + (tile - s->first_tile) * s->tile_quads * (is_q2 ? 2 : 1);
     const uint8_t *b1 = b0 + (is_q2 || n_tiles == 2 ? s->tile_quads : 0);
     uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols;
-    _Alignas(64) int32_t sums[A_TILES][B_TILES][AMX_ROWS][16];
+    _Alignas(64) amx_block_sums sums;
     __m512 out[BLOCK_TOKENS * B_TILES];
     for (uint32_t i = 0; i < BLOCK_TOKENS * B_TILES; i++) out[i] = _mm512_setzero_ps();
     for (uint32_t step = 0, k = 0; step < x->n_steps; step++) {
         uint32_t end = tiles_min(k + step_cols, x->n_cols);
-        multiply(&s->amx, n_a, x->i8 + t * x->stride + k, x->stride, b0 + 16 * (size_t)k,
-                 b1 + 16 * (size_t)k, (end - k + 63) / 64, sums);
+        amx_multiply_block(&s->amx, n_a, x->i8 + t * x->stride + k, x->stride, b0 + 16 * (size_t)k,
+                           b1 + 16 * (size_t)k, (end - k + 63) / 64, true, sums);
         for (uint32_t b = 0; b < n_tiles; b++) {
             const uint8_t *start = m->codes + (tile + b) * m->tile_bytes;
             __m512 field[WHIT_MAX_FIELDS];
@@ -142,20 +106,6 @@ INLINE void multiply_tokens(const int codec, work *s, uint32_t n_tiles, uint32_t
     }
 }
 
-/* Tiles of `n` tokens: rows of A and C beyond them do not exist, so nothing is read or written
- * there. */
-static amx_config config_for(uint32_t n)
-{
-    amx_config config = {.palette = 1};
-    uint32_t first = tiles_min(n, 16), second = n > 16 ? n - 16 : 16;
-    uint32_t rows[AMX_TILES] = {first, first, second, second, first, second, 16, 16};
-    for (int i = 0; i < AMX_TILES; i++) {
-        config.row_bytes[i] = AMX_ROW_BYTES;
-        config.rows[i] = (uint8_t)rows[i];
-    }
-    return config;
-}
-
 INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,
                 uint32_t tile_end, float *y, size_t y_stride, uint8_t *quads)
 {
@@ -170,12 +120,12 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
         for (uint32_t i = 0; i < n_tiles; i++)
             unpack_tile(codec, &s.m, tile + i, quads + i * s.tile_quads * (size_t)planes,
                         WHIT_LINE_BYTES, s.tile_quads);
-        amx_config config = config_for(BLOCK_TOKENS);
+        amx_config config = amx_config_for(BLOCK_TOKENS);
         amx_begin(&s.amx, &config);
         for (uint32_t t = 0; t < whole; t += BLOCK_TOKENS)
             multiply_tokens(codec, &s, n_tiles, t, BLOCK_TOKENS);
         if (rest) {
-            config = config_for(rest);
+            config = amx_config_for(rest);
             amx_begin(&s.amx, &config);
             multiply_tokens(codec, &s, n_tiles, whole, rest);
         }

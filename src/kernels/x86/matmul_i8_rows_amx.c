@@ -12,12 +12,11 @@
  * unpacked or written out between multiplications. A store of a tile register takes 0.3 us where
  * the last one is 0.8 us ago: pieces are shorter. Outputs are a stream larger than any cache: they
  * go past the caches where lines allow it.
- *
- *   tiles 0..3  C[a][b]      4, 5  A       6, 7  B */
-#include "kernels/x86/amx_tiles.h"
+ */
+#include "kernels/x86/amx_block.h"
 #include "kernels/x86/unpack_avx512.h"
 
-enum { B_TILES = 2, A_TILES = 2, BLOCK_TOKENS = 32, MOST_TOKENS = 512 };
+enum { MOST_TOKENS = 512 };
 /* Steps are of 64 columns. A range of columns is unpacked at a time, as much of it as the second
  * cache holds beside the activations and C; whole lines of every codec. */
 enum { PIECE_STEPS = 20, RANGE_STEPS = 40, RANGE_COLS = 64 * RANGE_STEPS };
@@ -26,7 +25,8 @@ enum { CACHED_BYTES = 832 * 1024, MOST_TILES = 32 };
 /* C of one block. The line behind it keeps blocks that are read side by side in different sets of
  * the first cache. */
 typedef struct block_sums {
-    int32_t c[A_TILES][B_TILES][AMX_ROWS][16], behind[16];
+    amx_block_sums c;
+    int32_t behind[16];
 } block_sums;
 
 /* What is unpacked at a time: planes, which are tiles from `tile` on, or those of a gate and of
@@ -139,47 +139,6 @@ INLINE void fetch_next(const int codec, work *s)
 
 /* ---- multiplying ---------------------------------------------------------------------------- */
 
-/* C of n_a x 2 tiles over n steps, from zero or from `sums`, to `sums`. */
-INLINE void multiply(amx_state *amx, const int n_a, const int8_t *q, size_t stride,
-                     const uint8_t *b0, const uint8_t *b1, uint32_t n, bool is_first,
-                     block_sums *sums)
-{
-    (void)amx;
-    const int8_t *q1 = q + 16 * stride;
-    amx_written();
-    if (is_first) {
-        AMX_ZERO(amx, 0);
-        AMX_ZERO(amx, 1);
-        AMX_ZERO(amx, 2);
-        AMX_ZERO(amx, 3);
-    } else {
-        AMX_LOAD(amx, 0, sums->c[0][0], 64);
-        AMX_LOAD(amx, 1, sums->c[0][1], 64);
-        if (n_a == 2) {
-            AMX_LOAD(amx, 2, sums->c[1][0], 64);
-            AMX_LOAD(amx, 3, sums->c[1][1], 64);
-        }
-    }
-    for (uint32_t i = 0; i < n; i++, q += 64, q1 += 64, b0 += 1024, b1 += 1024) {
-        AMX_STREAM(amx, 6, b0, 64);
-        AMX_LOAD(amx, 4, q, stride);
-        AMX_STREAM(amx, 7, b1, 64);
-        AMX_MULTIPLY(amx, 0, 4, 6);
-        AMX_MULTIPLY(amx, 1, 4, 7);
-        if (n_a == 2) {
-            AMX_LOAD(amx, 5, q1, stride);
-            AMX_MULTIPLY(amx, 2, 5, 6);
-            AMX_MULTIPLY(amx, 3, 5, 7);
-        }
-    }
-    AMX_STORE(amx, 0, sums->c[0][0], 64);
-    AMX_STORE(amx, 1, sums->c[0][1], 64);
-    if (n_a == 2) {
-        AMX_STORE(amx, 2, sums->c[1][0], 64);
-        AMX_STORE(amx, 3, sums->c[1][1], 64);
-    }
-}
-
 /* An unpacked part times the tokens of a block (32 at most, n_a tiles of A) from t on. */
 INLINE void multiply_part(const int codec, const int n_a, work *s, const part *p, uint32_t t,
                           block_sums *sums)
@@ -191,8 +150,9 @@ INLINE void multiply_part(const int codec, const int n_a, work *s, const part *p
             const uint8_t *b0 = s->quads + i * s->tile_quads + 1024 * (size_t)k;
             const uint8_t *b1 = b0 + (i + 1 < p->n_planes ? s->tile_quads : 0);
             fetch_next(codec, s);
-            multiply(&s->amx, n_a, q + 64 * (size_t)k, s->x->stride, b0, b1,
-                     tiles_min(PIECE_STEPS, n_steps - k), p->col + k == 0, &sums[i / B_TILES]);
+            amx_multiply_block(&s->amx, n_a, q + 64 * (size_t)k, s->x->stride, b0, b1,
+                               tiles_min(PIECE_STEPS, n_steps - k), p->col + k == 0,
+                               sums[i / B_TILES].c);
         }
 }
 
@@ -279,20 +239,6 @@ INLINE void write_out(const int codec, const work *s, const part *p, uint32_t t,
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-/* Tiles of `n` tokens: rows of A and C beyond them do not exist, so nothing is read or written
- * there. */
-static amx_config config_for(uint32_t n)
-{
-    amx_config config = {.palette = 1};
-    uint32_t first = tiles_min(n, 16), second = n > 16 ? n - 16 : 16;
-    uint32_t rows[AMX_TILES] = {first, first, second, second, first, second, 16, 16};
-    for (int i = 0; i < AMX_TILES; i++) {
-        config.row_bytes[i] = AMX_ROW_BYTES;
-        config.rows[i] = (uint8_t)rows[i];
-    }
-    return config;
-}
-
 /* A part times tokens [begin, end). */
 INLINE void run_part(const int codec, work *s, const part *p, uint32_t begin, uint32_t end)
 {
@@ -303,7 +249,7 @@ INLINE void run_part(const int codec, work *s, const part *p, uint32_t begin, ui
         uint32_t n = tiles_min(BLOCK_TOKENS, end - t);
         block_sums *sums = s->sums + (keeps ? (t - begin) / BLOCK_TOKENS * n_pairs : 0);
         if (n != n_configured) {
-            amx_config config = config_for(n);
+            amx_config config = amx_config_for(n);
             amx_begin(&s->amx, &config);
             n_configured = n;
         }

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ * Two tiles of A times two of B, as kernels of many columns multiply: 32 tokens by 32 rows.
+ *
+ *   tiles 0..3  C[a][b]      4, 5  A       6, 7  B
+ *
+ * B passes by while A is used again: it is loaded with the hint not to stay.
+ * compile with: -mamx-tile -mamx-int8 */
+#ifndef WHIT_KERNELS_X86_AMX_BLOCK_H
+#define WHIT_KERNELS_X86_AMX_BLOCK_H
+
+#include "kernels/x86/amx_tiles.h"
+
+#include <stdbool.h>
+
+enum { B_TILES = 2, A_TILES = 2, BLOCK_TOKENS = 32 };
+
+typedef int32_t amx_block_sums[A_TILES][B_TILES][AMX_ROWS][16];
+
+/* Tiles of `n` tokens: rows of A and C beyond them do not exist, so nothing is read or written
+ * there. */
+static inline amx_config amx_config_for(uint32_t n)
+{
+    amx_config config = {.palette = 1};
+    uint32_t first = n < 16 ? n : 16, second = n > 16 ? n - 16 : 16;
+    uint32_t rows[AMX_TILES] = {first, first, second, second, first, second, 16, 16};
+    for (int i = 0; i < AMX_TILES; i++) {
+        config.row_bytes[i] = AMX_ROW_BYTES;
+        config.rows[i] = (uint8_t)rows[i];
+    }
+    return config;
+}
+
+/* C of n_a x 2 tiles over n steps, from zero or from `c`, to `c`. */
+static inline __attribute__((always_inline)) void
+amx_multiply_block(amx_state *amx, const int n_a, const int8_t *q, size_t stride, const uint8_t *b0,
+                   const uint8_t *b1, uint32_t n, bool is_first, amx_block_sums c)
+{
+    (void)amx;
+    const int8_t *q1 = q + 16 * stride;
+    amx_written();
+    if (is_first) {
+        AMX_ZERO(amx, 0);
+        AMX_ZERO(amx, 1);
+        AMX_ZERO(amx, 2);
+        AMX_ZERO(amx, 3);
+    } else {
+        AMX_LOAD(amx, 0, c[0][0], 64);
+        AMX_LOAD(amx, 1, c[0][1], 64);
+        if (n_a == 2) {
+            AMX_LOAD(amx, 2, c[1][0], 64);
+            AMX_LOAD(amx, 3, c[1][1], 64);
+        }
+    }
+    for (uint32_t i = 0; i < n; i++, q += 64, q1 += 64, b0 += 1024, b1 += 1024) {
+        AMX_STREAM(amx, 6, b0, 64);
+        AMX_LOAD(amx, 4, q, stride);
+        AMX_STREAM(amx, 7, b1, 64);
+        AMX_MULTIPLY(amx, 0, 4, 6);
+        AMX_MULTIPLY(amx, 1, 4, 7);
+        if (n_a == 2) {
+            AMX_LOAD(amx, 5, q1, stride);
+            AMX_MULTIPLY(amx, 2, 5, 6);
+            AMX_MULTIPLY(amx, 3, 5, 7);
+        }
+    }
+    AMX_STORE(amx, 0, c[0][0], 64);
+    AMX_STORE(amx, 1, c[0][1], 64);
+    if (n_a == 2) {
+        AMX_STORE(amx, 2, c[1][0], 64);
+        AMX_STORE(amx, 3, c[1][1], 64);
+    }
+}
+
+#endif
