@@ -18,11 +18,6 @@ enum { AWAKE_CHUNKS = 3 };
 /* Quads of a chunk: five from a line at most. */
 enum { CHUNK_BYTES = 5 * CHUNK_LINES * WHIT_LINE_BYTES };
 
-INLINE int quads_of_line(const int codec)
-{
-    return codec == WHIT_CODEC_T5 ? 5 : codec == WHIT_CODEC_I8S ? 2 : 8 / code_bits(codec);
-}
-
 /* Lines [first, first + n) of a tile, n <= CHUNK_LINES. */
 INLINE void unpack_chunk(const int codec, const tiles *m, uint32_t tile, uint32_t first, uint32_t n, uint8_t *out)
 {
@@ -31,10 +26,7 @@ INLINE void unpack_chunk(const int codec, const tiles *m, uint32_t tile, uint32_
     for (uint32_t l = 0; l < n; l++, line += WHIT_LINE_BYTES) {
         _mm_prefetch((const char *)line + FAR_BYTES, _MM_HINT_T1);
         _mm_prefetch((const char *)line + NEAR_BYTES, _MM_HINT_T0);
-        if (codec == WHIT_CODEC_T5)
-            unpack_t5(load_line(line), out, WHIT_LINE_BYTES);
-        else if (codec != WHIT_CODEC_I8S)
-            unpack_fields(code_bits(codec), 8 / code_bits(codec), load_line(line), out, WHIT_LINE_BYTES);
+        if (codec != WHIT_CODEC_I8S) unpack_line(codec, load_line(line), out, WHIT_LINE_BYTES);
         out += quads_of_line(codec) * WHIT_LINE_BYTES;
     }
 }
@@ -61,7 +53,7 @@ INLINE void multiply_tile(const int codec, amx_state *amx, const tiles *m, const
                           uint8_t *quads, float *y, size_t y_stride)
 {
     const uint32_t chunk_tiles = (uint32_t)quads_of_line(codec), chunk_cols = 64 * chunk_tiles;
-    const uint32_t n_lines = (x->n_cols + 4 * chunk_tiles - 1) / (4 * chunk_tiles), n_tiles = (x->n_cols + 63) / 64;
+    const uint32_t n_lines = lines_of(codec, x->n_cols), n_tiles = (x->n_cols + 63) / 64;
     _Alignas(64) int32_t sums[C_TILES][MAX_COLUMNS][16];
     AMX_ZERO(amx, 0);
     AMX_ZERO(amx, 1);

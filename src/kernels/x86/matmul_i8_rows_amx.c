@@ -11,8 +11,7 @@
  * waits for every store under way whose address ends in the same twelve bits, so nothing is
  * unpacked or written out between multiplications. A store of a tile register takes 0.3 us where
  * the last one is 0.8 us ago: pieces are shorter. Outputs are a stream larger than any cache: they
- * go past the caches where lines allow it.
- */
+ * go past the caches where lines allow it. */
 #include "kernels/x86/amx_block.h"
 #include "kernels/x86/unpack_avx512.h"
 
@@ -50,11 +49,6 @@ typedef struct work {
     amx_state amx;
 } work;
 
-INLINE int quads_of_line(const int codec)
-{
-    return codec == WHIT_CODEC_T5 ? 5 : codec == WHIT_CODEC_I8S ? 2 : 8 / code_bits(codec);
-}
-
 static uint32_t range_cols(uint32_t n_cols, uint32_t col)
 {
     return tiles_min(n_cols - col, RANGE_COLS);
@@ -81,12 +75,6 @@ static uint32_t kept_blocks(uint32_t n_cols, uint32_t n_tokens)
 
 /* ---- unpacking ------------------------------------------------------------------------------ */
 
-INLINE uint32_t lines_of(const int codec, uint32_t n_cols)
-{
-    uint32_t line_cols = 4 * (uint32_t)quads_of_line(codec);
-    return (n_cols + line_cols - 1) / line_cols;
-}
-
 /* The matrix of plane i of a part, and its tile. */
 INLINE const tiles *plane_at(const work *s, const part *p, uint32_t i, uint32_t *tile)
 {
@@ -110,16 +98,11 @@ INLINE void unpack_part(const int codec, const work *s, const part *p)
         const uint8_t *line = plane_lines(codec, s, p, i);
         uint8_t *out = s->quads + i * s->tile_quads;
         for (uint32_t l = 0; l < n_lines; l++, line += WHIT_LINE_BYTES) {
-            if (codec == WHIT_CODEC_I8S) {
-                if (l % 16 == 0)
-                    unpack_i8s(m, tile, p->col / 8 + l, out + 2 * l * WHIT_LINE_BYTES,
-                               WHIT_LINE_BYTES);
-            } else if (codec == WHIT_CODEC_T5) {
-                unpack_t5(load_line(line), out + 5 * l * WHIT_LINE_BYTES, WHIT_LINE_BYTES);
-            } else {
-                unpack_fields(code_bits(codec), 8 / code_bits(codec), load_line(line),
-                              out + quads_of_line(codec) * l * WHIT_LINE_BYTES, WHIT_LINE_BYTES);
-            }
+            if (codec != WHIT_CODEC_I8S)
+                unpack_line(codec, load_line(line), out, WHIT_LINE_BYTES);
+            else if (l % 16 == 0)
+                unpack_i8s(m, tile, p->col / 8 + l, out, WHIT_LINE_BYTES);
+            out += quads_of_line(codec) * WHIT_LINE_BYTES;
         }
     }
 }
@@ -199,8 +182,8 @@ INLINE void add_up(const int codec, const bool has_offset, const bool is_whole, 
             else if (is_whole)
                 _mm512_stream_ps(y + (i + b) * WHIT_TILE_ROWS, out);
             else if (i + b < p->n_planes)
-                _mm512_mask_storeu_ps(y + (i + b) * WHIT_TILE_ROWS,
-                                      rows_mask(&s->m[0], p->tile + i + b), out);
+                store_outputs(y + (i + b) * WHIT_TILE_ROWS, rows_mask(&s->m[0], p->tile + i + b),
+                              out);
         }
 }
 

@@ -38,6 +38,28 @@ INLINE void unpack_t5(__m512i line, uint8_t *out, size_t stride)
     for (int d = 0; d < 5; d++) _mm512_storeu_si512(out + (size_t)d * stride, digits[d]);
 }
 
+/* Quads that one line holds; of i8s with its low nibbles, of q2 in each plane. */
+INLINE int quads_of_line(const int codec)
+{
+    return codec == WHIT_CODEC_T5 ? 5 : codec == WHIT_CODEC_I8S ? 2 : 8 / code_bits(codec);
+}
+
+/* Lines that n_cols columns take, where no scales stand between them. */
+INLINE uint32_t lines_of(const int codec, uint32_t n_cols)
+{
+    uint32_t line_cols = 4 * (uint32_t)quads_of_line(codec);
+    return (n_cols + line_cols - 1) / line_cols;
+}
+
+/* One line of any codec but i8s, whose low nibbles lie elsewhere. */
+INLINE void unpack_line(const int codec, __m512i line, uint8_t *out, size_t stride)
+{
+    if (codec == WHIT_CODEC_T5)
+        unpack_t5(line, out, stride);
+    else
+        unpack_fields(code_bits(codec), quads_of_line(codec), line, out, stride);
+}
+
 /* i8s, lines [l, l + 16) or as many as there are: the low nibbles lie row by row and are transposed
  * to lines. The last lines of the high plane may be missing; a row of low nibbles is always whole.
  */
@@ -89,21 +111,18 @@ INLINE void unpack_tile(const int codec, const tiles *m, uint32_t tile, uint8_t 
         unpack_superblocks(m, start, out, stride);
         return;
     }
-    const int bits = code_bits(codec), fields = codec == WHIT_CODEC_T5 ? 5 : 8 / bits;
-    const uint32_t line_cols = 4 * (uint32_t)fields;
+    const int quads = quads_of_line(codec);
+    const uint32_t line_cols = 4 * (uint32_t)quads;
     uint32_t n_cols = m->w->type.n_cols, next_block = 0;
-    for (uint32_t k = 0; k < n_cols; k += line_cols, out += fields * stride) {
+    for (uint32_t k = 0; k < n_cols; k += line_cols, out += quads * stride) {
         if (m->block_cols && k == next_block) {
             line += m->scale_bytes;
             next_block += m->block_cols;
         }
-        if (codec == WHIT_CODEC_T5)
-            unpack_t5(load_line(line), out, stride);
-        else
-            unpack_fields(bits, fields, load_line(line), out, stride);
+        unpack_line(codec, load_line(line), out, stride);
         line += WHIT_LINE_BYTES;
         if (codec != WHIT_CODEC_Q2) continue;
-        unpack_fields(bits, fields, load_line(line), out + plane_bytes, stride);
+        unpack_line(codec, load_line(line), out + plane_bytes, stride);
         line += WHIT_LINE_BYTES;
     }
 }
