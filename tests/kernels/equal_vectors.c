@@ -27,6 +27,16 @@ static input_mode random_mode(whit_rng *rng)
     return (input_mode)whit_rng_below(rng, INPUT_COUNT);
 }
 
+/* Two of the same shape, each at the start of its memory. */
+static void assert_same_acts(const trial *t, const whit_acts acts[2], uint8_t *const memory[2])
+{
+    size_t n_steps = (size_t)acts[0].n_tokens * acts[0].n_steps;
+    size_t data_bytes = acts[0].n_tokens * acts[0].stride * (acts[0].spec.kind == WHIT_ACTS_Q2 ? 2 : 1);
+    if (memcmp(memory[0], memory[1], data_bytes)) fail_msg("%s: codes differ", t->name);
+    assert_same_floats(acts[0].scales, acts[1].scales, n_steps, t->name, "scales");
+    if (memcmp(acts[0].sums, acts[1].sums, n_steps * 4)) fail_msg("%s: sums differ", t->name);
+}
+
 /* ---- one function per signature ------------------------------------------------------------- */
 
 static void compare_quantize(const trial *t)
@@ -51,11 +61,7 @@ static void compare_quantize(const trial *t)
         functions[i](x.data, n, &acts[i], 0, n_tokens);
         guarded_check(memory[i], bytes);
     }
-    size_t n_steps = (size_t)n_tokens * acts[0].n_steps;
-    size_t data_bytes = n_tokens * acts[0].stride * (spec->kind == WHIT_ACTS_Q2 ? 2 : 1);
-    if (memcmp(memory[0], memory[1], data_bytes)) fail_msg("%s: codes differ", t->name);
-    assert_same_floats(acts[0].scales, acts[1].scales, n_steps, t->name, "scales");
-    if (memcmp(acts[0].sums, acts[1].sums, n_steps * 4)) fail_msg("%s: sums differ", t->name);
+    assert_same_acts(t, acts, memory);
     guarded_free(memory[0], 0);
     guarded_free(memory[1], 0);
     floats_free(&x);
@@ -100,11 +106,7 @@ static void compare_norm_acts(const trial *t)
         functions[i](&rows, &acts[i], 0, n_tokens);
         guarded_check(memory[i], bytes);
     }
-    size_t n_steps = (size_t)n_tokens * acts[0].n_steps;
-    size_t data_bytes = n_tokens * acts[0].stride * (spec->kind == WHIT_ACTS_Q2 ? 2 : 1);
-    if (memcmp(memory[0], memory[1], data_bytes)) fail_msg("%s: codes differ", t->name);
-    assert_same_floats(acts[0].scales, acts[1].scales, n_steps, t->name, "scales");
-    if (memcmp(acts[0].sums, acts[1].sums, n_steps * 4)) fail_msg("%s: sums differ", t->name);
+    assert_same_acts(t, acts, memory);
     assert_same_floats(given[0].data, given[1].data, elems, t->name, "given");
     assert_same_floats(made[0].data, made[1].data, elems, t->name, "made");
     for (int i = 0; i < 2; i++) {
