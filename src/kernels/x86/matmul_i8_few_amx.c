@@ -3,8 +3,9 @@
  *
  * As in matmul_i8_block_amx.c an unpacked quad is a row of a B tile and the activations are A as
  * they lie. Here weights come from memory and are used once: sixteen lines are unpacked into the
- * first cache while the sixteen before them are multiplied. A multiplication costs the same for two
- * columns as for sixteen, and less than the line takes to arrive; two or three columns of t2 and t5
+ * first cache while the sixteen before them are multiplied, in turns of some lines and one
+ * multiplication, and on from one tile of the matrix to the next. A multiplication costs the same
+ * for two columns as for sixteen, and less than the line takes to arrive; two columns of t2 and t5
  * are faster in matmul_i8_avx512.c, which stores nothing but outputs.
  *
  *   tiles 0..3  C, which take turns to hide latency      4, 5  A       6, 7  B */
@@ -18,28 +19,47 @@ enum { AWAKE_CHUNKS = 3 };
 /* Quads of a chunk: five from a line at most. */
 enum { CHUNK_BYTES = 5 * CHUNK_LINES * WHIT_LINE_BYTES };
 
-/* Lines [first, first + n) of a tile, n <= CHUNK_LINES. */
-INLINE void unpack_chunk(const int codec, const tiles *m, uint32_t tile, uint32_t first, uint32_t n, uint8_t *out)
+/* n lines to quads. The compiler may not load a line twice, nor ask for several lines at once:
+ * these would then all come later. */
+INLINE void unpack_lines(const int codec, const t5_tables *t5, const uint8_t *line, uint32_t n,
+                         uint8_t *out)
 {
-    const uint8_t *line = m->codes + tile * m->tile_bytes + (size_t)first * WHIT_LINE_BYTES;
-    if (codec == WHIT_CODEC_I8S) unpack_i8s(m, tile, first, out, WHIT_LINE_BYTES);
-    for (uint32_t l = 0; l < n; l++, line += WHIT_LINE_BYTES) {
+    const int quads = quads_of_line(codec);
+#pragma GCC unroll 4
+    for (uint32_t l = 0; l < n; l++, line += WHIT_LINE_BYTES, out += quads * WHIT_LINE_BYTES) {
+        __m512i codes = load_line(line);
+        __asm__ volatile("" : "+v"(codes) : : "memory");
         _mm_prefetch((const char *)line + FAR_BYTES, _MM_HINT_T1);
         _mm_prefetch((const char *)line + NEAR_BYTES, _MM_HINT_T0);
-        if (codec != WHIT_CODEC_I8S) unpack_line(codec, load_line(line), out, WHIT_LINE_BYTES);
-        out += quads_of_line(codec) * WHIT_LINE_BYTES;
+        if (codec == WHIT_CODEC_T5)
+            unpack_t5_by(t5, codes, out, WHIT_LINE_BYTES);
+        else
+            unpack_fields(code_bits(codec), quads, codes, out, WHIT_LINE_BYTES);
+        amx_written();
     }
+}
+
+/* Lines [first, first + n) of a tile, n <= CHUNK_LINES. */
+INLINE void unpack_chunk(const int codec, const t5_tables *t5, const tiles *m, uint32_t tile,
+                         uint32_t first, uint32_t n, uint8_t *out)
+{
+    if (codec == WHIT_CODEC_I8S)
+        unpack_i8s(m, tile, first, out, WHIT_LINE_BYTES);
+    else
+        unpack_lines(codec, t5, m->codes + tile * m->tile_bytes + (size_t)first * WHIT_LINE_BYTES,
+                     n, out);
 }
 
 /* Multiplies tile i of a chunk, where the matrix has columns there. */
 #define STEP(i, c, a, b)                                                                           \
     if (i < n_b) {                                                                                 \
-        AMX_LOAD(amx, b, quads + (i) * AMX_ROWS * AMX_ROW_BYTES, AMX_ROW_BYTES);                   \
-        AMX_LOAD(amx, a, q + (i) * AMX_ROW_BYTES, stride);                                         \
+        AMX_LOAD(amx, b, quads + (i)*AMX_ROWS * AMX_ROW_BYTES, AMX_ROW_BYTES);                     \
+        AMX_LOAD(amx, a, q + (i)*AMX_ROW_BYTES, stride);                                           \
         AMX_MULTIPLY(amx, c, a, b);                                                                \
     }
 
-INLINE void multiply_chunk(amx_state *amx, const uint8_t *quads, const int8_t *q, size_t stride, uint32_t n_b)
+INLINE void multiply_chunk(amx_state *amx, const uint8_t *quads, const int8_t *q, size_t stride,
+                           uint32_t n_b)
 {
     (void)amx;
     STEP(0, 0, 4, 6)
@@ -49,26 +69,35 @@ INLINE void multiply_chunk(amx_state *amx, const uint8_t *quads, const int8_t *q
     STEP(4, 0, 4, 6)
 }
 
-INLINE void multiply_tile(const int codec, amx_state *amx, const tiles *m, const whit_acts *x, uint32_t tile,
-                          uint8_t *quads, float *y, size_t y_stride)
-{
-    const uint32_t chunk_tiles = (uint32_t)quads_of_line(codec), chunk_cols = 64 * chunk_tiles;
-    const uint32_t n_lines = lines_of(codec, x->n_cols), n_tiles = (x->n_cols + 63) / 64;
-    _Alignas(64) int32_t sums[C_TILES][MAX_COLUMNS][16];
-    AMX_ZERO(amx, 0);
-    AMX_ZERO(amx, 1);
-    AMX_ZERO(amx, 2);
-    AMX_ZERO(amx, 3);
-    unpack_chunk(codec, m, tile, 0, tiles_min(n_lines, CHUNK_LINES), quads);
-    for (uint32_t first = 0, chunk = 0; first < n_lines; first += CHUNK_LINES, chunk++) {
-        uint32_t next = first + CHUNK_LINES;
-        if (next < n_lines)
-            unpack_chunk(codec, m, tile, next, tiles_min(n_lines - next, CHUNK_LINES), quads + (chunk + 1) % 2 * CHUNK_BYTES);
-        amx_written();
-        multiply_chunk(amx, quads + chunk % 2 * CHUNK_BYTES, x->i8 + (size_t)chunk * chunk_cols, x->stride,
-                       tiles_min(chunk_tiles, n_tiles - chunk * chunk_tiles));
-        if (chunk % AWAKE_CHUNKS == AWAKE_CHUNKS - 1) AMX_STORE(amx, 4, sums[0][0], 64);
+/* The same for a whole chunk; a share of the chunk to come, which begins at `line` and is whole
+ * too, is unpacked before each multiplication. */
+#define UNPACK_AND_STEP(i, c, a, b)                                                                \
+    if (i < n_b) {                                                                                 \
+        const uint32_t begin = CHUNK_LINES * (i) / n_b, end = CHUNK_LINES * ((i) + 1) / n_b;       \
+        unpack_lines(codec, t5, line + begin * WHIT_LINE_BYTES, end - begin,                       \
+                     next + begin * n_b * WHIT_LINE_BYTES);                                        \
+        STEP(i, c, a, b)                                                                           \
+        amx_written();                                                                             \
     }
+
+INLINE void unpack_and_multiply_chunk(const int codec, const t5_tables *t5, amx_state *amx,
+                                      const uint8_t *line, uint8_t *next, const uint8_t *quads,
+                                      const int8_t *q, size_t stride)
+{
+    const uint32_t n_b = (uint32_t)quads_of_line(codec);
+    (void)amx;
+    UNPACK_AND_STEP(0, 0, 4, 6)
+    UNPACK_AND_STEP(1, 1, 5, 7)
+    UNPACK_AND_STEP(2, 2, 4, 6)
+    UNPACK_AND_STEP(3, 3, 5, 7)
+    UNPACK_AND_STEP(4, 0, 4, 6)
+}
+
+INLINE void put_outputs(const int codec, amx_state *amx, const tiles *m, const whit_acts *x,
+                        uint32_t tile, int32_t sums[C_TILES][MAX_COLUMNS][16], float *y,
+                        size_t y_stride)
+{
+    (void)amx;
     AMX_STORE(amx, 0, sums[0][0], 64);
     AMX_STORE(amx, 1, sums[1][0], 64);
     AMX_STORE(amx, 2, sums[2][0], 64);
@@ -78,18 +107,67 @@ INLINE void multiply_tile(const int codec, amx_state *amx, const tiles *m, const
     if (m->has_offset) offset = load_field(m, tile, start, 0, 1);
     for (uint32_t t = 0; t < x->n_tokens; t++) {
         __m512i sum = _mm512_setzero_si512();
-        for (int c = 0; c < C_TILES; c++) sum = _mm512_add_epi32(sum, _mm512_load_si512(sums[c][t]));
+        for (int c = 0; c < C_TILES; c++)
+            sum = _mm512_add_epi32(sum, _mm512_load_si512(sums[c][t]));
         __m512 scale_x = _mm512_set1_ps(x->scales[t]);
-        __m512 out = _mm512_fmadd_ps(true_sum(codec, sum, x->sums[t]), _mm512_mul_ps(scale, scale_x), _mm512_setzero_ps());
+        __m512 out = _mm512_fmadd_ps(true_sum(codec, sum, x->sums[t]),
+                                     _mm512_mul_ps(scale, scale_x), _mm512_setzero_ps());
         if (m->has_offset)
-            out = _mm512_fmadd_ps(_mm512_mul_ps(offset, scale_x), _mm512_set1_ps((float)x->sums[t]), out);
+            out = _mm512_fmadd_ps(_mm512_mul_ps(offset, scale_x), _mm512_set1_ps((float)x->sums[t]),
+                                  out);
         store_outputs(y + t * y_stride + (size_t)tile * WHIT_TILE_ROWS, rows_mask(m, tile), out);
     }
 }
 
+/* At most MAX_COLUMNS columns. Unpacking goes on from tile to tile, a chunk ahead. */
+INLINE void multiply(const int codec, amx_state *amx, const tiles *m, const whit_acts *x,
+                     uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride,
+                     uint8_t *quads)
+{
+    const t5_tables t5 = codec == WHIT_CODEC_T5 ? t5_load_tables() : (t5_tables){0};
+    const uint32_t chunk_tiles = (uint32_t)quads_of_line(codec), chunk_cols = 64 * chunk_tiles;
+    const uint32_t n_lines = lines_of(codec, x->n_cols), n_tiles = (x->n_cols + 63) / 64;
+    const uint32_t n_chunks = (n_lines + CHUNK_LINES - 1) / CHUNK_LINES;
+    _Alignas(64) int32_t sums[C_TILES][MAX_COLUMNS][16];
+    uint8_t *next = quads + CHUNK_BYTES;
+    uint32_t to_wake = AWAKE_CHUNKS;
+    if (tile_begin < tile_end)
+        unpack_chunk(codec, &t5, m, tile_begin, 0, tiles_min(n_lines, CHUNK_LINES), quads);
+    for (uint32_t tile = tile_begin; tile < tile_end; tile++) {
+        AMX_ZERO(amx, 0);
+        AMX_ZERO(amx, 1);
+        AMX_ZERO(amx, 2);
+        AMX_ZERO(amx, 3);
+        for (uint32_t chunk = 0; chunk < n_chunks; chunk++) {
+            const int8_t *q = x->i8 + (size_t)chunk * chunk_cols;
+            uint32_t n_b = tiles_min(chunk_tiles, n_tiles - chunk * chunk_tiles);
+            bool is_last = chunk + 1 == n_chunks;
+            uint32_t next_tile = tile + is_last, first = is_last ? 0 : (chunk + 1) * CHUNK_LINES;
+            uint32_t n = next_tile < tile_end ? tiles_min(n_lines - first, CHUNK_LINES) : 0;
+            if (codec != WHIT_CODEC_I8S && n == CHUNK_LINES && n_b == chunk_tiles) {
+                const uint8_t *line =
+                    m->codes + next_tile * m->tile_bytes + (size_t)first * WHIT_LINE_BYTES;
+                unpack_and_multiply_chunk(codec, &t5, amx, line, next, quads, q, x->stride);
+            } else {
+                if (n) unpack_chunk(codec, &t5, m, next_tile, first, n, next);
+                amx_written();
+                multiply_chunk(amx, quads, q, x->stride, n_b);
+            }
+            uint8_t *done = quads;
+            quads = next;
+            next = done;
+            if (--to_wake == 0) {
+                AMX_STORE(amx, 4, sums[0][0], 64);
+                to_wake = AWAKE_CHUNKS;
+            }
+        }
+        put_outputs(codec, amx, m, x, tile, sums, y, y_stride);
+    }
+}
+
 /* Any number of columns, sixteen at a time. */
-INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,
-                float *y, size_t y_stride, uint8_t *quads)
+INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,
+                uint32_t tile_end, float *y, size_t y_stride, uint8_t *quads)
 {
     tiles m = tiles_of(w);
     for (uint32_t t = 0; t < x->n_tokens; t += MAX_COLUMNS) {
@@ -105,14 +183,14 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
         }
         amx_state amx;
         amx_begin(&amx, &config);
-        for (uint32_t tile = tile_begin; tile < tile_end; tile++)
-            multiply_tile(codec, &amx, &m, &some, tile, quads, y + t * y_stride, y_stride);
+        multiply(codec, &amx, &m, &some, tile_begin, tile_end, y + t * y_stride, y_stride, quads);
         amx_end(&amx);
     }
     _mm_sfence();
 }
 
-static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens)
+static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec,
+                            uint32_t n_tokens)
 {
     (void)type, (void)spec, (void)n_tokens;
     return 2 * CHUNK_BYTES;
@@ -138,7 +216,7 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
         .run = run_##lower,                                                                        \
     };
 
-MATMUL(t2, T2, 4)
-MATMUL(t5, T5, 4)
+MATMUL(t2, T2, 3)
+MATMUL(t5, T5, 3)
 MATMUL(i8, I8, 2)
 MATMUL(i8s, I8S, 2)

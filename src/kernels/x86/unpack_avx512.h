@@ -29,13 +29,18 @@ INLINE void unpack_fields(const int bits, const int n, __m512i line, uint8_t *ou
     }
 }
 
+INLINE void unpack_t5_by(const t5_tables *tables, __m512i line, uint8_t *out, size_t stride)
+{
+    __m512i digits[5];
+    t5_digits(tables, line, digits);
+#pragma GCC unroll 5
+    for (int d = 0; d < 5; d++) _mm512_storeu_si512(out + (size_t)d * stride, digits[d]);
+}
+
 INLINE void unpack_t5(__m512i line, uint8_t *out, size_t stride)
 {
     const t5_tables tables = t5_load_tables();
-    __m512i digits[5];
-    t5_digits(&tables, line, digits);
-#pragma GCC unroll 5
-    for (int d = 0; d < 5; d++) _mm512_storeu_si512(out + (size_t)d * stride, digits[d]);
+    unpack_t5_by(&tables, line, out, stride);
 }
 
 /* Quads that one line holds; of i8s with its low nibbles, of q2 in each plane. */
