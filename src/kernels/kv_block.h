@@ -3,8 +3,9 @@
  *
  *   f32, f16   keys (head_dim, 64), transposed, so that lanes are positions; values (64, head_dim)
  *   i8         keys u8 = code + 128 as (ceil(head_dim / 4), 64, 4), four dimensions of a position
- *              side by side as VPDPBUSD wants them; values s8 (64, head_dim); f32 scales of the
- *              keys (64), of the values (64): one per position and head
+ *              side by side as VPDPBUSD wants them; values u8 = code + 128 as (16, head_dim, 4),
+ *              four positions of a dimension side by side; f32 scales of the keys (64), of the
+ *              values (64): one per position and head
  *
  * Each of these arrays starts on a cache line. A block is reached by pointer alone, so blocks may
  * be shared by sequences and reused in a ring; the cache that owns them is not known here. */
@@ -15,6 +16,11 @@
 #include "whit.h"
 
 #define WHIT_KV_BLOCK_TOKENS 64
+#define WHIT_KV_MAX_HEAD_DIM 1024
+
+/* i8: weights of values become integers up to the one, 0 where their largest is below the other. */
+#define WHIT_KV_WEIGHT_MAX 16383.0f
+#define WHIT_KV_WEIGHT_MIN 0x1p-100f
 
 static inline size_t whit_kv_elem_bytes(whit_kv_type kv)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "model/config.h"
 
+#include "kernels/kv_block.h"
+
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -91,7 +93,7 @@ whit_status whit_config_check(const whit_config *c, const char *path, whit_error
     } bounds[] = {
         {"n_layers", c->n_layers, 1, 1024},    {"n_embd", c->n_embd, 1, 65536},
         {"n_ff", c->n_ff, 1, 65536},           {"n_heads", c->n_heads, 1, 4096},
-        {"n_kv_heads", c->n_kv_heads, 1, 4096}, {"head_dim", c->head_dim, 2, 1024},
+        {"n_kv_heads", c->n_kv_heads, 1, 4096}, {"head_dim", c->head_dim, 2, WHIT_KV_MAX_HEAD_DIM},
         {"rope_dim", c->rope_dim, 0, 1024},    {"n_vocab", c->n_vocab, 1, 1u << 24},
         {"n_ctx", c->n_ctx, 1, 1u << 26},      {"gate", c->gate, 0, WHIT_GATE_RELU2},
     };

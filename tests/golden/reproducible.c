@@ -17,7 +17,7 @@ static const struct {
 } settings[] = {
     {WHIT_KV_F32, WHIT_ACT_F32, 0x357bfd83452c346d},
     {WHIT_KV_F16, WHIT_ACT_I8, 0x69d1dc0423c0371a},
-    {WHIT_KV_I8, WHIT_ACT_I8, 0xbf2356e3782a625b},
+    {WHIT_KV_I8, WHIT_ACT_I8, 0x13af9ae86c7aaaba},
 };
 
 static size_t n_settings(void)

@@ -7,7 +7,11 @@
  *   p_j       exp(score j - m)
  *   sum       of p_j in sixteen virtual lanes, j in lane j mod 16, positions outside the span
  *             left out
- *   out_d     fma(p_j, v_jd, out) over j ascending in the span; i8: (p_j * scale_v of j) for p_j
+ *   out_d     f32, f16: fma(p_j, v_jd, out) over j ascending in the span
+ *             i8: int32 sum over j of u_j v_jd, as float times largest w / 16383, where w_j is
+ *             p_j * scale_v of j and u_j is w_j * (16383 / largest w), rounded. A largest w below
+ *             2^-100 counts as 0. Fourteen bits, so that small weights of a block do not vanish
+ *             beside a large one, in two parts of seven that bytes' products take.
  *
  * Joining blocks, ascending: m' = max(m_a, m_b), c_a = exp(m_a - m'), c_b = exp(m_b - m');
  * sum = fma(sum_a, c_a, sum_b * c_b), out the same. At last out * (1 / sum). */
@@ -64,15 +68,16 @@ void whit_kv_append_i8_generic(void *block, uint32_t slot, uint32_t n, uint32_t 
                                const float *keys, const float *values, size_t stride)
 {
     whit_kv_arrays kv = whit_kv_block_arrays(WHIT_KV_I8, head_dim, block);
-    uint8_t *to_keys = kv.keys;
+    uint8_t *to_keys = kv.keys, *to_values = kv.values;
+    int8_t codes[WHIT_KV_MAX_HEAD_DIM];
     for (uint32_t i = 0; i < n; i++, slot++, keys += stride, values += stride) {
-        int8_t *to_values = (int8_t *)kv.values + slot * head_dim;
-        /* The value's own place serves for the key's codes before it is filled. */
-        kv.key_scales[slot] = quantize_head(keys, head_dim, to_values);
+        kv.key_scales[slot] = quantize_head(keys, head_dim, codes);
         for (uint32_t d = 0; d < whit_round_up(head_dim, 4); d++)
             to_keys[(d / 4 * BLOCK + slot) * 4 + d % 4] =
-                (uint8_t)(d < head_dim ? to_values[d] + 128 : 128);
-        kv.value_scales[slot] = quantize_head(values, head_dim, to_values);
+                (uint8_t)(d < head_dim ? codes[d] + 128 : 128);
+        kv.value_scales[slot] = quantize_head(values, head_dim, codes);
+        for (uint32_t d = 0; d < head_dim; d++)
+            to_values[(slot / 4 * head_dim + d) * 4 + slot % 4] = (uint8_t)(codes[d] + 128);
     }
 }
 
@@ -162,14 +167,30 @@ void whit_kv_attend_f16_generic(const void *block, const void *next, const uint8
     attend_float(WHIT_KV_F16, block, queries, spans, n, head_dim, scale, partials);
 }
 
+/* Weights of values as integers; returns what turns sums of their products back. */
+static float weight_codes(const float *weights, whit_kv_span span, int32_t codes[BLOCK])
+{
+    uint32_t largest = 0;
+    for (uint32_t j = span.begin; j < span.end; j++) {
+        uint32_t bits = whit_f32_bits(weights[j]) & 0x7FFFFFFF; /* NaN and infinity win */
+        if (bits > largest) largest = bits;
+    }
+    bool is_zero = largest < whit_f32_bits(WHIT_KV_WEIGHT_MIN);
+    float factor = is_zero ? 0 : WHIT_KV_WEIGHT_MAX / whit_f32_from_bits(largest);
+    for (uint32_t j = span.begin; j < span.end; j++) {
+        float product = weights[j] * factor;
+        codes[j] = product != product ? 0 : whit_round_i32(product);
+    }
+    return is_zero ? 0 : whit_f32_from_bits(largest) / WHIT_KV_WEIGHT_MAX;
+}
+
 void whit_kv_attend_i8_generic(const void *block, const void *next, const uint8_t *queries,
                                const whit_kv_span *spans, uint32_t n, uint32_t head_dim,
                                float scale, float *partials)
 {
     (void)next;
     whit_kv_arrays kv = whit_kv_block_arrays(WHIT_KV_I8, head_dim, block);
-    const uint8_t *keys = kv.keys;
-    const int8_t *values = kv.values;
+    const uint8_t *keys = kv.keys, *values = kv.values;
     for (uint32_t i = 0; i < n; i++, partials += whit_kv_partial_elems(head_dim)) {
         const uint8_t *query = queries + i * whit_kv_query_bytes(WHIT_KV_I8, head_dim);
         const int8_t *q = (const int8_t *)query;
@@ -184,11 +205,14 @@ void whit_kv_attend_i8_generic(const void *block, const void *next, const uint8_
             scores[j] = (float)sum * (factor * kv.key_scales[j]);
         }
         soften(scores, spans[i], head_dim, partials);
-        memset(partials, 0, head_dim * sizeof *partials);
-        for (uint32_t j = spans[i].begin; j < spans[i].end; j++) {
-            float weight = scores[j] * kv.value_scales[j];
-            for (uint32_t d = 0; d < head_dim; d++)
-                partials[d] = fmaf(weight, (float)values[j * head_dim + d], partials[d]);
+        for (uint32_t j = spans[i].begin; j < spans[i].end; j++) scores[j] *= kv.value_scales[j];
+        int32_t codes[BLOCK];
+        float unit = weight_codes(scores, spans[i], codes);
+        for (uint32_t d = 0; d < head_dim; d++) {
+            int32_t sum = 0;
+            for (uint32_t j = spans[i].begin; j < spans[i].end; j++)
+                sum += codes[j] * (values[(j / 4 * head_dim + d) * 4 + j % 4] - 128);
+            partials[d] = (float)sum * unit;
         }
     }
 }
