@@ -107,20 +107,34 @@ static void cut(struct work *w, bench_range range)
     }
 }
 
+/* Blocks [0, n_blocks) of a head of all layers, those that follow each other in memory together. */
+static void cut_head(struct work *w, const whit_kv *kv, uint32_t sequence, uint32_t head, uint32_t n_blocks)
+{
+    uint32_t layer = head / kv->shape.n_kv_heads;
+    bench_range range = {0};
+    for (uint32_t b = 0; b < n_blocks; b++, range.size_bytes += kv->head_bytes) {
+        const uint8_t *piece = whit_kv_head_block(kv, layer, head % kv->shape.n_kv_heads, sequence, b);
+        if (piece == range.data + range.size_bytes) continue;
+        cut(w, range);
+        range = (bench_range){piece, 0};
+    }
+    cut(w, range);
+}
+
 static whit_status make_probes(struct work *w, whit_error *error)
 {
     const bench_test *t = w->test;
     const whit_kv *kv = &w->session->kv;
     uint32_t n_blocks = (t->depth + WHIT_KV_BLOCK_TOKENS - 1) / WHIT_KV_BLOCK_TOKENS, n = 0;
     for (uint32_t i = 0; i < w->count.n_ranges; i++) n += (uint32_t)(w->count.ranges[i].size_bytes / PIECE_BYTES) + 1;
-    n += t->columns * n_blocks * (uint32_t)(kv->block_bytes / PIECE_BYTES + 1);
+    uint32_t n_heads = kv->shape.n_layers * kv->shape.n_kv_heads;
+    n += t->columns * n_heads * n_blocks * (uint32_t)(kv->head_bytes / PIECE_BYTES + 1);
     w->pieces = calloc(n + 1, sizeof *w->pieces);
     w->int8_w = whit_zalloc_array(NULL, t->n_threads, 2 * WHIT_PROBE_BYTES);
     if (!w->pieces || !w->int8_w) return whit_fail_memory(error, "the probes", n);
     for (uint32_t i = 0; i < w->count.n_ranges; i++) cut(w, w->count.ranges[i]);
     for (uint32_t s = 0; s < t->columns; s++)
-        for (uint32_t b = 0; b < n_blocks; b++)
-            cut(w, (bench_range){whit_kv_head_block(kv, 0, 0, s, b), kv->block_bytes});
+        for (uint32_t head = 0; head < n_heads; head++) cut_head(w, kv, s, head, n_blocks);
     for (size_t i = 0; i < (size_t)t->n_threads * 2 * WHIT_PROBE_BYTES; i++) w->int8_w[i] = (uint8_t)(i * 7 % 4);
     whit_cpu cpu;
     whit_cpu_detect(&cpu);

@@ -61,6 +61,13 @@ static void drop_block(whit_kv *kv, uint32_t block)
     if (--kv->references[block] == 0) kv->free_blocks[kv->n_free++] = block;
 }
 
+static void copy_block(whit_kv *kv, uint32_t from, uint32_t to)
+{
+    for (uint32_t layer = 0; layer < kv->shape.n_layers; layer++)
+        for (uint32_t head = 0; head < kv->shape.n_kv_heads; head++)
+            memcpy(whit_kv_piece(kv, layer, head, to), whit_kv_piece(kv, layer, head, from), kv->head_bytes);
+}
+
 whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, whit_error *error)
 {
     if (n_tokens > kv->shape.n_ctx_tokens)
@@ -72,7 +79,7 @@ whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, wh
         uint32_t *last = &table[had / WHIT_KV_BLOCK_TOKENS], shared = *last;
         if (kv->references[shared] > 1) {
             *last = take_block(kv);
-            memcpy(kv->data + *last * kv->block_bytes, kv->data + shared * kv->block_bytes, kv->block_bytes);
+            copy_block(kv, shared, *last);
             drop_block(kv, shared);
         }
     }

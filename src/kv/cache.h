@@ -2,16 +2,21 @@
  * The KV cache: keys and values of every sequence, in blocks of 64 positions.
  *
  * A block holds 64 positions of one sequence for all layers and KV heads, so that it can be
- * dropped, shared between sequences with a common beginning, or written to a file as one piece.
- * Where a position lies (its block) is kept apart from what it is (its number): a table per
- * sequence maps one to the other. Inside a block each layer
- * and head has a piece laid out as kernels/kv_block.h says. Memory is the caller's, sized once. One thread at a
- * time may change tables; any may read, and write different heads. */
+ * dropped or shared between sequences with a common beginning. Where a position lies (its block) is
+ * kept apart from what it is (its number): a table per sequence maps one to the other. Each layer and
+ * head has a piece of a block, laid out as kernels/kv_block.h says.
+ *
+ * Blocks lie in groups of eight, and in a group the pieces of a head follow each other: reading a
+ * head's past is a few long streams, not a jump per block, and a short sequence touches no more
+ * than a group. Memory is the caller's, sized once. One thread at a time may change tables; any may
+ * read, and write different heads. */
 #ifndef WHIT_KV_CACHE_H
 #define WHIT_KV_CACHE_H
 
 #include "base/status.h"
 #include "kernels/kv_block.h"
+
+#define WHIT_KV_GROUP_BLOCKS 8
 
 typedef struct whit_kv_shape {
     whit_kv_type type;
@@ -24,7 +29,7 @@ typedef struct whit_kv {
     uint32_t blocks_per_sequence, n_blocks;
     size_t head_bytes;    /* of one head in one block */
     size_t block_bytes;
-    uint8_t *data;        /* (n_blocks, n_layers, n_kv_heads) of head_bytes */
+    uint8_t *data;        /* (groups, n_layers, n_kv_heads, blocks of the group) of head_bytes */
     uint32_t *table;      /* (n_sequences, blocks_per_sequence) block numbers */
     uint32_t *n_tokens;   /* (n_sequences) positions that have a place */
     uint32_t *references; /* (n_blocks) sequences that use it */
@@ -45,12 +50,19 @@ void whit_kv_truncate(whit_kv *kv, uint32_t sequence, uint32_t n_tokens);
 /* Makes `to` the first n_tokens of `from`; blocks are shared until one of them writes. */
 whit_status whit_kv_share(whit_kv *kv, uint32_t from, uint32_t to, uint32_t n_tokens, whit_error *error);
 
-/* What one head of one layer has in a sequence's block: a block of kernels/kv_block.h. */
+/* What one head of one layer has in a block (by its number; of a sequence): a block of
+ * kernels/kv_block.h. */
+static inline void *whit_kv_piece(const whit_kv *kv, uint32_t layer, uint32_t head, uint32_t number)
+{
+    uint32_t first = number / WHIT_KV_GROUP_BLOCKS * WHIT_KV_GROUP_BLOCKS, rest = kv->n_blocks - first;
+    size_t n = rest < WHIT_KV_GROUP_BLOCKS ? rest : WHIT_KV_GROUP_BLOCKS;
+    size_t piece = ((size_t)layer * kv->shape.n_kv_heads + head) * n + (number - first);
+    return kv->data + first * kv->block_bytes + piece * kv->head_bytes;
+}
 static inline void *whit_kv_head_block(const whit_kv *kv, uint32_t layer, uint32_t head, uint32_t sequence,
                                        uint32_t block)
 {
-    size_t number = kv->table[(size_t)sequence * kv->blocks_per_sequence + block];
-    return kv->data + number * kv->block_bytes + ((size_t)layer * kv->shape.n_kv_heads + head) * kv->head_bytes;
+    return whit_kv_piece(kv, layer, head, kv->table[(size_t)sequence * kv->blocks_per_sequence + block]);
 }
 
 #endif
