@@ -176,7 +176,7 @@ typedef struct whit_kernels {
     whit_all_finite_fn *all_finite;
     whit_exp_sum_fn *exp_sum;
     whit_kv_append_fn *kv_append_f32, *kv_append_f16, *kv_append_i8;
-    whit_kv_query_fn *kv_query_float, *kv_query_i8;
+    whit_kv_query_fn *kv_query_f32, *kv_query_f16, *kv_query_i8;
     whit_kv_attend_fn *kv_attend_f32, *kv_attend_f16, *kv_attend_i8;
     whit_kv_join_fn *kv_join;
     whit_kv_finish_fn *kv_finish;
@@ -232,7 +232,9 @@ static inline whit_kv_append_fn *whit_kv_append(const whit_kernels *k, whit_kv_t
 }
 static inline whit_kv_query_fn *whit_kv_query(const whit_kernels *k, whit_kv_type kv)
 {
-    return kv == WHIT_KV_I8 ? k->kv_query_i8 : k->kv_query_float;
+    return kv == WHIT_KV_F32   ? k->kv_query_f32
+           : kv == WHIT_KV_F16 ? k->kv_query_f16
+                               : k->kv_query_i8;
 }
 static inline whit_kv_attend_fn *whit_kv_attend(const whit_kernels *k, whit_kv_type kv)
 {

@@ -4,23 +4,29 @@
  *   f32, f16   keys (head_dim, 64), transposed, so that lanes are positions; values (64, head_dim)
  *   i8         keys u8 = code + 128 as (ceil(head_dim / 4), 64, 4), four dimensions of a position
  *              side by side as VPDPBUSD wants them; values u8 = code + 128 as (16, head_dim, 4),
- *              four positions of a dimension side by side; f32 scales of the keys (64), of the
- *              values (64): one per position and head
+ *              four positions of a dimension side by side
+ *   f16, i8    and f32 scales of the keys (64), of the values (64): one per position and head. An
+ *              f16 is read as an integer of up to 2047: divided by the scale, which is the power of
+ *              two that makes the largest of its head fit, and rounded.
  *
  * Each of these arrays starts on a cache line. A block is reached by pointer alone, so blocks may
  * be shared by sequences and reused in a ring; the cache that owns them is not known here. */
 #ifndef WHIT_KERNELS_KV_BLOCK_H
 #define WHIT_KERNELS_KV_BLOCK_H
 
+#include "base/half.h"
 #include "base/mem.h"
 #include "whit.h"
+
+#include <math.h>
 
 #define WHIT_KV_BLOCK_TOKENS 64
 #define WHIT_KV_MAX_HEAD_DIM 1024
 
-/* i8: weights of values become integers up to the one, 0 where their largest is below the other. */
+/* f16: queries become integers up to this, so that 512 products with keys fit an int32. */
+#define WHIT_KV_QUERY_MAX 2047.0f
+/* f16, i8: weights of values become integers up to this. */
 #define WHIT_KV_WEIGHT_MAX 16383.0f
-#define WHIT_KV_WEIGHT_MIN 0x1p-100f
 
 static inline size_t whit_kv_elem_bytes(whit_kv_type kv)
 {
@@ -38,11 +44,11 @@ static inline size_t whit_kv_values_bytes(whit_kv_type kv, uint32_t head_dim)
 /* A multiple of 64. */
 static inline size_t whit_kv_block_bytes(whit_kv_type kv, uint32_t head_dim)
 {
-    size_t scale_bytes = kv == WHIT_KV_I8 ? 2 * WHIT_KV_BLOCK_TOKENS * sizeof(float) : 0;
+    size_t scale_bytes = kv != WHIT_KV_F32 ? 2 * WHIT_KV_BLOCK_TOKENS * sizeof(float) : 0;
     return whit_kv_keys_bytes(kv, head_dim) + whit_kv_values_bytes(kv, head_dim) + scale_bytes;
 }
 
-/* The arrays of a block; scales only for i8. */
+/* The arrays of a block; no scales for f32. */
 typedef struct whit_kv_arrays {
     void *keys, *values;
     float *key_scales, *value_scales;
@@ -53,7 +59,7 @@ static inline whit_kv_arrays whit_kv_block_arrays(whit_kv_type kv, uint32_t head
 {
     uint8_t *bytes = (uint8_t *)(uintptr_t)block;
     whit_kv_arrays arrays = {.keys = bytes, .values = bytes + whit_kv_keys_bytes(kv, head_dim)};
-    if (kv == WHIT_KV_I8) {
+    if (kv != WHIT_KV_F32) {
         uint8_t *scales = (uint8_t *)arrays.values + whit_kv_values_bytes(kv, head_dim);
         arrays.key_scales = (float *)(void *)scales;
         arrays.value_scales = arrays.key_scales + WHIT_KV_BLOCK_TOKENS;
@@ -61,16 +67,53 @@ static inline whit_kv_arrays whit_kv_block_arrays(whit_kv_type kv, uint32_t head
     return arrays;
 }
 
-/* A query made ready for the scores of a cache type: f32 as it is; for i8 s8 (head_dim rounded up
- * to 64, zeros behind), then its scale (f32) and the sum of its codes (i32). */
-static inline size_t whit_kv_query_bytes(whit_kv_type kv, uint32_t head_dim)
+/* A query made ready for the scores of a cache type, R being head_dim rounded up to 64:
+ *
+ *   f32   as it is
+ *   i8    codes s8 (R), scale f32, sum of the codes i32
+ *   f16   codes s16 (R), their high digits s8 (R), low digits s8 (R): code = 128 high + low, low in
+ *         0..127; scale f32
+ *
+ * Behind the last dimension stand zeros. */
+static inline size_t whit_kv_query_scale_offset(whit_kv_type kv, uint32_t head_dim)
 {
     size_t elems = whit_round_up(head_dim, 64);
-    return kv == WHIT_KV_I8 ? elems + 64 : whit_round_up((size_t)head_dim * sizeof(float), 64);
+    return kv == WHIT_KV_I8 ? elems : 4 * elems;
 }
-static inline size_t whit_kv_query_scale_offset(uint32_t head_dim)
+static inline size_t whit_kv_query_bytes(whit_kv_type kv, uint32_t head_dim)
 {
-    return whit_round_up(head_dim, 64);
+    return whit_kv_query_scale_offset(kv, head_dim) + (kv == WHIT_KV_F32 ? 0 : 64);
+}
+
+/* The largest code of an f16 query. */
+static inline float whit_kv_query_max(uint32_t head_dim)
+{
+    return head_dim <= 512 ? WHIT_KV_QUERY_MAX : 1023.0f;
+}
+
+/* The scale of numbers that become integers up to `max`, of which the largest magnitude has these
+ * bits, and what they are multiplied with. Below 2^-100 they count as 0; where one is not finite,
+ * the scale is NaN. */
+static inline float whit_kv_code_scale(uint32_t largest, float max, float *factor)
+{
+    float amax = whit_f32_from_bits(largest);
+    bool is_zero = amax < 0x1p-100f;
+    *factor = is_zero ? 0 : max / amax;
+    return is_zero ? 0 : largest >= 0x7F800000 ? NAN : amax / max;
+}
+
+/* The scale of f16 numbers whose largest magnitude, an f16, has these bits as f32: 0 for 0, NaN
+ * where it is not finite. And what numbers are multiplied with for their codes, where the scale is
+ * neither. */
+static inline uint32_t whit_kv_f16_scale_bits(uint32_t largest)
+{
+    return largest == 0            ? 0
+           : largest >= 0x7F800000 ? 0x7FC00000
+                                   : (largest & 0x7F800000) - (10u << 23);
+}
+static inline uint32_t whit_kv_f16_factor_bits(uint32_t scale)
+{
+    return 0x7F000000 - scale;
 }
 
 /* Positions of a block that one query sees: [begin, end), empty where begin >= end. */

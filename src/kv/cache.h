@@ -6,7 +6,7 @@
  * kept apart from what it is (its number): a table per sequence maps one to the other. Each layer and
  * head has a piece of a block, laid out as kernels/kv_block.h says.
  *
- * Blocks lie in groups of eight, and in a group the pieces of a head follow each other: reading a
+ * Blocks lie in groups of four, and in a group the pieces of a head follow each other: reading a
  * head's past is a few long streams, not a jump per block, and a short sequence touches no more
  * than a group. Memory is the caller's, sized once. One thread at a time may change tables; any may
  * read, and write different heads. */
@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "kernels/kv_block.h"
 
-#define WHIT_KV_GROUP_BLOCKS 8
+#define WHIT_KV_GROUP_BLOCKS 4
 
 typedef struct whit_kv_shape {
     whit_kv_type type;

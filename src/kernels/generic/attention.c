@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * Attention over blocks of 64 positions, as specified. For each query and block:
  *
- *   score j   f32, f16: s = fma(q_d, k_dj, s) over d ascending, then s * scale
- *             i8: int32 sum over d, as float times ((scale_q * scale) * scale_k of j)
+ *   score j   f32: s = fma(q_d, k_dj, s) over d ascending, then s * scale
+ *             f16, i8: int32 sum over d of codes, as float times ((scale_q * scale) * scale_k of j)
  *   m         maximum of the scores in the span; -0 becomes +0
  *   p_j       exp(score j - m)
  *   sum       of p_j in sixteen virtual lanes, j in lane j mod 16, positions outside the span
  *             left out
- *   out_d     f32, f16: fma(p_j, v_jd, out) over j ascending in the span
- *             i8: int32 sum over j of u_j v_jd, as float times largest w / 16383, where w_j is
- *             p_j * scale_v of j and u_j is w_j * (16383 / largest w), rounded. A largest w below
- *             2^-100 counts as 0. Fourteen bits, so that small weights of a block do not vanish
- *             beside a large one, in two parts of seven that bytes' products take.
+ *   out_d     f32: fma(p_j, v_jd, out) over j ascending in the span
+ *             f16, i8: int32 sum over j of u_j times the code of v_jd, as float times largest w /
+ *             16383, where w_j is p_j * scale_v of j and u_j is w_j * (16383 / largest w), rounded.
+ *             A largest w below 2^-100 counts as 0. Fourteen bits, so that small weights of a block
+ *             do not vanish beside a large one, in two digits of seven that bytes' products take.
  *
  * Joining blocks, ascending: m' = max(m_a, m_b), c_a = exp(m_a - m'), c_b = exp(m_b - m');
  * sum = fma(sum_a, c_a, sum_b * c_b), out the same. At last out * (1 / sum). */
@@ -35,16 +35,30 @@ void whit_kv_append_f32_generic(void *block, uint32_t slot, uint32_t n, uint32_t
         }
 }
 
+/* The scale of n numbers, which are rounded to f16 first. */
+static float f16_scale(const float *x, uint32_t n)
+{
+    uint32_t largest = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t bits = whit_f32_bits(whit_f32_from_f16(whit_f16_from_f32(x[i]))) & 0x7FFFFFFF;
+        if (bits > largest) largest = bits;
+    }
+    return whit_f32_from_bits(whit_kv_f16_scale_bits(largest));
+}
+
 void whit_kv_append_f16_generic(void *block, uint32_t slot, uint32_t n, uint32_t head_dim,
                                 const float *keys, const float *values, size_t stride)
 {
     whit_kv_arrays kv = whit_kv_block_arrays(WHIT_KV_F16, head_dim, block);
     uint16_t *to_keys = kv.keys, *to_values = kv.values;
-    for (uint32_t i = 0; i < n; i++, slot++, keys += stride, values += stride)
+    for (uint32_t i = 0; i < n; i++, slot++, keys += stride, values += stride) {
+        kv.key_scales[slot] = f16_scale(keys, head_dim);
+        kv.value_scales[slot] = f16_scale(values, head_dim);
         for (uint32_t d = 0; d < head_dim; d++) {
             to_keys[d * BLOCK + slot] = whit_f16_from_f32(keys[d]);
             to_values[slot * head_dim + d] = whit_f16_from_f32(values[d]);
         }
+    }
 }
 
 /* As activations are quantised in groups: the group is a head. */
@@ -83,12 +97,55 @@ void whit_kv_append_i8_generic(void *block, uint32_t slot, uint32_t n, uint32_t 
 
 /* ---- queries -------------------------------------------------------------------------------- */
 
-void whit_kv_query_float_generic(const float *q, size_t q_stride, uint32_t n, uint32_t head_dim,
-                                 uint8_t *out)
+void whit_kv_query_f32_generic(const float *q, size_t q_stride, uint32_t n, uint32_t head_dim,
+                               uint8_t *out)
 {
     size_t bytes = whit_kv_query_bytes(WHIT_KV_F32, head_dim);
-    for (uint32_t i = 0; i < n; i++)
-        memcpy(out + i * bytes, q + i * q_stride, head_dim * sizeof *q);
+    for (uint32_t i = 0; i < n; i++, out += bytes) {
+        memset(out, 0, bytes);
+        memcpy(out, q + i * q_stride, head_dim * sizeof *q);
+    }
+}
+
+/* NaN and infinity win. */
+static uint32_t largest_bits(const float *x, uint32_t n)
+{
+    uint32_t largest = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t bits = whit_f32_bits(x[i]) & 0x7FFFFFFF;
+        if (bits > largest) largest = bits;
+    }
+    return largest;
+}
+
+/* Codes of n numbers up to `max`; returns the scale. */
+static float codes_of(const float *x, uint32_t n, float max, int32_t *codes)
+{
+    float factor, scale = whit_kv_code_scale(largest_bits(x, n), max, &factor);
+    for (uint32_t i = 0; i < n; i++) {
+        float product = x[i] * factor;
+        codes[i] = product != product ? 0 : whit_round_i32(product);
+    }
+    return scale;
+}
+
+void whit_kv_query_f16_generic(const float *q, size_t q_stride, uint32_t n, uint32_t head_dim,
+                               uint8_t *out)
+{
+    size_t bytes = whit_kv_query_bytes(WHIT_KV_F16, head_dim), elems = whit_round_up(head_dim, 64);
+    for (uint32_t i = 0; i < n; i++, out += bytes, q += q_stride) {
+        memset(out, 0, bytes);
+        int16_t *codes = (int16_t *)(void *)out;
+        int8_t *high = (int8_t *)out + 2 * elems, *low = high + elems;
+        int32_t code[WHIT_KV_MAX_HEAD_DIM];
+        float scale = codes_of(q, head_dim, whit_kv_query_max(head_dim), code);
+        for (uint32_t d = 0; d < head_dim; d++) {
+            codes[d] = (int16_t)code[d];
+            low[d] = (int8_t)(code[d] & 127);
+            high[d] = (int8_t)((code[d] - low[d]) / 128);
+        }
+        memcpy(out + whit_kv_query_scale_offset(WHIT_KV_F16, head_dim), &scale, 4);
+    }
 }
 
 void whit_kv_query_i8_generic(const float *q, size_t q_stride, uint32_t n, uint32_t head_dim,
@@ -101,8 +158,8 @@ void whit_kv_query_i8_generic(const float *q, size_t q_stride, uint32_t n, uint3
         float scale = quantize_head(q + i * q_stride, head_dim, codes);
         int32_t sum = 0;
         for (uint32_t d = 0; d < head_dim; d++) sum += codes[d];
-        memcpy(out + whit_kv_query_scale_offset(head_dim), &scale, 4);
-        memcpy(out + whit_kv_query_scale_offset(head_dim) + 4, &sum, 4);
+        memcpy(out + whit_kv_query_scale_offset(WHIT_KV_I8, head_dim), &scale, 4);
+        memcpy(out + whit_kv_query_scale_offset(WHIT_KV_I8, head_dim) + 4, &sum, 4);
     }
 }
 
@@ -121,42 +178,89 @@ static void soften(float scores[BLOCK], whit_kv_span span, uint32_t head_dim, fl
     partial[head_dim + 1] = whit_lanes_sum(lanes);
 }
 
-static float float_elem(const void *elems, bool is_f16, size_t i)
-{
-    return is_f16 ? whit_f32_from_f16(((const uint16_t *)elems)[i]) : ((const float *)elems)[i];
-}
-
-static void attend_float(whit_kv_type type, const void *block, const uint8_t *queries,
-                         const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale,
-                         float *partials)
-{
-    bool is_f16 = type == WHIT_KV_F16;
-    whit_kv_arrays kv = whit_kv_block_arrays(type, head_dim, block);
-    for (uint32_t i = 0; i < n; i++, partials += whit_kv_partial_elems(head_dim)) {
-        const float *q =
-            (const float *)(const void *)(queries + i * whit_kv_query_bytes(type, head_dim));
-        float scores[BLOCK] = {0};
-        partials[head_dim + 1] = 0;
-        if (spans[i].begin >= spans[i].end) continue;
-        for (uint32_t d = 0; d < head_dim; d++)
-            for (uint32_t j = spans[i].begin; j < spans[i].end; j++)
-                scores[j] = fmaf(q[d], float_elem(kv.keys, is_f16, d * BLOCK + j), scores[j]);
-        for (uint32_t j = spans[i].begin; j < spans[i].end; j++) scores[j] *= scale;
-        soften(scores, spans[i], head_dim, partials);
-        memset(partials, 0, head_dim * sizeof *partials);
-        for (uint32_t j = spans[i].begin; j < spans[i].end; j++)
-            for (uint32_t d = 0; d < head_dim; d++)
-                partials[d] =
-                    fmaf(scores[j], float_elem(kv.values, is_f16, j * head_dim + d), partials[d]);
-    }
-}
-
 void whit_kv_attend_f32_generic(const void *block, const void *next, const uint8_t *queries,
                                 const whit_kv_span *spans, uint32_t n, uint32_t head_dim,
                                 float scale, float *partials)
 {
     (void)next;
-    attend_float(WHIT_KV_F32, block, queries, spans, n, head_dim, scale, partials);
+    whit_kv_arrays kv = whit_kv_block_arrays(WHIT_KV_F32, head_dim, block);
+    const float *keys = kv.keys, *values = kv.values;
+    for (uint32_t i = 0; i < n; i++, partials += whit_kv_partial_elems(head_dim)) {
+        const float *q =
+            (const float *)(const void *)(queries + i * whit_kv_query_bytes(WHIT_KV_F32, head_dim));
+        float scores[BLOCK] = {0};
+        partials[head_dim + 1] = 0;
+        if (spans[i].begin >= spans[i].end) continue;
+        for (uint32_t d = 0; d < head_dim; d++)
+            for (uint32_t j = spans[i].begin; j < spans[i].end; j++)
+                scores[j] = fmaf(q[d], keys[d * BLOCK + j], scores[j]);
+        for (uint32_t j = spans[i].begin; j < spans[i].end; j++) scores[j] *= scale;
+        soften(scores, spans[i], head_dim, partials);
+        memset(partials, 0, head_dim * sizeof *partials);
+        for (uint32_t j = spans[i].begin; j < spans[i].end; j++)
+            for (uint32_t d = 0; d < head_dim; d++)
+                partials[d] = fmaf(scores[j], values[j * head_dim + d], partials[d]);
+    }
+}
+
+/* The code of an f16. */
+static int32_t f16_code(uint16_t half, float scale)
+{
+    float factor = whit_f32_from_bits(whit_kv_f16_factor_bits(whit_f32_bits(scale)));
+    return scale > 0 ? whit_round_i32(whit_f32_from_f16(half) * factor) : 0;
+}
+
+static int32_t key_code(whit_kv_type type, const whit_kv_arrays *kv, uint32_t d, uint32_t j)
+{
+    if (type == WHIT_KV_F16)
+        return f16_code(((const uint16_t *)kv->keys)[d * BLOCK + j], kv->key_scales[j]);
+    return ((const uint8_t *)kv->keys)[(d / 4 * BLOCK + j) * 4 + d % 4] - 128;
+}
+
+static int32_t value_code(whit_kv_type type, const whit_kv_arrays *kv, uint32_t head_dim,
+                          uint32_t j, uint32_t d)
+{
+    if (type == WHIT_KV_F16)
+        return f16_code(((const uint16_t *)kv->values)[j * head_dim + d], kv->value_scales[j]);
+    return ((const uint8_t *)kv->values)[(j / 4 * head_dim + d) * 4 + j % 4] - 128;
+}
+
+static int32_t query_code(whit_kv_type type, const uint8_t *query, uint32_t d)
+{
+    if (type == WHIT_KV_F16) return ((const int16_t *)(const void *)query)[d];
+    return ((const int8_t *)query)[d];
+}
+
+static void attend_codes(whit_kv_type type, const void *block, const uint8_t *queries,
+                         const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale,
+                         float *partials)
+{
+    whit_kv_arrays kv = whit_kv_block_arrays(type, head_dim, block);
+    for (uint32_t i = 0; i < n; i++, partials += whit_kv_partial_elems(head_dim)) {
+        const whit_kv_span span = spans[i];
+        const uint8_t *query = queries + i * whit_kv_query_bytes(type, head_dim);
+        float scores[BLOCK];
+        float factor = whit_load_f32(query + whit_kv_query_scale_offset(type, head_dim)) * scale;
+        partials[head_dim + 1] = 0;
+        if (span.begin >= span.end) continue;
+        for (uint32_t j = span.begin; j < span.end; j++) {
+            int32_t sum = 0;
+            for (uint32_t d = 0; d < head_dim; d++)
+                sum += key_code(type, &kv, d, j) * query_code(type, query, d);
+            scores[j] = (float)sum * (factor * kv.key_scales[j]);
+        }
+        soften(scores, span, head_dim, partials);
+        for (uint32_t j = span.begin; j < span.end; j++) scores[j] *= kv.value_scales[j];
+        int32_t codes[BLOCK];
+        float unit = codes_of(scores + span.begin, span.end - span.begin, WHIT_KV_WEIGHT_MAX,
+                              codes + span.begin);
+        for (uint32_t d = 0; d < head_dim; d++) {
+            int32_t sum = 0;
+            for (uint32_t j = span.begin; j < span.end; j++)
+                sum += codes[j] * value_code(type, &kv, head_dim, j, d);
+            partials[d] = (float)sum * unit;
+        }
+    }
 }
 
 void whit_kv_attend_f16_generic(const void *block, const void *next, const uint8_t *queries,
@@ -164,24 +268,7 @@ void whit_kv_attend_f16_generic(const void *block, const void *next, const uint8
                                 float scale, float *partials)
 {
     (void)next;
-    attend_float(WHIT_KV_F16, block, queries, spans, n, head_dim, scale, partials);
-}
-
-/* Weights of values as integers; returns what turns sums of their products back. */
-static float weight_codes(const float *weights, whit_kv_span span, int32_t codes[BLOCK])
-{
-    uint32_t largest = 0;
-    for (uint32_t j = span.begin; j < span.end; j++) {
-        uint32_t bits = whit_f32_bits(weights[j]) & 0x7FFFFFFF; /* NaN and infinity win */
-        if (bits > largest) largest = bits;
-    }
-    bool is_zero = largest < whit_f32_bits(WHIT_KV_WEIGHT_MIN);
-    float factor = is_zero ? 0 : WHIT_KV_WEIGHT_MAX / whit_f32_from_bits(largest);
-    for (uint32_t j = span.begin; j < span.end; j++) {
-        float product = weights[j] * factor;
-        codes[j] = product != product ? 0 : whit_round_i32(product);
-    }
-    return is_zero ? 0 : whit_f32_from_bits(largest) / WHIT_KV_WEIGHT_MAX;
+    attend_codes(WHIT_KV_F16, block, queries, spans, n, head_dim, scale, partials);
 }
 
 void whit_kv_attend_i8_generic(const void *block, const void *next, const uint8_t *queries,
@@ -189,32 +276,7 @@ void whit_kv_attend_i8_generic(const void *block, const void *next, const uint8_
                                float scale, float *partials)
 {
     (void)next;
-    whit_kv_arrays kv = whit_kv_block_arrays(WHIT_KV_I8, head_dim, block);
-    const uint8_t *keys = kv.keys, *values = kv.values;
-    for (uint32_t i = 0; i < n; i++, partials += whit_kv_partial_elems(head_dim)) {
-        const uint8_t *query = queries + i * whit_kv_query_bytes(WHIT_KV_I8, head_dim);
-        const int8_t *q = (const int8_t *)query;
-        float scores[BLOCK],
-            factor = whit_load_f32(query + whit_kv_query_scale_offset(head_dim)) * scale;
-        partials[head_dim + 1] = 0;
-        if (spans[i].begin >= spans[i].end) continue;
-        for (uint32_t j = spans[i].begin; j < spans[i].end; j++) {
-            int32_t sum = 0;
-            for (uint32_t d = 0; d < head_dim; d++)
-                sum += (keys[(d / 4 * BLOCK + j) * 4 + d % 4] - 128) * q[d];
-            scores[j] = (float)sum * (factor * kv.key_scales[j]);
-        }
-        soften(scores, spans[i], head_dim, partials);
-        for (uint32_t j = spans[i].begin; j < spans[i].end; j++) scores[j] *= kv.value_scales[j];
-        int32_t codes[BLOCK];
-        float unit = weight_codes(scores, spans[i], codes);
-        for (uint32_t d = 0; d < head_dim; d++) {
-            int32_t sum = 0;
-            for (uint32_t j = spans[i].begin; j < spans[i].end; j++)
-                sum += codes[j] * (values[(j / 4 * head_dim + d) * 4 + j % 4] - 128);
-            partials[d] = (float)sum * unit;
-        }
-    }
+    attend_codes(WHIT_KV_I8, block, queries, spans, n, head_dim, scale, partials);
 }
 
 /* ---- join ----------------------------------------------------------------------------------- */
