@@ -195,6 +195,6 @@ size_t whit_exec_attend_scratch_bytes(whit_kv_type type, uint32_t head_dim, uint
 /* Selected rows of a pass up to which screening reads less time than the whole product. */
 #define WHIT_EXEC_SCREENED_ROWS 8
 
-#define WHIT_EXEC_QUERIES 64 /* queries that share one reading of a KV block */
+#define WHIT_EXEC_QUERIES 128 /* queries that share one reading of a KV block */
 
 #endif

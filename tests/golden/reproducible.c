@@ -10,14 +10,20 @@
 
 #define N_TOKENS 150 /* over two KV blocks */
 
+/* Two models: heads of 16 dimensions, and of 64, which are whole tiles of AMX. */
+enum { NARROW_HEADS, WIDE_HEADS, N_MODELS };
+
 static const struct {
+    int model;
     whit_kv_type kv;
     whit_act_type act;
     uint64_t hash; /* of the reference run */
 } settings[] = {
-    {WHIT_KV_F32, WHIT_ACT_F32, 0x357bfd83452c346d},
-    {WHIT_KV_F16, WHIT_ACT_I8, 0x8f076dad5c5906e5},
-    {WHIT_KV_I8, WHIT_ACT_I8, 0x13af9ae86c7aaaba},
+    {NARROW_HEADS, WHIT_KV_F32, WHIT_ACT_F32, 0x357bfd83452c346d},
+    {NARROW_HEADS, WHIT_KV_F16, WHIT_ACT_I8, 0x8f076dad5c5906e5},
+    {NARROW_HEADS, WHIT_KV_I8, WHIT_ACT_I8, 0x13af9ae86c7aaaba},
+    {WIDE_HEADS, WHIT_KV_F16, WHIT_ACT_I8, 0x302d133f61eaa2ad},
+    {WIDE_HEADS, WHIT_KV_I8, WHIT_ACT_I8, 0x426343188896f8ab},
 };
 
 static size_t n_settings(void)
@@ -25,14 +31,14 @@ static size_t n_settings(void)
     return tests_are_brief() ? 1 : sizeof settings / sizeof settings[0];
 }
 
-static char model_path[] = "/tmp/whit-same-XXXXXX";
+static char model_paths[N_MODELS][32] = {"/tmp/whit-same-XXXXXX", "/tmp/whit-same-XXXXXX"};
 
-static whit_model *open_model(void)
+static whit_model *open_model(int which)
 {
     whit_error error;
     whit_model *model;
     whit_model_options options = {.no_cache = true};
-    assert_ok(whit_model_open(model_path, &options, &model, &error), error);
+    assert_ok(whit_model_open(model_paths[which], &options, &model, &error), error);
     return model;
 }
 
@@ -92,17 +98,18 @@ static void one_hash_over_everything(void **state)
 {
     (void)state;
     static const char *const levels[] = {"generic", "avx2", "avx512", "amx", "neon", "dotprod", "i8mm"};
-    whit_model *model = open_model();
     for (size_t s = 0; s < sizeof settings / sizeof settings[0]; s++) {
+        whit_model *model = open_model(settings[s].model);
         whit_session_options options = options_of(s);
         options.cpu = "generic";
         uint64_t expected = run(model, options, N_TOKENS);
-        print_message("kv %d act %d: %016llx\n", settings[s].kv, settings[s].act, (unsigned long long)expected);
+        print_message("model %d kv %d act %d: %016llx\n", settings[s].model, settings[s].kv, settings[s].act, (unsigned long long)expected);
         assert_int_equal(expected, settings[s].hash);
         options.cpu = NULL;
         if (tests_are_brief()) {
             options.n_threads = 2;
             assert_int_equal(run(model, options, 64), expected);
+            whit_model_close(model);
             continue;
         }
         for (uint32_t split = 1; split < 80; split = split * 4 + 3) assert_int_equal(run(model, options, split), expected);
@@ -119,8 +126,8 @@ static void one_hash_over_everything(void **state)
             options.cpu = levels[l];
             assert_int_equal(run(model, options, 64), expected);
         }
+        whit_model_close(model);
     }
-    whit_model_close(model);
 }
 
 static void neighbours_and_prefixes_change_nothing(void **state)
@@ -128,9 +135,9 @@ static void neighbours_and_prefixes_change_nothing(void **state)
     (void)state;
     enum { N_SEQUENCES = 3 };
     whit_error error;
-    whit_model *model = open_model();
-    uint32_t n_vocab = whit_model_vocab_size(model);
     for (size_t s = 0; s < n_settings(); s++) {
+        whit_model *model = open_model(settings[s].model);
+        uint32_t n_vocab = whit_model_vocab_size(model);
         whit_session_options options = options_of(s);
         uint64_t alone[N_SEQUENCES], together[N_SEQUENCES];
         whit_session *session;
@@ -173,8 +180,8 @@ static void neighbours_and_prefixes_change_nothing(void **state)
         assert_ok(whit_session_truncate(session, 2, 100, &error), error);
         assert_int_equal(feed(session, n_vocab, 2, 1, 100, N_TOKENS, N_TOKENS, 1), kept);
         whit_session_close(session);
+        whit_model_close(model);
     }
-    whit_model_close(model);
 }
 
 static void set_flush_to_zero(bool on)
@@ -195,7 +202,7 @@ static void set_flush_to_zero(bool on)
 static void the_callers_environment_changes_nothing(void **state)
 {
     (void)state;
-    whit_model *model = open_model();
+    whit_model *model = open_model(settings[1].model);
     whit_session_options options = options_of(1);
     options.n_threads = 2;
     uint64_t expected = run(model, options, 64);
@@ -210,17 +217,21 @@ static void the_callers_environment_changes_nothing(void **state)
     whit_model_close(model);
 }
 
-static int make_model(void **state)
+static int make_models(void **state)
 {
     (void)state;
     tiny_model tiny = tiny_model_default();
-    return tiny_model_make(&tiny, model_path);
+    if (tiny_model_make(&tiny, model_paths[NARROW_HEADS])) return -1;
+    tiny.n_embd = 128;
+    tiny.n_heads = 2;
+    tiny.n_kv_heads = 1;
+    return tiny_model_make(&tiny, model_paths[WIDE_HEADS]);
 }
 
-static int remove_model(void **state)
+static int remove_models(void **state)
 {
     (void)state;
-    return unlink(model_path);
+    return unlink(model_paths[NARROW_HEADS]) | unlink(model_paths[WIDE_HEADS]);
 }
 
 int main(void)
@@ -230,5 +241,5 @@ int main(void)
         cmocka_unit_test(neighbours_and_prefixes_change_nothing),
         cmocka_unit_test(the_callers_environment_changes_nothing),
     };
-    return cmocka_run_group_tests_name("reproducible", tests, make_model, remove_model);
+    return cmocka_run_group_tests_name("reproducible", tests, make_models, remove_models);
 }

@@ -13,6 +13,8 @@ extern const whit_matmul_kernel whit_matmul_i8_t2_32x32_amx_model,
     whit_matmul_i8_t2_16x16_amx_model, whit_matmul_i8_t5_16x16_amx_model,
     whit_matmul_i8_i8_16x16_amx_model, whit_matmul_i8_i8s_16x16_amx_model;
 
+whit_kv_attend_fn whit_kv_attend_i8_amx_model, whit_kv_attend_f16_amx_model;
+
 static float *product(const whit_matmul_kernel *kernel, const test_matrix *matrix,
                       const whit_acts *acts)
 {
@@ -89,8 +91,52 @@ static void the_model_equals_generic(void **state)
             }
 }
 
+static void attend_both(const whit_kernels *generic, whit_kv_type kv, whit_kv_attend_fn *model,
+                        uint32_t n, uint32_t head_dim, whit_rng *rng)
+{
+    size_t block_bytes = whit_kv_block_bytes(kv, head_dim), elems = whit_kv_partial_elems(head_dim);
+    uint8_t *block = guarded_alloc(block_bytes, 0),
+            *queries = guarded_alloc(n * whit_kv_query_bytes(kv, head_dim), 0);
+    guarded_floats keys = floats_random(rng, 64 * head_dim, INPUT_UNIFORM),
+                   values = floats_random(rng, 64 * head_dim, INPUT_UNIFORM),
+                   q = floats_random(rng, n * head_dim, INPUT_UNIFORM),
+                   found = floats_alloc(n * elems, 0), expected = floats_alloc(n * elems, 0);
+    whit_kv_append(generic, kv)(block, 0, 64, head_dim, keys.data, values.data, head_dim);
+    whit_kv_query(generic, kv)(q.data, head_dim, n, head_dim, queries);
+    whit_kv_span *spans = calloc(n, sizeof *spans);
+    for (uint32_t i = 0; i < n; i++) /* as in a prompt: one position more for every second query */
+        spans[i].end = (uint8_t)(i / 2 < 64 ? i / 2 + 1 : 64);
+    model(block, NULL, queries, spans, n, head_dim, 0.1f, found.data);
+    whit_kv_attend(generic, kv)(block, NULL, queries, spans, n, head_dim, 0.1f, expected.data);
+    for (uint32_t i = 0; i < n; i++)
+        assert_same_floats(found.data + i * elems, expected.data + i * elems, head_dim + 2,
+                           kv == WHIT_KV_I8 ? "i8" : "f16", "partial");
+    guarded_check(block, block_bytes);
+    guarded_free(block, 0), guarded_free(queries, 0), free(spans);
+    floats_free(&keys), floats_free(&values), floats_free(&q);
+    floats_free(&found), floats_free(&expected);
+}
+
+static void attention_of_the_model_equals_generic(void **state)
+{
+    (void)state;
+    static const uint32_t queries[] = {16, 17, 50, 129}, dims[] = {64, 128, 256};
+    whit_kernels generic, machine;
+    both_levels(&generic, &machine);
+    if (!whit_kernel_runs(&machine, WHIT_ISA_AVX512, 0)) skip();
+    whit_rng rng = {test_seed()};
+    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+        for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
+            attend_both(&generic, WHIT_KV_I8, whit_kv_attend_i8_amx_model, queries[i], dims[d],
+                        &rng);
+            attend_both(&generic, WHIT_KV_F16, whit_kv_attend_f16_amx_model, queries[i], dims[d],
+                        &rng);
+        }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_model_equals_generic)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_model_equals_generic),
+                                       cmocka_unit_test(attention_of_the_model_equals_generic)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,26 +58,29 @@ static inline void amx_model_store(const amx_state *state, int t, void *to, size
     for (int r = 0; r < state->rows[t]; r++)
         memcpy((uint8_t *)to + (size_t)r * stride, state->tile[t][r], AMX_ROW_BYTES);
 }
-/* c (m x n int32) += a (m x 64 int8) times b (16 quads of 64 uint8). */
-static inline void amx_model_multiply(amx_state *state, int c, int a, int b)
+/* c (m x n int32) += a (m x 64 int8) times b (16 quads of 64 uint8, or int8). */
+static inline void amx_model_multiply(amx_state *state, int c, int a, int b, int is_signed)
 {
     for (int m = 0; m < state->rows[c]; m++) {
         int32_t sums[16];
         memcpy(sums, state->tile[c][m], sizeof sums);
         for (int k = 0; k < 4 * state->rows[b]; k++)
-            for (int n = 0; n < 16; n++)
-                sums[n] += (int8_t)state->tile[a][m][k] * state->tile[b][k / 4][4 * n + k % 4];
+            for (int n = 0; n < 16; n++) {
+                uint8_t byte = state->tile[b][k / 4][4 * n + k % 4];
+                sums[n] += (int8_t)state->tile[a][m][k] * (is_signed ? (int8_t)byte : byte);
+            }
         memcpy(state->tile[c][m], sums, sizeof sums);
     }
 }
-#define AMX_LOAD(state, t, from, stride) amx_model_load(state, t, from, stride)
-#define AMX_STREAM                       AMX_LOAD
-#define AMX_STORE(state, t, to, stride)  amx_model_store(state, t, to, stride)
-#define AMX_MULTIPLY(state, c, a, b)     amx_model_multiply(state, c, a, b)
+#define AMX_LOAD(state, t, from, stride)    amx_model_load(state, t, from, stride)
+#define AMX_STREAM                          AMX_LOAD
+#define AMX_STORE(state, t, to, stride)     amx_model_store(state, t, to, stride)
+#define AMX_MULTIPLY(state, c, a, b)        amx_model_multiply(state, c, a, b, 0)
+#define AMX_MULTIPLY_SIGNED(state, c, a, b) amx_model_multiply(state, c, a, b, 1)
 
 #else
-#define AMX_NAME(name) name
-#define AMX_LEVEL      WHIT_ISA_AMX
+#define AMX_NAME(name)                      name
+#define AMX_LEVEL                           WHIT_ISA_AMX
 
 typedef struct amx_state {
     char none;
@@ -95,10 +98,11 @@ static inline void amx_end(amx_state *state)
     (void)state;
     _tile_release();
 }
-#define AMX_ZERO(state, t)               _tile_zero(t)
-#define AMX_LOAD(state, t, from, stride) _tile_loadd(t, from, (long)(stride))
-#define AMX_STREAM(state, t, from, stride) _tile_stream_loadd(t, from, (long)(stride))
-#define AMX_STORE(state, t, to, stride)  _tile_stored(t, to, (long)(stride))
-#define AMX_MULTIPLY(state, c, a, b)     _tile_dpbsud(c, a, b)
+#define AMX_ZERO(state, t)                  _tile_zero(t)
+#define AMX_LOAD(state, t, from, stride)    _tile_loadd(t, from, (long)(stride))
+#define AMX_STREAM(state, t, from, stride)  _tile_stream_loadd(t, from, (long)(stride))
+#define AMX_STORE(state, t, to, stride)     _tile_stored(t, to, (long)(stride))
+#define AMX_MULTIPLY(state, c, a, b)        _tile_dpbsud(c, a, b)
+#define AMX_MULTIPLY_SIGNED(state, c, a, b) _tile_dpbssd(c, a, b)
 #endif
 #endif

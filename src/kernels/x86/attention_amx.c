@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT
+ * Attention of many queries over the i8 and f16 caches with AMX; what it computes is written in
+ * generic/attention.c. Sixteen queries are a tile of A, four dimensions (scores) or four positions
+ * (values) side by side a row of B. The i8 cache lies so already; an f16 one is made integers
+ * first, in two digits of seven bits.
+ *
+ *   tiles 0..3  sums       4, 5  A: queries or weights, high and low digits       6, 7  B
+ *
+ * compile with: -mamx-tile -mamx-int8 */
+#include "kernels/x86/lanes_avx512.inc"
+
+#include "kernels/wide/elementary.inc"
+#include "kernels/wide/f16_codes.inc"
+#include "kernels/wide/soften.inc"
+#include "kernels/x86/amx_tiles.h"
+
+whit_kv_attend_fn AMX_NAME(whit_kv_attend_i8_amx), AMX_NAME(whit_kv_attend_f16_amx);
+
+/* Queries taken together, a tile of them: what is kept of them stays in the first cache. From so
+ * many on in a call they are worth it. */
+#define PASS  AMX_ROWS
+#define LEAST 16
+/* What heads are multiples of, and at most: columns of a tile of queries. */
+#define CHUNK_DIMS  64
+#define MOST_DIMS   256
+#define QUAD_BYTES  (4 * BLOCK)         /* four dimensions of a key */
+#define DIGIT_BYTES (MOST_DIMS * BLOCK) /* a digit of a block's keys or values */
+
+typedef int32_t tile_sums[4][AMX_ROWS][16];
+
+typedef struct room {
+    _Alignas(64) float scores[PASS][BLOCK];
+    whole_weights weights[PASS];
+    tile_sums sums[2];
+    int8_t queries[2 * PASS * MOST_DIMS];                 /* of a tile that is not full */
+    uint8_t keys[2][DIGIT_BYTES], values[2][DIGIT_BYTES]; /* f16: high and low digits */
+} room;
+
+static inline amx_config whole_tiles(void)
+{
+    amx_config config = {.palette = 1};
+    for (int i = 0; i < AMX_TILES; i++) {
+        config.row_bytes[i] = AMX_ROW_BYTES;
+        config.rows[i] = AMX_ROWS;
+    }
+    return config;
+}
+
+/* ---- f16 to digits -------------------------------------------------------------------------- */
+
+/* Four rows of sixteen codes as quads of their digits. */
+INLINE void store_digits(const vi rows[4], uint8_t *high, uint8_t *low)
+{
+    /* bytes 0 and 2 of a lane of either */
+    const __m512i order = _mm512_add_epi32(
+        _mm512_set1_epi32(0x42400200),
+        _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                           _mm512_set1_epi32(0x04040404)));
+    const vp first = vp_of(rows[0], rows[1]), second = vp_of(rows[2], rows[3]);
+    vi low_bytes = _mm512_permutex2var_epi8(first, order, second);
+    vi high_bytes =
+        _mm512_permutex2var_epi8(_mm512_srai_epi16(first, 7), order, _mm512_srai_epi16(second, 7));
+    vi_store(low, vi_and(low_bytes, vi_set(0x7F7F7F7F)));
+    vi_store(high, high_bytes);
+}
+
+static void digits_of_keys(const pass *t, uint8_t *high, uint8_t *low)
+{
+    for (uint32_t j = 0; j < BLOCK; j += 16) {
+        const vf factor = f16_factors(vf_load(t->kv.key_scales + j));
+        const uint16_t *row = (const uint16_t *)t->kv.keys + j;
+        for (uint32_t d = 0; d < t->head_dim; d += 4, row += 4 * BLOCK) {
+            vi rows[4];
+            for (int i = 0; i < 4; i++) rows[i] = f16_codes(row + i * BLOCK, factor);
+            size_t at = d * BLOCK + 4 * j;
+            store_digits(rows, high + at, low + at);
+        }
+    }
+}
+
+static void digits_of_values(const pass *t, uint8_t *high, uint8_t *low)
+{
+    for (uint32_t j = 0; j < BLOCK; j += 4) {
+        const uint16_t *row = (const uint16_t *)t->kv.values + (size_t)j * t->head_dim;
+        vf factors[4];
+        for (int i = 0; i < 4; i++)
+            factors[i] = f16_factors(vf_set(t->kv.value_scales[j + (uint32_t)i]));
+        for (uint32_t d = 0; d < t->head_dim; d += 16) {
+            vi rows[4];
+            for (uint32_t i = 0; i < 4; i++)
+                rows[i] = f16_codes(row + i * t->head_dim + d, factors[i]);
+            size_t at = (size_t)j * t->head_dim + 4 * d;
+            store_digits(rows, high + at, low + at);
+        }
+    }
+}
+
+/* ---- sums ----------------------------------------------------------------------------------- */
+
+INLINE void zero_sums(amx_state *amx, const int n)
+{
+    (void)amx;
+    AMX_ZERO(amx, 0);
+    AMX_ZERO(amx, 1);
+    AMX_ZERO(amx, 2);
+    if (n == 4) AMX_ZERO(amx, 3);
+}
+
+INLINE void store_sums(amx_state *amx, const int n, tile_sums sums)
+{
+    (void)amx;
+    AMX_STORE(amx, 0, sums[0], 64);
+    AMX_STORE(amx, 1, sums[1], 64);
+    AMX_STORE(amx, 2, sums[2], 64);
+    if (n == 4) AMX_STORE(amx, 3, sums[3], 64);
+}
+
+/* Multiplies the tiles of job i into sums; turns the sums of job i into what they are for. */
+typedef void start_fn(const pass *t, room *own, amx_state *amx, uint32_t i, tile_sums sums);
+typedef void finish_fn(const pass *t, room *own, uint32_t i, const tile_sums sums);
+
+/* Tiles of one job are multiplied beside the arithmetic on the sums of the one before. */
+INLINE void run_jobs(const pass *t, room *own, amx_state *amx, uint32_t n, start_fn *start,
+                     finish_fn *finish)
+{
+    for (uint32_t i = 0; i <= n; i++) {
+        amx_written();
+        if (i < n) start(t, own, amx, i, own->sums[i % 2]);
+        amx_written();
+        if (i > 0) finish(t, own, i - 1, own->sums[(i - 1) % 2]);
+    }
+}
+
+/* Digits of the queries, `bytes` from `at` on of each. */
+INLINE const int8_t *query_tile(const pass *t, room *own, size_t at, size_t bytes, size_t *stride)
+{
+    const uint8_t *queries = t->queries + at;
+    *stride = t->query_bytes;
+    if (t->n == PASS) return (const int8_t *)queries;
+    /* The rows behind the last query are whatever was there: nobody looks at what comes of them. */
+    *stride = bytes;
+    for (uint32_t i = 0; i < t->n; i++)
+        memcpy(own->queries + i * bytes, queries + i * t->query_bytes, bytes);
+    amx_written();
+    return own->queries;
+}
+
+/* ---- i8 ------------------------------------------------------------------------------------- */
+
+/* One job: all positions. */
+INLINE void start_scores_i8(const pass *t, room *own, amx_state *amx, uint32_t i, tile_sums sums)
+{
+    size_t stride;
+    const int8_t *a = query_tile(t, own, 0, t->head_dim, &stride);
+    const uint8_t *b = t->kv.keys;
+    (void)i;
+    zero_sums(amx, 4);
+    for (uint32_t d = 0; d < t->head_dim; d += CHUNK_DIMS, b += CHUNK_DIMS * BLOCK) {
+        AMX_LOAD(amx, 4, a + d, stride);
+        AMX_LOAD(amx, 6, b, QUAD_BYTES);
+        AMX_LOAD(amx, 7, b + 64, QUAD_BYTES);
+        AMX_MULTIPLY(amx, 0, 4, 6);
+        AMX_MULTIPLY(amx, 1, 4, 7);
+        AMX_LOAD(amx, 6, b + 128, QUAD_BYTES);
+        AMX_LOAD(amx, 7, b + 192, QUAD_BYTES);
+        AMX_MULTIPLY(amx, 2, 4, 6);
+        AMX_MULTIPLY(amx, 3, 4, 7);
+    }
+    store_sums(amx, 4, sums);
+}
+
+INLINE void finish_scores_i8(const pass *t, room *own, uint32_t i, const tile_sums sums)
+{
+    const uint8_t *scale = t->queries + whit_kv_query_scale_offset(WHIT_KV_I8, t->head_dim);
+    (void)i;
+    for (uint32_t r = 0; r < t->n; r++, scale += t->query_bytes) {
+        const vf factor = vf_set(whit_load_f32(scale) * t->scale);
+        const vi bias = vi_set(128 * (int32_t)whit_load_u32(scale + 4)); /* keys are code + 128 */
+        for (uint32_t v = 0; v < BLOCK / 16; v++)
+            vf_store(&own->scores[r][16 * v],
+                     vf_mul(vf_from_ints(vi_sub(vi_load(sums[v][r]), bias)),
+                            vf_mul(factor, vf_load(t->kv.key_scales + 16 * v))));
+    }
+}
+
+/* A job: 32 dimensions. */
+INLINE void start_values_i8(const pass *t, room *own, amx_state *amx, uint32_t i, tile_sums sums)
+{
+    const uint8_t *b = (const uint8_t *)t->kv.values + (size_t)i * 128;
+    const size_t row_bytes = 4 * (size_t)t->head_dim;
+    zero_sums(amx, 4);
+    AMX_LOAD(amx, 4, own->weights->high, sizeof *own->weights);
+    AMX_LOAD(amx, 6, b, row_bytes);
+    AMX_LOAD(amx, 7, b + 64, row_bytes);
+    AMX_LOAD(amx, 5, own->weights->low, sizeof *own->weights);
+    AMX_MULTIPLY(amx, 0, 4, 6);
+    AMX_MULTIPLY(amx, 1, 4, 7);
+    AMX_MULTIPLY(amx, 2, 5, 6);
+    AMX_MULTIPLY(amx, 3, 5, 7);
+    store_sums(amx, 4, sums);
+}
+
+INLINE void finish_values_i8(const pass *t, room *own, uint32_t i, const tile_sums sums)
+{
+    float *out = t->partials + i * 32;
+    const whole_weights *w = own->weights;
+    for (uint32_t r = 0; r < t->n; r++, w++, out += t->partial_elems) {
+        const vi bias = vi_set(128 * w->sum); /* values are code + 128 */
+        for (uint32_t v = 0; v < 2; v++) {
+            vi sum = vi_add(vi_shift_left(vi_load(sums[v][r]), 7), vi_load(sums[2 + v][r]));
+            vf_store(out + 16 * v, vf_mul(vf_from_ints(vi_sub(sum, bias)), vf_set(w->unit)));
+        }
+    }
+}
+
+/* ---- f16 ------------------------------------------------------------------------------------ */
+
+/* Tiles of two digits by two: sums of high by high, of either by the other, of low by low. */
+INLINE void multiply_digits(amx_state *amx)
+{
+    (void)amx;
+    AMX_MULTIPLY_SIGNED(amx, 1, 4, 7);
+    AMX_MULTIPLY_SIGNED(amx, 0, 4, 6);
+    AMX_MULTIPLY_SIGNED(amx, 2, 5, 7);
+    AMX_MULTIPLY_SIGNED(amx, 1, 5, 6);
+}
+
+INLINE vi sum_of_digits(const tile_sums sums, uint32_t r)
+{
+    vi upper = vi_add(vi_shift_left(vi_load(sums[0][r]), 7), vi_load(sums[1][r]));
+    return vi_add(vi_shift_left(upper, 7), vi_load(sums[2][r]));
+}
+
+/* A job: sixteen positions. */
+INLINE void start_scores_f16(const pass *t, room *own, amx_state *amx, uint32_t i, tile_sums sums)
+{
+    const size_t digit_bytes = t->head_dim;
+    size_t stride, at = 64 * (size_t)i;
+    const int8_t *a = query_tile(t, own, 2 * digit_bytes, 2 * digit_bytes, &stride);
+    zero_sums(amx, 3);
+    for (uint32_t d = 0; d < t->head_dim; d += CHUNK_DIMS, at += CHUNK_DIMS * BLOCK) {
+        AMX_LOAD(amx, 4, a + d, stride);
+        AMX_LOAD(amx, 6, own->keys[0] + at, QUAD_BYTES);
+        AMX_LOAD(amx, 7, own->keys[1] + at, QUAD_BYTES);
+        AMX_LOAD(amx, 5, a + digit_bytes + d, stride);
+        multiply_digits(amx);
+    }
+    store_sums(amx, 3, sums);
+}
+
+INLINE void finish_scores_f16(const pass *t, room *own, uint32_t i, const tile_sums sums)
+{
+    const uint8_t *scale = t->queries + whit_kv_query_scale_offset(WHIT_KV_F16, t->head_dim);
+    const vf key_scales = vf_load(t->kv.key_scales + 16 * i);
+    for (uint32_t r = 0; r < t->n; r++, scale += t->query_bytes)
+        vf_store(&own->scores[r][16 * i],
+                 vf_mul(vf_from_ints(sum_of_digits(sums, r)),
+                        vf_mul(vf_set(whit_load_f32(scale) * t->scale), key_scales)));
+}
+
+/* A job: sixteen dimensions. */
+INLINE void start_values_f16(const pass *t, room *own, amx_state *amx, uint32_t i, tile_sums sums)
+{
+    const size_t at = (size_t)i * 64, row_bytes = 4 * (size_t)t->head_dim;
+    zero_sums(amx, 3);
+    AMX_LOAD(amx, 4, own->weights->high, sizeof *own->weights);
+    AMX_LOAD(amx, 6, own->values[0] + at, row_bytes);
+    AMX_LOAD(amx, 7, own->values[1] + at, row_bytes);
+    AMX_LOAD(amx, 5, own->weights->low, sizeof *own->weights);
+    multiply_digits(amx);
+    store_sums(amx, 3, sums);
+}
+
+INLINE void finish_values_f16(const pass *t, room *own, uint32_t i, const tile_sums sums)
+{
+    float *out = t->partials + i * 16;
+    for (uint32_t r = 0; r < t->n; r++, out += t->partial_elems)
+        vf_store(out, vf_mul(vf_from_ints(sum_of_digits(sums, r)), vf_set(own->weights[r].unit)));
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+static bool takes(uint32_t n, uint32_t head_dim)
+{
+    return n >= LEAST && head_dim % CHUNK_DIMS == 0 && head_dim <= MOST_DIMS;
+}
+
+INLINE void attend(whit_kv_type kv, const void *block, const uint8_t *queries,
+                   const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale,
+                   float *partials)
+{
+    room own;
+    amx_state amx;
+    const amx_config config = whole_tiles();
+    pass t = {
+        .kv = whit_kv_block_arrays(kv, head_dim, block), .head_dim = head_dim, .scale = scale};
+    t.query_bytes = whit_kv_query_bytes(kv, head_dim);
+    t.partial_elems = whit_kv_partial_elems(head_dim);
+    if (kv == WHIT_KV_F16) {
+        digits_of_keys(&t, own.keys[0], own.keys[1]);
+        digits_of_values(&t, own.values[0], own.values[1]);
+    }
+    amx_begin(&amx, &config);
+    for (uint32_t q = 0; q < n; q += PASS) {
+        t.n = n - q < PASS ? n - q : PASS;
+        t.spans = spans + q;
+        t.queries = queries + q * t.query_bytes;
+        t.partials = partials + q * t.partial_elems;
+        if (!see_positions(&t)) continue;
+        if (kv == WHIT_KV_I8) {
+            run_jobs(&t, &own, &amx, 1, start_scores_i8, finish_scores_i8);
+            soften_all(&t, true, own.scores, own.weights);
+            run_jobs(&t, &own, &amx, head_dim / 32, start_values_i8, finish_values_i8);
+        } else {
+            run_jobs(&t, &own, &amx, BLOCK / 16, start_scores_f16, finish_scores_f16);
+            soften_all(&t, true, own.scores, own.weights);
+            run_jobs(&t, &own, &amx, head_dim / 16, start_values_f16, finish_values_f16);
+        }
+    }
+    amx_end(&amx);
+}
+
+void AMX_NAME(whit_kv_attend_i8_amx)(const void *block, const void *next, const uint8_t *queries,
+                                     const whit_kv_span *spans, uint32_t n, uint32_t head_dim,
+                                     float scale, float *partials)
+{
+    if (takes(n, head_dim))
+        attend(WHIT_KV_I8, block, queries, spans, n, head_dim, scale, partials);
+    else
+        whit_kv_attend_i8_avx512(block, next, queries, spans, n, head_dim, scale, partials);
+}
+
+void AMX_NAME(whit_kv_attend_f16_amx)(const void *block, const void *next, const uint8_t *queries,
+                                      const whit_kv_span *spans, uint32_t n, uint32_t head_dim,
+                                      float scale, float *partials)
+{
+    if (takes(n, head_dim))
+        attend(WHIT_KV_F16, block, queries, spans, n, head_dim, scale, partials);
+    else
+        whit_kv_attend_f16_avx512(block, next, queries, spans, n, head_dim, scale, partials);
+}
