@@ -309,11 +309,11 @@ INLINE void attend(whit_kv_type kv, const void *block, const uint8_t *queries,
         if (!see_positions(&t)) continue;
         if (kv == WHIT_KV_I8) {
             run_jobs(&t, &own, &amx, 1, start_scores_i8, finish_scores_i8);
-            soften_all(&t, true, own.scores, own.weights);
+            soften_all(&t, WEIGHT_DIGITS, own.scores, own.weights);
             run_jobs(&t, &own, &amx, head_dim / 32, start_values_i8, finish_values_i8);
         } else {
             run_jobs(&t, &own, &amx, BLOCK / 16, start_scores_f16, finish_scores_f16);
-            soften_all(&t, true, own.scores, own.weights);
+            soften_all(&t, WEIGHT_DIGITS, own.scores, own.weights);
             run_jobs(&t, &own, &amx, head_dim / 16, start_values_f16, finish_values_f16);
         }
     }
