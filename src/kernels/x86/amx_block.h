@@ -10,8 +10,6 @@
 
 #include "kernels/x86/amx_tiles.h"
 
-#include <stdbool.h>
-
 enum { B_TILES = 2, A_TILES = 2, BLOCK_TOKENS = 32 };
 
 typedef int32_t amx_block_sums[A_TILES][B_TILES][AMX_ROWS][16];
@@ -30,27 +28,18 @@ static inline amx_config amx_config_for(uint32_t n)
     return config;
 }
 
-/* C of n_a x 2 tiles over n steps, from zero or from `c`, to `c`. */
+/* C of n_a x 2 tiles over n steps. */
 static inline __attribute__((always_inline)) void
 amx_multiply_block(amx_state *amx, const int n_a, const int8_t *q, size_t stride, const uint8_t *b0,
-                   const uint8_t *b1, uint32_t n, bool is_first, amx_block_sums c)
+                   const uint8_t *b1, uint32_t n, amx_block_sums c)
 {
     (void)amx;
     const int8_t *q1 = q + 16 * stride;
     amx_written();
-    if (is_first) {
-        AMX_ZERO(amx, 0);
-        AMX_ZERO(amx, 1);
-        AMX_ZERO(amx, 2);
-        AMX_ZERO(amx, 3);
-    } else {
-        AMX_LOAD(amx, 0, c[0][0], 64);
-        AMX_LOAD(amx, 1, c[0][1], 64);
-        if (n_a == 2) {
-            AMX_LOAD(amx, 2, c[1][0], 64);
-            AMX_LOAD(amx, 3, c[1][1], 64);
-        }
-    }
+    AMX_ZERO(amx, 0);
+    AMX_ZERO(amx, 1);
+    AMX_ZERO(amx, 2);
+    AMX_ZERO(amx, 3);
     for (uint32_t i = 0; i < n; i++, q += 64, q1 += 64, b0 += 1024, b1 += 1024) {
         AMX_STREAM(amx, 6, b0, 64);
         AMX_LOAD(amx, 4, q, stride);

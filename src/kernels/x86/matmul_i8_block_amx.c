@@ -71,7 +71,7 @@ INLINE void multiply_pair(const int codec, const int n_a, work *s, uint32_t tile
     for (uint32_t step = 0, k = 0; step < x->n_steps; step++) {
         uint32_t end = tiles_min(k + step_cols, x->n_cols);
         amx_multiply_block(&s->amx, n_a, x->i8 + t * x->stride + k, x->stride, b0 + 16 * (size_t)k,
-                           b1 + 16 * (size_t)k, (end - k + 63) / 64, true, sums);
+                           b1 + 16 * (size_t)k, (end - k + 63) / 64, sums);
         for (uint32_t b = 0; b < n_tiles; b++) {
             const uint8_t *start = m->codes + (tile + b) * m->tile_bytes;
             __m512 field[WHIT_MAX_FIELDS];

@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: MIT
  * Coded weights times many int8 columns, one scale per tensor or row: AMX.
  *
- * Tiles are as in matmul_i8_block_amx.c: C (16 tokens x 16 rows) += A (activations as they lie) *
- * B (unpacked quads), two A times two B. A core reads its second cache hardly faster than it
- * multiplies, so one of the two must come from the first: a piece of A, 32 tokens by 1,280 columns,
- * stays there while all unpacked tiles of the matrix pass by, which are loaded with the hint not to
- * stay. Between the pieces of K, C waits in `sums`.
+ * Tiles are as in matmul_i8_block_amx.c: C (16 tokens x 16 rows) += A (activations) * B (unpacked
+ * quads), two A times two B, and C stays in its registers for a whole range of columns. A core
+ * reads its second cache hardly faster than it multiplies: one step of 32 tokens of A stays in the
+ * first cache until all unpacked tiles of the matrix have passed by, the next one is loaded with
+ * the hint not to stay, as the tiles are, and so on in turn.
  *
- * Three habits of the hardware shape the rest (docs/perf-log.md has the figures). A tile's load
- * waits for every store under way whose address ends in the same twelve bits, so nothing is
- * unpacked or written out between multiplications. A store of a tile register takes 0.3 us where
- * the last one is 0.8 us ago: pieces are shorter. Outputs are a stream larger than any cache: they
- * go past the caches where lines allow it. */
+ * Three habits of the hardware shape the rest (docs/perf-log.md has the figures). A store of a tile
+ * register takes 0.3 us where the last one is 0.8 us ago: there is one halfway. A tile's load waits
+ * for every store under way whose address ends in the same twelve bits: nothing is unpacked between
+ * multiplications, and outputs are written few at a time, those of one block between the steps of
+ * the next. Outputs are a stream larger than any cache: they go past the caches where lines allow
+ * it. */
 #include "kernels/x86/amx_block.h"
 #include "kernels/x86/unpack_avx512.h"
 
 enum { MOST_TOKENS = 512 };
-/* Steps are of 64 columns. A range of columns is unpacked at a time, as much of it as the second
- * cache holds beside the activations and C; whole lines of every codec. */
-enum { PIECE_STEPS = 20, RANGE_STEPS = 40, RANGE_COLS = 64 * RANGE_STEPS };
+/* Steps are of 64 columns. A range of columns is unpacked at a time, half of which fills most of
+ * the first cache for 32 tokens; whole lines of every codec. */
+enum { RANGE_STEPS = 40, RANGE_COLS = 64 * RANGE_STEPS };
 enum { CACHED_BYTES = 832 * 1024, MOST_TILES = 32 };
 
 /* C of one block. The line behind it keeps blocks that are read side by side in different sets of
  * the first cache. */
 typedef struct block_sums {
-    amx_block_sums c;
+    _Alignas(64) amx_block_sums c;
     int32_t behind[16];
 } block_sums;
 
@@ -34,18 +35,31 @@ typedef struct part {
     uint32_t tile, n_planes, col, n_cols;
 } part;
 
+/* What outputs of a part are made of. */
+typedef struct fields {
+    __m512 scale[MOST_TILES], offset[MOST_TILES];
+    bool has_offset, by_lines; /* all outputs of the part are whole lines */
+} fields;
+
+/* Outputs of one block that are still to be written: rows from `row` on of n tokens from t on. */
+typedef struct outputs {
+    const block_sums *sums;
+    uint32_t plane, t, row, n;
+} outputs;
+
 typedef struct work {
     tiles m[2];
     whit_gate_fn *gate; /* of m[0] and m[1]; NULL: m[0] alone */
     const whit_acts *x;
     uint8_t *quads; /* unpacked planes, `tile_quads` bytes apart */
     size_t tile_quads;
-    block_sums *sums; /* (blocks of tokens, pairs of planes) */
+    block_sums *sums; /* (blocks of tokens, pairs of planes): what waits for the next range */
     float *y;
     size_t y_stride;
-    /* What will be unpacked next, asked for `fetch_lines` at a time. */
-    part next;
-    uint32_t next_plane, next_line, fetch_lines;
+    fields fields;
+    outputs outputs;
+    block_sums finished[2]; /* of the block whose outputs are written, and of the one after it */
+    uint32_t n_finished;
     amx_state amx;
 } work;
 
@@ -66,11 +80,11 @@ static uint32_t cached_tiles(uint32_t n_cols)
                      MOST_TILES);
 }
 
-/* Blocks of tokens whose C is kept: all of them where a row takes several ranges. */
+/* Blocks of tokens whose C waits: all of them where a row takes several ranges. */
 static uint32_t kept_blocks(uint32_t n_cols, uint32_t n_tokens)
 {
     uint32_t n = tiles_min(n_tokens, MOST_TOKENS);
-    return n_cols > RANGE_COLS ? (n + BLOCK_TOKENS - 1) / BLOCK_TOKENS : 1;
+    return n_cols > RANGE_COLS ? (n + BLOCK_TOKENS - 1) / BLOCK_TOKENS : 0;
 }
 
 /* ---- unpacking ------------------------------------------------------------------------------ */
@@ -107,116 +121,146 @@ INLINE void unpack_part(const int codec, const work *s, const part *p)
     }
 }
 
-/* Asks for some lines of the part that is unpacked next. */
-INLINE void fetch_next(const int codec, work *s)
+/* ---- outputs -------------------------------------------------------------------------------- */
+
+INLINE void load_fields(work *s, const part *p)
 {
-    uint32_t n_lines = lines_of(codec, s->next.n_cols);
-    for (uint32_t i = 0; i < s->fetch_lines && s->next_plane < s->next.n_planes; i++) {
-        const uint8_t *lines = plane_lines(codec, s, &s->next, s->next_plane);
-        _mm_prefetch((const char *)lines + (size_t)s->next_line * WHIT_LINE_BYTES, _MM_HINT_T1);
-        if (++s->next_line < n_lines) continue;
-        s->next_line = 0;
-        s->next_plane++;
+    fields *f = &s->fields;
+    const uint32_t n_tiles = p->n_planes / (s->gate ? 2 : 1);
+    const bool is_whole = p->n_planes % B_TILES == 0 &&
+                          (p->tile + n_tiles) * WHIT_TILE_ROWS <= s->m[0].w->type.n_rows;
+    f->has_offset = s->m[0].has_offset;
+    f->by_lines = is_whole && (uintptr_t)s->y % WHIT_LINE_BYTES == 0 &&
+                  s->y_stride * sizeof *s->y % WHIT_LINE_BYTES == 0;
+    for (uint32_t i = 0; i < p->n_planes; i++) {
+        uint32_t tile;
+        const tiles *m = plane_at(s, p, i, &tile);
+        f->scale[i] = load_field(m, tile, NULL, 0, 0);
+        f->offset[i] = f->has_offset ? load_field(m, tile, NULL, 0, 1) : _mm512_setzero_ps();
     }
+}
+
+/* ReLU^2 without a call, which costs as much as the row. */
+INLINE __m512 gated(const work *s, __m512 gate, __m512 up)
+{
+    if (s->gate == whit_relu2_mul_avx512) {
+        const __m512 positive = _mm512_max_ps(_mm512_setzero_ps(), gate);
+        return _mm512_mul_ps(_mm512_mul_ps(positive, positive), up);
+    }
+    _Alignas(64) float gates[WHIT_TILE_ROWS], ups[WHIT_TILE_ROWS];
+    _mm512_store_ps(gates, gate);
+    _mm512_store_ps(ups, up);
+    s->gate(gates, ups, WHIT_TILE_ROWS, gates);
+    return _mm512_load_ps(gates);
+}
+
+/* One more row of the outputs: both planes of a token, or what is gated. */
+INLINE void write_row(const int codec, work *s, const part *p)
+{
+    outputs *o = &s->outputs;
+    const fields *f = &s->fields;
+    const uint32_t r = o->row++, token = o->t + r, i = o->plane;
+    const int32_t sum_q = s->x->sums[token], *sum = o->sums->c[r / 16][0][r % 16];
+    const __m512 scale_x = _mm512_set1_ps(s->x->scales[token]);
+    __m512 out[B_TILES];
+#pragma GCC unroll 2
+    for (uint32_t b = 0; b < B_TILES; b++) {
+        const __m512i sums = _mm512_load_si512(sum + b * AMX_ROWS * 16);
+        out[b] = _mm512_fmadd_ps(true_sum(codec, sums, sum_q),
+                                 _mm512_mul_ps(f->scale[i + b], scale_x), _mm512_setzero_ps());
+        if (f->has_offset)
+            out[b] = _mm512_fmadd_ps(_mm512_mul_ps(f->offset[i + b], scale_x),
+                                     _mm512_set1_ps((float)sum_q), out[b]);
+    }
+    const uint32_t tile = p->tile + (s->gate ? i / 2 : i);
+    float *y = s->y + token * s->y_stride + (size_t)tile * WHIT_TILE_ROWS;
+    if (s->gate) out[0] = gated(s, out[0], out[1]);
+    if (f->by_lines) {
+        _mm512_stream_ps(y, out[0]);
+        if (!s->gate) _mm512_stream_ps(y + WHIT_TILE_ROWS, out[1]);
+        return;
+    }
+    store_outputs(y, rows_mask(&s->m[0], tile), out[0]);
+    if (!s->gate && i + 1 < p->n_planes)
+        store_outputs(y + WHIT_TILE_ROWS, rows_mask(&s->m[0], tile + 1), out[1]);
+}
+
+INLINE void write_rest(const int codec, work *s, const part *p)
+{
+    while (s->outputs.row < s->outputs.n) write_row(codec, s, p);
 }
 
 /* ---- multiplying ---------------------------------------------------------------------------- */
 
-/* An unpacked part times the tokens of a block (32 at most, n_a tiles of A) from t on. */
-INLINE void multiply_part(const int codec, const int n_a, work *s, const part *p, uint32_t t,
-                          block_sums *sums)
+/* C += A times B over one step. A stays in the first cache or does not. */
+#define MULTIPLY_STEP(LOAD_A, q, b0, b1)                                                           \
+    do {                                                                                           \
+        AMX_STREAM(amx, 6, b0, 64);                                                                \
+        LOAD_A(amx, 4, q, a_row);                                                                  \
+        AMX_STREAM(amx, 7, b1, 64);                                                                \
+        AMX_MULTIPLY(amx, 0, 4, 6);                                                                \
+        AMX_MULTIPLY(amx, 1, 4, 7);                                                                \
+        if (n_a == 2) {                                                                            \
+            LOAD_A(amx, 5, (q) + 16 * a_row, a_row);                                               \
+            AMX_MULTIPLY(amx, 2, 5, 6);                                                            \
+            AMX_MULTIPLY(amx, 3, 5, 7);                                                            \
+        }                                                                                          \
+        if (s->outputs.row < s->outputs.n) write_row(codec, s, p);                                 \
+    } while (0)
+
+/* Planes i and i + 1 of a part times the tokens of a block, n_a tiles of A from t on; C from zero
+ * or from `from`, to `to`. Outputs that are due are written meanwhile. */
+INLINE void multiply_pair(const int codec, const int n_a, work *s, const part *p, uint32_t i,
+                          uint32_t t, const block_sums *from, block_sums *to)
 {
-    const int8_t *q = s->x->i8 + t * s->x->stride + p->col;
-    uint32_t n_steps = (p->n_cols + 63) / 64;
-    for (uint32_t k = 0; k < n_steps; k += PIECE_STEPS)
-        for (uint32_t i = 0; i < p->n_planes; i += B_TILES) {
-            const uint8_t *b0 = s->quads + i * s->tile_quads + 1024 * (size_t)k;
-            const uint8_t *b1 = b0 + (i + 1 < p->n_planes ? s->tile_quads : 0);
-            fetch_next(codec, s);
-            amx_multiply_block(&s->amx, n_a, q + 64 * (size_t)k, s->x->stride, b0, b1,
-                               tiles_min(PIECE_STEPS, n_steps - k), p->col + k == 0,
-                               sums[i / B_TILES].c);
-        }
-}
-
-/* ---- outputs -------------------------------------------------------------------------------- */
-
-/* What outputs of a part are made of. */
-typedef struct fields {
-    __m512 scale[MOST_TILES], offset[MOST_TILES];
-    bool has_offset;
-} fields;
-
-INLINE fields fields_of(const work *s, const part *p)
-{
-    fields f;
-    f.has_offset = s->m[0].has_offset;
-    for (uint32_t i = 0; i < p->n_planes; i++) {
-        uint32_t tile;
-        const tiles *m = plane_at(s, p, i, &tile);
-        f.scale[i] = load_field(m, tile, NULL, 0, 0);
-        f.offset[i] = f.has_offset ? load_field(m, tile, NULL, 0, 1) : _mm512_setzero_ps();
-    }
-    return f;
-}
-
-/* Outputs of one token, the planes at `y`, or those of two matrices in turn at `y` and `gated`. */
-INLINE void add_up(const int codec, const bool has_offset, const bool is_whole, const work *s,
-                   const part *p, const fields *f, const block_sums *sums, uint32_t token,
-                   uint32_t r, float *y, float *gated)
-{
-    const int32_t sum_q = s->x->sums[token];
-    const __m512 scale_x = _mm512_set1_ps(s->x->scales[token]),
-                 sum_f = _mm512_set1_ps((float)sum_q);
-    const int32_t *sum = sums->c[r / 16][0][r % 16];
-    for (uint32_t i = 0; i < p->n_planes; i += B_TILES, sum += sizeof *sums / sizeof *sum)
-#pragma GCC unroll 2
-        for (uint32_t b = 0; b < B_TILES; b++) {
-            __m512 out =
-                _mm512_fmadd_ps(true_sum(codec, _mm512_load_si512(sum + b * AMX_ROWS * 16), sum_q),
-                                _mm512_mul_ps(f->scale[i + b], scale_x), _mm512_setzero_ps());
-            if (has_offset)
-                out = _mm512_fmadd_ps(_mm512_mul_ps(f->offset[i + b], scale_x), sum_f, out);
-            if (gated)
-                _mm512_store_ps((b ? gated : y) + i / 2 * WHIT_TILE_ROWS, out);
-            else if (is_whole)
-                _mm512_stream_ps(y + (i + b) * WHIT_TILE_ROWS, out);
-            else if (i + b < p->n_planes)
-                store_outputs(y + (i + b) * WHIT_TILE_ROWS, rows_mask(&s->m[0], p->tile + i + b),
-                              out);
-        }
-}
-
-/* Whole lines past the caches. */
-INLINE void copy_out(float *y, const float *from, uint32_t n, bool by_lines)
-{
-    uint32_t i = 0;
-    for (; by_lines && i + 16 <= n; i += 16) _mm512_stream_ps(y + i, _mm512_load_ps(from + i));
-    if (i < n) memcpy(y + i, from + i, (n - i) * sizeof *y);
-}
-
-/* Outputs of n tokens from t on. */
-INLINE void write_out(const int codec, const work *s, const part *p, uint32_t t, uint32_t n,
-                      const block_sums *sums)
-{
-    const uint32_t first_row = p->tile * WHIT_TILE_ROWS, n_tiles = p->n_planes / (s->gate ? 2 : 1);
-    const uint32_t n_rows = tiles_min(n_tiles * WHIT_TILE_ROWS, s->m[0].w->type.n_rows - first_row);
-    const fields f = fields_of(s, p);
-    _Alignas(64) float gate[MOST_TILES * WHIT_TILE_ROWS / 2], up[MOST_TILES * WHIT_TILE_ROWS / 2];
+    amx_state *amx = &s->amx;
+    const uint32_t n_steps = (p->n_cols + 63) / 64, half = n_steps / 2;
+    const size_t q_far = 64 * (size_t)half, b_far = 1024 * (size_t)half;
+    const size_t a_row = s->x->stride;
+    const int8_t *q = s->x->i8 + t * a_row + p->col;
+    const uint8_t *b0 = s->quads + i * s->tile_quads;
+    const uint8_t *b1 = b0 + (i + 1 < p->n_planes ? s->tile_quads : 0);
+    (void)amx;
     amx_written();
-    for (uint32_t r = 0; r < n; r++) {
-        float *y = s->y + (t + r) * s->y_stride + first_row;
-        const bool by_lines = (uintptr_t)y % WHIT_LINE_BYTES == 0;
-        if (s->gate) {
-            add_up(codec, f.has_offset, true, s, p, &f, sums, t + r, r, gate, up);
-            s->gate(gate, up, n_rows, gate);
-            copy_out(y, gate, n_rows, by_lines);
-        } else if (by_lines && n_rows == n_tiles * WHIT_TILE_ROWS && n_tiles % B_TILES == 0 &&
-                   !f.has_offset) {
-            add_up(codec, false, true, s, p, &f, sums, t + r, r, y, NULL);
-        } else {
-            add_up(codec, f.has_offset, false, s, p, &f, sums, t + r, r, y, NULL);
+    if (!from) {
+        AMX_ZERO(amx, 0);
+        AMX_ZERO(amx, 1);
+        AMX_ZERO(amx, 2);
+        AMX_ZERO(amx, 3);
+    } else {
+        AMX_LOAD(amx, 0, from->c[0][0], 64);
+        AMX_LOAD(amx, 1, from->c[0][1], 64);
+        if (n_a == 2) {
+            AMX_LOAD(amx, 2, from->c[1][0], 64);
+            AMX_LOAD(amx, 3, from->c[1][1], 64);
         }
+    }
+    for (uint32_t k = 0; k < half; k++) {
+        MULTIPLY_STEP(AMX_LOAD, q, b0, b1);
+        MULTIPLY_STEP(AMX_STREAM, q + q_far, b0 + b_far, b1 + b_far);
+        q += 64, b0 += 1024, b1 += 1024;
+        if (k == half / 2) AMX_STORE(amx, 6, to->c[0][0], 64); /* keeps stores quick */
+    }
+    if (n_steps % 2) MULTIPLY_STEP(AMX_STREAM, q + q_far, b0 + b_far, b1 + b_far);
+    AMX_STORE(amx, 0, to->c[0][0], 64);
+    AMX_STORE(amx, 1, to->c[0][1], 64);
+    if (n_a == 2) {
+        AMX_STORE(amx, 2, to->c[1][0], 64);
+        AMX_STORE(amx, 3, to->c[1][1], 64);
+    }
+    amx_written();
+}
+
+/* A part times n tokens from t on, 32 at most; `sums`: what waits between ranges, by pairs. */
+INLINE void multiply_block(const int codec, const int n_a, work *s, const part *p, uint32_t t,
+                           uint32_t n, block_sums *sums)
+{
+    const bool is_last = p->col + p->n_cols == s->x->n_cols;
+    for (uint32_t i = 0; i < p->n_planes; i += B_TILES, sums++) {
+        block_sums *to = is_last ? &s->finished[s->n_finished++ % 2] : sums;
+        multiply_pair(codec, n_a, s, p, i, t, p->col ? sums : NULL, to);
+        write_rest(codec, s, p);
+        if (is_last) s->outputs = (outputs){.sums = to, .plane = i, .t = t, .n = n};
     }
 }
 
@@ -226,45 +270,23 @@ INLINE void write_out(const int codec, const work *s, const part *p, uint32_t t,
 INLINE void run_part(const int codec, work *s, const part *p, uint32_t begin, uint32_t end)
 {
     const uint32_t n_pairs = (p->n_planes + B_TILES - 1) / B_TILES;
-    const bool is_last = p->col + p->n_cols == s->x->n_cols, keeps = s->x->n_cols > RANGE_COLS;
     uint32_t n_configured = 0;
+    unpack_part(codec, s, p);
+    load_fields(s, p);
     for (uint32_t t = begin; t < end; t += BLOCK_TOKENS) {
         uint32_t n = tiles_min(BLOCK_TOKENS, end - t);
-        block_sums *sums = s->sums + (keeps ? (t - begin) / BLOCK_TOKENS * n_pairs : 0);
+        block_sums *sums = s->sums + (t - begin) / BLOCK_TOKENS * n_pairs;
         if (n != n_configured) {
             amx_config config = amx_config_for(n);
             amx_begin(&s->amx, &config);
             n_configured = n;
         }
         if (n > 16)
-            multiply_part(codec, 2, s, p, t, sums);
+            multiply_block(codec, 2, s, p, t, n, sums);
         else
-            multiply_part(codec, 1, s, p, t, sums);
-        if (is_last) write_out(codec, s, p, t, n, sums);
+            multiply_block(codec, 1, s, p, t, n, sums);
     }
-}
-
-/* Plans what to ask for while a part is multiplied by n tokens: the next range, or the next tiles
- * from the first column on. Tiles behind this call's are likely the next one's. */
-INLINE void plan_fetching(const int codec, work *s, const part *p, uint32_t most_planes, uint32_t n)
-{
-    const whit_tensor_type *type = &s->m[0].w->type;
-    const uint32_t planes = s->gate ? 2 : 1;
-    part next = *p;
-    next.col += p->n_cols;
-    if (next.col == type->n_cols) {
-        uint32_t n_tiles = (type->n_rows + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
-        next.col = 0;
-        next.tile += p->n_planes / planes;
-        next.n_planes = tiles_min(most_planes, (n_tiles - next.tile) * planes);
-    }
-    next.n_cols = range_cols(type->n_cols, next.col);
-    uint32_t n_blocks = (n + BLOCK_TOKENS - 1) / BLOCK_TOKENS;
-    uint32_t n_pieces = (p->n_cols + 64 * PIECE_STEPS - 1) / (64 * PIECE_STEPS);
-    uint32_t n_times = n_blocks * n_pieces * ((p->n_planes + B_TILES - 1) / B_TILES);
-    s->next = next;
-    s->next_plane = s->next_line = 0;
-    s->fetch_lines = (next.n_planes * lines_of(codec, next.n_cols) + n_times - 1) / n_times;
+    write_rest(codec, s, p);
 }
 
 /* w alone, or w the gate of `gated`. */
@@ -289,8 +311,6 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_tensor *gated,
             part p = {.tile = tile_begin + i / planes, .n_planes = tiles_min(most, n_planes - i)};
             for (; p.col < n_cols; p.col += p.n_cols) {
                 p.n_cols = range_cols(n_cols, p.col);
-                plan_fetching(codec, &s, &p, most, end - t);
-                unpack_part(codec, &s, &p);
                 run_part(codec, &s, &p, t, end);
             }
         }
