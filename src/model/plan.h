@@ -109,10 +109,11 @@ bool whit_plan_layout(whit_plan *plan, uint32_t n_batch_rows, uint32_t n_selecte
 /* The plan value that holds a graph value; 0 where it was dropped. */
 uint32_t whit_plan_find(const whit_plan *plan, whit_ref value);
 
-/* Floats from row to row of an f32 value. */
+/* Floats from row to row of an f32 value: an odd number of cache lines. Matrix kernels write a line
+ * or two of every row in turn, which takes longer where they end in the same bits of address. */
 static inline size_t whit_plan_stride(const whit_plan_value *value)
 {
-    return ((size_t)value->width + 15) & ~(size_t)15;
+    return (((size_t)value->width + 15) / 16 | 1) * 16;
 }
 /* Bytes of n rows of a value, as they lie in its slot. */
 uint64_t whit_plan_value_bytes(const whit_plan_value *value, uint32_t n_rows);
