@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The worker pool. A job is cut into chunks, and every worker begins with a run of them of its own,
- * so that it reads memory from one end to the other; one that is through takes chunks from the far
- * ends of the others' runs. A worker's run is one 64-bit word:
+ * so that it reads memory from one end to the other: a quarter of what is left at a time, so that
+ * it seldom begins anew and yet ends with little. One that is through takes single chunks from the
+ * far ends of the others' runs. A worker's run is one 64-bit word:
  *
  *     run = epoch of the job (32 bits) | first chunk (16 bits) | end (16 bits)
  *
@@ -96,15 +97,16 @@ static uint64_t run_of(uint32_t epoch, uint32_t first, uint32_t end)
     return (uint64_t)epoch << 32 | first << 16 | end;
 }
 
-/* Takes a chunk off a run: the first one of a worker's own, the last one of another's. */
-static bool claim(worker *from, bool own, uint32_t *chunk)
+/* Takes chunks off a run: the first ones of a worker's own, the last one of another's. */
+static bool claim(worker *from, bool own, uint32_t *chunk, uint32_t *n)
 {
     uint64_t run = atomic_load_explicit(&from->run, memory_order_relaxed);
     for (;;) {
         uint32_t first = run >> 16 & CHUNKS_MAX, end = run & CHUNKS_MAX;
         if (first >= end) return false;
+        *n = own ? (end - first + 3) / 4 : 1;
         *chunk = own ? first : end - 1;
-        uint64_t rest = own ? run + (1 << 16) : run - 1;
+        uint64_t rest = own ? run + ((uint64_t)*n << 16) : run - 1;
         if (atomic_compare_exchange_weak_explicit(&from->run, &run, rest, memory_order_acquire, memory_order_relaxed))
             return true;
     }
@@ -116,13 +118,13 @@ static uint32_t work(whit_pool *pool, uint32_t worker_index, uint64_t *late_ns)
 {
     *late_ns = 0;
     uint32_t n_done = 0;
-    for (uint32_t i = 0, chunk; i < pool->n_threads; i++) {
+    for (uint32_t i = 0, chunk, n; i < pool->n_threads; i++) {
         uint32_t from = worker_index + i;
         if (from >= pool->n_threads) from -= pool->n_threads;
-        while (claim(&pool->workers[from], i == 0, &chunk)) {
-            uint32_t begin = chunk * pool->chunk, rest = pool->n_items - begin;
-            pool->fn(pool->context, worker_index, begin, begin + (rest < pool->chunk ? rest : pool->chunk));
-            n_done++;
+        while (claim(&pool->workers[from], i == 0, &chunk, &n)) {
+            uint32_t begin = chunk * pool->chunk, rest = pool->n_items - begin, most = n * pool->chunk;
+            pool->fn(pool->context, worker_index, begin, begin + (rest < most ? rest : most));
+            n_done += n;
         }
     }
     if (n_done == 0) return 0;

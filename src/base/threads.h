@@ -2,10 +2,10 @@
  * The worker pool of the token loop: one loop over items, shared out in small chunks.
  *
  * A pool belongs to one calling thread at a time, which takes part as worker 0. Every worker begins
- * with a run of chunks of its own, in order, and then takes from the others', so a stolen core
- * costs its share and no more: the caller waits only for chunks that a worker has begun, never for
- * a worker that has not woken. Waiting threads spin for
- * some tens of microseconds and then sleep; while nobody sleeps a run makes no system call.
+ * with a run of chunks of its own, in order and several at a time, and then takes from the others',
+ * so a stolen core costs its share and no more: the caller waits only for chunks that a worker has
+ * begun, never for a worker that has not woken. Waiting threads spin for some tens of microseconds
+ * and then sleep; while nobody sleeps a run makes no system call.
  * After whit_pool_open nothing is allocated. */
 #ifndef WHIT_BASE_THREADS_H
 #define WHIT_BASE_THREADS_H
@@ -27,9 +27,9 @@ whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, 
                            whit_error *error);
 /* Threads, the caller included; 1 for NULL. */
 uint32_t whit_pool_size(const whit_pool *pool);
-/* Runs fn over [0, n_items) in chunks of `chunk` items (0: about eight chunks per thread) and
- * returns when all are done; everything fn wrote is then visible to the caller. Not reentrant.
- * A NULL pool runs on the caller alone. */
+/* Runs fn over [0, n_items) in chunks of `chunk` items (0: about eight chunks per thread), one or
+ * several of them a call, and returns when all are done; everything fn wrote is then visible to the
+ * caller. Not reentrant. A NULL pool runs on the caller alone. */
 void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_items,
                    uint32_t chunk);
 void whit_pool_close(whit_pool *pool);

@@ -210,7 +210,7 @@ static void make_row_tiles(whit_exec *exec)
  * fours: chunks are large then, whole fours, and of the sizes that share out evenly the largest. */
 static uint32_t chunk_tiles(uint32_t n_tiles, uint32_t n_workers, uint32_t n_rows)
 {
-    if (n_rows <= 8) return n_tiles / (8 * n_workers) + 1;
+    if (n_rows <= 8) return (n_tiles - 1) / (16 * n_workers) + 1;
     uint32_t best = 0, least = UINT32_MAX;
     for (uint32_t n = 4; n <= 8; n++) { /* chunks of a worker */
         uint32_t share = (n_tiles + n * n_workers - 1) / (n * n_workers), chunk = (share + 3) / 4 * 4;
