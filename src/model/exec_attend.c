@@ -51,10 +51,11 @@ static void ready_queries(const whit_exec_step *step, const whit_exec *exec, uin
                           uint8_t *ready)
 {
     uint32_t group = exec->heads_per_kv_head;
-    size_t row_bytes = group * whit_kv_query_bytes(exec->kv->shape.type, step->group);
-    for (uint32_t r = row; r < end; r++, ready += row_bytes) {
-        const float *x = (const float *)(const void *)step->input[0] + r * step->input_stride[0];
-        exec->kv_query(x + (size_t)head * group * step->group, step->group, group, step->group, ready);
+    size_t row_bytes = group * whit_kv_query_bytes(exec->kv->shape.type, step->group), n = (size_t)group * step->group;
+    const float *x = (const float *)(const void *)step->input[0] + row * step->input_stride[0] + head * n;
+    for (uint32_t r = row; r < end; r++, ready += row_bytes, x += step->input_stride[0]) {
+        for (size_t i = 0; r + 1 < end && i < n; i += 16) __builtin_prefetch(x + step->input_stride[0] + i); /* out of cache */
+        exec->kv_query(x, step->group, group, step->group, ready);
     }
 }
 
@@ -71,7 +72,10 @@ static void finish(const whit_exec_step *step, const whit_exec *exec, uint32_t r
 {
     uint32_t group = exec->heads_per_kv_head, head_dim = step->group;
     float *out = (float *)(void *)step->output + (row + i / group) * step->output_stride;
-    exec->kernels->kv_finish(total, head_dim, out + ((size_t)head * group + i % group) * head_dim);
+    out += ((size_t)head * group + i % group) * head_dim;
+    if (row + i / group + 1 < exec->batch->n_rows) /* the next row's, out of cache too */
+        for (uint32_t d = 0; d < head_dim; d += 16) __builtin_prefetch(out + step->output_stride + d, 1);
+    exec->kernels->kv_finish(total, head_dim, out);
 }
 
 void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
