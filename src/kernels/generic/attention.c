@@ -107,21 +107,10 @@ void whit_kv_query_f32_generic(const float *q, size_t q_stride, uint32_t n, uint
     }
 }
 
-/* NaN and infinity win. */
-static uint32_t largest_bits(const float *x, uint32_t n)
-{
-    uint32_t largest = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t bits = whit_f32_bits(x[i]) & 0x7FFFFFFF;
-        if (bits > largest) largest = bits;
-    }
-    return largest;
-}
-
 /* Codes of n numbers up to `max`; returns the scale. */
 static float codes_of(const float *x, uint32_t n, float max, int32_t *codes)
 {
-    float factor, scale = whit_kv_code_scale(largest_bits(x, n), max, &factor);
+    float factor, scale = whit_kv_code_scale(whit_amax_bits(x, n), max, &factor);
     for (uint32_t i = 0; i < n; i++) {
         float product = x[i] * factor;
         codes[i] = product != product ? 0 : whit_round_i32(product);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Sixteen virtual lanes: how true reductions are ordered on every ISA. Element i belongs to lane
+ * How true reductions are ordered on every ISA: the largest magnitude by bit patterns, sums in
+ * sixteen virtual lanes. Element i belongs to lane
  * i mod 16; at the end lanes are joined 16 -> 8 -> 4 -> 2 -> 1, lane i with lane i + half. */
 #ifndef WHIT_KERNELS_GENERIC_LANES_H
 #define WHIT_KERNELS_GENERIC_LANES_H
+
+#include "base/half.h"
 
 #define WHIT_LANES 16
 
@@ -11,6 +14,17 @@ static inline float whit_lanes_sum(float lanes[WHIT_LANES])
     for (unsigned half = WHIT_LANES / 2; half; half /= 2)
         for (unsigned i = 0; i < half; i++) lanes[i] += lanes[i + half];
     return lanes[0];
+}
+
+/* Of the largest magnitude; infinity is above every number and NaN above infinity. */
+static inline uint32_t whit_amax_bits(const float *x, uint32_t n)
+{
+    uint32_t largest = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t bits = whit_f32_bits(x[i]) & 0x7FFFFFFF;
+        if (bits > largest) largest = bits;
+    }
+    return largest;
 }
 
 #endif

@@ -13,16 +13,6 @@
 /* Best step of levels {1, 2} d for a normal distribution is 0.65 sigma; mean |x| is 0.798 sigma. */
 #define Q2_STEP_OF_MEAN 0.8125f
 
-static uint32_t amax_bits(const float *x, uint32_t n)
-{
-    uint32_t largest = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t bits = whit_f32_bits(x[i]) & 0x7FFFFFFF;
-        if (bits > largest) largest = bits;
-    }
-    return largest;
-}
-
 static int8_t code_of(float product)
 {
     return product != product ? 0 : (int8_t)whit_round_i32(product);
@@ -31,7 +21,7 @@ static int8_t code_of(float product)
 /* The scale of n values and the factor that turns them into codes. */
 static float i8_scale(const float *x, uint32_t n, bool per_token, float *factor)
 {
-    uint32_t bits = amax_bits(x, n);
+    uint32_t bits = whit_amax_bits(x, n);
     if (per_token) {
         if (bits < whit_f32_bits(TOKEN_AMAX_MIN)) bits = whit_f32_bits(TOKEN_AMAX_MIN);
     } else if (bits < whit_f32_bits(AMAX_MIN)) {
