@@ -203,13 +203,9 @@ static void multiply_panel(const whit_gemm_operand *a, const uint8_t *columns, s
 void whit_gemm_amx_rows(const whit_gemm_operand *a, const void *packed, size_t begin, size_t end, size_t n, size_t k,
                         bool add, float *c, size_t ldc)
 {
-    amx_config config = {.palette = 1};
-    for (int t = 0; t < AMX_TILES; t++) {
-        config.rows[t] = AMX_ROWS;
-        config.row_bytes[t] = AMX_ROW_BYTES;
-    }
-    __asm__ volatile("" : : "r"(&config) : "memory"); /* GCC takes LDTILECFG for a reader of eight bytes */
-    _tile_loadconfig(&config);
+    const amx_config config = amx_whole_tiles();
+    amx_state amx;
+    amx_begin(&amx, &config);
     const uint8_t *block = packed;
     for (size_t at = 0; at < k; at += K_BLOCK) {
         size_t n_k = smaller(k - at, K_BLOCK);
@@ -217,5 +213,5 @@ void whit_gemm_amx_rows(const whit_gemm_operand *a, const void *packed, size_t b
             multiply_panel(a, block, i, smaller(end - i, SIDE), n, at, n_k, add || at, c, ldc);
         block += whit_gemm_amx_packed_bytes(n, n_k);
     }
-    _tile_release();
+    amx_end(&amx);
 }

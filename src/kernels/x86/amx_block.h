@@ -14,18 +14,12 @@ enum { B_TILES = 2, A_TILES = 2, BLOCK_TOKENS = 32 };
 
 typedef int32_t amx_block_sums[A_TILES][B_TILES][AMX_ROWS][16];
 
-/* Tiles of `n` tokens: rows of A and C beyond them do not exist, so nothing is read or written
- * there. */
+/* Tiles of `n` tokens: rows of A and C end with them. */
 static inline amx_config amx_config_for(uint32_t n)
 {
-    amx_config config = {.palette = 1};
     uint32_t first = n < 16 ? n : 16, second = n > 16 ? n - 16 : 16;
-    uint32_t rows[AMX_TILES] = {first, first, second, second, first, second, 16, 16};
-    for (int i = 0; i < AMX_TILES; i++) {
-        config.row_bytes[i] = AMX_ROW_BYTES;
-        config.rows[i] = (uint8_t)rows[i];
-    }
-    return config;
+    return amx_config_of(
+        (const uint32_t[AMX_TILES]){first, first, second, second, first, second, 16, 16});
 }
 
 /* C of n_a x 2 tiles over n steps. */

@@ -27,6 +27,21 @@ typedef struct amx_config {
     uint8_t rows[16];
 } amx_config;
 
+/* Tiles of so many rows: those beyond do not exist, nothing is read or written there. */
+static inline amx_config amx_config_of(const uint32_t rows[AMX_TILES])
+{
+    amx_config config = {.palette = 1};
+    for (int i = 0; i < AMX_TILES; i++) {
+        config.row_bytes[i] = AMX_ROW_BYTES;
+        config.rows[i] = (uint8_t)rows[i];
+    }
+    return config;
+}
+static inline amx_config amx_whole_tiles(void)
+{
+    return amx_config_of((const uint32_t[AMX_TILES]){16, 16, 16, 16, 16, 16, 16, 16});
+}
+
 /* AMX_NAME and AMX_LEVEL: of a kernel's descriptor; the model's runs wherever unpacking does. */
 #if defined(WHIT_AMX_MODEL)
 #define AMX_NAME(name) name##_model

@@ -36,16 +36,6 @@ typedef struct room {
     uint8_t keys[2][DIGIT_BYTES], values[2][DIGIT_BYTES]; /* f16: high and low digits */
 } room;
 
-static inline amx_config whole_tiles(void)
-{
-    amx_config config = {.palette = 1};
-    for (int i = 0; i < AMX_TILES; i++) {
-        config.row_bytes[i] = AMX_ROW_BYTES;
-        config.rows[i] = AMX_ROWS;
-    }
-    return config;
-}
-
 /* ---- f16 to digits -------------------------------------------------------------------------- */
 
 /* Four rows of sixteen codes as quads of their digits. */
@@ -291,7 +281,7 @@ INLINE void attend(whit_kv_type kv, const void *block, const uint8_t *queries,
 {
     room own;
     amx_state amx;
-    const amx_config config = whole_tiles();
+    const amx_config config = amx_whole_tiles();
     pass t = {
         .kv = whit_kv_block_arrays(kv, head_dim, block), .head_dim = head_dim, .scale = scale};
     t.query_bytes = whit_kv_query_bytes(kv, head_dim);

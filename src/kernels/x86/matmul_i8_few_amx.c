@@ -176,11 +176,9 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
         some.i8 += (size_t)t * x->stride;
         some.scales += (size_t)t * x->n_steps;
         some.sums += (size_t)t * x->n_steps;
-        amx_config config = {.palette = 1};
-        for (int i = 0; i < AMX_TILES; i++) {
-            config.row_bytes[i] = AMX_ROW_BYTES;
-            config.rows[i] = (uint8_t)(i < 6 ? some.n_tokens : AMX_ROWS);
-        }
+        const uint32_t n = some.n_tokens;
+        const amx_config config =
+            amx_config_of((const uint32_t[AMX_TILES]){n, n, n, n, n, n, AMX_ROWS, AMX_ROWS});
         amx_state amx;
         amx_begin(&amx, &config);
         multiply(codec, &amx, &m, &some, tile_begin, tile_end, y + t * y_stride, y_stride, quads);

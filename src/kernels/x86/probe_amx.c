@@ -3,25 +3,14 @@
  *
  *   tiles 0..3  sums: columns 0..15 and 16..31 by rows 0..15 and 16..31, int32
  *   tiles 4, 5  x, 16 columns of 64 bytes;  tiles 6, 7  w, 16 k-quads of 16 rows */
-#include <immintrin.h>
-
 #include "kernels/kernels.h"
-
-struct tile_config {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t row_bytes[16];
-    uint8_t rows[16];
-};
+#include "kernels/x86/amx_tiles.h"
 
 uint32_t whit_probe_int8_amx(const uint8_t *w, const int8_t *x, uint32_t n_rounds)
 {
-    struct tile_config config = {.palette = 1};
-    for (int i = 0; i < 8; i++) {
-        config.row_bytes[i] = 64;
-        config.rows[i] = 16;
-    }
-    __asm__ volatile("" : : "r"(&config) : "memory"); /* as in amx_tiles.h */
-    _tile_loadconfig(&config);
+    const amx_config config = amx_whole_tiles();
+    amx_state amx;
+    amx_begin(&amx, &config);
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);
@@ -42,7 +31,7 @@ uint32_t whit_probe_int8_amx(const uint8_t *w, const int8_t *x, uint32_t n_round
     _tile_stored(1, sums[1], 64);
     _tile_stored(2, sums[2], 64);
     _tile_stored(3, sums[3], 64);
-    _tile_release();
+    amx_end(&amx);
     uint32_t sum = 0;
     for (int i = 0; i < 4 * 256; i++) sum += (uint32_t)sums[i / 256][i % 256];
     return sum;
