@@ -282,20 +282,14 @@ INLINE void attend(whit_kv_type kv, const void *block, const uint8_t *queries,
     room own;
     amx_state amx;
     const amx_config config = amx_whole_tiles();
-    pass t = {
-        .kv = whit_kv_block_arrays(kv, head_dim, block), .head_dim = head_dim, .scale = scale};
-    t.query_bytes = whit_kv_query_bytes(kv, head_dim);
-    t.partial_elems = whit_kv_partial_elems(head_dim);
+    const pass all = whole_pass(kv, block, NULL, queries, spans, n, head_dim, scale, partials);
     if (kv == WHIT_KV_F16) {
-        digits_of_keys(&t, own.keys[0], own.keys[1]);
-        digits_of_values(&t, own.values[0], own.values[1]);
+        digits_of_keys(&all, own.keys[0], own.keys[1]);
+        digits_of_values(&all, own.values[0], own.values[1]);
     }
     amx_begin(&amx, &config);
     for (uint32_t q = 0; q < n; q += PASS) {
-        t.n = n - q < PASS ? n - q : PASS;
-        t.spans = spans + q;
-        t.queries = queries + q * t.query_bytes;
-        t.partials = partials + q * t.partial_elems;
+        pass t = part_of_pass(&all, q, PASS);
         if (!see_positions(&t)) continue;
         if (kv == WHIT_KV_I8) {
             run_jobs(&t, &own, &amx, 1, start_scores_i8, finish_scores_i8);
