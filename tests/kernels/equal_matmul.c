@@ -126,7 +126,7 @@ static void every_product_equals_generic(void **state)
 {
     (void)state;
     static const uint32_t shapes[][2] = {{16, 256}, {33, 129},  {8, 20},  {48, 700},
-                                         {1, 1},    {17, 1324}, {64, 512}};
+                                         {1, 1},    {17, 1324}, {64, 512}, {50, 704}, {33, 448}};
     static const uint32_t columns[] = {1, 2, 3, 4, 5, 8, 9, 16, 17, 33};
     product_trial c = {.rng = {test_seed()}};
     whit_kernels machine;
@@ -161,7 +161,7 @@ static void large_products_equal_generic(void **state)
     (void)state;
     static const struct {
         uint32_t n_rows, n_cols, n_tokens;
-    } shapes[] = {{340, 5190, 33}, {20, 2600, 530}};
+    } shapes[] = {{340, 5190, 33}, {20, 2600, 530}, {900, 5184, 49}, {20, 2624, 530}};
     static const whit_codec codecs[] = {WHIT_CODEC_T2, WHIT_CODEC_T5, WHIT_CODEC_I8, WHIT_CODEC_I8S};
     product_trial c = {.rng = {test_seed()}};
     whit_kernels machine;

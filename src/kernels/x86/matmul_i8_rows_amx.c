@@ -2,143 +2,100 @@
  * Coded weights times many int8 columns, one scale per tensor or row: AMX.
  *
  * Tiles are as in matmul_i8_block_amx.c: C (16 tokens x 16 rows) += A (activations) * B (unpacked
- * quads), two A times two B, and C stays in its registers for a whole range of columns. A core
- * reads its second cache hardly faster than it multiplies: one step of 32 tokens of A stays in the
- * first cache until all unpacked tiles of the matrix have passed by, the next one is loaded with
- * the hint not to stay, as the tiles are, and so on in turn.
+ * quads), two A times two B, and C stays in its registers for a whole row. A core reads its second
+ * cache hardly faster than it multiplies, so B is not kept unpacked: the lines of one span of
+ * columns are taken apart in between the multiplications of the span before, into a few KB that
+ * stay in the first cache, again for every 32 tokens. What passes by from the second cache is A and
+ * the lines, an eighth of it or a fifth.
  *
- * Three habits of the hardware shape the rest (docs/perf-log.md has the figures). A store of a tile
- * register takes 0.3 us where the last one is 0.8 us ago: there is one halfway. A tile's load waits
- * for every store under way whose address ends in the same twelve bits: nothing is unpacked between
- * multiplications, and outputs are written few at a time, those of one block between the steps of
- * the next. Outputs are a stream larger than any cache: they go past the caches where lines allow
- * it. */
+ * Three habits of the hardware shape the rest (docs/perf-log.md has the figures). A tile's load
+ * waits for every store under way whose address ends in the same twelve bits: what is unpacked goes
+ * where tiles have just been loaded from, and rows of A are an odd number of lines apart. Tile
+ * instructions run in the order they are written: C is stored in turn with the first products of
+ * the block that follows. And a store of a tile takes 0.3 us where the last one is 0.8 us ago, so
+ * there is one now and then for nothing. Outputs of one block are written between the steps of the
+ * next, past the caches. */
 #include "kernels/x86/amx_block.h"
 #include "kernels/x86/unpack_avx512.h"
 
-enum { MOST_TOKENS = 512 };
-/* Steps are of 64 columns. A range of columns is unpacked at a time, half of which fills most of
- * the first cache for 32 tokens; whole lines of every codec. */
-enum { RANGE_STEPS = 40, RANGE_COLS = 64 * RANGE_STEPS };
-enum { CACHED_BYTES = 832 * 1024, MOST_TILES = 32 };
+enum { STEP_COLS = 64 };
+/* Lines that stay in the second cache while all tokens pass by. */
+enum { PANEL_BYTES = 1024 * 1024 };
 
-/* C of one block. The line behind it keeps blocks that are read side by side in different sets of
- * the first cache. */
-typedef struct block_sums {
-    _Alignas(64) amx_block_sums c;
-    int32_t behind[16];
-} block_sums;
+/* Two planes of quads: neighbouring tiles, or a gate's and what it gates. Where there is one tile
+ * only, it is taken twice. */
+typedef struct pair {
+    const uint8_t *lines[B_TILES];
+    uint32_t tile, n_outputs; /* tiles of outputs, 0: one that is gated */
+} pair;
 
-/* What is unpacked at a time: planes, which are tiles from `tile` on, or those of a gate and of
- * what it gates in turn; columns from `col` on. */
-typedef struct part {
-    uint32_t tile, n_planes, col, n_cols;
-} part;
-
-/* What outputs of a part are made of. */
-typedef struct fields {
-    __m512 scale[MOST_TILES], offset[MOST_TILES];
-    bool has_offset, by_lines; /* all outputs of the part are whole lines */
-} fields;
-
-/* Outputs of one block that are still to be written: rows from `row` on of n tokens from t on. */
+/* Outputs of one block that are still to be written: n tokens from t on. */
 typedef struct outputs {
-    const block_sums *sums;
-    uint32_t plane, t, row, n;
+    __m512 scale[B_TILES], offset[B_TILES];
+    __mmask16 mask[B_TILES];
+    uint32_t tile, t, n;
 } outputs;
 
 typedef struct work {
-    tiles m[2];
-    whit_gate_fn *gate; /* of m[0] and m[1]; NULL: m[0] alone */
+    _Alignas(64) amx_block_sums sums;
+    int32_t unused[AMX_ROWS][16];
+    uint8_t rest[B_TILES][16][WHIT_LINE_BYTES]; /* lines of a row's last span, if fewer */
+    outputs outputs;
+    tiles m[B_TILES];
+    whit_gate_fn *gate; /* of m[0] and m[1]; NULL: m[0] alone, which is m[1] too */
     const whit_acts *x;
-    uint8_t *quads; /* unpacked planes, `tile_quads` bytes apart */
-    size_t tile_quads;
-    block_sums *sums; /* (blocks of tokens, pairs of planes): what waits for the next range */
+    uint8_t *span; /* quads of both planes; one bit of the address away lies the next */
+    uint32_t n_steps, n_lines;
+    size_t ahead; /* bytes to rows of the next block that a pair asks for */
+    uint32_t n_rows_ahead;
     float *y;
     size_t y_stride;
-    fields fields;
-    outputs outputs;
-    block_sums finished[2]; /* of the block whose outputs are written, and of the one after it */
-    uint32_t n_finished;
     amx_state amx;
 } work;
 
-static uint32_t range_cols(uint32_t n_cols, uint32_t col)
-{
-    return tiles_min(n_cols - col, RANGE_COLS);
-}
-
-/* Bytes of one unpacked tile. */
-static size_t tile_quads_bytes(uint32_t n_cols)
-{
-    return (size_t)quads_written(range_cols(n_cols, 0)) * WHIT_LINE_BYTES;
-}
-
-static uint32_t cached_tiles(uint32_t n_cols)
-{
-    return tiles_min((uint32_t)(CACHED_BYTES / tile_quads_bytes(n_cols)) / B_TILES * B_TILES,
-                     MOST_TILES);
-}
-
-/* Blocks of tokens whose C waits: all of them where a row takes several ranges. */
-static uint32_t kept_blocks(uint32_t n_cols, uint32_t n_tokens)
-{
-    uint32_t n = tiles_min(n_tokens, MOST_TOKENS);
-    return n_cols > RANGE_COLS ? (n + BLOCK_TOKENS - 1) / BLOCK_TOKENS : 0;
-}
-
 /* ---- unpacking ------------------------------------------------------------------------------ */
 
-/* The matrix of plane i of a part, and its tile. */
-INLINE const tiles *plane_at(const work *s, const part *p, uint32_t i, uint32_t *tile)
+/* Spans are whole steps and whole lines; quads of i8 lie in the matrix as they are. */
+INLINE uint32_t span_steps(const int codec)
 {
-    *tile = p->tile + (s->gate ? i / 2 : i);
-    return &s->m[s->gate ? i % 2 : 0];
+    return codec == WHIT_CODEC_T5 ? 5 : 2;
+}
+INLINE uint32_t span_lines(const int codec)
+{
+    return span_steps(codec) * 16 / (uint32_t)quads_of_line(codec);
 }
 
-INLINE const uint8_t *plane_lines(const int codec, const work *s, const part *p, uint32_t i)
+/* Planes lie half of 4 KB apart in the last twelve bits of addresses, the two spans not at all:
+ * these are one bit of the address apart. */
+INLINE size_t plane_bytes(const int codec)
 {
-    uint32_t tile;
-    const tiles *m = plane_at(s, p, i, &tile);
-    size_t first = p->col / (4 * (uint32_t)quads_of_line(codec));
-    return m->codes + tile * m->tile_bytes + first * WHIT_LINE_BYTES;
+    return (span_steps(codec) + 1) / 4 * 4096 + 2048;
+}
+INLINE uintptr_t span_bytes(const int codec)
+{
+    return codec == WHIT_CODEC_T5 ? 16384 : 4096;
 }
 
-INLINE void unpack_part(const int codec, const work *s, const part *p)
+/* Shares [begin, end) of n of a span's lines to quads. */
+INLINE void unpack_shares(const int codec, const t5_tables *t5, const uint8_t *line0,
+                          const uint8_t *line1, uint8_t *out, const uint32_t begin,
+                          const uint32_t end, const uint32_t n)
 {
-    uint32_t n_lines = lines_of(codec, p->n_cols), tile;
-    for (uint32_t i = 0; i < p->n_planes; i++) {
-        const tiles *m = plane_at(s, p, i, &tile);
-        const uint8_t *line = plane_lines(codec, s, p, i);
-        uint8_t *out = s->quads + i * s->tile_quads;
-        for (uint32_t l = 0; l < n_lines; l++, line += WHIT_LINE_BYTES) {
-            if (codec != WHIT_CODEC_I8S)
-                unpack_line(codec, load_line(line), out, WHIT_LINE_BYTES);
-            else if (l % 16 == 0)
-                unpack_i8s(m, tile, p->col / 8 + l, out, WHIT_LINE_BYTES);
-            out += quads_of_line(codec) * WHIT_LINE_BYTES;
-        }
+    const uint32_t lines = B_TILES * span_lines(codec), quads = (uint32_t)quads_of_line(codec);
+#pragma GCC unroll 32
+    for (uint32_t j = lines * begin / n; j < lines * end / n; j++) {
+        const uint32_t l = j / B_TILES, b = j % B_TILES;
+        __m512i line = load_line((b ? line1 : line0) + l * WHIT_LINE_BYTES);
+        uint8_t *to = out + b * plane_bytes(codec) + l * quads * WHIT_LINE_BYTES;
+        if (codec == WHIT_CODEC_T5)
+            unpack_t5_by(t5, line, to, WHIT_LINE_BYTES);
+        else
+            unpack_fields(code_bits(codec), (int)quads, line, to, WHIT_LINE_BYTES);
+        amx_written();
     }
 }
 
 /* ---- outputs -------------------------------------------------------------------------------- */
-
-INLINE void load_fields(work *s, const part *p)
-{
-    fields *f = &s->fields;
-    const uint32_t n_tiles = p->n_planes / (s->gate ? 2 : 1);
-    const bool is_whole = p->n_planes % B_TILES == 0 &&
-                          (p->tile + n_tiles) * WHIT_TILE_ROWS <= s->m[0].w->type.n_rows;
-    f->has_offset = s->m[0].has_offset;
-    f->by_lines = is_whole && (uintptr_t)s->y % WHIT_LINE_BYTES == 0 &&
-                  s->y_stride * sizeof *s->y % WHIT_LINE_BYTES == 0;
-    for (uint32_t i = 0; i < p->n_planes; i++) {
-        uint32_t tile;
-        const tiles *m = plane_at(s, p, i, &tile);
-        f->scale[i] = load_field(m, tile, NULL, 0, 0);
-        f->offset[i] = f->has_offset ? load_field(m, tile, NULL, 0, 1) : _mm512_setzero_ps();
-    }
-}
 
 /* ReLU^2 without a call, which costs as much as the row. */
 INLINE __m512 gated(const work *s, __m512 gate, __m512 up)
@@ -154,167 +111,209 @@ INLINE __m512 gated(const work *s, __m512 gate, __m512 up)
     return _mm512_load_ps(gates);
 }
 
-/* One more row of the outputs: both planes of a token, or what is gated. */
-INLINE void write_row(const int codec, work *s, const part *p)
+/* Row r of the outputs: both planes of a token, or what is gated. */
+INLINE void write_row(const int codec, const work *s, uint32_t r)
 {
-    outputs *o = &s->outputs;
-    const fields *f = &s->fields;
-    const uint32_t r = o->row++, token = o->t + r, i = o->plane;
-    const int32_t sum_q = s->x->sums[token], *sum = o->sums->c[r / 16][0][r % 16];
+    const outputs *o = &s->outputs;
+    const uint32_t token = o->t + r;
+    const int32_t sum_q = s->x->sums[token], *sum = s->sums[r / 16][0][r % 16];
     const __m512 scale_x = _mm512_set1_ps(s->x->scales[token]);
     __m512 out[B_TILES];
 #pragma GCC unroll 2
     for (uint32_t b = 0; b < B_TILES; b++) {
         const __m512i sums = _mm512_load_si512(sum + b * AMX_ROWS * 16);
-        out[b] = _mm512_fmadd_ps(true_sum(codec, sums, sum_q),
-                                 _mm512_mul_ps(f->scale[i + b], scale_x), _mm512_setzero_ps());
-        if (f->has_offset)
-            out[b] = _mm512_fmadd_ps(_mm512_mul_ps(f->offset[i + b], scale_x),
+        out[b] = _mm512_fmadd_ps(true_sum(codec, sums, sum_q), _mm512_mul_ps(o->scale[b], scale_x),
+                                 _mm512_setzero_ps());
+        if (s->m[0].has_offset)
+            out[b] = _mm512_fmadd_ps(_mm512_mul_ps(o->offset[b], scale_x),
                                      _mm512_set1_ps((float)sum_q), out[b]);
     }
-    const uint32_t tile = p->tile + (s->gate ? i / 2 : i);
-    float *y = s->y + token * s->y_stride + (size_t)tile * WHIT_TILE_ROWS;
-    if (s->gate) out[0] = gated(s, out[0], out[1]);
-    if (f->by_lines) {
-        _mm512_stream_ps(y, out[0]);
-        if (!s->gate) _mm512_stream_ps(y + WHIT_TILE_ROWS, out[1]);
+    float *y = s->y + token * s->y_stride + (size_t)o->tile * WHIT_TILE_ROWS;
+    if (s->gate) {
+        store_outputs(y, o->mask[0], gated(s, out[0], out[1]));
         return;
     }
-    store_outputs(y, rows_mask(&s->m[0], tile), out[0]);
-    if (!s->gate && i + 1 < p->n_planes)
-        store_outputs(y + WHIT_TILE_ROWS, rows_mask(&s->m[0], tile + 1), out[1]);
+    store_outputs(y, o->mask[0], out[0]);
+    store_outputs(y + WHIT_TILE_ROWS, o->mask[1], out[1]);
 }
 
-INLINE void write_rest(const int codec, work *s, const part *p)
+INLINE void write_rows(const int codec, const work *s, uint32_t r)
 {
-    while (s->outputs.row < s->outputs.n) write_row(codec, s, p);
+    for (; r < s->outputs.n; r++) write_row(codec, s, r);
+}
+
+/* Outputs of a pair times n tokens from t on are the next to be written. */
+INLINE void expect_outputs(work *s, const pair *p, uint32_t t, uint32_t n)
+{
+    outputs *o = &s->outputs;
+    *o = (outputs){.tile = p->tile, .t = t, .n = n};
+    for (uint32_t b = 0; b < B_TILES; b++) {
+        const uint32_t tile = p->tile + (b < p->n_outputs ? b : 0);
+        if (b == 0 || b < p->n_outputs) o->mask[b] = rows_mask(&s->m[b], tile);
+        o->scale[b] = load_field(&s->m[b], tile, NULL, 0, 0);
+        if (s->m[b].has_offset) o->offset[b] = load_field(&s->m[b], tile, NULL, 0, 1);
+    }
 }
 
 /* ---- multiplying ---------------------------------------------------------------------------- */
 
-/* C += A times B over one step. A stays in the first cache or does not. */
-#define MULTIPLY_STEP(LOAD_A, q, b0, b1)                                                           \
-    do {                                                                                           \
-        AMX_STREAM(amx, 6, b0, 64);                                                                \
-        LOAD_A(amx, 4, q, a_row);                                                                  \
-        AMX_STREAM(amx, 7, b1, 64);                                                                \
-        AMX_MULTIPLY(amx, 0, 4, 6);                                                                \
-        AMX_MULTIPLY(amx, 1, 4, 7);                                                                \
-        if (n_a == 2) {                                                                            \
-            LOAD_A(amx, 5, (q) + 16 * a_row, a_row);                                               \
-            AMX_MULTIPLY(amx, 2, 5, 6);                                                            \
-            AMX_MULTIPLY(amx, 3, 5, 7);                                                            \
-        }                                                                                          \
-        if (s->outputs.row < s->outputs.n) write_row(codec, s, p);                                 \
-    } while (0)
+/* C of the block before goes to its sums, and that of this one begins. */
+#define BEGIN(c)                                                                                   \
+    if (begins) {                                                                                  \
+        AMX_STORE(amx, c, s->sums[(c) / 2][(c) % 2], 64);                                          \
+        AMX_ZERO(amx, c);                                                                          \
+    }
+#define UNPACK(begin, end)                                                                         \
+    if (codec != WHIT_CODEC_I8)                                                                    \
+        unpack_shares(codec, &t5, line0, line1, (uint8_t *)((uintptr_t)b ^ span_bytes(codec)),     \
+                      begin, end, 4 * n_span);
 
-/* Planes i and i + 1 of a part times the tokens of a block, n_a tiles of A from t on; C from zero
- * or from `from`, to `to`. Outputs that are due are written meanwhile. */
-INLINE void multiply_pair(const int codec, const int n_a, work *s, const part *p, uint32_t i,
-                          uint32_t t, const block_sums *from, block_sums *to)
+/* A pair times n tokens from t on, n_a tiles of A. Its first span is unpacked; that of the pair
+ * after it is unpacked in the end. Outputs of the block before are written. Nothing in this loop
+ * should need a place in memory of its own: tile loads would wait for it. */
+INLINE void multiply_pair(const int codec, const int n_a, work *s, const pair *p, const pair *after,
+                          uint32_t t)
 {
+    const t5_tables t5 = codec == WHIT_CODEC_T5 ? t5_load_tables() : (t5_tables){0};
     amx_state *amx = &s->amx;
-    const uint32_t n_steps = (p->n_cols + 63) / 64, half = n_steps / 2;
-    const size_t q_far = 64 * (size_t)half, b_far = 1024 * (size_t)half;
-    const size_t a_row = s->x->stride;
-    const int8_t *q = s->x->i8 + t * a_row + p->col;
-    const uint8_t *b0 = s->quads + i * s->tile_quads;
-    const uint8_t *b1 = b0 + (i + 1 < p->n_planes ? s->tile_quads : 0);
+    const uint32_t n_span = span_steps(codec), most = span_lines(codec);
+    const uint32_t rest = codec == WHIT_CODEC_I8 ? 0 : s->n_lines % most;
+    const int8_t *q = s->x->i8 + t * s->x->stride;
+    const uint8_t *line0 = p->lines[0], *line1 = p->lines[1], *b = s->span;
     (void)amx;
+    for (uint32_t i = 0; i < rest; i++) {
+        const size_t at = (s->n_lines - rest + i) * WHIT_LINE_BYTES;
+        _mm512_store_si512(s->rest[0][i], load_line(line0 + at));
+        _mm512_store_si512(s->rest[1][i], load_line(line1 + at));
+    }
     amx_written();
-    if (!from) {
-        AMX_ZERO(amx, 0);
-        AMX_ZERO(amx, 1);
-        AMX_ZERO(amx, 2);
-        AMX_ZERO(amx, 3);
-    } else {
-        AMX_LOAD(amx, 0, from->c[0][0], 64);
-        AMX_LOAD(amx, 1, from->c[0][1], 64);
-        if (n_a == 2) {
-            AMX_LOAD(amx, 2, from->c[1][0], 64);
-            AMX_LOAD(amx, 3, from->c[1][1], 64);
+    uint32_t k = 0;
+    do {
+        const uint8_t *b0 = codec == WHIT_CODEC_I8 ? line0 : b;
+        const uint8_t *b1 = codec == WHIT_CODEC_I8 ? line1 : b + plane_bytes(codec);
+        line0 += most * WHIT_LINE_BYTES, line1 += most * WHIT_LINE_BYTES;
+        if (codec != WHIT_CODEC_I8 && k + 2 * n_span > s->n_steps) {
+            line0 = s->rest[0][0], line1 = s->rest[1][0];
+            if (k + n_span >= s->n_steps) line0 = after->lines[0], line1 = after->lines[1];
         }
-    }
-    for (uint32_t k = 0; k < half; k++) {
-        MULTIPLY_STEP(AMX_LOAD, q, b0, b1);
-        MULTIPLY_STEP(AMX_STREAM, q + q_far, b0 + b_far, b1 + b_far);
-        q += 64, b0 += 1024, b1 += 1024;
-        if (k == half / 2) AMX_STORE(amx, 6, to->c[0][0], 64); /* keeps stores quick */
-    }
-    if (n_steps % 2) MULTIPLY_STEP(AMX_STREAM, q + q_far, b0 + b_far, b1 + b_far);
-    AMX_STORE(amx, 0, to->c[0][0], 64);
-    AMX_STORE(amx, 1, to->c[0][1], 64);
-    if (n_a == 2) {
-        AMX_STORE(amx, 2, to->c[1][0], 64);
-        AMX_STORE(amx, 3, to->c[1][1], 64);
-    }
-    amx_written();
+#pragma GCC unroll 5
+        for (uint32_t step = 0; step < n_span; step++, k++, q += STEP_COLS) {
+            const size_t a_row = s->x->stride;
+            const bool begins = step == 0 && k == 0;
+            if (step > 0 && k == s->n_steps) {
+                UNPACK(4 * step, 4 * n_span)
+                break;
+            }
+            AMX_LOAD(amx, 6, b0 + step * 1024, 64);
+            AMX_STREAM(amx, 4, q, a_row);
+            AMX_LOAD(amx, 7, b1 + step * 1024, 64);
+            if (n_a == 2) AMX_STREAM(amx, 5, q + 16 * a_row, a_row);
+            for (uint32_t i = 0; i < s->n_rows_ahead; i++)
+                _mm_prefetch((const char *)q + s->ahead + i * a_row, _MM_HINT_T1);
+            BEGIN(0)
+            if (k - n_span < s->outputs.n) write_row(codec, s, k - n_span);
+            AMX_MULTIPLY(amx, 0, 4, 6);
+            UNPACK(4 * step, 4 * step + 1)
+            BEGIN(1)
+            AMX_MULTIPLY(amx, 1, 4, 7);
+            UNPACK(4 * step + 1, 4 * step + 2)
+            BEGIN(2)
+            if (n_a == 2) AMX_MULTIPLY(amx, 2, 5, 6);
+            UNPACK(4 * step + 2, 4 * step + 3)
+            BEGIN(3)
+            if (n_a == 2) AMX_MULTIPLY(amx, 3, 5, 7);
+            UNPACK(4 * step + 3, 4 * step + 4)
+        }
+        if (k % 16 < n_span) AMX_STORE(amx, 6, s->unused, 64); /* keeps stores quick */
+        b = (const uint8_t *)((uintptr_t)b ^ span_bytes(codec));
+        amx_written();
+    } while (k < s->n_steps);
+    s->span = (uint8_t *)(uintptr_t)b;
+    write_rows(codec, s, k > n_span ? k - n_span : 0);
 }
 
-/* A part times n tokens from t on, 32 at most; `sums`: what waits between ranges, by pairs. */
-INLINE void multiply_block(const int codec, const int n_a, work *s, const part *p, uint32_t t,
-                           uint32_t n, block_sums *sums)
+/* What the tiles hold goes to memory and out of it. */
+INLINE void flush(const int codec, work *s)
 {
-    const bool is_last = p->col + p->n_cols == s->x->n_cols;
-    for (uint32_t i = 0; i < p->n_planes; i += B_TILES, sums++) {
-        block_sums *to = is_last ? &s->finished[s->n_finished++ % 2] : sums;
-        multiply_pair(codec, n_a, s, p, i, t, p->col ? sums : NULL, to);
-        write_rest(codec, s, p);
-        if (is_last) s->outputs = (outputs){.sums = to, .plane = i, .t = t, .n = n};
-    }
+    amx_state *amx = &s->amx;
+    (void)amx;
+    amx_written();
+    AMX_STORE(amx, 0, s->sums[0][0], 64);
+    AMX_STORE(amx, 1, s->sums[0][1], 64);
+    AMX_STORE(amx, 2, s->sums[1][0], 64);
+    AMX_STORE(amx, 3, s->sums[1][1], 64);
+    amx_written();
+    write_rows(codec, s, 0);
+    s->outputs.n = 0;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-/* A part times tokens [begin, end). */
-INLINE void run_part(const int codec, work *s, const part *p, uint32_t begin, uint32_t end)
+/* Pair i of tiles [begin, end). */
+INLINE pair pair_at(const work *s, uint32_t i, uint32_t begin, uint32_t end)
 {
-    const uint32_t n_pairs = (p->n_planes + B_TILES - 1) / B_TILES;
+    pair p = {.tile = begin + (s->gate ? i : B_TILES * i)};
+    if (!s->gate) p.n_outputs = tiles_min(end - p.tile, B_TILES);
+    for (uint32_t b = 0; b < B_TILES; b++)
+        p.lines[b] = s->m[b].codes + (p.tile + (b < p.n_outputs ? b : 0)) * s->m[b].tile_bytes;
+    return p;
+}
+
+typedef void multiply_fn(work *s, const pair *p, const pair *after, uint32_t t);
+
+/* Tiles [begin, end) times all tokens; multiply: of one tile of A, of two. */
+INLINE void run_panel(const int codec, work *s, multiply_fn *const multiply[2], uint32_t begin,
+                      uint32_t end)
+{
+    const t5_tables t5 = codec == WHIT_CODEC_T5 ? t5_load_tables() : (t5_tables){0};
+    const uint32_t n_pairs = s->gate ? end - begin : (end - begin + 1) / B_TILES;
+    const uint32_t n_tokens = s->x->n_tokens;
+    const pair first = pair_at(s, 0, begin, end);
     uint32_t n_configured = 0;
-    unpack_part(codec, s, p);
-    load_fields(s, p);
-    for (uint32_t t = begin; t < end; t += BLOCK_TOKENS) {
-        uint32_t n = tiles_min(BLOCK_TOKENS, end - t);
-        block_sums *sums = s->sums + (t - begin) / BLOCK_TOKENS * n_pairs;
+    if (codec != WHIT_CODEC_I8)
+        unpack_shares(codec, &t5, first.lines[0], first.lines[1], s->span, 0, 1, 1);
+    for (uint32_t t = 0; t < n_tokens; t += BLOCK_TOKENS) {
+        const uint32_t n = tiles_min(BLOCK_TOKENS, n_tokens - t);
         if (n != n_configured) {
+            if (n_configured) flush(codec, s);
             amx_config config = amx_config_for(n);
             amx_begin(&s->amx, &config);
             n_configured = n;
         }
-        if (n > 16)
-            multiply_block(codec, 2, s, p, t, n, sums);
-        else
-            multiply_block(codec, 1, s, p, t, n, sums);
+        for (uint32_t i = 0; i < n_pairs; i++) {
+            const pair p = pair_at(s, i, begin, end);
+            const pair after = pair_at(s, i + 1 < n_pairs ? i + 1 : 0, begin, end);
+            const uint32_t row = BLOCK_TOKENS * i / n_pairs;
+            s->ahead = (BLOCK_TOKENS + row) * s->x->stride;
+            s->n_rows_ahead = BLOCK_TOKENS * (i + 1) / n_pairs - row;
+            if (t + 2 * BLOCK_TOKENS > n_tokens) s->n_rows_ahead = 0;
+            multiply[n > AMX_ROWS](s, &p, &after, t);
+            expect_outputs(s, &p, t, n);
+        }
     }
-    write_rest(codec, s, p);
+    flush(codec, s);
 }
 
 /* w alone, or w the gate of `gated`. */
-INLINE void run(const int codec, const whit_tensor *w, const whit_tensor *gated, whit_gate_fn *gate,
-                const whit_acts *x, uint32_t tile_begin, uint32_t tile_end, float *y,
-                size_t y_stride, uint8_t *quads)
+INLINE void run(const int codec, multiply_fn *const multiply[2], const whit_tensor *w,
+                const whit_tensor *gated, whit_gate_fn *gate, const whit_acts *x,
+                uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride, uint8_t *scratch)
 {
     if (tile_begin == tile_end) return;
-    const uint32_t n_cols = w->type.n_cols, planes = gate ? 2 : 1, cached = cached_tiles(n_cols);
-    work s = {
-        .m = {tiles_of(w)}, .gate = gate, .x = x, .quads = quads, .y = y, .y_stride = y_stride};
-    if (gate) s.m[1] = tiles_of(gated);
-    s.tile_quads = tile_quads_bytes(n_cols);
-    s.sums = (block_sums *)(void *)(quads + cached * s.tile_quads);
-    /* As many planes in every part, or the last would have little to do per reading of A. */
-    const uint32_t n_planes = (tile_end - tile_begin) * planes;
-    const uint32_t n_parts = (n_planes + cached - 1) / cached;
-    const uint32_t most = ((n_planes + n_parts - 1) / n_parts + B_TILES - 1) / B_TILES * B_TILES;
-    for (uint32_t t = 0; t < x->n_tokens; t += MOST_TOKENS) {
-        uint32_t end = tiles_min(t + MOST_TOKENS, x->n_tokens);
-        for (uint32_t i = 0; i < n_planes; i += most) {
-            part p = {.tile = tile_begin + i / planes, .n_planes = tiles_min(most, n_planes - i)};
-            for (; p.col < n_cols; p.col += p.n_cols) {
-                p.n_cols = range_cols(n_cols, p.col);
-                run_part(codec, &s, &p, t, end);
-            }
-        }
-    }
+    const uintptr_t both = 2 * span_bytes(codec);
+    work s;
+    s.m[0] = tiles_of(w);
+    s.m[1] = gate ? tiles_of(gated) : s.m[0];
+    s.gate = gate, s.x = x, s.y = y, s.y_stride = y_stride, s.outputs.n = 0;
+    s.span = (uint8_t *)(((uintptr_t)scratch + both - 1) / both * both);
+    s.n_steps = x->n_cols / STEP_COLS, s.n_lines = lines_of(codec, x->n_cols);
+    /* As many pairs in every panel, or the last would have little to do per reading of A. */
+    const uint32_t wide = gate ? 1 : B_TILES, n_pairs = (tile_end - tile_begin + wide - 1) / wide;
+    const uint32_t most = (uint32_t)(PANEL_BYTES / (B_TILES * s.m[0].tile_bytes)) + 1;
+    const uint32_t n_panels = (n_pairs + most - 1) / most;
+    const uint32_t n_tiles = (n_pairs + n_panels - 1) / n_panels * wide;
+    for (uint32_t i = tile_begin; i < tile_end; i += n_tiles)
+        run_panel(codec, &s, multiply, i, tiles_min(i + n_tiles, tile_end));
     amx_end(&s.amx);
     _mm_sfence();
 }
@@ -322,27 +321,42 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_tensor *gated,
 static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec,
                             uint32_t n_tokens)
 {
-    (void)spec;
-    size_t most = cached_tiles(type->n_cols);
-    return most * tile_quads_bytes(type->n_cols) +
-           kept_blocks(type->n_cols, n_tokens) * (most / B_TILES) * sizeof(block_sums);
+    (void)spec, (void)n_tokens;
+    return 4 * span_bytes(type->codec); /* of which two may lie anywhere */
 }
 
+static bool accepts(const int codec, const whit_tensor_type *type, const whit_acts_spec *spec)
+{
+    return type->codec == codec && spec->kind == WHIT_ACTS_I8 && !spec->step &&
+           type->n_cols % STEP_COLS == 0 && type->n_cols >= STEP_COLS * span_steps(codec);
+}
+
+#define MULTIPLY(lower, upper, n_a, count)                                                         \
+    static __attribute__((noinline)) void multiply_##count##_##lower(                              \
+        work *s, const pair *p, const pair *after, uint32_t t)                                     \
+    {                                                                                              \
+        multiply_pair(WHIT_CODEC_##upper, n_a, s, p, after, t);                                    \
+    }
 #define MATMUL(lower, upper)                                                                       \
+    MULTIPLY(lower, upper, 1, one)                                                                 \
+    MULTIPLY(lower, upper, 2, two)                                                                 \
+    static multiply_fn *const multiply_##lower[2] = {multiply_one_##lower, multiply_two_##lower};  \
     static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)          \
     {                                                                                              \
-        return type->codec == WHIT_CODEC_##upper && spec->kind == WHIT_ACTS_I8 && !spec->step;     \
+        return accepts(WHIT_CODEC_##upper, type, spec);                                            \
     }                                                                                              \
     static void run_##lower(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,         \
                             uint32_t tile_end, float *y, size_t y_stride, void *scratch)           \
     {                                                                                              \
-        run(WHIT_CODEC_##upper, w, NULL, NULL, x, tile_begin, tile_end, y, y_stride, scratch);     \
+        run(WHIT_CODEC_##upper, multiply_##lower, w, NULL, NULL, x, tile_begin, tile_end, y,       \
+            y_stride, scratch);                                                                    \
     }                                                                                              \
     static void run_gated_##lower(const whit_tensor *w, const whit_tensor *gated,                  \
                                   whit_gate_fn *gate, const whit_acts *x, uint32_t tile_begin,     \
                                   uint32_t tile_end, float *y, size_t y_stride, void *scratch)     \
     {                                                                                              \
-        run(WHIT_CODEC_##upper, w, gated, gate, x, tile_begin, tile_end, y, y_stride, scratch);    \
+        run(WHIT_CODEC_##upper, multiply_##lower, w, gated, gate, x, tile_begin, tile_end, y,      \
+            y_stride, scratch);                                                                    \
     }                                                                                              \
     const whit_matmul_kernel AMX_NAME(whit_matmul_i8_##lower##_rows_amx) = {                       \
         .name = "matmul_i8_" #lower "_rows_amx",                                                   \
@@ -358,4 +372,3 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
 MATMUL(t2, T2)
 MATMUL(t5, T5)
 MATMUL(i8, I8)
-MATMUL(i8s, I8S)
