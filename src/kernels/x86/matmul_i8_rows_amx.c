@@ -21,6 +21,8 @@
 enum { STEP_COLS = 64 };
 /* Lines that stay in the second cache while all tokens pass by. */
 enum { PANEL_BYTES = 1024 * 1024 };
+/* Outputs of more bytes go past the caches. */
+enum { STREAMED_BYTES = 8 * 1024 * 1024, ROWS_ASKED = 3 };
 
 /* Two planes of quads: neighbouring tiles, or a gate's and what it gates. Where there is one tile
  * only, it is taken twice. */
@@ -50,6 +52,7 @@ typedef struct work {
     uint32_t n_rows_ahead;
     float *y;
     size_t y_stride;
+    bool streams; /* outputs are too many to stay in a cache until they are read */
     amx_state amx;
 } work;
 
@@ -111,6 +114,17 @@ INLINE __m512 gated(const work *s, __m512 gate, __m512 up)
     return _mm512_load_ps(gates);
 }
 
+/* Sixteen outputs. Stores wait for each other, so that those to come are asked for. */
+INLINE void put(const work *s, float *y, __mmask16 mask, __m512 out)
+{
+    if (s->streams) {
+        store_outputs(y, mask, out);
+    } else {
+        __builtin_prefetch(y + ROWS_ASKED * s->y_stride, 1);
+        _mm512_mask_storeu_ps(y, mask, out);
+    }
+}
+
 /* Row r of the outputs: both planes of a token, or what is gated. */
 INLINE void write_row(const int codec, const work *s, uint32_t r)
 {
@@ -129,12 +143,10 @@ INLINE void write_row(const int codec, const work *s, uint32_t r)
                                      _mm512_set1_ps((float)sum_q), out[b]);
     }
     float *y = s->y + token * s->y_stride + (size_t)o->tile * WHIT_TILE_ROWS;
-    if (s->gate) {
-        store_outputs(y, o->mask[0], gated(s, out[0], out[1]));
-        return;
-    }
-    store_outputs(y, o->mask[0], out[0]);
-    store_outputs(y + WHIT_TILE_ROWS, o->mask[1], out[1]);
+    if (s->gate)
+        put(s, y, o->mask[0], gated(s, out[0], out[1]));
+    else
+        for (uint32_t b = 0; b < B_TILES; b++) put(s, y + b * WHIT_TILE_ROWS, o->mask[b], out[b]);
 }
 
 INLINE void write_rows(const int codec, const work *s, uint32_t r)
@@ -204,6 +216,7 @@ INLINE void multiply_pair(const int codec, const int n_a, work *s, const pair *p
                 UNPACK(4 * step, 4 * n_span)
                 break;
             }
+            if (k - n_span < s->outputs.n) write_row(codec, s, k - n_span);
             AMX_LOAD(amx, 6, b0 + step * 1024, 64);
             AMX_STREAM(amx, 4, q, a_row);
             AMX_LOAD(amx, 7, b1 + step * 1024, 64);
@@ -211,7 +224,6 @@ INLINE void multiply_pair(const int codec, const int n_a, work *s, const pair *p
             for (uint32_t i = 0; i < s->n_rows_ahead; i++)
                 _mm_prefetch((const char *)q + s->ahead + i * a_row, _MM_HINT_T1);
             BEGIN(0)
-            if (k - n_span < s->outputs.n) write_row(codec, s, k - n_span);
             AMX_MULTIPLY(amx, 0, 4, 6);
             UNPACK(4 * step, 4 * step + 1)
             BEGIN(1)
@@ -305,6 +317,7 @@ INLINE void run(const int codec, multiply_fn *const multiply[2], const whit_tens
     s.m[0] = tiles_of(w);
     s.m[1] = gate ? tiles_of(gated) : s.m[0];
     s.gate = gate, s.x = x, s.y = y, s.y_stride = y_stride, s.outputs.n = 0;
+    s.streams = x->n_tokens * y_stride * sizeof *y > STREAMED_BYTES;
     s.span = (uint8_t *)(((uintptr_t)scratch + both - 1) / both * both);
     s.n_steps = x->n_cols / STEP_COLS, s.n_lines = lines_of(codec, x->n_cols);
     /* As many pairs in every panel, or the last would have little to do per reading of A. */
