@@ -25,8 +25,7 @@ void whit_attn_head(const whit_kernels *kernels, whit_kv_type kv, const float *q
         uint32_t begin = pos_begin > block * BLOCK ? pos_begin - block * BLOCK : 0;
         uint32_t end = pos_end - block * BLOCK < BLOCK ? pos_end - block * BLOCK : BLOCK;
         whit_kv_span span = {(uint8_t)begin, (uint8_t)end};
-        whit_kv_attend(kernels, kv)(blocks[block], NULL, query, &span, 1, head_dim, scale, partial);
-        kernels->kv_join(joined, partial, 1, head_dim);
+        whit_kv_attend(kernels, kv)(blocks[block], NULL, query, &span, 1, head_dim, scale, partial, joined);
     }
     kernels->kv_finish(joined, head_dim, out);
 }

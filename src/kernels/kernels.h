@@ -106,10 +106,13 @@ typedef void whit_kv_query_fn(const float *q, size_t q_stride, uint32_t n, uint3
                               uint8_t *out);
 /* Softmax of each of n queries over its span of one block, as partials (n, whit_kv_partial_elems);
  * scores are times `scale`. queries as whit_kv_query_fn left them. block is 64-byte aligned. `next`
- * is the block that will be attended to after this one, NULL where nobody knows. */
+ * is the block that will be attended to after this one, NULL where nobody knows. Where `into` is
+ * not NULL they are joined into it, n partials too, and `partials` is scratch for
+ * WHIT_KV_PASS_QUERIES or n of them, whichever are fewer. */
 typedef void whit_kv_attend_fn(const void *block, const void *next, const uint8_t *queries,
                                const whit_kv_span *spans, uint32_t n, uint32_t head_dim,
-                               float scale, float *partials);
+                               float scale, float *partials, float *into);
+#define WHIT_KV_PASS_QUERIES 64
 /* Joins `from` (the block after) into `into`, n partials each; a sum of 0 is nothing seen. */
 typedef void whit_kv_join_fn(float *into, const float *from, uint32_t n, uint32_t head_dim);
 /* out = partial's out / sum, (head_dim). */
@@ -162,6 +165,7 @@ typedef uint32_t whit_probe_int8_fn(const uint8_t *w, const int8_t *x, uint32_t 
 typedef struct whit_kernels {
     whit_isa isa;      /* the level in use: the machine's or its cap */
     uint32_t features; /* extras in use; none where a cap below their level stands */
+    uint32_t kv_queries; /* that should share a reading of a block, where there are so many */
     whit_quantize_fn *quantize;
     whit_rms_norm_fn *rms_norm;
     whit_rope_fn *rope_half;  /* NeoX: halves of a head */

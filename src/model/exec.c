@@ -90,6 +90,16 @@ static void bind_step(whit_exec *exec, uint32_t i, const whit_tensor *tensors, u
     whit_exec_bind_step(step, from, exec->kernels);
 }
 
+/* Rows whose queries share a reading of a block, of so many in a batch: as many as the kernels want,
+ * fewer where there would be little to share out among the threads. */
+static uint32_t rows_of_tile(const whit_exec *exec, uint32_t n_threads, uint32_t n_rows)
+{
+    enum { LEAST_QUERIES = 128, ITEMS_OF_THREAD = 8 };
+    uint32_t n_queries = exec->kernels->kv_queries, n = n_rows * exec->heads_per_kv_head;
+    while (n_queries > LEAST_QUERIES && n / n_queries * exec->n_kv_heads < ITEMS_OF_THREAD * n_threads) n_queries /= 2;
+    return exec->heads_per_kv_head < n_queries ? n_queries / exec->heads_per_kv_head : 1;
+}
+
 void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensors,
                      const whit_kernels *kernels, whit_kv *kv, const whit_exec_options *options,
                      whit_arena *arena)
@@ -106,12 +116,13 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensor
     exec->kv_query = whit_kv_query(kernels, shape->type);
     exec->kv_attend = whit_kv_attend(kernels, shape->type);
     exec->n_kv_heads = shape->n_kv_heads;
+    exec->n_threads = options->n_threads;
     for (uint32_t i = 0; i < plan->n_steps; i++)
         if (plan->steps[i].op == WHIT_PLAN_ATTEND) {
             uint32_t q = plan->values[plan->steps[i].output - 1].width;
             exec->heads_per_kv_head = q / (shape->n_kv_heads * shape->head_dim);
         }
-    uint32_t n_queries = exec->heads_per_kv_head > WHIT_EXEC_QUERIES ? exec->heads_per_kv_head : WHIT_EXEC_QUERIES;
+    uint32_t n_queries = exec->heads_per_kv_head * rows_of_tile(exec, 1, options->n_batch_rows);
     exec->scratch_bytes = whit_exec_attend_scratch_bytes(shape->type, shape->head_dim, n_queries);
 
     whit_exec_step *steps = whit_arena_take(arena, plan->n_steps, sizeof *steps);
@@ -196,7 +207,7 @@ static void make_rope_tables(void *context, uint32_t worker, uint32_t begin, uin
 static void make_row_tiles(whit_exec *exec)
 {
     const whit_batch *batch = exec->batch;
-    uint32_t most = exec->heads_per_kv_head < WHIT_EXEC_QUERIES ? WHIT_EXEC_QUERIES / exec->heads_per_kv_head : 1;
+    uint32_t most = rows_of_tile(exec, exec->n_threads, batch->n_rows);
     exec->n_row_tiles = 0;
     for (uint32_t r = 0; r < batch->n_rows;) {
         exec->row_tiles[exec->n_row_tiles++] = r;

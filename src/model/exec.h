@@ -127,6 +127,7 @@ struct whit_exec {
     uint64_t n_partials; /* one row's, over the whole context */
     _Atomic uint32_t *n_joined; /* (n_kv_heads) blocks of a head that its first partials are the sum of */
     uint32_t heads_per_kv_head, n_kv_heads;
+    uint32_t n_threads;
 };
 
 /* Takes what the plan needs from the arena and, when that has memory, binds every step. Called
@@ -194,7 +195,5 @@ size_t whit_exec_attend_scratch_bytes(whit_kv_type type, uint32_t head_dim, uint
 
 /* Selected rows of a pass up to which screening reads less time than the whole product. */
 #define WHIT_EXEC_SCREENED_ROWS 8
-
-#define WHIT_EXEC_QUERIES 128 /* queries that share one reading of a KV block */
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 /* A worker's scratch, as offsets: queries made ready, their spans in a block, partials of all
- * blocks so far and of one block. */
+ * blocks so far and what kernels need for those of one block. */
 struct layout {
     size_t queries, spans, total, block, bytes;
 };
@@ -18,7 +18,7 @@ static struct layout layout_of(whit_kv_type type, uint32_t head_dim, uint32_t n)
     at.spans = at.queries + whit_round_up(n * whit_kv_query_bytes(type, head_dim), WHIT_ALIGN_BYTES);
     at.total = at.spans + whit_round_up(n * sizeof(whit_kv_span), WHIT_ALIGN_BYTES);
     at.block = at.total + partials;
-    at.bytes = at.block + partials;
+    at.bytes = at.block + WHIT_KV_PASS_QUERIES * whit_kv_partial_elems(head_dim) * sizeof(float);
     return at;
 }
 
@@ -63,8 +63,10 @@ static void ready_queries(const whit_exec_step *step, const whit_exec *exec, uin
 static void make_spans(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t n, uint32_t b,
                        whit_kv_span *spans)
 {
-    for (uint32_t i = 0; i < n; i++)
-        spans[i] = span_of(exec->batch->positions[row + i / exec->heads_per_kv_head], step->window, b);
+    for (uint32_t i = 0; i < n; row++) {
+        whit_kv_span span = span_of(exec->batch->positions[row], step->window, b);
+        for (uint32_t h = 0; h < exec->heads_per_kv_head; h++) spans[i++] = span;
+    }
 }
 
 /* Divides the joined partial of query i (of those of the rows from `row` on) by its sum, into the row it belongs to. */
@@ -90,13 +92,13 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
         float *total = (float *)(void *)(scratch + at.total), *partials = (float *)(void *)(scratch + at.block);
         ready_queries(step, exec, row, row_end, head, scratch + at.queries);
         blocks_seen(step, exec->batch, row, row_end, &first, &last);
+        for (uint32_t i = 0; i < n; i++) total[i * whit_kv_partial_elems(step->group) + step->group + 1] = 0; /* nothing seen */
         for (uint32_t b = first; b <= last; b++) {
             make_spans(step, exec, row, n, b, spans);
             uint32_t sequence = exec->batch->sequences[row], next = b < last ? b + 1 : b;
             exec->kv_attend(whit_kv_head_block(exec->kv, step->layer, head, sequence, b),
                             whit_kv_head_block(exec->kv, step->layer, head, sequence, next), scratch + at.queries, spans, n,
-                            step->group, step->constant, b == first ? total : partials);
-            if (b != first) exec->kernels->kv_join(total, partials, n, step->group);
+                            step->group, step->constant, partials, total);
         }
         for (uint32_t i = 0; i < n; i++) finish(step, exec, row, head, i, total + i * whit_kv_partial_elems(step->group));
     }
@@ -178,10 +180,11 @@ static void attend_places(const struct divided *d, uint32_t worker, uint32_t beg
         bool is_whole = block >= d->whole_begin && block < d->whole_end;
         if (!is_whole || !spans_are_whole) make_spans(d->step, exec, exec->row_tiles[0], d->n, d->first + block, spans);
         spans_are_whole = is_whole;
-        float *own = partials_of(d, head, block), *to_join = joins && block > 0 ? partials : own;
+        bool goes_on = joins && block > 0;
+        float *own = goes_on ? partials : partials_of(d, head, block), *into = goes_on ? partials_of(d, head, 0) : NULL;
         uint32_t next = place + 1 < end - begin ? item_at(d, begin, end, place + 1) : item;
-        exec->kv_attend(block_of(d, item), block_of(d, next), queries_of(d, head), spans, d->n, head_dim, d->step->constant, to_join);
-        if (joins && block > 0) exec->kernels->kv_join(partials_of(d, head, 0), partials, d->n, head_dim);
+        exec->kv_attend(block_of(d, item), block_of(d, next), queries_of(d, head), spans, d->n, head_dim, d->step->constant, own,
+                        into);
         bool is_last = place + 1 == to || next != item + 1 || block + 1 == d->n_blocks;
         if (joins && is_last) atomic_store_explicit(&exec->n_joined[head], block + 1, memory_order_release);
         before = item;

@@ -105,8 +105,8 @@ static void attend_both(const whit_kernels *generic, whit_kv_type kv, whit_kv_at
     whit_kv_span *spans = calloc(n, sizeof *spans);
     for (uint32_t i = 0; i < n; i++) /* as in a prompt: one position more for every second query */
         spans[i].end = (uint8_t)(i / 2 < 64 ? i / 2 + 1 : 64);
-    model(block, NULL, queries, spans, n, head_dim, 0.1f, found.data);
-    whit_kv_attend(generic, kv)(block, NULL, queries, spans, n, head_dim, 0.1f, expected.data);
+    model(block, NULL, queries, spans, n, head_dim, 0.1f, found.data, NULL);
+    whit_kv_attend(generic, kv)(block, NULL, queries, spans, n, head_dim, 0.1f, expected.data, NULL);
     for (uint32_t i = 0; i < n; i++)
         assert_same_floats(found.data + i * elems, expected.data + i * elems, head_dim + 2,
                            kv == WHIT_KV_I8 ? "i8" : "f16", "partial");

@@ -296,16 +296,27 @@ static void compare_kv_attend(const trial *t)
     size_t elems = whit_kv_partial_elems(head_dim);
     guarded_floats found = floats_alloc(n * elems, 0), expected = floats_alloc(n * elems, 0);
     float scale = 0.01f + (float)whit_rng_uniform(t->rng);
-    ((whit_kv_attend_fn *)t->row->function)(block, NULL, queries, spans, n, head_dim, scale, found.data);
-    whit_kv_attend(t->generic, kv)(block, NULL, queries, spans, n, head_dim, scale, expected.data);
+    whit_kv_attend_fn *attend = (whit_kv_attend_fn *)t->row->function;
+    attend(block, NULL, queries, spans, n, head_dim, scale, found.data, NULL);
+    whit_kv_attend(t->generic, kv)(block, NULL, queries, spans, n, head_dim, scale, expected.data, NULL);
     for (uint32_t i = 0; i < n; i++) {
         bool seen = expected.data[i * elems + head_dim + 1] != 0;
         size_t from = i * elems + (seen ? 0 : head_dim + 1), count = seen ? head_dim + 2 : 1;
         assert_same_floats(found.data + from, expected.data + from, count, t->name, "partial");
     }
+    /* joined, some into nothing */
+    uint32_t n_scratch = n < WHIT_KV_PASS_QUERIES ? n : WHIT_KV_PASS_QUERIES;
+    guarded_floats into = floats_random(t->rng, n * elems, INPUT_UNIFORM), scratch = floats_alloc(n_scratch * elems, 0);
+    for (uint32_t i = 0; i < n; i++) into.data[i * elems + head_dim + 1] = (float)whit_rng_below(t->rng, 3);
+    guarded_floats joined = floats_copy(&into);
+    attend(block, NULL, queries, spans, n, head_dim, scale, scratch.data, into.data);
+    t->generic->kv_join(joined.data, expected.data, n, head_dim);
+    for (uint32_t i = 0; i < n; i++)
+        assert_same_floats(into.data + i * elems, joined.data + i * elems, head_dim + 2, t->name, "joined");
     guarded_check(block, block_bytes);
     guarded_free(block, 0), guarded_free(queries, 0);
     floats_free(&q), floats_free(&found), floats_free(&expected);
+    floats_free(&into), floats_free(&joined), floats_free(&scratch);
 }
 
 static void compare_kv_join(const trial *t)

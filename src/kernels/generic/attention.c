@@ -152,7 +152,7 @@ void whit_kv_query_i8_generic(const float *q, size_t q_stride, uint32_t n, uint3
     }
 }
 
-/* ---- attend --------------------------------------------------------------------------------- */
+/* ---- partials ------------------------------------------------------------------------------- */
 
 /* Turns scores of a span into the weights of its values; maximum and sum go into the partial. */
 static void soften(float scores[BLOCK], whit_kv_span span, uint32_t head_dim, float *partial)
@@ -167,11 +167,9 @@ static void soften(float scores[BLOCK], whit_kv_span span, uint32_t head_dim, fl
     partial[head_dim + 1] = whit_lanes_sum(lanes);
 }
 
-void whit_kv_attend_f32_generic(const void *block, const void *next, const uint8_t *queries,
-                                const whit_kv_span *spans, uint32_t n, uint32_t head_dim,
-                                float scale, float *partials)
+static void attend_floats(const void *block, const uint8_t *queries, const whit_kv_span *spans,
+                          uint32_t n, uint32_t head_dim, float scale, float *partials)
 {
-    (void)next;
     whit_kv_arrays kv = whit_kv_block_arrays(WHIT_KV_F32, head_dim, block);
     const float *keys = kv.keys, *values = kv.values;
     for (uint32_t i = 0; i < n; i++, partials += whit_kv_partial_elems(head_dim)) {
@@ -252,22 +250,6 @@ static void attend_codes(whit_kv_type type, const void *block, const uint8_t *qu
     }
 }
 
-void whit_kv_attend_f16_generic(const void *block, const void *next, const uint8_t *queries,
-                                const whit_kv_span *spans, uint32_t n, uint32_t head_dim,
-                                float scale, float *partials)
-{
-    (void)next;
-    attend_codes(WHIT_KV_F16, block, queries, spans, n, head_dim, scale, partials);
-}
-
-void whit_kv_attend_i8_generic(const void *block, const void *next, const uint8_t *queries,
-                               const whit_kv_span *spans, uint32_t n, uint32_t head_dim,
-                               float scale, float *partials)
-{
-    (void)next;
-    attend_codes(WHIT_KV_I8, block, queries, spans, n, head_dim, scale, partials);
-}
-
 /* ---- join ----------------------------------------------------------------------------------- */
 
 void whit_kv_join_generic(float *into, const float *from, uint32_t n, uint32_t head_dim)
@@ -286,6 +268,39 @@ void whit_kv_join_generic(float *into, const float *from, uint32_t n, uint32_t h
         into[head_dim + 1] = fmaf(into[head_dim + 1], scale_a, from[head_dim + 1] * scale_b);
     }
 }
+
+/* ---- attend and join ------------------------------------------------------------------------ */
+
+static void attend(whit_kv_type type, const void *block, const uint8_t *queries,
+                   const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale,
+                   float *partials, float *into)
+{
+    const uint32_t most = into ? WHIT_KV_PASS_QUERIES : n;
+    for (uint32_t count; n > 0; n -= count) {
+        count = n < most ? n : most;
+        if (type == WHIT_KV_F32)
+            attend_floats(block, queries, spans, count, head_dim, scale, partials);
+        else
+            attend_codes(type, block, queries, spans, count, head_dim, scale, partials);
+        if (!into) return;
+        whit_kv_join_generic(into, partials, count, head_dim);
+        into += count * whit_kv_partial_elems(head_dim);
+        queries += count * whit_kv_query_bytes(type, head_dim);
+        spans += count;
+    }
+}
+
+#define ATTEND(lower, upper)                                                                       \
+    void whit_kv_attend_##lower##_generic(                                                         \
+        const void *block, const void *next, const uint8_t *queries, const whit_kv_span *spans,    \
+        uint32_t n, uint32_t head_dim, float scale, float *partials, float *into)                  \
+    {                                                                                              \
+        (void)next;                                                                                \
+        attend(WHIT_KV_##upper, block, queries, spans, n, head_dim, scale, partials, into);        \
+    }
+ATTEND(f32, F32)
+ATTEND(f16, F16)
+ATTEND(i8, I8)
 
 void whit_kv_finish_generic(const float *partial, uint32_t head_dim, float *out)
 {

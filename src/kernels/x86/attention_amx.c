@@ -277,12 +277,13 @@ static bool takes(uint32_t n, uint32_t head_dim)
 
 INLINE void attend(whit_kv_type kv, const void *block, const uint8_t *queries,
                    const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale,
-                   float *partials)
+                   float *partials, float *into)
 {
     room own;
     amx_state amx;
     const amx_config config = amx_whole_tiles();
-    const pass all = whole_pass(kv, block, NULL, queries, spans, n, head_dim, scale, partials);
+    const pass all =
+        whole_pass(kv, block, NULL, queries, spans, n, head_dim, scale, partials, into);
     if (kv == WHIT_KV_F16) {
         digits_of_keys(&all, own.keys[0], own.keys[1]);
         digits_of_values(&all, own.values[0], own.values[1]);
@@ -300,26 +301,27 @@ INLINE void attend(whit_kv_type kv, const void *block, const uint8_t *queries,
             soften_all(&t, WEIGHT_DIGITS, own.scores, own.weights);
             run_jobs(&t, &own, &amx, head_dim / 16, start_values_f16, finish_values_f16);
         }
+        if (into) whit_kv_join_avx512(t.into, t.partials, t.n, head_dim);
     }
     amx_end(&amx);
 }
 
 void AMX_NAME(whit_kv_attend_i8_amx)(const void *block, const void *next, const uint8_t *queries,
                                      const whit_kv_span *spans, uint32_t n, uint32_t head_dim,
-                                     float scale, float *partials)
+                                     float scale, float *partials, float *into)
 {
     if (takes(n, head_dim))
-        attend(WHIT_KV_I8, block, queries, spans, n, head_dim, scale, partials);
+        attend(WHIT_KV_I8, block, queries, spans, n, head_dim, scale, partials, into);
     else
-        whit_kv_attend_i8_avx512(block, next, queries, spans, n, head_dim, scale, partials);
+        whit_kv_attend_i8_avx512(block, next, queries, spans, n, head_dim, scale, partials, into);
 }
 
 void AMX_NAME(whit_kv_attend_f16_amx)(const void *block, const void *next, const uint8_t *queries,
                                       const whit_kv_span *spans, uint32_t n, uint32_t head_dim,
-                                      float scale, float *partials)
+                                      float scale, float *partials, float *into)
 {
     if (takes(n, head_dim))
-        attend(WHIT_KV_F16, block, queries, spans, n, head_dim, scale, partials);
+        attend(WHIT_KV_F16, block, queries, spans, n, head_dim, scale, partials, into);
     else
-        whit_kv_attend_f16_avx512(block, next, queries, spans, n, head_dim, scale, partials);
+        whit_kv_attend_f16_avx512(block, next, queries, spans, n, head_dim, scale, partials, into);
 }
