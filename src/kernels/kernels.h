@@ -49,7 +49,9 @@ typedef struct whit_matmul_kernel {
     size_t (*scratch_bytes)(const whit_tensor_type *type, const whit_acts_spec *spec,
                             uint32_t n_tokens);
     whit_matmul_fn *run;
-    whit_matmul_gated_fn *run_gated; /* in the same scratch; NULL: not offered */
+    /* In the same scratch; NULL: not offered. */
+    whit_matmul_fn *run_added; /* y += ... instead */
+    whit_matmul_gated_fn *run_gated;
 } whit_matmul_kernel;
 
 /* ---- vectors -------------------------------------------------------------------------------- */

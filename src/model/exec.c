@@ -152,6 +152,7 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensor
             whit_exec_join_steps(plan, &plan->groups[g], plan->groups[g].first + i, steps);
         }
         whit_exec_join_gate(plan, g, steps);
+        whit_exec_join_sum(plan, g, steps);
     }
     if (arena->memory)
         whit_rope_frequencies(options->rope_theta, options->rope_pairs, options->rope_factors, exec->rope_frequencies);

@@ -57,6 +57,9 @@ struct whit_exec_step {
     /* Of a gate's matrix: the step that gates; of that step: the first of its two matrices. NULL
      * where somebody else wants the products. */
     const whit_exec_step *gated;
+    /* Of a matrix: the step that adds its product to what lies where both outputs go; of that step: the
+     * matrix. NULL where somebody else wants the product. */
+    const whit_exec_step *added;
     whit_row_source source; /* where run does a norm and activations too */
     whit_acts_spec acts;
     uint32_t n_tiles;
@@ -168,12 +171,15 @@ void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32
 /* Sets the functions of a step; part of binding (exec_steps.c). */
 void whit_exec_bind_step(whit_exec_step *step, const whit_plan_step *from, const whit_kernels *kernels);
 
-/* A gate and what it gates in one product, where the kernel offers it (exec_gate.c). Joins the
+/* A gate and what it gates in one product, where the kernel offers it (exec_products.c). Joins the
  * group `g` to the step behind it, all steps being bound. */
 void whit_exec_join_gate(const whit_plan *plan, uint32_t g, whit_exec_step *steps);
 /* Whether this pass does: then the gate's product is already gated, and the other not there. `step`
  * is the gate's matrix, or the step that gates. */
 bool whit_exec_gates(const whit_exec_step *step, const whit_exec *exec);
+/* The same for a matrix and the sum that its product goes into. */
+void whit_exec_join_sum(const whit_plan *plan, uint32_t g, whit_exec_step *steps);
+bool whit_exec_adds(const whit_exec_step *step, const whit_exec *exec);
 /* Items are tiles of either matrix. */
 void whit_exec_run_gated(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end);
 

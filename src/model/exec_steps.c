@@ -114,6 +114,7 @@ ROW_STEP(run_gate)
 ROW_STEP(run_add)
 {
     (void)worker;
+    if (whit_exec_adds(step, exec)) return;
     for (uint32_t r = begin; r < end; r++) {
         copy_row(step, INPUT(0, r), OUTPUT(r));
         exec->kernels->add(OUTPUT(r), INPUT(1, r), step->width);
@@ -171,8 +172,11 @@ static void run_linear(const whit_exec_step *step, const whit_exec *exec, uint32
     whit_acts acts = whit_exec_acts(step, exec);
     bool is_adapted = exec->adapt.n_spans && !step->selected;
     if (is_adapted) whit_exec_fetch_low(step, exec, begin, end);
-    whit_exec_kernel(step, acts.n_tokens)->run(step->tensor, &acts, begin, end, OUTPUT(0), step->output_stride,
-                                               exec->scratch + worker * exec->scratch_bytes);
+    const whit_matmul_kernel *kernel = whit_exec_kernel(step, acts.n_tokens);
+    bool adds = whit_exec_adds(step, exec);
+    float *y = adds ? (float *)(void *)step->added->output : OUTPUT(0);
+    (adds ? kernel->run_added : kernel->run)(step->tensor, &acts, begin, end, y, step->output_stride,
+                                             exec->scratch + worker * exec->scratch_bytes);
     if (is_adapted) whit_exec_add_low(step, exec, begin, end);
 }
 
@@ -185,7 +189,7 @@ ROW_STEP(run_norm_acts)
     float *scratch = (float *)(void *)(exec->scratch + worker * exec->scratch_bytes);
     uint32_t n_rows = step->selected ? exec->batch->n_selected : exec->batch->n_rows;
     whit_acts acts = whit_acts_place(&quantize->acts, n_rows, quantize->width, quantize->output);
-    whit_row_source source = whit_exec_gates(step, exec) ? WHIT_ROW_GIVEN : step->source;
+    whit_row_source source = whit_exec_gates(step, exec) || whit_exec_adds(step, exec) ? WHIT_ROW_GIVEN : step->source;
     whit_norm_rows rows = {.source = source, .a = INPUT(0, 0), .a_stride = step->input_stride[0],
                            .weight = norm->vector, .eps = norm->constant, .normed = scratch};
     rows.b = source == WHIT_ROW_GIVEN ? rows.a : INPUT(1, 0);

@@ -52,6 +52,22 @@ static void compare_gated(product_trial *c, const test_matrix *matrix, const whi
     matrix_free(&gate);
 }
 
+/* y + product, the product being known; between the rows of y nothing changes. */
+static void compare_added(product_trial *c, const test_matrix *matrix, const whit_acts *acts, const guarded_floats *product,
+                          size_t y_stride, const char *text)
+{
+    const whit_tensor_type *type = &matrix->tensor.type;
+    guarded_floats found = floats_random(&c->rng, product->n, INPUT_UNIFORM), expected = floats_copy(&found);
+    size_t scratch_bytes = c->kernel->scratch_bytes(type, &acts->spec, acts->n_tokens);
+    uint8_t *scratch = guarded_alloc(scratch_bytes, 0);
+    c->kernel->run_added(&matrix->tensor, acts, 0, (type->n_rows + 15) / 16, found.data, y_stride, scratch);
+    guarded_free(scratch, 0);
+    for (uint32_t t = 0; t < acts->n_tokens; t++)
+        c->generic.add(expected.data + t * y_stride, product->data + t * y_stride, type->n_rows);
+    assert_same_floats(found.data, expected.data, found.n, text, "added y");
+    floats_free(&found), floats_free(&expected);
+}
+
 static void compare(product_trial *c, const test_matrix *matrix, const whit_acts_spec *spec)
 {
     const whit_tensor_type *type = &matrix->tensor.type;
@@ -82,6 +98,7 @@ static void compare(product_trial *c, const test_matrix *matrix, const whit_acts
     char text[256];
     describe(text, sizeof text, c, type, spec);
     assert_same_floats(found.data, expected.data, found.n, text, "y");
+    if (c->kernel->run_added) compare_added(c, matrix, &acts, &expected, y_stride, text);
     if (c->kernel->run_gated) compare_gated(c, matrix, &acts, text);
     floats_free(&found), floats_free(&expected), floats_free(&x);
     guarded_free(memory, 0);

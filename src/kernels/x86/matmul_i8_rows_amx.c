@@ -22,7 +22,7 @@ enum { STEP_COLS = 64 };
 /* Lines that stay in the second cache while all tokens pass by. */
 enum { PANEL_BYTES = 1024 * 1024 };
 /* Outputs of more bytes go past the caches. */
-enum { STREAMED_BYTES = 8 * 1024 * 1024, ROWS_ASKED = 3 };
+enum { STREAMED_BYTES = 8 * 1024 * 1024 };
 
 /* Two planes of quads: neighbouring tiles, or a gate's and what it gates. Where there is one tile
  * only, it is taken twice. */
@@ -48,10 +48,11 @@ typedef struct work {
     const whit_acts *x;
     uint8_t *span; /* quads of both planes; one bit of the address away lies the next */
     uint32_t n_steps, n_lines;
-    size_t ahead; /* bytes to rows of the next block that a pair asks for */
-    uint32_t n_rows_ahead;
+    size_t ahead;                   /* bytes to rows of the next block that a pair asks for */
+    uint32_t n_rows_ahead, n_asked; /* rows of outputs asked for */
     float *y;
     size_t y_stride;
+    bool adds;    /* to what is there */
     bool streams; /* outputs are too many to stay in a cache until they are read */
     amx_state amx;
 } work;
@@ -114,15 +115,14 @@ INLINE __m512 gated(const work *s, __m512 gate, __m512 up)
     return _mm512_load_ps(gates);
 }
 
-/* Sixteen outputs. Stores wait for each other, so that those to come are asked for. */
+/* Sixteen outputs. */
 INLINE void put(const work *s, float *y, __mmask16 mask, __m512 out)
 {
-    if (s->streams) {
+    if (s->adds) out = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, y), out);
+    if (s->streams)
         store_outputs(y, mask, out);
-    } else {
-        __builtin_prefetch(y + ROWS_ASKED * s->y_stride, 1);
+    else
         _mm512_mask_storeu_ps(y, mask, out);
-    }
 }
 
 /* Row r of the outputs: both planes of a token, or what is gated. */
@@ -180,6 +180,14 @@ INLINE void expect_outputs(work *s, const pair *p, uint32_t t, uint32_t n)
         unpack_shares(codec, &t5, line0, line1, (uint8_t *)((uintptr_t)b ^ span_bytes(codec)),     \
                       begin, end, 4 * n_span);
 
+/* Outputs of a pair are asked for while it is multiplied: stores wait for each other. */
+INLINE void ask_row(const work *s, const pair *p, uint32_t token)
+{
+    const float *y = s->y + token * s->y_stride + (size_t)p->tile * WHIT_TILE_ROWS;
+    _mm_prefetch((const char *)y, _MM_HINT_T1);
+    if (!s->gate) _mm_prefetch((const char *)(y + WHIT_TILE_ROWS), _MM_HINT_T1);
+}
+
 /* A pair times n tokens from t on, n_a tiles of A. Its first span is unpacked; that of the pair
  * after it is unpacked in the end. Outputs of the block before are written. Nothing in this loop
  * should need a place in memory of its own: tile loads would wait for it. */
@@ -223,6 +231,7 @@ INLINE void multiply_pair(const int codec, const int n_a, work *s, const pair *p
             if (n_a == 2) AMX_STREAM(amx, 5, q + 16 * a_row, a_row);
             for (uint32_t i = 0; i < s->n_rows_ahead; i++)
                 _mm_prefetch((const char *)q + s->ahead + i * a_row, _MM_HINT_T1);
+            if (k < s->n_asked) ask_row(s, p, t + k);
             BEGIN(0)
             AMX_MULTIPLY(amx, 0, 4, 6);
             UNPACK(4 * step, 4 * step + 1)
@@ -299,6 +308,7 @@ INLINE void run_panel(const int codec, work *s, multiply_fn *const multiply[2], 
             s->ahead = (BLOCK_TOKENS + row) * s->x->stride;
             s->n_rows_ahead = BLOCK_TOKENS * (i + 1) / n_pairs - row;
             if (t + 2 * BLOCK_TOKENS > n_tokens) s->n_rows_ahead = 0;
+            s->n_asked = s->streams ? 0 : n;
             multiply[n > AMX_ROWS](s, &p, &after, t);
             expect_outputs(s, &p, t, n);
         }
@@ -308,7 +318,7 @@ INLINE void run_panel(const int codec, work *s, multiply_fn *const multiply[2], 
 
 /* w alone, or w the gate of `gated`. */
 INLINE void run(const int codec, multiply_fn *const multiply[2], const whit_tensor *w,
-                const whit_tensor *gated, whit_gate_fn *gate, const whit_acts *x,
+                const whit_tensor *gated, whit_gate_fn *gate, bool adds, const whit_acts *x,
                 uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride, uint8_t *scratch)
 {
     if (tile_begin == tile_end) return;
@@ -317,7 +327,8 @@ INLINE void run(const int codec, multiply_fn *const multiply[2], const whit_tens
     s.m[0] = tiles_of(w);
     s.m[1] = gate ? tiles_of(gated) : s.m[0];
     s.gate = gate, s.x = x, s.y = y, s.y_stride = y_stride, s.outputs.n = 0;
-    s.streams = x->n_tokens * y_stride * sizeof *y > STREAMED_BYTES;
+    s.adds = adds;
+    s.streams = !adds && x->n_tokens * y_stride * sizeof *y > STREAMED_BYTES;
     s.span = (uint8_t *)(((uintptr_t)scratch + both - 1) / both * both);
     s.n_steps = x->n_cols / STEP_COLS, s.n_lines = lines_of(codec, x->n_cols);
     /* As many pairs in every panel, or the last would have little to do per reading of A. */
@@ -361,15 +372,21 @@ static bool accepts(const int codec, const whit_tensor_type *type, const whit_ac
     static void run_##lower(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,         \
                             uint32_t tile_end, float *y, size_t y_stride, void *scratch)           \
     {                                                                                              \
-        run(WHIT_CODEC_##upper, multiply_##lower, w, NULL, NULL, x, tile_begin, tile_end, y,       \
+        run(WHIT_CODEC_##upper, multiply_##lower, w, NULL, NULL, false, x, tile_begin, tile_end,   \
+            y, y_stride, scratch);                                                                 \
+    }                                                                                              \
+    static void run_added_##lower(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,   \
+                                  uint32_t tile_end, float *y, size_t y_stride, void *scratch)     \
+    {                                                                                              \
+        run(WHIT_CODEC_##upper, multiply_##lower, w, NULL, NULL, true, x, tile_begin, tile_end, y, \
             y_stride, scratch);                                                                    \
     }                                                                                              \
     static void run_gated_##lower(const whit_tensor *w, const whit_tensor *gated,                  \
                                   whit_gate_fn *gate, const whit_acts *x, uint32_t tile_begin,     \
                                   uint32_t tile_end, float *y, size_t y_stride, void *scratch)     \
     {                                                                                              \
-        run(WHIT_CODEC_##upper, multiply_##lower, w, gated, gate, x, tile_begin, tile_end, y,      \
-            y_stride, scratch);                                                                    \
+        run(WHIT_CODEC_##upper, multiply_##lower, w, gated, gate, false, x, tile_begin, tile_end,  \
+            y, y_stride, scratch);                                                                 \
     }                                                                                              \
     const whit_matmul_kernel AMX_NAME(whit_matmul_i8_##lower##_rows_amx) = {                       \
         .name = "matmul_i8_" #lower "_rows_amx",                                                   \
@@ -379,6 +396,7 @@ static bool accepts(const int codec, const whit_tensor_type *type, const whit_ac
         .accepts = accepts_##lower,                                                                \
         .scratch_bytes = scratch_bytes,                                                            \
         .run = run_##lower,                                                                        \
+        .run_added = run_added_##lower,                                                            \
         .run_gated = run_gated_##lower,                                                            \
     };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A gate and what it gates as one product: of two matrices' outputs only f(gate) * up is written,
- * half as much, where the gate's own output would be. */
+ * Products that go on at once where the kernels offer it. A gate and what it gates: of two matrices' outputs
+ * only f(gate) * up is written, half as much, where the gate's own output would be. A matrix whose product is
+ * added to something: it is added to what lies there. */
 #include "model/exec.h"
 
 void whit_exec_join_gate(const whit_plan *plan, uint32_t g, whit_exec_step *steps)
@@ -32,4 +33,25 @@ void whit_exec_run_gated(const whit_exec_step *step, const whit_exec *exec, uint
     whit_exec_kernel(step, acts.n_tokens)->run_gated(step->tensor, step[1].tensor, step->gated->gate, &acts, begin, end,
                                                      (float *)(void *)step->output, step->output_stride,
                                                      exec->scratch + worker * exec->scratch_bytes);
+}
+
+void whit_exec_join_sum(const whit_plan *plan, uint32_t g, whit_exec_step *steps)
+{
+    const whit_plan_group *group = &plan->groups[g];
+    if (group->domain != WHIT_DOMAIN_TILES || group->n_steps != 1 || group->selected || g + 1 == plan->n_groups) return;
+    whit_exec_step *matrix = &steps[group->first], *sum = &steps[plan->groups[g + 1].first];
+    const whit_plan_step *add = &plan->steps[plan->groups[g + 1].first];
+    uint32_t product = plan->steps[group->first].output;
+    /* A sum that is made where its first term lies. */
+    if (add->op != WHIT_PLAN_ADD || sum->selected || add->input[1] != product || !whit_exec_is_read_once(plan, product) ||
+        sum->input[0] != sum->output || sum->input_stride[0] != matrix->output_stride || sum->output_stride != matrix->output_stride)
+        return;
+    matrix->added = sum;
+    sum->added = matrix;
+}
+
+bool whit_exec_adds(const whit_exec_step *step, const whit_exec *exec)
+{
+    if (!step->added || exec->adapt.n_spans) return false;
+    return whit_exec_kernel(step->tensor ? step : step->added, exec->batch->n_rows)->run_added != NULL;
 }
