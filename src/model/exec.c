@@ -150,6 +150,7 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensor
             step->first_tile = n_tiles;
             n_tiles += step->n_tiles;
             whit_exec_join_steps(plan, &plan->groups[g], plan->groups[g].first + i, steps);
+            whit_exec_join_rope(plan, plan->groups[g].first + i, steps);
         }
         whit_exec_join_gate(plan, g, steps);
         whit_exec_join_sum(plan, g, steps);

@@ -60,6 +60,9 @@ struct whit_exec_step {
     /* Of a matrix: the step that adds its product to what lies where both outputs go; of that step: the
      * matrix. NULL where somebody else wants the product. */
     const whit_exec_step *added;
+    /* Of attention: the step before it that turns its queries in place (RoPE); of that step: attention. NULL
+     * where somebody else wants them. */
+    const whit_exec_step *turned;
     whit_row_source source; /* where run does a norm and activations too */
     whit_acts_spec acts;
     uint32_t n_tiles;
@@ -188,6 +191,11 @@ bool whit_exec_is_read_once(const whit_plan *plan, uint32_t value);
 /* Has a norm and the activations made of it run with the step that makes its input, where nobody
  * else wants what is between: those of step i, all steps being bound. */
 void whit_exec_join_steps(const whit_plan *plan, const whit_plan_group *group, uint32_t i, whit_exec_step *steps);
+
+/* Has attention turn its queries itself, in a pass over several rows: they are read and written once less.
+ * Joins step i to the one that does, both being bound. */
+void whit_exec_join_rope(const whit_plan *plan, uint32_t i, whit_exec_step *steps);
+bool whit_exec_turns(const whit_exec_step *step, const whit_exec *exec);
 
 /* Attention (exec_attend.c): items are (KV head, tile of rows) pairs. Where they are too few for
  * the threads, as in decoding, whit_exec_attend_divided gives blocks of positions to the threads, which

@@ -4,6 +4,7 @@
 #include "model/exec.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 /* A worker's scratch, as offsets: queries made ready, their spans in a block, partials of all
  * blocks so far and what kernels need for those of one block. */
@@ -46,6 +47,42 @@ static void blocks_seen(const whit_exec_step *step, const whit_batch *batch, uin
     *last = batch->positions[end - 1] / WHIT_KV_BLOCK_TOKENS;
 }
 
+void whit_exec_join_rope(const whit_plan *plan, uint32_t i, whit_exec_step *steps)
+{
+    if (plan->steps[i].op != WHIT_PLAN_ATTEND) return;
+    uint32_t queries = plan->steps[i].input[0], rope = i;
+    while (rope > 0 && plan->steps[rope].output != queries) rope--;
+    if (plan->steps[rope].op != WHIT_PLAN_ROPE || plan->steps[rope].output != queries || !whit_exec_is_read_once(plan, queries) ||
+        steps[rope].input[0] != steps[rope].output)
+        return;
+    steps[i].turned = &steps[rope];
+    steps[rope].turned = &steps[i];
+}
+
+bool whit_exec_turns(const whit_exec_step *step, const whit_exec *exec)
+{
+    return step->turned && exec->batch->n_rows > 1;
+}
+
+/* The queries of a row and one KV head, turned here where that was left to attention. */
+static void ready_row(const whit_exec_step *step, const whit_exec *exec, uint32_t row, const float *x, uint8_t *ready)
+{
+    enum { TURNED = 2 * WHIT_KV_MAX_HEAD_DIM };
+    float turned[TURNED];
+    uint32_t head_dim = step->group, group = exec->heads_per_kv_head, n = group;
+    if (!whit_exec_turns(step, exec)) {
+        exec->kv_query(x, head_dim, group, head_dim, ready);
+        return;
+    }
+    const float *table = exec->rope_tables + (size_t)row * 2 * exec->rope_pairs;
+    for (uint32_t h = 0; h < group; h += n, x += n * head_dim, ready += n * whit_kv_query_bytes(exec->kv->shape.type, head_dim)) {
+        n = group - h < TURNED / head_dim ? group - h : TURNED / head_dim;
+        memcpy(turned, x, n * head_dim * sizeof *x);
+        exec->kernels->rope_half(turned, n, head_dim, step->turned->rotary / 2, table);
+        exec->kv_query(turned, head_dim, n, head_dim, ready);
+    }
+}
+
 /* Queries of rows [row, end) and one KV head. */
 static void ready_queries(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t end, uint32_t head,
                           uint8_t *ready)
@@ -55,7 +92,7 @@ static void ready_queries(const whit_exec_step *step, const whit_exec *exec, uin
     const float *x = (const float *)(const void *)step->input[0] + row * step->input_stride[0] + head * n;
     for (uint32_t r = row; r < end; r++, ready += row_bytes, x += step->input_stride[0]) {
         for (size_t i = 0; r + 1 < end && i < n; i += 16) __builtin_prefetch(x + step->input_stride[0] + i); /* out of cache */
-        exec->kv_query(x, step->group, group, step->group, ready);
+        ready_row(step, exec, r, x, ready);
     }
 }
 

@@ -56,6 +56,7 @@ ROW_STEP(run_bias)
 ROW_STEP(run_rope)
 {
     (void)worker;
+    if (whit_exec_turns(step, exec)) return;
     for (uint32_t r = begin; r < end; r++) {
         copy_row(step, INPUT(0, r), OUTPUT(r));
         exec->kernels->rope_half(OUTPUT(r), step->width / step->group, step->group, step->rotary / 2,
