@@ -24,7 +24,8 @@ whit_kv_attend_fn AMX_NAME(whit_kv_attend_i8_amx), AMX_NAME(whit_kv_attend_f16_a
 #define CHUNK_DIMS  64
 #define MOST_DIMS   256
 #define QUAD_BYTES  (4 * BLOCK)         /* four dimensions of a key */
-#define DIGIT_BYTES (MOST_DIMS * BLOCK) /* a digit of a block's keys or values */
+#define DIGIT_BYTES (MOST_DIMS * BLOCK) /* a digit of a block's keys or values, tile by tile */
+#define TILE_BYTES  (AMX_ROWS * AMX_ROW_BYTES)
 
 typedef int32_t tile_sums[4][AMX_ROWS][16];
 
@@ -62,7 +63,8 @@ static void digits_of_keys(const pass *t, uint8_t *high, uint8_t *low)
         for (uint32_t d = 0; d < t->head_dim; d += 4, row += 4 * BLOCK) {
             vi rows[4];
             for (int i = 0; i < 4; i++) rows[i] = f16_codes(row + i * BLOCK, factor);
-            size_t at = d * BLOCK + 4 * j;
+            size_t tile = j / 16 * (t->head_dim / CHUNK_DIMS) + d / CHUNK_DIMS;
+            size_t at = tile * TILE_BYTES + d % CHUNK_DIMS / 4 * AMX_ROW_BYTES;
             store_digits(rows, high + at, low + at);
         }
     }
@@ -79,7 +81,7 @@ static void digits_of_values(const pass *t, uint8_t *high, uint8_t *low)
             vi rows[4];
             for (uint32_t i = 0; i < 4; i++)
                 rows[i] = f16_codes(row + i * t->head_dim + d, factors[i]);
-            size_t at = (size_t)j * t->head_dim + 4 * d;
+            size_t at = d / 16 * TILE_BYTES + j / 4 * AMX_ROW_BYTES;
             store_digits(rows, high + at, low + at);
         }
     }
@@ -135,6 +137,14 @@ INLINE const int8_t *query_tile(const pass *t, room *own, size_t at, size_t byte
     return own->queries;
 }
 
+/* Digits of the weights, for all jobs of values. */
+INLINE void load_weights(room *own, amx_state *amx)
+{
+    (void)amx;
+    AMX_LOAD(amx, 4, own->weights->high, sizeof *own->weights);
+    AMX_LOAD(amx, 5, own->weights->low, sizeof *own->weights);
+}
+
 /* ---- i8 ------------------------------------------------------------------------------------- */
 
 /* One job: all positions. */
@@ -179,10 +189,9 @@ INLINE void start_values_i8(const pass *t, room *own, amx_state *amx, uint32_t i
     const uint8_t *b = (const uint8_t *)t->kv.values + (size_t)i * 128;
     const size_t row_bytes = 4 * (size_t)t->head_dim;
     zero_sums(amx, 4);
-    AMX_LOAD(amx, 4, own->weights->high, sizeof *own->weights);
+    if (i == 0) load_weights(own, amx);
     AMX_LOAD(amx, 6, b, row_bytes);
     AMX_LOAD(amx, 7, b + 64, row_bytes);
-    AMX_LOAD(amx, 5, own->weights->low, sizeof *own->weights);
     AMX_MULTIPLY(amx, 0, 4, 6);
     AMX_MULTIPLY(amx, 1, 4, 7);
     AMX_MULTIPLY(amx, 2, 5, 6);
@@ -225,13 +234,13 @@ INLINE vi sum_of_digits(const tile_sums sums, uint32_t r)
 INLINE void start_scores_f16(const pass *t, room *own, amx_state *amx, uint32_t i, tile_sums sums)
 {
     const size_t digit_bytes = t->head_dim;
-    size_t stride, at = 64 * (size_t)i;
+    size_t stride, at = (size_t)i * (t->head_dim / CHUNK_DIMS) * TILE_BYTES;
     const int8_t *a = query_tile(t, own, 2 * digit_bytes, 2 * digit_bytes, &stride);
     zero_sums(amx, 3);
-    for (uint32_t d = 0; d < t->head_dim; d += CHUNK_DIMS, at += CHUNK_DIMS * BLOCK) {
+    for (uint32_t d = 0; d < t->head_dim; d += CHUNK_DIMS, at += TILE_BYTES) {
         AMX_LOAD(amx, 4, a + d, stride);
-        AMX_LOAD(amx, 6, own->keys[0] + at, QUAD_BYTES);
-        AMX_LOAD(amx, 7, own->keys[1] + at, QUAD_BYTES);
+        AMX_LOAD(amx, 6, own->keys[0] + at, AMX_ROW_BYTES);
+        AMX_LOAD(amx, 7, own->keys[1] + at, AMX_ROW_BYTES);
         AMX_LOAD(amx, 5, a + digit_bytes + d, stride);
         multiply_digits(amx);
     }
@@ -251,12 +260,12 @@ INLINE void finish_scores_f16(const pass *t, room *own, uint32_t i, const tile_s
 /* A job: sixteen dimensions. */
 INLINE void start_values_f16(const pass *t, room *own, amx_state *amx, uint32_t i, tile_sums sums)
 {
-    const size_t at = (size_t)i * 64, row_bytes = 4 * (size_t)t->head_dim;
+    const size_t at = (size_t)i * TILE_BYTES;
+    (void)t;
     zero_sums(amx, 3);
-    AMX_LOAD(amx, 4, own->weights->high, sizeof *own->weights);
-    AMX_LOAD(amx, 6, own->values[0] + at, row_bytes);
-    AMX_LOAD(amx, 7, own->values[1] + at, row_bytes);
-    AMX_LOAD(amx, 5, own->weights->low, sizeof *own->weights);
+    if (i == 0) load_weights(own, amx);
+    AMX_LOAD(amx, 6, own->values[0] + at, AMX_ROW_BYTES);
+    AMX_LOAD(amx, 7, own->values[1] + at, AMX_ROW_BYTES);
     multiply_digits(amx);
     store_sums(amx, 3, sums);
 }
