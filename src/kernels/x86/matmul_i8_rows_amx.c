@@ -14,7 +14,7 @@
  * instructions run in the order they are written: C is stored in turn with the first products of
  * the block that follows. And a store of a tile takes 0.3 us where the last one is 0.8 us ago, so
  * there is one now and then for nothing. Outputs of one block are written between the steps of the
- * next, past the caches. */
+ * next, past the caches where they are many. */
 #include "kernels/x86/amx_block.h"
 #include "kernels/x86/unpack_avx512.h"
 
