@@ -86,7 +86,6 @@ INLINE void unpack_shares(const int codec, const t5_tables *t5, const uint8_t *l
                           const uint32_t end, const uint32_t n)
 {
     const uint32_t lines = B_TILES * span_lines(codec), quads = (uint32_t)quads_of_line(codec);
-#pragma GCC unroll 32
     for (uint32_t j = lines * begin / n; j < lines * end / n; j++) {
         const uint32_t l = j / B_TILES, b = j % B_TILES;
         __m512i line = load_line((b ? line1 : line0) + l * WHIT_LINE_BYTES);
