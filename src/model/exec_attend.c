@@ -59,9 +59,11 @@ void whit_exec_join_rope(const whit_plan *plan, uint32_t i, whit_exec_step *step
     steps[rope].turned = &steps[i];
 }
 
+/* Few rows may be divided by blocks, and their queries made ready by one thread: not this, too. */
 bool whit_exec_turns(const whit_exec_step *step, const whit_exec *exec)
 {
-    return step->turned && exec->batch->n_rows > 1;
+    enum { LEAST_ROWS = 16 };
+    return step->turned && exec->batch->n_rows >= LEAST_ROWS;
 }
 
 /* The queries of a row and one KV head, turned here where that was left to attention. */

@@ -61,5 +61,18 @@ folder falcon3-1b-1.58 roles.jinja none none
 folder qwen3-0.6b chatml.jinja Qwen-Qwen3-0.6B.jinja none
 folder tinyllama-1.1b roles.jinja zephyr-tinyllama.jinja none
 folder llama-3.2-1b llama3.jinja meta-llama-Llama-3.2-3B-Instruct.jinja llama-3
-rm -rf model model.ndf cache
+# Matrices with one scale each, and wide enough: a prompt takes the kernels for whole rows where there are some. The same
+# logits by pieces, and without any instructions of this processor.
+rm -rf model
+${EMULATOR:-} "$BUILD/tests/make_folder" bitnet-2b4t model --layers 2 --divide 4 --template bitnet.jinja || complain "no wider folder"
+seq 3 42 >ids
+for codec in t2 t5; do
+    expect 0 whit convert model --codec $codec -o model.ndf
+    expect 0 whit logits -m model.ndf --tokens ids --act i8 -o whole.f32
+    expect 0 whit logits -m model.ndf --tokens ids --act i8 -ub 7 -o pieces.f32
+    expect 0 env WHIT_CPU=generic $EMULATOR "$WHIT" logits -m model.ndf --tokens ids --act i8 -o generic.f32
+    cmp -s whole.f32 pieces.f32 || complain "$codec: a prompt in pieces has other logits"
+    cmp -s whole.f32 generic.f32 || complain "$codec: WHIT_CPU=generic has other logits"
+done
+rm -rf model model.ndf cache whole.f32 pieces.f32 generic.f32
 finish
