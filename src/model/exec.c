@@ -96,6 +96,7 @@ static uint32_t rows_of_tile(const whit_exec *exec, uint32_t n_threads, uint32_t
 {
     enum { LEAST_QUERIES = 128, ITEMS_OF_THREAD = 8 };
     uint32_t n_queries = exec->kernels->kv_queries, n = n_rows * exec->heads_per_kv_head;
+    if (!exec->heads_per_kv_head) return 0; /* a plan without attention */
     while (n_queries > LEAST_QUERIES && n / n_queries * exec->n_kv_heads < ITEMS_OF_THREAD * n_threads) n_queries /= 2;
     return exec->heads_per_kv_head < n_queries ? n_queries / exec->heads_per_kv_head : 1;
 }
