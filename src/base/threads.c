@@ -169,8 +169,10 @@ static void *worker_main(void *argument)
     snprintf(name, sizeof name, "whit-%u", self->index);
     pthread_setname_np(pthread_self(), name);
     whit_fpenv_enter(); /* a thread inherits the rounding and flushing modes of its creator */
-    while (!atomic_load_explicit(&pool->stop, memory_order_acquire)) {
+    for (;;) {
+        /* First the epoch: the last one comes after `stop`, and nobody would wake who waits for another. */
         uint32_t epoch = atomic_load_explicit(&pool->epoch, memory_order_acquire);
+        if (atomic_load_explicit(&pool->stop, memory_order_acquire)) break;
         uint64_t late_ns;
         work(pool, self->index, &late_ns);
         if (late_ns > 0)

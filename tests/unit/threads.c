@@ -156,6 +156,21 @@ static void a_stolen_core_is_no_deadlock(void **state)
     free(self);
 }
 
+/* Workers that are anywhere between two jobs, or only starting, must see the end. */
+static void pools_close_at_any_time(void **state)
+{
+    (void)state;
+    whit_error error;
+    job *self = calloc(1, sizeof *self);
+    for (uint32_t i = 0; i < (tests_are_brief() ? 50 : 3000); i++) {
+        whit_pool *pool = NULL;
+        assert_ok(whit_pool_open(2 + i % 7, NULL, &pool, &error), error);
+        for (uint32_t j = 0; j < i % 3; j++) check_job(pool, self, 20, 1, i + j);
+        whit_pool_close(pool);
+    }
+    free(self);
+}
+
 static void *refuse(void *user, size_t size_bytes, size_t align_bytes)
 {
     (void)user, (void)size_bytes, (void)align_bytes;
@@ -182,6 +197,7 @@ int main(void)
         cmocka_unit_test(workers_take_part),
         cmocka_unit_test(workers_have_default_arithmetic),
         cmocka_unit_test(a_stolen_core_is_no_deadlock),
+        cmocka_unit_test(pools_close_at_any_time),
         cmocka_unit_test(failures_are_clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
