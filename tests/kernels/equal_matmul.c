@@ -61,6 +61,7 @@ static void compare_added(product_trial *c, const test_matrix *matrix, const whi
     size_t scratch_bytes = c->kernel->scratch_bytes(type, &acts->spec, acts->n_tokens);
     uint8_t *scratch = guarded_alloc(scratch_bytes, 0);
     c->kernel->run_added(&matrix->tensor, acts, 0, (type->n_rows + 15) / 16, found.data, y_stride, scratch);
+    guarded_check(scratch, scratch_bytes);
     guarded_free(scratch, 0);
     for (uint32_t t = 0; t < acts->n_tokens; t++)
         c->generic.add(expected.data + t * y_stride, product->data + t * y_stride, type->n_rows);
