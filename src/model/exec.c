@@ -117,7 +117,6 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensor
     exec->kv_query = whit_kv_query(kernels, shape->type);
     exec->kv_attend = whit_kv_attend(kernels, shape->type);
     exec->n_kv_heads = shape->n_kv_heads;
-    exec->n_threads = options->n_threads;
     for (uint32_t i = 0; i < plan->n_steps; i++)
         if (plan->steps[i].op == WHIT_PLAN_ATTEND) {
             uint32_t q = plan->values[plan->steps[i].output - 1].width;
@@ -210,7 +209,7 @@ static void make_rope_tables(void *context, uint32_t worker, uint32_t begin, uin
 static void make_row_tiles(whit_exec *exec)
 {
     const whit_batch *batch = exec->batch;
-    uint32_t most = rows_of_tile(exec, exec->n_threads, batch->n_rows);
+    uint32_t most = rows_of_tile(exec, whit_pool_size(exec->pool), batch->n_rows);
     exec->n_row_tiles = 0;
     for (uint32_t r = 0; r < batch->n_rows;) {
         exec->row_tiles[exec->n_row_tiles++] = r;

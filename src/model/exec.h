@@ -133,7 +133,6 @@ struct whit_exec {
     uint64_t n_partials; /* one row's, over the whole context */
     _Atomic uint32_t *n_joined; /* (n_kv_heads) blocks of a head that its first partials are the sum of */
     uint32_t heads_per_kv_head, n_kv_heads;
-    uint32_t n_threads;
 };
 
 /* Takes what the plan needs from the arena and, when that has memory, binds every step. Called
@@ -180,11 +179,11 @@ void whit_exec_join_gate(const whit_plan *plan, uint32_t g, whit_exec_step *step
 /* Whether this pass does: then the gate's product is already gated, and the other not there. `step`
  * is the gate's matrix, or the step that gates. */
 bool whit_exec_gates(const whit_exec_step *step, const whit_exec *exec);
+/* Items are tiles of either matrix. */
+void whit_exec_run_gated(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end);
 /* The same for a matrix and the sum that its product goes into. */
 void whit_exec_join_sum(const whit_plan *plan, uint32_t g, whit_exec_step *steps);
 bool whit_exec_adds(const whit_exec_step *step, const whit_exec *exec);
-/* Items are tiles of either matrix. */
-void whit_exec_run_gated(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end);
 
 /* Whether one step alone reads a value. */
 bool whit_exec_is_read_once(const whit_plan *plan, uint32_t value);

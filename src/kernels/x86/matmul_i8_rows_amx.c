@@ -31,6 +31,12 @@ typedef struct pair {
     uint32_t tile, n_outputs; /* tiles of outputs, 0: one that is gated */
 } pair;
 
+/* The tile of plane b. */
+INLINE uint32_t tile_of(const pair *p, uint32_t b)
+{
+    return p->tile + (b < p->n_outputs ? b : 0);
+}
+
 /* Outputs of one block that are still to be written: n tokens from t on. */
 typedef struct outputs {
     __m512 scale[B_TILES], offset[B_TILES];
@@ -159,7 +165,7 @@ INLINE void expect_outputs(work *s, const pair *p, uint32_t t, uint32_t n)
     outputs *o = &s->outputs;
     *o = (outputs){.tile = p->tile, .t = t, .n = n};
     for (uint32_t b = 0; b < B_TILES; b++) {
-        const uint32_t tile = p->tile + (b < p->n_outputs ? b : 0);
+        const uint32_t tile = tile_of(p, b);
         if (b == 0 || b < p->n_outputs) o->mask[b] = rows_mask(&s->m[b], tile);
         o->scale[b] = load_field(&s->m[b], tile, NULL, 0, 0);
         if (s->m[b].has_offset) o->offset[b] = load_field(&s->m[b], tile, NULL, 0, 1);
@@ -269,13 +275,23 @@ INLINE void flush(const int codec, work *s)
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
+/* Tiles of outputs of a pair. */
+INLINE uint32_t pair_tiles(const work *s)
+{
+    return s->gate ? 1 : B_TILES;
+}
+INLINE uint32_t pairs_of(const work *s, uint32_t n_tiles)
+{
+    return (n_tiles + pair_tiles(s) - 1) / pair_tiles(s);
+}
+
 /* Pair i of tiles [begin, end). */
 INLINE pair pair_at(const work *s, uint32_t i, uint32_t begin, uint32_t end)
 {
-    pair p = {.tile = begin + (s->gate ? i : B_TILES * i)};
+    pair p = {.tile = begin + pair_tiles(s) * i};
     if (!s->gate) p.n_outputs = tiles_min(end - p.tile, B_TILES);
     for (uint32_t b = 0; b < B_TILES; b++)
-        p.lines[b] = s->m[b].codes + (p.tile + (b < p.n_outputs ? b : 0)) * s->m[b].tile_bytes;
+        p.lines[b] = s->m[b].codes + tile_of(&p, b) * s->m[b].tile_bytes;
     return p;
 }
 
@@ -286,7 +302,7 @@ INLINE void run_panel(const int codec, work *s, multiply_fn *const multiply[2], 
                       uint32_t end)
 {
     const t5_tables t5 = codec == WHIT_CODEC_T5 ? t5_load_tables() : (t5_tables){0};
-    const uint32_t n_pairs = s->gate ? end - begin : (end - begin + 1) / B_TILES;
+    const uint32_t n_pairs = pairs_of(s, end - begin);
     const uint32_t n_tokens = s->x->n_tokens;
     const pair first = pair_at(s, 0, begin, end);
     uint32_t n_configured = 0;
@@ -300,6 +316,7 @@ INLINE void run_panel(const int codec, work *s, multiply_fn *const multiply[2], 
             amx_begin(&s->amx, &config);
             n_configured = n;
         }
+        s->n_asked = s->streams ? 0 : n;
         for (uint32_t i = 0; i < n_pairs; i++) {
             const pair p = pair_at(s, i, begin, end);
             const pair after = pair_at(s, i + 1 < n_pairs ? i + 1 : 0, begin, end);
@@ -307,7 +324,6 @@ INLINE void run_panel(const int codec, work *s, multiply_fn *const multiply[2], 
             s->ahead = (BLOCK_TOKENS + row) * s->x->stride;
             s->n_rows_ahead = BLOCK_TOKENS * (i + 1) / n_pairs - row;
             if (t + 2 * BLOCK_TOKENS > n_tokens) s->n_rows_ahead = 0;
-            s->n_asked = s->streams ? 0 : n;
             multiply[n > AMX_ROWS](s, &p, &after, t);
             expect_outputs(s, &p, t, n);
         }
@@ -331,10 +347,10 @@ INLINE void run(const int codec, multiply_fn *const multiply[2], const whit_tens
     s.span = (uint8_t *)(((uintptr_t)scratch + both - 1) / both * both);
     s.n_steps = x->n_cols / STEP_COLS, s.n_lines = lines_of(codec, x->n_cols);
     /* As many pairs in every panel, or the last would have little to do per reading of A. */
-    const uint32_t wide = gate ? 1 : B_TILES, n_pairs = (tile_end - tile_begin + wide - 1) / wide;
+    const uint32_t n_pairs = pairs_of(&s, tile_end - tile_begin);
     const uint32_t most = (uint32_t)(PANEL_BYTES / (B_TILES * s.m[0].tile_bytes)) + 1;
     const uint32_t n_panels = (n_pairs + most - 1) / most;
-    const uint32_t n_tiles = (n_pairs + n_panels - 1) / n_panels * wide;
+    const uint32_t n_tiles = (n_pairs + n_panels - 1) / n_panels * pair_tiles(&s);
     for (uint32_t i = tile_begin; i < tile_end; i += n_tiles)
         run_panel(codec, &s, multiply, i, tiles_min(i + n_tiles, tile_end));
     amx_end(&s.amx);
