@@ -48,6 +48,8 @@ typedef struct whit_matmul_kernel {
     /* Bytes per thread; NULL for none. */
     size_t (*scratch_bytes)(const whit_tensor_type *type, const whit_acts_spec *spec,
                             uint32_t n_tokens);
+    /* Makes of x what runs look up in the same scratch, before the first of them. NULL: nothing. */
+    void (*prepare)(const whit_acts *x, void *scratch);
     whit_matmul_fn *run;
     /* In the same scratch; NULL: not offered. */
     whit_matmul_fn *run_added; /* y += ... instead */
@@ -219,6 +221,12 @@ typedef struct whit_kernel_row {
 const whit_kernel_row *whit_kernel_rows(size_t *n);
 const whit_matmul_kernel *const *whit_matmul_kernels(size_t *n);
 bool whit_kernel_runs(const whit_kernels *kernels, whit_isa isa, uint32_t features);
+
+/* Before the first run on x in this scratch. */
+static inline void whit_matmul_prepare(const whit_matmul_kernel *kernel, const whit_acts *x, void *scratch)
+{
+    if (kernel->prepare) kernel->prepare(x, scratch);
+}
 
 /* Declarations: whit_<op>_<isa> for every row, whit_matmul_<name> for every matrix kernel. */
 /* clang-format off */

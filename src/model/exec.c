@@ -27,19 +27,26 @@ static void bind_value(const whit_exec *exec, uint32_t value, uint8_t **pointer,
     *stride = whit_plan_stride(v);
 }
 
-/* Finds the kernels of a matrix for every number of rows, and the scratch that they need. */
-static size_t find_kernels(const whit_exec *exec, const whit_tensor_type *type, const whit_acts_spec *acts, uint32_t n_rows,
-                           const whit_matmul_kernel *kernels[WHIT_EXEC_BUCKETS])
+/* Stands before what a kernel prepared: for which run of a group and which activations. */
+typedef struct prepared_for {
+    uint64_t run;
+    const void *acts;
+    uint32_t n_tokens;
+} prepared_for;
+
+/* Finds the kernels of a matrix for every number of rows, and has scratch be as large as they need. */
+static void find_kernels(whit_exec *exec, const whit_tensor_type *type, const whit_acts_spec *acts, uint32_t n_rows,
+                         const whit_matmul_kernel *kernels[WHIT_EXEC_BUCKETS])
 {
-    size_t most = 0;
     for (uint32_t b = 0; b < WHIT_EXEC_BUCKETS; b++) {
         kernels[b] = whit_matmul_find(exec->kernels, type, acts, bucket_rows(b));
         if (!kernels[b]->scratch_bytes || (b && bucket_rows(b) > n_rows)) continue;
         uint32_t rows = b < 8 ? bucket_rows(b) : 2 * bucket_rows(b) - 1;
         size_t bytes = kernels[b]->scratch_bytes(type, acts, rows < n_rows ? rows : n_rows);
-        if (bytes > most) most = bytes;
+        size_t *most = kernels[b]->prepare ? &exec->prepared_bytes : &exec->scratch_bytes;
+        if (kernels[b]->prepare) bytes = whit_round_up(bytes, WHIT_ALIGN_BYTES) + WHIT_ALIGN_BYTES;
+        if (bytes > *most) *most = bytes;
     }
-    return most;
 }
 
 static void bind_linear(whit_exec *exec, uint32_t i, const whit_plan_value *input, uint32_t n_batch_rows, whit_exec_step *step)
@@ -49,12 +56,10 @@ static void bind_linear(whit_exec *exec, uint32_t i, const whit_plan_value *inpu
     step->n_cols = input->width;
     step->is_screened = i + 1 < exec->plan->n_steps && exec->plan->steps[i + 1].op == WHIT_PLAN_RESCORE;
     step->n_tiles = (type->n_rows + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
-    size_t bytes = find_kernels(exec, type, &step->acts, n_batch_rows, step->kernels);
-    if (bytes > exec->scratch_bytes) exec->scratch_bytes = bytes;
+    find_kernels(exec, type, &step->acts, n_batch_rows, step->kernels);
     if (step->selected) return; /* adapters change the layers' matrices only */
     whit_tensor_type factor = whit_requantise_type(WHIT_CODEC_I8, WHIT_ADAPTER_MAX_RANK, step->n_cols);
-    bytes = find_kernels(exec, &factor, &step->acts, n_batch_rows, step->low_kernels);
-    if (bytes > exec->scratch_bytes) exec->scratch_bytes = bytes;
+    find_kernels(exec, &factor, &step->acts, n_batch_rows, step->low_kernels);
 }
 
 static void bind_step(whit_exec *exec, uint32_t i, const whit_tensor *tensors, uint32_t n_batch_rows,
@@ -159,9 +164,22 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensor
         whit_rope_frequencies(options->rope_theta, options->rope_pairs, options->rope_factors, exec->rope_frequencies);
     exec->scratch_bytes = whit_round_up(exec->scratch_bytes, WHIT_ALIGN_BYTES);
     exec->scratch = whit_arena_take(arena, options->n_threads, exec->scratch_bytes);
+    exec->prepared = whit_arena_take(arena, options->n_threads, exec->prepared_bytes);
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
+
+void *whit_exec_scratch(const whit_exec *exec, const whit_matmul_kernel *kernel, const whit_acts *x, uint32_t worker)
+{
+    if (!kernel->prepare) return exec->scratch + worker * exec->scratch_bytes;
+    uint8_t *memory = exec->prepared + worker * exec->prepared_bytes, *scratch = memory + WHIT_ALIGN_BYTES;
+    prepared_for *made = (prepared_for *)(void *)memory;
+    if (made->run != exec->n_runs || made->acts != x->i8 || made->n_tokens != x->n_tokens) {
+        kernel->prepare(x, scratch);
+        *made = (prepared_for){exec->n_runs, x->i8, x->n_tokens};
+    }
+    return scratch;
+}
 
 struct group_run {
     const whit_exec *exec;
@@ -241,6 +259,7 @@ static void run_group(whit_exec *exec, const whit_plan_group *group)
     struct group_run run = {exec, group};
     uint32_t n_rows = group->selected ? exec->batch->n_selected : exec->batch->n_rows;
     if (n_rows == 0) return;
+    exec->n_runs++;
     if (group->domain == WHIT_DOMAIN_ROWS) {
         uint32_t chunk = n_rows / (8 * whit_pool_size(exec->pool)) + 1;
         if (chunk >= 16) chunk = (chunk + 8) / 16 * 16; /* keys are transposed by sixteens */

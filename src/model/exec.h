@@ -122,6 +122,9 @@ struct whit_exec {
     uint32_t rope_pairs;
     uint8_t *scratch; /* (n_threads, scratch_bytes) */
     size_t scratch_bytes;
+    uint8_t *prepared; /* (n_threads, prepared_bytes) whit_exec_prepared, and what kernels made there; 0 bytes: none do */
+    size_t prepared_bytes;
+    uint64_t n_runs; /* groups run so far */
     bool screens;           /* this pass reads the head's high nibbles first */
     uint32_t *n_rescored;   /* (n_selected_rows) rows of the head that were then read whole */
     uint32_t *row_tiles; /* attention: first row of each tile of rows, and the end */
@@ -154,6 +157,8 @@ const whit_matmul_kernel *whit_exec_kernel(const whit_exec_step *step, uint32_t 
 
 /* The one of some kernels that is meant for so many rows. */
 const whit_matmul_kernel *whit_exec_bucket(const whit_matmul_kernel *const kernels[WHIT_EXEC_BUCKETS], uint32_t n_rows);
+/* A worker's scratch for a kernel's runs on x, prepared where it wants that. */
+void *whit_exec_scratch(const whit_exec *exec, const whit_matmul_kernel *kernel, const whit_acts *x, uint32_t worker);
 /* The activations that a matrix reads, of all its rows. */
 whit_acts whit_exec_acts(const whit_exec_step *step, const whit_exec *exec);
 

@@ -155,8 +155,8 @@ static void run_item(const whit_exec *exec, const whit_exec_step *step, const wh
     uint32_t n_ranks = min_u32(pair->a.type.n_rows - tile * WHIT_TILE_ROWS, WHIT_TILE_ROWS);
     whit_acts all = whit_exec_acts(step, exec), acts = whit_acts_rows(&all, begin, n);
     float *low = exec->adapt.low + begin * exec->adapt.low_stride + low_offset(span, step);
-    whit_exec_bucket(step->low_kernels, n)->run(&pair->a, &acts, tile, tile + 1, low, exec->adapt.low_stride,
-                                               exec->scratch + worker * exec->scratch_bytes);
+    const whit_matmul_kernel *kernel = whit_exec_bucket(step->low_kernels, n);
+    kernel->run(&pair->a, &acts, tile, tile + 1, low, exec->adapt.low_stride, whit_exec_scratch(exec, kernel, &acts, worker));
     for (uint32_t r = 0; r < n; r++)
         exec->kernels->scale(low + r * exec->adapt.low_stride + (size_t)tile * WHIT_TILE_ROWS, span->mount->strength, n_ranks);
 }

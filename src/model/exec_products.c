@@ -30,9 +30,9 @@ bool whit_exec_gates(const whit_exec_step *step, const whit_exec *exec)
 void whit_exec_run_gated(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
 {
     whit_acts acts = whit_exec_acts(step, exec);
-    whit_exec_kernel(step, acts.n_tokens)->run_gated(step->tensor, step[1].tensor, step->gated->gate, &acts, begin, end,
-                                                     (float *)(void *)step->output, step->output_stride,
-                                                     exec->scratch + worker * exec->scratch_bytes);
+    const whit_matmul_kernel *kernel = whit_exec_kernel(step, acts.n_tokens);
+    kernel->run_gated(step->tensor, step[1].tensor, step->gated->gate, &acts, begin, end, (float *)(void *)step->output,
+                      step->output_stride, whit_exec_scratch(exec, kernel, &acts, worker));
 }
 
 void whit_exec_join_sum(const whit_plan *plan, uint32_t g, whit_exec_step *steps)

@@ -177,7 +177,7 @@ static void run_linear(const whit_exec_step *step, const whit_exec *exec, uint32
     bool adds = whit_exec_adds(step, exec);
     float *y = adds ? (float *)(void *)step->added->output : OUTPUT(0);
     (adds ? kernel->run_added : kernel->run)(step->tensor, &acts, begin, end, y, step->output_stride,
-                                             exec->scratch + worker * exec->scratch_bytes);
+                                             whit_exec_scratch(exec, kernel, &acts, worker));
     if (is_adapted) whit_exec_add_low(step, exec, begin, end);
 }
 

@@ -91,6 +91,7 @@ static void compare(product_trial *c, const test_matrix *matrix, const whit_acts
         size_t scratch_bytes =
             kernel->scratch_bytes ? kernel->scratch_bytes(type, spec, n_tokens) : 0;
         uint8_t *scratch = guarded_alloc(scratch_bytes, 0);
+        whit_matmul_prepare(kernel, &acts, scratch);
         kernel->run(&matrix->tensor, &acts, 0, middle, y, y_stride, scratch);
         kernel->run(&matrix->tensor, &acts, middle, n_tiles, y, y_stride, scratch);
         guarded_check(scratch, scratch_bytes);

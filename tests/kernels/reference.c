@@ -186,6 +186,7 @@ static void check_product(product_case *c, const test_matrix *matrix, const whit
     uint8_t *scratch = guarded_alloc(scratch_bytes, 0);
     float *y = calloc((size_t)n_tokens * y_stride, sizeof *y);
     uint32_t n_tiles = (n_rows + 15) / 16, middle = n_tiles / 2;
+    whit_matmul_prepare(kernel, &acts, scratch);
     kernel->run(&matrix->tensor, &acts, 0, middle, y, y_stride, scratch);
     kernel->run(&matrix->tensor, &acts, middle, n_tiles, y, y_stride, scratch);
     guarded_check(scratch, scratch_bytes);
@@ -271,6 +272,7 @@ static void longest_rows(void **state)
         kernels.quantize(x, 0, &acts, 0, 1);
         const whit_matmul_kernel *kernel = whit_matmul_find(&kernels, &type, &spec, 1);
         uint8_t *scratch = guarded_alloc(kernel->scratch_bytes(&type, &spec, 1), 0);
+        whit_matmul_prepare(kernel, &acts, scratch);
         kernel->run(&matrix.tensor, &acts, 0, 1, &y, 1, scratch);
         assert_true(y == (float)(-127 * cases[i].code * WHIT_MAX_COLS));
         free(x);

@@ -47,9 +47,9 @@ INLINE __m512 row_field(const tiles *m, uint32_t tile, uint32_t f, bool is_f32)
                   : halves_to_floats(m->row_fields + 2 * index);
 }
 
-/* Field f of a scale group of one tile. */
-INLINE __m512 load_field(const tiles *m, uint32_t tile, const uint8_t *tile_start, uint32_t group,
-                         uint32_t f)
+/* Field f of a scale group of one tile, whose fields begin with the `first` of those in `lines`. */
+INLINE __m512 load_field_of(const tiles *m, uint32_t tile, const uint8_t *lines, uint32_t first,
+                            uint32_t f)
 {
     const whit_tensor_type *type = &m->w->type;
     if (m->kind == FIELD_TENSOR)
@@ -57,15 +57,23 @@ INLINE __m512 load_field(const tiles *m, uint32_t tile, const uint8_t *tile_star
                               : f == 1 && type->codec == WHIT_CODEC_Q2 ? type->scale_b
                                                                        : type->offset);
     if (m->kind <= FIELD_ROW_F16) return row_field(m, tile, f, m->kind == FIELD_ROW_F32);
-    group_fields at = group_fields_at(m, tile_start, group);
-    uint32_t index = at.first + f;
-    if (m->kind == FIELD_GROUP_F32) return _mm512_loadu_ps(at.lines + 64 * index);
+    uint32_t index = first + f;
+    if (m->kind == FIELD_GROUP_F32) return _mm512_loadu_ps(lines + 64 * index);
     uint32_t byte = m->kind == FIELD_GROUP_F16 ? 2 * index : index;
-    __m512i dwords = load_line(at.lines + byte / 4 * 64);
+    __m512i dwords = load_line(lines + byte / 4 * 64);
     dwords = _mm512_srl_epi32(dwords, _mm_cvtsi32_si128((int)(byte % 4 * 8)));
     if (m->kind == FIELD_GROUP_F16) return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(dwords));
     __m512 units = _mm512_cvtepi32_ps(_mm512_and_si512(dwords, _mm512_set1_epi32(255)));
     return _mm512_mul_ps(units, row_field(m, tile, f, false));
+}
+
+/* The same by the group's number. */
+INLINE __m512 load_field(const tiles *m, uint32_t tile, const uint8_t *tile_start, uint32_t group,
+                         uint32_t f)
+{
+    if (m->kind <= FIELD_ROW_F16) return load_field_of(m, tile, tile_start, 0, f);
+    group_fields at = group_fields_at(m, tile_start, group);
+    return load_field_of(m, tile, at.lines, at.first, f);
 }
 
 /* Rows of the tile that exist. */
