@@ -13,12 +13,13 @@
 #include "kernels/wide/f16_codes.inc"
 #include "kernels/wide/soften.inc"
 #include "kernels/x86/amx_tiles.h"
+#include "kernels/x86/soften_tile.h"
 
 whit_kv_attend_fn AMX_NAME(whit_kv_attend_i8_amx), AMX_NAME(whit_kv_attend_f16_amx);
 
 /* Queries taken together, a tile of them: what is kept of them stays in the first cache. From so
  * many on in a call they are worth it. */
-#define PASS  AMX_ROWS
+#define PASS  TILE_QUERIES
 #define LEAST 16
 /* What heads are multiples of, and at most: columns of a tile of queries. */
 #define CHUNK_DIMS  64
@@ -29,9 +30,15 @@ whit_kv_attend_fn AMX_NAME(whit_kv_attend_i8_amx), AMX_NAME(whit_kv_attend_f16_a
 
 typedef int32_t tile_sums[4][AMX_ROWS][16];
 
+/* How a pass goes into what lies there: per query, factors of that and of this. */
+typedef struct join_plan {
+    _Alignas(64) float old_factor[PASS], new_factor[PASS];
+    __mmask16 has_old[PASS], stores[PASS]; /* of a query's rows of lanes: all or none */
+} join_plan;
+
 typedef struct room {
-    _Alignas(64) float scores[PASS][BLOCK];
-    whole_weights weights[PASS];
+    softened s;
+    join_plan join;
     tile_sums sums[2];
     int8_t queries[2 * PASS * MOST_DIMS];                 /* of a tile that is not full */
     uint8_t keys[2][DIGIT_BYTES], values[2][DIGIT_BYTES]; /* f16: high and low digits */
@@ -39,19 +46,17 @@ typedef struct room {
 
 /* ---- f16 to digits -------------------------------------------------------------------------- */
 
-/* Four rows of sixteen codes as quads of their digits. */
+/* Four rows of sixteen codes, of which the low sixteen bits count, as quads of their digits. */
 INLINE void store_digits(const vi rows[4], uint8_t *high, uint8_t *low)
 {
-    /* bytes 0 and 2 of a lane of either */
-    const __m512i order = _mm512_add_epi32(
-        _mm512_set1_epi32(0x42400200),
-        _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
-                           _mm512_set1_epi32(0x04040404)));
-    const vp first = vp_of(rows[0], rows[1]), second = vp_of(rows[2], rows[3]);
-    vi low_bytes = _mm512_permutex2var_epi8(first, order, second);
-    vi high_bytes =
-        _mm512_permutex2var_epi8(_mm512_srai_epi16(first, 7), order, _mm512_srai_epi16(second, 7));
-    vi_store(low, vi_and(low_bytes, vi_set(0x7F7F7F7F)));
+    const vi even = vi_set(0x00FF00FF), sevens = vi_set(0x7F7F7F7F);
+    enum { PICK = 0xCA }; /* a ? b : c */
+    const vi first = _mm512_mask_blend_epi16(0xAAAAAAAA, rows[0], vi_shift_left(rows[2], 16));
+    const vi second = _mm512_mask_blend_epi16(0xAAAAAAAA, rows[1], vi_shift_left(rows[3], 16));
+    const vi low_bytes = _mm512_ternarylogic_epi32(even, first, _mm512_slli_epi16(second, 8), PICK);
+    const vi high_bytes = _mm512_ternarylogic_epi32(even, _mm512_srli_epi16(first, 7),
+                                                    _mm512_slli_epi16(second, 1), PICK);
+    vi_store(low, vi_and(low_bytes, sevens));
     vi_store(high, high_bytes);
 }
 
@@ -141,8 +146,75 @@ INLINE const int8_t *query_tile(const pass *t, room *own, size_t at, size_t byte
 INLINE void load_weights(room *own, amx_state *amx)
 {
     (void)amx;
-    AMX_LOAD(amx, 4, own->weights->high, sizeof *own->weights);
-    AMX_LOAD(amx, 5, own->weights->low, sizeof *own->weights);
+    AMX_LOAD(amx, 4, own->s.high, BLOCK);
+    AMX_LOAD(amx, 5, own->s.low, BLOCK);
+}
+
+/* ---- joining -------------------------------------------------------------------------------- */
+
+INLINE float *outputs_of(const pass *t)
+{
+    return t->into ? t->into : t->partials;
+}
+
+/* Sixteen sums of query r's values, joined to those of the blocks before. */
+INLINE void put_values(const pass *t, const room *own, uint32_t r, float *out, vi sums)
+{
+    const vf values = vf_mul(vf_from_ints(sums), vf_set(own->s.unit[r]));
+    if (!t->into) {
+        vf_store(out, values);
+        return;
+    }
+    const vf old = _mm512_maskz_loadu_ps(own->join.has_old[r], out);
+    _mm512_mask_storeu_ps(out, own->join.stores[r],
+                          vf_fma(old, vf_set(own->join.old_factor[r]),
+                                 vf_mul(values, vf_set(own->join.new_factor[r]))));
+}
+
+/* Maxima and sums of the pass go where its outputs will; what kv_join does with these follows from
+ * them. Where nothing was seen before 0 * -0 + 1 * value is the value, be it -0. */
+INLINE void plan_join(const pass *t, room *own)
+{
+    const softened *s = &own->s;
+    join_plan *join = &own->join;
+    float *out = outputs_of(t) + t->head_dim;
+    if (!t->into) {
+        for (uint32_t r = 0; r < t->n; r++, out += t->partial_elems)
+            out[0] = s->max[r], out[1] = s->sum[r];
+        return;
+    }
+    float max[PASS] = {0}, sum[PASS] = {0};
+    for (uint32_t r = 0; r < t->n; r++) {
+        max[r] = out[r * t->partial_elems];
+        sum[r] = out[r * t->partial_elems + 1];
+    }
+    const vf a = vf_load(max), b = vf_load(s->max), both = vf_max(b, a), sum_a = vf_load(sum),
+             sum_b = vf_load(s->sum);
+    const vf scale_a = vf_exp(vf_sub(a, both)), scale_b = vf_exp(vf_sub(b, both));
+    const __mmask16 has_old = _mm512_cmp_ps_mask(sum_a, vf_zero(), _CMP_NEQ_UQ);
+    const __mmask16 stores = _mm512_cmp_ps_mask(sum_b, vf_zero(), _CMP_NEQ_UQ);
+    vf_store(join->old_factor, _mm512_mask_mov_ps(vf_set(-0.0f), has_old, scale_a));
+    vf_store(join->new_factor, _mm512_mask_mov_ps(vf_set(1.0f), has_old, scale_b));
+    vf_store(max, _mm512_mask_mov_ps(b, has_old, both));
+    vf_store(sum,
+             _mm512_mask_mov_ps(sum_b, has_old, vf_fma(sum_a, scale_a, vf_mul(sum_b, scale_b))));
+    for (uint32_t r = 0; r < t->n; r++, out += t->partial_elems) {
+        join->has_old[r] = has_old >> r & 1 ? 0xFFFF : 0;
+        join->stores[r] = stores >> r & 1 ? 0xFFFF : 0;
+        if (join->stores[r]) out[0] = max[r], out[1] = sum[r];
+    }
+}
+
+/* Scores to digits of weights; i8 values are code + 128, so that their weights' sum counts. */
+INLINE void soften_pass(const pass *t, room *own, const bool wants_total)
+{
+    bool whole = true;
+    for (uint32_t r = 0; r < t->n; r++) whole &= t->spans[r].begin == 0 && t->spans[r].end == BLOCK;
+    if (whole)
+        soften_tile(t, true, wants_total, &own->s);
+    else
+        soften_tile(t, false, wants_total, &own->s);
+    plan_join(t, own);
 }
 
 /* ---- i8 ------------------------------------------------------------------------------------- */
@@ -177,7 +249,7 @@ INLINE void finish_scores_i8(const pass *t, room *own, uint32_t i, const tile_su
         const vf factor = vf_set(whit_load_f32(scale) * t->scale);
         const vi bias = vi_set(128 * (int32_t)whit_load_u32(scale + 4)); /* keys are code + 128 */
         for (uint32_t v = 0; v < BLOCK / 16; v++)
-            vf_store(&own->scores[r][16 * v],
+            vf_store(&own->s.scores[r][16 * v],
                      vf_mul(vf_from_ints(vi_sub(vi_load(sums[v][r]), bias)),
                             vf_mul(factor, vf_load(t->kv.key_scales + 16 * v))));
     }
@@ -201,13 +273,12 @@ INLINE void start_values_i8(const pass *t, room *own, amx_state *amx, uint32_t i
 
 INLINE void finish_values_i8(const pass *t, room *own, uint32_t i, const tile_sums sums)
 {
-    float *out = t->partials + i * 32;
-    const whole_weights *w = own->weights;
-    for (uint32_t r = 0; r < t->n; r++, w++, out += t->partial_elems) {
-        const vi bias = vi_set(128 * w->sum); /* values are code + 128 */
+    float *out = outputs_of(t) + i * 32;
+    for (uint32_t r = 0; r < t->n; r++, out += t->partial_elems) {
+        const vi bias = vi_set(128 * own->s.total[r]); /* values are code + 128 */
         for (uint32_t v = 0; v < 2; v++) {
             vi sum = vi_add(vi_shift_left(vi_load(sums[v][r]), 7), vi_load(sums[2 + v][r]));
-            vf_store(out + 16 * v, vf_mul(vf_from_ints(vi_sub(sum, bias)), vf_set(w->unit)));
+            put_values(t, own, r, out + 16 * v, vi_sub(sum, bias));
         }
     }
 }
@@ -252,7 +323,7 @@ INLINE void finish_scores_f16(const pass *t, room *own, uint32_t i, const tile_s
     const uint8_t *scale = t->queries + whit_kv_query_scale_offset(WHIT_KV_F16, t->head_dim);
     const vf key_scales = vf_load(t->kv.key_scales + 16 * i);
     for (uint32_t r = 0; r < t->n; r++, scale += t->query_bytes)
-        vf_store(&own->scores[r][16 * i],
+        vf_store(&own->s.scores[r][16 * i],
                  vf_mul(vf_from_ints(sum_of_digits(sums, r)),
                         vf_mul(vf_set(whit_load_f32(scale) * t->scale), key_scales)));
 }
@@ -272,9 +343,9 @@ INLINE void start_values_f16(const pass *t, room *own, amx_state *amx, uint32_t 
 
 INLINE void finish_values_f16(const pass *t, room *own, uint32_t i, const tile_sums sums)
 {
-    float *out = t->partials + i * 16;
+    float *out = outputs_of(t) + i * 16;
     for (uint32_t r = 0; r < t->n; r++, out += t->partial_elems)
-        vf_store(out, vf_mul(vf_from_ints(sum_of_digits(sums, r)), vf_set(own->weights[r].unit)));
+        put_values(t, own, r, out, sum_of_digits(sums, r));
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */
@@ -303,14 +374,13 @@ INLINE void attend(whit_kv_type kv, const void *block, const uint8_t *queries,
         if (!see_positions(&t)) continue;
         if (kv == WHIT_KV_I8) {
             run_jobs(&t, &own, &amx, 1, start_scores_i8, finish_scores_i8);
-            soften_all(&t, WEIGHT_DIGITS, own.scores, own.weights);
+            soften_pass(&t, &own, true);
             run_jobs(&t, &own, &amx, head_dim / 32, start_values_i8, finish_values_i8);
         } else {
             run_jobs(&t, &own, &amx, BLOCK / 16, start_scores_f16, finish_scores_f16);
-            soften_all(&t, WEIGHT_DIGITS, own.scores, own.weights);
+            soften_pass(&t, &own, false);
             run_jobs(&t, &own, &amx, head_dim / 16, start_values_f16, finish_values_f16);
         }
-        if (into) whit_kv_join_avx512(t.into, t.partials, t.n, head_dim);
     }
     amx_end(&amx);
 }
