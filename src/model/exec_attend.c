@@ -108,6 +108,14 @@ static void make_spans(const whit_exec_step *step, const whit_exec *exec, uint32
     }
 }
 
+/* Whether all rows from `row` to `end` see all of block b. */
+static bool sees_whole(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t end, uint32_t b)
+{
+    whit_kv_span first = span_of(exec->batch->positions[row], step->window, b);
+    whit_kv_span last = span_of(exec->batch->positions[end - 1], step->window, b);
+    return first.begin == 0 && first.end == WHIT_KV_BLOCK_TOKENS && last.begin == 0 && last.end == WHIT_KV_BLOCK_TOKENS;
+}
+
 /* Divides the joined partial of query i (of those of the rows from `row` on) by its sum, into the row it belongs to. */
 static void finish(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t head, uint32_t i, const float *total)
 {
@@ -132,8 +140,11 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
         ready_queries(step, exec, row, row_end, head, scratch + at.queries);
         blocks_seen(step, exec->batch, row, row_end, &first, &last);
         for (uint32_t i = 0; i < n; i++) total[i * whit_kv_partial_elems(step->group) + step->group + 1] = 0; /* nothing seen */
+        bool spans_are_whole = false;
         for (uint32_t b = first; b <= last; b++) {
-            make_spans(step, exec, row, n, b, spans);
+            bool is_whole = sees_whole(step, exec, row, row_end, b);
+            if (!is_whole || !spans_are_whole) make_spans(step, exec, row, n, b, spans);
+            spans_are_whole = is_whole;
             uint32_t sequence = exec->batch->sequences[row], next = b < last ? b + 1 : b;
             exec->kv_attend(whit_kv_head_block(exec->kv, step->layer, head, sequence, b),
                             whit_kv_head_block(exec->kv, step->layer, head, sequence, next), scratch + at.queries, spans, n,
