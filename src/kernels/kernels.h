@@ -48,6 +48,8 @@ typedef struct whit_matmul_kernel {
     /* Bytes per thread; NULL for none. */
     size_t (*scratch_bytes)(const whit_tensor_type *type, const whit_acts_spec *spec,
                             uint32_t n_tokens);
+    /* Columns that a run should have, of so many. NULL: all. */
+    uint32_t (*part_tokens)(const whit_tensor_type *type, uint32_t n_tokens);
     /* Makes of x what runs look up in the same scratch, before the first of them. NULL: nothing. */
     void (*prepare)(const whit_acts *x, void *scratch);
     whit_matmul_fn *run;

@@ -167,6 +167,9 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensor
     exec->prepared = whit_arena_take(arena, options->n_threads, exec->prepared_bytes);
 }
 
+/* Products take columns by so many. */
+#define ROWS_TOGETHER 32
+
 /* ---- running -------------------------------------------------------------------------------- */
 
 void *whit_exec_scratch(const whit_exec *exec, const whit_matmul_kernel *kernel, const whit_acts *x, uint32_t worker)
@@ -184,6 +187,8 @@ void *whit_exec_scratch(const whit_exec *exec, const whit_matmul_kernel *kernel,
 struct group_run {
     const whit_exec *exec;
     const whit_plan_group *group;
+    uint32_t n_rows, n_parts, n_tiles; /* of products: each part of the rows meets all tiles */
+    bool gates;
 };
 
 static void run_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
@@ -194,23 +199,34 @@ static void run_rows(void *context, uint32_t worker, uint32_t begin, uint32_t en
         step->run(step, run->exec, worker, begin, end);
 }
 
-/* Items are the tiles of all matrices of the group, one after the other. */
-static void run_tiles(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+/* Tiles [begin, end) of all matrices of the group, one after the other, for some rows. */
+static void run_part(const struct group_run *run, uint32_t worker, whit_exec_rows rows, uint32_t begin, uint32_t end)
 {
-    const struct group_run *run = context;
     const whit_exec_step *step = &run->exec->steps[run->group->first];
+    if (run->gates) {
+        whit_exec_run_gated(step, run->exec, worker, rows, begin, end);
+        return;
+    }
     for (uint32_t i = 0; i < run->group->n_steps && begin < end; i++, step++) {
         uint32_t n = step->n_tiles;
-        if (begin < n) step->run(step, run->exec, worker, begin, end < n ? end : n);
+        if (begin < n) whit_exec_run_linear(step, run->exec, worker, rows, begin, end < n ? end : n);
         begin = begin > n ? begin - n : 0;
         end = end > n ? end - n : 0;
     }
 }
 
-static void run_gated(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+/* Items are the tiles, once for every part of the rows. */
+static void run_tiles(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct group_run *run = context;
-    whit_exec_run_gated(&run->exec->steps[run->group->first], run->exec, worker, begin, end);
+    uint32_t part_rows = ((run->n_rows - 1) / run->n_parts / ROWS_TOGETHER + 1) * ROWS_TOGETHER;
+    for (uint32_t part_end; begin < end; begin = part_end) {
+        uint32_t part = begin / run->n_tiles, from = part * run->n_tiles, row = part * part_rows;
+        part_end = from + run->n_tiles < end ? from + run->n_tiles : end;
+        if (row >= run->n_rows) continue; /* the parts before had them all */
+        whit_exec_rows rows = {row, run->n_rows - row < part_rows ? run->n_rows - row : part_rows};
+        run_part(run, worker, rows, begin - from, part_end - from);
+    }
 }
 
 static void make_rope_tables(void *context, uint32_t worker, uint32_t begin, uint32_t end)
@@ -256,8 +272,8 @@ static uint32_t chunk_tiles(uint32_t n_tiles, uint32_t n_workers, uint32_t n_row
 
 static void run_group(whit_exec *exec, const whit_plan_group *group)
 {
-    struct group_run run = {exec, group};
     uint32_t n_rows = group->selected ? exec->batch->n_selected : exec->batch->n_rows;
+    struct group_run run = {.exec = exec, .group = group, .n_rows = n_rows, .n_parts = 1};
     if (n_rows == 0) return;
     exec->n_runs++;
     if (group->domain == WHIT_DOMAIN_ROWS) {
@@ -268,14 +284,18 @@ static void run_group(whit_exec *exec, const whit_plan_group *group)
         else
             whit_pool_run(exec->pool, run_rows, &run, n_rows, chunk);
     } else if (group->domain == WHIT_DOMAIN_TILES) {
-        bool gates = whit_exec_gates(&exec->steps[group->first], exec);
-        uint32_t n_tiles = 0;
-        for (uint32_t i = 0; i < (gates ? 1 : group->n_steps); i++) n_tiles += exec->steps[group->first + i].n_tiles;
-        uint32_t chunk = chunk_tiles(n_tiles, whit_pool_size(exec->pool), n_rows);
-        if (exec->adapt.n_spans && !group->selected)
-            whit_exec_run_adapted(exec, group, run_tiles, &run, n_tiles, chunk);
+        const whit_exec_step *first = &exec->steps[group->first];
+        bool is_adapted = exec->adapt.n_spans && !group->selected;
+        const whit_matmul_kernel *kernel = whit_exec_kernel(first, n_rows);
+        run.gates = whit_exec_gates(first, exec);
+        for (uint32_t i = 0; i < (run.gates ? 1 : group->n_steps); i++) run.n_tiles += first[i].n_tiles;
+        if (!is_adapted && kernel->part_tokens) run.n_parts = n_rows / kernel->part_tokens(&first->tensor->type, n_rows);
+        if (run.n_parts == 0) run.n_parts = 1;
+        uint32_t n_items = run.n_tiles * run.n_parts, chunk = chunk_tiles(n_items, whit_pool_size(exec->pool), n_rows);
+        if (is_adapted)
+            whit_exec_run_adapted(exec, group, run_tiles, &run, n_items, chunk);
         else
-            whit_pool_run(exec->pool, gates ? run_gated : run_tiles, &run, n_tiles, chunk);
+            whit_pool_run(exec->pool, run_tiles, &run, n_items, chunk);
     } else if (whit_exec_attend_divides(&exec->steps[group->first], exec)) {
         whit_exec_attend_divided(&exec->steps[group->first], exec);
     } else {

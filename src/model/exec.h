@@ -39,8 +39,13 @@ typedef struct whit_exec whit_exec;
 
 #define WHIT_EXEC_BUCKETS 20 /* kernels by number of rows: 1 to 8, then powers of two */
 
+/* Some of a pass's rows. */
+typedef struct whit_exec_rows {
+    uint32_t begin, n;
+} whit_exec_rows;
+
 struct whit_exec_step {
-    /* Items [begin, end) of the group: rows; tiles of this matrix; (KV head, row tile) pairs. */
+    /* Items [begin, end) of the group: rows; (KV head, row tile) pairs. NULL for a matrix. */
     void (*run)(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end);
     uint8_t *input[2], *output;
     size_t input_stride[2], output_stride; /* floats */
@@ -159,6 +164,9 @@ const whit_matmul_kernel *whit_exec_kernel(const whit_exec_step *step, uint32_t 
 const whit_matmul_kernel *whit_exec_bucket(const whit_matmul_kernel *const kernels[WHIT_EXEC_BUCKETS], uint32_t n_rows);
 /* A worker's scratch for a kernel's runs on x, prepared where it wants that. */
 void *whit_exec_scratch(const whit_exec *exec, const whit_matmul_kernel *kernel, const whit_acts *x, uint32_t worker);
+/* Tiles [begin, end) of a matrix for some rows; for all where an adapter changes it. */
+void whit_exec_run_linear(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
+                          uint32_t begin, uint32_t end);
 /* The activations that a matrix reads, of all its rows. */
 whit_acts whit_exec_acts(const whit_exec_step *step, const whit_exec *exec);
 
@@ -184,8 +192,9 @@ void whit_exec_join_gate(const whit_plan *plan, uint32_t g, whit_exec_step *step
 /* Whether this pass does: then the gate's product is already gated, and the other not there. `step`
  * is the gate's matrix, or the step that gates. */
 bool whit_exec_gates(const whit_exec_step *step, const whit_exec *exec);
-/* Items are tiles of either matrix. */
-void whit_exec_run_gated(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end);
+/* Tiles [begin, end) of both matrices for some rows. */
+void whit_exec_run_gated(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
+                         uint32_t begin, uint32_t end);
 /* The same for a matrix and the sum that its product goes into. */
 void whit_exec_join_sum(const whit_plan *plan, uint32_t g, whit_exec_step *steps);
 bool whit_exec_adds(const whit_exec_step *step, const whit_exec *exec);

@@ -27,12 +27,14 @@ bool whit_exec_gates(const whit_exec_step *step, const whit_exec *exec)
     return kernel->run_gated && kernel == whit_exec_kernel(gate + 1, exec->batch->n_rows);
 }
 
-void whit_exec_run_gated(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
+void whit_exec_run_gated(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
+                         uint32_t begin, uint32_t end)
 {
-    whit_acts acts = whit_exec_acts(step, exec);
-    const whit_matmul_kernel *kernel = whit_exec_kernel(step, acts.n_tokens);
-    kernel->run_gated(step->tensor, step[1].tensor, step->gated->gate, &acts, begin, end, (float *)(void *)step->output,
-                      step->output_stride, whit_exec_scratch(exec, kernel, &acts, worker));
+    whit_acts all = whit_exec_acts(step, exec), acts = whit_acts_rows(&all, rows.begin, rows.n);
+    const whit_matmul_kernel *kernel = whit_exec_kernel(step, all.n_tokens);
+    float *y = (float *)(void *)step->output + rows.begin * step->output_stride;
+    kernel->run_gated(step->tensor, step[1].tensor, step->gated->gate, &acts, begin, end, y, step->output_stride,
+                      whit_exec_scratch(exec, kernel, &acts, worker));
 }
 
 void whit_exec_join_sum(const whit_plan *plan, uint32_t g, whit_exec_step *steps)

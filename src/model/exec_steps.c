@@ -164,18 +164,19 @@ whit_acts whit_exec_acts(const whit_exec_step *step, const whit_exec *exec)
     return whit_acts_place(&step->acts, n_rows, step->n_cols, step->input[0]);
 }
 
-static void run_linear(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
+void whit_exec_run_linear(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
+                          uint32_t begin, uint32_t end)
 {
     if (step->is_screened && exec->screens) {
         run_screen(step, exec, begin, end);
         return;
     }
-    whit_acts acts = whit_exec_acts(step, exec);
+    whit_acts all = whit_exec_acts(step, exec), acts = whit_acts_rows(&all, rows.begin, rows.n);
     bool is_adapted = exec->adapt.n_spans && !step->selected;
     if (is_adapted) whit_exec_fetch_low(step, exec, begin, end);
-    const whit_matmul_kernel *kernel = whit_exec_kernel(step, acts.n_tokens);
+    const whit_matmul_kernel *kernel = whit_exec_kernel(step, all.n_tokens);
     bool adds = whit_exec_adds(step, exec);
-    float *y = adds ? (float *)(void *)step->added->output : OUTPUT(0);
+    float *y = (adds ? (float *)(void *)step->added->output : OUTPUT(0)) + rows.begin * step->output_stride;
     (adds ? kernel->run_added : kernel->run)(step->tensor, &acts, begin, end, y, step->output_stride,
                                              whit_exec_scratch(exec, kernel, &acts, worker));
     if (is_adapted) whit_exec_add_low(step, exec, begin, end);
@@ -236,10 +237,9 @@ void whit_exec_bind_step(whit_exec_step *step, const whit_plan_step *from, const
 {
     static void (*const runs[WHIT_PLAN_OP_COUNT])(const whit_exec_step *, const whit_exec *, uint32_t, uint32_t, uint32_t) = {
         [WHIT_PLAN_EMBED] = run_embed,   [WHIT_PLAN_NORM] = run_norm,     [WHIT_PLAN_ACTS] = run_acts,
-        [WHIT_PLAN_LINEAR] = run_linear, [WHIT_PLAN_BIAS] = run_bias,     [WHIT_PLAN_ROPE] = run_rope,
-        [WHIT_PLAN_APPEND] = run_append, [WHIT_PLAN_ATTEND] = whit_exec_attend, [WHIT_PLAN_GATE] = run_gate,
-        [WHIT_PLAN_ADD] = run_add,       [WHIT_PLAN_SCALE] = run_scale,   [WHIT_PLAN_SELECT] = run_select,
-        [WHIT_PLAN_RESCORE] = run_rescore,
+        [WHIT_PLAN_BIAS] = run_bias,     [WHIT_PLAN_ROPE] = run_rope,     [WHIT_PLAN_APPEND] = run_append,
+        [WHIT_PLAN_ATTEND] = whit_exec_attend, [WHIT_PLAN_GATE] = run_gate, [WHIT_PLAN_ADD] = run_add,
+        [WHIT_PLAN_SCALE] = run_scale,   [WHIT_PLAN_SELECT] = run_select, [WHIT_PLAN_RESCORE] = run_rescore,
     };
     step->run = runs[from->op];
     if (from->op == WHIT_PLAN_GATE) step->gate = from->gate == WHIT_GATE_RELU2 ? kernels->relu2_mul : kernels->silu_mul;

@@ -64,8 +64,9 @@ folder llama-3.2-1b llama3.jinja meta-llama-Llama-3.2-3B-Instruct.jinja llama-3
 # Matrices with one scale each, and wide enough: a prompt takes the kernels for whole rows where there are some. The same
 # logits by pieces, and without any instructions of this processor.
 rm -rf model
-${EMULATOR:-} "$BUILD/tests/make_folder" bitnet-2b4t model --layers 2 --divide 4 --template bitnet.jinja || complain "no wider folder"
+${EMULATOR:-} "$BUILD/tests/make_folder" bitnet-2b4t model --layers 2 --divide 2 --vocab 2048 --template bitnet.jinja || complain "no wider folder"
 seq 3 42 >ids
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do cat ids; done >many # 560: products in two parts
 for codec in t2 t5; do
     expect 0 whit convert model --codec $codec -o model.ndf
     expect 0 whit logits -m model.ndf --tokens ids --act i8 -o whole.f32
@@ -73,6 +74,9 @@ for codec in t2 t5; do
     expect 0 env WHIT_CPU=generic $EMULATOR "$WHIT" logits -m model.ndf --tokens ids --act i8 -o generic.f32
     cmp -s whole.f32 pieces.f32 || complain "$codec: a prompt in pieces has other logits"
     cmp -s whole.f32 generic.f32 || complain "$codec: WHIT_CPU=generic has other logits"
+    expect 0 whit logits -m model.ndf --tokens many --act i8 -ub 560 -o whole.f32
+    expect 0 whit logits -m model.ndf --tokens many --act i8 -ub 100 -o pieces.f32
+    cmp -s whole.f32 pieces.f32 || complain "$codec: a long prompt in pieces has other logits"
 done
-rm -rf model model.ndf cache whole.f32 pieces.f32 generic.f32
+rm -rf model many model.ndf cache whole.f32 pieces.f32 generic.f32
 finish

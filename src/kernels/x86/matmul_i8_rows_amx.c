@@ -23,6 +23,9 @@ enum { STEP_COLS = 64 };
 enum { PANEL_BYTES = 1024 * 1024 };
 /* Outputs of more bytes go past the caches. */
 enum { STREAMED_BYTES = 8 * 1024 * 1024 };
+/* Columns that one core has for itself, so that it reads no activations that another has made,
+ * where these stay in its second cache and what is written does not pass by. */
+enum { PART_TOKENS = 256, PART_BYTES = 1024 * 1024 };
 
 /* Two planes of quads: neighbouring tiles, or a gate's and what it gates. Where there is one tile
  * only, it is taken twice. */
@@ -364,6 +367,13 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
     return 4 * span_bytes(type->codec); /* of which two may lie anywhere */
 }
 
+static uint32_t part_tokens(const whit_tensor_type *type, uint32_t n_tokens)
+{
+    const bool stays = (uint64_t)PART_TOKENS * type->n_cols <= PART_BYTES &&
+                       (uint64_t)n_tokens * type->n_rows * sizeof(float) <= STREAMED_BYTES;
+    return stays ? PART_TOKENS : n_tokens;
+}
+
 static bool accepts(const int codec, const whit_tensor_type *type, const whit_acts_spec *spec)
 {
     return type->codec == codec && spec->kind == WHIT_ACTS_I8 && !spec->step &&
@@ -410,6 +420,7 @@ static bool accepts(const int codec, const whit_tensor_type *type, const whit_ac
         .max_tokens = UINT32_MAX,                                                                  \
         .accepts = accepts_##lower,                                                                \
         .scratch_bytes = scratch_bytes,                                                            \
+        .part_tokens = part_tokens,                                                                \
         .run = run_##lower,                                                                        \
         .run_added = run_added_##lower,                                                            \
         .run_gated = run_gated_##lower,                                                            \
