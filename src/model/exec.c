@@ -27,6 +27,9 @@ static void bind_value(const whit_exec *exec, uint32_t value, uint8_t **pointer,
     *stride = whit_plan_stride(v);
 }
 
+/* Products take columns by so many. */
+#define ROWS_TOGETHER 32
+
 /* Stands before what a kernel prepared: for which run of a group and which activations. */
 typedef struct prepared_for {
     uint64_t run;
@@ -166,9 +169,6 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensor
     exec->scratch = whit_arena_take(arena, options->n_threads, exec->scratch_bytes);
     exec->prepared = whit_arena_take(arena, options->n_threads, exec->prepared_bytes);
 }
-
-/* Products take columns by so many. */
-#define ROWS_TOGETHER 32
 
 /* ---- running -------------------------------------------------------------------------------- */
 

@@ -53,6 +53,8 @@ static double measure(uint8_t codec, const whit_kernels *kernels, whit_pool *poo
     if (t.kernel->scratch_bytes)
         t.scratch_bytes = whit_round_up(t.kernel->scratch_bytes(&t.tensor.type, &spec, 1), WHIT_ALIGN_BYTES);
     t.scratch = whit_alloc(allocator, t.scratch_bytes * whit_pool_size(pool) + 1);
+    for (uint32_t i = 0; t.scratch && i < whit_pool_size(pool); i++)
+        whit_matmul_prepare(t.kernel, &t.acts, t.scratch + i * t.scratch_bytes);
     double speed = t.scratch ? speed_of(&t, pool) : 0;
     whit_free(allocator, t.scratch, t.scratch_bytes * whit_pool_size(pool) + 1);
     return speed;
