@@ -13,7 +13,7 @@
 #include "kernels/wide/f16_codes.inc"
 #include "kernels/wide/soften.inc"
 #include "kernels/x86/amx_tiles.h"
-#include "kernels/x86/soften_tile.h"
+#include "kernels/x86/soften_tile.inc"
 
 whit_kv_attend_fn AMX_NAME(whit_kv_attend_i8_amx), AMX_NAME(whit_kv_attend_f16_amx);
 
