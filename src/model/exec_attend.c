@@ -98,22 +98,26 @@ static void ready_queries(const whit_exec_step *step, const whit_exec *exec, uin
     }
 }
 
-/* What n queries of the rows from `row` on see of block b. */
-static void make_spans(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t n, uint32_t b,
-                       whit_kv_span *spans)
-{
-    for (uint32_t i = 0; i < n; row++) {
-        whit_kv_span span = span_of(exec->batch->positions[row], step->window, b);
-        for (uint32_t h = 0; h < exec->heads_per_kv_head; h++) spans[i++] = span;
-    }
-}
-
-/* Whether all rows from `row` to `end` see all of block b. */
+/* Whether rows [row, end) see all of block b: the first row sees as far, the last one's window begins where all do. */
 static bool sees_whole(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t end, uint32_t b)
 {
     whit_kv_span first = span_of(exec->batch->positions[row], step->window, b);
     whit_kv_span last = span_of(exec->batch->positions[end - 1], step->window, b);
     return first.begin == 0 && first.end == WHIT_KV_BLOCK_TOKENS && last.begin == 0 && last.end == WHIT_KV_BLOCK_TOKENS;
+}
+
+/* What the queries of rows [row, end) see of block b. are_whole: all of a block; those that were are not
+ * made again. */
+static void make_spans(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t end, uint32_t b,
+                       whit_kv_span *spans, bool *are_whole)
+{
+    bool were_whole = *are_whole;
+    *are_whole = sees_whole(step, exec, row, end, b);
+    if (*are_whole && were_whole) return;
+    for (uint32_t i = 0; row < end; row++) {
+        whit_kv_span span = span_of(exec->batch->positions[row], step->window, b);
+        for (uint32_t h = 0; h < exec->heads_per_kv_head; h++) spans[i++] = span;
+    }
 }
 
 /* Divides the joined partial of query i (of those of the rows from `row` on) by its sum, into the row it belongs to. */
@@ -142,9 +146,7 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
         for (uint32_t i = 0; i < n; i++) total[i * whit_kv_partial_elems(step->group) + step->group + 1] = 0; /* nothing seen */
         bool spans_are_whole = false;
         for (uint32_t b = first; b <= last; b++) {
-            bool is_whole = sees_whole(step, exec, row, row_end, b);
-            if (!is_whole || !spans_are_whole) make_spans(step, exec, row, n, b, spans);
-            spans_are_whole = is_whole;
+            make_spans(step, exec, row, row_end, b, spans, &spans_are_whole);
             uint32_t sequence = exec->batch->sequences[row], next = b < last ? b + 1 : b;
             exec->kv_attend(whit_kv_head_block(exec->kv, step->layer, head, sequence, b),
                             whit_kv_head_block(exec->kv, step->layer, head, sequence, next), scratch + at.queries, spans, n,
@@ -180,8 +182,7 @@ struct divided {
     const whit_exec_step *step;
     const whit_exec *exec;
     uint32_t first, n_blocks;
-    uint32_t whole_begin, whole_end; /* blocks that every query sees whole */
-    uint32_t n;                      /* queries of one KV head */
+    uint32_t n; /* queries of one KV head */
     uint32_t n_parts;
 };
 
@@ -227,9 +228,7 @@ static void attend_places(const struct divided *d, uint32_t worker, uint32_t beg
         uint32_t item = item_at(d, begin, end, place), head = item / d->n_blocks, block = item % d->n_blocks;
         if (item != before + 1 || block == 0)
             joins = block == 0 || atomic_load_explicit(&exec->n_joined[head], memory_order_acquire) == block;
-        bool is_whole = block >= d->whole_begin && block < d->whole_end;
-        if (!is_whole || !spans_are_whole) make_spans(d->step, exec, exec->row_tiles[0], d->n, d->first + block, spans);
-        spans_are_whole = is_whole;
+        make_spans(d->step, exec, exec->row_tiles[0], exec->row_tiles[1], d->first + block, spans, &spans_are_whole);
         bool goes_on = joins && block > 0;
         float *own = goes_on ? partials : partials_of(d, head, block), *into = goes_on ? partials_of(d, head, 0) : NULL;
         uint32_t next = place + 1 < end - begin ? item_at(d, begin, end, place + 1) : item;
@@ -273,11 +272,6 @@ void whit_exec_attend_divided(const whit_exec_step *step, const whit_exec *exec)
     d.n = (end - row) * exec->heads_per_kv_head;
     blocks_seen(step, exec->batch, row, end, &d.first, &last);
     d.n_blocks = last - d.first + 1;
-    /* The last row's window begins where, and the first row sees as far as, all of them do. */
-    uint32_t first_position = exec->batch->positions[row], last_position = exec->batch->positions[end - 1];
-    uint32_t begins = step->window && last_position + 1 > step->window ? last_position + 1 - step->window : 0;
-    d.whole_begin = (begins + WHIT_KV_BLOCK_TOKENS - 1) / WHIT_KV_BLOCK_TOKENS - d.first;
-    d.whole_end = (first_position + 1) / WHIT_KV_BLOCK_TOKENS - d.first;
     for (uint32_t head = 0; head < exec->n_kv_heads; head++) {
         ready_queries(step, exec, row, end, head, queries_of(&d, head));
         atomic_store_explicit(&exec->n_joined[head], 0, memory_order_relaxed);
