@@ -188,16 +188,14 @@ INLINE void plan_join(const pass *t, room *own)
         max[r] = out[r * t->partial_elems];
         sum[r] = out[r * t->partial_elems + 1];
     }
-    const vf a = vf_load(max), b = vf_load(s->max), both = vf_max(b, a), sum_a = vf_load(sum),
-             sum_b = vf_load(s->sum);
-    const vf scale_a = vf_exp(vf_sub(a, both)), scale_b = vf_exp(vf_sub(b, both));
+    const vf sum_a = vf_load(sum), sum_b = vf_load(s->sum), max_b = vf_load(s->max);
+    const joined both = join_partials(vf_load(max), sum_a, max_b, sum_b);
     const __mmask16 has_old = _mm512_cmp_ps_mask(sum_a, vf_zero(), _CMP_NEQ_UQ);
     const __mmask16 stores = _mm512_cmp_ps_mask(sum_b, vf_zero(), _CMP_NEQ_UQ);
-    vf_store(join->old_factor, _mm512_mask_mov_ps(vf_set(-0.0f), has_old, scale_a));
-    vf_store(join->new_factor, _mm512_mask_mov_ps(vf_set(1.0f), has_old, scale_b));
-    vf_store(max, _mm512_mask_mov_ps(b, has_old, both));
-    vf_store(sum,
-             _mm512_mask_mov_ps(sum_b, has_old, vf_fma(sum_a, scale_a, vf_mul(sum_b, scale_b))));
+    vf_store(join->old_factor, _mm512_mask_mov_ps(vf_set(-0.0f), has_old, both.factor_a));
+    vf_store(join->new_factor, _mm512_mask_mov_ps(vf_set(1.0f), has_old, both.factor_b));
+    vf_store(max, _mm512_mask_mov_ps(max_b, has_old, both.max));
+    vf_store(sum, _mm512_mask_mov_ps(sum_b, has_old, both.sum));
     for (uint32_t r = 0; r < t->n; r++, out += t->partial_elems) {
         join->has_old[r] = has_old >> r & 1 ? 0xFFFF : 0;
         join->stores[r] = stores >> r & 1 ? 0xFFFF : 0;
