@@ -69,11 +69,11 @@ static void measure(const struct setup *s, const whit_tensor *w, const whit_acts
     double bytes = 0, macs = (double)ROWS * COLS * m->n_columns;
     volatile uint64_t kept = 0;
     for (int p = 0; p < WHIT_PART_COUNT; p++) bytes += (double)w->part_bytes[p];
-    whit_matmul_prepare(kernel, acts, s->scratch);
     for (uint32_t round = 0; round < n_rounds; round++) {
         uint64_t t0 = whit_now_ns(), t1;
         uint32_t n = 0;
         do {
+            whit_matmul_prepare(kernel, acts, s->scratch); /* as for every product of a session */
             kernel->run(w, acts, 0, n_tiles, s->y, STRIDE, s->scratch);
             n++;
             t1 = whit_now_ns();
