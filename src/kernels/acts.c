@@ -50,7 +50,7 @@ static size_t data_bytes(const whit_acts_spec *spec, uint32_t n_tokens, uint32_t
     return n_tokens * data_stride(spec, n_cols) * (spec->kind == WHIT_ACTS_Q2 ? 2 : 1);
 }
 
-static uint32_t step_count(const whit_acts_spec *spec, uint32_t n_cols)
+uint32_t whit_acts_steps(const whit_acts_spec *spec, uint32_t n_cols)
 {
     return spec->step ? (n_cols + spec->step - 1) / spec->step : 1;
 }
@@ -58,7 +58,7 @@ static uint32_t step_count(const whit_acts_spec *spec, uint32_t n_cols)
 size_t whit_acts_bytes(const whit_acts_spec *spec, uint32_t n_tokens, uint32_t n_cols)
 {
     if (spec->kind == WHIT_ACTS_F32) return 0;
-    size_t per_array = whit_round_up((size_t)n_tokens * step_count(spec, n_cols) * 4, 64);
+    size_t per_array = whit_round_up((size_t)n_tokens * whit_acts_steps(spec, n_cols) * 4, 64);
     return data_bytes(spec, n_tokens, n_cols) + 2 * per_array;
 }
 
@@ -66,7 +66,7 @@ whit_acts whit_acts_place(const whit_acts_spec *spec, uint32_t n_tokens, uint32_
                           void *memory)
 {
     whit_acts acts = {.spec = *spec, .n_tokens = n_tokens, .n_cols = n_cols};
-    acts.n_steps = step_count(spec, n_cols);
+    acts.n_steps = whit_acts_steps(spec, n_cols);
     acts.stride = data_stride(spec, n_cols);
     uint8_t *data = memory;
     if (spec->kind == WHIT_ACTS_I8)

@@ -44,6 +44,8 @@ whit_acts_spec whit_acts_spec_for(const whit_tensor_type *type, whit_act_type ac
 /* The all-bitwise path: quaternary activations for a b1 or q2 tensor, in the same groups. */
 whit_acts_spec whit_acts_spec_q2(const whit_tensor_type *type);
 
+/* Steps of a row. */
+uint32_t whit_acts_steps(const whit_acts_spec *spec, uint32_t n_cols);
 /* Bytes that whit_acts_place needs for n_tokens tokens; a multiple of 64. f32 needs none. */
 size_t whit_acts_bytes(const whit_acts_spec *spec, uint32_t n_tokens, uint32_t n_cols);
 /* Lays activations out in `memory` (64-byte aligned); nothing is written yet. */

@@ -289,8 +289,8 @@ static void run_group(whit_exec *exec, const whit_plan_group *group)
         const whit_matmul_kernel *kernel = whit_exec_kernel(first, n_rows);
         run.gates = whit_exec_gates(first, exec);
         for (uint32_t i = 0; i < (run.gates ? 1 : group->n_steps); i++) run.n_tiles += first[i].n_tiles;
-        if (!is_adapted && kernel->part_tokens) run.n_parts = n_rows / kernel->part_tokens(&first->tensor->type, n_rows);
-        if (run.n_parts == 0) run.n_parts = 1;
+        uint32_t part_rows = is_adapted || !kernel->part_tokens ? n_rows : kernel->part_tokens(&first->tensor->type, n_rows);
+        if (n_rows > part_rows) run.n_parts = n_rows / part_rows;
         uint32_t n_items = run.n_tiles * run.n_parts, chunk = chunk_tiles(n_items, whit_pool_size(exec->pool), n_rows);
         if (is_adapted)
             whit_exec_run_adapted(exec, group, run_tiles, &run, n_items, chunk);

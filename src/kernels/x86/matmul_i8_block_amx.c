@@ -152,11 +152,7 @@ static bool accepts_steps(const whit_acts_spec *spec)
     {                                                                                              \
         return type->codec == WHIT_CODEC_##upper && accepts_steps(spec);                           \
     }                                                                                              \
-    static void run_##lower(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,         \
-                            uint32_t tile_end, float *y, size_t y_stride, void *scratch)           \
-    {                                                                                              \
-        run(WHIT_CODEC_##upper, w, x, tile_begin, tile_end, y, y_stride, scratch);                 \
-    }                                                                                              \
+    MATMUL_RUN(lower, upper)                                                                       \
     const whit_matmul_kernel AMX_NAME(whit_matmul_i8_##lower##_32x32_amx) = {                      \
         .name = "matmul_i8_" #lower "_32x32_amx",                                                  \
         .isa = AMX_LEVEL,                                                                          \

@@ -129,11 +129,7 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
         return type->codec == WHIT_CODEC_##upper && spec->kind == WHIT_ACTS_I8 &&                  \
                spec->step % 4 == 0;                                                                \
     }                                                                                              \
-    static void run_##lower(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,         \
-                            uint32_t tile_end, float *y, size_t y_stride, void *scratch)           \
-    {                                                                                              \
-        run(WHIT_CODEC_##upper, w, x, tile_begin, tile_end, y, y_stride, scratch);                 \
-    }                                                                                              \
+    MATMUL_RUN(lower, upper)                                                                       \
     const whit_matmul_kernel whit_matmul_i8_##lower##_64x6_avx512 = {                              \
         .name = "matmul_i8_" #lower "_64x6_avx512",                                                \
         .isa = WHIT_ISA_AVX512,                                                                    \

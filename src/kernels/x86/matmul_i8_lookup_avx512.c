@@ -13,9 +13,10 @@
  * Sums count 2 T, so that a group's sum of sign times q is what they end at if they begin at what
  * 512s and the sum of q add to it: below 2^31, since 2 (1,020 + 512) K / 4 + 127 K is, K <= 65,536.
  */
-#include "kernels/x86/tiles_avx512.h"
+#include "base/mem.h"
+#include "kernels/x86/unpack_avx512.h"
 
-enum { LINE_COLS = 32, HALF_BYTES = 128, LINE_TABLE_BYTES = 2 * HALF_BYTES };
+enum { HALF_BYTES = 128, LINE_TABLE_BYTES = 2 * HALF_BYTES };
 enum { COLUMNS_MAX = 2, TILES_MAX = 2 };
 
 /* A line is asked for twice, as in matmul_i8_avx512.c; lines of two tiles far ahead where the next
@@ -28,19 +29,20 @@ typedef struct lookup {
     const uint8_t *tables;
 } lookup;
 
-static inline uint32_t lines_of_row(uint32_t n_cols)
+/* Of a plane, whichever codec. */
+static inline uint32_t plane_lines(uint32_t n_cols)
 {
-    return (n_cols + LINE_COLS - 1) / LINE_COLS;
+    return lines_of(WHIT_CODEC_B1, n_cols);
 }
 
 static inline size_t starts_bytes(uint32_t n_steps)
 {
-    return ((size_t)n_steps * sizeof(int32_t) + 63) & ~(size_t)63;
+    return whit_round_up(n_steps * sizeof(int32_t), WHIT_LINE_BYTES);
 }
 
 static inline size_t lookup_bytes(uint32_t n_steps, uint32_t n_cols)
 {
-    return starts_bytes(n_steps) + (size_t)lines_of_row(n_cols) * LINE_TABLE_BYTES;
+    return starts_bytes(n_steps) + (size_t)plane_lines(n_cols) * LINE_TABLE_BYTES;
 }
 
 static inline lookup lookup_at(const whit_acts *x, uint32_t t, const uint8_t *scratch)
@@ -97,11 +99,11 @@ static void prepare(const whit_acts *x, void *scratch)
 {
     uint8_t *out = scratch;
     uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols,
-             n_halves = 2 * lines_of_row(x->n_cols);
+             n_halves = 2 * plane_lines(x->n_cols);
     for (uint32_t t = 0; t < x->n_tokens; t++) {
         int32_t *starts = (int32_t *)(void *)out;
         for (uint32_t step = 0, k = 0; step < x->n_steps; step++, k += step_cols) {
-            int32_t n_lines = (int32_t)lines_of_row(tiles_min(step_cols, x->n_cols - k));
+            int32_t n_lines = (int32_t)plane_lines(tiles_min(step_cols, x->n_cols - k));
             starts[step] = -x->sums[(size_t)t * x->n_steps + step] - n_lines * 2 * 4 * 2 * 512;
         }
         out += starts_bytes(x->n_steps);
@@ -200,8 +202,7 @@ INLINE void multiply(const int codec, const bool as_usual, const int n_tiles, co
         for (int i = 0; i < n_tiles; i++) out[i][c] = _mm512_setzero_ps();
     }
     for (uint32_t step = 0, k = 0; step < x->n_steps; step++) {
-        uint32_t end = tiles_min(k + step_cols, x->n_cols),
-                 n_lines = (end - k + LINE_COLS - 1) / LINE_COLS;
+        uint32_t end = tiles_min(k + step_cols, x->n_cols), n_lines = plane_lines(end - k);
         const uint8_t *ahead =
             n_tiles == 1 ? line + FAR_BYTES : line + 2 * m->tile_bytes + (line - start);
         if (m->block_cols && (k & (m->block_cols - 1)) == 0) {
@@ -301,8 +302,7 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
 static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec,
                             uint32_t n_tokens)
 {
-    uint32_t n_steps = spec->step ? (type->n_cols + spec->step - 1) / spec->step : 1;
-    return n_tokens * lookup_bytes(n_steps, type->n_cols);
+    return n_tokens * lookup_bytes(whit_acts_steps(spec, type->n_cols), type->n_cols);
 }
 
 #define MATMUL(lower, upper)                                                                       \
@@ -310,11 +310,7 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
     {                                                                                              \
         return type->codec == WHIT_CODEC_##upper && spec->kind == WHIT_ACTS_I8;                    \
     }                                                                                              \
-    static void run_##lower(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,         \
-                            uint32_t tile_end, float *y, size_t y_stride, void *scratch)           \
-    {                                                                                              \
-        run(WHIT_CODEC_##upper, w, x, tile_begin, tile_end, y, y_stride, scratch);                 \
-    }                                                                                              \
+    MATMUL_RUN(lower, upper)                                                                       \
     const whit_matmul_kernel whit_matmul_i8_##lower##_lookup_avx512 = {                            \
         .name = "matmul_i8_" #lower "_lookup_avx512",                                              \
         .isa = WHIT_ISA_AVX512,                                                                    \

@@ -92,6 +92,14 @@ INLINE void store_outputs(float *y, __mmask16 rows, __m512 out)
         _mm512_mask_storeu_ps(y, rows, out);
 }
 
+/* The whit_matmul_fn run_<lower> of a file's `run`. */
+#define MATMUL_RUN(lower, upper)                                                                   \
+    static void run_##lower(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,         \
+                            uint32_t tile_end, float *y, size_t y_stride, void *scratch)           \
+    {                                                                                              \
+        run(WHIT_CODEC_##upper, w, x, tile_begin, tile_end, y, y_stride, scratch);                 \
+    }
+
 /* ---- t5: five digits of a byte -------------------------------------------------------------- */
 
 /* VPERMB looks up by the low six bits of a byte, so each table has 64 entries:
