@@ -267,6 +267,24 @@ static void compare_kv_query(const trial *t)
     floats_free(&q);
 }
 
+/* Spans of n queries: of any kind, or as neighbours of one sequence have them, who see a position more
+ * every few queries and, with a window, one less. */
+static void random_spans(const trial *t, whit_kv_span *spans, uint32_t n)
+{
+    bool are_neighbours = whit_rng_next(t->rng) & 1, has_window = whit_rng_next(t->rng) & 1;
+    uint32_t end = 1 + (uint32_t)whit_rng_below(t->rng, 64), begin = (uint32_t)whit_rng_below(t->rng, end);
+    uint32_t group = 1 + (uint32_t)whit_rng_below(t->rng, 8);
+    for (uint32_t i = 0; i < n; i++) {
+        if (are_neighbours) {
+            uint32_t first = has_window ? begin + i / group : 0, last = end + i / group;
+            spans[i] = (whit_kv_span){(uint8_t)(first < 64 ? first : 64), (uint8_t)(last < 64 ? last : 64)};
+        } else {
+            spans[i].begin = (uint8_t)(whit_rng_next(t->rng) & 1 ? 0 : whit_rng_below(t->rng, 64));
+            spans[i].end = (uint8_t)(whit_rng_next(t->rng) & 1 ? 64 : whit_rng_below(t->rng, 65));
+        }
+    }
+}
+
 static void compare_kv_attend(const trial *t)
 {
     whit_kv_type kv = cache_type(t);
@@ -279,9 +297,8 @@ static void compare_kv_attend(const trial *t)
     memset(block, 0x7E, block_bytes); /* NaN where it is f16: outside the spans nothing is seen */
     whit_kv_span spans[MOST];
     uint32_t lowest = 64, highest = 0;
+    random_spans(t, spans, n);
     for (uint32_t i = 0; i < n; i++) {
-        spans[i].begin = (uint8_t)(whit_rng_next(t->rng) & 1 ? 0 : whit_rng_below(t->rng, 64));
-        spans[i].end = (uint8_t)(whit_rng_next(t->rng) & 1 ? 64 : whit_rng_below(t->rng, 65));
         if (spans[i].begin < lowest) lowest = spans[i].begin;
         if (spans[i].end > highest) highest = spans[i].end;
     }

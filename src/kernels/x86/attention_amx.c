@@ -117,14 +117,14 @@ typedef void start_fn(const pass *t, room *own, amx_state *amx, uint32_t i, tile
 typedef void finish_fn(const pass *t, room *own, uint32_t i, const tile_sums sums);
 
 /* Tiles of one job are multiplied beside the arithmetic on the sums of the one before. */
-INLINE void run_jobs(const pass *t, room *own, amx_state *amx, uint32_t n, start_fn *start,
-                     finish_fn *finish)
+INLINE void run_jobs(const pass *t, room *own, amx_state *amx, uint32_t begin, uint32_t end,
+                     start_fn *start, finish_fn *finish)
 {
-    for (uint32_t i = 0; i <= n; i++) {
+    for (uint32_t i = begin; i <= end; i++) {
         amx_written();
-        if (i < n) start(t, own, amx, i, own->sums[i % 2]);
+        if (i < end) start(t, own, amx, i, own->sums[i % 2]);
         amx_written();
-        if (i > 0) finish(t, own, i - 1, own->sums[(i - 1) % 2]);
+        if (i > begin) finish(t, own, i - 1, own->sums[(i - 1) % 2]);
     }
 }
 
@@ -371,13 +371,14 @@ INLINE void attend(whit_kv_type kv, const void *block, const uint8_t *queries,
         pass t = part_of_pass(&all, q, PASS);
         if (!see_positions(&t)) continue;
         if (kv == WHIT_KV_I8) {
-            run_jobs(&t, &own, &amx, 1, start_scores_i8, finish_scores_i8);
+            run_jobs(&t, &own, &amx, 0, 1, start_scores_i8, finish_scores_i8);
             soften_pass(&t, &own, true);
-            run_jobs(&t, &own, &amx, head_dim / 32, start_values_i8, finish_values_i8);
+            run_jobs(&t, &own, &amx, 0, head_dim / 32, start_values_i8, finish_values_i8);
         } else {
-            run_jobs(&t, &own, &amx, BLOCK / 16, start_scores_f16, finish_scores_f16);
+            run_jobs(&t, &own, &amx, t.begin / 16, (t.end + 15) / 16, start_scores_f16,
+                     finish_scores_f16);
             soften_pass(&t, &own, false);
-            run_jobs(&t, &own, &amx, head_dim / 16, start_values_f16, finish_values_f16);
+            run_jobs(&t, &own, &amx, 0, head_dim / 16, start_values_f16, finish_values_f16);
         }
     }
     amx_end(&amx);
