@@ -14,6 +14,7 @@
  * 512s and the sum of q add to it: below 2^31, since 2 (1,020 + 512) K / 4 + 127 K is, K <= 65,536.
  */
 #include "base/mem.h"
+#include "kernels/x86/ask.h"
 #include "kernels/x86/unpack_avx512.h"
 
 enum { HALF_BYTES = 128, LINE_TABLE_BYTES = 2 * HALF_BYTES };
@@ -118,20 +119,11 @@ static void prepare(const whit_acts *x, void *scratch)
 
 /* ---- products ------------------------------------------------------------------------------- */
 
-/* Both volatile, which keeps their order: requests that come together cost a tenth of the rate from
- * memory. */
+/* Volatile, so that lines are asked for between sums. */
 INLINE __m512i add_bytes(__m512i acc, __m512i bytes, __m512i weights)
 {
     __asm__ volatile("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(bytes), "v"(weights));
     return acc;
-}
-INLINE void ask_far(const uint8_t *line)
-{
-    __asm__ volatile("prefetcht1 %0" : : "m"(*line));
-}
-INLINE void ask_near(const uint8_t *line)
-{
-    __asm__ volatile("prefetcht0 %0" : : "m"(*line));
 }
 
 typedef struct sums {
