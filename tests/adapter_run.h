@@ -4,7 +4,7 @@
 #ifndef WHIT_TESTS_ADAPTER_RUN_H
 #define WHIT_TESTS_ADAPTER_RUN_H
 
-#include "test.h"
+#include "test_folder.h"
 
 #include <math.h>
 
@@ -15,17 +15,6 @@
 
 #define N_TOKENS 70 /* over one KV block, and over the rows that one thread takes */
 
-static char folder[] = "/tmp/whit-adapter-XXXXXX";
-
-static inline const char *path_of(const char *name)
-{
-    static char paths[8][96];
-    static unsigned next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
-
 static inline void make_model(const char *name, uint64_t seed)
 {
     whit_error error;
@@ -33,28 +22,20 @@ static inline void make_model(const char *name, uint64_t seed)
     whit_ndf_writer *writer;
     tiny_model tiny = tiny_model_default();
     tiny.seed = seed;
-    const char *gguf = path_of("source.gguf");
+    const char *gguf = in_folder("source.gguf");
     assert_true(tiny_model_write(&tiny, gguf));
     assert_ok(whit_source_open(gguf, NULL, &source, &error), error);
-    assert_ok(whit_ndf_writer_open(path_of(name), NULL, NULL, &writer, &error), error);
+    assert_ok(whit_ndf_writer_open(in_folder(name), NULL, NULL, &writer, &error), error);
     assert_ok(whit_convert(&source, &(whit_convert_options){0}, writer, &error), error);
     whit_ndf_writer_close(writer);
     whit_source_close(&source);
-}
-
-static inline whit_model *open_model(const char *name)
-{
-    whit_error error;
-    whit_model *model;
-    assert_ok(whit_model_open(path_of(name), NULL, &model, &error), error);
-    return model;
 }
 
 static inline whit_adapter *open_adapter(const whit_model *model, const char *name)
 {
     whit_error error;
     whit_adapter *adapter;
-    assert_ok(whit_adapter_open(model, path_of(name), &adapter, &error), error);
+    assert_ok(whit_adapter_open(model, in_folder(name), &adapter, &error), error);
     return adapter;
 }
 

@@ -12,7 +12,7 @@ static void make_adapter(const whit_model *model, const char *name, const adapte
     whit_error error;
     whit_buf image = {0};
     if (!adapter_sample_build(sample, model->file, &image, &error)) fail_msg("%s", error.message);
-    assert_ok(whit_ndf_write_loose(path_of(name), WHIT_NDF_ADAPTER, name, image.data, image.size_bytes, NULL, &error), error);
+    assert_ok(whit_ndf_write_loose(in_folder(name), WHIT_NDF_ADAPTER, name, image.data, image.size_bytes, NULL, &error), error);
     whit_buf_free(&image);
 }
 
@@ -51,7 +51,7 @@ static void bake(const whit_model *model, const whit_mount *mounts, size_t n_mou
             dense_add(model, &file, pair->name, (double)mounts[m].scale, pair->a.type.n_rows, a, b);
             free(a), free(b);
         }
-    assert_ok(whit_write_file(path_of(to), file.data, file.size_bytes, &error), error);
+    assert_ok(whit_write_file(in_folder(to), file.data, file.size_bytes, &error), error);
     whit_buf_free(&file);
 }
 
@@ -198,7 +198,7 @@ static void steps_take_no_memory(void **state)
     whit_allocator allocator = {failing_alloc, failing_free, &memory};
     whit_model_options model_options = {.allocator = &allocator};
     whit_model *model;
-    assert_ok(whit_model_open(path_of("a.ndf"), &model_options, &model, &error), error);
+    assert_ok(whit_model_open(in_folder("a.ndf"), &model_options, &model, &error), error);
     whit_adapter *adapter = open_adapter(model, "first.ndf");
     whit_session_options options = options_of(WHIT_ACT_I8);
     whit_session *session;
@@ -220,8 +220,8 @@ static void steps_take_no_memory(void **state)
     for (long n = 0;; n++) {
         memory = (struct failing){.n_left = n};
         model = NULL, adapter = NULL, session = NULL;
-        whit_status status = whit_model_open(path_of("a.ndf"), &model_options, &model, &error);
-        if (status == WHIT_OK) status = whit_adapter_open(model, path_of("first.ndf"), &adapter, &error);
+        whit_status status = whit_model_open(in_folder("a.ndf"), &model_options, &model, &error);
+        if (status == WHIT_OK) status = whit_adapter_open(model, in_folder("first.ndf"), &adapter, &error);
         if (status == WHIT_OK) status = whit_session_open(model, &options, &session, &error);
         if (status == WHIT_OK) status = whit_session_mount(session, 0, &(whit_mount){adapter, 1}, 1, &error);
         whit_session_close(session);
@@ -254,7 +254,7 @@ static void lies_in_the_models_file(void **state)
     for (int i = 0; i < 2; i++) {
         adapter_sample sample = {.seed = 20 + (uint64_t)i, .rank = 4 + (uint32_t)i * 8, .size = 0.1f};
         assert_true(adapter_sample_build(&sample, model->file, &images[i], &error));
-        assert_ok(whit_ndf_append(path_of("own.ndf"), WHIT_NDF_ADAPTER, "verse", images[i].data, images[i].size_bytes, NULL,
+        assert_ok(whit_ndf_append(in_folder("own.ndf"), WHIT_NDF_ADAPTER, "verse", images[i].data, images[i].size_bytes, NULL,
                                   &error), error);
     }
     whit_model_close(model);
@@ -273,10 +273,10 @@ static void belongs_to_its_model(void **state)
     (void)state;
     whit_error error;
     whit_model *other = open_model("b.ndf"), *same = open_model("a.ndf"), *again = open_model("a.ndf");
-    refused(other, path_of("first.ndf"), WHIT_ERROR_ARGUMENT, "made for the model");
-    refused(other, path_of("a.ndf"), WHIT_ERROR_FORMAT, "no adapter");
+    refused(other, in_folder("first.ndf"), WHIT_ERROR_ARGUMENT, "made for the model");
+    refused(other, in_folder("a.ndf"), WHIT_ERROR_FORMAT, "no adapter");
     whit_model *model;
-    assert_int_equal(whit_model_open(path_of("first.ndf"), NULL, &model, &error), WHIT_ERROR_FORMAT);
+    assert_int_equal(whit_model_open(in_folder("first.ndf"), NULL, &model, &error), WHIT_ERROR_FORMAT);
     assert_non_null(strstr(error.message, "an adapter without a model"));
 
     whit_adapter *adapter = open_adapter(same, "first.ndf");
@@ -303,19 +303,19 @@ static void damage_is_told(void **state)
     whit_error error;
     whit_buf file = {0}, part = {0};
     whit_model *model = open_model("a.ndf");
-    assert_ok(whit_read_file(path_of("first.ndf"), 1 << 24, &file, &error), error);
+    assert_ok(whit_read_file(in_folder("first.ndf"), 1 << 24, &file, &error), error);
     for (size_t n = 1; n < file.size_bytes; n += 1 + file.size_bytes / 97) { /* cut short */
-        assert_ok(whit_write_file(path_of("cut.ndf"), file.data, n, &error), error);
-        refused(model, path_of("cut.ndf"), WHIT_ERROR_FORMAT, "cut.ndf");
+        assert_ok(whit_write_file(in_folder("cut.ndf"), file.data, n, &error), error);
+        refused(model, in_folder("cut.ndf"), WHIT_ERROR_FORMAT, "cut.ndf");
     }
     assert_true(whit_buf_append(&part, file.data, file.size_bytes));
     part.data[part.size_bytes / 2] ^= 1; /* a code: only verify sees that */
-    assert_ok(whit_write_file(path_of("flipped.ndf"), part.data, part.size_bytes, &error), error);
+    assert_ok(whit_write_file(in_folder("flipped.ndf"), part.data, part.size_bytes, &error), error);
     whit_ndf *ndf;
-    assert_ok(whit_ndf_open_loose(path_of("flipped.ndf"), NULL, &ndf, &error), error);
+    assert_ok(whit_ndf_open_loose(in_folder("flipped.ndf"), NULL, &ndf, &error), error);
     assert_int_equal(whit_ndf_verify(ndf, 1, NULL, NULL, NULL, &error), WHIT_ERROR_FORMAT);
     whit_ndf_close(ndf);
-    assert_ok(whit_ndf_open_loose(path_of("first.ndf"), NULL, &ndf, &error), error);
+    assert_ok(whit_ndf_open_loose(in_folder("first.ndf"), NULL, &ndf, &error), error);
     assert_ok(whit_ndf_verify(ndf, 2, NULL, NULL, NULL, &error), error);
     whit_ndf_close(ndf);
     whit_buf_free(&file), whit_buf_free(&part);
@@ -356,8 +356,7 @@ static void hostile_images_are_refused(void **state)
 
 static int make_files(void **state)
 {
-    (void)state;
-    if (!mkdtemp(folder)) return -1;
+    if (make_folder(state)) return -1;
     make_model("a.ndf", 1);
     make_model("b.ndf", 2);
     whit_model *model = open_model("a.ndf");
@@ -365,14 +364,6 @@ static int make_files(void **state)
     make_adapter(model, "second.ndf", &(adapter_sample){.seed = 8, .rank = 18, .every_second = true, .size = 0.1f});
     whit_model_close(model);
     return 0;
-}
-
-static int remove_files(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
 }
 
 int main(void)
@@ -388,5 +379,5 @@ int main(void)
         cmocka_unit_test(damage_is_told),
         cmocka_unit_test(hostile_images_are_refused),
     };
-    return cmocka_run_group_tests_name("adapter", tests, make_files, remove_files);
+    return cmocka_run_group_tests_name("adapter", tests, make_files, remove_folder);
 }

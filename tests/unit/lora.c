@@ -69,11 +69,11 @@ static const char *write_lora(const lora *l, const char *config)
     whit_buf_append(&file, header.data, header.size_bytes);
     for (size_t i = 0; i < l->n; i++)
         whit_buf_append(&file, l->tensors[i].values, (size_t)l->tensors[i].n_rows * l->tensors[i].n_cols * sizeof(float));
-    mkdir(path_of("lora"), 0700);
-    assert_ok(whit_write_file(path_of("lora/adapter_model.safetensors"), file.data, file.size_bytes, &error), error);
-    assert_ok(whit_write_file(path_of("lora/adapter_config.json"), config, strlen(config), &error), error);
+    mkdir(in_folder("lora"), 0700);
+    assert_ok(whit_write_file(in_folder("lora/adapter_model.safetensors"), file.data, file.size_bytes, &error), error);
+    assert_ok(whit_write_file(in_folder("lora/adapter_config.json"), config, strlen(config), &error), error);
     whit_buf_free(&header), whit_buf_free(&file);
-    return path_of("lora");
+    return in_folder("lora");
 }
 
 /* ---- what they compute ---------------------------------------------------------------------- */
@@ -91,7 +91,7 @@ static void import_to(const whit_model *model, const char *path, const char *nam
     whit_error error;
     whit_buf image = {0};
     assert_ok(whit_lora_import(path, model->file, "sample", NULL, &image, &error), error);
-    assert_ok(whit_ndf_write_loose(path_of(name), WHIT_NDF_ADAPTER, name, image.data, image.size_bytes, NULL, &error), error);
+    assert_ok(whit_ndf_write_loose(in_folder(name), WHIT_NDF_ADAPTER, name, image.data, image.size_bytes, NULL, &error), error);
     whit_buf_free(&image);
 }
 
@@ -107,7 +107,7 @@ static void check_folder(const whit_model *model, const lora *l, const char *pat
         dense_add(model, &file, ours[i], scales[i], l->tensors[2 * i].n_rows, a, b);
         free(a), free(b);
     }
-    assert_ok(whit_write_file(path_of("dense.ndf"), file.data, file.size_bytes, &error), error);
+    assert_ok(whit_write_file(in_folder("dense.ndf"), file.data, file.size_bytes, &error), error);
     whit_buf_free(&file);
     whit_model *dense = open_model("dense.ndf");
     whit_adapter *adapter = open_adapter(model, "lora.ndf");
@@ -207,7 +207,7 @@ static void fields_that_change_the_maths(void **state)
     }
     refused(model, write_lora(&l, "[]"), "no object");
     refused(model, write_lora(&l, "{"), "adapter_config.json");
-    refused(model, path_of("nowhere"), "nowhere");
+    refused(model, in_folder("nowhere"), "nowhere");
     lora_free(&l);
     whit_model_close(model);
 }
@@ -260,18 +260,9 @@ static void tensors_that_do_not_fit(void **state)
 
 static int make_files(void **state)
 {
-    (void)state;
-    if (!mkdtemp(folder)) return -1;
+    if (make_folder(state)) return -1;
     make_model("a.ndf", 1);
     return 0;
-}
-
-static int remove_files(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
 }
 
 int main(void)
@@ -281,5 +272,5 @@ int main(void)
         cmocka_unit_test(fields_that_change_the_maths),
         cmocka_unit_test(tensors_that_do_not_fit),
     };
-    return cmocka_run_group_tests_name("lora", tests, make_files, remove_files);
+    return cmocka_run_group_tests_name("lora", tests, make_files, remove_folder);
 }

@@ -23,7 +23,7 @@ static whit_status merge(const whit_model *model, const whit_merge_adapter *adap
     whit_ndf_writer *writer;
     whit_merge_options options = {.codec = codec, .n_threads = 2, .report = on_matrix, .user = heard};
     *heard = (struct heard){0};
-    assert_ok(whit_ndf_writer_open(path_of(to), NULL, NULL, &writer, error), *error);
+    assert_ok(whit_ndf_writer_open(in_folder(to), NULL, NULL, &writer, error), *error);
     whit_status status = whit_merge(&model->weights, whit_ndf_path(model->file), adapters, n, &options, writer, error);
     whit_ndf_writer_close(writer);
     return status;
@@ -54,7 +54,7 @@ static void equals_mounting(void **state)
         free(found);
         /* The adapter is of the model before. */
         whit_adapter *adapter;
-        assert_int_equal(whit_adapter_open(merged, path_of("first.ndf"), &adapter, &error), WHIT_ERROR_ARGUMENT);
+        assert_int_equal(whit_adapter_open(merged, in_folder("first.ndf"), &adapter, &error), WHIT_ERROR_ARGUMENT);
         whit_model_close(merged);
     }
     /* Nothing to add: the same model. */
@@ -84,14 +84,14 @@ static void low_bits_are_refused(void **state)
     whit_buf image = {0};
     adapter_sample sample = {.seed = 3, .rank = 4, .size = 0.1f};
     assert_true(adapter_sample_build(&sample, model->file, &image, &error));
-    assert_ok(whit_ndf_write_loose(path_of("low-adapter.ndf"), WHIT_NDF_ADAPTER, "x", image.data, image.size_bytes, NULL, &error),
+    assert_ok(whit_ndf_write_loose(in_folder("low-adapter.ndf"), WHIT_NDF_ADAPTER, "x", image.data, image.size_bytes, NULL, &error),
               error);
     whit_buf_free(&image);
     first = open_adapter(model, "low-adapter.ndf");
     whit_merge_adapter adapter = {&first->weights, 1};
     assert_int_equal(merge(model, &adapter, 1, NULL, "no.ndf", &heard, &error), WHIT_ERROR_UNSUPPORTED);
     assert_non_null(strstr(error.message, "i4, which cannot hold the sum"));
-    assert_int_equal(access(path_of("no.ndf"), F_OK), -1);
+    assert_int_equal(access(in_folder("no.ndf"), F_OK), -1);
     assert_int_equal(merge(model, &adapter, 1, "t5", "no.ndf", &heard, &error), WHIT_ERROR_ARGUMENT);
     float *expected = run(model, options_of(WHIT_ACT_F32), &(whit_mount){first, 1}, 1, N_TOKENS);
     assert_ok(merge(model, &adapter, 1, "f32", "wide.ndf", &heard, &error), error);
@@ -106,9 +106,8 @@ static void low_bits_are_refused(void **state)
 
 static int make_files(void **state)
 {
-    (void)state;
     whit_error error;
-    if (!mkdtemp(folder)) return -1;
+    if (make_folder(state)) return -1;
     make_model("a.ndf", 1);
     whit_model *model = open_model("a.ndf");
     const adapter_sample samples[] = {{.seed = 7, .rank = 5, .size = 0.2f}, {.seed = 8, .rank = 18, .every_second = true, .size = 0.1f}};
@@ -116,20 +115,12 @@ static int make_files(void **state)
         whit_buf image = {0};
         const char *name = i ? "second.ndf" : "first.ndf";
         if (!adapter_sample_build(&samples[i], model->file, &image, &error) ||
-            whit_ndf_write_loose(path_of(name), WHIT_NDF_ADAPTER, name, image.data, image.size_bytes, NULL, &error) != WHIT_OK)
+            whit_ndf_write_loose(in_folder(name), WHIT_NDF_ADAPTER, name, image.data, image.size_bytes, NULL, &error) != WHIT_OK)
             return -1;
         whit_buf_free(&image);
     }
     whit_model_close(model);
     return 0;
-}
-
-static int remove_files(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
 }
 
 int main(void)
@@ -138,5 +129,5 @@ int main(void)
         cmocka_unit_test(equals_mounting),
         cmocka_unit_test(low_bits_are_refused),
     };
-    return cmocka_run_group_tests_name("merge", tests, make_files, remove_files);
+    return cmocka_run_group_tests_name("merge", tests, make_files, remove_folder);
 }

@@ -2,7 +2,7 @@
  * Training and inference are one model: logits of both agree, on our own model and on real ones,
  * and on finished students; a line of text can be learned by heart; a cut run goes on with the same
  * bits; what cannot be trained is refused. */
-#include "test.h"
+#include "test_folder.h"
 
 #include <math.h>
 
@@ -14,26 +14,6 @@
 
 #define LINE "the man and the anthem. in the ice, nothing came; the time and the then."
 
-static char folder[] = "/tmp/whit-train-XXXXXX";
-
-static const char *in_folder(const char *name)
-{
-    static char paths[8][256];
-    static unsigned next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
-
-static whit_model *open_model(const char *path)
-{
-    whit_error error;
-    whit_model *model;
-    whit_model_options options = {.no_cache = true};
-    assert_ok(whit_model_open(path, &options, &model, &error), error);
-    return model;
-}
-
 static whit_model *open_tiny(uint32_t n_layers, bool tied)
 {
     tiny_model tiny = tiny_model_default();
@@ -42,7 +22,7 @@ static whit_model *open_tiny(uint32_t n_layers, bool tied)
     tiny.n_embd = 128; /* one block of five trits */
     tiny.n_ff = 160;
     assert_true(tiny_model_write(&tiny, in_folder("tiny.gguf")));
-    return open_model(in_folder("tiny.gguf"));
+    return open_model("tiny.gguf");
 }
 
 static void write_text(const char *path, const char *text)
@@ -113,13 +93,13 @@ static void logits_of_own_models(void **state)
 static void logits_of_stories(void **state)
 {
     (void)state;
-    check_logits(open_model(shared_path("models/stories260K/stories260K.gguf")), "stories260K", NULL, 100);
+    check_logits(open_model_at(shared_path("models/stories260K/stories260K.gguf")), "stories260K", NULL, 100);
 }
 
 static void logits_of_prose(void **state)
 {
     (void)state;
-    check_logits(open_model(shared_path("models/prose-6M/prose-6M-f16.gguf")), "prose-6M", NULL, 100);
+    check_logits(open_model_at(shared_path("models/prose-6M/prose-6M-f16.gguf")), "prose-6M", NULL, 100);
 }
 
 /* W1.58A8 rounds activations, where a last bit before can be a whole code behind: of these ids none
@@ -132,7 +112,7 @@ static void logits_of_bitnet(void **state)
     assert_non_null(file);
     for (int i = 0; i < 48; i++) assert_int_equal(fscanf(file, "%d", &ids[i]), 1);
     fclose(file);
-    check_logits(open_model(shared_path("models-tiny/bitnet-b158/bitnet-b158-i2_s.gguf")), "bitnet-b158", ids, 48);
+    check_logits(open_model_at(shared_path("models-tiny/bitnet-b158/bitnet-b158-i2_s.gguf")), "bitnet-b158", ids, 48);
 }
 
 /* ---- runs ----------------------------------------------------------------------------------- */
@@ -178,7 +158,7 @@ static void check_written(const whit_trainer *distill, const char *codec)
     whit_trainee *student = (whit_trainee *)whit_trainer_student(distill);
     whit_tape_options batch = {1, 40, false, false};
     assert_ok(whit_trainer_write(distill, in_folder("out.ndf"), &error), error);
-    whit_model *model = open_model(in_folder("out.ndf"));
+    whit_model *model = open_model("out.ndf");
     assert_ok(whit_tape_open(&tape, &student->graph, &student->config, &student->params, &batch, NULL, NULL, &error), error);
     double worst = difference(&tape, model, NULL);
     print_message("%s: a finished student differs by %.2g\n", codec, worst);
@@ -466,20 +446,6 @@ static void nonsense_is_refused(void **state)
     assert_int_equal(whit_trainer_run(distill, &error), WHIT_ERROR_NUMERIC);
     whit_trainer_close(distill);
     whit_model_close(teacher);
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    static const char *const names[] = {"tiny.gguf", "line.txt", "short.txt", "out.ndf", "run.checkpoint"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) unlink(in_folder(names[i]));
-    return rmdir(folder);
 }
 
 int main(void)

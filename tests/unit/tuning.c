@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Tuning: gradients of the factors, what is learned, what is written, what stays as it was. */
-#include "test.h"
+#include "test_folder.h"
 
 #include <math.h>
 
@@ -12,26 +12,6 @@
 #include "train/trainer.h"
 
 #define LINE "the man and the anthem. in the ice, nothing came; the time and the then."
-
-static char folder[] = "/tmp/whit-tuning-XXXXXX";
-
-static const char *in_folder(const char *name)
-{
-    static char paths[8][256];
-    static unsigned next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
-
-static whit_model *open_model(const char *name)
-{
-    whit_error error;
-    whit_model *model;
-    whit_model_options options = {.no_cache = true};
-    assert_ok(whit_model_open(in_folder(name), &options, &model, &error), error);
-    return model;
-}
 
 /* A low-bit model: the small one with its matrices rounded; with `token` also their inputs (W1.58A8). */
 static void make_model(const char *name, const char *codec, bool token)
@@ -332,22 +312,13 @@ static void nonsense_is_refused(void **state)
 
 static int make_files(void **state)
 {
-    (void)state;
     whit_error error;
-    if (!mkdtemp(folder)) return -1;
+    if (make_folder(state)) return -1;
     make_model("t.ndf", "t", false);
     make_model("b1.ndf", "b1", false);
     make_model("q2.ndf", "q2", false);
     make_model("token.ndf", "t", true);
     return whit_write_file(in_folder("line.txt"), LINE LINE LINE, strlen(LINE LINE LINE), &error) == WHIT_OK ? 0 : -1;
-}
-
-static int remove_files(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
 }
 
 int main(void)
@@ -359,5 +330,5 @@ int main(void)
         cmocka_unit_test(a_cut_run_goes_on_with_the_same_bits),
         cmocka_unit_test(nonsense_is_refused),
     };
-    return cmocka_run_group_tests_name("tuning", tests, make_files, remove_files);
+    return cmocka_run_group_tests_name("tuning", tests, make_files, remove_folder);
 }
