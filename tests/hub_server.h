@@ -44,10 +44,12 @@ struct hub_repository {
 
 typedef struct hub_server hub_server;
 
-/* The repository stays the caller's and may change between requests. NULL where no port is free.
+/* The repository stays the caller's and may change while the server rests. NULL where no port is free.
  * `verbose` prints each request on stderr. */
 hub_server *hub_server_start(struct hub_repository *repository, bool verbose);
 void hub_server_stop(hub_server *server);
+/* Returns when no request is being answered: who was answered may be gone before that is so. */
+void hub_server_rest(hub_server *server);
 /* "http://127.0.0.1:PORT". */
 const char *hub_server_address(const hub_server *server);
 /* One line a request: "PORT METHOD TARGET range=... if-range=... auth=..." with 1 or 2 for the port.

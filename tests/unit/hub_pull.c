@@ -68,7 +68,10 @@ static whit_status pull(struct fixture *f, const char *words)
 {
     whit_hub_name name;
     assert_ok(whit_hub_name_parse(words, &name, &f->error), f->error);
-    return whit_hub_pull(&name, &f->options, &f->pulled, &f->error);
+    hub_server_rest(f->server); /* sees what the test has changed */
+    whit_status status = whit_hub_pull(&name, &f->options, &f->pulled, &f->error);
+    hub_server_rest(f->server);
+    return status;
 }
 
 /* Fails with a line that has these words. */
