@@ -19,8 +19,7 @@
 struct hub_server {
     struct hub_repository *repository;
     pthread_t thread;
-    pthread_mutex_t mutex;     /* over the log */
-    pthread_mutex_t answering; /* while a request is */
+    pthread_mutex_t mutex; /* held while a request is answered */
     int ports[2], listeners[2], wake[2];
     char addresses[2][40];
     whit_buf log;
@@ -259,11 +258,9 @@ static void serve(hub_server *server, int fd, int port)
     take_header(head, "\r\nAuthorization:", request.auth, sizeof request.auth);
     pthread_mutex_lock(&server->mutex);
     whit_buf_printf(&server->log, "%d GET %s range=%s if-range=%s auth=%s\n", port + 1, request.target, request.range, request.if_range, request.auth);
-    pthread_mutex_unlock(&server->mutex);
     if (server->verbose) fprintf(stderr, "%d GET %s range=%s auth=%s\n", port + 1, request.target, request.range, request.auth);
-    pthread_mutex_lock(&server->answering);
     route(server, fd, &request);
-    pthread_mutex_unlock(&server->answering);
+    pthread_mutex_unlock(&server->mutex);
 }
 
 static void *run(void *user)
@@ -304,7 +301,6 @@ hub_server *hub_server_start(struct hub_repository *repository, bool verbose)
     server->verbose = verbose;
     server->listeners[0] = server->listeners[1] = -1;
     pthread_mutex_init(&server->mutex, NULL);
-    pthread_mutex_init(&server->answering, NULL);
     if (listen_on_any_port(server, 0) && listen_on_any_port(server, 1) && pipe(server->wake) == 0 &&
         pthread_create(&server->thread, NULL, run, server) == 0)
         return server;
@@ -316,8 +312,8 @@ hub_server *hub_server_start(struct hub_repository *repository, bool verbose)
 
 void hub_server_rest(hub_server *server)
 {
-    pthread_mutex_lock(&server->answering);
-    pthread_mutex_unlock(&server->answering);
+    pthread_mutex_lock(&server->mutex);
+    pthread_mutex_unlock(&server->mutex);
 }
 
 void hub_server_stop(hub_server *server)
@@ -331,7 +327,6 @@ void hub_server_stop(hub_server *server)
         close(server->wake[i]);
     }
     pthread_mutex_destroy(&server->mutex);
-    pthread_mutex_destroy(&server->answering);
     whit_buf_free(&server->log);
     free(server->shown);
     free(server);
