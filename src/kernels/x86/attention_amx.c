@@ -206,9 +206,7 @@ INLINE void plan_join(const pass *t, room *own)
 /* Scores to digits of weights; i8 values are code + 128, so that their weights' sum counts. */
 INLINE void soften_pass(const pass *t, room *own, const bool wants_total)
 {
-    bool whole = true;
-    for (uint32_t r = 0; r < t->n; r++) whole &= t->spans[r].begin == 0 && t->spans[r].end == BLOCK;
-    if (whole)
+    if (see_all(t, 0, t->n))
         soften_tile(t, true, wants_total, &own->s);
     else
         soften_tile(t, false, wants_total, &own->s);
