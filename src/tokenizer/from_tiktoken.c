@@ -33,7 +33,7 @@ static whit_status out_of_memory(const ranks *r)
     return whit_fail_memory(r->error, "vocabulary", r->tokens.size_bytes + r->spellings.size_bytes);
 }
 
-/* One token: its spelling goes to the end of `spellings`; its text is that offset for now. */
+/* One token: its spelling goes to the end of `spellings`; its text is that offset until all are there. */
 static whit_status add_token(ranks *r, const uint8_t *spelling, size_t n, float score, int32_t type)
 {
     whit_text text = {(const char *)(uintptr_t)r->spellings.size_bytes, n};
