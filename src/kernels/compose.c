@@ -5,6 +5,7 @@
 #include "kernels/math.h"
 
 #define BLOCK WHIT_KV_BLOCK_TOKENS
+#define GROUP WHIT_KV_GROUP_TOKENS
 
 size_t whit_attn_scratch_bytes(whit_kv_type kv, uint32_t head_dim)
 {
@@ -21,11 +22,14 @@ void whit_attn_head(const whit_kernels *kernels, whit_kv_type kv, const float *q
     float *partial = joined + whit_round_up(whit_kv_partial_elems(head_dim), 16);
     whit_kv_query(kernels, kv)(q, head_dim, 1, head_dim, query);
     joined[head_dim + 1] = 0;
-    for (uint32_t block = pos_begin / BLOCK; block * BLOCK < pos_end; block++) {
-        uint32_t begin = pos_begin > block * BLOCK ? pos_begin - block * BLOCK : 0;
-        uint32_t end = pos_end - block * BLOCK < BLOCK ? pos_end - block * BLOCK : BLOCK;
-        whit_kv_span span = {(uint8_t)begin, (uint8_t)end};
-        whit_kv_attend(kernels, kv)(blocks[block], NULL, query, &span, 1, head_dim, scale, partial, joined);
+    for (uint32_t first = pos_begin / GROUP * GROUP; first < pos_end; first += GROUP) {
+        whit_kv_span span = {.end = (uint16_t)(pos_end - first < GROUP ? pos_end - first : GROUP)};
+        if (pos_begin > first) span.begin = (uint16_t)(pos_begin - first);
+        whit_kv_group group = {{0}};
+        for (uint32_t j = span.begin / BLOCK * BLOCK; j < span.end; j += BLOCK)
+            group.blocks[j / BLOCK] = blocks[(first + j) / BLOCK];
+        whit_kv_attend(kernels, kv)(&group, NULL, query, &span, 1, head_dim, scale, partial,
+                                    joined);
     }
     kernels->kv_finish(joined, head_dim, out);
 }

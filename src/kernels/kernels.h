@@ -110,16 +110,17 @@ typedef void whit_kv_append_fn(void *block, uint32_t slot, uint32_t n, uint32_t 
 /* Makes n queries (n, q_stride) ready: out (n, whit_kv_query_bytes). */
 typedef void whit_kv_query_fn(const float *q, size_t q_stride, uint32_t n, uint32_t head_dim,
                               uint8_t *out);
-/* Softmax of each of n queries over its span of one block, as partials (n, whit_kv_partial_elems);
- * scores are times `scale`. queries as whit_kv_query_fn left them. block is 64-byte aligned. `next`
- * is the block that will be attended to after this one, NULL where nobody knows. Where `into` is
- * not NULL they are joined into it, n partials too, and `partials` is scratch for
- * WHIT_KV_PASS_QUERIES or n of them, whichever are fewer. */
-typedef void whit_kv_attend_fn(const void *block, const void *next, const uint8_t *queries,
-                               const whit_kv_span *spans, uint32_t n, uint32_t head_dim,
-                               float scale, float *partials, float *into);
+/* Softmax of each of n queries over its span of one group of blocks, as partials (n,
+ * whit_kv_partial_elems); scores are times `scale`. queries as whit_kv_query_fn left them. Blocks
+ * are 64-byte aligned; of those that no query sees any nothing is read. `next` is the group that
+ * will be attended to after this one, NULL where nobody knows. Where `into` is not NULL they are
+ * joined into it, n partials too, and `partials` is scratch for WHIT_KV_PASS_QUERIES or n of them,
+ * whichever are fewer. */
+typedef void whit_kv_attend_fn(const whit_kv_group *group, const whit_kv_group *next,
+                               const uint8_t *queries, const whit_kv_span *spans, uint32_t n,
+                               uint32_t head_dim, float scale, float *partials, float *into);
 #define WHIT_KV_PASS_QUERIES 64
-/* Joins `from` (the block after) into `into`, n partials each; a sum of 0 is nothing seen. */
+/* Joins `from` (the group after) into `into`, n partials each; a sum of 0 is nothing seen. */
 typedef void whit_kv_join_fn(float *into, const float *from, uint32_t n, uint32_t head_dim);
 /* out = partial's out / sum, (head_dim). */
 typedef void whit_kv_finish_fn(const float *partial, uint32_t head_dim, float *out);

@@ -25,8 +25,11 @@
 
 /* f16: queries become integers up to this, so that 512 products with keys fit an int32. */
 #define WHIT_KV_QUERY_MAX 2047.0f
-/* f16, i8: weights of values become integers up to this. */
+/* f16, i8: weights of values become integers up to this. For f16 their sum stays below 64 times as
+ * much (and what rounding adds), so that products with values of up to 2047 fit an int32. */
 #define WHIT_KV_WEIGHT_MAX 16383.0f
+#define WHIT_KV_WEIGHT_SHARE                                                                       \
+    (1 / 64.0f) /* of the sum of an f16 group, at least what a weight may be */
 
 static inline size_t whit_kv_elem_bytes(whit_kv_type kv)
 {
@@ -116,9 +119,17 @@ static inline uint32_t whit_kv_f16_factor_bits(uint32_t scale)
     return 0x7F000000 - scale;
 }
 
-/* Positions of a block that one query sees: [begin, end), empty where begin >= end. */
+/* Blocks of one KV head that share a softmax: those of 256 neighbouring positions, by absolute
+ * index. NULL: nobody sees any of it. */
+#define WHIT_KV_GROUP_BLOCKS 4
+#define WHIT_KV_GROUP_TOKENS (WHIT_KV_GROUP_BLOCKS * WHIT_KV_BLOCK_TOKENS)
+typedef struct whit_kv_group {
+    const void *blocks[WHIT_KV_GROUP_BLOCKS];
+} whit_kv_group;
+
+/* Positions of a group that one query sees: [begin, end), empty where begin >= end. */
 typedef struct whit_kv_span {
-    uint8_t begin, end;
+    uint16_t begin, end;
 } whit_kv_span;
 
 /* Softmax over part of the positions, not yet divided: out (head_dim), then maximum and sum. A sum

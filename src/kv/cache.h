@@ -16,8 +16,6 @@
 #include "base/status.h"
 #include "kernels/kv_block.h"
 
-#define WHIT_KV_GROUP_BLOCKS 4
-
 typedef struct whit_kv_shape {
     whit_kv_type type;
     uint32_t n_layers, n_kv_heads, head_dim;

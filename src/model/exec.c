@@ -143,7 +143,7 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensor
         size_t query_bytes = whit_kv_query_bytes(shape->type, shape->head_dim);
         exec->queries = whit_arena_take(arena, (uint64_t)shape->n_kv_heads * n_queries, query_bytes);
         exec->n_joined = whit_arena_take(arena, shape->n_kv_heads, sizeof *exec->n_joined);
-        exec->n_partials = ((uint64_t)shape->n_ctx_tokens / WHIT_KV_BLOCK_TOKENS + 1) * shape->n_kv_heads * exec->heads_per_kv_head;
+        exec->n_partials = ((uint64_t)shape->n_ctx_tokens / WHIT_KV_GROUP_TOKENS + 1) * shape->n_kv_heads * exec->heads_per_kv_head;
     }
     exec->partials = whit_arena_take(arena, exec->n_partials, whit_kv_partial_elems(shape->head_dim) * sizeof(float));
     exec->steps = steps;

@@ -136,10 +136,10 @@ struct whit_exec {
     uint32_t n_row_tiles;
     uint32_t n_batch_rows;
     whit_exec_adapt adapt;
-    uint8_t *queries;    /* attention divided by blocks: those of one tile of rows, made ready */
+    uint8_t *queries;    /* attention divided by groups of blocks: those of one tile of rows, made ready */
     float *partials;     /* (n_partials, whit_kv_partial_elems): its partials */
     uint64_t n_partials; /* one row's, over the whole context */
-    _Atomic uint32_t *n_joined; /* (n_kv_heads) blocks of a head that its first partials are the sum of */
+    _Atomic uint32_t *n_joined; /* (n_kv_heads) groups of a head that its first partials are the sum of */
     uint32_t heads_per_kv_head, n_kv_heads;
 };
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * Attention over the blocked KV cache (docs/numerics.md, rules 5 and 6): every query's softmax over
- * each block of 64 positions by itself, then joined in ascending order of blocks, whoever did them. */
+ * Attention over the KV cache (docs/numerics.md, rules 5 and 6): every query's softmax over each group
+ * of four blocks, 256 positions, by itself, then joined in ascending order of groups, whoever did
+ * them. */
 #include "model/exec.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-/* A worker's scratch, as offsets: queries made ready, their spans in a block, partials of all
- * blocks so far and what kernels need for those of one block. */
+/* A worker's scratch, as offsets: queries made ready, their spans in a group, partials of all
+ * groups so far and what kernels need for those of one group. */
 struct layout {
-    size_t queries, spans, total, block, bytes;
+    size_t queries, spans, total, group, bytes;
 };
 
 static struct layout layout_of(whit_kv_type type, uint32_t head_dim, uint32_t n)
@@ -18,8 +19,8 @@ static struct layout layout_of(whit_kv_type type, uint32_t head_dim, uint32_t n)
     size_t partials = whit_round_up(n * whit_kv_partial_elems(head_dim) * sizeof(float), WHIT_ALIGN_BYTES);
     at.spans = at.queries + whit_round_up(n * whit_kv_query_bytes(type, head_dim), WHIT_ALIGN_BYTES);
     at.total = at.spans + whit_round_up(n * sizeof(whit_kv_span), WHIT_ALIGN_BYTES);
-    at.block = at.total + partials;
-    at.bytes = at.block + WHIT_KV_PASS_QUERIES * whit_kv_partial_elems(head_dim) * sizeof(float);
+    at.group = at.total + partials;
+    at.bytes = at.group + WHIT_KV_PASS_QUERIES * whit_kv_partial_elems(head_dim) * sizeof(float);
     return at;
 }
 
@@ -28,23 +29,37 @@ size_t whit_exec_attend_scratch_bytes(whit_kv_type type, uint32_t head_dim, uint
     return layout_of(type, head_dim, n_queries).bytes;
 }
 
-/* Positions of block b that a query at `position` sees. */
-static whit_kv_span span_of(uint32_t position, uint32_t window, uint32_t b)
+/* Positions of group g that a query at `position` sees. */
+static whit_kv_span span_of(uint32_t position, uint32_t window, uint32_t g)
 {
-    uint32_t first = b * WHIT_KV_BLOCK_TOKENS, begin = window && position + 1 > window ? position + 1 - window : 0;
+    uint32_t first = g * WHIT_KV_GROUP_TOKENS, begin = window && position + 1 > window ? position + 1 - window : 0;
     uint32_t end = position + 1;
     begin = begin > first ? begin - first : 0;
     end = end > first ? end - first : 0;
-    return (whit_kv_span){(uint8_t)(begin < WHIT_KV_BLOCK_TOKENS ? begin : WHIT_KV_BLOCK_TOKENS),
-                          (uint8_t)(end < WHIT_KV_BLOCK_TOKENS ? end : WHIT_KV_BLOCK_TOKENS)};
+    return (whit_kv_span){(uint16_t)(begin < WHIT_KV_GROUP_TOKENS ? begin : WHIT_KV_GROUP_TOKENS),
+                          (uint16_t)(end < WHIT_KV_GROUP_TOKENS ? end : WHIT_KV_GROUP_TOKENS)};
 }
 
-static void blocks_seen(const whit_exec_step *step, const whit_batch *batch, uint32_t row, uint32_t end, uint32_t *first,
+/* Groups that rows [row, end) see. */
+static void groups_seen(const whit_exec_step *step, const whit_batch *batch, uint32_t row, uint32_t end, uint32_t *first,
                         uint32_t *last)
 {
     uint32_t window = step->window, seen = batch->positions[row] + 1;
-    *first = window && seen > window ? (seen - window) / WHIT_KV_BLOCK_TOKENS : 0;
-    *last = batch->positions[end - 1] / WHIT_KV_BLOCK_TOKENS;
+    *first = window && seen > window ? (seen - window) / WHIT_KV_GROUP_TOKENS : 0;
+    *last = batch->positions[end - 1] / WHIT_KV_GROUP_TOKENS;
+}
+
+/* Of one KV head, the blocks of group g that rows [row, end) see. */
+static whit_kv_group group_of(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t end, uint32_t head,
+                              uint32_t g)
+{
+    whit_kv_group group = {{0}};
+    uint32_t begin = span_of(exec->batch->positions[row], step->window, g).begin;
+    uint32_t last = span_of(exec->batch->positions[end - 1], step->window, g).end;
+    for (uint32_t b = begin / WHIT_KV_BLOCK_TOKENS; b * WHIT_KV_BLOCK_TOKENS < last; b++)
+        group.blocks[b] = whit_kv_head_block(exec->kv, step->layer, head, exec->batch->sequences[row],
+                                             g * WHIT_KV_GROUP_BLOCKS + b);
+    return group;
 }
 
 void whit_exec_join_rope(const whit_plan *plan, uint32_t i, whit_exec_step *steps)
@@ -59,7 +74,7 @@ void whit_exec_join_rope(const whit_plan *plan, uint32_t i, whit_exec_step *step
     steps[rope].turned = &steps[i];
 }
 
-/* Few rows may be divided by blocks, and their queries made ready by one thread: not this, too. */
+/* Few rows may be divided by groups, and their queries made ready by one thread: not this, too. */
 bool whit_exec_turns(const whit_exec_step *step, const whit_exec *exec)
 {
     enum { LEAST_ROWS = 16 };
@@ -100,24 +115,24 @@ static void ready_queries(const whit_exec_step *step, const whit_exec *exec, uin
     }
 }
 
-/* Whether rows [row, end) see all of block b: the first row sees as far, the last one's window begins where all do. */
-static bool sees_whole(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t end, uint32_t b)
+/* Whether rows [row, end) see all of group g: the first row sees as far, the last one's window begins where all do. */
+static bool sees_whole(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t end, uint32_t g)
 {
-    whit_kv_span first = span_of(exec->batch->positions[row], step->window, b);
-    whit_kv_span last = span_of(exec->batch->positions[end - 1], step->window, b);
-    return first.begin == 0 && first.end == WHIT_KV_BLOCK_TOKENS && last.begin == 0 && last.end == WHIT_KV_BLOCK_TOKENS;
+    whit_kv_span first = span_of(exec->batch->positions[row], step->window, g);
+    whit_kv_span last = span_of(exec->batch->positions[end - 1], step->window, g);
+    return first.begin == 0 && first.end == WHIT_KV_GROUP_TOKENS && last.begin == 0 && last.end == WHIT_KV_GROUP_TOKENS;
 }
 
-/* What the queries of rows [row, end) see of block b. are_whole: all of a block; those that were are not
+/* What the queries of rows [row, end) see of group g. are_whole: all of a group; those that were are not
  * made again. */
-static void make_spans(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t end, uint32_t b,
+static void make_spans(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t end, uint32_t g,
                        whit_kv_span *spans, bool *are_whole)
 {
     bool were_whole = *are_whole;
-    *are_whole = sees_whole(step, exec, row, end, b);
+    *are_whole = sees_whole(step, exec, row, end, g);
     if (*are_whole && were_whole) return;
     for (uint32_t i = 0; row < end; row++) {
-        whit_kv_span span = span_of(exec->batch->positions[row], step->window, b);
+        whit_kv_span span = span_of(exec->batch->positions[row], step->window, g);
         for (uint32_t h = 0; h < exec->heads_per_kv_head; h++) spans[i++] = span;
     }
 }
@@ -142,48 +157,48 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
         uint32_t row = exec->row_tiles[tile], row_end = exec->row_tiles[tile + 1], n = (row_end - row) * exec->heads_per_kv_head;
         struct layout at = layout_of(type, step->group, n);
         whit_kv_span *spans = (whit_kv_span *)(scratch + at.spans);
-        float *total = (float *)(void *)(scratch + at.total), *partials = (float *)(void *)(scratch + at.block);
+        float *total = (float *)(void *)(scratch + at.total), *partials = (float *)(void *)(scratch + at.group);
         ready_queries(step, exec, row, row_end, head, scratch + at.queries);
-        blocks_seen(step, exec->batch, row, row_end, &first, &last);
+        groups_seen(step, exec->batch, row, row_end, &first, &last);
         for (uint32_t i = 0; i < n; i++) total[i * whit_kv_partial_elems(step->group) + step->group + 1] = 0; /* nothing seen */
         bool spans_are_whole = false;
-        for (uint32_t b = first; b <= last; b++) {
-            make_spans(step, exec, row, row_end, b, spans, &spans_are_whole);
-            uint32_t sequence = exec->batch->sequences[row], next = b < last ? b + 1 : b;
-            exec->kv_attend(whit_kv_head_block(exec->kv, step->layer, head, sequence, b),
-                            whit_kv_head_block(exec->kv, step->layer, head, sequence, next), scratch + at.queries, spans, n,
-                            step->group, step->constant, partials, total);
+        whit_kv_group next = group_of(step, exec, row, row_end, head, first);
+        for (uint32_t g = first; g <= last; g++) {
+            make_spans(step, exec, row, row_end, g, spans, &spans_are_whole);
+            const whit_kv_group group = next;
+            if (g < last) next = group_of(step, exec, row, row_end, head, g + 1);
+            exec->kv_attend(&group, &next, scratch + at.queries, spans, n, step->group, step->constant, partials, total);
         }
         for (uint32_t i = 0; i < n; i++) finish(step, exec, row, head, i, total + i * whit_kv_partial_elems(step->group));
     }
 }
 
-/* ---- divided by blocks ----------------------------------------------------------------------- */
+/* ---- divided by groups ----------------------------------------------------------------------- */
 
 /* Only one tile of rows is divided: several make enough items by themselves. */
 bool whit_exec_attend_divides(const whit_exec_step *step, const whit_exec *exec)
 {
     if (exec->n_row_tiles != 1 || exec->n_kv_heads >= 8 * whit_pool_size(exec->pool)) return false;
     uint32_t first, last, n_rows = exec->row_tiles[1] - exec->row_tiles[0];
-    blocks_seen(step, exec->batch, exec->row_tiles[0], exec->row_tiles[1], &first, &last);
+    groups_seen(step, exec->batch, exec->row_tiles[0], exec->row_tiles[1], &first, &last);
     uint64_t n_partials = (uint64_t)(last - first + 1) * exec->n_kv_heads * n_rows * exec->heads_per_kv_head;
-    return n_partials <= exec->n_partials && last - first >= 2;
+    return n_partials <= exec->n_partials && last > first;
 }
 
-/* One tile of rows, divided: items are (KV head, block) pairs, and every worker has a part of them, so
- * that it joins most blocks as it goes. A head that two parts cut is begun by the first and ended by
+/* One tile of rows, divided: items are (KV head, group) pairs, and every worker has a part of them, so
+ * that it joins most groups as it goes. A head that two parts cut is begun by the first and ended by
  * the second: the first does so at its beginning, the second at its end, by when it can go on with
  * what the first has joined. What nobody could go on with (chunks that were taken off another's part)
  * is kept and joined at last.
  *
- * Queries are made ready once, (n_kv_heads, n) of them; partials are (n_kv_heads, n_blocks, n), of
+ * Queries are made ready once, (n_kv_heads, n) of them; partials are (n_kv_heads, n_groups, n), of
  * which the first of a head is its sum so far. */
 enum { CHUNKS_OF_PART = 8 };
 
 struct divided {
     const whit_exec_step *step;
     const whit_exec *exec;
-    uint32_t first, n_blocks;
+    uint32_t first, n_groups;
     uint32_t n; /* queries of one KV head */
     uint32_t n_parts;
 };
@@ -193,9 +208,9 @@ static uint8_t *queries_of(const struct divided *d, uint32_t head)
     return d->exec->queries + (size_t)head * d->n * whit_kv_query_bytes(d->exec->kv->shape.type, d->step->group);
 }
 
-static float *partials_of(const struct divided *d, uint32_t head, uint32_t block)
+static float *partials_of(const struct divided *d, uint32_t head, uint32_t group)
 {
-    size_t i = (size_t)head * d->n_blocks + block;
+    size_t i = (size_t)head * d->n_groups + group;
     return d->exec->partials + i * d->n * whit_kv_partial_elems(d->step->group);
 }
 
@@ -203,17 +218,17 @@ static float *partials_of(const struct divided *d, uint32_t head, uint32_t block
  * it has of its first one. */
 static uint32_t item_at(const struct divided *d, uint32_t begin, uint32_t end, uint32_t place)
 {
-    uint32_t whole = (begin + d->n_blocks - 1) / d->n_blocks * d->n_blocks, last = (end - 1) / d->n_blocks * d->n_blocks;
+    uint32_t whole = (begin + d->n_groups - 1) / d->n_groups * d->n_groups, last = (end - 1) / d->n_groups * d->n_groups;
     if (last < whole) return begin + place;
     if (place < end - last) return last + place;
     place -= end - last;
     return place < last - whole ? whole + place : begin + place - (last - whole);
 }
 
-static const void *block_of(const struct divided *d, uint32_t item)
+static whit_kv_group group_of_item(const struct divided *d, uint32_t item)
 {
-    return whit_kv_head_block(d->exec->kv, d->step->layer, item / d->n_blocks, d->exec->batch->sequences[d->exec->row_tiles[0]],
-                              d->first + item % d->n_blocks);
+    const uint32_t *tiles = d->exec->row_tiles;
+    return group_of(d->step, d->exec, tiles[0], tiles[1], item / d->n_groups, d->first + item % d->n_groups);
 }
 
 /* Places [from, to) of the part of items [begin, end). */
@@ -224,20 +239,20 @@ static void attend_places(const struct divided *d, uint32_t worker, uint32_t beg
     uint8_t *scratch = exec->scratch + worker * exec->scratch_bytes;
     struct layout at = layout_of(exec->kv->shape.type, head_dim, d->n);
     whit_kv_span *spans = (whit_kv_span *)(scratch + at.spans);
-    float *partials = (float *)(void *)(scratch + at.block);
+    float *partials = (float *)(void *)(scratch + at.group);
     bool spans_are_whole = false, joins = false;
     for (uint32_t place = from, before = UINT32_MAX; place < to; place++) {
-        uint32_t item = item_at(d, begin, end, place), head = item / d->n_blocks, block = item % d->n_blocks;
-        if (item != before + 1 || block == 0)
-            joins = block == 0 || atomic_load_explicit(&exec->n_joined[head], memory_order_acquire) == block;
-        make_spans(d->step, exec, exec->row_tiles[0], exec->row_tiles[1], d->first + block, spans, &spans_are_whole);
-        bool goes_on = joins && block > 0;
-        float *own = goes_on ? partials : partials_of(d, head, block), *into = goes_on ? partials_of(d, head, 0) : NULL;
+        uint32_t item = item_at(d, begin, end, place), head = item / d->n_groups, group = item % d->n_groups;
+        if (item != before + 1 || group == 0)
+            joins = group == 0 || atomic_load_explicit(&exec->n_joined[head], memory_order_acquire) == group;
+        make_spans(d->step, exec, exec->row_tiles[0], exec->row_tiles[1], d->first + group, spans, &spans_are_whole);
+        bool goes_on = joins && group > 0;
+        float *own = goes_on ? partials : partials_of(d, head, group), *into = goes_on ? partials_of(d, head, 0) : NULL;
         uint32_t next = place + 1 < end - begin ? item_at(d, begin, end, place + 1) : item;
-        exec->kv_attend(block_of(d, item), block_of(d, next), queries_of(d, head), spans, d->n, head_dim, d->step->constant, own,
-                        into);
-        bool is_last = place + 1 == to || next != item + 1 || block + 1 == d->n_blocks;
-        if (joins && is_last) atomic_store_explicit(&exec->n_joined[head], block + 1, memory_order_release);
+        const whit_kv_group these = group_of_item(d, item), those = group_of_item(d, next);
+        exec->kv_attend(&these, &those, queries_of(d, head), spans, d->n, head_dim, d->step->constant, own, into);
+        bool is_last = place + 1 == to || next != item + 1 || group + 1 == d->n_groups;
+        if (joins && is_last) atomic_store_explicit(&exec->n_joined[head], group + 1, memory_order_release);
         before = item;
     }
 }
@@ -245,7 +260,7 @@ static void attend_places(const struct divided *d, uint32_t worker, uint32_t beg
 static void attend_chunks(void *context, uint32_t worker, uint32_t chunk, uint32_t chunk_end)
 {
     const struct divided *d = context;
-    uint64_t n_items = (uint64_t)d->n_blocks * d->exec->n_kv_heads;
+    uint64_t n_items = (uint64_t)d->n_groups * d->exec->n_kv_heads;
     for (; chunk < chunk_end; chunk++) {
         uint32_t part = chunk / CHUNKS_OF_PART, piece = chunk % CHUNKS_OF_PART;
         uint32_t begin = (uint32_t)(n_items * part / d->n_parts), end = (uint32_t)(n_items * (part + 1) / d->n_parts);
@@ -260,7 +275,7 @@ static void finish_heads(void *context, uint32_t worker, uint32_t begin, uint32_
     (void)worker;
     for (uint32_t head = begin; head < end; head++) {
         float *total = partials_of(d, head, 0);
-        for (uint32_t b = atomic_load_explicit(&d->exec->n_joined[head], memory_order_relaxed); b < d->n_blocks; b++)
+        for (uint32_t b = atomic_load_explicit(&d->exec->n_joined[head], memory_order_relaxed); b < d->n_groups; b++)
             d->exec->kernels->kv_join(total, partials_of(d, head, b), d->n, d->step->group);
         for (uint32_t i = 0; i < d->n; i++)
             finish(d->step, d->exec, d->exec->row_tiles[0], head, i, total + i * whit_kv_partial_elems(d->step->group));
@@ -272,8 +287,8 @@ void whit_exec_attend_divided(const whit_exec_step *step, const whit_exec *exec)
     struct divided d = {.step = step, .exec = exec, .n_parts = whit_pool_size(exec->pool)};
     uint32_t row = exec->row_tiles[0], end = exec->row_tiles[1], last;
     d.n = (end - row) * exec->heads_per_kv_head;
-    blocks_seen(step, exec->batch, row, end, &d.first, &last);
-    d.n_blocks = last - d.first + 1;
+    groups_seen(step, exec->batch, row, end, &d.first, &last);
+    d.n_groups = last - d.first + 1;
     for (uint32_t head = 0; head < exec->n_kv_heads; head++) {
         ready_queries(step, exec, row, end, head, queries_of(&d, head));
         atomic_store_explicit(&exec->n_joined[head], 0, memory_order_relaxed);
@@ -281,7 +296,7 @@ void whit_exec_attend_divided(const whit_exec_step *step, const whit_exec *exec)
     whit_pool_run(exec->pool, attend_chunks, &d, d.n_parts * CHUNKS_OF_PART, 1);
     bool all_joined = true;
     for (uint32_t head = 0; head < exec->n_kv_heads; head++)
-        all_joined &= atomic_load_explicit(&exec->n_joined[head], memory_order_relaxed) == d.n_blocks;
+        all_joined &= atomic_load_explicit(&exec->n_joined[head], memory_order_relaxed) == d.n_groups;
     if (all_joined)
         finish_heads(&d, 0, 0, exec->n_kv_heads);
     else

@@ -94,25 +94,32 @@ static void the_model_equals_generic(void **state)
 static void attend_both(const whit_kernels *generic, whit_kv_type kv, whit_kv_attend_fn *model,
                         uint32_t n, uint32_t head_dim, whit_rng *rng)
 {
+    enum { ALL = WHIT_KV_GROUP_TOKENS, BLOCK = WHIT_KV_BLOCK_TOKENS };
     size_t block_bytes = whit_kv_block_bytes(kv, head_dim), elems = whit_kv_partial_elems(head_dim);
-    uint8_t *block = guarded_alloc(block_bytes, 0),
+    uint8_t *blocks = guarded_alloc(WHIT_KV_GROUP_BLOCKS * block_bytes, 0),
             *queries = guarded_alloc(n * whit_kv_query_bytes(kv, head_dim), 0);
-    guarded_floats keys = floats_random(rng, 64 * head_dim, INPUT_UNIFORM),
-                   values = floats_random(rng, 64 * head_dim, INPUT_UNIFORM),
+    guarded_floats keys = floats_random(rng, ALL * head_dim, INPUT_UNIFORM),
+                   values = floats_random(rng, ALL * head_dim, INPUT_UNIFORM),
                    q = floats_random(rng, n * head_dim, INPUT_UNIFORM),
                    found = floats_alloc(n * elems, 0), expected = floats_alloc(n * elems, 0);
-    whit_kv_append(generic, kv)(block, 0, 64, head_dim, keys.data, values.data, head_dim);
+    whit_kv_group group;
+    for (uint32_t b = 0; b < WHIT_KV_GROUP_BLOCKS; b++) {
+        const size_t first = b * BLOCK * head_dim;
+        group.blocks[b] = blocks + b * block_bytes;
+        whit_kv_append(generic, kv)(blocks + b * block_bytes, 0, BLOCK, head_dim, keys.data + first,
+                                    values.data + first, head_dim);
+    }
     whit_kv_query(generic, kv)(q.data, head_dim, n, head_dim, queries);
     whit_kv_span *spans = calloc(n, sizeof *spans);
-    for (uint32_t i = 0; i < n; i++) /* as in a prompt: one position more for every second query */
-        spans[i].end = (uint8_t)(i / 2 < 64 ? i / 2 + 1 : 64);
-    model(block, NULL, queries, spans, n, head_dim, 0.1f, found.data, NULL);
-    whit_kv_attend(generic, kv)(block, NULL, queries, spans, n, head_dim, 0.1f, expected.data, NULL);
+    for (uint32_t i = 0; i < n; i++) /* as in a prompt: some positions more for every second query */
+        spans[i].end = (uint16_t)(i * 2 < ALL ? i / 2 * 4 + 1 : ALL);
+    model(&group, NULL, queries, spans, n, head_dim, 0.1f, found.data, NULL);
+    whit_kv_attend(generic, kv)(&group, NULL, queries, spans, n, head_dim, 0.1f, expected.data, NULL);
     for (uint32_t i = 0; i < n; i++)
         assert_same_floats(found.data + i * elems, expected.data + i * elems, head_dim + 2,
                            kv == WHIT_KV_I8 ? "i8" : "f16", "partial");
-    guarded_check(block, block_bytes);
-    guarded_free(block, 0), guarded_free(queries, 0), free(spans);
+    guarded_check(blocks, WHIT_KV_GROUP_BLOCKS * block_bytes);
+    guarded_free(blocks, 0), guarded_free(queries, 0), free(spans);
     floats_free(&keys), floats_free(&values), floats_free(&q);
     floats_free(&found), floats_free(&expected);
 }

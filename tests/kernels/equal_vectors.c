@@ -267,21 +267,54 @@ static void compare_kv_query(const trial *t)
     floats_free(&q);
 }
 
-/* Spans of n queries: of any kind, or as neighbours of one sequence have them, who see a position more
- * every few queries and, with a window, one less. */
-static void random_spans(const trial *t, whit_kv_span *spans, uint32_t n)
+/* Spans of n queries in the first `most` positions of a group: of any kind, or as neighbours of one
+ * sequence have them, who see a position more every few queries and, with a window, one less. */
+static void random_spans(const trial *t, uint32_t most, whit_kv_span *spans, uint32_t n)
 {
     bool are_neighbours = whit_rng_next(t->rng) & 1, has_window = whit_rng_next(t->rng) & 1;
-    uint32_t end = 1 + (uint32_t)whit_rng_below(t->rng, 64), begin = (uint32_t)whit_rng_below(t->rng, end);
+    uint32_t end = 1 + (uint32_t)whit_rng_below(t->rng, most), begin = (uint32_t)whit_rng_below(t->rng, end);
     uint32_t group = 1 + (uint32_t)whit_rng_below(t->rng, 8);
     for (uint32_t i = 0; i < n; i++) {
         if (are_neighbours) {
             uint32_t first = has_window ? begin + i / group : 0, last = end + i / group;
-            spans[i] = (whit_kv_span){(uint8_t)(first < 64 ? first : 64), (uint8_t)(last < 64 ? last : 64)};
+            spans[i] = (whit_kv_span){(uint16_t)(first < most ? first : most), (uint16_t)(last < most ? last : most)};
         } else {
-            spans[i].begin = (uint8_t)(whit_rng_next(t->rng) & 1 ? 0 : whit_rng_below(t->rng, 64));
-            spans[i].end = (uint8_t)(whit_rng_next(t->rng) & 1 ? 64 : whit_rng_below(t->rng, 65));
+            spans[i].begin = (uint16_t)(whit_rng_next(t->rng) & 1 ? 0 : whit_rng_below(t->rng, most));
+            spans[i].end = (uint16_t)(whit_rng_next(t->rng) & 1 ? most : whit_rng_below(t->rng, most + 1));
         }
+    }
+}
+
+/* Blocks of a group with keys and values at positions [lowest, highest), and NaN or nothing anywhere
+ * else, since nobody sees it. */
+static void random_group(const trial *t, whit_kv_type kv, uint32_t head_dim, uint32_t lowest, uint32_t highest,
+                         whit_kv_group *group)
+{
+    size_t bytes = whit_kv_block_bytes(kv, head_dim);
+    input_mode mode = whit_rng_next(t->rng) & 1 ? INPUT_UNIFORM : random_mode(t->rng);
+    for (uint32_t b = 0; b < WHIT_KV_GROUP_BLOCKS; b++) {
+        uint32_t first = b * WHIT_KV_BLOCK_TOKENS, end = first + WHIT_KV_BLOCK_TOKENS;
+        group->blocks[b] = NULL;
+        if (lowest >= end || highest <= first) continue;
+        uint8_t *block = guarded_alloc(bytes, 0);
+        memset(block, 0x7E, bytes); /* NaN where it is f16 */
+        for (uint32_t j = lowest > first ? lowest : first; j < end && j < highest; j++) {
+            guarded_floats key = floats_random(t->rng, head_dim, INPUT_UNIFORM);
+            guarded_floats value = floats_random(t->rng, head_dim, mode);
+            whit_kv_append(t->generic, kv)(block, j - first, 1, head_dim, key.data, value.data, head_dim);
+            floats_free(&key), floats_free(&value);
+        }
+        group->blocks[b] = block;
+    }
+}
+
+static void free_group(whit_kv_group *group, size_t block_bytes)
+{
+    for (uint32_t b = 0; b < WHIT_KV_GROUP_BLOCKS; b++) {
+        if (!group->blocks[b]) continue;
+        uint8_t *block = (uint8_t *)(uintptr_t)group->blocks[b];
+        guarded_check(block, block_bytes);
+        guarded_free(block, 0);
     }
 }
 
@@ -291,31 +324,25 @@ static void compare_kv_attend(const trial *t)
     enum { MOST = 150 };
     uint32_t head_dim = random_head_dim(t->rng);
     uint32_t n = 1 + (uint32_t)whit_rng_below(t->rng, whit_rng_next(t->rng) & 1 ? 20 : MOST);
-    size_t block_bytes = whit_kv_block_bytes(kv, head_dim),
-           query_bytes = n * whit_kv_query_bytes(kv, head_dim);
-    uint8_t *block = guarded_alloc(block_bytes, 0), *queries = guarded_alloc(query_bytes, 0);
-    memset(block, 0x7E, block_bytes); /* NaN where it is f16: outside the spans nothing is seen */
+    size_t query_bytes = n * whit_kv_query_bytes(kv, head_dim);
+    uint8_t *queries = guarded_alloc(query_bytes, 0);
     whit_kv_span spans[MOST];
-    uint32_t lowest = 64, highest = 0;
-    random_spans(t, spans, n);
+    whit_kv_group group;
+    uint32_t lowest = WHIT_KV_GROUP_TOKENS, highest = 0;
+    random_spans(t, WHIT_KV_BLOCK_TOKENS * (1 + (uint32_t)whit_rng_below(t->rng, WHIT_KV_GROUP_BLOCKS)), spans, n);
     for (uint32_t i = 0; i < n; i++) {
         if (spans[i].begin < lowest) lowest = spans[i].begin;
         if (spans[i].end > highest) highest = spans[i].end;
     }
-    for (uint32_t slot = lowest; slot < highest; slot++) {
-        guarded_floats key = floats_random(t->rng, head_dim, INPUT_UNIFORM);
-        guarded_floats value = floats_random(t->rng, head_dim, INPUT_UNIFORM);
-        whit_kv_append(t->generic, kv)(block, slot, 1, head_dim, key.data, value.data, head_dim);
-        floats_free(&key), floats_free(&value);
-    }
+    random_group(t, kv, head_dim, lowest, highest, &group);
     guarded_floats q = floats_random(t->rng, (size_t)n * head_dim, random_mode(t->rng));
     whit_kv_query(t->generic, kv)(q.data, head_dim, n, head_dim, queries);
     size_t elems = whit_kv_partial_elems(head_dim);
     guarded_floats found = floats_alloc(n * elems, 0), expected = floats_alloc(n * elems, 0);
     float scale = 0.01f + (float)whit_rng_uniform(t->rng);
     whit_kv_attend_fn *attend = (whit_kv_attend_fn *)t->row->function;
-    attend(block, NULL, queries, spans, n, head_dim, scale, found.data, NULL);
-    whit_kv_attend(t->generic, kv)(block, NULL, queries, spans, n, head_dim, scale, expected.data, NULL);
+    attend(&group, NULL, queries, spans, n, head_dim, scale, found.data, NULL);
+    whit_kv_attend(t->generic, kv)(&group, NULL, queries, spans, n, head_dim, scale, expected.data, NULL);
     for (uint32_t i = 0; i < n; i++) {
         bool seen = expected.data[i * elems + head_dim + 1] != 0;
         size_t from = i * elems + (seen ? 0 : head_dim + 1), count = seen ? head_dim + 2 : 1;
@@ -326,12 +353,12 @@ static void compare_kv_attend(const trial *t)
     guarded_floats into = floats_random(t->rng, n * elems, INPUT_UNIFORM), scratch = floats_alloc(n_scratch * elems, 0);
     for (uint32_t i = 0; i < n; i++) into.data[i * elems + head_dim + 1] = (float)whit_rng_below(t->rng, 3);
     guarded_floats joined = floats_copy(&into);
-    attend(block, NULL, queries, spans, n, head_dim, scale, scratch.data, into.data);
+    attend(&group, NULL, queries, spans, n, head_dim, scale, scratch.data, into.data);
     t->generic->kv_join(joined.data, expected.data, n, head_dim);
     for (uint32_t i = 0; i < n; i++)
         assert_same_floats(into.data + i * elems, joined.data + i * elems, head_dim + 2, t->name, "joined");
-    guarded_check(block, block_bytes);
-    guarded_free(block, 0), guarded_free(queries, 0);
+    free_group(&group, whit_kv_block_bytes(kv, head_dim));
+    guarded_free(queries, 0);
     floats_free(&q), floats_free(&found), floats_free(&expected);
     floats_free(&into), floats_free(&joined), floats_free(&scratch);
 }

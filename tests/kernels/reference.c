@@ -427,7 +427,7 @@ static void attention_over_blocks(void **state)
     (void)state;
     whit_rng rng = {test_seed()};
     static const uint32_t spans[][2] = {{0, 1},    {0, 63},    {0, 64}, {0, 65},
-                                        {70, 200}, {127, 128}, {3, 321}};
+                                        {70, 200}, {127, 128}, {3, 321}, {0, 256}, {250, 515}};
     static const uint32_t dims[] = {8, 6, 32, 64, 100, 128};
     for (size_t s = 0; s < sizeof spans / sizeof *spans; s++)
         for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
@@ -435,6 +435,35 @@ static void attention_over_blocks(void **state)
             attention_of(WHIT_KV_F16, dims[d], spans[s][0], spans[s][1], 2e-3, &rng);
             attention_of(WHIT_KV_I8, dims[d], spans[s][0], spans[s][1], 3e-2, &rng);
         }
+}
+
+/* Equal weights of the largest values there are: sums of products come as near to 2^31 as they can. */
+static void attention_of_equals(void **state)
+{
+    (void)state;
+    enum { DIM = 64, N = WHIT_KV_GROUP_TOKENS };
+    const whit_kernels k = generic_kernels();
+    const float largest = 2047.0f / 1024; /* as an f16 all ones */
+    float same[DIM], out[DIM];
+    for (int d = 0; d < DIM; d++) same[d] = d % 2 ? largest : -largest;
+    for (int type = WHIT_KV_F16; type <= WHIT_KV_I8; type++) {
+        const whit_kv_type kv = (whit_kv_type)type;
+        const size_t block_bytes = whit_kv_block_bytes(kv, DIM);
+        uint8_t *blocks = guarded_alloc(WHIT_KV_GROUP_BLOCKS * block_bytes, 0),
+                *scratch = guarded_alloc(whit_attn_scratch_bytes(kv, DIM), 0);
+        const void *list[WHIT_KV_GROUP_BLOCKS];
+        for (uint32_t p = 0; p < N; p++) {
+            uint8_t *block = blocks + p / WHIT_KV_BLOCK_TOKENS * block_bytes;
+            whit_kv_append(&k, kv)(block, p % WHIT_KV_BLOCK_TOKENS, 1, DIM, same, same, DIM);
+            list[p / WHIT_KV_BLOCK_TOKENS] = block;
+        }
+        for (uint32_t end = 1; end <= N; end++) {
+            whit_attn_head(&k, kv, same, list, 0, end, DIM, 0.1f, out, scratch);
+            for (int d = 0; d < DIM; d++)
+                assert_near(out[d], (double)same[d], 1, 1e-3, "equal values");
+        }
+        guarded_free(blocks, 0), guarded_free(scratch, 0);
+    }
 }
 
 /* ---- the screened head ---------------------------------------------------------------------- */
@@ -550,7 +579,7 @@ int main(void)
         cmocka_unit_test(elementary_functions), cmocka_unit_test(quantised_activations),
         cmocka_unit_test(quantise_edges),       cmocka_unit_test(products_of_every_type),
         cmocka_unit_test(longest_rows),         cmocka_unit_test(norms_gates_rotations),
-        cmocka_unit_test(rope_rotates),         cmocka_unit_test(attention_over_blocks),
+        cmocka_unit_test(rope_rotates),         cmocka_unit_test(attention_over_blocks), cmocka_unit_test(attention_of_equals),
         cmocka_unit_test(screened_head),        cmocka_unit_test(environment_is_set_and_given_back),
         cmocka_unit_test(levels_and_caps),
     };

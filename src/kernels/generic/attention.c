@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Attention over blocks of 64 positions, as specified. For each query and block:
+ * Attention over groups of 256 positions, four blocks, as specified. For each query and group:
  *
  *   score j   f32: s = fma(q_d, k_dj, s) over d ascending, then s * scale
  *             f16, i8: int32 sum over d of codes, as float times ((scale_q * scale) * scale_k of j)
@@ -8,18 +8,21 @@
  *   sum       of p_j in sixteen virtual lanes, j in lane j mod 16, positions outside the span
  *             left out
  *   out_d     f32: fma(p_j, v_jd, out) over j ascending in the span
- *             f16, i8: int32 sum over j of u_j times the code of v_jd, as float times largest w /
- *             16383, where w_j is p_j * scale_v of j and u_j is w_j * (16383 / largest w), rounded.
- *             A largest w below 2^-100 counts as 0. Fourteen bits, so that small weights of a block
- *             do not vanish beside a large one, in two digits of seven that bytes' products take.
+ *             f16, i8: int32 sum over j of u_j times the code of v_jd, as float times most / 16383,
+ *             where w_j is p_j * scale_v of j, u_j is w_j * (16383 / most), rounded, and most the
+ *             largest w_j; for f16 at least the sum of w_j, as of p_j, times 1/64, which keeps the
+ *             sums of products below 2^31. Where most is below 2^-100 it counts as 0. Fourteen
+ * bits, so that small weights do not vanish beside a large one, in two digits of seven that bytes'
+ * products take.
  *
- * Joining blocks, ascending: m' = max(m_a, m_b), c_a = exp(m_a - m'), c_b = exp(m_b - m');
+ * Joining groups, ascending: m' = max(m_a, m_b), c_a = exp(m_a - m'), c_b = exp(m_b - m');
  * sum = fma(sum_a, c_a, sum_b * c_b), out the same. At last out * (1 / sum). */
 #include "kernels/generic/lanes.h"
 #include "kernels/kernels.h"
 #include "kernels/math.h"
 
 #define BLOCK WHIT_KV_BLOCK_TOKENS
+#define GROUP WHIT_KV_GROUP_TOKENS
 
 /* ---- append --------------------------------------------------------------------------------- */
 
@@ -107,10 +110,11 @@ void whit_kv_query_f32_generic(const float *q, size_t q_stride, uint32_t n, uint
     }
 }
 
-/* Codes of n numbers up to `max`; returns the scale. */
-static float codes_of(const float *x, uint32_t n, float max, int32_t *codes)
+/* Codes of n numbers up to `max`, of which the largest magnitude has these bits; returns the scale.
+ */
+static float codes_of(const float *x, uint32_t n, uint32_t largest, float max, int32_t *codes)
 {
-    float factor, scale = whit_kv_code_scale(whit_amax_bits(x, n), max, &factor);
+    float factor, scale = whit_kv_code_scale(largest, max, &factor);
     for (uint32_t i = 0; i < n; i++) {
         float product = x[i] * factor;
         codes[i] = product != product ? 0 : whit_round_i32(product);
@@ -127,7 +131,8 @@ void whit_kv_query_f16_generic(const float *q, size_t q_stride, uint32_t n, uint
         int16_t *codes = (int16_t *)(void *)out;
         int8_t *high = (int8_t *)out + 2 * elems, *low = high + elems;
         int32_t code[WHIT_KV_MAX_HEAD_DIM];
-        float scale = codes_of(q, head_dim, whit_kv_query_max(head_dim), code);
+        float scale =
+            codes_of(q, head_dim, whit_amax_bits(q, head_dim), whit_kv_query_max(head_dim), code);
         for (uint32_t d = 0; d < head_dim; d++) {
             codes[d] = (int16_t)code[d];
             low[d] = (int8_t)(code[d] & 127);
@@ -154,39 +159,60 @@ void whit_kv_query_i8_generic(const float *q, size_t q_stride, uint32_t n, uint3
 
 /* ---- partials ------------------------------------------------------------------------------- */
 
-/* Turns scores of a span into the weights of its values; maximum and sum go into the partial. */
-static void soften(float scores[BLOCK], whit_kv_span span, uint32_t head_dim, float *partial)
+/* The arrays of each block of a group; of a block that nobody sees they mean nothing. */
+typedef struct group_arrays {
+    whit_kv_arrays of[WHIT_KV_GROUP_BLOCKS];
+} group_arrays;
+
+static group_arrays arrays_of(whit_kv_type type, uint32_t head_dim, const whit_kv_group *group)
 {
-    float max = scores[span.begin], lanes[WHIT_LANES] = {0};
-    for (uint32_t j = span.begin; j < span.end; j++) max = scores[j] > max ? scores[j] : max;
-    for (uint32_t j = span.begin; j < span.end; j++) {
-        scores[j] = whit_exp_f32(scores[j] - max);
-        lanes[j % WHIT_LANES] += scores[j];
-    }
-    partial[head_dim] = max + 0.0f; /* -0 becomes +0, whichever zero was found first */
-    partial[head_dim + 1] = whit_lanes_sum(lanes);
+    group_arrays arrays = {0};
+    for (uint32_t b = 0; b < WHIT_KV_GROUP_BLOCKS; b++)
+        if (group->blocks[b]) arrays.of[b] = whit_kv_block_arrays(type, head_dim, group->blocks[b]);
+    return arrays;
 }
 
-static void attend_floats(const void *block, const uint8_t *queries, const whit_kv_span *spans,
+/* The sum of x over a span in sixteen virtual lanes. */
+static float sum_of_span(const float x[GROUP], whit_kv_span span)
+{
+    float lanes[WHIT_LANES] = {0};
+    for (uint32_t j = span.begin; j < span.end; j++) lanes[j % WHIT_LANES] += x[j];
+    return whit_lanes_sum(lanes);
+}
+
+/* Turns scores of a span into the weights of its values; maximum and sum go into the partial. */
+static void soften(float scores[GROUP], whit_kv_span span, uint32_t head_dim, float *partial)
+{
+    float max = scores[span.begin];
+    for (uint32_t j = span.begin; j < span.end; j++) max = scores[j] > max ? scores[j] : max;
+    for (uint32_t j = span.begin; j < span.end; j++) scores[j] = whit_exp_f32(scores[j] - max);
+    partial[head_dim] = max + 0.0f; /* -0 becomes +0, whichever zero was found first */
+    partial[head_dim + 1] = sum_of_span(scores, span);
+}
+
+static void attend_floats(const group_arrays *kv, const uint8_t *queries, const whit_kv_span *spans,
                           uint32_t n, uint32_t head_dim, float scale, float *partials)
 {
-    whit_kv_arrays kv = whit_kv_block_arrays(WHIT_KV_F32, head_dim, block);
-    const float *keys = kv.keys, *values = kv.values;
     for (uint32_t i = 0; i < n; i++, partials += whit_kv_partial_elems(head_dim)) {
         const float *q =
             (const float *)(const void *)(queries + i * whit_kv_query_bytes(WHIT_KV_F32, head_dim));
-        float scores[BLOCK] = {0};
+        const whit_kv_span span = spans[i];
+        float scores[GROUP] = {0};
         partials[head_dim + 1] = 0;
-        if (spans[i].begin >= spans[i].end) continue;
-        for (uint32_t d = 0; d < head_dim; d++)
-            for (uint32_t j = spans[i].begin; j < spans[i].end; j++)
-                scores[j] = fmaf(q[d], keys[d * BLOCK + j], scores[j]);
-        for (uint32_t j = spans[i].begin; j < spans[i].end; j++) scores[j] *= scale;
-        soften(scores, spans[i], head_dim, partials);
-        memset(partials, 0, head_dim * sizeof *partials);
-        for (uint32_t j = spans[i].begin; j < spans[i].end; j++)
+        if (span.begin >= span.end) continue;
+        for (uint32_t j = span.begin; j < span.end; j++) {
+            const float *keys = kv->of[j / BLOCK].keys;
             for (uint32_t d = 0; d < head_dim; d++)
-                partials[d] = fmaf(scores[j], values[j * head_dim + d], partials[d]);
+                scores[j] = fmaf(q[d], keys[d * BLOCK + j % BLOCK], scores[j]);
+            scores[j] *= scale;
+        }
+        soften(scores, span, head_dim, partials);
+        memset(partials, 0, head_dim * sizeof *partials);
+        for (uint32_t j = span.begin; j < span.end; j++) {
+            const float *values = (const float *)kv->of[j / BLOCK].values + j % BLOCK * head_dim;
+            for (uint32_t d = 0; d < head_dim; d++)
+                partials[d] = fmaf(scores[j], values[d], partials[d]);
+        }
     }
 }
 
@@ -197,6 +223,7 @@ static int32_t f16_code(uint16_t half, float scale)
     return scale > 0 ? whit_round_i32(whit_f32_from_f16(half) * factor) : 0;
 }
 
+/* Position j of a block. */
 static int32_t key_code(whit_kv_type type, const whit_kv_arrays *kv, uint32_t d, uint32_t j)
 {
     if (type == WHIT_KV_F16)
@@ -218,33 +245,44 @@ static int32_t query_code(whit_kv_type type, const uint8_t *query, uint32_t d)
     return ((const int8_t *)query)[d];
 }
 
-static void attend_codes(whit_kv_type type, const void *block, const uint8_t *queries,
+/* Weights of a span as integers; returns what turns sums of their products back. */
+static float whole_weights(whit_kv_type type, const float weights[GROUP], whit_kv_span span,
+                           int32_t codes[GROUP])
+{
+    const uint32_t n = (uint32_t)(span.end - span.begin);
+    uint32_t most = whit_amax_bits(weights + span.begin, n);
+    uint32_t share = whit_f32_bits(sum_of_span(weights, span) * WHIT_KV_WEIGHT_SHARE);
+    if (type == WHIT_KV_F16 && share > most) most = share;
+    return codes_of(weights + span.begin, n, most, WHIT_KV_WEIGHT_MAX, codes + span.begin);
+}
+
+static void attend_codes(whit_kv_type type, const group_arrays *kv, const uint8_t *queries,
                          const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale,
                          float *partials)
 {
-    whit_kv_arrays kv = whit_kv_block_arrays(type, head_dim, block);
     for (uint32_t i = 0; i < n; i++, partials += whit_kv_partial_elems(head_dim)) {
         const whit_kv_span span = spans[i];
         const uint8_t *query = queries + i * whit_kv_query_bytes(type, head_dim);
-        float scores[BLOCK];
+        float scores[GROUP];
         float factor = whit_load_f32(query + whit_kv_query_scale_offset(type, head_dim)) * scale;
         partials[head_dim + 1] = 0;
         if (span.begin >= span.end) continue;
         for (uint32_t j = span.begin; j < span.end; j++) {
+            const whit_kv_arrays *block = &kv->of[j / BLOCK];
             int32_t sum = 0;
             for (uint32_t d = 0; d < head_dim; d++)
-                sum += key_code(type, &kv, d, j) * query_code(type, query, d);
-            scores[j] = (float)sum * (factor * kv.key_scales[j]);
+                sum += key_code(type, block, d, j % BLOCK) * query_code(type, query, d);
+            scores[j] = (float)sum * (factor * block->key_scales[j % BLOCK]);
         }
         soften(scores, span, head_dim, partials);
-        for (uint32_t j = span.begin; j < span.end; j++) scores[j] *= kv.value_scales[j];
-        int32_t codes[BLOCK];
-        float unit = codes_of(scores + span.begin, span.end - span.begin, WHIT_KV_WEIGHT_MAX,
-                              codes + span.begin);
+        for (uint32_t j = span.begin; j < span.end; j++)
+            scores[j] *= kv->of[j / BLOCK].value_scales[j % BLOCK];
+        int32_t codes[GROUP];
+        float unit = whole_weights(type, scores, span, codes);
         for (uint32_t d = 0; d < head_dim; d++) {
             int32_t sum = 0;
             for (uint32_t j = span.begin; j < span.end; j++)
-                sum += codes[j] * value_code(type, &kv, head_dim, j, d);
+                sum += codes[j] * value_code(type, &kv->of[j / BLOCK], head_dim, j % BLOCK, d);
             partials[d] = (float)sum * unit;
         }
     }
@@ -271,17 +309,18 @@ void whit_kv_join_generic(float *into, const float *from, uint32_t n, uint32_t h
 
 /* ---- attend and join ------------------------------------------------------------------------ */
 
-static void attend(whit_kv_type type, const void *block, const uint8_t *queries,
+static void attend(whit_kv_type type, const whit_kv_group *group, const uint8_t *queries,
                    const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale,
                    float *partials, float *into)
 {
+    const group_arrays kv = arrays_of(type, head_dim, group);
     const uint32_t most = into ? WHIT_KV_PASS_QUERIES : n;
     for (uint32_t count; n > 0; n -= count) {
         count = n < most ? n : most;
         if (type == WHIT_KV_F32)
-            attend_floats(block, queries, spans, count, head_dim, scale, partials);
+            attend_floats(&kv, queries, spans, count, head_dim, scale, partials);
         else
-            attend_codes(type, block, queries, spans, count, head_dim, scale, partials);
+            attend_codes(type, &kv, queries, spans, count, head_dim, scale, partials);
         if (!into) return;
         whit_kv_join_generic(into, partials, count, head_dim);
         into += count * whit_kv_partial_elems(head_dim);
@@ -291,12 +330,13 @@ static void attend(whit_kv_type type, const void *block, const uint8_t *queries,
 }
 
 #define ATTEND(lower, upper)                                                                       \
-    void whit_kv_attend_##lower##_generic(                                                         \
-        const void *block, const void *next, const uint8_t *queries, const whit_kv_span *spans,    \
-        uint32_t n, uint32_t head_dim, float scale, float *partials, float *into)                  \
+    void whit_kv_attend_##lower##_generic(const whit_kv_group *group, const whit_kv_group *next,   \
+                                          const uint8_t *queries, const whit_kv_span *spans,       \
+                                          uint32_t n, uint32_t head_dim, float scale,              \
+                                          float *partials, float *into)                            \
     {                                                                                              \
         (void)next;                                                                                \
-        attend(WHIT_KV_##upper, block, queries, spans, n, head_dim, scale, partials, into);        \
+        attend(WHIT_KV_##upper, group, queries, spans, n, head_dim, scale, partials, into);        \
     }
 ATTEND(f32, F32)
 ATTEND(f16, F16)

@@ -25,7 +25,7 @@ whit_kv_attend_fn AMX_NAME(whit_kv_attend_i8_amx), AMX_NAME(whit_kv_attend_f16_a
 #define CHUNK_DIMS  64
 #define MOST_DIMS   256
 #define QUAD_BYTES  (4 * BLOCK)         /* four dimensions of a key */
-#define DIGIT_BYTES (MOST_DIMS * BLOCK) /* a digit of a block's keys or values, tile by tile */
+#define DIGIT_BYTES (MOST_DIMS * GROUP) /* a digit of a group's keys or values, tile by tile */
 #define TILE_BYTES  (AMX_ROWS * AMX_ROW_BYTES)
 
 typedef int32_t tile_sums[4][AMX_ROWS][16];
@@ -60,35 +60,49 @@ INLINE void store_digits(const vi rows[4], uint8_t *high, uint8_t *low)
     vi_store(high, high_bytes);
 }
 
-static void digits_of_keys(const pass *t, uint8_t *high, uint8_t *low)
+/* Of a block, as tiles of 64 dimensions by sixteen positions, resp. 64 positions by sixteen
+ * dimensions. */
+static void digits_of_keys(const whit_kv_arrays *kv, uint32_t head_dim, uint8_t *high, uint8_t *low)
 {
     for (uint32_t j = 0; j < BLOCK; j += 16) {
-        const vf factor = f16_factors(vf_load(t->kv.key_scales + j));
-        const uint16_t *row = (const uint16_t *)t->kv.keys + j;
-        for (uint32_t d = 0; d < t->head_dim; d += 4, row += 4 * BLOCK) {
+        const vf factor = f16_factors(vf_load(kv->key_scales + j));
+        const uint16_t *row = (const uint16_t *)kv->keys + j;
+        for (uint32_t d = 0; d < head_dim; d += 4, row += 4 * BLOCK) {
             vi rows[4];
             for (int i = 0; i < 4; i++) rows[i] = f16_codes(row + i * BLOCK, factor);
-            size_t tile = j / 16 * (t->head_dim / CHUNK_DIMS) + d / CHUNK_DIMS;
+            size_t tile = j / 16 * (head_dim / CHUNK_DIMS) + d / CHUNK_DIMS;
             size_t at = tile * TILE_BYTES + d % CHUNK_DIMS / 4 * AMX_ROW_BYTES;
             store_digits(rows, high + at, low + at);
         }
     }
 }
 
-static void digits_of_values(const pass *t, uint8_t *high, uint8_t *low)
+static void digits_of_values(const whit_kv_arrays *kv, uint32_t head_dim, uint8_t *high,
+                             uint8_t *low)
 {
     for (uint32_t j = 0; j < BLOCK; j += 4) {
-        const uint16_t *row = (const uint16_t *)t->kv.values + (size_t)j * t->head_dim;
+        const uint16_t *row = (const uint16_t *)kv->values + (size_t)j * head_dim;
         vf factors[4];
         for (int i = 0; i < 4; i++)
-            factors[i] = f16_factors(vf_set(t->kv.value_scales[j + (uint32_t)i]));
-        for (uint32_t d = 0; d < t->head_dim; d += 16) {
+            factors[i] = f16_factors(vf_set(kv->value_scales[j + (uint32_t)i]));
+        for (uint32_t d = 0; d < head_dim; d += 16) {
             vi rows[4];
             for (uint32_t i = 0; i < 4; i++)
-                rows[i] = f16_codes(row + i * t->head_dim + d, factors[i]);
+                rows[i] = f16_codes(row + i * head_dim + d, factors[i]);
             size_t at = d / 16 * TILE_BYTES + j / 4 * AMX_ROW_BYTES;
             store_digits(rows, high + at, low + at);
         }
+    }
+}
+
+/* Of blocks that any query of the call sees. */
+static void digits_of_group(const pass *all, room *own)
+{
+    const size_t block_bytes = (size_t)BLOCK * all->head_dim;
+    for (uint32_t b = all->begin / BLOCK; b * BLOCK < all->end; b++) {
+        const size_t at = b * block_bytes;
+        digits_of_keys(&all->kv[b], all->head_dim, own->keys[0] + at, own->keys[1] + at);
+        digits_of_values(&all->kv[b], all->head_dim, own->values[0] + at, own->values[1] + at);
     }
 }
 
@@ -142,12 +156,12 @@ INLINE const int8_t *query_tile(const pass *t, room *own, size_t at, size_t byte
     return own->queries;
 }
 
-/* Digits of the weights, for all jobs of values. */
-INLINE void load_weights(room *own, amx_state *amx)
+/* Digits of the weights of block b. */
+INLINE void load_weights(const room *own, amx_state *amx, uint32_t b)
 {
     (void)amx;
-    AMX_LOAD(amx, 4, own->s.high, BLOCK);
-    AMX_LOAD(amx, 5, own->s.low, BLOCK);
+    AMX_LOAD(amx, 4, own->s.high[0] + b * BLOCK, GROUP);
+    AMX_LOAD(amx, 5, own->s.low[0] + b * BLOCK, GROUP);
 }
 
 /* ---- joining -------------------------------------------------------------------------------- */
@@ -157,7 +171,7 @@ INLINE float *outputs_of(const pass *t)
     return t->into ? t->into : t->partials;
 }
 
-/* Sixteen sums of query r's values, joined to those of the blocks before. */
+/* Sixteen sums of query r's values, joined to those of the groups before. */
 INLINE void put_values(const pass *t, const room *own, uint32_t r, float *out, vi sums)
 {
     const vf values = vf_mul(vf_from_ints(sums), vf_set(own->s.unit[r]));
@@ -204,24 +218,20 @@ INLINE void plan_join(const pass *t, room *own)
 }
 
 /* Scores to digits of weights; i8 values are code + 128, so that their weights' sum counts. */
-INLINE void soften_pass(const pass *t, room *own, const bool wants_total)
+INLINE void soften_pass(const pass *t, const whit_kv_type kv, room *own)
 {
-    if (see_all(t, 0, t->n))
-        soften_tile(t, true, wants_total, &own->s);
-    else
-        soften_tile(t, false, wants_total, &own->s);
+    soften_tile(t, kv, &own->s);
     plan_join(t, own);
 }
 
 /* ---- i8 ------------------------------------------------------------------------------------- */
 
-/* One job: all positions. */
+/* A job: a block. */
 INLINE void start_scores_i8(const pass *t, room *own, amx_state *amx, uint32_t i, tile_sums sums)
 {
     size_t stride;
     const int8_t *a = query_tile(t, own, 0, t->head_dim, &stride);
-    const uint8_t *b = t->kv.keys;
-    (void)i;
+    const uint8_t *b = t->kv[i].keys;
     zero_sums(amx, 4);
     for (uint32_t d = 0; d < t->head_dim; d += CHUNK_DIMS, b += CHUNK_DIMS * BLOCK) {
         AMX_LOAD(amx, 4, a + d, stride);
@@ -240,30 +250,31 @@ INLINE void start_scores_i8(const pass *t, room *own, amx_state *amx, uint32_t i
 INLINE void finish_scores_i8(const pass *t, room *own, uint32_t i, const tile_sums sums)
 {
     const uint8_t *scale = t->queries + whit_kv_query_scale_offset(WHIT_KV_I8, t->head_dim);
-    (void)i;
     for (uint32_t r = 0; r < t->n; r++, scale += t->query_bytes) {
         const vf factor = vf_set(whit_load_f32(scale) * t->scale);
         const vi bias = vi_set(128 * (int32_t)whit_load_u32(scale + 4)); /* keys are code + 128 */
         for (uint32_t v = 0; v < BLOCK / 16; v++)
-            vf_store(&own->s.scores[r][16 * v],
+            vf_store(&own->s.scores[r][i * BLOCK + 16 * v],
                      vf_mul(vf_from_ints(vi_sub(vi_load(sums[v][r]), bias)),
-                            vf_mul(factor, vf_load(t->kv.key_scales + 16 * v))));
+                            vf_mul(factor, vf_load(t->kv[i].key_scales + 16 * v))));
     }
 }
 
 /* A job: 32 dimensions. */
 INLINE void start_values_i8(const pass *t, room *own, amx_state *amx, uint32_t i, tile_sums sums)
 {
-    const uint8_t *b = (const uint8_t *)t->kv.values + (size_t)i * 128;
     const size_t row_bytes = 4 * (size_t)t->head_dim;
     zero_sums(amx, 4);
-    if (i == 0) load_weights(own, amx);
-    AMX_LOAD(amx, 6, b, row_bytes);
-    AMX_LOAD(amx, 7, b + 64, row_bytes);
-    AMX_MULTIPLY(amx, 0, 4, 6);
-    AMX_MULTIPLY(amx, 1, 4, 7);
-    AMX_MULTIPLY(amx, 2, 5, 6);
-    AMX_MULTIPLY(amx, 3, 5, 7);
+    for (uint32_t b = t->begin / BLOCK; b * BLOCK < t->end; b++) {
+        const uint8_t *values = (const uint8_t *)t->kv[b].values + (size_t)i * 128;
+        load_weights(own, amx, b);
+        AMX_LOAD(amx, 6, values, row_bytes);
+        AMX_LOAD(amx, 7, values + 64, row_bytes);
+        AMX_MULTIPLY(amx, 0, 4, 6);
+        AMX_MULTIPLY(amx, 1, 4, 7);
+        AMX_MULTIPLY(amx, 2, 5, 6);
+        AMX_MULTIPLY(amx, 3, 5, 7);
+    }
     store_sums(amx, 4, sums);
 }
 
@@ -317,7 +328,7 @@ INLINE void start_scores_f16(const pass *t, room *own, amx_state *amx, uint32_t 
 INLINE void finish_scores_f16(const pass *t, room *own, uint32_t i, const tile_sums sums)
 {
     const uint8_t *scale = t->queries + whit_kv_query_scale_offset(WHIT_KV_F16, t->head_dim);
-    const vf key_scales = vf_load(t->kv.key_scales + 16 * i);
+    const vf key_scales = vf_load(t->kv[16 * i / BLOCK].key_scales + 16 * i % BLOCK);
     for (uint32_t r = 0; r < t->n; r++, scale += t->query_bytes)
         vf_store(&own->s.scores[r][16 * i],
                  vf_mul(vf_from_ints(sum_of_digits(sums, r)),
@@ -327,13 +338,14 @@ INLINE void finish_scores_f16(const pass *t, room *own, uint32_t i, const tile_s
 /* A job: sixteen dimensions. */
 INLINE void start_values_f16(const pass *t, room *own, amx_state *amx, uint32_t i, tile_sums sums)
 {
-    const size_t at = (size_t)i * TILE_BYTES;
-    (void)t;
     zero_sums(amx, 3);
-    if (i == 0) load_weights(own, amx);
-    AMX_LOAD(amx, 6, own->values[0] + at, AMX_ROW_BYTES);
-    AMX_LOAD(amx, 7, own->values[1] + at, AMX_ROW_BYTES);
-    multiply_digits(amx);
+    for (uint32_t b = t->begin / BLOCK; b * BLOCK < t->end; b++) {
+        const size_t at = (size_t)b * BLOCK * t->head_dim + (size_t)i * TILE_BYTES;
+        load_weights(own, amx, b);
+        AMX_LOAD(amx, 6, own->values[0] + at, AMX_ROW_BYTES);
+        AMX_LOAD(amx, 7, own->values[1] + at, AMX_ROW_BYTES);
+        multiply_digits(amx);
+    }
     store_sums(amx, 3, sums);
 }
 
@@ -351,53 +363,53 @@ static bool takes(uint32_t n, uint32_t head_dim)
     return n >= LEAST && head_dim % CHUNK_DIMS == 0 && head_dim <= MOST_DIMS;
 }
 
-INLINE void attend(whit_kv_type kv, const void *block, const uint8_t *queries,
+INLINE void attend(const whit_kv_type kv, const whit_kv_group *group, const uint8_t *queries,
                    const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale,
                    float *partials, float *into)
 {
     room own;
     amx_state amx;
     const amx_config config = amx_whole_tiles();
-    const pass all =
-        whole_pass(kv, block, NULL, queries, spans, n, head_dim, scale, partials, into);
-    if (kv == WHIT_KV_F16) {
-        digits_of_keys(&all, own.keys[0], own.keys[1]);
-        digits_of_values(&all, own.values[0], own.values[1]);
-    }
+    pass all = whole_pass(kv, group, NULL, queries, spans, n, head_dim, scale, partials, into);
+    find_positions(&all);
+    for (uint32_t b = all.begin / BLOCK; b * BLOCK < all.end; b++)
+        memcpy(own.s.value_scales + b * BLOCK, all.kv[b].value_scales, BLOCK * sizeof(float));
+    if (kv == WHIT_KV_F16) digits_of_group(&all, &own);
     amx_begin(&amx, &config);
     for (uint32_t q = 0; q < n; q += PASS) {
         pass t = part_of_pass(&all, q, PASS);
         if (!see_positions(&t)) continue;
         if (kv == WHIT_KV_I8) {
-            run_jobs(&t, &own, &amx, 0, 1, start_scores_i8, finish_scores_i8);
-            soften_pass(&t, &own, true);
+            run_jobs(&t, &own, &amx, t.begin / BLOCK, (t.end + BLOCK - 1) / BLOCK, start_scores_i8,
+                     finish_scores_i8);
+            soften_pass(&t, kv, &own);
             run_jobs(&t, &own, &amx, 0, head_dim / 32, start_values_i8, finish_values_i8);
         } else {
             run_jobs(&t, &own, &amx, t.begin / 16, (t.end + 15) / 16, start_scores_f16,
                      finish_scores_f16);
-            soften_pass(&t, &own, false);
+            soften_pass(&t, kv, &own);
             run_jobs(&t, &own, &amx, 0, head_dim / 16, start_values_f16, finish_values_f16);
         }
     }
     amx_end(&amx);
 }
 
-void AMX_NAME(whit_kv_attend_i8_amx)(const void *block, const void *next, const uint8_t *queries,
-                                     const whit_kv_span *spans, uint32_t n, uint32_t head_dim,
-                                     float scale, float *partials, float *into)
+void AMX_NAME(whit_kv_attend_i8_amx)(const whit_kv_group *group, const whit_kv_group *next,
+                                     const uint8_t *queries, const whit_kv_span *spans, uint32_t n,
+                                     uint32_t head_dim, float scale, float *partials, float *into)
 {
     if (takes(n, head_dim))
-        attend(WHIT_KV_I8, block, queries, spans, n, head_dim, scale, partials, into);
+        attend(WHIT_KV_I8, group, queries, spans, n, head_dim, scale, partials, into);
     else
-        whit_kv_attend_i8_avx512(block, next, queries, spans, n, head_dim, scale, partials, into);
+        whit_kv_attend_i8_avx512(group, next, queries, spans, n, head_dim, scale, partials, into);
 }
 
-void AMX_NAME(whit_kv_attend_f16_amx)(const void *block, const void *next, const uint8_t *queries,
-                                      const whit_kv_span *spans, uint32_t n, uint32_t head_dim,
-                                      float scale, float *partials, float *into)
+void AMX_NAME(whit_kv_attend_f16_amx)(const whit_kv_group *group, const whit_kv_group *next,
+                                      const uint8_t *queries, const whit_kv_span *spans, uint32_t n,
+                                      uint32_t head_dim, float scale, float *partials, float *into)
 {
     if (takes(n, head_dim))
-        attend(WHIT_KV_F16, block, queries, spans, n, head_dim, scale, partials, into);
+        attend(WHIT_KV_F16, group, queries, spans, n, head_dim, scale, partials, into);
     else
-        whit_kv_attend_f16_avx512(block, next, queries, spans, n, head_dim, scale, partials, into);
+        whit_kv_attend_f16_avx512(group, next, queries, spans, n, head_dim, scale, partials, into);
 }
