@@ -63,10 +63,11 @@ typedef struct whit_matmul_kernel {
 /* out = weight * (x * (1 / sqrt(mean(x^2) + eps))), (n); weight NULL is all ones; out may be x. */
 typedef void whit_rms_norm_fn(const float *x, const float *weight, uint32_t n, float eps,
                               float *out);
-/* Rotates in place the first 2 * n_pairs elements of each head of x (n_heads, head_dim). Pair i is
- * (i, i + n_pairs), resp. (2 i, 2 i + 1); table: cosines (n_pairs), then sines (n_pairs). */
-typedef void whit_rope_fn(float *x, uint32_t n_heads, uint32_t head_dim, uint32_t n_pairs,
-                          const float *table);
+/* Rotates the first 2 * n_pairs elements of each head of x (n_heads, head_dim) into out, and copies
+ * the others; out may be x. Pair i is (i, i + n_pairs), resp. (2 i, 2 i + 1); table: cosines
+ * (n_pairs), then sines (n_pairs). */
+typedef void whit_rope_fn(const float *x, uint32_t n_heads, uint32_t head_dim, uint32_t n_pairs,
+                          const float *table, float *out);
 /* x += y, (n). */
 typedef void whit_add_fn(float *x, const float *y, uint32_t n);
 /* x *= factor, (n). */

@@ -94,8 +94,7 @@ static void ready_row(const whit_exec_step *step, const whit_exec *exec, uint32_
     const float *table = exec->rope_tables + (size_t)row * 2 * exec->rope_pairs;
     for (uint32_t h = 0; h < group; h += n, x += n * head_dim, ready += n * whit_kv_query_bytes(exec->kv->shape.type, head_dim)) {
         n = group - h < TURNED / head_dim ? group - h : TURNED / head_dim;
-        memcpy(turned, x, n * head_dim * sizeof *x);
-        exec->kernels->rope_half(turned, n, head_dim, step->turned->rotary / 2, table);
+        exec->kernels->rope_half(x, n, head_dim, step->turned->rotary / 2, table, turned);
         exec->kv_query(turned, head_dim, n, head_dim, ready);
     }
 }

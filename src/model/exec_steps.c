@@ -58,9 +58,8 @@ ROW_STEP(run_rope)
     (void)worker;
     if (whit_exec_turns(step, exec)) return;
     for (uint32_t r = begin; r < end; r++) {
-        copy_row(step, INPUT(0, r), OUTPUT(r));
-        exec->kernels->rope_half(OUTPUT(r), step->width / step->group, step->group, step->rotary / 2,
-                                 exec->rope_tables + (size_t)r * 2 * exec->rope_pairs);
+        const float *table = exec->rope_tables + (size_t)r * 2 * exec->rope_pairs;
+        exec->kernels->rope_half(INPUT(0, r), step->width / step->group, step->group, step->rotary / 2, table, OUTPUT(r));
     }
 }
 

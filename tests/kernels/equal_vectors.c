@@ -137,13 +137,16 @@ static void compare_rope(const trial *t)
     uint32_t head_dim = 2 * n_pairs + (uint32_t)whit_rng_below(t->rng, 3) * 8;
     guarded_floats table = floats_random(t->rng, 2 * n_pairs, INPUT_UNIFORM);
     guarded_floats x = floats_random(t->rng, (size_t)n_heads * head_dim, random_mode(t->rng));
-    guarded_floats expected = floats_copy(&x);
+    guarded_floats found = floats_copy(&x), expected = floats_copy(&x);
+    bool in_place = whit_rng_next(t->rng) & 1;
+    if (!in_place) memset(found.data, 0xEE, found.n * sizeof *found.data);
     whit_rope_fn *generic =
         strstr(t->row->op, "half") ? t->generic->rope_half : t->generic->rope_pairs;
-    ((whit_rope_fn *)t->row->function)(x.data, n_heads, head_dim, n_pairs, table.data);
-    generic(expected.data, n_heads, head_dim, n_pairs, table.data);
-    assert_same_floats(x.data, expected.data, x.n, t->name, "x");
-    floats_free(&x), floats_free(&table), floats_free(&expected);
+    ((whit_rope_fn *)t->row->function)(in_place ? found.data : x.data, n_heads, head_dim, n_pairs,
+                                       table.data, found.data);
+    generic(x.data, n_heads, head_dim, n_pairs, table.data, expected.data);
+    assert_same_floats(found.data, expected.data, x.n, t->name, "out");
+    floats_free(&x), floats_free(&table), floats_free(&found), floats_free(&expected);
 }
 
 static void compare_gate(const trial *t)

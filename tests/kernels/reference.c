@@ -350,9 +350,8 @@ static void rope_rotates(void **state)
         float *x = random_floats(&rng, HEADS * DIM, 1), *half = malloc(HEADS * DIM * 4),
               *pairs = malloc(HEADS * DIM * 4);
         memcpy(half, x, HEADS * DIM * 4);
-        memcpy(pairs, x, HEADS * DIM * 4);
-        k.rope_half(half, HEADS, DIM, PAIRS, table);
-        k.rope_pairs(pairs, HEADS, DIM, PAIRS, table);
+        k.rope_half(half, HEADS, DIM, PAIRS, table, half);
+        k.rope_pairs(x, HEADS, DIM, PAIRS, table, pairs);
         for (int h = 0; h < HEADS; h++)
             for (int i = 0; i < PAIRS; i++) {
                 double angle = position * pow(500000, -(double)i / PAIRS) / (double)factors[i];
@@ -368,9 +367,11 @@ static void rope_rotates(void **state)
                 assert_near(pairs[h * DIM + 2 * i + 1], b * cos(angle) + a * sin(angle), 1, 1e-6,
                             "rope_pairs");
             }
-        for (int h = 0; h < HEADS; h++)
-            assert_memory_equal(half + h * DIM + 2 * PAIRS, x + h * DIM + 2 * PAIRS,
-                                (DIM - 2 * PAIRS) * 4);
+        for (int h = 0; h < HEADS; h++) {
+            const int rest = h * DIM + 2 * PAIRS;
+            assert_memory_equal(half + rest, x + rest, (DIM - 2 * PAIRS) * 4);
+            assert_memory_equal(pairs + rest, x + rest, (DIM - 2 * PAIRS) * 4);
+        }
         free(x), free(half), free(pairs);
     }
 }

@@ -14,27 +14,37 @@ void whit_rms_norm_generic(const float *x, const float *weight, uint32_t n, floa
         out[i] = weight ? weight[i] * (x[i] * inverse) : x[i] * inverse;
 }
 
-static void rotate(float *a, float *b, float cosine, float sine)
+static void rotate(float a, float b, float cosine, float sine, float *out_a, float *out_b)
 {
-    float x = *a, y = *b;
-    *a = fmaf(x, cosine, -(y * sine));
-    *b = fmaf(y, cosine, x * sine);
+    *out_a = fmaf(a, cosine, -(b * sine));
+    *out_b = fmaf(b, cosine, a * sine);
 }
 
-void whit_rope_half_generic(float *x, uint32_t n_heads, uint32_t head_dim, uint32_t n_pairs,
-                            const float *table)
+/* Elements that are not rotated. */
+static void copy_rest(const float *x, uint32_t head_dim, uint32_t n_pairs, float *out)
 {
-    for (uint32_t head = 0; head < n_heads; head++, x += head_dim)
-        for (uint32_t i = 0; i < n_pairs; i++)
-            rotate(&x[i], &x[i + n_pairs], table[i], table[n_pairs + i]);
+    for (uint32_t i = 2 * n_pairs; i < head_dim; i++) out[i] = x[i];
 }
 
-void whit_rope_pairs_generic(float *x, uint32_t n_heads, uint32_t head_dim, uint32_t n_pairs,
-                             const float *table)
+void whit_rope_half_generic(const float *x, uint32_t n_heads, uint32_t head_dim, uint32_t n_pairs,
+                            const float *table, float *out)
 {
-    for (uint32_t head = 0; head < n_heads; head++, x += head_dim)
+    for (uint32_t head = 0; head < n_heads; head++, x += head_dim, out += head_dim) {
         for (uint32_t i = 0; i < n_pairs; i++)
-            rotate(&x[2 * i], &x[2 * i + 1], table[i], table[n_pairs + i]);
+            rotate(x[i], x[i + n_pairs], table[i], table[n_pairs + i], &out[i], &out[i + n_pairs]);
+        copy_rest(x, head_dim, n_pairs, out);
+    }
+}
+
+void whit_rope_pairs_generic(const float *x, uint32_t n_heads, uint32_t head_dim, uint32_t n_pairs,
+                             const float *table, float *out)
+{
+    for (uint32_t head = 0; head < n_heads; head++, x += head_dim, out += head_dim) {
+        for (uint32_t i = 0; i < n_pairs; i++)
+            rotate(x[2 * i], x[2 * i + 1], table[i], table[n_pairs + i], &out[2 * i],
+                   &out[2 * i + 1]);
+        copy_rest(x, head_dim, n_pairs, out);
+    }
 }
 
 void whit_silu_mul_generic(const float *gate, const float *up, uint32_t n, float *out)
