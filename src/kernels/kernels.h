@@ -117,7 +117,7 @@ typedef void whit_kv_query_fn(const float *q, size_t q_stride, uint32_t n, uint3
  * will be attended to after this one, NULL where nobody knows. Where `into` is not NULL they are
  * joined into it, n partials too, and `partials` is scratch for WHIT_KV_PASS_QUERIES or n of them,
  * whichever are fewer. */
-typedef void whit_kv_attend_fn(const whit_kv_group *group, const whit_kv_group *next,
+typedef void whit_kv_attend_fn(whit_kv_group *group, const whit_kv_group *next,
                                const uint8_t *queries, const whit_kv_span *spans, uint32_t n,
                                uint32_t head_dim, float scale, float *partials, float *into);
 #define WHIT_KV_PASS_QUERIES 64
@@ -174,6 +174,7 @@ typedef struct whit_kernels {
     whit_isa isa;      /* the level in use: the machine's or its cap */
     uint32_t features; /* extras in use; none where a cap below their level stands */
     uint32_t kv_queries; /* that should share a reading of a block, where there are so many */
+    bool kv_makes_f16;   /* kv_attend_f16 makes something of blocks, and wants room for it */
     whit_quantize_fn *quantize;
     whit_rms_norm_fn *rms_norm;
     whit_rope_fn *rope_half;  /* NeoX: halves of a head */

@@ -125,7 +125,15 @@ static inline uint32_t whit_kv_f16_factor_bits(uint32_t scale)
 #define WHIT_KV_GROUP_TOKENS (WHIT_KV_GROUP_BLOCKS * WHIT_KV_BLOCK_TOKENS)
 typedef struct whit_kv_group {
     const void *blocks[WHIT_KV_GROUP_BLOCKS];
+    void *room;    /* whit_kv_room_bytes, 64-byte aligned, for what kernels make of f16; or NULL */
+    uint32_t made; /* bit b: that of block b is there. Kernels set it, the caller clears it. */
 } whit_kv_group;
+
+/* Keys and values of a group as integers, in two digits of a byte each. */
+static inline size_t whit_kv_room_bytes(uint32_t head_dim)
+{
+    return (size_t)4 * WHIT_KV_GROUP_TOKENS * head_dim;
+}
 
 /* Positions of a group that one query sees: [begin, end), empty where begin >= end. */
 typedef struct whit_kv_span {

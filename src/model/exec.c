@@ -139,6 +139,11 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensor
     exec->rope_tables = whit_arena_take(arena, (uint64_t)options->n_batch_rows * 2 * options->rope_pairs, sizeof(float));
     exec->n_rescored = whit_arena_take(arena, options->n_selected_rows, sizeof *exec->n_rescored);
     exec->row_tiles = whit_arena_take(arena, (uint64_t)options->n_batch_rows + 1, sizeof *exec->row_tiles);
+    if (kernels->kv_makes_f16 && shape->type == WHIT_KV_F16) {
+        exec->rooms = whit_arena_take(arena, options->n_threads, sizeof *exec->rooms);
+        exec->room = whit_arena_take(arena, (uint64_t)options->n_threads * WHIT_EXEC_ROOMS, whit_kv_room_bytes(shape->head_dim));
+        if (exec->rooms) memset(exec->rooms, 0, options->n_threads * sizeof *exec->rooms);
+    }
     if (options->n_threads > 1) {
         size_t query_bytes = whit_kv_query_bytes(shape->type, shape->head_dim);
         exec->queries = whit_arena_take(arena, (uint64_t)shape->n_kv_heads * n_queries, query_bytes);

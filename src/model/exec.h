@@ -110,6 +110,17 @@ typedef struct whit_exec_adapt {
     uint32_t n_spans, n_mounted; /* sequences with adapters */
 } whit_exec_adapt;
 
+/* What a worker's attention has made of groups of one KV head (kernels/kv_block.h), good within a run.
+ * The last room is for groups that find no other: in it nothing stays. */
+enum { WHIT_EXEC_ROOMS = 4 };
+typedef struct whit_exec_rooms {
+    uint64_t run;
+    uint32_t head, sequence, n_kept;
+    struct {
+        uint32_t group, made;
+    } of[WHIT_EXEC_ROOMS];
+} whit_exec_rooms;
+
 struct whit_exec {
     const whit_plan *plan;
     const whit_kernels *kernels;
@@ -129,6 +140,8 @@ struct whit_exec {
     size_t scratch_bytes;
     uint8_t *prepared; /* (n_threads, prepared_bytes) whit_exec_prepared, and what kernels made there; 0 bytes: none do */
     size_t prepared_bytes;
+    whit_exec_rooms *rooms; /* (n_threads); NULL: kernels make nothing of groups */
+    uint8_t *room;          /* (n_threads, WHIT_EXEC_ROOMS, whit_kv_room_bytes) */
     uint64_t n_runs; /* groups run so far */
     bool screens;           /* this pass reads the head's high nibbles first */
     uint32_t *n_rescored;   /* (n_selected_rows) rows of the head that were then read whole */

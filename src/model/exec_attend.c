@@ -74,6 +74,41 @@ void whit_exec_join_rope(const whit_plan *plan, uint32_t i, whit_exec_step *step
     steps[rope].turned = &steps[i];
 }
 
+/* The rooms of a worker, empty where they belong to another run, head or sequence. */
+static whit_exec_rooms *rooms_of(const whit_exec *exec, uint32_t worker, uint32_t head, uint32_t sequence)
+{
+    if (!exec->rooms) return NULL;
+    whit_exec_rooms *rooms = &exec->rooms[worker];
+    if (rooms->run != exec->n_runs || rooms->head != head || rooms->sequence != sequence)
+        *rooms = (whit_exec_rooms){.run = exec->n_runs, .head = head, .sequence = sequence};
+    return rooms;
+}
+
+/* The room of group g: the one that it has, a free one, or the last. */
+static uint32_t room_of(whit_exec_rooms *rooms, uint32_t g)
+{
+    for (uint32_t i = 0; i < rooms->n_kept; i++)
+        if (rooms->of[i].group == g) return i;
+    const uint32_t i = rooms->n_kept < WHIT_EXEC_ROOMS - 1 ? rooms->n_kept++ : WHIT_EXEC_ROOMS - 1;
+    rooms->of[i].group = g;
+    rooms->of[i].made = 0;
+    return i;
+}
+
+/* Attends to group g of a head and sequence, with what was made of it before. */
+static void attend_group(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rooms *rooms, uint32_t g,
+                         whit_kv_group group, const whit_kv_group *next, const uint8_t *queries, const whit_kv_span *spans,
+                         uint32_t n, float *partials, float *into)
+{
+    const uint32_t i = rooms ? room_of(rooms, g) : 0;
+    if (rooms) {
+        group.room = exec->room + (worker * WHIT_EXEC_ROOMS + i) * whit_kv_room_bytes(step->group);
+        group.made = rooms->of[i].made;
+    }
+    exec->kv_attend(&group, next, queries, spans, n, step->group, step->constant, partials, into);
+    if (rooms) rooms->of[i].made = group.made;
+}
+
 /* Few rows may be divided by groups, and their queries made ready by one thread: not this, too. */
 bool whit_exec_turns(const whit_exec_step *step, const whit_exec *exec)
 {
@@ -162,11 +197,12 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
         for (uint32_t i = 0; i < n; i++) total[i * whit_kv_partial_elems(step->group) + step->group + 1] = 0; /* nothing seen */
         bool spans_are_whole = false;
         whit_kv_group next = group_of(step, exec, row, row_end, head, first);
+        whit_exec_rooms *rooms = rooms_of(exec, worker, head, exec->batch->sequences[row]);
         for (uint32_t g = first; g <= last; g++) {
             make_spans(step, exec, row, row_end, g, spans, &spans_are_whole);
             const whit_kv_group group = next;
             if (g < last) next = group_of(step, exec, row, row_end, head, g + 1);
-            exec->kv_attend(&group, &next, scratch + at.queries, spans, n, step->group, step->constant, partials, total);
+            attend_group(step, exec, worker, rooms, g, group, &next, scratch + at.queries, spans, n, partials, total);
         }
         for (uint32_t i = 0; i < n; i++) finish(step, exec, row, head, i, total + i * whit_kv_partial_elems(step->group));
     }
@@ -249,7 +285,8 @@ static void attend_places(const struct divided *d, uint32_t worker, uint32_t beg
         float *own = goes_on ? partials : partials_of(d, head, group), *into = goes_on ? partials_of(d, head, 0) : NULL;
         uint32_t next = place + 1 < end - begin ? item_at(d, begin, end, place + 1) : item;
         const whit_kv_group these = group_of_item(d, item), those = group_of_item(d, next);
-        exec->kv_attend(&these, &those, queries_of(d, head), spans, d->n, head_dim, d->step->constant, own, into);
+        whit_exec_rooms *rooms = rooms_of(exec, worker, head, exec->batch->sequences[exec->row_tiles[0]]);
+        attend_group(d->step, exec, worker, rooms, d->first + group, these, &those, queries_of(d, head), spans, d->n, own, into);
         bool is_last = place + 1 == to || next != item + 1 || group + 1 == d->n_groups;
         if (joins && is_last) atomic_store_explicit(&exec->n_joined[head], group + 1, memory_order_release);
         before = item;

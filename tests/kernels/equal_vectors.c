@@ -295,9 +295,9 @@ static void random_group(const trial *t, whit_kv_type kv, uint32_t head_dim, uin
 {
     size_t bytes = whit_kv_block_bytes(kv, head_dim);
     input_mode mode = whit_rng_next(t->rng) & 1 ? INPUT_UNIFORM : random_mode(t->rng);
+    *group = (whit_kv_group){.room = guarded_alloc(whit_kv_room_bytes(head_dim), 0)};
     for (uint32_t b = 0; b < WHIT_KV_GROUP_BLOCKS; b++) {
         uint32_t first = b * WHIT_KV_BLOCK_TOKENS, end = first + WHIT_KV_BLOCK_TOKENS;
-        group->blocks[b] = NULL;
         if (lowest >= end || highest <= first) continue;
         uint8_t *block = guarded_alloc(bytes, 0);
         memset(block, 0x7E, bytes); /* NaN where it is f16 */
@@ -311,8 +311,10 @@ static void random_group(const trial *t, whit_kv_type kv, uint32_t head_dim, uin
     }
 }
 
-static void free_group(whit_kv_group *group, size_t block_bytes)
+static void free_group(whit_kv_group *group, size_t block_bytes, size_t room_bytes)
 {
+    guarded_check(group->room, room_bytes);
+    guarded_free(group->room, 0);
     for (uint32_t b = 0; b < WHIT_KV_GROUP_BLOCKS; b++) {
         if (!group->blocks[b]) continue;
         uint8_t *block = (uint8_t *)(uintptr_t)group->blocks[b];
@@ -351,16 +353,20 @@ static void compare_kv_attend(const trial *t)
         size_t from = i * elems + (seen ? 0 : head_dim + 1), count = seen ? head_dim + 2 : 1;
         assert_same_floats(found.data + from, expected.data + from, count, t->name, "partial");
     }
-    /* joined, some into nothing */
+    /* joined, some into nothing; with what was made of the blocks before, without, without room */
+    void *room = group.room;
+    if (whit_rng_next(t->rng) & 1) group.made = 0;
+    if (whit_rng_below(t->rng, 4) == 0) group.room = NULL;
     uint32_t n_scratch = n < WHIT_KV_PASS_QUERIES ? n : WHIT_KV_PASS_QUERIES;
     guarded_floats into = floats_random(t->rng, n * elems, INPUT_UNIFORM), scratch = floats_alloc(n_scratch * elems, 0);
     for (uint32_t i = 0; i < n; i++) into.data[i * elems + head_dim + 1] = (float)whit_rng_below(t->rng, 3);
     guarded_floats joined = floats_copy(&into);
     attend(&group, NULL, queries, spans, n, head_dim, scale, scratch.data, into.data);
+    group.room = room;
     t->generic->kv_join(joined.data, expected.data, n, head_dim);
     for (uint32_t i = 0; i < n; i++)
         assert_same_floats(into.data + i * elems, joined.data + i * elems, head_dim + 2, t->name, "joined");
-    free_group(&group, whit_kv_block_bytes(kv, head_dim));
+    free_group(&group, whit_kv_block_bytes(kv, head_dim), whit_kv_room_bytes(head_dim));
     guarded_free(queries, 0);
     floats_free(&q), floats_free(&found), floats_free(&expected);
     floats_free(&into), floats_free(&joined), floats_free(&scratch);

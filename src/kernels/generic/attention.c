@@ -330,7 +330,7 @@ static void attend(whit_kv_type type, const whit_kv_group *group, const uint8_t 
 }
 
 #define ATTEND(lower, upper)                                                                       \
-    void whit_kv_attend_##lower##_generic(const whit_kv_group *group, const whit_kv_group *next,   \
+    void whit_kv_attend_##lower##_generic(whit_kv_group *group, const whit_kv_group *next,         \
                                           const uint8_t *queries, const whit_kv_span *spans,       \
                                           uint32_t n, uint32_t head_dim, float scale,              \
                                           float *partials, float *into)                            \

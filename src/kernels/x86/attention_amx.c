@@ -24,8 +24,7 @@ whit_kv_attend_fn AMX_NAME(whit_kv_attend_i8_amx), AMX_NAME(whit_kv_attend_f16_a
 /* What heads are multiples of, and at most: columns of a tile of queries. */
 #define CHUNK_DIMS  64
 #define MOST_DIMS   256
-#define QUAD_BYTES  (4 * BLOCK)         /* four dimensions of a key */
-#define DIGIT_BYTES (MOST_DIMS * GROUP) /* a digit of a group's keys or values, tile by tile */
+#define QUAD_BYTES  (4 * BLOCK) /* four dimensions of a key */
 #define TILE_BYTES  (AMX_ROWS * AMX_ROW_BYTES)
 
 typedef int32_t tile_sums[4][AMX_ROWS][16];
@@ -41,7 +40,7 @@ typedef struct room {
     join_plan join;
     tile_sums sums[2];
     int8_t queries[2 * PASS * MOST_DIMS];                 /* of a tile that is not full */
-    uint8_t keys[2][DIGIT_BYTES], values[2][DIGIT_BYTES]; /* f16: high and low digits */
+    uint8_t *keys[2], *values[2]; /* f16: high and low digits, tile by tile, in the group's room */
 } room;
 
 /* ---- f16 to digits -------------------------------------------------------------------------- */
@@ -95,14 +94,20 @@ static void digits_of_values(const whit_kv_arrays *kv, uint32_t head_dim, uint8_
     }
 }
 
-/* Of blocks that any query of the call sees. */
-static void digits_of_group(const pass *all, room *own)
+/* Of blocks that any query of the call sees, where they are not there yet. */
+static void digits_of_group(const pass *all, whit_kv_group *group, room *own)
 {
     const size_t block_bytes = (size_t)BLOCK * all->head_dim;
+    for (size_t i = 0; i < 2; i++) {
+        own->keys[i] = (uint8_t *)group->room + i * WHIT_KV_GROUP_BLOCKS * block_bytes;
+        own->values[i] = own->keys[i] + 2 * WHIT_KV_GROUP_BLOCKS * block_bytes;
+    }
     for (uint32_t b = all->begin / BLOCK; b * BLOCK < all->end; b++) {
         const size_t at = b * block_bytes;
+        if (group->made >> b & 1) continue;
         digits_of_keys(&all->kv[b], all->head_dim, own->keys[0] + at, own->keys[1] + at);
         digits_of_values(&all->kv[b], all->head_dim, own->values[0] + at, own->values[1] + at);
+        group->made |= 1u << b;
     }
 }
 
@@ -363,7 +368,7 @@ static bool takes(uint32_t n, uint32_t head_dim)
     return n >= LEAST && head_dim % CHUNK_DIMS == 0 && head_dim <= MOST_DIMS;
 }
 
-INLINE void attend(const whit_kv_type kv, const whit_kv_group *group, const uint8_t *queries,
+INLINE void attend(const whit_kv_type kv, whit_kv_group *group, const uint8_t *queries,
                    const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale,
                    float *partials, float *into)
 {
@@ -374,7 +379,7 @@ INLINE void attend(const whit_kv_type kv, const whit_kv_group *group, const uint
     find_positions(&all);
     for (uint32_t b = all.begin / BLOCK; b * BLOCK < all.end; b++)
         memcpy(own.s.value_scales + b * BLOCK, all.kv[b].value_scales, BLOCK * sizeof(float));
-    if (kv == WHIT_KV_F16) digits_of_group(&all, &own);
+    if (kv == WHIT_KV_F16) digits_of_group(&all, group, &own);
     amx_begin(&amx, &config);
     for (uint32_t q = 0; q < n; q += PASS) {
         pass t = part_of_pass(&all, q, PASS);
@@ -394,7 +399,7 @@ INLINE void attend(const whit_kv_type kv, const whit_kv_group *group, const uint
     amx_end(&amx);
 }
 
-void AMX_NAME(whit_kv_attend_i8_amx)(const whit_kv_group *group, const whit_kv_group *next,
+void AMX_NAME(whit_kv_attend_i8_amx)(whit_kv_group *group, const whit_kv_group *next,
                                      const uint8_t *queries, const whit_kv_span *spans, uint32_t n,
                                      uint32_t head_dim, float scale, float *partials, float *into)
 {
@@ -404,11 +409,11 @@ void AMX_NAME(whit_kv_attend_i8_amx)(const whit_kv_group *group, const whit_kv_g
         whit_kv_attend_i8_avx512(group, next, queries, spans, n, head_dim, scale, partials, into);
 }
 
-void AMX_NAME(whit_kv_attend_f16_amx)(const whit_kv_group *group, const whit_kv_group *next,
+void AMX_NAME(whit_kv_attend_f16_amx)(whit_kv_group *group, const whit_kv_group *next,
                                       const uint8_t *queries, const whit_kv_span *spans, uint32_t n,
                                       uint32_t head_dim, float scale, float *partials, float *into)
 {
-    if (takes(n, head_dim))
+    if (takes(n, head_dim) && group->room)
         attend(WHIT_KV_F16, group, queries, spans, n, head_dim, scale, partials, into);
     else
         whit_kv_attend_f16_avx512(group, next, queries, spans, n, head_dim, scale, partials, into);
