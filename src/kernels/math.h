@@ -51,6 +51,30 @@ static inline float whit_exp_f32(float x)
     return x < WHIT_EXP_MIN ? 0.0f : y * power;
 }
 
+/* 2^x for x not above 0, of which attention's weights are made: x = n + f, n the whole part, so
+ * that f in (-1, 0] is exact; 2^f = a polynomial with the least relative error that one of degree 5
+ * that is 1 at 0 can have (8.4e-8); then times 2^n. Below -126 it is +0, so that no subnormal
+ * appears. NaN stays NaN. */
+#define WHIT_EXP2_MIN (-126.0f)
+#define WHIT_EXP2_P1  0x1.62e3bcp-1f
+#define WHIT_EXP2_P2  0x1.ebe392p-3f
+#define WHIT_EXP2_P3  0x1.c4fef8p-5f
+#define WHIT_EXP2_P4  0x1.2da7d6p-7f
+#define WHIT_EXP2_P5  0x1.ef66d4p-11f
+
+static inline float whit_exp2_below_0_f32(float x)
+{
+    if (!(x >= WHIT_EXP2_MIN)) return x < WHIT_EXP2_MIN ? 0.0f : x;
+    int32_t n = (int32_t)x;
+    float f = x - (float)n;
+    float p = fmaf(WHIT_EXP2_P5, f, WHIT_EXP2_P4);
+    p = fmaf(p, f, WHIT_EXP2_P3);
+    p = fmaf(p, f, WHIT_EXP2_P2);
+    p = fmaf(p, f, WHIT_EXP2_P1);
+    p = fmaf(p, f, 1.0f);
+    return p * whit_f32_from_bits((uint32_t)(n + 127) << 23);
+}
+
 /* tanh: an odd polynomial up to 0.625, beyond it 1 - 2 / (e^(2|x|) + 1) with the sign of x. */
 #define WHIT_TANH_SPLIT 0.625f
 #define WHIT_TANH_Q0    (-0x1.555552p-2f)

@@ -43,6 +43,9 @@ static void elementary_functions(void **state)
         float x = (float)(whit_rng_uniform(&rng) * 175 - 87);
         double exact = exp((double)x);
         assert_near(whit_exp_f32(x), exact, exact, 1.2e-7, "exp_f32");
+        float power = (float)(whit_rng_uniform(&rng) * -126);
+        assert_near(whit_exp2_below_0_f32(power), exp2((double)power), exp2((double)power), 2.1e-7,
+                    "exp2_below_0_f32");
         float t = (float)(whit_rng_uniform(&rng) * 4 - 2);
         assert_near(whit_tanh_f32(t), tanh((double)t), fabs(tanh((double)t)), 3e-7, "tanh_f32");
         double angle = (whit_rng_uniform(&rng) - 0.5) * 4e6, s, c;
@@ -57,6 +60,11 @@ static void elementary_functions(void **state)
     }
     assert_true(whit_exp_f32(0) == 1 && whit_exp_f32(-0.0f) == 1);
     assert_true(whit_exp_f32(-87.01f) == 0 && whit_exp_f32(-INFINITY) == 0);
+    assert_true(whit_exp2_below_0_f32(0) == 1 && whit_exp2_below_0_f32(-0.0f) == 1 &&
+                whit_exp2_below_0_f32(-5) == 0x1p-5f);
+    assert_true(whit_exp2_below_0_f32(-126) == 0x1p-126f && whit_exp2_below_0_f32(-126.01f) == 0);
+    assert_true(whit_exp2_below_0_f32(-INFINITY) == 0 && isnan(whit_exp2_below_0_f32(NAN)));
+    assert_near(whit_exp2_below_0_f32(-1e-10f), 1, 1, 1.8e-7, "exp2 just below 0");
     assert_true(whit_exp_f32(INFINITY) == whit_exp_f32(88) && isfinite(whit_exp_f32(1e30f)));
     assert_true(isnan(whit_exp_f32(NAN)) && isnan(whit_tanh_f32(NAN)));
     assert_true(whit_tanh_f32(100) == 1 && whit_tanh_f32(-100) == -1);

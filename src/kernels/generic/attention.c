@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Attention over groups of 256 positions, four blocks, as specified. For each query and group:
  *
+ *   scale     times log2 e, so that scores are powers of two
  *   score j   f32: s = fma(q_d, k_dj, s) over d ascending, then s * scale
  *             f16, i8: int32 sum over d of codes, as float times ((scale_q * scale) * scale_k of j)
  *   m         maximum of the scores in the span; -0 becomes +0
- *   p_j       exp(score j - m)
+ *   p_j       2^(score j - m)
  *   sum       of p_j in sixteen virtual lanes, j in lane j mod 16, positions outside the span
  *             left out
  *   out_d     f32: fma(p_j, v_jd, out) over j ascending in the span
@@ -15,7 +16,7 @@
  * bits, so that small weights do not vanish beside a large one, in two digits of seven that bytes'
  * products take.
  *
- * Joining groups, ascending: m' = max(m_a, m_b), c_a = exp(m_a - m'), c_b = exp(m_b - m');
+ * Joining groups, ascending: m' = max(m_a, m_b), c_a = 2^(m_a - m'), c_b = 2^(m_b - m');
  * sum = fma(sum_a, c_a, sum_b * c_b), out the same. At last out * (1 / sum). */
 #include "kernels/generic/lanes.h"
 #include "kernels/kernels.h"
@@ -185,7 +186,8 @@ static void soften(float scores[GROUP], whit_kv_span span, uint32_t head_dim, fl
 {
     float max = scores[span.begin];
     for (uint32_t j = span.begin; j < span.end; j++) max = scores[j] > max ? scores[j] : max;
-    for (uint32_t j = span.begin; j < span.end; j++) scores[j] = whit_exp_f32(scores[j] - max);
+    for (uint32_t j = span.begin; j < span.end; j++)
+        scores[j] = whit_exp2_below_0_f32(scores[j] - max);
     partial[head_dim] = max + 0.0f; /* -0 becomes +0, whichever zero was found first */
     partial[head_dim + 1] = sum_of_span(scores, span);
 }
@@ -300,7 +302,7 @@ void whit_kv_join_generic(float *into, const float *from, uint32_t n, uint32_t h
             continue;
         }
         float a = into[head_dim], b = from[head_dim], max = b > a ? b : a;
-        float scale_a = whit_exp_f32(a - max), scale_b = whit_exp_f32(b - max);
+        float scale_a = whit_exp2_below_0_f32(a - max), scale_b = whit_exp2_below_0_f32(b - max);
         for (uint32_t d = 0; d < head_dim; d++) into[d] = fmaf(into[d], scale_a, from[d] * scale_b);
         into[head_dim] = max;
         into[head_dim + 1] = fmaf(into[head_dim + 1], scale_a, from[head_dim + 1] * scale_b);
@@ -314,6 +316,7 @@ static void attend(whit_kv_type type, const whit_kv_group *group, const uint8_t 
                    float *partials, float *into)
 {
     const group_arrays kv = arrays_of(type, head_dim, group);
+    scale *= WHIT_EXP_LOG2E;
     const uint32_t most = into ? WHIT_KV_PASS_QUERIES : n;
     for (uint32_t count; n > 0; n -= count) {
         count = n < most ? n : most;
