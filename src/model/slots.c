@@ -36,10 +36,12 @@ struct lives {
     uint32_t *owner; /* per slot: the value in it, 0: free */
 };
 
+/* Steps whose output may take the place of their first input: they read what they overwrite before,
+ * attention by row and KV head. */
 static bool may_overwrite(uint8_t op)
 {
     return op == WHIT_PLAN_ADD || op == WHIT_PLAN_SCALE || op == WHIT_PLAN_ROPE || op == WHIT_PLAN_BIAS ||
-           op == WHIT_PLAN_GATE || op == WHIT_PLAN_NORM;
+           op == WHIT_PLAN_GATE || op == WHIT_PLAN_NORM || op == WHIT_PLAN_ATTEND;
 }
 
 static void find_lives(const whit_plan *plan, struct lives *lives)
