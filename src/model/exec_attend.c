@@ -138,13 +138,13 @@ static void ready_row(const whit_exec_step *step, const whit_exec *exec, uint32_
 static void ready_queries(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t end, uint32_t head,
                           uint8_t *ready)
 {
-    enum { ROWS_AHEAD = 3 }; /* asked for: other threads' rows, out of cache */
+    enum { ROWS_AHEAD = 3 }; /* asked for, and to be written: outputs take the place of queries */
     uint32_t group = exec->heads_per_kv_head;
     size_t row_bytes = group * whit_kv_query_bytes(exec->kv->shape.type, step->group), n = (size_t)group * step->group;
     const float *x = (const float *)(const void *)step->input[0] + row * step->input_stride[0] + head * n;
     for (uint32_t r = row; r < end; r++, ready += row_bytes, x += step->input_stride[0]) {
         for (size_t i = 0; r + ROWS_AHEAD < end && i < n; i += 16)
-            __builtin_prefetch(x + ROWS_AHEAD * step->input_stride[0] + i, 0, 2);
+            __builtin_prefetch(x + ROWS_AHEAD * step->input_stride[0] + i, 1, 2);
         ready_row(step, exec, r, x, ready);
     }
 }
@@ -177,8 +177,6 @@ static void finish(const whit_exec_step *step, const whit_exec *exec, uint32_t r
     uint32_t group = exec->heads_per_kv_head, head_dim = step->group;
     float *out = (float *)(void *)step->output + (row + i / group) * step->output_stride;
     out += ((size_t)head * group + i % group) * head_dim;
-    if (row + i / group + 1 < exec->batch->n_rows) /* the next row's, out of cache too */
-        for (uint32_t d = 0; d < head_dim; d += 16) __builtin_prefetch(out + step->output_stride + d, 1);
     exec->kernels->kv_finish(total, head_dim, out);
 }
 
