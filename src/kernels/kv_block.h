@@ -28,8 +28,8 @@
 /* f16, i8: weights of values become integers up to this. For f16 their sum stays below 64 times as
  * much (and what rounding adds), so that products with values of up to 2047 fit an int32. */
 #define WHIT_KV_WEIGHT_MAX 16383.0f
-#define WHIT_KV_WEIGHT_SHARE                                                                       \
-    (1 / 64.0f) /* of the sum of an f16 group, at least what a weight may be */
+/* What becomes that is at least so much of the sum of an f16 group's weights. */
+#define WHIT_KV_WEIGHT_SHARE (1 / 64.0f)
 
 static inline size_t whit_kv_elem_bytes(whit_kv_type kv)
 {
@@ -126,7 +126,7 @@ static inline uint32_t whit_kv_f16_factor_bits(uint32_t scale)
 typedef struct whit_kv_group {
     const void *blocks[WHIT_KV_GROUP_BLOCKS];
     void *room;    /* whit_kv_room_bytes, 64-byte aligned, for what kernels make of f16; or NULL */
-    uint32_t made; /* bit b: that of block b is there. Kernels set it, the caller clears it. */
+    uint32_t made; /* bit b: what is made of block b is there. Kernels set it, the caller clears it. */
 } whit_kv_group;
 
 /* Keys and values of a group as integers, in two digits of a byte each. */

@@ -114,7 +114,7 @@ typedef struct whit_exec_adapt {
  * The last room is for groups that find no other: in it nothing stays. */
 enum { WHIT_EXEC_ROOMS = 4 };
 typedef struct whit_exec_rooms {
-    uint64_t run;
+    _Alignas(64) uint64_t run; /* lines of its own: each worker writes its rooms all the time */
     uint32_t head, sequence, n_kept;
     struct {
         uint32_t group, made;

@@ -12,9 +12,9 @@
  *             f16, i8: int32 sum over j of u_j times the code of v_jd, as float times most / 16383,
  *             where w_j is p_j * scale_v of j, u_j is w_j * (16383 / most), rounded, and most the
  *             largest w_j; for f16 at least the sum of w_j, as of p_j, times 1/64, which keeps the
- *             sums of products below 2^31. Where most is below 2^-100 it counts as 0. Fourteen
- * bits, so that small weights do not vanish beside a large one, in two digits of seven that bytes'
- * products take.
+ *             sums of products below 2^31. Where most is below 2^-100 it counts as 0. Fourteen bits,
+ *             so that small weights do not vanish beside a large one, in two digits of seven that
+ *             bytes' products take.
  *
  * Joining groups, ascending: m' = max(m_a, m_b), c_a = 2^(m_a - m'), c_b = 2^(m_b - m');
  * sum = fma(sum_a, c_a, sum_b * c_b), out the same. At last out * (1 / sum). */
@@ -111,8 +111,7 @@ void whit_kv_query_f32_generic(const float *q, size_t q_stride, uint32_t n, uint
     }
 }
 
-/* Codes of n numbers up to `max`, of which the largest magnitude has these bits; returns the scale.
- */
+/* Codes of n numbers, of which the largest magnitude has these bits, up to `max`; the scale. */
 static float codes_of(const float *x, uint32_t n, uint32_t largest, float max, int32_t *codes)
 {
     float factor, scale = whit_kv_code_scale(largest, max, &factor);
