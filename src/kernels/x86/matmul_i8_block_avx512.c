@@ -31,7 +31,7 @@ INLINE void add_quads(const int n, __m512i sums[COLUMNS][PLANES], const uint8_t 
         for (int c = 0; c < n; c++) {
             __m512i x = broadcast_quad(q + (size_t)c * stride);
 #pragma GCC unroll 4
-            for (int p = 0; p < PLANES; p++) acc[c][p] = _mm512_dpbusd_epi32(acc[c][p], w[p], x);
+            for (int p = 0; p < PLANES; p++) acc[c][p] = add_quad_products(acc[c][p], w[p], x);
         }
     }
 #pragma GCC unroll 6

@@ -4,7 +4,9 @@
 
 #include "kernels/kernels.h"
 
-#define DOT _mm256_dpbusd_avx_epi32
+#include "kernels/x86/dot_vex.h"
+
+#define DOT whit_dot_vex
 #include "kernels/x86/probe_avx2.inc"
 
 uint32_t whit_probe_int8_avx2vnni(const uint8_t *w, const int8_t *x, uint32_t n_rounds)

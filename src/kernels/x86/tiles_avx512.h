@@ -19,9 +19,17 @@ INLINE __m512i load_line(const uint8_t *line)
 /* Four activations for every lane. */
 INLINE __m512i broadcast_quad(const int8_t *q)
 {
-    int32_t quad;
-    __builtin_memcpy(&quad, q, sizeof quad);
-    return _mm512_set1_epi32(quad);
+    __m512i quad;
+    __asm__("vpbroadcastd %1, %0" : "=v"(quad) : "m"(*(const int32_t *)(const void *)q));
+    return quad;
+}
+
+/* acc plus products of a line with four activations. Of intrinsics gcc 12 makes a copy of the
+ * accumulator, or an operand in memory again for each of the products that share it. */
+INLINE __m512i add_quad_products(__m512i acc, __m512i line, __m512i quad)
+{
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(line), "v"(quad));
+    return acc;
 }
 
 /* acc plus products of a line with four activations, these as an operand in memory. Of intrinsics
