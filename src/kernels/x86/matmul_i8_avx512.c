@@ -14,24 +14,27 @@
  * Outputs go past the cache: to be written there a line would have to be fetched first, in between
  * the weights.
  *
- * One or two columns take four registers each, three or four take two each and more shifts.
+ * From three columns on two tiles are read side by side, so that four activations loaded once serve
+ * two products: else loads are the limit. As many sums are open then and wait for nobody.
+ *
+ * One or two columns take four registers each, more take fewer and more shifts.
  * Sums stay below 2^31: 16 fields of a 64-k line times 192 * 128 at most, K <= 65,536. */
 #include "kernels/x86/unpack_avx512.h"
 
-enum { PASS_COLUMNS = 4, REGISTERS_MAX = 4 };
+enum { PASS_COLUMNS = 4, REGISTERS_MAX = 4, PLANES = 2, PAIR_COLUMNS = 3 };
 
 /* A line is asked for twice: far ahead from memory into the second cache, near from there into the
  * first. */
 enum { FAR_BYTES = 8192, NEAR_BYTES = 512 };
 
-/* Registers of one column and one plane. */
+/* Registers of one column and one plane: planes are tiles side by side, or the two of q2. */
 typedef struct sums {
     __m512i of[REGISTERS_MAX];
 } sums;
 
 INLINE int registers_for(const int n)
 {
-    return n <= 2 ? 4 : 2;
+    return n < PAIR_COLUMNS ? 4 : 2;
 }
 
 INLINE void ask_ahead(const uint8_t *line)
@@ -40,190 +43,264 @@ INLINE void ask_ahead(const uint8_t *line)
     _mm_prefetch((const char *)line + NEAR_BYTES, _MM_HINT_T0);
 }
 
-/* Adds one line whose byte holds 8 / bits fields; `first` is the register of its first field. */
-INLINE void add_line(const int bits, const int n, sums *acc, const int first, __m512i line,
-                     const int8_t *q, size_t stride)
+/* Adds four columns of each of n columns of x times a field of every plane. */
+INLINE void add_fields(const int n, const int planes, const int r, sums acc[][PLANES],
+                       const __m512i fields[PLANES], const int8_t *q, size_t stride)
 {
-    const int fields = 8 / bits, registers = registers_for(n);
-#pragma GCC unroll 8
-    for (int j = 0; j < fields; j++) {
-        const int r = (first + j) % registers;
-        if (j > 0 && j % registers == 0)
-            line = _mm512_srli_epi16(line, (unsigned)(bits * registers));
-        __m512i mask = _mm512_set1_epi8((char)(((1 << bits) - 1) << bits * (j % registers)));
-        __m512i field = bits == 8 ? line : _mm512_and_si512(line, mask);
 #pragma GCC unroll 4
-        for (int c = 0; c < n; c++)
-            acc[c].of[r] = add_products(acc[c].of[r], field, q + c * stride + 4 * j);
+    for (int c = 0; c < n; c++) {
+        if (planes == 1) {
+            acc[c][0].of[r] = add_products(acc[c][0].of[r], fields[0], q + c * stride);
+            continue;
+        }
+        const __m512i quad = broadcast_quad(q + c * stride);
+#pragma GCC unroll 2
+        for (int p = 0; p < planes; p++)
+            acc[c][p].of[r] = add_quad_products(acc[c][p].of[r], fields[p], quad);
     }
 }
 
-/* Adds n_lines lines `line_stride` bytes apart. */
-INLINE void add_lines(const int bits, const int n, sums *acc, const uint8_t *line,
+/* Adds a line of every plane whose byte holds 8 / bits fields; `first` is the register of its first
+ * field. */
+INLINE void add_line(const int bits, const int n, const int planes, const int registers,
+                     sums acc[][PLANES], const int first, const uint8_t *const lines[PLANES],
+                     const int8_t *q, size_t stride)
+{
+    const int n_fields = 8 / bits;
+    __m512i line[PLANES], fields[PLANES];
+#pragma GCC unroll 2
+    for (int p = 0; p < planes; p++) line[p] = load_line(lines[p]);
+#pragma GCC unroll 8
+    for (int j = 0; j < n_fields; j++) {
+        __m512i mask = _mm512_set1_epi8((char)(((1 << bits) - 1) << bits * (j % registers)));
+#pragma GCC unroll 2
+        for (int p = 0; p < planes; p++) {
+            if (j > 0 && j % registers == 0)
+                line[p] = _mm512_srli_epi16(line[p], (unsigned)(bits * registers));
+            fields[p] = bits == 8 ? line[p] : _mm512_and_si512(line[p], mask);
+        }
+        add_fields(n, planes, (first + j) % registers, acc, fields, q + 4 * j, stride);
+    }
+}
+
+/* Adds n_lines lines of every plane `line_stride` bytes apart. */
+INLINE void add_lines(const int bits, const int n, const int planes, const int registers,
+                      sums acc[][PLANES], const uint8_t *const from[PLANES],
                       const size_t line_stride, const int8_t *q, size_t stride, uint32_t n_lines)
 {
-    const int fields = 8 / bits, registers = registers_for(n);
+    const int fields = 8 / bits;
     const uint32_t turns = fields >= registers ? 1 : (uint32_t)(registers / fields);
-    uint32_t l = 0;
-    for (; l + turns <= n_lines; l += turns) {
+    const uint8_t *lines[PLANES] = {from[0], from[planes - 1]};
+    for (uint32_t l = 0; l < n_lines; l += turns) {
 #pragma GCC unroll 4
         for (uint32_t turn = 0; turn < turns; turn++) {
-            ask_ahead(line);
-            add_line(bits, n, acc, (int)turn * fields, load_line(line), q, stride);
-            line += line_stride;
+            if (turn > 0 && l + turn >= n_lines) break;
+#pragma GCC unroll 2
+            for (int p = 0; p < planes; p++) ask_ahead(lines[p]);
+            add_line(bits, n, planes, registers, acc, (int)turn * fields, lines, q, stride);
+#pragma GCC unroll 2
+            for (int p = 0; p < planes; p++) lines[p] += line_stride;
             q += 4 * fields;
         }
     }
-    for (; l < n_lines; l++, line += line_stride, q += 4 * fields)
-        add_line(bits, n, acc, 0, load_line(line), q, stride);
 }
 
-INLINE void add_t5_lines(const int n, const t5_tables *tables, sums *acc, const uint8_t *line,
-                         const int8_t *q, size_t stride, uint32_t n_lines)
+INLINE void add_t5_lines(const int n, const int planes, const int registers,
+                         const t5_tables *tables, sums acc[][PLANES],
+                         const uint8_t *const from[PLANES], const int8_t *q, size_t stride,
+                         uint32_t n_lines)
 {
-    const int registers = registers_for(n);
-    for (uint32_t l = 0; l < n_lines; l++, line += WHIT_LINE_BYTES, q += 20) {
-        ask_ahead(line);
-        __m512i digits[5];
-        t5_digits(tables, load_line(line), digits);
+    const uint8_t *lines[PLANES] = {from[0], from[planes - 1]};
+    for (uint32_t l = 0; l < n_lines; l++, q += 20) {
+        t5_keys keys[PLANES];
+#pragma GCC unroll 2
+        for (int p = 0; p < planes; p++) {
+            ask_ahead(lines[p]);
+            keys[p] = t5_keys_of(tables, load_line(lines[p]));
+            lines[p] += WHIT_LINE_BYTES;
+        }
 #pragma GCC unroll 5
-        for (int d = 0; d < 5; d++)
-#pragma GCC unroll 4
-            for (int c = 0; c < n; c++)
-                acc[c].of[d % registers] =
-                    add_products(acc[c].of[d % registers], digits[d], q + c * stride + 4 * d);
+        for (int d = 0; d < 5; d++) { /* looked up as late as possible: registers are few */
+            __m512i fields[PLANES];
+#pragma GCC unroll 2
+            for (int p = 0; p < planes; p++) fields[p] = t5_look_up(tables, &keys[p], d);
+            add_fields(n, planes, d % registers, acc, fields, q + 4 * d, stride);
+        }
     }
 }
 
 /* Columns [128 h, + 8) behind the six t5 lines of a half superblock: two fields of a t2 line. */
-INLINE void add_t5_rest(const int n, sums *acc, const uint8_t *line, const int half,
-                        const int8_t *q, size_t stride)
+INLINE void add_t5_rest(const int n, const int planes, const int registers, sums acc[][PLANES],
+                        const uint8_t *const lines[PLANES], const int half, const int8_t *q,
+                        size_t stride)
 {
-    __m512i fields = load_line(line);
 #pragma GCC unroll 2
     for (int j = 0; j < 2; j++) {
-        __m512i shifted = _mm512_srli_epi16(fields, (unsigned)(4 * half + 2 * j));
-        __m512i field = _mm512_and_si512(shifted, _mm512_set1_epi8(3));
-#pragma GCC unroll 4
-        for (int c = 0; c < n; c++)
-            acc[c].of[j] = add_products(acc[c].of[j], field, q + c * stride + 4 * j);
+        __m512i fields[PLANES];
+#pragma GCC unroll 2
+        for (int p = 0; p < planes; p++)
+            fields[p] = _mm512_and_si512(
+                _mm512_srli_epi16(load_line(lines[p]), (unsigned)(4 * half + 2 * j)),
+                _mm512_set1_epi8(3));
+        add_fields(n, planes, j % registers, acc, fields, q + 4 * j, stride);
     }
 }
 
-INLINE __m512i total(const int codec, const int n, const sums *acc)
+INLINE __m512i total(const int codec, const int registers, const sums *acc)
 {
     const int bits = code_bits(codec), fields = codec == WHIT_CODEC_T5 ? 1 : 8 / bits;
     __m512i sum = acc->of[0];
 #pragma GCC unroll 4
-    for (int r = 1; r < registers_for(n); r++)
+    for (int r = 1; r < registers; r++)
         sum = _mm512_add_epi32(sum, _mm512_srai_epi32(acc->of[r], (unsigned)(bits * (r % fields))));
     return sum;
 }
 
-/* One tile, n <= PASS_COLUMNS columns from token t on. */
-INLINE void multiply_tile(const int codec, const int n, const tiles *m, const t5_tables *t5,
-                          const whit_acts *x, uint32_t tile, uint32_t t, float *y, size_t y_stride)
+/* Steps [k, end) of a half superblock each. */
+INLINE void add_t5_superblocks(const int n, const int planes, const int registers, const tiles *m,
+                               const t5_tables *t5, sums acc[][PLANES],
+                               const uint8_t *const start[PLANES], const int8_t *q, size_t stride,
+                               uint32_t k, uint32_t end)
+{
+    for (uint32_t h = k / 128; h < (end + 127) / 128; h++) {
+        const uint32_t n_lines = m->w->type.n_cols - h / 2 * 256 <= 128 ? 6 : 12;
+        const uint8_t *lines[PLANES], *rest[PLANES];
+        for (int p = 0; p < PLANES; p++) {
+            const uint8_t *block = start[p] + (uint64_t)(h / 2) * m->block_bytes;
+            lines[p] = block + h % 2 * 6 * WHIT_LINE_BYTES;
+            rest[p] = block + n_lines * WHIT_LINE_BYTES;
+        }
+        add_t5_lines(n, planes, registers, t5, acc, lines, q + 128 * h, stride, 6);
+        if (h % 2)
+            add_t5_rest(n, planes, registers, acc, rest, 1, q + 128 * h + 120, stride);
+        else
+            add_t5_rest(n, planes, registers, acc, rest, 0, q + 128 * h + 120, stride);
+    }
+}
+
+/* n_tiles tiles, n <= PASS_COLUMNS columns from token t on. */
+INLINE void multiply_tiles(const int codec, const int n, const int n_tiles, const tiles *m,
+                           const t5_tables *t5, const whit_acts *x, const uint32_t tile[PLANES],
+                           uint32_t t, float *y, size_t y_stride)
 {
     const int bits = code_bits(codec);
     const bool is_q2 = codec == WHIT_CODEC_Q2;
+    const int planes = is_q2 ? 2 : n_tiles, registers = registers_for(n);
+    const size_t line_stride = is_q2 ? 2 * WHIT_LINE_BYTES : WHIT_LINE_BYTES;
     const uint32_t line_cols = codec == WHIT_CODEC_T5 ? 20 : (uint32_t)(32 / bits);
-    const uint8_t *start = m->codes + tile * m->tile_bytes, *line = start;
+    const uint8_t *start[PLANES], *lines[PLANES];
+    for (int p = 0; p < PLANES; p++) {
+        start[p] = m->codes + tile[p < n_tiles ? p : 0] * m->tile_bytes;
+        lines[p] = is_q2 ? start[p] + p * WHIT_LINE_BYTES : start[p];
+    }
     const int8_t *q = x->i8 + (size_t)t * x->stride;
     const size_t stride = x->stride;
     uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols;
-    __m512 out[PASS_COLUMNS];
+    __m512 out[PASS_COLUMNS][PLANES];
 #pragma GCC unroll 4
-    for (int c = 0; c < n; c++) out[c] = _mm512_setzero_ps();
+    for (int c = 0; c < n; c++) out[c][0] = out[c][1] = _mm512_setzero_ps();
     for (uint32_t step = 0, k = 0; step < x->n_steps; step++) {
         uint32_t end = tiles_min(k + step_cols, x->n_cols);
-        sums acc[PASS_COLUMNS], extra[PASS_COLUMNS];
+        sums acc[PASS_COLUMNS][PLANES];
 #pragma GCC unroll 4
         for (int c = 0; c < n; c++) {
 #pragma GCC unroll 4
             for (int r = 0; r < REGISTERS_MAX; r++)
-                acc[c].of[r] = extra[c].of[r] = _mm512_setzero_si512();
+                acc[c][0].of[r] = acc[c][1].of[r] = _mm512_setzero_si512();
         }
         if (codec == WHIT_CODEC_T5 && m->in_superblocks) {
-            for (uint32_t h = k / 128; h < (end + 127) / 128; h++) {
-                const uint8_t *block = start + (uint64_t)(h / 2) * m->block_bytes;
-                const uint8_t *lines = block + h % 2 * 6 * WHIT_LINE_BYTES;
-                uint32_t n_lines = x->n_cols - h / 2 * 256 <= 128 ? 6 : 12;
-                const int8_t *from = q + 128 * h;
-                add_t5_lines(n, t5, acc, lines, from, stride, 6);
-                block += n_lines * WHIT_LINE_BYTES;
-                if (h % 2)
-                    add_t5_rest(n, acc, block, 1, from + 120, stride);
-                else
-                    add_t5_rest(n, acc, block, 0, from + 120, stride);
-            }
+            add_t5_superblocks(n, planes, registers, m, t5, acc, start, q, stride, k, end);
         } else if (codec == WHIT_CODEC_I8S) {
             for (uint32_t from = k; from < end; from += 128) {
-                _Alignas(64) uint8_t quads[32 * WHIT_LINE_BYTES];
-                unpack_i8s(m, tile, from / 8, quads, WHIT_LINE_BYTES);
-                add_lines(bits, n, acc, quads, WHIT_LINE_BYTES, q + from, stride,
-                          tiles_min(32, (end - from + 3) / 4));
+                _Alignas(64) uint8_t quads[PLANES][32 * WHIT_LINE_BYTES];
+                for (int p = 0; p < planes; p++)
+                    unpack_i8s(m, tile[p], from / 8, quads[p], WHIT_LINE_BYTES);
+                const uint8_t *const unpacked[PLANES] = {quads[0], quads[1]};
+                add_lines(bits, n, planes, registers, acc, unpacked, WHIT_LINE_BYTES, q + from,
+                          stride, tiles_min(32, (end - from + 3) / 4));
             }
         } else {
-            uint32_t n_lines = (end - k + line_cols - 1) / line_cols;
-            if (m->block_cols && (k & (m->block_cols - 1)) == 0) line += m->scale_bytes;
-            if (codec == WHIT_CODEC_T5) {
-                add_t5_lines(n, t5, acc, line, q + k, stride, n_lines);
-            } else if (is_q2) {
-                add_lines(bits, n, acc, line, 2 * WHIT_LINE_BYTES, q + k, stride, n_lines);
-                add_lines(bits, n, extra, line + WHIT_LINE_BYTES, 2 * WHIT_LINE_BYTES, q + k,
-                          stride, n_lines);
-                line += n_lines * WHIT_LINE_BYTES;
-            } else {
-                add_lines(bits, n, acc, line, WHIT_LINE_BYTES, q + k, stride, n_lines);
-            }
-            line += n_lines * WHIT_LINE_BYTES;
+            const uint32_t n_lines = (end - k + line_cols - 1) / line_cols;
+            const bool begins_block = m->block_cols && (k & (m->block_cols - 1)) == 0;
+            for (int p = 0; p < planes && begins_block; p++) lines[p] += m->scale_bytes;
+            if (codec == WHIT_CODEC_T5)
+                add_t5_lines(n, planes, registers, t5, acc, lines, q + k, stride, n_lines);
+            else
+                add_lines(bits, n, planes, registers, acc, lines, line_stride, q + k, stride,
+                          n_lines);
+            for (int p = 0; p < planes; p++) lines[p] += n_lines * line_stride;
         }
         uint32_t group = k >> m->group_shift;
-        __m512 scale = load_field(m, tile, start, group, 0), scale_b = scale, offset = scale;
-        if (is_q2) scale_b = load_field(m, tile, start, group, 1);
-        if (m->has_offset) offset = load_field(m, tile, start, group, 1 + is_q2);
+#pragma GCC unroll 2
+        for (int i = 0; i < n_tiles; i++) {
+            __m512 scale = load_field(m, tile[i], start[i], group, 0), scale_b = scale;
+            __m512 offset = scale;
+            if (is_q2) scale_b = load_field(m, tile[i], start[i], group, 1);
+            if (m->has_offset) offset = load_field(m, tile[i], start[i], group, 1 + is_q2);
 #pragma GCC unroll 4
-        for (int c = 0; c < n; c++) {
-            size_t at = (size_t)(t + (uint32_t)c) * x->n_steps + step;
-            __m512 scale_x = _mm512_set1_ps(x->scales[at]);
-            int32_t sum_q = x->sums[at];
-            out[c] = _mm512_fmadd_ps(true_sum(codec, total(codec, n, &acc[c]), sum_q),
-                                     _mm512_mul_ps(scale, scale_x), out[c]);
-            if (is_q2)
-                out[c] = _mm512_fmadd_ps(true_sum(codec, total(codec, n, &extra[c]), sum_q),
-                                         _mm512_mul_ps(scale_b, scale_x), out[c]);
-            if (m->has_offset)
-                out[c] = _mm512_fmadd_ps(_mm512_mul_ps(offset, scale_x),
-                                         _mm512_set1_ps((float)sum_q), out[c]);
+            for (int c = 0; c < n; c++) {
+                size_t at = (size_t)(t + (uint32_t)c) * x->n_steps + step;
+                __m512 scale_x = _mm512_set1_ps(x->scales[at]), sum = out[c][i];
+                int32_t sum_q = x->sums[at];
+                sum = _mm512_fmadd_ps(true_sum(codec, total(codec, registers, &acc[c][i]), sum_q),
+                                      _mm512_mul_ps(scale, scale_x), sum);
+                if (is_q2)
+                    sum =
+                        _mm512_fmadd_ps(true_sum(codec, total(codec, registers, &acc[c][1]), sum_q),
+                                        _mm512_mul_ps(scale_b, scale_x), sum);
+                if (m->has_offset)
+                    sum = _mm512_fmadd_ps(_mm512_mul_ps(offset, scale_x),
+                                          _mm512_set1_ps((float)sum_q), sum);
+                out[c][i] = sum;
+            }
         }
         k = end;
     }
-    __mmask16 rows = rows_mask(m, tile);
+#pragma GCC unroll 2
+    for (int i = 0; i < n_tiles; i++) {
+        __mmask16 rows = rows_mask(m, tile[i]);
 #pragma GCC unroll 4
-    for (int c = 0; c < n; c++)
-        store_outputs(y + (t + (uint32_t)c) * y_stride + (size_t)tile * WHIT_TILE_ROWS, rows,
-                      out[c]);
+        for (int c = 0; c < n; c++)
+            store_outputs(y + (t + (uint32_t)c) * y_stride + (size_t)tile[i] * WHIT_TILE_ROWS, rows,
+                          out[c][i]);
+    }
 }
 
-/* Tiles one after the other; a tile's second pass finds its lines in the cache. */
+/* All columns of n_tiles tiles; a second pass finds their lines in the cache. */
+INLINE void multiply_passes(const int codec, const int n_tiles, const tiles *m, const t5_tables *t5,
+                            const whit_acts *x, const uint32_t tile[PLANES], float *y,
+                            size_t y_stride)
+{
+    for (uint32_t t = 0, n; t < x->n_tokens; t += n) {
+        n = tiles_min(x->n_tokens - t, PASS_COLUMNS);
+#define PASS(n_columns)                                                                            \
+    case n_columns:                                                                                \
+        multiply_tiles(codec, n_columns, n_tiles, m, t5, x, tile, t, y, y_stride);                 \
+        break;
+        switch (n) {
+            PASS(1) PASS(2) PASS(3) PASS(4)
+        }
+#undef PASS
+    }
+}
+
+/* Tiles one after the other, or those of the first half beside those of the second: either is read
+ * from one end to the other. */
 INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,
                 uint32_t tile_end, float *y, size_t y_stride)
 {
     tiles m = tiles_of(w);
     const t5_tables t5 = codec == WHIT_CODEC_T5 ? t5_load_tables() : (t5_tables){0};
-    for (uint32_t tile = tile_begin; tile < tile_end; tile++)
-        for (uint32_t t = 0; t < x->n_tokens;) {
-            uint32_t n = tiles_min(x->n_tokens - t, PASS_COLUMNS);
-            if (n == 1)
-                multiply_tile(codec, 1, &m, &t5, x, tile, t, y, y_stride);
-            else if (n == 2)
-                multiply_tile(codec, 2, &m, &t5, x, tile, t, y, y_stride);
-            else if (n == 3)
-                multiply_tile(codec, 3, &m, &t5, x, tile, t, y, y_stride);
-            else
-                multiply_tile(codec, 4, &m, &t5, x, tile, t, y, y_stride);
-            t += n;
-        }
+    uint32_t half =
+        codec == WHIT_CODEC_Q2 || x->n_tokens < PAIR_COLUMNS ? 0 : (tile_end - tile_begin) / 2;
+    for (uint32_t i = 0; i < half; i++) {
+        const uint32_t pair[PLANES] = {tile_begin + i, tile_begin + half + i};
+        multiply_passes(codec, 2, &m, &t5, x, pair, y, y_stride);
+    }
+    for (uint32_t i = tile_begin + 2 * half; i < tile_end; i++) {
+        const uint32_t tile[PLANES] = {i, i};
+        multiply_passes(codec, 1, &m, &t5, x, tile, y, y_stride);
+    }
     _mm_sfence();
 }
 

@@ -158,15 +158,29 @@ INLINE t5_tables t5_load_tables(void)
     return tables;
 }
 
-/* The digits of every byte, 0 to 2 each. */
-INLINE void t5_digits(const t5_tables *tables, __m512i line, __m512i digits[5])
+/* What digits 0 to 2 and what digits 3 and 4 of every byte are looked up by. */
+typedef struct t5_keys {
+    __m512i low, high;
+} t5_keys;
+
+INLINE t5_keys t5_keys_of(const t5_tables *tables, __m512i line)
 {
     __m512i base = _mm512_permutexvar_epi8(_mm512_srli_epi16(line, 2), tables->base);
     __m512i rest = _mm512_sub_epi8(line, base);
-    __m512i above = _mm512_sub_epi8(line, _mm512_permutexvar_epi8(rest, tables->rest));
+    return (t5_keys){rest, _mm512_sub_epi8(line, _mm512_permutexvar_epi8(rest, tables->rest))};
+}
+
+/* Digit d of every byte, 0 to 2. */
+INLINE __m512i t5_look_up(const t5_tables *tables, const t5_keys *keys, const int d)
+{
+    return _mm512_permutexvar_epi8(d < 3 ? keys->low : keys->high, tables->digit[d]);
+}
+
+INLINE void t5_digits(const t5_tables *tables, __m512i line, __m512i digits[5])
+{
+    const t5_keys keys = t5_keys_of(tables, line);
 #pragma GCC unroll 5
-    for (int d = 0; d < 5; d++)
-        digits[d] = _mm512_permutexvar_epi8(d < 3 ? rest : above, tables->digit[d]);
+    for (int d = 0; d < 5; d++) digits[d] = t5_look_up(tables, &keys, d);
 }
 
 /* ---- what codes stand for ------------------------------------------------------------------- */
