@@ -19,6 +19,7 @@
  *
  * One or two columns take four registers each, more take fewer and more shifts.
  * Sums stay below 2^31: 16 fields of a 64-k line times 192 * 128 at most, K <= 65,536. */
+#include "kernels/x86/ask.h"
 #include "kernels/x86/unpack_avx512.h"
 
 enum { PASS_COLUMNS = 4, REGISTERS_MAX = 4, PLANES = 2, PAIR_COLUMNS = 3 };
@@ -39,8 +40,8 @@ INLINE int registers_for(const int n)
 
 INLINE void ask_ahead(const uint8_t *line)
 {
-    _mm_prefetch((const char *)line + FAR_BYTES, _MM_HINT_T1);
-    _mm_prefetch((const char *)line + NEAR_BYTES, _MM_HINT_T0);
+    ask_far(line + FAR_BYTES);
+    ask_near(line + NEAR_BYTES);
 }
 
 /* Adds four columns of each of n columns of x times a field of every plane. */
