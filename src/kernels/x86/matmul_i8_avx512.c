@@ -17,12 +17,13 @@
  * From three columns on two tiles are read side by side, so that four activations loaded once serve
  * two products: else loads are the limit. As many sums are open then and wait for nobody.
  *
- * One or two columns take four registers each, more take fewer and more shifts.
+ * One or two columns take four registers each, of t5 one for every digit, more columns fewer and
+ * more shifts. No register is added to twice in a line, which its latency would double.
  * Sums stay below 2^31: 16 fields of a 64-k line times 192 * 128 at most, K <= 65,536. */
 #include "kernels/x86/ask.h"
 #include "kernels/x86/unpack_avx512.h"
 
-enum { PASS_COLUMNS = 4, REGISTERS_MAX = 4, PLANES = 2, PAIR_COLUMNS = 3 };
+enum { PASS_COLUMNS = 4, REGISTERS_MAX = 5, PLANES = 2, PAIR_COLUMNS = 3 };
 
 /* A line is asked for twice: far ahead from memory into the second cache, near from there into the
  * first. */
@@ -33,9 +34,9 @@ typedef struct sums {
     __m512i of[REGISTERS_MAX];
 } sums;
 
-INLINE int registers_for(const int n)
+INLINE int registers_for(const int codec, const int n)
 {
-    return n < PAIR_COLUMNS ? 4 : 2;
+    return n >= PAIR_COLUMNS ? 2 : codec == WHIT_CODEC_T5 ? 5 : 4;
 }
 
 INLINE void ask_ahead(const uint8_t *line)
@@ -151,7 +152,7 @@ INLINE __m512i total(const int codec, const int registers, const sums *acc)
 {
     const int bits = code_bits(codec), fields = codec == WHIT_CODEC_T5 ? 1 : 8 / bits;
     __m512i sum = acc->of[0];
-#pragma GCC unroll 4
+#pragma GCC unroll 5
     for (int r = 1; r < registers; r++)
         sum = _mm512_add_epi32(sum, _mm512_srai_epi32(acc->of[r], (unsigned)(bits * (r % fields))));
     return sum;
@@ -186,7 +187,7 @@ INLINE void multiply_tiles(const int codec, const int n, const int n_tiles, cons
 {
     const int bits = code_bits(codec);
     const bool is_q2 = codec == WHIT_CODEC_Q2;
-    const int planes = is_q2 ? 2 : n_tiles, registers = registers_for(n);
+    const int planes = is_q2 ? 2 : n_tiles, registers = registers_for(codec, n);
     const size_t line_stride = is_q2 ? 2 * WHIT_LINE_BYTES : WHIT_LINE_BYTES;
     const uint32_t line_cols = codec == WHIT_CODEC_T5 ? 20 : (uint32_t)(32 / bits);
     const uint8_t *start[PLANES], *lines[PLANES];
@@ -205,7 +206,7 @@ INLINE void multiply_tiles(const int codec, const int n, const int n_tiles, cons
         sums acc[PASS_COLUMNS][PLANES];
 #pragma GCC unroll 4
         for (int c = 0; c < n; c++) {
-#pragma GCC unroll 4
+#pragma GCC unroll 5
             for (int r = 0; r < REGISTERS_MAX; r++)
                 acc[c][0].of[r] = acc[c][1].of[r] = _mm512_setzero_si512();
         }
