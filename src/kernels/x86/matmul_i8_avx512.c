@@ -27,7 +27,7 @@ enum { PASS_COLUMNS = 4, REGISTERS_MAX = 5, PLANES = 2, PAIR_COLUMNS = 3 };
 
 /* A line is asked for twice: far ahead from memory into the second cache, near from there into the
  * first. */
-enum { FAR_BYTES = 8192, NEAR_BYTES = 512 };
+enum { FAR_BYTES = 8192, NEAR_BYTES = 4096 };
 
 /* Registers of one column and one plane: planes are tiles side by side, or the two of q2. */
 typedef struct sums {
