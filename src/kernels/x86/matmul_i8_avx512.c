@@ -92,7 +92,7 @@ INLINE void add_lines(const int bits, const int n, const int planes, const int r
 {
     const int fields = 8 / bits;
     const uint32_t turns = fields >= registers ? 1 : (uint32_t)(registers / fields);
-    const uint8_t *lines[PLANES] = {from[0], from[planes - 1]};
+    const uint8_t *lines[PLANES] = {from[0], from[1]};
     for (uint32_t l = 0; l < n_lines; l += turns) {
 #pragma GCC unroll 4
         for (uint32_t turn = 0; turn < turns; turn++) {
@@ -112,7 +112,7 @@ INLINE void add_t5_lines(const int n, const int planes, const int registers,
                          const uint8_t *const from[PLANES], const int8_t *q, size_t stride,
                          uint32_t n_lines)
 {
-    const uint8_t *lines[PLANES] = {from[0], from[planes - 1]};
+    const uint8_t *lines[PLANES] = {from[0], from[1]};
     for (uint32_t l = 0; l < n_lines; l++, q += 20) {
         t5_keys keys[PLANES];
 #pragma GCC unroll 2
@@ -158,7 +158,7 @@ INLINE __m512i total(const int codec, const int registers, const sums *acc)
     return sum;
 }
 
-/* Steps [k, end) of a half superblock each. */
+/* Columns [k, end), by half superblocks. */
 INLINE void add_t5_superblocks(const int n, const int planes, const int registers, const tiles *m,
                                const t5_tables *t5, sums acc[][PLANES],
                                const uint8_t *const start[PLANES], const int8_t *q, size_t stride,
@@ -192,7 +192,7 @@ INLINE void multiply_tiles(const int codec, const int n, const int n_tiles, cons
     const uint32_t line_cols = codec == WHIT_CODEC_T5 ? 20 : (uint32_t)(32 / bits);
     const uint8_t *start[PLANES], *lines[PLANES];
     for (int p = 0; p < PLANES; p++) {
-        start[p] = m->codes + tile[p < n_tiles ? p : 0] * m->tile_bytes;
+        start[p] = m->codes + tile[p] * m->tile_bytes;
         lines[p] = is_q2 ? start[p] + p * WHIT_LINE_BYTES : start[p];
     }
     const int8_t *q = x->i8 + (size_t)t * x->stride;

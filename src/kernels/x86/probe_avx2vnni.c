@@ -3,7 +3,6 @@
 #include <immintrin.h>
 
 #include "kernels/kernels.h"
-
 #include "kernels/x86/dot_vex.h"
 
 #define DOT whit_dot_vex

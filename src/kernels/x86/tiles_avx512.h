@@ -6,6 +6,7 @@
 #define WHIT_KERNELS_X86_TILES_AVX512_H
 
 #include "kernels/tiles.h"
+#include "kernels/x86/dot_avx512.h"
 
 #include <immintrin.h>
 
@@ -14,32 +15,6 @@
 INLINE __m512i load_line(const uint8_t *line)
 {
     return _mm512_loadu_si512(line);
-}
-
-/* Four activations for every lane. */
-INLINE __m512i broadcast_quad(const int8_t *q)
-{
-    __m512i quad;
-    __asm__("vpbroadcastd %1, %0" : "=v"(quad) : "m"(*(const int32_t *)(const void *)q));
-    return quad;
-}
-
-/* acc plus products of a line with four activations. Of intrinsics gcc 12 makes a copy of the
- * accumulator, or an operand in memory again for each of the products that share it. */
-INLINE __m512i add_quad_products(__m512i acc, __m512i line, __m512i quad)
-{
-    __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(line), "v"(quad));
-    return acc;
-}
-
-/* acc plus products of a line with four activations, these as an operand in memory. Of intrinsics
- * gcc 12 makes a load of its own and a copy of the accumulator: half as many instructions again. */
-INLINE __m512i add_products(__m512i acc, __m512i line, const int8_t *q)
-{
-    __asm__("vpdpbusd %2%{1to16%}, %1, %0"
-            : "+v"(acc)
-            : "v"(line), "m"(*(const int32_t *)(const void *)q));
-    return acc;
 }
 
 INLINE __m512 halves_to_floats(const uint8_t *halves)
