@@ -4,10 +4,10 @@
  * Four planes (tiles; of q2 two tiles of two planes) are unpacked once into quads, which then meet
  * the columns in blocks of six: 24 sums in registers, four loads of weights and six broadcasts for
  * 24 VPDPBUSD. The quads of a group of tiles (64 bytes per column of the matrix) stay in the second
- * cache, a block of columns in the first. */
+ * cache, a block of columns in the first. Scales are unpacked beside them, as floats. */
 #include "kernels/x86/unpack_avx512.h"
 
-enum { PLANES = 4, COLUMNS = 6 };
+enum { PLANES = 4, COLUMNS = 6, STEP_FIELDS = 2 * PLANES * WHIT_TILE_ROWS };
 
 INLINE int planes_per_tile(const int codec)
 {
@@ -40,54 +40,90 @@ INLINE void add_quads(const int n, __m512i sums[COLUMNS][PLANES], const uint8_t 
         for (int p = 0; p < PLANES; p++) sums[c][p] = acc[c][p];
 }
 
-/* The scale groups' end: integer sums of n columns into floats, one row of tiles. */
-INLINE void flush(const int codec, const int n, const tiles *m, const whit_acts *x, uint32_t tile,
-                  uint32_t n_tiles, uint32_t t, uint32_t step, uint32_t group,
-                  __m512i sums[COLUMNS][PLANES], __m512 out[COLUMNS][PLANES])
+/* Scales of tile i of a group, for every step STEP_FIELDS floats: a line a plane, then a line of
+ * offsets a tile. */
+INLINE void unpack_scales(const int codec, const tiles *m, const whit_acts *x, uint32_t tile,
+                          uint32_t i, float *fields)
 {
-    const int planes = planes_per_tile(codec);
-    for (uint32_t i = 0; i < n_tiles; i++) {
-        const uint8_t *start = m->codes + (tile + i) * m->tile_bytes;
-        __m512 field[WHIT_MAX_FIELDS];
-        for (uint32_t f = 0; f < m->n_fields; f++)
-            field[f] = load_field(m, tile + i, start, group, f);
-        for (int c = 0; c < n; c++) {
-            size_t at = (size_t)(t + (uint32_t)c) * x->n_steps + step;
-            __m512 scale_x = _mm512_set1_ps(x->scales[at]), acc = out[c][i];
-            int32_t sum_q = x->sums[at];
-            for (int p = 0; p < planes; p++)
-                acc = _mm512_fmadd_ps(true_sum(codec, sums[c][(int)i * planes + p], sum_q),
-                                      _mm512_mul_ps(field[p], scale_x), acc);
-            if (m->has_offset)
-                acc = _mm512_fmadd_ps(_mm512_mul_ps(field[planes], scale_x),
-                                      _mm512_set1_ps((float)sum_q), acc);
-            out[c][i] = acc;
+    const uint32_t planes = (uint32_t)planes_per_tile(codec);
+    const uint8_t *start = m->codes + tile * m->tile_bytes;
+    uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols;
+    for (uint32_t step = 0; step < x->n_steps; step++, fields += STEP_FIELDS) {
+        uint32_t group = step * step_cols >> m->group_shift;
+        for (uint32_t p = 0; p < planes; p++)
+            _mm512_store_ps(fields + (i * planes + p) * WHIT_TILE_ROWS,
+                            load_field(m, tile, start, group, p));
+        if (m->has_offset)
+            _mm512_store_ps(fields + (PLANES + i) * WHIT_TILE_ROWS,
+                            load_field(m, tile, start, group, planes));
+    }
+}
+
+/* A step's end: adds its integer sums, with their scales, to out (n, PLANES, 16). */
+INLINE void flush(const int codec, const int n, const tiles *m, const whit_acts *x, uint32_t t,
+                  uint32_t step, const float *fields, __m512i sums[COLUMNS][PLANES], float *out)
+{
+    const int planes = planes_per_tile(codec), n_tiles = PLANES / planes;
+#pragma GCC unroll 6
+    for (int c = 0; c < n; c++, out += PLANES * WHIT_TILE_ROWS) {
+        size_t at = (size_t)(t + (uint32_t)c) * x->n_steps + step;
+        __m512 scale_x = _mm512_set1_ps(x->scales[at]);
+        int32_t sum_q = x->sums[at];
+#pragma GCC unroll 4
+        for (int i = 0; i < n_tiles; i++) {
+            __m512 acc = _mm512_load_ps(out + i * WHIT_TILE_ROWS);
+#pragma GCC unroll 2
+            for (int p = i * planes; p < (i + 1) * planes; p++)
+                acc = _mm512_fmadd_ps(
+                    true_sum(codec, sums[c][p], sum_q),
+                    _mm512_mul_ps(_mm512_load_ps(fields + p * WHIT_TILE_ROWS), scale_x), acc);
+            _mm512_store_ps(out + i * WHIT_TILE_ROWS, acc);
+        }
+        if (!m->has_offset) continue;
+        for (int i = 0; i < n_tiles; i++) {
+            __m512 offset = _mm512_load_ps(fields + (PLANES + i) * WHIT_TILE_ROWS);
+            __m512 acc = _mm512_load_ps(out + i * WHIT_TILE_ROWS);
+            acc =
+                _mm512_fmadd_ps(_mm512_mul_ps(offset, scale_x), _mm512_set1_ps((float)sum_q), acc);
+            _mm512_store_ps(out + i * WHIT_TILE_ROWS, acc);
         }
     }
 }
 
 INLINE void multiply_block(const int codec, const int n, const tiles *m, const whit_acts *x,
                            uint32_t tile, uint32_t n_tiles, uint32_t t, const uint8_t *quads,
-                           float *y, size_t y_stride)
+                           const float *fields, float *y, size_t y_stride)
 {
     const int8_t *q = x->i8 + (size_t)t * x->stride;
     uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols;
     __m512i sums[COLUMNS][PLANES];
-    __m512 out[COLUMNS][PLANES];
+    _Alignas(64) float outs[COLUMNS * PLANES * WHIT_TILE_ROWS], *out = outs;
+    y += t * y_stride + (size_t)tile * WHIT_TILE_ROWS;
     for (int c = 0; c < n; c++)
-        for (int p = 0; p < PLANES; p++) out[c][p] = _mm512_setzero_ps();
-    for (uint32_t step = 0, k = 0; step < x->n_steps; step++) {
+        for (int i = 0; i < PLANES; i++) {
+            _mm512_store_ps(out + (c * PLANES + i) * WHIT_TILE_ROWS, _mm512_setzero_ps());
+            /* by the end of the block its line is here */
+            if ((uint32_t)i < n_tiles)
+                __builtin_prefetch(y + (size_t)c * y_stride + (size_t)i * WHIT_TILE_ROWS, 1);
+        }
+    for (uint32_t step = 0, k = 0; step < x->n_steps; step++, fields += STEP_FIELDS) {
         uint32_t end = tiles_min(k + step_cols, x->n_cols), n_quads = (end - k + 3) / 4;
         add_quads(n, sums, quads + (size_t)k / 4 * PLANES * WHIT_LINE_BYTES, q + k, x->stride,
                   n_quads);
-        flush(codec, n, m, x, tile, n_tiles, t, step, k >> m->group_shift, sums, out);
+        __asm__("" : "+r"(out) : : "memory"); /* or gcc 12 keeps a copy, and moves it every step */
+        flush(codec, n, m, x, t, step, fields, sums, out);
         k = end;
     }
     for (uint32_t i = 0; i < n_tiles; i++)
         for (int c = 0; c < n; c++)
-            _mm512_mask_storeu_ps(y + (t + (uint32_t)c) * y_stride +
-                                      (size_t)(tile + i) * WHIT_TILE_ROWS,
-                                  rows_mask(m, tile + i), out[c][i]);
+            _mm512_mask_storeu_ps(y + (size_t)c * y_stride + (size_t)i * WHIT_TILE_ROWS,
+                                  rows_mask(m, tile + i),
+                                  _mm512_load_ps(out + (c * PLANES + (int)i) * WHIT_TILE_ROWS));
+}
+
+INLINE size_t quads_bytes(const whit_tensor_type *type)
+{
+    return (size_t)quads_written(type->n_cols) * PLANES * WHIT_LINE_BYTES;
 }
 
 INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,
@@ -95,18 +131,21 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
 {
     const int planes = planes_per_tile(codec);
     tiles m = tiles_of(w);
+    float *fields = (float *)(void *)(quads + quads_bytes(&w->type));
     uint32_t n_tiles;
     for (uint32_t tile = tile_begin; tile < tile_end; tile += n_tiles) {
         n_tiles = tiles_min((uint32_t)(PLANES / planes), tile_end - tile);
-        for (uint32_t i = 0; i < n_tiles; i++)
+        for (uint32_t i = 0; i < n_tiles; i++) {
             unpack_tile(codec, &m, tile + i, quads + (size_t)i * (size_t)planes * WHIT_LINE_BYTES,
                         PLANES * WHIT_LINE_BYTES, WHIT_LINE_BYTES);
+            unpack_scales(codec, &m, x, tile + i, i, fields);
+        }
         uint32_t n;
         for (uint32_t t = 0; t < x->n_tokens; t += n) {
             n = tiles_min(COLUMNS, x->n_tokens - t);
 #define BLOCK(n_columns)                                                                           \
     case n_columns:                                                                                \
-        multiply_block(codec, n_columns, &m, x, tile, n_tiles, t, quads, y, y_stride);             \
+        multiply_block(codec, n_columns, &m, x, tile, n_tiles, t, quads, fields, y, y_stride);     \
         break;
             switch (n) {
                 BLOCK(1) BLOCK(2) BLOCK(3) BLOCK(4) BLOCK(5) BLOCK(6)
@@ -119,8 +158,9 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
 static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec,
                             uint32_t n_tokens)
 {
-    (void)spec, (void)n_tokens;
-    return (size_t)quads_written(type->n_cols) * PLANES * WHIT_LINE_BYTES;
+    (void)n_tokens;
+    uint32_t n_steps = spec->step ? (type->n_cols + spec->step - 1) / spec->step : 1;
+    return quads_bytes(type) + (size_t)n_steps * STEP_FIELDS * sizeof(float);
 }
 
 #define MATMUL(lower, upper, from_columns)                                                         \
