@@ -16,15 +16,16 @@ enum { ROWS = 6912, COLS = 2560, STRIDE = ROWS + 16, INT8_ROUNDS = 2048, MIN_NS 
 static const uint32_t columns[] = {1, 2, 4, 8, 64, 512};
 #define N_COLUMN_COUNTS (sizeof columns / sizeof *columns)
 
-/* The formats that a body or a head has. */
+/* The formats that a body or a head has, and signs in front of bitmaps of activations. */
 static const struct {
     uint8_t codec;
     uint8_t scale; /* whit_scale_kind */
+    bool is_bitwise;
 } formats[] = {
-    {WHIT_CODEC_T2, WHIT_SCALE_TENSOR}, {WHIT_CODEC_T5, WHIT_SCALE_TENSOR}, {WHIT_CODEC_T2, WHIT_SCALE_GROUP},
-    {WHIT_CODEC_T5, WHIT_SCALE_GROUP},  {WHIT_CODEC_B1, WHIT_SCALE_GROUP},  {WHIT_CODEC_Q2, WHIT_SCALE_GROUP},
-    {WHIT_CODEC_I4, WHIT_SCALE_GROUP},  {WHIT_CODEC_I8, WHIT_SCALE_ROW},    {WHIT_CODEC_I8S, WHIT_SCALE_ROW},
-    {WHIT_CODEC_F16, WHIT_SCALE_NONE},
+    {WHIT_CODEC_T2, WHIT_SCALE_TENSOR, false}, {WHIT_CODEC_T5, WHIT_SCALE_TENSOR, false}, {WHIT_CODEC_T2, WHIT_SCALE_GROUP, false},
+    {WHIT_CODEC_T5, WHIT_SCALE_GROUP, false},  {WHIT_CODEC_B1, WHIT_SCALE_GROUP, false},  {WHIT_CODEC_Q2, WHIT_SCALE_GROUP, false},
+    {WHIT_CODEC_I4, WHIT_SCALE_GROUP, false},  {WHIT_CODEC_I8, WHIT_SCALE_ROW, false},    {WHIT_CODEC_I8S, WHIT_SCALE_ROW, false},
+    {WHIT_CODEC_F16, WHIT_SCALE_NONE, false},  {WHIT_CODEC_B1, WHIT_SCALE_GROUP, true},   {WHIT_CODEC_Q2, WHIT_SCALE_GROUP, true},
 };
 #define N_FORMATS (sizeof formats / sizeof *formats)
 
@@ -105,7 +106,7 @@ static bool measure_format(struct setup *s, size_t i, uint32_t n_rounds, struct 
         whit_codec_part_bytes(&w.type, (whit_part)p, &w.part_bytes[p]);
         w.part[p] = w.part_bytes[p] ? parts[p] : NULL;
     }
-    whit_acts_spec spec = whit_acts_spec_for(&w.type, WHIT_ACT_I8);
+    whit_acts_spec spec = formats[i].is_bitwise ? whit_acts_spec_q2(&w.type) : whit_acts_spec_for(&w.type, WHIT_ACT_I8);
     for (size_t c = 0; c < N_COLUMN_COUNTS; c++) {
         uint32_t n = columns[c];
         const whit_matmul_kernel *kernel = whit_matmul_find(&s->table, &w.type, &spec, n);
@@ -119,8 +120,9 @@ static bool measure_format(struct setup *s, size_t i, uint32_t n_rounds, struct 
         if (kernel->scratch_bytes && kernel->scratch_bytes(&w.type, &spec, n) > s->scratch_bytes) continue;
         struct measured *m = &out[(*n_out)++];
         *m = (struct measured){.n_columns = n};
-        snprintf(m->name, sizeof m->name, "%s %s", whit_codec_find(w.type.codec)->name,
-                 w.type.scale_kind == WHIT_SCALE_TENSOR ? "per tensor" : w.type.group ? "per group" : "per row");
+        snprintf(m->name, sizeof m->name, "%s %s%s", whit_codec_find(w.type.codec)->name,
+                 w.type.scale_kind == WHIT_SCALE_TENSOR ? "per tensor" : w.type.group ? "per group" : "per row",
+                 formats[i].is_bitwise ? ", bitwise" : "");
         snprintf(m->kernel, sizeof m->kernel, "%s", kernel->name);
         snprintf(m->isa, sizeof m->isa, "%s", whit_isa_name(kernel->isa));
         measure(s, &w, &acts, kernel, n_rounds, m);
