@@ -2,5 +2,6 @@
  * Products with int8 activations at the level dotprod. */
 #include "kernels/arm/lanes_dotprod.inc"
 
+#include "kernels/wide/quads.inc"
 #include "kernels/wide/matmul_i8.inc"
 #include "kernels/wide/matmul_i8_few.inc"

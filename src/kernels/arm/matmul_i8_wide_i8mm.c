@@ -2,5 +2,6 @@
  * Products with int8 activations at the level i8mm. */
 #include "kernels/arm/lanes_i8mm.inc"
 
+#include "kernels/arm/pairs_i8mm.inc"
 #include "kernels/wide/matmul_i8.inc"
 #include "kernels/wide/matmul_i8_few.inc"

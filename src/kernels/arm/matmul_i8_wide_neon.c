@@ -2,5 +2,6 @@
  * Products with int8 activations at the level neon. */
 #include "kernels/arm/lanes_neon.inc"
 
+#include "kernels/wide/quads.inc"
 #include "kernels/wide/matmul_i8.inc"
 #include "kernels/wide/matmul_i8_few.inc"

@@ -2,5 +2,6 @@
  * Products with int8 activations at the level avx2, with AVX-VNNI. */
 #include "kernels/x86/lanes_avx2vnni.inc"
 
+#include "kernels/wide/quads.inc"
 #include "kernels/wide/matmul_i8.inc"
 #include "kernels/wide/matmul_i8_few.inc"
