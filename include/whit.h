@@ -174,11 +174,7 @@ WHIT_API whit_status whit_session_truncate(whit_session *session, uint32_t seque
 WHIT_API whit_status whit_session_share(whit_session *session, uint32_t from, uint32_t to,
                                         uint32_t n_tokens, whit_error *error);
 WHIT_API uint32_t whit_session_context_size(const whit_session *session);
-/* Bytes of the session's one arena; predicted without opening one by the second. */
-WHIT_API size_t whit_session_arena_bytes(const whit_session *session);
-WHIT_API whit_status whit_session_predict_bytes(const whit_model *model,
-                                                const whit_session_options *options,
-                                                size_t *arena_bytes, whit_error *error);
+WHIT_API size_t whit_session_arena_bytes(const whit_session *session); /* all but for adapters */
 
 /* ---- adapters ------------------------------------------------------------------------------ */
 
@@ -208,6 +204,12 @@ typedef struct whit_mount {
  * nothing of other sequences. Tokens that the sequence holds already stay as they were computed. */
 WHIT_API whit_status whit_session_mount(whit_session *session, uint32_t sequence,
                                         const whit_mount *mounts, size_t n, whit_error *error);
+/* The bytes that a session will take: its arena and, beside it, what mounting these takes (n may be
+ * 0). Its sequences share that: of the predictions for the mounts of each, the largest holds. */
+WHIT_API whit_status whit_session_predict_bytes(const whit_model *model,
+                                                const whit_session_options *options,
+                                                const whit_mount *mounts, size_t n,
+                                                size_t *bytes, whit_error *error);
 
 /* ---- sampling ------------------------------------------------------------------------------ */
 

@@ -13,6 +13,7 @@ typedef struct adapter_sample {
     uint64_t seed;
     uint32_t rank;     /* of the first matrix; the others' differ by up to three */
     bool every_second; /* matrix only */
+    uint32_t n_matrices; /* at most; 0: any number */
     float size;        /* of the elements of B */
 } adapter_sample;
 
@@ -30,8 +31,8 @@ static inline bool adapter_sample_build(const adapter_sample *sample, const whit
     enum { PAIRS_MAX = 256 };
     whit_rng rng = {sample->seed};
     whit_adapter_floats *pairs = calloc(PAIRS_MAX, sizeof *pairs);
-    uint32_t n = 0;
-    for (uint32_t i = 0, k = 0; i < whit_ndf_n_tensors(model) && n < PAIRS_MAX; i++) {
+    uint32_t n = 0, most = sample->n_matrices ? sample->n_matrices : PAIRS_MAX;
+    for (uint32_t i = 0, k = 0; i < whit_ndf_n_tensors(model) && n < most; i++) {
         const whit_tensor_type *type = whit_ndf_tensor_type(model, i);
         const char *name = whit_ndf_tensor_name(model, i);
         if (!whit_adapter_may_change(name, type) || (k++ % 2 && sample->every_second)) continue;

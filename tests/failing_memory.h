@@ -9,6 +9,7 @@
 
 struct failing {
     long n_left, n_live;
+    size_t live_bytes;
 };
 
 static inline void *failing_alloc(void *user, size_t size_bytes, size_t align_bytes)
@@ -16,13 +17,15 @@ static inline void *failing_alloc(void *user, size_t size_bytes, size_t align_by
     struct failing *failing = user;
     if (failing->n_left-- == 0) return NULL;
     failing->n_live++;
+    failing->live_bytes += size_bytes;
     return aligned_alloc(align_bytes, (size_bytes + align_bytes - 1) / align_bytes * align_bytes);
 }
 
 static inline void failing_free(void *user, void *memory, size_t size_bytes)
 {
-    (void)size_bytes;
-    ((struct failing *)user)->n_live--;
+    struct failing *failing = user;
+    failing->n_live--;
+    failing->live_bytes -= size_bytes;
     free(memory);
 }
 

@@ -13,6 +13,7 @@
 struct inspect_values {
     bool tensors, plan, json, no_cache;
     cli_session_flags session;
+    cli_adapter_flags adapters;
 };
 static const struct inspect_values defaults;
 
@@ -80,8 +81,8 @@ static json_t *tensor_to_json(const whit_ndf *file, uint32_t i)
 }
 
 /* Facts as one object, from which the text is printed too. */
-static json_t *describe(const char *path, const whit_model *model,
-                        const whit_session_options *session)
+static json_t *describe(const char *path, const whit_model *model, const whit_session_options *session,
+                        const cli_adapters *adapters)
 {
     const whit_ndf *file = model->file;
     char identity[2 * WHIT_HASH_BYTES + 1];
@@ -118,8 +119,8 @@ static json_t *describe(const char *path, const whit_model *model,
                 appended, json_pack("{s:s, s:s, s:I}", "type", whit_ndf_frame_type_name(frame.type),
                                     "name", frame.name, "bytes", (json_int_t)frame.size_bytes));
     }
-    size_t arena_bytes = 0, tokenizer_bytes = 0;
-    whit_session_predict_bytes(model, session, &arena_bytes, NULL);
+    size_t session_bytes = 0, tokenizer_bytes = 0;
+    whit_session_predict_bytes(model, session, adapters->mounts, adapters->n, &session_bytes, NULL);
     whit_ndf_tokenizer(file, &tokenizer_bytes);
     return json_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
                      "path", path, "identity", identity, "family", model->config.family,
@@ -127,7 +128,7 @@ static json_t *describe(const char *path, const whit_model *model,
                      "body_bits_per_weight", whit_weights_body_bits(&model->weights),
                      "tokenizer_bytes", (json_int_t)tokenizer_bytes, "context",
                      (json_int_t)whit_model_context_size(model), "session_bytes",
-                     (json_int_t)arena_bytes, "config", cli_table_to_json(whit_ndf_config(file)),
+                     (json_int_t)session_bytes, "config", cli_table_to_json(whit_ndf_config(file)),
                      "metadata", cli_table_to_json(whit_ndf_meta(file)), "templates", templates,
                      "files", files, "appended", appended, "tensors", tensors);
 }
@@ -207,15 +208,16 @@ static int run(cli_call *call)
 {
     const struct inspect_values *values = call->values;
     whit_model *model = NULL;
+    cli_adapters adapters = {0};
     int status;
     if (cli_inspect_adapter(call, call->operands[0], values->json, &status)) return status;
     status = cli_open_model(call, call->operands[0], values->no_cache, &model);
-    if (status != CLI_OK) return status;
+    if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);
     whit_session_options session = cli_session_wanted(&values->session, WHIT_ACT_I8);
-    if (values->plan) {
+    if (status == CLI_OK && values->plan) {
         status = print_plan(call, model, session.act);
-    } else {
-        json_t *facts = describe(call->operands[0], model, &session);
+    } else if (status == CLI_OK) {
+        json_t *facts = describe(call->operands[0], model, &session, &adapters);
         if (!facts) {
             status = cli_fail(call, CLI_LIMIT, "out of memory");
         } else if (values->json) {
@@ -225,6 +227,7 @@ static int run(cli_call *call)
             json_decref(facts);
         }
     }
+    cli_close_adapters(&adapters);
     whit_model_close(model);
     return status;
 }
@@ -236,12 +239,12 @@ const cli_verb cli_inspect_verb = {
     1,
     "show what a model or an adapter holds",
     "Shows the identity, configuration, metadata and tensors of a model, and the memory that a "
-    "session with the given options takes beside the weights; of an adapter, its matrices. In the JSON object, "
+    "session with the given options and adapters takes beside the weights; of an adapter, its matrices. In the JSON object, "
     "\"body_bits_per_weight\" counts all bits of the layers' matrices, scales and padding "
     "included.\n"
     "  whit inspect model.ndf --json\n"
     "  whit inspect model.ndf --plan",
-    {{"OPTIONS", options, 0}, {"SESSION", cli_session_options, AT(session)}},
+    {{"OPTIONS", options, 0}, {"SESSION", cli_session_options, AT(session)}, {"ADAPTERS", cli_adapter_options, AT(adapters)}},
     sizeof(struct inspect_values),
     &defaults,
     run,

@@ -185,8 +185,10 @@ whit_acts whit_exec_acts(const whit_exec_step *step, const whit_exec *exec);
 
 /* Mounts adapters on a sequence in place of those it has; 0 of them: none. Takes memory where the
  * session had none so large yet, so it is no part of a step. `offset` and `width` are filled in. */
-whit_status whit_exec_mount(whit_exec *exec, uint32_t sequence, const whit_exec_mounting *mounting,
+whit_status whit_exec_mount(whit_exec *exec, uint32_t sequence, whit_exec_mounting mounting,
                             const whit_allocator *allocator, whit_error *error);
+/* The memory that this takes where nothing was mounted yet; the exec may be one that was only counted. */
+size_t whit_exec_mount_bytes(const whit_exec *exec, whit_exec_mounting mounting);
 void whit_exec_adapt_free(whit_exec_adapt *adapt);
 /* The parts of a pass: in front of it; a group of matrices whose n_tiles tiles `run_tiles` makes, for
  * at most `chunk` at a time; before and after it makes tiles of one matrix. */

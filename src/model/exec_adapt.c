@@ -47,41 +47,64 @@ static uint32_t most_steps_of_a_group(const whit_plan *plan)
     return most;
 }
 
-static uint32_t most_tiles_of_a_group(const whit_exec *exec)
+static uint32_t most_tiles_of_a_group(const whit_plan *plan)
 {
     uint32_t most = 0;
-    for (uint32_t g = 0; g < exec->plan->n_groups; g++) {
-        const whit_plan_group *group = &exec->plan->groups[g];
-        const whit_exec_step *last = &exec->steps[group->first + group->n_steps - 1];
-        if (group->domain == WHIT_DOMAIN_TILES && last->first_tile + last->n_tiles > most) most = last->first_tile + last->n_tiles;
+    for (uint32_t g = 0; g < plan->n_groups; g++) {
+        const whit_plan_group *group = &plan->groups[g];
+        uint32_t n_tiles = 0;
+        for (uint32_t i = group->first; i < group->first + group->n_steps; i++)
+            if (plan->steps[i].op == WHIT_PLAN_LINEAR)
+                n_tiles += (plan->values[plan->steps[i].output - 1].width + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
+        if (n_tiles > most) most = n_tiles;
     }
     return most;
 }
 
-whit_status whit_exec_mount(whit_exec *exec, uint32_t sequence, const whit_exec_mounting *wanted,
-                            const whit_allocator *allocator, whit_error *error)
+/* Lays the ranks of a mounting side by side. */
+static void place_ranks(whit_exec_mounting *mounting)
+{
+    mounting->width = 0;
+    for (uint32_t i = 0; i < mounting->n; i++) {
+        mounting->mounts[i].offset = mounting->width;
+        mounting->width += (uint32_t)whit_round_up(mounting->mounts[i].weights->max_rank, WHIT_TILE_ROWS);
+    }
+}
+
+/* How large the arrays must be for a mounting: the members *_bytes and low_stride. */
+static whit_exec_adapt sizes_for(const whit_exec *exec, const whit_exec_mounting *mounting)
+{
+    uint32_t n_sequences = exec->kv->shape.n_sequences, n_rows = exec->n_batch_rows;
+    whit_exec_adapt sizes = {.low_stride = (size_t)most_steps_of_a_group(exec->plan) * mounting->width};
+    sizes.state_bytes = sizeof *sizes.state + most_tiles_of_a_group(exec->plan);
+    sizes.mountings_bytes = n_sequences * sizeof *sizes.of_sequence;
+    sizes.spans_bytes = (size_t)min_u32(n_rows, n_sequences) * WHIT_EXEC_MOUNTS * sizeof *sizes.spans;
+    sizes.low_bytes = (size_t)n_rows * sizes.low_stride * sizeof *sizes.low;
+    return sizes;
+}
+
+size_t whit_exec_mount_bytes(const whit_exec *exec, whit_exec_mounting mounting)
+{
+    if (!mounting.n) return 0;
+    place_ranks(&mounting);
+    whit_exec_adapt sizes = sizes_for(exec, &mounting);
+    return sizes.state_bytes + sizes.mountings_bytes + sizes.spans_bytes + sizes.low_bytes;
+}
+
+whit_status whit_exec_mount(whit_exec *exec, uint32_t sequence, whit_exec_mounting mounting, const whit_allocator *allocator,
+                            whit_error *error)
 {
     whit_exec_adapt *adapt = &exec->adapt;
-    uint32_t n_sequences = exec->kv->shape.n_sequences, n_rows = exec->n_batch_rows;
-    whit_exec_mounting mounting = *wanted;
-    mounting.width = 0;
-    for (uint32_t i = 0; i < mounting.n; i++) {
-        mounting.mounts[i].offset = mounting.width;
-        mounting.width += (uint32_t)whit_round_up(mounting.mounts[i].weights->max_rank, WHIT_TILE_ROWS);
-    }
-    size_t stride = (size_t)most_steps_of_a_group(exec->plan) * mounting.width;
-    if (stride < adapt->low_stride) stride = adapt->low_stride;
-    size_t low_bytes = (size_t)n_rows * stride * sizeof *adapt->low;
-    uint32_t n_spans = min_u32(n_rows, n_sequences) * WHIT_EXEC_MOUNTS;
+    place_ranks(&mounting);
+    whit_exec_adapt sizes = sizes_for(exec, &mounting);
     adapt->allocator = allocator;
-    if (mounting.n &&
-        (!grow(allocator, (void **)&adapt->state, &adapt->state_bytes, sizeof *adapt->state + most_tiles_of_a_group(exec)) ||
-         !grow(allocator, (void **)&adapt->of_sequence, &adapt->mountings_bytes, n_sequences * sizeof *adapt->of_sequence) ||
-         !grow(allocator, (void **)&adapt->spans, &adapt->spans_bytes, n_spans * sizeof *adapt->spans) ||
-         !grow(allocator, (void **)&adapt->low, &adapt->low_bytes, low_bytes)))
-        return whit_fail_memory(error, "adapters", low_bytes);
+    if (mounting.n && (!grow(allocator, (void **)&adapt->state, &adapt->state_bytes, sizes.state_bytes) ||
+                       !grow(allocator, (void **)&adapt->of_sequence, &adapt->mountings_bytes, sizes.mountings_bytes) ||
+                       !grow(allocator, (void **)&adapt->spans, &adapt->spans_bytes, sizes.spans_bytes) ||
+                       !grow(allocator, (void **)&adapt->low, &adapt->low_bytes, sizes.low_bytes)))
+        return whit_fail_memory(error, "adapters", sizes.low_bytes);
     if (!adapt->of_sequence) return WHIT_OK; /* nothing was mounted ever */
-    adapt->low_stride = stride;
+    if (sizes.low_stride > adapt->low_stride) adapt->low_stride = sizes.low_stride;
     adapt->n_mounted += (mounting.n > 0) - (adapt->of_sequence[sequence].n > 0);
     adapt->of_sequence[sequence] = mounting;
     return WHIT_OK;

@@ -168,19 +168,6 @@ void whit_session_close(whit_session *s)
     whit_free(s->allocator, s, sizeof *s);
 }
 
-whit_status whit_session_predict_bytes(const whit_model *model, const whit_session_options *options,
-                                       size_t *arena_bytes, whit_error *error)
-{
-    *arena_bytes = 0;
-    whit_session *s = whit_zalloc(model->allocator, sizeof *s);
-    if (!s) return whit_fail_memory(error, "the session", sizeof *s);
-    whit_status status = prepare(s, model, options, error);
-    *arena_bytes = status == WHIT_OK ? s->arena_bytes : 0;
-    whit_plan_free(&s->plan);
-    whit_free(model->allocator, s, sizeof *s);
-    return status;
-}
-
 /* ---- stepping ------------------------------------------------------------------------------- */
 
 static whit_status check_step(const whit_session *s, const whit_step_token *tokens, size_t n_tokens, whit_error *error)
@@ -319,22 +306,47 @@ whit_status whit_session_share(whit_session *s, uint32_t from, uint32_t to, uint
     return WHIT_OK;
 }
 
+/* ---- adapters ------------------------------------------------------------------------------- */
+
 _Static_assert(WHIT_MOUNTS_MAX == WHIT_EXEC_MOUNTS, "as many as are promised");
 
-whit_status whit_session_mount(whit_session *s, uint32_t sequence, const whit_mount *mounts, size_t n, whit_error *error)
+static whit_status check_mounts(const whit_session *s, const whit_mount *mounts, size_t n, whit_exec_mounting *mounting,
+                                whit_error *error)
 {
-    if (sequence >= s->options.n_sequences)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
-    whit_exec_mounting mounting = {0};
+    *mounting = (whit_exec_mounting){0};
     for (size_t i = 0; i < n; i++) {
         if (!mounts[i].adapter || mounts[i].adapter->model != s->model)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "an adapter was opened for another model");
         if (!s->kernels.all_finite(&mounts[i].scale, 1))
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "the scale of an adapter is not a number");
         if (mounts[i].scale == 0) continue; /* adding +0 would turn -0 into +0 */
-        if (mounting.n == WHIT_MOUNTS_MAX)
+        if (mounting->n == WHIT_MOUNTS_MAX)
             return whit_fail(error, WHIT_ERROR_LIMIT, "over %d adapters on one sequence", WHIT_MOUNTS_MAX);
-        mounting.mounts[mounting.n++] = (whit_exec_adapter){.weights = &mounts[i].adapter->weights, .strength = mounts[i].scale};
+        mounting->mounts[mounting->n++] = (whit_exec_adapter){.weights = &mounts[i].adapter->weights, .strength = mounts[i].scale};
     }
-    return whit_exec_mount(&s->exec, sequence, &mounting, s->allocator, error);
+    return WHIT_OK;
+}
+
+whit_status whit_session_mount(whit_session *s, uint32_t sequence, const whit_mount *mounts, size_t n, whit_error *error)
+{
+    if (sequence >= s->options.n_sequences)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
+    whit_exec_mounting mounting;
+    WHIT_TRY(check_mounts(s, mounts, n, &mounting, error));
+    return whit_exec_mount(&s->exec, sequence, mounting, s->allocator, error);
+}
+
+whit_status whit_session_predict_bytes(const whit_model *model, const whit_session_options *options,
+                                       const whit_mount *mounts, size_t n, size_t *bytes, whit_error *error)
+{
+    *bytes = 0;
+    whit_session *s = whit_zalloc(model->allocator, sizeof *s);
+    if (!s) return whit_fail_memory(error, "the session", sizeof *s);
+    whit_exec_mounting mounting;
+    whit_status status = prepare(s, model, options, error);
+    if (status == WHIT_OK) status = check_mounts(s, mounts, n, &mounting, error);
+    if (status == WHIT_OK) *bytes = s->arena_bytes + whit_exec_mount_bytes(&s->exec, mounting);
+    whit_plan_free(&s->plan);
+    whit_free(model->allocator, s, sizeof *s);
+    return status;
 }

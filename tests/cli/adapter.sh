@@ -96,6 +96,15 @@ expect 0 whit inspect own.ndf --json
 python3 -c 'import json; a = json.load(open("out"))["appended"][0]; assert a["rank"] == 6 and len(a["matrices"]) == 14' ||
     complain "inspect --json of an adapter in a model"
 
+expect 0 whit inspect own.ndf --json --adapter rhyme -ub 64
+cp out adapted
+expect 0 whit inspect own.ndf --json -ub 64
+python3 - <<'END' || complain "inspect does not count the session's adapters"
+import json
+plain, adapted = (json.load(open(name))["session_bytes"] for name in ("out", "adapted"))
+assert 0 < plain and 3 * 16 * 64 * 4 < adapted - plain < 2 * 3 * 16 * 64 * 4  # q, k, v to 16 ranks of 64 rows, and a little
+END
+
 # ---- inspect, verify
 expect 0 whit inspect verse.ndf
 grep -q 'rank 6, 14 matrices' out || complain "inspect of an adapter"

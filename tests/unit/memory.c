@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Memory as promised: every allocation of open, load and generate may fail, cleanly and without a
- * leak; a generated token allocates nothing; the arena is what was predicted, and nearly all that a
- * session takes. */
+ * leak; a generated token allocates nothing; arena and adapters take what was predicted, and that is
+ * nearly all that a session takes. */
 #include "test.h"
 
+#include "adapter_sample.h"
 #include "failing_memory.h"
+#include "format/ndf_append.h"
+#include "runtime/model.h"
 #include "tiny_model.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -179,6 +182,76 @@ static void a_token_allocates_nothing(void **state)
     assert_int_equal(failing.n_live, 0);
 }
 
+/* ---- predictions ----------------------------------------------------------------------------- */
+
+static whit_adapter *make_adapter(const whit_model *model, const adapter_sample *sample)
+{
+    char path[80];
+    whit_error error;
+    whit_buf image = {0};
+    whit_adapter *adapter;
+    snprintf(path, sizeof path, "%s/adapter.ndf", folder);
+    if (!adapter_sample_build(sample, model->file, &image, &error)) fail_msg("%s", error.message);
+    assert_ok(whit_ndf_write_loose(path, WHIT_NDF_ADAPTER, "sample", image.data, image.size_bytes, NULL, &error), error);
+    assert_ok(whit_adapter_open(model, path, &adapter, &error), error);
+    whit_buf_free(&image);
+    unlink(path);
+    return adapter;
+}
+
+static void check_mounting(const whit_session_options *options)
+{
+    whit_error error;
+    struct failing counted = {.n_left = -1};
+    whit_allocator allocator = {failing_alloc, failing_free, &counted};
+    whit_model_options model_options = {.allocator = &allocator, .no_cache = true};
+    whit_model *model;
+    assert_ok(whit_model_open(ndf_path, &model_options, &model, &error), error);
+    whit_adapter *small = make_adapter(model, &(adapter_sample){.seed = 1, .rank = 3, .size = 0.1f});
+    whit_adapter *large = make_adapter(model, &(adapter_sample){.seed = 2, .rank = 30, .size = 0.1f});
+    const whit_mount mounts[] = {{large, 1}, {small, 0}, {small, 0.5f}}, one = {small, 1};
+    size_t arena, of_one, of_three;
+    assert_ok(whit_session_predict_bytes(model, options, NULL, 0, &arena, &error), error);
+    assert_ok(whit_session_predict_bytes(model, options, &one, 1, &of_one, &error), error);
+    assert_ok(whit_session_predict_bytes(model, options, mounts, 3, &of_three, &error), error);
+    assert_true(arena < of_one && of_one < of_three);
+
+    whit_session *session;
+    assert_ok(whit_session_open(model, options, &session, &error), error);
+    assert_int_equal(whit_session_arena_bytes(session), arena);
+    size_t before = counted.live_bytes, last = options->n_sequences - 1;
+    assert_ok(whit_session_mount(session, 0, &one, 1, &error), error);
+    assert_int_equal(counted.live_bytes - before, of_one - arena);
+    assert_ok(whit_session_mount(session, (uint32_t)last, mounts, 3, &error), error);
+    assert_int_equal(counted.live_bytes - before, of_three - arena);
+    assert_ok(whit_session_mount(session, 0, &one, 1, &error), error);
+    whit_step_token tokens[] = {{.id = 1}, {.sequence = (uint32_t)last, .id = 2}};
+    assert_ok(whit_session_step(session, tokens, 2, &error), error);
+    assert_int_equal(counted.live_bytes - before, of_three - arena);
+
+    whit_mount many[WHIT_MOUNTS_MAX + 1];
+    for (int i = 0; i <= WHIT_MOUNTS_MAX; i++) many[i] = one;
+    assert_int_equal(whit_session_predict_bytes(model, options, many, WHIT_MOUNTS_MAX + 1, &arena, &error), WHIT_ERROR_LIMIT);
+    assert_int_equal(arena, 0);
+    whit_session_close(session);
+    whit_adapter_close(small), whit_adapter_close(large);
+    whit_model_close(model);
+    assert_int_equal(counted.live_bytes, 0);
+}
+
+static void adapters_take_what_was_predicted(void **state)
+{
+    (void)state;
+    whit_session_options options = whit_session_options_default();
+    options.n_threads = 1;
+    check_mounting(&options);
+    options.n_sequences = 3;
+    options.n_batch_tokens = 40;
+    check_mounting(&options);
+    options.no_fuse = true; /* no two matrices together */
+    check_mounting(&options);
+}
+
 static size_t resident_bytes(void)
 {
     unsigned long pages = 0;
@@ -193,7 +266,7 @@ static void a_session_takes_what_was_predicted(void **state)
 {
     (void)state;
     if (SANITIZED) skip(); /* shadow memory counts too */
-    enum { N_SEQUENCES = 4, N_CTX = 1024, N_STEP = 512 };
+    enum { N_SEQUENCES = 4, N_CTX = 1024, N_STEP = 512, RANK = 1000 };
     char path[80];
     whit_error error;
     whit_model *model;
@@ -208,10 +281,14 @@ static void a_session_takes_what_was_predicted(void **state)
     options.n_ctx_tokens = N_CTX;
     options.kv = WHIT_KV_F32;
     options.act = WHIT_ACT_F32;
+    /* Of one matrix, so that what passes through it is large beside its factors. */
+    whit_adapter *adapter = make_adapter(model, &(adapter_sample){.rank = RANK, .n_matrices = 1, .size = 0.1f});
+    const whit_mount mount = {adapter, 1};
     size_t predicted, before = resident_bytes();
-    assert_ok(whit_session_predict_bytes(model, &options, &predicted, &error), error);
+    assert_ok(whit_session_predict_bytes(model, &options, &mount, 1, &predicted, &error), error);
     assert_ok(whit_session_open(model, &options, &session, &error), error);
-    assert_int_equal(whit_session_arena_bytes(session), predicted);
+    assert_true((double)predicted > 1.1 * (double)whit_session_arena_bytes(session));
+    assert_ok(whit_session_mount(session, 0, &mount, 1, &error), error);
     for (uint32_t q = 0; q < N_SEQUENCES; q++)
         for (uint32_t i = 0; i < N_CTX; i += N_STEP) {
             whit_step_token tokens[N_STEP];
@@ -219,15 +296,18 @@ static void a_session_takes_what_was_predicted(void **state)
                 tokens[k] = (whit_step_token){.sequence = q, .id = (int32_t)((i + k) % TINY_N_VOCAB), .want_logits = k == 0};
             assert_ok(whit_session_step(session, tokens, N_STEP, &error), error);
         }
-    /* The weights were mapped, not read, until now. */
-    size_t weights = 0, taken = resident_bytes() - before;
+    /* The weights and the adapter's factors were mapped, not read, until now. */
+    size_t weights = 0, factors = 0, taken = resident_bytes() - before;
     const void *address;
     const char *name;
     assert_true(whit_model_mapping(model, 0, &address, &weights, &name));
+    assert_true(whit_adapter_mapping(adapter, &address, &factors, &name));
+    weights += factors;
     print_message("predicted %zu, taken %zu of which at most %zu weights\n", predicted, taken, weights);
     assert_true((double)taken <= 1.05 * (double)(predicted + weights));
     assert_true((double)taken >= 0.95 * (double)predicted);
     whit_session_close(session);
+    whit_adapter_close(adapter);
     whit_model_close(model);
     unlink(path);
 }
@@ -266,6 +346,7 @@ int main(void)
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(every_malloc_may_fail),
         cmocka_unit_test(a_token_allocates_nothing),
+        cmocka_unit_test(adapters_take_what_was_predicted),
         cmocka_unit_test(a_session_takes_what_was_predicted),
     };
     return cmocka_run_group_tests_name("memory", tests, make_models, remove_models);
