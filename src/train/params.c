@@ -44,10 +44,13 @@ whit_status whit_params_add(whit_params *params, const char *name, const whit_te
     param->offset = params->n_latents - param->n;
     if (coded) {
         whit_geometry g = whit_codec_geometry(type);
+        bool whole = type->scale_kind == WHIT_SCALE_TENSOR;
+        param->n_lines = whole ? 1 : type->n_rows;
+        param->line_elems = whole ? param->n : type->n_cols;
+        param->group_elems = whole ? param->n : g.group_cols;
         param->n_groups = g.n_groups;
         param->n_fields = g.n_fields;
-        param->group_cols = g.group_cols;
-        param->n_scales = (size_t)type->n_rows * g.n_groups * g.n_fields;
+        param->n_scales = (size_t)param->n_lines * g.n_groups * g.n_fields;
         params->n_rounded += param->n;
     }
     params->n++;
@@ -199,30 +202,44 @@ static void round_group(const struct rounding_job *job, size_t at, size_t n, flo
     }
 }
 
-static void round_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+static void round_lines(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     (void)worker;
     const struct rounding_job *job = context;
     const whit_params *params = job->params;
     const whit_param *param = job->param;
-    uint32_t n_cols = param->type.n_cols;
-    for (uint32_t row = begin; row < end; row++)
+    for (uint32_t line = begin; line < end; line++)
         for (uint32_t group = 0; group < param->n_groups; group++) {
-            uint32_t column = group * param->group_cols;
-            size_t n = n_cols - column < param->group_cols ? n_cols - column : param->group_cols;
-            size_t scale = param->scales + ((size_t)row * param->n_groups + group) * param->n_fields;
-            round_group(job, (size_t)row * n_cols + column, n, params->run + scale,
-                        params->gradient ? params->gradient + scale : NULL);
+            size_t at = group * param->group_elems, rest = param->line_elems - at;
+            size_t scale = param->scales + ((size_t)line * param->n_groups + group) * param->n_fields;
+            round_group(job, line * param->line_elems + at, rest < param->group_elems ? rest : param->group_elems,
+                        params->run + scale, params->gradient ? params->gradient + scale : NULL);
         }
+}
+
+static bool takes_part(const whit_param *param, enum rounding what)
+{
+    /* Rows of i8 have the largest magnitude over 127: nothing to learn. */
+    return param->coded && !(what == SCALE_GRADIENTS && param->type.codec == WHIT_CODEC_I8);
+}
+
+/* Tensors of one line; its sums are one thread's, so that threads change no bit. */
+static void round_tensors(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    const struct rounding_job *all = context;
+    for (uint32_t i = begin; i < end; i++) {
+        struct rounding_job job = {all->params, &all->params->items[i], all->what};
+        if (takes_part(job.param, job.what) && job.param->n_lines == 1) round_lines(&job, worker, 0, 1);
+    }
 }
 
 static void each_coded(whit_params *params, whit_pool *pool, enum rounding what)
 {
+    struct rounding_job job = {.params = params, .what = what};
+    whit_pool_run(pool, round_tensors, &job, params->n, 1);
     for (uint32_t i = 0; i < params->n; i++) {
-        struct rounding_job job = {params, &params->items[i], what};
-        /* Rows of i8 have the largest magnitude over 127: nothing to learn. */
-        if (!job.param->coded || (what == SCALE_GRADIENTS && job.param->type.codec == WHIT_CODEC_I8)) continue;
-        whit_pool_run(pool, round_rows, &job, job.param->type.n_rows, 16);
+        job.param = &params->items[i];
+        if (takes_part(job.param, what) && job.param->n_lines > 1) whit_pool_run(pool, round_lines, &job, job.param->n_lines, 16);
     }
 }
 

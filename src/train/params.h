@@ -29,9 +29,11 @@ typedef struct whit_param {
     int32_t low_a, low_b;  /* of a matrix with an adapter: its factors; -1: none */
     size_t n;              /* weights */
     size_t offset;         /* of its latents in the run, resp. among the frozen ones */
-    size_t scales;         /* of its scales (n_rows, n_groups, n_fields) in the run */
+    size_t scales;         /* of its scales (n_lines, n_groups, n_fields) in the run */
     size_t n_scales;
-    uint32_t n_groups, n_fields, group_cols;
+    uint32_t n_lines;      /* rows; 1 where one scale is the whole tensor's */
+    uint32_t n_groups, n_fields;
+    size_t line_elems, group_elems;
     float *value; /* (n_rows, n_cols) */
 } whit_param;
 

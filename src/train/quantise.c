@@ -9,12 +9,13 @@
 
 #define FIT_ROUNDS 12
 #define TINIEST    6e-8f /* the smallest f16 above zero: a scale never vanishes for good */
+#define PIECE      4096  /* weights summed up in single precision; a group may be a whole tensor */
 
 bool whit_quantise_knows(const whit_tensor_type *type)
 {
     bool coded = type->codec == WHIT_CODEC_I8 || type->codec == WHIT_CODEC_T2 || type->codec == WHIT_CODEC_T5 ||
                  type->codec == WHIT_CODEC_B1 || type->codec == WHIT_CODEC_Q2;
-    return coded && !type->has_offset && type->scale_type != WHIT_SCALE_U8 && type->scale_kind != WHIT_SCALE_TENSOR;
+    return coded && !type->has_offset && type->scale_type != WHIT_SCALE_U8;
 }
 
 static float stored_scale(const whit_tensor_type *type, float scale)
@@ -26,6 +27,21 @@ void whit_quantise_stored(const whit_tensor_type *type, const float *fields, flo
 {
     stored[0] = stored_scale(type, fmaxf(fields[0], TINIEST));
     stored[1] = type->codec == WHIT_CODEC_Q2 ? stored_scale(type, fields[1]) : 0;
+}
+
+static size_t piece_at(size_t i, size_t n)
+{
+    return n - i < PIECE ? n - i : PIECE;
+}
+
+static void split(const whit_loops *loops, const float *w, size_t n, float threshold, float *above, float *below, float *count)
+{
+    double sums[3] = {0};
+    for (size_t i = 0; i < n; i += PIECE) {
+        loops->split(w + i, piece_at(i, n), threshold, above, below, count);
+        sums[0] += (double)*above, sums[1] += (double)*below, sums[2] += (double)*count;
+    }
+    *above = (float)sums[0], *below = (float)sums[1], *count = (float)sums[2];
 }
 
 static void fit_i8(const float *w, size_t n, float *fields)
@@ -43,18 +59,18 @@ void whit_quantise_refit(const whit_loops *loops, const whit_tensor_type *type, 
         fit_i8(w, n, fields);
         return;
     case WHIT_CODEC_B1:
-        loops->split(w, n, -1.0f, &above, &below, &count);
+        split(loops, w, n, -1.0f, &above, &below, &count);
         fields[0] = above / (float)n;
         return;
     case WHIT_CODEC_Q2: /* magnitudes a - b and a + b, the border between them is a */
-        loops->split(w, n, fields[0], &above, &below, &count);
+        split(loops, w, n, fields[0], &above, &below, &count);
         float high = count > 0 ? above / count : fields[0];
         float low = count < (float)n ? below / ((float)n - count) : fields[0];
         fields[0] = 0.5f * (high + low);
         fields[1] = 0.5f * (high - low);
         return;
     default:
-        loops->split(w, n, 0.5f * fields[0], &above, &below, &count);
+        split(loops, w, n, 0.5f * fields[0], &above, &below, &count);
         if (count > 0) fields[0] = above / count;
     }
 }
@@ -62,7 +78,7 @@ void whit_quantise_refit(const whit_loops *loops, const whit_tensor_type *type, 
 void whit_quantise_fit(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n, float *fields)
 {
     float above, below, count;
-    loops->split(w, n, -1.0f, &above, &below, &count);
+    split(loops, w, n, -1.0f, &above, &below, &count);
     fields[0] = above / (float)n * (type->codec == WHIT_CODEC_Q2 ? 1.2f : 1.5f);
     if (type->codec == WHIT_CODEC_Q2) fields[1] = 0.5f * fields[0];
     for (int round = 0; round < FIT_ROUNDS; round++) whit_quantise_refit(loops, type, w, n, fields);
@@ -114,7 +130,11 @@ void whit_quantise_scale_gradient(const whit_loops *loops, const whit_tensor_typ
 {
     bool ternary = type->codec == WHIT_CODEC_T2 || type->codec == WHIT_CODEC_T5;
     float first, second;
-    loops->scale_sums(w, dvalues, n, ternary ? 0.5f * stored[0] : -1.0f, stored[0], &first, &second);
-    dfields[0] += first;
-    if (type->codec == WHIT_CODEC_Q2) dfields[1] += second;
+    double sums[2] = {0};
+    for (size_t i = 0; i < n; i += PIECE) {
+        loops->scale_sums(w + i, dvalues + i, piece_at(i, n), ternary ? 0.5f * stored[0] : -1.0f, stored[0], &first, &second);
+        sums[0] += (double)first, sums[1] += (double)second;
+    }
+    dfields[0] += (float)sums[0];
+    if (type->codec == WHIT_CODEC_Q2) dfields[1] += (float)sums[1];
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Rounding in training: one scale group of latent weights to the levels of a codec.
+ * Rounding in training: one scale group of latent weights (which may be a row, or a tensor) to the
+ * levels of a codec.
  *
  * A codec's levels follow from a group's scales: ternary {-a, 0, a}, signs {-a, a}, q2 {a s + b e},
  * i8 rows multiples of a. Every weight goes to the nearest level. Scales are rounded as the file

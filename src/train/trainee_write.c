@@ -47,10 +47,9 @@ static void coded_rows(const whit_trainee *trainee, const whit_param *param, con
     const float *latent = whit_param_latent(&trainee->params, param), *run = trainee->params.run + param->scales;
     int8_t *codes = rows->elems;
     float *fields = rows->fields;
-    for (uint32_t row = 0; row < param->type.n_rows; row++)
+    for (uint32_t line = 0; line < param->n_lines; line++)
         for (uint32_t group = 0; group < param->n_groups; group++, run += param->n_fields, fields += param->n_fields) {
-            uint32_t column = group * param->group_cols, rest = param->type.n_cols - column;
-            size_t n = rest < param->group_cols ? rest : param->group_cols;
+            size_t rest = param->line_elems - group * param->group_elems, n = rest < param->group_elems ? rest : param->group_elems;
             float stored[2];
             whit_quantise_stored(&param->type, run, stored);
             whit_quantise_codes(&param->type, latent, n, stored, codes);
@@ -89,11 +88,24 @@ static bool is_copied(const whit_param *param)
     return param->frozen && !param->coded;
 }
 
+/* A scale of the whole tensor is part of its type. */
+static whit_tensor_type finished_type(const whit_trainee *trainee, const whit_param *param)
+{
+    whit_tensor_type type = param->type;
+    if (param->coded && type.scale_kind == WHIT_SCALE_TENSOR) {
+        float stored[2];
+        whit_quantise_stored(&type, trainee->params.run + param->scales, stored);
+        type.scale = stored[0];
+        type.scale_b = stored[1];
+    }
+    return type;
+}
+
 static whit_status write_tensor(const whit_trainee *trainee, const whit_param *param, uint32_t declared,
                                 whit_ndf_writer *writer, whit_error *error)
 {
     struct image image;
-    const whit_tensor_type *type = &param->type;
+    const whit_tensor_type finished = finished_type(trainee, param), *type = &finished;
     whit_status status = WHIT_OK;
     if (!make_image(trainee->allocator, type, &image)) status = whit_fail_memory(error, param->name, param->n);
     if (status == WHIT_OK) {
@@ -177,7 +189,7 @@ whit_status whit_trainee_add_tensors(const whit_trainee *trainee, whit_ndf_write
     for (uint32_t i = 0; status == WHIT_OK && i < n; i++) {
         const whit_param *param = &params->items[order[i]];
         uint64_t bytes[WHIT_PART_COUNT] = {0};
-        whit_tensor_type type = param->type;
+        whit_tensor_type type = finished_type(trainee, param);
         if (is_copied(param))
             type = *whit_ndf_tensor_type(trainee->model->file, (uint32_t)whit_ndf_find(trainee->model->file, param->name));
         for (int p = 0; p < WHIT_PART_COUNT; p++) (void)whit_codec_part_bytes(&type, (whit_part)p, &bytes[p]);

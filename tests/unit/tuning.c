@@ -13,8 +13,35 @@
 
 #define LINE "the man and the anthem. in the ice, nothing came; the time and the then."
 
-/* A low-bit model: the small one with its matrices rounded; with `token` also their inputs (W1.58A8). */
-static void make_model(const char *name, const char *codec, bool token)
+static bool is_coded_in_layers(const whit_param *param)
+{
+    return param->coded && strncmp(param->name, "layers.", 7) == 0;
+}
+
+/* The same tensors, those of the layers with one scale each. */
+static void give_one_scale_each(whit_trainee *trainee)
+{
+    whit_error error;
+    whit_params grouped = trainee->params, *params = &trainee->params;
+    whit_params_begin(params, NULL);
+    for (uint32_t i = 0; i < grouped.n; i++) {
+        const whit_param *param = &grouped.items[i];
+        whit_tensor_type type = param->type;
+        if (is_coded_in_layers(param)) {
+            type.scale_kind = WHIT_SCALE_TENSOR;
+            type.scale_type = WHIT_SCALE_F32;
+            type.group = 0;
+        }
+        assert_ok(whit_params_add(params, param->name, &type, param->coded, &error), error);
+    }
+    whit_params_free(&grouped);
+    assert_ok(whit_params_allocate(params, true, &error), error);
+    assert_ok(whit_params_load(params, trainee->model->file, &error), error);
+}
+
+/* A low-bit model: the small one with its matrices rounded, by groups or with one scale each; with
+ * `token` also their inputs (W1.58A8). */
+static void make_model(const char *name, const char *codec, bool one_scale, bool token)
 {
     whit_error error;
     whit_trainee trainee;
@@ -24,11 +51,11 @@ static void make_model(const char *name, const char *codec, bool token)
     assert_true(tiny_model_write(&tiny, in_folder("tiny.gguf")));
     whit_model *model = open_model("tiny.gguf");
     assert_ok(whit_trainee_open(&trainee, model, &(whit_trainee_codecs){.body = codec, .ends = "i8"}, NULL, &error), error);
+    if (one_scale) give_one_scale_each(&trainee);
     whit_params_fit(&trainee.params, NULL);
     whit_params_round(&trainee.params, NULL);
     for (uint32_t i = 0; token && i < trainee.params.n; i++)
-        if (trainee.params.items[i].coded && strncmp(trainee.params.items[i].name, "layers.", 7) == 0)
-            trainee.params.items[i].type.act = WHIT_TENSOR_ACT_TOKEN;
+        if (is_coded_in_layers(&trainee.params.items[i])) trainee.params.items[i].type.act = WHIT_TENSOR_ACT_TOKEN;
     assert_ok(whit_trainee_write(&trainee, NULL, in_folder(name), &error), error);
     whit_trainee_close(&trainee);
     whit_model_close(model);
@@ -222,9 +249,9 @@ static void an_adapter_is_learned(void **state)
 static void a_model_is_tuned(void **state)
 {
     (void)state;
-    static const char *const codecs[] = {"t.ndf", "b1.ndf", "q2.ndf"};
+    static const char *const codecs[] = {"t.ndf", "b1.ndf", "q2.ndf", "one-t.ndf", "one-b1.ndf", "one-q2.ndf"};
     whit_error error;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 6; i++) {
         whit_trainer *trainer;
         const char *text[] = {in_folder("line.txt")};
         struct last last = {0};
@@ -233,6 +260,7 @@ static void a_model_is_tuned(void **state)
         whit_model *model = open_model(codecs[i]), *tuned;
         assert_ok(whit_trainer_open(model, model, &o, NULL, &trainer, &error), error); /* beside a teacher */
         assert_ok(whit_trainer_run(trainer, &error), error);
+        print_message("%s: %.3f nats, after 60 steps %.3f\n", codecs[i], last.first_ce, last.report.ce);
         assert_true(last.report.ce < 0.9 * last.first_ce);
         assert_ok(whit_trainer_write(trainer, in_folder("tuned.ndf"), &error), error);
         tuned = open_model("tuned.ndf");
@@ -243,8 +271,14 @@ static void a_model_is_tuned(void **state)
         for (uint32_t k = 0; k < model->weights.n_tensors; k++) {
             const char *name = whit_ndf_tensor_name(model->file, k);
             const whit_tensor *before = &model->weights.tensors[k], *after = &tuned->weights.tensors[k];
-            assert_memory_equal(&before->type, &after->type, sizeof before->type);
             bool learned = strncmp(name, "layers.", 7) == 0 || strstr(name, "norm");
+            whit_tensor_type type = after->type;
+            if (type.scale_kind == WHIT_SCALE_TENSOR) {
+                assert_true(type.scale != before->type.scale);
+                type.scale = before->type.scale;
+                type.scale_b = before->type.scale_b;
+            }
+            assert_memory_equal(&before->type, &type, sizeof type);
             bool same = memcmp(whit_ndf_tensor_digest(model->file, k), whit_ndf_tensor_digest(tuned->file, k), 32) == 0;
             assert_int_equal(same, !learned);
         }
@@ -255,15 +289,14 @@ static void a_model_is_tuned(void **state)
     }
 }
 
-static void a_cut_run_goes_on_with_the_same_bits(void **state)
+static void check_cut_run(const char *name, bool scales)
 {
-    (void)state;
     whit_error error;
-    whit_model *model = open_model("t.ndf");
+    whit_model *model = open_model(name);
     const char *text[] = {in_folder("line.txt")};
     struct last last = {0};
     whit_trainer *trainer;
-    whit_tuning tuning = {.rank = 4};
+    whit_tuning tuning = {.rank = 4, .scales = scales};
     whit_trainer_options o = small_run(text, &tuning, &last);
     whit_buf files[2] = {{0}, {0}};
     o.n_steps = 7;
@@ -294,6 +327,13 @@ static void a_cut_run_goes_on_with_the_same_bits(void **state)
     whit_model_close(model);
 }
 
+static void a_cut_run_goes_on_with_the_same_bits(void **state)
+{
+    (void)state;
+    check_cut_run("t.ndf", false);
+    check_cut_run("one-t.ndf", true);
+}
+
 static void nonsense_is_refused(void **state)
 {
     (void)state;
@@ -314,10 +354,13 @@ static int make_files(void **state)
 {
     whit_error error;
     if (make_folder(state)) return -1;
-    make_model("t.ndf", "t", false);
-    make_model("b1.ndf", "b1", false);
-    make_model("q2.ndf", "q2", false);
-    make_model("token.ndf", "t", true);
+    make_model("t.ndf", "t", false, false);
+    make_model("b1.ndf", "b1", false, false);
+    make_model("q2.ndf", "q2", false, false);
+    make_model("token.ndf", "t", false, true);
+    make_model("one-t.ndf", "t", true, true); /* as BitNet's are */
+    make_model("one-b1.ndf", "b1", true, false);
+    make_model("one-q2.ndf", "q2", true, false);
     return whit_write_file(in_folder("line.txt"), LINE LINE LINE, strlen(LINE LINE LINE), &error) == WHIT_OK ? 0 : -1;
 }
 
