@@ -8,7 +8,8 @@
 #   make bench           what this machine reaches: MODEL=FILE, ARGS="-t 1,2"
 #   make distilled       low-bit students of ../shared/models/prose-6M in build/distilled, and their table
 #   make fuzz            fuzzes every reader: FUZZ_SECONDS=60 each, FUZZ_TARGETS="ndf gguf"
-#   make test-asan       one of the suites alone; also test-release, test-tsan, test-aarch64
+#   make test-asan       one of the suites alone; also test-release, test-tsan, test-aarch64;
+#                        of any the tests of some names: TESTS="kernels|threads"
 #   make test-long       what takes many minutes: a million positions of the screened head
 #   make tales           trains the built-in model anew, from nothing, into build/tales
 #   make install         PREFIX=/usr/local, DESTDIR=
@@ -16,10 +17,11 @@
 #   make clean
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
+TESTS ?=
 MODEL ?=
 PROMPT ?= Once upon a time
 JOBS := $(shell nproc 2>/dev/null || echo 2)
-CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS)
+CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS) $(if $(TESTS),-R '$(TESTS)')
 
 .PHONY: build deps run tales test test-release test-asan test-tsan test-aarch64 test-long bench distilled fuzz install fmt clean
 .NOTPARALLEL:
