@@ -161,7 +161,7 @@ typedef void whit_low_rank_fn(const whit_tensor *b, const float *low, size_t low
 typedef uint64_t whit_probe_read_fn(const void *memory, size_t size_bytes);
 
 /* Multiplies 32 rows by 32 columns over K = 256, n_rounds times, in the tile of the level's matrix
- * kernels and with their loads: w (64 k-quads, 2 tiles, 16 rows, 4) codes of 0 to 15, x (32, 256),
+ * kernels and with their loads: w (64 k-quads, 2 tiles, 16 rows, 4) codes of 0 to 3, x (32, 256),
  * 64-byte aligned. Returns the sum of all products modulo 2^32. */
 typedef uint32_t whit_probe_int8_fn(const uint8_t *w, const int8_t *x, uint32_t n_rounds);
 #define WHIT_PROBE_COLS         256

@@ -539,7 +539,7 @@ static void compare_probe_int8(const trial *t)
 {
     uint8_t *w = guarded_alloc(WHIT_PROBE_BYTES, 0), *x = guarded_alloc(WHIT_PROBE_BYTES, 0);
     for (size_t i = 0; i < WHIT_PROBE_BYTES; i++) {
-        w[i] = (uint8_t)whit_rng_below(t->rng, 16);
+        w[i] = (uint8_t)whit_rng_below(t->rng, 4);
         x[i] = (uint8_t)whit_rng_next(t->rng);
     }
     uint32_t n_rounds = 1 + (uint32_t)whit_rng_below(t->rng, 3);

@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: MIT
- * Probes: AVX2. Pairs of products are summed in 16 bits, which codes up to 15 cannot saturate. */
+ * Probes: AVX2. Products are summed in 16 bits, which 32 quads of codes up to 3 cannot exceed. */
 #include <immintrin.h>
 
 #include "kernels/kernels.h"
+#include "kernels/x86/pairs_avx2.h"
 
-static inline __m256i dot(__m256i sums, __m256i u8, __m256i s8)
+enum { COLUMNS = 2, OPEN_QUADS = 32 };
+
+static inline __m256i open_sums(__m256i sums)
 {
-    return _mm256_add_epi32(sums, _mm256_madd_epi16(_mm256_maddubs_epi16(u8, s8), _mm256_set1_epi16(1)));
+    (void)sums;
+    return _mm256_setzero_si256();
 }
-#define DOT dot
+
+static inline __m256i close_sums(__m256i sums, __m256i open)
+{
+    return _mm256_add_epi32(sums, _mm256_madd_epi16(open, _mm256_set1_epi16(1)));
+}
+
+#define add_products whit_add_pairs
 #include "kernels/x86/probe_avx2.inc"
 
 uint64_t whit_probe_read_avx2(const void *memory, size_t size_bytes)

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ * Products of bytes in words. Of the intrinsics gcc 12 makes loops that keep a sum in memory.
+ * compile with: -mavx2
+ */
+#ifndef WHIT_KERNELS_X86_PAIRS_AVX2_H
+#define WHIT_KERNELS_X86_PAIRS_AVX2_H
+
+#include <immintrin.h>
+
+/* sums plus two products of an unsigned and a signed byte in every word. */
+static inline __m256i whit_add_pairs(__m256i sums, __m256i u8, __m256i i8)
+{
+    __m256i pairs;
+    __asm__("vpmaddubsw %3, %2, %1\n\tvpaddw %1, %0, %0"
+            : "+x"(sums), "=&x"(pairs)
+            : "x"(u8), "x"(i8));
+    return sums;
+}
+
+#endif
