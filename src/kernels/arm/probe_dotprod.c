@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT
+ * Probe: int8 products at the level dotprod. */
+#include "kernels/arm/lanes_dotprod.inc"
+
+#include "kernels/wide/quads.inc"
+
+#include "kernels/arm/probe.inc"

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT
+ * Probe: int8 products at the level neon. */
+#include "kernels/arm/lanes_neon.inc"
+
+#include "kernels/wide/quads.inc"
+
+#include "kernels/arm/probe.inc"
