@@ -22,7 +22,7 @@ has_terminals && { python3 - $EMULATOR "$WHIT" <<'END' || complain "a bare run a
 import os, pty, sys
 pid, terminal = pty.fork()
 if pid == 0:
-    os.execv(sys.argv[1], sys.argv[1:] + ["run", "-s", "2"])
+    os.execvp(sys.argv[1], sys.argv[1:] + ["run", "-s", "2"])
 told = b""
 while True:
     try:
