@@ -4,6 +4,8 @@
  * nearly all that a session takes. */
 #include "test.h"
 
+#include <malloc.h>
+
 #include "adapter_sample.h"
 #include "failing_memory.h"
 #include "format/ndf_append.h"
@@ -262,11 +264,26 @@ static size_t resident_bytes(void)
     return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+enum { N_CTX = 1024, N_STEP = 512 };
+
+/* Fills every sequence of a session, N_STEP tokens at a time. */
+static void fill(whit_session *session, uint32_t n_sequences)
+{
+    whit_error error;
+    for (uint32_t q = 0; q < n_sequences; q++)
+        for (uint32_t i = 0; i < N_CTX; i += N_STEP) {
+            whit_step_token tokens[N_STEP];
+            for (uint32_t k = 0; k < N_STEP; k++)
+                tokens[k] = (whit_step_token){.sequence = q, .id = (int32_t)((i + k) % TINY_N_VOCAB), .want_logits = k == 0};
+            assert_ok(whit_session_step(session, tokens, N_STEP, &error), error);
+        }
+}
+
 static void a_session_takes_what_was_predicted(void **state)
 {
     (void)state;
     if (SANITIZED) skip(); /* shadow memory counts too */
-    enum { N_SEQUENCES = 4, N_CTX = 1024, N_STEP = 512, RANK = 1000 };
+    enum { N_SEQUENCES = 4, RANK = 1000 };
     char path[80];
     whit_error error;
     whit_model *model;
@@ -277,34 +294,30 @@ static void a_session_takes_what_was_predicted(void **state)
     whit_model_options model_options = {.no_cache = true};
     assert_ok(whit_model_open(path, &model_options, &model, &error), error);
     whit_session_options options = whit_session_options_default();
-    options.n_sequences = N_SEQUENCES;
     options.n_ctx_tokens = N_CTX;
     options.kv = WHIT_KV_F32;
     options.act = WHIT_ACT_F32;
     /* Of one matrix, so that what passes through it is large beside its factors. */
     whit_adapter *adapter = make_adapter(model, &(adapter_sample){.rank = RANK, .n_matrices = 1, .size = 0.1f});
     const whit_mount mount = {adapter, 1};
+    /* A smaller session first, for what the process pays once: weights and factors, which are mapped and
+     * not read until now, and under an emulator its translation of the code, which grows by whole huge
+     * pages. */
+    assert_ok(whit_session_open(model, &options, &session, &error), error);
+    assert_ok(whit_session_mount(session, 0, &mount, 1, &error), error);
+    fill(session, 1);
+    whit_session_close(session);
+    malloc_trim(0); /* or what the next one allocates beside its arena could hide in freed pages */
+    options.n_sequences = N_SEQUENCES;
     size_t predicted, before = resident_bytes();
     assert_ok(whit_session_predict_bytes(model, &options, &mount, 1, &predicted, &error), error);
     assert_ok(whit_session_open(model, &options, &session, &error), error);
     assert_true((double)predicted > 1.1 * (double)whit_session_arena_bytes(session));
     assert_ok(whit_session_mount(session, 0, &mount, 1, &error), error);
-    for (uint32_t q = 0; q < N_SEQUENCES; q++)
-        for (uint32_t i = 0; i < N_CTX; i += N_STEP) {
-            whit_step_token tokens[N_STEP];
-            for (uint32_t k = 0; k < N_STEP; k++)
-                tokens[k] = (whit_step_token){.sequence = q, .id = (int32_t)((i + k) % TINY_N_VOCAB), .want_logits = k == 0};
-            assert_ok(whit_session_step(session, tokens, N_STEP, &error), error);
-        }
-    /* The weights and the adapter's factors were mapped, not read, until now. */
-    size_t weights = 0, factors = 0, taken = resident_bytes() - before;
-    const void *address;
-    const char *name;
-    assert_true(whit_model_mapping(model, 0, &address, &weights, &name));
-    assert_true(whit_adapter_mapping(adapter, &address, &factors, &name));
-    weights += factors;
-    print_message("predicted %zu, taken %zu of which at most %zu weights\n", predicted, taken, weights);
-    assert_true((double)taken <= 1.05 * (double)(predicted + weights));
+    fill(session, N_SEQUENCES);
+    size_t taken = resident_bytes() - before;
+    print_message("predicted %zu, taken %zu\n", predicted, taken);
+    assert_true((double)taken <= 1.05 * (double)predicted);
     assert_true((double)taken >= 0.95 * (double)predicted);
     whit_session_close(session);
     whit_adapter_close(adapter);
