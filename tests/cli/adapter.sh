@@ -157,12 +157,20 @@ rm -f log* run.checkpoint
     expect 2 whit tune -m model.ndf -o none.ndf
 }
 [ ! -e none.ndf ] || complain "a refused tuning left a file"
-[ "$(wc -l <log)" = 3 ] || complain "three measurements should be three lines of log: $(cat log)"
+python3 - <<'END' || complain "three measurements should be three lines of log: $(cat log)"
+import json
+reports = [json.loads(line) for line in open("log")]
+assert [r["step"] for r in reports if "held_ce" in r] == [2, 4, 6]
+# Another line only where a slow machine, or one that was held up, has said nothing for five seconds.
+shown = [0] + [r["seconds"] for r in reports]
+assert all("held_ce" in r or r["seconds"] - before >= 4.99 for r, before in zip(reports, shown))
+END
 python3 - <<'END' || complain "--plot"
 import xml.dom.minidom
+n_reports = len(open("log").readlines())
 svg = xml.dom.minidom.parse("curve.svg").documentElement
 lines = {line.getAttribute("class"): line.getAttribute("points").split() for line in svg.getElementsByTagName("polyline")}
-assert svg.tagName == "svg" and set(lines) == {"loss", "held"} and all(len(points) == 3 for points in lines.values())
+assert svg.tagName == "svg" and {name: len(points) for name, points in lines.items()} == {"loss": n_reports, "held": 3}
 for points in lines.values():
     for point in points:
         x, y = map(float, point.split(","))
