@@ -159,8 +159,8 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
                             uint32_t n_tokens)
 {
     (void)n_tokens;
-    uint32_t n_steps = spec->step ? (type->n_cols + spec->step - 1) / spec->step : 1;
-    return quads_bytes(type) + (size_t)n_steps * STEP_FIELDS * sizeof(float);
+    size_t n_steps = whit_acts_steps(spec, type->n_cols);
+    return quads_bytes(type) + n_steps * STEP_FIELDS * sizeof(float);
 }
 
 #define MATMUL(lower, upper, from_columns)                                                         \
