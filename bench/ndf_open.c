@@ -50,8 +50,7 @@ static whit_status write_model(const char *path, uint64_t tensor_bytes, whit_err
             done += n;
         }
         if (status == WHIT_OK)
-            status =
-                whit_ndf_writer_add(writer, number[i], WHIT_PART_ROW_SCALES, bytes, 4096, error);
+            status = whit_ndf_writer_add(writer, number[i], WHIT_PART_ROW_SCALES, bytes, 4096, error);
     }
     if (status == WHIT_OK) status = whit_ndf_writer_commit(writer, NULL, error);
     whit_ndf_writer_close(writer);
@@ -94,13 +93,13 @@ static whit_status measure_open(const char *path, whit_error *error)
         ns[i] = whit_now_ns() - start;
         getrusage(RUSAGE_SELF, &after);
         if (i == N - 1)
-            printf("open: %ld page faults, %ld kB of the file mapped in\n",
-                   after.ru_minflt - before.ru_minflt, resident_kb(path));
+            printf("open: %ld page faults, %ld kB of the file mapped in\n", after.ru_minflt - before.ru_minflt,
+                   resident_kb(path));
         whit_ndf_close(ndf);
     }
     qsort(ns, N, sizeof *ns, by_size);
-    printf("open: fastest %.1f us, median %.1f us, slowest %.1f us (limit 1,000)\n",
-           (double)ns[0] / 1e3, (double)ns[N / 2] / 1e3, (double)ns[N - 1] / 1e3);
+    printf("open: fastest %.1f us, median %.1f us, slowest %.1f us (limit 1,000)\n", (double)ns[0] / 1e3,
+           (double)ns[N / 2] / 1e3, (double)ns[N - 1] / 1e3);
     return WHIT_OK;
 }
 
@@ -110,8 +109,7 @@ static whit_status measure_lookups(const char *path, whit_error *error)
     whit_ndf *ndf;
     char keys[N_KEYS][64];
     WHIT_TRY(whit_ndf_open(path, NULL, &ndf, error));
-    for (int i = 0; i < N_KEYS; i++)
-        snprintf(keys[i], sizeof keys[i], "general.some.long.key.%d", i);
+    for (int i = 0; i < N_KEYS; i++) snprintf(keys[i], sizeof keys[i], "general.some.long.key.%d", i);
     uint64_t found = 0, best = UINT64_MAX;
     for (int round = 0; round < ROUNDS; round++) {
         whit_value value;
@@ -120,8 +118,7 @@ static whit_status measure_lookups(const char *path, whit_error *error)
         uint64_t spent = whit_now_ns() - start;
         if (spent < best) best = spent;
     }
-    printf("metadata: %.1f ns a field (limit 60), %" PRIu64 " found\n", (double)best / N_KEYS,
-           found);
+    printf("metadata: %.1f ns a field (limit 60), %" PRIu64 " found\n", (double)best / N_KEYS, found);
     for (uint32_t n_threads = 1; n_threads <= 2; n_threads++) {
         whit_ndf_verify_result result;
         uint64_t start = whit_now_ns();
@@ -130,8 +127,7 @@ static whit_status measure_lookups(const char *path, whit_error *error)
             whit_ndf_close(ndf);
             return status;
         }
-        printf("verify, %u threads: %.2f GB/s\n", n_threads,
-               (double)result.n_bytes / (double)(whit_now_ns() - start));
+        printf("verify, %u threads: %.2f GB/s\n", n_threads, (double)result.n_bytes / (double)(whit_now_ns() - start));
     }
     whit_ndf_close(ndf);
     return WHIT_OK;
@@ -146,8 +142,7 @@ int main(int argc, char **argv)
     uint64_t start = whit_now_ns();
     whit_status status = write_model(path, megabytes * 1000000 / N_TENSORS, &error);
     if (status == WHIT_OK)
-        printf("write: %.2f GB/s, flushed\n",
-               (double)megabytes * 1e6 / (double)(whit_now_ns() - start));
+        printf("write: %.2f GB/s, flushed\n", (double)megabytes * 1e6 / (double)(whit_now_ns() - start));
     if (status == WHIT_OK) status = measure_open(path, &error);
     if (status == WHIT_OK) status = measure_lookups(path, &error);
     if (status != WHIT_OK) fprintf(stderr, "%s\n", error.message);

@@ -36,7 +36,8 @@ static void read_pieces(void *context, uint32_t worker, uint32_t begin, uint32_t
     reading *r = context;
     uint64_t sum = 0;
     for (uint32_t i = begin; i < end; i++) {
-        if (i + PIECES_AHEAD < r->n_alive) ask_for(r->memory + r->alive[i + PIECES_AHEAD] * r->piece_bytes, r->piece_bytes);
+        if (i + PIECES_AHEAD < r->n_alive)
+            ask_for(r->memory + r->alive[i + PIECES_AHEAD] * r->piece_bytes, r->piece_bytes);
         sum += r->read(r->memory + r->alive[i] * r->piece_bytes, r->piece_bytes);
     }
     r->sums[worker] += sum;
@@ -77,7 +78,8 @@ int main(int argc, char **argv)
     whit_pool *pool;
     whit_error error;
     whit_cpu_detect(&cpu);
-    if (r.piece_bytes < 64 || r.piece_bytes % 64 || whit_kernels_select(&cpu, getenv("WHIT_CPU"), &kernels, &error) != WHIT_OK ||
+    if (r.piece_bytes < 64 || r.piece_bytes % 64 ||
+        whit_kernels_select(&cpu, getenv("WHIT_CPU"), &kernels, &error) != WHIT_OK ||
         whit_pool_open(0, NULL, &pool, &error) != WHIT_OK)
         return 1;
     uint32_t n_pieces = (uint32_t)(TOTAL_BYTES / r.piece_bytes), *alive = malloc(n_pieces * sizeof *alive);
@@ -88,8 +90,14 @@ int main(int argc, char **argv)
     whit_rng rng = {1};
     for (size_t i = 0; i + 8 <= TOTAL_BYTES; i += 8) memcpy(memory + i, &(uint64_t){whit_rng_next(&rng)}, 8);
 
-    product p = {.tensor = {.type = {.codec = WHIT_CODEC_T2, .layout = WHIT_LAYOUT_TILE16, .scale_kind = WHIT_SCALE_TENSOR,
-                                     .act = WHIT_TENSOR_ACT_TOKEN, .n_rows = ROWS, .n_cols = COLS, .scale = 1}}, .y = y};
+    product p = {.tensor = {.type = {.codec = WHIT_CODEC_T2,
+                                     .layout = WHIT_LAYOUT_TILE16,
+                                     .scale_kind = WHIT_SCALE_TENSOR,
+                                     .act = WHIT_TENSOR_ACT_TOKEN,
+                                     .n_rows = ROWS,
+                                     .n_cols = COLS,
+                                     .scale = 1}},
+                 .y = y};
     whit_acts_spec spec = whit_acts_spec_for(&p.tensor.type, WHIT_ACT_I8);
     p.acts = whit_acts_place(&spec, 1, COLS, acts);
     r.read = kernels.probe_read;
@@ -99,15 +107,15 @@ int main(int argc, char **argv)
     p.tensor.part_bytes[WHIT_PART_CODES] = TOTAL_BYTES;
     p.kernel = whit_matmul_find(&kernels, &p.tensor.type, &spec, 1);
     double tiles_ms = best_ms(pool, multiply_tiles, &p, ROWS / WHIT_TILE_ROWS);
-    printf("%s, %u threads; tiles, read whole: %.2f ms, %.1f GB/s\n", whit_isa_name(kernels.isa), whit_pool_size(pool), tiles_ms,
-           (double)TOTAL_BYTES / tiles_ms * 1e-6);
+    printf("%s, %u threads; tiles, read whole: %.2f ms, %.1f GB/s\n", whit_isa_name(kernels.isa), whit_pool_size(pool),
+           tiles_ms, (double)TOTAL_BYTES / tiles_ms * 1e-6);
     for (int percent = 100; percent > 0; percent -= 10) {
         r.memory = memory, r.alive = alive, r.n_alive = 0;
         for (uint32_t i = 0; i < n_pieces; i++)
             if (whit_rng_uniform(&rng) * 100 < percent) alive[r.n_alive++] = i;
         double ms = best_ms(pool, read_pieces, &r, r.n_alive);
-        printf("pieces of %zu bytes, %3d %% alive: %6.2f ms, %4.1f GB/s, %3.0f %% of the tiles' time\n", r.piece_bytes, percent, ms,
-               (double)r.n_alive * (double)r.piece_bytes / ms * 1e-6, 100 * ms / tiles_ms);
+        printf("pieces of %zu bytes, %3d %% alive: %6.2f ms, %4.1f GB/s, %3.0f %% of the tiles' time\n", r.piece_bytes,
+               percent, ms, (double)r.n_alive * (double)r.piece_bytes / ms * 1e-6, 100 * ms / tiles_ms);
     }
     whit_pool_close(pool);
     return 0;

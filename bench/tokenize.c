@@ -66,12 +66,12 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < n; i++) {
         ids.size_bytes = back.size_bytes = 0;
         uint64_t from = processor_ns();
-        if (whit_tokenizer_encode(tokenizer, (const char *)text.data, text.size_bytes, &options,
-                                  &ids, &error) != WHIT_OK)
+        if (whit_tokenizer_encode(tokenizer, (const char *)text.data, text.size_bytes, &options, &ids, &error) !=
+            WHIT_OK)
             return fail(&error);
         uint64_t middle = processor_ns();
-        if (whit_tokenizer_decode(&view, (const int32_t *)(const void *)ids.data,
-                                  ids.size_bytes / 4, false, &back, &error) != WHIT_OK)
+        if (whit_tokenizer_decode(&view, (const int32_t *)(const void *)ids.data, ids.size_bytes / 4, false, &back,
+                                  &error) != WHIT_OK)
             return fail(&error);
         encode_ns[i] = middle - from;
         decode_ns[i] = processor_ns() - middle;
@@ -79,9 +79,7 @@ int main(int argc, char **argv)
     printf("image: %.1f MB, built in %.1f ms, opened in %.1f us\n", (double)image.size_bytes / 1e6,
            (double)(built - start) / 1e6, (double)(opened - built) / 1e3);
     printf("text: %zu bytes, %zu ids, decodes to itself: %s\n", text.size_bytes, ids.size_bytes / 4,
-           back.size_bytes == text.size_bytes && memcmp(back.data, text.data, text.size_bytes) == 0
-               ? "yes"
-               : "no");
+           back.size_bytes == text.size_bytes && memcmp(back.data, text.data, text.size_bytes) == 0 ? "yes" : "no");
     report("encode", encode_ns, n, text.size_bytes);
     report("decode", decode_ns, n, text.size_bytes);
     whit_tokenizer_close(tokenizer);

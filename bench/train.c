@@ -15,8 +15,14 @@
 
 enum { SEQUENCES = 8, TOKENS = 256, ROWS = SEQUENCES * TOKENS };
 
-static const tiny_model shape = {.seed = 1, .n_layers = 8, .n_embd = 320, .n_ff = 960, .n_heads = 10, .n_kv_heads = 5,
-                                 .n_ctx = TOKENS, .tied_head = true};
+static const tiny_model shape = {.seed = 1,
+                                 .n_layers = 8,
+                                 .n_embd = 320,
+                                 .n_ff = 960,
+                                 .n_heads = 10,
+                                 .n_kv_heads = 5,
+                                 .n_ctx = TOKENS,
+                                 .tied_head = true};
 
 /* ---- SGEMM ---------------------------------------------------------------------------------- */
 
@@ -150,8 +156,8 @@ static whit_status measure_all(const whit_model *file, uint32_t n_threads, doubl
     };
     whit_trainee model;
     WHIT_TRY(whit_trainee_open(&model, file, NULL, NULL, error));
-    printf("%.1f M parameters in matrices, %u threads, %d x %d tokens\n", (double)matrix_params(&model) * 1e-6, n_threads,
-           SEQUENCES, TOKENS);
+    printf("%.1f M parameters in matrices, %u threads, %d x %d tokens\n", (double)matrix_params(&model) * 1e-6,
+           n_threads, SEQUENCES, TOKENS);
     double sgemm = measure_sgemm(&model, (int)n_threads, seconds);
     whit_trainee_close(&model);
     if (sgemm > 0) printf("%-26s %26.1f GFLOP/s\n", "SGEMM at its shapes", sgemm);

@@ -67,7 +67,8 @@ int main(int argc, char **argv)
     whit_status status = whit_model_open(argv[1], NULL, &model, &error);
     if (status == WHIT_OK) status = whit_adapter_open(model, argv[2], &adapter, &error);
     if (status == WHIT_OK) status = whit_session_open(model, &options, &session, &error);
-    if (status == WHIT_OK) status = whit_tokenize(model, argv[3], strlen(argv[3]), true, false, ids, N_TOKENS_MAX, &n, &error);
+    if (status == WHIT_OK)
+        status = whit_tokenize(model, argv[3], strlen(argv[3]), true, false, ids, N_TOKENS_MAX, &n, &error);
     if (status == WHIT_OK) status = whit_session_mount(session, 1, &(whit_mount){adapter, 1}, 1, &error);
     if (status == WHIT_OK) status = continue_both(model, session, ids, n, written, &error);
     for (int s = 0; status == WHIT_OK && s < N_SEQUENCES; s++) {

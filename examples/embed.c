@@ -11,21 +11,18 @@
 enum { N_TOKENS_MAX = 256 };
 
 /* Adds the hidden states of the text's tokens into mean (width). */
-static whit_status embed(const whit_model *model, whit_session *session, const char *text,
-                         double *mean, whit_error *error)
+static whit_status embed(const whit_model *model, whit_session *session, const char *text, double *mean,
+                         whit_error *error)
 {
     int32_t ids[N_TOKENS_MAX];
     whit_step_token tokens[N_TOKENS_MAX];
     size_t n;
-    whit_status status =
-        whit_tokenize(model, text, strlen(text), true, false, ids, N_TOKENS_MAX, &n, error);
-    for (size_t i = 0; status == WHIT_OK && i < n; i++)
-        tokens[i] = (whit_step_token){0, ids[i], true};
+    whit_status status = whit_tokenize(model, text, strlen(text), true, false, ids, N_TOKENS_MAX, &n, error);
+    for (size_t i = 0; status == WHIT_OK && i < n; i++) tokens[i] = (whit_step_token){0, ids[i], true};
     if (status == WHIT_OK) status = whit_session_truncate(session, 0, 0, error);
     if (status == WHIT_OK) status = whit_session_step(session, tokens, n, error);
     for (size_t i = 0; status == WHIT_OK && i < n; i++)
-        for (uint32_t k = 0; k < whit_model_embedding_size(model); k++)
-            mean[k] += whit_session_hidden(session, i)[k];
+        for (uint32_t k = 0; k < whit_model_embedding_size(model); k++) mean[k] += whit_session_hidden(session, i)[k];
     return status;
 }
 

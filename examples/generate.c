@@ -29,8 +29,7 @@ int main(int argc, char **argv)
     int32_t ids[1024];
     size_t n_ids;
     if (status == WHIT_OK)
-        status =
-            whit_tokenize(model, argv[2], strlen(argv[2]), true, true, ids, 1024, &n_ids, &error);
+        status = whit_tokenize(model, argv[2], strlen(argv[2]), true, true, ids, 1024, &n_ids, &error);
     if (status == WHIT_OK) {
         whit_generate_options options = whit_generate_options_default();
         whit_generate_result result;

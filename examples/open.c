@@ -9,13 +9,11 @@ int main(int argc, char **argv)
 
     whit_model *model;
     whit_error error;
-    if (whit_model_open(argv[1], NULL, &model, &error) != WHIT_OK)
-        return fprintf(stderr, "%s\n", error.message), 1;
+    if (whit_model_open(argv[1], NULL, &model, &error) != WHIT_OK) return fprintf(stderr, "%s\n", error.message), 1;
 
     const char *name = whit_model_metadata(model, "general.name");
-    printf("%s: vocabulary %u, width %u, trained on %u tokens of context\n",
-           name ? name : "unnamed", whit_model_vocab_size(model), whit_model_embedding_size(model),
-           whit_model_context_size(model));
+    printf("%s: vocabulary %u, width %u, trained on %u tokens of context\n", name ? name : "unnamed",
+           whit_model_vocab_size(model), whit_model_embedding_size(model), whit_model_context_size(model));
     printf("identity ");
     for (int i = 0; i < 32; i++) printf("%02x", whit_model_identity(model)[i]);
     printf("\n");

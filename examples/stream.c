@@ -28,8 +28,8 @@ static whit_status append(struct stream *stream, int32_t id, whit_error *error)
     return WHIT_OK;
 }
 
-static whit_status generate(whit_session *session, struct stream *streams, const int32_t *prompt,
-                            size_t n_prompt, whit_error *error)
+static whit_status generate(whit_session *session, struct stream *streams, const int32_t *prompt, size_t n_prompt,
+                            whit_error *error)
 {
     /* The prompt of every sequence in one pass; logits are wanted after its last token only. */
     whit_step_token tokens[N_SEQUENCES * N_PROMPT_MAX];
@@ -46,8 +46,7 @@ static whit_status generate(whit_session *session, struct stream *streams, const
         n = 0;
         for (uint32_t s = 0; s < N_SEQUENCES && status == WHIT_OK; s++) {
             int32_t id;
-            status =
-                whit_sampler_pick(streams[s].sampler, whit_session_logits(session, s), &id, error);
+            status = whit_sampler_pick(streams[s].sampler, whit_session_logits(session, s), &id, error);
             if (status == WHIT_OK) status = append(&streams[s], id, error);
             tokens[n++] = (whit_step_token){s, id, true};
         }
@@ -73,14 +72,12 @@ int main(int argc, char **argv)
         sampling.seed = s;
         sampling.temperature = 1.2f;
         status = whit_sampler_open(model, &sampling, &streams[s].sampler, &error);
-        if (status == WHIT_OK)
-            status = whit_detokenizer_open(model, true, &streams[s].detokenizer, &error);
+        if (status == WHIT_OK) status = whit_detokenizer_open(model, true, &streams[s].detokenizer, &error);
     }
     int32_t ids[N_PROMPT_MAX];
     size_t n_ids = 0;
     if (status == WHIT_OK)
-        status = whit_tokenize(model, argv[2], strlen(argv[2]), true, true, ids, N_PROMPT_MAX,
-                               &n_ids, &error);
+        status = whit_tokenize(model, argv[2], strlen(argv[2]), true, true, ids, N_PROMPT_MAX, &n_ids, &error);
     if (status == WHIT_OK) status = generate(session, streams, ids, n_ids, &error);
     for (uint32_t s = 0; s < N_SEQUENCES && status == WHIT_OK; s++)
         printf("%u: %.*s\n", s, (int)streams[s].text_bytes, streams[s].text);

@@ -72,7 +72,8 @@ static inline void feed(whit_session *session, uint32_t sequence, uint32_t which
 }
 
 /* (N_TOKENS, TINY_N_VOCAB) logits, for the caller to free. */
-static inline float *run(const whit_model *model, whit_session_options options, const whit_mount *mounts, size_t n, uint32_t split)
+static inline float *run(const whit_model *model, whit_session_options options, const whit_mount *mounts, size_t n,
+                         uint32_t split)
 {
     whit_error error;
     whit_session *session;

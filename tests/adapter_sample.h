@@ -11,10 +11,10 @@
 
 typedef struct adapter_sample {
     uint64_t seed;
-    uint32_t rank;     /* of the first matrix; the others' differ by up to three */
-    bool every_second; /* matrix only */
+    uint32_t rank;       /* of the first matrix; the others' differ by up to three */
+    bool every_second;   /* matrix only */
     uint32_t n_matrices; /* at most; 0: any number */
-    float size;        /* of the elements of B */
+    float size;          /* of the elements of B */
 } adapter_sample;
 
 static inline float *adapter_sample_floats(whit_rng *rng, size_t n, float size)
@@ -36,7 +36,9 @@ static inline bool adapter_sample_build(const adapter_sample *sample, const whit
         const whit_tensor_type *type = whit_ndf_tensor_type(model, i);
         const char *name = whit_ndf_tensor_name(model, i);
         if (!whit_adapter_may_change(name, type) || (k++ % 2 && sample->every_second)) continue;
-        whit_adapter_floats pair = {.name = name, .n_rows = type->n_rows, .n_cols = type->n_cols,
+        whit_adapter_floats pair = {.name = name,
+                                    .n_rows = type->n_rows,
+                                    .n_cols = type->n_cols,
                                     .rank = sample->rank + (uint32_t)whit_rng_below(&rng, 4) * (n > 0)};
         pair.a = adapter_sample_floats(&rng, (size_t)pair.rank * pair.n_cols, 1.0f);
         pair.b = adapter_sample_floats(&rng, (size_t)pair.rank * pair.n_rows, sample->size);

@@ -18,7 +18,8 @@ int main(int argc, char **argv)
 {
     static struct hub_file files[N_FILES_MAX];
     static char paths[N_FILES_MAX][256];
-    struct hub_repository repository = {.name = argc > 1 ? argv[1] : "", .files = files, .token = getenv("WANTED_TOKEN")};
+    struct hub_repository repository = {
+        .name = argc > 1 ? argv[1] : "", .files = files, .token = getenv("WANTED_TOKEN")};
     DIR *folder = argc > 2 ? opendir(argv[2]) : NULL;
     const struct dirent *item;
     if (!folder) return 2;
@@ -29,7 +30,8 @@ int main(int argc, char **argv)
         snprintf(path, sizeof path, "%s/%s", argv[2], item->d_name);
         if (item->d_name[0] == '.' || whit_read_file(path, (size_t)256 << 20, &text, NULL) != WHIT_OK) continue;
         snprintf(paths[repository.n_files], sizeof paths[0], "%s", item->d_name);
-        *file = (struct hub_file){.path = paths[repository.n_files++], .data = text.data, .size_bytes = text.size_bytes};
+        *file =
+            (struct hub_file){.path = paths[repository.n_files++], .data = text.data, .size_bytes = text.size_bytes};
         file->is_large = file->is_elsewhere = text.size_bytes > 10000;
         file->bytes_per_s = argc > 3 && file->is_large ? (unsigned)atoi(argv[3]) : 0;
     }
@@ -40,6 +42,7 @@ int main(int argc, char **argv)
     fflush(stdout);
     for (char byte; read(STDIN_FILENO, &byte, 1) > 0;) continue;
     hub_server_stop(server);
-    for (size_t i = 0; i < repository.n_files; i++) whit_free(NULL, (void *)(uintptr_t)files[i].data, files[i].size_bytes);
+    for (size_t i = 0; i < repository.n_files; i++)
+        whit_free(NULL, (void *)(uintptr_t)files[i].data, files[i].size_bytes);
     return 0;
 }

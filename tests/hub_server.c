@@ -49,7 +49,8 @@ static bool send_all(int fd, const void *data, size_t n_bytes)
 static void answer(int fd, long status, const char *headers, const void *body, size_t n_bytes)
 {
     whit_buf head = {0};
-    whit_buf_printf(&head, "HTTP/1.1 %ld Whatever\r\nConnection: close\r\nContent-Length: %zu\r\n%s\r\n", status, n_bytes, headers);
+    whit_buf_printf(&head, "HTTP/1.1 %ld Whatever\r\nConnection: close\r\nContent-Length: %zu\r\n%s\r\n", status,
+                    n_bytes, headers);
     if (send_all(fd, head.data, head.size_bytes)) send_all(fd, body, n_bytes);
     whit_buf_free(&head);
 }
@@ -88,7 +89,8 @@ static void add_entry(whit_buf *out, const struct hub_file *file)
     long long size = file->listed_bytes ? file->listed_bytes : (long long)file->size_bytes;
     whit_buf_printf(out, "{\"type\":\"file\",\"path\":\"%s\",\"size\":%lld", file->path, size);
     if (file->is_large)
-        whit_buf_printf(out, ",\"oid\":\"%040d\",\"lfs\":{\"oid\":\"%s\",\"size\":%lld,\"pointerSize\":134}", 7, said, size);
+        whit_buf_printf(out, ",\"oid\":\"%040d\",\"lfs\":{\"oid\":\"%s\",\"size\":%lld,\"pointerSize\":134}", 7, said,
+                        size);
     else
         whit_buf_printf(out, ",\"oid\":\"%s\"", said);
     whit_buf_append_str(out, "}");
@@ -107,8 +109,8 @@ static void send_tree(const hub_server *server, int fd, const char *target)
     size_t first = cursor ? strtoul(cursor + 7, NULL, 10) : 0, last = repository->n_files;
     if (repository->page_files && repository->page_files < last - first) last = first + repository->page_files;
     if (last < repository->n_files || repository->endless_pages)
-        snprintf(link, sizeof link, "Link: <%s/api/models/%s/tree/main?recursive=true&cursor=%zu>; rel=\"next\"\r\n", server->addresses[0],
-                 repository->name, repository->endless_pages ? repository->n_files : last);
+        snprintf(link, sizeof link, "Link: <%s/api/models/%s/tree/main?recursive=true&cursor=%zu>; rel=\"next\"\r\n",
+                 server->addresses[0], repository->name, repository->endless_pages ? repository->n_files : last);
     whit_buf_append_str(&body, "[{\"type\":\"directory\",\"path\":\"some\",\"size\":0}");
     for (size_t i = first; i < last; i++) {
         whit_buf_append_str(&body, ",");
@@ -123,7 +125,8 @@ static void send_info(const hub_server *server, int fd)
 {
     const struct hub_repository *repository = server->repository;
     whit_buf body = {0};
-    whit_buf_printf(&body, "{\"id\":\"%s\",\"sha\":\"%s\",\"siblings\":[", repository->name, repository->commit ? repository->commit : HUB_COMMIT);
+    whit_buf_printf(&body, "{\"id\":\"%s\",\"sha\":\"%s\",\"siblings\":[", repository->name,
+                    repository->commit ? repository->commit : HUB_COMMIT);
     for (size_t i = 0; i < repository->n_files; i++)
         whit_buf_printf(&body, "%s{\"rfilename\":\"%s\"}", i ? "," : "", repository->files[i].path);
     whit_buf_append_str(&body, "]}");
@@ -163,15 +166,17 @@ static void send_file(const hub_server *server, int fd, const struct request *re
         return;
     }
     if (request->port == 0 && (file->is_elsewhere || file->redirects_for_ever)) {
-        whit_buf_printf(&head, "HTTP/1.1 302 Found\r\nConnection: close\r\nContent-Length: 5\r\n%sLocation: %s%s\r\n\r\nmoved", linked,
-                        server->addresses[!file->redirects_for_ever], request->target);
+        whit_buf_printf(&head,
+                        "HTTP/1.1 302 Found\r\nConnection: close\r\nContent-Length: 5\r\n%sLocation: %s%s\r\n\r\nmoved",
+                        linked, server->addresses[!file->redirects_for_ever], request->target);
         send_all(fd, head.data, head.size_bytes);
         whit_buf_free(&head);
         return;
     }
     size_t first = 0;
     bool same = !request->if_range[0] || strcmp(request->if_range, etag) == 0;
-    if (strncmp(request->range, "bytes=", 6) == 0 && same && !file->no_ranges) first = strtoul(request->range + 6, NULL, 10);
+    if (strncmp(request->range, "bytes=", 6) == 0 && same && !file->no_ranges)
+        first = strtoul(request->range + 6, NULL, 10);
     if (first >= file->size_bytes && first) {
         char range[64];
         snprintf(range, sizeof range, "Content-Range: bytes */%zu\r\n", file->size_bytes);
@@ -181,7 +186,8 @@ static void send_file(const hub_server *server, int fd, const struct request *re
     whit_buf_printf(&head, "HTTP/1.1 %s\r\nConnection: close\r\n%s", first ? "206 Partial Content" : "200 OK", linked);
     if (*etag) whit_buf_printf(&head, "ETag: %s\r\n", etag);
     if (!file->no_length) whit_buf_printf(&head, "Content-Length: %zu\r\n", file->size_bytes - first);
-    if (first) whit_buf_printf(&head, "Content-Range: bytes %zu-%zu/%zu\r\n", first, file->size_bytes - 1, file->size_bytes);
+    if (first)
+        whit_buf_printf(&head, "Content-Range: bytes %zu-%zu/%zu\r\n", first, file->size_bytes - 1, file->size_bytes);
     whit_buf_append_str(&head, "\r\n");
     if (send_all(fd, head.data, head.size_bytes)) {
         sleep(file->pause_s);
@@ -216,7 +222,8 @@ static void route(const hub_server *server, int fd, const struct request *reques
         refuse(fd, 401, NULL);
     } else if (!repository->no_tree && strncmp(request->target, tree, (size_t)n_tree) == 0) {
         send_tree(server, fd, request->target);
-    } else if (!repository->no_info && strncmp(request->target, info, (size_t)n_info) == 0 && strncmp(request->target, tree, (size_t)n_tree) != 0) {
+    } else if (!repository->no_info && strncmp(request->target, info, (size_t)n_info) == 0 &&
+               strncmp(request->target, tree, (size_t)n_tree) != 0) {
         send_info(server, fd);
     } else if (file) {
         send_file(server, fd, request, file);
@@ -257,8 +264,10 @@ static void serve(hub_server *server, int fd, int port)
     take_header(head, "\r\nIf-Range:", request.if_range, sizeof request.if_range);
     take_header(head, "\r\nAuthorization:", request.auth, sizeof request.auth);
     pthread_mutex_lock(&server->mutex);
-    whit_buf_printf(&server->log, "%d GET %s range=%s if-range=%s auth=%s\n", port + 1, request.target, request.range, request.if_range, request.auth);
-    if (server->verbose) fprintf(stderr, "%d GET %s range=%s auth=%s\n", port + 1, request.target, request.range, request.auth);
+    whit_buf_printf(&server->log, "%d GET %s range=%s if-range=%s auth=%s\n", port + 1, request.target, request.range,
+                    request.if_range, request.auth);
+    if (server->verbose)
+        fprintf(stderr, "%d GET %s range=%s auth=%s\n", port + 1, request.target, request.range, request.auth);
     route(server, fd, &request);
     pthread_mutex_unlock(&server->mutex);
 }
@@ -267,7 +276,8 @@ static void *run(void *user)
 {
     hub_server *server = user;
     for (;;) {
-        struct pollfd wait[3] = {{.fd = server->listeners[0], .events = POLLIN}, {.fd = server->listeners[1], .events = POLLIN},
+        struct pollfd wait[3] = {{.fd = server->listeners[0], .events = POLLIN},
+                                 {.fd = server->listeners[1], .events = POLLIN},
                                  {.fd = server->wake[0], .events = POLLIN}};
         if (poll(wait, 3, -1) < 0) continue;
         if (wait[2].revents) return NULL;
@@ -287,7 +297,8 @@ static bool listen_on_any_port(hub_server *server, int i)
     socklen_t n = sizeof address;
     server->listeners[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (server->listeners[i] < 0 || bind(server->listeners[i], (struct sockaddr *)&address, n) != 0 ||
-        listen(server->listeners[i], 16) != 0 || getsockname(server->listeners[i], (struct sockaddr *)&address, &n) != 0)
+        listen(server->listeners[i], 16) != 0 ||
+        getsockname(server->listeners[i], (struct sockaddr *)&address, &n) != 0)
         return false;
     snprintf(server->addresses[i], sizeof server->addresses[i], "http://127.0.0.1:%d", ntohs(address.sin_port));
     return true;

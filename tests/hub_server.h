@@ -15,18 +15,18 @@ struct hub_file {
     const char *path;
     const void *data;
     size_t size_bytes;
-    bool is_large;            /* listed with its SHA-256, else with git's digest */
+    bool is_large; /* listed with its SHA-256, else with git's digest */
     /* What the listing says instead of the truth. */
     const char *listed_digest; /* "" for none */
     int64_t listed_bytes;      /* 0: the truth */
     /* How it is sent. */
-    long status;               /* in place of 200 */
+    long status; /* in place of 200 */
     const char *error_code;
-    const char *etag;          /* in place of the digest; "" for none */
-    size_t cut_after_bytes;    /* close the connection after so many bytes of a body, */
-    unsigned n_cuts;           /* so many times */
-    unsigned bytes_per_s;      /* 0: as fast as it goes */
-    unsigned pause_s;          /* say nothing for so long before the body */
+    const char *etag;       /* in place of the digest; "" for none */
+    size_t cut_after_bytes; /* close the connection after so many bytes of a body, */
+    unsigned n_cuts;        /* so many times */
+    unsigned bytes_per_s;   /* 0: as fast as it goes */
+    unsigned pause_s;       /* say nothing for so long before the body */
     bool no_ranges, no_length, is_elsewhere, redirects_for_ever;
 };
 
@@ -35,10 +35,10 @@ struct hub_repository {
     const char *token; /* that requests must bring; NULL: none is wanted */
     struct hub_file *files;
     size_t n_files;
-    size_t page_files;        /* entries of a page of the tree; 0: all */
-    const char *tree;         /* sent as it is, in place of the true one */
-    const char *commit;       /* NULL: HUB_COMMIT */
-    unsigned n_busy;          /* answer 503 so many times first */
+    size_t page_files;  /* entries of a page of the tree; 0: all */
+    const char *tree;   /* sent as it is, in place of the true one */
+    const char *commit; /* NULL: HUB_COMMIT */
+    unsigned n_busy;    /* answer 503 so many times first */
     bool no_tree, no_info, endless_pages;
 };
 

@@ -13,97 +13,232 @@
 
 /* ---- the models ------------------------------------------------------------------------------ */
 
-#define LLAMA_FIELDS                                                                               \
-    "\"architectures\": [\"LlamaForCausalLM\"], \"attention_bias\": false, \"hidden_act\": \"silu\", " \
+#define LLAMA_FIELDS                                                                                                   \
+    "\"architectures\": [\"LlamaForCausalLM\"], \"attention_bias\": false, \"hidden_act\": \"silu\", "                 \
     "\"initializer_range\": 0.02, \"model_type\": \"llama\", \"pretraining_tp\": 1, \"use_cache\": true, "
-#define BITNET_FIELDS                                                                              \
-    "\"architectures\": [\"BitNetForCausalLM\"], \"hidden_act\": \"relu2\", \"initializer_range\": 0.02, " \
-    "\"max_position_embeddings\": 4096, \"model_type\": \"bitnet\", \"rms_norm_eps\": 1e-05, "     \
+#define BITNET_FIELDS                                                                                                  \
+    "\"architectures\": [\"BitNetForCausalLM\"], \"hidden_act\": \"relu2\", \"initializer_range\": 0.02, "             \
+    "\"max_position_embeddings\": 4096, \"model_type\": \"bitnet\", \"rms_norm_eps\": 1e-05, "                         \
     "\"rope_theta\": 500000.0, \"torch_dtype\": \"bfloat16\", \"use_cache\": true, "
-#define LLAMA3_SPECIALS                                                                            \
-    {{128000, "<|begin_of_text|>"}, {128001, "<|end_of_text|>"}, {128006, "<|start_header_id|>"},  \
-     {128007, "<|end_header_id|>"}, {128009, "<|eot_id|>"}}
-#define BITNET_NORMS {"self_attn.attn_sub_norm", "mlp.ffn_sub_norm"}
+#define LLAMA3_SPECIALS                                                                                                \
+    {                                                                                                                  \
+        {128000, "<|begin_of_text|>"}, {128001, "<|end_of_text|>"}, {128006, "<|start_header_id|>"},                   \
+            {128007, "<|end_header_id|>"},                                                                             \
+        {                                                                                                              \
+            128009, "<|eot_id|>"                                                                                       \
+        }                                                                                                              \
+    }
+#define BITNET_NORMS                                                                                                   \
+    {                                                                                                                  \
+        "self_attn.attn_sub_norm", "mlp.ffn_sub_norm"                                                                  \
+    }
 
 static const folder_model models[] = {
-    {.name = "bitnet-2b4t", .dtype = "BF16", .weights = FOLDER_PACKED, .n_layers = 30, .hidden = 2560,
-     .intermediate = 6912, .n_heads = 20, .n_kv_heads = 5, .head_dim = 128, .n_vocab = 128256,
+    {.name = "bitnet-2b4t",
+     .dtype = "BF16",
+     .weights = FOLDER_PACKED,
+     .n_layers = 30,
+     .hidden = 2560,
+     .intermediate = 6912,
+     .n_heads = 20,
+     .n_kv_heads = 5,
+     .head_dim = 128,
+     .n_vocab = 128256,
      .config = BITNET_FIELDS "\"quantization_config\": {\"quant_method\": \"bitnet\", \"linear_class\": "
                              "\"autobitlinear\", \"quantization_mode\": \"offline\"}, ",
-     .sub_norms = BITNET_NORMS, .embed = true, .tied = true, .bos = 128000, .eos = 128001,
-     .specials = LLAMA3_SPECIALS, .n_shards = 1},
-    {.name = "bitnet-2b4t-bf16", .dtype = "BF16", .n_layers = 30, .hidden = 2560, .intermediate = 6912, .n_heads = 20,
-     .n_kv_heads = 5, .head_dim = 128, .n_vocab = 128256,
+     .sub_norms = BITNET_NORMS,
+     .embed = true,
+     .tied = true,
+     .bos = 128000,
+     .eos = 128001,
+     .specials = LLAMA3_SPECIALS,
+     .n_shards = 1},
+    {.name = "bitnet-2b4t-bf16",
+     .dtype = "BF16",
+     .n_layers = 30,
+     .hidden = 2560,
+     .intermediate = 6912,
+     .n_heads = 20,
+     .n_kv_heads = 5,
+     .head_dim = 128,
+     .n_vocab = 128256,
      .config = BITNET_FIELDS "\"quantization_config\": {\"quant_method\": \"bitnet\", \"linear_class\": "
                              "\"autobitlinear\", \"quantization_mode\": \"online\"}, ",
-     .sub_norms = BITNET_NORMS, .embed = true, .tied = true, .bos = 128000, .eos = 128001, .n_shards = 1},
-    {.name = "1bitllm-3b", .dtype = "F16", .n_layers = 26, .hidden = 3200, .intermediate = 8640, .n_heads = 32,
-     .n_kv_heads = 32, .head_dim = 100, .n_vocab = 32002,
+     .sub_norms = BITNET_NORMS,
+     .embed = true,
+     .tied = true,
+     .bos = 128000,
+     .eos = 128001,
+     .n_shards = 1},
+    {.name = "1bitllm-3b",
+     .dtype = "F16",
+     .n_layers = 26,
+     .hidden = 3200,
+     .intermediate = 8640,
+     .n_heads = 32,
+     .n_kv_heads = 32,
+     .head_dim = 100,
+     .n_vocab = 32002,
      .config = "\"architectures\": [\"BitnetForCausalLM\"], \"attention_bias\": false, \"attention_dropout\": 0.0, "
                "\"hidden_act\": \"silu\", \"initializer_range\": 0.02, \"input_bits\": 8, "
                "\"max_position_embeddings\": 2048, \"model_type\": \"llama\", \"pad_token_id\": 32000, "
                "\"pretraining_tp\": 1, \"rms_norm_eps\": 1e-05, \"rope_scaling\": null, \"rope_theta\": 10000.0, "
                "\"torch_dtype\": \"float16\", \"transformers_version\": \"4.39.0\", \"use_cache\": true, "
                "\"weight_bits\": 1, ",
-     .sub_norms = {"self_attn.inner_attn_ln", "mlp.ffn_layernorm"}, .embed = true, .tied = true, .bos = 1, .eos = 2,
+     .sub_norms = {"self_attn.inner_attn_ln", "mlp.ffn_layernorm"},
+     .embed = true,
+     .tied = true,
+     .bos = 1,
+     .eos = 2,
      .n_shards = 3},
-    {.name = "falcon3-1b-1.58", .dtype = "BF16", .weights = FOLDER_PACKED, .n_layers = 18, .hidden = 2048,
-     .intermediate = 8192, .n_heads = 8, .n_kv_heads = 4, .head_dim = 256, .n_vocab = 131072,
-     .config = LLAMA_FIELDS "\"attention_dropout\": 0.0, \"max_position_embeddings\": 8192, \"mlp_bias\": false, "
-               "\"quantization_config\": {\"modules_to_not_convert\": null, \"quant_method\": \"bitnet\"}, "
-               "\"rms_norm_eps\": 1e-06, \"rope_scaling\": null, \"rope_theta\": 1000042, \"torch_dtype\": "
-               "\"bfloat16\", \"transformers_version\": \"4.48.0.dev0\", ",
-     .embed = true, .head = true, .states_head_dim = true, .bos = 0, .eos = 11,
-     .specials = {{8, "<|system|>"}, {9, "<|user|>"}, {10, "<|assistant|>"}, {11, "<|endoftext|>"}}, .n_shards = 1},
-    {.name = "qwen3-0.6b", .dtype = "BF16", .n_layers = 28, .hidden = 1024, .intermediate = 3072, .n_heads = 16,
-     .n_kv_heads = 8, .head_dim = 128, .n_vocab = 151936,
+    {.name = "falcon3-1b-1.58",
+     .dtype = "BF16",
+     .weights = FOLDER_PACKED,
+     .n_layers = 18,
+     .hidden = 2048,
+     .intermediate = 8192,
+     .n_heads = 8,
+     .n_kv_heads = 4,
+     .head_dim = 256,
+     .n_vocab = 131072,
+     .config =
+         LLAMA_FIELDS "\"attention_dropout\": 0.0, \"max_position_embeddings\": 8192, \"mlp_bias\": false, "
+                      "\"quantization_config\": {\"modules_to_not_convert\": null, \"quant_method\": \"bitnet\"}, "
+                      "\"rms_norm_eps\": 1e-06, \"rope_scaling\": null, \"rope_theta\": 1000042, \"torch_dtype\": "
+                      "\"bfloat16\", \"transformers_version\": \"4.48.0.dev0\", ",
+     .embed = true,
+     .head = true,
+     .states_head_dim = true,
+     .bos = 0,
+     .eos = 11,
+     .specials = {{8, "<|system|>"}, {9, "<|user|>"}, {10, "<|assistant|>"}, {11, "<|endoftext|>"}},
+     .n_shards = 1},
+    {.name = "qwen3-0.6b",
+     .dtype = "BF16",
+     .n_layers = 28,
+     .hidden = 1024,
+     .intermediate = 3072,
+     .n_heads = 16,
+     .n_kv_heads = 8,
+     .head_dim = 128,
+     .n_vocab = 151936,
      .config = "\"architectures\": [\"Qwen3ForCausalLM\"], \"attention_bias\": false, \"attention_dropout\": 0.0, "
                "\"hidden_act\": \"silu\", \"initializer_range\": 0.02, \"max_position_embeddings\": 40960, "
                "\"max_window_layers\": 28, \"model_type\": \"qwen3\", \"rms_norm_eps\": 1e-06, \"rope_scaling\": null, "
                "\"rope_theta\": 1000000, \"sliding_window\": null, \"torch_dtype\": \"bfloat16\", "
                "\"transformers_version\": \"4.51.0\", \"use_cache\": true, \"use_sliding_window\": false, ",
-     .qk_norm = true, .embed = true, .head = true, .tied = true, .states_head_dim = true, .bos = 151643, .eos = 151645,
-     .specials = {{151643, "<|endoftext|>"}, {151644, "<|im_start|>"}, {151645, "<|im_end|>"}}, .n_shards = 1},
-    {.name = "qwen2.5-0.5b", .dtype = "BF16", .n_layers = 24, .hidden = 896, .intermediate = 4864, .n_heads = 14,
-     .n_kv_heads = 2, .head_dim = 64, .n_vocab = 151936,
-     .config = "\"architectures\": [\"Qwen2ForCausalLM\"], \"attention_dropout\": 0.0, \"hidden_act\": \"silu\", "
-               "\"initializer_range\": 0.02, \"max_position_embeddings\": 32768, \"max_window_layers\": 21, "
-               "\"model_type\": \"qwen2\", \"rms_norm_eps\": 1e-06, \"rope_theta\": 1000000.0, \"sliding_window\": 32768, "
-               "\"torch_dtype\": \"bfloat16\", \"transformers_version\": \"4.43.1\", \"use_cache\": true, "
-               "\"use_sliding_window\": false, ",
-     .qkv_bias = true, .embed = true, .tied = true, .bos = 151643, .eos = 151645, .n_shards = 1},
-    {.name = "tinyllama-1.1b", .dtype = "BF16", .n_layers = 22, .hidden = 2048, .intermediate = 5632, .n_heads = 32,
-     .n_kv_heads = 4, .head_dim = 64, .n_vocab = 32000,
-     .config = LLAMA_FIELDS "\"max_position_embeddings\": 2048, \"rms_norm_eps\": 1e-05, \"rope_scaling\": null, "
-               "\"rope_theta\": 10000.0, \"torch_dtype\": \"bfloat16\", \"transformers_version\": \"4.35.0\", ",
-     .embed = true, .head = true, .bos = 1, .eos = 2, .specials = {{1, "<s>"}, {2, "</s>"}}, .n_shards = 1},
-    {.name = "llama-3.2-1b", .dtype = "BF16", .n_layers = 16, .hidden = 2048, .intermediate = 8192, .n_heads = 32,
-     .n_kv_heads = 8, .head_dim = 64, .n_vocab = 128256,
-     .config = LLAMA_FIELDS "\"attention_dropout\": 0.0, \"max_position_embeddings\": 131072, \"mlp_bias\": false, "
-               "\"rms_norm_eps\": 1e-05, \"rope_scaling\": {\"factor\": 32.0, \"high_freq_factor\": 4.0, "
-               "\"low_freq_factor\": 1.0, \"original_max_position_embeddings\": 8192, \"rope_type\": \"llama3\"}, "
-               "\"rope_theta\": 500000.0, \"torch_dtype\": \"bfloat16\", \"transformers_version\": \"4.45.0.dev0\", ",
-     .embed = true, .tied = true, .states_head_dim = true, .bos = 128000, .eos = 128009,
-     .specials = LLAMA3_SPECIALS, .n_shards = 1},
-    {.name = "mistral-7b-v0.1", .dtype = "BF16", .n_layers = 32, .hidden = 4096, .intermediate = 14336, .n_heads = 32,
-     .n_kv_heads = 8, .head_dim = 128, .n_vocab = 32000,
+     .qk_norm = true,
+     .embed = true,
+     .head = true,
+     .tied = true,
+     .states_head_dim = true,
+     .bos = 151643,
+     .eos = 151645,
+     .specials = {{151643, "<|endoftext|>"}, {151644, "<|im_start|>"}, {151645, "<|im_end|>"}},
+     .n_shards = 1},
+    {.name = "qwen2.5-0.5b",
+     .dtype = "BF16",
+     .n_layers = 24,
+     .hidden = 896,
+     .intermediate = 4864,
+     .n_heads = 14,
+     .n_kv_heads = 2,
+     .head_dim = 64,
+     .n_vocab = 151936,
+     .config =
+         "\"architectures\": [\"Qwen2ForCausalLM\"], \"attention_dropout\": 0.0, \"hidden_act\": \"silu\", "
+         "\"initializer_range\": 0.02, \"max_position_embeddings\": 32768, \"max_window_layers\": 21, "
+         "\"model_type\": \"qwen2\", \"rms_norm_eps\": 1e-06, \"rope_theta\": 1000000.0, \"sliding_window\": 32768, "
+         "\"torch_dtype\": \"bfloat16\", \"transformers_version\": \"4.43.1\", \"use_cache\": true, "
+         "\"use_sliding_window\": false, ",
+     .qkv_bias = true,
+     .embed = true,
+     .tied = true,
+     .bos = 151643,
+     .eos = 151645,
+     .n_shards = 1},
+    {.name = "tinyllama-1.1b",
+     .dtype = "BF16",
+     .n_layers = 22,
+     .hidden = 2048,
+     .intermediate = 5632,
+     .n_heads = 32,
+     .n_kv_heads = 4,
+     .head_dim = 64,
+     .n_vocab = 32000,
+     .config =
+         LLAMA_FIELDS "\"max_position_embeddings\": 2048, \"rms_norm_eps\": 1e-05, \"rope_scaling\": null, "
+                      "\"rope_theta\": 10000.0, \"torch_dtype\": \"bfloat16\", \"transformers_version\": \"4.35.0\", ",
+     .embed = true,
+     .head = true,
+     .bos = 1,
+     .eos = 2,
+     .specials = {{1, "<s>"}, {2, "</s>"}},
+     .n_shards = 1},
+    {.name = "llama-3.2-1b",
+     .dtype = "BF16",
+     .n_layers = 16,
+     .hidden = 2048,
+     .intermediate = 8192,
+     .n_heads = 32,
+     .n_kv_heads = 8,
+     .head_dim = 64,
+     .n_vocab = 128256,
+     .config = LLAMA_FIELDS
+     "\"attention_dropout\": 0.0, \"max_position_embeddings\": 131072, \"mlp_bias\": false, "
+     "\"rms_norm_eps\": 1e-05, \"rope_scaling\": {\"factor\": 32.0, \"high_freq_factor\": 4.0, "
+     "\"low_freq_factor\": 1.0, \"original_max_position_embeddings\": 8192, \"rope_type\": \"llama3\"}, "
+     "\"rope_theta\": 500000.0, \"torch_dtype\": \"bfloat16\", \"transformers_version\": \"4.45.0.dev0\", ",
+     .embed = true,
+     .tied = true,
+     .states_head_dim = true,
+     .bos = 128000,
+     .eos = 128009,
+     .specials = LLAMA3_SPECIALS,
+     .n_shards = 1},
+    {.name = "mistral-7b-v0.1",
+     .dtype = "BF16",
+     .n_layers = 32,
+     .hidden = 4096,
+     .intermediate = 14336,
+     .n_heads = 32,
+     .n_kv_heads = 8,
+     .head_dim = 128,
+     .n_vocab = 32000,
      .config = "\"architectures\": [\"MistralForCausalLM\"], \"hidden_act\": \"silu\", \"initializer_range\": 0.02, "
                "\"max_position_embeddings\": 32768, \"model_type\": \"mistral\", \"rms_norm_eps\": 1e-05, "
                "\"rope_theta\": 10000.0, \"sliding_window\": 4096, \"torch_dtype\": \"bfloat16\", "
                "\"transformers_version\": \"4.34.0.dev0\", \"use_cache\": true, ",
-     .embed = true, .head = true, .bos = 1, .eos = 2, .n_shards = 2},
-    {.name = "llama-1-7b", .dtype = "F16", .n_layers = 32, .hidden = 4096, .intermediate = 11008, .n_heads = 32,
-     .n_kv_heads = 32, .head_dim = 128, .n_vocab = 32000,
+     .embed = true,
+     .head = true,
+     .bos = 1,
+     .eos = 2,
+     .n_shards = 2},
+    {.name = "llama-1-7b",
+     .dtype = "F16",
+     .n_layers = 32,
+     .hidden = 4096,
+     .intermediate = 11008,
+     .n_heads = 32,
+     .n_kv_heads = 32,
+     .head_dim = 128,
+     .n_vocab = 32000,
      .config = "\"architectures\": [\"LlamaForCausalLM\"], \"hidden_act\": \"silu\", \"initializer_range\": 0.02, "
                "\"max_position_embeddings\": 2048, \"max_sequence_length\": 2048, \"model_type\": \"llama\", "
                "\"pad_token_id\": 0, \"rms_norm_eps\": 1e-06, \"torch_dtype\": \"float16\", "
                "\"transformers_version\": \"4.27.0.dev0\", \"use_cache\": true, ",
-     .embed = true, .head = true, .old_table = true, .bos = 1, .eos = 2, .n_shards = 2},
+     .embed = true,
+     .head = true,
+     .old_table = true,
+     .bos = 1,
+     .eos = 2,
+     .n_shards = 2},
 };
 enum { N_MODELS = sizeof models / sizeof *models };
 
-const char *const folder_names[] = {"bitnet-2b4t", "bitnet-2b4t-bf16", "1bitllm-3b", "falcon3-1b-1.58", "qwen3-0.6b",
-                                    "qwen2.5-0.5b", "tinyllama-1.1b", "llama-3.2-1b", "mistral-7b-v0.1", "llama-1-7b", NULL};
+const char *const folder_names[] = {
+    "bitnet-2b4t",    "bitnet-2b4t-bf16", "1bitllm-3b",      "falcon3-1b-1.58", "qwen3-0.6b", "qwen2.5-0.5b",
+    "tinyllama-1.1b", "llama-3.2-1b",     "mistral-7b-v0.1", "llama-1-7b",      NULL};
 
 const folder_model *folder_find(const char *name)
 {
@@ -138,7 +273,7 @@ typedef struct tensor {
     const char *dtype;
     uint64_t dims[2]; /* dims[1] 0: a vector */
     enum { FILL_FLOAT, FILL_NORM, FILL_PACKED, FILL_I8, FILL_TERNARY, FILL_SCALE, FILL_TABLE } fill;
-    uint64_t seed;    /* equal for equal tensors */
+    uint64_t seed; /* equal for equal tensors */
 } tensor;
 
 typedef struct list {
@@ -293,7 +428,8 @@ static whit_status write_shard(const list *l, size_t begin, size_t end, const ch
     whit_buf_append_str(&header, "{\"__metadata__\":{\"format\":\"pt\"}");
     for (size_t i = begin; i < end; i++) {
         const tensor *t = &tensors[i];
-        whit_buf_printf(&header, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[%llu", t->name, t->dtype, (unsigned long long)t->dims[0]);
+        whit_buf_printf(&header, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[%llu", t->name, t->dtype,
+                        (unsigned long long)t->dims[0]);
         if (t->dims[1]) whit_buf_printf(&header, ",%llu", (unsigned long long)t->dims[1]);
         whit_buf_printf(&header, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)offset,
                         (unsigned long long)(offset + tensor_bytes(t)));
@@ -308,7 +444,8 @@ static whit_status write_shard(const list *l, size_t begin, size_t end, const ch
     whit_status status = table && block && !header.failed ? whit_writer_open(path, NULL, &file, error)
                                                           : whit_fail_memory(error, path, BLOCK_BYTES);
     if (status == WHIT_OK) status = whit_writer_append(&file, header.data, header.size_bytes, error);
-    for (size_t i = begin; status == WHIT_OK && i < end; i++) status = write_tensor(&tensors[i], &file, table, block, error);
+    for (size_t i = begin; status == WHIT_OK && i < end; i++)
+        status = write_tensor(&tensors[i], &file, table, block, error);
     if (status == WHIT_OK) status = whit_writer_commit(&file, error);
     whit_writer_discard(&file);
     whit_buf_free(&header);
@@ -360,13 +497,17 @@ static whit_status write_config(const folder_model *m, const char *folder, whit_
 {
     whit_buf_printf(text, "{%s\"bos_token_id\": %u, \"eos_token_id\": %u, ", m->config, m->bos, m->eos);
     if (m->states_head_dim) whit_buf_printf(text, "\"head_dim\": %u, ", m->head_dim);
-    whit_buf_printf(text, "\"hidden_size\": %u, \"intermediate_size\": %u, \"num_hidden_layers\": %u, "
+    whit_buf_printf(text,
+                    "\"hidden_size\": %u, \"intermediate_size\": %u, \"num_hidden_layers\": %u, "
                     "\"num_attention_heads\": %u, \"num_key_value_heads\": %u, \"vocab_size\": %u, "
-                    "\"tie_word_embeddings\": %s}\n", m->hidden, m->intermediate, m->n_layers, m->n_heads,
-                    m->n_kv_heads, m->n_vocab, m->tied ? "true" : "false");
+                    "\"tie_word_embeddings\": %s}\n",
+                    m->hidden, m->intermediate, m->n_layers, m->n_heads, m->n_kv_heads, m->n_vocab,
+                    m->tied ? "true" : "false");
     WHIT_TRY(write_text(folder, "config.json", text, error));
-    whit_buf_printf(text, "{\"bos_token_id\": %u, \"eos_token_id\": [%u], \"do_sample\": true, \"temperature\": 0.6, "
-                    "\"top_p\": 0.9}\n", m->bos, m->eos);
+    whit_buf_printf(text,
+                    "{\"bos_token_id\": %u, \"eos_token_id\": [%u], \"do_sample\": true, \"temperature\": 0.6, "
+                    "\"top_p\": 0.9}\n",
+                    m->bos, m->eos);
     return write_text(folder, "generation_config.json", text, error);
 }
 
@@ -405,8 +546,10 @@ static const char *special_text(const folder_model *m, uint32_t id)
 
 static void put_special(whit_buf *text, uint32_t id, const char *name, bool *first)
 {
-    whit_buf_printf(text, "%s{\"id\": %u, \"content\": \"%s\", \"single_word\": false, \"lstrip\": false, "
-                    "\"rstrip\": false, \"normalized\": false, \"special\": true}", *first ? "" : ", ", id, name);
+    whit_buf_printf(text,
+                    "%s{\"id\": %u, \"content\": \"%s\", \"single_word\": false, \"lstrip\": false, "
+                    "\"rstrip\": false, \"normalized\": false, \"special\": true}",
+                    *first ? "" : ", ", id, name);
     *first = false;
 }
 
@@ -417,12 +560,14 @@ static whit_status write_stand_in(const folder_model *m, const char *folder, whi
     whit_buf_append_str(text, "{\"version\": \"1.0\", \"truncation\": null, \"padding\": null, \"added_tokens\": [");
     for (uint32_t id = 0; id < m->n_vocab; id++)
         if (special_text(m, id)) put_special(text, id, special_text(m, id), &first);
-    whit_buf_append_str(text, "], \"normalizer\": null, \"pre_tokenizer\": {\"type\": \"ByteLevel\", "
-                    "\"add_prefix_space\": false, \"trim_offsets\": true, \"use_regex\": true}, \"post_processor\": null, "
-                    "\"decoder\": {\"type\": \"ByteLevel\", \"add_prefix_space\": true, \"trim_offsets\": true, "
-                    "\"use_regex\": true}, \"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": null, "
-                    "\"continuing_subword_prefix\": null, \"end_of_word_suffix\": null, \"fuse_unk\": false, "
-                    "\"byte_fallback\": false, \"ignore_merges\": false, \"vocab\": {");
+    whit_buf_append_str(
+        text,
+        "], \"normalizer\": null, \"pre_tokenizer\": {\"type\": \"ByteLevel\", "
+        "\"add_prefix_space\": false, \"trim_offsets\": true, \"use_regex\": true}, \"post_processor\": null, "
+        "\"decoder\": {\"type\": \"ByteLevel\", \"add_prefix_space\": true, \"trim_offsets\": true, "
+        "\"use_regex\": true}, \"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": null, "
+        "\"continuing_subword_prefix\": null, \"end_of_word_suffix\": null, \"fuse_unk\": false, "
+        "\"byte_fallback\": false, \"ignore_merges\": false, \"vocab\": {");
     unsigned byte = 0;
     first = true;
     for (uint32_t id = 0; id < m->n_vocab; id++) {
@@ -453,7 +598,8 @@ static whit_status copy_file(const char *from, const char *folder, const char *n
 static whit_status write_vocabulary(const folder_model *m, const char *folder, const char *vocabulary,
                                     const char *chat_template, whit_buf *text, whit_error *error)
 {
-    static const char *const names[] = {"tokenizer.json", "tokenizer.model", "tokenizer_config.json", "special_tokens_map.json"};
+    static const char *const names[] = {"tokenizer.json", "tokenizer.model", "tokenizer_config.json",
+                                        "special_tokens_map.json"};
     char path[1024];
     bool found, any = false;
     for (size_t i = 0; vocabulary && i < sizeof names / sizeof *names; i++) {
@@ -463,10 +609,11 @@ static whit_status write_vocabulary(const folder_model *m, const char *folder, c
     }
     if (!any) {
         WHIT_TRY(write_stand_in(m, folder, text, error));
-        whit_buf_printf(text, "{\"bos_token\": \"%s\", \"eos_token\": \"%s\", \"model_max_length\": "
+        whit_buf_printf(text,
+                        "{\"bos_token\": \"%s\", \"eos_token\": \"%s\", \"model_max_length\": "
                         "1000000000000000019884624838656, \"chat_template\": \"{%% for m in messages %%}"
-                        "{{ m.role }}: {{ m.content }}\\n{%% endfor %%}assistant: \"}\n", special_text(m, m->bos),
-                        special_text(m, m->eos));
+                        "{{ m.role }}: {{ m.content }}\\n{%% endfor %%}assistant: \"}\n",
+                        special_text(m, m->bos), special_text(m, m->eos));
         WHIT_TRY(write_text(folder, "tokenizer_config.json", text, error));
     }
     return chat_template ? copy_file(chat_template, folder, "chat_template.jinja", &found, text, error) : WHIT_OK;

@@ -18,14 +18,14 @@ typedef enum folder_weights {
 
 /* One published model, or what a test makes of it. */
 typedef struct folder_model {
-    const char *name;     /* "bitnet-2b4t" */
-    const char *dtype;    /* of float tensors: "BF16", "F16", "F32" */
+    const char *name;  /* "bitnet-2b4t" */
+    const char *dtype; /* of float tensors: "BF16", "F16", "F32" */
     folder_weights weights;
     uint32_t n_layers, hidden, intermediate, n_heads, n_kv_heads, head_dim, n_vocab;
-    const char *config;   /* JSON fields that do not depend on the sizes, without braces */
+    const char *config;       /* JSON fields that do not depend on the sizes, without braces */
     const char *sub_norms[2]; /* of attention and feed-forward; NULL: none */
     bool qk_norm, qkv_bias, out_bias, mlp_bias;
-    bool embed, head;     /* which of the two matrices are stored; both and tied: equal */
+    bool embed, head; /* which of the two matrices are stored; both and tied: equal */
     bool tied;
     bool states_head_dim; /* config.json has head_dim */
     bool old_table;       /* holds rotary_emb.inv_freq, as old checkpoints do */
@@ -34,7 +34,7 @@ typedef struct folder_model {
         uint32_t id;
         const char *text;
     } specials[6];
-    uint32_t n_shards;    /* 1: model.safetensors */
+    uint32_t n_shards; /* 1: model.safetensors */
 } folder_model;
 
 /* By name; NULL where there is none. All names: folder_names, ends with NULL. */

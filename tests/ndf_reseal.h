@@ -14,14 +14,12 @@ static inline void ndf_reseal(uint8_t *file, size_t size_bytes)
     while (size_bytes - offset >= sizeof(whit_ndf_header)) {
         whit_ndf_header *header = (whit_ndf_header *)(file + offset);
         uint64_t payload_bytes = header->payload_bytes;
-        if (payload_bytes > size_bytes || whit_ndf_frame_bytes(payload_bytes) > size_bytes - offset)
-            return;
+        if (payload_bytes > size_bytes || whit_ndf_frame_bytes(payload_bytes) > size_bytes - offset) return;
         uint8_t *leaves = file + offset + whit_ndf_leaves_offset(payload_bytes);
         uint64_t n_chunks = whit_ndf_n_chunks(payload_bytes);
         for (uint64_t i = 0; i < n_chunks; i++) {
             uint64_t at = i * WHIT_NDF_CHUNK_BYTES, rest = payload_bytes - at;
-            whit_ndf_leaf((uint8_t *)(header + 1) + at,
-                          rest < WHIT_NDF_CHUNK_BYTES ? rest : WHIT_NDF_CHUNK_BYTES,
+            whit_ndf_leaf((uint8_t *)(header + 1) + at, rest < WHIT_NDF_CHUNK_BYTES ? rest : WHIT_NDF_CHUNK_BYTES,
                           leaves + i * WHIT_HASH_BYTES);
         }
         memcpy(header->previous, previous, sizeof previous);

@@ -18,12 +18,12 @@ static inline uint8_t *make_safetensors(const char *header, size_t data_bytes, s
     return bytes;
 }
 
-#define SAMPLE_HEADER                                                                              \
-    "{\"__metadata__\":{\"format\":\"pt\"},"                                                       \
-    "\"b.weight\":{\"dtype\":\"BF16\",\"shape\":[2,3],\"data_offsets\":[16,28]},"                  \
-    "\"a.weight\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0,16]},"                      \
-    "\"sc\\u0061le\":{\"dtype\":\"F16\",\"shape\":[],\"data_offsets\":[28,30]},"                   \
-    "\"none\":{\"dtype\":\"I64\",\"shape\":[0,7],\"data_offsets\":[30,30]},"                       \
+#define SAMPLE_HEADER                                                                                                  \
+    "{\"__metadata__\":{\"format\":\"pt\"},"                                                                           \
+    "\"b.weight\":{\"dtype\":\"BF16\",\"shape\":[2,3],\"data_offsets\":[16,28]},"                                      \
+    "\"a.weight\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0,16]},"                                          \
+    "\"sc\\u0061le\":{\"dtype\":\"F16\",\"shape\":[],\"data_offsets\":[28,30]},"                                       \
+    "\"none\":{\"dtype\":\"I64\",\"shape\":[0,7],\"data_offsets\":[30,30]},"                                           \
     "\"packed\":{\"dtype\":\"U8\",\"shape\":[1,2],\"data_offsets\":[30,32]}}  "
 #define SAMPLE_DATA_BYTES 32
 

@@ -17,11 +17,10 @@
 #include "whit.h"
 
 /* Asserts success and shows the error's line otherwise. */
-#define assert_ok(expression, error)                                                               \
-    do {                                                                                           \
-        whit_status assert_ok_status_ = (expression);                                              \
-        if (assert_ok_status_ != WHIT_OK)                                                          \
-            fail_msg("%s: %s", #expression, (error).message);                                      \
+#define assert_ok(expression, error)                                                                                   \
+    do {                                                                                                               \
+        whit_status assert_ok_status_ = (expression);                                                                  \
+        if (assert_ok_status_ != WHIT_OK) fail_msg("%s: %s", #expression, (error).message);                            \
     } while (0)
 
 /* A path under ../shared, or a clear skip where a clone has none (CI must have it). */

@@ -21,19 +21,14 @@ typedef struct tiny_model {
 } tiny_model;
 
 /* A template of the project's own, with an end-of-turn token. */
-#define TINY_TEMPLATE                                                                              \
-    "{{ bos_token }}{% for m in messages %}{{ m.role }}:{{ m.content }}{{ eos_token }}"            \
+#define TINY_TEMPLATE                                                                                                  \
+    "{{ bos_token }}{% for m in messages %}{{ m.role }}:{{ m.content }}{{ eos_token }}"                                \
     "{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}"
 
 static inline tiny_model tiny_model_default(void)
 {
-    return (tiny_model){.seed = 1,
-                        .n_layers = 2,
-                        .n_embd = 64,
-                        .n_ff = 96,
-                        .n_heads = 4,
-                        .n_kv_heads = 2,
-                        .n_ctx = 256};
+    return (tiny_model){
+        .seed = 1, .n_layers = 2, .n_embd = 64, .n_ff = 96, .n_heads = 4, .n_kv_heads = 2, .n_ctx = 256};
 }
 
 /* 3 control tokens, 256 bytes, then pieces: the letters, and words grown from them by merges. */
@@ -89,8 +84,7 @@ typedef struct tiny_tensor {
 static inline bool tiny_tensor_at(const tiny_model *model, uint32_t i, tiny_tensor *tensor)
 {
     enum { PER_LAYER = 9 };
-    uint32_t d = model->n_embd, kv = d / model->n_heads * model->n_kv_heads,
-             n_layers = model->n_layers;
+    uint32_t d = model->n_embd, kv = d / model->n_heads * model->n_kv_heads, n_layers = model->n_layers;
     const struct {
         const char *name;
         uint32_t n_rows, n_cols;
@@ -105,8 +99,7 @@ static inline bool tiny_tensor_at(const tiny_model *model, uint32_t i, tiny_tens
                           {"ffn_down", d, model->n_ff}};
     if (i < n_layers * PER_LAYER) {
         uint32_t k = i % PER_LAYER;
-        snprintf(tensor->name, sizeof tensor->name, "blk.%u.%s.weight", i / PER_LAYER,
-                 layer[k].name);
+        snprintf(tensor->name, sizeof tensor->name, "blk.%u.%s.weight", i / PER_LAYER, layer[k].name);
         tensor->n_rows = layer[k].n_rows;
         tensor->n_cols = layer[k].n_cols;
         return true;
@@ -146,8 +139,7 @@ static inline bool tiny_model_write(const tiny_model *model, const char *path)
     tiny_put_config(&writer, model);
     if (!model->no_tokenizer) tiny_put_tokenizer(&writer);
     if (model->chat_template)
-        whit_gguf_put_string(&writer, "tokenizer.chat_template", model->chat_template,
-                             strlen(model->chat_template));
+        whit_gguf_put_string(&writer, "tokenizer.chat_template", model->chat_template, strlen(model->chat_template));
     for (uint32_t i = 0; tiny_tensor_at(model, i, &tensor); i++) {
         uint64_t dims[2] = {tensor.n_cols, tensor.n_rows};
         uint64_t n_elems = (uint64_t)tensor.n_cols * (tensor.n_rows ? tensor.n_rows : 1);
@@ -157,8 +149,7 @@ static inline bool tiny_model_write(const tiny_model *model, const char *path)
     whit_status status = whit_writer_open(path, NULL, &file, &error);
     if (status == WHIT_OK) status = whit_gguf_write_head(&writer, &file, &error);
     for (uint32_t i = 0; status == WHIT_OK && tiny_tensor_at(model, i, &tensor); i++)
-        for (uint32_t row = 0; status == WHIT_OK && row < (tensor.n_rows ? tensor.n_rows : 1);
-             row++) {
+        for (uint32_t row = 0; status == WHIT_OK && row < (tensor.n_rows ? tensor.n_rows : 1); row++) {
             float values[4096];
             uint32_t n = tensor.n_cols < 4096 ? tensor.n_cols : 4096;
             for (uint32_t k = 0; k < n; k++) {

@@ -30,28 +30,27 @@ static inline void sample_byte_vocabulary(whit_buf *out, const char *more)
 /* A tokenizer.json of byte-level BPE with the given pre-tokenizer pattern (a JSON string). */
 static inline void sample_byte_level_json(whit_buf *out, const char *pattern)
 {
-    whit_buf_append_str(
-        out,
-        "{\"version\": \"1.0\", \"added_tokens\": ["
-        "{\"id\": 262, \"content\": \"<s>\", \"special\": true, \"normalized\": false},"
-        "{\"id\": 263, \"content\": \"</s>\", \"special\": true, \"normalized\": false},"
-        "{\"id\": 264, \"content\": \"tool\", \"special\": false, \"normalized\": true,"
-        " \"single_word\": true}],"
-        "\"normalizer\": null, \"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": ["
-        "{\"type\": \"Split\", \"pattern\": {\"Regex\": ");
+    whit_buf_append_str(out,
+                        "{\"version\": \"1.0\", \"added_tokens\": ["
+                        "{\"id\": 262, \"content\": \"<s>\", \"special\": true, \"normalized\": false},"
+                        "{\"id\": 263, \"content\": \"</s>\", \"special\": true, \"normalized\": false},"
+                        "{\"id\": 264, \"content\": \"tool\", \"special\": false, \"normalized\": true,"
+                        " \"single_word\": true}],"
+                        "\"normalizer\": null, \"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": ["
+                        "{\"type\": \"Split\", \"pattern\": {\"Regex\": ");
     whit_buf_append_str(out, pattern);
-    whit_buf_append_str(
-        out,
-        "}, \"behavior\": \"Isolated\", \"invert\": false},"
-        "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"use_regex\": false}]},"
-        "\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": ["
-        "{\"SpecialToken\": {\"id\": \"<s>\", \"type_id\": 0}}, {\"Sequence\": {\"id\": \"A\", "
-        "\"type_id\": 0}}],"
-        "\"special_tokens\": {\"<s>\": {\"id\": \"<s>\", \"ids\": [262], \"tokens\": [\"<s>\"]}}},"
-        "\"decoder\": {\"type\": \"ByteLevel\"}, \"model\": {\"type\": \"BPE\", \"vocab\": ");
+    whit_buf_append_str(out,
+                        "}, \"behavior\": \"Isolated\", \"invert\": false},"
+                        "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"use_regex\": false}]},"
+                        "\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": ["
+                        "{\"SpecialToken\": {\"id\": \"<s>\", \"type_id\": 0}}, {\"Sequence\": {\"id\": \"A\", "
+                        "\"type_id\": 0}}],"
+                        "\"special_tokens\": {\"<s>\": {\"id\": \"<s>\", \"ids\": [262], \"tokens\": [\"<s>\"]}}},"
+                        "\"decoder\": {\"type\": \"ByteLevel\"}, \"model\": {\"type\": \"BPE\", \"vocab\": ");
     sample_byte_vocabulary(out, "th the \xC4\xA0the aa aaaa er");
-    whit_buf_append_str(out, ", \"merges\": [\"t h\", [\"th\", \"e\"], \"\xC4\xA0 the\", \"a a\", "
-                             "\"aa aa\", \"e r\"]}}");
+    whit_buf_append_str(out,
+                        ", \"merges\": [\"t h\", [\"th\", \"e\"], \"\xC4\xA0 the\", \"a a\", "
+                        "\"aa aa\", \"e r\"]}}");
 }
 
 /* One field of protobuf's wire format. */

@@ -7,9 +7,8 @@
 
 static inline void touch_tokenizer(const void *image, size_t size_bytes)
 {
-    static const char text[] =
-        "The 1,234 tools'll <s>meet</s> at\t\r\n  \xE2\x96\x81\xC3\xA9\xCC\x81 "
-        "\xF0\x9F\x98\x80 aaaaaaaa\xFF hello";
+    static const char text[] = "The 1,234 tools'll <s>meet</s> at\t\r\n  \xE2\x96\x81\xC3\xA9\xCC\x81 "
+                               "\xF0\x9F\x98\x80 aaaaaaaa\xFF hello";
     static const whit_text_range user[] = {{4, 9}, {20, 30}};
     whit_tokenizer_view view;
     whit_tokenizer *tokenizer;
@@ -23,20 +22,17 @@ static inline void touch_tokenizer(const void *image, size_t size_bytes)
             {.parse_special = true, .plain = user, .n_plain = 2},
         };
         for (int i = 0; i < 2; i++)
-            (void)whit_tokenizer_encode(tokenizer, text, sizeof text - 1, &options[i], &ids,
-                                        &error);
+            (void)whit_tokenizer_encode(tokenizer, text, sizeof text - 1, &options[i], &ids, &error);
         whit_tokenizer_close(tokenizer);
     }
     for (int32_t id = -1; id < 400; id++) (void)whit_buf_append(&ids, &id, sizeof id);
     const int32_t *values = (const int32_t *)(const void *)ids.data;
     size_t n = ids.size_bytes / sizeof *values, n_bytes;
     (void)whit_tokenizer_decode(&view, values, n, true, &back, &error);
-    if (whit_token_decoder_open(&view, (whit_token_decoder_options){0}, NULL, &decoder, &error) ==
-        WHIT_OK) {
+    if (whit_token_decoder_open(&view, (whit_token_decoder_options){0}, NULL, &decoder, &error) == WHIT_OK) {
         const char *piece;
         for (size_t i = 0; i < n; i++)
-            if (whit_token_decoder_push(decoder, values[i], &piece, &n_bytes, &error) != WHIT_OK)
-                break;
+            if (whit_token_decoder_push(decoder, values[i], &piece, &n_bytes, &error) != WHIT_OK) break;
         (void)whit_token_decoder_flush(decoder, &piece, &n_bytes, &error);
         whit_token_decoder_close(decoder);
     }

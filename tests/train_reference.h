@@ -20,8 +20,14 @@ typedef struct reference {
 static inline reference reference_open(const whit_graph *graph, const whit_params *params, uint32_t n_sequences,
                                        uint32_t n_tokens, double theta)
 {
-    reference r = {graph, calloc(params->n, sizeof(double *)), calloc(graph->n_values + 1, sizeof(double *)),
-                   params->n, n_sequences, n_tokens, n_sequences * n_tokens, theta};
+    reference r = {graph,
+                   calloc(params->n, sizeof(double *)),
+                   calloc(graph->n_values + 1, sizeof(double *)),
+                   params->n,
+                   n_sequences,
+                   n_tokens,
+                   n_sequences * n_tokens,
+                   theta};
     for (uint32_t i = 0; i < params->n; i++) {
         r.weights[i] = malloc(params->items[i].n * sizeof(double));
         for (size_t k = 0; k < params->items[i].n; k++) r.weights[i][k] = params->items[i].value[k];
@@ -93,13 +99,11 @@ static inline void reference_node(reference *r, const whit_node *node, const int
             size_t in_head = i % width % group, half = node->rotary / 2;
             double at = (double)(i / width % r->n_tokens) * pow(r->theta, -(double)(in_head % half) / (double)half);
             y[i] = in_head >= node->rotary ? a[i]
-                   : in_head < half        ? a[i] * cos(at) - a[i + half] * sin(at)
+                : in_head < half           ? a[i] * cos(at) - a[i + half] * sin(at)
                                            : a[i] * cos(at) + a[i - half] * sin(at);
         }
         break;
-    case WHIT_OP_ATTENTION:
-        reference_attention(r, node);
-        break;
+    case WHIT_OP_ATTENTION: reference_attention(r, node); break;
     case WHIT_OP_GATE:
         for (size_t i = 0; i < n; i++)
             y[i] = b[i] * (node->gate == WHIT_GATE_RELU2 ? (a[i] > 0 ? a[i] * a[i] : 0) : a[i] / (1 + exp(-a[i])));
@@ -110,8 +114,7 @@ static inline void reference_node(reference *r, const whit_node *node, const int
     case WHIT_OP_SCALE:
         for (size_t i = 0; i < n; i++) y[i] = node->constant * a[i];
         break;
-    default:
-        memcpy(y, a, n * sizeof *y);
+    default: memcpy(y, a, n * sizeof *y);
     }
 }
 

@@ -80,8 +80,7 @@ static const char *text(const span *in, uint64_t offset, uint64_t size)
 {
     need(size < UINT64_MAX, in, "a text is too long");
     span from = piece(in, in->what, offset, size + 1);
-    need(from.bytes[size] == 0 && strlen((const char *)from.bytes) == size, in,
-         "a text has a wrong end");
+    need(from.bytes[size] == 0 && strlen((const char *)from.bytes) == size, in, "a text has a wrong end");
     return (const char *)from.bytes;
 }
 
@@ -143,8 +142,8 @@ static bool is_zero(const uint8_t *bytes, uint64_t size)
 }
 
 /* Takes the frame at `*offset`; NULL, or what is wrong with it. */
-static const char *take_frame(const file *from, uint64_t *offset, uint32_t index,
-                              const uint8_t previous[HASH], frame *out)
+static const char *take_frame(const file *from, uint64_t *offset, uint32_t index, const uint8_t previous[HASH],
+                              frame *out)
 {
     const uint8_t *header = from->bytes + *offset;
     uint64_t left = from->size - *offset, size;
@@ -186,8 +185,7 @@ static const char *take_frame(const file *from, uint64_t *offset, uint32_t index
     out->payload = (span){from, "frame", header + 128, size};
     *offset += leaves + up64(chunks * HASH);
     if (out->type != COMMIT) return NULL;
-    if (size != 16 || u64(&out->payload, 0) != *offset || u64(&out->payload, 8) != index + 1)
-        return "wrong commit";
+    if (size != 16 || u64(&out->payload, 0) != *offset || u64(&out->payload, 8) != index + 1) return "wrong commit";
     return NULL;
 }
 
@@ -247,8 +245,8 @@ static uint32_t name_hash(const char *name)
 }
 
 /* Entry i's name after all checks: order, hash, and that the index leads to it. */
-static const char *take_name(const span *in, uint64_t entries, uint64_t stride, uint32_t i,
-                             uint64_t buckets, uint32_t n_buckets)
+static const char *take_name(const span *in, uint64_t entries, uint64_t stride, uint32_t i, uint64_t buckets,
+                             uint32_t n_buckets)
 {
     uint64_t at = entries + i * stride;
     const char *name = text(in, u32(in, at), u32(in, at + 4));
@@ -260,8 +258,7 @@ static const char *take_name(const span *in, uint64_t entries, uint64_t stride, 
     }
     uint32_t bucket = name_hash(name) % n_buckets, steps = 0;
     for (; u32(in, buckets + 4 * bucket) != i + 1; bucket = (bucket + 1) % n_buckets)
-        need(u32(in, buckets + 4 * bucket) != 0 && ++steps < n_buckets, in,
-             "the index misses a name");
+        need(u32(in, buckets + 4 * bucket) != 0 && ++steps < n_buckets, in, "the index misses a name");
     return name;
 }
 
@@ -342,8 +339,7 @@ static void take_sections(const span *head, model *out)
     for (uint32_t i = 0; i < n; i++) {
         uint64_t at = 8 + 24 * (uint64_t)i, offset = u64(head, at + 8);
         uint32_t kind = u32(head, at);
-        need(kind > last && u32(head, at + 4) == 0 && offset % 64 == 0 && offset >= reached, head,
-             "sections");
+        need(kind > last && u32(head, at + 4) == 0 && offset % 64 == 0 && offset >= reached, head, "sections");
         span section = piece(head, kind < 6 ? names[kind] : "other", offset, u64(head, at + 16));
         reached = offset + section.size;
         last = kind;
@@ -376,11 +372,9 @@ static void take_part_file(const char *main_path, const span *head, model *out, 
     add(&state, head->bytes, head->size);
     end(&state, set);
     const span *mine = &frames[0].payload;
-    if (mine->size != 40 || memcmp(mine->bytes, set, HASH) != 0 || u32(mine, 32) != i ||
-        u32(mine, 36) != out->n_files)
+    if (mine->size != 40 || memcmp(mine->bytes, set, HASH) != 0 || u32(mine, 32) != i || u32(mine, 36) != out->n_files)
         fail(path, "a part of something else");
-    span sealed =
-        piece(&out->seal, "seal", out->seal.size - (out->n_files - i) * (uint64_t)HASH, HASH);
+    span sealed = piece(&out->seal, "seal", out->seal.size - (out->n_files - i) * (uint64_t)HASH, HASH);
     if (memcmp(sealed.bytes, frames[2].hash, HASH) != 0 || frames[1].payload.size != u64(files, at))
         fail(path, "not what was sealed");
     out->data[i] = frames[1].payload;
@@ -403,8 +397,7 @@ static void take_tensors(const span *in, const model *from, hash *identity)
         printf(" digest ");
         print_hash(digest.bytes);
         putchar('\n');
-        need(u32(in, at + 12) == 0 && u32(in, at + 44) == 0 && rows && columns, in,
-             "a tensor's type");
+        need(u32(in, at + 12) == 0 && u32(in, at + 44) == 0 && rows && columns, in, "a tensor's type");
         add_text(identity, name);
         add_u64(identity, rows);
         add_u64(identity, columns);
@@ -416,8 +409,8 @@ static void take_tensors(const span *in, const model *from, hash *identity)
             need(slot <= n_parts, in, "a part does not exist");
             uint64_t part = parts + 32 * (uint64_t)(slot - 1), offset = u64(in, part);
             uint32_t f = u32(in, part + 16);
-            need(u32(in, part + 20) == i && u32(in, part + 24) == kind && u32(in, part + 28) == 0 &&
-                     offset % 64 == 0 && f < from->n_files,
+            need(u32(in, part + 20) == i && u32(in, part + 24) == kind && u32(in, part + 28) == 0 && offset % 64 == 0 &&
+                     f < from->n_files,
                  in, "a part");
             span data = piece(&from->data[f], "data", offset, u64(in, part + 8));
             hash state;
@@ -425,8 +418,7 @@ static void take_tensors(const span *in, const model *from, hash *identity)
             begin(&state, "");
             add(&state, data.bytes, data.size);
             end(&state, sum);
-            printf("part %u file %u offset %" PRIu64 " bytes %" PRIu64 " ", kind, f, offset,
-                   data.size);
+            printf("part %u file %u offset %" PRIu64 " bytes %" PRIu64 " ", kind, f, offset, data.size);
             print_hash(sum);
             putchar('\n');
             used++;
@@ -436,8 +428,7 @@ static void take_tensors(const span *in, const model *from, hash *identity)
     for (uint32_t i = 1; i < n_parts; i++) {
         uint64_t at = parts + 32 * (uint64_t)i;
         need(u32(in, at - 16) < u32(in, at + 16) ||
-                 (u32(in, at - 16) == u32(in, at + 16) &&
-                  u64(in, at - 32) + u64(in, at - 24) <= u64(in, at)),
+                 (u32(in, at - 16) == u32(in, at + 16) && u64(in, at - 32) + u64(in, at - 24) <= u64(in, at)),
              in, "parts overlap");
     }
 }
@@ -486,8 +477,7 @@ static void take_adapter(const span *in)
         const char *name = text(in, u32(in, at), u32(in, at + 4));
         uint32_t rows = u32(in, at + 8), columns = u32(in, at + 12), rank = u32(in, at + 16);
         need(!before || strcmp(before, name) < 0, in, "pairs are out of order");
-        need(rank >= 1 && rank <= 1024 && rows >= 1 && columns >= 1 && u32(in, at + 20) == 0 &&
-                 u64(in, at + 56) == 0,
+        need(rank >= 1 && rank <= 1024 && rows >= 1 && columns >= 1 && u32(in, at + 20) == 0 && u64(in, at + 56) == 0,
              in, "a pair");
         printf("pair %s %u %u %u", name, rows, columns, rank);
         take_factor(in, at + 24, rank, columns);
@@ -527,19 +517,17 @@ int main(int argc, char **argv)
     const span *head = &frames[i++].payload;
     take_sections(head, &all);
     all.tokenizer = frames[i].type == TOKENIZER ? frames[i++].payload : (span){.of = &main_file};
-    if (i + 3 > n || frames[i].type != DATA || frames[i + 1].type != SEAL ||
-        frames[i + 2].type != COMMIT)
+    if (i + 3 > n || frames[i].type != DATA || frames[i + 1].type != SEAL || frames[i + 2].type != COMMIT)
         fail(argv[1], "frames are out of order");
     all.data[0] = frames[i].payload;
     all.seal = frames[i + 1].payload;
     i += 3;
     const span *files = &all.sections[5];
     all.n_files = u32(files, 0);
-    need(all.n_files >= 1 && all.n_files <= 512 && u64(files, 8) == all.data[0].size, files,
-         "header");
+    need(all.n_files >= 1 && all.n_files <= 512 && u64(files, 8) == all.data[0].size, files, "header");
     uint32_t n_tensors = u32(&all.sections[4], 0);
-    need(all.seal.size == 128 + HASH * ((uint64_t)n_tensors + all.n_files - 1) &&
-             u64(&all.seal, 96) == n_tensors && u64(&all.seal, 104) == all.n_files - 1,
+    need(all.seal.size == 128 + HASH * ((uint64_t)n_tensors + all.n_files - 1) && u64(&all.seal, 96) == n_tensors &&
+             u64(&all.seal, 104) == all.n_files - 1,
          &all.seal, "seal");
     for (uint32_t f = 1; f < all.n_files; f++) take_part_file(argv[1], head, &all, f);
 
@@ -557,13 +545,11 @@ int main(int argc, char **argv)
     add_u64(&state, n_tensors);
     take_tensors(&all.sections[4], &all, &state);
     end(&state, identity);
-    need(memcmp(all.seal.bytes, identity, HASH) == 0 &&
-             memcmp(all.seal.bytes + 32, config, HASH) == 0 &&
+    need(memcmp(all.seal.bytes, identity, HASH) == 0 && memcmp(all.seal.bytes + 32, config, HASH) == 0 &&
              memcmp(all.seal.bytes + 64, tokenizer, HASH) == 0,
          &all.seal, "the identity is wrong");
     for (; i < n; i++) {
-        if (frames[i].type != COMMIT && frames[i].type < FIRST_APPENDED)
-            fail(argv[1], "frames are out of order");
+        if (frames[i].type != COMMIT && frames[i].type < FIRST_APPENDED) fail(argv[1], "frames are out of order");
         if (frames[i].type != COMMIT) take_appended(&frames[i]);
     }
     printf("tokenizer %" PRIu64 " ", all.tokenizer.size);

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const isa_names[WHIT_ISA_COUNT] = {"generic", "avx2",    "avx512", "amx",
-                                                      "neon",    "dotprod", "i8mm"};
+static const char *const isa_names[WHIT_ISA_COUNT] = {"generic", "avx2", "avx512", "amx", "neon", "dotprod", "i8mm"};
 
 const char *whit_isa_name(whit_isa isa)
 {
@@ -21,8 +20,7 @@ static bool is_arm(whit_isa isa)
 
 bool whit_isa_allows(whit_isa available, whit_isa needed)
 {
-    return needed == WHIT_ISA_GENERIC ||
-           (is_arm(needed) == is_arm(available) && needed <= available);
+    return needed == WHIT_ISA_GENERIC || (is_arm(needed) == is_arm(available) && needed <= available);
 }
 
 bool whit_isa_cap(const char *cap, whit_isa *isa)
@@ -89,8 +87,7 @@ static void detect_model(whit_cpu *cpu)
 {
     unsigned brand[12] = {0};
     for (unsigned i = 0; i < 3; i++)
-        if (!__get_cpuid(0x80000002 + i, &brand[4 * i], &brand[4 * i + 1], &brand[4 * i + 2],
-                         &brand[4 * i + 3]))
+        if (!__get_cpuid(0x80000002 + i, &brand[4 * i], &brand[4 * i + 1], &brand[4 * i + 2], &brand[4 * i + 3]))
             return;
     char text[sizeof brand + 1] = {0};
     memcpy(text, brand, sizeof brand);
@@ -123,9 +120,7 @@ static void detect_model(whit_cpu *cpu)
         if (sscanf(line, "CPU part : %x", &part) == 1) break;
     }
     fclose(file);
-    if (part)
-        snprintf(cpu->model, sizeof cpu->model, "ARM implementer 0x%02x part 0x%03x", implementer,
-                 part);
+    if (part) snprintf(cpu->model, sizeof cpu->model, "ARM implementer 0x%02x part 0x%03x", implementer, part);
 }
 
 #endif
@@ -134,8 +129,7 @@ static void detect_model(whit_cpu *cpu)
 static unsigned first_sibling(unsigned index)
 {
     char path[96], text[64];
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list",
-             index);
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", index);
     FILE *file = fopen(path, "re");
     if (!file) return index;
     unsigned first = index;

@@ -11,15 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-whit_status whit_map_open_fd(int fd, const char *path, const whit_allocator *allocator,
-                             whit_map *map, whit_error *error)
+whit_status whit_map_open_fd(int fd, const char *path, const whit_allocator *allocator, whit_map *map,
+                             whit_error *error)
 {
     struct stat info;
     if (fstat(fd, &info) != 0) return whit_fail_errno(error, path, "examine");
-    if (S_ISDIR(info.st_mode))
-        return whit_fail(error, WHIT_ERROR_IO, "%s: is a folder, not a file", path);
-    if (!S_ISREG(info.st_mode))
-        return whit_fail(error, WHIT_ERROR_IO, "%s: is not a regular file", path);
+    if (S_ISDIR(info.st_mode)) return whit_fail(error, WHIT_ERROR_IO, "%s: is a folder, not a file", path);
+    if (!S_ISREG(info.st_mode)) return whit_fail(error, WHIT_ERROR_IO, "%s: is not a regular file", path);
     if (info.st_size == 0) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file is empty", path);
     if ((uint64_t)info.st_size > SIZE_MAX)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: larger than the address space", path);
@@ -35,8 +33,7 @@ whit_status whit_map_open_fd(int fd, const char *path, const whit_allocator *all
     return WHIT_OK;
 }
 
-whit_status whit_map_open(const char *path, const whit_allocator *allocator, whit_map *map,
-                          whit_error *error)
+whit_status whit_map_open(const char *path, const whit_allocator *allocator, whit_map *map, whit_error *error)
 {
     *map = (whit_map){0};
     /* O_NONBLOCK: a FIFO must not hang the open; it is refused afterwards. */
@@ -47,8 +44,8 @@ whit_status whit_map_open(const char *path, const whit_allocator *allocator, whi
     return status;
 }
 
-whit_status whit_map_open_memory(const void *data, size_t size_bytes, const char *path,
-                                 const whit_allocator *allocator, whit_map *map, whit_error *error)
+whit_status whit_map_open_memory(const void *data, size_t size_bytes, const char *path, const whit_allocator *allocator,
+                                 whit_map *map, whit_error *error)
 {
     char *name = whit_strndup(allocator, path, strlen(path));
     if (!name) return whit_fail_memory(error, "a file name", strlen(path) + 1);
@@ -77,7 +74,8 @@ void whit_map_drop(const whit_map *map, const void *begin, size_t size_bytes)
 void whit_map_expect(const void *begin, size_t size_bytes, bool all_of_it)
 {
     long page = sysconf(_SC_PAGESIZE);
-    uintptr_t first = whit_round_up((uintptr_t)begin, (size_t)page), end = ((uintptr_t)begin + size_bytes) & -(uintptr_t)page;
+    uintptr_t first = whit_round_up((uintptr_t)begin, (size_t)page),
+              end = ((uintptr_t)begin + size_bytes) & -(uintptr_t)page;
     if (first < end) madvise((void *)first, end - first, all_of_it ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
@@ -89,8 +87,7 @@ static void free_names(whit_writer *writer)
     writer->pending = NULL;
     writer->n_pending = 0;
     if (writer->path) whit_free(writer->allocator, writer->path, strlen(writer->path) + 1);
-    if (writer->temporary)
-        whit_free(writer->allocator, writer->temporary, strlen(writer->temporary) + 1);
+    if (writer->temporary) whit_free(writer->allocator, writer->temporary, strlen(writer->temporary) + 1);
     writer->path = writer->temporary = NULL;
 }
 
@@ -113,8 +110,7 @@ static int create_temporary(char *suffix, const char *name)
     return fd;
 }
 
-whit_status whit_writer_open(const char *path, const whit_allocator *allocator, whit_writer *writer,
-                             whit_error *error)
+whit_status whit_writer_open(const char *path, const whit_allocator *allocator, whit_writer *writer, whit_error *error)
 {
     *writer = (whit_writer){.fd = -1, .allocator = allocator};
     if (!path) {
@@ -164,8 +160,8 @@ static whit_status write_pending(whit_writer *writer, whit_error *error)
     return write_at(writer, writer->offset_bytes - n, writer->pending, n, error);
 }
 
-whit_status whit_writer_at(whit_writer *writer, uint64_t offset_bytes, const void *data,
-                           size_t size_bytes, whit_error *error)
+whit_status whit_writer_at(whit_writer *writer, uint64_t offset_bytes, const void *data, size_t size_bytes,
+                           whit_error *error)
 {
     WHIT_TRY(write_pending(writer, error));
     return write_at(writer, offset_bytes, data, size_bytes, error);
@@ -177,8 +173,7 @@ whit_status whit_writer_gather(whit_writer *writer, whit_error *error)
     return writer->pending ? WHIT_OK : whit_fail_memory(error, "a buffer for writing", WRITE_BYTES);
 }
 
-whit_status whit_writer_append(whit_writer *writer, const void *data, size_t size_bytes,
-                               whit_error *error)
+whit_status whit_writer_append(whit_writer *writer, const void *data, size_t size_bytes, whit_error *error)
 {
     const uint8_t *bytes = data;
     if (!writer->pending) {

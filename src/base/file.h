@@ -9,20 +9,19 @@
 typedef struct whit_map {
     const uint8_t *data;
     size_t size_bytes;
-    char *path; /* own copy, for messages */
+    char *path;    /* own copy, for messages */
     bool borrowed; /* the bytes are somebody else's */
     const whit_allocator *allocator;
 } whit_map;
 
 /* Refuses folders, devices and empty files by name. */
-whit_status whit_map_open(const char *path, const whit_allocator *allocator, whit_map *map,
-                          whit_error *error);
+whit_status whit_map_open(const char *path, const whit_allocator *allocator, whit_map *map, whit_error *error);
 /* Maps an open descriptor (a memfd, say) under the name `path`; the descriptor stays the caller's. */
-whit_status whit_map_open_fd(int fd, const char *path, const whit_allocator *allocator,
-                             whit_map *map, whit_error *error);
+whit_status whit_map_open_fd(int fd, const char *path, const whit_allocator *allocator, whit_map *map,
+                             whit_error *error);
 /* Bytes that are in memory already, not copied, under the name `path`; they outlive the map. */
-whit_status whit_map_open_memory(const void *data, size_t size_bytes, const char *path,
-                                 const whit_allocator *allocator, whit_map *map, whit_error *error);
+whit_status whit_map_open_memory(const void *data, size_t size_bytes, const char *path, const whit_allocator *allocator,
+                                 whit_map *map, whit_error *error);
 void whit_map_close(whit_map *map);
 /* Lets go of the memory behind a part of the map; its bytes stay readable (from the page cache, or
  * the disk again), and the process counts as smaller. Ranges outside the map are left alone. */
@@ -44,16 +43,14 @@ typedef struct whit_writer {
     const whit_allocator *allocator;
 } whit_writer;
 
-whit_status whit_writer_open(const char *path, const whit_allocator *allocator, whit_writer *writer,
-                             whit_error *error);
+whit_status whit_writer_open(const char *path, const whit_allocator *allocator, whit_writer *writer, whit_error *error);
 /* From now on appended pieces are gathered and written in large ones that end at multiples of two
  * megabytes, so that the system keeps them in huge pages for those who map the file next. Errors of
  * writing may then come later, at the latest from whit_writer_commit. */
 whit_status whit_writer_gather(whit_writer *writer, whit_error *error);
-whit_status whit_writer_append(whit_writer *writer, const void *data, size_t size_bytes,
-                               whit_error *error);
-whit_status whit_writer_at(whit_writer *writer, uint64_t offset_bytes, const void *data,
-                           size_t size_bytes, whit_error *error);
+whit_status whit_writer_append(whit_writer *writer, const void *data, size_t size_bytes, whit_error *error);
+whit_status whit_writer_at(whit_writer *writer, uint64_t offset_bytes, const void *data, size_t size_bytes,
+                           whit_error *error);
 /* fsync, rename, fsync of the folder; closes. Memory files stay open: take writer->fd, then discard. */
 whit_status whit_writer_commit(whit_writer *writer, whit_error *error);
 void whit_writer_discard(whit_writer *writer);
@@ -62,7 +59,6 @@ void whit_writer_discard(whit_writer *writer);
 whit_status whit_read_file(const char *path, size_t limit_bytes, whit_buf *buf, whit_error *error);
 
 /* Writes `data` to `path` atomically. */
-whit_status whit_write_file(const char *path, const void *data, size_t size_bytes,
-                            whit_error *error);
+whit_status whit_write_file(const char *path, const void *data, size_t size_bytes, whit_error *error);
 
 #endif

@@ -25,8 +25,7 @@ static inline float whit_f32_from_f16(uint16_t half)
 {
     uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31;
     uint32_t fraction = half & 0x3FF;
-    if (exponent == 31)
-        return whit_f32_from_bits(sign | 0x7F800000 | (fraction ? 0x400000 : 0) | fraction << 13);
+    if (exponent == 31) return whit_f32_from_bits(sign | 0x7F800000 | (fraction ? 0x400000 : 0) | fraction << 13);
     if (exponent) return whit_f32_from_bits(sign | (exponent + 112) << 23 | fraction << 13);
     if (!fraction) return whit_f32_from_bits(sign);
     uint32_t shift = (uint32_t)__builtin_clz(fraction) - 21; /* brings the leading one to bit 10 */

@@ -17,8 +17,7 @@ typedef struct parser {
     size_t n, at;
 } parser;
 
-static whit_status fail_at(const whit_json *json, size_t offset, whit_error *error,
-                           const char *what)
+static whit_status fail_at(const whit_json *json, size_t offset, whit_error *error, const char *what)
 {
     size_t line = 1, column = 1;
     for (size_t i = 0; i < offset && i < json->text_bytes; i++) {
@@ -45,8 +44,7 @@ static size_t n_nodes_of(const whit_json *json)
 static whit_status add_node(parser *p, whit_json_node node)
 {
     node.next = (uint32_t)n_nodes_of(p->json) + 1;
-    if (n_nodes_of(p->json) >= WHIT_JSON_NONE - 1)
-        return fail_at(p->json, node.start, p->error, "too many values");
+    if (n_nodes_of(p->json) >= WHIT_JSON_NONE - 1) return fail_at(p->json, node.start, p->error, "too many values");
     if (!whit_buf_append(&p->json->nodes, &node, sizeof node))
         return whit_fail_memory(p->error, "JSON", p->json->nodes.size_bytes + sizeof node);
     return WHIT_OK;
@@ -54,8 +52,8 @@ static whit_status add_node(parser *p, whit_json_node node)
 
 static void skip_space(parser *p)
 {
-    while (p->at < p->n && (p->text[p->at] == ' ' || p->text[p->at] == '\n' ||
-                            p->text[p->at] == '\r' || p->text[p->at] == '\t'))
+    while (p->at < p->n &&
+           (p->text[p->at] == ' ' || p->text[p->at] == '\n' || p->text[p->at] == '\r' || p->text[p->at] == '\t'))
         p->at++;
 }
 
@@ -94,11 +92,9 @@ static whit_status read_escape(parser *p)
         bytes[0] = (uint8_t)values[letter - letters];
     } else if (c == 'u') {
         uint32_t code, low;
-        if (!read_hex4(p, &code))
-            return fail_at(p->json, start, p->error, "\\u needs four hexadecimal digits");
+        if (!read_hex4(p, &code)) return fail_at(p->json, start, p->error, "\\u needs four hexadecimal digits");
         if (code >= 0xD800 && code < 0xE000) {
-            bool paired = code < 0xDC00 && p->n - p->at >= 2 && p->text[p->at] == '\\' &&
-                          p->text[p->at + 1] == 'u';
+            bool paired = code < 0xDC00 && p->n - p->at >= 2 && p->text[p->at] == '\\' && p->text[p->at + 1] == 'u';
             if (paired) p->at += 2;
             if (!paired || !read_hex4(p, &low) || low < 0xDC00 || low > 0xDFFF)
                 return fail_at(p->json, start, p->error, "a surrogate without its partner");
@@ -143,8 +139,7 @@ static whit_status read_string(parser *p)
     if (node.escaped) {
         if (!whit_buf_append(&json->strings, p->text + run, p->at - run))
             return whit_fail_memory(p->error, "JSON strings", json->strings.size_bytes);
-        if (json->strings.size_bytes > UINT32_MAX)
-            return fail_at(json, quote, p->error, "too much text");
+        if (json->strings.size_bytes > UINT32_MAX) return fail_at(json, quote, p->error, "too much text");
         node.start = (uint32_t)decoded;
         node.end = (uint32_t)json->strings.size_bytes;
     } else {
@@ -188,9 +183,7 @@ static whit_status read_number(parser *p)
     if (at - start > MAX_NUMBER_BYTES)
         return fail_at(p->json, start, p->error, "a number of more than 1,024 characters");
     p->at = at;
-    return add_node(
-        p,
-        (whit_json_node){.start = (uint32_t)start, .end = (uint32_t)at, .type = WHIT_JSON_NUMBER});
+    return add_node(p, (whit_json_node){.start = (uint32_t)start, .end = (uint32_t)at, .type = WHIT_JSON_NUMBER});
 }
 
 static whit_status read_word(parser *p, const char *word, whit_json_type type)
@@ -227,8 +220,7 @@ static whit_status read_key(parser *p)
         return fail_at(p->json, p->at, p->error, "a key in quotes was expected here");
     WHIT_TRY(read_string(p));
     skip_space(p);
-    if (p->at >= p->n || p->text[p->at] != ':')
-        return fail_at(p->json, p->at, p->error, "':' was expected here");
+    if (p->at >= p->n || p->text[p->at] != ':') return fail_at(p->json, p->at, p->error, "':' was expected here");
     p->at++;
     return WHIT_OK;
 }
@@ -248,8 +240,7 @@ static whit_status after_value(parser *p, uint32_t *open, uint32_t *depth)
         }
         if (c != (object ? '}' : ']'))
             return fail_at(p->json, p->at, p->error,
-                           object ? "',' or '}' was expected here"
-                                  : "',' or ']' was expected here");
+                           object ? "',' or '}' was expected here" : "',' or ']' was expected here");
         p->at++;
         uint32_t parent = container->next;
         container->next = (uint32_t)n_nodes_of(p->json);
@@ -268,11 +259,9 @@ static whit_status read_document(parser *p)
         if (p->at >= p->n) return fail_at(p->json, p->at, p->error, "the text ends too early");
         uint8_t c = p->text[p->at];
         if (c == '{' || c == '[') {
-            if (++depth > WHIT_JSON_MAX_DEPTH)
-                return fail_at(p->json, p->at, p->error, "nested more than 256 deep");
+            if (++depth > WHIT_JSON_MAX_DEPTH) return fail_at(p->json, p->at, p->error, "nested more than 256 deep");
             WHIT_TRY(add_node(
-                p, (whit_json_node){.start = (uint32_t)p->at,
-                                    .type = c == '{' ? WHIT_JSON_OBJECT : WHIT_JSON_ARRAY}));
+                p, (whit_json_node){.start = (uint32_t)p->at, .type = c == '{' ? WHIT_JSON_OBJECT : WHIT_JSON_ARRAY}));
             uint32_t self = (uint32_t)n_nodes_of(p->json) - 1;
             nodes_of(p->json)[self].next = open;
             open = self;
@@ -293,16 +282,15 @@ static whit_status read_document(parser *p)
     return WHIT_OK;
 }
 
-whit_status whit_json_parse(const char *name, const char *text, size_t text_bytes,
-                            const whit_allocator *allocator, whit_json *json, whit_error *error)
+whit_status whit_json_parse(const char *name, const char *text, size_t text_bytes, const whit_allocator *allocator,
+                            whit_json *json, whit_error *error)
 {
     *json = (whit_json){.name = name,
                         .text = text,
                         .text_bytes = text_bytes,
                         .nodes = {.allocator = allocator},
                         .strings = {.allocator = allocator}};
-    if (text_bytes >= UINT32_MAX)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: JSON of more than 4 GiB", name);
+    if (text_bytes >= UINT32_MAX) return whit_fail(error, WHIT_ERROR_LIMIT, "%s: JSON of more than 4 GiB", name);
     parser p = {.json = json, .error = error, .text = (const uint8_t *)text, .n = text_bytes};
     whit_status status = read_document(&p);
     if (status != WHIT_OK) whit_json_close(json);
@@ -346,8 +334,7 @@ uint32_t whit_json_next(const whit_json *json, uint32_t container, uint32_t at)
 size_t whit_json_count(const whit_json *json, uint32_t container)
 {
     size_t n = 0;
-    for (uint32_t at = whit_json_first(json, container); at != WHIT_JSON_NONE;
-         at = whit_json_next(json, container, at))
+    for (uint32_t at = whit_json_first(json, container); at != WHIT_JSON_NONE; at = whit_json_next(json, container, at))
         n++;
     return n;
 }
@@ -356,8 +343,7 @@ uint32_t whit_json_get(const whit_json *json, uint32_t object, const char *key)
 {
     uint32_t found = WHIT_JSON_NONE;
     if (whit_json_type_of(json, object) != WHIT_JSON_OBJECT) return found;
-    for (uint32_t at = whit_json_first(json, object); at != WHIT_JSON_NONE;
-         at = whit_json_next(json, object, at))
+    for (uint32_t at = whit_json_first(json, object); at != WHIT_JSON_NONE; at = whit_json_next(json, object, at))
         if (whit_json_is(json, at, key)) found = at + 1;
     return found;
 }
@@ -395,8 +381,7 @@ bool whit_json_i64(const whit_json *json, uint32_t at, int64_t *value)
     for (digit += negative; digit < end; digit++) {
         if (*digit < '0' || *digit > '9') return false;
         int64_t d = negative ? -(*digit - '0') : *digit - '0';
-        if (__builtin_mul_overflow(sum, 10, &sum) || __builtin_add_overflow(sum, d, &sum))
-            return false;
+        if (__builtin_mul_overflow(sum, 10, &sum) || __builtin_add_overflow(sum, d, &sum)) return false;
     }
     *value = sum;
     return true;
@@ -420,8 +405,7 @@ bool whit_json_f64(const whit_json *json, uint32_t at, double *value)
     return true;
 }
 
-whit_status whit_json_fail(const whit_json *json, uint32_t at, whit_error *error,
-                           const char *format, ...)
+whit_status whit_json_fail(const whit_json *json, uint32_t at, whit_error *error, const char *format, ...)
 {
     char what[sizeof error->message];
     va_list arguments;

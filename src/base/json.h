@@ -46,8 +46,8 @@ typedef struct whit_json {
 
 /* Reads the whole text (at most 4 GiB). Errors say "name:line:column: what". On failure the
  * document is closed. */
-whit_status whit_json_parse(const char *name, const char *text, size_t text_bytes,
-                            const whit_allocator *allocator, whit_json *json, whit_error *error);
+whit_status whit_json_parse(const char *name, const char *text, size_t text_bytes, const whit_allocator *allocator,
+                            whit_json *json, whit_error *error);
 void whit_json_close(whit_json *json);
 
 whit_json_type whit_json_type_of(const whit_json *json, uint32_t at);
@@ -70,8 +70,8 @@ bool whit_json_i64(const whit_json *json, uint32_t at, int64_t *value);
 bool whit_json_f64(const whit_json *json, uint32_t at, double *value);
 
 /* A failure at a node: "name:line:column: ..." (format error). Returns WHIT_ERROR_FORMAT. */
-whit_status whit_json_fail(const whit_json *json, uint32_t at, whit_error *error,
-                           const char *format, ...) __attribute__((format(printf, 4, 5)));
+whit_status whit_json_fail(const whit_json *json, uint32_t at, whit_error *error, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* Appends `text` as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. */
 bool whit_json_write_string(whit_buf *out, const char *text, size_t text_bytes);

@@ -10,8 +10,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "whit reads its files 
 void *whit_alloc(const whit_allocator *allocator, size_t size_bytes)
 {
     if (size_bytes == 0) size_bytes = 1;
-    if (allocator && allocator->alloc)
-        return allocator->alloc(allocator->user, size_bytes, WHIT_ALIGN_BYTES);
+    if (allocator && allocator->alloc) return allocator->alloc(allocator->user, size_bytes, WHIT_ALIGN_BYTES);
     size_t padded;
     if (!whit_add_size(size_bytes, WHIT_ALIGN_BYTES - 1, &padded)) return NULL;
     return aligned_alloc(WHIT_ALIGN_BYTES, padded & ~(size_t)(WHIT_ALIGN_BYTES - 1));
@@ -44,8 +43,7 @@ bool whit_buf_reserve(whit_buf *buf, size_t extra_bytes)
 {
     size_t needed;
     if (buf->failed) return false;
-    if (!whit_add_size(buf->size_bytes, extra_bytes, &needed) ||
-        (buf->limit_bytes && needed > buf->limit_bytes)) {
+    if (!whit_add_size(buf->size_bytes, extra_bytes, &needed) || (buf->limit_bytes && needed > buf->limit_bytes)) {
         buf->failed = true;
         return false;
     }

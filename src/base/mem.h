@@ -46,11 +46,36 @@ static inline size_t whit_round_up(size_t n, size_t multiple)
 }
 
 /* Unaligned little-endian access; every supported target is little-endian (checked in mem.c). */
-static inline uint16_t whit_load_u16(const void *p) { uint16_t v; memcpy(&v, p, sizeof v); return v; }
-static inline uint32_t whit_load_u32(const void *p) { uint32_t v; memcpy(&v, p, sizeof v); return v; }
-static inline uint64_t whit_load_u64(const void *p) { uint64_t v; memcpy(&v, p, sizeof v); return v; }
-static inline float whit_load_f32(const void *p) { float v; memcpy(&v, p, sizeof v); return v; }
-static inline double whit_load_f64(const void *p) { double v; memcpy(&v, p, sizeof v); return v; }
+static inline uint16_t whit_load_u16(const void *p)
+{
+    uint16_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+static inline uint32_t whit_load_u32(const void *p)
+{
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+static inline uint64_t whit_load_u64(const void *p)
+{
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+static inline float whit_load_f32(const void *p)
+{
+    float v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+static inline double whit_load_f64(const void *p)
+{
+    double v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
 
 /* A byte buffer that grows. Zero-initialise with the allocator set; after a failed growth the
  * contents are as before and every later append fails too, so a writer may check once at the end

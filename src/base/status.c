@@ -54,13 +54,12 @@ whit_status whit_fail(whit_error *error, whit_status status, const char *format,
 
 whit_status whit_fail_memory(whit_error *error, const char *what, size_t size_bytes)
 {
-    return whit_fail(error, WHIT_ERROR_MEMORY, "not enough memory for %s (%zu bytes)", what,
-                     size_bytes);
+    return whit_fail(error, WHIT_ERROR_MEMORY, "not enough memory for %s (%zu bytes)", what, size_bytes);
 }
 
 whit_status whit_fail_errno(whit_error *error, const char *path, const char *verb)
 {
     int number = errno;
-    return whit_fail(error, number == ENOMEM ? WHIT_ERROR_MEMORY : WHIT_ERROR_IO,
-                     "%s: cannot %s: %s", path, verb, strerror(number));
+    return whit_fail(error, number == ENOMEM ? WHIT_ERROR_MEMORY : WHIT_ERROR_IO, "%s: cannot %s: %s", path, verb,
+                     strerror(number));
 }

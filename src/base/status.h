@@ -17,10 +17,10 @@ whit_status whit_fail_memory(whit_error *error, const char *what, size_t size_by
 /* A failed system call on a path: "PATH: cannot VERB: strerror". Reads errno. */
 whit_status whit_fail_errno(whit_error *error, const char *path, const char *verb);
 
-#define WHIT_TRY(expression)                                                                       \
-    do {                                                                                           \
-        whit_status whit_try_status_ = (expression);                                               \
-        if (whit_try_status_ != WHIT_OK) return whit_try_status_;                                  \
+#define WHIT_TRY(expression)                                                                                           \
+    do {                                                                                                               \
+        whit_status whit_try_status_ = (expression);                                                                   \
+        if (whit_try_status_ != WHIT_OK) return whit_try_status_;                                                      \
     } while (0)
 
 #endif

@@ -72,10 +72,10 @@ typedef struct whit_tensor_type {
     uint16_t group;     /* columns per scale (16, 32, 64, 128, 256); 0 without group scales */
     uint32_t n_rows;
     uint32_t n_cols;
-    float scale;        /* WHIT_SCALE_TENSOR; q2: a */
-    float scale_b;      /* q2: b */
+    float scale;   /* WHIT_SCALE_TENSOR; q2: a */
+    float scale_b; /* q2: b */
     float offset;
-    uint32_t reserved;  /* 0 */
+    uint32_t reserved; /* 0 */
 } whit_tensor_type;
 _Static_assert(sizeof(whit_tensor_type) == 32, "stored in files as it is");
 

@@ -156,8 +156,7 @@ static void worker_wait(whit_pool *pool, uint32_t epoch)
 
 static void worker_rest(whit_pool *pool, uint64_t rest_ns)
 {
-    struct timespec timeout = {.tv_sec = (time_t)(rest_ns / 1000000000),
-                               .tv_nsec = (long)(rest_ns % 1000000000)};
+    struct timespec timeout = {.tv_sec = (time_t)(rest_ns / 1000000000), .tv_nsec = (long)(rest_ns % 1000000000)};
     futex_wait(&pool->stop, 0, &timeout);
 }
 
@@ -203,8 +202,7 @@ static void caller_wait(whit_pool *pool, uint64_t own_from_ns)
         if (from_ns == 0) from_ns = now_ns;
         if (now_ns >= from_ns + pool->spin_ns) break;
     }
-    uint64_t late_after_ns =
-        own_from_ns ? from_ns + (from_ns - own_from_ns) + PATIENCE_NS : UINT64_MAX;
+    uint64_t late_after_ns = own_from_ns ? from_ns + (from_ns - own_from_ns) + PATIENCE_NS : UINT64_MAX;
     atomic_store_explicit(&pool->late_after_ns, late_after_ns, memory_order_relaxed);
     uint32_t pending = atomic_fetch_or(&pool->pending, CALLER_SLEEPS) | CALLER_SLEEPS;
     while (pending != CALLER_SLEEPS) {
@@ -213,8 +211,7 @@ static void caller_wait(whit_pool *pool, uint64_t own_from_ns)
     }
 }
 
-void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_items,
-                   uint32_t chunk)
+void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_items, uint32_t chunk)
 {
     if (n_items == 0) return;
     uint32_t n_threads = whit_pool_size(pool);
@@ -299,18 +296,16 @@ static int start_workers(whit_pool *pool)
     return code;
 }
 
-whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, whit_pool **pool,
-                           whit_error *error)
+whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, whit_pool **pool, whit_error *error)
 {
     *pool = NULL;
     whit_cpu cpu;
     whit_cpu_detect(&cpu);
     uint32_t n_cores = cpu.n_cores;
-    if (n_threads == 0)
-        n_threads = n_cores < WHIT_POOL_THREADS_MAX ? n_cores : WHIT_POOL_THREADS_MAX;
+    if (n_threads == 0) n_threads = n_cores < WHIT_POOL_THREADS_MAX ? n_cores : WHIT_POOL_THREADS_MAX;
     if (n_threads > WHIT_POOL_THREADS_MAX)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u threads: at most %d are possible",
-                         n_threads, WHIT_POOL_THREADS_MAX);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u threads: at most %d are possible", n_threads,
+                         WHIT_POOL_THREADS_MAX);
     size_t size_bytes = sizeof(whit_pool) + n_threads * sizeof(worker);
     whit_pool *self = whit_zalloc(allocator, size_bytes);
     if (!self) return whit_fail_memory(error, "the thread pool", size_bytes);
@@ -323,8 +318,8 @@ whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, 
     if (code != 0) {
         uint32_t n_started = self->n_started;
         whit_pool_close(self);
-        return whit_fail(error, WHIT_ERROR_MEMORY, "cannot start thread %u of %u: %s",
-                         n_started + 2, n_threads, strerror(code));
+        return whit_fail(error, WHIT_ERROR_MEMORY, "cannot start thread %u of %u: %s", n_started + 2, n_threads,
+                         strerror(code));
     }
     pin_workers(self, &cpu);
     *pool = self;

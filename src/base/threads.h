@@ -23,15 +23,13 @@ enum { WHIT_POOL_THREADS_MAX = 1024 };
  * threads than cores is allowed. Workers are pinned to physical cores of their own where there are
  * enough, run with the default floating-point environment and take no asynchronous signals. A
  * thread that cannot be started is WHIT_ERROR_MEMORY, and then none is left. */
-whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, whit_pool **pool,
-                           whit_error *error);
+whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, whit_pool **pool, whit_error *error);
 /* Threads, the caller included; 1 for NULL. */
 uint32_t whit_pool_size(const whit_pool *pool);
 /* Runs fn over [0, n_items) in chunks of `chunk` items (0: about eight chunks per thread), one or
  * several of them a call, and returns when all are done; everything fn wrote is then visible to the
  * caller. Not reentrant. A NULL pool runs on the caller alone. */
-void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_items,
-                   uint32_t chunk);
+void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_items, uint32_t chunk);
 void whit_pool_close(whit_pool *pool);
 
 #endif

@@ -22,25 +22,33 @@ struct bench_values {
     int kv;
     bool steal, exact_head, kernels, profile, json, csv, md;
 };
-static const struct bench_values defaults = {
-    .n_prompt = 512, .n_decode = 128, .n_batch_tokens = 512, .n_rounds = 5, .n_columns = 1, .depths = "0", .threads = "0"};
+static const struct bench_values defaults = {.n_prompt = 512,
+                                             .n_decode = 128,
+                                             .n_batch_tokens = 512,
+                                             .n_rounds = 5,
+                                             .n_columns = 1,
+                                             .depths = "0",
+                                             .threads = "0"};
 
 #define AT(member) offsetof(struct bench_values, member)
 static const cli_option options[] = {
     {"-m, --model", CLI_REPEAT, AT(models), "FILE", "A model to measure; may be repeated.", 0, 0},
     {"--shape", CLI_REPEAT, AT(shapes), "SHAPE",
      "NAME:BODY[:HEAD[:EMBD]]: a random model of a real shape; may be repeated.", 0, 0},
-    {"-p, --n-prompt", CLI_COUNT, AT(n_prompt), "N", "Tokens of the prompt test; 0 leaves it out. Default 512.", 0, 1 << 20},
-    {"-n, --n-gen", CLI_COUNT, AT(n_decode), "N", "Tokens of the decoding test; 0 leaves it out. Default 128.", 0, 1 << 20},
+    {"-p, --n-prompt", CLI_COUNT, AT(n_prompt), "N", "Tokens of the prompt test; 0 leaves it out. Default 512.", 0,
+     1 << 20},
+    {"-n, --n-gen", CLI_COUNT, AT(n_decode), "N", "Tokens of the decoding test; 0 leaves it out. Default 128.", 0,
+     1 << 20},
     {"-d, --depth", CLI_TEXT, AT(depths), "LIST", "Tokens of context in front of a test. Default 0.", 0, 0},
     {"-t, --threads", CLI_TEXT, AT(threads), "LIST", "Threads; 0, the default, is one per physical core.", 0, 0},
     {"-ub, --ubatch", CLI_COUNT, AT(n_batch_tokens), "N", "Most tokens in one pass. Default 512.", 1, 1 << 16},
     {"-r, --repeat", CLI_COUNT, AT(n_rounds), "N", "Rounds. Default 5.", 1, BENCH_ROUNDS_MAX},
     {"--kv", CLI_CHOICE, AT(kv), "f16|f32|i8", "Type of the KV cache. Default f16.", 0, 0},
     {"--columns", CLI_COUNT, AT(n_columns), "N", "Sequences that are decoded at once. Default 1.", 1, 256},
-    {"--adapter", CLI_COUNT, AT(adapter_rank), "RANK", "Mount a random adapter of this rank on all matrices of the layers.", 1,
-     WHIT_ADAPTER_MAX_RANK},
-    {"--exact-head", CLI_FLAG, AT(exact_head), NULL, "Read the whole head; decoding needs only the largest logits.", 0, 0},
+    {"--adapter", CLI_COUNT, AT(adapter_rank), "RANK",
+     "Mount a random adapter of this rank on all matrices of the layers.", 1, WHIT_ADAPTER_MAX_RANK},
+    {"--exact-head", CLI_FLAG, AT(exact_head), NULL, "Read the whole head; decoding needs only the largest logits.", 0,
+     0},
     {"--steal", CLI_FLAG, AT(steal), NULL, "Measure again with one core taken by a busy process.", 0, 0},
     {"--profile", CLI_FLAG, AT(profile), NULL, "Also say where the time of a step goes.", 0, 0},
     {"--kernels", CLI_FLAG, AT(kernels), NULL, "Measure each matrix kernel by itself instead.", 0, 0},
@@ -172,10 +180,11 @@ static whit_status make_tests(struct bench *b, whit_error *error)
 {
     const struct bench_values *v = b->values;
     uint32_t depths[LIST_MAX], threads[LIST_MAX];
-    size_t n_depths = parse_list(v->depths, 1 << 20, depths), n_threads = parse_list(v->threads, WHIT_POOL_THREADS_MAX, threads);
+    size_t n_depths = parse_list(v->depths, 1 << 20, depths),
+           n_threads = parse_list(v->threads, WHIT_POOL_THREADS_MAX, threads);
     if (!n_depths || !n_threads)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "-%c wants numbers with commas between, not '%s'", n_depths ? 't' : 'd',
-                         n_depths ? v->threads : v->depths);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "-%c wants numbers with commas between, not '%s'",
+                         n_depths ? 't' : 'd', n_depths ? v->threads : v->depths);
     size_t most = b->n_models * n_depths * n_threads * 4;
     b->tests = calloc(most, sizeof *b->tests);
     b->workers = calloc(most, sizeof *b->workers);
@@ -187,12 +196,21 @@ static whit_status make_tests(struct bench *b, whit_error *error)
         bool is_decode = i / 2 % 2, stolen = i % 2;
         uint32_t n = is_decode ? v->n_decode : v->n_prompt, t = threads[rest % n_threads];
         if (n == 0 || (stolen && !v->steal)) continue;
-        b->tests[b->n_tests++] = (bench_test){
-            .model = &b->models[rest / n_threads / n_depths], .depth = depths[rest / n_threads % n_depths],
-            .n_threads = t ? t : b->cpu.n_cores ? b->cpu.n_cores : 1, .is_decode = is_decode, .stolen = stolen, .n_tokens = n,
-            .columns = is_decode ? v->n_columns : 1, .n_batch_tokens = v->n_batch_tokens, .profile = v->profile, .exact_head = v->exact_head,
-            .adapter_rank = v->adapter_rank,
-            .kv = (whit_kv_type)v->kv, .cpu = getenv("WHIT_CPU")};
+        b->tests[b->n_tests++] = (bench_test){.model = &b->models[rest / n_threads / n_depths],
+                                              .depth = depths[rest / n_threads % n_depths],
+                                              .n_threads = t       ? t
+                                                  : b->cpu.n_cores ? b->cpu.n_cores
+                                                                   : 1,
+                                              .is_decode = is_decode,
+                                              .stolen = stolen,
+                                              .n_tokens = n,
+                                              .columns = is_decode ? v->n_columns : 1,
+                                              .n_batch_tokens = v->n_batch_tokens,
+                                              .profile = v->profile,
+                                              .exact_head = v->exact_head,
+                                              .adapter_rank = v->adapter_rank,
+                                              .kv = (whit_kv_type)v->kv,
+                                              .cpu = getenv("WHIT_CPU")};
     }
     return WHIT_OK;
 }
@@ -229,10 +247,12 @@ static int run(cli_call *call)
     struct bench b = {.call = call, .values = call->values};
     const struct bench_values *v = b.values;
     bench_form form = v->json ? BENCH_JSON : v->csv ? BENCH_CSV : BENCH_MD;
-    if (v->json + v->csv + v->md > 1) return cli_fail(call, CLI_USAGE, "only one of --json, --csv and --md can be printed");
+    if (v->json + v->csv + v->md > 1)
+        return cli_fail(call, CLI_USAGE, "only one of --json, --csv and --md can be printed");
     if (v->kernels) return bench_kernels(call, form, v->n_rounds, getenv("WHIT_CPU"));
     if (v->models.n + v->shapes.n == 0)
-        return cli_fail(call, CLI_USAGE, "name a model (-m FILE) or a shape (--shape bitnet-2b4t:t2); see 'whit bench --help'");
+        return cli_fail(call, CLI_USAGE,
+                        "name a model (-m FILE) or a shape (--shape bitnet-2b4t:t2); see 'whit bench --help'");
     whit_error error = {0};
     whit_cpu_detect(&b.cpu);
     whit_status status = make_models(&b, &error);
@@ -252,7 +272,10 @@ static int run(cli_call *call)
 }
 
 const cli_verb cli_bench_verb = {
-    "bench", "", 0, 0,
+    "bench",
+    "",
+    0,
+    0,
     "measure models, and the limits of this machine beside them",
     "Measures prompts (pp) and decoding (tg) as llama-bench does. Beside every figure stand the limits "
     "that the same threads have, measured between its steps: reading the same weights, and multiplying "
@@ -263,5 +286,8 @@ const cli_verb cli_bench_verb = {
     "the embedding too, else i4; none leaves the head out) and of its embedding. It is made once and "
     "kept in the cache folder. WHIT_CPU caps the instructions.\n"
     "  whit bench --shape bitnet-2b4t:t5 -t 1,2 -d 0,2048 --kv i8",
-    {{"OPTIONS", options, 0}}, sizeof(struct bench_values), &defaults, run,
+    {{"OPTIONS", options, 0}},
+    sizeof(struct bench_values),
+    &defaults,
+    run,
 };

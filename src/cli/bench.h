@@ -22,10 +22,10 @@
 
 /* One model of the call. */
 typedef struct bench_model {
-    char name[BENCH_NAME_BYTES];  /* the shape as given, or the file's name */
+    char name[BENCH_NAME_BYTES]; /* the shape as given, or the file's name */
     char path[BENCH_PATH_BYTES];
-    bool no_head;                 /* HEAD none: logits are never asked for */
-    whit_ndf_writer *in_memory;   /* where the cache cannot be used; its descriptor is the path */
+    bool no_head;               /* HEAD none: logits are never asked for */
+    whit_ndf_writer *in_memory; /* where the cache cannot be used; its descriptor is the path */
 } bench_model;
 
 /* Makes, or finds in the cache, a random model of NAME:BODY[:HEAD[:EMBD]]. */
@@ -34,21 +34,21 @@ void bench_model_free(bench_model *model);
 
 typedef struct bench_test {
     const bench_model *model;
-    bool is_decode;             /* tg, else pp */
+    bool is_decode; /* tg, else pp */
     uint32_t n_tokens, depth, columns, n_threads, n_batch_tokens;
     whit_kv_type kv;
-    bool stolen;                /* one core is taken by a busy process */
+    bool stolen; /* one core is taken by a busy process */
     bool profile, exact_head;
-    uint32_t adapter_rank;      /* of a random adapter on every sequence; 0: none */
-    const char *cpu;            /* cap, as WHIT_CPU */
+    uint32_t adapter_rank; /* of a random adapter on every sequence; 0: none */
+    const char *cpu;       /* cap, as WHIT_CPU */
 } bench_test;
 
 /* What a worker says once, when it is ready. */
 typedef struct bench_facts {
     whit_status status;
     char message[504];
-    char isa[32];               /* strongest level of the matrix kernels used */
-    double pass_bytes;          /* of the weights, for one pass */
+    char isa[32];      /* strongest level of the matrix kernels used */
+    double pass_bytes; /* of the weights, for one pass */
 } bench_facts;
 
 /* What a worker says of each round. Rates are of the same threads, measured between the steps. */
@@ -56,8 +56,8 @@ typedef struct bench_sample {
     whit_status status;
     char message[504];
     double tokens, seconds;
-    double bytes, macs;           /* touched and multiplied (body) in these seconds */
-    double all_macs;              /* head included */
+    double bytes, macs; /* touched and multiplied (body) in these seconds */
+    double all_macs;    /* head included */
     double read_bytes_per_s, int8_macs_per_s;
     uint64_t peak_rss_bytes;
 } bench_sample;
@@ -80,9 +80,9 @@ typedef struct bench_range {
 typedef struct bench_count {
     bench_range *ranges; /* weights that a pass reads whole */
     uint32_t n_ranges;
-    double pass_bytes;   /* of those, vectors included */
+    double pass_bytes;     /* of those, vectors included */
     double survivor_bytes; /* what a row of a screened head has beside, 0: not screened */
-    double row_bytes;    /* an embedding's row */
+    double row_bytes;      /* an embedding's row */
     double kv_bytes_per_position;
     double body_macs, head_macs; /* of one row */
     whit_isa isa;
@@ -90,8 +90,8 @@ typedef struct bench_count {
 
 /* Looks at the plan of a session that runs passes of n_rows rows, n_selected of them wanted, of
  * those (`screened`) only the largest logits. */
-whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint32_t n_selected,
-                             bool screened, bench_count *count, whit_error *error);
+whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint32_t n_selected, bool screened,
+                             bench_count *count, whit_error *error);
 void bench_count_close(bench_count *count);
 /* What kind of work a group of a plan is, the same for all layers: "gate+up", "norm+acts". */
 void bench_group_label(const whit_session *session, const whit_plan_group *group, char label[BENCH_LABEL_BYTES]);

@@ -16,8 +16,8 @@ static uint32_t list_pairs(const whit_model *model, uint32_t rank, const float *
         if (!whit_adapter_may_change(name, type)) continue;
         uint32_t longest = type->n_rows > type->n_cols ? type->n_rows : type->n_cols;
         if ((size_t)rank * longest > *n_values) *n_values = (size_t)rank * longest;
-        pairs[n++] = (whit_adapter_floats){.name = name, .n_rows = type->n_rows, .n_cols = type->n_cols, .rank = rank,
-                                           .a = values, .b = values};
+        pairs[n++] = (whit_adapter_floats){
+            .name = name, .n_rows = type->n_rows, .n_cols = type->n_cols, .rank = rank, .a = values, .b = values};
     }
     return n;
 }
@@ -35,16 +35,18 @@ whit_status bench_adapter_mount(whit_session *session, uint32_t rank, bench_adap
     for (size_t i = 0; values && i < n_values; i++) values[i] = (float)(whit_rng_uniform(&rng) - 0.5) * 0.01f;
     whit_status status = values ? WHIT_OK : whit_fail_memory(error, "an adapter", n_values);
     if (status == WHIT_OK)
-        status = whit_adapter_build(whit_model_identity(model), &meta, pairs, list_pairs(model, rank, values, pairs, &n_values),
-                                    &bench->image, error);
+        status = whit_adapter_build(whit_model_identity(model), &meta, pairs,
+                                    list_pairs(model, rank, values, pairs, &n_values), &bench->image, error);
     whit_table_builder_free(&meta);
     free(values);
     free(pairs);
     bench->adapter.model = model;
     if (status == WHIT_OK)
-        status = whit_adapter_check(bench->image.data, bench->image.size_bytes, "the adapter", &bench->adapter.view, error);
+        status =
+            whit_adapter_check(bench->image.data, bench->image.size_bytes, "the adapter", &bench->adapter.view, error);
     if (status == WHIT_OK)
-        status = whit_adapter_bind(&bench->adapter.view, model->file, "the adapter", NULL, &bench->adapter.weights, error);
+        status =
+            whit_adapter_bind(&bench->adapter.view, model->file, "the adapter", NULL, &bench->adapter.weights, error);
     for (uint32_t s = 0; status == WHIT_OK && s < session->options.n_sequences; s++)
         status = whit_session_mount(session, s, &(whit_mount){&bench->adapter, 1}, 1, error);
     bench->pass_bytes = (double)bench->image.size_bytes;

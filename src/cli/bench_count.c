@@ -43,8 +43,8 @@ static void count_linear(const whit_session *session, uint32_t i, uint32_t n_row
     if (kernel->isa > count->isa) count->isa = kernel->isa;
 }
 
-whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint32_t n_selected,
-                             bool screened, bench_count *count, whit_error *error)
+whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint32_t n_selected, bool screened,
+                             bench_count *count, whit_error *error)
 {
     const whit_plan *plan = &session->plan;
     const whit_kv_shape *kv = &session->kv.shape;
@@ -62,8 +62,8 @@ whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint3
             count->pass_bytes += (double)step->vector_elems * sizeof(float);
         }
     }
-    count->kv_bytes_per_position = (double)whit_kv_block_bytes(kv->type, kv->head_dim) / WHIT_KV_BLOCK_TOKENS *
-                                   kv->n_kv_heads * kv->n_layers;
+    count->kv_bytes_per_position =
+        (double)whit_kv_block_bytes(kv->type, kv->head_dim) / WHIT_KV_BLOCK_TOKENS * kv->n_kv_heads * kv->n_layers;
     return WHIT_OK;
 }
 

@@ -22,10 +22,12 @@ static const struct {
     uint8_t scale; /* whit_scale_kind */
     bool is_bitwise;
 } formats[] = {
-    {WHIT_CODEC_T2, WHIT_SCALE_TENSOR, false}, {WHIT_CODEC_T5, WHIT_SCALE_TENSOR, false}, {WHIT_CODEC_T2, WHIT_SCALE_GROUP, false},
-    {WHIT_CODEC_T5, WHIT_SCALE_GROUP, false},  {WHIT_CODEC_B1, WHIT_SCALE_GROUP, false},  {WHIT_CODEC_Q2, WHIT_SCALE_GROUP, false},
-    {WHIT_CODEC_I4, WHIT_SCALE_GROUP, false},  {WHIT_CODEC_I8, WHIT_SCALE_ROW, false},    {WHIT_CODEC_I8S, WHIT_SCALE_ROW, false},
-    {WHIT_CODEC_F16, WHIT_SCALE_NONE, false},  {WHIT_CODEC_B1, WHIT_SCALE_GROUP, true},   {WHIT_CODEC_Q2, WHIT_SCALE_GROUP, true},
+    {WHIT_CODEC_T2, WHIT_SCALE_TENSOR, false}, {WHIT_CODEC_T5, WHIT_SCALE_TENSOR, false},
+    {WHIT_CODEC_T2, WHIT_SCALE_GROUP, false},  {WHIT_CODEC_T5, WHIT_SCALE_GROUP, false},
+    {WHIT_CODEC_B1, WHIT_SCALE_GROUP, false},  {WHIT_CODEC_Q2, WHIT_SCALE_GROUP, false},
+    {WHIT_CODEC_I4, WHIT_SCALE_GROUP, false},  {WHIT_CODEC_I8, WHIT_SCALE_ROW, false},
+    {WHIT_CODEC_I8S, WHIT_SCALE_ROW, false},   {WHIT_CODEC_F16, WHIT_SCALE_NONE, false},
+    {WHIT_CODEC_B1, WHIT_SCALE_GROUP, true},   {WHIT_CODEC_Q2, WHIT_SCALE_GROUP, true},
 };
 #define N_FORMATS (sizeof formats / sizeof *formats)
 
@@ -61,8 +63,8 @@ static whit_tensor_type type_of(size_t i)
 }
 
 /* Median times over rounds, which the read and multiply probes share. */
-static void measure(const struct setup *s, const whit_tensor *w, const whit_acts *acts, const whit_matmul_kernel *kernel,
-                    uint32_t n_rounds, struct measured *m)
+static void measure(const struct setup *s, const whit_tensor *w, const whit_acts *acts,
+                    const whit_matmul_kernel *kernel, uint32_t n_rounds, struct measured *m)
 {
     double times[BENCH_ROUNDS_MAX], read_shares[BENCH_ROUNDS_MAX], int8_shares[BENCH_ROUNDS_MAX];
     const whit_kernels *probes = &s->probes[kernel->isa];
@@ -101,7 +103,8 @@ static void measure(const struct setup *s, const whit_tensor *w, const whit_acts
 static bool measure_format(struct setup *s, size_t i, uint32_t n_rounds, struct measured *out, size_t *n_out)
 {
     whit_tensor w = {.type = type_of(i)};
-    uint8_t *parts[WHIT_PART_COUNT] = {[WHIT_PART_CODES] = s->codes, [WHIT_PART_LOW] = s->low, [WHIT_PART_ROW_SCALES] = s->row_scales};
+    uint8_t *parts[WHIT_PART_COUNT] = {
+        [WHIT_PART_CODES] = s->codes, [WHIT_PART_LOW] = s->low, [WHIT_PART_ROW_SCALES] = s->row_scales};
     for (int p = 0; p < WHIT_PART_COUNT; p++) {
         whit_codec_part_bytes(&w.type, (whit_part)p, &w.part_bytes[p]);
         w.part[p] = w.part_bytes[p] ? parts[p] : NULL;
@@ -111,7 +114,8 @@ static bool measure_format(struct setup *s, size_t i, uint32_t n_rounds, struct 
         uint32_t n = columns[c];
         const whit_matmul_kernel *kernel = whit_matmul_find(&s->table, &w.type, &spec, n);
         if (*cli_cancelled()) return false;
-        if (kernel->isa == WHIT_ISA_GENERIC && s->table.isa != WHIT_ISA_GENERIC && n > 1) continue; /* slow, and says nothing */
+        if (kernel->isa == WHIT_ISA_GENERIC && s->table.isa != WHIT_ISA_GENERIC && n > 1)
+            continue; /* slow, and says nothing */
         whit_acts acts = whit_acts_of_f32(s->x, COLS, n, COLS);
         if (spec.kind != WHIT_ACTS_F32) {
             acts = whit_acts_place(&spec, n, COLS, s->acts_memory);
@@ -121,7 +125,9 @@ static bool measure_format(struct setup *s, size_t i, uint32_t n_rounds, struct 
         struct measured *m = &out[(*n_out)++];
         *m = (struct measured){.n_columns = n};
         snprintf(m->name, sizeof m->name, "%s %s%s", whit_codec_find(w.type.codec)->name,
-                 w.type.scale_kind == WHIT_SCALE_TENSOR ? "per tensor" : w.type.group ? "per group" : "per row",
+                 w.type.scale_kind == WHIT_SCALE_TENSOR ? "per tensor"
+                     : w.type.group                     ? "per group"
+                                                        : "per row",
                  formats[i].is_bitwise ? ", bitwise" : "");
         snprintf(m->kernel, sizeof m->kernel, "%s", kernel->name);
         snprintf(m->isa, sizeof m->isa, "%s", whit_isa_name(kernel->isa));
@@ -148,7 +154,8 @@ static bool open_setup(struct setup *s)
     s->y_bytes = (size_t)most * STRIDE * sizeof *s->y;
     s->y = whit_zalloc(NULL, s->y_bytes);
     s->scratch = whit_zalloc(NULL, s->scratch_bytes);
-    if (!s->codes || !s->low || !s->row_scales || !s->acts_memory || !s->probe_memory || !s->x || !s->y || !s->scratch) return false;
+    if (!s->codes || !s->low || !s->row_scales || !s->acts_memory || !s->probe_memory || !s->x || !s->y || !s->scratch)
+        return false;
     whit_map_expect(s->codes, s->codes_bytes, true);
     whit_map_expect(s->acts_memory, s->acts_bytes, true);
     whit_map_expect(s->y, s->y_bytes, true);
@@ -177,21 +184,28 @@ static void report(cli_call *call, bench_form form, const struct measured *all, 
 {
     json_t *array = json_array();
     if (form == BENCH_MD)
-        cli_print(call, "| format | columns | kernel | us | GB/s | of one thread's | GMAC/s | of one thread's |\n"
-                        "|---|--:|---|--:|--:|--:|--:|--:|\n");
+        cli_print(call,
+                  "| format | columns | kernel | us | GB/s | of one thread's | GMAC/s | of one thread's |\n"
+                  "|---|--:|---|--:|--:|--:|--:|--:|\n");
     if (form == BENCH_CSV) cli_print(call, "format,columns,kernel,isa,us,gbps,bandwidth_share,gmacs,int8_share\n");
     for (const struct measured *m = all; m < all + n; m++) {
         if (form == BENCH_JSON)
-            json_array_append_new(array, json_pack("{s:s, s:i, s:s, s:s, s:f, s:f, s:f, s:f, s:f}", "format", m->name, "columns",
-                                                   (int)m->n_columns, "kernel", m->kernel, "isa", m->isa, "us", m->us, "gbps",
-                                                   m->gbps, "bandwidth_share", m->read_share, "gmacs", m->gmacs, "int8_share",
-                                                   m->int8_share));
+            json_array_append_new(array,
+                                  json_pack("{s:s, s:i, s:s, s:s, s:f, s:f, s:f, s:f, s:f}", "format", m->name,
+                                            "columns", (int)m->n_columns, "kernel", m->kernel, "isa", m->isa, "us",
+                                            m->us, "gbps", m->gbps, "bandwidth_share", m->read_share, "gmacs", m->gmacs,
+                                            "int8_share", m->int8_share));
         else
-            cli_print(call, form == BENCH_MD ? "| %s | %u | %s | %.0f | %.1f | %.0f %% | %.0f | %.0f %% |\n" : "\"%s\",%u,%s,%.1f,%.3f,%.1f,%.1f,%.1f\n",
-                      m->name, m->n_columns, m->kernel, m->us, m->gbps, 100 * m->read_share, m->gmacs, 100 * m->int8_share);
+            cli_print(call,
+                      form == BENCH_MD ? "| %s | %u | %s | %.0f | %.1f | %.0f %% | %.0f | %.0f %% |\n"
+                                       : "\"%s\",%u,%s,%.1f,%.3f,%.1f,%.1f,%.1f\n",
+                      m->name, m->n_columns, m->kernel, m->us, m->gbps, 100 * m->read_share, m->gmacs,
+                      100 * m->int8_share);
     }
-    if (form == BENCH_JSON) cli_print_json(call, array);
-    else json_decref(array);
+    if (form == BENCH_JSON)
+        cli_print_json(call, array);
+    else
+        json_decref(array);
 }
 
 int bench_kernels(cli_call *call, bench_form form, uint32_t n_rounds, const char *cap)

@@ -16,20 +16,60 @@
 #include "runtime/cache.h"
 
 #define BENCH_MODEL_VERSION "1" /* changes with what is written below */
-#define SEED 20261121
+#define SEED                20261121
 
 /* whit's reference table of shapes: layers, width, FFN, heads / KV heads x size, vocabulary. */
 static const whit_config shapes[] = {
-    {.family = "bitnet", .n_layers = 30, .n_embd = 2560, .n_ff = 6912, .n_heads = 20, .n_kv_heads = 5, .head_dim = 128,
-     .n_vocab = 128256, .tied_head = true, .gate = WHIT_GATE_RELU2, .sub_norm = true, .rope_theta = 5e5},
-    {.family = "llama", .n_layers = 22, .n_embd = 2048, .n_ff = 5632, .n_heads = 32, .n_kv_heads = 4, .head_dim = 64,
-     .n_vocab = 32000, .rope_theta = 1e4},
-    {.family = "llama", .n_layers = 32, .n_embd = 4096, .n_ff = 14336, .n_heads = 32, .n_kv_heads = 8, .head_dim = 128,
-     .n_vocab = 128256, .rope_theta = 5e5},
-    {.family = "llama", .n_layers = 28, .n_embd = 3072, .n_ff = 23040, .n_heads = 12, .n_kv_heads = 4, .head_dim = 256,
-     .n_vocab = 131072, .rope_theta = 1000042},
-    {.family = "qwen3", .n_layers = 28, .n_embd = 1024, .n_ff = 3072, .n_heads = 16, .n_kv_heads = 8, .head_dim = 128,
-     .n_vocab = 151936, .tied_head = true, .qk_norm = true, .rope_theta = 1e6},
+    {.family = "bitnet",
+     .n_layers = 30,
+     .n_embd = 2560,
+     .n_ff = 6912,
+     .n_heads = 20,
+     .n_kv_heads = 5,
+     .head_dim = 128,
+     .n_vocab = 128256,
+     .tied_head = true,
+     .gate = WHIT_GATE_RELU2,
+     .sub_norm = true,
+     .rope_theta = 5e5},
+    {.family = "llama",
+     .n_layers = 22,
+     .n_embd = 2048,
+     .n_ff = 5632,
+     .n_heads = 32,
+     .n_kv_heads = 4,
+     .head_dim = 64,
+     .n_vocab = 32000,
+     .rope_theta = 1e4},
+    {.family = "llama",
+     .n_layers = 32,
+     .n_embd = 4096,
+     .n_ff = 14336,
+     .n_heads = 32,
+     .n_kv_heads = 8,
+     .head_dim = 128,
+     .n_vocab = 128256,
+     .rope_theta = 5e5},
+    {.family = "llama",
+     .n_layers = 28,
+     .n_embd = 3072,
+     .n_ff = 23040,
+     .n_heads = 12,
+     .n_kv_heads = 4,
+     .head_dim = 256,
+     .n_vocab = 131072,
+     .rope_theta = 1000042},
+    {.family = "qwen3",
+     .n_layers = 28,
+     .n_embd = 1024,
+     .n_ff = 3072,
+     .n_heads = 16,
+     .n_kv_heads = 8,
+     .head_dim = 128,
+     .n_vocab = 151936,
+     .tied_head = true,
+     .qk_norm = true,
+     .rope_theta = 1e6},
 };
 static const char *const shape_names[] = {"bitnet-2b4t", "tinyllama-1.1b", "llama3-8b", "falcon3-7b", "qwen3-0.6b"};
 #define N_SHAPES (sizeof shapes / sizeof *shapes)
@@ -61,7 +101,8 @@ static whit_status parse_shape(const char *text, struct shape *shape, whit_error
     if (which == N_SHAPES || !fits)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "'%s' is no shape NAME:BODY[:HEAD[:EMBD]] with NAME one of bitnet-2b4t, tinyllama-1.1b, "
-                         "llama3-8b, falcon3-7b, qwen3-0.6b", text);
+                         "llama3-8b, falcon3-7b, qwen3-0.6b",
+                         text);
     *shape = (struct shape){.config = shapes[which], .name = shape_names[which]};
     whit_config *c = &shape->config;
     c->rope_dim = c->head_dim;
@@ -71,14 +112,17 @@ static whit_status parse_shape(const char *text, struct shape *shape, whit_error
     shape->head = shape->embd = usual;
     shape->no_head = !strcmp(fields[2], "none");
     if (!whit_codec_parse(fields[1], &shape->body))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: BODY is a codec (t2 t5 b1 q2 i4 i8 f16 ...), not '%s'", text, fields[1]);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: BODY is a codec (t2 t5 b1 q2 i4 i8 f16 ...), not '%s'", text,
+                         fields[1]);
     if (fields[2][0] && !shape->no_head && !whit_codec_parse(fields[2], &shape->head))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: HEAD is a codec or none, not '%s'", text, fields[2]);
     if (c->tied_head) shape->embd = shape->head;
     if (fields[3][0] && !whit_codec_parse(fields[3], &shape->embd))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: EMBD is a codec, not '%s'", text, fields[3]);
-    if (shape->no_head) c->tied_head = true; /* then the graph's head needs no tensor of its own */
-    else if (shape->embd != shape->head) c->tied_head = false;
+    if (shape->no_head)
+        c->tied_head = true; /* then the graph's head needs no tensor of its own */
+    else if (shape->embd != shape->head)
+        c->tied_head = false;
     return WHIT_OK;
 }
 
@@ -148,7 +192,7 @@ struct pattern {
     uint8_t *least, *largest;
     uint8_t *low[2], *row_scales;
     uint64_t tile_bytes, low_bytes, row_bytes; /* of 16 rows */
-    uint8_t trits[256], bytes[256]; /* valid bytes of a t2 line, of the codec's own lines */
+    uint8_t trits[256], bytes[256];            /* valid bytes of a t2 line, of the codec's own lines */
 };
 
 static void free_pattern(struct pattern *p)
@@ -173,7 +217,8 @@ static whit_status pack_tile(const whit_tensor_type *tile, int code, uint8_t *co
         float scale = (float)(1 / sqrt(code_power(tile->codec) * tile->n_cols));
         memset(rows.elems, code, n);
         for (size_t i = 0; i < n_fields; i++) rows.fields[i] = i % g.n_fields == 0 ? scale : 0.5f * scale;
-        uint8_t *part[WHIT_PART_COUNT] = {[WHIT_PART_CODES] = codes, [WHIT_PART_LOW] = low, [WHIT_PART_ROW_SCALES] = row_scales};
+        uint8_t *part[WHIT_PART_COUNT] = {
+            [WHIT_PART_CODES] = codes, [WHIT_PART_LOW] = low, [WHIT_PART_ROW_SCALES] = row_scales};
         status = whit_codec_pack(tile, 0, WHIT_TILE_ROWS, &rows, part, error);
     }
     free(rows.elems);
@@ -294,7 +339,8 @@ static whit_status tensor(struct maker *m, const char *name, whit_tensor_type ty
             float ones[1024];
             for (int i = 0; i < 1024; i++) ones[i] = 1;
             for (uint32_t at = 0; at < type.n_cols; at += 1024)
-                WHIT_TRY(add(m, m->next, WHIT_PART_CODES, ones, (type.n_cols - at < 1024 ? type.n_cols - at : 1024) * sizeof *ones));
+                WHIT_TRY(add(m, m->next, WHIT_PART_CODES, ones,
+                             (type.n_cols - at < 1024 ? type.n_cols - at : 1024) * sizeof *ones));
             m->next++;
             return WHIT_OK;
         }
@@ -315,9 +361,12 @@ static whit_status tensor(struct maker *m, const char *name, whit_tensor_type ty
 static whit_status vector(struct maker *m, int layer, const char *name, uint32_t n)
 {
     char full[64];
-    if (layer >= 0) snprintf(full, sizeof full, "layers.%d.%s", layer, name);
-    else snprintf(full, sizeof full, "%s", name);
-    return tensor(m, full, (whit_tensor_type){.codec = WHIT_CODEC_F32, .layout = WHIT_LAYOUT_PLAIN, .n_rows = 1, .n_cols = n});
+    if (layer >= 0)
+        snprintf(full, sizeof full, "layers.%d.%s", layer, name);
+    else
+        snprintf(full, sizeof full, "%s", name);
+    return tensor(m, full,
+                  (whit_tensor_type){.codec = WHIT_CODEC_F32, .layout = WHIT_LAYOUT_PLAIN, .n_rows = 1, .n_cols = n});
 }
 
 static whit_status matrix(struct maker *m, uint32_t layer, const char *name, uint32_t n_rows, uint32_t n_cols)
@@ -406,8 +455,7 @@ whit_status bench_model_shape(const char *text, bench_model *model, whit_error *
     if (cache_path(&shape, model->path)) {
         whit_model *found; /* one of an older whit may lack a field, and is made again */
         whit_error ignored;
-        if (access(model->path, R_OK) == 0 &&
-            whit_model_open(model->path, NULL, &found, &ignored) == WHIT_OK) {
+        if (access(model->path, R_OK) == 0 && whit_model_open(model->path, NULL, &found, &ignored) == WHIT_OK) {
             whit_model_close(found);
             return WHIT_OK;
         }

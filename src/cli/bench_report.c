@@ -52,8 +52,9 @@ static void make_cells(const bench_result *r, struct cell cells[N_COLUMNS])
     cells[5].number = t->n_threads;
     snprintf(cells[6].text, sizeof cells[6].text, "%s", r->cpu);
     snprintf(cells[7].text, sizeof cells[7].text, "%s", r->isa);
-    const double numbers[] = {r->tps_median, r->tps_best, r->bytes_per_token, r->read_gbps, r->bandwidth_share,
-                              r->int8_gmacs, r->int8_share, r->roofline_share, (double)r->peak_rss_bytes, t->stolen};
+    const double numbers[] = {
+        r->tps_median, r->tps_best,       r->bytes_per_token,        r->read_gbps, r->bandwidth_share, r->int8_gmacs,
+        r->int8_share, r->roofline_share, (double)r->peak_rss_bytes, t->stolen};
     for (size_t i = 8; i < N_COLUMNS; i++) cells[i].number = numbers[i - 8];
 }
 
@@ -64,15 +65,16 @@ static json_t *make_json(const bench_result *r, size_t n_columns)
     make_cells(r, cells);
     for (size_t i = 0; i < n_columns; i++)
         json_object_set_new(object, columns[i].key,
-                            columns[i].kind == COLUMN_TEXT    ? json_string(cells[i].text)
-                            : columns[i].kind == COLUMN_COUNT ? json_integer((json_int_t)(cells[i].number + 0.5))
-                                                              : json_real(cells[i].number));
+                            columns[i].kind == COLUMN_TEXT        ? json_string(cells[i].text)
+                                : columns[i].kind == COLUMN_COUNT ? json_integer((json_int_t)(cells[i].number + 0.5))
+                                                                  : json_real(cells[i].number));
     if (r->n_lines) {
         json_t *profile = json_array();
         for (uint32_t i = 0; i < r->n_lines; i++)
-            json_array_append_new(profile, json_pack("{s:s, s:i, s:f, s:f}", "steps", r->lines[i].label, "groups",
-                                                     (int)r->lines[i].n_groups, "seconds", r->lines[i].seconds, "bytes",
-                                                     r->lines[i].bytes));
+            json_array_append_new(profile,
+                                  json_pack("{s:s, s:i, s:f, s:f}", "steps", r->lines[i].label, "groups",
+                                            (int)r->lines[i].n_groups, "seconds", r->lines[i].seconds, "bytes",
+                                            r->lines[i].bytes));
         json_object_set_new(object, "profile", profile);
     }
     return object;
@@ -80,7 +82,8 @@ static json_t *make_json(const bench_result *r, size_t n_columns)
 
 static void print_rows(cli_call *call, bench_form form, const bench_result *results, size_t n, size_t n_columns)
 {
-    const char *begin = form == BENCH_MD ? "| " : "", *between = form == BENCH_MD ? " | " : ",", *end = form == BENCH_MD ? " |\n" : "\n";
+    const char *begin = form == BENCH_MD ? "| " : "", *between = form == BENCH_MD ? " | " : ",",
+               *end = form == BENCH_MD ? " |\n" : "\n";
     for (size_t line = 0; line < n + 1; line++) {
         struct cell cells[N_COLUMNS];
         if (line > 0) make_cells(&results[line - 1], cells);

@@ -55,14 +55,14 @@ struct work {
     whit_session *session;
     bench_adapter adapter;
     bench_count count;
-    whit_kernels probes;           /* of the level that the matrix kernels use */
-    bench_range *pieces;           /* of the count's ranges and of the KV cache in use */
+    whit_kernels probes; /* of the level that the matrix kernels use */
+    bench_range *pieces; /* of the count's ranges and of the KV cache in use */
     uint32_t n_pieces, n_weight_pieces;
-    uint8_t *int8_w;               /* a tile's worth of codes and of activations per thread */
+    uint8_t *int8_w; /* a tile's worth of codes and of activations per thread */
     uint32_t int8_rounds;
     whit_step_token *tokens;
     whit_rng rng;
-    uint64_t *group_ns;            /* (n_groups) profile, over all rounds */
+    uint64_t *group_ns;                           /* (n_groups) profile, over all rounds */
     double read_bytes, read_s, int8_macs, int8_s; /* of the round that runs */
 };
 
@@ -152,7 +152,9 @@ static whit_status step(struct work *w, uint32_t n, bool wants, whit_error *erro
 {
     const bench_test *t = w->test;
     for (uint32_t i = 0; i < n; i++)
-        w->tokens[i] = (whit_step_token){.sequence = t->is_decode ? i : 0, .want_logits = wants && (t->is_decode || i + 1 == n), .n_top = 1,
+        w->tokens[i] = (whit_step_token){.sequence = t->is_decode ? i : 0,
+                                         .want_logits = wants && (t->is_decode || i + 1 == n),
+                                         .n_top = 1,
                                          .id = (int32_t)whit_rng_below(&w->rng, whit_model_vocab_size(w->model))};
     return whit_session_step(w->session, w->tokens, n, error);
 }
@@ -164,7 +166,8 @@ static whit_status fill_depth(struct work *w, whit_error *error)
         for (uint32_t at = 0; at < t->depth;) {
             uint32_t n = t->depth - at < t->n_batch_tokens ? t->depth - at : t->n_batch_tokens;
             for (uint32_t i = 0; i < n; i++)
-                w->tokens[i] = (whit_step_token){.sequence = s, .id = (int32_t)whit_rng_below(&w->rng, whit_model_vocab_size(w->model))};
+                w->tokens[i] = (whit_step_token){
+                    .sequence = s, .id = (int32_t)whit_rng_below(&w->rng, whit_model_vocab_size(w->model))};
             WHIT_TRY(whit_session_step(w->session, w->tokens, n, error));
             at += n;
         }
@@ -251,7 +254,7 @@ static whit_status run_round(struct work *w, bench_sample *sample, whit_error *e
         /* A pass over n rows reads the weights once, and of the cache every position before. */
         double position = t->depth + done + 0.5 * (n + 1);
         sample->bytes += w->count.pass_bytes + n_rows * w->count.row_bytes +
-                         (t->is_decode ? t->columns : 1) * position * w->count.kv_bytes_per_position;
+            (t->is_decode ? t->columns : 1) * position * w->count.kv_bytes_per_position;
         if (w->count.survivor_bytes > 0 && wants)
             for (uint32_t r = 0; r < (t->is_decode ? n_rows : 1); r++)
                 sample->bytes += w->session->exec.n_rescored[r] * w->count.survivor_bytes;

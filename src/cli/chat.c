@@ -45,8 +45,7 @@ static const cli_option options[] = {
      "End answers before this text; may be given again."},
     {"--stats", CLI_FLAG, AT(statistics), NULL,
      "Show tokens per second and the use of the context after every answer, on stderr."},
-    {"--no-history", CLI_FLAG, AT(no_history), NULL,
-     "Neither read nor write the history of typed lines."},
+    {"--no-history", CLI_FLAG, AT(no_history), NULL, "Neither read nor write the history of typed lines."},
     {0},
 };
 
@@ -82,16 +81,14 @@ static void interrupted(cli_chat *chat)
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-static void explain(cli_chat *chat, whit_status status, const whit_answer *answer,
-                    const whit_error *error)
+static void explain(cli_chat *chat, whit_status status, const whit_answer *answer, const whit_error *error)
 {
     if (status == WHIT_ERROR_CANCELLED || *cli_cancelled())
         interrupted(chat);
     else if (status != WHIT_OK)
         cli_chat_fail_error(chat, error);
     cli_talk_remarks(&chat->talk, answer);
-    if (chat->verbose)
-        cli_talk_statistics(&chat->talk, answer, (uint64_t)chat->sampler.seed + chat->n_answers);
+    if (chat->verbose) cli_talk_statistics(&chat->talk, answer, (uint64_t)chat->sampler.seed + chat->n_answers);
 }
 
 bool cli_chat_answer(cli_chat *chat)
@@ -110,16 +107,14 @@ bool cli_chat_answer(cli_chat *chat)
     cli_view view = cli_view_begin(chat->call);
     whit_messages *messages = whit_conversation_messages(chat->talk.conversation);
     size_t n_before = whit_messages_count(messages);
-    whit_answer_options wanted = {.n_tokens =
-                                      chat->n_tokens < 0 ? UINT32_MAX : (uint32_t)chat->n_tokens,
+    whit_answer_options wanted = {.n_tokens = chat->n_tokens < 0 ? UINT32_MAX : (uint32_t)chat->n_tokens,
                                   .n_draft_tokens = chat->n_draft,
                                   .thinking = chat->thinking,
                                   .stop = chat->stops.items,
                                   .n_stop = chat->stops.n,
                                   .on_part = cli_view_part,
                                   .user = &view};
-    whit_status status =
-        whit_conversation_answer(chat->talk.conversation, sampler, &wanted, &answer, &error);
+    whit_status status = whit_conversation_answer(chat->talk.conversation, sampler, &wanted, &answer, &error);
     if (status == WHIT_OK || answer.n_generated) cli_view_end(&view);
     whit_sampler_close(sampler);
     explain(chat, status, &answer, &error);
@@ -136,13 +131,11 @@ static bool next_line(cli_chat *chat, const char *prompt, const char **line, siz
     switch (cli_input_next(chat->input, prompt, line, n_bytes)) {
     case CLI_LINE_READ: return true;
     case CLI_LINE_INTERRUPTED:
-        if (cli_input_is_terminal(chat->input))
-            cli_print(chat->call, "\n(Ctrl-D or /bye leaves the chat)\n");
+        if (cli_input_is_terminal(chat->input)) cli_print(chat->call, "\n(Ctrl-D or /bye leaves the chat)\n");
         interrupted(chat);
         return false;
     case CLI_LINE_FAILED:
-        cli_chat_remember(chat,
-                          cli_fail(chat->call, CLI_IO, "stdin: cannot read: %s", strerror(errno)));
+        cli_chat_remember(chat, cli_fail(chat->call, CLI_IO, "stdin: cannot read: %s", strerror(errno)));
         break;
     case CLI_LINE_END:
         if (cli_input_is_terminal(chat->input)) cli_print(chat->call, "\n");
@@ -169,8 +162,7 @@ bool cli_chat_read_block(cli_chat *chat, const char *text, size_t n_bytes, whit_
         if (closed) return true;
         if (!next_line(chat, "... ", &text, &n_bytes)) {
             if (chat->over && chat->status != CLI_INTERRUPTED)
-                cli_chat_fail(chat, CLI_USAGE, "the text after %s is not closed by %s", quotes,
-                              quotes);
+                cli_chat_fail(chat, CLI_USAGE, "the text after %s is not closed by %s", quotes, quotes);
             return false;
         }
     }
@@ -182,8 +174,7 @@ static void say(cli_chat *chat, const char *text, size_t n_bytes)
     whit_messages *messages = whit_conversation_messages(chat->talk.conversation);
     if (whit_messages_add(messages, WHIT_ROLE_USER, text, n_bytes, &error) != WHIT_OK)
         cli_chat_fail_error(chat, &error);
-    else if (!cli_chat_answer(chat) && whit_messages_take_back(messages, WHIT_ROLE_USER) &&
-             !chat->over)
+    else if (!cli_chat_answer(chat) && whit_messages_take_back(messages, WHIT_ROLE_USER) && !chat->over)
         cli_note("there is no answer: the message is forgotten");
 }
 
@@ -195,8 +186,7 @@ static void take_line(cli_chat *chat)
     if (!next_line(chat, ">>> ", &line, &n_bytes)) return;
     if (n_bytes && line[n_bytes - 1] == '\r') n_bytes--;
     if (n_bytes >= N_QUOTES && !memcmp(line, quotes, N_QUOTES)) {
-        if (cli_chat_read_block(chat, line + N_QUOTES, n_bytes - N_QUOTES, &block) &&
-            block.size_bytes)
+        if (cli_chat_read_block(chat, line + N_QUOTES, n_bytes - N_QUOTES, &block) && block.size_bytes)
             say(chat, (const char *)block.data, block.size_bytes);
     } else if (n_bytes && line[0] == '/') {
         cli_chat_command(chat, line, n_bytes);
@@ -215,8 +205,8 @@ static void take_line(cli_chat *chat)
 static int start(cli_chat *chat, const struct chat_values *values)
 {
     whit_error error;
-    int status = cli_talk_open(chat->call, &values->model, &values->session, &values->adapters,
-                               values->template, values->n_draft, &chat->talk);
+    int status = cli_talk_open(chat->call, &values->model, &values->session, &values->adapters, values->template,
+                               values->n_draft, &chat->talk);
     if (status != CLI_OK) return status;
     chat->sampler = values->sampler;
     cli_fill_sampler(&chat->sampler, chat->talk.model);
@@ -230,8 +220,8 @@ static int start(cli_chat *chat, const struct chat_values *values)
     if (!chat->input) return cli_fail(chat->call, CLI_LIMIT, "out of memory");
     if (values->load && (status = cli_chat_load(chat, values->load)) != CLI_OK) return status;
     if (values->system &&
-        whit_messages_set_system(whit_conversation_messages(chat->talk.conversation),
-                                 values->system, strlen(values->system), &error) != WHIT_OK)
+        whit_messages_set_system(whit_conversation_messages(chat->talk.conversation), values->system,
+                                 strlen(values->system), &error) != WHIT_OK)
         return cli_fail_error(chat->call, &error);
     return CLI_OK;
 }

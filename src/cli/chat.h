@@ -37,8 +37,7 @@ bool cli_chat_read_block(cli_chat *chat, const char *text, size_t n_bytes, whit_
 /* A script ends with the first status that is not CLI_OK; a person has read the line. */
 void cli_chat_remember(cli_chat *chat, int status);
 /* Says what went wrong and remembers the status. */
-void cli_chat_fail(cli_chat *chat, int status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void cli_chat_fail(cli_chat *chat, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void cli_chat_fail_error(cli_chat *chat, const whit_error *error);
 
 #endif

@@ -24,9 +24,7 @@ static whit_status read_file(const char *path, whit_messages *messages, whit_err
 {
     whit_buf text = {0};
     whit_status status = whit_read_file(path, FILE_BYTES_MAX, &text, error);
-    if (status == WHIT_OK)
-        status =
-            whit_messages_read(messages, path, (const char *)text.data, text.size_bytes, error);
+    if (status == WHIT_OK) status = whit_messages_read(messages, path, (const char *)text.data, text.size_bytes, error);
     whit_buf_free(&text);
     return status;
 }
@@ -34,8 +32,7 @@ static whit_status read_file(const char *path, whit_messages *messages, whit_err
 int cli_chat_load(cli_chat *chat, const char *path)
 {
     whit_error error;
-    if (read_file(path, messages_of(chat), &error) != WHIT_OK)
-        return cli_fail_error(chat->call, &error);
+    if (read_file(path, messages_of(chat), &error) != WHIT_OK) return cli_fail_error(chat->call, &error);
     cli_note("%s: %zu messages", path, whit_messages_count(messages_of(chat)));
     return CLI_OK;
 }
@@ -59,8 +56,7 @@ static void save(cli_chat *chat, char *path)
         return;
     }
     if (access(path, F_OK) == 0 && read_file(path, &there, NULL) != WHIT_OK) {
-        cli_chat_fail(chat, CLI_REFUSED, "%s: is there and holds no conversation; not replaced",
-                      path);
+        cli_chat_fail(chat, CLI_REFUSED, "%s: is there and holds no conversation; not replaced", path);
         return;
     }
     whit_messages_free(&there);
@@ -79,10 +75,9 @@ static void show_model(cli_chat *chat)
     const whit_model *model = chat->talk.model;
     const char *name = whit_model_metadata(model, "general.name"),
                *family = whit_model_metadata(model, "general.architecture");
-    cli_print(chat->call, "%-14s%s\n%-14s%s\n", "model", name ? name : "?", "family",
-              family ? family : "?");
-    cli_print(chat->call, "%-14s%u tokens\n%-14s%u tokens, as trained\n", "vocabulary",
-              whit_model_vocab_size(model), "context", whit_model_context_size(model));
+    cli_print(chat->call, "%-14s%s\n%-14s%s\n", "model", name ? name : "?", "family", family ? family : "?");
+    cli_print(chat->call, "%-14s%u tokens\n%-14s%u tokens, as trained\n", "vocabulary", whit_model_vocab_size(model),
+              "context", whit_model_context_size(model));
 }
 
 static void show_template(cli_chat *chat)
@@ -100,13 +95,11 @@ static void show_parameters(cli_chat *chat)
         cli_option_name(option->names, name, sizeof name);
         if (!strcmp(name, "-s")) strcpy(name, "--seed");
         if (option->kind == CLI_REAL)
-            cli_print(chat->call, "%-20s%g\n", name + 2,
-                      (double)*(const float *)(const void *)value);
+            cli_print(chat->call, "%-20s%g\n", name + 2, (double)*(const float *)(const void *)value);
         else if (option->kind == CLI_INT)
             cli_print(chat->call, "%-20s%d\n", name + 2, *(const int32_t *)(const void *)value);
         else if (option->kind == CLI_SEED)
-            cli_print(chat->call, "%-20s%lld\n", name + 2,
-                      (long long)*(const int64_t *)(const void *)value);
+            cli_print(chat->call, "%-20s%lld\n", name + 2, (long long)*(const int64_t *)(const void *)value);
     }
     cli_print(chat->call, "%-20s%d\n%-20s%s\n%-20s%s\n", "predict", chat->n_tokens, "think",
               thinking_words[chat->thinking], "verbose", chat->verbose ? "on" : "off");
@@ -116,9 +109,8 @@ static void show_context(cli_chat *chat)
 {
     const whit_messages *messages = messages_of(chat);
     cli_print(chat->call, "%u of %u tokens; %zu messages, of which the model no longer sees %zu\n",
-              whit_session_position(chat->talk.session, 0),
-              whit_session_context_size(chat->talk.session), whit_messages_count(messages),
-              messages->n_left_out);
+              whit_session_position(chat->talk.session, 0), whit_session_context_size(chat->talk.session),
+              whit_messages_count(messages), messages->n_left_out);
 }
 
 static void show_history(cli_chat *chat)
@@ -160,9 +152,8 @@ static const struct {
     const char *name;
     void (*show)(cli_chat *chat);
 } shows[] = {
-    {"model", show_model},     {"template", show_template}, {"parameters", show_parameters},
-    {"context", show_context}, {"history", show_history},   {"system", show_system},
-    {"prompt", show_prompt},   {"tokens", show_tokens},
+    {"model", show_model},     {"template", show_template}, {"parameters", show_parameters}, {"context", show_context},
+    {"history", show_history}, {"system", show_system},     {"prompt", show_prompt},         {"tokens", show_tokens},
 };
 enum { N_SHOWS = sizeof shows / sizeof *shows };
 
@@ -196,8 +187,8 @@ static void set_system(cli_chat *chat, const char *text)
         given = cli_chat_read_block(chat, text + 3, strlen(text + 3), &block);
     else
         whit_buf_append_str(&block, text);
-    if (given && whit_messages_set_system(messages_of(chat), (const char *)block.data,
-                                          block.size_bytes, &error) != WHIT_OK)
+    if (given &&
+        whit_messages_set_system(messages_of(chat), (const char *)block.data, block.size_bytes, &error) != WHIT_OK)
         cli_chat_fail_error(chat, &error);
     whit_buf_free(&block);
 }
@@ -248,9 +239,8 @@ static const struct {
     const char *name;
     void (*set)(cli_chat *chat, const char *value);
 } sets[] = {
-    {"system", set_system},       {"think", set_thinking}, {"nothink", set_no_thinking},
-    {"verbose", set_verbose},     {"quiet", set_quiet},    {"predict", set_predict},
-    {"num_predict", set_predict},
+    {"system", set_system}, {"think", set_thinking},  {"nothink", set_no_thinking}, {"verbose", set_verbose},
+    {"quiet", set_quiet},   {"predict", set_predict}, {"num_predict", set_predict},
 };
 enum { N_SETS = sizeof sets / sizeof *sets };
 
@@ -268,9 +258,8 @@ static void set_sampling(cli_chat *chat, const char *name, const char *value)
     cli_sampler_flags wanted = chat->sampler;
     int status = cli_set_option(chat->call, cli_sampler_options, name, value, &wanted);
     if (status < 0) {
-        cli_chat_fail(
-            chat, CLI_USAGE,
-            "/set does not know '%s'; /show parameters lists what it knows, beside system", name);
+        cli_chat_fail(chat, CLI_USAGE, "/set does not know '%s'; /show parameters lists what it knows, beside system",
+                      name);
         return;
     }
     cli_chat_remember(chat, status);
@@ -327,8 +316,8 @@ static void answer_again(cli_chat *chat, char *nothing)
     }
     whit_messages_take_back(messages, WHIT_ROLE_ASSISTANT);
     if (!cli_chat_answer(chat) && answered &&
-        whit_messages_add(messages, WHIT_ROLE_ASSISTANT, (const char *)before.data,
-                          before.size_bytes, &error) != WHIT_OK)
+        whit_messages_add(messages, WHIT_ROLE_ASSISTANT, (const char *)before.data, before.size_bytes, &error) !=
+            WHIT_OK)
         cli_chat_fail_error(chat, &error);
     whit_buf_free(&before);
 }
@@ -348,8 +337,7 @@ static const struct {
     {"set", "NAME VALUE", "change a parameter: temp, top-k, seed, ..., predict, verbose on", set},
     {"set", "system TEXT", "what the model is told first; \"\"\" begins several lines", set},
     {"set", "think on|off|auto", "ask a reasoning model to think first, or not", set},
-    {"show", "[WHAT]", "model, template, parameters, context, history, system, prompt, tokens",
-     show},
+    {"show", "[WHAT]", "model, template, parameters, context, history, system, prompt, tokens", show},
     {"save", "FILE", "write the conversation as JSON", save},
     {"load", "FILE", "go on with a conversation that was saved", load},
     {"regen", "", "answer the last message again", answer_again},
@@ -367,10 +355,9 @@ static void help(cli_chat *chat, char *nothing)
     (void)nothing;
     for (size_t i = 0; i < N_COMMANDS; i++)
         if (commands[i].help)
-            cli_print(chat->call, "/%-7s%-20s%s\n", commands[i].name, commands[i].argument,
-                      commands[i].help);
-    cli_print(chat->call, "%-28s%s\n%-28s%s\n", "\"\"\"",
-              "begins and ends a message of several lines", "Ctrl-C", "stops an answer");
+            cli_print(chat->call, "/%-7s%-20s%s\n", commands[i].name, commands[i].argument, commands[i].help);
+    cli_print(chat->call, "%-28s%s\n%-28s%s\n", "\"\"\"", "begins and ends a message of several lines", "Ctrl-C",
+              "stops an answer");
 }
 
 void cli_chat_command(cli_chat *chat, const char *line, size_t n_bytes)
@@ -389,8 +376,7 @@ void cli_chat_command(cli_chat *chat, const char *line, size_t n_bytes)
             free(name);
             return;
         }
-    cli_chat_fail(chat, CLI_USAGE,
-                  "there is no command /%s; /help lists them (a space in front makes it a message)",
+    cli_chat_fail(chat, CLI_USAGE, "there is no command /%s; /help lists them (a space in front makes it a message)",
                   name);
     free(name);
 }

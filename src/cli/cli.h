@@ -68,10 +68,10 @@ typedef int cli_run_fn(struct cli_call *call);
 
 typedef struct cli_verb {
     const char *name;
-    const char *operands;    /* "SRC", "[VERB]"; "" for none */
-    unsigned n_min, n_max;   /* operands wanted */
-    const char *summary;     /* half a line */
-    const char *description; /* paragraphs; a line that begins with two spaces is an example */
+    const char *operands;             /* "SRC", "[VERB]"; "" for none */
+    unsigned n_min, n_max;            /* operands wanted */
+    const char *summary;              /* half a line */
+    const char *description;          /* paragraphs; a line that begins with two spaces is an example */
     cli_group groups[CLI_GROUPS_MAX]; /* ends with title NULL */
     size_t values_bytes;              /* of the verb's struct */
     const void *defaults;             /* one such struct */
@@ -101,8 +101,7 @@ void cli_call_free(cli_call *call);
 /* Sets one option of a table at `values` by its name without dashes ('_' counts as '-'), as /set
  * does. CLI_OK; CLI_USAGE after a line; -1 where the table has no such option that takes a value
  * and may be set more than once. */
-int cli_set_option(const cli_call *call, const cli_option *options, const char *name,
-                   const char *text, void *values);
+int cli_set_option(const cli_call *call, const cli_option *options, const char *name, const char *text, void *values);
 
 /* Walks every option of a verb: i from 0; NULL at the end. *group_offset may be NULL. */
 const cli_option *cli_verb_option(const cli_verb *verb, size_t i, size_t *group_offset);
@@ -112,8 +111,7 @@ const char *cli_option_name(const char *names, char *name, size_t name_bytes);
 /* ---- messages and output ------------------------------------------------------------------- */
 
 /* "whit VERB: message" on stderr; returns the exit status. */
-int cli_fail(const cli_call *call, int status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+int cli_fail(const cli_call *call, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int cli_fail_error(const cli_call *call, const whit_error *error);
 /* A line that is not about a failure: "whit: ..." on stderr. */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -35,19 +35,20 @@ static void words_of(cli_call *call, const char *choice)
 
 static void bash(cli_call *call)
 {
-    cli_print(call, "# bash completion for whit; written by 'whit help --completion bash'\n"
-                    "_whit() {\n"
-                    "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
-                    "    local verb=${COMP_WORDS[1]} words=''\n"
-                    "    COMPREPLY=()\n"
-                    "    if [ \"$COMP_CWORD\" = 1 ]; then\n"
-                    "        mapfile -t COMPREPLY < <(compgen -W '");
-    for (const cli_verb *const *verb = cli_verbs; *verb; verb++)
-        cli_print(call, "%s ", (*verb)->name);
-    cli_print(call, "--version --help' -- \"$word\")\n"
-                    "        return\n"
-                    "    fi\n"
-                    "    case $verb:$before in\n");
+    cli_print(call,
+              "# bash completion for whit; written by 'whit help --completion bash'\n"
+              "_whit() {\n"
+              "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
+              "    local verb=${COMP_WORDS[1]} words=''\n"
+              "    COMPREPLY=()\n"
+              "    if [ \"$COMP_CWORD\" = 1 ]; then\n"
+              "        mapfile -t COMPREPLY < <(compgen -W '");
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++) cli_print(call, "%s ", (*verb)->name);
+    cli_print(call,
+              "--version --help' -- \"$word\")\n"
+              "        return\n"
+              "    fi\n"
+              "    case $verb:$before in\n");
     for (const cli_verb *const *verb = cli_verbs; *verb; verb++) {
         const cli_option *option;
         char name[32];
@@ -61,31 +62,34 @@ static void bash(cli_call *call)
             cli_print(call, "' ;;\n");
         }
     }
-    cli_print(call, "    esac\n"
-                    "    if [ -z \"$words\" ]; then\n"
-                    "        case $word in\n"
-                    "        -*) ;;\n"
-                    "        *) mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;\n"
-                    "        esac\n"
-                    "        case $verb in\n");
+    cli_print(call,
+              "    esac\n"
+              "    if [ -z \"$words\" ]; then\n"
+              "        case $word in\n"
+              "        -*) ;;\n"
+              "        *) mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;\n"
+              "        esac\n"
+              "        case $verb in\n");
     for (const cli_verb *const *verb = cli_verbs; *verb; verb++) {
         cli_print(call, "        %s) words='", (*verb)->name);
         option_names(call, *verb);
         cli_print(call, "' ;;\n");
     }
-    cli_print(call, "        esac\n"
-                    "    fi\n"
-                    "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
-                    "}\n"
-                    "complete -o filenames -F _whit whit\n");
+    cli_print(call,
+              "        esac\n"
+              "    fi\n"
+              "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+              "}\n"
+              "complete -o filenames -F _whit whit\n");
 }
 
 static void zsh(cli_call *call)
 {
-    cli_print(call, "#compdef whit\n"
-                    "# zsh completion for whit; written by 'whit help --completion zsh'\n"
-                    "local -a verbs options\n"
-                    "verbs=(\n");
+    cli_print(call,
+              "#compdef whit\n"
+              "# zsh completion for whit; written by 'whit help --completion zsh'\n"
+              "local -a verbs options\n"
+              "verbs=(\n");
     for (const cli_verb *const *verb = cli_verbs; *verb; verb++) {
         char line[256];
         snprintf(line, sizeof line, "%s:%s", (*verb)->name, (*verb)->summary);
@@ -93,23 +97,25 @@ static void zsh(cli_call *call)
         quoted(call, line);
         cli_print(call, "\n");
     }
-    cli_print(call, ")\n"
-                    "if (( CURRENT == 2 )); then\n"
-                    "    _describe verb verbs\n"
-                    "    return\n"
-                    "fi\n"
-                    "case $words[2] in\n");
+    cli_print(call,
+              ")\n"
+              "if (( CURRENT == 2 )); then\n"
+              "    _describe verb verbs\n"
+              "    return\n"
+              "fi\n"
+              "case $words[2] in\n");
     for (const cli_verb *const *verb = cli_verbs; *verb; verb++) {
         cli_print(call, "%s) options=(", (*verb)->name);
         option_names(call, *verb);
         cli_print(call, ") ;;\n");
     }
-    cli_print(call, "esac\n"
-                    "if [[ $words[CURRENT] == -* ]]; then\n"
-                    "    compadd -a options\n"
-                    "else\n"
-                    "    _files\n"
-                    "fi\n");
+    cli_print(call,
+              "esac\n"
+              "if [[ $words[CURRENT] == -* ]]; then\n"
+              "    compadd -a options\n"
+              "else\n"
+              "    _files\n"
+              "fi\n");
 }
 
 static void fish(cli_call *call)
@@ -127,8 +133,7 @@ static void fish(cli_call *call)
                 const char *form = name[1] == '-' ? "l" : name[2] ? "o" : "s";
                 cli_print(call, " -%s %s", form, name + (name[1] == '-' ? 2 : 1));
             }
-            if (option->kind != CLI_FLAG)
-                cli_print(call, option->kind == CLI_FILE ? " -r -F" : " -x");
+            if (option->kind != CLI_FLAG) cli_print(call, option->kind == CLI_FILE ? " -r -F" : " -x");
             if (option->kind == CLI_CHOICE) {
                 cli_print(call, " -a '");
                 words_of(call, option->argument);

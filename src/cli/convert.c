@@ -24,17 +24,14 @@ enum { TERNARY_AUTO = 2 };
 
 #define AT(member) offsetof(struct convert_values, member)
 static const cli_option options[] = {
-    {"-o, --output", CLI_FILE, AT(output), "OUT",
-     "The .ndf to write; replaced when all is written."},
+    {"-o, --output", CLI_FILE, AT(output), "OUT", "The .ndf to write; replaced when all is written."},
     {"--codec", CLI_CHOICE, AT(ternary), "t5|t2|auto",
      "How ternary matrices lie: t5, the default, where it can hold them; auto measures which one this "
      "machine decodes faster."},
-    {"--embd", CLI_TEXT, AT(embd), "CODEC",
-     "Store the embedding in this codec (f32 f16 bf16 i8 i4), with loss."},
+    {"--embd", CLI_TEXT, AT(embd), "CODEC", "Store the embedding in this codec (f32 f16 bf16 i8 i4), with loss."},
     {"--head", CLI_TEXT, AT(head), "CODEC",
      "Store the head in this codec (also i8s), with loss; counts for both where they are one."},
-    {"--split-max-size", CLI_COUNT, AT(split_mb), "MB",
-     "Tensor data per file; 0, the default, writes one file."},
+    {"--split-max-size", CLI_COUNT, AT(split_mb), "MB", "Tensor data per file; 0, the default, writes one file."},
     {"--for", CLI_FILE, AT(model), "MODEL", "The model that an adapter (SRC) is for."},
     {"--append", CLI_FLAG, AT(append), NULL, "Write the adapter into the model's own .ndf, in place of -o."},
     {"--name", CLI_TEXT, AT(name), "NAME", "The adapter's name; by default the output's."},
@@ -53,8 +50,7 @@ struct listener {
 static void describe(const whit_tensor_type *type, char *text, size_t text_bytes)
 {
     const whit_codec_info *codec = whit_codec_find(type->codec);
-    snprintf(text, text_bytes, type->group ? "%s/%u" : "%s", codec ? codec->name : "?",
-             type->group);
+    snprintf(text, text_bytes, type->group ? "%s/%u" : "%s", codec ? codec->name : "?", type->group);
 }
 
 static void on_tensor(void *user, const whit_convert_tensor_report *report)
@@ -66,14 +62,12 @@ static void on_tensor(void *user, const whit_convert_tensor_report *report)
     listener->total_bytes += report->bytes;
     if (listener->tensors)
         json_array_append_new(listener->tensors,
-                              json_pack("{s:s, s:I, s:I, s:s, s:s, s:I}", "name", report->name,
-                                        "rows", (json_int_t)report->to->n_rows, "columns",
-                                        (json_int_t)report->to->n_cols, "from", from, "to", to,
-                                        "bytes", (json_int_t)report->bytes));
+                              json_pack("{s:s, s:I, s:I, s:s, s:s, s:I}", "name", report->name, "rows",
+                                        (json_int_t)report->to->n_rows, "columns", (json_int_t)report->to->n_cols,
+                                        "from", from, "to", to, "bytes", (json_int_t)report->bytes));
     else if (listener->verbose)
-        cli_print(listener->call, "[%u/%u] %-28s %6u x %-6u %6s -> %-6s %10.3f MB\n", report->i + 1,
-                  report->n, report->name, report->to->n_rows, report->to->n_cols, from, to,
-                  (double)report->bytes / 1e6);
+        cli_print(listener->call, "[%u/%u] %-28s %6u x %-6u %6s -> %-6s %10.3f MB\n", report->i + 1, report->n,
+                  report->name, report->to->n_rows, report->to->n_cols, from, to, (double)report->bytes / 1e6);
 }
 
 static bool on_progress(void *user, const char *what, double share)
@@ -100,19 +94,22 @@ static int run(cli_call *call)
     const char *path = call->operands[0];
     char found[CLI_PATH_BYTES];
     if (values->model || cli_is_adapter(path))
-        return cli_convert_adapter(call, &(cli_adapter_conversion){.path = path, .model = values->model, .output = values->output,
-                                                                   .append = values->append, .name = values->name,
-                                                                   .json = values->json});
-    if (values->append || values->name) return cli_fail(call, CLI_USAGE, "--append and --name are for adapters (--for MODEL)");
+        return cli_convert_adapter(call,
+                                   &(cli_adapter_conversion){.path = path,
+                                                             .model = values->model,
+                                                             .output = values->output,
+                                                             .append = values->append,
+                                                             .name = values->name,
+                                                             .json = values->json});
+    if (values->append || values->name)
+        return cli_fail(call, CLI_USAGE, "--append and --name are for adapters (--for MODEL)");
     if (!values->output) return cli_fail(call, CLI_USAGE, "an output is wanted: -o OUT.ndf");
 
     struct listener listener = {.call = call, .verbose = values->verbose};
     char command[256];
-    snprintf(command, sizeof command, "whit convert%s%s%s%s%s%s",
-             values->ternary ? " --codec " : "",
+    snprintf(command, sizeof command, "whit convert%s%s%s%s%s%s", values->ternary ? " --codec " : "",
              values->ternary ? ternary_names[values->ternary] : "", values->embd ? " --embd " : "",
-             values->embd ? values->embd : "", values->head ? " --head " : "",
-             values->head ? values->head : "");
+             values->embd ? values->embd : "", values->head ? " --head " : "", values->head ? values->head : "");
     whit_convert_options convert = {.ternary = ternary_names[values->ternary],
                                     .embd = values->embd,
                                     .head = values->head,
@@ -126,13 +123,13 @@ static int run(cli_call *call)
     whit_error error;
     if (values->ternary == TERNARY_AUTO) {
         whit_ternary_speeds speeds;
-        if (whit_ternary_measure(getenv("WHIT_CPU"), NULL, &speeds, &error) != WHIT_OK) return cli_fail_error(call, &error);
+        if (whit_ternary_measure(getenv("WHIT_CPU"), NULL, &speeds, &error) != WHIT_OK)
+            return cli_fail_error(call, &error);
         convert.ternary = whit_ternary_faster(&speeds);
         cli_note("%s: this machine decodes %.0f billion weights a second of t2, %.0f of t5", convert.ternary,
                  speeds.t2 * 1e-9, speeds.t5 * 1e-9);
     }
-    if (whit_convert_options_check(&convert, &error) != WHIT_OK)
-        return cli_fail_error(call, &error);
+    if (whit_convert_options_check(&convert, &error) != WHIT_OK) return cli_fail_error(call, &error);
     cli_guard_likely(path);
     if (cli_find_model(path, found, &error) != WHIT_OK || whit_source_open(found, NULL, &source, &error) != WHIT_OK)
         return cli_fail_error(call, &error);
@@ -141,20 +138,17 @@ static int run(cli_call *call)
     if (values->json) listener.tensors = json_array();
     if (whit_ndf_writer_open(values->output, &write, NULL, &writer, &error) != WHIT_OK ||
         whit_convert(&source, &convert, writer, &error) != WHIT_OK) {
-        status = *cli_cancelled()
-                     ? cli_fail(call, CLI_INTERRUPTED, "interrupted; nothing was written")
-                     : cli_fail_error(call, &error);
+        status = *cli_cancelled() ? cli_fail(call, CLI_INTERRUPTED, "interrupted; nothing was written")
+                                  : cli_fail_error(call, &error);
     } else {
         cli_progress_end();
         print_notes(&source.notes);
         if (values->json)
-            cli_print_json(call, json_pack("{s:s, s:s, s:I, s:O}", "source", path, "output",
-                                           values->output, "tensor_bytes",
-                                           (json_int_t)listener.total_bytes, "tensors",
-                                           listener.tensors));
+            cli_print_json(call,
+                           json_pack("{s:s, s:s, s:I, s:O}", "source", path, "output", values->output, "tensor_bytes",
+                                     (json_int_t)listener.total_bytes, "tensors", listener.tensors));
         else
-            cli_note("%s: %u tensors, %.1f MB", values->output, source.n_tensors,
-                     (double)listener.total_bytes / 1e6);
+            cli_note("%s: %u tensors, %.1f MB", values->output, source.n_tensors, (double)listener.total_bytes / 1e6);
     }
     json_decref(listener.tensors);
     whit_ndf_writer_close(writer);

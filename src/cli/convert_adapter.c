@@ -50,11 +50,13 @@ static void name_of(const char *path, char *name, size_t name_bytes)
 static bool same_file(const char *a, const char *b)
 {
     struct stat first, second;
-    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+        first.st_ino == second.st_ino;
 }
 
 /* Is it an adapter for this model? */
-static whit_status check(const whit_buf *image, const whit_model *model, const char *path, whit_adapter_view *view, whit_error *error)
+static whit_status check(const whit_buf *image, const whit_model *model, const char *path, whit_adapter_view *view,
+                         whit_error *error)
 {
     whit_adapter_weights weights;
     WHIT_TRY(whit_adapter_check(image->data, image->size_bytes, path, view, error));
@@ -70,9 +72,11 @@ int cli_convert_adapter(cli_call *call, const cli_adapter_conversion *wanted)
     whit_buf image = {0};
     whit_error error;
     whit_adapter_view view = {0};
-    if (!wanted->model) return cli_fail(call, CLI_USAGE, "%s: an adapter belongs to a model: --for MODEL", wanted->path);
+    if (!wanted->model)
+        return cli_fail(call, CLI_USAGE, "%s: an adapter belongs to a model: --for MODEL", wanted->path);
     if (!wanted->output == !wanted->append)
-        return cli_fail(call, CLI_USAGE, "an output is wanted: -o OUT.ndf, or --append to write into the model's own file");
+        return cli_fail(call, CLI_USAGE,
+                        "an output is wanted: -o OUT.ndf, or --append to write into the model's own file");
     if (wanted->output && same_file(wanted->output, wanted->model))
         return cli_fail(call, CLI_USAGE, "%s is the model; --append writes the adapter into it", wanted->output);
     if (wanted->name)
@@ -82,21 +86,23 @@ int cli_convert_adapter(cli_call *call, const cli_adapter_conversion *wanted)
     int exit = cli_open_model(call, wanted->model, false, &model);
     if (exit != CLI_OK) return exit;
     whit_status status = whit_lora_is_folder(wanted->path)
-                             ? whit_lora_import(wanted->path, model->file, name, NULL, &image, &error)
-                             : read_own(wanted->path, &image, &error);
+        ? whit_lora_import(wanted->path, model->file, name, NULL, &image, &error)
+        : read_own(wanted->path, &image, &error);
     if (status == WHIT_OK) status = check(&image, model, wanted->path, &view, &error);
     if (status == WHIT_OK && wanted->append)
         status = whit_ndf_append(wanted->model, WHIT_NDF_ADAPTER, name, image.data, image.size_bytes, NULL, &error);
     else if (status == WHIT_OK)
-        status = whit_ndf_write_loose(wanted->output, WHIT_NDF_ADAPTER, name, image.data, image.size_bytes, NULL, &error);
+        status =
+            whit_ndf_write_loose(wanted->output, WHIT_NDF_ADAPTER, name, image.data, image.size_bytes, NULL, &error);
     if (status != WHIT_OK) {
         exit = cli_fail_error(call, &error);
     } else {
         const char *output = wanted->append ? wanted->model : wanted->output;
         if (wanted->json)
-            cli_print_json(call, json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "source", wanted->path, "output", output, "name", name,
-                                           "rank", (json_int_t)view.max_rank, "matrices", (json_int_t)view.n_pairs,
-                                           "adapter_bytes", (json_int_t)image.size_bytes));
+            cli_print_json(call,
+                           json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "source", wanted->path, "output", output, "name",
+                                     name, "rank", (json_int_t)view.max_rank, "matrices", (json_int_t)view.n_pairs,
+                                     "adapter_bytes", (json_int_t)image.size_bytes));
         else
             cli_note("%s: adapter '%s', rank %u, %u matrices, %.1f MB", output, name, view.max_rank, view.n_pairs,
                      (double)image.size_bytes / 1e6);

@@ -19,13 +19,17 @@ static const struct distill_values defaults = {.kl = 1, .training = CLI_TRAINING
 
 #define AT(member) offsetof(struct distill_values, member)
 static const cli_option options[] = {
-    {"--teacher", CLI_FILE, AT(teacher), "MODEL", "The model to learn from; the student starts from its weights, unless --student is given.", 0, 0},
+    {"--teacher", CLI_FILE, AT(teacher), "MODEL",
+     "The model to learn from; the student starts from its weights, unless --student is given.", 0, 0},
     {"--student", CLI_FILE, AT(student), "FILE",
      "A student of another shape, in the fields of a Hugging Face config.json, with random weights at first.", 0, 0},
     {"--start", CLI_FILE, AT(start), "MODEL",
-     "Start from the weights of this model, such as a finished student whose scales and norms are to be polished.", 0, 0},
-    {"--codec", CLI_CHOICE, AT(codec), "t|b1|q2", "Of the layers' matrices: ternary (the default), signs, four levels.", 0, 0},
-    {"--mixed", CLI_REPEAT, AT(mixed), "NAME=CODEC", "Another codec for q, k, v, o, gate, up or down, as in down=t; may be given several times.", 0, 0},
+     "Start from the weights of this model, such as a finished student whose scales and norms are to be polished.", 0,
+     0},
+    {"--codec", CLI_CHOICE, AT(codec), "t|b1|q2", "Of the layers' matrices: ternary (the default), signs, four levels.",
+     0, 0},
+    {"--mixed", CLI_REPEAT, AT(mixed), "NAME=CODEC",
+     "Another codec for q, k, v, o, gate, up or down, as in down=t; may be given several times.", 0, 0},
     {"--sample", CLI_COUNT, AT(n_sample_tokens), "N",
      "Tokens of text that the teacher makes up, in place of --text or beside it.", 0, 1 << 30},
     {"--kl", CLI_REAL, AT(kl), "X", "Weight of the divergence from the teacher; 1.", 0, 1e6},
@@ -65,8 +69,9 @@ static int run(cli_call *call)
     o.kl_weight = v->kl;
     o.ce_weight = v->ce;
     o.hidden_weight = v->hidden;
-    snprintf(command, sizeof command, "whit distill --codec %s --steps %u --minutes %g --seed %lld --rate %g", o.codecs.body,
-             training->n_steps, (double)training->minutes, (long long)training->seed, (double)training->rate);
+    snprintf(command, sizeof command, "whit distill --codec %s --steps %u --minutes %g --seed %lld --rate %g",
+             o.codecs.body, training->n_steps, (double)training->minutes, (long long)training->seed,
+             (double)training->rate);
     o.command = command;
     int exit = cli_open_model(call, v->teacher, false, &teacher);
     if (exit == CLI_OK && v->start) exit = cli_open_model(call, v->start, false, &student);
@@ -78,12 +83,19 @@ static int run(cli_call *call)
 }
 
 const cli_verb cli_distill_verb = {
-    "distill", "", 0, 0,
+    "distill",
+    "",
+    0,
+    0,
     "train a low-bit student of a model",
     "The student starts from the teacher's own weights with its matrices rounded to a codec, and learns to give the "
     "teacher's probabilities over the text. A run that is cut goes on with --resume and the same options; with "
     "--steps it then ends with the same bits.\n"
     "  whit distill --teacher model.gguf --text train.txt --codec t --minutes 40 -o small.ndf",
-    {{"OPTIONS", options, 0}, {"TRAINING", cli_training_options, AT(training)}, {"RECIPE", cli_recipe_options, AT(training)}},
-    sizeof(struct distill_values), &defaults, run,
+    {{"OPTIONS", options, 0},
+     {"TRAINING", cli_training_options, AT(training)},
+     {"RECIPE", cli_recipe_options, AT(training)}},
+    sizeof(struct distill_values),
+    &defaults,
+    run,
 };

@@ -13,8 +13,12 @@ static const struct export_values defaults;
 #define AT(member) offsetof(struct export_values, member)
 static const cli_option options[] = {
     {"-o, --output", CLI_FILE, AT(output), "OUT", "The GGUF file to write; replaced when all is written.", 0, 0},
-    {"--type", CLI_TEXT, AT(coded), "TYPE", "Type of quantised matrices (tq1_0 tq2_0 q8_0 q1_0 f16 bf16 f32); by default the smallest that holds each exactly.", 0, 0},
-    {"--float-type", CLI_TEXT, AT(floats), "TYPE", "Type of float matrices (f16 bf16 f32); by default as they are.", 0, 0},
+    {"--type", CLI_TEXT, AT(coded), "TYPE",
+     "Type of quantised matrices (tq1_0 tq2_0 q8_0 q1_0 f16 bf16 f32); by default the smallest that holds each "
+     "exactly.",
+     0, 0},
+    {"--float-type", CLI_TEXT, AT(floats), "TYPE", "Type of float matrices (f16 bf16 f32); by default as they are.", 0,
+     0},
     {"--no-tokenizer", CLI_FLAG, AT(no_tokenizer), NULL, "Leave the tokenizer out.", 0, 0},
     {0},
 };
@@ -25,17 +29,21 @@ static int run(cli_call *call)
     const char *path = call->operands[0];
     char found[CLI_PATH_BYTES];
     if (!values->output) return cli_fail(call, CLI_USAGE, "where to? name a file with -o");
-    whit_export_options export = {.coded = values->coded, .floats = values->floats,
-                                  .no_tokenizer = values->no_tokenizer, .progress = cli_progress};
+    whit_export_options export = {.coded = values->coded,
+                                  .floats = values->floats,
+                                  .no_tokenizer = values->no_tokenizer,
+                                  .progress = cli_progress};
     whit_source source;
     whit_error error;
     cli_guard_likely(path);
-    if (cli_find_model(path, found, &error) != WHIT_OK || whit_source_open(found, NULL, &source, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    if (cli_find_model(path, found, &error) != WHIT_OK || whit_source_open(found, NULL, &source, &error) != WHIT_OK)
+        return cli_fail_error(call, &error);
     whit_status status = whit_export_gguf(&source, &export, values->output, &error);
     cli_progress_end();
     whit_source_close(&source);
     if (status == WHIT_OK) return CLI_OK;
-    return *cli_cancelled() ? cli_fail(call, CLI_INTERRUPTED, "interrupted; nothing was written") : cli_fail_error(call, &error);
+    return *cli_cancelled() ? cli_fail(call, CLI_INTERRUPTED, "interrupted; nothing was written")
+                            : cli_fail_error(call, &error);
 }
 
 const cli_verb cli_export_verb = {

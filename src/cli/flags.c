@@ -18,7 +18,8 @@
 #define AT(member) offsetof(cli_model_flags, member)
 const cli_option cli_model_options[] = {
     {"-m, --model", CLI_FILE, AT(path), "FILE",
-     "The model: an .ndf, a source that is converted into the cache, or a pulled one's name; tales, built in, without this."},
+     "The model: an .ndf, a source that is converted into the cache, or a pulled one's name; tales, built in, without "
+     "this."},
     {"--no-cache", CLI_FLAG, AT(no_cache), NULL, "Convert a source in memory and write nothing."},
     {0},
 };
@@ -26,60 +27,49 @@ const cli_option cli_model_options[] = {
 
 #define AT(member) offsetof(cli_session_flags, member)
 const cli_option cli_session_options[] = {
-    {"-c, --ctx-size", CLI_COUNT, AT(n_ctx), "N",
-     "Context in tokens; 0, the default, is as trained, at most 4096.", 0, 1 << 30},
-    {"-t, --threads", CLI_COUNT, AT(n_threads), "N",
-     "Threads; 0, the default, is one per physical core.", 0, WHIT_POOL_THREADS_MAX},
-    {"-ub, --ubatch-size", CLI_COUNT, AT(n_batch), "N",
-     "Tokens of a prompt taken at once; 512 by default.", 1, 65536},
+    {"-c, --ctx-size", CLI_COUNT, AT(n_ctx), "N", "Context in tokens; 0, the default, is as trained, at most 4096.", 0,
+     1 << 30},
+    {"-t, --threads", CLI_COUNT, AT(n_threads), "N", "Threads; 0, the default, is one per physical core.", 0,
+     WHIT_POOL_THREADS_MAX},
+    {"-ub, --ubatch-size", CLI_COUNT, AT(n_batch), "N", "Tokens of a prompt taken at once; 512 by default.", 1, 65536},
     {"--kv", CLI_CHOICE, AT(kv), "f16|f32|i8", "Type of the KV cache; f16 by default."},
     {"--act", CLI_CHOICE, AT(act), "auto|f32|i8",
      "Activations in front of coded weights; auto is f32 in logits and perplexity, else i8."},
-    {"--exact-head", CLI_FLAG, AT(exact_head), NULL,
-     "Read the whole head also where only the largest logits matter.", 0, 0},
+    {"--exact-head", CLI_FLAG, AT(exact_head), NULL, "Read the whole head also where only the largest logits matter.",
+     0, 0},
     {0},
 };
 #undef AT
 
 #define AT(member) offsetof(cli_sampler_flags, member)
 const cli_option cli_sampler_options[] = {
-    {"-s, --seed", CLI_SEED, AT(seed), "S",
-     "Seed of the random choices; -1, the default, draws one."},
+    {"-s, --seed", CLI_SEED, AT(seed), "S", "Seed of the random choices; -1, the default, draws one."},
     {"--temp, --temperature", CLI_REAL, AT(temperature), "T",
      "Temperature; 0 always takes the likeliest token, 0.8 is the default.", 0, 1e6},
     {"--top-k", CLI_INT, AT(top_k), "K", "Keep the K likeliest tokens; 40, 0 is off."},
-    {"--top-p", CLI_REAL, AT(top_p), "P",
-     "Keep the likeliest tokens up to this probability together; 0.95, 1 is off.", 0, 1},
-    {"--min-p", CLI_REAL, AT(min_p), "P",
-     "Drop tokens less likely than P times the likeliest; 0.05, 0 is off.", 0, 1},
-    {"--typical, --typical-p", CLI_REAL, AT(typical_p), "P", "Locally typical sampling; 1 is off.",
+    {"--top-p", CLI_REAL, AT(top_p), "P", "Keep the likeliest tokens up to this probability together; 0.95, 1 is off.",
      0, 1},
+    {"--min-p", CLI_REAL, AT(min_p), "P", "Drop tokens less likely than P times the likeliest; 0.05, 0 is off.", 0, 1},
+    {"--typical, --typical-p", CLI_REAL, AT(typical_p), "P", "Locally typical sampling; 1 is off.", 0, 1},
     {"--top-nsigma, --top-n-sigma", CLI_REAL, AT(top_n_sigma), "N",
      "Keep logits within N standard deviations of the largest; -1 is off.", -1, 1e6},
-    {"--xtc-probability", CLI_REAL, AT(xtc_probability), "P",
-     "Chance of leaving out the top choices; 0 is off.", 0, 1},
-    {"--xtc-threshold", CLI_REAL, AT(xtc_threshold), "P",
-     "Probability from which a token is a top choice; 0.1.", 0, 1},
-    {"--repeat-penalty", CLI_REAL, AT(repeat_penalty), "R",
-     "Divide the odds of tokens seen before; 1 is off.", 0, 1e6},
+    {"--xtc-probability", CLI_REAL, AT(xtc_probability), "P", "Chance of leaving out the top choices; 0 is off.", 0, 1},
+    {"--xtc-threshold", CLI_REAL, AT(xtc_threshold), "P", "Probability from which a token is a top choice; 0.1.", 0, 1},
+    {"--repeat-penalty", CLI_REAL, AT(repeat_penalty), "R", "Divide the odds of tokens seen before; 1 is off.", 0, 1e6},
     {"--repeat-last-n", CLI_INT, AT(penalty_last_n), "N",
      "How far back penalties look; 64, 0 is off, -1 the whole context."},
-    {"--presence-penalty", CLI_REAL, AT(presence_penalty), "A",
-     "Subtract A from tokens seen before; 0 is off."},
+    {"--presence-penalty", CLI_REAL, AT(presence_penalty), "A", "Subtract A from tokens seen before; 0 is off."},
     {"--frequency-penalty", CLI_REAL, AT(frequency_penalty), "A",
      "Subtract A for each time a token was seen; 0 is off."},
     {"--dry-multiplier", CLI_REAL, AT(dry_multiplier), "M",
      "Strength of the penalty on repeated sequences (DRY); 0 is off.", 0, 1e6},
     {"--dry-base", CLI_REAL, AT(dry_base), "B", "Growth of that penalty per token; 1.75.", 0, 1e6},
-    {"--dry-allowed-length", CLI_INT, AT(dry_allowed_length), "N",
-     "Longest repetition without it; 2.", 0, 1 << 30},
-    {"--dry-penalty-last-n", CLI_INT, AT(dry_penalty_last_n), "N",
-     "How far back it looks; -1 is the whole context."},
+    {"--dry-allowed-length", CLI_INT, AT(dry_allowed_length), "N", "Longest repetition without it; 2.", 0, 1 << 30},
+    {"--dry-penalty-last-n", CLI_INT, AT(dry_penalty_last_n), "N", "How far back it looks; -1 is the whole context."},
     {"--dynatemp-range", CLI_REAL, AT(dynatemp_range), "R",
      "Vary the temperature by this much with the entropy; 0 is off.", 0, 1e6},
     {"--dynatemp-exp", CLI_REAL, AT(dynatemp_exponent), "E", "Exponent of that; 1.", 0, 1e6},
-    {"--mirostat", CLI_INT, AT(mirostat), "N", "Mirostat 1 or 2 in place of the chain; 0 is off.",
-     0, 2},
+    {"--mirostat", CLI_INT, AT(mirostat), "N", "Mirostat 1 or 2 in place of the chain; 0 is off.", 0, 2},
     {"--mirostat-ent", CLI_REAL, AT(mirostat_tau), "T", "Its target entropy; 5.", 0, 1e6},
     {"--mirostat-lr", CLI_REAL, AT(mirostat_eta), "E", "Its learning rate; 0.1.", 0, 1e6},
     {"-l, --logit-bias", CLI_REPEAT, AT(biases), "ID+BIAS",
@@ -197,8 +187,7 @@ static bool parse_bias(const char *text, int32_t *id, float *bias)
     char *end;
     errno = 0;
     long number = strtol(text, &end, 10);
-    if (end == text || errno || number < 0 || number > INT32_MAX || (*end != '+' && *end != '-'))
-        return false;
+    if (end == text || errno || number < 0 || number > INT32_MAX || (*end != '+' && *end != '-')) return false;
     const char *value = end;
     *id = (int32_t)number;
     *bias = strtof(value, &end);
@@ -206,12 +195,10 @@ static bool parse_bias(const char *text, int32_t *id, float *bias)
 }
 
 /* A value in [low, high] that the model's authors advise, else the fallback. */
-static float advised(const whit_model *model, const char *key, double low, double high,
-                     float fallback)
+static float advised(const whit_model *model, const char *key, double low, double high, float fallback)
 {
     double number;
-    if (!model || !cli_model_number(model, key, &number) || !(number >= low && number <= high))
-        return fallback;
+    if (!model || !cli_model_number(model, key, &number) || !(number >= low && number <= high)) return fallback;
     return (float)number;
 }
 
@@ -220,21 +207,18 @@ void cli_fill_sampler(cli_sampler_flags *flags, const whit_model *model)
     const whit_sampler_options usual = whit_sampler_options_default();
     bool greedy = advised(model, "generation.do_sample", 0, 1, 1) == 0;
     if (flags->temperature < 0)
-        flags->temperature =
-            greedy ? 0 : advised(model, "generation.temperature", 0, 1e6, usual.temperature);
+        flags->temperature = greedy ? 0 : advised(model, "generation.temperature", 0, 1e6, usual.temperature);
     if (flags->top_k == INT32_MIN)
         flags->top_k = (int32_t)advised(model, "generation.top_k", 0, 1e6, (float)usual.top_k);
     if (flags->top_p < 0) flags->top_p = advised(model, "generation.top_p", 0, 1, usual.top_p);
     if (flags->min_p < 0) flags->min_p = advised(model, "generation.min_p", 0, 1, usual.min_p);
-    if (flags->typical_p < 0)
-        flags->typical_p = advised(model, "generation.typical_p", 0, 1, usual.typical_p);
+    if (flags->typical_p < 0) flags->typical_p = advised(model, "generation.typical_p", 0, 1, usual.typical_p);
     if (flags->repeat_penalty < 0)
-        flags->repeat_penalty =
-            advised(model, "generation.repetition_penalty", 0, 1e6, usual.repeat_penalty);
+        flags->repeat_penalty = advised(model, "generation.repetition_penalty", 0, 1e6, usual.repeat_penalty);
 }
 
-int cli_open_sampler(cli_call *call, const cli_sampler_flags *given, const whit_model *model,
-                     uint64_t *seed, whit_sampler **sampler)
+int cli_open_sampler(cli_call *call, const cli_sampler_flags *given, const whit_model *model, uint64_t *seed,
+                     whit_sampler **sampler)
 {
     cli_sampler_flags filled = *given, *flags = &filled;
     cli_fill_sampler(flags, NULL);
@@ -280,25 +264,23 @@ int cli_open_sampler(cli_call *call, const cli_sampler_flags *given, const whit_
     }
     for (size_t i = 0; i < n; i++)
         if (!parse_bias(flags->biases.items[i], &ids[i], &values[i])) {
-            status = cli_fail(call, CLI_USAGE, "--logit-bias takes ID+BIAS or ID-BIAS, not '%s'",
-                              flags->biases.items[i]);
+            status =
+                cli_fail(call, CLI_USAGE, "--logit-bias takes ID+BIAS or ID-BIAS, not '%s'", flags->biases.items[i]);
             goto cleanup;
         }
     options.bias_ids = ids;
     options.bias_values = values;
     options.n_biases = n;
     whit_error error;
-    status = whit_sampler_open(model, &options, sampler, &error) == WHIT_OK
-                 ? CLI_OK
-                 : cli_fail_error(call, &error);
+    status = whit_sampler_open(model, &options, sampler, &error) == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 cleanup:
     free(ids);
     free(values);
     return status;
 }
 
-int cli_tokenize(cli_call *call, const whit_model *model, const char *text, size_t text_bytes,
-                 bool add_special, bool parse_special, int32_t **ids, size_t *n_ids)
+int cli_tokenize(cli_call *call, const whit_model *model, const char *text, size_t text_bytes, bool add_special,
+                 bool parse_special, int32_t **ids, size_t *n_ids)
 {
     whit_error error;
     /* Few texts have more tokens than bytes and these; then the library says how many. */
@@ -307,8 +289,8 @@ int cli_tokenize(cli_call *call, const whit_model *model, const char *text, size
     for (;;) {
         *ids = malloc(capacity * sizeof **ids);
         if (!*ids) return cli_fail(call, CLI_LIMIT, "out of memory for %zu tokens", capacity);
-        whit_status status = whit_tokenize(model, text, text_bytes, add_special, parse_special,
-                                           *ids, capacity, n_ids, &error);
+        whit_status status =
+            whit_tokenize(model, text, text_bytes, add_special, parse_special, *ids, capacity, n_ids, &error);
         if (status == WHIT_OK) return CLI_OK;
         free(*ids);
         *ids = NULL;

@@ -56,8 +56,7 @@ typedef struct cli_adapters {
     size_t n;
 } cli_adapters;
 /* CLI_OK or a said exit status; what was opened is closed by the second in every case. */
-int cli_open_adapters(cli_call *call, const cli_adapter_flags *flags, const whit_model *model,
-                      cli_adapters *adapters);
+int cli_open_adapters(cli_call *call, const cli_adapter_flags *flags, const whit_model *model, cli_adapters *adapters);
 void cli_close_adapters(cli_adapters *adapters);
 
 typedef struct cli_sampler_flags {
@@ -76,23 +75,22 @@ typedef struct cli_sampler_flags {
 extern const cli_option cli_sampler_options[];
 /* For a verb's own defaults: nothing given. Where a negative value (INT32_MIN for top_k) means that,
  * what the model's authors advise may come before the usual default. */
-#define CLI_SAMPLER_DEFAULTS                                                                       \
-    {                                                                                              \
-        .seed = -1, .temperature = -1, .dynatemp_exponent = 1, .top_k = INT32_MIN, .top_p = -1,    \
-        .min_p = -1, .typical_p = -1, .top_n_sigma = -1, .xtc_threshold = 0.1f,                    \
-        .repeat_penalty = -1, .penalty_last_n = 64, .dry_base = 1.75f, .dry_allowed_length = 2,    \
-        .dry_penalty_last_n = -1, .mirostat_tau = 5, .mirostat_eta = 0.1f                          \
+#define CLI_SAMPLER_DEFAULTS                                                                                           \
+    {                                                                                                                  \
+        .seed = -1, .temperature = -1, .dynatemp_exponent = 1, .top_k = INT32_MIN, .top_p = -1, .min_p = -1,           \
+        .typical_p = -1, .top_n_sigma = -1, .xtc_threshold = 0.1f, .repeat_penalty = -1, .penalty_last_n = 64,         \
+        .dry_base = 1.75f, .dry_allowed_length = 2, .dry_penalty_last_n = -1, .mirostat_tau = 5, .mirostat_eta = 0.1f  \
     }
 /* Fills in what was not given, from the model's generation_config (NULL: not) and the defaults. */
 void cli_fill_sampler(cli_sampler_flags *flags, const whit_model *model);
 
 /* Opens the sampler, with the usual default for what was not given; a negative seed is drawn. *seed
  * is the one used. */
-int cli_open_sampler(cli_call *call, const cli_sampler_flags *flags, const whit_model *model,
-                     uint64_t *seed, whit_sampler **sampler);
+int cli_open_sampler(cli_call *call, const cli_sampler_flags *flags, const whit_model *model, uint64_t *seed,
+                     whit_sampler **sampler);
 
 /* Text to ids through the library, whatever their number; free() them. */
-int cli_tokenize(cli_call *call, const whit_model *model, const char *text, size_t text_bytes,
-                 bool add_special, bool parse_special, int32_t **ids, size_t *n_ids);
+int cli_tokenize(cli_call *call, const whit_model *model, const char *text, size_t text_bytes, bool add_special,
+                 bool parse_special, int32_t **ids, size_t *n_ids);
 
 #endif

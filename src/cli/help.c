@@ -26,10 +26,8 @@ static const struct {
      "The highest instruction set to use: generic, avx2, avx512, amx, neon, dotprod or i8mm. "
      "Empty is no limit; a level above the machine's is no error. Results are the same bits "
      "on every level."},
-    {"XDG_CACHE_HOME",
-     "Where pulled and converted models are kept, in a folder named whit; ~/.cache by default."},
-    {"XDG_STATE_HOME",
-     "Where the lines typed in chats are kept, as whit/chat_history; ~/.local/state by default."},
+    {"XDG_CACHE_HOME", "Where pulled and converted models are kept, in a folder named whit; ~/.cache by default."},
+    {"XDG_STATE_HOME", "Where the lines typed in chats are kept, as whit/chat_history; ~/.local/state by default."},
     {"HF_ENDPOINT", "The address of the hub that 'whit pull' downloads from."},
     {"HF_TOKEN",
      "The hub's token; else it is read from the file HF_TOKEN_PATH or HF_HOME/token. Only the hub itself is "
@@ -39,8 +37,7 @@ static const struct {
 static void exits_and_environment(cli_page *page)
 {
     cli_page_section(page, "EXIT STATUS");
-    for (size_t i = 0; i < sizeof exits / sizeof *exits; i++)
-        cli_page_item(page, exits[i].status, exits[i].text);
+    for (size_t i = 0; i < sizeof exits / sizeof *exits; i++) cli_page_item(page, exits[i].status, exits[i].text);
     cli_page_section(page, "ENVIRONMENT");
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         cli_page_item(page, variables[i].name, variables[i].text);
@@ -64,12 +61,13 @@ static void program_page(cli_page *page)
         }
     }
     cli_page_section(page, "DESCRIPTION");
-    cli_page_text(
-        page, "Every verb that takes a model takes an .ndf file, any readable source, which is "
-              "converted once into a cache, or the name of a model that 'whit pull' downloaded. Results depend on the model, the tokens and the "
-              "settings, never on the CPU, the number of threads or the batch.\n"
-              "Results go to stdout, everything else to stderr; a progress bar is shown on a "
-              "terminal only.");
+    cli_page_text(page,
+                  "Every verb that takes a model takes an .ndf file, any readable source, which is "
+                  "converted once into a cache, or the name of a model that 'whit pull' downloaded. Results depend on "
+                  "the model, the tokens and the "
+                  "settings, never on the CPU, the number of threads or the batch.\n"
+                  "Results go to stdout, everything else to stderr; a progress bar is shown on a "
+                  "terminal only.");
     exits_and_environment(page);
 }
 
@@ -82,13 +80,11 @@ static void verb_page(cli_page *page, const cli_verb *verb)
     snprintf(line, sizeof line, "whit-%s - %s", verb->name, verb->summary);
     cli_page_text(page, line);
     cli_page_section(page, "SYNOPSIS");
-    snprintf(line, sizeof line, "  whit %s%s%s [options]", verb->name, verb->operands[0] ? " " : "",
-             verb->operands);
+    snprintf(line, sizeof line, "  whit %s%s%s [options]", verb->name, verb->operands[0] ? " " : "", verb->operands);
     cli_page_text(page, line);
     cli_page_section(page, "DESCRIPTION");
     cli_page_text(page, verb->description);
-    for (const cli_group *group = verb->groups;
-         group < verb->groups + CLI_GROUPS_MAX && group->title; group++) {
+    for (const cli_group *group = verb->groups; group < verb->groups + CLI_GROUPS_MAX && group->title; group++) {
         cli_page_section(page, group->title);
         for (const cli_option *option = group->options; option->names; option++) {
             snprintf(tag, sizeof tag, "%s%s%s", option->names, option->argument ? " " : "",
@@ -116,8 +112,7 @@ struct help_values {
 };
 static const struct help_values defaults = {.completion = -1};
 static const cli_option options[] = {
-    {"--man", CLI_FLAG, offsetof(struct help_values, man), NULL,
-     "Print the page as man(7) source."},
+    {"--man", CLI_FLAG, offsetof(struct help_values, man), NULL, "Print the page as man(7) source."},
     {"--list", CLI_FLAG, offsetof(struct help_values, list), NULL, "Print the names of the verbs."},
     {"--completion", CLI_CHOICE, offsetof(struct help_values, completion), "bash|zsh|fish",
      "Print the completion script of a shell.", 0, 0},
@@ -126,8 +121,7 @@ static const cli_option options[] = {
 
 static void list_verbs(cli_call *call)
 {
-    for (const cli_verb *const *verb = cli_verbs; *verb; verb++)
-        cli_print(call, "%s\n", (*verb)->name);
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++) cli_print(call, "%s\n", (*verb)->name);
 }
 
 static int run(cli_call *call)
@@ -135,8 +129,7 @@ static int run(cli_call *call)
     const struct help_values *values = call->values;
     const cli_verb *verb = NULL;
     if (call->n_operands && !(verb = cli_verb_find(call->operands[0])))
-        return cli_fail(call, CLI_USAGE, "there is no verb '%s'; 'whit help' lists them",
-                        call->operands[0]);
+        return cli_fail(call, CLI_USAGE, "there is no verb '%s'; 'whit help' lists them", call->operands[0]);
     if (values->completion >= 0)
         cli_completion(call, (cli_shell)values->completion);
     else if (values->list)

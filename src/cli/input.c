@@ -50,9 +50,7 @@ static char *find_history(void)
     bool given = state && state[0] == '/';
     char *path = NULL;
     if (!given && (!home || home[0] != '/')) return NULL;
-    if (asprintf(&path, "%s%s/whit/chat_history", given ? state : home,
-                 given ? "" : "/.local/state") < 0)
-        return NULL;
+    if (asprintf(&path, "%s%s/whit/chat_history", given ? state : home, given ? "" : "/.local/state") < 0) return NULL;
     for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
         *slash = 0;
         bool ok = mkdir(path, 0700) == 0 || errno == EEXIST;
@@ -75,8 +73,7 @@ static void enter(cli_input *input, const char *line)
 static void load_history(cli_input *input)
 {
     whit_buf text = {0};
-    if (whit_read_file(input->history_path, HISTORY_BYTES, &text, NULL) != WHIT_OK ||
-        !whit_buf_append(&text, "", 1)) {
+    if (whit_read_file(input->history_path, HISTORY_BYTES, &text, NULL) != WHIT_OK || !whit_buf_append(&text, "", 1)) {
         whit_buf_free(&text);
         return;
     }
@@ -102,8 +99,7 @@ static void load_history(cli_input *input)
 static void append_history(const cli_input *input, const char *line, size_t n_bytes)
 {
     if (!input->history_path) return;
-    int fd =
-        open(input->history_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = open(input->history_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) return;
     whit_buf text = {0};
     if (whit_buf_append(&text, line, n_bytes) && whit_buf_append_str(&text, "\n")) {

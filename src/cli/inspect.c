@@ -67,16 +67,14 @@ static json_t *tensor_to_json(const whit_ndf *file, uint32_t i)
     uint64_t bytes = 0;
     whit_codec_total_bytes(type, &bytes);
     json_t *tensor =
-        json_pack("{s:s, s:I, s:I, s:s, s:s, s:s, s:I, s:s}", "name", whit_ndf_tensor_name(file, i),
-                  "rows", (json_int_t)type->n_rows, "columns", (json_int_t)type->n_cols, "codec",
-                  whit_codec_find(type->codec)->name, "layout",
-                  type->layout == WHIT_LAYOUT_TILE16 ? "tile16" : "plain", "scales",
-                  scale_name(type), "bytes", (json_int_t)bytes, "digest", digest);
+        json_pack("{s:s, s:I, s:I, s:s, s:s, s:s, s:I, s:s}", "name", whit_ndf_tensor_name(file, i), "rows",
+                  (json_int_t)type->n_rows, "columns", (json_int_t)type->n_cols, "codec",
+                  whit_codec_find(type->codec)->name, "layout", type->layout == WHIT_LAYOUT_TILE16 ? "tile16" : "plain",
+                  "scales", scale_name(type), "bytes", (json_int_t)bytes, "digest", digest);
     if (type->scale_kind != WHIT_SCALE_NONE && type->scale_type < 3)
         json_object_set_new(tensor, "scale_type", json_string(scale_types[type->scale_type]));
     if (type->group) json_object_set_new(tensor, "group", json_integer(type->group));
-    if (type->act == WHIT_TENSOR_ACT_TOKEN)
-        json_object_set_new(tensor, "activations", json_string("i8 per token"));
+    if (type->act == WHIT_TENSOR_ACT_TOKEN) json_object_set_new(tensor, "activations", json_string("i8 per token"));
     return tensor;
 }
 
@@ -88,8 +86,7 @@ static json_t *describe(const char *path, const whit_model *model, const whit_se
     char identity[2 * WHIT_HASH_BYTES + 1];
     whit_hash_hex(whit_ndf_identity(file), identity);
     uint64_t n_weights = 0, tensor_bytes = 0;
-    json_t *tensors = json_array(), *files = json_array(), *templates = json_array(),
-           *appended = json_array();
+    json_t *tensors = json_array(), *files = json_array(), *templates = json_array(), *appended = json_array();
     for (uint32_t i = 0; i < whit_ndf_n_tensors(file); i++) {
         const whit_tensor_type *type = whit_ndf_tensor_type(file, i);
         uint64_t bytes = 0;
@@ -101,13 +98,11 @@ static json_t *describe(const char *path, const whit_model *model, const whit_se
     for (uint32_t i = 0; i < whit_ndf_n_files(file); i++) {
         uint64_t bytes;
         const char *name = whit_ndf_file(file, i, &bytes);
-        json_array_append_new(files,
-                              json_pack("{s:s, s:I}", "path", name, "bytes", (json_int_t)bytes));
+        json_array_append_new(files, json_pack("{s:s, s:I}", "path", name, "bytes", (json_int_t)bytes));
     }
     for (uint32_t i = 0; i < whit_table_count(whit_ndf_templates(file)); i++) {
         whit_value value;
-        json_array_append_new(templates,
-                              json_string(whit_table_at(whit_ndf_templates(file), i, &value)));
+        json_array_append_new(templates, json_string(whit_table_at(whit_ndf_templates(file), i, &value)));
     }
     for (uint32_t i = 0; i < whit_ndf_n_appended(file); i++) {
         whit_ndf_appended frame;
@@ -115,22 +110,20 @@ static json_t *describe(const char *path, const whit_model *model, const whit_se
         if (frame.type == WHIT_NDF_ADAPTER)
             json_array_append_new(appended, cli_describe_adapter(&frame));
         else
-            json_array_append_new(
-                appended, json_pack("{s:s, s:s, s:I}", "type", whit_ndf_frame_type_name(frame.type),
-                                    "name", frame.name, "bytes", (json_int_t)frame.size_bytes));
+            json_array_append_new(appended,
+                                  json_pack("{s:s, s:s, s:I}", "type", whit_ndf_frame_type_name(frame.type), "name",
+                                            frame.name, "bytes", (json_int_t)frame.size_bytes));
     }
     size_t session_bytes = 0, tokenizer_bytes = 0;
     whit_session_predict_bytes(model, session, adapters->mounts, adapters->n, &session_bytes, NULL);
     whit_ndf_tokenizer(file, &tokenizer_bytes);
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
-                     "path", path, "identity", identity, "family", model->config.family,
-                     "parameters", (json_int_t)n_weights, "tensor_bytes", (json_int_t)tensor_bytes,
-                     "body_bits_per_weight", whit_weights_body_bits(&model->weights),
-                     "tokenizer_bytes", (json_int_t)tokenizer_bytes, "context",
-                     (json_int_t)whit_model_context_size(model), "session_bytes",
-                     (json_int_t)session_bytes, "config", cli_table_to_json(whit_ndf_config(file)),
-                     "metadata", cli_table_to_json(whit_ndf_meta(file)), "templates", templates,
-                     "files", files, "appended", appended, "tensors", tensors);
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "path", path,
+                     "identity", identity, "family", model->config.family, "parameters", (json_int_t)n_weights,
+                     "tensor_bytes", (json_int_t)tensor_bytes, "body_bits_per_weight",
+                     whit_weights_body_bits(&model->weights), "tokenizer_bytes", (json_int_t)tokenizer_bytes, "context",
+                     (json_int_t)whit_model_context_size(model), "session_bytes", (json_int_t)session_bytes, "config",
+                     cli_table_to_json(whit_ndf_config(file)), "metadata", cli_table_to_json(whit_ndf_meta(file)),
+                     "templates", templates, "files", files, "appended", appended, "tensors", tensors);
 }
 
 void cli_print_table(cli_call *call, const char *title, const json_t *table)
@@ -141,8 +134,7 @@ void cli_print_table(cli_call *call, const char *title, const json_t *table)
     json_object_foreach((json_t *)table, key, value)
     {
         char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
-        cli_print(call, "  %-34s %.100s%s\n", key, text ? text : "?",
-                  text && strlen(text) > 100 ? "..." : "");
+        cli_print(call, "  %-34s %.100s%s\n", key, text ? text : "?", text && strlen(text) > 100 ? "..." : "");
         free(text);
     }
 }
@@ -156,20 +148,18 @@ static void print_text(cli_call *call, const json_t *facts, bool all_tensors)
 {
     const json_t *tensors = json_object_get(facts, "tensors");
     cli_print(call, "%-12s %s\n", "file", json_string_value(json_object_get(facts, "path")));
-    cli_print(call, "%-12s %s\n", "identity",
-              json_string_value(json_object_get(facts, "identity")));
+    cli_print(call, "%-12s %s\n", "identity", json_string_value(json_object_get(facts, "identity")));
     cli_print(call, "%-12s %s, %.3f M parameters, context %.0f\n", "model",
-              json_string_value(json_object_get(facts, "family")),
-              number(facts, "parameters") / 1e6, number(facts, "context"));
+              json_string_value(json_object_get(facts, "family")), number(facts, "parameters") / 1e6,
+              number(facts, "context"));
     cli_print(call, "%-12s %zu tensors, %.3f MB, %.3f bits per weight in the layers\n", "weights",
-              json_array_size(tensors), number(facts, "tensor_bytes") / 1e6,
-              number(facts, "body_bits_per_weight"));
-    cli_print(call, "%-12s %.3f MB beside the weights\n", "session",
-              number(facts, "session_bytes") / 1e6);
+              json_array_size(tensors), number(facts, "tensor_bytes") / 1e6, number(facts, "body_bits_per_weight"));
+    cli_print(call, "%-12s %.3f MB beside the weights\n", "session", number(facts, "session_bytes") / 1e6);
     size_t i_frame;
     json_t *frame;
-    json_array_foreach(json_object_get(facts, "appended"), i_frame, frame)
-        if (!strcmp(json_string_value(json_object_get(frame, "type")), "ADAPTER")) cli_print_adapter(call, frame);
+    json_array_foreach(json_object_get(facts, "appended"), i_frame,
+                       frame) if (!strcmp(json_string_value(json_object_get(frame, "type")), "ADAPTER"))
+        cli_print_adapter(call, frame);
     cli_print_table(call, "configuration", json_object_get(facts, "config"));
     cli_print_table(call, "metadata", json_object_get(facts, "metadata"));
     if (!all_tensors) return;
@@ -178,8 +168,8 @@ static void print_text(cli_call *call, const json_t *facts, bool all_tensors)
     json_t *tensor;
     json_array_foreach(tensors, i, tensor)
         cli_print(call, "  %-34s %7.0f x %-7.0f %-5s scales %-7s %12.0f bytes\n",
-                  json_string_value(json_object_get(tensor, "name")), number(tensor, "rows"),
-                  number(tensor, "columns"), json_string_value(json_object_get(tensor, "codec")),
+                  json_string_value(json_object_get(tensor, "name")), number(tensor, "rows"), number(tensor, "columns"),
+                  json_string_value(json_object_get(tensor, "codec")),
                   json_string_value(json_object_get(tensor, "scales")), number(tensor, "bytes"));
 }
 
@@ -239,12 +229,15 @@ const cli_verb cli_inspect_verb = {
     1,
     "show what a model or an adapter holds",
     "Shows the identity, configuration, metadata and tensors of a model, and the memory that a "
-    "session with the given options and adapters takes beside the weights; of an adapter, its matrices. In the JSON object, "
+    "session with the given options and adapters takes beside the weights; of an adapter, its matrices. In the JSON "
+    "object, "
     "\"body_bits_per_weight\" counts all bits of the layers' matrices, scales and padding "
     "included.\n"
     "  whit inspect model.ndf --json\n"
     "  whit inspect model.ndf --plan",
-    {{"OPTIONS", options, 0}, {"SESSION", cli_session_options, AT(session)}, {"ADAPTERS", cli_adapter_options, AT(adapters)}},
+    {{"OPTIONS", options, 0},
+     {"SESSION", cli_session_options, AT(session)},
+     {"ADAPTERS", cli_adapter_options, AT(adapters)}},
     sizeof(struct inspect_values),
     &defaults,
     run,

@@ -16,9 +16,10 @@ json_t *cli_describe_adapter(const whit_ndf_appended *frame)
     json_t *pairs = json_array();
     for (uint32_t i = 0; i < view.n_pairs; i++) {
         whit_adapter_pair pair = whit_adapter_pair_at(&view, i);
-        json_array_append_new(pairs, json_pack("{s:s, s:I, s:I, s:I}", "name", pair.name, "rows",
-                                               (json_int_t)pair.b.type.n_rows, "columns", (json_int_t)pair.a.type.n_cols,
-                                               "rank", (json_int_t)pair.a.type.n_rows));
+        json_array_append_new(pairs,
+                              json_pack("{s:s, s:I, s:I, s:I}", "name", pair.name, "rows",
+                                        (json_int_t)pair.b.type.n_rows, "columns", (json_int_t)pair.a.type.n_cols,
+                                        "rank", (json_int_t)pair.a.type.n_rows));
     }
     return json_pack("{s:s, s:s, s:I, s:s, s:I, s:o, s:o}", "type", "ADAPTER", "name", frame->name, "bytes",
                      (json_int_t)frame->size_bytes, "model", identity, "rank", (json_int_t)view.max_rank, "metadata",
@@ -59,7 +60,8 @@ bool cli_inspect_adapter(cli_call *call, const char *path, bool json, int *statu
         else {
             cli_print(call, "%-12s %s\n", "file", path);
             cli_print_adapter(call, adapter);
-            if (json_object_get(adapter, "metadata")) cli_print_table(call, "metadata", json_object_get(adapter, "metadata"));
+            if (json_object_get(adapter, "metadata"))
+                cli_print_table(call, "metadata", json_object_get(adapter, "metadata"));
         }
         json_decref(adapter);
     }

@@ -23,8 +23,7 @@ static bool in_use(const whit_kernels *table, const whit_kernel_row *row)
 
 static json_t *entry(const char *name, whit_isa isa, bool runs, bool used)
 {
-    return json_pack("{s:s, s:s, s:b, s:b}", "name", name, "isa", whit_isa_name(isa), "runs", runs,
-                     "used", used);
+    return json_pack("{s:s, s:s, s:b, s:b}", "name", name, "isa", whit_isa_name(isa), "runs", runs, "used", used);
 }
 
 static int run(cli_call *call)
@@ -44,17 +43,16 @@ static int run(cli_call *call)
     const whit_matmul_kernel *const *matmuls = whit_matmul_kernels(&n_matmuls);
     json_t *list = json_array();
     for (size_t i = 0; i < n_rows; i++)
-        json_array_append_new(list, entry(rows[i].op, rows[i].isa,
-                                          whit_kernel_runs(&table, rows[i].isa, rows[i].features),
-                                          in_use(&table, &rows[i])));
+        json_array_append_new(list,
+                              entry(rows[i].op, rows[i].isa, whit_kernel_runs(&table, rows[i].isa, rows[i].features),
+                                    in_use(&table, &rows[i])));
     /* Which matrix kernel is used depends on the tensor, so "used" says that it may be. */
     for (size_t i = 0; i < n_matmuls; i++) {
         bool runs = whit_kernel_runs(&table, matmuls[i]->isa, matmuls[i]->features);
         json_array_append_new(list, entry(matmuls[i]->name, matmuls[i]->isa, runs, runs));
     }
     if (values->json) {
-        cli_print_json(call,
-                       json_pack("{s:s, s:o}", "isa", whit_isa_name(table.isa), "kernels", list));
+        cli_print_json(call, json_pack("{s:s, s:o}", "isa", whit_isa_name(table.isa), "kernels", list));
         return CLI_OK;
     }
     size_t i;
@@ -63,9 +61,9 @@ static int run(cli_call *call)
     json_array_foreach(list, i, each)
         cli_print(call, "%-32s %-8s %s\n", json_string_value(json_object_get(each, "name")),
                   json_string_value(json_object_get(each, "isa")),
-                  json_is_true(json_object_get(each, "used"))   ? "used"
-                  : json_is_true(json_object_get(each, "runs")) ? "a stronger one is used"
-                                                                : "does not run here");
+                  json_is_true(json_object_get(each, "used"))       ? "used"
+                      : json_is_true(json_object_get(each, "runs")) ? "a stronger one is used"
+                                                                    : "does not run here");
     json_decref(list);
     return CLI_OK;
 }

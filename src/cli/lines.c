@@ -56,14 +56,12 @@ int cli_each_line(cli_call *call, cli_line_fn *answer, void *user)
         if (!cli_flush(call))
             status = CLI_IO;
         else if (answered != WHIT_OK)
-            status = cli_fail(call, answered == WHIT_ERROR_MEMORY ? CLI_LIMIT : CLI_REFUSED,
-                              "line %llu: %s", (unsigned long long)number, error.message);
+            status = cli_fail(call, answered == WHIT_ERROR_MEMORY ? CLI_LIMIT : CLI_REFUSED, "line %llu: %s",
+                              (unsigned long long)number, error.message);
         if (status != CLI_OK) break;
     }
     if (more < 0)
-        status = *cli_cancelled()
-                     ? CLI_INTERRUPTED
-                     : cli_fail(call, CLI_IO, "stdin: cannot read: %s", strerror(errno));
+        status = *cli_cancelled() ? CLI_INTERRUPTED : cli_fail(call, CLI_IO, "stdin: cannot read: %s", strerror(errno));
     cli_reader_free(&reader);
     whit_buf_free(&out);
     return status;

@@ -20,8 +20,7 @@ void cli_reader_free(cli_reader *reader);
 
 /* Appends the answer to a line (without its line feed; lines are not empty), with one line feed.
  * A failure ends the run; what it appended is printed first. */
-typedef whit_status cli_line_fn(void *user, const char *line, size_t n_bytes, whit_buf *out,
-                                whit_error *error);
+typedef whit_status cli_line_fn(void *user, const char *line, size_t n_bytes, whit_buf *out, whit_error *error);
 
 /* Until the end of stdin; every answer is flushed, so that a pipe can be a conversation. CLI_OK
  * where every line was answered. */

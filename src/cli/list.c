@@ -32,9 +32,10 @@ static json_t *add_row(json_t *rows, const struct row *row)
     struct tm when;
     time_t modified = (time_t)row->modified_s;
     if (gmtime_r(&modified, &when)) strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &when);
-    json_array_append_new(rows, json_pack("{s:s, s:s, s:I, s:s, s:s, s:b}", "name", row->name, "path", row->path, "bytes",
-                                          (json_int_t)row->size_bytes, "format", row->format, "date", row->modified_s ? date : "",
-                                          "finished", row->modified_s != 0));
+    json_array_append_new(rows,
+                          json_pack("{s:s, s:s, s:I, s:s, s:s, s:b}", "name", row->name, "path", row->path, "bytes",
+                                    (json_int_t)row->size_bytes, "format", row->format, "date",
+                                    row->modified_s ? date : "", "finished", row->modified_s != 0));
     return rows;
 }
 
@@ -56,7 +57,8 @@ static void add_models(json_t *rows, const whit_hub_entry *entry)
             folder.size_bytes += file->size_bytes;
             continue;
         }
-        if (part != 1 || whit_hub_choose(&entry->files, entry->name.repo, file->path, &choice, NULL) != WHIT_OK) continue;
+        if (part != 1 || whit_hub_choose(&entry->files, entry->name.repo, file->path, &choice, NULL) != WHIT_OK)
+            continue;
         struct row row = {.format = "GGUF", .modified_s = entry->modified_s};
         snprintf(row.name, sizeof row.name, "%s:%.*s", name, WHIT_HUB_PATH_BYTES, file->path);
         for (size_t k = 0; k < choice.n_files; k++) row.size_bytes += entry->files.files[choice.files[k]].size_bytes;

@@ -27,8 +27,7 @@ static const cli_option options[] = {
 };
 
 /* Ids of a text into *ids (n + 1 of room, for the caller to free). */
-static int parse_ids(cli_call *call, const char *path, const cli_text *text,
-                     whit_step_token **tokens, size_t *n_tokens)
+static int parse_ids(cli_call *call, const char *path, const cli_text *text, whit_step_token **tokens, size_t *n_tokens)
 {
     /* Every id takes at least a digit and the space before the next. */
     *tokens = calloc(text->size_bytes / 2 + 1, sizeof **tokens);
@@ -41,8 +40,8 @@ static int parse_ids(cli_call *call, const char *path, const cli_text *text,
         errno = 0;
         long id = strtol(at, &end, 10);
         if (end == at || errno || id < 0 || id > INT32_MAX || !strchr(" \t\r\n\v\f", *end))
-            return cli_fail(call, CLI_REFUSED, "%s: at byte %td: '%.*s' is no token id", path,
-                            at - text->data, (int)strcspn(at, " \t\r\n\v\f") % 40, at);
+            return cli_fail(call, CLI_REFUSED, "%s: at byte %td: '%.*s' is no token id", path, at - text->data,
+                            (int)strcspn(at, " \t\r\n\v\f") % 40, at);
         (*tokens)[n++] = (whit_step_token){.id = (int32_t)id, .want_logits = true};
         at = end;
     }
@@ -53,16 +52,14 @@ static int parse_ids(cli_call *call, const char *path, const cli_text *text,
 
 /* Steps through the tokens and hands each slice of logits to `writer` or, where that is NULL, to
  * the open file. */
-static whit_status write_logits(whit_session *session, const whit_step_token *tokens,
-                                size_t n_tokens, size_t n_batch, size_t n_vocab,
-                                whit_writer *writer, whit_error *error)
+static whit_status write_logits(whit_session *session, const whit_step_token *tokens, size_t n_tokens, size_t n_batch,
+                                size_t n_vocab, whit_writer *writer, whit_error *error)
 {
     for (size_t done = 0; done < n_tokens;) {
         size_t n = n_tokens - done < n_batch ? n_tokens - done : n_batch;
         whit_status status = whit_session_step(session, tokens + done, n, error);
         for (size_t i = 0; i < n && status == WHIT_OK; i++)
-            status = whit_writer_append(writer, whit_session_logits(session, i),
-                                        n_vocab * sizeof(float), error);
+            status = whit_writer_append(writer, whit_session_logits(session, i), n_vocab * sizeof(float), error);
         if (status != WHIT_OK) return status;
         done += n;
         cli_progress(NULL, "logits", (double)done / (double)n_tokens);
@@ -82,8 +79,7 @@ static int run(cli_call *call)
     size_t n_tokens = 0;
     whit_error error;
 
-    if (!values->tokens || !values->output)
-        return cli_fail(call, CLI_USAGE, "--tokens FILE and -o OUT are wanted");
+    if (!values->tokens || !values->output) return cli_fail(call, CLI_USAGE, "--tokens FILE and -o OUT are wanted");
     int status = cli_open_model(call, values->model.path, values->model.no_cache, &model);
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);
     if (status == CLI_OK) status = cli_read_text(call, values->tokens, &text);
@@ -91,15 +87,13 @@ static int run(cli_call *call)
     if (status != CLI_OK) goto cleanup;
 
     whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_F32);
-    if (!wanted.n_ctx_tokens)
-        wanted.n_ctx_tokens = n_tokens < UINT32_MAX ? (uint32_t)n_tokens : UINT32_MAX;
+    if (!wanted.n_ctx_tokens) wanted.n_ctx_tokens = n_tokens < UINT32_MAX ? (uint32_t)n_tokens : UINT32_MAX;
     size_t n_vocab = whit_model_vocab_size(model);
     cli_want_all_logits(&wanted, n_vocab);
     if (whit_session_open(model, &wanted, &session, &error) != WHIT_OK ||
         whit_session_mount(session, 0, adapters.mounts, adapters.n, &error) != WHIT_OK ||
         whit_writer_open(values->output, NULL, &writer, &error) != WHIT_OK ||
-        write_logits(session, tokens, n_tokens, wanted.n_batch_tokens, n_vocab, &writer, &error) !=
-            WHIT_OK ||
+        write_logits(session, tokens, n_tokens, wanted.n_batch_tokens, n_vocab, &writer, &error) != WHIT_OK ||
         whit_writer_commit(&writer, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
 cleanup:

@@ -22,8 +22,7 @@ int main(int argc, char **argv)
     } else if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
         cli_help(&call, NULL, false);
     } else if (argc < 2) {
-        status =
-            cli_fail(&call, CLI_USAGE, "a verb is wanted, such as run; 'whit help' lists them");
+        status = cli_fail(&call, CLI_USAGE, "a verb is wanted, such as run; 'whit help' lists them");
     } else if (!(call.verb = cli_verb_find(word))) {
         status = cli_fail(&call, CLI_USAGE, "there is no verb '%s'; 'whit help' lists them", word);
     } else {

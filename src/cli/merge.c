@@ -51,8 +51,9 @@ static void on_matrix(void *user, const whit_merge_report *r)
     listener->n++;
     if (r->error > listener->largest) listener->largest = r->error;
     if (listener->matrices)
-        json_array_append_new(listener->matrices, json_pack("{s:s, s:s, s:s, s:f}", "name", r->name, "from", from, "to", to,
-                                                            "error", r->error));
+        json_array_append_new(
+            listener->matrices,
+            json_pack("{s:s, s:s, s:s, s:f}", "name", r->name, "from", from, "to", to, "error", r->error));
     else if (listener->verbose)
         cli_print(listener->call, "%-28s %4s -> %-4s error %.3e\n", r->name, from, to, r->error);
 }
@@ -70,13 +71,18 @@ static whit_status merge(const struct merge_values *v, const whit_model *model, 
 {
     char path[64];
     whit_merge_adapter merged[WHIT_MOUNTS_MAX];
-    whit_merge_options o = {.codec = codec_names[v->codec], .command = "whit merge", .n_threads = v->n_threads,
-                            .progress = on_progress, .report = on_matrix, .user = listener};
+    whit_merge_options o = {.codec = codec_names[v->codec],
+                            .command = "whit merge",
+                            .n_threads = v->n_threads,
+                            .progress = on_progress,
+                            .report = on_matrix,
+                            .user = listener};
     for (size_t i = 0; i < adapters->n; i++)
         merged[i] = (whit_merge_adapter){&adapters->opened[i]->weights, adapters->mounts[i].scale};
     whit_ndf_writer *writer = NULL;
     WHIT_TRY(whit_ndf_writer_open(v->output, NULL, NULL, &writer, error));
-    whit_status status = whit_merge(&model->weights, path_of(model, path, sizeof path), merged, adapters->n, &o, writer, error);
+    whit_status status =
+        whit_merge(&model->weights, path_of(model, path, sizeof path), merged, adapters->n, &o, writer, error);
     whit_ndf_writer_close(writer);
     return status;
 }
@@ -98,8 +104,9 @@ static int run(cli_call *call)
                                   : cli_fail_error(call, &error);
     cli_progress_end();
     if (status == CLI_OK && v->json)
-        cli_print_json(call, json_pack("{s:s, s:f, s:O}", "output", v->output, "largest_error", listener.largest, "matrices",
-                                       listener.matrices));
+        cli_print_json(call,
+                       json_pack("{s:s, s:f, s:O}", "output", v->output, "largest_error", listener.largest, "matrices",
+                                 listener.matrices));
     else if (status == CLI_OK)
         cli_note("%s: %u matrices changed; stored within %.4f %% of the sum (root mean square) or better", v->output,
                  listener.n, 100 * listener.largest);
@@ -110,12 +117,18 @@ static int run(cli_call *call)
 }
 
 const cli_verb cli_merge_verb = {
-    "merge", "", 0, 0,
+    "merge",
+    "",
+    0,
+    0,
     "bake adapters into a model",
-    "Writes the model with W + scale B A in place of each matrix W that an adapter changes. Matrices of floats and of i8 "
+    "Writes the model with W + scale B A in place of each matrix W that an adapter changes. Matrices of floats and of "
+    "i8 "
     "are stored in their own codec again; signs, trits and other low-bit codes cannot hold the sum, so such a model "
     "is refused unless --codec says how to store what changes. The loss of that rounding is told.\n"
     "  whit merge -m model.ndf --adapter verse.ndf:0.8 -o merged.ndf",
     {{"OPTIONS", options, 0}, {"MODEL", cli_model_options, AT(model)}, {"ADAPTERS", cli_adapter_options, AT(adapters)}},
-    sizeof(struct merge_values), &defaults, run,
+    sizeof(struct merge_values),
+    &defaults,
+    run,
 };

@@ -14,7 +14,8 @@ whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_er
 {
     whit_hub_name name;
     bool is_absent = access(words, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
-    if (is_absent && whit_hub_name_parse(words, &name, NULL) == WHIT_OK) return whit_hub_store_path(NULL, words, path, error);
+    if (is_absent && whit_hub_name_parse(words, &name, NULL) == WHIT_OK)
+        return whit_hub_store_path(NULL, words, path, error);
     /* What is no possible name is opened as it stands, and then has its own reason why not. */
     if (snprintf(path, CLI_PATH_BYTES, "%s", words) >= CLI_PATH_BYTES)
         return whit_fail(error, WHIT_ERROR_IO, "%.200s...: the path is too long", words);

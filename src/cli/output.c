@@ -99,7 +99,7 @@ bool cli_print_json(cli_call *call, json_t *value)
     }
     bool ok = json_dump_callback(value, dump_to_stdout, call,
                                  JSON_INDENT(2) | JSON_REAL_PRECISION(12) | JSON_ENCODE_ANY) == 0 &&
-              cli_write(call, "\n", 1);
+        cli_write(call, "\n", 1);
     json_decref(value);
     return ok;
 }
@@ -119,13 +119,12 @@ bool cli_progress(void *user, const char *what, double share)
     enum { CELLS = 30, REFRESH_NS = 100000000 };
     static uint64_t shown_ns;
     uint64_t now_ns = whit_now_ns();
-    if (!*cli_cancelled() && isatty(STDERR_FILENO) &&
-        (!bar_shown || now_ns - shown_ns >= REFRESH_NS)) {
+    if (!*cli_cancelled() && isatty(STDERR_FILENO) && (!bar_shown || now_ns - shown_ns >= REFRESH_NS)) {
         shown_ns = now_ns;
         bar_shown = true;
         int full = (int)((share < 0 ? 0 : share > 1 ? 1 : share) * CELLS);
-        fprintf(stderr, "\r%s [%.*s%*s] %3d %%\x1b[K", what, full, "##############################",
-                CELLS - full, "", (int)(share * 100));
+        fprintf(stderr, "\r%s [%.*s%*s] %3d %%\x1b[K", what, full, "##############################", CELLS - full, "",
+                (int)(share * 100));
     }
     return !*cli_cancelled();
 }

@@ -53,9 +53,7 @@ static void wrap(cli_page *page, const char *text, size_t n, int begun, int inde
 
 void cli_page_head(cli_page *page, const char *name)
 {
-    if (page->man)
-        cli_print(page->call, ".TH %s 1 \"\" \"whit %s\" \"User Commands\"\n", name,
-                  whit_version());
+    if (page->man) cli_print(page->call, ".TH %s 1 \"\" \"whit %s\" \"User Commands\"\n", name, whit_version());
 }
 
 void cli_page_section(cli_page *page, const char *title)

@@ -10,8 +10,7 @@
 
 const cli_option *cli_verb_option(const cli_verb *verb, size_t i, size_t *group_offset)
 {
-    for (const cli_group *group = verb->groups;
-         group < verb->groups + CLI_GROUPS_MAX && group->title; group++)
+    for (const cli_group *group = verb->groups; group < verb->groups + CLI_GROUPS_MAX && group->title; group++)
         for (const cli_option *option = group->options; option->names; option++)
             if (i-- == 0) {
                 if (group_offset) *group_offset = group->offset;
@@ -63,14 +62,11 @@ static int refuse_unknown(const cli_call *call, const char *given)
                 fewest = edits(given, name);
                 strcpy(closest, name);
             }
-    if (closest[0])
-        return cli_fail(call, CLI_USAGE, "unknown option %s; did you mean %s?", given, closest);
-    return cli_fail(call, CLI_USAGE, "unknown option %s; 'whit %s --help' lists them", given,
-                    call->verb->name);
+    if (closest[0]) return cli_fail(call, CLI_USAGE, "unknown option %s; did you mean %s?", given, closest);
+    return cli_fail(call, CLI_USAGE, "unknown option %s; 'whit %s --help' lists them", given, call->verb->name);
 }
 
-static const cli_option *find_option(const cli_verb *verb, const char *given, size_t n_given,
-                                     size_t *group_offset)
+static const cli_option *find_option(const cli_verb *verb, const char *given, size_t n_given, size_t *group_offset)
 {
     char name[32];
     const cli_option *option;
@@ -80,17 +76,13 @@ static const cli_option *find_option(const cli_verb *verb, const char *given, si
     return NULL;
 }
 
-static int refuse_value(const cli_call *call, const char *name, const cli_option *option,
-                        const char *text)
+static int refuse_value(const cli_call *call, const char *name, const cli_option *option, const char *text)
 {
     if (option->kind == CLI_CHOICE)
-        return cli_fail(call, CLI_USAGE, "%s takes one of %s, not '%s'", name, option->argument,
-                        text);
+        return cli_fail(call, CLI_USAGE, "%s takes one of %s, not '%s'", name, option->argument, text);
     const char *what = option->kind == CLI_REAL ? "a number" : "a whole number";
-    if (option->min == option->max)
-        return cli_fail(call, CLI_USAGE, "%s takes %s, not '%s'", name, what, text);
-    return cli_fail(call, CLI_USAGE, "%s takes %s from %g to %g, not '%s'", name, what, option->min,
-                    option->max, text);
+    if (option->min == option->max) return cli_fail(call, CLI_USAGE, "%s takes %s, not '%s'", name, what, text);
+    return cli_fail(call, CLI_USAGE, "%s takes %s from %g to %g, not '%s'", name, what, option->min, option->max, text);
 }
 
 /* Stores `text` as the option's kind at `value`; false where it is none. */
@@ -152,8 +144,7 @@ static bool store(const cli_option *option, const char *text, void *value)
     return false;
 }
 
-int cli_set_option(const cli_call *call, const cli_option *options, const char *given,
-                   const char *text, void *values)
+int cli_set_option(const cli_call *call, const cli_option *options, const char *given, const char *text, void *values)
 {
     char name[32];
     for (const cli_option *option = options; option->names; option++)
@@ -166,9 +157,8 @@ int cli_set_option(const cli_call *call, const cli_option *options, const char *
             if (option->kind == CLI_FLAG || option->kind == CLI_TEXT || option->kind == CLI_FILE ||
                 option->kind == CLI_REPEAT)
                 return -1;
-            return store(option, text, (char *)values + option->offset)
-                       ? CLI_OK
-                       : refuse_value(call, given, option, text);
+            return store(option, text, (char *)values + option->offset) ? CLI_OK
+                                                                        : refuse_value(call, given, option, text);
         }
     return -1;
 }
@@ -209,8 +199,7 @@ int cli_parse(cli_call *call, int argc, char **argv)
             if (text) return cli_fail(call, CLI_USAGE, "%s takes no value", given);
         } else if (!text) {
             if (i + 1 >= argc)
-                return cli_fail(call, CLI_USAGE, "%s wants a value: %s %s", given, given,
-                                option->argument);
+                return cli_fail(call, CLI_USAGE, "%s wants a value: %s %s", given, given, option->argument);
             text = argv[++i];
         }
         if (!store(option, text, (char *)call->values + group_offset + option->offset))
@@ -218,10 +207,10 @@ int cli_parse(cli_call *call, int argc, char **argv)
     }
     if (call->n_operands < verb->n_min || call->n_operands > verb->n_max) {
         if (call->n_operands > verb->n_max && !verb->n_max)
-            return cli_fail(call, CLI_USAGE, "'%s' is not expected here; see 'whit %s --help'",
-                            call->operands[0], verb->name);
-        return cli_fail(call, CLI_USAGE, "usage: whit %s %s [options]; see 'whit %s --help'",
-                        verb->name, verb->operands, verb->name);
+            return cli_fail(call, CLI_USAGE, "'%s' is not expected here; see 'whit %s --help'", call->operands[0],
+                            verb->name);
+        return cli_fail(call, CLI_USAGE, "usage: whit %s %s [options]; see 'whit %s --help'", verb->name,
+                        verb->operands, verb->name);
     }
     return CLI_OK;
 }
@@ -230,11 +219,9 @@ void cli_call_free(cli_call *call)
 {
     size_t group_offset;
     const cli_option *option;
-    for (size_t i = 0; call->values && (option = cli_verb_option(call->verb, i, &group_offset));
-         i++)
+    for (size_t i = 0; call->values && (option = cli_verb_option(call->verb, i, &group_offset)); i++)
         if (option->kind == CLI_REPEAT)
-            free(((cli_list *)(void *)((char *)call->values + group_offset + option->offset))
-                     ->items);
+            free(((cli_list *)(void *)((char *)call->values + group_offset + option->offset))->items);
     free(call->values);
     free(call->operands);
     call->values = NULL;

@@ -9,7 +9,6 @@
 const char *cli_model_template(const whit_model *model);
 const whit_tokenizer_view *cli_model_tokenizer(const whit_model *model);
 
-
 /* A number or boolean of the model's metadata; false where it is absent or something else. */
 bool cli_model_number(const whit_model *model, const char *key, double *number);
 

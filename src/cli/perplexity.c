@@ -23,13 +23,11 @@ static const struct perplexity_values defaults = {.session.n_ctx = CTX_DEFAULT};
 #define AT(member) offsetof(struct perplexity_values, member)
 static const cli_option options[] = {
     {"-f, --file", CLI_FILE, AT(file), "TEXT", "The text to predict; - is stdin."},
-    {"--chunks", CLI_COUNT, AT(n_chunks), "N",
-     "Windows to take at most; 0, the default, takes all."},
+    {"--chunks", CLI_COUNT, AT(n_chunks), "N", "Windows to take at most; 0, the default, takes all."},
     {"--second-half", CLI_FLAG, AT(second_half), NULL,
      "Score predictions from the middle of full windows on only, where each has at least half a "
      "window before it."},
-    {"--kl-base", CLI_FILE, AT(base), "M2",
-     "Also measure the divergence from this model, the original."},
+    {"--kl-base", CLI_FILE, AT(base), "M2", "Also measure the divergence from this model, the original."},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object."},
     {0},
 };
@@ -54,7 +52,7 @@ static bool adds_bos(const whit_model *model)
     int32_t id = -1;
     size_t n = 0;
     return whit_tokenize(model, "", 0, true, false, &id, 1, &n, NULL) == WHIT_OK && n == 1 &&
-           id == whit_model_bos(model);
+        id == whit_model_bos(model);
 }
 
 struct window_plan {
@@ -64,15 +62,13 @@ struct window_plan {
 };
 
 /* Scores one window of n tokens; `tokens` are as the models take them, with want_logits set. */
-static whit_status score_window(struct subject *subject, struct subject *base,
-                                const whit_step_token *tokens, size_t n,
+static whit_status score_window(struct subject *subject, struct subject *base, const whit_step_token *tokens, size_t n,
                                 const struct window_plan *plan, cli_score *score, whit_error *error)
 {
     size_t n_vocab = whit_model_vocab_size(subject->model);
     size_t first = plan->second_half ? plan->n_ctx / 2 : 0;
     whit_status status = whit_session_truncate(subject->session, 0, 0, error);
-    if (status == WHIT_OK && base->session)
-        status = whit_session_truncate(base->session, 0, 0, error);
+    if (status == WHIT_OK && base->session) status = whit_session_truncate(base->session, 0, 0, error);
     for (size_t done = 0; done < n && status == WHIT_OK;) {
         size_t n_slice = n - done < plan->n_batch ? n - done : plan->n_batch;
         status = whit_session_step(subject->session, tokens + done, n_slice, error);
@@ -81,14 +77,12 @@ static whit_status score_window(struct subject *subject, struct subject *base,
         size_t i_wanted = 0;
         for (size_t i = done; i < done + n_slice && status == WHIT_OK; i++) {
             if (!tokens[i].want_logits) continue;
-            const float *base_logits =
-                base->session ? whit_session_logits(base->session, i_wanted) : NULL;
+            const float *base_logits = base->session ? whit_session_logits(base->session, i_wanted) : NULL;
             const float *logits = whit_session_logits(subject->session, i_wanted++);
             if (i < first || i + 1 >= n) continue;
             if (!cli_score_add(score, logits, base_logits, n_vocab, tokens[i + 1].id)) {
                 error->status = status = WHIT_ERROR_MEMORY;
-                snprintf(error->message, sizeof error->message,
-                         "out of memory for the divergences");
+                snprintf(error->message, sizeof error->message, "out of memory for the divergences");
             }
         }
         done += n_slice;
@@ -102,24 +96,23 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void report(cli_call *call, const struct perplexity_values *values,
-                   const struct window_plan *plan, cli_score *score)
+static void report(cli_call *call, const struct perplexity_values *values, const struct window_plan *plan,
+                   cli_score *score)
 {
     double n = (double)score->n, nll = score->sum / n;
     double variance = score->sum_squares / n - nll * nll;
     double deviation = score->n > 1 && variance > 0 ? sqrt(variance / (n - 1)) : 0;
-    json_t *object =
-        json_pack("{s:I, s:f, s:f}", "tokens", (json_int_t)score->n, "nll", nll, "ppl", exp(nll));
+    json_t *object = json_pack("{s:I, s:f, s:f}", "tokens", (json_int_t)score->n, "nll", nll, "ppl", exp(nll));
     double kld_mean = 0, top1 = 100.0 * (double)score->n_same_top / n;
     if (values->base) {
         for (size_t i = 0; i < score->n; i++) kld_mean += score->divergences[i];
         kld_mean /= n;
         qsort(score->divergences, score->n, sizeof *score->divergences, by_size);
-        json_t *divergence = json_pack(
-            "{s:f, s:f, s:f, s:f, s:f, s:f}", "kld_mean", kld_mean, "kld_median",
-            cli_quantile(score->divergences, score->n, 0.5), "kld_p99",
-            cli_quantile(score->divergences, score->n, 0.99), "kld_max",
-            score->divergences[score->n - 1], "top1", top1, "ppl_base", exp(score->base_sum / n));
+        json_t *divergence =
+            json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "kld_mean", kld_mean, "kld_median",
+                      cli_quantile(score->divergences, score->n, 0.5), "kld_p99",
+                      cli_quantile(score->divergences, score->n, 0.99), "kld_max", score->divergences[score->n - 1],
+                      "top1", top1, "ppl_base", exp(score->base_sum / n));
         if (object && divergence) json_object_update(object, divergence);
         json_decref(divergence);
     }
@@ -128,22 +121,20 @@ static void report(cli_call *call, const struct perplexity_values *values,
         return;
     }
     json_decref(object);
-    cli_print(call, "Final estimate: PPL over %zu chunks for n_ctx=%u = %.4f +/- %.5f\n",
-              plan->n_windows, plan->n_ctx, exp(nll), exp(nll) * deviation);
+    cli_print(call, "Final estimate: PPL over %zu chunks for n_ctx=%u = %.4f +/- %.5f\n", plan->n_windows, plan->n_ctx,
+              exp(nll), exp(nll) * deviation);
     if (values->base)
         cli_print(call,
                   "Base: PPL = %.4f, mean KLD = %.6f, median %.6f, 99 %% %.6f, max %.6f, same top "
                   "%.3f %%\n",
-                  exp(score->base_sum / n), kld_mean,
-                  cli_quantile(score->divergences, score->n, 0.5),
-                  cli_quantile(score->divergences, score->n, 0.99),
-                  score->divergences[score->n - 1], top1);
+                  exp(score->base_sum / n), kld_mean, cli_quantile(score->divergences, score->n, 0.5),
+                  cli_quantile(score->divergences, score->n, 0.99), score->divergences[score->n - 1], top1);
 }
 
 /* Tokens of every window in turn. The last, shorter one counts too, unless only second halves do.
  */
-static int measure(cli_call *call, struct subject *subject, struct subject *base,
-                   const int32_t *ids, size_t n_ids, struct window_plan *plan, cli_score *score)
+static int measure(cli_call *call, struct subject *subject, struct subject *base, const int32_t *ids, size_t n_ids,
+                   struct window_plan *plan, cli_score *score)
 {
     whit_step_token *tokens = calloc(plan->n_ctx, sizeof *tokens);
     if (!tokens) return cli_fail(call, CLI_LIMIT, "out of memory");
@@ -153,8 +144,8 @@ static int measure(cli_call *call, struct subject *subject, struct subject *base
         size_t start = i_window * plan->n_ctx;
         size_t n = n_ids - start < plan->n_ctx ? n_ids - start : plan->n_ctx;
         for (size_t i = 0; i < n; i++)
-            tokens[i] = (whit_step_token){
-                .id = ids[start + i], .want_logits = !plan->second_half || i >= plan->n_ctx / 2};
+            tokens[i] =
+                (whit_step_token){.id = ids[start + i], .want_logits = !plan->second_half || i >= plan->n_ctx / 2};
         if (plan->bos) tokens[0].id = whit_model_bos(subject->model);
         if (score_window(subject, base, tokens, n, plan, score, &error) != WHIT_OK)
             status = cli_fail_error(call, &error);
@@ -164,8 +155,8 @@ static int measure(cli_call *call, struct subject *subject, struct subject *base
     return status;
 }
 
-static int open_session(cli_call *call, const struct perplexity_values *values,
-                        struct subject *subject, struct window_plan *plan)
+static int open_session(cli_call *call, const struct perplexity_values *values, struct subject *subject,
+                        struct window_plan *plan)
 {
     whit_error error;
     whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_F32);
@@ -173,10 +164,9 @@ static int open_session(cli_call *call, const struct perplexity_values *values,
     cli_want_all_logits(&wanted, whit_model_vocab_size(subject->model));
     plan->n_batch = wanted.n_batch_tokens;
     return whit_session_open(subject->model, &wanted, &subject->session, &error) == WHIT_OK &&
-                   whit_session_mount(subject->session, 0, subject->adapters.mounts,
-                                      subject->adapters.n, &error) == WHIT_OK
-               ? CLI_OK
-               : cli_fail_error(call, &error);
+            whit_session_mount(subject->session, 0, subject->adapters.mounts, subject->adapters.n, &error) == WHIT_OK
+        ? CLI_OK
+        : cli_fail_error(call, &error);
 }
 
 static int run(cli_call *call)
@@ -193,27 +183,24 @@ static int run(cli_call *call)
     if (!values->file) return cli_fail(call, CLI_USAGE, "a text is wanted: -f TEXT");
     if (plan.n_ctx < 2) return cli_fail(call, CLI_USAGE, "a window (-c) has at least 2 tokens");
     int status = cli_open_model(call, values->model.path, values->model.no_cache, &subject.model);
-    if (status == CLI_OK)
-        status = cli_open_adapters(call, &values->adapters, subject.model, &subject.adapters);
+    if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, subject.model, &subject.adapters);
     if (status == CLI_OK && values->base)
         status = cli_open_model(call, values->base, values->model.no_cache, &base.model);
-    if (status == CLI_OK && base.model &&
-        whit_model_vocab_size(base.model) != whit_model_vocab_size(subject.model))
-        status = cli_fail(call, CLI_REFUSED, "%s has another vocabulary (%u tokens) than %s (%u)",
-                          values->base, whit_model_vocab_size(base.model), cli_model_name(&values->model),
+    if (status == CLI_OK && base.model && whit_model_vocab_size(base.model) != whit_model_vocab_size(subject.model))
+        status = cli_fail(call, CLI_REFUSED, "%s has another vocabulary (%u tokens) than %s (%u)", values->base,
+                          whit_model_vocab_size(base.model), cli_model_name(&values->model),
                           whit_model_vocab_size(subject.model));
     if (status == CLI_OK) status = cli_read_text(call, values->file, &text);
     if (status == CLI_OK)
-        status = cli_tokenize(call, subject.model, text.data, text.size_bytes, true, false, &ids,
-                              &n_ids);
+        status = cli_tokenize(call, subject.model, text.data, text.size_bytes, true, false, &ids, &n_ids);
     if (status != CLI_OK) goto cleanup;
 
     plan.bos = adds_bos(subject.model);
     plan.n_windows = n_ids / plan.n_ctx + (!values->second_half && n_ids % plan.n_ctx > 1);
     if (values->n_chunks && plan.n_windows > values->n_chunks) plan.n_windows = values->n_chunks;
     if (!plan.n_windows) {
-        status = cli_fail(call, CLI_REFUSED, "%s: has %zu tokens, too few for a window of %u (-c)",
-                          values->file, n_ids, plan.n_ctx);
+        status = cli_fail(call, CLI_REFUSED, "%s: has %zu tokens, too few for a window of %u (-c)", values->file, n_ids,
+                          plan.n_ctx);
         goto cleanup;
     }
     status = open_session(call, values, &subject, &plan);

@@ -36,9 +36,11 @@ static void read_line(cli_plot *plot, const char *line, size_t n_bytes, const ch
     char held[64];
     snprintf(held, sizeof held, "held_%s", field);
     json_t *object = json_loadb(line, n_bytes, 0, NULL);
-    const json_t *step = json_object_get(object, "step"), *loss = json_object_get(object, field), *measured = json_object_get(object, held);
+    const json_t *step = json_object_get(object, "step"), *loss = json_object_get(object, field),
+                 *measured = json_object_get(object, held);
     if (json_is_number(step) && json_is_number(loss)) {
-        cli_plot_point point = {json_number_value(step), json_number_value(loss), json_is_number(measured) ? json_number_value(measured) : NAN};
+        cli_plot_point point = {json_number_value(step), json_number_value(loss),
+                                json_is_number(measured) ? json_number_value(measured) : NAN};
         if (count(plot) && point.step <= point_at(plot, count(plot) - 1)->step) plot->points.size_bytes = 0;
         cli_plot_add(plot, point);
     }
@@ -178,7 +180,8 @@ static void put_curve(whit_buf *out, const cli_plot *plot, const axis *x, const 
     for (size_t i = 0; held && i < count(plot); i++) {
         const cli_plot_point *p = point_at(plot, i);
         if (isfinite(p->held))
-            whit_buf_printf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" class=\"dot\"/>\n", x_of(x, p->step), y_of(y, p->held));
+            whit_buf_printf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" class=\"dot\"/>\n", x_of(x, p->step),
+                            y_of(y, p->held));
     }
 }
 
@@ -207,11 +210,13 @@ whit_status cli_plot_write(const cli_plot *plot, const char *path, whit_error *e
     axis x = {.low = point_at(plot, 0)->step, .high = point_at(plot, n - 1)->step}, y = loss_axis(plot);
     if (!(x.high > x.low)) x.high = x.low + 1;
     x.step = tick_step(x.high - x.low, 8);
-    whit_buf_printf(&out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"13\">\n"
-                          "<style>.grid{stroke:#ddd}.axis{stroke:#555}.grid,.axis,.loss,.held{fill:none}"
-                          ".loss{stroke:#2a6fb0;stroke-width:1.5}.held{stroke:#d2691e;stroke-width:1.5}.dot{fill:#d2691e}"
-                          "text{fill:#333}</style>\n<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
-                    WIDTH, HEIGHT, WIDTH, HEIGHT);
+    whit_buf_printf(
+        &out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"13\">\n"
+        "<style>.grid{stroke:#ddd}.axis{stroke:#555}.grid,.axis,.loss,.held{fill:none}"
+        ".loss{stroke:#2a6fb0;stroke-width:1.5}.held{stroke:#d2691e;stroke-width:1.5}.dot{fill:#d2691e}"
+        "text{fill:#333}</style>\n<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
+        WIDTH, HEIGHT, WIDTH, HEIGHT);
     put_text(&out, LEFT, 24, "start", plot->title);
     put_legend(&out, plot);
     put_axes(&out, &x, &y);

@@ -53,15 +53,18 @@ static bool on_progress(void *user, const whit_hub_progress *progress)
     measure(meter, progress->done_bytes);
     if (meter->bytes_per_s > 0 && progress->total_bytes > progress->done_bytes) {
         uint64_t s = (uint64_t)((double)(progress->total_bytes - progress->done_bytes) / meter->bytes_per_s);
-        snprintf(left, sizeof left, s < 3600 ? ", %d:%02d left" : ", %d h %02d min left", (int)(s < 3600 ? s / 60 : s / 3600),
-                 (int)(s < 3600 ? s % 60 : s / 60 % 60));
+        snprintf(left, sizeof left, s < 3600 ? ", %d:%02d left" : ", %d h %02d min left",
+                 (int)(s < 3600 ? s / 60 : s / 3600), (int)(s < 3600 ? s % 60 : s / 60 % 60));
     }
     const char *slash = strrchr(progress->file, '/');
-    int n = snprintf(line, sizeof line, "%.40s  %s", slash ? slash + 1 : progress->file, cli_bytes(progress->done_bytes, done));
-    if (progress->total_bytes) n += snprintf(line + n, sizeof line - (size_t)n, " of %s", cli_bytes(progress->total_bytes, total));
+    int n = snprintf(line, sizeof line, "%.40s  %s", slash ? slash + 1 : progress->file,
+                     cli_bytes(progress->done_bytes, done));
+    if (progress->total_bytes)
+        n += snprintf(line + n, sizeof line - (size_t)n, " of %s", cli_bytes(progress->total_bytes, total));
     if (meter->bytes_per_s > 0)
         snprintf(line + n, sizeof line - (size_t)n, ", %s/s%s", cli_bytes((uint64_t)meter->bytes_per_s, rate), left);
-    return cli_progress(NULL, line, progress->total_bytes ? (double)progress->done_bytes / (double)progress->total_bytes : 0);
+    return cli_progress(NULL, line,
+                        progress->total_bytes ? (double)progress->done_bytes / (double)progress->total_bytes : 0);
 }
 
 static void report(cli_call *call, const whit_hub_name *name, const whit_hub_pulled *pulled, bool json)
@@ -69,13 +72,15 @@ static void report(cli_call *call, const whit_hub_name *name, const whit_hub_pul
     char text[WHIT_HUB_FOLDER_BYTES], size[32];
     whit_hub_name_print(name, text);
     if (json) {
-        cli_print_json(call, json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "name", text, "path", pulled->path, "commit", pulled->commit,
-                                       "files", (json_int_t)pulled->n_files, "bytes", (json_int_t)pulled->size_bytes,
-                                       "fetched_bytes", (json_int_t)pulled->fetched_bytes));
+        cli_print_json(call,
+                       json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "name", text, "path", pulled->path, "commit",
+                                 pulled->commit, "files", (json_int_t)pulled->n_files, "bytes",
+                                 (json_int_t)pulled->size_bytes, "fetched_bytes", (json_int_t)pulled->fetched_bytes));
         return;
     }
-    cli_note("%s%s%s: %zu file%s, %s%s", text, name->file[0] ? ":" : "", name->file, pulled->n_files, pulled->n_files == 1 ? "" : "s",
-             cli_bytes(pulled->size_bytes, size), pulled->fetched_bytes ? "" : ", all of it here already");
+    cli_note("%s%s%s: %zu file%s, %s%s", text, name->file[0] ? ":" : "", name->file, pulled->n_files,
+             pulled->n_files == 1 ? "" : "s", cli_bytes(pulled->size_bytes, size),
+             pulled->fetched_bytes ? "" : ", all of it here already");
     cli_print(call, "%s\n", pulled->path);
 }
 
@@ -85,7 +90,8 @@ static int run(cli_call *call)
     char endpoint[WHIT_HUB_ENDPOINT_BYTES], token[WHIT_HUB_TOKEN_BYTES];
     const char *from;
     struct meter meter = {0};
-    const whit_hub_pull_options pull = {.endpoint = endpoint, .token = token, .cancel = cli_cancelled(), .progress = on_progress, .user = &meter};
+    const whit_hub_pull_options pull = {
+        .endpoint = endpoint, .token = token, .cancel = cli_cancelled(), .progress = on_progress, .user = &meter};
     whit_hub_pulled pulled;
     whit_hub_name name;
     whit_error error;

@@ -19,10 +19,12 @@ static int run(cli_call *call)
     whit_hub_name name;
     whit_error error;
     if (whit_hub_name_parse(words, &name, &error) != WHIT_OK)
-        return cli_fail(call, CLI_USAGE, "%s: is no pulled model, and no other file is removed ('whit list' shows them)", words);
+        return cli_fail(call, CLI_USAGE,
+                        "%s: is no pulled model, and no other file is removed ('whit list' shows them)", words);
     if (whit_hub_store_remove(NULL, words, &removed, &error) != WHIT_OK) return cli_fail_error(call, &error);
     cli_print(call, "%s: freed %s", words, cli_bytes(removed.pulled_bytes, pulled));
-    if (removed.converted_bytes) cli_print(call, ", and %s converted from it", cli_bytes(removed.converted_bytes, converted));
+    if (removed.converted_bytes)
+        cli_print(call, ", and %s converted from it", cli_bytes(removed.converted_bytes, converted));
     cli_print(call, "\n");
     return CLI_OK;
 }
@@ -34,7 +36,8 @@ const cli_verb cli_rm_verb = {
     1,
     "remove a pulled model",
     "Removes what 'whit pull' brought under this name, and the files that were converted from it, and says how much "
-    "that freed. With NAME:FILE only that GGUF model goes. Nothing is asked, and nothing outside the cache is removed.\n"
+    "that freed. With NAME:FILE only that GGUF model goes. Nothing is asked, and nothing outside the cache is "
+    "removed.\n"
     "  whit rm OWNER/NAME",
     {{"OPTIONS", options, 0}},
     sizeof(int),

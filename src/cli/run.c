@@ -28,25 +28,21 @@ static const struct run_values defaults = {.n_tokens = NOT_GIVEN, .sampler = CLI
 
 #define AT(member) offsetof(struct run_values, member)
 static const cli_option options[] = {
-    {"-p, --prompt", CLI_TEXT, AT(prompt), "TEXT",
-     "The prompt; \"\" starts from the beginning-of-text token alone."},
+    {"-p, --prompt", CLI_TEXT, AT(prompt), "TEXT", "The prompt; \"\" starts from the beginning-of-text token alone."},
     {"-f, --file", CLI_FILE, AT(prompt_file), "FILE",
      "Read the prompt from a file, without its last newline; - is stdin."},
     {"-n, --predict, --n-predict", CLI_INT, AT(n_tokens), "N",
      "Tokens to generate at most; -1 is until the context is full. 128, but -1 with --chat or the built-in model.", -1,
      1 << 30},
-    {"--chat", CLI_FLAG, AT(chat), NULL,
-     "Take the prompt as a message, and print the answer alone."},
-    {"-sys, --system-prompt", CLI_TEXT, AT(system), "TEXT",
-     "The system message in front of it; means --chat."},
+    {"--chat", CLI_FLAG, AT(chat), NULL, "Take the prompt as a message, and print the answer alone."},
+    {"-sys, --system-prompt", CLI_TEXT, AT(system), "TEXT", "The system message in front of it; means --chat."},
     {"--template, --chat-template-file", CLI_FILE, AT(template), "FILE",
      "The chat template, in place of the model's own; means --chat."},
     {"--spec", CLI_COUNT, AT(n_draft), "N",
      "Guess up to N tokens ahead from the text so far: the same output, faster where it repeats; "
      "0.",
      0, 31},
-    {"-r, --reverse-prompt, --stop", CLI_REPEAT, AT(stops), "TEXT",
-     "Stop before this text; may be given again."},
+    {"-r, --reverse-prompt, --stop", CLI_REPEAT, AT(stops), "TEXT", "Stop before this text; may be given again."},
     {"--no-display-prompt", CLI_FLAG, AT(no_display_prompt), NULL, "Print the continuation alone."},
     {"--ignore-eos", CLI_FLAG, AT(ignore_end), NULL, "Go on after the end-of-text token."},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object when done."},
@@ -105,17 +101,15 @@ static double rate(uint32_t n, uint64_t ns)
     return ns ? (double)n * 1e9 / (double)ns : 0;
 }
 
-static void print_statistics(const whit_session *session, const whit_generate_result *result,
-                             uint64_t seed)
+static void print_statistics(const whit_session *session, const whit_generate_result *result, uint64_t seed)
 {
     fprintf(stderr,
             "whit: prompt %u tokens in %.3f s (%.1f/s), generated %u in %.3f s (%.1f/s), "
             "context %u of %u, seed %" PRIu64 "\n",
-            result->n_prompt_tokens, (double)result->prompt_ns / 1e9,
-            rate(result->n_prompt_tokens, result->prompt_ns), result->n_generated_tokens,
-            (double)result->generate_ns / 1e9,
-            rate(result->n_generated_tokens, result->generate_ns),
-            whit_session_position(session, 0), whit_session_context_size(session), seed);
+            result->n_prompt_tokens, (double)result->prompt_ns / 1e9, rate(result->n_prompt_tokens, result->prompt_ns),
+            result->n_generated_tokens, (double)result->generate_ns / 1e9,
+            rate(result->n_generated_tokens, result->generate_ns), whit_session_position(session, 0),
+            whit_session_context_size(session), seed);
 }
 
 static json_t *describe(const char *prompt, size_t prompt_bytes, const whit_buf *text,
@@ -124,12 +118,11 @@ static json_t *describe(const char *prompt, size_t prompt_bytes, const whit_buf 
     /* A prompt may be any bytes, JSON is UTF-8: what is not becomes null. */
     json_t *given = json_stringn(prompt, prompt_bytes);
     json_t *written = json_stringn(text->data ? (const char *)text->data : "", text->size_bytes);
-    return json_pack(
-        "{s:o, s:o, s:i, s:i, s:f, s:f, s:s, s:I}", "prompt", given ? given : json_null(), "text",
-        written ? written : json_null(), "prompt_tokens", (int)result->n_prompt_tokens,
-        "generated_tokens", (int)result->n_generated_tokens, "prompt_seconds",
-        (double)result->prompt_ns / 1e9, "generate_seconds", (double)result->generate_ns / 1e9,
-        "finish", finish_name(result->finish), "seed", (json_int_t)seed);
+    return json_pack("{s:o, s:o, s:i, s:i, s:f, s:f, s:s, s:I}", "prompt", given ? given : json_null(), "text",
+                     written ? written : json_null(), "prompt_tokens", (int)result->n_prompt_tokens, "generated_tokens",
+                     (int)result->n_generated_tokens, "prompt_seconds", (double)result->prompt_ns / 1e9,
+                     "generate_seconds", (double)result->generate_ns / 1e9, "finish", finish_name(result->finish),
+                     "seed", (json_int_t)seed);
 }
 
 /* ---- one turn of a chat --------------------------------------------------------------------- */
@@ -153,16 +146,14 @@ static int print_answer(cli_call *call, cli_talk *talk, whit_sampler *sampler, u
     whit_answer answer = {0};
     whit_error error;
     struct turn turn = {cli_view_begin(call), values->json ? &kept : NULL};
-    whit_answer_options wanted = {.n_tokens = values->n_tokens < 0 ? UINT32_MAX
-                                                                   : (uint32_t)values->n_tokens,
+    whit_answer_options wanted = {.n_tokens = values->n_tokens < 0 ? UINT32_MAX : (uint32_t)values->n_tokens,
                                   .n_draft_tokens = values->n_draft,
                                   .ignore_end = values->ignore_end,
                                   .stop = values->stops.items,
                                   .n_stop = values->stops.n,
                                   .on_part = on_part,
                                   .user = &turn};
-    whit_status ended =
-        whit_conversation_answer(talk->conversation, sampler, &wanted, &answer, &error);
+    whit_status ended = whit_conversation_answer(talk->conversation, sampler, &wanted, &answer, &error);
     if (ended != WHIT_OK && ended != WHIT_ERROR_CANCELLED) {
         whit_buf_free(&kept);
         return cli_fail_error(call, &error);
@@ -170,8 +161,8 @@ static int print_answer(cli_call *call, cli_talk *talk, whit_sampler *sampler, u
     if (values->json) {
         size_t prompt_bytes;
         const char *prompt = whit_conversation_prompt(talk->conversation, &prompt_bytes);
-        whit_generate_result result = {answer.n_prompt, answer.n_generated, answer.prompt_ns,
-                                       answer.generate_ns, answer.finish};
+        whit_generate_result result = {answer.n_prompt, answer.n_generated, answer.prompt_ns, answer.generate_ns,
+                                       answer.finish};
         cli_print_json(call, describe(prompt, prompt_bytes, &kept, &result, seed));
     } else {
         cli_view_end(&turn.view);
@@ -191,8 +182,8 @@ static int run_chat(cli_call *call)
     cli_talk talk;
     whit_error error;
     uint64_t seed;
-    int status = cli_talk_open(call, &values->model, &values->session, &values->adapters,
-                               values->template, values->n_draft, &talk);
+    int status = cli_talk_open(call, &values->model, &values->session, &values->adapters, values->template,
+                               values->n_draft, &talk);
     if (status == CLI_OK) status = read_prompt(call, values, &prompt);
     if (status == CLI_OK) {
         cli_fill_sampler(&values->sampler, talk.model);
@@ -201,10 +192,8 @@ static int run_chat(cli_call *call)
     if (status == CLI_OK) {
         whit_messages *messages = whit_conversation_messages(talk.conversation);
         if (whit_messages_set_system(messages, values->system ? values->system : "",
-                                     values->system ? strlen(values->system) : 0,
-                                     &error) != WHIT_OK ||
-            whit_messages_add(messages, WHIT_ROLE_USER, prompt.data, prompt.size_bytes, &error) !=
-                WHIT_OK)
+                                     values->system ? strlen(values->system) : 0, &error) != WHIT_OK ||
+            whit_messages_add(messages, WHIT_ROLE_USER, prompt.data, prompt.size_bytes, &error) != WHIT_OK)
             status = cli_fail_error(call, &error);
     }
     if (status == CLI_OK) status = print_answer(call, &talk, sampler, seed);
@@ -235,9 +224,7 @@ static int run(cli_call *call)
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);
     if (status == CLI_OK) status = read_prompt(call, values, &prompt);
     if (status == CLI_OK) status = cli_open_sampler(call, &values->sampler, model, &seed, &sampler);
-    if (status == CLI_OK)
-        status =
-            cli_tokenize(call, model, prompt.data, prompt.size_bytes, true, true, &ids, &n_ids);
+    if (status == CLI_OK) status = cli_tokenize(call, model, prompt.data, prompt.size_bytes, true, true, &ids, &n_ids);
     if (status != CLI_OK) goto cleanup;
     whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_I8);
     wanted.n_logits = 1 + values->n_draft;
@@ -253,7 +240,7 @@ static int run(cli_call *call)
     uint32_t room = n_ids < n_ctx ? n_ctx - (uint32_t)n_ids : 0;
     uint32_t usual = values->model.path ? USUAL_TOKENS : room; /* the built-in model ends by itself */
     generate.n_tokens = values->n_tokens == NOT_GIVEN ? usual
-                        : values->n_tokens < 0        ? room
+        : values->n_tokens < 0                        ? room
                                                       : (uint32_t)values->n_tokens;
     generate.n_draft_tokens = values->n_draft;
     generate.ignore_end = values->ignore_end;
@@ -261,8 +248,7 @@ static int run(cli_call *call)
     generate.n_stop = values->stops.n;
     generate.on_text = on_text;
     generate.user = &output;
-    if (!values->json && !values->no_display_prompt)
-        on_text(&output, prompt.data, prompt.size_bytes);
+    if (!values->json && !values->no_display_prompt) on_text(&output, prompt.data, prompt.size_bytes);
     whit_generate_result result = {0};
     whit_status ended = whit_generate(session, sampler, ids, n_ids, &generate, &result, &error);
     if (ended != WHIT_OK && ended != WHIT_ERROR_CANCELLED) {

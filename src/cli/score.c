@@ -16,13 +16,11 @@ static softmax softmax_of(const float *logits, size_t n_vocab)
     for (size_t i = 1; i < n_vocab; i++)
         if (logits[i] > logits[top]) top = i;
     double sum = 0;
-    for (size_t i = 0; i < n_vocab; i++)
-        sum += whit_exp_f64((double)logits[i] - (double)logits[top]);
+    for (size_t i = 0; i < n_vocab; i++) sum += whit_exp_f64((double)logits[i] - (double)logits[top]);
     return (softmax){(double)logits[top] + whit_log_f64(sum), top};
 }
 
-bool cli_score_add(cli_score *score, const float *logits, const float *base_logits, size_t n_vocab,
-                   int32_t target)
+bool cli_score_add(cli_score *score, const float *logits, const float *base_logits, size_t n_vocab, int32_t target)
 {
     softmax model = softmax_of(logits, n_vocab);
     double nll = model.offset - (double)logits[target];

@@ -23,8 +23,7 @@ typedef struct cli_score {
 
 /* Scores the prediction of `target` by (n_vocab) logits, and with base_logits not NULL the
  * divergence KL(base || model) too. False where memory ran out. */
-bool cli_score_add(cli_score *score, const float *logits, const float *base_logits, size_t n_vocab,
-                   int32_t target);
+bool cli_score_add(cli_score *score, const float *logits, const float *base_logits, size_t n_vocab, int32_t target);
 void cli_score_free(cli_score *score);
 
 /* The q-quantile of n sorted numbers, between two of them by straight line. */

@@ -48,8 +48,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     say("whit: ");
     const char *path = likely_path;
     for (size_t i = 0; i < n_guards; i++)
-        if (at >= guards[i].start && (size_t)(at - guards[i].start) < guards[i].size_bytes)
-            path = guards[i].path;
+        if (at >= guards[i].start && (size_t)(at - guards[i].start) < guards[i].size_bytes) path = guards[i].path;
     say(path);
     say(": the file was cut short, or its disk failed, while it was in use\n");
     _exit(CLI_MAPPING);
@@ -60,8 +59,7 @@ void cli_signals_install(void)
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART}, before;
     sigaction(SIGTERM, &action, NULL);
     /* A shell starts background jobs with Ctrl-C ignored: it is meant for the one in front. */
-    if (sigaction(SIGINT, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-        sigaction(SIGINT, &action, NULL);
+    if (sigaction(SIGINT, NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(SIGINT, &action, NULL);
     action = (struct sigaction){.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
     sigaction(SIGBUS, &action, NULL);
     action = (struct sigaction){.sa_handler = SIG_IGN};

@@ -11,15 +11,14 @@ typedef struct cli_talk {
     whit_model *model;
     whit_session *session;
     cli_adapters adapters; /* mounted on it */
-    cli_text template; /* of a file; data NULL: the model's own */
+    cli_text template;     /* of a file; data NULL: the model's own */
     whit_prompter *prompter;
     whit_conversation *conversation;
 } cli_talk;
 
 /* `template_file` NULL: the model's own. CLI_OK or a said exit status; close in every case. */
 int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_session_flags *session,
-                  const cli_adapter_flags *adapters, const char *template_file, uint32_t n_draft,
-                  cli_talk *talk);
+                  const cli_adapter_flags *adapters, const char *template_file, uint32_t n_draft, cli_talk *talk);
 void cli_talk_close(cli_talk *talk);
 /* The template's source; terminated. */
 const char *cli_talk_template(const cli_talk *talk);

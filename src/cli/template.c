@@ -19,10 +19,8 @@ static const struct template_values defaults;
 #define AT(member) offsetof(struct template_values, member)
 static const cli_option options[] = {
     {"--template", CLI_FILE, AT(file), "FILE", "The template, in place of a model's own."},
-    {"--now", CLI_TEXT, AT(now), "TIME",
-     "What strftime_now gives: 2026-01-02T03:04:05; the clock by default."},
-    {"--jsonl", CLI_FLAG, AT(jsonl), NULL,
-     "One JSON object a line in, one out; the only form, and the default."},
+    {"--now", CLI_TEXT, AT(now), "TIME", "What strftime_now gives: 2026-01-02T03:04:05; the clock by default."},
+    {"--jsonl", CLI_FLAG, AT(jsonl), NULL, "One JSON object a line in, one out; the only form, and the default."},
     {0},
 };
 
@@ -31,12 +29,10 @@ struct renderer {
     whit_template_options options;
 };
 
-static whit_status answer(void *user, const char *line, size_t n_bytes, whit_buf *out,
-                          whit_error *error)
+static whit_status answer(void *user, const char *line, size_t n_bytes, whit_buf *out, whit_error *error)
 {
     const struct renderer *renderer = user;
-    return whit_template_jsonl_line(renderer->template, &renderer->options, line, n_bytes, NULL,
-                                    out, error);
+    return whit_template_jsonl_line(renderer->template, &renderer->options, line, n_bytes, NULL, out, error);
 }
 
 static int open_template(cli_call *call, const char *place, const char *source, size_t n_bytes,
@@ -50,8 +46,7 @@ static int open_template(cli_call *call, const char *place, const char *source, 
     return exit_status;
 }
 
-static int open_from_model(cli_call *call, const struct template_values *values,
-                           whit_template **template)
+static int open_from_model(cli_call *call, const struct template_values *values, whit_template **template)
 {
     whit_model *model = NULL;
     int status = cli_open_model(call, values->model.path, values->model.no_cache, &model);
@@ -74,16 +69,13 @@ static int run(cli_call *call)
     int status = CLI_OK;
     if (values->now) {
         if (!whit_template_time_parse(values->now, &now))
-            return cli_fail(call, CLI_USAGE,
-                            "--now takes a time such as 2026-01-02T03:04:05, not '%s'",
-                            values->now);
+            return cli_fail(call, CLI_USAGE, "--now takes a time such as 2026-01-02T03:04:05, not '%s'", values->now);
         renderer.options.now = &now;
     }
     if (values->file) {
         status = cli_read_text(call, values->file, &text);
         if (status == CLI_OK)
-            status =
-                open_template(call, values->file, text.data, text.size_bytes, &renderer.template);
+            status = open_template(call, values->file, text.data, text.size_bytes, &renderer.template);
     } else if (values->model.path) {
         status = open_from_model(call, values, &renderer.template);
     }

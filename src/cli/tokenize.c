@@ -23,8 +23,7 @@ static const cli_option options[] = {
     {"--tokenizer", CLI_FILE, AT(tokenizer), "PATH",
      "A tokenizer without its model: tokenizer.json, tokenizer.model, a GGUF file, or a folder."},
     {"-f, --file", CLI_FILE, AT(file), "FILE", "Read the text from a file; stdin by default."},
-    {"--no-special", CLI_FLAG, AT(no_special), NULL,
-     "Put no beginning-of-text token and the like around the text."},
+    {"--no-special", CLI_FLAG, AT(no_special), NULL, "Put no beginning-of-text token and the like around the text."},
     {"--no-parse-special", CLI_FLAG, AT(no_parse_special), NULL,
      "Take special tokens written in the text as plain text."},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object, {\"ids\": [...]}."},
@@ -41,27 +40,23 @@ struct subject {
     whit_tokenizer *tokenizer;
 };
 
-static int open_subject(cli_call *call, const struct tokenize_values *values,
-                        struct subject *subject)
+static int open_subject(cli_call *call, const struct tokenize_values *values, struct subject *subject)
 {
     whit_error error;
     if (values->tokenizer) {
         if (whit_tokenizer_from_path(values->tokenizer, &subject->image, &error) != WHIT_OK ||
-            whit_tokenizer_check(subject->image.data, subject->image.size_bytes, &subject->own_view,
-                                 &error) != WHIT_OK)
+            whit_tokenizer_check(subject->image.data, subject->image.size_bytes, &subject->own_view, &error) != WHIT_OK)
             return cli_fail_error(call, &error);
         subject->view = &subject->own_view;
     } else {
-        int status =
-            cli_open_model(call, values->model.path, values->model.no_cache, &subject->model);
+        int status = cli_open_model(call, values->model.path, values->model.no_cache, &subject->model);
         if (status != CLI_OK) return status;
         subject->view = cli_model_tokenizer(subject->model);
-        if (!subject->view)
-            return cli_fail(call, CLI_REFUSED, "%s: has no tokenizer", cli_model_name(&values->model));
+        if (!subject->view) return cli_fail(call, CLI_REFUSED, "%s: has no tokenizer", cli_model_name(&values->model));
     }
     return whit_tokenizer_open(subject->view, NULL, &subject->tokenizer, &error) == WHIT_OK
-               ? CLI_OK
-               : cli_fail_error(call, &error);
+        ? CLI_OK
+        : cli_fail_error(call, &error);
 }
 
 static void close_subject(struct subject *subject)
@@ -77,29 +72,25 @@ static void write_ids(const whit_buf *ids, whit_buf *out)
 {
     const int32_t *each = (const int32_t *)(const void *)ids->data;
     whit_buf_append_str(out, "{\"ids\": [");
-    for (size_t i = 0; i < ids->size_bytes / sizeof *each; i++)
-        whit_buf_printf(out, i ? ", %d" : "%d", each[i]);
+    for (size_t i = 0; i < ids->size_bytes / sizeof *each; i++) whit_buf_printf(out, i ? ", %d" : "%d", each[i]);
     whit_buf_append_str(out, "]}\n");
 }
 
 static whit_status read_ids(const whit_json *json, uint32_t list, whit_buf *ids, whit_error *error)
 {
-    for (uint32_t at = whit_json_first(json, list); at != WHIT_JSON_NONE;
-         at = whit_json_next(json, list, at)) {
+    for (uint32_t at = whit_json_first(json, list); at != WHIT_JSON_NONE; at = whit_json_next(json, list, at)) {
         int64_t number;
-        if (!whit_json_i64(json, at, &number))
-            return whit_json_fail(json, at, error, "an id is a whole number");
+        if (!whit_json_i64(json, at, &number)) return whit_json_fail(json, at, error, "an id is a whole number");
         /* Ids that no vocabulary has give no text; any such number will do. */
         int32_t id = number < 0 || number > INT32_MAX ? -1 : (int32_t)number;
-        if (!whit_buf_append(ids, &id, sizeof id))
-            return whit_fail_memory(error, "ids", ids->size_bytes);
+        if (!whit_buf_append(ids, &id, sizeof id)) return whit_fail_memory(error, "ids", ids->size_bytes);
     }
     return WHIT_OK;
 }
 
 /* {"text", "pieces", "tail"}: the whole text, and what a stream prints after each id. */
-static whit_status write_text(const struct subject *subject, const whit_buf *ids, bool skip_special,
-                              whit_buf *out, whit_error *error)
+static whit_status write_text(const struct subject *subject, const whit_buf *ids, bool skip_special, whit_buf *out,
+                              whit_error *error)
 {
     const int32_t *each = (const int32_t *)(const void *)ids->data;
     size_t n_ids = ids->size_bytes / sizeof *each, n_bytes;
@@ -107,10 +98,8 @@ static whit_status write_text(const struct subject *subject, const whit_buf *ids
     whit_buf text = {0};
     whit_token_decoder *decoder = NULL;
     whit_token_decoder_options stream = {.skip_special = skip_special};
-    whit_status status =
-        whit_tokenizer_decode(subject->view, each, n_ids, skip_special, &text, error);
-    if (status == WHIT_OK)
-        status = whit_token_decoder_open(subject->view, stream, NULL, &decoder, error);
+    whit_status status = whit_tokenizer_decode(subject->view, each, n_ids, skip_special, &text, error);
+    if (status == WHIT_OK) status = whit_token_decoder_open(subject->view, stream, NULL, &decoder, error);
     whit_buf_append_str(out, "{\"text\": ");
     whit_json_write_string(out, (const char *)text.data, text.size_bytes);
     whit_buf_append_str(out, ", \"pieces\": [");
@@ -128,39 +117,32 @@ static whit_status write_text(const struct subject *subject, const whit_buf *ids
     return status;
 }
 
-static whit_status answer(void *user, const char *line, size_t n_line, whit_buf *out,
-                          whit_error *error)
+static whit_status answer(void *user, const char *line, size_t n_line, whit_buf *out, whit_error *error)
 {
     const struct subject *subject = user;
     whit_json json;
     whit_buf ids = {0};
     WHIT_TRY(whit_json_parse("stdin", line, n_line, NULL, &json, error));
     size_t n_text;
-    const char *text =
-        whit_json_string(&json, whit_json_get(&json, WHIT_JSON_ROOT, "text"), &n_text);
+    const char *text = whit_json_string(&json, whit_json_get(&json, WHIT_JSON_ROOT, "text"), &n_text);
     uint32_t list = whit_json_get(&json, WHIT_JSON_ROOT, "ids");
     whit_status status;
     if (text) {
         whit_encode_options encode = {
-            .add_special =
-                whit_json_bool(&json, whit_json_get(&json, WHIT_JSON_ROOT, "add_special"), true),
-            .parse_special =
-                whit_json_bool(&json, whit_json_get(&json, WHIT_JSON_ROOT, "parse_special"), true)};
+            .add_special = whit_json_bool(&json, whit_json_get(&json, WHIT_JSON_ROOT, "add_special"), true),
+            .parse_special = whit_json_bool(&json, whit_json_get(&json, WHIT_JSON_ROOT, "parse_special"), true)};
         status = whit_tokenizer_encode(subject->tokenizer, text, n_text, &encode, &ids, error);
         if (status == WHIT_OK) write_ids(&ids, out);
     } else if (whit_json_type_of(&json, list) == WHIT_JSON_ARRAY) {
-        bool skip =
-            whit_json_bool(&json, whit_json_get(&json, WHIT_JSON_ROOT, "skip_special"), true);
+        bool skip = whit_json_bool(&json, whit_json_get(&json, WHIT_JSON_ROOT, "skip_special"), true);
         status = read_ids(&json, list, &ids, error);
         size_t begun = out->size_bytes;
         if (status == WHIT_OK) status = write_text(subject, &ids, skip, out, error);
         if (status != WHIT_OK) out->size_bytes = begun;
     } else {
-        status = whit_json_fail(&json, WHIT_JSON_ROOT, error,
-                                "an object with \"text\" or \"ids\" is wanted");
+        status = whit_json_fail(&json, WHIT_JSON_ROOT, error, "an object with \"text\" or \"ids\" is wanted");
     }
-    if (status == WHIT_OK && out->failed)
-        status = whit_fail_memory(error, "an answer", out->size_bytes);
+    if (status == WHIT_OK && out->failed) status = whit_fail_memory(error, "an answer", out->size_bytes);
     whit_buf_free(&ids);
     whit_json_close(&json);
     return status;
@@ -168,17 +150,15 @@ static whit_status answer(void *user, const char *line, size_t n_line, whit_buf 
 
 /* ---- one text ------------------------------------------------------------------------------- */
 
-static int tokenize_text(cli_call *call, const struct tokenize_values *values,
-                         const struct subject *subject)
+static int tokenize_text(cli_call *call, const struct tokenize_values *values, const struct subject *subject)
 {
     cli_text text = {0};
     whit_buf ids = {0};
     whit_error error;
-    whit_encode_options encode = {.add_special = !values->no_special,
-                                  .parse_special = !values->no_parse_special};
+    whit_encode_options encode = {.add_special = !values->no_special, .parse_special = !values->no_parse_special};
     int status = cli_read_text(call, values->file, &text);
-    if (status == CLI_OK && whit_tokenizer_encode(subject->tokenizer, text.data, text.size_bytes,
-                                                  &encode, &ids, &error) != WHIT_OK)
+    if (status == CLI_OK &&
+        whit_tokenizer_encode(subject->tokenizer, text.data, text.size_bytes, &encode, &ids, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
     if (status == CLI_OK && values->json) {
         whit_buf out = {0};
@@ -190,8 +170,7 @@ static int tokenize_text(cli_call *call, const struct tokenize_values *values,
         whit_buf_free(&out);
     } else if (status == CLI_OK) {
         const int32_t *each = (const int32_t *)(const void *)ids.data;
-        for (size_t i = 0; i < ids.size_bytes / sizeof *each; i++)
-            cli_print(call, i ? " %d" : "%d", each[i]);
+        for (size_t i = 0; i < ids.size_bytes / sizeof *each; i++) cli_print(call, i ? " %d" : "%d", each[i]);
         cli_print(call, "\n");
     }
     free(text.data);
@@ -205,8 +184,7 @@ static int run(cli_call *call)
     struct subject subject = {0};
     int status = open_subject(call, values, &subject);
     if (status == CLI_OK)
-        status = values->jsonl ? cli_each_line(call, answer, &subject)
-                               : tokenize_text(call, values, &subject);
+        status = values->jsonl ? cli_each_line(call, answer, &subject) : tokenize_text(call, values, &subject);
     close_subject(&subject);
     return status;
 }

@@ -35,11 +35,13 @@ static const cli_option options[] = {
     {"--own-head", CLI_FLAG, AT(own_head), NULL, "A head of its own in place of the embedding."},
     {"--tokenizer", CLI_FILE, AT(tokenizer), "PATH",
      "A tokenizer.json, tokenizer.model, GGUF file or folder; without it a vocabulary is learned from the text."},
-    {"--vocab", CLI_COUNT, AT(n_vocab), "N", "Pieces of a learned vocabulary; 4096, or the configuration's.", 1, 1 << 20},
+    {"--vocab", CLI_COUNT, AT(n_vocab), "N", "Pieces of a learned vocabulary; 4096, or the configuration's.", 1,
+     1 << 20},
     {"--special", CLI_REPEAT, AT(specials), "TEXT", "A special token of a learned vocabulary, beside <s> and </s>."},
     {"--template", CLI_FILE, AT(chat_template), "FILE", "The model's chat template."},
     {"--name", CLI_TEXT, AT(name), "TEXT", "The model's name."},
-    {"--codec", CLI_CHOICE, AT(codec), "f16|f32|t|b1|q2", "Of the layers' matrices; low-bit ones are rounded in training."},
+    {"--codec", CLI_CHOICE, AT(codec), "f16|f32|t|b1|q2",
+     "Of the layers' matrices; low-bit ones are rounded in training."},
     {0},
 };
 
@@ -52,9 +54,16 @@ static void replace(uint32_t *value, uint32_t option)
 
 static whit_config default_config(uint32_t width)
 {
-    whit_config c = {.family = "llama", .n_layers = 4, .n_embd = width, .n_ff = (width * 8 / 3 + 63) / 64 * 64,
-                     .n_heads = width >= 64 ? width / 64 : 1, .n_vocab = 4096, .n_ctx = 512, .tied_head = true,
-                     .norm_eps = 1e-5f, .rope_theta = 10000};
+    whit_config c = {.family = "llama",
+                     .n_layers = 4,
+                     .n_embd = width,
+                     .n_ff = (width * 8 / 3 + 63) / 64 * 64,
+                     .n_heads = width >= 64 ? width / 64 : 1,
+                     .n_vocab = 4096,
+                     .n_ctx = 512,
+                     .tied_head = true,
+                     .norm_eps = 1e-5f,
+                     .rope_theta = 10000};
     return c;
 }
 
@@ -118,8 +127,9 @@ static int train(cli_call *call, const struct train_values *v, const whit_model 
     o.codecs.body = codecs[v->codec];
     o.kl_weight = 0;
     o.ce_weight = 1;
-    snprintf(command, sizeof command, "whit train --codec %s --steps %u --minutes %g --seed %lld --rate %g", o.codecs.body,
-             training->n_steps, (double)training->minutes, (long long)training->seed, (double)training->rate);
+    snprintf(command, sizeof command, "whit train --codec %s --steps %u --minutes %g --seed %lld --rate %g",
+             o.codecs.body, training->n_steps, (double)training->minutes, (long long)training->seed,
+             (double)training->rate);
     o.command = command;
     return cli_train(call, training, start, NULL, &o);
 }
@@ -134,7 +144,8 @@ static int open_fresh(cli_call *call, const struct train_values *v, whit_model *
     whit_status status = find_config(v, &config, &error);
     if (exit == CLI_OK && status == WHIT_OK) status = find_tokenizer(v, &config, &image, &error);
     if (exit == CLI_OK && status == WHIT_OK) {
-        whit_fresh fresh = {&config, image.data, image.size_bytes, chat_template.data, v->name, (uint64_t)v->training.seed};
+        whit_fresh fresh = {
+            &config, image.data, image.size_bytes, chat_template.data, v->name, (uint64_t)v->training.seed};
         status = whit_fresh_open(&fresh, NULL, start, &error);
     }
     whit_buf_free(&image);
@@ -154,12 +165,19 @@ static int run(cli_call *call)
 }
 
 const cli_verb cli_train_verb = {
-    "train", "", 0, 0,
+    "train",
+    "",
+    0,
+    0,
     "train a new model on text",
     "Learns a vocabulary from the text (byte pairs with byte fallback, as SentencePiece does it), makes a model of the "
     "wanted shape with random weights, and trains it to foretell the text. A run that is cut goes on with --resume and "
     "the same options; with --steps it then ends with the same bits.\n"
     "  whit train --text stories.txt --vocab 2048 --codec t --minutes 60 -o stories.ndf",
-    {{"MODEL", options, 0}, {"TRAINING", cli_training_options, AT(training)}, {"RECIPE", cli_recipe_options, AT(training)}},
-    sizeof(struct train_values), &defaults, run,
+    {{"MODEL", options, 0},
+     {"TRAINING", cli_training_options, AT(training)},
+     {"RECIPE", cli_recipe_options, AT(training)}},
+    sizeof(struct train_values),
+    &defaults,
+    run,
 };

@@ -15,15 +15,18 @@ const cli_option cli_training_options[] = {
     {"--minutes", CLI_REAL, AT(minutes), "N", "Train for so long; this or --steps is wanted.", 0, 1e6},
     {"--steps", CLI_COUNT, AT(n_steps), "N", "Train for so many steps.", 0, 4e9},
     {"--seed", CLI_SEED, AT(seed), "N", "Which windows of the text are drawn; 0 is the default.", 0, 0},
-    {"--specials", CLI_FLAG, AT(specials), NULL, "Special tokens written in the text are those; windows begin at BOS.", 0, 0},
+    {"--specials", CLI_FLAG, AT(specials), NULL, "Special tokens written in the text are those; windows begin at BOS.",
+     0, 0},
     {"--held", CLI_FILE, AT(held), "FILE", "Text to measure the model on, beside its teacher.", 0, 0},
     {"--held-every", CLI_COUNT, AT(held_every), "N", "Measure every N steps; 0, the default, at the end only.", 0, 4e9},
-    {"--held-windows", CLI_COUNT, AT(n_held_windows), "N", "Measure on so many windows; 0, the default, on all.", 0, 1e6},
+    {"--held-windows", CLI_COUNT, AT(n_held_windows), "N", "Measure on so many windows; 0, the default, on all.", 0,
+     1e6},
     {"--checkpoint", CLI_FILE, AT(checkpoint), "FILE", "Where a run that is cut can go on.", 0, 0},
     {"--checkpoint-seconds", CLI_COUNT, AT(checkpoint_seconds), "N", "Write it every N seconds; 60.", 0, 1e6},
     {"--resume", CLI_FLAG, AT(resume), NULL, "Go on from the checkpoint.", 0, 0},
     {"--log", CLI_FILE, AT(log), "FILE", "Append a JSON line for every report.", 0, 0},
-    {"--plot", CLI_FILE, AT(plot), "FILE", "Draw the curve of the loss as an SVG; with --resume and --log, from the log's beginning.", 0, 0},
+    {"--plot", CLI_FILE, AT(plot), "FILE",
+     "Draw the curve of the loss as an SVG; with --resume and --log, from the log's beginning.", 0, 0},
     {"-t, --threads", CLI_COUNT, AT(n_threads), "N", "Threads; 0, the default, is one per physical core.", 0, 1024},
     {0},
 };
@@ -40,7 +43,8 @@ const cli_option cli_recipe_options[] = {
     {"--sequences", CLI_COUNT, AT(n_sequences), "N", "Windows in a batch; 8.", 1, 65536},
     {"-c, --window", CLI_COUNT, AT(n_tokens), "N", "Tokens in a window; 256.", 2, 1048576},
     {"--accumulate", CLI_COUNT, AT(n_accumulate), "N", "Batches in a step; 1.", 1, 65536},
-    {"--precision", CLI_CHOICE, AT(precision), "bf16|f32", "Of matrix products; bf16, the default, is f32 on processors without AMX.", 0, 0},
+    {"--precision", CLI_CHOICE, AT(precision), "bf16|f32",
+     "Of matrix products; bf16, the default, is f32 on processors without AMX.", 0, 0},
     {"--recompute", CLI_FLAG, AT(recompute), NULL, "Keep few activations and compute the others again.", 0, 0},
     {0},
 };
@@ -76,17 +80,21 @@ static void on_report(void *user, const whit_trainer_report *r)
         snprintf(held_json + n_json, sizeof held_json - n_json, ", \"held_kl\": %.6f, \"held_ratio\": %.6f", r->held_kl,
                  r->held_ratio);
     }
-    cli_note("step %llu, %.1f %%: KL %.5f, CE %.4f, rate %.2e, %.0f tokens/s, %.0f s left%s", (unsigned long long)r->step,
-             100 * r->share, kl, ce, r->rate, r->tokens_per_second, r->share > 0 ? seconds / r->share - seconds : 0, held);
+    cli_note("step %llu, %.1f %%: KL %.5f, CE %.4f, rate %.2e, %.0f tokens/s, %.0f s left%s",
+             (unsigned long long)r->step, 100 * r->share, kl, ce, r->rate, r->tokens_per_second,
+             r->share > 0 ? seconds / r->share - seconds : 0, held);
     if (listener->log) {
-        fprintf(listener->log, "{\"step\": %llu, \"seconds\": %.2f, \"kl\": %.6f, \"ce\": %.6f, \"rate\": %.4e, "
-                "\"tokens_per_second\": %.1f%s}\n", (unsigned long long)r->step, seconds, kl, ce, r->rate,
-                r->tokens_per_second, held_json);
+        fprintf(listener->log,
+                "{\"step\": %llu, \"seconds\": %.2f, \"kl\": %.6f, \"ce\": %.6f, \"rate\": %.4e, "
+                "\"tokens_per_second\": %.1f%s}\n",
+                (unsigned long long)r->step, seconds, kl, ce, r->rate, r->tokens_per_second, held_json);
         fflush(listener->log);
     }
     cli_plot_add(&listener->plot,
                  (cli_plot_point){(double)r->step, listener->plots_kl ? kl : ce,
-                                  !r->held ? NAN : listener->plots_kl ? r->held_kl : r->held_ce});
+                                  !r->held                 ? NAN
+                                      : listener->plots_kl ? r->held_kl
+                                                           : r->held_ce});
     listener->kl = listener->ce = 0;
     listener->n = 0;
 }
@@ -134,7 +142,8 @@ int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model 
     struct listener listener = {.plots_kl = options->kl_weight > 0};
     listener.plot.title = options->command;
     listener.plot.measure = listener.plots_kl ? "divergence from the teacher, nats" : "cross-entropy, nats";
-    if (flags->plot && flags->resume && flags->log) cli_plot_read_log(&listener.plot, flags->log, listener.plots_kl ? "kl" : "ce");
+    if (flags->plot && flags->resume && flags->log)
+        cli_plot_read_log(&listener.plot, flags->log, listener.plots_kl ? "kl" : "ce");
     options->report = on_report;
     options->user = &listener;
     if (flags->log && !(listener.log = fopen(flags->log, "a")))
@@ -145,7 +154,8 @@ int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model 
         status = whit_trainer_run(trainer, &error);
     }
     whit_error plot_error;
-    if (flags->plot && cli_plot_write(&listener.plot, flags->plot, &plot_error) != WHIT_OK) cli_note("%s", plot_error.message);
+    if (flags->plot && cli_plot_write(&listener.plot, flags->plot, &plot_error) != WHIT_OK)
+        cli_note("%s", plot_error.message);
     cli_plot_free(&listener.plot);
     if (status == WHIT_OK) status = whit_trainer_write(trainer, flags->out, &error);
     whit_trainer_close(trainer);

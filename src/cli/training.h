@@ -22,7 +22,7 @@ extern const cli_option cli_training_options[], cli_recipe_options[];
 #define CLI_TRAINING_DEFAULTS                                                                                          \
     {                                                                                                                  \
         .n_sequences = 8, .n_tokens = 256, .n_accumulate = 1, .rate = 3e-4f, .scale_rate = 0.3f, .clip = 1,            \
-        .warm_up = 0.03f, .beta2 = 0.95f, .checkpoint_seconds = 60                                                                               \
+        .warm_up = 0.03f, .beta2 = 0.95f, .checkpoint_seconds = 60                                                     \
     }
 
 /* Trainer's options from the flags; codec of the body, weights of the losses and command are the verb's. */

@@ -21,11 +21,14 @@ static const struct tune_values defaults = {.rank = 16, .ce = USUAL, .kl = USUAL
 
 #define AT(member) offsetof(struct tune_values, member)
 static const cli_option options[] = {
-    {"--rank", CLI_COUNT, AT(rank), "N", "Rank of the adapter on the layers' matrices; 16; 0 is none.", 0, WHIT_ADAPTER_MAX_RANK},
-    {"--matrix", CLI_REPEAT, AT(matrices), "NAME", "Adapt q, k, v, o, gate, up or down only; may be given again.", 0, 0},
+    {"--rank", CLI_COUNT, AT(rank), "N", "Rank of the adapter on the layers' matrices; 16; 0 is none.", 0,
+     WHIT_ADAPTER_MAX_RANK},
+    {"--matrix", CLI_REPEAT, AT(matrices), "NAME", "Adapt q, k, v, o, gate, up or down only; may be given again.", 0,
+     0},
     {"--norms", CLI_FLAG, AT(norms), NULL, "Tune the norms too; the output is then a new model.", 0, 0},
     {"--scales", CLI_FLAG, AT(scales), NULL, "Tune the scales of the layers' matrices too; likewise.", 0, 0},
-    {"--teacher", CLI_FILE, AT(teacher), "MODEL", "Learn this model's probabilities in place of the text's own tokens.", 0, 0},
+    {"--teacher", CLI_FILE, AT(teacher), "MODEL", "Learn this model's probabilities in place of the text's own tokens.",
+     0, 0},
     {"--kl", CLI_REAL, AT(kl), "X", "Weight of the divergence from the teacher; 1 with one.", 0, 1e6},
     {"--ce", CLI_REAL, AT(ce), "X", "Weight of the text's own cross-entropy; 1 without a teacher, else 0.", 0, 1e6},
     {"--hidden", CLI_REAL, AT(hidden), "X", "Weight of the difference between hidden states; 0.", 0, 1e6},
@@ -39,8 +42,12 @@ static int run(cli_call *call)
     if (!training->out || !training->text.n) return cli_fail(call, CLI_USAGE, "-m MODEL, --text and -o are wanted");
     whit_model *model = NULL, *teacher = NULL;
     char command[256];
-    whit_tuning tuning = {.rank = v->rank, .matrices = v->matrices.items, .n_matrices = v->matrices.n, .norms = v->norms,
-                          .scales = v->scales, .seed = (uint64_t)training->seed};
+    whit_tuning tuning = {.rank = v->rank,
+                          .matrices = v->matrices.items,
+                          .n_matrices = v->matrices.n,
+                          .norms = v->norms,
+                          .scales = v->scales,
+                          .seed = (uint64_t)training->seed};
     whit_trainer_options o = cli_training_wanted(training);
     o.tuning = &tuning;
     o.kl_weight = v->kl != USUAL ? v->kl : v->teacher ? 1 : 0;
@@ -59,15 +66,23 @@ static int run(cli_call *call)
 }
 
 const cli_verb cli_tune_verb = {
-    "tune", "", 0, 0,
+    "tune",
+    "",
+    0,
+    0,
     "train an adapter, norms and scales of a model",
-    "The model's matrices stay as they are, whatever their codec; an int8 low-rank adapter beside them learns the text, or "
+    "The model's matrices stay as they are, whatever their codec; an int8 low-rank adapter beside them learns the "
+    "text, or "
     "a teacher's probabilities over it. OUT is the adapter, for run --adapter and merge. With --norms or --scales OUT "
     "is a new model, and its adapter lies in its file under the name \"tuned\". A run that is cut goes on with "
     "--resume and the same options; with --steps it then ends with the same bits.\n"
     "  whit tune -m small.ndf --text poems.txt --steps 500 -o verse.ndf\n"
     "  whit run -m small.ndf --adapter verse.ndf -p \"The sea\"",
-    {{"OPTIONS", options, 0}, {"MODEL", cli_model_options, AT(model)}, {"TRAINING", cli_training_options, AT(training)},
+    {{"OPTIONS", options, 0},
+     {"MODEL", cli_model_options, AT(model)},
+     {"TRAINING", cli_training_options, AT(training)},
      {"RECIPE", cli_recipe_options, AT(training)}},
-    sizeof(struct tune_values), &defaults, run,
+    sizeof(struct tune_values),
+    &defaults,
+    run,
 };

@@ -12,8 +12,7 @@ static const struct verify_values defaults;
 
 #define AT(member) offsetof(struct verify_values, member)
 static const cli_option options[] = {
-    {"-t, --threads", CLI_COUNT, AT(n_threads), "N",
-     "Threads; 0, the default, is one per physical core.", 0, 1024},
+    {"-t, --threads", CLI_COUNT, AT(n_threads), "N", "Threads; 0, the default, is one per physical core.", 0, 1024},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object with the list \"damage\"."},
     {0},
 };
@@ -26,17 +25,14 @@ struct listener {
 static void on_damage(void *user, const whit_ndf_damage *damage)
 {
     struct listener *listener = user;
-    const char *frame =
-        damage->type ? whit_ndf_frame_type_name(damage->type) : "after the last commit";
+    const char *frame = damage->type ? whit_ndf_frame_type_name(damage->type) : "after the last commit";
     if (listener->list)
         json_array_append_new(listener->list,
-                              json_pack("{s:s, s:s, s:i, s:I, s:I, s:s}", "file", damage->path,
-                                        "frame", frame, "index", (int)damage->frame, "offset",
-                                        (json_int_t)damage->offset, "bytes",
+                              json_pack("{s:s, s:s, s:i, s:I, s:I, s:s}", "file", damage->path, "frame", frame, "index",
+                                        (int)damage->frame, "offset", (json_int_t)damage->offset, "bytes",
                                         (json_int_t)damage->size_bytes, "what", damage->what));
     else
-        cli_print(listener->call, "%s: bytes %llu to %llu (%s): %s\n", damage->path,
-                  (unsigned long long)damage->offset,
+        cli_print(listener->call, "%s: bytes %llu to %llu (%s): %s\n", damage->path, (unsigned long long)damage->offset,
                   (unsigned long long)(damage->offset + damage->size_bytes), frame, damage->what);
 }
 
@@ -50,7 +46,8 @@ static whit_status check_adapters(const whit_ndf *ndf, whit_error *error)
         if (frame.type != WHIT_NDF_ADAPTER) continue;
         WHIT_TRY(whit_adapter_check(frame.data, frame.size_bytes, frame.name, &view, error));
         if (!whit_ndf_is_loose(ndf) && memcmp(view.identity, whit_ndf_identity(ndf), WHIT_HASH_BYTES))
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: adapter '%s' is of another model", whit_ndf_path(ndf), frame.name);
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: adapter '%s' is of another model", whit_ndf_path(ndf),
+                             frame.name);
     }
     return WHIT_OK;
 }
@@ -75,18 +72,17 @@ static int run(cli_call *call)
 
     struct listener listener = {call, values->json ? json_array() : NULL};
     whit_ndf_verify_result result = {0};
-    whit_status status =
-        whit_ndf_verify(ndf, values->n_threads, on_damage, &listener, &result, &error);
+    whit_status status = whit_ndf_verify(ndf, values->n_threads, on_damage, &listener, &result, &error);
     if (status == WHIT_OK) status = check_adapters(ndf, &error);
     char identity[2 * WHIT_HASH_BYTES + 1];
     whit_hash_hex(identity_of(ndf), identity);
     if (values->json)
-        cli_print_json(call, json_pack("{s:b, s:s, s:I, s:o}", "ok", status == WHIT_OK, "identity",
-                                       identity, "bytes", (json_int_t)result.n_bytes, "damage",
-                                       listener.list));
+        cli_print_json(call,
+                       json_pack("{s:b, s:s, s:I, s:o}", "ok", status == WHIT_OK, "identity", identity, "bytes",
+                                 (json_int_t)result.n_bytes, "damage", listener.list));
     else if (status == WHIT_OK)
-        cli_print(call, "%s: whole, %.1f MB, %s %s\n", call->operands[0],
-                  (double)result.n_bytes / 1e6, whit_ndf_is_loose(ndf) ? "adapter of the model" : "identity", identity);
+        cli_print(call, "%s: whole, %.1f MB, %s %s\n", call->operands[0], (double)result.n_bytes / 1e6,
+                  whit_ndf_is_loose(ndf) ? "adapter of the model" : "identity", identity);
     whit_ndf_close(ndf);
     return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 }

@@ -8,8 +8,7 @@
 cli_view cli_view_begin(cli_call *call)
 {
     const char *terminal = getenv("TERM");
-    return (cli_view){.call = call,
-                      .styled = isatty(STDOUT_FILENO) && terminal && strcmp(terminal, "dumb") != 0};
+    return (cli_view){.call = call, .styled = isatty(STDOUT_FILENO) && terminal && strcmp(terminal, "dumb") != 0};
 }
 
 static bool is_control(unsigned char c)
@@ -38,8 +37,7 @@ bool cli_view_part(void *user, const char *text, size_t text_bytes, bool thinkin
     cli_view *view = user;
     if (!text_bytes) return true;
     if (!view->styled) return cli_write(view->call, text, text_bytes) && cli_flush(view->call);
-    if (thinking != view->dim && !cli_print(view->call, thinking ? "\x1b[2m" : "\x1b[0m"))
-        return false;
+    if (thinking != view->dim && !cli_print(view->call, thinking ? "\x1b[2m" : "\x1b[0m")) return false;
     view->dim = thinking;
     return show(view, text, text_bytes) && cli_flush(view->call);
 }

@@ -42,8 +42,7 @@ static void nibbles_and_fifth(const uint8_t *qh, const uint8_t *qs, int bias, in
 {
     uint32_t fifth = whit_load_u32(qh);
     nibbles(qs, codes);
-    for (int j = 0; j < 32; j++)
-        codes[j] = (int8_t)((codes[j] | (int)(fifth >> j & 1) << 4) - bias);
+    for (int j = 0; j < 32; j++) codes[j] = (int8_t)((codes[j] | (int)(fifth >> j & 1) << 4) - bias);
 }
 
 static void q5_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
@@ -69,8 +68,7 @@ static void q8_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 
 static void iq4_nl(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
-    static const int8_t levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                      1,    13,   25,  38,  53,  69,  89,  113};
+    static const int8_t levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
     (void)offsets;
     scales[0] = f16_at(b);
     nibbles(b + 2, codes);
@@ -159,8 +157,7 @@ static void tq2_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets
 static void trits(const uint8_t *bytes, int n_bytes, int n, int8_t *codes)
 {
     static const uint8_t power[5] = {1, 3, 9, 27, 81};
-    for (int m = 0; m < n_bytes; m++)
-        codes[m] = (int8_t)(((uint8_t)(bytes[m] * power[n]) * 3 >> 8) - 1);
+    for (int m = 0; m < n_bytes; m++) codes[m] = (int8_t)(((uint8_t)(bytes[m] * power[n]) * 3 >> 8) - 1);
 }
 
 static void tq1_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
@@ -266,19 +263,16 @@ static void iq2_bn_r4(const uint8_t *b, uint64_t k, int8_t *codes)
 typedef void block_fn(const uint8_t *block, int8_t *codes, float *scales, float *offsets);
 
 static block_fn *const block_functions[WHIT_GGML_KIND_COUNT] = {
-    [WHIT_GGML_Q4_0] = q4_0,     [WHIT_GGML_Q4_1] = q4_1,     [WHIT_GGML_Q5_0] = q5_0,
-    [WHIT_GGML_Q5_1] = q5_1,     [WHIT_GGML_Q8_0] = q8_0,     [WHIT_GGML_Q4_K] = q4_k,
-    [WHIT_GGML_Q5_K] = q5_k,     [WHIT_GGML_Q6_K] = q6_k,     [WHIT_GGML_IQ4_NL] = iq4_nl,
-    [WHIT_GGML_I2_S] = i2_s,     [WHIT_GGML_TQ1_0] = tq1_0,   [WHIT_GGML_TQ2_0] = tq2_0,
-    [WHIT_GGML_Q1_0] = q1_0,     [WHIT_GGML_Q2_0] = q2_0,     [WHIT_GGML_PQ2_0] = pq2_0,
-    [WHIT_GGML_PTQ1_0] = ptq1_0, [WHIT_GGML_STQ1_0] = stq1_0, [WHIT_GGML_IQ1_BN] = iq1_bn,
-    [WHIT_GGML_IQ2_BN] = iq2_bn,
+    [WHIT_GGML_Q4_0] = q4_0,     [WHIT_GGML_Q4_1] = q4_1,     [WHIT_GGML_Q5_0] = q5_0,     [WHIT_GGML_Q5_1] = q5_1,
+    [WHIT_GGML_Q8_0] = q8_0,     [WHIT_GGML_Q4_K] = q4_k,     [WHIT_GGML_Q5_K] = q5_k,     [WHIT_GGML_Q6_K] = q6_k,
+    [WHIT_GGML_IQ4_NL] = iq4_nl, [WHIT_GGML_I2_S] = i2_s,     [WHIT_GGML_TQ1_0] = tq1_0,   [WHIT_GGML_TQ2_0] = tq2_0,
+    [WHIT_GGML_Q1_0] = q1_0,     [WHIT_GGML_Q2_0] = q2_0,     [WHIT_GGML_PQ2_0] = pq2_0,   [WHIT_GGML_PTQ1_0] = ptq1_0,
+    [WHIT_GGML_STQ1_0] = stq1_0, [WHIT_GGML_IQ1_BN] = iq1_bn, [WHIT_GGML_IQ2_BN] = iq2_bn,
 };
 
 /* I2_S blocks follow each other through the whole matrix, so a row may begin inside one: n columns
  * from `column` on come from at most two blocks. */
-static void i2_s_columns(const whit_ggml_view *view, uint64_t row, uint64_t column, unsigned n,
-                         int8_t *codes)
+static void i2_s_columns(const whit_ggml_view *view, uint64_t row, uint64_t column, unsigned n, int8_t *codes)
 {
     int8_t block[128];
     uint64_t at = row * view->n_cols + column;
@@ -292,8 +286,8 @@ static void i2_s_columns(const whit_ggml_view *view, uint64_t row, uint64_t colu
     }
 }
 
-unsigned whit_ggml_block_codes(const whit_ggml_view *view, uint64_t row, uint64_t index,
-                               int8_t *codes, float *scales, float *offsets)
+unsigned whit_ggml_block_codes(const whit_ggml_view *view, uint64_t row, uint64_t index, int8_t *codes, float *scales,
+                               float *offsets)
 {
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
     unsigned n = info->block_elems;
@@ -313,13 +307,11 @@ unsigned whit_ggml_block_codes(const whit_ggml_view *view, uint64_t row, uint64_
     const uint8_t *data = view->data + row * stride;
     if (info->row_scale_bytes == 2) scales[0] = f16_at(data);
     if (info->row_scale_bytes == 4) scales[0] = whit_load_f32(data);
-    block_functions[view->kind](data + info->row_scale_bytes + index * info->block_bytes, codes,
-                                scales, offsets);
+    block_functions[view->kind](data + info->row_scale_bytes + index * info->block_bytes, codes, scales, offsets);
     return n;
 }
 
-void whit_ggml_row_codes(const whit_ggml_view *view, uint64_t row, int8_t *codes, float *scales,
-                         float *offsets)
+void whit_ggml_row_codes(const whit_ggml_view *view, uint64_t row, int8_t *codes, float *scales, float *offsets)
 {
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
     unsigned n_groups = info->group_elems ? info->block_elems / info->group_elems : 0;
@@ -353,18 +345,13 @@ void whit_ggml_row_f32(const whit_ggml_view *view, uint64_t row, float *out)
     uint64_t n_cols = view->n_cols;
     const uint8_t *data = view->data;
     switch (view->kind) {
-    case WHIT_GGML_F32:
-        memcpy(out, data + row * n_cols * 4, n_cols * 4);
-        break;
+    case WHIT_GGML_F32: memcpy(out, data + row * n_cols * 4, n_cols * 4); break;
     case WHIT_GGML_F16:
         for (uint64_t k = 0; k < n_cols; k++) out[k] = f16_at(data + (row * n_cols + k) * 2);
         break;
     case WHIT_GGML_BF16:
-        for (uint64_t k = 0; k < n_cols; k++)
-            out[k] = whit_f32_from_bf16(whit_load_u16(data + (row * n_cols + k) * 2));
+        for (uint64_t k = 0; k < n_cols; k++) out[k] = whit_f32_from_bf16(whit_load_u16(data + (row * n_cols + k) * 2));
         break;
-    default:
-        coded_row_f32(view, row, out);
-        break;
+    default: coded_row_f32(view, row, out); break;
     }
 }

@@ -49,14 +49,12 @@ static bool codes_fit(whit_ggml_kind kind, const int8_t *codes, uint64_t n)
     int least = kind == WHIT_GGML_Q8_0 ? -128 : -1;
     int most = kind == WHIT_GGML_Q8_0 ? 127 : kind == WHIT_GGML_TQ2_0 ? 2 : 1;
     for (uint64_t k = 0; k < n; k++)
-        if (codes[k] < least || codes[k] > most || (kind == WHIT_GGML_Q1_0 && codes[k] == 0))
-            return false;
+        if (codes[k] < least || codes[k] > most || (kind == WHIT_GGML_Q1_0 && codes[k] == 0)) return false;
     return true;
 }
 
 /* The one scale of columns [first, first + n), as a float16. */
-static bool scale_of(const float *scales, uint64_t group_cols, uint64_t first, uint64_t n,
-                     uint16_t *half)
+static bool scale_of(const float *scales, uint64_t group_cols, uint64_t first, uint64_t n, uint16_t *half)
 {
     uint64_t group = first / group_cols, last = (first + n - 1) / group_cols;
     uint32_t bits = whit_f32_bits(scales[group]);
@@ -66,14 +64,14 @@ static bool scale_of(const float *scales, uint64_t group_cols, uint64_t first, u
     return whit_f32_bits(whit_f32_from_f16(*half)) == bits;
 }
 
-bool whit_ggml_encode_codes(whit_ggml_kind kind, uint64_t n_cols, const int8_t *codes,
-                            const float *scales, uint64_t group_cols, uint8_t *out)
+bool whit_ggml_encode_codes(whit_ggml_kind kind, uint64_t n_cols, const int8_t *codes, const float *scales,
+                            uint64_t group_cols, uint8_t *out)
 {
-    void (*encode)(const int8_t *, uint16_t, uint8_t *) = kind == WHIT_GGML_TQ1_0   ? tq1_0
-                                                          : kind == WHIT_GGML_TQ2_0 ? tq2_0
-                                                          : kind == WHIT_GGML_Q8_0  ? q8_0
-                                                          : kind == WHIT_GGML_Q1_0  ? q1_0
-                                                                                    : NULL;
+    void (*encode)(const int8_t *, uint16_t, uint8_t *) = kind == WHIT_GGML_TQ1_0 ? tq1_0
+        : kind == WHIT_GGML_TQ2_0                                                 ? tq2_0
+        : kind == WHIT_GGML_Q8_0                                                  ? q8_0
+        : kind == WHIT_GGML_Q1_0                                                  ? q1_0
+                                                                                  : NULL;
     const whit_ggml_info *info = whit_ggml_kind_info(kind);
     if (!encode || n_cols % info->block_elems || !codes_fit(kind, codes, n_cols)) return false;
     for (uint64_t first = 0; first < n_cols; first += info->block_elems, out += info->block_bytes) {

@@ -13,8 +13,8 @@
  * bytes and is undefined on failure. False where the kind cannot hold the row: n_cols is no
  * multiple of its block, a code is out of its range, a scale is no float16, or scales differ within
  * one of its groups. */
-bool whit_ggml_encode_codes(whit_ggml_kind kind, uint64_t n_cols, const int8_t *codes,
-                            const float *scales, uint64_t group_cols, uint8_t *out);
+bool whit_ggml_encode_codes(whit_ggml_kind kind, uint64_t n_cols, const int8_t *codes, const float *scales,
+                            uint64_t group_cols, uint8_t *out);
 
 /* n values as F32, F16 or BF16. False where one is not exactly of that type (any NaN is). */
 bool whit_ggml_encode_floats(whit_ggml_kind kind, uint64_t n, const float *values, uint8_t *out);

@@ -33,8 +33,7 @@ static struct survey survey_blocks(const whit_ggml_view *view)
 {
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
     unsigned n_groups = info->group_elems ? info->block_elems / info->group_elems : 1;
-    struct survey seen = {
-        .one_scale = true, .one_scale_per_row = true, .shifted_offsets_exact = true};
+    struct survey seen = {.one_scale = true, .one_scale_per_row = true, .shifted_offsets_exact = true};
     int8_t codes[WHIT_GGML_BLOCK_ELEMS];
     float scales[WHIT_GGML_BLOCK_GROUPS], offsets[WHIT_GGML_BLOCK_GROUPS];
     for (uint64_t row = 0; row < view->n_rows; row++) {
@@ -46,8 +45,7 @@ static struct survey survey_blocks(const whit_ggml_view *view)
             for (unsigned g = 0; g < n_groups; g++) {
                 seen.one_scale &= whit_f32_bits(scales[g]) == whit_f32_bits(seen.scale);
                 seen.one_scale_per_row &= whit_f32_bits(scales[g]) == whit_f32_bits(row_scale);
-                if (info->has_offset)
-                    seen.shifted_offsets_exact &= sum_is_exact(8 * scales[g], offsets[g]);
+                if (info->has_offset) seen.shifted_offsets_exact &= sum_is_exact(8 * scales[g], offsets[g]);
             }
             seen.code_two |= has_code_two(codes, n);
             column += n;
@@ -63,30 +61,21 @@ static whit_codec ternary_codec(const struct survey *seen, unsigned group)
     return fits ? WHIT_CODEC_T5 : WHIT_CODEC_T2;
 }
 
-whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, whit_ggml_twin *twin,
-                                whit_error *error)
+whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, whit_ggml_twin *twin, whit_error *error)
 {
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
     if (view->n_cols > UINT32_MAX || view->n_rows > UINT32_MAX)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tensor %s: more than 2^32 rows or columns",
-                         name);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tensor %s: more than 2^32 rows or columns", name);
     *twin = (whit_ggml_twin){.type = {.n_rows = (uint32_t)view->n_rows,
                                       .n_cols = (uint32_t)view->n_cols,
                                       .group = info->group_elems,
                                       .has_offset = info->has_offset}};
     whit_tensor_type *type = &twin->type;
     switch (view->kind) {
-    case WHIT_GGML_F32:
-        type->codec = WHIT_CODEC_F32;
-        return WHIT_OK;
-    case WHIT_GGML_F16:
-        type->codec = WHIT_CODEC_F16;
-        return WHIT_OK;
-    case WHIT_GGML_BF16:
-        type->codec = WHIT_CODEC_BF16;
-        return WHIT_OK;
-    default:
-        break;
+    case WHIT_GGML_F32: type->codec = WHIT_CODEC_F32; return WHIT_OK;
+    case WHIT_GGML_F16: type->codec = WHIT_CODEC_F16; return WHIT_OK;
+    case WHIT_GGML_BF16: type->codec = WHIT_CODEC_BF16; return WHIT_OK;
+    default: break;
     }
     struct survey seen = survey_blocks(view);
     twin->one_scale = seen.one_scale && !info->has_offset;
@@ -94,18 +83,14 @@ whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, wh
     if (twin->one_scale) twin->scale = seen.scale;
     type->scale_type = WHIT_SCALE_F16;
     type->scale_kind = info->scales == WHIT_GGML_SCALES_GROUP ? WHIT_SCALE_GROUP
-                       : info->scales == WHIT_GGML_SCALES_ROW ? WHIT_SCALE_ROW
+        : info->scales == WHIT_GGML_SCALES_ROW                ? WHIT_SCALE_ROW
                                                               : WHIT_SCALE_TENSOR;
     switch (view->kind) {
     case WHIT_GGML_Q8_0:
     case WHIT_GGML_Q5_0:
     case WHIT_GGML_Q5_1:
-    case WHIT_GGML_IQ4_NL:
-        type->codec = WHIT_CODEC_I8;
-        break;
-    case WHIT_GGML_Q4_0:
-        type->codec = WHIT_CODEC_I4;
-        break;
+    case WHIT_GGML_IQ4_NL: type->codec = WHIT_CODEC_I8; break;
+    case WHIT_GGML_Q4_0: type->codec = WHIT_CODEC_I4; break;
     case WHIT_GGML_Q4_1: /* i4's codes begin at -8, so its offset is m + 8 d: float32 */
         type->codec = seen.shifted_offsets_exact ? WHIT_CODEC_I4 : WHIT_CODEC_I8;
         if (type->codec == WHIT_CODEC_I4) type->scale_type = WHIT_SCALE_F32;
@@ -119,9 +104,7 @@ whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, wh
         type->codec = WHIT_CODEC_I8;
         type->scale_type = WHIT_SCALE_F32;
         break;
-    case WHIT_GGML_Q1_0:
-        type->codec = WHIT_CODEC_B1;
-        break;
+    case WHIT_GGML_Q1_0: type->codec = WHIT_CODEC_B1; break;
     case WHIT_GGML_I2_S:
         if (seen.code_two)
             return whit_fail(error, WHIT_ERROR_FORMAT,
@@ -133,14 +116,10 @@ whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, wh
         type->scale = seen.scale;
         break;
     case WHIT_GGML_IQ2_BN:
-    case WHIT_GGML_IQ2_BN_R4:
-        type->scale_type = WHIT_SCALE_F32; /* fall through */
-    default:
-        type->codec = (uint8_t)ternary_codec(&seen, type->group);
-        break;
+    case WHIT_GGML_IQ2_BN_R4: type->scale_type = WHIT_SCALE_F32; /* fall through */
+    default: type->codec = (uint8_t)ternary_codec(&seen, type->group); break;
     }
-    twin->is_ternary =
-        !seen.code_two && (type->codec == WHIT_CODEC_T2 || type->codec == WHIT_CODEC_T5);
+    twin->is_ternary = !seen.code_two && (type->codec == WHIT_CODEC_T2 || type->codec == WHIT_CODEC_T5);
     return WHIT_OK;
 }
 
@@ -155,8 +134,8 @@ void whit_ggml_narrow_twin(whit_ggml_twin *twin)
     type->scale = twin->scale;
 }
 
-void whit_ggml_row_twin(const whit_ggml_view *view, const whit_ggml_twin *twin, uint64_t row,
-                        int8_t *codes, float *fields)
+void whit_ggml_row_twin(const whit_ggml_view *view, const whit_ggml_twin *twin, uint64_t row, int8_t *codes,
+                        float *fields)
 {
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
     unsigned n_groups = info->group_elems ? info->block_elems / info->group_elems : 1;
@@ -165,8 +144,7 @@ void whit_ggml_row_twin(const whit_ggml_view *view, const whit_ggml_twin *twin, 
     float scales[WHIT_GGML_BLOCK_GROUPS], offsets[WHIT_GGML_BLOCK_GROUPS];
     for (uint64_t column = 0, index = 0; column < view->n_cols; index++) {
         unsigned n = whit_ggml_block_codes(view, row, index, codes + column, scales, offsets);
-        for (unsigned k = 0; shift && k < n; k++)
-            codes[column + k] = (int8_t)(codes[column + k] - shift);
+        for (unsigned k = 0; shift && k < n; k++) codes[column + k] = (int8_t)(codes[column + k] - shift);
         column += n;
         if (index > 0 && twin->type.scale_kind != WHIT_SCALE_GROUP) continue;
         for (unsigned g = 0; g < n_groups; g++) {

@@ -77,8 +77,9 @@ const char *whit_ggml_refusal(uint32_t id)
         {38,
          "TL1 is permuted by a kernel configuration that is not in the file; convert the original "
          "to I2_S instead"},
-        {39, "it is TL2 (permuted by a kernel configuration that is not in the file; convert the "
-             "original to I2_S instead) or MXFP4 (not supported)"},
+        {39,
+         "it is TL2 (permuted by a kernel configuration that is not in the file; convert the "
+         "original to I2_S instead) or MXFP4 (not supported)"},
         {40, "NVFP4 is not supported"},
     };
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
@@ -91,8 +92,7 @@ bool whit_ggml_size(whit_ggml_kind kind, uint64_t n_cols, uint64_t n_rows, uint6
     const whit_ggml_info *info = &infos[kind];
     uint64_t per_row, total;
     if (kind == WHIT_GGML_I2_S) { /* its blocks run over row ends */
-        if (__builtin_mul_overflow(n_cols, n_rows, &total) || total % info->block_elems)
-            return false;
+        if (__builtin_mul_overflow(n_cols, n_rows, &total) || total % info->block_elems) return false;
         *size_bytes = total / info->block_elems * info->block_bytes + info->tail_bytes;
         return true;
     }

@@ -55,8 +55,8 @@ typedef struct whit_ggml_info {
     uint32_t id;          /* as its own project numbers it */
     uint16_t block_elems; /* along a row */
     uint16_t block_bytes;
-    uint16_t group_elems;  /* per scale; 0 where scales are per row or tensor, or there are none */
-    uint8_t rows_together; /* rows interleaved in one block: 1, or 4 */
+    uint16_t group_elems;    /* per scale; 0 where scales are per row or tensor, or there are none */
+    uint8_t rows_together;   /* rows interleaved in one block: 1, or 4 */
     uint8_t row_scale_bytes; /* in front of each row: 0, 2 (f16) or 4 (f32) */
     uint8_t tail_bytes;      /* behind the last block */
     uint8_t scales;          /* whit_ggml_scales */
@@ -94,15 +94,14 @@ void whit_ggml_row_f32(const whit_ggml_view *view, uint64_t row, float *out);
 
 /* One row of a coded kind as it is in the file: codes (n_cols), scales (n_groups) and, where the
  * kind has them, offsets (n_groups; otherwise NULL is fine). value = scale * code + offset. */
-void whit_ggml_row_codes(const whit_ggml_view *view, uint64_t row, int8_t *codes, float *scales,
-                         float *offsets);
+void whit_ggml_row_codes(const whit_ggml_view *view, uint64_t row, int8_t *codes, float *scales, float *offsets);
 
 /* Block `index` of a row of a coded kind: up to 256 codes, 16 scales and, where the kind has them,
  * offsets. Returns the columns; blocks beyond the row's end are the caller's mistake. */
 #define WHIT_GGML_BLOCK_ELEMS  256
 #define WHIT_GGML_BLOCK_GROUPS 16
-unsigned whit_ggml_block_codes(const whit_ggml_view *view, uint64_t row, uint64_t index,
-                               int8_t *codes, float *scales, float *offsets);
+unsigned whit_ggml_block_codes(const whit_ggml_view *view, uint64_t row, uint64_t index, int8_t *codes, float *scales,
+                               float *offsets);
 
 /* The codec of ours that holds a tensor exactly. Found by reading the tensor: a ternary matrix is
  * t5 only if no code is 2, Q4_1 and Q4_K are i4 only if every shifted offset is exact in float32
@@ -117,8 +116,7 @@ typedef struct whit_ggml_twin {
 
 /* Fails where the shape is too large for a tensor of ours or an I2_S matrix holds a code that is
  * none (then it is some other layout under I2_S's id). `name` is for messages. */
-whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, whit_ggml_twin *twin,
-                                whit_error *error);
+whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, whit_ggml_twin *twin, whit_error *error);
 /* Where all scales are one: the twin with that one scale for the whole tensor (t5 then, where it is
  * ternary), which holds the same values. No effect otherwise. */
 void whit_ggml_narrow_twin(whit_ggml_twin *twin);
@@ -127,7 +125,7 @@ void whit_ggml_narrow_twin(whit_ggml_twin *twin);
  * fields (n_groups, 1 + has_offset): per group its scale, then its offset. n_groups is 1 where the
  * twin's scales are per row or tensor. For coded kinds only: a float twin is the file's own bytes.
  */
-void whit_ggml_row_twin(const whit_ggml_view *view, const whit_ggml_twin *twin, uint64_t row,
-                        int8_t *codes, float *fields);
+void whit_ggml_row_twin(const whit_ggml_view *view, const whit_ggml_twin *twin, uint64_t row, int8_t *codes,
+                        float *fields);
 
 #endif

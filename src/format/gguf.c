@@ -19,8 +19,7 @@
 #define MAX_FILES           1024
 #define MAX_ALIGNMENT_BYTES (1u << 30)
 
-static whit_status read_head(whit_gguf_cursor *cursor, uint32_t *version, uint64_t *n_tensors,
-                             uint64_t *n_keys)
+static whit_status read_head(whit_gguf_cursor *cursor, uint32_t *version, uint64_t *n_tensors, uint64_t *n_keys)
 {
     const char *path = cursor->path;
     if (whit_is_lfs_pointer(cursor->data, cursor->size_bytes))
@@ -31,16 +30,14 @@ static whit_status read_head(whit_gguf_cursor *cursor, uint32_t *version, uint64
         static const char *const older[] = {"lmgg", "fmgg", "tjgg", "algg"};
         for (size_t i = 0; i < 4; i++)
             if (memcmp(head, older[i], 4) == 0)
-                return whit_fail(
-                    cursor->error, WHIT_ERROR_UNSUPPORTED,
-                    "%s: is in a ggml format older than GGUF; convert the original again", path);
+                return whit_fail(cursor->error, WHIT_ERROR_UNSUPPORTED,
+                                 "%s: is in a ggml format older than GGUF; convert the original again", path);
         return whit_fail(cursor->error, WHIT_ERROR_FORMAT, "%s: byte 0: is not a GGUF file", path);
     }
     *version = whit_load_u32(head + 4);
     if (*version == 1)
         return whit_fail(cursor->error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: byte 4: GGUF version 1 is not supported; convert the original again",
-                         path);
+                         "%s: byte 4: GGUF version 1 is not supported; convert the original again", path);
     if (*version && (*version & 0xFFFFu) == 0)
         return whit_fail(cursor->error, WHIT_ERROR_UNSUPPORTED,
                          "%s: byte 4: is a big-endian GGUF file, which is not supported", path);
@@ -58,23 +55,21 @@ static const whit_gguf_key *key_of(const whit_buf *keys, const char *name)
 {
     const whit_gguf_key *key = (const whit_gguf_key *)(const void *)keys->data;
     for (size_t n = keys->size_bytes / sizeof *key; n > 0; n--, key++)
-        if (whit_gguf_compare_names(key->name, key->name_bytes, name, strlen(name)) == 0)
-            return key;
+        if (whit_gguf_compare_names(key->name, key->name_bytes, name, strlen(name)) == 0) return key;
     return NULL;
 }
 
 /* A small number that the reader itself needs; absent leaves *value. */
-static whit_status own_number(const whit_gguf_cursor *cursor, const whit_buf *keys,
-                              const char *name, uint64_t least, uint64_t most, uint64_t *value)
+static whit_status own_number(const whit_gguf_cursor *cursor, const whit_buf *keys, const char *name, uint64_t least,
+                              uint64_t most, uint64_t *value)
 {
     const whit_gguf_key *key = key_of(keys, name);
     int64_t number;
     if (!key) return WHIT_OK;
-    if (key->type == WHIT_GGUF_ARRAY || !whit_gguf_element_i64(key, 0, &number) ||
-        number < (int64_t)least || number > (int64_t)most)
-        return whit_fail(cursor->error, WHIT_ERROR_FORMAT,
-                         "%s: key %s: is no number from %llu to %llu", cursor->path, name,
-                         (unsigned long long)least, (unsigned long long)most);
+    if (key->type == WHIT_GGUF_ARRAY || !whit_gguf_element_i64(key, 0, &number) || number < (int64_t)least ||
+        number > (int64_t)most)
+        return whit_fail(cursor->error, WHIT_ERROR_FORMAT, "%s: key %s: is no number from %llu to %llu", cursor->path,
+                         name, (unsigned long long)least, (unsigned long long)most);
     *value = (uint64_t)number;
     return WHIT_OK;
 }
@@ -82,25 +77,21 @@ static whit_status own_number(const whit_gguf_cursor *cursor, const whit_buf *ke
 static whit_status read_tensor(whit_gguf_cursor *cursor, uint32_t file, whit_gguf_tensor *tensor)
 {
     *tensor = (whit_gguf_tensor){.file = file, .dims = {1, 1, 1, 1}};
-    if (!whit_gguf_take_string(cursor, "a tensor's name", &tensor->name, &tensor->name_bytes))
-        return WHIT_ERROR_FORMAT;
+    if (!whit_gguf_take_string(cursor, "a tensor's name", &tensor->name, &tensor->name_bytes)) return WHIT_ERROR_FORMAT;
     const uint8_t *p = whit_gguf_take(cursor, 4, "a tensor's dimension count");
     if (!p) return WHIT_ERROR_FORMAT;
     int shown = whit_gguf_shown(tensor->name_bytes);
     tensor->n_dims = whit_load_u32(p);
     if (tensor->n_dims > 4)
-        return whit_fail(cursor->error, WHIT_ERROR_FORMAT,
-                         "%s: tensor %.*s: has %u dimensions, at most 4 are known", cursor->path,
-                         shown, tensor->name, tensor->n_dims);
+        return whit_fail(cursor->error, WHIT_ERROR_FORMAT, "%s: tensor %.*s: has %u dimensions, at most 4 are known",
+                         cursor->path, shown, tensor->name, tensor->n_dims);
     uint64_t n_elems = 1;
     for (uint32_t i = 0; i < tensor->n_dims; i++) {
         if (!(p = whit_gguf_take(cursor, 8, "a tensor's dimension"))) return WHIT_ERROR_FORMAT;
         tensor->dims[i] = whit_load_u64(p);
-        if (tensor->dims[i] == 0 || __builtin_mul_overflow(n_elems, tensor->dims[i], &n_elems) ||
-            n_elems > INT64_MAX)
-            return whit_fail(cursor->error, WHIT_ERROR_FORMAT,
-                             "%s: tensor %.*s: its dimension %u is %llu", cursor->path, shown,
-                             tensor->name, i, (unsigned long long)tensor->dims[i]);
+        if (tensor->dims[i] == 0 || __builtin_mul_overflow(n_elems, tensor->dims[i], &n_elems) || n_elems > INT64_MAX)
+            return whit_fail(cursor->error, WHIT_ERROR_FORMAT, "%s: tensor %.*s: its dimension %u is %llu",
+                             cursor->path, shown, tensor->name, i, (unsigned long long)tensor->dims[i]);
     }
     if (!(p = whit_gguf_take(cursor, 12, "a tensor's type and offset"))) return WHIT_ERROR_FORMAT;
     tensor->id = whit_load_u32(p);
@@ -118,19 +109,17 @@ static whit_status read_file(whit_gguf *gguf, whit_buf *keys, whit_error *error)
     WHIT_TRY(read_head(&cursor, &gguf->version, &n_tensors, &n_keys));
     WHIT_TRY(whit_gguf_read_keys(&cursor, n_keys, keys));
     file->alignment_bytes = WHIT_GGUF_ALIGNMENT_BYTES;
-    WHIT_TRY(own_number(&cursor, keys, "general.alignment", 1, MAX_ALIGNMENT_BYTES,
-                        &file->alignment_bytes));
+    WHIT_TRY(own_number(&cursor, keys, "general.alignment", 1, MAX_ALIGNMENT_BYTES, &file->alignment_bytes));
     uint64_t n_before = gguf->tensor_memory.size_bytes / sizeof(whit_gguf_tensor);
     if (n_tensors > MAX_TENSORS - n_before || n_tensors > (file->size_bytes - cursor.at) / 24)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: byte 8: claims %llu tensors, more than %s",
-                         file->path, (unsigned long long)n_tensors,
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: byte 8: claims %llu tensors, more than %s", file->path,
+                         (unsigned long long)n_tensors,
                          n_tensors > MAX_TENSORS - n_before ? "any model has" : "the file holds");
     for (uint64_t i = 0; i < n_tensors; i++) {
         whit_gguf_tensor tensor;
         WHIT_TRY(read_tensor(&cursor, index, &tensor));
         if (!whit_buf_append(&gguf->tensor_memory, &tensor, sizeof tensor))
-            return whit_fail_memory(error, "tensor infos",
-                                    gguf->tensor_memory.size_bytes + sizeof tensor);
+            return whit_fail_memory(error, "tensor infos", gguf->tensor_memory.size_bytes + sizeof tensor);
     }
     uint64_t rest = cursor.at % file->alignment_bytes;
     file->data_start_bytes = cursor.at + (rest ? file->alignment_bytes - rest : 0);
@@ -141,8 +130,7 @@ static whit_status read_file(whit_gguf *gguf, whit_buf *keys, whit_error *error)
 
 static int compare_keys(const void *a, const void *b, void *user)
 {
-    const whit_gguf_key *keys = user, *p = &keys[*(const uint32_t *)a],
-                        *q = &keys[*(const uint32_t *)b];
+    const whit_gguf_key *keys = user, *p = &keys[*(const uint32_t *)a], *q = &keys[*(const uint32_t *)b];
     return whit_gguf_compare_names(p->name, p->name_bytes, q->name, q->name_bytes);
 }
 
@@ -156,8 +144,8 @@ static int compare_tensors(const void *a, const void *b, void *user)
 typedef int compare_fn(const void *a, const void *b, void *user);
 
 /* Indices 0..n-1 in the order of names; *twice is the index of a name that stands twice, or n. */
-static uint32_t *sort_names(const whit_allocator *allocator, void *entries, size_t n,
-                            compare_fn *compare, size_t *twice)
+static uint32_t *sort_names(const whit_allocator *allocator, void *entries, size_t n, compare_fn *compare,
+                            size_t *twice)
 {
     uint32_t *order = whit_alloc(allocator, n * sizeof *order);
     if (!order) return NULL;
@@ -176,22 +164,17 @@ static whit_status index_names(whit_gguf *gguf, whit_error *error)
     gguf->n_keys = gguf->key_memory.size_bytes / sizeof *gguf->keys;
     gguf->tensors = (whit_gguf_tensor *)(void *)gguf->tensor_memory.data;
     gguf->n_tensors = gguf->tensor_memory.size_bytes / sizeof *gguf->tensors;
-    gguf->keys_by_name =
-        sort_names(gguf->allocator, gguf->keys, gguf->n_keys, compare_keys, &twice);
-    if (!gguf->keys_by_name)
-        return whit_fail_memory(error, "key names", gguf->n_keys * sizeof(uint32_t));
+    gguf->keys_by_name = sort_names(gguf->allocator, gguf->keys, gguf->n_keys, compare_keys, &twice);
+    if (!gguf->keys_by_name) return whit_fail_memory(error, "key names", gguf->n_keys * sizeof(uint32_t));
     if (twice < gguf->n_keys)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %.*s stands twice", gguf->files[0].path,
                          whit_gguf_shown(gguf->keys[twice].name_bytes), gguf->keys[twice].name);
-    gguf->tensors_by_name =
-        sort_names(gguf->allocator, gguf->tensors, gguf->n_tensors, compare_tensors, &twice);
-    if (!gguf->tensors_by_name)
-        return whit_fail_memory(error, "tensor names", gguf->n_tensors * sizeof(uint32_t));
+    gguf->tensors_by_name = sort_names(gguf->allocator, gguf->tensors, gguf->n_tensors, compare_tensors, &twice);
+    if (!gguf->tensors_by_name) return whit_fail_memory(error, "tensor names", gguf->n_tensors * sizeof(uint32_t));
     if (twice < gguf->n_tensors) {
         const whit_gguf_tensor *tensor = &gguf->tensors[twice];
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor %.*s stands twice",
-                         gguf->files[tensor->file].path, whit_gguf_shown(tensor->name_bytes),
-                         tensor->name);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor %.*s stands twice", gguf->files[tensor->file].path,
+                         whit_gguf_shown(tensor->name_bytes), tensor->name);
     }
     return WHIT_OK;
 }
@@ -214,8 +197,8 @@ const whit_gguf_tensor *whit_gguf_find_tensor(const whit_gguf *gguf, const char 
 
 whit_ggml_view whit_gguf_view(const whit_gguf_tensor *tensor)
 {
-    return (whit_ggml_view){tensor->kind, tensor->dims[0],
-                            tensor->dims[1] * tensor->dims[2] * tensor->dims[3], tensor->data};
+    return (whit_ggml_view){tensor->kind, tensor->dims[0], tensor->dims[1] * tensor->dims[2] * tensor->dims[3],
+                            tensor->data};
 }
 
 const char *whit_gguf_notes(const whit_gguf *gguf)
@@ -225,16 +208,14 @@ const char *whit_gguf_notes(const whit_gguf *gguf)
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-static whit_status create(const whit_allocator *allocator, size_t n_files, whit_gguf **gguf,
-                          whit_error *error)
+static whit_status create(const whit_allocator *allocator, size_t n_files, whit_gguf **gguf, whit_error *error)
 {
     *gguf = whit_zalloc(allocator, sizeof **gguf);
     if (!*gguf) return whit_fail_memory(error, "a GGUF reader", sizeof **gguf);
-    (*gguf)->allocator = (*gguf)->key_memory.allocator = (*gguf)->tensor_memory.allocator =
-        (*gguf)->notes.allocator = allocator;
+    (*gguf)->allocator = (*gguf)->key_memory.allocator = (*gguf)->tensor_memory.allocator = (*gguf)->notes.allocator =
+        allocator;
     (*gguf)->files = whit_zalloc_array(allocator, n_files, sizeof *(*gguf)->files);
-    if (!(*gguf)->files)
-        return whit_fail_memory(error, "a list of files", n_files * sizeof *(*gguf)->files);
+    if (!(*gguf)->files) return whit_fail_memory(error, "a list of files", n_files * sizeof *(*gguf)->files);
     (*gguf)->n_files_allocated = n_files;
     return WHIT_OK;
 }
@@ -243,8 +224,7 @@ static void drop_files(whit_gguf *gguf)
 {
     for (size_t i = 0; i < gguf->n_files; i++) {
         whit_map_close(&gguf->files[i].map);
-        if (gguf->files[i].path)
-            whit_free(gguf->allocator, gguf->files[i].path, strlen(gguf->files[i].path) + 1);
+        if (gguf->files[i].path) whit_free(gguf->allocator, gguf->files[i].path, strlen(gguf->files[i].path) + 1);
     }
     whit_free(gguf->allocator, gguf->files, gguf->n_files_allocated * sizeof *gguf->files);
     gguf->files = NULL;
@@ -264,8 +244,7 @@ void whit_gguf_close(whit_gguf *gguf)
     whit_free(allocator, gguf, sizeof *gguf);
 }
 
-static whit_status add_file(whit_gguf *gguf, const char *path, const void *data, size_t size_bytes,
-                            whit_error *error)
+static whit_status add_file(whit_gguf *gguf, const char *path, const void *data, size_t size_bytes, whit_error *error)
 {
     whit_gguf_file *file = &gguf->files[gguf->n_files++];
     file->path = whit_strndup(gguf->allocator, path, strlen(path));
@@ -306,8 +285,8 @@ static size_t split_suffix_at(const char *path, uint64_t n_files)
 }
 
 /* The keys split.no and split.count of a file just read. */
-static whit_status split_place(const whit_gguf *gguf, const whit_buf *keys, uint64_t *number,
-                               uint64_t *count, whit_error *error)
+static whit_status split_place(const whit_gguf *gguf, const whit_buf *keys, uint64_t *number, uint64_t *count,
+                               whit_error *error)
 {
     whit_gguf_cursor cursor = {.path = gguf->files[gguf->n_files - 1].path, .error = error};
     *number = 0;
@@ -318,8 +297,8 @@ static whit_status split_place(const whit_gguf *gguf, const whit_buf *keys, uint
 }
 
 /* Opens the i-th file of a set, reads it, and checks that it is what its name says. */
-static whit_status read_split(whit_gguf *gguf, const char *path, size_t stem_bytes, size_t i,
-                              size_t n_files, whit_error *error)
+static whit_status read_split(whit_gguf *gguf, const char *path, size_t stem_bytes, size_t i, size_t n_files,
+                              whit_error *error)
 {
     size_t name_bytes = stem_bytes + 64;
     char *name = whit_alloc(gguf->allocator, name_bytes);
@@ -329,50 +308,43 @@ static whit_status read_split(whit_gguf *gguf, const char *path, size_t stem_byt
     uint64_t number = 0, count = 0;
     whit_status status = add_file(gguf, name, NULL, 0, error);
     if (status == WHIT_ERROR_IO)
-        status = whit_fail(error, WHIT_ERROR_IO, "%s (file %zu of a split set of %zu)",
-                           error ? error->message : name, i + 1, n_files);
+        status = whit_fail(error, WHIT_ERROR_IO, "%s (file %zu of a split set of %zu)", error ? error->message : name,
+                           i + 1, n_files);
     if (status == WHIT_OK) status = read_file(gguf, i == 0 ? &gguf->key_memory : &keys, error);
-    if (status == WHIT_OK)
-        status = split_place(gguf, i == 0 ? &gguf->key_memory : &keys, &number, &count, error);
+    if (status == WHIT_OK) status = split_place(gguf, i == 0 ? &gguf->key_memory : &keys, &number, &count, error);
     if (status == WHIT_OK && (number != i || count != n_files))
-        status = whit_fail(
-            error, WHIT_ERROR_FORMAT, "%s: says it is file %llu of %llu, its name says %zu of %zu",
-            name, (unsigned long long)number + 1, (unsigned long long)count, i + 1, n_files);
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: says it is file %llu of %llu, its name says %zu of %zu", name,
+                           (unsigned long long)number + 1, (unsigned long long)count, i + 1, n_files);
     whit_buf_free(&keys);
     whit_free(gguf->allocator, name, name_bytes);
     return status;
 }
 
-static whit_status open_split(const char *path, uint64_t n_files, const whit_allocator *allocator,
-                              whit_gguf **gguf, whit_error *error)
+static whit_status open_split(const char *path, uint64_t n_files, const whit_allocator *allocator, whit_gguf **gguf,
+                              whit_error *error)
 {
     size_t stem_bytes = split_suffix_at(path, n_files);
     if (n_files > MAX_FILES)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: is one of %llu files, at most %d are read",
-                         path, (unsigned long long)n_files, MAX_FILES);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: is one of %llu files, at most %d are read", path,
+                         (unsigned long long)n_files, MAX_FILES);
     if (!stem_bytes)
-        return whit_fail(
-            error, WHIT_ERROR_FORMAT,
-            "%s: is one of %llu files, but its name does not end in -00001-of-%05llu.gguf, so "
-            "that the others cannot be found",
-            path, (unsigned long long)n_files, (unsigned long long)n_files);
-    WHIT_TRY(create(allocator, n_files, gguf, error));
-    for (size_t i = 0; i < n_files; i++)
-        WHIT_TRY(read_split(*gguf, path, stem_bytes, i, n_files, error));
-    whit_gguf_cursor cursor = {.path = (*gguf)->files[0].path, .error = error};
-    uint64_t n_tensors = (*gguf)->tensor_memory.size_bytes / sizeof(whit_gguf_tensor),
-             n_claimed = n_tensors;
-    WHIT_TRY(
-        own_number(&cursor, &(*gguf)->key_memory, "split.tensors.count", 0, INT32_MAX, &n_claimed));
-    if (n_claimed != n_tensors)
         return whit_fail(error, WHIT_ERROR_FORMAT,
-                         "%s: its split set should hold %llu tensors, it holds %llu", cursor.path,
-                         (unsigned long long)n_claimed, (unsigned long long)n_tensors);
+                         "%s: is one of %llu files, but its name does not end in -00001-of-%05llu.gguf, so "
+                         "that the others cannot be found",
+                         path, (unsigned long long)n_files, (unsigned long long)n_files);
+    WHIT_TRY(create(allocator, n_files, gguf, error));
+    for (size_t i = 0; i < n_files; i++) WHIT_TRY(read_split(*gguf, path, stem_bytes, i, n_files, error));
+    whit_gguf_cursor cursor = {.path = (*gguf)->files[0].path, .error = error};
+    uint64_t n_tensors = (*gguf)->tensor_memory.size_bytes / sizeof(whit_gguf_tensor), n_claimed = n_tensors;
+    WHIT_TRY(own_number(&cursor, &(*gguf)->key_memory, "split.tensors.count", 0, INT32_MAX, &n_claimed));
+    if (n_claimed != n_tensors)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: its split set should hold %llu tensors, it holds %llu",
+                         cursor.path, (unsigned long long)n_claimed, (unsigned long long)n_tensors);
     return WHIT_OK;
 }
 
-static whit_status open_any(const char *path, const void *data, size_t size_bytes,
-                            const whit_allocator *allocator, whit_gguf **gguf, whit_error *error)
+static whit_status open_any(const char *path, const void *data, size_t size_bytes, const whit_allocator *allocator,
+                            whit_gguf **gguf, whit_error *error)
 {
     uint64_t number = 0, n_files = 1;
     WHIT_TRY(create(allocator, 1, gguf, error));
@@ -381,16 +353,15 @@ static whit_status open_any(const char *path, const void *data, size_t size_byte
     WHIT_TRY(split_place(*gguf, &(*gguf)->key_memory, &number, &n_files, error));
     if (n_files <= 1) return finish(*gguf, error);
     if (data)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: is one of %llu files of a split set",
-                         path, (unsigned long long)n_files);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: is one of %llu files of a split set", path,
+                         (unsigned long long)n_files);
     whit_gguf_close(*gguf);
     *gguf = NULL;
     WHIT_TRY(open_split(path, n_files, allocator, gguf, error));
     return finish(*gguf, error);
 }
 
-whit_status whit_gguf_open(const char *path, const whit_allocator *allocator, whit_gguf **gguf,
-                           whit_error *error)
+whit_status whit_gguf_open(const char *path, const whit_allocator *allocator, whit_gguf **gguf, whit_error *error)
 {
     *gguf = NULL;
     whit_status status = open_any(path, NULL, 0, allocator, gguf, error);
@@ -401,8 +372,7 @@ whit_status whit_gguf_open(const char *path, const whit_allocator *allocator, wh
 }
 
 whit_status whit_gguf_open_memory(const void *data, size_t size_bytes, const char *name,
-                                  const whit_allocator *allocator, whit_gguf **gguf,
-                                  whit_error *error)
+                                  const whit_allocator *allocator, whit_gguf **gguf, whit_error *error)
 {
     *gguf = NULL;
     whit_status status = open_any(name, data ? data : "", size_bytes, allocator, gguf, error);

@@ -85,12 +85,10 @@ typedef struct whit_gguf {
 } whit_gguf;
 
 /* `path` may be any file of a split set (NAME-00001-of-00003.gguf): all are opened. */
-whit_status whit_gguf_open(const char *path, const whit_allocator *allocator, whit_gguf **gguf,
-                           whit_error *error);
+whit_status whit_gguf_open(const char *path, const whit_allocator *allocator, whit_gguf **gguf, whit_error *error);
 /* The same for a whole, unsplit file in the caller's memory, which must outlive it. */
 whit_status whit_gguf_open_memory(const void *data, size_t size_bytes, const char *name,
-                                  const whit_allocator *allocator, whit_gguf **gguf,
-                                  whit_error *error);
+                                  const whit_allocator *allocator, whit_gguf **gguf, whit_error *error);
 void whit_gguf_close(whit_gguf *gguf);
 
 /* What was decided about type ids that forks use differently: lines with their newlines, or "". */
@@ -103,15 +101,12 @@ const whit_gguf_key *whit_gguf_find(const whit_gguf *gguf, const char *name); /*
 /* Typed values. Where the key is absent *value stays as it was and the status is WHIT_OK; a key of
  * another type, or a number out of range, is a format error naming file and key. u64 and i64 take
  * any integer type, f64 any number. */
-whit_status whit_gguf_u64(const whit_gguf *gguf, const char *name, uint64_t *value,
-                          whit_error *error);
-whit_status whit_gguf_i64(const whit_gguf *gguf, const char *name, int64_t *value,
-                          whit_error *error);
-whit_status whit_gguf_f64(const whit_gguf *gguf, const char *name, double *value,
-                          whit_error *error);
+whit_status whit_gguf_u64(const whit_gguf *gguf, const char *name, uint64_t *value, whit_error *error);
+whit_status whit_gguf_i64(const whit_gguf *gguf, const char *name, int64_t *value, whit_error *error);
+whit_status whit_gguf_f64(const whit_gguf *gguf, const char *name, double *value, whit_error *error);
 whit_status whit_gguf_bool(const whit_gguf *gguf, const char *name, bool *value, whit_error *error);
-whit_status whit_gguf_string(const whit_gguf *gguf, const char *name, const char **text,
-                             size_t *text_bytes, whit_error *error);
+whit_status whit_gguf_string(const whit_gguf *gguf, const char *name, const char **text, size_t *text_bytes,
+                             whit_error *error);
 /* An array whose elements have the type (for numbers see whit_gguf_element_*); NULL where absent.
  */
 whit_status whit_gguf_array(const whit_gguf *gguf, const char *name, whit_gguf_type element_type,
@@ -129,8 +124,7 @@ typedef struct whit_gguf_strings {
     const uint8_t *at, *end;
     uint64_t n_left;
 } whit_gguf_strings;
-whit_gguf_strings
-whit_gguf_strings_of(const whit_gguf_key *array); /* none for other keys, NULL too */
+whit_gguf_strings whit_gguf_strings_of(const whit_gguf_key *array); /* none for other keys, NULL too */
 bool whit_gguf_strings_next(whit_gguf_strings *strings, const char **text, size_t *text_bytes);
 
 /* ---- tensors ------------------------------------------------------------------------------- */

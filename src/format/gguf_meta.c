@@ -20,11 +20,10 @@ size_t whit_gguf_type_bytes(uint32_t type)
 const uint8_t *whit_gguf_take(whit_gguf_cursor *cursor, uint64_t n_bytes, const char *what)
 {
     if (!whit_in_bounds(cursor->at, n_bytes, cursor->size_bytes)) {
-        whit_fail(
-            cursor->error, WHIT_ERROR_FORMAT,
-            "%s: byte %llu: %s needs %llu bytes, the file has %llu more: damaged or cut short",
-            cursor->path, (unsigned long long)cursor->at, what, (unsigned long long)n_bytes,
-            (unsigned long long)(cursor->size_bytes - cursor->at));
+        whit_fail(cursor->error, WHIT_ERROR_FORMAT,
+                  "%s: byte %llu: %s needs %llu bytes, the file has %llu more: damaged or cut short", cursor->path,
+                  (unsigned long long)cursor->at, what, (unsigned long long)n_bytes,
+                  (unsigned long long)(cursor->size_bytes - cursor->at));
         return NULL;
     }
     const uint8_t *bytes = cursor->data + cursor->at;
@@ -32,8 +31,7 @@ const uint8_t *whit_gguf_take(whit_gguf_cursor *cursor, uint64_t n_bytes, const 
     return bytes;
 }
 
-bool whit_gguf_take_string(whit_gguf_cursor *cursor, const char *what, const char **text,
-                           size_t *text_bytes)
+bool whit_gguf_take_string(whit_gguf_cursor *cursor, const char *what, const char **text, size_t *text_bytes)
 {
     const uint8_t *length = whit_gguf_take(cursor, 8, what);
     if (!length) return false;
@@ -47,25 +45,22 @@ bool whit_gguf_take_string(whit_gguf_cursor *cursor, const char *what, const cha
 
 static bool unknown_type(whit_gguf_cursor *cursor, const whit_gguf_key *key, uint32_t type)
 {
-    whit_fail(cursor->error, WHIT_ERROR_FORMAT, "%s: byte %llu: key %.*s has the unknown type %u",
-              cursor->path, (unsigned long long)cursor->at, whit_gguf_shown(key->name_bytes),
-              key->name, type);
+    whit_fail(cursor->error, WHIT_ERROR_FORMAT, "%s: byte %llu: key %.*s has the unknown type %u", cursor->path,
+              (unsigned long long)cursor->at, whit_gguf_shown(key->name_bytes), key->name, type);
     return false;
 }
 
 /* Moves over the elements of an array. Recursion is bounded by MAX_DEPTH, steps by the bytes. */
-static bool skip_elements(whit_gguf_cursor *cursor, const whit_gguf_key *key, uint32_t type,
-                          uint64_t n_elems, int depth)
+static bool skip_elements(whit_gguf_cursor *cursor, const whit_gguf_key *key, uint32_t type, uint64_t n_elems,
+                          int depth)
 {
     if (type > WHIT_GGUF_F64) return unknown_type(cursor, key, type);
-    uint64_t least_bytes = type == WHIT_GGUF_STRING  ? 8
-                           : type == WHIT_GGUF_ARRAY ? 12
-                                                     : type_bytes[type];
+    uint64_t least_bytes = type == WHIT_GGUF_STRING ? 8 : type == WHIT_GGUF_ARRAY ? 12 : type_bytes[type];
     if (n_elems > (cursor->size_bytes - cursor->at) / least_bytes) {
         whit_fail(cursor->error, WHIT_ERROR_FORMAT,
-                  "%s: byte %llu: key %.*s claims %llu elements, more than the file holds",
-                  cursor->path, (unsigned long long)cursor->at, whit_gguf_shown(key->name_bytes),
-                  key->name, (unsigned long long)n_elems);
+                  "%s: byte %llu: key %.*s claims %llu elements, more than the file holds", cursor->path,
+                  (unsigned long long)cursor->at, whit_gguf_shown(key->name_bytes), key->name,
+                  (unsigned long long)n_elems);
         return false;
     }
     if (type_bytes[type]) {
@@ -73,8 +68,7 @@ static bool skip_elements(whit_gguf_cursor *cursor, const whit_gguf_key *key, ui
         return true;
     }
     if (type == WHIT_GGUF_ARRAY && depth == MAX_DEPTH) {
-        whit_fail(cursor->error, WHIT_ERROR_FORMAT,
-                  "%s: byte %llu: key %.*s nests arrays too deeply", cursor->path,
+        whit_fail(cursor->error, WHIT_ERROR_FORMAT, "%s: byte %llu: key %.*s nests arrays too deeply", cursor->path,
                   (unsigned long long)cursor->at, whit_gguf_shown(key->name_bytes), key->name);
         return false;
     }
@@ -82,14 +76,11 @@ static bool skip_elements(whit_gguf_cursor *cursor, const whit_gguf_key *key, ui
         const char *text;
         size_t text_bytes;
         if (type == WHIT_GGUF_STRING) {
-            if (!whit_gguf_take_string(cursor, "a string of an array", &text, &text_bytes))
-                return false;
+            if (!whit_gguf_take_string(cursor, "a string of an array", &text, &text_bytes)) return false;
             continue;
         }
         const uint8_t *head = whit_gguf_take(cursor, 12, "an array in an array");
-        if (!head ||
-            !skip_elements(cursor, key, whit_load_u32(head), whit_load_u64(head + 4), depth + 1))
-            return false;
+        if (!head || !skip_elements(cursor, key, whit_load_u32(head), whit_load_u64(head + 4), depth + 1)) return false;
     }
     return true;
 }
@@ -127,14 +118,12 @@ static bool read_value(whit_gguf_cursor *cursor, uint32_t type, whit_gguf_key *k
 whit_status whit_gguf_read_keys(whit_gguf_cursor *cursor, uint64_t n_keys, whit_buf *keys)
 {
     if (n_keys > MAX_KEYS || n_keys > (cursor->size_bytes - cursor->at) / 13)
-        return whit_fail(cursor->error, WHIT_ERROR_FORMAT,
-                         "%s: byte 16: claims %llu metadata keys, more than %s", cursor->path,
-                         (unsigned long long)n_keys,
+        return whit_fail(cursor->error, WHIT_ERROR_FORMAT, "%s: byte 16: claims %llu metadata keys, more than %s",
+                         cursor->path, (unsigned long long)n_keys,
                          n_keys > MAX_KEYS ? "any model has" : "the file holds");
     for (uint64_t i = 0; i < n_keys; i++) {
         whit_gguf_key key = {0};
-        if (!whit_gguf_take_string(cursor, "a metadata key", &key.name, &key.name_bytes))
-            return WHIT_ERROR_FORMAT;
+        if (!whit_gguf_take_string(cursor, "a metadata key", &key.name, &key.name_bytes)) return WHIT_ERROR_FORMAT;
         const uint8_t *type = whit_gguf_take(cursor, 4, "a metadata type");
         if (!type || !read_value(cursor, whit_load_u32(type), &key)) return WHIT_ERROR_FORMAT;
         if (!whit_buf_append(keys, &key, sizeof key))
@@ -178,22 +167,14 @@ static bool is_integer(whit_gguf_type type)
 static __int128 load_integer(whit_gguf_type type, const uint8_t *p)
 {
     switch (type) {
-    case WHIT_GGUF_U8:
-        return p[0];
-    case WHIT_GGUF_I8:
-        return (int8_t)p[0];
-    case WHIT_GGUF_U16:
-        return whit_load_u16(p);
-    case WHIT_GGUF_I16:
-        return (int16_t)whit_load_u16(p);
-    case WHIT_GGUF_U32:
-        return whit_load_u32(p);
-    case WHIT_GGUF_I32:
-        return (int32_t)whit_load_u32(p);
-    case WHIT_GGUF_I64:
-        return (int64_t)whit_load_u64(p);
-    default:
-        return whit_load_u64(p);
+    case WHIT_GGUF_U8: return p[0];
+    case WHIT_GGUF_I8: return (int8_t)p[0];
+    case WHIT_GGUF_U16: return whit_load_u16(p);
+    case WHIT_GGUF_I16: return (int16_t)whit_load_u16(p);
+    case WHIT_GGUF_U32: return whit_load_u32(p);
+    case WHIT_GGUF_I32: return (int32_t)whit_load_u32(p);
+    case WHIT_GGUF_I64: return (int64_t)whit_load_u64(p);
+    default: return whit_load_u64(p);
     }
 }
 
@@ -229,37 +210,30 @@ bool whit_gguf_element_f64(const whit_gguf_key *key, uint64_t i, double *value)
     return true;
 }
 
-static whit_status wrong_type(const whit_gguf *gguf, const whit_gguf_key *key, const char *wanted,
-                              whit_error *error)
+static whit_status wrong_type(const whit_gguf *gguf, const whit_gguf_key *key, const char *wanted, whit_error *error)
 {
-    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %.*s: is of type %s, should be %s",
-                     gguf->files[0].path, whit_gguf_shown(key->name_bytes), key->name,
-                     type_names[key->type], wanted);
+    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %.*s: is of type %s, should be %s", gguf->files[0].path,
+                     whit_gguf_shown(key->name_bytes), key->name, type_names[key->type], wanted);
 }
 
-whit_status whit_gguf_u64(const whit_gguf *gguf, const char *name, uint64_t *value,
-                          whit_error *error)
+whit_status whit_gguf_u64(const whit_gguf *gguf, const char *name, uint64_t *value, whit_error *error)
 {
     const whit_gguf_key *key = whit_gguf_find(gguf, name);
     if (!key) return WHIT_OK;
     if (!is_integer(key->type)) return wrong_type(gguf, key, "an integer", error);
     __int128 integer = load_integer(key->type, key->data);
-    if (integer < 0)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %s: is negative", gguf->files[0].path,
-                         name);
+    if (integer < 0) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %s: is negative", gguf->files[0].path, name);
     *value = (uint64_t)integer;
     return WHIT_OK;
 }
 
-whit_status whit_gguf_i64(const whit_gguf *gguf, const char *name, int64_t *value,
-                          whit_error *error)
+whit_status whit_gguf_i64(const whit_gguf *gguf, const char *name, int64_t *value, whit_error *error)
 {
     const whit_gguf_key *key = whit_gguf_find(gguf, name);
     if (!key) return WHIT_OK;
     if (!is_integer(key->type)) return wrong_type(gguf, key, "an integer", error);
     if (!whit_gguf_element_i64(key, 0, value))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %s: is over 2^63", gguf->files[0].path,
-                         name);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %s: is over 2^63", gguf->files[0].path, name);
     return WHIT_OK;
 }
 
@@ -281,8 +255,8 @@ whit_status whit_gguf_bool(const whit_gguf *gguf, const char *name, bool *value,
     return WHIT_OK;
 }
 
-whit_status whit_gguf_string(const whit_gguf *gguf, const char *name, const char **text,
-                             size_t *text_bytes, whit_error *error)
+whit_status whit_gguf_string(const whit_gguf *gguf, const char *name, const char **text, size_t *text_bytes,
+                             whit_error *error)
 {
     const whit_gguf_key *key = whit_gguf_find(gguf, name);
     if (!key) return WHIT_OK;
@@ -301,8 +275,7 @@ whit_status whit_gguf_array(const whit_gguf *gguf, const char *name, whit_gguf_t
     if (key->type != WHIT_GGUF_ARRAY) return wrong_type(gguf, key, "an array", error);
     if (key->element_type != element_type)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %s: is an array of %s, should be of %s",
-                         gguf->files[0].path, name, type_names[key->element_type],
-                         type_names[element_type]);
+                         gguf->files[0].path, name, type_names[key->element_type], type_names[element_type]);
     *array = key;
     return WHIT_OK;
 }

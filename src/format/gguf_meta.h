@@ -17,8 +17,7 @@ typedef struct whit_gguf_cursor {
 /* The next n bytes; NULL where fewer are left (the error then names `what` and the place). */
 const uint8_t *whit_gguf_take(whit_gguf_cursor *cursor, uint64_t n_bytes, const char *what);
 /* A u64 length and that many bytes. */
-bool whit_gguf_take_string(whit_gguf_cursor *cursor, const char *what, const char **text,
-                           size_t *text_bytes);
+bool whit_gguf_take_string(whit_gguf_cursor *cursor, const char *what, const char **text, size_t *text_bytes);
 
 /* n_keys entries into `keys` (whit_gguf_key[]); duplicates are not yet looked for. */
 whit_status whit_gguf_read_keys(whit_gguf_cursor *cursor, uint64_t n_keys, whit_buf *keys);

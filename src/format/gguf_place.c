@@ -40,12 +40,11 @@ static bool tensor_size(const whit_gguf_tensor *tensor, whit_ggml_kind kind, uin
     return whit_ggml_size(kind, tensor->dims[0], n_rows(tensor), size_bytes);
 }
 
-static whit_status fail_at(const whit_gguf *gguf, const whit_gguf_tensor *tensor,
-                           whit_status status, whit_error *error, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
+static whit_status fail_at(const whit_gguf *gguf, const whit_gguf_tensor *tensor, whit_status status, whit_error *error,
+                           const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-static whit_status fail_at(const whit_gguf *gguf, const whit_gguf_tensor *tensor,
-                           whit_status status, whit_error *error, const char *format, ...)
+static whit_status fail_at(const whit_gguf *gguf, const whit_gguf_tensor *tensor, whit_status status, whit_error *error,
+                           const char *format, ...)
 {
     char reason[256];
     va_list arguments;
@@ -108,8 +107,7 @@ struct meaning {
     uint64_t fit, n_odd;
 };
 
-static struct meaning judge(const whit_gguf *gguf, const struct place *places, uint32_t id,
-                            whit_ggml_kind kind)
+static struct meaning judge(const whit_gguf *gguf, const struct place *places, uint32_t id, whit_ggml_kind kind)
 {
     struct meaning meaning = {.kind = kind, .possible = true};
     for (size_t i = 0; i < gguf->n_tensors && meaning.possible; i++) {
@@ -139,16 +137,14 @@ static whit_status no_meaning(const whit_gguf *gguf, const struct place *places,
     for (size_t k = 0; k < n_kinds; k++)
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", k ? ", " : "",
                  whit_ggml_kind_info(kinds[k])->name);
-    return fail_at(
-        gguf, tensor, WHIT_ERROR_FORMAT, error,
-        "type id %u: %llu rows of %llu weights in %llu bytes fit no known meaning of it (%s)", id,
-        (unsigned long long)n_rows(tensor), (unsigned long long)tensor->dims[0],
-        (unsigned long long)place->room_bytes, names);
+    return fail_at(gguf, tensor, WHIT_ERROR_FORMAT, error,
+                   "type id %u: %llu rows of %llu weights in %llu bytes fit no known meaning of it (%s)", id,
+                   (unsigned long long)n_rows(tensor), (unsigned long long)tensor->dims[0],
+                   (unsigned long long)place->room_bytes, names);
 }
 
 /* One meaning for all tensors of an id: a file comes from one fork. */
-static whit_status decide(whit_gguf *gguf, const struct place *places, uint32_t id,
-                          whit_error *error)
+static whit_status decide(whit_gguf *gguf, const struct place *places, uint32_t id, whit_error *error)
 {
     whit_ggml_kind kinds[WHIT_GGML_MAX_CANDIDATES];
     size_t n_kinds = whit_ggml_candidates(id, kinds), n_tensors = 0;
@@ -156,8 +152,7 @@ static whit_status decide(whit_gguf *gguf, const struct place *places, uint32_t 
     for (size_t k = 0; k < n_kinds; k++) {
         struct meaning meaning = judge(gguf, places, id, kinds[k]);
         if (!meaning.possible) continue;
-        if (!best.possible || meaning.fit > best.fit ||
-            (meaning.fit == best.fit && meaning.n_odd < best.n_odd))
+        if (!best.possible || meaning.fit > best.fit || (meaning.fit == best.fit && meaning.n_odd < best.n_odd))
             best = meaning;
     }
     if (!best.possible) return no_meaning(gguf, places, id, kinds, n_kinds, error);
@@ -167,11 +162,9 @@ static whit_status decide(whit_gguf *gguf, const struct place *places, uint32_t 
         n_tensors++;
     }
     const whit_ggml_info *info = whit_ggml_kind_info(best.kind);
-    if (!whit_buf_printf(
-            &gguf->notes,
-            "type id %u is read as %s (%u bytes for %u weights), by the stride of %zu tensor%s\n",
-            id, info->name, info->block_bytes, info->block_elems, n_tensors,
-            n_tensors == 1 ? "" : "s"))
+    if (!whit_buf_printf(&gguf->notes,
+                         "type id %u is read as %s (%u bytes for %u weights), by the stride of %zu tensor%s\n", id,
+                         info->name, info->block_bytes, info->block_elems, n_tensors, n_tensors == 1 ? "" : "s"))
         return whit_fail_memory(error, "notes", gguf->notes.size_bytes);
     return WHIT_OK;
 }
@@ -181,29 +174,23 @@ static whit_status decide(whit_gguf *gguf, const struct place *places, uint32_t 
 static whit_status measure_rooms(const whit_gguf *gguf, struct place *places, whit_error *error)
 {
     for (size_t i = 0; i < gguf->n_tensors; i++)
-        places[i] = (struct place){(uint32_t)i, gguf->tensors[i].file,
-                                   gguf->tensors[i].offset_bytes, 0, true};
+        places[i] = (struct place){(uint32_t)i, gguf->tensors[i].file, gguf->tensors[i].offset_bytes, 0, true};
     qsort(places, gguf->n_tensors, sizeof *places, compare_places);
     for (size_t i = 0; i < gguf->n_tensors; i++) {
         struct place *place = &places[i];
         const whit_gguf_file *file = &gguf->files[place->file];
         whit_gguf_tensor *tensor = &gguf->tensors[place->tensor];
-        uint64_t data_bytes = file->size_bytes > file->data_start_bytes
-                                  ? file->size_bytes - file->data_start_bytes
-                                  : 0;
+        uint64_t data_bytes = file->size_bytes > file->data_start_bytes ? file->size_bytes - file->data_start_bytes : 0;
         if (place->offset_bytes % file->alignment_bytes)
-            return fail_at(gguf, tensor, WHIT_ERROR_FORMAT, error,
-                           "its offset is not aligned as the file says");
+            return fail_at(gguf, tensor, WHIT_ERROR_FORMAT, error, "its offset is not aligned as the file says");
         if (place->offset_bytes >= data_bytes)
             return fail_at(gguf, tensor, WHIT_ERROR_FORMAT, error,
                            "begins behind the end of the file: damaged or cut short");
         tensor->data = file->data + file->data_start_bytes + place->offset_bytes;
         place->last = i + 1 == gguf->n_tensors || places[i + 1].file != place->file;
-        place->room_bytes =
-            (place->last ? data_bytes : places[i + 1].offset_bytes) - place->offset_bytes;
+        place->room_bytes = (place->last ? data_bytes : places[i + 1].offset_bytes) - place->offset_bytes;
         if (place->room_bytes == 0)
-            return fail_at(gguf, tensor, WHIT_ERROR_FORMAT, error,
-                           "has the same offset as another tensor");
+            return fail_at(gguf, tensor, WHIT_ERROR_FORMAT, error, "has the same offset as another tensor");
     }
     return WHIT_OK;
 }
@@ -215,8 +202,8 @@ static whit_status decide_kinds(whit_gguf *gguf, const struct place *places, whi
         whit_gguf_tensor *tensor = &gguf->tensors[i];
         whit_ggml_kind kinds[WHIT_GGML_MAX_CANDIDATES];
         if (whit_ggml_candidates(tensor->id, kinds) == 0)
-            return fail_at(gguf, tensor, WHIT_ERROR_UNSUPPORTED, error, "type id %u: %s",
-                           tensor->id, whit_ggml_refusal(tensor->id));
+            return fail_at(gguf, tensor, WHIT_ERROR_UNSUPPORTED, error, "type id %u: %s", tensor->id,
+                           whit_ggml_refusal(tensor->id));
         if (!whit_ggml_id_collides(tensor->id)) {
             tensor->kind = kinds[0];
             continue;
@@ -236,26 +223,23 @@ static whit_status check_sizes(whit_gguf *gguf, const struct place *places, whit
         if (!tensor_size(tensor, tensor->kind, &tensor->size_bytes))
             return fail_at(gguf, tensor, WHIT_ERROR_FORMAT, error,
                            "%llu rows of %llu do not divide into blocks of %s (%u weights)",
-                           (unsigned long long)n_rows(tensor), (unsigned long long)tensor->dims[0],
-                           info->name, info->block_elems);
+                           (unsigned long long)n_rows(tensor), (unsigned long long)tensor->dims[0], info->name,
+                           info->block_elems);
         if (tensor->size_bytes <= places[i].room_bytes) continue;
         if (places[i].last)
             return fail_at(gguf, tensor, WHIT_ERROR_FORMAT, error,
                            "needs %llu bytes, the file has %llu: damaged or cut short",
-                           (unsigned long long)tensor->size_bytes,
-                           (unsigned long long)places[i].room_bytes);
+                           (unsigned long long)tensor->size_bytes, (unsigned long long)places[i].room_bytes);
         const whit_gguf_tensor *next = &gguf->tensors[places[i + 1].tensor];
         return fail_at(gguf, tensor, WHIT_ERROR_FORMAT, error, "its %llu bytes overlap tensor %.*s",
-                       (unsigned long long)tensor->size_bytes, whit_gguf_shown(next->name_bytes),
-                       next->name);
+                       (unsigned long long)tensor->size_bytes, whit_gguf_shown(next->name_bytes), next->name);
     }
     return WHIT_OK;
 }
 
 whit_status whit_gguf_place_tensors(whit_gguf *gguf, whit_error *error)
 {
-    size_t n_bytes =
-        gguf->n_tensors * sizeof(struct place); /* n_tensors is bounded by the reader */
+    size_t n_bytes = gguf->n_tensors * sizeof(struct place); /* n_tensors is bounded by the reader */
     struct place *places = whit_alloc(gguf->allocator, n_bytes);
     if (!places) return whit_fail_memory(error, "tensor places", n_bytes);
     whit_status status = measure_rooms(gguf, places, error);

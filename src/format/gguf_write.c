@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "format/gguf_write.h"
 
-void whit_gguf_writer_init(whit_gguf_writer *writer, uint32_t alignment_bytes,
-                           const whit_allocator *allocator)
+void whit_gguf_writer_init(whit_gguf_writer *writer, uint32_t alignment_bytes, const whit_allocator *allocator)
 {
     *writer = (whit_gguf_writer){.keys.allocator = allocator,
                                  .infos.allocator = allocator,
                                  .sizes.allocator = allocator,
                                  .alignment_bytes = alignment_bytes};
-    if (alignment_bytes != WHIT_GGUF_ALIGNMENT_BYTES)
-        whit_gguf_put_u32(writer, "general.alignment", alignment_bytes);
+    if (alignment_bytes != WHIT_GGUF_ALIGNMENT_BYTES) whit_gguf_put_u32(writer, "general.alignment", alignment_bytes);
 }
 
 void whit_gguf_writer_close(whit_gguf_writer *writer)
@@ -35,16 +33,15 @@ static void append_text(whit_buf *buf, const char *text, size_t text_bytes)
     whit_buf_append(buf, text, text_bytes);
 }
 
-static void put_name(whit_gguf_writer *writer, const char *name, size_t name_bytes,
-                     whit_gguf_type type)
+static void put_name(whit_gguf_writer *writer, const char *name, size_t name_bytes, whit_gguf_type type)
 {
     append_text(&writer->keys, name, name_bytes);
     append_u32(&writer->keys, type);
     writer->n_keys++;
 }
 
-static void put_value(whit_gguf_writer *writer, const char *name, whit_gguf_type type,
-                      const void *value, size_t n_bytes)
+static void put_value(whit_gguf_writer *writer, const char *name, whit_gguf_type type, const void *value,
+                      size_t n_bytes)
 {
     put_name(writer, name, strlen(name), type);
     whit_buf_append(&writer->keys, value, n_bytes);
@@ -81,23 +78,21 @@ void whit_gguf_put_bool(whit_gguf_writer *writer, const char *name, bool value)
     put_value(writer, name, WHIT_GGUF_BOOL, &byte, 1);
 }
 
-void whit_gguf_put_string(whit_gguf_writer *writer, const char *name, const char *text,
-                          size_t text_bytes)
+void whit_gguf_put_string(whit_gguf_writer *writer, const char *name, const char *text, size_t text_bytes)
 {
     put_name(writer, name, strlen(name), WHIT_GGUF_STRING);
     append_text(&writer->keys, text, text_bytes);
 }
 
-static void put_array_head(whit_gguf_writer *writer, const char *name, whit_gguf_type element_type,
-                           uint64_t n_elems)
+static void put_array_head(whit_gguf_writer *writer, const char *name, whit_gguf_type element_type, uint64_t n_elems)
 {
     put_name(writer, name, strlen(name), WHIT_GGUF_ARRAY);
     append_u32(&writer->keys, element_type);
     append_u64(&writer->keys, n_elems);
 }
 
-void whit_gguf_put_array(whit_gguf_writer *writer, const char *name, whit_gguf_type element_type,
-                         const void *elements, uint64_t n_elems)
+void whit_gguf_put_array(whit_gguf_writer *writer, const char *name, whit_gguf_type element_type, const void *elements,
+                         uint64_t n_elems)
 {
     put_array_head(writer, name, element_type, n_elems);
     whit_buf_append(&writer->keys, elements, n_elems * whit_gguf_type_bytes(element_type));
@@ -157,8 +152,7 @@ static whit_status write_padding(whit_gguf_writer *writer, uint64_t n_bytes, whi
 whit_status whit_gguf_write_head(whit_gguf_writer *writer, whit_writer *file, whit_error *error)
 {
     if (writer->keys.failed || writer->infos.failed || writer->sizes.failed)
-        return whit_fail_memory(error, "GGUF metadata",
-                                writer->keys.size_bytes + writer->infos.size_bytes);
+        return whit_fail_memory(error, "GGUF metadata", writer->keys.size_bytes + writer->infos.size_bytes);
     uint8_t head[24] = "GGUF";
     head[4] = WHIT_GGUF_VERSION;
     memcpy(head + 8, &writer->n_tensors, 8);
@@ -170,17 +164,14 @@ whit_status whit_gguf_write_head(whit_gguf_writer *writer, whit_writer *file, wh
     return write_padding(writer, padding(file->offset_bytes, writer->alignment_bytes), error);
 }
 
-whit_status whit_gguf_write_data(whit_gguf_writer *writer, const void *data, size_t n_bytes,
-                                 whit_error *error)
+whit_status whit_gguf_write_data(whit_gguf_writer *writer, const void *data, size_t n_bytes, whit_error *error)
 {
     const uint8_t *bytes = data;
     while (n_bytes) {
         if (writer->tensor == writer->n_tensors)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                             "GGUF writer: data behind the last tensor");
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "GGUF writer: data behind the last tensor");
         uint64_t size = whit_load_u64(writer->sizes.data + 8 * writer->tensor);
-        uint64_t part =
-            size - writer->written_bytes < n_bytes ? size - writer->written_bytes : n_bytes;
+        uint64_t part = size - writer->written_bytes < n_bytes ? size - writer->written_bytes : n_bytes;
         WHIT_TRY(whit_writer_append(writer->file, bytes, (size_t)part, error));
         bytes += part;
         n_bytes -= (size_t)part;
@@ -196,7 +187,6 @@ whit_status whit_gguf_write_data(whit_gguf_writer *writer, const void *data, siz
 whit_status whit_gguf_write_end(whit_gguf_writer *writer, whit_error *error)
 {
     if (writer->tensor == writer->n_tensors) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                     "GGUF writer: tensor %llu of %llu was not written to its end",
+    return whit_fail(error, WHIT_ERROR_ARGUMENT, "GGUF writer: tensor %llu of %llu was not written to its end",
                      (unsigned long long)writer->tensor, (unsigned long long)writer->n_tensors);
 }

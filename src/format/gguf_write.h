@@ -25,8 +25,7 @@ typedef struct whit_gguf_writer {
 } whit_gguf_writer;
 
 /* alignment_bytes is a multiple of 8, or a power of two; anything but 32 becomes a key. */
-void whit_gguf_writer_init(whit_gguf_writer *writer, uint32_t alignment_bytes,
-                           const whit_allocator *allocator);
+void whit_gguf_writer_init(whit_gguf_writer *writer, uint32_t alignment_bytes, const whit_allocator *allocator);
 void whit_gguf_writer_close(whit_gguf_writer *writer);
 
 void whit_gguf_put_u16(whit_gguf_writer *writer, const char *name, uint16_t value);
@@ -35,11 +34,10 @@ void whit_gguf_put_i32(whit_gguf_writer *writer, const char *name, int32_t value
 void whit_gguf_put_u64(whit_gguf_writer *writer, const char *name, uint64_t value);
 void whit_gguf_put_f32(whit_gguf_writer *writer, const char *name, float value);
 void whit_gguf_put_bool(whit_gguf_writer *writer, const char *name, bool value);
-void whit_gguf_put_string(whit_gguf_writer *writer, const char *name, const char *text,
-                          size_t text_bytes);
+void whit_gguf_put_string(whit_gguf_writer *writer, const char *name, const char *text, size_t text_bytes);
 /* Numbers: n_elems of the (fixed-size) type, packed. */
-void whit_gguf_put_array(whit_gguf_writer *writer, const char *name, whit_gguf_type element_type,
-                         const void *elements, uint64_t n_elems);
+void whit_gguf_put_array(whit_gguf_writer *writer, const char *name, whit_gguf_type element_type, const void *elements,
+                         uint64_t n_elems);
 /* Strings: announces n_elems, which must follow one by one. */
 void whit_gguf_put_strings(whit_gguf_writer *writer, const char *name, uint64_t n_elems);
 void whit_gguf_put_element(whit_gguf_writer *writer, const char *text, size_t text_bytes);
@@ -53,8 +51,7 @@ void whit_gguf_put_tensor(whit_gguf_writer *writer, const char *name, uint32_t i
 whit_status whit_gguf_write_head(whit_gguf_writer *writer, whit_writer *file, whit_error *error);
 /* Any number of bytes of the present tensor; padding is put between tensors. More bytes than all
  * tensors have is an argument error. */
-whit_status whit_gguf_write_data(whit_gguf_writer *writer, const void *data, size_t n_bytes,
-                                 whit_error *error);
+whit_status whit_gguf_write_data(whit_gguf_writer *writer, const void *data, size_t n_bytes, whit_error *error);
 /* Checks that every tensor was written to its end. */
 whit_status whit_gguf_write_end(whit_gguf_writer *writer, whit_error *error);
 

@@ -45,15 +45,14 @@ static whit_status read_document_at(const whit_hf *hf, whit_hf_document *documen
     WHIT_TRY(whit_read_file(document->path, MAX_DOCUMENT_BYTES, &document->text, error));
     if (whit_is_lfs_pointer(document->text.data, document->text.size_bytes))
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: " WHIT_LFS_REASON, document->path);
-    WHIT_TRY(whit_json_parse(document->path, (const char *)document->text.data,
-                             document->text.size_bytes, hf->allocator, &document->json, error));
+    WHIT_TRY(whit_json_parse(document->path, (const char *)document->text.data, document->text.size_bytes,
+                             hf->allocator, &document->json, error));
     document->present = true;
     if (whit_json_type_of(&document->json, WHIT_JSON_ROOT) == WHIT_JSON_OBJECT) return WHIT_OK;
     return whit_json_fail(&document->json, WHIT_JSON_ROOT, error, "is no object");
 }
 
-static whit_status read_document(const whit_hf *hf, const char *name, whit_hf_document *document,
-                                 whit_error *error)
+static whit_status read_document(const whit_hf *hf, const char *name, whit_hf_document *document, whit_error *error)
 {
     document->path = join(hf->allocator, hf->folder, name);
     if (!document->path) return whit_fail_memory(error, "a file name", strlen(name));
@@ -93,8 +92,7 @@ static whit_status read_folder(whit_hf *hf, whit_error *error)
 {
     WHIT_TRY(read_document(hf, "config.json", &hf->config, error));
     if (!hf->config.present)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: has no config.json, so it is no model folder",
-                         hf->folder);
+        return whit_fail(error, WHIT_ERROR_IO, "%s: has no config.json, so it is no model folder", hf->folder);
     WHIT_TRY(read_document(hf, "generation_config.json", &hf->generation_config, error));
     WHIT_TRY(read_document(hf, "tokenizer_config.json", &hf->tokenizer_config, error));
     WHIT_TRY(read_document(hf, "special_tokens_map.json", &hf->special_tokens, error));
@@ -104,8 +102,7 @@ static whit_status read_folder(whit_hf *hf, whit_error *error)
     return find_file(hf, "chat_template.jinja", &hf->template_jinja, error);
 }
 
-whit_status whit_hf_open(const char *folder, const whit_allocator *allocator, whit_hf **hf,
-                         whit_error *error)
+whit_status whit_hf_open(const char *folder, const whit_allocator *allocator, whit_hf **hf, whit_error *error)
 {
     *hf = NULL;
     whit_hf *opened = whit_zalloc(allocator, sizeof *opened);
@@ -114,8 +111,7 @@ whit_status whit_hf_open(const char *folder, const whit_allocator *allocator, wh
     size_t n = strlen(folder);
     while (n > 1 && folder[n - 1] == '/') n--;
     opened->folder = whit_strndup(allocator, folder, n);
-    whit_status status =
-        opened->folder ? read_folder(opened, error) : whit_fail_memory(error, "a file name", n);
+    whit_status status = opened->folder ? read_folder(opened, error) : whit_fail_memory(error, "a file name", n);
     if (status == WHIT_OK)
         *hf = opened;
     else
@@ -123,8 +119,7 @@ whit_status whit_hf_open(const char *folder, const whit_allocator *allocator, wh
     return status;
 }
 
-whit_status whit_hf_open_config(const char *path, const whit_allocator *allocator, whit_hf **hf,
-                                whit_error *error)
+whit_status whit_hf_open_config(const char *path, const whit_allocator *allocator, whit_hf **hf, whit_error *error)
 {
     *hf = NULL;
     whit_hf *opened = whit_zalloc(allocator, sizeof *opened);
@@ -167,8 +162,7 @@ static char *only_file(const whit_hf *hf, const char *end)
     const struct dirent *entry;
     for (int n = 0; n < MAX_FOLDER_ENTRIES && (entry = readdir(folder)); n++) {
         size_t name_bytes = strlen(entry->d_name), end_bytes = strlen(end);
-        if (name_bytes < end_bytes || strcmp(entry->d_name + name_bytes - end_bytes, end) != 0)
-            continue;
+        if (name_bytes < end_bytes || strcmp(entry->d_name + name_bytes - end_bytes, end) != 0) continue;
         bool second = found != NULL;
         free_text(hf->allocator, found);
         found = second ? NULL : join(hf->allocator, hf->folder, entry->d_name);
@@ -181,9 +175,8 @@ static char *only_file(const whit_hf *hf, const char *end)
 whit_status whit_hf_open_weights(whit_hf *hf, whit_error *error)
 {
     static const char *const names[] = {"model.safetensors", "model.safetensors.index.json"};
-    static const char *const others[] = {"pytorch_model.bin", "pytorch_model.bin.index.json",
-                                         "tf_model.h5", "flax_model.msgpack",
-                                         "consolidated.00.pth"};
+    static const char *const others[] = {"pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5",
+                                         "flax_model.msgpack", "consolidated.00.pth"};
     char *path = NULL;
     for (size_t i = 0; i < 2 && !path; i++) {
         path = join(hf->allocator, hf->folder, names[i]);
@@ -203,13 +196,11 @@ whit_status whit_hf_open_weights(whit_hf *hf, whit_error *error)
         bool there = path && access(path, F_OK) == 0;
         free_text(hf->allocator, path);
         if (there)
-            return whit_fail(
-                error, WHIT_ERROR_UNSUPPORTED,
-                "%s: its weights are in %s, which is not read; save them as safetensors",
-                hf->folder, others[i]);
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                             "%s: its weights are in %s, which is not read; save them as safetensors", hf->folder,
+                             others[i]);
     }
-    return whit_fail(error, WHIT_ERROR_IO,
-                     "%s: has neither model.safetensors nor model.safetensors.index.json",
+    return whit_fail(error, WHIT_ERROR_IO, "%s: has neither model.safetensors nor model.safetensors.index.json",
                      hf->folder);
 }
 
@@ -235,13 +226,11 @@ uint32_t whit_hf_node(const whit_hf_document *document, const char *path)
 static uint32_t value_node(const whit_hf_document *document, const char *path)
 {
     uint32_t at = whit_hf_node(document, path);
-    if (at == WHIT_JSON_NONE || whit_json_type_of(&document->json, at) == WHIT_JSON_NULL)
-        return WHIT_JSON_NONE;
+    if (at == WHIT_JSON_NONE || whit_json_type_of(&document->json, at) == WHIT_JSON_NULL) return WHIT_JSON_NONE;
     return at;
 }
 
-whit_status whit_hf_u64(const whit_hf_document *document, const char *path, uint64_t *value,
-                        whit_error *error)
+whit_status whit_hf_u64(const whit_hf_document *document, const char *path, uint64_t *value, whit_error *error)
 {
     uint32_t at = value_node(document, path);
     int64_t integer;
@@ -258,16 +247,14 @@ whit_status whit_hf_u64(const whit_hf_document *document, const char *path, uint
     return WHIT_OK;
 }
 
-whit_status whit_hf_f64(const whit_hf_document *document, const char *path, double *value,
-                        whit_error *error)
+whit_status whit_hf_f64(const whit_hf_document *document, const char *path, double *value, whit_error *error)
 {
     uint32_t at = value_node(document, path);
     if (at == WHIT_JSON_NONE || whit_json_f64(&document->json, at, value)) return WHIT_OK;
     return whit_json_fail(&document->json, at, error, "%s is no number", path);
 }
 
-whit_status whit_hf_bool(const whit_hf_document *document, const char *path, bool *value,
-                         whit_error *error)
+whit_status whit_hf_bool(const whit_hf_document *document, const char *path, bool *value, whit_error *error)
 {
     uint32_t at = value_node(document, path);
     if (at == WHIT_JSON_NONE) return WHIT_OK;
@@ -277,8 +264,8 @@ whit_status whit_hf_bool(const whit_hf_document *document, const char *path, boo
     return WHIT_OK;
 }
 
-whit_status whit_hf_string(const whit_hf_document *document, const char *path, const char **text,
-                           size_t *text_bytes, whit_error *error)
+whit_status whit_hf_string(const whit_hf_document *document, const char *path, const char **text, size_t *text_bytes,
+                           whit_error *error)
 {
     uint32_t at = value_node(document, path);
     if (at == WHIT_JSON_NONE) return WHIT_OK;

@@ -35,11 +35,9 @@ typedef struct whit_hf {
 bool whit_hf_is_folder(const char *path);
 
 /* Reads the documents; a git-LFS pointer in the place of any file is refused. */
-whit_status whit_hf_open(const char *folder, const whit_allocator *allocator, whit_hf **hf,
-                         whit_error *error);
+whit_status whit_hf_open(const char *folder, const whit_allocator *allocator, whit_hf **hf, whit_error *error);
 /* A config.json by itself, under any name: the other documents are absent and there is no folder. */
-whit_status whit_hf_open_config(const char *path, const whit_allocator *allocator, whit_hf **hf,
-                                whit_error *error);
+whit_status whit_hf_open_config(const char *path, const whit_allocator *allocator, whit_hf **hf, whit_error *error);
 /* Opens model.safetensors, else the shards of model.safetensors.index.json, else the folder's only
  * .safetensors file. Weights in other formats are refused by name. */
 whit_status whit_hf_open_weights(whit_hf *hf, whit_error *error);
@@ -51,14 +49,11 @@ uint32_t whit_hf_node(const whit_hf_document *document, const char *path);
 /* Where nothing, or null, stands at the path, *value stays as it was and the status is WHIT_OK; a
  * value of another type is a format error naming file and line. Integers may be written 1e4 or
  * 128.0; those over 2^64 become UINT64_MAX (model_max_length is 10^30 in many files). */
-whit_status whit_hf_u64(const whit_hf_document *document, const char *path, uint64_t *value,
-                        whit_error *error);
-whit_status whit_hf_f64(const whit_hf_document *document, const char *path, double *value,
-                        whit_error *error);
-whit_status whit_hf_bool(const whit_hf_document *document, const char *path, bool *value,
-                         whit_error *error);
+whit_status whit_hf_u64(const whit_hf_document *document, const char *path, uint64_t *value, whit_error *error);
+whit_status whit_hf_f64(const whit_hf_document *document, const char *path, double *value, whit_error *error);
+whit_status whit_hf_bool(const whit_hf_document *document, const char *path, bool *value, whit_error *error);
 /* In place, not terminated. */
-whit_status whit_hf_string(const whit_hf_document *document, const char *path, const char **text,
-                           size_t *text_bytes, whit_error *error);
+whit_status whit_hf_string(const whit_hf_document *document, const char *path, const char **text, size_t *text_bytes,
+                           whit_error *error);
 
 #endif

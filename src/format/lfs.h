@@ -5,8 +5,7 @@
 
 #include "base/mem.h"
 
-#define WHIT_LFS_REASON                                                                            \
-    "is a git-LFS pointer, not the file itself; fetch it with `git lfs pull` or download it again"
+#define WHIT_LFS_REASON "is a git-LFS pointer, not the file itself; fetch it with `git lfs pull` or download it again"
 
 static inline bool whit_is_lfs_pointer(const void *data, uint64_t size_bytes)
 {

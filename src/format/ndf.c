@@ -20,18 +20,15 @@ static const uint8_t *payload_at(const whit_ndf_file_view *file, uint32_t i)
     return file->map.data + whit_ndf_payload_offset(whit_ndf_chain_at(&file->chain, i));
 }
 
-static whit_status bad_frame(const whit_ndf_file_view *file, uint32_t i, const char *reason,
-                             whit_error *error)
+static whit_status bad_frame(const whit_ndf_file_view *file, uint32_t i, const char *reason, whit_error *error)
 {
     const whit_ndf_frame *frame = whit_ndf_chain_at(&file->chain, i);
-    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: frame %" PRIu32 " (%s) at byte %" PRIu64 ": %s",
-                     file->map.path, i, whit_ndf_frame_type_name(frame->type), frame->offset,
-                     reason);
+    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: frame %" PRIu32 " (%s) at byte %" PRIu64 ": %s", file->map.path, i,
+                     whit_ndf_frame_type_name(frame->type), frame->offset, reason);
 }
 
 /* Frame `i` must be there with this type; small payloads are checked against their hash. */
-static whit_status expect_frame(const whit_ndf_file_view *file, uint32_t i, uint32_t type,
-                                whit_error *error)
+static whit_status expect_frame(const whit_ndf_file_view *file, uint32_t i, uint32_t type, whit_error *error)
 {
     if (i >= file->chain.n_frames)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: it has no %s frame", file->map.path,
@@ -43,8 +40,7 @@ static whit_status expect_frame(const whit_ndf_file_view *file, uint32_t i, uint
     const whit_ndf_header *header = (const whit_ndf_header *)(file->map.data + frame->offset);
     uint8_t root[WHIT_HASH_BYTES];
     whit_ndf_small_root(payload_at(file, i), frame->payload_bytes, root);
-    if (memcmp(root, header->root, sizeof root) != 0)
-        return bad_frame(file, i, "its payload is damaged", error);
+    if (memcmp(root, header->root, sizeof root) != 0) return bad_frame(file, i, "its payload is damaged", error);
     return WHIT_OK;
 }
 
@@ -80,20 +76,16 @@ static whit_status read_main(whit_ndf *ndf, whit_error *error)
     whit_ndf_file_view *file = &ndf->files[0];
     const char *path = file->map.path;
     if (whit_ndf_chain_at(&file->chain, 0)->type == WHIT_NDF_PART)
-        return whit_fail(error, WHIT_ERROR_FORMAT,
-                         "%s: this is a part of a split model; open its main file", path);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is a part of a split model; open its main file", path);
     if (whit_ndf_chain_at(&file->chain, 0)->type >= WHIT_NDF_ADAPTER)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is %s without a model", path,
-                         whit_ndf_chain_at(&file->chain, 0)->type == WHIT_NDF_ADAPTER
-                             ? "an adapter"
-                             : "a frame");
+                         whit_ndf_chain_at(&file->chain, 0)->type == WHIT_NDF_ADAPTER ? "an adapter" : "a frame");
     uint32_t i = 0;
     WHIT_TRY(expect_frame(file, i, WHIT_NDF_HEAD, error));
     ndf->head = payload_at(file, i);
     ndf->head_bytes = whit_ndf_chain_at(&file->chain, i)->payload_bytes;
     WHIT_TRY(whit_ndf_read_head(ndf, path, error));
-    if (++i < file->chain.n_frames &&
-        whit_ndf_chain_at(&file->chain, i)->type == WHIT_NDF_TOKENIZER) {
+    if (++i < file->chain.n_frames && whit_ndf_chain_at(&file->chain, i)->type == WHIT_NDF_TOKENIZER) {
         ndf->tokenizer = payload_at(file, i);
         ndf->tokenizer_bytes = whit_ndf_chain_at(&file->chain, i)->payload_bytes;
         i++;
@@ -111,8 +103,7 @@ static whit_status read_main(whit_ndf *ndf, whit_error *error)
     static const uint8_t zeros[sizeof ndf->seal->reserved];
     if (memcmp(ndf->seal->reserved, zeros, sizeof zeros) != 0)
         return bad_frame(file, i, "its reserved words are not 0", error);
-    if (ndf->seal->n_tensors != ndf->tensors.n_entries ||
-        ndf->seal->n_part_files != ndf->n_files_room - 1)
+    if (ndf->seal->n_tensors != ndf->tensors.n_entries || ndf->seal->n_part_files != ndf->n_files_room - 1)
         return bad_frame(file, i, "it seals another number of tensors or files", error);
     WHIT_TRY(expect_frame(file, ++i, WHIT_NDF_COMMIT, error));
     ndf->n_base_frames = i + 1;
@@ -125,8 +116,7 @@ static whit_status read_main(whit_ndf *ndf, whit_error *error)
 }
 
 /* PART, DATA, COMMIT, and nothing after them: what the seal of the main file says. */
-static whit_status check_part_file(const whit_ndf *ndf, uint32_t number, whit_ndf_file_view *file,
-                                   whit_error *error)
+static whit_status check_part_file(const whit_ndf *ndf, uint32_t number, whit_ndf_file_view *file, whit_error *error)
 {
     const char *path = file->map.path;
     WHIT_TRY(expect_frame(file, 0, WHIT_NDF_PART, error));
@@ -141,18 +131,16 @@ static whit_status check_part_file(const whit_ndf *ndf, uint32_t number, whit_nd
     if (memcmp(set, part->set, sizeof set) != 0)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: it is a part of another model", path);
     if (part->file != number || part->n_files != ndf->n_files_room)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: it is part %" PRIu32 " of %" PRIu32, path,
-                         part->file + 1, part->n_files);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: it is part %" PRIu32 " of %" PRIu32, path, part->file + 1,
+                         part->n_files);
     WHIT_TRY(expect_frame(file, 1, WHIT_NDF_DATA, error));
     WHIT_TRY(expect_frame(file, 2, WHIT_NDF_COMMIT, error));
     take_data(file, 1);
-    const uint8_t *sealed = (const uint8_t *)(ndf->seal + 1) +
-                            ((size_t)ndf->tensors.n_entries + number - 1) * WHIT_HASH_BYTES;
+    const uint8_t *sealed =
+        (const uint8_t *)(ndf->seal + 1) + ((size_t)ndf->tensors.n_entries + number - 1) * WHIT_HASH_BYTES;
     if (file->data_bytes != ndf->file_entries[number].data_bytes || file->chain.n_frames != 3 ||
-        file->chain.end_bytes != file->chain.file_bytes ||
-        memcmp(sealed, file->chain.last_hash, WHIT_HASH_BYTES) != 0)
-        return whit_fail(error, WHIT_ERROR_FORMAT,
-                         "%s: it has other contents than the model was sealed with", path);
+        file->chain.end_bytes != file->chain.file_bytes || memcmp(sealed, file->chain.last_hash, WHIT_HASH_BYTES) != 0)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: it has other contents than the model was sealed with", path);
     return WHIT_OK;
 }
 
@@ -176,8 +164,8 @@ static whit_status open_part_file(whit_ndf *ndf, uint32_t number, whit_error *er
                     : map_file(&(whit_ndf_input){.fd = fd}, text, ndf->allocator, file, &inner);
     if (status == WHIT_OK) status = check_part_file(ndf, number, file, &inner);
     if (status != WHIT_OK)
-        whit_fail(error, status, "%s (wanted: part %" PRIu32 " of %" PRIu32 " of %s)",
-                  inner.message, number + 1, ndf->n_files_room, main_path);
+        whit_fail(error, status, "%s (wanted: part %" PRIu32 " of %" PRIu32 " of %s)", inner.message, number + 1,
+                  ndf->n_files_room, main_path);
 cleanup:
     if (fd >= 0) close(fd);
     whit_buf_free(&path);
@@ -189,8 +177,8 @@ static whit_status open_parts(whit_ndf *ndf, bool has_folder, whit_error *error)
     uint32_t n_files = ndf->n_files_room;
     if (n_files == 1) return WHIT_OK;
     if (!has_folder)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: a model in memory cannot have part files", whit_ndf_path(ndf));
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a model in memory cannot have part files",
+                         whit_ndf_path(ndf));
     whit_ndf_file_view *files = whit_zalloc_array(ndf->allocator, n_files, sizeof *files);
     if (!files) return whit_fail_memory(error, "part files", n_files * sizeof *files);
     files[0] = ndf->files[0];
@@ -241,8 +229,8 @@ static whit_status open_any(const whit_ndf_input *input, const char *path, open_
     return WHIT_OK;
 }
 
-static whit_status open_path(const char *path, open_as as, const whit_allocator *allocator,
-                             whit_ndf **ndf, whit_error *error)
+static whit_status open_path(const char *path, open_as as, const whit_allocator *allocator, whit_ndf **ndf,
+                             whit_error *error)
 {
     *ndf = NULL;
     int fd = open_to_read(path);
@@ -252,14 +240,12 @@ static whit_status open_path(const char *path, open_as as, const whit_allocator 
     return status;
 }
 
-whit_status whit_ndf_open(const char *path, const whit_allocator *allocator, whit_ndf **ndf,
-                          whit_error *error)
+whit_status whit_ndf_open(const char *path, const whit_allocator *allocator, whit_ndf **ndf, whit_error *error)
 {
     return open_path(path, AS_MODEL, allocator, ndf, error);
 }
 
-whit_status whit_ndf_open_loose(const char *path, const whit_allocator *allocator, whit_ndf **ndf,
-                                whit_error *error)
+whit_status whit_ndf_open_loose(const char *path, const whit_allocator *allocator, whit_ndf **ndf, whit_error *error)
 {
     return open_path(path, AS_LOOSE, allocator, ndf, error);
 }
@@ -269,14 +255,14 @@ bool whit_ndf_is_loose(const whit_ndf *ndf)
     return !ndf->head;
 }
 
-whit_status whit_ndf_open_fd(int fd, const char *name, const whit_allocator *allocator,
-                             whit_ndf **ndf, whit_error *error)
+whit_status whit_ndf_open_fd(int fd, const char *name, const whit_allocator *allocator, whit_ndf **ndf,
+                             whit_error *error)
 {
     return open_any(&(whit_ndf_input){.fd = fd}, name, AS_MODEL_WITHOUT_FOLDER, allocator, ndf, error);
 }
 
-whit_status whit_ndf_open_memory(const void *data, size_t size_bytes, const char *name,
-                                 const whit_allocator *allocator, whit_ndf **ndf, whit_error *error)
+whit_status whit_ndf_open_memory(const void *data, size_t size_bytes, const char *name, const whit_allocator *allocator,
+                                 whit_ndf **ndf, whit_error *error)
 {
     *ndf = NULL;
     if (!data || (uintptr_t)data % WHIT_NDF_ALIGN_BYTES)
@@ -380,8 +366,7 @@ const char *whit_ndf_file(const whit_ndf *ndf, uint32_t i, uint64_t *size_bytes)
     return ndf->files[i].map.path;
 }
 
-bool whit_ndf_mapping(const whit_ndf *ndf, uint32_t i, const void **address, size_t *size_bytes,
-                      const char **path)
+bool whit_ndf_mapping(const whit_ndf *ndf, uint32_t i, const void **address, size_t *size_bytes, const char **path)
 {
     if (i >= ndf->n_files) return false;
     const whit_map *map = &ndf->files[i].map;
@@ -406,8 +391,7 @@ uint32_t whit_ndf_n_appended(const whit_ndf *ndf)
     return n;
 }
 
-whit_status whit_ndf_read_appended(const whit_ndf *ndf, uint32_t i, whit_ndf_appended *appended,
-                                   whit_error *error)
+whit_status whit_ndf_read_appended(const whit_ndf *ndf, uint32_t i, whit_ndf_appended *appended, whit_error *error)
 {
     const whit_ndf_file_view *file = &ndf->files[0];
     const whit_ndf_frame *frame = whit_ndf_chain_at(&file->chain, i);
@@ -418,8 +402,7 @@ whit_status whit_ndf_read_appended(const whit_ndf *ndf, uint32_t i, whit_ndf_app
         payload[sizeof *header + header->name_bytes] != 0)
         return bad_frame(file, i, "its name lies outside", error);
     if (header->reserved) return bad_frame(file, i, "its reserved word is not 0", error);
-    if (header->data_offset % WHIT_NDF_ALIGN_BYTES)
-        return bad_frame(file, i, "its data is not aligned", error);
+    if (header->data_offset % WHIT_NDF_ALIGN_BYTES) return bad_frame(file, i, "its data is not aligned", error);
     if (!whit_in_bounds(header->data_offset, header->data_bytes, frame->payload_bytes))
         return bad_frame(file, i, "its data lies outside", error);
     *appended = (whit_ndf_appended){
@@ -431,8 +414,7 @@ whit_status whit_ndf_read_appended(const whit_ndf *ndf, uint32_t i, whit_ndf_app
     return WHIT_OK;
 }
 
-whit_status whit_ndf_appended_at(const whit_ndf *ndf, uint32_t i, whit_ndf_appended *appended,
-                                 whit_error *error)
+whit_status whit_ndf_appended_at(const whit_ndf *ndf, uint32_t i, whit_ndf_appended *appended, whit_error *error)
 {
     const whit_ndf_chain *chain = &ndf->files[0].chain;
     uint32_t at = ndf->n_base_frames;

@@ -33,19 +33,17 @@ bool whit_ndf_has_magic(const void *data, size_t size_bytes);
 /* Opens a model and its part files, which lie in the folder of `path`. On failure *ndf is NULL and
  * the line names the file, the place and the reason. That the bytes of a tensor's parts fit its
  * type is checked by whoever knows the codecs (the model room), not here. */
-whit_status whit_ndf_open(const char *path, const whit_allocator *allocator, whit_ndf **ndf,
-                          whit_error *error);
+whit_status whit_ndf_open(const char *path, const whit_allocator *allocator, whit_ndf **ndf, whit_error *error);
 /* The same for an open descriptor (a memory file), which stays the caller's and may be closed at
  * once. `name` is for messages; such a model cannot have part files. */
-whit_status whit_ndf_open_fd(int fd, const char *name, const whit_allocator *allocator,
-                             whit_ndf **ndf, whit_error *error);
+whit_status whit_ndf_open_fd(int fd, const char *name, const whit_allocator *allocator, whit_ndf **ndf,
+                             whit_error *error);
 /* The same for bytes in memory, 64-byte aligned, which are used in place and outlive the model. */
-whit_status whit_ndf_open_memory(const void *data, size_t size_bytes, const char *name,
-                                 const whit_allocator *allocator, whit_ndf **ndf, whit_error *error);
+whit_status whit_ndf_open_memory(const void *data, size_t size_bytes, const char *name, const whit_allocator *allocator,
+                                 whit_ndf **ndf, whit_error *error);
 /* Opens a *loose* file: one appended frame and its commit, without a model in front (an adapter's
  * own file). Of such a file only path, files, mapping, appended frames and verify may be asked. */
-whit_status whit_ndf_open_loose(const char *path, const whit_allocator *allocator, whit_ndf **ndf,
-                                whit_error *error);
+whit_status whit_ndf_open_loose(const char *path, const whit_allocator *allocator, whit_ndf **ndf, whit_error *error);
 bool whit_ndf_is_loose(const whit_ndf *ndf);
 void whit_ndf_close(whit_ndf *ndf);
 
@@ -78,8 +76,7 @@ uint32_t whit_ndf_n_files(const whit_ndf *ndf);
 const char *whit_ndf_file(const whit_ndf *ndf, uint32_t i, uint64_t *size_bytes);
 
 /* Where file i is mapped, whole; false where there is no such file, or it is no mapped one. */
-bool whit_ndf_mapping(const whit_ndf *ndf, uint32_t i, const void **address, size_t *size_bytes,
-                      const char **path);
+bool whit_ndf_mapping(const whit_ndf *ndf, uint32_t i, const void **address, size_t *size_bytes, const char **path);
 
 /* Frames appended after the model (adapters, sessions), in order, committed ones only. */
 typedef struct whit_ndf_appended {
@@ -91,8 +88,7 @@ typedef struct whit_ndf_appended {
 
 uint32_t whit_ndf_n_appended(const whit_ndf *ndf);
 /* Checks the frame's bounds; `i` < n_appended. */
-whit_status whit_ndf_appended_at(const whit_ndf *ndf, uint32_t i, whit_ndf_appended *appended,
-                                 whit_error *error);
+whit_status whit_ndf_appended_at(const whit_ndf *ndf, uint32_t i, whit_ndf_appended *appended, whit_error *error);
 /* Bytes after the last whole commit (a torn append); they are ignored. */
 uint64_t whit_ndf_torn_bytes(const whit_ndf *ndf);
 

@@ -19,7 +19,7 @@ static bool is_still(int fd, const char *path)
 {
     struct stat opened, now;
     return fstat(fd, &opened) == 0 && stat(path, &now) == 0 && opened.st_dev == now.st_dev &&
-           opened.st_ino == now.st_ino;
+        opened.st_ino == now.st_ino;
 }
 
 static whit_status open_locked(const char *path, int *fd, whit_error *error)
@@ -56,8 +56,7 @@ static whit_status refuse_damaged_tail(int fd, const char *path, const whit_ndf_
         for (; i + WHIT_NDF_ALIGN_BYTES <= (size_t)n; i += WHIT_NDF_ALIGN_BYTES)
             if (memcmp(bytes + i, WHIT_NDF_MAGIC, 8) == 0 && whit_ndf_is_commit(fd, offset + i)) {
                 status = whit_fail(error, WHIT_ERROR_FORMAT,
-                                   "%s: %s, and commits follow: it is damaged; nothing is appended",
-                                   path, chain->stop);
+                                   "%s: %s, and commits follow: it is damaged; nothing is appended", path, chain->stop);
                 break;
             }
         offset += i;
@@ -69,11 +68,10 @@ static whit_status refuse_damaged_tail(int fd, const char *path, const whit_ndf_
 static whit_status check_model(const char *path, const whit_ndf_chain *chain, whit_error *error)
 {
     if (whit_ndf_chain_at(chain, 0)->type != WHIT_NDF_HEAD)
-        return whit_fail(error, WHIT_ERROR_FORMAT,
-                         "%s: only a model's main file can be appended to", path);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: only a model's main file can be appended to", path);
     if (chain->n_frames + 2 > WHIT_NDF_MAX_FRAMES)
-        return whit_fail(error, WHIT_ERROR_LIMIT,
-                         "%s: it has %" PRIu32 " frames, which is the most", path, chain->n_frames);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: it has %" PRIu32 " frames, which is the most", path,
+                         chain->n_frames);
     return WHIT_OK;
 }
 
@@ -82,8 +80,8 @@ static whit_status flush(int fd, const char *path, whit_error *error)
     return fsync(fd) == 0 ? WHIT_OK : whit_fail_errno(error, path, "flush to disk");
 }
 
-static whit_status write_frame(whit_ndf_stream *stream, uint32_t type, const char *name,
-                               const void *data, size_t size_bytes, whit_error *error)
+static whit_status write_frame(whit_ndf_stream *stream, uint32_t type, const char *name, const void *data,
+                               size_t size_bytes, whit_error *error)
 {
     size_t name_bytes = strlen(name);
     whit_ndf_appended_header header = {
@@ -102,13 +100,12 @@ static whit_status write_frame(whit_ndf_stream *stream, uint32_t type, const cha
 static whit_status check_name(const char *path, uint32_t type, const char *name, whit_error *error)
 {
     if (type >= WHIT_NDF_ADAPTER && *name && strlen(name) <= NAME_LIMIT_BYTES) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                     "%s: a frame of type %" PRIu32 " named '%.64s' cannot be appended", path, type,
-                     name);
+    return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: a frame of type %" PRIu32 " named '%.64s' cannot be appended",
+                     path, type, name);
 }
 
-whit_status whit_ndf_append(const char *path, uint32_t type, const char *name, const void *data,
-                            size_t size_bytes, const whit_allocator *allocator, whit_error *error)
+whit_status whit_ndf_append(const char *path, uint32_t type, const char *name, const void *data, size_t size_bytes,
+                            const whit_allocator *allocator, whit_error *error)
 {
     whit_hash_prepare();
     WHIT_TRY(check_name(path, type, name, error));
@@ -128,8 +125,7 @@ whit_status whit_ndf_append(const char *path, uint32_t type, const char *name, c
     }
     changed = true;
     /* Only the writer's appending and its place are used: the file stays where it is. */
-    out = (whit_writer){
-        .fd = fd, .offset_bytes = chain.end_bytes, .path = (char *)path, .allocator = allocator};
+    out = (whit_writer){.fd = fd, .offset_bytes = chain.end_bytes, .path = (char *)path, .allocator = allocator};
     stream.out = &out;
     stream.n_frames = chain.n_frames;
     memcpy(stream.previous, chain.last_hash, sizeof stream.previous);
@@ -149,8 +145,7 @@ cleanup:
     return status;
 }
 
-whit_status whit_ndf_write_loose(const char *path, uint32_t type, const char *name,
-                                 const void *data, size_t size_bytes,
+whit_status whit_ndf_write_loose(const char *path, uint32_t type, const char *name, const void *data, size_t size_bytes,
                                  const whit_allocator *allocator, whit_error *error)
 {
     whit_hash_prepare();

@@ -10,12 +10,11 @@
  * tail at most, which the next append removes. On failure the file is as before, except where only
  * the last flush failed: then the frame is there and may not outlive a power cut. The model's
  * identity does not change. Who has the file open sees the frame after opening it again. */
-whit_status whit_ndf_append(const char *path, uint32_t type, const char *name, const void *data,
-                            size_t size_bytes, const whit_allocator *allocator, whit_error *error);
+whit_status whit_ndf_append(const char *path, uint32_t type, const char *name, const void *data, size_t size_bytes,
+                            const whit_allocator *allocator, whit_error *error);
 
 /* Writes such a frame as a loose file of its own (whit_ndf_open_loose), atomically. */
-whit_status whit_ndf_write_loose(const char *path, uint32_t type, const char *name,
-                                 const void *data, size_t size_bytes,
+whit_status whit_ndf_write_loose(const char *path, uint32_t type, const char *name, const void *data, size_t size_bytes,
                                  const whit_allocator *allocator, whit_error *error);
 
 #endif

@@ -40,7 +40,6 @@ static inline const whit_ndf_tensor_entry *whit_ndf_tensor_entry_at(const whit_n
 }
 
 /* The appended frame at place `i` of the main file's chain. */
-whit_status whit_ndf_read_appended(const whit_ndf *ndf, uint32_t i, whit_ndf_appended *appended,
-                                   whit_error *error);
+whit_status whit_ndf_read_appended(const whit_ndf *ndf, uint32_t i, whit_ndf_appended *appended, whit_error *error);
 
 #endif

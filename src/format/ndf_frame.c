@@ -25,8 +25,7 @@ uint64_t whit_ndf_leaves_offset(uint64_t payload_bytes)
 
 uint64_t whit_ndf_frame_bytes(uint64_t payload_bytes)
 {
-    return whit_ndf_leaves_offset(payload_bytes) +
-           align(whit_ndf_n_chunks(payload_bytes) * WHIT_HASH_BYTES);
+    return whit_ndf_leaves_offset(payload_bytes) + align(whit_ndf_n_chunks(payload_bytes) * WHIT_HASH_BYTES);
 }
 
 void whit_ndf_leaf(const void *chunk, size_t size_bytes, uint8_t digest[WHIT_HASH_BYTES])
@@ -46,8 +45,7 @@ void whit_ndf_root(const uint8_t *leaves, uint64_t n_chunks, uint8_t digest[WHIT
     whit_hash_end(&hash, digest);
 }
 
-void whit_ndf_small_root(const uint8_t *payload, uint64_t payload_bytes,
-                         uint8_t digest[WHIT_HASH_BYTES])
+void whit_ndf_small_root(const uint8_t *payload, uint64_t payload_bytes, uint8_t digest[WHIT_HASH_BYTES])
 {
     uint64_t n_chunks = whit_ndf_n_chunks(payload_bytes);
     whit_hash hash;
@@ -56,8 +54,7 @@ void whit_ndf_small_root(const uint8_t *payload, uint64_t payload_bytes,
     for (uint64_t i = 0; i < n_chunks; i++) {
         uint64_t offset = i * WHIT_NDF_CHUNK_BYTES, rest = payload_bytes - offset;
         uint8_t leaf[WHIT_HASH_BYTES];
-        whit_ndf_leaf(payload + offset, rest < WHIT_NDF_CHUNK_BYTES ? rest : WHIT_NDF_CHUNK_BYTES,
-                      leaf);
+        whit_ndf_leaf(payload + offset, rest < WHIT_NDF_CHUNK_BYTES ? rest : WHIT_NDF_CHUNK_BYTES, leaf);
         whit_hash_add(&hash, leaf, sizeof leaf);
     }
     whit_hash_end(&hash, digest);
@@ -74,22 +71,14 @@ void whit_ndf_frame_hash(const whit_ndf_header *header, uint8_t digest[WHIT_HASH
 const char *whit_ndf_frame_type_name(uint32_t type)
 {
     switch (type) {
-    case WHIT_NDF_HEAD:
-        return "HEAD";
-    case WHIT_NDF_TOKENIZER:
-        return "TOKENIZER";
-    case WHIT_NDF_DATA:
-        return "DATA";
-    case WHIT_NDF_SEAL:
-        return "SEAL";
-    case WHIT_NDF_COMMIT:
-        return "COMMIT";
-    case WHIT_NDF_PART:
-        return "PART";
-    case WHIT_NDF_ADAPTER:
-        return "ADAPTER";
-    case WHIT_NDF_SESSION:
-        return "SESSION";
+    case WHIT_NDF_HEAD: return "HEAD";
+    case WHIT_NDF_TOKENIZER: return "TOKENIZER";
+    case WHIT_NDF_DATA: return "DATA";
+    case WHIT_NDF_SEAL: return "SEAL";
+    case WHIT_NDF_COMMIT: return "COMMIT";
+    case WHIT_NDF_PART: return "PART";
+    case WHIT_NDF_ADAPTER: return "ADAPTER";
+    case WHIT_NDF_SESSION: return "SESSION";
     }
     return "unknown";
 }
@@ -116,20 +105,17 @@ static bool read_at(const whit_ndf_input *input, void *data, size_t size_bytes, 
 }
 
 /* NULL, or why the header is not that of frame `index` after `previous`. */
-static const char *check_header(const whit_ndf_header *header, uint32_t index,
-                                const uint8_t previous[WHIT_HASH_BYTES])
+static const char *check_header(const whit_ndf_header *header, uint32_t index, const uint8_t previous[WHIT_HASH_BYTES])
 {
     if (memcmp(header->magic, WHIT_NDF_MAGIC, sizeof header->magic) != 0)
         return index ? "no frame starts here" : "this is not an .ndf file";
-    if (header->version != WHIT_NDF_VERSION)
-        return "its format version is not one that this program reads";
+    if (header->version != WHIT_NDF_VERSION) return "its format version is not one that this program reads";
     uint8_t hash[WHIT_HASH_BYTES];
     whit_ndf_frame_hash(header, hash);
     if (memcmp(hash, header->hash, sizeof hash) != 0) return "its header is damaged";
     if (header->flags != 0) return "it has flags that this program does not know";
     if (header->index != index) return "its number is wrong";
-    if (memcmp(header->previous, previous, WHIT_HASH_BYTES) != 0)
-        return "it does not belong to the frame before it";
+    if (memcmp(header->previous, previous, WHIT_HASH_BYTES) != 0) return "it does not belong to the frame before it";
     return NULL;
 }
 
@@ -144,8 +130,7 @@ static const char *check_commit(const whit_ndf_input *input, uint64_t offset, co
     if (header->payload_bytes != sizeof body.commit) return "its length is wrong";
     if (!read_at(input, &body, sizeof body, offset + sizeof *header)) return "it cannot be read";
     right.commit.end_bytes = offset + sizeof *header + sizeof body;
-    if (memcmp(&body.commit, &right.commit, sizeof right.commit) != 0)
-        return "it commits another length";
+    if (memcmp(&body.commit, &right.commit, sizeof right.commit) != 0) return "it commits another length";
     whit_ndf_leaf(&right.commit, sizeof right.commit, right.leaf);
     uint8_t root[WHIT_HASH_BYTES];
     whit_ndf_root(right.leaf, 1, root);
@@ -159,8 +144,7 @@ bool whit_ndf_is_commit(int fd, uint64_t offset)
     whit_ndf_header header;
     whit_ndf_input input = {.fd = fd};
     return read_at(&input, &header, sizeof header, offset) && header.type == WHIT_NDF_COMMIT &&
-           !check_header(&header, header.index, header.previous) &&
-           !check_commit(&input, offset, &header);
+        !check_header(&header, header.index, header.previous) && !check_commit(&input, offset, &header);
 }
 
 /* Reads the frame at `offset`; NULL, or why it is not whole. */
@@ -173,8 +157,7 @@ static const char *read_frame(const whit_ndf_input *input, uint64_t file_bytes, 
     const char *reason = check_header(header, index, previous);
     if (reason) return reason;
     if (header->payload_bytes > WHIT_NDF_MAX_PAYLOAD_BYTES) return "its length is absurd";
-    if (whit_ndf_frame_bytes(header->payload_bytes) > file_bytes - offset)
-        return "the file is cut short inside it";
+    if (whit_ndf_frame_bytes(header->payload_bytes) > file_bytes - offset) return "the file is cut short inside it";
     if (header->type != WHIT_NDF_COMMIT) return NULL;
     return check_commit(input, offset, header);
 }
@@ -190,12 +173,12 @@ whit_status whit_ndf_chain_read(const whit_ndf_input *input, const char *path, c
     uint64_t offset = 0;
     for (uint32_t index = 0; offset < chain->file_bytes; index++) {
         whit_ndf_header header;
-        const char *reason = index < WHIT_NDF_MAX_FRAMES ? read_frame(input, chain->file_bytes, offset,
-                                                                      index, previous, &header)
-                                                         : "there are too many frames";
+        const char *reason = index < WHIT_NDF_MAX_FRAMES
+            ? read_frame(input, chain->file_bytes, offset, index, previous, &header)
+            : "there are too many frames";
         if (reason) {
-            snprintf(chain->stop, sizeof chain->stop, "frame %" PRIu32 " at byte %" PRIu64 ": %s",
-                     index, offset, reason);
+            snprintf(chain->stop, sizeof chain->stop, "frame %" PRIu32 " at byte %" PRIu64 ": %s", index, offset,
+                     reason);
             break;
         }
         whit_ndf_frame frame = {offset, header.payload_bytes, header.type};
@@ -212,9 +195,8 @@ whit_status whit_ndf_chain_read(const whit_ndf_input *input, const char *path, c
         }
     }
     if (chain->n_frames) return WHIT_OK;
-    whit_status status =
-        whit_fail(error, WHIT_ERROR_FORMAT, "%s: %s", path,
-                  *chain->stop ? chain->stop : "the file is cut short before its commit");
+    whit_status status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: %s", path,
+                                   *chain->stop ? chain->stop : "the file is cut short before its commit");
     whit_ndf_chain_free(chain);
     return status;
 }

@@ -30,8 +30,7 @@ uint64_t whit_ndf_frame_bytes(uint64_t payload_bytes);
 void whit_ndf_leaf(const void *chunk, size_t size_bytes, uint8_t digest[WHIT_HASH_BYTES]);
 void whit_ndf_root(const uint8_t *leaves, uint64_t n_chunks, uint8_t digest[WHIT_HASH_BYTES]);
 /* The root of a payload held in memory, without its leaf table; for the small frames. */
-void whit_ndf_small_root(const uint8_t *payload, uint64_t payload_bytes,
-                         uint8_t digest[WHIT_HASH_BYTES]);
+void whit_ndf_small_root(const uint8_t *payload, uint64_t payload_bytes, uint8_t digest[WHIT_HASH_BYTES]);
 void whit_ndf_frame_hash(const whit_ndf_header *header, uint8_t digest[WHIT_HASH_BYTES]);
 
 /* ---- reading a chain ---- */
@@ -51,7 +50,7 @@ typedef struct whit_ndf_chain {
     uint64_t end_bytes; /* where the last commit ends */
     uint64_t file_bytes;
     uint8_t last_hash[WHIT_HASH_BYTES]; /* frame hash of the last commit */
-    char stop[160]; /* why reading ended before the end of the file; "" where it did not */
+    char stop[160];                     /* why reading ended before the end of the file; "" where it did not */
 } whit_ndf_chain;
 
 /* Fails where there is no whole commit at all; the line then says what was found instead. */
@@ -80,14 +79,13 @@ typedef struct whit_ndf_stream {
 } whit_ndf_stream;
 
 whit_status whit_ndf_stream_begin(whit_ndf_stream *stream, uint32_t type, whit_error *error);
-whit_status whit_ndf_stream_add(whit_ndf_stream *stream, const void *data, size_t size_bytes,
-                                whit_error *error);
+whit_status whit_ndf_stream_add(whit_ndf_stream *stream, const void *data, size_t size_bytes, whit_error *error);
 /* Zeros up to `payload_bytes` of the payload. */
 whit_status whit_ndf_stream_pad(whit_ndf_stream *stream, uint64_t payload_bytes, whit_error *error);
 whit_status whit_ndf_stream_end(whit_ndf_stream *stream, whit_error *error);
 /* A whole frame. */
-whit_status whit_ndf_stream_frame(whit_ndf_stream *stream, uint32_t type, const void *payload,
-                                  size_t payload_bytes, whit_error *error);
+whit_status whit_ndf_stream_frame(whit_ndf_stream *stream, uint32_t type, const void *payload, size_t payload_bytes,
+                                  whit_error *error);
 whit_status whit_ndf_stream_commit(whit_ndf_stream *stream, whit_error *error);
 void whit_ndf_stream_free(whit_ndf_stream *stream);
 

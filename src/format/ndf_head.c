@@ -15,11 +15,11 @@ static whit_status bad(const char *path, whit_error *error, const char *place, c
     return whit_fail(error, WHIT_ERROR_FORMAT, "%s: HEAD: %s: %s", path, place, reason);
 }
 
-static whit_status read_sections(const whit_ndf *ndf, const char *path,
-                                 section sections[WHIT_NDF_SECTION_COUNT], whit_error *error)
+static whit_status read_sections(const whit_ndf *ndf, const char *path, section sections[WHIT_NDF_SECTION_COUNT],
+                                 whit_error *error)
 {
-    static const char *const names[WHIT_NDF_SECTION_COUNT] = {
-        "", "configuration", "metadata", "templates", "tensor directory", "file directory"};
+    static const char *const names[WHIT_NDF_SECTION_COUNT] = {"",          "configuration",    "metadata",
+                                                              "templates", "tensor directory", "file directory"};
     const whit_ndf_head *head = (const whit_ndf_head *)ndf->head;
     if (ndf->head_bytes < sizeof *head) return bad(path, error, "sections", "it is too short");
     if (head->n_sections > (ndf->head_bytes - sizeof *head) / sizeof(whit_ndf_section))
@@ -31,23 +31,20 @@ static whit_status read_sections(const whit_ndf *ndf, const char *path,
     for (uint32_t i = 0; i < head->n_sections; i++, at++) {
         if (at->reserved) return bad(path, error, "sections", "a reserved word is not 0");
         if (at->kind <= last_kind) return bad(path, error, "sections", "they are out of order");
-        if (at->offset % WHIT_NDF_ALIGN_BYTES)
-            return bad(path, error, "sections", "one is not aligned");
+        if (at->offset % WHIT_NDF_ALIGN_BYTES) return bad(path, error, "sections", "one is not aligned");
         if (at->offset < end) return bad(path, error, "sections", "two overlap");
         if (!whit_in_bounds(at->offset, at->size_bytes, ndf->head_bytes))
             return bad(path, error, "sections", "one lies outside");
         end = at->offset + at->size_bytes;
         last_kind = at->kind;
-        if (at->kind < WHIT_NDF_SECTION_COUNT)
-            sections[at->kind] = (section){ndf->head + at->offset, at->size_bytes};
+        if (at->kind < WHIT_NDF_SECTION_COUNT) sections[at->kind] = (section){ndf->head + at->offset, at->size_bytes};
     }
     for (uint32_t kind = 1; kind < WHIT_NDF_SECTION_COUNT; kind++)
         if (!sections[kind].data) return bad(path, error, names[kind], "it is missing");
     return WHIT_OK;
 }
 
-static whit_status read_table(const char *path, const char *name, section from, whit_table *table,
-                              whit_error *error)
+static whit_status read_table(const char *path, const char *name, section from, whit_table *table, whit_error *error)
 {
     char place[4096 + 64];
     snprintf(place, sizeof place, "%s: HEAD: %s", path, name);
@@ -151,8 +148,7 @@ static whit_status read_tensors(whit_ndf *ndf, const char *path, section from, w
     uint64_t buckets = (uint64_t)header->n_buckets * sizeof(uint32_t);
     if (entries + parts + buckets > room)
         return whit_fail(error, WHIT_ERROR_FORMAT,
-                         "%s: HEAD: %s: %" PRIu32 " tensors and %" PRIu32
-                         " parts do not fit into %" PRIu64 " bytes",
+                         "%s: HEAD: %s: %" PRIu32 " tensors and %" PRIu32 " parts do not fit into %" PRIu64 " bytes",
                          path, place, header->n_tensors, header->n_parts, room);
     const uint8_t *at = (const uint8_t *)(header + 1);
     ndf->parts = (const whit_ndf_part_entry *)(at + entries);
@@ -169,8 +165,7 @@ static whit_status read_tensors(whit_ndf *ndf, const char *path, section from, w
     uint32_t i = 0, n_used = 0;
     const char *reason = whit_ndf_names_check(&ndf->tensors, &i);
     if (reason)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: HEAD: %s: tensor %" PRIu32 ": %s", path,
-                         place, i, reason);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: HEAD: %s: tensor %" PRIu32 ": %s", path, place, i, reason);
     for (i = 0; i < header->n_tensors; i++)
         if ((reason = check_tensor(ndf, i, &n_used)))
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s: HEAD: tensor '%.200s': %s", path,
@@ -178,13 +173,10 @@ static whit_status read_tensors(whit_ndf *ndf, const char *path, section from, w
     if (n_used != header->n_parts) return bad(path, error, place, "a part belongs to no tensor");
     for (i = 0; i < header->n_parts; i++)
         if ((reason = check_part(ndf, i)))
-            return whit_fail(error, WHIT_ERROR_FORMAT,
-                             "%s: HEAD: part %" PRIu32 " of tensor '%.200s': %s", path,
-                             ndf->parts[i].part,
-                             ndf->parts[i].tensor < header->n_tensors
-                                 ? whit_ndf_tensor_name(ndf, ndf->parts[i].tensor)
-                                 : "?",
-                             reason);
+            return whit_fail(
+                error, WHIT_ERROR_FORMAT, "%s: HEAD: part %" PRIu32 " of tensor '%.200s': %s", path, ndf->parts[i].part,
+                ndf->parts[i].tensor < header->n_tensors ? whit_ndf_tensor_name(ndf, ndf->parts[i].tensor) : "?",
+                reason);
     return WHIT_OK;
 }
 

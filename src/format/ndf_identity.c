@@ -23,24 +23,16 @@ void whit_ndf_config_digest(const whit_table *config, uint8_t digest[WHIT_HASH_B
         whit_hash_add_u64(&hash, value.type);
         whit_hash_add_u64(&hash, value.count);
         switch (value.type) {
-        case WHIT_VALUE_BOOL:
-            whit_hash_add_u64(&hash, value.boolean);
-            break;
+        case WHIT_VALUE_BOOL: whit_hash_add_u64(&hash, value.boolean); break;
         case WHIT_VALUE_U64:
         case WHIT_VALUE_I64:
-        case WHIT_VALUE_F64:
-            whit_hash_add_u64(&hash, value.u64);
-            break;
+        case WHIT_VALUE_F64: whit_hash_add_u64(&hash, value.u64); break;
         case WHIT_VALUE_STRING:
         case WHIT_VALUE_BYTES:
-        case WHIT_VALUE_BOOL_ARRAY:
-            whit_hash_add(&hash, value.bytes, value.count);
-            break;
+        case WHIT_VALUE_BOOL_ARRAY: whit_hash_add(&hash, value.bytes, value.count); break;
         case WHIT_VALUE_U64_ARRAY:
         case WHIT_VALUE_I64_ARRAY:
-        case WHIT_VALUE_F64_ARRAY:
-            whit_hash_add(&hash, value.bytes, 8 * value.count);
-            break;
+        case WHIT_VALUE_F64_ARRAY: whit_hash_add(&hash, value.bytes, 8 * value.count); break;
         case WHIT_VALUE_STRING_ARRAY:
             for (uint64_t s = 0; s < value.count; s++) {
                 size_t size_bytes;
@@ -53,8 +45,7 @@ void whit_ndf_config_digest(const whit_table *config, uint8_t digest[WHIT_HASH_B
     whit_hash_end(&hash, digest);
 }
 
-void whit_ndf_tokenizer_digest(const void *image, size_t size_bytes,
-                               uint8_t digest[WHIT_HASH_BYTES])
+void whit_ndf_tokenizer_digest(const void *image, size_t size_bytes, uint8_t digest[WHIT_HASH_BYTES])
 {
     whit_hash hash;
     whit_hash_begin(&hash, WHIT_NDF_DOMAIN_TOKENIZER);

@@ -7,8 +7,7 @@
 #include "format/ndf_table.h"
 
 void whit_ndf_config_digest(const whit_table *config, uint8_t digest[WHIT_HASH_BYTES]);
-void whit_ndf_tokenizer_digest(const void *image, size_t size_bytes,
-                               uint8_t digest[WHIT_HASH_BYTES]);
+void whit_ndf_tokenizer_digest(const void *image, size_t size_bytes, uint8_t digest[WHIT_HASH_BYTES]);
 
 /* The identity is taken step by step: begin, every tensor in the order of their names, end. */
 void whit_ndf_identity_begin(whit_hash *hash, const uint8_t config[WHIT_HASH_BYTES],

@@ -31,8 +31,8 @@ uint32_t whit_ndf_n_buckets(uint32_t n_entries)
     return n;
 }
 
-void whit_ndf_fill_buckets(const uint8_t *entries, size_t stride_bytes, uint32_t n_entries,
-                           uint32_t *buckets, uint32_t n_buckets)
+void whit_ndf_fill_buckets(const uint8_t *entries, size_t stride_bytes, uint32_t n_entries, uint32_t *buckets,
+                           uint32_t n_buckets)
 {
     memset(buckets, 0, sizeof *buckets * n_buckets);
     for (uint32_t i = 0; i < n_entries; i++) {
@@ -44,8 +44,7 @@ void whit_ndf_fill_buckets(const uint8_t *entries, size_t stride_bytes, uint32_t
 }
 
 /* As find, counting steps; every bucket is known to be at most n_entries. */
-static int64_t find(const whit_ndf_names *names, const char *name, size_t name_bytes, uint32_t hash,
-                    uint64_t *n_steps)
+static int64_t find(const whit_ndf_names *names, const char *name, size_t name_bytes, uint32_t hash, uint64_t *n_steps)
 {
     uint32_t mask = names->n_buckets - 1, bucket = hash & mask;
     for (uint32_t step = 0; step < names->n_buckets; step++, bucket = (bucket + 1) & mask) {
@@ -89,16 +88,14 @@ const char *whit_ndf_names_check(const whit_ndf_names *names, uint32_t *entry)
         if (n_bytes > names->size_bytes) return "its name overlaps others";
         const char *text = (const char *)names->base + name->name_offset;
         if (memchr(text, 0, name->name_bytes)) return "its name has a zero byte";
-        if (whit_ndf_name_hash(text, name->name_bytes) != name->name_hash)
-            return "the hash of its name is wrong";
+        if (whit_ndf_name_hash(text, name->name_bytes) != name->name_hash) return "the hash of its name is wrong";
         if (i == 0) continue;
         int order = compare(names, whit_ndf_name_at(names, i - 1), name);
         if (order == 0) return "its name comes twice";
         if (order > 0) return "its name is out of order";
     }
     *entry = 0;
-    if (names->n_buckets != whit_ndf_n_buckets(names->n_entries))
-        return "the index has a wrong size";
+    if (names->n_buckets != whit_ndf_n_buckets(names->n_entries)) return "the index has a wrong size";
     for (uint32_t b = 0; b < names->n_buckets; b++) {
         if (names->buckets[b] > names->n_entries) return "the index points outside";
         n_filled += names->buckets[b] != 0;
@@ -108,8 +105,8 @@ const char *whit_ndf_names_check(const whit_ndf_names *names, uint32_t *entry)
     for (i = 0; i < names->n_entries && n_steps <= limit; i++) {
         const whit_ndf_name *name = whit_ndf_name_at(names, i);
         *entry = i;
-        if (find(names, (const char *)names->base + name->name_offset, name->name_bytes,
-                 name->name_hash, &n_steps) != i)
+        if (find(names, (const char *)names->base + name->name_offset, name->name_bytes, name->name_hash, &n_steps) !=
+            i)
             return "the index does not find it";
     }
     return n_steps > limit ? "the index needs too many steps" : NULL;

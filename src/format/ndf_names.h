@@ -27,8 +27,8 @@ uint32_t whit_ndf_name_hash(const char *name, size_t name_bytes);
 /* The smallest power of two that is at least twice n_entries; 0 for none. */
 uint32_t whit_ndf_n_buckets(uint32_t n_entries);
 /* Fills `buckets` (n_buckets of them) from n_entries hashes in order. */
-void whit_ndf_fill_buckets(const uint8_t *entries, size_t stride_bytes, uint32_t n_entries,
-                           uint32_t *buckets, uint32_t n_buckets);
+void whit_ndf_fill_buckets(const uint8_t *entries, size_t stride_bytes, uint32_t n_entries, uint32_t *buckets,
+                           uint32_t n_buckets);
 
 /* Checks everything that find relies on: bounds, terminators, hashes, strict order (so no name
  * comes twice), and an index that finds every name in few steps. Entries and buckets themselves

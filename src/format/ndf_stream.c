@@ -23,8 +23,7 @@ static whit_status end_leaf(whit_ndf_stream *stream, whit_error *error)
     return WHIT_OK;
 }
 
-whit_status whit_ndf_stream_add(whit_ndf_stream *stream, const void *data, size_t size_bytes,
-                                whit_error *error)
+whit_status whit_ndf_stream_add(whit_ndf_stream *stream, const void *data, size_t size_bytes, whit_error *error)
 {
     const uint8_t *bytes = data;
     WHIT_TRY(whit_writer_append(stream->out, data, size_bytes, error));
@@ -57,16 +56,14 @@ whit_status whit_ndf_stream_pad(whit_ndf_stream *stream, uint64_t payload_bytes,
 static whit_status align_file(whit_ndf_stream *stream, whit_error *error)
 {
     size_t rest = stream->out->offset_bytes % WHIT_NDF_ALIGN_BYTES;
-    return rest ? whit_writer_append(stream->out, zeros, WHIT_NDF_ALIGN_BYTES - rest, error)
-                : WHIT_OK;
+    return rest ? whit_writer_append(stream->out, zeros, WHIT_NDF_ALIGN_BYTES - rest, error) : WHIT_OK;
 }
 
 whit_status whit_ndf_stream_end(whit_ndf_stream *stream, whit_error *error)
 {
     if (stream->payload_bytes % WHIT_NDF_CHUNK_BYTES) WHIT_TRY(end_leaf(stream, error));
     WHIT_TRY(align_file(stream, error));
-    WHIT_TRY(
-        whit_writer_append(stream->out, stream->leaves.data, stream->leaves.size_bytes, error));
+    WHIT_TRY(whit_writer_append(stream->out, stream->leaves.data, stream->leaves.size_bytes, error));
     WHIT_TRY(align_file(stream, error));
     whit_ndf_header header = {
         .version = WHIT_NDF_VERSION,
@@ -83,8 +80,8 @@ whit_status whit_ndf_stream_end(whit_ndf_stream *stream, whit_error *error)
     return whit_writer_at(stream->out, stream->header_offset, &header, sizeof header, error);
 }
 
-whit_status whit_ndf_stream_frame(whit_ndf_stream *stream, uint32_t type, const void *payload,
-                                  size_t payload_bytes, whit_error *error)
+whit_status whit_ndf_stream_frame(whit_ndf_stream *stream, uint32_t type, const void *payload, size_t payload_bytes,
+                                  whit_error *error)
 {
     WHIT_TRY(whit_ndf_stream_begin(stream, type, error));
     WHIT_TRY(whit_ndf_stream_add(stream, payload, payload_bytes, error));

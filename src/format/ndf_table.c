@@ -11,8 +11,7 @@
 #include "format/ndf_layout.h"
 
 /* The array's elements; *n_bytes grows by what they take. */
-static const char *check_strings(const uint8_t *array, uint64_t room, uint64_t count,
-                                 uint64_t *n_bytes)
+static const char *check_strings(const uint8_t *array, uint64_t room, uint64_t count, uint64_t *n_bytes)
 {
     const whit_ndf_string *strings = (const whit_ndf_string *)array;
     for (uint64_t i = 0; i < count; i++) {
@@ -26,8 +25,7 @@ static const char *check_strings(const uint8_t *array, uint64_t room, uint64_t c
 
 /* *n_bytes counts the bytes of all values so far. More than the table has means that values
  * overlap, which would let a small file keep its readers busy for hours. */
-static const char *check_value(const uint8_t *data, size_t size_bytes, const whit_ndf_entry *entry,
-                               uint64_t *n_bytes)
+static const char *check_value(const uint8_t *data, size_t size_bytes, const whit_ndf_entry *entry, uint64_t *n_bytes)
 {
     uint64_t at = entry->value, count = entry->count, unit = 1;
     switch ((whit_value_type)entry->type) {
@@ -36,24 +34,18 @@ static const char *check_value(const uint8_t *data, size_t size_bytes, const whi
         return count == 1 ? NULL : "a single value has a wrong count";
     case WHIT_VALUE_U64:
     case WHIT_VALUE_I64:
-    case WHIT_VALUE_F64:
-        return count == 1 ? NULL : "a single value has a wrong count";
+    case WHIT_VALUE_F64: return count == 1 ? NULL : "a single value has a wrong count";
     case WHIT_VALUE_STRING:
-        if (!whit_in_bounds(at, count, size_bytes) || count == size_bytes - at ||
-            data[at + count] != 0)
+        if (!whit_in_bounds(at, count, size_bytes) || count == size_bytes - at || data[at + count] != 0)
             return "its string lies outside";
         break;
     case WHIT_VALUE_BYTES:
-    case WHIT_VALUE_BOOL_ARRAY:
-        break;
+    case WHIT_VALUE_BOOL_ARRAY: break;
     case WHIT_VALUE_U64_ARRAY:
     case WHIT_VALUE_I64_ARRAY:
     case WHIT_VALUE_F64_ARRAY:
-    case WHIT_VALUE_STRING_ARRAY:
-        unit = 8;
-        break;
-    default:
-        return "its type is unknown";
+    case WHIT_VALUE_STRING_ARRAY: unit = 8; break;
+    default: return "its type is unknown";
     }
     if (entry->type != WHIT_VALUE_STRING && at % 8) return "its value is not aligned";
     if (at > size_bytes || count > (size_bytes - at) / unit) return "its value lies outside";
@@ -65,8 +57,8 @@ static const char *check_value(const uint8_t *data, size_t size_bytes, const whi
     return reason ? reason : *n_bytes > size_bytes ? "its value overlaps others" : NULL;
 }
 
-whit_status whit_table_open(const void *data, size_t size_bytes, const char *place,
-                            whit_table *table, whit_error *error)
+whit_status whit_table_open(const void *data, size_t size_bytes, const char *place, whit_table *table,
+                            whit_error *error)
 {
     *table = (whit_table){0};
     const whit_ndf_table_header *header = data;
@@ -75,8 +67,8 @@ whit_status whit_table_open(const void *data, size_t size_bytes, const char *pla
     size_t room = size_bytes - sizeof *header;
     if (header->n_entries > room / sizeof(whit_ndf_entry) ||
         header->n_buckets > (room - header->n_entries * sizeof(whit_ndf_entry)) / sizeof(uint32_t))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u entries do not fit into %zu bytes",
-                         place, header->n_entries, size_bytes);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u entries do not fit into %zu bytes", place, header->n_entries,
+                         size_bytes);
     const uint8_t *entries = (const uint8_t *)(header + 1);
     whit_ndf_names names = {
         .base = data,
@@ -92,12 +84,10 @@ whit_status whit_table_open(const void *data, size_t size_bytes, const char *pla
     const char *reason = whit_ndf_names_check(&names, &at);
     for (uint32_t i = 0; !reason && i < names.n_entries; i++) {
         at = i;
-        reason = check_value(data, size_bytes, (const whit_ndf_entry *)whit_ndf_name_at(&names, i),
-                             &n_bytes);
+        reason = check_value(data, size_bytes, (const whit_ndf_entry *)whit_ndf_name_at(&names, i), &n_bytes);
     }
     if (reason)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: entry %u of %u: %s", place, at,
-                         names.n_entries, reason);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: entry %u of %u: %s", place, at, names.n_entries, reason);
     table->names = names;
     return WHIT_OK;
 }
@@ -133,8 +123,7 @@ bool whit_table_get_u64(const whit_table *table, const char *key, uint64_t *valu
 {
     whit_value found;
     if (!whit_table_get(table, key, &found)) return false;
-    if (found.type != WHIT_VALUE_U64 && (found.type != WHIT_VALUE_I64 || found.i64 < 0))
-        return false;
+    if (found.type != WHIT_VALUE_U64 && (found.type != WHIT_VALUE_I64 || found.i64 < 0)) return false;
     *value = found.u64;
     return true;
 }
@@ -143,8 +132,7 @@ bool whit_table_get_i64(const whit_table *table, const char *key, int64_t *value
 {
     whit_value found;
     if (!whit_table_get(table, key, &found)) return false;
-    if (found.type != WHIT_VALUE_I64 && (found.type != WHIT_VALUE_U64 || found.u64 > INT64_MAX))
-        return false;
+    if (found.type != WHIT_VALUE_I64 && (found.type != WHIT_VALUE_U64 || found.u64 > INT64_MAX)) return false;
     *value = found.i64;
     return true;
 }

@@ -26,8 +26,7 @@ typedef enum whit_value_type {
 /* A value in place; valid as long as the table's bytes. */
 typedef struct whit_value {
     whit_value_type type;
-    uint64_t
-        count; /* elements of an array, bytes of a string (without its end) or of bytes; else 1 */
+    uint64_t count; /* elements of an array, bytes of a string (without its end) or of bytes; else 1 */
     union {
         uint64_t u64;
         int64_t i64;
@@ -46,8 +45,8 @@ typedef struct whit_table {
 } whit_table;
 
 /* Checks `size_bytes` of a table at 8-byte aligned `data`. `place` begins the error line. */
-whit_status whit_table_open(const void *data, size_t size_bytes, const char *place,
-                            whit_table *table, whit_error *error);
+whit_status whit_table_open(const void *data, size_t size_bytes, const char *place, whit_table *table,
+                            whit_error *error);
 uint32_t whit_table_count(const whit_table *table);
 /* Entries in the order of their keys; i < count. Returns the key. */
 const char *whit_table_at(const whit_table *table, uint32_t i, whit_value *value);
@@ -80,21 +79,15 @@ void whit_table_set_i64(whit_table_builder *builder, const char *key, int64_t va
 void whit_table_set_f64(whit_table_builder *builder, const char *key, double value);
 void whit_table_set_bool(whit_table_builder *builder, const char *key, bool value);
 void whit_table_set_string(whit_table_builder *builder, const char *key, const char *text);
-void whit_table_set_string_n(whit_table_builder *builder, const char *key, const char *text,
-                             size_t size_bytes);
-void whit_table_set_bytes(whit_table_builder *builder, const char *key, const void *data,
-                          size_t size_bytes);
-void whit_table_set_u64_array(whit_table_builder *builder, const char *key, const uint64_t *values,
-                              size_t n);
-void whit_table_set_i64_array(whit_table_builder *builder, const char *key, const int64_t *values,
-                              size_t n);
-void whit_table_set_f64_array(whit_table_builder *builder, const char *key, const double *values,
-                              size_t n);
-void whit_table_set_bool_array(whit_table_builder *builder, const char *key, const uint8_t *values,
-                               size_t n);
+void whit_table_set_string_n(whit_table_builder *builder, const char *key, const char *text, size_t size_bytes);
+void whit_table_set_bytes(whit_table_builder *builder, const char *key, const void *data, size_t size_bytes);
+void whit_table_set_u64_array(whit_table_builder *builder, const char *key, const uint64_t *values, size_t n);
+void whit_table_set_i64_array(whit_table_builder *builder, const char *key, const int64_t *values, size_t n);
+void whit_table_set_f64_array(whit_table_builder *builder, const char *key, const double *values, size_t n);
+void whit_table_set_bool_array(whit_table_builder *builder, const char *key, const uint8_t *values, size_t n);
 /* `sizes` NULL: the texts are NUL-terminated. */
-void whit_table_set_string_array(whit_table_builder *builder, const char *key,
-                                 const char *const *texts, const size_t *sizes, size_t n);
+void whit_table_set_string_array(whit_table_builder *builder, const char *key, const char *const *texts,
+                                 const size_t *sizes, size_t n);
 /* Sets any value read from another table. */
 void whit_table_set_value(whit_table_builder *builder, const char *key, const whit_value *value);
 

@@ -25,8 +25,8 @@ static void refuse(whit_table_builder *builder, const char *key, const char *rea
     builder->refused_key[n] = 0;
 }
 
-static void set(whit_table_builder *builder, const char *key, whit_value_type type, uint64_t count,
-                uint64_t scalar, const void *data, size_t value_bytes)
+static void set(whit_table_builder *builder, const char *key, whit_value_type type, uint64_t count, uint64_t scalar,
+                const void *data, size_t value_bytes)
 {
     if (!*key) {
         refuse(builder, key, "a key is empty");
@@ -50,8 +50,7 @@ static void set(whit_table_builder *builder, const char *key, whit_value_type ty
     whit_buf_append(&builder->items, &it, sizeof it);
 }
 
-static void set_scalar(whit_table_builder *builder, const char *key, whit_value_type type,
-                       const void *value)
+static void set_scalar(whit_table_builder *builder, const char *key, whit_value_type type, const void *value)
 {
     set(builder, key, type, 1, whit_load_u64(value), NULL, 0);
 }
@@ -78,8 +77,7 @@ void whit_table_set_bool(whit_table_builder *builder, const char *key, bool valu
     set(builder, key, WHIT_VALUE_BOOL, 1, value, NULL, 0);
 }
 
-void whit_table_set_string_n(whit_table_builder *builder, const char *key, const char *text,
-                             size_t size_bytes)
+void whit_table_set_string_n(whit_table_builder *builder, const char *key, const char *text, size_t size_bytes)
 {
     if (size_bytes && memchr(text, 0, size_bytes)) refuse(builder, key, "a string has a zero byte");
     set(builder, key, WHIT_VALUE_STRING, size_bytes, 0, text, size_bytes);
@@ -90,14 +88,12 @@ void whit_table_set_string(whit_table_builder *builder, const char *key, const c
     whit_table_set_string_n(builder, key, text, strlen(text));
 }
 
-void whit_table_set_bytes(whit_table_builder *builder, const char *key, const void *data,
-                          size_t size_bytes)
+void whit_table_set_bytes(whit_table_builder *builder, const char *key, const void *data, size_t size_bytes)
 {
     set(builder, key, WHIT_VALUE_BYTES, size_bytes, 0, data, size_bytes);
 }
 
-static void set_words(whit_table_builder *builder, const char *key, whit_value_type type,
-                      const void *values, size_t n)
+static void set_words(whit_table_builder *builder, const char *key, whit_value_type type, const void *values, size_t n)
 {
     if (n > TABLE_LIMIT_BYTES / 8)
         refuse(builder, key, "an array is too long");
@@ -105,36 +101,32 @@ static void set_words(whit_table_builder *builder, const char *key, whit_value_t
         set(builder, key, type, n, 0, values, 8 * n);
 }
 
-void whit_table_set_u64_array(whit_table_builder *builder, const char *key, const uint64_t *values,
-                              size_t n)
+void whit_table_set_u64_array(whit_table_builder *builder, const char *key, const uint64_t *values, size_t n)
 {
     set_words(builder, key, WHIT_VALUE_U64_ARRAY, values, n);
 }
 
-void whit_table_set_i64_array(whit_table_builder *builder, const char *key, const int64_t *values,
-                              size_t n)
+void whit_table_set_i64_array(whit_table_builder *builder, const char *key, const int64_t *values, size_t n)
 {
     set_words(builder, key, WHIT_VALUE_I64_ARRAY, values, n);
 }
 
-void whit_table_set_f64_array(whit_table_builder *builder, const char *key, const double *values,
-                              size_t n)
+void whit_table_set_f64_array(whit_table_builder *builder, const char *key, const double *values, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (isnan(values[i])) refuse(builder, key, "a number is NaN");
     set_words(builder, key, WHIT_VALUE_F64_ARRAY, values, n);
 }
 
-void whit_table_set_bool_array(whit_table_builder *builder, const char *key, const uint8_t *values,
-                               size_t n)
+void whit_table_set_bool_array(whit_table_builder *builder, const char *key, const uint8_t *values, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (values[i] > 1) refuse(builder, key, "a boolean is neither 0 nor 1");
     set(builder, key, WHIT_VALUE_BOOL_ARRAY, n, 0, values, n);
 }
 
-void whit_table_set_string_array(whit_table_builder *builder, const char *key,
-                                 const char *const *texts, const size_t *sizes, size_t n)
+void whit_table_set_string_array(whit_table_builder *builder, const char *key, const char *const *texts,
+                                 const size_t *sizes, size_t n)
 {
     whit_buf value = {.allocator = builder->allocator, .limit_bytes = TABLE_LIMIT_BYTES};
     if (n > TABLE_LIMIT_BYTES / sizeof(whit_ndf_string)) {
@@ -144,8 +136,7 @@ void whit_table_set_string_array(whit_table_builder *builder, const char *key,
     whit_buf_append_zeros(&value, n * sizeof(whit_ndf_string));
     for (size_t i = 0; i < n && !value.failed; i++) {
         size_t size_bytes = sizes ? sizes[i] : strlen(texts[i]);
-        if (size_bytes && memchr(texts[i], 0, size_bytes))
-            refuse(builder, key, "a string has a zero byte");
+        if (size_bytes && memchr(texts[i], 0, size_bytes)) refuse(builder, key, "a string has a zero byte");
         whit_ndf_string string = {(uint32_t)value.size_bytes, (uint32_t)size_bytes};
         whit_buf_append(&value, texts[i], size_bytes);
         whit_buf_append_zeros(&value, 1);
@@ -161,43 +152,22 @@ void whit_table_set_string_array(whit_table_builder *builder, const char *key,
 void whit_table_set_value(whit_table_builder *builder, const char *key, const whit_value *value)
 {
     switch (value->type) {
-    case WHIT_VALUE_U64:
-        whit_table_set_u64(builder, key, value->u64);
-        break;
-    case WHIT_VALUE_I64:
-        whit_table_set_i64(builder, key, value->i64);
-        break;
-    case WHIT_VALUE_F64:
-        whit_table_set_f64(builder, key, value->f64);
-        break;
-    case WHIT_VALUE_BOOL:
-        whit_table_set_bool(builder, key, value->boolean);
-        break;
-    case WHIT_VALUE_STRING:
-        whit_table_set_string_n(builder, key, value->string, value->count);
-        break;
-    case WHIT_VALUE_BYTES:
-        whit_table_set_bytes(builder, key, value->bytes, value->count);
-        break;
-    case WHIT_VALUE_U64_ARRAY:
-        whit_table_set_u64_array(builder, key, value->u64s, value->count);
-        break;
-    case WHIT_VALUE_I64_ARRAY:
-        whit_table_set_i64_array(builder, key, value->i64s, value->count);
-        break;
-    case WHIT_VALUE_F64_ARRAY:
-        whit_table_set_f64_array(builder, key, value->f64s, value->count);
-        break;
-    case WHIT_VALUE_BOOL_ARRAY:
-        whit_table_set_bool_array(builder, key, value->bytes, value->count);
-        break;
+    case WHIT_VALUE_U64: whit_table_set_u64(builder, key, value->u64); break;
+    case WHIT_VALUE_I64: whit_table_set_i64(builder, key, value->i64); break;
+    case WHIT_VALUE_F64: whit_table_set_f64(builder, key, value->f64); break;
+    case WHIT_VALUE_BOOL: whit_table_set_bool(builder, key, value->boolean); break;
+    case WHIT_VALUE_STRING: whit_table_set_string_n(builder, key, value->string, value->count); break;
+    case WHIT_VALUE_BYTES: whit_table_set_bytes(builder, key, value->bytes, value->count); break;
+    case WHIT_VALUE_U64_ARRAY: whit_table_set_u64_array(builder, key, value->u64s, value->count); break;
+    case WHIT_VALUE_I64_ARRAY: whit_table_set_i64_array(builder, key, value->i64s, value->count); break;
+    case WHIT_VALUE_F64_ARRAY: whit_table_set_f64_array(builder, key, value->f64s, value->count); break;
+    case WHIT_VALUE_BOOL_ARRAY: whit_table_set_bool_array(builder, key, value->bytes, value->count); break;
     case WHIT_VALUE_STRING_ARRAY: {
         /* Repacked, because a file made elsewhere may have laid its strings out otherwise. */
         const char **texts = whit_zalloc_array(builder->allocator, value->count, sizeof *texts);
         size_t *sizes = whit_zalloc_array(builder->allocator, value->count, sizeof *sizes);
         if (texts && sizes) {
-            for (uint64_t i = 0; i < value->count; i++)
-                texts[i] = whit_value_string_at(value, i, &sizes[i]);
+            for (uint64_t i = 0; i < value->count; i++) texts[i] = whit_value_string_at(value, i, &sizes[i]);
             whit_table_set_string_array(builder, key, texts, sizes, value->count);
         } else {
             builder->heap.failed = true;
@@ -226,8 +196,7 @@ static size_t drop_repeated(item *items, size_t n, const uint8_t *heap)
     size_t kept = 0;
     for (size_t i = 0; i < n; i++)
         if (kept == 0 || items[kept - 1].key_bytes != items[i].key_bytes ||
-            memcmp(heap + items[kept - 1].key_offset, heap + items[i].key_offset,
-                   items[i].key_bytes) != 0)
+            memcmp(heap + items[kept - 1].key_offset, heap + items[i].key_offset, items[i].key_bytes) != 0)
             items[kept++] = items[i];
     return kept;
 }
@@ -251,8 +220,7 @@ static void lay_out(const item *items, uint32_t n, const uint8_t *heap, whit_buf
         };
         whit_buf_append(out, key, it->key_bytes);
         whit_buf_append_zeros(out, 1);
-        if (!out->failed)
-            memcpy(out->data + start + entries + i * sizeof entry, &entry, sizeof entry);
+        if (!out->failed) memcpy(out->data + start + entries + i * sizeof entry, &entry, sizeof entry);
     }
     for (uint32_t i = 0; i < n && !out->failed; i++) {
         const item *it = &items[i];
@@ -262,9 +230,8 @@ static void lay_out(const item *items, uint32_t n, const uint8_t *heap, whit_buf
         whit_buf_append(out, heap + it->value_offset, it->value_bytes);
         if (it->type == WHIT_VALUE_STRING) whit_buf_append_zeros(out, 1);
         if (!out->failed)
-            memcpy(out->data + start + entries + i * sizeof(whit_ndf_entry) +
-                       offsetof(whit_ndf_entry, value),
-                   &offset, sizeof offset);
+            memcpy(out->data + start + entries + i * sizeof(whit_ndf_entry) + offsetof(whit_ndf_entry, value), &offset,
+                   sizeof offset);
     }
     whit_buf_align(out, 8);
     if (out->failed) return;
@@ -277,8 +244,7 @@ static void lay_out(const item *items, uint32_t n, const uint8_t *heap, whit_buf
 whit_status whit_table_build(const whit_table_builder *builder, whit_buf *out, whit_error *error)
 {
     if (builder->refused)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "key '%s': %s", builder->refused_key,
-                         builder->refused);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "key '%s': %s", builder->refused_key, builder->refused);
     if (builder->items.failed || builder->heap.failed)
         return whit_fail_memory(error, "a key/value table", builder->heap.size_bytes);
     size_t size_bytes = builder->items.size_bytes;

@@ -61,33 +61,29 @@ static void hash_chunks(void *context, uint32_t worker, uint32_t begin, uint32_t
     }
 }
 
-static void report(work *job, const char *path, uint32_t frame, uint32_t type, uint64_t offset,
-                   uint64_t size_bytes, const char *what)
+static void report(work *job, const char *path, uint32_t frame, uint32_t type, uint64_t offset, uint64_t size_bytes,
+                   const char *what)
 {
     if (job->result.n_damaged++ == 0) {
         if (type)
-            snprintf(job->first, sizeof job->first,
-                     "%s: frame %" PRIu32 " (%s), bytes %" PRIu64 " to %" PRIu64 ": %s", path,
-                     frame, whit_ndf_frame_type_name(type), offset, offset + size_bytes - 1, what);
+            snprintf(job->first, sizeof job->first, "%s: frame %" PRIu32 " (%s), bytes %" PRIu64 " to %" PRIu64 ": %s",
+                     path, frame, whit_ndf_frame_type_name(type), offset, offset + size_bytes - 1, what);
         else
-            snprintf(job->first, sizeof job->first, "%s: bytes %" PRIu64 " to %" PRIu64 ": %s",
-                     path, offset, offset + size_bytes - 1, what);
+            snprintf(job->first, sizeof job->first, "%s: bytes %" PRIu64 " to %" PRIu64 ": %s", path, offset,
+                     offset + size_bytes - 1, what);
     }
     whit_ndf_damage damage = {path, frame, type, offset, size_bytes, what};
     if (job->on_damage) job->on_damage(job->user, &damage);
 }
 
-static void report_frame(work *job, const checked *at, uint64_t offset_in_frame,
-                         uint64_t size_bytes, const char *what)
+static void report_frame(work *job, const checked *at, uint64_t offset_in_frame, uint64_t size_bytes, const char *what)
 {
     const whit_ndf_frame *frame = frame_of(at);
-    report(job, at->file->map.path, at->frame, frame->type, frame->offset + offset_in_frame,
-           size_bytes, what);
+    report(job, at->file->map.path, at->frame, frame->type, frame->offset + offset_in_frame, size_bytes, what);
 }
 
 /* "tensors 'a', 'b' and 2 more" that have bytes in [begin, end) of a file's DATA payload. */
-static void name_tensors(const whit_ndf *ndf, uint32_t file, uint64_t begin, uint64_t end,
-                         whit_buf *out)
+static void name_tensors(const whit_ndf *ndf, uint32_t file, uint64_t begin, uint64_t end, whit_buf *out)
 {
     uint32_t low = 0, high = ndf->n_parts; /* the first part that ends after `begin` */
     while (low < high) {
@@ -105,8 +101,7 @@ static void name_tensors(const whit_ndf *ndf, uint32_t file, uint64_t begin, uin
         if (part->tensor == last) continue;
         last = part->tensor;
         if (n_named < 3)
-            whit_buf_printf(out, "%s'%.80s'", n_named++ ? ", " : " tensors ",
-                            whit_ndf_tensor_name(ndf, last));
+            whit_buf_printf(out, "%s'%.80s'", n_named++ ? ", " : " tensors ", whit_ndf_tensor_name(ndf, last));
         else
             n_more++;
     }
@@ -119,8 +114,7 @@ static void report_chunk(work *job, const checked *at, uint64_t chunk, bool leaf
     uint64_t begin = chunk * WHIT_NDF_CHUNK_BYTES, end = begin + WHIT_NDF_CHUNK_BYTES;
     if (end > frame_of(at)->payload_bytes) end = frame_of(at)->payload_bytes;
     whit_buf what = {.allocator = job->ndf->allocator, .limit_bytes = 1024};
-    whit_buf_printf(&what, "chunk %" PRIu64 "%s is damaged", chunk,
-                    leaf_known ? "" : " or its hash");
+    whit_buf_printf(&what, "chunk %" PRIu64 "%s is damaged", chunk, leaf_known ? "" : " or its hash");
     if (frame_of(at)->type == WHIT_NDF_DATA) {
         whit_buf_append_str(&what, ":");
         name_tensors(job->ndf, at->file_number, begin, end, &what);
@@ -156,12 +150,10 @@ static void check_frame(work *job, const checked *at)
     bool payload_right = memcmp(computed_root, header->root, WHIT_HASH_BYTES) == 0;
     if (!payload_right)
         for (uint64_t i = 0; i < at->n_chunks; i++)
-            if (memcmp(computed + i * WHIT_HASH_BYTES, stored + i * WHIT_HASH_BYTES,
-                       WHIT_HASH_BYTES) != 0)
+            if (memcmp(computed + i * WHIT_HASH_BYTES, stored + i * WHIT_HASH_BYTES, WHIT_HASH_BYTES) != 0)
                 report_chunk(job, at, i, stored_right);
     check_zeros(job, at, sizeof *header + payload_bytes, leaves_at);
-    if (!stored_right)
-        report_frame(job, at, leaves_at, leaves_bytes, "the table of chunk hashes is damaged");
+    if (!stored_right) report_frame(job, at, leaves_at, leaves_bytes, "the table of chunk hashes is damaged");
     check_zeros(job, at, leaves_at + leaves_bytes, whit_ndf_frame_bytes(payload_bytes));
     job->result.n_bytes += payload_bytes;
 }
@@ -224,8 +216,7 @@ static whit_status list_frames(work *job, whit_error *error)
     const whit_ndf *ndf = job->ndf;
     for (uint32_t f = 0; f < ndf->n_files; f++) job->n_frames += ndf->files[f].chain.n_frames;
     job->frames = whit_zalloc_array(ndf->allocator, job->n_frames, sizeof *job->frames);
-    if (!job->frames)
-        return whit_fail_memory(error, "a list of frames", job->n_frames * sizeof *job->frames);
+    if (!job->frames) return whit_fail_memory(error, "a list of frames", job->n_frames * sizeof *job->frames);
     uint32_t n = 0;
     for (uint32_t f = 0; f < ndf->n_files; f++)
         for (uint32_t i = 0; i < ndf->files[f].chain.n_frames; i++) {
@@ -238,19 +229,17 @@ static whit_status list_frames(work *job, whit_error *error)
     if (job->n_chunks > UINT32_MAX)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: more than 4 PiB", whit_ndf_path(ndf));
     job->leaves = whit_zalloc_array(ndf->allocator, job->n_chunks, WHIT_HASH_BYTES);
-    if (!job->leaves)
-        return whit_fail_memory(error, "chunk hashes", job->n_chunks * WHIT_HASH_BYTES);
+    if (!job->leaves) return whit_fail_memory(error, "chunk hashes", job->n_chunks * WHIT_HASH_BYTES);
     return WHIT_OK;
 }
 
-whit_status whit_ndf_verify(const whit_ndf *ndf, uint32_t n_threads, whit_ndf_damage_fn *on_damage,
-                            void *user, whit_ndf_verify_result *result, whit_error *error)
+whit_status whit_ndf_verify(const whit_ndf *ndf, uint32_t n_threads, whit_ndf_damage_fn *on_damage, void *user,
+                            whit_ndf_verify_result *result, whit_error *error)
 {
     work job = {.ndf = ndf, .on_damage = on_damage, .user = user};
     whit_pool *pool = NULL;
     whit_status status = list_frames(&job, error);
-    if (status == WHIT_OK && n_threads != 1)
-        status = whit_pool_open(n_threads, ndf->allocator, &pool, error);
+    if (status == WHIT_OK && n_threads != 1) status = whit_pool_open(n_threads, ndf->allocator, &pool, error);
     if (status != WHIT_OK) goto cleanup;
     whit_pool_run(pool, hash_chunks, &job, (uint32_t)job.n_chunks, 1);
     for (uint32_t i = 0; i < job.n_frames; i++) {

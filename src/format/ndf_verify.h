@@ -8,7 +8,7 @@
 /* One damaged place. Strings live during the call only. */
 typedef struct whit_ndf_damage {
     const char *path;
-    uint32_t frame, type; /* whit_ndf_frame_type; 0: no frame, what follows the last commit */
+    uint32_t frame, type;        /* whit_ndf_frame_type; 0: no frame, what follows the last commit */
     uint64_t offset, size_bytes; /* in the file */
     const char *what;            /* "chunk 3: tensors 'a', 'b' and 2 more" */
 } whit_ndf_damage;
@@ -24,7 +24,7 @@ typedef struct whit_ndf_verify_result {
  * frames; a torn tail counts as one damaged place. `on_damage` (NULL is fine) hears every place in
  * the order of files and bytes, from the calling thread, whatever n_threads is (0: one per core).
  * WHIT_OK where all is whole; else WHIT_ERROR_FORMAT with the first place. */
-whit_status whit_ndf_verify(const whit_ndf *ndf, uint32_t n_threads, whit_ndf_damage_fn *on_damage,
-                            void *user, whit_ndf_verify_result *result, whit_error *error);
+whit_status whit_ndf_verify(const whit_ndf *ndf, uint32_t n_threads, whit_ndf_damage_fn *on_damage, void *user,
+                            whit_ndf_verify_result *result, whit_error *error);
 
 #endif

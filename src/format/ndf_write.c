@@ -86,8 +86,7 @@ static const char *shown_path(const whit_ndf_writer *writer)
 }
 
 whit_status whit_ndf_writer_open(const char *path, const whit_ndf_write_options *options,
-                                 const whit_allocator *allocator, whit_ndf_writer **writer,
-                                 whit_error *error)
+                                 const whit_allocator *allocator, whit_ndf_writer **writer, whit_error *error)
 {
     *writer = NULL;
     whit_hash_prepare();
@@ -137,17 +136,14 @@ void whit_ndf_writer_set_tokenizer(whit_ndf_writer *writer, const void *image, s
     writer->tokenizer_bytes = size_bytes;
 }
 
-whit_status whit_ndf_writer_declare(whit_ndf_writer *writer, const char *name,
-                                    const whit_tensor_type *type,
-                                    const uint64_t part_bytes[WHIT_PART_COUNT], uint32_t *tensor,
-                                    whit_error *error)
+whit_status whit_ndf_writer_declare(whit_ndf_writer *writer, const char *name, const whit_tensor_type *type,
+                                    const uint64_t part_bytes[WHIT_PART_COUNT], uint32_t *tensor, whit_error *error)
 {
-    declared added = {
-        .name_offset = writer->names.size_bytes, .name_bytes = strlen(name), .type = *type};
+    declared added = {.name_offset = writer->names.size_bytes, .name_bytes = strlen(name), .type = *type};
     memcpy(added.part_bytes, part_bytes, sizeof added.part_bytes);
     if (writer->stage != STAGE_DECLARING || !*name || part_bytes[WHIT_PART_CODES] == 0)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "tensor '%s': declared too late, without a name, or without codes", name);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "tensor '%s': declared too late, without a name, or without codes",
+                         name);
     for (uint32_t k = 0; k < WHIT_PART_COUNT; k++)
         if (part_bytes[k] > WHIT_NDF_MAX_PAYLOAD_BYTES / 1024)
             return whit_fail(error, WHIT_ERROR_LIMIT, "tensor '%s': its size is absurd", name);
@@ -178,8 +174,7 @@ static whit_status sort_names(whit_ndf_writer *writer, whit_error *error)
         declared *tensor = tensor_at(writer, writer->by_name[i]);
         tensor->place = i;
         if (i && compare_names(&writer->by_name[i - 1], &writer->by_name[i], writer) == 0)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "two tensors have the name '%s'",
-                             name_of(writer, tensor));
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "two tensors have the name '%s'", name_of(writer, tensor));
     }
     return WHIT_OK;
 }
@@ -212,30 +207,26 @@ static whit_status plan_parts(whit_ndf_writer *writer, whit_buf *data_bytes, whi
             whit_buf_append(&writer->plan, &part, sizeof part);
         }
         if (at > WHIT_NDF_MAX_PAYLOAD_BYTES)
-            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the tensors are too large",
-                             shown_path(writer));
+            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the tensors are too large", shown_path(writer));
     }
     whit_buf_append(data_bytes, &at, sizeof at);
     if (writer->plan.failed || data_bytes->failed)
         return whit_fail_memory(error, "a list of tensors", writer->plan.size_bytes);
-    if (file && !writer->path)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a model in memory cannot have part files");
+    if (file && !writer->path) return whit_fail(error, WHIT_ERROR_ARGUMENT, "a model in memory cannot have part files");
     if (file >= WHIT_NDF_MAX_FILES)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: more than %u files; let them be larger",
-                         shown_path(writer), WHIT_NDF_MAX_FILES);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: more than %u files; let them be larger", shown_path(writer),
+                         WHIT_NDF_MAX_FILES);
     return WHIT_OK;
 }
 
 /* "dir/NAME-00002-of-00003.ndf"; `from` is where the plain name begins. */
-static bool part_path(const whit_ndf_writer *writer, uint32_t file, uint32_t n_files,
-                      whit_buf *path, size_t *from)
+static bool part_path(const whit_ndf_writer *writer, uint32_t file, uint32_t n_files, whit_buf *path, size_t *from)
 {
     size_t n = strlen(writer->path);
     const char *slash = strrchr(writer->path, '/');
     *from = slash ? (size_t)(slash + 1 - writer->path) : 0;
     if (n > *from + 4 && strcmp(writer->path + n - 4, ".ndf") == 0) n -= 4;
-    return whit_buf_printf(path, "%.*s-%05" PRIu32 "-of-%05" PRIu32 ".ndf", (int)n, writer->path,
-                           file + 1, n_files);
+    return whit_buf_printf(path, "%.*s-%05" PRIu32 "-of-%05" PRIu32 ".ndf", (int)n, writer->path, file + 1, n_files);
 }
 
 static bool write_files(const whit_ndf_writer *writer, whit_buf *out)
@@ -250,14 +241,12 @@ static bool write_files(const whit_ndf_writer *writer, whit_buf *out)
             whit_buf path = {.allocator = writer->allocator};
             size_t from = 0;
             if (!part_path(writer, f, writer->n_outputs, &path, &from)) out->failed = true;
-            entry.name = (whit_ndf_string){(uint32_t)(out->size_bytes - start),
-                                           (uint32_t)(path.size_bytes - from)};
+            entry.name = (whit_ndf_string){(uint32_t)(out->size_bytes - start), (uint32_t)(path.size_bytes - from)};
             whit_buf_append(out, path.data + from, path.size_bytes - from);
             whit_buf_append_zeros(out, 1);
             whit_buf_free(&path);
         }
-        if (!out->failed)
-            memcpy(out->data + start + sizeof header + f * sizeof entry, &entry, sizeof entry);
+        if (!out->failed) memcpy(out->data + start + sizeof header + f * sizeof entry, &entry, sizeof entry);
     }
     return !out->failed;
 }
@@ -267,8 +256,7 @@ static bool write_tensors(const whit_ndf_writer *writer, whit_buf *out)
     uint32_t n = count_tensors(writer), n_parts = count_parts(writer);
     whit_ndf_tensors_header header = {n, n_parts, whit_ndf_n_buckets(n), 0};
     size_t start = out->size_bytes, entries = start + sizeof header;
-    size_t buckets =
-        entries + n * sizeof(whit_ndf_tensor_entry) + n_parts * sizeof(whit_ndf_part_entry);
+    size_t buckets = entries + n * sizeof(whit_ndf_tensor_entry) + n_parts * sizeof(whit_ndf_part_entry);
     size_t names = buckets + header.n_buckets * sizeof(uint32_t);
     whit_buf_append(out, &header, sizeof header);
     for (uint32_t i = 0; i < n; i++) {
@@ -284,47 +272,34 @@ static bool write_tensors(const whit_ndf_writer *writer, whit_buf *out)
     }
     for (uint32_t i = 0; i < n_parts; i++) {
         const planned *part = part_at(writer, i);
-        whit_ndf_part_entry entry = {part->offset, part->size_bytes,
-                                     part->file,   tensor_at(writer, part->tensor)->place,
-                                     part->part,   0};
+        whit_ndf_part_entry entry = {
+            part->offset, part->size_bytes, part->file, tensor_at(writer, part->tensor)->place, part->part, 0};
         whit_buf_append(out, &entry, sizeof entry);
     }
     whit_buf_append_zeros(out, header.n_buckets * sizeof(uint32_t));
     if (out->failed) return false;
-    whit_ndf_fill_buckets(out->data + entries, sizeof(whit_ndf_tensor_entry), n,
-                          (uint32_t *)(out->data + buckets), header.n_buckets);
+    whit_ndf_fill_buckets(out->data + entries, sizeof(whit_ndf_tensor_entry), n, (uint32_t *)(out->data + buckets),
+                          header.n_buckets);
     return whit_buf_append(out, writer->names.data, writer->names.size_bytes);
 }
 
-static whit_status write_section(whit_ndf_writer *writer, whit_ndf_section_kind kind,
-                                 whit_buf *head, whit_error *error)
+static whit_status write_section(whit_ndf_writer *writer, whit_ndf_section_kind kind, whit_buf *head, whit_error *error)
 {
     whit_buf_align(head, WHIT_NDF_ALIGN_BYTES);
     size_t start = head->size_bytes;
     switch (kind) {
-    case WHIT_NDF_CONFIG:
-        WHIT_TRY(whit_table_build(&writer->config, head, error));
-        break;
-    case WHIT_NDF_META:
-        WHIT_TRY(whit_table_build(&writer->meta, head, error));
-        break;
-    case WHIT_NDF_TEMPLATES:
-        WHIT_TRY(whit_table_build(&writer->templates, head, error));
-        break;
-    case WHIT_NDF_TENSORS:
-        (void)write_tensors(writer, head);
-        break;
+    case WHIT_NDF_CONFIG: WHIT_TRY(whit_table_build(&writer->config, head, error)); break;
+    case WHIT_NDF_META: WHIT_TRY(whit_table_build(&writer->meta, head, error)); break;
+    case WHIT_NDF_TEMPLATES: WHIT_TRY(whit_table_build(&writer->templates, head, error)); break;
+    case WHIT_NDF_TENSORS: (void)write_tensors(writer, head); break;
     case WHIT_NDF_FILES:
-        if (!write_files(writer, head))
-            return whit_fail_memory(error, "a directory", head->size_bytes);
+        if (!write_files(writer, head)) return whit_fail_memory(error, "a directory", head->size_bytes);
         break;
-    case WHIT_NDF_SECTION_COUNT:
-        break;
+    case WHIT_NDF_SECTION_COUNT: break;
     }
     if (head->failed) return whit_fail_memory(error, "a directory", head->size_bytes);
     whit_ndf_section section = {kind, 0, start, head->size_bytes - start};
-    memcpy(head->data + sizeof(whit_ndf_head) + (kind - 1) * sizeof section, &section,
-           sizeof section);
+    memcpy(head->data + sizeof(whit_ndf_head) + (kind - 1) * sizeof section, &section, sizeof section);
     return WHIT_OK;
 }
 
@@ -348,16 +323,14 @@ static whit_status write_head(whit_ndf_writer *writer, whit_error *error)
         whit_hash_begin(&hash, WHIT_NDF_DOMAIN_SET);
         whit_hash_add(&hash, head.data, head.size_bytes);
         whit_hash_end(&hash, writer->set);
-        status = whit_ndf_stream_frame(&writer->outputs[0].stream, WHIT_NDF_HEAD, head.data,
-                                       head.size_bytes, error);
+        status = whit_ndf_stream_frame(&writer->outputs[0].stream, WHIT_NDF_HEAD, head.data, head.size_bytes, error);
     }
     whit_buf_free(&head);
     return status;
 }
 
 /* A list with room for every file; the first is open already. */
-static whit_status make_outputs(whit_ndf_writer *writer, const whit_buf *data_bytes,
-                                whit_error *error)
+static whit_status make_outputs(whit_ndf_writer *writer, const whit_buf *data_bytes, whit_error *error)
 {
     uint32_t n = (uint32_t)(data_bytes->size_bytes / sizeof(uint64_t));
     output *outputs = whit_zalloc_array(writer->allocator, n, sizeof *outputs);
@@ -388,8 +361,7 @@ whit_status whit_ndf_writer_begin(whit_ndf_writer *writer, whit_error *error)
     whit_ndf_stream *stream = &writer->outputs[0].stream;
     whit_ndf_tokenizer_digest(writer->tokenizer, writer->tokenizer_bytes, writer->tokenizer_digest);
     if (writer->tokenizer_bytes)
-        WHIT_TRY(whit_ndf_stream_frame(stream, WHIT_NDF_TOKENIZER, writer->tokenizer,
-                                       writer->tokenizer_bytes, error));
+        WHIT_TRY(whit_ndf_stream_frame(stream, WHIT_NDF_TOKENIZER, writer->tokenizer, writer->tokenizer_bytes, error));
     return whit_ndf_stream_begin(stream, WHIT_NDF_DATA, error);
 }
 
@@ -410,8 +382,7 @@ static whit_status next_file(whit_ndf_writer *writer, whit_error *error)
     size_t from;
     if (!part_path(writer, writer->file, writer->n_outputs, &path, &from))
         return whit_fail_memory(error, "a file name", path.size_bytes);
-    whit_status status =
-        whit_writer_open((const char *)path.data, writer->allocator, &out->file, error);
+    whit_status status = whit_writer_open((const char *)path.data, writer->allocator, &out->file, error);
     whit_buf_free(&path);
     WHIT_TRY(status);
     WHIT_TRY(whit_writer_gather(&out->file, error));
@@ -421,15 +392,13 @@ static whit_status next_file(whit_ndf_writer *writer, whit_error *error)
     return whit_ndf_stream_begin(&out->stream, WHIT_NDF_DATA, error);
 }
 
-whit_status whit_ndf_writer_add(whit_ndf_writer *writer, uint32_t tensor, whit_part part,
-                                const void *data, size_t size_bytes, whit_error *error)
+whit_status whit_ndf_writer_add(whit_ndf_writer *writer, uint32_t tensor, whit_part part, const void *data,
+                                size_t size_bytes, whit_error *error)
 {
     const planned *next = part_at(writer, writer->next_part);
-    if (writer->stage != STAGE_DATA || writer->next_part >= count_parts(writer) ||
-        next->tensor != tensor || next->part != (uint32_t)part ||
-        size_bytes > next->size_bytes - writer->done_bytes)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "%s: data of tensor %" PRIu32 " came out of order or is too long",
+    if (writer->stage != STAGE_DATA || writer->next_part >= count_parts(writer) || next->tensor != tensor ||
+        next->part != (uint32_t)part || size_bytes > next->size_bytes - writer->done_bytes)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: data of tensor %" PRIu32 " came out of order or is too long",
                          shown_path(writer), tensor);
     if (next->file != writer->file) WHIT_TRY(next_file(writer, error));
     whit_ndf_stream *stream = &writer->outputs[writer->file].stream;
@@ -443,8 +412,7 @@ whit_status whit_ndf_writer_add(whit_ndf_writer *writer, uint32_t tensor, whit_p
     return WHIT_OK;
 }
 
-void whit_ndf_writer_set_digest(whit_ndf_writer *writer, uint32_t tensor,
-                                const uint8_t digest[WHIT_HASH_BYTES])
+void whit_ndf_writer_set_digest(whit_ndf_writer *writer, uint32_t tensor, const uint8_t digest[WHIT_HASH_BYTES])
 {
     if (tensor >= count_tensors(writer)) return;
     memcpy(tensor_at(writer, tensor)->digest, digest, WHIT_HASH_BYTES);
@@ -453,8 +421,7 @@ void whit_ndf_writer_set_digest(whit_ndf_writer *writer, uint32_t tensor,
 
 /* ---- the end ---- */
 
-static whit_status write_seal(whit_ndf_writer *writer, uint8_t identity[WHIT_HASH_BYTES],
-                              whit_error *error)
+static whit_status write_seal(whit_ndf_writer *writer, uint8_t identity[WHIT_HASH_BYTES], whit_error *error)
 {
     uint32_t n = count_tensors(writer);
     whit_buf payload = {.allocator = writer->allocator};
@@ -466,8 +433,7 @@ static whit_status write_seal(whit_ndf_writer *writer, uint8_t identity[WHIT_HAS
     whit_buf_append(&payload, &seal, sizeof seal);
     for (uint32_t i = 0; i < n; i++) {
         const declared *tensor = tensor_at(writer, writer->by_name[i]);
-        whit_ndf_identity_add(&hash, name_of(writer, tensor), tensor->type.n_rows,
-                              tensor->type.n_cols, tensor->digest);
+        whit_ndf_identity_add(&hash, name_of(writer, tensor), tensor->type.n_rows, tensor->type.n_cols, tensor->digest);
         whit_buf_append(&payload, tensor->digest, sizeof tensor->digest);
     }
     whit_hash_end(&hash, seal.identity);
@@ -479,19 +445,17 @@ static whit_status write_seal(whit_ndf_writer *writer, uint8_t identity[WHIT_HAS
     } else {
         memcpy(payload.data, seal.identity, sizeof seal.identity);
         if (identity) memcpy(identity, seal.identity, sizeof seal.identity);
-        status = whit_ndf_stream_frame(&writer->outputs[0].stream, WHIT_NDF_SEAL, payload.data,
-                                       payload.size_bytes, error);
+        status =
+            whit_ndf_stream_frame(&writer->outputs[0].stream, WHIT_NDF_SEAL, payload.data, payload.size_bytes, error);
     }
     whit_buf_free(&payload);
     return status;
 }
 
-whit_status whit_ndf_writer_commit(whit_ndf_writer *writer, uint8_t identity[WHIT_HASH_BYTES],
-                                   whit_error *error)
+whit_status whit_ndf_writer_commit(whit_ndf_writer *writer, uint8_t identity[WHIT_HASH_BYTES], whit_error *error)
 {
     if (writer->stage != STAGE_DATA || writer->next_part != count_parts(writer))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: committed before all data was there",
-                         shown_path(writer));
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: committed before all data was there", shown_path(writer));
     for (uint32_t i = 0; i < count_tensors(writer); i++)
         if (!tensor_at(writer, i)->has_digest)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "tensor '%s' has no digest",
@@ -499,8 +463,7 @@ whit_status whit_ndf_writer_commit(whit_ndf_writer *writer, uint8_t identity[WHI
     WHIT_TRY(end_file(writer, error));
     WHIT_TRY(write_seal(writer, identity, error));
     WHIT_TRY(whit_ndf_stream_commit(&writer->outputs[0].stream, error));
-    for (uint32_t f = writer->n_outputs; f-- > 0;)
-        WHIT_TRY(whit_writer_commit(&writer->outputs[f].file, error));
+    for (uint32_t f = writer->n_outputs; f-- > 0;) WHIT_TRY(whit_writer_commit(&writer->outputs[f].file, error));
     writer->stage = STAGE_COMMITTED;
     return WHIT_OK;
 }

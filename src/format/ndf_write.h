@@ -29,8 +29,7 @@ typedef struct whit_ndf_write_options {
 
 /* `options` may be NULL. */
 whit_status whit_ndf_writer_open(const char *path, const whit_ndf_write_options *options,
-                                 const whit_allocator *allocator, whit_ndf_writer **writer,
-                                 whit_error *error);
+                                 const whit_allocator *allocator, whit_ndf_writer **writer, whit_error *error);
 /* Builders of the three tables, to be filled before begin; they belong to the writer. */
 whit_table_builder *whit_ndf_writer_config(whit_ndf_writer *writer);
 whit_table_builder *whit_ndf_writer_meta(whit_ndf_writer *writer);
@@ -41,20 +40,16 @@ void whit_ndf_writer_set_tokenizer(whit_ndf_writer *writer, const void *image, s
 /* Declares a tensor (the name is copied); part_bytes[k] is 0 for parts that it does not have. The
  * order of declaration is the order of the data. *tensor is its number for the calls below (not
  * its number in the finished file). */
-whit_status whit_ndf_writer_declare(whit_ndf_writer *writer, const char *name,
-                                    const whit_tensor_type *type,
-                                    const uint64_t part_bytes[WHIT_PART_COUNT], uint32_t *tensor,
-                                    whit_error *error);
+whit_status whit_ndf_writer_declare(whit_ndf_writer *writer, const char *name, const whit_tensor_type *type,
+                                    const uint64_t part_bytes[WHIT_PART_COUNT], uint32_t *tensor, whit_error *error);
 whit_status whit_ndf_writer_begin(whit_ndf_writer *writer, whit_error *error);
 /* Data must come in order: tensors as declared, the parts of each by rising number. */
-whit_status whit_ndf_writer_add(whit_ndf_writer *writer, uint32_t tensor, whit_part part,
-                                const void *data, size_t size_bytes, whit_error *error);
-void whit_ndf_writer_set_digest(whit_ndf_writer *writer, uint32_t tensor,
-                                const uint8_t digest[WHIT_HASH_BYTES]);
+whit_status whit_ndf_writer_add(whit_ndf_writer *writer, uint32_t tensor, whit_part part, const void *data,
+                                size_t size_bytes, whit_error *error);
+void whit_ndf_writer_set_digest(whit_ndf_writer *writer, uint32_t tensor, const uint8_t digest[WHIT_HASH_BYTES]);
 /* `identity` (32 bytes) may be NULL. Part files are renamed first, the main file last: a crash
  * between leaves an old main file that refuses the new parts, never a mixture. */
-whit_status whit_ndf_writer_commit(whit_ndf_writer *writer, uint8_t identity[WHIT_HASH_BYTES],
-                                   whit_error *error);
+whit_status whit_ndf_writer_commit(whit_ndf_writer *writer, uint8_t identity[WHIT_HASH_BYTES], whit_error *error);
 /* A committed file in memory, for whit_ndf_open_fd; the descriptor belongs to the writer. */
 int whit_ndf_writer_fd(const whit_ndf_writer *writer);
 void whit_ndf_writer_close(whit_ndf_writer *writer);

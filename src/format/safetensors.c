@@ -16,14 +16,11 @@ static const struct {
     const char *name;
     uint8_t bytes;
 } dtypes[WHIT_DTYPE_COUNT] = {
-    [WHIT_DTYPE_F64] = {"F64", 8},         [WHIT_DTYPE_F32] = {"F32", 4},
-    [WHIT_DTYPE_F16] = {"F16", 2},         [WHIT_DTYPE_BF16] = {"BF16", 2},
-    [WHIT_DTYPE_F8_E4M3] = {"F8_E4M3", 1}, [WHIT_DTYPE_F8_E5M2] = {"F8_E5M2", 1},
-    [WHIT_DTYPE_I64] = {"I64", 8},         [WHIT_DTYPE_I32] = {"I32", 4},
-    [WHIT_DTYPE_I16] = {"I16", 2},         [WHIT_DTYPE_I8] = {"I8", 1},
-    [WHIT_DTYPE_U64] = {"U64", 8},         [WHIT_DTYPE_U32] = {"U32", 4},
-    [WHIT_DTYPE_U16] = {"U16", 2},         [WHIT_DTYPE_U8] = {"U8", 1},
-    [WHIT_DTYPE_BOOL] = {"BOOL", 1},
+    [WHIT_DTYPE_F64] = {"F64", 8},   [WHIT_DTYPE_F32] = {"F32", 4},         [WHIT_DTYPE_F16] = {"F16", 2},
+    [WHIT_DTYPE_BF16] = {"BF16", 2}, [WHIT_DTYPE_F8_E4M3] = {"F8_E4M3", 1}, [WHIT_DTYPE_F8_E5M2] = {"F8_E5M2", 1},
+    [WHIT_DTYPE_I64] = {"I64", 8},   [WHIT_DTYPE_I32] = {"I32", 4},         [WHIT_DTYPE_I16] = {"I16", 2},
+    [WHIT_DTYPE_I8] = {"I8", 1},     [WHIT_DTYPE_U64] = {"U64", 8},         [WHIT_DTYPE_U32] = {"U32", 4},
+    [WHIT_DTYPE_U16] = {"U16", 2},   [WHIT_DTYPE_U8] = {"U8", 1},           [WHIT_DTYPE_BOOL] = {"BOOL", 1},
 };
 
 const char *whit_dtype_name(whit_dtype dtype)
@@ -64,8 +61,7 @@ static int compare_offsets(const void *a, const void *b)
 
 /* ---- one file ------------------------------------------------------------------------------- */
 
-static whit_status read_dtype(const whit_json *json, uint32_t value, whit_safetensor *tensor,
-                              whit_error *error)
+static whit_status read_dtype(const whit_json *json, uint32_t value, whit_safetensor *tensor, whit_error *error)
 {
     uint32_t at = whit_json_get(json, value, "dtype");
     for (int dtype = 0; dtype < WHIT_DTYPE_COUNT; dtype++)
@@ -75,14 +71,12 @@ static whit_status read_dtype(const whit_json *json, uint32_t value, whit_safete
         }
     size_t n_bytes;
     const char *text = whit_json_string(json, at, &n_bytes);
-    return whit_json_fail(json, value, error, "tensor %.*s: dtype %.*s is not known",
-                          shown(tensor->name_bytes), tensor->name, shown(n_bytes),
-                          text ? text : "");
+    return whit_json_fail(json, value, error, "tensor %.*s: dtype %.*s is not known", shown(tensor->name_bytes),
+                          tensor->name, shown(n_bytes), text ? text : "");
 }
 
 /* Dimensions and, from them, the size. */
-static whit_status read_shape(const whit_json *json, uint32_t value, whit_safetensor *tensor,
-                              whit_error *error)
+static whit_status read_shape(const whit_json *json, uint32_t value, whit_safetensor *tensor, whit_error *error)
 {
     uint32_t shape = whit_json_get(json, value, "shape");
     uint64_t size = dtypes[tensor->dtype].bytes;
@@ -90,14 +84,13 @@ static whit_status read_shape(const whit_json *json, uint32_t value, whit_safete
     for (uint32_t at = whit_json_first(json, shape); sound && at != WHIT_JSON_NONE;
          at = whit_json_next(json, shape, at)) {
         int64_t dim;
-        sound = tensor->n_dims < WHIT_SAFETENSORS_MAX_DIMS && whit_json_i64(json, at, &dim) &&
-                dim >= 0 && !__builtin_mul_overflow(size, (uint64_t)dim, &size);
+        sound = tensor->n_dims < WHIT_SAFETENSORS_MAX_DIMS && whit_json_i64(json, at, &dim) && dim >= 0 &&
+            !__builtin_mul_overflow(size, (uint64_t)dim, &size);
         if (sound) tensor->dims[tensor->n_dims++] = (uint64_t)dim;
     }
     tensor->size_bytes = size;
     if (sound) return WHIT_OK;
-    return whit_json_fail(json, value, error,
-                          "tensor %.*s: its shape is no list of at most %d sizes within bounds",
+    return whit_json_fail(json, value, error, "tensor %.*s: its shape is no list of at most %d sizes within bounds",
                           shown(tensor->name_bytes), tensor->name, WHIT_SAFETENSORS_MAX_DIMS);
 }
 
@@ -107,76 +100,67 @@ static whit_status read_tensor(const whit_safetensors_file *file, uint32_t key, 
     const whit_json *json = &file->header;
     uint32_t value = key + 1;
     if (whit_json_type_of(json, value) != WHIT_JSON_OBJECT)
-        return whit_json_fail(json, value, error, "tensor %.*s: its entry is no object",
-                              shown(tensor->name_bytes), tensor->name);
+        return whit_json_fail(json, value, error, "tensor %.*s: its entry is no object", shown(tensor->name_bytes),
+                              tensor->name);
     WHIT_TRY(read_dtype(json, value, tensor, error));
     WHIT_TRY(read_shape(json, value, tensor, error));
-    uint32_t offsets = whit_json_get(json, value, "data_offsets"),
-             first = whit_json_first(json, offsets);
+    uint32_t offsets = whit_json_get(json, value, "data_offsets"), first = whit_json_first(json, offsets);
     int64_t begin, end;
-    if (whit_json_type_of(json, offsets) != WHIT_JSON_ARRAY ||
-        whit_json_count(json, offsets) != 2 || !whit_json_i64(json, first, &begin) ||
-        !whit_json_i64(json, whit_json_next(json, offsets, first), &end) || begin < 0 ||
-        end < begin)
-        return whit_json_fail(json, value, error,
-                              "tensor %.*s: data_offsets is no pair of ascending offsets",
+    if (whit_json_type_of(json, offsets) != WHIT_JSON_ARRAY || whit_json_count(json, offsets) != 2 ||
+        !whit_json_i64(json, first, &begin) || !whit_json_i64(json, whit_json_next(json, offsets, first), &end) ||
+        begin < 0 || end < begin)
+        return whit_json_fail(json, value, error, "tensor %.*s: data_offsets is no pair of ascending offsets",
                               shown(tensor->name_bytes), tensor->name);
     if ((uint64_t)(end - begin) != tensor->size_bytes)
-        return whit_json_fail(json, value, error,
-                              "tensor %.*s: its shape needs %llu bytes, data_offsets give %lld",
-                              shown(tensor->name_bytes), tensor->name,
-                              (unsigned long long)tensor->size_bytes, (long long)(end - begin));
+        return whit_json_fail(json, value, error, "tensor %.*s: its shape needs %llu bytes, data_offsets give %lld",
+                              shown(tensor->name_bytes), tensor->name, (unsigned long long)tensor->size_bytes,
+                              (long long)(end - begin));
     if (!whit_in_bounds((uint64_t)begin, tensor->size_bytes, file->size_bytes - data_start))
-        return whit_json_fail(
-            json, value, error,
-            "tensor %.*s: ends at byte %lld of the data, the file has %llu: damaged or cut short",
-            shown(tensor->name_bytes), tensor->name, (long long)end,
-            (unsigned long long)(file->size_bytes - data_start));
+        return whit_json_fail(json, value, error,
+                              "tensor %.*s: ends at byte %lld of the data, the file has %llu: damaged or cut short",
+                              shown(tensor->name_bytes), tensor->name, (long long)end,
+                              (unsigned long long)(file->size_bytes - data_start));
     tensor->data = file->data + data_start + (uint64_t)begin;
     return WHIT_OK;
 }
 
-static whit_status read_header(whit_safetensors_file *file, const whit_allocator *allocator,
-                               uint64_t *data_start, whit_error *error)
+static whit_status read_header(whit_safetensors_file *file, const whit_allocator *allocator, uint64_t *data_start,
+                               whit_error *error)
 {
     if (whit_is_lfs_pointer(file->data, file->size_bytes))
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: " WHIT_LFS_REASON, file->path);
     if (file->size_bytes < 8)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: byte 0: is no safetensors file: cut short",
-                         file->path);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: byte 0: is no safetensors file: cut short", file->path);
     uint64_t header_bytes = whit_load_u64(file->data);
     if (header_bytes > file->size_bytes - 8 || header_bytes > MAX_HEADER_BYTES)
-        return whit_fail(
-            error, WHIT_ERROR_FORMAT, "%s: byte 0: claims a header of %llu bytes, %s", file->path,
-            (unsigned long long)header_bytes,
-            header_bytes > file->size_bytes - 8
-                ? "more than the file holds: damaged, cut short, or no safetensors file"
-                : "more than any model has");
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: byte 0: claims a header of %llu bytes, %s", file->path,
+                         (unsigned long long)header_bytes,
+                         header_bytes > file->size_bytes - 8
+                             ? "more than the file holds: damaged, cut short, or no safetensors file"
+                             : "more than any model has");
     *data_start = 8 + header_bytes;
-    WHIT_TRY(whit_json_parse(file->path, (const char *)file->data + 8, (size_t)header_bytes,
-                             allocator, &file->header, error));
+    WHIT_TRY(whit_json_parse(file->path, (const char *)file->data + 8, (size_t)header_bytes, allocator, &file->header,
+                             error));
     if (whit_json_type_of(&file->header, WHIT_JSON_ROOT) == WHIT_JSON_OBJECT) return WHIT_OK;
     return whit_json_fail(&file->header, WHIT_JSON_ROOT, error, "the header is no object");
 }
 
 /* Tensors sorted by place: none may begin before the last one ends. */
-static whit_status check_overlaps(const whit_safetensors_file *file, const whit_safetensor *tensors,
-                                  size_t n, whit_error *error)
+static whit_status check_overlaps(const whit_safetensors_file *file, const whit_safetensor *tensors, size_t n,
+                                  whit_error *error)
 {
     const whit_safetensor *before = NULL;
     for (size_t i = 0; i < n; i++) {
         if (tensors[i].size_bytes == 0) continue;
         if (before && tensors[i].data < before->data + before->size_bytes)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor %.*s: overlaps tensor %.*s",
-                             file->path, shown(tensors[i].name_bytes), tensors[i].name,
-                             shown(before->name_bytes), before->name);
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor %.*s: overlaps tensor %.*s", file->path,
+                             shown(tensors[i].name_bytes), tensors[i].name, shown(before->name_bytes), before->name);
         before = &tensors[i];
     }
     return WHIT_OK;
 }
 
-static whit_status check_twice(const char *path, const whit_safetensor *tensors, size_t n,
-                               whit_error *error)
+static whit_status check_twice(const char *path, const whit_safetensor *tensors, size_t n, whit_error *error)
 {
     for (size_t i = 1; i < n; i++)
         if (compare_names(&tensors[i - 1], &tensors[i]) == 0)
@@ -210,8 +194,8 @@ static whit_status read_file(whit_safetensors *set, whit_buf *list, whit_error *
     return check_twice(file->path, tensors, n, error);
 }
 
-static whit_status add_file(whit_safetensors *set, const char *path, const void *data,
-                            size_t size_bytes, whit_error *error)
+static whit_status add_file(whit_safetensors *set, const char *path, const void *data, size_t size_bytes,
+                            whit_error *error)
 {
     whit_safetensors_file empty = {0};
     if (!whit_buf_append(&set->file_memory, &empty, sizeof empty))
@@ -250,34 +234,28 @@ static whit_status read_weight_map(const whit_json *index, whit_buf *entries, wh
 {
     uint32_t weight_map = whit_json_get(index, WHIT_JSON_ROOT, "weight_map");
     if (whit_json_type_of(index, weight_map) != WHIT_JSON_OBJECT)
-        return whit_json_fail(index, WHIT_JSON_ROOT, error,
-                              "has no weight_map, so it is no index of shards");
+        return whit_json_fail(index, WHIT_JSON_ROOT, error, "has no weight_map, so it is no index of shards");
     for (uint32_t key = whit_json_first(index, weight_map); key != WHIT_JSON_NONE;
          key = whit_json_next(index, weight_map, key)) {
         struct entry entry = {.key = key};
         entry.name = whit_json_string(index, key, &entry.name_bytes);
         entry.file = whit_json_string(index, key + 1, &entry.file_bytes);
         /* A name, not a path: an index must not reach outside its folder. */
-        if (!entry.file || !entry.file_bytes || entry.file[0] == '.' ||
-            memchr(entry.file, '/', entry.file_bytes) || memchr(entry.file, 0, entry.file_bytes) ||
-            entry.file_bytes > 255)
-            return whit_json_fail(index, key + 1, error,
-                                  "the shard of tensor %.*s is no plain file name",
+        if (!entry.file || !entry.file_bytes || entry.file[0] == '.' || memchr(entry.file, '/', entry.file_bytes) ||
+            memchr(entry.file, 0, entry.file_bytes) || entry.file_bytes > 255)
+            return whit_json_fail(index, key + 1, error, "the shard of tensor %.*s is no plain file name",
                                   shown(entry.name_bytes), entry.name);
         if (!whit_buf_append(entries, &entry, sizeof entry))
-            return whit_fail_memory(error, "an index of shards",
-                                    entries->size_bytes + sizeof entry);
+            return whit_fail_memory(error, "an index of shards", entries->size_bytes + sizeof entry);
     }
-    if (entries->size_bytes == 0)
-        return whit_json_fail(index, weight_map, error, "the weight_map is empty");
-    qsort(entries->data, entries->size_bytes / sizeof(struct entry), sizeof(struct entry),
-          compare_entries);
+    if (entries->size_bytes == 0) return whit_json_fail(index, weight_map, error, "the weight_map is empty");
+    qsort(entries->data, entries->size_bytes / sizeof(struct entry), sizeof(struct entry), compare_entries);
     return WHIT_OK;
 }
 
 /* Opens the shard of n entries with one file name and takes the tensors that they list. */
-static whit_status read_shard(whit_safetensors *set, const char *index_path,
-                              const struct entry *entries, size_t n, whit_error *error)
+static whit_status read_shard(whit_safetensors *set, const char *index_path, const struct entry *entries, size_t n,
+                              whit_error *error)
 {
     const char *slash = strrchr(index_path, '/');
     size_t folder_bytes = slash ? (size_t)(slash - index_path) + 1 : 0;
@@ -289,24 +267,19 @@ static whit_status read_shard(whit_safetensors *set, const char *index_path,
     path[path_bytes - 1] = 0;
     whit_buf list = {.allocator = set->allocator};
     whit_status status = set->n_files < MAX_FILES
-                             ? add_file(set, path, NULL, 0, error)
-                             : whit_fail(error, WHIT_ERROR_LIMIT, "%s: names more than %d shards",
-                                         index_path, MAX_FILES);
+        ? add_file(set, path, NULL, 0, error)
+        : whit_fail(error, WHIT_ERROR_LIMIT, "%s: names more than %d shards", index_path, MAX_FILES);
     if (status == WHIT_ERROR_IO)
-        status = whit_fail(error, status, "%s (a shard that %s names)",
-                           error ? error->message : path, index_path);
+        status = whit_fail(error, status, "%s (a shard that %s names)", error ? error->message : path, index_path);
     if (status == WHIT_OK) status = read_file(set, &list, error);
     for (size_t i = 0; i < n && status == WHIT_OK; i++) {
-        const whit_safetensor wanted = {.name = entries[i].name,
-                                        .name_bytes = entries[i].name_bytes};
-        const whit_safetensor *found =
-            list.size_bytes ? bsearch(&wanted, list.data, list.size_bytes / sizeof wanted,
-                                      sizeof wanted, compare_names)
-                            : NULL;
+        const whit_safetensor wanted = {.name = entries[i].name, .name_bytes = entries[i].name_bytes};
+        const whit_safetensor *found = list.size_bytes
+            ? bsearch(&wanted, list.data, list.size_bytes / sizeof wanted, sizeof wanted, compare_names)
+            : NULL;
         if (!found)
-            status = whit_json_fail(&set->index, entries[i].key, error,
-                                    "tensor %.*s is not in its shard %s", shown(wanted.name_bytes),
-                                    wanted.name, path);
+            status = whit_json_fail(&set->index, entries[i].key, error, "tensor %.*s is not in its shard %s",
+                                    shown(wanted.name_bytes), wanted.name, path);
         else if (!whit_buf_append(&set->tensor_memory, found, sizeof *found))
             status = whit_fail_memory(error, "tensor infos", set->tensor_memory.size_bytes);
     }
@@ -315,23 +288,20 @@ static whit_status read_shard(whit_safetensors *set, const char *index_path,
     return status;
 }
 
-static whit_status read_index(whit_safetensors *set, const char *path, whit_buf *entries,
-                              whit_error *error)
+static whit_status read_index(whit_safetensors *set, const char *path, whit_buf *entries, whit_error *error)
 {
     WHIT_TRY(whit_read_file(path, MAX_HEADER_BYTES, &set->index_text, error));
     if (whit_is_lfs_pointer(set->index_text.data, set->index_text.size_bytes))
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: " WHIT_LFS_REASON, path);
-    WHIT_TRY(whit_json_parse(path, (const char *)set->index_text.data, set->index_text.size_bytes,
-                             set->allocator, &set->index, error));
+    WHIT_TRY(whit_json_parse(path, (const char *)set->index_text.data, set->index_text.size_bytes, set->allocator,
+                             &set->index, error));
     WHIT_TRY(read_weight_map(&set->index, entries, error));
     const struct entry *all = (const struct entry *)(const void *)entries->data;
     size_t n_all = entries->size_bytes / sizeof *all;
     for (size_t first = 0, n; first < n_all; first += n) {
         const struct entry *shard = all + first;
         for (n = 1; first + n < n_all; n++)
-            if (compare_text(shard->file, shard->file_bytes, shard[n].file, shard[n].file_bytes) !=
-                0)
-                break;
+            if (compare_text(shard->file, shard->file_bytes, shard[n].file, shard[n].file_bytes) != 0) break;
         WHIT_TRY(read_shard(set, path, shard, n, error));
     }
     return WHIT_OK;
@@ -345,8 +315,8 @@ static bool ends_in(const char *path, const char *end)
     return n >= n_end && strcmp(path + n - n_end, end) == 0;
 }
 
-static whit_status open_set(whit_safetensors *set, const char *path, const void *data,
-                            size_t size_bytes, whit_error *error)
+static whit_status open_set(whit_safetensors *set, const char *path, const void *data, size_t size_bytes,
+                            whit_error *error)
 {
     if (!data && ends_in(path, ".json")) {
         whit_buf entries = {.allocator = set->allocator};
@@ -363,15 +333,14 @@ static whit_status open_set(whit_safetensors *set, const char *path, const void 
     return check_twice(path, set->tensors, set->n_tensors, error);
 }
 
-static whit_status open_any(const char *path, const void *data, size_t size_bytes,
-                            const whit_allocator *allocator, whit_safetensors **set,
-                            whit_error *error)
+static whit_status open_any(const char *path, const void *data, size_t size_bytes, const whit_allocator *allocator,
+                            whit_safetensors **set, whit_error *error)
 {
     *set = NULL;
     whit_safetensors *opened = whit_zalloc(allocator, sizeof *opened);
     if (!opened) return whit_fail_memory(error, "a safetensors reader", sizeof *opened);
-    opened->allocator = opened->file_memory.allocator = opened->tensor_memory.allocator =
-        opened->index_text.allocator = allocator;
+    opened->allocator = opened->file_memory.allocator = opened->tensor_memory.allocator = opened->index_text.allocator =
+        allocator;
     whit_status status = open_set(opened, path, data, size_bytes, error);
     if (status == WHIT_OK)
         *set = opened;
@@ -380,15 +349,14 @@ static whit_status open_any(const char *path, const void *data, size_t size_byte
     return status;
 }
 
-whit_status whit_safetensors_open(const char *path, const whit_allocator *allocator,
-                                  whit_safetensors **set, whit_error *error)
+whit_status whit_safetensors_open(const char *path, const whit_allocator *allocator, whit_safetensors **set,
+                                  whit_error *error)
 {
     return open_any(path, NULL, 0, allocator, set, error);
 }
 
 whit_status whit_safetensors_open_memory(const void *data, size_t size_bytes, const char *name,
-                                         const whit_allocator *allocator, whit_safetensors **set,
-                                         whit_error *error)
+                                         const whit_allocator *allocator, whit_safetensors **set, whit_error *error)
 {
     return open_any(name, data ? data : "", size_bytes, allocator, set, error);
 }
@@ -414,9 +382,7 @@ void whit_safetensors_close(whit_safetensors *set)
 const whit_safetensor *whit_safetensors_find(const whit_safetensors *set, const char *name)
 {
     whit_safetensor wanted = {.name = name, .name_bytes = strlen(name)};
-    return set->n_tensors
-               ? bsearch(&wanted, set->tensors, set->n_tensors, sizeof wanted, compare_names)
-               : NULL;
+    return set->n_tensors ? bsearch(&wanted, set->tensors, set->n_tensors, sizeof wanted, compare_names) : NULL;
 }
 
 const char *whit_safetensors_metadata(const whit_safetensors *set, const char *key, size_t *n_bytes)
@@ -435,17 +401,10 @@ bool whit_safetensor_view(const whit_safetensor *tensor, whit_ggml_view *view)
 {
     if (tensor->size_bytes == 0) return false;
     switch (tensor->dtype) {
-    case WHIT_DTYPE_F32:
-        view->kind = WHIT_GGML_F32;
-        break;
-    case WHIT_DTYPE_F16:
-        view->kind = WHIT_GGML_F16;
-        break;
-    case WHIT_DTYPE_BF16:
-        view->kind = WHIT_GGML_BF16;
-        break;
-    default:
-        return false;
+    case WHIT_DTYPE_F32: view->kind = WHIT_GGML_F32; break;
+    case WHIT_DTYPE_F16: view->kind = WHIT_GGML_F16; break;
+    case WHIT_DTYPE_BF16: view->kind = WHIT_GGML_BF16; break;
+    default: return false;
     }
     view->data = tensor->data;
     view->n_cols = tensor->n_dims ? tensor->dims[tensor->n_dims - 1] : 1;
@@ -459,44 +418,19 @@ bool whit_safetensor_f64(const whit_safetensor *tensor, uint64_t i, double *valu
     if (i >= tensor->size_bytes / width) return false;
     const uint8_t *p = tensor->data + i * width;
     switch (tensor->dtype) {
-    case WHIT_DTYPE_F64:
-        *value = whit_load_f64(p);
-        return true;
-    case WHIT_DTYPE_F32:
-        *value = (double)whit_load_f32(p);
-        return true;
-    case WHIT_DTYPE_F16:
-        *value = (double)whit_f32_from_f16(whit_load_u16(p));
-        return true;
-    case WHIT_DTYPE_BF16:
-        *value = (double)whit_f32_from_bf16(whit_load_u16(p));
-        return true;
-    case WHIT_DTYPE_I64:
-        *value = (double)(int64_t)whit_load_u64(p);
-        return true;
-    case WHIT_DTYPE_I32:
-        *value = (int32_t)whit_load_u32(p);
-        return true;
-    case WHIT_DTYPE_I16:
-        *value = (int16_t)whit_load_u16(p);
-        return true;
-    case WHIT_DTYPE_I8:
-        *value = (int8_t)p[0];
-        return true;
-    case WHIT_DTYPE_U64:
-        *value = (double)whit_load_u64(p);
-        return true;
-    case WHIT_DTYPE_U32:
-        *value = whit_load_u32(p);
-        return true;
-    case WHIT_DTYPE_U16:
-        *value = whit_load_u16(p);
-        return true;
+    case WHIT_DTYPE_F64: *value = whit_load_f64(p); return true;
+    case WHIT_DTYPE_F32: *value = (double)whit_load_f32(p); return true;
+    case WHIT_DTYPE_F16: *value = (double)whit_f32_from_f16(whit_load_u16(p)); return true;
+    case WHIT_DTYPE_BF16: *value = (double)whit_f32_from_bf16(whit_load_u16(p)); return true;
+    case WHIT_DTYPE_I64: *value = (double)(int64_t)whit_load_u64(p); return true;
+    case WHIT_DTYPE_I32: *value = (int32_t)whit_load_u32(p); return true;
+    case WHIT_DTYPE_I16: *value = (int16_t)whit_load_u16(p); return true;
+    case WHIT_DTYPE_I8: *value = (int8_t)p[0]; return true;
+    case WHIT_DTYPE_U64: *value = (double)whit_load_u64(p); return true;
+    case WHIT_DTYPE_U32: *value = whit_load_u32(p); return true;
+    case WHIT_DTYPE_U16: *value = whit_load_u16(p); return true;
     case WHIT_DTYPE_U8:
-    case WHIT_DTYPE_BOOL:
-        *value = p[0];
-        return true;
-    default:
-        return false;
+    case WHIT_DTYPE_BOOL: *value = p[0]; return true;
+    default: return false;
     }
 }

@@ -68,18 +68,16 @@ typedef struct whit_safetensors {
 
 /* `path` is a .safetensors file, or an index (a .json file with a weight_map): then every shard
  * that it names must be there, and only the tensors that it lists are given. */
-whit_status whit_safetensors_open(const char *path, const whit_allocator *allocator,
-                                  whit_safetensors **set, whit_error *error);
+whit_status whit_safetensors_open(const char *path, const whit_allocator *allocator, whit_safetensors **set,
+                                  whit_error *error);
 /* One file in the caller's memory, which must outlive the set. */
 whit_status whit_safetensors_open_memory(const void *data, size_t size_bytes, const char *name,
-                                         const whit_allocator *allocator, whit_safetensors **set,
-                                         whit_error *error);
+                                         const whit_allocator *allocator, whit_safetensors **set, whit_error *error);
 void whit_safetensors_close(whit_safetensors *set);
 
 const whit_safetensor *whit_safetensors_find(const whit_safetensors *set, const char *name);
 /* A text of some file's __metadata__ (not terminated); NULL where there is none. */
-const char *whit_safetensors_metadata(const whit_safetensors *set, const char *key,
-                                      size_t *n_bytes);
+const char *whit_safetensors_metadata(const whit_safetensors *set, const char *key, size_t *n_bytes);
 
 /* As a matrix of F32, F16 or BF16: the last dimension are the columns, all others together the rows
  * (a scalar is 1 x 1). False for other types and for tensors without elements. */

@@ -78,7 +78,8 @@ static bool same_model(const char *a, size_t a_bytes, unsigned a_parts, const ch
 }
 
 /* Adds every part of the model that file `of` belongs to, in order. */
-static whit_status take_parts(const whit_hub_listing *listing, const char *what, size_t of, whit_hub_choice *choice, whit_error *error)
+static whit_status take_parts(const whit_hub_listing *listing, const char *what, size_t of, whit_hub_choice *choice,
+                              whit_error *error)
 {
     const char *path = listing->files[of].path;
     size_t stem_bytes;
@@ -89,7 +90,9 @@ static whit_status take_parts(const whit_hub_listing *listing, const char *what,
         char name[WHIT_HUB_PATH_BYTES];
         snprintf(name, sizeof name, "%.*s-%05u-of-%05u%s", (int)stem_bytes, path, i, n_parts, path + strlen(path) - 5);
         const whit_hub_file *file = whit_hub_listing_find(listing, name);
-        if (!file) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: part %u of %u of '%.*s' is not there", what, i, n_parts, (int)stem_bytes, path);
+        if (!file)
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: part %u of %u of '%.*s' is not there", what, i, n_parts,
+                             (int)stem_bytes, path);
         WHIT_TRY(take(choice, (size_t)(file - listing->files), error));
     }
     return WHIT_OK;
@@ -104,7 +107,9 @@ static void list_models(const whit_hub_listing *listing, const char *wanted, cha
         const char *path = listing->files[i].path;
         size_t stem_bytes;
         unsigned part, n_parts;
-        if (!whit_hub_gguf_stem(path, &stem_bytes, &part, &n_parts) || part != 1 || !is_wanted(path, stem_bytes, wanted)) continue;
+        if (!whit_hub_gguf_stem(path, &stem_bytes, &part, &n_parts) || part != 1 ||
+            !is_wanted(path, stem_bytes, wanted))
+            continue;
         int n = snprintf(line + at, line_bytes - at, "%s%s", at ? ", " : "", path);
         if (n < 0 || (size_t)n >= line_bytes - at) {
             snprintf(line + at, line_bytes - at, "%s", at ? ", ..." : "...");
@@ -114,8 +119,8 @@ static void list_models(const whit_hub_listing *listing, const char *wanted, cha
     }
 }
 
-static whit_status choose_gguf(const whit_hub_listing *listing, const char *what, const char *wanted, whit_hub_choice *choice,
-                               whit_error *error)
+static whit_status choose_gguf(const whit_hub_listing *listing, const char *what, const char *wanted,
+                               whit_hub_choice *choice, whit_error *error)
 {
     char models[300];
     const char *found = NULL;
@@ -139,14 +144,17 @@ static whit_status choose_gguf(const whit_hub_listing *listing, const char *what
     if (found) return take_parts(listing, what, found_at, choice, error);
     list_models(listing, "", models, sizeof models);
     if (!*wanted)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: has neither a config.json with safetensors nor a GGUF file; other weights are not read", what);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "%s: has neither a config.json with safetensors nor a GGUF file; other weights are not read",
+                         what);
     return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: no file is called '%s'%s%s", what, wanted,
                      *models ? "; its GGUF files: " : ", and there is no GGUF file", models);
 }
 
 /* ---- folders -------------------------------------------------------------------------------- */
 
-static whit_status take_if_there(const whit_hub_listing *listing, const char *path, whit_hub_choice *choice, whit_error *error)
+static whit_status take_if_there(const whit_hub_listing *listing, const char *path, whit_hub_choice *choice,
+                                 whit_error *error)
 {
     const whit_hub_file *file = whit_hub_listing_find(listing, path);
     return file ? take(choice, (size_t)(file - listing->files), error) : WHIT_OK;
@@ -165,11 +173,20 @@ static size_t only_safetensors(const whit_hub_listing *listing)
 }
 
 /* What the importer reads, by the rules that it finds the weights by (format/hf.h). */
-static whit_status choose_folder(const whit_hub_listing *listing, whit_hub_choice *choice, bool *found, whit_error *error)
+static whit_status choose_folder(const whit_hub_listing *listing, whit_hub_choice *choice, bool *found,
+                                 whit_error *error)
 {
     static const char *const documents[] = {
-        "config.json", "generation_config.json", "tokenizer.json", "tokenizer.model", "tokenizer_config.json",
-        "special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt", "chat_template.jinja",
+        "config.json",
+        "generation_config.json",
+        "tokenizer.json",
+        "tokenizer.model",
+        "tokenizer_config.json",
+        "special_tokens_map.json",
+        "added_tokens.json",
+        "vocab.json",
+        "merges.txt",
+        "chat_template.jinja",
         "chat_template.json",
     };
     const whit_hub_file *weights = whit_hub_listing_find(listing, "model.safetensors");
@@ -178,7 +195,8 @@ static whit_status choose_folder(const whit_hub_listing *listing, whit_hub_choic
     *found = whit_hub_listing_find(listing, "config.json") && (weights || index || only != SIZE_MAX);
     if (!*found) return WHIT_OK;
     choice->kind = WHIT_HUB_FOLDER;
-    for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) WHIT_TRY(take_if_there(listing, documents[i], choice, error));
+    for (size_t i = 0; i < sizeof documents / sizeof *documents; i++)
+        WHIT_TRY(take_if_there(listing, documents[i], choice, error));
     if (weights) return take(choice, (size_t)(weights - listing->files), error);
     if (!index) return take(choice, only, error);
     choice->index = (size_t)(index - listing->files);
@@ -192,9 +210,11 @@ whit_status whit_hub_choose_shards(const whit_hub_listing *listing, const char *
     WHIT_TRY(whit_json_parse(SHARDS_INDEX, text, n_bytes, NULL, &json, error));
     uint32_t map = whit_json_get(&json, WHIT_JSON_ROOT, "weight_map");
     whit_status status = WHIT_OK;
-    if (whit_json_first(&json, map) == WHIT_JSON_NONE) status = whit_json_fail(&json, WHIT_JSON_ROOT, error, "no weight_map");
+    if (whit_json_first(&json, map) == WHIT_JSON_NONE)
+        status = whit_json_fail(&json, WHIT_JSON_ROOT, error, "no weight_map");
     const whit_hub_file *last = NULL; /* neighbours are mostly in the same shard */
-    for (uint32_t at = whit_json_first(&json, map); at != WHIT_JSON_NONE && status == WHIT_OK; at = whit_json_next(&json, map, at)) {
+    for (uint32_t at = whit_json_first(&json, map); at != WHIT_JSON_NONE && status == WHIT_OK;
+         at = whit_json_next(&json, map, at)) {
         char path[WHIT_HUB_PATH_BYTES] = "";
         size_t n;
         const char *name = whit_json_string(&json, at + 1, &n);
@@ -210,7 +230,8 @@ whit_status whit_hub_choose_shards(const whit_hub_listing *listing, const char *
 
 /* ---- either --------------------------------------------------------------------------------- */
 
-static whit_status choose(const whit_hub_listing *listing, const char *what, const char *wanted, whit_hub_choice *choice, whit_error *error)
+static whit_status choose(const whit_hub_listing *listing, const char *what, const char *wanted,
+                          whit_hub_choice *choice, whit_error *error)
 {
     bool found;
     if (!*wanted) {

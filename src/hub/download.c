@@ -40,7 +40,8 @@ whit_status whit_hub_get(const whit_hub_line *line, const char *url, const uint6
         }
         if (++n_failed >= line->n_tries) return status;
         uint32_t asked_ms = answer->retry_after_s * 1000;
-        if (!wait_ms(line, asked_ms > pause_ms ? asked_ms : pause_ms)) return whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
+        if (!wait_ms(line, asked_ms > pause_ms ? asked_ms : pause_ms))
+            return whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
         pause_ms *= 2;
     }
 }
@@ -49,17 +50,28 @@ whit_status whit_hub_refusal(const whit_http_answer *answer, const char *what, w
 {
     const char *code = answer->error_code;
     if (strcmp(code, "GatedRepo") == 0)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: its owner gives access by name (%ld): accept the terms on its page, then pull with a token of that account (HF_TOKEN or --token)",
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "%s: its owner gives access by name (%ld): accept the terms on its page, then pull with a "
+                         "token of that account (HF_TOKEN or --token)",
                          what, answer->status);
-    if (strcmp(code, "RevisionNotFound") == 0) return whit_fail(error, WHIT_ERROR_IO, "%s: the hub has no such revision (%ld)", what, answer->status);
-    if (strcmp(code, "EntryNotFound") == 0) return whit_fail(error, WHIT_ERROR_IO, "%s: the hub has no such file (%ld)", what, answer->status);
+    if (strcmp(code, "RevisionNotFound") == 0)
+        return whit_fail(error, WHIT_ERROR_IO, "%s: the hub has no such revision (%ld)", what, answer->status);
+    if (strcmp(code, "EntryNotFound") == 0)
+        return whit_fail(error, WHIT_ERROR_IO, "%s: the hub has no such file (%ld)", what, answer->status);
     if (answer->status == 401)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: the hub wants a valid token (401): set HF_TOKEN or give --token; hubs also say so where no such repository is", what);
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "%s: the hub wants a valid token (401): set HF_TOKEN or give --token; hubs also say so where "
+                         "no such repository is",
+                         what);
     if (answer->status == 403)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: access is refused (403): the token's account may not read it", what);
-    if (answer->status == 404) return whit_fail(error, WHIT_ERROR_IO, "%s: not found on the hub (404); is the name right?", what);
-    if (answer->status == 429) return whit_fail(error, WHIT_ERROR_IO, "%s: the hub wants fewer requests (429); try again later", what);
-    return whit_fail(error, WHIT_ERROR_IO, "%s: the hub answered %ld%s%s", what, answer->status, *code ? " " : "", code);
+        return whit_fail(error, WHIT_ERROR_IO, "%s: access is refused (403): the token's account may not read it",
+                         what);
+    if (answer->status == 404)
+        return whit_fail(error, WHIT_ERROR_IO, "%s: not found on the hub (404); is the name right?", what);
+    if (answer->status == 429)
+        return whit_fail(error, WHIT_ERROR_IO, "%s: the hub wants fewer requests (429); try again later", what);
+    return whit_fail(error, WHIT_ERROR_IO, "%s: the hub answered %ld%s%s", what, answer->status, *code ? " " : "",
+                     code);
 }
 
 /* ---- into memory ---------------------------------------------------------------------------- */
@@ -76,7 +88,8 @@ static whit_status add_to_memory(void *user, const void *data, size_t n_bytes, w
     whit_buf *out = user;
     if (out->limit_bytes && n_bytes > out->limit_bytes - out->size_bytes)
         return whit_fail(error, WHIT_ERROR_LIMIT, "the hub's answer is larger than %zu MB", out->limit_bytes >> 20);
-    return whit_buf_append(out, data, n_bytes) ? WHIT_OK : whit_fail_memory(error, "the hub's answer", out->size_bytes + n_bytes);
+    return whit_buf_append(out, data, n_bytes) ? WHIT_OK
+                                               : whit_fail_memory(error, "the hub's answer", out->size_bytes + n_bytes);
 }
 
 whit_status whit_hub_read(const whit_hub_line *line, const char *url, size_t limit_bytes, whit_buf *out,
@@ -149,18 +162,21 @@ static whit_status add_to_file(void *user, const void *data, size_t n_bytes, whi
     const uint8_t *bytes = data;
     uint64_t promised = t->file->size_bytes;
     if (promised != WHIT_HUB_SIZE_UNKNOWN && n_bytes > promised - t->have)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the server sends more than the %llu bytes that its listing promises", t->what,
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: the server sends more than the %llu bytes that its listing promises", t->what,
                          (unsigned long long)promised);
     while (n_bytes) {
         ssize_t n = pwrite(t->fd, bytes, n_bytes, (off_t)t->have);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
-            return whit_fail(error, WHIT_ERROR_IO, "%s: %s; what came is kept, and 'whit pull' goes on from there", t->part, strerror(errno));
+            return whit_fail(error, WHIT_ERROR_IO, "%s: %s; what came is kept, and 'whit pull' goes on from there",
+                             t->part, strerror(errno));
         if (n < 0) return whit_fail_errno(error, t->part, "write");
         bytes += n;
         n_bytes -= (size_t)n;
         t->have += (uint64_t)n;
-        if (t->line->on_bytes && !t->line->on_bytes(t->line->user, (uint64_t)n)) return whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
+        if (t->line->on_bytes && !t->line->on_bytes(t->line->user, (uint64_t)n))
+            return whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
     }
     return WHIT_OK;
 }
@@ -207,7 +223,8 @@ static whit_status open_part(struct transfer *t, whit_error *error)
     if (t->fd < 0 || fstat(t->fd, &info) != 0) return whit_fail_errno(error, t->part, "create");
     t->have = (uint64_t)info.st_size;
     t->resumed = t->have > 0;
-    if (whit_read_file(t->etag_path, sizeof t->etag - 1, &etag, NULL) == WHIT_OK) memcpy(t->etag, etag.data, etag.size_bytes);
+    if (whit_read_file(t->etag_path, sizeof t->etag - 1, &etag, NULL) == WHIT_OK)
+        memcpy(t->etag, etag.data, etag.size_bytes);
     /* It becomes a header: a damaged one is none. */
     if (strlen(t->etag) != etag.size_bytes || strpbrk(t->etag, "\r\n")) t->etag[0] = 0;
     whit_buf_free(&etag);
@@ -225,7 +242,8 @@ static whit_status download(struct transfer *t, const char *url, whit_error *err
         WHIT_TRY(start_over(t, error));
         if (was_resumed && !again) continue; /* the old beginning may be to blame */
         unlink(t->part);
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: what came is not what the hub promises (another digest); it was removed", t->what);
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: what came is not what the hub promises (another digest); it was removed", t->what);
     }
     t->file->size_bytes = t->have;
     if (fsync(t->fd) != 0) return whit_fail_errno(error, t->part, "flush to disk");

@@ -15,16 +15,16 @@
 typedef struct whit_http whit_http;
 
 typedef struct whit_http_options {
-    const char *home;  /* the hub's address; the token goes to its scheme, host and port alone */
-    const char *token; /* "" for none */
+    const char *home;            /* the hub's address; the token goes to its scheme, host and port alone */
+    const char *token;           /* "" for none */
     uint32_t connect_s, stall_s; /* give up connecting, or where nothing comes, after so long */
     const volatile bool *cancel; /* NULL: never */
 } whit_http_options;
 
 /* The last response; headers that were not sent are "" or WHIT_HTTP_UNKNOWN. */
 typedef struct whit_http_answer {
-    long status;              /* such as 200; 0 where no response came */
-    uint64_t content_bytes;   /* Content-Length */
+    long status;                       /* such as 200; 0 where no response came */
+    uint64_t content_bytes;            /* Content-Length */
     uint64_t range_start, range_total; /* Content-Range */
     uint32_t retry_after_s;
     char etag[WHIT_HTTP_ETAG_BYTES];        /* with its quotes */

@@ -56,8 +56,8 @@ static bool open_library(struct curl_api *api)
     *(void **)&api->perform = dlsym(library, "curl_easy_perform");
     *(void **)&api->slist_append = dlsym(library, "curl_slist_append");
     *(void **)&api->slist_free = dlsym(library, "curl_slist_free_all");
-    bool whole = api->global_init && api->version && api->easy_init && api->easy_cleanup && api->easy_reset && api->setopt &&
-                 api->getinfo && api->perform && api->slist_append && api->slist_free;
+    bool whole = api->global_init && api->version && api->easy_init && api->easy_cleanup && api->easy_reset &&
+        api->setopt && api->getinfo && api->perform && api->slist_append && api->slist_free;
     dlclose(library);
     return whole;
 }
@@ -76,7 +76,8 @@ whit_status whit_http_open(const whit_http_options *options, whit_http **http, w
     opened->options = *options;
     whit_status status = WHIT_OK;
     if (!open_library(&opened->api) || opened->api.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        status = whit_fail(error, WHIT_ERROR_UNSUPPORTED, "libcurl (libcurl.so.4) is not on this machine, so it cannot download");
+        status = whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                           "libcurl (libcurl.so.4) is not on this machine, so it cannot download");
     else if (!(opened->curl = opened->api.easy_init()))
         status = whit_fail(error, WHIT_ERROR_MEMORY, "not enough memory for a connection");
     if (status == WHIT_OK)
@@ -149,7 +150,8 @@ static size_t on_header(char *line, size_t one, size_t n_bytes, void *user)
         /* A new response: of what came before only the hub's own words stay. */
         char linked[WHIT_HTTP_ETAG_BYTES];
         memcpy(linked, answer->linked_etag, sizeof linked);
-        *answer = (whit_http_answer){.content_bytes = WHIT_HTTP_UNKNOWN, .range_start = WHIT_HTTP_UNKNOWN, .range_total = WHIT_HTTP_UNKNOWN};
+        *answer = (whit_http_answer){
+            .content_bytes = WHIT_HTTP_UNKNOWN, .range_start = WHIT_HTTP_UNKNOWN, .range_total = WHIT_HTTP_UNKNOWN};
         memcpy(answer->linked_etag, linked, sizeof linked);
         const char *space = memchr(line, ' ', n_bytes);
         if (space) answer->status = strtol(space, NULL, 10);
@@ -164,7 +166,8 @@ static size_t on_header(char *line, size_t one, size_t n_bytes, void *user)
                header_is(line, n_bytes, "Link", answer->link, sizeof answer->link) ||
                header_is(line, n_bytes, "ETag", answer->etag, sizeof answer->etag)) {
         return n_bytes;
-    } else if (http->at_home && header_is(line, n_bytes, "X-Linked-Etag", answer->linked_etag, sizeof answer->linked_etag)) {
+    } else if (http->at_home &&
+               header_is(line, n_bytes, "X-Linked-Etag", answer->linked_etag, sizeof answer->linked_etag)) {
         bare_etag(answer->linked_etag);
     } else if (n_bytes <= 2 && answer->status / 100 == 2 && !http->begun) {
         http->begun = true;
@@ -259,7 +262,8 @@ static bool add_header(const struct curl_api *api, struct curl_slist **headers, 
 }
 
 /* One request and its one response, without following anything. */
-static whit_status get_once(whit_http *http, const char *url, uint64_t offset_bytes, const char *if_range, whit_error *error)
+static whit_status get_once(whit_http *http, const char *url, uint64_t offset_bytes, const char *if_range,
+                            whit_error *error)
 {
     struct curl_slist *headers = NULL;
     char range[40];
@@ -268,7 +272,7 @@ static whit_status get_once(whit_http *http, const char *url, uint64_t offset_by
     if (http->at_home && *http->options.token) {
         char bearer[800];
         ok = snprintf(bearer, sizeof bearer, "Bearer %s", http->options.token) < (int)sizeof bearer &&
-             add_header(&http->api, &headers, "Authorization", bearer);
+            add_header(&http->api, &headers, "Authorization", bearer);
     }
     if (offset_bytes) {
         snprintf(range, sizeof range, "bytes=%llu-", (unsigned long long)offset_bytes);
@@ -307,18 +311,22 @@ whit_status whit_http_get(whit_http *http, const char *url, uint64_t offset_byte
     *answer = (whit_http_answer){0};
     http->sink = sink;
     http->answer = answer;
-    if (snprintf(here, sizeof here, "%s", url) >= (int)sizeof here) return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s...: the address is too long", url);
+    if (snprintf(here, sizeof here, "%s", url) >= (int)sizeof here)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s...: the address is too long", url);
     for (int n_redirects = 0;; n_redirects++) {
-        if (!origin_bytes(here)) return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%.300s: only http and https are followed", here);
+        if (!origin_bytes(here))
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%.300s: only http and https are followed", here);
         WHIT_TRY(get_once(http, here, offset_bytes, if_range, error));
         if (!is_redirect(answer->status)) break;
         char *next = NULL;
         if (http->api.getinfo(http->curl, CURLINFO_REDIRECT_URL, &next) != CURLE_OK || !next)
             return whit_fail(error, WHIT_ERROR_FORMAT, "%.300s: redirects to nowhere", here);
-        if (n_redirects == REDIRECTS_MAX) return whit_fail(error, WHIT_ERROR_FORMAT, "%.300s: over %d redirects", url, REDIRECTS_MAX);
+        if (n_redirects == REDIRECTS_MAX)
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%.300s: over %d redirects", url, REDIRECTS_MAX);
         if (strncasecmp(here, "https:", 6) == 0 && strncasecmp(next, "https:", 6) != 0)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%.200s: redirects from https to %.200s", here, next);
-        if (snprintf(here, sizeof here, "%s", next) >= (int)sizeof here) return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s...: the address is too long", next);
+        if (snprintf(here, sizeof here, "%s", next) >= (int)sizeof here)
+            return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s...: the address is too long", next);
     }
     answer->again = answer->status == 408 || answer->status == 429 || answer->status / 100 == 5;
     return WHIT_OK;

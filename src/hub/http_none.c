@@ -6,7 +6,8 @@ whit_status whit_http_open(const whit_http_options *options, whit_http **http, w
 {
     (void)options;
     *http = NULL;
-    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "this whit was built without libcurl, so it cannot download ('make deps' installs it)");
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                     "this whit was built without libcurl, so it cannot download ('make deps' installs it)");
 }
 
 void whit_http_close(whit_http *http)

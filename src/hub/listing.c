@@ -33,7 +33,8 @@ whit_status whit_hub_listing_add(whit_hub_listing *listing, const whit_hub_file 
 }
 
 /* A digest of `n_digits`, where the node is one. */
-static void take_digest(const whit_json *json, uint32_t at, size_t n_digits, whit_hub_digest_kind kind, whit_hub_file *file)
+static void take_digest(const whit_json *json, uint32_t at, size_t n_digits, whit_hub_digest_kind kind,
+                        whit_hub_file *file)
 {
     size_t n;
     const char *text = whit_json_string(json, at, &n);
@@ -54,7 +55,8 @@ static whit_status add_entry(whit_hub_listing *listing, const whit_json *json, u
     const char *name = whit_json_string(json, at, &n);
     if (!name) return whit_json_fail(json, entry, error, "an entry without a name (%s)", path_key);
     if (!whit_hub_path_is_safe(name, n))
-        return whit_json_fail(json, at, error, "refused: '%.*s' is no plain relative path", (int)(n < 200 ? n : 200), name);
+        return whit_json_fail(json, at, error, "refused: '%.*s' is no plain relative path", (int)(n < 200 ? n : 200),
+                              name);
     memcpy(path, name, n);
     path[n] = 0;
 
@@ -63,7 +65,8 @@ static whit_status add_entry(whit_hub_listing *listing, const whit_json *json, u
     if (whit_json_type_of(json, lfs) == WHIT_JSON_OBJECT && whit_json_get(json, lfs, "size") != WHIT_JSON_NONE)
         size_at = whit_json_get(json, lfs, "size");
     if (whit_json_type_of(json, size_at) == WHIT_JSON_NUMBER) {
-        if (!whit_json_i64(json, size_at, &size) || size < 0) return whit_json_fail(json, size_at, error, "'%s' has no possible size", path);
+        if (!whit_json_i64(json, size_at, &size) || size < 0)
+            return whit_json_fail(json, size_at, error, "'%s' has no possible size", path);
         file.size_bytes = (uint64_t)size;
     }
     take_digest(json, whit_json_get(json, lfs, sha256_key), 64, WHIT_HUB_SHA256, &file);
@@ -84,7 +87,8 @@ whit_status whit_hub_listing_add_tree(whit_hub_listing *listing, const char *wha
     for (uint32_t at = whit_json_first(&json, WHIT_JSON_ROOT); at != WHIT_JSON_NONE && status == WHIT_OK;
          at = whit_json_next(&json, WHIT_JSON_ROOT, at)) {
         uint32_t type = whit_json_get(&json, at, "type");
-        if (type == WHIT_JSON_NONE || whit_json_is(&json, type, "file")) status = add_entry(listing, &json, at, "path", "oid", "oid", error);
+        if (type == WHIT_JSON_NONE || whit_json_is(&json, type, "file"))
+            status = add_entry(listing, &json, at, "path", "oid", "oid", error);
     }
     whit_json_close(&json);
     return status;
@@ -103,7 +107,8 @@ whit_status whit_hub_listing_add_info(whit_hub_listing *listing, const char *wha
         listing->commit[n] = 0;
     }
     uint32_t files = want_files ? whit_json_get(&json, WHIT_JSON_ROOT, "siblings") : WHIT_JSON_NONE;
-    for (uint32_t at = whit_json_first(&json, files); at != WHIT_JSON_NONE && status == WHIT_OK; at = whit_json_next(&json, files, at))
+    for (uint32_t at = whit_json_first(&json, files); at != WHIT_JSON_NONE && status == WHIT_OK;
+         at = whit_json_next(&json, files, at))
         status = add_entry(listing, &json, at, "rfilename", "blobId", "sha256", error);
     whit_json_close(&json);
     return status;
@@ -144,7 +149,8 @@ bool whit_hub_listing_write(const whit_hub_listing *listing, whit_buf *out)
         const whit_hub_file *file = &listing->files[i];
         whit_buf_append_str(out, i ? ",\n {\"type\": \"file\", \"path\": " : "\n {\"type\": \"file\", \"path\": ");
         whit_json_write_string(out, file->path, strlen(file->path));
-        if (file->size_bytes != WHIT_HUB_SIZE_UNKNOWN) whit_buf_printf(out, ", \"size\": %llu", (unsigned long long)file->size_bytes);
+        if (file->size_bytes != WHIT_HUB_SIZE_UNKNOWN)
+            whit_buf_printf(out, ", \"size\": %llu", (unsigned long long)file->size_bytes);
         if (file->digest_kind == WHIT_HUB_SHA256) whit_buf_printf(out, ", \"lfs\": {\"oid\": \"%s\"}", file->digest);
         if (file->digest_kind == WHIT_HUB_GIT_SHA1) whit_buf_printf(out, ", \"oid\": \"%s\"", file->digest);
         whit_buf_append_str(out, "}");

@@ -10,7 +10,8 @@
 
 static bool is_name_byte(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+        c == '.';
 }
 
 /* Parts of name bytes with a '/' between; none begins or ends with '-' or '.'. */
@@ -33,7 +34,8 @@ static bool is_plain(const char *text, size_t n, size_t n_parts_max)
 static whit_status take_revision(whit_hub_name *name, const char *text, size_t n, whit_error *error)
 {
     if (n >= sizeof name->revision || !is_plain(text, n, 8))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%.*s' is no revision (a branch, tag or commit)", (int)(n < 100 ? n : 100), text);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%.*s' is no revision (a branch, tag or commit)",
+                         (int)(n < 100 ? n : 100), text);
     memcpy(name->revision, text, n);
     name->revision[n] = 0;
     return WHIT_OK;
@@ -44,7 +46,8 @@ whit_status whit_hub_name_parse(const char *text, whit_hub_name *name, whit_erro
     *name = (whit_hub_name){.revision = WHIT_HUB_MAIN};
     size_t n_repo = strcspn(text, "@:");
     if (n_repo >= sizeof name->repo || !is_plain(text, n_repo, 2))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%.200s' names no repository (OWNER/NAME, OWNER/NAME:FILE)", text);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%.200s' names no repository (OWNER/NAME, OWNER/NAME:FILE)",
+                         text);
     memcpy(name->repo, text, n_repo);
     const char *rest = text + n_repo;
     if (*rest == '@') {
@@ -110,7 +113,8 @@ bool whit_hub_path_is_safe(const char *path, size_t n_bytes)
         if (i < n_bytes && path[i] != '/') continue;
         const char *part = path + begin;
         size_t n = i - begin;
-        if (n == 0 || n > PART_BYTES_MAX || (n == 1 && part[0] == '.') || (n == 2 && memcmp(part, "..", 2) == 0)) return false;
+        if (n == 0 || n > PART_BYTES_MAX || (n == 1 && part[0] == '.') || (n == 2 && memcmp(part, "..", 2) == 0))
+            return false;
         begin = i + 1;
     }
     return true;

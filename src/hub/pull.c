@@ -34,7 +34,8 @@ static void append_encoded(whit_buf *url, const char *text, bool keep_slash)
 {
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("-._~", c) || (c == '/' && keep_slash);
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("-._~", c) ||
+            (c == '/' && keep_slash);
         if (plain)
             whit_buf_append(url, text, 1);
         else
@@ -43,8 +44,8 @@ static void append_encoded(whit_buf *url, const char *text, bool keep_slash)
 }
 
 /* ENDPOINT + before + REPO + middle + REVISION + after, and a path where there is one. */
-static whit_status make_url(const struct pull *pull, const char *before, const char *middle, const char *revision, const char *after,
-                            const char *path, char url[WHIT_HTTP_URL_BYTES], whit_error *error)
+static whit_status make_url(const struct pull *pull, const char *before, const char *middle, const char *revision,
+                            const char *after, const char *path, char url[WHIT_HTTP_URL_BYTES], whit_error *error)
 {
     whit_buf text = {.limit_bytes = WHIT_HTTP_URL_BYTES - 1};
     whit_buf_append_str(&text, pull->options->endpoint);
@@ -69,14 +70,17 @@ static whit_status read_info(struct pull *pull, bool want_files, whit_http_answe
     char url[WHIT_HTTP_URL_BYTES];
     whit_buf text = {0};
     bool is_main = strcmp(pull->name->revision, WHIT_HUB_MAIN) == 0;
-    whit_status status = make_url(pull, "/api/models/", "/revision/", pull->name->revision, want_files ? "?blobs=true" : "", "", url, error);
+    whit_status status = make_url(pull, "/api/models/", "/revision/", pull->name->revision,
+                                  want_files ? "?blobs=true" : "", "", url, error);
     if (status == WHIT_OK) status = whit_hub_read(&pull->line, url, WHIT_HUB_ANSWER_BYTES_MAX, &text, answer, error);
     if (status == WHIT_OK && answer->status == 404 && !*answer->error_code && is_main) {
         status = make_url(pull, "/api/models/", "", "", want_files ? "?blobs=true" : "", "", url, error);
-        if (status == WHIT_OK) status = whit_hub_read(&pull->line, url, WHIT_HUB_ANSWER_BYTES_MAX, &text, answer, error);
+        if (status == WHIT_OK)
+            status = whit_hub_read(&pull->line, url, WHIT_HUB_ANSWER_BYTES_MAX, &text, answer, error);
     }
     if (status == WHIT_OK && answer->status / 100 == 2)
-        status = whit_hub_listing_add_info(&pull->listing, pull->name->repo, (const char *)text.data, text.size_bytes, want_files, error);
+        status = whit_hub_listing_add_info(&pull->listing, pull->name->repo, (const char *)text.data, text.size_bytes,
+                                           want_files, error);
     whit_buf_free(&text);
     return status;
 }
@@ -94,9 +98,12 @@ static whit_status read_tree(struct pull *pull, whit_http_answer *answer, whit_e
     for (int n_pages = 1; status == WHIT_OK; n_pages++) {
         status = whit_hub_read(&pull->line, url, WHIT_HUB_ANSWER_BYTES_MAX, &text, answer, error);
         if (status != WHIT_OK || answer->status / 100 != 2) break;
-        status = whit_hub_listing_add_tree(&pull->listing, pull->name->repo, (const char *)text.data, text.size_bytes, error);
+        status = whit_hub_listing_add_tree(&pull->listing, pull->name->repo, (const char *)text.data, text.size_bytes,
+                                           error);
         if (status != WHIT_OK || !whit_hub_next_page(answer->link, url, sizeof url)) break;
-        if (n_pages == PAGES_MAX) status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: the listing has over %d pages", pull->name->repo, PAGES_MAX);
+        if (n_pages == PAGES_MAX)
+            status =
+                whit_fail(error, WHIT_ERROR_LIMIT, "%s: the listing has over %d pages", pull->name->repo, PAGES_MAX);
     }
     whit_buf_free(&text);
     return status;
@@ -147,7 +154,8 @@ static whit_status look_for(struct pull *pull, size_t i, whit_error *error)
     const whit_hub_file *file = &pull->listing.files[i], *old = whit_hub_listing_find(&pull->entry.files, file->path);
     char path[WHIT_CACHE_PATH_BYTES];
     if (pull->here[i] || file->digest_kind == WHIT_HUB_NO_DIGEST) return WHIT_OK;
-    if (old && old->size_bytes == file->size_bytes && old->digest_kind == file->digest_kind && strcmp(old->digest, file->digest) == 0) {
+    if (old && old->size_bytes == file->size_bytes && old->digest_kind == file->digest_kind &&
+        strcmp(old->digest, file->digest) == 0) {
         pull->here[i] = whit_hub_entry_has(&pull->entry, file);
         return WHIT_OK;
     }
@@ -179,7 +187,8 @@ static uint64_t part_bytes(const struct pull *pull, const whit_hub_file *file)
 {
     char path[WHIT_CACHE_PATH_BYTES];
     struct stat info;
-    if (whit_hub_entry_path(&pull->entry, file->path, ".part", path, NULL) != WHIT_OK || lstat(path, &info) != 0) return 0;
+    if (whit_hub_entry_path(&pull->entry, file->path, ".part", path, NULL) != WHIT_OK || lstat(path, &info) != 0)
+        return 0;
     return (uint64_t)info.st_size < file->size_bytes ? (uint64_t)info.st_size : file->size_bytes;
 }
 
@@ -194,7 +203,8 @@ static whit_status measure(struct pull *pull, whit_hub_pulled *pulled, whit_erro
         uint64_t size = file->size_bytes, have = pull->here[pull->choice.files[k]] ? size : part_bytes(pull, file);
         known = known && size != WHIT_HUB_SIZE_UNKNOWN;
         if (size == WHIT_HUB_SIZE_UNKNOWN) continue;
-        if (size > INT64_MAX - pull->progress.total_bytes) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: impossible sizes in its listing", pull->name->repo);
+        if (size > INT64_MAX - pull->progress.total_bytes)
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: impossible sizes in its listing", pull->name->repo);
         pull->progress.total_bytes += size;
         pull->progress.done_bytes += have;
         missing += size - have;
@@ -205,8 +215,8 @@ static whit_status measure(struct pull *pull, whit_hub_pulled *pulled, whit_erro
     if (statvfs(pull->entry.folder, &disk) != 0) return WHIT_OK;
     uint64_t free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
     if (missing <= free_bytes) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_IO, "%s: %.2f GB are to come, and the disk of %s has %.2f GB free", pull->name->repo,
-                     (double)missing / 1e9, pull->entry.folder, (double)free_bytes / 1e9);
+    return whit_fail(error, WHIT_ERROR_IO, "%s: %.2f GB are to come, and the disk of %s has %.2f GB free",
+                     pull->name->repo, (double)missing / 1e9, pull->entry.folder, (double)free_bytes / 1e9);
 }
 
 /* A sharded folder's files are known once its index is here. */
@@ -218,10 +228,12 @@ static whit_status add_shards(struct pull *pull, whit_hub_pulled *pulled, whit_e
     if (index == SIZE_MAX) return WHIT_OK;
     WHIT_TRY(look_for(pull, index, error));
     if (!pull->here[index]) WHIT_TRY(fetch(pull, index, pulled, error));
-    WHIT_TRY(whit_hub_entry_path(&pull->entry, pull->listing.files[index].path, pull->here[index] ? "" : ".part", path, error));
+    WHIT_TRY(whit_hub_entry_path(&pull->entry, pull->listing.files[index].path, pull->here[index] ? "" : ".part", path,
+                                 error));
     whit_status status = whit_read_file(path, 4 * WHIT_HUB_ANSWER_BYTES_MAX, &text, error);
     if (status == WHIT_OK)
-        status = whit_hub_choose_shards(&pull->listing, pull->name->repo, (const char *)text.data, text.size_bytes, &pull->choice, error);
+        status = whit_hub_choose_shards(&pull->listing, pull->name->repo, (const char *)text.data, text.size_bytes,
+                                        &pull->choice, error);
     whit_buf_free(&text);
     return status;
 }
@@ -267,14 +279,17 @@ static whit_status record_unchanged(struct pull *pull, whit_error *error)
     whit_status status = WHIT_OK;
     for (size_t i = 0; i < pull->entry.files.n_files && status == WHIT_OK; i++) {
         const whit_hub_file *file = &pull->entry.files.files[i];
-        if (!is_chosen(pull, file->path) && !disturbs(pull, file->path)) status = whit_hub_listing_add(&kept, file, error);
+        if (!is_chosen(pull, file->path) && !disturbs(pull, file->path))
+            status = whit_hub_listing_add(&kept, file, error);
     }
     whit_hub_listing before = pull->entry.files;
     pull->entry.files = kept;
     if (status == WHIT_OK) status = whit_hub_entry_record(&pull->entry, error);
     for (size_t i = 0; i < before.n_files && status == WHIT_OK; i++) {
         char path[WHIT_CACHE_PATH_BYTES];
-        if (disturbs(pull, before.files[i].path) && whit_hub_entry_path(&pull->entry, before.files[i].path, "", path, error) == WHIT_OK) unlink(path);
+        if (disturbs(pull, before.files[i].path) &&
+            whit_hub_entry_path(&pull->entry, before.files[i].path, "", path, error) == WHIT_OK)
+            unlink(path);
     }
     whit_hub_listing_free(&before);
     return status;
@@ -301,7 +316,9 @@ static whit_status install(struct pull *pull, whit_error *error)
 static bool is_in_place(const struct pull *pull)
 {
     for (size_t k = 0; k < pull->choice.n_files; k++)
-        if (!pull->here[pull->choice.files[k]] || !whit_hub_listing_find(&pull->entry.files, pull->listing.files[pull->choice.files[k]].path)) return false;
+        if (!pull->here[pull->choice.files[k]] ||
+            !whit_hub_listing_find(&pull->entry.files, pull->listing.files[pull->choice.files[k]].path))
+            return false;
     for (size_t i = 0; i < pull->entry.files.n_files; i++)
         if (disturbs(pull, pull->entry.files.files[i].path)) return false;
     return true;
@@ -318,7 +335,8 @@ static whit_status run(struct pull *pull, whit_hub_pulled *pulled, whit_error *e
     pulled->n_files = pull->choice.n_files;
     memcpy(pulled->commit, pull->listing.commit, sizeof pulled->commit);
     if (pulled->kind != WHIT_HUB_FOLDER)
-        return whit_hub_entry_path(&pull->entry, pull->listing.files[pull->choice.files[0]].path, "", pulled->path, error);
+        return whit_hub_entry_path(&pull->entry, pull->listing.files[pull->choice.files[0]].path, "", pulled->path,
+                                   error);
     memcpy(pulled->path, pull->entry.folder, sizeof pulled->path);
     return WHIT_OK;
 }
@@ -327,12 +345,17 @@ whit_status whit_hub_pull(const whit_hub_name *name, const whit_hub_pull_options
                           whit_error *error)
 {
     struct pull pull = {.name = name, .options = options};
-    const whit_http_options http = {.home = options->endpoint, .token = options->token, .cancel = options->cancel,
+    const whit_http_options http = {.home = options->endpoint,
+                                    .token = options->token,
+                                    .cancel = options->cancel,
                                     .connect_s = options->connect_s ? options->connect_s : 30,
                                     .stall_s = options->stall_s ? options->stall_s : 60};
     *pulled = (whit_hub_pulled){0};
-    pull.line = (whit_hub_line){.n_tries = options->n_tries ? options->n_tries : 5, .wait_ms = options->wait_ms ? options->wait_ms : 1000,
-                                .cancel = options->cancel, .on_bytes = on_bytes, .user = &pull};
+    pull.line = (whit_hub_line){.n_tries = options->n_tries ? options->n_tries : 5,
+                                .wait_ms = options->wait_ms ? options->wait_ms : 1000,
+                                .cancel = options->cancel,
+                                .on_bytes = on_bytes,
+                                .user = &pull};
     whit_status status = whit_hub_entry_open(options->cache_dir, name, &pull.entry, error);
     if (status == WHIT_OK) status = whit_http_open(&http, &pull.line.http, error);
     if (status == WHIT_OK) status = run(&pull, pulled, error);

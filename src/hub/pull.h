@@ -6,7 +6,7 @@
 #include "hub/store.h"
 
 typedef struct whit_hub_progress {
-    const char *file;                /* that is on its way */
+    const char *file;                 /* that is on its way */
     uint64_t done_bytes, total_bytes; /* of all files wanted; a total of 0 is unknown */
 } whit_hub_progress;
 

@@ -31,13 +31,15 @@ whit_status whit_hub_endpoint(char endpoint[WHIT_HUB_ENDPOINT_BYTES], whit_error
 }
 
 /* A token goes into a header: visible ASCII, in one piece. */
-static whit_status take_token(const char *text, size_t n, const char *from, char token[WHIT_HUB_TOKEN_BYTES], whit_error *error)
+static whit_status take_token(const char *text, size_t n, const char *from, char token[WHIT_HUB_TOKEN_BYTES],
+                              whit_error *error)
 {
     while (n && strchr(" \t\r\n", text[n - 1])) n--;
     while (n && strchr(" \t\r\n", *text)) text++, n--;
     bool is_plain = n < WHIT_HUB_TOKEN_BYTES;
     for (size_t i = 0; i < n; i++) is_plain = is_plain && text[i] > 32 && text[i] < 127;
-    if (!is_plain) return whit_fail(error, WHIT_ERROR_ARGUMENT, "the hub token from %s is not one word of plain letters", from);
+    if (!is_plain)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the hub token from %s is not one word of plain letters", from);
     memcpy(token, text, n);
     token[n] = 0;
     return WHIT_OK;

@@ -12,7 +12,8 @@ static void take_block(whit_sha1 *sha1, const uint8_t *block)
 {
     uint32_t w[80];
     for (int i = 0; i < 16; i++)
-        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 | (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
+        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 | (uint32_t)block[4 * i + 2] << 8 |
+            block[4 * i + 3];
     for (int i = 16; i < 80; i++) w[i] = rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
     uint32_t a = sha1->state[0], b = sha1->state[1], c = sha1->state[2], d = sha1->state[3], e = sha1->state[4];
     for (int i = 0; i < 80; i++) {

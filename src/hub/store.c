@@ -22,7 +22,8 @@
 whit_status whit_hub_entry_path(const whit_hub_entry *entry, const char *file, const char *ending,
                                 char path[WHIT_CACHE_PATH_BYTES], whit_error *error)
 {
-    if (snprintf(path, WHIT_CACHE_PATH_BYTES, "%s/%s%s", entry->folder, file, ending) < WHIT_CACHE_PATH_BYTES) return WHIT_OK;
+    if (snprintf(path, WHIT_CACHE_PATH_BYTES, "%s/%s%s", entry->folder, file, ending) < WHIT_CACHE_PATH_BYTES)
+        return WHIT_OK;
     return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the path is too long", file);
 }
 
@@ -30,8 +31,8 @@ bool whit_hub_entry_has(const whit_hub_entry *entry, const whit_hub_file *file)
 {
     char path[WHIT_CACHE_PATH_BYTES];
     struct stat info;
-    return whit_hub_entry_path(entry, file->path, "", path, NULL) == WHIT_OK && lstat(path, &info) == 0 && S_ISREG(info.st_mode) &&
-           (uint64_t)info.st_size == file->size_bytes;
+    return whit_hub_entry_path(entry, file->path, "", path, NULL) == WHIT_OK && lstat(path, &info) == 0 &&
+        S_ISREG(info.st_mode) && (uint64_t)info.st_size == file->size_bytes;
 }
 
 /* A record that is not there leaves the entry empty; so does a damaged one, since pulling again
@@ -46,7 +47,8 @@ static whit_status read_record(whit_hub_entry *entry, whit_error *error)
     if (stat(path, &info) != 0) return WHIT_OK;
     entry->modified_s = (int64_t)info.st_mtim.tv_sec;
     whit_status status = whit_read_file(path, WHIT_HUB_ANSWER_BYTES_MAX, &text, error);
-    if (status == WHIT_OK) status = whit_hub_listing_add_tree(&entry->files, path, (const char *)text.data, text.size_bytes, error);
+    if (status == WHIT_OK)
+        status = whit_hub_listing_add_tree(&entry->files, path, (const char *)text.data, text.size_bytes, error);
     if (status == WHIT_OK) status = whit_hub_listing_sort(&entry->files, path, error);
     whit_buf_free(&text);
     if (status == WHIT_OK) return WHIT_OK;
@@ -58,12 +60,14 @@ static whit_status store_folder(const char *cache_dir, char folder[WHIT_CACHE_PA
 {
     WHIT_TRY(whit_cache_folder(cache_dir, folder, error));
     size_t n = strlen(folder);
-    if (n + sizeof "/hub" > WHIT_CACHE_PATH_BYTES) return whit_fail(error, WHIT_ERROR_IO, "the cache folder's name is too long");
+    if (n + sizeof "/hub" > WHIT_CACHE_PATH_BYTES)
+        return whit_fail(error, WHIT_ERROR_IO, "the cache folder's name is too long");
     memcpy(folder + n, "/hub", sizeof "/hub");
     return WHIT_OK;
 }
 
-whit_status whit_hub_entry_open(const char *cache_dir, const whit_hub_name *name, whit_hub_entry *entry, whit_error *error)
+whit_status whit_hub_entry_open(const char *cache_dir, const whit_hub_name *name, whit_hub_entry *entry,
+                                whit_error *error)
 {
     char store[WHIT_CACHE_PATH_BYTES], folder[WHIT_HUB_FOLDER_BYTES];
     *entry = (whit_hub_entry){.name = *name, .lock_fd = -1};
@@ -90,13 +94,15 @@ whit_status whit_hub_entry_lock(whit_hub_entry *entry, whit_error *error)
     *slash = 0; /* the store itself */
     bool failed = mkdir(entry->folder, 0700) != 0 && errno != EEXIST;
     *slash = '/';
-    if (failed || (mkdir(entry->folder, 0700) != 0 && errno != EEXIST)) return whit_fail_errno(error, entry->folder, "make the folder");
+    if (failed || (mkdir(entry->folder, 0700) != 0 && errno != EEXIST))
+        return whit_fail_errno(error, entry->folder, "make the folder");
     WHIT_TRY(whit_hub_entry_path(entry, LOCK, "", path, error));
     entry->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (entry->lock_fd < 0) return whit_fail_errno(error, path, "create");
     /* A lock that a removal has unlinked meanwhile protects nothing. */
     if (flock(entry->lock_fd, LOCK_EX | LOCK_NB) != 0 || fstat(entry->lock_fd, &info) != 0 || info.st_nlink == 0)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: another whit is pulling or removing it; try again later", entry->name.repo);
+        return whit_fail(error, WHIT_ERROR_IO, "%s: another whit is pulling or removing it; try again later",
+                         entry->name.repo);
     return read_record(entry, error);
 }
 
@@ -192,7 +198,8 @@ static whit_status complete(const char *cache_dir, whit_hub_name *name, whit_err
     }
     whit_status status = WHIT_OK;
     if (second)
-        status = whit_fail(error, WHIT_ERROR_IO, "%s: %s and %s end so; say which", name->repo, found->repo, second->repo);
+        status =
+            whit_fail(error, WHIT_ERROR_IO, "%s: %s and %s end so; say which", name->repo, found->repo, second->repo);
     else if (found)
         memcpy(name->repo, found->repo, sizeof name->repo);
     whit_hub_store_free(entries, n);
@@ -204,31 +211,38 @@ whit_status whit_hub_store_find(const char *cache_dir, const char *text, whit_hu
 {
     whit_error reason;
     *entry = (whit_hub_entry){.lock_fd = -1};
-    if (whit_hub_name_parse(text, name, &reason) != WHIT_OK) return whit_fail(error, WHIT_ERROR_IO, "%s", reason.message);
+    if (whit_hub_name_parse(text, name, &reason) != WHIT_OK)
+        return whit_fail(error, WHIT_ERROR_IO, "%s", reason.message);
     bool is_whole = strchr(name->repo, '/') != NULL;
     if (!is_whole) WHIT_TRY(complete(cache_dir, name, error));
     WHIT_TRY(whit_hub_entry_open(cache_dir, name, entry, error));
     if (access(entry->folder, F_OK) == 0) return WHIT_OK;
     whit_hub_entry_close(entry);
     if (is_whole) return whit_fail(error, WHIT_ERROR_IO, "%s: is not here; 'whit pull %s' downloads it", text, text);
-    return whit_fail(error, WHIT_ERROR_IO, "%s: no pulled model has this name; 'whit list' shows them, 'whit pull OWNER/NAME' downloads one", text);
+    return whit_fail(error, WHIT_ERROR_IO,
+                     "%s: no pulled model has this name; 'whit list' shows them, 'whit pull OWNER/NAME' downloads one",
+                     text);
 }
 
-whit_status whit_hub_store_path(const char *cache_dir, const char *text, char path[WHIT_CACHE_PATH_BYTES], whit_error *error)
+whit_status whit_hub_store_path(const char *cache_dir, const char *text, char path[WHIT_CACHE_PATH_BYTES],
+                                whit_error *error)
 {
     whit_hub_name name;
     whit_hub_entry entry;
     whit_hub_choice choice = {0};
     WHIT_TRY(whit_hub_store_find(cache_dir, text, &name, &entry, error));
-    whit_status status = entry.files.n_files ? whit_hub_choose(&entry.files, text, name.file, &choice, error) : WHIT_ERROR_IO;
+    whit_status status =
+        entry.files.n_files ? whit_hub_choose(&entry.files, text, name.file, &choice, error) : WHIT_ERROR_IO;
     bool is_whole = status == WHIT_OK;
-    for (size_t i = 0; is_whole && i < choice.n_files; i++) is_whole = whit_hub_entry_has(&entry, &entry.files.files[choice.files[i]]);
+    for (size_t i = 0; is_whole && i < choice.n_files; i++)
+        is_whole = whit_hub_entry_has(&entry, &entry.files.files[choice.files[i]]);
     if (!entry.files.n_files || (status == WHIT_OK && !is_whole))
-        status = whit_fail(error, WHIT_ERROR_IO, "%s: its download is not finished; 'whit pull %s' goes on with it", text, text);
+        status = whit_fail(error, WHIT_ERROR_IO, "%s: its download is not finished; 'whit pull %s' goes on with it",
+                           text, text);
     if (status == WHIT_OK)
         status = choice.kind == WHIT_HUB_FOLDER
-                     ? whit_hub_entry_path(&entry, "", "", path, error)
-                     : whit_hub_entry_path(&entry, entry.files.files[choice.files[0]].path, "", path, error);
+            ? whit_hub_entry_path(&entry, "", "", path, error)
+            : whit_hub_entry_path(&entry, entry.files.files[choice.files[0]].path, "", path, error);
     size_t n = status == WHIT_OK ? strlen(path) : 0;
     if (n && path[n - 1] == '/') path[n - 1] = 0; /* a folder's own name */
     whit_hub_choice_free(&choice);

@@ -18,7 +18,8 @@ typedef struct whit_hub_entry {
 
 /* Reads what there is of a repository; an empty entry where nothing is. cache_dir as in
  * whit_cache_folder. Close it in every case. */
-whit_status whit_hub_entry_open(const char *cache_dir, const whit_hub_name *name, whit_hub_entry *entry, whit_error *error);
+whit_status whit_hub_entry_open(const char *cache_dir, const whit_hub_name *name, whit_hub_entry *entry,
+                                whit_error *error);
 void whit_hub_entry_close(whit_hub_entry *entry);
 /* Makes the folder and takes its lock, for a pull or a removal; WHIT_ERROR_IO where another process
  * has it. Reads the record again. */
@@ -42,13 +43,15 @@ void whit_hub_store_free(whit_hub_entry *entries, size_t n_entries);
 whit_status whit_hub_store_find(const char *cache_dir, const char *text, whit_hub_name *name, whit_hub_entry *entry,
                                 whit_error *error);
 /* The path to open for those words: a folder, or the first part of a GGUF file. */
-whit_status whit_hub_store_path(const char *cache_dir, const char *text, char path[WHIT_CACHE_PATH_BYTES], whit_error *error);
+whit_status whit_hub_store_path(const char *cache_dir, const char *text, char path[WHIT_CACHE_PATH_BYTES],
+                                whit_error *error);
 
 /* Removes a repository, or with a file in the words that model alone, and the converted files made
  * from it. The bytes that each set free. */
 typedef struct whit_hub_removed {
     uint64_t pulled_bytes, converted_bytes;
 } whit_hub_removed;
-whit_status whit_hub_store_remove(const char *cache_dir, const char *text, whit_hub_removed *removed, whit_error *error);
+whit_status whit_hub_store_remove(const char *cache_dir, const char *text, whit_hub_removed *removed,
+                                  whit_error *error);
 
 #endif

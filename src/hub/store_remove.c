@@ -34,8 +34,8 @@ static uint64_t folder_bytes(const char *folder)
     for (int i = 0; i < n; i++) {
         struct stat info;
         const char *name = items[i]->d_name;
-        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
-            lstat(path, &info) == 0)
+        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+            snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && lstat(path, &info) == 0)
             total += S_ISDIR(info.st_mode) ? folder_bytes(path) : disk_bytes(path);
         free(items[i]);
     }
@@ -59,20 +59,22 @@ static uint64_t forget_converted(const char *cache_dir, const whit_hub_entry *en
     return total;
 }
 
-static whit_status remove_all(const char *cache_dir, whit_hub_entry *entry, whit_hub_removed *removed, whit_error *error)
+static whit_status remove_all(const char *cache_dir, whit_hub_entry *entry, whit_hub_removed *removed,
+                              whit_error *error)
 {
     removed->converted_bytes = forget_converted(cache_dir, entry);
     removed->pulled_bytes = folder_bytes(entry->folder);
     /* The record first: what a crash leaves is then an unfinished download, not a broken model. */
     whit_hub_listing_free(&entry->files);
     WHIT_TRY(whit_hub_entry_record(entry, error));
-    if (nftw(entry->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0) return whit_fail_errno(error, entry->folder, "remove");
+    if (nftw(entry->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0)
+        return whit_fail_errno(error, entry->folder, "remove");
     return WHIT_OK;
 }
 
 /* The files of one choice; the others stay. */
-static whit_status remove_chosen(const char *cache_dir, whit_hub_entry *entry, const whit_hub_choice *choice, whit_hub_removed *removed,
-                                 whit_error *error)
+static whit_status remove_chosen(const char *cache_dir, whit_hub_entry *entry, const whit_hub_choice *choice,
+                                 whit_hub_removed *removed, whit_error *error)
 {
     char path[WHIT_CACHE_PATH_BYTES];
     whit_hub_entry left = *entry;

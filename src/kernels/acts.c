@@ -18,16 +18,14 @@ static whit_acts_spec grouped(const whit_tensor_type *type, whit_acts_kind kind)
     uint32_t group = type->group ? type->group : GROUP_MAX;
     if (group < GROUP_MIN) group = GROUP_MIN;
     if (group > GROUP_MAX) group = GROUP_MAX;
-    return (whit_acts_spec){
-        .kind = (uint8_t)kind, .group = group, .step = finer(group, type->group)};
+    return (whit_acts_spec){.kind = (uint8_t)kind, .group = group, .step = finer(group, type->group)};
 }
 
 whit_acts_spec whit_acts_spec_for(const whit_tensor_type *type, whit_act_type act)
 {
     const whit_codec_info *codec = whit_codec_find(type->codec);
     if (codec->is_float) return (whit_acts_spec){.kind = WHIT_ACTS_F32};
-    if (type->act == WHIT_TENSOR_ACT_TOKEN)
-        return (whit_acts_spec){.kind = WHIT_ACTS_I8, .step = type->group};
+    if (type->act == WHIT_TENSOR_ACT_TOKEN) return (whit_acts_spec){.kind = WHIT_ACTS_I8, .step = type->group};
     if (act == WHIT_ACT_F32) return (whit_acts_spec){.kind = WHIT_ACTS_F32};
     return grouped(type, WHIT_ACTS_I8);
 }
@@ -62,8 +60,7 @@ size_t whit_acts_bytes(const whit_acts_spec *spec, uint32_t n_tokens, uint32_t n
     return data_bytes(spec, n_tokens, n_cols) + 2 * per_array;
 }
 
-whit_acts whit_acts_place(const whit_acts_spec *spec, uint32_t n_tokens, uint32_t n_cols,
-                          void *memory)
+whit_acts whit_acts_place(const whit_acts_spec *spec, uint32_t n_tokens, uint32_t n_cols, void *memory)
 {
     whit_acts acts = {.spec = *spec, .n_tokens = n_tokens, .n_cols = n_cols};
     acts.n_steps = whit_acts_steps(spec, n_cols);

@@ -49,8 +49,7 @@ uint32_t whit_acts_steps(const whit_acts_spec *spec, uint32_t n_cols);
 /* Bytes that whit_acts_place needs for n_tokens tokens; a multiple of 64. f32 needs none. */
 size_t whit_acts_bytes(const whit_acts_spec *spec, uint32_t n_tokens, uint32_t n_cols);
 /* Lays activations out in `memory` (64-byte aligned); nothing is written yet. */
-whit_acts whit_acts_place(const whit_acts_spec *spec, uint32_t n_tokens, uint32_t n_cols,
-                          void *memory);
+whit_acts whit_acts_place(const whit_acts_spec *spec, uint32_t n_tokens, uint32_t n_cols, void *memory);
 /* f32 activations in place: (n_tokens, stride). */
 whit_acts whit_acts_of_f32(const float *x, size_t stride, uint32_t n_tokens, uint32_t n_cols);
 /* Tokens [begin, begin + n) of activations that lie elsewhere. */

@@ -46,9 +46,7 @@ whit_geometry whit_codec_geometry(const whit_tensor_type *type)
     const whit_codec_info *codec = &codecs[type->codec];
     whit_geometry g = {.n_tiles = (uint32_t)ceil_div(type->n_rows, WHIT_TILE_ROWS)};
     g.n_fields = codec->is_float ? 0 : 1 + (type->codec == WHIT_CODEC_Q2) + (type->has_offset != 0);
-    g.field_bytes = type->scale_type == WHIT_SCALE_F32   ? 4
-                    : type->scale_type == WHIT_SCALE_F16 ? 2
-                                                         : 1;
+    g.field_bytes = type->scale_type == WHIT_SCALE_F32 ? 4 : type->scale_type == WHIT_SCALE_F16 ? 2 : 1;
     g.n_groups = 1;
     g.group_cols = type->n_cols;
     uint64_t n_lines = ceil_div(type->n_cols, codec->line_cols) * codec->lines;
@@ -84,8 +82,8 @@ bool whit_codec_part_bytes(const whit_tensor_type *type, whit_part part, uint64_
     uint64_t n = 0;
     bool fits = true;
     if (part == WHIT_PART_CODES && type->layout == WHIT_LAYOUT_PLAIN) {
-        fits = !__builtin_mul_overflow((uint64_t)type->n_rows * type->n_cols,
-                                       (uint64_t)codecs[type->codec].elem_bytes, &n);
+        fits = !__builtin_mul_overflow((uint64_t)type->n_rows * type->n_cols, (uint64_t)codecs[type->codec].elem_bytes,
+                                       &n);
     } else if (part == WHIT_PART_CODES) {
         fits = !__builtin_mul_overflow((uint64_t)g.n_tiles, g.tile_bytes, &n);
     } else if (part == WHIT_PART_ROW_SCALES &&
@@ -121,14 +119,12 @@ static const char *scales_fault(const whit_tensor_type *type, const whit_codec_i
     }
     if (type->scale_type > WHIT_SCALE_U8) return "unknown scale type";
     if (type->has_offset > 1) return "the offset flag is neither 0 nor 1";
-    if (type->has_offset && (codec->is_float || type->codec == WHIT_CODEC_I8S))
-        return "this codec has no offset";
+    if (type->has_offset && (codec->is_float || type->codec == WHIT_CODEC_I8S)) return "this codec has no offset";
 
     bool per_tensor = type->scale_kind == WHIT_SCALE_TENSOR;
     if ((codec->is_float || per_tensor) && type->scale_type != WHIT_SCALE_F32)
         return "a scale type without stored scales";
-    if (type->scale_type == WHIT_SCALE_U8 && type->scale_kind != WHIT_SCALE_GROUP)
-        return "u8 scales need groups";
+    if (type->scale_type == WHIT_SCALE_U8 && type->scale_kind != WHIT_SCALE_GROUP) return "u8 scales need groups";
     if (type->scale_kind == WHIT_SCALE_GROUP) {
         bool power = (type->group & (type->group - 1)) == 0;
         if (!codec->group_min || !power || type->group < codec->group_min || type->group > 256)
@@ -139,8 +135,7 @@ static const char *scales_fault(const whit_tensor_type *type, const whit_codec_i
     if (!per_tensor && whit_f32_bits(type->scale)) return "a tensor scale beside other scales";
     if (whit_f32_bits(type->scale_b) && !(per_tensor && type->codec == WHIT_CODEC_Q2))
         return "a second scale that nothing uses";
-    if (whit_f32_bits(type->offset) && !(per_tensor && type->has_offset))
-        return "an offset that nothing uses";
+    if (whit_f32_bits(type->offset) && !(per_tensor && type->has_offset)) return "an offset that nothing uses";
     return NULL;
 }
 
@@ -157,15 +152,13 @@ whit_status whit_tensor_type_check(const whit_tensor_type *type, whit_error *err
         fault = "the plain layout holds float elements only";
     if (!fault && type->reserved) fault = "a reserved field is not zero";
     if (!fault && (!type->n_rows || !type->n_cols)) fault = "no rows or no columns";
-    if (!fault && type->layout == WHIT_LAYOUT_TILE16 && type->n_cols > WHIT_MAX_COLS)
-        fault = "more than 65536 columns";
-    if (!fault && (type->n_rows > INT32_MAX || type->n_cols > INT32_MAX))
-        fault = "too many rows or columns";
+    if (!fault && type->layout == WHIT_LAYOUT_TILE16 && type->n_cols > WHIT_MAX_COLS) fault = "more than 65536 columns";
+    if (!fault && (type->n_rows > INT32_MAX || type->n_cols > INT32_MAX)) fault = "too many rows or columns";
     uint64_t bytes;
     if (!fault && !whit_codec_total_bytes(type, &bytes)) fault = "its size overflows";
     if (fault)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s tensor of %u x %u: %s", codec->name,
-                         type->n_rows, type->n_cols, fault);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s tensor of %u x %u: %s", codec->name, type->n_rows, type->n_cols,
+                         fault);
     return WHIT_OK;
 }
 
@@ -176,16 +169,12 @@ whit_status whit_tensor_check(const whit_tensor *tensor, whit_error *error)
         uint64_t expected = 0, found = tensor->part[part] ? tensor->part_bytes[part] : 0;
         whit_codec_part_bytes(&tensor->type, (whit_part)part, &expected);
         if (found != expected)
-            return whit_fail(error, WHIT_ERROR_FORMAT,
-                             "%s tensor of %u x %u: part %d has %llu bytes and needs %llu",
-                             codecs[tensor->type.codec].name, tensor->type.n_rows,
-                             tensor->type.n_cols, part, (unsigned long long)found,
-                             (unsigned long long)expected);
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s tensor of %u x %u: part %d has %llu bytes and needs %llu",
+                             codecs[tensor->type.codec].name, tensor->type.n_rows, tensor->type.n_cols, part,
+                             (unsigned long long)found, (unsigned long long)expected);
         if ((uintptr_t)tensor->part[part] % WHIT_ALIGN_BYTES)
-            return whit_fail(error, WHIT_ERROR_FORMAT,
-                             "%s tensor of %u x %u: part %d is not aligned to 64 bytes",
-                             codecs[tensor->type.codec].name, tensor->type.n_rows,
-                             tensor->type.n_cols, part);
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s tensor of %u x %u: part %d is not aligned to 64 bytes",
+                             codecs[tensor->type.codec].name, tensor->type.n_rows, tensor->type.n_cols, part);
     }
     return WHIT_OK;
 }
@@ -203,8 +192,7 @@ size_t whit_codec_canonical_row_bytes(const whit_tensor_type *type)
 {
     whit_geometry g = whit_codec_geometry(type);
     size_t bytes = (size_t)ceil_div((uint64_t)type->n_cols * codecs[type->codec].canonical_bits, 8);
-    if (type->scale_kind >= WHIT_SCALE_ROW)
-        bytes += (size_t)g.n_groups * g.n_fields * g.field_bytes;
+    if (type->scale_kind >= WHIT_SCALE_ROW) bytes += (size_t)g.n_groups * g.n_fields * g.field_bytes;
     if (type->scale_type == WHIT_SCALE_U8) bytes += (size_t)g.n_fields * 2;
     return bytes;
 }

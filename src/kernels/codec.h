@@ -84,17 +84,14 @@ typedef struct whit_rows {
 /* Writes rows [row_begin, row_begin + n) into the parts. row_begin is a multiple of 16, and so is n
  * unless the range ends with the last row; padding is written too. f16 fields are rounded to
  * nearest. WHIT_ERROR_ARGUMENT where a code is outside the codec's range. */
-whit_status whit_codec_pack(const whit_tensor_type *type, uint32_t row_begin, uint32_t n,
-                            const whit_rows *rows, uint8_t *const part[WHIT_PART_COUNT],
-                            whit_error *error);
+whit_status whit_codec_pack(const whit_tensor_type *type, uint32_t row_begin, uint32_t n, const whit_rows *rows,
+                            uint8_t *const part[WHIT_PART_COUNT], whit_error *error);
 /* The inverse; any range of rows. Members of `rows` that the type does not use may be NULL. */
-void whit_codec_unpack(const whit_tensor *tensor, uint32_t row_begin, uint32_t n,
-                       const whit_rows *rows);
+void whit_codec_unpack(const whit_tensor *tensor, uint32_t row_begin, uint32_t n, const whit_rows *rows);
 /* Rows chosen by id, to f32: out (n, n_cols), rows `out_stride` floats apart. Each id is below
  * n_rows. The values are: code * a rounded once; with an offset fma(code, a, offset); q2: a s' plus
  * b e', then plus the offset. */
-void whit_codec_get_rows(const whit_tensor *tensor, const int32_t *ids, size_t n, float *out,
-                         size_t out_stride);
+void whit_codec_get_rows(const whit_tensor *tensor, const int32_t *ids, size_t n, float *out, size_t out_stride);
 
 /* ---- canonical bytes, for the identity of a model ------------------------------------------- */
 
@@ -104,22 +101,18 @@ whit_tensor_type whit_codec_canonical_type(const whit_tensor_type *type);
  * w + 1 in two bits; b1: bit; q2: s, e), zero bits to a whole byte, then each group's fields in
  * their own width, then with u8 scales the row's f16 factors. */
 size_t whit_codec_canonical_row_bytes(const whit_tensor_type *type);
-void whit_codec_canonical_rows(const whit_tensor *tensor, uint32_t row_begin, uint32_t n,
-                               uint8_t *out);
+void whit_codec_canonical_rows(const whit_tensor *tensor, uint32_t row_begin, uint32_t n, uint8_t *out);
 /* The same bytes straight from n rows of content, before they are packed. */
-void whit_codec_canonical_content(const whit_tensor_type *type, uint32_t n, const whit_rows *rows,
-                                  uint8_t *out);
+void whit_codec_canonical_content(const whit_tensor_type *type, uint32_t n, const whit_rows *rows, uint8_t *out);
 
 /* ---- tiles: what the generic kernels read --------------------------------------------------- */
 
 /* Codes of columns [k_begin, k_begin + n) of a tile, k-major: codes[16 k + r]. k_begin is a
  * multiple of WHIT_CHUNK_COLS, n at most that; `codes` holds 16 * WHIT_CHUNK_COLS, since whole
  * lines (of t5: half superblocks) are written. q2: bits s, e. */
-void whit_tile_codes(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin, uint32_t n,
-                     int8_t *codes);
+void whit_tile_codes(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin, uint32_t n, int8_t *codes);
 /* The same of a float codec, to f32. */
-void whit_tile_floats(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin, uint32_t n,
-                      float *values);
+void whit_tile_floats(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin, uint32_t n, float *values);
 /* Fields of one scale group of a tile: fields[f][r]. */
 void whit_tile_fields(const whit_tensor *tensor, uint32_t tile, uint32_t group,
                       float fields[WHIT_MAX_FIELDS][WHIT_TILE_ROWS]);

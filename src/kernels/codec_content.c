@@ -44,8 +44,7 @@ static uint8_t *put_field(unsigned scale_type, float value, uint8_t *out)
     return out + (scale_type == WHIT_SCALE_F32 ? 4 : 2);
 }
 
-void whit_codec_canonical_content(const whit_tensor_type *type, uint32_t n, const whit_rows *rows,
-                                  uint8_t *out)
+void whit_codec_canonical_content(const whit_tensor_type *type, uint32_t n, const whit_rows *rows, uint8_t *out)
 {
     const whit_codec_info *codec = whit_codec_find(type->codec);
     if (codec->is_float) {
@@ -54,11 +53,12 @@ void whit_codec_canonical_content(const whit_tensor_type *type, uint32_t n, cons
     }
     whit_geometry g = whit_codec_geometry(type);
     bool is_u8 = type->scale_type == WHIT_SCALE_U8;
-    size_t code_bytes = ((size_t)type->n_cols * codec->canonical_bits + 7) / 8, n_fields = (size_t)g.n_groups * g.n_fields;
+    size_t code_bytes = ((size_t)type->n_cols * codec->canonical_bits + 7) / 8,
+           n_fields = (size_t)g.n_groups * g.n_fields;
     int bias = type->codec == WHIT_CODEC_I8 || type->codec == WHIT_CODEC_I8S ? 128
-               : type->codec == WHIT_CODEC_I4                              ? 8
-               : type->codec == WHIT_CODEC_Q2                              ? 0
-                                                                           : 1;
+        : type->codec == WHIT_CODEC_I4                                       ? 8
+        : type->codec == WHIT_CODEC_Q2                                       ? 0
+                                                                             : 1;
     for (uint32_t row = 0; row < n; row++) {
         const int8_t *codes = (const int8_t *)rows->elems + (size_t)row * type->n_cols;
         if (type->codec == WHIT_CODEC_B1)

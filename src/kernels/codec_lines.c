@@ -11,8 +11,7 @@ static void unpack_bits(const uint8_t *line, unsigned bits, int bias, int8_t *co
     for (unsigned j = 0; j < per_byte; j++)
         for (unsigned c = 0; c < 4; c++)
             for (unsigned r = 0; r < ROWS; r++)
-                codes[ROWS * (4 * j + c) + r] =
-                    (int8_t)((int)(line[4 * r + c] >> (bits * j) & mask) - bias);
+                codes[ROWS * (4 * j + c) + r] = (int8_t)((int)(line[4 * r + c] >> (bits * j) & mask) - bias);
 }
 
 static void pack_bits(uint8_t *line, unsigned bits, int bias, const int8_t *codes)
@@ -34,8 +33,7 @@ static void unpack_t5(const uint8_t *line, int8_t *codes)
     for (unsigned c = 0; c < 4; c++)
         for (unsigned r = 0; r < ROWS; r++) {
             unsigned byte = line[4 * r + c], rest = byte;
-            for (unsigned d = 0; d < 4; d++, rest /= 3)
-                codes[ROWS * (4 * d + c) + r] = (int8_t)((int)(rest % 3) - 1);
+            for (unsigned d = 0; d < 4; d++, rest /= 3) codes[ROWS * (4 * d + c) + r] = (int8_t)((int)(rest % 3) - 1);
             codes[ROWS * (16 + c) + r] = (int8_t)((byte >= 162 ? 2 : byte >= 81) - 1);
         }
 }
@@ -45,8 +43,7 @@ static void pack_t5(uint8_t *line, const int8_t *codes)
     for (unsigned c = 0; c < 4; c++)
         for (unsigned r = 0; r < ROWS; r++) {
             int byte = 0;
-            for (int d = 4; d >= 0; d--)
-                byte = 3 * byte + codes[ROWS * (4 * (unsigned)d + c) + r] + 1;
+            for (int d = 4; d >= 0; d--) byte = 3 * byte + codes[ROWS * (4 * (unsigned)d + c) + r] + 1;
             line[4 * r + c] = (uint8_t)byte;
         }
 }
@@ -85,8 +82,7 @@ void whit_dword_unpack(whit_codec codec, const uint8_t *dword, int8_t *codes)
     for (unsigned c = 0; c < 4; c++) {
         unsigned rest = dword[c];
         if (codec == WHIT_CODEC_T5) {
-            for (unsigned d = 0; d < 4; d++, rest /= 3)
-                codes[4 * d + c] = (int8_t)((int)(rest % 3) - 1);
+            for (unsigned d = 0; d < 4; d++, rest /= 3) codes[4 * d + c] = (int8_t)((int)(rest % 3) - 1);
             codes[16 + c] = (int8_t)((rest > 2 ? 2 : (int)rest) - 1);
             continue;
         }
@@ -122,8 +118,7 @@ uint64_t whit_line_offset(const whit_tensor_type *type, const whit_geometry *g, 
 {
     const whit_codec_info *codec = whit_codec_find(type->codec);
     uint64_t line = (uint64_t)(k / codec->line_cols) * codec->lines;
-    if (g->block_groups)
-        line += (uint64_t)(k / g->group_cols / g->block_groups + 1) * g->block_lines;
+    if (g->block_groups) line += (uint64_t)(k / g->group_cols / g->block_groups + 1) * g->block_lines;
     return line * WHIT_LINE_BYTES;
 }
 
@@ -134,24 +129,23 @@ static uint32_t superblock_code_lines(const whit_tensor_type *type, uint32_t sup
     return cols <= 128 ? 7 : 13;
 }
 
-void whit_superblock_offsets(const whit_tensor_type *type, const whit_geometry *g, uint32_t half,
-                             uint64_t *lines, uint64_t *rest)
+void whit_superblock_offsets(const whit_tensor_type *type, const whit_geometry *g, uint32_t half, uint64_t *lines,
+                             uint64_t *rest)
 {
     uint64_t first = (uint64_t)(half / 2) * (13 + g->block_lines);
     *lines = (first + 6 * (half & 1)) * WHIT_LINE_BYTES;
     *rest = (first + superblock_code_lines(type, half / 2) - 1) * WHIT_LINE_BYTES;
 }
 
-uint64_t whit_field_offset(const whit_tensor_type *type, const whit_geometry *g, uint32_t group,
-                           uint32_t field, uint32_t row)
+uint64_t whit_field_offset(const whit_tensor_type *type, const whit_geometry *g, uint32_t group, uint32_t field,
+                           uint32_t row)
 {
     uint64_t line;  /* where the block of scales begins */
     uint32_t index; /* of the field among the fields of this row in the block */
     if (type->codec == WHIT_CODEC_T5) {
         uint32_t half = type->group == 128 ? group & 1 : 0;
         uint32_t superblock = type->group == 128 ? group / 2 : group;
-        line =
-            (uint64_t)superblock * (13 + g->block_lines) + superblock_code_lines(type, superblock);
+        line = (uint64_t)superblock * (13 + g->block_lines) + superblock_code_lines(type, superblock);
         index = half * g->n_fields + field;
     } else {
         uint32_t block = group / g->block_groups;

@@ -28,8 +28,8 @@ static const uint8_t *tile_start(const whit_tensor *tensor, const whit_geometry 
     return tensor->part[WHIT_PART_CODES] + tile * g->tile_bytes;
 }
 
-static void superblock_codes(const whit_tensor *tensor, const whit_geometry *g, uint32_t tile,
-                             uint32_t k_begin, uint32_t n, int8_t *codes)
+static void superblock_codes(const whit_tensor *tensor, const whit_geometry *g, uint32_t tile, uint32_t k_begin,
+                             uint32_t n, int8_t *codes)
 {
     const uint8_t *start = tile_start(tensor, g, tile);
     for (uint32_t k = 0; k < n; k += 128, codes += 128 * ROWS) {
@@ -37,16 +37,14 @@ static void superblock_codes(const whit_tensor *tensor, const whit_geometry *g, 
         uint32_t half = (k_begin + k) / 128;
         whit_superblock_offsets(&tensor->type, g, half, &lines, &rest);
         for (unsigned i = 0; i < 6; i++)
-            whit_line_unpack(WHIT_CODEC_T5, start + lines + i * WHIT_LINE_BYTES,
-                             codes + 20 * ROWS * i);
+            whit_line_unpack(WHIT_CODEC_T5, start + lines + i * WHIT_LINE_BYTES, codes + 20 * ROWS * i);
         int8_t both_halves[16 * ROWS];
         whit_line_unpack(WHIT_CODEC_T2, start + rest, both_halves);
         memcpy(codes + 120 * ROWS, both_halves + 8 * ROWS * (half & 1), 8 * ROWS);
     }
 }
 
-void whit_tile_codes(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin, uint32_t n,
-                     int8_t *codes)
+void whit_tile_codes(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin, uint32_t n, int8_t *codes)
 {
     const whit_tensor_type *type = &tensor->type;
     whit_geometry g = whit_codec_geometry(type);
@@ -58,12 +56,11 @@ void whit_tile_codes(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin,
     uint32_t line_cols = whit_codec_find(type->codec)->line_cols;
     for (uint32_t k = 0; k < n; k += line_cols) {
         int8_t *line = codes + k * ROWS;
-        whit_line_unpack((whit_codec)type->codec, start + whit_line_offset(type, &g, k_begin + k),
-                         line);
+        whit_line_unpack((whit_codec)type->codec, start + whit_line_offset(type, &g, k_begin + k), line);
         if (type->codec != WHIT_CODEC_I8S) continue;
         for (unsigned r = 0; r < ROWS; r++) {
-            const uint8_t *low = tensor->part[WHIT_PART_LOW] +
-                                 whit_low_offset(type, tile * ROWS + r, (k_begin + k) / 8);
+            const uint8_t *low =
+                tensor->part[WHIT_PART_LOW] + whit_low_offset(type, tile * ROWS + r, (k_begin + k) / 8);
             for (unsigned c = 0; c < 8; c++) {
                 int nibble = low[c % 4] >> (c / 4 * 4) & 15;
                 line[c * ROWS + r] = (int8_t)(16 * line[c * ROWS + r] + nibble - 128);
@@ -79,8 +76,7 @@ static float float_from(whit_codec codec, const uint8_t *elem)
     return codec == WHIT_CODEC_F16 ? whit_f32_from_f16(half) : whit_f32_from_bf16(half);
 }
 
-void whit_tile_floats(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin, uint32_t n,
-                      float *values)
+void whit_tile_floats(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin, uint32_t n, float *values)
 {
     whit_geometry g = whit_codec_geometry(&tensor->type);
     whit_codec codec = (whit_codec)tensor->type.codec;
@@ -103,8 +99,7 @@ static uint64_t row_field_index(const whit_geometry *g, uint32_t row, uint32_t f
 }
 
 /* u8 scales: the f16 factor of a row's field. */
-static float row_factor(const whit_tensor *tensor, const whit_geometry *g, uint32_t row,
-                        uint32_t field)
+static float row_factor(const whit_tensor *tensor, const whit_geometry *g, uint32_t row, uint32_t field)
 {
     const uint8_t *halves = tensor->part[WHIT_PART_ROW_SCALES];
     return whit_f32_from_f16(whit_load_u16(halves + 2 * row_field_index(g, row, field)));
@@ -117,16 +112,16 @@ static float tensor_field(const whit_tensor_type *type, uint32_t field)
 }
 
 /* As stored; u8 scales without their factor. */
-static float stored_field(const whit_tensor *tensor, const whit_geometry *g, uint32_t row,
-                          uint32_t group, uint32_t field)
+static float stored_field(const whit_tensor *tensor, const whit_geometry *g, uint32_t row, uint32_t group,
+                          uint32_t field)
 {
     const whit_tensor_type *type = &tensor->type;
     if (type->scale_kind == WHIT_SCALE_TENSOR) return tensor_field(type, field);
     if (type->scale_kind == WHIT_SCALE_ROW)
-        return field_from(type->scale_type, tensor->part[WHIT_PART_ROW_SCALES] +
-                                                g->field_bytes * row_field_index(g, row, field));
-    return field_from(type->scale_type, tile_start(tensor, g, row / ROWS) +
-                                            whit_field_offset(type, g, group, field, row % ROWS));
+        return field_from(type->scale_type,
+                          tensor->part[WHIT_PART_ROW_SCALES] + g->field_bytes * row_field_index(g, row, field));
+    return field_from(type->scale_type,
+                      tile_start(tensor, g, row / ROWS) + whit_field_offset(type, g, group, field, row % ROWS));
 }
 
 void whit_tile_fields(const whit_tensor *tensor, uint32_t tile, uint32_t group,
@@ -137,8 +132,7 @@ void whit_tile_fields(const whit_tensor *tensor, uint32_t tile, uint32_t group,
         for (uint32_t r = 0; r < ROWS; r++) {
             uint32_t row = tile * ROWS + r;
             fields[f][r] = stored_field(tensor, &g, row, group, f);
-            if (tensor->type.scale_type == WHIT_SCALE_U8)
-                fields[f][r] *= row_factor(tensor, &g, row, f);
+            if (tensor->type.scale_type == WHIT_SCALE_U8) fields[f][r] *= row_factor(tensor, &g, row, f);
         }
 }
 
@@ -149,8 +143,7 @@ static const int8_t *code_row(const whit_tensor_type *type, const whit_rows *row
     return (const int8_t *)rows->elems + (size_t)row * type->n_cols;
 }
 
-static whit_status check_codes(const whit_tensor_type *type, uint32_t n, const whit_rows *rows,
-                               whit_error *error)
+static whit_status check_codes(const whit_tensor_type *type, uint32_t n, const whit_rows *rows, whit_error *error)
 {
     const whit_codec_info *codec = whit_codec_find(type->codec);
     uint8_t range = (uint8_t)(codec->code_max - codec->code_min);
@@ -158,21 +151,19 @@ static whit_status check_codes(const whit_tensor_type *type, uint32_t n, const w
     for (uint32_t row = 0; row < n; row++) {
         const int8_t *codes = code_row(type, rows, row);
         uint8_t bad = 0; /* no early exit, so that the loop can be done in vectors */
-        for (uint32_t k = 0; k < type->n_cols; k++)
-            bad |= (uint8_t)((uint8_t)(codes[k] - codec->code_min) > range);
+        for (uint32_t k = 0; k < type->n_cols; k++) bad |= (uint8_t)((uint8_t)(codes[k] - codec->code_min) > range);
         for (uint32_t k = 0; is_b1 && k < type->n_cols; k++) bad |= codes[k] == 0;
         for (uint32_t k = 0; bad && k < type->n_cols; k++)
             if (codes[k] < codec->code_min || codes[k] > codec->code_max || (is_b1 && codes[k] == 0))
-                return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s cannot hold the code %d",
-                                 codec->name, codes[k]);
+                return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s cannot hold the code %d", codec->name, codes[k]);
     }
     return WHIT_OK;
 }
 
 /* Columns [k_begin, k_begin + n) of up to 16 rows, k-major; what is beyond rows or columns is the
  * code of zero (of plane bits: 0, which for b1 is the sign -). */
-static void gather_codes(const whit_tensor_type *type, const whit_rows *rows, uint32_t row,
-                         uint32_t n_rows, uint32_t k_begin, uint32_t n, int8_t *codes)
+static void gather_codes(const whit_tensor_type *type, const whit_rows *rows, uint32_t row, uint32_t n_rows,
+                         uint32_t k_begin, uint32_t n, int8_t *codes)
 {
     memset(codes, 0, (size_t)n * ROWS);
     uint32_t n_known = k_begin < type->n_cols ? min_u32(n, type->n_cols - k_begin) : 0;
@@ -182,8 +173,8 @@ static void gather_codes(const whit_tensor_type *type, const whit_rows *rows, ui
     }
 }
 
-static void pack_superblocks(const whit_tensor_type *type, const whit_geometry *g,
-                             const whit_rows *rows, uint32_t row, uint32_t n_rows, uint8_t *tile)
+static void pack_superblocks(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
+                             uint32_t n_rows, uint8_t *tile)
 {
     uint32_t n_superblocks = (type->n_cols + 255) / 256;
     for (uint32_t s = 0; s < n_superblocks; s++) {
@@ -195,8 +186,7 @@ static void pack_superblocks(const whit_tensor_type *type, const whit_geometry *
             gather_codes(type, rows, row, n_rows, 256 * s + 128 * h, 128, codes);
             whit_superblock_offsets(type, g, 2 * s + h, &lines, &rest);
             for (unsigned i = 0; i < 6; i++)
-                whit_line_pack(WHIT_CODEC_T5, tile + lines + i * WHIT_LINE_BYTES,
-                               codes + 20 * ROWS * i);
+                whit_line_pack(WHIT_CODEC_T5, tile + lines + i * WHIT_LINE_BYTES, codes + 20 * ROWS * i);
             memcpy(rest_codes + 8 * ROWS * h, codes + 120 * ROWS, 8 * ROWS);
         }
         whit_line_pack(WHIT_CODEC_T2, tile + rest, rest_codes);
@@ -208,10 +198,10 @@ static void pack_superblocks(const whit_tensor_type *type, const whit_geometry *
 static bool find_digits(const whit_tensor_type *type, unsigned *radix, uint8_t *bias)
 {
     *bias = type->codec == WHIT_CODEC_I4 ? 8 : 1;
-    *radix = type->codec == WHIT_CODEC_T5   ? 3
-             : type->codec == WHIT_CODEC_T2 ? 4
-             : type->codec == WHIT_CODEC_I4 ? 16
-                                            : 0;
+    *radix = type->codec == WHIT_CODEC_T5 ? 3
+        : type->codec == WHIT_CODEC_T2    ? 4
+        : type->codec == WHIT_CODEC_I4    ? 16
+                                          : 0;
     return *radix != 0;
 }
 
@@ -221,8 +211,8 @@ static uint32_t add_bias(uint32_t bytes, uint8_t bias)
     return ((bytes & 0x7F7F7F7Fu) + 0x01010101u * bias) ^ (bytes & 0x80808080u);
 }
 
-static void pack_digits(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows,
-                        uint32_t row, uint32_t n_rows, uint8_t *tile, unsigned radix, uint8_t bias)
+static void pack_digits(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
+                        uint32_t n_rows, uint8_t *tile, unsigned radix, uint8_t bias)
 {
     uint32_t line_cols = whit_codec_find(type->codec)->line_cols;
     for (uint32_t k = 0; k < type->n_cols; k += line_cols) {
@@ -243,8 +233,8 @@ static void pack_digits(const whit_tensor_type *type, const whit_geometry *g, co
     }
 }
 
-static void pack_lines(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows,
-                       uint32_t row, uint32_t n_rows, uint8_t *tile, uint8_t *low_rows)
+static void pack_lines(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
+                       uint32_t n_rows, uint8_t *tile, uint8_t *low_rows)
 {
     uint32_t line_cols = whit_codec_find(type->codec)->line_cols;
     for (uint32_t k = 0; k < type->n_cols; k += line_cols) {
@@ -275,19 +265,16 @@ static void store_field(unsigned scale_type, uint8_t *to, float value)
 }
 
 /* `row` counts from the first row of `rows`; rows beyond n_rows get zero fields. */
-static void pack_fields(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows,
-                        uint32_t row, uint32_t n_rows, uint8_t *tile, uint8_t *row_scales)
+static void pack_fields(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
+                        uint32_t n_rows, uint8_t *tile, uint8_t *row_scales)
 {
     bool is_u8 = type->scale_type == WHIT_SCALE_U8;
     for (uint32_t f = 0; f < g->n_fields; f++)
         for (uint32_t r = 0; r < n_rows; r++) {
-            const float *fields =
-                rows->fields + (size_t)(row + r) * (is_u8 ? 1 : g->n_groups) * g->n_fields;
-            if (is_u8)
-                store_field(WHIT_SCALE_F16, row_scales + 2 * row_field_index(g, r, f), fields[f]);
+            const float *fields = rows->fields + (size_t)(row + r) * (is_u8 ? 1 : g->n_groups) * g->n_fields;
+            if (is_u8) store_field(WHIT_SCALE_F16, row_scales + 2 * row_field_index(g, r, f), fields[f]);
             if (type->scale_kind == WHIT_SCALE_ROW) {
-                store_field(type->scale_type,
-                            row_scales + g->field_bytes * row_field_index(g, r, f), fields[f]);
+                store_field(type->scale_type, row_scales + g->field_bytes * row_field_index(g, r, f), fields[f]);
                 continue;
             }
             for (uint32_t group = 0; group < g->n_groups; group++) {
@@ -315,8 +302,8 @@ static void repeat_fields(const whit_tensor_type *type, const whit_geometry *g, 
     }
 }
 
-static void pack_float_tile(const whit_tensor_type *type, const whit_rows *rows, uint32_t row,
-                            uint32_t n_rows, uint8_t *tile)
+static void pack_float_tile(const whit_tensor_type *type, const whit_rows *rows, uint32_t row, uint32_t n_rows,
+                            uint8_t *tile)
 {
     const uint8_t *elems = (const uint8_t *)rows->elems;
     uint32_t n_cols = type->n_cols;
@@ -331,15 +318,13 @@ static void pack_float_tile(const whit_tensor_type *type, const whit_rows *rows,
             memcpy(tile + ((size_t)k * ROWS + r) * 4, elems + ((size_t)(row + r) * n_cols + k) * 4, 4);
 }
 
-whit_status whit_codec_pack(const whit_tensor_type *type, uint32_t row_begin, uint32_t n,
-                            const whit_rows *rows, uint8_t *const part[WHIT_PART_COUNT],
-                            whit_error *error)
+whit_status whit_codec_pack(const whit_tensor_type *type, uint32_t row_begin, uint32_t n, const whit_rows *rows,
+                            uint8_t *const part[WHIT_PART_COUNT], whit_error *error)
 {
     const whit_codec_info *codec = whit_codec_find(type->codec);
     if (row_begin % ROWS || row_begin > type->n_rows || n > type->n_rows - row_begin ||
         (n % ROWS && row_begin + n != type->n_rows))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "rows %u and %u more do not fill tiles",
-                         row_begin, n);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "rows %u and %u more do not fill tiles", row_begin, n);
     whit_geometry g = whit_codec_geometry(type);
     if (type->layout == WHIT_LAYOUT_PLAIN) {
         size_t row_bytes = (size_t)type->n_cols * codec->elem_bytes;
@@ -378,8 +363,7 @@ whit_status whit_codec_pack(const whit_tensor_type *type, uint32_t row_begin, ui
             pack_digits(type, &g, rows, row, n_rows, tile, radix, bias);
         else
             pack_lines(type, &g, rows, row, n_rows, tile, low);
-        if (type->scale_kind >= WHIT_SCALE_ROW)
-            pack_fields(type, &g, rows, row, n_rows, tile, row_scales);
+        if (type->scale_kind >= WHIT_SCALE_ROW) pack_fields(type, &g, rows, row, n_rows, tile, row_scales);
         if (in_superblocks(type) && type->group == 256) repeat_fields(type, &g, tile);
     }
     return WHIT_OK;
@@ -399,9 +383,8 @@ static void unpack_elems(const whit_tensor *tensor, uint32_t row_begin, uint32_t
         for (uint32_t i = 0; i < n; i++) {
             uint32_t row = row_begin + i;
             uint8_t *to = elems + (size_t)i * type->n_cols * elem_bytes;
-            const uint8_t *from =
-                plain ? tensor->part[WHIT_PART_CODES] + (size_t)row * type->n_cols * elem_bytes
-                      : tile_start(tensor, &g, row / ROWS) + row % ROWS * elem_bytes;
+            const uint8_t *from = plain ? tensor->part[WHIT_PART_CODES] + (size_t)row * type->n_cols * elem_bytes
+                                        : tile_start(tensor, &g, row / ROWS) + row % ROWS * elem_bytes;
             size_t step = (plain ? 1 : ROWS) * elem_bytes;
             for (uint32_t k = 0; k < type->n_cols; k++)
                 memcpy(to + (size_t)k * elem_bytes, from + k * step, elem_bytes);
@@ -423,8 +406,7 @@ static void unpack_elems(const whit_tensor *tensor, uint32_t row_begin, uint32_t
     }
 }
 
-void whit_codec_unpack(const whit_tensor *tensor, uint32_t row_begin, uint32_t n,
-                       const whit_rows *rows)
+void whit_codec_unpack(const whit_tensor *tensor, uint32_t row_begin, uint32_t n, const whit_rows *rows)
 {
     const whit_tensor_type *type = &tensor->type;
     whit_geometry g = whit_codec_geometry(type);
@@ -476,8 +458,8 @@ static void join_nibbles(uint32_t high, uint32_t low, int8_t codes[8])
 
 /* Columns [k_begin, k_begin + n) of one row, whole lines, as whit_tile_codes has them: a look-up
  * touches one dword of each line instead of unpacking sixteen rows. */
-static void row_codes(const whit_tensor *tensor, const whit_geometry *g, uint32_t row,
-                      uint32_t k_begin, uint32_t n, int8_t *codes)
+static void row_codes(const whit_tensor *tensor, const whit_geometry *g, uint32_t row, uint32_t k_begin, uint32_t n,
+                      int8_t *codes)
 {
     const whit_tensor_type *type = &tensor->type;
     whit_codec codec = (whit_codec)type->codec;
@@ -524,9 +506,8 @@ static void get_row(const whit_tensor *tensor, const whit_geometry *g, uint32_t 
     if (info->is_float) {
         bool plain = type->layout == WHIT_LAYOUT_PLAIN;
         size_t step = (plain ? 1 : ROWS) * info->elem_bytes;
-        const uint8_t *from =
-            plain ? tensor->part[WHIT_PART_CODES] + (size_t)row * type->n_cols * info->elem_bytes
-                  : tile_start(tensor, g, row / ROWS) + row % ROWS * info->elem_bytes;
+        const uint8_t *from = plain ? tensor->part[WHIT_PART_CODES] + (size_t)row * type->n_cols * info->elem_bytes
+                                    : tile_start(tensor, g, row / ROWS) + row % ROWS * info->elem_bytes;
         for (uint32_t k = 0; k < type->n_cols; k++) out[k] = float_from(codec, from + k * step);
         return;
     }
@@ -535,8 +516,7 @@ static void get_row(const whit_tensor *tensor, const whit_geometry *g, uint32_t 
     for (uint32_t k = 0, n; k < type->n_cols; k += n) { /* to the end of a chunk or a group */
         uint32_t in_chunk = k % CHUNK, in_group = k % g->group_cols;
         n = min_u32(type->n_cols - k, min_u32(CHUNK - in_chunk, g->group_cols - in_group));
-        if (in_chunk == 0)
-            row_codes(tensor, g, row, k, min_u32(CHUNK, type->n_cols - k), codes);
+        if (in_chunk == 0) row_codes(tensor, g, row, k, min_u32(CHUNK, type->n_cols - k), codes);
         for (uint32_t f = 0; in_group == 0 && f < g->n_fields; f++) {
             fields[f] = stored_field(tensor, g, row, k / g->group_cols, f);
             if (type->scale_type == WHIT_SCALE_U8) fields[f] *= row_factor(tensor, g, row, f);
@@ -545,8 +525,7 @@ static void get_row(const whit_tensor *tensor, const whit_geometry *g, uint32_t 
     }
 }
 
-void whit_codec_get_rows(const whit_tensor *tensor, const int32_t *ids, size_t n, float *out,
-                         size_t out_stride)
+void whit_codec_get_rows(const whit_tensor *tensor, const int32_t *ids, size_t n, float *out, size_t out_stride)
 {
     whit_geometry g = whit_codec_geometry(&tensor->type);
     for (size_t i = 0; i < n; i++) get_row(tensor, &g, (uint32_t)ids[i], out + i * out_stride);
@@ -569,8 +548,8 @@ static unsigned canonical_code(whit_codec codec, int code)
 }
 
 /* Columns [k, k + n) of a row, k a multiple of 8, into `out` at that column's bit. */
-static void put_canonical(const whit_tensor_type *type, const int8_t *codes, uint32_t r, uint32_t k,
-                          uint32_t n, uint8_t *out)
+static void put_canonical(const whit_tensor_type *type, const int8_t *codes, uint32_t r, uint32_t k, uint32_t n,
+                          uint8_t *out)
 {
     unsigned bits = whit_codec_find(type->codec)->canonical_bits;
     for (uint32_t j = 0; j < n; j++) {
@@ -580,25 +559,21 @@ static void put_canonical(const whit_tensor_type *type, const int8_t *codes, uin
     }
 }
 
-static void canonical_fields(const whit_tensor *tensor, const whit_geometry *g, uint32_t row,
-                             uint8_t *out)
+static void canonical_fields(const whit_tensor *tensor, const whit_geometry *g, uint32_t row, uint8_t *out)
 {
     const whit_tensor_type *type = &tensor->type;
     for (uint32_t group = 0; group < g->n_groups; group++)
         for (uint32_t f = 0; f < g->n_fields; f++, out += g->field_bytes) {
             const uint8_t *from = type->scale_kind == WHIT_SCALE_ROW
-                                      ? tensor->part[WHIT_PART_ROW_SCALES] +
-                                            g->field_bytes * row_field_index(g, row, f)
-                                      : tile_start(tensor, g, row / ROWS) +
-                                            whit_field_offset(type, g, group, f, row % ROWS);
+                ? tensor->part[WHIT_PART_ROW_SCALES] + g->field_bytes * row_field_index(g, row, f)
+                : tile_start(tensor, g, row / ROWS) + whit_field_offset(type, g, group, f, row % ROWS);
             memcpy(out, from, g->field_bytes);
         }
     for (uint32_t f = 0; type->scale_type == WHIT_SCALE_U8 && f < g->n_fields; f++, out += 2)
         memcpy(out, tensor->part[WHIT_PART_ROW_SCALES] + 2 * row_field_index(g, row, f), 2);
 }
 
-void whit_codec_canonical_rows(const whit_tensor *tensor, uint32_t row_begin, uint32_t n,
-                               uint8_t *out)
+void whit_codec_canonical_rows(const whit_tensor *tensor, uint32_t row_begin, uint32_t n, uint8_t *out)
 {
     const whit_tensor_type *type = &tensor->type;
     const whit_codec_info *codec = whit_codec_find(type->codec);
@@ -621,8 +596,7 @@ void whit_codec_canonical_rows(const whit_tensor *tensor, uint32_t row_begin, ui
             int8_t codes[CHUNK * ROWS];
             uint32_t n_cols = min_u32(CHUNK, type->n_cols - k);
             whit_tile_codes(tensor, row / ROWS, k, n_cols, codes);
-            for (uint32_t i = 0; i < n_rows; i++)
-                put_canonical(type, codes, r + i, k, n_cols, row_out + i * row_bytes);
+            for (uint32_t i = 0; i < n_rows; i++) put_canonical(type, codes, r + i, k, n_cols, row_out + i * row_bytes);
         }
         row += n_rows;
     }

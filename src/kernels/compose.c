@@ -13,9 +13,8 @@ size_t whit_attn_scratch_bytes(whit_kv_type kv, uint32_t head_dim)
     return whit_kv_query_bytes(kv, head_dim) + 2 * partial_bytes;
 }
 
-void whit_attn_head(const whit_kernels *kernels, whit_kv_type kv, const float *q,
-                    const void *const *blocks, uint32_t pos_begin, uint32_t pos_end,
-                    uint32_t head_dim, float scale, float *out, void *scratch)
+void whit_attn_head(const whit_kernels *kernels, whit_kv_type kv, const float *q, const void *const *blocks,
+                    uint32_t pos_begin, uint32_t pos_end, uint32_t head_dim, float scale, float *out, void *scratch)
 {
     uint8_t *query = scratch;
     float *joined = (float *)(void *)(query + whit_kv_query_bytes(kv, head_dim));
@@ -28,14 +27,12 @@ void whit_attn_head(const whit_kernels *kernels, whit_kv_type kv, const float *q
         whit_kv_group group = {{0}};
         for (uint32_t j = span.begin / BLOCK * BLOCK; j < span.end; j += BLOCK)
             group.blocks[j / BLOCK] = blocks[(first + j) / BLOCK];
-        whit_kv_attend(kernels, kv)(&group, NULL, query, &span, 1, head_dim, scale, partial,
-                                    joined);
+        whit_kv_attend(kernels, kv)(&group, NULL, query, &span, 1, head_dim, scale, partial, joined);
     }
     kernels->kv_finish(joined, head_dim, out);
 }
 
-void whit_rope_frequencies(double theta, uint32_t n_pairs, const float *factors,
-                           double *frequencies)
+void whit_rope_frequencies(double theta, uint32_t n_pairs, const float *factors, double *frequencies)
 {
     for (uint32_t i = 0; i < n_pairs; i++) {
         frequencies[i] = whit_pow_f64(theta, -(double)i / n_pairs);
@@ -65,16 +62,15 @@ float whit_screen_bound(const whit_acts *x, uint32_t token)
     double energy = 0;
     for (uint32_t step = 0; step < x->n_steps; step++) {
         int64_t squares = 0;
-        for (uint32_t k = whit_acts_step_begin(x, step); k < whit_acts_step_end(x, step); k++)
-            squares += q[k] * q[k];
+        for (uint32_t k = whit_acts_step_begin(x, step); k < whit_acts_step_end(x, step); k++) squares += q[k] * q[k];
         energy += (double)scales[step] * (double)scales[step] * (double)squares;
     }
     return (float)(STANDARD_ERRORS * sqrt(LOW_NIBBLE_VARIANCE * energy));
 }
 
 /* Scores the rows exactly and keeps the results among the logits. */
-static void rescore_in_place(const whit_kernels *kernels, const whit_tensor *w, const whit_acts *x,
-                             uint32_t token, const uint32_t *rows, uint32_t n, float *logits)
+static void rescore_in_place(const whit_kernels *kernels, const whit_tensor *w, const whit_acts *x, uint32_t token,
+                             const uint32_t *rows, uint32_t n, float *logits)
 {
     float exact[64];
     for (uint32_t i = 0; i < n; i += 64) {
@@ -84,8 +80,8 @@ static void rescore_in_place(const whit_kernels *kernels, const whit_tensor *w, 
     }
 }
 
-uint32_t whit_screen_finish(const whit_kernels *kernels, const whit_tensor *w, const whit_acts *x,
-                            uint32_t token, uint32_t n_best, float *logits, uint32_t *rows)
+uint32_t whit_screen_finish(const whit_kernels *kernels, const whit_tensor *w, const whit_acts *x, uint32_t token,
+                            uint32_t n_best, float *logits, uint32_t *rows)
 {
     uint32_t n_rows = w->type.n_rows;
     if (n_best > n_rows) n_best = n_rows;

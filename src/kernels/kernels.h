@@ -21,23 +21,22 @@
 
 /* Quantises tokens [token_begin, token_end) of x (n_tokens, x_stride) into `acts`, scales, sums and
  * zero padding included; whatever acts->spec says (i8 per token or per group, q2). */
-typedef void whit_quantize_fn(const float *x, size_t x_stride, const whit_acts *acts,
-                              uint32_t token_begin, uint32_t token_end);
+typedef void whit_quantize_fn(const float *x, size_t x_stride, const whit_acts *acts, uint32_t token_begin,
+                              uint32_t token_end);
 
 /* ---- matrix products ------------------------------------------------------------------------ */
 
 /* y[t][row] = sum over k of x[t][k] w[row][k] for the rows of tiles [tile_begin, tile_end) that
  * exist, y (n_tokens, y_stride). scratch: 64-byte aligned, of scratch_bytes. */
-typedef void whit_matmul_fn(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,
-                            uint32_t tile_end, float *y, size_t y_stride, void *scratch);
+typedef void whit_matmul_fn(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end, float *y,
+                            size_t y_stride, void *scratch);
 
 /* out = f(gate) * up, (n); out may be gate or up. */
 typedef void whit_gate_fn(const float *gate, const float *up, uint32_t n, float *out);
 /* y = f(x gateᵀ) * (x wᵀ): two products of one codec and shape, both with offsets or neither, of
  * which only what becomes of them is written. */
-typedef void whit_matmul_gated_fn(const whit_tensor *gate, const whit_tensor *w, whit_gate_fn *f,
-                                  const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,
-                                  float *y, size_t y_stride, void *scratch);
+typedef void whit_matmul_gated_fn(const whit_tensor *gate, const whit_tensor *w, whit_gate_fn *f, const whit_acts *x,
+                                  uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride, void *scratch);
 
 typedef struct whit_matmul_kernel {
     const char *name;                /* grammar in docs/kernels.md */
@@ -46,8 +45,7 @@ typedef struct whit_matmul_kernel {
     uint32_t min_tokens, max_tokens; /* columns it is meant for; correct for any number */
     bool (*accepts)(const whit_tensor_type *type, const whit_acts_spec *spec);
     /* Bytes per thread; NULL for none. */
-    size_t (*scratch_bytes)(const whit_tensor_type *type, const whit_acts_spec *spec,
-                            uint32_t n_tokens);
+    size_t (*scratch_bytes)(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens);
     /* Columns that a run should have, of so many. NULL: all. */
     uint32_t (*part_tokens)(const whit_tensor_type *type, uint32_t n_tokens);
     /* Makes of x what runs look up in the same scratch, before the first of them. NULL: nothing. */
@@ -61,13 +59,12 @@ typedef struct whit_matmul_kernel {
 /* ---- vectors -------------------------------------------------------------------------------- */
 
 /* out = weight * (x * (1 / sqrt(mean(x^2) + eps))), (n); weight NULL is all ones; out may be x. */
-typedef void whit_rms_norm_fn(const float *x, const float *weight, uint32_t n, float eps,
-                              float *out);
+typedef void whit_rms_norm_fn(const float *x, const float *weight, uint32_t n, float eps, float *out);
 /* Rotates the first 2 * n_pairs elements of each head of x (n_heads, head_dim) into out, and copies
  * the others; out may be x. Pair i is (i, i + n_pairs), resp. (2 i, 2 i + 1); table: cosines
  * (n_pairs), then sines (n_pairs). */
-typedef void whit_rope_fn(const float *x, uint32_t n_heads, uint32_t head_dim, uint32_t n_pairs,
-                          const float *table, float *out);
+typedef void whit_rope_fn(const float *x, uint32_t n_heads, uint32_t head_dim, uint32_t n_pairs, const float *table,
+                          float *out);
 /* x += y, (n). */
 typedef void whit_add_fn(float *x, const float *y, uint32_t n);
 /* x *= factor, (n). */
@@ -92,8 +89,8 @@ typedef struct whit_norm_rows {
     float eps;
     float *normed; /* (n_cols) scratch, may be x where that has stride 0 */
 } whit_norm_rows;
-typedef void whit_norm_acts_fn(const whit_norm_rows *rows, const whit_acts *acts,
-                               uint32_t token_begin, uint32_t token_end);
+typedef void whit_norm_acts_fn(const whit_norm_rows *rows, const whit_acts *acts, uint32_t token_begin,
+                               uint32_t token_end);
 
 /* Index of the largest of x (n > 0), the lowest of equal ones; x is finite. */
 typedef uint32_t whit_argmax_fn(const float *x, uint32_t n);
@@ -106,20 +103,19 @@ typedef float whit_exp_sum_fn(const float *x, float max, float factor, uint32_t 
 
 /* Writes keys and values (n, stride) of one KV head into `block`: those of n neighbouring positions
  * from `slot` (position mod 64) on, slot + n <= 64. */
-typedef void whit_kv_append_fn(void *block, uint32_t slot, uint32_t n, uint32_t head_dim,
-                               const float *keys, const float *values, size_t stride);
+typedef void whit_kv_append_fn(void *block, uint32_t slot, uint32_t n, uint32_t head_dim, const float *keys,
+                               const float *values, size_t stride);
 /* Makes n queries (n, q_stride) ready: out (n, whit_kv_query_bytes). */
-typedef void whit_kv_query_fn(const float *q, size_t q_stride, uint32_t n, uint32_t head_dim,
-                              uint8_t *out);
+typedef void whit_kv_query_fn(const float *q, size_t q_stride, uint32_t n, uint32_t head_dim, uint8_t *out);
 /* Softmax of each of n queries over its span of one group of blocks, as partials (n,
  * whit_kv_partial_elems); scores are times `scale`. queries as whit_kv_query_fn left them. Blocks
  * are 64-byte aligned; of those that no query sees any nothing is read. `next` is the group that
  * will be attended to after this one, NULL where nobody knows. Where `into` is not NULL they are
  * joined into it, n partials too, and `partials` is scratch for WHIT_KV_PASS_QUERIES or n of them,
  * whichever are fewer. */
-typedef void whit_kv_attend_fn(whit_kv_group *group, const whit_kv_group *next,
-                               const uint8_t *queries, const whit_kv_span *spans, uint32_t n,
-                               uint32_t head_dim, float scale, float *partials, float *into);
+typedef void whit_kv_attend_fn(whit_kv_group *group, const whit_kv_group *next, const uint8_t *queries,
+                               const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale, float *partials,
+                               float *into);
 #define WHIT_KV_PASS_QUERIES 64
 /* Joins `from` (the group after) into `into`, n partials each; a sum of 0 is nothing seen. */
 typedef void whit_kv_join_fn(float *into, const float *from, uint32_t n, uint32_t head_dim);
@@ -130,11 +126,11 @@ typedef void whit_kv_finish_fn(const float *partial, uint32_t head_dim, float *o
 
 /* Logits (n_tokens, stride) of the rows of tiles [tile_begin, tile_end) of an i8s tensor from its
  * high nibbles alone, the low ones taken as 7.5, for the int8 activations x. */
-typedef void whit_screen_fn(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,
-                            uint32_t tile_end, float *logits, size_t stride);
+typedef void whit_screen_fn(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,
+                            float *logits, size_t stride);
 /* The exact logits of n chosen rows, bits as of the matrix product. */
-typedef void whit_rescore_fn(const whit_tensor *w, const whit_acts *x, uint32_t token,
-                             const uint32_t *rows, uint32_t n, float *logits);
+typedef void whit_rescore_fn(const whit_tensor *w, const whit_acts *x, uint32_t token, const uint32_t *rows, uint32_t n,
+                             float *logits);
 
 /* Rows of the n_best largest of n screened logits, in no particular order; n_best is 1 to n and at
  * most WHIT_SCREEN_MAX_BEST. */
@@ -142,17 +138,16 @@ typedef void whit_rescore_fn(const whit_tensor *w, const whit_acts *x, uint32_t 
 typedef void whit_best_rows_fn(const float *logits, uint32_t n, uint32_t n_best, uint32_t *rows);
 /* Rows whose screened logit plus bound * |scale| reaches `threshold` (or is NaN), ascending, into
  * rows (n_rows); returns their number. */
-typedef uint32_t whit_survive_fn(const whit_tensor *w, const float *logits, float bound,
-                                 float threshold, uint32_t *rows);
+typedef uint32_t whit_survive_fn(const whit_tensor *w, const float *logits, float bound, float threshold,
+                                 uint32_t *rows);
 
 /* ---- adapters ------------------------------------------------------------------------------- */
 
 /* Adds a low-rank product to finished outputs: y[t][row] += scale of the row * sum over j of
  * code[row][j] low[t][j], for the rows of tiles [tile_begin, tile_end) that exist. b: i8 with an f32
  * scale per row, WHIT_CHUNK_COLS columns at most; low (n_tokens, low_stride), y (n_tokens, y_stride). */
-typedef void whit_low_rank_fn(const whit_tensor *b, const float *low, size_t low_stride,
-                              uint32_t n_tokens, uint32_t tile_begin, uint32_t tile_end, float *y,
-                              size_t y_stride);
+typedef void whit_low_rank_fn(const whit_tensor *b, const float *low, size_t low_stride, uint32_t n_tokens,
+                              uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride);
 
 /* ---- probes: what this machine can do, for the bench ---------------------------------------- */
 
@@ -171,8 +166,8 @@ typedef uint32_t whit_probe_int8_fn(const uint8_t *w, const int8_t *x, uint32_t 
 /* ---- the table ------------------------------------------------------------------------------ */
 
 typedef struct whit_kernels {
-    whit_isa isa;      /* the level in use: the machine's or its cap */
-    uint32_t features; /* extras in use; none where a cap below their level stands */
+    whit_isa isa;        /* the level in use: the machine's or its cap */
+    uint32_t features;   /* extras in use; none where a cap below their level stands */
     uint32_t kv_queries; /* that should share a reading of a block, where there are so many */
     bool kv_makes_f16;   /* kv_attend_f16 makes something of blocks, and wants room for it */
     whit_quantize_fn *quantize;
@@ -204,14 +199,12 @@ typedef struct whit_kernels {
 
 /* Fills the table for this machine: generic first, then stronger levels up to `cap` (a name as
  * WHIT_CPU has; NULL or "" for none). WHIT_ERROR_ARGUMENT for a name that is no level. */
-whit_status whit_kernels_select(const whit_cpu *cpu, const char *cap, whit_kernels *kernels,
-                                whit_error *error);
+whit_status whit_kernels_select(const whit_cpu *cpu, const char *cap, whit_kernels *kernels, whit_error *error);
 
 /* The matrix kernel for a tensor, its activations and a number of columns. Never NULL: generic
  * takes everything but plain layouts. */
-const whit_matmul_kernel *whit_matmul_find(const whit_kernels *kernels,
-                                           const whit_tensor_type *type, const whit_acts_spec *spec,
-                                           uint32_t n_tokens);
+const whit_matmul_kernel *whit_matmul_find(const whit_kernels *kernels, const whit_tensor_type *type,
+                                           const whit_acts_spec *spec, uint32_t n_tokens);
 
 /* One row of kernels.inc that is not a matrix product. */
 typedef struct whit_kernel_row {
@@ -245,21 +238,15 @@ static inline void whit_matmul_prepare(const whit_matmul_kernel *kernel, const w
 /* By type of cache. */
 static inline whit_kv_append_fn *whit_kv_append(const whit_kernels *k, whit_kv_type kv)
 {
-    return kv == WHIT_KV_F32   ? k->kv_append_f32
-           : kv == WHIT_KV_F16 ? k->kv_append_f16
-                               : k->kv_append_i8;
+    return kv == WHIT_KV_F32 ? k->kv_append_f32 : kv == WHIT_KV_F16 ? k->kv_append_f16 : k->kv_append_i8;
 }
 static inline whit_kv_query_fn *whit_kv_query(const whit_kernels *k, whit_kv_type kv)
 {
-    return kv == WHIT_KV_F32   ? k->kv_query_f32
-           : kv == WHIT_KV_F16 ? k->kv_query_f16
-                               : k->kv_query_i8;
+    return kv == WHIT_KV_F32 ? k->kv_query_f32 : kv == WHIT_KV_F16 ? k->kv_query_f16 : k->kv_query_i8;
 }
 static inline whit_kv_attend_fn *whit_kv_attend(const whit_kernels *k, whit_kv_type kv)
 {
-    return kv == WHIT_KV_F32   ? k->kv_attend_f32
-           : kv == WHIT_KV_F16 ? k->kv_attend_f16
-                               : k->kv_attend_i8;
+    return kv == WHIT_KV_F32 ? k->kv_attend_f32 : kv == WHIT_KV_F16 ? k->kv_attend_f16 : k->kv_attend_i8;
 }
 
 /* ---- built of kernels, the same for every ISA ------------------------------------------------ */
@@ -267,13 +254,11 @@ static inline whit_kv_attend_fn *whit_kv_attend(const whit_kernels *k, whit_kv_t
 /* One query head over positions [pos_begin, pos_end) of its KV head: blocks[i] holds positions
  * [64 i, 64 i + 64). scratch: whit_attn_scratch_bytes, 64-byte aligned. */
 size_t whit_attn_scratch_bytes(whit_kv_type kv, uint32_t head_dim);
-void whit_attn_head(const whit_kernels *kernels, whit_kv_type kv, const float *q,
-                    const void *const *blocks, uint32_t pos_begin, uint32_t pos_end,
-                    uint32_t head_dim, float scale, float *out, void *scratch);
+void whit_attn_head(const whit_kernels *kernels, whit_kv_type kv, const float *q, const void *const *blocks,
+                    uint32_t pos_begin, uint32_t pos_end, uint32_t head_dim, float scale, float *out, void *scratch);
 
 /* RoPE: frequency of pair i is theta^(-i / n_pairs) / factors[i] (factors NULL: 1), as f64. */
-void whit_rope_frequencies(double theta, uint32_t n_pairs, const float *factors,
-                           double *frequencies);
+void whit_rope_frequencies(double theta, uint32_t n_pairs, const float *factors, double *frequencies);
 /* cos and sin of position * frequency, rounded once: table (2, n_pairs). */
 void whit_rope_table(const double *frequencies, uint32_t n_pairs, uint32_t position, float *table);
 
@@ -284,7 +269,7 @@ float whit_screen_bound(const whit_acts *x, uint32_t token);
  * rows that look best, then every row that may still beat the least of them. Returns the number of
  * rows rescored, `rows` (n_rows) naming them; their logits are now the full product's bits, the
  * others stay as screened, below the n_best-th. */
-uint32_t whit_screen_finish(const whit_kernels *kernels, const whit_tensor *w, const whit_acts *x,
-                            uint32_t token, uint32_t n_best, float *logits, uint32_t *rows);
+uint32_t whit_screen_finish(const whit_kernels *kernels, const whit_tensor *w, const whit_acts *x, uint32_t token,
+                            uint32_t n_best, float *logits, uint32_t *rows);
 
 #endif

@@ -57,8 +57,7 @@ typedef struct whit_kv_arrays {
     float *key_scales, *value_scales;
 } whit_kv_arrays;
 
-static inline whit_kv_arrays whit_kv_block_arrays(whit_kv_type kv, uint32_t head_dim,
-                                                  const void *block)
+static inline whit_kv_arrays whit_kv_block_arrays(whit_kv_type kv, uint32_t head_dim, const void *block)
 {
     uint8_t *bytes = (uint8_t *)(uintptr_t)block;
     whit_kv_arrays arrays = {.keys = bytes, .values = bytes + whit_kv_keys_bytes(kv, head_dim)};
@@ -110,9 +109,7 @@ static inline float whit_kv_code_scale(uint32_t largest, float max, float *facto
  * neither. */
 static inline uint32_t whit_kv_f16_scale_bits(uint32_t largest)
 {
-    return largest == 0            ? 0
-           : largest >= 0x7F800000 ? 0x7FC00000
-                                   : (largest & 0x7F800000) - (10u << 23);
+    return largest == 0 ? 0 : largest >= 0x7F800000 ? 0x7FC00000 : (largest & 0x7F800000) - (10u << 23);
 }
 static inline uint32_t whit_kv_f16_factor_bits(uint32_t scale)
 {

@@ -32,8 +32,7 @@ double whit_exp_f64(double x)
     double r = fma(n, -0x1.62e42fefa39efp-1, x);
     r = fma(n, -0x1.abc9e3b39803fp-56, r);
     double sum = 1.0 / 6227020800.0; /* 1 / 13! */
-    static const double factorials[] = {479001600, 39916800, 3628800, 362880, 40320, 5040,
-                                        720,       120,      24,      6,      2,     1};
+    static const double factorials[] = {479001600, 39916800, 3628800, 362880, 40320, 5040, 720, 120, 24, 6, 2, 1};
     for (unsigned i = 0; i < 12; i++) sum = fma(sum, r, 1.0 / factorials[i]);
     sum = fma(sum, r, 1.0);
     /* in two steps: 2^n alone may be beyond the range of doubles */
@@ -79,8 +78,7 @@ void whit_sincos_f64(double x, double *sine, double *cosine)
     r = fma(n, 0x1.f1976b7ed8fbcp-110, r);
     double z = r * r, s = 0, c = 0;
     /* Taylor to r^17 and r^18: the next terms are below 1e-18 */
-    static const double sines[] = {355687428096000, 1307674368000, 6227020800, 39916800,
-                                   362880,          5040,          120,        6};
+    static const double sines[] = {355687428096000, 1307674368000, 6227020800, 39916800, 362880, 5040, 120, 6};
     static const double cosines[] = {
         6402373705728000, 20922789888000, 87178291200, 479001600, 3628800, 40320, 720, 24, 2};
     double sign = 1;
@@ -90,17 +88,9 @@ void whit_sincos_f64(double x, double *sine, double *cosine)
     s = fma(s * z, r, r);
     c = fma(c, z, 1.0);
     switch ((uint64_t)to_bits(shifted) & 3) {
-    case 0:
-        *sine = s, *cosine = c;
-        break;
-    case 1:
-        *sine = c, *cosine = -s;
-        break;
-    case 2:
-        *sine = -s, *cosine = -c;
-        break;
-    default:
-        *sine = -c, *cosine = s;
-        break;
+    case 0: *sine = s, *cosine = c; break;
+    case 1: *sine = c, *cosine = -s; break;
+    case 2: *sine = -s, *cosine = -c; break;
+    default: *sine = -c, *cosine = s; break;
     }
 }

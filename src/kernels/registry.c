@@ -2,9 +2,8 @@
  * The table of kernels, filled from kernels.inc: weak levels first, stronger ones override. */
 #include "kernels/kernels.h"
 
-#define WHIT_KERNEL(type, op, isa, level, features)                                                \
-    {#op, WHIT_ISA_##level, features, offsetof(whit_kernels, op),                                  \
-     (void (*)(void))whit_##op##_##isa},
+#define WHIT_KERNEL(type, op, isa, level, features)                                                                    \
+    {#op, WHIT_ISA_##level, features, offsetof(whit_kernels, op), (void (*)(void))whit_##op##_##isa},
 #define WHIT_MATMUL(name)
 static const whit_kernel_row rows[] = {
 #include "kernels/kernels.inc"
@@ -40,34 +39,29 @@ bool whit_kernel_runs(const whit_kernels *kernels, whit_isa isa, uint32_t featur
     return whit_isa_allows(kernels->isa, isa) && (kernels->features & features) == features;
 }
 
-whit_status whit_kernels_select(const whit_cpu *cpu, const char *cap, whit_kernels *kernels,
-                                whit_error *error)
+whit_status whit_kernels_select(const whit_cpu *cpu, const char *cap, whit_kernels *kernels, whit_error *error)
 {
     *kernels = (whit_kernels){.isa = cpu->isa, .features = cpu->features};
     if (!whit_isa_cap(cap, &kernels->isa))
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "'%s' is no CPU level (generic, avx2, avx512, amx, neon, dotprod, i8mm)",
-                         cap);
+                         "'%s' is no CPU level (generic, avx2, avx512, amx, neon, dotprod, i8mm)", cap);
     /* AMX makes integers of a block of f16 before it multiplies. */
     kernels->kv_makes_f16 = whit_isa_allows(kernels->isa, WHIT_ISA_AMX);
     kernels->kv_queries = kernels->kv_makes_f16 ? 256 : 128;
     for (size_t i = 0; i < N_ROWS; i++)
         if (whit_kernel_runs(kernels, rows[i].isa, rows[i].features))
-            memcpy((char *)kernels + rows[i].table_offset, &rows[i].function,
-                   sizeof rows[i].function);
+            memcpy((char *)kernels + rows[i].table_offset, &rows[i].function, sizeof rows[i].function);
     return WHIT_OK;
 }
 
-const whit_matmul_kernel *whit_matmul_find(const whit_kernels *kernels,
-                                           const whit_tensor_type *type, const whit_acts_spec *spec,
-                                           uint32_t n_tokens)
+const whit_matmul_kernel *whit_matmul_find(const whit_kernels *kernels, const whit_tensor_type *type,
+                                           const whit_acts_spec *spec, uint32_t n_tokens)
 {
     const whit_matmul_kernel *found = NULL;
     for (size_t i = 0; i < N_MATMULS; i++) {
         const whit_matmul_kernel *kernel = matmuls[i];
-        if (whit_kernel_runs(kernels, kernel->isa, kernel->features) &&
-            n_tokens >= kernel->min_tokens && n_tokens <= kernel->max_tokens &&
-            kernel->accepts(type, spec))
+        if (whit_kernel_runs(kernels, kernel->isa, kernel->features) && n_tokens >= kernel->min_tokens &&
+            n_tokens <= kernel->max_tokens && kernel->accepts(type, spec))
             found = kernel;
     }
     return found;

@@ -54,9 +54,8 @@ static inline tiles tiles_of(const whit_tensor *w)
     m.group_shift = (uint32_t)__builtin_ctz(type->group);
     m.block_shift = (uint32_t)__builtin_ctz(block_groups);
     m.block_cols = block_groups * g.group_cols;
-    m.block_bytes = m.scale_bytes + (m.in_superblocks ? 13 * WHIT_LINE_BYTES
-                                                      : m.block_cols / codec->line_cols *
-                                                            codec->lines * WHIT_LINE_BYTES);
+    m.block_bytes = m.scale_bytes +
+        (m.in_superblocks ? 13 * WHIT_LINE_BYTES : m.block_cols / codec->line_cols * codec->lines * WHIT_LINE_BYTES);
     return m;
 }
 
@@ -71,8 +70,7 @@ static inline group_fields group_fields_at(const tiles *m, const uint8_t *tile, 
 {
     uint32_t block = group >> m->block_shift, place = group & ((1u << m->block_shift) - 1);
     const uint8_t *lines = tile + (uint64_t)block * m->block_bytes;
-    if (m->in_superblocks)
-        lines += (m->w->type.n_cols - 256 * block <= 128 ? 7 : 13) * WHIT_LINE_BYTES;
+    if (m->in_superblocks) lines += (m->w->type.n_cols - 256 * block <= 128 ? 7 : 13) * WHIT_LINE_BYTES;
     return (group_fields){lines, place * m->n_fields};
 }
 

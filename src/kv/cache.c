@@ -99,7 +99,8 @@ void whit_kv_truncate(whit_kv *kv, uint32_t sequence, uint32_t n_tokens)
 whit_status whit_kv_share(whit_kv *kv, uint32_t from, uint32_t to, uint32_t n_tokens, whit_error *error)
 {
     if (n_tokens > kv->n_tokens[from])
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u has %u tokens, not %u", from, kv->n_tokens[from], n_tokens);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u has %u tokens, not %u", from, kv->n_tokens[from],
+                         n_tokens);
     if (from == to) return WHIT_OK;
     whit_kv_truncate(kv, to, 0);
     const uint32_t *source = kv->table + (size_t)from * kv->blocks_per_sequence;

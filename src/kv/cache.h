@@ -25,7 +25,7 @@ typedef struct whit_kv_shape {
 typedef struct whit_kv {
     whit_kv_shape shape;
     uint32_t blocks_per_sequence, n_blocks;
-    size_t head_bytes;    /* of one head in one block */
+    size_t head_bytes; /* of one head in one block */
     size_t block_bytes;
     uint8_t *data;        /* (groups, n_layers, n_kv_heads, blocks of the group) of head_bytes */
     uint32_t *table;      /* (n_sequences, blocks_per_sequence) block numbers */

@@ -54,10 +54,10 @@ static bool factor_fits(uint32_t n_rows, uint32_t n_cols, uint64_t codes, uint64
     whit_tensor_type type = whit_requantise_type(WHIT_CODEC_I8, n_rows, n_cols);
     uint64_t code_bytes, scale_bytes;
     return whit_tensor_type_check(&type, NULL) == WHIT_OK &&
-           whit_codec_part_bytes(&type, WHIT_PART_CODES, &code_bytes) &&
-           whit_codec_part_bytes(&type, WHIT_PART_ROW_SCALES, &scale_bytes) && codes % WHIT_ALIGN_BYTES == 0 &&
-           scales % WHIT_ALIGN_BYTES == 0 && whit_in_bounds(codes, code_bytes, size_bytes) &&
-           whit_in_bounds(scales, scale_bytes, size_bytes);
+        whit_codec_part_bytes(&type, WHIT_PART_CODES, &code_bytes) &&
+        whit_codec_part_bytes(&type, WHIT_PART_ROW_SCALES, &scale_bytes) && codes % WHIT_ALIGN_BYTES == 0 &&
+        scales % WHIT_ALIGN_BYTES == 0 && whit_in_bounds(codes, code_bytes, size_bytes) &&
+        whit_in_bounds(scales, scale_bytes, size_bytes);
 }
 
 static whit_status check_pair(const whit_adapter_view *view, uint32_t i, uint64_t size_bytes, const char *place,
@@ -78,8 +78,8 @@ static whit_status check_pair(const whit_adapter_view *view, uint32_t i, uint64_
     if (!factor_fits(entry->rank, entry->n_cols, entry->a_codes, entry->a_scales, size_bytes) ||
         !factor_fits(entry->n_rows, entry->rank, entry->b_codes, entry->b_scales, size_bytes))
         return whit_fail(error, WHIT_ERROR_FORMAT,
-                         "%s: pair '%.80s' (%" PRIu32 " x %" PRIu32 ", rank %" PRIu32 ") does not lie inside", place, name,
-                         entry->n_rows, entry->n_cols, entry->rank);
+                         "%s: pair '%.80s' (%" PRIu32 " x %" PRIu32 ", rank %" PRIu32 ") does not lie inside", place,
+                         name, entry->n_rows, entry->n_cols, entry->rank);
     return WHIT_OK;
 }
 
@@ -126,8 +126,10 @@ static whit_status bind_pair(whit_adapter_weights *weights, uint32_t i, const wh
 whit_status whit_adapter_bind(const whit_adapter_view *view, const whit_ndf *model, const char *place,
                               const whit_allocator *allocator, whit_adapter_weights *weights, whit_error *error)
 {
-    *weights = (whit_adapter_weights){.n_pairs = view->n_pairs, .n_tensors = whit_ndf_n_tensors(model),
-                                      .max_rank = view->max_rank, .allocator = allocator};
+    *weights = (whit_adapter_weights){.n_pairs = view->n_pairs,
+                                      .n_tensors = whit_ndf_n_tensors(model),
+                                      .max_rank = view->max_rank,
+                                      .allocator = allocator};
     if (memcmp(view->identity, whit_ndf_identity(model), WHIT_HASH_BYTES) != 0) {
         char belongs[2 * WHIT_HASH_BYTES + 1], is[2 * WHIT_HASH_BYTES + 1];
         whit_hash_hex(view->identity, belongs);
@@ -181,8 +183,8 @@ static whit_status append_factor(const float *values, uint32_t n_rows, uint32_t 
             whit_rows row = {.elems = (int8_t *)rows.elems + (size_t)r * n_cols, .fields = rows.fields + r};
             whit_requantise_row(&type, values + (size_t)r * n_cols, &row);
         }
-        uint8_t *part[WHIT_PART_COUNT] = {[WHIT_PART_CODES] = out->data + *codes,
-                                          [WHIT_PART_ROW_SCALES] = out->data + *scales};
+        uint8_t *part[WHIT_PART_COUNT] = {
+            [WHIT_PART_CODES] = out->data + *codes, [WHIT_PART_ROW_SCALES] = out->data + *scales};
         status = whit_codec_pack(&type, 0, n_rows, &rows, part, error);
     }
     whit_free(out->allocator, rows.elems, n);
@@ -204,8 +206,11 @@ whit_status whit_adapter_build(const uint8_t identity[WHIT_HASH_BYTES], const wh
     header.meta_bytes = out->size_bytes - header.meta_offset;
     for (uint32_t i = 0; i < n_pairs; i++) {
         const whit_adapter_floats *from = &pairs[i];
-        image_pair entry = {.name_offset = (uint32_t)names, .name_bytes = (uint32_t)strlen(from->name),
-                            .n_rows = from->n_rows, .n_cols = from->n_cols, .rank = from->rank};
+        image_pair entry = {.name_offset = (uint32_t)names,
+                            .name_bytes = (uint32_t)strlen(from->name),
+                            .n_rows = from->n_rows,
+                            .n_cols = from->n_cols,
+                            .rank = from->rank};
         names += entry.name_bytes + 1;
         WHIT_TRY(append_factor(from->a, from->rank, from->n_cols, out, &entry.a_codes, &entry.a_scales, error));
         WHIT_TRY(append_factor(from->b, from->n_rows, from->rank, out, &entry.b_codes, &entry.b_scales, error));

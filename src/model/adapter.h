@@ -13,8 +13,8 @@
 #define WHIT_ADAPTER_MAX_RANK 1024
 
 typedef struct whit_adapter_pair {
-    const char *name;  /* of the model's tensor */
-    whit_tensor a, b;  /* (rank, n_cols), (n_rows, rank) */
+    const char *name; /* of the model's tensor */
+    whit_tensor a, b; /* (rank, n_cols), (n_rows, rank) */
 } whit_adapter_pair;
 
 /* An image that was checked; points into its bytes. */
@@ -28,8 +28,8 @@ typedef struct whit_adapter_view {
 
 /* Checks an image (64-byte aligned): bounds, names in order, types, lengths. `place` begins the
  * error line. */
-whit_status whit_adapter_check(const void *data, size_t size_bytes, const char *place,
-                               whit_adapter_view *view, whit_error *error);
+whit_status whit_adapter_check(const void *data, size_t size_bytes, const char *place, whit_adapter_view *view,
+                               whit_error *error);
 /* Pair i < n_pairs, in the order of names. */
 whit_adapter_pair whit_adapter_pair_at(const whit_adapter_view *view, uint32_t i);
 
@@ -38,7 +38,7 @@ bool whit_adapter_may_change(const char *tensor_name, const whit_tensor_type *ty
 
 /* The pairs of an adapter by the numbers of a model's tensors. */
 typedef struct whit_adapter_weights {
-    whit_adapter_pair *pairs;          /* (n_pairs) */
+    whit_adapter_pair *pairs;            /* (n_pairs) */
     const whit_adapter_pair **of_tensor; /* (n_tensors) NULL: not adapted */
     uint32_t n_pairs, n_tensors, max_rank;
     const whit_allocator *allocator;
@@ -46,9 +46,8 @@ typedef struct whit_adapter_weights {
 
 /* Refuses an adapter of another model (by identity), and pairs for which the model has no matrix of
  * that name and shape. Points into the image. */
-whit_status whit_adapter_bind(const whit_adapter_view *view, const whit_ndf *model,
-                              const char *place, const whit_allocator *allocator,
-                              whit_adapter_weights *weights, whit_error *error);
+whit_status whit_adapter_bind(const whit_adapter_view *view, const whit_ndf *model, const char *place,
+                              const whit_allocator *allocator, whit_adapter_weights *weights, whit_error *error);
 void whit_adapter_unbind(whit_adapter_weights *weights);
 
 /* ---- making one ---- */
@@ -64,7 +63,6 @@ typedef struct whit_adapter_floats {
 /* Rounds pairs to int8 and appends the image to `out`, which is empty. Pairs come in the order of
  * their names, each once. */
 whit_status whit_adapter_build(const uint8_t identity[WHIT_HASH_BYTES], const whit_table_builder *meta,
-                               const whit_adapter_floats *pairs, uint32_t n_pairs, whit_buf *out,
-                               whit_error *error);
+                               const whit_adapter_floats *pairs, uint32_t n_pairs, whit_buf *out, whit_error *error);
 
 #endif

@@ -91,26 +91,34 @@ whit_status whit_config_check(const whit_config *c, const char *path, whit_error
         const char *name;
         uint32_t value, least, most;
     } bounds[] = {
-        {"n_layers", c->n_layers, 1, 1024},    {"n_embd", c->n_embd, 1, 65536},
-        {"n_ff", c->n_ff, 1, 65536},           {"n_heads", c->n_heads, 1, 4096},
-        {"n_kv_heads", c->n_kv_heads, 1, 4096}, {"head_dim", c->head_dim, 2, WHIT_KV_MAX_HEAD_DIM},
-        {"rope_dim", c->rope_dim, 0, 1024},    {"n_vocab", c->n_vocab, 1, 1u << 24},
-        {"n_ctx", c->n_ctx, 1, 1u << 26},      {"gate", c->gate, 0, WHIT_GATE_RELU2},
+        {"n_layers", c->n_layers, 1, 1024},
+        {"n_embd", c->n_embd, 1, 65536},
+        {"n_ff", c->n_ff, 1, 65536},
+        {"n_heads", c->n_heads, 1, 4096},
+        {"n_kv_heads", c->n_kv_heads, 1, 4096},
+        {"head_dim", c->head_dim, 2, WHIT_KV_MAX_HEAD_DIM},
+        {"rope_dim", c->rope_dim, 0, 1024},
+        {"n_vocab", c->n_vocab, 1, 1u << 24},
+        {"n_ctx", c->n_ctx, 1, 1u << 26},
+        {"gate", c->gate, 0, WHIT_GATE_RELU2},
     };
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++)
         if (bounds[i].value < bounds[i].least || bounds[i].value > bounds[i].most)
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %s is %u, outside %u to %u", path, bounds[i].name,
                              bounds[i].value, bounds[i].least, bounds[i].most);
     if (c->n_heads % c->n_kv_heads)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u heads cannot share %u key/value heads", path, c->n_heads, c->n_kv_heads);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u heads cannot share %u key/value heads", path, c->n_heads,
+                         c->n_kv_heads);
     if ((uint64_t)c->n_heads * c->head_dim > 65536)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u heads of %u are too wide", path, c->n_heads, c->head_dim);
     if (c->rope_dim > c->head_dim || c->rope_dim % 2)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: RoPE cannot turn %u of %u dimensions", path, c->rope_dim, c->head_dim);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: RoPE cannot turn %u of %u dimensions", path, c->rope_dim,
+                         c->head_dim);
     if (!(c->norm_eps > 0 && c->norm_eps < 1))
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: norm_eps %g makes no sense", path, c->norm_eps);
     if (!(c->rope_theta >= 1 && c->rope_theta < 1e12))
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: rope_theta %g makes no sense", path, c->rope_theta);
-    if (!memchr(c->family, 0, sizeof c->family)) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: family name too long", path);
+    if (!memchr(c->family, 0, sizeof c->family))
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: family name too long", path);
     return WHIT_OK;
 }

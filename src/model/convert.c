@@ -75,7 +75,8 @@ static whit_tensor_type target_type(const struct job *job, const whit_source_ten
 {
     whit_tensor_type type = tensor->type;
     const whit_config *config = &job->source->config;
-    bool head = strcmp(tensor->name, config->tied_head ? "embed" : "head") == 0, embd = strcmp(tensor->name, "embed") == 0;
+    bool head = strcmp(tensor->name, config->tied_head ? "embed" : "head") == 0,
+         embd = strcmp(tensor->name, "embed") == 0;
     const char *lossy = NULL;
     uint8_t codec;
     if (embd) lossy = or_null(job->options->embd);
@@ -84,7 +85,8 @@ static whit_tensor_type target_type(const struct job *job, const whit_source_ten
     if (type.codec == WHIT_CODEC_T5) {
         bool t2 = or_null(job->options->ternary) && strcmp(job->options->ternary, "t2") == 0;
         if (t2 || whit_tensor_type_check(&type, NULL) != WHIT_OK) type.codec = WHIT_CODEC_T2;
-    } else if (type.codec == WHIT_CODEC_T2 && or_null(job->options->ternary) && strcmp(job->options->ternary, "t5") == 0) {
+    } else if (type.codec == WHIT_CODEC_T2 && or_null(job->options->ternary) &&
+               strcmp(job->options->ternary, "t5") == 0) {
         return type; /* codes up to 2 need t2 */
     }
     return type;
@@ -228,7 +230,8 @@ static whit_status open_tensor_job(struct job *job, uint32_t i, struct tensor_jo
     t->from = &job->source->tensors[job->order[i]];
     t->to = job->types[i];
     t->declared = job->declared[i];
-    whit_tensor_type source_content = whit_codec_canonical_type(&t->from->type), content = whit_codec_canonical_type(&t->to);
+    whit_tensor_type source_content = whit_codec_canonical_type(&t->from->type),
+                     content = whit_codec_canonical_type(&t->to);
     t->lossy = memcmp(&source_content, &content, sizeof content) != 0;
     t->chunk_rows = (uint32_t)(CHUNK_BYTES / ((size_t)t->to.n_cols * 4) + 16) & ~15u;
     if (t->chunk_rows > t->to.n_rows) t->chunk_rows = t->to.n_rows;
@@ -362,10 +365,12 @@ static whit_status declare_all(struct job *job)
         uint64_t bytes[WHIT_PART_COUNT] = {0}, total = 0;
         for (int p = 0; p < WHIT_PART_COUNT; p++) {
             if (!whit_codec_part_bytes(&job->types[i], (whit_part)p, &bytes[p]))
-                return whit_fail(job->error, WHIT_ERROR_LIMIT, "%s: tensor '%s' is too large", job->source->path, from->name);
+                return whit_fail(job->error, WHIT_ERROR_LIMIT, "%s: tensor '%s' is too large", job->source->path,
+                                 from->name);
             total += bytes[p];
         }
-        WHIT_TRY(whit_ndf_writer_declare(job->writer, from->name, &job->types[i], bytes, &job->declared[i], job->error));
+        WHIT_TRY(
+            whit_ndf_writer_declare(job->writer, from->name, &job->types[i], bytes, &job->declared[i], job->error));
         job->all_elems += (uint64_t)job->types[i].n_rows * job->types[i].n_cols;
         if (job->options->report) {
             whit_convert_tensor_report report = {i, job->n, from->name, &from->type, &job->types[i], total};
@@ -395,7 +400,8 @@ static whit_status write_templates(const struct job *job)
     whit_buf bytes = {.allocator = job->source->allocator};
     whit_table table;
     whit_status status = whit_table_build(&job->source->templates, &bytes, job->error);
-    if (status == WHIT_OK) status = whit_table_open(bytes.data, bytes.size_bytes, job->source->path, &table, job->error);
+    if (status == WHIT_OK)
+        status = whit_table_open(bytes.data, bytes.size_bytes, job->source->path, &table, job->error);
     for (uint32_t i = 0; status == WHIT_OK && i < whit_table_count(&table); i++) {
         whit_value text;
         const char *name = whit_table_at(&table, i, &text);
@@ -405,8 +411,8 @@ static whit_status write_templates(const struct job *job)
     return status;
 }
 
-whit_status whit_convert(const whit_source *source, const whit_convert_options *options,
-                         whit_ndf_writer *writer, whit_error *error)
+whit_status whit_convert(const whit_source *source, const whit_convert_options *options, whit_ndf_writer *writer,
+                         whit_error *error)
 {
     WHIT_TRY(whit_convert_options_check(options, error));
     const whit_allocator *a = source->allocator;
@@ -416,7 +422,8 @@ whit_status whit_convert(const whit_source *source, const whit_convert_options *
     job.declared = whit_zalloc_array(a, n, sizeof *job.declared);
     job.types = whit_zalloc_array(a, n, sizeof *job.types);
     whit_status status = WHIT_OK;
-    if (!job.order || !job.declared || !job.types) status = whit_fail_memory(error, "the conversion", n * sizeof *job.types);
+    if (!job.order || !job.declared || !job.types)
+        status = whit_fail_memory(error, "the conversion", n * sizeof *job.types);
     if (status == WHIT_OK) status = find_order(&job);
     if (status == WHIT_OK) {
         write_tables(&job);

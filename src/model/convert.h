@@ -24,7 +24,7 @@ typedef struct whit_convert_options {
     uint32_t n_threads;  /* 0: one per physical core; the bytes written do not depend on it */
     whit_progress_fn *progress;
     void (*report)(void *user, const whit_convert_tensor_report *report); /* NULL: none */
-    void *user; /* of progress and report */
+    void *user;                                                           /* of progress and report */
 } whit_convert_options;
 
 /* Refuses option values that mean nothing, before any work. */
@@ -32,7 +32,7 @@ whit_status whit_convert_options_check(const whit_convert_options *options, whit
 
 /* Writes `source` into an opened, empty writer and commits it. Memory: a few chunks of rows, and
  * what the largest tensor has in parts behind its codes. */
-whit_status whit_convert(const whit_source *source, const whit_convert_options *options,
-                         whit_ndf_writer *writer, whit_error *error);
+whit_status whit_convert(const whit_source *source, const whit_convert_options *options, whit_ndf_writer *writer,
+                         whit_error *error);
 
 #endif

@@ -52,7 +52,8 @@ static void find_kernels(whit_exec *exec, const whit_tensor_type *type, const wh
     }
 }
 
-static void bind_linear(whit_exec *exec, uint32_t i, const whit_plan_value *input, uint32_t n_batch_rows, whit_exec_step *step)
+static void bind_linear(whit_exec *exec, uint32_t i, const whit_plan_value *input, uint32_t n_batch_rows,
+                        whit_exec_step *step)
 {
     const whit_tensor_type *type = &step->tensor->type;
     step->acts = input->acts;
@@ -69,8 +70,12 @@ static void bind_step(whit_exec *exec, uint32_t i, const whit_tensor *tensors, u
                       whit_exec_step *step)
 {
     const whit_plan_step *from = &exec->plan->steps[i];
-    *step = (whit_exec_step){.n_together = 1, .layer = from->layer, .group = from->group,
-                             .rotary = from->rotary, .window = from->window, .constant = from->constant};
+    *step = (whit_exec_step){.n_together = 1,
+                             .layer = from->layer,
+                             .group = from->group,
+                             .rotary = from->rotary,
+                             .window = from->window,
+                             .constant = from->constant};
     bind_value(exec, from->input[0], &step->input[0], &step->input_stride[0]);
     bind_value(exec, from->input[1], &step->input[1], &step->input_stride[1]);
     bind_value(exec, from->output, &step->output, &step->output_stride);
@@ -84,8 +89,7 @@ static void bind_step(whit_exec *exec, uint32_t i, const whit_tensor *tensors, u
         step->vector_elems = step->tensor->type.n_cols;
     }
     if (from->op == WHIT_PLAN_ACTS) step->acts = exec->plan->values[from->output - 1].acts;
-    if (from->op == WHIT_PLAN_LINEAR)
-        bind_linear(exec, i, &exec->plan->values[from->input[0] - 1], n_batch_rows, step);
+    if (from->op == WHIT_PLAN_LINEAR) bind_linear(exec, i, &exec->plan->values[from->input[0] - 1], n_batch_rows, step);
     if (from->op == WHIT_PLAN_RESCORE) {
         const whit_plan_value *acts = &exec->plan->values[from->input[1] - 1];
         step->acts = acts->acts;
@@ -109,12 +113,14 @@ static uint32_t rows_of_tile(const whit_exec *exec, uint32_t n_threads, uint32_t
     return exec->heads_per_kv_head < n_queries ? n_queries / exec->heads_per_kv_head : 1;
 }
 
-void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensors,
-                     const whit_kernels *kernels, whit_kv *kv, const whit_exec_options *options,
-                     whit_arena *arena)
+void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensors, const whit_kernels *kernels,
+                     whit_kv *kv, const whit_exec_options *options, whit_arena *arena)
 {
-    *exec = (whit_exec){.plan = plan, .kernels = kernels, .kv = kv, .rope_pairs = options->rope_pairs,
-                         .n_batch_rows = options->n_batch_rows};
+    *exec = (whit_exec){.plan = plan,
+                        .kernels = kernels,
+                        .kv = kv,
+                        .rope_pairs = options->rope_pairs,
+                        .n_batch_rows = options->n_batch_rows};
     uint64_t slot_bytes;
     if (!whit_plan_layout(plan, options->n_batch_rows, options->n_selected_rows, &slot_bytes)) {
         arena->overflow = true;
@@ -136,19 +142,22 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensor
     whit_exec_step *steps = whit_arena_take(arena, plan->n_steps, sizeof *steps);
     exec->slots = whit_arena_take(arena, slot_bytes, 1);
     exec->rope_frequencies = whit_arena_take(arena, options->rope_pairs, sizeof *exec->rope_frequencies);
-    exec->rope_tables = whit_arena_take(arena, (uint64_t)options->n_batch_rows * 2 * options->rope_pairs, sizeof(float));
+    exec->rope_tables =
+        whit_arena_take(arena, (uint64_t)options->n_batch_rows * 2 * options->rope_pairs, sizeof(float));
     exec->n_rescored = whit_arena_take(arena, options->n_selected_rows, sizeof *exec->n_rescored);
     exec->row_tiles = whit_arena_take(arena, (uint64_t)options->n_batch_rows + 1, sizeof *exec->row_tiles);
     if (kernels->kv_makes_f16 && shape->type == WHIT_KV_F16) {
         exec->rooms = whit_arena_take(arena, options->n_threads, sizeof *exec->rooms);
-        exec->room = whit_arena_take(arena, (uint64_t)options->n_threads * WHIT_EXEC_ROOMS, whit_kv_room_bytes(shape->head_dim));
+        exec->room =
+            whit_arena_take(arena, (uint64_t)options->n_threads * WHIT_EXEC_ROOMS, whit_kv_room_bytes(shape->head_dim));
         if (exec->rooms) memset(exec->rooms, 0, options->n_threads * sizeof *exec->rooms);
     }
     if (options->n_threads > 1) {
         size_t query_bytes = whit_kv_query_bytes(shape->type, shape->head_dim);
         exec->queries = whit_arena_take(arena, (uint64_t)shape->n_kv_heads * n_queries, query_bytes);
         exec->n_joined = whit_arena_take(arena, shape->n_kv_heads, sizeof *exec->n_joined);
-        exec->n_partials = ((uint64_t)shape->n_ctx_tokens / WHIT_KV_GROUP_TOKENS + 1) * shape->n_kv_heads * exec->heads_per_kv_head;
+        exec->n_partials =
+            ((uint64_t)shape->n_ctx_tokens / WHIT_KV_GROUP_TOKENS + 1) * shape->n_kv_heads * exec->heads_per_kv_head;
     }
     exec->partials = whit_arena_take(arena, exec->n_partials, whit_kv_partial_elems(shape->head_dim) * sizeof(float));
     exec->steps = steps;
@@ -294,7 +303,8 @@ static void run_group(whit_exec *exec, const whit_plan_group *group)
         const whit_matmul_kernel *kernel = whit_exec_kernel(first, n_rows);
         run.gates = whit_exec_gates(first, exec);
         for (uint32_t i = 0; i < (run.gates ? 1 : group->n_steps); i++) run.n_tiles += first[i].n_tiles;
-        uint32_t part_rows = is_adapted || !kernel->part_tokens ? n_rows : kernel->part_tokens(&first->tensor->type, n_rows);
+        uint32_t part_rows =
+            is_adapted || !kernel->part_tokens ? n_rows : kernel->part_tokens(&first->tensor->type, n_rows);
         if (n_rows > part_rows) run.n_parts = n_rows / part_rows;
         uint32_t n_items = run.n_tiles * run.n_parts, chunk = chunk_tiles(n_items, whit_pool_size(exec->pool), n_rows);
         if (is_adapted)

@@ -19,7 +19,7 @@ typedef struct whit_batch {
     const uint32_t *positions; /* (n_rows); they have a place in the KV cache */
     const uint32_t *selected;  /* (n_selected) rows whose outputs are wanted, ascending */
     uint32_t n_selected;
-    uint32_t selected_begin;   /* where they go among the selected rows of the whole step */
+    uint32_t selected_begin; /* where they go among the selected rows of the whole step */
     /* (n_selected) how many of its largest logits a selected row needs exactly, 0: all; NULL: all of
      * all. Others may then be estimates, every one below those. */
     const uint32_t *tops;
@@ -49,7 +49,7 @@ struct whit_exec_step {
     void (*run)(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end);
     uint8_t *input[2], *output;
     size_t input_stride[2], output_stride; /* floats */
-    uint32_t n_together; /* steps from this one on that `run` does in one go, itself included */
+    uint32_t n_together;                   /* steps from this one on that `run` does in one go, itself included */
     uint32_t width;
     uint32_t n_cols; /* of the activations that a matrix reads */
     bool selected;
@@ -73,7 +73,7 @@ struct whit_exec_step {
     uint32_t n_tiles;
     bool is_screened; /* a step that rescores follows */
     const whit_matmul_kernel *kernels[WHIT_EXEC_BUCKETS];
-    int32_t weight;  /* number of `tensor` in the model */
+    int32_t weight;             /* number of `tensor` in the model */
     uint32_t place, first_tile; /* in its group: which matrix, and its first tile among all */
     const whit_matmul_kernel *low_kernels[WHIT_EXEC_BUCKETS]; /* of an adapter's first factor */
 };
@@ -102,9 +102,9 @@ typedef struct whit_exec_span {
 
 typedef struct whit_exec_adapt {
     const whit_allocator *allocator;
-    whit_exec_mounting *of_sequence; /* (n_sequences); NULL while nothing was mounted ever */
-    whit_exec_span *spans;           /* of the pass that runs */
-    float *low;                      /* (n_batch_rows, low_stride) values x Aᵀ of one group */
+    whit_exec_mounting *of_sequence;   /* (n_sequences); NULL while nothing was mounted ever */
+    whit_exec_span *spans;             /* of the pass that runs */
+    float *low;                        /* (n_batch_rows, low_stride) values x Aᵀ of one group */
     struct whit_exec_low_state *state; /* of the group that runs */
     size_t low_stride, mountings_bytes, spans_bytes, low_bytes, state_bytes;
     uint32_t n_spans, n_mounted; /* sequences with adapters */
@@ -138,20 +138,21 @@ struct whit_exec {
     uint32_t rope_pairs;
     uint8_t *scratch; /* (n_threads, scratch_bytes) */
     size_t scratch_bytes;
-    uint8_t *prepared; /* (n_threads, prepared_bytes) whit_exec_prepared, and what kernels made there; 0 bytes: none do */
+    uint8_t
+        *prepared; /* (n_threads, prepared_bytes) whit_exec_prepared, and what kernels made there; 0 bytes: none do */
     size_t prepared_bytes;
     whit_exec_rooms *rooms; /* (n_threads); NULL: kernels make nothing of groups */
     uint8_t *room;          /* (n_threads, WHIT_EXEC_ROOMS, whit_kv_room_bytes) */
-    uint64_t n_runs; /* groups run so far */
+    uint64_t n_runs;        /* groups run so far */
     bool screens;           /* this pass reads the head's high nibbles first */
     uint32_t *n_rescored;   /* (n_selected_rows) rows of the head that were then read whole */
-    uint32_t *row_tiles; /* attention: first row of each tile of rows, and the end */
+    uint32_t *row_tiles;    /* attention: first row of each tile of rows, and the end */
     uint32_t n_row_tiles;
     uint32_t n_batch_rows;
     whit_exec_adapt adapt;
-    uint8_t *queries;    /* attention divided by groups of blocks: those of one tile of rows, made ready */
-    float *partials;     /* (n_partials, whit_kv_partial_elems): its partials */
-    uint64_t n_partials; /* one row's, over the whole context */
+    uint8_t *queries;           /* attention divided by groups of blocks: those of one tile of rows, made ready */
+    float *partials;            /* (n_partials, whit_kv_partial_elems): its partials */
+    uint64_t n_partials;        /* one row's, over the whole context */
     _Atomic uint32_t *n_joined; /* (n_kv_heads) groups of a head that its first partials are the sum of */
     uint32_t heads_per_kv_head, n_kv_heads;
 };
@@ -159,9 +160,8 @@ struct whit_exec {
 /* Takes what the plan needs from the arena and, when that has memory, binds every step. Called
  * twice, first counting (base/arena.h). plan, kernels, kv and the tensors outlive the exec; `pool`
  * is set by the caller before the first run. */
-void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensors,
-                     const whit_kernels *kernels, whit_kv *kv, const whit_exec_options *options,
-                     whit_arena *arena);
+void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensors, const whit_kernels *kernels,
+                     whit_kv *kv, const whit_exec_options *options, whit_arena *arena);
 
 /* One pass. Gives false where `cancel` was seen set between groups; the KV cache then holds no
  * more than before in the positions that count. */

@@ -43,7 +43,8 @@ static uint32_t most_steps_of_a_group(const whit_plan *plan)
 {
     uint32_t most = 1;
     for (uint32_t g = 0; g < plan->n_groups; g++)
-        if (plan->groups[g].domain == WHIT_DOMAIN_TILES && plan->groups[g].n_steps > most) most = plan->groups[g].n_steps;
+        if (plan->groups[g].domain == WHIT_DOMAIN_TILES && plan->groups[g].n_steps > most)
+            most = plan->groups[g].n_steps;
     return most;
 }
 
@@ -91,17 +92,18 @@ size_t whit_exec_mount_bytes(const whit_exec *exec, whit_exec_mounting mounting)
     return sizes.state_bytes + sizes.mountings_bytes + sizes.spans_bytes + sizes.low_bytes;
 }
 
-whit_status whit_exec_mount(whit_exec *exec, uint32_t sequence, whit_exec_mounting mounting, const whit_allocator *allocator,
-                            whit_error *error)
+whit_status whit_exec_mount(whit_exec *exec, uint32_t sequence, whit_exec_mounting mounting,
+                            const whit_allocator *allocator, whit_error *error)
 {
     whit_exec_adapt *adapt = &exec->adapt;
     place_ranks(&mounting);
     whit_exec_adapt sizes = sizes_for(exec, &mounting);
     adapt->allocator = allocator;
-    if (mounting.n && (!grow(allocator, (void **)&adapt->state, &adapt->state_bytes, sizes.state_bytes) ||
-                       !grow(allocator, (void **)&adapt->of_sequence, &adapt->mountings_bytes, sizes.mountings_bytes) ||
-                       !grow(allocator, (void **)&adapt->spans, &adapt->spans_bytes, sizes.spans_bytes) ||
-                       !grow(allocator, (void **)&adapt->low, &adapt->low_bytes, sizes.low_bytes)))
+    if (mounting.n &&
+        (!grow(allocator, (void **)&adapt->state, &adapt->state_bytes, sizes.state_bytes) ||
+         !grow(allocator, (void **)&adapt->of_sequence, &adapt->mountings_bytes, sizes.mountings_bytes) ||
+         !grow(allocator, (void **)&adapt->spans, &adapt->spans_bytes, sizes.spans_bytes) ||
+         !grow(allocator, (void **)&adapt->low, &adapt->low_bytes, sizes.low_bytes)))
         return whit_fail_memory(error, "adapters", sizes.low_bytes);
     if (!adapt->of_sequence) return WHIT_OK; /* nothing was mounted ever */
     if (sizes.low_stride > adapt->low_stride) adapt->low_stride = sizes.low_stride;
@@ -125,7 +127,8 @@ static bool same_mounts(const whit_exec_mounting *a, const whit_exec_mounting *b
 {
     if (a->n != b->n) return false;
     for (uint32_t i = 0; i < a->n; i++)
-        if (a->mounts[i].weights != b->mounts[i].weights || a->mounts[i].strength != b->mounts[i].strength) return false;
+        if (a->mounts[i].weights != b->mounts[i].weights || a->mounts[i].strength != b->mounts[i].strength)
+            return false;
     return true;
 }
 
@@ -179,9 +182,11 @@ static void run_item(const whit_exec *exec, const whit_exec_step *step, const wh
     whit_acts all = whit_exec_acts(step, exec), acts = whit_acts_rows(&all, begin, n);
     float *low = exec->adapt.low + begin * exec->adapt.low_stride + low_offset(span, step);
     const whit_matmul_kernel *kernel = whit_exec_bucket(step->low_kernels, n);
-    kernel->run(&pair->a, &acts, tile, tile + 1, low, exec->adapt.low_stride, whit_exec_scratch(exec, kernel, &acts, worker));
+    kernel->run(&pair->a, &acts, tile, tile + 1, low, exec->adapt.low_stride,
+                whit_exec_scratch(exec, kernel, &acts, worker));
     for (uint32_t r = 0; r < n; r++)
-        exec->kernels->scale(low + r * exec->adapt.low_stride + (size_t)tile * WHIT_TILE_ROWS, span->mount->strength, n_ranks);
+        exec->kernels->scale(low + r * exec->adapt.low_stride + (size_t)tile * WHIT_TILE_ROWS, span->mount->strength,
+                             n_ranks);
 }
 
 struct group_run {

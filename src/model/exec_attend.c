@@ -41,8 +41,8 @@ static whit_kv_span span_of(uint32_t position, uint32_t window, uint32_t g)
 }
 
 /* Groups that rows [row, end) see. */
-static void groups_seen(const whit_exec_step *step, const whit_batch *batch, uint32_t row, uint32_t end, uint32_t *first,
-                        uint32_t *last)
+static void groups_seen(const whit_exec_step *step, const whit_batch *batch, uint32_t row, uint32_t end,
+                        uint32_t *first, uint32_t *last)
 {
     uint32_t window = step->window, seen = batch->positions[row] + 1;
     *first = window && seen > window ? (seen - window) / WHIT_KV_GROUP_TOKENS : 0;
@@ -50,15 +50,15 @@ static void groups_seen(const whit_exec_step *step, const whit_batch *batch, uin
 }
 
 /* Of one KV head, the blocks of group g that rows [row, end) see. */
-static whit_kv_group group_of(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t end, uint32_t head,
-                              uint32_t g)
+static whit_kv_group group_of(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t end,
+                              uint32_t head, uint32_t g)
 {
     whit_kv_group group = {{0}};
     uint32_t begin = span_of(exec->batch->positions[row], step->window, g).begin;
     uint32_t last = span_of(exec->batch->positions[end - 1], step->window, g).end;
     for (uint32_t b = begin / WHIT_KV_BLOCK_TOKENS; b * WHIT_KV_BLOCK_TOKENS < last; b++)
-        group.blocks[b] = whit_kv_head_block(exec->kv, step->layer, head, exec->batch->sequences[row],
-                                             g * WHIT_KV_GROUP_BLOCKS + b);
+        group.blocks[b] =
+            whit_kv_head_block(exec->kv, step->layer, head, exec->batch->sequences[row], g * WHIT_KV_GROUP_BLOCKS + b);
     return group;
 }
 
@@ -67,8 +67,8 @@ void whit_exec_join_rope(const whit_plan *plan, uint32_t i, whit_exec_step *step
     if (plan->steps[i].op != WHIT_PLAN_ATTEND) return;
     uint32_t queries = plan->steps[i].input[0], rope = i;
     while (rope > 0 && plan->steps[rope].output != queries) rope--;
-    if (plan->steps[rope].op != WHIT_PLAN_ROPE || plan->steps[rope].output != queries || !whit_exec_is_read_once(plan, queries) ||
-        steps[rope].input[0] != steps[rope].output)
+    if (plan->steps[rope].op != WHIT_PLAN_ROPE || plan->steps[rope].output != queries ||
+        !whit_exec_is_read_once(plan, queries) || steps[rope].input[0] != steps[rope].output)
         return;
     steps[i].turned = &steps[rope];
     steps[rope].turned = &steps[i];
@@ -96,9 +96,9 @@ static uint32_t room_of(whit_exec_rooms *rooms, uint32_t g)
 }
 
 /* Attends to group g of a head and sequence, with what was made of it before. */
-static void attend_group(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rooms *rooms, uint32_t g,
-                         whit_kv_group group, const whit_kv_group *next, const uint8_t *queries, const whit_kv_span *spans,
-                         uint32_t n, float *partials, float *into)
+static void attend_group(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rooms *rooms,
+                         uint32_t g, whit_kv_group group, const whit_kv_group *next, const uint8_t *queries,
+                         const whit_kv_span *spans, uint32_t n, float *partials, float *into)
 {
     const uint32_t i = rooms ? room_of(rooms, g) : 0;
     if (rooms) {
@@ -127,7 +127,8 @@ static void ready_row(const whit_exec_step *step, const whit_exec *exec, uint32_
         return;
     }
     const float *table = exec->rope_tables + (size_t)row * 2 * exec->rope_pairs;
-    for (uint32_t h = 0; h < group; h += n, x += n * head_dim, ready += n * whit_kv_query_bytes(exec->kv->shape.type, head_dim)) {
+    for (uint32_t h = 0; h < group;
+         h += n, x += n * head_dim, ready += n * whit_kv_query_bytes(exec->kv->shape.type, head_dim)) {
         n = group - h < TURNED / head_dim ? group - h : TURNED / head_dim;
         exec->kernels->rope_half(x, n, head_dim, step->turned->rotary / 2, table, turned);
         exec->kv_query(turned, head_dim, n, head_dim, ready);
@@ -172,7 +173,8 @@ static void make_spans(const whit_exec_step *step, const whit_exec *exec, uint32
 }
 
 /* Divides the joined partial of query i (of those of the rows from `row` on) by its sum, into the row it belongs to. */
-static void finish(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t head, uint32_t i, const float *total)
+static void finish(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t head, uint32_t i,
+                   const float *total)
 {
     uint32_t group = exec->heads_per_kv_head, head_dim = step->group;
     float *out = (float *)(void *)step->output + (row + i / group) * step->output_stride;
@@ -186,13 +188,15 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
     whit_kv_type type = exec->kv->shape.type;
     for (uint32_t item = begin; item < end; item++) { /* tiles of a head follow each other: they read the same blocks */
         uint32_t tile = item % exec->n_row_tiles, head = item / exec->n_row_tiles, first, last;
-        uint32_t row = exec->row_tiles[tile], row_end = exec->row_tiles[tile + 1], n = (row_end - row) * exec->heads_per_kv_head;
+        uint32_t row = exec->row_tiles[tile], row_end = exec->row_tiles[tile + 1],
+                 n = (row_end - row) * exec->heads_per_kv_head;
         struct layout at = layout_of(type, step->group, n);
         whit_kv_span *spans = (whit_kv_span *)(scratch + at.spans);
         float *total = (float *)(void *)(scratch + at.total), *partials = (float *)(void *)(scratch + at.group);
         ready_queries(step, exec, row, row_end, head, scratch + at.queries);
         groups_seen(step, exec->batch, row, row_end, &first, &last);
-        for (uint32_t i = 0; i < n; i++) total[i * whit_kv_partial_elems(step->group) + step->group + 1] = 0; /* nothing seen */
+        for (uint32_t i = 0; i < n; i++)
+            total[i * whit_kv_partial_elems(step->group) + step->group + 1] = 0; /* nothing seen */
         bool spans_are_whole = false;
         whit_kv_group next = group_of(step, exec, row, row_end, head, first);
         whit_exec_rooms *rooms = rooms_of(exec, worker, head, exec->batch->sequences[row]);
@@ -202,7 +206,8 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
             if (g < last) next = group_of(step, exec, row, row_end, head, g + 1);
             attend_group(step, exec, worker, rooms, g, group, &next, scratch + at.queries, spans, n, partials, total);
         }
-        for (uint32_t i = 0; i < n; i++) finish(step, exec, row, head, i, total + i * whit_kv_partial_elems(step->group));
+        for (uint32_t i = 0; i < n; i++)
+            finish(step, exec, row, head, i, total + i * whit_kv_partial_elems(step->group));
     }
 }
 
@@ -251,7 +256,8 @@ static float *partials_of(const struct divided *d, uint32_t head, uint32_t group
  * it has of its first one. */
 static uint32_t item_at(const struct divided *d, uint32_t begin, uint32_t end, uint32_t place)
 {
-    uint32_t whole = (begin + d->n_groups - 1) / d->n_groups * d->n_groups, last = (end - 1) / d->n_groups * d->n_groups;
+    uint32_t whole = (begin + d->n_groups - 1) / d->n_groups * d->n_groups,
+             last = (end - 1) / d->n_groups * d->n_groups;
     if (last < whole) return begin + place;
     if (place < end - last) return last + place;
     place -= end - last;
@@ -265,7 +271,8 @@ static whit_kv_group group_of_item(const struct divided *d, uint32_t item)
 }
 
 /* Places [from, to) of the part of items [begin, end). */
-static void attend_places(const struct divided *d, uint32_t worker, uint32_t begin, uint32_t end, uint32_t from, uint32_t to)
+static void attend_places(const struct divided *d, uint32_t worker, uint32_t begin, uint32_t end, uint32_t from,
+                          uint32_t to)
 {
     const whit_exec *exec = d->exec;
     uint32_t head_dim = d->step->group;
@@ -284,7 +291,8 @@ static void attend_places(const struct divided *d, uint32_t worker, uint32_t beg
         uint32_t next = place + 1 < end - begin ? item_at(d, begin, end, place + 1) : item;
         const whit_kv_group these = group_of_item(d, item), those = group_of_item(d, next);
         whit_exec_rooms *rooms = rooms_of(exec, worker, head, exec->batch->sequences[exec->row_tiles[0]]);
-        attend_group(d->step, exec, worker, rooms, d->first + group, these, &those, queries_of(d, head), spans, d->n, own, into);
+        attend_group(d->step, exec, worker, rooms, d->first + group, these, &those, queries_of(d, head), spans, d->n,
+                     own, into);
         bool is_last = place + 1 == to || next != item + 1 || group + 1 == d->n_groups;
         if (joins && is_last) atomic_store_explicit(&exec->n_joined[head], group + 1, memory_order_release);
         before = item;

@@ -14,7 +14,8 @@ void whit_exec_join_gate(const whit_plan *plan, uint32_t g, whit_exec_step *step
         !whit_exec_is_read_once(plan, gate->output) || !whit_exec_is_read_once(plan, up->output))
         return;
     const whit_tensor_type *a = &steps[first].tensor->type, *b = &steps[first + 1].tensor->type;
-    if (a->codec != b->codec || a->has_offset != b->has_offset || a->n_rows != b->n_rows || a->n_cols != b->n_cols) return;
+    if (a->codec != b->codec || a->has_offset != b->has_offset || a->n_rows != b->n_rows || a->n_cols != b->n_cols)
+        return;
     steps[first].gated = &steps[next];
     steps[next].gated = &steps[first];
 }
@@ -45,8 +46,9 @@ void whit_exec_join_sum(const whit_plan *plan, uint32_t g, whit_exec_step *steps
     const whit_plan_step *add = &plan->steps[plan->groups[g + 1].first];
     uint32_t product = plan->steps[group->first].output;
     /* A sum that is made where its first term lies. */
-    if (add->op != WHIT_PLAN_ADD || sum->selected || add->input[1] != product || !whit_exec_is_read_once(plan, product) ||
-        sum->input[0] != sum->output || sum->input_stride[0] != matrix->output_stride || sum->output_stride != matrix->output_stride)
+    if (add->op != WHIT_PLAN_ADD || sum->selected || add->input[1] != product ||
+        !whit_exec_is_read_once(plan, product) || sum->input[0] != sum->output ||
+        sum->input_stride[0] != matrix->output_stride || sum->output_stride != matrix->output_stride)
         return;
     matrix->added = sum;
     sum->added = matrix;

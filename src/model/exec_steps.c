@@ -13,9 +13,8 @@ static float *row_of(const whit_exec_step *step, const whit_exec *exec, uint8_t 
 #define INPUT(i, r) row_of(step, exec, step->input[i], step->input_stride[i], r)
 #define OUTPUT(r)   row_of(step, exec, step->output, step->output_stride, r)
 
-#define ROW_STEP(name)                                                                                     \
-    static void name(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin,   \
-                     uint32_t end)
+#define ROW_STEP(name)                                                                                                 \
+    static void name(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
 
 ROW_STEP(run_embed)
 {
@@ -59,7 +58,8 @@ ROW_STEP(run_rope)
     if (whit_exec_turns(step, exec)) return;
     for (uint32_t r = begin; r < end; r++) {
         const float *table = exec->rope_tables + (size_t)r * 2 * exec->rope_pairs;
-        exec->kernels->rope_half(INPUT(0, r), step->width / step->group, step->group, step->rotary / 2, table, OUTPUT(r));
+        exec->kernels->rope_half(INPUT(0, r), step->width / step->group, step->group, step->rotary / 2, table,
+                                 OUTPUT(r));
     }
 }
 
@@ -80,7 +80,9 @@ static void prefetch_keys(const whit_exec *exec, const void *block, uint32_t slo
 static uint32_t rows_together(const whit_batch *batch, uint32_t r, uint32_t end)
 {
     uint32_t position = batch->positions[r], rest = WHIT_KV_BLOCK_TOKENS - position % WHIT_KV_BLOCK_TOKENS, n = 1;
-    while (n < rest && r + n < end && batch->sequences[r + n] == batch->sequences[r] && batch->positions[r + n] == position + n) n++;
+    while (n < rest && r + n < end && batch->sequences[r + n] == batch->sequences[r] &&
+           batch->positions[r + n] == position + n)
+        n++;
     return n;
 }
 
@@ -134,7 +136,8 @@ ROW_STEP(run_select)
 {
     (void)worker;
     for (uint32_t r = begin; r < end; r++) {
-        const float *from = (const float *)(const void *)step->input[0] + exec->batch->selected[r] * step->input_stride[0];
+        const float *from =
+            (const float *)(const void *)step->input[0] + exec->batch->selected[r] * step->input_stride[0];
         memcpy(OUTPUT(r), from, step->width * sizeof *from);
     }
 }
@@ -159,7 +162,8 @@ ROW_STEP(run_rescore)
 whit_acts whit_exec_acts(const whit_exec_step *step, const whit_exec *exec)
 {
     uint32_t n_rows = step->selected ? exec->batch->n_selected : exec->batch->n_rows;
-    if (step->acts.kind == WHIT_ACTS_F32) return whit_acts_of_f32(INPUT(0, 0), step->input_stride[0], n_rows, step->n_cols);
+    if (step->acts.kind == WHIT_ACTS_F32)
+        return whit_acts_of_f32(INPUT(0, 0), step->input_stride[0], n_rows, step->n_cols);
     return whit_acts_place(&step->acts, n_rows, step->n_cols, step->input[0]);
 }
 
@@ -191,8 +195,12 @@ ROW_STEP(run_norm_acts)
     uint32_t n_rows = step->selected ? exec->batch->n_selected : exec->batch->n_rows;
     whit_acts acts = whit_acts_place(&quantize->acts, n_rows, quantize->width, quantize->output);
     whit_row_source source = whit_exec_gates(step, exec) || whit_exec_adds(step, exec) ? WHIT_ROW_GIVEN : step->source;
-    whit_norm_rows rows = {.source = source, .a = INPUT(0, 0), .a_stride = step->input_stride[0],
-                           .weight = norm->vector, .eps = norm->constant, .normed = scratch};
+    whit_norm_rows rows = {.source = source,
+                           .a = INPUT(0, 0),
+                           .a_stride = step->input_stride[0],
+                           .weight = norm->vector,
+                           .eps = norm->constant,
+                           .normed = scratch};
     rows.b = source == WHIT_ROW_GIVEN ? rows.a : INPUT(1, 0);
     rows.b_stride = source == WHIT_ROW_GIVEN ? rows.a_stride : step->input_stride[1];
     rows.x = source == WHIT_ROW_SUM ? OUTPUT(0) : scratch;
@@ -213,7 +221,8 @@ void whit_exec_join_steps(const whit_plan *plan, const whit_plan_group *group, u
     if (i < group->first + 1) return;
     const whit_plan_step *acts = &plan->steps[i], *norm = acts - 1;
     if (acts->op != WHIT_PLAN_ACTS || norm->op != WHIT_PLAN_NORM || norm->output != acts->input[0] ||
-        !whit_exec_is_read_once(plan, norm->output) || steps[i].acts.kind != WHIT_ACTS_I8 || norm->group != steps[i].width)
+        !whit_exec_is_read_once(plan, norm->output) || steps[i].acts.kind != WHIT_ACTS_I8 ||
+        norm->group != steps[i].width)
         return;
     whit_exec_step *first = &steps[i - 1];
     const whit_plan_step *source = i < group->first + 2 ? NULL : norm - 1;
@@ -234,11 +243,12 @@ void whit_exec_join_steps(const whit_plan *plan, const whit_plan_group *group, u
 
 void whit_exec_bind_step(whit_exec_step *step, const whit_plan_step *from, const whit_kernels *kernels)
 {
-    static void (*const runs[WHIT_PLAN_OP_COUNT])(const whit_exec_step *, const whit_exec *, uint32_t, uint32_t, uint32_t) = {
-        [WHIT_PLAN_EMBED] = run_embed,   [WHIT_PLAN_NORM] = run_norm,     [WHIT_PLAN_ACTS] = run_acts,
-        [WHIT_PLAN_BIAS] = run_bias,     [WHIT_PLAN_ROPE] = run_rope,     [WHIT_PLAN_APPEND] = run_append,
-        [WHIT_PLAN_ATTEND] = whit_exec_attend, [WHIT_PLAN_GATE] = run_gate, [WHIT_PLAN_ADD] = run_add,
-        [WHIT_PLAN_SCALE] = run_scale,   [WHIT_PLAN_SELECT] = run_select, [WHIT_PLAN_RESCORE] = run_rescore,
+    static void (*const runs[WHIT_PLAN_OP_COUNT])(const whit_exec_step *, const whit_exec *, uint32_t, uint32_t,
+                                                  uint32_t) = {
+        [WHIT_PLAN_EMBED] = run_embed,         [WHIT_PLAN_NORM] = run_norm,     [WHIT_PLAN_ACTS] = run_acts,
+        [WHIT_PLAN_BIAS] = run_bias,           [WHIT_PLAN_ROPE] = run_rope,     [WHIT_PLAN_APPEND] = run_append,
+        [WHIT_PLAN_ATTEND] = whit_exec_attend, [WHIT_PLAN_GATE] = run_gate,     [WHIT_PLAN_ADD] = run_add,
+        [WHIT_PLAN_SCALE] = run_scale,         [WHIT_PLAN_SELECT] = run_select, [WHIT_PLAN_RESCORE] = run_rescore,
     };
     step->run = runs[from->op];
     if (from->op == WHIT_PLAN_GATE) step->gate = from->gate == WHIT_GATE_RELU2 ? kernels->relu2_mul : kernels->silu_mul;

@@ -18,7 +18,8 @@ struct target {
     uint64_t row_bytes;
 };
 
-struct export {
+struct export
+{
     const whit_source *source;
     const whit_export_options *options;
     const char *architecture;
@@ -79,12 +80,10 @@ static whit_status encode_row(struct export *e, const struct target *target, uin
     }
     whit_geometry g = whit_codec_geometry(type);
     float one = 1;
-    const float *scales = target->split_scale                      ? &one
-                          : type->scale_kind == WHIT_SCALE_TENSOR ? &type->scale
-                                                                  : e->fields;
+    const float *scales = target->split_scale ? &one : type->scale_kind == WHIT_SCALE_TENSOR ? &type->scale : e->fields;
     *fits = !type->has_offset &&
-            whit_ggml_encode_codes(target->kind, type->n_cols, e->codes, scales,
-                                   type->scale_kind == WHIT_SCALE_GROUP ? g.group_cols : type->n_cols, e->encoded);
+        whit_ggml_encode_codes(target->kind, type->n_cols, e->codes, scales,
+                               type->scale_kind == WHIT_SCALE_GROUP ? g.group_cols : type->n_cols, e->encoded);
     return WHIT_OK;
 }
 
@@ -119,13 +118,15 @@ static whit_status choose_kind(struct export *e, struct target *target, const wh
                  whit_ggml_kind_info(kinds[i])->name);
     return whit_fail(e->error, WHIT_ERROR_UNSUPPORTED,
                      "%s: tensor '%s' (%s, %u x %u) fits none of %s exactly: their blocks need full columns, codes in "
-                     "range and float16 scales", e->source->path, target->from->name,
-                     whit_codec_find(type->codec)->name, type->n_rows, type->n_cols, tried);
+                     "range and float16 scales",
+                     e->source->path, target->from->name, whit_codec_find(type->codec)->name, type->n_rows,
+                     type->n_cols, tried);
 }
 
 static whit_status choose(struct export *e, struct target *target)
 {
-    static const whit_ggml_kind ternary[] = {WHIT_GGML_TQ2_0, WHIT_GGML_TQ1_0, WHIT_GGML_Q8_0, WHIT_GGML_F16, WHIT_GGML_F32};
+    static const whit_ggml_kind ternary[] = {WHIT_GGML_TQ2_0, WHIT_GGML_TQ1_0, WHIT_GGML_Q8_0, WHIT_GGML_F16,
+                                             WHIT_GGML_F32};
     static const whit_ggml_kind signs[] = {WHIT_GGML_Q1_0, WHIT_GGML_Q8_0, WHIT_GGML_F16, WHIT_GGML_F32};
     static const whit_ggml_kind codes[] = {WHIT_GGML_Q8_0, WHIT_GGML_F16, WHIT_GGML_F32};
     const whit_tensor_type *type = &target->from->type;
@@ -135,17 +136,20 @@ static whit_status choose(struct export *e, struct target *target)
                          e->source->path, target->from->name, whit_codec_find(type->codec)->name);
     if (target->is_vector) return choose_kind(e, target, &(whit_ggml_kind){WHIT_GGML_F32}, 1);
     if (whit_codec_find(type->codec)->is_float) {
-        asked = type->codec == WHIT_CODEC_F32 ? WHIT_GGML_F32 : type->codec == WHIT_CODEC_F16 ? WHIT_GGML_F16 : WHIT_GGML_BF16;
+        asked = type->codec == WHIT_CODEC_F32 ? WHIT_GGML_F32
+            : type->codec == WHIT_CODEC_F16   ? WHIT_GGML_F16
+                                              : WHIT_GGML_BF16;
         if (e->options->floats) parse_kind(e->options->floats, &asked);
         return choose_kind(e, target, &asked, 1);
     }
     if (e->options->coded && parse_kind(e->options->coded, &asked)) return choose_kind(e, target, &asked, 1);
     /* Other programs know that activations are int8 per token by the architecture alone. */
     if (type->act == WHIT_TENSOR_ACT_TOKEN && strncmp(e->architecture, "bitnet", 6) != 0)
-        return whit_fail(e->error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: tensor '%s' is W1.58A8, which a GGUF file of architecture %s cannot say in a type that is "
-                         "written here; name a type to export the weights alone", e->source->path, target->from->name,
-                         e->architecture);
+        return whit_fail(
+            e->error, WHIT_ERROR_UNSUPPORTED,
+            "%s: tensor '%s' is W1.58A8, which a GGUF file of architecture %s cannot say in a type that is "
+            "written here; name a type to export the weights alone",
+            e->source->path, target->from->name, e->architecture);
     if (type->codec == WHIT_CODEC_T2 || type->codec == WHIT_CODEC_T5)
         return choose_kind(e, target, ternary, sizeof ternary / sizeof *ternary);
     if (type->codec == WHIT_CODEC_B1) return choose_kind(e, target, signs, sizeof signs / sizeof *signs);
@@ -287,7 +291,8 @@ static whit_status check_options(const whit_export_options *options, whit_error 
 {
     whit_ggml_kind kind;
     if (options->coded && !parse_kind(options->coded, &kind))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "type '%s' is none of tq1_0 tq2_0 q8_0 q1_0 f16 bf16 f32", options->coded);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "type '%s' is none of tq1_0 tq2_0 q8_0 q1_0 f16 bf16 f32",
+                         options->coded);
     if (options->floats && (!parse_kind(options->floats, &kind) || !is_float_kind(kind)))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "float type '%s' is none of f16 bf16 f32", options->floats);
     return WHIT_OK;
@@ -298,7 +303,8 @@ whit_status whit_export_gguf(const whit_source *source, const whit_export_option
 {
     WHIT_TRY(check_options(options, error));
     const whit_allocator *a = source->allocator;
-    struct export e = {.source = source, .options = options, .architecture = architecture_of(&source->config), .error = error};
+    struct export e = {
+        .source = source, .options = options, .architecture = architecture_of(&source->config), .error = error};
     for (uint32_t i = 0; i < source->n_tensors; i++)
         if (source->tensors[i].type.n_cols > e.max_cols) e.max_cols = source->tensors[i].type.n_cols;
     size_t n_tensors = source->n_tensors, row_bytes = (e.max_cols + 256) * 4; /* no row of any type is longer */
@@ -311,7 +317,8 @@ whit_status whit_export_gguf(const whit_source *source, const whit_export_option
     whit_writer file = {0};
     whit_gguf_writer_init(&writer, WHIT_GGUF_ALIGNMENT_BYTES, a);
     whit_status status = e.targets && e.codes && e.fields && e.values && e.encoded
-                             ? WHIT_OK : whit_fail_memory(error, "the export", row_bytes);
+        ? WHIT_OK
+        : whit_fail_memory(error, "the export", row_bytes);
     if (status == WHIT_OK) status = find_targets(&e);
     if (status == WHIT_OK) {
         put_config(&writer, &e);

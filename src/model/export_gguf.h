@@ -19,12 +19,11 @@ typedef struct whit_export_options {
 
 /* Architectures: llama (rows of q and k permuted), qwen2, qwen3, bitnet, bitnet-b1.58. In the last
  * two a scale that is no float16 stands in a tensor of its own (blk.N.NAME.scale). */
-whit_status whit_export_gguf(const whit_source *source, const whit_export_options *options,
-                             const char *path, whit_error *error);
+whit_status whit_export_gguf(const whit_source *source, const whit_export_options *options, const char *path,
+                             whit_error *error);
 
 /* Puts the tokenizer.ggml.* keys of an image. Unsupported where the pipeline has no form in GGUF. */
-whit_status whit_export_gguf_tokenizer(const whit_tokenizer_view *view, const char *path,
-                                       whit_gguf_writer *writer, const whit_allocator *allocator,
-                                       whit_error *error);
+whit_status whit_export_gguf_tokenizer(const whit_tokenizer_view *view, const char *path, whit_gguf_writer *writer,
+                                       const whit_allocator *allocator, whit_error *error);
 
 #endif

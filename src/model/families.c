@@ -24,8 +24,7 @@ static whit_ref decoder_layer(whit_graph *g, const whit_config *c, int layer, wh
     }
     q = whit_graph_rope(g, layer, "q_turned", q, c->head_dim, c->rope_dim);
     k = whit_graph_rope(g, layer, "k_turned", k, c->head_dim, c->rope_dim);
-    whit_ref a = whit_graph_attention(g, layer, "attended", q, k, v, c->head_dim, c->window,
-                                        1.0 / sqrt(c->head_dim));
+    whit_ref a = whit_graph_attention(g, layer, "attended", q, k, v, c->head_dim, c->window, 1.0 / sqrt(c->head_dim));
     if (c->sub_norm) a = whit_graph_rms_norm(g, layer, "attn_sub", a, "attn_sub_norm", c->norm_eps);
     a = whit_graph_linear(g, layer, "attn_out", a, "o", c->out_bias ? "o_bias" : NULL, c->n_embd);
     x = whit_graph_add(g, layer, "attn_residual", x, a);
@@ -54,7 +53,10 @@ static const struct family {
     const char *name;
     void (*build)(whit_graph *graph, const whit_config *config);
 } families[] = {
-    {"llama", decoder}, {"qwen2", decoder}, {"qwen3", decoder}, {"bitnet", decoder},
+    {"llama", decoder},
+    {"qwen2", decoder},
+    {"qwen3", decoder},
+    {"bitnet", decoder},
 };
 
 static const struct family *find_family(const char *name)
@@ -73,9 +75,9 @@ whit_status whit_family_build(const whit_config *config, whit_graph *graph)
 {
     const struct family *family = find_family(config->family);
     if (!family) {
-        graph->status = whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED,
-                                  "model family '%s' is not known (known: llama, qwen2, qwen3, bitnet)",
-                                  config->family);
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED,
+                      "model family '%s' is not known (known: llama, qwen2, qwen3, bitnet)", config->family);
         return graph->status;
     }
     family->build(graph, config);

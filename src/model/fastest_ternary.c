@@ -42,8 +42,14 @@ static double speed_of(const trial *t, whit_pool *pool)
 static double measure(uint8_t codec, const whit_kernels *kernels, whit_pool *pool, const whit_allocator *allocator,
                       uint8_t *codes, uint8_t *memory, float *y)
 {
-    trial t = {.tensor.type = {.codec = codec, .layout = WHIT_LAYOUT_TILE16, .scale_kind = WHIT_SCALE_TENSOR,
-                               .act = WHIT_TENSOR_ACT_TOKEN, .n_rows = ROWS, .n_cols = COLS, .scale = 1}, .y = y};
+    trial t = {.tensor.type = {.codec = codec,
+                               .layout = WHIT_LAYOUT_TILE16,
+                               .scale_kind = WHIT_SCALE_TENSOR,
+                               .act = WHIT_TENSOR_ACT_TOKEN,
+                               .n_rows = ROWS,
+                               .n_cols = COLS,
+                               .scale = 1},
+               .y = y};
     whit_acts_spec spec = whit_acts_spec_for(&t.tensor.type, WHIT_ACT_I8);
     t.acts = whit_acts_place(&spec, 1, COLS, memory);
     kernels->quantize(y, COLS, &t.acts, 0, 1);
@@ -75,7 +81,7 @@ whit_status whit_ternary_measure(const char *cpu_cap, const whit_allocator *allo
     whit_status status = WHIT_OK;
     if (codes && acts && y) {
         whit_map_expect(codes, codes_bytes, true); /* as a model's weights are */
-        memset(codes, 121, codes_bytes); /* any code takes the same time */
+        memset(codes, 121, codes_bytes);           /* any code takes the same time */
         whit_fpenv caller = whit_fpenv_enter();
         speeds->t2 = measure(WHIT_CODEC_T2, &kernels, pool, allocator, codes, acts, y);
         speeds->t5 = measure(WHIT_CODEC_T5, &kernels, pool, allocator, codes, acts, y);

@@ -15,8 +15,7 @@ const char *whit_op_name(whit_op op)
     return op < WHIT_OP_COUNT ? names[op] : "?";
 }
 
-void whit_graph_begin(whit_graph *graph, const whit_allocator *allocator, whit_resolver resolver,
-                      whit_error *error)
+void whit_graph_begin(whit_graph *graph, const whit_allocator *allocator, whit_resolver resolver, whit_error *error)
 {
     *graph = (whit_graph){.allocator = allocator, .resolver = resolver, .error = error};
 }
@@ -75,8 +74,7 @@ static whit_ref push(whit_graph *graph, int layer, const char *name, uint32_t wi
     whit_graph_value *value = &graph->values[graph->n_values++];
     full_name(value->name, layer, name);
     value->width = width;
-    value->selected = node.op == WHIT_OP_SELECT ||
-                      (node.input[0] && graph->values[node.input[0] - 1].selected);
+    value->selected = node.op == WHIT_OP_SELECT || (node.input[0] && graph->values[node.input[0] - 1].selected);
     node.output = graph->n_values;
     node.layer = layer >= 0 ? (uint16_t)layer : 0;
     graph->nodes[graph->n_nodes++] = node;
@@ -95,8 +93,8 @@ static uint32_t width_of(whit_graph *graph, whit_ref value, const char *user)
 }
 
 /* Finds a weight and checks its shape (0: any) and layout; -1 and a sticky error otherwise. */
-static int32_t weight_of(whit_graph *graph, int layer, const char *name, uint32_t n_rows,
-                         uint32_t n_cols, whit_layout layout, whit_tensor_type *type)
+static int32_t weight_of(whit_graph *graph, int layer, const char *name, uint32_t n_rows, uint32_t n_cols,
+                         whit_layout layout, whit_tensor_type *type)
 {
     if (graph->status != WHIT_OK) return -1;
     char full[WHIT_VALUE_NAME_BYTES];
@@ -108,10 +106,9 @@ static int32_t weight_of(whit_graph *graph, int layer, const char *name, uint32_
     }
     *type = *graph->resolver.type(graph->resolver.context, index);
     if ((n_rows && type->n_rows != n_rows) || (n_cols && type->n_cols != n_cols)) {
-        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
-                                  "tensor '%s' is %u x %u, but the configuration needs %u x %u", full,
-                                  type->n_rows, type->n_cols, n_rows ? n_rows : type->n_rows,
-                                  n_cols ? n_cols : type->n_cols);
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_FORMAT, "tensor '%s' is %u x %u, but the configuration needs %u x %u",
+                      full, type->n_rows, type->n_cols, n_rows ? n_rows : type->n_rows, n_cols ? n_cols : type->n_cols);
         return -1;
     }
     if (type->layout != layout) {
@@ -141,8 +138,8 @@ whit_ref whit_graph_embed(whit_graph *graph, const char *name, const char *table
     return push(graph, -1, name, type.n_cols, (whit_node){.op = WHIT_OP_EMBED, .weight = weight, .bias = -1});
 }
 
-static whit_ref norm(whit_graph *graph, int layer, const char *name, whit_ref x,
-                       const char *weight, uint32_t group, double eps)
+static whit_ref norm(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight, uint32_t group,
+                     double eps)
 {
     uint32_t width = width_of(graph, x, name);
     if (group == 0) group = width;
@@ -150,25 +147,25 @@ static whit_ref norm(whit_graph *graph, int layer, const char *name, whit_ref x,
         graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
                                   "graph: %s: %u elements do not divide into heads of %u", name, width, group);
     int32_t index = vector_of(graph, layer, weight, group);
-    return push(graph, layer, name, width,
-                (whit_node){.op = WHIT_OP_RMS_NORM, .input = {x}, .weight = index, .bias = -1,
-                            .group = group, .constant = (float)eps});
+    return push(
+        graph, layer, name, width,
+        (whit_node){
+            .op = WHIT_OP_RMS_NORM, .input = {x}, .weight = index, .bias = -1, .group = group, .constant = (float)eps});
 }
 
-whit_ref whit_graph_rms_norm(whit_graph *graph, int layer, const char *name, whit_ref x,
-                               const char *weight, double eps)
+whit_ref whit_graph_rms_norm(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight, double eps)
 {
     return norm(graph, layer, name, x, weight, 0, eps);
 }
 
-whit_ref whit_graph_head_norm(whit_graph *graph, int layer, const char *name, whit_ref x,
-                                const char *weight, uint32_t head_dim, double eps)
+whit_ref whit_graph_head_norm(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
+                              uint32_t head_dim, double eps)
 {
     return norm(graph, layer, name, x, weight, head_dim, eps);
 }
 
-whit_ref whit_graph_linear(whit_graph *graph, int layer, const char *name, whit_ref x,
-                             const char *weight, const char *bias, uint32_t width)
+whit_ref whit_graph_linear(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
+                           const char *bias, uint32_t width)
 {
     uint32_t k = width_of(graph, x, name);
     whit_tensor_type type = {0};
@@ -178,50 +175,50 @@ whit_ref whit_graph_linear(whit_graph *graph, int layer, const char *name, whit_
                 (whit_node){.op = WHIT_OP_LINEAR, .input = {x}, .weight = index, .bias = bias_index});
 }
 
-whit_ref whit_graph_rope(whit_graph *graph, int layer, const char *name, whit_ref x,
-                           uint32_t head_dim, uint32_t rotary)
+whit_ref whit_graph_rope(whit_graph *graph, int layer, const char *name, whit_ref x, uint32_t head_dim, uint32_t rotary)
 {
     uint32_t width = width_of(graph, x, name);
     if (graph->status == WHIT_OK && (head_dim == 0 || width % head_dim || rotary > head_dim || rotary % 2))
         graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
                                   "graph: %s: cannot turn %u of %u dimensions per head", name, rotary, head_dim);
-    return push(graph, layer, name, width,
-                (whit_node){.op = WHIT_OP_ROPE, .input = {x}, .weight = -1, .bias = -1,
-                            .group = head_dim, .rotary = rotary});
+    return push(
+        graph, layer, name, width,
+        (whit_node){.op = WHIT_OP_ROPE, .input = {x}, .weight = -1, .bias = -1, .group = head_dim, .rotary = rotary});
 }
 
-whit_ref whit_graph_attention(whit_graph *graph, int layer, const char *name, whit_ref q,
-                                whit_ref k, whit_ref v, uint32_t head_dim, uint32_t window,
-                                double scale)
+whit_ref whit_graph_attention(whit_graph *graph, int layer, const char *name, whit_ref q, whit_ref k, whit_ref v,
+                              uint32_t head_dim, uint32_t window, double scale)
 {
-    uint32_t q_width = width_of(graph, q, name), k_width = width_of(graph, k, name),
-             v_width = width_of(graph, v, name);
-    if (graph->status == WHIT_OK && (head_dim == 0 || k_width == 0 || k_width != v_width ||
-                                     q_width % k_width || k_width % head_dim))
-        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
-                                  "graph: %s: heads of %u do not fit q, k, v of %u, %u, %u", name, head_dim,
-                                  q_width, k_width, v_width);
+    uint32_t q_width = width_of(graph, q, name), k_width = width_of(graph, k, name), v_width = width_of(graph, v, name);
+    if (graph->status == WHIT_OK &&
+        (head_dim == 0 || k_width == 0 || k_width != v_width || q_width % k_width || k_width % head_dim))
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: heads of %u do not fit q, k, v of %u, %u, %u", name,
+                      head_dim, q_width, k_width, v_width);
     return push(graph, layer, name, q_width,
-                (whit_node){.op = WHIT_OP_ATTENTION, .input = {q, k, v}, .weight = -1, .bias = -1,
-                            .group = head_dim, .window = window, .constant = (float)scale});
+                (whit_node){.op = WHIT_OP_ATTENTION,
+                            .input = {q, k, v},
+                            .weight = -1,
+                            .bias = -1,
+                            .group = head_dim,
+                            .window = window,
+                            .constant = (float)scale});
 }
 
 /* Joins two values of one width. */
-static whit_ref join(whit_graph *graph, int layer, const char *name, whit_ref a, whit_ref b,
-                       whit_node node)
+static whit_ref join(whit_graph *graph, int layer, const char *name, whit_ref a, whit_ref b, whit_node node)
 {
     uint32_t width = width_of(graph, a, name), other = width_of(graph, b, name);
     if (graph->status == WHIT_OK && width != other)
-        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s joins widths %u and %u", name,
-                                  width, other);
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s joins widths %u and %u", name, width, other);
     node.input[0] = a;
     node.input[1] = b;
     node.weight = node.bias = -1;
     return push(graph, layer, name, width, node);
 }
 
-whit_ref whit_graph_gate(whit_graph *graph, int layer, const char *name, whit_gate gate,
-                           whit_ref a, whit_ref b)
+whit_ref whit_graph_gate(whit_graph *graph, int layer, const char *name, whit_gate gate, whit_ref a, whit_ref b)
 {
     return join(graph, layer, name, a, b, (whit_node){.op = WHIT_OP_GATE, .gate = (uint8_t)gate});
 }

@@ -74,8 +74,7 @@ typedef struct whit_graph {
 } whit_graph;
 
 /* The resolver and the error must outlive the building. */
-void whit_graph_begin(whit_graph *graph, const whit_allocator *allocator, whit_resolver resolver,
-                      whit_error *error);
+void whit_graph_begin(whit_graph *graph, const whit_allocator *allocator, whit_resolver resolver, whit_error *error);
 /* WHIT_OK where every call succeeded and an output was set. */
 whit_status whit_graph_finish(whit_graph *graph);
 void whit_graph_free(whit_graph *graph);
@@ -83,24 +82,21 @@ void whit_graph_free(whit_graph *graph);
 /* Names of values and weights: with `layer` >= 0 they get "layers.N." in front. */
 /* The table has a row for each of n_vocab ids. */
 whit_ref whit_graph_embed(whit_graph *graph, const char *name, const char *table, uint32_t n_vocab);
-whit_ref whit_graph_rms_norm(whit_graph *graph, int layer, const char *name, whit_ref x,
-                               const char *weight, double eps);
+whit_ref whit_graph_rms_norm(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
+                             double eps);
 /* RMSNorm of each head of x by itself; the weight has head_dim elements. */
-whit_ref whit_graph_head_norm(whit_graph *graph, int layer, const char *name, whit_ref x,
-                                const char *weight, uint32_t head_dim, double eps);
+whit_ref whit_graph_head_norm(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
+                              uint32_t head_dim, double eps);
 /* `bias` may be NULL. `width` is the expected number of outputs. */
-whit_ref whit_graph_linear(whit_graph *graph, int layer, const char *name, whit_ref x,
-                             const char *weight, const char *bias, uint32_t width);
-whit_ref whit_graph_rope(whit_graph *graph, int layer, const char *name, whit_ref x,
-                           uint32_t head_dim, uint32_t rotary);
-whit_ref whit_graph_attention(whit_graph *graph, int layer, const char *name, whit_ref q,
-                                whit_ref k, whit_ref v, uint32_t head_dim, uint32_t window,
-                                double scale);
-whit_ref whit_graph_gate(whit_graph *graph, int layer, const char *name, whit_gate gate,
-                           whit_ref a, whit_ref b);
+whit_ref whit_graph_linear(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
+                           const char *bias, uint32_t width);
+whit_ref whit_graph_rope(whit_graph *graph, int layer, const char *name, whit_ref x, uint32_t head_dim,
+                         uint32_t rotary);
+whit_ref whit_graph_attention(whit_graph *graph, int layer, const char *name, whit_ref q, whit_ref k, whit_ref v,
+                              uint32_t head_dim, uint32_t window, double scale);
+whit_ref whit_graph_gate(whit_graph *graph, int layer, const char *name, whit_gate gate, whit_ref a, whit_ref b);
 whit_ref whit_graph_add(whit_graph *graph, int layer, const char *name, whit_ref a, whit_ref b);
-whit_ref whit_graph_scale(whit_graph *graph, int layer, const char *name, whit_ref x,
-                            double factor);
+whit_ref whit_graph_scale(whit_graph *graph, int layer, const char *name, whit_ref x, double factor);
 whit_ref whit_graph_select(whit_graph *graph, const char *name, whit_ref x);
 void whit_graph_output(whit_graph *graph, whit_ref hidden, whit_ref logits);
 

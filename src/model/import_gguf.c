@@ -152,7 +152,8 @@ static whit_status add_linear_factors(whit_source *source, struct whit_gguf_impo
     if (!(linear > 0) || linear > 1e6)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: RoPE scaling by %g makes no sense", source->path, linear);
     source->config.rope_factors = true;
-    return whit_import_gguf_constant(source, importer, "rope_factors", source->config.rope_dim / 2, (float)linear, error);
+    return whit_import_gguf_constant(source, importer, "rope_factors", source->config.rope_dim / 2, (float)linear,
+                                     error);
 }
 
 /* ---- what describes ------------------------------------------------------------------------- */
@@ -219,8 +220,7 @@ whit_status whit_import_gguf(whit_source *source, whit_error *error)
     const char *name = NULL;
     size_t n = 0;
     WHIT_TRY(whit_gguf_string(gguf, "general.architecture", &name, &n, error));
-    if (!name)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key 'general.architecture' is missing", source->path);
+    if (!name) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key 'general.architecture' is missing", source->path);
     const whit_gguf_architecture *architecture = find_architecture(name, n);
     if (!architecture) return whit_unknown_family(source->path, name, n, error);
     struct keys keys = {gguf, architecture->name, source->path, error};

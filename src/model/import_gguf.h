@@ -38,8 +38,8 @@ bool whit_gguf_tensor_name(const char *ours, char out[96], bool *rotary);
 whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_importer *importer,
                                      const whit_gguf_architecture *architecture, whit_error *error);
 /* A vector that is `value` everywhere. */
-whit_status whit_import_gguf_constant(whit_source *source, struct whit_gguf_importer *importer,
-                                      const char *name, uint32_t n, float value, whit_error *error);
+whit_status whit_import_gguf_constant(whit_source *source, struct whit_gguf_importer *importer, const char *name,
+                                      uint32_t n, float value, whit_error *error);
 whit_status whit_import_gguf_tokenizer(whit_source *source, const whit_gguf *gguf, whit_error *error);
 
 #endif

@@ -9,32 +9,34 @@
 static const struct tensor_name {
     const char *gguf, *ours;
     bool rotary; /* rows hold RoPE pairs */
-} global_names[] = {
-    {"token_embd.weight", "embed", false},
-    {"output_norm.weight", "final_norm", false},
-    {"output.weight", "head", false},
-    {"rope_freqs.weight", "rope_factors", false},
-}, layer_names[] = {
-    {"attn_norm.weight", "attn_norm", false},
-    {"attn_q.weight", "q", true},
-    {"attn_k.weight", "k", true},
-    {"attn_v.weight", "v", false},
-    {"attn_q.bias", "q_bias", true},
-    {"attn_k.bias", "k_bias", true},
-    {"attn_v.bias", "v_bias", false},
-    {"attn_output.bias", "o_bias", false},
-    {"ffn_gate.bias", "gate_bias", false},
-    {"ffn_up.bias", "up_bias", false},
-    {"ffn_down.bias", "down_bias", false},
-    {"attn_output.weight", "o", false},
-    {"attn_q_norm.weight", "q_norm", false},
-    {"attn_k_norm.weight", "k_norm", false},
-    {"attn_sub_norm.weight", "attn_sub_norm", false},
-    {"ffn_norm.weight", "ffn_norm", false},
-    {"ffn_gate.weight", "gate", false},
-    {"ffn_up.weight", "up", false},
-    {"ffn_down.weight", "down", false},
-    {"ffn_sub_norm.weight", "ffn_sub_norm", false},
+} global_names[] =
+    {
+        {"token_embd.weight", "embed", false},
+        {"output_norm.weight", "final_norm", false},
+        {"output.weight", "head", false},
+        {"rope_freqs.weight", "rope_factors", false},
+},
+  layer_names[] = {
+      {"attn_norm.weight", "attn_norm", false},
+      {"attn_q.weight", "q", true},
+      {"attn_k.weight", "k", true},
+      {"attn_v.weight", "v", false},
+      {"attn_q.bias", "q_bias", true},
+      {"attn_k.bias", "k_bias", true},
+      {"attn_v.bias", "v_bias", false},
+      {"attn_output.bias", "o_bias", false},
+      {"ffn_gate.bias", "gate_bias", false},
+      {"ffn_up.bias", "up_bias", false},
+      {"ffn_down.bias", "down_bias", false},
+      {"attn_output.weight", "o", false},
+      {"attn_q_norm.weight", "q_norm", false},
+      {"attn_k_norm.weight", "k_norm", false},
+      {"attn_sub_norm.weight", "attn_sub_norm", false},
+      {"ffn_norm.weight", "ffn_norm", false},
+      {"ffn_gate.weight", "gate", false},
+      {"ffn_up.weight", "up", false},
+      {"ffn_down.weight", "down", false},
+      {"ffn_sub_norm.weight", "ffn_sub_norm", false},
 };
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -156,8 +158,11 @@ static whit_status matrix_type(const whit_gguf_architecture *architecture, struc
     float scale;
     if (architecture->bitnet && projection && tensor->type.codec <= WHIT_CODEC_BF16 &&
         whit_float_is_ternary(&import->view, &scale)) {
-        tensor->type = (whit_tensor_type){.codec = WHIT_CODEC_T5, .scale_kind = WHIT_SCALE_TENSOR,
-                                          .n_rows = tensor->type.n_rows, .n_cols = tensor->type.n_cols, .scale = scale};
+        tensor->type = (whit_tensor_type){.codec = WHIT_CODEC_T5,
+                                          .scale_kind = WHIT_SCALE_TENSOR,
+                                          .n_rows = tensor->type.n_rows,
+                                          .n_cols = tensor->type.n_cols,
+                                          .scale = scale};
         tensor->read_row = read_ternary_floats;
         import->inverse = 1 / scale; /* of a matrix of zeros infinite: its rows still round to zeros */
     }
@@ -174,7 +179,8 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
 {
     const whit_config *c = &source->config;
     if (file->n_dims > 2)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s' has %u dimensions", source->path, name, file->n_dims);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s' has %u dimensions", source->path, name,
+                         file->n_dims);
     whit_source_tensor *tensor = whit_source_add(source, name, error);
     if (!tensor) return error ? error->status : WHIT_ERROR_FORMAT;
     struct whit_gguf_import *import = &importer->tensors[importer->n_tensors++];
@@ -187,8 +193,10 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
     }
     if (file->n_dims < 2) {
         if (import->view.n_cols > WHIT_MAX_COLS)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: vector '%s' has over %u elements", source->path, name, WHIT_MAX_COLS);
-        tensor->type = (whit_tensor_type){.codec = WHIT_CODEC_F32, .n_rows = 1, .n_cols = (uint32_t)import->view.n_cols};
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: vector '%s' has over %u elements", source->path, name,
+                             WHIT_MAX_COLS);
+        tensor->type =
+            (whit_tensor_type){.codec = WHIT_CODEC_F32, .n_rows = 1, .n_cols = (uint32_t)import->view.n_cols};
         tensor->read_row = read_vector;
     } else {
         WHIT_TRY(matrix_type(architecture, import, tensor, error));
@@ -227,8 +235,9 @@ static whit_status fold_scale(whit_source *source, const whit_gguf_tensor *file,
     whit_ggml_row_f32(&view, 0, &scale);
     if (scale == 1) return WHIT_OK;
     if (tensor->type.scale_kind != WHIT_SCALE_TENSOR)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%.*s' scales a matrix that has more than one scale",
-                         source->path, (int)(file->name_bytes < 80 ? file->name_bytes : 80), file->name);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: tensor '%.*s' scales a matrix that has more than one scale", source->path,
+                         (int)(file->name_bytes < 80 ? file->name_bytes : 80), file->name);
     tensor->type.scale *= scale;
     return WHIT_OK;
 }
@@ -236,7 +245,7 @@ static whit_status fold_scale(whit_source *source, const whit_gguf_tensor *file,
 static bool same_data(const whit_gguf_tensor *a, const whit_gguf_tensor *b)
 {
     return a->kind == b->kind && a->dims[0] == b->dims[0] && a->dims[1] == b->dims[1] &&
-           a->size_bytes == b->size_bytes && memcmp(a->data, b->data, a->size_bytes) == 0;
+        a->size_bytes == b->size_bytes && memcmp(a->data, b->data, a->size_bytes) == 0;
 }
 
 whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_importer *importer,
@@ -245,7 +254,8 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
     const whit_gguf *gguf = importer->gguf;
     importer->capacity = gguf->n_tensors + 1; /* one more for RoPE factors */
     importer->tensors = whit_zalloc_array(source->allocator, importer->capacity, sizeof *importer->tensors);
-    if (!importer->tensors) return whit_fail_memory(error, "the importer", importer->capacity * sizeof *importer->tensors);
+    if (!importer->tensors)
+        return whit_fail_memory(error, "the importer", importer->capacity * sizeof *importer->tensors);
     const whit_gguf_tensor *embed = whit_gguf_find_tensor(gguf, "token_embd.weight");
     for (size_t i = 0; i < gguf->n_tensors; i++) {
         const whit_gguf_tensor *file = &gguf->tensors[i];
@@ -270,8 +280,8 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
     return WHIT_OK;
 }
 
-whit_status whit_import_gguf_constant(whit_source *source, struct whit_gguf_importer *importer,
-                                      const char *name, uint32_t n, float value, whit_error *error)
+whit_status whit_import_gguf_constant(whit_source *source, struct whit_gguf_importer *importer, const char *name,
+                                      uint32_t n, float value, whit_error *error)
 {
     whit_source_tensor *tensor = whit_source_add(source, name, error);
     if (!tensor) return error ? error->status : WHIT_ERROR_FORMAT;

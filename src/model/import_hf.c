@@ -88,8 +88,8 @@ static void set_name(const whit_hf *hf, whit_table_builder *meta)
 /* The sampling that its authors advise, key by key; only numbers and booleans. */
 static void set_generation(const whit_hf *hf, whit_table_builder *meta)
 {
-    static const char *const keys[] = {"do_sample", "temperature", "top_k", "top_p", "min_p", "typical_p",
-                                       "repetition_penalty"};
+    static const char *const keys[] = {"do_sample", "temperature",       "top_k", "top_p", "min_p",
+                                       "typical_p", "repetition_penalty"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         char name[64];
         double number;

@@ -15,10 +15,10 @@ typedef struct whit_hf_class {
     const char *name; /* as in "architectures", without "ForCausalLM" */
     const char *type; /* "model_type" */
     const char *family;
-    bool bitnet;      /* float matrices that are ternary are W1.58A8 */
-    bool online;      /* latent weights are made ternary whatever the quantization_config says */
+    bool bitnet; /* float matrices that are ternary are W1.58A8 */
+    bool online; /* latent weights are made ternary whatever the quantization_config says */
     bool sub_norm, qk_norm;
-    bool qkv_bias;    /* whatever attention_bias says */
+    bool qkv_bias; /* whatever attention_bias says */
     const char *act;
     double norm_eps, rope_theta;
     uint32_t n_ctx, n_kv_heads, head_dim, window; /* 0: computed from other fields; none */
@@ -48,7 +48,7 @@ struct whit_hf_importer {
     whit_hf *hf;
     const whit_hf_class *class;
     whit_hf_quantisation quantisation;
-    bool tied; /* tie_word_embeddings */
+    bool tied;                      /* tie_word_embeddings */
     struct whit_hf_import *imports; /* capacity fixed before the first is used: addresses stay */
     size_t n_imports, capacity;
 };
@@ -60,17 +60,15 @@ bool whit_hf_says_nothing(const whit_json *json, uint32_t value);
 whit_status whit_import_hf_fields(const whit_hf_document *config, whit_error *error);
 
 /* Finds the class and reads everything but what only the weights know. */
-whit_status whit_import_hf_config(struct whit_hf_importer *importer, whit_config *config,
-                                  whit_error *error);
+whit_status whit_import_hf_config(struct whit_hf_importer *importer, whit_config *config, whit_error *error);
 /* Factors for rope_scaling; NULL in *factors where there is none. n is config->rope_dim / 2. */
 whit_status whit_import_hf_rope(const struct whit_hf_importer *importer, const whit_config *config,
                                 const whit_allocator *allocator, float **factors, whit_error *error);
 
 /* Adds every tensor; decides tied_head and the biases. */
-whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer *importer,
-                                   whit_error *error);
+whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer *importer, whit_error *error);
 /* Adds a vector; takes the values, whose memory is the source's allocator's, in every case. */
-whit_status whit_import_hf_vector(whit_source *source, struct whit_hf_importer *importer,
-                                  const char *name, float *values, uint32_t n, whit_error *error);
+whit_status whit_import_hf_vector(whit_source *source, struct whit_hf_importer *importer, const char *name,
+                                  float *values, uint32_t n, whit_error *error);
 
 #endif

@@ -10,18 +10,61 @@
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static const whit_hf_class classes[] = {
-    {.name = "Llama", .type = "llama", .family = "llama", .act = "silu", .norm_eps = 1e-6, .rope_theta = 10000, .n_ctx = 2048},
-    {.name = "Mistral", .type = "mistral", .family = "llama", .act = "silu", .norm_eps = 1e-6, .rope_theta = 10000,
-     .n_ctx = 131072, .n_kv_heads = 8, .window = 4096},
-    {.name = "Qwen2", .type = "qwen2", .family = "qwen2", .qkv_bias = true, .act = "silu", .norm_eps = 1e-6,
-     .rope_theta = 10000, .n_ctx = 32768, .n_kv_heads = 32},
-    {.name = "Qwen3", .type = "qwen3", .family = "qwen3", .qk_norm = true, .act = "silu", .norm_eps = 1e-6,
-     .rope_theta = 10000, .n_ctx = 32768, .n_kv_heads = 32, .head_dim = 128},
-    {.name = "BitNet", .type = "bitnet", .family = "bitnet", .bitnet = true, .sub_norm = true, .act = "relu2",
-     .norm_eps = 1e-5, .rope_theta = 500000, .n_ctx = 2048},
+    {.name = "Llama",
+     .type = "llama",
+     .family = "llama",
+     .act = "silu",
+     .norm_eps = 1e-6,
+     .rope_theta = 10000,
+     .n_ctx = 2048},
+    {.name = "Mistral",
+     .type = "mistral",
+     .family = "llama",
+     .act = "silu",
+     .norm_eps = 1e-6,
+     .rope_theta = 10000,
+     .n_ctx = 131072,
+     .n_kv_heads = 8,
+     .window = 4096},
+    {.name = "Qwen2",
+     .type = "qwen2",
+     .family = "qwen2",
+     .qkv_bias = true,
+     .act = "silu",
+     .norm_eps = 1e-6,
+     .rope_theta = 10000,
+     .n_ctx = 32768,
+     .n_kv_heads = 32},
+    {.name = "Qwen3",
+     .type = "qwen3",
+     .family = "qwen3",
+     .qk_norm = true,
+     .act = "silu",
+     .norm_eps = 1e-6,
+     .rope_theta = 10000,
+     .n_ctx = 32768,
+     .n_kv_heads = 32,
+     .head_dim = 128},
+    {.name = "BitNet",
+     .type = "bitnet",
+     .family = "bitnet",
+     .bitnet = true,
+     .sub_norm = true,
+     .act = "relu2",
+     .norm_eps = 1e-5,
+     .rope_theta = 500000,
+     .n_ctx = 2048},
     /* 1bitLLM's own code (its checkpoints say model_type "llama"): BitLinear quantises on every pass. */
-    {.name = "Bitnet", .type = "bitnet", .family = "bitnet", .bitnet = true, .online = true, .sub_norm = true,
-     .act = "silu", .norm_eps = 1e-6, .rope_theta = 10000, .n_ctx = 2048},
+    {.name = "Bitnet",
+     .type = "bitnet",
+     .family = "bitnet",
+     .bitnet = true,
+     .online = true,
+     .sub_norm = true,
+     .act = "silu",
+     .norm_eps = 1e-6,
+     .rope_theta = 10000,
+     .n_ctx = 2048},
 };
 
 /* The name in "architectures" without its head: "Llama" of "LlamaForCausalLM" or "LlamaModel". */
@@ -172,15 +215,16 @@ static whit_status check_width(const whit_hf_document *config, const char *name,
     uint32_t bits = expected;
     WHIT_TRY(get_u32(config, name, false, &bits, error));
     if (bits != expected)
-        return whit_json_fail(&config->json, whit_hf_node(config, name), error, "only %s %u is supported", name, expected);
+        return whit_json_fail(&config->json, whit_hf_node(config, name), error, "only %s %u is supported", name,
+                              expected);
     return WHIT_OK;
 }
 
 static whit_status read_quantisation(const whit_hf_document *config, const whit_hf_class *class,
                                      whit_hf_quantisation *q, whit_error *error)
 {
-    static const char *const known[] = {"quant_method", "linear_class", "quantization_mode", "modules_to_not_convert",
-                                        "use_rms_norm", "rms_norm_eps"};
+    static const char *const known[] = {"quant_method",           "linear_class", "quantization_mode",
+                                        "modules_to_not_convert", "use_rms_norm", "rms_norm_eps"};
     const whit_json *json = &config->json;
     *q = (whit_hf_quantisation){.online = class->online, .skipped = WHIT_JSON_NONE};
     WHIT_TRY(check_width(config, "input_bits", 8, error));
@@ -202,7 +246,8 @@ static whit_status read_quantisation(const whit_hf_document *config, const whit_
     WHIT_TRY(whit_hf_string(config, "quantization_config.linear_class", &linear, &linear_bytes, error));
     WHIT_TRY(whit_hf_string(config, "quantization_config.quantization_mode", &mode, &mode_bytes, error));
     WHIT_TRY(whit_hf_bool(config, "quantization_config.use_rms_norm", &norms, error));
-    if (norms) return whit_json_fail(json, node, error, "norms inside the linear layers (use_rms_norm) are not supported");
+    if (norms)
+        return whit_json_fail(json, node, error, "norms inside the linear layers (use_rms_norm) are not supported");
     q->bitnet = true;
     q->multiplies = text_is(linear, linear_bytes, "autobitlinear");
     if (!q->multiplies && !text_is(linear, linear_bytes, "bitlinear"))
@@ -237,10 +282,11 @@ static whit_status check_scaling_fields(const whit_hf_document *config, uint32_t
     const whit_json *json = &config->json;
     for (uint32_t key = whit_json_first(json, node); key != WHIT_JSON_NONE; key = whit_json_next(json, node, key)) {
         bool known = whit_json_is(json, key, "type") || whit_json_is(json, key, "rope_type") ||
-                     whit_json_is(json, key, "rope_theta") || whit_json_type_of(json, key + 1) == WHIT_JSON_NULL ||
-                     (factor && whit_json_is(json, key, "factor")) ||
-                     (llama3 && (whit_json_is(json, key, "low_freq_factor") || whit_json_is(json, key, "high_freq_factor") ||
-                                 whit_json_is(json, key, "original_max_position_embeddings")));
+            whit_json_is(json, key, "rope_theta") || whit_json_type_of(json, key + 1) == WHIT_JSON_NULL ||
+            (factor && whit_json_is(json, key, "factor")) ||
+            (llama3 &&
+             (whit_json_is(json, key, "low_freq_factor") || whit_json_is(json, key, "high_freq_factor") ||
+              whit_json_is(json, key, "original_max_position_embeddings")));
         double number = 0;
         if (!known && whit_json_is(json, key, "partial_rotary_factor"))
             known = whit_json_f64(json, key + 1, &number) && number == 1;

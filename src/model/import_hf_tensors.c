@@ -11,33 +11,33 @@
 
 static const struct tensor_name {
     const char *theirs, *ours;
-} global_names[] = {
-    {"embed_tokens.weight", "embed"},
-    {"norm.weight", "final_norm"},
-}, layer_names[] = {
-    {"input_layernorm.weight", "attn_norm"},
-    {"self_attn.q_proj.bias", "q_bias"},
-    {"self_attn.k_proj.bias", "k_bias"},
-    {"self_attn.v_proj.bias", "v_bias"},
-    {"self_attn.o_proj.bias", "o_bias"},
-    {"self_attn.q_norm.weight", "q_norm"},
-    {"self_attn.k_norm.weight", "k_norm"},
-    {"self_attn.attn_sub_norm.weight", "attn_sub_norm"},
-    {"self_attn.inner_attn_ln.weight", "attn_sub_norm"}, /* 1bitLLM's name */
-    {"post_attention_layernorm.weight", "ffn_norm"},
-    {"mlp.gate_proj.bias", "gate_bias"},
-    {"mlp.up_proj.bias", "up_bias"},
-    {"mlp.down_proj.bias", "down_bias"},
-    {"mlp.ffn_sub_norm.weight", "ffn_sub_norm"},
-    {"mlp.ffn_layernorm.weight", "ffn_sub_norm"},
-}, projections[] = {
-    {"self_attn.q_proj.weight", "q"},
-    {"self_attn.k_proj.weight", "k"},
-    {"self_attn.v_proj.weight", "v"},
-    {"self_attn.o_proj.weight", "o"},
-    {"mlp.gate_proj.weight", "gate"},
-    {"mlp.up_proj.weight", "up"},
-    {"mlp.down_proj.weight", "down"},
+} global_names[] =
+    {
+        {"embed_tokens.weight", "embed"},
+        {"norm.weight", "final_norm"},
+},
+  layer_names[] =
+      {
+          {"input_layernorm.weight", "attn_norm"},
+          {"self_attn.q_proj.bias", "q_bias"},
+          {"self_attn.k_proj.bias", "k_bias"},
+          {"self_attn.v_proj.bias", "v_bias"},
+          {"self_attn.o_proj.bias", "o_bias"},
+          {"self_attn.q_norm.weight", "q_norm"},
+          {"self_attn.k_norm.weight", "k_norm"},
+          {"self_attn.attn_sub_norm.weight", "attn_sub_norm"},
+          {"self_attn.inner_attn_ln.weight", "attn_sub_norm"}, /* 1bitLLM's name */
+          {"post_attention_layernorm.weight", "ffn_norm"},
+          {"mlp.gate_proj.bias", "gate_bias"},
+          {"mlp.up_proj.bias", "up_bias"},
+          {"mlp.down_proj.bias", "down_bias"},
+          {"mlp.ffn_sub_norm.weight", "ffn_sub_norm"},
+          {"mlp.ffn_layernorm.weight", "ffn_sub_norm"},
+},
+  projections[] = {
+      {"self_attn.q_proj.weight", "q"}, {"self_attn.k_proj.weight", "k"}, {"self_attn.v_proj.weight", "v"},
+      {"self_attn.o_proj.weight", "o"}, {"mlp.gate_proj.weight", "gate"}, {"mlp.up_proj.weight", "up"},
+      {"mlp.down_proj.weight", "down"},
 };
 
 enum part { PART_UNKNOWN, PART_PLAIN, PART_PROJECTION, PART_HEAD, PART_IGNORED };
@@ -120,7 +120,8 @@ static whit_status read_packed(const whit_source_tensor *tensor, uint32_t row, c
 {
     const struct whit_hf_import *import = tensor->context;
     if (whit_packed_ternary_row(&import->packed, row, rows->elems)) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%.*s' holds the code 3, which packed ternary weights have not",
+    return whit_fail(error, WHIT_ERROR_FORMAT,
+                     "%s: tensor '%.*s' holds the code 3, which packed ternary weights have not",
                      import->importer->hf->folder, (int)import->file->name_bytes, import->file->name);
 }
 
@@ -132,7 +133,8 @@ static whit_status read_codes(const whit_source_tensor *tensor, uint32_t row, co
     return WHIT_OK;
 }
 
-static whit_status read_rounded(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
+static whit_status read_rounded(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows,
+                                whit_error *error)
 {
     const struct whit_hf_import *import = tensor->context;
     (void)error;
@@ -155,8 +157,12 @@ static void drop(const whit_source_tensor *tensor)
 
 static whit_tensor_type ternary_type(uint64_t n_rows, uint64_t n_cols, double scale)
 {
-    return (whit_tensor_type){.codec = WHIT_CODEC_T5, .layout = WHIT_LAYOUT_TILE16, .scale_kind = WHIT_SCALE_TENSOR,
-                              .act = WHIT_TENSOR_ACT_TOKEN, .n_rows = (uint32_t)n_rows, .n_cols = (uint32_t)n_cols,
+    return (whit_tensor_type){.codec = WHIT_CODEC_T5,
+                              .layout = WHIT_LAYOUT_TILE16,
+                              .scale_kind = WHIT_SCALE_TENSOR,
+                              .act = WHIT_TENSOR_ACT_TOKEN,
+                              .n_rows = (uint32_t)n_rows,
+                              .n_cols = (uint32_t)n_cols,
                               .scale = (float)scale};
 }
 
@@ -217,8 +223,7 @@ static whit_status packed_projection(const struct reading *r, struct whit_hf_imp
     double factor;
     if (!r->importer->quantisation.bitnet)
         return refuse(r, "is U8, but config.json has no quantization_config that says what that means");
-    if (r->file->dims[0] > UINT32_MAX / 4 || r->file->dims[1] > WHIT_MAX_COLS)
-        return refuse(r, "is too large");
+    if (r->file->dims[0] > UINT32_MAX / 4 || r->file->dims[1] > WHIT_MAX_COLS) return refuse(r, "is too large");
     import->packed = (whit_packed_ternary){r->file->data, 4 * r->file->dims[0], r->file->dims[1]};
     WHIT_TRY(read_scale(r, true, &factor));
     tensor->type = ternary_type(import->packed.n_rows, import->packed.n_cols, factor);
@@ -338,8 +343,7 @@ static whit_status add_tensor(whit_source *source, struct whit_hf_importer *impo
 static bool same_data(const struct whit_hf_importer *importer, const whit_safetensor *a, const whit_safetensor *b)
 {
     bool same = a->dtype == b->dtype && a->size_bytes == b->size_bytes && a->n_dims == b->n_dims &&
-                memcmp(a->dims, b->dims, a->n_dims * sizeof *a->dims) == 0 &&
-                memcmp(a->data, b->data, a->size_bytes) == 0;
+        memcmp(a->dims, b->dims, a->n_dims * sizeof *a->dims) == 0 && memcmp(a->data, b->data, a->size_bytes) == 0;
     drop_file(importer, a);
     drop_file(importer, b);
     return same;
@@ -356,13 +360,15 @@ static whit_status add_ends(whit_source *source, struct whit_hf_importer *import
     if (!head && !tied)
         return whit_fail(error, WHIT_ERROR_FORMAT,
                          "%s: tensor '%s' is missing, and config.json does not tie it to the embedding "
-                         "(tie_word_embeddings)", path, head_name);
+                         "(tie_word_embeddings)",
+                         path, head_name);
     if (embed && head) {
         bool same = same_data(importer, embed, head);
         if (tied && !same)
-            return whit_fail(error, WHIT_ERROR_FORMAT,
-                             "%s: config.json says that '%s' is the embedding (tie_word_embeddings), but the two differ",
-                             path, head_name);
+            return whit_fail(
+                error, WHIT_ERROR_FORMAT,
+                "%s: config.json says that '%s' is the embedding (tie_word_embeddings), but the two differ", path,
+                head_name);
         tied = same;
     }
     source->config.tied_head = tied;
@@ -377,12 +383,14 @@ whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer 
     const whit_safetensor *embed = NULL, *head = NULL;
     importer->capacity = weights->n_tensors + 1; /* one more for RoPE factors */
     importer->imports = whit_zalloc_array(source->allocator, importer->capacity, sizeof *importer->imports);
-    if (!importer->imports) return whit_fail_memory(error, "the importer", importer->capacity * sizeof *importer->imports);
+    if (!importer->imports)
+        return whit_fail_memory(error, "the importer", importer->capacity * sizeof *importer->imports);
     for (size_t i = 0; i < weights->n_tensors; i++) {
         const whit_safetensor *file = &weights->tensors[i];
         char file_name[128], name[WHIT_VALUE_NAME_BYTES] = "";
         bool fits = file->name_bytes < sizeof file_name && !memchr(file->name, 0, file->name_bytes);
-        snprintf(file_name, sizeof file_name, "%.*s", (int)(file->name_bytes < 127 ? file->name_bytes : 127), file->name);
+        snprintf(file_name, sizeof file_name, "%.*s", (int)(file->name_bytes < 127 ? file->name_bytes : 127),
+                 file->name);
         enum part part = fits ? find_part(file_name, source->config.n_layers, name) : PART_UNKNOWN;
         if (part == PART_UNKNOWN)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s' is not known in a %s of %u layers",

@@ -23,7 +23,7 @@ struct importer {
     bool has_config;
     whit_safetensors *weights;
     double rank, alpha;
-    bool by_root; /* use_rslora: alpha / sqrt(r) */
+    bool by_root;               /* use_rslora: alpha / sqrt(r) */
     whit_adapter_floats *pairs; /* (n_tensors of the file): each with an A, and its B when that was seen */
     size_t capacity_pairs;
     uint32_t n_pairs;
@@ -43,14 +43,15 @@ static const char *weights_name(const struct importer *im)
 /* ---- the configuration ---------------------------------------------------------------------- */
 
 /* PEFT's LoraConfig. Read here: */
-static const char *const used[] = {"alpha_pattern", "init_lora_weights", "lora_alpha", "peft_type", "r", "rank_pattern",
-                                   "use_rslora"};
+static const char *const used[] = {"alpha_pattern", "init_lora_weights", "lora_alpha", "peft_type", "r",
+                                   "rank_pattern",  "use_rslora"};
 /* About training and bookkeeping; which modules are adapted is said by the tensors. */
 static const char *const harmless[] = {
-    "auto_mapping", "base_model_class", "base_model_name_or_path", "corda_config", "ensure_weight_tying", "eva_config",
-    "exclude_modules", "inference_mode", "layers_pattern", "layers_to_transform", "loftq_config", "lora_dropout",
-    "megatron_core", "parent_library", "peft_version", "qalora_group_size", "revision", "runtime_config",
-    "target_modules", "task_type", "unsloth_fixed",
+    "auto_mapping",      "base_model_class", "base_model_name_or_path", "corda_config",   "ensure_weight_tying",
+    "eva_config",        "exclude_modules",  "inference_mode",          "layers_pattern", "layers_to_transform",
+    "loftq_config",      "lora_dropout",     "megatron_core",           "parent_library", "peft_version",
+    "qalora_group_size", "revision",         "runtime_config",          "target_modules", "task_type",
+    "unsloth_fixed",
 };
 static const struct reason {
     const char *name, *text;
@@ -102,13 +103,14 @@ static whit_status check_fields(const struct importer *im)
 static bool starts_beside_the_weights(const whit_json *json, uint32_t node)
 {
     return whit_json_type_of(json, node) <= WHIT_JSON_BOOL || whit_json_is(json, node, "gaussian") ||
-           whit_json_is(json, node, "eva") || whit_json_is(json, node, "orthogonal");
+        whit_json_is(json, node, "eva") || whit_json_is(json, node, "orthogonal");
 }
 
 static whit_status read_config(struct importer *im)
 {
     const whit_json *json = &im->config;
-    uint32_t type = whit_json_get(json, WHIT_JSON_ROOT, "peft_type"), start = whit_json_get(json, WHIT_JSON_ROOT, "init_lora_weights");
+    uint32_t type = whit_json_get(json, WHIT_JSON_ROOT, "peft_type"),
+             start = whit_json_get(json, WHIT_JSON_ROOT, "init_lora_weights");
     if (whit_json_type_of(json, WHIT_JSON_ROOT) != WHIT_JSON_OBJECT)
         return whit_json_fail(json, WHIT_JSON_ROOT, im->error, "is no object");
     if (!whit_json_is(json, type, "LORA"))
@@ -136,7 +138,8 @@ static whit_status matches(const struct importer *im, uint32_t key, const char *
     *yes = false;
     if (!whit_buf_printf(&pattern, "^(?:.*\\.)?(?:%.*s)$", (int)n, text))
         status = whit_fail_memory(im->error, "a pattern", n);
-    if (status == WHIT_OK) status = whit_regex_compile(pattern.data, pattern.size_bytes, im->allocator, &regex, im->error);
+    if (status == WHIT_OK)
+        status = whit_regex_compile(pattern.data, pattern.size_bytes, im->allocator, &regex, im->error);
     if (status == WHIT_OK) {
         whit_regex_begin(regex, strlen(module));
         status = whit_regex_next(regex, (const uint8_t *)module, strlen(module), &match, yes, im->error);
@@ -152,7 +155,8 @@ static whit_status pattern_value(const struct importer *im, const char *field, c
     const whit_json *json = &im->config;
     uint32_t pattern = whit_json_get(json, WHIT_JSON_ROOT, field);
     if (whit_json_type_of(json, pattern) != WHIT_JSON_OBJECT) return WHIT_OK;
-    for (uint32_t key = whit_json_first(json, pattern); key != WHIT_JSON_NONE; key = whit_json_next(json, pattern, key)) {
+    for (uint32_t key = whit_json_first(json, pattern); key != WHIT_JSON_NONE;
+         key = whit_json_next(json, pattern, key)) {
         bool yes;
         WHIT_TRY(matches(im, key, module, &yes));
         if (!yes) continue;
@@ -167,7 +171,7 @@ static whit_status pattern_value(const struct importer *im, const char *field, c
 static const struct projection {
     const char *theirs, *ours;
 } projections[] = {
-    {"self_attn.q_proj", "q"}, {"self_attn.k_proj", "k"}, {"self_attn.v_proj", "v"},   {"self_attn.o_proj", "o"},
+    {"self_attn.q_proj", "q"}, {"self_attn.k_proj", "k"}, {"self_attn.v_proj", "v"}, {"self_attn.o_proj", "o"},
     {"mlp.gate_proj", "gate"}, {"mlp.up_proj", "up"},     {"mlp.down_proj", "down"},
 };
 
@@ -201,7 +205,8 @@ static whit_status find_place(const struct importer *im, const char *tensor, cha
     if (!cut(module, ".weight")) return refuse(im, tensor, "only weights are supported");
     (void)cut(module, ".default"); /* the adapter's own name, in files that keep it */
     *is_a = cut(module, ".lora_A");
-    if (!*is_a && !cut(module, ".lora_B")) return refuse(im, tensor, "whole modules are not supported: only low-rank factors are");
+    if (!*is_a && !cut(module, ".lora_B"))
+        return refuse(im, tensor, "whole modules are not supported: only low-rank factors are");
     const char *place = module;
     if (strncmp(place, "model.", 6) == 0) place += 6;
     unsigned layer;
@@ -238,7 +243,8 @@ static float *read_values(const struct importer *im, const whit_ggml_view *view,
     for (size_t i = 0; i < n; i++) {
         values[i] = (float)((double)values[i] * factor);
         if (isfinite(values[i])) continue;
-        whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: tensor '%s' holds numbers that are not finite", weights_name(im), tensor);
+        whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: tensor '%s' holds numbers that are not finite", weights_name(im),
+                  tensor);
         whit_free(im->allocator, values, n * sizeof *values);
         return NULL;
     }
@@ -246,14 +252,15 @@ static float *read_values(const struct importer *im, const whit_ggml_view *view,
 }
 
 /* What B is multiplied by: alpha / r, after the patterns; r must be the rank that the tensors have. */
-static whit_status find_factor(const struct importer *im, const char *module, const char *tensor, uint64_t rank, double *factor)
+static whit_status find_factor(const struct importer *im, const char *module, const char *tensor, uint64_t rank,
+                               double *factor)
 {
     double r = im->rank, alpha = im->alpha;
     WHIT_TRY(pattern_value(im, "rank_pattern", module, &r));
     WHIT_TRY(pattern_value(im, "alpha_pattern", module, &alpha));
     if (r != (double)rank)
-        return whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: tensor '%s' has rank %llu, but %s says %g", weights_name(im), tensor,
-                         (unsigned long long)rank, config_name(im), r);
+        return whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: tensor '%s' has rank %llu, but %s says %g",
+                         weights_name(im), tensor, (unsigned long long)rank, config_name(im), r);
     *factor = alpha / (im->by_root ? sqrt(r) : r);
     return isfinite(*factor) ? WHIT_OK : refuse(im, tensor, "its alpha is no number");
 }
@@ -268,12 +275,14 @@ static whit_status add_factor(struct importer *im, const whit_safetensor *file)
     int64_t index = whit_ndf_find(im->model, ours);
     const whit_tensor_type *type = index >= 0 ? whit_ndf_tensor_type(im->model, (uint32_t)index) : NULL;
     if (!type || !whit_adapter_may_change(ours, type)) return refuse(im, tensor, "the model has no such matrix");
-    if (file->n_dims != 2 || !whit_safetensor_view(file, &view)) return refuse(im, tensor, "is no matrix of F32, F16 or BF16");
+    if (file->n_dims != 2 || !whit_safetensor_view(file, &view))
+        return refuse(im, tensor, "is no matrix of F32, F16 or BF16");
     uint64_t rank = is_a ? view.n_rows : view.n_cols, width = is_a ? view.n_cols : view.n_rows;
     uint32_t wanted = is_a ? type->n_cols : type->n_rows;
     if (width != wanted)
-        return whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: tensor '%s' is for %llu %s, but the model's '%s' has %u", weights_name(im),
-                         tensor, (unsigned long long)width, is_a ? "inputs" : "outputs", ours, wanted);
+        return whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: tensor '%s' is for %llu %s, but the model's '%s' has %u",
+                         weights_name(im), tensor, (unsigned long long)width, is_a ? "inputs" : "outputs", ours,
+                         wanted);
     if (rank > WHIT_ADAPTER_MAX_RANK) return refuse(im, tensor, "its rank is too large");
     double factor = 1;
     if (!is_a) WHIT_TRY(find_factor(im, module, tensor, rank, &factor));
@@ -326,16 +335,18 @@ bool whit_lora_is_folder(const char *path)
 
 static whit_status open_files(struct importer *im, const char *folder)
 {
-    if (!join(&im->config_path, folder, "adapter_config.json") || !join(&im->weights_path, folder, "adapter_model.safetensors"))
+    if (!join(&im->config_path, folder, "adapter_config.json") ||
+        !join(&im->weights_path, folder, "adapter_model.safetensors"))
         return whit_fail_memory(im->error, "a file name", strlen(folder));
     WHIT_TRY(whit_read_file(config_name(im), MAX_CONFIG_BYTES, &im->text, im->error));
     if (whit_is_lfs_pointer(im->text.data, im->text.size_bytes))
         return whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: " WHIT_LFS_REASON, config_name(im));
-    WHIT_TRY(whit_json_parse(config_name(im), (const char *)im->text.data, im->text.size_bytes, im->allocator, &im->config,
-                             im->error));
+    WHIT_TRY(whit_json_parse(config_name(im), (const char *)im->text.data, im->text.size_bytes, im->allocator,
+                             &im->config, im->error));
     im->has_config = true;
     if (access(weights_name(im), F_OK) != 0)
-        return whit_fail(im->error, WHIT_ERROR_IO, "%s: missing; weights in other formats are not read", weights_name(im));
+        return whit_fail(im->error, WHIT_ERROR_IO, "%s: missing; weights in other formats are not read",
+                         weights_name(im));
     return whit_safetensors_open(weights_name(im), im->allocator, &im->weights, im->error);
 }
 
@@ -343,17 +354,19 @@ static whit_status build(const struct importer *im, const char *folder, const ch
 {
     whit_table_builder meta = {.allocator = im->allocator};
     size_t n;
-    const char *base = whit_json_string(&im->config, whit_json_get(&im->config, WHIT_JSON_ROOT, "base_model_name_or_path"), &n);
+    const char *base =
+        whit_json_string(&im->config, whit_json_get(&im->config, WHIT_JSON_ROOT, "base_model_name_or_path"), &n);
     whit_table_set_string(&meta, "general.name", name);
     whit_table_set_string(&meta, "adapter.source", folder);
     if (base && !memchr(base, 0, n)) whit_table_set_string_n(&meta, "adapter.base", base, n);
-    whit_status status = whit_adapter_build(whit_ndf_identity(im->model), &meta, im->pairs, im->n_pairs, out, im->error);
+    whit_status status =
+        whit_adapter_build(whit_ndf_identity(im->model), &meta, im->pairs, im->n_pairs, out, im->error);
     whit_table_builder_free(&meta);
     return status;
 }
 
-whit_status whit_lora_import(const char *folder, const whit_ndf *model, const char *name, const whit_allocator *allocator,
-                             whit_buf *out, whit_error *error)
+whit_status whit_lora_import(const char *folder, const whit_ndf *model, const char *name,
+                             const whit_allocator *allocator, whit_buf *out, whit_error *error)
 {
     struct importer im = {.model = model, .allocator = allocator, .error = error};
     im.text.allocator = im.config_path.allocator = im.weights_path.allocator = allocator;

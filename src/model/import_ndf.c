@@ -80,7 +80,8 @@ static whit_status write_metadata(const whit_source *source, whit_ndf_writer *wr
         const char *key = whit_table_at(old, i, &value);
         bool ours = strncmp(key, "whit.", 5) == 0;
         if (ours && (size_t)snprintf(renamed, sizeof renamed, "whit.previous.%s", key + 5) >= sizeof renamed)
-            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: converted too many times: '%s' is too long", source->path, key);
+            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: converted too many times: '%s' is too long", source->path,
+                             key);
         whit_table_set_value(meta, ours ? renamed : key, &value);
     }
     return WHIT_OK;

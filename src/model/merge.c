@@ -82,11 +82,14 @@ static whit_status choose_type(const struct job *job, const char *name, struct m
     uint8_t wanted = type->codec;
     if (job->options->codec) {
         if (!whit_codec_parse(job->options->codec, &wanted) || wanted > WHIT_CODEC_I4)
-            return whit_fail(job->error, WHIT_ERROR_ARGUMENT, "codec '%s' is none of f32 f16 bf16 i8 i4", job->options->codec);
+            return whit_fail(job->error, WHIT_ERROR_ARGUMENT, "codec '%s' is none of f32 f16 bf16 i8 i4",
+                             job->options->codec);
     } else if (!codec->is_float && type->codec != WHIT_CODEC_I8) {
-        return whit_fail(job->error, WHIT_ERROR_UNSUPPORTED,
-                         "matrix '%s' is %s, which cannot hold the sum; choose a codec for the changed matrices (i8, say), or "
-                         "mount the adapter instead", name, codec->name);
+        return whit_fail(
+            job->error, WHIT_ERROR_UNSUPPORTED,
+            "matrix '%s' is %s, which cannot hold the sum; choose a codec for the changed matrices (i8, say), or "
+            "mount the adapter instead",
+            name, codec->name);
     }
     m->type = whit_requantise_type(wanted, type->n_rows, type->n_cols);
     if (!whit_codec_find(wanted)->is_float) m->type.act = type->act;
@@ -166,15 +169,18 @@ static void report(const struct job *job)
         if (!m->n_terms) continue;
         for (uint32_t row = 0; row < m->type.n_rows; row++) lost += m->lost[row], kept += m->kept[row];
         job->options->report(job->options->user,
-                             &(whit_merge_report){.name = whit_ndf_tensor_name(job->weights->file, i), .from = &m->tensor->type,
-                                                  .to = &m->type, .error = kept > 0 ? sqrt(lost / kept) : 0});
+                             &(whit_merge_report){.name = whit_ndf_tensor_name(job->weights->file, i),
+                                                  .from = &m->tensor->type,
+                                                  .to = &m->type,
+                                                  .error = kept > 0 ? sqrt(lost / kept) : 0});
     }
 }
 
-whit_status whit_merge(const whit_weights *weights, const char *path, const whit_merge_adapter *adapters, size_t n_adapters,
-                       const whit_merge_options *options, whit_ndf_writer *writer, whit_error *error)
+whit_status whit_merge(const whit_weights *weights, const char *path, const whit_merge_adapter *adapters,
+                       size_t n_adapters, const whit_merge_options *options, whit_ndf_writer *writer, whit_error *error)
 {
-    struct job job = {.weights = weights, .adapters = adapters, .n_adapters = n_adapters, .options = options, .error = error};
+    struct job job = {
+        .weights = weights, .adapters = adapters, .n_adapters = n_adapters, .options = options, .error = error};
     whit_source source = {0};
     size_t bytes = weights->n_tensors * sizeof *job.merged;
     job.merged = whit_zalloc(weights->allocator, bytes);
@@ -183,8 +189,10 @@ whit_status whit_merge(const whit_weights *weights, const char *path, const whit
     for (uint32_t i = 0; status == WHIT_OK && i < weights->n_tensors; i++) status = prepare(&job, i);
     if (status == WHIT_OK) status = whit_source_open(path, weights->allocator, &source, error);
     if (status == WHIT_OK) {
-        whit_convert_options convert = {.command = options->command, .n_threads = options->n_threads,
-                                        .progress = options->progress, .user = options->user};
+        whit_convert_options convert = {.command = options->command,
+                                        .n_threads = options->n_threads,
+                                        .progress = options->progress,
+                                        .user = options->user};
         redirect(&job, &source);
         status = whit_convert(&source, &convert, writer, error);
         whit_source_close(&source);

@@ -34,7 +34,8 @@ typedef struct whit_merge_options {
 
 /* Writes the model of `weights`, which lies at `path` (an .ndf), into an opened, empty writer and
  * commits it. Refuses, before any work, matrices whose codec cannot hold the sum. */
-whit_status whit_merge(const whit_weights *weights, const char *path, const whit_merge_adapter *adapters, size_t n_adapters,
-                       const whit_merge_options *options, whit_ndf_writer *writer, whit_error *error);
+whit_status whit_merge(const whit_weights *weights, const char *path, const whit_merge_adapter *adapters,
+                       size_t n_adapters, const whit_merge_options *options, whit_ndf_writer *writer,
+                       whit_error *error);
 
 #endif

@@ -10,10 +10,11 @@
 const char *whit_plan_op_name(whit_plan_op op)
 {
     static const char *const names[WHIT_PLAN_OP_COUNT] = {
-        [WHIT_PLAN_EMBED] = "embed",   [WHIT_PLAN_NORM] = "norm",     [WHIT_PLAN_ACTS] = "acts",
-        [WHIT_PLAN_LINEAR] = "linear", [WHIT_PLAN_BIAS] = "bias",     [WHIT_PLAN_ROPE] = "rope",
-        [WHIT_PLAN_APPEND] = "append", [WHIT_PLAN_ATTEND] = "attend", [WHIT_PLAN_GATE] = "gate",
-        [WHIT_PLAN_ADD] = "add",       [WHIT_PLAN_SCALE] = "scale",   [WHIT_PLAN_SELECT] = "select", [WHIT_PLAN_RESCORE] = "rescore",
+        [WHIT_PLAN_EMBED] = "embed",     [WHIT_PLAN_NORM] = "norm",     [WHIT_PLAN_ACTS] = "acts",
+        [WHIT_PLAN_LINEAR] = "linear",   [WHIT_PLAN_BIAS] = "bias",     [WHIT_PLAN_ROPE] = "rope",
+        [WHIT_PLAN_APPEND] = "append",   [WHIT_PLAN_ATTEND] = "attend", [WHIT_PLAN_GATE] = "gate",
+        [WHIT_PLAN_ADD] = "add",         [WHIT_PLAN_SCALE] = "scale",   [WHIT_PLAN_SELECT] = "select",
+        [WHIT_PLAN_RESCORE] = "rescore",
     };
     return op < WHIT_PLAN_OP_COUNT ? names[op] : "?";
 }
@@ -34,9 +35,9 @@ struct compiler {
     const whit_graph *graph;
     const whit_plan_options *options;
     whit_plan *plan;
-    uint32_t first, end;  /* nodes [first, end) */
-    bool *needed;         /* per node */
-    uint32_t *map;        /* graph value -> plan value */
+    uint32_t first, end; /* nodes [first, end) */
+    bool *needed;        /* per node */
+    uint32_t *map;       /* graph value -> plan value */
     whit_error *error;
 };
 
@@ -84,15 +85,19 @@ static uint32_t use(struct compiler *c, whit_ref value)
 {
     if (!value || c->map[value]) return value ? c->map[value] : 0;
     const whit_graph_value *v = &c->graph->values[value - 1];
-    return c->map[value] = add_value(c, (whit_plan_value){.graph_value = value, .width = v->width,
-                                                          .selected = v->selected, .kept = true, .external = true});
+    return c->map[value] = add_value(
+               c,
+               (whit_plan_value){
+                   .graph_value = value, .width = v->width, .selected = v->selected, .kept = true, .external = true});
 }
 
 static uint32_t define(struct compiler *c, whit_ref value)
 {
     const whit_graph_value *v = &c->graph->values[value - 1];
-    return c->map[value] = add_value(c, (whit_plan_value){.graph_value = value, .width = v->width,
-                                                          .selected = v->selected, .kept = is_kept(c, value)});
+    return c->map[value] = add_value(
+               c,
+               (whit_plan_value){
+                   .graph_value = value, .width = v->width, .selected = v->selected, .kept = is_kept(c, value)});
 }
 
 static void emit(struct compiler *c, whit_plan_step step)
@@ -117,8 +122,11 @@ static uint32_t acts_of(struct compiler *c, const whit_node *node, uint32_t inpu
         if (step->op != WHIT_PLAN_ACTS || step->input[0] != input) continue;
         if (same_spec(&c->plan->values[step->output - 1].acts, &wanted.acts)) return step->output;
     }
-    uint32_t output = add_value(c, (whit_plan_value){.width = wanted.width, .acts = wanted.acts, .selected = wanted.selected});
-    emit(c, (whit_plan_step){.op = WHIT_PLAN_ACTS, .layer = node->layer, .input = {input}, .output = output, .weight = -1});
+    uint32_t output =
+        add_value(c, (whit_plan_value){.width = wanted.width, .acts = wanted.acts, .selected = wanted.selected});
+    emit(
+        c,
+        (whit_plan_step){.op = WHIT_PLAN_ACTS, .layer = node->layer, .input = {input}, .output = output, .weight = -1});
     return output;
 }
 
@@ -127,7 +135,7 @@ static bool can_screen(const struct compiler *c, const whit_node *node, uint32_t
 {
     const whit_tensor_type *type = c->graph->resolver.type(c->graph->resolver.context, node->weight);
     return node->output == c->graph->output && node->bias < 0 && type->codec == WHIT_CODEC_I8S &&
-           c->plan->values[acts - 1].acts.kind == WHIT_ACTS_I8 && c->plan->values[acts - 1].selected;
+        c->plan->values[acts - 1].acts.kind == WHIT_ACTS_I8 && c->plan->values[acts - 1].selected;
 }
 
 /* Matrices that follow each other and read the same value: formats first, then all products, then
@@ -137,7 +145,8 @@ static uint32_t lower_linears(struct compiler *c, uint32_t i)
     const whit_graph *g = c->graph;
     whit_ref shared = g->nodes[i].input[0];
     uint32_t input = use(c, shared), since = c->plan->n_steps, end = i;
-    while (end < c->end && (!c->needed[end] || (g->nodes[end].op == WHIT_OP_LINEAR && g->nodes[end].input[0] == shared))) {
+    while (end < c->end &&
+           (!c->needed[end] || (g->nodes[end].op == WHIT_OP_LINEAR && g->nodes[end].input[0] == shared))) {
         if (c->needed[end]) (void)acts_of(c, &g->nodes[end], input, since);
         end++;
     }
@@ -146,8 +155,12 @@ static uint32_t lower_linears(struct compiler *c, uint32_t i)
         const whit_node *node = &g->nodes[j];
         uint32_t acts = acts_of(c, node, input, since), output = define(c, node->output);
         if (node->bias >= 0) c->plan->values[output - 1].kept = false; /* the biased one is what counts */
-        emit(c, (whit_plan_step){.op = WHIT_PLAN_LINEAR, .layer = node->layer, .input = {acts}, .output = output,
-                                 .weight = node->weight});
+        emit(c,
+             (whit_plan_step){.op = WHIT_PLAN_LINEAR,
+                              .layer = node->layer,
+                              .input = {acts},
+                              .output = output,
+                              .weight = node->weight});
         if (can_screen(c, node, acts))
             emit(c, (whit_plan_step){.op = WHIT_PLAN_RESCORE, .input = {output, acts}, .weight = node->weight});
     }
@@ -155,8 +168,12 @@ static uint32_t lower_linears(struct compiler *c, uint32_t i)
         const whit_node *node = &g->nodes[j];
         if (!c->needed[j] || node->bias < 0) continue;
         uint32_t product = c->map[node->output];
-        emit(c, (whit_plan_step){.op = WHIT_PLAN_BIAS, .layer = node->layer, .input = {product},
-                                 .output = define(c, node->output), .weight = node->bias});
+        emit(c,
+             (whit_plan_step){.op = WHIT_PLAN_BIAS,
+                              .layer = node->layer,
+                              .input = {product},
+                              .output = define(c, node->output),
+                              .weight = node->bias});
     }
     return end;
 }
@@ -164,8 +181,8 @@ static uint32_t lower_linears(struct compiler *c, uint32_t i)
 static void lower_attention(struct compiler *c, const whit_node *node)
 {
     uint32_t q = use(c, node->input[0]), k = use(c, node->input[1]), v = use(c, node->input[2]);
-    whit_plan_step step = {.op = WHIT_PLAN_APPEND, .layer = node->layer, .input = {k, v}, .weight = -1,
-                           .group = node->group};
+    whit_plan_step step = {
+        .op = WHIT_PLAN_APPEND, .layer = node->layer, .input = {k, v}, .weight = -1, .group = node->group};
     emit(c, step);
     step.op = WHIT_PLAN_ATTEND;
     step.input[0] = q;
@@ -180,8 +197,8 @@ static void lower_attention(struct compiler *c, const whit_node *node)
 static void lower_simple(struct compiler *c, const whit_node *node)
 {
     static const uint8_t ops[WHIT_OP_COUNT] = {
-        [WHIT_OP_EMBED] = WHIT_PLAN_EMBED, [WHIT_OP_RMS_NORM] = WHIT_PLAN_NORM, [WHIT_OP_ROPE] = WHIT_PLAN_ROPE,
-        [WHIT_OP_GATE] = WHIT_PLAN_GATE,   [WHIT_OP_ADD] = WHIT_PLAN_ADD,       [WHIT_OP_SCALE] = WHIT_PLAN_SCALE,
+        [WHIT_OP_EMBED] = WHIT_PLAN_EMBED,   [WHIT_OP_RMS_NORM] = WHIT_PLAN_NORM, [WHIT_OP_ROPE] = WHIT_PLAN_ROPE,
+        [WHIT_OP_GATE] = WHIT_PLAN_GATE,     [WHIT_OP_ADD] = WHIT_PLAN_ADD,       [WHIT_OP_SCALE] = WHIT_PLAN_SCALE,
         [WHIT_OP_SELECT] = WHIT_PLAN_SELECT,
     };
     uint32_t a = use(c, node->input[0]), b = use(c, node->input[1]);
@@ -189,9 +206,16 @@ static void lower_simple(struct compiler *c, const whit_node *node)
         c->map[node->output] = a;
         return;
     }
-    emit(c, (whit_plan_step){.op = ops[node->op], .gate = node->gate, .layer = node->layer, .input = {a, b},
-                             .output = define(c, node->output), .weight = node->weight, .group = node->group,
-                             .rotary = node->rotary, .constant = node->constant});
+    emit(c,
+         (whit_plan_step){.op = ops[node->op],
+                          .gate = node->gate,
+                          .layer = node->layer,
+                          .input = {a, b},
+                          .output = define(c, node->output),
+                          .weight = node->weight,
+                          .group = node->group,
+                          .rotary = node->rotary,
+                          .constant = node->constant});
 }
 
 static void lower(struct compiler *c)
@@ -216,9 +240,9 @@ static void lower(struct compiler *c)
 
 static uint8_t domain_of(const whit_plan_step *step)
 {
-    return step->op == WHIT_PLAN_LINEAR   ? WHIT_DOMAIN_TILES
-           : step->op == WHIT_PLAN_ATTEND ? WHIT_DOMAIN_HEADS
-                                          : WHIT_DOMAIN_ROWS;
+    return step->op == WHIT_PLAN_LINEAR ? WHIT_DOMAIN_TILES
+        : step->op == WHIT_PLAN_ATTEND  ? WHIT_DOMAIN_HEADS
+                                        : WHIT_DOMAIN_ROWS;
 }
 
 /* Does `step` read what a step of the open group makes? Rows may; tiles and heads may not. */
@@ -239,7 +263,7 @@ static void make_groups(struct compiler *c)
         bool selected = plan->values[(step->output ? step->output : step->input[0]) - 1].selected;
         whit_plan_group *open = plan->n_groups ? &plan->groups[plan->n_groups - 1] : NULL;
         bool joins = open && !c->options->no_fuse && open->domain == domain && open->selected == selected &&
-                     domain != WHIT_DOMAIN_HEADS && (domain == WHIT_DOMAIN_ROWS || !depends(plan, open, step));
+            domain != WHIT_DOMAIN_HEADS && (domain == WHIT_DOMAIN_ROWS || !depends(plan, open, step));
         if (joins)
             open->n_steps++;
         else
@@ -258,9 +282,11 @@ whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *
     c.first = options->first_node;
     c.end = options->n_nodes ? options->first_node + options->n_nodes : graph->n_nodes;
     if (c.first >= c.end || c.end > graph->n_nodes)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the graph has %u nodes, not %u to %u", graph->n_nodes, c.first, c.end);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the graph has %u nodes, not %u to %u", graph->n_nodes, c.first,
+                         c.end);
 
-    /* A node makes at most three steps (formats, product and bias or rescoring) and two values, and brings at most three external ones. */
+    /* A node makes at most three steps (formats, product and bias or rescoring) and two values, and
+     * brings at most three external ones. */
     size_t n_nodes = c.end - c.first;
     plan->capacity_steps = (uint32_t)(3 * n_nodes);
     plan->capacity_values = (uint32_t)(5 * n_nodes);
@@ -306,8 +332,8 @@ static void print_value(const whit_plan *plan, uint32_t v, whit_buf *out)
         whit_buf_printf(out, "i8@%u", value->slot);
 }
 
-void whit_plan_print(const whit_plan *plan, const char *(*name)(void *context, int32_t tensor),
-                     void *context, whit_buf *out)
+void whit_plan_print(const whit_plan *plan, const char *(*name)(void *context, int32_t tensor), void *context,
+                     whit_buf *out)
 {
     static const char *const domains[] = {"rows", "tiles", "heads"};
     for (uint32_t g = 0; g < plan->n_groups; g++) {

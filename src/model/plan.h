@@ -21,8 +21,8 @@
 typedef enum whit_plan_op {
     WHIT_PLAN_EMBED,
     WHIT_PLAN_NORM,
-    WHIT_PLAN_ACTS,   /* f32 rows to the activation format of a matrix */
-    WHIT_PLAN_LINEAR, /* one matrix */
+    WHIT_PLAN_ACTS,    /* f32 rows to the activation format of a matrix */
+    WHIT_PLAN_LINEAR,  /* one matrix */
     WHIT_PLAN_RESCORE, /* makes the largest logits of a screened head right, in place */
     WHIT_PLAN_BIAS,
     WHIT_PLAN_ROPE,
@@ -53,8 +53,8 @@ typedef enum whit_plan_domain { WHIT_DOMAIN_ROWS, WHIT_DOMAIN_TILES, WHIT_DOMAIN
 /* Steps [first, first + n) with one meeting of threads at the end. */
 typedef struct whit_plan_group {
     uint32_t first, n_steps;
-    uint8_t domain;  /* whit_plan_domain */
-    bool selected;   /* runs over the selected rows */
+    uint8_t domain; /* whit_plan_domain */
+    bool selected;  /* runs over the selected rows */
 } whit_plan_group;
 
 typedef struct whit_plan_value {
@@ -62,22 +62,22 @@ typedef struct whit_plan_value {
     uint32_t width;
     whit_acts_spec acts; /* WHIT_ACTS_F32: (width) f32 rows; else an activation format */
     bool selected;
-    bool kept;       /* its slot is its own */
-    bool external;   /* the caller fills it (a plan over a range of nodes) */
+    bool kept;     /* its slot is its own */
+    bool external; /* the caller fills it (a plan over a range of nodes) */
     uint32_t slot;
 } whit_plan_value;
 
 typedef struct whit_plan_slot {
-    uint64_t row_bytes; /* of its largest value at one row */
-    bool selected;      /* has a row per selected token instead of one per batch token */
+    uint64_t row_bytes;                /* of its largest value at one row */
+    bool selected;                     /* has a row per selected token instead of one per batch token */
     uint64_t offset_bytes, size_bytes; /* set by whit_plan_layout */
 } whit_plan_slot;
 
 typedef struct whit_plan_options {
-    whit_act_type act;          /* of coded weights that follow the session */
-    bool no_fuse;               /* every operation a group of its own */
-    bool keep_hidden;           /* keep the graph's hidden value */
-    const char *const *keep;    /* names of further values to keep after the run */
+    whit_act_type act;       /* of coded weights that follow the session */
+    bool no_fuse;            /* every operation a group of its own */
+    bool keep_hidden;        /* keep the graph's hidden value */
+    const char *const *keep; /* names of further values to keep after the run */
     size_t n_keep;
     uint32_t first_node, n_nodes; /* a range of the graph's nodes; n_nodes 0: all */
 } whit_plan_options;
@@ -103,8 +103,7 @@ whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *
 void whit_plan_free(whit_plan *plan);
 
 /* Places the slots for so many rows; false where the sum overflows. */
-bool whit_plan_layout(whit_plan *plan, uint32_t n_batch_rows, uint32_t n_selected_rows,
-                      uint64_t *total_bytes);
+bool whit_plan_layout(whit_plan *plan, uint32_t n_batch_rows, uint32_t n_selected_rows, uint64_t *total_bytes);
 
 /* The plan value that holds a graph value; 0 where it was dropped. */
 uint32_t whit_plan_find(const whit_plan *plan, whit_ref value);
@@ -120,7 +119,7 @@ uint64_t whit_plan_value_bytes(const whit_plan_value *value, uint32_t n_rows);
 
 /* The plan as text for `whit inspect --plan`: a line per step, groups marked. `name` gives names of
  * tensors. */
-void whit_plan_print(const whit_plan *plan, const char *(*name)(void *context, int32_t tensor),
-                     void *context, whit_buf *out);
+void whit_plan_print(const whit_plan *plan, const char *(*name)(void *context, int32_t tensor), void *context,
+                     whit_buf *out);
 
 #endif

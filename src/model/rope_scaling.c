@@ -3,8 +3,7 @@
 
 #include <math.h>
 
-void whit_rope_llama3_factors(const whit_rope_llama3 *rule, double theta, uint32_t rope_dim,
-                              float *factors)
+void whit_rope_llama3_factors(const whit_rope_llama3 *rule, double theta, uint32_t rope_dim, float *factors)
 {
     for (uint32_t i = 0; i < rope_dim / 2; i++) {
         double frequency = pow(theta, -2.0 * i / rope_dim);

@@ -15,7 +15,6 @@ typedef struct whit_rope_llama3 {
 
 /* factors (rope_dim / 2). Source: transformers, modeling_rope_utils.py,
  * _compute_llama3_parameters. */
-void whit_rope_llama3_factors(const whit_rope_llama3 *rule, double theta, uint32_t rope_dim,
-                              float *factors);
+void whit_rope_llama3_factors(const whit_rope_llama3 *rule, double theta, uint32_t rope_dim, float *factors);
 
 #endif

@@ -9,8 +9,7 @@ uint64_t whit_plan_value_bytes(const whit_plan_value *value, uint32_t n_rows)
     return whit_acts_bytes(&value->acts, n_rows, value->width);
 }
 
-bool whit_plan_layout(whit_plan *plan, uint32_t n_batch_rows, uint32_t n_selected_rows,
-                      uint64_t *total_bytes)
+bool whit_plan_layout(whit_plan *plan, uint32_t n_batch_rows, uint32_t n_selected_rows, uint64_t *total_bytes)
 {
     for (uint32_t s = 0; s < plan->n_slots; s++) plan->slots[s].size_bytes = 0;
     for (uint32_t v = 0; v < plan->n_values; v++) {
@@ -31,7 +30,7 @@ bool whit_plan_layout(whit_plan *plan, uint32_t n_batch_rows, uint32_t n_selecte
 }
 
 struct lives {
-    uint32_t *last_step;  /* per value: last step that reads it, NEVER where it is kept */
+    uint32_t *last_step; /* per value: last step that reads it, NEVER where it is kept */
     uint32_t *last_group;
     uint32_t *owner; /* per slot: the value in it, 0: free */
 };
@@ -41,7 +40,7 @@ struct lives {
 static bool may_overwrite(uint8_t op)
 {
     return op == WHIT_PLAN_ADD || op == WHIT_PLAN_SCALE || op == WHIT_PLAN_ROPE || op == WHIT_PLAN_BIAS ||
-           op == WHIT_PLAN_GATE || op == WHIT_PLAN_NORM || op == WHIT_PLAN_ATTEND;
+        op == WHIT_PLAN_GATE || op == WHIT_PLAN_NORM || op == WHIT_PLAN_ATTEND;
 }
 
 static void find_lives(const whit_plan *plan, struct lives *lives)

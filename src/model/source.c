@@ -39,8 +39,8 @@ const whit_source_tensor *whit_source_find(const whit_source *source, const char
     return NULL;
 }
 
-whit_status whit_source_add_template(whit_source *source, const char *name, size_t name_bytes,
-                                     const char *text, size_t text_bytes, whit_error *error)
+whit_status whit_source_add_template(whit_source *source, const char *name, size_t name_bytes, const char *text,
+                                     size_t text_bytes, whit_error *error)
 {
     char key[64];
     if (!name_bytes || name_bytes >= sizeof key || memchr(name, 0, name_bytes) || memchr(text, 0, text_bytes))
@@ -110,9 +110,10 @@ static whit_status check_runs(whit_source *source, whit_error *error)
     if (source->config.rope_factors) mark_used(source, find_tensor(source, "rope_factors"));
     for (uint32_t i = 0; i < source->n_tensors; i++)
         if (!source->tensors[i].used)
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                             "%s: tensor '%s' is there, but a model of family %s with this configuration has no use for it",
-                             source->path, source->tensors[i].name, source->config.family);
+            return whit_fail(
+                error, WHIT_ERROR_UNSUPPORTED,
+                "%s: tensor '%s' is there, but a model of family %s with this configuration has no use for it",
+                source->path, source->tensors[i].name, source->config.family);
     return WHIT_OK;
 }
 
@@ -144,8 +145,7 @@ static whit_status import_beside(whit_source *source, const char *path, whit_err
     return status;
 }
 
-whit_status whit_source_open(const char *path, const whit_allocator *allocator, whit_source *source,
-                             whit_error *error)
+whit_status whit_source_open(const char *path, const whit_allocator *allocator, whit_source *source, whit_error *error)
 {
     *source = (whit_source){.allocator = allocator, .path = path};
     source->tokenizer.allocator = source->templates.allocator = source->notes.allocator = allocator;

@@ -16,12 +16,11 @@ struct whit_source_tensor {
     char name[WHIT_VALUE_NAME_BYTES]; /* canonical, as the graph asks for it */
     whit_tensor_type type;            /* holds the source exactly */
     /* Row `row` (of the canonical order) of the tensor into row 0 of `rows`. Any thread. */
-    whit_status (*read_row)(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows,
-                            whit_error *error);
+    whit_status (*read_row)(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error);
     /* The rows read so far will not be read again soon: their pages may go. NULL: nothing to do. */
     void (*drop)(const whit_source_tensor *tensor);
-    const void *context; /* the importer's */
-    bool used; /* by the graph */
+    const void *context;                             /* the importer's */
+    bool used;                                       /* by the graph */
     uint32_t unpermute_head_dim, unpermute_rope_dim; /* rows of each head interleave its RoPE pairs; 0: no */
 };
 
@@ -32,19 +31,17 @@ typedef struct whit_source {
     whit_buf tokenizer;           /* image; empty: none */
     whit_table_builder templates; /* chat templates by name; the usual one is "default" */
     whit_buf notes;               /* lines for the user: what was decided */
-    const char *path;       /* for messages */
+    const char *path;             /* for messages */
     const whit_allocator *allocator;
     /* Copies name, licence, ... into the container's metadata. */
-    whit_status (*write_metadata)(const struct whit_source *source, whit_ndf_writer *writer,
-                                  whit_error *error);
+    whit_status (*write_metadata)(const struct whit_source *source, whit_ndf_writer *writer, whit_error *error);
     void *importer; /* the opened files */
     void (*close)(struct whit_source *source);
 } whit_source;
 
 /* Opens a GGUF file, a Hugging Face folder (or a .safetensors file in one) or an .ndf, and checks
  * that a graph can run it. */
-whit_status whit_source_open(const char *path, const whit_allocator *allocator, whit_source *source,
-                             whit_error *error);
+whit_status whit_source_open(const char *path, const whit_allocator *allocator, whit_source *source, whit_error *error);
 void whit_source_close(whit_source *source);
 
 /* Names and types of the tensors for a graph; `source` must stay where it is while it is used. */
@@ -54,8 +51,8 @@ whit_resolver whit_source_resolver(const whit_source *source);
 whit_source_tensor *whit_source_add(whit_source *source, const char *name, whit_error *error);
 const whit_source_tensor *whit_source_find(const whit_source *source, const char *name);
 /* The text is copied; a second template of a name replaces the first. */
-whit_status whit_source_add_template(whit_source *source, const char *name, size_t name_bytes,
-                                     const char *text, size_t text_bytes, whit_error *error);
+whit_status whit_source_add_template(whit_source *source, const char *name, size_t name_bytes, const char *text,
+                                     size_t text_bytes, whit_error *error);
 /* The row of the file that holds canonical row `row`. */
 uint32_t whit_source_row(const whit_source_tensor *tensor, uint32_t row);
 

@@ -3,18 +3,20 @@
 
 #include "kernels/codec.h"
 
-whit_status whit_weights_open(const whit_ndf *file, const whit_allocator *allocator,
-                              whit_weights *weights, whit_error *error)
+whit_status whit_weights_open(const whit_ndf *file, const whit_allocator *allocator, whit_weights *weights,
+                              whit_error *error)
 {
     *weights = (whit_weights){.file = file, .n_tensors = whit_ndf_n_tensors(file), .allocator = allocator};
     weights->tensors = whit_zalloc_array(allocator, weights->n_tensors, sizeof *weights->tensors);
-    if (!weights->tensors) return whit_fail_memory(error, "the list of tensors", weights->n_tensors * sizeof(whit_tensor));
+    if (!weights->tensors)
+        return whit_fail_memory(error, "the list of tensors", weights->n_tensors * sizeof(whit_tensor));
     for (uint32_t i = 0; i < weights->n_tensors; i++) {
         whit_error inner;
         whit_ndf_tensor(file, i, &weights->tensors[i]);
         whit_status status = whit_tensor_check(&weights->tensors[i], &inner);
         if (status == WHIT_OK) continue;
-        whit_fail(error, status, "%s: tensor '%s': %s", whit_ndf_path(file), whit_ndf_tensor_name(file, i), inner.message);
+        whit_fail(error, status, "%s: tensor '%s': %s", whit_ndf_path(file), whit_ndf_tensor_name(file, i),
+                  inner.message);
         whit_weights_close(weights);
         return status;
     }

@@ -14,8 +14,8 @@ typedef struct whit_weights {
 } whit_weights;
 
 /* Checks types and the lengths of parts; touches the directory only. */
-whit_status whit_weights_open(const whit_ndf *file, const whit_allocator *allocator,
-                              whit_weights *weights, whit_error *error);
+whit_status whit_weights_open(const whit_ndf *file, const whit_allocator *allocator, whit_weights *weights,
+                              whit_error *error);
 void whit_weights_close(whit_weights *weights);
 
 /* `weights` must stay where it is while the resolver is used. */

@@ -5,8 +5,7 @@
 
 static whit_status check(const whit_ndf_appended *frame, const char *place, whit_adapter_view *view, whit_error *error)
 {
-    if (frame->type != WHIT_NDF_ADAPTER)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is no adapter", place);
+    if (frame->type != WHIT_NDF_ADAPTER) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is no adapter", place);
     return whit_adapter_check(frame->data, frame->size_bytes, place, view, error);
 }
 
@@ -20,14 +19,15 @@ static bool find_inside(const whit_ndf *model, const char *name, whit_ndf_append
     return false;
 }
 
-whit_status whit_adapter_find(const whit_ndf *model, const char *name, const whit_allocator *allocator,
-                              whit_ndf **file, whit_adapter_view *view, whit_error *error)
+whit_status whit_adapter_find(const whit_ndf *model, const char *name, const whit_allocator *allocator, whit_ndf **file,
+                              whit_adapter_view *view, whit_error *error)
 {
     *file = NULL;
     whit_ndf_appended frame;
     if (find_inside(model, name, &frame)) return check(&frame, name, view, error);
     if (access(name, F_OK) != 0)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: no such file, and no adapter of that name in %s", name, whit_ndf_path(model));
+        return whit_fail(error, WHIT_ERROR_IO, "%s: no such file, and no adapter of that name in %s", name,
+                         whit_ndf_path(model));
     WHIT_TRY(whit_ndf_open_loose(name, allocator, file, error));
     whit_status status = whit_ndf_appended_at(*file, 0, &frame, error);
     if (status == WHIT_OK) status = check(&frame, name, view, error);

@@ -15,7 +15,7 @@ struct whit_adapter {
 
 /* The image of an adapter by the name of one in the model's own file (of several of that name, the
  * last), else from a file at that path, which *file then holds open. */
-whit_status whit_adapter_find(const whit_ndf *model, const char *name, const whit_allocator *allocator,
-                              whit_ndf **file, whit_adapter_view *view, whit_error *error);
+whit_status whit_adapter_find(const whit_ndf *model, const char *name, const whit_allocator *allocator, whit_ndf **file,
+                              whit_adapter_view *view, whit_error *error);
 
 #endif

@@ -89,7 +89,8 @@ static whit_status hash_folder(whit_hash *hash, const char *path, whit_error *er
     struct dirent **names = NULL;
     int n = scandir(path, &names, read_by_importer, alphasort);
     if (n < 0) return whit_fail_errno(error, path, "list");
-    whit_status status = n > MAX_SOURCE_FILES ? whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many files", path) : WHIT_OK;
+    whit_status status =
+        n > MAX_SOURCE_FILES ? whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many files", path) : WHIT_OK;
     for (int i = 0; i < n; i++) {
         char file[WHIT_CACHE_PATH_BYTES];
         if (status == WHIT_OK && snprintf(file, sizeof file, "%s/%s", path, names[i]->d_name) < (int)sizeof file)
@@ -117,8 +118,8 @@ static whit_status hash_split(whit_hash *hash, const char *path, whit_error *err
     return WHIT_OK;
 }
 
-whit_status whit_cache_find(const char *cache_dir, const char *path, const char *version,
-                            const char *options, whit_cache_entry *entry, whit_error *error)
+whit_status whit_cache_find(const char *cache_dir, const char *path, const char *version, const char *options,
+                            whit_cache_entry *entry, whit_error *error)
 {
     entry->lock_fd = -1;
     WHIT_TRY(whit_cache_folder(cache_dir, entry->folder, error));

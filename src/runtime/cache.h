@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-#define WHIT_CACHE_PATH_BYTES 4096
+#define WHIT_CACHE_PATH_BYTES  4096
 #define WHIT_CACHE_LIMIT_BYTES ((uint64_t)64 << 30) /* oldest files go first beyond it */
 
 typedef struct whit_cache_entry {
@@ -18,13 +18,12 @@ typedef struct whit_cache_entry {
 
 /* The folder that would be used: `cache_dir`, else $XDG_CACHE_HOME/whit, else $HOME/.cache/whit.
  * Made where it is missing; refused (WHIT_ERROR_IO, with the reason) where it is not private. */
-whit_status whit_cache_folder(const char *cache_dir, char folder[WHIT_CACHE_PATH_BYTES],
-                              whit_error *error);
+whit_status whit_cache_folder(const char *cache_dir, char folder[WHIT_CACHE_PATH_BYTES], whit_error *error);
 
 /* Names the entry of a source: a hash over `version`, `options` and the path, inode, size and
  * nanosecond mtime of every file that a conversion of `path` reads. */
-whit_status whit_cache_find(const char *cache_dir, const char *path, const char *version,
-                            const char *options, whit_cache_entry *entry, whit_error *error);
+whit_status whit_cache_find(const char *cache_dir, const char *path, const char *version, const char *options,
+                            whit_cache_entry *entry, whit_error *error);
 /* Waits for the entry's lock, so that one process converts and others wait for the result. */
 whit_status whit_cache_lock(whit_cache_entry *entry, whit_error *error);
 void whit_cache_unlock(whit_cache_entry *entry);

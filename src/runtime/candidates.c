@@ -5,8 +5,8 @@
 
 enum { LANES = 16 };
 
-whit_status whit_candidates_open(uint32_t n_vocab, const whit_allocator *allocator,
-                                 whit_candidates *candidates, whit_error *error)
+whit_status whit_candidates_open(uint32_t n_vocab, const whit_allocator *allocator, whit_candidates *candidates,
+                                 whit_error *error)
 {
     *candidates = (whit_candidates){.n_vocab = n_vocab, .allocator = allocator};
     candidates->keys = whit_zalloc_array(allocator, n_vocab, sizeof *candidates->keys);
@@ -111,13 +111,11 @@ void whit_candidates_keep_from(whit_candidates *candidates, double min_logit)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < candidates->n_heap; i++)
-        if (whit_key_logit(candidates->keys[i]) >= min_logit)
-            candidates->keys[kept++] = candidates->keys[i];
+        if (whit_key_logit(candidates->keys[i]) >= min_logit) candidates->keys[kept++] = candidates->keys[i];
     if (kept < candidates->n_heap) candidates->is_heap = false;
     candidates->n_heap = kept;
     const uint64_t *end = candidates->keys + candidates->size;
-    while (candidates->n_sorted &&
-           whit_key_logit(end[-(ptrdiff_t)candidates->n_sorted]) < min_logit)
+    while (candidates->n_sorted && whit_key_logit(end[-(ptrdiff_t)candidates->n_sorted]) < min_logit)
         candidates->n_sorted--;
 }
 
@@ -141,15 +139,13 @@ static double sum_in_lanes(const double *terms, uint32_t n)
     return lanes[0];
 }
 
-double whit_candidates_sum(whit_candidates *candidates,
-                           double (*term)(double logit, const void *context), const void *context)
+double whit_candidates_sum(whit_candidates *candidates, double (*term)(double logit, const void *context),
+                           const void *context)
 {
-    const uint64_t *keys = candidates->keys,
-                   *sorted = keys + candidates->size - candidates->n_sorted;
+    const uint64_t *keys = candidates->keys, *sorted = keys + candidates->size - candidates->n_sorted;
     double *terms = candidates->terms;
     uint32_t n_heap = candidates->n_heap, n_sorted = candidates->n_sorted;
-    for (uint32_t i = 0; i < n_heap; i++)
-        terms[whit_key_id(keys[i])] = term((double)whit_key_logit(keys[i]), context);
+    for (uint32_t i = 0; i < n_heap; i++) terms[whit_key_id(keys[i])] = term((double)whit_key_logit(keys[i]), context);
     for (uint32_t i = 0; i < n_sorted; i++)
         terms[whit_key_id(sorted[i])] = term((double)whit_key_logit(sorted[i]), context);
     double sum = sum_in_lanes(terms, candidates->n_vocab);

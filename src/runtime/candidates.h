@@ -23,8 +23,8 @@ typedef struct whit_candidates {
     const whit_allocator *allocator;
 } whit_candidates;
 
-whit_status whit_candidates_open(uint32_t n_vocab, const whit_allocator *allocator,
-                                 whit_candidates *candidates, whit_error *error);
+whit_status whit_candidates_open(uint32_t n_vocab, const whit_allocator *allocator, whit_candidates *candidates,
+                                 whit_error *error);
 void whit_candidates_close(whit_candidates *candidates);
 
 static inline uint64_t whit_key(float logit, uint32_t id)
@@ -63,7 +63,7 @@ void whit_candidates_keep(whit_candidates *candidates, uint32_t n);
 void whit_candidates_keep_from(whit_candidates *candidates, double min_logit);
 void whit_candidates_drop_greatest(whit_candidates *candidates, uint32_t n);
 /* The sum of term(logit, context) over the candidates. */
-double whit_candidates_sum(whit_candidates *candidates,
-                           double (*term)(double logit, const void *context), const void *context);
+double whit_candidates_sum(whit_candidates *candidates, double (*term)(double logit, const void *context),
+                           const void *context);
 
 #endif

@@ -38,8 +38,7 @@ static whit_status check_options(const whit_sampler_options *o, whit_error *erro
     };
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
         if (!(ranges[i].value >= ranges[i].min && ranges[i].value <= ranges[i].max))
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s %g is not possible", ranges[i].name,
-                             ranges[i].value);
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s %g is not possible", ranges[i].name, ranges[i].value);
     return WHIT_OK;
 }
 
@@ -52,11 +51,9 @@ static whit_status copy_biases(whit_chain *chain, whit_error *error)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%zu logit biases, but not where", n);
     for (size_t i = 0; i < n; i++) {
         if (o->bias_ids[i] < 0 || (uint32_t)o->bias_ids[i] >= chain->candidates.n_vocab)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "logit bias: there is no token %d",
-                             o->bias_ids[i]);
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "logit bias: there is no token %d", o->bias_ids[i]);
         if (!(o->bias_values[i] <= FLT_MAX)) /* minus infinity bans a token */
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "logit bias of token %d is not a number",
-                             o->bias_ids[i]);
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "logit bias of token %d is not a number", o->bias_ids[i]);
     }
     chain->bias_ids = whit_zalloc_array(chain->allocator, n, sizeof *chain->bias_ids);
     chain->bias_values = whit_zalloc_array(chain->allocator, n, sizeof *chain->bias_values);
@@ -67,19 +64,16 @@ static whit_status copy_biases(whit_chain *chain, whit_error *error)
     return WHIT_OK;
 }
 
-whit_status whit_chain_open(uint32_t n_vocab, const whit_sampler_options *options,
-                            const uint8_t *breakers, const whit_allocator *allocator,
-                            whit_chain *chain, whit_error *error)
+whit_status whit_chain_open(uint32_t n_vocab, const whit_sampler_options *options, const uint8_t *breakers,
+                            const whit_allocator *allocator, whit_chain *chain, whit_error *error)
 {
     *chain = (whit_chain){.options = *options, .allocator = allocator};
-    if (n_vocab == 0)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "there are no tokens to pick from");
+    if (n_vocab == 0) return whit_fail(error, WHIT_ERROR_ARGUMENT, "there are no tokens to pick from");
     whit_status status = check_options(options, error);
     if (status != WHIT_OK) goto cleanup;
     status = whit_candidates_open(n_vocab, allocator, &chain->candidates, error);
     if (status != WHIT_OK) goto cleanup;
-    status =
-        whit_history_open(n_vocab, options->n_history_tokens, allocator, &chain->history, error);
+    status = whit_history_open(n_vocab, options->n_history_tokens, allocator, &chain->history, error);
     if (status != WHIT_OK) goto cleanup;
     chain->history.breakers = breakers;
     status = copy_biases(chain, error);
@@ -206,8 +200,7 @@ static void typical(whit_candidates *c, double p)
     while (begin < n && surprise(&s, whit_candidates_at(c, begin)) < middle - 1e-9) begin++;
     uint32_t end = begin; /* [begin, end) is kept */
     do {
-        double before =
-            begin > 0 ? middle - surprise(&s, whit_candidates_at(c, begin - 1)) : INFINITY;
+        double before = begin > 0 ? middle - surprise(&s, whit_candidates_at(c, begin - 1)) : INFINITY;
         double after = end < n ? surprise(&s, whit_candidates_at(c, end)) - middle : INFINITY;
         uint32_t taken = before <= after ? --begin : end++;
         mass += probability(&s, whit_candidates_at(c, taken));
@@ -233,8 +226,7 @@ static void top_p(whit_candidates *c, double p)
 static void min_p(whit_candidates *c, double p)
 {
     if (p <= 0.0) return;
-    whit_candidates_keep_from(c,
-                              (double)whit_key_logit(whit_candidates_max(c)) + whit_quick_log(p));
+    whit_candidates_keep_from(c, (double)whit_key_logit(whit_candidates_max(c)) + whit_quick_log(p));
 }
 
 /* "Exclude top choices": now and then drops all choices of at least `threshold` but the last. */
@@ -277,8 +269,7 @@ static uint32_t mirostat_count(whit_candidates *c, double temperature, double mu
     double slope = xy / xx, beyond = slope - 1.0;
     /* With a slope of 1 the formula's limit stands: its denominator / beyond tends to ln(n_vocab).
      */
-    double harmonic = beyond == 0.0 ? whit_quick_log(c->n_vocab)
-                                    : (1.0 - whit_quick_pow(c->n_vocab, -beyond)) / beyond;
+    double harmonic = beyond == 0.0 ? whit_quick_log(c->n_vocab) : (1.0 - whit_quick_pow(c->n_vocab, -beyond)) / beyond;
     double k = whit_quick_pow(whit_quick_pow(2.0, mu) / harmonic, 1.0 / slope);
     if (!(k > 1.0)) return 1;
     return k < n ? (uint32_t)k : n;
@@ -299,8 +290,8 @@ static uint64_t mirostat(whit_chain *chain)
     whit_candidates *c = &chain->candidates;
     const whit_sampler_options *o = &chain->options;
     double t = o->temperature;
-    whit_candidates_keep(c, o->mirostat == 1 ? mirostat_count(c, t, chain->mirostat_mu)
-                                             : mirostat_count_2(c, t, chain->mirostat_mu));
+    whit_candidates_keep(
+        c, o->mirostat == 1 ? mirostat_count(c, t, chain->mirostat_mu) : mirostat_count_2(c, t, chain->mirostat_mu));
     softmax s = softmax_of(c, t);
     uint64_t key = draw(c, &s, &chain->rng);
     double bits = surprise(&s, key) / whit_quick_log(2.0);
@@ -318,14 +309,12 @@ static uint32_t window(int32_t last_n, uint32_t n_history)
 static bool penalizes(const whit_sampler_options *o)
 {
     return o->mirostat == 0 && o->penalty_last_n != 0 &&
-           (o->repeat_penalty != 1.0f || o->frequency_penalty != 0.0f ||
-            o->presence_penalty != 0.0f);
+        (o->repeat_penalty != 1.0f || o->frequency_penalty != 0.0f || o->presence_penalty != 0.0f);
 }
 
 static bool penalizes_repetition(const whit_sampler_options *o)
 {
-    return o->mirostat == 0 && o->dry_penalty_last_n != 0 && o->dry_multiplier != 0.0f &&
-           o->dry_base >= 1.0f;
+    return o->mirostat == 0 && o->dry_penalty_last_n != 0 && o->dry_multiplier != 0.0f && o->dry_base >= 1.0f;
 }
 
 /* Biases and penalties; leaves out banned tokens. */
@@ -344,12 +333,11 @@ static void edit_logits(whit_chain *chain)
     }
     uint32_t n_history = chain->history.n_history;
     if (penalizes(o))
-        whit_history_penalize(&chain->history, c, window(o->penalty_last_n, n_history),
-                              o->repeat_penalty, o->frequency_penalty, o->presence_penalty);
+        whit_history_penalize(&chain->history, c, window(o->penalty_last_n, n_history), o->repeat_penalty,
+                              o->frequency_penalty, o->presence_penalty);
     if (penalizes_repetition(o))
-        whit_history_penalize_repetition(
-            &chain->history, c, window(o->dry_penalty_last_n, n_history), o->dry_multiplier,
-            o->dry_base, (uint32_t)o->dry_allowed_length);
+        whit_history_penalize_repetition(&chain->history, c, window(o->dry_penalty_last_n, n_history),
+                                         o->dry_multiplier, o->dry_base, (uint32_t)o->dry_allowed_length);
     if (any_banned) whit_candidates_keep_from(c, -FLT_MAX);
 }
 
@@ -375,8 +363,7 @@ whit_status whit_chain_pick(whit_chain *chain, const float *logits, uint32_t *id
         return whit_fail(error, WHIT_ERROR_NUMERIC,
                          "the model's logits are not finite: its weights or scales are damaged");
     edit_logits(chain);
-    if (whit_candidates_count(c) == 0)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "logit biases ban every token");
+    if (whit_candidates_count(c) == 0) return whit_fail(error, WHIT_ERROR_ARGUMENT, "logit biases ban every token");
     uint64_t key;
     if (chain->options.temperature <= 0.0f)
         key = whit_candidates_max(c);

@@ -23,13 +23,11 @@ typedef struct whit_chain {
 
 /* `breakers` as in whit_history; it must outlive the chain. A value that makes no sense is
  * WHIT_ERROR_ARGUMENT and names its option. */
-whit_status whit_chain_open(uint32_t n_vocab, const whit_sampler_options *options,
-                            const uint8_t *breakers, const whit_allocator *allocator,
-                            whit_chain *chain, whit_error *error);
+whit_status whit_chain_open(uint32_t n_vocab, const whit_sampler_options *options, const uint8_t *breakers,
+                            const whit_allocator *allocator, whit_chain *chain, whit_error *error);
 void whit_chain_close(whit_chain *chain);
 /* Picks and remembers. (n_vocab) logits; WHIT_ERROR_NUMERIC where one is not finite. */
-whit_status whit_chain_pick(whit_chain *chain, const float *logits, uint32_t *id,
-                            whit_error *error);
+whit_status whit_chain_pick(whit_chain *chain, const float *logits, uint32_t *id, whit_error *error);
 void whit_chain_accept(whit_chain *chain, uint32_t id);
 void whit_chain_reset(whit_chain *chain);
 /* True where a pick depends on nothing but the *k greatest logits, so that others need not be

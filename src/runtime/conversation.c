@@ -13,22 +13,20 @@ struct whit_conversation {
     whit_buf held;      /* int32_t[]: the ids in the sequence */
 };
 
-whit_status whit_conversation_open(whit_session *session, uint32_t sequence,
-                                   const whit_prompter *prompter, whit_conversation **out,
-                                   whit_error *error)
+whit_status whit_conversation_open(whit_session *session, uint32_t sequence, const whit_prompter *prompter,
+                                   whit_conversation **out, whit_error *error)
 {
     *out = NULL;
     const whit_allocator *allocator = session->allocator;
     whit_conversation *c = whit_zalloc(allocator, sizeof *c);
     if (!c) return whit_fail_memory(error, "the conversation", sizeof *c);
-    *c = (whit_conversation){
-        .session = session,
-        .prompter = prompter,
-        .allocator = allocator,
-        .sequence = sequence,
-        .messages = {.items = {.allocator = allocator}},
-        .prompt = {.text = {.allocator = allocator}, .ids = {.allocator = allocator}},
-        .held = {.allocator = allocator}};
+    *c = (whit_conversation){.session = session,
+                             .prompter = prompter,
+                             .allocator = allocator,
+                             .sequence = sequence,
+                             .messages = {.items = {.allocator = allocator}},
+                             .prompt = {.text = {.allocator = allocator}, .ids = {.allocator = allocator}},
+                             .held = {.allocator = allocator}};
     *out = c;
     return WHIT_OK;
 }
@@ -62,9 +60,8 @@ static whit_status render(whit_conversation *c, whit_thinking thinking, whit_err
     whit_status status;
     if (whit_buf_append(&chosen, items, n_system(c) * sizeof *items) &&
         whit_buf_append(&chosen, items + first, (n - first) * sizeof *items))
-        status =
-            whit_prompter_render(c->prompter, (const whit_message *)(void *)chosen.data,
-                                 chosen.size_bytes / sizeof *items, thinking, &c->prompt, error);
+        status = whit_prompter_render(c->prompter, (const whit_message *)(void *)chosen.data,
+                                      chosen.size_bytes / sizeof *items, thinking, &c->prompt, error);
     else
         status = whit_fail_memory(error, "the conversation", n * sizeof *items);
     whit_buf_free(&chosen);
@@ -85,11 +82,9 @@ static bool leave_out_turn(whit_conversation *c)
 
 /* Renders a prompt that leaves room for an answer. Once turns must go, enough of them go that the
  * next few questions need not drop any: every drop makes the rest of the prompt new. */
-static whit_status make_prompt(whit_conversation *c, const whit_answer_options *options,
-                               whit_error *error)
+static whit_status make_prompt(whit_conversation *c, const whit_answer_options *options, whit_error *error)
 {
-    size_t n_ctx = whit_session_context_size(c->session), room = n_ctx / 4,
-           n_before = c->messages.n_left_out;
+    size_t n_ctx = whit_session_context_size(c->session), room = n_ctx / 4, n_before = c->messages.n_left_out;
     if (!whit_messages_count(&c->messages))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no message to answer");
     if (options->n_tokens < room) room = options->n_tokens;
@@ -115,8 +110,7 @@ static whit_status make_prompt(whit_conversation *c, const whit_answer_options *
  * is evaluated, for its logits. */
 static whit_status keep_common(whit_conversation *c, uint32_t *n_kept, whit_error *error)
 {
-    const int32_t *held = (const int32_t *)(const void *)c->held.data,
-                  *ids = whit_prompt_ids(&c->prompt);
+    const int32_t *held = (const int32_t *)(const void *)c->held.data, *ids = whit_prompt_ids(&c->prompt);
     size_t n = whit_prompt_n_ids(&c->prompt) - 1, n_held = c->held.size_bytes / sizeof *held;
     if (n > n_held) n = n_held;
     size_t common = 0;
@@ -175,8 +169,8 @@ static void settle_held(whit_conversation *c)
     if (c->held.size_bytes > n) c->held.size_bytes = n;
 }
 
-static whit_status generate(struct answering *a, whit_sampler *sampler, uint32_t n_kept,
-                            whit_answer *answer, whit_error *error)
+static whit_status generate(struct answering *a, whit_sampler *sampler, uint32_t n_kept, whit_answer *answer,
+                            whit_error *error)
 {
     whit_conversation *c = a->c;
     const whit_answer_options *options = a->options;
@@ -186,8 +180,7 @@ static whit_status generate(struct answering *a, whit_sampler *sampler, uint32_t
     size_t n_ids = whit_prompt_n_ids(&c->prompt), n_stop = 0;
     uint32_t room = whit_session_context_size(c->session) - (uint32_t)n_ids;
     if (options->n_stop > 32)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%zu stop strings; 32 are the most",
-                         options->n_stop);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%zu stop strings; 32 are the most", options->n_stop);
     for (; n_stop < options->n_stop; n_stop++) stops[n_stop] = options->stop[n_stop];
     if (whit_prompter_stop(c->prompter)) stops[n_stop++] = whit_prompter_stop(c->prompter);
     generate.sequence = c->sequence;
@@ -200,8 +193,8 @@ static whit_status generate(struct answering *a, whit_sampler *sampler, uint32_t
     generate.on_text = on_text;
     generate.on_token = on_token;
     generate.user = a;
-    whit_status status = whit_generate(c->session, sampler, whit_prompt_ids(&c->prompt), n_ids,
-                                       &generate, &result, error);
+    whit_status status =
+        whit_generate(c->session, sampler, whit_prompt_ids(&c->prompt), n_ids, &generate, &result, error);
     settle_held(c);
     answer->n_kept = n_kept;
     answer->n_prompt = result.n_prompt_tokens;
@@ -209,14 +202,13 @@ static whit_status generate(struct answering *a, whit_sampler *sampler, uint32_t
     answer->prompt_ns = result.prompt_ns;
     answer->generate_ns = result.generate_ns;
     answer->finish = result.finish;
-    answer->full = status == WHIT_OK && result.finish == WHIT_FINISH_LENGTH &&
-                   generate.n_tokens == room && options->n_tokens > room;
+    answer->full = status == WHIT_OK && result.finish == WHIT_FINISH_LENGTH && generate.n_tokens == room &&
+        options->n_tokens > room;
     return a->failed ? whit_fail_memory(error, "the answer", a->text.size_bytes) : status;
 }
 
-whit_status whit_conversation_answer(whit_conversation *c, whit_sampler *sampler,
-                                     const whit_answer_options *options, whit_answer *answer,
-                                     whit_error *error)
+whit_status whit_conversation_answer(whit_conversation *c, whit_sampler *sampler, const whit_answer_options *options,
+                                     whit_answer *answer, whit_error *error)
 {
     whit_answer own;
     if (!answer) answer = &own;
@@ -234,14 +226,13 @@ whit_status whit_conversation_answer(whit_conversation *c, whit_sampler *sampler
                                        .on_part = on_part,
                                        .user = &a},
                           .text = {.allocator = c->allocator}};
-    whit_status status = whit_buf_reserve(&a.text, TEXT_BYTES)
-                             ? generate(&a, sampler, n_kept, answer, error)
-                             : whit_fail_memory(error, "the answer", TEXT_BYTES);
+    whit_status status = whit_buf_reserve(&a.text, TEXT_BYTES) ? generate(&a, sampler, n_kept, answer, error)
+                                                               : whit_fail_memory(error, "the answer", TEXT_BYTES);
     whit_thinking_flush(&a.thinking);
     if (status == WHIT_OK || a.text.size_bytes) {
         whit_error inner;
-        whit_status added = whit_messages_add(&c->messages, WHIT_ROLE_ASSISTANT,
-                                              (const char *)a.text.data, a.text.size_bytes, &inner);
+        whit_status added =
+            whit_messages_add(&c->messages, WHIT_ROLE_ASSISTANT, (const char *)a.text.data, a.text.size_bytes, &inner);
         if (status == WHIT_OK && added != WHIT_OK) {
             status = added;
             if (error) *error = inner;

@@ -16,9 +16,8 @@
 
 typedef struct whit_conversation whit_conversation;
 
-whit_status whit_conversation_open(whit_session *session, uint32_t sequence,
-                                   const whit_prompter *prompter, whit_conversation **conversation,
-                                   whit_error *error);
+whit_status whit_conversation_open(whit_session *session, uint32_t sequence, const whit_prompter *prompter,
+                                   whit_conversation **conversation, whit_error *error);
 void whit_conversation_close(whit_conversation *conversation);
 
 /* For the caller to read and to change between answers. */
@@ -49,8 +48,7 @@ typedef struct whit_answer {
  * nothing was generated in a failed or cancelled call, the messages are as before. Errors: limit (a
  * single turn is longer than the context), the template's, the session's. `answer` may be NULL. */
 whit_status whit_conversation_answer(whit_conversation *conversation, whit_sampler *sampler,
-                                     const whit_answer_options *options, whit_answer *answer,
-                                     whit_error *error);
+                                     const whit_answer_options *options, whit_answer *answer, whit_error *error);
 /* The prompt of the last answer, as rendered; not terminated. */
 const char *whit_conversation_prompt(const whit_conversation *conversation, size_t *n_bytes);
 /* The ids that the sequence holds: the last prompt's, then the answer's but the last. */

@@ -4,8 +4,7 @@
 #define LONGEST_MATCH  4 /* tokens that must agree, tried from long to short */
 #define SHORTEST_MATCH 2
 
-whit_status whit_draft_open(size_t capacity, const whit_allocator *allocator, whit_draft *draft,
-                            whit_error *error)
+whit_status whit_draft_open(size_t capacity, const whit_allocator *allocator, whit_draft *draft, whit_error *error)
 {
     *draft = (whit_draft){.capacity = capacity, .allocator = allocator};
     draft->history = whit_zalloc_array(allocator, capacity, sizeof *draft->history);

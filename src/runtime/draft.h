@@ -16,8 +16,7 @@ typedef struct whit_draft {
 } whit_draft;
 
 /* Room for so many tokens in all; none is allocated later. */
-whit_status whit_draft_open(size_t capacity, const whit_allocator *allocator, whit_draft *draft,
-                            whit_error *error);
+whit_status whit_draft_open(size_t capacity, const whit_allocator *allocator, whit_draft *draft, whit_error *error);
 void whit_draft_close(whit_draft *draft);
 void whit_draft_push(whit_draft *draft, int32_t id);
 /* At most n_most guesses; returns their number, 0 where nothing in the text fits. */

@@ -24,9 +24,8 @@ static inline double whit_quick_exp(double x)
     if (x > 709.0) return INFINITY;
     double shifted = x * 0x1.71547652b82fep+0 + 0x1.8p52; /* rounds x / ln 2 to an integer */
     double k = shifted - 0x1.8p52;
-    double r =
-        (x - k * 0x1.62e42feep-1) - k * 0x1.a39ef35793c76p-33; /* the first product is exact */
-    double p = 1.0 / 6227020800.0; /* Taylor's series to r^13: |r| <= ln(2) / 2 */
+    double r = (x - k * 0x1.62e42feep-1) - k * 0x1.a39ef35793c76p-33; /* the first product is exact */
+    double p = 1.0 / 6227020800.0;                                    /* Taylor's series to r^13: |r| <= ln(2) / 2 */
     p = p * r + 1.0 / 479001600.0;
     p = p * r + 1.0 / 39916800.0;
     p = p * r + 1.0 / 3628800.0;

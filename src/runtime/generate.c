@@ -18,7 +18,7 @@ struct output {
     const whit_generate_options *options;
     whit_buf held;
     size_t longest_stop;
-    bool stopped;  /* a stop string was met */
+    bool stopped; /* a stop string was met */
     bool cancelled;
 };
 
@@ -28,7 +28,8 @@ static size_t find_stop(const struct output *out)
     for (size_t at = 0; at < out->held.size_bytes; at++)
         for (size_t i = 0; i < out->options->n_stop; i++) {
             size_t n = strlen(out->options->stop[i]);
-            if (n && n <= out->held.size_bytes - at && memcmp(out->held.data + at, out->options->stop[i], n) == 0) return at;
+            if (n && n <= out->held.size_bytes - at && memcmp(out->held.data + at, out->options->stop[i], n) == 0)
+                return at;
         }
     return out->held.size_bytes;
 }
@@ -39,7 +40,8 @@ static size_t find_maybe(const struct output *out)
     size_t size = out->held.size_bytes, at = size > out->longest_stop ? size - out->longest_stop : 0;
     for (; at < size; at++)
         for (size_t i = 0; i < out->options->n_stop; i++)
-            if (strlen(out->options->stop[i]) > size - at && memcmp(out->held.data + at, out->options->stop[i], size - at) == 0)
+            if (strlen(out->options->stop[i]) > size - at &&
+                memcmp(out->held.data + at, out->options->stop[i], size - at) == 0)
                 return at;
     return size;
 }
@@ -96,7 +98,8 @@ static whit_status feed(whit_session *s, uint32_t sequence, const int32_t *ids, 
     for (size_t i = 0; i < n_ids;) {
         size_t n = 0;
         for (; n < sizeof tokens / sizeof tokens[0] && i < n_ids; n++, i++)
-            tokens[n] = (whit_step_token){.sequence = sequence, .id = ids[i], .want_logits = i + 1 == n_ids, .n_top = n_top};
+            tokens[n] =
+                (whit_step_token){.sequence = sequence, .id = ids[i], .want_logits = i + 1 == n_ids, .n_top = n_top};
         WHIT_TRY(whit_session_step(s, tokens, n, error));
     }
     return WHIT_OK;
@@ -156,8 +159,8 @@ static whit_status advance(struct generation *g, const whit_generate_options *op
     g->row = 0;
     g->n_guessed = guess(g, options);
     for (uint32_t i = 0; i <= g->n_guessed; i++)
-        tokens[i] = (whit_step_token){.sequence = options->sequence, .id = i ? g->guessed[i - 1] : id,
-                                      .want_logits = true, .n_top = n_top};
+        tokens[i] = (whit_step_token){
+            .sequence = options->sequence, .id = i ? g->guessed[i - 1] : id, .want_logits = true, .n_top = n_top};
     return whit_session_step(g->session, tokens, 1 + g->n_guessed, error);
 }
 
@@ -196,8 +199,7 @@ whit_status whit_generate(whit_session *session, whit_sampler *sampler, const in
     whit_generate_options own = options ? *options : whit_generate_options_default();
     struct generation g = {.session = session, .sampler = sampler, .out = {.options = &own}};
     if (result) *result = g.result;
-    if (n_ids == 0)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the prompt is empty: give at least one token (BOS)");
+    if (n_ids == 0) return whit_fail(error, WHIT_ERROR_ARGUMENT, "the prompt is empty: give at least one token (BOS)");
     if (own.n_present && (own.n_present >= n_ids || own.n_present != whit_session_position(session, own.sequence)))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "of %zu tokens %u are to be present, the sequence holds %u", n_ids,
                          own.n_present, whit_session_position(session, own.sequence));
@@ -207,17 +209,21 @@ whit_status whit_generate(whit_session *session, whit_sampler *sampler, const in
         if (n > g.out.longest_stop) g.out.longest_stop = n;
     }
     whit_status status = WHIT_OK;
-    if (!whit_buf_reserve(&g.out.held, 4096 + g.out.longest_stop)) status = whit_fail_memory(error, "generated text", 4096);
+    if (!whit_buf_reserve(&g.out.held, 4096 + g.out.longest_stop))
+        status = whit_fail_memory(error, "generated text", 4096);
     if (status == WHIT_OK && whit_model_has_tokenizer(session->model))
         status = whit_detokenizer_open(session->model, true, &g.detokenizer, error);
     if (status == WHIT_OK) status = prime(&g, ids, n_ids, error);
     if (status == WHIT_OK && own.n_draft_tokens)
-        status = whit_draft_open(n_ids + (own.n_tokens < session->options.n_ctx_tokens ? own.n_tokens : session->options.n_ctx_tokens),
-                                 session->allocator, &g.draft, error);
+        status = whit_draft_open(
+            n_ids + (own.n_tokens < session->options.n_ctx_tokens ? own.n_tokens : session->options.n_ctx_tokens),
+            session->allocator, &g.draft, error);
     for (size_t i = 0; status == WHIT_OK && own.n_draft_tokens && i < n_ids; i++) whit_draft_push(&g.draft, ids[i]);
     for (size_t i = 0; i < n_ids; i++) whit_sampler_accept(sampler, ids[i]);
     uint64_t start_ns = whit_now_ns();
-    if (status == WHIT_OK) status = feed(session, own.sequence, ids + own.n_present, n_ids - own.n_present, whit_sampler_n_top(sampler), error);
+    if (status == WHIT_OK)
+        status =
+            feed(session, own.sequence, ids + own.n_present, n_ids - own.n_present, whit_sampler_n_top(sampler), error);
     uint64_t fed_ns = whit_now_ns();
     g.result.n_prompt_tokens = (uint32_t)(n_ids - own.n_present);
     g.result.prompt_ns = fed_ns - start_ns;

@@ -16,8 +16,7 @@ whit_status whit_history_open(uint32_t n_vocab, uint32_t n_history, const whit_a
     history->per_id = whit_zalloc_array(allocator, n_vocab, sizeof *history->per_id);
     if (history->ring && history->recent && history->matches && history->per_id) return WHIT_OK;
     whit_history_close(history);
-    return whit_fail_memory(error, "the history of a sampler",
-                            12 * (size_t)n_history + 4 * (size_t)n_vocab);
+    return whit_fail_memory(error, "the history of a sampler", 12 * (size_t)n_history + 4 * (size_t)n_vocab);
 }
 
 void whit_history_close(whit_history *history)
@@ -67,8 +66,8 @@ static bool is_banned(const whit_candidates *candidates, uint32_t id)
     return whit_key_logit(candidates->keys[id]) < -FLT_MAX;
 }
 
-void whit_history_penalize(whit_history *history, whit_candidates *candidates, uint32_t window,
-                           float repeat, float frequency, float presence)
+void whit_history_penalize(whit_history *history, whit_candidates *candidates, uint32_t window, float repeat,
+                           float frequency, float presence)
 {
     uint32_t n = unroll(history, window);
     for (uint32_t i = 0; i < n; i++) history->per_id[history->recent[i]]++;
@@ -107,9 +106,8 @@ static void match_lengths(const int32_t *tokens, uint32_t n, uint32_t *matches)
     }
 }
 
-void whit_history_penalize_repetition(whit_history *history, whit_candidates *candidates,
-                                      uint32_t window, float multiplier, float base,
-                                      uint32_t allowed)
+void whit_history_penalize_repetition(whit_history *history, whit_candidates *candidates, uint32_t window,
+                                      float multiplier, float base, uint32_t allowed)
 {
     uint32_t n = unroll(history, window);
     uint32_t limit = 0; /* repetitions reach back to the latest breaker */

@@ -9,10 +9,10 @@
 #include "runtime/candidates.h"
 
 typedef struct whit_history {
-    int32_t *ring;     /* (n_history) */
-    int32_t *recent;   /* (n_history) the window, latest first, while DRY looks at it */
-    uint32_t *matches; /* (n_history) how many tokens match the latest ones, from each place on */
-    uint32_t *per_id;  /* (n_vocab) zeros between calls */
+    int32_t *ring;           /* (n_history) */
+    int32_t *recent;         /* (n_history) the window, latest first, while DRY looks at it */
+    uint32_t *matches;       /* (n_history) how many tokens match the latest ones, from each place on */
+    uint32_t *per_id;        /* (n_vocab) zeros between calls */
     const uint8_t *breakers; /* (n_vocab / 8 rounded up) bits: tokens that no repetition spans;
                                 NULL: none; the caller's */
     uint32_t n_vocab, n_history;
@@ -28,12 +28,11 @@ void whit_history_clear(whit_history *history);
 
 /* Over the last `window` tokens: a logit is divided by `repeat` (multiplied where it is negative),
  * then lowered by `frequency` per occurrence and by `presence` once. */
-void whit_history_penalize(whit_history *history, whit_candidates *candidates, uint32_t window,
-                           float repeat, float frequency, float presence);
+void whit_history_penalize(whit_history *history, whit_candidates *candidates, uint32_t window, float repeat,
+                           float frequency, float presence);
 /* "Don't repeat yourself": a token that would lengthen to n + 1 a repetition of the last n tokens,
  * n >= allowed, is lowered by multiplier * base^(n - allowed). Repetitions end at breakers. */
-void whit_history_penalize_repetition(whit_history *history, whit_candidates *candidates,
-                                      uint32_t window, float multiplier, float base,
-                                      uint32_t allowed);
+void whit_history_penalize_repetition(whit_history *history, whit_candidates *candidates, uint32_t window,
+                                      float multiplier, float base, uint32_t allowed);
 
 #endif

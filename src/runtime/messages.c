@@ -70,15 +70,13 @@ static bool append_clean(whit_buf *out, const char *text, size_t n)
     return true;
 }
 
-static whit_status append(whit_messages *messages, whit_role role, const char *text, size_t n,
-                          whit_error *error)
+static whit_status append(whit_messages *messages, whit_role role, const char *text, size_t n, whit_error *error)
 {
     whit_buf clean = {.allocator = messages->items.allocator};
     whit_message message = {.role = role};
     if (append_clean(&clean, text, n)) {
         message.text_bytes = clean.size_bytes;
-        message.text = whit_strndup(clean.allocator, clean.data ? (const char *)clean.data : "",
-                                    clean.size_bytes);
+        message.text = whit_strndup(clean.allocator, clean.data ? (const char *)clean.data : "", clean.size_bytes);
     }
     whit_buf_free(&clean);
     if (message.text && whit_buf_append(&messages->items, &message, sizeof message)) return WHIT_OK;
@@ -87,14 +85,13 @@ static whit_status append(whit_messages *messages, whit_role role, const char *t
     return whit_fail_memory(error, "a message", n);
 }
 
-whit_status whit_messages_add(whit_messages *messages, whit_role role, const char *text,
-                              size_t text_bytes, whit_error *error)
+whit_status whit_messages_add(whit_messages *messages, whit_role role, const char *text, size_t text_bytes,
+                              whit_error *error)
 {
     return append(messages, role, text, text_bytes, error);
 }
 
-whit_status whit_messages_set_system(whit_messages *messages, const char *text, size_t text_bytes,
-                                     whit_error *error)
+whit_status whit_messages_set_system(whit_messages *messages, const char *text, size_t text_bytes, whit_error *error)
 {
     /* The new one is made first, at the end, so that a failure leaves everything as it was. */
     if (text_bytes) WHIT_TRY(append(messages, WHIT_ROLE_SYSTEM, text, text_bytes, error));
@@ -137,23 +134,19 @@ whit_status whit_messages_write(const whit_messages *messages, whit_buf *out, wh
     bool ok = whit_buf_append_str(out, "{\"messages\": [");
     for (size_t i = 0; ok && i < whit_messages_count(messages); i++) {
         const whit_message *message = whit_messages_at(messages, i);
-        ok = whit_buf_printf(out, "%s{\"role\": \"%s\", \"content\": ", i ? ", " : "",
-                             whit_role_name(message->role)) &&
-             whit_json_write_string(out, message->text, message->text_bytes) &&
-             whit_buf_append_str(out, "}");
+        ok = whit_buf_printf(out, "%s{\"role\": \"%s\", \"content\": ", i ? ", " : "", whit_role_name(message->role)) &&
+            whit_json_write_string(out, message->text, message->text_bytes) && whit_buf_append_str(out, "}");
     }
     if (ok && whit_buf_append_str(out, "]}\n")) return WHIT_OK;
     out->size_bytes = before;
     return whit_fail_memory(error, "the conversation's text", before);
 }
 
-static whit_status read_message(whit_messages *fresh, const whit_json *json, uint32_t at,
-                                whit_error *error)
+static whit_status read_message(whit_messages *fresh, const whit_json *json, uint32_t at, whit_error *error)
 {
     if (whit_json_type_of(json, at) != WHIT_JSON_OBJECT)
         return whit_json_fail(json, at, error, "a message is an object, with role and content");
-    for (uint32_t key = whit_json_first(json, at); key != WHIT_JSON_NONE;
-         key = whit_json_next(json, at, key))
+    for (uint32_t key = whit_json_first(json, at); key != WHIT_JSON_NONE; key = whit_json_next(json, at, key))
         if (!whit_json_is(json, key, "role") && !whit_json_is(json, key, "content"))
             return whit_json_fail(json, key, error, "a message here has only role and content");
     uint32_t role = whit_json_get(json, at, "role"), content = whit_json_get(json, at, "content");
@@ -169,8 +162,8 @@ static whit_status read_message(whit_messages *fresh, const whit_json *json, uin
     return whit_json_fail(json, at, error, "a role is system, user or assistant");
 }
 
-whit_status whit_messages_read(whit_messages *messages, const char *name, const char *text,
-                               size_t text_bytes, whit_error *error)
+whit_status whit_messages_read(whit_messages *messages, const char *name, const char *text, size_t text_bytes,
+                               whit_error *error)
 {
     whit_messages fresh = {.items = {.allocator = messages->items.allocator}};
     whit_json json = {0};

@@ -31,11 +31,10 @@ const whit_message *whit_messages_at(const whit_messages *messages, size_t i);
 const whit_message *whit_messages_system(const whit_messages *messages);
 
 /* Appends a copy; bytes that are not UTF-8 become U+FFFD. Not for the system. */
-whit_status whit_messages_add(whit_messages *messages, whit_role role, const char *text,
-                              size_t text_bytes, whit_error *error);
+whit_status whit_messages_add(whit_messages *messages, whit_role role, const char *text, size_t text_bytes,
+                              whit_error *error);
 /* Sets the system's; no bytes: there is none. On failure it is as before. */
-whit_status whit_messages_set_system(whit_messages *messages, const char *text, size_t text_bytes,
-                                     whit_error *error);
+whit_status whit_messages_set_system(whit_messages *messages, const char *text, size_t text_bytes, whit_error *error);
 /* Removes the last message where it is of that role. */
 bool whit_messages_take_back(whit_messages *messages, whit_role role);
 /* Removes all but the system's. */
@@ -47,7 +46,7 @@ whit_status whit_messages_write(const whit_messages *messages, whit_buf *out, wh
 /* Replaces the list by what such a text says; on failure it is as before. `name` begins error
  * lines. Other members beside "messages" are left alone; what could not be kept in a message (other
  * roles, contents that are no text, tool calls) is refused. */
-whit_status whit_messages_read(whit_messages *messages, const char *name, const char *text,
-                               size_t text_bytes, whit_error *error);
+whit_status whit_messages_read(whit_messages *messages, const char *name, const char *text, size_t text_bytes,
+                               whit_error *error);
 
 #endif

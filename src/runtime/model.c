@@ -82,7 +82,8 @@ static whit_status open_cached(whit_model *model, const char *path, const whit_m
 {
     whit_cache_entry entry;
     whit_error ignored;
-    if (whit_cache_find(options->cache_dir, path, WHIT_CONVERT_VERSION, "", &entry, &ignored) != WHIT_OK) return WHIT_OK;
+    if (whit_cache_find(options->cache_dir, path, WHIT_CONVERT_VERSION, "", &entry, &ignored) != WHIT_OK)
+        return WHIT_OK;
     if (access(entry.path, R_OK) == 0 && open_entry(model, entry.path)) return WHIT_OK;
     if (access(entry.folder, W_OK) != 0 || whit_cache_lock(&entry, &ignored) != WHIT_OK) return WHIT_OK;
     whit_status status = WHIT_OK;
@@ -110,8 +111,8 @@ static whit_status check_rope_factors(const whit_model *model, whit_error *error
     const whit_tensor_type *type = i >= 0 ? &model->weights.tensors[i].type : NULL;
     if (!type || type->codec != WHIT_CODEC_F32 || type->layout != WHIT_LAYOUT_PLAIN || type->n_rows != 1 ||
         type->n_cols != model->config.rope_dim / 2)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor 'rope_factors' is missing or no vector of %u", model->path,
-                         model->config.rope_dim / 2);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor 'rope_factors' is missing or no vector of %u",
+                         model->path, model->config.rope_dim / 2);
     return WHIT_OK;
 }
 
@@ -160,8 +161,7 @@ static whit_status finish(whit_status status, whit_model *model, whit_model **ou
     return status;
 }
 
-whit_status whit_model_open(const char *path, const whit_model_options *options, whit_model **out,
-                            whit_error *error)
+whit_status whit_model_open(const char *path, const whit_model_options *options, whit_model **out, whit_error *error)
 {
     *out = NULL;
     whit_model_options own = options ? *options : whit_model_options_default();
@@ -185,8 +185,7 @@ whit_status whit_model_open_memory(const void *data, size_t size_bytes, const ch
     *out = NULL;
     whit_model *model = NULL;
     whit_status status = begin(name, allocator, &model, error);
-    if (status == WHIT_OK)
-        status = whit_ndf_open_memory(data, size_bytes, name, model->allocator, &model->file, error);
+    if (status == WHIT_OK) status = whit_ndf_open_memory(data, size_bytes, name, model->allocator, &model->file, error);
     return finish(status, model, out, error);
 }
 
@@ -256,8 +255,7 @@ const uint8_t *whit_model_identity(const whit_model *model)
     return whit_ndf_identity(model->file);
 }
 
-bool whit_model_mapping(const whit_model *model, size_t i, const void **address, size_t *size_bytes,
-                        const char **path)
+bool whit_model_mapping(const whit_model *model, size_t i, const void **address, size_t *size_bytes, const char **path)
 {
     if (i > UINT32_MAX) return false;
     return whit_ndf_mapping(model->file, (uint32_t)i, address, size_bytes, path);

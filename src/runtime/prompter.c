@@ -36,17 +36,15 @@ void whit_prompt_free(whit_prompt *prompt)
 
 /* ---- rendering ------------------------------------------------------------------------------ */
 
-static bool make_messages(whit_datum_pool *pool, const whit_message *messages, size_t n,
-                          whit_datum *list)
+static bool make_messages(whit_datum_pool *pool, const whit_message *messages, size_t n, whit_datum *list)
 {
     if (!whit_datum_list(pool, NULL, n, list)) return false;
     for (size_t i = 0; i < n; i++) {
         whit_datum *dict = &list->list->items[i], role, content;
         const char *name = whit_role_name(messages[i].role);
-        if (!whit_datum_dict(pool, dict) ||
-            !whit_datum_string(pool, name, strlen(name), false, &role) ||
-            !whit_datum_string(pool, messages[i].text_bytes ? messages[i].text : "",
-                               messages[i].text_bytes, true, &content) ||
+        if (!whit_datum_dict(pool, dict) || !whit_datum_string(pool, name, strlen(name), false, &role) ||
+            !whit_datum_string(pool, messages[i].text_bytes ? messages[i].text : "", messages[i].text_bytes, true,
+                               &content) ||
             !whit_dict_set_str(pool, dict->dict, "role", role) ||
             !whit_dict_set_str(pool, dict->dict, "content", content))
             return false;
@@ -59,24 +57,20 @@ static bool make_extra(whit_datum_pool *pool, whit_thinking thinking, whit_datum
 {
     whit_datum value = whit_datum_bool(thinking == WHIT_THINKING_ON);
     return thinking == WHIT_THINKING_AUTO ||
-           (whit_datum_dict(pool, extra) &&
-            whit_dict_set_str(pool, extra->dict, "enable_thinking", value) &&
-            whit_dict_set_str(pool, extra->dict, "thinking", value));
+        (whit_datum_dict(pool, extra) && whit_dict_set_str(pool, extra->dict, "enable_thinking", value) &&
+         whit_dict_set_str(pool, extra->dict, "thinking", value));
 }
 
 /* Text and the ranges that are data (whit_template_segment[]). */
-static whit_status render(const whit_prompter *p, const whit_message *messages, size_t n,
-                          whit_thinking thinking, bool answer, whit_buf *text, whit_buf *segments,
-                          whit_error *error)
+static whit_status render(const whit_prompter *p, const whit_message *messages, size_t n, whit_thinking thinking,
+                          bool answer, whit_buf *text, whit_buf *segments, whit_error *error)
 {
     whit_datum_pool pool = {.allocator = p->allocator};
     whit_template_error reason = {.message = {.allocator = p->allocator}};
     whit_template_options options = {.now = &p->now};
-    whit_chat chat = {
-        .bos_token = p->bos_token, .eos_token = p->eos_token, .add_generation_prompt = answer};
+    whit_chat chat = {.bos_token = p->bos_token, .eos_token = p->eos_token, .add_generation_prompt = answer};
     whit_status status;
-    if (make_messages(&pool, messages, n, &chat.messages) &&
-        make_extra(&pool, thinking, &chat.extra)) {
+    if (make_messages(&pool, messages, n, &chat.messages) && make_extra(&pool, thinking, &chat.extra)) {
         status = whit_template_chat(p->template, &chat, &options, text, segments, &reason);
         if (status != WHIT_OK) whit_fail(error, status, "%s: %s", p->place, reason.error.message);
     } else {
@@ -87,16 +81,16 @@ static whit_status render(const whit_prompter *p, const whit_message *messages, 
     return status;
 }
 
-static whit_status encode(const whit_prompter *p, const whit_buf *text, const whit_buf *segments,
-                          whit_buf *ids, whit_error *error)
+static whit_status encode(const whit_prompter *p, const whit_buf *text, const whit_buf *segments, whit_buf *ids,
+                          whit_error *error)
 {
     /* The same two numbers under other names. */
     _Static_assert(sizeof(whit_template_segment) == sizeof(whit_text_range), "one layout");
     whit_encode_options options = {.parse_special = true,
                                    .plain = (const whit_text_range *)(const void *)segments->data,
                                    .n_plain = segments->size_bytes / sizeof(whit_text_range)};
-    return whit_model_encode(p->model, text->data ? (const char *)text->data : "", text->size_bytes,
-                             &options, ids, error);
+    return whit_model_encode(p->model, text->data ? (const char *)text->data : "", text->size_bytes, &options, ids,
+                             error);
 }
 
 static const char *find(const char *text, size_t n, const char *word)
@@ -108,26 +102,21 @@ static const char *find(const char *text, size_t n, const char *word)
 static bool opens_thinking(const whit_prompter *p, const whit_buf *text, const whit_buf *segments)
 {
     whit_template_segment last = {0};
-    if (segments->size_bytes)
-        memcpy(&last, segments->data + segments->size_bytes - sizeof last, sizeof last);
-    const char *tail = (const char *)text->data + last.end,
-               *end = (const char *)text->data + text->size_bytes;
+    if (segments->size_bytes) memcpy(&last, segments->data + segments->size_bytes - sizeof last, sizeof last);
+    const char *tail = (const char *)text->data + last.end, *end = (const char *)text->data + text->size_bytes;
     const char *open = find(tail, (size_t)(end - tail), p->thinking_open);
     return open && !find(open, (size_t)(end - open), p->thinking_close);
 }
 
-whit_status whit_prompter_render(const whit_prompter *p, const whit_message *messages,
-                                 size_t n_messages, whit_thinking thinking, whit_prompt *prompt,
-                                 whit_error *error)
+whit_status whit_prompter_render(const whit_prompter *p, const whit_message *messages, size_t n_messages,
+                                 whit_thinking thinking, whit_prompt *prompt, whit_error *error)
 {
     whit_buf segments = {.allocator = p->allocator};
     prompt->text.size_bytes = prompt->ids.size_bytes = 0;
-    whit_status status =
-        render(p, messages, n_messages, thinking, true, &prompt->text, &segments, error);
+    whit_status status = render(p, messages, n_messages, thinking, true, &prompt->text, &segments, error);
     if (status == WHIT_OK) status = encode(p, &prompt->text, &segments, &prompt->ids, error);
     if (status == WHIT_OK && !prompt->ids.size_bytes)
-        status = whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: renders the conversation to nothing",
-                           p->place);
+        status = whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: renders the conversation to nothing", p->place);
     prompt->thinking = status == WHIT_OK && opens_thinking(p, &prompt->text, &segments);
     whit_buf_free(&segments);
     return status;
@@ -138,9 +127,8 @@ whit_status whit_prompter_render(const whit_prompter *p, const whit_message *mes
 static void find_thinking(whit_prompter *p, const char *source, size_t n)
 {
     static const char *const marks[][2] = {
-        {"<think>", "</think>"},         {"<thinking>", "</thinking>"},
-        {"<reasoning>", "</reasoning>"}, {"<thought>", "</thought>"},
-        {"[THINK]", "[/THINK]"},         {"<seed:think>", "</seed:think>"},
+        {"<think>", "</think>"},     {"<thinking>", "</thinking>"}, {"<reasoning>", "</reasoning>"},
+        {"<thought>", "</thought>"}, {"[THINK]", "[/THINK]"},       {"<seed:think>", "</seed:think>"},
     };
     p->thinking_open = marks[0][0];
     p->thinking_close = marks[0][1];
@@ -177,8 +165,7 @@ static whit_status find_turn_end(whit_prompter *p, whit_error *error)
         status = encode(p, &text, &none, &ids, error);
         const int32_t *id = (const int32_t *)(const void *)ids.data;
         for (size_t i = 0; i < ids.size_bytes / sizeof *id && p->turn_end < 0; i++)
-            if (whit_tokenizer_token_flags(&p->model->tokenizer, id[i]) & WHIT_TOKEN_SPECIAL)
-                p->turn_end = id[i];
+            if (whit_tokenizer_token_flags(&p->model->tokenizer, id[i]) & WHIT_TOKEN_SPECIAL) p->turn_end = id[i];
         while (n && (text.data[n - 1] == ' ' || text.data[n - 1] == '\n')) n--;
         size_t blank = 0;
         while (blank < n && (text.data[blank] == ' ' || text.data[blank] == '\n')) blank++;
@@ -244,13 +231,12 @@ static whit_status open_template(whit_prompter *p, const char *source, size_t n,
     return status;
 }
 
-whit_status whit_prompter_open(const whit_model *model, const char *source, size_t source_bytes,
-                               const char *place, whit_prompter **out, whit_error *error)
+whit_status whit_prompter_open(const whit_model *model, const char *source, size_t source_bytes, const char *place,
+                               whit_prompter **out, whit_error *error)
 {
     *out = NULL;
     if (!model->has_tokenizer)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: the model has no tokenizer: it cannot chat", model->path);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: the model has no tokenizer: it cannot chat", model->path);
     if (!source) {
         source = whit_table_get_string(whit_ndf_templates(model->file), "default");
         place = model->path;

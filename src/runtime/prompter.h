@@ -35,16 +35,15 @@ typedef struct whit_prompter whit_prompter;
 /* Opens the template `source`, which messages name `place`; the model's own where it is NULL.
  * Errors: unsupported (the model has no template, or no tokenizer), format (a template that cannot
  * be parsed), memory. */
-whit_status whit_prompter_open(const whit_model *model, const char *source, size_t source_bytes,
-                               const char *place, whit_prompter **prompter, whit_error *error);
+whit_status whit_prompter_open(const whit_model *model, const char *source, size_t source_bytes, const char *place,
+                               whit_prompter **prompter, whit_error *error);
 void whit_prompter_close(whit_prompter *prompter);
 
 /* Renders messages with the beginning of the assistant's answer behind them into `prompt`, whose
  * buffers are emptied first. Errors are the template's own, with their place, or the tokenizer's.
  */
-whit_status whit_prompter_render(const whit_prompter *prompter, const whit_message *messages,
-                                 size_t n_messages, whit_thinking thinking, whit_prompt *prompt,
-                                 whit_error *error);
+whit_status whit_prompter_render(const whit_prompter *prompter, const whit_message *messages, size_t n_messages,
+                                 whit_thinking thinking, whit_prompt *prompt, whit_error *error);
 
 /* Does the template write this id behind an assistant's message? -1 never does. */
 bool whit_prompter_ends_turn(const whit_prompter *prompter, int32_t id);

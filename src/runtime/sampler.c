@@ -16,9 +16,21 @@ struct whit_sampler {
 whit_sampler_options whit_sampler_options_default(void)
 {
     return (whit_sampler_options){
-        .temperature = 0.8f, .dynatemp_exponent = 1, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f, .typical_p = 1,
-        .top_n_sigma = -1, .xtc_threshold = 0.1f, .repeat_penalty = 1, .penalty_last_n = 64, .dry_base = 1.75f,
-        .dry_allowed_length = 2, .dry_penalty_last_n = -1, .mirostat_tau = 5, .mirostat_eta = 0.1f,
+        .temperature = 0.8f,
+        .dynatemp_exponent = 1,
+        .top_k = 40,
+        .top_p = 0.95f,
+        .min_p = 0.05f,
+        .typical_p = 1,
+        .top_n_sigma = -1,
+        .xtc_threshold = 0.1f,
+        .repeat_penalty = 1,
+        .penalty_last_n = 64,
+        .dry_base = 1.75f,
+        .dry_allowed_length = 2,
+        .dry_penalty_last_n = -1,
+        .mirostat_tau = 5,
+        .mirostat_eta = 0.1f,
         .n_history_tokens = 4096,
     };
 }
@@ -50,8 +62,8 @@ static whit_status find_breakers(whit_sampler *sampler, const whit_model *model,
     return status;
 }
 
-whit_status whit_sampler_open(const whit_model *model, const whit_sampler_options *options,
-                              whit_sampler **out, whit_error *error)
+whit_status whit_sampler_open(const whit_model *model, const whit_sampler_options *options, whit_sampler **out,
+                              whit_error *error)
 {
     *out = NULL;
     whit_sampler_options own = options ? *options : whit_sampler_options_default();

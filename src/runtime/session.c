@@ -17,8 +17,8 @@ whit_session_options whit_session_options_default(void)
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-static whit_status fill_options(const whit_model *model, const whit_session_options *given,
-                                uint32_t n_cores, whit_session_options *o, whit_error *error)
+static whit_status fill_options(const whit_model *model, const whit_session_options *given, uint32_t n_cores,
+                                whit_session_options *o, whit_error *error)
 {
     const whit_config *c = &model->config;
     *o = given ? *given : whit_session_options_default();
@@ -46,7 +46,8 @@ static whit_status fill_options(const whit_model *model, const whit_session_opti
 
 static whit_status compile(whit_session *s, whit_error *error)
 {
-    whit_plan_options options = {.act = s->options.act, .keep_hidden = s->options.keep_hidden, .no_fuse = s->options.no_fuse};
+    whit_plan_options options = {
+        .act = s->options.act, .keep_hidden = s->options.keep_hidden, .no_fuse = s->options.no_fuse};
     return whit_plan_compile(&s->model->graph, &options, s->allocator, &s->plan, error);
 }
 
@@ -55,8 +56,12 @@ static void place(whit_session *s, whit_arena *arena)
 {
     const whit_config *c = &s->model->config;
     const whit_session_options *o = &s->options;
-    whit_kv_shape shape = {.type = o->kv, .n_layers = c->n_layers, .n_kv_heads = c->n_kv_heads, .head_dim = c->head_dim,
-                           .n_sequences = o->n_sequences, .n_ctx_tokens = o->n_ctx_tokens};
+    whit_kv_shape shape = {.type = o->kv,
+                           .n_layers = c->n_layers,
+                           .n_kv_heads = c->n_kv_heads,
+                           .head_dim = c->head_dim,
+                           .n_sequences = o->n_sequences,
+                           .n_ctx_tokens = o->n_ctx_tokens};
     s->positions = whit_arena_take(arena, o->n_sequences, sizeof *s->positions);
     s->advanced = whit_arena_take(arena, o->n_sequences, sizeof *s->advanced);
     s->ids = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->ids);
@@ -73,10 +78,14 @@ static void place(whit_session *s, whit_arena *arena)
     void *kv_memory = whit_arena_take(arena, kv_bytes, 1);
     s->kv.shape = shape;
     if (kv_memory) whit_kv_init(&s->kv, &shape, kv_memory);
-    whit_exec_options exec = {.n_batch_rows = o->n_batch_tokens, .n_selected_rows = o->n_logits,
-                              .n_threads = o->n_threads, .rope_theta = c->rope_theta, .rope_pairs = c->rope_dim / 2};
+    whit_exec_options exec = {.n_batch_rows = o->n_batch_tokens,
+                              .n_selected_rows = o->n_logits,
+                              .n_threads = o->n_threads,
+                              .rope_theta = c->rope_theta,
+                              .rope_pairs = c->rope_dim / 2};
     int32_t factors = c->rope_factors ? (int32_t)whit_ndf_find(s->model->file, "rope_factors") : -1;
-    if (factors >= 0) exec.rope_factors = (const float *)(const void *)s->model->weights.tensors[factors].part[WHIT_PART_CODES];
+    if (factors >= 0)
+        exec.rope_factors = (const float *)(const void *)s->model->weights.tensors[factors].part[WHIT_PART_CODES];
     whit_exec_place(&s->exec, &s->plan, s->model->weights.tensors, &s->kernels, &s->kv, &exec, arena);
 }
 
@@ -128,8 +137,8 @@ static void expect_reads(const whit_session *s)
     }
 }
 
-whit_status whit_session_open(const whit_model *model, const whit_session_options *options,
-                              whit_session **out, whit_error *error)
+whit_status whit_session_open(const whit_model *model, const whit_session_options *options, whit_session **out,
+                              whit_error *error)
 {
     *out = NULL;
     whit_session *s = whit_zalloc(model->allocator, sizeof *s);
@@ -176,7 +185,8 @@ static whit_status check_step(const whit_session *s, const whit_step_token *toke
     if (n_tokens == 0) return whit_fail(error, WHIT_ERROR_ARGUMENT, "a step needs at least one token");
     for (size_t i = 0; i < n_tokens; i++) {
         if (tokens[i].sequence >= s->options.n_sequences)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", tokens[i].sequence, s->options.n_sequences);
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", tokens[i].sequence,
+                             s->options.n_sequences);
         if (tokens[i].id < 0 || (uint32_t)tokens[i].id >= s->model->config.n_vocab)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "token %d is not in the vocabulary of %u", tokens[i].id,
                              s->model->config.n_vocab);
@@ -212,8 +222,12 @@ static void sort_rows(whit_session *s, uint32_t n)
 
 static whit_status run_pass(whit_session *s, const whit_step_token *tokens, uint32_t n, whit_error *error)
 {
-    whit_batch batch = {.n_rows = n, .ids = s->ids, .sequences = s->row_sequences, .positions = s->row_positions,
-                        .selected = s->selected, .selected_begin = s->n_selected,
+    whit_batch batch = {.n_rows = n,
+                        .ids = s->ids,
+                        .sequences = s->row_sequences,
+                        .positions = s->row_positions,
+                        .selected = s->selected,
+                        .selected_begin = s->n_selected,
                         .tops = s->options.exact_head ? NULL : s->tops};
     for (uint32_t i = 0; i < n; i++) {
         uint32_t sequence = tokens[i].sequence;
@@ -228,12 +242,12 @@ static whit_status run_pass(whit_session *s, const whit_step_token *tokens, uint
     /* From "row i is the k-th wanted" to "the k-th wanted is row i". */
     for (uint32_t i = 0; i < n; i++)
         if (s->wanted[i]) s->selected[s->wanted[i] - 1] = i;
-    if (!whit_exec_run(&s->exec, &batch, s->options.cancel))
-        return whit_fail(error, WHIT_ERROR_CANCELLED, "cancelled");
+    if (!whit_exec_run(&s->exec, &batch, s->options.cancel)) return whit_fail(error, WHIT_ERROR_CANCELLED, "cancelled");
     for (uint32_t i = 0; i < batch.n_selected; i++)
-        if (!s->kernels.all_finite(whit_exec_row(&s->exec, s->plan.output, s->n_selected + i), s->model->config.n_vocab))
-            return whit_fail(error, WHIT_ERROR_NUMERIC, "%s: logits are not finite: the model's weights or scales are damaged",
-                             s->model->path);
+        if (!s->kernels.all_finite(whit_exec_row(&s->exec, s->plan.output, s->n_selected + i),
+                                   s->model->config.n_vocab))
+            return whit_fail(error, WHIT_ERROR_NUMERIC,
+                             "%s: logits are not finite: the model's weights or scales are damaged", s->model->path);
     s->n_selected += batch.n_selected;
     return WHIT_OK;
 }
@@ -291,7 +305,8 @@ whit_status whit_session_truncate(whit_session *s, uint32_t sequence, uint32_t n
     if (sequence >= s->options.n_sequences)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
     if (n_tokens > s->positions[sequence])
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u has %u tokens, not %u", sequence, s->positions[sequence], n_tokens);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u has %u tokens, not %u", sequence,
+                         s->positions[sequence], n_tokens);
     whit_kv_truncate(&s->kv, sequence, n_tokens);
     s->positions[sequence] = n_tokens;
     return WHIT_OK;
@@ -322,12 +337,14 @@ static whit_status check_mounts(const whit_session *s, const whit_mount *mounts,
         if (mounts[i].scale == 0) continue; /* adding +0 would turn -0 into +0 */
         if (mounting->n == WHIT_MOUNTS_MAX)
             return whit_fail(error, WHIT_ERROR_LIMIT, "over %d adapters on one sequence", WHIT_MOUNTS_MAX);
-        mounting->mounts[mounting->n++] = (whit_exec_adapter){.weights = &mounts[i].adapter->weights, .strength = mounts[i].scale};
+        mounting->mounts[mounting->n++] =
+            (whit_exec_adapter){.weights = &mounts[i].adapter->weights, .strength = mounts[i].scale};
     }
     return WHIT_OK;
 }
 
-whit_status whit_session_mount(whit_session *s, uint32_t sequence, const whit_mount *mounts, size_t n, whit_error *error)
+whit_status whit_session_mount(whit_session *s, uint32_t sequence, const whit_mount *mounts, size_t n,
+                               whit_error *error)
 {
     if (sequence >= s->options.n_sequences)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);

@@ -17,14 +17,14 @@ struct whit_session {
     whit_pool *pool;
     void *arena;
     size_t arena_bytes;
-    uint32_t *positions;  /* (n_sequences) tokens of each sequence */
-    uint32_t *advanced;   /* (n_sequences) of the step that runs */
-    int32_t *ids;         /* (n_batch_tokens) of the pass that runs, as the four below */
+    uint32_t *positions; /* (n_sequences) tokens of each sequence */
+    uint32_t *advanced;  /* (n_sequences) of the step that runs */
+    int32_t *ids;        /* (n_batch_tokens) of the pass that runs, as the four below */
     uint32_t *row_sequences, *row_positions;
-    uint32_t *wanted;     /* row -> which wanted one it is, from 1; 0: none */
-    uint32_t *selected;   /* wanted one -> row */
-    uint32_t *tops;       /* wanted one -> how many of its logits must be right, 0: all */
-    uint32_t n_selected;  /* of the last step */
+    uint32_t *wanted;    /* row -> which wanted one it is, from 1; 0: none */
+    uint32_t *selected;  /* wanted one -> row */
+    uint32_t *tops;      /* wanted one -> how many of its logits must be right, 0: all */
+    uint32_t n_selected; /* of the last step */
 };
 
 #endif

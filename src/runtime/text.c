@@ -54,7 +54,8 @@ static void put_back(const whit_model *model, whit_tokenizer *tokenizer)
 static whit_status need_tokenizer(const whit_model *model, whit_error *error)
 {
     if (model->has_tokenizer) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: the model has no tokenizer: it takes and gives ids only", model->path);
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: the model has no tokenizer: it takes and gives ids only",
+                     model->path);
 }
 
 bool whit_model_has_tokenizer(const whit_model *model)
@@ -126,7 +127,8 @@ whit_status whit_detokenizer_open(const whit_model *model, bool skip_special, wh
     return WHIT_OK;
 }
 
-whit_status whit_detokenizer_push(whit_detokenizer *d, int32_t id, const char **text, size_t *text_bytes, whit_error *error)
+whit_status whit_detokenizer_push(whit_detokenizer *d, int32_t id, const char **text, size_t *text_bytes,
+                                  whit_error *error)
 {
     return whit_token_decoder_push(d->decoder, id, text, text_bytes, error);
 }

@@ -8,8 +8,7 @@
 
 typedef struct whit_tokenizers whit_tokenizers;
 
-whit_status whit_tokenizers_open(const whit_allocator *allocator, whit_tokenizers **tokenizers,
-                                 whit_error *error);
+whit_status whit_tokenizers_open(const whit_allocator *allocator, whit_tokenizers **tokenizers, whit_error *error);
 void whit_tokenizers_close(whit_tokenizers *tokenizers);
 
 /* As whit_tokenize, with ranges of plain (user) text; appends int32_t to `ids`. */

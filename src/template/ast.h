@@ -33,13 +33,13 @@ typedef enum whit_node_kind {
     WHIT_NODE_CHOICE,    /* a if b else c; c may be NULL */
     WHIT_NODE_MEMBER,    /* target of assignment: namespace b (a NAME), member text */
     /* statements */
-    WHIT_NODE_BODY,  /* items */
-    WHIT_NODE_DATA,  /* text */
-    WHIT_NODE_PRINT, /* items */
-    WHIT_NODE_IF,    /* a: condition, b: body, c: what else, a body or NULL */
-    WHIT_NODE_FOR,   /* a: target, b: iterable, c: filter or NULL, d: body, e: else or NULL, flag:
+    WHIT_NODE_BODY,         /* items */
+    WHIT_NODE_DATA,         /* text */
+    WHIT_NODE_PRINT,        /* items */
+    WHIT_NODE_IF,           /* a: condition, b: body, c: what else, a body or NULL */
+    WHIT_NODE_FOR,          /* a: target, b: iterable, c: filter or NULL, d: body, e: else or NULL, flag:
                         recursive */
-    WHIT_NODE_SET,   /* a: target, b: value */
+    WHIT_NODE_SET,          /* a: target, b: value */
     WHIT_NODE_SET_BLOCK,    /* a: target, b: filter chain or NULL, d: body */
     WHIT_NODE_FILTER_BLOCK, /* b: filter chain, d: body */
     WHIT_NODE_MACRO,        /* text: name, macro, d: body */

@@ -28,13 +28,11 @@ const whit_builtin *whit_builtin_function(const whit_text *name)
 const whit_builtin *whit_builtin_method(whit_datum self, const whit_text *name)
 {
     switch (self.kind) {
-    case WHIT_DATUM_TEXT:
-        return find(self.text->is_bytes ? whit_bytes_methods : whit_str_methods, name);
+    case WHIT_DATUM_TEXT: return find(self.text->is_bytes ? whit_bytes_methods : whit_str_methods, name);
     case WHIT_DATUM_DICT: return find(whit_dict_methods, name);
     case WHIT_DATUM_LIST: return find(whit_sequence_methods, name);
     case WHIT_DATUM_TUPLE:
-    case WHIT_DATUM_RANGE:
-        return whit_text_is(name, "copy") ? NULL : find(whit_sequence_methods, name);
+    case WHIT_DATUM_RANGE: return whit_text_is(name, "copy") ? NULL : find(whit_sequence_methods, name);
     case WHIT_DATUM_BOOL:
     case WHIT_DATUM_INT: return find(whit_int_methods, name);
     case WHIT_DATUM_FLOAT: return find(whit_float_methods, name);
@@ -51,15 +49,14 @@ static bool has_name(const char *parameters, const whit_text *name)
     return n == name->n_bytes && memcmp(parameters, name->bytes, n) == 0;
 }
 
-static whit_status bind_named(whit_machine *m, const whit_builtin *builtin,
-                              const struct whit_named_value *named, whit_builtin_frame *call)
+static whit_status bind_named(whit_machine *m, const whit_builtin *builtin, const struct whit_named_value *named,
+                              whit_builtin_frame *call)
 {
     const char *at = builtin->parameters;
     for (size_t i = 0; *at && *at != '/'; i++) {
         if (has_name(at, named->name)) {
             if (call->given[i])
-                return whit_machine_raise_type(m, "%s() got multiple values for one argument",
-                                               builtin->name);
+                return whit_machine_raise_type(m, "%s() got multiple values for one argument", builtin->name);
             call->values[i] = named->value;
             call->given[i] = true;
             return WHIT_OK;
@@ -67,12 +64,12 @@ static whit_status bind_named(whit_machine *m, const whit_builtin *builtin,
         at += strcspn(at, " ");
         at += *at == ' ';
     }
-    return whit_machine_raise_type(m, "%s() got an unexpected keyword argument '%.*s'",
-                                   builtin->name, (int)named->name->n_bytes, named->name->bytes);
+    return whit_machine_raise_type(m, "%s() got an unexpected keyword argument '%.*s'", builtin->name,
+                                   (int)named->name->n_bytes, named->name->bytes);
 }
 
-static whit_status bind(whit_machine *m, const whit_builtin *builtin,
-                        const whit_arguments *arguments, whit_builtin_frame *call)
+static whit_status bind(whit_machine *m, const whit_builtin *builtin, const whit_arguments *arguments,
+                        whit_builtin_frame *call)
 {
     if (builtin->parameters[0] == '*') return WHIT_OK;
     size_t n = 0;
@@ -87,8 +84,7 @@ static whit_status bind(whit_machine *m, const whit_builtin *builtin,
         call->values[i] = arguments->positional[i];
         call->given[i] = true;
     }
-    for (size_t i = 0; i < arguments->n_named; i++)
-        WHIT_TRY(bind_named(m, builtin, &arguments->named[i], call));
+    for (size_t i = 0; i < arguments->n_named; i++) WHIT_TRY(bind_named(m, builtin, &arguments->named[i], call));
     for (size_t i = 0; i < n; i++) {
         size_t length = strcspn(at, " ");
         if (!call->given[i] && at[length - 1] != '?')
@@ -106,8 +102,7 @@ whit_status whit_builtin_call(whit_machine *m, const whit_builtin *builtin, whit
     return builtin->run(m, &call, result);
 }
 
-whit_status whit_builtin_want_text(whit_machine *m, const whit_builtin_frame *call, size_t i,
-                                   const whit_text **text)
+whit_status whit_builtin_want_text(whit_machine *m, const whit_builtin_frame *call, size_t i, const whit_text **text)
 {
     if (!whit_datum_is_str(call->values[i]))
         return whit_machine_raise_type(m, "%s() wants a str, not %s", call->builtin->name,
@@ -116,8 +111,8 @@ whit_status whit_builtin_want_text(whit_machine *m, const whit_builtin_frame *ca
     return WHIT_OK;
 }
 
-whit_status whit_builtin_want_int(whit_machine *m, const whit_builtin_frame *call, size_t i,
-                                  int64_t fallback, int64_t *integer)
+whit_status whit_builtin_want_int(whit_machine *m, const whit_builtin_frame *call, size_t i, int64_t fallback,
+                                  int64_t *integer)
 {
     *integer = fallback;
     if (!call->given[i] || whit_datum_as_int(call->values[i], integer)) return WHIT_OK;
@@ -125,15 +120,14 @@ whit_status whit_builtin_want_int(whit_machine *m, const whit_builtin_frame *cal
                                    whit_datum_type(call->values[i]));
 }
 
-static whit_status select_part(whit_machine *m, whit_datum *item, const whit_text *path,
-                               size_t begin, size_t end, const whit_datum *fallback)
+static whit_status select_part(whit_machine *m, whit_datum *item, const whit_text *path, size_t begin, size_t end,
+                               const whit_datum *fallback)
 {
     const whit_text *name = whit_text_slice(m->pool, path, begin, end);
     if (!name) return whit_machine_raise_memory(m);
     whit_datum key = whit_datum_text(name);
     bool digits = end > begin;
-    for (size_t i = begin; i < end; i++)
-        digits = digits && path->bytes[i] >= '0' && path->bytes[i] <= '9';
+    for (size_t i = begin; i < end; i++) digits = digits && path->bytes[i] >= '0' && path->bytes[i] <= '9';
     if (digits) whit_integer_parse(name, 10, &key);
     WHIT_TRY(whit_machine_item(m, *item, key, item));
     if (fallback && item->kind == WHIT_DATUM_UNDEFINED) *item = *fallback;
@@ -152,10 +146,9 @@ whit_status whit_machine_select_attribute(whit_machine *m, whit_datum item, whit
         return WHIT_OK;
     }
     for (size_t begin = 0, end; begin <= attribute.text->n_bytes; begin = end + 1) {
-        const char *dot =
-            attribute.text->n_bytes > begin
-                ? memchr(attribute.text->bytes + begin, '.', attribute.text->n_bytes - begin)
-                : NULL;
+        const char *dot = attribute.text->n_bytes > begin
+            ? memchr(attribute.text->bytes + begin, '.', attribute.text->n_bytes - begin)
+            : NULL;
         end = dot ? (size_t)(dot - attribute.text->bytes) : attribute.text->n_bytes;
         WHIT_TRY(select_part(m, result, attribute.text, begin, end, fallback));
     }

@@ -50,13 +50,11 @@ extern const whit_builtin whit_loop_methods[], whit_cycler_methods[];
 
 /* ---- reading arguments ----------------------------------------------------------------------- */
 
-whit_status whit_builtin_want_text(whit_machine *m, const whit_builtin_frame *call, size_t i,
-                                   const whit_text **text);
+whit_status whit_builtin_want_text(whit_machine *m, const whit_builtin_frame *call, size_t i, const whit_text **text);
 /* An int or bool; `fallback` where it is not given. */
-whit_status whit_builtin_want_int(whit_machine *m, const whit_builtin_frame *call, size_t i,
-                                  int64_t fallback, int64_t *integer);
-static inline bool whit_builtin_is_given(const whit_builtin_frame *call,
-                                         size_t i) /* and not none */
+whit_status whit_builtin_want_int(whit_machine *m, const whit_builtin_frame *call, size_t i, int64_t fallback,
+                                  int64_t *integer);
+static inline bool whit_builtin_is_given(const whit_builtin_frame *call, size_t i) /* and not none */
 {
     return call->given[i] && call->values[i].kind != WHIT_DATUM_NONE;
 }

@@ -21,8 +21,8 @@ typedef struct whit_chat {
 /* As whit_template_render. A message's `role` does not count as the user's text where it is one of
  * the usual ones, because templates build special tokens of it ("<|" + role + "|>"). */
 whit_status whit_template_chat(const whit_template *template, const whit_chat *chat,
-                               const whit_template_options *options, whit_buf *out,
-                               whit_buf *segments, whit_template_error *error);
+                               const whit_template_options *options, whit_buf *out, whit_buf *segments,
+                               whit_template_error *error);
 
 /* One line of `whit template --jsonl`: a JSON object with the fields of a conversation (messages,
  * tools, documents, add_generation_prompt, bos_token, eos_token, extra, continue_final_message),
@@ -30,9 +30,8 @@ whit_status whit_template_chat(const whit_template *template, const whit_chat *c
  * `out`:
  * {"text"} or {"error", "line", "column"}. Fails, after appending an error line, only where the
  * line is no JSON object or memory is short. */
-whit_status whit_template_jsonl_line(const whit_template *template,
-                                     const whit_template_options *options, const char *line,
-                                     size_t n_bytes, const whit_allocator *allocator, whit_buf *out,
+whit_status whit_template_jsonl_line(const whit_template *template, const whit_template_options *options,
+                                     const char *line, size_t n_bytes, const whit_allocator *allocator, whit_buf *out,
                                      whit_error *error);
 
 #endif

@@ -4,8 +4,7 @@
 
 static whit_status evaluate_items(whit_machine *m, const whit_node *node, whit_datum *items)
 {
-    for (size_t i = 0; i < node->n_items; i++)
-        WHIT_TRY(whit_machine_evaluate(m, node->items[i], &items[i]));
+    for (size_t i = 0; i < node->n_items; i++) WHIT_TRY(whit_machine_evaluate(m, node->items[i], &items[i]));
     return WHIT_OK;
 }
 
@@ -39,8 +38,7 @@ static whit_status evaluate_name(whit_machine *m, const whit_node *node, whit_da
     } else {
         whit_builder b = whit_machine_build(m);
         whit_datum message;
-        whit_builder_format(&b, "'%.*s' is undefined",
-                            (int)(node->text->n_bytes < 80 ? node->text->n_bytes : 80),
+        whit_builder_format(&b, "'%.*s' is undefined", (int)(node->text->n_bytes < 80 ? node->text->n_bytes : 80),
                             node->text->bytes);
         WHIT_TRY(whit_machine_build_end(m, &b, &message));
         *result = whit_datum_undefined(message.text);
@@ -69,8 +67,7 @@ static whit_status evaluate_compare(whit_machine *m, const whit_node *node, whit
     WHIT_TRY(whit_machine_evaluate(m, node->a, &left));
     for (size_t i = 0; i < node->n_items && holds; i++) {
         WHIT_TRY(whit_machine_evaluate(m, node->items[i]->a, &right));
-        WHIT_TRY(whit_machine_compare(m, (whit_comparison)node->items[i]->operation, left, right,
-                                      &holds));
+        WHIT_TRY(whit_machine_compare(m, (whit_comparison)node->items[i]->operation, left, right, &holds));
         left = right;
     }
     *result = whit_datum_bool(holds);
@@ -98,8 +95,7 @@ static whit_status evaluate_sign(whit_machine *m, const whit_node *node, whit_da
     if (value.kind == WHIT_DATUM_UNDEFINED) return whit_machine_raise_undefined(m, value);
     bool negate = node->kind == WHIT_NODE_NEGATE;
     if (whit_datum_as_int(value, &integer)) {
-        if (negate)
-            return whit_machine_arithmetic(m, WHIT_SUBTRACT, whit_datum_int(0), value, result);
+        if (negate) return whit_machine_arithmetic(m, WHIT_SUBTRACT, whit_datum_int(0), value, result);
         *result = whit_datum_int(integer);
     } else if (value.kind == WHIT_DATUM_FLOAT) {
         *result = whit_datum_float(negate ? -value.real : value.real);
@@ -110,8 +106,7 @@ static whit_status evaluate_sign(whit_machine *m, const whit_node *node, whit_da
     return WHIT_OK;
 }
 
-static whit_status add_rest(whit_machine *m, const whit_node *node, whit_datum *positional,
-                            size_t *n)
+static whit_status add_rest(whit_machine *m, const whit_node *node, whit_datum *positional, size_t *n)
 {
     whit_datum value;
     whit_list list;
@@ -127,8 +122,8 @@ static whit_status add_rest(whit_machine *m, const whit_node *node, whit_datum *
 }
 
 /* The arguments of a call; `caller` is one more by name (NULL: none). */
-static whit_status evaluate_arguments(whit_machine *m, const whit_call_arguments *given,
-                                      const whit_datum *caller, whit_arguments *result)
+static whit_status evaluate_arguments(whit_machine *m, const whit_call_arguments *given, const whit_datum *caller,
+                                      whit_arguments *result)
 {
     static const whit_call_arguments nothing;
     static const whit_text caller_name = {.bytes = "caller", .n_bytes = 6, .n_points = 6};
@@ -142,33 +137,29 @@ static whit_status evaluate_arguments(whit_machine *m, const whit_call_arguments
     if (given->named_rest) {
         WHIT_TRY(whit_machine_evaluate(m, given->named_rest, &rest));
         if (rest.kind != WHIT_DATUM_DICT)
-            return whit_machine_raise_type(m, "argument after ** must be a mapping, not %s",
-                                           whit_datum_type(rest));
+            return whit_machine_raise_type(m, "argument after ** must be a mapping, not %s", whit_datum_type(rest));
         n_named = rest.dict->n;
     }
-    struct whit_named_value *named =
-        whit_datum_pool_zalloc(m->pool, given->n_named + n_named + 1, sizeof *named);
+    struct whit_named_value *named = whit_datum_pool_zalloc(m->pool, given->n_named + n_named + 1, sizeof *named);
     if (!named) return whit_machine_raise_memory(m);
     for (n_named = 0; n_named < given->n_named; n_named++) {
         named[n_named].name = given->named[n_named].name;
         WHIT_TRY(whit_machine_evaluate(m, given->named[n_named].value, &named[n_named].value));
     }
     for (size_t i = 0; rest.kind == WHIT_DATUM_DICT && i < rest.dict->n; i++) {
-        if (!whit_datum_is_str(rest.dict->pairs[i].key))
-            return whit_machine_raise_type(m, "keywords must be strings");
+        if (!whit_datum_is_str(rest.dict->pairs[i].key)) return whit_machine_raise_type(m, "keywords must be strings");
         for (size_t k = 0; k < given->n_named; k++)
             if (whit_text_equal(named[k].name, rest.dict->pairs[i].key.text))
                 return whit_machine_raise_type(m, "multiple values for a keyword argument");
-        named[n_named++] =
-            (struct whit_named_value){rest.dict->pairs[i].key.text, rest.dict->pairs[i].value};
+        named[n_named++] = (struct whit_named_value){rest.dict->pairs[i].key.text, rest.dict->pairs[i].value};
     }
     if (caller) named[n_named++] = (struct whit_named_value){&caller_name, *caller};
     *result = (whit_arguments){positional.list->items, n, named, n_named};
     return WHIT_OK;
 }
 
-whit_status whit_machine_evaluate_call(whit_machine *m, const whit_node *node,
-                                       const whit_datum *caller, whit_datum *result)
+whit_status whit_machine_evaluate_call(whit_machine *m, const whit_node *node, const whit_datum *caller,
+                                       whit_datum *result)
 {
     whit_datum callee;
     whit_arguments arguments;
@@ -183,9 +174,8 @@ static whit_status evaluate_builtin(whit_machine *m, const whit_node *node, whit
     whit_arguments arguments;
     bool is_test = node->kind == WHIT_NODE_TEST;
     if (!node->builtin)
-        return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "no %s named '%.*s'",
-                                  is_test ? "test" : "filter", (int)node->text->n_bytes,
-                                  node->text->bytes);
+        return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "no %s named '%.*s'", is_test ? "test" : "filter",
+                                  (int)node->text->n_bytes, node->text->bytes);
     WHIT_TRY(whit_machine_evaluate(m, node->a, &subject));
     WHIT_TRY(evaluate_arguments(m, node->arguments, NULL, &arguments));
     WHIT_TRY(whit_builtin_call(m, node->builtin, subject, &arguments, result));
@@ -218,9 +208,7 @@ static whit_status evaluate(whit_machine *m, const whit_node *node, whit_datum *
         WHIT_TRY(whit_machine_evaluate(m, node->a, &value));
         return whit_machine_attribute(m, value, node->text, result);
     case WHIT_NODE_ITEM: return evaluate_item(m, node, result);
-    case WHIT_NODE_SLICE:
-        *result = whit_datum_none();
-        return WHIT_OK; /* in a tuple: no key of anything */
+    case WHIT_NODE_SLICE: *result = whit_datum_none(); return WHIT_OK; /* in a tuple: no key of anything */
     case WHIT_NODE_CALL: return whit_machine_evaluate_call(m, node, NULL, result);
     case WHIT_NODE_FILTER:
     case WHIT_NODE_TEST: return evaluate_builtin(m, node, result);
@@ -234,9 +222,8 @@ static whit_status evaluate(whit_machine *m, const whit_node *node, whit_datum *
     case WHIT_NODE_AND:
     case WHIT_NODE_OR:
         WHIT_TRY(whit_machine_evaluate(m, node->a, result));
-        return whit_datum_is_true(*result) == (node->kind == WHIT_NODE_AND)
-                   ? whit_machine_evaluate(m, node->b, result)
-                   : WHIT_OK;
+        return whit_datum_is_true(*result) == (node->kind == WHIT_NODE_AND) ? whit_machine_evaluate(m, node->b, result)
+                                                                            : WHIT_OK;
     case WHIT_NODE_COMPARE: return evaluate_compare(m, node, result);
     case WHIT_NODE_CONCAT: return evaluate_concat(m, node, result);
     case WHIT_NODE_CHOICE:
@@ -263,15 +250,13 @@ whit_status whit_machine_evaluate(whit_machine *m, const whit_node *node, whit_d
     return status;
 }
 
-whit_status whit_machine_call_function(whit_machine *m, whit_datum callee,
-                                       const whit_arguments *arguments, whit_datum *result)
+whit_status whit_machine_call_function(whit_machine *m, whit_datum callee, const whit_arguments *arguments,
+                                       whit_datum *result)
 {
     switch (callee.kind) {
     case WHIT_DATUM_UNDEFINED: return whit_machine_raise_undefined(m, callee);
-    case WHIT_DATUM_FUNCTION:
-        return whit_builtin_call(m, callee.function, whit_datum_none(), arguments, result);
-    case WHIT_DATUM_METHOD:
-        return whit_builtin_call(m, callee.method->builtin, callee.method->self, arguments, result);
+    case WHIT_DATUM_FUNCTION: return whit_builtin_call(m, callee.function, whit_datum_none(), arguments, result);
+    case WHIT_DATUM_METHOD: return whit_builtin_call(m, callee.method->builtin, callee.method->self, arguments, result);
     case WHIT_DATUM_MACRO: return whit_machine_call_macro(m, callee.macro, arguments, result);
     case WHIT_DATUM_LOOP: return whit_machine_call_loop(m, callee.loop, arguments, result);
     case WHIT_DATUM_BLOCK:
@@ -282,10 +267,8 @@ whit_status whit_machine_call_function(whit_machine *m, whit_datum callee,
         if (arguments->n_positional || arguments->n_named)
             return whit_machine_raise_type(m, "a joiner takes no arguments");
         *result = whit_datum_text(callee.cycler->separator);
-        if (callee.cycler->at++ == 0)
-            return whit_machine_slice_text(m, callee.cycler->separator, 0, 0, result);
+        if (callee.cycler->at++ == 0) return whit_machine_slice_text(m, callee.cycler->separator, 0, 0, result);
         return WHIT_OK;
-    default:
-        return whit_machine_raise_type(m, "'%s' object is not callable", whit_datum_type(callee));
+    default: return whit_machine_raise_type(m, "'%s' object is not callable", whit_datum_type(callee));
     }
 }

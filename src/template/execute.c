@@ -27,15 +27,13 @@ static whit_status assign(whit_machine *m, const whit_node *target, whit_datum v
         WHIT_TRY(whit_machine_evaluate(m, target->b, &space));
         if (space.kind != WHIT_DATUM_NAMESPACE)
             return whit_machine_raise_type(m, "cannot assign attribute on non-namespace object");
-        return whit_dict_set(m->pool, space.dict, whit_datum_text(target->text), value)
-                   ? WHIT_OK
-                   : whit_machine_raise_memory(m);
+        return whit_dict_set(m->pool, space.dict, whit_datum_text(target->text), value) ? WHIT_OK
+                                                                                        : whit_machine_raise_memory(m);
     }
     whit_list list;
     WHIT_TRY(whit_machine_items(m, value, &list));
     if (list.n != target->n_items)
-        return whit_machine_raise_type(m, "cannot unpack %zu values into %zu targets", list.n,
-                                       target->n_items);
+        return whit_machine_raise_type(m, "cannot unpack %zu values into %zu targets", list.n, target->n_items);
     for (size_t i = 0; i < list.n; i++) WHIT_TRY(assign(m, target->items[i], list.items[i]));
     return WHIT_OK;
 }
@@ -49,8 +47,7 @@ static whit_status in_new_scope(whit_machine *m, whit_scope *parent, const whit_
     return status;
 }
 
-whit_status whit_machine_render_block(whit_machine *m, const whit_node *body, whit_scope *scope,
-                                      whit_datum *result)
+whit_status whit_machine_render_block(whit_machine *m, const whit_node *body, whit_scope *scope, whit_datum *result)
 {
     whit_builder b = whit_machine_build(m), *outer = m->out;
     m->out = &b;
@@ -120,8 +117,8 @@ static whit_status loop_length(whit_machine *m, whit_loop *loop, size_t *n)
     return WHIT_OK;
 }
 
-whit_status whit_machine_loop_attribute(whit_machine *m, whit_loop *loop, const whit_text *name,
-                                        bool *found, whit_datum *result)
+whit_status whit_machine_loop_attribute(whit_machine *m, whit_loop *loop, const whit_text *name, bool *found,
+                                        whit_datum *result)
 {
     size_t n;
     *found = true;
@@ -134,11 +131,9 @@ whit_status whit_machine_loop_attribute(whit_machine *m, whit_loop *loop, const 
     } else if (whit_text_is(name, "last")) {
         WHIT_TRY(peek(m, loop));
         *result = whit_datum_bool(!loop->has_following);
-    } else if (whit_text_is(name, "length") || whit_text_is(name, "revindex") ||
-               whit_text_is(name, "revindex0")) {
+    } else if (whit_text_is(name, "length") || whit_text_is(name, "revindex") || whit_text_is(name, "revindex0")) {
         WHIT_TRY(loop_length(m, loop, &n));
-        size_t done =
-            whit_text_is(name, "length") ? 0 : loop->index + whit_text_is(name, "revindex0");
+        size_t done = whit_text_is(name, "length") ? 0 : loop->index + whit_text_is(name, "revindex0");
         *result = whit_datum_int((int64_t)(n - done));
     } else if (whit_text_is(name, "previtem")) {
         *result = loop->has_previous ? loop->previous : whit_datum_undefined(NULL);
@@ -159,21 +154,19 @@ static whit_status run_pass(whit_machine *m, whit_loop *loop)
     if (!m->scope) return whit_machine_raise_memory(m);
     WHIT_TRY(whit_machine_spend(m, 1));
     WHIT_TRY(assign(m, loop->node->a, loop->current));
-    WHIT_TRY(whit_machine_bind(m, m->scope, &loop_name,
-                               (whit_datum){.kind = WHIT_DATUM_LOOP, .loop = loop}));
+    WHIT_TRY(whit_machine_bind(m, m->scope, &loop_name, (whit_datum){.kind = WHIT_DATUM_LOOP, .loop = loop}));
     return whit_machine_execute(m, loop->node->d);
 }
 
-static whit_status run_loop(whit_machine *m, const whit_node *node, whit_scope *scope,
-                            whit_datum iterable, uint32_t depth)
+static whit_status run_loop(whit_machine *m, const whit_node *node, whit_scope *scope, whit_datum iterable,
+                            uint32_t depth)
 {
     whit_list list;
     whit_scope *outer = m->scope;
     WHIT_TRY(whit_machine_items(m, iterable, &list));
     whit_loop *loop = whit_datum_pool_zalloc(m->pool, 1, sizeof *loop);
     if (!loop) return whit_machine_raise_memory(m);
-    *loop = (whit_loop){
-        .node = node, .scope = scope, .items = list.items, .n_items = list.n, .depth = depth};
+    *loop = (whit_loop){.node = node, .scope = scope, .items = list.items, .n_items = list.n, .depth = depth};
     bool completed = false;
     for (;; loop->index++) {
         WHIT_TRY(peek(m, loop));
@@ -193,12 +186,11 @@ static whit_status run_loop(whit_machine *m, const whit_node *node, whit_scope *
     return completed || !node->e ? WHIT_OK : in_new_scope(m, scope, node->e);
 }
 
-whit_status whit_machine_call_loop(whit_machine *m, const whit_loop *loop,
-                                   const whit_arguments *arguments, whit_datum *result)
+whit_status whit_machine_call_loop(whit_machine *m, const whit_loop *loop, const whit_arguments *arguments,
+                                   whit_datum *result)
 {
     if (!loop->node->flag)
-        return whit_machine_raise_type(
-            m, "the loop must have the 'recursive' marker to be called recursively");
+        return whit_machine_raise_type(m, "the loop must have the 'recursive' marker to be called recursively");
     if (arguments->n_positional != 1 || arguments->n_named)
         return whit_machine_raise_type(m, "loop() takes one iterable");
     whit_builder b = whit_machine_build(m), *outer = m->out;
@@ -221,8 +213,7 @@ static whit_status new_macro(whit_machine *m, const whit_node *node, whit_datum 
     return WHIT_OK;
 }
 
-static const struct whit_named_value *find_named(const whit_arguments *arguments,
-                                                 const whit_text *name)
+static const struct whit_named_value *find_named(const whit_arguments *arguments, const whit_text *name)
 {
     for (size_t i = 0; i < arguments->n_named; i++)
         if (whit_text_equal(arguments->named[i].name, name)) return &arguments->named[i];
@@ -240,23 +231,21 @@ static whit_status missing_parameter(whit_machine *m, const whit_text *name, whi
 {
     whit_builder b = whit_machine_build(m);
     whit_datum text;
-    whit_builder_format(&b, "parameter '%.*s' was not provided",
-                        (int)(name->n_bytes < 80 ? name->n_bytes : 80), name->bytes);
+    whit_builder_format(&b, "parameter '%.*s' was not provided", (int)(name->n_bytes < 80 ? name->n_bytes : 80),
+                        name->bytes);
     WHIT_TRY(whit_machine_build_end(m, &b, &text));
     *value = whit_datum_undefined(text.text);
     return WHIT_OK;
 }
 
 /* Declared parameters, into the current scope; a default may use the parameters before it. */
-static whit_status bind_parameters(whit_machine *m, const whit_signature *s,
-                                   const whit_arguments *arguments)
+static whit_status bind_parameters(whit_machine *m, const whit_signature *s, const whit_arguments *arguments)
 {
     for (size_t i = 0; i < s->n_parameters; i++) {
         const struct whit_named_value *named = find_named(arguments, s->parameters[i]);
         whit_datum value;
         if (i < arguments->n_positional) {
-            if (named)
-                return whit_machine_raise_type(m, "a macro got multiple values for one argument");
+            if (named) return whit_machine_raise_type(m, "a macro got multiple values for one argument");
             value = arguments->positional[i];
         } else if (named)
             value = named->value;
@@ -270,8 +259,7 @@ static whit_status bind_parameters(whit_machine *m, const whit_signature *s,
 }
 
 /* `caller`, `varargs` and `kwargs`: bound where the body uses them, else refused. */
-static whit_status bind_extras(whit_machine *m, const whit_signature *s,
-                               const whit_arguments *arguments)
+static whit_status bind_extras(whit_machine *m, const whit_signature *s, const whit_arguments *arguments)
 {
     static const whit_text caller_name = {.bytes = "caller", .n_bytes = 6, .n_points = 6};
     static const whit_text varargs_name = {.bytes = "varargs", .n_bytes = 7, .n_points = 7};
@@ -281,34 +269,29 @@ static whit_status bind_extras(whit_machine *m, const whit_signature *s,
     bool binds_caller = s->uses_caller && !is_parameter(s, &caller_name);
     if (binds_caller) {
         const struct whit_named_value *caller = find_named(arguments, &caller_name);
-        WHIT_TRY(whit_machine_bind(m, m->scope, &caller_name,
-                                   caller ? caller->value : whit_datum_undefined(NULL)));
+        WHIT_TRY(whit_machine_bind(m, m->scope, &caller_name, caller ? caller->value : whit_datum_undefined(NULL)));
     }
     for (size_t i = 0; i < arguments->n_named; i++) {
         const struct whit_named_value *argument = &arguments->named[i];
-        if (is_parameter(s, argument->name) ||
-            (binds_caller && whit_text_equal(argument->name, &caller_name)))
+        if (is_parameter(s, argument->name) || (binds_caller && whit_text_equal(argument->name, &caller_name)))
             continue;
         if (!s->uses_kwargs)
-            return whit_machine_raise_type(m, "a macro takes no keyword argument '%.*s'",
-                                           (int)argument->name->n_bytes, argument->name->bytes);
+            return whit_machine_raise_type(m, "a macro takes no keyword argument '%.*s'", (int)argument->name->n_bytes,
+                                           argument->name->bytes);
         if (!whit_dict_set(m->pool, named.dict, whit_datum_text(argument->name), argument->value))
             return whit_machine_raise_memory(m);
     }
     if (s->uses_kwargs) WHIT_TRY(whit_machine_bind(m, m->scope, &kwargs_name, named));
-    size_t n =
-        s->n_parameters < arguments->n_positional ? s->n_parameters : arguments->n_positional;
+    size_t n = s->n_parameters < arguments->n_positional ? s->n_parameters : arguments->n_positional;
     if (!s->uses_varargs)
-        return arguments->n_positional > n
-                   ? whit_machine_raise_type(m, "a macro takes not more than %zu arguments", n)
-                   : WHIT_OK;
-    WHIT_TRY(
-        whit_machine_new_tuple(m, arguments->positional + n, arguments->n_positional - n, &rest));
+        return arguments->n_positional > n ? whit_machine_raise_type(m, "a macro takes not more than %zu arguments", n)
+                                           : WHIT_OK;
+    WHIT_TRY(whit_machine_new_tuple(m, arguments->positional + n, arguments->n_positional - n, &rest));
     return whit_machine_bind(m, m->scope, &varargs_name, rest);
 }
 
-whit_status whit_machine_call_macro(whit_machine *m, const whit_macro *macro,
-                                    const whit_arguments *arguments, whit_datum *result)
+whit_status whit_machine_call_macro(whit_machine *m, const whit_macro *macro, const whit_arguments *arguments,
+                                    whit_datum *result)
 {
     whit_scope *outer_scope = m->scope;
     whit_builder b = whit_machine_build(m), *outer = m->out;
@@ -380,15 +363,9 @@ static whit_status execute(whit_machine *m, const whit_node *node)
     case WHIT_NODE_FOR:
         WHIT_TRY(whit_machine_evaluate(m, node->b, &value));
         return run_loop(m, node, m->scope, value, 0);
-    case WHIT_NODE_SET:
-        WHIT_TRY(whit_machine_evaluate(m, node->b, &value));
-        return assign(m, node->a, value);
-    case WHIT_NODE_SET_BLOCK:
-        WHIT_TRY(filter_block(m, node, &value));
-        return assign(m, node->a, value);
-    case WHIT_NODE_FILTER_BLOCK:
-        WHIT_TRY(filter_block(m, node, &value));
-        return print_value(m, value);
+    case WHIT_NODE_SET: WHIT_TRY(whit_machine_evaluate(m, node->b, &value)); return assign(m, node->a, value);
+    case WHIT_NODE_SET_BLOCK: WHIT_TRY(filter_block(m, node, &value)); return assign(m, node->a, value);
+    case WHIT_NODE_FILTER_BLOCK: WHIT_TRY(filter_block(m, node, &value)); return print_value(m, value);
     case WHIT_NODE_MACRO:
         WHIT_TRY(new_macro(m, node, &value));
         return whit_machine_bind(m, m->scope, node->text, value);
@@ -411,8 +388,7 @@ static whit_status execute(whit_machine *m, const whit_node *node)
     }
     case WHIT_NODE_BREAK: m->flow = WHIT_FLOW_BREAK; return WHIT_OK;
     case WHIT_NODE_CONTINUE: m->flow = WHIT_FLOW_CONTINUE; return WHIT_OK;
-    case WHIT_NODE_NO_LOADER:
-        return whit_machine_raise(m, WHIT_ERROR_UNSUPPORTED, "other templates cannot be loaded");
+    case WHIT_NODE_NO_LOADER: return whit_machine_raise(m, WHIT_ERROR_UNSUPPORTED, "other templates cannot be loaded");
     default: return whit_machine_raise_type(m, "not a statement");
     }
 }

@@ -6,8 +6,7 @@
 whit_status whit_machine_ignore_case(whit_machine *m, whit_datum value, whit_datum *result)
 {
     *result = value;
-    return whit_datum_is_str(value) ? whit_string_change_case(m, value.text, WHIT_LOWER, result)
-                                    : WHIT_OK;
+    return whit_datum_is_str(value) ? whit_string_change_case(m, value.text, WHIT_LOWER, result) : WHIT_OK;
 }
 
 static whit_status length(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
@@ -19,8 +18,7 @@ static whit_status length(whit_machine *m, whit_builtin_frame *call, whit_datum 
         return whit_machine_loop_attribute(m, call->self.loop, &name, &found, result);
     }
     if (!whit_datum_length(call->self, &n))
-        return whit_machine_raise_type(m, "object of type '%s' has no len()",
-                                       whit_datum_type(call->self));
+        return whit_machine_raise_type(m, "object of type '%s' has no len()", whit_datum_type(call->self));
     *result = whit_datum_int((int64_t)n);
     return WHIT_OK;
 }
@@ -43,8 +41,7 @@ static whit_status first(whit_machine *m, whit_builtin_frame *call, whit_datum *
 {
     whit_datum self = call->self;
     whit_list items;
-    if (self.kind == WHIT_DATUM_GENERATOR &&
-        self.generator->next < self.generator->list.n) { /* uses up one */
+    if (self.kind == WHIT_DATUM_GENERATOR && self.generator->next < self.generator->list.n) { /* uses up one */
         *result = self.generator->list.items[self.generator->next++];
         return WHIT_OK;
     }
@@ -80,8 +77,7 @@ static whit_status random_item(whit_machine *m, whit_builtin_frame *call, whit_d
     size_t n;
     whit_datum self = call->self;
     if (!whit_datum_length(self, &n))
-        return whit_machine_raise_type(m, "object of type '%s' has no len()",
-                                       whit_datum_type(self));
+        return whit_machine_raise_type(m, "object of type '%s' has no len()", whit_datum_type(self));
     if (self.kind == WHIT_DATUM_UNDEFINED || n == 0)
         return undefined_item(m, "No random item, sequence was empty.", result);
     return whit_machine_item(m, self, whit_datum_int((int64_t)whit_rng_below(&m->rng, n)), result);
@@ -95,8 +91,7 @@ static whit_status reverse(whit_machine *m, whit_builtin_frame *call, whit_datum
     WHIT_TRY(whit_machine_items(m, call->self, &items));
     WHIT_TRY(whit_machine_new_list(m, items.items, items.n, &reversed));
     for (size_t i = 0; i < items.n; i++) reversed.list->items[i] = items.items[items.n - 1 - i];
-    if (is_reversible(call->self))
-        return whit_machine_new_generator(m, "reverse", *reversed.list, result);
+    if (is_reversible(call->self)) return whit_machine_new_generator(m, "reverse", *reversed.list, result);
     *result = reversed;
     return WHIT_OK;
 }
@@ -106,8 +101,7 @@ static whit_status items(whit_machine *m, whit_builtin_frame *call, whit_datum *
     whit_list list_of = {0};
     whit_datum view = call->self;
     if (view.kind != WHIT_DATUM_UNDEFINED) {
-        if (view.kind != WHIT_DATUM_DICT)
-            return whit_machine_raise_type(m, "can only get item pairs from a mapping");
+        if (view.kind != WHIT_DATUM_DICT) return whit_machine_raise_type(m, "can only get item pairs from a mapping");
         view.kind = WHIT_DATUM_VIEW;
         view.detail = WHIT_VIEW_ITEMS;
         WHIT_TRY(whit_machine_items(m, view, &list_of));
@@ -117,8 +111,8 @@ static whit_status items(whit_machine *m, whit_builtin_frame *call, whit_datum *
 
 /* ---- sorting --------------------------------------------------------------------------------- */
 
-static whit_status sort_key(whit_machine *m, whit_datum item, whit_datum attribute,
-                            bool case_sensitive, const whit_datum *fallback, whit_datum *key)
+static whit_status sort_key(whit_machine *m, whit_datum item, whit_datum attribute, bool case_sensitive,
+                            const whit_datum *fallback, whit_datum *key)
 {
     WHIT_TRY(whit_machine_select_attribute(m, item, attribute, fallback, key));
     return case_sensitive ? WHIT_OK : whit_machine_ignore_case(m, *key, key);
@@ -126,8 +120,8 @@ static whit_status sort_key(whit_machine *m, whit_datum item, whit_datum attribu
 
 /* A list of keys: "a,b" sorts by a, then by b. Even one key is in a list, as Jinja has it, so that
  * undefined keys, which are equal, need no order. */
-static whit_status sort_keys(whit_machine *m, whit_datum item, whit_datum attribute,
-                             bool case_sensitive, whit_datum *key)
+static whit_status sort_keys(whit_machine *m, whit_datum item, whit_datum attribute, bool case_sensitive,
+                             whit_datum *key)
 {
     static const whit_text comma = {.bytes = ",", .n_bytes = 1, .n_points = 1};
     whit_datum parts;
@@ -136,8 +130,7 @@ static whit_status sort_keys(whit_machine *m, whit_datum item, whit_datum attrib
     else
         WHIT_TRY(whit_machine_new_list(m, &attribute, 1, &parts));
     for (size_t i = 0; i < parts.list->n; i++)
-        WHIT_TRY(
-            sort_key(m, item, parts.list->items[i], case_sensitive, NULL, &parts.list->items[i]));
+        WHIT_TRY(sort_key(m, item, parts.list->items[i], case_sensitive, NULL, &parts.list->items[i]));
     *key = parts;
     return WHIT_OK;
 }
@@ -150,10 +143,8 @@ static whit_status sort(whit_machine *m, whit_builtin_frame *call, whit_datum *r
     WHIT_TRY(whit_machine_new_list(m, items_of.items, items_of.n, result));
     WHIT_TRY(whit_machine_new_list(m, NULL, items_of.n, &keys));
     for (size_t i = 0; i < items_of.n; i++)
-        WHIT_TRY(sort_keys(m, items_of.items[i], attribute, whit_builtin_is_true(call, 1),
-                           &keys.list->items[i]));
-    return whit_machine_sort(m, keys.list->items, result->list->items, items_of.n,
-                             whit_builtin_is_true(call, 0));
+        WHIT_TRY(sort_keys(m, items_of.items[i], attribute, whit_builtin_is_true(call, 1), &keys.list->items[i]));
+    return whit_machine_sort(m, keys.list->items, result->list->items, items_of.n, whit_builtin_is_true(call, 0));
 }
 
 static whit_status dict_sort(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
@@ -164,23 +155,20 @@ static whit_status dict_sort(whit_machine *m, whit_builtin_frame *call, whit_dat
     whit_list pairs;
     if (view.kind == WHIT_DATUM_UNDEFINED) return whit_machine_raise_undefined(m, view);
     if (view.kind != WHIT_DATUM_DICT)
-        return whit_machine_raise_type(m, "dictsort wants a mapping, not %s",
-                                       whit_datum_type(view));
+        return whit_machine_raise_type(m, "dictsort wants a mapping, not %s", whit_datum_type(view));
     if (call->given[1]) WHIT_TRY(whit_builtin_want_text(m, call, 1, &by));
     bool by_value = whit_text_is(by, "value");
     if (!by_value && !whit_text_is(by, "key"))
-        return whit_machine_raise(m, WHIT_ERROR_ARGUMENT,
-                                  "you can only sort by either \"key\" or \"value\"");
+        return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "you can only sort by either \"key\" or \"value\"");
     view.kind = WHIT_DATUM_VIEW;
     view.detail = WHIT_VIEW_ITEMS;
     WHIT_TRY(whit_machine_items(m, view, &pairs));
     WHIT_TRY(whit_machine_new_list(m, pairs.items, pairs.n, result));
     WHIT_TRY(whit_machine_new_list(m, NULL, pairs.n, &keys));
     for (size_t i = 0; i < pairs.n; i++)
-        WHIT_TRY(sort_key(m, pairs.items[i].list->items[by_value], whit_datum_none(),
-                          whit_builtin_is_true(call, 0), NULL, &keys.list->items[i]));
-    return whit_machine_sort(m, keys.list->items, result->list->items, pairs.n,
-                             whit_builtin_is_true(call, 2));
+        WHIT_TRY(sort_key(m, pairs.items[i].list->items[by_value], whit_datum_none(), whit_builtin_is_true(call, 0),
+                          NULL, &keys.list->items[i]));
+    return whit_machine_sort(m, keys.list->items, result->list->items, pairs.n, whit_builtin_is_true(call, 2));
 }
 
 static whit_status group_by(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
@@ -193,8 +181,7 @@ static whit_status group_by(whit_machine *m, whit_builtin_frame *call, whit_datu
     WHIT_TRY(whit_machine_new_list(m, items_of.items, items_of.n, &sorted));
     WHIT_TRY(whit_machine_new_list(m, NULL, items_of.n, &keys));
     for (size_t i = 0; i < items_of.n; i++)
-        WHIT_TRY(sort_key(m, items_of.items[i], call->values[0], case_sensitive, fallback,
-                          &keys.list->items[i]));
+        WHIT_TRY(sort_key(m, items_of.items[i], call->values[0], case_sensitive, fallback, &keys.list->items[i]));
     WHIT_TRY(whit_machine_sort(m, keys.list->items, sorted.list->items, items_of.n, false));
     WHIT_TRY(whit_machine_new_list(m, NULL, items_of.n, result));
     size_t n_groups = 0;
@@ -206,8 +193,7 @@ static whit_status group_by(whit_machine *m, whit_builtin_frame *call, whit_datu
             if (!same) break;
         }
         /* The key as the first item has it, not in lower case. */
-        WHIT_TRY(whit_machine_select_attribute(m, sorted.list->items[begin], call->values[0],
-                                               fallback, &group[0]));
+        WHIT_TRY(whit_machine_select_attribute(m, sorted.list->items[begin], call->values[0], fallback, &group[0]));
         WHIT_TRY(whit_machine_new_list(m, sorted.list->items + begin, end - begin, &group[1]));
         WHIT_TRY(whit_machine_new_tuple(m, group, 2, &result->list->items[n_groups]));
         result->list->items[n_groups++].detail = 1;
@@ -225,8 +211,7 @@ static whit_status unique(whit_machine *m, whit_builtin_frame *call, whit_datum 
     if (!whit_datum_dict(m->pool, &seen)) return whit_machine_raise_memory(m);
     for (size_t i = 0; i < items_of.n; i++) {
         whit_datum key;
-        WHIT_TRY(
-            sort_key(m, items_of.items[i], attribute, whit_builtin_is_true(call, 0), NULL, &key));
+        WHIT_TRY(sort_key(m, items_of.items[i], attribute, whit_builtin_is_true(call, 0), NULL, &key));
         if (!whit_datum_is_hashable(key))
             return whit_machine_raise_type(m, "unhashable type: '%s'", whit_datum_type(key));
         if (whit_dict_get(seen.dict, key)) continue;
@@ -245,11 +230,8 @@ static whit_status extreme(whit_machine *m, whit_builtin_frame *call, whit_datum
     if (!items_of.n) return undefined_item(m, "No aggregated item, sequence was empty.", result);
     for (size_t i = 0; i < items_of.n; i++) {
         bool better = i == 0;
-        WHIT_TRY(
-            sort_key(m, items_of.items[i], attribute, whit_builtin_is_true(call, 0), NULL, &key));
-        if (i)
-            WHIT_TRY(want_max ? whit_machine_less(m, best, key, &better)
-                              : whit_machine_less(m, key, best, &better));
+        WHIT_TRY(sort_key(m, items_of.items[i], attribute, whit_builtin_is_true(call, 0), NULL, &key));
+        if (i) WHIT_TRY(want_max ? whit_machine_less(m, best, key, &better) : whit_machine_less(m, key, best, &better));
         if (!better) continue;
         best = key;
         *result = items_of.items[i];
@@ -266,8 +248,7 @@ static whit_status sum(whit_machine *m, whit_builtin_frame *call, whit_datum *re
     for (size_t i = 0; i < items_of.n; i++) {
         whit_datum item;
         WHIT_TRY(whit_machine_select_attribute(
-            m, items_of.items[i],
-            whit_builtin_is_given(call, 0) ? call->values[0] : whit_datum_none(), NULL, &item));
+            m, items_of.items[i], whit_builtin_is_given(call, 0) ? call->values[0] : whit_datum_none(), NULL, &item));
         WHIT_TRY(whit_machine_arithmetic(m, WHIT_ADD, *result, item, result));
     }
     return WHIT_OK;
@@ -288,19 +269,16 @@ static const whit_datum *named_argument(const whit_arguments *a, const char *nam
     return NULL;
 }
 
-static whit_status named_builtin(whit_machine *m, whit_datum name, bool is_test,
-                                 const whit_builtin **builtin)
+static whit_status named_builtin(whit_machine *m, whit_datum name, bool is_test, const whit_builtin **builtin)
 {
     const char *kind = is_test ? "test" : "filter";
     *builtin = !whit_datum_is_str(name) ? NULL
-               : is_test                ? whit_builtin_test(name.text)
+        : is_test                       ? whit_builtin_test(name.text)
                                         : whit_builtin_filter(name.text);
     if (*builtin) return WHIT_OK;
-    if (!whit_datum_is_str(name))
-        return whit_machine_raise_type(m, "the name of a %s must be a str", kind);
+    if (!whit_datum_is_str(name)) return whit_machine_raise_type(m, "the name of a %s must be a str", kind);
     return whit_machine_raise_type(m, "no %s named '%.*s'", kind,
-                                   (int)(name.text->n_bytes < 80 ? name.text->n_bytes : 80),
-                                   name.text->bytes);
+                                   (int)(name.text->n_bytes < 80 ? name.text->n_bytes : 80), name.text->bytes);
 }
 
 static whit_status map(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
@@ -311,11 +289,9 @@ static whit_status map(whit_machine *m, whit_builtin_frame *call, whit_datum *re
     const whit_builtin *filter = NULL;
     whit_list items_of = {0};
     whit_datum mapped;
-    if (!whit_datum_is_true(call->self))
-        return whit_machine_new_generator(m, "map", items_of, result);
+    if (!whit_datum_is_true(call->self)) return whit_machine_new_generator(m, "map", items_of, result);
     if (attribute) {
-        if (a->n_named > 1 + (fallback != NULL))
-            return whit_machine_raise_type(m, "map: unexpected keyword argument");
+        if (a->n_named > 1 + (fallback != NULL)) return whit_machine_raise_type(m, "map: unexpected keyword argument");
         if (fallback && fallback->kind == WHIT_DATUM_NONE) fallback = NULL;
     } else {
         if (!a->n_positional) return whit_machine_raise_type(m, "map requires a filter argument");
@@ -329,8 +305,7 @@ static whit_status map(whit_machine *m, whit_builtin_frame *call, whit_datum *re
         WHIT_TRY(whit_machine_spend(m, 1));
         WHIT_TRY(
             filter ? whit_builtin_call(m, filter, items_of.items[i], &rest, &mapped.list->items[i])
-                   : whit_machine_select_attribute(m, items_of.items[i], *attribute, fallback,
-                                                   &mapped.list->items[i]));
+                   : whit_machine_select_attribute(m, items_of.items[i], *attribute, fallback, &mapped.list->items[i]));
     }
     m->depth--;
     return whit_machine_new_generator(m, "map", *mapped.list, result);
@@ -346,11 +321,9 @@ static whit_status select_items(whit_machine *m, whit_builtin_frame *call, whit_
     const whit_builtin *test = NULL;
     whit_list items_of = {0};
     whit_datum kept;
-    if (!whit_datum_is_true(call->self))
-        return whit_machine_new_generator(m, call->builtin->name, items_of, result);
+    if (!whit_datum_is_true(call->self)) return whit_machine_new_generator(m, call->builtin->name, items_of, result);
     if (a->n_positional < skip)
-        return whit_machine_raise_type(m, "%s: missing parameter for attribute name",
-                                       call->builtin->name);
+        return whit_machine_raise_type(m, "%s: missing parameter for attribute name", call->builtin->name);
     if (a->n_positional > skip) WHIT_TRY(named_builtin(m, a->positional[skip], true, &test));
     WHIT_TRY(whit_machine_items(m, call->self, &items_of));
     WHIT_TRY(whit_machine_new_list(m, NULL, items_of.n, &kept));
@@ -364,8 +337,7 @@ static whit_status select_items(whit_machine *m, whit_builtin_frame *call, whit_
         if (whit_datum_is_true(value) != rejects) kept.list->items[n++] = items_of.items[i];
     }
     m->depth--;
-    return whit_machine_new_generator(m, call->builtin->name, (whit_list){kept.list->items, n},
-                                      result);
+    return whit_machine_new_generator(m, call->builtin->name, (whit_list){kept.list->items, n}, result);
 }
 
 /* ---- groups of a fixed size ------------------------------------------------------------------ */
@@ -380,8 +352,7 @@ static whit_status batch(whit_machine *m, whit_builtin_frame *call, whit_datum *
     /* Jinja compares the length with ==, so that a size under 1 is never reached, except 0 at once.
      */
     size_t size = count > 0 ? (size_t)count : items_of.n, n = 0;
-    if (count == 0 && items_of.n)
-        return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "batch wants a size over 0");
+    if (count == 0 && items_of.n) return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "batch wants a size over 0");
     WHIT_TRY(whit_machine_new_list(m, NULL, size ? items_of.n / size + 1 : 0, &groups));
     for (size_t begin = 0; begin < items_of.n; begin += size) {
         size_t n_items = items_of.n - begin < size ? items_of.n - begin : size;
@@ -401,8 +372,7 @@ static whit_status slice(whit_machine *m, whit_builtin_frame *call, whit_datum *
     whit_datum groups;
     WHIT_TRY(whit_machine_items(m, call->self, &items_of));
     WHIT_TRY(whit_builtin_want_int(m, call, 0, 1, &count));
-    if (count == 0)
-        return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "integer division or modulo by zero");
+    if (count == 0) return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "integer division or modulo by zero");
     size_t n = count > 0 ? (size_t)count : 0, begin = 0;
     WHIT_TRY(whit_machine_new_list(m, NULL, n, &groups));
     for (size_t i = 0; i < n; i++) {

@@ -8,8 +8,7 @@
 #include "template/strings.h"
 #include "template/unicode.h"
 
-static whit_status self_text(whit_machine *m, const whit_builtin_frame *call,
-                             const whit_text **text)
+static whit_status self_text(whit_machine *m, const whit_builtin_frame *call, const whit_text **text)
 {
     return whit_machine_str(m, call->self, text);
 }
@@ -19,8 +18,7 @@ static whit_status self_str(whit_machine *m, const whit_builtin_frame *call, con
 {
     if (call->self.kind == WHIT_DATUM_UNDEFINED) return whit_machine_raise_undefined(m, call->self);
     if (!whit_datum_is_str(call->self))
-        return whit_machine_raise_type(m, "%s wants a str, not %s", call->builtin->name,
-                                       whit_datum_type(call->self));
+        return whit_machine_raise_type(m, "%s wants a str, not %s", call->builtin->name, whit_datum_type(call->self));
     *text = call->self.text;
     return WHIT_OK;
 }
@@ -132,15 +130,13 @@ static whit_status truncate_text(whit_machine *m, whit_builtin_frame *call, whit
     int64_t length, leeway = 5;
     size_t n;
     if (!whit_datum_length(call->self, &n))
-        return whit_machine_raise_type(m, "object of type '%s' has no len()",
-                                       whit_datum_type(call->self));
+        return whit_machine_raise_type(m, "object of type '%s' has no len()", whit_datum_type(call->self));
     WHIT_TRY(self_text(m, call, &text));
     WHIT_TRY(whit_builtin_want_int(m, call, 0, 255, &length));
     if (call->given[2]) WHIT_TRY(whit_builtin_want_text(m, call, 2, &end));
     if (whit_builtin_is_given(call, 3)) WHIT_TRY(whit_builtin_want_int(m, call, 3, 5, &leeway));
     if (length < (int64_t)end->n_points || leeway < 0 || length > INT32_MAX || leeway > INT32_MAX)
-        return whit_machine_raise(m, WHIT_ERROR_ARGUMENT,
-                                  "truncate: expected length >= %zu and leeway >= 0",
+        return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "truncate: expected length >= %zu and leeway >= 0",
                                   end->n_points);
     if ((int64_t)n <= length + leeway) {
         *result = call->self;
@@ -226,8 +222,7 @@ static void end_line(wrapping *w, size_t width)
 }
 
 /* textwrap.wrap of one line: greedy. */
-static whit_status wrap_line(whit_machine *m, wrapping *w, size_t width, bool break_words,
-                             bool at_hyphens)
+static whit_status wrap_line(whit_machine *m, wrapping *w, size_t width, bool break_words, bool at_hyphens)
 {
     const whit_text *line = w->line;
     size_t at = 0, next;
@@ -277,8 +272,7 @@ static whit_status word_wrap(whit_machine *m, whit_builtin_frame *call, whit_dat
     int64_t width;
     WHIT_TRY(self_str(m, call, &text));
     WHIT_TRY(whit_builtin_want_int(m, call, 0, 79, &width));
-    if (width <= 0)
-        return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "wordwrap: the width must be over 0");
+    if (width <= 0) return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "wordwrap: the width must be over 0");
     if (whit_builtin_is_given(call, 2)) WHIT_TRY(whit_builtin_want_text(m, call, 2, &newline));
     bool break_words = !call->given[1] || whit_builtin_is_true(call, 1);
     bool at_hyphens = !call->given[3] || whit_builtin_is_true(call, 3);
@@ -300,7 +294,7 @@ static whit_status quote_url(whit_machine *m, whit_datum value, bool in_query, w
     for (size_t i = 0; i < text->n_bytes && !b->failed; i++) {
         unsigned char c = (unsigned char)text->bytes[i];
         bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                     (c && strchr("_.-~", c)) || (c == '/' && !in_query);
+            (c && strchr("_.-~", c)) || (c == '/' && !in_query);
         char hex[4] = "+";
         if (!plain && !(in_query && c == ' ')) snprintf(hex, sizeof hex, "%%%02X", c);
         if (plain)
@@ -342,8 +336,7 @@ static size_t unescape(const whit_text *text, size_t at, uint32_t *point)
         const char *name;
         uint32_t point;
     } entities[] = {
-        {"&amp;", '&'},  {"&lt;", '<'},    {"&gt;", '>'},
-        {"&quot;", '"'}, {"&apos;", '\''}, {"&nbsp;", 0xA0},
+        {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}, {"&nbsp;", 0xA0},
     };
     for (size_t i = 0; i < sizeof entities / sizeof *entities; i++) {
         size_t n = strlen(entities[i].name);
@@ -371,9 +364,8 @@ static whit_status strip_tags(whit_machine *m, whit_builtin_frame *call, whit_da
     for (size_t at = 0; at < text->n_bytes && !b.failed;) {
         bool is_comment = text->n_bytes - at >= 4 && memcmp(text->bytes + at, "<!--", 4) == 0;
         const char *end = is_comment ? memmem(text->bytes + at, text->n_bytes - at, "-->", 3)
-                          : text->bytes[at] == '<'
-                              ? memchr(text->bytes + at, '>', text->n_bytes - at)
-                              : NULL;
+            : text->bytes[at] == '<' ? memchr(text->bytes + at, '>', text->n_bytes - at)
+                                     : NULL;
         if (end) {
             at = (size_t)(end - text->bytes) + (is_comment ? 3 : 1);
             continue;
@@ -391,8 +383,7 @@ static whit_status strip_tags(whit_machine *m, whit_builtin_frame *call, whit_da
         uint32_t point;
         size_t n = stripped.text->bytes[at] == '&' ? unescape(stripped.text, at, &point) : 0;
         if (n)
-            whit_builder_point(&plain, point,
-                               stripped.text->n_spans && whit_text_is_user(stripped.text, at));
+            whit_builder_point(&plain, point, stripped.text->n_spans && whit_text_is_user(stripped.text, at));
         else
             whit_builder_slice(&plain, stripped.text, at, at + 1);
         at += n ? n : 1;
@@ -403,18 +394,15 @@ static whit_status strip_tags(whit_machine *m, whit_builtin_frame *call, whit_da
 static whit_status xml_attributes(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     whit_builder b = whit_machine_build(m);
-    if (call->self.kind != WHIT_DATUM_DICT)
-        return whit_machine_raise_type(m, "xmlattr wants a mapping");
+    if (call->self.kind != WHIT_DATUM_DICT) return whit_machine_raise_type(m, "xmlattr wants a mapping");
     bool space = !call->given[0] || whit_builtin_is_true(call, 0);
     for (size_t i = 0; i < call->self.dict->n; i++) {
         whit_datum key = call->self.dict->pairs[i].key, value = call->self.dict->pairs[i].value;
         if (value.kind == WHIT_DATUM_NONE || value.kind == WHIT_DATUM_UNDEFINED) continue;
-        if (!whit_datum_is_str(key))
-            return whit_machine_raise_type(m, "xmlattr wants names that are str");
+        if (!whit_datum_is_str(key)) return whit_machine_raise_type(m, "xmlattr wants names that are str");
         for (size_t k = 0; k < key.text->n_bytes; k++)
             if (key.text->bytes[k] && strchr(" \t\n\r\f\v/>=", key.text->bytes[k]))
-                return whit_machine_raise(m, WHIT_ERROR_ARGUMENT,
-                                          "invalid character in attribute name");
+                return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "invalid character in attribute name");
         WHIT_TRY(whit_machine_escape_html(m, key, &key));
         WHIT_TRY(whit_machine_escape_html(m, value, &value));
         if (space || b.n_bytes) whit_builder_str(&b, " ");
@@ -433,16 +421,14 @@ static whit_status format(whit_machine *m, whit_builtin_frame *call, whit_datum 
     whit_datum values;
     WHIT_TRY(self_text(m, call, &text));
     if (a->n_positional && a->n_named)
-        return whit_machine_raise_type(
-            m, "format cannot take positional and keyword arguments at once");
+        return whit_machine_raise_type(m, "format cannot take positional and keyword arguments at once");
     if (!a->n_named) {
         WHIT_TRY(whit_machine_new_tuple(m, a->positional, a->n_positional, &values));
         return whit_print_percent(m, text, values, result);
     }
     if (!whit_datum_dict(m->pool, &values)) return whit_machine_raise_memory(m);
     for (size_t i = 0; i < a->n_named; i++)
-        if (!whit_dict_set(m->pool, values.dict, whit_datum_text(a->named[i].name),
-                           a->named[i].value))
+        if (!whit_dict_set(m->pool, values.dict, whit_datum_text(a->named[i].name), a->named[i].value))
             return whit_machine_raise_memory(m);
     return whit_print_percent(m, text, values, result);
 }
@@ -458,8 +444,7 @@ static whit_status join(whit_machine *m, whit_builtin_frame *call, whit_datum *r
         whit_datum selected;
         WHIT_TRY(whit_machine_new_list(m, list.items, list.n, &selected));
         for (size_t i = 0; i < list.n; i++)
-            WHIT_TRY(whit_machine_select_attribute(m, list.items[i], call->values[1], NULL,
-                                                   &selected.list->items[i]));
+            WHIT_TRY(whit_machine_select_attribute(m, list.items[i], call->values[1], NULL, &selected.list->items[i]));
         list = *selected.list;
     }
     whit_text plain = *separator;
@@ -485,8 +470,7 @@ static whit_status file_size(whit_machine *m, whit_builtin_frame *call, whit_dat
         size_t i = 0;
         for (; i < 7 && bytes >= unit * base; i++) unit *= base;
         whit_real_print(bytes / unit, 'f', 1, false, number);
-        whit_builder_format(&b, "%s %c%sB", number, binary ? "KMGTPEZY"[i] : "kMGTPEZY"[i],
-                            binary ? "i" : "");
+        whit_builder_format(&b, "%s %c%sB", number, binary ? "KMGTPEZY"[i] : "kMGTPEZY"[i], binary ? "i" : "");
     }
     return whit_machine_build_end(m, &b, result);
 }
@@ -494,8 +478,7 @@ static whit_status file_size(whit_machine *m, whit_builtin_frame *call, whit_dat
 static whit_status unsupported(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)result;
-    return whit_machine_raise(m, WHIT_ERROR_UNSUPPORTED, "the filter %s is not supported",
-                              call->builtin->name);
+    return whit_machine_raise(m, WHIT_ERROR_UNSUPPORTED, "the filter %s is not supported", call->builtin->name);
 }
 
 const whit_builtin whit_text_filters[] = {

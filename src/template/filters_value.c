@@ -14,10 +14,8 @@ static whit_status absolute(whit_machine *m, whit_builtin_frame *call, whit_datu
         return WHIT_OK;
     }
     if (!whit_datum_as_int(call->self, &integer))
-        return whit_machine_raise_type(m, "bad operand type for abs(): '%s'",
-                                       whit_datum_type(call->self));
-    if (integer < 0)
-        return whit_machine_arithmetic(m, WHIT_SUBTRACT, whit_datum_int(0), call->self, result);
+        return whit_machine_raise_type(m, "bad operand type for abs(): '%s'", whit_datum_type(call->self));
+    if (integer < 0) return whit_machine_arithmetic(m, WHIT_SUBTRACT, whit_datum_int(0), call->self, result);
     *result = whit_datum_int(integer);
     return WHIT_OK;
 }
@@ -38,13 +36,12 @@ static whit_status attribute(whit_machine *m, whit_builtin_frame *call, whit_dat
 
 static whit_status fallback(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
-    bool replace = call->self.kind == WHIT_DATUM_UNDEFINED ||
-                   (whit_builtin_is_true(call, 1) && !whit_datum_is_true(call->self));
+    bool replace =
+        call->self.kind == WHIT_DATUM_UNDEFINED || (whit_builtin_is_true(call, 1) && !whit_datum_is_true(call->self));
     *result = call->self;
     if (!replace) return WHIT_OK;
     if (!call->given[0])
-        return whit_datum_string(m->pool, "", 0, false, result) ? WHIT_OK
-                                                                : whit_machine_raise_memory(m);
+        return whit_datum_string(m->pool, "", 0, false, result) ? WHIT_OK : whit_machine_raise_memory(m);
     *result = call->values[0];
     return WHIT_OK;
 }
@@ -98,8 +95,7 @@ static whit_status to_int(whit_machine *m, whit_builtin_frame *call, whit_datum 
 }
 
 /* round(integer, -n): to tens, hundreds ..., half to even. */
-static whit_status round_integer(whit_machine *m, int64_t integer, int64_t n_digits,
-                                 whit_datum *result)
+static whit_status round_integer(whit_machine *m, int64_t integer, int64_t n_digits, whit_datum *result)
 {
     *result = whit_datum_int(integer);
     if (n_digits >= 0) return WHIT_OK;
@@ -113,8 +109,7 @@ static whit_status round_integer(whit_machine *m, int64_t integer, int64_t n_dig
     if (__builtin_sub_overflow(integer, rest, &low))
         return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "integer of more than 64 bits");
     bool up = rest > unit / 2 || (rest == unit / 2 && (low / unit) % 2 != 0);
-    return whit_machine_arithmetic(m, WHIT_ADD, whit_datum_int(low), whit_datum_int(up ? unit : 0),
-                                   result);
+    return whit_machine_arithmetic(m, WHIT_ADD, whit_datum_int(low), whit_datum_int(up ? unit : 0), result);
 }
 
 static whit_status round_number(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
@@ -130,11 +125,9 @@ static whit_status round_number(whit_machine *m, whit_builtin_frame *call, whit_
     if (!up && !down && !whit_text_is(method, "common"))
         return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "method must be common, ceil or floor");
     if (!whit_datum_as_real(call->self, &real))
-        return whit_machine_raise_type(m, "round wants a number, not %s",
-                                       whit_datum_type(call->self));
+        return whit_machine_raise_type(m, "round wants a number, not %s", whit_datum_type(call->self));
     if (!up && !down) {
-        if (whit_datum_as_int(call->self, &integer))
-            return round_integer(m, integer, precision, result);
+        if (whit_datum_as_int(call->self, &integer)) return round_integer(m, integer, precision, result);
         *result = whit_datum_float(whit_real_round(real, precision));
         return WHIT_OK;
     }
@@ -184,10 +177,8 @@ static whit_status pretty(whit_machine *m, whit_builtin_frame *call, whit_datum 
     whit_builder b = whit_machine_build(m);
     WHIT_TRY(whit_machine_repr(m, &b, call->self));
     WHIT_TRY(whit_machine_build_end(m, &b, result));
-    if (result->text->n_points > 80 ||
-        (call->self.kind == WHIT_DATUM_DICT && call->self.dict->n > 1))
-        return whit_machine_raise(m, WHIT_ERROR_UNSUPPORTED,
-                                  "the filter pprint is not supported for large values");
+    if (result->text->n_points > 80 || (call->self.kind == WHIT_DATUM_DICT && call->self.dict->n > 1))
+        return whit_machine_raise(m, WHIT_ERROR_UNSUPPORTED, "the filter pprint is not supported for large values");
     return WHIT_OK;
 }
 

@@ -71,10 +71,7 @@ static const char *sign_of(const field *f, bool negative)
 static void put_integer(whit_builder *b, const field *f, int64_t integer)
 {
     uint64_t rest = integer < 0 ? 0 - (uint64_t)integer : (uint64_t)integer;
-    unsigned base = f->type == 'x' || f->type == 'X' ? 16
-                    : f->type == 'o'                 ? 8
-                    : f->type == 'b'                 ? 2
-                                                     : 10;
+    unsigned base = f->type == 'x' || f->type == 'X' ? 16 : f->type == 'o' ? 8 : f->type == 'b' ? 2 : 10;
     const char *symbols = f->type == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
     char reversed[72], digits[WHIT_REAL_BYTES * 2], prefix[4];
     size_t n = 0, i = 0;
@@ -121,11 +118,7 @@ static whit_status ascii_repr(whit_machine *m, whit_datum value, const whit_text
         if (point < 0x80)
             whit_builder_slice(&plain, result.text, at, next);
         else
-            whit_builder_format(&plain,
-                                point < 0x100     ? "\\x%02x"
-                                : point < 0x10000 ? "\\u%04x"
-                                                  : "\\U%08x",
-                                point);
+            whit_builder_format(&plain, point < 0x100 ? "\\x%02x" : point < 0x10000 ? "\\u%04x" : "\\U%08x", point);
     }
     WHIT_TRY(whit_machine_build_end(m, &plain, &result));
     *text = result.text;
@@ -133,8 +126,7 @@ static whit_status ascii_repr(whit_machine *m, whit_datum value, const whit_text
 }
 
 /* 's', 'r' or 'a' of any value. */
-static whit_status text_of(whit_machine *m, whit_datum value, char conversion,
-                           const whit_text **text)
+static whit_status text_of(whit_machine *m, whit_datum value, char conversion, const whit_text **text)
 {
     if (conversion == 'a') return ascii_repr(m, value, text);
     if (conversion != 'r') return whit_machine_str(m, value, text);
@@ -153,8 +145,7 @@ static whit_status put_character(whit_machine *m, whit_builder *b, const field *
         put_text(b, f, value.text);
         return WHIT_OK;
     }
-    if (!whit_datum_as_int(value, &point))
-        return whit_machine_raise_type(m, "%%c requires int or char");
+    if (!whit_datum_as_int(value, &point)) return whit_machine_raise_type(m, "%%c requires int or char");
     if (point < 0 || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000))
         return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "%%c argument is not a character");
     whit_builder one = whit_machine_build(m);
@@ -177,8 +168,7 @@ typedef struct percent {
 
 static whit_status next_argument(whit_machine *m, percent *p, whit_datum *value)
 {
-    if (p->next >= p->n_items)
-        return whit_machine_raise_type(m, "not enough arguments for format string");
+    if (p->next >= p->n_items) return whit_machine_raise_type(m, "not enough arguments for format string");
     *value = p->items[p->next++];
     return WHIT_OK;
 }
@@ -192,12 +182,11 @@ static whit_status percent_number(whit_machine *m, percent *p, int64_t *number)
         if (!whit_datum_as_int(value, number)) return whit_machine_raise_type(m, "* wants int");
     } else {
         *number = 0;
-        while (p->at < p->format->n_bytes && p->format->bytes[p->at] >= '0' &&
-               p->format->bytes[p->at] <= '9' && *number < MAX_WIDTH)
+        while (p->at < p->format->n_bytes && p->format->bytes[p->at] >= '0' && p->format->bytes[p->at] <= '9' &&
+               *number < MAX_WIDTH)
             *number = *number * 10 + (p->format->bytes[p->at++] - '0');
     }
-    return *number >= MAX_WIDTH ? whit_machine_raise(m, WHIT_ERROR_LIMIT, "width is too large")
-                                : WHIT_OK;
+    return *number >= MAX_WIDTH ? whit_machine_raise(m, WHIT_ERROR_LIMIT, "width is too large") : WHIT_OK;
 }
 
 /* "(key)", at its '('. */
@@ -210,8 +199,7 @@ static whit_status percent_key(whit_machine *m, percent *p, whit_datum *value)
         if (!open) break;
     }
     if (open) return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "incomplete format key");
-    if (p->mapping.kind != WHIT_DATUM_DICT)
-        return whit_machine_raise_type(m, "format requires a mapping");
+    if (p->mapping.kind != WHIT_DATUM_DICT) return whit_machine_raise_type(m, "format requires a mapping");
     whit_datum key;
     WHIT_TRY(whit_machine_slice_text(m, p->format, begin, p->at++, &key));
     const whit_datum *member = whit_dict_get(p->mapping.dict, key);
@@ -238,14 +226,12 @@ static whit_status put_percent(whit_machine *m, whit_builder *b, const field *f,
     }
     if (strchr("eEfFgG", f->type)) {
         if (!whit_datum_as_real(value, &real))
-            return whit_machine_raise_type(m, "must be real number, not %s",
-                                           whit_datum_type(value));
+            return whit_machine_raise_type(m, "must be real number, not %s", whit_datum_type(value));
         put_real(b, f, real);
         return WHIT_OK;
     }
     if (f->type == 'c') return put_character(m, b, f, value);
-    if (!strchr("sra", f->type))
-        return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "unsupported format character");
+    if (!strchr("sra", f->type)) return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "unsupported format character");
     if (b->markup && f->type == 's') WHIT_TRY(whit_machine_escape_html(m, value, &value));
     WHIT_TRY(text_of(m, value, f->type, &text));
     put_text(b, f, text);
@@ -264,8 +250,7 @@ static whit_status percent_field(whit_machine *m, whit_builder *b, percent *p)
         WHIT_TRY(percent_key(m, p, &value));
         has_value = true;
     }
-    for (; p->at < format->n_bytes && format->bytes[p->at] && strchr("#0- +", format->bytes[p->at]);
-         p->at++) {
+    for (; p->at < format->n_bytes && format->bytes[p->at] && strchr("#0- +", format->bytes[p->at]); p->at++) {
         char c = format->bytes[p->at];
         minus |= c == '-';
         f.zero |= c == '0';
@@ -282,10 +267,8 @@ static whit_status percent_field(whit_machine *m, whit_builder *b, percent *p)
         WHIT_TRY(percent_number(m, p, &f.precision));
         if (f.precision < 0) f.precision = 0;
     }
-    while (p->at < format->n_bytes && format->bytes[p->at] && strchr("hlL", format->bytes[p->at]))
-        p->at++;
-    if (p->at >= format->n_bytes)
-        return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "incomplete format");
+    while (p->at < format->n_bytes && format->bytes[p->at] && strchr("hlL", format->bytes[p->at])) p->at++;
+    if (p->at >= format->n_bytes) return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "incomplete format");
     f.type = format->bytes[p->at++];
     if (minus) {
         f.align = '<';
@@ -301,8 +284,7 @@ static whit_status percent_field(whit_machine *m, whit_builder *b, percent *p)
     return put_percent(m, b, &f, value);
 }
 
-whit_status whit_print_percent(whit_machine *m, const whit_text *format, whit_datum arguments,
-                               whit_datum *result)
+whit_status whit_print_percent(whit_machine *m, const whit_text *format, whit_datum arguments, whit_datum *result)
 {
     bool is_tuple = arguments.kind == WHIT_DATUM_TUPLE;
     percent p = {.format = format,
@@ -321,7 +303,7 @@ whit_status whit_print_percent(whit_machine *m, const whit_text *format, whit_da
         WHIT_TRY(percent_field(m, &b, &p));
     }
     bool may_be_mapping = arguments.kind == WHIT_DATUM_DICT || arguments.kind == WHIT_DATUM_LIST ||
-                          arguments.kind == WHIT_DATUM_UNDEFINED;
+        arguments.kind == WHIT_DATUM_UNDEFINED;
     if (p.next < p.n_items && !may_be_mapping)
         return whit_machine_raise_type(m, "not all arguments converted during string formatting");
     return whit_machine_build_end(m, &b, result);
@@ -368,8 +350,7 @@ static whit_status read_spec(whit_machine *m, const whit_text *s, field *f)
     if (at < s->n_bytes && s->bytes[at] == '0') f->zero = at++ < s->n_bytes;
     int64_t number;
     if (read_number(s, &at, &number)) f->width = number;
-    if (at < s->n_bytes && (s->bytes[at] == ',' || s->bytes[at] == '_'))
-        f->grouping = s->bytes[at++];
+    if (at < s->n_bytes && (s->bytes[at] == ',' || s->bytes[at] == '_')) f->grouping = s->bytes[at++];
     if (at < s->n_bytes && s->bytes[at] == '.') {
         at++;
         if (!read_number(s, &at, &f->precision))
@@ -381,8 +362,7 @@ static whit_status read_spec(whit_machine *m, const whit_text *s, field *f)
     return WHIT_OK;
 }
 
-static whit_status put_value(whit_machine *m, whit_builder *b, whit_datum value,
-                             const whit_text *spec)
+static whit_status put_value(whit_machine *m, whit_builder *b, whit_datum value, const whit_text *spec)
 {
     const whit_text *text;
     field f;
@@ -396,8 +376,7 @@ static whit_status put_value(whit_machine *m, whit_builder *b, whit_datum value,
     WHIT_TRY(read_spec(m, spec, &f));
     if (whit_datum_is_str(value)) {
         if ((f.type && f.type != 's') || f.sign || f.grouping || f.align == '=')
-            return whit_machine_raise(m, WHIT_ERROR_ARGUMENT,
-                                      "format specifier does not fit a str");
+            return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "format specifier does not fit a str");
         if (f.zero && !f.align) f.fill = '0';
         put_text(b, &f, value.text);
         return WHIT_OK;
@@ -408,8 +387,7 @@ static whit_status put_value(whit_machine *m, whit_builder *b, whit_datum value,
         return WHIT_OK;
     }
     if (is_integer && f.type == 'c') return put_character(m, b, &f, value);
-    if (whit_datum_as_real(value, &real) && (!f.type || strchr("eEfFgGn%", f.type)) &&
-        !(is_integer && !f.type)) {
+    if (whit_datum_as_real(value, &real) && (!f.type || strchr("eEfFgGn%", f.type)) && !(is_integer && !f.type)) {
         if (f.type == 'n') f.type = 'g';
         put_real(b, &f, real);
         return WHIT_OK;
@@ -418,8 +396,7 @@ static whit_status put_value(whit_machine *m, whit_builder *b, whit_datum value,
 }
 
 /* The argument that a name or number (or nothing) at [*at, ...) stands for. */
-static whit_status braces_argument(whit_machine *m, braces *p, const whit_text *name, size_t *at,
-                                   whit_datum *value)
+static whit_status braces_argument(whit_machine *m, braces *p, const whit_text *name, size_t *at, whit_datum *value)
 {
     size_t begin = *at, digits = 0;
     int64_t index = 0;
@@ -431,19 +408,15 @@ static whit_status braces_argument(whit_machine *m, braces *p, const whit_text *
         else if (*at > begin && p->next <= 0)
             p->next = -1;
         else
-            return whit_machine_raise(m, WHIT_ERROR_ARGUMENT,
-                                      "cannot mix automatic and manual field numbers");
+            return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "cannot mix automatic and manual field numbers");
         if ((uint64_t)index >= p->arguments->n_positional)
-            return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "replacement index %lld out of range",
-                                      (long long)index);
+            return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "replacement index %lld out of range", (long long)index);
         *value = p->arguments->positional[index];
         return WHIT_OK;
     }
     for (size_t i = 0; i < p->arguments->n_named; i++) {
         const whit_text *known = p->arguments->named[i].name;
-        if (known->n_bytes != *at - begin ||
-            memcmp(known->bytes, name->bytes + begin, known->n_bytes))
-            continue;
+        if (known->n_bytes != *at - begin || memcmp(known->bytes, name->bytes + begin, known->n_bytes)) continue;
         *value = p->arguments->named[i].value;
         return WHIT_OK;
     }
@@ -451,16 +424,15 @@ static whit_status braces_argument(whit_machine *m, braces *p, const whit_text *
 }
 
 /* "name.attribute[key]" */
-static whit_status braces_value(whit_machine *m, braces *p, const whit_text *name,
-                                whit_datum *value)
+static whit_status braces_value(whit_machine *m, braces *p, const whit_text *name, whit_datum *value)
 {
     size_t at = 0;
     WHIT_TRY(braces_argument(m, p, name, &at, value));
     while (at < name->n_bytes) {
         bool is_item = name->bytes[at] == '[';
         size_t begin = ++at;
-        while (at < name->n_bytes && (is_item ? name->bytes[at] != ']'
-                                              : name->bytes[at] != '.' && name->bytes[at] != '['))
+        while (at < name->n_bytes &&
+               (is_item ? name->bytes[at] != ']' : name->bytes[at] != '.' && name->bytes[at] != '['))
             at++;
         if (at == begin || (is_item && at == name->n_bytes))
             return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "malformed field name");
@@ -473,23 +445,20 @@ static whit_status braces_value(whit_machine *m, braces *p, const whit_text *nam
         }
         int64_t index;
         size_t digits = 0;
-        if (read_number(key.text, &digits, &index) && digits == key.text->n_bytes)
-            key = whit_datum_int(index);
+        if (read_number(key.text, &digits, &index) && digits == key.text->n_bytes) key = whit_datum_int(index);
         WHIT_TRY(whit_machine_item(m, *value, key, value));
     }
     return WHIT_OK;
 }
 
-static whit_status format_braces(whit_machine *m, braces *p, const whit_text *format, int nesting,
-                                 whit_builder *b);
+static whit_status format_braces(whit_machine *m, braces *p, const whit_text *format, int nesting, whit_builder *b);
 
 /* One field, [begin, end) between its braces. */
-static whit_status braces_field(whit_machine *m, braces *p, const whit_text *format, size_t begin,
-                                size_t end, int nesting, whit_builder *b)
+static whit_status braces_field(whit_machine *m, braces *p, const whit_text *format, size_t begin, size_t end,
+                                int nesting, whit_builder *b)
 {
     size_t name_end = begin, open = 0;
-    while (name_end < end &&
-           (open || (format->bytes[name_end] != '!' && format->bytes[name_end] != ':'))) {
+    while (name_end < end && (open || (format->bytes[name_end] != '!' && format->bytes[name_end] != ':'))) {
         open += format->bytes[name_end] == '[';
         open -= open && format->bytes[name_end] == ']';
         name_end++;
@@ -500,16 +469,14 @@ static whit_status braces_field(whit_machine *m, braces *p, const whit_text *for
         conversion = at + 1 < end ? format->bytes[at + 1] : 0;
         at += 2;
         if (!conversion || !strchr("sra", conversion) || (at < end && format->bytes[at] != ':'))
-            return whit_machine_raise(m, WHIT_ERROR_ARGUMENT,
-                                      "unknown conversion in a format string");
+            return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "unknown conversion in a format string");
     }
     whit_datum name, spec, value;
     WHIT_TRY(whit_machine_slice_text(m, format, begin, name_end, &name));
     WHIT_TRY(braces_value(m, p, name.text, &value));
     WHIT_TRY(whit_machine_slice_text(m, format, at < end ? at + 1 : end, end, &spec));
     if (memchr(spec.text->bytes, '{', spec.text->n_bytes)) {
-        if (nesting >= MAX_NESTING)
-            return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "format fields nest too deeply");
+        if (nesting >= MAX_NESTING) return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "format fields nest too deeply");
         whit_builder inner = whit_machine_build(m);
         WHIT_TRY(format_braces(m, p, spec.text, nesting + 1, &inner));
         WHIT_TRY(whit_machine_build_end(m, &inner, &spec));
@@ -523,15 +490,13 @@ static whit_status braces_field(whit_machine *m, braces *p, const whit_text *for
     return put_value(m, b, value, spec.text);
 }
 
-static whit_status format_braces(whit_machine *m, braces *p, const whit_text *format, int nesting,
-                                 whit_builder *b)
+static whit_status format_braces(whit_machine *m, braces *p, const whit_text *format, int nesting, whit_builder *b)
 {
     for (size_t at = 0; at < format->n_bytes;) {
         char c = format->bytes[at];
         if (c != '{' && c != '}') {
             size_t begin = at;
-            while (at < format->n_bytes && format->bytes[at] != '{' && format->bytes[at] != '}')
-                at++;
+            while (at < format->n_bytes && format->bytes[at] != '{' && format->bytes[at] != '}') at++;
             whit_builder_slice(b, format, begin, at);
             continue;
         }
@@ -540,25 +505,22 @@ static whit_status format_braces(whit_machine *m, braces *p, const whit_text *fo
             at += 2;
             continue;
         }
-        if (c == '}')
-            return whit_machine_raise(m, WHIT_ERROR_ARGUMENT,
-                                      "single '}' encountered in format string");
+        if (c == '}') return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "single '}' encountered in format string");
         size_t begin = ++at, open = 1;
         for (; at < format->n_bytes; at++) {
             open += format->bytes[at] == '{';
             open -= format->bytes[at] == '}';
             if (!open) break;
         }
-        if (open)
-            return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "expected '}' before end of string");
+        if (open) return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "expected '}' before end of string");
         WHIT_TRY(whit_machine_spend(m, 1));
         WHIT_TRY(braces_field(m, p, format, begin, at++, nesting, b));
     }
     return WHIT_OK;
 }
 
-whit_status whit_print_braces(whit_machine *m, const whit_text *format,
-                              const whit_arguments *arguments, whit_datum *result)
+whit_status whit_print_braces(whit_machine *m, const whit_text *format, const whit_arguments *arguments,
+                              whit_datum *result)
 {
     braces p = {.arguments = arguments};
     whit_builder b = whit_machine_build(m);

@@ -6,21 +6,19 @@
 #include "template/machine.h"
 
 /* str % arguments: a tuple's items, a dict by key, or one value. */
-whit_status whit_print_percent(whit_machine *m, const whit_text *format, whit_datum arguments,
-                               whit_datum *result);
+whit_status whit_print_percent(whit_machine *m, const whit_text *format, whit_datum arguments, whit_datum *result);
 /* str.format. */
-whit_status whit_print_braces(whit_machine *m, const whit_text *format,
-                              const whit_arguments *arguments, whit_datum *result);
+whit_status whit_print_braces(whit_machine *m, const whit_text *format, const whit_arguments *arguments,
+                              whit_datum *result);
 /* datetime.strftime in the C locale. */
-whit_status whit_print_time(whit_machine *m, const whit_template_time *time,
-                            const whit_text *format, whit_datum *result);
+whit_status whit_print_time(whit_machine *m, const whit_template_time *time, const whit_text *format,
+                            whit_datum *result);
 
 typedef struct whit_json_style {
     bool ascii, sort_keys, has_indent;
     const whit_text *indent; /* one level */
     const whit_text *item_separator, *key_separator;
 } whit_json_style;
-whit_status whit_print_json(whit_machine *m, whit_datum value, const whit_json_style *style,
-                            whit_datum *result);
+whit_status whit_print_json(whit_machine *m, whit_datum value, const whit_json_style *style, whit_datum *result);
 
 #endif

@@ -4,11 +4,9 @@
 
 #include <stdio.h>
 
-static const char *const months[] = {"January",   "February", "March",    "April",
-                                     "May",       "June",     "July",     "August",
-                                     "September", "October",  "November", "December"};
-static const char *const days[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
-                                   "Thursday", "Friday", "Saturday"};
+static const char *const months[] = {"January", "February", "March",     "April",   "May",      "June",
+                                     "July",    "August",   "September", "October", "November", "December"};
+static const char *const days[] = {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
 
 /* Days since 1970-01-01 in the Gregorian calendar. */
 static int64_t days_since_epoch(int64_t year, int month, int day)
@@ -16,8 +14,7 @@ static int64_t days_since_epoch(int64_t year, int month, int day)
     year -= month <= 2; /* years begin in March, so that the leap day is the last */
     int64_t era = year / 400, year_of_era = year - era * 400;
     int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year -
-           719468;
+    return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
 }
 
 static int week_day(const whit_template_time *t) /* from Sunday */
@@ -32,8 +29,7 @@ static int day_of_year(const whit_template_time *t) /* from 1 */
 
 static int iso_weeks(int year)
 {
-    whit_template_time first = {.year = year, .month = 1, .day = 1},
-                       last = {.year = year, .month = 12, .day = 31};
+    whit_template_time first = {.year = year, .month = 1, .day = 1}, last = {.year = year, .month = 12, .day = 31};
     return week_day(&first) == 4 || week_day(&last) == 4 ? 53 : 52;
 }
 
@@ -113,10 +109,8 @@ static bool put_field(whit_builder *b, const whit_template_time *t, char c, char
         put(b, year % 100, 2, flag, '0');
         break;
     case 's':
-        put(b,
-            days_since_epoch(t->year, t->month, t->day) * 86400 + t->hour * 3600 + t->minute * 60 +
-                t->second,
-            1, flag, '0');
+        put(b, days_since_epoch(t->year, t->month, t->day) * 86400 + t->hour * 3600 + t->minute * 60 + t->second, 1,
+            flag, '0');
         break;
     case 'B': put_name(b, months[t->month - 1], SIZE_MAX, flag); break;
     case 'b':
@@ -143,8 +137,7 @@ static bool put_field(whit_builder *b, const whit_template_time *t, char c, char
     return true;
 }
 
-whit_status whit_print_time(whit_machine *m, const whit_template_time *t, const whit_text *format,
-                            whit_datum *result)
+whit_status whit_print_time(whit_machine *m, const whit_template_time *t, const whit_text *format, whit_datum *result)
 {
     whit_builder b = whit_machine_build(m);
     for (size_t at = 0; at < format->n_bytes && !b.failed;) {

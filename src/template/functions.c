@@ -16,16 +16,14 @@ static whit_status range(whit_machine *m, whit_builtin_frame *call, whit_datum *
         WHIT_TRY(whit_builtin_want_int(m, call, 1, 0, &stop));
     }
     WHIT_TRY(whit_builtin_want_int(m, call, 2, 1, &step));
-    if (step == 0)
-        return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "range() arg 3 must not be zero");
+    if (step == 0) return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "range() arg 3 must not be zero");
     if (__builtin_sub_overflow(stop, start, &distance) || step == INT64_MIN)
         return whit_machine_raise(m, WHIT_ERROR_LIMIT, "range too big");
     uint64_t n = 0;
     if (step > 0 && distance > 0) n = ((uint64_t)distance - 1) / (uint64_t)step + 1;
     if (step < 0 && distance < 0) n = (0 - (uint64_t)distance - 1) / (uint64_t)-step + 1;
     if (n > MAX_RANGE)
-        return whit_machine_raise(m, WHIT_ERROR_LIMIT,
-                                  "range too big: the sandbox blocks ranges larger than %d",
+        return whit_machine_raise(m, WHIT_ERROR_LIMIT, "range too big: the sandbox blocks ranges larger than %d",
                                   MAX_RANGE);
     whit_range *made = whit_datum_pool_zalloc(m->pool, 1, sizeof *made);
     if (!made) return whit_machine_raise_memory(m);
@@ -39,15 +37,13 @@ static whit_status make_dict(whit_machine *m, whit_builtin_frame *call, whit_dat
 {
     const whit_arguments *a = call->arguments;
     if (a->n_positional > 1)
-        return whit_machine_raise_type(m, "%s() takes at most one positional argument",
-                                       call->builtin->name);
+        return whit_machine_raise_type(m, "%s() takes at most one positional argument", call->builtin->name);
     if (!whit_datum_dict(m->pool, result)) return whit_machine_raise_memory(m);
     whit_list pairs = {0};
     if (a->n_positional) {
         whit_datum from = a->positional[0];
         if (from.kind == WHIT_DATUM_DICT)
-            from =
-                (whit_datum){.kind = WHIT_DATUM_VIEW, .detail = WHIT_VIEW_ITEMS, .dict = from.dict};
+            from = (whit_datum){.kind = WHIT_DATUM_VIEW, .detail = WHIT_VIEW_ITEMS, .dict = from.dict};
         WHIT_TRY(whit_machine_items(m, from, &pairs));
     }
     for (size_t i = 0; i < pairs.n; i++) {
@@ -55,14 +51,11 @@ static whit_status make_dict(whit_machine *m, whit_builtin_frame *call, whit_dat
         WHIT_TRY(whit_machine_items(m, pairs.items[i], &pair));
         if (pair.n != 2) return whit_machine_raise_type(m, "%s() wants pairs", call->builtin->name);
         if (!whit_datum_is_hashable(pair.items[0]))
-            return whit_machine_raise_type(m, "unhashable type: '%s'",
-                                           whit_datum_type(pair.items[0]));
-        if (!whit_dict_set(m->pool, result->dict, pair.items[0], pair.items[1]))
-            return whit_machine_raise_memory(m);
+            return whit_machine_raise_type(m, "unhashable type: '%s'", whit_datum_type(pair.items[0]));
+        if (!whit_dict_set(m->pool, result->dict, pair.items[0], pair.items[1])) return whit_machine_raise_memory(m);
     }
     for (size_t i = 0; i < a->n_named; i++)
-        if (!whit_dict_set(m->pool, result->dict, whit_datum_text(a->named[i].name),
-                           a->named[i].value))
+        if (!whit_dict_set(m->pool, result->dict, whit_datum_text(a->named[i].name), a->named[i].value))
             return whit_machine_raise_memory(m);
     result->kind = call->builtin->detail;
     return WHIT_OK;
@@ -83,10 +76,8 @@ static whit_status new_cycler(whit_machine *m, whit_datum_kind kind, const whit_
 
 static whit_status cycler(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
-    if (call->arguments->n_named)
-        return whit_machine_raise_type(m, "cycler() takes no keyword arguments");
-    if (!call->arguments->n_positional)
-        return whit_machine_raise_type(m, "at least one item has to be provided");
+    if (call->arguments->n_named) return whit_machine_raise_type(m, "cycler() takes no keyword arguments");
+    if (!call->arguments->n_positional) return whit_machine_raise_type(m, "at least one item has to be provided");
     return new_cycler(m, WHIT_DATUM_CYCLER, NULL, call->arguments, result);
 }
 
@@ -129,8 +120,7 @@ const whit_builtin whit_functions[] = {
 
 static whit_status loop_cycle(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
-    if (!call->arguments->n_positional)
-        return whit_machine_raise_type(m, "no items for cycling given");
+    if (!call->arguments->n_positional) return whit_machine_raise_type(m, "no items for cycling given");
     *result = call->arguments->positional[call->self.loop->index % call->arguments->n_positional];
     return WHIT_OK;
 }
@@ -139,8 +129,7 @@ static whit_status loop_changed(whit_machine *m, whit_builtin_frame *call, whit_
 {
     whit_datum given;
     bool same = false;
-    WHIT_TRY(whit_machine_new_tuple(m, call->arguments->positional, call->arguments->n_positional,
-                                    &given));
+    WHIT_TRY(whit_machine_new_tuple(m, call->arguments->positional, call->arguments->n_positional, &given));
     if (call->self.loop->changed.kind == WHIT_DATUM_TUPLE)
         WHIT_TRY(whit_machine_equals(m, call->self.loop->changed, given, &same));
     if (!same) call->self.loop->changed = given;

@@ -21,14 +21,12 @@ static const struct {
     uint8_t type;
 } operators[] = {
     /* longer ones first */
-    {"//", WHIT_LEXEME_FLOORDIV}, {"**", WHIT_LEXEME_POW},      {"==", WHIT_LEXEME_EQ},
-    {"!=", WHIT_LEXEME_NE},       {">=", WHIT_LEXEME_GE},       {"<=", WHIT_LEXEME_LE},
-    {"+", WHIT_LEXEME_ADD},       {"-", WHIT_LEXEME_SUB},       {"/", WHIT_LEXEME_DIV},
-    {"*", WHIT_LEXEME_MUL},       {"%", WHIT_LEXEME_MOD},       {"~", WHIT_LEXEME_TILDE},
-    {"[", WHIT_LEXEME_LBRACKET},  {"]", WHIT_LEXEME_RBRACKET},  {"(", WHIT_LEXEME_LPAREN},
-    {")", WHIT_LEXEME_RPAREN},    {"{", WHIT_LEXEME_LBRACE},    {"}", WHIT_LEXEME_RBRACE},
-    {">", WHIT_LEXEME_GT},        {"<", WHIT_LEXEME_LT},        {"=", WHIT_LEXEME_ASSIGN},
-    {".", WHIT_LEXEME_DOT},       {":", WHIT_LEXEME_COLON},     {"|", WHIT_LEXEME_PIPE},
+    {"//", WHIT_LEXEME_FLOORDIV}, {"**", WHIT_LEXEME_POW},      {"==", WHIT_LEXEME_EQ},    {"!=", WHIT_LEXEME_NE},
+    {">=", WHIT_LEXEME_GE},       {"<=", WHIT_LEXEME_LE},       {"+", WHIT_LEXEME_ADD},    {"-", WHIT_LEXEME_SUB},
+    {"/", WHIT_LEXEME_DIV},       {"*", WHIT_LEXEME_MUL},       {"%", WHIT_LEXEME_MOD},    {"~", WHIT_LEXEME_TILDE},
+    {"[", WHIT_LEXEME_LBRACKET},  {"]", WHIT_LEXEME_RBRACKET},  {"(", WHIT_LEXEME_LPAREN}, {")", WHIT_LEXEME_RPAREN},
+    {"{", WHIT_LEXEME_LBRACE},    {"}", WHIT_LEXEME_RBRACE},    {">", WHIT_LEXEME_GT},     {"<", WHIT_LEXEME_LT},
+    {"=", WHIT_LEXEME_ASSIGN},    {".", WHIT_LEXEME_DOT},       {":", WHIT_LEXEME_COLON},  {"|", WHIT_LEXEME_PIPE},
     {",", WHIT_LEXEME_COMMA},     {";", WHIT_LEXEME_SEMICOLON},
 };
 
@@ -54,8 +52,8 @@ static whit_status add(lexer *l, whit_lexeme_type type, size_t offset, whit_datu
 {
     if (l->tokens.n == l->capacity) {
         size_t capacity = l->capacity ? l->capacity * 2 : 64;
-        whit_lexeme *items = whit_datum_pool_grow(
-            l->pool, l->tokens.items, l->tokens.n * sizeof *items, capacity * sizeof *items);
+        whit_lexeme *items =
+            whit_datum_pool_grow(l->pool, l->tokens.items, l->tokens.n * sizeof *items, capacity * sizeof *items);
         if (!items) return whit_fail_memory(l->error, "template tokens", capacity * sizeof *items);
         l->tokens.items = items;
         l->capacity = capacity;
@@ -95,9 +93,7 @@ static size_t skip_space(const lexer *l, size_t at)
 static size_t space_before(const lexer *l, size_t begin, size_t end)
 {
     whit_text text = {.bytes = l->source, .n_bytes = l->n_bytes};
-    for (size_t start;
-         end > begin && whit_point_is_space(whit_text_point_before(&text, end, &start));)
-        end = start;
+    for (size_t start; end > begin && whit_point_is_space(whit_text_point_before(&text, end, &start));) end = start;
     return end;
 }
 
@@ -125,8 +121,7 @@ static bool closes(const lexer *l, size_t at, const char *end, size_t *after)
     if (sign == '-')
         *after = skip_space(l, tail);
     else
-        *after =
-            tail + (sign != '+' && tail < l->n_bytes && l->source[tail] == '\n'); /* trim_blocks */
+        *after = tail + (sign != '+' && tail < l->n_bytes && l->source[tail] == '\n'); /* trim_blocks */
     return true;
 }
 
@@ -156,8 +151,7 @@ static whit_status read_raw(lexer *l, size_t begin)
         if (!starts(l, at, "{%")) continue;
         char sign = sign_at(l, at + 2);
         size_t name = skip_space(l, at + 2 + (sign != 0)), after;
-        if (!starts(l, name, "endraw") || !closes(l, skip_space(l, name + 6), "%}", &after))
-            continue;
+        if (!starts(l, name, "endraw") || !closes(l, skip_space(l, name + 6), "%}", &after)) continue;
         l->at = after;
         return add_data(l, begin, at, sign, false);
     }
@@ -174,10 +168,10 @@ static whit_status read_comment(lexer *l)
 
 static int hex_digit(char c)
 {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
+    return c >= '0' && c <= '9' ? c - '0'
+        : c >= 'a' && c <= 'f'  ? c - 'a' + 10
+        : c >= 'A' && c <= 'F'  ? c - 'A' + 10
+                                : -1;
 }
 
 /* One escape after a backslash, as in Python's string literals; what is unknown stays as it is. */
@@ -203,8 +197,7 @@ static whit_status read_escape(lexer *l, whit_builder *b, size_t *at, size_t end
         uint32_t point = 0;
         for (size_t i = 0; i < n_digits; i++) {
             int digit = *at < end ? hex_digit(l->source[*at]) : -1;
-            if (digit < 0)
-                return whit_fail(l->error, WHIT_ERROR_FORMAT, "truncated \\%c escape", c);
+            if (digit < 0) return whit_fail(l->error, WHIT_ERROR_FORMAT, "truncated \\%c escape", c);
             point = point << 4 | (uint32_t)digit;
             ++*at;
         }
@@ -213,8 +206,7 @@ static whit_status read_escape(lexer *l, whit_builder *b, size_t *at, size_t end
         whit_builder_point(b, point, false);
         return WHIT_OK;
     }
-    if (c == 'N')
-        return whit_fail(l->error, WHIT_ERROR_UNSUPPORTED, "named characters are not supported");
+    if (c == 'N') return whit_fail(l->error, WHIT_ERROR_UNSUPPORTED, "named characters are not supported");
     whit_builder_str(b, "\\");
     whit_builder_bytes(b, &c, 1, false); /* the rest of a longer character follows */
     return WHIT_OK;
@@ -249,8 +241,7 @@ static bool is_digit(const lexer *l, size_t at)
 /* Digits with single underscores between them. */
 static size_t skip_digits(const lexer *l, size_t at)
 {
-    while (is_digit(l, at) || (at < l->n_bytes && l->source[at] == '_' && is_digit(l, at + 1)))
-        at++;
+    while (is_digit(l, at) || (at < l->n_bytes && l->source[at] == '_' && is_digit(l, at + 1))) at++;
     return at;
 }
 
@@ -259,8 +250,7 @@ static size_t float_end(const lexer *l, size_t at)
 {
     if (at && l->source[at - 1] == '.') return at;
     size_t end = skip_digits(l, at), mantissa = end;
-    if (end < l->n_bytes && l->source[end] == '.' && is_digit(l, end + 1))
-        end = skip_digits(l, end + 1);
+    if (end < l->n_bytes && l->source[end] == '.' && is_digit(l, end + 1)) end = skip_digits(l, end + 1);
     if (end < l->n_bytes && (l->source[end] | 32) == 'e') {
         size_t digits = end + 1;
         if (digits < l->n_bytes && (l->source[digits] == '+' || l->source[digits] == '-')) digits++;
@@ -278,11 +268,7 @@ static int base_digit(char c, int base)
 static size_t integer_end(const lexer *l, size_t at, int *base)
 {
     char letter = at + 1 < l->n_bytes ? (char)(l->source[at + 1] | 32) : 0;
-    *base = l->source[at] != '0' ? 10
-            : letter == 'x'      ? 16
-            : letter == 'o'      ? 8
-            : letter == 'b'      ? 2
-                                 : 10;
+    *base = l->source[at] != '0' ? 10 : letter == 'x' ? 16 : letter == 'o' ? 8 : letter == 'b' ? 2 : 10;
     if (*base != 10) {
         size_t end = at + 2;
         for (;;) {
@@ -346,19 +332,15 @@ static whit_status read_operator(lexer *l, char *open, size_t *n_open)
 {
     size_t i = 0, n = sizeof operators / sizeof *operators;
     while (i < n && !starts(l, l->at, operators[i].text)) i++;
-    if (i == n)
-        return whit_fail(l->error, WHIT_ERROR_FORMAT, "unexpected character '%c'",
-                         l->source[l->at]);
+    if (i == n) return whit_fail(l->error, WHIT_ERROR_FORMAT, "unexpected character '%c'", l->source[l->at]);
     char c = operators[i].text[0];
     if (c == '(' || c == '[' || c == '{') {
-        if (*n_open == MAX_OPEN_BRACKETS)
-            return whit_fail(l->error, WHIT_ERROR_LIMIT, "brackets nest too deeply");
+        if (*n_open == MAX_OPEN_BRACKETS) return whit_fail(l->error, WHIT_ERROR_LIMIT, "brackets nest too deeply");
         open[(*n_open)++] = c == '(' ? ')' : c == '[' ? ']' : '}';
     } else if (c == ')' || c == ']' || c == '}') {
         if (*n_open == 0) return whit_fail(l->error, WHIT_ERROR_FORMAT, "unexpected '%c'", c);
         if (open[--*n_open] != c)
-            return whit_fail(l->error, WHIT_ERROR_FORMAT, "unexpected '%c', expected '%c'", c,
-                             open[*n_open]);
+            return whit_fail(l->error, WHIT_ERROR_FORMAT, "unexpected '%c', expected '%c'", c, open[*n_open]);
     }
     WHIT_TRY(add(l, operators[i].type, l->at, whit_datum_none()));
     l->at += strlen(operators[i].text);
@@ -370,8 +352,7 @@ static whit_status read_code(lexer *l, bool is_print)
 {
     char open[MAX_OPEN_BRACKETS];
     size_t n_open = 0, begin = l->at, next;
-    WHIT_TRY(add(l, is_print ? WHIT_LEXEME_PRINT_BEGIN : WHIT_LEXEME_BLOCK_BEGIN, begin,
-                 whit_datum_none()));
+    WHIT_TRY(add(l, is_print ? WHIT_LEXEME_PRINT_BEGIN : WHIT_LEXEME_BLOCK_BEGIN, begin, whit_datum_none()));
     l->at += 2 + (sign_at(l, begin + 2) != 0);
     while ((l->at = skip_space(l, l->at)) < l->n_bytes) {
         size_t at = l->at;
@@ -398,8 +379,8 @@ static whit_status read_all(lexer *l)
 {
     while (l->at < l->n_bytes) {
         size_t begin = l->at, at = begin, raw;
-        while (at < l->n_bytes && !(l->source[at] == '{' && at + 1 < l->n_bytes &&
-                                    strchr("%{#", l->source[at + 1]) && l->source[at + 1]))
+        while (at < l->n_bytes &&
+               !(l->source[at] == '{' && at + 1 < l->n_bytes && strchr("%{#", l->source[at + 1]) && l->source[at + 1]))
             at++;
         if (at == l->n_bytes) {
             l->at = at;
@@ -417,8 +398,8 @@ static whit_status read_all(lexer *l)
     return WHIT_OK;
 }
 
-whit_status whit_lexer_read(whit_datum_pool *pool, const char *source, size_t n_bytes,
-                            whit_lexemes *tokens, size_t *error_offset, whit_error *error)
+whit_status whit_lexer_read(whit_datum_pool *pool, const char *source, size_t n_bytes, whit_lexemes *tokens,
+                            size_t *error_offset, whit_error *error)
 {
     lexer l = {.pool = pool, .source = source, .n_bytes = n_bytes, .error = error};
     whit_status status = read_all(&l);

@@ -57,8 +57,8 @@ typedef struct whit_lexemes {
 } whit_lexemes;
 
 /* All memory from the pool. On failure *error_offset says where. */
-whit_status whit_lexer_read(whit_datum_pool *pool, const char *source, size_t n_bytes,
-                            whit_lexemes *tokens, size_t *error_offset, whit_error *error);
+whit_status whit_lexer_read(whit_datum_pool *pool, const char *source, size_t n_bytes, whit_lexemes *tokens,
+                            size_t *error_offset, whit_error *error);
 
 /* For messages: "end of print statement", "','", ... */
 const char *whit_lexeme_name(whit_lexeme_type type);

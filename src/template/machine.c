@@ -29,8 +29,7 @@ whit_status whit_machine_raise_memory(whit_machine *m)
 {
     size_t limit = m->limits.memory_bytes;
     if (m->pool->used_bytes > limit / 2)
-        return whit_machine_raise(m, WHIT_ERROR_LIMIT,
-                                  "the template needs more memory than its limit of %zu bytes",
+        return whit_machine_raise(m, WHIT_ERROR_LIMIT, "the template needs more memory than its limit of %zu bytes",
                                   limit);
     return whit_machine_raise(m, WHIT_ERROR_MEMORY, "not enough memory for the template");
 }
@@ -45,8 +44,7 @@ whit_status whit_machine_spend(whit_machine *m, uint64_t n_steps)
 {
     if (n_steps > m->n_steps_left) {
         m->n_steps_left = 0;
-        return whit_machine_raise(m, WHIT_ERROR_LIMIT,
-                                  "the template takes more than its limit of %llu steps",
+        return whit_machine_raise(m, WHIT_ERROR_LIMIT, "the template takes more than its limit of %llu steps",
                                   (unsigned long long)m->limits.n_steps);
     }
     m->n_steps_left -= n_steps;
@@ -56,8 +54,7 @@ whit_status whit_machine_spend(whit_machine *m, uint64_t n_steps)
 whit_status whit_machine_enter(whit_machine *m)
 {
     if (m->depth >= m->limits.depth)
-        return whit_machine_raise(m, WHIT_ERROR_LIMIT,
-                                  "the template nests deeper than its limit of %u levels",
+        return whit_machine_raise(m, WHIT_ERROR_LIMIT, "the template nests deeper than its limit of %u levels",
                                   m->limits.depth);
     m->depth++;
     return WHIT_OK;
@@ -74,8 +71,7 @@ whit_status whit_machine_build_end(whit_machine *m, whit_builder *b, whit_datum 
     const whit_text *text = whit_builder_end(b);
     if (!text) {
         if (n_bytes > m->limits.output_bytes / 2)
-            return whit_machine_raise(m, WHIT_ERROR_LIMIT,
-                                      "text is longer than its limit of %zu bytes",
+            return whit_machine_raise(m, WHIT_ERROR_LIMIT, "text is longer than its limit of %zu bytes",
                                       m->limits.output_bytes);
         return whit_machine_raise_memory(m);
     }
@@ -83,31 +79,27 @@ whit_status whit_machine_build_end(whit_machine *m, whit_builder *b, whit_datum 
     return whit_machine_spend(m, 1 + n_bytes / 64);
 }
 
-whit_status whit_machine_slice_text(whit_machine *m, const whit_text *text, size_t begin,
-                                    size_t end, whit_datum *value)
+whit_status whit_machine_slice_text(whit_machine *m, const whit_text *text, size_t begin, size_t end, whit_datum *value)
 {
     *value = whit_datum_text(whit_text_slice(m->pool, text, begin, end));
     if (!value->text) return whit_machine_raise_memory(m);
     return whit_machine_spend(m, 1 + (end - begin) / 64);
 }
 
-whit_status whit_machine_new_list(whit_machine *m, const whit_datum *items, size_t n,
-                                  whit_datum *value)
+whit_status whit_machine_new_list(whit_machine *m, const whit_datum *items, size_t n, whit_datum *value)
 {
     WHIT_TRY(whit_machine_spend(m, 1 + n / 4));
     return whit_datum_list(m->pool, items, n, value) ? WHIT_OK : whit_machine_raise_memory(m);
 }
 
-whit_status whit_machine_new_tuple(whit_machine *m, const whit_datum *items, size_t n,
-                                   whit_datum *value)
+whit_status whit_machine_new_tuple(whit_machine *m, const whit_datum *items, size_t n, whit_datum *value)
 {
     WHIT_TRY(whit_machine_new_list(m, items, n, value));
     value->kind = WHIT_DATUM_TUPLE;
     return WHIT_OK;
 }
 
-whit_status whit_machine_new_generator(whit_machine *m, const char *name, whit_list list,
-                                       whit_datum *value)
+whit_status whit_machine_new_generator(whit_machine *m, const char *name, whit_list list, whit_datum *value)
 {
     whit_generator *generator = whit_datum_pool_zalloc(m->pool, 1, sizeof *generator);
     if (!generator) return whit_machine_raise_memory(m);
@@ -131,8 +123,7 @@ static struct whit_binding *find_binding(const whit_scope *scope, const whit_tex
     return NULL;
 }
 
-whit_status whit_machine_bind(whit_machine *m, whit_scope *scope, const whit_text *name,
-                              whit_datum value)
+whit_status whit_machine_bind(whit_machine *m, whit_scope *scope, const whit_text *name, whit_datum value)
 {
     struct whit_binding *binding = find_binding(scope, name);
     if (!binding) {
@@ -161,9 +152,8 @@ bool whit_machine_lookup(const whit_scope *scope, const whit_text *name, whit_da
 
 bool whit_datum_is_iterable(whit_datum v)
 {
-    return v.kind == WHIT_DATUM_UNDEFINED ||
-           (v.kind >= WHIT_DATUM_TEXT && v.kind <= WHIT_DATUM_GENERATOR) ||
-           v.kind == WHIT_DATUM_LOOP;
+    return v.kind == WHIT_DATUM_UNDEFINED || (v.kind >= WHIT_DATUM_TEXT && v.kind <= WHIT_DATUM_GENERATOR) ||
+        v.kind == WHIT_DATUM_LOOP;
 }
 
 static whit_status characters(whit_machine *m, const whit_text *text, whit_datum *items)
@@ -195,8 +185,7 @@ static whit_status view_items(whit_machine *m, whit_datum view, whit_datum *item
         else if (view.detail == WHIT_VIEW_VALUES)
             items[i] = pair->value;
         else
-            WHIT_TRY(
-                whit_machine_new_tuple(m, (whit_datum[]){pair->key, pair->value}, 2, &items[i]));
+            WHIT_TRY(whit_machine_new_tuple(m, (whit_datum[]){pair->key, pair->value}, 2, &items[i]));
     }
     return WHIT_OK;
 }
@@ -218,8 +207,7 @@ whit_status whit_machine_items(whit_machine *m, whit_datum value, whit_list *lis
     case WHIT_DATUM_DICT:
     case WHIT_DATUM_VIEW:
     case WHIT_DATUM_RANGE: whit_datum_length(value, &n); break;
-    default:
-        return whit_machine_raise_type(m, "'%s' object is not iterable", whit_datum_type(value));
+    default: return whit_machine_raise_type(m, "'%s' object is not iterable", whit_datum_type(value));
     }
     whit_datum copy;
     WHIT_TRY(whit_machine_new_list(m, NULL, n, &copy));
@@ -235,8 +223,8 @@ whit_status whit_machine_items(whit_machine *m, whit_datum value, whit_list *lis
 
 /* ---- sorting --------------------------------------------------------------------------------- */
 
-static whit_status merge(whit_machine *m, const whit_datum *keys, const uint32_t *from,
-                         uint32_t *to, size_t begin, size_t middle, size_t end, bool reverse)
+static whit_status merge(whit_machine *m, const whit_datum *keys, const uint32_t *from, uint32_t *to, size_t begin,
+                         size_t middle, size_t end, bool reverse)
 {
     size_t i = begin, j = middle;
     for (size_t at = begin; at < end; at++) {
@@ -251,8 +239,7 @@ static whit_status merge(whit_machine *m, const whit_datum *keys, const uint32_t
     return WHIT_OK;
 }
 
-whit_status whit_machine_sort(whit_machine *m, whit_datum *keys, whit_datum *items, size_t n,
-                              bool reverse)
+whit_status whit_machine_sort(whit_machine *m, whit_datum *keys, whit_datum *items, size_t n, bool reverse)
 {
     if (n > UINT32_MAX) return whit_machine_raise_memory(m);
     uint32_t *order = whit_datum_pool_zalloc(m->pool, n, sizeof *order);

@@ -80,8 +80,7 @@ typedef struct whit_cycler {
 
 whit_status whit_machine_raise(whit_machine *m, whit_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-whit_status whit_machine_raise_type(whit_machine *m, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+whit_status whit_machine_raise_type(whit_machine *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
 whit_status whit_machine_raise_memory(whit_machine *m);
 whit_status whit_machine_raise_undefined(whit_machine *m, whit_datum undefined);
 whit_status whit_machine_spend(whit_machine *m, uint64_t n_steps);
@@ -94,59 +93,49 @@ whit_builder whit_machine_build(whit_machine *m); /* bounded by the machine's li
 whit_status whit_machine_build_end(whit_machine *m, whit_builder *b, whit_datum *value);
 whit_status whit_machine_str(whit_machine *m, whit_datum value, const whit_text **text);
 whit_status whit_machine_repr(whit_machine *m, whit_builder *b, whit_datum value);
-whit_status whit_machine_slice_text(whit_machine *m, const whit_text *text, size_t begin,
-                                    size_t end, whit_datum *value);
+whit_status whit_machine_slice_text(whit_machine *m, const whit_text *text, size_t begin, size_t end,
+                                    whit_datum *value);
 /* HTML: &, <, >, quotes. */
 whit_status whit_machine_escape_html(whit_machine *m, whit_datum value, whit_datum *result);
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-whit_status whit_machine_arithmetic(whit_machine *m, whit_arithmetic operation, whit_datum a,
-                                    whit_datum b, whit_datum *result);
+whit_status whit_machine_arithmetic(whit_machine *m, whit_arithmetic operation, whit_datum a, whit_datum b,
+                                    whit_datum *result);
 whit_status whit_machine_equals(whit_machine *m, whit_datum a, whit_datum b, bool *result);
-whit_status whit_machine_compare(whit_machine *m, whit_comparison operation, whit_datum a,
-                                 whit_datum b, bool *result);
+whit_status whit_machine_compare(whit_machine *m, whit_comparison operation, whit_datum a, whit_datum b, bool *result);
 /* Python's a < b, for sorting; fails where there is no order. */
 whit_status whit_machine_less(whit_machine *m, whit_datum a, whit_datum b, bool *result);
-whit_status whit_machine_attribute(whit_machine *m, whit_datum object, const whit_text *name,
-                                   whit_datum *result);
-whit_status whit_machine_item(whit_machine *m, whit_datum object, whit_datum key,
-                              whit_datum *result);
-whit_status whit_machine_slice(whit_machine *m, whit_datum object, const whit_datum bounds[3],
-                               whit_datum *result);
+whit_status whit_machine_attribute(whit_machine *m, whit_datum object, const whit_text *name, whit_datum *result);
+whit_status whit_machine_item(whit_machine *m, whit_datum object, whit_datum key, whit_datum *result);
+whit_status whit_machine_slice(whit_machine *m, whit_datum object, const whit_datum bounds[3], whit_datum *result);
 /* All elements of an iterable; a generator is used up. The list is shared, not to be written. */
 whit_status whit_machine_items(whit_machine *m, whit_datum value, whit_list *list);
 bool whit_datum_is_iterable(whit_datum value);
-whit_status whit_machine_new_list(whit_machine *m, const whit_datum *items, size_t n,
-                                  whit_datum *value);
-whit_status whit_machine_new_tuple(whit_machine *m, const whit_datum *items, size_t n,
-                                   whit_datum *value);
-whit_status whit_machine_new_generator(whit_machine *m, const char *name, whit_list list,
-                                       whit_datum *value);
+whit_status whit_machine_new_list(whit_machine *m, const whit_datum *items, size_t n, whit_datum *value);
+whit_status whit_machine_new_tuple(whit_machine *m, const whit_datum *items, size_t n, whit_datum *value);
+whit_status whit_machine_new_generator(whit_machine *m, const char *name, whit_list list, whit_datum *value);
 /* Stable merge sort by keys; `keys` and `items` are rearranged together. */
-whit_status whit_machine_sort(whit_machine *m, whit_datum *keys, whit_datum *items, size_t n,
-                              bool reverse);
+whit_status whit_machine_sort(whit_machine *m, whit_datum *keys, whit_datum *items, size_t n, bool reverse);
 
 /* ---- evaluation ------------------------------------------------------------------------------ */
 
 whit_status whit_machine_evaluate(whit_machine *m, const whit_node *node, whit_datum *result);
 /* A CALL with one more argument, `caller` (NULL: none). */
-whit_status whit_machine_evaluate_call(whit_machine *m, const whit_node *node,
-                                       const whit_datum *caller, whit_datum *result);
+whit_status whit_machine_evaluate_call(whit_machine *m, const whit_node *node, const whit_datum *caller,
+                                       whit_datum *result);
 whit_status whit_machine_execute(whit_machine *m, const whit_node *node);
-whit_status whit_machine_call_function(whit_machine *m, whit_datum callee,
-                                       const whit_arguments *arguments, whit_datum *result);
-whit_status whit_machine_call_macro(whit_machine *m, const whit_macro *macro,
-                                    const whit_arguments *arguments, whit_datum *result);
-whit_status whit_machine_call_loop(whit_machine *m, const whit_loop *loop,
-                                   const whit_arguments *arguments, whit_datum *result);
-whit_status whit_machine_loop_attribute(whit_machine *m, whit_loop *loop, const whit_text *name,
-                                        bool *found, whit_datum *result);
-whit_status whit_machine_render_block(whit_machine *m, const whit_node *body, whit_scope *scope,
-                                      whit_datum *result);
+whit_status whit_machine_call_function(whit_machine *m, whit_datum callee, const whit_arguments *arguments,
+                                       whit_datum *result);
+whit_status whit_machine_call_macro(whit_machine *m, const whit_macro *macro, const whit_arguments *arguments,
+                                    whit_datum *result);
+whit_status whit_machine_call_loop(whit_machine *m, const whit_loop *loop, const whit_arguments *arguments,
+                                   whit_datum *result);
+whit_status whit_machine_loop_attribute(whit_machine *m, whit_loop *loop, const whit_text *name, bool *found,
+                                        whit_datum *result);
+whit_status whit_machine_render_block(whit_machine *m, const whit_node *body, whit_scope *scope, whit_datum *result);
 whit_scope *whit_machine_new_scope(whit_machine *m, whit_scope *parent); /* NULL: no memory */
-whit_status whit_machine_bind(whit_machine *m, whit_scope *scope, const whit_text *name,
-                              whit_datum value);
+whit_status whit_machine_bind(whit_machine *m, whit_scope *scope, const whit_text *name, whit_datum value);
 bool whit_machine_lookup(const whit_scope *scope, const whit_text *name, whit_datum *value);
 
 #endif

@@ -8,16 +8,14 @@
 
 static whit_status dict_view(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
-    *result = (whit_datum){
-        .kind = WHIT_DATUM_VIEW, .detail = call->builtin->detail, .dict = call->self.dict};
+    *result = (whit_datum){.kind = WHIT_DATUM_VIEW, .detail = call->builtin->detail, .dict = call->self.dict};
     return whit_machine_spend(m, 1);
 }
 
 static whit_status dict_get(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     if (!whit_datum_is_hashable(call->values[0]))
-        return whit_machine_raise_type(m, "unhashable type: '%s'",
-                                       whit_datum_type(call->values[0]));
+        return whit_machine_raise_type(m, "unhashable type: '%s'", whit_datum_type(call->values[0]));
     const whit_datum *member = whit_dict_get(call->self.dict, call->values[0]);
     *result = member ? *member : call->given[1] ? call->values[1] : whit_datum_none();
     return whit_machine_spend(m, 1);
@@ -58,8 +56,7 @@ static whit_status sequence_index(whit_machine *m, whit_builtin_frame *call, whi
     WHIT_TRY(whit_builtin_want_int(m, call, 1, 0, &bounds[0]));
     WHIT_TRY(whit_builtin_want_int(m, call, 2, (int64_t)list.n, &bounds[1]));
     for (int k = 0; k < 2; k++)
-        if (bounds[k] < 0)
-            bounds[k] = bounds[k] + (int64_t)list.n < 0 ? 0 : bounds[k] + (int64_t)list.n;
+        if (bounds[k] < 0) bounds[k] = bounds[k] + (int64_t)list.n < 0 ? 0 : bounds[k] + (int64_t)list.n;
     for (int64_t i = bounds[0]; i < bounds[1] && (uint64_t)i < list.n; i++) {
         bool same;
         WHIT_TRY(whit_machine_equals(m, list.items[i], call->values[0], &same));
@@ -67,8 +64,7 @@ static whit_status sequence_index(whit_machine *m, whit_builtin_frame *call, whi
         *result = whit_datum_int(i);
         return WHIT_OK;
     }
-    return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "value is not in %s",
-                              whit_datum_type(call->self));
+    return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "value is not in %s", whit_datum_type(call->self));
 }
 
 const whit_builtin whit_sequence_methods[] = {{"count", "/value", sequence_count, 0},
@@ -92,8 +88,7 @@ const whit_builtin whit_int_methods[] = {
 
 static whit_status is_whole(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
-    *result =
-        whit_datum_bool(isfinite(call->self.real) && floor(call->self.real) == call->self.real);
+    *result = whit_datum_bool(isfinite(call->self.real) && floor(call->self.real) == call->self.real);
     return whit_machine_spend(m, 1);
 }
 
@@ -110,5 +105,4 @@ static whit_status decode(whit_machine *m, whit_builtin_frame *call, whit_datum 
     return whit_machine_build_end(m, &b, result);
 }
 
-const whit_builtin whit_bytes_methods[] = {{"decode", "encoding? errors?", decode, 0},
-                                           {NULL, NULL, NULL, 0}};
+const whit_builtin whit_bytes_methods[] = {{"decode", "encoding? errors?", decode, 0}, {NULL, NULL, NULL, 0}};

@@ -38,8 +38,7 @@ static whit_status partition(whit_machine *m, whit_builtin_frame *call, whit_dat
     WHIT_TRY(whit_builtin_want_text(m, call, 0, &separator));
     if (!separator->n_bytes) return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "empty separator");
     size_t n = text->n_bytes;
-    size_t at = from_right ? whit_text_find_last(text, separator, 0, n)
-                           : whit_text_find(text, separator, 0, n);
+    size_t at = from_right ? whit_text_find_last(text, separator, 0, n) : whit_text_find(text, separator, 0, n);
     size_t end = at == SIZE_MAX ? 0 : at + separator->n_bytes;
     if (at == SIZE_MAX) at = end = from_right ? 0 : n;
     whit_datum parts[3];
@@ -72,14 +71,13 @@ static whit_status replace(whit_machine *m, whit_builtin_frame *call, whit_datum
 }
 
 /* The byte range of optional start and stop arguments; false: start is past the end. */
-static whit_status search_range(whit_machine *m, const whit_builtin_frame *call, size_t i,
-                                size_t *begin, size_t *end, bool *valid)
+static whit_status search_range(whit_machine *m, const whit_builtin_frame *call, size_t i, size_t *begin, size_t *end,
+                                bool *valid)
 {
     const whit_text *text = call->self.text;
     int64_t n = (int64_t)text->n_points, bounds[2] = {0, n};
     for (size_t k = 0; k < 2; k++) {
-        if (whit_builtin_is_given(call, i + k))
-            WHIT_TRY(whit_builtin_want_int(m, call, i + k, bounds[k], &bounds[k]));
+        if (whit_builtin_is_given(call, i + k)) WHIT_TRY(whit_builtin_want_int(m, call, i + k, bounds[k], &bounds[k]));
         if (bounds[k] < 0) bounds[k] = bounds[k] + n < 0 ? 0 : bounds[k] + n;
     }
     if (bounds[1] > n) bounds[1] = n;
@@ -99,9 +97,8 @@ static whit_status find(whit_machine *m, whit_builtin_frame *call, whit_datum *r
     WHIT_TRY(whit_builtin_want_text(m, call, 0, &needle));
     WHIT_TRY(search_range(m, call, 1, &begin, &end, &valid));
     if (valid)
-        at = call->builtin->detail & FROM_RIGHT
-                 ? whit_text_find_last(call->self.text, needle, begin, end)
-                 : whit_text_find(call->self.text, needle, begin, end);
+        at = call->builtin->detail & FROM_RIGHT ? whit_text_find_last(call->self.text, needle, begin, end)
+                                                : whit_text_find(call->self.text, needle, begin, end);
     if (at == SIZE_MAX && (call->builtin->detail & MUST_FIND))
         return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "substring not found");
     *result = whit_datum_int(at == SIZE_MAX ? -1 : (int64_t)whit_text_index(call->self.text, at));
@@ -116,10 +113,8 @@ static whit_status count(whit_machine *m, whit_builtin_frame *call, whit_datum *
     int64_t n = 0;
     WHIT_TRY(whit_builtin_want_text(m, call, 0, &needle));
     WHIT_TRY(search_range(m, call, 1, &begin, &end, &valid));
-    if (valid && !needle->n_bytes)
-        n = (int64_t)(whit_text_index(text, end) - whit_text_index(text, begin)) + 1;
-    while (valid && needle->n_bytes &&
-           (begin = whit_text_find(text, needle, begin, end)) != SIZE_MAX) {
+    if (valid && !needle->n_bytes) n = (int64_t)(whit_text_index(text, end) - whit_text_index(text, begin)) + 1;
+    while (valid && needle->n_bytes && (begin = whit_text_find(text, needle, begin, end)) != SIZE_MAX) {
         begin += needle->n_bytes;
         n++;
     }
@@ -137,12 +132,11 @@ static whit_status begins_or_ends(whit_machine *m, whit_builtin_frame *call, whi
     WHIT_TRY(search_range(m, call, 1, &begin, &end, &valid));
     for (size_t i = 0; i < options.n && !yes; i++) {
         if (!whit_datum_is_str(options.items[i]))
-            return whit_machine_raise_type(m, "%s first arg must be str or a tuple of str, not %s",
-                                           call->builtin->name, whit_datum_type(options.items[i]));
+            return whit_machine_raise_type(m, "%s first arg must be str or a tuple of str, not %s", call->builtin->name,
+                                           whit_datum_type(options.items[i]));
         const whit_text *part = options.items[i].text;
         yes = valid && part->n_bytes <= end - begin &&
-              memcmp(text->bytes + (at_end ? end - part->n_bytes : begin), part->bytes,
-                     part->n_bytes) == 0;
+            memcmp(text->bytes + (at_end ? end - part->n_bytes : begin), part->bytes, part->n_bytes) == 0;
     }
     *result = whit_datum_bool(yes);
     return WHIT_OK;
@@ -168,8 +162,7 @@ static whit_status pad(whit_machine *m, whit_builtin_frame *call, whit_datum *re
         size_t next;
         WHIT_TRY(whit_builtin_want_text(m, call, 1, &text));
         if (text->n_points != 1)
-            return whit_machine_raise_type(m,
-                                           "the fill character must be exactly one character long");
+            return whit_machine_raise_type(m, "the fill character must be exactly one character long");
         fill = whit_text_point(text, 0, &next);
     }
     return whit_string_pad(m, call->self.text, width, fill, call->builtin->detail, result);
@@ -184,8 +177,7 @@ static whit_status zero_fill(whit_machine *m, whit_builtin_frame *call, whit_dat
     whit_builder b = whit_machine_build(m);
     b.markup = text->markup;
     whit_builder_slice(&b, text, 0, sign);
-    if (width > (int64_t)text->n_points)
-        whit_builder_repeat(&b, '0', (size_t)width - text->n_points, false);
+    if (width > (int64_t)text->n_points) whit_builder_repeat(&b, '0', (size_t)width - text->n_points, false);
     whit_builder_slice(&b, text, sign, text->n_bytes);
     return whit_machine_build_end(m, &b, result);
 }
@@ -218,8 +210,7 @@ static whit_status encode(whit_machine *m, whit_builtin_frame *call, whit_datum 
         whit_datum lower;
         WHIT_TRY(whit_builtin_want_text(m, call, 0, &encoding));
         WHIT_TRY(whit_string_change_case(m, encoding, WHIT_LOWER, &lower));
-        bool is_ascii = whit_text_is(lower.text, "ascii") &&
-                        call->self.text->n_points == call->self.text->n_bytes;
+        bool is_ascii = whit_text_is(lower.text, "ascii") && call->self.text->n_points == call->self.text->n_bytes;
         if (!is_ascii && !whit_text_is(lower.text, "utf-8") && !whit_text_is(lower.text, "utf8") &&
             !whit_text_is(lower.text, "utf_8"))
             return whit_machine_raise(m, WHIT_ERROR_UNSUPPORTED, "only UTF-8 is supported");
@@ -238,32 +229,19 @@ static whit_status format(whit_machine *m, whit_builtin_frame *call, whit_datum 
 static whit_status format_map(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     whit_datum dict = call->values[0];
-    if (dict.kind != WHIT_DATUM_DICT)
-        return whit_machine_raise_type(m, "format_map wants a mapping");
+    if (dict.kind != WHIT_DATUM_DICT) return whit_machine_raise_type(m, "format_map wants a mapping");
     struct whit_named_value *named = whit_datum_pool_zalloc(m->pool, dict.dict->n, sizeof *named);
     size_t n = 0;
     if (!named) return whit_machine_raise_memory(m);
     for (size_t i = 0; i < dict.dict->n; i++)
         if (whit_datum_is_str(dict.dict->pairs[i].key))
-            named[n++] =
-                (struct whit_named_value){dict.dict->pairs[i].key.text, dict.dict->pairs[i].value};
-    return whit_print_braces(m, call->self.text, &(whit_arguments){.named = named, .n_named = n},
-                             result);
+            named[n++] = (struct whit_named_value){dict.dict->pairs[i].key.text, dict.dict->pairs[i].value};
+    return whit_print_braces(m, call->self.text, &(whit_arguments){.named = named, .n_named = n}, result);
 }
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
-typedef enum class_of {
-    ALNUM,
-    ALPHA,
-    ASCII,
-    DECIMAL,
-    DIGIT,
-    NUMERIC,
-    PRINTABLE,
-    SPACE,
-    IDENTIFIER
-} class_of;
+typedef enum class_of { ALNUM, ALPHA, ASCII, DECIMAL, DIGIT, NUMERIC, PRINTABLE, SPACE, IDENTIFIER } class_of;
 
 static bool in_class(class_of class, uint32_t point, bool is_first)
 {
@@ -305,8 +283,7 @@ static whit_status is_cased(whit_machine *m, whit_builtin_frame *call, whit_datu
     WHIT_TRY(whit_machine_spend(m, text->n_bytes / 16));
     for (size_t at = 0; at < text->n_bytes && all;) {
         uint32_t point = whit_text_point(text, at, &at);
-        bool upper = whit_point_is_upper(point), lower = whit_point_is_lower(point),
-             title = whit_point_is_title(point);
+        bool upper = whit_point_is_upper(point), lower = whit_point_is_lower(point), title = whit_point_is_title(point);
         if (want == WHIT_TITLE)
             all = cased_before ? !upper && !title : !lower;
         else

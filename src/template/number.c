@@ -17,8 +17,7 @@ static void mend_point(char *text)
         if (!strchr("0123456789+-eEinfaINFA", *c)) *c = '.';
 }
 
-void whit_real_print(double real, char conversion, int precision, bool alternate,
-                     char text[WHIT_REAL_BYTES])
+void whit_real_print(double real, char conversion, int precision, bool alternate, char text[WHIT_REAL_BYTES])
 {
     if (precision > 60) precision = 60;
     char format[] = {'%', '#', '.', '*', conversion, 0};
@@ -85,8 +84,7 @@ static size_t clean(const whit_text *text, char out[MAX_DIGITS + 1])
     if (end - begin > MAX_DIGITS) return 0;
     for (size_t i = begin; i < end; i++) {
         char c = text->bytes[i];
-        bool between =
-            i > begin && i + 1 < end && text->bytes[i - 1] != '_' && text->bytes[i + 1] != '_';
+        bool between = i > begin && i + 1 < end && text->bytes[i - 1] != '_' && text->bytes[i + 1] != '_';
         if (c == '_' && !between) return 0;
         if (c != '_') out[n++] = c;
     }
@@ -100,8 +98,7 @@ bool whit_real_from_text(const whit_text *text, double *real)
     size_t n = clean(text, s);
     if (n == 0 || memchr(s, 0, n)) return false;
     const char *word = s + (*s == '-' || *s == '+');
-    if (strcasecmp(word, "inf") == 0 || strcasecmp(word, "infinity") == 0 ||
-        strcasecmp(word, "nan") == 0) {
+    if (strcasecmp(word, "inf") == 0 || strcasecmp(word, "infinity") == 0 || strcasecmp(word, "nan") == 0) {
         *real = (word[0] | 32) == 'n' ? NAN : *s == '-' ? -INFINITY : INFINITY;
         return true;
     }
@@ -133,8 +130,7 @@ bool whit_integer_parse(const whit_text *digits, int base, whit_datum *value)
         int c = digits->bytes[at] | 32;
         int digit = c >= 'a' && c <= 'z' ? c - 'a' + 10 : digits->bytes[at] - '0';
         if (digit < 0 || digit >= base || (digits->bytes[at] > '9' && c < 'a')) return false;
-        if (__builtin_mul_overflow(sum, base, &sum) ||
-            __builtin_add_overflow(sum, negative ? -digit : digit, &sum)) {
+        if (__builtin_mul_overflow(sum, base, &sum) || __builtin_add_overflow(sum, negative ? -digit : digit, &sum)) {
             *value = (whit_datum){.kind = WHIT_DATUM_BIGINT, .text = digits};
             for (size_t i = at; i < digits->n_bytes; i++)
                 if (digits->bytes[i] < '0' || digits->bytes[i] > '9') return false;
@@ -145,8 +141,7 @@ bool whit_integer_parse(const whit_text *digits, int base, whit_datum *value)
     return true;
 }
 
-bool whit_integer_from_text(whit_datum_pool *pool, const whit_text *text, int64_t base,
-                            whit_datum *value)
+bool whit_integer_from_text(whit_datum_pool *pool, const whit_text *text, int64_t base, whit_datum *value)
 {
     char s[MAX_DIGITS + 1];
     size_t n = clean(text, s);
@@ -236,21 +231,18 @@ static const char *do_integers(whit_arithmetic operation, int64_t a, int64_t b, 
     return NULL;
 }
 
-const char *whit_arithmetic_do(whit_arithmetic operation, whit_datum a, whit_datum b,
-                               whit_datum *result)
+const char *whit_arithmetic_do(whit_arithmetic operation, whit_datum a, whit_datum b, whit_datum *result)
 {
     int64_t i, j;
     if (a.kind == WHIT_DATUM_BIGINT || b.kind == WHIT_DATUM_BIGINT) return too_long;
     if (whit_datum_as_int(a, &i) && whit_datum_as_int(b, &j)) {
         if (operation == WHIT_POWER && j >= 0) return power_integer(i, j, result);
-        if (operation != WHIT_POWER && operation != WHIT_DIVIDE)
-            return do_integers(operation, i, j, result);
+        if (operation != WHIT_POWER && operation != WHIT_DIVIDE) return do_integers(operation, i, j, result);
     }
     double x = 0, y = 0, quotient, remainder;
     whit_datum_as_real(a, &x);
     whit_datum_as_real(b, &y);
-    if (y == 0 &&
-        (operation == WHIT_DIVIDE || operation == WHIT_FLOOR_DIVIDE || operation == WHIT_MODULO))
+    if (y == 0 && (operation == WHIT_DIVIDE || operation == WHIT_FLOOR_DIVIDE || operation == WHIT_MODULO))
         return "division by zero";
     switch (operation) {
     case WHIT_ADD: *result = whit_datum_float(x + y); break;
@@ -259,8 +251,7 @@ const char *whit_arithmetic_do(whit_arithmetic operation, whit_datum a, whit_dat
     case WHIT_DIVIDE: *result = whit_datum_float(x / y); break;
     case WHIT_POWER:
         if (x == 0 && y < 0) return "0.0 cannot be raised to a negative power";
-        if (x < 0 && isfinite(y) && floor(y) != y && isfinite(x))
-            return "complex numbers are not supported";
+        if (x < 0 && isfinite(y) && floor(y) != y && isfinite(x)) return "complex numbers are not supported";
         *result = whit_datum_float(pow(x, y));
         if (isinf(result->real) && isfinite(x) && isfinite(y)) return "result is too large";
         break;

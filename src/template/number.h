@@ -10,8 +10,7 @@ enum { WHIT_REAL_BYTES = 400 }; /* holds every "%.*f" of a double with up to 60 
 /* repr(float), terminated. */
 void whit_real_write(double real, char text[WHIT_REAL_BYTES]);
 /* printf's %e, %f or %g with a precision of at most 60; `alternate` is '#'. */
-void whit_real_print(double real, char conversion, int precision, bool alternate,
-                     char text[WHIT_REAL_BYTES]);
+void whit_real_print(double real, char conversion, int precision, bool alternate, char text[WHIT_REAL_BYTES]);
 /* A plain decimal number; false where it has over 1,000 characters. Correctly rounded. */
 bool whit_real_parse(const char *digits, size_t n_bytes, double *real);
 /* float(str): white space, sign, underscores, inf and nan. */
@@ -20,8 +19,7 @@ bool whit_real_from_text(const whit_text *text, double *real);
  * in others. */
 bool whit_integer_parse(const whit_text *digits, int base, whit_datum *value);
 /* int(str, base): white space, sign, underscores, prefixes. `pool` holds a long integer. */
-bool whit_integer_from_text(whit_datum_pool *pool, const whit_text *text, int64_t base,
-                            whit_datum *value);
+bool whit_integer_from_text(whit_datum_pool *pool, const whit_text *text, int64_t base, whit_datum *value);
 /* round(value, n_digits): half to even on the exact decimal value. */
 double whit_real_round(double real, int64_t n_digits);
 
@@ -36,7 +34,6 @@ typedef enum whit_arithmetic {
 } whit_arithmetic;
 
 /* Two numbers. NULL, or why it cannot be done. */
-const char *whit_arithmetic_do(whit_arithmetic operation, whit_datum a, whit_datum b,
-                               whit_datum *result);
+const char *whit_arithmetic_do(whit_arithmetic operation, whit_datum a, whit_datum b, whit_datum *result);
 
 #endif

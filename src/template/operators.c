@@ -6,8 +6,7 @@
 
 /* ---- arithmetic ------------------------------------------------------------------------------ */
 
-static whit_status join_texts(whit_machine *m, const whit_text *a, const whit_text *b,
-                              whit_datum *result)
+static whit_status join_texts(whit_machine *m, const whit_text *a, const whit_text *b, whit_datum *result)
 {
     whit_datum left = whit_datum_text(a), right = whit_datum_text(b);
     bool markup = a->markup || b->markup;
@@ -46,8 +45,7 @@ static whit_status repeat(whit_machine *m, whit_datum sequence, int64_t times, w
     }
     if (!whit_mul_size(n, sequence.list->n, &total)) return whit_machine_raise_memory(m);
     WHIT_TRY(whit_machine_new_list(m, NULL, total, result));
-    for (size_t i = 0; i < total; i++)
-        result->list->items[i] = sequence.list->items[i % sequence.list->n];
+    for (size_t i = 0; i < total; i++) result->list->items[i] = sequence.list->items[i % sequence.list->n];
     result->kind = sequence.kind;
     return WHIT_OK;
 }
@@ -57,8 +55,8 @@ static bool is_sequence(whit_datum v)
     return v.kind == WHIT_DATUM_TEXT || v.kind == WHIT_DATUM_LIST || v.kind == WHIT_DATUM_TUPLE;
 }
 
-whit_status whit_machine_arithmetic(whit_machine *m, whit_arithmetic operation, whit_datum a,
-                                    whit_datum b, whit_datum *result)
+whit_status whit_machine_arithmetic(whit_machine *m, whit_arithmetic operation, whit_datum a, whit_datum b,
+                                    whit_datum *result)
 {
     static const char *const signs[] = {"+", "-", "*", "/", "//", "%", "**"};
     int64_t times;
@@ -66,8 +64,7 @@ whit_status whit_machine_arithmetic(whit_machine *m, whit_arithmetic operation, 
         const char *problem = whit_arithmetic_do(operation, a, b, result);
         return problem ? whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "%s", problem) : WHIT_OK;
     }
-    if (operation == WHIT_MODULO && whit_datum_is_str(a))
-        return whit_print_percent(m, a.text, b, result);
+    if (operation == WHIT_MODULO && whit_datum_is_str(a)) return whit_print_percent(m, a.text, b, result);
     if (a.kind == WHIT_DATUM_UNDEFINED) return whit_machine_raise_undefined(m, a);
     if (b.kind == WHIT_DATUM_UNDEFINED) return whit_machine_raise_undefined(m, b);
     if (operation == WHIT_ADD && a.kind == b.kind && is_sequence(a)) {
@@ -78,8 +75,8 @@ whit_status whit_machine_arithmetic(whit_machine *m, whit_arithmetic operation, 
         return repeat(m, a, times, result);
     if (operation == WHIT_MULTIPLY && is_sequence(b) && whit_datum_as_int(a, &times))
         return repeat(m, b, times, result);
-    return whit_machine_raise_type(m, "unsupported operand types for %s: '%s' and '%s'",
-                                   signs[operation], whit_datum_type(a), whit_datum_type(b));
+    return whit_machine_raise_type(m, "unsupported operand types for %s: '%s' and '%s'", signs[operation],
+                                   whit_datum_type(a), whit_datum_type(b));
 }
 
 /* ---- comparison ------------------------------------------------------------------------------ */
@@ -100,15 +97,13 @@ static whit_status order(whit_machine *m, const char *sign, whit_datum a, whit_d
     }
     if (a.kind == WHIT_DATUM_UNDEFINED) return whit_machine_raise_undefined(m, a);
     if (b.kind == WHIT_DATUM_UNDEFINED) return whit_machine_raise_undefined(m, b);
-    if (a.kind != b.kind || !is_sequence(a) ||
-        (a.kind == WHIT_DATUM_TEXT && a.text->is_bytes != b.text->is_bytes))
-        return whit_machine_raise_type(m, "'%s' not supported between instances of '%s' and '%s'",
-                                       sign, whit_datum_type(a), whit_datum_type(b));
+    if (a.kind != b.kind || !is_sequence(a) || (a.kind == WHIT_DATUM_TEXT && a.text->is_bytes != b.text->is_bytes))
+        return whit_machine_raise_type(m, "'%s' not supported between instances of '%s' and '%s'", sign,
+                                       whit_datum_type(a), whit_datum_type(b));
     if (a.kind == WHIT_DATUM_TEXT) {
         int c = whit_text_compare(a.text, b.text);
         *result = (c > 0) - (c < 0);
-        return whit_machine_spend(
-            m, (a.text->n_bytes < b.text->n_bytes ? a.text->n_bytes : b.text->n_bytes) / 64);
+        return whit_machine_spend(m, (a.text->n_bytes < b.text->n_bytes ? a.text->n_bytes : b.text->n_bytes) / 64);
     }
     for (size_t i = 0; i < a.list->n && i < b.list->n; i++) {
         bool same;
@@ -136,8 +131,8 @@ static whit_status contains(whit_machine *m, whit_datum container, whit_datum it
     *result = false;
     if (container.kind == WHIT_DATUM_TEXT && !container.text->is_bytes) {
         if (!whit_datum_is_str(item))
-            return whit_machine_raise_type(
-                m, "'in <string>' requires string as left operand, not %s", whit_datum_type(item));
+            return whit_machine_raise_type(m, "'in <string>' requires string as left operand, not %s",
+                                           whit_datum_type(item));
         *result = whit_text_find(container.text, item.text, 0, container.text->n_bytes) != SIZE_MAX;
         return whit_machine_spend(m, 1 + container.text->n_bytes / 64);
     }
@@ -149,21 +144,18 @@ static whit_status contains(whit_machine *m, whit_datum container, whit_datum it
         return whit_machine_spend(m, 1);
     }
     if (!whit_datum_is_iterable(container))
-        return whit_machine_raise_type(m, "argument of type '%s' is not iterable",
-                                       whit_datum_type(container));
+        return whit_machine_raise_type(m, "argument of type '%s' is not iterable", whit_datum_type(container));
     whit_list list;
     size_t start = container.kind == WHIT_DATUM_GENERATOR ? container.generator->next : 0;
     WHIT_TRY(whit_machine_items(m, container, &list));
     for (size_t i = 0; i < list.n && !*result; i++) {
         WHIT_TRY(whit_machine_equals(m, list.items[i], item, result));
-        if (*result && container.kind == WHIT_DATUM_GENERATOR)
-            container.generator->next = start + i + 1;
+        if (*result && container.kind == WHIT_DATUM_GENERATOR) container.generator->next = start + i + 1;
     }
     return WHIT_OK;
 }
 
-whit_status whit_machine_compare(whit_machine *m, whit_comparison operation, whit_datum a,
-                                 whit_datum b, bool *result)
+whit_status whit_machine_compare(whit_machine *m, whit_comparison operation, whit_datum a, whit_datum b, bool *result)
 {
     int c;
     switch (operation) {
@@ -199,18 +191,15 @@ whit_status whit_machine_compare(whit_machine *m, whit_comparison operation, whi
 
 /* ---- attributes and items -------------------------------------------------------------------- */
 
-static whit_status undefined_member(whit_machine *m, whit_datum object, whit_datum key,
-                                    whit_datum *result)
+static whit_status undefined_member(whit_machine *m, whit_datum object, whit_datum key, whit_datum *result)
 {
     whit_builder b = whit_machine_build(m);
     whit_datum text;
     if (whit_datum_is_str(key))
         whit_builder_format(&b, "'%s object' has no attribute '%.*s'", whit_datum_type(object),
-                            (int)(key.text->n_bytes < 80 ? key.text->n_bytes : 80),
-                            key.text->bytes);
+                            (int)(key.text->n_bytes < 80 ? key.text->n_bytes : 80), key.text->bytes);
     else if (key.kind == WHIT_DATUM_INT)
-        whit_builder_format(&b, "%s object has no element %lld", whit_datum_type(object),
-                            (long long)key.integer);
+        whit_builder_format(&b, "%s object has no element %lld", whit_datum_type(object), (long long)key.integer);
     else
         whit_builder_format(&b, "%s object has no such element", whit_datum_type(object));
     WHIT_TRY(whit_machine_build_end(m, &b, &text));
@@ -221,12 +210,12 @@ static whit_status undefined_member(whit_machine *m, whit_datum object, whit_dat
 static bool is_dunder(const whit_text *name)
 {
     return name->n_bytes > 4 && memcmp(name->bytes, "__", 2) == 0 &&
-           memcmp(name->bytes + name->n_bytes - 2, "__", 2) == 0;
+        memcmp(name->bytes + name->n_bytes - 2, "__", 2) == 0;
 }
 
 /* What getattr finds: methods and properties. */
-static whit_status find_attribute(whit_machine *m, whit_datum object, const whit_text *name,
-                                  bool *found, whit_datum *result)
+static whit_status find_attribute(whit_machine *m, whit_datum object, const whit_text *name, bool *found,
+                                  whit_datum *result)
 {
     *found = false;
     const whit_datum *member;
@@ -253,8 +242,7 @@ static whit_status find_attribute(whit_machine *m, whit_datum object, const whit
             *result = whit_datum_bool(s->uses_caller);
         else if (whit_text_is(name, "arguments")) {
             WHIT_TRY(whit_machine_new_tuple(m, NULL, s->n_parameters, result));
-            for (size_t i = 0; i < s->n_parameters; i++)
-                result->list->items[i] = whit_datum_text(s->parameters[i]);
+            for (size_t i = 0; i < s->n_parameters; i++) result->list->items[i] = whit_datum_text(s->parameters[i]);
         } else
             *found = false;
         return WHIT_OK;
@@ -271,12 +259,9 @@ static whit_status find_attribute(whit_machine *m, whit_datum object, const whit
     }
     if (object.kind == WHIT_DATUM_RANGE) {
         *found = true;
-        if (whit_text_is(name, "start"))
-            return *result = whit_datum_int(object.range->start), WHIT_OK;
-        if (whit_text_is(name, "stop"))
-            return *result = whit_datum_int(object.range->stop), WHIT_OK;
-        if (whit_text_is(name, "step"))
-            return *result = whit_datum_int(object.range->step), WHIT_OK;
+        if (whit_text_is(name, "start")) return *result = whit_datum_int(object.range->start), WHIT_OK;
+        if (whit_text_is(name, "stop")) return *result = whit_datum_int(object.range->stop), WHIT_OK;
+        if (whit_text_is(name, "step")) return *result = whit_datum_int(object.range->step), WHIT_OK;
     }
     if (object.kind == WHIT_DATUM_BLOCKS)
         for (size_t i = 0; i < m->template->n_blocks; i++)
@@ -295,25 +280,21 @@ static whit_status find_attribute(whit_machine *m, whit_datum object, const whit
     return WHIT_OK;
 }
 
-whit_status whit_machine_attribute(whit_machine *m, whit_datum object, const whit_text *name,
-                                   whit_datum *result)
+whit_status whit_machine_attribute(whit_machine *m, whit_datum object, const whit_text *name, whit_datum *result)
 {
     bool found;
-    if (object.kind == WHIT_DATUM_UNDEFINED && !is_dunder(name))
-        return whit_machine_raise_undefined(m, object);
+    if (object.kind == WHIT_DATUM_UNDEFINED && !is_dunder(name)) return whit_machine_raise_undefined(m, object);
     WHIT_TRY(find_attribute(m, object, name, &found, result));
     if (found) return WHIT_OK;
     const whit_datum *member = NULL; /* what the sandbox forbids hides a key of that name */
-    if (object.kind == WHIT_DATUM_DICT && !is_dunder(name))
-        member = whit_dict_get(object.dict, whit_datum_text(name));
+    if (object.kind == WHIT_DATUM_DICT && !is_dunder(name)) member = whit_dict_get(object.dict, whit_datum_text(name));
     if (!member) return undefined_member(m, object, whit_datum_text(name), result);
     *result = *member;
     return WHIT_OK;
 }
 
 /* The element of a sequence; *found false: out of range. */
-static whit_status element(whit_machine *m, whit_datum object, int64_t i, bool *found,
-                           whit_datum *result)
+static whit_status element(whit_machine *m, whit_datum object, int64_t i, bool *found, whit_datum *result)
 {
     size_t n = 0;
     whit_datum_length(object, &n);
@@ -324,31 +305,26 @@ static whit_status element(whit_machine *m, whit_datum object, int64_t i, bool *
         size_t begin = whit_text_offset(object.text, (size_t)i), end;
         uint32_t point = whit_text_point(object.text, begin, &end);
         WHIT_TRY(whit_machine_spend(m, begin / 64));
-        if (!object.text->is_bytes)
-            return whit_machine_slice_text(m, object.text, begin, end, result);
+        if (!object.text->is_bytes) return whit_machine_slice_text(m, object.text, begin, end, result);
         *result = whit_datum_int((uint8_t)point);
     } else {
-        *result = object.kind == WHIT_DATUM_RANGE ? whit_range_at(object.range, (size_t)i)
-                                                  : object.list->items[i];
+        *result = object.kind == WHIT_DATUM_RANGE ? whit_range_at(object.range, (size_t)i) : object.list->items[i];
     }
     return WHIT_OK;
 }
 
-whit_status whit_machine_item(whit_machine *m, whit_datum object, whit_datum key,
-                              whit_datum *result)
+whit_status whit_machine_item(whit_machine *m, whit_datum object, whit_datum key, whit_datum *result)
 {
     int64_t i;
     bool found = false;
     if (object.kind == WHIT_DATUM_UNDEFINED) return whit_machine_raise_undefined(m, object);
     if (object.kind == WHIT_DATUM_DICT) {
-        const whit_datum *member =
-            whit_datum_is_hashable(key) ? whit_dict_get(object.dict, key) : NULL;
+        const whit_datum *member = whit_datum_is_hashable(key) ? whit_dict_get(object.dict, key) : NULL;
         if (member) {
             *result = *member;
             return WHIT_OK;
         }
-    } else if ((is_sequence(object) || object.kind == WHIT_DATUM_RANGE) &&
-               whit_datum_as_int(key, &i)) {
+    } else if ((is_sequence(object) || object.kind == WHIT_DATUM_RANGE) && whit_datum_as_int(key, &i)) {
         WHIT_TRY(element(m, object, i, &found, result));
         if (found) return WHIT_OK;
     }
@@ -362,8 +338,7 @@ whit_status whit_machine_item(whit_machine *m, whit_datum object, whit_datum key
 /* ---- slices ---------------------------------------------------------------------------------- */
 
 /* Python's slice.indices: clamps to a sequence of n. *count elements from *start by *step. */
-static bool slice_indices(const whit_datum bounds[3], size_t n, int64_t *start, int64_t *step,
-                          size_t *count)
+static bool slice_indices(const whit_datum bounds[3], size_t n, int64_t *start, int64_t *step, size_t *count)
 {
     int64_t length = (int64_t)n, stop;
     *step = 1;
@@ -386,13 +361,12 @@ static bool slice_indices(const whit_datum bounds[3], size_t n, int64_t *start, 
     return true;
 }
 
-static whit_status slice_text(whit_machine *m, const whit_text *text, int64_t start, int64_t step,
-                              size_t count, whit_datum *result)
+static whit_status slice_text(whit_machine *m, const whit_text *text, int64_t start, int64_t step, size_t count,
+                              whit_datum *result)
 {
     if (count == 0) return whit_machine_slice_text(m, text, 0, 0, result);
     if (step == 1) {
-        size_t begin = whit_text_offset(text, (size_t)start),
-               end = whit_text_offset(text, (size_t)start + count);
+        size_t begin = whit_text_offset(text, (size_t)start), end = whit_text_offset(text, (size_t)start + count);
         WHIT_TRY(whit_machine_spend(m, end / 64));
         return whit_machine_slice_text(m, text, begin, end, result);
     }
@@ -411,35 +385,30 @@ static whit_status slice_text(whit_machine *m, const whit_text *text, int64_t st
     return whit_machine_build_end(m, &b, result);
 }
 
-whit_status whit_machine_slice(whit_machine *m, whit_datum object, const whit_datum bounds[3],
-                               whit_datum *result)
+whit_status whit_machine_slice(whit_machine *m, whit_datum object, const whit_datum bounds[3], whit_datum *result)
 {
     int64_t start, step;
     size_t n, count;
     if (object.kind == WHIT_DATUM_UNDEFINED) return whit_machine_raise_undefined(m, object);
     if (!is_sequence(object) && object.kind != WHIT_DATUM_RANGE)
-        return whit_machine_raise_type(m, "'%s' object is not subscriptable",
-                                       whit_datum_type(object));
+        return whit_machine_raise_type(m, "'%s' object is not subscriptable", whit_datum_type(object));
     whit_datum_length(object, &n);
     if (!slice_indices(bounds, n, &start, &step, &count))
         return whit_machine_raise_type(m, "slice indices must be integers or None");
     if (step == 0) return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "slice step cannot be zero");
     if (count <= 1) step = 1; /* a huge one must not overflow */
-    if (object.kind == WHIT_DATUM_TEXT)
-        return slice_text(m, object.text, start, step, count, result);
+    if (object.kind == WHIT_DATUM_TEXT) return slice_text(m, object.text, start, step, count, result);
     if (object.kind == WHIT_DATUM_RANGE) {
         whit_range *range = whit_datum_pool_zalloc(m->pool, 1, sizeof *range);
         if (!range) return whit_machine_raise_memory(m);
-        *range = (whit_range){.start = object.range->start + object.range->step * start,
-                              .step = object.range->step * step,
-                              .n = count};
+        *range = (whit_range){
+            .start = object.range->start + object.range->step * start, .step = object.range->step * step, .n = count};
         range->stop = (int64_t)((uint64_t)range->start + (uint64_t)range->step * count);
         *result = (whit_datum){.kind = WHIT_DATUM_RANGE, .range = range};
         return WHIT_OK;
     }
     WHIT_TRY(whit_machine_new_list(m, NULL, count, result));
-    for (size_t i = 0; i < count; i++)
-        result->list->items[i] = object.list->items[start + (int64_t)i * step];
+    for (size_t i = 0; i < count; i++) result->list->items[i] = object.list->items[start + (int64_t)i * step];
     result->kind = object.kind;
     return WHIT_OK;
 }

@@ -90,8 +90,8 @@ whit_status whit_parser_append(whit_parser *p, whit_node_list *list, whit_node *
 {
     if (list->n == list->capacity) {
         size_t capacity = list->capacity ? list->capacity * 2 : 4;
-        whit_node **items = whit_datum_pool_grow(p->pool, list->items, list->n * sizeof *items,
-                                                 capacity * sizeof *items);
+        whit_node **items =
+            whit_datum_pool_grow(p->pool, list->items, list->n * sizeof *items, capacity * sizeof *items);
         if (!items) return no_memory(p);
         list->items = items;
         list->capacity = capacity;
@@ -102,8 +102,7 @@ whit_status whit_parser_append(whit_parser *p, whit_node_list *list, whit_node *
 
 whit_status whit_parser_enter(whit_parser *p)
 {
-    if (++p->depth > WHIT_PARSER_MAX_DEPTH)
-        return whit_parser_fail(p, "the template nests too deeply");
+    if (++p->depth > WHIT_PARSER_MAX_DEPTH) return whit_parser_fail(p, "the template nests too deeply");
     return WHIT_OK;
 }
 
@@ -118,13 +117,12 @@ whit_status whit_parser_harden(whit_parser *p, size_t mark)
     const whit_node *node = p->unknown.items[mark];
     p->error_offset = node->offset;
     p->has_error_offset = true;
-    return whit_parser_fail(p, "no %s named '%.*s'",
-                            node->kind == WHIT_NODE_FILTER ? "filter" : "test",
+    return whit_parser_fail(p, "no %s named '%.*s'", node->kind == WHIT_NODE_FILTER ? "filter" : "test",
                             (int)node->text->n_bytes, node->text->bytes);
 }
 
-static whit_status take_items(whit_parser *p, whit_node_kind kind, uint32_t offset,
-                              const whit_node_list *list, whit_node **node)
+static whit_status take_items(whit_parser *p, whit_node_kind kind, uint32_t offset, const whit_node_list *list,
+                              whit_node **node)
 {
     WHIT_TRY(whit_parser_node(p, kind, node));
     (*node)->offset = offset;
@@ -140,7 +138,7 @@ static whit_status parse_unary(whit_parser *p, bool with_filter, whit_node **nod
 static bool at_tuple_end(const whit_parser *p, const char *end_name)
 {
     return p->token->type == WHIT_LEXEME_PRINT_END || p->token->type == WHIT_LEXEME_BLOCK_END ||
-           p->token->type == WHIT_LEXEME_RPAREN || (end_name && whit_parser_at_name(p, end_name));
+        p->token->type == WHIT_LEXEME_RPAREN || (end_name && whit_parser_at_name(p, end_name));
 }
 
 /* How the elements of a tuple are parsed. */
@@ -148,8 +146,7 @@ typedef enum element { EXPRESSION, NO_CHOICE, TARGET, TARGET_OR_MEMBER } element
 
 static whit_status parse_primary(whit_parser *p, bool with_member, whit_node **node);
 
-static whit_status parse_elements(whit_parser *p, element how, const char *end_name,
-                                  bool in_brackets, whit_node **node)
+static whit_status parse_elements(whit_parser *p, element how, const char *end_name, bool in_brackets, whit_node **node)
 {
     whit_node_list list = {0};
     uint32_t offset = p->token->offset;
@@ -174,8 +171,7 @@ static whit_status parse_elements(whit_parser *p, element how, const char *end_n
     return take_items(p, WHIT_NODE_TUPLE, offset, &list, node);
 }
 
-whit_status whit_parser_tuple(whit_parser *p, bool with_choice, const char *end_name,
-                              whit_node **node)
+whit_status whit_parser_tuple(whit_parser *p, bool with_choice, const char *end_name, whit_node **node)
 {
     return parse_elements(p, with_choice ? EXPRESSION : NO_CHOICE, end_name, false, node);
 }
@@ -222,12 +218,10 @@ static whit_status parse_constant(whit_parser *p, whit_node **node)
     (*node)->constant = p->token->value;
     p->token++;
     if ((*node)->constant.kind != WHIT_DATUM_TEXT) return WHIT_OK;
-    if (p->token->type != WHIT_LEXEME_CONSTANT || p->token->value.kind != WHIT_DATUM_TEXT)
-        return WHIT_OK;
+    if (p->token->type != WHIT_LEXEME_CONSTANT || p->token->value.kind != WHIT_DATUM_TEXT) return WHIT_OK;
     whit_builder b = whit_builder_begin(p->pool, p->template->n_bytes);
     whit_builder_text(&b, (*node)->constant.text);
-    for (; p->token->type == WHIT_LEXEME_CONSTANT && p->token->value.kind == WHIT_DATUM_TEXT;
-         p->token++)
+    for (; p->token->type == WHIT_LEXEME_CONSTANT && p->token->value.kind == WHIT_DATUM_TEXT; p->token++)
         whit_builder_text(&b, p->token->value.text);
     (*node)->constant = whit_datum_text(whit_builder_end(&b));
     return (*node)->constant.text ? WHIT_OK : no_memory(p);
@@ -303,8 +297,7 @@ static whit_status check_target(whit_parser *p, const whit_node *node)
     return whit_parser_fail(p, "cannot assign to this expression");
 }
 
-whit_status whit_parser_target(whit_parser *p, const char *end_name, bool with_member,
-                               whit_node **node)
+whit_status whit_parser_target(whit_parser *p, const char *end_name, bool with_member, whit_node **node)
 {
     bool uses[] = {p->uses_caller, p->uses_varargs, p->uses_kwargs}; /* storing is not using */
     WHIT_TRY(parse_elements(p, with_member ? TARGET_OR_MEMBER : TARGET, end_name, false, node));
@@ -318,8 +311,7 @@ whit_status whit_parser_target_name(whit_parser *p, const whit_text **name)
 {
     whit_datum ignored;
     WHIT_TRY(whit_parser_take_name(p, name));
-    return constant_name(*name, &ignored) ? whit_parser_fail(p, "cannot assign to a constant")
-                                          : WHIT_OK;
+    return constant_name(*name, &ignored) ? whit_parser_fail(p, "cannot assign to a constant") : WHIT_OK;
 }
 
 /* ---- postfix: attributes, items, calls, filters, tests -------------------------------------- */
@@ -385,13 +377,13 @@ static whit_status parse_attribute(whit_parser *p, whit_node **node)
     return WHIT_OK;
 }
 
-static whit_status append_named(whit_parser *p, whit_call_arguments *arguments, size_t *capacity,
-                                const whit_text *name, whit_node *value)
+static whit_status append_named(whit_parser *p, whit_call_arguments *arguments, size_t *capacity, const whit_text *name,
+                                whit_node *value)
 {
     if (arguments->n_named == *capacity) {
         size_t larger = *capacity ? *capacity * 2 : 4;
-        struct whit_named *named = whit_datum_pool_grow(
-            p->pool, arguments->named, arguments->n_named * sizeof *named, larger * sizeof *named);
+        struct whit_named *named =
+            whit_datum_pool_grow(p->pool, arguments->named, arguments->n_named * sizeof *named, larger * sizeof *named);
         if (!named) return no_memory(p);
         arguments->named = named;
         *capacity = larger;
@@ -414,8 +406,7 @@ static whit_status parse_arguments(whit_parser *p, whit_call_arguments **result)
         any = true;
         whit_node *value;
         if (whit_parser_skip(p, WHIT_LEXEME_MUL)) {
-            if (arguments->rest || arguments->named_rest)
-                return whit_parser_fail(p, "invalid argument list");
+            if (arguments->rest || arguments->named_rest) return whit_parser_fail(p, "invalid argument list");
             WHIT_TRY(whit_parser_expression(p, true, &arguments->rest));
         } else if (whit_parser_skip(p, WHIT_LEXEME_POW)) {
             if (arguments->named_rest) return whit_parser_fail(p, "invalid argument list");
@@ -426,8 +417,7 @@ static whit_status parse_arguments(whit_parser *p, whit_call_arguments **result)
             WHIT_TRY(whit_parser_take_name(p, &name));
             p->token++;
             for (size_t i = 0; i < arguments->n_named; i++)
-                if (arguments->named[i].name == name)
-                    return whit_parser_fail(p, "keyword argument repeated");
+                if (arguments->named[i].name == name) return whit_parser_fail(p, "keyword argument repeated");
             WHIT_TRY(whit_parser_expression(p, true, &value));
             WHIT_TRY(append_named(p, arguments, &named_capacity, name, value));
         } else {
@@ -505,8 +495,7 @@ static bool at_test_argument(const whit_parser *p)
 {
     switch (p->token->type) {
     case WHIT_LEXEME_NAME:
-        return !whit_parser_at_name(p, "else") && !whit_parser_at_name(p, "or") &&
-               !whit_parser_at_name(p, "and");
+        return !whit_parser_at_name(p, "else") && !whit_parser_at_name(p, "or") && !whit_parser_at_name(p, "and");
     case WHIT_LEXEME_CONSTANT:
     case WHIT_LEXEME_LBRACKET:
     case WHIT_LEXEME_LBRACE: return true;
@@ -547,8 +536,7 @@ static whit_status parse_signed(whit_parser *p, bool with_filter, whit_node **no
 {
     uint8_t type = p->token->type;
     if (type == WHIT_LEXEME_SUB || type == WHIT_LEXEME_ADD) {
-        WHIT_TRY(
-            whit_parser_node(p, type == WHIT_LEXEME_SUB ? WHIT_NODE_NEGATE : WHIT_NODE_PLUS, node));
+        WHIT_TRY(whit_parser_node(p, type == WHIT_LEXEME_SUB ? WHIT_NODE_NEGATE : WHIT_NODE_PLUS, node));
         p->token++;
         WHIT_TRY(parse_unary(p, false, &(*node)->a));
     } else {
@@ -709,8 +697,7 @@ whit_status whit_parser_expression(whit_parser *p, bool with_choice, whit_node *
     while (with_choice && whit_parser_skip_name(p, "if")) {
         WHIT_TRY(wrap(p, WHIT_NODE_CHOICE, *node, node));
         WHIT_TRY(parse_or(p, &(*node)->b));
-        if (whit_parser_skip_name(p, "else"))
-            WHIT_TRY(whit_parser_expression(p, true, &(*node)->c));
+        if (whit_parser_skip_name(p, "else")) WHIT_TRY(whit_parser_expression(p, true, &(*node)->c));
         whit_parser_soften(p, unknown);
     }
     p->depth--;

@@ -31,25 +31,21 @@ typedef struct whit_parser {
 /* Expressions. `with_choice`: may it be "a if b else c"? */
 whit_status whit_parser_expression(whit_parser *p, bool with_choice, whit_node **node);
 /* One expression or a tuple without brackets; ends at `end_name` too (NULL: none). */
-whit_status whit_parser_tuple(whit_parser *p, bool with_choice, const char *end_name,
-                              whit_node **node);
+whit_status whit_parser_tuple(whit_parser *p, bool with_choice, const char *end_name, whit_node **node);
 /* A target of assignment: name, tuple of names or, where allowed, namespace.member. */
-whit_status whit_parser_target(whit_parser *p, const char *end_name, bool with_member,
-                               whit_node **node);
+whit_status whit_parser_target(whit_parser *p, const char *end_name, bool with_member, whit_node **node);
 whit_status whit_parser_target_name(whit_parser *p, const whit_text **name);
 /* A chain of filters on `subject`; at its first name where `at_name`, else at a '|'. */
 whit_status whit_parser_filters(whit_parser *p, whit_node *subject, bool at_name, whit_node **node);
 
 /* Helpers. */
-whit_status whit_parser_fail(whit_parser *p, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+whit_status whit_parser_fail(whit_parser *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 whit_status whit_parser_unexpected(whit_parser *p, const char *wanted);
 whit_status whit_parser_expect(whit_parser *p, whit_lexeme_type type);
 bool whit_parser_at_name(const whit_parser *p, const char *name);
 bool whit_parser_skip(whit_parser *p, whit_lexeme_type type);
 bool whit_parser_skip_name(whit_parser *p, const char *name);
-whit_status whit_parser_take_name(whit_parser *p,
-                                  const whit_text **name); /* expects and interns one */
+whit_status whit_parser_take_name(whit_parser *p, const whit_text **name); /* expects and interns one */
 whit_status whit_parser_node(whit_parser *p, whit_node_kind kind, whit_node **node);
 whit_status whit_parser_append(whit_parser *p, whit_node_list *list, whit_node *node);
 whit_status whit_parser_enter(whit_parser *p);

@@ -17,8 +17,7 @@ static bool add_chunk(whit_datum_pool *pool, size_t need_bytes)
     if (size > LARGEST_STEP_BYTES) size = LARGEST_STEP_BYTES;
     if (size < least) size = least;
     if (pool->limit_bytes) {
-        size_t left =
-            pool->limit_bytes > pool->used_bytes ? pool->limit_bytes - pool->used_bytes : 0;
+        size_t left = pool->limit_bytes > pool->used_bytes ? pool->limit_bytes - pool->used_bytes : 0;
         if (least > left) return false;
         if (size > left) size = left;
     }
@@ -58,8 +57,7 @@ void *whit_datum_pool_grow(whit_datum_pool *pool, void *memory, size_t old_bytes
     if (new_bytes > SIZE_MAX / 2) return NULL;
     size_t old_size = whit_round_up(old_bytes ? old_bytes : 1, ALIGN_BYTES);
     size_t new_size = whit_round_up(new_bytes ? new_bytes : 1, ALIGN_BYTES);
-    if (memory && (uint8_t *)memory + old_size == pool->top &&
-        new_size - old_size <= (size_t)(pool->end - pool->top)) {
+    if (memory && (uint8_t *)memory + old_size == pool->top && new_size - old_size <= (size_t)(pool->end - pool->top)) {
         pool->top += new_size - old_size;
         return memory;
     }

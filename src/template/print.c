@@ -8,9 +8,7 @@
 /* repr(str): one span of the source stays one span of the result. */
 static void quote(whit_builder *b, const whit_text *text)
 {
-    char mark = memchr(text->bytes, '\'', text->n_bytes) && !memchr(text->bytes, '"', text->n_bytes)
-                    ? '"'
-                    : '\'';
+    char mark = memchr(text->bytes, '\'', text->n_bytes) && !memchr(text->bytes, '"', text->n_bytes) ? '"' : '\'';
     bool any_user = text->n_spans > 0;
     if (text->is_bytes) whit_builder_str(b, "b");
     if (text->markup) whit_builder_str(b, "Markup(");
@@ -22,19 +20,12 @@ static void quote(whit_builder *b, const whit_text *text)
         if (point == (uint32_t)mark || point == '\\')
             snprintf(escape, sizeof escape, "\\%c", (char)point);
         else if (point == '\n' || point == '\r' || point == '\t')
-            snprintf(escape, sizeof escape, "\\%c",
-                     point == '\n'   ? 'n'
-                     : point == '\r' ? 'r'
-                                     : 't');
+            snprintf(escape, sizeof escape, "\\%c", point == '\n' ? 'n' : point == '\r' ? 'r' : 't');
         else if (whit_point_is_printable(point) && !(text->is_bytes && point > 0x7E)) {
             whit_builder_bytes(b, text->bytes + at, next - at, user);
             continue;
         } else
-            snprintf(escape, sizeof escape,
-                     point < 0x100     ? "\\x%02x"
-                     : point < 0x10000 ? "\\u%04x"
-                                       : "\\U%08x",
-                     point);
+            snprintf(escape, sizeof escape, point < 0x100 ? "\\x%02x" : point < 0x10000 ? "\\u%04x" : "\\U%08x", point);
         whit_builder_bytes(b, escape, strlen(escape), user);
     }
     whit_builder_bytes(b, &mark, 1, any_user);
@@ -110,12 +101,8 @@ static whit_status repr_object(whit_machine *m, whit_builder *b, whit_datum v)
         whit_builder_format(b, "<LoopContext %zu/%zu>", loop->index + 1, n);
         return WHIT_OK;
     }
-    case WHIT_DATUM_GENERATOR:
-        whit_builder_format(b, "<generator object %s>", v.generator->name);
-        return WHIT_OK;
-    case WHIT_DATUM_FUNCTION:
-        whit_builder_format(b, "<function %s>", v.function->name);
-        return WHIT_OK;
+    case WHIT_DATUM_GENERATOR: whit_builder_format(b, "<generator object %s>", v.generator->name); return WHIT_OK;
+    case WHIT_DATUM_FUNCTION: whit_builder_format(b, "<function %s>", v.function->name); return WHIT_OK;
     case WHIT_DATUM_METHOD:
         whit_builder_format(b, "<built-in method %s of %s object>", v.method->builtin->name,
                             whit_datum_type(v.method->self));

@@ -124,18 +124,16 @@ static whit_status parse_signature(whit_parser *p, whit_signature *macro)
         if (n) WHIT_TRY(whit_parser_expect(p, WHIT_LEXEME_COMMA));
         if (n == capacity) {
             size_t larger = capacity ? capacity * 2 : 4;
-            macro->parameters = whit_datum_pool_grow(p->pool, macro->parameters, n * sizeof(void *),
-                                                     larger * sizeof(void *));
-            macro->defaults = whit_datum_pool_grow(p->pool, macro->defaults, n * sizeof(void *),
-                                                   larger * sizeof(void *));
-            if (!macro->parameters || !macro->defaults)
-                return whit_fail_memory(p->error, "a macro", larger);
+            macro->parameters =
+                whit_datum_pool_grow(p->pool, macro->parameters, n * sizeof(void *), larger * sizeof(void *));
+            macro->defaults =
+                whit_datum_pool_grow(p->pool, macro->defaults, n * sizeof(void *), larger * sizeof(void *));
+            if (!macro->parameters || !macro->defaults) return whit_fail_memory(p->error, "a macro", larger);
             capacity = larger;
         }
         WHIT_TRY(whit_parser_target_name(p, &macro->parameters[n]));
         for (size_t i = 0; i < n; i++)
-            if (macro->parameters[i] == macro->parameters[n])
-                return whit_parser_fail(p, "parameter repeated");
+            if (macro->parameters[i] == macro->parameters[n]) return whit_parser_fail(p, "parameter repeated");
         macro->defaults[n] = NULL;
         macro->n_parameters++;
         if (whit_parser_skip(p, WHIT_LEXEME_ASSIGN))
@@ -180,14 +178,13 @@ static whit_status parse_block(whit_parser *p, whit_node *node)
     node->flag = whit_parser_skip_name(p, "scoped");
     whit_parser_skip_name(p, "required");
     WHIT_TRY(parse_function_body(p, "endblock", &node->d));
-    if (p->token->type == WHIT_LEXEME_NAME && whit_text_equal(p->token->value.text, node->text))
-        p->token++;
+    if (p->token->type == WHIT_LEXEME_NAME && whit_text_equal(p->token->value.text, node->text)) p->token++;
     for (size_t i = 0; i < t->n_blocks; i++)
         if (t->blocks[i].name == node->text) return whit_parser_fail(p, "block defined twice");
     if (t->n_blocks == p->block_capacity) {
         size_t larger = p->block_capacity ? p->block_capacity * 2 : 4;
-        t->blocks = whit_datum_pool_grow(p->pool, t->blocks, t->n_blocks * sizeof *t->blocks,
-                                         larger * sizeof *t->blocks);
+        t->blocks =
+            whit_datum_pool_grow(p->pool, t->blocks, t->n_blocks * sizeof *t->blocks, larger * sizeof *t->blocks);
         if (!t->blocks) return whit_fail_memory(p->error, "blocks", larger);
         p->block_capacity = larger;
     }
@@ -246,12 +243,11 @@ static whit_status parse_tag(whit_parser *p, const whit_text *tag, whit_node *no
     if (whit_text_is(tag, "break") || whit_text_is(tag, "continue")) {
         node->kind = whit_text_is(tag, "break") ? WHIT_NODE_BREAK : WHIT_NODE_CONTINUE;
         if (!p->loop_depth)
-            return whit_parser_fail(p, "'%s' outside loop",
-                                    node->kind == WHIT_NODE_BREAK ? "break" : "continue");
+            return whit_parser_fail(p, "'%s' outside loop", node->kind == WHIT_NODE_BREAK ? "break" : "continue");
         return WHIT_OK;
     }
-    if (whit_text_is(tag, "include") || whit_text_is(tag, "import") ||
-        whit_text_is(tag, "extends") || whit_text_is(tag, "from"))
+    if (whit_text_is(tag, "include") || whit_text_is(tag, "import") || whit_text_is(tag, "extends") ||
+        whit_text_is(tag, "from"))
         return parse_no_loader(p, node);
     p->token--;
     return whit_parser_fail(p, "unknown tag '%.*s'", (int)tag->n_bytes, tag->bytes);
@@ -289,8 +285,7 @@ static whit_status parse_statement(whit_parser *p, whit_node_list *list)
 
 static bool at_end_tag(const whit_parser *p, const char *const *ends)
 {
-    if (!ends || p->token->type != WHIT_LEXEME_BLOCK_BEGIN || p->token[1].type != WHIT_LEXEME_NAME)
-        return false;
+    if (!ends || p->token->type != WHIT_LEXEME_BLOCK_BEGIN || p->token[1].type != WHIT_LEXEME_NAME) return false;
     for (; *ends; ends++)
         if (whit_text_is(p->token[1].value.text, *ends)) return true;
     return false;
@@ -316,10 +311,8 @@ static whit_status parse_body(whit_parser *p, const char *const *ends, whit_node
 whit_status whit_template_parse(whit_template *template, size_t *error_offset, whit_error *error)
 {
     whit_lexemes tokens;
-    WHIT_TRY(whit_lexer_read(&template->pool, template->source, template->n_bytes, &tokens,
-                             error_offset, error));
-    whit_parser p = {
-        .pool = &template->pool, .token = tokens.items, .template = template, .error = error};
+    WHIT_TRY(whit_lexer_read(&template->pool, template->source, template->n_bytes, &tokens, error_offset, error));
+    whit_parser p = {.pool = &template->pool, .token = tokens.items, .template = template, .error = error};
     if (!whit_datum_dict(p.pool, &p.names)) return whit_fail_memory(error, "the template", 0);
     whit_status status = parse_body(&p, NULL, &template->body);
     if (status == WHIT_OK) status = whit_parser_harden(&p, 0);

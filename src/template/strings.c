@@ -15,18 +15,17 @@ static bool is_stripped(const whit_text *characters, uint32_t point)
     return characters ? has_point(characters, point) : whit_point_is_space(point);
 }
 
-whit_status whit_string_strip(whit_machine *m, const whit_text *text, const whit_text *characters,
-                              int sides, whit_datum *result)
+whit_status whit_string_strip(whit_machine *m, const whit_text *text, const whit_text *characters, int sides,
+                              whit_datum *result)
 {
     size_t begin = 0, end = text->n_bytes, next;
-    while ((sides & WHIT_SIDE_LEFT) && begin < end &&
-           is_stripped(characters, whit_text_point(text, begin, &next)))
+    while ((sides & WHIT_SIDE_LEFT) && begin < end && is_stripped(characters, whit_text_point(text, begin, &next)))
         begin = next;
     while ((sides & WHIT_SIDE_RIGHT) && end > begin &&
            is_stripped(characters, whit_text_point_before(text, end, &next)))
         end = next;
-    WHIT_TRY(whit_machine_spend(m, (text->n_bytes - (end - begin)) *
-                                       (characters ? 1 + characters->n_bytes / 16 : 1) / 16));
+    WHIT_TRY(
+        whit_machine_spend(m, (text->n_bytes - (end - begin)) * (characters ? 1 + characters->n_bytes / 16 : 1) / 16));
     return whit_machine_slice_text(m, text, begin, end, result);
 }
 
@@ -37,13 +36,11 @@ typedef struct pieces {
     size_t n, capacity;
 } pieces;
 
-static whit_status add_piece(whit_machine *m, pieces *p, const whit_text *text, size_t begin,
-                             size_t end)
+static whit_status add_piece(whit_machine *m, pieces *p, const whit_text *text, size_t begin, size_t end)
 {
     if (p->n == p->capacity) {
         size_t capacity = p->capacity ? p->capacity * 2 : 8;
-        whit_datum *items =
-            whit_datum_pool_grow(m->pool, p->items, p->n * sizeof *items, capacity * sizeof *items);
+        whit_datum *items = whit_datum_pool_grow(m->pool, p->items, p->n * sizeof *items, capacity * sizeof *items);
         if (!items) return whit_machine_raise_memory(m);
         p->items = items;
         p->capacity = capacity;
@@ -70,16 +67,14 @@ static whit_status split_spaces(whit_machine *m, const whit_text *text, int64_t 
         }
         size_t end = at;
         if (limit >= 0 && p->n == (uint64_t)limit) return add_piece(m, p, text, at, text->n_bytes);
-        while (end < text->n_bytes && !whit_point_is_space(whit_text_point(text, end, &next)))
-            end = next;
+        while (end < text->n_bytes && !whit_point_is_space(whit_text_point(text, end, &next))) end = next;
         WHIT_TRY(add_piece(m, p, text, at, end));
         at = end;
     }
     return WHIT_OK;
 }
 
-static whit_status split_spaces_right(whit_machine *m, const whit_text *text, int64_t limit,
-                                      pieces *p)
+static whit_status split_spaces_right(whit_machine *m, const whit_text *text, int64_t limit, pieces *p)
 {
     for (size_t end = text->n_bytes, next; end > 0;) {
         if (whit_point_is_space(whit_text_point_before(text, end, &next))) {
@@ -88,30 +83,27 @@ static whit_status split_spaces_right(whit_machine *m, const whit_text *text, in
         }
         size_t begin = end;
         if (limit >= 0 && p->n == (uint64_t)limit) return add_piece(m, p, text, 0, end);
-        while (begin > 0 && !whit_point_is_space(whit_text_point_before(text, begin, &next)))
-            begin = next;
+        while (begin > 0 && !whit_point_is_space(whit_text_point_before(text, begin, &next))) begin = next;
         WHIT_TRY(add_piece(m, p, text, begin, end));
         end = begin;
     }
     return WHIT_OK;
 }
 
-whit_status whit_string_split(whit_machine *m, const whit_text *text, const whit_text *separator,
-                              int64_t limit, bool from_right, whit_datum *result)
+whit_status whit_string_split(whit_machine *m, const whit_text *text, const whit_text *separator, int64_t limit,
+                              bool from_right, whit_datum *result)
 {
     pieces p = {0};
     WHIT_TRY(whit_machine_spend(m, text->n_bytes / 16));
     if (!separator) {
-        WHIT_TRY(from_right ? split_spaces_right(m, text, limit, &p)
-                            : split_spaces(m, text, limit, &p));
+        WHIT_TRY(from_right ? split_spaces_right(m, text, limit, &p) : split_spaces(m, text, limit, &p));
         return end_pieces(m, &p, from_right, result);
     }
-    if (separator->n_bytes == 0)
-        return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "empty separator");
+    if (separator->n_bytes == 0) return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "empty separator");
     size_t begin = 0, end = text->n_bytes, at;
     for (; limit < 0 || p.n < (uint64_t)limit;) {
-        at = from_right ? whit_text_find_last(text, separator, begin, end)
-                        : whit_text_find(text, separator, begin, end);
+        at =
+            from_right ? whit_text_find_last(text, separator, begin, end) : whit_text_find(text, separator, begin, end);
         if (at == SIZE_MAX) break;
         if (from_right) {
             WHIT_TRY(add_piece(m, &p, text, at + separator->n_bytes, end));
@@ -125,8 +117,7 @@ whit_status whit_string_split(whit_machine *m, const whit_text *text, const whit
     return end_pieces(m, &p, from_right, result);
 }
 
-whit_status whit_string_split_lines(whit_machine *m, const whit_text *text, bool keep_ends,
-                                    whit_datum *result)
+whit_status whit_string_split_lines(whit_machine *m, const whit_text *text, bool keep_ends, whit_datum *result)
 {
     pieces p = {0};
     WHIT_TRY(whit_machine_spend(m, text->n_bytes / 16));
@@ -150,8 +141,8 @@ whit_status whit_string_split_lines(whit_machine *m, const whit_text *text, bool
 
 /* ---- whole texts ----------------------------------------------------------------------------- */
 
-whit_status whit_string_replace(whit_machine *m, const whit_text *text, const whit_text *from,
-                                const whit_text *to, int64_t limit, whit_datum *result)
+whit_status whit_string_replace(whit_machine *m, const whit_text *text, const whit_text *from, const whit_text *to,
+                                int64_t limit, whit_datum *result)
 {
     whit_builder b = whit_machine_build(m);
     size_t at = 0, next;
@@ -173,8 +164,8 @@ whit_status whit_string_replace(whit_machine *m, const whit_text *text, const wh
     return whit_machine_build_end(m, &b, result);
 }
 
-whit_status whit_string_join(whit_machine *m, const whit_text *separator, const whit_list *list,
-                             bool strict, whit_datum *result)
+whit_status whit_string_join(whit_machine *m, const whit_text *separator, const whit_list *list, bool strict,
+                             whit_datum *result)
 {
     whit_builder b = whit_machine_build(m);
     WHIT_TRY(whit_machine_spend(m, list->n));
@@ -182,8 +173,8 @@ whit_status whit_string_join(whit_machine *m, const whit_text *separator, const 
         const whit_text *text;
         whit_datum item = list->items[i];
         if (strict && !whit_datum_is_str(item))
-            return whit_machine_raise_type(m, "sequence item %zu: expected str instance, %s found",
-                                           i, whit_datum_type(item));
+            return whit_machine_raise_type(m, "sequence item %zu: expected str instance, %s found", i,
+                                           whit_datum_type(item));
         if (strict && separator->markup) WHIT_TRY(whit_machine_escape_html(m, item, &item));
         WHIT_TRY(whit_machine_str(m, item, &text));
         if (i) whit_builder_text(&b, separator);
@@ -200,8 +191,7 @@ static bool is_cased(uint32_t point)
 
 static bool begins_word_after(uint32_t point)
 {
-    return whit_point_is_space(point) || point == '-' || point == '(' || point == '{' ||
-           point == '[' || point == '<';
+    return whit_point_is_space(point) || point == '-' || point == '(' || point == '{' || point == '[' || point == '<';
 }
 
 static whit_case case_of(whit_casing casing, uint32_t point, uint32_t before, bool is_first)
@@ -213,14 +203,12 @@ static whit_case case_of(whit_casing casing, uint32_t point, uint32_t before, bo
     case WHIT_SWAP: return whit_point_is_upper(point) ? WHIT_CASE_LOWER : WHIT_CASE_UPPER;
     case WHIT_CAPITALIZE: return is_first ? WHIT_CASE_TITLE : WHIT_CASE_LOWER;
     case WHIT_TITLE: return is_first || !is_cased(before) ? WHIT_CASE_TITLE : WHIT_CASE_LOWER;
-    case WHIT_TITLE_FILTER:
-        return is_first || begins_word_after(before) ? WHIT_CASE_UPPER : WHIT_CASE_LOWER;
+    case WHIT_TITLE_FILTER: return is_first || begins_word_after(before) ? WHIT_CASE_UPPER : WHIT_CASE_LOWER;
     }
     return WHIT_CASE_LOWER;
 }
 
-whit_status whit_string_change_case(whit_machine *m, const whit_text *text, whit_casing casing,
-                                    whit_datum *result)
+whit_status whit_string_change_case(whit_machine *m, const whit_text *text, whit_casing casing, whit_datum *result)
 {
     whit_builder b = whit_machine_build(m);
     uint32_t before = 0;
@@ -234,8 +222,8 @@ whit_status whit_string_change_case(whit_machine *m, const whit_text *text, whit
     return whit_machine_build_end(m, &b, result);
 }
 
-whit_status whit_string_pad(whit_machine *m, const whit_text *text, int64_t width, uint32_t fill,
-                            int sides, whit_datum *result)
+whit_status whit_string_pad(whit_machine *m, const whit_text *text, int64_t width, uint32_t fill, int sides,
+                            whit_datum *result)
 {
     if (width < 0 || (uint64_t)width <= text->n_points) {
         *result = whit_datum_text(text);
@@ -243,9 +231,7 @@ whit_status whit_string_pad(whit_machine *m, const whit_text *text, int64_t widt
     }
     size_t room = (size_t)width - text->n_points;
     /* str.center puts the odd one to the left where the width is odd. */
-    size_t left = sides == WHIT_SIDE_BOTH   ? room / 2 + (room & (size_t)width & 1)
-                  : sides == WHIT_SIDE_LEFT ? room
-                                            : 0;
+    size_t left = sides == WHIT_SIDE_BOTH ? room / 2 + (room & (size_t)width & 1) : sides == WHIT_SIDE_LEFT ? room : 0;
     whit_builder b = whit_machine_build(m);
     b.markup = text->markup;
     whit_builder_repeat(&b, fill, left, false);

@@ -32,13 +32,12 @@ bool whit_template_time_parse(const char *iso, whit_template_time *time)
     int n = 0;
     if (sscanf(iso, "%4d-%2d-%2d%n", &t.year, &t.month, &t.day, &n) != 3 || n != 10) return false;
     if (iso[10] &&
-        (sscanf(iso + 10, "%*1[T ]%2d:%2d:%2d%n", &t.hour, &t.minute, &t.second, &n) != 3 ||
-         n != 9 || iso[19]))
+        (sscanf(iso + 10, "%*1[T ]%2d:%2d:%2d%n", &t.hour, &t.minute, &t.second, &n) != 3 || n != 9 || iso[19]))
         return false;
     bool leap = t.year % 4 == 0 && (t.year % 100 != 0 || t.year % 400 == 0);
     if (t.year < 1 || t.month < 1 || t.month > 12 || t.day < 1 || t.day > lengths[t.month - 1] ||
-        (t.month == 2 && t.day == 29 && !leap) || t.hour < 0 || t.hour > 23 || t.minute < 0 ||
-        t.minute > 59 || t.second < 0 || t.second > 59)
+        (t.month == 2 && t.day == 29 && !leap) || t.hour < 0 || t.hour > 23 || t.minute < 0 || t.minute > 59 ||
+        t.second < 0 || t.second > 59)
         return false;
     *time = t;
     return true;
@@ -48,8 +47,8 @@ bool whit_template_time_parse(const char *iso, whit_template_time *time)
 
 /* Puts the place in front of what `error` says already; `whole` is the message where it is longer.
  */
-static whit_status place_error(const char *source, size_t offset, const whit_text *whole,
-                               const whit_error *reason, whit_template_error *error)
+static whit_status place_error(const char *source, size_t offset, const whit_text *whole, const whit_error *reason,
+                               whit_template_error *error)
 {
     if (!error) return reason->status;
     error->line = error->column = 1;
@@ -69,9 +68,8 @@ static whit_status place_error(const char *source, size_t offset, const whit_tex
         return whit_fail_memory(&error->error, "an error message", 0);
     message->size_bytes--;
     error->raised = whole != NULL;
-    return whit_fail(&error->error, reason->status, "line %u, column %u: %.*s", error->line,
-                     error->column, (int)(message->size_bytes < 480 ? message->size_bytes : 480),
-                     (const char *)message->data);
+    return whit_fail(&error->error, reason->status, "line %u, column %u: %.*s", error->line, error->column,
+                     (int)(message->size_bytes < 480 ? message->size_bytes : 480), (const char *)message->data);
 }
 
 static whit_status plain_error(whit_template_error *error, whit_status status, const char *line)
@@ -103,8 +101,7 @@ whit_status whit_template_open(const char *source, size_t n_bytes, const whit_al
 {
     *template = NULL;
     if (error) error->message.allocator = allocator;
-    if (n_bytes > MAX_SOURCE_BYTES)
-        return plain_error(error, WHIT_ERROR_LIMIT, "the template is longer than 4 MiB");
+    if (n_bytes > MAX_SOURCE_BYTES) return plain_error(error, WHIT_ERROR_LIMIT, "the template is longer than 4 MiB");
     if (whit_utf8_valid_bytes((const uint8_t *)source, n_bytes) != n_bytes)
         return plain_error(error, WHIT_ERROR_FORMAT, "the template is not UTF-8");
     whit_template *t = whit_zalloc(allocator, sizeof *t);
@@ -159,9 +156,8 @@ static whit_template_time clock_time(void)
     time_t seconds = time(NULL);
     struct tm local = {0};
     localtime_r(&seconds, &local);
-    return (whit_template_time){local.tm_year + 1900, local.tm_mon + 1,
-                                local.tm_mday,        local.tm_hour,
-                                local.tm_min,         local.tm_sec > 59 ? 59 : local.tm_sec};
+    return (whit_template_time){local.tm_year + 1900, local.tm_mon + 1, local.tm_mday,
+                                local.tm_hour,        local.tm_min,     local.tm_sec > 59 ? 59 : local.tm_sec};
 }
 
 static bool hand_out(const whit_text *text, whit_buf *out, whit_buf *segments)
@@ -183,15 +179,13 @@ static bool hand_out(const whit_text *text, whit_buf *out, whit_buf *segments)
 }
 
 whit_status whit_template_render(const whit_template *template, whit_datum context,
-                                 const whit_template_options *options, whit_buf *out,
-                                 whit_buf *segments, whit_template_error *error)
+                                 const whit_template_options *options, whit_buf *out, whit_buf *segments,
+                                 whit_template_error *error)
 {
     if (error) error->message.allocator = template->pool.allocator;
-    if (context.kind != WHIT_DATUM_DICT)
-        return plain_error(error, WHIT_ERROR_ARGUMENT, "the context is not a dict");
+    if (context.kind != WHIT_DATUM_DICT) return plain_error(error, WHIT_ERROR_ARGUMENT, "the context is not a dict");
     whit_template_limits limits = effective_limits(options);
-    whit_datum_pool pool = {.allocator = template->pool.allocator,
-                            .limit_bytes = limits.memory_bytes};
+    whit_datum_pool pool = {.allocator = template->pool.allocator, .limit_bytes = limits.memory_bytes};
     whit_machine m = {.template = template,
                       .pool = &pool,
                       .limits = limits,
@@ -203,11 +197,9 @@ whit_status whit_template_render(const whit_template *template, whit_datum conte
     m.out = &b;
     m.scope = m.root = whit_machine_new_scope(&m, NULL);
     whit_datum text;
-    whit_status status =
-        m.root ? whit_machine_execute(&m, template->body) : whit_machine_raise_memory(&m);
+    whit_status status = m.root ? whit_machine_execute(&m, template->body) : whit_machine_raise_memory(&m);
     if (status == WHIT_OK) status = whit_machine_build_end(&m, &b, &text);
-    if (status == WHIT_OK && !hand_out(text.text, out, segments))
-        status = whit_machine_raise_memory(&m);
+    if (status == WHIT_OK && !hand_out(text.text, out, segments)) status = whit_machine_raise_memory(&m);
     if (status != WHIT_OK && m.has_place)
         status = place_error(template->source, m.offset, m.raised, &m.error, error);
     else if (status != WHIT_OK)

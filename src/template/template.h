@@ -61,7 +61,7 @@ void whit_template_close(whit_template *template);
  * count from where `out` stood) as whit_template_segment to it. `context` is a dict whose keys are
  * the variables. On failure both buffers are as before. */
 whit_status whit_template_render(const whit_template *template, whit_datum context,
-                                 const whit_template_options *options, whit_buf *out,
-                                 whit_buf *segments, whit_template_error *error);
+                                 const whit_template_options *options, whit_buf *out, whit_buf *segments,
+                                 whit_template_error *error);
 
 #endif

@@ -25,15 +25,13 @@ static whit_status is_defined(whit_machine *m, whit_builtin_frame *call, whit_da
 static whit_status is_truth(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
-    return answer(result, call->self.kind == WHIT_DATUM_BOOL &&
-                              call->self.boolean == call->builtin->detail);
+    return answer(result, call->self.kind == WHIT_DATUM_BOOL && call->self.boolean == call->builtin->detail);
 }
 
 static whit_status is_integer(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     (void)m;
-    return answer(result,
-                  call->self.kind == WHIT_DATUM_INT || call->self.kind == WHIT_DATUM_BIGINT);
+    return answer(result, call->self.kind == WHIT_DATUM_INT || call->self.kind == WHIT_DATUM_BIGINT);
 }
 
 static whit_status is_number(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
@@ -52,9 +50,9 @@ static whit_status is_sequence(whit_machine *m, whit_builtin_frame *call, whit_d
 {
     (void)m;
     uint8_t k = call->self.kind;
-    return answer(result, k == WHIT_DATUM_UNDEFINED || k == WHIT_DATUM_TEXT ||
-                              k == WHIT_DATUM_LIST || k == WHIT_DATUM_TUPLE ||
-                              k == WHIT_DATUM_DICT || k == WHIT_DATUM_RANGE);
+    return answer(result,
+                  k == WHIT_DATUM_UNDEFINED || k == WHIT_DATUM_TEXT || k == WHIT_DATUM_LIST || k == WHIT_DATUM_TUPLE ||
+                      k == WHIT_DATUM_DICT || k == WHIT_DATUM_RANGE);
 }
 
 static whit_status is_iterable(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
@@ -84,8 +82,7 @@ static whit_status is_case(whit_machine *m, whit_builtin_frame *call, whit_datum
     for (size_t at = 0; at < text->n_bytes;) {
         uint32_t point = whit_text_point(text, at, &at);
         any |= want_upper ? whit_point_is_upper(point) : whit_point_is_lower(point);
-        all &= !(want_upper ? whit_point_is_lower(point) : whit_point_is_upper(point)) &&
-               !whit_point_is_title(point);
+        all &= !(want_upper ? whit_point_is_lower(point) : whit_point_is_upper(point)) && !whit_point_is_title(point);
     }
     return answer(result, any && all);
 }
@@ -103,8 +100,7 @@ static whit_status has_remainder(whit_machine *m, whit_builtin_frame *call, whit
 static whit_status compares(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     bool holds;
-    WHIT_TRY(whit_machine_compare(m, (whit_comparison)call->builtin->detail, call->self,
-                                  call->values[0], &holds));
+    WHIT_TRY(whit_machine_compare(m, (whit_comparison)call->builtin->detail, call->self, call->values[0], &holds));
     return answer(result, holds);
 }
 
@@ -121,8 +117,7 @@ static whit_status is_same(whit_machine *m, whit_builtin_frame *call, whit_datum
     case WHIT_DATUM_INT: return answer(result, a.integer == b.integer);
     case WHIT_DATUM_FLOAT: return answer(result, a.real == b.real);
     case WHIT_DATUM_TEXT:
-        return answer(result, a.text == b.text ||
-                                  (a.text->n_points <= 1 && whit_text_equal(a.text, b.text)));
+        return answer(result, a.text == b.text || (a.text->n_points <= 1 && whit_text_equal(a.text, b.text)));
     default: return answer(result, a.dict == b.dict);
     }
 }
@@ -132,8 +127,9 @@ static whit_status is_known(whit_machine *m, whit_builtin_frame *call, whit_datu
     if (!whit_datum_is_hashable(call->self))
         return whit_machine_raise_type(m, "unhashable type: '%s'", whit_datum_type(call->self));
     if (!whit_datum_is_str(call->self)) return answer(result, false);
-    return answer(result, call->builtin->detail ? whit_builtin_test(call->self.text) != NULL
-                                                : whit_builtin_filter(call->self.text) != NULL);
+    return answer(result,
+                  call->builtin->detail ? whit_builtin_test(call->self.text) != NULL
+                                        : whit_builtin_filter(call->self.text) != NULL);
 }
 
 const whit_builtin whit_tests[] = {

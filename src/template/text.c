@@ -37,8 +37,8 @@ static bool mark(whit_builder *b, size_t begin, size_t end)
     }
     if (b->n_spans == b->span_capacity) {
         size_t capacity = b->span_capacity ? b->span_capacity * 2 : 4;
-        whit_span *spans = whit_datum_pool_grow(b->pool, b->spans, b->n_spans * sizeof *spans,
-                                                capacity * sizeof *spans);
+        whit_span *spans =
+            whit_datum_pool_grow(b->pool, b->spans, b->n_spans * sizeof *spans, capacity * sizeof *spans);
         if (!spans) return !(b->failed = true);
         b->spans = spans;
         b->span_capacity = capacity;
@@ -146,16 +146,14 @@ whit_text *whit_text_new(whit_datum_pool *pool, const char *bytes, size_t n_byte
     return whit_builder_end(&b);
 }
 
-const whit_text *whit_text_slice(whit_datum_pool *pool, const whit_text *text, size_t begin,
-                                 size_t end)
+const whit_text *whit_text_slice(whit_datum_pool *pool, const whit_text *text, size_t begin, size_t end)
 {
     if (begin == 0 && end == text->n_bytes) return text;
     whit_text *slice = whit_datum_pool_zalloc(pool, 1, sizeof *slice);
     if (!slice) return NULL;
     slice->bytes = text->bytes + begin;
     slice->n_bytes = end - begin;
-    slice->n_points = text->n_points == text->n_bytes ? slice->n_bytes
-                                                      : count_points(slice->bytes, slice->n_bytes);
+    slice->n_points = text->n_points == text->n_bytes ? slice->n_bytes : count_points(slice->bytes, slice->n_bytes);
     slice->markup = text->markup;
     slice->is_bytes = text->is_bytes;
     size_t first = first_span(text, begin), last = first;
@@ -181,8 +179,7 @@ bool whit_text_is_user(const whit_text *text, size_t at)
 
 bool whit_text_equal(const whit_text *a, const whit_text *b)
 {
-    return a->is_bytes == b->is_bytes && a->n_bytes == b->n_bytes &&
-           memcmp(a->bytes, b->bytes, a->n_bytes) == 0;
+    return a->is_bytes == b->is_bytes && a->n_bytes == b->n_bytes && memcmp(a->bytes, b->bytes, a->n_bytes) == 0;
 }
 
 bool whit_text_is(const whit_text *text, const char *ascii)

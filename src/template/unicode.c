@@ -120,33 +120,29 @@ static const struct special {
 
 /* Numeric_Type=Digit without the decimal digits: superscripts, circled digits and the like. */
 static const range digits[] = {
-    {0xB2, 0xB3},       {0xB9, 0xB9},       {0x1369, 0x1371},   {0x19DA, 0x19DA},
-    {0x2070, 0x2070},   {0x2074, 0x2079},   {0x2080, 0x2089},   {0x2460, 0x2468},
-    {0x2474, 0x247C},   {0x2488, 0x2490},   {0x24EA, 0x24EA},   {0x24F5, 0x24FD},
-    {0x24FF, 0x24FF},   {0x2776, 0x277E},   {0x2780, 0x2788},   {0x278A, 0x2792},
-    {0x10A40, 0x10A43}, {0x10E60, 0x10E68}, {0x11052, 0x1105A}, {0x1F100, 0x1F10A},
+    {0xB2, 0xB3},     {0xB9, 0xB9},       {0x1369, 0x1371},   {0x19DA, 0x19DA},   {0x2070, 0x2070},
+    {0x2074, 0x2079}, {0x2080, 0x2089},   {0x2460, 0x2468},   {0x2474, 0x247C},   {0x2488, 0x2490},
+    {0x24EA, 0x24EA}, {0x24F5, 0x24FD},   {0x24FF, 0x24FF},   {0x2776, 0x277E},   {0x2780, 0x2788},
+    {0x278A, 0x2792}, {0x10A40, 0x10A43}, {0x10E60, 0x10E68}, {0x11052, 0x1105A}, {0x1F100, 0x1F10A},
 };
 
 /* Ideographs that are numbers; the other numeric characters have category N. */
 static const range numeric_ideographs[] = {
-    {0x3405, 0x3405},   {0x3483, 0x3483},   {0x382A, 0x382A},   {0x3B4D, 0x3B4D},
-    {0x4E00, 0x4E00},   {0x4E03, 0x4E03},   {0x4E07, 0x4E07},   {0x4E09, 0x4E09},
-    {0x4E5D, 0x4E5D},   {0x4E8C, 0x4E8C},   {0x4E94, 0x4E94},   {0x4E96, 0x4E96},
-    {0x4EBF, 0x4EC0},   {0x4EDF, 0x4EDF},   {0x4EE8, 0x4EE8},   {0x4F0D, 0x4F0D},
-    {0x4F70, 0x4F70},   {0x5104, 0x5104},   {0x5146, 0x5146},   {0x5169, 0x5169},
-    {0x516B, 0x516B},   {0x516D, 0x516D},   {0x5341, 0x5341},   {0x5343, 0x5345},
-    {0x534C, 0x534C},   {0x53C1, 0x53C4},   {0x56DB, 0x56DB},   {0x58F1, 0x58F1},
-    {0x58F9, 0x58F9},   {0x5E7A, 0x5E7A},   {0x5EFE, 0x5EFF},   {0x5F0C, 0x5F0E},
-    {0x5F10, 0x5F10},   {0x62FE, 0x62FE},   {0x634C, 0x634C},   {0x67D2, 0x67D2},
-    {0x6F06, 0x6F06},   {0x7396, 0x7396},   {0x767E, 0x767E},   {0x8086, 0x8086},
-    {0x842C, 0x842C},   {0x8CAE, 0x8CAE},   {0x8CB3, 0x8CB3},   {0x8D30, 0x8D30},
-    {0x9621, 0x9621},   {0x9646, 0x9646},   {0x964C, 0x964C},   {0x9678, 0x9678},
-    {0x96F6, 0x96F6},   {0xF96B, 0xF96B},   {0xF973, 0xF973},   {0xF978, 0xF978},
-    {0xF9B2, 0xF9B2},   {0xF9D1, 0xF9D1},   {0xF9D3, 0xF9D3},   {0xF9FD, 0xF9FD},
-    {0x20001, 0x20001}, {0x20064, 0x20064}, {0x200E2, 0x200E2}, {0x20121, 0x20121},
-    {0x2092A, 0x2092A}, {0x20983, 0x20983}, {0x2098C, 0x2098C}, {0x2099C, 0x2099C},
-    {0x20AEA, 0x20AEA}, {0x20AFD, 0x20AFD}, {0x20B19, 0x20B19}, {0x22390, 0x22390},
-    {0x22998, 0x22998}, {0x23B1B, 0x23B1B}, {0x2626D, 0x2626D}, {0x2F890, 0x2F890},
+    {0x3405, 0x3405},   {0x3483, 0x3483},   {0x382A, 0x382A},   {0x3B4D, 0x3B4D},   {0x4E00, 0x4E00},
+    {0x4E03, 0x4E03},   {0x4E07, 0x4E07},   {0x4E09, 0x4E09},   {0x4E5D, 0x4E5D},   {0x4E8C, 0x4E8C},
+    {0x4E94, 0x4E94},   {0x4E96, 0x4E96},   {0x4EBF, 0x4EC0},   {0x4EDF, 0x4EDF},   {0x4EE8, 0x4EE8},
+    {0x4F0D, 0x4F0D},   {0x4F70, 0x4F70},   {0x5104, 0x5104},   {0x5146, 0x5146},   {0x5169, 0x5169},
+    {0x516B, 0x516B},   {0x516D, 0x516D},   {0x5341, 0x5341},   {0x5343, 0x5345},   {0x534C, 0x534C},
+    {0x53C1, 0x53C4},   {0x56DB, 0x56DB},   {0x58F1, 0x58F1},   {0x58F9, 0x58F9},   {0x5E7A, 0x5E7A},
+    {0x5EFE, 0x5EFF},   {0x5F0C, 0x5F0E},   {0x5F10, 0x5F10},   {0x62FE, 0x62FE},   {0x634C, 0x634C},
+    {0x67D2, 0x67D2},   {0x6F06, 0x6F06},   {0x7396, 0x7396},   {0x767E, 0x767E},   {0x8086, 0x8086},
+    {0x842C, 0x842C},   {0x8CAE, 0x8CAE},   {0x8CB3, 0x8CB3},   {0x8D30, 0x8D30},   {0x9621, 0x9621},
+    {0x9646, 0x9646},   {0x964C, 0x964C},   {0x9678, 0x9678},   {0x96F6, 0x96F6},   {0xF96B, 0xF96B},
+    {0xF973, 0xF973},   {0xF978, 0xF978},   {0xF9B2, 0xF9B2},   {0xF9D1, 0xF9D1},   {0xF9D3, 0xF9D3},
+    {0xF9FD, 0xF9FD},   {0x20001, 0x20001}, {0x20064, 0x20064}, {0x200E2, 0x200E2}, {0x20121, 0x20121},
+    {0x2092A, 0x2092A}, {0x20983, 0x20983}, {0x2098C, 0x2098C}, {0x2099C, 0x2099C}, {0x20AEA, 0x20AEA},
+    {0x20AFD, 0x20AFD}, {0x20B19, 0x20B19}, {0x22390, 0x22390}, {0x22998, 0x22998}, {0x23B1B, 0x23B1B},
+    {0x2626D, 0x2626D}, {0x2F890, 0x2F890},
 };
 
 static bool in_ranges(const range *ranges, size_t n, uint32_t point)
@@ -169,17 +165,15 @@ static utf8proc_category_t category(uint32_t point)
 
 bool whit_point_is_space(uint32_t point)
 {
-    if (point < 0x80)
-        return point == ' ' || (point >= 9 && point <= 13) || (point >= 0x1C && point <= 0x1F);
-    return point == 0x85 || point == 0xA0 || point == 0x1680 ||
-           (point >= 0x2000 && point <= 0x200A) || point == 0x2028 || point == 0x2029 ||
-           point == 0x202F || point == 0x205F || point == 0x3000;
+    if (point < 0x80) return point == ' ' || (point >= 9 && point <= 13) || (point >= 0x1C && point <= 0x1F);
+    return point == 0x85 || point == 0xA0 || point == 0x1680 || (point >= 0x2000 && point <= 0x200A) ||
+        point == 0x2028 || point == 0x2029 || point == 0x202F || point == 0x205F || point == 0x3000;
 }
 
 bool whit_point_is_newline(uint32_t point)
 {
-    return (point >= 10 && point <= 13) || (point >= 0x1C && point <= 0x1E) || point == 0x85 ||
-           point == 0x2028 || point == 0x2029;
+    return (point >= 10 && point <= 13) || (point >= 0x1C && point <= 0x1E) || point == 0x85 || point == 0x2028 ||
+        point == 0x2029;
 }
 
 bool whit_point_is_printable(uint32_t point)
@@ -218,8 +212,7 @@ bool whit_point_is_numeric(uint32_t point)
 {
     utf8proc_category_t c = category(point);
     return (c >= UTF8PROC_CATEGORY_ND && c <= UTF8PROC_CATEGORY_NO) ||
-           in_ranges(numeric_ideographs, sizeof numeric_ideographs / sizeof *numeric_ideographs,
-                     point);
+        in_ranges(numeric_ideographs, sizeof numeric_ideographs / sizeof *numeric_ideographs, point);
 }
 
 bool whit_point_is_lower(uint32_t point)
@@ -245,8 +238,8 @@ bool whit_point_is_name_start(uint32_t point)
 bool whit_point_is_name(uint32_t point)
 {
     utf8proc_category_t c = category(point);
-    return whit_point_is_name_start(point) || c == UTF8PROC_CATEGORY_ND ||
-           c == UTF8PROC_CATEGORY_MN || c == UTF8PROC_CATEGORY_MC || c == UTF8PROC_CATEGORY_PC;
+    return whit_point_is_name_start(point) || c == UTF8PROC_CATEGORY_ND || c == UTF8PROC_CATEGORY_MN ||
+        c == UTF8PROC_CATEGORY_MC || c == UTF8PROC_CATEGORY_PC;
 }
 
 static bool is_cased(uint32_t point)
@@ -263,10 +256,10 @@ static bool is_case_ignorable(uint32_t point)
     case UTF8PROC_CATEGORY_LM:
     case UTF8PROC_CATEGORY_SK: return true;
     default: /* Word_Break MidLetter, MidNumLet and Single_Quote */
-        return point == '\'' || point == '.' || point == ':' || point == 0xB7 || point == 0x387 ||
-               point == 0x55F || point == 0x5F4 || point == 0x2018 || point == 0x2019 ||
-               point == 0x2024 || point == 0x2027 || point == 0xFE13 || point == 0xFE52 ||
-               point == 0xFE55 || point == 0xFF07 || point == 0xFF0E || point == 0xFF1A;
+        return point == '\'' || point == '.' || point == ':' || point == 0xB7 || point == 0x387 || point == 0x55F ||
+            point == 0x5F4 || point == 0x2018 || point == 0x2019 || point == 0x2024 || point == 0x2027 ||
+            point == 0xFE13 || point == 0xFE52 || point == 0xFE55 || point == 0xFF07 || point == 0xFF0E ||
+            point == 0xFF1A;
     }
 }
 
@@ -300,16 +293,15 @@ static const struct special *find_special(uint32_t point)
         else
             high = middle;
     }
-    return low < sizeof specials / sizeof *specials && specials[low].point == point ? &specials[low]
-                                                                                    : NULL;
+    return low < sizeof specials / sizeof *specials && specials[low].point == point ? &specials[low] : NULL;
 }
 
 static bool add_fold(whit_builder *b, uint32_t point, bool user)
 {
     utf8proc_int32_t folded[8];
     int last_boundclass = 0;
-    utf8proc_ssize_t n = utf8proc_decompose_char((utf8proc_int32_t)point, folded, 8,
-                                                 UTF8PROC_CASEFOLD, &last_boundclass);
+    utf8proc_ssize_t n =
+        utf8proc_decompose_char((utf8proc_int32_t)point, folded, 8, UTF8PROC_CASEFOLD, &last_boundclass);
     if (n < 1 || n > 8) return whit_builder_point(b, point, user);
     for (utf8proc_ssize_t i = 0; i < n; i++)
         if (!whit_builder_point(b, (uint32_t)folded[i], user)) return false;
@@ -326,15 +318,13 @@ bool whit_builder_cased(whit_builder *b, const whit_text *text, size_t offset, w
     if (to == WHIT_CASE_LOWER) {
         if (point == 0x130) /* I with a dot: the only lower case of two code points */
             return whit_builder_point(b, 'i', user) && whit_builder_point(b, 0x307, user);
-        if (point == 0x3A3)
-            return whit_builder_point(b, is_final_sigma(text, offset) ? 0x3C2 : 0x3C3, user);
+        if (point == 0x3A3) return whit_builder_point(b, is_final_sigma(text, offset) ? 0x3C2 : 0x3C3, user);
         return whit_builder_point(b, (uint32_t)utf8proc_tolower(code), user);
     }
     const struct special *special = point < 0x80 ? NULL : find_special(point);
     if (!special)
         return whit_builder_point(
-            b, (uint32_t)(to == WHIT_CASE_UPPER ? utf8proc_toupper(code) : utf8proc_totitle(code)),
-            user);
+            b, (uint32_t)(to == WHIT_CASE_UPPER ? utf8proc_toupper(code) : utf8proc_totitle(code)), user);
     const uint16_t *points = to == WHIT_CASE_UPPER ? special->upper : special->title;
     for (size_t i = 0; i < 3 && points[i]; i++)
         if (!whit_builder_point(b, points[i], user)) return false;

@@ -18,12 +18,7 @@ bool whit_point_is_title(uint32_t point); /* such as U+01C5 */
 bool whit_point_is_name_start(uint32_t point);
 bool whit_point_is_name(uint32_t point); /* may continue an identifier */
 
-typedef enum whit_case {
-    WHIT_CASE_LOWER,
-    WHIT_CASE_UPPER,
-    WHIT_CASE_TITLE,
-    WHIT_CASE_FOLD
-} whit_case;
+typedef enum whit_case { WHIT_CASE_LOWER, WHIT_CASE_UPPER, WHIT_CASE_TITLE, WHIT_CASE_FOLD } whit_case;
 
 /* Appends the code point at `offset` in another case; the text around it decides over a sigma. */
 bool whit_builder_cased(whit_builder *b, const whit_text *text, size_t offset, whit_case to);

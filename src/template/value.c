@@ -8,8 +8,7 @@
 
 enum { SMALL_DICT = 8, MAX_DEPTH = 64 };
 
-bool whit_datum_string(whit_datum_pool *pool, const char *bytes, size_t n_bytes, bool user,
-                       whit_datum *value)
+bool whit_datum_string(whit_datum_pool *pool, const char *bytes, size_t n_bytes, bool user, whit_datum *value)
 {
     if (whit_utf8_valid_bytes((const uint8_t *)bytes, n_bytes) != n_bytes) return false;
     *value = whit_datum_text(whit_text_new(pool, bytes, n_bytes, user));
@@ -37,8 +36,7 @@ bool whit_datum_tuple(whit_datum_pool *pool, const whit_datum *items, size_t n, 
 
 bool whit_datum_dict(whit_datum_pool *pool, whit_datum *value)
 {
-    *value = (whit_datum){.kind = WHIT_DATUM_DICT,
-                          .dict = whit_datum_pool_zalloc(pool, 1, sizeof(whit_dict))};
+    *value = (whit_datum){.kind = WHIT_DATUM_DICT, .dict = whit_datum_pool_zalloc(pool, 1, sizeof(whit_dict))};
     return value->dict;
 }
 
@@ -86,10 +84,9 @@ bool whit_datum_is_true(whit_datum v)
 
 bool whit_datum_is_callable(whit_datum v)
 {
-    return v.kind == WHIT_DATUM_FUNCTION || v.kind == WHIT_DATUM_METHOD ||
-           v.kind == WHIT_DATUM_MACRO || v.kind == WHIT_DATUM_LOOP || v.kind == WHIT_DATUM_JOINER ||
-           v.kind == WHIT_DATUM_BLOCK ||
-           v.kind == WHIT_DATUM_UNDEFINED; /* Undefined has __call__, which fails */
+    return v.kind == WHIT_DATUM_FUNCTION || v.kind == WHIT_DATUM_METHOD || v.kind == WHIT_DATUM_MACRO ||
+        v.kind == WHIT_DATUM_LOOP || v.kind == WHIT_DATUM_JOINER || v.kind == WHIT_DATUM_BLOCK ||
+        v.kind == WHIT_DATUM_UNDEFINED; /* Undefined has __call__, which fails */
 }
 
 const char *whit_datum_type(whit_datum v)
@@ -204,8 +201,8 @@ static bool equal(whit_datum a, whit_datum b, int depth, uint64_t *budget)
         return true;
     case WHIT_DATUM_RANGE:
         return a.range->n == b.range->n &&
-               (a.range->n == 0 || (a.range->start == b.range->start &&
-                                    (a.range->n == 1 || a.range->step == b.range->step)));
+            (a.range->n == 0 ||
+             (a.range->start == b.range->start && (a.range->n == 1 || a.range->step == b.range->step)));
     case WHIT_DATUM_METHOD: return false;
     default: return a.dict == b.dict; /* the same object */
     }
@@ -236,8 +233,7 @@ bool whit_datum_equal(whit_datum a, whit_datum b, uint64_t *budget)
 
 static bool is_hashable(whit_datum v, int depth)
 {
-    if (v.kind == WHIT_DATUM_LIST || v.kind == WHIT_DATUM_DICT || v.kind == WHIT_DATUM_VIEW)
-        return false;
+    if (v.kind == WHIT_DATUM_LIST || v.kind == WHIT_DATUM_DICT || v.kind == WHIT_DATUM_VIEW) return false;
     if (v.kind != WHIT_DATUM_TUPLE) return true;
     if (depth > MAX_DEPTH || v.list->n > 1000) return false;
     for (size_t i = 0; i < v.list->n; i++)
@@ -263,19 +259,15 @@ static uint64_t hash_of(whit_datum v)
     if (whit_datum_as_int(v, &integer)) return mix(1, (uint64_t)integer);
     switch (v.kind) {
     case WHIT_DATUM_FLOAT:
-        if (v.real >= -0x1p63 && v.real < 0x1p63 && floor(v.real) == v.real)
-            return mix(1, (uint64_t)(int64_t)v.real);
+        if (v.real >= -0x1p63 && v.real < 0x1p63 && floor(v.real) == v.real) return mix(1, (uint64_t)(int64_t)v.real);
         return mix(2, whit_load_u64(&v.real));
     case WHIT_DATUM_TEXT: {
         uint64_t hash = 0xCBF29CE484222325u; /* FNV-1a */
-        for (size_t i = 0; i < v.text->n_bytes; i++)
-            hash = (hash ^ (unsigned char)v.text->bytes[i]) * 0x100000001B3u;
+        for (size_t i = 0; i < v.text->n_bytes; i++) hash = (hash ^ (unsigned char)v.text->bytes[i]) * 0x100000001B3u;
         return mix(3, hash);
     }
     case WHIT_DATUM_TUPLE:
-        return mix(v.list->n, v.list->n && v.list->items[0].kind != WHIT_DATUM_TUPLE
-                                  ? hash_of(v.list->items[0])
-                                  : 0);
+        return mix(v.list->n, v.list->n && v.list->items[0].kind != WHIT_DATUM_TUPLE ? hash_of(v.list->items[0]) : 0);
     default: return mix(4, v.kind);
     }
 }
@@ -293,8 +285,7 @@ static size_t find_pair(const whit_dict *dict, whit_datum key, uint64_t hash)
             if (same_key(&dict->pairs[i], key, hash)) return i;
         return SIZE_MAX;
     }
-    for (size_t at = hash & (dict->index_size - 1); dict->index[at];
-         at = (at + 1) & (dict->index_size - 1))
+    for (size_t at = hash & (dict->index_size - 1); dict->index[at]; at = (at + 1) & (dict->index_size - 1))
         if (same_key(&dict->pairs[dict->index[at] - 1], key, hash)) return dict->index[at] - 1;
     return SIZE_MAX;
 }
@@ -358,8 +349,7 @@ bool whit_dict_set_str(whit_datum_pool *pool, whit_dict *dict, const char *key, 
 
 /* ---- from JSON ------------------------------------------------------------------------------ */
 
-static bool number_from_json(whit_datum_pool *pool, const whit_json *json, uint32_t at,
-                             whit_datum *value)
+static bool number_from_json(whit_datum_pool *pool, const whit_json *json, uint32_t at, whit_datum *value)
 {
     int64_t integer;
     if (whit_json_i64(json, at, &integer)) {
@@ -371,8 +361,7 @@ static bool number_from_json(whit_datum_pool *pool, const whit_json *json, uint3
     size_t n = node->end - node->start, i = n && text[0] == '-';
     while (i < n && text[i] >= '0' && text[i] <= '9') i++;
     if (i == n) {
-        *value =
-            (whit_datum){.kind = WHIT_DATUM_BIGINT, .text = whit_text_new(pool, text, n, false)};
+        *value = (whit_datum){.kind = WHIT_DATUM_BIGINT, .text = whit_text_new(pool, text, n, false)};
         return value->text;
     }
     double real;
@@ -383,8 +372,7 @@ static bool number_from_json(whit_datum_pool *pool, const whit_json *json, uint3
 }
 
 /* Depth is bounded by WHIT_JSON_MAX_DEPTH. */
-static bool from_json(whit_datum_pool *pool, const whit_json *json, uint32_t at, bool user,
-                      whit_datum *value)
+static bool from_json(whit_datum_pool *pool, const whit_json *json, uint32_t at, bool user, whit_datum *value)
 {
     switch (whit_json_type_of(json, at)) {
     case WHIT_JSON_BOOL: *value = whit_datum_bool(whit_json_bool(json, at, false)); return true;
@@ -397,18 +385,15 @@ static bool from_json(whit_datum_pool *pool, const whit_json *json, uint32_t at,
     case WHIT_JSON_ARRAY: {
         if (!whit_datum_list(pool, NULL, whit_json_count(json, at), value)) return false;
         whit_datum *item = value->list->items;
-        for (uint32_t i = whit_json_first(json, at); i != WHIT_JSON_NONE;
-             i = whit_json_next(json, at, i))
+        for (uint32_t i = whit_json_first(json, at); i != WHIT_JSON_NONE; i = whit_json_next(json, at, i))
             if (!from_json(pool, json, i, user, item++)) return false;
         return true;
     }
     case WHIT_JSON_OBJECT:
         if (!whit_datum_dict(pool, value)) return false;
-        for (uint32_t i = whit_json_first(json, at); i != WHIT_JSON_NONE;
-             i = whit_json_next(json, at, i)) {
+        for (uint32_t i = whit_json_first(json, at); i != WHIT_JSON_NONE; i = whit_json_next(json, at, i)) {
             whit_datum key, item;
-            if (!from_json(pool, json, i, user, &key) ||
-                !from_json(pool, json, i + 1, user, &item) ||
+            if (!from_json(pool, json, i, user, &key) || !from_json(pool, json, i + 1, user, &item) ||
                 !whit_dict_set(pool, value->dict, key, item))
                 return false;
         }
@@ -417,8 +402,8 @@ static bool from_json(whit_datum_pool *pool, const whit_json *json, uint32_t at,
     }
 }
 
-whit_status whit_datum_from_json(whit_datum_pool *pool, const char *json, size_t n_bytes, bool user,
-                                 whit_datum *value, whit_error *error)
+whit_status whit_datum_from_json(whit_datum_pool *pool, const char *json, size_t n_bytes, bool user, whit_datum *value,
+                                 whit_error *error)
 {
     whit_json document;
     WHIT_TRY(whit_json_parse("JSON", json, n_bytes, pool->allocator, &document, error));

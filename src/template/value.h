@@ -111,8 +111,7 @@ static inline whit_datum whit_datum_text(const whit_text *text)
     return (whit_datum){.kind = WHIT_DATUM_TEXT, .text = text};
 }
 /* A copy; `user` marks it as coming from the user. */
-bool whit_datum_string(whit_datum_pool *pool, const char *bytes, size_t n_bytes, bool user,
-                       whit_datum *value);
+bool whit_datum_string(whit_datum_pool *pool, const char *bytes, size_t n_bytes, bool user, whit_datum *value);
 /* A list (or tuple) of copied items; with NULL items they are zeroed, for the caller to fill. */
 bool whit_datum_list(whit_datum_pool *pool, const whit_datum *items, size_t n, whit_datum *value);
 bool whit_datum_tuple(whit_datum_pool *pool, const whit_datum *items, size_t n, whit_datum *value);
@@ -122,8 +121,8 @@ bool whit_dict_set(whit_datum_pool *pool, whit_dict *dict, whit_datum key, whit_
 /* The same with a key that is not the user's: ASCII. */
 bool whit_dict_set_str(whit_datum_pool *pool, whit_dict *dict, const char *key, whit_datum value);
 /* JSON text; objects keep their order, strings count as the user's where `user`. */
-whit_status whit_datum_from_json(whit_datum_pool *pool, const char *json, size_t n_bytes, bool user,
-                                 whit_datum *value, whit_error *error);
+whit_status whit_datum_from_json(whit_datum_pool *pool, const char *json, size_t n_bytes, bool user, whit_datum *value,
+                                 whit_error *error);
 
 /* ---- looking at values ---------------------------------------------------------------------- */
 

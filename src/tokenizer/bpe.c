@@ -54,8 +54,7 @@ static uint32_t rank_pair(const merger *m, const symbol *left, const symbol *rig
     }
     if (m->n_merges == 0 || left->id < 0 || right->id < 0) return NO_RANK;
     uint32_t a = (uint32_t)left->id, b = (uint32_t)right->id;
-    for (size_t probe = 0, at = whit_tokenizer_hash_pair(a, b); probe < WHIT_TOKENIZER_MAX_PROBES;
-         probe++, at++) {
+    for (size_t probe = 0, at = whit_tokenizer_hash_pair(a, b); probe < WHIT_TOKENIZER_MAX_PROBES; probe++, at++) {
         const whit_merge_slot *slot = &m->merges[at & (m->n_merges - 1)];
         if (slot->rank_plus_1 == 0) return NO_RANK;
         if (slot->left == a && slot->right == b) {
@@ -68,8 +67,7 @@ static uint32_t rank_pair(const merger *m, const symbol *left, const symbol *rig
 
 static size_t merge_few(const merger *m, symbol *symbols, size_t n)
 {
-    for (size_t i = 0; i + 1 < n; i++)
-        symbols[i].rank = rank_pair(m, &symbols[i], &symbols[i + 1], &symbols[i].merged);
+    for (size_t i = 0; i + 1 < n; i++) symbols[i].rank = rank_pair(m, &symbols[i], &symbols[i + 1], &symbols[i].merged);
     while (n > 1) {
         size_t best = 0;
         for (size_t i = 1; i + 1 < n; i++)
@@ -96,8 +94,7 @@ static bool heap_push(whit_buf *heap, candidate entry)
     if (!whit_buf_append(heap, &entry, sizeof entry)) return false;
     candidate *entries = (candidate *)(void *)heap->data;
     size_t at = heap->size_bytes / sizeof entry - 1;
-    for (; at > 0 && before(&entry, &entries[(at - 1) / 2]); at = (at - 1) / 2)
-        entries[at] = entries[(at - 1) / 2];
+    for (; at > 0 && before(&entry, &entries[(at - 1) / 2]); at = (at - 1) / 2) entries[at] = entries[(at - 1) / 2];
     entries[at] = entry;
     return true;
 }
@@ -127,8 +124,7 @@ static bool push_pair(const merger *m, whit_buf *heap, const symbol *symbols, in
     return entry.rank == NO_RANK || heap_push(heap, entry);
 }
 
-static whit_status merge_many(const merger *m, whit_buf *heap, symbol *symbols, size_t *n,
-                              whit_error *error)
+static whit_status merge_many(const merger *m, whit_buf *heap, symbol *symbols, size_t *n, whit_error *error)
 {
     bool ok = true;
     heap->size_bytes = 0;
@@ -161,8 +157,7 @@ static whit_status merge_many(const merger *m, whit_buf *heap, symbol *symbols, 
     return WHIT_OK;
 }
 
-static whit_status push_symbol(whit_buf *symbols, int32_t id, size_t start, size_t end,
-                               whit_error *error)
+static whit_status push_symbol(whit_buf *symbols, int32_t id, size_t start, size_t end, whit_error *error)
 {
     symbol one = {.id = id, .start = (uint32_t)start, .end = (uint32_t)end};
     if (!whit_buf_append(symbols, &one, sizeof one))
@@ -172,9 +167,8 @@ static whit_status push_symbol(whit_buf *symbols, int32_t id, size_t start, size
 
 /* The id of the character at `text`, its subword prefix and word suffix included where the model
  * has them. */
-static int32_t find_character(const whit_tokenizer_view *view, const int32_t *symbol_ids,
-                              const uint8_t *text, size_t n_bytes, uint32_t code, bool first,
-                              bool last)
+static int32_t find_character(const whit_tokenizer_view *view, const int32_t *symbol_ids, const uint8_t *text,
+                              size_t n_bytes, uint32_t code, bool first, bool last)
 {
     const whit_tokenizer_header *header = view->header;
     bool prefixed = !first && header->prefix_bytes, suffixed = last && header->suffix_bytes;
@@ -188,12 +182,9 @@ static int32_t find_character(const whit_tokenizer_view *view, const int32_t *sy
         return whit_tokenizer_lookup(view, text, n_bytes);
     }
     uint8_t spelling[256];
-    size_t n = 0, n_prefix = prefixed ? header->prefix_bytes : 0,
-           n_suffix = suffixed ? header->suffix_bytes : 0;
-    const uint8_t *prefix =
-        whit_tokenizer_string(view, header->prefix_offset, header->prefix_bytes);
-    const uint8_t *suffix =
-        whit_tokenizer_string(view, header->suffix_offset, header->suffix_bytes);
+    size_t n = 0, n_prefix = prefixed ? header->prefix_bytes : 0, n_suffix = suffixed ? header->suffix_bytes : 0;
+    const uint8_t *prefix = whit_tokenizer_string(view, header->prefix_offset, header->prefix_bytes);
+    const uint8_t *suffix = whit_tokenizer_string(view, header->suffix_offset, header->suffix_bytes);
     if (!prefix || !suffix || n_prefix > 120 || n_suffix > 120) return -1;
     memcpy(spelling, prefix, n_prefix);
     n += n_prefix;
@@ -206,9 +197,8 @@ static int32_t find_character(const whit_tokenizer_view *view, const int32_t *sy
 /* First symbols of a ranked-merges model. Unknown characters become their bytes, or the unknown
  * token; as in `tokenizers`, that one is held back until the next known character, so that
  * neighbours can be fused. */
-static whit_status start_ranked(const whit_tokenizer_view *view, const int32_t *symbol_ids,
-                                const uint8_t *piece, size_t n_bytes, whit_buf *symbols,
-                                whit_error *error)
+static whit_status start_ranked(const whit_tokenizer_view *view, const int32_t *symbol_ids, const uint8_t *piece,
+                                size_t n_bytes, whit_buf *symbols, whit_error *error)
 {
     const whit_tokenizer_header *header = view->header;
     bool fuse = header->flags & WHIT_TOKENIZER_FUSE_UNK, pending = false;
@@ -216,11 +206,9 @@ static whit_status start_ranked(const whit_tokenizer_view *view, const int32_t *
     const int32_t *fallback = whit_tokenizer_section(view, WHIT_TOKENS_FALLBACK, 4, &n_fallback);
     for (size_t i = 0, length; i < n_bytes; i += length) {
         uint32_t code = whit_utf8_decode(piece + i, n_bytes - i, &length);
-        int32_t id = find_character(view, symbol_ids, piece + i, length, code, i == 0,
-                                    i + length >= n_bytes);
+        int32_t id = find_character(view, symbol_ids, piece + i, length, code, i == 0, i + length >= n_bytes);
         if (id >= 0) {
-            if (pending)
-                WHIT_TRY(push_symbol(symbols, header->unk, pending_start, pending_end, error));
+            if (pending) WHIT_TRY(push_symbol(symbols, header->unk, pending_start, pending_end, error));
             pending = false;
             WHIT_TRY(push_symbol(symbols, id, i, i + length, error));
             continue;
@@ -231,8 +219,7 @@ static whit_status start_ranked(const whit_tokenizer_view *view, const int32_t *
             for (size_t k = 0; k < length; k++)
                 WHIT_TRY(push_symbol(symbols, fallback[piece[i + k]], i + k, i + k + 1, error));
         } else if (header->unk >= 0) {
-            if (pending && !fuse)
-                WHIT_TRY(push_symbol(symbols, header->unk, pending_start, pending_end, error));
+            if (pending && !fuse) WHIT_TRY(push_symbol(symbols, header->unk, pending_start, pending_end, error));
             if (!pending || !fuse) pending_start = i;
             pending = true;
             pending_end = i + length;
@@ -242,14 +229,12 @@ static whit_status start_ranked(const whit_tokenizer_view *view, const int32_t *
     return WHIT_OK;
 }
 
-static whit_status start_by_text(const whit_tokenizer_view *view, const int32_t *symbol_ids,
-                                 const uint8_t *piece, size_t n_bytes, whit_buf *symbols,
-                                 whit_error *error)
+static whit_status start_by_text(const whit_tokenizer_view *view, const int32_t *symbol_ids, const uint8_t *piece,
+                                 size_t n_bytes, whit_buf *symbols, whit_error *error)
 {
     for (size_t i = 0, length; i < n_bytes; i += length) {
         uint32_t code = whit_utf8_decode(piece + i, n_bytes - i, &length);
-        int32_t id =
-            code < 0x80 ? symbol_ids[code] : whit_tokenizer_lookup(view, piece + i, length);
+        int32_t id = code < 0x80 ? symbol_ids[code] : whit_tokenizer_lookup(view, piece + i, length);
         WHIT_TRY(push_symbol(symbols, id, i, i + length, error));
     }
     return WHIT_OK;
@@ -257,8 +242,8 @@ static whit_status start_by_text(const whit_tokenizer_view *view, const int32_t 
 
 /* Ids of the merged symbols; one that is no token becomes its bytes or an unknown token, once for a
  * run of them. */
-static whit_status push_ids(const whit_tokenizer_view *view, const uint8_t *piece,
-                            const symbol *symbols, size_t n, whit_buf *ids, whit_error *error)
+static whit_status push_ids(const whit_tokenizer_view *view, const uint8_t *piece, const symbol *symbols, size_t n,
+                            whit_buf *ids, whit_error *error)
 {
     bool after_unknown = false;
     for (size_t i = 0; i < n; i++) {
@@ -266,9 +251,8 @@ static whit_status push_ids(const whit_tokenizer_view *view, const uint8_t *piec
         if (done) {
             WHIT_TRY(whit_push_id(ids, symbols[i].id, error));
         } else {
-            WHIT_TRY(whit_tokenizer_push_bytes(view, piece + symbols[i].start,
-                                               symbols[i].end - symbols[i].start, &done, ids,
-                                               error));
+            WHIT_TRY(whit_tokenizer_push_bytes(view, piece + symbols[i].start, symbols[i].end - symbols[i].start, &done,
+                                               ids, error));
             if (!done && view->header->unk >= 0 && !after_unknown)
                 WHIT_TRY(whit_push_id(ids, view->header->unk, error));
         }
@@ -278,16 +262,14 @@ static whit_status push_ids(const whit_tokenizer_view *view, const uint8_t *piec
 }
 
 whit_status whit_tokenizer_merge_piece(const whit_tokenizer_view *view, whit_model_scratch *scratch,
-                                       const uint8_t *piece, size_t n_bytes, whit_buf *ids,
-                                       whit_error *error)
+                                       const uint8_t *piece, size_t n_bytes, whit_buf *ids, whit_error *error)
 {
     size_t n_symbol_ids;
     const int32_t *symbol_ids = whit_tokenizer_section(view, WHIT_TOKENS_SYMBOLS, 4, &n_symbol_ids);
     merger m = {.view = view, .piece = piece, .by_text = view->header->model == WHIT_TOKENIZER_SPM};
     m.merges = whit_tokenizer_section(view, WHIT_TOKENS_MERGES, sizeof *m.merges, &m.n_merges);
     scratch->symbols.size_bytes = 0;
-    WHIT_TRY((m.by_text ? start_by_text : start_ranked)(view, symbol_ids, piece, n_bytes,
-                                                        &scratch->symbols, error));
+    WHIT_TRY((m.by_text ? start_by_text : start_ranked)(view, symbol_ids, piece, n_bytes, &scratch->symbols, error));
     symbol *symbols = (symbol *)(void *)scratch->symbols.data;
     size_t n = scratch->symbols.size_bytes / sizeof *symbols;
     if (n <= FEW_SYMBOLS)

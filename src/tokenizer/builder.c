@@ -26,8 +26,8 @@ typedef struct builder_added {
     bool normalized;
 } builder_added;
 
-void whit_tokenizer_builder_init(whit_tokenizer_builder *builder, const char *name,
-                                 uint64_t source_bytes, const whit_allocator *allocator)
+void whit_tokenizer_builder_init(whit_tokenizer_builder *builder, const char *name, uint64_t source_bytes,
+                                 const whit_allocator *allocator)
 {
     *builder = (whit_tokenizer_builder){.allocator = allocator, .name = name};
     builder->max_tokens = SMALL_FILE_TOKENS;
@@ -36,8 +36,7 @@ void whit_tokenizer_builder_init(whit_tokenizer_builder *builder, const char *na
     whit_buf *buffers[] = {&builder->tokens,    &builder->slots, &builder->merges, &builder->added,
                            &builder->normalize, &builder->split, &builder->decode, &builder->before,
                            &builder->after,     &builder->ends,  &builder->strings};
-    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
-        buffers[i]->allocator = allocator;
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) buffers[i]->allocator = allocator;
     whit_tokenizer_header *header = &builder->header;
     memcpy(header->magic, WHIT_TOKENIZER_MAGIC, sizeof header->magic);
     header->version = WHIT_TOKENIZER_VERSION;
@@ -77,31 +76,24 @@ static whit_status append(whit_buf *buf, const void *data, size_t size_bytes, wh
     return WHIT_OK;
 }
 
-whit_status whit_tokenizer_builder_token(whit_tokenizer_builder *builder, int64_t id,
-                                         const char *text, size_t n_bytes, double score,
-                                         uint8_t flags, whit_error *error)
+whit_status whit_tokenizer_builder_token(whit_tokenizer_builder *builder, int64_t id, const char *text, size_t n_bytes,
+                                         double score, uint8_t flags, whit_error *error)
 {
     if (id < 0 || id >= builder->max_tokens)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: token id %lld is out of range",
-                         builder->name, (long long)id);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: token id %lld is out of range", builder->name, (long long)id);
     if (n_bytes > UINT32_MAX / 2)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: token %lld is too long", builder->name,
-                         (long long)id);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: token %lld is too long", builder->name, (long long)id);
     size_t n = n_tokens_of(builder);
-    if ((size_t)id >= n &&
-        !whit_buf_append_zeros(&builder->tokens, ((size_t)id + 1 - n) * sizeof(builder_token)))
+    if ((size_t)id >= n && !whit_buf_append_zeros(&builder->tokens, ((size_t)id + 1 - n) * sizeof(builder_token)))
         return whit_fail_memory(error, "tokens", ((size_t)id + 1) * sizeof(builder_token));
     builder_token *token = &tokens_of(builder)[id];
     if (token->flags & WHIT_TOKEN_PRESENT &&
         (token->n_bytes != n_bytes || (n_bytes && memcmp(token->text, text, n_bytes) != 0)))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: two tokens have the id %lld", builder->name,
-                         (long long)id);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: two tokens have the id %lld", builder->name, (long long)id);
     flags |= token->flags & WHIT_TOKEN_IN_VOCAB;
     if (token->flags & WHIT_TOKEN_PRESENT) score = token->score;
-    *token = (builder_token){.text = text,
-                             .n_bytes = (uint32_t)n_bytes,
-                             .score = score,
-                             .flags = (uint8_t)(flags | WHIT_TOKEN_PRESENT)};
+    *token = (builder_token){
+        .text = text, .n_bytes = (uint32_t)n_bytes, .score = score, .flags = (uint8_t)(flags | WHIT_TOKEN_PRESENT)};
     return WHIT_OK;
 }
 
@@ -113,8 +105,8 @@ static size_t table_slots(size_t n_entries)
 }
 
 /* The slot of a text, or the empty one where it would go; NULL where the probes run out. */
-static whit_token_slot *find_slot(const whit_tokenizer_builder *builder, const char *text,
-                                  size_t n_bytes, uint32_t hash)
+static whit_token_slot *find_slot(const whit_tokenizer_builder *builder, const char *text, size_t n_bytes,
+                                  uint32_t hash)
 {
     whit_token_slot *slots = (whit_token_slot *)(void *)builder->slots.data;
     size_t mask = builder->slots.size_bytes / sizeof *slots - 1;
@@ -139,27 +131,21 @@ whit_status whit_tokenizer_builder_index(whit_tokenizer_builder *builder, whit_e
         if (!(token->flags & WHIT_TOKEN_IN_VOCAB)) continue;
         uint32_t hash = whit_tokenizer_hash((const uint8_t *)token->text, token->n_bytes);
         whit_token_slot *slot = find_slot(builder, token->text, token->n_bytes, hash);
-        if (!slot)
-            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many tokens share one hash",
-                             builder->name);
+        if (!slot) return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many tokens share one hash", builder->name);
         *slot = (whit_token_slot){.hash = hash, .id_plus_1 = (uint32_t)id + 1};
-        if (token->n_bytes > builder->header.max_token_bytes)
-            builder->header.max_token_bytes = token->n_bytes;
+        if (token->n_bytes > builder->header.max_token_bytes) builder->header.max_token_bytes = token->n_bytes;
     }
     return WHIT_OK;
 }
 
-int32_t whit_tokenizer_builder_find(const whit_tokenizer_builder *builder, const char *text,
-                                    size_t n_bytes)
+int32_t whit_tokenizer_builder_find(const whit_tokenizer_builder *builder, const char *text, size_t n_bytes)
 {
     if (builder->slots.size_bytes == 0) return -1;
-    whit_token_slot *slot =
-        find_slot(builder, text, n_bytes, whit_tokenizer_hash((const uint8_t *)text, n_bytes));
+    whit_token_slot *slot = find_slot(builder, text, n_bytes, whit_tokenizer_hash((const uint8_t *)text, n_bytes));
     return slot ? (int32_t)slot->id_plus_1 - 1 : -1;
 }
 
-int32_t whit_tokenizer_builder_find_any(const whit_tokenizer_builder *builder, const char *text,
-                                        size_t n_bytes)
+int32_t whit_tokenizer_builder_find_any(const whit_tokenizer_builder *builder, const char *text, size_t n_bytes)
 {
     int32_t id = whit_tokenizer_builder_find(builder, text, n_bytes);
     const builder_token *tokens = tokens_of(builder);
@@ -170,9 +156,8 @@ int32_t whit_tokenizer_builder_find_any(const whit_tokenizer_builder *builder, c
     return id;
 }
 
-whit_status whit_tokenizer_builder_merge(whit_tokenizer_builder *builder, const char *left,
-                                         size_t left_bytes, const char *right, size_t right_bytes,
-                                         bool strict, whit_error *error)
+whit_status whit_tokenizer_builder_merge(whit_tokenizer_builder *builder, const char *left, size_t left_bytes,
+                                         const char *right, size_t right_bytes, bool strict, whit_error *error)
 {
     int32_t a = whit_tokenizer_builder_find(builder, left, left_bytes);
     int32_t b = whit_tokenizer_builder_find(builder, right, right_bytes);
@@ -184,27 +169,24 @@ whit_status whit_tokenizer_builder_merge(whit_tokenizer_builder *builder, const 
         char *text = n_bytes <= sizeof joined ? joined : whit_alloc(builder->allocator, n_bytes);
         if (!text) return whit_fail_memory(error, "merge", n_bytes);
         if (left_bytes) memcpy(text, left, left_bytes);
-        if (right_bytes > prefix_bytes)
-            memcpy(text + left_bytes, right + prefix_bytes, right_bytes - prefix_bytes);
+        if (right_bytes > prefix_bytes) memcpy(text + left_bytes, right + prefix_bytes, right_bytes - prefix_bytes);
         id = whit_tokenizer_builder_find(builder, text, n_bytes);
         if (text != joined) whit_free(builder->allocator, text, n_bytes);
     }
     size_t rank = builder->merges.size_bytes / sizeof(builder_merge);
     if (id < 0 && strict)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: merge %zu: '%.*s' and '%.*s' %s",
-                         builder->name, rank, (int)(left_bytes < 64 ? left_bytes : 64), left,
-                         (int)(right_bytes < 64 ? right_bytes : 64), right,
-                         a < 0 || b < 0 ? "are not both in the vocabulary"
-                                        : "give a token that is not in the vocabulary");
-    if (rank >= UINT32_MAX / 2)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many merges", builder->name);
+        return whit_fail(
+            error, WHIT_ERROR_FORMAT, "%s: merge %zu: '%.*s' and '%.*s' %s", builder->name, rank,
+            (int)(left_bytes < 64 ? left_bytes : 64), left, (int)(right_bytes < 64 ? right_bytes : 64), right,
+            a < 0 || b < 0 ? "are not both in the vocabulary" : "give a token that is not in the vocabulary");
+    if (rank >= UINT32_MAX / 2) return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many merges", builder->name);
     /* A merge that is left out keeps its rank: an entry that never matches. */
     builder_merge merge = {id < 0 ? UINT32_MAX : (uint32_t)a, (uint32_t)b, (uint32_t)id};
     return append(&builder->merges, &merge, sizeof merge, error);
 }
 
-static whit_status add_string(whit_tokenizer_builder *builder, const char *text, size_t n_bytes,
-                              uint32_t *offset_bytes, uint32_t *size_bytes, whit_error *error)
+static whit_status add_string(whit_tokenizer_builder *builder, const char *text, size_t n_bytes, uint32_t *offset_bytes,
+                              uint32_t *size_bytes, whit_error *error)
 {
     if (builder->strings.size_bytes + n_bytes > UINT32_MAX / 2)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too much text", builder->name);
@@ -213,44 +195,37 @@ static whit_status add_string(whit_tokenizer_builder *builder, const char *text,
     return append(&builder->strings, text, n_bytes, error);
 }
 
-whit_status whit_tokenizer_builder_added(whit_tokenizer_builder *builder, int32_t id,
-                                         const char *match, size_t match_bytes, bool normalized,
-                                         uint32_t flags, whit_error *error)
+whit_status whit_tokenizer_builder_added(whit_tokenizer_builder *builder, int32_t id, const char *match,
+                                         size_t match_bytes, bool normalized, uint32_t flags, whit_error *error)
 {
     if (match_bytes == 0) return WHIT_OK; /* would match everywhere */
     builder_added added = {.token = {.id = (uint32_t)id, .flags = flags}, .normalized = normalized};
     added.order = (uint32_t)(builder->added.size_bytes / sizeof added);
-    WHIT_TRY(add_string(builder, match, match_bytes, &added.token.text_offset,
-                        &added.token.text_bytes, error));
+    WHIT_TRY(add_string(builder, match, match_bytes, &added.token.text_offset, &added.token.text_bytes, error));
     return append(&builder->added, &added, sizeof added, error);
 }
 
-whit_status whit_tokenizer_builder_step(whit_tokenizer_builder *builder, whit_buf *steps,
-                                        whit_tokenizer_step step, const char *text,
-                                        size_t text_bytes, const char *content,
-                                        size_t content_bytes, whit_error *error)
+whit_status whit_tokenizer_builder_step(whit_tokenizer_builder *builder, whit_buf *steps, whit_tokenizer_step step,
+                                        const char *text, size_t text_bytes, const char *content, size_t content_bytes,
+                                        whit_error *error)
 {
     if (steps->size_bytes / sizeof step >= WHIT_TOKENIZER_MAX_STEPS)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: more than %u steps in a row", builder->name,
                          WHIT_TOKENIZER_MAX_STEPS);
     WHIT_TRY(add_string(builder, text, text_bytes, &step.text_offset, &step.text_bytes, error));
-    WHIT_TRY(add_string(builder, content, content_bytes, &step.content_offset, &step.content_bytes,
-                        error));
+    WHIT_TRY(add_string(builder, content, content_bytes, &step.content_offset, &step.content_bytes, error));
     return append(steps, &step, sizeof step, error);
 }
 
-whit_status whit_tokenizer_builder_id(whit_tokenizer_builder *builder, whit_buf *ids, int64_t id,
-                                      whit_error *error)
+whit_status whit_tokenizer_builder_id(whit_tokenizer_builder *builder, whit_buf *ids, int64_t id, whit_error *error)
 {
     if (id < 0 || id > INT32_MAX)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: token id %lld is out of range",
-                         builder->name, (long long)id);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: token id %lld is out of range", builder->name, (long long)id);
     int32_t narrow = (int32_t)id;
     return append(ids, &narrow, sizeof narrow, error);
 }
 
-whit_status whit_tokenizer_builder_end(whit_tokenizer_builder *builder, int64_t id,
-                                       whit_error *error)
+whit_status whit_tokenizer_builder_end(whit_tokenizer_builder *builder, int64_t id, whit_error *error)
 {
     const int32_t *ends = (const int32_t *)(const void *)builder->ends.data;
     for (size_t i = 0; i < builder->ends.size_bytes / sizeof *ends; i++)
@@ -273,18 +248,14 @@ whit_status whit_tokenizer_builder_end_names(whit_tokenizer_builder *builder, wh
     return WHIT_OK;
 }
 
-whit_status whit_tokenizer_builder_affixes(whit_tokenizer_builder *builder, const char *prefix,
-                                           size_t prefix_bytes, const char *suffix,
-                                           size_t suffix_bytes, whit_error *error)
+whit_status whit_tokenizer_builder_affixes(whit_tokenizer_builder *builder, const char *prefix, size_t prefix_bytes,
+                                           const char *suffix, size_t suffix_bytes, whit_error *error)
 {
     whit_tokenizer_header *header = &builder->header;
     if (prefix_bytes > 64 || suffix_bytes > 64)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a subword prefix or suffix over 64 bytes",
-                         builder->name);
-    WHIT_TRY(add_string(builder, prefix, prefix_bytes, &header->prefix_offset,
-                        &header->prefix_bytes, error));
-    return add_string(builder, suffix, suffix_bytes, &header->suffix_offset, &header->suffix_bytes,
-                      error);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a subword prefix or suffix over 64 bytes", builder->name);
+    WHIT_TRY(add_string(builder, prefix, prefix_bytes, &header->prefix_offset, &header->prefix_bytes, error));
+    return add_string(builder, suffix, suffix_bytes, &header->suffix_offset, &header->suffix_bytes, error);
 }
 
 /* ---- finishing ----------------------------------------------------------------------------- */
@@ -305,8 +276,8 @@ static void end_section(whit_tokenizer_builder *builder, const whit_buf *image, 
 }
 
 static whit_status write_section(whit_tokenizer_builder *builder, whit_buf *image, size_t base,
-                                 enum whit_tokenizer_section section, const void *data,
-                                 size_t size_bytes, whit_error *error)
+                                 enum whit_tokenizer_section section, const void *data, size_t size_bytes,
+                                 whit_error *error)
 {
     WHIT_TRY(begin_section(builder, image, base, section, error));
     WHIT_TRY(append(image, data, size_bytes, error));
@@ -314,8 +285,7 @@ static whit_status write_section(whit_tokenizer_builder *builder, whit_buf *imag
     return WHIT_OK;
 }
 
-static whit_status write_tokens(whit_tokenizer_builder *builder, whit_buf *image, size_t base,
-                                whit_error *error)
+static whit_status write_tokens(whit_tokenizer_builder *builder, whit_buf *image, size_t base, whit_error *error)
 {
     const builder_token *tokens = tokens_of(builder);
     size_t n = n_tokens_of(builder);
@@ -325,13 +295,11 @@ static whit_status write_tokens(whit_tokenizer_builder *builder, whit_buf *image
         uint32_t at = (uint32_t)offset;
         WHIT_TRY(append(image, &at, sizeof at, error));
         if (i < n) offset += tokens[i].n_bytes;
-        if (offset > UINT32_MAX)
-            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: over 4 GiB of tokens", builder->name);
+        if (offset > UINT32_MAX) return whit_fail(error, WHIT_ERROR_LIMIT, "%s: over 4 GiB of tokens", builder->name);
     }
     end_section(builder, image, base, WHIT_TOKENS_OFFSETS);
     WHIT_TRY(begin_section(builder, image, base, WHIT_TOKENS_TEXT, error));
-    for (size_t i = 0; i < n; i++)
-        WHIT_TRY(append(image, tokens[i].text, tokens[i].n_bytes, error));
+    for (size_t i = 0; i < n; i++) WHIT_TRY(append(image, tokens[i].text, tokens[i].n_bytes, error));
     end_section(builder, image, base, WHIT_TOKENS_TEXT);
     WHIT_TRY(begin_section(builder, image, base, WHIT_TOKENS_FLAGS, error));
     for (size_t i = 0; i < n; i++) WHIT_TRY(append(image, &tokens[i].flags, 1, error));
@@ -340,8 +308,7 @@ static whit_status write_tokens(whit_tokenizer_builder *builder, whit_buf *image
     for (size_t i = 0; i < n && builder->has_scores; i++)
         WHIT_TRY(append(image, &tokens[i].score, sizeof tokens[i].score, error));
     end_section(builder, image, base, WHIT_TOKENS_SCORES);
-    return write_section(builder, image, base, WHIT_TOKENS_HASH, builder->slots.data,
-                         builder->slots.size_bytes, error);
+    return write_section(builder, image, base, WHIT_TOKENS_HASH, builder->slots.data, builder->slots.size_bytes, error);
 }
 
 static int compare_bytes(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
@@ -365,8 +332,8 @@ typedef struct trie_range {
 } trie_range;
 
 /* Nodes in breadth-first order, so that children lie together; `ranges` runs beside `nodes`. */
-static whit_status build_trie(const builder_token *tokens, const builder_token *const *sorted,
-                              size_t n_sorted, whit_buf *nodes, whit_buf *ranges, whit_error *error)
+static whit_status build_trie(const builder_token *tokens, const builder_token *const *sorted, size_t n_sorted,
+                              whit_buf *nodes, whit_buf *ranges, whit_error *error)
 {
     trie_range all = {0, (uint32_t)n_sorted, 0};
     whit_trie_node root = {0};
@@ -377,13 +344,11 @@ static whit_status build_trie(const builder_token *tokens, const builder_token *
         memcpy(&range, ranges->data + at * sizeof range, sizeof range);
         uint32_t i = range.first, id_plus_1 = 0, n_children = 0;
         size_t first_child = nodes->size_bytes / sizeof root;
-        for (; i < range.last && sorted[i]->n_bytes == range.depth; i++)
-            id_plus_1 = (uint32_t)(sorted[i] - tokens) + 1;
+        for (; i < range.last && sorted[i]->n_bytes == range.depth; i++) id_plus_1 = (uint32_t)(sorted[i] - tokens) + 1;
         while (i < range.last) {
             whit_trie_node child = {.byte = (uint8_t)sorted[i]->text[range.depth]};
             trie_range below = {i, i, range.depth + 1};
-            while (below.last < range.last &&
-                   (uint8_t)sorted[below.last]->text[range.depth] == child.byte)
+            while (below.last < range.last && (uint8_t)sorted[below.last]->text[range.depth] == child.byte)
                 below.last++;
             WHIT_TRY(append(nodes, &child, sizeof child, error));
             WHIT_TRY(append(ranges, &below, sizeof below, error));
@@ -398,8 +363,7 @@ static whit_status build_trie(const builder_token *tokens, const builder_token *
     return WHIT_OK;
 }
 
-static whit_status write_trie(whit_tokenizer_builder *builder, whit_buf *image, size_t base,
-                              whit_error *error)
+static whit_status write_trie(whit_tokenizer_builder *builder, whit_buf *image, size_t base, whit_error *error)
 {
     const builder_token *tokens = tokens_of(builder);
     whit_buf sorted = {.allocator = builder->allocator}, nodes = sorted, ranges = sorted;
@@ -408,8 +372,7 @@ static whit_status write_trie(whit_tokenizer_builder *builder, whit_buf *image, 
     if (model == WHIT_TOKENIZER_UNIGRAM || model == WHIT_TOKENIZER_WORDPIECE) {
         for (size_t i = 0; i < n_tokens_of(builder) && status == WHIT_OK; i++) {
             const builder_token *token = &tokens[i];
-            if (token->flags & WHIT_TOKEN_IN_VOCAB)
-                status = append(&sorted, &token, sizeof token, error);
+            if (token->flags & WHIT_TOKEN_IN_VOCAB) status = append(&sorted, &token, sizeof token, error);
         }
         size_t n = sorted.size_bytes / sizeof tokens;
         const builder_token **order = (const builder_token **)(void *)sorted.data;
@@ -417,16 +380,14 @@ static whit_status write_trie(whit_tokenizer_builder *builder, whit_buf *image, 
         if (status == WHIT_OK) status = build_trie(tokens, order, n, &nodes, &ranges, error);
     }
     if (status == WHIT_OK)
-        status = write_section(builder, image, base, WHIT_TOKENS_TRIE, nodes.data, nodes.size_bytes,
-                               error);
+        status = write_section(builder, image, base, WHIT_TOKENS_TRIE, nodes.data, nodes.size_bytes, error);
     whit_buf_free(&sorted);
     whit_buf_free(&nodes);
     whit_buf_free(&ranges);
     return status;
 }
 
-static whit_status write_merges(whit_tokenizer_builder *builder, whit_buf *image, size_t base,
-                                whit_error *error)
+static whit_status write_merges(whit_tokenizer_builder *builder, whit_buf *image, size_t base, whit_error *error)
 {
     const builder_merge *merges = (const builder_merge *)(void *)builder->merges.data;
     size_t n = builder->merges.size_bytes / sizeof *merges, n_slots = n ? table_slots(n) : 0;
@@ -442,12 +403,9 @@ static whit_status write_merges(whit_tokenizer_builder *builder, whit_buf *image
         whit_merge_slot *slot;
         for (;; probe++, at++) {
             slot = &slots[at & (n_slots - 1)];
-            if (slot->rank_plus_1 == 0 ||
-                (slot->left == merge->left && slot->right == merge->right))
-                break;
+            if (slot->rank_plus_1 == 0 || (slot->left == merge->left && slot->right == merge->right)) break;
             if (probe + 1 == WHIT_TOKENIZER_MAX_PROBES)
-                return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many merges share one hash",
-                                 builder->name);
+                return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many merges share one hash", builder->name);
         }
         *slot = (whit_merge_slot){merge->left, merge->right, (uint32_t)rank + 1, merge->id};
     }
@@ -456,8 +414,7 @@ static whit_status write_merges(whit_tokenizer_builder *builder, whit_buf *image
 }
 
 /* Ids of one-byte characters (or byte-level symbols) and of byte tokens. */
-static whit_status write_byte_ids(whit_tokenizer_builder *builder, whit_buf *image, size_t base,
-                                  whit_error *error)
+static whit_status write_byte_ids(whit_tokenizer_builder *builder, whit_buf *image, size_t base, whit_error *error)
 {
     int32_t symbols[256], fallback[256];
     bool byte_level = builder->header.flags & WHIT_TOKENIZER_BYTE_LEVEL;
@@ -484,10 +441,8 @@ static whit_status write_byte_ids(whit_tokenizer_builder *builder, whit_buf *ima
         snprintf(spelling, sizeof spelling, "<0x%02X>", byte & 0xFF);
         if (memcmp(spelling, text, 6) == 0) fallback[byte & 0xFF] = (int32_t)id;
     }
-    WHIT_TRY(
-        write_section(builder, image, base, WHIT_TOKENS_SYMBOLS, symbols, sizeof symbols, error));
-    return write_section(builder, image, base, WHIT_TOKENS_FALLBACK, fallback, sizeof fallback,
-                         error);
+    WHIT_TRY(write_section(builder, image, base, WHIT_TOKENS_SYMBOLS, symbols, sizeof symbols, error));
+    return write_section(builder, image, base, WHIT_TOKENS_FALLBACK, fallback, sizeof fallback, error);
 }
 
 /* qsort has no context argument that is portable; the pool travels in the entries. */
@@ -500,29 +455,26 @@ static int compare_added(const void *left, const void *right)
 {
     const added_order *a = left, *b = right;
     if (a->added->normalized != b->added->normalized) return a->added->normalized ? 1 : -1;
-    int order =
-        compare_bytes(a->text, a->added->token.text_bytes, b->text, b->added->token.text_bytes);
+    int order = compare_bytes(a->text, a->added->token.text_bytes, b->text, b->added->token.text_bytes);
     if (order) return order;
     return (a->added->order > b->added->order) - (a->added->order < b->added->order);
 }
 
-static whit_status write_added(whit_tokenizer_builder *builder, whit_buf *image, size_t base,
-                               whit_error *error)
+static whit_status write_added(whit_tokenizer_builder *builder, whit_buf *image, size_t base, whit_error *error)
 {
     const builder_added *added = (const builder_added *)(void *)builder->added.data;
     size_t n = builder->added.size_bytes / sizeof *added;
     added_order *order = whit_zalloc_array(builder->allocator, n + 1, sizeof *order);
     if (!order) return whit_fail_memory(error, "added tokens", n * sizeof *order);
     for (size_t i = 0; i < n; i++)
-        order[i] = (added_order){&added[i],
-                                 (const char *)builder->strings.data + added[i].token.text_offset};
+        order[i] = (added_order){&added[i], (const char *)builder->strings.data + added[i].token.text_offset};
     qsort(order, n, sizeof *order, compare_added);
     whit_status status = begin_section(builder, image, base, WHIT_TOKENS_ADDED, error);
     for (size_t i = 0; i < n && status == WHIT_OK; i++) {
         const builder_added *one = order[i].added;
         bool again = i + 1 < n && order[i + 1].added->normalized == one->normalized &&
-                     compare_bytes(order[i].text, one->token.text_bytes, order[i + 1].text,
-                                   order[i + 1].added->token.text_bytes) == 0;
+            compare_bytes(order[i].text, one->token.text_bytes, order[i + 1].text,
+                          order[i + 1].added->token.text_bytes) == 0;
         if (again) continue;
         if (!one->normalized) builder->header.n_added_raw++;
         status = append(image, &one->token, sizeof one->token, error);
@@ -538,32 +490,28 @@ static bool may_cut_at_space(const whit_tokenizer_builder *builder)
 {
     static const char space[] = "\xE2\x96\x81";
     uint32_t model = builder->header.model;
-    if ((model != WHIT_TOKENIZER_BPE && model != WHIT_TOKENIZER_SPM) ||
-        builder->header.prefix_bytes || builder->header.suffix_bytes ||
-        whit_tokenizer_builder_find(builder, space, 3) < 0)
+    if ((model != WHIT_TOKENIZER_BPE && model != WHIT_TOKENIZER_SPM) || builder->header.prefix_bytes ||
+        builder->header.suffix_bytes || whit_tokenizer_builder_find(builder, space, 3) < 0)
         return false;
     const builder_token *tokens = tokens_of(builder);
     for (size_t id = 0; id < n_tokens_of(builder); id++) {
         const builder_token *token = &tokens[id];
         if (!(token->flags & WHIT_TOKEN_IN_VOCAB)) continue;
         for (size_t i = 1; i + 3 <= token->n_bytes; i++)
-            if (memcmp(token->text + i, space, 3) == 0 &&
-                (i < 3 || memcmp(token->text + i - 3, space, 3) != 0))
+            if (memcmp(token->text + i, space, 3) == 0 && (i < 3 || memcmp(token->text + i - 3, space, 3) != 0))
                 return false;
     }
     return true;
 }
 
 /* Marks the tokens that merging their own text gives, so that encoding can look them up at once. */
-static whit_status mark_whole(whit_tokenizer_builder *builder, uint8_t *image, size_t size_bytes,
-                              whit_error *error)
+static whit_status mark_whole(whit_tokenizer_builder *builder, uint8_t *image, size_t size_bytes, whit_error *error)
 {
     whit_tokenizer_view view;
     WHIT_TRY(whit_tokenizer_check(image, size_bytes, &view, error));
     uint8_t *flags = image + view.header->sections[WHIT_TOKENS_FLAGS].offset_bytes;
     bool always = view.header->flags & WHIT_TOKENIZER_IGNORE_MERGES;
-    bool by_merging =
-        (view.header->model == WHIT_TOKENIZER_BPE || view.header->model == WHIT_TOKENIZER_SPM) &&
+    bool by_merging = (view.header->model == WHIT_TOKENIZER_BPE || view.header->model == WHIT_TOKENIZER_SPM) &&
         !view.header->prefix_bytes && !view.header->suffix_bytes;
     whit_model_scratch scratch;
     whit_model_scratch_init(&scratch, builder->allocator);
@@ -575,8 +523,8 @@ static whit_status mark_whole(whit_tokenizer_builder *builder, uint8_t *image, s
         bool whole = always;
         if (!whole && by_merging) {
             ids.size_bytes = 0;
-            status = whit_tokenizer_merge_piece(&view, &scratch, (const uint8_t *)token->text,
-                                                token->n_bytes, &ids, error);
+            status =
+                whit_tokenizer_merge_piece(&view, &scratch, (const uint8_t *)token->text, token->n_bytes, &ids, error);
             int32_t first;
             whole = ids.size_bytes == sizeof first;
             if (whole) {
@@ -591,8 +539,7 @@ static whit_status mark_whole(whit_tokenizer_builder *builder, uint8_t *image, s
     return status;
 }
 
-static whit_status write_image(whit_tokenizer_builder *builder, whit_buf *image, size_t base,
-                               whit_error *error)
+static whit_status write_image(whit_tokenizer_builder *builder, whit_buf *image, size_t base, whit_error *error)
 {
     const struct {
         enum whit_tokenizer_section section;
@@ -611,14 +558,13 @@ static whit_status write_image(whit_tokenizer_builder *builder, whit_buf *image,
     WHIT_TRY(write_byte_ids(builder, image, base, error));
     WHIT_TRY(write_added(builder, image, base, error));
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
-        WHIT_TRY(write_section(builder, image, base, plain[i].section, plain[i].buf->data,
-                               plain[i].buf->size_bytes, error));
+        WHIT_TRY(
+            write_section(builder, image, base, plain[i].section, plain[i].buf->data, plain[i].buf->size_bytes, error));
     if (!whit_buf_align(image, 8)) return whit_fail_memory(error, "tokenizer", image->size_bytes);
     return WHIT_OK;
 }
 
-whit_status whit_tokenizer_builder_finish(whit_tokenizer_builder *builder, whit_buf *image,
-                                          whit_error *error)
+whit_status whit_tokenizer_builder_finish(whit_tokenizer_builder *builder, whit_buf *image, whit_error *error)
 {
     size_t base = image->size_bytes;
     if (n_tokens_of(builder) == 0)

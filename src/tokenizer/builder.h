@@ -24,52 +24,42 @@ typedef struct whit_tokenizer_builder {
 
 /* `source_bytes` bounds the largest id, so that a file cannot ask for more memory than its size
  * justifies. */
-void whit_tokenizer_builder_init(whit_tokenizer_builder *builder, const char *name,
-                                 uint64_t source_bytes, const whit_allocator *allocator);
+void whit_tokenizer_builder_init(whit_tokenizer_builder *builder, const char *name, uint64_t source_bytes,
+                                 const whit_allocator *allocator);
 void whit_tokenizer_builder_close(whit_tokenizer_builder *builder);
 
 /* Gives an id its text. `flags` are WHIT_TOKEN_IN_VOCAB, _SPECIAL and a type; PRESENT is set here.
  * An id that has another text already is refused. */
-whit_status whit_tokenizer_builder_token(whit_tokenizer_builder *builder, int64_t id,
-                                         const char *text, size_t n_bytes, double score,
-                                         uint8_t flags, whit_error *error);
+whit_status whit_tokenizer_builder_token(whit_tokenizer_builder *builder, int64_t id, const char *text, size_t n_bytes,
+                                         double score, uint8_t flags, whit_error *error);
 /* After the last vocabulary token: allows find. Where two ids have one text, the later is found. */
 whit_status whit_tokenizer_builder_index(whit_tokenizer_builder *builder, whit_error *error);
-int32_t whit_tokenizer_builder_find(const whit_tokenizer_builder *builder, const char *text,
-                                    size_t n_bytes);
+int32_t whit_tokenizer_builder_find(const whit_tokenizer_builder *builder, const char *text, size_t n_bytes);
 /* Any id with that text, added tokens too; -1: none. */
-int32_t whit_tokenizer_builder_find_any(const whit_tokenizer_builder *builder, const char *text,
-                                        size_t n_bytes);
+int32_t whit_tokenizer_builder_find_any(const whit_tokenizer_builder *builder, const char *text, size_t n_bytes);
 /* The next merge, by the texts of its two sides. A result that is not in the vocabulary is an error
  * when `strict`, and the merge is left out otherwise. */
-whit_status whit_tokenizer_builder_merge(whit_tokenizer_builder *builder, const char *left,
-                                         size_t left_bytes, const char *right, size_t right_bytes,
-                                         bool strict, whit_error *error);
+whit_status whit_tokenizer_builder_merge(whit_tokenizer_builder *builder, const char *left, size_t left_bytes,
+                                         const char *right, size_t right_bytes, bool strict, whit_error *error);
 /* A token that is cut out of the text before the model sees it. With `normalized` it is looked for
  * in normalized text as `match` (its own text put through the normalizers), else in raw text. */
-whit_status whit_tokenizer_builder_added(whit_tokenizer_builder *builder, int32_t id,
-                                         const char *match, size_t match_bytes, bool normalized,
-                                         uint32_t flags, whit_error *error);
+whit_status whit_tokenizer_builder_added(whit_tokenizer_builder *builder, int32_t id, const char *match,
+                                         size_t match_bytes, bool normalized, uint32_t flags, whit_error *error);
 /* Appends a step to `steps` (one of the builder's three lists). */
-whit_status whit_tokenizer_builder_step(whit_tokenizer_builder *builder, whit_buf *steps,
-                                        whit_tokenizer_step step, const char *text,
-                                        size_t text_bytes, const char *content,
-                                        size_t content_bytes, whit_error *error);
-whit_status whit_tokenizer_builder_id(whit_tokenizer_builder *builder, whit_buf *ids, int64_t id,
-                                      whit_error *error);
+whit_status whit_tokenizer_builder_step(whit_tokenizer_builder *builder, whit_buf *steps, whit_tokenizer_step step,
+                                        const char *text, size_t text_bytes, const char *content, size_t content_bytes,
+                                        whit_error *error);
+whit_status whit_tokenizer_builder_id(whit_tokenizer_builder *builder, whit_buf *ids, int64_t id, whit_error *error);
 /* Adds an id that ends a text or turn (-1 and repeats are fine); end_names adds eos and the special
  * tokens that are known to end a turn. */
-whit_status whit_tokenizer_builder_end(whit_tokenizer_builder *builder, int64_t id,
-                                       whit_error *error);
+whit_status whit_tokenizer_builder_end(whit_tokenizer_builder *builder, int64_t id, whit_error *error);
 whit_status whit_tokenizer_builder_end_names(whit_tokenizer_builder *builder, whit_error *error);
 /* Subword prefix and word suffix. */
-whit_status whit_tokenizer_builder_affixes(whit_tokenizer_builder *builder, const char *prefix,
-                                           size_t prefix_bytes, const char *suffix,
-                                           size_t suffix_bytes, whit_error *error);
+whit_status whit_tokenizer_builder_affixes(whit_tokenizer_builder *builder, const char *prefix, size_t prefix_bytes,
+                                           const char *suffix, size_t suffix_bytes, whit_error *error);
 
 /* Appends the image to `image` (whose offset there must be a multiple of 8; usually it is empty).
  * Takes time in proportion to the texts, plus encoding every token once. */
-whit_status whit_tokenizer_builder_finish(whit_tokenizer_builder *builder, whit_buf *image,
-                                          whit_error *error);
+whit_status whit_tokenizer_builder_finish(whit_tokenizer_builder *builder, whit_buf *image, whit_error *error);
 
 #endif

@@ -14,8 +14,8 @@ typedef struct whit_tokenizer_config {
 } whit_tokenizer_config;
 
 /* Fills the builder's bos, eos, pad and ends (tokens are there already). */
-whit_status whit_tokenizer_apply_config(whit_tokenizer_builder *builder,
-                                        const whit_tokenizer_config *config, whit_error *error);
+whit_status whit_tokenizer_apply_config(whit_tokenizer_builder *builder, const whit_tokenizer_config *config,
+                                        whit_error *error);
 
 /* A boolean of tokenizer_config.json: 0 or 1, -1 where it is absent. */
 int whit_tokenizer_config_flag(const whit_tokenizer_config *config, const char *key);

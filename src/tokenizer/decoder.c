@@ -36,44 +36,40 @@ typedef struct fragment {
 
 static whit_status feed(whit_token_decoder *decoder, size_t i, fragment in, whit_error *error);
 
-static whit_status feed_whole(whit_token_decoder *decoder, size_t i, const void *text, size_t n,
-                              whit_error *error)
+static whit_status feed_whole(whit_token_decoder *decoder, size_t i, const void *text, size_t n, whit_error *error)
 {
     return feed(decoder, i, (fragment){n ? text : "", n, true, true}, error);
 }
 
 static whit_status hold(stage *s, const void *text, size_t n, whit_error *error)
 {
-    if (!whit_buf_append(&s->held, text, n))
-        return whit_fail_memory(error, "decoded text", s->held.size_bytes + n);
+    if (!whit_buf_append(&s->held, text, n)) return whit_fail_memory(error, "decoded text", s->held.size_bytes + n);
     return WHIT_OK;
 }
 
 /* ---- steps on whole tokens ----------------------------------------------------------------- */
 
-static whit_status replace_all(whit_token_decoder *decoder, size_t i, const uint8_t *text, size_t n,
-                               whit_error *error)
+static whit_status replace_all(whit_token_decoder *decoder, size_t i, const uint8_t *text, size_t n, whit_error *error)
 {
     stage *s = &decoder->stages[i];
     whit_buf out = {.allocator = decoder->allocator};
-    whit_status status = whit_replace(s->step, s->text, s->content, &s->regex, decoder->allocator,
-                                      text, n, &out, error);
+    whit_status status =
+        whit_replace(s->step, s->text, s->content, &s->regex, decoder->allocator, text, n, &out, error);
     if (status == WHIT_OK) status = feed_whole(decoder, i + 1, out.data, out.size_bytes, error);
     whit_buf_free(&out);
     return status;
 }
 
 /* The usual replacement, U+2581 by a space, in place of the general one: no allocation. */
-static whit_status replace_character(whit_token_decoder *decoder, size_t i, const uint8_t *text,
-                                     size_t n, whit_error *error)
+static whit_status replace_character(whit_token_decoder *decoder, size_t i, const uint8_t *text, size_t n,
+                                     whit_error *error)
 {
     stage *s = &decoder->stages[i];
     size_t pattern = s->step->text_bytes;
     s->held.size_bytes = 0;
     for (size_t at = 0; at < n;) {
         bool match = n - at >= pattern && memcmp(text + at, s->text, pattern) == 0;
-        WHIT_TRY(match ? hold(s, s->content, s->step->content_bytes, error)
-                       : hold(s, text + at, 1, error));
+        WHIT_TRY(match ? hold(s, s->content, s->step->content_bytes, error) : hold(s, text + at, 1, error));
         at += match ? pattern : 1;
     }
     whit_status status = feed_whole(decoder, i + 1, s->held.data, s->held.size_bytes, error);
@@ -81,8 +77,8 @@ static whit_status replace_character(whit_token_decoder *decoder, size_t i, cons
     return status;
 }
 
-static whit_status decode_replace(whit_token_decoder *decoder, size_t i, const uint8_t *text,
-                                  size_t n, whit_error *error)
+static whit_status decode_replace(whit_token_decoder *decoder, size_t i, const uint8_t *text, size_t n,
+                                  whit_error *error)
 {
     const stage *s = &decoder->stages[i];
     if (s->step->text_bytes == 0) return feed_whole(decoder, i + 1, text, n, error);
@@ -93,8 +89,8 @@ static whit_status decode_replace(whit_token_decoder *decoder, size_t i, const u
 
 /* Metaspace: the replacement becomes a space; in the first token it falls away. The result is never
  * longer, so it is made in place, in the stage's buffer. */
-static whit_status decode_metaspace(whit_token_decoder *decoder, size_t i, const uint8_t *text,
-                                    size_t n, whit_error *error)
+static whit_status decode_metaspace(whit_token_decoder *decoder, size_t i, const uint8_t *text, size_t n,
+                                    whit_error *error)
 {
     stage *s = &decoder->stages[i];
     bool drop = !s->started && s->step->a != WHIT_PREPEND_NEVER;
@@ -129,8 +125,7 @@ static size_t count_leading(const stage *s, const uint8_t *text, size_t n, size_
     return count;
 }
 
-static whit_status decode_strip(whit_token_decoder *decoder, size_t i, const uint8_t *text,
-                                size_t n, whit_error *error)
+static whit_status decode_strip(whit_token_decoder *decoder, size_t i, const uint8_t *text, size_t n, whit_error *error)
 {
     const stage *s = &decoder->stages[i];
     size_t mark = s->step->text_bytes, cut = count_leading(s, text, n, s->step->a) * mark;
@@ -147,9 +142,8 @@ static whit_status decode_strip(whit_token_decoder *decoder, size_t i, const uin
 static size_t clean_up(uint8_t *text, size_t n)
 {
     static const char *const pairs[][2] = {
-        {" .", "."},   {" ?", "?"},     {" !", "!"},     {" ,", ","},
-        {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},   {" do not", " don't"},
-        {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
+        {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},    {" n't", "n't"},
+        {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         size_t n_from = strlen(pairs[i][0]), n_to = strlen(pairs[i][1]), kept = 0;
@@ -167,8 +161,8 @@ static size_t clean_up(uint8_t *text, size_t n)
     return n;
 }
 
-static whit_status decode_wordpiece(whit_token_decoder *decoder, size_t i, const uint8_t *text,
-                                    size_t n, whit_error *error)
+static whit_status decode_wordpiece(whit_token_decoder *decoder, size_t i, const uint8_t *text, size_t n,
+                                    whit_error *error)
 {
     stage *s = &decoder->stages[i];
     size_t prefix = s->step->text_bytes;
@@ -187,8 +181,7 @@ static whit_status decode_wordpiece(whit_token_decoder *decoder, size_t i, const
     return status;
 }
 
-static whit_status decode_join(whit_token_decoder *decoder, size_t i, const uint8_t *text, size_t n,
-                               whit_error *error)
+static whit_status decode_join(whit_token_decoder *decoder, size_t i, const uint8_t *text, size_t n, whit_error *error)
 {
     stage *s = &decoder->stages[i];
     if (s->started) WHIT_TRY(feed_whole(decoder, i + 1, " ", 1, error));
@@ -197,8 +190,8 @@ static whit_status decode_join(whit_token_decoder *decoder, size_t i, const uint
 }
 
 /* End-of-word suffix: a space, but nothing in the last token; so the suffix waits for the next. */
-static whit_status decode_suffix(whit_token_decoder *decoder, size_t i, const uint8_t *text,
-                                 size_t n, whit_error *error)
+static whit_status decode_suffix(whit_token_decoder *decoder, size_t i, const uint8_t *text, size_t n,
+                                 whit_error *error)
 {
     stage *s = &decoder->stages[i];
     size_t suffix = s->step->text_bytes;
@@ -261,14 +254,13 @@ static whit_status advance_byte_run(whit_token_decoder *decoder, size_t i, whit_
         s->held.size_bytes = n - length;
         memmove(s->held.data, s->held.data + length, n - length);
         if (!n_replaced) WHIT_TRY(feed_whole(decoder, i + 1, character, length, error));
-        for (size_t k = 0; k < n_replaced; k++)
-            WHIT_TRY(feed_whole(decoder, i + 1, WHIT_UTF8_REPLACEMENT, 3, error));
+        for (size_t k = 0; k < n_replaced; k++) WHIT_TRY(feed_whole(decoder, i + 1, WHIT_UTF8_REPLACEMENT, 3, error));
     }
     return WHIT_OK;
 }
 
-static whit_status decode_byte_fallback(whit_token_decoder *decoder, size_t i, const uint8_t *text,
-                                        size_t n, whit_error *error)
+static whit_status decode_byte_fallback(whit_token_decoder *decoder, size_t i, const uint8_t *text, size_t n,
+                                        whit_error *error)
 {
     stage *s = &decoder->stages[i];
     int byte = byte_of_token(text, n);
@@ -300,25 +292,22 @@ static whit_status hold_symbols(stage *s, const uint8_t *text, size_t n, whit_er
 
 /* Passes on complete characters of what is held, U+FFFD for every part that is none; at the end
  * also for an unfinished one. The text is one long token. */
-static whit_status pass_characters(whit_token_decoder *decoder, size_t i, bool end,
-                                   whit_error *error)
+static whit_status pass_characters(whit_token_decoder *decoder, size_t i, bool end, whit_error *error)
 {
     stage *s = &decoder->stages[i];
     size_t n = s->held.size_bytes, at = 0;
     while (at < n) {
         size_t valid = whit_utf8_valid_bytes(s->held.data + at, n - at), length;
         if (valid) {
-            WHIT_TRY(feed(decoder, i + 1, (fragment){s->held.data + at, valid, !s->started, false},
-                          error));
+            WHIT_TRY(feed(decoder, i + 1, (fragment){s->held.data + at, valid, !s->started, false}, error));
             s->started = true;
             at += valid;
             continue;
         }
         whit_utf8_decode(s->held.data + at, n - at, &length);
         if (!end && may_go_on(s->held.data + at, n - at, length)) break;
-        WHIT_TRY(feed(decoder, i + 1,
-                      (fragment){(const uint8_t *)WHIT_UTF8_REPLACEMENT, 3, !s->started, false},
-                      error));
+        WHIT_TRY(
+            feed(decoder, i + 1, (fragment){(const uint8_t *)WHIT_UTF8_REPLACEMENT, 3, !s->started, false}, error));
         s->started = true;
         at += length;
     }
@@ -329,8 +318,7 @@ static whit_status pass_characters(whit_token_decoder *decoder, size_t i, bool e
 
 /* ---- the chain ----------------------------------------------------------------------------- */
 
-static whit_status feed_token(whit_token_decoder *decoder, size_t i, const uint8_t *text, size_t n,
-                              whit_error *error)
+static whit_status feed_token(whit_token_decoder *decoder, size_t i, const uint8_t *text, size_t n, whit_error *error)
 {
     switch (decoder->stages[i].step->kind) {
     case WHIT_STEP_REPLACE: return decode_replace(decoder, i, text, n, error);
@@ -341,15 +329,13 @@ static whit_status feed_token(whit_token_decoder *decoder, size_t i, const uint8
     case WHIT_STEP_JOIN_SPACE: return decode_join(decoder, i, text, n, error);
     case WHIT_STEP_SUFFIX: return decode_suffix(decoder, i, text, n, error);
     default:
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: unknown decoder %u",
-                         decoder->stages[i].step->kind);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: unknown decoder %u", decoder->stages[i].step->kind);
     }
 }
 
 /* Strip in front of a token that comes in fragments: needs no holding back unless the mark itself
  * is split, which fragments (whole characters) never do. */
-static whit_status strip_stream(whit_token_decoder *decoder, size_t i, fragment in,
-                                whit_error *error)
+static whit_status strip_stream(whit_token_decoder *decoder, size_t i, fragment in, whit_error *error)
 {
     stage *s = &decoder->stages[i];
     if (in.first) {
@@ -414,10 +400,8 @@ static whit_status finish(whit_token_decoder *decoder, size_t i, whit_error *err
     return status;
 }
 
-whit_status whit_token_decoder_open(const whit_tokenizer_view *view,
-                                    whit_token_decoder_options options,
-                                    const whit_allocator *allocator, whit_token_decoder **decoder,
-                                    whit_error *error)
+whit_status whit_token_decoder_open(const whit_tokenizer_view *view, whit_token_decoder_options options,
+                                    const whit_allocator *allocator, whit_token_decoder **decoder, whit_error *error)
 {
     *decoder = NULL;
     whit_token_decoder *made = whit_zalloc(allocator, sizeof *made);
@@ -429,8 +413,7 @@ whit_status whit_token_decoder_open(const whit_tokenizer_view *view,
     /* Enough for any usual token, so that a stream does not allocate as it goes. */
     size_t longest = view->header->max_token_bytes;
     size_t first_bytes = 256 + 2 * (longest < 1024 ? longest : 1024);
-    const whit_tokenizer_step *steps =
-        whit_tokenizer_section(view, WHIT_TOKENS_DECODE, sizeof *steps, &made->n_stages);
+    const whit_tokenizer_step *steps = whit_tokenizer_section(view, WHIT_TOKENS_DECODE, sizeof *steps, &made->n_stages);
     for (size_t i = 0; i < made->n_stages; i++) {
         stage *s = &made->stages[i];
         *s = (stage){.step = &steps[i], .held = {.allocator = allocator}};
@@ -440,8 +423,7 @@ whit_status whit_token_decoder_open(const whit_tokenizer_view *view,
         if (!room || !s->text || !s->content) {
             made->n_stages = i + 1;
             whit_token_decoder_close(made);
-            return room ? whit_fail(error, WHIT_ERROR_FORMAT,
-                                    "tokenizer: a decoder's text lies outside")
+            return room ? whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: a decoder's text lies outside")
                         : whit_fail_memory(error, "decoder", first_bytes);
         }
     }
@@ -453,23 +435,21 @@ whit_status whit_token_decoder_open(const whit_tokenizer_view *view,
     return WHIT_OK;
 }
 
-whit_status whit_token_decoder_push(whit_token_decoder *decoder, int32_t id, const char **text,
-                                    size_t *n_bytes, whit_error *error)
+whit_status whit_token_decoder_push(whit_token_decoder *decoder, int32_t id, const char **text, size_t *n_bytes,
+                                    whit_error *error)
 {
     decoder->out.size_bytes = 0;
     decoder->out.failed = false;
     size_t n;
     const uint8_t *token = whit_tokenizer_token_text(&decoder->view, id, &n);
-    bool skip = decoder->options.skip_special &&
-                whit_tokenizer_token_flags(&decoder->view, id) & WHIT_TOKEN_SPECIAL;
+    bool skip = decoder->options.skip_special && whit_tokenizer_token_flags(&decoder->view, id) & WHIT_TOKEN_SPECIAL;
     if (token && !skip) WHIT_TRY(feed_whole(decoder, 0, token, n, error));
     *text = decoder->out.size_bytes ? (const char *)decoder->out.data : "";
     *n_bytes = decoder->out.size_bytes;
     return WHIT_OK;
 }
 
-whit_status whit_token_decoder_flush(whit_token_decoder *decoder, const char **text,
-                                     size_t *n_bytes, whit_error *error)
+whit_status whit_token_decoder_flush(whit_token_decoder *decoder, const char **text, size_t *n_bytes, whit_error *error)
 {
     decoder->out.size_bytes = 0;
     decoder->out.failed = false;
@@ -490,15 +470,15 @@ void whit_token_decoder_close(whit_token_decoder *decoder)
     whit_free(decoder->allocator, decoder, sizeof *decoder);
 }
 
-whit_status whit_tokenizer_decode(const whit_tokenizer_view *view, const int32_t *ids, size_t n_ids,
-                                  bool skip_special, whit_buf *text, whit_error *error)
+whit_status whit_tokenizer_decode(const whit_tokenizer_view *view, const int32_t *ids, size_t n_ids, bool skip_special,
+                                  whit_buf *text, whit_error *error)
 {
     whit_token_decoder *decoder;
     const char *piece;
     size_t n;
-    WHIT_TRY(whit_token_decoder_open(
-        view, (whit_token_decoder_options){.skip_special = skip_special, .hold_bytes = true},
-        text->allocator, &decoder, error));
+    WHIT_TRY(whit_token_decoder_open(view,
+                                     (whit_token_decoder_options){.skip_special = skip_special, .hold_bytes = true},
+                                     text->allocator, &decoder, error));
     whit_status status = WHIT_OK;
     for (size_t i = 0; i <= n_ids && status == WHIT_OK; i++) {
         status = i < n_ids ? whit_token_decoder_push(decoder, ids[i], &piece, &n, error)

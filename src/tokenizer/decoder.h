@@ -16,21 +16,19 @@ typedef struct whit_token_decoder_options {
 } whit_token_decoder_options;
 
 /* The image must outlive the decoder. One thread at a time. */
-whit_status whit_token_decoder_open(const whit_tokenizer_view *view,
-                                    whit_token_decoder_options options,
-                                    const whit_allocator *allocator, whit_token_decoder **decoder,
-                                    whit_error *error);
+whit_status whit_token_decoder_open(const whit_tokenizer_view *view, whit_token_decoder_options options,
+                                    const whit_allocator *allocator, whit_token_decoder **decoder, whit_error *error);
 /* Text that became final with `id`; never part of a character. It is the decoder's, valid until the
  * next call. Ids that have no text are dropped. Allocates only while its buffers grow. */
-whit_status whit_token_decoder_push(whit_token_decoder *decoder, int32_t id, const char **text,
-                                    size_t *n_bytes, whit_error *error);
+whit_status whit_token_decoder_push(whit_token_decoder *decoder, int32_t id, const char **text, size_t *n_bytes,
+                                    whit_error *error);
 /* What is left at the end; the decoder then starts afresh. */
-whit_status whit_token_decoder_flush(whit_token_decoder *decoder, const char **text,
-                                     size_t *n_bytes, whit_error *error);
+whit_status whit_token_decoder_flush(whit_token_decoder *decoder, const char **text, size_t *n_bytes,
+                                     whit_error *error);
 void whit_token_decoder_close(whit_token_decoder *decoder);
 
 /* A whole sequence, appended to `text`. */
-whit_status whit_tokenizer_decode(const whit_tokenizer_view *view, const int32_t *ids, size_t n_ids,
-                                  bool skip_special, whit_buf *text, whit_error *error);
+whit_status whit_tokenizer_decode(const whit_tokenizer_view *view, const int32_t *ids, size_t n_ids, bool skip_special,
+                                  whit_buf *text, whit_error *error);
 
 #endif

@@ -3,8 +3,7 @@
 
 #include "tokenizer/vocabulary.h"
 
-static whit_status read_texts(const whit_gguf *gguf, const char *key, whit_buf *texts, size_t *n,
-                              whit_error *error)
+static whit_status read_texts(const whit_gguf *gguf, const char *key, whit_buf *texts, size_t *n, whit_error *error)
 {
     const whit_gguf_key *array;
     whit_text text;
@@ -18,29 +17,24 @@ static whit_status read_texts(const whit_gguf *gguf, const char *key, whit_buf *
 }
 
 /* n numbers of an array into `values` as f32 or i32; *present is false where the key is absent. */
-static whit_status read_numbers(const whit_gguf *gguf, const char *name, const char *key,
-                                bool as_float, size_t n, whit_buf *values, bool *present,
-                                whit_error *error)
+static whit_status read_numbers(const whit_gguf *gguf, const char *name, const char *key, bool as_float, size_t n,
+                                whit_buf *values, bool *present, whit_error *error)
 {
     const whit_gguf_key *array = whit_gguf_find(gguf, key);
     *present = array != NULL;
     if (!array) return WHIT_OK;
     if (array->type != WHIT_GGUF_ARRAY || array->n_elems != n)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %s does not have one number for each token",
-                         name, key);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %s does not have one number for each token", name, key);
     for (size_t i = 0; i < n; i++) {
         double number = 0;
         int64_t integer = 0;
-        bool ok = as_float ? whit_gguf_element_f64(array, i, &number)
-                           : whit_gguf_element_i64(array, i, &integer);
+        bool ok = as_float ? whit_gguf_element_f64(array, i, &number) : whit_gguf_element_i64(array, i, &integer);
         if (!ok || integer < INT32_MIN || integer > INT32_MAX)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %s[%zu] is no number of its kind", name,
-                             key, i);
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %s[%zu] is no number of its kind", name, key, i);
         float narrow = (float)number;
         int32_t whole = (int32_t)integer;
         const void *value = as_float ? (const void *)&narrow : (const void *)&whole;
-        if (!whit_buf_append(values, value, 4))
-            return whit_fail_memory(error, "vocabulary", values->size_bytes);
+        if (!whit_buf_append(values, value, 4)) return whit_fail_memory(error, "vocabulary", values->size_bytes);
     }
     return WHIT_OK;
 }
@@ -63,17 +57,15 @@ static whit_status read_flag(const whit_gguf *gguf, const char *key, int *flag, 
     return WHIT_OK;
 }
 
-static whit_status read_vocabulary(const whit_gguf *gguf, whit_vocabulary *v, whit_buf buffers[4],
-                                   whit_error *error)
+static whit_status read_vocabulary(const whit_gguf *gguf, whit_vocabulary *v, whit_buf buffers[4], whit_error *error)
 {
     bool has_scores, has_types;
     WHIT_TRY(whit_gguf_string(gguf, "tokenizer.ggml.pre", &v->pre.data, &v->pre.n_bytes, error));
     WHIT_TRY(read_texts(gguf, "tokenizer.ggml.tokens", &buffers[0], &v->n_tokens, error));
     WHIT_TRY(read_texts(gguf, "tokenizer.ggml.merges", &buffers[1], &v->n_merges, error));
-    WHIT_TRY(read_numbers(gguf, v->name, "tokenizer.ggml.scores", true, v->n_tokens, &buffers[2],
-                          &has_scores, error));
-    WHIT_TRY(read_numbers(gguf, v->name, "tokenizer.ggml.token_type", false, v->n_tokens,
-                          &buffers[3], &has_types, error));
+    WHIT_TRY(read_numbers(gguf, v->name, "tokenizer.ggml.scores", true, v->n_tokens, &buffers[2], &has_scores, error));
+    WHIT_TRY(
+        read_numbers(gguf, v->name, "tokenizer.ggml.token_type", false, v->n_tokens, &buffers[3], &has_types, error));
     v->tokens = (const whit_text *)(const void *)buffers[0].data;
     v->merges = (const whit_text *)(const void *)buffers[1].data;
     v->scores = has_scores ? (const float *)(const void *)buffers[2].data : NULL;
@@ -87,8 +79,7 @@ static whit_status read_vocabulary(const whit_gguf *gguf, whit_vocabulary *v, wh
     WHIT_TRY(read_flag(gguf, "tokenizer.ggml.add_bos_token", &v->add_bos, error));
     WHIT_TRY(read_flag(gguf, "tokenizer.ggml.add_eos_token", &v->add_eos, error));
     if (v->kind == WHIT_VOCABULARY_UNIGRAM) /* llama.cpp heeds it there only */
-        WHIT_TRY(whit_gguf_bool(gguf, "tokenizer.ggml.remove_extra_whitespaces",
-                                &v->collapse_spaces, error));
+        WHIT_TRY(whit_gguf_bool(gguf, "tokenizer.ggml.remove_extra_whitespaces", &v->collapse_spaces, error));
     return read_flag(gguf, "tokenizer.ggml.add_space_prefix", &v->add_space_prefix, error);
 }
 
@@ -96,8 +87,8 @@ static whit_status read_vocabulary(const whit_gguf *gguf, whit_vocabulary *v, wh
 static void read_charsmap(const whit_gguf *gguf, whit_vocabulary *v)
 {
     const whit_gguf_key *key = whit_gguf_find(gguf, "tokenizer.ggml.precompiled_charsmap");
-    bool bytes = key && key->type == WHIT_GGUF_ARRAY &&
-                 (key->element_type == WHIT_GGUF_U8 || key->element_type == WHIT_GGUF_I8);
+    bool bytes =
+        key && key->type == WHIT_GGUF_ARRAY && (key->element_type == WHIT_GGUF_U8 || key->element_type == WHIT_GGUF_I8);
     if (bytes) v->charsmap = (whit_text){(const char *)key->data, (size_t)key->size_bytes};
 }
 
@@ -106,8 +97,8 @@ static bool text_is(whit_text text, const char *wanted)
     return text.n_bytes == strlen(wanted) && memcmp(text.data, wanted, text.n_bytes) == 0;
 }
 
-whit_status whit_tokenizer_from_gguf(const whit_gguf *gguf, const char *name, bool *found,
-                                     whit_buf *image, whit_error *error)
+whit_status whit_tokenizer_from_gguf(const whit_gguf *gguf, const char *name, bool *found, whit_buf *image,
+                                     whit_error *error)
 {
     whit_text model = {0};
     whit_buf buffers[4] = {{.allocator = image->allocator},
@@ -117,14 +108,14 @@ whit_status whit_tokenizer_from_gguf(const whit_gguf *gguf, const char *name, bo
     *found = false;
     WHIT_TRY(whit_gguf_string(gguf, "tokenizer.ggml.model", &model.data, &model.n_bytes, error));
     if (!model.data || text_is(model, "no_vocab") || text_is(model, "none")) return WHIT_OK;
-    whit_vocabulary v =
-        whit_vocabulary_init(name, text_is(model, "llama") ? WHIT_VOCABULARY_SPM
-                                   : text_is(model, "t5")  ? WHIT_VOCABULARY_UNIGRAM
-                                                           : WHIT_VOCABULARY_BYTE_LEVEL);
+    whit_vocabulary v = whit_vocabulary_init(name,
+                                             text_is(model, "llama")    ? WHIT_VOCABULARY_SPM
+                                                 : text_is(model, "t5") ? WHIT_VOCABULARY_UNIGRAM
+                                                                        : WHIT_VOCABULARY_BYTE_LEVEL);
     if (v.kind == WHIT_VOCABULARY_BYTE_LEVEL && !text_is(model, "gpt2"))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: tokenizer.ggml.model '%.*s' is not supported (llama, gpt2, t5 are)",
-                         name, (int)(model.n_bytes < 80 ? model.n_bytes : 80), model.data);
+                         "%s: tokenizer.ggml.model '%.*s' is not supported (llama, gpt2, t5 are)", name,
+                         (int)(model.n_bytes < 80 ? model.n_bytes : 80), model.data);
     read_charsmap(gguf, &v);
     whit_status status = read_vocabulary(gguf, &v, buffers, error);
     if (status == WHIT_OK) status = whit_tokenizer_from_vocabulary(&v, image, error);

@@ -39,8 +39,8 @@ static whit_status read_vocabulary(const reader *r)
         const char *text = whit_json_string(r->json, at, &n);
         if (!whit_json_i64(r->json, at + 1, &id))
             return whit_json_fail(r->json, at + 1, r->error, "a token id was expected here");
-        WHIT_TRY(whit_tokenizer_builder_token(r->builder, id, text, n, 0,
-                                              WHIT_TOKEN_NORMAL | WHIT_TOKEN_IN_VOCAB, r->error));
+        WHIT_TRY(whit_tokenizer_builder_token(r->builder, id, text, n, 0, WHIT_TOKEN_NORMAL | WHIT_TOKEN_IN_VOCAB,
+                                              r->error));
     }
     return whit_tokenizer_builder_index(r->builder, r->error);
 }
@@ -60,8 +60,8 @@ static whit_status read_scored_vocabulary(const reader *r)
         if (!text || !whit_json_f64(r->json, whit_json_next(r->json, at, text_at), &score))
             return whit_json_fail(r->json, at, r->error, "[text, score] was expected here");
         if (id == 0 || score < lowest) lowest = score;
-        WHIT_TRY(whit_tokenizer_builder_token(r->builder, id, text, n, score,
-                                              WHIT_TOKEN_NORMAL | WHIT_TOKEN_IN_VOCAB, r->error));
+        WHIT_TRY(whit_tokenizer_builder_token(r->builder, id, text, n, score, WHIT_TOKEN_NORMAL | WHIT_TOKEN_IN_VOCAB,
+                                              r->error));
     }
     r->builder->has_scores = true;
     r->builder->header.unk_score = lowest - UNKNOWN_PENALTY;
@@ -87,11 +87,9 @@ static whit_status read_merges(const reader *r)
             uint32_t first = whit_json_first(r->json, at);
             left = whit_json_string(r->json, first, &n_left);
             right = whit_json_string(r->json, whit_json_next(r->json, at, first), &n_right);
-            if (!left || !right)
-                return whit_json_fail(r->json, at, r->error, "a merge was expected here");
+            if (!left || !right) return whit_json_fail(r->json, at, r->error, "a merge was expected here");
         }
-        whit_status status =
-            whit_tokenizer_builder_merge(r->builder, left, n_left, right, n_right, true, r->error);
+        whit_status status = whit_tokenizer_builder_merge(r->builder, left, n_left, right, n_right, true, r->error);
         if (status != WHIT_OK) return status;
     }
     return WHIT_OK;
@@ -109,10 +107,8 @@ static void read_unknown_token(const reader *r)
 static whit_status read_affixes(const reader *r, const char *fallback_prefix)
 {
     size_t n_prefix, n_suffix;
-    const char *prefix =
-        whit_json_string(r->json, field(r, r->model, "continuing_subword_prefix"), &n_prefix);
-    const char *suffix =
-        whit_json_string(r->json, field(r, r->model, "end_of_word_suffix"), &n_suffix);
+    const char *prefix = whit_json_string(r->json, field(r, r->model, "continuing_subword_prefix"), &n_prefix);
+    const char *suffix = whit_json_string(r->json, field(r, r->model, "end_of_word_suffix"), &n_suffix);
     if (!prefix && fallback_prefix) {
         prefix = fallback_prefix;
         n_prefix = strlen(prefix);
@@ -150,8 +146,7 @@ static whit_status read_unigram(const reader *r)
     size_t n = whit_json_count(r->json, field(r, r->model, "vocab"));
     if (!whit_json_i64(r->json, field(r, r->model, "unk_id"), &unk)) return WHIT_OK;
     if (unk < 0 || (uint64_t)unk >= n)
-        return whit_json_fail(r->json, field(r, r->model, "unk_id"), r->error,
-                              "unk_id is out of range");
+        return whit_json_fail(r->json, field(r, r->model, "unk_id"), r->error, "unk_id is out of range");
     header->unk = (int32_t)unk;
     return WHIT_OK;
 }
@@ -193,11 +188,10 @@ static whit_status read_model(const reader *r)
 
 /* `text` through the builder's normalizers. *result is in one of `work`. Patterns are compiled
  * once for all tokens, into `regexes`. */
-static whit_status normalize(const reader *r, const char *text, size_t n, whit_buf work[3],
-                             whit_regex **regexes, const uint8_t **result, size_t *n_result)
+static whit_status normalize(const reader *r, const char *text, size_t n, whit_buf work[3], whit_regex **regexes,
+                             const uint8_t **result, size_t *n_result)
 {
-    const whit_tokenizer_step *steps =
-        (const whit_tokenizer_step *)(void *)r->builder->normalize.data;
+    const whit_tokenizer_step *steps = (const whit_tokenizer_step *)(void *)r->builder->normalize.data;
     size_t n_steps = r->builder->normalize.size_bytes / sizeof *steps;
     const uint8_t *pool = r->builder->strings.data;
     *result = (const uint8_t *)text;
@@ -206,17 +200,15 @@ static whit_status normalize(const reader *r, const char *text, size_t n, whit_b
         whit_buf *out = &work[i % 2];
         out->size_bytes = 0;
         out->limit_bytes = 64 * n + 65536;
-        WHIT_TRY(whit_normalize(&steps[i], pool + steps[i].text_offset,
-                                pool + steps[i].content_offset, &regexes[i], &work[2], *result,
-                                *n_result, out, r->error));
+        WHIT_TRY(whit_normalize(&steps[i], pool + steps[i].text_offset, pool + steps[i].content_offset, &regexes[i],
+                                &work[2], *result, *n_result, out, r->error));
         *result = out->data;
         *n_result = out->size_bytes;
     }
     return WHIT_OK;
 }
 
-static whit_status read_added_token(const reader *r, uint32_t at, whit_buf work[3],
-                                    whit_regex **regexes)
+static whit_status read_added_token(const reader *r, uint32_t at, whit_buf work[3], whit_regex **regexes)
 {
     int64_t id;
     size_t n, n_match;
@@ -228,8 +220,7 @@ static whit_status read_added_token(const reader *r, uint32_t at, whit_buf work[
     if (in_vocabulary >= 0) id = in_vocabulary;
     bool special = flag(r, at, "special", false);
     WHIT_TRY(whit_tokenizer_builder_token(
-        r->builder, id, text, n, 0,
-        special ? WHIT_TOKEN_CONTROL | WHIT_TOKEN_SPECIAL : WHIT_TOKEN_USER, r->error));
+        r->builder, id, text, n, 0, special ? WHIT_TOKEN_CONTROL | WHIT_TOKEN_SPECIAL : WHIT_TOKEN_USER, r->error));
     uint32_t flags = special ? WHIT_ADDED_SPECIAL : 0;
     if (flag(r, at, "single_word", false)) flags |= WHIT_ADDED_SINGLE_WORD;
     if (flag(r, at, "lstrip", false)) flags |= WHIT_ADDED_LSTRIP;
@@ -238,16 +229,15 @@ static whit_status read_added_token(const reader *r, uint32_t at, whit_buf work[
     const uint8_t *match = (const uint8_t *)text;
     n_match = n;
     if (normalized) WHIT_TRY(normalize(r, text, n, work, regexes, &match, &n_match));
-    return whit_tokenizer_builder_added(r->builder, (int32_t)id, (const char *)match, n_match,
-                                        normalized, flags, r->error);
+    return whit_tokenizer_builder_added(r->builder, (int32_t)id, (const char *)match, n_match, normalized, flags,
+                                        r->error);
 }
 
 static whit_status read_added_tokens(const reader *r)
 {
     uint32_t list = field(r, WHIT_JSON_ROOT, "added_tokens");
     const whit_allocator *allocator = r->builder->allocator;
-    whit_buf work[3] = {
-        {.allocator = allocator}, {.allocator = allocator}, {.allocator = allocator}};
+    whit_buf work[3] = {{.allocator = allocator}, {.allocator = allocator}, {.allocator = allocator}};
     whit_regex *regexes[WHIT_TOKENIZER_MAX_STEPS] = {0};
     whit_status status = WHIT_OK;
     for (uint32_t at = whit_json_first(r->json, list); at != WHIT_JSON_NONE && status == WHIT_OK;
@@ -264,8 +254,7 @@ static whit_status read_all(const reader *r, const whit_tokenizer_config *config
 {
     whit_tokenizer_builder *builder = r->builder;
     if (whit_json_type_of(r->json, r->model) != WHIT_JSON_OBJECT)
-        return whit_json_fail(r->json, WHIT_JSON_ROOT, r->error,
-                              "no model: this is not a tokenizer.json");
+        return whit_json_fail(r->json, WHIT_JSON_ROOT, r->error, "no model: this is not a tokenizer.json");
     WHIT_TRY(read_model(r));
     WHIT_TRY(whit_json_normalizer(builder, r->json, field(r, 0, "normalizer"), r->error));
     WHIT_TRY(whit_json_pre_tokenizer(builder, r->json, field(r, 0, "pre_tokenizer"), r->error));
@@ -276,8 +265,7 @@ static whit_status read_all(const reader *r, const whit_tokenizer_config *config
 }
 
 whit_status whit_tokenizer_from_json(const char *name, const char *text, size_t text_bytes,
-                                     const whit_tokenizer_config *config, whit_buf *image,
-                                     whit_error *error)
+                                     const whit_tokenizer_config *config, whit_buf *image, whit_error *error)
 {
     whit_json json;
     whit_tokenizer_builder builder;

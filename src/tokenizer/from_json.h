@@ -8,7 +8,6 @@
 /* Appends the image of a tokenizer.json to `image`. `config` may be NULL. Errors name the place
  * (name:line:column) and the part that is damaged, or not supported. */
 whit_status whit_tokenizer_from_json(const char *name, const char *text, size_t text_bytes,
-                                     const whit_tokenizer_config *config, whit_buf *image,
-                                     whit_error *error);
+                                     const whit_tokenizer_config *config, whit_buf *image, whit_error *error);
 
 #endif

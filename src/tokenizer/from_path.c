@@ -27,8 +27,7 @@ static whit_status read_gguf(const char *path, whit_buf *image, whit_error *erro
     return status;
 }
 
-static whit_status read_file(const char *path, const whit_tokenizer_config *config, whit_buf *image,
-                             whit_error *error)
+static whit_status read_file(const char *path, const whit_tokenizer_config *config, whit_buf *image, whit_error *error)
 {
     whit_map map = {0};
     WHIT_TRY(whit_map_open(path, image->allocator, &map, error));
@@ -40,13 +39,11 @@ static whit_status read_file(const char *path, const whit_tokenizer_config *conf
     else if (map.size_bytes >= 4 && memcmp(map.data, "GGUF", 4) == 0)
         status = read_gguf(path, image, error);
     else if (space < map.size_bytes && map.data[space] == '{')
-        status = whit_tokenizer_from_json(path, (const char *)map.data, map.size_bytes, config,
-                                          image, error);
+        status = whit_tokenizer_from_json(path, (const char *)map.data, map.size_bytes, config, image, error);
     else if (whit_is_tiktoken(map.data, map.size_bytes))
         status = whit_tokenizer_from_tiktoken(path, map.data, map.size_bytes, config, image, error);
     else
-        status =
-            whit_tokenizer_from_sentencepiece(path, map.data, map.size_bytes, config, image, error);
+        status = whit_tokenizer_from_sentencepiece(path, map.data, map.size_bytes, config, image, error);
     whit_map_close(&map);
     return status;
 }
@@ -62,8 +59,7 @@ typedef struct folder {
     char names[N_DOCUMENTS][32];
 } folder;
 
-static whit_status file_in(folder *f, const char *path, const char *name, bool *exists,
-                           whit_error *error)
+static whit_status file_in(folder *f, const char *path, const char *name, bool *exists, whit_error *error)
 {
     int n = snprintf(f->path, sizeof f->path, "%s/%s", path, name);
     if (n < 0 || (size_t)n >= sizeof f->path)
@@ -74,8 +70,7 @@ static whit_status file_in(folder *f, const char *path, const char *name, bool *
 
 static whit_status read_documents(folder *f, const char *path, whit_error *error)
 {
-    static const char *const names[N_DOCUMENTS] = {"tokenizer_config.json",
-                                                   "special_tokens_map.json",
+    static const char *const names[N_DOCUMENTS] = {"tokenizer_config.json", "special_tokens_map.json",
                                                    "generation_config.json", "config.json"};
     for (int i = 0; i < N_DOCUMENTS; i++) {
         bool exists = false;
@@ -83,8 +78,8 @@ static whit_status read_documents(folder *f, const char *path, whit_error *error
         if (!exists) continue;
         whit_buf *text = &f->texts[i];
         WHIT_TRY(whit_read_file(f->path, MAX_DOCUMENT_BYTES, text, error));
-        WHIT_TRY(whit_json_parse(f->path, (const char *)text->data, text->size_bytes,
-                                 text->allocator, &f->documents[i], error));
+        WHIT_TRY(whit_json_parse(f->path, (const char *)text->data, text->size_bytes, text->allocator, &f->documents[i],
+                                 error));
         snprintf(f->names[i], sizeof f->names[i], "%s", names[i]); /* f->path will change */
         f->documents[i].name = f->names[i];
     }
@@ -94,8 +89,7 @@ static whit_status read_documents(folder *f, const char *path, whit_error *error
 static whit_status read_folder(folder *f, const char *path, whit_buf *image, whit_error *error)
 {
     static const char *const files[] = {"tokenizer.json", "tokenizer.model"};
-    const whit_tokenizer_config config = {&f->documents[TOKENIZER_CONFIG],
-                                          &f->documents[SPECIAL_TOKENS_MAP],
+    const whit_tokenizer_config config = {&f->documents[TOKENIZER_CONFIG], &f->documents[SPECIAL_TOKENS_MAP],
                                           &f->documents[GENERATION_CONFIG], &f->documents[CONFIG]};
     WHIT_TRY(read_documents(f, path, error));
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
@@ -103,8 +97,7 @@ static whit_status read_folder(folder *f, const char *path, whit_buf *image, whi
         WHIT_TRY(file_in(f, path, files[i], &exists, error));
         if (exists) return read_file(f->path, &config, image, error);
     }
-    return whit_fail(error, WHIT_ERROR_FORMAT,
-                     "%s: neither tokenizer.json nor tokenizer.model in this folder", path);
+    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: neither tokenizer.json nor tokenizer.model in this folder", path);
 }
 
 whit_status whit_tokenizer_from_path(const char *path, whit_buf *image, whit_error *error)
@@ -125,8 +118,7 @@ whit_status whit_tokenizer_from_path(const char *path, whit_buf *image, whit_err
     return status;
 }
 
-whit_status whit_tokenizer_from_hf(const whit_hf *hf, bool *found, whit_buf *image,
-                                   whit_error *error)
+whit_status whit_tokenizer_from_hf(const whit_hf *hf, bool *found, whit_buf *image, whit_error *error)
 {
     const whit_tokenizer_config config = {&hf->tokenizer_config.json, &hf->special_tokens.json,
                                           &hf->generation_config.json, &hf->config.json};

@@ -12,7 +12,6 @@
 whit_status whit_tokenizer_from_path(const char *path, whit_buf *image, whit_error *error);
 
 /* The same for an open Hugging Face folder. Where it has no tokenizer *found is false. */
-whit_status whit_tokenizer_from_hf(const whit_hf *hf, bool *found, whit_buf *image,
-                                   whit_error *error);
+whit_status whit_tokenizer_from_hf(const whit_hf *hf, bool *found, whit_buf *image, whit_error *error);
 
 #endif

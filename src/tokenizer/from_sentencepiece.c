@@ -35,8 +35,7 @@ typedef struct sentencepiece {
 
 static whit_status damaged(const cursor *c, const char *what)
 {
-    return whit_fail(c->error, WHIT_ERROR_FORMAT, "%s: byte %zu: %s", c->name, c->base + c->at,
-                     what);
+    return whit_fail(c->error, WHIT_ERROR_FORMAT, "%s: byte %zu: %s", c->name, c->base + c->at, what);
 }
 
 static whit_status read_varint(cursor *c, uint64_t *value)
@@ -74,11 +73,8 @@ static whit_status read_field(cursor *c, proto_field *field)
 
 static cursor inside(const cursor *c, const proto_field *field)
 {
-    return (cursor){.data = field->data,
-                    .n = field->n,
-                    .name = c->name,
-                    .error = c->error,
-                    .base = c->base + c->at - field->n};
+    return (cursor){
+        .data = field->data, .n = field->n, .name = c->name, .error = c->error, .base = c->base + c->at - field->n};
 }
 
 static whit_status read_piece(sentencepiece *model, cursor c)
@@ -89,14 +85,12 @@ static whit_status read_piece(sentencepiece *model, cursor c)
     while (c.at < c.n) {
         proto_field field;
         WHIT_TRY(read_field(&c, &field));
-        if (field.number == 1 && field.wire == 2)
-            text = (whit_text){(const char *)field.data, field.n};
+        if (field.number == 1 && field.wire == 2) text = (whit_text){(const char *)field.data, field.n};
         if (field.number == 2 && field.wire == 5) memcpy(&score, field.data, sizeof score);
         if (field.number == 3 && field.wire == 0) type = (int32_t)(field.value & 0xFF);
     }
     if (!whit_buf_append(&model->tokens, &text, sizeof text) ||
-        !whit_buf_append(&model->scores, &score, sizeof score) ||
-        !whit_buf_append(&model->types, &type, sizeof type))
+        !whit_buf_append(&model->scores, &score, sizeof score) || !whit_buf_append(&model->types, &type, sizeof type))
         return whit_fail_memory(model->error, "vocabulary", model->tokens.size_bytes);
     return WHIT_OK;
 }
@@ -123,10 +117,8 @@ static whit_status read_normalizer(sentencepiece *model, cursor c)
         WHIT_TRY(read_field(&c, &field));
         if (field.number == 2 && field.wire == 2)
             model->vocabulary.charsmap = (whit_text){(const char *)field.data, field.n};
-        if (field.number == 3 && field.wire == 0)
-            model->vocabulary.add_space_prefix = field.value != 0;
-        if (field.number == 4 && field.wire == 0)
-            model->vocabulary.collapse_spaces = field.value != 0;
+        if (field.number == 3 && field.wire == 0) model->vocabulary.add_space_prefix = field.value != 0;
+        if (field.number == 4 && field.wire == 0) model->vocabulary.collapse_spaces = field.value != 0;
     }
     return WHIT_OK;
 }
@@ -150,8 +142,8 @@ static whit_status build(sentencepiece *model, const whit_tokenizer_config *conf
     whit_vocabulary *v = &model->vocabulary;
     if (model->model_type != 1 && model->model_type != 2)
         return whit_fail(model->error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: SentencePiece model type %llu (Unigram and BPE are supported)",
-                         v->name, (unsigned long long)model->model_type);
+                         "%s: SentencePiece model type %llu (Unigram and BPE are supported)", v->name,
+                         (unsigned long long)model->model_type);
     v->kind = model->model_type == 2 ? WHIT_VOCABULARY_SPM : WHIT_VOCABULARY_UNIGRAM;
     v->tokens = (const whit_text *)(const void *)model->tokens.data;
     v->scores = (const float *)(const void *)model->scores.data;
@@ -164,8 +156,7 @@ static whit_status build(sentencepiece *model, const whit_tokenizer_config *conf
 }
 
 whit_status whit_tokenizer_from_sentencepiece(const char *name, const uint8_t *data, size_t n_bytes,
-                                              const whit_tokenizer_config *config, whit_buf *image,
-                                              whit_error *error)
+                                              const whit_tokenizer_config *config, whit_buf *image, whit_error *error)
 {
     sentencepiece model = {.vocabulary = whit_vocabulary_init(name, WHIT_VOCABULARY_SPM),
                            .tokens = {.allocator = image->allocator},
@@ -177,8 +168,7 @@ whit_status whit_tokenizer_from_sentencepiece(const char *name, const uint8_t *d
     model.vocabulary.unk = 0;
     model.vocabulary.bos = 1;
     model.vocabulary.eos = 2;
-    whit_status status =
-        read_model(&model, (cursor){.data = data, .n = n_bytes, .name = name, .error = error});
+    whit_status status = read_model(&model, (cursor){.data = data, .n = n_bytes, .name = name, .error = error});
     if (status == WHIT_OK) status = build(&model, config, image);
     whit_buf_free(&model.tokens);
     whit_buf_free(&model.scores);

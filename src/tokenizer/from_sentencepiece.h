@@ -10,7 +10,6 @@
  * (may be NULL) does, by default BPE models do and Unigram ones do not. Errors: format with the
  * byte where the file is damaged; unsupported. */
 whit_status whit_tokenizer_from_sentencepiece(const char *name, const uint8_t *data, size_t n_bytes,
-                                              const whit_tokenizer_config *config, whit_buf *image,
-                                              whit_error *error);
+                                              const whit_tokenizer_config *config, whit_buf *image, whit_error *error);
 
 #endif

@@ -24,8 +24,7 @@ bool whit_is_tiktoken(const uint8_t *data, size_t n_bytes)
 {
     size_t i = 0;
     while (i < n_bytes && i < 256 && data[i] > ' ' && data[i] < 0x7F) i++;
-    return i > 0 && i % 4 == 0 && i + 1 < n_bytes && data[i] == ' ' && data[i + 1] >= '0' &&
-           data[i + 1] <= '9';
+    return i > 0 && i % 4 == 0 && i + 1 < n_bytes && data[i] == ' ' && data[i + 1] >= '0' && data[i + 1] <= '9';
 }
 
 static whit_status out_of_memory(const ranks *r)
@@ -37,10 +36,8 @@ static whit_status out_of_memory(const ranks *r)
 static whit_status add_token(ranks *r, const uint8_t *spelling, size_t n, float score, int32_t type)
 {
     whit_text text = {(const char *)(uintptr_t)r->spellings.size_bytes, n};
-    if (!whit_buf_append(&r->spellings, spelling, n) ||
-        !whit_buf_append(&r->tokens, &text, sizeof text) ||
-        !whit_buf_append(&r->scores, &score, sizeof score) ||
-        !whit_buf_append(&r->types, &type, sizeof type))
+    if (!whit_buf_append(&r->spellings, spelling, n) || !whit_buf_append(&r->tokens, &text, sizeof text) ||
+        !whit_buf_append(&r->scores, &score, sizeof score) || !whit_buf_append(&r->types, &type, sizeof type))
         return out_of_memory(r);
     return WHIT_OK;
 }
@@ -49,14 +46,13 @@ static whit_status add_rank(ranks *r, const char *line, size_t n_base64, size_t 
 {
     r->bytes.size_bytes = 0;
     if (!whit_base64_decode(line, n_base64, &r->bytes) || r->bytes.size_bytes == 0)
-        return r->bytes.failed ? out_of_memory(r)
-                               : whit_fail(r->error, WHIT_ERROR_FORMAT,
-                                           "%s: line %zu is not base64", r->name, rank + 1);
+        return r->bytes.failed
+            ? out_of_memory(r)
+            : whit_fail(r->error, WHIT_ERROR_FORMAT, "%s: line %zu is not base64", r->name, rank + 1);
     uint8_t spelling[4 * 256];
     size_t n = 0;
     if (r->bytes.size_bytes > 256)
-        return whit_fail(r->error, WHIT_ERROR_LIMIT, "%s: line %zu: a token of more than 256 bytes",
-                         r->name, rank + 1);
+        return whit_fail(r->error, WHIT_ERROR_LIMIT, "%s: line %zu: a token of more than 256 bytes", r->name, rank + 1);
     for (size_t i = 0; i < r->bytes.size_bytes; i++)
         n += whit_utf8_encode(whit_byte_symbol(r->bytes.data[i]), spelling + n);
     return add_token(r, spelling, n, -(float)rank, WHIT_TOKEN_NORMAL);
@@ -76,8 +72,8 @@ static whit_status read_lines(ranks *r, const char *text, const char *end)
             number = number * 10 + (size_t)(*digit - '0');
         }
         if (!good || number != rank)
-            return whit_fail(r->error, WHIT_ERROR_FORMAT, "%s: line %zu is not base64 and rank %zu",
-                             r->name, rank + 1, rank);
+            return whit_fail(r->error, WHIT_ERROR_FORMAT, "%s: line %zu is not base64 and rank %zu", r->name, rank + 1,
+                             rank);
         WHIT_TRY(add_rank(r, text, (size_t)(space - text), rank));
         text = stop + 1;
     }
@@ -134,8 +130,7 @@ static whit_status build(ranks *r, const whit_tokenizer_config *config, whit_buf
 }
 
 whit_status whit_tokenizer_from_tiktoken(const char *name, const uint8_t *data, size_t n_bytes,
-                                         const whit_tokenizer_config *config, whit_buf *image,
-                                         whit_error *error)
+                                         const whit_tokenizer_config *config, whit_buf *image, whit_error *error)
 {
     ranks r = {.tokens = {.allocator = image->allocator},
                .scores = {.allocator = image->allocator},

@@ -11,7 +11,6 @@ bool whit_is_tiktoken(const uint8_t *data, size_t n_bytes);
 /* Appends the image to `image`; `config` (may be NULL) adds and names special tokens.
  * Errors: format with the line; unsupported where the number of ranks is not known. */
 whit_status whit_tokenizer_from_tiktoken(const char *name, const uint8_t *data, size_t n_bytes,
-                                         const whit_tokenizer_config *config, whit_buf *image,
-                                         whit_error *error);
+                                         const whit_tokenizer_config *config, whit_buf *image, whit_error *error);
 
 #endif

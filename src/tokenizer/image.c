@@ -39,12 +39,10 @@ static whit_status check_counts(const whit_tokenizer_header *header, whit_error 
     size_t n = header->n_tokens;
     if (n == 0 || n > INT32_MAX || n_elems(header, WHIT_TOKENS_OFFSETS) != n + 1 ||
         n_elems(header, WHIT_TOKENS_FLAGS) != n)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: %u tokens do not fit its tables",
-                         header->n_tokens);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: %u tokens do not fit its tables", header->n_tokens);
     size_t n_scores = n_elems(header, WHIT_TOKENS_SCORES);
     if ((n_scores && n_scores != n) || n_elems(header, WHIT_TOKENS_SYMBOLS) != 256 ||
-        n_elems(header, WHIT_TOKENS_FALLBACK) != 256 ||
-        !is_power_of_two_or_zero(n_elems(header, WHIT_TOKENS_HASH)) ||
+        n_elems(header, WHIT_TOKENS_FALLBACK) != 256 || !is_power_of_two_or_zero(n_elems(header, WHIT_TOKENS_HASH)) ||
         !is_power_of_two_or_zero(n_elems(header, WHIT_TOKENS_MERGES)) ||
         n_elems(header, WHIT_TOKENS_NORMALIZE) > WHIT_TOKENIZER_MAX_STEPS ||
         n_elems(header, WHIT_TOKENS_SPLIT) > WHIT_TOKENIZER_MAX_STEPS ||
@@ -52,34 +50,27 @@ static whit_status check_counts(const whit_tokenizer_header *header, whit_error 
         header->n_added_raw > n_elems(header, WHIT_TOKENS_ADDED))
         return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: a table has an impossible size");
     if (header->model < WHIT_TOKENIZER_BPE || header->model > WHIT_TOKENIZER_WORDPIECE)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: model kind %u is not known",
-                         header->model);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: model kind %u is not known", header->model);
     return WHIT_OK;
 }
 
-whit_status whit_tokenizer_check(const void *image, size_t size_bytes, whit_tokenizer_view *view,
-                                 whit_error *error)
+whit_status whit_tokenizer_check(const void *image, size_t size_bytes, whit_tokenizer_view *view, whit_error *error)
 {
     *view = (whit_tokenizer_view){0};
     const whit_tokenizer_header *header = image;
     if (size_bytes < sizeof *header || memcmp(header->magic, WHIT_TOKENIZER_MAGIC, 8) != 0)
         return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: not a tokenizer image");
-    if ((uintptr_t)image % 8 != 0)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: not aligned to 8 bytes");
+    if ((uintptr_t)image % 8 != 0) return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: not aligned to 8 bytes");
     if (header->version != WHIT_TOKENIZER_VERSION)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "tokenizer: version %u, this build reads %u", header->version,
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: version %u, this build reads %u", header->version,
                          WHIT_TOKENIZER_VERSION);
-    if (header->size_bytes > size_bytes)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: cut short");
+    if (header->size_bytes > size_bytes) return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: cut short");
     for (int i = 0; i < WHIT_TOKENS_N_SECTIONS; i++) {
         const whit_section *section = &header->sections[i];
         if (section->offset_bytes % 8 != 0 ||
             !whit_in_bounds(section->offset_bytes, section->size_bytes, header->size_bytes) ||
-            section->size_bytes % section_shapes[i].elem_bytes != 0 ||
-            section->size_bytes > UINT32_MAX)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: section '%s' lies outside",
-                             section_shapes[i].name);
+            section->size_bytes % section_shapes[i].elem_bytes != 0 || section->size_bytes > UINT32_MAX)
+            return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: section '%s' lies outside", section_shapes[i].name);
     }
     WHIT_TRY(check_counts(header, error));
     view->image = image;
@@ -88,17 +79,15 @@ whit_status whit_tokenizer_check(const void *image, size_t size_bytes, whit_toke
     return WHIT_OK;
 }
 
-const void *whit_tokenizer_section(const whit_tokenizer_view *view,
-                                   enum whit_tokenizer_section section, size_t elem_bytes,
-                                   size_t *n)
+const void *whit_tokenizer_section(const whit_tokenizer_view *view, enum whit_tokenizer_section section,
+                                   size_t elem_bytes, size_t *n)
 {
     const whit_section *at = &view->header->sections[section];
     *n = (size_t)at->size_bytes / elem_bytes;
     return view->image + at->offset_bytes;
 }
 
-const uint8_t *whit_tokenizer_string(const whit_tokenizer_view *view, uint32_t offset_bytes,
-                                     uint32_t size_bytes)
+const uint8_t *whit_tokenizer_string(const whit_tokenizer_view *view, uint32_t offset_bytes, uint32_t size_bytes)
 {
     size_t n;
     const uint8_t *pool = whit_tokenizer_section(view, WHIT_TOKENS_STRINGS, 1, &n);
@@ -112,8 +101,7 @@ uint8_t whit_tokenizer_token_flags(const whit_tokenizer_view *view, int32_t id)
     return id >= 0 && (size_t)id < n ? flags[id] : 0;
 }
 
-const uint8_t *whit_tokenizer_token_text(const whit_tokenizer_view *view, int32_t id,
-                                         size_t *n_bytes)
+const uint8_t *whit_tokenizer_token_text(const whit_tokenizer_view *view, int32_t id, size_t *n_bytes)
 {
     size_t n_offsets, n_text;
     const uint32_t *offsets = whit_tokenizer_section(view, WHIT_TOKENS_OFFSETS, 4, &n_offsets);
@@ -147,8 +135,7 @@ static uint64_t load_tail(const uint8_t *text, size_t n)
 {
     if (n >= 4) return whit_load_u32(text) | (uint64_t)whit_load_u32(text + n - 4) << (8 * (n - 4));
     if (n == 0) return 0;
-    return text[0] | (uint64_t)text[n / 2] << (8 * (n / 2)) |
-           (uint64_t)text[n - 1] << (8 * (n - 1));
+    return text[0] | (uint64_t)text[n / 2] << (8 * (n / 2)) | (uint64_t)text[n - 1] << (8 * (n - 1));
 }
 
 uint32_t whit_tokenizer_hash(const uint8_t *text, size_t n_bytes)
@@ -168,12 +155,11 @@ int32_t whit_tokenizer_lookup(const whit_tokenizer_view *view, const uint8_t *te
     return whit_tokenizer_lookup_hashed(view, text, n_bytes, whit_tokenizer_hash(text, n_bytes));
 }
 
-int32_t whit_tokenizer_lookup_hashed(const whit_tokenizer_view *view, const uint8_t *text,
-                                     size_t n_bytes, uint32_t hash)
+int32_t whit_tokenizer_lookup_hashed(const whit_tokenizer_view *view, const uint8_t *text, size_t n_bytes,
+                                     uint32_t hash)
 {
     size_t n_slots;
-    const whit_token_slot *slots =
-        whit_tokenizer_section(view, WHIT_TOKENS_HASH, sizeof *slots, &n_slots);
+    const whit_token_slot *slots = whit_tokenizer_section(view, WHIT_TOKENS_HASH, sizeof *slots, &n_slots);
     if (n_slots == 0 || n_bytes > view->header->max_token_bytes) return -1;
     for (size_t probe = 0, at = hash; probe < WHIT_TOKENIZER_MAX_PROBES; probe++, at++) {
         const whit_token_slot *slot = &slots[at & (n_slots - 1)];
@@ -181,8 +167,7 @@ int32_t whit_tokenizer_lookup_hashed(const whit_tokenizer_view *view, const uint
         if (slot->hash != hash) continue;
         size_t n;
         const uint8_t *token = whit_tokenizer_token_text(view, (int32_t)(slot->id_plus_1 - 1), &n);
-        if (token && n == n_bytes && memcmp(token, text, n) == 0)
-            return (int32_t)(slot->id_plus_1 - 1);
+        if (token && n == n_bytes && memcmp(token, text, n) == 0) return (int32_t)(slot->id_plus_1 - 1);
     }
     return -1;
 }
@@ -192,8 +177,7 @@ int32_t whit_tokenizer_find(const whit_tokenizer_view *view, const char *text, s
     int32_t id = whit_tokenizer_lookup(view, (const uint8_t *)text, n_bytes);
     if (id >= 0) return id;
     size_t n_added;
-    const whit_added_token *added =
-        whit_tokenizer_section(view, WHIT_TOKENS_ADDED, sizeof *added, &n_added);
+    const whit_added_token *added = whit_tokenizer_section(view, WHIT_TOKENS_ADDED, sizeof *added, &n_added);
     for (size_t i = 0; i < n_added; i++) {
         size_t n;
         const uint8_t *token = whit_tokenizer_token_text(view, (int32_t)added[i].id, &n);

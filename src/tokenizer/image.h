@@ -58,8 +58,7 @@ enum {
 
 typedef enum whit_tokenizer_model {
     WHIT_TOKENIZER_BPE = 1, /* ranked merges of pairs of ids */
-    WHIT_TOKENIZER_SPM =
-        2, /* SentencePiece BPE: any two neighbours whose text is a token, by score */
+    WHIT_TOKENIZER_SPM = 2, /* SentencePiece BPE: any two neighbours whose text is a token, by score */
     WHIT_TOKENIZER_UNIGRAM = 3,
     WHIT_TOKENIZER_WORDLEVEL = 4,
     WHIT_TOKENIZER_WORDPIECE = 5,
@@ -87,9 +86,8 @@ typedef struct whit_tokenizer_header {
     uint32_t model, flags;
     int32_t bos, eos, unk, pad; /* -1: none */
     uint32_t max_token_bytes, n_added_raw;
-    uint32_t max_word_chars; /* WordPiece */
-    uint32_t prefix_offset, prefix_bytes, suffix_offset,
-        suffix_bytes; /* continuing subword, end of word */
+    uint32_t max_word_chars;                                           /* WordPiece */
+    uint32_t prefix_offset, prefix_bytes, suffix_offset, suffix_bytes; /* continuing subword, end of word */
     uint32_t reserved;
     double unk_score; /* Unigram */
     whit_section sections[WHIT_TOKENS_N_SECTIONS];
@@ -188,16 +186,13 @@ typedef struct whit_tokenizer_view {
 
 /* Checks the header and the section table (constant time, a few hundred bytes read). `image` must
  * be 8-byte aligned. */
-whit_status whit_tokenizer_check(const void *image, size_t size_bytes, whit_tokenizer_view *view,
-                                 whit_error *error);
+whit_status whit_tokenizer_check(const void *image, size_t size_bytes, whit_tokenizer_view *view, whit_error *error);
 
 /* The elements of a section; *n is their number. */
-const void *whit_tokenizer_section(const whit_tokenizer_view *view,
-                                   enum whit_tokenizer_section section, size_t elem_bytes,
-                                   size_t *n);
+const void *whit_tokenizer_section(const whit_tokenizer_view *view, enum whit_tokenizer_section section,
+                                   size_t elem_bytes, size_t *n);
 /* A string of the pool; NULL where the range is bad. */
-const uint8_t *whit_tokenizer_string(const whit_tokenizer_view *view, uint32_t offset_bytes,
-                                     uint32_t size_bytes);
+const uint8_t *whit_tokenizer_string(const whit_tokenizer_view *view, uint32_t offset_bytes, uint32_t size_bytes);
 
 /* Number of ids, holes included: the smallest vocabulary size that a model for it can have. */
 static inline uint32_t whit_tokenizer_n_tokens(const whit_tokenizer_view *view)
@@ -206,8 +201,7 @@ static inline uint32_t whit_tokenizer_n_tokens(const whit_tokenizer_view *view)
 }
 /* The stored spelling of a token (byte-level symbols, U+2581 and all), in place; NULL where the id
  * has none. */
-const uint8_t *whit_tokenizer_token_text(const whit_tokenizer_view *view, int32_t id,
-                                         size_t *n_bytes);
+const uint8_t *whit_tokenizer_token_text(const whit_tokenizer_view *view, int32_t id, size_t *n_bytes);
 /* WHIT_TOKEN_* bits; 0 where there is no such id. */
 uint8_t whit_tokenizer_token_flags(const whit_tokenizer_view *view, int32_t id);
 double whit_tokenizer_token_score(const whit_tokenizer_view *view, int32_t id);
@@ -215,8 +209,8 @@ double whit_tokenizer_token_score(const whit_tokenizer_view *view, int32_t id);
 bool whit_tokenizer_is_end(const whit_tokenizer_view *view, int32_t id);
 /* The entry of the vocabulary (that the model can produce) spelt so; -1: none. */
 int32_t whit_tokenizer_lookup(const whit_tokenizer_view *view, const uint8_t *text, size_t n_bytes);
-int32_t whit_tokenizer_lookup_hashed(const whit_tokenizer_view *view, const uint8_t *text,
-                                     size_t n_bytes, uint32_t hash);
+int32_t whit_tokenizer_lookup_hashed(const whit_tokenizer_view *view, const uint8_t *text, size_t n_bytes,
+                                     uint32_t hash);
 /* The id whose stored spelling is `text`, vocabulary first, then added tokens; -1: none. */
 int32_t whit_tokenizer_find(const whit_tokenizer_view *view, const char *text, size_t n_bytes);
 

@@ -31,21 +31,19 @@ static whit_status refuse(const reader *r, uint32_t at, const char *what)
 {
     size_t n;
     const char *type = whit_json_string(r->json, field(r, at, "type"), &n);
-    whit_json_fail(r->json, at, r->error, "%s '%.*s' is not supported", what,
-                   (int)(n < 60 ? n : 60), type ? type : "");
+    whit_json_fail(r->json, at, r->error, "%s '%.*s' is not supported", what, (int)(n < 60 ? n : 60), type ? type : "");
     if (r->error) r->error->status = WHIT_ERROR_UNSUPPORTED;
     return WHIT_ERROR_UNSUPPORTED;
 }
 
 /* A step whose strings are JSON strings (NONE: empty). */
-static whit_status add_step(const reader *r, whit_tokenizer_step step, uint32_t text,
-                            uint32_t content)
+static whit_status add_step(const reader *r, whit_tokenizer_step step, uint32_t text, uint32_t content)
 {
     size_t text_bytes, content_bytes;
     const char *text_start = whit_json_string(r->json, text, &text_bytes);
     const char *content_start = whit_json_string(r->json, content, &content_bytes);
-    return whit_tokenizer_builder_step(r->builder, r->steps, step, text_start, text_bytes,
-                                       content_start, content_bytes, r->error);
+    return whit_tokenizer_builder_step(r->builder, r->steps, step, text_start, text_bytes, content_start, content_bytes,
+                                       r->error);
 }
 
 static whit_status add_plain(const reader *r, uint32_t kind)
@@ -59,8 +57,7 @@ typedef whit_status read_fn(const reader *r, uint32_t at);
 
 static whit_status read_members(const reader *r, uint32_t list, read_fn *read)
 {
-    for (uint32_t at = whit_json_first(r->json, list); at != WHIT_JSON_NONE;
-         at = whit_json_next(r->json, list, at))
+    for (uint32_t at = whit_json_first(r->json, list); at != WHIT_JSON_NONE; at = whit_json_next(r->json, list, at))
         WHIT_TRY(read(r, at));
     return WHIT_OK;
 }
@@ -98,15 +95,13 @@ static whit_status add_charsmap(const reader *r, uint32_t at)
     whit_buf map = {.allocator = r->builder->allocator};
     whit_status status;
     if (!whit_base64_decode(text, n, &map))
-        status = map.failed
-                     ? whit_fail_memory(r->error, "character map", n)
-                     : whit_json_fail(r->json, at, r->error, "precompiled_charsmap is not base64");
+        status = map.failed ? whit_fail_memory(r->error, "character map", n)
+                            : whit_json_fail(r->json, at, r->error, "precompiled_charsmap is not base64");
     else if (!whit_charsmap_check(map.data, map.size_bytes))
         status = whit_json_fail(r->json, at, r->error, "precompiled_charsmap is damaged");
     else
-        status = whit_tokenizer_builder_step(
-            r->builder, r->steps, (whit_tokenizer_step){.kind = WHIT_STEP_PRECOMPILED},
-            (const char *)map.data, map.size_bytes, NULL, 0, r->error);
+        status = whit_tokenizer_builder_step(r->builder, r->steps, (whit_tokenizer_step){.kind = WHIT_STEP_PRECOMPILED},
+                                             (const char *)map.data, map.size_bytes, NULL, 0, r->error);
     whit_buf_free(&map);
     return status;
 }
@@ -126,25 +121,21 @@ static whit_status read_normalizer(const reader *r, uint32_t at)
     };
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
         if (type_is(r, at, plain[i].type)) return add_plain(r, plain[i].kind);
-    if (type_is(r, at, "Sequence"))
-        return read_members(r, field(r, at, "normalizers"), read_normalizer);
+    if (type_is(r, at, "Sequence")) return read_members(r, field(r, at, "normalizers"), read_normalizer);
     if (type_is(r, at, "Replace")) return add_replace(r, at);
     if (type_is(r, at, "Precompiled")) return add_charsmap(r, at);
     if (type_is(r, at, "Prepend"))
-        return add_step(r, (whit_tokenizer_step){.kind = WHIT_STEP_PREPEND},
-                        field(r, at, "prepend"), WHIT_JSON_NONE);
+        return add_step(r, (whit_tokenizer_step){.kind = WHIT_STEP_PREPEND}, field(r, at, "prepend"), WHIT_JSON_NONE);
     if (type_is(r, at, "Strip"))
-        return add_step(
-            r,
-            (whit_tokenizer_step){.kind = WHIT_STEP_STRIP,
-                                  .a = whit_json_bool(r->json, field(r, at, "strip_left"), true),
-                                  .b = whit_json_bool(r->json, field(r, at, "strip_right"), true)},
-            WHIT_JSON_NONE, WHIT_JSON_NONE);
+        return add_step(r,
+                        (whit_tokenizer_step){.kind = WHIT_STEP_STRIP,
+                                              .a = whit_json_bool(r->json, field(r, at, "strip_left"), true),
+                                              .b = whit_json_bool(r->json, field(r, at, "strip_right"), true)},
+                        WHIT_JSON_NONE, WHIT_JSON_NONE);
     return refuse(r, at, "normalizer");
 }
 
-whit_status whit_json_normalizer(whit_tokenizer_builder *builder, const whit_json *json,
-                                 uint32_t at, whit_error *error)
+whit_status whit_json_normalizer(whit_tokenizer_builder *builder, const whit_json *json, uint32_t at, whit_error *error)
 {
     const reader r = {builder, json, error, &builder->normalize};
     return is_absent(&r, at) ? WHIT_OK : read_normalizer(&r, at);
@@ -185,10 +176,8 @@ static whit_status add_split(const reader *r, uint32_t at)
 static whit_status add_byte_level(const reader *r, uint32_t at)
 {
     whit_tokenizer_step step = {.kind = WHIT_STEP_BYTE_LEVEL};
-    if (whit_json_bool(r->json, field(r, at, "add_prefix_space"), true))
-        step.flags |= WHIT_STEP_FLAG_PREFIX_SPACE;
-    if (whit_json_bool(r->json, field(r, at, "use_regex"), true))
-        step.flags |= WHIT_STEP_FLAG_REGEX;
+    if (whit_json_bool(r->json, field(r, at, "add_prefix_space"), true)) step.flags |= WHIT_STEP_FLAG_PREFIX_SPACE;
+    if (whit_json_bool(r->json, field(r, at, "use_regex"), true)) step.flags |= WHIT_STEP_FLAG_REGEX;
     r->builder->header.flags |= WHIT_TOKENIZER_BYTE_LEVEL;
     return add_step(r, step, WHIT_JSON_NONE, WHIT_JSON_NONE);
 }
@@ -213,8 +202,7 @@ static whit_status add_metaspace(const reader *r, uint32_t at)
 static whit_status read_pre_tokenizer(const reader *r, uint32_t at)
 {
     whit_tokenizer_step step = {0};
-    if (type_is(r, at, "Sequence"))
-        return read_members(r, field(r, at, "pretokenizers"), read_pre_tokenizer);
+    if (type_is(r, at, "Sequence")) return read_members(r, field(r, at, "pretokenizers"), read_pre_tokenizer);
     if (type_is(r, at, "Split")) return add_split(r, at);
     if (type_is(r, at, "ByteLevel")) return add_byte_level(r, at);
     if (type_is(r, at, "Metaspace")) return add_metaspace(r, at);
@@ -238,8 +226,8 @@ static whit_status read_pre_tokenizer(const reader *r, uint32_t at)
     return refuse(r, at, "pre-tokenizer");
 }
 
-whit_status whit_json_pre_tokenizer(whit_tokenizer_builder *builder, const whit_json *json,
-                                    uint32_t at, whit_error *error)
+whit_status whit_json_pre_tokenizer(whit_tokenizer_builder *builder, const whit_json *json, uint32_t at,
+                                    whit_error *error)
 {
     const reader r = {builder, json, error, &builder->split};
     return is_absent(&r, at) ? WHIT_OK : read_pre_tokenizer(&r, at);
@@ -262,14 +250,12 @@ static whit_status put_in_front(const reader *r, whit_buf *ids)
 static whit_status add_id(const reader *r, uint32_t at, whit_buf *ids)
 {
     int64_t id;
-    if (!whit_json_i64(r->json, at, &id))
-        return whit_json_fail(r->json, at, r->error, "a token id was expected here");
+    if (!whit_json_i64(r->json, at, &id)) return whit_json_fail(r->json, at, r->error, "a token id was expected here");
     return whit_tokenizer_builder_id(r->builder, ids, id, r->error);
 }
 
 /* The ids that a template's special token stands for. */
-static whit_status add_template_ids(const reader *r, uint32_t processor, uint32_t token,
-                                    whit_buf *ids)
+static whit_status add_template_ids(const reader *r, uint32_t processor, uint32_t token, whit_buf *ids)
 {
     uint32_t name = field(r, token, "id"), tokens = field(r, processor, "special_tokens");
     size_t n_name, n;
@@ -279,8 +265,7 @@ static whit_status add_template_ids(const reader *r, uint32_t processor, uint32_
         const char *key = whit_json_string(r->json, at, &n);
         if (n != n_name || memcmp(key, wanted, n) != 0) continue;
         uint32_t list = field(r, at + 1, "ids");
-        for (uint32_t id = whit_json_first(r->json, list); id != WHIT_JSON_NONE;
-             id = whit_json_next(r->json, list, id))
+        for (uint32_t id = whit_json_first(r->json, list); id != WHIT_JSON_NONE; id = whit_json_next(r->json, list, id))
             WHIT_TRY(add_id(r, id, ids));
         return WHIT_OK;
     }
@@ -303,8 +288,7 @@ static whit_status read_template(const reader *r, uint32_t at, whit_buf *front)
                                   "a template for one text has SpecialTokens and one Sequence");
         }
     }
-    if (!seen)
-        return whit_json_fail(r->json, at, r->error, "the template has no place for the text");
+    if (!seen) return whit_json_fail(r->json, at, r->error, "the template has no place for the text");
     return put_in_front(r, front);
 }
 
@@ -313,15 +297,13 @@ static whit_status read_pair(const reader *r, uint32_t at, whit_buf *front)
 {
     uint32_t cls = field(r, at, "cls"), sep = field(r, at, "sep");
     WHIT_TRY(add_id(r, whit_json_next(r->json, cls, whit_json_first(r->json, cls)), front));
-    WHIT_TRY(
-        add_id(r, whit_json_next(r->json, sep, whit_json_first(r->json, sep)), &r->builder->after));
+    WHIT_TRY(add_id(r, whit_json_next(r->json, sep, whit_json_first(r->json, sep)), &r->builder->after));
     return put_in_front(r, front);
 }
 
 static whit_status read_post_processor(const reader *r, uint32_t at)
 {
-    if (type_is(r, at, "Sequence"))
-        return read_members(r, field(r, at, "processors"), read_post_processor);
+    if (type_is(r, at, "Sequence")) return read_members(r, field(r, at, "processors"), read_post_processor);
     if (type_is(r, at, "ByteLevel")) return WHIT_OK; /* moves offsets, no ids */
     whit_buf front = {.allocator = r->builder->allocator};
     whit_status status;
@@ -335,8 +317,8 @@ static whit_status read_post_processor(const reader *r, uint32_t at)
     return status;
 }
 
-whit_status whit_json_post_processor(whit_tokenizer_builder *builder, const whit_json *json,
-                                     uint32_t at, whit_error *error)
+whit_status whit_json_post_processor(whit_tokenizer_builder *builder, const whit_json *json, uint32_t at,
+                                     whit_error *error)
 {
     const reader r = {builder, json, error, NULL};
     return is_absent(&r, at) ? WHIT_OK : read_post_processor(&r, at);
@@ -351,9 +333,7 @@ static whit_status add_strip(const reader *r, uint32_t at)
     whit_json_i64(r->json, field(r, at, "stop"), &stop);
     if (start < 0 || start > INT32_MAX || stop < 0 || stop > INT32_MAX)
         return whit_json_fail(r->json, at, r->error, "start or stop is out of range");
-    return add_step(r,
-                    (whit_tokenizer_step){
-                        .kind = WHIT_STEP_STRIP_CHAR, .a = (uint32_t)start, .b = (uint32_t)stop},
+    return add_step(r, (whit_tokenizer_step){.kind = WHIT_STEP_STRIP_CHAR, .a = (uint32_t)start, .b = (uint32_t)stop},
                     field(r, at, "content"), WHIT_JSON_NONE);
 }
 
@@ -367,19 +347,16 @@ static whit_status read_decoder(const reader *r, uint32_t at)
     if (type_is(r, at, "Strip")) return add_strip(r, at);
     if (type_is(r, at, "Metaspace")) return add_metaspace(r, at);
     if (type_is(r, at, "WordPiece"))
-        return add_step(
-            r,
-            (whit_tokenizer_step){.kind = WHIT_STEP_WORDPIECE,
-                                  .a = whit_json_bool(r->json, field(r, at, "cleanup"), true)},
-            field(r, at, "prefix"), WHIT_JSON_NONE);
+        return add_step(r,
+                        (whit_tokenizer_step){.kind = WHIT_STEP_WORDPIECE,
+                                              .a = whit_json_bool(r->json, field(r, at, "cleanup"), true)},
+                        field(r, at, "prefix"), WHIT_JSON_NONE);
     if (type_is(r, at, "BPEDecoder"))
-        return add_step(r, (whit_tokenizer_step){.kind = WHIT_STEP_SUFFIX}, field(r, at, "suffix"),
-                        WHIT_JSON_NONE);
+        return add_step(r, (whit_tokenizer_step){.kind = WHIT_STEP_SUFFIX}, field(r, at, "suffix"), WHIT_JSON_NONE);
     return refuse(r, at, "decoder");
 }
 
-whit_status whit_json_decoder(whit_tokenizer_builder *builder, const whit_json *json, uint32_t at,
-                              whit_error *error)
+whit_status whit_json_decoder(whit_tokenizer_builder *builder, const whit_json *json, uint32_t at, whit_error *error)
 {
     const reader r = {builder, json, error, &builder->decode};
     return is_absent(&r, at) ? add_plain(&r, WHIT_STEP_JOIN_SPACE) : read_decoder(&r, at);

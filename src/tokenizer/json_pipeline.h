@@ -7,15 +7,14 @@
 #include "base/json.h"
 #include "tokenizer/builder.h"
 
-whit_status whit_json_normalizer(whit_tokenizer_builder *builder, const whit_json *json,
-                                 uint32_t at, whit_error *error);
-whit_status whit_json_pre_tokenizer(whit_tokenizer_builder *builder, const whit_json *json,
-                                    uint32_t at, whit_error *error);
+whit_status whit_json_normalizer(whit_tokenizer_builder *builder, const whit_json *json, uint32_t at,
+                                 whit_error *error);
+whit_status whit_json_pre_tokenizer(whit_tokenizer_builder *builder, const whit_json *json, uint32_t at,
+                                    whit_error *error);
 /* Needs the vocabulary's ids only through the file's own numbers. */
-whit_status whit_json_post_processor(whit_tokenizer_builder *builder, const whit_json *json,
-                                     uint32_t at, whit_error *error);
+whit_status whit_json_post_processor(whit_tokenizer_builder *builder, const whit_json *json, uint32_t at,
+                                     whit_error *error);
 /* A missing decoder joins tokens with spaces. */
-whit_status whit_json_decoder(whit_tokenizer_builder *builder, const whit_json *json, uint32_t at,
-                              whit_error *error);
+whit_status whit_json_decoder(whit_tokenizer_builder *builder, const whit_json *json, uint32_t at, whit_error *error);
 
 #endif

@@ -23,8 +23,8 @@ struct whit_learner {
     size_t word_bytes;
 };
 
-whit_status whit_learner_open(const whit_learn_options *options, const whit_allocator *allocator,
-                              whit_learner **out, whit_error *error)
+whit_status whit_learner_open(const whit_learn_options *options, const whit_allocator *allocator, whit_learner **out,
+                              whit_error *error)
 {
     *out = NULL;
     size_t least = N_OWN_SPECIALS + options->n_specials + N_BYTE_TOKENS + 1;
@@ -101,7 +101,8 @@ whit_status whit_learner_add(whit_learner *learner, const char *text, size_t tex
     enum kind last = BREAK;
     for (size_t at = 0, length; at < text_bytes; at += length) {
         length = special_at(learner, text + at, text_bytes - at);
-        uint32_t code = length ? WHIT_UTF8_INVALID : whit_utf8_decode((const uint8_t *)text + at, text_bytes - at, &length);
+        uint32_t code =
+            length ? WHIT_UTF8_INVALID : whit_utf8_decode((const uint8_t *)text + at, text_bytes - at, &length);
         if (code == WHIT_UTF8_INVALID) { /* special tokens and stray bytes are in no word */
             WHIT_TRY(end_word(learner, error));
             last = BREAK;
@@ -189,7 +190,8 @@ whit_status whit_learner_finish(whit_learner *learner, whit_buf *image, whit_err
     if (!learner->words.n) return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no text to learn a vocabulary from");
     whit_merges merges;
     struct tokens tokens = {.allocator = learner->allocator};
-    whit_status status = whit_merges_learn(&merges, &learner->words, options->n_tokens - fixed, learner->allocator, error);
+    whit_status status =
+        whit_merges_learn(&merges, &learner->words, options->n_tokens - fixed, learner->allocator, error);
     if (status == WHIT_OK && !open_tokens(&tokens, fixed + merges.pieces.n, learner->allocator))
         status = whit_fail_memory(error, "a vocabulary", fixed + merges.pieces.n);
     if (status == WHIT_OK) {

@@ -16,8 +16,8 @@
 #include "base/mem.h"
 
 typedef struct whit_learn_options {
-    uint32_t n_tokens;            /* pieces wanted, all of the above counted */
-    const char *const *specials;  /* further special tokens; where they (or <s>, </s>) are written in
+    uint32_t n_tokens;           /* pieces wanted, all of the above counted */
+    const char *const *specials; /* further special tokens; where they (or <s>, </s>) are written in
                                      the text, nothing is learned */
     size_t n_specials;
 } whit_learn_options;
@@ -28,8 +28,7 @@ typedef struct whit_learner whit_learner;
 whit_status whit_learner_open(const whit_learn_options *options, const whit_allocator *allocator,
                               whit_learner **learner, whit_error *error);
 /* Counts the words of a text. Memory is that of the different words. */
-whit_status whit_learner_add(whit_learner *learner, const char *text, size_t text_bytes,
-                             whit_error *error);
+whit_status whit_learner_add(whit_learner *learner, const char *text, size_t text_bytes, whit_error *error);
 /* Appends the tokenizer's image. A text with too few different pairs gives fewer pieces than
  * wanted. Time grows with the different words, not with the text. */
 whit_status whit_learner_finish(whit_learner *learner, whit_buf *image, whit_error *error);

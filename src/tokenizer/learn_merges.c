@@ -14,8 +14,8 @@
 #define NO_PIECE   UINT32_MAX
 #define LEAST_PAIR 2 /* a pair seen once is no regularity */
 
-struct place { /* one piece of one word */
-    uint32_t piece;      /* NO_PIECE: between words, or a character without one */
+struct place {      /* one piece of one word */
+    uint32_t piece; /* NO_PIECE: between words, or a character without one */
     uint32_t before, after;
     uint32_t word;
 };
@@ -24,7 +24,7 @@ struct pair {
     uint32_t left, right;
     uint64_t count;
     uint32_t first, last; /* occurrences, number + 1 */
-    uint32_t touched; /* the round in which its count rose */
+    uint32_t touched;     /* the round in which its count rose */
 };
 
 struct occurrence {
@@ -355,7 +355,8 @@ whit_status whit_merges_learn(whit_merges *merges, const whit_text_table *words,
     for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++) bufs[i]->allocator = allocator;
     whit_status status = choose_characters(&l, n_pieces, error);
     if (status == WHIT_OK) status = lay_out_words(&l, error);
-    if (status == WHIT_OK && !learn(&l, n_pieces)) status = whit_fail_memory(error, "pairs of pieces", l.pairs.size_bytes);
+    if (status == WHIT_OK && !learn(&l, n_pieces))
+        status = whit_fail_memory(error, "pairs of pieces", l.pairs.size_bytes);
     for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++) whit_buf_free(bufs[i]);
     whit_free(allocator, l.slots, l.n_slots * sizeof *l.slots);
     return status;

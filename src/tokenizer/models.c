@@ -27,15 +27,14 @@ void whit_model_scratch_free(whit_model_scratch *scratch)
     whit_buf_free(&scratch->cache);
 }
 
-whit_status whit_tokenizer_push_bytes(const whit_tokenizer_view *view, const uint8_t *text,
-                                      size_t n_bytes, bool *done, whit_buf *ids, whit_error *error)
+whit_status whit_tokenizer_push_bytes(const whit_tokenizer_view *view, const uint8_t *text, size_t n_bytes, bool *done,
+                                      whit_buf *ids, whit_error *error)
 {
     size_t n;
     const int32_t *fallback = whit_tokenizer_section(view, WHIT_TOKENS_FALLBACK, 4, &n);
     *done = view->header->flags & WHIT_TOKENIZER_BYTE_FALLBACK;
     for (size_t i = 0; i < n_bytes && *done; i++) *done = fallback[text[i]] >= 0;
-    for (size_t i = 0; i < n_bytes && *done; i++)
-        WHIT_TRY(whit_push_id(ids, fallback[text[i]], error));
+    for (size_t i = 0; i < n_bytes && *done; i++) WHIT_TRY(whit_push_id(ids, fallback[text[i]], error));
     return WHIT_OK;
 }
 
@@ -52,33 +51,26 @@ static size_t next_cut(const uint8_t *text, size_t n)
     return n;
 }
 
-static whit_status encode_new(const whit_tokenizer_view *view, whit_model_scratch *scratch,
-                              const uint8_t *piece, size_t n_bytes, uint32_t hash, whit_buf *ids,
-                              whit_error *error)
+static whit_status encode_new(const whit_tokenizer_view *view, whit_model_scratch *scratch, const uint8_t *piece,
+                              size_t n_bytes, uint32_t hash, whit_buf *ids, whit_error *error)
 {
     const uint8_t wanted = WHIT_TOKEN_IN_VOCAB | WHIT_TOKEN_WHOLE;
     int32_t id = whit_tokenizer_lookup_hashed(view, piece, n_bytes, hash);
-    if (id >= 0 && (whit_tokenizer_token_flags(view, id) & wanted) == wanted &&
-        whit_may_pick(view, scratch, id))
+    if (id >= 0 && (whit_tokenizer_token_flags(view, id) & wanted) == wanted && whit_may_pick(view, scratch, id))
         return whit_push_id(ids, id, error);
     return whit_tokenizer_merge_piece(view, scratch, piece, n_bytes, ids, error);
 }
 
-static whit_status encode_bpe(const whit_tokenizer_view *view, whit_model_scratch *scratch,
-                              const uint8_t *piece, size_t n_bytes, whit_buf *ids,
-                              whit_error *error)
+static whit_status encode_bpe(const whit_tokenizer_view *view, whit_model_scratch *scratch, const uint8_t *piece,
+                              size_t n_bytes, whit_buf *ids, whit_error *error)
 {
     uint32_t hash = whit_tokenizer_hash(piece, n_bytes);
-    if (n_bytes > WHIT_CACHE_TEXT || n_bytes == 0)
-        return encode_new(view, scratch, piece, n_bytes, hash, ids, error);
+    if (n_bytes > WHIT_CACHE_TEXT || n_bytes == 0) return encode_new(view, scratch, piece, n_bytes, hash, ids, error);
     if (scratch->cache.size_bytes == 0 &&
         !whit_buf_append_zeros(&scratch->cache, WHIT_CACHE_ENTRIES * sizeof(whit_cached_piece)))
-        return whit_fail_memory(error, "cache of words",
-                                WHIT_CACHE_ENTRIES * sizeof(whit_cached_piece));
-    whit_cached_piece *cached =
-        (whit_cached_piece *)(void *)scratch->cache.data + hash % WHIT_CACHE_ENTRIES;
-    if (cached->hash == hash && cached->n_bytes == n_bytes &&
-        memcmp(cached->text, piece, n_bytes) == 0) {
+        return whit_fail_memory(error, "cache of words", WHIT_CACHE_ENTRIES * sizeof(whit_cached_piece));
+    whit_cached_piece *cached = (whit_cached_piece *)(void *)scratch->cache.data + hash % WHIT_CACHE_ENTRIES;
+    if (cached->hash == hash && cached->n_bytes == n_bytes && memcmp(cached->text, piece, n_bytes) == 0) {
         for (int i = 0; i < cached->n_ids; i++) WHIT_TRY(whit_push_id(ids, cached->ids[i], error));
         return WHIT_OK;
     }
@@ -100,9 +92,8 @@ static whit_status encode_bpe(const whit_tokenizer_view *view, whit_model_scratc
     return WHIT_OK;
 }
 
-static whit_status encode_wordlevel(const whit_tokenizer_view *view,
-                                    const whit_model_scratch *scratch, const uint8_t *piece,
-                                    size_t n_bytes, whit_buf *ids, whit_error *error)
+static whit_status encode_wordlevel(const whit_tokenizer_view *view, const whit_model_scratch *scratch,
+                                    const uint8_t *piece, size_t n_bytes, whit_buf *ids, whit_error *error)
 {
     int32_t id = whit_tokenizer_lookup(view, piece, n_bytes);
     if (id < 0 || !whit_may_pick(view, scratch, id)) id = view->header->unk;
@@ -112,17 +103,13 @@ static whit_status encode_wordlevel(const whit_tokenizer_view *view,
     return whit_push_id(ids, id, error);
 }
 
-whit_status whit_tokenizer_encode_piece(const whit_tokenizer_view *view,
-                                        whit_model_scratch *scratch, const uint8_t *piece,
-                                        size_t n_bytes, whit_buf *ids, whit_error *error)
+whit_status whit_tokenizer_encode_piece(const whit_tokenizer_view *view, whit_model_scratch *scratch,
+                                        const uint8_t *piece, size_t n_bytes, whit_buf *ids, whit_error *error)
 {
     switch (view->header->model) {
-    case WHIT_TOKENIZER_UNIGRAM:
-        return whit_tokenizer_unigram(view, scratch, piece, n_bytes, ids, error);
-    case WHIT_TOKENIZER_WORDLEVEL:
-        return encode_wordlevel(view, scratch, piece, n_bytes, ids, error);
-    case WHIT_TOKENIZER_WORDPIECE:
-        return whit_tokenizer_wordpiece(view, scratch, piece, n_bytes, ids, error);
+    case WHIT_TOKENIZER_UNIGRAM: return whit_tokenizer_unigram(view, scratch, piece, n_bytes, ids, error);
+    case WHIT_TOKENIZER_WORDLEVEL: return encode_wordlevel(view, scratch, piece, n_bytes, ids, error);
+    case WHIT_TOKENIZER_WORDPIECE: return whit_tokenizer_wordpiece(view, scratch, piece, n_bytes, ids, error);
     default: break;
     }
     if (!(view->header->flags & WHIT_TOKENIZER_CUT_AT_SPACE))

@@ -34,31 +34,26 @@ void whit_model_scratch_free(whit_model_scratch *scratch);
 /* Appends the ids (int32_t) of one non-empty piece of at most 1 GiB, valid UTF-8. BPE takes
  * O(n log n) time. Errors: memory; limit (a vocabulary made to take for ever); format (a character
  * that the vocabulary lacks where it has no unknown token and the model demands one). */
-whit_status whit_tokenizer_encode_piece(const whit_tokenizer_view *view,
-                                        whit_model_scratch *scratch, const uint8_t *piece,
-                                        size_t n_bytes, whit_buf *ids, whit_error *error);
+whit_status whit_tokenizer_encode_piece(const whit_tokenizer_view *view, whit_model_scratch *scratch,
+                                        const uint8_t *piece, size_t n_bytes, whit_buf *ids, whit_error *error);
 
 /* The same by merging alone, never by looking the whole piece up (builder and tests). */
 whit_status whit_tokenizer_merge_piece(const whit_tokenizer_view *view, whit_model_scratch *scratch,
-                                       const uint8_t *piece, size_t n_bytes, whit_buf *ids,
-                                       whit_error *error);
+                                       const uint8_t *piece, size_t n_bytes, whit_buf *ids, whit_error *error);
 
 /* Unigram: the segmentation with the highest sum of scores. */
-whit_status whit_tokenizer_unigram(const whit_tokenizer_view *view, whit_model_scratch *scratch,
-                                   const uint8_t *piece, size_t n_bytes, whit_buf *ids,
-                                   whit_error *error);
+whit_status whit_tokenizer_unigram(const whit_tokenizer_view *view, whit_model_scratch *scratch, const uint8_t *piece,
+                                   size_t n_bytes, whit_buf *ids, whit_error *error);
 /* WordPiece: the longest entry first, later ones with the continuing prefix. */
-whit_status whit_tokenizer_wordpiece(const whit_tokenizer_view *view,
-                                     const whit_model_scratch *scratch, const uint8_t *piece,
-                                     size_t n_bytes, whit_buf *ids, whit_error *error);
+whit_status whit_tokenizer_wordpiece(const whit_tokenizer_view *view, const whit_model_scratch *scratch,
+                                     const uint8_t *piece, size_t n_bytes, whit_buf *ids, whit_error *error);
 
 /* Appends the <0xNN> tokens of the bytes, if the vocabulary has all of them; else *done is false.
  */
-whit_status whit_tokenizer_push_bytes(const whit_tokenizer_view *view, const uint8_t *text,
-                                      size_t n_bytes, bool *done, whit_buf *ids, whit_error *error);
+whit_status whit_tokenizer_push_bytes(const whit_tokenizer_view *view, const uint8_t *text, size_t n_bytes, bool *done,
+                                      whit_buf *ids, whit_error *error);
 /* May the model pick this id in the present text? */
-static inline bool whit_may_pick(const whit_tokenizer_view *view, const whit_model_scratch *scratch,
-                                 int32_t id)
+static inline bool whit_may_pick(const whit_tokenizer_view *view, const whit_model_scratch *scratch, int32_t id)
 {
     return !scratch->no_special || !(whit_tokenizer_token_flags(view, id) & WHIT_TOKEN_SPECIAL);
 }
@@ -70,8 +65,7 @@ static inline whit_status whit_push_id(whit_buf *ids, int32_t id, whit_error *er
         ids->size_bytes += sizeof id;
         return WHIT_OK;
     }
-    if (!whit_buf_append(ids, &id, sizeof id))
-        return whit_fail_memory(error, "token ids", ids->size_bytes + sizeof id);
+    if (!whit_buf_append(ids, &id, sizeof id)) return whit_fail_memory(error, "token ids", ids->size_bytes + sizeof id);
     return WHIT_OK;
 }
 

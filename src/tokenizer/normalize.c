@@ -10,8 +10,7 @@ static whit_status appended(const whit_buf *out, whit_error *error)
 {
     if (!out->failed) return WHIT_OK;
     if (out->limit_bytes)
-        return whit_fail(error, WHIT_ERROR_LIMIT,
-                         "tokenizer: normalizing makes the text too long, or memory is short");
+        return whit_fail(error, WHIT_ERROR_LIMIT, "tokenizer: normalizing makes the text too long, or memory is short");
     return whit_fail_memory(error, "normalized text", out->size_bytes);
 }
 
@@ -37,8 +36,7 @@ static void sort_run(int32_t *codes, size_t n, int32_t *scratch)
         for (size_t i = 1; i < n; i++) {
             int32_t code = codes[i];
             size_t at = i;
-            for (; at > 0 && combining_class(codes[at - 1]) > combining_class(code); at--)
-                codes[at] = codes[at - 1];
+            for (; at > 0 && combining_class(codes[at - 1]) > combining_class(code); at--) codes[at] = codes[at - 1];
             codes[at] = code;
         }
         return;
@@ -61,8 +59,8 @@ static void order_marks(int32_t *codes, size_t n, int32_t *scratch)
     }
 }
 
-static whit_status normalize_run(uint32_t kind, whit_buf *codes, const uint8_t *text, size_t n,
-                                 whit_buf *out, whit_error *error)
+static whit_status normalize_run(uint32_t kind, whit_buf *codes, const uint8_t *text, size_t n, whit_buf *out,
+                                 whit_error *error)
 {
     int options = UTF8PROC_STABLE | UTF8PROC_DECOMPOSE;
     if (kind == WHIT_STEP_NFKC || kind == WHIT_STEP_NFKD) options |= UTF8PROC_COMPAT;
@@ -72,8 +70,8 @@ static whit_status normalize_run(uint32_t kind, whit_buf *codes, const uint8_t *
         int bound = UTF8PROC_BOUNDCLASS_START;
         uint32_t code = whit_utf8_decode(text + i, n - i, &length);
         if (code == WHIT_UTF8_INVALID) code = 0xFFFD;
-        utf8proc_ssize_t n_parts = utf8proc_decompose_char((utf8proc_int32_t)code, parts, 32,
-                                                           (utf8proc_option_t)options, &bound);
+        utf8proc_ssize_t n_parts =
+            utf8proc_decompose_char((utf8proc_int32_t)code, parts, 32, (utf8proc_option_t)options, &bound);
         if (n_parts < 0 || n_parts > 32) {
             parts[0] = (utf8proc_int32_t)code;
             n_parts = 1;
@@ -87,9 +85,8 @@ static whit_status normalize_run(uint32_t kind, whit_buf *codes, const uint8_t *
     int32_t *all = (int32_t *)(void *)codes->data;
     order_marks(all, n_codes, all + n_codes);
     if (kind == WHIT_STEP_NFC || kind == WHIT_STEP_NFKC) {
-        utf8proc_ssize_t composed =
-            utf8proc_normalize_utf32(all, (utf8proc_ssize_t)n_codes,
-                                     (utf8proc_option_t)(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+        utf8proc_ssize_t composed = utf8proc_normalize_utf32(all, (utf8proc_ssize_t)n_codes,
+                                                             (utf8proc_option_t)(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
         if (composed >= 0) n_codes = (size_t)composed;
     }
     for (size_t i = 0; i < n_codes; i++) append_code(out, (uint32_t)all[i]);
@@ -98,8 +95,8 @@ static whit_status normalize_run(uint32_t kind, whit_buf *codes, const uint8_t *
 
 /* ASCII characters are starters that never combine with what is before them, so that a run may
  * begin at each of them. */
-static whit_status normalize_form(uint32_t kind, whit_buf *codes, const uint8_t *text, size_t n,
-                                  whit_buf *out, whit_error *error)
+static whit_status normalize_form(uint32_t kind, whit_buf *codes, const uint8_t *text, size_t n, whit_buf *out,
+                                  whit_error *error)
 {
     for (size_t i = 0; i < n;) {
         size_t end = i;
@@ -143,13 +140,11 @@ static whit_status strip_accents(const uint8_t *text, size_t n, whit_buf *out, w
     return appended(out, error);
 }
 
-static whit_status strip(const whit_tokenizer_step *step, const uint8_t *text, size_t n,
-                         whit_buf *out, whit_error *error)
+static whit_status strip(const whit_tokenizer_step *step, const uint8_t *text, size_t n, whit_buf *out,
+                         whit_error *error)
 {
     size_t start = 0, length;
-    while (step->a && start < n &&
-           whit_is_space(whit_utf8_decode(text + start, n - start, &length)))
-        start += length;
+    while (step->a && start < n && whit_is_space(whit_utf8_decode(text + start, n - start, &length))) start += length;
     while (step->b && n > start) {
         size_t last = n - 1;
         while (last > start && (text[last] & 0xC0) == 0x80) last--;
@@ -182,7 +177,7 @@ bool whit_charsmap_check(const uint8_t *map, size_t map_bytes)
     if (map_bytes < 8) return false;
     uint32_t trie_bytes = whit_load_u32(map);
     return trie_bytes % 4 == 0 && trie_bytes >= 4 && whit_in_bounds(4, trie_bytes, map_bytes) &&
-           map_bytes > (size_t)trie_bytes + 4 && map[map_bytes - 1] == 0;
+        map_bytes > (size_t)trie_bytes + 4 && map[map_bytes - 1] == 0;
 }
 
 static uint32_t unit_offset(uint32_t unit)
@@ -217,8 +212,8 @@ static size_t charsmap_find(const uint8_t *map, size_t map_bytes, const uint8_t 
     return longest;
 }
 
-static whit_status apply_charsmap(const uint8_t *map, size_t map_bytes, const uint8_t *text,
-                                  size_t n, whit_buf *out, whit_error *error)
+static whit_status apply_charsmap(const uint8_t *map, size_t map_bytes, const uint8_t *text, size_t n, whit_buf *out,
+                                  whit_error *error)
 {
     if (!whit_charsmap_check(map, map_bytes))
         return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: the character map is damaged");
@@ -240,9 +235,9 @@ static whit_status apply_charsmap(const uint8_t *map, size_t map_bytes, const ui
     return appended(out, error);
 }
 
-whit_status whit_normalize(const whit_tokenizer_step *step, const uint8_t *pattern,
-                           const uint8_t *content, whit_regex **regex, whit_buf *codes,
-                           const uint8_t *text, size_t n_bytes, whit_buf *out, whit_error *error)
+whit_status whit_normalize(const whit_tokenizer_step *step, const uint8_t *pattern, const uint8_t *content,
+                           whit_regex **regex, whit_buf *codes, const uint8_t *text, size_t n_bytes, whit_buf *out,
+                           whit_error *error)
 {
     switch (step->kind) {
     case WHIT_STEP_NFC:
@@ -253,17 +248,13 @@ whit_status whit_normalize(const whit_tokenizer_step *step, const uint8_t *patte
     case WHIT_STEP_STRIP_ACCENTS: return strip_accents(text, n_bytes, out, error);
     case WHIT_STEP_STRIP: return strip(step, text, n_bytes, out, error);
     case WHIT_STEP_REPLACE:
-        return whit_replace(step, pattern, content, regex, codes->allocator, text, n_bytes, out,
-                            error);
+        return whit_replace(step, pattern, content, regex, codes->allocator, text, n_bytes, out, error);
     case WHIT_STEP_PREPEND:
         whit_buf_append(out, pattern, step->text_bytes);
         whit_buf_append(out, text, n_bytes);
         return appended(out, error);
     case WHIT_STEP_COLLAPSE_SPACES: return collapse_spaces(text, n_bytes, out, error);
-    case WHIT_STEP_PRECOMPILED:
-        return apply_charsmap(pattern, step->text_bytes, text, n_bytes, out, error);
-    default:
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: unknown normalizer %u",
-                         step->kind);
+    case WHIT_STEP_PRECOMPILED: return apply_charsmap(pattern, step->text_bytes, text, n_bytes, out, error);
+    default: return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: unknown normalizer %u", step->kind);
     }
 }

@@ -47,30 +47,26 @@ static void pcre_free(void *memory, void *user)
     whit_free(user, start, padded);
 }
 
-static whit_status compile(whit_regex *regex, const uint8_t *pattern, size_t n_bytes,
-                           whit_error *error)
+static whit_status compile(whit_regex *regex, const uint8_t *pattern, size_t n_bytes, whit_error *error)
 {
     /* The context's user pointer is not const in PCRE2's interface; nothing writes through it. */
-    regex->memory =
-        pcre2_general_context_create(pcre_alloc, pcre_free, (void *)(uintptr_t)regex->allocator);
+    regex->memory = pcre2_general_context_create(pcre_alloc, pcre_free, (void *)(uintptr_t)regex->allocator);
     pcre2_compile_context *how = regex->memory ? pcre2_compile_context_create(regex->memory) : NULL;
     if (!how) return whit_fail_memory(error, "regular expression", 0);
     pcre2_set_newline(how, PCRE2_NEWLINE_LF);
     int code;
     PCRE2_SIZE place;
-    regex->code = pcre2_compile(pattern, n_bytes,
-                                PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_USE_OFFSET_LIMIT |
-                                    PCRE2_NEVER_BACKSLASH_C,
-                                &code, &place, how);
+    regex->code = pcre2_compile(
+        pattern, n_bytes, PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_USE_OFFSET_LIMIT | PCRE2_NEVER_BACKSLASH_C,
+        &code, &place, how);
     pcre2_compile_context_free(how);
     if (!regex->code && (code == PCRE2_ERROR_NOMEMORY || code == PCRE2_ERROR_HEAP_FAILED))
         return whit_fail_memory(error, "regular expression", n_bytes);
     if (!regex->code) {
         PCRE2_UCHAR why[128];
         pcre2_get_error_message(code, why, sizeof why);
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "pattern '%.*s': %s",
-                         (int)(n_bytes < 120 ? n_bytes : 120), (const char *)pattern,
-                         (const char *)why);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "pattern '%.*s': %s", (int)(n_bytes < 120 ? n_bytes : 120),
+                         (const char *)pattern, (const char *)why);
     }
     regex->data = pcre2_match_data_create_from_pattern(regex->code, regex->memory);
     regex->limits = pcre2_match_context_create(regex->memory);
@@ -83,9 +79,8 @@ static whit_status compile(whit_regex *regex, const uint8_t *pattern, size_t n_b
     return WHIT_OK;
 }
 
-whit_status whit_regex_compile(const uint8_t *pattern, size_t n_bytes,
-                               const whit_allocator *allocator, whit_regex **regex,
-                               whit_error *error)
+whit_status whit_regex_compile(const uint8_t *pattern, size_t n_bytes, const whit_allocator *allocator,
+                               whit_regex **regex, whit_error *error)
 {
     *regex = NULL;
     if (n_bytes > MAX_PATTERN_BYTES)
@@ -119,8 +114,7 @@ static bool out_of_time(whit_regex *regex, size_t n_bytes)
     if (n_bytes <= WINDOW_BYTES && regex->n_searches++ % 16 != 0) return false;
     uint64_t now = whit_thread_cpu_ns();
     if (regex->n_bytes < n_bytes) regex->n_bytes = n_bytes;
-    if (regex->deadline_ns == 0)
-        regex->deadline_ns = now + TIME_ALLOWED_NS + regex->n_bytes * TIME_PER_BYTE_NS;
+    if (regex->deadline_ns == 0) regex->deadline_ns = now + TIME_ALLOWED_NS + regex->n_bytes * TIME_PER_BYTE_NS;
     return now > regex->deadline_ns;
 }
 
@@ -135,24 +129,22 @@ void whit_regex_close(whit_regex *regex)
 }
 
 /* One search from match->from, windows of starting points at a time. */
-static whit_status search(whit_regex *regex, const uint8_t *text, size_t n_bytes, whit_match *match,
-                          bool *found, whit_error *error)
+static whit_status search(whit_regex *regex, const uint8_t *text, size_t n_bytes, whit_match *match, bool *found,
+                          whit_error *error)
 {
     *found = false;
     for (size_t from = match->from;; from = from + WINDOW_BYTES) {
         size_t last = n_bytes - from > WINDOW_BYTES ? from + WINDOW_BYTES : n_bytes;
         while (from < n_bytes && from > 0 && (text[from] & 0xC0) == 0x80) from++;
         pcre2_set_offset_limit(regex->limits, last);
-        int n = pcre2_match(regex->code, text, n_bytes, from, PCRE2_NO_UTF_CHECK, regex->data,
-                            regex->limits);
+        int n = pcre2_match(regex->code, text, n_bytes, from, PCRE2_NO_UTF_CHECK, regex->data, regex->limits);
         if (n == PCRE2_ERROR_JIT_STACKLIMIT)
-            n = pcre2_match(regex->code, text, n_bytes, from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
-                            regex->data, regex->limits);
+            n = pcre2_match(regex->code, text, n_bytes, from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, regex->data,
+                            regex->limits);
         if (n == PCRE2_ERROR_NOMEMORY) return whit_fail_memory(error, "regular expression", 0);
         if (n < 0 && n != PCRE2_ERROR_NOMATCH)
-            return whit_fail(
-                error, WHIT_ERROR_LIMIT,
-                "the tokenizer's regular expression takes too many steps on this text");
+            return whit_fail(error, WHIT_ERROR_LIMIT,
+                             "the tokenizer's regular expression takes too many steps on this text");
         if (n >= 0) {
             const PCRE2_SIZE *range = pcre2_get_ovector_pointer(regex->data);
             match->start = range[0];
@@ -161,8 +153,7 @@ static whit_status search(whit_regex *regex, const uint8_t *text, size_t n_bytes
             return WHIT_OK;
         }
         if (out_of_time(regex, n_bytes))
-            return whit_fail(error, WHIT_ERROR_LIMIT,
-                             "the tokenizer's regular expression takes too long on this text");
+            return whit_fail(error, WHIT_ERROR_LIMIT, "the tokenizer's regular expression takes too long on this text");
         if (last == n_bytes) return WHIT_OK;
     }
 }
@@ -182,8 +173,8 @@ static bool accept(const uint8_t *text, size_t n_bytes, whit_match *match, size_
     return false;
 }
 
-whit_status whit_regex_next(whit_regex *regex, const uint8_t *text, size_t n_bytes,
-                            whit_match *match, bool *found, whit_error *error)
+whit_status whit_regex_next(whit_regex *regex, const uint8_t *text, size_t n_bytes, whit_match *match, bool *found,
+                            whit_error *error)
 {
     size_t previous_end = match->end;
     *found = false;
@@ -195,14 +186,12 @@ whit_status whit_regex_next(whit_regex *regex, const uint8_t *text, size_t n_byt
     return WHIT_OK;
 }
 
-whit_status whit_step_next_match(const whit_tokenizer_step *step, const uint8_t *pattern,
-                                 whit_regex **regex, const whit_allocator *allocator,
-                                 const uint8_t *text, size_t n_bytes, whit_match *match,
-                                 bool *found, whit_error *error)
+whit_status whit_step_next_match(const whit_tokenizer_step *step, const uint8_t *pattern, whit_regex **regex,
+                                 const whit_allocator *allocator, const uint8_t *text, size_t n_bytes,
+                                 whit_match *match, bool *found, whit_error *error)
 {
     if (step->flags & WHIT_STEP_FLAG_REGEX) {
-        if (!*regex)
-            WHIT_TRY(whit_regex_compile(pattern, step->text_bytes, allocator, regex, error));
+        if (!*regex) WHIT_TRY(whit_regex_compile(pattern, step->text_bytes, allocator, regex, error));
         return whit_regex_next(*regex, text, n_bytes, match, found, error);
     }
     const uint8_t *at = NULL;
@@ -216,19 +205,16 @@ whit_status whit_step_next_match(const whit_tokenizer_step *step, const uint8_t 
     return WHIT_OK;
 }
 
-whit_status whit_replace(const whit_tokenizer_step *step, const uint8_t *pattern,
-                         const uint8_t *content, whit_regex **regex,
-                         const whit_allocator *allocator, const uint8_t *text, size_t n_bytes,
+whit_status whit_replace(const whit_tokenizer_step *step, const uint8_t *pattern, const uint8_t *content,
+                         whit_regex **regex, const whit_allocator *allocator, const uint8_t *text, size_t n_bytes,
                          whit_buf *out, whit_error *error)
 {
     whit_match match = {0};
     size_t copied = 0;
     bool found = step->text_bytes > 0;
-    if (step->flags & WHIT_STEP_FLAG_REGEX && whit_utf8_valid_bytes(text, n_bytes) != n_bytes)
-        found = false;
+    if (step->flags & WHIT_STEP_FLAG_REGEX && whit_utf8_valid_bytes(text, n_bytes) != n_bytes) found = false;
     while (found) {
-        WHIT_TRY(whit_step_next_match(step, pattern, regex, allocator, text, n_bytes, &match,
-                                      &found, error));
+        WHIT_TRY(whit_step_next_match(step, pattern, regex, allocator, text, n_bytes, &match, &found, error));
         if (!found) break;
         whit_buf_append(out, text + copied, match.start - copied);
         whit_buf_append(out, content, step->content_bytes);
@@ -236,8 +222,7 @@ whit_status whit_replace(const whit_tokenizer_step *step, const uint8_t *pattern
     }
     if (!whit_buf_append(out, text + copied, n_bytes - copied)) {
         if (out->limit_bytes && out->size_bytes + n_bytes + step->content_bytes > out->limit_bytes)
-            return whit_fail(error, WHIT_ERROR_LIMIT,
-                             "tokenizer: replacing makes the text too long");
+            return whit_fail(error, WHIT_ERROR_LIMIT, "tokenizer: replacing makes the text too long");
         return whit_fail_memory(error, "text", out->size_bytes + n_bytes);
     }
     return WHIT_OK;

@@ -14,12 +14,10 @@
 typedef struct whit_regex whit_regex;
 
 /* The pattern in PCRE2's syntax, appended to `out`. */
-whit_status whit_regex_translate(const uint8_t *pattern, size_t n_bytes, whit_buf *out,
-                                 whit_error *error);
+whit_status whit_regex_translate(const uint8_t *pattern, size_t n_bytes, whit_buf *out, whit_error *error);
 
-whit_status whit_regex_compile(const uint8_t *pattern, size_t n_bytes,
-                               const whit_allocator *allocator, whit_regex **regex,
-                               whit_error *error);
+whit_status whit_regex_compile(const uint8_t *pattern, size_t n_bytes, const whit_allocator *allocator,
+                               whit_regex **regex, whit_error *error);
 void whit_regex_close(whit_regex *regex);
 
 /* Starts the time that the searches in a text of this size may take; NULL is fine. */
@@ -34,21 +32,19 @@ typedef struct whit_match {
 
 /* The next match in `text`, which is valid UTF-8; *found is false at the end. An empty match right
  * behind a match does not count. Errors: limit. */
-whit_status whit_regex_next(whit_regex *regex, const uint8_t *text, size_t n_bytes,
-                            whit_match *match, bool *found, whit_error *error);
+whit_status whit_regex_next(whit_regex *regex, const uint8_t *text, size_t n_bytes, whit_match *match, bool *found,
+                            whit_error *error);
 
 /* The same for a step: its text as a literal, or as a pattern, compiled into *regex at first use.
  * `pattern` is the step's text in the image. */
-whit_status whit_step_next_match(const whit_tokenizer_step *step, const uint8_t *pattern,
-                                 whit_regex **regex, const whit_allocator *allocator,
-                                 const uint8_t *text, size_t n_bytes, whit_match *match,
-                                 bool *found, whit_error *error);
+whit_status whit_step_next_match(const whit_tokenizer_step *step, const uint8_t *pattern, whit_regex **regex,
+                                 const whit_allocator *allocator, const uint8_t *text, size_t n_bytes,
+                                 whit_match *match, bool *found, whit_error *error);
 
 /* All matches of a step replaced by `content`, appended to `out`. A text that is not UTF-8 goes
  * through unchanged where the step is a pattern. */
-whit_status whit_replace(const whit_tokenizer_step *step, const uint8_t *pattern,
-                         const uint8_t *content, whit_regex **regex,
-                         const whit_allocator *allocator, const uint8_t *text, size_t n_bytes,
+whit_status whit_replace(const whit_tokenizer_step *step, const uint8_t *pattern, const uint8_t *content,
+                         whit_regex **regex, const whit_allocator *allocator, const uint8_t *text, size_t n_bytes,
                          whit_buf *out, whit_error *error);
 
 #endif

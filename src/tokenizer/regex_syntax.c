@@ -16,8 +16,8 @@
 #define MAX_GROUPS 200
 
 #define SPACE "\\p{Z}\\t-\\r\\x{85}"
-#define WORD                                                                                       \
-    "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}"                    \
+#define WORD                                                                                                           \
+    "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}"                                        \
     "\\x{1F150}-\\x{1F169}\\x{1F170}-\\x{1F189}"
 #define HEX "0-9a-fA-F"
 
@@ -120,8 +120,7 @@ static whit_status translate_property(translator *t, whit_buf *out)
     t->at++;
     if (peek(t, 0) != '{') {
         if (t->at >= t->n) return refuse(t, "a property has no name");
-        return need_memory(
-            t, whit_buf_printf(out, "\\%c%c", negated ? 'P' : 'p', t->pattern[t->at++]));
+        return need_memory(t, whit_buf_printf(out, "\\%c%c", negated ? 'P' : 'p', t->pattern[t->at++]));
     }
     const uint8_t *name = t->pattern + t->at + 1;
     const uint8_t *end = memchr(name, '}', t->n - t->at - 1);
@@ -157,8 +156,7 @@ static whit_status translate_common_escape(translator *t, whit_buf *out)
     }
     t->at++;
     if (c == 'v') return need_memory(t, whit_buf_append_str(out, "\\x0B"));
-    if (c >= 0x80 || c == 'Q' || c == 'E' || c == 'y' || c == 'Y' || c == 'i' || c == 'I' ||
-        c == 'j')
+    if (c >= 0x80 || c == 'Q' || c == 'E' || c == 'y' || c == 'Y' || c == 'i' || c == 'I' || c == 'j')
         return need_memory(t, whit_buf_append(out, &c, 1)); /* an escape that means itself */
     if (c == 'C' || c == 'g' || c == 'M') return refuse(t, "this escape is not supported");
     whit_buf_append(out, "\\", 1);
@@ -188,8 +186,7 @@ static whit_status read_class_escape(translator *t, class_parts *parts)
     for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
         if ((c | 0x20) != sets[i].letter || !((c | 0x20) >= 'a')) continue;
         t->at++;
-        if (c == (uint8_t)sets[i].letter)
-            return need_memory(t, whit_buf_append_str(&parts->items, sets[i].set));
+        if (c == (uint8_t)sets[i].letter) return need_memory(t, whit_buf_append_str(&parts->items, sets[i].set));
         if (parts->n_minus == 8) return refuse(t, "too many negated sets in a class");
         parts->minus[parts->n_minus++] = sets[i].set;
         return WHIT_OK;
@@ -206,8 +203,7 @@ static whit_status read_nested_class(translator *t, class_parts *parts, int dept
     if (status == WHIT_OK && (inner.n_minus || inner.n_minus_texts))
         status = refuse(t, "a negated set in a nested class");
     if (status == WHIT_OK && !negated)
-        status = need_memory(
-            t, whit_buf_append(&parts->items, inner.items.data, inner.items.size_bytes));
+        status = need_memory(t, whit_buf_append(&parts->items, inner.items.data, inner.items.size_bytes));
     if (status == WHIT_OK && negated && parts->n_minus_texts == 4)
         status = refuse(t, "too many negated sets in a class");
     if (status == WHIT_OK && negated)
@@ -346,10 +342,8 @@ static whit_status translate_group(translator *t)
 static whit_status translate_repeat(translator *t)
 {
     size_t at = t->at + 1, start = at;
-    while (at < t->n && ((t->pattern[at] >= '0' && t->pattern[at] <= '9') || t->pattern[at] == ','))
-        at++;
-    bool repeat = at < t->n && t->pattern[at] == '}' && at > start &&
-                  !(at == start + 1 && t->pattern[start] == ',');
+    while (at < t->n && ((t->pattern[at] >= '0' && t->pattern[at] <= '9') || t->pattern[at] == ',')) at++;
+    bool repeat = at < t->n && t->pattern[at] == '}' && at > start && !(at == start + 1 && t->pattern[start] == ',');
     if (!repeat) {
         t->atom = t->out->size_bytes;
         t->at++;
@@ -365,11 +359,9 @@ static whit_status translate_repeat(translator *t)
     return need_memory(t, !t->out->failed);
 }
 
-whit_status whit_regex_translate(const uint8_t *pattern, size_t n_bytes, whit_buf *out,
-                                 whit_error *error)
+whit_status whit_regex_translate(const uint8_t *pattern, size_t n_bytes, whit_buf *out, whit_error *error)
 {
-    translator t = {
-        .pattern = pattern, .n = n_bytes, .out = out, .allocator = out->allocator, .error = error};
+    translator t = {.pattern = pattern, .n = n_bytes, .out = out, .allocator = out->allocator, .error = error};
     while (t.at < n_bytes) {
         uint8_t c = pattern[t.at];
         if (c == '\\') {

@@ -46,8 +46,7 @@ static size_t contraction(const uint8_t *text, size_t n, size_t at, uint8_t fold
     size_t left = n - at;
     uint8_t first = left > 1 ? text[at + 1] | fold : 0, second = left > 2 ? text[at + 2] | fold : 0;
     if (first == 's' || first == 't' || first == 'm' || first == 'd') return at + 2;
-    if ((first == 'r' && second == 'e') || (first == 'v' && second == 'e') ||
-        (first == 'l' && second == 'l'))
+    if ((first == 'r' && second == 'e') || (first == 'v' && second == 'e') || (first == 'l' && second == 'l'))
         return at + 3;
     /* U+017F, the long s, is an s to a pattern that ignores case. */
     if (fold && left > 2 && text[at + 1] == 0xC5 && text[at + 2] == 0xBF) return at + 3;

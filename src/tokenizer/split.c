@@ -5,8 +5,7 @@
 #include "tokenizer/unicode.h"
 
 #define MAX_TEXT_BYTES (1u << 30)
-#define MAX_GROWTH                                                                                 \
-    8u /* of a text by pre-tokenizers: byte symbols double it, U+2581 triples spaces */
+#define MAX_GROWTH     8u /* of a text by pre-tokenizers: byte symbols double it, U+2581 triples spaces */
 
 /* A part of a piece: a match of the splitting rule, or what lies between two. */
 typedef struct range {
@@ -32,11 +31,10 @@ void whit_splitter_free(whit_splitter *splitter)
     whit_buf_free(&splitter->ranges);
 }
 
-whit_status whit_splitter_begin(whit_splitter *splitter, const uint8_t *text, size_t n_bytes,
-                                bool at_start, whit_error *error)
+whit_status whit_splitter_begin(whit_splitter *splitter, const uint8_t *text, size_t n_bytes, bool at_start,
+                                whit_error *error)
 {
-    if (n_bytes >= MAX_TEXT_BYTES)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "a text of more than 1 GiB");
+    if (n_bytes >= MAX_TEXT_BYTES) return whit_fail(error, WHIT_ERROR_LIMIT, "a text of more than 1 GiB");
     splitter->text = text;
     splitter->n_bytes = n_bytes;
     size_t limit_bytes = n_bytes * MAX_GROWTH + 65536;
@@ -50,8 +48,7 @@ whit_status whit_splitter_begin(whit_splitter *splitter, const uint8_t *text, si
     whit_buf *pieces = &splitter->pieces[splitter->pieces_in_use];
     whit_piece all = {0, (uint32_t)n_bytes};
     pieces->size_bytes = 0;
-    if (n_bytes && !whit_buf_append(pieces, &all, sizeof all))
-        return whit_fail_memory(error, "pieces", sizeof all);
+    if (n_bytes && !whit_buf_append(pieces, &all, sizeof all)) return whit_fail_memory(error, "pieces", sizeof all);
     return WHIT_OK;
 }
 
@@ -71,14 +68,13 @@ static bool is_digit(uint32_t code)
 static bool is_punctuation(uint32_t code)
 {
     if (code < 0x80)
-        return (code >= '!' && code <= '/') || (code >= ':' && code <= '@') ||
-               (code >= '[' && code <= '`') || (code >= '{' && code <= '~');
+        return (code >= '!' && code <= '/') || (code >= ':' && code <= '@') || (code >= '[' && code <= '`') ||
+            (code >= '{' && code <= '~');
     return whit_is_punctuation_unicode8(code);
 }
 
 /* Every character of a class is a match of its own. */
-static void find_characters(whit_buf *ranges, const uint8_t *text, whit_piece piece,
-                            bool (*is_match)(uint32_t code))
+static void find_characters(whit_buf *ranges, const uint8_t *text, whit_piece piece, bool (*is_match)(uint32_t code))
 {
     size_t last = piece.start;
     for (size_t i = piece.start, length; i < piece.end; i += length) {
@@ -109,19 +105,16 @@ static void find_words(whit_buf *ranges, const uint8_t *text, whit_piece piece)
     }
 }
 
-static whit_status find_matches(whit_splitter *splitter, const whit_tokenizer_step *step,
-                                const uint8_t *pattern, whit_regex **regex, whit_piece piece,
-                                whit_error *error)
+static whit_status find_matches(whit_splitter *splitter, const whit_tokenizer_step *step, const uint8_t *pattern,
+                                whit_regex **regex, whit_piece piece, whit_error *error)
 {
     const uint8_t *text = splitter->text + piece.start;
     size_t n = piece.end - piece.start, last = 0;
     whit_match match = {0};
     for (bool found = true; found;) {
-        WHIT_TRY(whit_step_next_match(step, pattern, regex, splitter->allocator, text, n, &match,
-                                      &found, error));
+        WHIT_TRY(whit_step_next_match(step, pattern, regex, splitter->allocator, text, n, &match, &found, error));
         if (!found) break;
-        if (last < match.start)
-            add_range(&splitter->ranges, piece.start + last, piece.start + match.start, false);
+        if (last < match.start) add_range(&splitter->ranges, piece.start + last, piece.start + match.start, false);
         add_range(&splitter->ranges, piece.start + match.start, piece.start + match.end, true);
         last = match.end;
     }
@@ -135,8 +128,7 @@ static void add_piece(whit_buf *pieces, size_t start, size_t end)
 {
     whit_piece one = {(uint32_t)start, (uint32_t)end};
     if (start >= end) return;
-    if (pieces->capacity_bytes - pieces->size_bytes < sizeof one && !whit_buf_reserve(pieces, 4096))
-        return;
+    if (pieces->capacity_bytes - pieces->size_bytes < sizeof one && !whit_buf_reserve(pieces, 4096)) return;
     memcpy(pieces->data + pieces->size_bytes, &one, sizeof one);
     pieces->size_bytes += sizeof one;
 }
@@ -189,27 +181,21 @@ static void add_pieces(whit_buf *pieces, const range *ranges, size_t n, uint32_t
     default: break;
     }
     for (size_t i = 0; i < n; i++)
-        if (behaviour != WHIT_SPLIT_REMOVED || !ranges[i].match)
-            add_piece(pieces, ranges[i].start, ranges[i].end);
+        if (behaviour != WHIT_SPLIT_REMOVED || !ranges[i].match) add_piece(pieces, ranges[i].start, ranges[i].end);
 }
 
 /* ---- steps that only cut ------------------------------------------------------------------- */
 
-static whit_status find_ranges(whit_splitter *splitter, const whit_tokenizer_step *step,
-                               const uint8_t *pattern, whit_regex **regex, whit_piece piece,
-                               whit_error *error)
+static whit_status find_ranges(whit_splitter *splitter, const whit_tokenizer_step *step, const uint8_t *pattern,
+                               whit_regex **regex, whit_piece piece, whit_error *error)
 {
     whit_buf *ranges = &splitter->ranges;
     ranges->size_bytes = 0;
     switch (step->kind) {
     case WHIT_STEP_DIGITS: find_characters(ranges, splitter->text, piece, is_digit); break;
-    case WHIT_STEP_PUNCTUATION:
-        find_characters(ranges, splitter->text, piece, is_punctuation);
-        break;
+    case WHIT_STEP_PUNCTUATION: find_characters(ranges, splitter->text, piece, is_punctuation); break;
     case WHIT_STEP_WHITESPACE: find_words(ranges, splitter->text, piece); break;
-    case WHIT_STEP_WHITESPACE_SPLIT:
-        find_characters(ranges, splitter->text, piece, whit_is_space);
-        break;
+    case WHIT_STEP_WHITESPACE_SPLIT: find_characters(ranges, splitter->text, piece, whit_is_space); break;
     default: WHIT_TRY(find_matches(splitter, step, pattern, regex, piece, error)); break;
     }
     if (ranges->failed) return whit_fail_memory(error, "pieces", ranges->size_bytes);
@@ -227,8 +213,8 @@ static uint32_t behaviour_of(const whit_tokenizer_step *step)
     }
 }
 
-static whit_status cut(whit_splitter *splitter, const whit_tokenizer_step *step,
-                       const uint8_t *pattern, whit_regex **regex, whit_error *error)
+static whit_status cut(whit_splitter *splitter, const whit_tokenizer_step *step, const uint8_t *pattern,
+                       whit_regex **regex, whit_error *error)
 {
     size_t n;
     const whit_piece *pieces = whit_splitter_pieces(splitter, &n);
@@ -271,11 +257,11 @@ static whit_status cut_by_scan(whit_splitter *splitter, whit_scan_fn *scan, whit
 
 /* ---- steps that rewrite the text ----------------------------------------------------------- */
 
-typedef bool rewrite_fn(whit_splitter *splitter, const whit_tokenizer_step *step,
-                        const uint8_t *pattern, whit_piece piece, whit_buf *out);
+typedef bool rewrite_fn(whit_splitter *splitter, const whit_tokenizer_step *step, const uint8_t *pattern,
+                        whit_piece piece, whit_buf *out);
 
-static whit_status rewrite(whit_splitter *splitter, const whit_tokenizer_step *step,
-                           const uint8_t *pattern, rewrite_fn *one, whit_error *error)
+static whit_status rewrite(whit_splitter *splitter, const whit_tokenizer_step *step, const uint8_t *pattern,
+                           rewrite_fn *one, whit_error *error)
 {
     size_t n;
     const whit_piece *pieces = whit_splitter_pieces(splitter, &n);
@@ -288,8 +274,7 @@ static whit_status rewrite(whit_splitter *splitter, const whit_tokenizer_step *s
         add_piece(out, start, text->size_bytes);
     }
     if (text->failed)
-        return whit_fail(error, WHIT_ERROR_LIMIT,
-                         "tokenizer: splitting makes the text too long, or memory is short");
+        return whit_fail(error, WHIT_ERROR_LIMIT, "tokenizer: splitting makes the text too long, or memory is short");
     if (out->failed) return whit_fail_memory(error, "pieces", out->size_bytes);
     splitter->text_in_use = !splitter->text_in_use;
     splitter->pieces_in_use = !splitter->pieces_in_use;
@@ -298,8 +283,8 @@ static whit_status rewrite(whit_splitter *splitter, const whit_tokenizer_step *s
     return WHIT_OK;
 }
 
-static bool prefix_space(whit_splitter *splitter, const whit_tokenizer_step *step,
-                         const uint8_t *pattern, whit_piece piece, whit_buf *out)
+static bool prefix_space(whit_splitter *splitter, const whit_tokenizer_step *step, const uint8_t *pattern,
+                         whit_piece piece, whit_buf *out)
 {
     (void)step;
     (void)pattern;
@@ -307,8 +292,8 @@ static bool prefix_space(whit_splitter *splitter, const whit_tokenizer_step *ste
     return whit_buf_append(out, splitter->text + piece.start, piece.end - piece.start);
 }
 
-static bool spell_bytes(whit_splitter *splitter, const whit_tokenizer_step *step,
-                        const uint8_t *pattern, whit_piece piece, whit_buf *out)
+static bool spell_bytes(whit_splitter *splitter, const whit_tokenizer_step *step, const uint8_t *pattern,
+                        whit_piece piece, whit_buf *out)
 {
     (void)step;
     (void)pattern;
@@ -329,15 +314,14 @@ static bool spell_bytes(whit_splitter *splitter, const whit_tokenizer_step *step
     return true;
 }
 
-static bool mark_spaces(whit_splitter *splitter, const whit_tokenizer_step *step,
-                        const uint8_t *pattern, whit_piece piece, whit_buf *out)
+static bool mark_spaces(whit_splitter *splitter, const whit_tokenizer_step *step, const uint8_t *pattern,
+                        whit_piece piece, whit_buf *out)
 {
     const uint8_t *text = splitter->text + piece.start, *end = splitter->text + piece.end;
     size_t mark = step->text_bytes;
-    bool marked =
-        *text == ' ' || ((size_t)(end - text) >= mark && memcmp(text, pattern, mark) == 0);
-    bool wanted = step->a == WHIT_PREPEND_ALWAYS ||
-                  (step->a == WHIT_PREPEND_FIRST && splitter->at_start && piece.start == 0);
+    bool marked = *text == ' ' || ((size_t)(end - text) >= mark && memcmp(text, pattern, mark) == 0);
+    bool wanted =
+        step->a == WHIT_PREPEND_ALWAYS || (step->a == WHIT_PREPEND_FIRST && splitter->at_start && piece.start == 0);
     if (wanted && !marked) whit_buf_append(out, pattern, mark);
     while (text < end) {
         const uint8_t *space = memchr(text, ' ', (size_t)(end - text));
@@ -349,29 +333,26 @@ static bool mark_spaces(whit_splitter *splitter, const whit_tokenizer_step *step
     return !out->failed;
 }
 
-static whit_status apply_byte_level(whit_splitter *splitter, const whit_tokenizer_step *step,
-                                    whit_regex **regex, whit_error *error)
+static whit_status apply_byte_level(whit_splitter *splitter, const whit_tokenizer_step *step, whit_regex **regex,
+                                    whit_error *error)
 {
     static const uint8_t pattern[] = WHIT_PATTERN_GPT2;
     const whit_tokenizer_step gpt2 = {.kind = WHIT_STEP_SPLIT,
                                       .flags = WHIT_STEP_FLAG_REGEX,
                                       .text_bytes = sizeof pattern - 1,
                                       .a = WHIT_SPLIT_ISOLATED};
-    if (step->flags & WHIT_STEP_FLAG_PREFIX_SPACE)
-        WHIT_TRY(rewrite(splitter, step, NULL, prefix_space, error));
-    if (step->flags & WHIT_STEP_FLAG_REGEX)
-        WHIT_TRY(whit_splitter_apply(splitter, &gpt2, pattern, regex, error));
+    if (step->flags & WHIT_STEP_FLAG_PREFIX_SPACE) WHIT_TRY(rewrite(splitter, step, NULL, prefix_space, error));
+    if (step->flags & WHIT_STEP_FLAG_REGEX) WHIT_TRY(whit_splitter_apply(splitter, &gpt2, pattern, regex, error));
     return rewrite(splitter, step, NULL, spell_bytes, error);
 }
 
-static whit_status apply_metaspace(whit_splitter *splitter, const whit_tokenizer_step *step,
-                                   const uint8_t *pattern, whit_error *error)
+static whit_status apply_metaspace(whit_splitter *splitter, const whit_tokenizer_step *step, const uint8_t *pattern,
+                                   whit_error *error)
 {
     const whit_tokenizer_step at_marks = {
         .kind = WHIT_STEP_SPLIT, .text_bytes = step->text_bytes, .a = WHIT_SPLIT_MERGED_WITH_NEXT};
     whit_regex *none = NULL;
-    if (step->text_bytes == 0)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: Metaspace without a replacement");
+    if (step->text_bytes == 0) return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: Metaspace without a replacement");
     WHIT_TRY(rewrite(splitter, step, pattern, mark_spaces, error));
     if (!(step->flags & WHIT_STEP_FLAG_SPLIT)) return WHIT_OK;
     return cut(splitter, &at_marks, pattern, &none, error);
@@ -387,8 +368,8 @@ static whit_status apply_bert(whit_splitter *splitter, whit_error *error)
     return cut(splitter, &marks, NULL, &none, error);
 }
 
-whit_status whit_splitter_apply(whit_splitter *splitter, const whit_tokenizer_step *step,
-                                const uint8_t *pattern, whit_regex **regex, whit_error *error)
+whit_status whit_splitter_apply(whit_splitter *splitter, const whit_tokenizer_step *step, const uint8_t *pattern,
+                                whit_regex **regex, whit_error *error)
 {
     switch (step->kind) {
     case WHIT_STEP_BYTE_LEVEL: return apply_byte_level(splitter, step, regex, error);
@@ -396,8 +377,7 @@ whit_status whit_splitter_apply(whit_splitter *splitter, const whit_tokenizer_st
     case WHIT_STEP_BERT: return apply_bert(splitter, error);
     case WHIT_STEP_SPLIT: {
         bool plain = step->a == WHIT_SPLIT_ISOLATED && step->flags == WHIT_STEP_FLAG_REGEX;
-        whit_scan_fn *scan =
-            plain && !splitter->no_scan ? whit_scan_for(pattern, step->text_bytes) : NULL;
+        whit_scan_fn *scan = plain && !splitter->no_scan ? whit_scan_for(pattern, step->text_bytes) : NULL;
         if (scan) return cut_by_scan(splitter, scan, error);
         break;
     }
@@ -406,9 +386,7 @@ whit_status whit_splitter_apply(whit_splitter *splitter, const whit_tokenizer_st
     case WHIT_STEP_WHITESPACE:
     case WHIT_STEP_WHITESPACE_SPLIT:
     case WHIT_STEP_CHAR_SPLIT: break;
-    default:
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: unknown pre-tokenizer %u",
-                         step->kind);
+    default: return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: unknown pre-tokenizer %u", step->kind);
     }
     return cut(splitter, step, pattern, regex, error);
 }

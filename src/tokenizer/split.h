@@ -25,12 +25,12 @@ void whit_splitter_init(whit_splitter *splitter, const whit_allocator *allocator
 void whit_splitter_free(whit_splitter *splitter);
 
 /* One piece: the whole of `text` (valid UTF-8, under 1 GiB), which must outlive the splitting. */
-whit_status whit_splitter_begin(whit_splitter *splitter, const uint8_t *text, size_t n_bytes,
-                                bool at_start, whit_error *error);
+whit_status whit_splitter_begin(whit_splitter *splitter, const uint8_t *text, size_t n_bytes, bool at_start,
+                                whit_error *error);
 /* Applies one step to all pieces. `pattern` is the step's text, *regex its pattern once compiled.
  */
-whit_status whit_splitter_apply(whit_splitter *splitter, const whit_tokenizer_step *step,
-                                const uint8_t *pattern, whit_regex **regex, whit_error *error);
+whit_status whit_splitter_apply(whit_splitter *splitter, const whit_tokenizer_step *step, const uint8_t *pattern,
+                                whit_regex **regex, whit_error *error);
 static inline const whit_piece *whit_splitter_pieces(const whit_splitter *splitter, size_t *n)
 {
     const whit_buf *pieces = &splitter->pieces[splitter->pieces_in_use];

@@ -5,7 +5,8 @@
 
 whit_text_table whit_text_table_init(const whit_allocator *allocator)
 {
-    return (whit_text_table){.allocator = allocator, .texts = {.allocator = allocator}, .entries = {.allocator = allocator}};
+    return (whit_text_table){
+        .allocator = allocator, .texts = {.allocator = allocator}, .entries = {.allocator = allocator}};
 }
 
 void whit_text_table_free(whit_text_table *table)

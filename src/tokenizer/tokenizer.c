@@ -53,12 +53,10 @@ typedef struct encoding {
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-static whit_status prepare_steps(const whit_tokenizer_view *view,
-                                 enum whit_tokenizer_section section, prepared_step *prepared,
-                                 size_t *n, whit_error *error)
+static whit_status prepare_steps(const whit_tokenizer_view *view, enum whit_tokenizer_section section,
+                                 prepared_step *prepared, size_t *n, whit_error *error)
 {
-    const whit_tokenizer_step *steps =
-        whit_tokenizer_section(view, section, sizeof(whit_tokenizer_step), n);
+    const whit_tokenizer_step *steps = whit_tokenizer_section(view, section, sizeof(whit_tokenizer_step), n);
     for (size_t i = 0; i < *n; i++) {
         const whit_tokenizer_step *step = &steps[i];
         prepared_step *one = &prepared[i];
@@ -68,12 +66,10 @@ static whit_status prepare_steps(const whit_tokenizer_view *view,
         if (!one->text || !one->content)
             return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: a step's text lies outside");
         /* Text stays valid UTF-8 through all steps, which PCRE2 relies on. */
-        bool valid =
-            whit_utf8_valid_bytes(one->content, step->content_bytes) == step->content_bytes;
+        bool valid = whit_utf8_valid_bytes(one->content, step->content_bytes) == step->content_bytes;
         if (step->kind != WHIT_STEP_PRECOMPILED)
             valid &= whit_utf8_valid_bytes(one->text, step->text_bytes) == step->text_bytes;
-        if (!valid)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: a step's text is not UTF-8");
+        if (!valid) return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: a step's text is not UTF-8");
     }
     return WHIT_OK;
 }
@@ -84,8 +80,7 @@ static const uint8_t *added_text(const whit_tokenizer *tokenizer, const whit_add
     return inside && added->text_bytes ? tokenizer->strings + added->text_offset : NULL;
 }
 
-static void prepare_added(const whit_tokenizer *tokenizer, added_set *set,
-                          const whit_added_token *tokens, size_t n)
+static void prepare_added(const whit_tokenizer *tokenizer, added_set *set, const whit_added_token *tokens, size_t n)
 {
     *set = (added_set){.tokens = tokens, .n = n};
     for (size_t i = 0; i < n; i++) {
@@ -106,21 +101,17 @@ whit_status whit_tokenizer_open(const whit_tokenizer_view *view, const whit_allo
     made->texts[0].allocator = made->texts[1].allocator = allocator;
     whit_splitter_init(&made->splitter, allocator);
     whit_model_scratch_init(&made->scratch, allocator);
-    whit_status status =
-        prepare_steps(view, WHIT_TOKENS_NORMALIZE, made->normalizers, &made->n_normalizers, error);
-    if (status == WHIT_OK)
-        status = prepare_steps(view, WHIT_TOKENS_SPLIT, made->splits, &made->n_splits, error);
+    whit_status status = prepare_steps(view, WHIT_TOKENS_NORMALIZE, made->normalizers, &made->n_normalizers, error);
+    if (status == WHIT_OK) status = prepare_steps(view, WHIT_TOKENS_SPLIT, made->splits, &made->n_splits, error);
     if (status != WHIT_OK) {
         whit_tokenizer_close(made);
         return status;
     }
     size_t n;
     made->strings = whit_tokenizer_section(view, WHIT_TOKENS_STRINGS, 1, &made->strings_bytes);
-    const whit_added_token *added =
-        whit_tokenizer_section(view, WHIT_TOKENS_ADDED, sizeof *added, &n);
+    const whit_added_token *added = whit_tokenizer_section(view, WHIT_TOKENS_ADDED, sizeof *added, &n);
     prepare_added(made, &made->raw, added, view->header->n_added_raw);
-    prepare_added(made, &made->normalized, added + view->header->n_added_raw,
-                  n - view->header->n_added_raw);
+    prepare_added(made, &made->normalized, added + view->header->n_added_raw, n - view->header->n_added_raw);
     *tokenizer = made;
     return WHIT_OK;
 }
@@ -158,8 +149,8 @@ static int added_byte(const whit_tokenizer *tokenizer, const whit_added_token *a
 }
 
 /* Narrows [*low, *high), tokens that share `depth` bytes, to those that go on with `byte`. */
-static void narrow(const whit_tokenizer *tokenizer, const added_set *set, size_t depth, int byte,
-                   size_t *low, size_t *high)
+static void narrow(const whit_tokenizer *tokenizer, const added_set *set, size_t depth, int byte, size_t *low,
+                   size_t *high)
 {
     size_t bounds[2];
     for (int side = 0; side < 2; side++) {
@@ -201,8 +192,8 @@ enum origin {
 };
 
 /* The longest added token at `at`; NULL for none. */
-static const whit_added_token *longest_added(encoding *e, const added_set *set, const uint8_t *text,
-                                             size_t n, size_t at, enum origin origin)
+static const whit_added_token *longest_added(encoding *e, const added_set *set, const uint8_t *text, size_t n,
+                                             size_t at, enum origin origin)
 {
     const whit_added_token *best = NULL;
     size_t low = 0, high = set->n;
@@ -215,8 +206,7 @@ static const whit_added_token *longest_added(encoding *e, const added_set *set, 
         if (low >= high || added_byte(e->tokenizer, &set->tokens[low], depth + 1) != -1) continue;
         const whit_added_token *candidate = &set->tokens[low];
         bool special = candidate->flags & WHIT_ADDED_SPECIAL;
-        bool plain = origin == ORIGIN_PLAIN ||
-                     (origin == ORIGIN_RAW && touches_plain(e, text, at, at + depth + 1));
+        bool plain = origin == ORIGIN_PLAIN || (origin == ORIGIN_RAW && touches_plain(e, text, at, at + depth + 1));
         if (!special || !plain) best = candidate;
     }
     return best;
@@ -257,9 +247,8 @@ static size_t spaces_after(const uint8_t *text, size_t n, size_t at)
 /* The next added token at or behind `from` that counts; start and end include the spaces that it
  * takes with it, but no text before `taken`. As in `tokenizers`, one that does not count still
  * hides what lies inside it. */
-static const whit_added_token *next_added(encoding *e, const added_set *set, const uint8_t *text,
-                                          size_t n, size_t *from, size_t taken, enum origin origin,
-                                          size_t *start, size_t *end)
+static const whit_added_token *next_added(encoding *e, const added_set *set, const uint8_t *text, size_t n,
+                                          size_t *from, size_t taken, enum origin origin, size_t *start, size_t *end)
 {
     for (size_t at = *from; at < n;) {
         bool may = set->first_bytes[text[at] / 64] >> text[at] % 64 & 1;
@@ -272,9 +261,7 @@ static const whit_added_token *next_added(encoding *e, const added_set *set, con
         *start = at;
         *end = at = *from = at + added->text_bytes;
         if (added->flags & WHIT_ADDED_SPECIAL && !e->options->parse_special) continue;
-        if (added->flags & WHIT_ADDED_SINGLE_WORD &&
-            (word_before(text, *start) || word_after(text, n, *end)))
-            continue;
+        if (added->flags & WHIT_ADDED_SINGLE_WORD && (word_before(text, *start) || word_after(text, n, *end))) continue;
         if (added->flags & WHIT_ADDED_LSTRIP) *start = spaces_before(text, *start, taken);
         if (added->flags & WHIT_ADDED_RSTRIP) *end = spaces_after(text, n, *end);
         return added;
@@ -296,15 +283,13 @@ static whit_status encode_text(encoding *e, const uint8_t *text, size_t n, bool 
     size_t n_pieces;
     const whit_piece *pieces = whit_splitter_pieces(splitter, &n_pieces);
     for (size_t i = 0; i < n_pieces; i++)
-        WHIT_TRY(whit_tokenizer_encode_piece(&tokenizer->view, &tokenizer->scratch,
-                                             splitter->text + pieces[i].start,
+        WHIT_TRY(whit_tokenizer_encode_piece(&tokenizer->view, &tokenizer->scratch, splitter->text + pieces[i].start,
                                              pieces[i].end - pieces[i].start, e->ids, e->error));
     return WHIT_OK;
 }
 
 /* All normalizers; *text and *n become the result, in one of the tokenizer's buffers. */
-static whit_status normalize_all(whit_tokenizer *tokenizer, const uint8_t **text, size_t *n,
-                                 whit_error *error)
+static whit_status normalize_all(whit_tokenizer *tokenizer, const uint8_t **text, size_t *n, whit_error *error)
 {
     size_t limit_bytes = *n * MAX_GROWTH + 65536;
     for (size_t i = 0; i < tokenizer->n_normalizers && *n; i++) {
@@ -313,33 +298,30 @@ static whit_status normalize_all(whit_tokenizer *tokenizer, const uint8_t **text
         out->size_bytes = 0;
         out->failed = false;
         out->limit_bytes = limit_bytes < MAX_TEXT_BYTES ? limit_bytes : MAX_TEXT_BYTES;
-        WHIT_TRY(whit_normalize(one->step, one->text, one->content, &one->regex, &tokenizer->codes,
-                                *text, *n, out, error));
+        WHIT_TRY(
+            whit_normalize(one->step, one->text, one->content, &one->regex, &tokenizer->codes, *text, *n, out, error));
         *text = out->data;
         *n = out->size_bytes;
     }
     return WHIT_OK;
 }
 
-typedef whit_status section_fn(encoding *e, const uint8_t *text, size_t n, bool at_start,
-                               enum origin origin);
+typedef whit_status section_fn(encoding *e, const uint8_t *text, size_t n, bool at_start, enum origin origin);
 
 /* Cuts added tokens out of `text` and gives what is between to `section`. */
-static whit_status cut_added(encoding *e, const added_set *set, const uint8_t *text, size_t n,
-                             bool at_start, enum origin origin, section_fn *section)
+static whit_status cut_added(encoding *e, const added_set *set, const uint8_t *text, size_t n, bool at_start,
+                             enum origin origin, section_fn *section)
 {
     size_t taken = 0, from = 0, start = 0, end = 0;
     for (;;) {
-        const whit_added_token *added =
-            set->n ? next_added(e, set, text, n, &from, taken, origin, &start, &end) : NULL;
+        const whit_added_token *added = set->n ? next_added(e, set, text, n, &from, taken, origin, &start, &end) : NULL;
         size_t until = added ? start : n;
         if (e->out_of_steps)
             return whit_fail(e->error, WHIT_ERROR_LIMIT,
                              "tokenizer: these added tokens take too many steps on this text");
         if (taken < until) {
             enum origin inside = origin;
-            if (origin == ORIGIN_RAW)
-                inside = touches_plain(e, text, taken, until) ? ORIGIN_PLAIN : ORIGIN_TEMPLATE;
+            if (origin == ORIGIN_RAW) inside = touches_plain(e, text, taken, until) ? ORIGIN_PLAIN : ORIGIN_TEMPLATE;
             WHIT_TRY(section(e, text + taken, until - taken, at_start && taken == 0, inside));
         }
         if (!added) return WHIT_OK;
@@ -348,20 +330,18 @@ static whit_status cut_added(encoding *e, const added_set *set, const uint8_t *t
     }
 }
 
-static whit_status encode_between_normalized(encoding *e, const uint8_t *text, size_t n,
-                                             bool at_start, enum origin origin)
+static whit_status encode_between_normalized(encoding *e, const uint8_t *text, size_t n, bool at_start,
+                                             enum origin origin)
 {
     e->tokenizer->scratch.no_special = origin == ORIGIN_PLAIN;
     return encode_text(e, text, n, at_start);
 }
 
-static whit_status encode_section(encoding *e, const uint8_t *text, size_t n, bool at_start,
-                                  enum origin origin)
+static whit_status encode_section(encoding *e, const uint8_t *text, size_t n, bool at_start, enum origin origin)
 {
     if (e->tokenizer->n_normalizers == 0) origin = ORIGIN_RAW;
     WHIT_TRY(normalize_all(e->tokenizer, &text, &n, e->error));
-    return cut_added(e, &e->tokenizer->normalized, text, n, at_start, origin,
-                     encode_between_normalized);
+    return cut_added(e, &e->tokenizer->normalized, text, n, at_start, origin, encode_between_normalized);
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */
@@ -381,8 +361,7 @@ static void append_clean(const uint8_t *text, size_t start, size_t end, whit_buf
 }
 
 /* The text as valid UTF-8, with the user's ranges moved along. */
-static whit_status clean_text(encoding *e, whit_encode_options *options, const uint8_t **text,
-                              size_t *n)
+static whit_status clean_text(encoding *e, whit_encode_options *options, const uint8_t **text, size_t *n)
 {
     whit_buf *clean = &e->tokenizer->clean, *ranges = &e->tokenizer->ranges;
     size_t at = 0;
@@ -423,8 +402,7 @@ static whit_status encode(encoding *e, whit_encode_options *options, const uint8
 }
 
 whit_status whit_tokenizer_encode(whit_tokenizer *tokenizer, const char *text, size_t n_bytes,
-                                  const whit_encode_options *options, whit_buf *ids,
-                                  whit_error *error)
+                                  const whit_encode_options *options, whit_buf *ids, whit_error *error)
 {
     whit_encode_options mine = *options;
     encoding e = {.tokenizer = tokenizer,
@@ -433,13 +411,10 @@ whit_status whit_tokenizer_encode(whit_tokenizer *tokenizer, const char *text, s
                   .error = error,
                   .steps_left = STEPS_ALLOWED + STEPS_PER_BYTE * (uint64_t)n_bytes};
     size_t before = ids->size_bytes, last = 0;
-    if (n_bytes >= MAX_TEXT_BYTES)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "a text of more than 1 GiB");
+    if (n_bytes >= MAX_TEXT_BYTES) return whit_fail(error, WHIT_ERROR_LIMIT, "a text of more than 1 GiB");
     for (size_t i = 0; i < mine.n_plain; i++) {
-        if (mine.plain[i].start < last || mine.plain[i].end < mine.plain[i].start ||
-            mine.plain[i].end > n_bytes)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                             "ranges of user text overlap or lie outside");
+        if (mine.plain[i].start < last || mine.plain[i].end < mine.plain[i].start || mine.plain[i].end > n_bytes)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "ranges of user text overlap or lie outside");
         last = mine.plain[i].end;
     }
     whit_model_scratch_begin(&tokenizer->scratch, n_bytes);

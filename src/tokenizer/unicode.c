@@ -8,27 +8,23 @@
 bool whit_is_space(uint32_t code)
 {
     if (code < 0x80) return code == ' ' || (code >= '\t' && code <= '\r');
-    return code == 0x85 || code == 0xA0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200A) ||
-           code == 0x2028 || code == 0x2029 || code == 0x202F || code == 0x205F || code == 0x3000;
+    return code == 0x85 || code == 0xA0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200A) || code == 0x2028 ||
+        code == 0x2029 || code == 0x202F || code == 0x205F || code == 0x3000;
 }
 
 /* One bit for each general category; utf8proc numbers them from 0 (Cn) to 29 (Co). */
-#define LETTERS                                                                                    \
-    (1u << UTF8PROC_CATEGORY_LU | 1u << UTF8PROC_CATEGORY_LL | 1u << UTF8PROC_CATEGORY_LT |        \
+#define LETTERS                                                                                                        \
+    (1u << UTF8PROC_CATEGORY_LU | 1u << UTF8PROC_CATEGORY_LL | 1u << UTF8PROC_CATEGORY_LT |                            \
      1u << UTF8PROC_CATEGORY_LM | 1u << UTF8PROC_CATEGORY_LO)
-#define MARKS (1u << UTF8PROC_CATEGORY_MN | 1u << UTF8PROC_CATEGORY_MC | 1u << UTF8PROC_CATEGORY_ME)
-#define NUMBERS                                                                                    \
-    (1u << UTF8PROC_CATEGORY_ND | 1u << UTF8PROC_CATEGORY_NL | 1u << UTF8PROC_CATEGORY_NO)
-#define PUNCTUATION                                                                                \
-    (1u << UTF8PROC_CATEGORY_PC | 1u << UTF8PROC_CATEGORY_PD | 1u << UTF8PROC_CATEGORY_PS |        \
-     1u << UTF8PROC_CATEGORY_PE | 1u << UTF8PROC_CATEGORY_PI | 1u << UTF8PROC_CATEGORY_PF |        \
+#define MARKS   (1u << UTF8PROC_CATEGORY_MN | 1u << UTF8PROC_CATEGORY_MC | 1u << UTF8PROC_CATEGORY_ME)
+#define NUMBERS (1u << UTF8PROC_CATEGORY_ND | 1u << UTF8PROC_CATEGORY_NL | 1u << UTF8PROC_CATEGORY_NO)
+#define PUNCTUATION                                                                                                    \
+    (1u << UTF8PROC_CATEGORY_PC | 1u << UTF8PROC_CATEGORY_PD | 1u << UTF8PROC_CATEGORY_PS |                            \
+     1u << UTF8PROC_CATEGORY_PE | 1u << UTF8PROC_CATEGORY_PI | 1u << UTF8PROC_CATEGORY_PF |                            \
      1u << UTF8PROC_CATEGORY_PO)
-#define SYMBOLS                                                                                    \
-    (1u << UTF8PROC_CATEGORY_SM | 1u << UTF8PROC_CATEGORY_SC | 1u << UTF8PROC_CATEGORY_SK |        \
-     1u << UTF8PROC_CATEGORY_SO)
-#define WORDS                                                                                      \
-    (LETTERS | MARKS | 1u << UTF8PROC_CATEGORY_ND | 1u << UTF8PROC_CATEGORY_NL |                   \
-     1u << UTF8PROC_CATEGORY_PC)
+#define SYMBOLS                                                                                                        \
+    (1u << UTF8PROC_CATEGORY_SM | 1u << UTF8PROC_CATEGORY_SC | 1u << UTF8PROC_CATEGORY_SK | 1u << UTF8PROC_CATEGORY_SO)
+#define WORDS (LETTERS | MARKS | 1u << UTF8PROC_CATEGORY_ND | 1u << UTF8PROC_CATEGORY_NL | 1u << UTF8PROC_CATEGORY_PC)
 
 static bool in_categories(uint32_t code, uint32_t categories)
 {
@@ -61,14 +57,13 @@ bool whit_is_punctuation_unicode8(uint32_t code)
 {
     /* Punctuation that came later. */
     static const uint32_t later[][2] = {
-        {0x61D, 0x61D},     {0x9FD, 0x9FD},     {0xA76, 0xA76},     {0xC77, 0xC77},
-        {0xC84, 0xC84},     {0x1B7D, 0x1B7E},   {0x2E43, 0x2E4F},   {0x2E52, 0x2E5D},
-        {0x10EAD, 0x10EAD}, {0x10F55, 0x10F59}, {0x10F86, 0x10F89}, {0x1144B, 0x1144F},
-        {0x1145A, 0x1145B}, {0x1145D, 0x1145D}, {0x11660, 0x1166C}, {0x116B9, 0x116B9},
-        {0x1183B, 0x1183B}, {0x11944, 0x11946}, {0x119E2, 0x119E2}, {0x11A3F, 0x11A46},
-        {0x11A9A, 0x11A9C}, {0x11A9E, 0x11AA2}, {0x11B00, 0x11B09}, {0x11C41, 0x11C45},
-        {0x11C70, 0x11C71}, {0x11EF7, 0x11EF8}, {0x11F43, 0x11F4F}, {0x11FFF, 0x11FFF},
-        {0x12FF1, 0x12FF2}, {0x16E97, 0x16E9A}, {0x16FE2, 0x16FE2}, {0x1E95E, 0x1E95F},
+        {0x61D, 0x61D},     {0x9FD, 0x9FD},     {0xA76, 0xA76},     {0xC77, 0xC77},     {0xC84, 0xC84},
+        {0x1B7D, 0x1B7E},   {0x2E43, 0x2E4F},   {0x2E52, 0x2E5D},   {0x10EAD, 0x10EAD}, {0x10F55, 0x10F59},
+        {0x10F86, 0x10F89}, {0x1144B, 0x1144F}, {0x1145A, 0x1145B}, {0x1145D, 0x1145D}, {0x11660, 0x1166C},
+        {0x116B9, 0x116B9}, {0x1183B, 0x1183B}, {0x11944, 0x11946}, {0x119E2, 0x119E2}, {0x11A3F, 0x11A46},
+        {0x11A9A, 0x11A9C}, {0x11A9E, 0x11AA2}, {0x11B00, 0x11B09}, {0x11C41, 0x11C45}, {0x11C70, 0x11C71},
+        {0x11EF7, 0x11EF8}, {0x11F43, 0x11F4F}, {0x11FFF, 0x11FFF}, {0x12FF1, 0x12FF2}, {0x16E97, 0x16E9A},
+        {0x16FE2, 0x16FE2}, {0x1E95E, 0x1E95F},
     };
     if (code == 0x166D) return true; /* a symbol since Unicode 12 */
     if (!whit_is_punctuation(code)) return false;
@@ -97,8 +92,8 @@ bool whit_is_word(uint32_t code)
     if (in_categories(code, WORDS)) return true;
     /* Other_Alphabetic symbols (circled and squared letters) and the two joiners. */
     return (code >= 0x24B6 && code <= 0x24E9) || (code >= 0x1F130 && code <= 0x1F149) ||
-           (code >= 0x1F150 && code <= 0x1F169) || (code >= 0x1F170 && code <= 0x1F189) ||
-           code == 0x200C || code == 0x200D;
+        (code >= 0x1F150 && code <= 0x1F169) || (code >= 0x1F170 && code <= 0x1F189) || code == 0x200C ||
+        code == 0x200D;
 }
 
 /* Bytes that do not stand for themselves, in order: 0-32, 127-160 and 173; 68 of them. */

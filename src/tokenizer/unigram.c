@@ -14,8 +14,8 @@ typedef struct lattice_node { /* the best way to end at this byte */
     bool reached;
 } lattice_node;
 
-static const whit_trie_node *trie_child(const whit_trie_node *trie, size_t n_nodes,
-                                        const whit_trie_node *node, uint8_t byte)
+static const whit_trie_node *trie_child(const whit_trie_node *trie, size_t n_nodes, const whit_trie_node *node,
+                                        uint8_t byte)
 {
     size_t low = node->first_child, high = low + node->n_children;
     if (high > n_nodes) return NULL;
@@ -36,13 +36,11 @@ static void offer(lattice_node *target, double score, int32_t id, size_t start)
     *target = (lattice_node){.score = score, .id = id, .start = (uint32_t)start, .reached = true};
 }
 
-static whit_status fill_lattice(const whit_tokenizer_view *view, whit_model_scratch *scratch,
-                                const uint8_t *piece, size_t n_bytes, lattice_node *best,
-                                whit_error *error)
+static whit_status fill_lattice(const whit_tokenizer_view *view, whit_model_scratch *scratch, const uint8_t *piece,
+                                size_t n_bytes, lattice_node *best, whit_error *error)
 {
     size_t n_nodes;
-    const whit_trie_node *trie =
-        whit_tokenizer_section(view, WHIT_TOKENS_TRIE, sizeof *trie, &n_nodes);
+    const whit_trie_node *trie = whit_tokenizer_section(view, WHIT_TOKENS_TRIE, sizeof *trie, &n_nodes);
     for (size_t start = 0, length; start < n_bytes; start += length) {
         whit_utf8_decode(piece + start, n_bytes - start, &length);
         double here = best[start].score;
@@ -65,9 +63,8 @@ static whit_status fill_lattice(const whit_tokenizer_view *view, whit_model_scra
 }
 
 /* One segment of the best path; an unknown run is one segment. */
-static whit_status push_segment(const whit_tokenizer_view *view, const whit_model_scratch *scratch,
-                                const uint8_t *text, size_t n_bytes, whit_buf *ids,
-                                whit_error *error)
+static whit_status push_segment(const whit_tokenizer_view *view, const whit_model_scratch *scratch, const uint8_t *text,
+                                size_t n_bytes, whit_buf *ids, whit_error *error)
 {
     int32_t id = whit_tokenizer_lookup(view, text, n_bytes);
     bool done = id >= 0 && whit_may_pick(view, scratch, id);
@@ -75,15 +72,13 @@ static whit_status push_segment(const whit_tokenizer_view *view, const whit_mode
     WHIT_TRY(whit_tokenizer_push_bytes(view, text, n_bytes, &done, ids, error));
     if (done) return WHIT_OK;
     if (view->header->unk < 0)
-        return whit_fail(
-            error, WHIT_ERROR_FORMAT,
-            "tokenizer: a character is not in the vocabulary, which has no unknown token");
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "tokenizer: a character is not in the vocabulary, which has no unknown token");
     return whit_push_id(ids, view->header->unk, error);
 }
 
-whit_status whit_tokenizer_unigram(const whit_tokenizer_view *view, whit_model_scratch *scratch,
-                                   const uint8_t *piece, size_t n_bytes, whit_buf *ids,
-                                   whit_error *error)
+whit_status whit_tokenizer_unigram(const whit_tokenizer_view *view, whit_model_scratch *scratch, const uint8_t *piece,
+                                   size_t n_bytes, whit_buf *ids, whit_error *error)
 {
     scratch->nodes.size_bytes = 0;
     if (!whit_buf_append_zeros(&scratch->nodes, (n_bytes + 1) * sizeof(lattice_node)))
@@ -111,8 +106,8 @@ whit_status whit_tokenizer_unigram(const whit_tokenizer_view *view, whit_model_s
 
 /* The longest entry at the start of `text` below `node`; its length, 0 for none. */
 static size_t longest_entry(const whit_tokenizer_view *view, const whit_model_scratch *scratch,
-                            const whit_trie_node *trie, size_t n_nodes, const whit_trie_node *node,
-                            const uint8_t *text, size_t n_bytes, int32_t *id)
+                            const whit_trie_node *trie, size_t n_nodes, const whit_trie_node *node, const uint8_t *text,
+                            size_t n_bytes, int32_t *id)
 {
     size_t longest = 0;
     for (size_t i = 0; i < n_bytes && node;) {
@@ -126,25 +121,20 @@ static size_t longest_entry(const whit_tokenizer_view *view, const whit_model_sc
     return longest;
 }
 
-whit_status whit_tokenizer_wordpiece(const whit_tokenizer_view *view,
-                                     const whit_model_scratch *scratch, const uint8_t *piece,
-                                     size_t n_bytes, whit_buf *ids, whit_error *error)
+whit_status whit_tokenizer_wordpiece(const whit_tokenizer_view *view, const whit_model_scratch *scratch,
+                                     const uint8_t *piece, size_t n_bytes, whit_buf *ids, whit_error *error)
 {
     const whit_tokenizer_header *header = view->header;
     size_t n_nodes, first = ids->size_bytes, n_chars = 0;
-    const whit_trie_node *trie =
-        whit_tokenizer_section(view, WHIT_TOKENS_TRIE, sizeof *trie, &n_nodes);
-    const uint8_t *prefix =
-        whit_tokenizer_string(view, header->prefix_offset, header->prefix_bytes);
+    const whit_trie_node *trie = whit_tokenizer_section(view, WHIT_TOKENS_TRIE, sizeof *trie, &n_nodes);
+    const uint8_t *prefix = whit_tokenizer_string(view, header->prefix_offset, header->prefix_bytes);
     const whit_trie_node *root = n_nodes ? trie : NULL, *inner = prefix ? root : NULL;
-    for (uint32_t i = 0; i < header->prefix_bytes && inner; i++)
-        inner = trie_child(trie, n_nodes, inner, prefix[i]);
+    for (uint32_t i = 0; i < header->prefix_bytes && inner; i++) inner = trie_child(trie, n_nodes, inner, prefix[i]);
     for (size_t i = 0; i < n_bytes; i++) n_chars += (piece[i] & 0xC0) != 0x80;
     bool known = n_chars <= header->max_word_chars;
     for (size_t at = 0; at < n_bytes && known;) {
         int32_t id = -1;
-        size_t length = longest_entry(view, scratch, trie, n_nodes, at ? inner : root, piece + at,
-                                      n_bytes - at, &id);
+        size_t length = longest_entry(view, scratch, trie, n_nodes, at ? inner : root, piece + at, n_bytes - at, &id);
         known = length > 0;
         if (known) WHIT_TRY(whit_push_id(ids, id, error));
         at += length;

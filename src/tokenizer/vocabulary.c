@@ -16,10 +16,7 @@ typedef struct named_pattern {
 
 static const named_pattern named_patterns[] = {
     {"gpt-2 gpt2 phi-2 mpt olmo jais roberta-bpe gigachat", {WHIT_PATTERN_GPT2}, false, false},
-    {"llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral lfm2 midm-2.0",
-     {WHIT_PATTERN_LLAMA3},
-     true,
-     true},
+    {"llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral lfm2 midm-2.0", {WHIT_PATTERN_LLAMA3}, true, true},
     {"dbrx smaug-bpe", {WHIT_PATTERN_LLAMA3}, false, false},
     {"qwen2 stablelm2 deepseek-r1-qwen hunyuan megrez kormo", {WHIT_PATTERN_QWEN2}, false, false},
     {"qwen35",
@@ -28,14 +25,8 @@ static const named_pattern named_patterns[] = {
      false,
      false},
     {"falcon", {"[\\p{P}\\$\\+<=>\\^~\\|`]+", WHIT_PATTERN_GPT2, "[0-9][0-9][0-9]"}, false, false},
-    {"default",
-     {"[\\p{P}\\$\\+<=>\\^~\\|]+", WHIT_PATTERN_GPT2, "\\p{N}+", "[0-9][0-9][0-9]"},
-     false,
-     false},
-    {"starcoder refact command-r smollm codeshell exaone minerva-7b",
-     {"\\p{N}", WHIT_PATTERN_GPT2},
-     false,
-     false},
+    {"default", {"[\\p{P}\\$\\+<=>\\^~\\|]+", WHIT_PATTERN_GPT2, "\\p{N}+", "[0-9][0-9][0-9]"}, false, false},
+    {"starcoder refact command-r smollm codeshell exaone minerva-7b", {"\\p{N}", WHIT_PATTERN_GPT2}, false, false},
     {"tekken",
      {"[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+"
       "|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*"
@@ -96,55 +87,47 @@ static uint8_t flags_of(const whit_vocabulary *v, size_t id)
     }
 }
 
-static whit_status add_tokens(whit_tokenizer_builder *builder, const whit_vocabulary *v,
-                              whit_error *error)
+static whit_status add_tokens(whit_tokenizer_builder *builder, const whit_vocabulary *v, whit_error *error)
 {
     for (size_t i = 0; i < v->n_tokens; i++)
-        WHIT_TRY(whit_tokenizer_builder_token(builder, (int64_t)i, v->tokens[i].data,
-                                              v->tokens[i].n_bytes, v->scores ? v->scores[i] : 0,
-                                              flags_of(v, i), error));
+        WHIT_TRY(whit_tokenizer_builder_token(builder, (int64_t)i, v->tokens[i].data, v->tokens[i].n_bytes,
+                                              v->scores ? v->scores[i] : 0, flags_of(v, i), error));
     return whit_tokenizer_builder_index(builder, error);
 }
 
 /* The tokens of a tokenizer_config.json, {"id": {"content": ..., "special": ...}}, that the
  * vocabulary lacks. */
-static whit_status add_config_tokens(whit_tokenizer_builder *builder, const whit_vocabulary *v,
-                                     whit_error *error)
+static whit_status add_config_tokens(whit_tokenizer_builder *builder, const whit_vocabulary *v, whit_error *error)
 {
     const whit_json *json = v->config ? v->config->tokenizer_config : NULL;
     if (!json) return WHIT_OK;
     uint32_t list = whit_json_get(json, WHIT_JSON_ROOT, "added_tokens_decoder");
-    for (uint32_t at = whit_json_first(json, list); at != WHIT_JSON_NONE;
-         at = whit_json_next(json, list, at)) {
+    for (uint32_t at = whit_json_first(json, list); at != WHIT_JSON_NONE; at = whit_json_next(json, list, at)) {
         size_t n_key, n;
         const char *key = whit_json_string(json, at, &n_key);
         const char *text = whit_json_string(json, whit_json_get(json, at + 1, "content"), &n);
         int64_t id = 0;
         for (size_t i = 0; i < n_key && id < INT32_MAX / 10; i++)
             id = key[i] >= '0' && key[i] <= '9' ? id * 10 + (key[i] - '0') : INT32_MAX;
-        if (!text || n == 0)
-            return whit_json_fail(json, at, error, "an added token has no content");
+        if (!text || n == 0) return whit_json_fail(json, at, error, "an added token has no content");
         if (id < (int64_t)v->n_tokens) continue;
         bool special = whit_json_bool(json, whit_json_get(json, at + 1, "special"), false);
         WHIT_TRY(whit_tokenizer_builder_token(
-            builder, id, text, n, 0,
-            special ? WHIT_TOKEN_CONTROL | WHIT_TOKEN_SPECIAL : WHIT_TOKEN_USER, error));
-        WHIT_TRY(whit_tokenizer_builder_added(builder, (int32_t)id, text, n, false,
-                                              special ? WHIT_ADDED_SPECIAL : 0, error));
+            builder, id, text, n, 0, special ? WHIT_TOKEN_CONTROL | WHIT_TOKEN_SPECIAL : WHIT_TOKEN_USER, error));
+        WHIT_TRY(whit_tokenizer_builder_added(builder, (int32_t)id, text, n, false, special ? WHIT_ADDED_SPECIAL : 0,
+                                              error));
     }
     return WHIT_OK;
 }
 
 /* Control tokens are special, user-defined ones are cut out of any text. */
-static whit_status add_added(whit_tokenizer_builder *builder, const whit_vocabulary *v,
-                             whit_error *error)
+static whit_status add_added(whit_tokenizer_builder *builder, const whit_vocabulary *v, whit_error *error)
 {
     for (size_t i = 0; i < v->n_tokens; i++) {
         int32_t type = v->types ? v->types[i] : WHIT_TOKEN_NORMAL;
         bool special = type == WHIT_TOKEN_CONTROL || type == WHIT_TOKEN_UNKNOWN;
         if (!special && type != WHIT_TOKEN_USER) continue;
-        WHIT_TRY(whit_tokenizer_builder_added(builder, (int32_t)i, v->tokens[i].data,
-                                              v->tokens[i].n_bytes, false,
+        WHIT_TRY(whit_tokenizer_builder_added(builder, (int32_t)i, v->tokens[i].data, v->tokens[i].n_bytes, false,
                                               special ? WHIT_ADDED_SPECIAL : 0, error));
     }
     return add_config_tokens(builder, v, error);
@@ -155,16 +138,14 @@ static int32_t checked_id(const whit_vocabulary *v, int64_t id)
     return id >= 0 && (uint64_t)id < v->n_tokens ? (int32_t)id : -1;
 }
 
-static whit_status add_ids(whit_tokenizer_builder *builder, const whit_vocabulary *v, bool add_bos,
-                           whit_error *error)
+static whit_status add_ids(whit_tokenizer_builder *builder, const whit_vocabulary *v, bool add_bos, whit_error *error)
 {
     whit_tokenizer_header *header = &builder->header;
     header->bos = checked_id(v, v->bos);
     header->eos = checked_id(v, v->eos);
     header->pad = checked_id(v, v->pad);
     if (v->add_bos >= 0) add_bos = v->add_bos;
-    if (add_bos && header->bos >= 0)
-        WHIT_TRY(whit_tokenizer_builder_id(builder, &builder->before, header->bos, error));
+    if (add_bos && header->bos >= 0) WHIT_TRY(whit_tokenizer_builder_id(builder, &builder->before, header->bos, error));
     if (v->add_eos == 1 && header->eos >= 0)
         WHIT_TRY(whit_tokenizer_builder_id(builder, &builder->after, header->eos, error));
     WHIT_TRY(whit_tokenizer_builder_end(builder, checked_id(v, v->eot), error));
@@ -172,51 +153,42 @@ static whit_status add_ids(whit_tokenizer_builder *builder, const whit_vocabular
     return whit_tokenizer_apply_config(builder, v->config, error);
 }
 
-static whit_status add_step(whit_tokenizer_builder *builder, whit_buf *steps,
-                            whit_tokenizer_step step, const char *text, const char *content,
-                            whit_error *error)
+static whit_status add_step(whit_tokenizer_builder *builder, whit_buf *steps, whit_tokenizer_step step,
+                            const char *text, const char *content, whit_error *error)
 {
-    return whit_tokenizer_builder_step(builder, steps, step, text, strlen(text), content,
-                                       strlen(content), error);
+    return whit_tokenizer_builder_step(builder, steps, step, text, strlen(text), content, strlen(content), error);
 }
 
-static whit_status add_plain(whit_tokenizer_builder *builder, whit_buf *steps, uint32_t kind,
-                             whit_error *error)
+static whit_status add_plain(whit_tokenizer_builder *builder, whit_buf *steps, uint32_t kind, whit_error *error)
 {
     return add_step(builder, steps, (whit_tokenizer_step){.kind = kind}, "", "", error);
 }
 
 /* SentencePiece's normalizers in its order, and the way back. */
-static whit_status add_sentencepiece_steps(whit_tokenizer_builder *builder,
-                                           const whit_vocabulary *v, whit_error *error)
+static whit_status add_sentencepiece_steps(whit_tokenizer_builder *builder, const whit_vocabulary *v, whit_error *error)
 {
     const whit_tokenizer_step replace = {.kind = WHIT_STEP_REPLACE};
     whit_buf *normalize = &builder->normalize, *decode = &builder->decode;
     if (v->charsmap.n_bytes) {
         if (!whit_charsmap_check((const uint8_t *)v->charsmap.data, v->charsmap.n_bytes))
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the character map is damaged", v->name);
-        WHIT_TRY(whit_tokenizer_builder_step(builder, normalize,
-                                             (whit_tokenizer_step){.kind = WHIT_STEP_PRECOMPILED},
+        WHIT_TRY(whit_tokenizer_builder_step(builder, normalize, (whit_tokenizer_step){.kind = WHIT_STEP_PRECOMPILED},
                                              v->charsmap.data, v->charsmap.n_bytes, "", 0, error));
     }
-    if (v->collapse_spaces)
-        WHIT_TRY(add_plain(builder, normalize, WHIT_STEP_COLLAPSE_SPACES, error));
+    if (v->collapse_spaces) WHIT_TRY(add_plain(builder, normalize, WHIT_STEP_COLLAPSE_SPACES, error));
     if (v->add_space_prefix)
-        WHIT_TRY(add_step(builder, normalize, (whit_tokenizer_step){.kind = WHIT_STEP_PREPEND},
-                          METASPACE, "", error));
+        WHIT_TRY(add_step(builder, normalize, (whit_tokenizer_step){.kind = WHIT_STEP_PREPEND}, METASPACE, "", error));
     WHIT_TRY(add_step(builder, normalize, replace, " ", METASPACE, error));
     WHIT_TRY(add_step(builder, decode, replace, METASPACE, " ", error));
     WHIT_TRY(add_plain(builder, decode, WHIT_STEP_BYTE_FALLBACK, error));
     WHIT_TRY(add_plain(builder, decode, WHIT_STEP_FUSE, error));
     if (v->add_space_prefix)
-        WHIT_TRY(add_step(builder, decode,
-                          (whit_tokenizer_step){.kind = WHIT_STEP_STRIP_CHAR, .a = 1}, " ", "",
-                          error));
+        WHIT_TRY(
+            add_step(builder, decode, (whit_tokenizer_step){.kind = WHIT_STEP_STRIP_CHAR, .a = 1}, " ", "", error));
     return WHIT_OK;
 }
 
-static whit_status build_sentencepiece(whit_tokenizer_builder *builder, const whit_vocabulary *v,
-                                       whit_error *error)
+static whit_status build_sentencepiece(whit_tokenizer_builder *builder, const whit_vocabulary *v, whit_error *error)
 {
     bool unigram = v->kind == WHIT_VOCABULARY_UNIGRAM;
     whit_tokenizer_header *header = &builder->header;
@@ -224,8 +196,7 @@ static whit_status build_sentencepiece(whit_tokenizer_builder *builder, const wh
     header->flags = WHIT_TOKENIZER_BYTE_FALLBACK | WHIT_TOKENIZER_FUSE_UNK;
     header->unk = checked_id(v, v->unk);
     builder->has_scores = true;
-    if (!v->scores)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tokens have no scores", v->name);
+    if (!v->scores) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tokens have no scores", v->name);
     for (size_t i = 0; i < v->n_tokens; i++)
         if (i == 0 || v->scores[i] < header->unk_score) header->unk_score = v->scores[i];
     header->unk_score = unigram ? header->unk_score - UNKNOWN_PENALTY : 0;
@@ -235,34 +206,28 @@ static whit_status build_sentencepiece(whit_tokenizer_builder *builder, const wh
     return add_ids(builder, v, !unigram, error);
 }
 
-static whit_status add_merges(whit_tokenizer_builder *builder, const whit_vocabulary *v,
-                              whit_error *error)
+static whit_status add_merges(whit_tokenizer_builder *builder, const whit_vocabulary *v, whit_error *error)
 {
     for (size_t i = 0; i < v->n_merges; i++) {
         const whit_text *merge = &v->merges[i];
-        const char *space =
-            merge->n_bytes > 1 ? memchr(merge->data + 1, ' ', merge->n_bytes - 1) : NULL;
-        if (!space)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: merge %zu has no two sides", v->name,
-                             i);
+        const char *space = merge->n_bytes > 1 ? memchr(merge->data + 1, ' ', merge->n_bytes - 1) : NULL;
+        if (!space) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: merge %zu has no two sides", v->name, i);
         size_t left = (size_t)(space - merge->data);
-        WHIT_TRY(whit_tokenizer_builder_merge(builder, merge->data, left, space + 1,
-                                              merge->n_bytes - left - 1, false, error));
+        WHIT_TRY(whit_tokenizer_builder_merge(builder, merge->data, left, space + 1, merge->n_bytes - left - 1, false,
+                                              error));
     }
     return WHIT_OK;
 }
 
-static whit_status build_byte_level(whit_tokenizer_builder *builder, const whit_vocabulary *v,
-                                    whit_error *error)
+static whit_status build_byte_level(whit_tokenizer_builder *builder, const whit_vocabulary *v, whit_error *error)
 {
     whit_text pre = v->pre.data ? v->pre : (whit_text){"default", 7};
     const named_pattern *pattern = find_pattern(pre);
     if (!pattern)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: the pre-tokenizer '%.*s' is not known; its pattern is missing",
-                         v->name, (int)(pre.n_bytes < 80 ? pre.n_bytes : 80), pre.data);
-    builder->header.model =
-        v->kind == WHIT_VOCABULARY_RANKS ? WHIT_TOKENIZER_SPM : WHIT_TOKENIZER_BPE;
+                         "%s: the pre-tokenizer '%.*s' is not known; its pattern is missing", v->name,
+                         (int)(pre.n_bytes < 80 ? pre.n_bytes : 80), pre.data);
+    builder->header.model = v->kind == WHIT_VOCABULARY_RANKS ? WHIT_TOKENIZER_SPM : WHIT_TOKENIZER_BPE;
     builder->header.flags = WHIT_TOKENIZER_BYTE_LEVEL;
     builder->has_scores = v->scores != NULL;
     if (pattern->ignore_merges || v->kind == WHIT_VOCABULARY_RANKS)
@@ -272,24 +237,21 @@ static whit_status build_byte_level(whit_tokenizer_builder *builder, const whit_
     WHIT_TRY(add_added(builder, v, error));
     if (v->nfc) WHIT_TRY(add_plain(builder, &builder->normalize, WHIT_STEP_NFC, error));
     for (int i = 0; i < 4 && pattern->patterns[i]; i++)
-        WHIT_TRY(add_step(builder, &builder->split,
-                          (whit_tokenizer_step){.kind = WHIT_STEP_SPLIT,
-                                                .flags = WHIT_STEP_FLAG_REGEX,
-                                                .a = WHIT_SPLIT_ISOLATED},
-                          pattern->patterns[i], "", error));
+        WHIT_TRY(add_step(
+            builder, &builder->split,
+            (whit_tokenizer_step){.kind = WHIT_STEP_SPLIT, .flags = WHIT_STEP_FLAG_REGEX, .a = WHIT_SPLIT_ISOLATED},
+            pattern->patterns[i], "", error));
     WHIT_TRY(add_plain(builder, &builder->split, WHIT_STEP_BYTE_LEVEL, error));
     WHIT_TRY(add_plain(builder, &builder->decode, WHIT_STEP_BYTE_LEVEL, error));
     return add_ids(builder, v, pattern->add_bos, error);
 }
 
-whit_status whit_tokenizer_from_vocabulary(const whit_vocabulary *v, whit_buf *image,
-                                           whit_error *error)
+whit_status whit_tokenizer_from_vocabulary(const whit_vocabulary *v, whit_buf *image, whit_error *error)
 {
     whit_tokenizer_builder builder;
     whit_tokenizer_builder_init(&builder, v->name, v->n_tokens, image->allocator);
     bool byte_level = v->kind == WHIT_VOCABULARY_BYTE_LEVEL || v->kind == WHIT_VOCABULARY_RANKS;
-    whit_status status =
-        byte_level ? build_byte_level(&builder, v, error) : build_sentencepiece(&builder, v, error);
+    whit_status status = byte_level ? build_byte_level(&builder, v, error) : build_sentencepiece(&builder, v, error);
     if (status == WHIT_OK) status = whit_tokenizer_builder_finish(&builder, image, error);
     whit_tokenizer_builder_close(&builder);
     return status;

@@ -22,7 +22,7 @@ typedef enum whit_vocabulary_kind {
 typedef struct whit_vocabulary {
     const char *name; /* of the file, for messages */
     whit_vocabulary_kind kind;
-    whit_text pre; /* name of the pattern, as in tokenizer.ggml.pre; data NULL: "default" */
+    whit_text pre;           /* name of the pattern, as in tokenizer.ggml.pre; data NULL: "default" */
     const whit_text *tokens; /* [n_tokens], ids in order */
     const float *scores;     /* [n_tokens] or NULL */
     const int32_t *types;    /* [n_tokens] GGUF's token types, or NULL: all normal */
@@ -41,7 +41,6 @@ whit_vocabulary whit_vocabulary_init(const char *name, whit_vocabulary_kind kind
 
 /* Appends the image to `image`. Errors: unsupported (a pattern that is not known, by name), format.
  */
-whit_status whit_tokenizer_from_vocabulary(const whit_vocabulary *vocabulary, whit_buf *image,
-                                           whit_error *error);
+whit_status whit_tokenizer_from_vocabulary(const whit_vocabulary *vocabulary, whit_buf *image, whit_error *error);
 
 #endif

@@ -7,8 +7,15 @@
 
 whit_adamw whit_adamw_default(void)
 {
-    return (whit_adamw){.rate = 3e-4f, .scale_rate = 0.3f, .vector_rate = 1, .least = 0.02f, .warm_up = 0.03f,
-                        .beta1 = 0.9f, .beta2 = 0.95f, .epsilon = 1e-8f, .clip = 1};
+    return (whit_adamw){.rate = 3e-4f,
+                        .scale_rate = 0.3f,
+                        .vector_rate = 1,
+                        .least = 0.02f,
+                        .warm_up = 0.03f,
+                        .beta1 = 0.9f,
+                        .beta2 = 0.95f,
+                        .epsilon = 1e-8f,
+                        .clip = 1};
 }
 
 float whit_adamw_rate(const whit_adamw *adamw, double share)
@@ -61,8 +68,11 @@ void whit_adamw_step(const whit_adamw *adamw, whit_params *params, whit_pool *po
 {
     float bias1 = (float)(1 - pow(adamw->beta1, (double)step)), bias2 = (float)(1 - pow(adamw->beta2, (double)step));
     struct step_job job = {.params = params,
-                           .row = {.beta1 = adamw->beta1, .beta2 = adamw->beta2, .epsilon = adamw->epsilon,
-                                   .bias2 = bias2, .gradient_scale = 1}};
+                           .row = {.beta1 = adamw->beta1,
+                                   .beta2 = adamw->beta2,
+                                   .epsilon = adamw->epsilon,
+                                   .bias2 = bias2,
+                                   .gradient_scale = 1}};
     if (adamw->clip > 0 && norm > adamw->clip) job.row.gradient_scale = (float)(adamw->clip / norm);
     for (uint32_t i = 0; i < params->n; i++) {
         const whit_param *param = &params->items[i];

@@ -25,8 +25,8 @@ typedef struct whit_blas {
     whit_precision precision; /* that there is */
     const whit_loops *loops;
     void *library; /* NULL: the plain loops */
-    void (*gemm)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float *a,
-                 int lda, const float *b, int ldb, float beta, float *c, int ldc);
+    void (*gemm)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float *a, int lda,
+                 const float *b, int ldb, float beta, float *c, int ldc);
     uint8_t *packed; /* bf16: right operands, one common and one per worker */
     size_t common_bytes, own_bytes, packed_bytes;
     const whit_allocator *allocator;

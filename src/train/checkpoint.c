@@ -39,7 +39,8 @@ whit_status whit_checkpoint_write(const char *path, const whit_progress *progres
     return status;
 }
 
-static whit_status check(const whit_map *map, const whit_progress *progress, const whit_params *params, whit_error *error)
+static whit_status check(const whit_map *map, const whit_progress *progress, const whit_params *params,
+                         whit_error *error)
 {
     struct head head;
     uint64_t part_bytes = params->n_floats * sizeof(float);

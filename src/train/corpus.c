@@ -74,7 +74,8 @@ whit_status whit_corpus_add_file(whit_corpus *corpus, const whit_model *model, c
     return status == WHIT_OK && specials && bos >= 0 ? find_starts(corpus, before, bos, error) : status;
 }
 
-whit_status whit_corpus_add_ids(whit_corpus *corpus, const whit_model *model, const int32_t *ids, size_t n, whit_error *error)
+whit_status whit_corpus_add_ids(whit_corpus *corpus, const whit_model *model, const int32_t *ids, size_t n,
+                                whit_error *error)
 {
     size_t before = corpus->n;
     WHIT_TRY(reserve(corpus, n, error));

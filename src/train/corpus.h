@@ -18,7 +18,8 @@ typedef struct whit_corpus {
 whit_status whit_corpus_add_file(whit_corpus *corpus, const whit_model *model, const char *path, bool specials,
                                  whit_error *error);
 /* Appends ids that are there already; where they have BOS, documents begin. */
-whit_status whit_corpus_add_ids(whit_corpus *corpus, const whit_model *model, const int32_t *ids, size_t n, whit_error *error);
+whit_status whit_corpus_add_ids(whit_corpus *corpus, const whit_model *model, const int32_t *ids, size_t n,
+                                whit_error *error);
 void whit_corpus_free(whit_corpus *corpus);
 
 /* Window `number` of the endless sequence that `seed` draws: ids (n_tokens), and targets (n_tokens)

@@ -110,8 +110,7 @@ static whit_status write_model(const whit_fresh *fresh, const whit_trainee *trai
 {
     whit_config_save(fresh->config, whit_ndf_writer_config(writer));
     if (fresh->name) whit_table_set_string(whit_ndf_writer_meta(writer), "general.name", fresh->name);
-    if (fresh->chat_template)
-        whit_table_set_string(whit_ndf_writer_templates(writer), "default", fresh->chat_template);
+    if (fresh->chat_template) whit_table_set_string(whit_ndf_writer_templates(writer), "default", fresh->chat_template);
     if (fresh->tokenizer) whit_ndf_writer_set_tokenizer(writer, fresh->tokenizer, fresh->tokenizer_bytes);
     WHIT_TRY(whit_trainee_add_tensors(trainee, writer, error));
     return whit_ndf_writer_commit(writer, NULL, error);

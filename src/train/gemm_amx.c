@@ -37,8 +37,9 @@ INLINE void load_rows(const float *from, size_t stride, size_t n_rows, size_t n_
     __mmask16 low = lanes(n_k), high = lanes(n_k > 16 ? n_k - 16 : 0);
     for (size_t i = 0; i < 16; i++) {
         const float *row = from + i * stride;
-        t[i] = i < n_rows ? (__m512i)_mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(high, row + 16), _mm512_maskz_loadu_ps(low, row))
-                          : _mm512_setzero_si512();
+        t[i] = i < n_rows
+            ? (__m512i)_mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(high, row + 16), _mm512_maskz_loadu_ps(low, row))
+            : _mm512_setzero_si512();
     }
 }
 

@@ -9,8 +9,8 @@
 #include "train/tape.h"
 
 typedef struct whit_held_result {
-    double kl;                   /* mean KL(teacher || student), nats; 0 without a teacher */
-    double ce, teacher_ce;       /* mean nats per token; likewise */
+    double kl;             /* mean KL(teacher || student), nats; 0 without a teacher */
+    double ce, teacher_ce; /* mean nats per token; likewise */
     uint32_t n_windows;
 } whit_held_result;
 

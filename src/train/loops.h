@@ -19,12 +19,12 @@ typedef struct whit_adamw_row {
 
 typedef struct whit_loops {
     float (*dot)(const float *a, const float *b, size_t n);
-    float (*max)(const float *x, size_t n); /* n > 0 */
-    void (*add)(float *y, const float *x, size_t n);                        /* y += x */
-    void (*sum)(const float *a, const float *b, float *y, size_t n);        /* y = a + b */
-    void (*scale)(float *y, const float *x, float factor, size_t n);        /* y = factor x */
-    void (*add_scaled)(float *y, const float *x, float factor, size_t n);   /* y += factor x */
-    void (*softmax)(float *x, float scale, size_t n);                       /* of scale * x, in place */
+    float (*max)(const float *x, size_t n);                               /* n > 0 */
+    void (*add)(float *y, const float *x, size_t n);                      /* y += x */
+    void (*sum)(const float *a, const float *b, float *y, size_t n);      /* y = a + b */
+    void (*scale)(float *y, const float *x, float factor, size_t n);      /* y = factor x */
+    void (*add_scaled)(float *y, const float *x, float factor, size_t n); /* y += factor x */
+    void (*softmax)(float *x, float scale, size_t n);                     /* of scale * x, in place */
     /* y = x rounded to int8 with the scale max(|x|) / 127, as activations of W1.58A8 are. */
     void (*round_row)(const float *x, float *y, size_t n);
     /* In place over dp: the gradient before a softmax p: scale * p * (dp - mean). */
@@ -40,8 +40,8 @@ typedef struct whit_loops {
     void (*rope)(const float *x, const float *table, float turn, bool fresh, float *y, size_t n_pairs, size_t n);
     /* y = silu(gate) * up, y = max(gate, 0)^2 * up, and their gradients, added unless fresh. */
     void (*silu)(const float *gate, const float *up, float *y, size_t n);
-    void (*silu_gradient)(const float *gate, const float *up, const float *dy, float *dgate, bool fresh_gate, float *dup,
-                          bool fresh_up, size_t n);
+    void (*silu_gradient)(const float *gate, const float *up, const float *dy, float *dgate, bool fresh_gate,
+                          float *dup, bool fresh_up, size_t n);
     void (*relu2)(const float *gate, const float *up, float *y, size_t n);
     void (*relu2_gradient)(const float *gate, const float *up, const float *dy, float *dgate, bool fresh_gate,
                            float *dup, bool fresh_up, size_t n);

@@ -6,7 +6,11 @@
 whit_status whit_loss_open(whit_loss *loss, uint32_t n_rows, float ce_weight, float kl_weight,
                            const whit_allocator *allocator, whit_error *error)
 {
-    *loss = (whit_loss){.ce_weight = ce_weight, .kl_weight = kl_weight, .n_rows = n_rows, .loops = whit_loops_find(), .allocator = allocator};
+    *loss = (whit_loss){.ce_weight = ce_weight,
+                        .kl_weight = kl_weight,
+                        .n_rows = n_rows,
+                        .loops = whit_loops_find(),
+                        .allocator = allocator};
     loss->rows = whit_zalloc_array(allocator, (size_t)n_rows * 2, sizeof *loss->rows);
     return loss->rows ? WHIT_OK : whit_fail_memory(error, "losses", (size_t)n_rows * 2 * sizeof *loss->rows);
 }
@@ -49,8 +53,8 @@ void whit_loss_run(whit_loss *loss, whit_pool *pool, float *logits, const float 
     uint32_t n = 0;
     for (uint32_t r = 0; r < loss->n_rows; r++) n += targets[r] >= 0;
     float share = n ? factor / (float)n : 0;
-    struct loss_job job = {loss, logits, teacher, targets, n_vocab, loss->ce_weight * share,
-                           teacher ? loss->kl_weight * share : 0};
+    struct loss_job job = {
+        loss, logits, teacher, targets, n_vocab, loss->ce_weight * share, teacher ? loss->kl_weight * share : 0};
     whit_pool_run(pool, loss_rows, &job, loss->n_rows, 16);
     loss->ce = loss->kl = 0;
     for (uint32_t r = 0; r < loss->n_rows; r++) {

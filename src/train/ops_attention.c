@@ -26,8 +26,8 @@ struct attention_job {
 
 static struct attention_job attention_job(const whit_tape *tape, const whit_tape_step *step)
 {
-    struct attention_job job = {.tape = tape, .step = step, .n_tokens = tape->options.n_tokens,
-                                .head_dim = step->node->group};
+    struct attention_job job = {
+        .tape = tape, .step = step, .n_tokens = tape->options.n_tokens, .head_dim = step->node->group};
     job.q_width = whit_step_width(tape, step->node->input[0]);
     job.kv_width = whit_step_width(tape, step->node->input[1]);
     job.n_kv_heads = (uint32_t)job.kv_width / job.head_dim;
@@ -61,10 +61,16 @@ static void probabilities(const struct attention_job *job, uint32_t worker, cons
 {
     const whit_tape *tape = job->tape;
     whit_blas_multiply(&tape->blas, worker,
-                       &(whit_product){.transpose_b = true, .m = b->n_queries, .n = b->n_keys, .k = job->head_dim,
-                                       .a = whit_step_input(tape, job->step, 0) + b->q, .lda = job->q_width,
-                                       .b = whit_step_input(tape, job->step, 1) + b->kv, .ldb = job->kv_width,
-                                       .c = p, .ldc = b->n_keys});
+                       &(whit_product){.transpose_b = true,
+                                       .m = b->n_queries,
+                                       .n = b->n_keys,
+                                       .k = job->head_dim,
+                                       .a = whit_step_input(tape, job->step, 0) + b->q,
+                                       .lda = job->q_width,
+                                       .b = whit_step_input(tape, job->step, 1) + b->kv,
+                                       .ldb = job->kv_width,
+                                       .c = p,
+                                       .ldc = b->n_keys});
     uint32_t window = job->step->node->window;
     for (uint32_t i = b->begin; i < b->end; i++, p += b->n_keys) {
         uint32_t from = window && i + 1 > window ? i + 1 - window - b->first : 0, to = i + 1 - b->first;
@@ -85,10 +91,15 @@ static void forward_items(void *context, uint32_t worker, uint32_t begin, uint32
                 struct block b = block_at(job, item, member, at);
                 probabilities(job, worker, &b, p);
                 whit_blas_multiply(&tape->blas, worker,
-                                   &(whit_product){.m = b.n_queries, .n = job->head_dim, .k = b.n_keys, .a = p,
-                                                   .lda = b.n_keys, .b = whit_step_input(tape, job->step, 2) + b.kv,
+                                   &(whit_product){.m = b.n_queries,
+                                                   .n = job->head_dim,
+                                                   .k = b.n_keys,
+                                                   .a = p,
+                                                   .lda = b.n_keys,
+                                                   .b = whit_step_input(tape, job->step, 2) + b.kv,
                                                    .ldb = job->kv_width,
-                                                   .c = whit_step_output(tape, job->step) + b.q, .ldc = job->q_width});
+                                                   .c = whit_step_output(tape, job->step) + b.q,
+                                                   .ldc = job->q_width});
             }
 }
 
@@ -113,19 +124,54 @@ static void gradient_block(const struct attention_job *job, uint32_t worker, con
     const float *v = whit_step_input(tape, step, 2) + b->kv;
     const float *output = whit_step_output(tape, step) + b->q, *doutput = whit_step_doutput(tape, step) + b->q;
     probabilities(job, worker, b, p);
-    whit_product dv = {.transpose_a = true, .m = m, .n = d, .k = n, .a = p, .lda = m, .b = doutput, .ldb = job->q_width,
-                       .beta = 1, .c = whit_step_dinput(tape, step, 2) + b->kv, .ldc = job->kv_width};
-    whit_product dprobabilities = {.transpose_b = true, .m = n, .n = m, .k = d, .a = doutput, .lda = job->q_width,
-                                   .b = v, .ldb = job->kv_width, .c = dp, .ldc = m};
+    whit_product dv = {.transpose_a = true,
+                       .m = m,
+                       .n = d,
+                       .k = n,
+                       .a = p,
+                       .lda = m,
+                       .b = doutput,
+                       .ldb = job->q_width,
+                       .beta = 1,
+                       .c = whit_step_dinput(tape, step, 2) + b->kv,
+                       .ldc = job->kv_width};
+    whit_product dprobabilities = {.transpose_b = true,
+                                   .m = n,
+                                   .n = m,
+                                   .k = d,
+                                   .a = doutput,
+                                   .lda = job->q_width,
+                                   .b = v,
+                                   .ldb = job->kv_width,
+                                   .c = dp,
+                                   .ldc = m};
     whit_blas_multiply(&tape->blas, worker, &dv);
     whit_blas_multiply(&tape->blas, worker, &dprobabilities);
     for (size_t i = 0; i < n; i++)
-        tape->loops->softmax_gradient(p + i * m, tape->loops->dot(output + i * job->q_width, doutput + i * job->q_width, d),
+        tape->loops->softmax_gradient(p + i * m,
+                                      tape->loops->dot(output + i * job->q_width, doutput + i * job->q_width, d),
                                       step->node->constant, dp + i * m, m);
-    whit_product dq = {.m = n, .n = d, .k = m, .a = dp, .lda = m, .b = k, .ldb = job->kv_width,
-                       .beta = step->fresh[0] ? 0 : 1, .c = whit_step_dinput(tape, step, 0) + b->q, .ldc = job->q_width};
-    whit_product dk = {.transpose_a = true, .m = m, .n = d, .k = n, .a = dp, .lda = m, .b = q, .ldb = job->q_width,
-                       .beta = 1, .c = whit_step_dinput(tape, step, 1) + b->kv, .ldc = job->kv_width};
+    whit_product dq = {.m = n,
+                       .n = d,
+                       .k = m,
+                       .a = dp,
+                       .lda = m,
+                       .b = k,
+                       .ldb = job->kv_width,
+                       .beta = step->fresh[0] ? 0 : 1,
+                       .c = whit_step_dinput(tape, step, 0) + b->q,
+                       .ldc = job->q_width};
+    whit_product dk = {.transpose_a = true,
+                       .m = m,
+                       .n = d,
+                       .k = n,
+                       .a = dp,
+                       .lda = m,
+                       .b = q,
+                       .ldb = job->q_width,
+                       .beta = 1,
+                       .c = whit_step_dinput(tape, step, 1) + b->kv,
+                       .ldc = job->kv_width};
     whit_blas_multiply(&tape->blas, worker, &dq);
     whit_blas_multiply(&tape->blas, worker, &dk);
 }
@@ -137,7 +183,7 @@ static void gradient_items(void *context, uint32_t worker, uint32_t begin, uint3
     float *p = tape->scratch + worker * tape->scratch_elems, *dp = p + tape->scratch_elems / 2;
     for (uint32_t item = begin; item < end; item++) {
         size_t head = (size_t)(item / job->n_kv_heads) * job->n_tokens * job->kv_width +
-                      (size_t)(item % job->n_kv_heads) * job->head_dim;
+            (size_t)(item % job->n_kv_heads) * job->head_dim;
         for (int i = 1; i < 3; i++)
             if (job->step->fresh[i]) clear_head(job, whit_step_dinput(tape, job->step, i), head);
         for (uint32_t member = 0; member < job->per_kv_head; member++)

@@ -56,9 +56,16 @@ void whit_op_linear(const whit_tape *tape, const whit_tape_step *step)
     const float *x = input_of(tape, step);
     float *y = whit_step_output(tape, step);
     whit_blas_share(&tape->blas, tape->pool,
-                    &(whit_product){.transpose_b = true, .m = tape->n_rows, .n = n_out, .k = n_in,
-                                    .a = x, .lda = n_in, .b = weight->value, .ldb = n_in,
-                                    .c = y, .ldc = n_out});
+                    &(whit_product){.transpose_b = true,
+                                    .m = tape->n_rows,
+                                    .n = n_out,
+                                    .k = n_in,
+                                    .a = x,
+                                    .lda = n_in,
+                                    .b = weight->value,
+                                    .ldb = n_in,
+                                    .c = y,
+                                    .ldc = n_out});
     if (weight->low_a >= 0) whit_op_low_rank(tape, step, x);
     if (step->node->bias < 0) return;
     struct bias_job job = {.tape = tape, .bias = tape->params->items[step->node->bias].value, .y = y, .n_out = n_out};
@@ -83,14 +90,32 @@ void whit_op_linear_gradient(const whit_tape *tape, const whit_tape_step *step)
     const whit_param *weight = &tape->params->items[step->node->weight];
     size_t n_out = weight->type.n_rows, n_in = weight->type.n_cols;
     const float *x = input_of(tape, step), *dy = whit_step_doutput(tape, step);
-    whit_product dx = {.m = tape->n_rows, .n = n_in, .k = n_out, .a = dy, .lda = n_out, .b = weight->value, .ldb = n_in,
-                       .beta = step->fresh[0] ? 0 : 1, .c = whit_step_dinput(tape, step, 0), .ldc = n_in};
-    whit_product dweight = {.transpose_a = true, .m = n_out, .n = n_in, .k = tape->n_rows, .a = dy, .lda = n_out,
-                            .b = x, .ldb = n_in, .beta = 1, .c = whit_param_gradient(tape->params, weight), .ldc = n_in};
+    whit_product dx = {.m = tape->n_rows,
+                       .n = n_in,
+                       .k = n_out,
+                       .a = dy,
+                       .lda = n_out,
+                       .b = weight->value,
+                       .ldb = n_in,
+                       .beta = step->fresh[0] ? 0 : 1,
+                       .c = whit_step_dinput(tape, step, 0),
+                       .ldc = n_in};
+    whit_product dweight = {.transpose_a = true,
+                            .m = n_out,
+                            .n = n_in,
+                            .k = tape->n_rows,
+                            .a = dy,
+                            .lda = n_out,
+                            .b = x,
+                            .ldb = n_in,
+                            .beta = 1,
+                            .c = whit_param_gradient(tape->params, weight),
+                            .ldc = n_in};
     whit_blas_share(&tape->blas, tape->pool, &dx);
     if (dweight.c) whit_blas_share(&tape->blas, tape->pool, &dweight); /* else it is frozen */
     if (weight->low_a >= 0) whit_op_low_rank_gradient(tape, step, x);
-    float *dbias = step->node->bias >= 0 ? whit_param_gradient(tape->params, &tape->params->items[step->node->bias]) : NULL;
+    float *dbias =
+        step->node->bias >= 0 ? whit_param_gradient(tape->params, &tape->params->items[step->node->bias]) : NULL;
     if (!dbias) return;
     struct bias_job job = {.tape = tape, .dy = dy, .n_out = n_out};
     whit_pool_run(tape->pool, bias_partials, &job, whit_tape_chunks(tape), 1);

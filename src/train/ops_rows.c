@@ -18,19 +18,19 @@ static void run_chunks(void *context, uint32_t worker, uint32_t begin, uint32_t 
         job->run(job->tape, job->step, chunk, chunk * WHIT_TAPE_ROW_CHUNK, whit_chunk_end(job->tape, chunk));
 }
 
-#define ROWS(name)                                                                                          \
-    static void name##_rows(const whit_tape *tape, const whit_tape_step *step, uint32_t chunk, uint32_t begin, \
+#define ROWS(name)                                                                                                     \
+    static void name##_rows(const whit_tape *tape, const whit_tape_step *step, uint32_t chunk, uint32_t begin,         \
                             uint32_t end)
-#define RUN(name)                                                                                   \
-    do {                                                                                            \
-        struct row_job job = {tape, step, name##_rows};                                             \
-        whit_pool_run(tape->pool, run_chunks, &job, whit_tape_chunks(tape), 1);                     \
+#define RUN(name)                                                                                                      \
+    do {                                                                                                               \
+        struct row_job job = {tape, step, name##_rows};                                                                \
+        whit_pool_run(tape->pool, run_chunks, &job, whit_tape_chunks(tape), 1);                                        \
     } while (0)
 
 /* Offset and number of the floats of rows [begin, end) of the output. */
-#define SPAN                                                                     \
-    size_t width = whit_step_width(tape, step->node->output), at = begin * width; \
-    size_t n = (end - begin) * width;                                            \
+#define SPAN                                                                                                           \
+    size_t width = whit_step_width(tape, step->node->output), at = begin * width;                                      \
+    size_t n = (end - begin) * width;                                                                                  \
     (void)chunk
 
 /* ---- embedding ------------------------------------------------------------------------------ */
@@ -56,7 +56,8 @@ void whit_op_embed_gradient(const whit_tape *tape, const whit_tape_step *step)
     if (!table) return; /* frozen */
     size_t width = whit_step_width(tape, step->node->output);
     const float *dy = whit_step_doutput(tape, step);
-    for (uint32_t r = 0; r < tape->n_rows; r++) tape->loops->add(table + (size_t)tape->ids[r] * width, dy + r * width, width);
+    for (uint32_t r = 0; r < tape->n_rows; r++)
+        tape->loops->add(table + (size_t)tape->ids[r] * width, dy + r * width, width);
 }
 
 /* ---- norm ----------------------------------------------------------------------------------- */
@@ -80,7 +81,7 @@ ROWS(norm_gradient)
     memset(partial, 0, group * sizeof *partial);
     for (size_t i = at; i < at + n; i += group)
         tape->loops->norm_gradient(x + i, weight, step->node->constant, dy + i, step->fresh[0],
-                                whit_step_dinput(tape, step, 0) + i, partial, group);
+                                   whit_step_dinput(tape, step, 0) + i, partial, group);
 }
 
 void whit_op_norm(const whit_tape *tape, const whit_tape_step *step)
@@ -174,7 +175,7 @@ ROWS(add)
 {
     SPAN;
     tape->loops->sum(whit_step_input(tape, step, 0) + at, whit_step_input(tape, step, 1) + at,
-                  whit_step_output(tape, step) + at, n);
+                     whit_step_output(tape, step) + at, n);
 }
 
 ROWS(add_gradient)

@@ -87,7 +87,8 @@ static bool trains_fixed_scales(const whit_params *params)
 size_t whit_params_bytes(const whit_params *params, bool gradients)
 {
     return (count_floats(params) * (gradients ? 4 : 1) + params->n_rounded +
-            params->n_fixed * (gradients && trains_fixed_scales(params) ? 2 : 1)) * sizeof(float);
+            params->n_fixed * (gradients && trains_fixed_scales(params) ? 2 : 1)) *
+        sizeof(float);
 }
 
 whit_status whit_params_allocate(whit_params *params, bool gradients, whit_error *error)
@@ -193,12 +194,14 @@ static void round_group(const struct rounding_job *job, size_t at, size_t n, flo
     if (job->what == FIT) {
         whit_quantise_fit(params->loops, type, w, n, fields);
     } else if (job->what == ROUND) {
-        if (!params->learn_scales || type->codec == WHIT_CODEC_I8) whit_quantise_refit(params->loops, type, w, n, fields);
+        if (!params->learn_scales || type->codec == WHIT_CODEC_I8)
+            whit_quantise_refit(params->loops, type, w, n, fields);
         whit_quantise_stored(type, fields, stored);
         whit_quantise_values(params->loops, type, w, n, stored, params->share, job->param->value + at);
     } else {
         whit_quantise_stored(type, fields, stored);
-        whit_quantise_scale_gradient(params->loops, type, w, n, stored, whit_param_gradient(params, job->param) + at, dfields);
+        whit_quantise_scale_gradient(params->loops, type, w, n, stored, whit_param_gradient(params, job->param) + at,
+                                     dfields);
     }
 }
 
@@ -239,7 +242,8 @@ static void each_coded(whit_params *params, whit_pool *pool, enum rounding what)
     whit_pool_run(pool, round_tensors, &job, params->n, 1);
     for (uint32_t i = 0; i < params->n; i++) {
         job.param = &params->items[i];
-        if (takes_part(job.param, what) && job.param->n_lines > 1) whit_pool_run(pool, round_lines, &job, job.param->n_lines, 16);
+        if (takes_part(job.param, what) && job.param->n_lines > 1)
+            whit_pool_run(pool, round_lines, &job, job.param->n_lines, 16);
     }
 }
 

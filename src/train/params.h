@@ -31,7 +31,7 @@ typedef struct whit_param {
     size_t offset;         /* of its latents in the run, resp. among the frozen ones */
     size_t scales;         /* of its scales (n_lines, n_groups, n_fields) in the run */
     size_t n_scales;
-    uint32_t n_lines;      /* rows; 1 where one scale is the whole tensor's */
+    uint32_t n_lines; /* rows; 1 where one scale is the whole tensor's */
     uint32_t n_groups, n_fields;
     size_t line_elems, group_elems;
     float *value; /* (n_rows, n_cols) */
@@ -50,7 +50,7 @@ typedef struct whit_params {
     float *fixed;          /* (n_fixed) latents of frozen tensors */
     float *fixed_gradient; /* of those with scales to be trained; NULL: none are */
     size_t n_fixed;
-    float *rounded;   /* (n_rounded) values of coded tensors */
+    float *rounded;    /* (n_rounded) values of coded tensors */
     bool learn_scales; /* scales follow the optimiser; otherwise they are refitted when rounding */
     float share;       /* of rounding in the values: 1, less while a ramp lasts */
 } whit_params;

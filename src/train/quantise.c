@@ -14,7 +14,7 @@
 bool whit_quantise_knows(const whit_tensor_type *type)
 {
     bool coded = type->codec == WHIT_CODEC_I8 || type->codec == WHIT_CODEC_T2 || type->codec == WHIT_CODEC_T5 ||
-                 type->codec == WHIT_CODEC_B1 || type->codec == WHIT_CODEC_Q2;
+        type->codec == WHIT_CODEC_B1 || type->codec == WHIT_CODEC_Q2;
     return coded && !type->has_offset && type->scale_type != WHIT_SCALE_U8;
 }
 
@@ -34,7 +34,8 @@ static size_t piece_at(size_t i, size_t n)
     return n - i < PIECE ? n - i : PIECE;
 }
 
-static void split(const whit_loops *loops, const float *w, size_t n, float threshold, float *above, float *below, float *count)
+static void split(const whit_loops *loops, const float *w, size_t n, float threshold, float *above, float *below,
+                  float *count)
 {
     double sums[3] = {0};
     for (size_t i = 0; i < n; i += PIECE) {
@@ -55,9 +56,7 @@ void whit_quantise_refit(const whit_loops *loops, const whit_tensor_type *type, 
 {
     float above, below, count;
     switch (type->codec) {
-    case WHIT_CODEC_I8:
-        fit_i8(w, n, fields);
-        return;
+    case WHIT_CODEC_I8: fit_i8(w, n, fields); return;
     case WHIT_CODEC_B1:
         split(loops, w, n, -1.0f, &above, &below, &count);
         fields[0] = above / (float)n;
@@ -86,21 +85,14 @@ void whit_quantise_fit(const whit_loops *loops, const whit_tensor_type *type, co
 
 /* ---- values, codes, gradients --------------------------------------------------------------- */
 
-void whit_quantise_values(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n, const float stored[2], float share,
-                          float *out)
+void whit_quantise_values(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n,
+                          const float stored[2], float share, float *out)
 {
     switch (type->codec) {
-    case WHIT_CODEC_I8:
-        loops->round_i8(w, n, stored[0], share, out);
-        break;
-    case WHIT_CODEC_B1:
-        loops->round_signs(w, n, stored[0], share, out);
-        break;
-    case WHIT_CODEC_Q2:
-        loops->round_four(w, n, stored[0], stored[1], share, out);
-        break;
-    default:
-        loops->round_ternary(w, n, stored[0], share, out);
+    case WHIT_CODEC_I8: loops->round_i8(w, n, stored[0], share, out); break;
+    case WHIT_CODEC_B1: loops->round_signs(w, n, stored[0], share, out); break;
+    case WHIT_CODEC_Q2: loops->round_four(w, n, stored[0], stored[1], share, out); break;
+    default: loops->round_ternary(w, n, stored[0], share, out);
     }
 }
 
@@ -108,19 +100,14 @@ void whit_quantise_codes(const whit_tensor_type *type, const float *w, size_t n,
 {
     float a = stored[0];
     for (size_t i = 0; i < n; i++) {
-        bool negative = w[i] < 0, large = fabsf(w[i]) > a;
+        bool negative = w[i]<0, large = fabsf(w[i])> a;
         switch (type->codec) {
-        case WHIT_CODEC_I8:
-            codes[i] = (int8_t)whit_loop_i8_code(w[i], a);
-            break;
-        case WHIT_CODEC_B1:
-            codes[i] = negative ? -1 : 1;
-            break;
+        case WHIT_CODEC_I8: codes[i] = (int8_t)whit_loop_i8_code(w[i], a); break;
+        case WHIT_CODEC_B1: codes[i] = negative ? -1 : 1; break;
         case WHIT_CODEC_Q2: /* bit 0: s; bit 1: e, which has the sign of s where the level is large */
             codes[i] = (int8_t)((negative ? 0 : 1) | (negative != large ? 2 : 0));
             break;
-        default:
-            codes[i] = (int8_t)((w[i] > 0.5f * a) - (w[i] < -0.5f * a));
+        default: codes[i] = (int8_t)((w[i] > 0.5f * a) - (w[i] < -0.5f * a));
         }
     }
 }
@@ -132,7 +119,8 @@ void whit_quantise_scale_gradient(const whit_loops *loops, const whit_tensor_typ
     float first, second;
     double sums[2] = {0};
     for (size_t i = 0; i < n; i += PIECE) {
-        loops->scale_sums(w + i, dvalues + i, piece_at(i, n), ternary ? 0.5f * stored[0] : -1.0f, stored[0], &first, &second);
+        loops->scale_sums(w + i, dvalues + i, piece_at(i, n), ternary ? 0.5f * stored[0] : -1.0f, stored[0], &first,
+                          &second);
         sums[0] += (double)first, sums[1] += (double)second;
     }
     dfields[0] += (float)sums[0];

@@ -19,13 +19,14 @@ bool whit_quantise_knows(const whit_tensor_type *type);
 /* Scales (fields: one, q2 two) that suit n latent weights, from nothing. */
 void whit_quantise_fit(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n, float *fields);
 /* One round of Lloyd's method: scales of least squared error for the codes of the present ones. */
-void whit_quantise_refit(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n, float *fields);
+void whit_quantise_refit(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n,
+                         float *fields);
 /* fields as the file will hold them. */
 void whit_quantise_stored(const whit_tensor_type *type, const float *fields, float stored[2]);
 
 /* out = w + share * (rounded(w) - w), (n). */
-void whit_quantise_values(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n, const float stored[2], float share,
-                          float *out);
+void whit_quantise_values(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n,
+                          const float stored[2], float share, float *out);
 /* Codes as whit_codec_pack takes them, (n). */
 void whit_quantise_codes(const whit_tensor_type *type, const float *w, size_t n, const float stored[2], int8_t *codes);
 /* dfields += the gradient of the scales, given that of the rounded values, (n). */

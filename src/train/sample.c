@@ -17,7 +17,8 @@ struct sampling {
 /* A document is done: into the corpus with it, and on with the next. */
 static whit_status finish_document(struct sampling *s, uint32_t sequence, whit_error *error)
 {
-    WHIT_TRY(whit_corpus_add_ids(s->corpus, s->model, s->ids + (size_t)sequence * s->options->n_longest, s->n[sequence], error));
+    WHIT_TRY(whit_corpus_add_ids(s->corpus, s->model, s->ids + (size_t)sequence * s->options->n_longest, s->n[sequence],
+                                 error));
     s->n_made += s->n[sequence];
     s->n[sequence] = 0;
     return whit_session_truncate(s->session, sequence, 0, error);
@@ -60,7 +61,8 @@ static whit_status open_sampling(struct sampling *s, whit_error *error)
     sampler.min_p = 0;
     WHIT_TRY(whit_sampler_open(s->model, &sampler, &s->sampler, error));
     s->ids = whit_zalloc_array(s->corpus->allocator, (size_t)N_SEQUENCES * o->n_longest, sizeof *s->ids);
-    return s->ids ? WHIT_OK : whit_fail_memory(error, "sampled text", (size_t)N_SEQUENCES * o->n_longest * sizeof *s->ids);
+    return s->ids ? WHIT_OK
+                  : whit_fail_memory(error, "sampled text", (size_t)N_SEQUENCES * o->n_longest * sizeof *s->ids);
 }
 
 whit_status whit_corpus_add_samples(whit_corpus *corpus, const whit_model *model, const whit_sample_options *options,

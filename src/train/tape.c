@@ -135,7 +135,8 @@ static void grow_to(size_t *largest, size_t n)
 /* An adapter's products: those of the forward pass, then of the gradients. */
 static void find_low_operands(whit_tape *tape, const whit_param *weight)
 {
-    size_t rank = tape->params->items[weight->low_a].type.n_rows, n_in = weight->type.n_cols, n_out = weight->type.n_rows;
+    size_t rank = tape->params->items[weight->low_a].type.n_rows, n_in = weight->type.n_cols,
+           n_out = weight->type.n_rows;
     grow_to(&tape->low_elems, 2 * tape->n_rows * rank);
     grow_to(&tape->common_elems, whit_blas_elems(rank, n_in));
     grow_to(&tape->common_elems, whit_blas_elems(n_out, rank));
@@ -176,9 +177,15 @@ whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_
                            const whit_tape_options *options, whit_pool *pool, const whit_allocator *allocator,
                            whit_error *error)
 {
-    *tape = (whit_tape){.graph = graph, .params = params, .pool = pool, .allocator = allocator, .options = *options,
-                        .n_rows = options->n_sequences * options->n_tokens, .rope_pairs = config->rope_dim / 2,
-                        .n_steps = graph->n_nodes, .loops = params->loops};
+    *tape = (whit_tape){.graph = graph,
+                        .params = params,
+                        .pool = pool,
+                        .allocator = allocator,
+                        .options = *options,
+                        .n_rows = options->n_sequences * options->n_tokens,
+                        .rope_pairs = config->rope_dim / 2,
+                        .n_steps = graph->n_nodes,
+                        .loops = params->loops};
     if (!options->n_sequences || !options->n_tokens || (uint64_t)options->n_sequences * options->n_tokens > 1u << 24)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a batch of %u times %u tokens is empty or too large",
                          options->n_sequences, options->n_tokens);

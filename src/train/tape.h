@@ -44,14 +44,14 @@ typedef struct whit_tape {
     uint32_t n_rows, rope_pairs;
     whit_tape_step *steps;
     uint32_t n_steps, n_segments;
-    uint32_t *segment_of; /* per value: where it is made */
-    bool *crosses;        /* per value: used in another segment too, or kept */
-    uint32_t *root;       /* per value: the value whose place it shares */
+    uint32_t *segment_of;      /* per value: where it is made */
+    bool *crosses;             /* per value: used in another segment too, or kept */
+    uint32_t *root;            /* per value: the value whose place it shares */
     float **value, **gradient; /* per value; gradients NULL without them */
-    float *rope;          /* (n_tokens, 2, rope_pairs) */
-    float *scratch;       /* (threads, scratch_elems) */
+    float *rope;               /* (n_tokens, 2, rope_pairs) */
+    float *scratch;            /* (threads, scratch_elems) */
     size_t scratch_elems;
-    float *partials;      /* sums over row chunks: (n_chunks, widest vector) */
+    float *partials; /* sums over row chunks: (n_chunks, widest vector) */
     size_t partial_elems;
     float *rounded;       /* (n_rows, widest rounded input): the one that a product reads now */
     size_t rounded_elems; /* of a row */

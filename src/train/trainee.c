@@ -55,10 +55,11 @@ static whit_status check_mixed(const whit_trainee_codecs *codecs, const whit_wei
         for (uint32_t k = 0; k < weights->n_tensors && !found; k++) {
             const char *name = whit_ndf_tensor_name(weights->file, k), *last = strrchr(name, '.');
             found = weights->tensors[k].type.layout == WHIT_LAYOUT_TILE16 && strncmp(name, "layers.", 7) == 0 && last &&
-                    n == strlen(last + 1) && strncmp(mixed, last + 1, n) == 0;
+                n == strlen(last + 1) && strncmp(mixed, last + 1, n) == 0;
         }
         if (!found || !mixed[n])
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is no matrix of the layers and a codec, as in down=t", mixed);
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is no matrix of the layers and a codec, as in down=t",
+                             mixed);
     }
     return WHIT_OK;
 }

@@ -49,7 +49,8 @@ static void coded_rows(const whit_trainee *trainee, const whit_param *param, con
     float *fields = rows->fields;
     for (uint32_t line = 0; line < param->n_lines; line++)
         for (uint32_t group = 0; group < param->n_groups; group++, run += param->n_fields, fields += param->n_fields) {
-            size_t rest = param->line_elems - group * param->group_elems, n = rest < param->group_elems ? rest : param->group_elems;
+            size_t rest = param->line_elems - group * param->group_elems,
+                   n = rest < param->group_elems ? rest : param->group_elems;
             float stored[2];
             whit_quantise_stored(&param->type, run, stored);
             whit_quantise_codes(&param->type, latent, n, stored, codes);
@@ -64,7 +65,8 @@ static void float_rows(const whit_trainee *trainee, const whit_param *param, con
     size_t elem_bytes = whit_codec_find(param->type.codec)->elem_bytes;
     for (uint32_t row = 0; row < param->type.n_rows; row++) {
         whit_rows at = {(uint8_t *)rows->elems + (size_t)row * param->type.n_cols * elem_bytes, NULL, NULL};
-        whit_requantise_row(&param->type, whit_param_latent(&trainee->params, param) + (size_t)row * param->type.n_cols, &at);
+        whit_requantise_row(&param->type, whit_param_latent(&trainee->params, param) + (size_t)row * param->type.n_cols,
+                            &at);
     }
 }
 
@@ -181,17 +183,20 @@ whit_status whit_trainee_add_tensors(const whit_trainee *trainee, whit_ndf_write
 {
     const whit_allocator *a = trainee->allocator;
     const whit_params *params = &trainee->params;
-    uint32_t *order = whit_zalloc_array(a, params->n, sizeof *order), *declared = whit_zalloc_array(a, params->n, sizeof *declared);
+    uint32_t *order = whit_zalloc_array(a, params->n, sizeof *order),
+             *declared = whit_zalloc_array(a, params->n, sizeof *declared);
     bool *taken = whit_zalloc_array(a, params->n, sizeof *taken);
     whit_status status = WHIT_OK;
-    if (!order || !declared || !taken) status = whit_fail_memory(error, "the list of tensors", params->n * sizeof *order);
+    if (!order || !declared || !taken)
+        status = whit_fail_memory(error, "the list of tensors", params->n * sizeof *order);
     uint32_t n = status == WHIT_OK ? find_order(trainee, order, taken) : 0;
     for (uint32_t i = 0; status == WHIT_OK && i < n; i++) {
         const whit_param *param = &params->items[order[i]];
         uint64_t bytes[WHIT_PART_COUNT] = {0};
         whit_tensor_type type = finished_type(trainee, param);
         if (is_copied(param))
-            type = *whit_ndf_tensor_type(trainee->model->file, (uint32_t)whit_ndf_find(trainee->model->file, param->name));
+            type =
+                *whit_ndf_tensor_type(trainee->model->file, (uint32_t)whit_ndf_find(trainee->model->file, param->name));
         for (int p = 0; p < WHIT_PART_COUNT; p++) (void)whit_codec_part_bytes(&type, (whit_part)p, &bytes[p]);
         status = whit_ndf_writer_declare(writer, param->name, &type, bytes, &declared[i], error);
     }

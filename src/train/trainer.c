@@ -25,9 +25,14 @@ struct whit_trainer {
 
 whit_trainer_options whit_trainer_options_default(void)
 {
-    return (whit_trainer_options){.codecs = {"t", "i8"}, .n_sequences = 8, .n_tokens = 256, .n_accumulate = 1,
-                                  .kl_weight = 1, .precision = WHIT_PRECISION_BF16,
-                                  .adamw = whit_adamw_default(), .checkpoint_every_seconds = 60};
+    return (whit_trainer_options){.codecs = {"t", "i8"},
+                                  .n_sequences = 8,
+                                  .n_tokens = 256,
+                                  .n_accumulate = 1,
+                                  .kl_weight = 1,
+                                  .precision = WHIT_PRECISION_BF16,
+                                  .adamw = whit_adamw_default(),
+                                  .checkpoint_every_seconds = 60};
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -52,7 +57,8 @@ static whit_status check_teacher(const whit_trainer_options *o, const whit_model
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "windows of %u tokens are longer than the teacher's context of %u",
                          o->n_tokens, from->n_ctx);
     if (o->hidden_weight > 0 && (from->n_layers != to->n_layers || from->n_embd != to->n_embd))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "hidden states can be compared in models of one depth and width only");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "hidden states can be compared in models of one depth and width only");
     return WHIT_OK;
 }
 
@@ -76,10 +82,22 @@ static whit_status check_options(const whit_trainer_options *o, const whit_model
 static void digest_settings(whit_trainer *d)
 {
     const whit_trainer_options *o = &d->options;
-    const float numbers[] = {o->kl_weight,         o->ce_weight,      o->hidden_weight, o->ramp,
-                             o->adamw.rate,        o->adamw.least,    o->adamw.warm_up, o->adamw.beta1,
-                             o->adamw.beta2,       o->adamw.epsilon,  o->adamw.decay,   o->adamw.clip,
-                             o->adamw.scale_rate,  o->adamw.vector_rate, (float)o->refit_scales, (float)o->seconds,
+    const float numbers[] = {o->kl_weight,
+                             o->ce_weight,
+                             o->hidden_weight,
+                             o->ramp,
+                             o->adamw.rate,
+                             o->adamw.least,
+                             o->adamw.warm_up,
+                             o->adamw.beta1,
+                             o->adamw.beta2,
+                             o->adamw.epsilon,
+                             o->adamw.decay,
+                             o->adamw.clip,
+                             o->adamw.scale_rate,
+                             o->adamw.vector_rate,
+                             (float)o->refit_scales,
+                             (float)o->seconds,
                              (float)d->student_tape.blas.precision};
     const uint64_t counts[] = {o->n_sequences, o->n_tokens, o->n_accumulate, o->n_steps, o->seed, o->specials};
     whit_hash hash;
@@ -115,7 +133,8 @@ static whit_status open_text(whit_trainer *d, whit_error *error)
 {
     const whit_trainer_options *o = &d->options;
     d->text.allocator = d->held.allocator = d->allocator;
-    for (size_t i = 0; i < o->n_text; i++) WHIT_TRY(whit_corpus_add_file(&d->text, d->start, o->text[i], o->specials, error));
+    for (size_t i = 0; i < o->n_text; i++)
+        WHIT_TRY(whit_corpus_add_file(&d->text, d->start, o->text[i], o->specials, error));
     if (o->n_sample_tokens) WHIT_TRY(add_samples(d, error));
     if (d->text.n <= o->n_tokens)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "the training text has %zu tokens, a window needs %u", d->text.n,
@@ -148,8 +167,8 @@ static whit_status open_parts(whit_trainer *d, whit_error *error)
     }
     batch.gradients = true;
     batch.checkpoint = o->recompute;
-    WHIT_TRY(whit_tape_open(&d->student_tape, &d->student.graph, &d->student.config, &d->student.params, &batch, d->pool,
-                            a, error));
+    WHIT_TRY(whit_tape_open(&d->student_tape, &d->student.graph, &d->student.config, &d->student.params, &batch,
+                            d->pool, a, error));
     d->n_rows = d->student_tape.n_rows;
     WHIT_TRY(whit_loss_open(&d->loss, d->n_rows, o->ce_weight, o->kl_weight, a, error));
     d->ids = whit_zalloc_array(a, d->n_rows, sizeof *d->ids);
@@ -198,9 +217,9 @@ void whit_trainer_close(whit_trainer *d)
 size_t whit_trainer_bytes(const whit_trainer *d)
 {
     return whit_params_bytes(&d->teacher.params, false) + whit_params_bytes(&d->student.params, true) +
-           whit_tape_bytes(&d->teacher_tape) + whit_tape_bytes(&d->student_tape) +
-           (d->text.capacity + d->held.capacity) * sizeof *d->ids +
-           d->n_rows * (sizeof *d->ids + sizeof *d->targets + 2 * sizeof *d->loss.rows);
+        whit_tape_bytes(&d->teacher_tape) + whit_tape_bytes(&d->student_tape) +
+        (d->text.capacity + d->held.capacity) * sizeof *d->ids +
+        d->n_rows * (sizeof *d->ids + sizeof *d->targets + 2 * sizeof *d->loss.rows);
 }
 
 const whit_trainee *whit_trainer_student(const whit_trainer *d)
@@ -255,7 +274,8 @@ static void run_batch(whit_trainer *d, uint64_t number)
 static double share_of(const whit_trainer *d)
 {
     const whit_trainer_options *o = &d->options;
-    double share = o->n_steps ? (double)d->progress.step / (double)o->n_steps : (double)d->progress.elapsed_ns * 1e-9 / o->seconds;
+    double share =
+        o->n_steps ? (double)d->progress.step / (double)o->n_steps : (double)d->progress.elapsed_ns * 1e-9 / o->seconds;
     return share < 1 ? share : 1;
 }
 
@@ -284,7 +304,8 @@ static whit_status step(whit_trainer *d, whit_trainer_report *report, whit_error
     whit_params_scale_gradients(params, d->pool);
     double norm = whit_adamw_norm(params);
     if (!isfinite(norm) || !isfinite(report->kl) || !isfinite(report->ce))
-        return whit_fail(error, WHIT_ERROR_NUMERIC, "step %llu: the loss is no number any more; try a lower learning rate",
+        return whit_fail(error, WHIT_ERROR_NUMERIC,
+                         "step %llu: the loss is no number any more; try a lower learning rate",
                          (unsigned long long)number + 1);
     whit_adamw_step(&o->adamw, params, d->pool, number + 1, (float)report->rate, norm);
     d->progress.step++;
@@ -293,8 +314,8 @@ static whit_status step(whit_trainer *d, whit_trainer_report *report, whit_error
 
 static void measure(whit_trainer *d, whit_trainer_report *report)
 {
-    whit_held_result result = whit_held_measure(&d->student_tape, d->guide ? &d->teacher_tape : NULL, &d->loss, &d->held,
-                                                d->options.n_held_windows, d->ids, d->targets);
+    whit_held_result result = whit_held_measure(&d->student_tape, d->guide ? &d->teacher_tape : NULL, &d->loss,
+                                                &d->held, d->options.n_held_windows, d->ids, d->targets);
     report->held = true;
     report->held_ce = result.ce;
     report->held_kl = result.kl;
@@ -304,7 +325,8 @@ static void measure(whit_trainer *d, whit_trainer_report *report)
 whit_status whit_trainer_run(whit_trainer *d, whit_error *error)
 {
     const whit_trainer_options *o = &d->options;
-    uint64_t before_ns = d->progress.elapsed_ns, begin_ns = whit_now_ns(), saved_ns = begin_ns, first = d->progress.step;
+    uint64_t before_ns = d->progress.elapsed_ns, begin_ns = whit_now_ns(), saved_ns = begin_ns,
+             first = d->progress.step;
     whit_trainer_report report = {.n_steps = o->n_steps};
     while (share_of(d) < 1) {
         bool stop = o->cancel && *o->cancel;
@@ -313,13 +335,15 @@ whit_status whit_trainer_run(whit_trainer *d, whit_error *error)
             WHIT_TRY(whit_checkpoint_write(o->checkpoint, &d->progress, &d->student.params, error));
             saved_ns = now_ns;
         }
-        if (stop) return whit_fail(error, WHIT_ERROR_CANCELLED, "cancelled after %llu steps", (unsigned long long)d->progress.step);
+        if (stop)
+            return whit_fail(error, WHIT_ERROR_CANCELLED, "cancelled after %llu steps",
+                             (unsigned long long)d->progress.step);
         WHIT_TRY(step(d, &report, error));
         report.elapsed_ns = d->progress.elapsed_ns = before_ns + whit_now_ns() - begin_ns;
         report.step = d->progress.step;
         report.share = share_of(d);
         report.tokens_per_second = (double)(d->progress.step - first) * o->n_accumulate * d->n_rows /
-                                   ((double)(d->progress.elapsed_ns - before_ns) * 1e-9);
+            ((double)(d->progress.elapsed_ns - before_ns) * 1e-9);
         report.held = false;
         bool last = report.share >= 1;
         if (last) round_student(d, 1); /* what was learned last */

@@ -23,7 +23,7 @@ typedef struct whit_trainer_report {
     double kl, ce;          /* means of the last steps, nats */
     double rate, tokens_per_second;
     uint64_t elapsed_ns;
-    bool held;              /* what follows was measured now */
+    bool held;                  /* what follows was measured now */
     double held_ce;             /* on the held-out text, second halves of windows, nats */
     double held_kl, held_ratio; /* beside the teacher; 0 without one */
 } whit_trainer_report;
@@ -31,7 +31,7 @@ typedef struct whit_trainer_report {
 typedef struct whit_trainer_options {
     whit_trainee_codecs codecs;
     const whit_tuning *tuning; /* NULL: all weights are trained; else what this says, and codecs do not count */
-    const char *const *text; /* files */
+    const char *const *text;   /* files */
     size_t n_text;
     size_t n_sample_tokens;  /* of text that the teacher makes, beside the files */
     bool specials;           /* special tokens written in the text are those; windows begin at BOS */
@@ -39,20 +39,20 @@ typedef struct whit_trainer_options {
     uint32_t n_held_windows; /* at most; 0: all */
     uint32_t held_every;     /* steps between measurements; 0: at the end only */
     uint32_t n_sequences, n_tokens, n_accumulate;
-    uint64_t n_steps;        /* or */
-    double seconds;          /* of training; the schedule follows whichever is set */
+    uint64_t n_steps; /* or */
+    double seconds;   /* of training; the schedule follows whichever is set */
     uint64_t seed;
     float kl_weight, ce_weight, hidden_weight;
-    float ramp;              /* rounding comes in over this share of the run */
-    bool refit_scales;       /* recompute scales from the weights instead of learning them */
+    float ramp;               /* rounding comes in over this share of the run */
+    bool refit_scales;        /* recompute scales from the weights instead of learning them */
     whit_precision precision; /* of matrix products: bf16 is f32 where the processor has none */
-    bool recompute;          /* keep few activations and compute the others again: less memory */
+    bool recompute;           /* keep few activations and compute the others again: less memory */
     whit_adamw adamw;
     uint32_t n_threads;
-    const char *checkpoint;  /* file, NULL: none */
+    const char *checkpoint; /* file, NULL: none */
     uint32_t checkpoint_every_seconds;
     bool resume;
-    const char *command;     /* for the file's metadata */
+    const char *command; /* for the file's metadata */
     const volatile bool *cancel;
     void (*report)(void *user, const whit_trainer_report *report);
     void *user;

@@ -35,7 +35,8 @@ static bool is_adapted(const whit_tuning *tuning, const char *name, const whit_t
 
 static bool has_scales(const whit_tuning *tuning, const char *name, const whit_tensor_type *type)
 {
-    return tuning->scales && whit_adapter_may_change(name, type) && type->codec != WHIT_CODEC_I8 && whit_quantise_knows(type);
+    return tuning->scales && whit_adapter_may_change(name, type) && type->codec != WHIT_CODEC_I8 &&
+        whit_quantise_knows(type);
 }
 
 static whit_status check(const whit_tuning *tuning, const whit_weights *weights, whit_error *error)
@@ -48,15 +49,17 @@ static whit_status check(const whit_tuning *tuning, const whit_weights *weights,
     for (uint32_t i = 0; i < weights->n_tensors && !scales; i++)
         scales = has_scales(tuning, whit_ndf_tensor_name(weights->file, i), &weights->tensors[i].type);
     if (!scales)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: its matrices have no scales that can be tuned (those of t2, t5, b1 and q2 can, without offsets "
-                         "and u8 factors); its norms and an adapter can be",
-                         whit_ndf_path(weights->file));
+        return whit_fail(
+            error, WHIT_ERROR_UNSUPPORTED,
+            "%s: its matrices have no scales that can be tuned (those of t2, t5, b1 and q2 can, without offsets "
+            "and u8 factors); its norms and an adapter can be",
+            whit_ndf_path(weights->file));
     for (size_t k = 0; k < tuning->n_matrices; k++) {
         bool found = false;
         for (uint32_t i = 0; i < weights->n_tensors && !found; i++) {
             const char *name = whit_ndf_tensor_name(weights->file, i);
-            found = whit_adapter_may_change(name, &weights->tensors[i].type) && strcmp(tuning->matrices[k], last_word(name)) == 0;
+            found = whit_adapter_may_change(name, &weights->tensors[i].type) &&
+                strcmp(tuning->matrices[k], last_word(name)) == 0;
         }
         if (!found)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "the layers have no matrix '%s' (q k v o gate up down)",
@@ -126,8 +129,8 @@ static whit_status check_scales(whit_params *params, const char *path, whit_erro
             all += (double)latent[k] * (double)latent[k];
         }
         if (lost > 1e-6 * all)
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: matrix '%s' has levels that training does not know", path,
-                             param->name);
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: matrix '%s' has levels that training does not know",
+                             path, param->name);
     }
     return WHIT_OK;
 }
@@ -140,7 +143,8 @@ whit_status whit_tuning_open(whit_trainee *trainee, const whit_model *model, con
     whit_params_begin(&trainee->params, allocator);
     whit_graph_begin(&trainee->graph, allocator, whit_params_resolver(&trainee->params), error);
     whit_status status = WHIT_OK;
-    for (uint32_t i = 0; status == WHIT_OK && i < model->weights.n_tensors; i++) status = add_tensor(trainee, tuning, i, error);
+    for (uint32_t i = 0; status == WHIT_OK && i < model->weights.n_tensors; i++)
+        status = add_tensor(trainee, tuning, i, error);
     if (status == WHIT_OK) status = whit_params_allocate(&trainee->params, true, error);
     if (status == WHIT_OK) status = whit_params_load(&trainee->params, model->file, error);
     if (status == WHIT_OK) fill_factors(&trainee->params, tuning->seed);
@@ -158,8 +162,8 @@ static int by_name(const void *a, const void *b)
 }
 
 /* The image of the adapter, for the model of this identity: the very codes that training used. */
-static whit_status build_adapter(const whit_trainee *trainee, const uint8_t *identity, const char *command, whit_buf *image,
-                                 whit_error *error)
+static whit_status build_adapter(const whit_trainee *trainee, const uint8_t *identity, const char *command,
+                                 whit_buf *image, whit_error *error)
 {
     const whit_params *params = &trainee->params;
     whit_adapter_floats *pairs = whit_zalloc_array(trainee->allocator, params->n, sizeof *pairs);
@@ -169,8 +173,12 @@ static whit_status build_adapter(const whit_trainee *trainee, const uint8_t *ide
         const whit_param *matrix = &params->items[i];
         if (matrix->low_a < 0) continue;
         const whit_param *a = &params->items[matrix->low_a], *b = &params->items[matrix->low_b];
-        pairs[n++] = (whit_adapter_floats){.name = matrix->name, .n_rows = matrix->type.n_rows, .n_cols = matrix->type.n_cols,
-                                           .rank = a->type.n_rows, .a = a->value, .b = b->value};
+        pairs[n++] = (whit_adapter_floats){.name = matrix->name,
+                                           .n_rows = matrix->type.n_rows,
+                                           .n_cols = matrix->type.n_cols,
+                                           .rank = a->type.n_rows,
+                                           .a = a->value,
+                                           .b = b->value};
     }
     qsort(pairs, n, sizeof *pairs, by_name);
     whit_table_builder meta = {.allocator = trainee->allocator};
@@ -191,7 +199,8 @@ static whit_status append_adapter(const whit_trainee *trainee, const char *comma
     whit_status status = build_adapter(trainee, whit_ndf_identity(file), command, &image, error);
     whit_ndf_close(file);
     if (status == WHIT_OK)
-        status = whit_ndf_append(path, WHIT_NDF_ADAPTER, WHIT_TUNED_NAME, image.data, image.size_bytes, trainee->allocator, error);
+        status = whit_ndf_append(path, WHIT_NDF_ADAPTER, WHIT_TUNED_NAME, image.data, image.size_bytes,
+                                 trainee->allocator, error);
     whit_buf_free(&image);
     return status;
 }
@@ -206,8 +215,8 @@ whit_status whit_tuning_write(const whit_trainee *trainee, const whit_tuning *tu
     whit_buf image = {.allocator = trainee->allocator};
     whit_status status = build_adapter(trainee, whit_model_identity(trainee->model), command, &image, error);
     if (status == WHIT_OK)
-        status = whit_ndf_write_loose(path, WHIT_NDF_ADAPTER, WHIT_TUNED_NAME, image.data, image.size_bytes, trainee->allocator,
-                                      error);
+        status = whit_ndf_write_loose(path, WHIT_NDF_ADAPTER, WHIT_TUNED_NAME, image.data, image.size_bytes,
+                                      trainee->allocator, error);
     whit_buf_free(&image);
     return status;
 }

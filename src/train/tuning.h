@@ -17,7 +17,7 @@ typedef struct whit_tuning {
     const char *const *matrices; /* which: q k v o gate up down; none: all */
     size_t n_matrices;
     bool norms, scales;
-    uint64_t seed;               /* of the adapter's start */
+    uint64_t seed; /* of the adapter's start */
 } whit_tuning;
 
 /* Refuses what makes no sense: nothing to learn, no such matrix, scales of a codec without any that

@@ -12,10 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > 1 << 16) return 0;
     if (whit_messages_read(&first, "input", (const char *)data, size, &error) == WHIT_OK &&
         whit_messages_write(&first, &text, &error) == WHIT_OK) {
-        if (whit_messages_read(&second, "output", (const char *)text.data, text.size_bytes,
-                               &error) != WHIT_OK ||
-            whit_messages_write(&second, &again, &error) != WHIT_OK ||
-            text.size_bytes != again.size_bytes ||
+        if (whit_messages_read(&second, "output", (const char *)text.data, text.size_bytes, &error) != WHIT_OK ||
+            whit_messages_write(&second, &again, &error) != WHIT_OK || text.size_bytes != again.size_bytes ||
             memcmp(text.data, again.data, text.size_bytes) != 0)
             abort();
     }

@@ -21,13 +21,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *text = (const char *)data;
     whit_hub_listing tree = {0}, info = {0}, again = {0};
     whit_buf copy = {0};
-    if (whit_hub_listing_add_tree(&tree, "fuzz", text, size, NULL) == WHIT_OK && whit_hub_listing_sort(&tree, "fuzz", NULL) == WHIT_OK) {
+    if (whit_hub_listing_add_tree(&tree, "fuzz", text, size, NULL) == WHIT_OK &&
+        whit_hub_listing_sort(&tree, "fuzz", NULL) == WHIT_OK) {
         choose_all(&tree, text, size);
         if (!whit_hub_listing_write(&tree, &copy) ||
-            whit_hub_listing_add_tree(&again, "again", (const char *)copy.data, copy.size_bytes, NULL) != WHIT_OK || again.n_files != tree.n_files)
+            whit_hub_listing_add_tree(&again, "again", (const char *)copy.data, copy.size_bytes, NULL) != WHIT_OK ||
+            again.n_files != tree.n_files)
             __builtin_trap();
     }
-    if (whit_hub_listing_add_info(&info, "fuzz", text, size, true, NULL) == WHIT_OK && whit_hub_listing_sort(&info, "fuzz", NULL) == WHIT_OK)
+    if (whit_hub_listing_add_info(&info, "fuzz", text, size, true, NULL) == WHIT_OK &&
+        whit_hub_listing_sort(&info, "fuzz", NULL) == WHIT_OK)
         choose_all(&info, text, size);
     copy.size_bytes = 0;
     whit_buf_append(&copy, data, size);

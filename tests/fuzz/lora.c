@@ -37,7 +37,8 @@ static void make_model(void)
     if (!tiny_model_write(&tiny, gguf) || whit_source_open(gguf, NULL, &source, &error) != WHIT_OK ||
         whit_ndf_writer_open(NULL, NULL, NULL, &writer, &error) != WHIT_OK ||
         whit_convert(&source, &(whit_convert_options){.n_threads = 1}, writer, &error) != WHIT_OK ||
-        whit_ndf_open_fd(whit_ndf_writer_fd(writer), "tiny", NULL, &model, &error) != WHIT_OK || atexit(remove_folder) != 0)
+        whit_ndf_open_fd(whit_ndf_writer_fd(writer), "tiny", NULL, &model, &error) != WHIT_OK ||
+        atexit(remove_folder) != 0)
         abort();
     whit_source_close(&source);
     unlink(gguf);

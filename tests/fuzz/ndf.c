@@ -35,14 +35,10 @@ static void touch_table(const whit_table *table)
             if (strnlen(value.string, value.count + 1) > value.count) abort();
             break;
         case WHIT_VALUE_BYTES:
-        case WHIT_VALUE_BOOL_ARRAY:
-            touch(value.bytes, value.count);
-            break;
+        case WHIT_VALUE_BOOL_ARRAY: touch(value.bytes, value.count); break;
         case WHIT_VALUE_U64_ARRAY:
         case WHIT_VALUE_I64_ARRAY:
-        case WHIT_VALUE_F64_ARRAY:
-            touch(value.bytes, 8 * value.count);
-            break;
+        case WHIT_VALUE_F64_ARRAY: touch(value.bytes, 8 * value.count); break;
         case WHIT_VALUE_STRING_ARRAY:
             for (uint64_t s = 0; s < value.count; s++) {
                 size_t n;
@@ -50,8 +46,7 @@ static void touch_table(const whit_table *table)
                 touch(text, n + 1);
             }
             break;
-        default:
-            break;
+        default: break;
         }
     }
 }

@@ -10,8 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     volatile double sum = 0;
     for (size_t i = 0; i < set->n_tensors; i++) {
         double value;
-        for (uint64_t e = 0; whit_safetensor_f64(&set->tensors[i], e, &value); e++)
-            sum = sum + value;
+        for (uint64_t e = 0; whit_safetensor_f64(&set->tensors[i], e, &value); e++) sum = sum + value;
     }
     whit_safetensors_close(set);
     return 0;

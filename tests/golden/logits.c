@@ -65,7 +65,8 @@ static double log_sum_exp(const float *x, uint32_t n)
     return max + log(sum);
 }
 
-static void compare(const float *golden, const float *logits, uint32_t n_vocab, const json_t *tolerance, const char *what)
+static void compare(const float *golden, const float *logits, uint32_t n_vocab, const json_t *tolerance,
+                    const char *what)
 {
     double worst = 0, kl = 0;
     for (uint32_t t = 0; t < N_TOKENS; t++) {
@@ -89,7 +90,8 @@ static void check_file(const char *folder, const char *file, const json_t *golde
     char path[2048], ndf[] = "/tmp/whit-golden-XXXXXX", logits_path[2048];
     uint32_t n_vocab, n_again;
     snprintf(path, sizeof path, "%s/%s", folder, file);
-    snprintf(logits_path, sizeof logits_path, "%s/%s", folder, json_string_value(json_object_get(golden, "logits_file")));
+    snprintf(logits_path, sizeof logits_path, "%s/%s", folder,
+             json_string_value(json_object_get(golden, "logits_file")));
     float *logits = run(path, tokens, &n_vocab), *expected = read_floats(logits_path, (size_t)N_TOKENS * n_vocab);
     compare(expected, logits, n_vocab,
             json_object_get(json_object_get(golden, "tolerance"), "float32 activations and KV cache"), file);
@@ -127,10 +129,12 @@ static void check_model(const char *name)
     json_t *root = json_load_file(path, 0, NULL), *golden, *file;
     assert_non_null(root);
     size_t i, j, n_checked = 0;
-    json_array_foreach(json_object_get(root, "goldens"), i, golden) {
+    json_array_foreach(json_object_get(root, "goldens"), i, golden)
+    {
         /* Float activations in front of W1.58A8 matrices: there to tell mistakes apart. */
         if (strstr(json_string_value(json_object_get(golden, "logits_file")), "float-act")) continue;
-        json_array_foreach(json_object_get(golden, "applies_to"), j, file) {
+        json_array_foreach(json_object_get(golden, "applies_to"), j, file)
+        {
             check_file(folder, json_string_value(file), golden, tokens);
             n_checked++;
         }

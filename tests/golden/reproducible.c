@@ -110,10 +110,12 @@ static void one_hash_over_everything(void **state)
         }
         options.cpu = "generic";
         uint64_t found = run(model, options, N_TOKENS);
-        print_message("model %d kv %d act %d: %016llx\n", settings[s].model, settings[s].kv, settings[s].act, (unsigned long long)found);
+        print_message("model %d kv %d act %d: %016llx\n", settings[s].model, settings[s].kv, settings[s].act,
+                      (unsigned long long)found);
         assert_int_equal(found, expected);
         options.cpu = NULL;
-        for (uint32_t split = 1; split < 80; split = split * 4 + 3) assert_int_equal(run(model, options, split), expected);
+        for (uint32_t split = 1; split < 80; split = split * 4 + 3)
+            assert_int_equal(run(model, options, split), expected);
         for (uint32_t threads = 1; threads <= 3; threads++) {
             options.n_threads = threads;
             assert_int_equal(run(model, options, N_TOKENS), expected);
@@ -154,7 +156,8 @@ static void neighbours_and_prefixes_change_nothing(void **state)
         uint32_t at[N_SEQUENCES] = {0};
         at[1] = 20;
         at[2] = 70;
-        for (uint32_t q = 1; q < N_SEQUENCES; q++) together[q] = feed(session, n_vocab, q, q, 0, at[q], 11, together[q]);
+        for (uint32_t q = 1; q < N_SEQUENCES; q++)
+            together[q] = feed(session, n_vocab, q, q, 0, at[q], 11, together[q]);
         while (at[0] < N_TOKENS || at[1] < N_TOKENS || at[2] < N_TOKENS) {
             whit_step_token tokens[8];
             uint32_t n = 0;
@@ -166,7 +169,8 @@ static void neighbours_and_prefixes_change_nothing(void **state)
             if (n == 0) continue;
             assert_ok(whit_session_step(session, tokens, n, &error), error);
             for (uint32_t k = 0; k < n; k++)
-                together[tokens[k].sequence] = hash_row(together[tokens[k].sequence], whit_session_logits(session, k), n_vocab);
+                together[tokens[k].sequence] =
+                    hash_row(together[tokens[k].sequence], whit_session_logits(session, k), n_vocab);
         }
         for (uint32_t q = 0; q < N_SEQUENCES; q++) assert_int_equal(together[q], alone[q]);
 

@@ -78,7 +78,8 @@ static void compare(trial *t, const float *hidden, uint32_t first)
         uint32_t n_rescored = whit_screen_finish(k, &t->head, &t->acts, i, n_best, found, t->rows);
         if (n_best == 1) t->n_survivors += n_rescored;
         uint32_t chosen = k->argmax(found, n), wanted = k->argmax(right, n);
-        if (chosen != wanted) fail_msg("position %u: the screen chooses %u, the full head %u", first + i, chosen, wanted);
+        if (chosen != wanted)
+            fail_msg("position %u: the screen chooses %u, the full head %u", first + i, chosen, wanted);
         if (n_best == 1) continue;
         k->best_rows(right, n, n_best, t->rows);
         float least = INFINITY;
@@ -100,7 +101,8 @@ static float normal(whit_rng *rng)
 }
 
 /* A random head, its codes normal with a standard deviation of 32. */
-static void make_head(whit_rng *rng, uint32_t n_rows, uint32_t n_cols, whit_tensor *head, uint8_t *parts[WHIT_PART_COUNT])
+static void make_head(whit_rng *rng, uint32_t n_rows, uint32_t n_cols, whit_tensor *head,
+                      uint8_t *parts[WHIT_PART_COUNT])
 {
     whit_error error;
     *head = (whit_tensor){.type = whit_requantise_type(WHIT_CODEC_I8S, n_rows, n_cols)};
@@ -116,7 +118,8 @@ static void make_head(whit_rng *rng, uint32_t n_rows, uint32_t n_cols, whit_tens
         float scales[16];
         for (uint32_t i = 0; i < 16; i++) scales[i] = 0.01f + 0.001f * (float)whit_rng_uniform(rng);
         for (uint32_t i = 0; i < 16 * n_cols; i++) codes[i] = (int8_t)fmaxf(-127, fminf(127, rintf(32 * normal(rng))));
-        assert_ok(whit_codec_pack(&head->type, row, 16, &(whit_rows){.elems = codes, .fields = scales}, parts, &error), error);
+        assert_ok(whit_codec_pack(&head->type, row, 16, &(whit_rows){.elems = codes, .fields = scales}, parts, &error),
+                  error);
     }
     free(codes);
 }
@@ -137,14 +140,16 @@ static void random_heads(void **state)
         make_head(&rng, ROWS, COLS, &head, parts);
         trial_open(&t, &head);
         for (uint32_t at = begin; at < n && at < begin + POSITIONS_PER_HEAD; at += BATCH) {
-            for (size_t i = 0; i < (size_t)BATCH * COLS; i++) hidden[i] = (float)(whit_rng_uniform(&rng) + whit_rng_uniform(&rng) - 1);
+            for (size_t i = 0; i < (size_t)BATCH * COLS; i++)
+                hidden[i] = (float)(whit_rng_uniform(&rng) + whit_rng_uniform(&rng) - 1);
             compare(&t, hidden, at);
         }
         n_survivors += t.n_survivors;
         trial_close(&t);
         for (int p = 0; p < WHIT_PART_COUNT; p++) whit_free(NULL, parts[p], 0);
     }
-    print_message("%u positions of random heads: the same tokens; %.1f of %d rows read whole\n", n, (double)n_survivors / n, ROWS);
+    print_message("%u positions of random heads: the same tokens; %.1f of %d rows read whole\n", n,
+                  (double)n_survivors / n, ROWS);
     free(hidden);
 }
 
@@ -165,7 +170,8 @@ static void trained_head(void **state)
 {
     (void)state;
     enum { WINDOW = 4 * BATCH };
-    const char *source = shared_path("models/prose-6M/prose-6M-f16.gguf"), *text = shared_path("models/prose-6M/train.txt");
+    const char *source = shared_path("models/prose-6M/prose-6M-f16.gguf"),
+               *text = shared_path("models/prose-6M/train.txt");
     char path[] = "/tmp/whit-choices-XXXXXX";
     close(mkstemp(path));
     convert(source, path);
@@ -197,8 +203,8 @@ static void trained_head(void **state)
             compare(&t, hidden, at + b);
         }
     }
-    print_message("%u positions of a trained head: the same tokens; %.1f of %u rows read whole\n", n, (double)t.n_survivors / n,
-                  t.head.type.n_rows);
+    print_message("%u positions of a trained head: the same tokens; %.1f of %u rows read whole\n", n,
+                  (double)t.n_survivors / n, t.head.type.n_rows);
     free(hidden);
     trial_close(&t);
     whit_corpus_free(&corpus);

@@ -71,8 +71,8 @@ static void compare(uint32_t n_columns, uint32_t n_top, uint32_t n_threads)
     for (uint32_t i = 0; i < N_TOKENS; i++) {
         whit_step_token tokens[4];
         for (uint32_t c = 0; c < n_columns; c++)
-            tokens[c] = (whit_step_token){.sequence = c, .want_logits = true, .n_top = n_top,
-                                          .id = (int32_t)whit_rng_below(&rng, n_vocab)};
+            tokens[c] = (whit_step_token){
+                .sequence = c, .want_logits = true, .n_top = n_top, .id = (int32_t)whit_rng_below(&rng, n_vocab)};
         assert_ok(whit_session_step(exact, tokens, n_columns, &error), error);
         assert_ok(whit_session_step(screened, tokens, n_columns, &error), error);
         for (uint32_t c = 0; c < n_columns; c++) {

@@ -140,7 +140,8 @@ static void log_likelihoods_are_the_goldens(void **state)
     assert_non_null(root);
     whit_model *model = open_model();
     uint32_t n_vocab = whit_model_vocab_size(model);
-    json_array_foreach(json_object_get(root, "cases"), i, item) {
+    json_array_foreach(json_object_get(root, "cases"), i, item)
+    {
         char relative[256];
         size_t n, n_ids;
         int32_t ids[4096];

@@ -6,8 +6,7 @@
 #include "json_lines.h"
 #include "template/chat.h"
 
-static const whit_template_time now = {
-    .year = 2026, .month = 1, .day = 2, .hour = 3, .minute = 4, .second = 5};
+static const whit_template_time now = {.year = 2026, .month = 1, .day = 2, .hour = 3, .minute = 4, .second = 5};
 static const whit_template_options options = {.now = &now};
 
 static whit_buf read_whole(const char *path)
@@ -24,20 +23,17 @@ static bool contains(const char *text, size_t n, const char *part, size_t n_part
 }
 
 /* Compares with "expected", or "error", of the case; names the case where they differ. */
-static bool is_expected(const whit_json *json, whit_status status, const char *text, size_t n,
-                        size_t i_line)
+static bool is_expected(const whit_json *json, whit_status status, const char *text, size_t n, size_t i_line)
 {
     size_t n_expected, n_error;
     const char *expected = whit_json_string(json, whit_json_get(json, 0, "expected"), &n_expected);
     const char *error = whit_json_string(json, whit_json_get(json, 0, "error"), &n_error);
-    bool same = expected ? status == WHIT_OK && n == n_expected &&
-                               (n == 0 || memcmp(text, expected, n) == 0)
+    bool same = expected ? status == WHIT_OK && n == n_expected && (n == 0 || memcmp(text, expected, n) == 0)
                          : status != WHIT_OK && contains(text, n, error, n_error);
     if (!same)
-        print_message("line %zu: expected %s '%.*s'\n  got %s '%.*s'\n", i_line,
-                      expected ? "text" : "error", (int)(expected ? n_expected : n_error),
-                      expected ? expected : error, status == WHIT_OK ? "text" : "error", (int)n,
-                      text);
+        print_message("line %zu: expected %s '%.*s'\n  got %s '%.*s'\n", i_line, expected ? "text" : "error",
+                      (int)(expected ? n_expected : n_error), expected ? expected : error,
+                      status == WHIT_OK ? "text" : "error", (int)n, text);
     return same;
 }
 
@@ -55,8 +51,7 @@ static bool jinja_case(const whit_json *json, const char *line, size_t n_bytes, 
     assert_ok(whit_datum_from_json(&pool, line, n_bytes, true, &object, &error), error);
     const whit_datum *context = whit_dict_get_str(object.dict, "context");
     whit_status status = whit_template_open(source, n_source, NULL, &template, &reason);
-    if (status == WHIT_OK)
-        status = whit_template_render(template, *context, &options, &text, NULL, &reason);
+    if (status == WHIT_OK) status = whit_template_render(template, *context, &options, &text, NULL, &reason);
     const whit_buf *answer = status == WHIT_OK ? &text : &reason.message;
     if (status != WHIT_OK) assert_true(reason.line > 0 && reason.column > 0);
     bool same = is_expected(json, status, (const char *)answer->data, answer->size_bytes, i_line);
@@ -77,9 +72,7 @@ static const whit_template *open_named(const char *name, size_t n)
 {
     char path[256];
     size_t i = 0;
-    while (known[i].template &&
-           !(strlen(known[i].name) == n && memcmp(known[i].name, name, n) == 0))
-        i++;
+    while (known[i].template && !(strlen(known[i].name) == n && memcmp(known[i].name, name, n) == 0)) i++;
     assert_true(i + 1 < sizeof known / sizeof *known && n < sizeof known[i].name);
     if (known[i].template) return known[i].template;
     memcpy(known[i].name, name, n);
@@ -87,8 +80,7 @@ static const whit_template *open_named(const char *name, size_t n)
     snprintf(path, sizeof path, "templates/%.*s%s", (int)n, name, suffix);
     whit_buf source = read_whole(shared_path(path));
     whit_template_error error = {0};
-    assert_ok(whit_template_open((const char *)source.data, source.size_bytes, NULL,
-                                 &known[i].template, &error),
+    assert_ok(whit_template_open((const char *)source.data, source.size_bytes, NULL, &known[i].template, &error),
               error.error);
     whit_template_error_free(&error);
     whit_buf_free(&source);
@@ -103,12 +95,8 @@ static bool conversation(const whit_json *json, const char *line, size_t n_bytes
     whit_error error;
     whit_json answer;
     assert_non_null(name);
-    assert_ok(whit_template_jsonl_line(open_named(name, n_name), &options, line, n_bytes, NULL,
-                                       &out, &error),
-              error);
-    assert_ok(
-        whit_json_parse("answer", (const char *)out.data, out.size_bytes, NULL, &answer, &error),
-        error);
+    assert_ok(whit_template_jsonl_line(open_named(name, n_name), &options, line, n_bytes, NULL, &out, &error), error);
+    assert_ok(whit_json_parse("answer", (const char *)out.data, out.size_bytes, NULL, &answer, &error), error);
     const char *text = whit_json_string(&answer, whit_json_get(&answer, 0, "text"), &n_text);
     whit_status status = text ? WHIT_OK : WHIT_ERROR_ARGUMENT;
     if (!text) text = whit_json_string(&answer, whit_json_get(&answer, 0, "error"), &n_text);
@@ -157,7 +145,6 @@ static void conversations(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(jinja_cases),
-                                       cmocka_unit_test(conversations)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(jinja_cases), cmocka_unit_test(conversations)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,8 +21,7 @@ static opened open_path(const char *path)
 
 /* ---- encoding ------------------------------------------------------------------------------ */
 
-static size_t encode(const opened *it, const char *text, size_t n, bool add_special,
-                     bool parse_special, whit_buf *ids)
+static size_t encode(const opened *it, const char *text, size_t n, bool add_special, bool parse_special, whit_buf *ids)
 {
     whit_error error;
     whit_encode_options options = {.add_special = add_special, .parse_special = parse_special};
@@ -35,8 +34,7 @@ static size_t encode(const opened *it, const char *text, size_t n, bool add_spec
 static size_t read_ids(const whit_json *json, uint32_t array, whit_buf *ids)
 {
     ids->size_bytes = 0;
-    for (uint32_t at = whit_json_first(json, array); at != WHIT_JSON_NONE;
-         at = whit_json_next(json, array, at)) {
+    for (uint32_t at = whit_json_first(json, array); at != WHIT_JSON_NONE; at = whit_json_next(json, array, at)) {
         int64_t value;
         assert_true(whit_json_i64(json, at, &value));
         int32_t id = (int32_t)value;
@@ -47,8 +45,7 @@ static size_t read_ids(const whit_json *json, uint32_t array, whit_buf *ids)
 
 static bool same_ids(const whit_buf *a, const whit_buf *b)
 {
-    return a->size_bytes == b->size_bytes &&
-           (a->size_bytes == 0 || memcmp(a->data, b->data, a->size_bytes) == 0);
+    return a->size_bytes == b->size_bytes && (a->size_bytes == 0 || memcmp(a->data, b->data, a->size_bytes) == 0);
 }
 
 static void show_ids(const char *what, const whit_buf *ids)
@@ -80,8 +77,7 @@ static void check_line(void *user, const whit_json *json, const char *line, size
 }
 
 /* Calls `check` on each line of a .jsonl file whose "tokenizer" is `only` (NULL: all). Counts. */
-static void check_lines(const opened *it, const char *path, const char *only, bool gguf,
-                        check_fn *check)
+static void check_lines(const opened *it, const char *path, const char *only, bool gguf, check_fn *check)
 {
     struct lines lines = {it, only, gguf, check, 0, 0};
     each_json_line(path, check_line, &lines);
@@ -101,9 +97,7 @@ static bool check_encode(const opened *it, const whit_json *json, bool gguf)
            whit_json_bool(json, whit_json_get(json, 0, "parse_special"), true), &got);
     bool right = same_ids(&expected, &got);
     /* A GGUF cannot say that its text wants NFC. */
-    if (gguf && other == WHIT_JSON_NONE &&
-        whit_json_bool(json, whit_json_get(json, 0, "nfc"), false))
-        right = true;
+    if (gguf && other == WHIT_JSON_NONE && whit_json_bool(json, whit_json_get(json, 0, "nfc"), false)) right = true;
     if (!right && gguf && other != WHIT_JSON_NONE) {
         read_ids(json, other, &expected);
         right = same_ids(&expected, &got);
@@ -128,9 +122,9 @@ static bool check_pieces(const opened *it, const whit_json *json, const whit_buf
     const char *text, *expected;
     bool right = true;
     if (pieces == WHIT_JSON_NONE) return true;
-    assert_ok(whit_token_decoder_open(&it->view, (whit_token_decoder_options){.skip_special = skip},
-                                      NULL, &decoder, &error),
-              error);
+    assert_ok(
+        whit_token_decoder_open(&it->view, (whit_token_decoder_options){.skip_special = skip}, NULL, &decoder, &error),
+        error);
     for (size_t i = 0; i <= n_ids; i++) {
         if (i < n_ids) {
             int32_t id = ((const int32_t *)(const void *)ids->data)[i];
@@ -142,8 +136,7 @@ static bool check_pieces(const opened *it, const whit_json *json, const whit_buf
             expected = whit_json_string(json, whit_json_get(json, 0, "tail"), &n_expected);
         }
         if (n != n_expected || (n && memcmp(text, expected, n) != 0)) {
-            print_message("  piece %zu: '%.*s', not '%.*s'\n", i, (int)n, text, (int)n_expected,
-                          expected);
+            print_message("  piece %zu: '%.*s', not '%.*s'\n", i, (int)n, text, (int)n_expected, expected);
             right = false;
         }
     }
@@ -161,8 +154,7 @@ static bool check_decode(const opened *it, const whit_json *json, bool gguf)
     bool skip = whit_json_bool(json, whit_json_get(json, 0, "skip_special"), false);
     const char *expected = whit_json_string(json, whit_json_get(json, 0, "text"), &n);
     size_t n_ids = read_ids(json, whit_json_get(json, 0, "ids"), &ids);
-    assert_ok(whit_tokenizer_decode(&it->view, (const int32_t *)(const void *)ids.data, n_ids, skip,
-                                    &text, &error),
+    assert_ok(whit_tokenizer_decode(&it->view, (const int32_t *)(const void *)ids.data, n_ids, skip, &text, &error),
               error);
     bool right = text.size_bytes == n && (n == 0 || memcmp(text.data, expected, n) == 0);
     if (!right) print_message("  decoded: '%.*s'\n", (int)text.size_bytes, (char *)text.data);
@@ -345,10 +337,8 @@ static void json_components(void **state)
         snprintf(file, sizeof file, "%s.json", names[i]);
         snprintf(path, sizeof path, "tokenizers/components/%s", file);
         opened it = open_path(shared_path(path));
-        check_lines(&it, shared_path("tokenizers/components/cases.jsonl"), file, false,
-                    check_encode);
-        check_lines(&it, shared_path("tokenizers/components/decode.jsonl"), file, false,
-                    check_decode);
+        check_lines(&it, shared_path("tokenizers/components/cases.jsonl"), file, false, check_encode);
+        check_lines(&it, shared_path("tokenizers/components/decode.jsonl"), file, false, check_decode);
         close_tokenizer(&it);
     }
 }
@@ -365,10 +355,9 @@ static void append_base64(whit_buf *out, const uint8_t *bytes, size_t n)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (size_t i = 0; i < n; i += 3) {
-        uint32_t bits = (uint32_t)bytes[i] << 16 | (i + 1 < n ? (uint32_t)bytes[i + 1] << 8 : 0) |
-                        (i + 2 < n ? bytes[i + 2] : 0u);
-        char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63],
-                        i + 1 < n ? digits[bits >> 6 & 63] : '=',
+        uint32_t bits =
+            (uint32_t)bytes[i] << 16 | (i + 1 < n ? (uint32_t)bytes[i + 1] << 8 : 0) | (i + 2 < n ? bytes[i + 2] : 0u);
+        char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63], i + 1 < n ? digits[bits >> 6 & 63] : '=',
                         i + 2 < n ? digits[bits & 63] : '='};
         whit_buf_append(out, four, 4);
     }
@@ -387,15 +376,12 @@ static void tiktoken_llama_3(void **state)
         const uint8_t *text = whit_tokenizer_token_text(&from.view, id, &n);
         uint8_t bytes[256];
         for (size_t i = 0; i < n; i += length)
-            bytes[n_bytes++] =
-                (uint8_t)whit_byte_of_symbol(whit_utf8_decode(text + i, n - i, &length));
+            bytes[n_bytes++] = (uint8_t)whit_byte_of_symbol(whit_utf8_decode(text + i, n - i, &length));
         append_base64(&ranks, bytes, n_bytes);
         whit_buf_printf(&ranks, " %d\n", id);
     }
     assert_true(whit_is_tiktoken(ranks.data, ranks.size_bytes));
-    assert_ok(whit_tokenizer_from_tiktoken("ranks", ranks.data, ranks.size_bytes, NULL, &it.image,
-                                           &error),
-              error);
+    assert_ok(whit_tokenizer_from_tiktoken("ranks", ranks.data, ranks.size_bytes, NULL, &it.image, &error), error);
     open_image(&it);
     /* No post-processor comes with ranks; the pattern's name brings bos. */
     check_cases(&it, "llama-3");

@@ -4,26 +4,21 @@
  * row and of groups, whole blocks of tokens and tails. */
 #include "kernels/equal.h"
 
-extern const whit_matmul_kernel whit_matmul_i8_t2_32x32_amx_model,
-    whit_matmul_i8_t5_32x32_amx_model, whit_matmul_i8_b1_32x32_amx_model,
-    whit_matmul_i8_q2_32x32_amx_model, whit_matmul_i8_i4_32x32_amx_model,
-    whit_matmul_i8_i8_32x32_amx_model, whit_matmul_i8_i8s_32x32_amx_model,
-    whit_matmul_i8_t2_rows_amx_model, whit_matmul_i8_t5_rows_amx_model,
-    whit_matmul_i8_i8_rows_amx_model,
-    whit_matmul_i8_t2_16x16_amx_model, whit_matmul_i8_t5_16x16_amx_model,
-    whit_matmul_i8_i8_16x16_amx_model, whit_matmul_i8_i8s_16x16_amx_model;
+extern const whit_matmul_kernel whit_matmul_i8_t2_32x32_amx_model, whit_matmul_i8_t5_32x32_amx_model,
+    whit_matmul_i8_b1_32x32_amx_model, whit_matmul_i8_q2_32x32_amx_model, whit_matmul_i8_i4_32x32_amx_model,
+    whit_matmul_i8_i8_32x32_amx_model, whit_matmul_i8_i8s_32x32_amx_model, whit_matmul_i8_t2_rows_amx_model,
+    whit_matmul_i8_t5_rows_amx_model, whit_matmul_i8_i8_rows_amx_model, whit_matmul_i8_t2_16x16_amx_model,
+    whit_matmul_i8_t5_16x16_amx_model, whit_matmul_i8_i8_16x16_amx_model, whit_matmul_i8_i8s_16x16_amx_model;
 
 whit_kv_attend_fn whit_kv_attend_i8_amx_model, whit_kv_attend_f16_amx_model;
 
-static float *product(const whit_matmul_kernel *kernel, const test_matrix *matrix,
-                      const whit_acts *acts)
+static float *product(const whit_matmul_kernel *kernel, const test_matrix *matrix, const whit_acts *acts)
 {
     const whit_tensor_type *type = &matrix->tensor.type;
     size_t n = (size_t)acts->n_tokens * type->n_rows;
     size_t bytes = kernel->scratch_bytes(type, &acts->spec, acts->n_tokens);
     uint8_t *scratch = guarded_alloc(bytes, 0), *y = guarded_alloc(n * sizeof(float), 0);
-    kernel->run(&matrix->tensor, acts, 0, (type->n_rows + 15) / 16, (float *)(void *)y,
-                type->n_rows, scratch);
+    kernel->run(&matrix->tensor, acts, 0, (type->n_rows + 15) / 16, (float *)(void *)y, type->n_rows, scratch);
     guarded_check(scratch, bytes);
     guarded_check(y, n * sizeof(float));
     guarded_free(scratch, 0);
@@ -64,25 +59,22 @@ static void the_model_equals_generic(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int grouped = 0; grouped < (cases[i].whole_rows_only ? 1 : 2); grouped++)
             for (size_t n = 0; n < sizeof columns / sizeof *columns; n++) {
-                whit_tensor_type type = type_of(
-                    cases[i].codec, grouped ? WHIT_SCALE_GROUP : WHIT_SCALE_TENSOR,
-                    grouped ? WHIT_SCALE_F16 : WHIT_SCALE_F32, grouped ? 128 : 0, false, 50,
-                    cases[i].whole_steps_only ? 704 : 700);
+                whit_tensor_type type = type_of(cases[i].codec, grouped ? WHIT_SCALE_GROUP : WHIT_SCALE_TENSOR,
+                                                grouped ? WHIT_SCALE_F16 : WHIT_SCALE_F32, grouped ? 128 : 0, false, 50,
+                                                cases[i].whole_steps_only ? 704 : 700);
                 if (!grouped) type.act = WHIT_TENSOR_ACT_TOKEN;
                 whit_acts_spec spec = whit_acts_spec_for(&type, WHIT_ACT_I8);
                 assert_true(cases[i].kernel->accepts(&type, &spec));
                 test_matrix matrix;
                 matrix_random(&matrix, &type, &rng, n % 2);
-                guarded_floats x =
-                    floats_random(&rng, (size_t)columns[n] * type.n_cols, INPUT_UNIFORM);
+                guarded_floats x = floats_random(&rng, (size_t)columns[n] * type.n_cols, INPUT_UNIFORM);
                 uint8_t *memory = guarded_alloc(whit_acts_bytes(&spec, columns[n], type.n_cols), 0);
                 whit_acts acts = whit_acts_place(&spec, columns[n], type.n_cols, memory);
                 generic.quantize(x.data, type.n_cols, &acts, 0, columns[n]);
                 float *found = product(cases[i].kernel, &matrix, &acts);
-                float *expected =
-                    product(whit_matmul_find(&generic, &type, &spec, columns[n]), &matrix, &acts);
-                assert_same_floats(found, expected, (size_t)columns[n] * type.n_rows,
-                                   cases[i].kernel->name, grouped ? "groups" : "rows");
+                float *expected = product(whit_matmul_find(&generic, &type, &spec, columns[n]), &matrix, &acts);
+                assert_same_floats(found, expected, (size_t)columns[n] * type.n_rows, cases[i].kernel->name,
+                                   grouped ? "groups" : "rows");
                 guarded_free((uint8_t *)found, 0);
                 guarded_free((uint8_t *)expected, 0);
                 guarded_free(memory, 0);
@@ -91,8 +83,8 @@ static void the_model_equals_generic(void **state)
             }
 }
 
-static void attend_both(const whit_kernels *generic, whit_kv_type kv, whit_kv_attend_fn *model,
-                        uint32_t n, uint32_t head_dim, whit_rng *rng)
+static void attend_both(const whit_kernels *generic, whit_kv_type kv, whit_kv_attend_fn *model, uint32_t n,
+                        uint32_t head_dim, whit_rng *rng)
 {
     enum { ALL = WHIT_KV_GROUP_TOKENS, BLOCK = WHIT_KV_BLOCK_TOKENS };
     size_t block_bytes = whit_kv_block_bytes(kv, head_dim), elems = whit_kv_partial_elems(head_dim);
@@ -100,8 +92,8 @@ static void attend_both(const whit_kernels *generic, whit_kv_type kv, whit_kv_at
             *queries = guarded_alloc(n * whit_kv_query_bytes(kv, head_dim), 0);
     guarded_floats keys = floats_random(rng, ALL * head_dim, INPUT_UNIFORM),
                    values = floats_random(rng, ALL * head_dim, INPUT_UNIFORM),
-                   q = floats_random(rng, n * head_dim, INPUT_UNIFORM),
-                   found = floats_alloc(n * elems, 0), expected = floats_alloc(n * elems, 0);
+                   q = floats_random(rng, n * head_dim, INPUT_UNIFORM), found = floats_alloc(n * elems, 0),
+                   expected = floats_alloc(n * elems, 0);
     whit_kv_group group = {.room = guarded_alloc(whit_kv_room_bytes(head_dim), 0)};
     for (uint32_t b = 0; b < WHIT_KV_GROUP_BLOCKS; b++) {
         const size_t first = b * BLOCK * head_dim;
@@ -135,10 +127,8 @@ static void attention_of_the_model_equals_generic(void **state)
     whit_rng rng = {test_seed()};
     for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
         for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
-            attend_both(&generic, WHIT_KV_I8, whit_kv_attend_i8_amx_model, queries[i], dims[d],
-                        &rng);
-            attend_both(&generic, WHIT_KV_F16, whit_kv_attend_f16_amx_model, queries[i], dims[d],
-                        &rng);
+            attend_both(&generic, WHIT_KV_I8, whit_kv_attend_i8_amx_model, queries[i], dims[d], &rng);
+            attend_both(&generic, WHIT_KV_F16, whit_kv_attend_f16_amx_model, queries[i], dims[d], &rng);
         }
 }
 

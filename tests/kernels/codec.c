@@ -7,9 +7,8 @@
 static const char *describe(const whit_tensor_type *type)
 {
     static char text[128];
-    snprintf(text, sizeof text, "%s kind %u scale %u group %u offset %u, %u x %u",
-             whit_codec_find(type->codec)->name, type->scale_kind, type->scale_type, type->group,
-             type->has_offset, type->n_rows, type->n_cols);
+    snprintf(text, sizeof text, "%s kind %u scale %u group %u offset %u, %u x %u", whit_codec_find(type->codec)->name,
+             type->scale_kind, type->scale_type, type->group, type->has_offset, type->n_rows, type->n_cols);
     return text;
 }
 
@@ -31,12 +30,10 @@ static void round_trip(const whit_tensor_type *type, void *user)
         fail_msg("codes of %s", describe(type));
     if (type->scale_kind >= WHIT_SCALE_ROW) {
         bool is_u8 = type->scale_type == WHIT_SCALE_U8;
-        size_t per_row = (is_u8 ? 1 : g.n_groups) * (size_t)g.n_fields,
-               u8_per_row = (size_t)g.n_groups * g.n_fields;
+        size_t per_row = (is_u8 ? 1 : g.n_groups) * (size_t)g.n_fields, u8_per_row = (size_t)g.n_groups * g.n_fields;
         if (memcmp(found.fields, matrix.rows.fields + begin * per_row, n * per_row * sizeof(float)))
             fail_msg("fields of %s", describe(type));
-        if (is_u8 &&
-            memcmp(found.fields_u8, matrix.rows.fields_u8 + begin * u8_per_row, n * u8_per_row))
+        if (is_u8 && memcmp(found.fields_u8, matrix.rows.fields_u8 + begin * u8_per_row, n * u8_per_row))
             fail_msg("u8 scales of %s", describe(type));
     }
     rows_free(&found);
@@ -57,8 +54,7 @@ static void every_combination_round_trips(void **state)
 {
     (void)state;
     whit_rng rng = {test_seed()};
-    static const uint32_t shapes[][2] = {{16, 256}, {1, 1},    {8, 20},  {33, 129},
-                                         {17, 300}, {48, 512}, {5, 1400}};
+    static const uint32_t shapes[][2] = {{16, 256}, {1, 1}, {8, 20}, {33, 129}, {17, 300}, {48, 512}, {5, 1400}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for_each_type(shapes[i][0], shapes[i][1], round_trip, &rng);
 }
@@ -75,16 +71,14 @@ static void ranges_pack_alike(const whit_tensor_type *type, void *user)
     for (uint32_t row = 0; row < type->n_rows; row += 16) {
         uint32_t n = type->n_rows - row < 16 ? type->n_rows - row : 16;
         size_t per_row = (type->scale_type == WHIT_SCALE_U8 ? 1 : g.n_groups) * (size_t)g.n_fields;
-        whit_rows rows = {
-            .elems = (uint8_t *)whole.rows.elems +
-                     (size_t)row * type->n_cols * (codec->is_float ? codec->elem_bytes : 1),
-            .fields = whole.rows.fields + row * per_row,
-            .fields_u8 = whole.rows.fields_u8 + (size_t)row * g.n_groups * g.n_fields};
+        whit_rows rows = {.elems = (uint8_t *)whole.rows.elems +
+                              (size_t)row * type->n_cols * (codec->is_float ? codec->elem_bytes : 1),
+                          .fields = whole.rows.fields + row * per_row,
+                          .fields_u8 = whole.rows.fields_u8 + (size_t)row * g.n_groups * g.n_fields};
         assert_ok(whit_codec_pack(type, row, n, &rows, parts.part, &error), error);
     }
     for (int part = 0; part < WHIT_PART_COUNT; part++)
-        if (whole.part[part] &&
-            memcmp(whole.part[part], parts.part[part], whole.tensor.part_bytes[part]))
+        if (whole.part[part] && memcmp(whole.part[part], parts.part[part], whole.tensor.part_bytes[part]))
             fail_msg("part %d of %s", part, describe(type));
     matrix_free(&whole);
     matrix_free(&parts);
@@ -133,8 +127,7 @@ static void any_bytes_have_a_value(void **state)
 
 /* ---- the drawings of docs/kernels.md, by hand ----------------------------------------------- */
 
-static int8_t code_at(whit_codec codec, unsigned byte_index, uint8_t byte, uint32_t n_cols,
-                      uint32_t row, uint32_t k)
+static int8_t code_at(whit_codec codec, unsigned byte_index, uint8_t byte, uint32_t n_cols, uint32_t row, uint32_t k)
 {
     whit_tensor_type type = type_of(codec, WHIT_SCALE_TENSOR, WHIT_SCALE_F32, 0, false, 16, n_cols);
     test_matrix matrix;
@@ -173,15 +166,14 @@ static void t5_bytes_beyond_242(void **state)
     for (unsigned byte = 0; byte < 256; byte++) {
         unsigned rest = byte % 81;
         for (unsigned d = 0; d < 4; d++, rest /= 3)
-            assert_int_equal(code_at(WHIT_CODEC_T5, 0, (uint8_t)byte, 20, 0, 4 * d),
-                             (int)(rest % 3) - 1);
+            assert_int_equal(code_at(WHIT_CODEC_T5, 0, (uint8_t)byte, 20, 0, 4 * d), (int)(rest % 3) - 1);
         unsigned last = byte / 81 > 2 ? 2 : byte / 81;
         assert_int_equal(code_at(WHIT_CODEC_T5, 0, (uint8_t)byte, 20, 0, 16), (int)last - 1);
     }
 }
 
-static uint64_t bytes_of(whit_codec codec, whit_scale_kind kind, whit_scale_type scale,
-                         uint16_t group, bool offset, uint32_t n_rows, uint32_t n_cols)
+static uint64_t bytes_of(whit_codec codec, whit_scale_kind kind, whit_scale_type scale, uint16_t group, bool offset,
+                         uint32_t n_rows, uint32_t n_cols)
 {
     whit_tensor_type type = type_of(codec, kind, scale, group, offset, n_rows, n_cols);
     whit_error error;
@@ -198,23 +190,17 @@ static void sizes_are_as_documented(void **state)
     assert_int_equal(bytes_of(WHIT_CODEC_T2, tensor, 0, 0, false, 2560, 6912), 2560 * 6912 / 4);
     assert_int_equal(bytes_of(WHIT_CODEC_T5, tensor, 0, 0, false, 2560, 2560), 2560 * 2560 / 5);
     /* 14 lines per 256 columns: 1.75 bits; half superblocks have 6 + 1 + 1 */
-    assert_int_equal(bytes_of(WHIT_CODEC_T5, group, WHIT_SCALE_F16, 128, false, 16, 2560),
-                     10 * 14 * 64);
-    assert_int_equal(bytes_of(WHIT_CODEC_T5, group, WHIT_SCALE_F16, 128, false, 16, 256 + 128),
-                     22 * 64);
-    assert_int_equal(bytes_of(WHIT_CODEC_T5, group, WHIT_SCALE_F16, 128, false, 16, 256 + 129),
-                     28 * 64);
+    assert_int_equal(bytes_of(WHIT_CODEC_T5, group, WHIT_SCALE_F16, 128, false, 16, 2560), 10 * 14 * 64);
+    assert_int_equal(bytes_of(WHIT_CODEC_T5, group, WHIT_SCALE_F16, 128, false, 16, 256 + 128), 22 * 64);
+    assert_int_equal(bytes_of(WHIT_CODEC_T5, group, WHIT_SCALE_F16, 128, false, 16, 256 + 129), 28 * 64);
     /* scales before their lines: one line of f16 per two groups, of f32 per group, of u8 per four
      */
     assert_int_equal(bytes_of(WHIT_CODEC_T2, group, WHIT_SCALE_F16, 128, false, 16, 256), 17 * 64);
     assert_int_equal(bytes_of(WHIT_CODEC_T2, group, WHIT_SCALE_F32, 128, false, 16, 256), 18 * 64);
-    assert_int_equal(bytes_of(WHIT_CODEC_T2, group, WHIT_SCALE_U8, 64, false, 16, 256),
-                     17 * 64 + 32);
+    assert_int_equal(bytes_of(WHIT_CODEC_T2, group, WHIT_SCALE_U8, 64, false, 16, 256), 17 * 64 + 32);
     assert_int_equal(bytes_of(WHIT_CODEC_Q2, group, WHIT_SCALE_F16, 128, false, 16, 256), 18 * 64);
-    assert_int_equal(bytes_of(WHIT_CODEC_I4, group, WHIT_SCALE_F16, 32, true, 16, 256),
-                     (32 + 8) * 64);
-    assert_int_equal(bytes_of(WHIT_CODEC_B1, group, WHIT_SCALE_F16, 128, false, 16, 2048),
-                     (64 + 8) * 64);
+    assert_int_equal(bytes_of(WHIT_CODEC_I4, group, WHIT_SCALE_F16, 32, true, 16, 256), (32 + 8) * 64);
+    assert_int_equal(bytes_of(WHIT_CODEC_B1, group, WHIT_SCALE_F16, 128, false, 16, 2048), (64 + 8) * 64);
     /* odd sizes: rows to 16, columns to the line */
     assert_int_equal(bytes_of(WHIT_CODEC_F32, 0, 0, 0, false, 3, 5), 5 * 64);
     assert_int_equal(bytes_of(WHIT_CODEC_F16, 0, 0, 0, false, 17, 5), 2 * 3 * 64);
@@ -226,8 +212,7 @@ static void plain_layout(void **state)
 {
     (void)state;
     whit_rng rng = {test_seed()};
-    whit_tensor_type type = {
-        .codec = WHIT_CODEC_F16, .layout = WHIT_LAYOUT_PLAIN, .n_rows = 3, .n_cols = 70001};
+    whit_tensor_type type = {.codec = WHIT_CODEC_F16, .layout = WHIT_LAYOUT_PLAIN, .n_rows = 3, .n_cols = 70001};
     test_matrix matrix;
     matrix_random(&matrix, &type, &rng, false);
     assert_int_equal(matrix.tensor.part_bytes[0], 3 * 70001 * 2);
@@ -250,9 +235,7 @@ static void assert_refused(whit_tensor_type type, const char *reason)
 static void impossible_types_are_refused(void **state)
 {
     (void)state;
-    whit_tensor_type good = type_of(WHIT_CODEC_T2, WHIT_SCALE_GROUP, WHIT_SCALE_F16, 128, false, 16,
-                                    256),
-                     type;
+    whit_tensor_type good = type_of(WHIT_CODEC_T2, WHIT_SCALE_GROUP, WHIT_SCALE_F16, 128, false, 16, 256), type;
     assert_int_equal(whit_tensor_type_check(&good, NULL), WHIT_OK);
 #define REFUSE(change, reason) type = good, type.change, assert_refused(type, reason)
     REFUSE(codec = WHIT_CODEC_COUNT, "unknown codec 10");
@@ -293,8 +276,7 @@ static void wrong_parts_are_refused(void **state)
 {
     (void)state;
     whit_rng rng = {test_seed()};
-    whit_tensor_type type =
-        type_of(WHIT_CODEC_I8S, WHIT_SCALE_ROW, WHIT_SCALE_F16, 0, false, 16, 256);
+    whit_tensor_type type = type_of(WHIT_CODEC_I8S, WHIT_SCALE_ROW, WHIT_SCALE_F16, 0, false, 16, 256);
     test_matrix matrix;
     matrix_random(&matrix, &type, &rng, false);
     whit_tensor tensor = matrix.tensor;
@@ -318,10 +300,8 @@ static void codes_out_of_range_are_refused(void **state)
     matrix_alloc(&matrix, &type);
     rows_alloc(&matrix.rows, &type, 1);
     ((int8_t *)matrix.rows.elems)[7] = 2;
-    assert_int_equal(whit_codec_pack(&type, 0, 1, &matrix.rows, matrix.part, &error),
-                     WHIT_ERROR_ARGUMENT);
-    assert_int_equal(whit_codec_pack(&type, 1, 1, &matrix.rows, matrix.part, &error),
-                     WHIT_ERROR_ARGUMENT);
+    assert_int_equal(whit_codec_pack(&type, 0, 1, &matrix.rows, matrix.part, &error), WHIT_ERROR_ARGUMENT);
+    assert_int_equal(whit_codec_pack(&type, 1, 1, &matrix.rows, matrix.part, &error), WHIT_ERROR_ARGUMENT);
     matrix_free(&matrix);
 }
 
@@ -353,8 +333,7 @@ static void every_combination_has_canonical_content(void **state)
 {
     (void)state;
     whit_rng rng = {test_seed()};
-    static const uint32_t shapes[][2] = {{16, 256}, {1, 1},    {8, 20},  {33, 129},
-                                         {17, 300}, {48, 512}, {5, 1400}};
+    static const uint32_t shapes[][2] = {{16, 256}, {1, 1}, {8, 20}, {33, 129}, {17, 300}, {48, 512}, {5, 1400}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for_each_type(shapes[i][0], shapes[i][1], canonical_before_packing, &rng);
 }
@@ -374,8 +353,7 @@ static void assert_same_canonical(whit_tensor_type a, whit_codec other)
     uint8_t *one = canonical(&first.tensor, &bytes), *two = canonical(&second.tensor, &other_bytes);
     assert_int_equal(bytes, other_bytes);
     assert_memory_equal(one, two, bytes);
-    whit_tensor_type canonical_a = whit_codec_canonical_type(&a),
-                     canonical_b = whit_codec_canonical_type(&b);
+    whit_tensor_type canonical_a = whit_codec_canonical_type(&a), canonical_b = whit_codec_canonical_type(&b);
     assert_memory_equal(&canonical_a, &canonical_b, sizeof canonical_a);
     free(one);
     free(two);
@@ -387,13 +365,10 @@ static void canonical_forgets_the_layout(void **state)
 {
     (void)state;
     for (uint16_t group = 128; group <= 256; group *= 2)
-        assert_same_canonical(
-            type_of(WHIT_CODEC_T5, WHIT_SCALE_GROUP, WHIT_SCALE_F16, group, false, 20, 700),
-            WHIT_CODEC_T2);
-    assert_same_canonical(type_of(WHIT_CODEC_T5, WHIT_SCALE_TENSOR, 0, 0, false, 20, 1300),
-                          WHIT_CODEC_T2);
-    assert_same_canonical(
-        type_of(WHIT_CODEC_I8S, WHIT_SCALE_ROW, WHIT_SCALE_F16, 0, false, 20, 130), WHIT_CODEC_I8);
+        assert_same_canonical(type_of(WHIT_CODEC_T5, WHIT_SCALE_GROUP, WHIT_SCALE_F16, group, false, 20, 700),
+                              WHIT_CODEC_T2);
+    assert_same_canonical(type_of(WHIT_CODEC_T5, WHIT_SCALE_TENSOR, 0, 0, false, 20, 1300), WHIT_CODEC_T2);
+    assert_same_canonical(type_of(WHIT_CODEC_I8S, WHIT_SCALE_ROW, WHIT_SCALE_F16, 0, false, 20, 130), WHIT_CODEC_I8);
 }
 
 /* Written out by hand: five ternary codes, an f16 scale per row. */
@@ -426,8 +401,7 @@ static void canonical_rows_stream(const whit_tensor_type *type, void *user)
     uint8_t *whole = canonical(&matrix.tensor, &bytes), *row = malloc(row_bytes);
     for (uint32_t i = 0; i < type->n_rows; i++) {
         whit_codec_canonical_rows(&matrix.tensor, i, 1, row);
-        if (memcmp(row, whole + i * row_bytes, row_bytes))
-            fail_msg("row %u of %s", i, describe(type));
+        if (memcmp(row, whole + i * row_bytes, row_bytes)) fail_msg("row %u of %s", i, describe(type));
     }
     free(row);
     free(whole);

@@ -22,19 +22,13 @@ typedef enum input_mode {
 static inline float input_value(whit_rng *rng, input_mode mode)
 {
     float uniform = (float)(whit_rng_uniform(rng) * 2 - 1);
-    static const float edges[] = {0.0f,  -0.0f, 1e-40f,  -1e-42f, 1e9f,
-                                  -1e9f, 0.5f,  -127.0f, 88.5f,   -87.5f};
+    static const float edges[] = {0.0f, -0.0f, 1e-40f, -1e-42f, 1e9f, -1e9f, 0.5f, -127.0f, 88.5f, -87.5f};
     switch (mode) {
-    case INPUT_WIDE:
-        return ldexpf(uniform, (int)whit_rng_below(rng, 61) - 30);
-    case INPUT_TIES:
-        return (float)((int)whit_rng_below(rng, 509) - 254) * 0.5f;
-    case INPUT_EDGES:
-        return edges[whit_rng_below(rng, sizeof edges / sizeof *edges)];
-    case INPUT_SAME:
-        return uniform < 0 ? -2.5f : 2.5f;
-    default:
-        return uniform;
+    case INPUT_WIDE: return ldexpf(uniform, (int)whit_rng_below(rng, 61) - 30);
+    case INPUT_TIES: return (float)((int)whit_rng_below(rng, 509) - 254) * 0.5f;
+    case INPUT_EDGES: return edges[whit_rng_below(rng, sizeof edges / sizeof *edges)];
+    case INPUT_SAME: return uniform < 0 ? -2.5f : 2.5f;
+    default: return uniform;
     }
 }
 
@@ -71,20 +65,19 @@ static inline void floats_free(guarded_floats *floats)
 static inline bool same_floats(const float *a, const float *b, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (whit_f32_bits(a[i]) != whit_f32_bits(b[i]) && !(isnan(a[i]) && isnan(b[i])))
-            return false;
+        if (whit_f32_bits(a[i]) != whit_f32_bits(b[i]) && !(isnan(a[i]) && isnan(b[i]))) return false;
     return true;
 }
 
 /* Fails with the place of the first difference. */
-static inline void assert_same_floats(const float *found, const float *generic, size_t n,
-                                      const char *name, const char *what)
+static inline void assert_same_floats(const float *found, const float *generic, size_t n, const char *name,
+                                      const char *what)
 {
     if (same_floats(found, generic, n)) return;
     for (size_t i = 0; i < n; i++)
         if (!same_floats(found + i, generic + i, 1))
-            fail_msg("%s, %s: element %zu of %zu is %a (%g), generic has %a (%g)", name, what, i, n,
-                     (double)found[i], (double)found[i], (double)generic[i], (double)generic[i]);
+            fail_msg("%s, %s: element %zu of %zu is %a (%g), generic has %a (%g)", name, what, i, n, (double)found[i],
+                     (double)found[i], (double)generic[i], (double)generic[i]);
 }
 
 /* Kernels at the generic level and at everything this machine has. */

@@ -20,20 +20,22 @@ static void describe(char *text, size_t size, const product_trial *c, const whit
     snprintf(text, size,
              "%s: %s kind %u scale %u group %u offset %u, %u x %u, acts %u group %u step %u, %u "
              "tokens, input %d",
-             c->kernel->name, whit_codec_find(type->codec)->name, type->scale_kind,
-             type->scale_type, type->group, type->has_offset, type->n_rows, type->n_cols,
-             spec->kind, spec->group, spec->step, c->n_tokens, c->mode);
+             c->kernel->name, whit_codec_find(type->codec)->name, type->scale_kind, type->scale_type, type->group,
+             type->has_offset, type->n_rows, type->n_cols, spec->kind, spec->group, spec->step, c->n_tokens, c->mode);
 }
 
 /* A gated product, against the two products and the gate one after the other. */
 static void compare_gated(product_trial *c, const test_matrix *matrix, const whit_acts *acts, const char *text)
 {
     const whit_tensor_type *type = &matrix->tensor.type;
-    uint32_t n_rows = type->n_rows, n_tiles = (n_rows + 15) / 16, middle = (uint32_t)whit_rng_below(&c->rng, n_tiles + 1);
-    size_t n = (size_t)acts->n_tokens * n_rows, scratch_bytes = c->kernel->scratch_bytes(type, &acts->spec, acts->n_tokens);
+    uint32_t n_rows = type->n_rows, n_tiles = (n_rows + 15) / 16,
+             middle = (uint32_t)whit_rng_below(&c->rng, n_tiles + 1);
+    size_t n = (size_t)acts->n_tokens * n_rows,
+           scratch_bytes = c->kernel->scratch_bytes(type, &acts->spec, acts->n_tokens);
     test_matrix gate;
     matrix_random(&gate, type, &c->rng, 0);
-    guarded_floats found = floats_alloc(n, whit_rng_below(&c->rng, 16)), gates = floats_alloc(n, 0), expected = floats_alloc(n, 0);
+    guarded_floats found = floats_alloc(n, whit_rng_below(&c->rng, 16)), gates = floats_alloc(n, 0),
+                   expected = floats_alloc(n, 0);
     const whit_matmul_kernel *generic = whit_matmul_find(&c->generic, type, &acts->spec, acts->n_tokens);
     uint8_t *scratch = guarded_alloc(scratch_bytes, 0);
     whit_gate_fn *f = c->n_compared % 2 ? c->generic.relu2_mul : c->generic.silu_mul;
@@ -53,8 +55,8 @@ static void compare_gated(product_trial *c, const test_matrix *matrix, const whi
 }
 
 /* y + product, the product being known; between the rows of y nothing changes. */
-static void compare_added(product_trial *c, const test_matrix *matrix, const whit_acts *acts, const guarded_floats *product,
-                          size_t y_stride, const char *text)
+static void compare_added(product_trial *c, const test_matrix *matrix, const whit_acts *acts,
+                          const guarded_floats *product, size_t y_stride, const char *text)
 {
     const whit_tensor_type *type = &matrix->tensor.type;
     guarded_floats found = floats_random(&c->rng, product->n, INPUT_UNIFORM), expected = floats_copy(&found);
@@ -80,16 +82,14 @@ static void compare(product_trial *c, const test_matrix *matrix, const whit_acts
     c->generic.quantize(x.data, n, &acts, 0, n_tokens);
 
     size_t y_stride = type->n_rows + whit_rng_below(&c->rng, 20);
-    guarded_floats found =
-        floats_alloc((n_tokens - 1) * y_stride + type->n_rows, whit_rng_below(&c->rng, 16));
+    guarded_floats found = floats_alloc((n_tokens - 1) * y_stride + type->n_rows, whit_rng_below(&c->rng, 16));
     guarded_floats expected = floats_copy(&found);
     const whit_matmul_kernel *generic = whit_matmul_find(&c->generic, type, spec, n_tokens);
     uint32_t middle = (uint32_t)whit_rng_below(&c->rng, n_tiles + 1);
     for (int i = 0; i < 2; i++) {
         const whit_matmul_kernel *kernel = i ? generic : c->kernel;
         float *y = i ? expected.data : found.data;
-        size_t scratch_bytes =
-            kernel->scratch_bytes ? kernel->scratch_bytes(type, spec, n_tokens) : 0;
+        size_t scratch_bytes = kernel->scratch_bytes ? kernel->scratch_bytes(type, spec, n_tokens) : 0;
         uint8_t *scratch = guarded_alloc(scratch_bytes, 0);
         whit_matmul_prepare(kernel, &acts, scratch);
         kernel->run(&matrix->tensor, &acts, 0, middle, y, y_stride, scratch);
@@ -112,9 +112,8 @@ static void compare_type(const whit_tensor_type *type, void *user)
     product_trial *c = user;
     whit_tensor_type token_type = *type;
     token_type.act = WHIT_TENSOR_ACT_TOKEN;
-    whit_acts_spec specs[4] = {
-        whit_acts_spec_for(type, WHIT_ACT_F32), whit_acts_spec_for(type, WHIT_ACT_I8),
-        whit_acts_spec_for(&token_type, WHIT_ACT_I8), whit_acts_spec_q2(type)};
+    whit_acts_spec specs[4] = {whit_acts_spec_for(type, WHIT_ACT_F32), whit_acts_spec_for(type, WHIT_ACT_I8),
+                               whit_acts_spec_for(&token_type, WHIT_ACT_I8), whit_acts_spec_q2(type)};
     bool is_float = whit_codec_find(type->codec)->is_float;
     for (int i = 0; i < (is_float ? 1 : 4); i++) {
         if (!c->kernel->accepts(type, &specs[i])) continue;
@@ -136,7 +135,8 @@ static bool skipped(size_t shape, size_t columns)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     return (shape + columns) % 9 != 0;
 #else
-    if (tests_are_brief()) return (shape != 0 || columns != 1) && (shape != 2 || columns != 9) && (shape != 5 || columns != 0);
+    if (tests_are_brief())
+        return (shape != 0 || columns != 1) && (shape != 2 || columns != 9) && (shape != 5 || columns != 0);
     return shape && (shape + columns) % 3 != 0; /* all columns for the first shape */
 #endif
 }
@@ -144,8 +144,8 @@ static bool skipped(size_t shape, size_t columns)
 static void every_product_equals_generic(void **state)
 {
     (void)state;
-    static const uint32_t shapes[][2] = {{16, 256}, {33, 129},  {8, 20},  {48, 700},
-                                         {1, 1},    {17, 1324}, {64, 512}, {50, 704}, {33, 448}};
+    static const uint32_t shapes[][2] = {{16, 256},  {33, 129}, {8, 20},   {48, 700}, {1, 1},
+                                         {17, 1324}, {64, 512}, {50, 704}, {33, 448}};
     static const uint32_t columns[] = {1, 2, 3, 4, 5, 8, 9, 16, 17, 33};
     product_trial c = {.rng = {test_seed()}};
     whit_kernels machine;
@@ -193,8 +193,9 @@ static void large_products_equal_generic(void **state)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
             for (size_t k = 0; k < sizeof codecs / sizeof *codecs; k++) {
                 bool is_ternary = codecs[k] == WHIT_CODEC_T2 || codecs[k] == WHIT_CODEC_T5;
-                whit_tensor_type type = type_of(codecs[k], is_ternary ? WHIT_SCALE_TENSOR : WHIT_SCALE_ROW, WHIT_SCALE_F32, 0,
-                                                codecs[k] == WHIT_CODEC_T5, shapes[s].n_rows, shapes[s].n_cols);
+                whit_tensor_type type =
+                    type_of(codecs[k], is_ternary ? WHIT_SCALE_TENSOR : WHIT_SCALE_ROW, WHIT_SCALE_F32, 0,
+                            codecs[k] == WHIT_CODEC_T5, shapes[s].n_rows, shapes[s].n_cols);
                 type.act = WHIT_TENSOR_ACT_TOKEN;
                 whit_acts_spec spec = whit_acts_spec_for(&type, WHIT_ACT_I8);
                 if (!c.kernel->accepts(&type, &spec)) continue;

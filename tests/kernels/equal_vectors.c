@@ -15,8 +15,7 @@ typedef struct trial {
 
 static uint32_t random_size(whit_rng *rng, uint32_t most)
 {
-    static const uint32_t sizes[] = {1,  8,   15,  16,  17,  31,  32,  33,
-                                     64, 100, 127, 128, 129, 256, 2560};
+    static const uint32_t sizes[] = {1, 8, 15, 16, 17, 31, 32, 33, 64, 100, 127, 128, 129, 256, 2560};
     uint32_t n = whit_rng_next(rng) & 1 ? sizes[whit_rng_below(rng, sizeof sizes / sizeof *sizes)]
                                         : 1 + (uint32_t)whit_rng_below(rng, most);
     return n < most ? n : most;
@@ -41,9 +40,8 @@ static void assert_same_acts(const trial *t, const whit_acts acts[2], uint8_t *c
 
 static void compare_quantize(const trial *t)
 {
-    static const whit_acts_spec specs[] = {{WHIT_ACTS_I8, 0, 0},   {WHIT_ACTS_I8, 0, 128},
-                                           {WHIT_ACTS_I8, 32, 16}, {WHIT_ACTS_I8, 32, 32},
-                                           {WHIT_ACTS_I8, 64, 64}, {WHIT_ACTS_I8, 128, 128},
+    static const whit_acts_spec specs[] = {{WHIT_ACTS_I8, 0, 0},   {WHIT_ACTS_I8, 0, 128},  {WHIT_ACTS_I8, 32, 16},
+                                           {WHIT_ACTS_I8, 32, 32}, {WHIT_ACTS_I8, 64, 64},  {WHIT_ACTS_I8, 128, 128},
                                            {WHIT_ACTS_Q2, 32, 32}, {WHIT_ACTS_Q2, 128, 128}};
     const whit_acts_spec *spec = &specs[whit_rng_below(t->rng, sizeof specs / sizeof *specs)];
     uint32_t n = random_size(t->rng, 2600), n_tokens = 1 + (uint32_t)whit_rng_below(t->rng, 3);
@@ -92,8 +90,7 @@ static void compare_norm_acts(const trial *t)
     bool is_kept = whit_rng_next(t->rng) & 1, in_place = whit_rng_next(t->rng) & 1;
     size_t bytes = whit_acts_bytes(spec, n_tokens, n);
     uint8_t *memory[2] = {guarded_alloc(bytes, 0), guarded_alloc(bytes, 0)};
-    guarded_floats given[2] = {floats_copy(&a), floats_copy(&a)},
-                   made[2] = {floats_copy(&a), floats_copy(&a)};
+    guarded_floats given[2] = {floats_copy(&a), floats_copy(&a)}, made[2] = {floats_copy(&a), floats_copy(&a)};
     guarded_floats normed[2] = {floats_copy(&w), floats_copy(&w)};
     whit_acts acts[2];
     whit_norm_acts_fn *functions[2] = {(whit_norm_acts_fn *)t->row->function, t->generic->norm_acts};
@@ -124,8 +121,7 @@ static void compare_rms_norm(const trial *t)
     guarded_floats out = floats_copy(&x), expected = floats_copy(&x);
     const float *weight = whit_rng_next(t->rng) & 3 ? w.data : NULL;
     bool in_place = whit_rng_next(t->rng) & 1;
-    ((whit_rms_norm_fn *)t->row->function)(in_place ? out.data : x.data, weight, n, 1e-5f,
-                                           out.data);
+    ((whit_rms_norm_fn *)t->row->function)(in_place ? out.data : x.data, weight, n, 1e-5f, out.data);
     t->generic->rms_norm(x.data, weight, n, 1e-5f, expected.data);
     assert_same_floats(out.data, expected.data, n, t->name, "out");
     floats_free(&x), floats_free(&w), floats_free(&out), floats_free(&expected);
@@ -140,10 +136,9 @@ static void compare_rope(const trial *t)
     guarded_floats found = floats_copy(&x), expected = floats_copy(&x);
     bool in_place = whit_rng_next(t->rng) & 1;
     if (!in_place) memset(found.data, 0xEE, found.n * sizeof *found.data);
-    whit_rope_fn *generic =
-        strstr(t->row->op, "half") ? t->generic->rope_half : t->generic->rope_pairs;
-    ((whit_rope_fn *)t->row->function)(in_place ? found.data : x.data, n_heads, head_dim, n_pairs,
-                                       table.data, found.data);
+    whit_rope_fn *generic = strstr(t->row->op, "half") ? t->generic->rope_half : t->generic->rope_pairs;
+    ((whit_rope_fn *)t->row->function)(in_place ? found.data : x.data, n_heads, head_dim, n_pairs, table.data,
+                                       found.data);
     generic(x.data, n_heads, head_dim, n_pairs, table.data, expected.data);
     assert_same_floats(found.data, expected.data, x.n, t->name, "out");
     floats_free(&x), floats_free(&table), floats_free(&found), floats_free(&expected);
@@ -158,8 +153,7 @@ static void compare_gate(const trial *t)
         if (whit_rng_below(t->rng, 3) == 0) gate.data[i] *= 50;
     if (whit_rng_below(t->rng, 3) == 0) gate.data[whit_rng_below(t->rng, n)] = NAN;
     guarded_floats out = floats_copy(&gate), expected = floats_copy(&gate);
-    whit_gate_fn *generic =
-        *(whit_gate_fn *const *)(const void *)((const char *)t->generic + t->row->table_offset);
+    whit_gate_fn *generic = *(whit_gate_fn *const *)(const void *)((const char *)t->generic + t->row->table_offset);
     ((whit_gate_fn *)t->row->function)(out.data, up.data, n, out.data);
     generic(gate.data, up.data, n, expected.data);
     assert_same_floats(out.data, expected.data, n, t->name, "out");
@@ -191,8 +185,7 @@ static void compare_argmax(const trial *t)
 {
     uint32_t n = random_size(t->rng, 3000);
     guarded_floats x = floats_random(t->rng, n, random_mode(t->rng));
-    uint32_t found = ((whit_argmax_fn *)t->row->function)(x.data, n),
-             expected = t->generic->argmax(x.data, n);
+    uint32_t found = ((whit_argmax_fn *)t->row->function)(x.data, n), expected = t->generic->argmax(x.data, n);
     if (found != expected) fail_msg("%s: %u of %u for %u", t->name, found, n, expected);
     floats_free(&x);
 }
@@ -201,8 +194,7 @@ static void compare_all_finite(const trial *t)
 {
     uint32_t n = random_size(t->rng, 3000);
     guarded_floats x = floats_random(t->rng, n, random_mode(t->rng));
-    if (whit_rng_next(t->rng) & 1)
-        x.data[whit_rng_below(t->rng, n)] = whit_rng_next(t->rng) & 1 ? NAN : -INFINITY;
+    if (whit_rng_next(t->rng) & 1) x.data[whit_rng_below(t->rng, n)] = whit_rng_next(t->rng) & 1 ? NAN : -INFINITY;
     if (((whit_all_finite_fn *)t->row->function)(x.data, n) != t->generic->all_finite(x.data, n))
         fail_msg("%s: n %u", t->name, n);
     floats_free(&x);
@@ -212,8 +204,7 @@ static void compare_exp_sum(const trial *t)
 {
     uint32_t n = random_size(t->rng, 3000);
     guarded_floats x = floats_random(t->rng, n, random_mode(t->rng));
-    float max = x.data[t->generic->argmax(x.data, n)],
-          factor = 0.1f + (float)whit_rng_uniform(t->rng) * 3;
+    float max = x.data[t->generic->argmax(x.data, n)], factor = 0.1f + (float)whit_rng_uniform(t->rng) * 3;
     float found = ((whit_exp_sum_fn *)t->row->function)(x.data, max, factor, n);
     float expected = t->generic->exp_sum(x.data, max, factor, n);
     assert_same_floats(&found, &expected, 1, t->name, "sum");
@@ -224,9 +215,7 @@ static void compare_exp_sum(const trial *t)
 
 static whit_kv_type cache_type(const trial *t)
 {
-    return strstr(t->row->op, "_f32")   ? WHIT_KV_F32
-           : strstr(t->row->op, "_f16") ? WHIT_KV_F16
-                                        : WHIT_KV_I8;
+    return strstr(t->row->op, "_f32") ? WHIT_KV_F32 : strstr(t->row->op, "_f16") ? WHIT_KV_F16 : WHIT_KV_I8;
 }
 
 static uint32_t random_head_dim(whit_rng *rng)
@@ -245,11 +234,9 @@ static void compare_kv_append(const trial *t)
     size_t elems = (n - 1) * stride + head_dim;
     guarded_floats keys = floats_random(t->rng, elems, random_mode(t->rng));
     guarded_floats values = floats_random(t->rng, elems, random_mode(t->rng));
-    ((whit_kv_append_fn *)t->row->function)(found, slot, n, head_dim, keys.data, values.data,
-                                            stride);
+    ((whit_kv_append_fn *)t->row->function)(found, slot, n, head_dim, keys.data, values.data, stride);
     whit_kv_append(t->generic, kv)(expected, slot, n, head_dim, keys.data, values.data, stride);
-    if (memcmp(found, expected, bytes))
-        fail_msg("%s: head_dim %u, %u slots from %u", t->name, head_dim, n, slot);
+    if (memcmp(found, expected, bytes)) fail_msg("%s: head_dim %u, %u slots from %u", t->name, head_dim, n, slot);
     guarded_check(found, bytes);
     guarded_free(found, 0), guarded_free(expected, 0);
     floats_free(&keys), floats_free(&values);
@@ -386,8 +373,7 @@ static void compare_kv_join(const trial *t)
     ((whit_kv_join_fn *)t->row->function)(into.data, from.data, n, head_dim);
     t->generic->kv_join(expected.data, from.data, n, head_dim);
     for (uint32_t i = 0; i < n; i++)
-        assert_same_floats(into.data + i * elems, expected.data + i * elems, head_dim + 2, t->name,
-                           "joined");
+        assert_same_floats(into.data + i * elems, expected.data + i * elems, head_dim + 2, t->name, "joined");
     floats_free(&into), floats_free(&from), floats_free(&expected);
 }
 
@@ -395,8 +381,7 @@ static void compare_kv_finish(const trial *t)
 {
     uint32_t head_dim = random_head_dim(t->rng);
     guarded_floats partial = floats_random(t->rng, head_dim + 2, random_mode(t->rng));
-    guarded_floats out = floats_alloc(head_dim, whit_rng_below(t->rng, 16)),
-                   expected = floats_copy(&out);
+    guarded_floats out = floats_alloc(head_dim, whit_rng_below(t->rng, 16)), expected = floats_copy(&out);
     ((whit_kv_finish_fn *)t->row->function)(partial.data, head_dim, out.data);
     t->generic->kv_finish(partial.data, head_dim, expected.data);
     assert_same_floats(out.data, expected.data, head_dim, t->name, "out");
@@ -415,10 +400,9 @@ typedef struct head_case {
 static void head_open(const trial *t, uint32_t n_tokens, head_case *head)
 {
     bool per_row = whit_rng_next(t->rng) & 1, is_f16 = whit_rng_next(t->rng) & 1;
-    whit_tensor_type type =
-        type_of(WHIT_CODEC_I8S, per_row ? WHIT_SCALE_ROW : WHIT_SCALE_TENSOR,
-                per_row && is_f16 ? WHIT_SCALE_F16 : WHIT_SCALE_F32, 0, false,
-                1 + (uint32_t)whit_rng_below(t->rng, 200), random_size(t->rng, 700));
+    whit_tensor_type type = type_of(WHIT_CODEC_I8S, per_row ? WHIT_SCALE_ROW : WHIT_SCALE_TENSOR,
+                                    per_row && is_f16 ? WHIT_SCALE_F16 : WHIT_SCALE_F32, 0, false,
+                                    1 + (uint32_t)whit_rng_below(t->rng, 200), random_size(t->rng, 700));
     type.act = whit_rng_next(t->rng) & 1 ? WHIT_TENSOR_ACT_TOKEN : WHIT_TENSOR_ACT_AUTO;
     matrix_random(&head->matrix, &type, t->rng, whit_rng_next(t->rng) & 1);
     whit_acts_spec spec = whit_acts_spec_for(&type, WHIT_ACT_I8);
@@ -440,8 +424,7 @@ static void compare_screen(const trial *t)
 {
     head_case head;
     head_open(t, 1 + (uint32_t)whit_rng_below(t->rng, 9), &head);
-    uint32_t n_rows = head.matrix.tensor.type.n_rows,
-             middle = (uint32_t)whit_rng_below(t->rng, head.n_tiles + 1);
+    uint32_t n_rows = head.matrix.tensor.type.n_rows, middle = (uint32_t)whit_rng_below(t->rng, head.n_tiles + 1);
     size_t stride = n_rows + whit_rng_below(t->rng, 20);
     guarded_floats found = floats_alloc((head.acts.n_tokens - 1) * stride + n_rows, whit_rng_below(t->rng, 16)),
                    expected = floats_copy(&found);
@@ -459,10 +442,8 @@ static void compare_rescore(const trial *t)
     head_case head;
     head_open(t, 2, &head);
     uint32_t rows[64], n = 1 + (uint32_t)whit_rng_below(t->rng, 64);
-    for (uint32_t i = 0; i < n; i++)
-        rows[i] = (uint32_t)whit_rng_below(t->rng, head.matrix.tensor.type.n_rows);
-    guarded_floats found = floats_alloc(n, whit_rng_below(t->rng, 16)),
-                   expected = floats_copy(&found);
+    for (uint32_t i = 0; i < n; i++) rows[i] = (uint32_t)whit_rng_below(t->rng, head.matrix.tensor.type.n_rows);
+    guarded_floats found = floats_alloc(n, whit_rng_below(t->rng, 16)), expected = floats_copy(&found);
     ((whit_rescore_fn *)t->row->function)(&head.matrix.tensor, &head.acts, 1, rows, n, found.data);
     t->generic->rescore(&head.matrix.tensor, &head.acts, 1, rows, n, expected.data);
     assert_same_floats(found.data, expected.data, n, t->name, "logits");
@@ -478,27 +459,23 @@ static void compare_survive(const trial *t)
     memset(found, CANARY, sizeof found);
     guarded_floats logits = floats_random(t->rng, n_rows, random_mode(t->rng));
     if (whit_rng_below(t->rng, 4) == 0) logits.data[whit_rng_below(t->rng, n_rows)] = NAN;
-    float bound = (float)whit_rng_uniform(t->rng) * 4,
-          threshold = input_value(t->rng, INPUT_UNIFORM) * 2;
+    float bound = (float)whit_rng_uniform(t->rng) * 4, threshold = input_value(t->rng, INPUT_UNIFORM) * 2;
     const whit_tensor *w = &head.matrix.tensor;
     uint32_t n = ((whit_survive_fn *)t->row->function)(w, logits.data, bound, threshold, found);
     uint32_t n_generic = t->generic->survive(w, logits.data, bound, threshold, expected);
-    if (n != n_generic || memcmp(found, expected, n * 4))
-        fail_msg("%s: %u rows for %u", t->name, n, n_generic);
+    if (n != n_generic || memcmp(found, expected, n * 4)) fail_msg("%s: %u rows for %u", t->name, n, n_generic);
     floats_free(&logits);
     head_close(&head);
 }
 
 static void compare_best_rows(const trial *t)
 {
-    uint32_t n = random_size(t->rng, 3000),
-             n_best = 1 + (uint32_t)whit_rng_below(t->rng, n < 1024 ? n : 1024);
+    uint32_t n = random_size(t->rng, 3000), n_best = 1 + (uint32_t)whit_rng_below(t->rng, n < 1024 ? n : 1024);
     guarded_floats logits = floats_random(t->rng, n, random_mode(t->rng));
     uint32_t found[1024], expected[1024];
     ((whit_best_rows_fn *)t->row->function)(logits.data, n, n_best, found);
     t->generic->best_rows(logits.data, n, n_best, expected);
-    if (memcmp(found, expected, n_best * sizeof *found))
-        fail_msg("%s: %u of %u", t->name, n_best, n);
+    if (memcmp(found, expected, n_best * sizeof *found)) fail_msg("%s: %u of %u", t->name, n_best, n);
     floats_free(&logits);
 }
 
@@ -556,19 +533,30 @@ static const struct {
     const char *prefix;
     void (*compare)(const trial *);
 } comparers[] = {
-    {"quantize", compare_quantize}, {"rms_norm", compare_rms_norm},
+    {"quantize", compare_quantize},
+    {"rms_norm", compare_rms_norm},
     {"norm_acts", compare_norm_acts},
-    {"rope", compare_rope},         {"silu", compare_gate},
-    {"relu2", compare_gate},        {"gelu", compare_gate},
-    {"add", compare_add},           {"scale", compare_scale},
-    {"argmax", compare_argmax},     {"all_finite", compare_all_finite},
-    {"exp_sum", compare_exp_sum},   {"kv_append", compare_kv_append},
-    {"kv_query", compare_kv_query}, {"kv_attend", compare_kv_attend},
-    {"kv_join", compare_kv_join},   {"kv_finish", compare_kv_finish},
-    {"screen", compare_screen},     {"rescore", compare_rescore},
-    {"survive", compare_survive},   {"best_rows", compare_best_rows},
+    {"rope", compare_rope},
+    {"silu", compare_gate},
+    {"relu2", compare_gate},
+    {"gelu", compare_gate},
+    {"add", compare_add},
+    {"scale", compare_scale},
+    {"argmax", compare_argmax},
+    {"all_finite", compare_all_finite},
+    {"exp_sum", compare_exp_sum},
+    {"kv_append", compare_kv_append},
+    {"kv_query", compare_kv_query},
+    {"kv_attend", compare_kv_attend},
+    {"kv_join", compare_kv_join},
+    {"kv_finish", compare_kv_finish},
+    {"screen", compare_screen},
+    {"rescore", compare_rescore},
+    {"survive", compare_survive},
+    {"best_rows", compare_best_rows},
     {"low_rank", compare_low_rank},
-    {"probe_read", compare_probe_read}, {"probe_int8", compare_probe_int8},
+    {"probe_read", compare_probe_read},
+    {"probe_int8", compare_probe_int8},
 };
 
 static void every_kernel_equals_generic(void **state)

@@ -28,8 +28,7 @@ static inline uint8_t *guarded_alloc(size_t bytes, size_t misalign)
 static inline void guarded_check(const uint8_t *data, size_t bytes)
 {
     for (size_t i = 0; i < CANARY_BYTES; i++) {
-        if (data[-1 - (ptrdiff_t)i] != CANARY)
-            fail_msg("canary %zu bytes before a buffer is gone", i + 1);
+        if (data[-1 - (ptrdiff_t)i] != CANARY) fail_msg("canary %zu bytes before a buffer is gone", i + 1);
         if (data[bytes + i] != CANARY) fail_msg("canary %zu bytes behind a buffer is gone", i);
     }
 }
@@ -48,9 +47,8 @@ static inline uint64_t test_seed(void)
     return seed;
 }
 
-static inline whit_tensor_type type_of(whit_codec codec, whit_scale_kind kind,
-                                       whit_scale_type scale_type, uint16_t group, bool has_offset,
-                                       uint32_t n_rows, uint32_t n_cols)
+static inline whit_tensor_type type_of(whit_codec codec, whit_scale_kind kind, whit_scale_type scale_type,
+                                       uint16_t group, bool has_offset, uint32_t n_rows, uint32_t n_cols)
 {
     whit_tensor_type type = {.codec = (uint8_t)codec,
                              .layout = WHIT_LAYOUT_TILE16,
@@ -78,9 +76,9 @@ static inline void for_each_type(uint32_t n_rows, uint32_t n_cols, visit_type *v
             for (int scale_type = 0; scale_type <= WHIT_SCALE_U8; scale_type++)
                 for (int group = 0; group <= 256; group = group ? 2 * group : 16)
                     for (int offset = 0; offset <= 1; offset++) {
-                        whit_tensor_type type = type_of((whit_codec)codec, (whit_scale_kind)kind,
-                                                        (whit_scale_type)scale_type,
-                                                        (uint16_t)group, offset, n_rows, n_cols);
+                        whit_tensor_type type =
+                            type_of((whit_codec)codec, (whit_scale_kind)kind, (whit_scale_type)scale_type,
+                                    (uint16_t)group, offset, n_rows, n_cols);
                         if (whit_tensor_type_check(&type, NULL) == WHIT_OK) visit(&type, user);
                     }
 }
@@ -130,15 +128,13 @@ static inline float random_field(whit_rng *rng, float size)
 }
 
 /* Random content; `extreme` takes only the largest and smallest codes. */
-static inline void rows_random(whit_rows *rows, const whit_tensor_type *type, uint32_t n,
-                               whit_rng *rng, bool extreme)
+static inline void rows_random(whit_rows *rows, const whit_tensor_type *type, uint32_t n, whit_rng *rng, bool extreme)
 {
     const whit_codec_info *codec = whit_codec_find(type->codec);
     whit_geometry g = whit_codec_geometry(type);
     for (size_t i = 0; i < (size_t)n * type->n_cols; i++) {
         float value = (float)(whit_rng_uniform(rng) * 2 - 1);
-        uint16_t half =
-            type->codec == WHIT_CODEC_F16 ? whit_f16_from_f32(value) : whit_bf16_from_f32(value);
+        uint16_t half = type->codec == WHIT_CODEC_F16 ? whit_f16_from_f32(value) : whit_bf16_from_f32(value);
         int span = codec->code_max - codec->code_min;
         int code = codec->code_min + (int)whit_rng_below(rng, (uint64_t)span + 1);
         if (extreme) code = whit_rng_next(rng) & 1 ? codec->code_min : codec->code_max;
@@ -157,8 +153,7 @@ static inline void rows_random(whit_rows *rows, const whit_tensor_type *type, ui
 }
 
 /* Allocates, fills and packs. */
-static inline void matrix_random(test_matrix *matrix, const whit_tensor_type *type, whit_rng *rng,
-                                 bool extreme)
+static inline void matrix_random(test_matrix *matrix, const whit_tensor_type *type, whit_rng *rng, bool extreme)
 {
     whit_error error;
     matrix_alloc(matrix, type);
@@ -184,10 +179,8 @@ static inline float content_value(const test_matrix *matrix, uint32_t row, uint3
     const whit_tensor_type *type = &matrix->tensor.type;
     size_t i = (size_t)row * type->n_cols + k;
     if (type->codec == WHIT_CODEC_F32) return ((const float *)matrix->rows.elems)[i];
-    if (type->codec == WHIT_CODEC_F16)
-        return whit_f32_from_f16(((const uint16_t *)matrix->rows.elems)[i]);
-    if (type->codec == WHIT_CODEC_BF16)
-        return whit_f32_from_bf16(((const uint16_t *)matrix->rows.elems)[i]);
+    if (type->codec == WHIT_CODEC_F16) return whit_f32_from_f16(((const uint16_t *)matrix->rows.elems)[i]);
+    if (type->codec == WHIT_CODEC_BF16) return whit_f32_from_bf16(((const uint16_t *)matrix->rows.elems)[i]);
     bool is_q2 = type->codec == WHIT_CODEC_Q2, is_u8 = type->scale_type == WHIT_SCALE_U8;
     unsigned n_fields = 1u + is_q2 + type->has_offset;
     unsigned n_groups = type->group ? (type->n_cols + type->group - 1) / type->group : 1;
@@ -195,13 +188,11 @@ static inline float content_value(const test_matrix *matrix, uint32_t row, uint3
     float field[3] = {type->scale, is_q2 ? type->scale_b : type->offset, type->offset};
     for (unsigned f = 0; type->scale_kind != WHIT_SCALE_TENSOR && f < n_fields; f++) {
         size_t at = ((size_t)row * n_groups + group) * n_fields + f;
-        field[f] =
-            is_u8 ? matrix->rows.fields_u8[at] * matrix->rows.fields[(size_t)row * n_fields + f]
-                  : matrix->rows.fields[at];
+        field[f] = is_u8 ? matrix->rows.fields_u8[at] * matrix->rows.fields[(size_t)row * n_fields + f]
+                         : matrix->rows.fields[at];
     }
     int code = ((const int8_t *)matrix->rows.elems)[i];
-    if (!is_q2)
-        return type->has_offset ? fmaf((float)code, field[0], field[1]) : (float)code * field[0];
+    if (!is_q2) return type->has_offset ? fmaf((float)code, field[0], field[1]) : (float)code * field[0];
     float sum = (code & 1 ? 1.0f : -1.0f) * field[0] + (code & 2 ? 1.0f : -1.0f) * field[1];
     return type->has_offset ? sum + field[2] : sum;
 }

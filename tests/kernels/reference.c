@@ -26,8 +26,7 @@ static float *random_floats(whit_rng *rng, size_t n, float size)
 }
 
 /* |found - expected| <= relative * size: `size` is what the terms of the sum add up to. */
-static void assert_near(double found, double expected, double size, double relative,
-                        const char *what)
+static void assert_near(double found, double expected, double size, double relative, const char *what)
 {
     if (!(fabs(found - expected) <= relative * size + 1e-30))
         fail_msg("%s: %.9g for %.9g (size %.3g)", what, found, expected, size);
@@ -44,8 +43,7 @@ static void elementary_functions(void **state)
         double exact = exp((double)x);
         assert_near(whit_exp_f32(x), exact, exact, 1.2e-7, "exp_f32");
         float power = (float)(whit_rng_uniform(&rng) * -126);
-        assert_near(whit_exp2_below_0_f32(power), exp2((double)power), exp2((double)power), 2.1e-7,
-                    "exp2_below_0_f32");
+        assert_near(whit_exp2_below_0_f32(power), exp2((double)power), exp2((double)power), 2.1e-7, "exp2_below_0_f32");
         float t = (float)(whit_rng_uniform(&rng) * 4 - 2);
         assert_near(whit_tanh_f32(t), tanh((double)t), fabs(tanh((double)t)), 3e-7, "tanh_f32");
         double angle = (whit_rng_uniform(&rng) - 0.5) * 4e6, s, c;
@@ -85,9 +83,8 @@ static void quantised_activations(void **state)
     (void)state;
     whit_rng rng = {test_seed()};
     whit_kernels kernels = generic_kernels();
-    static const whit_acts_spec specs[] = {{WHIT_ACTS_I8, 0, 0},     {WHIT_ACTS_I8, 0, 64},
-                                           {WHIT_ACTS_I8, 32, 32},   {WHIT_ACTS_I8, 32, 16},
-                                           {WHIT_ACTS_I8, 128, 128}, {WHIT_ACTS_Q2, 64, 64}};
+    static const whit_acts_spec specs[] = {{WHIT_ACTS_I8, 0, 0},   {WHIT_ACTS_I8, 0, 64},    {WHIT_ACTS_I8, 32, 32},
+                                           {WHIT_ACTS_I8, 32, 16}, {WHIT_ACTS_I8, 128, 128}, {WHIT_ACTS_Q2, 64, 64}};
     for (size_t s = 0; s < sizeof specs / sizeof *specs; s++)
         for (uint32_t n = 1; n < 400; n += 37) {
             size_t bytes = whit_acts_bytes(&specs[s], 3, n);
@@ -100,8 +97,7 @@ static void quantised_activations(void **state)
                 for (uint32_t step = 0; step < acts.n_steps; step++) {
                     int64_t sum = 0;
                     float scale = acts.scales[t * acts.n_steps + step];
-                    uint32_t begin = whit_acts_step_begin(&acts, step),
-                             end = whit_acts_step_end(&acts, step);
+                    uint32_t begin = whit_acts_step_begin(&acts, step), end = whit_acts_step_end(&acts, step);
                     for (uint32_t k = begin; k < end; k++) {
                         float value = x[t * (n + 5) + k];
                         if (specs[s].kind == WHIT_ACTS_I8) {
@@ -111,12 +107,10 @@ static void quantised_activations(void **state)
                         } else {
                             const uint8_t *signs = acts.planes + 2 * t * acts.stride;
                             unsigned byte = k / 32 * 4 + k % 4, bit = k % 32 / 4;
-                            int sign = signs[byte] >> bit & 1,
-                                extra = signs[acts.stride + byte] >> bit & 1;
+                            int sign = signs[byte] >> bit & 1, extra = signs[acts.stride + byte] >> bit & 1;
                             int q = (3 * (2 * sign - 1) + (2 * extra - 1)) / 2; /* layouts.md */
                             sum += q;
-                            assert_true(sign == (value >= 0) &&
-                                        abs(q) == (fabsf(value) > 1.5f * scale ? 2 : 1));
+                            assert_true(sign == (value >= 0) && abs(q) == (fabsf(value) > 1.5f * scale ? 2 : 1));
                         }
                     }
                     assert_int_equal(sum, acts.sums[t * acts.n_steps + step]);
@@ -184,8 +178,8 @@ static void check_product(product_case *c, const test_matrix *matrix, const whit
         for (size_t i = 0; i < (size_t)n_tokens * n; i++) x[i] = x[i] < 0 ? -1e3f : 1e3f;
     size_t bytes = whit_acts_bytes(spec, n_tokens, n);
     uint8_t *memory = guarded_alloc(bytes, 0);
-    whit_acts acts = spec->kind == WHIT_ACTS_F32 ? whit_acts_of_f32(x, n, n_tokens, n)
-                                                 : whit_acts_place(spec, n_tokens, n, memory);
+    whit_acts acts =
+        spec->kind == WHIT_ACTS_F32 ? whit_acts_of_f32(x, n, n_tokens, n) : whit_acts_place(spec, n_tokens, n, memory);
     if (spec->kind != WHIT_ACTS_F32) c->kernels.quantize(x, n, &acts, 0, n_tokens);
 
     const whit_matmul_kernel *kernel = whit_matmul_find(&c->kernels, type, spec, n_tokens);
@@ -221,8 +215,7 @@ static void product_of_type(const whit_tensor_type *type, void *user)
     product_case *c = user;
     test_matrix matrix;
     matrix_random(&matrix, type, &c->rng, c->extreme);
-    whit_acts_spec f32 = whit_acts_spec_for(type, WHIT_ACT_F32),
-                   i8 = whit_acts_spec_for(type, WHIT_ACT_I8);
+    whit_acts_spec f32 = whit_acts_spec_for(type, WHIT_ACT_F32), i8 = whit_acts_spec_for(type, WHIT_ACT_I8);
     check_product(c, &matrix, &f32);
     if (i8.kind == WHIT_ACTS_I8) {
         check_product(c, &matrix, &i8);
@@ -243,8 +236,7 @@ static void products_of_every_type(void **state)
 {
     (void)state;
     product_case c = {.rng = {test_seed()}, .kernels = generic_kernels()};
-    static const uint32_t shapes[][3] = {{16, 256, 1}, {1, 1, 1},    {8, 20, 2},
-                                         {33, 129, 9}, {17, 300, 3}, {5, 1400, 1}};
+    static const uint32_t shapes[][3] = {{16, 256, 1}, {1, 1, 1}, {8, 20, 2}, {33, 129, 9}, {17, 300, 3}, {5, 1400, 1}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         c.n_tokens = shapes[i][2];
         c.extreme = i & 1;
@@ -263,8 +255,7 @@ static void longest_rows(void **state)
         int code;
     } cases[] = {{WHIT_CODEC_I8, -128}, {WHIT_CODEC_T2, 2}, {WHIT_CODEC_I8S, -128}};
     for (size_t i = 0; i < 3; i++) {
-        whit_tensor_type type =
-            type_of(cases[i].codec, WHIT_SCALE_TENSOR, 0, 0, false, 1, WHIT_MAX_COLS);
+        whit_tensor_type type = type_of(cases[i].codec, WHIT_SCALE_TENSOR, 0, 0, false, 1, WHIT_MAX_COLS);
         type.scale = 1;
         type.act = WHIT_TENSOR_ACT_TOKEN;
         test_matrix matrix;
@@ -298,8 +289,7 @@ static void norms_gates_rotations(void **state)
     whit_rng rng = {test_seed()};
     whit_kernels k = generic_kernels();
     for (uint32_t n = 1; n < 300; n += 13) {
-        float *x = random_floats(&rng, n, 4), *w = random_floats(&rng, n, 2),
-              *out = calloc(n, sizeof *out);
+        float *x = random_floats(&rng, n, 4), *w = random_floats(&rng, n, 2), *out = calloc(n, sizeof *out);
         double squares = 0;
         for (uint32_t i = 0; i < n; i++) squares += (double)x[i] * (double)x[i];
         double inverse = 1 / sqrt(squares / n + (double)1e-5f);
@@ -307,8 +297,7 @@ static void norms_gates_rotations(void **state)
         for (uint32_t i = 0; i < n; i++)
             assert_near(out[i], (double)w[i] * (double)x[i] * inverse, 10, 1e-6, "rms_norm");
         k.rms_norm(x, NULL, n, 1e-5f, out);
-        for (uint32_t i = 0; i < n; i++)
-            assert_near(out[i], (double)x[i] * inverse, 10, 1e-6, "rms_norm");
+        for (uint32_t i = 0; i < n; i++) assert_near(out[i], (double)x[i] * inverse, 10, 1e-6, "rms_norm");
         k.silu_mul(x, w, n, out);
         for (uint32_t i = 0; i < n; i++) {
             double g = (double)x[i], u = (double)w[i];
@@ -316,8 +305,7 @@ static void norms_gates_rotations(void **state)
         }
         k.relu2_mul(x, w, n, out);
         for (uint32_t i = 0; i < n; i++)
-            assert_near(out[i], x[i] > 0 ? (double)x[i] * (double)x[i] * (double)w[i] : 0, 50, 1e-6,
-                        "relu2");
+            assert_near(out[i], x[i] > 0 ? (double)x[i] * (double)x[i] * (double)w[i] : 0, 50, 1e-6, "relu2");
         k.gelu_mul(x, w, n, out);
         for (uint32_t i = 0; i < n; i++) {
             double g = (double)x[i], u = (double)w[i];
@@ -365,15 +353,11 @@ static void rope_rotates(void **state)
                 double angle = position * pow(500000, -(double)i / PAIRS) / (double)factors[i];
                 const float *head = x + h * DIM;
                 double a = (double)head[i], b = (double)head[i + PAIRS];
-                assert_near(half[h * DIM + i], a * cos(angle) - b * sin(angle), 1, 1e-6,
-                            "rope_half");
-                assert_near(half[h * DIM + i + PAIRS], b * cos(angle) + a * sin(angle), 1, 1e-6,
-                            "rope_half");
+                assert_near(half[h * DIM + i], a * cos(angle) - b * sin(angle), 1, 1e-6, "rope_half");
+                assert_near(half[h * DIM + i + PAIRS], b * cos(angle) + a * sin(angle), 1, 1e-6, "rope_half");
                 a = (double)head[2 * i], b = (double)head[2 * i + 1];
-                assert_near(pairs[h * DIM + 2 * i], a * cos(angle) - b * sin(angle), 1, 1e-6,
-                            "rope_pairs");
-                assert_near(pairs[h * DIM + 2 * i + 1], b * cos(angle) + a * sin(angle), 1, 1e-6,
-                            "rope_pairs");
+                assert_near(pairs[h * DIM + 2 * i], a * cos(angle) - b * sin(angle), 1, 1e-6, "rope_pairs");
+                assert_near(pairs[h * DIM + 2 * i + 1], b * cos(angle) + a * sin(angle), 1, 1e-6, "rope_pairs");
             }
         for (int h = 0; h < HEADS; h++) {
             const int rest = h * DIM + 2 * PAIRS;
@@ -386,8 +370,8 @@ static void rope_rotates(void **state)
 
 /* ---- attention ------------------------------------------------------------------------------ */
 
-static void attention_of(whit_kv_type kv, uint32_t head_dim, uint32_t begin, uint32_t end,
-                         double tolerance, whit_rng *rng)
+static void attention_of(whit_kv_type kv, uint32_t head_dim, uint32_t begin, uint32_t end, double tolerance,
+                         whit_rng *rng)
 {
     whit_kernels k = generic_kernels();
     uint32_t n_blocks = (end + 63) / 64;
@@ -401,26 +385,23 @@ static void attention_of(whit_kv_type kv, uint32_t head_dim, uint32_t begin, uin
           *values = random_floats(rng, (size_t)end * head_dim, 1);
     float *q = random_floats(rng, head_dim, 2), *out = calloc(head_dim, sizeof *out);
     for (uint32_t p = begin; p < end; p++)
-        whit_kv_append(&k, kv)(blocks[p / 64], p % 64, 1, head_dim, keys + p * head_dim,
-                               values + p * head_dim, head_dim);
+        whit_kv_append(&k, kv)(blocks[p / 64], p % 64, 1, head_dim, keys + p * head_dim, values + p * head_dim,
+                               head_dim);
     uint8_t *scratch = guarded_alloc(whit_attn_scratch_bytes(kv, head_dim), 0);
     float scale = 1 / sqrtf((float)head_dim);
-    whit_attn_head(&k, kv, q, (const void *const *)blocks, begin, end, head_dim, scale, out,
-                   scratch);
+    whit_attn_head(&k, kv, q, (const void *const *)blocks, begin, end, head_dim, scale, out, scratch);
     guarded_check(scratch, whit_attn_scratch_bytes(kv, head_dim));
 
     double *scores = calloc(end, sizeof *scores), max = -1e300, sum = 0;
     for (uint32_t p = begin; p < end; p++) {
-        for (uint32_t d = 0; d < head_dim; d++)
-            scores[p] += (double)q[d] * (double)keys[p * head_dim + d];
+        for (uint32_t d = 0; d < head_dim; d++) scores[p] += (double)q[d] * (double)keys[p * head_dim + d];
         scores[p] *= (double)scale;
         max = fmax(max, scores[p]);
     }
     for (uint32_t p = begin; p < end; p++) sum += scores[p] = exp(scores[p] - max);
     for (uint32_t d = 0; d < head_dim; d++) {
         double expected = 0;
-        for (uint32_t p = begin; p < end; p++)
-            expected += scores[p] / sum * (double)values[p * head_dim + d];
+        for (uint32_t p = begin; p < end; p++) expected += scores[p] / sum * (double)values[p * head_dim + d];
         assert_near(out[d], expected, 1, tolerance, "attention");
     }
     for (uint32_t b = 0; b < n_blocks; b++) {
@@ -435,8 +416,8 @@ static void attention_over_blocks(void **state)
 {
     (void)state;
     whit_rng rng = {test_seed()};
-    static const uint32_t spans[][2] = {{0, 1},    {0, 63},    {0, 64}, {0, 65},
-                                        {70, 200}, {127, 128}, {3, 321}, {0, 256}, {250, 515}};
+    static const uint32_t spans[][2] = {{0, 1},     {0, 63},  {0, 64},  {0, 65},   {70, 200},
+                                        {127, 128}, {3, 321}, {0, 256}, {250, 515}};
     static const uint32_t dims[] = {8, 6, 32, 64, 100, 128};
     for (size_t s = 0; s < sizeof spans / sizeof *spans; s++)
         for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
@@ -468,8 +449,7 @@ static void attention_of_equals(void **state)
         }
         for (uint32_t end = 1; end <= N; end++) {
             whit_attn_head(&k, kv, same, list, 0, end, DIM, 0.1f, out, scratch);
-            for (int d = 0; d < DIM; d++)
-                assert_near(out[d], (double)same[d], 1, 1e-3, "equal values");
+            for (int d = 0; d < DIM; d++) assert_near(out[d], (double)same[d], 1, 1e-3, "equal values");
         }
         guarded_free(blocks, 0), guarded_free(scratch, 0);
     }
@@ -482,15 +462,13 @@ static void screened_head(void **state)
     (void)state;
     whit_rng rng = {test_seed()};
     whit_kernels k = generic_kernels();
-    whit_tensor_type type =
-        type_of(WHIT_CODEC_I8S, WHIT_SCALE_ROW, WHIT_SCALE_F16, 0, false, 1003, 312);
+    whit_tensor_type type = type_of(WHIT_CODEC_I8S, WHIT_SCALE_ROW, WHIT_SCALE_F16, 0, false, 1003, 312);
     test_matrix matrix;
     matrix_random(&matrix, &type, &rng, false);
     whit_acts_spec spec = whit_acts_spec_for(&type, WHIT_ACT_I8);
     uint8_t *memory = guarded_alloc(whit_acts_bytes(&spec, 2, type.n_cols), 0);
     whit_acts acts = whit_acts_place(&spec, 2, type.n_cols, memory);
-    float *logits = calloc(type.n_rows, 4), *full = calloc(2 * type.n_rows, 4),
-          *screened = calloc(2 * type.n_rows, 4);
+    float *logits = calloc(type.n_rows, 4), *full = calloc(2 * type.n_rows, 4), *screened = calloc(2 * type.n_rows, 4);
     uint32_t *rows = calloc(type.n_rows, 4);
     const whit_matmul_kernel *kernel = whit_matmul_find(&k, &type, &spec, 2);
     uint8_t *scratch = guarded_alloc(kernel->scratch_bytes(&type, &spec, 2), 0);
@@ -506,11 +484,9 @@ static void screened_head(void **state)
                 const float *right = full + (size_t)t * type.n_rows;
                 uint32_t n = whit_screen_finish(&k, &matrix.tensor, &acts, t, n_best, logits, rows);
                 assert_true(n >= n_best && n < type.n_rows);
-                for (uint32_t i = 0; i < n; i++)
-                    assert_memory_equal(&logits[rows[i]], &right[rows[i]], sizeof *right);
+                for (uint32_t i = 0; i < n; i++) assert_memory_equal(&logits[rows[i]], &right[rows[i]], sizeof *right);
                 k.best_rows(right, type.n_rows, n_best, rows);
-                for (uint32_t i = 0; i < n_best;
-                     i++) /* the best are exact, nothing screened passes */
+                for (uint32_t i = 0; i < n_best; i++) /* the best are exact, nothing screened passes */
                     assert_memory_equal(&logits[rows[i]], &right[rows[i]], sizeof *right);
                 float least = right[rows[0]];
                 uint32_t n_above = 0;
@@ -559,17 +535,15 @@ static void levels_and_caps(void **state)
     whit_cpu cpu;
     whit_kernels kernels;
     whit_cpu_detect(&cpu);
-    print_message("%s: level %s, %u processors, %u cores\n", cpu.model, whit_isa_name(cpu.isa),
-                  cpu.n_logical, cpu.n_cores);
+    print_message("%s: level %s, %u processors, %u cores\n", cpu.model, whit_isa_name(cpu.isa), cpu.n_logical,
+                  cpu.n_cores);
     assert_true(cpu.n_cores >= 1 && cpu.n_cores <= cpu.n_logical);
     assert_int_equal(whit_kernels_select(&cpu, "avx9", &kernels, NULL), WHIT_ERROR_ARGUMENT);
-    static const char *const caps[] = {NULL,  "",     "generic", "avx2", "avx512",
-                                       "amx", "neon", "dotprod", "i8mm"};
+    static const char *const caps[] = {NULL, "", "generic", "avx2", "avx512", "amx", "neon", "dotprod", "i8mm"};
     for (size_t i = 0; i < sizeof caps / sizeof *caps; i++) {
         assert_int_equal(whit_kernels_select(&cpu, caps[i], &kernels, NULL), WHIT_OK);
         assert_true(whit_isa_allows(cpu.isa, kernels.isa));
-        for (size_t offset = offsetof(whit_kernels, quantize); offset < sizeof kernels;
-             offset += sizeof(void *)) {
+        for (size_t offset = offsetof(whit_kernels, quantize); offset < sizeof kernels; offset += sizeof(void *)) {
             void *pointer;
             memcpy(&pointer, (char *)&kernels + offset, sizeof pointer);
             assert_non_null(pointer);
@@ -585,11 +559,17 @@ static void levels_and_caps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elementary_functions), cmocka_unit_test(quantised_activations),
-        cmocka_unit_test(quantise_edges),       cmocka_unit_test(products_of_every_type),
-        cmocka_unit_test(longest_rows),         cmocka_unit_test(norms_gates_rotations),
-        cmocka_unit_test(rope_rotates),         cmocka_unit_test(attention_over_blocks), cmocka_unit_test(attention_of_equals),
-        cmocka_unit_test(screened_head),        cmocka_unit_test(environment_is_set_and_given_back),
+        cmocka_unit_test(elementary_functions),
+        cmocka_unit_test(quantised_activations),
+        cmocka_unit_test(quantise_edges),
+        cmocka_unit_test(products_of_every_type),
+        cmocka_unit_test(longest_rows),
+        cmocka_unit_test(norms_gates_rotations),
+        cmocka_unit_test(rope_rotates),
+        cmocka_unit_test(attention_over_blocks),
+        cmocka_unit_test(attention_of_equals),
+        cmocka_unit_test(screened_head),
+        cmocka_unit_test(environment_is_set_and_given_back),
         cmocka_unit_test(levels_and_caps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,8 @@ static void make_adapter(const whit_model *model, const char *name, const adapte
     whit_error error;
     whit_buf image = {0};
     if (!adapter_sample_build(sample, model->file, &image, &error)) fail_msg("%s", error.message);
-    assert_ok(whit_ndf_write_loose(in_folder(name), WHIT_NDF_ADAPTER, name, image.data, image.size_bytes, NULL, &error), error);
+    assert_ok(whit_ndf_write_loose(in_folder(name), WHIT_NDF_ADAPTER, name, image.data, image.size_bytes, NULL, &error),
+              error);
     whit_buf_free(&image);
 }
 
@@ -254,8 +255,9 @@ static void lies_in_the_models_file(void **state)
     for (int i = 0; i < 2; i++) {
         adapter_sample sample = {.seed = 20 + (uint64_t)i, .rank = 4 + (uint32_t)i * 8, .size = 0.1f};
         assert_true(adapter_sample_build(&sample, model->file, &images[i], &error));
-        assert_ok(whit_ndf_append(in_folder("own.ndf"), WHIT_NDF_ADAPTER, "verse", images[i].data, images[i].size_bytes, NULL,
-                                  &error), error);
+        assert_ok(whit_ndf_append(in_folder("own.ndf"), WHIT_NDF_ADAPTER, "verse", images[i].data, images[i].size_bytes,
+                                  NULL, &error),
+                  error);
     }
     whit_model_close(model);
     model = open_model("own.ndf");

@@ -19,8 +19,7 @@ static void say(whit_messages *messages, whit_role role, const char *text)
     assert_ok(whit_messages_add(messages, role, text, strlen(text), &error), error);
 }
 
-static void assert_message(const whit_messages *messages, size_t i, whit_role role,
-                           const char *text)
+static void assert_message(const whit_messages *messages, size_t i, whit_role role, const char *text)
 {
     const whit_message *message = whit_messages_at(messages, i);
     assert_int_equal(message->role, role);
@@ -63,8 +62,7 @@ static void files_say_the_same(void **state)
     assert_ok(whit_messages_write(&m, &text, &error), error);
     assert_int_equal(text.data[text.size_bytes - 1], '\n');
     assert_null(memchr(text.data, '\n', text.size_bytes - 1));
-    assert_ok(whit_messages_read(&read, "file", (const char *)text.data, text.size_bytes, &error),
-              error);
+    assert_ok(whit_messages_read(&read, "file", (const char *)text.data, text.size_bytes, &error), error);
     assert_ok(whit_messages_write(&read, &again, &error), error);
     assert_int_equal(text.size_bytes, again.size_bytes);
     assert_memory_equal(text.data, again.data, text.size_bytes);
@@ -82,8 +80,7 @@ static void files_say_the_same(void **state)
         "\"content\": \"y\"}]}",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_int_equal(whit_messages_read(&read, "file", bad[i], strlen(bad[i]), &error),
-                         WHIT_ERROR_FORMAT);
+        assert_int_equal(whit_messages_read(&read, "file", bad[i], strlen(bad[i]), &error), WHIT_ERROR_FORMAT);
         assert_non_null(strstr(error.message, "file"));
         assert_int_equal(whit_messages_count(&read), 3);
     }
@@ -115,8 +112,7 @@ static void assert_splits(const char *answer, bool inside, const char *thought, 
     size_t n = strlen(answer);
     for (size_t piece = 1; piece <= n; piece++) {
         struct parts parts = {0};
-        whit_thinking_stream stream = {"<think>", "</think>", inside, on_part, &parts,
-                                       false,     0,          0,      {0},     {0}};
+        whit_thinking_stream stream = {"<think>", "</think>", inside, on_part, &parts, false, 0, 0, {0}, {0}};
         for (size_t i = 0; i < n; i += piece)
             assert_true(whit_thinking_push(&stream, answer + i, n - i < piece ? n - i : piece));
         assert_true(whit_thinking_flush(&stream));
@@ -129,8 +125,7 @@ static void thinking_is_told_from_saying(void **state)
 {
     (void)state;
     assert_splits("<think>a < b</think>c", false, "<think>a < b</think>", "c");
-    assert_splits("\n <think>a</thin</think>\n<think>", false, "<think>a</thin</think>",
-                  "\n \n<think>");
+    assert_splits("\n <think>a</thin</think>\n<think>", false, "<think>a</thin</think>", "\n \n<think>");
     assert_splits("a <think>b</think>", false, "", "a <think>b</think>");
     assert_splits("<thinks", false, "", "<thinks");
     assert_splits("<<think>x</think>", false, "", "<<think>x</think>");
@@ -146,9 +141,7 @@ static whit_prompter *open_prompter(const char *source)
 {
     whit_error error;
     whit_prompter *prompter;
-    assert_ok(whit_prompter_open(model, source, source ? strlen(source) : 0, "test.jinja",
-                                 &prompter, &error),
-              error);
+    assert_ok(whit_prompter_open(model, source, source ? strlen(source) : 0, "test.jinja", &prompter, &error), error);
     return prompter;
 }
 
@@ -160,9 +153,7 @@ static void what_users_write_is_no_token(void **state)
     whit_messages m = {0};
     whit_prompt prompt = {0};
     say(&m, WHIT_ROLE_USER, "the</s>land<s>");
-    assert_ok(whit_prompter_render(prompter, whit_messages_at(&m, 0), 1, WHIT_THINKING_AUTO,
-                                   &prompt, &error),
-              error);
+    assert_ok(whit_prompter_render(prompter, whit_messages_at(&m, 0), 1, WHIT_THINKING_AUTO, &prompt, &error), error);
     assert_int_equal(prompt.text.size_bytes, strlen("<s>user:the</s>land<s></s>assistant:"));
     size_t n_bos = 0, n_eos = 0;
     for (size_t i = 0; i < whit_prompt_n_ids(&prompt); i++) {
@@ -178,9 +169,7 @@ static void what_users_write_is_no_token(void **state)
     size_t n;
     whit_messages_clear(&m);
     say(&m, WHIT_ROLE_USER, plain);
-    assert_ok(whit_prompter_render(prompter, whit_messages_at(&m, 0), 1, WHIT_THINKING_AUTO,
-                                   &prompt, &error),
-              error);
+    assert_ok(whit_prompter_render(prompter, whit_messages_at(&m, 0), 1, WHIT_THINKING_AUTO, &prompt, &error), error);
     assert_ok(whit_tokenize(model, whole, strlen(whole), false, true, ids, 64, &n, &error), error);
     assert_int_equal(whit_prompt_n_ids(&prompt), n);
     assert_memory_equal(whit_prompt_ids(&prompt), ids, n * sizeof *ids);
@@ -211,23 +200,19 @@ static void templates_say_how_turns_end(void **state)
     whit_messages m = {0};
     whit_prompt prompt = {0};
     say(&m, WHIT_ROLE_USER, "x");
-    assert_int_not_equal(whit_prompter_render(prompter, whit_messages_at(&m, 0), 1,
-                                              WHIT_THINKING_AUTO, &prompt, &error),
-                         WHIT_OK);
+    assert_int_not_equal(
+        whit_prompter_render(prompter, whit_messages_at(&m, 0), 1, WHIT_THINKING_AUTO, &prompt, &error), WHIT_OK);
     assert_non_null(strstr(error.message, "never"));
     assert_non_null(strstr(error.message, "test.jinja"));
     whit_prompter_close(prompter);
-    assert_int_equal(whit_prompter_open(model, "{% if %}", 8, "test.jinja", &prompter, &error),
-                     WHIT_ERROR_FORMAT);
+    assert_int_equal(whit_prompter_open(model, "{% if %}", 8, "test.jinja", &prompter, &error), WHIT_ERROR_FORMAT);
     assert_null(prompter);
 
     prompter = open_prompter("{{ messages[0].content }}{% if enable_thinking is defined %}"
                              "{{ enable_thinking }}{% endif %}<think>\n");
     static const char *const expected[] = {"x<think>", "xTrue<think>", "xFalse<think>"};
     for (int t = WHIT_THINKING_AUTO; t <= WHIT_THINKING_OFF; t++) {
-        assert_ok(whit_prompter_render(prompter, whit_messages_at(&m, 0), 1, (whit_thinking)t,
-                                       &prompt, &error),
-                  error);
+        assert_ok(whit_prompter_render(prompter, whit_messages_at(&m, 0), 1, (whit_thinking)t, &prompt, &error), error);
         assert_memory_equal(prompt.text.data, expected[t], strlen(expected[t]));
         assert_true(prompt.thinking);
     }
@@ -235,9 +220,7 @@ static void templates_say_how_turns_end(void **state)
     prompter = open_prompter("<think></think>{{ messages[0].content }}");
     whit_messages_clear(&m);
     say(&m, WHIT_ROLE_USER, "<think>");
-    assert_ok(whit_prompter_render(prompter, whit_messages_at(&m, 0), 1, WHIT_THINKING_AUTO,
-                                   &prompt, &error),
-              error);
+    assert_ok(whit_prompter_render(prompter, whit_messages_at(&m, 0), 1, WHIT_THINKING_AUTO, &prompt, &error), error);
     assert_false(prompt.thinking); /* a user's mark opens nothing */
     whit_prompter_close(prompter);
     whit_prompt_free(&prompt);
@@ -263,8 +246,7 @@ static struct talk open_talk(uint32_t n_ctx, const volatile bool *cancel)
     options.n_logits = 5;
     options.cancel = cancel;
     assert_ok(whit_session_open(model, &options, &talk.session, &error), error);
-    assert_ok(whit_conversation_open(talk.session, 0, talk.prompter, &talk.conversation, &error),
-              error);
+    assert_ok(whit_conversation_open(talk.session, 0, talk.prompter, &talk.conversation, &error), error);
     talk.messages = whit_conversation_messages(talk.conversation);
     return talk;
 }
@@ -276,8 +258,8 @@ static void close_talk(struct talk *talk)
     whit_prompter_close(talk->prompter);
 }
 
-static whit_status try_answer(struct talk *talk, float temperature, uint32_t n_tokens,
-                              uint32_t n_draft, whit_answer *answer, whit_error *error)
+static whit_status try_answer(struct talk *talk, float temperature, uint32_t n_tokens, uint32_t n_draft,
+                              whit_answer *answer, whit_error *error)
 {
     whit_sampler *sampler;
     whit_sampler_options sampling = whit_sampler_options_default();
@@ -285,16 +267,13 @@ static whit_status try_answer(struct talk *talk, float temperature, uint32_t n_t
     sampling.repeat_penalty = 1.2f;
     sampling.seed = 3;
     assert_ok(whit_sampler_open(model, &sampling, &sampler, error), *error);
-    whit_answer_options options = {
-        .n_tokens = n_tokens, .n_draft_tokens = n_draft, .ignore_end = true};
-    whit_status status =
-        whit_conversation_answer(talk->conversation, sampler, &options, answer, error);
+    whit_answer_options options = {.n_tokens = n_tokens, .n_draft_tokens = n_draft, .ignore_end = true};
+    whit_status status = whit_conversation_answer(talk->conversation, sampler, &options, answer, error);
     whit_sampler_close(sampler);
     return status;
 }
 
-static whit_answer answer_now(struct talk *talk, float temperature, uint32_t n_tokens,
-                              uint32_t n_draft)
+static whit_answer answer_now(struct talk *talk, float temperature, uint32_t n_tokens, uint32_t n_draft)
 {
     whit_answer answer;
     whit_error error;
@@ -320,9 +299,7 @@ static void only_new_tokens_are_evaluated(void **state)
             /* Everything that the prompt has in common with the sequence was kept. */
             size_t n, common = 0, n_prompt = answer.n_kept + answer.n_prompt;
             held = whit_conversation_ids(talk.conversation, &n);
-            while (common < n_held_before && common < n_prompt - 1 &&
-                   held[common] == before[common])
-                common++;
+            while (common < n_held_before && common < n_prompt - 1 && held[common] == before[common]) common++;
             assert_int_equal(answer.n_kept, common);
             assert_int_equal(n, n_prompt + 9 - 1);
             assert_int_equal(n, whit_session_position(talk.session, 0));
@@ -426,13 +403,11 @@ static void a_stopped_answer_is_kept(void **state)
     whit_sampler_options sampling = whit_sampler_options_default();
     sampling.temperature = 0;
     assert_ok(whit_sampler_open(model, &sampling, &sampler, &error), error);
-    whit_answer_options options = {
-        .n_tokens = 200, .ignore_end = true, .on_part = cancel_soon, .user = &n_bytes};
+    whit_answer_options options = {.n_tokens = 200, .ignore_end = true, .on_part = cancel_soon, .user = &n_bytes};
     whit_answer answer;
     say(talk.messages, WHIT_ROLE_USER, "the land");
-    assert_int_equal(
-        whit_conversation_answer(talk.conversation, sampler, &options, &answer, &error),
-        WHIT_ERROR_CANCELLED);
+    assert_int_equal(whit_conversation_answer(talk.conversation, sampler, &options, &answer, &error),
+                     WHIT_ERROR_CANCELLED);
     assert_int_equal(whit_messages_count(talk.messages), 2);
     assert_int_equal(whit_messages_at(talk.messages, 1)->text_bytes, n_bytes);
     whit_sampler_close(sampler);
@@ -479,8 +454,7 @@ static whit_status short_talk(const whit_model *of, whit_error *error)
         }
     }
     if (status == WHIT_OK) status = whit_messages_write(m, &text, error);
-    if (status == WHIT_OK)
-        status = whit_messages_read(m, "text", (const char *)text.data, text.size_bytes, error);
+    if (status == WHIT_OK) status = whit_messages_read(m, "text", (const char *)text.data, text.size_bytes, error);
     whit_buf_free(&text);
     whit_conversation_close(c);
     whit_sampler_close(sampler);
@@ -527,14 +501,12 @@ static void present_tokens_must_be_there(void **state)
     options.n_tokens = 2;
     assert_ok(whit_sampler_open(model, NULL, &sampler, &error), error);
     options.n_present = 3; /* of an empty sequence */
-    assert_int_equal(whit_generate(talk.session, sampler, ids, 4, &options, &result, &error),
-                     WHIT_ERROR_ARGUMENT);
+    assert_int_equal(whit_generate(talk.session, sampler, ids, 4, &options, &result, &error), WHIT_ERROR_ARGUMENT);
     options.n_present = 0;
     assert_ok(whit_generate(talk.session, sampler, ids, 4, &options, &result, &error), error);
     assert_ok(whit_session_truncate(talk.session, 0, 4, &error), error);
     options.n_present = 4; /* nothing left to get logits from */
-    assert_int_equal(whit_generate(talk.session, sampler, ids, 4, &options, &result, &error),
-                     WHIT_ERROR_ARGUMENT);
+    assert_int_equal(whit_generate(talk.session, sampler, ids, 4, &options, &result, &error), WHIT_ERROR_ARGUMENT);
     assert_ok(whit_session_truncate(talk.session, 0, 3, &error), error);
     options.n_present = 3;
     assert_ok(whit_generate(talk.session, sampler, ids, 4, &options, &result, &error), error);
@@ -551,10 +523,9 @@ static int open_model(void **state)
     tiny_model tiny = tiny_model_default();
     tiny.chat_template = TINY_TEMPLATE;
     whit_model_options options = {.no_cache = true};
-    return tiny_model_make(&tiny, model_path) == 0 &&
-                   whit_model_open(model_path, &options, &model, NULL) == WHIT_OK
-               ? 0
-               : -1;
+    return tiny_model_make(&tiny, model_path) == 0 && whit_model_open(model_path, &options, &model, NULL) == WHIT_OK
+        ? 0
+        : -1;
 }
 
 static int close_model(void **state)
@@ -567,16 +538,11 @@ static int close_model(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_keep_their_order),
-        cmocka_unit_test(files_say_the_same),
-        cmocka_unit_test(thinking_is_told_from_saying),
-        cmocka_unit_test(what_users_write_is_no_token),
-        cmocka_unit_test(templates_say_how_turns_end),
-        cmocka_unit_test(only_new_tokens_are_evaluated),
-        cmocka_unit_test(an_answer_can_be_given_again),
-        cmocka_unit_test(the_oldest_turns_make_room),
-        cmocka_unit_test(a_stopped_answer_is_kept),
-        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(messages_keep_their_order),    cmocka_unit_test(files_say_the_same),
+        cmocka_unit_test(thinking_is_told_from_saying), cmocka_unit_test(what_users_write_is_no_token),
+        cmocka_unit_test(templates_say_how_turns_end),  cmocka_unit_test(only_new_tokens_are_evaluated),
+        cmocka_unit_test(an_answer_can_be_given_again), cmocka_unit_test(the_oldest_turns_make_room),
+        cmocka_unit_test(a_stopped_answer_is_kept),     cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(present_tokens_must_be_there),
     };
     return cmocka_run_group_tests_name("conversation", tests, open_model, close_model);

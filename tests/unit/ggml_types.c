@@ -46,56 +46,42 @@ static double k_type(const uint8_t *b, int j, int code)
 /* Weight j of a block; sums are rounded to float32 once, like the decoder's. */
 static float element(whit_ggml_kind kind, const uint8_t *b, int j, float row_scale)
 {
-    static const int nl[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                               1,    13,   25,  38,  53,  69,  89,  113};
+    static const int nl[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
     static const int slots[16] = {0xA9, 0x89, 0x29, 0x09, 0xA6, 0x86, 0x26, 0x06,
                                   0x9A, 0x92, 0x1A, 0x12, 0x6A, 0x62, 0x4A, 0x42};
     switch (kind) {
-    case WHIT_GGML_Q4_0:
-        return (float)(half_at(b) * (nibble(b + 2, j) - 8));
-    case WHIT_GGML_Q4_1:
-        return (float)(half_at(b) * nibble(b + 4, j) + half_at(b + 2));
-    case WHIT_GGML_Q5_0:
-        return (float)(half_at(b) * (nibble(b + 6, j) + 16 * bit(b + 2, j) - 16));
-    case WHIT_GGML_Q5_1:
-        return (float)(half_at(b) * (nibble(b + 8, j) + 16 * bit(b + 4, j)) + half_at(b + 2));
-    case WHIT_GGML_Q8_0:
-        return (float)(half_at(b) * (int8_t)b[2 + j]);
-    case WHIT_GGML_IQ4_NL:
-        return (float)(half_at(b) * nl[nibble(b + 2, j)]);
+    case WHIT_GGML_Q4_0: return (float)(half_at(b) * (nibble(b + 2, j) - 8));
+    case WHIT_GGML_Q4_1: return (float)(half_at(b) * nibble(b + 4, j) + half_at(b + 2));
+    case WHIT_GGML_Q5_0: return (float)(half_at(b) * (nibble(b + 6, j) + 16 * bit(b + 2, j) - 16));
+    case WHIT_GGML_Q5_1: return (float)(half_at(b) * (nibble(b + 8, j) + 16 * bit(b + 4, j)) + half_at(b + 2));
+    case WHIT_GGML_Q8_0: return (float)(half_at(b) * (int8_t)b[2 + j]);
+    case WHIT_GGML_IQ4_NL: return (float)(half_at(b) * nl[nibble(b + 2, j)]);
     case WHIT_GGML_Q4_K:
-        return (float)k_type(
-            b, j, nibble(b + 16 + 32 * (j / 64) + j % 32 - j % 16, j / 32 % 2 * 16 + j % 16));
+        return (float)k_type(b, j, nibble(b + 16 + 32 * (j / 64) + j % 32 - j % 16, j / 32 % 2 * 16 + j % 16));
     case WHIT_GGML_Q5_K: {
         int low = nibble(b + 48 + 32 * (j / 64) + j % 32 - j % 16, j / 32 % 2 * 16 + j % 16);
         return (float)k_type(b, j, low + 16 * (b[16 + j % 32] >> j / 32 & 1));
     }
     case WHIT_GGML_Q6_K: {
         int part = j % 128 / 32, l = j % 32, byte = b[64 * (j / 128) + l + 32 * (part % 2)];
-        int low = part < 2 ? byte & 15 : byte >> 4,
-            high = b[128 + 32 * (j / 128) + l] >> 2 * part & 3;
+        int low = part < 2 ? byte & 15 : byte >> 4, high = b[128 + 32 * (j / 128) + l] >> 2 * part & 3;
         return (float)(half_at(b + 208) * (int8_t)b[192 + j / 16] * (low + 16 * high - 32));
     }
-    case WHIT_GGML_I2_S:
-        return row_scale * (float)((b[j % 32] >> (6 - 2 * (j / 32)) & 3) - 1);
+    case WHIT_GGML_I2_S: return row_scale * (float)((b[j % 32] >> (6 - 2 * (j / 32)) & 3) - 1);
     case WHIT_GGML_TQ1_0: {
-        int code = j < 160   ? trit(b[j % 32], j / 32)
-                   : j < 240 ? trit(b[32 + j % 16], (j - 160) / 16)
-                             : trit(b[48 + j % 4], (j - 240) / 4);
+        int code = j < 160 ? trit(b[j % 32], j / 32)
+            : j < 240      ? trit(b[32 + j % 16], (j - 160) / 16)
+                           : trit(b[48 + j % 4], (j - 240) / 4);
         return (float)(half_at(b + 52) * code);
     }
-    case WHIT_GGML_TQ2_0:
-        return (float)(half_at(b + 64) *
-                       ((b[j / 128 * 32 + j % 32] >> 2 * (j % 128 / 32) & 3) - 1));
-    case WHIT_GGML_Q1_0:
-        return (float)(bit(b + 2, j) ? half_at(b) : -half_at(b));
+    case WHIT_GGML_TQ2_0: return (float)(half_at(b + 64) * ((b[j / 128 * 32 + j % 32] >> 2 * (j % 128 / 32) & 3) - 1));
+    case WHIT_GGML_Q1_0: return (float)(bit(b + 2, j) ? half_at(b) : -half_at(b));
     case WHIT_GGML_Q2_0:
-    case WHIT_GGML_PQ2_0:
-        return (float)(half_at(b) * ((b[2 + j / 4] >> 2 * (j % 4) & 3) - 1));
+    case WHIT_GGML_PQ2_0: return (float)(half_at(b) * ((b[2 + j / 4] >> 2 * (j % 4) & 3) - 1));
     case WHIT_GGML_PTQ1_0: {
-        int code = j < 80    ? trit(b[j % 16], j / 16)
-                   : j < 120 ? trit(b[16 + j % 8], (j - 80) / 8)
-                             : trit(b[24 + j % 2], (j - 120) / 2);
+        int code = j < 80 ? trit(b[j % 16], j / 16)
+            : j < 120     ? trit(b[16 + j % 8], (j - 80) / 8)
+                          : trit(b[24 + j % 2], (j - 120) / 2);
         return (float)(half_at(b + 26) * code);
     }
     case WHIT_GGML_STQ1_0: {
@@ -108,10 +94,8 @@ static float element(whit_ggml_kind kind, const uint8_t *b, int j, float row_sca
         int i = j / 16, k = j % 16 / 5;
         return row_scale * (float)(k < 3 ? trit(b[3 * i + k], 4 - j % 16 % 5) : trit(b[12], 4 - i));
     }
-    case WHIT_GGML_IQ2_BN:
-        return row_scale * (float)((b[j % 16] >> 2 * (j / 16) & 3) - 1);
-    default:
-        return NAN;
+    case WHIT_GGML_IQ2_BN: return row_scale * (float)((b[j % 16] >> 2 * (j / 16) & 3) - 1);
+    default: return NAN;
     }
 }
 
@@ -127,8 +111,7 @@ static uint16_t random_half(whit_rng *rng)
 }
 
 /* Random codes and sane scales. */
-static uint8_t *random_tensor(whit_ggml_kind kind, uint64_t n_cols, uint64_t n_rows, uint64_t *size,
-                              whit_rng *rng)
+static uint8_t *random_tensor(whit_ggml_kind kind, uint64_t n_cols, uint64_t n_rows, uint64_t *size, whit_rng *rng)
 {
     const whit_ggml_info *info = whit_ggml_kind_info(kind);
     assert_true(whit_ggml_size(kind, n_cols, n_rows, size));
@@ -138,13 +121,12 @@ static uint8_t *random_tensor(whit_ggml_kind kind, uint64_t n_cols, uint64_t n_r
     static const struct {
         whit_ggml_kind kind;
         int at[2];
-    } halves[] = {
-        {WHIT_GGML_Q4_0, {0, 0}},    {WHIT_GGML_Q4_1, {0, 2}},     {WHIT_GGML_Q5_0, {0, 0}},
-        {WHIT_GGML_Q5_1, {0, 2}},    {WHIT_GGML_Q8_0, {0, 0}},     {WHIT_GGML_Q4_K, {0, 2}},
-        {WHIT_GGML_Q5_K, {0, 2}},    {WHIT_GGML_Q6_K, {208, 208}}, {WHIT_GGML_IQ4_NL, {0, 0}},
-        {WHIT_GGML_TQ1_0, {52, 52}}, {WHIT_GGML_TQ2_0, {64, 64}},  {WHIT_GGML_Q1_0, {0, 0}},
-        {WHIT_GGML_Q2_0, {0, 0}},    {WHIT_GGML_PQ2_0, {0, 0}},    {WHIT_GGML_PTQ1_0, {26, 26}},
-        {WHIT_GGML_STQ1_0, {40, 40}}};
+    } halves[] = {{WHIT_GGML_Q4_0, {0, 0}},    {WHIT_GGML_Q4_1, {0, 2}},     {WHIT_GGML_Q5_0, {0, 0}},
+                  {WHIT_GGML_Q5_1, {0, 2}},    {WHIT_GGML_Q8_0, {0, 0}},     {WHIT_GGML_Q4_K, {0, 2}},
+                  {WHIT_GGML_Q5_K, {0, 2}},    {WHIT_GGML_Q6_K, {208, 208}}, {WHIT_GGML_IQ4_NL, {0, 0}},
+                  {WHIT_GGML_TQ1_0, {52, 52}}, {WHIT_GGML_TQ2_0, {64, 64}},  {WHIT_GGML_Q1_0, {0, 0}},
+                  {WHIT_GGML_Q2_0, {0, 0}},    {WHIT_GGML_PQ2_0, {0, 0}},    {WHIT_GGML_PTQ1_0, {26, 26}},
+                  {WHIT_GGML_STQ1_0, {40, 40}}};
     for (size_t h = 0; h < sizeof halves / sizeof *halves; h++)
         for (uint64_t at = 0; halves[h].kind == kind && at < *size; at += info->block_bytes)
             for (int i = 0; i < 2; i++) {
@@ -165,8 +147,7 @@ static uint8_t *random_tensor(whit_ggml_kind kind, uint64_t n_cols, uint64_t n_r
         float scale = 0.0625f;
         memset(data + n_cols * n_rows / 4, 0, 32);
         memcpy(data + n_cols * n_rows / 4, &scale, 4);
-        for (uint64_t i = 0; i < n_cols * n_rows / 4; i++)
-            data[i] &= (uint8_t) ~((data[i] & data[i] << 1) & 0xAA);
+        for (uint64_t i = 0; i < n_cols * n_rows / 4; i++) data[i] &= (uint8_t) ~((data[i] & data[i] << 1) & 0xAA);
     }
     return data;
 }
@@ -191,13 +172,12 @@ static void rows_follow_the_description(void **state)
         float row_f32[512];
         for (uint64_t row = 0; row < N_ROWS; row++) {
             const uint8_t *start = data + row * ((size - info->tail_bytes) / N_ROWS);
-            float scale = kind == WHIT_GGML_I2_S       ? 0.0625f
-                          : info->row_scale_bytes == 4 ? whit_load_f32(start)
-                                                       : whit_f32_from_f16(whit_load_u16(start));
+            float scale = kind == WHIT_GGML_I2_S ? 0.0625f
+                : info->row_scale_bytes == 4     ? whit_load_f32(start)
+                                                 : whit_f32_from_f16(whit_load_u16(start));
             whit_ggml_row_f32(&view, row, row_f32);
             for (uint64_t col = 0; col < n_cols; col++) {
-                const uint8_t *block =
-                    start + info->row_scale_bytes + col / info->block_elems * info->block_bytes;
+                const uint8_t *block = start + info->row_scale_bytes + col / info->block_elems * info->block_bytes;
                 float expected = element(kind, block, (int)(col % info->block_elems), scale);
                 if (!same(row_f32[col], expected))
                     fail_msg("%s row %d column %d: %g, expected %g", info->name, (int)row, (int)col,
@@ -243,8 +223,7 @@ static void i2_s_blocks_run_over_row_ends(void **state)
         whit_ggml_row_f32(&view, row, values);
         for (uint64_t col = 0; col < n_cols; col++) {
             uint64_t at = row * n_cols + col;
-            assert_true(values[col] ==
-                        element(WHIT_GGML_I2_S, data + at / 128 * 32, (int)(at % 128), 0.0625f));
+            assert_true(values[col] == element(WHIT_GGML_I2_S, data + at / 128 * 32, (int)(at % 128), 0.0625f));
         }
     }
     free(data);
@@ -259,8 +238,7 @@ static void check_twin(const whit_ggml_view *view, const whit_ggml_twin *twin)
     assert_ok(whit_tensor_type_check(&tensor.type, &error), error);
     uint64_t n_cols = view->n_cols, n_rows = view->n_rows;
     uint64_t n_fields =
-        (tensor.type.scale_kind == WHIT_SCALE_GROUP ? n_cols / tensor.type.group : 1) *
-        (1u + tensor.type.has_offset);
+        (tensor.type.scale_kind == WHIT_SCALE_GROUP ? n_cols / tensor.type.group : 1) * (1u + tensor.type.has_offset);
     int8_t *codes = malloc(n_rows * n_cols);
     float *fields = calloc(n_rows * n_fields, sizeof *fields), *value = malloc(n_cols * 4),
           *expected = malloc(n_cols * 4);
@@ -281,9 +259,8 @@ static void check_twin(const whit_ggml_view *view, const whit_ggml_twin *twin)
         whit_ggml_row_f32(view, row, expected);
         for (uint64_t col = 0; col < n_cols; col++)
             if (!same(value[col], expected[col]))
-                fail_msg("%s row %d column %d: %a packed, %a in the file",
-                         whit_ggml_kind_info(view->kind)->name, (int)row, (int)col,
-                         (double)value[col], (double)expected[col]);
+                fail_msg("%s row %d column %d: %a packed, %a in the file", whit_ggml_kind_info(view->kind)->name,
+                         (int)row, (int)col, (double)value[col], (double)expected[col]);
     }
     for (int part = 0; part < WHIT_PART_COUNT; part++) free(parts[part]);
     free(codes);
@@ -375,15 +352,12 @@ static void goldens_are_met(void **state)
     (void)state;
     whit_error error;
     whit_gguf *gguf;
-    assert_ok(whit_gguf_open(shared_path("models-tiny/weight-types/weight-types.gguf"), NULL, &gguf,
-                             &error),
-              error);
+    assert_ok(whit_gguf_open(shared_path("models-tiny/weight-types/weight-types.gguf"), NULL, &gguf, &error), error);
     assert_int_equal(gguf->n_tensors, 13);
     for (size_t i = 0; i < gguf->n_tensors; i++) {
         const whit_gguf_tensor *tensor = &gguf->tensors[i];
         char relative[128];
-        snprintf(relative, sizeof relative, "models-tiny/weight-types/%.*s.f32",
-                 (int)tensor->name_bytes, tensor->name);
+        snprintf(relative, sizeof relative, "models-tiny/weight-types/%.*s.f32", (int)tensor->name_bytes, tensor->name);
         whit_map golden;
         assert_ok(whit_map_open(shared_path(relative), NULL, &golden, &error), error);
         whit_ggml_view view = whit_gguf_view(tensor);
@@ -392,8 +366,7 @@ static void goldens_are_met(void **state)
         for (uint64_t row = 0; row < view.n_rows; row++) {
             whit_ggml_row_f32(&view, row, row_f32);
             for (uint64_t col = 0; col < view.n_cols; col++)
-                assert_true(row_f32[col] ==
-                            whit_load_f32(golden.data + (row * view.n_cols + col) * 4));
+                assert_true(row_f32[col] == whit_load_f32(golden.data + (row * view.n_cols + col) * 4));
         }
         whit_map_close(&golden);
         whit_ggml_twin twin;
@@ -407,13 +380,11 @@ static void goldens_are_met(void **state)
 static void encoders_invert_decoders(void **state)
 {
     (void)state;
-    static const whit_ggml_kind kinds[] = {WHIT_GGML_TQ1_0, WHIT_GGML_TQ2_0, WHIT_GGML_Q8_0,
-                                           WHIT_GGML_Q1_0};
+    static const whit_ggml_kind kinds[] = {WHIT_GGML_TQ1_0, WHIT_GGML_TQ2_0, WHIT_GGML_Q8_0, WHIT_GGML_Q1_0};
     whit_rng rng = {12};
     for (size_t i = 0; i < 4; i++) {
         uint64_t size, n_cols = 512;
-        uint8_t *data = random_tensor(kinds[i], n_cols, 1, &size, &rng), *again = malloc(size),
-                third[1024];
+        uint8_t *data = random_tensor(kinds[i], n_cols, 1, &size, &rng), *again = malloc(size), third[1024];
         whit_ggml_view view = {kinds[i], n_cols, 1, data}, encoded = {kinds[i], n_cols, 1, again};
         int8_t codes[512], codes_again[512];
         float scales[16], scales_again[16];
@@ -424,8 +395,7 @@ static void encoders_invert_decoders(void **state)
         assert_memory_equal(codes, codes_again, n_cols);
         assert_memory_equal(scales, scales_again, n_cols / group * 4);
         /* Random TQ1_0 bytes have several spellings; encoded ones have one. */
-        assert_true(
-            whit_ggml_encode_codes(kinds[i], n_cols, codes_again, scales_again, group, third));
+        assert_true(whit_ggml_encode_codes(kinds[i], n_cols, codes_again, scales_again, group, third));
         assert_memory_equal(third, again, size);
         if (kinds[i] != WHIT_GGML_TQ1_0) assert_memory_equal(again, data, size);
 
@@ -435,8 +405,7 @@ static void encoders_invert_decoders(void **state)
         assert_false(whit_ggml_encode_codes(kinds[i], n_cols, codes, thirds, n_cols, third));
         assert_false(whit_ggml_encode_codes(kinds[i], n_cols - 8, codes, one, n_cols, third));
         const float halves[32] = {0.5f, 0.25f};
-        if (group > 16)
-            assert_false(whit_ggml_encode_codes(kinds[i], n_cols, codes, halves, 16, third));
+        if (group > 16) assert_false(whit_ggml_encode_codes(kinds[i], n_cols, codes, halves, 16, third));
         codes[100] = kinds[i] == WHIT_GGML_Q1_0 ? 0 : 3;
         assert_int_equal(whit_ggml_encode_codes(kinds[i], n_cols, codes, one, n_cols, third),
                          kinds[i] == WHIT_GGML_Q8_0);
@@ -446,8 +415,7 @@ static void encoders_invert_decoders(void **state)
     float values[3] = {1.5f, -0.0f, 0x1p-24f};
     uint8_t out[12];
     assert_true(whit_ggml_encode_floats(WHIT_GGML_F16, 3, values, out));
-    assert_true(whit_load_u16(out) == 0x3E00 && whit_load_u16(out + 2) == 0x8000 &&
-                whit_load_u16(out + 4) == 1);
+    assert_true(whit_load_u16(out) == 0x3E00 && whit_load_u16(out + 2) == 0x8000 && whit_load_u16(out + 4) == 1);
     values[0] = 1.0f + 0x1p-11f;
     assert_false(whit_ggml_encode_floats(WHIT_GGML_F16, 3, values, out));
     assert_false(whit_ggml_encode_floats(WHIT_GGML_BF16, 3, values, out));
@@ -463,9 +431,7 @@ static void encoders_write_what_others_write(void **state)
     static const char *const names[] = {"q8_0", "tq1_0", "tq2_0", "q1_0"};
     whit_error error;
     whit_gguf *gguf;
-    assert_ok(whit_gguf_open(shared_path("models-tiny/weight-types/weight-types.gguf"), NULL, &gguf,
-                             &error),
-              error);
+    assert_ok(whit_gguf_open(shared_path("models-tiny/weight-types/weight-types.gguf"), NULL, &gguf, &error), error);
     for (size_t i = 0; i < 4; i++) {
         const whit_gguf_tensor *tensor = whit_gguf_find_tensor(gguf, names[i]);
         whit_ggml_view view = whit_gguf_view(tensor);

@@ -24,8 +24,7 @@ static void assert_refused(const void *bytes, size_t size, const char *first, co
     if (whit_gguf_open_memory(bytes, size, "bad.gguf", NULL, &gguf, &error) == WHIT_OK)
         fail_msg("accepted, expected \"%s\"", first);
     assert_null(gguf);
-    if (!strstr(error.message, "bad.gguf: ") || !strstr(error.message, first) ||
-        !strstr(error.message, second))
+    if (!strstr(error.message, "bad.gguf: ") || !strstr(error.message, first) || !strstr(error.message, second))
         fail_msg("\"%s\" lacks \"%s\" or \"%s\"", error.message, first, second);
 }
 
@@ -69,19 +68,15 @@ static void sample_reads_back(void **state)
         assert_string_equal(error.message, "sample: key a.u32: is of type u32, should be a string");
 
         const whit_gguf_key *array;
-        assert_ok(whit_gguf_array(gguf, "tokenizer.ggml.scores", WHIT_GGUF_F32, &array, &error),
-                  error);
+        assert_ok(whit_gguf_array(gguf, "tokenizer.ggml.scores", WHIT_GGUF_F32, &array, &error), error);
         assert_true(whit_gguf_element_f64(array, 2, &f) && f == 0.25);
         assert_false(whit_gguf_element_f64(array, 3, &f));
-        assert_int_equal(
-            whit_gguf_array(gguf, "tokenizer.ggml.scores", WHIT_GGUF_I32, &array, &error),
-            WHIT_ERROR_FORMAT);
-        whit_gguf_strings strings =
-            whit_gguf_strings_of(whit_gguf_find(gguf, "tokenizer.ggml.tokens"));
+        assert_int_equal(whit_gguf_array(gguf, "tokenizer.ggml.scores", WHIT_GGUF_I32, &array, &error),
+                         WHIT_ERROR_FORMAT);
+        whit_gguf_strings strings = whit_gguf_strings_of(whit_gguf_find(gguf, "tokenizer.ggml.tokens"));
         assert_true(whit_gguf_strings_next(&strings, &text, &n) && n == 3);
         assert_true(whit_gguf_strings_next(&strings, &text, &n) && n == 0);
-        assert_true(whit_gguf_strings_next(&strings, &text, &n) && n == 3 &&
-                    memcmp(text, "a\0b", 3) == 0);
+        assert_true(whit_gguf_strings_next(&strings, &text, &n) && n == 3 && memcmp(text, "a\0b", 3) == 0);
         assert_false(whit_gguf_strings_next(&strings, &text, &n));
 
         const whit_gguf_tensor *tensor = whit_gguf_find_tensor(gguf, "q8");
@@ -111,8 +106,7 @@ static void copied_keys_are_equal(void **state)
         const whit_gguf_tensor *tensor = &gguf->tensors[i];
         char name[16];
         snprintf(name, sizeof name, "%.*s", (int)tensor->name_bytes, tensor->name);
-        whit_gguf_put_tensor(&writer, name, tensor->id, tensor->n_dims, tensor->dims,
-                             tensor->size_bytes);
+        whit_gguf_put_tensor(&writer, name, tensor->id, tensor->n_dims, tensor->dims, tensor->size_bytes);
     }
     assert_ok(whit_writer_open(NULL, NULL, &file, &error), error);
     assert_ok(whit_gguf_write_head(&writer, &file, &error), error);
@@ -120,9 +114,7 @@ static void copied_keys_are_equal(void **state)
     for (size_t i = 0; i < gguf->n_tensors; i++) /* in uneven pieces */
         for (uint64_t at = 0; at < gguf->tensors[i].size_bytes; at += 5) {
             uint64_t rest = gguf->tensors[i].size_bytes - at;
-            assert_ok(whit_gguf_write_data(&writer, gguf->tensors[i].data + at, rest < 5 ? rest : 5,
-                                           &error),
-                      error);
+            assert_ok(whit_gguf_write_data(&writer, gguf->tensors[i].data + at, rest < 5 ? rest : 5, &error), error);
         }
     assert_ok(whit_gguf_write_end(&writer, &error), error);
     assert_int_equal(whit_gguf_write_data(&writer, "x", 1, &error), WHIT_ERROR_ARGUMENT);
@@ -162,8 +154,7 @@ static void heads_are_refused_by_name(void **state)
     assert_refused(bytes, size, "version 9", "");
     memcpy(bytes, "tjgg", 4);
     assert_refused(bytes, size, "older than GGUF", "");
-    assert_refused("version https://git-lfs.github.com/spec/v1\noid sha256:0", 55,
-                   "git-LFS pointer", "");
+    assert_refused("version https://git-lfs.github.com/spec/v1\noid sha256:0", 55, "git-LFS pointer", "");
     assert_refused("hello, world", 12, "not a GGUF file", "byte 0");
     assert_refused("", 0, "cut short", "");
     memcpy(bytes, "GGUF\2\0\0\0", 8);
@@ -192,8 +183,7 @@ static void absurd_numbers_are_refused(void **state)
         assert_refused(bytes, size, "ggml.scores", "claims");
         FRESH(), put_u64(bytes + find(bytes, size, "q8") + 2 + 4, absurd[i]); /* dims[0] */
         assert_refused(bytes, size, "tensor q8", "");
-        FRESH(), put_u64(bytes + find(bytes, size, "q8") + 2 + 4 + 16 + 4,
-                         absurd[i] & ~31ull); /* offset */
+        FRESH(), put_u64(bytes + find(bytes, size, "q8") + 2 + 4 + 16 + 4, absurd[i] & ~31ull); /* offset */
         assert_refused(bytes, size, "tensor q8", "behind the end");
     }
     FRESH(), bytes[find(bytes, size, "a.u32") + 5] = 13;
@@ -281,8 +271,8 @@ static void every_flipped_bit_and_many_bytes_are_survived(void **state)
 /* ---- type ids that collide ------------------------------------------------------------------ */
 
 /* Two tensors of an id, of n_cols x n_rows each, with data of their own size. */
-static uint8_t *make_collision(uint32_t id, uint64_t n_cols, uint64_t n_rows, const uint8_t *data,
-                               uint64_t data_bytes, size_t *size)
+static uint8_t *make_collision(uint32_t id, uint64_t n_cols, uint64_t n_rows, const uint8_t *data, uint64_t data_bytes,
+                               size_t *size)
 {
     whit_gguf_writer writer;
     whit_writer file;
@@ -326,8 +316,8 @@ static void ids_are_decided_by_stride(void **state)
     memset(data, 0x2C, sizeof data); /* as a half: 0.06 */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t size;
-        uint8_t *bytes = make_collision(cases[i].id, cases[i].n_cols, cases[i].n_rows, data,
-                                        cases[i].data_bytes, &size);
+        uint8_t *bytes =
+            make_collision(cases[i].id, cases[i].n_cols, cases[i].n_rows, data, cases[i].data_bytes, &size);
         if (cases[i].kind < 0) {
             char id[32];
             snprintf(id, sizeof id, "type id %u: ", cases[i].id);
@@ -371,8 +361,7 @@ static void ids_are_decided_by_content_where_strides_agree(void **state)
 
 /* ---- split sets ----------------------------------------------------------------------------- */
 
-static void write_split(const char *folder, unsigned number, unsigned count, unsigned claimed,
-                        const char *tensor)
+static void write_split(const char *folder, unsigned number, unsigned count, unsigned claimed, const char *tensor)
 {
     char path[128];
     whit_gguf_writer writer;
@@ -467,12 +456,10 @@ static void every_failing_allocation_ends_cleanly(void **state)
 static void tiny_models_open(void **state)
 {
     (void)state;
-    static const char *const names[] = {"models-tiny/bitnet-b158/bitnet-b158-i2_s-embd-q6_k.gguf",
-                                        "models-tiny/bitnet-b158/bitnet-b158-tq1_0.gguf",
-                                        "models-tiny/bitnet-b158/bitnet-b158-tq2_0.gguf",
-                                        "models-tiny/qwen3-tied/qwen3-tied-bf16.gguf",
-                                        "models-tiny/llama-gqa-untied/llama-gqa-untied-f16.gguf",
-                                        "models/stories260K/stories260K.gguf"};
+    static const char *const names[] = {
+        "models-tiny/bitnet-b158/bitnet-b158-i2_s-embd-q6_k.gguf", "models-tiny/bitnet-b158/bitnet-b158-tq1_0.gguf",
+        "models-tiny/bitnet-b158/bitnet-b158-tq2_0.gguf",          "models-tiny/qwen3-tied/qwen3-tied-bf16.gguf",
+        "models-tiny/llama-gqa-untied/llama-gqa-untied-f16.gguf",  "models/stories260K/stories260K.gguf"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         whit_gguf *gguf;
         whit_error error;

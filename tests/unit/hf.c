@@ -28,8 +28,7 @@ static void write_text(const char *name, const char *text)
     assert_ok(whit_write_file(in_folder(name), text, strlen(text), &error), error);
 }
 
-static void assert_refused(whit_status status, const whit_error *error, const char *first,
-                           const char *second)
+static void assert_refused(whit_status status, const whit_error *error, const char *first, const char *second)
 {
     assert_int_not_equal(status, WHIT_OK);
     if (!strstr(error->message, first) || !strstr(error->message, second))
@@ -45,11 +44,10 @@ static void folders_are_read(void **state)
     assert_non_null(mkdtemp(folder));
     assert_false(whit_hf_is_folder(folder));
     assert_refused(whit_hf_open(folder, NULL, &hf, &error), &error, "no config.json", folder);
-    write_text(
-        "config.json",
-        "{\"model_type\":\"llama\",\"hidden_size\":64,\"head_dim\":null,\"rms_norm_eps\":1e-05,"
-        "\"rope_theta\":1e4,\"tie_word_embeddings\":true,\n"
-        "\"rope_scaling\":{\"factor\":8.0,\"rope_type\":\"llama3\"},\"odd\":-3,\"half\":0.5}");
+    write_text("config.json",
+               "{\"model_type\":\"llama\",\"hidden_size\":64,\"head_dim\":null,\"rms_norm_eps\":1e-05,"
+               "\"rope_theta\":1e4,\"tie_word_embeddings\":true,\n"
+               "\"rope_scaling\":{\"factor\":8.0,\"rope_type\":\"llama3\"},\"odd\":-3,\"half\":0.5}");
     write_text("tokenizer_config.json", "{\"model_max_length\":1000000000000000019884624838656}");
     write_text("tokenizer.json", "{}");
     assert_true(whit_hf_is_folder(folder));
@@ -84,11 +82,9 @@ static void folders_are_read(void **state)
     assert_true(b);
     assert_ok(whit_hf_string(&hf->config, "rope_scaling.rope_type", &text, &n, &error), error);
     assert_true(n == 6 && memcmp(text, "llama3", 6) == 0);
-    assert_refused(whit_hf_u64(&hf->config, "odd", &u, &error), &error,
-                   "config.json:2:", "odd is negative");
+    assert_refused(whit_hf_u64(&hf->config, "odd", &u, &error), &error, "config.json:2:", "odd is negative");
     assert_refused(whit_hf_u64(&hf->config, "half", &u, &error), &error, "half", "whole number");
-    assert_refused(whit_hf_u64(&hf->config, "model_type", &u, &error), &error,
-                   "config.json:1:", "model_type");
+    assert_refused(whit_hf_u64(&hf->config, "model_type", &u, &error), &error, "config.json:1:", "model_type");
     assert_refused(whit_hf_bool(&hf->config, "odd", &b, &error), &error, "odd", "");
     assert_refused(whit_hf_string(&hf->config, "odd", &text, &n, &error), &error, "odd", "");
 
@@ -103,8 +99,7 @@ static void folders_are_read(void **state)
     whit_hf_close(hf);
     free(bytes);
 
-    write_text("tokenizer.json",
-               "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n");
+    write_text("tokenizer.json", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n");
     assert_refused(whit_hf_open(folder, NULL, &hf, &error), &error, "tokenizer.json", "git-LFS");
     unlink(in_folder("tokenizer.json"));
     write_text("config.json", "{\"hidden_size\": }");
@@ -127,8 +122,7 @@ static void every_failing_allocation_ends_cleanly(void **state)
     assert_non_null(mkdtemp(folder));
     write_text("config.json", "{\"model_type\":\"ll\\u0061ma\"}");
     write_text("tokenizer.json", "{}");
-    write_text("model.safetensors.index.json",
-               "{\"weight_map\":{\"a.weight\":\"one.safetensors\"}}");
+    write_text("model.safetensors.index.json", "{\"weight_map\":{\"a.weight\":\"one.safetensors\"}}");
     uint8_t *bytes = make_safetensors(SAMPLE_HEADER, SAMPLE_DATA_BYTES, &size);
     assert_ok(whit_write_file(in_folder("one.safetensors"), bytes, size, &error), error);
     free(bytes);
@@ -170,9 +164,7 @@ static void packed_rows_are_a_quarter_apart(void **state)
         int8_t row_codes[11];
         bad[column] = 0x30;
         for (uint64_t row = 0; row < 4; row++)
-            assert_int_equal(
-                whit_packed_ternary_row(&(whit_packed_ternary){bad, 4, 11}, row, row_codes),
-                row != 2);
+            assert_int_equal(whit_packed_ternary_row(&(whit_packed_ternary){bad, 4, 11}, row, row_codes), row != 2);
         assert_int_equal(row_codes[column], -1);
     }
 }
@@ -213,17 +205,13 @@ static void packed_and_i2_s_agree(void **state)
     whit_gguf *gguf;
     assert_ok(whit_hf_open(shared_path("models-tiny/bitnet-b158/hf"), NULL, &hf, &error), error);
     assert_ok(whit_hf_open_weights(hf, &error), error);
-    assert_ok(whit_gguf_open(shared_path("models-tiny/bitnet-b158/bitnet-b158-i2_s.gguf"), NULL,
-                             &gguf, &error),
-              error);
-    const whit_safetensor *packed_tensor =
-        whit_safetensors_find(hf->weights, "model.layers.1.mlp.down_proj.weight");
+    assert_ok(whit_gguf_open(shared_path("models-tiny/bitnet-b158/bitnet-b158-i2_s.gguf"), NULL, &gguf, &error), error);
+    const whit_safetensor *packed_tensor = whit_safetensors_find(hf->weights, "model.layers.1.mlp.down_proj.weight");
     const whit_gguf_tensor *i2_s = whit_gguf_find_tensor(gguf, "blk.1.ffn_down.weight");
     assert_non_null(packed_tensor);
     assert_non_null(i2_s);
     whit_ggml_view view = whit_gguf_view(i2_s);
-    whit_packed_ternary packed = {packed_tensor->data, 4 * packed_tensor->dims[0],
-                                  packed_tensor->dims[1]};
+    whit_packed_ternary packed = {packed_tensor->data, 4 * packed_tensor->dims[0], packed_tensor->dims[1]};
     assert_int_equal(view.kind, WHIT_GGML_I2_S);
     assert_int_equal(view.n_rows, packed.n_rows);
     assert_int_equal(view.n_cols, packed.n_cols);

@@ -37,11 +37,14 @@ static void names_are_read_and_written(void **state)
         assert_string_equal(back.repo, good[i].repo);
         assert_string_equal(back.revision, good[i].revision);
     }
-    static const char *const bad[] = {"", "/", "a/", "/b", "a//b", "a/b/c", "../b", "a/..", "a/.b", "a/b.", "-a/b", "a--b/c", "a..b/c",
-                                      "a b/c", "a/b:", "a/b@", "a/b@/x", "a/b@..", "a/b@x y", "a/b:../c", "a/b:/c", "a/\xC3\xA9", "a/b\n"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_int_equal(whit_hub_name_parse(bad[i], &name, &error), WHIT_ERROR_ARGUMENT);
+    static const char *const bad[] = {"",       "/",      "a/",      "/b",       "a//b",   "a/b/c",      "../b", "a/..",
+                                      "a/.b",   "a/b.",   "-a/b",    "a--b/c",   "a..b/c", "a b/c",      "a/b:", "a/b@",
+                                      "a/b@/x", "a/b@..", "a/b@x y", "a/b:../c", "a/b:/c", "a/\xC3\xA9", "a/b\n"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(whit_hub_name_parse(bad[i], &name, &error), WHIT_ERROR_ARGUMENT);
     static const char *const strangers[] = {".", "..", "a--b--c", "a--b@main", ".lock", "a b", "--"};
-    for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++) assert_false(whit_hub_name_from_folder(strangers[i], &name));
+    for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++)
+        assert_false(whit_hub_name_from_folder(strangers[i], &name));
 }
 
 static void paths_stay_below_a_folder(void **state)
@@ -53,10 +56,14 @@ static void paths_stay_below_a_folder(void **state)
     for (size_t i = 100; i < sizeof long_path; i += 101) long_path[i] = '/';
     assert_true(whit_hub_path_is_safe(long_path, 500));
     assert_false(whit_hub_path_is_safe(long_path, 600));
-    static const char *const safe[] = {"a", "a/b.c", ".gitattributes", "a..b", "...", "\xC3\xA9t\xC3\xA9", "with space"};
-    static const char *const unsafe[] = {"", "/", "/a", "a/", "a//b", ".", "..", "../a", "a/../b", "a/..", "./a", "a\\b", "a\nb", "\x7F", "\xFF"};
-    for (size_t i = 0; i < sizeof safe / sizeof *safe; i++) assert_true(whit_hub_path_is_safe(safe[i], strlen(safe[i])));
-    for (size_t i = 0; i < sizeof unsafe / sizeof *unsafe; i++) assert_false(whit_hub_path_is_safe(unsafe[i], strlen(unsafe[i])));
+    static const char *const safe[] = {"a",         "a/b.c", ".gitattributes", "a..b", "...", "\xC3\xA9t\xC3\xA9",
+                                       "with space"};
+    static const char *const unsafe[] = {"",       "/",    "/a",  "a/",   "a//b", ".",    "..",  "../a",
+                                         "a/../b", "a/..", "./a", "a\\b", "a\nb", "\x7F", "\xFF"};
+    for (size_t i = 0; i < sizeof safe / sizeof *safe; i++)
+        assert_true(whit_hub_path_is_safe(safe[i], strlen(safe[i])));
+    for (size_t i = 0; i < sizeof unsafe / sizeof *unsafe; i++)
+        assert_false(whit_hub_path_is_safe(unsafe[i], strlen(unsafe[i])));
     assert_false(whit_hub_path_is_safe("a\0b", 3));
 }
 
@@ -83,13 +90,15 @@ static void sha1_is_that_of_the_standard(void **state)
     whit_sha1_begin(&sha1);
     whit_sha1_add(&sha1, "blob 6\0hello\n", 13);
     whit_sha1_end(&sha1, digest);
-    assert_string_equal(sodium_bin2hex(text, sizeof text, digest, sizeof digest), "ce013625030ba8dba906f756967f9e9ca394464a");
+    assert_string_equal(sodium_bin2hex(text, sizeof text, digest, sizeof digest),
+                        "ce013625030ba8dba906f756967f9e9ca394464a");
     char many[1000];
     memset(many, 'a', sizeof many);
     whit_sha1_begin(&sha1);
     for (int i = 0; i < 1000; i++) whit_sha1_add(&sha1, many, sizeof many);
     whit_sha1_end(&sha1, digest);
-    assert_string_equal(sodium_bin2hex(text, sizeof text, digest, sizeof digest), "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
+    assert_string_equal(sodium_bin2hex(text, sizeof text, digest, sizeof digest),
+                        "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
 }
 
 /* ---- listings ------------------------------------------------------------------------------- */
@@ -101,7 +110,8 @@ static void listings_are_read(void **state)
 {
     (void)state;
     static const char tree[] = "[{\"type\":\"directory\",\"path\":\"d\"},"
-                               "{\"type\":\"file\",\"path\":\"d/w.gguf\",\"size\":134,\"oid\":\"" SHA1 "\",\"lfs\":{\"oid\":\"" SHA256 "\",\"size\":5000000000}},"
+                               "{\"type\":\"file\",\"path\":\"d/w.gguf\",\"size\":134,\"oid\":\"" SHA1
+                               "\",\"lfs\":{\"oid\":\"" SHA256 "\",\"size\":5000000000}},"
                                "{\"type\":\"file\",\"path\":\"config.json\",\"size\":12,\"oid\":\"" SHA1 "\"},"
                                "{\"type\":\"file\",\"path\":\"odd\",\"oid\":\"xyz\"}]";
     whit_hub_listing listing = {0}, again = {0};
@@ -121,7 +131,8 @@ static void listings_are_read(void **state)
     assert_true(file->size_bytes == WHIT_HUB_SIZE_UNKNOWN && file->digest_kind == WHIT_HUB_NO_DIGEST);
     assert_null(whit_hub_listing_find(&listing, "d"));
     assert_true(whit_hub_listing_write(&listing, &written));
-    assert_ok(whit_hub_listing_add_tree(&again, "again", (const char *)written.data, written.size_bytes, &error), error);
+    assert_ok(whit_hub_listing_add_tree(&again, "again", (const char *)written.data, written.size_bytes, &error),
+              error);
     assert_int_equal(again.n_files, 3);
     for (size_t i = 0; i < 3; i++) {
         assert_string_equal(again.files[i].path, listing.files[i].path);
@@ -132,8 +143,10 @@ static void listings_are_read(void **state)
     whit_hub_listing_free(&again);
     whit_hub_listing_free(&listing);
 
-    static const char info[] = "{\"sha\":\"" SHA1 "\",\"siblings\":[{\"rfilename\":\"a\"},{\"rfilename\":\"b\",\"size\":7,\"blobId\":\"" SHA1 "\"},"
-                               "{\"rfilename\":\"c\",\"size\":8,\"lfs\":{\"sha256\":\"" SHA256 "\",\"size\":9}}]}";
+    static const char info[] =
+        "{\"sha\":\"" SHA1 "\",\"siblings\":[{\"rfilename\":\"a\"},{\"rfilename\":\"b\",\"size\":7,\"blobId\":\"" SHA1
+        "\"},"
+        "{\"rfilename\":\"c\",\"size\":8,\"lfs\":{\"sha256\":\"" SHA256 "\",\"size\":9}}]}";
     assert_ok(whit_hub_listing_add_info(&listing, "info", info, sizeof info - 1, true, &error), error);
     assert_string_equal(listing.commit, SHA1);
     assert_int_equal(listing.n_files, 3);
@@ -147,9 +160,22 @@ static void hostile_listings_are_refused(void **state)
 {
     (void)state;
     static const char *const trees[] = {
-        "{}", "[", "[1]", "[{}]", "[{\"path\":7}]", "[{\"path\":\"../x\"}]", "[{\"path\":\"/etc/passwd\"}]", "[{\"path\":\"a/../../b\"}]",
-        "[{\"path\":\"a\\u0000b\"}]", "[{\"path\":\"a\\nb\"}]", "[{\"path\":\"a\\\\b\"}]", "[{\"path\":\"\"}]", "[{\"path\":\"a\",\"size\":-1}]",
-        "[{\"path\":\"a\",\"size\":1e30}]", "[{\"path\":\"a\",\"size\":99999999999999999999}]", "[{\"path\":\"a\"},{\"path\":\"a\"}]",
+        "{}",
+        "[",
+        "[1]",
+        "[{}]",
+        "[{\"path\":7}]",
+        "[{\"path\":\"../x\"}]",
+        "[{\"path\":\"/etc/passwd\"}]",
+        "[{\"path\":\"a/../../b\"}]",
+        "[{\"path\":\"a\\u0000b\"}]",
+        "[{\"path\":\"a\\nb\"}]",
+        "[{\"path\":\"a\\\\b\"}]",
+        "[{\"path\":\"\"}]",
+        "[{\"path\":\"a\",\"size\":-1}]",
+        "[{\"path\":\"a\",\"size\":1e30}]",
+        "[{\"path\":\"a\",\"size\":99999999999999999999}]",
+        "[{\"path\":\"a\"},{\"path\":\"a\"}]",
     };
     whit_error error;
     for (size_t i = 0; i < sizeof trees / sizeof *trees; i++) {
@@ -165,7 +191,8 @@ static void hostile_listings_are_refused(void **state)
     for (unsigned i = 0; i <= WHIT_HUB_FILES_MAX; i++) whit_buf_printf(&many, "%s{\"path\":\"%u\"}", i ? "," : "", i);
     whit_buf_append_str(&many, "]");
     whit_hub_listing listing = {0};
-    assert_int_equal(whit_hub_listing_add_tree(&listing, "tree", (const char *)many.data, many.size_bytes, &error), WHIT_ERROR_LIMIT);
+    assert_int_equal(whit_hub_listing_add_tree(&listing, "tree", (const char *)many.data, many.size_bytes, &error),
+                     WHIT_ERROR_LIMIT);
     whit_hub_listing_free(&listing);
     whit_buf_free(&many);
 }
@@ -204,7 +231,8 @@ static const char *chosen(const char *paths, const char *wanted)
         snprintf(text, sizeof text, "!%s", error.message);
     else
         for (size_t i = 0; i < choice.n_files; i++)
-            at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", i ? " " : "", listing.files[choice.files[i]].path);
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", i ? " " : "",
+                                   listing.files[choice.files[i]].path);
     if (*text != '!') whit_hub_choice_free(&choice);
     whit_hub_listing_free(&listing);
     return text;
@@ -226,8 +254,10 @@ static void gguf_files_are_chosen(void **state)
     assert_non_null(strstr(chosen(two, "Q5_0"), "no file is called 'Q5_0'; its GGUF files: m-Q4_K.gguf"));
     assert_non_null(strstr(chosen("pytorch_model.bin config.json", ""), "other weights are not read"));
     /* parts */
-    static const char split[] = "q8_0/m-q8_0-00002-of-00003.gguf q8_0/m-q8_0-00001-of-00003.gguf q8_0/m-q8_0-00003-of-00003.gguf x-q4_0.gguf";
-    static const char parts[] = "q8_0/m-q8_0-00001-of-00003.gguf q8_0/m-q8_0-00002-of-00003.gguf q8_0/m-q8_0-00003-of-00003.gguf";
+    static const char split[] =
+        "q8_0/m-q8_0-00002-of-00003.gguf q8_0/m-q8_0-00001-of-00003.gguf q8_0/m-q8_0-00003-of-00003.gguf x-q4_0.gguf";
+    static const char parts[] =
+        "q8_0/m-q8_0-00001-of-00003.gguf q8_0/m-q8_0-00002-of-00003.gguf q8_0/m-q8_0-00003-of-00003.gguf";
     assert_string_equal(chosen(split, "Q8_0"), parts);
     assert_string_equal(chosen(split, "q8_0/m-q8_0-00002-of-00003.gguf"), parts);
     assert_string_equal(chosen(parts, ""), parts);
@@ -238,27 +268,36 @@ static void gguf_files_are_chosen(void **state)
 static void folders_are_chosen(void **state)
 {
     (void)state;
-    assert_string_equal(chosen("README.md chat_template.jinja config.json model.safetensors consolidated.safetensors onnx/model.onnx pytorch_model.bin tokenizer.json", ""),
+    assert_string_equal(chosen("README.md chat_template.jinja config.json model.safetensors consolidated.safetensors "
+                               "onnx/model.onnx pytorch_model.bin tokenizer.json",
+                               ""),
                         "config.json tokenizer.json chat_template.jinja model.safetensors");
     assert_string_equal(chosen("config.json only.safetensors m.gguf", ""), "config.json only.safetensors");
     assert_string_equal(chosen("config.json only.safetensors m-q8_0.gguf", "q8_0"), "m-q8_0.gguf");
-    assert_string_equal(chosen("config.json model.safetensors.index.json model-00001-of-00002.safetensors model-00002-of-00002.safetensors", ""),
+    assert_string_equal(chosen("config.json model.safetensors.index.json model-00001-of-00002.safetensors "
+                               "model-00002-of-00002.safetensors",
+                               ""),
                         "config.json model.safetensors.index.json");
     assert_non_null(strstr(chosen("config.json a.safetensors b.safetensors", ""), "!test"));
 
     whit_hub_listing listing = {0};
     whit_hub_choice choice;
     whit_error error;
-    static const char *const paths[] = {"config.json", "model.safetensors.index.json", "x-1.safetensors", "x-2.safetensors", "y.safetensors"};
-    for (size_t i = 0; i < 5; i++) assert_ok(whit_hub_listing_add(&listing, &(whit_hub_file){.path = (char *)(uintptr_t)paths[i]}, &error), error);
+    static const char *const paths[] = {"config.json", "model.safetensors.index.json", "x-1.safetensors",
+                                        "x-2.safetensors", "y.safetensors"};
+    for (size_t i = 0; i < 5; i++)
+        assert_ok(whit_hub_listing_add(&listing, &(whit_hub_file){.path = (char *)(uintptr_t)paths[i]}, &error), error);
     assert_ok(whit_hub_listing_sort(&listing, "test", &error), error);
-    static const char index[] = "{\"weight_map\":{\"a\":\"x-1.safetensors\",\"b\":\"x-2.safetensors\",\"c\":\"x-1.safetensors\"}}";
+    static const char index[] =
+        "{\"weight_map\":{\"a\":\"x-1.safetensors\",\"b\":\"x-2.safetensors\",\"c\":\"x-1.safetensors\"}}";
     assert_ok(whit_hub_choose(&listing, "test", "", &choice, &error), error);
     assert_ok(whit_hub_choose_shards(&listing, "test", index, sizeof index - 1, &choice, &error), error);
     assert_int_equal(choice.n_files, 4);
-    static const char *const bad[] = {"{}", "{\"weight_map\":{}}", "{\"weight_map\":{\"a\":\"../x\"}}", "{\"weight_map\":{\"a\":3}}", "nonsense"};
+    static const char *const bad[] = {"{}", "{\"weight_map\":{}}", "{\"weight_map\":{\"a\":\"../x\"}}",
+                                      "{\"weight_map\":{\"a\":3}}", "nonsense"};
     for (size_t i = 0; i < 5; i++)
-        assert_int_equal(whit_hub_choose_shards(&listing, "test", bad[i], strlen(bad[i]), &choice, &error), WHIT_ERROR_FORMAT);
+        assert_int_equal(whit_hub_choose_shards(&listing, "test", bad[i], strlen(bad[i]), &choice, &error),
+                         WHIT_ERROR_FORMAT);
     whit_hub_choice_free(&choice);
     whit_hub_listing_free(&listing);
 }
@@ -303,10 +342,14 @@ static void settings_come_from_the_environment(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_read_and_written), cmocka_unit_test(paths_stay_below_a_folder),
-        cmocka_unit_test(sha1_is_that_of_the_standard), cmocka_unit_test(listings_are_read),
-        cmocka_unit_test(hostile_listings_are_refused), cmocka_unit_test(links_lead_on),
-        cmocka_unit_test(gguf_files_are_chosen), cmocka_unit_test(folders_are_chosen),
+        cmocka_unit_test(names_are_read_and_written),
+        cmocka_unit_test(paths_stay_below_a_folder),
+        cmocka_unit_test(sha1_is_that_of_the_standard),
+        cmocka_unit_test(listings_are_read),
+        cmocka_unit_test(hostile_listings_are_refused),
+        cmocka_unit_test(links_lead_on),
+        cmocka_unit_test(gguf_files_are_chosen),
+        cmocka_unit_test(folders_are_chosen),
         cmocka_unit_test(settings_come_from_the_environment),
     };
     return cmocka_run_group_tests_name("hub", tests, NULL, NULL);

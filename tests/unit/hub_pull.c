@@ -42,13 +42,21 @@ static int begin(void **state)
     snprintf(f->cache, sizeof f->cache, "/tmp/whit-hub-XXXXXX");
     if (!mkdtemp(f->cache)) return -1;
     f->files[0] = (struct hub_file){.path = "config.json", .data = "{\"a\": 1}", .size_bytes = 8};
-    f->files[1] = (struct hub_file){.path = "model.safetensors", .data = f->large, .size_bytes = LARGE_BYTES, .is_large = true};
+    f->files[1] =
+        (struct hub_file){.path = "model.safetensors", .data = f->large, .size_bytes = LARGE_BYTES, .is_large = true};
     f->files[2] = (struct hub_file){.path = "README.md", .data = "# read me", .size_bytes = 9};
     f->files[3] = (struct hub_file){.path = "tokenizer.json", .data = "{}", .size_bytes = 2};
     f->repository = (struct hub_repository){.name = "owner/name", .files = f->files, .n_files = 4};
     f->server = hub_server_start(&f->repository, false);
-    f->options = (whit_hub_pull_options){.endpoint = f->server ? hub_server_address(f->server) : "", .token = "", .cache_dir = f->cache,
-                                         .n_tries = 3, .wait_ms = 1, .connect_s = 5, .stall_s = 5, .progress = on_progress, .user = f};
+    f->options = (whit_hub_pull_options){.endpoint = f->server ? hub_server_address(f->server) : "",
+                                         .token = "",
+                                         .cache_dir = f->cache,
+                                         .n_tries = 3,
+                                         .wait_ms = 1,
+                                         .connect_s = 5,
+                                         .stall_s = 5,
+                                         .progress = on_progress,
+                                         .user = f};
     return f->server ? 0 : -1;
 }
 
@@ -117,7 +125,8 @@ static void a_folder_comes_whole_and_once(void **state)
     assert_string_equal(f->pulled.commit, HUB_COMMIT);
     assert_file_is(f, "config.json", "{\"a\": 1}", 8);
     assert_file_is(f, "model.safetensors", f->large, LARGE_BYTES);
-    assert_false(exists(f, "README.md") || exists(f, "model.safetensors.part") || exists(f, "model.safetensors.part.etag"));
+    assert_false(exists(f, "README.md") || exists(f, "model.safetensors.part") ||
+                 exists(f, "model.safetensors.part.etag"));
     static const char *const words[] = {"owner/name", "name", "owner/name@main"};
     for (size_t i = 0; i < 3; i++) {
         assert_ok(whit_hub_store_path(f->cache, words[i], path, &f->error), f->error);
@@ -143,7 +152,8 @@ static void shards_come_by_their_index(void **state)
     static const char index[] = "{\"weight_map\":{\"a\":\"part-a.safetensors\",\"b\":\"part-b.safetensors\"}}";
     f->files[1].path = "part-a.safetensors";
     f->files[2] = (struct hub_file){.path = "part-b.safetensors", .data = "bb", .size_bytes = 2, .is_large = true};
-    f->files[3] = (struct hub_file){.path = "model.safetensors.index.json", .data = index, .size_bytes = sizeof index - 1};
+    f->files[3] =
+        (struct hub_file){.path = "model.safetensors.index.json", .data = index, .size_bytes = sizeof index - 1};
     f->files[4] = (struct hub_file){.path = "unrelated.safetensors", .data = "u", .size_bytes = 1, .is_large = true};
     f->repository.n_files = 5;
     f->repository.page_files = 2;
@@ -157,8 +167,10 @@ static void gguf_models_live_beside_each_other(void **state)
 {
     struct fixture *f = *state;
     char path[WHIT_CACHE_PATH_BYTES];
-    f->files[0] = (struct hub_file){.path = "q8_0/m-q8_0-00001-of-00002.gguf", .data = "one", .size_bytes = 3, .is_large = true};
-    f->files[1] = (struct hub_file){.path = "q8_0/m-q8_0-00002-of-00002.gguf", .data = f->large, .size_bytes = LARGE_BYTES, .is_large = true};
+    f->files[0] =
+        (struct hub_file){.path = "q8_0/m-q8_0-00001-of-00002.gguf", .data = "one", .size_bytes = 3, .is_large = true};
+    f->files[1] = (struct hub_file){
+        .path = "q8_0/m-q8_0-00002-of-00002.gguf", .data = f->large, .size_bytes = LARGE_BYTES, .is_large = true};
     f->files[2] = (struct hub_file){.path = "m-i2_s.gguf", .data = "three", .size_bytes = 5, .is_large = true};
     refuses(f, "owner/name", WHIT_ERROR_ARGUMENT, "m-i2_s.gguf, q8_0/m-q8_0-00001-of-00002.gguf");
     assert_ok(pull(f, "owner/name:q8_0"), f->error);
@@ -316,7 +328,8 @@ static void the_token_goes_to_the_hub_alone(void **state)
     const char *log = hub_server_log(f->server);
     assert_non_null(strstr(log, "2 GET /owner/name/resolve/" HUB_COMMIT "/model.safetensors"));
     for (const char *line = log; *line; line = strchr(line, '\n') + 1) {
-        bool has_token = strstr(line, "auth=Bearer secret\n") && strstr(line, "auth=Bearer secret\n") < strchr(line, '\n');
+        bool has_token =
+            strstr(line, "auth=Bearer secret\n") && strstr(line, "auth=Bearer secret\n") < strchr(line, '\n');
         assert_int_equal(has_token, *line == '1');
     }
     assert_ok(whit_hub_store_remove(f->cache, "name", &(whit_hub_removed){0}, &f->error), f->error);
@@ -454,7 +467,8 @@ static void removing_follows_no_link(void **state)
     assert_int_equal(symlink(outside, in_store(f, "link")), 0);
     whit_hub_removed removed;
     assert_ok(whit_hub_store_remove(f->cache, "name", &removed, &f->error), f->error);
-    assert_true(removed.pulled_bytes >= LARGE_BYTES + 10 && removed.pulled_bytes < LARGE_BYTES + 2000); /* with the record */
+    assert_true(removed.pulled_bytes >= LARGE_BYTES + 10 &&
+                removed.pulled_bytes < LARGE_BYTES + 2000); /* with the record */
     assert_false(exists(f, ""));
     assert_int_equal(access(file, F_OK), 0);
     unlink(file);
@@ -484,12 +498,24 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        CASE(a_folder_comes_whole_and_once), CASE(shards_come_by_their_index), CASE(gguf_models_live_beside_each_other),
-        CASE(revisions_have_folders_of_their_own), CASE(hubs_without_a_tree_or_a_description_do), CASE(cut_connections_are_taken_up),
-        CASE(a_later_run_goes_on), CASE(a_changed_file_starts_over), CASE(busy_and_silent_servers_are_waited_for),
-        CASE(the_token_goes_to_the_hub_alone), CASE(refusals_say_what_to_do), CASE(wrong_content_is_removed),
-        CASE(sizes_are_only_promises), CASE(hostile_listings_end_early), CASE(an_update_is_all_or_nothing),
-        CASE(one_process_at_a_time), CASE(removing_follows_no_link), CASE(short_names_must_be_unique),
+        CASE(a_folder_comes_whole_and_once),
+        CASE(shards_come_by_their_index),
+        CASE(gguf_models_live_beside_each_other),
+        CASE(revisions_have_folders_of_their_own),
+        CASE(hubs_without_a_tree_or_a_description_do),
+        CASE(cut_connections_are_taken_up),
+        CASE(a_later_run_goes_on),
+        CASE(a_changed_file_starts_over),
+        CASE(busy_and_silent_servers_are_waited_for),
+        CASE(the_token_goes_to_the_hub_alone),
+        CASE(refusals_say_what_to_do),
+        CASE(wrong_content_is_removed),
+        CASE(sizes_are_only_promises),
+        CASE(hostile_listings_end_early),
+        CASE(an_update_is_all_or_nothing),
+        CASE(one_process_at_a_time),
+        CASE(removing_follows_no_link),
+        CASE(short_names_must_be_unique),
     };
     if (!whit_http_library()) {
         print_message("[ SKIPPED ] this build has no libcurl\n");

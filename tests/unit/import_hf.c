@@ -83,7 +83,8 @@ static float *run(const char *path, uint32_t *n_vocab, uint8_t identity[32])
     options.n_threads = 1;
     assert_ok(whit_session_open(model, &options, &session, &error), error);
     whit_step_token tokens[N_TOKENS];
-    for (int i = 0; i < N_TOKENS; i++) tokens[i] = (whit_step_token){.id = 40 + 17 * i, .want_logits = i == N_TOKENS - 1};
+    for (int i = 0; i < N_TOKENS; i++)
+        tokens[i] = (whit_step_token){.id = 40 + 17 * i, .want_logits = i == N_TOKENS - 1};
     assert_ok(whit_session_step(session, tokens, N_TOKENS, &error), error);
     *n_vocab = whit_model_vocab_size(model);
     float *logits = malloc(*n_vocab * sizeof *logits);
@@ -267,9 +268,11 @@ static void fields_decide(void **state)
         {"\"use_cache\": true", "\"use_cache\": true, \"num_experts\": 8", "num_experts", "experts"},
         {"\"use_cache\": true", "\"use_cache\": true, \"partial_rotary_factor\": 0.5", "partial_rotary_factor", "part"},
         {"\"use_cache\": true", "\"use_cache\": true, \"logit_scale\": 0.0625", "logit_scale", "logits"},
-        {"\"use_cache\": true", "\"use_cache\": true, \"residual_multiplier\": 0.22", "residual_multiplier", "residuals"},
+        {"\"use_cache\": true", "\"use_cache\": true, \"residual_multiplier\": 0.22", "residual_multiplier",
+         "residuals"},
         {"\"use_cache\": true", "\"use_cache\": true, \"attn_logit_softcapping\": 50.0", "softcapping", "scores"},
-        {"\"use_cache\": true", "\"use_cache\": true, \"quantization_config\": {\"quant_method\": \"gptq\"}", "'gptq'", "bitnet"},
+        {"\"use_cache\": true", "\"use_cache\": true, \"quantization_config\": {\"quant_method\": \"gptq\"}", "'gptq'",
+         "bitnet"},
         {"\"silu\"", "\"gelu\"", "hidden_act", "'gelu'"},
         {"LlamaForCausalLM", "MixtralForCausalLM", "MixtralForCausalLM", "mixture of experts"},
         {"LlamaForCausalLM", "NovelForCausalLM", "NovelForCausalLM", "known: Llama"},
@@ -416,7 +419,8 @@ static void texts_travel(void **state)
     whit_ndf *file;
     folder_model model = reduced("qwen3-0.6b");
     write_folder(&model, "texts");
-    edit("texts/tokenizer_config.json", "\"chat_template\": \"", "\"chat_template\": [{\"name\": \"tool_use\", \"template\": \"T\"}, "
+    edit("texts/tokenizer_config.json", "\"chat_template\": \"",
+         "\"chat_template\": [{\"name\": \"tool_use\", \"template\": \"T\"}, "
          "{\"name\": \"default\", \"template\": \"D\"}], \"was\": \"");
     convert(in_root("texts"), in_root("texts.ndf"), &(whit_convert_options){0});
     assert_ok(whit_ndf_open(in_root("texts.ndf"), NULL, &file, &error), error);
@@ -448,7 +452,8 @@ static void containers_are_sources(void **state)
     folder_model model = reduced("bitnet-2b4t");
     write_folder(&model, "chain");
     convert(in_root("chain"), in_root("a.ndf"), &(whit_convert_options){.command = "one"});
-    convert(in_root("a.ndf"), in_root("b.ndf"), &(whit_convert_options){.ternary = "t2", .command = "two", .n_threads = 1});
+    convert(in_root("a.ndf"), in_root("b.ndf"),
+            &(whit_convert_options){.ternary = "t2", .command = "two", .n_threads = 1});
     convert(in_root("b.ndf"), in_root("c.ndf"), &(whit_convert_options){.command = "three", .n_threads = 3});
     static const char *const names[] = {"a.ndf", "b.ndf", "c.ndf"};
     uint8_t identity[3][32];
@@ -492,7 +497,8 @@ static void export(const char *from, const char *to, const whit_export_options *
 /* To GGUF and back: weights, configuration and vocabulary are what they were. */
 static void exports_come_back(void **state)
 {
-    static const char *const names[] = {"tinyllama-1.1b", "llama-3.2-1b", "qwen2.5-0.5b", "qwen3-0.6b", "mistral-7b-v0.1"};
+    static const char *const names[] = {"tinyllama-1.1b", "llama-3.2-1b", "qwen2.5-0.5b", "qwen3-0.6b",
+                                        "mistral-7b-v0.1"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         uint8_t identity[2][32];
@@ -519,7 +525,8 @@ static void exports_come_back(void **state)
     for (size_t i = 0; i < 3; i++) {
         uint8_t identity[2][32];
         uint32_t n_vocab;
-        export(in_root("ternary"), in_root("ternary.gguf"), &(whit_export_options){.coded = types[i], .no_tokenizer = true});
+        export(in_root("ternary"), in_root("ternary.gguf"),
+               &(whit_export_options){.coded = types[i], .no_tokenizer = true});
         unlink(in_root("ternary/tokenizer.json"));
         free(run(in_root("ternary"), &n_vocab, identity[0]));
         free(run(in_root("ternary.gguf"), &n_vocab, identity[1]));
@@ -529,7 +536,8 @@ static void exports_come_back(void **state)
     whit_error error;
     whit_source source;
     assert_ok(whit_source_open(in_root("ternary"), NULL, &source, &error), error);
-    assert_int_not_equal(whit_export_gguf(&source, &(whit_export_options){.coded = "q1_0"}, in_root("no.gguf"), &error), WHIT_OK);
+    assert_int_not_equal(whit_export_gguf(&source, &(whit_export_options){.coded = "q1_0"}, in_root("no.gguf"), &error),
+                         WHIT_OK);
     assert_non_null(strstr(error.message, "Q1_0"));
     assert_non_null(strstr(error.message, "layers."));
     assert_int_not_equal(access(in_root("no.gguf"), F_OK), 0);
@@ -539,10 +547,17 @@ static void exports_come_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_models_run), cmocka_unit_test(ternary_clothes),
-        cmocka_unit_test(latent_weights_are_rounded_online), cmocka_unit_test(embeddings_are_tied_as_they_lie),
-        cmocka_unit_test(rope_is_scaled), cmocka_unit_test(fields_decide), cmocka_unit_test(windows),
-        cmocka_unit_test(biases_everywhere), cmocka_unit_test(damaged_folders), cmocka_unit_test(damaged_codes), cmocka_unit_test(texts_travel),
+        cmocka_unit_test(published_models_run),
+        cmocka_unit_test(ternary_clothes),
+        cmocka_unit_test(latent_weights_are_rounded_online),
+        cmocka_unit_test(embeddings_are_tied_as_they_lie),
+        cmocka_unit_test(rope_is_scaled),
+        cmocka_unit_test(fields_decide),
+        cmocka_unit_test(windows),
+        cmocka_unit_test(biases_everywhere),
+        cmocka_unit_test(damaged_folders),
+        cmocka_unit_test(damaged_codes),
+        cmocka_unit_test(texts_travel),
         cmocka_unit_test(containers_are_sources),
         cmocka_unit_test(exports_come_back),
     };

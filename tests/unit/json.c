@@ -16,10 +16,9 @@ static whit_json parse(const char *text)
 static void values_are_read(void **state)
 {
     (void)state;
-    whit_json json =
-        parse(" {\"a\": [1, -2.5e1, true, null, {}, []], \"b\\n\": \"x\\u0000\\uD83D\\uDE00\","
-              "\"big\": 1000000000000000019884624838656, \"a\": {\"k\": false},"
-              "\"min\": -9223372036854775808, \"inf\": [Infinity, -Infinity, NaN]} ");
+    whit_json json = parse(" {\"a\": [1, -2.5e1, true, null, {}, []], \"b\\n\": \"x\\u0000\\uD83D\\uDE00\","
+                           "\"big\": 1000000000000000019884624838656, \"a\": {\"k\": false},"
+                           "\"min\": -9223372036854775808, \"inf\": [Infinity, -Infinity, NaN]} ");
     uint32_t a = whit_json_get(&json, WHIT_JSON_ROOT, "a");
     assert_int_equal(whit_json_type_of(&json, a), WHIT_JSON_OBJECT); /* the last of two */
     assert_false(whit_json_bool(&json, whit_json_get(&json, a, "k"), true));
@@ -83,16 +82,14 @@ static void errors_name_the_place(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         whit_json json;
         whit_error error;
-        assert_int_equal(
-            whit_json_parse("t", cases[i].text, strlen(cases[i].text), NULL, &json, &error),
-            WHIT_ERROR_FORMAT);
+        assert_int_equal(whit_json_parse("t", cases[i].text, strlen(cases[i].text), NULL, &json, &error),
+                         WHIT_ERROR_FORMAT);
         assert_string_equal(error.message, cases[i].message);
     }
     whit_json json = parse("{\"a\":\n [\"\\t\", 5]}");
     whit_error error;
     uint32_t list = whit_json_get(&json, 0, "a");
-    whit_json_fail(&json, whit_json_next(&json, list, whit_json_first(&json, list)), &error,
-                   "no %d", 5);
+    whit_json_fail(&json, whit_json_next(&json, list, whit_json_first(&json, list)), &error, "no %d", 5);
     assert_string_equal(error.message, "test:2:9: no 5");
     whit_json_close(&json);
 }
@@ -143,8 +140,7 @@ static void utf8_is_strict(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         size_t length;
-        assert_int_equal(whit_utf8_decode((const uint8_t *)cases[i].bytes, cases[i].n, &length),
-                         cases[i].code);
+        assert_int_equal(whit_utf8_decode((const uint8_t *)cases[i].bytes, cases[i].n, &length), cases[i].code);
         assert_int_equal(length, cases[i].length);
     }
     for (uint32_t code = 0; code < 0x110000; code++) {

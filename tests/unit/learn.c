@@ -49,8 +49,10 @@ static void expect_token(const learned *it, int32_t id, const char *text)
 static void an_example_by_hand(void **state)
 {
     (void)state;
-    static const char text[] = " low low low low low lower lower newest newest newest newest newest newest widest widest widest";
-    static const char *const merges[] = {"es", "est", SPACE "l", "ow", SPACE "low", "ew", SPACE "n", "ewest", SPACE "newest"};
+    static const char text[] =
+        " low low low low low lower lower newest newest newest newest newest newest widest widest widest";
+    static const char *const merges[] = {"es", "est",     SPACE "l", "ow",          SPACE "low",
+                                         "ew", SPACE "n", "ewest",   SPACE "newest"};
     const int32_t first = 3 + 256;
     learned it = learn(text, 3 + 256 + 11 + 9, NULL, 0);
     assert_int_equal(whit_tokenizer_n_tokens(&it.view), 3 + 256 + 11 + 9);
@@ -183,7 +185,8 @@ static size_t round_trip(const learned *it, const char *text)
     whit_encode_options options = {0};
     assert_ok(whit_tokenizer_encode(it->tokenizer, text, strlen(text), &options, &ids, &error), error);
     size_t n = ids.size_bytes / sizeof(int32_t);
-    assert_ok(whit_tokenizer_decode(&it->view, (const int32_t *)(const void *)ids.data, n, false, &back, &error), error);
+    assert_ok(whit_tokenizer_decode(&it->view, (const int32_t *)(const void *)ids.data, n, false, &back, &error),
+              error);
     assert_int_equal(back.size_bytes, strlen(text));
     assert_memory_equal(back.data, text, back.size_bytes);
     whit_buf_free(&ids);
@@ -243,7 +246,7 @@ static void nonsense_is_refused(void **state)
     options.n_tokens = 300;
     assert_ok(whit_learner_open(&options, NULL, &learner, &error), error);
     assert_int_equal(whit_learner_finish(learner, &image, &error), WHIT_ERROR_ARGUMENT); /* no text */
-    assert_ok(whit_learner_add(learner, "\xFF\xC0x\xED\xA0\x80", 6, &error), error); /* not UTF-8, but for the x */
+    assert_ok(whit_learner_add(learner, "\xFF\xC0x\xED\xA0\x80", 6, &error), error);     /* not UTF-8, but for the x */
     assert_ok(whit_learner_finish(learner, &image, &error), error);
     whit_learner_close(learner);
     whit_learner_close(NULL);
@@ -253,10 +256,8 @@ static void nonsense_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_example_by_hand),
-        cmocka_unit_test(counts_stay_right),
-        cmocka_unit_test(any_text_comes_back),
-        cmocka_unit_test(special_tokens_are_not_learned),
+        cmocka_unit_test(an_example_by_hand),  cmocka_unit_test(counts_stay_right),
+        cmocka_unit_test(any_text_comes_back), cmocka_unit_test(special_tokens_are_not_learned),
         cmocka_unit_test(nonsense_is_refused),
     };
     return cmocka_run_group_tests_name("learning a vocabulary", tests, NULL, NULL);

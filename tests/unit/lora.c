@@ -59,8 +59,8 @@ static const char *write_lora(const lora *l, const char *config)
     whit_buf_append_str(&header, "{");
     for (size_t i = 0; i < l->n; i++) {
         size_t bytes = (size_t)l->tensors[i].n_rows * l->tensors[i].n_cols * sizeof(float);
-        whit_buf_printf(&header, "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[%u,%u],\"data_offsets\":[%zu,%zu]}", i ? "," : "",
-                        l->tensors[i].name, l->tensors[i].n_rows, l->tensors[i].n_cols, at, at + bytes);
+        whit_buf_printf(&header, "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[%u,%u],\"data_offsets\":[%zu,%zu]}",
+                        i ? "," : "", l->tensors[i].name, l->tensors[i].n_rows, l->tensors[i].n_cols, at, at + bytes);
         at += bytes;
     }
     whit_buf_append_str(&header, "}");
@@ -68,7 +68,8 @@ static const char *write_lora(const lora *l, const char *config)
     whit_buf_append(&file, &header_bytes, sizeof header_bytes);
     whit_buf_append(&file, header.data, header.size_bytes);
     for (size_t i = 0; i < l->n; i++)
-        whit_buf_append(&file, l->tensors[i].values, (size_t)l->tensors[i].n_rows * l->tensors[i].n_cols * sizeof(float));
+        whit_buf_append(&file, l->tensors[i].values,
+                        (size_t)l->tensors[i].n_rows * l->tensors[i].n_cols * sizeof(float));
     mkdir(in_folder("lora"), 0700);
     assert_ok(whit_write_file(in_folder("lora/adapter_model.safetensors"), file.data, file.size_bytes, &error), error);
     assert_ok(whit_write_file(in_folder("lora/adapter_config.json"), config, strlen(config), &error), error);
@@ -91,12 +92,14 @@ static void import_to(const whit_model *model, const char *path, const char *nam
     whit_error error;
     whit_buf image = {0};
     assert_ok(whit_lora_import(path, model->file, "sample", NULL, &image, &error), error);
-    assert_ok(whit_ndf_write_loose(in_folder(name), WHIT_NDF_ADAPTER, name, image.data, image.size_bytes, NULL, &error), error);
+    assert_ok(whit_ndf_write_loose(in_folder(name), WHIT_NDF_ADAPTER, name, image.data, image.size_bytes, NULL, &error),
+              error);
     whit_buf_free(&image);
 }
 
 /* Mounts the folder and compares with pairs added to dense weights with these scales. */
-static void check_folder(const whit_model *model, const lora *l, const char *path, const char *const *ours, const double *scales)
+static void check_folder(const whit_model *model, const lora *l, const char *path, const char *const *ours,
+                         const double *scales)
 {
     whit_error error;
     whit_buf file = {0};
@@ -132,7 +135,8 @@ static void add_usual_pairs(lora *l)
     add_pair(l, "model.layers.0.mlp.gate_proj", 96, 64, 4);
     add_pair(l, "model.layers.1.mlp.down_proj", 64, 96, 4);
 }
-static const char *const usual[] = {"layers.0.q", "layers.0.k", "layers.1.v", "layers.1.o", "layers.0.gate", "layers.1.down"};
+static const char *const usual[] = {"layers.0.q", "layers.0.k",    "layers.1.v",
+                                    "layers.1.o", "layers.0.gate", "layers.1.down"};
 
 static void equals_dense_weights(void **state)
 {
@@ -140,12 +144,15 @@ static void equals_dense_weights(void **state)
     whit_model *model = open_model("a.ndf");
     lora l;
     add_usual_pairs(&l);
-    const char *path = write_lora(&l, "{\"peft_type\": \"LORA\", \"r\": 4, \"lora_alpha\": 8, \"bias\": \"none\", "
-                                      "\"lora_dropout\": 0.05, \"target_modules\": [\"q_proj\"], \"modules_to_save\": null, "
-                                      "\"use_dora\": false, \"fan_in_fan_out\": false, \"base_model_name_or_path\": \"tiny\"}");
+    const char *path =
+        write_lora(&l,
+                   "{\"peft_type\": \"LORA\", \"r\": 4, \"lora_alpha\": 8, \"bias\": \"none\", "
+                   "\"lora_dropout\": 0.05, \"target_modules\": [\"q_proj\"], \"modules_to_save\": null, "
+                   "\"use_dora\": false, \"fan_in_fan_out\": false, \"base_model_name_or_path\": \"tiny\"}");
     check_folder(model, &l, path, usual, (const double[]){2, 2, 2, 2, 2, 2});
-    path = write_lora(&l, "{\"peft_type\": \"LORA\", \"r\": 4, \"lora_alpha\": 8, \"use_rslora\": true, "
-                          "\"init_lora_weights\": \"gaussian\"}");
+    path = write_lora(&l,
+                      "{\"peft_type\": \"LORA\", \"r\": 4, \"lora_alpha\": 8, \"use_rslora\": true, "
+                      "\"init_lora_weights\": \"gaussian\"}");
     check_folder(model, &l, path, usual, (const double[]){4, 4, 4, 4, 4, 4});
     lora_free(&l);
 
@@ -154,10 +161,12 @@ static void equals_dense_weights(void **state)
     add_pair(&l, "model.layers.0.self_attn.q_proj", 64, 64, 8);
     add_pair(&l, "model.layers.1.self_attn.q_proj", 64, 64, 2);
     add_pair(&l, "model.layers.1.mlp.up_proj", 96, 64, 4);
-    path = write_lora(&l, "{\"peft_type\": \"LORA\", \"r\": 4, \"lora_alpha\": 4, "
-                          "\"rank_pattern\": {\"layers.0.self_attn.q_proj\": 8, \"q_proj\": 2}, "
-                          "\"alpha_pattern\": {\"layers\\\\.\\\\d+\\\\.self_attn\\\\.(q|k)_proj\": 8}}");
-    check_folder(model, &l, path, (const char *const[]){"layers.0.q", "layers.1.q", "layers.1.up"}, (const double[]){1, 4, 1});
+    path = write_lora(&l,
+                      "{\"peft_type\": \"LORA\", \"r\": 4, \"lora_alpha\": 4, "
+                      "\"rank_pattern\": {\"layers.0.self_attn.q_proj\": 8, \"q_proj\": 2}, "
+                      "\"alpha_pattern\": {\"layers\\\\.\\\\d+\\\\.self_attn\\\\.(q|k)_proj\": 8}}");
+    check_folder(model, &l, path, (const char *const[]){"layers.0.q", "layers.1.q", "layers.1.up"},
+                 (const double[]){1, 4, 1});
     lora_free(&l);
     whit_model_close(model);
 }

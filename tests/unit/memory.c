@@ -194,7 +194,8 @@ static whit_adapter *make_adapter(const whit_model *model, const adapter_sample 
     whit_adapter *adapter;
     snprintf(path, sizeof path, "%s/adapter.ndf", folder);
     if (!adapter_sample_build(sample, model->file, &image, &error)) fail_msg("%s", error.message);
-    assert_ok(whit_ndf_write_loose(path, WHIT_NDF_ADAPTER, "sample", image.data, image.size_bytes, NULL, &error), error);
+    assert_ok(whit_ndf_write_loose(path, WHIT_NDF_ADAPTER, "sample", image.data, image.size_bytes, NULL, &error),
+              error);
     assert_ok(whit_adapter_open(model, path, &adapter, &error), error);
     whit_buf_free(&image);
     unlink(path);
@@ -233,7 +234,8 @@ static void check_mounting(const whit_session_options *options)
 
     whit_mount many[WHIT_MOUNTS_MAX + 1];
     for (int i = 0; i <= WHIT_MOUNTS_MAX; i++) many[i] = one;
-    assert_int_equal(whit_session_predict_bytes(model, options, many, WHIT_MOUNTS_MAX + 1, &arena, &error), WHIT_ERROR_LIMIT);
+    assert_int_equal(whit_session_predict_bytes(model, options, many, WHIT_MOUNTS_MAX + 1, &arena, &error),
+                     WHIT_ERROR_LIMIT);
     assert_int_equal(arena, 0);
     whit_session_close(session);
     whit_adapter_close(small), whit_adapter_close(large);
@@ -274,7 +276,8 @@ static void fill(whit_session *session, uint32_t n_sequences)
         for (uint32_t i = 0; i < N_CTX; i += N_STEP) {
             whit_step_token tokens[N_STEP];
             for (uint32_t k = 0; k < N_STEP; k++)
-                tokens[k] = (whit_step_token){.sequence = q, .id = (int32_t)((i + k) % TINY_N_VOCAB), .want_logits = k == 0};
+                tokens[k] =
+                    (whit_step_token){.sequence = q, .id = (int32_t)((i + k) % TINY_N_VOCAB), .want_logits = k == 0};
             assert_ok(whit_session_step(session, tokens, N_STEP, &error), error);
         }
 }
@@ -288,7 +291,8 @@ static void a_session_takes_what_was_predicted(void **state)
     whit_error error;
     whit_model *model;
     whit_session *session;
-    tiny_model tiny = {.seed = 3, .n_layers = 8, .n_embd = 128, .n_ff = 64, .n_heads = 2, .n_kv_heads = 2, .n_ctx = N_CTX};
+    tiny_model tiny = {
+        .seed = 3, .n_layers = 8, .n_embd = 128, .n_ff = 64, .n_heads = 2, .n_kv_heads = 2, .n_ctx = N_CTX};
     snprintf(path, sizeof path, "%s/wide.gguf", folder);
     assert_true(tiny_model_write(&tiny, path));
     whit_model_options model_options = {.no_cache = true};
@@ -356,10 +360,8 @@ static int remove_models(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(every_malloc_may_fail),
-        cmocka_unit_test(a_token_allocates_nothing),
-        cmocka_unit_test(adapters_take_what_was_predicted),
+        cmocka_unit_test(every_allocation_may_fail),          cmocka_unit_test(every_malloc_may_fail),
+        cmocka_unit_test(a_token_allocates_nothing),          cmocka_unit_test(adapters_take_what_was_predicted),
         cmocka_unit_test(a_session_takes_what_was_predicted),
     };
     return cmocka_run_group_tests_name("memory", tests, make_models, remove_models);

@@ -17,8 +17,8 @@ static void on_matrix(void *user, const whit_merge_report *report)
     heard->largest = fmax(heard->largest, report->error);
 }
 
-static whit_status merge(const whit_model *model, const whit_merge_adapter *adapters, size_t n, const char *codec, const char *to,
-                         struct heard *heard, whit_error *error)
+static whit_status merge(const whit_model *model, const whit_merge_adapter *adapters, size_t n, const char *codec,
+                         const char *to, struct heard *heard, whit_error *error)
 {
     whit_ndf_writer *writer;
     whit_merge_options options = {.codec = codec, .n_threads = 2, .report = on_matrix, .user = heard};
@@ -84,7 +84,8 @@ static void low_bits_are_refused(void **state)
     whit_buf image = {0};
     adapter_sample sample = {.seed = 3, .rank = 4, .size = 0.1f};
     assert_true(adapter_sample_build(&sample, model->file, &image, &error));
-    assert_ok(whit_ndf_write_loose(in_folder("low-adapter.ndf"), WHIT_NDF_ADAPTER, "x", image.data, image.size_bytes, NULL, &error),
+    assert_ok(whit_ndf_write_loose(in_folder("low-adapter.ndf"), WHIT_NDF_ADAPTER, "x", image.data, image.size_bytes,
+                                   NULL, &error),
               error);
     whit_buf_free(&image);
     first = open_adapter(model, "low-adapter.ndf");
@@ -110,12 +111,14 @@ static int make_files(void **state)
     if (make_folder(state)) return -1;
     make_model("a.ndf", 1);
     whit_model *model = open_model("a.ndf");
-    const adapter_sample samples[] = {{.seed = 7, .rank = 5, .size = 0.2f}, {.seed = 8, .rank = 18, .every_second = true, .size = 0.1f}};
+    const adapter_sample samples[] = {{.seed = 7, .rank = 5, .size = 0.2f},
+                                      {.seed = 8, .rank = 18, .every_second = true, .size = 0.1f}};
     for (int i = 0; i < 2; i++) {
         whit_buf image = {0};
         const char *name = i ? "second.ndf" : "first.ndf";
         if (!adapter_sample_build(&samples[i], model->file, &image, &error) ||
-            whit_ndf_write_loose(in_folder(name), WHIT_NDF_ADAPTER, name, image.data, image.size_bytes, NULL, &error) != WHIT_OK)
+            whit_ndf_write_loose(in_folder(name), WHIT_NDF_ADAPTER, name, image.data, image.size_bytes, NULL, &error) !=
+                WHIT_OK)
             return -1;
         whit_buf_free(&image);
     }

@@ -30,8 +30,8 @@ static void check_tensors(const whit_ndf *ndf, const ndf_sample_options *options
                 if (tensor.part[k][j] != ndf_sample_byte(i, k, j)) fail_msg("tensor %u byte", i);
         }
         if (at > 0)
-            assert_true(strcmp(whit_ndf_tensor_name(ndf, (uint32_t)at - 1),
-                               whit_ndf_tensor_name(ndf, (uint32_t)at)) < 0);
+            assert_true(strcmp(whit_ndf_tensor_name(ndf, (uint32_t)at - 1), whit_ndf_tensor_name(ndf, (uint32_t)at)) <
+                        0);
     }
     assert_int_equal(whit_ndf_find(ndf, "tensor"), -1);
     assert_int_equal(whit_ndf_find(ndf, ""), -1);
@@ -68,8 +68,7 @@ static void check_tables(const whit_ndf *ndf)
     assert_true(whit_ndf_meta_get(ndf, "general.blob", &value));
     assert_memory_equal(value.bytes, "\0\1\2", 3);
     assert_false(whit_ndf_meta_get(ndf, "general", &value));
-    assert_string_equal(whit_table_get_string(whit_ndf_templates(ndf), "default"),
-                        "{{ messages }}");
+    assert_string_equal(whit_table_get_string(whit_ndf_templates(ndf), "default"), "{{ messages }}");
     assert_memory_equal(whit_ndf_tokenizer(ndf, &n), "tokenizer image", 15);
     assert_int_equal(n, 15);
 }
@@ -239,10 +238,8 @@ static void refuses_misuse(void **state)
     assert_ok(whit_ndf_writer_declare(writer, "b", &type, bytes, &b, &error), error);
     assert_int_equal(whit_ndf_writer_commit(writer, NULL, &error), WHIT_ERROR_ARGUMENT);
     assert_ok(whit_ndf_writer_begin(writer, &error), error);
-    assert_int_equal(whit_ndf_writer_add(writer, b, WHIT_PART_CODES, data, 64, &error),
-                     WHIT_ERROR_ARGUMENT);
-    assert_int_equal(whit_ndf_writer_add(writer, a, WHIT_PART_CODES, data, 65, &error),
-                     WHIT_ERROR_ARGUMENT);
+    assert_int_equal(whit_ndf_writer_add(writer, b, WHIT_PART_CODES, data, 64, &error), WHIT_ERROR_ARGUMENT);
+    assert_int_equal(whit_ndf_writer_add(writer, a, WHIT_PART_CODES, data, 65, &error), WHIT_ERROR_ARGUMENT);
     assert_ok(whit_ndf_writer_add(writer, a, WHIT_PART_CODES, data, 64, &error), error);
     assert_ok(whit_ndf_writer_add(writer, b, WHIT_PART_CODES, data, 64, &error), error);
     whit_ndf_writer_set_digest(writer, a, digest);
@@ -335,8 +332,7 @@ static void similar_names_are_spread(void **state)
         whit_buf out = {0};
         char key[32] = "pppppppppppppppppppp";
         for (int i = 0; i < 500; i++) {
-            snprintf(key + n_prefix, sizeof key - (size_t)n_prefix, "%d%s", i,
-                     n_prefix % 3 ? "" : ".w");
+            snprintf(key + n_prefix, sizeof key - (size_t)n_prefix, "%d%s", i, n_prefix % 3 ? "" : ".w");
             whit_table_set_bool(&builder, key, true);
         }
         whit_table table;
@@ -377,18 +373,15 @@ static void overlaps_are_refused(void **state)
         for (uint32_t i = 0; i < N_ENTRIES; i++) {
             if (kind == 2) { /* ends of one long name, in order and with right hashes */
                 uint32_t n = LONG - N_ENTRIES + i;
-                entry[i].name =
-                    (whit_ndf_name){long_name + LONG - n, n, whit_ndf_name_hash(text, n)};
+                entry[i].name = (whit_ndf_name){long_name + LONG - n, n, whit_ndf_name_hash(text, n)};
             } else {
                 entry[i].type = entry[0].type;
                 entry[i].count = entry[0].count;
                 entry[i].value = entry[0].value;
             }
         }
-        assert_int_equal(whit_table_open(out.data, out.size_bytes, "table", &table, &error),
-                         WHIT_ERROR_FORMAT);
-        assert_non_null(strstr(error.message, kind == 2 ? "its name overlaps others"
-                                                        : "its value overlaps others"));
+        assert_int_equal(whit_table_open(out.data, out.size_bytes, "table", &table, &error), WHIT_ERROR_FORMAT);
+        assert_non_null(strstr(error.message, kind == 2 ? "its name overlaps others" : "its value overlaps others"));
         whit_table_builder_free(&builder);
         whit_buf_free(&out);
     }

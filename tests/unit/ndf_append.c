@@ -39,8 +39,8 @@ static int make_model(void)
     return fd;
 }
 
-static void check_appended(const whit_ndf *ndf, uint32_t i, uint32_t type, const char *name,
-                           const void *data, size_t size_bytes)
+static void check_appended(const whit_ndf *ndf, uint32_t i, uint32_t type, const char *name, const void *data,
+                           size_t size_bytes)
 {
     whit_error error;
     whit_ndf_appended appended;
@@ -64,8 +64,7 @@ static void appends_frames(void **state)
     size_t large_bytes = (size_t)3 << 20;
     uint8_t *large = malloc(large_bytes);
     for (size_t i = 0; i < large_bytes; i++) large[i] = (uint8_t)(i * i >> 7);
-    assert_ok(whit_ndf_append(path, WHIT_NDF_ADAPTER, "tune", large, large_bytes, NULL, &error),
-              error);
+    assert_ok(whit_ndf_append(path, WHIT_NDF_ADAPTER, "tune", large, large_bytes, NULL, &error), error);
     assert_ok(whit_ndf_append(path, 99, "future kind", "", 0, NULL, &error), error);
     assert_ok(whit_ndf_append(path, WHIT_NDF_SESSION, "s", "abc", 3, NULL, &error), error);
     assert_ok(whit_ndf_open(path, NULL, &ndf, &error), error);
@@ -81,13 +80,10 @@ static void appends_frames(void **state)
     assert_ok(whit_ndf_verify(before, 1, NULL, NULL, NULL, &error), error);
     whit_ndf_close(before);
 
-    assert_int_equal(whit_ndf_append(path, WHIT_NDF_DATA, "x", "", 0, NULL, &error),
-                     WHIT_ERROR_ARGUMENT);
-    assert_int_equal(whit_ndf_append(path, WHIT_NDF_SESSION, "", "", 0, NULL, &error),
-                     WHIT_ERROR_ARGUMENT);
-    assert_int_equal(
-        whit_ndf_append(ndf_sample_path("none"), WHIT_NDF_SESSION, "x", "", 0, NULL, &error),
-        WHIT_ERROR_IO);
+    assert_int_equal(whit_ndf_append(path, WHIT_NDF_DATA, "x", "", 0, NULL, &error), WHIT_ERROR_ARGUMENT);
+    assert_int_equal(whit_ndf_append(path, WHIT_NDF_SESSION, "", "", 0, NULL, &error), WHIT_ERROR_ARGUMENT);
+    assert_int_equal(whit_ndf_append(ndf_sample_path("none"), WHIT_NDF_SESSION, "x", "", 0, NULL, &error),
+                     WHIT_ERROR_IO);
     free(large);
     unlink(path);
 }
@@ -97,11 +93,9 @@ static void a_crash_costs_nothing(void **state)
     (void)state;
     whit_error error;
     int fd = make_model();
-    assert_ok(whit_ndf_append(path_of(fd), WHIT_NDF_SESSION, "first", "one", 3, NULL, &error),
-              error);
+    assert_ok(whit_ndf_append(path_of(fd), WHIT_NDF_SESSION, "first", "one", 3, NULL, &error), error);
     off_t base = size_of(fd);
-    assert_ok(whit_ndf_append(path_of(fd), WHIT_NDF_SESSION, "second", "two", 3, NULL, &error),
-              error);
+    assert_ok(whit_ndf_append(path_of(fd), WHIT_NDF_SESSION, "second", "two", 3, NULL, &error), error);
     off_t full = size_of(fd);
     size_t tail_bytes = (size_t)(full - base);
     uint8_t *tail = malloc(tail_bytes), *zeros = calloc(1, tail_bytes);
@@ -113,25 +107,20 @@ static void a_crash_costs_nothing(void **state)
             assert_int_equal(ftruncate(fd, base), 0);
             assert_int_equal(pwrite(fd, tail, cut, base), (ssize_t)cut);
             if (holes)
-                assert_int_equal(pwrite(fd, zeros, tail_bytes - cut, base + (off_t)cut),
-                                 (ssize_t)(tail_bytes - cut));
+                assert_int_equal(pwrite(fd, zeros, tail_bytes - cut, base + (off_t)cut), (ssize_t)(tail_bytes - cut));
             /* The last bytes of a commit are zeros anyway. */
-            bool whole =
-                holes ? memcmp(tail + cut, zeros, tail_bytes - cut) == 0 : cut == tail_bytes;
+            bool whole = holes ? memcmp(tail + cut, zeros, tail_bytes - cut) == 0 : cut == tail_bytes;
             whit_ndf *ndf;
             assert_ok(whit_ndf_open_fd(fd, "crash", NULL, &ndf, &error), error);
             assert_int_equal(whit_ndf_n_appended(ndf), whole ? 2 : 1);
             check_appended(ndf, 0, WHIT_NDF_SESSION, "first", "one", 3);
             assert_int_equal(whit_ndf_torn_bytes(ndf), whole ? 0 : size_of(fd) - base);
             whit_status status = whit_ndf_verify(ndf, 1, NULL, NULL, NULL, &error);
-            assert_int_equal(status,
-                             whole || whit_ndf_torn_bytes(ndf) == 0 ? WHIT_OK : WHIT_ERROR_FORMAT);
+            assert_int_equal(status, whole || whit_ndf_torn_bytes(ndf) == 0 ? WHIT_OK : WHIT_ERROR_FORMAT);
             if (status != WHIT_OK) assert_non_null(strstr(error.message, "not committed"));
             whit_ndf_close(ndf);
             if (whole) continue;
-            assert_ok(
-                whit_ndf_append(path_of(fd), WHIT_NDF_SESSION, "third", "three", 5, NULL, &error),
-                error);
+            assert_ok(whit_ndf_append(path_of(fd), WHIT_NDF_SESSION, "third", "three", 5, NULL, &error), error);
             assert_ok(whit_ndf_open_fd(fd, "crash", NULL, &ndf, &error), error);
             assert_int_equal(whit_ndf_n_appended(ndf), 2);
             check_appended(ndf, 1, WHIT_NDF_SESSION, "third", "three", 5);
@@ -154,8 +143,7 @@ static void damage_is_not_cut_off(void **state)
     off_t full = size_of(fd);
     uint8_t byte = 0xFF;
     assert_int_equal(pwrite(fd, &byte, 1, base + 70), 1);
-    assert_int_equal(whit_ndf_append(path_of(fd), WHIT_NDF_SESSION, "x", "3", 1, NULL, &error),
-                     WHIT_ERROR_FORMAT);
+    assert_int_equal(whit_ndf_append(path_of(fd), WHIT_NDF_SESSION, "x", "3", 1, NULL, &error), WHIT_ERROR_FORMAT);
     assert_non_null(strstr(error.message, "its header is damaged, and commits follow"));
     assert_int_equal(size_of(fd), full);
     close(fd);
@@ -165,8 +153,7 @@ static void damage_is_not_cut_off(void **state)
     base = size_of(fd);
     uint8_t *copy = malloc((size_t)base);
     assert_int_equal(pread(fd, copy, (size_t)base, 0), base);
-    assert_ok(whit_ndf_append(path_of(fd), WHIT_NDF_ADAPTER, "m", copy, (size_t)base, NULL, &error),
-              error);
+    assert_ok(whit_ndf_append(path_of(fd), WHIT_NDF_ADAPTER, "m", copy, (size_t)base, NULL, &error), error);
     assert_int_equal(ftruncate(fd, size_of(fd) - 1), 0);
     assert_ok(whit_ndf_append(path_of(fd), WHIT_NDF_SESSION, "x", "3", 1, NULL, &error), error);
     free(copy);
@@ -186,8 +173,7 @@ static void two_appenders_take_turns(void **state)
             whit_status status = WHIT_OK;
             for (int i = 0; i < EACH && status == WHIT_OK; i++) {
                 snprintf(name, sizeof name, "%d.%d", c, i);
-                status =
-                    whit_ndf_append(path, WHIT_NDF_SESSION, name, name, strlen(name), NULL, NULL);
+                status = whit_ndf_append(path, WHIT_NDF_SESSION, name, name, strlen(name), NULL, NULL);
             }
             _exit(status != WHIT_OK);
         }

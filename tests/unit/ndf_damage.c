@@ -90,9 +90,8 @@ static void note(void *user, const whit_ndf_damage *damage)
 {
     places *told = user;
     if (told->n < 64)
-        snprintf(told->lines[told->n], sizeof told->lines[0], "%s %u %s %llu+%llu %s",
-                 strrchr(damage->path, '/') + 1, damage->frame,
-                 whit_ndf_frame_type_name(damage->type), (unsigned long long)damage->offset,
+        snprintf(told->lines[told->n], sizeof told->lines[0], "%s %u %s %llu+%llu %s", strrchr(damage->path, '/') + 1,
+                 damage->frame, whit_ndf_frame_type_name(damage->type), (unsigned long long)damage->offset,
                  (unsigned long long)damage->size_bytes, damage->what);
     told->n++;
 }
@@ -146,8 +145,7 @@ static void damage_is_named_and_threads_agree(void **state)
     assert_non_null(strstr(error.message, "a.ndf: frame 1 (TOKENIZER), bytes "));
     assert_non_null(strstr(error.message, "chunk 0 is damaged (and 3 more places)"));
     char expected[128];
-    snprintf(expected, sizeof expected,
-             "a.ndf 2 DATA %llu+1048576 chunk 0 is damaged: tensors 'tensor.0', 'tensor.1'",
+    snprintf(expected, sizeof expected, "a.ndf 2 DATA %llu+1048576 chunk 0 is damaged: tensors 'tensor.0', 'tensor.1'",
              (unsigned long long)data_at);
     assert_string_equal(serial.lines[1], expected);
     assert_non_null(strstr(serial.lines[2], "chunk 3 is damaged: tensors 'tensor.4'"));
@@ -155,11 +153,9 @@ static void damage_is_named_and_threads_agree(void **state)
     assert_non_null(strstr(serial.lines[3], "chunk 0 is damaged: tensors 'tensor.5'"));
     for (uint32_t n_threads = 2; n_threads <= 5; n_threads++) {
         places parallel = {.n = 0};
-        assert_int_equal(whit_ndf_verify(ndf, n_threads, note, &parallel, NULL, &error),
-                         WHIT_ERROR_FORMAT);
+        assert_int_equal(whit_ndf_verify(ndf, n_threads, note, &parallel, NULL, &error), WHIT_ERROR_FORMAT);
         assert_int_equal(parallel.n, serial.n);
-        for (uint32_t i = 0; i < serial.n; i++)
-            assert_string_equal(parallel.lines[i], serial.lines[i]);
+        for (uint32_t i = 0; i < serial.n; i++) assert_string_equal(parallel.lines[i], serial.lines[i]);
     }
     whit_ndf_close(ndf);
     unlink(path);
@@ -223,8 +219,7 @@ static void limited_free(void *user, void *memory, size_t size_bytes)
 static whit_status write_append_open_verify(const whit_allocator *allocator, whit_error *error)
 {
     const char *path = ndf_sample_path("m.ndf");
-    ndf_sample_options options = {
-        .n_tensors = 6, .row_bytes = 300, .max_data_bytes = 1200, .allocator = allocator};
+    ndf_sample_options options = {.n_tensors = 6, .row_bytes = 300, .max_data_bytes = 1200, .allocator = allocator};
     WHIT_TRY(ndf_sample_write(path, &options, NULL, NULL, error));
     WHIT_TRY(whit_ndf_append(path, WHIT_NDF_SESSION, "s", "data", 4, allocator, error));
     whit_ndf *ndf;
@@ -258,10 +253,8 @@ static void failed_allocations_are_clean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_flipped_bit_is_found),
-        cmocka_unit_test(every_cut_is_refused),
-        cmocka_unit_test(damage_is_named_and_threads_agree),
-        cmocka_unit_test(lies_in_the_seal_are_found),
+        cmocka_unit_test(every_flipped_bit_is_found),        cmocka_unit_test(every_cut_is_refused),
+        cmocka_unit_test(damage_is_named_and_threads_agree), cmocka_unit_test(lies_in_the_seal_are_found),
         cmocka_unit_test(failed_allocations_are_clean),
     };
     return cmocka_run_group_tests_name("ndf_damage", tests, NULL, remove_folder);

@@ -31,23 +31,15 @@ static void show_table(const whit_table *table, const char *label)
         switch (value.type) {
         case WHIT_VALUE_U64:
         case WHIT_VALUE_I64:
-        case WHIT_VALUE_F64:
-            printf(" %016" PRIx64, value.u64);
-            break;
-        case WHIT_VALUE_BOOL:
-            printf(" %016x", value.boolean);
-            break;
-        case WHIT_VALUE_STRING:
-            printf(" %s", value.string);
-            break;
+        case WHIT_VALUE_F64: printf(" %016" PRIx64, value.u64); break;
+        case WHIT_VALUE_BOOL: printf(" %016x", value.boolean); break;
+        case WHIT_VALUE_STRING: printf(" %s", value.string); break;
         case WHIT_VALUE_STRING_ARRAY:
-            for (uint64_t s = 0; s < value.count; s++)
-                printf(" '%s'", whit_value_string_at(&value, s, NULL));
+            for (uint64_t s = 0; s < value.count; s++) printf(" '%s'", whit_value_string_at(&value, s, NULL));
             break;
         case WHIT_VALUE_U64_ARRAY:
         case WHIT_VALUE_I64_ARRAY:
-        case WHIT_VALUE_F64_ARRAY:
-            n_bytes *= 8; /* fall through */
+        case WHIT_VALUE_F64_ARRAY: n_bytes *= 8; /* fall through */
         case WHIT_VALUE_BYTES:
         case WHIT_VALUE_BOOL_ARRAY:
             printf(" ");
@@ -62,17 +54,14 @@ static void show_tensor(const whit_ndf *ndf, uint32_t i)
 {
     whit_tensor tensor;
     whit_ndf_tensor(ndf, i, &tensor);
-    printf("tensor %s %u %u type ", whit_ndf_tensor_name(ndf, i), tensor.type.n_rows,
-           tensor.type.n_cols);
-    for (size_t b = 0; b < sizeof tensor.type; b++)
-        printf("%02x", ((const uint8_t *)&tensor.type)[b]);
+    printf("tensor %s %u %u type ", whit_ndf_tensor_name(ndf, i), tensor.type.n_rows, tensor.type.n_cols);
+    for (size_t b = 0; b < sizeof tensor.type; b++) printf("%02x", ((const uint8_t *)&tensor.type)[b]);
     printf(" digest ");
     print_hash(whit_ndf_tensor_digest(ndf, i));
     putchar('\n');
     for (uint32_t k = 0; k < WHIT_PART_COUNT; k++) {
         if (!tensor.part[k]) continue;
-        const whit_ndf_part_entry *part =
-            &ndf->parts[whit_ndf_tensor_entry_at(ndf, i)->part[k] - 1];
+        const whit_ndf_part_entry *part = &ndf->parts[whit_ndf_tensor_entry_at(ndf, i)->part[k] - 1];
         uint8_t sum[WHIT_HASH_BYTES];
         whit_hash hash;
         whit_hash_begin(&hash, "");
@@ -133,8 +122,7 @@ static whit_status show(const char *path, whit_error *error)
     for (uint32_t f = 1; f < whit_ndf_n_files(ndf); f++) {
         uint64_t size_bytes;
         const char *name = whit_ndf_file(ndf, f, &size_bytes);
-        printf("file %u %s %" PRIu64 "\n", f, strrchr(name, '/') ? strrchr(name, '/') + 1 : name,
-               size_bytes);
+        printf("file %u %s %" PRIu64 "\n", f, strrchr(name, '/') ? strrchr(name, '/') + 1 : name, size_bytes);
     }
     show_table(whit_ndf_config(ndf), "config");
     show_table(whit_ndf_meta(ndf), "meta");
@@ -144,8 +132,7 @@ static whit_status show(const char *path, whit_error *error)
         whit_ndf_appended appended;
         status = whit_ndf_appended_at(ndf, i, &appended, error);
         if (status == WHIT_OK)
-            printf("appended %u %s %" PRIu64 "\n", appended.type, appended.name,
-                   appended.size_bytes);
+            printf("appended %u %s %" PRIu64 "\n", appended.type, appended.name, appended.size_bytes);
     }
     uint8_t digest[WHIT_HASH_BYTES];
     size_t size_bytes;
@@ -175,7 +162,8 @@ static whit_status make_adapter(const char *path, whit_error *error)
     whit_table_set_string(&meta, "general.name", "sample");
     whit_table_set_u64(&meta, "adapter.steps", 12);
     whit_status status = whit_adapter_build(identity, &meta, pairs, 2, &image, error);
-    if (status == WHIT_OK) status = whit_ndf_write_loose(path, WHIT_NDF_ADAPTER, "sample", image.data, image.size_bytes, NULL, error);
+    if (status == WHIT_OK)
+        status = whit_ndf_write_loose(path, WHIT_NDF_ADAPTER, "sample", image.data, image.size_bytes, NULL, error);
     whit_table_builder_free(&meta);
     whit_buf_free(&image);
     return status;
@@ -200,8 +188,7 @@ int main(int argc, char **argv)
 {
     whit_error error = {0};
     if (argc != 3) return 2;
-    whit_status status =
-        strcmp(argv[1], "make") == 0 ? make(argv[2], &error) : show(argv[2], &error);
+    whit_status status = strcmp(argv[1], "make") == 0 ? make(argv[2], &error) : show(argv[2], &error);
     if (status != WHIT_OK) fprintf(stderr, "%s\n", error.message);
     return status != WHIT_OK;
 }

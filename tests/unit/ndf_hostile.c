@@ -75,17 +75,17 @@ static void lines_are_clear(void **state)
 {
     (void)state;
     /* `v.SOMETHING` set to something hostile, and a piece of the line that must come. */
-#define CASE(change, line)                                                                         \
-    do {                                                                                           \
-        victim v;                                                                                  \
-        whit_error error = {0};                                                                    \
-        make_victim(&v);                                                                           \
-        change;                                                                                    \
-        ndf_reseal(v.file, v.size_bytes);                                                          \
-        assert_int_equal(open_bytes(v.file, v.size_bytes, &error), WHIT_ERROR_FORMAT);             \
-        if (strncmp(error.message, "hostile.ndf: ", 13) != 0 || !strstr(error.message, line))      \
-            fail_msg("%s: %s", #change, error.message);                                            \
-        free(v.file);                                                                              \
+#define CASE(change, line)                                                                                             \
+    do {                                                                                                               \
+        victim v;                                                                                                      \
+        whit_error error = {0};                                                                                        \
+        make_victim(&v);                                                                                               \
+        change;                                                                                                        \
+        ndf_reseal(v.file, v.size_bytes);                                                                              \
+        assert_int_equal(open_bytes(v.file, v.size_bytes, &error), WHIT_ERROR_FORMAT);                                 \
+        if (strncmp(error.message, "hostile.ndf: ", 13) != 0 || !strstr(error.message, line))                          \
+            fail_msg("%s: %s", #change, error.message);                                                                \
+        free(v.file);                                                                                                  \
     } while (0)
     CASE(v.head_frame->magic[0] = 'W', "this is not an .ndf file");
     CASE(v.head_frame->version = 9, "its format version is not one");
@@ -155,8 +155,7 @@ static void lines_are_clear(void **state)
         v.head_frame->payload_bytes = lengths[i];
         whit_ndf_frame_hash(v.head_frame, v.head_frame->hash);
         assert_int_equal(open_bytes(v.file, v.size_bytes, &error), WHIT_ERROR_FORMAT);
-        assert_non_null(
-            strstr(error.message, i < 2 ? "its length is absurd" : "cut short inside it"));
+        assert_non_null(strstr(error.message, i < 2 ? "its length is absurd" : "cut short inside it"));
         free(v.file);
     }
 }
@@ -194,9 +193,7 @@ static void files_over_4_gib_work(void **state)
     v.part[last].offset = far;
     v.file_entry->data_bytes = far + size_bytes;
     whit_ndf_stream stream = {.out = &out};
-    assert_ok(
-        whit_ndf_stream_frame(&stream, WHIT_NDF_HEAD, v.head, v.head_frame->payload_bytes, &error),
-        error);
+    assert_ok(whit_ndf_stream_frame(&stream, WHIT_NDF_HEAD, v.head, v.head_frame->payload_bytes, &error), error);
     assert_ok(whit_ndf_stream_begin(&stream, WHIT_NDF_DATA, &error), error);
     uint8_t leaf[WHIT_HASH_BYTES], *chunk = calloc(1, WHIT_NDF_CHUNK_BYTES);
     whit_ndf_leaf(chunk, WHIT_NDF_CHUNK_BYTES, leaf);
@@ -211,9 +208,7 @@ static void files_over_4_gib_work(void **state)
         skip();
     }
     assert_ok(whit_ndf_stream_end(&stream, &error), error);
-    assert_ok(
-        whit_ndf_stream_frame(&stream, WHIT_NDF_SEAL, v.seal, v.seal_frame->payload_bytes, &error),
-        error);
+    assert_ok(whit_ndf_stream_frame(&stream, WHIT_NDF_SEAL, v.seal, v.seal_frame->payload_bytes, &error), error);
     assert_ok(whit_ndf_stream_commit(&stream, &error), error);
     assert_ok(whit_writer_commit(&out, &error), error);
     whit_ndf_stream_free(&stream);

@@ -80,8 +80,7 @@ static whit_status write_all(whit_ndf_writer *writer, const ndf_sample_options *
                                  .n_rows = 4 + i,
                                  .n_cols = 8};
         uint64_t part_bytes[WHIT_PART_COUNT] = {options->row_bytes + i, 4 * (4 + i)};
-        WHIT_TRY(whit_ndf_writer_declare(writer, ndf_sample_name(i), &type, part_bytes, &numbers[i],
-                                         error));
+        WHIT_TRY(whit_ndf_writer_declare(writer, ndf_sample_name(i), &type, part_bytes, &numbers[i], error));
     }
     WHIT_TRY(whit_ndf_writer_begin(writer, error));
     for (uint32_t at = 0; at < n; at++) {
@@ -92,8 +91,8 @@ static whit_status write_all(whit_ndf_writer *writer, const ndf_sample_options *
     return whit_ndf_writer_commit(writer, identity, error);
 }
 
-whit_status ndf_sample_write(const char *path, const ndf_sample_options *options,
-                             uint8_t identity[WHIT_HASH_BYTES], int *fd, whit_error *error)
+whit_status ndf_sample_write(const char *path, const ndf_sample_options *options, uint8_t identity[WHIT_HASH_BYTES],
+                             int *fd, whit_error *error)
 {
     ndf_sample_options all = options ? *options : (ndf_sample_options){0};
     if (!all.n_tensors) all.n_tensors = 5;

@@ -15,8 +15,8 @@ typedef struct ndf_sample_options {
 
 /* Writes a model; path NULL: in memory, *fd receives a descriptor that the caller closes. Bytes of
  * tensor i, part k at j are ndf_sample_byte(i, k, j). `identity` and `fd` may be NULL. */
-whit_status ndf_sample_write(const char *path, const ndf_sample_options *options,
-                             uint8_t identity[WHIT_HASH_BYTES], int *fd, whit_error *error);
+whit_status ndf_sample_write(const char *path, const ndf_sample_options *options, uint8_t identity[WHIT_HASH_BYTES],
+                             int *fd, whit_error *error);
 uint8_t ndf_sample_byte(uint32_t tensor, uint32_t part, uint64_t j);
 /* "tensor.N" */
 const char *ndf_sample_name(uint32_t tensor);

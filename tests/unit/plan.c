@@ -46,9 +46,20 @@ static const whit_tensor_type *type_of(void *context, int32_t i)
 static struct shapes bitnet(void)
 {
     return (struct shapes){.codec = WHIT_CODEC_T2,
-                           .config = {.family = "bitnet", .n_layers = 2, .n_embd = 64, .n_ff = 96, .n_heads = 4,
-                                      .n_kv_heads = 2, .head_dim = 16, .rope_dim = 16, .n_vocab = 32, .n_ctx = 64,
-                                      .tied_head = true, .sub_norm = true, .norm_eps = 1e-5, .rope_theta = 1e4}};
+                           .config = {.family = "bitnet",
+                                      .n_layers = 2,
+                                      .n_embd = 64,
+                                      .n_ff = 96,
+                                      .n_heads = 4,
+                                      .n_kv_heads = 2,
+                                      .head_dim = 16,
+                                      .rope_dim = 16,
+                                      .n_vocab = 32,
+                                      .n_ctx = 64,
+                                      .tied_head = true,
+                                      .sub_norm = true,
+                                      .norm_eps = 1e-5,
+                                      .rope_theta = 1e4}};
 }
 
 static whit_graph build(struct shapes *shapes)
@@ -194,10 +205,8 @@ static void wrong_models_are_refused_by_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matrices_of_one_input_share_it),
-        cmocka_unit_test(values_that_live_together_lie_apart),
-        cmocka_unit_test(a_range_of_nodes_runs_alone),
-        cmocka_unit_test(unused_and_neutral_nodes_are_dropped),
+        cmocka_unit_test(matrices_of_one_input_share_it),   cmocka_unit_test(values_that_live_together_lie_apart),
+        cmocka_unit_test(a_range_of_nodes_runs_alone),      cmocka_unit_test(unused_and_neutral_nodes_are_dropped),
         cmocka_unit_test(wrong_models_are_refused_by_name),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);

@@ -50,8 +50,7 @@ static void assert_refused(const void *bytes, size_t size, const char *first, co
     if (whit_safetensors_open_memory(bytes, size, "bad.st", NULL, &set, &error) == WHIT_OK)
         fail_msg("accepted, expected \"%s\"", first);
     assert_null(set);
-    if (!strstr(error.message, "bad.st:") || !strstr(error.message, first) ||
-        !strstr(error.message, second))
+    if (!strstr(error.message, "bad.st:") || !strstr(error.message, first) || !strstr(error.message, second))
         fail_msg("\"%s\" lacks \"%s\" or \"%s\"", error.message, first, second);
 }
 
@@ -70,21 +69,14 @@ static void bad_headers_are_refused(void **state)
         {"{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}", "tensor a", "shape"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", "tensor a", "shape"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1.5],\"data_offsets\":[0,4]}}", "tensor a", "shape"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}}",
-         "tensor a", "shape"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904,4],\"data_offsets\":[0,0]}}",
-         "tensor a", "bounds"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}}", "tensor a", "shape"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904,4],\"data_offsets\":[0,0]}}", "tensor a", "bounds"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", "tensor a", "data_offsets"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4]}}", "tensor a",
-         "data_offsets"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,4]}}", "tensor a",
-         "data_offsets"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[-4,0]}}", "tensor a",
-         "data_offsets"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,8]}}", "needs 4 bytes",
-         "give 8"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[32,36]}}", "tensor a",
-         "cut short"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4]}}", "tensor a", "data_offsets"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,4]}}", "tensor a", "data_offsets"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[-4,0]}}", "tensor a", "data_offsets"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,8]}}", "needs 4 bytes", "give 8"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[32,36]}}", "tensor a", "cut short"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[9223372036854775800,"
          "9223372036854775804]}}",
          "tensor a", "cut short"},
@@ -101,8 +93,7 @@ static void bad_headers_are_refused(void **state)
         assert_refused(bytes, size, cases[i].first, cases[i].second);
         free(bytes);
     }
-    assert_refused("\0\0\0\0\1\0\0\0{}", 10, "claims a header of 4294967296 bytes",
-                   "more than the file holds");
+    assert_refused("\0\0\0\0\1\0\0\0{}", 10, "claims a header of 4294967296 bytes", "more than the file holds");
     assert_refused("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF{}", 10, "claims a header", "");
     assert_refused("{}", 2, "cut short", "");
     assert_refused("version https://git-lfs.github.com/spec/v1\noid", 46, "git-LFS", "");
@@ -123,8 +114,7 @@ static void try_open(const uint8_t *bytes, size_t size)
     if (whit_safetensors_open_memory(copy, size, "damaged", NULL, &set, &error) == WHIT_OK) {
         for (size_t i = 0; i < set->n_tensors; i++) {
             double value, sum = 0;
-            for (uint64_t e = 0; whit_safetensor_f64(&set->tensors[i], e, &value); e++)
-                sum += value;
+            for (uint64_t e = 0; whit_safetensor_f64(&set->tensors[i], e, &value); e++) sum += value;
             (void)sum;
         }
         whit_safetensors_close(set);
@@ -189,8 +179,7 @@ static void assert_index_refused(const char *text, const char *first, const char
     whit_safetensors *set;
     whit_error error = {0};
     write_text("index.json", text);
-    assert_int_not_equal(whit_safetensors_open(in_folder("index.json"), NULL, &set, &error),
-                         WHIT_OK);
+    assert_int_not_equal(whit_safetensors_open(in_folder("index.json"), NULL, &set, &error), WHIT_OK);
     assert_null(set);
     if (!strstr(error.message, first) || !strstr(error.message, second))
         fail_msg("\"%s\" lacks \"%s\" or \"%s\"", error.message, first, second);
@@ -221,23 +210,17 @@ static void shards_follow_the_index(void **state)
     assert_int_equal(whit_safetensors_find(set, "c")->data[0], 2);
     whit_safetensors_close(set);
 
-    assert_index_refused("{\"weight_map\":{\"a\":\"three.safetensors\"}}", "three.safetensors",
-                         "a shard that");
-    assert_index_refused("{\"weight_map\":{\"b\":\"one.safetensors\"}}",
-                         "tensor b is not in its shard", "index.json:1:");
-    assert_index_refused("{\"weight_map\":{\"a\":\"../one.safetensors\"}}", "no plain file name",
-                         "");
-    assert_index_refused("{\"weight_map\":{\"a\":\"x/one.safetensors\"}}", "no plain file name",
-                         "");
+    assert_index_refused("{\"weight_map\":{\"a\":\"three.safetensors\"}}", "three.safetensors", "a shard that");
+    assert_index_refused("{\"weight_map\":{\"b\":\"one.safetensors\"}}", "tensor b is not in its shard",
+                         "index.json:1:");
+    assert_index_refused("{\"weight_map\":{\"a\":\"../one.safetensors\"}}", "no plain file name", "");
+    assert_index_refused("{\"weight_map\":{\"a\":\"x/one.safetensors\"}}", "no plain file name", "");
     assert_index_refused("{\"weight_map\":{\"a\":1}}", "no plain file name", "");
     assert_index_refused("{\"weight_map\":{}}", "empty", "");
     assert_index_refused("{\"weights\":{}}", "no weight_map", "");
-    assert_index_refused("{\"weight_map\":{\"a\":\"one.safetensors\",\"a\":\"one.safetensors\"}}",
-                         "stands twice", "");
-    write_text("two.safetensors",
-               "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n");
-    assert_index_refused("{\"weight_map\":{\"c\":\"two.safetensors\"}}", "two.safetensors",
-                         "git-LFS");
+    assert_index_refused("{\"weight_map\":{\"a\":\"one.safetensors\",\"a\":\"one.safetensors\"}}", "stands twice", "");
+    write_text("two.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n");
+    assert_index_refused("{\"weight_map\":{\"c\":\"two.safetensors\"}}", "two.safetensors", "git-LFS");
     unlink(in_folder("one.safetensors"));
     unlink(in_folder("two.safetensors"));
     unlink(in_folder("index.json"));

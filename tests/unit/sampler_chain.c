@@ -39,8 +39,7 @@ static int by_logit(const void *a, const void *b)
 static void softmax_ref(reference *r, double t)
 {
     double sum = 0;
-    for (uint32_t i = 0; i < r->n; i++)
-        sum += r->p[i] = exp((r->list[i].logit - r->list[0].logit) / t);
+    for (uint32_t i = 0; i < r->n; i++) sum += r->p[i] = exp((r->list[i].logit - r->list[0].logit) / t);
     for (uint32_t i = 0; i < r->n; i++) r->p[i] /= sum;
 }
 
@@ -87,8 +86,7 @@ static void penalties_ref(reference *r)
         if (!count) continue;
         double logit = r->list[i].logit;
         logit = logit <= 0 ? logit * o->repeat_penalty : logit / o->repeat_penalty;
-        r->list[i].logit =
-            (float)(logit - count * (double)o->frequency_penalty - o->presence_penalty);
+        r->list[i].logit = (float)(logit - count * (double)o->frequency_penalty - o->presence_penalty);
     }
 }
 
@@ -101,12 +99,10 @@ static void dry_ref(reference *r)
         uint32_t longest = 0;
         bool found = false;
         if (breaks(r, r->list[i].id)) continue;
-        for (uint32_t at = 1; at < n;
-             at++) { /* an earlier occurrence, `at` tokens before the end */
+        for (uint32_t at = 1; at < n; at++) { /* an earlier occurrence, `at` tokens before the end */
             if (end[-(ptrdiff_t)at] != r->list[i].id) continue;
             uint32_t length = 0;
-            while (at + length < n &&
-                   end[-1 - (ptrdiff_t)length] == end[-1 - (ptrdiff_t)(at + length)] &&
+            while (at + length < n && end[-1 - (ptrdiff_t)length] == end[-1 - (ptrdiff_t)(at + length)] &&
                    !breaks(r, end[-1 - (ptrdiff_t)length]))
                 length++;
             if (length >= (uint32_t)o->dry_allowed_length) {
@@ -115,10 +111,8 @@ static void dry_ref(reference *r)
             }
         }
         if (found)
-            r->list[i].logit =
-                (float)(r->list[i].logit -
-                        o->dry_multiplier *
-                            pow(o->dry_base, longest - (double)o->dry_allowed_length));
+            r->list[i].logit = (float)(r->list[i].logit -
+                                       o->dry_multiplier * pow(o->dry_base, longest - (double)o->dry_allowed_length));
     }
 }
 
@@ -126,8 +120,7 @@ static void sigma_ref(reference *r)
 {
     double mean = 0, var = 0;
     for (uint32_t i = 0; i < r->n; i++) mean += r->list[i].logit / r->n;
-    for (uint32_t i = 0; i < r->n; i++)
-        var += (r->list[i].logit - mean) * (r->list[i].logit - mean) / r->n;
+    for (uint32_t i = 0; i < r->n; i++) var += (r->list[i].logit - mean) * (r->list[i].logit - mean) / r->n;
     double cut = r->list[0].logit - r->o->top_n_sigma * sqrt(var);
     while (r->list[r->n - 1].logit < cut) r->n--;
 }
@@ -144,8 +137,7 @@ static void typical_ref(reference *r)
             double distance = fabs(-log(r->p[i]) - h);
             /* ties: outward from the middle, the more probable side first */
             bool upper = -log(r->p[i]) < h - 1e-9;
-            if (!kept[i] && distance < best_distance + (upper ? 1e-9 : -1e-9))
-                best = i, best_distance = distance;
+            if (!kept[i] && distance < best_distance + (upper ? 1e-9 : -1e-9)) best = i, best_distance = distance;
         }
         if (best == UINT32_MAX) break;
         kept[best] = true;
@@ -275,8 +267,7 @@ static whit_sampler_options random_options(whit_rng *rng)
         o.dry_allowed_length = (int32_t)whit_rng_below(rng, 4);
         if (whit_rng_below(rng, 2)) o.dry_penalty_last_n = 50;
     }
-    if (!whit_rng_below(rng, 5))
-        o.mirostat = 1 + (int32_t)whit_rng_below(rng, 2), o.mirostat_tau = 3;
+    if (!whit_rng_below(rng, 5)) o.mirostat = 1 + (int32_t)whit_rng_below(rng, 2), o.mirostat_tau = 3;
     return o;
 }
 
@@ -320,8 +311,7 @@ static void picks_equal_the_reference(void **state)
             random_logits(&rng, logits, n_vocab);
             uint32_t id, expected = pick_ref(r, logits, n_vocab);
             assert_ok(whit_chain_pick(&chain, logits, &id, &error), error);
-            if (id != expected)
-                fail_msg("trial %d step %d: %u, the reference says %u", trial, step, id, expected);
+            if (id != expected) fail_msg("trial %d step %d: %u, the reference says %u", trial, step, id, expected);
             r->seen[r->n_seen++] = id;
         }
         whit_chain_close(&chain);
@@ -353,9 +343,8 @@ static void a_seed_gives_the_same_picks_everywhere(void **state)
     float *logits = malloc(VOCAB * sizeof *logits);
     static const int32_t top_ks[] = {40, 0, 0};
     static const float top_ps[] = {0.95f, 0.9f, 1.0f};
-    static const uint32_t expected[3][4] = {{98159, 124331, 92130, 78177},
-                                            {101809, 26389, 81696, 23038},
-                                            {40074, 67848, 93833, 120981}};
+    static const uint32_t expected[3][4] = {
+        {98159, 124331, 92130, 78177}, {101809, 26389, 81696, 23038}, {40074, 67848, 93833, 120981}};
     for (int chain_kind = 0; chain_kind < 3; chain_kind++) {
         whit_rng rng = {.state = 11};
         whit_sampler_options o = plain_options(42);
@@ -482,12 +471,9 @@ static void top_only_chains_say_so(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elementary_functions_are_close),
-        cmocka_unit_test(picks_equal_the_reference),
-        cmocka_unit_test(a_seed_gives_the_same_picks_everywhere),
-        cmocka_unit_test(bad_numbers_are_refused),
-        cmocka_unit_test(memory_is_taken_at_open_only),
-        cmocka_unit_test(top_only_chains_say_so),
+        cmocka_unit_test(elementary_functions_are_close),         cmocka_unit_test(picks_equal_the_reference),
+        cmocka_unit_test(a_seed_gives_the_same_picks_everywhere), cmocka_unit_test(bad_numbers_are_refused),
+        cmocka_unit_test(memory_is_taken_at_open_only),           cmocka_unit_test(top_only_chains_say_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

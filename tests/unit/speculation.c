@@ -40,7 +40,8 @@ static bool collect(void *user, const char *text, size_t n)
     return true;
 }
 
-static struct made generate(const whit_model *model, float temperature, uint32_t n_draft, uint32_t n_tokens, const char *stop)
+static struct made generate(const whit_model *model, float temperature, uint32_t n_draft, uint32_t n_tokens,
+                            const char *stop)
 {
     whit_error error;
     whit_session *session;

@@ -5,9 +5,8 @@
 static void language(void **state)
 {
     (void)state;
-    assert_renders(
-        "{{ 1 + 2 * 3 ** 2 }}|{{ -2 ** 2 }}|{{ 7 // -2 }}|{{ -7 % 3 }}|{{ 'a' ~ 1 * 2 }}", "{}",
-        "19|4|-4|2|a2");
+    assert_renders("{{ 1 + 2 * 3 ** 2 }}|{{ -2 ** 2 }}|{{ 7 // -2 }}|{{ -7 % 3 }}|{{ 'a' ~ 1 * 2 }}", "{}",
+                   "19|4|-4|2|a2");
     assert_renders("{% for a, b in [(1, 2), (3, 4)] if a > 1 %}{{ loop.index }}{{ a }}{{ b }}{% "
                    "else %}no{% endfor %}",
                    "{}", "134");
@@ -17,30 +16,24 @@ static void language(void **state)
     assert_renders("{% set ns = namespace(n=0) %}{% for i in x %}{% set ns.n = ns.n + i %}{% "
                    "endfor %}{{ ns.n }}",
                    "{\"x\": [1, 2, 3]}", "6");
-    assert_renders("{% macro m(a, b='y') %}{{ a }}{{ b }}{% endmacro %}{{ m(1) }}{{ m(b=2, a=3) }}",
-                   "{}", "1y32");
-    assert_renders(
-        "{% macro m() %}[{{ caller(1) }}]{% endmacro %}{% call(x) m() %}{{ x + 1 }}{% endcall %}",
-        "{}", "[2]");
+    assert_renders("{% macro m(a, b='y') %}{{ a }}{{ b }}{% endmacro %}{{ m(1) }}{{ m(b=2, a=3) }}", "{}", "1y32");
+    assert_renders("{% macro m() %}[{{ caller(1) }}]{% endmacro %}{% call(x) m() %}{{ x + 1 }}{% endcall %}", "{}",
+                   "[2]");
     assert_renders("{% for x in t recursive %}{{ x.n }}{{ loop(x.c) }}{{ loop.depth }}{% endfor %}",
                    "{\"t\": [{\"n\": 1, \"c\": [{\"n\": 2, \"c\": []}]}]}", "1221");
-    assert_renders(
-        "{% set x %}  a {% endset %}{{ x | trim }}|{% filter upper %}b{{ x }}{% endfilter %}", "{}",
-        "a|B  A ");
-    assert_renders(
-        "{{ x.items is defined }}{{ x['items'] }}{{ x.get('q', 3) }}{{ none.y is defined }}",
-        "{\"x\": {\"items\": 1}}", "True13False");
+    assert_renders("{% set x %}  a {% endset %}{{ x | trim }}|{% filter upper %}b{{ x }}{% endfilter %}", "{}",
+                   "a|B  A ");
+    assert_renders("{{ x.items is defined }}{{ x['items'] }}{{ x.get('q', 3) }}{{ none.y is defined }}",
+                   "{\"x\": {\"items\": 1}}", "True13False");
     assert_renders("{{ 'q' | list }}{{ ('<' | safe) | list }}{{ range(1, 8, 2) }}{{ ' a b  c "
                    "'.split(none, 1) }}",
                    "{}", "['q']['<']range(1, 8, 2)['a', 'b  c ']");
-    assert_renders("{{ [1, [2.0, 'q\\'s', none]] }}{{ {'a': true} }}{{ (1,) }}{{ 1e16 }}{{ 1e-7 }}",
-                   "{}", "[1, [2.0, \"q's\", None]]{'a': True}(1,)1e+161e-07");
-    assert_renders("{{ x[::-1] }}{{ x[1:3] }}{{ x[-1] }}{{ 'abc'[5:] }}",
-                   "{\"x\": \"a\\u00e9\\ud83d\\ude00z\"}",
+    assert_renders("{{ [1, [2.0, 'q\\'s', none]] }}{{ {'a': true} }}{{ (1,) }}{{ 1e16 }}{{ 1e-7 }}", "{}",
+                   "[1, [2.0, \"q's\", None]]{'a': True}(1,)1e+161e-07");
+    assert_renders("{{ x[::-1] }}{{ x[1:3] }}{{ x[-1] }}{{ 'abc'[5:] }}", "{\"x\": \"a\\u00e9\\ud83d\\ude00z\"}",
                    "z\xF0\x9F\x98\x80\xC3\xA9"
                    "a\xC3\xA9\xF0\x9F\x98\x80z");
-    assert_renders("{{ x }}", "{\"x\": 123456789012345678901234567890}",
-                   "123456789012345678901234567890");
+    assert_renders("{{ x }}", "{\"x\": 123456789012345678901234567890}", "123456789012345678901234567890");
 }
 
 static void white_space(void **state)
@@ -59,21 +52,18 @@ static void filters(void **state)
                    "{\"x\": {\"b\": [1.0, null, \"\\u00e9\\n\"], \"a\": {}}}",
                    "{\"b\": [1.0, null, \"\xC3\xA9\\n\"], \"a\": {}}|{\n \"b\": [\n  1.0,\n  "
                    "null,\n  \"\xC3\xA9\\n\"\n ],\n \"a\": {}\n}");
-    assert_renders(
-        "{{ m | selectattr('r', 'eq', 'u') | map(attribute='c') | join(',') }}",
-        "{\"m\": [{\"r\": \"u\", \"c\": 1}, {\"r\": \"a\", \"c\": 2}, {\"r\": \"u\", \"c\": 3}]}",
-        "1,3");
+    assert_renders("{{ m | selectattr('r', 'eq', 'u') | map(attribute='c') | join(',') }}",
+                   "{\"m\": [{\"r\": \"u\", \"c\": 1}, {\"r\": \"a\", \"c\": 2}, {\"r\": \"u\", \"c\": 3}]}", "1,3");
     assert_renders("{{ ['b', 'A', 'c'] | sort | join }}{{ {'b': 1, 'a': 2} | dictsort }}", "{}",
                    "Abc[('a', 2), ('b', 1)]");
-    assert_renders("{% set g = [1, 2] | map('string') %}{{ g | list }}{{ g | list }}", "{}",
-                   "['1', '2'][]");
-    assert_renders("{{ '%s=%05.1f' % ('a', 2.25) }}|{{ '{0[k]:>4}{1!r}'.format({'k': 7}, 'x') }}",
-                   "{}", "a=002.2|   7'x'");
+    assert_renders("{% set g = [1, 2] | map('string') %}{{ g | list }}{{ g | list }}", "{}", "['1', '2'][]");
+    assert_renders("{{ '%s=%05.1f' % ('a', 2.25) }}|{{ '{0[k]:>4}{1!r}'.format({'k': 7}, 'x') }}", "{}",
+                   "a=002.2|   7'x'");
     assert_renders("{{ 'stra\xC3\x9F"
                    "e' | upper }}{{ 'hELLO' | capitalize }}{{ '\xCE\x91\xCE\xA3'.lower() }}",
                    "{}", "STRASSEHello\xCE\xB1\xCF\x82");
-    assert_renders("{{ '<a>' | e }}{{ ('<' | safe) + '<' }}{{ 2.5 | round }}{{ '12' | int + 1 }}",
-                   "{}", "&lt;a&gt;<&lt;2.013");
+    assert_renders("{{ '<a>' | e }}{{ ('<' | safe) + '<' }}{{ 2.5 | round }}{{ '12' | int + 1 }}", "{}",
+                   "&lt;a&gt;<&lt;2.013");
 }
 
 static void errors(void **state)
@@ -87,8 +77,7 @@ static void errors(void **state)
     assert_fails("{{ 9223372036854775807 + 1 }}", "{}", NULL, WHIT_ERROR_ARGUMENT, 1, 24);
     assert_fails("{{ x[1:] }}", "{\"x\": null}", NULL, WHIT_ERROR_ARGUMENT, 1, 5);
     assert_fails("{{ 'abc }}", "{}", NULL, WHIT_ERROR_FORMAT, 1, 4);
-    rendered r =
-        render_with("\n {{ raise_exception('a\\n\"b\" ' ~ x) }}", "{\"x\": \"\\u0000c\"}", NULL);
+    rendered r = render_with("\n {{ raise_exception('a\\n\"b\" ' ~ x) }}", "{\"x\": \"\\u0000c\"}", NULL);
     assert_true(r.error.raised);
     assert_int_equal(r.error.message.size_bytes, 8);
     assert_memory_equal(r.error.message.data, "a\n\"b\" \0c", 8);
@@ -131,8 +120,7 @@ static void marks(void **state)
     assert_marks("{{ u.replace('x', 'yy') }}", context, "[ <|]yy[|> ]");
     assert_marks("{{ l[0].split(',') | join('-') }}{{ l }}", context, "[a]-[b][['a,b'], 1]");
     assert_marks("{{ d | tojson }}{{ d.k.format() }}", context, "{[\"k\"]: [\"v\"]}[v]");
-    assert_marks("{% set x %}<{{ u }}>{% endset %}{{ x | replace('|', '!') }}", context,
-                 "<[ <]![x]![> ]>");
+    assert_marks("{% set x %}<{{ u }}>{% endset %}{{ x | replace('|', '!') }}", context, "<[ <]![x]![> ]>");
     assert_marks("{% for c in d.k ~ 'w' %}{{ c }}.{% endfor %}", context, "[v].w.");
 }
 
@@ -148,33 +136,25 @@ static void conversations(void **state)
     whit_buf out = {0}, segments = {0};
     whit_error reason;
     assert_ok(whit_template_open(source, strlen(source), NULL, &template, &error), error.error);
-    const char line[] =
-        "{\"messages\": [{\"role\": \"user\", \"content\": \" hi\\u2028\\u0000\"}], "
-        "\"add_generation_prompt\": true, \"bos_token\": \"<s>\"}";
-    assert_ok(whit_template_jsonl_line(template, NULL, line, strlen(line), NULL, &out, &reason),
-              reason);
+    const char line[] = "{\"messages\": [{\"role\": \"user\", \"content\": \" hi\\u2028\\u0000\"}], "
+                        "\"add_generation_prompt\": true, \"bos_token\": \"<s>\"}";
+    assert_ok(whit_template_jsonl_line(template, NULL, line, strlen(line), NULL, &out, &reason), reason);
     whit_buf_append(&out, "", 1);
-    assert_string_equal(
-        (const char *)out.data,
-        "{\"text\": \"<s><|user|>hi\xE2\x80\xA8\\u0000<|end|><|assistant|>True\"}\n");
+    assert_string_equal((const char *)out.data,
+                        "{\"text\": \"<s><|user|>hi\xE2\x80\xA8\\u0000<|end|><|assistant|>True\"}\n");
     out.size_bytes = 0;
-    assert_int_equal(whit_template_jsonl_line(template, NULL, "[1]", 3, NULL, &out, &reason),
-                     WHIT_ERROR_FORMAT);
-    assert_ok(whit_template_jsonl_line(NULL, NULL, "{\"source\": \"\\n{{ x.y }}\"}", 25, NULL, &out,
-                                       &reason),
-              reason);
+    assert_int_equal(whit_template_jsonl_line(template, NULL, "[1]", 3, NULL, &out, &reason), WHIT_ERROR_FORMAT);
+    assert_ok(whit_template_jsonl_line(NULL, NULL, "{\"source\": \"\\n{{ x.y }}\"}", 25, NULL, &out, &reason), reason);
     whit_buf_append(&out, "", 1);
-    assert_string_equal(
-        (const char *)out.data,
-        "{\"error\": \"the line is not a JSON object\", \"line\": 0, \"column\": 0}\n"
-        "{\"error\": \"'x' is undefined\", \"line\": 2, \"column\": 5}\n");
+    assert_string_equal((const char *)out.data,
+                        "{\"error\": \"the line is not a JSON object\", \"line\": 0, \"column\": 0}\n"
+                        "{\"error\": \"'x' is undefined\", \"line\": 2, \"column\": 5}\n");
     /* Roles stay the template's, so that "<|user|>" is one special token; content is the user's. */
     whit_datum_pool pool = {0};
     const char json[] = "[{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", "
                         "\"content\": \"b  \"}]";
     whit_chat chat = {.continue_final_message = true};
-    assert_ok(whit_datum_from_json(&pool, json, strlen(json), true, &chat.messages, &reason),
-              reason);
+    assert_ok(whit_datum_from_json(&pool, json, strlen(json), true, &chat.messages, &reason), reason);
     out.size_bytes = 0;
     assert_ok(whit_template_chat(template, &chat, NULL, &out, &segments, &error), error.error);
     assert_int_equal(out.size_bytes, strlen("<|user|>a<|end|><|assistant|>b"));
@@ -194,8 +174,7 @@ static void times(void **state)
     whit_template_time t;
     assert_true(whit_template_time_parse("2024-02-29T23:59:58", &t));
     whit_template_options options = {.now = &t};
-    rendered r =
-        render_with("{{ strftime_now('%d %b %Y %-d %B %A %j %I:%M %p %V %%') }}", "{}", &options);
+    rendered r = render_with("{{ strftime_now('%d %b %Y %-d %B %A %j %I:%M %p %V %%') }}", "{}", &options);
     assert_int_equal(r.status, WHIT_OK);
     const char *expected = "29 Feb 2024 29 February Thursday 060 11:59 PM 09 %";
     assert_int_equal(r.text.size_bytes, strlen(expected));

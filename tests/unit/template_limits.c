@@ -7,28 +7,25 @@ static void endless_work_ends(void **state)
 {
     (void)state;
     whit_template_options options = {.limits = {.n_steps = 1000 * 1000, .memory_bytes = 16 << 20}};
-    assert_fails("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
-                 "{}", &options, WHIT_ERROR_LIMIT, 1, 31);
-    assert_fails("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "{}", &options,
-                 WHIT_ERROR_LIMIT, 1, 16);
-    assert_fails("{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}", "{}", &options,
-                 WHIT_ERROR_LIMIT, 1, 32);
+    assert_fails("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "{}", &options,
+                 WHIT_ERROR_LIMIT, 1, 31);
+    assert_fails("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "{}", &options, WHIT_ERROR_LIMIT, 1, 16);
+    assert_fails("{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}", "{}", &options, WHIT_ERROR_LIMIT, 1, 32);
     assert_fails("{% set ns = namespace(x='ab') %}{% for i in range(99) %}{% set ns.x = ns.x ~ "
                  "ns.x %}{% endfor %}",
                  "{}", &options, WHIT_ERROR_LIMIT, 1, 73);
     assert_fails("{{ 'a' * 999999999999 }}", "{}", &options, WHIT_ERROR_LIMIT, 1, 8);
     assert_fails("{{ [0] * 999999999999 }}", "{}", &options, WHIT_ERROR_LIMIT, 1, 8);
     assert_fails("{{ range(999999999) }}", "{}", &options, WHIT_ERROR_LIMIT, 1, 4);
-    assert_fails("{{ '%999999d' % 1 ~ '%999999999d' % 1 }}", "{}", &options, WHIT_ERROR_LIMIT, 1,
-                 35);
+    assert_fails("{{ '%999999d' % 1 ~ '%999999999d' % 1 }}", "{}", &options, WHIT_ERROR_LIMIT, 1, 35);
 }
 
 static void self_reference_ends(void **state)
 {
     (void)state;
     whit_template_options options = {.limits = {.n_steps = 1000 * 1000, .memory_bytes = 16 << 20}};
-    assert_fails("{% set ns = namespace() %}{% set ns.a = [ns, ns] %}{{ ns }}", "{}", &options,
-                 WHIT_ERROR_LIMIT, 1, 52);
+    assert_fails("{% set ns = namespace() %}{% set ns.a = [ns, ns] %}{{ ns }}", "{}", &options, WHIT_ERROR_LIMIT, 1,
+                 52);
     assert_fails("{% set n = namespace(l=[]) %}{% for i in range(2000) %}{% set n.l = [n.l] %}{% "
                  "endfor %}{{ n.l | tojson }}",
                  "{}", &options, WHIT_ERROR_LIMIT, 1, 98);
@@ -41,8 +38,7 @@ static void output_is_bounded(void **state)
 {
     (void)state;
     whit_template_options options = {.limits = {.output_bytes = 1000}};
-    assert_fails("{% for i in range(99999) %}xxxxxxxxxx{% endfor %}", "{}", &options,
-                 WHIT_ERROR_LIMIT, 1, 28);
+    assert_fails("{% for i in range(99999) %}xxxxxxxxxx{% endfor %}", "{}", &options, WHIT_ERROR_LIMIT, 1, 28);
 }
 
 static void nested(char *source, size_t n, const char *open, const char *middle, const char *close)
@@ -70,9 +66,8 @@ static void deep_source_is_refused(void **state)
         assert_int_equal(r.status, WHIT_ERROR_FORMAT);
         rendered_free(&r);
     }
-    static const char *const brackets[][2] = {{"(", ")"},   {"[", "]"}, {"{1:", "}"},
-                                              {"not ", ""}, {"-", ""},  {"x if y else ", ""},
-                                              {"x(", ")"},  {"x[", "]"}};
+    static const char *const brackets[][2] = {{"(", ")"}, {"[", "]"},           {"{1:", "}"}, {"not ", ""},
+                                              {"-", ""},  {"x if y else ", ""}, {"x(", ")"},  {"x[", "]"}};
     for (size_t i = 0; i < sizeof brackets / sizeof *brackets; i++) {
         nested(inner, 20000, brackets[i][0], "1", brackets[i][1]);
         snprintf(source, 1 << 20, "{{ %s }}", inner);
@@ -108,12 +103,9 @@ static void memory_failures_are_clean(void **state)
         whit_error reason;
         whit_buf out = {.allocator = &allocator}, segments = {.allocator = &allocator};
         whit_datum context;
-        whit_status status =
-            whit_datum_from_json(&pool, json, strlen(json), true, &context, &reason);
-        if (status == WHIT_OK)
-            status = whit_template_open(source, strlen(source), &allocator, &template, &error);
-        if (status == WHIT_OK)
-            status = whit_template_render(template, context, NULL, &out, &segments, &error);
+        whit_status status = whit_datum_from_json(&pool, json, strlen(json), true, &context, &reason);
+        if (status == WHIT_OK) status = whit_template_open(source, strlen(source), &allocator, &template, &error);
+        if (status == WHIT_OK) status = whit_template_render(template, context, NULL, &out, &segments, &error);
         bool done = status == WHIT_OK;
         assert_true(done || status == WHIT_ERROR_MEMORY);
         whit_template_close(template);

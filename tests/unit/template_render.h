@@ -14,8 +14,7 @@ typedef struct rendered {
 } rendered;
 
 /* `context`: JSON. The caller frees with rendered_free. */
-static inline rendered render_with(const char *source, const char *context,
-                                   const whit_template_options *options)
+static inline rendered render_with(const char *source, const char *context, const whit_template_options *options)
 {
     rendered r = {0};
     whit_template *template;
@@ -24,8 +23,7 @@ static inline rendered render_with(const char *source, const char *context,
     whit_error error;
     assert_ok(whit_datum_from_json(&pool, context, strlen(context), true, &value, &error), error);
     r.status = whit_template_open(source, strlen(source), NULL, &template, &r.error);
-    if (r.status == WHIT_OK)
-        r.status = whit_template_render(template, value, options, &r.text, &r.segments, &r.error);
+    if (r.status == WHIT_OK) r.status = whit_template_render(template, value, options, &r.text, &r.segments, &r.error);
     whit_template_close(template);
     whit_datum_pool_clear(&pool);
     return r;
@@ -44,19 +42,17 @@ static inline void assert_renders(const char *source, const char *context, const
     if (r.status != WHIT_OK) fail_msg("%s: %s", source, r.error.error.message);
     if (r.text.size_bytes != strlen(expected) ||
         memcmp(r.text.data ? r.text.data : (uint8_t *)"", expected, r.text.size_bytes))
-        fail_msg("%s: '%.*s', expected '%s'", source, (int)r.text.size_bytes,
-                 (const char *)r.text.data, expected);
+        fail_msg("%s: '%.*s', expected '%s'", source, (int)r.text.size_bytes, (const char *)r.text.data, expected);
     rendered_free(&r);
 }
 
-static inline void assert_fails(const char *source, const char *context,
-                                const whit_template_options *options, whit_status status,
-                                uint32_t line, uint32_t column)
+static inline void assert_fails(const char *source, const char *context, const whit_template_options *options,
+                                whit_status status, uint32_t line, uint32_t column)
 {
     rendered r = render_with(source, context, options);
     if (r.status != status || r.error.line != line || r.error.column != column)
-        fail_msg("%.60s: %s at %u:%u: %s", source, whit_status_name(r.status), r.error.line,
-                 r.error.column, r.error.error.message);
+        fail_msg("%.60s: %s at %u:%u: %s", source, whit_status_name(r.status), r.error.line, r.error.column,
+                 r.error.error.message);
     assert_int_equal(r.text.size_bytes, 0);
     assert_true(r.error.error.message[0] != 0);
     rendered_free(&r);

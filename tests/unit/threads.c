@@ -110,8 +110,7 @@ static void add_small(void *context, uint32_t worker, uint32_t begin, uint32_t e
     (void)worker;
     volatile float tiny = 1e-39f, one = 1.0f, third = 3.0f;
     bool *ok = context;
-    for (uint32_t i = begin; i < end; i++)
-        ok[i] = tiny + 0.0f != 0.0f && one / third == 0x1.555556p-2f;
+    for (uint32_t i = begin; i < end; i++) ok[i] = tiny + 0.0f != 0.0f && one / third == 0x1.555556p-2f;
 }
 
 static void workers_have_default_arithmetic(void **state)

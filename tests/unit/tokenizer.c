@@ -39,21 +39,17 @@ static opened open_sentencepiece(uint8_t model_type)
     whit_buf model = {0};
     whit_error error;
     sample_sentencepiece(&model, model_type);
-    assert_ok(whit_tokenizer_from_sentencepiece("test", model.data, model.size_bytes, NULL,
-                                                &it.image, &error),
-              error);
+    assert_ok(whit_tokenizer_from_sentencepiece("test", model.data, model.size_bytes, NULL, &it.image, &error), error);
     whit_buf_free(&model);
     open_image(&it);
     return it;
 }
 
-static void expect(const opened *it, const char *text, const whit_encode_options *options,
-                   const int32_t *ids, size_t n)
+static void expect(const opened *it, const char *text, const whit_encode_options *options, const int32_t *ids, size_t n)
 {
     whit_buf got = {0};
     whit_error error;
-    assert_ok(whit_tokenizer_encode(it->tokenizer, text, strlen(text), options, &got, &error),
-              error);
+    assert_ok(whit_tokenizer_encode(it->tokenizer, text, strlen(text), options, &got, &error), error);
     const int32_t *values = (const int32_t *)(const void *)got.data;
     bool same = got.size_bytes == 4 * n && (n == 0 || memcmp(values, ids, 4 * n) == 0);
     if (!same) {
@@ -62,18 +58,17 @@ static void expect(const opened *it, const char *text, const whit_encode_options
     }
     whit_buf_free(&got);
 }
-#define EXPECT(it, text, options, ...)                                                             \
-    do {                                                                                           \
-        const int32_t expect_ids_[] = {__VA_ARGS__};                                               \
-        expect(it, text, options, expect_ids_, sizeof expect_ids_ / sizeof expect_ids_[0]);        \
+#define EXPECT(it, text, options, ...)                                                                                 \
+    do {                                                                                                               \
+        const int32_t expect_ids_[] = {__VA_ARGS__};                                                                   \
+        expect(it, text, options, expect_ids_, sizeof expect_ids_ / sizeof expect_ids_[0]);                            \
     } while (0)
 
 static void byte_level_encodes(void **state)
 {
     (void)state;
     opened it = open_byte_level();
-    const whit_encode_options plain = {.parse_special = true},
-                              full = {.add_special = true, .parse_special = true};
+    const whit_encode_options plain = {.parse_special = true}, full = {.add_special = true, .parse_special = true};
     const whit_encode_options text = {0};
     EXPECT(&it, "the the", &plain, 257, 258);
     EXPECT(&it, "the<s>the</s>", &full, 262, 257, 262, 257, 263);
@@ -109,8 +104,7 @@ static void user_text_is_only_text(void **state)
     const whit_encode_options wrong = {.plain = bad, .n_plain = 1};
     whit_buf ids = {0};
     whit_error error;
-    assert_int_equal(whit_tokenizer_encode(it.tokenizer, "abcdef", 6, &wrong, &ids, &error),
-                     WHIT_ERROR_ARGUMENT);
+    assert_int_equal(whit_tokenizer_encode(it.tokenizer, "abcdef", 6, &wrong, &ids, &error), WHIT_ERROR_ARGUMENT);
     close_tokenizer(&it);
 }
 
@@ -160,15 +154,14 @@ static void streams_hold_back_parts_of_characters(void **state)
     (void)state;
     opened it = open_byte_level();
     const int32_t ids[] = {262, 0xE2, 0x82, 0xAC, 0xC3, 'x', 9999, -1, 0xF0};
-    static const char *const pieces[] = {"", "", "", "\xE2\x82\xAC", "", "\xEF\xBF\xBDx",
-                                         "", "", ""};
+    static const char *const pieces[] = {"", "", "", "\xE2\x82\xAC", "", "\xEF\xBF\xBDx", "", "", ""};
     whit_token_decoder *decoder;
     whit_error error;
     const char *text;
     size_t n;
-    assert_ok(whit_token_decoder_open(&it.view, (whit_token_decoder_options){.skip_special = true},
-                                      NULL, &decoder, &error),
-              error);
+    assert_ok(
+        whit_token_decoder_open(&it.view, (whit_token_decoder_options){.skip_special = true}, NULL, &decoder, &error),
+        error);
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
         assert_ok(whit_token_decoder_push(decoder, ids[i], &text, &n, &error), error);
         assert_int_equal(n, strlen(pieces[i]));
@@ -243,12 +236,8 @@ static void both_ways_of_merging_are_equal(void **state)
         memmove(text + 100, text, n);
         memset(text, '.', 100);
         whit_buf few = {0}, many = {0};
-        assert_ok(whit_tokenizer_merge_piece(&it.view, &scratch, text + 100, n < 40 ? n : 40, &few,
-                                             &error),
-                  error);
-        assert_ok(whit_tokenizer_merge_piece(&it.view, &scratch, text, 100 + (n < 40 ? n : 40),
-                                             &many, &error),
-                  error);
+        assert_ok(whit_tokenizer_merge_piece(&it.view, &scratch, text + 100, n < 40 ? n : 40, &few, &error), error);
+        assert_ok(whit_tokenizer_merge_piece(&it.view, &scratch, text, 100 + (n < 40 ? n : 40), &many, &error), error);
         assert_int_equal(many.size_bytes, 400 + few.size_bytes);
         assert_memory_equal(many.data + 400, few.data, few.size_bytes);
         whit_buf_free(&few);
@@ -300,24 +289,20 @@ static void failing_free(void *user, void *memory, size_t size_bytes)
     free(memory);
 }
 
-static whit_status build_and_use(const whit_buf *json, const whit_allocator *allocator,
-                                 whit_error *error)
+static whit_status build_and_use(const whit_buf *json, const whit_allocator *allocator, whit_error *error)
 {
-    whit_buf image = {.allocator = allocator}, ids = {.allocator = allocator},
-             text = {.allocator = allocator};
+    whit_buf image = {.allocator = allocator}, ids = {.allocator = allocator}, text = {.allocator = allocator};
     whit_tokenizer_view view;
     whit_tokenizer *tokenizer = NULL;
     const whit_encode_options options = {.add_special = true, .parse_special = true};
-    whit_status status = whit_tokenizer_from_json("test", (const char *)json->data,
-                                                  json->size_bytes, NULL, &image, error);
-    if (status == WHIT_OK)
-        status = whit_tokenizer_check(image.data, image.size_bytes, &view, error);
+    whit_status status =
+        whit_tokenizer_from_json("test", (const char *)json->data, json->size_bytes, NULL, &image, error);
+    if (status == WHIT_OK) status = whit_tokenizer_check(image.data, image.size_bytes, &view, error);
     if (status == WHIT_OK) status = whit_tokenizer_open(&view, allocator, &tokenizer, error);
+    if (status == WHIT_OK) status = whit_tokenizer_encode(tokenizer, "the tool <s>\xFF", 13, &options, &ids, error);
     if (status == WHIT_OK)
-        status = whit_tokenizer_encode(tokenizer, "the tool <s>\xFF", 13, &options, &ids, error);
-    if (status == WHIT_OK)
-        status = whit_tokenizer_decode(&view, (const int32_t *)(const void *)ids.data,
-                                       ids.size_bytes / 4, false, &text, error);
+        status = whit_tokenizer_decode(&view, (const int32_t *)(const void *)ids.data, ids.size_bytes / 4, false, &text,
+                                       error);
     whit_tokenizer_close(tokenizer);
     whit_buf_free(&image);
     whit_buf_free(&ids);
@@ -329,8 +314,7 @@ static void failed_allocations_end_clean(void **state)
 {
     (void)state;
     whit_buf json = {0};
-    sample_byte_level_json(&json,
-                           "\"\\\\w+|[^\\\\w]\""); /* not a known pattern: PCRE2 allocates too */
+    sample_byte_level_json(&json, "\"\\\\w+|[^\\\\w]\""); /* not a known pattern: PCRE2 allocates too */
     whit_status status = WHIT_ERROR_MEMORY;
     size_t n = 0;
     for (; status != WHIT_OK; n++) {

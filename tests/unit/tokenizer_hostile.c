@@ -20,8 +20,7 @@ static void refuse_json(const char *text, const char *message)
     whit_buf_free(&image);
 }
 
-#define MODEL(members)                                                                             \
-    "{\"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {\"a\": 0}}, " members "}"
+#define MODEL(members) "{\"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {\"a\": 0}}, " members "}"
 
 static void broken_json_is_refused(void **state)
 {
@@ -32,47 +31,31 @@ static void broken_json_is_refused(void **state)
     refuse_json("{\"model\": {\"type\": \"Magic\"}}", "kind of model");
     refuse_json("{\"model\": {\"type\": \"BPE\"}}", "no vocab");
     refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {}}}", "empty");
-    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 0}}}",
-                "two tokens have the id 0");
+    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 0}}}", "two tokens have the id 0");
     refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": -1}}}", "out of range");
     refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 4000000000}}}", "out of range");
-    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": \"x\"}}}",
-                "t:1:43: a token id");
-    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [\"a a\"]}}",
-                "merge 0");
-    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [\"aa\"]}}",
-                "one space");
-    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [7]}}",
-                "merge was expected");
-    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"dropout\": 0.1}}",
-                "dropout");
+    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": \"x\"}}}", "t:1:43: a token id");
+    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [\"a a\"]}}", "merge 0");
+    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [\"aa\"]}}", "one space");
+    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [7]}}", "merge was expected");
+    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"dropout\": 0.1}}", "dropout");
     refuse_json("{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"a\"]]}}", "[text, score]");
-    refuse_json("{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"a\", 1]], \"unk_id\": 1}}",
-                "unk_id");
-    refuse_json(MODEL("\"normalizer\": {\"type\": \"Magic\"}"),
-                "normalizer 'Magic' is not supported");
+    refuse_json("{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"a\", 1]], \"unk_id\": 1}}", "unk_id");
+    refuse_json(MODEL("\"normalizer\": {\"type\": \"Magic\"}"), "normalizer 'Magic' is not supported");
     refuse_json(MODEL("\"normalizer\": {\"type\": \"Replace\", \"content\": \"\"}"), "a pattern");
-    refuse_json(
-        MODEL("\"normalizer\": {\"type\": \"Precompiled\", \"precompiled_charsmap\": \"AAA\"}"),
-        "base64");
-    refuse_json(
-        MODEL(
-            "\"normalizer\": {\"type\": \"Precompiled\", \"precompiled_charsmap\": \"/////w==\"}"),
-        "damaged");
+    refuse_json(MODEL("\"normalizer\": {\"type\": \"Precompiled\", \"precompiled_charsmap\": \"AAA\"}"), "base64");
+    refuse_json(MODEL("\"normalizer\": {\"type\": \"Precompiled\", \"precompiled_charsmap\": \"/////w==\"}"),
+                "damaged");
     refuse_json(MODEL("\"pre_tokenizer\": {\"type\": \"Magic\"}"), "pre-tokenizer 'Magic'");
-    refuse_json(MODEL("\"pre_tokenizer\": {\"type\": \"Punctuation\", \"behavior\": \"x\"}"),
-                "behavior");
+    refuse_json(MODEL("\"pre_tokenizer\": {\"type\": \"Punctuation\", \"behavior\": \"x\"}"), "behavior");
     refuse_json(MODEL("\"decoder\": {\"type\": \"CTC\"}"), "decoder 'CTC'");
-    refuse_json(MODEL("\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": []}"),
-                "no place");
-    refuse_json(MODEL("\"added_tokens\": [{\"id\": 0, \"content\": \"b\"}]"),
-                "two tokens have the id 0");
+    refuse_json(MODEL("\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": []}"), "no place");
+    refuse_json(MODEL("\"added_tokens\": [{\"id\": 0, \"content\": \"b\"}]"), "two tokens have the id 0");
     refuse_json(MODEL("\"added_tokens\": [{\"content\": \"b\"}]"), "content and an id");
 }
 
 /* Encodes `text` with a tokenizer.json. */
-static whit_status encode_with(const char *json, const char *text, size_t n, size_t *n_ids,
-                               whit_error *error)
+static whit_status encode_with(const char *json, const char *text, size_t n, size_t *n_ids, whit_error *error)
 {
     whit_buf image = {0}, ids = {0};
     whit_tokenizer_view view;
@@ -122,8 +105,7 @@ static void growing_normalizers_end(void **state)
     size_t n_ids;
     whit_error error = {0};
     memset(text, 'a', sizeof text);
-    assert_int_equal(encode_with((const char *)json.data, text, sizeof text, &n_ids, &error),
-                     WHIT_ERROR_LIMIT);
+    assert_int_equal(encode_with((const char *)json.data, text, sizeof text, &n_ids, &error), WHIT_ERROR_LIMIT);
     whit_buf_free(&json);
 }
 
@@ -138,13 +120,10 @@ static void slow_vocabularies_end(void **state)
     assert_non_null(json);
     memset(word, 'a', n_word);
     word[n_word] = 0;
-    snprintf(
-        json, n_word + 200,
-        "{\"model\": {\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": [[\"u\", 0], [\"%s\", 0]]}}",
-        word);
+    snprintf(json, n_word + 200,
+             "{\"model\": {\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": [[\"u\", 0], [\"%s\", 0]]}}", word);
     assert_int_equal(encode_with(json, word, n_word - 1, &n_ids, &error), WHIT_ERROR_LIMIT);
-    snprintf(json, n_word + 200, MODEL("\"added_tokens\": [{\"id\": 1, \"content\": \"%s\"}]"),
-             word);
+    snprintf(json, n_word + 200, MODEL("\"added_tokens\": [{\"id\": 1, \"content\": \"%s\"}]"), word);
     assert_int_equal(encode_with(json, word, n_word - 1, &n_ids, &error), WHIT_ERROR_LIMIT);
     free(word);
     free(json);
@@ -157,8 +136,7 @@ static void broken_models_are_refused(void **state)
     whit_error error;
     sample_sentencepiece(&model, 2);
     for (size_t n = 0; n < model.size_bytes; n += n < 64 ? 1 : 37) {
-        whit_status status =
-            whit_tokenizer_from_sentencepiece("t", model.data, n, NULL, &image, &error);
+        whit_status status = whit_tokenizer_from_sentencepiece("t", model.data, n, NULL, &image, &error);
         if (status == WHIT_OK)
             image.size_bytes = 0; /* cut between two fields */
         else
@@ -166,15 +144,13 @@ static void broken_models_are_refused(void **state)
     }
     whit_buf_free(&model);
     sample_sentencepiece(&model, 4);
-    assert_int_equal(
-        whit_tokenizer_from_sentencepiece("t", model.data, model.size_bytes, NULL, &image, &error),
-        WHIT_ERROR_UNSUPPORTED);
-    static const char *const ranks[] = {"AA== 0\nAQ== 2\n", "A=== 0\n", "AA== x\n", " 0\n",
-                                        "AA== 0\n"};
+    assert_int_equal(whit_tokenizer_from_sentencepiece("t", model.data, model.size_bytes, NULL, &image, &error),
+                     WHIT_ERROR_UNSUPPORTED);
+    static const char *const ranks[] = {"AA== 0\nAQ== 2\n", "A=== 0\n", "AA== x\n", " 0\n", "AA== 0\n"};
     for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++)
-        assert_int_not_equal(whit_tokenizer_from_tiktoken("t", (const uint8_t *)ranks[i],
-                                                          strlen(ranks[i]), NULL, &image, &error),
-                             WHIT_OK);
+        assert_int_not_equal(
+            whit_tokenizer_from_tiktoken("t", (const uint8_t *)ranks[i], strlen(ranks[i]), NULL, &image, &error),
+            WHIT_OK);
     assert_int_equal(image.size_bytes, 0);
     whit_buf_free(&model);
     whit_buf_free(&image);
@@ -188,9 +164,7 @@ static void damaged_images_are_harmless(void **state)
     whit_error error;
     whit_rng rng = {11};
     sample_byte_level_json(&json, "\"\\\\w+|[^\\\\w]\"");
-    assert_ok(whit_tokenizer_from_json("t", (const char *)json.data, json.size_bytes, NULL, &image,
-                                       &error),
-              error);
+    assert_ok(whit_tokenizer_from_json("t", (const char *)json.data, json.size_bytes, NULL, &image, &error), error);
     uint8_t *copy = aligned_alloc(64, (image.size_bytes + 63) / 64 * 64);
     assert_non_null(copy);
     for (int round = 0; round < 3000; round++) {
@@ -205,8 +179,7 @@ static void damaged_images_are_harmless(void **state)
         const whit_encode_options options = {.add_special = true, .parse_special = true};
         if (whit_tokenizer_check(copy, image.size_bytes, &view, &error) != WHIT_OK) continue;
         if (whit_tokenizer_open(&view, NULL, &tokenizer, &error) == WHIT_OK) {
-            (void)whit_tokenizer_encode(tokenizer, "the tool<s> aaaaaaaa\xC3\xA9", 22, &options,
-                                        &ids, &error);
+            (void)whit_tokenizer_encode(tokenizer, "the tool<s> aaaaaaaa\xC3\xA9", 22, &options, &ids, &error);
             whit_tokenizer_close(tokenizer);
         }
         int32_t all[300];

@@ -9,14 +9,13 @@
 
 /* Characters that matter to the patterns, and some of every kind. */
 static const uint32_t characters[] = {
-    ' ',    ' ',    ' ',    '\n',    '\n',    '\r',    '\t',    '\v',    '\f',     '\'',   '\'',
-    's',    'S',    't',    'T',     'r',     'e',     'E',     'v',     'V',      'm',    'l',
-    'L',    'd',    'D',    'a',     'z',     'Z',     '0',     '1',     '9',      '.',    ',',
-    '-',    '_',    '$',    0,       0x1F,    0x7F,    0x85,    0xA0,    0xAD,     0xB2,   0xBD,
-    0xE9,   0xC0,   0x130,  0x17F,   0x1C5,   0x2B0,   0x301,   0x345,   0x3A3,    0x430,  0x5D0,
-    0x660,  0x661,  0x903,  0x1680,  0x180E,  0x2003,  0x200B,  0x200D,  0x2019,   0x2028, 0x2029,
-    0x202F, 0x205F, 0x2160, 0x24B6,  0x3000,  0x3042,  0x4E00,  0xAC00,  0xE000,   0xFB05, 0xFEFF,
-    0xFF10, 0xFFFD, 0xFFFF, 0x10400, 0x1D7CE, 0x1F600, 0x20000, 0xE0100, 0x10FFFF, 0x212A,
+    ' ',    ' ',    ' ',     '\n',    '\n',    '\r',    '\t',    '\v',     '\f',   '\'',   '\'',   's',    'S',
+    't',    'T',    'r',     'e',     'E',     'v',     'V',     'm',      'l',    'L',    'd',    'D',    'a',
+    'z',    'Z',    '0',     '1',     '9',     '.',     ',',     '-',      '_',    '$',    0,      0x1F,   0x7F,
+    0x85,   0xA0,   0xAD,    0xB2,    0xBD,    0xE9,    0xC0,    0x130,    0x17F,  0x1C5,  0x2B0,  0x301,  0x345,
+    0x3A3,  0x430,  0x5D0,   0x660,   0x661,   0x903,   0x1680,  0x180E,   0x2003, 0x200B, 0x200D, 0x2019, 0x2028,
+    0x2029, 0x202F, 0x205F,  0x2160,  0x24B6,  0x3000,  0x3042,  0x4E00,   0xAC00, 0xE000, 0xFB05, 0xFEFF, 0xFF10,
+    0xFFFD, 0xFFFF, 0x10400, 0x1D7CE, 0x1F600, 0x20000, 0xE0100, 0x10FFFF, 0x212A,
 };
 
 static size_t random_text(whit_rng *rng, uint8_t *text, size_t n_chars)
@@ -35,8 +34,7 @@ static void check_pattern(const char *pattern, whit_scan_fn *scan, uint64_t seed
     whit_regex *regex;
     whit_error error;
     uint8_t text[4 * 40];
-    assert_ok(whit_regex_compile((const uint8_t *)pattern, strlen(pattern), NULL, &regex, &error),
-              error);
+    assert_ok(whit_regex_compile((const uint8_t *)pattern, strlen(pattern), NULL, &regex, &error), error);
     assert_ptr_equal(whit_scan_for((const uint8_t *)pattern, strlen(pattern)), scan);
     for (int i = 0; i < 60000; i++) {
         size_t n = random_text(&rng, text, 1 + whit_rng_below(&rng, 39)), at = 0;
@@ -48,8 +46,8 @@ static void check_pattern(const char *pattern, whit_scan_fn *scan, uint64_t seed
             size_t end = at < n ? scan(text, n, at) : at;
             if (match.start != at || match.end != end) {
                 for (size_t k = 0; k < n; k++) print_message("%02x ", text[k]);
-                fail_msg("seed %llu, text %d: PCRE2 %zu..%zu, scanner %zu..%zu",
-                         (unsigned long long)seed, i, match.start, match.end, at, end);
+                fail_msg("seed %llu, text %d: PCRE2 %zu..%zu, scanner %zu..%zu", (unsigned long long)seed, i,
+                         match.start, match.end, at, end);
             }
             at = end;
         }
@@ -83,10 +81,8 @@ static bool matches(const char *pattern, const char *text)
     whit_error error;
     whit_match match = {0};
     bool found;
-    assert_ok(whit_regex_compile((const uint8_t *)pattern, strlen(pattern), NULL, &regex, &error),
-              error);
-    assert_ok(whit_regex_next(regex, (const uint8_t *)text, strlen(text), &match, &found, &error),
-              error);
+    assert_ok(whit_regex_compile((const uint8_t *)pattern, strlen(pattern), NULL, &regex, &error), error);
+    assert_ok(whit_regex_next(regex, (const uint8_t *)text, strlen(text), &match, &found, &error), error);
     whit_regex_close(regex);
     return found && match.start == 0 && match.end == strlen(text);
 }
@@ -132,15 +128,13 @@ static void patterns_mean_what_oniguruma_means(void **state)
 static void bad_patterns_are_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"a(",      "[a",       "a\\",  "(*FAIL)",      "(?R)",
-                                      "(?(1)a)", "[a&&b]",   "\\p{", "\\p{Nothing}", "*",
-                                      "\\g<1>",  "[[:alpha", "\xFF", "\\C"};
+    static const char *const bad[] = {"a(",   "[a",           "a\\", "(*FAIL)", "(?R)",     "(?(1)a)", "[a&&b]",
+                                      "\\p{", "\\p{Nothing}", "*",   "\\g<1>",  "[[:alpha", "\xFF",    "\\C"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         whit_regex *regex;
         whit_error error;
-        assert_int_equal(
-            whit_regex_compile((const uint8_t *)bad[i], strlen(bad[i]), NULL, &regex, &error),
-            WHIT_ERROR_UNSUPPORTED);
+        assert_int_equal(whit_regex_compile((const uint8_t *)bad[i], strlen(bad[i]), NULL, &regex, &error),
+                         WHIT_ERROR_UNSUPPORTED);
         assert_null(regex);
     }
 }
@@ -174,8 +168,7 @@ static void empty_matches_move_on(void **state)
 static void endless_backtracking_ends(void **state)
 {
     (void)state;
-    static const char *const patterns[] = {"(a+)+[bc]", "(a|aa)+[bc]", "(.*a){20}[bc]",
-                                           "a*a*a*a*a*a*[bc]"};
+    static const char *const patterns[] = {"(a+)+[bc]", "(a|aa)+[bc]", "(.*a){20}[bc]", "a*a*a*a*a*a*[bc]"};
     char text[20001];
     memset(text, 'a', 20000);
     text[20000] = 0;
@@ -184,12 +177,9 @@ static void endless_backtracking_ends(void **state)
         whit_error error;
         whit_match match = {0};
         bool found;
-        assert_ok(whit_regex_compile((const uint8_t *)patterns[i], strlen(patterns[i]), NULL,
-                                     &regex, &error),
-                  error);
-        assert_int_equal(
-            whit_regex_next(regex, (const uint8_t *)text, 20000, &match, &found, &error),
-            WHIT_ERROR_LIMIT);
+        assert_ok(whit_regex_compile((const uint8_t *)patterns[i], strlen(patterns[i]), NULL, &regex, &error), error);
+        assert_int_equal(whit_regex_next(regex, (const uint8_t *)text, 20000, &match, &found, &error),
+                         WHIT_ERROR_LIMIT);
         whit_regex_close(regex);
     }
 }

@@ -28,7 +28,8 @@ static float noise(whit_rng *rng)
 
 static void add(struct world *w, const char *name, uint32_t n_rows, uint32_t n_cols)
 {
-    whit_tensor_type type = {.layout = n_rows == 1 ? WHIT_LAYOUT_PLAIN : WHIT_LAYOUT_TILE16, .n_rows = n_rows, .n_cols = n_cols};
+    whit_tensor_type type = {
+        .layout = n_rows == 1 ? WHIT_LAYOUT_PLAIN : WHIT_LAYOUT_TILE16, .n_rows = n_rows, .n_cols = n_cols};
     assert_ok(whit_params_add(&w->params, name, &type, false, &w->error), w->error);
 }
 
@@ -51,7 +52,8 @@ static void open_tape(struct world *w, bool checkpoint, uint32_t n_threads)
 {
     whit_tape_options options = {SEQUENCES, TOKENS, true, checkpoint};
     assert_ok(whit_pool_open(n_threads, NULL, &w->pool, &w->error), w->error);
-    assert_ok(whit_tape_open(&w->tape, &w->graph, &w->config, &w->params, &options, w->pool, NULL, &w->error), w->error);
+    assert_ok(whit_tape_open(&w->tape, &w->graph, &w->config, &w->params, &options, w->pool, NULL, &w->error),
+              w->error);
 }
 
 static void close_tape(struct world *w)
@@ -171,7 +173,8 @@ static void check_op(const char *name, whit_ref (*state_op)(whit_graph *g, whit_
     fill(&w);
     whit_graph_begin(&w.graph, NULL, whit_params_resolver(&w.params), &w.error);
     /* The gradient of the output takes its place, and attention needs what it gave. */
-    whit_ref y = whit_graph_scale(&w.graph, -1, "out", state_op(&w.graph, whit_graph_embed(&w.graph, "x", "table", VOCAB)), 1);
+    whit_ref y =
+        whit_graph_scale(&w.graph, -1, "out", state_op(&w.graph, whit_graph_embed(&w.graph, "x", "table", VOCAB)), 1);
     whit_graph_output(&w.graph, y, y);
     assert_ok(whit_graph_finish(&w.graph), w.error);
     open_tape(&w, false, 2);
@@ -321,8 +324,17 @@ static void open_model(struct world *w, const whit_config *config)
 
 static whit_config config_of(const char *family)
 {
-    whit_config c = {.n_layers = 3, .n_embd = 16, .n_ff = 24, .n_heads = 4, .n_kv_heads = 2, .head_dim = 4, .rope_dim = 4,
-                     .n_vocab = VOCAB, .n_ctx = 256, .norm_eps = 1e-5, .rope_theta = 1e4};
+    whit_config c = {.n_layers = 3,
+                     .n_embd = 16,
+                     .n_ff = 24,
+                     .n_heads = 4,
+                     .n_kv_heads = 2,
+                     .head_dim = 4,
+                     .rope_dim = 4,
+                     .n_vocab = VOCAB,
+                     .n_ctx = 256,
+                     .norm_eps = 1e-5,
+                     .rope_theta = 1e4};
     snprintf(c.family, sizeof c.family, "%s", family);
     c.tied_head = strcmp(family, "llama") != 0;
     c.attn_bias = !strcmp(family, "qwen2");
@@ -334,8 +346,7 @@ static whit_config config_of(const char *family)
 
 static void targets_of(const struct world *w, int32_t *targets)
 {
-    for (uint32_t i = 0; i < SEQUENCES * TOKENS; i++)
-        targets[i] = i % TOKENS + 1 < TOKENS ? w->ids[i + 1] : -1;
+    for (uint32_t i = 0; i < SEQUENCES * TOKENS; i++) targets[i] = i % TOKENS + 1 < TOKENS ? w->ids[i + 1] : -1;
 }
 
 static void run_gradients(struct world *w)
@@ -426,7 +437,8 @@ static void gradients_do_not_depend_on_threads_or_checkpoints(void **state)
 
 static whit_tensor_type coded_type(uint8_t codec, uint8_t kind, uint32_t n_rows, uint32_t n_cols)
 {
-    whit_tensor_type type = {.codec = codec, .layout = WHIT_LAYOUT_TILE16, .n_rows = n_rows, .n_cols = n_cols, .scale_kind = kind};
+    whit_tensor_type type = {
+        .codec = codec, .layout = WHIT_LAYOUT_TILE16, .n_rows = n_rows, .n_cols = n_cols, .scale_kind = kind};
     if (kind == WHIT_SCALE_GROUP) {
         type.scale_type = WHIT_SCALE_F16;
         type.group = codec == WHIT_CODEC_T5 ? 128 : 32;
@@ -438,7 +450,8 @@ static whit_tensor_type coded_type(uint8_t codec, uint8_t kind, uint32_t n_rows,
 static double scale_slope(struct world *w, reference *r, const whit_param *param, size_t scale)
 {
     size_t group = scale / param->n_fields, line = group / param->n_groups;
-    size_t begin = line * param->line_elems + group % param->n_groups * param->group_elems, end = begin + param->group_elems;
+    size_t begin = line * param->line_elems + group % param->n_groups * param->group_elems,
+           end = begin + param->group_elems;
     if (end > (line + 1) * param->line_elems) end = (line + 1) * param->line_elems;
     const float *fields = w->params.run + param->scales + group * param->n_fields;
     uint32_t at = (uint32_t)(param - w->params.items);
@@ -474,7 +487,7 @@ static void round_table(double *table, size_t n_rows, size_t n_cols)
 static void check_codec(uint8_t codec, uint8_t kind, bool rounds_input)
 {
     struct world w = {.config = {.rope_dim = 0, .rope_theta = 100}};
-    enum { IN = 160 }; /* the last group is short */
+    enum { IN = 160 };                                    /* the last group is short */
     uint32_t n_out = kind == WHIT_SCALE_TENSOR ? 28 : 12; /* more than what is summed up at once */
     whit_params_begin(&w.params, NULL);
     add(&w, "table", VOCAB, IN);
@@ -485,7 +498,8 @@ static void check_codec(uint8_t codec, uint8_t kind, bool rounds_input)
     w.params.learn_scales = true;
     whit_params_round(&w.params, NULL);
     whit_graph_begin(&w.graph, NULL, whit_params_resolver(&w.params), &w.error);
-    whit_ref y = whit_graph_linear(&w.graph, -1, "y", whit_graph_embed(&w.graph, "x", "table", VOCAB), "coded", NULL, n_out);
+    whit_ref y =
+        whit_graph_linear(&w.graph, -1, "y", whit_graph_embed(&w.graph, "x", "table", VOCAB), "coded", NULL, n_out);
     whit_graph_output(&w.graph, y, y);
     assert_ok(whit_graph_finish(&w.graph), w.error);
     open_tape(&w, false, 1);
@@ -499,8 +513,7 @@ static void check_codec(uint8_t codec, uint8_t kind, bool rounds_input)
     whit_params_zero_gradients(&w.params);
     whit_tape_forward(&w.tape, w.ids);
     const double *expected_y = reference_run(&r, w.ids);
-    for (size_t i = 0; i < w.n_outputs; i++)
-        assert_true(fabs(whit_tape_value(&w.tape, y)[i] - expected_y[i]) < 1e-4);
+    for (size_t i = 0; i < w.n_outputs; i++) assert_true(fabs(whit_tape_value(&w.tape, y)[i] - expected_y[i]) < 1e-4);
     memcpy(whit_tape_gradient(&w.tape, y), w.direction, w.n_outputs * sizeof *w.direction);
     whit_tape_backward(&w.tape, NULL, NULL);
     whit_params_scale_gradients(&w.params, NULL);
@@ -535,10 +548,8 @@ static void straight_through(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operations),
-        cmocka_unit_test(losses),
-        cmocka_unit_test(models),
-        cmocka_unit_test(gradients_do_not_depend_on_threads_or_checkpoints),
+        cmocka_unit_test(operations),       cmocka_unit_test(losses),
+        cmocka_unit_test(models),           cmocka_unit_test(gradients_do_not_depend_on_threads_or_checkpoints),
         cmocka_unit_test(straight_through),
     };
     return cmocka_run_group_tests_name("gradients of training", tests, NULL, NULL);

@@ -59,8 +59,9 @@ static double difference(whit_tape *tape, const whit_model *model, const int32_t
     double worst = 0;
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < n_vocab; k++)
-            worst = fmax(worst, fabs((double)whit_session_logits(session, i)[k] -
-                                     whit_tape_value(tape, tape->graph->output)[(size_t)i * n_vocab + k]));
+            worst = fmax(worst,
+                         fabs((double)whit_session_logits(session, i)[k] -
+                              whit_tape_value(tape, tape->graph->output)[(size_t)i * n_vocab + k]));
     whit_session_close(session);
     free(tokens);
     free(ids);
@@ -74,7 +75,8 @@ static void check_logits(whit_model *model, const char *name, const int32_t *giv
     whit_tape tape;
     whit_tape_options batch = {.n_sequences = 1, .n_tokens = n};
     assert_ok(whit_trainee_open(&trainee, model, NULL, NULL, &error), error);
-    assert_ok(whit_tape_open(&tape, &trainee.graph, &trainee.config, &trainee.params, &batch, NULL, NULL, &error), error);
+    assert_ok(whit_tape_open(&tape, &trainee.graph, &trainee.config, &trainee.params, &batch, NULL, NULL, &error),
+              error);
     double worst = difference(&tape, model, given);
     print_message("%s: logits differ by %.2g\n", name, worst);
     assert_true(worst < 1e-4);
@@ -159,7 +161,8 @@ static void check_written(const whit_trainer *distill, const char *codec)
     whit_tape_options batch = {1, 40, false, false};
     assert_ok(whit_trainer_write(distill, in_folder("out.ndf"), &error), error);
     whit_model *model = open_model("out.ndf");
-    assert_ok(whit_tape_open(&tape, &student->graph, &student->config, &student->params, &batch, NULL, NULL, &error), error);
+    assert_ok(whit_tape_open(&tape, &student->graph, &student->config, &student->params, &batch, NULL, NULL, &error),
+              error);
     double worst = difference(&tape, model, NULL);
     print_message("%s: a finished student differs by %.2g\n", codec, worst);
     assert_true(worst < 1e-4);
@@ -259,8 +262,17 @@ static void a_line_is_learned_by_heart(void **state)
 
 /* ---- new models ----------------------------------------------------------------------------- */
 
-static const whit_config new_shape = {.family = "llama", .n_layers = 2, .n_embd = 64, .n_ff = 96, .n_heads = 4, .n_kv_heads = 2,
-                                      .head_dim = 16, .rope_dim = 16, .n_ctx = 128, .tied_head = true, .norm_eps = 1e-5,
+static const whit_config new_shape = {.family = "llama",
+                                      .n_layers = 2,
+                                      .n_embd = 64,
+                                      .n_ff = 96,
+                                      .n_heads = 4,
+                                      .n_kv_heads = 2,
+                                      .head_dim = 16,
+                                      .rope_dim = 16,
+                                      .n_ctx = 128,
+                                      .tied_head = true,
+                                      .norm_eps = 1e-5,
                                       .rope_theta = 10000};
 
 /* A new model of another shape than `like`, with its tokenizer. */
@@ -332,7 +344,8 @@ static void a_student_of_another_shape_learns(void **state)
     }
     print_message("divergence of another shape %.4f, after 80 steps %.4f\n", kl[0], kl[1]);
     assert_true(kl[1] < 0.7 * kl[0]);
-    assert_int_equal(whit_trainer_open(start, NULL, &o, NULL, &trainer, &error), WHIT_ERROR_ARGUMENT); /* KL to nothing */
+    assert_int_equal(whit_trainer_open(start, NULL, &o, NULL, &trainer, &error),
+                     WHIT_ERROR_ARGUMENT); /* KL to nothing */
     whit_model_close(start);
     whit_model_close(teacher);
 }

@@ -39,7 +39,7 @@ static double element(const whit_product *p, whit_precision precision, size_t i,
     double sum = 0;
     for (size_t l = 0; l < p->k; l++)
         sum += rounded(p->transpose_a ? p->a[l * p->lda + i] : p->a[i * p->lda + l], precision) *
-               rounded(p->transpose_b ? p->b[j * p->ldb + l] : p->b[l * p->ldb + j], precision);
+            rounded(p->transpose_b ? p->b[j * p->ldb + l] : p->b[l * p->ldb + j], precision);
     return sum;
 }
 
@@ -55,9 +55,19 @@ static void check_product(whit_precision precision, size_t m, size_t n, size_t k
     size_t bytes = m * before.stride * sizeof(float);
     float *c[4]; /* by one worker; shared by one, two and three */
     assert_ok(whit_blas_open(&blas, precision, whit_loops_find(), whit_blas_elems(n, k), whit_blas_elems(n, k), 3, NULL,
-                             &error), error);
-    whit_product p = {.transpose_a = transpose_a, .transpose_b = transpose_b, .m = m, .n = n, .k = k, .a = a.at,
-                      .lda = a.stride, .b = b.at, .ldb = b.stride, .beta = add, .ldc = before.stride};
+                             &error),
+              error);
+    whit_product p = {.transpose_a = transpose_a,
+                      .transpose_b = transpose_b,
+                      .m = m,
+                      .n = n,
+                      .k = k,
+                      .a = a.at,
+                      .lda = a.stride,
+                      .b = b.at,
+                      .ldb = b.stride,
+                      .beta = add,
+                      .ldc = before.stride};
     for (uint32_t i = 0; i < 4; i++) {
         p.c = c[i] = malloc(bytes);
         memcpy(c[i], before.at, bytes);
@@ -89,8 +99,8 @@ static void check_product(whit_precision precision, size_t m, size_t n, size_t k
 
 static void check_precision(whit_precision precision)
 {
-    static const size_t sizes[][3] = {{1, 1, 1},    {16, 16, 32},  {32, 32, 512}, {33, 31, 33}, {70, 100, 47},
-                                      {128, 64, 1}, {5, 40, 1030}, {257, 65, 600}};
+    static const size_t sizes[][3] = {{1, 1, 1},     {16, 16, 32}, {32, 32, 512}, {33, 31, 33},
+                                      {70, 100, 47}, {128, 64, 1}, {5, 40, 1030}, {257, 65, 600}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int ways = 0; ways < 8; ways++)
             check_product(precision, sizes[i][0], sizes[i][1], sizes[i][2], ways & 1, ways & 2, ways & 4);

@@ -50,7 +50,8 @@ static void make_model(const char *name, const char *codec, bool one_scale, bool
     tiny.n_ff = 160;
     assert_true(tiny_model_write(&tiny, in_folder("tiny.gguf")));
     whit_model *model = open_model("tiny.gguf");
-    assert_ok(whit_trainee_open(&trainee, model, &(whit_trainee_codecs){.body = codec, .ends = "i8"}, NULL, &error), error);
+    assert_ok(whit_trainee_open(&trainee, model, &(whit_trainee_codecs){.body = codec, .ends = "i8"}, NULL, &error),
+              error);
     if (one_scale) give_one_scale_each(&trainee);
     whit_params_fit(&trainee.params, NULL);
     whit_params_round(&trainee.params, NULL);
@@ -75,7 +76,8 @@ static double loss_of(struct batch *b)
 {
     whit_ref output = b->tape.graph->output;
     whit_tape_forward(&b->tape, b->ids);
-    whit_loss_run(&b->loss, NULL, whit_tape_gradient(&b->tape, output), NULL, b->targets, b->tape.graph->values[output - 1].width, 1);
+    whit_loss_run(&b->loss, NULL, whit_tape_gradient(&b->tape, output), NULL, b->targets,
+                  b->tape.graph->values[output - 1].width, 1);
     return b->loss.ce;
 }
 
@@ -220,7 +222,8 @@ static double difference(const whit_trainer *trainer, const whit_model *model, c
         ids[i] = (i * 31 + i * i + 3) % TINY_N_VOCAB;
         tokens[i] = (whit_step_token){.sequence = token ? (uint32_t)i : 0, .id = ids[i], .want_logits = true};
     }
-    assert_ok(whit_tape_open(&tape, &student->graph, &student->config, &student->params, &batch, NULL, NULL, &error), error);
+    assert_ok(whit_tape_open(&tape, &student->graph, &student->config, &student->params, &batch, NULL, NULL, &error),
+              error);
     assert_ok(whit_session_open(model, &options, &session, &error), error);
     for (uint32_t q = 0; q < batch.n_sequences; q++)
         assert_ok(whit_session_mount(session, q, mount, mount->adapter != NULL, &error), error);
@@ -229,8 +232,9 @@ static double difference(const whit_trainer *trainer, const whit_model *model, c
     double worst[N] = {0};
     for (int i = 0; i < N; i++)
         for (int k = 0; k < TINY_N_VOCAB; k++)
-            worst[i] = fmax(worst[i], fabs((double)whit_session_logits(session, (size_t)i)[k] -
-                                           (double)whit_tape_value(&tape, tape.graph->output)[i * TINY_N_VOCAB + k]));
+            worst[i] = fmax(worst[i],
+                            fabs((double)whit_session_logits(session, (size_t)i)[k] -
+                                 (double)whit_tape_value(&tape, tape.graph->output)[i * TINY_N_VOCAB + k]));
     whit_session_close(session);
     whit_tape_close(&tape);
     qsort(worst, N, sizeof *worst, by_size);
@@ -367,7 +371,8 @@ static void nonsense_is_refused(void **state)
         assert_int_equal(whit_tuning_open(&trainee, model, &cases[i], NULL, &error), WHIT_ERROR_ARGUMENT);
     whit_model_close(model);
     model = open_model("tiny.gguf"); /* floats have no scales */
-    assert_int_equal(whit_tuning_open(&trainee, model, &(whit_tuning){.scales = true}, NULL, &error), WHIT_ERROR_UNSUPPORTED);
+    assert_int_equal(whit_tuning_open(&trainee, model, &(whit_tuning){.scales = true}, NULL, &error),
+                     WHIT_ERROR_UNSUPPORTED);
     whit_model_close(model);
 }
 

@@ -53,7 +53,8 @@ static void put_intro(struct expansion *e, const struct person *person)
 {
     static const char *const child[] = {"little", "young", "cheerful", "kind", "curious", "brave", "clever", "happy"};
     static const char *const animal[] = {"little", "small", "young", "clever", "friendly", "curious", "brown", "kind"};
-    put_with_article(e, person->animal ? animal[tales_draw(e->rng, COUNT(animal))] : child[tales_draw(e->rng, COUNT(child))]);
+    put_with_article(
+        e, person->animal ? animal[tales_draw(e->rng, COUNT(animal))] : child[tales_draw(e->rng, COUNT(child))]);
     put_text(e, " ");
     put_text(e, person->kind);
     put_text(e, tales_draw(e->rng, 2) ? " named " : " called ");
@@ -106,16 +107,26 @@ static void put_thing(struct expansion *e, const char *adjective, const char *no
 static void put_slot(struct expansion *e, const char *name, const char *form)
 {
     const struct scene *s = e->scene;
-    if (!strcmp(name, "a")) put_person(e, &s->a, form);
-    else if (!strcmp(name, "b")) put_person(e, &s->b, form);
-    else if (!strcmp(name, "h")) put_helper(e, &s->h, form);
-    else if (!strcmp(name, "o")) put_thing(e, s->o.adjective, s->o.noun, form);
-    else if (!strcmp(name, "q")) put_thing(e, s->q.adjective, s->q.noun, form);
-    else if (!strcmp(name, "f")) put_thing(e, NULL, s->food, form);
-    else if (!strcmp(name, "c")) put_thing(e, NULL, s->small, form);
-    else if (!strcmp(name, "s1")) put_text(e, s->s1);
-    else if (!strcmp(name, "s2")) put_text(e, s->s2);
-    else if (!strcmp(name, "s3")) put_text(e, s->s3);
+    if (!strcmp(name, "a"))
+        put_person(e, &s->a, form);
+    else if (!strcmp(name, "b"))
+        put_person(e, &s->b, form);
+    else if (!strcmp(name, "h"))
+        put_helper(e, &s->h, form);
+    else if (!strcmp(name, "o"))
+        put_thing(e, s->o.adjective, s->o.noun, form);
+    else if (!strcmp(name, "q"))
+        put_thing(e, s->q.adjective, s->q.noun, form);
+    else if (!strcmp(name, "f"))
+        put_thing(e, NULL, s->food, form);
+    else if (!strcmp(name, "c"))
+        put_thing(e, NULL, s->small, form);
+    else if (!strcmp(name, "s1"))
+        put_text(e, s->s1);
+    else if (!strcmp(name, "s2"))
+        put_text(e, s->s2);
+    else if (!strcmp(name, "s3"))
+        put_text(e, s->s3);
     else if (!strcmp(name, "p")) {
         if (*form) {
             put_text(e, s->p->preposition);

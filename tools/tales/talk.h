@@ -11,6 +11,7 @@ void tales_request(struct text *text, const struct plot *plot, const struct scen
 /* A question about a tale that was told, and its answer. */
 void tales_question(struct text *question, struct text *answer, const struct scene *scene, whit_rng *rng);
 /* Small talk and the answer to it. */
-void tales_small_talk(struct text *said, struct text *answer, bool after_tale, const struct scene *scene, whit_rng *rng);
+void tales_small_talk(struct text *said, struct text *answer, bool after_tale, const struct scene *scene,
+                      whit_rng *rng);
 
 #endif

@@ -4,16 +4,17 @@
 #include <stdint.h>
 #include <string.h>
 
-static const char *const girls[] = {"Lily", "Mia", "Anna", "Sara", "Lucy", "Emma", "Rosa", "Ella", "Nora", "Zoe",
-                                    "Clara", "Ruby", "Maya", "Ivy", "Alice", "Nina", "Molly", "Grace", "Tara", "Lena"};
-static const char *const boys[] = {"Tom", "Ben", "Max", "Sam", "Leo", "Jack", "Tim", "Finn", "Noah", "Oscar",
+static const char *const girls[] = {"Lily",  "Mia",  "Anna", "Sara", "Lucy",  "Emma", "Rosa",  "Ella",  "Nora", "Zoe",
+                                    "Clara", "Ruby", "Maya", "Ivy",  "Alice", "Nina", "Molly", "Grace", "Tara", "Lena"};
+static const char *const boys[] = {"Tom",  "Ben",  "Max",   "Sam",  "Leo",  "Jack", "Tim", "Finn",  "Noah",  "Oscar",
                                    "Luke", "Adam", "Peter", "Hugo", "Will", "Theo", "Dan", "Felix", "Henry", "Otto"};
-static const char *const female_animals[] = {"Daisy", "Poppy", "Dot", "Honey", "Bella", "Tilly", "Pearl", "Hazel",
-                                             "Coco", "Misty", "Penny", "Fern"};
-static const char *const male_animals[] = {"Pip", "Rusty", "Bruno", "Toby", "Milo", "Rocky", "Fuzzy", "Teddy",
-                                           "Buddy", "Gus", "Chip", "Oliver"};
-static const char *const kinds[] = {"fox", "rabbit", "bear", "mouse", "squirrel", "duck", "frog", "cat", "dog",
-                                    "hedgehog", "turtle", "owl", "goat", "pig", "lamb", "pony", "badger", "beaver"};
+static const char *const female_animals[] = {"Daisy", "Poppy", "Dot",  "Honey", "Bella", "Tilly",
+                                             "Pearl", "Hazel", "Coco", "Misty", "Penny", "Fern"};
+static const char *const male_animals[] = {"Pip",   "Rusty", "Bruno", "Toby", "Milo", "Rocky",
+                                           "Fuzzy", "Teddy", "Buddy", "Gus",  "Chip", "Oliver"};
+static const char *const kinds[] = {"fox",  "rabbit", "bear", "mouse",    "squirrel", "duck",
+                                    "frog", "cat",    "dog",  "hedgehog", "turtle",   "owl",
+                                    "goat", "pig",    "lamb", "pony",     "badger",   "beaver"};
 static const char *const smalls[] = {"kitten", "bird", "puppy", "chick", "duckling", "bunny"};
 
 static const struct helper helpers[] = {
@@ -27,28 +28,55 @@ static const struct {
     const char *noun;
     bool toy;
 } nouns[] = {
-    {"ball", true},     {"kite", true},   {"toy car", true}, {"doll", true},     {"teddy bear", true}, {"drum", true},
-    {"toy boat", true}, {"wagon", true},  {"puzzle", true},  {"toy train", true}, {"toy horse", true},  {"spinning top", true},
-    {"hat", false},     {"scarf", false}, {"book", false},   {"bell", false},    {"key", false},       {"ring", false},
-    {"whistle", false}, {"shell", false}, {"lantern", false}, {"coin", false},    {"blanket", false},   {"basket", false},
+    {"ball", true},      {"kite", true},         {"toy car", true},  {"doll", true},     {"teddy bear", true},
+    {"drum", true},      {"toy boat", true},     {"wagon", true},    {"puzzle", true},   {"toy train", true},
+    {"toy horse", true}, {"spinning top", true}, {"hat", false},     {"scarf", false},   {"book", false},
+    {"bell", false},     {"key", false},         {"ring", false},    {"whistle", false}, {"shell", false},
+    {"lantern", false},  {"coin", false},        {"blanket", false}, {"basket", false},
 };
-static const char *const adjectives[] = {"red", "blue", "green", "yellow", "little", "shiny", "new", "pretty", "purple", "special"};
-static const char *const foods[] = {"apple", "cookie", "pear", "sandwich", "carrot", "muffin", "peach", "cupcake",
-                                    "banana", "pancake"};
+static const char *const adjectives[] = {"red",   "blue", "green",  "yellow", "little",
+                                         "shiny", "new",  "pretty", "purple", "special"};
+static const char *const foods[] = {"apple",  "cookie", "pear",    "sandwich", "carrot",
+                                    "muffin", "peach",  "cupcake", "banana",   "pancake"};
 
 static const struct place places[] = {
-    {"the park", "in", {"under the bench", "behind the slide", "in the tall grass", "near the fountain", "beside the swings"}},
-    {"the forest", "in", {"beside an old log", "behind a big rock", "inside a hollow tree", "beside a mushroom", "behind a tall fern"}},
-    {"the garden", "in", {"behind the rose bush", "under the apple tree", "beside the watering can", "near the fence", "among the flowers"}},
-    {"the beach", "on", {"behind a sand castle", "behind a beach chair", "among the shells", "beside a big rock", "near the water"}},
-    {"the farm", "on", {"behind the barn", "under the old cart", "in the hay", "beside the well", "near the hen house"}},
-    {"the meadow", "in", {"in the tall grass", "behind a stone", "under a bush", "beside the stream", "among the daisies"}},
-    {"the market", "at", {"under a table", "behind a basket of pears", "beside the flower stand", "near the bakery", "between two boxes"}},
-    {"the river", "by", {"behind a rock", "under the little bridge", "in the reeds", "beside a fallen tree", "near the old boat"}},
-    {"the hill", "on", {"behind a stone wall", "under an oak tree", "in the soft moss", "beside the path", "near the windmill"}},
-    {"the playground", "at", {"under the slide", "behind the big tree", "beside the seesaw", "in the sandbox", "near the gate"}},
-    {"the lake", "by", {"under a willow tree", "behind the boat house", "in the reeds", "beside a wooden bench", "near the dock"}},
-    {"the village square", "in", {"under a bench", "behind the fountain", "beside the clock tower", "near the bakery", "behind a flower pot"}},
+    {"the park",
+     "in",
+     {"under the bench", "behind the slide", "in the tall grass", "near the fountain", "beside the swings"}},
+    {"the forest",
+     "in",
+     {"beside an old log", "behind a big rock", "inside a hollow tree", "beside a mushroom", "behind a tall fern"}},
+    {"the garden",
+     "in",
+     {"behind the rose bush", "under the apple tree", "beside the watering can", "near the fence",
+      "among the flowers"}},
+    {"the beach",
+     "on",
+     {"behind a sand castle", "behind a beach chair", "among the shells", "beside a big rock", "near the water"}},
+    {"the farm",
+     "on",
+     {"behind the barn", "under the old cart", "in the hay", "beside the well", "near the hen house"}},
+    {"the meadow",
+     "in",
+     {"in the tall grass", "behind a stone", "under a bush", "beside the stream", "among the daisies"}},
+    {"the market",
+     "at",
+     {"under a table", "behind a basket of pears", "beside the flower stand", "near the bakery", "between two boxes"}},
+    {"the river",
+     "by",
+     {"behind a rock", "under the little bridge", "in the reeds", "beside a fallen tree", "near the old boat"}},
+    {"the hill",
+     "on",
+     {"behind a stone wall", "under an oak tree", "in the soft moss", "beside the path", "near the windmill"}},
+    {"the playground",
+     "at",
+     {"under the slide", "behind the big tree", "beside the seesaw", "in the sandbox", "near the gate"}},
+    {"the lake",
+     "by",
+     {"under a willow tree", "behind the boat house", "in the reeds", "beside a wooden bench", "near the dock"}},
+    {"the village square",
+     "in",
+     {"under a bench", "behind the fountain", "beside the clock tower", "near the bakery", "behind a flower pot"}},
 };
 
 static struct person draw_person(whit_rng *rng, bool animal)

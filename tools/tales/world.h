@@ -29,15 +29,15 @@ struct thing {
 
 #define N_SPOTS 5
 struct place {
-    const char *name, *preposition;   /* "the park", "in" */
-    const char *spots[N_SPOTS]; /* where something may lie there */
+    const char *name, *preposition; /* "the park", "in" */
+    const char *spots[N_SPOTS];     /* where something may lie there */
 };
 
 struct scene {
     struct person a, b; /* the hero and a friend, never of one name; animals never of one kind */
     struct helper h;
-    struct thing o, q;  /* two things of different nouns */
-    const char *food;   /* "apple" */
+    struct thing o, q; /* two things of different nouns */
+    const char *food;  /* "apple" */
     const struct place *p;
     const char *s1, *s2, *s3; /* three different spots of the place */
     const char *small;        /* a small animal without a name */

@@ -27,8 +27,8 @@
 
 /* ---- append --------------------------------------------------------------------------------- */
 
-void whit_kv_append_f32_generic(void *block, uint32_t slot, uint32_t n, uint32_t head_dim,
-                                const float *keys, const float *values, size_t stride)
+void whit_kv_append_f32_generic(void *block, uint32_t slot, uint32_t n, uint32_t head_dim, const float *keys,
+                                const float *values, size_t stride)
 {
     whit_kv_arrays kv = whit_kv_block_arrays(WHIT_KV_F32, head_dim, block);
     float *to_keys = kv.keys, *to_values = kv.values;
@@ -50,8 +50,8 @@ static float f16_scale(const float *x, uint32_t n)
     return whit_f32_from_bits(whit_kv_f16_scale_bits(largest));
 }
 
-void whit_kv_append_f16_generic(void *block, uint32_t slot, uint32_t n, uint32_t head_dim,
-                                const float *keys, const float *values, size_t stride)
+void whit_kv_append_f16_generic(void *block, uint32_t slot, uint32_t n, uint32_t head_dim, const float *keys,
+                                const float *values, size_t stride)
 {
     whit_kv_arrays kv = whit_kv_block_arrays(WHIT_KV_F16, head_dim, block);
     uint16_t *to_keys = kv.keys, *to_values = kv.values;
@@ -82,8 +82,8 @@ static float quantize_head(const float *x, uint32_t n, int8_t *codes)
     return scale;
 }
 
-void whit_kv_append_i8_generic(void *block, uint32_t slot, uint32_t n, uint32_t head_dim,
-                               const float *keys, const float *values, size_t stride)
+void whit_kv_append_i8_generic(void *block, uint32_t slot, uint32_t n, uint32_t head_dim, const float *keys,
+                               const float *values, size_t stride)
 {
     whit_kv_arrays kv = whit_kv_block_arrays(WHIT_KV_I8, head_dim, block);
     uint8_t *to_keys = kv.keys, *to_values = kv.values;
@@ -91,8 +91,7 @@ void whit_kv_append_i8_generic(void *block, uint32_t slot, uint32_t n, uint32_t 
     for (uint32_t i = 0; i < n; i++, slot++, keys += stride, values += stride) {
         kv.key_scales[slot] = quantize_head(keys, head_dim, codes);
         for (uint32_t d = 0; d < whit_round_up(head_dim, 4); d++)
-            to_keys[(d / 4 * BLOCK + slot) * 4 + d % 4] =
-                (uint8_t)(d < head_dim ? codes[d] + 128 : 128);
+            to_keys[(d / 4 * BLOCK + slot) * 4 + d % 4] = (uint8_t)(d < head_dim ? codes[d] + 128 : 128);
         kv.value_scales[slot] = quantize_head(values, head_dim, codes);
         for (uint32_t d = 0; d < head_dim; d++)
             to_values[(slot / 4 * head_dim + d) * 4 + slot % 4] = (uint8_t)(codes[d] + 128);
@@ -101,8 +100,7 @@ void whit_kv_append_i8_generic(void *block, uint32_t slot, uint32_t n, uint32_t 
 
 /* ---- queries -------------------------------------------------------------------------------- */
 
-void whit_kv_query_f32_generic(const float *q, size_t q_stride, uint32_t n, uint32_t head_dim,
-                               uint8_t *out)
+void whit_kv_query_f32_generic(const float *q, size_t q_stride, uint32_t n, uint32_t head_dim, uint8_t *out)
 {
     size_t bytes = whit_kv_query_bytes(WHIT_KV_F32, head_dim);
     for (uint32_t i = 0; i < n; i++, out += bytes) {
@@ -122,8 +120,7 @@ static float codes_of(const float *x, uint32_t n, uint32_t largest, float max, i
     return scale;
 }
 
-void whit_kv_query_f16_generic(const float *q, size_t q_stride, uint32_t n, uint32_t head_dim,
-                               uint8_t *out)
+void whit_kv_query_f16_generic(const float *q, size_t q_stride, uint32_t n, uint32_t head_dim, uint8_t *out)
 {
     size_t bytes = whit_kv_query_bytes(WHIT_KV_F16, head_dim), elems = whit_round_up(head_dim, 64);
     for (uint32_t i = 0; i < n; i++, out += bytes, q += q_stride) {
@@ -131,8 +128,7 @@ void whit_kv_query_f16_generic(const float *q, size_t q_stride, uint32_t n, uint
         int16_t *codes = (int16_t *)(void *)out;
         int8_t *high = (int8_t *)out + 2 * elems, *low = high + elems;
         int32_t code[WHIT_KV_MAX_HEAD_DIM];
-        float scale =
-            codes_of(q, head_dim, whit_amax_bits(q, head_dim), whit_kv_query_max(head_dim), code);
+        float scale = codes_of(q, head_dim, whit_amax_bits(q, head_dim), whit_kv_query_max(head_dim), code);
         for (uint32_t d = 0; d < head_dim; d++) {
             codes[d] = (int16_t)code[d];
             low[d] = (int8_t)(code[d] & 127);
@@ -142,8 +138,7 @@ void whit_kv_query_f16_generic(const float *q, size_t q_stride, uint32_t n, uint
     }
 }
 
-void whit_kv_query_i8_generic(const float *q, size_t q_stride, uint32_t n, uint32_t head_dim,
-                              uint8_t *out)
+void whit_kv_query_i8_generic(const float *q, size_t q_stride, uint32_t n, uint32_t head_dim, uint8_t *out)
 {
     size_t bytes = whit_kv_query_bytes(WHIT_KV_I8, head_dim);
     for (uint32_t i = 0; i < n; i++, out += bytes) {
@@ -185,34 +180,30 @@ static void soften(float scores[GROUP], whit_kv_span span, uint32_t head_dim, fl
 {
     float max = scores[span.begin];
     for (uint32_t j = span.begin; j < span.end; j++) max = scores[j] > max ? scores[j] : max;
-    for (uint32_t j = span.begin; j < span.end; j++)
-        scores[j] = whit_exp2_below_0_f32(scores[j] - max);
+    for (uint32_t j = span.begin; j < span.end; j++) scores[j] = whit_exp2_below_0_f32(scores[j] - max);
     partial[head_dim] = max + 0.0f; /* -0 becomes +0, whichever zero was found first */
     partial[head_dim + 1] = sum_of_span(scores, span);
 }
 
-static void attend_floats(const group_arrays *kv, const uint8_t *queries, const whit_kv_span *spans,
-                          uint32_t n, uint32_t head_dim, float scale, float *partials)
+static void attend_floats(const group_arrays *kv, const uint8_t *queries, const whit_kv_span *spans, uint32_t n,
+                          uint32_t head_dim, float scale, float *partials)
 {
     for (uint32_t i = 0; i < n; i++, partials += whit_kv_partial_elems(head_dim)) {
-        const float *q =
-            (const float *)(const void *)(queries + i * whit_kv_query_bytes(WHIT_KV_F32, head_dim));
+        const float *q = (const float *)(const void *)(queries + i * whit_kv_query_bytes(WHIT_KV_F32, head_dim));
         const whit_kv_span span = spans[i];
         float scores[GROUP] = {0};
         partials[head_dim + 1] = 0;
         if (span.begin >= span.end) continue;
         for (uint32_t j = span.begin; j < span.end; j++) {
             const float *keys = kv->of[j / BLOCK].keys;
-            for (uint32_t d = 0; d < head_dim; d++)
-                scores[j] = fmaf(q[d], keys[d * BLOCK + j % BLOCK], scores[j]);
+            for (uint32_t d = 0; d < head_dim; d++) scores[j] = fmaf(q[d], keys[d * BLOCK + j % BLOCK], scores[j]);
             scores[j] *= scale;
         }
         soften(scores, span, head_dim, partials);
         memset(partials, 0, head_dim * sizeof *partials);
         for (uint32_t j = span.begin; j < span.end; j++) {
             const float *values = (const float *)kv->of[j / BLOCK].values + j % BLOCK * head_dim;
-            for (uint32_t d = 0; d < head_dim; d++)
-                partials[d] = fmaf(scores[j], values[d], partials[d]);
+            for (uint32_t d = 0; d < head_dim; d++) partials[d] = fmaf(scores[j], values[d], partials[d]);
         }
     }
 }
@@ -227,16 +218,13 @@ static int32_t f16_code(uint16_t half, float scale)
 /* Position j of a block. */
 static int32_t key_code(whit_kv_type type, const whit_kv_arrays *kv, uint32_t d, uint32_t j)
 {
-    if (type == WHIT_KV_F16)
-        return f16_code(((const uint16_t *)kv->keys)[d * BLOCK + j], kv->key_scales[j]);
+    if (type == WHIT_KV_F16) return f16_code(((const uint16_t *)kv->keys)[d * BLOCK + j], kv->key_scales[j]);
     return ((const uint8_t *)kv->keys)[(d / 4 * BLOCK + j) * 4 + d % 4] - 128;
 }
 
-static int32_t value_code(whit_kv_type type, const whit_kv_arrays *kv, uint32_t head_dim,
-                          uint32_t j, uint32_t d)
+static int32_t value_code(whit_kv_type type, const whit_kv_arrays *kv, uint32_t head_dim, uint32_t j, uint32_t d)
 {
-    if (type == WHIT_KV_F16)
-        return f16_code(((const uint16_t *)kv->values)[j * head_dim + d], kv->value_scales[j]);
+    if (type == WHIT_KV_F16) return f16_code(((const uint16_t *)kv->values)[j * head_dim + d], kv->value_scales[j]);
     return ((const uint8_t *)kv->values)[(j / 4 * head_dim + d) * 4 + j % 4] - 128;
 }
 
@@ -247,8 +235,7 @@ static int32_t query_code(whit_kv_type type, const uint8_t *query, uint32_t d)
 }
 
 /* Weights of a span as integers; returns what turns sums of their products back. */
-static float whole_weights(whit_kv_type type, const float weights[GROUP], whit_kv_span span,
-                           int32_t codes[GROUP])
+static float whole_weights(whit_kv_type type, const float weights[GROUP], whit_kv_span span, int32_t codes[GROUP])
 {
     const uint32_t n = (uint32_t)(span.end - span.begin);
     uint32_t most = whit_amax_bits(weights + span.begin, n);
@@ -257,9 +244,8 @@ static float whole_weights(whit_kv_type type, const float weights[GROUP], whit_k
     return codes_of(weights + span.begin, n, most, WHIT_KV_WEIGHT_MAX, codes + span.begin);
 }
 
-static void attend_codes(whit_kv_type type, const group_arrays *kv, const uint8_t *queries,
-                         const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale,
-                         float *partials)
+static void attend_codes(whit_kv_type type, const group_arrays *kv, const uint8_t *queries, const whit_kv_span *spans,
+                         uint32_t n, uint32_t head_dim, float scale, float *partials)
 {
     for (uint32_t i = 0; i < n; i++, partials += whit_kv_partial_elems(head_dim)) {
         const whit_kv_span span = spans[i];
@@ -276,8 +262,7 @@ static void attend_codes(whit_kv_type type, const group_arrays *kv, const uint8_
             scores[j] = (float)sum * (factor * block->key_scales[j % BLOCK]);
         }
         soften(scores, span, head_dim, partials);
-        for (uint32_t j = span.begin; j < span.end; j++)
-            scores[j] *= kv->of[j / BLOCK].value_scales[j % BLOCK];
+        for (uint32_t j = span.begin; j < span.end; j++) scores[j] *= kv->of[j / BLOCK].value_scales[j % BLOCK];
         int32_t codes[GROUP];
         float unit = whole_weights(type, scores, span, codes);
         for (uint32_t d = 0; d < head_dim; d++) {
@@ -310,9 +295,8 @@ void whit_kv_join_generic(float *into, const float *from, uint32_t n, uint32_t h
 
 /* ---- attend and join ------------------------------------------------------------------------ */
 
-static void attend(whit_kv_type type, const whit_kv_group *group, const uint8_t *queries,
-                   const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale,
-                   float *partials, float *into)
+static void attend(whit_kv_type type, const whit_kv_group *group, const uint8_t *queries, const whit_kv_span *spans,
+                   uint32_t n, uint32_t head_dim, float scale, float *partials, float *into)
 {
     const group_arrays kv = arrays_of(type, head_dim, group);
     scale *= WHIT_EXP_LOG2E;
@@ -331,14 +315,13 @@ static void attend(whit_kv_type type, const whit_kv_group *group, const uint8_t 
     }
 }
 
-#define ATTEND(lower, upper)                                                                       \
-    void whit_kv_attend_##lower##_generic(whit_kv_group *group, const whit_kv_group *next,         \
-                                          const uint8_t *queries, const whit_kv_span *spans,       \
-                                          uint32_t n, uint32_t head_dim, float scale,              \
-                                          float *partials, float *into)                            \
-    {                                                                                              \
-        (void)next;                                                                                \
-        attend(WHIT_KV_##upper, group, queries, spans, n, head_dim, scale, partials, into);        \
+#define ATTEND(lower, upper)                                                                                           \
+    void whit_kv_attend_##lower##_generic(whit_kv_group *group, const whit_kv_group *next, const uint8_t *queries,     \
+                                          const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale,       \
+                                          float *partials, float *into)                                                \
+    {                                                                                                                  \
+        (void)next;                                                                                                    \
+        attend(WHIT_KV_##upper, group, queries, spans, n, head_dim, scale, partials, into);                            \
     }
 ATTEND(f32, F32)
 ATTEND(f16, F16)

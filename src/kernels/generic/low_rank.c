@@ -11,9 +11,8 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-void whit_low_rank_generic(const whit_tensor *b, const float *low, size_t low_stride,
-                           uint32_t n_tokens, uint32_t tile_begin, uint32_t tile_end, float *y,
-                           size_t y_stride)
+void whit_low_rank_generic(const whit_tensor *b, const float *low, size_t low_stride, uint32_t n_tokens,
+                           uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride)
 {
     int8_t codes[WHIT_CHUNK_COLS * ROWS];
     float fields[WHIT_MAX_FIELDS][ROWS];

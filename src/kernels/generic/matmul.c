@@ -25,8 +25,8 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-static void store(const whit_tensor *w, uint32_t tile, uint32_t t, uint32_t n,
-                  lane_floats acc[COLUMNS], float *y, size_t y_stride)
+static void store(const whit_tensor *w, uint32_t tile, uint32_t t, uint32_t n, lane_floats acc[COLUMNS], float *y,
+                  size_t y_stride)
 {
     uint32_t n_rows = min_u32(ROWS, w->type.n_rows - tile * ROWS);
     for (uint32_t i = 0; i < n; i++)
@@ -35,8 +35,8 @@ static void store(const whit_tensor *w, uint32_t tile, uint32_t t, uint32_t n,
 
 /* ---- float weights -------------------------------------------------------------------------- */
 
-static void run_floats(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,
-                       uint32_t tile_end, float *y, size_t y_stride, void *scratch)
+static void run_floats(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end, float *y,
+                       size_t y_stride, void *scratch)
 {
     float *values = scratch;
     for (uint32_t tile = tile_begin; tile < tile_end; tile++)
@@ -49,8 +49,7 @@ static void run_floats(const whit_tensor *w, const whit_acts *x, uint32_t tile_b
                 for (uint32_t i = 0; i < n; i++) {
                     const float *xs = x->f32 + (t + i) * x->stride + k;
                     for (uint32_t j = 0; j < n_k; j++)
-                        for (uint32_t r = 0; r < ROWS; r++)
-                            acc[i][r] = fmaf(values[j * ROWS + r], xs[j], acc[i][r]);
+                        for (uint32_t r = 0; r < ROWS; r++) acc[i][r] = fmaf(values[j * ROWS + r], xs[j], acc[i][r]);
                 }
             }
             store(w, tile, t, n, acc, y, y_stride);
@@ -59,12 +58,10 @@ static void run_floats(const whit_tensor *w, const whit_acts *x, uint32_t tile_b
 
 static bool accepts_floats(const whit_tensor_type *type, const whit_acts_spec *spec)
 {
-    return whit_codec_find(type->codec)->is_float && type->layout == WHIT_LAYOUT_TILE16 &&
-           spec->kind == WHIT_ACTS_F32;
+    return whit_codec_find(type->codec)->is_float && type->layout == WHIT_LAYOUT_TILE16 && spec->kind == WHIT_ACTS_F32;
 }
 
-static size_t floats_scratch(const whit_tensor_type *type, const whit_acts_spec *spec,
-                             uint32_t n_tokens)
+static size_t floats_scratch(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens)
 {
     (void)type, (void)spec, (void)n_tokens;
     return CHUNK * ROWS * sizeof(float);
@@ -92,8 +89,7 @@ static void add_f32(group_sums *sums, bool is_q2, const int8_t *codes, const flo
     for (uint32_t j = 0; j < n; j++, codes += ROWS) {
         sums->x += x[j];
         if (!is_q2) {
-            for (uint32_t r = 0; r < ROWS; r++)
-                sums->main[r] = fmaf((float)codes[r], x[j], sums->main[r]);
+            for (uint32_t r = 0; r < ROWS; r++) sums->main[r] = fmaf((float)codes[r], x[j], sums->main[r]);
             continue;
         }
         for (uint32_t r = 0; r < ROWS; r++) {
@@ -103,8 +99,8 @@ static void add_f32(group_sums *sums, bool is_q2, const int8_t *codes, const flo
     }
 }
 
-static void flush_f32(const whit_tensor_type *type, const group_sums *sums,
-                      float fields[WHIT_MAX_FIELDS][ROWS], lane_floats acc)
+static void flush_f32(const whit_tensor_type *type, const group_sums *sums, float fields[WHIT_MAX_FIELDS][ROWS],
+                      lane_floats acc)
 {
     unsigned field = 0;
     for (uint32_t r = 0; r < ROWS; r++) acc[r] = fmaf(sums->main[r], fields[0][r], acc[r]);
@@ -117,8 +113,8 @@ static void flush_f32(const whit_tensor_type *type, const group_sums *sums,
         for (uint32_t r = 0; r < ROWS; r++) acc[r] = fmaf(fields[field][r], sums->x, acc[r]);
 }
 
-static void run_codes_f32(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,
-                          uint32_t tile_end, float *y, size_t y_stride, void *scratch)
+static void run_codes_f32(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end, float *y,
+                          size_t y_stride, void *scratch)
 {
     int8_t *codes = scratch;
     bool is_q2 = w->type.codec == WHIT_CODEC_Q2;
@@ -133,8 +129,7 @@ static void run_codes_f32(const whit_tensor *w, const whit_acts *x, uint32_t til
                 uint32_t end = min_u32(min_u32(chunk + CHUNK, group_end), x->n_cols);
                 if (k == chunk) whit_tile_codes(w, tile, k, min_u32(CHUNK, x->n_cols - k), codes);
                 for (uint32_t i = 0; i < n; i++)
-                    add_f32(&sums[i], is_q2, codes + (k - chunk) * ROWS,
-                            x->f32 + (t + i) * x->stride + k, end - k);
+                    add_f32(&sums[i], is_q2, codes + (k - chunk) * ROWS, x->f32 + (t + i) * x->stride + k, end - k);
                 if (end == group_end || end == x->n_cols) {
                     float fields[WHIT_MAX_FIELDS][ROWS];
                     whit_tile_fields(w, tile, k / group_cols, fields);
@@ -152,8 +147,7 @@ static bool accepts_codes_f32(const whit_tensor_type *type, const whit_acts_spec
     return !whit_codec_find(type->codec)->is_float && spec->kind == WHIT_ACTS_F32;
 }
 
-static size_t codes_scratch(const whit_tensor_type *type, const whit_acts_spec *spec,
-                            uint32_t n_tokens)
+static size_t codes_scratch(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens)
 {
     (void)type, (void)spec, (void)n_tokens;
     return CHUNK * ROWS;
@@ -189,21 +183,18 @@ static void add_i8(step_sums *sums, bool is_q2, const int8_t *codes, const int8_
     }
 }
 
-static void flush_i8(const whit_tensor_type *type, const step_sums *sums, float scale_x,
-                     int32_t sum_q, float fields[WHIT_MAX_FIELDS][ROWS], lane_floats acc)
+static void flush_i8(const whit_tensor_type *type, const step_sums *sums, float scale_x, int32_t sum_q,
+                     float fields[WHIT_MAX_FIELDS][ROWS], lane_floats acc)
 {
     unsigned field = 0;
-    for (uint32_t r = 0; r < ROWS; r++)
-        acc[r] = fmaf((float)sums->main[r], fields[0][r] * scale_x, acc[r]);
+    for (uint32_t r = 0; r < ROWS; r++) acc[r] = fmaf((float)sums->main[r], fields[0][r] * scale_x, acc[r]);
     field++;
     if (type->codec == WHIT_CODEC_Q2) {
-        for (uint32_t r = 0; r < ROWS; r++)
-            acc[r] = fmaf((float)sums->extra[r], fields[1][r] * scale_x, acc[r]);
+        for (uint32_t r = 0; r < ROWS; r++) acc[r] = fmaf((float)sums->extra[r], fields[1][r] * scale_x, acc[r]);
         field++;
     }
     if (type->has_offset)
-        for (uint32_t r = 0; r < ROWS; r++)
-            acc[r] = fmaf(fields[field][r] * scale_x, (float)sum_q, acc[r]);
+        for (uint32_t r = 0; r < ROWS; r++) acc[r] = fmaf(fields[field][r] * scale_x, (float)sum_q, acc[r]);
 }
 
 /* One token's quaternary activations of [k, k + n) as int8. */
@@ -219,8 +210,8 @@ static const int8_t *q2_codes(const whit_acts *x, uint32_t token, uint32_t k, ui
     return q;
 }
 
-static void run_codes_i8(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,
-                         uint32_t tile_end, float *y, size_t y_stride, void *scratch)
+static void run_codes_i8(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end, float *y,
+                         size_t y_stride, void *scratch)
 {
     int8_t *codes = scratch, *q_scratch = codes + CHUNK * ROWS;
     bool is_q2 = w->type.codec == WHIT_CODEC_Q2, planes = x->spec.kind == WHIT_ACTS_Q2;
@@ -237,8 +228,8 @@ static void run_codes_i8(const whit_tensor *w, const whit_acts *x, uint32_t tile
                 uint32_t end = min_u32(min_u32(chunk + CHUNK, step_end), x->n_cols);
                 if (k == chunk) whit_tile_codes(w, tile, k, min_u32(CHUNK, x->n_cols - k), codes);
                 for (uint32_t i = 0; i < n; i++) {
-                    const int8_t *q = planes ? q2_codes(x, t + i, k, end - k, q_scratch)
-                                             : x->i8 + (t + i) * x->stride + k;
+                    const int8_t *q =
+                        planes ? q2_codes(x, t + i, k, end - k, q_scratch) : x->i8 + (t + i) * x->stride + k;
                     add_i8(&sums[i], is_q2, codes + (k - chunk) * ROWS, q, end - k);
                 }
                 if (end == step_end || end == x->n_cols) {
@@ -263,12 +254,10 @@ static bool accepts_codes_i8(const whit_tensor_type *type, const whit_acts_spec 
 
 static bool accepts_planes(const whit_tensor_type *type, const whit_acts_spec *spec)
 {
-    return (type->codec == WHIT_CODEC_B1 || type->codec == WHIT_CODEC_Q2) &&
-           spec->kind == WHIT_ACTS_Q2;
+    return (type->codec == WHIT_CODEC_B1 || type->codec == WHIT_CODEC_Q2) && spec->kind == WHIT_ACTS_Q2;
 }
 
-static size_t codes_i8_scratch(const whit_tensor_type *type, const whit_acts_spec *spec,
-                               uint32_t n_tokens)
+static size_t codes_i8_scratch(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens)
 {
     (void)type, (void)spec, (void)n_tokens;
     return CHUNK * (ROWS + 1);

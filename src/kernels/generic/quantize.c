@@ -94,8 +94,8 @@ static void quantize_q2(const float *x, const whit_acts *acts, uint32_t token)
     }
 }
 
-void whit_quantize_generic(const float *x, size_t x_stride, const whit_acts *acts,
-                           uint32_t token_begin, uint32_t token_end)
+void whit_quantize_generic(const float *x, size_t x_stride, const whit_acts *acts, uint32_t token_begin,
+                           uint32_t token_end)
 {
     for (uint32_t token = token_begin; token < token_end; token++) {
         if (acts->spec.kind == WHIT_ACTS_I8) quantize_i8(x + token * x_stride, acts, token);
@@ -103,8 +103,7 @@ void whit_quantize_generic(const float *x, size_t x_stride, const whit_acts *act
     }
 }
 
-void whit_norm_acts_generic(const whit_norm_rows *rows, const whit_acts *acts, uint32_t token_begin,
-                            uint32_t token_end)
+void whit_norm_acts_generic(const whit_norm_rows *rows, const whit_acts *acts, uint32_t token_begin, uint32_t token_end)
 {
     uint32_t n = acts->n_cols;
     for (uint32_t token = token_begin; token < token_end; token++) {
@@ -117,8 +116,7 @@ void whit_norm_acts_generic(const whit_norm_rows *rows, const whit_acts *acts, u
         } else if (rows->source == WHIT_ROW_SUM) {
             for (uint32_t i = 0; i < n; i++) x[i] = a[i] + b[i];
         }
-        whit_rms_norm_generic(rows->source == WHIT_ROW_GIVEN ? a : x, rows->weight, n, rows->eps,
-                              rows->normed);
+        whit_rms_norm_generic(rows->source == WHIT_ROW_GIVEN ? a : x, rows->weight, n, rows->eps, rows->normed);
         whit_quantize_generic(rows->normed, 0, acts, token, token + 1);
     }
 }

@@ -36,8 +36,8 @@ static void screen_tile(const whit_tensor *w, const whit_acts *x, uint32_t token
     memcpy(logits, acc, min_u32(ROWS, w->type.n_rows - tile * ROWS) * sizeof *logits);
 }
 
-void whit_screen_generic(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end, float *logits,
-                         size_t stride)
+void whit_screen_generic(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,
+                         float *logits, size_t stride)
 {
     for (uint32_t token = 0; token < x->n_tokens; token++)
         for (uint32_t tile = tile_begin; tile < tile_end; tile++)
@@ -46,11 +46,9 @@ void whit_screen_generic(const whit_tensor *w, const whit_acts *x, uint32_t tile
 
 /* Codes of columns [k, k + n) of a row, k a multiple of 8, whole groups of eight: four bytes of the
  * high plane and four of the low one at a time. */
-static void row_codes(const uint8_t *high, const uint8_t *low, uint32_t k, uint32_t n,
-                      int8_t *codes)
+static void row_codes(const uint8_t *high, const uint8_t *low, uint32_t k, uint32_t n, int8_t *codes)
 {
-    const uint32_t nibbles = 0x0F0F0F0F,
-                   signs = 0x80808080; /* code = u8 - 128: flip the sign bit */
+    const uint32_t nibbles = 0x0F0F0F0F, signs = 0x80808080; /* code = u8 - 128: flip the sign bit */
     for (uint32_t j = k / 8; j < (k + n + 7) / 8; j++, codes += 8) {
         uint32_t upper = whit_load_u32(high + (size_t)j * WHIT_LINE_BYTES);
         uint32_t lower = whit_load_u32(low + (size_t)j * 4);
@@ -61,8 +59,7 @@ static void row_codes(const uint8_t *high, const uint8_t *low, uint32_t k, uint3
     }
 }
 
-static int32_t row_sum(const uint8_t *high, const uint8_t *low, const int8_t *q, uint32_t begin,
-                       uint32_t end)
+static int32_t row_sum(const uint8_t *high, const uint8_t *low, const int8_t *q, uint32_t begin, uint32_t end)
 {
     int8_t codes[WHIT_CHUNK_COLS];
     int32_t sum = 0;
@@ -74,8 +71,8 @@ static int32_t row_sum(const uint8_t *high, const uint8_t *low, const int8_t *q,
     return sum;
 }
 
-void whit_rescore_generic(const whit_tensor *w, const whit_acts *x, uint32_t token,
-                          const uint32_t *rows, uint32_t n, float *logits)
+void whit_rescore_generic(const whit_tensor *w, const whit_acts *x, uint32_t token, const uint32_t *rows, uint32_t n,
+                          float *logits)
 {
     whit_geometry g = whit_codec_geometry(&w->type);
     const int8_t *q = x->i8 + token * x->stride;
@@ -86,8 +83,7 @@ void whit_rescore_generic(const whit_tensor *w, const whit_acts *x, uint32_t tok
         float fields[WHIT_MAX_FIELDS][ROWS], acc = 0;
         whit_tile_fields(w, row / ROWS, 0, fields);
         for (uint32_t step = 0; step < x->n_steps; step++) {
-            int32_t sum =
-                row_sum(high, low, q, whit_acts_step_begin(x, step), whit_acts_step_end(x, step));
+            int32_t sum = row_sum(high, low, q, whit_acts_step_begin(x, step), whit_acts_step_end(x, step));
             size_t at = (size_t)token * x->n_steps + step;
             acc = fmaf((float)sum, fields[0][r] * x->scales[at], acc);
         }
@@ -114,8 +110,7 @@ void whit_best_rows_generic(const float *logits, uint32_t n, uint32_t n_best, ui
         if (logits[row] > logits[rows[0]]) sift_down(logits, rows, n_best, 0, row);
 }
 
-uint32_t whit_survive_generic(const whit_tensor *w, const float *logits, float bound,
-                              float threshold, uint32_t *rows)
+uint32_t whit_survive_generic(const whit_tensor *w, const float *logits, float bound, float threshold, uint32_t *rows)
 {
     float fields[WHIT_MAX_FIELDS][ROWS];
     uint32_t n = 0;

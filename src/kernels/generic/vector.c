@@ -7,11 +7,9 @@
 void whit_rms_norm_generic(const float *x, const float *weight, uint32_t n, float eps, float *out)
 {
     float lanes[WHIT_LANES] = {0};
-    for (uint32_t i = 0; i < n; i++)
-        lanes[i % WHIT_LANES] = fmaf(x[i], x[i], lanes[i % WHIT_LANES]);
+    for (uint32_t i = 0; i < n; i++) lanes[i % WHIT_LANES] = fmaf(x[i], x[i], lanes[i % WHIT_LANES]);
     float inverse = 1.0f / sqrtf(whit_lanes_sum(lanes) / (float)n + eps);
-    for (uint32_t i = 0; i < n; i++)
-        out[i] = weight ? weight[i] * (x[i] * inverse) : x[i] * inverse;
+    for (uint32_t i = 0; i < n; i++) out[i] = weight ? weight[i] * (x[i] * inverse) : x[i] * inverse;
 }
 
 static void rotate(float a, float b, float cosine, float sine, float *out_a, float *out_b)
@@ -26,8 +24,8 @@ static void copy_rest(const float *x, uint32_t head_dim, uint32_t n_pairs, float
     for (uint32_t i = 2 * n_pairs; i < head_dim; i++) out[i] = x[i];
 }
 
-void whit_rope_half_generic(const float *x, uint32_t n_heads, uint32_t head_dim, uint32_t n_pairs,
-                            const float *table, float *out)
+void whit_rope_half_generic(const float *x, uint32_t n_heads, uint32_t head_dim, uint32_t n_pairs, const float *table,
+                            float *out)
 {
     for (uint32_t head = 0; head < n_heads; head++, x += head_dim, out += head_dim) {
         for (uint32_t i = 0; i < n_pairs; i++)
@@ -36,13 +34,12 @@ void whit_rope_half_generic(const float *x, uint32_t n_heads, uint32_t head_dim,
     }
 }
 
-void whit_rope_pairs_generic(const float *x, uint32_t n_heads, uint32_t head_dim, uint32_t n_pairs,
-                             const float *table, float *out)
+void whit_rope_pairs_generic(const float *x, uint32_t n_heads, uint32_t head_dim, uint32_t n_pairs, const float *table,
+                             float *out)
 {
     for (uint32_t head = 0; head < n_heads; head++, x += head_dim, out += head_dim) {
         for (uint32_t i = 0; i < n_pairs; i++)
-            rotate(x[2 * i], x[2 * i + 1], table[i], table[n_pairs + i], &out[2 * i],
-                   &out[2 * i + 1]);
+            rotate(x[2 * i], x[2 * i + 1], table[i], table[n_pairs + i], &out[2 * i], &out[2 * i + 1]);
         copy_rest(x, head_dim, n_pairs, out);
     }
 }

@@ -18,14 +18,13 @@ typedef int32_t amx_block_sums[A_TILES][B_TILES][AMX_ROWS][16];
 static inline amx_config amx_config_for(uint32_t n)
 {
     uint32_t first = n < 16 ? n : 16, second = n > 16 ? n - 16 : 16;
-    return amx_config_of(
-        (const uint32_t[AMX_TILES]){first, first, second, second, first, second, 16, 16});
+    return amx_config_of((const uint32_t[AMX_TILES]){first, first, second, second, first, second, 16, 16});
 }
 
 /* C of n_a x 2 tiles over n steps. */
-static inline __attribute__((always_inline)) void
-amx_multiply_block(amx_state *amx, const int n_a, const int8_t *q, size_t stride, const uint8_t *b0,
-                   const uint8_t *b1, uint32_t n, amx_block_sums c)
+static inline __attribute__((always_inline)) void amx_multiply_block(amx_state *amx, const int n_a, const int8_t *q,
+                                                                     size_t stride, const uint8_t *b0,
+                                                                     const uint8_t *b1, uint32_t n, amx_block_sums c)
 {
     (void)amx;
     const int8_t *q1 = q + 16 * stride;

@@ -22,10 +22,10 @@ whit_kv_attend_fn AMX_NAME(whit_kv_attend_i8_amx), AMX_NAME(whit_kv_attend_f16_a
 #define PASS  TILE_QUERIES
 #define LEAST 16
 /* What heads are multiples of, and at most: columns of a tile of queries. */
-#define CHUNK_DIMS  64
-#define MOST_DIMS   256
-#define QUAD_BYTES  (4 * BLOCK) /* four dimensions of a key */
-#define TILE_BYTES  (AMX_ROWS * AMX_ROW_BYTES)
+#define CHUNK_DIMS 64
+#define MOST_DIMS  256
+#define QUAD_BYTES (4 * BLOCK) /* four dimensions of a key */
+#define TILE_BYTES (AMX_ROWS * AMX_ROW_BYTES)
 
 typedef int32_t tile_sums[4][AMX_ROWS][16];
 
@@ -39,8 +39,8 @@ typedef struct room {
     softened s;
     join_plan join;
     tile_sums sums[2];
-    int8_t queries[2 * PASS * MOST_DIMS];                 /* of a tile that is not full */
-    uint8_t *keys[2], *values[2]; /* f16: high and low digits, tile by tile, in the group's room */
+    int8_t queries[2 * PASS * MOST_DIMS]; /* of a tile that is not full */
+    uint8_t *keys[2], *values[2];         /* f16: high and low digits, tile by tile, in the group's room */
 } room;
 
 /* ---- f16 to digits -------------------------------------------------------------------------- */
@@ -53,8 +53,8 @@ INLINE void store_digits(const vi rows[4], uint8_t *high, uint8_t *low)
     const vi first = _mm512_mask_blend_epi16(0xAAAAAAAA, rows[0], vi_shift_left(rows[2], 16));
     const vi second = _mm512_mask_blend_epi16(0xAAAAAAAA, rows[1], vi_shift_left(rows[3], 16));
     const vi low_bytes = _mm512_ternarylogic_epi32(even, first, _mm512_slli_epi16(second, 8), PICK);
-    const vi high_bytes = _mm512_ternarylogic_epi32(even, _mm512_srli_epi16(first, 7),
-                                                    _mm512_slli_epi16(second, 1), PICK);
+    const vi high_bytes =
+        _mm512_ternarylogic_epi32(even, _mm512_srli_epi16(first, 7), _mm512_slli_epi16(second, 1), PICK);
     vi_store(low, vi_and(low_bytes, sevens));
     vi_store(high, high_bytes);
 }
@@ -76,18 +76,15 @@ static void digits_of_keys(const whit_kv_arrays *kv, uint32_t head_dim, uint8_t 
     }
 }
 
-static void digits_of_values(const whit_kv_arrays *kv, uint32_t head_dim, uint8_t *high,
-                             uint8_t *low)
+static void digits_of_values(const whit_kv_arrays *kv, uint32_t head_dim, uint8_t *high, uint8_t *low)
 {
     for (uint32_t j = 0; j < BLOCK; j += 4) {
         const uint16_t *row = (const uint16_t *)kv->values + (size_t)j * head_dim;
         vf factors[4];
-        for (int i = 0; i < 4; i++)
-            factors[i] = f16_factors(vf_set(kv->value_scales[j + (uint32_t)i]));
+        for (int i = 0; i < 4; i++) factors[i] = f16_factors(vf_set(kv->value_scales[j + (uint32_t)i]));
         for (uint32_t d = 0; d < head_dim; d += 16) {
             vi rows[4];
-            for (uint32_t i = 0; i < 4; i++)
-                rows[i] = f16_codes(row + i * head_dim + d, factors[i]);
+            for (uint32_t i = 0; i < 4; i++) rows[i] = f16_codes(row + i * head_dim + d, factors[i]);
             size_t at = d / 16 * TILE_BYTES + j / 4 * AMX_ROW_BYTES;
             store_digits(rows, high + at, low + at);
         }
@@ -136,8 +133,8 @@ typedef void start_fn(const pass *t, room *own, amx_state *amx, uint32_t i, tile
 typedef void finish_fn(const pass *t, room *own, uint32_t i, const tile_sums sums);
 
 /* Tiles of one job are multiplied beside the arithmetic on the sums of the one before. */
-INLINE void run_jobs(const pass *t, room *own, amx_state *amx, uint32_t begin, uint32_t end,
-                     start_fn *start, finish_fn *finish)
+INLINE void run_jobs(const pass *t, room *own, amx_state *amx, uint32_t begin, uint32_t end, start_fn *start,
+                     finish_fn *finish)
 {
     for (uint32_t i = begin; i <= end; i++) {
         amx_written();
@@ -155,8 +152,7 @@ INLINE const int8_t *query_tile(const pass *t, room *own, size_t at, size_t byte
     if (t->n == PASS) return (const int8_t *)queries;
     /* The rows behind the last query are whatever was there: nobody looks at what comes of them. */
     *stride = bytes;
-    for (uint32_t i = 0; i < t->n; i++)
-        memcpy(own->queries + i * bytes, queries + i * t->query_bytes, bytes);
+    for (uint32_t i = 0; i < t->n; i++) memcpy(own->queries + i * bytes, queries + i * t->query_bytes, bytes);
     amx_written();
     return own->queries;
 }
@@ -185,9 +181,9 @@ INLINE void put_values(const pass *t, const room *own, uint32_t r, float *out, v
         return;
     }
     const vf old = _mm512_maskz_loadu_ps(own->join.has_old[r], out);
-    _mm512_mask_storeu_ps(out, own->join.stores[r],
-                          vf_fma(old, vf_set(own->join.old_factor[r]),
-                                 vf_mul(values, vf_set(own->join.new_factor[r]))));
+    _mm512_mask_storeu_ps(
+        out, own->join.stores[r],
+        vf_fma(old, vf_set(own->join.old_factor[r]), vf_mul(values, vf_set(own->join.new_factor[r]))));
 }
 
 /* Maxima and sums of the pass go where its outputs will; what kv_join does with these follows from
@@ -198,8 +194,7 @@ INLINE void plan_join(const pass *t, room *own)
     join_plan *join = &own->join;
     float *out = outputs_of(t) + t->head_dim;
     if (!t->into) {
-        for (uint32_t r = 0; r < t->n; r++, out += t->partial_elems)
-            out[0] = s->max[r], out[1] = s->sum[r];
+        for (uint32_t r = 0; r < t->n; r++, out += t->partial_elems) out[0] = s->max[r], out[1] = s->sum[r];
         return;
     }
     float max[PASS] = {0}, sum[PASS] = {0};
@@ -335,9 +330,9 @@ INLINE void finish_scores_f16(const pass *t, room *own, uint32_t i, const tile_s
     const uint8_t *scale = t->queries + whit_kv_query_scale_offset(WHIT_KV_F16, t->head_dim);
     const vf key_scales = vf_load(t->kv[16 * i / BLOCK].key_scales + 16 * i % BLOCK);
     for (uint32_t r = 0; r < t->n; r++, scale += t->query_bytes)
-        vf_store(&own->s.scores[r][16 * i],
-                 vf_mul(vf_from_ints(sum_of_digits(sums, r)),
-                        vf_mul(vf_set(whit_load_f32(scale) * t->scale), key_scales)));
+        vf_store(
+            &own->s.scores[r][16 * i],
+            vf_mul(vf_from_ints(sum_of_digits(sums, r)), vf_mul(vf_set(whit_load_f32(scale) * t->scale), key_scales)));
 }
 
 /* A job: sixteen dimensions. */
@@ -357,8 +352,7 @@ INLINE void start_values_f16(const pass *t, room *own, amx_state *amx, uint32_t 
 INLINE void finish_values_f16(const pass *t, room *own, uint32_t i, const tile_sums sums)
 {
     float *out = outputs_of(t) + i * 16;
-    for (uint32_t r = 0; r < t->n; r++, out += t->partial_elems)
-        put_values(t, own, r, out, sum_of_digits(sums, r));
+    for (uint32_t r = 0; r < t->n; r++, out += t->partial_elems) put_values(t, own, r, out, sum_of_digits(sums, r));
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */
@@ -368,9 +362,8 @@ static bool takes(uint32_t n, uint32_t head_dim)
     return n >= LEAST && head_dim % CHUNK_DIMS == 0 && head_dim <= MOST_DIMS;
 }
 
-INLINE void attend(const whit_kv_type kv, whit_kv_group *group, const uint8_t *queries,
-                   const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale,
-                   float *partials, float *into)
+INLINE void attend(const whit_kv_type kv, whit_kv_group *group, const uint8_t *queries, const whit_kv_span *spans,
+                   uint32_t n, uint32_t head_dim, float scale, float *partials, float *into)
 {
     room own;
     amx_state amx;
@@ -385,13 +378,11 @@ INLINE void attend(const whit_kv_type kv, whit_kv_group *group, const uint8_t *q
         pass t = part_of_pass(&all, q, PASS);
         if (!see_positions(&t)) continue;
         if (kv == WHIT_KV_I8) {
-            run_jobs(&t, &own, &amx, t.begin / BLOCK, (t.end + BLOCK - 1) / BLOCK, start_scores_i8,
-                     finish_scores_i8);
+            run_jobs(&t, &own, &amx, t.begin / BLOCK, (t.end + BLOCK - 1) / BLOCK, start_scores_i8, finish_scores_i8);
             soften_pass(&t, kv, &own);
             run_jobs(&t, &own, &amx, 0, head_dim / 32, start_values_i8, finish_values_i8);
         } else {
-            run_jobs(&t, &own, &amx, t.begin / 16, (t.end + 15) / 16, start_scores_f16,
-                     finish_scores_f16);
+            run_jobs(&t, &own, &amx, t.begin / 16, (t.end + 15) / 16, start_scores_f16, finish_scores_f16);
             soften_pass(&t, kv, &own);
             run_jobs(&t, &own, &amx, 0, head_dim / 16, start_values_f16, finish_values_f16);
         }
@@ -399,9 +390,9 @@ INLINE void attend(const whit_kv_type kv, whit_kv_group *group, const uint8_t *q
     amx_end(&amx);
 }
 
-void AMX_NAME(whit_kv_attend_i8_amx)(whit_kv_group *group, const whit_kv_group *next,
-                                     const uint8_t *queries, const whit_kv_span *spans, uint32_t n,
-                                     uint32_t head_dim, float scale, float *partials, float *into)
+void AMX_NAME(whit_kv_attend_i8_amx)(whit_kv_group *group, const whit_kv_group *next, const uint8_t *queries,
+                                     const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale,
+                                     float *partials, float *into)
 {
     if (takes(n, head_dim))
         attend(WHIT_KV_I8, group, queries, spans, n, head_dim, scale, partials, into);
@@ -409,9 +400,9 @@ void AMX_NAME(whit_kv_attend_i8_amx)(whit_kv_group *group, const whit_kv_group *
         whit_kv_attend_i8_avx512(group, next, queries, spans, n, head_dim, scale, partials, into);
 }
 
-void AMX_NAME(whit_kv_attend_f16_amx)(whit_kv_group *group, const whit_kv_group *next,
-                                      const uint8_t *queries, const whit_kv_span *spans, uint32_t n,
-                                      uint32_t head_dim, float scale, float *partials, float *into)
+void AMX_NAME(whit_kv_attend_f16_amx)(whit_kv_group *group, const whit_kv_group *next, const uint8_t *queries,
+                                      const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale,
+                                      float *partials, float *into)
 {
     if (takes(n, head_dim) && group->room)
         attend(WHIT_KV_F16, group, queries, spans, n, head_dim, scale, partials, into);

@@ -27,9 +27,7 @@ static inline __m512i add_quad_products(__m512i acc, __m512i line, __m512i quad)
 /* The same, these as an operand in memory. */
 static inline __m512i add_products(__m512i acc, __m512i line, const int8_t *q)
 {
-    __asm__("vpdpbusd %2%{1to16%}, %1, %0"
-            : "+v"(acc)
-            : "v"(line), "m"(*(const int32_t *)(const void *)q));
+    __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(acc) : "v"(line), "m"(*(const int32_t *)(const void *)q));
     return acc;
 }
 

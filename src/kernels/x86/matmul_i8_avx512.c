@@ -46,8 +46,8 @@ INLINE void ask_ahead(const uint8_t *line)
 }
 
 /* Adds four columns of each of n columns of x times a field of every plane. */
-INLINE void add_fields(const int n, const int planes, const int r, sums acc[][PLANES],
-                       const __m512i fields[PLANES], const int8_t *q, size_t stride)
+INLINE void add_fields(const int n, const int planes, const int r, sums acc[][PLANES], const __m512i fields[PLANES],
+                       const int8_t *q, size_t stride)
 {
 #pragma GCC unroll 4
     for (int c = 0; c < n; c++) {
@@ -57,16 +57,14 @@ INLINE void add_fields(const int n, const int planes, const int r, sums acc[][PL
         }
         const __m512i quad = broadcast_quad(q + c * stride);
 #pragma GCC unroll 2
-        for (int p = 0; p < planes; p++)
-            acc[c][p].of[r] = add_quad_products(acc[c][p].of[r], fields[p], quad);
+        for (int p = 0; p < planes; p++) acc[c][p].of[r] = add_quad_products(acc[c][p].of[r], fields[p], quad);
     }
 }
 
 /* Adds a line of every plane whose byte holds 8 / bits fields; `first` is the register of its first
  * field. */
-INLINE void add_line(const int bits, const int n, const int planes, const int registers,
-                     sums acc[][PLANES], const int first, const uint8_t *const lines[PLANES],
-                     const int8_t *q, size_t stride)
+INLINE void add_line(const int bits, const int n, const int planes, const int registers, sums acc[][PLANES],
+                     const int first, const uint8_t *const lines[PLANES], const int8_t *q, size_t stride)
 {
     const int n_fields = 8 / bits;
     __m512i line[PLANES], fields[PLANES];
@@ -77,8 +75,7 @@ INLINE void add_line(const int bits, const int n, const int planes, const int re
         __m512i mask = _mm512_set1_epi8((char)(((1 << bits) - 1) << bits * (j % registers)));
 #pragma GCC unroll 2
         for (int p = 0; p < planes; p++) {
-            if (j > 0 && j % registers == 0)
-                line[p] = _mm512_srli_epi16(line[p], (unsigned)(bits * registers));
+            if (j > 0 && j % registers == 0) line[p] = _mm512_srli_epi16(line[p], (unsigned)(bits * registers));
             fields[p] = bits == 8 ? line[p] : _mm512_and_si512(line[p], mask);
         }
         add_fields(n, planes, (first + j) % registers, acc, fields, q + 4 * j, stride);
@@ -86,9 +83,9 @@ INLINE void add_line(const int bits, const int n, const int planes, const int re
 }
 
 /* Adds n_lines lines of every plane `line_stride` bytes apart. */
-INLINE void add_lines(const int bits, const int n, const int planes, const int registers,
-                      sums acc[][PLANES], const uint8_t *const from[PLANES],
-                      const size_t line_stride, const int8_t *q, size_t stride, uint32_t n_lines)
+INLINE void add_lines(const int bits, const int n, const int planes, const int registers, sums acc[][PLANES],
+                      const uint8_t *const from[PLANES], const size_t line_stride, const int8_t *q, size_t stride,
+                      uint32_t n_lines)
 {
     const int fields = 8 / bits;
     const uint32_t turns = fields >= registers ? 1 : (uint32_t)(registers / fields);
@@ -107,9 +104,8 @@ INLINE void add_lines(const int bits, const int n, const int planes, const int r
     }
 }
 
-INLINE void add_t5_lines(const int n, const int planes, const int registers,
-                         const t5_tables *tables, sums acc[][PLANES],
-                         const uint8_t *const from[PLANES], const int8_t *q, size_t stride,
+INLINE void add_t5_lines(const int n, const int planes, const int registers, const t5_tables *tables,
+                         sums acc[][PLANES], const uint8_t *const from[PLANES], const int8_t *q, size_t stride,
                          uint32_t n_lines)
 {
     const uint8_t *lines[PLANES] = {from[0], from[1]};
@@ -133,17 +129,15 @@ INLINE void add_t5_lines(const int n, const int planes, const int registers,
 
 /* Columns [128 h, + 8) behind the six t5 lines of a half superblock: two fields of a t2 line. */
 INLINE void add_t5_rest(const int n, const int planes, const int registers, sums acc[][PLANES],
-                        const uint8_t *const lines[PLANES], const int half, const int8_t *q,
-                        size_t stride)
+                        const uint8_t *const lines[PLANES], const int half, const int8_t *q, size_t stride)
 {
 #pragma GCC unroll 2
     for (int j = 0; j < 2; j++) {
         __m512i fields[PLANES];
 #pragma GCC unroll 2
         for (int p = 0; p < planes; p++)
-            fields[p] = _mm512_and_si512(
-                _mm512_srli_epi16(load_line(lines[p]), (unsigned)(4 * half + 2 * j)),
-                _mm512_set1_epi8(3));
+            fields[p] = _mm512_and_si512(_mm512_srli_epi16(load_line(lines[p]), (unsigned)(4 * half + 2 * j)),
+                                         _mm512_set1_epi8(3));
         add_fields(n, planes, j % registers, acc, fields, q + 4 * j, stride);
     }
 }
@@ -159,9 +153,8 @@ INLINE __m512i total(const int codec, const int registers, const sums *acc)
 }
 
 /* Columns [k, end), by half superblocks. */
-INLINE void add_t5_superblocks(const int n, const int planes, const int registers, const tiles *m,
-                               const t5_tables *t5, sums acc[][PLANES],
-                               const uint8_t *const start[PLANES], const int8_t *q, size_t stride,
+INLINE void add_t5_superblocks(const int n, const int planes, const int registers, const tiles *m, const t5_tables *t5,
+                               sums acc[][PLANES], const uint8_t *const start[PLANES], const int8_t *q, size_t stride,
                                uint32_t k, uint32_t end)
 {
     for (uint32_t h = k / 128; h < (end + 127) / 128; h++) {
@@ -181,9 +174,8 @@ INLINE void add_t5_superblocks(const int n, const int planes, const int register
 }
 
 /* n_tiles tiles, n <= PASS_COLUMNS columns from token t on. */
-INLINE void multiply_tiles(const int codec, const int n, const int n_tiles, const tiles *m,
-                           const t5_tables *t5, const whit_acts *x, const uint32_t tile[PLANES],
-                           uint32_t t, float *y, size_t y_stride)
+INLINE void multiply_tiles(const int codec, const int n, const int n_tiles, const tiles *m, const t5_tables *t5,
+                           const whit_acts *x, const uint32_t tile[PLANES], uint32_t t, float *y, size_t y_stride)
 {
     const int bits = code_bits(codec);
     const bool is_q2 = codec == WHIT_CODEC_Q2;
@@ -207,19 +199,17 @@ INLINE void multiply_tiles(const int codec, const int n, const int n_tiles, cons
 #pragma GCC unroll 4
         for (int c = 0; c < n; c++) {
 #pragma GCC unroll 5
-            for (int r = 0; r < REGISTERS_MAX; r++)
-                acc[c][0].of[r] = acc[c][1].of[r] = _mm512_setzero_si512();
+            for (int r = 0; r < REGISTERS_MAX; r++) acc[c][0].of[r] = acc[c][1].of[r] = _mm512_setzero_si512();
         }
         if (codec == WHIT_CODEC_T5 && m->in_superblocks) {
             add_t5_superblocks(n, planes, registers, m, t5, acc, start, q, stride, k, end);
         } else if (codec == WHIT_CODEC_I8S) {
             for (uint32_t from = k; from < end; from += 128) {
                 _Alignas(64) uint8_t quads[PLANES][32 * WHIT_LINE_BYTES];
-                for (int p = 0; p < planes; p++)
-                    unpack_i8s(m, tile[p], from / 8, quads[p], WHIT_LINE_BYTES);
+                for (int p = 0; p < planes; p++) unpack_i8s(m, tile[p], from / 8, quads[p], WHIT_LINE_BYTES);
                 const uint8_t *const unpacked[PLANES] = {quads[0], quads[1]};
-                add_lines(bits, n, planes, registers, acc, unpacked, WHIT_LINE_BYTES, q + from,
-                          stride, tiles_min(32, (end - from + 3) / 4));
+                add_lines(bits, n, planes, registers, acc, unpacked, WHIT_LINE_BYTES, q + from, stride,
+                          tiles_min(32, (end - from + 3) / 4));
             }
         } else {
             const uint32_t n_lines = (end - k + line_cols - 1) / line_cols;
@@ -228,8 +218,7 @@ INLINE void multiply_tiles(const int codec, const int n, const int n_tiles, cons
             if (codec == WHIT_CODEC_T5)
                 add_t5_lines(n, planes, registers, t5, acc, lines, q + k, stride, n_lines);
             else
-                add_lines(bits, n, planes, registers, acc, lines, line_stride, q + k, stride,
-                          n_lines);
+                add_lines(bits, n, planes, registers, acc, lines, line_stride, q + k, stride, n_lines);
             for (int p = 0; p < planes; p++) lines[p] += n_lines * line_stride;
         }
         uint32_t group = k >> m->group_shift;
@@ -247,12 +236,10 @@ INLINE void multiply_tiles(const int codec, const int n, const int n_tiles, cons
                 sum = _mm512_fmadd_ps(true_sum(codec, total(codec, registers, &acc[c][i]), sum_q),
                                       _mm512_mul_ps(scale, scale_x), sum);
                 if (is_q2)
-                    sum =
-                        _mm512_fmadd_ps(true_sum(codec, total(codec, registers, &acc[c][1]), sum_q),
-                                        _mm512_mul_ps(scale_b, scale_x), sum);
+                    sum = _mm512_fmadd_ps(true_sum(codec, total(codec, registers, &acc[c][1]), sum_q),
+                                          _mm512_mul_ps(scale_b, scale_x), sum);
                 if (m->has_offset)
-                    sum = _mm512_fmadd_ps(_mm512_mul_ps(offset, scale_x),
-                                          _mm512_set1_ps((float)sum_q), sum);
+                    sum = _mm512_fmadd_ps(_mm512_mul_ps(offset, scale_x), _mm512_set1_ps((float)sum_q), sum);
                 out[c][i] = sum;
             }
         }
@@ -263,22 +250,18 @@ INLINE void multiply_tiles(const int codec, const int n, const int n_tiles, cons
         __mmask16 rows = rows_mask(m, tile[i]);
 #pragma GCC unroll 4
         for (int c = 0; c < n; c++)
-            store_outputs(y + (t + (uint32_t)c) * y_stride + (size_t)tile[i] * WHIT_TILE_ROWS, rows,
-                          out[c][i]);
+            store_outputs(y + (t + (uint32_t)c) * y_stride + (size_t)tile[i] * WHIT_TILE_ROWS, rows, out[c][i]);
     }
 }
 
 /* All columns of n_tiles tiles; a second pass finds their lines in the cache. */
-INLINE void multiply_passes(const int codec, const int n_tiles, const tiles *m, const t5_tables *t5,
-                            const whit_acts *x, const uint32_t tile[PLANES], float *y,
-                            size_t y_stride)
+INLINE void multiply_passes(const int codec, const int n_tiles, const tiles *m, const t5_tables *t5, const whit_acts *x,
+                            const uint32_t tile[PLANES], float *y, size_t y_stride)
 {
     for (uint32_t t = 0, n; t < x->n_tokens; t += n) {
         n = tiles_min(x->n_tokens - t, PASS_COLUMNS);
-#define PASS(n_columns)                                                                            \
-    case n_columns:                                                                                \
-        multiply_tiles(codec, n_columns, n_tiles, m, t5, x, tile, t, y, y_stride);                 \
-        break;
+#define PASS(n_columns)                                                                                                \
+    case n_columns: multiply_tiles(codec, n_columns, n_tiles, m, t5, x, tile, t, y, y_stride); break;
         switch (n) {
             PASS(1) PASS(2) PASS(3) PASS(4)
         }
@@ -288,13 +271,12 @@ INLINE void multiply_passes(const int codec, const int n_tiles, const tiles *m, 
 
 /* Tiles one after the other, or those of the first half beside those of the second: either is read
  * from one end to the other. */
-INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,
-                uint32_t tile_end, float *y, size_t y_stride)
+INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,
+                float *y, size_t y_stride)
 {
     tiles m = tiles_of(w);
     const t5_tables t5 = codec == WHIT_CODEC_T5 ? t5_load_tables() : (t5_tables){0};
-    uint32_t half =
-        codec == WHIT_CODEC_Q2 || x->n_tokens < PAIR_COLUMNS ? 0 : (tile_end - tile_begin) / 2;
+    uint32_t half = codec == WHIT_CODEC_Q2 || x->n_tokens < PAIR_COLUMNS ? 0 : (tile_end - tile_begin) / 2;
     for (uint32_t i = 0; i < half; i++) {
         const uint32_t pair[PLANES] = {tile_begin + i, tile_begin + half + i};
         multiply_passes(codec, 2, &m, &t5, x, pair, y, y_stride);
@@ -306,25 +288,24 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
     _mm_sfence();
 }
 
-#define MATMUL(lower, upper)                                                                       \
-    static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)          \
-    {                                                                                              \
-        return type->codec == WHIT_CODEC_##upper && spec->kind == WHIT_ACTS_I8 &&                  \
-               steps_are_lines(type, spec);                                                        \
-    }                                                                                              \
-    static void run_##lower(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,         \
-                            uint32_t tile_end, float *y, size_t y_stride, void *scratch)           \
-    {                                                                                              \
-        (void)scratch;                                                                             \
-        run(WHIT_CODEC_##upper, w, x, tile_begin, tile_end, y, y_stride);                          \
-    }                                                                                              \
-    const whit_matmul_kernel whit_matmul_i8_##lower##_16x4_avx512 = {                              \
-        .name = "matmul_i8_" #lower "_16x4_avx512",                                                \
-        .isa = WHIT_ISA_AVX512,                                                                    \
-        .min_tokens = 1,                                                                           \
-        .max_tokens = UINT32_MAX,                                                                  \
-        .accepts = accepts_##lower,                                                                \
-        .run = run_##lower,                                                                        \
+#define MATMUL(lower, upper)                                                                                           \
+    static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)                              \
+    {                                                                                                                  \
+        return type->codec == WHIT_CODEC_##upper && spec->kind == WHIT_ACTS_I8 && steps_are_lines(type, spec);         \
+    }                                                                                                                  \
+    static void run_##lower(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,          \
+                            float *y, size_t y_stride, void *scratch)                                                  \
+    {                                                                                                                  \
+        (void)scratch;                                                                                                 \
+        run(WHIT_CODEC_##upper, w, x, tile_begin, tile_end, y, y_stride);                                              \
+    }                                                                                                                  \
+    const whit_matmul_kernel whit_matmul_i8_##lower##_16x4_avx512 = {                                                  \
+        .name = "matmul_i8_" #lower "_16x4_avx512",                                                                    \
+        .isa = WHIT_ISA_AVX512,                                                                                        \
+        .min_tokens = 1,                                                                                               \
+        .max_tokens = UINT32_MAX,                                                                                      \
+        .accepts = accepts_##lower,                                                                                    \
+        .run = run_##lower,                                                                                            \
     };
 
 MATMUL(t2, T2)

@@ -39,25 +39,22 @@ static uint32_t cached_tiles(uint32_t n_cols, int planes)
 
 /* Adds one step's integers to the floats of n tokens: out (n, 16) of one tile, y where `out` is
  * NULL. Planes of q2 are the two B tiles. */
-INLINE __m512 add_step(const int codec, const tiles *m, const __m512 *field, float scale,
-                       int32_t sum_q, const int32_t *sums, const int32_t *extra, __m512 acc)
+INLINE __m512 add_step(const int codec, const tiles *m, const __m512 *field, float scale, int32_t sum_q,
+                       const int32_t *sums, const int32_t *extra, __m512 acc)
 {
     __m512 scale_x = _mm512_set1_ps(scale);
     const bool is_q2 = codec == WHIT_CODEC_Q2;
-    acc = _mm512_fmadd_ps(true_sum(codec, _mm512_loadu_si512(sums), sum_q),
-                          _mm512_mul_ps(field[0], scale_x), acc);
+    acc = _mm512_fmadd_ps(true_sum(codec, _mm512_loadu_si512(sums), sum_q), _mm512_mul_ps(field[0], scale_x), acc);
     if (is_q2)
-        acc = _mm512_fmadd_ps(true_sum(codec, _mm512_loadu_si512(extra), sum_q),
-                              _mm512_mul_ps(field[1], scale_x), acc);
+        acc = _mm512_fmadd_ps(true_sum(codec, _mm512_loadu_si512(extra), sum_q), _mm512_mul_ps(field[1], scale_x), acc);
     if (m->has_offset)
-        acc = _mm512_fmadd_ps(_mm512_mul_ps(field[1 + is_q2], scale_x),
-                              _mm512_set1_ps((float)sum_q), acc);
+        acc = _mm512_fmadd_ps(_mm512_mul_ps(field[1 + is_q2], scale_x), _mm512_set1_ps((float)sum_q), acc);
     return acc;
 }
 
 /* n tokens from t on (n <= 16 n_a) times two planes of quads: two tiles, or one of q2. */
-INLINE void multiply_pair(const int codec, const int n_a, work *s, uint32_t tile, uint32_t n_tiles,
-                          uint32_t t, uint32_t n)
+INLINE void multiply_pair(const int codec, const int n_a, work *s, uint32_t tile, uint32_t n_tiles, uint32_t t,
+                          uint32_t n)
 {
     const whit_acts *x = s->x;
     const tiles *m = &s->m;
@@ -70,8 +67,8 @@ INLINE void multiply_pair(const int codec, const int n_a, work *s, uint32_t tile
     for (uint32_t i = 0; i < BLOCK_TOKENS * B_TILES; i++) out[i] = _mm512_setzero_ps();
     for (uint32_t step = 0, k = 0; step < x->n_steps; step++) {
         uint32_t end = tiles_min(k + step_cols, x->n_cols);
-        amx_multiply_block(&s->amx, n_a, x->i8 + t * x->stride + k, x->stride, b0 + 16 * (size_t)k,
-                           b1 + 16 * (size_t)k, (end - k + 63) / 64, sums);
+        amx_multiply_block(&s->amx, n_a, x->i8 + t * x->stride + k, x->stride, b0 + 16 * (size_t)k, b1 + 16 * (size_t)k,
+                           (end - k + 63) / 64, sums);
         for (uint32_t b = 0; b < n_tiles; b++) {
             const uint8_t *start = m->codes + (tile + b) * m->tile_bytes;
             __m512 field[WHIT_MAX_FIELDS];
@@ -88,8 +85,7 @@ INLINE void multiply_pair(const int codec, const int n_a, work *s, uint32_t tile
     }
     for (uint32_t b = 0; b < n_tiles; b++)
         for (uint32_t i = 0; i < n; i++)
-            _mm512_mask_storeu_ps(s->y + (t + i) * s->y_stride +
-                                      (size_t)(tile + b) * WHIT_TILE_ROWS,
+            _mm512_mask_storeu_ps(s->y + (t + i) * s->y_stride + (size_t)(tile + b) * WHIT_TILE_ROWS,
                                   rows_mask(m, tile + b), out[b * BLOCK_TOKENS + i]);
 }
 
@@ -106,8 +102,8 @@ INLINE void multiply_tokens(const int codec, work *s, uint32_t n_tiles, uint32_t
     }
 }
 
-INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,
-                uint32_t tile_end, float *y, size_t y_stride, uint8_t *quads)
+INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,
+                float *y, size_t y_stride, uint8_t *quads)
 {
     const int planes = codec == WHIT_CODEC_Q2 ? 2 : 1;
     work s = {.m = tiles_of(w), .x = x, .quads = quads, .y = y, .y_stride = y_stride};
@@ -118,12 +114,11 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
         n_tiles = tiles_min(most, tile_end - tile);
         s.first_tile = tile;
         for (uint32_t i = 0; i < n_tiles; i++)
-            unpack_tile(codec, &s.m, tile + i, quads + i * s.tile_quads * (size_t)planes,
-                        WHIT_LINE_BYTES, s.tile_quads);
+            unpack_tile(codec, &s.m, tile + i, quads + i * s.tile_quads * (size_t)planes, WHIT_LINE_BYTES,
+                        s.tile_quads);
         amx_config config = amx_config_for(BLOCK_TOKENS);
         amx_begin(&s.amx, &config);
-        for (uint32_t t = 0; t < whole; t += BLOCK_TOKENS)
-            multiply_tokens(codec, &s, n_tiles, t, BLOCK_TOKENS);
+        for (uint32_t t = 0; t < whole; t += BLOCK_TOKENS) multiply_tokens(codec, &s, n_tiles, t, BLOCK_TOKENS);
         if (rest) {
             config = amx_config_for(rest);
             amx_begin(&s.amx, &config);
@@ -133,8 +128,7 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
     }
 }
 
-static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec,
-                            uint32_t n_tokens)
+static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens)
 {
     (void)spec, (void)n_tokens;
     int planes = type->codec == WHIT_CODEC_Q2 ? 2 : 1;
@@ -147,20 +141,20 @@ static bool accepts_steps(const whit_acts_spec *spec)
     return spec->kind == WHIT_ACTS_I8 && spec->step % 64 == 0;
 }
 
-#define MATMUL(lower, upper)                                                                       \
-    static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)          \
-    {                                                                                              \
-        return type->codec == WHIT_CODEC_##upper && accepts_steps(spec);                           \
-    }                                                                                              \
-    MATMUL_RUN(lower, upper)                                                                       \
-    const whit_matmul_kernel AMX_NAME(whit_matmul_i8_##lower##_32x32_amx) = {                      \
-        .name = "matmul_i8_" #lower "_32x32_amx",                                                  \
-        .isa = AMX_LEVEL,                                                                          \
-        .min_tokens = 13,                                                                          \
-        .max_tokens = UINT32_MAX,                                                                  \
-        .accepts = accepts_##lower,                                                                \
-        .scratch_bytes = scratch_bytes,                                                            \
-        .run = run_##lower,                                                                        \
+#define MATMUL(lower, upper)                                                                                           \
+    static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)                              \
+    {                                                                                                                  \
+        return type->codec == WHIT_CODEC_##upper && accepts_steps(spec);                                               \
+    }                                                                                                                  \
+    MATMUL_RUN(lower, upper)                                                                                           \
+    const whit_matmul_kernel AMX_NAME(whit_matmul_i8_##lower##_32x32_amx) = {                                          \
+        .name = "matmul_i8_" #lower "_32x32_amx",                                                                      \
+        .isa = AMX_LEVEL,                                                                                              \
+        .min_tokens = 13,                                                                                              \
+        .max_tokens = UINT32_MAX,                                                                                      \
+        .accepts = accepts_##lower,                                                                                    \
+        .scratch_bytes = scratch_bytes,                                                                                \
+        .run = run_##lower,                                                                                            \
     };
 
 MATMUL(t2, T2)

@@ -15,8 +15,8 @@ INLINE int planes_per_tile(const int codec)
 }
 
 /* Adds n_quads quads of PLANES planes times n columns. */
-INLINE void add_quads(const int n, __m512i sums[COLUMNS][PLANES], const uint8_t *quads,
-                      const int8_t *q, size_t stride, uint32_t n_quads)
+INLINE void add_quads(const int n, __m512i sums[COLUMNS][PLANES], const uint8_t *quads, const int8_t *q, size_t stride,
+                      uint32_t n_quads)
 {
     __m512i acc[COLUMNS][PLANES];
 #pragma GCC unroll 6
@@ -42,8 +42,7 @@ INLINE void add_quads(const int n, __m512i sums[COLUMNS][PLANES], const uint8_t 
 
 /* Scales of tile i of a group, for every step STEP_FIELDS floats: a line a plane, then a line of
  * offsets a tile. */
-INLINE void unpack_scales(const int codec, const tiles *m, const whit_acts *x, uint32_t tile,
-                          uint32_t i, float *fields)
+INLINE void unpack_scales(const int codec, const tiles *m, const whit_acts *x, uint32_t tile, uint32_t i, float *fields)
 {
     const uint32_t planes = (uint32_t)planes_per_tile(codec);
     const uint8_t *start = m->codes + tile * m->tile_bytes;
@@ -51,17 +50,15 @@ INLINE void unpack_scales(const int codec, const tiles *m, const whit_acts *x, u
     for (uint32_t step = 0; step < x->n_steps; step++, fields += STEP_FIELDS) {
         uint32_t group = step * step_cols >> m->group_shift;
         for (uint32_t p = 0; p < planes; p++)
-            _mm512_store_ps(fields + (i * planes + p) * WHIT_TILE_ROWS,
-                            load_field(m, tile, start, group, p));
+            _mm512_store_ps(fields + (i * planes + p) * WHIT_TILE_ROWS, load_field(m, tile, start, group, p));
         if (m->has_offset)
-            _mm512_store_ps(fields + (PLANES + i) * WHIT_TILE_ROWS,
-                            load_field(m, tile, start, group, planes));
+            _mm512_store_ps(fields + (PLANES + i) * WHIT_TILE_ROWS, load_field(m, tile, start, group, planes));
     }
 }
 
 /* A step's end: adds its integer sums, with their scales, to out (n, PLANES, 16). */
-INLINE void flush(const int codec, const int n, const tiles *m, const whit_acts *x, uint32_t t,
-                  uint32_t step, const float *fields, __m512i sums[COLUMNS][PLANES], float *out)
+INLINE void flush(const int codec, const int n, const tiles *m, const whit_acts *x, uint32_t t, uint32_t step,
+                  const float *fields, __m512i sums[COLUMNS][PLANES], float *out)
 {
     const int planes = planes_per_tile(codec), n_tiles = PLANES / planes;
 #pragma GCC unroll 6
@@ -74,25 +71,23 @@ INLINE void flush(const int codec, const int n, const tiles *m, const whit_acts 
             __m512 acc = _mm512_load_ps(out + i * WHIT_TILE_ROWS);
 #pragma GCC unroll 2
             for (int p = i * planes; p < (i + 1) * planes; p++)
-                acc = _mm512_fmadd_ps(
-                    true_sum(codec, sums[c][p], sum_q),
-                    _mm512_mul_ps(_mm512_load_ps(fields + p * WHIT_TILE_ROWS), scale_x), acc);
+                acc = _mm512_fmadd_ps(true_sum(codec, sums[c][p], sum_q),
+                                      _mm512_mul_ps(_mm512_load_ps(fields + p * WHIT_TILE_ROWS), scale_x), acc);
             _mm512_store_ps(out + i * WHIT_TILE_ROWS, acc);
         }
         if (!m->has_offset) continue;
         for (int i = 0; i < n_tiles; i++) {
             __m512 offset = _mm512_load_ps(fields + (PLANES + i) * WHIT_TILE_ROWS);
             __m512 acc = _mm512_load_ps(out + i * WHIT_TILE_ROWS);
-            acc =
-                _mm512_fmadd_ps(_mm512_mul_ps(offset, scale_x), _mm512_set1_ps((float)sum_q), acc);
+            acc = _mm512_fmadd_ps(_mm512_mul_ps(offset, scale_x), _mm512_set1_ps((float)sum_q), acc);
             _mm512_store_ps(out + i * WHIT_TILE_ROWS, acc);
         }
     }
 }
 
-INLINE void multiply_block(const int codec, const int n, const tiles *m, const whit_acts *x,
-                           uint32_t tile, uint32_t n_tiles, uint32_t t, const uint8_t *quads,
-                           const float *fields, float *y, size_t y_stride)
+INLINE void multiply_block(const int codec, const int n, const tiles *m, const whit_acts *x, uint32_t tile,
+                           uint32_t n_tiles, uint32_t t, const uint8_t *quads, const float *fields, float *y,
+                           size_t y_stride)
 {
     const int8_t *q = x->i8 + (size_t)t * x->stride;
     uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols;
@@ -103,21 +98,18 @@ INLINE void multiply_block(const int codec, const int n, const tiles *m, const w
         for (int i = 0; i < PLANES; i++) {
             _mm512_store_ps(out + (c * PLANES + i) * WHIT_TILE_ROWS, _mm512_setzero_ps());
             /* by the end of the block its line is here */
-            if ((uint32_t)i < n_tiles)
-                __builtin_prefetch(y + (size_t)c * y_stride + (size_t)i * WHIT_TILE_ROWS, 1);
+            if ((uint32_t)i < n_tiles) __builtin_prefetch(y + (size_t)c * y_stride + (size_t)i * WHIT_TILE_ROWS, 1);
         }
     for (uint32_t step = 0, k = 0; step < x->n_steps; step++, fields += STEP_FIELDS) {
         uint32_t end = tiles_min(k + step_cols, x->n_cols), n_quads = (end - k + 3) / 4;
-        add_quads(n, sums, quads + (size_t)k / 4 * PLANES * WHIT_LINE_BYTES, q + k, x->stride,
-                  n_quads);
+        add_quads(n, sums, quads + (size_t)k / 4 * PLANES * WHIT_LINE_BYTES, q + k, x->stride, n_quads);
         __asm__("" : "+r"(out) : : "memory"); /* or gcc 12 keeps a copy, and moves it every step */
         flush(codec, n, m, x, t, step, fields, sums, out);
         k = end;
     }
     for (uint32_t i = 0; i < n_tiles; i++)
         for (int c = 0; c < n; c++)
-            _mm512_mask_storeu_ps(y + (size_t)c * y_stride + (size_t)i * WHIT_TILE_ROWS,
-                                  rows_mask(m, tile + i),
+            _mm512_mask_storeu_ps(y + (size_t)c * y_stride + (size_t)i * WHIT_TILE_ROWS, rows_mask(m, tile + i),
                                   _mm512_load_ps(out + (c * PLANES + (int)i) * WHIT_TILE_ROWS));
 }
 
@@ -126,8 +118,8 @@ INLINE size_t quads_bytes(const whit_tensor_type *type)
     return (size_t)quads_written(type->n_cols) * PLANES * WHIT_LINE_BYTES;
 }
 
-INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,
-                uint32_t tile_end, float *y, size_t y_stride, uint8_t *quads)
+INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,
+                float *y, size_t y_stride, uint8_t *quads)
 {
     const int planes = planes_per_tile(codec);
     tiles m = tiles_of(w);
@@ -143,10 +135,8 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
         uint32_t n;
         for (uint32_t t = 0; t < x->n_tokens; t += n) {
             n = tiles_min(COLUMNS, x->n_tokens - t);
-#define BLOCK(n_columns)                                                                           \
-    case n_columns:                                                                                \
-        multiply_block(codec, n_columns, &m, x, tile, n_tiles, t, quads, fields, y, y_stride);     \
-        break;
+#define BLOCK(n_columns)                                                                                               \
+    case n_columns: multiply_block(codec, n_columns, &m, x, tile, n_tiles, t, quads, fields, y, y_stride); break;
             switch (n) {
                 BLOCK(1) BLOCK(2) BLOCK(3) BLOCK(4) BLOCK(5) BLOCK(6)
             }
@@ -155,29 +145,27 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
     }
 }
 
-static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec,
-                            uint32_t n_tokens)
+static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens)
 {
     (void)n_tokens;
     size_t n_steps = whit_acts_steps(spec, type->n_cols);
     return quads_bytes(type) + n_steps * STEP_FIELDS * sizeof(float);
 }
 
-#define MATMUL(lower, upper, from_columns)                                                         \
-    static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)          \
-    {                                                                                              \
-        return type->codec == WHIT_CODEC_##upper && spec->kind == WHIT_ACTS_I8 &&                  \
-               spec->step % 4 == 0;                                                                \
-    }                                                                                              \
-    MATMUL_RUN(lower, upper)                                                                       \
-    const whit_matmul_kernel whit_matmul_i8_##lower##_64x6_avx512 = {                              \
-        .name = "matmul_i8_" #lower "_64x6_avx512",                                                \
-        .isa = WHIT_ISA_AVX512,                                                                    \
-        .min_tokens = from_columns,                                                                \
-        .max_tokens = UINT32_MAX,                                                                  \
-        .accepts = accepts_##lower,                                                                \
-        .scratch_bytes = scratch_bytes,                                                            \
-        .run = run_##lower,                                                                        \
+#define MATMUL(lower, upper, from_columns)                                                                             \
+    static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)                              \
+    {                                                                                                                  \
+        return type->codec == WHIT_CODEC_##upper && spec->kind == WHIT_ACTS_I8 && spec->step % 4 == 0;                 \
+    }                                                                                                                  \
+    MATMUL_RUN(lower, upper)                                                                                           \
+    const whit_matmul_kernel whit_matmul_i8_##lower##_64x6_avx512 = {                                                  \
+        .name = "matmul_i8_" #lower "_64x6_avx512",                                                                    \
+        .isa = WHIT_ISA_AVX512,                                                                                        \
+        .min_tokens = from_columns,                                                                                    \
+        .max_tokens = UINT32_MAX,                                                                                      \
+        .accepts = accepts_##lower,                                                                                    \
+        .scratch_bytes = scratch_bytes,                                                                                \
+        .run = run_##lower,                                                                                            \
     };
 
 MATMUL(t2, T2, 9)

@@ -21,8 +21,7 @@ enum { CHUNK_BYTES = 5 * CHUNK_LINES * WHIT_LINE_BYTES };
 
 /* n lines to quads. The compiler may not load a line twice, nor ask for several lines at once:
  * these would then all come later. */
-INLINE void unpack_lines(const int codec, const t5_tables *t5, const uint8_t *line, uint32_t n,
-                         uint8_t *out)
+INLINE void unpack_lines(const int codec, const t5_tables *t5, const uint8_t *line, uint32_t n, uint8_t *out)
 {
     const int quads = quads_of_line(codec);
 #pragma GCC unroll 4
@@ -40,26 +39,24 @@ INLINE void unpack_lines(const int codec, const t5_tables *t5, const uint8_t *li
 }
 
 /* Lines [first, first + n) of a tile, n <= CHUNK_LINES. */
-INLINE void unpack_chunk(const int codec, const t5_tables *t5, const tiles *m, uint32_t tile,
-                         uint32_t first, uint32_t n, uint8_t *out)
+INLINE void unpack_chunk(const int codec, const t5_tables *t5, const tiles *m, uint32_t tile, uint32_t first,
+                         uint32_t n, uint8_t *out)
 {
     if (codec == WHIT_CODEC_I8S)
         unpack_i8s(m, tile, first, out, WHIT_LINE_BYTES);
     else
-        unpack_lines(codec, t5, m->codes + tile * m->tile_bytes + (size_t)first * WHIT_LINE_BYTES,
-                     n, out);
+        unpack_lines(codec, t5, m->codes + tile * m->tile_bytes + (size_t)first * WHIT_LINE_BYTES, n, out);
 }
 
 /* Multiplies tile i of a chunk, where the matrix has columns there. */
-#define STEP(i, c, a, b)                                                                           \
-    if (i < n_b) {                                                                                 \
-        AMX_LOAD(amx, b, quads + (i)*AMX_ROWS * AMX_ROW_BYTES, AMX_ROW_BYTES);                     \
-        AMX_LOAD(amx, a, q + (i)*AMX_ROW_BYTES, stride);                                           \
-        AMX_MULTIPLY(amx, c, a, b);                                                                \
+#define STEP(i, c, a, b)                                                                                               \
+    if (i < n_b) {                                                                                                     \
+        AMX_LOAD(amx, b, quads + (i)*AMX_ROWS * AMX_ROW_BYTES, AMX_ROW_BYTES);                                         \
+        AMX_LOAD(amx, a, q + (i)*AMX_ROW_BYTES, stride);                                                               \
+        AMX_MULTIPLY(amx, c, a, b);                                                                                    \
     }
 
-INLINE void multiply_chunk(amx_state *amx, const uint8_t *quads, const int8_t *q, size_t stride,
-                           uint32_t n_b)
+INLINE void multiply_chunk(amx_state *amx, const uint8_t *quads, const int8_t *q, size_t stride, uint32_t n_b)
 {
     (void)amx;
     STEP(0, 0, 4, 6)
@@ -71,18 +68,16 @@ INLINE void multiply_chunk(amx_state *amx, const uint8_t *quads, const int8_t *q
 
 /* The same for a whole chunk; a share of the chunk to come, which begins at `line` and is whole
  * too, is unpacked before each multiplication. */
-#define UNPACK_AND_STEP(i, c, a, b)                                                                \
-    if (i < n_b) {                                                                                 \
-        const uint32_t begin = CHUNK_LINES * (i) / n_b, end = CHUNK_LINES * ((i) + 1) / n_b;       \
-        unpack_lines(codec, t5, line + begin * WHIT_LINE_BYTES, end - begin,                       \
-                     next + begin * n_b * WHIT_LINE_BYTES);                                        \
-        STEP(i, c, a, b)                                                                           \
-        amx_written();                                                                             \
+#define UNPACK_AND_STEP(i, c, a, b)                                                                                    \
+    if (i < n_b) {                                                                                                     \
+        const uint32_t begin = CHUNK_LINES * (i) / n_b, end = CHUNK_LINES * ((i) + 1) / n_b;                           \
+        unpack_lines(codec, t5, line + begin * WHIT_LINE_BYTES, end - begin, next + begin * n_b * WHIT_LINE_BYTES);    \
+        STEP(i, c, a, b)                                                                                               \
+        amx_written();                                                                                                 \
     }
 
-INLINE void unpack_and_multiply_chunk(const int codec, const t5_tables *t5, amx_state *amx,
-                                      const uint8_t *line, uint8_t *next, const uint8_t *quads,
-                                      const int8_t *q, size_t stride)
+INLINE void unpack_and_multiply_chunk(const int codec, const t5_tables *t5, amx_state *amx, const uint8_t *line,
+                                      uint8_t *next, const uint8_t *quads, const int8_t *q, size_t stride)
 {
     const uint32_t n_b = (uint32_t)quads_of_line(codec);
     (void)amx;
@@ -93,9 +88,8 @@ INLINE void unpack_and_multiply_chunk(const int codec, const t5_tables *t5, amx_
     UNPACK_AND_STEP(4, 0, 4, 6)
 }
 
-INLINE void put_outputs(const int codec, amx_state *amx, const tiles *m, const whit_acts *x,
-                        uint32_t tile, int32_t sums[C_TILES][MAX_COLUMNS][16], float *y,
-                        size_t y_stride)
+INLINE void put_outputs(const int codec, amx_state *amx, const tiles *m, const whit_acts *x, uint32_t tile,
+                        int32_t sums[C_TILES][MAX_COLUMNS][16], float *y, size_t y_stride)
 {
     (void)amx;
     AMX_STORE(amx, 0, sums[0][0], 64);
@@ -107,22 +101,19 @@ INLINE void put_outputs(const int codec, amx_state *amx, const tiles *m, const w
     if (m->has_offset) offset = load_field(m, tile, start, 0, 1);
     for (uint32_t t = 0; t < x->n_tokens; t++) {
         __m512i sum = _mm512_setzero_si512();
-        for (int c = 0; c < C_TILES; c++)
-            sum = _mm512_add_epi32(sum, _mm512_load_si512(sums[c][t]));
+        for (int c = 0; c < C_TILES; c++) sum = _mm512_add_epi32(sum, _mm512_load_si512(sums[c][t]));
         __m512 scale_x = _mm512_set1_ps(x->scales[t]);
-        __m512 out = _mm512_fmadd_ps(true_sum(codec, sum, x->sums[t]),
-                                     _mm512_mul_ps(scale, scale_x), _mm512_setzero_ps());
+        __m512 out =
+            _mm512_fmadd_ps(true_sum(codec, sum, x->sums[t]), _mm512_mul_ps(scale, scale_x), _mm512_setzero_ps());
         if (m->has_offset)
-            out = _mm512_fmadd_ps(_mm512_mul_ps(offset, scale_x), _mm512_set1_ps((float)x->sums[t]),
-                                  out);
+            out = _mm512_fmadd_ps(_mm512_mul_ps(offset, scale_x), _mm512_set1_ps((float)x->sums[t]), out);
         store_outputs(y + t * y_stride + (size_t)tile * WHIT_TILE_ROWS, rows_mask(m, tile), out);
     }
 }
 
 /* At most MAX_COLUMNS columns. Unpacking goes on from tile to tile, a chunk ahead. */
-INLINE void multiply(const int codec, amx_state *amx, const tiles *m, const whit_acts *x,
-                     uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride,
-                     uint8_t *quads)
+INLINE void multiply(const int codec, amx_state *amx, const tiles *m, const whit_acts *x, uint32_t tile_begin,
+                     uint32_t tile_end, float *y, size_t y_stride, uint8_t *quads)
 {
     const t5_tables t5 = codec == WHIT_CODEC_T5 ? t5_load_tables() : (t5_tables){0};
     const uint32_t chunk_tiles = (uint32_t)quads_of_line(codec), chunk_cols = 64 * chunk_tiles;
@@ -131,8 +122,7 @@ INLINE void multiply(const int codec, amx_state *amx, const tiles *m, const whit
     _Alignas(64) int32_t sums[C_TILES][MAX_COLUMNS][16];
     uint8_t *next = quads + CHUNK_BYTES;
     uint32_t to_wake = AWAKE_CHUNKS;
-    if (tile_begin < tile_end)
-        unpack_chunk(codec, &t5, m, tile_begin, 0, tiles_min(n_lines, CHUNK_LINES), quads);
+    if (tile_begin < tile_end) unpack_chunk(codec, &t5, m, tile_begin, 0, tiles_min(n_lines, CHUNK_LINES), quads);
     for (uint32_t tile = tile_begin; tile < tile_end; tile++) {
         AMX_ZERO(amx, 0);
         AMX_ZERO(amx, 1);
@@ -145,8 +135,7 @@ INLINE void multiply(const int codec, amx_state *amx, const tiles *m, const whit
             uint32_t next_tile = tile + is_last, first = is_last ? 0 : (chunk + 1) * CHUNK_LINES;
             uint32_t n = next_tile < tile_end ? tiles_min(n_lines - first, CHUNK_LINES) : 0;
             if (codec != WHIT_CODEC_I8S && n == CHUNK_LINES && n_b == chunk_tiles) {
-                const uint8_t *line =
-                    m->codes + next_tile * m->tile_bytes + (size_t)first * WHIT_LINE_BYTES;
+                const uint8_t *line = m->codes + next_tile * m->tile_bytes + (size_t)first * WHIT_LINE_BYTES;
                 unpack_and_multiply_chunk(codec, &t5, amx, line, next, quads, q, x->stride);
             } else {
                 if (n) unpack_chunk(codec, &t5, m, next_tile, first, n, next);
@@ -166,8 +155,8 @@ INLINE void multiply(const int codec, amx_state *amx, const tiles *m, const whit
 }
 
 /* Any number of columns, sixteen at a time. */
-INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,
-                uint32_t tile_end, float *y, size_t y_stride, uint8_t *quads)
+INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,
+                float *y, size_t y_stride, uint8_t *quads)
 {
     tiles m = tiles_of(w);
     for (uint32_t t = 0; t < x->n_tokens; t += MAX_COLUMNS) {
@@ -177,8 +166,7 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
         some.scales += (size_t)t * x->n_steps;
         some.sums += (size_t)t * x->n_steps;
         const uint32_t n = some.n_tokens;
-        const amx_config config =
-            amx_config_of((const uint32_t[AMX_TILES]){n, n, n, n, n, n, AMX_ROWS, AMX_ROWS});
+        const amx_config config = amx_config_of((const uint32_t[AMX_TILES]){n, n, n, n, n, n, AMX_ROWS, AMX_ROWS});
         amx_state amx;
         amx_begin(&amx, &config);
         multiply(codec, &amx, &m, &some, tile_begin, tile_end, y + t * y_stride, y_stride, quads);
@@ -187,27 +175,26 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
     _mm_sfence();
 }
 
-static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec,
-                            uint32_t n_tokens)
+static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens)
 {
     (void)type, (void)spec, (void)n_tokens;
     return 2 * CHUNK_BYTES;
 }
 
-#define MATMUL(lower, upper, min)                                                                  \
-    static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)          \
-    {                                                                                              \
-        return type->codec == WHIT_CODEC_##upper && spec->kind == WHIT_ACTS_I8 && !spec->step;     \
-    }                                                                                              \
-    MATMUL_RUN(lower, upper)                                                                       \
-    const whit_matmul_kernel AMX_NAME(whit_matmul_i8_##lower##_16x16_amx) = {                      \
-        .name = "matmul_i8_" #lower "_16x16_amx",                                                  \
-        .isa = AMX_LEVEL,                                                                          \
-        .min_tokens = min,                                                                         \
-        .max_tokens = MAX_COLUMNS,                                                                 \
-        .accepts = accepts_##lower,                                                                \
-        .scratch_bytes = scratch_bytes,                                                            \
-        .run = run_##lower,                                                                        \
+#define MATMUL(lower, upper, min)                                                                                      \
+    static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)                              \
+    {                                                                                                                  \
+        return type->codec == WHIT_CODEC_##upper && spec->kind == WHIT_ACTS_I8 && !spec->step;                         \
+    }                                                                                                                  \
+    MATMUL_RUN(lower, upper)                                                                                           \
+    const whit_matmul_kernel AMX_NAME(whit_matmul_i8_##lower##_16x16_amx) = {                                          \
+        .name = "matmul_i8_" #lower "_16x16_amx",                                                                      \
+        .isa = AMX_LEVEL,                                                                                              \
+        .min_tokens = min,                                                                                             \
+        .max_tokens = MAX_COLUMNS,                                                                                     \
+        .accepts = accepts_##lower,                                                                                    \
+        .scratch_bytes = scratch_bytes,                                                                                \
+        .run = run_##lower,                                                                                            \
     };
 
 MATMUL(t2, T2, 3)

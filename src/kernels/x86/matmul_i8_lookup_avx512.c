@@ -58,17 +58,15 @@ static inline lookup lookup_at(const whit_acts *x, uint32_t t, const uint8_t *sc
 INLINE void make_tables(const int32_t quads[4], uint8_t *out)
 {
     /* lane n: the bits of n, as bytes */
-    const __m512i bits = _mm512_and_si512(
-        _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
-                           _mm512_set1_epi32(0x00204081)),
-        _mm512_set1_epi32(0x01010101));
+    const __m512i bits =
+        _mm512_and_si512(_mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                                            _mm512_set1_epi32(0x00204081)),
+                         _mm512_set1_epi32(0x01010101));
     /* from 4 n + (0, 2, 1, 3) to 16 c + n */
     const __m512i order = _mm512_add_epi8(
-        _mm512_broadcast_i32x4(
-            _mm_setr_epi8(0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60)),
-        _mm512_setr_epi32(0, 0, 0, 0, 0x02020202, 0x02020202, 0x02020202, 0x02020202, 0x01010101,
-                          0x01010101, 0x01010101, 0x01010101, 0x03030303, 0x03030303, 0x03030303,
-                          0x03030303));
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60)),
+        _mm512_setr_epi32(0, 0, 0, 0, 0x02020202, 0x02020202, 0x02020202, 0x02020202, 0x01010101, 0x01010101,
+                          0x01010101, 0x01010101, 0x03030303, 0x03030303, 0x03030303, 0x03030303));
     const __m512i offset = _mm512_set1_epi32(512);
     __m512i pair[2]; /* T of columns c and c + 1, words of a lane */
 #pragma GCC unroll 2
@@ -77,11 +75,10 @@ INLINE void make_tables(const int32_t quads[4], uint8_t *out)
         pair[i] = _mm512_add_epi32(_mm512_slli_epi32(pair[i], 16), offset);
         pair[i] = _mm512_dpbusd_epi32(pair[i], bits, _mm512_set1_epi32(quads[2 * i]));
     }
-    __m512i high = _mm512_or_si512(_mm512_srli_epi16(pair[0], 2),
-                                   _mm512_slli_epi16(_mm512_srli_epi16(pair[1], 2), 8));
-    __m512i low = _mm512_and_si512(_mm512_or_si512(_mm512_and_si512(pair[0], _mm512_set1_epi16(3)),
-                                                   _mm512_slli_epi16(pair[1], 8)),
-                                   _mm512_set1_epi8(3));
+    __m512i high = _mm512_or_si512(_mm512_srli_epi16(pair[0], 2), _mm512_slli_epi16(_mm512_srli_epi16(pair[1], 2), 8));
+    __m512i low = _mm512_and_si512(
+        _mm512_or_si512(_mm512_and_si512(pair[0], _mm512_set1_epi16(3)), _mm512_slli_epi16(pair[1], 8)),
+        _mm512_set1_epi8(3));
     _mm512_store_si512(out, _mm512_permutexvar_epi8(order, high));
     _mm512_store_si512(out + 64, _mm512_permutexvar_epi8(order, low));
 }
@@ -89,8 +86,7 @@ INLINE void make_tables(const int32_t quads[4], uint8_t *out)
 /* Of 64 activations that are there, though a row may need fewer tables. */
 INLINE void make_line_tables(const int8_t *q, uint32_t n_halves, uint8_t *out)
 {
-    const __m512i columns =
-        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+    const __m512i columns = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
     _Alignas(64) int32_t quads[16];
     _mm512_store_si512(quads, _mm512_shuffle_epi8(_mm512_loadu_si512(q), columns));
     for (uint32_t i = 0; i < n_halves; i++) make_tables(quads + 4 * i, out + i * HALF_BYTES);
@@ -99,8 +95,7 @@ INLINE void make_line_tables(const int8_t *q, uint32_t n_halves, uint8_t *out)
 static void prepare(const whit_acts *x, void *scratch)
 {
     uint8_t *out = scratch;
-    uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols,
-             n_halves = 2 * plane_lines(x->n_cols);
+    uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols, n_halves = 2 * plane_lines(x->n_cols);
     for (uint32_t t = 0; t < x->n_tokens; t++) {
         int32_t *starts = (int32_t *)(void *)out;
         for (uint32_t step = 0, k = 0; step < x->n_steps; step++, k += step_cols) {
@@ -109,10 +104,8 @@ static void prepare(const whit_acts *x, void *scratch)
         }
         out += starts_bytes(x->n_steps);
         const int8_t *q = x->i8 + t * x->stride;
-        for (uint32_t i = 0; i + 4 <= n_halves; i += 4)
-            make_line_tables(q + 16 * i, 4, out + i * HALF_BYTES);
-        if (n_halves % 4)
-            make_line_tables(q + 16 * (n_halves - 2), 2, out + (n_halves - 2) * HALF_BYTES);
+        for (uint32_t i = 0; i + 4 <= n_halves; i += 4) make_line_tables(q + 16 * i, 4, out + i * HALF_BYTES);
+        if (n_halves % 4) make_line_tables(q + 16 * (n_halves - 2), 2, out + (n_halves - 2) * HALF_BYTES);
         out += n_halves * HALF_BYTES;
     }
 }
@@ -132,15 +125,13 @@ typedef struct sums {
 
 /* Adds n_lines lines `line_stride` bytes apart of each of n_tiles tiles, whose lines lie tile_bytes
  * apart; asks for as many lines from `ahead` on. */
-INLINE void add_lines(const int n_tiles, const int n_columns, sums acc[TILES_MAX][COLUMNS_MAX],
-                      const uint8_t *line, const uint8_t *ahead, const size_t line_stride,
-                      size_t tile_bytes, const uint8_t *const tables[COLUMNS_MAX], uint32_t n_lines)
+INLINE void add_lines(const int n_tiles, const int n_columns, sums acc[TILES_MAX][COLUMNS_MAX], const uint8_t *line,
+                      const uint8_t *ahead, const size_t line_stride, size_t tile_bytes,
+                      const uint8_t *const tables[COLUMNS_MAX], uint32_t n_lines)
 {
-    const __m512i nibble = _mm512_set1_epi8(15), eights = _mm512_set1_epi8(8),
-                  twos = _mm512_set1_epi8(2);
+    const __m512i nibble = _mm512_set1_epi8(15), eights = _mm512_set1_epi8(8), twos = _mm512_set1_epi8(2);
     const __m512i place = _mm512_set1_epi32(0x30201000);
-    for (uint32_t l = 0; l < n_lines;
-         l++, line += line_stride, ahead += (size_t)n_tiles * line_stride) {
+    for (uint32_t l = 0; l < n_lines; l++, line += line_stride, ahead += (size_t)n_tiles * line_stride) {
         __m512i at[TILES_MAX][2];
 #pragma GCC unroll 2
         for (int i = 0; i < n_tiles; i++) {
@@ -159,10 +150,8 @@ INLINE void add_lines(const int n_tiles, const int n_columns, sums acc[TILES_MAX
                 const __m512i high = _mm512_load_si512(table), low = _mm512_load_si512(table + 64);
 #pragma GCC unroll 2
                 for (int i = 0; i < n_tiles; i++) {
-                    acc[i][c].high = add_bytes(acc[i][c].high,
-                                               _mm512_permutexvar_epi8(at[i][half], high), eights);
-                    acc[i][c].low =
-                        add_bytes(acc[i][c].low, _mm512_permutexvar_epi8(at[i][half], low), twos);
+                    acc[i][c].high = add_bytes(acc[i][c].high, _mm512_permutexvar_epi8(at[i][half], high), eights);
+                    acc[i][c].low = add_bytes(acc[i][c].low, _mm512_permutexvar_epi8(at[i][half], low), twos);
                 }
             }
     }
@@ -170,8 +159,8 @@ INLINE void add_lines(const int n_tiles, const int n_columns, sums acc[TILES_MAX
 
 /* as_usual: scales are f16 in groups, without offsets. */
 INLINE void multiply(const int codec, const bool as_usual, const int n_tiles, const int n_columns,
-                     const tiles *of_matrix, const whit_acts *x, uint32_t tile, uint32_t t,
-                     const uint8_t *scratch, float *y, size_t y_stride)
+                     const tiles *of_matrix, const whit_acts *x, uint32_t tile, uint32_t t, const uint8_t *scratch,
+                     float *y, size_t y_stride)
 {
     tiles matrix = *of_matrix;
     const tiles *m = &matrix;
@@ -195,12 +184,10 @@ INLINE void multiply(const int codec, const bool as_usual, const int n_tiles, co
     }
     for (uint32_t step = 0, k = 0; step < x->n_steps; step++) {
         uint32_t end = tiles_min(k + step_cols, x->n_cols), n_lines = plane_lines(end - k);
-        const uint8_t *ahead =
-            n_tiles == 1 ? line + FAR_BYTES : line + 2 * m->tile_bytes + (line - start);
+        const uint8_t *ahead = n_tiles == 1 ? line + FAR_BYTES : line + 2 * m->tile_bytes + (line - start);
         if (m->block_cols && (k & (m->block_cols - 1)) == 0) {
             scales = line;
-            for (uint32_t i = 0; i < m->scale_bytes;
-                 i += WHIT_LINE_BYTES, ahead += n_tiles * WHIT_LINE_BYTES)
+            for (uint32_t i = 0; i < m->scale_bytes; i += WHIT_LINE_BYTES, ahead += n_tiles * WHIT_LINE_BYTES)
 #pragma GCC unroll 2
                 for (int j = 0; j < n_tiles; j++) ask_far(ahead + j * WHIT_LINE_BYTES);
             line += m->scale_bytes;
@@ -212,9 +199,8 @@ INLINE void multiply(const int codec, const bool as_usual, const int n_tiles, co
 #pragma GCC unroll 3
             for (int f = 0; f < planes + 1; f++)
                 if (f < planes || m->has_offset)
-                    field[i][f] =
-                        load_field_of(m, tile + (uint32_t)i, scales + (size_t)i * m->tile_bytes,
-                                      place * m->n_fields, (uint32_t)f);
+                    field[i][f] = load_field_of(m, tile + (uint32_t)i, scales + (size_t)i * m->tile_bytes,
+                                                place * m->n_fields, (uint32_t)f);
         }
 #pragma GCC unroll 2
         for (int plane = 0; plane < planes; plane++) {
@@ -223,32 +209,27 @@ INLINE void multiply(const int codec, const bool as_usual, const int n_tiles, co
             for (int c = 0; c < n_columns; c++)
 #pragma GCC unroll 2
                 for (int i = 0; i < n_tiles; i++)
-                    acc[i][c] =
-                        (sums){_mm512_set1_epi32(of[c].starts[step]), _mm512_setzero_si512()};
+                    acc[i][c] = (sums){_mm512_set1_epi32(of[c].starts[step]), _mm512_setzero_si512()};
             add_lines(n_tiles, n_columns, acc, line + plane * WHIT_LINE_BYTES,
-                      ahead + plane * n_tiles * WHIT_LINE_BYTES, (size_t)planes * WHIT_LINE_BYTES,
-                      m->tile_bytes, tables, n_lines);
+                      ahead + plane * n_tiles * WHIT_LINE_BYTES, (size_t)planes * WHIT_LINE_BYTES, m->tile_bytes,
+                      tables, n_lines);
 #pragma GCC unroll 2
             for (int c = 0; c < n_columns; c++) {
-                const __m512 scale_x =
-                    _mm512_set1_ps(x->scales[(size_t)(t + (uint32_t)c) * x->n_steps + step]);
+                const __m512 scale_x = _mm512_set1_ps(x->scales[(size_t)(t + (uint32_t)c) * x->n_steps + step]);
 #pragma GCC unroll 2
                 for (int i = 0; i < n_tiles; i++)
-                    out[i][c] = _mm512_fmadd_ps(
-                        _mm512_cvtepi32_ps(_mm512_add_epi32(acc[i][c].high, acc[i][c].low)),
-                        _mm512_mul_ps(field[i][plane], scale_x), out[i][c]);
+                    out[i][c] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(acc[i][c].high, acc[i][c].low)),
+                                                _mm512_mul_ps(field[i][plane], scale_x), out[i][c]);
             }
         }
         if (m->has_offset)
 #pragma GCC unroll 2
             for (int c = 0; c < n_columns; c++) {
                 size_t at = (size_t)(t + (uint32_t)c) * x->n_steps + step;
-                const __m512 scale_x = _mm512_set1_ps(x->scales[at]),
-                             sum_x = _mm512_set1_ps((float)x->sums[at]);
+                const __m512 scale_x = _mm512_set1_ps(x->scales[at]), sum_x = _mm512_set1_ps((float)x->sums[at]);
 #pragma GCC unroll 2
                 for (int i = 0; i < n_tiles; i++)
-                    out[i][c] =
-                        _mm512_fmadd_ps(_mm512_mul_ps(field[i][planes], scale_x), sum_x, out[i][c]);
+                    out[i][c] = _mm512_fmadd_ps(_mm512_mul_ps(field[i][planes], scale_x), sum_x, out[i][c]);
             }
         line += (size_t)n_lines * (uint32_t)planes * WHIT_LINE_BYTES;
 #pragma GCC unroll 2
@@ -259,15 +240,13 @@ INLINE void multiply(const int codec, const bool as_usual, const int n_tiles, co
     for (int c = 0; c < n_columns; c++)
 #pragma GCC unroll 2
         for (int i = 0; i < n_tiles; i++)
-            _mm512_mask_storeu_ps(y + (t + (uint32_t)c) * y_stride +
-                                      (size_t)(tile + (uint32_t)i) * WHIT_TILE_ROWS,
+            _mm512_mask_storeu_ps(y + (t + (uint32_t)c) * y_stride + (size_t)(tile + (uint32_t)i) * WHIT_TILE_ROWS,
                                   rows_mask(m, tile + (uint32_t)i), out[i][c]);
 }
 
 /* Two tiles of one column share what is loaded of its tables, two columns of a tile its lines. */
-INLINE void run_tiles(const int codec, const bool as_usual, const tiles *m, const whit_acts *x,
-                      uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride,
-                      const uint8_t *scratch)
+INLINE void run_tiles(const int codec, const bool as_usual, const tiles *m, const whit_acts *x, uint32_t tile_begin,
+                      uint32_t tile_end, float *y, size_t y_stride, const uint8_t *scratch)
 {
     uint32_t t = 0;
     for (; t + 2 <= x->n_tokens; t += 2)
@@ -275,14 +254,13 @@ INLINE void run_tiles(const int codec, const bool as_usual, const tiles *m, cons
             multiply(codec, as_usual, 1, 2, m, x, tile, t, scratch, y, y_stride);
     if (t < x->n_tokens) {
         uint32_t tile = tile_begin;
-        for (; tile + 2 <= tile_end; tile += 2)
-            multiply(codec, as_usual, 2, 1, m, x, tile, t, scratch, y, y_stride);
+        for (; tile + 2 <= tile_end; tile += 2) multiply(codec, as_usual, 2, 1, m, x, tile, t, scratch, y, y_stride);
         if (tile < tile_end) multiply(codec, as_usual, 1, 1, m, x, tile, t, scratch, y, y_stride);
     }
 }
 
-INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,
-                uint32_t tile_end, float *y, size_t y_stride, const uint8_t *scratch)
+INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,
+                float *y, size_t y_stride, const uint8_t *scratch)
 {
     const tiles m = tiles_of(w);
     if (m.kind == FIELD_GROUP_F16 && !m.has_offset)
@@ -291,27 +269,26 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
         run_tiles(codec, false, &m, x, tile_begin, tile_end, y, y_stride, scratch);
 }
 
-static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec,
-                            uint32_t n_tokens)
+static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens)
 {
     return n_tokens * lookup_bytes(whit_acts_steps(spec, type->n_cols), type->n_cols);
 }
 
-#define MATMUL(lower, upper)                                                                       \
-    static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)          \
-    {                                                                                              \
-        return type->codec == WHIT_CODEC_##upper && spec->kind == WHIT_ACTS_I8;                    \
-    }                                                                                              \
-    MATMUL_RUN(lower, upper)                                                                       \
-    const whit_matmul_kernel whit_matmul_i8_##lower##_lookup_avx512 = {                            \
-        .name = "matmul_i8_" #lower "_lookup_avx512",                                              \
-        .isa = WHIT_ISA_AVX512,                                                                    \
-        .min_tokens = 1,                                                                           \
-        .max_tokens = COLUMNS_MAX,                                                                 \
-        .accepts = accepts_##lower,                                                                \
-        .scratch_bytes = scratch_bytes,                                                            \
-        .prepare = prepare,                                                                        \
-        .run = run_##lower,                                                                        \
+#define MATMUL(lower, upper)                                                                                           \
+    static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)                              \
+    {                                                                                                                  \
+        return type->codec == WHIT_CODEC_##upper && spec->kind == WHIT_ACTS_I8;                                        \
+    }                                                                                                                  \
+    MATMUL_RUN(lower, upper)                                                                                           \
+    const whit_matmul_kernel whit_matmul_i8_##lower##_lookup_avx512 = {                                                \
+        .name = "matmul_i8_" #lower "_lookup_avx512",                                                                  \
+        .isa = WHIT_ISA_AVX512,                                                                                        \
+        .min_tokens = 1,                                                                                               \
+        .max_tokens = COLUMNS_MAX,                                                                                     \
+        .accepts = accepts_##lower,                                                                                    \
+        .scratch_bytes = scratch_bytes,                                                                                \
+        .prepare = prepare,                                                                                            \
+        .run = run_##lower,                                                                                            \
     };
 
 MATMUL(b1, B1)

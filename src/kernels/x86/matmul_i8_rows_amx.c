@@ -90,9 +90,8 @@ INLINE uintptr_t span_bytes(const int codec)
 }
 
 /* Shares [begin, end) of n of a span's lines to quads. */
-INLINE void unpack_shares(const int codec, const t5_tables *t5, const uint8_t *line0,
-                          const uint8_t *line1, uint8_t *out, const uint32_t begin,
-                          const uint32_t end, const uint32_t n)
+INLINE void unpack_shares(const int codec, const t5_tables *t5, const uint8_t *line0, const uint8_t *line1,
+                          uint8_t *out, const uint32_t begin, const uint32_t end, const uint32_t n)
 {
     const uint32_t lines = B_TILES * span_lines(codec), quads = (uint32_t)quads_of_line(codec);
     for (uint32_t j = lines * begin / n; j < lines * end / n; j++) {
@@ -144,11 +143,10 @@ INLINE void write_row(const int codec, const work *s, uint32_t r)
 #pragma GCC unroll 2
     for (uint32_t b = 0; b < B_TILES; b++) {
         const __m512i sums = _mm512_load_si512(sum + b * AMX_ROWS * 16);
-        out[b] = _mm512_fmadd_ps(true_sum(codec, sums, sum_q), _mm512_mul_ps(o->scale[b], scale_x),
-                                 _mm512_setzero_ps());
+        out[b] =
+            _mm512_fmadd_ps(true_sum(codec, sums, sum_q), _mm512_mul_ps(o->scale[b], scale_x), _mm512_setzero_ps());
         if (s->m[0].has_offset)
-            out[b] = _mm512_fmadd_ps(_mm512_mul_ps(o->offset[b], scale_x),
-                                     _mm512_set1_ps((float)sum_q), out[b]);
+            out[b] = _mm512_fmadd_ps(_mm512_mul_ps(o->offset[b], scale_x), _mm512_set1_ps((float)sum_q), out[b]);
     }
     float *y = s->y + token * s->y_stride + (size_t)o->tile * WHIT_TILE_ROWS;
     if (s->gate)
@@ -178,15 +176,14 @@ INLINE void expect_outputs(work *s, const pair *p, uint32_t t, uint32_t n)
 /* ---- multiplying ---------------------------------------------------------------------------- */
 
 /* C of the block before goes to its sums, and that of this one begins. */
-#define BEGIN(c)                                                                                   \
-    if (begins) {                                                                                  \
-        AMX_STORE(amx, c, s->sums[(c) / 2][(c) % 2], 64);                                          \
-        AMX_ZERO(amx, c);                                                                          \
+#define BEGIN(c)                                                                                                       \
+    if (begins) {                                                                                                      \
+        AMX_STORE(amx, c, s->sums[(c) / 2][(c) % 2], 64);                                                              \
+        AMX_ZERO(amx, c);                                                                                              \
     }
-#define UNPACK(begin, end)                                                                         \
-    if (codec != WHIT_CODEC_I8)                                                                    \
-        unpack_shares(codec, &t5, line0, line1, (uint8_t *)((uintptr_t)b ^ span_bytes(codec)),     \
-                      begin, end, 4 * n_span);
+#define UNPACK(begin, end)                                                                                             \
+    if (codec != WHIT_CODEC_I8)                                                                                        \
+        unpack_shares(codec, &t5, line0, line1, (uint8_t *)((uintptr_t)b ^ span_bytes(codec)), begin, end, 4 * n_span);
 
 /* Outputs of a pair are asked for while it is multiplied: stores wait for each other. */
 INLINE void ask_row(const work *s, const pair *p, uint32_t token)
@@ -199,8 +196,7 @@ INLINE void ask_row(const work *s, const pair *p, uint32_t token)
 /* A pair times n tokens from t on, n_a tiles of A. Its first span is unpacked; that of the pair
  * after it is unpacked in the end. Outputs of the block before are written. Nothing in this loop
  * should need a place in memory of its own: tile loads would wait for it. */
-INLINE void multiply_pair(const int codec, const int n_a, work *s, const pair *p, const pair *after,
-                          uint32_t t)
+INLINE void multiply_pair(const int codec, const int n_a, work *s, const pair *p, const pair *after, uint32_t t)
 {
     const t5_tables t5 = codec == WHIT_CODEC_T5 ? t5_load_tables() : (t5_tables){0};
     amx_state *amx = &s->amx;
@@ -293,24 +289,21 @@ INLINE pair pair_at(const work *s, uint32_t i, uint32_t begin, uint32_t end)
 {
     pair p = {.tile = begin + pair_tiles(s) * i};
     if (!s->gate) p.n_outputs = tiles_min(end - p.tile, B_TILES);
-    for (uint32_t b = 0; b < B_TILES; b++)
-        p.lines[b] = s->m[b].codes + tile_of(&p, b) * s->m[b].tile_bytes;
+    for (uint32_t b = 0; b < B_TILES; b++) p.lines[b] = s->m[b].codes + tile_of(&p, b) * s->m[b].tile_bytes;
     return p;
 }
 
 typedef void multiply_fn(work *s, const pair *p, const pair *after, uint32_t t);
 
 /* Tiles [begin, end) times all tokens; multiply: of one tile of A, of two. */
-INLINE void run_panel(const int codec, work *s, multiply_fn *const multiply[2], uint32_t begin,
-                      uint32_t end)
+INLINE void run_panel(const int codec, work *s, multiply_fn *const multiply[2], uint32_t begin, uint32_t end)
 {
     const t5_tables t5 = codec == WHIT_CODEC_T5 ? t5_load_tables() : (t5_tables){0};
     const uint32_t n_pairs = pairs_of(s, end - begin);
     const uint32_t n_tokens = s->x->n_tokens;
     const pair first = pair_at(s, 0, begin, end);
     uint32_t n_configured = 0;
-    if (codec != WHIT_CODEC_I8)
-        unpack_shares(codec, &t5, first.lines[0], first.lines[1], s->span, 0, 1, 1);
+    if (codec != WHIT_CODEC_I8) unpack_shares(codec, &t5, first.lines[0], first.lines[1], s->span, 0, 1, 1);
     for (uint32_t t = 0; t < n_tokens; t += BLOCK_TOKENS) {
         const uint32_t n = tiles_min(BLOCK_TOKENS, n_tokens - t);
         if (n != n_configured) {
@@ -335,9 +328,9 @@ INLINE void run_panel(const int codec, work *s, multiply_fn *const multiply[2], 
 }
 
 /* w alone, or w the gate of `gated`. */
-INLINE void run(const int codec, multiply_fn *const multiply[2], const whit_tensor *w,
-                const whit_tensor *gated, whit_gate_fn *gate, bool adds, const whit_acts *x,
-                uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride, uint8_t *scratch)
+INLINE void run(const int codec, multiply_fn *const multiply[2], const whit_tensor *w, const whit_tensor *gated,
+                whit_gate_fn *gate, bool adds, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end, float *y,
+                size_t y_stride, uint8_t *scratch)
 {
     if (tile_begin == tile_end) return;
     const uintptr_t both = 2 * span_bytes(codec);
@@ -360,8 +353,7 @@ INLINE void run(const int codec, multiply_fn *const multiply[2], const whit_tens
     _mm_sfence();
 }
 
-static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec,
-                            uint32_t n_tokens)
+static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens)
 {
     (void)spec, (void)n_tokens;
     return 4 * span_bytes(type->codec); /* of which two may lie anywhere */
@@ -370,60 +362,59 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
 static uint32_t part_tokens(const whit_tensor_type *type, uint32_t n_tokens)
 {
     const bool stays = (uint64_t)PART_TOKENS * type->n_cols <= PART_BYTES &&
-                       (uint64_t)n_tokens * type->n_rows * sizeof(float) <= STREAMED_BYTES;
+        (uint64_t)n_tokens * type->n_rows * sizeof(float) <= STREAMED_BYTES;
     return stays ? PART_TOKENS : n_tokens;
 }
 
 static bool accepts(const int codec, const whit_tensor_type *type, const whit_acts_spec *spec)
 {
-    return type->codec == codec && spec->kind == WHIT_ACTS_I8 && !spec->step &&
-           type->n_cols % STEP_COLS == 0 && type->n_cols >= STEP_COLS * span_steps(codec);
+    return type->codec == codec && spec->kind == WHIT_ACTS_I8 && !spec->step && type->n_cols % STEP_COLS == 0 &&
+        type->n_cols >= STEP_COLS * span_steps(codec);
 }
 
-#define MULTIPLY(lower, upper, n_a, count)                                                         \
-    static __attribute__((noinline)) void multiply_##count##_##lower(                              \
-        work *s, const pair *p, const pair *after, uint32_t t)                                     \
-    {                                                                                              \
-        multiply_pair(WHIT_CODEC_##upper, n_a, s, p, after, t);                                    \
+#define MULTIPLY(lower, upper, n_a, count)                                                                             \
+    static __attribute__((noinline)) void multiply_##count##_##lower(work *s, const pair *p, const pair *after,        \
+                                                                     uint32_t t)                                       \
+    {                                                                                                                  \
+        multiply_pair(WHIT_CODEC_##upper, n_a, s, p, after, t);                                                        \
     }
-#define MATMUL(lower, upper)                                                                       \
-    MULTIPLY(lower, upper, 1, one)                                                                 \
-    MULTIPLY(lower, upper, 2, two)                                                                 \
-    static multiply_fn *const multiply_##lower[2] = {multiply_one_##lower, multiply_two_##lower};  \
-    static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)          \
-    {                                                                                              \
-        return accepts(WHIT_CODEC_##upper, type, spec);                                            \
-    }                                                                                              \
-    static void run_##lower(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,         \
-                            uint32_t tile_end, float *y, size_t y_stride, void *scratch)           \
-    {                                                                                              \
-        run(WHIT_CODEC_##upper, multiply_##lower, w, NULL, NULL, false, x, tile_begin, tile_end,   \
-            y, y_stride, scratch);                                                                 \
-    }                                                                                              \
-    static void run_added_##lower(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,   \
-                                  uint32_t tile_end, float *y, size_t y_stride, void *scratch)     \
-    {                                                                                              \
-        run(WHIT_CODEC_##upper, multiply_##lower, w, NULL, NULL, true, x, tile_begin, tile_end, y, \
-            y_stride, scratch);                                                                    \
-    }                                                                                              \
-    static void run_gated_##lower(const whit_tensor *w, const whit_tensor *gated,                  \
-                                  whit_gate_fn *gate, const whit_acts *x, uint32_t tile_begin,     \
-                                  uint32_t tile_end, float *y, size_t y_stride, void *scratch)     \
-    {                                                                                              \
-        run(WHIT_CODEC_##upper, multiply_##lower, w, gated, gate, false, x, tile_begin, tile_end,  \
-            y, y_stride, scratch);                                                                 \
-    }                                                                                              \
-    const whit_matmul_kernel AMX_NAME(whit_matmul_i8_##lower##_rows_amx) = {                       \
-        .name = "matmul_i8_" #lower "_rows_amx",                                                   \
-        .isa = AMX_LEVEL,                                                                          \
-        .min_tokens = 13,                                                                          \
-        .max_tokens = UINT32_MAX,                                                                  \
-        .accepts = accepts_##lower,                                                                \
-        .scratch_bytes = scratch_bytes,                                                            \
-        .part_tokens = part_tokens,                                                                \
-        .run = run_##lower,                                                                        \
-        .run_added = run_added_##lower,                                                            \
-        .run_gated = run_gated_##lower,                                                            \
+#define MATMUL(lower, upper)                                                                                           \
+    MULTIPLY(lower, upper, 1, one)                                                                                     \
+    MULTIPLY(lower, upper, 2, two)                                                                                     \
+    static multiply_fn *const multiply_##lower[2] = {multiply_one_##lower, multiply_two_##lower};                      \
+    static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)                              \
+    {                                                                                                                  \
+        return accepts(WHIT_CODEC_##upper, type, spec);                                                                \
+    }                                                                                                                  \
+    static void run_##lower(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,          \
+                            float *y, size_t y_stride, void *scratch)                                                  \
+    {                                                                                                                  \
+        run(WHIT_CODEC_##upper, multiply_##lower, w, NULL, NULL, false, x, tile_begin, tile_end, y, y_stride,          \
+            scratch);                                                                                                  \
+    }                                                                                                                  \
+    static void run_added_##lower(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,    \
+                                  float *y, size_t y_stride, void *scratch)                                            \
+    {                                                                                                                  \
+        run(WHIT_CODEC_##upper, multiply_##lower, w, NULL, NULL, true, x, tile_begin, tile_end, y, y_stride, scratch); \
+    }                                                                                                                  \
+    static void run_gated_##lower(const whit_tensor *w, const whit_tensor *gated, whit_gate_fn *gate,                  \
+                                  const whit_acts *x, uint32_t tile_begin, uint32_t tile_end, float *y,                \
+                                  size_t y_stride, void *scratch)                                                      \
+    {                                                                                                                  \
+        run(WHIT_CODEC_##upper, multiply_##lower, w, gated, gate, false, x, tile_begin, tile_end, y, y_stride,         \
+            scratch);                                                                                                  \
+    }                                                                                                                  \
+    const whit_matmul_kernel AMX_NAME(whit_matmul_i8_##lower##_rows_amx) = {                                           \
+        .name = "matmul_i8_" #lower "_rows_amx",                                                                       \
+        .isa = AMX_LEVEL,                                                                                              \
+        .min_tokens = 13,                                                                                              \
+        .max_tokens = UINT32_MAX,                                                                                      \
+        .accepts = accepts_##lower,                                                                                    \
+        .scratch_bytes = scratch_bytes,                                                                                \
+        .part_tokens = part_tokens,                                                                                    \
+        .run = run_##lower,                                                                                            \
+        .run_added = run_added_##lower,                                                                                \
+        .run_gated = run_gated_##lower,                                                                                \
     };
 
 MATMUL(t2, T2)

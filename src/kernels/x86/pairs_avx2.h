@@ -11,9 +11,7 @@
 static inline __m256i whit_add_pairs(__m256i sums, __m256i u8, __m256i i8)
 {
     __m256i pairs;
-    __asm__("vpmaddubsw %3, %2, %1\n\tvpaddw %1, %0, %0"
-            : "+x"(sums), "=&x"(pairs)
-            : "x"(u8), "x"(i8));
+    __asm__("vpmaddubsw %3, %2, %1\n\tvpaddw %1, %0, %0" : "+x"(sums), "=&x"(pairs) : "x"(u8), "x"(i8));
     return sums;
 }
 

@@ -10,14 +10,11 @@ enum { COLUMNS = 8 };
 uint64_t whit_probe_read_avx512(const void *memory, size_t size_bytes)
 {
     const __m512i *line = memory, *end = line + size_bytes / sizeof *line;
-    __m512i sums[4] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(),
-                       _mm512_setzero_si512()};
+    __m512i sums[4] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512()};
     for (; line + 4 <= end; line += 4)
-        for (int i = 0; i < 4; i++)
-            sums[i] = _mm512_add_epi64(sums[i], _mm512_load_si512(line + i));
+        for (int i = 0; i < 4; i++) sums[i] = _mm512_add_epi64(sums[i], _mm512_load_si512(line + i));
     for (; line < end; line++) sums[0] = _mm512_add_epi64(sums[0], _mm512_load_si512(line));
-    sums[0] =
-        _mm512_add_epi64(_mm512_add_epi64(sums[0], sums[1]), _mm512_add_epi64(sums[2], sums[3]));
+    sums[0] = _mm512_add_epi64(_mm512_add_epi64(sums[0], sums[1]), _mm512_add_epi64(sums[2], sums[3]));
     /* Not reduce_add: the compiler's own adds signed numbers, and these wrap. */
     uint64_t lanes[8], sum = 0;
     _mm512_storeu_si512(lanes, sums[0]);

@@ -26,19 +26,17 @@ INLINE __m512 halves_to_floats(const uint8_t *halves)
 INLINE __m512 row_field(const tiles *m, uint32_t tile, uint32_t f, bool is_f32)
 {
     uint64_t index = ((uint64_t)tile * m->n_fields + f) * WHIT_TILE_ROWS;
-    return is_f32 ? _mm512_loadu_ps(m->row_fields + 4 * index)
-                  : halves_to_floats(m->row_fields + 2 * index);
+    return is_f32 ? _mm512_loadu_ps(m->row_fields + 4 * index) : halves_to_floats(m->row_fields + 2 * index);
 }
 
 /* Field f of a scale group of one tile, whose fields begin with the `first` of those in `lines`. */
-INLINE __m512 load_field_of(const tiles *m, uint32_t tile, const uint8_t *lines, uint32_t first,
-                            uint32_t f)
+INLINE __m512 load_field_of(const tiles *m, uint32_t tile, const uint8_t *lines, uint32_t first, uint32_t f)
 {
     const whit_tensor_type *type = &m->w->type;
     if (m->kind == FIELD_TENSOR)
-        return _mm512_set1_ps(f == 0                                   ? type->scale
-                              : f == 1 && type->codec == WHIT_CODEC_Q2 ? type->scale_b
-                                                                       : type->offset);
+        return _mm512_set1_ps(f == 0                                       ? type->scale
+                                  : f == 1 && type->codec == WHIT_CODEC_Q2 ? type->scale_b
+                                                                           : type->offset);
     if (m->kind <= FIELD_ROW_F16) return row_field(m, tile, f, m->kind == FIELD_ROW_F32);
     uint32_t index = first + f;
     if (m->kind == FIELD_GROUP_F32) return _mm512_loadu_ps(lines + 64 * index);
@@ -51,8 +49,7 @@ INLINE __m512 load_field_of(const tiles *m, uint32_t tile, const uint8_t *lines,
 }
 
 /* The same by the group's number. */
-INLINE __m512 load_field(const tiles *m, uint32_t tile, const uint8_t *tile_start, uint32_t group,
-                         uint32_t f)
+INLINE __m512 load_field(const tiles *m, uint32_t tile, const uint8_t *tile_start, uint32_t group, uint32_t f)
 {
     if (m->kind <= FIELD_ROW_F16) return load_field_of(m, tile, tile_start, 0, f);
     group_fields at = group_fields_at(m, tile_start, group);
@@ -76,11 +73,11 @@ INLINE void store_outputs(float *y, __mmask16 rows, __m512 out)
 }
 
 /* The whit_matmul_fn run_<lower> of a file's `run`. */
-#define MATMUL_RUN(lower, upper)                                                                   \
-    static void run_##lower(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin,         \
-                            uint32_t tile_end, float *y, size_t y_stride, void *scratch)           \
-    {                                                                                              \
-        run(WHIT_CODEC_##upper, w, x, tile_begin, tile_end, y, y_stride, scratch);                 \
+#define MATMUL_RUN(lower, upper)                                                                                       \
+    static void run_##lower(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,          \
+                            float *y, size_t y_stride, void *scratch)                                                  \
+    {                                                                                                                  \
+        run(WHIT_CODEC_##upper, w, x, tile_begin, tile_end, y, y_stride, scratch);                                     \
     }
 
 /* ---- t5: five digits of a byte -------------------------------------------------------------- */
@@ -104,15 +101,14 @@ INLINE void store_outputs(float *y, __mmask16 rows, __m512 out)
 
 #define T5_FOUR(f, i)    f(i), f((i) + 1), f((i) + 2), f((i) + 3)
 #define T5_SIXTEEN(f, i) T5_FOUR(f, i), T5_FOUR(f, i + 4), T5_FOUR(f, i + 8), T5_FOUR(f, i + 12)
-#define T5_TABLE(f)                                                                                \
-    {                                                                                              \
-        T5_SIXTEEN(f, 0), T5_SIXTEEN(f, 16), T5_SIXTEEN(f, 32), T5_SIXTEEN(f, 48)                  \
+#define T5_TABLE(f)                                                                                                    \
+    {                                                                                                                  \
+        T5_SIXTEEN(f, 0), T5_SIXTEEN(f, 16), T5_SIXTEEN(f, 32), T5_SIXTEEN(f, 48)                                      \
     }
 
 static const _Alignas(64) uint8_t t5_base[64] = T5_TABLE(T5_BASE), t5_rest[64] = T5_TABLE(T5_REST);
-static const _Alignas(64) uint8_t t5_digit[5][64] = {T5_TABLE(T5_DIGIT0), T5_TABLE(T5_DIGIT1),
-                                                     T5_TABLE(T5_DIGIT2), T5_TABLE(T5_DIGIT3),
-                                                     T5_TABLE(T5_DIGIT4)};
+static const _Alignas(64) uint8_t t5_digit[5][64] = {T5_TABLE(T5_DIGIT0), T5_TABLE(T5_DIGIT1), T5_TABLE(T5_DIGIT2),
+                                                     T5_TABLE(T5_DIGIT3), T5_TABLE(T5_DIGIT4)};
 
 typedef struct t5_tables {
     __m512i base, rest, digit[5];
@@ -172,8 +168,8 @@ INLINE bool code_is_sign(int codec)
 INLINE int code_bits(int codec)
 {
     return codec == WHIT_CODEC_I8 || codec == WHIT_CODEC_I8S ? 8
-           : codec == WHIT_CODEC_I4                          ? 4
-           : code_is_sign(codec)                             ? 1
+        : codec == WHIT_CODEC_I4                             ? 4
+        : code_is_sign(codec)                                ? 1
                                                              : 2;
 }
 

@@ -25,8 +25,7 @@ INLINE void unpack_fields(const int bits, const int n, __m512i line, uint8_t *ou
 #pragma GCC unroll 8
     for (int j = 0; j < n; j++) {
         __m512i shifted = _mm512_srli_epi16(line, (unsigned)(bits * j));
-        _mm512_storeu_si512(out + (size_t)j * stride,
-                            bits == 8 ? line : _mm512_and_si512(shifted, mask));
+        _mm512_storeu_si512(out + (size_t)j * stride, bits == 8 ? line : _mm512_and_si512(shifted, mask));
     }
 }
 
@@ -77,8 +76,7 @@ INLINE void unpack_i8s(const tiles *m, uint32_t tile, uint32_t l, uint8_t *out, 
     const uint64_t next = whit_low_offset(&m->w->type, WHIT_TILE_ROWS, 0);
     __m512i low[16];
     for (uint32_t r = 0; r < WHIT_TILE_ROWS; r++) { /* and those of the next tile are asked for */
-        const uint8_t *line =
-            m->w->part[WHIT_PART_LOW] + whit_low_offset(&m->w->type, tile * WHIT_TILE_ROWS + r, l);
+        const uint8_t *line = m->w->part[WHIT_PART_LOW] + whit_low_offset(&m->w->type, tile * WHIT_TILE_ROWS + r, l);
         low[r] = load_line(line);
         ask_far(line + next);
     }
@@ -109,8 +107,7 @@ INLINE void unpack_superblocks(const tiles *m, const uint8_t *start, uint8_t *ou
 }
 
 /* One whole tile. q2: the sign plane at `out`, the extra plane `plane_bytes` behind it. */
-INLINE void unpack_tile(const int codec, const tiles *m, uint32_t tile, uint8_t *out, size_t stride,
-                        size_t plane_bytes)
+INLINE void unpack_tile(const int codec, const tiles *m, uint32_t tile, uint8_t *out, size_t stride, size_t plane_bytes)
 {
     const uint8_t *start = m->codes + tile * m->tile_bytes, *line = start;
     if (codec == WHIT_CODEC_I8S) {
