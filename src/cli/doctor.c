@@ -51,8 +51,7 @@ static void read_line(const char *path, const char *key, char *text, size_t text
     if (!file) return;
     while (fgets(line, sizeof line, file))
         if (!strncmp(line, key, strlen(key))) {
-            snprintf(text, text_bytes, "%s",
-                     line + strlen(key) + strspn(line + strlen(key), ": \t"));
+            snprintf(text, text_bytes, "%s", line + strlen(key) + strspn(line + strlen(key), ": \t"));
             text[strcspn(text, "\n")] = 0;
             break;
         }
@@ -74,8 +73,7 @@ static void look_at_processor(json_t *report)
     json_object_set_new(report, "isa_levels", levels);
     const char *cap = getenv("WHIT_CPU");
     whit_isa in_use = cpu.isa;
-    if (!whit_isa_cap(cap, &in_use))
-        problem(report, "WHIT_CPU=%s is no level that whit knows", cap);
+    if (!whit_isa_cap(cap, &in_use)) problem(report, "WHIT_CPU=%s is no level that whit knows", cap);
     json_object_set_new(report, "isa", json_string(whit_isa_name(in_use)));
 
     long long quota, period;
@@ -89,8 +87,7 @@ static void look_at_processor(json_t *report)
 static void look_at_memory(json_t *report)
 {
     char text[512];
-    double total = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE),
-           available = total;
+    double total = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE), available = total;
     read_line("/proc/meminfo", "MemAvailable", text, sizeof text);
     if (text[0]) available = 1024.0 * strtod(text, NULL);
     read_line("/sys/fs/cgroup/memory.max", "", text, sizeof text);
@@ -101,8 +98,7 @@ static void look_at_memory(json_t *report)
     }
     struct rlimit space;
     if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
-        problem(report, "the address space is limited to %.1f GB (ulimit -v)",
-                (double)space.rlim_cur / 1e9);
+        problem(report, "the address space is limited to %.1f GB (ulimit -v)", (double)space.rlim_cur / 1e9);
     json_object_set_new(report, "memory_bytes", json_integer((json_int_t)total));
     json_object_set_new(report, "memory_available_bytes", json_integer((json_int_t)available));
 }
@@ -134,8 +130,7 @@ static void measure_bandwidth(json_t *report)
 {
     const size_t size_bytes = (size_t)CHUNK_BYTES * N_CHUNKS;
     struct reading *reading = calloc(1, sizeof *reading);
-    void *memory =
-        mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     whit_pool *pool = NULL;
     if (reading && memory != MAP_FAILED && whit_pool_open(0, NULL, &pool, NULL) == WHIT_OK) {
         memset(memory, 1, size_bytes);
@@ -167,14 +162,18 @@ static void look_at_libraries(json_t *report)
         {"libcurl", "downloads", WHIT_HAVE_CURL},
         {"libmicrohttpd", "the server", WHIT_HAVE_MICROHTTPD},
         {"openblas", "training and compression", WHIT_HAVE_OPENBLAS},
+        {"lapacke", "compression", WHIT_HAVE_LAPACKE},
         {"hwloc", "the machine's layout", WHIT_HAVE_HWLOC},
+        {"libseccomp", "sandboxes", WHIT_HAVE_SECCOMP},
+        {"ncursesw", "the editor", WHIT_HAVE_NCURSESW},
+        {"tree-sitter", "grammars in the editor", WHIT_HAVE_TREE_SITTER},
+        {"libgit2", "commits of an agent's turns", WHIT_HAVE_GIT2},
     };
     json_t *object = json_object();
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
         json_object_set_new(object, libraries[i].name, json_boolean(libraries[i].here));
         if (!libraries[i].here)
-            problem(report, "built without %s (%s); 'make deps' installs it", libraries[i].name,
-                    libraries[i].use);
+            problem(report, "built without %s (%s); 'make deps' installs it", libraries[i].name, libraries[i].use);
     }
     json_object_set_new(report, "libraries", object);
 }
@@ -194,14 +193,12 @@ static void look_at_cache(json_t *report)
     if (lstat(path, &info) != 0) {
         if (errno != ENOENT) problem(report, "%s: %s", path, strerror(errno));
     } else if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 077)) {
-        problem(report, "%s is not a folder that only you can use; it is refused (chmod 700)",
-                path);
+        problem(report, "%s is not a folder that only you can use; it is refused (chmod 700)", path);
     } else {
         DIR *folder = opendir(path);
         struct dirent *entry;
         while (folder && (entry = readdir(folder)))
-            if (fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-                S_ISREG(info.st_mode)) {
+            if (fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode)) {
                 n_files++;
                 bytes += (double)info.st_size;
             }
@@ -246,26 +243,23 @@ static void print_text(cli_call *call, const json_t *report)
     json_t *here, *line;
     size_t i;
     cli_print(call, "%-12s %s\n", "whit", whit_version());
-    cli_print(call, "%-12s %s\n", "processor",
-              json_string_value(json_object_get(report, "processor")));
+    cli_print(call, "%-12s %s\n", "processor", json_string_value(json_object_get(report, "processor")));
     cli_print(call, "%-12s", "levels");
-    json_array_foreach(json_object_get(report, "isa_levels"), i, line)
-        cli_print(call, " %s", json_string_value(line));
+    json_array_foreach(json_object_get(report, "isa_levels"), i, line) cli_print(call, " %s", json_string_value(line));
     cli_print(call, "; in use: %s\n", json_string_value(json_object_get(report, "isa")));
     cli_print(call, "%-12s %.0f physical, %.0f logical\n", "cores", number(report, "cores"),
               number(report, "logical_cpus"));
     cli_print(call, "%-12s %.1f GB, %.1f GB free\n", "memory", number(report, "memory_bytes") / 1e9,
               number(report, "memory_available_bytes") / 1e9);
-    cli_print(call, "%-12s %.1f GB/s read by all cores\n", "bandwidth",
-              number(report, "read_gbps"));
+    cli_print(call, "%-12s %.1f GB/s read by all cores\n", "bandwidth", number(report, "read_gbps"));
     cli_print(call, "%-12s", "libraries");
     json_object_foreach(json_object_get(report, "libraries"), name, here)
         cli_print(call, " %s%s", json_is_true(here) ? "" : "no ", name);
-    cli_print(call, "\n%-12s %s: %.0f files, %.1f MB\n", "cache",
-              json_string_value(json_object_get(report, "cache")), number(report, "cache_files"),
-              number(report, "cache_bytes") / 1e6);
+    cli_print(call, "\n%-12s %s: %.0f files, %.1f MB\n", "cache", json_string_value(json_object_get(report, "cache")),
+              number(report, "cache_files"), number(report, "cache_bytes") / 1e6);
     const char *token = json_string_value(json_object_get(report, "hub_token_from"));
-    cli_print(call, "%-12s %s, %s%s\n", "hub", json_string_value(json_object_get(report, "hub")), *token ? "token from " : "no token", token);
+    cli_print(call, "%-12s %s, %s%s\n", "hub", json_string_value(json_object_get(report, "hub")),
+              *token ? "token from " : "no token", token);
     cli_print(call, "%-12s %.0f repositories, %.1f MB\n", "pulled", number(report, "pulled_repositories"),
               number(report, "pulled_bytes") / 1e6);
     json_array_foreach(json_object_get(report, "problems"), i, line)

@@ -15,13 +15,23 @@ allowed() {
     kernels) echo 'base' ;;
     format) echo 'base kernels' ;;
     tokenizer | template) echo 'base format' ;;
-    kv | compress) echo 'base kernels format' ;;
-    model) echo 'base kernels format tokenizer kv' ;;
-    train) echo 'base kernels format tokenizer model runtime' ;;
-    runtime) echo 'base kernels format tokenizer template kv model' ;;
-    hub) echo 'base format runtime' ;;
-    lang | server | editor) echo 'base' ;;
-    cli) echo 'base kernels format tokenizer template kv model compress train lang runtime server hub' ;;
+    kv) echo 'base kernels format' ;;
+    grammar) echo 'base' ;;
+    quant) echo 'base kernels format' ;;
+    linalg) echo 'base kernels' ;;
+    endpoint | sandbox) echo 'base' ;;
+    lang) echo 'base kernels format' ;; # lang/core: base alone, see below
+    model) echo 'base kernels format tokenizer kv quant lang' ;;
+    runtime) echo 'base kernels format tokenizer template kv model grammar lang' ;;
+    train) echo 'base kernels format tokenizer model runtime quant linalg' ;;
+    compress) echo 'base kernels format tokenizer model runtime quant linalg train' ;;
+    hub) echo 'base format runtime endpoint' ;;
+    memory) echo 'base kernels format' ;;
+    code) echo 'base memory' ;;
+    server) echo 'base sandbox' ;;
+    editor) echo 'base endpoint code' ;;
+    agent) echo 'base format endpoint sandbox code memory' ;;
+    cli) echo 'base kernels format tokenizer template grammar kv quant linalg model compress train lang runtime endpoint sandbox server hub memory code editor agent' ;;
     *) echo unknown ;;
     esac
 }
@@ -29,7 +39,7 @@ while IFS=: read -r file _ include; do
     room=${file#src/}
     room=${room%%/*}
     target=$(printf '%s' "$include" | sed 's/.*"\([^"]*\)".*/\1/')
-    case $target in whit.h | whit_config.h) continue ;; esac
+    case $target in whit.h | whit/*.h | whit_config.h) continue ;; esac
     case $target in
     */*) to=${target%%/*} ;;
     *) # beside the including file
@@ -40,6 +50,13 @@ while IFS=: read -r file _ include; do
     [ "$(allowed "$room")" = unknown ] && complain "$file: src/$room is no room of the house"
     [ -d "src/$to" ] || [ -f "${file%/*}/$target" ] || complain "$file includes \"$target\" from nowhere"
     [ -d "src/$to" ] || continue
+    # Of the language, other rooms but the program see its core, and the core sees base alone.
+    case $file:$target in
+    src/lang/core/*:base/* | src/lang/core/*:lang/core/*) ;;
+    src/lang/core/*) complain "$file includes \"$target\": lang/core may depend on base alone" ;;
+    src/lang/* | src/cli/* | src/runtime/* | *:lang/core/*) ;;
+    *:lang/*) complain "$file includes \"$target\": only lang/core is for other rooms" ;;
+    esac
     case " $room $(allowed "$room") " in
     *" $to "*) ;;
     *) complain "$file includes \"$target\": $room may not depend on $to" ;;
