@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "cli/bench.h"
-#include "model/requantise.h"
+#include "quant/requantise.h"
 
 /* Rows of outputs lie as in a session, an odd number of lines apart. */
 enum { ROWS = 6912, COLS = 2560, STRIDE = ROWS + 16, INT8_ROUNDS = 2048, MIN_NS = 3000000 };

@@ -12,7 +12,7 @@
 #include "base/half.h"
 #include "base/rng.h"
 #include "cli/bench.h"
-#include "model/requantise.h"
+#include "quant/requantise.h"
 #include "runtime/cache.h"
 
 #define BENCH_MODEL_VERSION "1" /* changes with what is written below */

@@ -3,7 +3,7 @@
 #include "model/adapter.h"
 
 #include "kernels/codec.h"
-#include "model/requantise.h"
+#include "quant/requantise.h"
 
 #include <inttypes.h>
 

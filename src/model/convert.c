@@ -2,7 +2,7 @@
 #include "model/convert.h"
 
 #include "base/threads.h"
-#include "model/requantise.h"
+#include "quant/requantise.h"
 
 #include <stdio.h>
 

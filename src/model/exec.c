@@ -3,7 +3,7 @@
 #include "model/exec.h"
 
 #include "base/clock.h"
-#include "model/requantise.h"
+#include "quant/requantise.h"
 
 /* ---- binding -------------------------------------------------------------------------------- */
 

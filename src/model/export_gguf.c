@@ -4,7 +4,7 @@
 
 #include "format/ggml_encode.h"
 #include "model/import_gguf.h"
-#include "model/requantise.h"
+#include "quant/requantise.h"
 
 #include <stdio.h>
 

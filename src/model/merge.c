@@ -2,7 +2,7 @@
  * The model is read as a source; the tensors that change get a reader of their own. */
 #include "model/merge.h"
 
-#include "model/requantise.h"
+#include "quant/requantise.h"
 
 #include <math.h>
 

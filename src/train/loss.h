@@ -5,7 +5,7 @@
 #define WHIT_TRAIN_LOSS_H
 
 #include "base/threads.h"
-#include "train/loops.h"
+#include "linalg/loops.h"
 
 typedef struct whit_loss {
     float ce_weight, kl_weight; /* of the gradient */

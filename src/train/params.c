@@ -2,7 +2,7 @@
 #include "train/params.h"
 
 #include "kernels/codec.h"
-#include "train/quantise.h"
+#include "quant/quantise.h"
 
 #include <stdio.h>
 

@@ -17,7 +17,7 @@
 #include "base/threads.h"
 #include "format/ndf.h"
 #include "model/graph.h"
-#include "train/loops.h"
+#include "linalg/loops.h"
 
 typedef struct whit_param {
     char name[WHIT_VALUE_NAME_BYTES];

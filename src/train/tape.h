@@ -17,7 +17,7 @@
 #ifndef WHIT_TRAIN_TAPE_H
 #define WHIT_TRAIN_TAPE_H
 
-#include "train/blas.h"
+#include "linalg/blas.h"
 #include "train/params.h"
 
 typedef struct whit_tape_options {

@@ -3,8 +3,8 @@
 #include "train/trainee.h"
 
 #include "kernels/codec.h"
-#include "model/requantise.h"
-#include "train/quantise.h"
+#include "quant/requantise.h"
+#include "quant/quantise.h"
 
 struct image {
     whit_rows rows;

@@ -11,7 +11,7 @@
 #define WHIT_TRAIN_TRAINER_H
 
 #include "train/adamw.h"
-#include "train/blas.h"
+#include "linalg/blas.h"
 #include "train/checkpoint.h"
 #include "train/corpus.h"
 #include "train/trainee.h"

@@ -4,8 +4,8 @@
 #include "base/rng.h"
 #include "format/ndf_append.h"
 #include "model/adapter.h"
-#include "model/requantise.h"
-#include "train/quantise.h"
+#include "quant/requantise.h"
+#include "quant/quantise.h"
 
 #include <math.h>
 #include <stdio.h>

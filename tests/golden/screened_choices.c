@@ -12,7 +12,7 @@
 #include "base/rng.h"
 #include "kernels/kernels.h"
 #include "model/convert.h"
-#include "model/requantise.h"
+#include "quant/requantise.h"
 #include "runtime/model.h"
 #include "train/corpus.h"
 

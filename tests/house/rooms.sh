@@ -17,7 +17,7 @@ allowed() {
     tokenizer | template) echo 'base format' ;;
     kv) echo 'base kernels format' ;;
     grammar) echo 'base' ;;
-    quant) echo 'base kernels format' ;;
+    quant) echo 'base kernels linalg' ;;
     linalg) echo 'base kernels' ;;
     endpoint | sandbox) echo 'base' ;;
     lang) echo 'base kernels format' ;; # lang/core: base alone, see below

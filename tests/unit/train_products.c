@@ -5,7 +5,7 @@
 #include "test.h"
 
 #include "base/rng.h"
-#include "train/blas.h"
+#include "linalg/blas.h"
 
 #include <math.h>
 
@@ -122,11 +122,39 @@ static void products_in_bf16(void **state)
     check_precision(WHIT_PRECISION_BF16);
 }
 
+/* The cap that inference obeys: no AMX below its level, the plain loops and products under the lowest. */
+static void products_under_a_cap(void **state)
+{
+    (void)state;
+    whit_blas blas;
+    whit_error error;
+    const char *before = getenv("WHIT_CPU");
+    char *kept = before ? strdup(before) : NULL;
+    setenv("WHIT_CPU", "generic", 1);
+    assert_ptr_equal(whit_loops_find(), &whit_loops_generic);
+    assert_false(whit_blas_has_bf16());
+    assert_ok(whit_blas_open(&blas, WHIT_PRECISION_BF16, whit_loops_find(), 64, 64, 1, NULL, &error), error);
+    assert_string_equal(whit_blas_name(&blas), "plain loops");
+    whit_blas_close(&blas);
+    check_precision(WHIT_PRECISION_F32);
+#if defined(__x86_64__)
+    setenv("WHIT_CPU", "avx2", 1);
+    assert_false(whit_blas_has_bf16());
+    assert_ptr_not_equal(whit_loops_find(), &whit_loops_avx512);
+#endif
+    if (kept)
+        setenv("WHIT_CPU", kept, 1);
+    else
+        unsetenv("WHIT_CPU");
+    free(kept);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_in_f32),
         cmocka_unit_test(products_in_bf16),
+        cmocka_unit_test(products_under_a_cap),
     };
     return cmocka_run_group_tests_name("products", tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Matrix products, of one thread or shared out to a pool, in one of two precisions.
  *
- * f32: OpenBLAS where it is installed, a plain blocked loop otherwise. OpenBLAS is loaded when it is
+ * f32: OpenBLAS where it is installed, a plain blocked loop otherwise and under WHIT_CPU=generic. OpenBLAS is loaded when it is
  * first wanted, because linking it would start its threads in every program that uses this library;
  * it is told to use one thread, and the worker pool shares out pieces instead.
  *
@@ -9,12 +9,12 @@
  * f32 again.
  *
  * Pieces depend on shapes only, so the results do not depend on the number of threads. */
-#ifndef WHIT_TRAIN_BLAS_H
-#define WHIT_TRAIN_BLAS_H
+#ifndef WHIT_LINALG_BLAS_H
+#define WHIT_LINALG_BLAS_H
 
 #include "base/mem.h"
 #include "base/threads.h"
-#include "train/loops.h"
+#include "linalg/loops.h"
 
 typedef enum whit_precision {
     WHIT_PRECISION_F32,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "train/blas.h"
+#include "linalg/blas.h"
 
-#include "base/cpu.h"
-#include "train/gemm_amx.h"
+#include "linalg/gemm_amx.h"
+#include "linalg/level.h"
 #include "whit_config.h"
 
 #include <dlfcn.h>
@@ -17,13 +17,16 @@ enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
 bool whit_blas_has_bf16(void)
 {
     whit_cpu cpu;
-    whit_cpu_detect(&cpu);
+    whit_linalg_detect(&cpu);
     return cpu.features & WHIT_CPU_AMX_BF16;
 }
 
 static void load_library(whit_blas *blas)
 {
 #if WHIT_HAVE_OPENBLAS
+    whit_cpu cpu;
+    whit_linalg_detect(&cpu);
+    if (cpu.isa == WHIT_ISA_GENERIC) return;
     /* It stays loaded: its threads do not survive being unloaded in all versions. */
     void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) return;

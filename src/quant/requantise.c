@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "model/requantise.h"
+#include "quant/requantise.h"
 
 #include "base/half.h"
 #include "kernels/math.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "train/quantise.h"
+#include "quant/quantise.h"
 
 #include "base/half.h"
 #include "kernels/codec.h"
-#include "train/loops.h"
+#include "linalg/loops.h"
 
 #include <math.h>
 

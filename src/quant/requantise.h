@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Lossy changes of codec that a user asks for by name (embedding, head): plain rounding by rows. */
-#ifndef WHIT_MODEL_REQUANTISE_H
-#define WHIT_MODEL_REQUANTISE_H
+#ifndef WHIT_QUANT_REQUANTISE_H
+#define WHIT_QUANT_REQUANTISE_H
 
 #include "kernels/codec.h"
 

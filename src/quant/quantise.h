@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Rounding in training: one scale group of latent weights (which may be a row, or a tensor) to the
+ * Rounding to a codec's nearest levels: one scale group of latent weights (which may be a row, or a tensor) to the
  * levels of a codec.
  *
  * A codec's levels follow from a group's scales: ternary {-a, 0, a}, signs {-a, a}, q2 {a s + b e},
@@ -7,11 +7,11 @@
  * will hold them, so that training sees the values of the finished model. The gradient passes
  * straight through: it is that of the linear layer at the rounded weights; a scale gets the sum of
  * its codes times those. No state, any thread. */
-#ifndef WHIT_TRAIN_QUANTISE_H
-#define WHIT_TRAIN_QUANTISE_H
+#ifndef WHIT_QUANT_QUANTISE_H
+#define WHIT_QUANT_QUANTISE_H
 
 #include "base/tensor.h"
-#include "train/loops.h"
+#include "linalg/loops.h"
 
 /* Can training round to this type? */
 bool whit_quantise_knows(const whit_tensor_type *type);

@@ -3,10 +3,10 @@
  * f32: c (m, n) = or += op(a) (m, k) op(b) (k, n), row-major.
  *
  * First b is packed, then rows of c are made from it; threads may share out both. Every element of
- * c is a sum in one order, however rows and panels are shared. Only where whit_cpu_detect finds
- * WHIT_CPU_AMX_BF16. No state. */
-#ifndef WHIT_TRAIN_GEMM_AMX_H
-#define WHIT_TRAIN_GEMM_AMX_H
+ * c is a sum in one order, however rows and panels are shared. Only where whit_linalg_detect
+ * finds WHIT_CPU_AMX_BF16. No state. */
+#ifndef WHIT_LINALG_GEMM_AMX_H
+#define WHIT_LINALG_GEMM_AMX_H
 
 #include <stdbool.h>
 #include <stddef.h>

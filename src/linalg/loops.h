@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Inner loops of training on bare rows, as a table that is chosen for the machine when a run opens.
+ * Inner loops of training and compression on bare rows, as a table that is chosen for the machine when
+ * a run opens.
  *
  * They are plain C that the compiler vectorises, built once per ISA level (loops.inc). Without
  * fused operations, and with sums in sixteen lanes, every level gives the same bits, though unlike
  * the kernels of inference they need not. No state, any thread. */
-#ifndef WHIT_TRAIN_LOOPS_H
-#define WHIT_TRAIN_LOOPS_H
+#ifndef WHIT_LINALG_LOOPS_H
+#define WHIT_LINALG_LOOPS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,7 +55,7 @@ typedef struct whit_loops {
 
     /* Sums of magnitudes above a threshold and of the others; and how many are above. */
     void (*split)(const float *w, size_t n, float threshold, float *above, float *below, float *count);
-    /* out = w + share * (rounded - w), rounded to levels of quantise.h. */
+    /* out = w + share * (rounded - w), rounded to levels of quant/quantise.h. */
     void (*round_ternary)(const float *w, size_t n, float a, float share, float *out);
     void (*round_signs)(const float *w, size_t n, float a, float share, float *out);
     void (*round_four)(const float *w, size_t n, float a, float b, float share, float *out);
@@ -67,7 +68,7 @@ typedef struct whit_loops {
 
 extern const whit_loops whit_loops_generic, whit_loops_avx2, whit_loops_avx512;
 
-/* The widest that may run here; never NULL. */
+/* The widest that may run here under the cap (level.h); never NULL. */
 const whit_loops *whit_loops_find(void);
 
 /* Code of w in an i8 row of scale a: half to even, within [-127, 127]. */

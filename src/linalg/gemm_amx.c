@@ -12,7 +12,7 @@
  * second: packed B has its blocks of k one after the other, in each the panels of 32 columns.
  *
  *   m, n, k  rows of C, columns of C, what is summed      (Intel SDM: TILELOADD, TDPBF16PS) */
-#include "train/gemm_amx.h"
+#include "linalg/gemm_amx.h"
 
 #include "kernels/x86/amx_tiles.h"
 

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * The level that float arithmetic may use: what the machine has, under the cap of the environment's
+ * WHIT_CPU, which inference obeys too. A name that is no level caps nothing here; verbs refuse it. */
+#ifndef WHIT_LINALG_LEVEL_H
+#define WHIT_LINALG_LEVEL_H
+
+#include "base/cpu.h"
+
+/* whit_cpu_detect, with `isa` and `features` under the cap. OpenBLAS chooses its own kernels: of it
+ * the cap `generic` alone has a say, by keeping it out (blas.h). */
+void whit_linalg_detect(whit_cpu *cpu);
+
+#endif
