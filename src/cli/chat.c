@@ -34,7 +34,7 @@ static const cli_option options[] = {
     {"--template, --chat-template-file", CLI_FILE, AT(template), "FILE",
      "The chat template, in place of the model's own."},
     {"-n, --predict, --n-predict", CLI_INT, AT(n_tokens), "N",
-     "Tokens of an answer at most; -1, the default, is until the context is full.", -1, 1 << 30},
+     "Number of tokens of an answer, or -1 for no limit but the context; -1.", -2, 1 << 30},
     {"--think", CLI_CHOICE, AT(thinking), "auto|on|off",
      "Ask a reasoning model to think first, or not; auto, the default, is as its template says."},
     {"--spec", CLI_COUNT, AT(n_draft), "N",

@@ -33,6 +33,7 @@ typedef enum cli_kind {
     CLI_TEXT,   /* const char * */
     CLI_FILE,   /* const char *: a path, for completion */
     CLI_COUNT,  /* uint32_t in [min, max] */
+    CLI_AUTO,   /* uint32_t in [min, max]; 0, or -1 as elsewhere, is all or automatic */
     CLI_INT,    /* int32_t in [min, max] */
     CLI_SEED,   /* int64_t */
     CLI_REAL,   /* float in [min, max] */
@@ -80,6 +81,8 @@ typedef struct cli_verb {
 
 extern const cli_verb *const cli_verbs[]; /* ends with NULL */
 const cli_verb *cli_verb_find(const char *name);
+/* The verb that `word` is a slip of, or NULL. */
+const cli_verb *cli_verb_guess(const char *word);
 
 /* ---- one call of one verb ------------------------------------------------------------------ */
 
@@ -92,7 +95,8 @@ typedef struct cli_call {
     bool output_failed; /* stdout could not be written; already said */
 } cli_call;
 
-/* Fills values and operands from the arguments after the verb. CLI_OK, or CLI_USAGE after one
+/* Fills values and operands from the arguments after the verb. A verb without operands of its own
+ * that has -m takes the model as one, too. CLI_OK, or CLI_USAGE after one
  * line on stderr. Stops at --help, which is not in the tables. The call then owns memory;
  * cli_call_free releases it in every case. */
 int cli_parse(cli_call *call, int argc, char **argv);
@@ -102,6 +106,9 @@ void cli_call_free(cli_call *call);
  * does. CLI_OK; CLI_USAGE after a line; -1 where the table has no such option that takes a value
  * and may be set more than once. */
 int cli_set_option(const cli_call *call, const cli_option *options, const char *name, const char *text, void *values);
+
+/* Does the verb take the model as an operand, in place of -m? */
+bool cli_verb_takes_model(const cli_verb *verb);
 
 /* Walks every option of a verb: i from 0; NULL at the end. *group_offset may be NULL. */
 const cli_option *cli_verb_option(const cli_verb *verb, size_t i, size_t *group_offset);

@@ -18,8 +18,8 @@
 #define AT(member) offsetof(cli_model_flags, member)
 const cli_option cli_model_options[] = {
     {"-m, --model", CLI_FILE, AT(path), "FILE",
-     "The model: an .ndf, a source that is converted into the cache, or a pulled one's name; tales, built in, without "
-     "this."},
+     "The model: an .ndf, a source that is converted into the cache, or a pulled one's name; tales, the built-in "
+     "one, without this."},
     {"--no-cache", CLI_FLAG, AT(no_cache), NULL, "Convert a source in memory and write nothing."},
     {0},
 };
@@ -27,9 +27,9 @@ const cli_option cli_model_options[] = {
 
 #define AT(member) offsetof(cli_session_flags, member)
 const cli_option cli_session_options[] = {
-    {"-c, --ctx-size", CLI_COUNT, AT(n_ctx), "N", "Context in tokens; 0, the default, is as trained, at most 4096.", 0,
+    {"-c, --ctx-size", CLI_AUTO, AT(n_ctx), "N", "Context in tokens; 0, the default, is as trained, at most 4096.", 0,
      1 << 30},
-    {"-t, --threads", CLI_COUNT, AT(n_threads), "N", "Threads; 0, the default, is one per physical core.", 0,
+    {"-t, --threads", CLI_AUTO, AT(n_threads), "N", "Threads; 0, the default, is one per physical core.", 0,
      WHIT_POOL_THREADS_MAX},
     {"-ub, --ubatch-size", CLI_COUNT, AT(n_batch), "N", "Tokens of a prompt taken at once; 512 by default.", 1, 65536},
     {"--kv", CLI_CHOICE, AT(kv), "f16|f32|i8", "Type of the KV cache; f16 by default."},
@@ -137,7 +137,7 @@ int cli_open_model(cli_call *call, const char *path, bool no_cache, whit_model *
     *model = NULL;
     char found[CLI_PATH_BYTES];
     whit_error error;
-    if (!path) return cli_tales_open(model, &error) == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
+    if (cli_is_tales(path)) return cli_tales_open(model, &error) == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
     whit_model_options options = whit_model_options_default();
     options.no_cache = no_cache;
     options.progress = cli_progress;
@@ -157,7 +157,7 @@ int cli_open_model(cli_call *call, const char *path, bool no_cache, whit_model *
 
 const char *cli_model_name(const cli_model_flags *flags)
 {
-    return flags->path ? flags->path : CLI_TALES_NAME;
+    return cli_is_tales(flags->path) ? CLI_TALES_NAME : flags->path;
 }
 
 whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act_type automatic)

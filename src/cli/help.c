@@ -50,8 +50,8 @@ static void program_page(cli_page *page)
     cli_page_section(page, "NAME");
     cli_page_text(page, "whit - run low-bit language models on an ordinary CPU");
     cli_page_section(page, "SYNOPSIS");
-    cli_page_text(page, "  whit VERB [options] [operands]\n  whit help VERB\n  whit --version");
-    cli_page_section(page, "VERBS");
+    cli_page_text(page, "  whit COMMAND [options] [operands]\n  whit help COMMAND\n  whit --version");
+    cli_page_section(page, "COMMANDS");
     for (const cli_verb *const *verb = cli_verbs; *verb; verb++) {
         if (page->man) {
             cli_page_item(page, (*verb)->name, (*verb)->summary);
@@ -62,7 +62,7 @@ static void program_page(cli_page *page)
     }
     cli_page_section(page, "DESCRIPTION");
     cli_page_text(page,
-                  "Every verb that takes a model takes an .ndf file, any readable source, which is "
+                  "Every command that takes a model takes an .ndf file, any readable source, which is "
                   "converted once into a cache, or the name of a model that 'whit pull' downloaded. Results depend on "
                   "the model, the tokens and the "
                   "settings, never on the CPU, the number of threads or the batch.\n"
@@ -80,7 +80,8 @@ static void verb_page(cli_page *page, const cli_verb *verb)
     snprintf(line, sizeof line, "whit-%s - %s", verb->name, verb->summary);
     cli_page_text(page, line);
     cli_page_section(page, "SYNOPSIS");
-    snprintf(line, sizeof line, "  whit %s%s%s [options]", verb->name, verb->operands[0] ? " " : "", verb->operands);
+    const char *operands = cli_verb_takes_model(verb) ? "[MODEL]" : verb->operands;
+    snprintf(line, sizeof line, "  whit %s%s%s [options]", verb->name, operands[0] ? " " : "", operands);
     cli_page_text(page, line);
     cli_page_section(page, "DESCRIPTION");
     cli_page_text(page, verb->description);
@@ -113,7 +114,7 @@ struct help_values {
 static const struct help_values defaults = {.completion = -1};
 static const cli_option options[] = {
     {"--man", CLI_FLAG, offsetof(struct help_values, man), NULL, "Print the page as man(7) source."},
-    {"--list", CLI_FLAG, offsetof(struct help_values, list), NULL, "Print the names of the verbs."},
+    {"--list", CLI_FLAG, offsetof(struct help_values, list), NULL, "Print the names of the commands."},
     {"--completion", CLI_CHOICE, offsetof(struct help_values, completion), "bash|zsh|fish",
      "Print the completion script of a shell.", 0, 0},
     {0},
@@ -129,7 +130,7 @@ static int run(cli_call *call)
     const struct help_values *values = call->values;
     const cli_verb *verb = NULL;
     if (call->n_operands && !(verb = cli_verb_find(call->operands[0])))
-        return cli_fail(call, CLI_USAGE, "there is no verb '%s'; 'whit help' lists them", call->operands[0]);
+        return cli_fail(call, CLI_USAGE, "there is no command '%s'; 'whit help' lists them", call->operands[0]);
     if (values->completion >= 0)
         cli_completion(call, (cli_shell)values->completion);
     else if (values->list)
@@ -141,11 +142,11 @@ static int run(cli_call *call)
 
 const cli_verb cli_help_verb = {
     "help",
-    "[VERB]",
+    "[COMMAND]",
     0,
     1,
     "show the manual",
-    "Shows the list of verbs, or the manual of one. The same text is shown by 'whit VERB --help'.",
+    "Shows the list of commands, or the manual of one. The same text is shown by 'whit COMMAND --help'.",
     {{"OPTIONS", options, 0}},
     sizeof(struct help_values),
     &defaults,

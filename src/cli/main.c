@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * whit: finds the verb, parses its options, runs it, and says how it ended. */
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "cli/habits.h"
+#include "cli/names.h"
+#include "cli/tales.h"
 #include "cli/verbs.h"
 
 const cli_verb *cli_verb_find(const char *name)
@@ -9,6 +14,61 @@ const cli_verb *cli_verb_find(const char *name)
     for (const cli_verb *const *verb = cli_verbs; *verb; verb++)
         if (!strcmp((*verb)->name, name)) return *verb;
     return NULL;
+}
+
+/* ---- when the first word is no verb ---------------------------------------------------------- */
+
+/* The words as a shell would take them; "..." in place of what has no room. */
+static void join(int argc, char **argv, char *line, size_t line_bytes)
+{
+    size_t n = 0;
+    line[0] = 0;
+    for (int i = 1; i < argc; i++) {
+        bool plain = argv[i][0] &&
+            !argv[i][strspn(argv[i],
+                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                            "0123456789@%+=:,./_-")];
+        bool fits = !strchr(argv[i], '\'') && n + strlen(argv[i]) + sizeof " '' ..." < line_bytes;
+        n += (size_t)snprintf(line + n, line_bytes - n, !fits ? " ..." : plain ? " %s" : " '%s'", argv[i]);
+        if (!fits) return;
+    }
+}
+
+/* Options without a verb, as other programs take them. */
+static int options_first(const cli_call *call, int argc, char **argv)
+{
+    static const char *const talking[] = {"-cnv", "--conversation", "-i", "--interactive", "-if"};
+    static const char *const prompting[] = {"-p", "--prompt", "-f", "--file"};
+    bool talks = false, prompts = false;
+    for (int i = 1; i < argc; i++) {
+        for (size_t k = 0; k < sizeof talking / sizeof *talking; k++) talks |= !strcmp(argv[i], talking[k]);
+        for (size_t k = 0; k < sizeof prompting / sizeof *prompting; k++) prompts |= !strcmp(argv[i], prompting[k]);
+    }
+    char line[300];
+    join(argc, argv, line, sizeof line);
+    return cli_fail(call, CLI_USAGE, "a command comes first: whit %s%s", talks || !prompts ? "chat" : "run", line);
+}
+
+static bool is_model(const char *word)
+{
+    char path[CLI_PATH_BYTES];
+    return cli_is_tales(word) || cli_find_model(word, path, NULL) == WHIT_OK;
+}
+
+static int no_such_verb(const cli_call *call, int argc, char **argv)
+{
+    const char *word = argv[1], *habit = cli_habit_verb(word);
+    const cli_verb *guess = cli_verb_guess(word);
+    if (word[0] == '-') return options_first(call, argc, argv);
+    if (habit) return cli_fail(call, CLI_USAGE, "there is no command '%s': %s", word, habit);
+    if (is_model(word) && (!cli_looks_like_path(word) || access(word, F_OK) == 0))
+        return cli_fail(call, CLI_USAGE, "'%s' is a model: type 'whit run %s' or 'whit chat %s'", word, word, word);
+    if (cli_looks_like_path(word))
+        return cli_fail(call, CLI_USAGE, "%s: No such file or directory (and 'whit run FILE' runs one)", word);
+    if (guess)
+        return cli_fail(call, CLI_USAGE, "there is no command '%s'; did you mean 'whit %s'? 'whit help' lists them",
+                        word, guess->name);
+    return cli_fail(call, CLI_USAGE, "there is no command '%s'; 'whit help' lists them", word);
 }
 
 int main(int argc, char **argv)
@@ -22,9 +82,9 @@ int main(int argc, char **argv)
     } else if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
         cli_help(&call, NULL, false);
     } else if (argc < 2) {
-        status = cli_fail(&call, CLI_USAGE, "a verb is wanted, such as run; 'whit help' lists them");
+        status = cli_fail(&call, CLI_USAGE, "no command given; try 'whit run' or 'whit help'");
     } else if (!(call.verb = cli_verb_find(word))) {
-        status = cli_fail(&call, CLI_USAGE, "there is no verb '%s'; 'whit help' lists them", word);
+        status = no_such_verb(&call, argc, argv);
     } else {
         status = cli_parse(&call, argc - 2, argv + 2);
         if (call.wants_help)

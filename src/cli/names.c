@@ -3,19 +3,59 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/tales.h"
 #include "hub/store.h"
 
 _Static_assert(CLI_PATH_BYTES == WHIT_CACHE_PATH_BYTES, "paths of the store fit");
+
+bool cli_looks_like_path(const char *words)
+{
+    static const char *const endings[] = {".gguf", ".ndf", ".safetensors", ".bin", ".json", ".jinja", ".txt", "/"};
+    size_t n = strlen(words), n_first = strcspn(words, "/");
+    char first[256];
+    if (whit_hub_is_address(words)) return false;
+    if (words[0] && strchr("/.~", words[0])) return true;
+    if (strchr(words, ':') && access(words, F_OK) != 0) return false;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t m = strlen(endings[i]);
+        if (n > m && strcmp(words + n - m, endings[i]) == 0) return true;
+    }
+    if (!words[n_first] || n_first >= sizeof first) return false;
+    memcpy(first, words, n_first);
+    first[n_first] = 0;
+    return access(first, F_OK) == 0;
+}
+
+static whit_status find_home(const char *words, char path[CLI_PATH_BYTES])
+{
+    const char *home = getenv("HOME");
+    bool fits = home && words[0] == '~' && words[1] == '/' &&
+        snprintf(path, CLI_PATH_BYTES, "%s%s", home, words + 1) < CLI_PATH_BYTES;
+    return fits && access(path, F_OK) == 0 ? WHIT_OK : WHIT_ERROR_IO;
+}
 
 whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_error *error)
 {
     whit_hub_name name;
     bool is_absent = access(words, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
-    if (is_absent && whit_hub_name_parse(words, &name, NULL) == WHIT_OK)
-        return whit_hub_store_path(NULL, words, path, error);
+    if (is_absent && find_home(words, path) == WHIT_OK) return WHIT_OK;
+    if (is_absent && cli_is_tales(words))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "tales is built into the program; this command wants a file (tools/tales/tales.ndf of the "
+                         "source is the same model)");
+    whit_status named = is_absent ? whit_hub_name_parse(words, &name, error) : WHIT_ERROR_IO;
+    if (is_absent && named == WHIT_OK) {
+        whit_status status = whit_hub_store_path(NULL, words, path, error);
+        if (status == WHIT_OK || !cli_looks_like_path(words)) return status;
+    }
+    if (is_absent && cli_looks_like_path(words))
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "%.300s: No such file or directory ('whit list' shows the models that are here)", words);
+    if (is_absent && whit_hub_is_address(words)) return named;
     /* What is no possible name is opened as it stands, and then has its own reason why not. */
     if (snprintf(path, CLI_PATH_BYTES, "%s", words) >= CLI_PATH_BYTES)
         return whit_fail(error, WHIT_ERROR_IO, "%.200s...: the path is too long", words);

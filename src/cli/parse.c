@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/habits.h"
 
 const cli_option *cli_verb_option(const cli_verb *verb, size_t i, size_t *group_offset)
 {
@@ -51,10 +52,22 @@ static size_t edits(const char *a, const char *b)
     return row[n_b];
 }
 
+const cli_verb *cli_verb_guess(const char *word)
+{
+    const cli_verb *closest = NULL;
+    size_t fewest = strlen(word) > 4 ? 3 : 2; /* more edits than that is another word */
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++)
+        if (edits(word, (*verb)->name) < fewest) {
+            fewest = edits(word, (*verb)->name);
+            closest = *verb;
+        }
+    return closest;
+}
+
 static int refuse_unknown(const cli_call *call, const char *given)
 {
     char name[32], closest[32] = "";
-    size_t fewest = strlen(given) > 4 ? 3 : 2; /* more edits than that is another word */
+    size_t n_given = strlen(given), fewest = n_given > 4 ? 3 : n_given > 2 ? 2 : 0; /* one letter is no hint */
     const cli_option *option;
     for (size_t i = 0; (option = cli_verb_option(call->verb, i, NULL)); i++)
         for (const char *at = option->names; (at = cli_option_name(at, name, sizeof name));)
@@ -78,11 +91,16 @@ static const cli_option *find_option(const cli_verb *verb, const char *given, si
 
 static int refuse_value(const cli_call *call, const char *name, const cli_option *option, const char *text)
 {
+    enum { LARGEST_SAID = 1000000 }; /* a larger bound is there to keep arithmetic sound, and tells nobody anything */
     if (option->kind == CLI_CHOICE)
         return cli_fail(call, CLI_USAGE, "%s takes one of %s, not '%s'", name, option->argument, text);
     const char *what = option->kind == CLI_REAL ? "a number" : "a whole number";
-    if (option->min == option->max) return cli_fail(call, CLI_USAGE, "%s takes %s, not '%s'", name, what, text);
-    return cli_fail(call, CLI_USAGE, "%s takes %s from %g to %g, not '%s'", name, what, option->min, option->max, text);
+    char bounds[80] = "";
+    if (option->min != option->max && option->max < LARGEST_SAID)
+        snprintf(bounds, sizeof bounds, " from %.10g to %.10g", option->min, option->max);
+    else if (option->min != option->max && option->min >= 0)
+        snprintf(bounds, sizeof bounds, " of at least %.10g", option->min);
+    return cli_fail(call, CLI_USAGE, "%s takes %s%s, not '%s': %s", name, what, bounds, text, option->help);
 }
 
 /* Stores `text` as the option's kind at `value`; false where it is none. */
@@ -96,14 +114,16 @@ static bool store(const cli_option *option, const char *text, void *value)
     case CLI_TEXT:
     case CLI_FILE: *(const char **)value = text; return true;
     case CLI_COUNT:
+    case CLI_AUTO:
     case CLI_INT:
     case CLI_SEED: {
         long long number = strtoll(text, &end, 10);
         if (end == text || *end || errno) return false;
+        if (option->kind == CLI_AUTO && number == -1) number = 0;
         if (bounded && ((double)number < option->min || (double)number > option->max)) return false;
         if (option->kind == CLI_SEED) {
             *(int64_t *)value = number;
-        } else if (option->kind == CLI_COUNT) {
+        } else if (option->kind == CLI_COUNT || option->kind == CLI_AUTO) {
             if (number < 0 || number > UINT32_MAX) return false;
             *(uint32_t *)value = (uint32_t)number;
         } else {
@@ -163,6 +183,44 @@ int cli_set_option(const cli_call *call, const cli_option *options, const char *
     return -1;
 }
 
+bool cli_verb_takes_model(const cli_verb *verb)
+{
+    return !verb->n_max && find_option(verb, "-m", 2, NULL);
+}
+
+/* The operand of a verb that has none of its own is its model. */
+static bool take_model(cli_call *call)
+{
+    size_t group_offset;
+    if (call->n_operands != 1 || !cli_verb_takes_model(call->verb)) return false;
+    const cli_option *option = find_option(call->verb, "-m", 2, &group_offset);
+    void *value = (char *)call->values + group_offset + option->offset;
+    if (option->kind == CLI_FILE && *(const char **)value) return false;
+    return store(option, call->operands[0], value);
+}
+
+static int check_operands(cli_call *call)
+{
+    const cli_verb *verb = call->verb;
+    if (call->n_operands >= verb->n_min && call->n_operands <= verb->n_max) return CLI_OK;
+    if (take_model(call)) return CLI_OK;
+    if (call->n_operands > verb->n_max)
+        return cli_fail(call, CLI_USAGE, "unexpected argument '%s'; see 'whit %s --help'",
+                        call->operands[cli_verb_takes_model(verb) && call->n_operands > 1 ? 1 : verb->n_max],
+                        verb->name);
+    return cli_fail(call, CLI_USAGE, "usage: whit %s %s [options]; see 'whit %s --help'", verb->name, verb->operands,
+                    verb->name);
+}
+
+/* An option of another program: true, with *i behind its value, where nothing is lost without it. */
+static bool pass_over(const cli_call *call, const cli_habit *habit, bool has_text, int *i, int argc, char **argv)
+{
+    if (!cli_habit_is_needless(habit, call->verb->name)) return false;
+    cli_note("%s is not needed: %s", argv[*i], habit->line);
+    if (!has_text && *i + 1 < argc && cli_habit_takes(habit, argv[*i + 1])) ++*i;
+    return true;
+}
+
 int cli_parse(cli_call *call, int argc, char **argv)
 {
     const cli_verb *verb = call->verb;
@@ -190,8 +248,13 @@ int cli_parse(cli_call *call, int argc, char **argv)
         size_t group_offset;
         const cli_option *option = find_option(verb, given, n_name, &group_offset);
         if (!option) {
+            const cli_habit *habit = cli_habit_option(given, n_name);
+            bool has_text = given[n_name];
             given[n_name] = 0;
-            return refuse_unknown(call, given);
+            if (!habit) return refuse_unknown(call, given);
+            if (!pass_over(call, habit, has_text, &i, argc, argv))
+                return cli_fail(call, CLI_USAGE, "there is no %s: %s", given, habit->line);
+            continue;
         }
         const char *text = given[n_name] ? given + n_name + 1 : NULL;
         given[n_name] = 0;
@@ -205,14 +268,7 @@ int cli_parse(cli_call *call, int argc, char **argv)
         if (!store(option, text, (char *)call->values + group_offset + option->offset))
             return refuse_value(call, given, option, text);
     }
-    if (call->n_operands < verb->n_min || call->n_operands > verb->n_max) {
-        if (call->n_operands > verb->n_max && !verb->n_max)
-            return cli_fail(call, CLI_USAGE, "'%s' is not expected here; see 'whit %s --help'", call->operands[0],
-                            verb->name);
-        return cli_fail(call, CLI_USAGE, "usage: whit %s %s [options]; see 'whit %s --help'", verb->name,
-                        verb->operands, verb->name);
-    }
-    return CLI_OK;
+    return check_operands(call);
 }
 
 void cli_call_free(cli_call *call)

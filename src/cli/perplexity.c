@@ -23,7 +23,7 @@ static const struct perplexity_values defaults = {.session.n_ctx = CTX_DEFAULT};
 #define AT(member) offsetof(struct perplexity_values, member)
 static const cli_option options[] = {
     {"-f, --file", CLI_FILE, AT(file), "TEXT", "The text to predict; - is stdin."},
-    {"--chunks", CLI_COUNT, AT(n_chunks), "N", "Windows to take at most; 0, the default, takes all."},
+    {"--chunks", CLI_AUTO, AT(n_chunks), "N", "Windows to take at most; 0, the default, takes all."},
     {"--second-half", CLI_FLAG, AT(second_half), NULL,
      "Score predictions from the middle of full windows on only, where each has at least half a "
      "window before it."},

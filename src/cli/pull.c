@@ -115,7 +115,8 @@ const cli_verb cli_pull_verb = {
     1,
     1,
     "download a model from a hub",
-    "REPO is OWNER/NAME. FILE is a file's name, a pattern in quotes, or a tag of GGUF files such as Q4_K_M or "
+    "REPO is OWNER/NAME, or the address that a browser shows for it, for a branch or for a file. FILE is a file's "
+    "name, a pattern in quotes, or a tag of GGUF files such as Q4_K_M or "
     "i2_s; all parts of a split file come along. Without it the repository's safetensors with their "
     "configuration and tokenizer are taken, or its GGUF file where it has only one.\n"
     "The model is kept in the cache and known by its name to all verbs: OWNER/NAME, OWNER/NAME:FILE, or NAME alone "
@@ -123,6 +124,7 @@ const cli_verb cli_pull_verb = {
     "A download that was interrupted goes on where it stopped when it is started again. Every file is checked "
     "against the digest that the hub names, and files that are here already are not fetched again.\n"
     "  whit pull OWNER/NAME:i2_s\n"
+    "  whit pull https://huggingface.co/OWNER/NAME\n"
     "  whit run -m NAME:i2_s -p \"Once upon a time\"",
     {{"OPTIONS", options, 0}},
     sizeof(struct pull_values),

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "cli/names.h"
+#include "cli/tales.h"
 #include "cli/talk.h"
 #include "cli/verbs.h"
 #include "cli/view.h"
@@ -32,7 +34,7 @@ static const cli_option options[] = {
     {"-f, --file", CLI_FILE, AT(prompt_file), "FILE",
      "Read the prompt from a file, without its last newline; - is stdin."},
     {"-n, --predict, --n-predict", CLI_INT, AT(n_tokens), "N",
-     "Tokens to generate at most; -1 is until the context is full. 128, but -1 with --chat or the built-in model.", -1,
+     "Number of tokens, or -1 for no limit but the context; 128, but -1 with --chat or the built-in model.", -2,
      1 << 30},
     {"--chat", CLI_FLAG, AT(chat), NULL, "Take the prompt as a message, and print the answer alone."},
     {"-sys, --system-prompt", CLI_TEXT, AT(system), "TEXT", "The system message in front of it; means --chat."},
@@ -77,10 +79,12 @@ static int take_text(cli_call *call, const char *given, cli_text *prompt)
 static int read_prompt(cli_call *call, const struct run_values *values, cli_text *prompt)
 {
     const char *path = values->prompt_file, *given = values->prompt;
-    bool tells = !path && !given && !values->model.path && !is_chat(values);
+    bool tells = !path && !given && cli_is_tales(values->model.path) && !is_chat(values);
     if (tells && isatty(STDIN_FILENO)) given = TALES_BEGIN;
     if (!path && !given && isatty(STDIN_FILENO))
-        return cli_fail(call, CLI_USAGE, "a prompt is wanted: -p TEXT or -f FILE");
+        return cli_fail(call, CLI_USAGE,
+                        "no prompt: 'whit run MODEL \"TEXT\"' continues a text, 'whit chat MODEL' is a "
+                        "conversation");
     if (!path && given) return take_text(call, given, prompt);
     int status = cli_read_text(call, path ? path : "-", prompt);
     if (status == CLI_OK && prompt->size_bytes && prompt->data[prompt->size_bytes - 1] == '\n')
@@ -205,10 +209,9 @@ static int run_chat(cli_call *call)
 
 /* ---- a text --------------------------------------------------------------------------------- */
 
-static int run(cli_call *call)
+static int continue_text(cli_call *call)
 {
     const struct run_values *values = call->values;
-    if (is_chat(values)) return run_chat(call);
     whit_model *model = NULL;
     whit_session *session = NULL;
     whit_sampler *sampler = NULL;
@@ -238,7 +241,7 @@ static int run(cli_call *call)
     whit_generate_options generate = whit_generate_options_default();
     uint32_t n_ctx = whit_session_context_size(session);
     uint32_t room = n_ids < n_ctx ? n_ctx - (uint32_t)n_ids : 0;
-    uint32_t usual = values->model.path ? USUAL_TOKENS : room; /* the built-in model ends by itself */
+    uint32_t usual = cli_is_tales(values->model.path) ? room : USUAL_TOKENS; /* tales ends by itself */
     generate.n_tokens = values->n_tokens == NOT_GIVEN ? usual
         : values->n_tokens < 0                        ? room
                                                       : (uint32_t)values->n_tokens;
@@ -273,20 +276,62 @@ cleanup:
     return status;
 }
 
+/* ---- operands ------------------------------------------------------------------------------- */
+
+/* A text of several words, in quotes, that is no file: a prompt for the built-in model. */
+static bool is_prompt(const char *words)
+{
+    return strpbrk(words, " \t\n") && !cli_looks_like_path(words) && access(words, F_OK) != 0;
+}
+
+/* [MODEL] [PROMPT...], of which options may have given either. `joined` is the prompt's memory. */
+static int take_operands(cli_call *call, whit_buf *joined)
+{
+    struct run_values *values = call->values;
+    size_t i = 0;
+    if (call->n_operands && !values->model.path && !is_prompt(call->operands[0])) {
+        const char *path = values->model.path = call->operands[i++];
+        char found[CLI_PATH_BYTES];
+        whit_error error;
+        if (!cli_is_tales(path) && cli_find_model(path, found, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    }
+    if (i == call->n_operands) return CLI_OK;
+    if (values->prompt || values->prompt_file)
+        return cli_fail(call, CLI_USAGE, "unexpected argument '%s': the prompt is given by %s", call->operands[i],
+                        values->prompt ? "-p" : "-f");
+    for (size_t first = i; i < call->n_operands; i++) {
+        if (i > first) whit_buf_append_str(joined, " ");
+        whit_buf_append_str(joined, call->operands[i]);
+    }
+    if (!whit_buf_append(joined, "", 1)) return cli_fail(call, CLI_LIMIT, "out of memory");
+    values->prompt = (const char *)joined->data;
+    return CLI_OK;
+}
+
+static int run(cli_call *call)
+{
+    whit_buf joined = {0};
+    int status = take_operands(call, &joined);
+    if (status == CLI_OK) status = is_chat(call->values) ? run_chat(call) : continue_text(call);
+    whit_buf_free(&joined);
+    return status;
+}
+
 const cli_verb cli_run_verb = {
     "run",
-    "",
+    "[MODEL] [PROMPT]",
     0,
-    0,
+    1 << 20,
     "continue a text",
     "Prints the prompt and what the model writes after it, and one newline. Statistics go to "
-    "stderr. Without -p and -f the prompt is read from stdin; where there is none the built-in model "
+    "stderr. The model and the prompt may stand without -m and -p; a text of several words alone is a prompt "
+    "for tales, the built-in model. Without a prompt it is read from stdin; where there is none tales "
     "begins a tale. The same model, prompt, settings "
     "and seed give the same text on every machine and with any number of threads. With --chat the "
     "prompt is a message that the model answers through its chat template, sampled as its authors "
     "advise.\n"
     "  whit run -p \"Once upon a time\"\n"
-    "  whit run -m model.gguf -p \"Once upon a time\" -n 200\n"
+    "  whit run model.gguf \"Once upon a time\" -n 200\n"
     "  whit run -m model.ndf -f prompt.txt --temp 0 --no-display-prompt\n"
     "  whit run -m model.ndf -sys \"Answer in one sentence.\" -p \"Why is the sky blue?\"",
     {{"OPTIONS", options, 0},

@@ -6,7 +6,15 @@
 
 #include "whit.h"
 
+#include <string.h>
+
 #define CLI_TALES_NAME "tales (built in)"
+
+/* Does `path`, as given by -m, stand for it? NULL does, and its name. */
+static inline bool cli_is_tales(const char *path)
+{
+    return !path || strcmp(path, "tales") == 0;
+}
 
 /* Opens it; the caller closes it. */
 whit_status cli_tales_open(whit_model **model, whit_error *error);

@@ -27,7 +27,7 @@ const cli_option cli_training_options[] = {
     {"--log", CLI_FILE, AT(log), "FILE", "Append a JSON line for every report.", 0, 0},
     {"--plot", CLI_FILE, AT(plot), "FILE",
      "Draw the curve of the loss as an SVG; with --resume and --log, from the log's beginning.", 0, 0},
-    {"-t, --threads", CLI_COUNT, AT(n_threads), "N", "Threads; 0, the default, is one per physical core.", 0, 1024},
+    {"-t, --threads", CLI_AUTO, AT(n_threads), "N", "Threads; 0, the default, is one per physical core.", 0, 1024},
     {0},
 };
 

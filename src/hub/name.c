@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "hub/settings.h"
 
 #define PART_BYTES_MAX 200 /* of a path: leaves room for the endings of unfinished files */
 
@@ -41,8 +42,101 @@ static whit_status take_revision(whit_hub_name *name, const char *text, size_t n
     return WHIT_OK;
 }
 
+static whit_status take_file(whit_hub_name *name, const char *file, const char *text, whit_error *error)
+{
+    size_t n = strlen(file);
+    if (n == 0 || !whit_hub_path_is_safe(file, n))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%.200s': a file, pattern or tag is wanted after ':'", text);
+    memcpy(name->file, file, n + 1);
+    return WHIT_OK;
+}
+
+/* ---- addresses ------------------------------------------------------------------------------ */
+
+/* What follows the host's name; NULL where the text begins with another. */
+static const char *after_host(const char *text, const char *host)
+{
+    size_t n = strlen(host);
+    return strncmp(text, host, n) == 0 && (text[n] == '/' || !text[n]) ? text + n + (text[n] == '/') : NULL;
+}
+
+static const char *after_scheme(const char *text)
+{
+    if (strncmp(text, "https://", 8) == 0) return text + 8;
+    return strncmp(text, "http://", 7) == 0 ? text + 7 : text;
+}
+
+/* The path behind the name of a host of the hub; NULL where there is none. */
+static const char *path_on_hub(const char *text)
+{
+    static const char *const hosts[] = {"huggingface.co", "www.huggingface.co", "hf.co"};
+    char endpoint[WHIT_HUB_ENDPOINT_BYTES];
+    const char *rest = after_scheme(text), *path = NULL;
+    for (size_t i = 0; !path && i < sizeof hosts / sizeof *hosts; i++) path = after_host(rest, hosts[i]);
+    if (!path && whit_hub_endpoint(endpoint, NULL) == WHIT_OK) path = after_host(rest, after_scheme(endpoint));
+    return path;
+}
+
+bool whit_hub_is_address(const char *text)
+{
+    return after_scheme(text) != text || path_on_hub(text);
+}
+
+/* Bytes of a path up to '?' or '#', "%41" as the byte that it stands for. False where they do not fit
+ * or hold a zero byte. */
+static bool decode_path(const char *path, char *out, size_t out_bytes)
+{
+    static const char digits[] = "0123456789abcdef";
+    size_t n = 0;
+    for (size_t n_path = strcspn(path, "?#"), i = 0; i < n_path; i++) {
+        char c = path[i];
+        const char *high = c == '%' && i + 2 < n_path ? strchr(digits, path[i + 1] | 32) : NULL;
+        const char *low = high ? strchr(digits, path[i + 2] | 32) : NULL;
+        if (low) {
+            c = (char)((high - digits) << 4 | (low - digits));
+            i += 2;
+        }
+        if (!c || n + 1 >= out_bytes) return false;
+        out[n++] = c;
+    }
+    while (n && out[n - 1] == '/') n--;
+    out[n] = 0;
+    return true;
+}
+
+/* OWNER/NAME, /tree/REVISION, /blob/REVISION/FILE or /resolve/REVISION/FILE behind it, or :FILE. */
+static whit_status parse_address(const char *text, whit_hub_name *name, whit_error *error)
+{
+    static const char *const views[] = {"tree", "blob", "resolve", "raw", "commit"};
+    char path[WHIT_HUB_REPO_BYTES + WHIT_HUB_REVISION_BYTES + WHIT_HUB_PATH_BYTES];
+    const char *on_hub = path_on_hub(text);
+    if (!on_hub || !decode_path(on_hub, path, sizeof path))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "'%.200s' is no address of a model on the hub (https://huggingface.co/OWNER/NAME)", text);
+    char *slash = strchr(path, '/'), *view = slash ? strchr(slash + 1, '/') : NULL;
+    if (!view) return whit_hub_name_parse(path, name, error);
+    *view++ = 0;
+    char *revision = strchr(view, '/');
+    if (revision) *revision++ = 0;
+    bool known = false;
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++) known |= strcmp(view, views[i]) == 0;
+    if (!known || !revision)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "'%.200s' is no page of a model; open the model's page or its files, and take that address",
+                         text);
+    char *file = strchr(revision, '/');
+    if (file) *file++ = 0;
+    WHIT_TRY(whit_hub_name_parse(path, name, error));
+    WHIT_TRY(whit_hub_name_revise(name, revision, error));
+    if (!file || strcmp(view, "tree") == 0) return WHIT_OK; /* a folder's page is the repository's */
+    return take_file(name, file, text, error);
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
 whit_status whit_hub_name_parse(const char *text, whit_hub_name *name, whit_error *error)
 {
+    if (whit_hub_is_address(text)) return parse_address(text, name, error);
     *name = (whit_hub_name){.revision = WHIT_HUB_MAIN};
     size_t n_repo = strcspn(text, "@:");
     if (n_repo >= sizeof name->repo || !is_plain(text, n_repo, 2))
@@ -55,13 +149,7 @@ whit_status whit_hub_name_parse(const char *text, whit_hub_name *name, whit_erro
         WHIT_TRY(take_revision(name, rest + 1, n, error));
         rest += 1 + n;
     }
-    if (*rest == ':') {
-        size_t n = strlen(rest + 1);
-        if (n == 0 || !whit_hub_path_is_safe(rest + 1, n))
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%.200s': a file, pattern or tag is wanted after ':'", text);
-        memcpy(name->file, rest + 1, n + 1);
-    }
-    return WHIT_OK;
+    return *rest == ':' ? take_file(name, rest + 1, text, error) : WHIT_OK;
 }
 
 whit_status whit_hub_name_revise(whit_hub_name *name, const char *revision, whit_error *error)

@@ -21,8 +21,12 @@ typedef struct whit_hub_name {
     char file[WHIT_HUB_PATH_BYTES]; /* a path, pattern or tag; "" where none is named */
 } whit_hub_name;
 
-/* WHIT_ERROR_ARGUMENT, with the reason, where the text is no such name. */
+/* Reads a name, or the address that a browser shows for a repository, a branch or a file of the hub
+ * ("https://HOST/OWNER/NAME/blob/main/FILE", or without "https://"). WHIT_ERROR_ARGUMENT, with the
+ * reason, where the text is neither. */
 whit_status whit_hub_name_parse(const char *text, whit_hub_name *name, whit_error *error);
+/* Does it begin like an address, of whatever site? */
+bool whit_hub_is_address(const char *text);
 /* Takes another revision, checked the same way. */
 whit_status whit_hub_name_revise(whit_hub_name *name, const char *revision, whit_error *error);
 /* "OWNER/NAME", with "@REVISION" unless that is the main one; without the file. */

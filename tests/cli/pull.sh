@@ -36,6 +36,10 @@ expect 0 whit pull owner/tiny-GGUF:F32 --json
 python3 -c 'import json; r = json.load(open("out")); assert r["fetched_bytes"] == 0 and r["files"] == 1 and r["name"] == "owner/tiny-GGUF"' ||
     complain "pull --json: $(cat out)"
 
+expect 0 whit pull "$HF_ENDPOINT/owner/tiny-GGUF/blob/main/tiny-f32.gguf" --json
+python3 -c 'import json; r = json.load(open("out")); assert r["fetched_bytes"] == 0 and r["name"] == "owner/tiny-GGUF"' ||
+    complain "pull of an address: $(cat out)"
+
 # ---- by name, in every place where a model is wanted
 cp files/tiny-f32.gguf here.gguf
 expect 0 whit run -m here.gguf -p 'the land' --temp 0 -n 8 -c 64

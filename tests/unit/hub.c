@@ -20,6 +20,13 @@ static void names_are_read_and_written(void **state)
         {"a/b@v1.0:x/y*.gguf", "a/b", "v1.0", "x/y*.gguf", "a/b@v1.0", "a--b@v1.0"},
         {"a/b@refs/pr/1", "a/b", "refs/pr/1", "", "a/b@refs/pr/1", "a--b@refs--pr--1"},
         {"a/b@main", "a/b", "main", "", "a/b", "a--b"},
+        {"https://huggingface.co/a/b", "a/b", "main", "", "a/b", "a--b"},
+        {"http://huggingface.co/a/b/?x=y#z", "a/b", "main", "", "a/b", "a--b"},
+        {"hf.co/a/b:Q4_K_M", "a/b", "main", "Q4_K_M", "a/b", "a--b"},
+        {"huggingface.co/a/b/tree/main", "a/b", "main", "", "a/b", "a--b"},
+        {"https://huggingface.co/a/b/tree/v1/folder", "a/b", "v1", "", "a/b@v1", "a--b@v1"},
+        {"https://hf.co/a/b/blob/main/x/y%20z.gguf", "a/b", "main", "x/y z.gguf", "a/b", "a--b"},
+        {"https://hf.co/a/b/resolve/main/y.gguf?download=true", "a/b", "main", "y.gguf", "a/b", "a--b"},
     };
     whit_hub_name name, back;
     whit_error error;
@@ -37,9 +44,39 @@ static void names_are_read_and_written(void **state)
         assert_string_equal(back.repo, good[i].repo);
         assert_string_equal(back.revision, good[i].revision);
     }
-    static const char *const bad[] = {"",       "/",      "a/",      "/b",       "a//b",   "a/b/c",      "../b", "a/..",
-                                      "a/.b",   "a/b.",   "-a/b",    "a--b/c",   "a..b/c", "a b/c",      "a/b:", "a/b@",
-                                      "a/b@/x", "a/b@..", "a/b@x y", "a/b:../c", "a/b:/c", "a/\xC3\xA9", "a/b\n"};
+    static const char *const bad[] = {"",
+                                      "/",
+                                      "a/",
+                                      "/b",
+                                      "a//b",
+                                      "a/b/c",
+                                      "../b",
+                                      "a/..",
+                                      "a/.b",
+                                      "a/b.",
+                                      "-a/b",
+                                      "a--b/c",
+                                      "a..b/c",
+                                      "a b/c",
+                                      "a/b:",
+                                      "a/b@",
+                                      "a/b@/x",
+                                      "a/b@..",
+                                      "a/b@x y",
+                                      "a/b:../c",
+                                      "a/b:/c",
+                                      "a/\xC3\xA9",
+                                      "a/b\n",
+                                      "https://",
+                                      "https://hf.co",
+                                      "https://example.com/a/b",
+                                      "https://hf.co/a/b/wiki",
+                                      "https://hf.co/datasets/a/b",
+                                      "https://hf.co/a/b/blob/main/../../c",
+                                      "https://hf.co/a/b/blob/main/%2e%2e/c",
+                                      "https://hf.co/a/b/blob/main/c%00d%0A",
+                                      "https://hf.co.example.com/a/b",
+                                      "hf.co/hf.co/hf.co"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(whit_hub_name_parse(bad[i], &name, &error), WHIT_ERROR_ARGUMENT);
     static const char *const strangers[] = {".", "..", "a--b--c", "a--b@main", ".lock", "a b", "--"};

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/habits.h"
+
+#include <string.h>
+
+#include "cli/cli.h"
+
+#define CPU      "whit runs on the CPU"
+#define MAPPED   "model files are mapped into memory, and read once"
+#define EVERY    ""
+#define NO_DRAFT "there is no draft model; --spec N guesses ahead from the text so far"
+#define TEXT     "whit reads text models only"
+#define ROPE     "positions are as the model file says, and are not stretched here"
+
+static const cli_habit options[] = {
+    /* Where the model comes from. */
+    {"-hf, -hfr, --hf-repo, -hff, --hf-file, -mu, --model-url, -dr, --docker-repo", CLI_HABIT_VALUE, NULL,
+     "'whit pull OWNER/NAME[:FILE]' downloads a model, then 'whit run OWNER/NAME[:FILE]' runs it"},
+    {"-hft, --hf-token", CLI_HABIT_VALUE, NULL, "set HF_TOKEN, or give it to 'whit pull --token'"},
+    {"--offline, --insecure", CLI_HABIT_FLAG, EVERY, "only 'whit pull' uses the network"},
+    /* Chats. */
+    {"-cnv, --conversation, -i, --interactive, -if, --interactive-first", CLI_HABIT_FLAG, "chat",
+     "'whit chat MODEL' is a conversation"},
+    {"-no-cnv, --no-conversation, -st, --single-turn", CLI_HABIT_FLAG, "run",
+     "'whit run MODEL \"TEXT\"' continues a text, and with --chat answers it"},
+    {"-sysf, --system-prompt-file", CLI_HABIT_VALUE, NULL, "-sys takes the text itself: -sys \"$(cat FILE)\""},
+    {"--system", CLI_HABIT_VALUE, NULL, "the system message is -sys TEXT"},
+    {"--chat-template", CLI_HABIT_VALUE, NULL,
+     "the model's own chat template is used; --template FILE takes another from a file"},
+    {"--chat-template-kwargs, -rea, --reasoning, --reasoning-budget, --reasoning-format", CLI_HABIT_VALUE, NULL,
+     "'whit chat --think on|off' asks a reasoning model to think first, or not"},
+    {"--think, --hidethinking, --nothink", CLI_HABIT_MAYBE, NULL,
+     "'whit chat --think on|off' asks a reasoning model to think first, or not"},
+    {"--in-prefix, --in-suffix, --chat-template-prefix", CLI_HABIT_VALUE, NULL,
+     "what stands around a message is the chat template's; --template FILE takes another"},
+    {"--in-prefix-bos", CLI_HABIT_FLAG, EVERY, "the chat template says where that token stands"},
+    {"-mli, --multiline-input", CLI_HABIT_FLAG, NULL, "\"\"\" begins and ends a message of several lines"},
+    {"--prompt-cache, --slot-save-path, --session", CLI_HABIT_VALUE, NULL,
+     "in a chat /save FILE keeps the conversation, and --load FILE goes on with it"},
+    {"--prompt-cache-all, --prompt-cache-ro", CLI_HABIT_FLAG, NULL,
+     "in a chat /save FILE keeps the conversation, and --load FILE goes on with it"},
+    {"--keep", CLI_HABIT_VALUE, EVERY, "a chat keeps its system message, and leaves out the oldest turns"},
+    {"--verbose", CLI_HABIT_FLAG, "run", "'whit chat --stats' shows tokens per second"},
+    {"--keepalive", CLI_HABIT_VALUE, EVERY, "a model is open in a moment, and nothing stays in the background"},
+    {"--format", CLI_HABIT_VALUE, NULL, "'whit run --json' prints the answer in a JSON object"},
+    /* Where it runs. */
+    {"-ngl, --gpu-layers, --n-gpu-layers, -ngld, --gpu-layers-draft, -mg, --main-gpu, -sm, --split-mode, -ts, "
+     "--tensor-split, -dev, --device, -ot, --override-tensor, -ncmoe, --n-cpu-moe, -fit, --fit",
+     CLI_HABIT_VALUE, EVERY, CPU},
+    {"--cpu-moe, -cmoe, -nkvo, --no-kv-offload, -nopo, --no-op-offload, --list-devices", CLI_HABIT_FLAG, EVERY, CPU},
+    {"-tb, --threads-batch", CLI_HABIT_VALUE, EVERY, "-t sets the threads of everything"},
+    {"-td, --threads-draft, -tbd, --threads-batch-draft", CLI_HABIT_VALUE, EVERY, "-t sets the threads of everything"},
+    {"-C, --cpu-mask, -Cr, --cpu-range, --cpu-strict, --numa, --prio, --poll", CLI_HABIT_VALUE, EVERY,
+     "threads are placed on cores of their own; taskset and numactl limit which"},
+    {"--mlock", CLI_HABIT_FLAG, EVERY, MAPPED},
+    {"--mmap, --no-mmap, -dio, --direct-io, --no-repack, --no-host", CLI_HABIT_FLAG, EVERY, MAPPED},
+    /* How it computes. */
+    {"-fa, --flash-attn, --flash-attention", CLI_HABIT_MAYBE, EVERY, "attention is always computed so"},
+    {"-b, --batch-size", CLI_HABIT_VALUE, EVERY, "-ub sets how many tokens of a prompt are taken at once"},
+    {"-ctk, --cache-type-k, -ctv, --cache-type-v", CLI_HABIT_VALUE, NULL,
+     "the type of the KV cache is --kv f16, f32 or i8 (in place of q8_0), for keys and values together"},
+    {"-ctkd, --cache-type-k-draft, -ctvd, --cache-type-v-draft, -md, --model-draft, --draft, --draft-max, --draft-min, "
+     "--draft-p-min, -hfd, --hf-repo-draft, -cd, --ctx-size-draft",
+     CLI_HABIT_VALUE, NULL, NO_DRAFT},
+    {"-np, --parallel, -ns, --sequences", CLI_HABIT_VALUE, NULL, "this command has one text at a time"},
+    {"-cb, --cont-batching, -nocb, --no-cont-batching", CLI_HABIT_FLAG, EVERY, "this command has one text at a time"},
+    {"-dt, --defrag-thold", CLI_HABIT_VALUE, EVERY, "the KV cache is kept in blocks and needs no clearing up"},
+    {"-kvu, --kv-unified, --swa-full", CLI_HABIT_FLAG, EVERY,
+     "the KV cache is kept in blocks and needs no clearing up"},
+    {"--no-context-shift, --no-warmup, --warmup", CLI_HABIT_FLAG, EVERY, "whit always does so"},
+    {"--context-shift", CLI_HABIT_FLAG, "chat", "a text ends when the context is full; -c sets a larger one"},
+    {"--rope-scaling, --rope-scale, --rope-freq-base, --rope-freq-scale, --yarn-orig-ctx, --yarn-ext-factor, "
+     "--yarn-attn-factor, --yarn-beta-slow, --yarn-beta-fast, -gan, --grp-attn-n, -gaw, --grp-attn-w",
+     CLI_HABIT_VALUE, NULL, ROPE},
+    {"--override-kv", CLI_HABIT_VALUE, NULL, "a model is run as its file says"},
+    {"--check-tensors", CLI_HABIT_FLAG, NULL, "'whit verify FILE' checks every byte"},
+    {"--lora", CLI_HABIT_VALUE, NULL,
+     "an adapter is mounted by --adapter FILE[:SCALE]; 'whit convert' makes it of a LoRA"},
+    {"--lora-scaled, --lora-base, --control-vector", CLI_HABIT_VALUE, NULL,
+     "an adapter is mounted by --adapter FILE[:SCALE]"},
+    {"-mm, --mmproj, --mmproj-url, --image, --audio, --video", CLI_HABIT_VALUE, NULL, TEXT},
+    {"--embedding, --embeddings, --rerank, --reranking", CLI_HABIT_FLAG, NULL, "whit has no embeddings"},
+    {"--pooling, --embd-normalize, --embd-output-format", CLI_HABIT_VALUE, NULL, "whit has no embeddings"},
+    /* What is drawn. */
+    {"--samplers, --sampling-seq, --sampler-seq", CLI_HABIT_VALUE, NULL,
+     "the samplers' order is fixed; each has an option that turns it on or off"},
+    {"--dry-sequence-breaker", CLI_HABIT_VALUE, NULL, "DRY breaks sequences at line feeds, colons, quotes and stars"},
+    {"--adaptive-target, --adaptive-decay", CLI_HABIT_VALUE, NULL,
+     "this sampler is not there; 'whit run --help' has the list"},
+    {"--grammar, --grammar-file, -j, --json-schema, -jf, --json-schema-file", CLI_HABIT_VALUE, NULL,
+     "this command does not hold its text to a grammar"},
+    /* What is printed. */
+    {"--jinja, --no-jinja", CLI_HABIT_FLAG, EVERY, "chat templates are always run, as Jinja"},
+    {"-e, --escape", CLI_HABIT_FLAG, NULL, "a prompt is taken as it is: write a line feed itself, or use -f FILE"},
+    {"--no-escape", CLI_HABIT_FLAG, EVERY, "a prompt is taken as it is"},
+    {"-co, --color, --colors", CLI_HABIT_MAYBE, EVERY, "nothing but thinking is coloured, and that on a terminal only"},
+    {"--simple-io, --no-perf, --perf, --show-timings, --no-show-timings, --log-disable, --log-timestamps, "
+     "--log-prefix, --log-colors, -v, --log-verbose, --verbose-prompt, -sp, --special, --display-prompt",
+     CLI_HABIT_FLAG, EVERY, "text goes to stdout, and statistics to stderr"},
+    {"-lv, --verbosity, --log-verbosity, --log-file", CLI_HABIT_VALUE, EVERY,
+     "text goes to stdout, and statistics to stderr"},
+    {"--nowordwrap", CLI_HABIT_FLAG, "run", "'whit chat --no-wrap' leaves long lines to the terminal"},
+    /* Servers. */
+    {"--host, --port, --api-key, --api-key-file, -a, --alias, --path", CLI_HABIT_VALUE, NULL,
+     "this command is no server"},
+    {"--usage", CLI_HABIT_FLAG, NULL, "--help shows the options"},
+    {0},
+};
+
+static const struct {
+    const char *words, *line;
+} verbs[] = {
+    {"cli, llama-cli, generate, complete, completion, continue", "'whit run MODEL \"TEXT\"' continues a text"},
+    {"interactive, talk, conversation", "'whit chat MODEL' is a conversation"},
+    {"show, info, describe, gguf, gguf-dump", "'whit inspect MODEL' shows what a model holds"},
+    {"ls, models, tags", "'whit list' shows the models that are here"},
+    {"ps, stop, start, status, load, unload",
+     "nothing runs in the background: a model is open while a command runs, and closed when it ends"},
+    {"remove, delete, del, uninstall", "'whit rm NAME' removes a model"},
+    {"download, get, fetch, install, add", "'whit pull OWNER/NAME' downloads a model"},
+    {"search, find", "browse models in a web browser; 'whit pull' takes the address that it shows"},
+    {"create, import",
+     "'whit convert FILE -o OUT.ndf' makes a model file of a GGUF file or a folder; 'whit chat' has "
+     "options for what else a Modelfile says"},
+    {"quantize, quantise, llama-quantize",
+     "'whit convert FILE -o OUT.ndf' keeps the codes of a low-bit model as they "
+     "are; 'whit distill' makes a low-bit model of a float one"},
+    {"cp, copy, mv, rename", "models are plain files: cp copies them, and -m takes a path"},
+    {"push, publish, signin, signout, login", "whit publishes nothing; 'whit pull' reads the token in HF_TOKEN"},
+    {"finetune, fine-tune, lora", "'whit tune -m MODEL --text FILE -o OUT.ndf' trains an adapter"},
+    {"export-lora", "'whit merge' bakes an adapter into a model"},
+    {"imatrix, llama-imatrix", "no importance matrix is needed: low-bit codes are kept as they are"},
+    {"embed, embedding, embeddings, rerank", "whit has no embeddings"},
+    {"benchmark, llama-bench, batched-bench", "'whit bench' measures how fast a model is"},
+    {"ppl, eval, evaluate, llama-perplexity", "'whit perplexity MODEL -f TEXT' measures a model on a text"},
+    {"tokenise, encode, detokenize, decode", "'whit tokenize' turns a text into ids; see its --jsonl"},
+    {"gguf-split, split, unsplit", "a split GGUF file is read by its first part"},
+    {"check, validate, hash", "'whit verify FILE' checks every byte"},
+    {"version, about", "'whit --version' says which one this is"},
+    {"update, upgrade", "whit is updated where it came from: git pull, then make install"},
+    {"man, manual, usage, commands", "'whit help' lists the commands, 'whit help COMMAND' explains one"},
+    {"serve, server, llama-server", "there is no server in this build"},
+    {0},
+};
+
+static bool has_name(const char *names, const char *given, size_t n_given)
+{
+    char name[32];
+    for (const char *at = names; (at = cli_option_name(at, name, sizeof name));)
+        if (strlen(name) == n_given && memcmp(name, given, n_given) == 0) return true;
+    return false;
+}
+
+const cli_habit *cli_habit_option(const char *given, size_t n_given)
+{
+    for (const cli_habit *habit = options; habit->names; habit++)
+        if (has_name(habit->names, given, n_given)) return habit;
+    return NULL;
+}
+
+bool cli_habit_is_needless(const cli_habit *habit, const char *verb)
+{
+    return habit->needless_in && (!habit->needless_in[0] || strcmp(habit->needless_in, verb) == 0);
+}
+
+bool cli_habit_takes(const cli_habit *habit, const char *text)
+{
+    static const char *const words[] = {"on", "off", "auto", "true", "false", "always", "never"};
+    if (habit->value != CLI_HABIT_MAYBE) return habit->value == CLI_HABIT_VALUE;
+    if (text[0] >= '0' && text[0] <= '9' && !text[1]) return true;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], text) == 0) return true;
+    return false;
+}
+
+const char *cli_habit_verb(const char *word)
+{
+    for (size_t i = 0; verbs[i].words; i++)
+        if (has_name(verbs[i].words, word, strlen(word))) return verbs[i].line;
+    return NULL;
+}

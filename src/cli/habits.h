@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ * What users of llama.cpp and Ollama type: for every option and command of theirs that whit does not
+ * have, what to type here, or why nothing is needed. */
+#ifndef WHIT_CLI_HABITS_H
+#define WHIT_CLI_HABITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum cli_habit_value {
+    CLI_HABIT_FLAG,  /* a flag */
+    CLI_HABIT_VALUE, /* a value follows */
+    CLI_HABIT_MAYBE, /* "on", "off", "auto" or a number may follow */
+} cli_habit_value;
+
+typedef struct cli_habit {
+    const char *names; /* as in cli_option */
+    cli_habit_value value;
+    const char *needless_in; /* "": in every verb nothing is lost without it, so it is taken and a line
+                              * says why; a verb's name: in that one; NULL: refused with the line */
+    const char *line;
+} cli_habit;
+
+/* NULL where the table does not know it. `given` is one name, with its dashes. */
+const cli_habit *cli_habit_option(const char *given, size_t n_given);
+bool cli_habit_is_needless(const cli_habit *habit, const char *verb);
+/* Is `text` the value of an option that may have one? */
+bool cli_habit_takes(const cli_habit *habit, const char *text);
+
+/* What to type in place of a command of theirs; NULL where it is unknown. */
+const char *cli_habit_verb(const char *word);
+
+#endif

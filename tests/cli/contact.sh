@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+# First contact: a model is given in every way that people try, and what fails says what to type.
+. "$SOURCE/tests/cli/lib.sh"
+export XDG_CACHE_HOME=$PWD/cache HOME=$PWD/home
+rm -rf cache home "with space.gguf" sub
+mkdir -p home sub
+tiny model.gguf
+cp model.gguf "with space.gguf"
+cp model.gguf home/mine.gguf
+greedy="--temp 0 -n 8 -c 64"
+
+# ---- run MODEL [PROMPT], run with options on either side, and a path of any look
+# shellcheck disable=SC2086 # options are a list
+{
+    expect 0 whit run -m model.gguf -p 'the land' $greedy
+    cp out text
+    expect 0 whit run model.gguf 'the land' $greedy
+    cmp -s out text || complain "run MODEL PROMPT: $(cat out)"
+    expect 0 whit run model.gguf the land $greedy
+    cmp -s out text || complain "words of a prompt: $(cat out)"
+    expect 0 whit run $greedy model.gguf -p 'the land'
+    cmp -s out text || complain "run MODEL -p: $(cat out)"
+    expect 0 whit run -m model.gguf 'the land' $greedy
+    cmp -s out text || complain "run -m MODEL PROMPT: $(cat out)"
+    expect 0 whit run "with space.gguf" 'the land' $greedy
+    cmp -s out text || complain "a file's name with a space: $(cat out)"
+    expect 0 whit run --model=~/mine.gguf 'the land' $greedy
+    cmp -s out text || complain "a ~ that the shell leaves: $(cat out)"
+    printf 'the land' | whit run model.gguf $greedy >out 2>err
+    cmp -s out text || complain "run MODEL with a prompt on stdin: $(cat out)"
+}
+expect 0 whit run tales -s 1 -n 12
+cp out text
+expect 0 whit run -m tales -s 1 -n 12
+cmp -s out text || complain "-m tales is another model than tales"
+expect 0 whit run -s 1 -n 12
+cmp -s out text || complain "tales is not the built-in model"
+expect 0 whit run "Once upon a time" -s 1 -n 12
+cmp -s out text || complain "a text alone is a prompt for tales"
+expect 2 whit run model.gguf 'the land' -p 'the ocean'
+one_line "unexpected argument 'the land'"
+printf 'the land\n' >lines
+for verb in "tokenize" "perplexity -f lines -c 8" "logits --tokens ids -o l.f32" "template"; do
+    printf '1 300' >ids
+    # shellcheck disable=SC2086
+    whit ${verb%% *} model.gguf $(case $verb in *' '*) echo "${verb#* }" ;; esac) >out 2>err </dev/null
+    grep -q "unexpected argument" err && complain "$verb MODEL: $(cat err)"
+done
+expect 2 whit tokenize model.gguf other.gguf
+one_line "unexpected argument 'other.gguf'"
+
+# ---- what names nothing
+for path in absent.gguf ./absent sub/absent sub/absent.gguf /nowhere/model.ndf ~/absent.ndf absent.safetensors; do
+    expect 5 whit run "$path" x
+    one_line "No such file or directory"
+done
+expect 5 whit chat Hello
+one_line "no pulled model has this name"
+expect 2 whit
+one_line "no command given; try 'whit run' or 'whit help'"
+expect 2 whit model.gguf
+one_line "'whit run model.gguf' or 'whit chat model.gguf'"
+expect 2 whit -m "with space.gguf" -p 'it'
+one_line "whit run -m 'with space.gguf' -p it"
+
+# ---- addresses
+for address in https://huggingface.co/nobody/nothing huggingface.co/nobody/nothing/tree/main hf.co/nobody/nothing \
+    https://huggingface.co/nobody/nothing/blob/main/a%20b.gguf?download=true; do
+    expect 5 whit run "$address" x
+    one_line "whit pull"
+done
+expect 2 whit pull https://example.com/nobody/nothing
+one_line "no address of a model on the hub"
+expect 2 whit pull https://huggingface.co/nobody/nothing/discussions
+one_line "no page of a model"
+
+# ---- a run at a terminal without a prompt says what to type
+has_terminals && { python3 - $EMULATOR "$WHIT" <<'END' || complain "a run without a prompt at a terminal"; }
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[1], sys.argv[1:] + ["run", "model.gguf"])
+text = b""
+while True:
+    try:
+        piece = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not piece:
+        break
+    text += piece
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 2, text
+assert b"whit chat MODEL" in text, text
+END
+finish

@@ -1,0 +1,4 @@
+# What users type first, and what they bring along from other programs.
+set(cli ${CMAKE_CURRENT_LIST_DIR})
+whit_script(cli_contact ${cli}/contact.sh)
+whit_script(cli_habits ${cli}/habits.sh)
