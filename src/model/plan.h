@@ -62,7 +62,7 @@ typedef struct whit_plan_value {
     uint32_t width;
     whit_acts_spec acts; /* WHIT_ACTS_F32: (width) f32 rows; else an activation format */
     bool selected;
-    bool kept;     /* its slot is its own */
+    bool kept;     /* its slot is its own, from the first step to the last */
     bool external; /* the caller fills it (a plan over a range of nodes) */
     uint32_t slot;
 } whit_plan_value;

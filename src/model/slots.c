@@ -57,12 +57,16 @@ static void find_lives(const whit_plan *plan, struct lives *lives)
         if (plan->values[v - 1].kept) lives->last_step[v] = lives->last_group[v] = NEVER;
 }
 
-/* A free slot for a row of `bytes`: the tightest that is large enough, else the largest, grown. */
-static uint32_t take_slot(whit_plan *plan, struct lives *lives, uint32_t value, uint64_t bytes, bool selected)
+/* A free slot for a row of a value: the tightest that is large enough, else the largest, grown. A kept
+ * value gets a new one, which nothing else ever lies in: a step of several passes runs the whole plan
+ * once for each of them, and rows that an earlier pass kept must outlive the values of a later one. */
+static uint32_t take_slot(whit_plan *plan, struct lives *lives, uint32_t v)
 {
+    const whit_plan_value *value = &plan->values[v - 1];
+    uint64_t bytes = whit_plan_value_bytes(value, 1);
     uint32_t best = NEVER;
-    for (uint32_t s = 0; s < plan->n_slots; s++) {
-        if (lives->owner[s] || plan->slots[s].selected != selected) continue;
+    for (uint32_t s = 0; !value->kept && s < plan->n_slots; s++) {
+        if (lives->owner[s] || plan->slots[s].selected != value->selected) continue;
         if (best == NEVER) {
             best = s;
             continue;
@@ -72,10 +76,10 @@ static uint32_t take_slot(whit_plan *plan, struct lives *lives, uint32_t value, 
     }
     if (best == NEVER) {
         best = plan->n_slots++;
-        plan->slots[best] = (whit_plan_slot){.selected = selected};
+        plan->slots[best] = (whit_plan_slot){.selected = value->selected};
     }
     if (plan->slots[best].row_bytes < bytes) plan->slots[best].row_bytes = bytes;
-    lives->owner[best] = value;
+    lives->owner[best] = v;
     return best;
 }
 
@@ -83,9 +87,8 @@ static void place_output(whit_plan *plan, struct lives *lives, uint32_t i)
 {
     const whit_plan_step *step = &plan->steps[i];
     whit_plan_value *output = &plan->values[step->output - 1];
-    uint64_t bytes = whit_plan_value_bytes(output, 1);
     uint32_t first = step->input[0];
-    if (first && may_overwrite(step->op) && lives->last_step[first] == i) {
+    if (first && !output->kept && may_overwrite(step->op) && lives->last_step[first] == i) {
         const whit_plan_value *input = &plan->values[first - 1];
         if (!input->external && input->acts.kind == output->acts.kind && input->width == output->width &&
             input->selected == output->selected && lives->owner[input->slot] == first) {
@@ -94,7 +97,7 @@ static void place_output(whit_plan *plan, struct lives *lives, uint32_t i)
             return;
         }
     }
-    output->slot = take_slot(plan, lives, step->output, bytes, output->selected);
+    output->slot = take_slot(plan, lives, step->output);
 }
 
 whit_status whit_slots_assign(whit_plan *plan, whit_error *error)
@@ -106,7 +109,7 @@ whit_status whit_slots_assign(whit_plan *plan, whit_error *error)
     find_lives(plan, &lives);
     for (uint32_t v = 1; v <= plan->n_values; v++) {
         whit_plan_value *value = &plan->values[v - 1];
-        if (value->external) value->slot = take_slot(plan, &lives, v, whit_plan_value_bytes(value, 1), value->selected);
+        if (value->external) value->slot = take_slot(plan, &lives, v);
     }
     for (uint32_t g = 0; g < plan->n_groups; g++) {
         const whit_plan_group *group = &plan->groups[g];

@@ -141,6 +141,30 @@ static void values_that_live_together_lie_apart(void **state)
     whit_graph_free(&graph);
 }
 
+/* A step of several passes keeps rows of the earlier ones: nothing else of a later pass may lie there. */
+static void kept_values_have_slots_of_their_own(void **state)
+{
+    (void)state;
+    struct shapes shapes = bitnet();
+    whit_graph graph = build(&shapes);
+    for (int how = 0; how < 4; how++) {
+        const char *keep[] = {"layers.0.gated", "layers.1.attn_residual", "selected"};
+        whit_plan plan = compile(
+            &graph,
+            (whit_plan_options){.no_fuse = how & 1, .keep_hidden = how & 2, .keep = keep, .n_keep = how & 2 ? 3 : 0});
+        uint32_t n_kept = 0;
+        for (uint32_t v = 0; v < plan.n_values; v++) {
+            if (!plan.values[v].kept) continue;
+            n_kept++;
+            for (uint32_t w = 0; w < plan.n_values; w++)
+                assert_true(w == v || plan.values[w].slot != plan.values[v].slot);
+        }
+        assert_int_equal(n_kept, how & 2 ? 5 : 1);
+        whit_plan_free(&plan);
+    }
+    whit_graph_free(&graph);
+}
+
 static void a_range_of_nodes_runs_alone(void **state)
 {
     (void)state;
@@ -177,7 +201,7 @@ static void unused_and_neutral_nodes_are_dropped(void **state)
     whit_plan plan = compile(&graph, (whit_plan_options){0});
     assert_int_equal(plan.n_steps, 2); /* embed, half */
     assert_int_equal(whit_plan_find(&plan, dead), 0);
-    assert_int_equal(plan.n_slots, 1); /* in place */
+    assert_int_equal(plan.n_slots, 2); /* the output has its own */
     whit_plan_free(&plan);
     whit_graph_free(&graph);
 }
@@ -205,9 +229,9 @@ static void wrong_models_are_refused_by_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matrices_of_one_input_share_it),   cmocka_unit_test(values_that_live_together_lie_apart),
-        cmocka_unit_test(a_range_of_nodes_runs_alone),      cmocka_unit_test(unused_and_neutral_nodes_are_dropped),
-        cmocka_unit_test(wrong_models_are_refused_by_name),
+        cmocka_unit_test(matrices_of_one_input_share_it),       cmocka_unit_test(values_that_live_together_lie_apart),
+        cmocka_unit_test(kept_values_have_slots_of_their_own),  cmocka_unit_test(a_range_of_nodes_runs_alone),
+        cmocka_unit_test(unused_and_neutral_nodes_are_dropped), cmocka_unit_test(wrong_models_are_refused_by_name),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }

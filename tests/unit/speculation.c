@@ -105,6 +105,77 @@ static void guesses_change_nothing(void **state)
     whit_model_close(model);
 }
 
+/* ---- the built-in model ---------------------------------------------------------------------- */
+
+/* Greedy text after a prompt, with batches of so many tokens. */
+static size_t tell(const whit_model *model, const char *prompt, uint32_t n_batch, uint32_t n_draft, char text[4096])
+{
+    enum { N_IDS = 200, N_TOKENS = 32 };
+    whit_error error;
+    whit_session *session;
+    whit_sampler *sampler;
+    int32_t ids[N_IDS];
+    size_t n_ids;
+    struct made made = {.n = 0};
+    whit_session_options options = whit_session_options_default();
+    options.n_ctx_tokens = N_IDS + N_TOKENS;
+    options.n_batch_tokens = n_batch;
+    options.n_threads = 1;
+    options.n_logits = n_draft + 1;
+    whit_sampler_options sampling = whit_sampler_options_default();
+    sampling.temperature = 0;
+    whit_generate_options how = whit_generate_options_default();
+    how.n_tokens = N_TOKENS;
+    how.n_draft_tokens = n_draft;
+    how.on_text = collect;
+    how.user = &made;
+    assert_ok(whit_tokenize(model, prompt, strlen(prompt), true, true, ids, N_IDS, &n_ids, &error), error);
+    assert_in_range(n_ids, 1, N_IDS);
+    assert_ok(whit_session_open(model, &options, &session, &error), error);
+    assert_ok(whit_sampler_open(model, &sampling, &sampler, &error), error);
+    assert_ok(whit_generate(session, sampler, ids, n_ids, &how, NULL, &error), error);
+    whit_sampler_close(sampler);
+    whit_session_close(session);
+    memcpy(text, made.text, made.n);
+    return made.n;
+}
+
+/* Beginnings that repeat themselves, so that there is something to guess from. */
+static void write_prompt(unsigned i, char *out, size_t out_bytes)
+{
+    static const char *const who[] = {"cat", "fox", "little girl", "old man", "dragon", "boy", "bear", "bird"};
+    static const char *const where[] = {"in a forest", "by the sea", "in a small house", "on a hill", "in the park"};
+    static const char *const what[] = {"find a friend", "fly", "eat cake", "see the moon", "sing a song"};
+    const char *a = who[i % 8], *b = where[i / 8 % 5], *c = what[i / 40 % 5];
+    snprintf(out, out_bytes, "Once upon a time there was a %s. The %s lived %s. The %s wanted to %s. So the %s", a, a,
+             b, a, c, a);
+}
+
+/* Every size of batch from 1 to 512, 200 prompts; a tenth of that unless WHIT_PROMPTS says more. */
+static void batches_of_any_size_change_no_text(void **state)
+{
+    (void)state;
+    static const uint32_t drafts[] = {8, 31, 3, 15, 1};
+    const char *wanted = getenv("WHIT_PROMPTS");
+    unsigned n_prompts = wanted ? (unsigned)atoi(wanted) : tests_are_brief() ? 2 : 20;
+    whit_error error;
+    whit_model *model;
+    whit_model_options options = {.no_cache = true};
+    assert_ok(whit_model_open(WHIT_SOURCE_DIR "/tools/tales/tales.ndf", &options, &model, &error), error);
+    for (unsigned i = 0, next = 0; i < n_prompts; i++) {
+        static char prompt[512], plain[4096], guessed[4096];
+        write_prompt(i * (200 / n_prompts ? 200 / n_prompts : 1), prompt, sizeof prompt);
+        size_t n = tell(model, prompt, 512, 0, plain);
+        assert_true(n > 0);
+        for (unsigned k = 0; k < 4; k++) {
+            uint32_t n_batch = k == 0 ? 1 + i % 8 : 1 + next++ * 7 % 512, n_draft = drafts[(i + k) % 5];
+            if (tell(model, prompt, n_batch, n_draft, guessed) != n || memcmp(guessed, plain, n) != 0)
+                fail_msg("-ub %u --spec %u: another text after '%s'", n_batch, n_draft, prompt);
+        }
+    }
+    whit_model_close(model);
+}
+
 static int make_model(void **state)
 {
     (void)state;
@@ -123,6 +194,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_latest_longest_match_is_followed),
         cmocka_unit_test(guesses_change_nothing),
+        cmocka_unit_test(batches_of_any_size_change_no_text),
     };
     return cmocka_run_group_tests_name("speculation", tests, make_model, remove_model);
 }
