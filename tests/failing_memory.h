@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * An allocator whose N-th allocation fails, and which counts what was not freed:
+ * An allocator whose N-th allocation fails, which counts what was not freed, and fills what it gives (with NaNs
+ * and -1s), so that what is read before it is written shows:
  *     struct failing failing = {.n_left = n};
  *     whit_allocator allocator = {failing_alloc, failing_free, &failing}; */
 #ifndef WHIT_TESTS_FAILING_MEMORY_H
 #define WHIT_TESTS_FAILING_MEMORY_H
 
 #include <stdlib.h>
+#include <string.h>
 
 struct failing {
     long n_left, n_live;
@@ -18,7 +20,10 @@ static inline void *failing_alloc(void *user, size_t size_bytes, size_t align_by
     if (failing->n_left-- == 0) return NULL;
     failing->n_live++;
     failing->live_bytes += size_bytes;
-    return aligned_alloc(align_bytes, (size_bytes + align_bytes - 1) / align_bytes * align_bytes);
+    size_t bytes = (size_bytes + align_bytes - 1) / align_bytes * align_bytes;
+    void *memory = aligned_alloc(align_bytes, bytes);
+    if (memory) memset(memory, 0xFF, bytes);
+    return memory;
 }
 
 static inline void failing_free(void *user, void *memory, size_t size_bytes)

@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "quant/requantise.h"
 
+#include <string.h>
+
 /* ---- binding -------------------------------------------------------------------------------- */
 
 static uint32_t bucket_of(uint32_t n_rows)
@@ -30,12 +32,15 @@ static void bind_value(const whit_exec *exec, uint32_t value, uint8_t **pointer,
 /* Products take columns by so many. */
 #define ROWS_TOGETHER 32
 
-/* Stands before what a kernel prepared: for which run of a group and which activations. */
+/* Stands before what a kernel prepared: by whom, for which run of a group and which activations. All zero
+ * is nothing yet, since runs count from 1. */
 typedef struct prepared_for {
+    void (*prepare)(const whit_acts *x, void *scratch);
     uint64_t run;
     const void *acts;
     uint32_t n_tokens;
 } prepared_for;
+_Static_assert(sizeof(prepared_for) <= WHIT_ALIGN_BYTES, "one line in front of the tables");
 
 /* Finds the kernels of a matrix for every number of rows, and has scratch be as large as they need. */
 static void find_kernels(whit_exec *exec, const whit_tensor_type *type, const whit_acts_spec *acts, uint32_t n_rows,
@@ -182,6 +187,8 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensor
     exec->scratch_bytes = whit_round_up(exec->scratch_bytes, WHIT_ALIGN_BYTES);
     exec->scratch = whit_arena_take(arena, options->n_threads, exec->scratch_bytes);
     exec->prepared = whit_arena_take(arena, options->n_threads, exec->prepared_bytes);
+    for (uint32_t w = 0; exec->prepared && exec->prepared_bytes && w < options->n_threads; w++)
+        memset(exec->prepared + w * exec->prepared_bytes, 0, sizeof(prepared_for));
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
@@ -191,9 +198,10 @@ void *whit_exec_scratch(const whit_exec *exec, const whit_matmul_kernel *kernel,
     if (!kernel->prepare) return exec->scratch + worker * exec->scratch_bytes;
     uint8_t *memory = exec->prepared + worker * exec->prepared_bytes, *scratch = memory + WHIT_ALIGN_BYTES;
     prepared_for *made = (prepared_for *)(void *)memory;
-    if (made->run != exec->n_runs || made->acts != x->i8 || made->n_tokens != x->n_tokens) {
+    if (made->prepare != kernel->prepare || made->run != exec->n_runs || made->acts != x->i8 ||
+        made->n_tokens != x->n_tokens) {
         kernel->prepare(x, scratch);
-        *made = (prepared_for){exec->n_runs, x->i8, x->n_tokens};
+        *made = (prepared_for){kernel->prepare, exec->n_runs, x->i8, x->n_tokens};
     }
     return scratch;
 }
