@@ -167,7 +167,8 @@ WHIT_API uint32_t whit_session_position(const whit_session *session, uint32_t se
 /* Forgets the tokens of a sequence from `n_tokens` on (0: all). */
 WHIT_API whit_status whit_session_truncate(whit_session *session, uint32_t sequence, uint32_t n_tokens,
                                            whit_error *error);
-/* Makes sequence `to` the first n_tokens of `from`: a common beginning is kept once. */
+/* Makes sequence `to` the first n_tokens of `from`: a common beginning is kept once. Where both are the
+ * same, it is cut to those. */
 WHIT_API whit_status whit_session_share(whit_session *session, uint32_t from, uint32_t to, uint32_t n_tokens,
                                         whit_error *error);
 WHIT_API uint32_t whit_session_context_size(const whit_session *session);

@@ -101,8 +101,8 @@ whit_status whit_kv_share(whit_kv *kv, uint32_t from, uint32_t to, uint32_t n_to
     if (n_tokens > kv->n_tokens[from])
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u has %u tokens, not %u", from, kv->n_tokens[from],
                          n_tokens);
+    whit_kv_truncate(kv, to, from == to ? n_tokens : 0);
     if (from == to) return WHIT_OK;
-    whit_kv_truncate(kv, to, 0);
     const uint32_t *source = kv->table + (size_t)from * kv->blocks_per_sequence;
     uint32_t *target = kv->table + (size_t)to * kv->blocks_per_sequence;
     for (uint32_t b = 0; b < blocks_of(n_tokens); b++) {

@@ -317,7 +317,7 @@ whit_status whit_session_share(whit_session *s, uint32_t from, uint32_t to, uint
     if (from >= s->options.n_sequences || to >= s->options.n_sequences)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u or %u of %u", from, to, s->options.n_sequences);
     WHIT_TRY(whit_kv_share(&s->kv, from, to, n_tokens, error));
-    if (from != to) s->positions[to] = n_tokens;
+    s->positions[to] = n_tokens;
     return WHIT_OK;
 }
 
