@@ -10,7 +10,8 @@
 #   make fuzz            fuzzes every reader: FUZZ_SECONDS=60 each, FUZZ_TARGETS="ndf gguf"
 #   make test-asan       one of the suites alone; also test-release, test-tsan, test-aarch64;
 #                        of any the tests of some names: TESTS="kernels|threads"
-#   make test-long       what takes many minutes: a million positions of the screened head
+#   make test-long       what takes many minutes: a million positions of the screened head,
+#                        a hundred thousand sessions, every size of batch
 #   make tales           trains the built-in model anew, from nothing, into build/tales
 #   make install         PREFIX=/usr/local, DESTDIR=
 #   make fmt             formats the C files

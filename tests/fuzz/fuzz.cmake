@@ -33,3 +33,6 @@ whit_fuzz(tokenizer_json)
 whit_fuzz(tokenizer_model)
 whit_fuzz(hub_listing)
 target_link_libraries(fuzz_hub_listing PRIVATE whit_hub)
+whit_fuzz(session)
+target_sources(fuzz_session PRIVATE ${CMAKE_CURRENT_LIST_DIR}/../session_play.c
+                                    ${CMAKE_CURRENT_LIST_DIR}/../random_model.c)

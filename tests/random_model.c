@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+#include "random_model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/half.h"
+#include "base/rng.h"
+#include "kernels/codec.h"
+
+/* One matrix's type but for its size. */
+typedef struct kind {
+    uint8_t codec, scale_kind, scale_type, act, has_offset;
+    uint16_t group;
+} kind;
+
+#define FLOAT(c)                                                                                                       \
+    {                                                                                                                  \
+        .codec = WHIT_CODEC_##c                                                                                        \
+    }
+#define ROW_SCALES(c)                                                                                                  \
+    {                                                                                                                  \
+        .codec = WHIT_CODEC_##c, .scale_kind = WHIT_SCALE_ROW                                                          \
+    }
+#define TENSOR_SCALE(c)                                                                                                \
+    {                                                                                                                  \
+        .codec = WHIT_CODEC_##c, .scale_kind = WHIT_SCALE_TENSOR, .act = WHIT_TENSOR_ACT_TOKEN                         \
+    }
+#define GROUP_SCALES(c, n, type, offset)                                                                               \
+    {                                                                                                                  \
+        .codec = WHIT_CODEC_##c, .scale_kind = WHIT_SCALE_GROUP, .scale_type = WHIT_SCALE_##type, .group = n,          \
+        .has_offset = offset                                                                                           \
+    }
+
+enum { N_BODIES_MAX = 7 };
+
+static const struct shape {
+    whit_config config;
+    kind body[N_BODIES_MAX]; /* q, k, v, o, gate, up, down; those that are all zero are as the first */
+    kind embed, head;        /* head: unused where it is tied */
+} shapes[] = {
+    {{.family = "llama",
+      .n_layers = 2,
+      .n_embd = 48,
+      .n_ff = 72,
+      .n_heads = 4,
+      .n_kv_heads = 2,
+      .head_dim = 16,
+      .rope_dim = 16,
+      .n_vocab = 90},
+     {FLOAT(F32)},
+     FLOAT(F32),
+     FLOAT(F32)},
+    {{.family = "qwen2",
+      .n_layers = 2,
+      .n_embd = 40,
+      .n_ff = 56,
+      .n_heads = 3,
+      .n_kv_heads = 1,
+      .head_dim = 16,
+      .rope_dim = 8,
+      .n_vocab = 77,
+      .window = 40,
+      .tied_head = true,
+      .attn_bias = true},
+     {FLOAT(F16)},
+     FLOAT(F16),
+     FLOAT(F16)},
+    {{.family = "qwen3",
+      .n_layers = 1,
+      .n_embd = 64,
+      .n_ff = 96,
+      .n_heads = 2,
+      .n_kv_heads = 2,
+      .head_dim = 32,
+      .rope_dim = 32,
+      .n_vocab = 200,
+      .qk_norm = true},
+     {FLOAT(BF16), [6] = GROUP_SCALES(B1, 32, F16, 0)},
+     FLOAT(BF16),
+     ROW_SCALES(I8S)},
+    {{.family = "bitnet",
+      .n_layers = 2,
+      .n_embd = 96,
+      .n_ff = 144,
+      .n_heads = 4,
+      .n_kv_heads = 2,
+      .head_dim = 16,
+      .rope_dim = 16,
+      .n_vocab = 150,
+      .gate = WHIT_GATE_RELU2,
+      .tied_head = true,
+      .sub_norm = true},
+     {TENSOR_SCALE(T2)},
+     ROW_SCALES(I8S),
+     FLOAT(F32)},
+    {{.family = "bitnet",
+      .n_layers = 2,
+      .n_embd = 128,
+      .n_ff = 160,
+      .n_heads = 2,
+      .n_kv_heads = 1,
+      .head_dim = 64,
+      .rope_dim = 64,
+      .n_vocab = 120,
+      .gate = WHIT_GATE_SILU,
+      .tied_head = true,
+      .sub_norm = true},
+     {TENSOR_SCALE(T5)},
+     ROW_SCALES(I8),
+     FLOAT(F32)},
+    {{.family = "llama",
+      .n_layers = 1,
+      .n_embd = 128,
+      .n_ff = 200,
+      .n_heads = 4,
+      .n_kv_heads = 4,
+      .head_dim = 24,
+      .rope_dim = 24,
+      .n_vocab = 100},
+     {GROUP_SCALES(T2, 128, F16, 0)},
+     ROW_SCALES(I8),
+     GROUP_SCALES(I4, 32, F16, 0)},
+    {{.family = "llama",
+      .n_layers = 2,
+      .n_embd = 128,
+      .n_ff = 96,
+      .n_heads = 4,
+      .n_kv_heads = 2,
+      .head_dim = 32,
+      .rope_dim = 32,
+      .n_vocab = 170},
+     {GROUP_SCALES(B1, 128, F16, 0)},
+     FLOAT(F16),
+     ROW_SCALES(I8S)},
+    {{.family = "qwen3",
+      .n_layers = 2,
+      .n_embd = 96,
+      .n_ff = 128,
+      .n_heads = 2,
+      .n_kv_heads = 1,
+      .head_dim = 32,
+      .rope_dim = 16,
+      .n_vocab = 64,
+      .window = 100,
+      .qk_norm = true,
+      .tied_head = true},
+     {GROUP_SCALES(Q2, 64, F16, 0)},
+     FLOAT(F16),
+     FLOAT(F16)},
+    {{.family = "qwen2",
+      .n_layers = 1,
+      .n_embd = 64,
+      .n_ff = 120,
+      .n_heads = 4,
+      .n_kv_heads = 2,
+      .head_dim = 16,
+      .rope_dim = 16,
+      .n_vocab = 110,
+      .attn_bias = true,
+      .out_bias = true,
+      .ffn_bias = true},
+     {GROUP_SCALES(I4, 32, F16, 1)},
+     GROUP_SCALES(I4, 32, F16, 0),
+     ROW_SCALES(I8)},
+    {{.family = "llama",
+      .n_layers = 2,
+      .n_embd = 64,
+      .n_ff = 80,
+      .n_heads = 2,
+      .n_kv_heads = 2,
+      .head_dim = 64,
+      .rope_dim = 64,
+      .n_vocab = 130},
+     {ROW_SCALES(I8)},
+     ROW_SCALES(I8),
+     ROW_SCALES(I8S)},
+    {{.family = "llama",
+      .n_layers = 2,
+      .n_embd = 112,
+      .n_ff = 80,
+      .n_heads = 4,
+      .n_kv_heads = 1,
+      .head_dim = 16,
+      .rope_dim = 16,
+      .n_vocab = 95,
+      .gate = WHIT_GATE_RELU2},
+     {GROUP_SCALES(T2, 64, F16, 1), GROUP_SCALES(B1, 64, F32, 1), GROUP_SCALES(Q2, 64, F16, 1), ROW_SCALES(B1),
+      GROUP_SCALES(I8, 64, F16, 0), GROUP_SCALES(I4, 64, F16, 0), TENSOR_SCALE(Q2)},
+     GROUP_SCALES(I4, 64, F16, 0),
+     FLOAT(F32)},
+    {{.family = "llama",
+      .n_layers = 1,
+      .n_embd = 144,
+      .n_ff = 272,
+      .n_heads = 2,
+      .n_kv_heads = 2,
+      .head_dim = 40,
+      .rope_dim = 40,
+      .n_vocab = 105,
+      .out_bias = true},
+     {GROUP_SCALES(T5, 128, F16, 0), GROUP_SCALES(T5, 128, F16, 0), GROUP_SCALES(B1, 128, F16, 0),
+      GROUP_SCALES(Q2, 128, F16, 0), GROUP_SCALES(T5, 128, F16, 1), GROUP_SCALES(T5, 128, F16, 1),
+      GROUP_SCALES(T2, 128, U8, 0)},
+     ROW_SCALES(I8),
+     ROW_SCALES(I8S)},
+};
+
+uint32_t random_model_count(void)
+{
+    return sizeof shapes / sizeof *shapes;
+}
+
+struct maker {
+    whit_ndf_writer *writer;
+    whit_rng rng;
+    bool writing; /* else declaring */
+    uint32_t next;
+    whit_error *error;
+};
+
+static float spread(whit_rng *rng, float size)
+{
+    return (float)(whit_rng_uniform(rng) * 2 - 1) * size;
+}
+
+static int8_t pick_code(whit_rng *rng, uint8_t codec)
+{
+    const whit_codec_info *info = whit_codec_find(codec);
+    if (codec == WHIT_CODEC_B1) return whit_rng_below(rng, 2) ? 1 : -1;
+    if (codec == WHIT_CODEC_T2) return (int8_t)((int)whit_rng_below(rng, 3) - 1);
+    return (int8_t)(info->code_min + (int)whit_rng_below(rng, (uint64_t)(info->code_max - info->code_min + 1)));
+}
+
+/* Random content of n_rows rows, with which values are about as large as they were. */
+static bool fill(whit_rng *rng, const whit_tensor_type *type, whit_rows *rows)
+{
+    const whit_codec_info *info = whit_codec_find(type->codec);
+    whit_geometry g = whit_codec_geometry(type);
+    size_t n = (size_t)type->n_rows * type->n_cols, n_fields = (size_t)type->n_rows * g.n_groups * g.n_fields;
+    float size = 1.7f / sqrtf((float)type->n_cols);
+    rows->elems = malloc(n * 4);
+    rows->fields = malloc((n_fields + 1) * sizeof(float));
+    rows->fields_u8 = malloc(n_fields + 1);
+    if (!rows->elems || !rows->fields || !rows->fields_u8) return false;
+    for (size_t i = 0; i < n; i++) {
+        float value = type->layout == WHIT_LAYOUT_PLAIN ? 1 + spread(rng, 0.2f) : spread(rng, size);
+        uint16_t half = type->codec == WHIT_CODEC_F16 ? whit_f16_from_f32(value) : whit_bf16_from_f32(value);
+        if (!info->is_float)
+            ((int8_t *)rows->elems)[i] = pick_code(rng, type->codec);
+        else if (type->codec == WHIT_CODEC_F32)
+            ((float *)rows->elems)[i] = value;
+        else
+            ((uint16_t *)rows->elems)[i] = half;
+    }
+    float scale = 1.5f * size / (float)(info->code_max > 1 ? info->code_max : 1);
+    if (type->scale_type == WHIT_SCALE_U8) scale /= 100;
+    for (size_t i = 0; i < n_fields; i++) {
+        rows->fields[i] = scale * (0.5f + (float)whit_rng_uniform(rng)) * (i % g.n_fields ? 0.5f : 1);
+        rows->fields_u8[i] = (uint8_t)(50 + whit_rng_below(rng, 100));
+    }
+    return true;
+}
+
+static whit_status write_tensor(struct maker *m, const whit_tensor_type *type, const uint64_t bytes[WHIT_PART_COUNT])
+{
+    whit_rows rows = {0};
+    uint8_t *part[WHIT_PART_COUNT] = {0}, digest[WHIT_HASH_BYTES] = {1};
+    whit_status status = WHIT_OK;
+    memcpy(digest + 1, &m->next, sizeof m->next);
+    whit_ndf_writer_set_digest(m->writer, m->next, digest); /* nobody converts this model again */
+    if (!fill(&m->rng, type, &rows)) status = whit_fail_memory(m->error, "a tensor", type->n_rows);
+    for (int p = 0; p < WHIT_PART_COUNT; p++)
+        if (bytes[p] && !(part[p] = whit_zalloc(NULL, bytes[p])))
+            status = whit_fail_memory(m->error, "a tensor", bytes[p]);
+    if (status == WHIT_OK && type->layout == WHIT_LAYOUT_PLAIN)
+        memcpy(part[WHIT_PART_CODES], rows.elems, bytes[WHIT_PART_CODES]);
+    else if (status == WHIT_OK)
+        status = whit_codec_pack(type, 0, type->n_rows, &rows, part, m->error);
+    for (int p = 0; p < WHIT_PART_COUNT; p++) {
+        if (status == WHIT_OK && bytes[p])
+            status = whit_ndf_writer_add(m->writer, m->next, (whit_part)p, part[p], bytes[p], m->error);
+        whit_free(NULL, part[p], bytes[p]);
+    }
+    free(rows.elems);
+    free(rows.fields);
+    free(rows.fields_u8);
+    m->next++;
+    return status;
+}
+
+/* One tensor, in the pass that declares or in the one that writes. */
+static whit_status tensor(struct maker *m, int layer, const char *name, whit_tensor_type type)
+{
+    char full[64];
+    uint64_t bytes[WHIT_PART_COUNT];
+    if (layer >= 0)
+        snprintf(full, sizeof full, "layers.%d.%s", layer, name);
+    else
+        snprintf(full, sizeof full, "%s", name);
+    WHIT_TRY(whit_tensor_type_check(&type, m->error));
+    for (int p = 0; p < WHIT_PART_COUNT; p++) whit_codec_part_bytes(&type, (whit_part)p, &bytes[p]);
+    if (m->writing) return write_tensor(m, &type, bytes);
+    uint32_t number;
+    return whit_ndf_writer_declare(m->writer, full, &type, bytes, &number, m->error);
+}
+
+static whit_status vector(struct maker *m, int layer, const char *name, uint32_t n)
+{
+    return tensor(m, layer, name, (whit_tensor_type){.n_rows = 1, .n_cols = n});
+}
+
+static whit_status matrix(struct maker *m, int layer, const char *name, kind k, uint32_t n_rows, uint32_t n_cols)
+{
+    whit_tensor_type type = {.codec = k.codec,
+                             .layout = WHIT_LAYOUT_TILE16,
+                             .scale_kind = k.scale_kind,
+                             .scale_type = k.scale_type,
+                             .act = k.act,
+                             .has_offset = k.has_offset,
+                             .group = k.group,
+                             .n_rows = n_rows,
+                             .n_cols = n_cols};
+    if (k.scale_kind == WHIT_SCALE_TENSOR) type.scale = 1.2f / sqrtf((float)n_cols);
+    if (k.scale_kind == WHIT_SCALE_TENSOR && k.codec == WHIT_CODEC_Q2) type.scale_b = 0.5f * type.scale;
+    return tensor(m, layer, name, type);
+}
+
+/* All of them, in the same order in both passes. */
+static whit_status tensors(struct maker *m, const struct shape *shape)
+{
+    const whit_config *c = &shape->config;
+    const uint32_t q = c->n_heads * c->head_dim, kv = c->n_kv_heads * c->head_dim;
+    const struct {
+        const char *name, *bias;
+        uint32_t n_rows, n_cols;
+        bool has_bias;
+    } body[N_BODIES_MAX] = {{"q", "q_bias", q, c->n_embd, c->attn_bias},
+                            {"k", "k_bias", kv, c->n_embd, c->attn_bias},
+                            {"v", "v_bias", kv, c->n_embd, c->attn_bias},
+                            {"o", "o_bias", c->n_embd, q, c->out_bias},
+                            {"gate", "gate_bias", c->n_ff, c->n_embd, c->ffn_bias},
+                            {"up", "up_bias", c->n_ff, c->n_embd, c->ffn_bias},
+                            {"down", "down_bias", c->n_embd, c->n_ff, c->ffn_bias}};
+    WHIT_TRY(matrix(m, -1, "embed", shape->embed, c->n_vocab, c->n_embd));
+    for (int layer = 0; layer < (int)c->n_layers; layer++) {
+        static const kind unset;
+        WHIT_TRY(vector(m, layer, "attn_norm", c->n_embd));
+        WHIT_TRY(vector(m, layer, "ffn_norm", c->n_embd));
+        if (c->qk_norm) WHIT_TRY(vector(m, layer, "q_norm", c->head_dim));
+        if (c->qk_norm) WHIT_TRY(vector(m, layer, "k_norm", c->head_dim));
+        if (c->sub_norm) WHIT_TRY(vector(m, layer, "attn_sub_norm", q));
+        if (c->sub_norm) WHIT_TRY(vector(m, layer, "ffn_sub_norm", c->n_ff));
+        for (int i = 0; i < N_BODIES_MAX; i++) {
+            bool is_unset = memcmp(&shape->body[i], &unset, sizeof unset) == 0;
+            WHIT_TRY(matrix(m, layer, body[i].name, shape->body[is_unset ? 0 : i], body[i].n_rows, body[i].n_cols));
+            if (body[i].has_bias) WHIT_TRY(vector(m, layer, body[i].bias, body[i].n_rows));
+        }
+    }
+    WHIT_TRY(vector(m, -1, "final_norm", c->n_embd));
+    if (!c->tied_head) WHIT_TRY(matrix(m, -1, "head", shape->head, c->n_vocab, c->n_embd));
+    return WHIT_OK;
+}
+
+whit_status random_model_make(uint32_t i, whit_ndf_writer **writer, whit_config *config, whit_error *error)
+{
+    struct shape shape = shapes[i % random_model_count()];
+    shape.config.n_ctx = 4096;
+    shape.config.norm_eps = 1e-5;
+    shape.config.rope_theta = 1e4;
+    *config = shape.config;
+    WHIT_TRY(whit_ndf_writer_open(NULL, NULL, NULL, writer, error));
+    struct maker m = {.writer = *writer, .rng = {i}, .error = error};
+    whit_config_save(config, whit_ndf_writer_config(*writer));
+    whit_table_set_string(whit_ndf_writer_meta(*writer), "general.name", "random");
+    whit_status status = tensors(&m, &shape);
+    if (status == WHIT_OK) status = whit_ndf_writer_begin(*writer, error);
+    m.writing = true;
+    if (status == WHIT_OK) status = tensors(&m, &shape);
+    if (status == WHIT_OK) status = whit_ndf_writer_commit(*writer, NULL, error);
+    if (status == WHIT_OK) return WHIT_OK;
+    whit_ndf_writer_close(*writer);
+    *writer = NULL;
+    return status;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ * Small models of random weights, written as .ndf files in memory: every codec, kind of scales and switch of
+ * the decoder, in sizes that are no multiples of anything. They say nothing; they run fast. */
+#ifndef WHIT_TESTS_RANDOM_MODEL_H
+#define WHIT_TESTS_RANDOM_MODEL_H
+
+#include "format/ndf_write.h"
+#include "model/config.h"
+
+/* How many there are; more numbers give the same shapes with other weights. */
+uint32_t random_model_count(void);
+
+/* Builds model `i`, for whit_model_open of "/proc/self/fd/N" with N = whit_ndf_writer_fd. The caller closes
+ * the writer after the model. */
+whit_status random_model_make(uint32_t i, whit_ndf_writer **writer, whit_config *config, whit_error *error);
+
+#endif

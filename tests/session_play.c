@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: MIT */
+#include "session_play.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "adapter_sample.h"
+#include "base/rng.h"
+#include "random_model.h"
+#include "format/ndf_append.h"
+#include "runtime/model.h"
+
+enum {
+    MODELS_MAX = 16,
+    N_ADAPTERS = 3,
+    N_MOUNTINGS = 7,
+    N_TEXTS = 3,
+    SEQUENCES_MAX = 4,
+    CTX_MAX = 720,
+    STEP_MAX = 700, /* tokens of a step */
+    KEPT_ROWS = 4096,
+};
+
+/* ---- memory as others left it ---------------------------------------------------------------- */
+
+/* Gives blocks as they were freed, or full of a byte. */
+static struct dirty {
+    void *block[4];
+    size_t bytes[4];
+    uint8_t fill;
+    bool reuses;
+} dirty;
+
+static void *dirty_alloc(void *user, size_t size_bytes, size_t align_bytes)
+{
+    (void)user;
+    for (int i = 0; i < 4 && dirty.reuses; i++)
+        if (dirty.block[i] && dirty.bytes[i] >= size_bytes && dirty.bytes[i] < 2 * size_bytes) {
+            void *block = dirty.block[i];
+            dirty.block[i] = NULL;
+            return block;
+        }
+    size_t bytes = (size_bytes + align_bytes - 1) / align_bytes * align_bytes;
+    void *block = aligned_alloc(align_bytes, bytes);
+    if (block) memset(block, dirty.fill, bytes);
+    return block;
+}
+
+static void dirty_free(void *user, void *memory, size_t size_bytes)
+{
+    (void)user;
+    enum { LEAST_BYTES = 4096 }; /* arenas, but not what is small */
+    int at = 0;
+    for (int i = 0; i < 4; i++)
+        if (!dirty.block[i]) at = i;
+    if (!memory || size_bytes < LEAST_BYTES) {
+        free(memory);
+        return;
+    }
+    free(dirty.block[at]);
+    dirty.block[at] = memory;
+    dirty.bytes[at] = size_bytes;
+}
+
+static const whit_allocator dirty_allocator = {dirty_alloc, dirty_free, NULL};
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+/* A token as it was fed. */
+typedef struct fed {
+    int32_t id;
+    uint8_t mounting;
+} fed;
+
+/* The session that takes one token at a time, what it has taken, and rows that it has given: logits, then the
+ * hidden state, by a hash of all tokens up to theirs. */
+typedef struct reference {
+    whit_session *session;
+    fed held[CTX_MAX];
+    uint32_t n_held, n_rows;
+    uint64_t key[2 * KEPT_ROWS];
+    uint32_t place[2 * KEPT_ROWS];
+    float *rows; /* (KEPT_ROWS, row_elems) */
+} reference;
+
+typedef struct played_model {
+    whit_ndf_writer *writer;
+    whit_config config;
+    whit_model *model;
+    whit_adapter *adapters[N_ADAPTERS];
+    bool is_screened;
+    size_t row_elems;
+    reference *of[3][2]; /* by types of cache and activations */
+} played_model;
+
+static played_model models[MODELS_MAX];
+
+/* Adapters that a sequence may have: which, at which strength. */
+static const struct mounting {
+    uint8_t n, adapter[3];
+    float scale[3];
+} mountings[N_MOUNTINGS] = {
+    {0, {0}, {0}},
+    {1, {0}, {1}},
+    {2, {0, 1}, {1, 0.5f}},
+    {1, {2}, {-0.75f}},
+    {2, {0, 1}, {0, 1.0f}},
+    {2, {1, 0}, {0.5f, 1}},
+    {3, {2, 1, 0}, {0.3f, 0.4f, 0.5f}},
+};
+
+static void stop(const whit_error *error)
+{
+    fprintf(stderr, "%s\n", error->message);
+    abort();
+}
+#define MUST(expression, error)                                                                                        \
+    do {                                                                                                               \
+        if ((expression) != WHIT_OK) stop(&(error));                                                                   \
+    } while (0)
+
+static void open_adapters(played_model *m, uint32_t which)
+{
+    static const uint32_t ranks[N_ADAPTERS] = {3, 17, 40};
+    for (uint32_t i = 0; i < N_ADAPTERS; i++) {
+        whit_error error;
+        whit_buf image = {0};
+        char path[] = "/tmp/whit-play-XXXXXX";
+        adapter_sample sample = {
+            .seed = which * N_ADAPTERS + i, .rank = ranks[i], .every_second = i == 1, .size = 0.05f};
+        int fd = mkstemp(path);
+        if (fd >= 0) close(fd);
+        if (fd < 0 || !adapter_sample_build(&sample, m->model->file, &image, &error)) abort();
+        MUST(whit_ndf_write_loose(path, WHIT_NDF_ADAPTER, "sample", image.data, image.size_bytes, NULL, &error), error);
+        MUST(whit_adapter_open(m->model, path, &m->adapters[i], &error), error);
+        unlink(path);
+        whit_buf_free(&image);
+    }
+}
+
+static played_model *model_at(uint32_t i)
+{
+    played_model *m = &models[i];
+    if (m->model) return m;
+    whit_error error;
+    char path[64];
+    MUST(random_model_make(i, &m->writer, &m->config, &error), error);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", whit_ndf_writer_fd(m->writer));
+    whit_model_options options = {.allocator = &dirty_allocator, .no_cache = true};
+    MUST(whit_model_open(path, &options, &m->model, &error), error);
+    uint32_t head = (uint32_t)whit_ndf_find(m->model->file, m->config.tied_head ? "embed" : "head");
+    m->is_screened = whit_ndf_tensor_type(m->model->file, head)->codec == WHIT_CODEC_I8S;
+    m->row_elems = m->config.n_vocab + m->config.n_embd;
+    open_adapters(m, i);
+    return m;
+}
+
+static whit_status mount(const played_model *m, whit_session *session, uint32_t sequence, uint8_t which,
+                         whit_error *error)
+{
+    whit_mount mounts[3] = {{0}};
+    for (uint32_t i = 0; i < mountings[which].n; i++)
+        mounts[i] = (whit_mount){m->adapters[mountings[which].adapter[i]], mountings[which].scale[i]};
+    return whit_session_mount(session, sequence, mounts, mountings[which].n, error);
+}
+
+/* ---- the reference --------------------------------------------------------------------------- */
+
+static reference *reference_of(played_model *m, whit_kv_type kv, whit_act_type act)
+{
+    reference **of = &m->of[kv][act];
+    if (*of) return *of;
+    reference *r = *of = calloc(1, sizeof *r);
+    if (!r || !(r->rows = malloc(KEPT_ROWS * m->row_elems * sizeof *r->rows))) abort();
+    whit_error error;
+    whit_session_options options = whit_session_options_default();
+    options.n_ctx_tokens = CTX_MAX;
+    options.n_batch_tokens = options.n_threads = 1;
+    options.kv = kv;
+    options.act = act;
+    options.keep_hidden = options.exact_head = true;
+    options.cpu = "generic";
+    const uint8_t fill = dirty.fill;
+    const bool reuses = dirty.reuses;
+    dirty.fill = 0;
+    dirty.reuses = false;
+    MUST(whit_session_open(m->model, &options, &r->session, &error), error);
+    dirty.fill = fill;
+    dirty.reuses = reuses;
+    return r;
+}
+
+static uint64_t hash_of(uint64_t hash, fed token)
+{
+    whit_rng rng = {hash ^ ((uint64_t)(uint32_t)token.id << 8 | token.mounting)};
+    return whit_rng_next(&rng);
+}
+
+/* Feeds what is missing of `n` tokens, of which the last one's row is wanted. */
+static const float *feed(const played_model *m, reference *r, const fed *tokens, uint32_t n)
+{
+    whit_error error;
+    uint32_t same = 0;
+    while (same < r->n_held && same + 1 < n && r->held[same].id == tokens[same].id &&
+           r->held[same].mounting == tokens[same].mounting)
+        same++;
+    MUST(whit_session_truncate(r->session, 0, same, &error), error);
+    for (; same < n; same++) {
+        whit_step_token token = {.id = tokens[same].id, .want_logits = same + 1 == n};
+        MUST(mount(m, r->session, 0, tokens[same].mounting, &error), error);
+        MUST(whit_session_step(r->session, &token, 1, &error), error);
+        r->held[same] = tokens[same];
+    }
+    r->n_held = n;
+    if (r->n_rows == KEPT_ROWS) {
+        memset(r->key, 0, sizeof r->key);
+        r->n_rows = 0;
+    }
+    float *row = r->rows + r->n_rows++ * m->row_elems;
+    memcpy(row, whit_session_logits(r->session, 0), m->config.n_vocab * sizeof *row);
+    memcpy(row + m->config.n_vocab, whit_session_hidden(r->session, 0), m->config.n_embd * sizeof *row);
+    return row;
+}
+
+/* Logits and hidden state after `n` tokens. */
+static const float *expected_row(const played_model *m, reference *r, const fed *tokens, uint32_t n)
+{
+    uint64_t hash = 1;
+    for (uint32_t i = 0; i < n; i++) hash = hash_of(hash, tokens[i]);
+    hash += hash == 0;
+    uint32_t at = (uint32_t)(hash % (2 * KEPT_ROWS));
+    for (; r->key[at]; at = (at + 1) % (2 * KEPT_ROWS))
+        if (r->key[at] == hash) return r->rows + r->place[at] * m->row_elems;
+    const float *row = feed(m, r, tokens, n);
+    if (r->n_rows == 1) at = (uint32_t)(hash % (2 * KEPT_ROWS)); /* all others were forgotten */
+    r->key[at] = hash;
+    r->place[at] = r->n_rows - 1;
+    return row;
+}
+
+/* ---- one life -------------------------------------------------------------------------------- */
+
+typedef struct sequence {
+    fed fed[CTX_MAX];
+    uint32_t n, text;
+    uint8_t mounting;
+} sequence;
+
+typedef struct life {
+    play_source *source;
+    play_counts *counts;
+    whit_rng rng;
+    played_model *m;
+    reference *r;
+    whit_session_options options;
+    whit_session *session;
+    volatile bool cancel;
+    sequence sequences[SEQUENCES_MAX];
+    whit_step_token tokens[STEP_MAX];
+    uint32_t fed_before[STEP_MAX]; /* tokens that its sequence has up to this one */
+    char *why;
+    size_t why_bytes;
+} life;
+
+static uint32_t below(life *l, uint32_t n)
+{
+    play_source *s = l->source;
+    uint32_t value = 0;
+    if (s->size) {
+        value = s->data[0];
+        s->data++, s->size--;
+        if (n > 256 && s->size) {
+            value |= (uint32_t)s->data[0] << 8;
+            s->data++, s->size--;
+        }
+        return value % n;
+    }
+    return s->seed ? (uint32_t)whit_rng_below(&l->rng, n) : 0;
+}
+
+static bool one_in(life *l, uint32_t n)
+{
+    return below(l, n) == n - 1;
+}
+
+__attribute__((format(printf, 2, 3))) static bool differs(life *l, const char *format, ...)
+{
+    const whit_session_options *o = &l->options;
+    va_list arguments;
+    int n = snprintf(l->why, l->why_bytes,
+                     "model %d ctx %u batch %u sequences %u threads %u kv %d act %d logits %u hidden %d exact %d "
+                     "no_fuse %d cpu %s: ",
+                     (int)(l->m - models), o->n_ctx_tokens, o->n_batch_tokens, o->n_sequences, o->n_threads, o->kv,
+                     o->act, o->n_logits, o->keep_hidden, o->exact_head, o->no_fuse, o->cpu ? o->cpu : "");
+    va_start(arguments, format);
+    if (n > 0 && (size_t)n < l->why_bytes) vsnprintf(l->why + n, l->why_bytes - (size_t)n, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+static void choose_options(life *l)
+{
+#if defined(__aarch64__)
+    static const char *const levels[] = {NULL, "generic", "neon", "dotprod", "i8mm"};
+#else
+    static const char *const levels[] = {NULL, "generic", "avx2", "avx512", "amx"};
+#endif
+    static const uint32_t batches[] = {1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 64, 100, 256, 512};
+    static const uint8_t fills[] = {0xFF, 0x00, 0x7E, 0xA5};
+    whit_session_options *o = &l->options;
+    *o = whit_session_options_default();
+    bool is_long = one_in(l, 24);
+    o->n_ctx_tokens = is_long ? 300 + below(l, CTX_MAX - 300 + 1) : 12 + below(l, 120);
+    o->n_batch_tokens = batches[below(l, sizeof batches / sizeof *batches)];
+    o->n_sequences = is_long ? 1 + below(l, 2) : 1 + below(l, SEQUENCES_MAX);
+    o->n_threads = one_in(l, 3) ? 2 + below(l, 3) : 1;
+    o->kv = (whit_kv_type)below(l, 3);
+    o->act = below(l, 4) ? WHIT_ACT_I8 : WHIT_ACT_F32;
+    o->n_logits = one_in(l, 4) ? 40 : 1 + below(l, 9);
+    o->keep_hidden = below(l, 2);
+    o->exact_head = one_in(l, 4);
+    o->no_fuse = one_in(l, 5);
+    o->cpu = levels[below(l, sizeof levels / sizeof *levels)];
+    o->cancel = &l->cancel;
+    dirty.fill = fills[below(l, sizeof fills)];
+    dirty.reuses = below(l, 2);
+    for (uint32_t q = 0; q < SEQUENCES_MAX; q++) l->sequences[q].text = below(l, N_TEXTS);
+}
+
+/* Texts are few, so that many lives ask for the same rows. */
+static int32_t next_id(life *l, const sequence *q, bool is_strange)
+{
+    if (is_strange) return (int32_t)below(l, l->m->config.n_vocab);
+    return (int32_t)(((uint64_t)q->n * 7919 + q->text * 104729 + (uint64_t)q->n * q->n) % l->m->config.n_vocab);
+}
+
+/* n_top: all others may be estimates, every one below the n_top largest, which have their bits. */
+static bool are_best_right(const float *found, const float *exact, uint32_t n_vocab, uint32_t n_top)
+{
+    float least = INFINITY; /* of the n_top largest */
+    uint32_t n_best = 0;
+    for (uint32_t i = 0; i < n_vocab; i++) {
+        uint32_t n_larger = 0;
+        for (uint32_t j = 0; j < n_vocab; j++) n_larger += exact[j] > exact[i];
+        if (n_larger >= n_top) continue;
+        if (memcmp(&found[i], &exact[i], sizeof *found) != 0) return false;
+        if (exact[i] < least) least = exact[i];
+        n_best++;
+    }
+    uint32_t n_reaching = 0;
+    for (uint32_t i = 0; i < n_vocab; i++) n_reaching += found[i] >= least;
+    return n_reaching == n_best;
+}
+
+static bool check_row(life *l, uint32_t token, uint32_t wanted)
+{
+    const whit_step_token *t = &l->tokens[token];
+    const whit_config *c = &l->m->config;
+    const float *logits = whit_session_logits(l->session, wanted), *hidden = whit_session_hidden(l->session, wanted);
+    const float *expected = expected_row(l->m, l->r, l->sequences[t->sequence].fed, l->fed_before[token] + 1);
+    if (!logits) return differs(l, "no logits of wanted row %u", wanted);
+    l->counts->n_rows++;
+    if (memcmp(logits, expected, c->n_vocab * sizeof *logits) != 0) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < c->n_vocab; i++) n += memcmp(&logits[i], &expected[i], sizeof *logits) != 0;
+        bool may_estimate = t->n_top && l->m->is_screened && !l->options.exact_head;
+        if (!may_estimate || !are_best_right(logits, expected, c->n_vocab, t->n_top))
+            return differs(l, "token %u at position %u of sequence %u, wanted row %u, n_top %u: %u of %u logits", token,
+                           l->fed_before[token], t->sequence, wanted, t->n_top, n, c->n_vocab);
+        l->counts->n_estimated++;
+    }
+    if (l->options.keep_hidden != (hidden != NULL)) return differs(l, "hidden states that are not as asked for");
+    if (hidden && memcmp(hidden, expected + c->n_vocab, c->n_embd * sizeof *hidden) != 0)
+        return differs(l, "the hidden state of wanted row %u", wanted);
+    return true;
+}
+
+static bool check_positions(life *l)
+{
+    for (uint32_t q = 0; q < l->options.n_sequences; q++)
+        if (whit_session_position(l->session, q) != l->sequences[q].n)
+            return differs(l, "sequence %u has %u tokens, not %u", q, whit_session_position(l->session, q),
+                           l->sequences[q].n);
+    return true;
+}
+
+/* A step that must fail, or may: nothing has happened then. */
+static bool check_refusal(life *l, uint32_t n, whit_status wanted)
+{
+    whit_error error;
+    whit_status status = whit_session_step(l->session, l->tokens, n, &error);
+    l->counts->n_refused++;
+    if (status != wanted) return differs(l, "a step that cannot be gives %d, not %d", status, wanted);
+    if (whit_session_logits(l->session, 0)) return differs(l, "logits of a step that was refused");
+    return check_positions(l);
+}
+
+static bool step(life *l)
+{
+    const whit_session_options *o = &l->options;
+    uint32_t n_wanted = 0, n = 0, density = below(l, 4);
+    uint32_t n_tokens = one_in(l, 2) ? 1 + below(l, 6) : 1 + below(l, 40), before[SEQUENCES_MAX];
+    bool is_long = o->n_ctx_tokens >= 300, is_mixed = below(l, 2), is_strange = one_in(l, 6);
+    if (is_long && one_in(l, 2)) n_tokens = 1 + below(l, STEP_MAX);
+    uint32_t q = below(l, o->n_sequences);
+    for (uint32_t i = 0; i < SEQUENCES_MAX; i++) before[i] = l->sequences[i].n;
+    for (uint32_t i = 0; i < n_tokens; i++) {
+        if (is_mixed ? one_in(l, 2) : one_in(l, 8)) q = below(l, o->n_sequences);
+        sequence *s = &l->sequences[q];
+        if (s->n == o->n_ctx_tokens) continue;
+        bool is_wanted = n_wanted < o->n_logits &&
+            (density == 0       ? one_in(l, 12)
+                 : density == 1 ? one_in(l, 3)
+                                : density == 2);
+        l->tokens[n] = (whit_step_token){.sequence = q,
+                                         .id = next_id(l, s, is_strange),
+                                         .want_logits = is_wanted || (i + 1 == n_tokens && !n_wanted)};
+        if (one_in(l, 2)) l->tokens[n].n_top = 1 + below(l, 12);
+        n_wanted += l->tokens[n].want_logits;
+        l->fed_before[n++] = s->n;
+        s->fed[s->n++] = (fed){l->tokens[n - 1].id, s->mounting};
+    }
+    if (n == 0) return true;
+    if (one_in(l, 16)) { /* first in vain: cancelled, beyond the vocabulary */
+        for (uint32_t i = 0; i < SEQUENCES_MAX; i++) {
+            uint32_t now = l->sequences[i].n;
+            l->sequences[i].n = before[i];
+            before[i] = now;
+        }
+        l->cancel = true;
+        bool is_right = check_refusal(l, n, WHIT_ERROR_CANCELLED);
+        l->cancel = false;
+        int32_t id = l->tokens[n - 1].id;
+        l->tokens[n - 1].id = (int32_t)l->m->config.n_vocab;
+        is_right = is_right && check_refusal(l, n, WHIT_ERROR_ARGUMENT);
+        l->tokens[n - 1].id = id;
+        if (!is_right) return false;
+        for (uint32_t i = 0; i < SEQUENCES_MAX; i++) l->sequences[i].n = before[i];
+    }
+    whit_error error;
+    whit_status status = whit_session_step(l->session, l->tokens, n, &error);
+    if (status != WHIT_OK) return differs(l, "a step of %u tokens: %s", n, error.message);
+    l->counts->n_steps++;
+    l->counts->n_tokens += n;
+    for (uint32_t i = 0, k = 0; i < n; i++)
+        if (l->tokens[i].want_logits && !check_row(l, i, k++)) return false;
+    if (whit_session_logits(l->session, n_wanted)) return differs(l, "more logits than were wanted");
+    return check_positions(l);
+}
+
+/* More tokens of one sequence than it has room for, over several passes: none of them is taken. */
+static bool overfill(life *l)
+{
+    uint32_t q = below(l, l->options.n_sequences), n = l->options.n_ctx_tokens - l->sequences[q].n + 1;
+    if (n > STEP_MAX) return true;
+    for (uint32_t i = 0; i < n; i++)
+        l->tokens[i] =
+            (whit_step_token){.sequence = q, .id = (int32_t)(i % l->m->config.n_vocab), .want_logits = i == 0};
+    return check_refusal(l, n, WHIT_ERROR_LIMIT);
+}
+
+static bool cut(life *l)
+{
+    whit_error error;
+    uint32_t q = below(l, l->options.n_sequences);
+    sequence *s = &l->sequences[q];
+    uint32_t n = one_in(l, 4) ? 0 : below(l, s->n + 1);
+    l->counts->n_truncations++;
+    if (whit_session_truncate(l->session, q, s->n + 1, &error) != WHIT_ERROR_ARGUMENT)
+        return differs(l, "a sequence is cut to more than it has");
+    if (whit_session_truncate(l->session, q, n, &error) != WHIT_OK) return differs(l, "%s", error.message);
+    s->n = n;
+    if (one_in(l, 3)) s->text = below(l, N_TEXTS);
+    return check_positions(l);
+}
+
+static bool share(life *l)
+{
+    whit_error error;
+    uint32_t from = below(l, l->options.n_sequences), to = below(l, l->options.n_sequences);
+    uint32_t n = below(l, l->sequences[from].n + 1);
+    l->counts->n_shares++;
+    if (whit_session_share(l->session, from, to, l->sequences[from].n + 1, &error) != WHIT_ERROR_ARGUMENT)
+        return differs(l, "more is shared than there is");
+    if (whit_session_share(l->session, from, to, n, &error) != WHIT_OK) return differs(l, "%s", error.message);
+    if (from != to) memcpy(l->sequences[to].fed, l->sequences[from].fed, n * sizeof(fed));
+    l->sequences[to].n = n;
+    return check_positions(l);
+}
+
+static bool change_mounting(life *l)
+{
+    whit_error error;
+    uint32_t q = below(l, l->options.n_sequences);
+    uint8_t which = (uint8_t)below(l, N_MOUNTINGS);
+    l->counts->n_mounts++;
+    if (mount(l->m, l->session, q, which, &error) != WHIT_OK) return differs(l, "%s", error.message);
+    l->sequences[q].mounting = which;
+    return true;
+}
+
+static bool live(life *l)
+{
+    uint32_t n = 2 + below(l, 10);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t what = below(l, 10);
+        bool is_right = what < 6 ? step(l)
+            : what == 6          ? cut(l)
+            : what == 7          ? share(l)
+            : what == 8          ? change_mounting(l)
+                                 : (one_in(l, 3) ? overfill(l) : step(l));
+        if (!is_right) return false;
+    }
+    return true;
+}
+
+bool session_play(play_source *source, play_counts *counts, char *why, size_t why_bytes)
+{
+    whit_error error;
+    life *l = calloc(1, sizeof *l);
+    if (!l) abort();
+    *l = (life){.source = source, .counts = counts, .rng = {source->seed}, .why = why, .why_bytes = why_bytes};
+    l->m = model_at(below(l, random_model_count()));
+    choose_options(l);
+    l->r = reference_of(l->m, l->options.kv, l->options.act);
+    bool is_right = true;
+    if (whit_session_open(l->m->model, &l->options, &l->session, &error) != WHIT_OK)
+        is_right = differs(l, "%s", error.message);
+    counts->n_sequences++;
+    is_right = is_right && live(l);
+    whit_session_close(l->session);
+    free(l);
+    return is_right;
+}
+
+void session_play_end(void)
+{
+    for (uint32_t i = 0; i < MODELS_MAX; i++) {
+        played_model *m = &models[i];
+        for (int j = 0; j < 6; j++) {
+            reference *r = m->of[j / 2][j % 2];
+            if (!r) continue;
+            whit_session_close(r->session);
+            free(r->rows);
+            free(r);
+        }
+        for (uint32_t a = 0; a < N_ADAPTERS; a++) whit_adapter_close(m->adapters[a]);
+        whit_model_close(m->model);
+        whit_ndf_writer_close(m->writer);
+        models[i] = (played_model){0};
+    }
+    for (int i = 0; i < 4; i++) {
+        free(dirty.block[i]);
+        dirty.block[i] = NULL;
+    }
+}
