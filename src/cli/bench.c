@@ -20,7 +20,7 @@ struct bench_values {
     uint32_t n_prompt, n_decode, n_batch_tokens, n_rounds, n_columns, adapter_rank;
     const char *depths, *threads;
     int kv;
-    bool steal, exact_head, kernels, profile, json, csv, md;
+    bool steal, exact_head, kernels, arrays, profile, json, csv, md;
 };
 static const struct bench_values defaults = {.n_prompt = 512,
                                              .n_decode = 128,
@@ -52,6 +52,7 @@ static const cli_option options[] = {
     {"--steal", CLI_FLAG, AT(steal), NULL, "Measure again with one core taken by a busy process.", 0, 0},
     {"--profile", CLI_FLAG, AT(profile), NULL, "Also say where the time of a step goes.", 0, 0},
     {"--kernels", CLI_FLAG, AT(kernels), NULL, "Measure each matrix kernel by itself instead.", 0, 0},
+    {"--arrays", CLI_FLAG, AT(arrays), NULL, "Measure quaternary vectors and fields read in place instead.", 0, 0},
     {"--json", CLI_FLAG, AT(json), NULL, "Print a JSON array with one object per test.", 0, 0},
     {"--csv", CLI_FLAG, AT(csv), NULL, "Print comma-separated values.", 0, 0},
     {"--md", CLI_FLAG, AT(md), NULL, "Print a Markdown table; the default.", 0, 0},
@@ -249,6 +250,7 @@ static int run(cli_call *call)
     bench_form form = v->json ? BENCH_JSON : v->csv ? BENCH_CSV : BENCH_MD;
     if (v->json + v->csv + v->md > 1)
         return cli_fail(call, CLI_USAGE, "only one of --json, --csv and --md can be printed");
+    if (v->arrays) return bench_arrays(call, form, v->n_rounds, getenv("WHIT_CPU"));
     if (v->kernels) return bench_kernels(call, form, v->n_rounds, getenv("WHIT_CPU"));
     if (v->models.n + v->shapes.n == 0)
         return cli_fail(call, CLI_USAGE,

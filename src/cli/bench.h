@@ -7,7 +7,8 @@
  *   bench_count.c   what a step reads and multiplies
  *   bench_report.c  tables and JSON
  *   bench_adapter.c a random adapter
- *   bench_kernels.c one kernel at a time */
+ *   bench_kernels.c one kernel at a time
+ *   bench_arrays.c  quaternary vectors */
 #ifndef WHIT_CLI_BENCH_H
 #define WHIT_CLI_BENCH_H
 
@@ -139,6 +140,8 @@ void bench_report(cli_call *call, bench_form form, const bench_result *results, 
 
 /* whit bench --kernels. */
 int bench_kernels(cli_call *call, bench_form form, uint32_t n_rounds, const char *cpu);
+/* whit bench --arrays. */
+int bench_arrays(cli_call *call, bench_form form, uint32_t n_rounds, const char *cpu);
 
 double bench_median(double *values, size_t n); /* sorts them */
 

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ * Scales that differ, norms and matrices: tables of sixteen made from whole numbers, then applied
+ * to words. */
+#include <math.h>
+
+#include "kernels/quat/quat.h"
+
+static const int values[4] = {-2, -1, 1, 2}; /* by 2 sign + extra */
+
+static void set(whit_quat_map *map, unsigned entry, int value)
+{
+    if (value > 0) map->sign |= (uint16_t)(1u << entry);
+    if (value == 2 || value == -1) map->extra |= (uint16_t)(1u << entry);
+}
+
+/* ---- rounding -------------------------------------------------------------------------------- */
+
+static int round_to_element(float x)
+{
+    return x >= 1.5f ? 2 : x <= -1.5f ? -2 : x < 0 ? -1 : 1;
+}
+
+void whit_quat_round(const float *x, uint32_t n, int8_t log2_scale, whit_quat_planes out)
+{
+    float inverse = ldexpf(1, -log2_scale);
+    for (uint32_t i = 0; i < n; i++) whit_quat_put(out, i, round_to_element(x[i] * inverse));
+}
+
+void whit_quat_expand(whit_quat_view a, uint32_t n, int8_t log2_scale, float *out)
+{
+    float scale = ldexpf(1, log2_scale);
+    for (uint32_t i = 0; i < n; i++) out[i] = (float)whit_quat_at(a, i) * scale;
+}
+
+int8_t whit_quat_fit(const float *x, uint32_t n)
+{
+    float largest = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (fabsf(x[i]) > largest && isfinite(x[i])) largest = fabsf(x[i]);
+    if (largest == 0) return 0;
+    int exponent, best = 0;
+    frexpf(largest, &exponent);
+    double best_error = INFINITY;
+    for (int k = exponent - 5; k <= exponent; k++) { /* the largest element is 2^(exponent - 1) and above */
+        int scale = k < -126 ? -126 : k > 126 ? 126 : k;
+        float unit = ldexpf(1, scale), inverse = ldexpf(1, -scale);
+        double sum = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            if (!isfinite(x[i])) continue;
+            double gap = (double)x[i] - (double)((float)round_to_element(x[i] * inverse) * unit);
+            sum += gap * gap;
+        }
+        if (sum < best_error) {
+            best_error = sum;
+            best = scale;
+        }
+    }
+    return (int8_t)best;
+}
+
+/* ---- sums ------------------------------------------------------------------------------------- */
+
+int8_t whit_quat_add_scaled(const whit_quat_kernels *kernels, whit_quat_planes out, whit_quat_view a, int8_t a_scale,
+                            whit_quat_view b, int8_t b_scale, uint32_t n_words)
+{
+    if (a_scale == b_scale) {
+        kernels->add(out, a, b, n_words);
+        return a_scale;
+    }
+    int apart = a_scale > b_scale ? a_scale - b_scale : b_scale - a_scale;
+    int unit = 1 << (apart < 4 ? apart : 4); /* four steps and more apart the smaller one changes nothing but ties */
+    whit_quat_map map = {0};
+    for (unsigned i = 0; i < 16; i++) {
+        int x = values[i >> 2], y = values[i & 3];
+        int sum = a_scale > b_scale ? x * unit + y : x + y * unit; /* in steps of the smaller scale */
+        int magnitude = 2 * (sum < 0 ? -sum : sum) >= 3 * unit ? 2 : 1;
+        set(&map, i, sum < 0 ? -magnitude : magnitude);
+    }
+    kernels->map(out, &map, a, b, n_words);
+    return a_scale > b_scale ? a_scale : b_scale;
+}
+
+/* ---- norm ------------------------------------------------------------------------------------- */
+
+/* A product of magnitude m over the root mean square r is rounded to {1, 2} 2^k: 2 where
+ * m / r >= 1.5 2^k, that is where 4 m^2 n >= 9 4^k sum. k is 1 where the elements of magnitude 4 / r
+ * would saturate by more than rounding them, which is where a weight of 2 meets an element of 2. */
+int8_t whit_quat_rms_norm(const whit_quat_kernels *kernels, whit_quat_planes out, whit_quat_view x,
+                          whit_quat_view weight, uint32_t n)
+{
+    uint64_t sum = (uint64_t)kernels->sum_squares(x, n);
+    uint32_t n_words = whit_quat_words(n);
+    bool weighted = weight.sign != NULL;
+    int k = weighted && kernels->sum_squares(weight, n) > 5 * (int64_t)n / 2; /* half of the weights are 2 */
+    whit_quat_map map = {0};
+    for (unsigned i = 0; i < 16; i++) {
+        int product = values[i >> 2] * (weighted ? values[i & 3] : 1);
+        uint64_t m = (uint64_t)(product < 0 ? -product : product);
+        int magnitude = 4 * m * m * n >= (9 * sum) << (2 * k) ? 2 : 1;
+        set(&map, i, product < 0 ? -magnitude : magnitude);
+    }
+    kernels->map(out, &map, x, weighted ? weight : x, n_words);
+    return (int8_t)k;
+}
+
+void whit_quat_gemv(const whit_quat_kernels *kernels, whit_quat_view matrix, uint32_t n_rows, uint32_t row_words,
+                    whit_quat_view x, uint32_t n_cols, int64_t *y)
+{
+    for (uint32_t r = 0; r < n_rows; r++) {
+        size_t at = (size_t)r * row_words;
+        y[r] = kernels->dot((whit_quat_view){matrix.sign + at, matrix.extra + at}, x, n_cols);
+    }
+}

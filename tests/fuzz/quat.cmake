@@ -1,0 +1,1 @@
+whit_fuzz(quat_file)
