@@ -128,14 +128,22 @@ void whit_regex_close(whit_regex *regex)
     whit_free(regex->allocator, regex, sizeof *regex);
 }
 
-/* One search from match->from, windows of starting points at a time. */
+/* The first character that starts at `at` or behind it. */
+static size_t character_from(const uint8_t *text, size_t n_bytes, size_t at)
+{
+    while (at < n_bytes && (text[at] & 0xC0) == 0x80) at++;
+    return at;
+}
+
+/* One search from match->from, windows of starting points at a time: the characters that start in
+ * [from, last], so that the next window begins with the first one behind `last`. */
 static whit_status search(whit_regex *regex, const uint8_t *text, size_t n_bytes, whit_match *match, bool *found,
                           whit_error *error)
 {
     *found = false;
-    for (size_t from = match->from;; from = from + WINDOW_BYTES) {
-        size_t last = n_bytes - from > WINDOW_BYTES ? from + WINDOW_BYTES : n_bytes;
-        while (from < n_bytes && from > 0 && (text[from] & 0xC0) == 0x80) from++;
+    for (size_t from = character_from(text, n_bytes, match->from), last;;
+         from = character_from(text, n_bytes, last + 1)) {
+        last = n_bytes - from > WINDOW_BYTES ? from + WINDOW_BYTES : n_bytes;
         pcre2_set_offset_limit(regex->limits, last);
         int n = pcre2_match(regex->code, text, n_bytes, from, PCRE2_NO_UTF_CHECK, regex->data, regex->limits);
         if (n == PCRE2_ERROR_JIT_STACKLIMIT)
@@ -167,9 +175,7 @@ static bool accept(const uint8_t *text, size_t n_bytes, whit_match *match, size_
         match->from = match->end;
         return true;
     }
-    size_t next = match->from < n_bytes ? match->from + 1 : n_bytes + 1;
-    while (next < n_bytes && (text[next] & 0xC0) == 0x80) next++;
-    match->from = next;
+    match->from = match->from < n_bytes ? character_from(text, n_bytes, match->from + 1) : n_bytes + 1;
     return false;
 }
 
