@@ -353,6 +353,7 @@ whit_status whit_trainer_run(whit_trainer *d, whit_error *error)
         }
         if (o->report) o->report(o->user, &report);
     }
+    if (d->progress.step == first) round_student(d, 1); /* no step was left to do: what the checkpoint learned */
     if (o->checkpoint) WHIT_TRY(whit_checkpoint_write(o->checkpoint, &d->progress, &d->student.params, error));
     return WHIT_OK;
 }

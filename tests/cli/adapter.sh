@@ -142,6 +142,10 @@ rm -f log* run.checkpoint
     expect 0 whit tune -m model.ndf --text texts $small --rank 4 -o tuned.ndf --held texts --held-every 2 --log log --plot curve.svg
     expect 0 whit tune -m model.ndf --text texts $small --rank 4 -o again.ndf --held texts --held-every 2
     cmp -s tuned.ndf again.ndf || complain "the same tuning gives another adapter"
+    # A run that ended is resumed, as after a kill in front of the last write: nothing is left to do but that.
+    expect 0 whit tune -m model.ndf --text texts $small --rank 4 -o finished.ndf --held texts --checkpoint finished.run
+    expect 0 whit tune -m model.ndf --text texts $small --rank 4 -o resumed.ndf --held texts --checkpoint finished.run --resume
+    cmp -s finished.ndf resumed.ndf || complain "resuming a finished run writes another adapter"
     expect 0 whit run -m model.ndf -p 'the land' $greedy --adapter tuned.ndf
     cmp -s out plain && complain "a tuned adapter changes nothing"
     expect 0 whit tune -m model.gguf --teacher model.gguf --text texts $small --rank 4 --norms -o tuned-model.ndf

@@ -75,6 +75,9 @@ assert (c["n_embd"], c["n_ff"], c["n_kv_heads"], c["n_vocab"], c["tied_head"]) =
         expect 5 whit $training --steps 20 --checkpoint full.run --resume -o small.ndf
         exit $failed
     ) || failed=1
+    expect 0 whit $training --steps 20 --ramp 0.5 --checkpoint ramp.run -o ramp.ndf
+    expect 0 whit $training --steps 20 --ramp 0.5 --checkpoint ramp.run --resume -o ramp-again.ndf
+    cmp -s ramp.ndf ramp-again.ndf || complain "resuming a finished run writes another model"
     cmp -s full.run before.run || complain "a full disk changed the checkpoint"
     [ -z "$(ls full.run.tmp-* 2>/dev/null)" ] || complain "a full disk left a torn file"
     expect 0 whit $training --steps 20 --checkpoint full.run --resume -o small.ndf
