@@ -31,13 +31,19 @@ void whit_map_drop(const whit_map *map, const void *begin, size_t size_bytes);
  * there, for which it is asked to keep the process small. Only a hint. */
 void whit_map_expect(const void *begin, size_t size_bytes, bool all_of_it);
 
-/* A file written beside its final name and renamed over it by commit; discard removes it.
- * With path NULL it is anonymous memory (memfd), never renamed. Zero-initialised is closed. */
+/* A file that takes the place of `path` when it is committed, whole or not at all: until then it has
+ * no name, or a temporary one beside `path` where the file system cannot do without; a writer of the
+ * same path removes what killed ones left. Links are followed; a device or a pipe gets the bytes at
+ * the commit; folders, block devices and sockets are refused. With path NULL it is anonymous memory
+ * (memfd), never renamed. Zero-initialised is closed. */
 typedef struct whit_writer {
     int fd; /* -1 when closed */
     bool open;
     uint64_t offset_bytes; /* where the next append goes */
     char *path, *temporary;
+    bool unnamed;    /* `temporary` names nothing yet */
+    bool is_special; /* `path` is a device or a pipe, open as `special` */
+    int special;
     uint8_t *pending; /* gathers: the n_pending bytes before offset_bytes, not yet written */
     size_t n_pending;
     const whit_allocator *allocator;
@@ -54,6 +60,8 @@ whit_status whit_writer_at(whit_writer *writer, uint64_t offset_bytes, const voi
 /* fsync, rename, fsync of the folder; closes. Memory files stay open: take writer->fd, then discard. */
 whit_status whit_writer_commit(whit_writer *writer, whit_error *error);
 void whit_writer_discard(whit_writer *writer);
+/* Removes from `folder` the temporary files of `name` (NULL: of any) that no writer holds any more. */
+void whit_writer_clean(const char *folder, const char *name);
 
 /* A whole small file into `buf` (at most limit_bytes). */
 whit_status whit_read_file(const char *path, size_t limit_bytes, whit_buf *buf, whit_error *error);

@@ -47,14 +47,18 @@ static whit_status expect_frame(const whit_ndf_file_view *file, uint32_t i, uint
 static whit_status map_file(const whit_ndf_input *input, const char *path, const whit_allocator *allocator,
                             whit_ndf_file_view *file, whit_error *error)
 {
-    if (input->data)
-        WHIT_TRY(whit_map_open_memory(input->data, input->size_bytes, path, allocator, &file->map, error));
-    else
-        WHIT_TRY(whit_map_open_fd(input->fd, path, allocator, &file->map, error));
-    WHIT_TRY(whit_ndf_chain_read(input, path, allocator, &file->chain, error));
-    if (file->chain.end_bytes > file->map.size_bytes)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: it grew while it was opened; try again", path);
-    return WHIT_OK;
+    for (int n_tries = 0; n_tries < 100; n_tries++) {
+        if (input->data)
+            WHIT_TRY(whit_map_open_memory(input->data, input->size_bytes, path, allocator, &file->map, error));
+        else
+            WHIT_TRY(whit_map_open_fd(input->fd, path, allocator, &file->map, error));
+        WHIT_TRY(whit_ndf_chain_read(input, path, allocator, &file->chain, error));
+        if (file->chain.end_bytes <= file->map.size_bytes) return WHIT_OK;
+        /* Somebody appended between the two: the map is too short for what the chain has by now. */
+        whit_ndf_chain_free(&file->chain);
+        whit_map_close(&file->map);
+    }
+    return whit_fail(error, WHIT_ERROR_IO, "%s: it is appended to all the time", path);
 }
 
 static int open_to_read(const char *path)

@@ -2,11 +2,13 @@
  * The writer: a plan (where every part will lie) made at begin, then a walk along it. */
 #include "format/ndf_write.h"
 
+#include "format/ndf_file.h"
 #include "format/ndf_head.h"
 #include "format/ndf_identity.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define HEAD_LIMIT_BYTES ((size_t)1 << 31) /* name offsets are u32 */
 
@@ -53,6 +55,10 @@ struct whit_ndf_writer {
     uint8_t config_digest[WHIT_HASH_BYTES], tokenizer_digest[WHIT_HASH_BYTES];
     uint32_t next_part, file; /* where the data is */
     uint64_t done_bytes;      /* of plan[next_part] */
+    /* Part files of the model that this one replaces keep their names until the new main file is in
+     * place; the new ones then take the other set of names. */
+    bool second_names;
+    uint32_t n_replaced; /* files of that model; 0: none with parts */
 };
 
 static uint32_t count_tensors(const whit_ndf_writer *writer)
@@ -219,14 +225,45 @@ static whit_status plan_parts(whit_ndf_writer *writer, whit_buf *data_bytes, whi
     return WHIT_OK;
 }
 
-/* "dir/NAME-00002-of-00003.ndf"; `from` is where the plain name begins. */
-static bool part_path(const whit_ndf_writer *writer, uint32_t file, uint32_t n_files, whit_buf *path, size_t *from)
+/* "dir/NAME-00002-of-00003.ndf", or "...-of-00003b.ndf" of the second set; `from` is where the plain
+ * name begins. */
+static bool part_path(const whit_ndf_writer *writer, bool second, uint32_t file, uint32_t n_files, whit_buf *path,
+                      size_t *from)
 {
     size_t n = strlen(writer->path);
     const char *slash = strrchr(writer->path, '/');
     *from = slash ? (size_t)(slash + 1 - writer->path) : 0;
     if (n > *from + 4 && strcmp(writer->path + n - 4, ".ndf") == 0) n -= 4;
-    return whit_buf_printf(path, "%.*s-%05" PRIu32 "-of-%05" PRIu32 ".ndf", (int)n, writer->path, file + 1, n_files);
+    return whit_buf_printf(path, "%.*s-%05" PRIu32 "-of-%05" PRIu32 "%s.ndf", (int)n, writer->path, file + 1, n_files,
+                           second ? "b" : "");
+}
+
+/* Which names the parts of the model have that is in the way, if there is one. */
+static void look_at_replaced(whit_ndf_writer *writer)
+{
+    whit_ndf *old;
+    whit_buf name = {.allocator = writer->allocator};
+    size_t from;
+    if (!writer->path || whit_ndf_open(writer->path, writer->allocator, &old, NULL) != WHIT_OK) return;
+    if (old->n_files > 1 && part_path(writer, false, 1, old->n_files, &name, &from)) {
+        const whit_ndf_string *used = &old->file_entries[1].name;
+        writer->n_replaced = old->n_files;
+        writer->second_names = used->bytes == name.size_bytes - from &&
+            memcmp(old->file_names + used->offset, name.data + from, used->bytes) == 0;
+    }
+    whit_buf_free(&name);
+    whit_ndf_close(old);
+}
+
+static void remove_replaced(const whit_ndf_writer *writer)
+{
+    for (uint32_t f = 1; f < writer->n_replaced; f++) {
+        whit_buf path = {.allocator = writer->allocator};
+        size_t from;
+        if (part_path(writer, !writer->second_names, f, writer->n_replaced, &path, &from))
+            (void)unlink((const char *)path.data);
+        whit_buf_free(&path);
+    }
 }
 
 static bool write_files(const whit_ndf_writer *writer, whit_buf *out)
@@ -240,7 +277,7 @@ static bool write_files(const whit_ndf_writer *writer, whit_buf *out)
         if (f) {
             whit_buf path = {.allocator = writer->allocator};
             size_t from = 0;
-            if (!part_path(writer, f, writer->n_outputs, &path, &from)) out->failed = true;
+            if (!part_path(writer, writer->second_names, f, writer->n_outputs, &path, &from)) out->failed = true;
             entry.name = (whit_ndf_string){(uint32_t)(out->size_bytes - start), (uint32_t)(path.size_bytes - from)};
             whit_buf_append(out, path.data + from, path.size_bytes - from);
             whit_buf_append_zeros(out, 1);
@@ -357,6 +394,7 @@ whit_status whit_ndf_writer_begin(whit_ndf_writer *writer, whit_error *error)
     if (status == WHIT_OK) status = make_outputs(writer, &data_bytes, error);
     whit_buf_free(&data_bytes);
     WHIT_TRY(status);
+    look_at_replaced(writer);
     WHIT_TRY(write_head(writer, error));
     whit_ndf_stream *stream = &writer->outputs[0].stream;
     whit_ndf_tokenizer_digest(writer->tokenizer, writer->tokenizer_bytes, writer->tokenizer_digest);
@@ -380,7 +418,7 @@ static whit_status next_file(whit_ndf_writer *writer, whit_error *error)
     output *out = &writer->outputs[++writer->file];
     whit_buf path = {.allocator = writer->allocator};
     size_t from;
-    if (!part_path(writer, writer->file, writer->n_outputs, &path, &from))
+    if (!part_path(writer, writer->second_names, writer->file, writer->n_outputs, &path, &from))
         return whit_fail_memory(error, "a file name", path.size_bytes);
     whit_status status = whit_writer_open((const char *)path.data, writer->allocator, &out->file, error);
     whit_buf_free(&path);
@@ -465,6 +503,7 @@ whit_status whit_ndf_writer_commit(whit_ndf_writer *writer, uint8_t identity[WHI
     WHIT_TRY(whit_ndf_stream_commit(&writer->outputs[0].stream, error));
     for (uint32_t f = writer->n_outputs; f-- > 0;) WHIT_TRY(whit_writer_commit(&writer->outputs[f].file, error));
     writer->stage = STAGE_COMMITTED;
+    remove_replaced(writer);
     return WHIT_OK;
 }
 

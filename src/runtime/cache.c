@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/cache.h"
 
+#include "base/file.h"
 #include "base/hash.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -101,6 +103,27 @@ static whit_status hash_folder(whit_hash *hash, const char *path, whit_error *er
     return status;
 }
 
+/* All that an importer reads of a model in a folder (model/import_hf.c). */
+static whit_status hash_model_folder(whit_hash *hash, const char *path, whit_error *error)
+{
+    char templates[WHIT_CACHE_PATH_BYTES];
+    struct stat info;
+    WHIT_TRY(hash_folder(hash, path, error));
+    if (snprintf(templates, sizeof templates, "%s/additional_chat_templates", path) >= (int)sizeof templates ||
+        stat(templates, &info) != 0 || !S_ISDIR(info.st_mode))
+        return WHIT_OK;
+    return hash_folder(hash, templates, error);
+}
+
+/* A shard stands for the folder that it lies in. */
+static whit_status hash_beside(whit_hash *hash, const char *path, whit_error *error)
+{
+    char folder[WHIT_CACHE_PATH_BYTES];
+    if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder)
+        return whit_fail(error, WHIT_ERROR_IO, "%s: name too long", path);
+    return hash_model_folder(hash, dirname(folder), error);
+}
+
 /* NAME-00001-of-00007.gguf stands for all seven. */
 static whit_status hash_split(whit_hash *hash, const char *path, whit_error *error)
 {
@@ -129,7 +152,9 @@ whit_status whit_cache_find(const char *cache_dir, const char *path, const char 
     whit_hash_add(&hash, options, strlen(options) + 1);
     struct stat info;
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        WHIT_TRY(hash_folder(&hash, path, error));
+        WHIT_TRY(hash_model_folder(&hash, path, error));
+    else if (has_suffix(path, ".safetensors"))
+        WHIT_TRY(hash_beside(&hash, path, error));
     else
         WHIT_TRY(hash_split(&hash, path, error));
     uint8_t digest[WHIT_HASH_BYTES];
@@ -182,9 +207,21 @@ static int oldest_first(const void *a, const void *b)
     return (x->used > y->used) - (x->used < y->used);
 }
 
+/* Removes NAME.ndf unless a process holds NAME.lock: it may be about to open what it converted. */
+static bool remove_unlocked(int folder, const char *name)
+{
+    char lock[64 + sizeof ".lock"];
+    snprintf(lock, sizeof lock, "%.*s.lock", (int)(strlen(name) - strlen(".ndf")), name);
+    int fd = openat(folder, lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    bool removed = (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0) && unlinkat(folder, name, 0) == 0;
+    if (fd >= 0) close(fd);
+    return removed;
+}
+
 void whit_cache_trim(const whit_cache_entry *entry, uint64_t limit_bytes)
 {
     struct dirent **names = NULL;
+    whit_writer_clean(entry->folder, NULL);
     int n = scandir(entry->folder, &names, is_converted, NULL);
     if (n < 0) return;
     struct cached_file *files = calloc((size_t)n + 1, sizeof *files);
@@ -209,7 +246,7 @@ void whit_cache_trim(const whit_cache_entry *entry, uint64_t limit_bytes)
     const char *own = strrchr(entry->path, '/') + 1;
     for (int i = 0; i < n_files && total > limit_bytes; i++) {
         if (strcmp(files[i].name, own) == 0) continue;
-        if (unlinkat(folder, files[i].name, 0) == 0) total -= files[i].size_bytes;
+        if (remove_unlocked(folder, files[i].name)) total -= files[i].size_bytes;
     }
     if (folder >= 0) close(folder);
     free(files);

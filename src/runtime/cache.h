@@ -27,7 +27,8 @@ whit_status whit_cache_find(const char *cache_dir, const char *path, const char 
 /* Waits for the entry's lock, so that one process converts and others wait for the result. */
 whit_status whit_cache_lock(whit_cache_entry *entry, whit_error *error);
 void whit_cache_unlock(whit_cache_entry *entry);
-/* Removes the oldest files beyond `limit_bytes`, never the entry itself. */
+/* Removes what killed conversions left, and the oldest files beyond `limit_bytes`; never the entry
+ * itself, nor one whose lock another process holds. */
 void whit_cache_trim(const whit_cache_entry *entry, uint64_t limit_bytes);
 
 #endif

@@ -66,7 +66,7 @@ static void writes_are_atomic(void **state)
     /* Another process sees neither: the old file stands, and no other writer takes the same name. */
     whit_writer second;
     assert_ok(whit_writer_open(path, NULL, &second, &error), error);
-    assert_string_not_equal(writer.temporary, second.temporary);
+    assert_true(second.unnamed || strcmp(writer.temporary, second.temporary) != 0);
     whit_writer_discard(&second);
     whit_map map;
     assert_ok(whit_map_open(path, NULL, &map, &error), error);

@@ -223,6 +223,34 @@ static void splits_into_files(void **state)
     unlink(other);
 }
 
+/* New parts never take the names of those that a whole model still has; the old ones go with it. */
+static void replaces_a_split_model(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_ndf *ndf;
+    const char *path = ndf_sample_path("again.ndf");
+    ndf_sample_options old = {.n_tensors = 7, .row_bytes = 1000, .max_data_bytes = 2500}, new = old;
+    new.row_bytes = 1001;
+    assert_ok(ndf_sample_write(path, &old, NULL, NULL, &error), error);
+    for (int round = 0; round < 3; round++, old = new, new.row_bytes++) {
+        const char *part = round % 2 ? "again-00002-of-00004b.ndf" : "again-00002-of-00004.ndf";
+        assert_int_equal(access(ndf_sample_path(part), F_OK), 0);
+        assert_ok(ndf_sample_write(path, &new, NULL, NULL, &error), error);
+        assert_int_not_equal(access(ndf_sample_path(part), F_OK), 0);
+        assert_ok(whit_ndf_open(path, NULL, &ndf, &error), error);
+        assert_int_equal(whit_ndf_n_files(ndf), 4);
+        check_tensors(ndf, &new);
+        whit_ndf_close(ndf);
+    }
+    for (int i = 2; i <= 4; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "again-%05d-of-00004b.ndf", i);
+        assert_int_equal(unlink(ndf_sample_path(name)), 0);
+    }
+    unlink(path);
+}
+
 static void refuses_misuse(void **state)
 {
     (void)state;
@@ -436,17 +464,12 @@ static void hostile_tables_are_refused_or_safe(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_what_was_written),
-        cmocka_unit_test(crosses_chunks),
-        cmocka_unit_test(opens_in_memory),
-        cmocka_unit_test(identity_is_of_the_model),
-        cmocka_unit_test(splits_into_files),
-        cmocka_unit_test(refuses_misuse),
-        cmocka_unit_test(empty_model_is_sound),
-        cmocka_unit_test(tables_are_canonical),
-        cmocka_unit_test(similar_names_are_spread),
-        cmocka_unit_test(overlaps_are_refused),
-        cmocka_unit_test(hostile_tables_are_refused_or_safe),
+        cmocka_unit_test(reads_what_was_written), cmocka_unit_test(crosses_chunks),
+        cmocka_unit_test(opens_in_memory),        cmocka_unit_test(identity_is_of_the_model),
+        cmocka_unit_test(splits_into_files),      cmocka_unit_test(replaces_a_split_model),
+        cmocka_unit_test(refuses_misuse),         cmocka_unit_test(empty_model_is_sound),
+        cmocka_unit_test(tables_are_canonical),   cmocka_unit_test(similar_names_are_spread),
+        cmocka_unit_test(overlaps_are_refused),   cmocka_unit_test(hostile_tables_are_refused_or_safe),
     };
     return cmocka_run_group_tests_name("ndf", tests, NULL, remove_folder);
 }

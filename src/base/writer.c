@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT
+ * Atomic writes. The new content has no name until it is whole (O_TMPFILE), where the file system can
+ * do that; elsewhere it is FILE.tmp-XXXXXX beside FILE. A writer holds a lock (flock) on its file, so
+ * that the next writer of FILE can tell what a killed one left behind, and removes it. */
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WRITE_BYTES ((size_t)2 << 20)
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+#define TEMPORARY_BYTES (sizeof ".tmp-XXXXXX" - 1)
+#define MAX_LINKS       40 /* as the kernel's own limit */
+
+static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+
+static bool random_suffix(char *suffix)
+{
+    uint8_t random[6];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) return false;
+    memcpy(suffix, ".tmp-XXXXXX", TEMPORARY_BYTES + 1);
+    for (size_t i = 0; i < sizeof random; i++) suffix[5 + i] = letters[random[i] % (sizeof letters - 1)];
+    return true;
+}
+
+/* Is `entry` the temporary name of `name` (NULL: of any file)? */
+static bool is_temporary(const char *entry, const char *name)
+{
+    size_t n = strlen(entry), n_name = n > TEMPORARY_BYTES ? n - TEMPORARY_BYTES : 0;
+    if (!n_name || memcmp(entry + n_name, ".tmp-", 5) != 0) return false;
+    if (strspn(entry + n_name + 5, letters) != TEMPORARY_BYTES - 5) return false;
+    return !name || (strlen(name) == n_name && memcmp(entry, name, n_name) == 0);
+}
+
+void whit_writer_clean(const char *folder, const char *name)
+{
+    DIR *directory = opendir(folder);
+    const struct dirent *entry;
+    while (directory && (entry = readdir(directory))) {
+        struct stat info;
+        if (!is_temporary(entry->d_name, name)) continue;
+        int fd = openat(dirfd(directory), entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (fd < 0) continue;
+        if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0)
+            (void)unlinkat(dirfd(directory), entry->d_name, 0);
+        close(fd);
+    }
+    if (directory) closedir(directory);
+}
+
+/* What a name stands for once links are followed; the last one may lead to nothing yet. */
+static whit_status follow_links(const char *path, char resolved[PATH_MAX], whit_error *error)
+{
+    char target[PATH_MAX], folder[PATH_MAX];
+    if (snprintf(resolved, PATH_MAX, "%s", path) >= PATH_MAX)
+        return whit_fail(error, WHIT_ERROR_IO, "%s: the name is too long", path);
+    for (int i = 0; i < MAX_LINKS; i++) {
+        ssize_t n = readlink(resolved, target, sizeof target - 1);
+        if (n < 0) return WHIT_OK; /* no link, or not there: the next call says what is wrong */
+        target[n] = 0;
+        memcpy(folder, resolved, sizeof folder);
+        int used = target[0] == '/' ? snprintf(resolved, PATH_MAX, "%s", target)
+                                    : snprintf(resolved, PATH_MAX, "%s/%s", dirname(folder), target);
+        if (used >= PATH_MAX) return whit_fail(error, WHIT_ERROR_IO, "%s: leads to too long a name", path);
+    }
+    return whit_fail(error, WHIT_ERROR_IO, "%s: too many links, one to the other", path);
+}
+
+static void free_names(whit_writer *writer)
+{
+    whit_free(writer->allocator, writer->pending, WRITE_BYTES);
+    writer->pending = NULL;
+    writer->n_pending = 0;
+    size_t n = writer->path ? strlen(writer->path) : 0;
+    if (writer->temporary) whit_free(writer->allocator, writer->temporary, n + TEMPORARY_BYTES + 1);
+    if (writer->path) whit_free(writer->allocator, writer->path, n + 1);
+    writer->path = writer->temporary = NULL;
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+/* A file without a name in `folder`; -1 where that is not to be had, or could not be named later. */
+static int create_unnamed(const char *folder)
+{
+#ifdef O_TMPFILE
+    if (access("/proc/self/fd", X_OK) != 0) return -1;
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+    if (fd >= 0) (void)flock(fd, LOCK_EX | LOCK_NB);
+    return fd;
+#else
+    (void)folder;
+    return -1;
+#endif
+}
+
+/* Ends the name with a suffix that no file has yet, and creates that file with the mode that the
+ * user's umask leaves (mkstemp would give 0600, and a model is as readable as any other file). */
+static int create_named(char *suffix, const char *name)
+{
+    int fd = -1;
+    errno = EEXIST;
+    for (int attempt = 0; attempt < 100 && fd < 0 && errno == EEXIST; attempt++) {
+        struct stat info;
+        if (!random_suffix(suffix)) return -1;
+        fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0) continue;
+        /* Between the two calls another writer may have taken it for a leftover. */
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &info) == 0 && info.st_nlink > 0) break;
+        close(fd);
+        fd = -1;
+        errno = EEXIST;
+    }
+    return fd;
+}
+
+static whit_status open_memory(whit_writer *writer, whit_error *error)
+{
+    writer->fd = memfd_create("whit", MFD_CLOEXEC);
+    if (writer->fd < 0) return whit_fail_errno(error, "memory file", "create");
+    writer->open = true;
+    return WHIT_OK;
+}
+
+/* A device or a pipe takes the bytes one after the other once they are whole. */
+static whit_status open_special(whit_writer *writer, const char *path, mode_t mode, whit_error *error)
+{
+    if (S_ISDIR(mode)) return whit_fail(error, WHIT_ERROR_IO, "%s: is a folder, not a file", path);
+    if (!S_ISCHR(mode) && !S_ISFIFO(mode))
+        return whit_fail(error, WHIT_ERROR_IO, "%s: is a %s; it is not written to", path,
+                         S_ISBLK(mode) ? "block device" : "socket");
+    writer->special = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (writer->special < 0) return whit_fail_errno(error, path, "open");
+    writer->is_special = true;
+    whit_status status = open_memory(writer, error);
+    if (status != WHIT_OK) close(writer->special);
+    return status;
+}
+
+static whit_status open_beside(whit_writer *writer, const char *path, whit_error *error)
+{
+    char folder[PATH_MAX], name[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s", path);
+    snprintf(name, sizeof name, "%s", path);
+    char *in = dirname(folder);
+    whit_writer_clean(in, basename(name));
+    size_t n = strlen(writer->path);
+    memcpy(writer->temporary, writer->path, n + 1);
+    writer->fd = create_unnamed(in);
+    writer->unnamed = writer->fd >= 0;
+    if (!writer->unnamed) writer->fd = create_named(writer->temporary + n, writer->temporary);
+    if (writer->fd < 0) return whit_fail_errno(error, path, "create a temporary file beside it");
+    writer->open = true;
+    return WHIT_OK;
+}
+
+whit_status whit_writer_open(const char *path, const whit_allocator *allocator, whit_writer *writer, whit_error *error)
+{
+    char resolved[PATH_MAX];
+    struct stat info;
+    *writer = (whit_writer){.fd = -1, .allocator = allocator};
+    if (!path) return open_memory(writer, error);
+    bool is_special = stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+    if (is_special)
+        snprintf(resolved, sizeof resolved, "%s", path);
+    else
+        WHIT_TRY(follow_links(path, resolved, error));
+    size_t n = strlen(resolved);
+    writer->path = whit_strndup(allocator, resolved, n);
+    writer->temporary = whit_alloc(allocator, n + TEMPORARY_BYTES + 1);
+    whit_status status = WHIT_OK;
+    if (!writer->path || !writer->temporary)
+        status = whit_fail_memory(error, "a file name", n);
+    else if (is_special)
+        status = open_special(writer, resolved, info.st_mode, error);
+    else
+        status = open_beside(writer, resolved, error);
+    if (status != WHIT_OK) free_names(writer);
+    return status;
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+static whit_status write_at(const whit_writer *writer, uint64_t offset_bytes, const uint8_t *bytes, size_t size_bytes,
+                            whit_error *error)
+{
+    while (size_bytes) {
+        ssize_t n = pwrite(writer->fd, bytes, size_bytes, (off_t)offset_bytes);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return whit_fail_errno(error, writer->path ? writer->path : "memory file", "write");
+        bytes += n;
+        size_bytes -= (size_t)n;
+        offset_bytes += (uint64_t)n;
+    }
+    return WHIT_OK;
+}
+
+static whit_status write_pending(whit_writer *writer, whit_error *error)
+{
+    size_t n = writer->n_pending;
+    writer->n_pending = 0;
+    return write_at(writer, writer->offset_bytes - n, writer->pending, n, error);
+}
+
+whit_status whit_writer_at(whit_writer *writer, uint64_t offset_bytes, const void *data, size_t size_bytes,
+                           whit_error *error)
+{
+    WHIT_TRY(write_pending(writer, error));
+    return write_at(writer, offset_bytes, data, size_bytes, error);
+}
+
+whit_status whit_writer_gather(whit_writer *writer, whit_error *error)
+{
+    if (!writer->pending) writer->pending = whit_alloc(writer->allocator, WRITE_BYTES);
+    return writer->pending ? WHIT_OK : whit_fail_memory(error, "a buffer for writing", WRITE_BYTES);
+}
+
+whit_status whit_writer_append(whit_writer *writer, const void *data, size_t size_bytes, whit_error *error)
+{
+    const uint8_t *bytes = data;
+    if (!writer->pending) {
+        WHIT_TRY(write_at(writer, writer->offset_bytes, bytes, size_bytes, error));
+        writer->offset_bytes += size_bytes;
+        return WHIT_OK;
+    }
+    while (size_bytes) {
+        size_t n = WRITE_BYTES - (size_t)(writer->offset_bytes % WRITE_BYTES); /* to the next boundary */
+        if (n > size_bytes) n = size_bytes;
+        if (n == WRITE_BYTES) {
+            WHIT_TRY(write_at(writer, writer->offset_bytes, bytes, n, error));
+        } else {
+            memcpy(writer->pending + writer->n_pending, bytes, n);
+            writer->n_pending += n;
+        }
+        writer->offset_bytes += n;
+        bytes += n;
+        size_bytes -= n;
+        if (writer->offset_bytes % WRITE_BYTES == 0) WHIT_TRY(write_pending(writer, error));
+    }
+    return WHIT_OK;
+}
+
+static void sync_folder(const char *path)
+{
+    char folder[4096];
+    if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder) return;
+    int fd = open(dirname(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    (void)fsync(fd);
+    close(fd);
+}
+
+/* Gives a file without a name its own: at once where nothing has it yet, else by way of a temporary
+ * one, since only a rename replaces a file. */
+static int name_it(whit_writer *writer)
+{
+    char self[64];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", writer->fd);
+    if (linkat(AT_FDCWD, self, AT_FDCWD, writer->path, AT_SYMLINK_FOLLOW) == 0) return 0;
+    int failed = -1;
+    for (int attempt = 0; attempt < 100 && failed && errno == EEXIST; attempt++) {
+        if (!random_suffix(writer->temporary + strlen(writer->path))) return -1;
+        failed = linkat(AT_FDCWD, self, AT_FDCWD, writer->temporary, AT_SYMLINK_FOLLOW);
+    }
+    if (failed) return -1;
+    writer->unnamed = false;
+    return rename(writer->temporary, writer->path);
+}
+
+static whit_status copy_to_special(const whit_writer *writer, whit_error *error)
+{
+    uint8_t bytes[16384];
+    for (uint64_t offset = 0;;) {
+        ssize_t n = pread(writer->fd, bytes, sizeof bytes, (off_t)offset);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return whit_fail_errno(error, writer->path, "read back what goes to");
+        if (n == 0) return WHIT_OK;
+        offset += (uint64_t)n;
+        for (ssize_t done = 0, m; done < n; done += m) {
+            m = write(writer->special, bytes + done, (size_t)(n - done));
+            if (m < 0 && errno == EINTR) m = 0;
+            if (m < 0) return whit_fail_errno(error, writer->path, "write");
+        }
+    }
+}
+
+static whit_status finish(whit_writer *writer, whit_error *error)
+{
+    WHIT_TRY(write_pending(writer, error));
+    if (writer->is_special) return copy_to_special(writer, error);
+    if (fsync(writer->fd) != 0) return whit_fail_errno(error, writer->path, "flush to disk");
+    int failed = writer->unnamed ? name_it(writer) : rename(writer->temporary, writer->path);
+    return failed ? whit_fail_errno(error, writer->path, "rename the finished file to") : WHIT_OK;
+}
+
+static void close_files(whit_writer *writer)
+{
+    if (writer->fd >= 0) close(writer->fd);
+    if (writer->is_special) close(writer->special);
+    free_names(writer);
+    *writer = (whit_writer){.fd = -1, .allocator = writer->allocator};
+}
+
+whit_status whit_writer_commit(whit_writer *writer, whit_error *error)
+{
+    if (!writer->path) return write_pending(writer, error);
+    whit_status status = finish(writer, error);
+    if (status != WHIT_OK) {
+        whit_writer_discard(writer);
+        return status;
+    }
+    if (!writer->is_special) sync_folder(writer->path);
+    close_files(writer);
+    return WHIT_OK;
+}
+
+void whit_writer_discard(whit_writer *writer)
+{
+    if (!writer->open) return;
+    if (writer->temporary && !writer->unnamed && !writer->is_special) unlink(writer->temporary);
+    close_files(writer);
+}
+
+whit_status whit_write_file(const char *path, const void *data, size_t size_bytes, whit_error *error)
+{
+    whit_writer writer;
+    WHIT_TRY(whit_writer_open(path, NULL, &writer, error));
+    whit_status status = whit_writer_append(&writer, data, size_bytes, error);
+    if (status == WHIT_OK) return whit_writer_commit(&writer, error);
+    whit_writer_discard(&writer);
+    return status;
+}
