@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plain.h"
 #include "whit_config.h"
 
 const char *whit_version(void)
@@ -45,8 +46,8 @@ whit_status whit_fail(whit_error *error, whit_status status, const char *format,
         if (length && (unsigned char)line[length - 1] >= 0x80) length--;
         line[length] = 0;
     }
-    for (size_t i = 0; i < length; i++)
-        if ((unsigned char)line[i] < 32 || line[i] == 127) line[i] = '?';
+    length = whit_plain_line(line, length);
+    line[length] = 0;
     error->status = status;
     memcpy(error->message, line, length + 1);
     return status;

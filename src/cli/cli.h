@@ -124,10 +124,13 @@ int cli_fail_error(const cli_call *call, const whit_error *error);
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* All output on stdout goes through these: a full disk is an error of the run, and a reader that
- * went away (a closed pipe) ends it quietly. False once writing failed. */
+ * went away (a closed pipe) ends it quietly. On a terminal what could command it is shown as '?'
+ * (base/plain.h), elsewhere every byte goes out as it is. False once writing failed. */
 bool cli_write(cli_call *call, const char *text, size_t text_bytes);
 bool cli_print(cli_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool cli_flush(cli_call *call);
+/* A control sequence of our own, such as "\x1b[2m"; nothing where stdout is no terminal. */
+bool cli_control(cli_call *call, const char *sequence);
 bool cli_print_json(cli_call *call, json_t *value); /* takes the reference; NULL is out of memory */
 /* Flushes and closes stdout; `status`, or CLI_IO where something was lost. */
 int cli_finish(cli_call *call, int status);

@@ -174,6 +174,21 @@ whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act
     return options;
 }
 
+uint32_t cli_usual_context(const whit_model *model)
+{
+    enum { USUAL_MAX = 4096 }; /* as whit_session_open */
+    uint32_t n = whit_model_context_size(model);
+    return n < USUAL_MAX ? n : USUAL_MAX;
+}
+
+void cli_remark_context(const whit_model *model, uint32_t n_ctx)
+{
+    uint32_t trained = whit_model_context_size(model);
+    if (n_ctx > trained)
+        cli_note("a context of %u tokens, but the model was trained for %u: beyond them it may write nonsense", n_ctx,
+                 trained);
+}
+
 void cli_want_all_logits(whit_session_options *options, size_t n_vocab)
 {
     size_t most = ((size_t)64 << 20) / ((n_vocab + 1) * sizeof(float)) + 1;

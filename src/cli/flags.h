@@ -40,6 +40,10 @@ extern const cli_option cli_session_options[];
 
 /* Library options from the flags; `automatic` is what --act auto means in this verb. */
 whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act_type automatic);
+/* The context without -c: as trained, at most 4096 tokens. */
+uint32_t cli_usual_context(const whit_model *model);
+/* A line where it is longer than the model was trained for. */
+void cli_remark_context(const whit_model *model, uint32_t n_ctx);
 /* For verbs that look at the logits of every token: keeps a batch of them, of some 64 MB at most.
  */
 void cli_want_all_logits(whit_session_options *options, size_t n_vocab);

@@ -3,22 +3,26 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/plain.h"
 #include "cli/cli.h"
 
 static bool bar_shown;
 
 static void message(const char *verb, const char *format, va_list arguments)
 {
+    char line[4096];
+    int n = vsnprintf(line, sizeof line, format, arguments);
+    if (n < 0) n = 0;
+    size_t length = whit_plain_line(line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1);
     cli_progress_end();
     /* What was printed before comes before, also where both streams are one terminal. */
     fflush(stdout);
-    fprintf(stderr, verb ? "whit %s: " : "whit: ", verb);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    fprintf(stderr, verb ? "whit %s: %.*s\n" : "whit: %.0s%.*s\n", verb ? verb : "", (int)length, line);
 }
 
 int cli_fail(const cli_call *call, int status, const char *format, ...)
@@ -64,20 +68,59 @@ static bool output_failed(cli_call *call)
     return false;
 }
 
+static bool on_terminal(void)
+{
+    static int known; /* 1: no, 2: yes */
+    if (!known) known = 1 + isatty(STDOUT_FILENO);
+    return known == 2;
+}
+
+static whit_plain split; /* a character of a terminal's output that the next piece completes */
+
+static bool put(cli_call *call, const char *text, size_t text_bytes)
+{
+    return fwrite(text, 1, text_bytes, stdout) == text_bytes || output_failed(call);
+}
+
 bool cli_write(cli_call *call, const char *text, size_t text_bytes)
 {
+    enum { PIECE = 4096 };
+    char plain[PIECE + 4];
     if (call->output_failed) return false;
-    return fwrite(text, 1, text_bytes, stdout) == text_bytes || output_failed(call);
+    if (!on_terminal()) return put(call, text, text_bytes);
+    for (size_t i = 0; i < text_bytes; i += PIECE) {
+        size_t n = whit_plain_text(&split, text + i, text_bytes - i < PIECE ? text_bytes - i : PIECE, plain);
+        if (!put(call, plain, n)) return false;
+    }
+    return true;
 }
 
 bool cli_print(cli_call *call, const char *format, ...)
 {
-    if (call->output_failed) return false;
+    char *text;
     va_list arguments;
+    if (call->output_failed) return false;
     va_start(arguments, format);
-    int n = vprintf(format, arguments);
+    int n = vasprintf(&text, format, arguments);
     va_end(arguments);
-    return n >= 0 || output_failed(call);
+    if (n < 0) return output_failed(call);
+    bool ok = cli_write(call, text, (size_t)n);
+    free(text);
+    return ok;
+}
+
+/* Ends a character that was left unfinished. */
+static bool end_text(cli_call *call)
+{
+    char plain[4];
+    size_t n = whit_plain_end(&split, plain);
+    return !n || put(call, plain, n);
+}
+
+bool cli_control(cli_call *call, const char *sequence)
+{
+    if (call->output_failed) return false;
+    return !on_terminal() || (end_text(call) && put(call, sequence, strlen(sequence)));
 }
 
 bool cli_flush(cli_call *call)
@@ -107,6 +150,7 @@ bool cli_print_json(cli_call *call, json_t *value)
 int cli_finish(cli_call *call, int status)
 {
     cli_progress_end();
+    end_text(call);
     cli_flush(call);
     /* Some file systems tell of a lost write only when closing. */
     if (!call->output_failed && fclose(stdout) != 0) output_failed(call);
@@ -123,8 +167,11 @@ bool cli_progress(void *user, const char *what, double share)
         shown_ns = now_ns;
         bar_shown = true;
         int full = (int)((share < 0 ? 0 : share > 1 ? 1 : share) * CELLS);
-        fprintf(stderr, "\r%s [%.*s%*s] %3d %%\x1b[K", what, full, "##############################", CELLS - full, "",
-                (int)(share * 100));
+        char line[256];
+        snprintf(line, sizeof line, "%s", what);
+        size_t n = whit_plain_line(line, strlen(line));
+        fprintf(stderr, "\r%.*s [%.*s%*s] %3d %%\x1b[K", (int)n, line, full, "##############################",
+                CELLS - full, "", (int)(share * 100));
     }
     return !*cli_cancelled();
 }

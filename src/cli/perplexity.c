@@ -8,8 +8,6 @@
 #include "cli/score.h"
 #include "cli/verbs.h"
 
-enum { CTX_DEFAULT = 512 };
-
 struct perplexity_values {
     const char *file, *base;
     uint32_t n_chunks;
@@ -18,7 +16,7 @@ struct perplexity_values {
     cli_session_flags session;
     cli_adapter_flags adapters; /* of the model, not of the base */
 };
-static const struct perplexity_values defaults = {.session.n_ctx = CTX_DEFAULT};
+static const struct perplexity_values defaults;
 
 #define AT(member) offsetof(struct perplexity_values, member)
 static const cli_option options[] = {
@@ -173,15 +171,14 @@ static int run(cli_call *call)
 {
     const struct perplexity_values *values = call->values;
     struct subject subject = {0}, base = {0};
-    struct window_plan plan = {.n_ctx = values->session.n_ctx ? values->session.n_ctx : CTX_DEFAULT,
-                               .second_half = values->second_half};
+    struct window_plan plan = {.n_ctx = values->session.n_ctx, .second_half = values->second_half};
     cli_text text = {0};
     int32_t *ids = NULL;
     size_t n_ids = 0;
     cli_score score = {0};
 
     if (!values->file) return cli_fail(call, CLI_USAGE, "a text is wanted: -f TEXT");
-    if (plan.n_ctx < 2) return cli_fail(call, CLI_USAGE, "a window (-c) has at least 2 tokens");
+    if (plan.n_ctx == 1) return cli_fail(call, CLI_USAGE, "a window (-c) has at least 2 tokens");
     int status = cli_open_model(call, values->model.path, values->model.no_cache, &subject.model);
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, subject.model, &subject.adapters);
     if (status == CLI_OK && values->base)
@@ -196,6 +193,7 @@ static int run(cli_call *call)
     if (status != CLI_OK) goto cleanup;
 
     plan.bos = adds_bos(subject.model);
+    if (!plan.n_ctx) plan.n_ctx = cli_usual_context(subject.model);
     plan.n_windows = n_ids / plan.n_ctx + (!values->second_half && n_ids % plan.n_ctx > 1);
     if (values->n_chunks && plan.n_windows > values->n_chunks) plan.n_windows = values->n_chunks;
     if (!plan.n_windows) {
@@ -203,6 +201,7 @@ static int run(cli_call *call)
                           plan.n_ctx);
         goto cleanup;
     }
+    cli_remark_context(subject.model, plan.n_ctx);
     status = open_session(call, values, &subject, &plan);
     if (status == CLI_OK && base.model) status = open_session(call, values, &base, &plan);
     if (status == CLI_OK) status = measure(call, &subject, &base, ids, n_ids, &plan, &score);

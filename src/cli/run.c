@@ -240,6 +240,7 @@ static int continue_text(cli_call *call)
     struct output output = {call, values->json ? &kept : NULL};
     whit_generate_options generate = whit_generate_options_default();
     uint32_t n_ctx = whit_session_context_size(session);
+    cli_remark_context(model, n_ctx);
     uint32_t room = n_ids < n_ctx ? n_ctx - (uint32_t)n_ids : 0;
     uint32_t usual = cli_is_tales(values->model.path) ? room : USUAL_TOKENS; /* tales ends by itself */
     generate.n_tokens = values->n_tokens == NOT_GIVEN ? usual

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * An answer on stdout as it streams. On a terminal the model's thinking is dim, and control
- * characters that could command the terminal are shown as '?'; elsewhere every byte goes out as it
- * is. */
+ * An answer on stdout as it streams. On a terminal the model's thinking is dim. */
 #ifndef WHIT_CLI_VIEW_H
 #define WHIT_CLI_VIEW_H
 
@@ -9,9 +7,8 @@
 
 typedef struct cli_view {
     cli_call *call;
-    bool styled;   /* stdout is a terminal */
-    bool dim;      /* the style that is on */
-    bool after_c2; /* the byte before was 0xC2: this one decides */
+    bool styled; /* stdout is a terminal */
+    bool dim;    /* the style that is on */
 } cli_view;
 
 cli_view cli_view_begin(cli_call *call);

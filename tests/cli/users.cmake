@@ -2,3 +2,5 @@
 set(cli ${CMAKE_CURRENT_LIST_DIR})
 whit_script(cli_contact ${cli}/contact.sh)
 whit_script(cli_habits ${cli}/habits.sh)
+whit_script(cli_terminal ${cli}/terminal.sh)
+whit_script(cli_context ${cli}/context.sh)

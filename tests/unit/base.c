@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/plain.h"
 #include "base/rng.h"
 
 static void errors_are_cut_clean(void **state)
@@ -21,6 +22,55 @@ static void errors_are_cut_clean(void **state)
     whit_fail(&error, WHIT_ERROR_IO, "a\nb\x1b[0m");
     assert_string_equal(error.message, "a?b?[0m");
     assert_int_equal(whit_fail(NULL, WHIT_ERROR_LIMIT, "x"), WHIT_ERROR_LIMIT);
+}
+
+static void text_from_outside_is_plain(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *plain;
+    } cases[] = {
+        {"caf\xC3\xA9 \xE4\xB8\xAD \xF0\x9F\x98\x80\n\tx", "caf\xC3\xA9 \xE4\xB8\xAD \xF0\x9F\x98\x80\n\tx"},
+        {"\x1b[2Jx\x07\r\x7f", "?[2Jx???"},
+        {"\xC2\x9B"
+         "2J",
+         "?2J"}, /* U+009B, a control sequence in two bytes */
+        {"\xC2\xC2\x9B"
+         "2J",
+         "??2J"}, /* behind a byte that begins nothing */
+        {"\x9B"
+         "2J\xFF\x80",
+         "?2J??"}, /* raw */
+        {"\xE2\x82\xC2\x9B"
+         "2J",
+         "??2J"}, /* behind a character cut short */
+        {"\xC2\xA0\xC2\x85", "\xC2\xA0?"},
+        {"\xE0\x82\x9B\xED\xA0\x80", "??????"}, /* overlong; a surrogate */
+        {"x\xF0\x9F\x98", "x?"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t n = strlen(cases[i].text);
+        /* Cut in two anywhere, and byte by byte: the same. */
+        for (size_t cut = 0; cut <= n + 1; cut++) {
+            whit_plain plain = {{0}, 0};
+            char out[64];
+            size_t n_out = 0;
+            if (cut <= n) {
+                n_out = whit_plain_text(&plain, cases[i].text, cut, out);
+                n_out += whit_plain_text(&plain, cases[i].text + cut, n - cut, out + n_out);
+            }
+            for (size_t k = 0; cut > n && k < n; k++)
+                n_out += whit_plain_text(&plain, cases[i].text + k, 1, out + n_out);
+            n_out += whit_plain_end(&plain, out + n_out);
+            out[n_out] = 0;
+            assert_string_equal(out, cases[i].plain);
+        }
+    }
+    whit_error error = {0};
+    whit_fail(&error, WHIT_ERROR_FORMAT, "%s",
+              "a\xC2\xC2\x9B"
+              "2J\x9B\tb\xC3\xA9\xC2\x85");
+    assert_string_equal(error.message, "a??2J??b\xC3\xA9?");
 }
 
 static void sizes_do_not_overflow(void **state)
@@ -129,9 +179,10 @@ static void hashes_have_domains(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors_are_cut_clean),      cmocka_unit_test(sizes_do_not_overflow),
-        cmocka_unit_test(buffers_remember_failure),  cmocka_unit_test(writes_are_atomic),
-        cmocka_unit_test(files_have_the_users_mode), cmocka_unit_test(hashes_have_domains),
+        cmocka_unit_test(errors_are_cut_clean),  cmocka_unit_test(text_from_outside_is_plain),
+        cmocka_unit_test(sizes_do_not_overflow), cmocka_unit_test(buffers_remember_failure),
+        cmocka_unit_test(writes_are_atomic),     cmocka_unit_test(files_have_the_users_mode),
+        cmocka_unit_test(hashes_have_domains),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }
