@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ * Random edits of a large text, as an editor makes them: with undo, lines counted. One JSON line.
+ *
+ *     bench_edit [MEGABYTES [EDITS]]      100 and 1,000,000 by default */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "editor/undo.h"
+
+static int by_value(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+int main(int argc, char **argv)
+{
+    size_t size_bytes = (argc > 1 ? strtoul(argv[1], NULL, 10) : 100) << 20,
+           n = argc > 2 ? strtoul(argv[2], NULL, 10) : 1000000;
+    uint8_t *data = malloc(size_bytes);
+    uint32_t *took_ns = malloc(n * sizeof *took_ns);
+    whit_text *text;
+    whit_undo *undo;
+    whit_error error;
+    if (!data || !took_ns || !n) return 1;
+    for (size_t i = 0; i < size_bytes; i++) data[i] = i % 37 ? 'a' : '\n';
+    memset(took_ns, 0, n * sizeof *took_ns);
+    if (whit_text_open(&text, &error) != WHIT_OK || whit_text_adopt(text, data, size_bytes, &error) != WHIT_OK ||
+        whit_undo_open(text, &undo, &error) != WHIT_OK)
+        return 1;
+    uint64_t begin = whit_now_ns();
+    whit_text_count(text, UINT64_MAX, NULL, NULL);
+    double count_ms = (double)(whit_now_ns() - begin) / 1e6;
+    whit_rng rng = {1};
+    for (size_t i = 0; i < n; i++) {
+        uint64_t offset = whit_rng_below(&rng, whit_text_size(text) - 8), n_remove = i % 2 ? 3 : 0;
+        begin = whit_now_ns();
+        whit_status status = whit_undo_edit(undo, offset, n_remove, "typed", i % 2 ? 1 : 5, &error);
+        whit_undo_seal(undo);
+        took_ns[i] = (uint32_t)(whit_now_ns() - begin);
+        if (status != WHIT_OK) return 1;
+    }
+    qsort(took_ns, n, sizeof *took_ns, by_value);
+    printf("{\"megabytes\": %zu, \"edits\": %zu, \"median_ns\": %u, \"p99_ns\": %u, \"p999_ns\": %u, \"max_ns\": %u, "
+           "\"count_ms\": %.1f}\n",
+           size_bytes >> 20, n, took_ns[n / 2], took_ns[n - 1 - n / 100], took_ns[n - 1 - n / 1000], took_ns[n - 1],
+           count_ms);
+    whit_undo_close(undo);
+    whit_text_close(text);
+    free(took_ns);
+    free(data);
+    return 0;
+}

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: MIT */
+#include "editor/buffer.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void on_change(void *user, uint64_t offset, uint64_t n_removed, uint64_t n_inserted)
+{
+    whit_buffer *buffer = user;
+    buffer->version++;
+    for (size_t i = 0; i < WHIT_BUFFER_WATCHERS; i++)
+        if (buffer->watchers[i].change)
+            buffer->watchers[i].change(buffer->watchers[i].user, offset, n_removed, n_inserted);
+}
+
+bool whit_buffer_watch(whit_buffer *buffer, whit_undo_fn *change, void *user)
+{
+    for (size_t i = 0; i < WHIT_BUFFER_WATCHERS; i++) {
+        if (buffer->watchers[i].change) continue;
+        buffer->watchers[i].change = change;
+        buffer->watchers[i].user = user;
+        return true;
+    }
+    return false;
+}
+
+void whit_buffer_unwatch(whit_buffer *buffer, whit_undo_fn *change, const void *user)
+{
+    for (size_t i = 0; i < WHIT_BUFFER_WATCHERS; i++)
+        if (buffer->watchers[i].change == change && buffer->watchers[i].user == user) buffer->watchers[i].change = NULL;
+}
+
+static whit_status begin_text(whit_buffer *buffer, const uint8_t *data, uint64_t size_bytes, whit_error *error)
+{
+    WHIT_TRY(whit_text_open(&buffer->text, error));
+    WHIT_TRY(whit_text_adopt(buffer->text, data, size_bytes, error));
+    if (size_bytes <= WHIT_FILE_COPIED_BYTES) whit_text_count(buffer->text, UINT64_MAX, NULL, NULL);
+    WHIT_TRY(whit_undo_open(buffer->text, &buffer->history, error));
+    whit_undo_watch(buffer->history, on_change, buffer);
+    return WHIT_OK;
+}
+
+/* ---- the journal --------------------------------------------------------------------------- */
+
+/* Applies records; false where one of them makes no sense here. */
+static bool replay(whit_buffer *buffer, const whit_buf *contents, size_t offset, size_t *good_bytes)
+{
+    whit_record record;
+    whit_range changed;
+    *good_bytes = offset;
+    while (whit_journal_next(contents->data, contents->size_bytes, &offset, &record)) {
+        switch (record.kind) {
+        case WHIT_RECORD_STEP:
+        case WHIT_RECORD_EDIT:
+            if (record.kind == WHIT_RECORD_STEP) whit_undo_seal(buffer->history);
+            if (whit_undo_edit(buffer->history, record.offset, record.n_removed, record.data, record.size_bytes,
+                                  NULL) != WHIT_OK)
+                return false;
+            break;
+        case WHIT_RECORD_UNDO:
+            if (!whit_undo_back(buffer->history, &changed, NULL)) return false;
+            break;
+        case WHIT_RECORD_REDO:
+            if (!whit_undo_forward(buffer->history, &changed, NULL)) return false;
+            break;
+        case WHIT_RECORD_BRANCH: whit_undo_next_branch(buffer->history); break;
+        case WHIT_RECORD_SAVED: buffer->saved_state = whit_undo_state(buffer->history); break;
+        default: return false;
+        }
+        *good_bytes = offset;
+    }
+    return true;
+}
+
+static bool equal_texts(const whit_text *a, const whit_text *b)
+{
+    uint64_t size_bytes = whit_text_size(a);
+    if (size_bytes != whit_text_size(b)) return false;
+    for (uint64_t at = 0; at < size_bytes;) {
+        whit_span x = whit_text_at(a, at), y = whit_text_at(b, at);
+        uint64_t n = x.size_bytes < y.size_bytes ? x.size_bytes : y.size_bytes;
+        if (memcmp(x.data, y.data, n)) return false;
+        at += n;
+    }
+    return true;
+}
+
+static void free_buffer(whit_buffer *buffer)
+{
+    if (!buffer) return;
+    free_buffer(buffer->recovered);
+    whit_undo_close(buffer->history);
+    whit_text_close(buffer->text);
+    whit_file_close(&buffer->file);
+    whit_journal_close(&buffer->journal, false);
+    free(buffer->path);
+    free(buffer->name);
+    free(buffer->spare);
+    free(buffer->base);
+    free(buffer);
+}
+
+static whit_buffer *new_buffer(void)
+{
+    whit_buffer *buffer = calloc(1, sizeof *buffer);
+    if (!buffer) return NULL;
+    buffer->file.guard = -1;
+    buffer->journal.fd = -1;
+    return buffer;
+}
+
+/* Takes text, undo and base of another buffer; what was here goes with that one. */
+static void swap_texts(whit_buffer *a, whit_buffer *b)
+{
+    whit_text *text = a->text;
+    whit_undo *history = a->history;
+    uint8_t *base = a->base;
+    whit_file file = a->file;
+    a->text = b->text;
+    a->history = b->history;
+    a->base = b->base;
+    a->file = b->file;
+    b->text = text;
+    b->history = history;
+    b->base = base;
+    b->file = file;
+    whit_undo_watch(a->history, on_change, a);
+    whit_undo_watch(b->history, on_change, b);
+    a->file.identity = b->file.identity; /* what is on disk is still what was read last */
+    a->saved_state = b->saved_state;
+    a->version++;
+}
+
+/* A whole text that a save in place left behind. */
+static bool find_spare(whit_buffer *buffer)
+{
+    if (access(buffer->spare, F_OK)) return false;
+    whit_buffer *old = new_buffer();
+    if (!old || whit_file_open(buffer->spare, &old->file, NULL) != WHIT_OK ||
+        begin_text(old, old->file.data, old->file.size_bytes, NULL) != WHIT_OK) {
+        free_buffer(old);
+        return false;
+    }
+    if (equal_texts(old->text, buffer->text)) { /* everything was written but the last step */
+        free_buffer(old);
+        unlink(buffer->spare);
+        return false;
+    }
+    old->never_saved = true;
+    buffer->recovered = old;
+    buffer->found = WHIT_FOUND_PARTIAL;
+    return true;
+}
+
+/* Looks at what an earlier run left. */
+static void examine(whit_buffer *buffer, const whit_buf *contents)
+{
+    whit_record base;
+    size_t offset = 0;
+    if (!whit_journal_next(contents->data, contents->size_bytes, &offset, &base) || base.kind != WHIT_RECORD_BASE) {
+        whit_journal_restart(&buffer->journal);
+        return;
+    }
+    size_t good_bytes;
+    bool reachable = base.data || whit_file_same(&base.identity, &buffer->file.identity);
+    whit_buffer *old = NULL;
+    if (reachable) {
+        old = new_buffer();
+        bool ok = old != NULL;
+        const uint8_t *data = buffer->file.data;
+        size_t size_bytes = buffer->file.size_bytes;
+        if (ok && base.data) {
+            size_bytes = base.size_bytes;
+            data = old->base = malloc(size_bytes ? size_bytes : 1);
+            ok = data != NULL;
+            if (ok) memcpy(old->base, base.data, size_bytes);
+        } else if (ok && buffer->path) {
+            ok = whit_file_open(buffer->path, &old->file, NULL) == WHIT_OK;
+            data = old->file.data;
+            size_bytes = old->file.size_bytes;
+        }
+        if (!ok || begin_text(old, data, size_bytes, NULL) != WHIT_OK ||
+            !replay(old, contents, offset, &good_bytes)) {
+            free_buffer(old);
+            old = NULL;
+        }
+    } else {
+        whit_record record, last = base;
+        while (whit_journal_next(contents->data, contents->size_bytes, &offset, &record)) last = record;
+        if (last.kind != WHIT_RECORD_SAVED && last.kind != WHIT_RECORD_BASE) {
+            buffer->found = WHIT_FOUND_LOST;
+            return;
+        }
+    }
+    if (old && equal_texts(old->text, buffer->text)) {
+        uint32_t state = whit_undo_state(old->history);
+        bool large = old->file.data != NULL;
+        if (!large) {
+            swap_texts(buffer, old);
+            buffer->saved_state = state;
+            buffer->journal.has_base = true;
+            buffer->found = WHIT_FOUND_HISTORY;
+            whit_journal_cut(&buffer->journal, good_bytes);
+        } else {
+            whit_journal_restart(&buffer->journal);
+        }
+        free_buffer(old);
+        return;
+    }
+    if (old && old->saved_state != whit_undo_state(old->history)) {
+        old->journal.size_bytes = good_bytes; /* for whit_buffer_recover */
+        buffer->recovered = old;
+        buffer->found = WHIT_FOUND_UNSAVED;
+        return;
+    }
+    free_buffer(old);
+    whit_journal_restart(&buffer->journal);
+}
+
+static whit_status attach_journal(whit_buffer *buffer, const char *folder, whit_error *error)
+{
+    whit_buf contents = {0};
+    bool busy = false;
+    whit_status status = whit_journal_open(folder, buffer->path, &buffer->journal, &contents, &busy, error);
+    if (status == WHIT_OK && busy) buffer->found = WHIT_FOUND_BUSY;
+    if (status == WHIT_OK && !busy) {
+        if (asprintf(&buffer->spare, "%s.save", buffer->journal.path) < 0) buffer->spare = NULL;
+        if (!buffer->spare || !find_spare(buffer)) examine(buffer, &contents);
+    }
+    whit_buf_free(&contents);
+    return status;
+}
+
+void whit_buffer_recover(whit_buffer *buffer)
+{
+    whit_buffer *old = buffer->recovered;
+    if (!old) return;
+    bool partial = buffer->found == WHIT_FOUND_PARTIAL;
+    buffer->recovered = NULL;
+    buffer->found = WHIT_FOUND_NOTHING;
+    uint32_t saved_state = old->saved_state;
+    swap_texts(buffer, old);
+    if (partial) {
+        whit_journal_restart(&buffer->journal);
+        buffer->plain = true;
+    } else { /* goes on behind the records that made this text */
+        whit_journal_cut(&buffer->journal, old->journal.size_bytes);
+        buffer->journal.has_base = true;
+    }
+    buffer->saved_state = saved_state;
+    buffer->never_saved = true;
+    free_buffer(old);
+}
+
+void whit_buffer_forget(whit_buffer *buffer)
+{
+    if (buffer->found == WHIT_FOUND_PARTIAL && buffer->spare) unlink(buffer->spare);
+    free_buffer(buffer->recovered);
+    buffer->recovered = NULL;
+    buffer->found = WHIT_FOUND_NOTHING;
+    whit_journal_restart(&buffer->journal);
+}
+
+/* What the records of this run apply to, before the first of them. */
+static void journal_base(whit_buffer *buffer)
+{
+    if (buffer->journal.fd < 0 || buffer->journal.has_base) return;
+    whit_record base = {.kind = WHIT_RECORD_BASE, .identity = buffer->file.identity};
+    uint64_t size_bytes = whit_text_size(buffer->text);
+    uint8_t *bytes = NULL;
+    if (size_bytes <= WHIT_JOURNAL_BASE_BYTES && (bytes = malloc(size_bytes ? size_bytes : 1))) {
+        base.size_bytes = whit_text_read(buffer->text, 0, bytes, size_bytes);
+        base.data = bytes;
+    }
+    if (!bytes || whit_undo_state(buffer->history)) buffer->plain = true;
+    whit_journal_add(&buffer->journal, &base);
+    free(bytes);
+}
+
+/* An undo or redo where the journal does not know the step: as the edits that it makes. */
+struct plain_log {
+    whit_buffer *buffer;
+    bool first;
+};
+static void log_plain(void *user, uint64_t offset, uint64_t n_removed, uint64_t n_inserted)
+{
+    struct plain_log *log = user;
+    uint8_t *data = malloc(n_inserted ? n_inserted : 1);
+    if (!data) {
+        log->buffer->journal.failed = true;
+        return;
+    }
+    whit_text_read(log->buffer->text, offset, data, n_inserted);
+    whit_journal_add(&log->buffer->journal,
+                     &(whit_record){.kind = log->first ? WHIT_RECORD_STEP : WHIT_RECORD_EDIT,
+                                    .offset = offset,
+                                    .n_removed = n_removed,
+                                    .data = data,
+                                    .size_bytes = n_inserted});
+    log->first = false;
+    free(data);
+}
+
+static bool step(whit_buffer *buffer, bool back, whit_range *changed, whit_error *error)
+{
+    if (buffer->read_only) {
+        whit_fail(error, WHIT_ERROR_ARGUMENT, "%s is read-only", buffer->name);
+        return false;
+    }
+    journal_base(buffer);
+    struct plain_log log = {buffer, true};
+    bool logging = buffer->plain && whit_buffer_watch(buffer, log_plain, &log);
+    bool done =
+        back ? whit_undo_back(buffer->history, changed, error) : whit_undo_forward(buffer->history, changed, error);
+    if (logging) whit_buffer_unwatch(buffer, log_plain, &log);
+    if (done && !buffer->plain)
+        whit_journal_add(&buffer->journal, &(whit_record){.kind = back ? WHIT_RECORD_UNDO : WHIT_RECORD_REDO});
+    return done;
+}
+
+bool whit_buffer_undo(whit_buffer *buffer, whit_range *changed, whit_error *error)
+{
+    return step(buffer, true, changed, error);
+}
+
+bool whit_buffer_redo(whit_buffer *buffer, whit_range *changed, whit_error *error)
+{
+    return step(buffer, false, changed, error);
+}
+
+bool whit_buffer_next_branch(whit_buffer *buffer)
+{
+    if (!whit_undo_next_branch(buffer->history)) return false;
+    if (!buffer->plain) whit_journal_add(&buffer->journal, &(whit_record){.kind = WHIT_RECORD_BRANCH});
+    return true;
+}
+
+void whit_buffer_seal(whit_buffer *buffer)
+{
+    whit_undo_seal(buffer->history);
+}
+
+whit_status whit_buffer_edit(whit_buffer *buffer, uint64_t offset, uint64_t n_remove, const void *data, size_t n_insert,
+                             whit_error *error)
+{
+    if (buffer->read_only) return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s is read-only", buffer->name);
+    if (!n_remove && !n_insert) return WHIT_OK;
+    journal_base(buffer);
+    bool begins = !whit_undo_is_open(buffer->history);
+    WHIT_TRY(whit_undo_edit(buffer->history, offset, n_remove, data, n_insert, error));
+    whit_journal_add(&buffer->journal,
+                     &(whit_record){.kind = begins ? WHIT_RECORD_STEP : WHIT_RECORD_EDIT,
+                                    .offset = offset,
+                                    .n_removed = n_remove,
+                                    .data = data,
+                                    .size_bytes = n_insert});
+    return WHIT_OK;
+}
+
+whit_status whit_buffer_flush(whit_buffer *buffer, whit_error *error)
+{
+    return whit_journal_flush(&buffer->journal, error);
+}
+
+bool whit_buffer_is_modified(const whit_buffer *buffer)
+{
+    return buffer->never_saved || buffer->saved_state != whit_undo_state(buffer->history);
+}
+
+/* ---- opening and saving -------------------------------------------------------------------- */
+
+static char *absolute(const char *path)
+{
+    char real[PATH_MAX], *slash;
+    if (realpath(path, real)) return strdup(real);
+    /* A file to be made: its folder exists, or saving will say so. */
+    char folder[PATH_MAX], *full = NULL;
+    if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder) return NULL;
+    slash = strrchr(folder, '/');
+    if (slash) {
+        *slash = 0;
+        if (!realpath(slash == folder ? "/" : folder, real)) return strdup(path);
+        return asprintf(&full, "%s/%s", strcmp(real, "/") ? real : "", slash + 1) < 0 ? NULL : full;
+    }
+    if (!getcwd(real, sizeof real)) return strdup(path);
+    return asprintf(&full, "%s/%s", strcmp(real, "/") ? real : "", path) < 0 ? NULL : full;
+}
+
+whit_status whit_buffer_open(const char *path, const char *folder, whit_buffer **buffer, whit_error *error)
+{
+    whit_buffer *made = new_buffer();
+    *buffer = NULL;
+    if (!made) return whit_fail_memory(error, "a buffer", sizeof *made);
+    whit_status status = WHIT_OK;
+    made->name = strdup(path ? path : "unnamed");
+    made->path = path ? absolute(path) : NULL;
+    if (!made->name || (path && !made->path)) status = whit_fail_memory(error, "a buffer", PATH_MAX);
+    if (status == WHIT_OK && path) status = whit_file_open(made->path, &made->file, error);
+    if (status == WHIT_OK) status = begin_text(made, made->file.data, made->file.size_bytes, error);
+    if (status != WHIT_OK) {
+        free_buffer(made);
+        return status;
+    }
+    if (path && made->file.identity.exists && access(made->path, W_OK)) made->read_only = true;
+    /* Without a journal a file can still be edited; the line in `error` is for the user. */
+    if (error) error->status = WHIT_OK;
+    if (path && folder && !made->read_only) attach_journal(made, folder, error);
+    *buffer = made;
+    return WHIT_OK;
+}
+
+void whit_buffer_close(whit_buffer *buffer)
+{
+    if (!buffer) return;
+    bool decided = buffer->found == WHIT_FOUND_NOTHING || buffer->found == WHIT_FOUND_HISTORY;
+    if (decided) {
+        whit_journal_flush(&buffer->journal, NULL);
+        /* Only undo that reaches the text on disk is worth keeping. */
+        bool keep = buffer->journal.has_base && !buffer->plain && !whit_buffer_is_modified(buffer);
+        whit_journal_close(&buffer->journal, !keep);
+    }
+    free_buffer(buffer);
+}
+
+whit_status whit_buffer_rename(whit_buffer *buffer, const char *path, const char *folder, whit_error *error)
+{
+    char *full = absolute(path), *name = strdup(path);
+    if (!full || !name) {
+        free(full);
+        free(name);
+        return whit_fail_memory(error, "a path", PATH_MAX);
+    }
+    whit_journal_close(&buffer->journal, true);
+    free(buffer->path);
+    free(buffer->name);
+    free(buffer->spare);
+    buffer->path = full;
+    buffer->name = name;
+    buffer->spare = NULL;
+    buffer->read_only = false;
+    buffer->never_saved = true;
+    buffer->plain = true;
+    whit_file_identify(full, &buffer->file.identity);
+    buffer->file.identity.exists = false; /* one that is there already is a conflict */
+    whit_buf contents = {0};
+    bool busy;
+    whit_status status = WHIT_OK;
+    if (folder) status = whit_journal_open(folder, full, &buffer->journal, &contents, &busy, error);
+    if (status == WHIT_OK && buffer->journal.fd >= 0) {
+        whit_journal_restart(&buffer->journal);
+        if (asprintf(&buffer->spare, "%s.save", buffer->journal.path) < 0) buffer->spare = NULL;
+    }
+    whit_buf_free(&contents);
+    return WHIT_OK;
+}
+
+bool whit_buffer_is_conflicting(const whit_buffer *buffer)
+{
+    if (!buffer->path) return false;
+    whit_file_identity now;
+    whit_file_identify(buffer->path, &now);
+    if (!now.exists && !buffer->file.identity.exists) return whit_file_is_lost(&buffer->file);
+    return whit_file_is_lost(&buffer->file) || !whit_file_same(&now, &buffer->file.identity);
+}
+
+static whit_status read_again(whit_buffer *buffer, whit_error *error)
+{
+    whit_buffer *fresh = new_buffer();
+    if (!fresh) return whit_fail_memory(error, "a buffer", sizeof *fresh);
+    whit_status status = whit_file_open(buffer->path, &fresh->file, error);
+    if (status == WHIT_OK) status = begin_text(fresh, fresh->file.data, fresh->file.size_bytes, error);
+    if (status == WHIT_OK) {
+        uint64_t before = whit_text_size(buffer->text), after = whit_text_size(fresh->text);
+        whit_file_identity identity = fresh->file.identity;
+        swap_texts(buffer, fresh);
+        buffer->file.identity = identity;
+        buffer->saved_state = whit_undo_state(buffer->history);
+        buffer->plain = buffer->never_saved = false;
+        on_change(buffer, 0, before, after);
+    }
+    free_buffer(fresh);
+    return status;
+}
+
+whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
+{
+    if (!buffer->path) return whit_fail(error, WHIT_ERROR_ARGUMENT, "the text has no file name yet");
+    if (!force && whit_buffer_is_conflicting(buffer))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s was changed by another program", buffer->name);
+    char other[PATH_MAX];
+    const char *spare = buffer->spare;
+    if (!spare) {
+        snprintf(other, sizeof other, "%s.save", buffer->path);
+        spare = other;
+    }
+    whit_file_identity before = buffer->file.identity, now;
+    whit_buffer_flush(buffer, NULL);
+    WHIT_TRY(whit_file_save(buffer->path, buffer->text, spare, &buffer->file, &now, error));
+    bool over_map = buffer->file.is_mapped && now.inode == before.inode && now.device == before.device;
+    buffer->file.identity = now;
+    buffer->saved_state = whit_undo_state(buffer->history);
+    buffer->never_saved = false;
+    whit_undo_seal(buffer->history);
+    if (buffer->plain || buffer->journal.size_bytes > WHIT_JOURNAL_LIMIT_BYTES) {
+        whit_journal_restart(&buffer->journal);
+        buffer->plain = whit_undo_state(buffer->history) != 0;
+    } else if (buffer->journal.has_base) {
+        whit_journal_add(&buffer->journal, &(whit_record){.kind = WHIT_RECORD_SAVED, .identity = now});
+        whit_journal_flush(&buffer->journal, NULL);
+    }
+    /* Written in place, under the map that the text's pieces are in. */
+    if (over_map) return read_again(buffer, error);
+    return WHIT_OK;
+}
+
+whit_status whit_buffer_reload(whit_buffer *buffer, whit_error *error)
+{
+    WHIT_TRY(read_again(buffer, error));
+    whit_journal_restart(&buffer->journal);
+    return WHIT_OK;
+}

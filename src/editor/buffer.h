@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ * A file being edited: its text, its undo, its journal, and what others did to the file meanwhile. */
+#ifndef WHIT_EDITOR_BUFFER_H
+#define WHIT_EDITOR_BUFFER_H
+
+#include "editor/undo.h"
+#include "editor/journal.h"
+
+#define WHIT_BUFFER_WATCHERS 8
+
+/* What the journal of a file held when it was opened. */
+typedef enum whit_found {
+    WHIT_FOUND_NOTHING,
+    WHIT_FOUND_HISTORY, /* the undo of earlier runs; it is in use */
+    WHIT_FOUND_UNSAVED, /* text that was not saved: whit_buffer_recover, or whit_buffer_forget */
+    WHIT_FOUND_LOST,    /* edits of a large file that was changed since: they cannot be applied */
+    WHIT_FOUND_BUSY,    /* another editor has the file open: no journal is kept */
+    WHIT_FOUND_PARTIAL, /* a save in place was interrupted; the whole text is in the spare copy, offered as unsaved */
+} whit_found;
+
+typedef struct whit_buffer {
+    char *path;  /* absolute; NULL for text without a file */
+    char *name;  /* as the user called it */
+    char *spare; /* where a save in place keeps its copy; NULL without a journal */
+    whit_text *text;
+    whit_undo *history;
+    whit_file file;
+    whit_journal journal;
+    whit_found found;
+    uint8_t *base;                 /* the journal's, where the text began with it */
+    struct whit_buffer *recovered; /* waiting for the user's word */
+    uint32_t saved_state;
+    uint64_t version; /* grows with every change */
+    bool read_only;
+    bool never_saved; /* the text is not what is on disk, whatever the state says */
+    bool plain;       /* undo is journalled as edits: the journal does not reach back far enough */
+    bool replaying;
+    struct {
+        whit_undo_fn *change;
+        void *user;
+    } watchers[WHIT_BUFFER_WATCHERS];
+} whit_buffer;
+
+/* Opens a file, or an empty text for one that does not exist yet; path NULL: without a file.
+ * `folder` is the journals' (NULL: none is kept). *buffer is the caller's. */
+whit_status whit_buffer_open(const char *path, const char *folder, whit_buffer **buffer, whit_error *error);
+void whit_buffer_close(whit_buffer *buffer);
+/* Of an unnamed or other text: from now on it belongs to `path`. */
+whit_status whit_buffer_rename(whit_buffer *buffer, const char *path, const char *folder, whit_error *error);
+
+whit_status whit_buffer_edit(whit_buffer *buffer, uint64_t offset, uint64_t n_remove, const void *data, size_t n_insert,
+                             whit_error *error);
+bool whit_buffer_undo(whit_buffer *buffer, whit_range *changed, whit_error *error);
+bool whit_buffer_redo(whit_buffer *buffer, whit_range *changed, whit_error *error);
+bool whit_buffer_next_branch(whit_buffer *buffer);
+void whit_buffer_seal(whit_buffer *buffer);
+bool whit_buffer_is_modified(const whit_buffer *buffer);
+/* Tells every change; false where too many listen. */
+bool whit_buffer_watch(whit_buffer *buffer, whit_undo_fn *change, void *user);
+void whit_buffer_unwatch(whit_buffer *buffer, whit_undo_fn *change, const void *user);
+
+/* Did somebody else change, replace or remove the file since it was read or saved? */
+bool whit_buffer_is_conflicting(const whit_buffer *buffer);
+/* Refuses with WHIT_ERROR_ARGUMENT where it is conflicting, unless `force`. */
+whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error);
+/* Reads the file again; what was typed since goes, and with it the undo. */
+whit_status whit_buffer_reload(whit_buffer *buffer, whit_error *error);
+/* Writes the journal; call it when no key is waiting. */
+whit_status whit_buffer_flush(whit_buffer *buffer, whit_error *error);
+
+/* The unsaved text of an earlier run takes the place of the file's, with its undo; or it is deleted. */
+void whit_buffer_recover(whit_buffer *buffer);
+void whit_buffer_forget(whit_buffer *buffer);
+
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+#include "editor/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+/* ---- mapped files that are cut short ------------------------------------------------------- */
+
+/* A signal handler has statics alone. A slot is written before its map is read. */
+#define N_GUARDS 64
+static struct guard {
+    uint8_t *begin;
+    uint64_t size_bytes;
+    volatile sig_atomic_t lost;
+} guards[N_GUARDS];
+static size_t page_bytes;
+static struct sigaction action_before;
+
+/* Puts a page of zeros under the address, so that the program goes on; the text is marked as lost.
+ * mmap is a plain system call: safe here, though POSIX does not list it. */
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+    int saved = errno;
+    uint8_t *at = info->si_addr;
+    for (size_t i = 0; i < N_GUARDS; i++) {
+        struct guard *guard = &guards[i];
+        if (!guard->begin || at < guard->begin || (uint64_t)(at - guard->begin) >= guard->size_bytes) continue;
+        uint8_t *page = (uint8_t *)((uintptr_t)at & ~(uintptr_t)(page_bytes - 1));
+        if (mmap(page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) break;
+        guard->lost = 1;
+        errno = saved;
+        return;
+    }
+    errno = saved;
+    if ((action_before.sa_flags & SA_SIGINFO) && action_before.sa_sigaction) {
+        action_before.sa_sigaction(number, info, context);
+        return;
+    }
+    signal(SIGBUS, SIG_DFL); /* the fault comes again, and ends the program */
+}
+
+static void install_guard(void)
+{
+    struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_NODEFER};
+    page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    sigaction(SIGBUS, &action, &action_before);
+}
+
+static int guard_take(uint8_t *begin, uint64_t size_bytes)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, install_guard);
+    for (int i = 0; i < N_GUARDS; i++) {
+        if (guards[i].begin) continue;
+        guards[i].lost = 0;
+        guards[i].size_bytes = size_bytes;
+        guards[i].begin = begin;
+        return i;
+    }
+    return -1;
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+static whit_file_identity identity_of(const struct stat *about)
+{
+    return (whit_file_identity){about->st_dev, about->st_ino, (uint64_t)about->st_size,
+                                about->st_mtim.tv_sec * 1000000000ll + about->st_mtim.tv_nsec, true};
+}
+
+void whit_file_identify(const char *path, whit_file_identity *identity)
+{
+    struct stat about;
+    *identity = stat(path, &about) == 0 ? identity_of(&about) : (whit_file_identity){0};
+}
+
+bool whit_file_same(const whit_file_identity *a, const whit_file_identity *b)
+{
+    return a->exists == b->exists && a->device == b->device && a->inode == b->inode && a->size_bytes == b->size_bytes &&
+        a->modified_ns == b->modified_ns;
+}
+
+static whit_status read_copy(int fd, const char *path, whit_file *file, whit_error *error)
+{
+    uint64_t room = file->identity.size_bytes;
+    file->data = malloc(room ? room : 1);
+    if (!file->data) return whit_fail_memory(error, path, room);
+    while (file->size_bytes < room) {
+        ssize_t n = read(fd, file->data + file->size_bytes, room - file->size_bytes);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return whit_fail_errno(error, path, "read");
+        if (n == 0) break;
+        file->size_bytes += (uint64_t)n;
+    }
+    return WHIT_OK;
+}
+
+static whit_status map_it(int fd, const char *path, whit_file *file, whit_error *error)
+{
+    uint64_t size_bytes = file->identity.size_bytes;
+    uint8_t *data = mmap(NULL, size_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED) return whit_fail_errno(error, path, "map");
+    file->guard = guard_take(data, size_bytes);
+    if (file->guard < 0) {
+        munmap(data, size_bytes);
+        return read_copy(fd, path, file, error);
+    }
+    file->data = data;
+    file->size_bytes = size_bytes;
+    file->is_mapped = true;
+    return WHIT_OK;
+}
+
+whit_status whit_file_open(const char *path, whit_file *file, whit_error *error)
+{
+    *file = (whit_file){.guard = -1};
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 && errno == ENOENT) return WHIT_OK;
+    if (fd < 0) return whit_fail_errno(error, path, "open");
+    struct stat about;
+    whit_status status = WHIT_OK;
+    if (fstat(fd, &about)) {
+        status = whit_fail_errno(error, path, "look at");
+    } else if (!S_ISREG(about.st_mode)) {
+        status = whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: %s cannot be edited", path,
+                           S_ISDIR(about.st_mode) ? "a folder" : "what is no regular file");
+    } else {
+        file->identity = identity_of(&about);
+        status = file->identity.size_bytes > WHIT_FILE_COPIED_BYTES ? map_it(fd, path, file, error)
+                                                                    : read_copy(fd, path, file, error);
+    }
+    close(fd);
+    if (status != WHIT_OK) whit_file_close(file);
+    return status;
+}
+
+void whit_file_close(whit_file *file)
+{
+    if (file->is_mapped) {
+        munmap(file->data, file->size_bytes);
+        guards[file->guard].begin = NULL;
+    } else {
+        free(file->data);
+    }
+    *file = (whit_file){.guard = -1};
+}
+
+bool whit_file_is_lost(const whit_file *file)
+{
+    return file->guard >= 0 && guards[file->guard].lost;
+}
+
+void whit_file_drop(void *user, whit_span span)
+{
+    const whit_file *file = user;
+    if (!file->is_mapped || span.data < file->data || span.data >= file->data + file->size_bytes) return;
+    /* Whole pages that were left behind; the one that the next piece begins in stays. */
+    uintptr_t begin = (uintptr_t)span.data & ~(uintptr_t)(page_bytes - 1);
+    uintptr_t end = (uintptr_t)(span.data + span.size_bytes) & ~(uintptr_t)(page_bytes - 1);
+    if (guards[file->guard].lost) return; /* pages of zeros would become faults again */
+    if (end > begin) madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
+/* ---- saving -------------------------------------------------------------------------------- */
+
+static whit_status write_text(int fd, const char *path, const whit_text *text, whit_error *error)
+{
+    uint64_t offset = 0, size_bytes = whit_text_size(text);
+    while (offset < size_bytes) {
+        struct iovec parts[64];
+        int n = 0;
+        uint64_t at = offset;
+        while (n < 64 && at < size_bytes) {
+            whit_span span = whit_text_at(text, at);
+            parts[n++] = (struct iovec){(void *)(uintptr_t)span.data, span.size_bytes};
+            at += span.size_bytes;
+        }
+        ssize_t written = writev(fd, parts, n);
+        if (written < 0 && errno == EINTR) continue;
+        /* The kernel does not raise SIGBUS for its own reads: touch the page here, see on_bus_error. */
+        if (written < 0 && errno == EFAULT) {
+            volatile uint8_t touched = 0;
+            for (int i = 0; i < n; i++)
+                for (size_t k = 0; k < parts[i].iov_len; k += 512) touched ^= ((const uint8_t *)parts[i].iov_base)[k];
+            (void)touched;
+            continue;
+        }
+        if (written < 0) return whit_fail_errno(error, path, "write");
+        offset += (uint64_t)written;
+    }
+    return WHIT_OK;
+}
+
+/* Extended attributes, access lists among them. False where one cannot be kept. */
+static bool copy_attributes(int from, int to)
+{
+    char names[4096], value[4096];
+    ssize_t n = flistxattr(from, names, sizeof names);
+    if (n < 0) return errno == ENOTSUP || errno == ENOSYS;
+    for (char *name = names; name < names + n; name += strlen(name) + 1) {
+        ssize_t size = fgetxattr(from, name, value, sizeof value);
+        if (size < 0 && errno == ENODATA) continue;
+        if (size < 0 || fsetxattr(to, name, value, (size_t)size, 0)) {
+            char same[4096]; /* the system may have given the new file the same one */
+            if (size >= 0 && fgetxattr(to, name, same, sizeof same) == size && !memcmp(value, same, (size_t)size))
+                continue;
+            return false;
+        }
+    }
+    return true;
+}
+
+static void sync_folder(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    int n = slash ? (int)(slash - path) : 1;
+    snprintf(folder, sizeof folder, "%.*s", n ? n : 1, slash ? path : ".");
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    fsync(fd);
+    close(fd);
+}
+
+/* WHIT_ERROR_UNSUPPORTED (without a line) where the file has to be written in place. */
+static whit_status save_beside(const char *path, const whit_text *text, const whit_file *source, whit_error *error)
+{
+    char temporary[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    int n_folder = slash ? (int)(slash + 1 - path) : 0;
+    if (snprintf(temporary, sizeof temporary, "%.*s.%.200s.XXXXXX", n_folder, path, path + n_folder) >=
+        (int)sizeof temporary)
+        return WHIT_ERROR_UNSUPPORTED;
+    struct stat about;
+    int original = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (original < 0 && errno != ENOENT) return WHIT_ERROR_UNSUPPORTED;
+    if (original >= 0 && (fstat(original, &about) || about.st_nlink > 1)) {
+        close(original);
+        return WHIT_ERROR_UNSUPPORTED;
+    }
+    int fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd < 0) {
+        bool is_full = errno == ENOSPC || errno == EDQUOT;
+        whit_status status = is_full ? whit_fail_errno(error, path, "save") : WHIT_ERROR_UNSUPPORTED;
+        if (original < 0 && !is_full) status = whit_fail_errno(error, path, "create");
+        if (original >= 0) close(original);
+        return status;
+    }
+    whit_status status = WHIT_OK;
+    if (original >= 0) {
+        struct stat made;
+        if (fstat(fd, &made) ||
+            ((made.st_uid != about.st_uid || made.st_gid != about.st_gid) && fchown(fd, about.st_uid, about.st_gid)) ||
+            !copy_attributes(original, fd) || fchmod(fd, about.st_mode & 07777))
+            status = WHIT_ERROR_UNSUPPORTED;
+        close(original);
+    } else {
+        mode_t mask = umask(0);
+        umask(mask);
+        if (fchmod(fd, 0666 & ~mask)) status = whit_fail_errno(error, path, "create");
+    }
+    if (status == WHIT_OK) status = write_text(fd, path, text, error);
+    if (status == WHIT_OK && fsync(fd)) status = whit_fail_errno(error, path, "save");
+    if (status == WHIT_OK && source && whit_file_is_lost(source))
+        status = whit_fail(error, WHIT_ERROR_IO, "%s: parts of it were lost when it was cut short; not saved", path);
+    if (close(fd) && status == WHIT_OK) status = whit_fail_errno(error, path, "save");
+    if (status == WHIT_OK && rename(temporary, path)) status = whit_fail_errno(error, path, "replace");
+    if (status != WHIT_OK) {
+        unlink(temporary);
+        return status;
+    }
+    sync_folder(path);
+    return WHIT_OK;
+}
+
+/* In place, after a whole copy to `spare`; a disk that is too full is noticed before the first byte. */
+static whit_status save_over(const char *path, const whit_text *text, const char *spare, const whit_file *source,
+                             whit_error *error)
+{
+    whit_status status = save_beside(spare, text, source, error);
+    if (status == WHIT_ERROR_UNSUPPORTED) return whit_fail_errno(error, spare, "keep a copy in");
+    if (status != WHIT_OK) return status;
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) {
+        status = whit_fail_errno(error, path, "write");
+        unlink(spare);
+        return status;
+    }
+    uint64_t size_bytes = whit_text_size(text);
+    struct stat about;
+    bool grows = fstat(fd, &about) == 0 && (uint64_t)about.st_size < size_bytes;
+    if (grows && (errno = posix_fallocate(fd, about.st_size, (off_t)size_bytes - about.st_size))) {
+        int why = errno;
+        if (ftruncate(fd, about.st_size)) {
+        } /* best effort: the old bytes are there in any case */
+        errno = why;
+        status = whit_fail_errno(error, path, "save");
+        close(fd);
+        unlink(spare);
+        return status;
+    }
+    /* The text may be a map of this very file: the copy is what is written from here on. */
+    whit_file copy;
+    whit_text *copied = NULL;
+    status = whit_file_open(spare, &copy, error);
+    if (status == WHIT_OK) status = whit_text_open(&copied, error);
+    if (status == WHIT_OK) status = whit_text_adopt(copied, copy.data, copy.size_bytes, error);
+    if (status == WHIT_OK) status = write_text(fd, path, copied, error);
+    if (status == WHIT_OK && (ftruncate(fd, (off_t)size_bytes) || fsync(fd)))
+        status = whit_fail_errno(error, path, "save");
+    whit_text_close(copied);
+    whit_file_close(&copy);
+    if (close(fd) && status == WHIT_OK) status = whit_fail_errno(error, path, "save");
+    if (status == WHIT_OK) unlink(spare);
+    return status;
+}
+
+whit_status whit_file_save(const char *path, const whit_text *text, const char *spare, const whit_file *source,
+                           whit_file_identity *identity, whit_error *error)
+{
+    char real[PATH_MAX];
+    if (!realpath(path, real)) {
+        char target[PATH_MAX];
+        ssize_t n = readlink(path, target, sizeof target - 1);
+        if (n > 0) return whit_fail(error, WHIT_ERROR_IO, "%s: a link to what does not exist", path);
+        if (snprintf(real, sizeof real, "%s", path) >= (int)sizeof real)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is too long", path);
+    }
+    whit_status status = save_beside(real, text, source, error);
+    if (status == WHIT_ERROR_UNSUPPORTED) status = save_over(real, text, spare, source, error);
+    if (status == WHIT_OK) whit_file_identify(real, identity);
+    return status;
+}

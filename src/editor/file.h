@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ * Files of the editor: read or mapped, watched for changes by others, saved atomically. */
+#ifndef WHIT_EDITOR_FILE_H
+#define WHIT_EDITOR_FILE_H
+
+#include "editor/text.h"
+
+#include <sys/stat.h>
+
+/* What tells one state of a file from another. */
+typedef struct whit_file_identity {
+    uint64_t device, inode, size_bytes;
+    int64_t modified_ns;
+    bool exists;
+} whit_file_identity;
+
+/* A file's bytes as they were read. Small files are copied; large ones are mapped, and where such a
+ * file is cut short the lost pages read as zeros and whit_file_is_lost says so. */
+typedef struct whit_file {
+    uint8_t *data;
+    uint64_t size_bytes;
+    bool is_mapped;
+    int guard; /* -1 for none */
+    whit_file_identity identity;
+} whit_file;
+
+#define WHIT_FILE_COPIED_BYTES (1u << 20) /* larger ones are mapped */
+
+/* A file that does not exist is empty, with identity.exists false. Folders and devices are refused. */
+whit_status whit_file_open(const char *path, whit_file *file, whit_error *error);
+void whit_file_close(whit_file *file);
+bool whit_file_is_lost(const whit_file *file);
+/* For whit_text_count: mapped pages that were read go out of memory again. user is the file. */
+void whit_file_drop(void *file, whit_span span);
+
+void whit_file_identify(const char *path, whit_file_identity *identity);
+bool whit_file_same(const whit_file_identity *a, const whit_file_identity *b);
+
+/* Writes the text to `path`, all of it or nothing: beside it and renamed over it, keeping mode, owner
+ * and extended attributes; a symbolic link stays one. Where that would lose something (hard links, an
+ * owner who is somebody else, a folder that may not be written to) it is written in place after a full
+ * copy to `spare`, which stays there if the writing is interrupted. `source` (may be NULL) is what the
+ * text's original pieces are in: a file that was lost is refused. *identity is the file's after. */
+whit_status whit_file_save(const char *path, const whit_text *text, const char *spare, const whit_file *source,
+                           whit_file_identity *identity, whit_error *error);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ * What was typed since a file was saved, on disk within moments, and the undo of small files across
+ * runs. One journal per file, in a folder of the user's.
+ *
+ * A journal is a base (the text that the rest applies to: its bytes, or for large files the identity of
+ * the file) and a record per change, each with a checksum behind it. Reading stops at the first record
+ * that is not whole; what comes before is good. docs/editor.md has the layout. */
+#ifndef WHIT_EDITOR_JOURNAL_H
+#define WHIT_EDITOR_JOURNAL_H
+
+#include "editor/file.h"
+
+#define WHIT_JOURNAL_BASE_BYTES  (1u << 20) /* larger files are named, not copied */
+#define WHIT_JOURNAL_LIMIT_BYTES (8u << 20) /* a save begins a longer one anew */
+
+typedef enum whit_record_kind {
+    WHIT_RECORD_BASE = 1,
+    WHIT_RECORD_EDIT, /* joins the open step */
+    WHIT_RECORD_STEP, /* an edit that begins a step */
+    WHIT_RECORD_UNDO,
+    WHIT_RECORD_REDO,
+    WHIT_RECORD_BRANCH, /* chose the next branch */
+    WHIT_RECORD_SAVED,
+} whit_record_kind;
+
+typedef struct whit_record {
+    whit_record_kind kind;
+    uint64_t offset, n_removed; /* edits */
+    const uint8_t *data;        /* what was inserted; the base's bytes, NULL where they are not kept */
+    size_t size_bytes;
+    whit_file_identity identity; /* base, saved */
+} whit_record;
+
+typedef struct whit_journal {
+    int fd; /* -1: none is kept */
+    char *path;
+    whit_buf pending;
+    uint64_t size_bytes; /* on disk */
+    bool has_base, failed;
+} whit_journal;
+
+/* $XDG_STATE_HOME/whit/edit or ~/.local/state/whit/edit, made where it is missing. False, with a line,
+ * where there is none. */
+bool whit_journal_folder(char *folder, size_t room_bytes, whit_error *error);
+
+/* Opens (and makes) the journal of a file and locks it. *busy: another editor has it; then none is
+ * kept. `contents` (freed by the caller) is what it holds. Zero-initialise is closed. */
+whit_status whit_journal_open(const char *folder, const char *file_path, whit_journal *journal, whit_buf *contents,
+                              bool *busy, whit_error *error);
+/* `remove` deletes it. */
+void whit_journal_close(whit_journal *journal, bool remove);
+
+/* The next record of some bytes, from *offset on, which moves; false at the end or where they are not
+ * whole. Bytes from anywhere are allowed. */
+bool whit_journal_next(const uint8_t *bytes, size_t size_bytes, size_t *offset, whit_record *record);
+
+/* Gathers a record; whit_journal_flush writes what was gathered. A failure is told once by flush, and
+ * later ones are quiet. */
+void whit_journal_add(whit_journal *journal, const whit_record *record);
+whit_status whit_journal_flush(whit_journal *journal, whit_error *error);
+/* Forgets all records; a base comes next. */
+void whit_journal_restart(whit_journal *journal);
+/* Cuts off what is not whole behind `size_bytes`. */
+void whit_journal_cut(whit_journal *journal, uint64_t size_bytes);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ * Text of any size as a piece table: pieces of the original (mapped or read) and of what was typed
+ * since, in a B+ tree that is searched by bytes and by lines.
+ *
+ * Nodes are shared between a text and its snapshots and copied when one of them is changed, so that a
+ * snapshot is one reference. Bytes are never changed in place: pieces can be kept (an undo keeps
+ * them) for as long as the text lives. A text and its snapshots belong to one thread; snapshots are
+ * released before their text is closed. Any bytes are allowed; a line ends behind '\n'.
+ *
+ * Piece tables: J Strother Moore, 1973; the tree by bytes and lines: as in ropes (Boehm, Atkinson,
+ * Plass 1995). */
+#ifndef WHIT_EDITOR_TEXT_H
+#define WHIT_EDITOR_TEXT_H
+
+#include "base/mem.h"
+
+typedef struct whit_span {
+    const uint8_t *data;
+    uint64_t size_bytes;
+} whit_span;
+
+/* Where bytes start and end; end is not part of it. */
+typedef struct whit_range {
+    uint64_t begin, end;
+} whit_range;
+
+typedef struct whit_text whit_text;
+typedef struct whit_snapshot {
+    struct whit_text_node *root;
+    uint64_t size_bytes;
+} whit_snapshot;
+
+/* An empty text; *text is the caller's, for whit_text_close. */
+whit_status whit_text_open(whit_text **text, whit_error *error);
+void whit_text_close(whit_text *text);
+
+/* Puts bytes in by reference: they outlive the text. Their lines are counted later, see
+ * whit_text_count. For the first content of a file. */
+whit_status whit_text_adopt(whit_text *text, const uint8_t *data, uint64_t size_bytes, whit_error *error);
+
+/* Replaces [offset, offset + n_remove) by a copy of the bytes. Nothing has changed after a failure.
+ * *kept (may be NULL) is where the copy lies for as long as the text does. */
+whit_status whit_text_replace(whit_text *text, uint64_t offset, uint64_t n_remove, const void *data, size_t n_insert,
+                              const uint8_t **kept, whit_error *error);
+/* The same with pieces that the text (or whoever gave them to whit_text_adopt) keeps. A failure for
+ * want of memory leaves the text as it was. */
+whit_status whit_text_splice(whit_text *text, uint64_t offset, uint64_t n_remove, const whit_span *spans,
+                             size_t n_spans, whit_error *error);
+
+uint64_t whit_text_size(const whit_text *text);
+/* The bytes that lie together from `offset` on, up to `limit`; empty at the end of the text. */
+whit_span whit_text_at(const whit_text *text, uint64_t offset);
+/* Those that end at `offset`; empty at the beginning. */
+whit_span whit_text_before(const whit_text *text, uint64_t offset);
+/* Copies what there is of [offset, offset + n); returns how much. */
+size_t whit_text_read(const whit_text *text, uint64_t offset, void *data, size_t n);
+/* -1 at the end of the text. */
+int whit_text_byte(const whit_text *text, uint64_t offset);
+
+/* Counts lines that are not counted yet, from the beginning, for about budget_bytes; false once all
+ * are. A large file is painted first and counted in slices. `drop` (may be NULL) is called with what
+ * was read, so that mapped pages need not stay in memory. */
+bool whit_text_count(whit_text *text, uint64_t budget_bytes, void (*drop)(void *user, whit_span span), void *user);
+bool whit_text_is_counted(const whit_text *text);
+/* Line feeds before `offset`, and in all of the text. UINT64_MAX where they are not counted yet. */
+uint64_t whit_text_line_at(const whit_text *text, uint64_t offset);
+uint64_t whit_text_n_lines(const whit_text *text);
+/* Where line `line` (from 0) begins; the size of the text for those behind the last, UINT64_MAX where
+ * that is not counted yet. */
+uint64_t whit_text_line_start(const whit_text *text, uint64_t line);
+/* The line that `offset` is in: its beginning, and its line feed or the end of the text. */
+uint64_t whit_text_line_begin(const whit_text *text, uint64_t offset);
+uint64_t whit_text_line_end(const whit_text *text, uint64_t offset);
+
+/* One reference to the tree as it is now. */
+whit_snapshot whit_text_snapshot(const whit_text *text);
+void whit_snapshot_release(whit_text *text, whit_snapshot *snapshot);
+whit_span whit_snapshot_at(const whit_snapshot *snapshot, uint64_t offset);
+/* Back to a snapshot; it stays the caller's. */
+void whit_text_restore(whit_text *text, const whit_snapshot *snapshot);
+
+/* For tests: false where sums, heights or numbers of entries are wrong. */
+bool whit_text_check(const whit_text *text);
+
+#endif

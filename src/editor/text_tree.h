@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ * The B+ tree under a text: leaves of pieces, inner nodes with the bytes and lines of their children.
+ * Nodes are counted references; one that is shared is copied before it is changed. Names without the
+ * house's prefix: this header is for text.c alone. */
+#ifndef WHIT_EDITOR_TEXT_TREE_H
+#define WHIT_EDITOR_TEXT_TREE_H
+
+#include "editor/text.h"
+
+#define TREE_FAN         32
+#define TREE_PIECE_BYTES 8192u /* a longer one would make the lines of its parts slow to count */
+#define TREE_INSERT_MAX  8u
+#define TREE_UNCOUNTED   UINT32_MAX
+#define TREE_SLAB_BYTES  (64u << 10)
+
+struct piece {
+    const uint8_t *data;
+    uint32_t size, lines;
+};
+
+struct whit_text_node {
+    uint32_t refs;
+    uint16_t n;
+    bool is_leaf;
+};
+struct leaf {
+    struct whit_text_node head;
+    uint32_t size[TREE_FAN], lines[TREE_FAN];
+    const uint8_t *data[TREE_FAN];
+};
+struct inner {
+    struct whit_text_node head;
+    uint32_t unknown[TREE_FAN]; /* pieces whose lines are not counted; those count as none in `lines` */
+    uint64_t bytes[TREE_FAN], lines[TREE_FAN];
+    struct whit_text_node *child[TREE_FAN];
+};
+struct sum {
+    uint64_t bytes, lines;
+    uint32_t unknown;
+};
+
+struct free_node {
+    struct free_node *next;
+};
+struct slab {
+    struct slab *next;
+};
+struct tree {
+    struct whit_text_node *root;
+    struct sum sum;
+    struct free_node *free_leaves, *free_inners;
+    uint32_t n_free_leaves, n_free_inners;
+    struct slab *slabs;
+};
+
+bool tree_open(struct tree *tree);
+void tree_close(struct tree *tree);
+/* Replaces [from, to) by at most TREE_INSERT_MAX pieces, none of them empty. False without memory,
+ * and nothing has changed. */
+bool tree_replace(struct tree *tree, uint64_t from, uint64_t to, const struct piece *pieces, unsigned n);
+void tree_release(struct tree *tree, struct whit_text_node *node);
+struct sum tree_sum(const struct whit_text_node *node);
+whit_span tree_at(const struct whit_text_node *root, uint64_t size_bytes, uint64_t offset);
+/* The whole piece that holds `offset`, and how much of it lies before. */
+whit_span tree_piece(const struct whit_text_node *root, uint64_t offset, uint64_t *skipped);
+uint32_t tree_count(const uint8_t *data, uint32_t size);
+/* Counts the first piece that is not; empty where nothing is left, or no memory. */
+whit_span tree_count_next(struct tree *tree);
+uint64_t tree_line_at(const struct whit_text_node *root, uint64_t offset);
+uint64_t tree_line_start(const struct whit_text_node *root, uint64_t line);
+bool tree_check(const struct tree *tree);
+
+#endif

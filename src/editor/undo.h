@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ * Undo as a tree. A step is what one undo takes back; going back and typing on makes a new branch,
+ * and the old one stays. Steps hold pieces of the text, no copies. */
+#ifndef WHIT_EDITOR_UNDO_H
+#define WHIT_EDITOR_UNDO_H
+
+#include "editor/text.h"
+
+typedef struct whit_undo whit_undo;
+
+/* For one text, which outlives it. */
+whit_status whit_undo_open(whit_text *text, whit_undo **history, whit_error *error);
+void whit_undo_close(whit_undo *history);
+
+/* Changes the text and remembers how. The change joins the open step where there is one. */
+whit_status whit_undo_edit(whit_undo *history, uint64_t offset, uint64_t n_remove, const void *data,
+                              size_t n_insert, whit_error *error);
+/* The next edit begins a new step; `cursor` is where an undo or a redo of the closed one puts it. */
+void whit_undo_seal(whit_undo *history);
+bool whit_undo_is_open(const whit_undo *history);
+
+/* One step back, or forward along the branch that was left last. False where there is none, or no
+ * memory (then *error says so, and its status is not WHIT_OK). *changed is what the step touched, in
+ * the text as it is now. */
+bool whit_undo_back(whit_undo *history, whit_range *changed, whit_error *error);
+bool whit_undo_forward(whit_undo *history, whit_range *changed, whit_error *error);
+/* Chooses which branch redo takes next, where the current step has several; false with less. */
+bool whit_undo_next_branch(whit_undo *history);
+size_t whit_undo_n_branches(const whit_undo *history);
+
+/* Identifies a state of the text: equal where undo and redo have come back to it. */
+uint32_t whit_undo_state(const whit_undo *history);
+
+/* Every change of the text, also by undo and redo, is told as (offset, removed, inserted). */
+typedef void whit_undo_fn(void *user, uint64_t offset, uint64_t n_removed, uint64_t n_inserted);
+void whit_undo_watch(whit_undo *history, whit_undo_fn *watch, void *user);
+
+#endif

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT
+ * Saving, journals, and what others do to a file meanwhile. */
+#include "test_folder.h"
+
+#include "base/rng.h"
+#include "editor/buffer.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+
+static char journals[200];
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void assert_file(const char *path, const char *text)
+{
+    char data[4096];
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    data[fread(data, 1, sizeof data - 1, file)] = 0;
+    fclose(file);
+    assert_string_equal(data, text);
+}
+
+static void assert_text(const whit_buffer *buffer, const char *text)
+{
+    char data[4096] = {0};
+    assert_true(whit_text_size(buffer->text) < sizeof data);
+    whit_text_read(buffer->text, 0, data, sizeof data - 1);
+    assert_string_equal(data, text);
+}
+
+static whit_buffer *open_buffer(const char *path)
+{
+    whit_error error;
+    whit_buffer *buffer;
+    assert_ok(whit_buffer_open(path, journals, &buffer, &error), error);
+    return buffer;
+}
+
+static void insert(whit_buffer *buffer, uint64_t at, const char *text)
+{
+    whit_error error;
+    assert_ok(whit_buffer_edit(buffer, at, 0, text, strlen(text), &error), error);
+    whit_buffer_seal(buffer);
+}
+
+static void save(whit_buffer *buffer)
+{
+    whit_error error;
+    assert_ok(whit_buffer_save(buffer, false, &error), error);
+    assert_false(whit_buffer_is_modified(buffer));
+}
+
+/* Closes without a word, as kill -9 does: the journal stays as it was flushed. */
+static void crash(whit_buffer *buffer)
+{
+    whit_error error;
+    assert_ok(whit_buffer_flush(buffer, &error), error);
+    buffer->found = WHIT_FOUND_LOST; /* "not decided": nothing is tidied up */
+    whit_buffer_close(buffer);
+}
+
+static void test_save_keeps(void **state)
+{
+    (void)state;
+    const char *path = in_folder("kept.txt"), *link_path = in_folder("link.txt");
+    struct stat about;
+    write_file(path, "one\r\ntwo\xFF\n");
+    chmod(path, 0640);
+    bool attributes = setxattr(path, "user.note", "kept", 4, 0) == 0;
+    assert_int_equal(symlink("kept.txt", link_path), 0);
+    whit_buffer *buffer = open_buffer(link_path);
+    insert(buffer, 0, "zero\n");
+    assert_true(whit_buffer_is_modified(buffer));
+    save(buffer);
+    whit_buffer_close(buffer);
+    assert_file(path, "zero\none\r\ntwo\xFF\n");
+    assert_int_equal(stat(path, &about), 0);
+    assert_int_equal(about.st_mode & 07777, 0640);
+    assert_int_equal(lstat(link_path, &about), 0);
+    assert_true(S_ISLNK(about.st_mode));
+    char value[8] = {0};
+    if (attributes) assert_int_equal(getxattr(path, "user.note", value, sizeof value), 4);
+    if (attributes) assert_string_equal(value, "kept");
+
+    /* Both names of a hard link see the new text. */
+    const char *hard = in_folder("hard.txt");
+    assert_int_equal(link(path, hard), 0);
+    buffer = open_buffer(hard);
+    insert(buffer, 0, "more ");
+    save(buffer);
+    insert(buffer, 0, "and ");
+    save(buffer);
+    whit_buffer_close(buffer);
+    assert_file(path, "and more zero\none\r\ntwo\xFF\n");
+    assert_int_equal(stat(path, &about), 0);
+    assert_int_equal(about.st_nlink, 2);
+
+    /* A new file has the mode that the user's mask says. */
+    mode_t mask = umask(027);
+    buffer = open_buffer(in_folder("new.txt"));
+    insert(buffer, 0, "new");
+    save(buffer);
+    whit_buffer_close(buffer);
+    umask(mask);
+    assert_int_equal(stat(in_folder("new.txt"), &about), 0);
+    assert_int_equal(about.st_mode & 0777, 0640);
+}
+
+static void test_recovery(void **state)
+{
+    (void)state;
+    const char *path = in_folder("recover.txt");
+    write_file(path, "base\n");
+    whit_buffer *buffer = open_buffer(path);
+    insert(buffer, 5, "typed\n");
+    insert(buffer, 11, "again\n");
+    crash(buffer);
+    assert_file(path, "base\n");
+
+    buffer = open_buffer(path);
+    assert_int_equal(buffer->found, WHIT_FOUND_UNSAVED);
+    assert_text(buffer, "base\n");
+    whit_buffer_recover(buffer);
+    assert_text(buffer, "base\ntyped\nagain\n");
+    assert_true(whit_buffer_is_modified(buffer));
+    whit_range changed;
+    assert_true(whit_buffer_undo(buffer, &changed, NULL));
+    assert_text(buffer, "base\ntyped\n");
+    crash(buffer); /* the undo is in the journal, too */
+
+    write_file(path, "others\n"); /* and so is the base: others may write meanwhile */
+    buffer = open_buffer(path);
+    assert_int_equal(buffer->found, WHIT_FOUND_UNSAVED);
+    whit_buffer_recover(buffer);
+    assert_text(buffer, "base\ntyped\n");
+    assert_true(whit_buffer_redo(buffer, &changed, NULL));
+    assert_text(buffer, "base\ntyped\nagain\n");
+    save(buffer);
+    whit_buffer_close(buffer);
+    assert_file(path, "base\ntyped\nagain\n");
+
+    /* Undo reaches back over runs, where the file is what was saved. */
+    buffer = open_buffer(path);
+    assert_int_equal(buffer->found, WHIT_FOUND_HISTORY);
+    assert_false(whit_buffer_is_modified(buffer));
+    assert_true(whit_buffer_undo(buffer, &changed, NULL));
+    assert_text(buffer, "base\ntyped\n");
+    assert_true(whit_buffer_is_modified(buffer));
+    assert_true(whit_buffer_redo(buffer, &changed, NULL));
+    assert_false(whit_buffer_is_modified(buffer));
+    whit_buffer_close(buffer);
+    write_file(path, "others\n");
+    buffer = open_buffer(path);
+    assert_int_equal(buffer->found, WHIT_FOUND_NOTHING);
+    assert_text(buffer, "others\n");
+    insert(buffer, 0, "x");
+    crash(buffer);
+    buffer = open_buffer(path);
+    whit_buffer_forget(buffer);
+    whit_buffer_close(buffer);
+    buffer = open_buffer(path);
+    assert_int_equal(buffer->found, WHIT_FOUND_NOTHING);
+
+    whit_buffer *second = open_buffer(path);
+    assert_int_equal(second->found, WHIT_FOUND_BUSY);
+    whit_buffer_close(second);
+    whit_buffer_close(buffer);
+}
+
+static void test_conflicts(void **state)
+{
+    (void)state;
+    const char *path = in_folder("conflict.txt");
+    write_file(path, "mine\n");
+    whit_error error;
+    whit_buffer *buffer = open_buffer(path);
+    insert(buffer, 0, "still ");
+    assert_false(whit_buffer_is_conflicting(buffer));
+    write_file(path, "theirs, which is longer\n");
+    assert_true(whit_buffer_is_conflicting(buffer));
+    assert_int_equal(whit_buffer_save(buffer, false, &error), WHIT_ERROR_ARGUMENT);
+    assert_file(path, "theirs, which is longer\n");
+    assert_ok(whit_buffer_reload(buffer, &error), error);
+    assert_text(buffer, "theirs, which is longer\n");
+    insert(buffer, 0, "not ");
+    write_file(path, "theirs again\n");
+    assert_ok(whit_buffer_save(buffer, true, &error), error);
+    assert_file(path, "not theirs, which is longer\n");
+    unlink(path);
+    assert_true(whit_buffer_is_conflicting(buffer));
+    whit_buffer_close(buffer);
+}
+
+/* A mapped file that is cut short reads as zeros and is not saved; nothing crashes. */
+static void test_cut_short(void **state)
+{
+    (void)state;
+    const char *path = in_folder("large.txt");
+    size_t n = 3u << 20;
+    char *data = malloc(n + 1);
+    for (size_t i = 0; i < n; i++) data[i] = i % 64 ? 'a' : '\n';
+    data[n] = 0;
+    write_file(path, data);
+    whit_error error;
+    whit_buffer *buffer = open_buffer(path);
+    assert_true(buffer->file.is_mapped);
+    insert(buffer, 0, "x");
+    assert_int_equal(truncate(path, 100), 0);
+    assert_int_equal(whit_text_byte(buffer->text, n), 0);
+    assert_true(whit_file_is_lost(&buffer->file));
+    assert_true(whit_buffer_is_conflicting(buffer));
+    assert_int_equal(whit_buffer_save(buffer, true, &error), WHIT_ERROR_IO);
+    struct stat about;
+    assert_int_equal(stat(path, &about), 0);
+    assert_int_equal(about.st_size, 100);
+    whit_buffer_close(buffer);
+
+    /* Large and with two names: written in place under its own map, and read again. */
+    write_file(path, data);
+    assert_int_equal(link(path, in_folder("large2.txt")), 0);
+    buffer = open_buffer(path);
+    insert(buffer, 1000, "INSERTED");
+    whit_text_count(buffer->text, UINT64_MAX, whit_file_drop, &buffer->file);
+    save(buffer);
+    assert_int_equal(whit_text_size(buffer->text), n + 8);
+    char some[9] = {0};
+    whit_text_read(buffer->text, 1000, some, 8);
+    assert_string_equal(some, "INSERTED");
+    assert_int_equal(whit_text_byte(buffer->text, n + 7), data[n - 1]);
+    whit_buffer_close(buffer);
+    unlink(in_folder("large2.txt"));
+
+    /* Unsaved edits of a large file need that very file. */
+    buffer = open_buffer(path);
+    insert(buffer, 0, "edit");
+    crash(buffer);
+    buffer = open_buffer(path);
+    assert_int_equal(buffer->found, WHIT_FOUND_UNSAVED);
+    whit_buffer_recover(buffer);
+    assert_int_equal(whit_text_size(buffer->text), n + 12);
+    crash(buffer);
+    assert_int_equal(truncate(path, (off_t)n), 0);
+    buffer = open_buffer(path);
+    assert_int_equal(buffer->found, WHIT_FOUND_LOST);
+    whit_buffer_forget(buffer);
+    whit_buffer_close(buffer);
+    free(data);
+}
+
+/* A disk that is full (here: a limit on the size of files) keeps the old file and the text. */
+static void test_full_disk(void **state)
+{
+    (void)state;
+    const char *path = in_folder("full.txt");
+    write_file(path, "old\n");
+    whit_buffer *buffer = open_buffer(path);
+    char text[2001];
+    memset(text, 'x', 2000);
+    text[2000] = 0;
+    insert(buffer, 0, text);
+    struct rlimit before, small = {1000, RLIM_INFINITY};
+    getrlimit(RLIMIT_FSIZE, &before);
+    small.rlim_max = before.rlim_max;
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &small);
+    whit_error error;
+    whit_status status = whit_buffer_save(buffer, false, &error);
+    whit_status flushed = whit_buffer_flush(buffer, NULL);
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, handler);
+    assert_int_equal(status, WHIT_ERROR_IO);
+    assert_int_equal(flushed, WHIT_OK); /* said once, by the save's own flush */
+    assert_file(path, "old\n");
+    assert_int_equal(whit_text_size(buffer->text), 2004);
+    save(buffer);
+    whit_buffer_close(buffer);
+}
+
+/* Types numbered words and saves now and then, and says after every step how far it came. */
+static void typist(const char *path, int fd, uint64_t seed)
+{
+    whit_rng rng = {seed};
+    whit_error error;
+    whit_buffer *buffer;
+    if (whit_buffer_open(path, journals, &buffer, &error) != WHIT_OK) _exit(1);
+    whit_buffer_recover(buffer);
+    for (uint32_t i = 0;; i++) {
+        char word[24];
+        int n = snprintf(word, sizeof word, "word %u\n", i);
+        if (whit_buffer_edit(buffer, whit_text_size(buffer->text), 0, word, (size_t)n, &error) != WHIT_OK) _exit(2);
+        whit_buffer_seal(buffer);
+        if (whit_buffer_flush(buffer, &error) != WHIT_OK) _exit(3);
+        uint32_t said[2] = {i + 1, 0};
+        if (whit_rng_next(&rng) % 8 == 0) {
+            if (whit_buffer_save(buffer, false, &error) != WHIT_OK) _exit(4);
+            said[1] = 1;
+        }
+        if (write(fd, said, sizeof said) != sizeof said) _exit(5);
+    }
+}
+
+static uint32_t count_words(const char *data, size_t n, bool *sound)
+{
+    uint32_t words = 0;
+    for (const char *at = data; at < data + n; words++) {
+        char word[24];
+        size_t length = (size_t)snprintf(word, sizeof word, "word %u\n", words);
+        if (length > (size_t)(data + n - at) || memcmp(at, word, length)) {
+            *sound = false;
+            return words;
+        }
+        at += length;
+    }
+    return words;
+}
+
+static void test_kills(void **state)
+{
+    (void)state;
+    const char *long_form = getenv("WHIT_KILLS");
+    int n_kills = long_form ? atoi(long_form) : 50;
+    whit_rng rng = {11};
+    char data[1 << 20];
+    for (int kill_number = 0; kill_number < n_kills; kill_number++) {
+        const char *path = in_folder("killed.txt"), *twin = in_folder("twin.txt");
+        write_file(path, "");
+        chmod(path, 0604);
+        bool hard = kill_number % 3 == 0;
+        if (hard) assert_int_equal(link(path, twin), 0);
+        int fds[2];
+        assert_int_equal(pipe(fds), 0);
+        pid_t child = fork();
+        if (!child) {
+            close(fds[0]);
+            typist(path, fds[1], (uint64_t)kill_number);
+        }
+        close(fds[1]);
+        usleep((useconds_t)(2000 + whit_rng_next(&rng) % 15000));
+        kill(child, SIGKILL);
+        int status;
+        waitpid(child, &status, 0);
+        assert_true(WIFSIGNALED(status));
+        uint32_t said[2], typed = 0, saved = 0;
+        while (read(fds[0], said, sizeof said) == sizeof said) {
+            typed = said[0];
+            if (said[1]) saved = said[0];
+        }
+        close(fds[0]);
+        bool sound = true;
+        FILE *file = fopen(path, "r");
+        uint32_t on_disk = count_words(data, fread(data, 1, sizeof data, file), &sound);
+        fclose(file);
+        /* Renamed over, a file is whole at any moment; written in place, its copy is. */
+        if (!hard) assert_true(sound);
+        whit_buffer *buffer = open_buffer(path);
+        if (buffer->found == WHIT_FOUND_NOTHING || buffer->found == WHIT_FOUND_HISTORY) assert_true(sound);
+        if (sound) assert_true(on_disk >= saved);
+        whit_buffer_recover(buffer);
+        sound = true;
+        uint32_t recovered = count_words(data, whit_text_read(buffer->text, 0, data, sizeof data), &sound);
+        assert_true(sound);
+        assert_true(recovered >= typed); /* flushed after each: not one is missing */
+        assert_true(recovered <= typed + 1);
+        struct stat about;
+        assert_int_equal(stat(path, &about), 0);
+        assert_int_equal(about.st_mode & 0777, 0604);
+        assert_int_equal(about.st_nlink, hard ? 2 : 1);
+        whit_error error;
+        assert_ok(whit_buffer_save(buffer, true, &error), error);
+        whit_buffer_close(buffer);
+        unlink(path);
+        unlink(twin);
+    }
+}
+
+static int make_folders(void **state)
+{
+    if (make_folder(state)) return -1;
+    snprintf(journals, sizeof journals, "%s", in_folder("journals"));
+    return mkdir(journals, 0700);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_save_keeps), cmocka_unit_test(test_recovery),  cmocka_unit_test(test_conflicts),
+        cmocka_unit_test(test_cut_short),  cmocka_unit_test(test_full_disk), cmocka_unit_test(test_kills),
+    };
+    return cmocka_run_group_tests(tests, make_folders, remove_folder);
+}
