@@ -180,7 +180,7 @@ int main(int argc, char **argv)
         return 1;
     }
     close(file);
-    whit_model_options options = {.no_cache = true};
+    whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
     whit_status status = whit_model_open(path, &options, &model, &error);
     if (status == WHIT_OK) status = measure_all(model, n_threads, seconds, &error);
     if (status != WHIT_OK) fprintf(stderr, "bench_train: %s\n", error.message);

@@ -1,4 +1,4 @@
-# What `make install` puts in place: the program, both libraries, the header, package files for
+# What `make install` puts in place: the program, both libraries, the headers, package files for
 # pkg-config and CMake, man pages and completion scripts (made by the program from its tables).
 include(CMakePackageConfigHelpers)
 
@@ -11,6 +11,7 @@ add_custom_target(whit_manuals ALL DEPENDS ${manuals}/man1/whit.1)
 install(TARGETS whit)
 install(TARGETS whit_static whit_shared EXPORT whit_targets)
 install(FILES ${CMAKE_SOURCE_DIR}/include/whit.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/whit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
 install(DIRECTORY ${manuals}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
 install(FILES ${manuals}/bash/whit DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES ${manuals}/zsh/_whit DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)

@@ -32,7 +32,7 @@ int main(int argc, char **argv)
         status = whit_tokenize(model, argv[2], strlen(argv[2]), true, true, ids, 1024, &n_ids, &error);
     if (status == WHIT_OK) {
         whit_generate_options options = whit_generate_options_default();
-        whit_generate_result result;
+        whit_generate_result result = whit_generate_result_default();
         options.n_tokens = 64;
         options.on_text = print;
         printf("%s", argv[2]);

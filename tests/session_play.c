@@ -150,7 +150,7 @@ static played_model *model_at(uint32_t i)
     char path[64];
     MUST(random_model_make(i, &m->writer, &m->config, &error), error);
     snprintf(path, sizeof path, "/proc/self/fd/%d", whit_ndf_writer_fd(m->writer));
-    whit_model_options options = {.allocator = &dirty_allocator, .no_cache = true};
+    whit_model_options options = {.struct_bytes = sizeof options, .allocator = &dirty_allocator, .no_cache = true};
     MUST(whit_model_open(path, &options, &m->model, &error), error);
     uint32_t head = (uint32_t)whit_ndf_find(m->model->file, m->config.tied_head ? "embed" : "head");
     m->is_screened = whit_ndf_tensor_type(m->model->file, head)->codec == WHIT_CODEC_I8S;

@@ -36,7 +36,7 @@ static inline whit_model *open_model_at(const char *path)
 {
     whit_error error;
     whit_model *model;
-    whit_model_options options = {.no_cache = true};
+    whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
     assert_ok(whit_model_open(path, &options, &model, &error), error);
     return model;
 }

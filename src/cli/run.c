@@ -165,8 +165,12 @@ static int print_answer(cli_call *call, cli_talk *talk, whit_sampler *sampler, u
     if (values->json) {
         size_t prompt_bytes;
         const char *prompt = whit_conversation_prompt(talk->conversation, &prompt_bytes);
-        whit_generate_result result = {answer.n_prompt, answer.n_generated, answer.prompt_ns, answer.generate_ns,
-                                       answer.finish};
+        whit_generate_result result = {.struct_bytes = sizeof result,
+                                       .n_prompt_tokens = answer.n_prompt,
+                                       .n_generated_tokens = answer.n_generated,
+                                       .prompt_ns = answer.prompt_ns,
+                                       .generate_ns = answer.generate_ns,
+                                       .finish = answer.finish};
         cli_print_json(call, describe(prompt, prompt_bytes, &kept, &result, seed));
     } else {
         cli_view_end(&turn.view);
@@ -253,7 +257,7 @@ static int continue_text(cli_call *call)
     generate.on_text = on_text;
     generate.user = &output;
     if (!values->json && !values->no_display_prompt) on_text(&output, prompt.data, prompt.size_bytes);
-    whit_generate_result result = {0};
+    whit_generate_result result = whit_generate_result_default();
     whit_status ended = whit_generate(session, sampler, ids, n_ids, &generate, &result, &error);
     if (ended != WHIT_OK && ended != WHIT_ERROR_CANCELLED) {
         status = cli_fail_error(call, &error);

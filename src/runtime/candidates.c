@@ -24,19 +24,21 @@ void whit_candidates_close(whit_candidates *candidates)
     *candidates = (whit_candidates){0};
 }
 
-bool whit_candidates_load(whit_candidates *candidates, const float *logits)
+bool whit_candidates_load(whit_candidates *candidates, const float *logits, bool *any_banned)
 {
-    uint32_t n = candidates->n_vocab, n_bad = 0;
+    uint32_t n = candidates->n_vocab, n_bad = 0, n_banned = 0;
     for (uint32_t id = 0; id < n; id++) {
         uint32_t bits;
         memcpy(&bits, &logits[id], sizeof bits);
         n_bad += (bits & 0x7f800000u) == 0x7f800000u;
+        n_banned += bits == 0xff800000u;
         candidates->keys[id] = whit_key(logits[id], id);
     }
     candidates->size = candidates->n_heap = n;
     candidates->n_sorted = 0;
     candidates->is_heap = false;
-    return n_bad == 0;
+    *any_banned = n_banned > 0;
+    return n_bad == n_banned;
 }
 
 /* Puts `key` at or below place i of a heap whose greatest key is first. */

@@ -48,9 +48,10 @@ static inline float whit_key_logit(uint64_t key)
     return logit;
 }
 
-/* Takes all (n_vocab) logits; false where one is not finite. Until another function is called,
+/* Takes all (n_vocab) logits; false where one is neither finite nor -infinity, which bans its id:
+ * then *any_banned, and it is for the caller to leave those out. Until another function is called,
  * keys[id] belongs to id and may be replaced. */
-bool whit_candidates_load(whit_candidates *candidates, const float *logits);
+bool whit_candidates_load(whit_candidates *candidates, const float *logits, bool *any_banned);
 static inline uint32_t whit_candidates_count(const whit_candidates *candidates)
 {
     return candidates->n_heap + candidates->n_sorted;

@@ -318,11 +318,10 @@ static bool penalizes_repetition(const whit_sampler_options *o)
 }
 
 /* Biases and penalties; leaves out banned tokens. */
-static void edit_logits(whit_chain *chain)
+static void edit_logits(whit_chain *chain, bool any_banned)
 {
     const whit_sampler_options *o = &chain->options;
     whit_candidates *c = &chain->candidates;
-    bool any_banned = false;
     for (size_t i = 0; i < o->n_biases; i++) {
         uint32_t id = (uint32_t)chain->bias_ids[i];
         double logit = (double)whit_key_logit(c->keys[id]) + chain->bias_values[i];
@@ -359,11 +358,13 @@ static uint64_t pick_by_chance(whit_chain *chain)
 whit_status whit_chain_pick(whit_chain *chain, const float *logits, uint32_t *id, whit_error *error)
 {
     whit_candidates *c = &chain->candidates;
-    if (!whit_candidates_load(c, logits))
+    bool any_banned;
+    if (!whit_candidates_load(c, logits, &any_banned))
         return whit_fail(error, WHIT_ERROR_NUMERIC,
                          "the model's logits are not finite: its weights or scales are damaged");
-    edit_logits(chain);
-    if (whit_candidates_count(c) == 0) return whit_fail(error, WHIT_ERROR_ARGUMENT, "logit biases ban every token");
+    edit_logits(chain, any_banned);
+    if (whit_candidates_count(c) == 0)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "every token is banned, by logit biases or a stage");
     uint64_t key;
     if (chain->options.temperature <= 0.0f)
         key = whit_candidates_max(c);

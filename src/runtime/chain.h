@@ -26,7 +26,8 @@ typedef struct whit_chain {
 whit_status whit_chain_open(uint32_t n_vocab, const whit_sampler_options *options, const uint8_t *breakers,
                             const whit_allocator *allocator, whit_chain *chain, whit_error *error);
 void whit_chain_close(whit_chain *chain);
-/* Picks and remembers. (n_vocab) logits; WHIT_ERROR_NUMERIC where one is not finite. */
+/* Picks and remembers. (n_vocab) logits, -infinity where an id is banned; WHIT_ERROR_NUMERIC where
+ * one is not finite otherwise. */
 whit_status whit_chain_pick(whit_chain *chain, const float *logits, uint32_t *id, whit_error *error);
 void whit_chain_accept(whit_chain *chain, uint32_t id);
 void whit_chain_reset(whit_chain *chain);

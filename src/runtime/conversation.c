@@ -176,7 +176,7 @@ static whit_status generate(struct answering *a, whit_sampler *sampler, uint32_t
     const whit_answer_options *options = a->options;
     const char *stops[33];
     whit_generate_options generate = whit_generate_options_default();
-    whit_generate_result result = {0};
+    whit_generate_result result = whit_generate_result_default();
     size_t n_ids = whit_prompt_n_ids(&c->prompt), n_stop = 0;
     uint32_t room = whit_session_context_size(c->session) - (uint32_t)n_ids;
     if (options->n_stop > 32)

@@ -4,6 +4,7 @@
 #include "runtime/model.h"
 
 #include "base/file.h"
+#include "base/options.h"
 #include "model/convert.h"
 #include "model/source.h"
 #include "runtime/cache.h"
@@ -12,11 +13,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-whit_model_options whit_model_options_default(void)
-{
-    return (whit_model_options){0};
-}
 
 /* ---- .ndf or not ---------------------------------------------------------------------------- */
 
@@ -165,8 +161,9 @@ static whit_status finish(whit_status status, whit_model *model, whit_model **ou
 whit_status whit_model_open(const char *path, const whit_model_options *options, whit_model **out, whit_error *error)
 {
     *out = NULL;
-    whit_model_options own = options ? *options : whit_model_options_default();
+    whit_model_options own = whit_model_options_default();
     bool is_ndf;
+    WHIT_TRY(whit_options_read(&own, sizeof own, options, "whit_model_options", error));
     WHIT_TRY(looks_like_ndf(path, &is_ndf, error));
     whit_model *model = NULL;
     whit_status status = begin(path, own.allocator, &model, error);

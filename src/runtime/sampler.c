@@ -4,6 +4,7 @@
 #include "runtime/model.h"
 
 #include "base/fpenv.h"
+#include "base/options.h"
 
 struct whit_sampler {
     whit_chain chain;
@@ -12,28 +13,6 @@ struct whit_sampler {
     uint32_t n_vocab;
     const whit_allocator *allocator;
 };
-
-whit_sampler_options whit_sampler_options_default(void)
-{
-    return (whit_sampler_options){
-        .temperature = 0.8f,
-        .dynatemp_exponent = 1,
-        .top_k = 40,
-        .top_p = 0.95f,
-        .min_p = 0.05f,
-        .typical_p = 1,
-        .top_n_sigma = -1,
-        .xtc_threshold = 0.1f,
-        .repeat_penalty = 1,
-        .penalty_last_n = 64,
-        .dry_base = 1.75f,
-        .dry_allowed_length = 2,
-        .dry_penalty_last_n = -1,
-        .mirostat_tau = 5,
-        .mirostat_eta = 0.1f,
-        .n_history_tokens = 4096,
-    };
-}
 
 /* llama.cpp's DRY breakers: newline, colon, double quote, asterisk. */
 static bool breaks(const char *text, size_t n)
@@ -66,7 +45,8 @@ whit_status whit_sampler_open(const whit_model *model, const whit_sampler_option
                               whit_error *error)
 {
     *out = NULL;
-    whit_sampler_options own = options ? *options : whit_sampler_options_default();
+    whit_sampler_options own = whit_sampler_options_default();
+    WHIT_TRY(whit_options_read(&own, sizeof own, options, "whit_sampler_options", error));
     whit_sampler *sampler = whit_zalloc(model->allocator, sizeof *sampler);
     if (!sampler) return whit_fail_memory(error, "the sampler", sizeof *sampler);
     sampler->allocator = model->allocator;

@@ -4,16 +4,12 @@
 
 #include "base/file.h"
 #include "base/fpenv.h"
+#include "base/options.h"
 #include "runtime/adapter.h"
 
 #define DEFAULT_CTX_TOKENS   4096
 #define DEFAULT_BATCH_TOKENS 512
 #define MAX_SEQUENCES        65536
-
-whit_session_options whit_session_options_default(void)
-{
-    return (whit_session_options){.n_batch_tokens = DEFAULT_BATCH_TOKENS, .n_sequences = 1, .act = WHIT_ACT_I8};
-}
 
 /* ---- options -------------------------------------------------------------------------------- */
 
@@ -21,7 +17,8 @@ static whit_status fill_options(const whit_model *model, const whit_session_opti
                                 whit_session_options *o, whit_error *error)
 {
     const whit_config *c = &model->config;
-    *o = given ? *given : whit_session_options_default();
+    *o = whit_session_options_default();
+    WHIT_TRY(whit_options_read(o, sizeof *o, given, "whit_session_options", error));
     if (!o->n_ctx_tokens) o->n_ctx_tokens = c->n_ctx < DEFAULT_CTX_TOKENS ? c->n_ctx : DEFAULT_CTX_TOKENS;
     if (!o->n_batch_tokens) o->n_batch_tokens = DEFAULT_BATCH_TOKENS;
     if (!o->n_sequences) o->n_sequences = 1;
@@ -179,18 +176,34 @@ void whit_session_close(whit_session *s)
 
 /* ---- stepping ------------------------------------------------------------------------------- */
 
-static whit_status check_step(const whit_session *s, const whit_step_token *tokens, size_t n_tokens, whit_error *error)
+/* The tokens of a step, as the caller laid them out. */
+struct step_tokens {
+    const uint8_t *first;
+    size_t stride_bytes; /* at least that of the first version */
+};
+
+static inline whit_step_token token_at(struct step_tokens tokens, size_t i)
+{
+    whit_step_token token = {0};
+    size_t n = tokens.stride_bytes < sizeof token ? tokens.stride_bytes : sizeof token;
+    memcpy(&token, tokens.first + i * tokens.stride_bytes, n);
+    return token;
+}
+
+static whit_status check_step(const whit_session *s, struct step_tokens tokens, size_t n_tokens, whit_error *error)
 {
     size_t n_wanted = 0;
     if (n_tokens == 0) return whit_fail(error, WHIT_ERROR_ARGUMENT, "a step needs at least one token");
     for (size_t i = 0; i < n_tokens; i++) {
-        if (tokens[i].sequence >= s->options.n_sequences)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", tokens[i].sequence,
-                             s->options.n_sequences);
-        if (tokens[i].id < 0 || (uint32_t)tokens[i].id >= s->model->config.n_vocab)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "token %d is not in the vocabulary of %u", tokens[i].id,
+        whit_step_token token;
+        WHIT_TRY(whit_element_read(&token, sizeof token, sizeof token, tokens.first, i, tokens.stride_bytes,
+                                   "whit_step_token", error));
+        if (token.sequence >= s->options.n_sequences)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", token.sequence, s->options.n_sequences);
+        if (token.id < 0 || (uint32_t)token.id >= s->model->config.n_vocab)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "token %d is not in the vocabulary of %u", token.id,
                              s->model->config.n_vocab);
-        n_wanted += tokens[i].want_logits;
+        n_wanted += token.want_logits;
     }
     if (n_wanted > s->options.n_logits)
         return whit_fail(error, WHIT_ERROR_LIMIT, "logits of %zu tokens wanted, but the session keeps %u", n_wanted,
@@ -220,7 +233,7 @@ static void sort_rows(whit_session *s, uint32_t n)
     }
 }
 
-static whit_status run_pass(whit_session *s, const whit_step_token *tokens, uint32_t n, whit_error *error)
+static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t begin, uint32_t n, whit_error *error)
 {
     whit_batch batch = {.n_rows = n,
                         .ids = s->ids,
@@ -230,12 +243,13 @@ static whit_status run_pass(whit_session *s, const whit_step_token *tokens, uint
                         .selected_begin = s->n_selected,
                         .tops = s->options.exact_head ? NULL : s->tops};
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t sequence = tokens[i].sequence;
-        s->ids[i] = tokens[i].id;
+        whit_step_token token = token_at(tokens, begin + i);
+        uint32_t sequence = token.sequence;
+        s->ids[i] = token.id;
         s->row_sequences[i] = sequence;
         s->row_positions[i] = s->positions[sequence] + s->advanced[sequence]++;
-        s->wanted[i] = tokens[i].want_logits ? ++batch.n_selected : 0;
-        if (s->wanted[i]) s->tops[s->wanted[i] - 1] = tokens[i].n_top;
+        s->wanted[i] = token.want_logits ? ++batch.n_selected : 0;
+        if (s->wanted[i]) s->tops[s->wanted[i] - 1] = token.n_top;
         WHIT_TRY(whit_kv_extend(&s->kv, sequence, s->row_positions[i] + 1, error));
     }
     sort_rows(s, n);
@@ -252,8 +266,10 @@ static whit_status run_pass(whit_session *s, const whit_step_token *tokens, uint
     return WHIT_OK;
 }
 
-whit_status whit_session_step(whit_session *s, const whit_step_token *tokens, size_t n_tokens, whit_error *error)
+whit_status whit_session_step_strided(whit_session *s, const void *first, size_t n_tokens, size_t stride_bytes,
+                                      whit_error *error)
 {
+    struct step_tokens tokens = {first, stride_bytes};
     WHIT_TRY(check_step(s, tokens, n_tokens, error));
     whit_fpenv caller = whit_fpenv_enter();
     whit_status status = WHIT_OK;
@@ -261,7 +277,7 @@ whit_status whit_session_step(whit_session *s, const whit_step_token *tokens, si
     s->n_selected = 0;
     for (size_t i = 0; status == WHIT_OK && i < n_tokens; i += s->options.n_batch_tokens) {
         size_t n = n_tokens - i < s->options.n_batch_tokens ? n_tokens - i : s->options.n_batch_tokens;
-        status = run_pass(s, tokens + i, (uint32_t)n, error);
+        status = run_pass(s, tokens, i, (uint32_t)n, error);
     }
     for (uint32_t q = 0; q < s->options.n_sequences; q++) {
         if (status == WHIT_OK)
@@ -325,43 +341,46 @@ whit_status whit_session_share(whit_session *s, uint32_t from, uint32_t to, uint
 
 _Static_assert(WHIT_MOUNTS_MAX == WHIT_EXEC_MOUNTS, "as many as are promised");
 
-static whit_status check_mounts(const whit_session *s, const whit_mount *mounts, size_t n, whit_exec_mounting *mounting,
-                                whit_error *error)
+static whit_status check_mounts(const whit_session *s, const void *mounts, size_t n, size_t stride_bytes,
+                                whit_exec_mounting *mounting, whit_error *error)
 {
     *mounting = (whit_exec_mounting){0};
     for (size_t i = 0; i < n; i++) {
-        if (!mounts[i].adapter || mounts[i].adapter->model != s->model)
+        whit_mount mount;
+        WHIT_TRY(whit_element_read(&mount, sizeof mount, sizeof mount, mounts, i, stride_bytes, "whit_mount", error));
+        if (!mount.adapter || mount.adapter->model != s->model)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "an adapter was opened for another model");
-        if (!s->kernels.all_finite(&mounts[i].scale, 1))
+        if (!s->kernels.all_finite(&mount.scale, 1))
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "the scale of an adapter is not a number");
-        if (mounts[i].scale == 0) continue; /* adding +0 would turn -0 into +0 */
+        if (mount.scale == 0) continue; /* adding +0 would turn -0 into +0 */
         if (mounting->n == WHIT_MOUNTS_MAX)
             return whit_fail(error, WHIT_ERROR_LIMIT, "over %d adapters on one sequence", WHIT_MOUNTS_MAX);
         mounting->mounts[mounting->n++] =
-            (whit_exec_adapter){.weights = &mounts[i].adapter->weights, .strength = mounts[i].scale};
+            (whit_exec_adapter){.weights = &mount.adapter->weights, .strength = mount.scale};
     }
     return WHIT_OK;
 }
 
-whit_status whit_session_mount(whit_session *s, uint32_t sequence, const whit_mount *mounts, size_t n,
-                               whit_error *error)
+whit_status whit_session_mount_strided(whit_session *s, uint32_t sequence, const void *mounts, size_t n,
+                                       size_t stride_bytes, whit_error *error)
 {
     if (sequence >= s->options.n_sequences)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
     whit_exec_mounting mounting;
-    WHIT_TRY(check_mounts(s, mounts, n, &mounting, error));
+    WHIT_TRY(check_mounts(s, mounts, n, stride_bytes, &mounting, error));
     return whit_exec_mount(&s->exec, sequence, mounting, s->allocator, error);
 }
 
-whit_status whit_session_predict_bytes(const whit_model *model, const whit_session_options *options,
-                                       const whit_mount *mounts, size_t n, size_t *bytes, whit_error *error)
+whit_status whit_session_predict_bytes_strided(const whit_model *model, const whit_session_options *options,
+                                               const void *mounts, size_t n, size_t stride_bytes, size_t *bytes,
+                                               whit_error *error)
 {
     *bytes = 0;
     whit_session *s = whit_zalloc(model->allocator, sizeof *s);
     if (!s) return whit_fail_memory(error, "the session", sizeof *s);
     whit_exec_mounting mounting;
     whit_status status = prepare(s, model, options, error);
-    if (status == WHIT_OK) status = check_mounts(s, mounts, n, &mounting, error);
+    if (status == WHIT_OK) status = check_mounts(s, mounts, n, stride_bytes, &mounting, error);
     if (status == WHIT_OK) *bytes = s->arena_bytes + whit_exec_mount_bytes(&s->exec, mounting);
     whit_plan_free(&s->plan);
     whit_free(model->allocator, s, sizeof *s);

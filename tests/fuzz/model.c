@@ -29,7 +29,7 @@ static void make_bases(void)
     if (!mkdtemp(folder)) abort();
     snprintf(gguf, sizeof gguf, "%s/tiny.gguf", folder);
     if (!tiny_model_write(&tiny, gguf) || !read_whole(gguf, &base[0])) abort();
-    whit_model_options options = {.no_cache = true};
+    whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
     if (whit_model_open(gguf, &options, &model, &error) != WHIT_OK) abort();
     const void *address;
     size_t size;
@@ -61,7 +61,7 @@ static void live(const char *path)
     whit_model *model = NULL;
     whit_session *session = NULL;
     whit_sampler *sampler = NULL;
-    whit_model_options model_options = {.no_cache = true};
+    whit_model_options model_options = {.struct_bytes = sizeof model_options, .no_cache = true};
     whit_session_options options = whit_session_options_default();
     options.n_ctx_tokens = 24;
     options.n_batch_tokens = 8;

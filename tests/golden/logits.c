@@ -38,7 +38,7 @@ static float *run(const char *path, const whit_step_token *tokens, uint32_t *n_v
     whit_error error;
     whit_model *model;
     whit_session *session;
-    whit_model_options model_options = {.no_cache = true};
+    whit_model_options model_options = {.struct_bytes = sizeof model_options, .no_cache = true};
     assert_ok(whit_model_open(path, &model_options, &model, &error), error);
     whit_session_options options = whit_session_options_default();
     options.kv = WHIT_KV_F32;
@@ -179,7 +179,7 @@ static void folder_and_gguf_are_one(void **state)
         for (int i = 0; i < 2; i++) {
             whit_error error;
             whit_model *model;
-            whit_model_options options = {.no_cache = true};
+            whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
             const char *path = shared_path(pairs[p][i]);
             assert_ok(whit_model_open(path, &options, &model, &error), error);
             memcpy(identity[i], whit_model_identity(model), 32);

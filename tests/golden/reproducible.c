@@ -37,7 +37,7 @@ static whit_model *open_model(int which)
 {
     whit_error error;
     whit_model *model;
-    whit_model_options options = {.no_cache = true};
+    whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
     assert_ok(whit_model_open(model_paths[which], &options, &model, &error), error);
     return model;
 }

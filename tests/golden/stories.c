@@ -11,7 +11,7 @@ static whit_model *open_model(void)
 {
     whit_error error;
     whit_model *model;
-    whit_model_options options = {.no_cache = true};
+    whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
     assert_ok(whit_model_open(shared_path("models/stories260K/stories260K.gguf"), &options, &model, &error), error);
     return model;
 }
@@ -112,7 +112,7 @@ static void check_text(const char *prompt, const char *golden_path)
     options.n_tokens = (uint32_t)(N_STEPS - n_ids + 1);
     options.on_text = collect;
     options.user = &all;
-    whit_generate_result result;
+    whit_generate_result result = whit_generate_result_default();
     assert_ok(whit_generate(session, sampler, ids, n_ids, &options, &result, &error), error);
     /* The reference stops after 200 positions and ends its output with a newline. */
     while (n && golden[n - 1] == '\n') n--;

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: MIT
-# The shared library exports what whit.h declares, and keeps the library's promises: it calls
+# The shared library exports what the public headers declare, and keeps the library's promises: it calls
 # nothing that ends the process, prints to stdout or installs handlers, and has no mutable globals.
 set -u
 library=$1 failed=0
 nm=$("$CC" -print-prog-name=nm)
 objdump=$("$CC" -print-prog-name=objdump)
 
-sed '/^#/d' "$SOURCE/include/whit.h" | tr '\n' ' ' | grep -oE 'WHIT_API [^;]*;' |
+cat "$SOURCE"/include/whit.h "$SOURCE"/include/whit/*.h | sed '/^#/d' | tr '\n' ' ' | grep -oE 'WHIT_API [^;]*;' |
     sed -E 's/.*[ *](whit_[a-z0-9_]+)\(.*/\1/' | sort -u >declared
 "$nm" -D --defined-only "$library" | awk '{print $3}' | grep -vE '^(_init|_fini)$' | sort -u >exported
 extra=$(comm -13 declared exported)
 if [ -n "$extra" ]; then
-    echo "exported but not in whit.h: $extra"
+    echo "exported but not in the public headers: $extra"
     failed=1
 fi
 absent=$(comm -23 declared exported)
 if [ -n "$absent" ]; then
-    echo "in whit.h but not exported: $absent"
+    echo "in the public headers but not exported: $absent"
     failed=1
 fi
 

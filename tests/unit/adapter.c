@@ -197,7 +197,7 @@ static void steps_take_no_memory(void **state)
     whit_error error;
     struct failing memory = {.n_left = -1};
     whit_allocator allocator = {failing_alloc, failing_free, &memory};
-    whit_model_options model_options = {.allocator = &allocator};
+    whit_model_options model_options = {.struct_bytes = sizeof model_options, .allocator = &allocator};
     whit_model *model;
     assert_ok(whit_model_open(in_folder("a.ndf"), &model_options, &model, &error), error);
     whit_adapter *adapter = open_adapter(model, "first.ndf");

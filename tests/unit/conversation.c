@@ -468,7 +468,7 @@ static void every_allocation_may_fail(void **state)
     (void)state;
     struct failing failing = {.n_left = 1L << 40};
     whit_allocator allocator = {failing_alloc, failing_free, &failing};
-    whit_model_options options = {.no_cache = true, .allocator = &allocator};
+    whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true, .allocator = &allocator};
     whit_model *own;
     whit_error error;
     assert_ok(whit_model_open(model_path, &options, &own, &error), error);
@@ -497,7 +497,7 @@ static void present_tokens_must_be_there(void **state)
     whit_error error;
     whit_sampler *sampler;
     whit_generate_options options = whit_generate_options_default();
-    whit_generate_result result;
+    whit_generate_result result = whit_generate_result_default();
     options.n_tokens = 2;
     assert_ok(whit_sampler_open(model, NULL, &sampler, &error), error);
     options.n_present = 3; /* of an empty sequence */
@@ -522,7 +522,7 @@ static int open_model(void **state)
     (void)state;
     tiny_model tiny = tiny_model_default();
     tiny.chat_template = TINY_TEMPLATE;
-    whit_model_options options = {.no_cache = true};
+    whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
     return tiny_model_make(&tiny, model_path) == 0 && whit_model_open(model_path, &options, &model, NULL) == WHIT_OK
         ? 0
         : -1;

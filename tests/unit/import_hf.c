@@ -77,7 +77,7 @@ static float *run(const char *path, uint32_t *n_vocab, uint8_t identity[32])
     whit_error error;
     whit_model *model;
     whit_session *session;
-    whit_model_options model_options = {.no_cache = true};
+    whit_model_options model_options = {.struct_bytes = sizeof model_options, .no_cache = true};
     assert_ok(whit_model_open(path, &model_options, &model, &error), error);
     whit_session_options options = whit_session_options_default();
     options.n_threads = 1;

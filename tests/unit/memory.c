@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include <malloc.h>
+#include <math.h>
 
 #include "adapter_sample.h"
 #include "failing_memory.h"
@@ -71,7 +72,8 @@ static whit_status live(const char *path, const whit_allocator *allocator, const
     whit_model *model = NULL;
     whit_session *session = NULL;
     whit_sampler *sampler = NULL;
-    whit_model_options model_options = {.allocator = allocator, .cache_dir = cache_dir, .no_cache = !cache_dir};
+    whit_model_options model_options = {
+        .struct_bytes = sizeof model_options, .allocator = allocator, .cache_dir = cache_dir, .no_cache = !cache_dir};
     whit_session_options session_options = whit_session_options_default();
     session_options.n_threads = 2;
     session_options.n_ctx_tokens = 64;
@@ -153,7 +155,8 @@ static void a_token_allocates_nothing(void **state)
     whit_session *session;
     whit_sampler *sampler;
     whit_detokenizer *detokenizer;
-    whit_model_options model_options = {.allocator = &allocator, .no_cache = true};
+    whit_model_options model_options = {
+        .struct_bytes = sizeof model_options, .allocator = &allocator, .no_cache = true};
     whit_session_options options = whit_session_options_default();
     options.n_sequences = 2;
     options.n_threads = 2;
@@ -184,6 +187,80 @@ static void a_token_allocates_nothing(void **state)
     assert_int_equal(failing.n_live, 0);
 }
 
+static whit_status ban_one(void *user, float *logits, uint32_t n_vocab, whit_error *error)
+{
+    (void)error;
+    logits[*(uint32_t *)user % n_vocab] = -INFINITY;
+    return WHIT_OK;
+}
+
+/* Guesses, stop strings, a stage and log-probabilities, two at once. */
+static void nor_does_one_of_many_generations(void **state)
+{
+    (void)state;
+    whit_error error;
+    struct failing failing = {.n_left = 1L << 40};
+    whit_allocator allocator = {failing_alloc, failing_free, &failing};
+    whit_model *model;
+    whit_session *session;
+    whit_sampler *samplers[2];
+    whit_generation *all[2];
+    whit_model_options model_options = {
+        .struct_bytes = sizeof model_options, .allocator = &allocator, .no_cache = true};
+    whit_session_options session_options = whit_session_options_default();
+    session_options.n_sequences = 2;
+    session_options.n_threads = 2;
+    session_options.n_logits = 8;
+    assert_ok(whit_model_open(ndf_path, &model_options, &model, &error), error);
+    assert_ok(whit_session_open(model, &session_options, &session, &error), error);
+    uint32_t banned = 7;
+    size_t n_text = 0;
+    const char *stops[] = {"never seen", "nor this"};
+    whit_stage stage = whit_stage_default();
+    stage.user = &banned;
+    stage.apply = ban_one;
+    const whit_stage *stages[] = {&stage};
+    whit_generate_options options = whit_generate_options_default();
+    options.n_tokens = 200;
+    options.n_draft_tokens = 5;
+    options.ignore_end = true;
+    options.stop = stops;
+    options.n_stop = 2;
+    options.on_text = ignore_text;
+    options.user = &n_text;
+    options.logprobs = true;
+    options.n_top_logprobs = 5;
+    int32_t ids[] = {whit_model_bos(model), 260, 261, 262, 260, 261, 262, 260};
+    for (uint32_t i = 0; i < 2; i++) {
+        options.sequence = i;
+        options.stages = stages;
+        options.n_stages = i;
+        assert_ok(whit_sampler_open(model, NULL, &samplers[i], &error), error);
+        assert_ok(whit_generation_open(session, samplers[i], ids, 8, &options, &all[i], &error), error);
+    }
+    long hooked = 0, total = 0;
+    size_t n_open = 2;
+    for (int i = 0; n_open; i++) {
+        if (i == 4) {
+            hooked = failing.n_left;
+            total = n_mallocs;
+        }
+        assert_ok(whit_generations_step(session, all, 2, &n_open, &error), error);
+        if (!n_open) assert_true(i > 20);
+    }
+    assert_int_equal(failing.n_left, hooked);
+    assert_int_equal(n_mallocs, total);
+    assert_true(n_text > 100);
+    for (int i = 0; i < 2; i++) {
+        if (whit_generation_error(all[i])) fail_msg("%s", whit_generation_error(all[i])->message);
+        whit_generation_close(all[i]);
+        whit_sampler_close(samplers[i]);
+    }
+    whit_session_close(session);
+    whit_model_close(model);
+    assert_int_equal(failing.n_live, 0);
+}
+
 /* ---- predictions ----------------------------------------------------------------------------- */
 
 static whit_adapter *make_adapter(const whit_model *model, const adapter_sample *sample)
@@ -207,7 +284,8 @@ static void check_mounting(const whit_session_options *options)
     whit_error error;
     struct failing counted = {.n_left = -1};
     whit_allocator allocator = {failing_alloc, failing_free, &counted};
-    whit_model_options model_options = {.allocator = &allocator, .no_cache = true};
+    whit_model_options model_options = {
+        .struct_bytes = sizeof model_options, .allocator = &allocator, .no_cache = true};
     whit_model *model;
     assert_ok(whit_model_open(ndf_path, &model_options, &model, &error), error);
     whit_adapter *small = make_adapter(model, &(adapter_sample){.seed = 1, .rank = 3, .size = 0.1f});
@@ -295,7 +373,7 @@ static void a_session_takes_what_was_predicted(void **state)
         .seed = 3, .n_layers = 8, .n_embd = 128, .n_ff = 64, .n_heads = 2, .n_kv_heads = 2, .n_ctx = N_CTX};
     snprintf(path, sizeof path, "%s/wide.gguf", folder);
     assert_true(tiny_model_write(&tiny, path));
-    whit_model_options model_options = {.no_cache = true};
+    whit_model_options model_options = {.struct_bytes = sizeof model_options, .no_cache = true};
     assert_ok(whit_model_open(path, &model_options, &model, &error), error);
     whit_session_options options = whit_session_options_default();
     options.n_ctx_tokens = N_CTX;
@@ -342,7 +420,7 @@ static int make_models(void **state)
     whit_error error;
     whit_model *model;
     snprintf(cache, sizeof cache, "%s/cache", folder);
-    whit_model_options options = {.cache_dir = cache};
+    whit_model_options options = {.struct_bytes = sizeof options, .cache_dir = cache};
     if (whit_model_open(gguf_path, &options, &model, &error) != WHIT_OK) return -1;
     whit_model_close(model);
     snprintf(command, sizeof command, "mv %s/*.ndf %s && rm -r %s", cache, ndf_path, cache);
@@ -360,9 +438,9 @@ static int remove_models(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_allocation_may_fail),          cmocka_unit_test(every_malloc_may_fail),
-        cmocka_unit_test(a_token_allocates_nothing),          cmocka_unit_test(adapters_take_what_was_predicted),
-        cmocka_unit_test(a_session_takes_what_was_predicted),
+        cmocka_unit_test(every_allocation_may_fail),        cmocka_unit_test(every_malloc_may_fail),
+        cmocka_unit_test(a_token_allocates_nothing),        cmocka_unit_test(nor_does_one_of_many_generations),
+        cmocka_unit_test(adapters_take_what_was_predicted), cmocka_unit_test(a_session_takes_what_was_predicted),
     };
     return cmocka_run_group_tests_name("memory", tests, make_models, remove_models);
 }

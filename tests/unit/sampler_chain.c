@@ -375,13 +375,21 @@ static void bad_numbers_are_refused(void **state)
     whit_chain chain;
     whit_sampler_options o = plain_options(1);
     assert_ok(whit_chain_open(5, &o, NULL, NULL, &chain, &error), error);
-    float bad[3] = {NAN, INFINITY, -INFINITY};
-    for (int i = 0; i < 3; i++) {
+    float bad[2] = {NAN, INFINITY};
+    for (int i = 0; i < 2; i++) {
         float logits[5] = {0, 1, 2, bad[i], 4};
         uint32_t id = 77;
         assert_int_equal(whit_chain_pick(&chain, logits, &id, &error), WHIT_ERROR_NUMERIC);
         assert_int_equal(id, 77);
     }
+    uint32_t only = 0; /* minus infinity bans */
+    float banned[5] = {-INFINITY, -INFINITY, -INFINITY, -3, -INFINITY};
+    for (int i = 0; i < 8; i++) {
+        assert_ok(whit_chain_pick(&chain, banned, &only, &error), error);
+        assert_int_equal(only, 3);
+    }
+    banned[3] = -INFINITY;
+    assert_int_equal(whit_chain_pick(&chain, banned, &only, &error), WHIT_ERROR_ARGUMENT);
     whit_chain_close(&chain);
     int32_t ids[2] = {0, 1};
     float values[2] = {-INFINITY, -INFINITY};

@@ -96,7 +96,7 @@ static void sessions_begin_anew_in_used_memory(void **state)
         char path[64];
         assert_ok(random_model_make(i, &writer, &config, &error), error);
         snprintf(path, sizeof path, "/proc/self/fd/%d", whit_ndf_writer_fd(writer));
-        whit_model_options options = {.allocator = &allocator, .no_cache = true};
+        whit_model_options options = {.struct_bytes = sizeof options, .allocator = &allocator, .no_cache = true};
         assert_ok(whit_model_open(path, &options, &model, &error), error);
         static float clean[N_IDS][N_VOCAB], logits[N_VOCAB];
         assert_in_range(config.n_vocab, N_IDS, N_VOCAB);

@@ -69,7 +69,7 @@ static struct made generate(const whit_model *model, float temperature, uint32_t
     how.user = &made;
     how.stop = &stop;
     how.n_stop = stop != NULL;
-    whit_generate_result result;
+    whit_generate_result result = whit_generate_result_default();
     assert_ok(whit_generate(session, sampler, ids, 60, &how, &result, &error), error);
     made.n_tokens = result.n_generated_tokens;
     made.finish = result.finish;
@@ -86,7 +86,7 @@ static void guesses_change_nothing(void **state)
     static const float temperatures[] = {0, 0.7f};
     whit_error error;
     whit_model *model;
-    whit_model_options options = {.no_cache = true};
+    whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
     assert_ok(whit_model_open(model_path, &options, &model, &error), error);
     for (int t = 0; t < 2; t++)
         for (uint32_t n_tokens = 1; n_tokens <= 100; n_tokens += 33) {
@@ -160,7 +160,7 @@ static void batches_of_any_size_change_no_text(void **state)
     unsigned n_prompts = wanted ? (unsigned)atoi(wanted) : tests_are_brief() ? 2 : 20;
     whit_error error;
     whit_model *model;
-    whit_model_options options = {.no_cache = true};
+    whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
     assert_ok(whit_model_open(WHIT_SOURCE_DIR "/tools/tales/tales.ndf", &options, &model, &error), error);
     for (unsigned i = 0, next = 0; i < n_prompts; i++) {
         static char prompt[512], plain[4096], guessed[4096];

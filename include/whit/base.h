@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ * Versions, status and errors, memory: what every other header of whit needs.
+ *
+ * Structs grow. One whose first member is `struct_bytes` is filled by its _default() function, which
+ * lies in the header and writes the size that the program was compiled with. Newer libraries add
+ * members behind, with defaults that change nothing for programs that do not know them; a program that
+ * sets a member which the library does not know is refused (WHIT_ERROR_ARGUMENT), and so is a struct that
+ * no _default() function filled. Structs in arrays are passed with the size of one (the functions
+ * _strided; inline functions pass it). Structs that say neither never change. */
+#ifndef WHIT_BASE_H
+#define WHIT_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define WHIT_VERSION_MAJOR  0
+#define WHIT_VERSION_MINOR  1
+#define WHIT_VERSION_PATCH  0
+#define WHIT_VERSION_NUMBER (WHIT_VERSION_MAJOR * 10000 + WHIT_VERSION_MINOR * 100 + WHIT_VERSION_PATCH)
+
+#if defined(__GNUC__)
+#define WHIT_API __attribute__((visibility("default")))
+#else
+#define WHIT_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum whit_status {
+    WHIT_OK = 0,
+    WHIT_ERROR_ARGUMENT,    /* the caller's request makes no sense */
+    WHIT_ERROR_MEMORY,      /* an allocation failed or a stated limit was reached */
+    WHIT_ERROR_IO,          /* the operating system refused a file or a read */
+    WHIT_ERROR_FORMAT,      /* a file is damaged, cut short or not what it says */
+    WHIT_ERROR_UNSUPPORTED, /* sound, but not something this build can do */
+    WHIT_ERROR_LIMIT,       /* a context, a length or a bound is full */
+    WHIT_ERROR_CANCELLED,   /* a cancel flag or a callback asked to stop */
+    WHIT_ERROR_NUMERIC,     /* logits are not finite */
+} whit_status;
+
+typedef struct whit_error {
+    whit_status status;
+    char message[504]; /* one line: file, place, reason, what to do; always terminated */
+} whit_error;
+
+/* Of the library that runs, "0.1.0"; the macros above are of the header that was compiled. */
+WHIT_API const char *whit_version(void);
+WHIT_API const char *whit_status_name(whit_status status);
+
+/* Memory comes from here when given; NULL members mean malloc and free. `alloc` returns memory
+ * aligned to `align_bytes` (a power of two) or NULL; it may be called from any thread. */
+typedef struct whit_allocator {
+    void *(*alloc)(void *user, size_t size_bytes, size_t align_bytes);
+    void (*free)(void *user, void *memory, size_t size_bytes);
+    void *user;
+} whit_allocator;
+
+/* Called now and then during long work with a share in [0, 1]; return false to cancel. */
+typedef bool whit_progress_fn(void *user, const char *what, double share);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

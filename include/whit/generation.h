@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT
+ * Generation: prompt, pick, print, until something ends it; in one call or a step at a time. */
+#ifndef WHIT_GENERATION_H
+#define WHIT_GENERATION_H
+
+#include "sampler.h"
+#include "session.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum whit_finish {
+    WHIT_FINISH_LENGTH,    /* n_tokens were generated */
+    WHIT_FINISH_END,       /* an end token, on_token or a stage */
+    WHIT_FINISH_STOP,      /* a stop string */
+    WHIT_FINISH_CANCELLED, /* on_text, whit_generation_cancel or the session's cancel flag */
+    WHIT_FINISH_FAILED,    /* see whit_generation_error */
+} whit_finish;
+
+/* Text as it becomes final; return false to stop. Stop strings are held back, never shown. */
+typedef bool whit_text_fn(void *user, const char *text, size_t text_bytes);
+/* An id as it is picked, before its text; return false to end there, as in front of an end token. */
+typedef bool whit_token_fn(void *user, int32_t id);
+
+/* Changes logits before a token is picked: a grammar, a program. Only tokens that are part of the output
+ * are ever accepted, in order, so drafts need no way back. */
+typedef struct whit_stage {
+    size_t struct_bytes;
+    void *user;
+    /* Edits the (n_vocab) logits of the next token in place; -INFINITY bans. Called once per token. */
+    whit_status (*apply)(void *user, float *logits, uint32_t n_vocab, whit_error *error);
+    /* The token that was picked; not called for one that ends the output. *end = true: it is the last. */
+    whit_status (*accept)(void *user, int32_t id, bool *end, whit_error *error);
+} whit_stage;
+static inline whit_stage whit_stage_default(void)
+{
+    whit_stage stage;
+    memset(&stage, 0, sizeof stage);
+    stage.struct_bytes = sizeof stage;
+    return stage;
+}
+
+typedef struct whit_generate_options {
+    size_t struct_bytes;
+    uint32_t sequence;       /* default 0 */
+    uint32_t n_present;      /* so many of the first ids are in the sequence already (all that is
+                                   in it): they are not computed again; default 0 */
+    uint32_t n_tokens;       /* most tokens to generate; default 128 */
+    bool ignore_end;         /* go on after end tokens */
+    uint32_t n_draft_tokens; /* guess up to so many from the text before: the same output, faster
+                                   where texts repeat; needs n_logits of one more; default 0 */
+    const char *const *stop; /* stop strings; copied */
+    size_t n_stop;
+    whit_text_fn *on_text; /* NULL: whit_generation_text gives the text */
+    whit_token_fn *on_token;
+    void *user;
+    const whit_stage *const *stages; /* in order, before the sampler; they outlive the generation */
+    size_t n_stages;
+    bool logprobs; /* keep the log-probability of every token, and of n_top_logprobs others */
+    uint32_t n_top_logprobs;
+} whit_generate_options;
+static inline whit_generate_options whit_generate_options_default(void)
+{
+    whit_generate_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_bytes = sizeof options;
+    options.n_tokens = 128;
+    return options;
+}
+
+typedef struct whit_generate_result {
+    size_t struct_bytes;
+    uint32_t n_prompt_tokens, n_generated_tokens; /* prompt tokens that were fed */
+    uint64_t prompt_ns, generate_ns;
+    whit_finish finish;
+} whit_generate_result;
+static inline whit_generate_result whit_generate_result_default(void)
+{
+    whit_generate_result result;
+    memset(&result, 0, sizeof result);
+    result.struct_bytes = sizeof result;
+    return result;
+}
+
+/* ---- in one call --------------------------------------------------------------------------------- */
+
+/* Feeds `ids` to the sequence and generates after them. The output depends on all of `ids`, not on
+ * how many of them were present. `result` may be NULL. */
+WHIT_API whit_status whit_generate(whit_session *session, whit_sampler *sampler, const int32_t *ids, size_t n_ids,
+                                   const whit_generate_options *options, whit_generate_result *result,
+                                   whit_error *error);
+
+/* ---- a step at a time ---------------------------------------------------------------------------- */
+
+/* The same as a state: it says which tokens it wants next and takes their logits, so that one step
+ * serves many. Text, tokens and finish are those that it has alone. It belongs to the session's thread,
+ * and no other may change its sequence meanwhile. After opening it allocates nothing, unless text that
+ * nobody takes piles up. */
+typedef struct whit_generation whit_generation;
+
+/* Session and sampler outlive it. WHIT_ERROR_LIMIT where the prompt does not fit the context. */
+WHIT_API whit_status whit_generation_open(whit_session *session, whit_sampler *sampler, const int32_t *ids,
+                                          size_t n_ids, const whit_generate_options *options,
+                                          whit_generation **generation, whit_error *error);
+WHIT_API void whit_generation_close(whit_generation *generation);
+
+/* One session step for the next tokens of all that are not finished: all that generate, then as much
+ * of prompts as fits the batch (a second step only where tokens or logits exceed what the session
+ * takes at once). *n_open (NULL is fine) counts those not finished after it. What goes wrong in one
+ * generation finishes that one; an error is returned where the step failed: then nothing was
+ * appended, and the call may be repeated or the generations cancelled. */
+WHIT_API whit_status whit_generations_step(whit_session *session, whit_generation *const *generations, size_t n,
+                                           size_t *n_open, whit_error *error);
+
+/* For schedulers of their own: the tokens to feed next, a piece of the prompt or the last token with
+ * guesses, at most `capacity` of which at most n_logits want logits; *n_tokens is 0 where it is
+ * finished or they do not suffice. Asked again before a step, it says the same. */
+WHIT_API whit_status whit_generation_tokens_strided(whit_generation *generation, void *tokens, size_t capacity,
+                                                    size_t stride_bytes, size_t n_logits, size_t *n_tokens,
+                                                    whit_error *error);
+static inline whit_status whit_generation_tokens(whit_generation *generation, whit_step_token *tokens, size_t capacity,
+                                                 size_t n_logits, size_t *n_tokens, whit_error *error)
+{
+    return whit_generation_tokens_strided(generation, tokens, capacity, sizeof *tokens, n_logits, n_tokens, error);
+}
+/* After a step with those tokens: picks from their logits, which begin at `i_wanted` of the step. Calls
+ * on_token and on_text. Of an error it says what whit_generation_error says, and is finished. */
+WHIT_API whit_status whit_generation_accept(whit_generation *generation, size_t i_wanted, whit_error *error);
+/* Finishes one that is not: text held back is given out, guesses are taken back from the sequence. */
+WHIT_API void whit_generation_cancel(whit_generation *generation);
+
+WHIT_API bool whit_generation_finished(const whit_generation *generation);
+/* Final text since the last call, without on_text; valid until the generation's next change. */
+WHIT_API const char *whit_generation_text(whit_generation *generation, size_t *text_bytes);
+/* All ids: the prompt's, then those generated. */
+WHIT_API const int32_t *whit_generation_ids(const whit_generation *generation, size_t *n_ids);
+/* Of the i-th token generated: 1 + n_top_logprobs entries as from whit_logprobs; NULL without. */
+WHIT_API const whit_logprob *whit_generation_logprobs(const whit_generation *generation, size_t i);
+/* Counts and times so far; `finish` once it is finished. */
+WHIT_API void whit_generation_result(const whit_generation *generation, whit_generate_result *result);
+/* Why it failed; NULL where it did not. */
+WHIT_API const whit_error *whit_generation_error(const whit_generation *generation);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ * Models: files mapped into memory. A model never changes and may be shared by threads. */
+#ifndef WHIT_MODEL_H
+#define WHIT_MODEL_H
+
+#include "base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct whit_model whit_model;
+typedef struct whit_model_options {
+    size_t struct_bytes;
+    const whit_allocator *allocator; /* default NULL: malloc */
+    const char *cache_dir;           /* converted sources; NULL: $XDG_CACHE_HOME/whit */
+    bool no_cache;                   /* convert in memory, write nothing */
+    whit_progress_fn *progress;      /* of a conversion */
+    void *progress_user;
+} whit_model_options;
+static inline whit_model_options whit_model_options_default(void)
+{
+    whit_model_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_bytes = sizeof options;
+    return options;
+}
+
+/* Opens an .ndf in place, or any readable source through the conversion cache. */
+WHIT_API whit_status whit_model_open(const char *path, const whit_model_options *options, whit_model **model,
+                                     whit_error *error);
+/* The same for bytes in memory, 64-byte aligned, that stay until the model is closed. */
+WHIT_API whit_status whit_model_open_memory(const void *data, size_t size_bytes, const char *name,
+                                            const whit_allocator *allocator, whit_model **model, whit_error *error);
+WHIT_API void whit_model_close(whit_model *model);
+
+WHIT_API uint32_t whit_model_vocab_size(const whit_model *model);
+WHIT_API uint32_t whit_model_context_size(const whit_model *model); /* as trained, in tokens */
+WHIT_API uint32_t whit_model_embedding_size(const whit_model *model);
+/* One field of the model's metadata as text, in place; NULL where it is absent or not text. */
+WHIT_API const char *whit_model_metadata(const whit_model *model, const char *key);
+/* The model's identity: a digest of configuration, tokenizer and weights; 32 bytes. */
+WHIT_API const uint8_t *whit_model_identity(const whit_model *model);
+/* Mapped files, for hosts that want to name one when it is cut short under them (SIGBUS):
+ * the i-th range and its path; false where there is no i-th. */
+WHIT_API bool whit_model_mapping(const whit_model *model, size_t i, const void **address, size_t *size_bytes,
+                                 const char **path);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ * Sampling: from logits to one token. A sampler belongs to one stream of tokens. */
+#ifndef WHIT_SAMPLER_H
+#define WHIT_SAMPLER_H
+
+#include "model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct whit_sampler whit_sampler;
+/* llama.cpp's chain, names, order and defaults: penalties, dry, top_n_sigma, top_k, typical,
+ * top_p, min_p, xtc, temperature. */
+typedef struct whit_sampler_options {
+    size_t struct_bytes;
+    uint64_t seed;              /* default 0 */
+    float temperature;          /* 0.8; 0 is greedy */
+    float dynatemp_range;       /* 0: off */
+    float dynatemp_exponent;    /* 1 */
+    int32_t top_k;              /* 40; 0 is off */
+    float top_p;                /* 0.95; 1 is off */
+    float min_p;                /* 0.05; 0 is off */
+    float typical_p;            /* 1: off */
+    float top_n_sigma;          /* -1: off */
+    float xtc_probability;      /* 0: off */
+    float xtc_threshold;        /* 0.1 */
+    float repeat_penalty;       /* 1: off */
+    float presence_penalty;     /* 0 */
+    float frequency_penalty;    /* 0 */
+    int32_t penalty_last_n;     /* 64; 0 is off, -1 the whole context */
+    float dry_multiplier;       /* 0: off */
+    float dry_base;             /* 1.75 */
+    int32_t dry_allowed_length; /* 2 */
+    int32_t dry_penalty_last_n; /* -1: the whole context */
+    int32_t mirostat;           /* 0: off; 1, 2 */
+    float mirostat_tau;         /* 5 */
+    float mirostat_eta;         /* 0.1 */
+    const int32_t *bias_ids;    /* logit biases, n_biases of them; copied at open */
+    const float *bias_values;
+    size_t n_biases;
+    uint32_t n_history_tokens; /* most tokens remembered for penalties; default 4,096 */
+} whit_sampler_options;
+static inline whit_sampler_options whit_sampler_options_default(void)
+{
+    whit_sampler_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_bytes = sizeof options;
+    options.temperature = 0.8f;
+    options.dynatemp_exponent = 1;
+    options.top_k = 40;
+    options.top_p = 0.95f;
+    options.min_p = 0.05f;
+    options.typical_p = 1;
+    options.top_n_sigma = -1;
+    options.xtc_threshold = 0.1f;
+    options.repeat_penalty = 1;
+    options.penalty_last_n = 64;
+    options.dry_base = 1.75f;
+    options.dry_allowed_length = 2;
+    options.dry_penalty_last_n = -1;
+    options.mirostat_tau = 5;
+    options.mirostat_eta = 0.1f;
+    options.n_history_tokens = 4096;
+    return options;
+}
+WHIT_API whit_status whit_sampler_open(const whit_model *model, const whit_sampler_options *options,
+                                       whit_sampler **sampler, whit_error *error);
+/* Picks an id from (vocab) logits, which are left as they are, and remembers it. An id whose logit is
+ * -INFINITY is never picked. */
+WHIT_API whit_status whit_sampler_pick(whit_sampler *sampler, const float *logits, int32_t *id, whit_error *error);
+/* For n_top of the step in front of a pick: how many of the largest logits its picks depend on, 0:
+ * on all. */
+WHIT_API uint32_t whit_sampler_n_top(const whit_sampler *sampler);
+WHIT_API void whit_sampler_accept(whit_sampler *sampler, int32_t id); /* prompt tokens, for penalties */
+WHIT_API void whit_sampler_reset(whit_sampler *sampler);
+WHIT_API void whit_sampler_close(whit_sampler *sampler);
+
+/* The logarithm of a token's probability: softmax of logits, before any sampler. */
+typedef struct whit_logprob {
+    int32_t id;
+    float logprob;
+} whit_logprob;
+/* From (n_vocab) logits, all of them exact (n_top 0): entries[0] is of `id`, and the n_top most likely
+ * follow, greatest first, ties by id. n_top at most n_vocab; `entries` has room for 1 + n_top. */
+WHIT_API whit_status whit_logprobs(const float *logits, uint32_t n_vocab, int32_t id, uint32_t n_top,
+                                   whit_logprob *entries, whit_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ * Sessions: a compiled plan, worker threads and the KV caches of one or more sequences of tokens. A
+ * session belongs to one thread at a time. */
+#ifndef WHIT_SESSION_H
+#define WHIT_SESSION_H
+
+#include "model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct whit_session whit_session;
+typedef enum whit_kv_type { WHIT_KV_F16 = 0, WHIT_KV_F32 = 1, WHIT_KV_I8 = 2 } whit_kv_type;
+/* Activations of coded weights (ternary BitLinear and float matrices have their own, fixed way). */
+typedef enum whit_act_type { WHIT_ACT_F32 = 0, WHIT_ACT_I8 = 1 } whit_act_type;
+
+typedef struct whit_session_options {
+    size_t struct_bytes;
+    uint32_t n_ctx_tokens;       /* per sequence; default 0: as trained, at most 4,096 */
+    uint32_t n_batch_tokens;     /* most tokens in one pass; default 512 */
+    uint32_t n_sequences;        /* default 1 */
+    uint32_t n_threads;          /* default 0: physical cores */
+    whit_kv_type kv;             /* default f16 */
+    whit_act_type act;           /* default i8 */
+    uint32_t n_logits;           /* most wanted tokens of a step; default 0: n_sequences */
+    bool keep_hidden;            /* keep final hidden states, for whit_session_hidden */
+    bool exact_head;             /* read the whole head also where n_top is set */
+    bool no_fuse;                /* run every operation by itself: the same bits, slower; for checks */
+    const char *cpu;             /* cap of the ISA level, as WHIT_CPU; NULL or "": none */
+    const volatile bool *cancel; /* looked at between layers; may be set from a signal handler */
+} whit_session_options;
+static inline whit_session_options whit_session_options_default(void)
+{
+    whit_session_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_bytes = sizeof options;
+    options.n_batch_tokens = 512;
+    options.n_sequences = 1;
+    options.act = WHIT_ACT_I8;
+    return options;
+}
+WHIT_API whit_status whit_session_open(const whit_model *model, const whit_session_options *options,
+                                       whit_session **session, whit_error *error);
+WHIT_API void whit_session_close(whit_session *session);
+
+/* One token of one sequence. A step takes tokens of any sequences, each continuing its own. With
+ * n_top > 0 only the n_top largest logits are exact; the others may be estimates, each below those,
+ * which lets a head of codec i8s be read by half (docs/numerics.md). */
+typedef struct whit_step_token {
+    uint32_t sequence;
+    int32_t id;
+    bool want_logits;
+    uint32_t n_top; /* default 0: all logits */
+} whit_step_token;
+
+/* Runs tokens through the model (any number; split into batches inside). Either all tokens are
+ * appended to their sequences or, on failure, none. Logits of the wanted ones are kept until the
+ * next step, in order, (n_wanted, vocab) f32; at most n_logits may be wanted at once. */
+WHIT_API whit_status whit_session_step_strided(whit_session *session, const void *tokens, size_t n_tokens,
+                                               size_t stride_bytes, whit_error *error);
+static inline whit_status whit_session_step(whit_session *session, const whit_step_token *tokens, size_t n_tokens,
+                                            whit_error *error)
+{
+    return whit_session_step_strided(session, tokens, n_tokens, sizeof *tokens, error);
+}
+WHIT_API const float *whit_session_logits(const whit_session *session, size_t i_wanted);
+/* Hidden state after the final norm of the same tokens, (n_embd) f32; needs keep_hidden. */
+WHIT_API const float *whit_session_hidden(const whit_session *session, size_t i_wanted);
+WHIT_API uint32_t whit_session_position(const whit_session *session, uint32_t sequence);
+/* Forgets the tokens of a sequence from `n_tokens` on (0: all). */
+WHIT_API whit_status whit_session_truncate(whit_session *session, uint32_t sequence, uint32_t n_tokens,
+                                           whit_error *error);
+/* Makes sequence `to` the first n_tokens of `from`: a common beginning is kept once. Where both are the
+ * same, it is cut to those. */
+WHIT_API whit_status whit_session_share(whit_session *session, uint32_t from, uint32_t to, uint32_t n_tokens,
+                                        whit_error *error);
+WHIT_API uint32_t whit_session_context_size(const whit_session *session);
+WHIT_API size_t whit_session_arena_bytes(const whit_session *session); /* all but for adapters */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ * Text and tokens of a model. */
+#ifndef WHIT_TEXT_H
+#define WHIT_TEXT_H
+
+#include "model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+WHIT_API bool whit_model_has_tokenizer(const whit_model *model);
+/* Text (any bytes) to ids. `add_special` puts BOS and the like where the model wants them;
+ * `parse_special` recognises special tokens written in the text. *n_ids is the number found, also
+ * where it exceeds `capacity` (then WHIT_ERROR_LIMIT and nothing useful is in `ids`). */
+WHIT_API whit_status whit_tokenize(const whit_model *model, const char *text, size_t text_bytes, bool add_special,
+                                   bool parse_special, int32_t *ids, size_t capacity, size_t *n_ids, whit_error *error);
+WHIT_API int32_t whit_model_bos(const whit_model *model);             /* -1 where there is none */
+WHIT_API bool whit_model_is_end(const whit_model *model, int32_t id); /* end of text or turn */
+
+/* Ids to text, as a stream: a piece is printed only once it can no longer change and never ends
+ * inside a UTF-8 character. */
+typedef struct whit_detokenizer whit_detokenizer;
+WHIT_API whit_status whit_detokenizer_open(const whit_model *model, bool skip_special, whit_detokenizer **detokenizer,
+                                           whit_error *error);
+/* The text that became final with `id`; owned by the stream, valid until its next call. */
+WHIT_API whit_status whit_detokenizer_push(whit_detokenizer *detokenizer, int32_t id, const char **text,
+                                           size_t *text_bytes, whit_error *error);
+WHIT_API whit_status whit_detokenizer_flush(whit_detokenizer *detokenizer, const char **text, size_t *text_bytes,
+                                            whit_error *error);
+WHIT_API void whit_detokenizer_close(whit_detokenizer *detokenizer);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ * Public structs that grow (whit/base.h): reading one that a program compiled with another size. A new
+ * member goes behind all others and behind their padding, so that no older program ever set its bytes. */
+#ifndef WHIT_BASE_OPTIONS_H
+#define WHIT_BASE_OPTIONS_H
+
+#include "base/status.h"
+
+/* `own` holds the defaults, `own_bytes` of them; takes over what `given` has (NULL: nothing). Both begin
+ * with a size_t, their size. Refused: a size that no _default() function set, and members unknown here
+ * that are not zero. `what` begins the message: the name of the struct. */
+whit_status whit_options_read(void *own, size_t own_bytes, const void *given, const char *what, whit_error *error);
+
+/* One element of an array whose elements are `stride_bytes` apart, by the same rule; elem_bytes is the
+ * size of an element here, least_bytes the size of its first version. */
+whit_status whit_element_read(void *own, size_t elem_bytes, size_t least_bytes, const void *array, size_t i,
+                              size_t stride_bytes, const char *what, whit_error *error);
+
+#endif

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT
+ * One generation as a state: which tokens it wants next, and what their logits make of it.
+ *
+ * Of the tokens it asks for, only the first is certain once the prompt is fed; the others are guesses.
+ * Their logits are looked at in order, each through the stages and the sampler, as long as the picks
+ * are what was guessed; so every pick sees the state that it would see without guesses.
+ *
+ * Callbacks run in the host's floating-point environment: steps and picks enter ours by themselves. */
+#include "runtime/generation.h"
+
+#include "base/clock.h"
+#include "base/options.h"
+
+#define TEXT_BYTES       4096 /* room for text that waits, made at opening */
+#define MAX_TOP_LOGPROBS 1024
+
+static whit_status read_options(const whit_session *session, const whit_generate_options *given, size_t n_ids,
+                                whit_generate_options *o, whit_error *error)
+{
+    *o = whit_generate_options_default();
+    WHIT_TRY(whit_options_read(o, sizeof *o, given, "whit_generate_options", error));
+    if (n_ids == 0) return whit_fail(error, WHIT_ERROR_ARGUMENT, "the prompt is empty: give at least one token (BOS)");
+    if (o->sequence >= session->options.n_sequences)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", o->sequence, session->options.n_sequences);
+    uint32_t position = whit_session_position(session, o->sequence), n_ctx = session->options.n_ctx_tokens;
+    if (o->n_present && (o->n_present >= n_ids || o->n_present != position))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "of %zu tokens %u are to be present, the sequence holds %u", n_ids,
+                         o->n_present, position);
+    if (n_ids - o->n_present > n_ctx - position)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "the prompt has %zu tokens, the context of %u has room for %u", n_ids,
+                         n_ctx, n_ctx - position + o->n_present);
+    if (o->n_top_logprobs > MAX_TOP_LOGPROBS || o->n_top_logprobs > session->model->config.n_vocab)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "log-probabilities of %u tokens are too many", o->n_top_logprobs);
+    if (o->n_tokens > n_ctx) o->n_tokens = n_ctx + 1; /* more than fit */
+    if (o->n_draft_tokens > WHIT_DRAFT_MAX) o->n_draft_tokens = WHIT_DRAFT_MAX;
+    return WHIT_OK;
+}
+
+static whit_status copy_stages(whit_generation *g, whit_error *error)
+{
+    size_t n = g->options.n_stages;
+    if (!n) return WHIT_OK;
+    if (!g->options.stages) return whit_fail(error, WHIT_ERROR_ARGUMENT, "%zu stages, but not where", n);
+    g->stages = whit_zalloc_array(g->allocator, n, sizeof *g->stages);
+    g->edited = whit_zalloc_array(g->allocator, g->session->model->config.n_vocab, sizeof *g->edited);
+    if (!g->stages || !g->edited) return whit_fail_memory(error, "the stages", n * sizeof *g->stages);
+    for (size_t i = 0; i < n; i++) {
+        if (!g->options.stages[i]) return whit_fail(error, WHIT_ERROR_ARGUMENT, "stage %zu is NULL", i);
+        WHIT_TRY(whit_options_read(&g->stages[i], sizeof *g->stages, g->options.stages[i], "whit_stage", error));
+    }
+    return WHIT_OK;
+}
+
+static whit_status keep_logprobs(whit_generation *g, whit_error *error)
+{
+    if (!g->options.logprobs) return WHIT_OK;
+    g->n_logprobs = (size_t)g->options.n_tokens * (1 + g->options.n_top_logprobs);
+    g->logprobs = whit_zalloc_array(g->allocator, g->n_logprobs ? g->n_logprobs : 1, sizeof *g->logprobs);
+    return g->logprobs ? WHIT_OK : whit_fail_memory(error, "log-probabilities", g->n_logprobs * sizeof *g->logprobs);
+}
+
+/* The prompt goes through the detokenizer too, unseen: spaces and characters that it leaves open are
+ * finished by what follows. */
+static whit_status prime(whit_generation *g, const int32_t *ids, size_t n_ids, whit_error *error)
+{
+    const char *text;
+    size_t n;
+    if (!whit_model_has_tokenizer(g->session->model)) return WHIT_OK;
+    WHIT_TRY(whit_detokenizer_open(g->session->model, true, &g->detokenizer, error));
+    for (size_t i = 0; i < n_ids; i++) WHIT_TRY(whit_detokenizer_push(g->detokenizer, ids[i], &text, &n, error));
+    return WHIT_OK;
+}
+
+static whit_status prepare(whit_generation *g, const int32_t *ids, size_t n_ids, whit_error *error)
+{
+    const whit_generate_options *o = &g->options;
+    for (size_t i = 0; i < n_ids; i++)
+        if (ids[i] < 0 || (uint32_t)ids[i] >= g->session->model->config.n_vocab)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "token %d is not in the vocabulary of %u", ids[i],
+                             g->session->model->config.n_vocab);
+    WHIT_TRY(whit_held_open(o->stop, o->n_stop, TEXT_BYTES, g->allocator, &g->held, error));
+    WHIT_TRY(whit_draft_open(n_ids + o->n_tokens, g->allocator, &g->all, error));
+    WHIT_TRY(copy_stages(g, error));
+    WHIT_TRY(keep_logprobs(g, error));
+    WHIT_TRY(prime(g, ids, n_ids, error));
+    for (size_t i = 0; i < n_ids; i++) {
+        whit_draft_push(&g->all, ids[i]);
+        whit_sampler_accept(g->sampler, ids[i]);
+    }
+    return WHIT_OK;
+}
+
+whit_status whit_generation_open(whit_session *session, whit_sampler *sampler, const int32_t *ids, size_t n_ids,
+                                 const whit_generate_options *options, whit_generation **out, whit_error *error)
+{
+    *out = NULL;
+    if (!session || !sampler || (n_ids && !ids))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a generation needs a session, a sampler and a prompt");
+    whit_generate_options own;
+    WHIT_TRY(read_options(session, options, n_ids, &own, error));
+    whit_generation *g = whit_zalloc(session->allocator, sizeof *g);
+    if (!g) return whit_fail_memory(error, "the generation", sizeof *g);
+    *g = (whit_generation){.session = session,
+                           .sampler = sampler,
+                           .allocator = session->allocator,
+                           .options = own,
+                           .n_prompt = n_ids,
+                           .n_fed = own.n_present,
+                           .n_settled = whit_session_position(session, own.sequence),
+                           .result = whit_generate_result_default()};
+    whit_status status = prepare(g, ids, n_ids, error);
+    if (status != WHIT_OK) {
+        whit_generation_close(g);
+        return status;
+    }
+    *out = g;
+    return WHIT_OK;
+}
+
+void whit_generation_close(whit_generation *g)
+{
+    if (!g) return;
+    whit_detokenizer_close(g->detokenizer);
+    whit_held_close(&g->held);
+    whit_draft_close(&g->all);
+    whit_free(g->allocator, g->stages, g->options.n_stages * sizeof *g->stages);
+    whit_free(g->allocator, g->edited, g->session->model->config.n_vocab * sizeof *g->edited);
+    whit_free(g->allocator, g->logprobs, (g->n_logprobs ? g->n_logprobs : 1) * sizeof *g->logprobs);
+    whit_free(g->allocator, g, sizeof *g);
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+/* False where the host wants no more. */
+static bool give_text(whit_generation *g)
+{
+    if (!g->options.on_text) return true;
+    size_t n;
+    const char *text = whit_held_take(&g->held, &n);
+    return !n || g->options.on_text(g->options.user, text, n);
+}
+
+/* Ends with all that was held back, except behind a stop string or where the host wants no more.
+ * Guesses that nothing confirmed leave the sequence. */
+static whit_status finish(whit_generation *g, whit_finish how, whit_error *error)
+{
+    whit_status status = WHIT_OK;
+    const char *text = NULL;
+    size_t n = 0;
+    g->finished = true;
+    g->result.finish = how;
+    if (whit_session_position(g->session, g->options.sequence) > g->n_settled)
+        status = whit_session_truncate(g->session, g->options.sequence, g->n_settled, error);
+    g->n_offered = 0;
+    if (!g->detokenizer || g->held.stopped || g->refused) return status;
+    whit_status flushed = whit_detokenizer_flush(g->detokenizer, &text, &n, status == WHIT_OK ? error : NULL);
+    if (flushed != WHIT_OK) n = 0;
+    whit_status added = whit_held_add(&g->held, text, n, true, flushed == WHIT_OK ? error : NULL);
+    give_text(g);
+    return status != WHIT_OK ? status : flushed != WHIT_OK ? flushed : added;
+}
+
+/* Ends with an error, which is kept. */
+static whit_status fail(whit_generation *g, whit_status status, const whit_error *reason, whit_error *error)
+{
+    g->error = *reason;
+    g->error.status = status;
+    finish(g, status == WHIT_ERROR_CANCELLED ? WHIT_FINISH_CANCELLED : WHIT_FINISH_FAILED, NULL);
+    if (error) *error = g->error;
+    return status;
+}
+
+/* ---- what it wants --------------------------------------------------------------------------- */
+
+static uint32_t n_top_of(const whit_generation *g)
+{
+    return g->options.n_stages || g->options.logprobs ? 0 : whit_sampler_n_top(g->sampler);
+}
+
+/* How many tokens to guess behind the one to be fed: no more than can be used. */
+static uint32_t guess(whit_generation *g, size_t capacity)
+{
+    uint32_t most = g->options.n_draft_tokens, left = g->options.n_tokens - g->result.n_generated_tokens;
+    uint32_t room = g->session->options.n_ctx_tokens - g->n_settled;
+    if (most > capacity - 1) most = (uint32_t)(capacity - 1);
+    if (most > left - 1) most = left - 1;
+    if (most > room - 1) most = room - 1;
+    return most ? whit_draft_guess(&g->all, most, g->guessed) : 0;
+}
+
+uint32_t whit_generation_want(whit_generation *g, size_t capacity, size_t n_logits)
+{
+    g->n_offered = 0;
+    if (g->finished || !capacity) return 0;
+    if (whit_generation_in_prompt(g)) {
+        size_t left = g->n_prompt - g->n_fed;
+        if (left > capacity) left = capacity;
+        if (left == g->n_prompt - g->n_fed && !n_logits) left--;
+        g->n_offered = left < UINT32_MAX ? (uint32_t)left : UINT32_MAX;
+    } else if (n_logits) {
+        g->n_guessed = guess(g, capacity < n_logits ? capacity : n_logits);
+        g->n_offered = 1 + g->n_guessed;
+    }
+    return g->n_offered;
+}
+
+whit_step_token whit_generation_wanted(const whit_generation *g, uint32_t i)
+{
+    whit_step_token token = {.sequence = g->options.sequence, .n_top = n_top_of(g)};
+    if (whit_generation_in_prompt(g)) {
+        token.id = g->all.history[g->n_fed + i];
+        token.want_logits = g->n_fed + i + 1 == g->n_prompt;
+    } else {
+        token.id = i ? g->guessed[i - 1] : g->next;
+        token.want_logits = true;
+    }
+    return token;
+}
+
+whit_status whit_generation_check(whit_generation *g, whit_error *error)
+{
+    whit_error reason;
+    if (g->finished) return WHIT_OK;
+    if (!g->start_ns) g->start_ns = whit_now_ns();
+    uint32_t position = whit_session_position(g->session, g->options.sequence);
+    if (position != g->n_settled)
+        return fail(g,
+                    whit_fail(&reason, WHIT_ERROR_ARGUMENT, "sequence %u has %u tokens, the generation left it with %u",
+                              g->options.sequence, position, g->n_settled),
+                    &reason, error);
+    if (position < g->session->options.n_ctx_tokens) return WHIT_OK;
+    return fail(g,
+                whit_fail(&reason, WHIT_ERROR_LIMIT, "the context of %u tokens is full (choose a larger one with -c)",
+                          g->session->options.n_ctx_tokens),
+                &reason, error);
+}
+
+whit_status whit_generation_tokens_strided(whit_generation *g, void *tokens, size_t capacity, size_t stride_bytes,
+                                           size_t n_logits, size_t *n_tokens, whit_error *error)
+{
+    *n_tokens = 0;
+    if (stride_bytes < sizeof(whit_step_token))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "whit_step_token: an element has %zu bytes", stride_bytes);
+    WHIT_TRY(whit_generation_check(g, error));
+    uint32_t n = whit_generation_want(g, capacity, n_logits);
+    for (uint32_t i = 0; i < n; i++) {
+        uint8_t *element = (uint8_t *)tokens + i * stride_bytes;
+        whit_step_token token = whit_generation_wanted(g, i);
+        memset(element, 0, stride_bytes);
+        memcpy(element, &token, sizeof token);
+    }
+    *n_tokens = n;
+    return WHIT_OK;
+}
+
+/* ---- what comes back ------------------------------------------------------------------------- */
+
+static whit_status pick(whit_generation *g, size_t i_wanted, int32_t *id, whit_error *error)
+{
+    const float *logits = whit_session_logits(g->session, i_wanted), *raw = logits;
+    uint32_t n_vocab = g->session->model->config.n_vocab, n_top = g->options.n_top_logprobs;
+    if (!logits) return whit_fail(error, WHIT_ERROR_ARGUMENT, "the step has no logits %zu", i_wanted);
+    if (g->options.n_stages) {
+        memcpy(g->edited, logits, n_vocab * sizeof *logits);
+        logits = g->edited;
+        for (size_t i = 0; i < g->options.n_stages; i++)
+            if (g->stages[i].apply) WHIT_TRY(g->stages[i].apply(g->stages[i].user, g->edited, n_vocab, error));
+    }
+    WHIT_TRY(whit_sampler_pick(g->sampler, logits, id, error));
+    if (g->options.logprobs && g->result.n_generated_tokens < g->options.n_tokens)
+        return whit_logprobs(raw, n_vocab, *id, n_top, g->logprobs + (size_t)g->result.n_generated_tokens * (1 + n_top),
+                             error);
+    return WHIT_OK;
+}
+
+static whit_status take(whit_generation *g, int32_t id, bool *end, whit_error *error)
+{
+    const char *text;
+    size_t n;
+    *end = false;
+    g->result.n_generated_tokens++;
+    whit_draft_push(&g->all, id);
+    for (size_t i = 0; i < g->options.n_stages; i++) {
+        bool last = false;
+        if (g->stages[i].accept) WHIT_TRY(g->stages[i].accept(g->stages[i].user, id, &last, error));
+        *end |= last;
+    }
+    if (!g->detokenizer) return WHIT_OK;
+    WHIT_TRY(whit_detokenizer_push(g->detokenizer, id, &text, &n, error));
+    WHIT_TRY(whit_held_add(&g->held, text, n, false, error));
+    g->refused = !give_text(g);
+    return WHIT_OK;
+}
+
+/* One pick; true where its token, in *id, is to be fed or was guessed, so that it goes on. */
+static whit_status advance(whit_generation *g, size_t i_wanted, int32_t *id, whit_error *error)
+{
+    const whit_generate_options *o = &g->options;
+    bool end;
+    WHIT_TRY(pick(g, i_wanted, id, error));
+    if (!o->ignore_end && whit_model_is_end(g->session->model, *id)) return finish(g, WHIT_FINISH_END, error);
+    if (o->on_token && !o->on_token(o->user, *id)) return finish(g, WHIT_FINISH_END, error);
+    WHIT_TRY(take(g, *id, &end, error));
+    if (g->held.stopped) return finish(g, WHIT_FINISH_STOP, error);
+    if (g->refused) return finish(g, WHIT_FINISH_CANCELLED, error);
+    if (end) return finish(g, WHIT_FINISH_END, error);
+    if (g->result.n_generated_tokens == o->n_tokens) return finish(g, WHIT_FINISH_LENGTH, error);
+    return WHIT_OK;
+}
+
+/* Looks at the logits in order; n_settled counts what is confirmed. */
+static whit_status look(whit_generation *g, size_t i_wanted, whit_error *error)
+{
+    for (uint32_t row = 0;; row++) {
+        int32_t id;
+        WHIT_TRY(advance(g, i_wanted + row, &id, error));
+        if (g->finished) return WHIT_OK;
+        if (row < g->n_guessed && g->guessed[row] == id) {
+            g->n_settled++;
+            continue;
+        }
+        g->next = id;
+        if (row == g->n_guessed) return WHIT_OK;
+        return whit_session_truncate(g->session, g->options.sequence, g->n_settled, error);
+    }
+}
+
+whit_status whit_generation_accept(whit_generation *g, size_t i_wanted, whit_error *error)
+{
+    whit_error reason = {.message = ""};
+    if (g->finished) return WHIT_OK;
+    uint32_t position = whit_session_position(g->session, g->options.sequence);
+    if (!g->n_offered || position != g->n_settled + g->n_offered)
+        return fail(g,
+                    whit_fail(&reason, WHIT_ERROR_ARGUMENT,
+                              "sequence %u has %u tokens after a step with %u of the generation, it had %u",
+                              g->options.sequence, position, g->n_offered, g->n_settled),
+                    &reason, error);
+    if (whit_generation_in_prompt(g)) {
+        g->n_settled = position;
+        g->n_fed += g->n_offered;
+        g->n_offered = g->n_guessed = 0;
+        uint64_t now = whit_now_ns();
+        g->result.prompt_ns = now - g->start_ns;
+        g->result.n_prompt_tokens = (uint32_t)(g->n_fed - g->options.n_present);
+        if (whit_generation_in_prompt(g)) return WHIT_OK;
+        g->fed_ns = now;
+    } else {
+        g->n_settled++;
+        g->n_offered = 0;
+    }
+    whit_status status = g->options.n_tokens ? look(g, i_wanted, &reason) : finish(g, WHIT_FINISH_LENGTH, &reason);
+    g->result.generate_ns = whit_now_ns() - g->fed_ns;
+    return status == WHIT_OK ? WHIT_OK : fail(g, status, &reason, error);
+}
+
+void whit_generation_cancel(whit_generation *g)
+{
+    if (!g->finished) finish(g, WHIT_FINISH_CANCELLED, NULL);
+}
+
+void whit_generation_fail(whit_generation *g, whit_status status, const whit_error *reason)
+{
+    if (!g->finished) fail(g, status, reason, NULL);
+}
+
+/* ---- questions ------------------------------------------------------------------------------- */
+
+bool whit_generation_finished(const whit_generation *g)
+{
+    return g->finished;
+}
+
+const char *whit_generation_text(whit_generation *g, size_t *text_bytes)
+{
+    return whit_held_take(&g->held, text_bytes);
+}
+
+const int32_t *whit_generation_ids(const whit_generation *g, size_t *n_ids)
+{
+    *n_ids = g->all.n_tokens;
+    return g->all.history;
+}
+
+const whit_logprob *whit_generation_logprobs(const whit_generation *g, size_t i)
+{
+    if (!g->logprobs || i >= g->result.n_generated_tokens) return NULL;
+    return g->logprobs + i * (1 + g->options.n_top_logprobs);
+}
+
+void whit_generation_result(const whit_generation *g, whit_generate_result *result)
+{
+    size_t given = result->struct_bytes, n = given < sizeof *result ? given : sizeof *result;
+    if (n > sizeof given)
+        memcpy((uint8_t *)result + sizeof given, (const uint8_t *)&g->result + sizeof given, n - sizeof given);
+}
+
+const whit_error *whit_generation_error(const whit_generation *g)
+{
+    return g->result.finish == WHIT_FINISH_FAILED ? &g->error : NULL;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/held.h"
+
+whit_status whit_held_open(const char *const *stop, size_t n_stop, size_t text_bytes, const whit_allocator *allocator,
+                           whit_held *held, whit_error *error)
+{
+    *held = (whit_held){.text = {.allocator = allocator}};
+    size_t bytes = 0;
+    if (n_stop && !stop) return whit_fail(error, WHIT_ERROR_ARGUMENT, "%zu stop strings, but not where", n_stop);
+    if (!whit_mul_size(n_stop, sizeof *held->stops, &bytes))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%zu stop strings are too many", n_stop);
+    for (size_t i = 0; i < n_stop; i++) {
+        if (!stop[i]) return whit_fail(error, WHIT_ERROR_ARGUMENT, "stop string %zu is NULL", i);
+        if (!whit_add_size(bytes, strlen(stop[i]), &bytes))
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "the stop strings are too long");
+    }
+    if (n_stop && !(held->stops = whit_zalloc(allocator, bytes)))
+        return whit_fail_memory(error, "the stop strings", bytes);
+    held->stops_bytes = bytes;
+    held->n_stops = n_stop;
+    char *text = (char *)(held->stops + n_stop);
+    for (size_t i = 0; i < n_stop; i++) {
+        size_t n = strlen(stop[i]);
+        held->stops[i] = (whit_stop_string){text, n};
+        if (n) memcpy(text, stop[i], n);
+        text += n;
+        if (n > held->longest_stop) held->longest_stop = n;
+    }
+    if (whit_buf_reserve(&held->text, text_bytes + held->longest_stop)) return WHIT_OK;
+    whit_held_close(held);
+    return whit_fail_memory(error, "generated text", text_bytes);
+}
+
+void whit_held_close(whit_held *held)
+{
+    whit_free(held->text.allocator, held->stops, held->stops_bytes);
+    whit_buf_free(&held->text);
+    held->stops = NULL;
+}
+
+/* Where the earliest stop string begins in the text held back; its end where there is none. */
+static size_t find_stop(const whit_held *held)
+{
+    size_t size = held->text.size_bytes;
+    for (size_t at = held->n_final; at < size; at++)
+        for (size_t i = 0; i < held->n_stops; i++) {
+            size_t n = held->stops[i].n;
+            if (n && n <= size - at && memcmp(held->text.data + at, held->stops[i].text, n) == 0) return at;
+        }
+    return size;
+}
+
+/* From where on the text is the beginning of a stop string. */
+static size_t find_maybe(const whit_held *held)
+{
+    size_t size = held->text.size_bytes, at = size > held->longest_stop ? size - held->longest_stop : 0;
+    for (at = at < held->n_final ? held->n_final : at; at < size; at++)
+        for (size_t i = 0; i < held->n_stops; i++)
+            if (held->stops[i].n > size - at && memcmp(held->text.data + at, held->stops[i].text, size - at) == 0)
+                return at;
+    return size;
+}
+
+whit_status whit_held_add(whit_held *held, const char *text, size_t n, bool last, whit_error *error)
+{
+    if (held->n_taken) { /* was read since */
+        memmove(held->text.data, held->text.data + held->n_taken, held->text.size_bytes - held->n_taken);
+        held->text.size_bytes -= held->n_taken;
+        held->n_final -= held->n_taken;
+        held->n_taken = 0;
+    }
+    if (held->stopped) return WHIT_OK;
+    if (n && !whit_buf_append(&held->text, text, n)) {
+        held->text.failed = false; /* what is there can still be given out */
+        return whit_fail_memory(error, "generated text", n);
+    }
+    size_t stop = find_stop(held);
+    held->stopped = stop < held->text.size_bytes;
+    held->n_final = held->stopped ? stop : last ? held->text.size_bytes : find_maybe(held);
+    if (held->stopped) held->text.size_bytes = stop;
+    return WHIT_OK;
+}
+
+const char *whit_held_take(whit_held *held, size_t *n)
+{
+    const char *text = held->text.data ? (const char *)held->text.data + held->n_taken : "";
+    *n = held->n_final - held->n_taken;
+    held->n_taken = held->n_final;
+    return text;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ * Generated text on its way out: what might become a stop string is held back until it cannot.
+ *
+ *     text:  [ taken | final, not taken yet | held back ]  */
+#ifndef WHIT_RUNTIME_HELD_H
+#define WHIT_RUNTIME_HELD_H
+
+#include "base/mem.h"
+
+typedef struct whit_stop_string {
+    const char *text;
+    size_t n;
+} whit_stop_string;
+
+typedef struct whit_held {
+    whit_buf text;
+    size_t n_taken, n_final; /* from the beginning */
+    whit_stop_string *stops; /* (n_stops) and their texts, own copies */
+    size_t n_stops, stops_bytes, longest_stop;
+    bool stopped; /* a stop string was met: nothing follows */
+} whit_held;
+
+/* Copies the stop strings; empty ones never match. Room for text_bytes is made now. */
+whit_status whit_held_open(const char *const *stop, size_t n_stop, size_t text_bytes, const whit_allocator *allocator,
+                           whit_held *held, whit_error *error);
+void whit_held_close(whit_held *held);
+/* Adds text; `last`: nothing follows, so nothing is held back. On failure the text is as before. */
+whit_status whit_held_add(whit_held *held, const char *text, size_t n, bool last, whit_error *error);
+/* The final text that was not taken yet; valid until the next call. */
+const char *whit_held_take(whit_held *held, size_t *n);
+
+#endif

@@ -1,0 +1,2 @@
+whit_test(generation ${CMAKE_CURRENT_LIST_DIR}/generation.c)
+whit_test(interface ${CMAKE_CURRENT_LIST_DIR}/interface.c)

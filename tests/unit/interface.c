@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ * Programs and libraries of different days: structs of another size (whit/base.h). */
+#include "test.h"
+
+#include "test_folder.h"
+#include "tiny_model.h"
+
+static whit_model *model;
+
+/* whit_session_options as a program has it that was compiled before the last members came. */
+struct older_options {
+    size_t struct_bytes;
+    uint32_t n_ctx_tokens, n_batch_tokens, n_sequences;
+};
+
+static void a_smaller_struct_is_taken(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_session *session;
+    struct older_options older = {sizeof older, 48, 16, 3};
+    assert_ok(whit_session_open(model, (const whit_session_options *)(const void *)&older, &session, &error), error);
+    assert_int_equal(whit_session_context_size(session), 48);
+    assert_ok(whit_session_step(session, &(whit_step_token){.sequence = 2, .id = 5, .want_logits = true}, 1, &error),
+              error);
+    whit_session_close(session);
+}
+
+static void a_larger_struct_is_taken_where_it_says_nothing_new(void **state)
+{
+    (void)state;
+    struct {
+        whit_sampler_options known;
+        uint64_t new_members[2];
+    } newer = {.known = whit_sampler_options_default()};
+    whit_error error;
+    whit_sampler *sampler;
+    newer.known.struct_bytes = sizeof newer;
+    assert_ok(whit_sampler_open(model, &newer.known, &sampler, &error), error);
+    whit_sampler_close(sampler);
+    newer.new_members[1] = 1;
+    assert_int_equal(whit_sampler_open(model, &newer.known, &sampler, &error), WHIT_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.message, "whit_sampler_options"));
+    assert_null(sampler);
+}
+
+static void a_struct_that_nobody_filled_is_refused(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_session *session;
+    whit_sampler *sampler;
+    whit_model *other;
+    whit_session_options session_options = {.n_sequences = 1};
+    whit_sampler_options sampler_options = {.temperature = 1};
+    whit_model_options model_options = {0};
+    assert_int_equal(whit_session_open(model, &session_options, &session, &error), WHIT_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.message, "whit_session_options_default()"));
+    assert_int_equal(whit_sampler_open(model, &sampler_options, &sampler, &error), WHIT_ERROR_ARGUMENT);
+    assert_int_equal(whit_model_open("x", &model_options, &other, &error), WHIT_ERROR_ARGUMENT);
+}
+
+/* The tokens of a step, in a struct of tomorrow. */
+struct longer_token {
+    whit_step_token known;
+    uint64_t more;
+};
+
+static void elements_have_any_stride(void **state)
+{
+    (void)state;
+    enum { N = 5 };
+    whit_error error;
+    whit_session *session;
+    float *expected = malloc(whit_model_vocab_size(model) * sizeof *expected);
+    size_t row_bytes = whit_model_vocab_size(model) * sizeof *expected;
+    whit_step_token tokens[N];
+    struct longer_token longer[N] = {0};
+    for (int i = 0; i < N; i++) {
+        tokens[i] = (whit_step_token){.id = 270 + i, .want_logits = i == N - 1};
+        longer[i].known = tokens[i];
+    }
+    assert_ok(whit_session_open(model, NULL, &session, &error), error);
+    assert_ok(whit_session_step(session, tokens, N, &error), error);
+    memcpy(expected, whit_session_logits(session, 0), row_bytes);
+    assert_ok(whit_session_truncate(session, 0, 0, &error), error);
+    assert_ok(whit_session_step_strided(session, longer, N, sizeof *longer, &error), error);
+    assert_memory_equal(whit_session_logits(session, 0), expected, row_bytes);
+    longer[3].more = 1;
+    assert_int_equal(whit_session_step_strided(session, longer, N, sizeof *longer, &error), WHIT_ERROR_ARGUMENT);
+    assert_int_equal(whit_session_step_strided(session, tokens, N, 8, &error), WHIT_ERROR_ARGUMENT);
+    assert_int_equal(whit_session_position(session, 0), N);
+    whit_session_close(session);
+    free(expected);
+}
+
+static void versions_agree(void **state)
+{
+    (void)state;
+    char text[32];
+    snprintf(text, sizeof text, "%d.%d.%d", WHIT_VERSION_MAJOR, WHIT_VERSION_MINOR, WHIT_VERSION_PATCH);
+    assert_string_equal(whit_version(), text);
+}
+
+static int open_tiny(void **state)
+{
+    if (make_folder(state) != 0) return -1;
+    tiny_model tiny = tiny_model_default();
+    if (!tiny_model_write(&tiny, in_folder("model.gguf"))) return -1;
+    model = open_model("model.gguf");
+    return 0;
+}
+
+static int close_tiny(void **state)
+{
+    whit_model_close(model);
+    return remove_folder(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_smaller_struct_is_taken),
+        cmocka_unit_test(a_larger_struct_is_taken_where_it_says_nothing_new),
+        cmocka_unit_test(a_struct_that_nobody_filled_is_refused),
+        cmocka_unit_test(elements_have_any_stride),
+        cmocka_unit_test(versions_agree),
+    };
+    return cmocka_run_group_tests_name("interface", tests, open_tiny, close_tiny);
+}
