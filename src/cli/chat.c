@@ -17,7 +17,7 @@ struct chat_values {
     int32_t n_tokens;
     uint32_t n_draft;
     int thinking;
-    bool statistics, no_history;
+    bool statistics, no_history, no_wrap;
     cli_list stops;
     cli_model_flags model;
     cli_session_flags session;
@@ -45,6 +45,7 @@ static const cli_option options[] = {
      "End answers before this text; may be given again."},
     {"--stats", CLI_FLAG, AT(statistics), NULL,
      "Show tokens per second and the use of the context after every answer, on stderr."},
+    {"--no-wrap, --nowordwrap", CLI_FLAG, AT(no_wrap), NULL, "Do not break long lines between words on a terminal."},
     {"--no-history", CLI_FLAG, AT(no_history), NULL, "Neither read nor write the history of typed lines."},
     {0},
 };
@@ -104,7 +105,7 @@ bool cli_chat_answer(cli_chat *chat)
         cli_chat_remember(chat, opened);
         return false;
     }
-    cli_view view = cli_view_begin(chat->call);
+    cli_view view = cli_view_begin(chat->call, chat->wraps);
     whit_messages *messages = whit_conversation_messages(chat->talk.conversation);
     size_t n_before = whit_messages_count(messages);
     whit_answer_options wanted = {.n_tokens = chat->n_tokens < 0 ? UINT32_MAX : (uint32_t)chat->n_tokens,
@@ -118,6 +119,7 @@ bool cli_chat_answer(cli_chat *chat)
     if (status == WHIT_OK || answer.n_generated) cli_view_end(&view);
     whit_sampler_close(sampler);
     explain(chat, status, &answer, &error);
+    if (status == WHIT_OK) cli_talk_remark_system(&chat->talk);
     chat->n_answers++;
     if (chat->call->output_failed) chat->over = true;
     return whit_messages_count(messages) > n_before;
@@ -232,12 +234,13 @@ static int run(cli_call *call)
     cli_chat chat = {.call = call,
                      .thinking = (whit_thinking)values->thinking,
                      .verbose = values->statistics,
+                     .wraps = !values->no_wrap,
                      .n_tokens = values->n_tokens,
                      .n_draft = values->n_draft,
                      .stops = values->stops};
     int status = start(&chat, values);
     if (status == CLI_OK) {
-        if (cli_input_is_terminal(chat.input)) cli_note("/help lists what a chat can do");
+        if (cli_input_is_terminal(chat.input)) cli_chat_greet(&chat, values->model.path);
         while (!chat.over) take_line(&chat);
         status = chat.status;
     }
@@ -262,12 +265,12 @@ const cli_verb cli_chat_verb = {
     "model, the template, the parameters, the context, the messages, the last prompt or its "
     "tokens; "
     "/save FILE "
-    "and /load FILE keep conversations, as JSON; /regen answers again, /clear begins anew; /help "
-    "lists them all.\n"
+    "and /load FILE keep conversations, as JSON; /retry answers again, /undo takes the last message back, /clear "
+    "begins anew; /help lists them all. What is pasted is one message, with its lines.\n"
     "Without a terminal, lines are read from stdin and answers go to stdout, one after the other; "
     "the exit status is that of the first line that failed. Sampling is as the model's authors "
     "advise (generation_config) where no option says otherwise.\n"
-    "  whit chat -m model.ndf -sys \"Answer in one sentence.\"\n"
+    "  whit chat model.ndf -sys \"Answer in one sentence.\"\n"
     "  printf 'Why is the sky blue?\\n/save sky.json\\n' | whit chat -m model.ndf --temp 0",
     {{"OPTIONS", options, 0},
      {"MODEL", cli_model_options, AT(model)},

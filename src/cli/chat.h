@@ -13,7 +13,7 @@ typedef struct cli_chat {
     /* Settings, changed by /set. */
     cli_sampler_flags sampler; /* all filled in, the seed drawn */
     whit_thinking thinking;
-    bool verbose;
+    bool verbose, wraps;
     int32_t n_tokens; /* -1: until the context is full */
     uint32_t n_draft;
     cli_list stops;
@@ -22,6 +22,9 @@ typedef struct cli_chat {
     bool over;          /* /bye, or a signal */
     int status;         /* of the first thing that failed in a script */
 } cli_chat;
+
+/* What a person is told first: which model this is, and what it can do. */
+void cli_chat_greet(const cli_chat *chat, const char *path);
 
 /* A line that begins with '/'. */
 void cli_chat_command(cli_chat *chat, const char *line, size_t n_bytes);

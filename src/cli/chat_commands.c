@@ -17,6 +17,13 @@ static whit_messages *messages_of(cli_chat *chat)
     return whit_conversation_messages(chat->talk.conversation);
 }
 
+static const char *n_messages(cli_chat *chat, char many[32])
+{
+    size_t n = whit_messages_count(messages_of(chat));
+    snprintf(many, 32, "%zu message%s", n, n == 1 ? "" : "s");
+    return many;
+}
+
 /* ---- files ---------------------------------------------------------------------------------- */
 
 /* Reads a conversation's file into `messages`. */
@@ -33,7 +40,8 @@ int cli_chat_load(cli_chat *chat, const char *path)
 {
     whit_error error;
     if (read_file(path, messages_of(chat), &error) != WHIT_OK) return cli_fail_error(chat->call, &error);
-    cli_note("%s: %zu messages", path, whit_messages_count(messages_of(chat)));
+    char many[32];
+    cli_note("loaded %s from %s", n_messages(chat, many), path);
     return CLI_OK;
 }
 
@@ -51,6 +59,7 @@ static void save(cli_chat *chat, char *path)
     whit_messages there = {0};
     whit_buf text = {0};
     whit_error error;
+    char many[32];
     if (!path[0]) {
         cli_chat_fail(chat, CLI_USAGE, "/save wants a file");
         return;
@@ -64,7 +73,7 @@ static void save(cli_chat *chat, char *path)
         whit_write_file(path, text.data, text.size_bytes, &error) != WHIT_OK)
         cli_chat_fail_error(chat, &error);
     else
-        cli_note("%s: %zu messages", path, whit_messages_count(messages_of(chat)));
+        cli_note("saved %s to %s", n_messages(chat, many), path);
     whit_buf_free(&text);
 }
 
@@ -102,19 +111,24 @@ static void show_parameters(cli_chat *chat)
             cli_print(chat->call, "%-20s%lld\n", name + 2, (long long)*(const int64_t *)(const void *)value);
     }
     cli_print(chat->call, "%-20s%d\n%-20s%s\n%-20s%s\n", "predict", chat->n_tokens, "think",
-              thinking_words[chat->thinking], "verbose", chat->verbose ? "on" : "off");
+              thinking_words[chat->thinking], "stats", chat->verbose ? "on" : "off");
 }
 
 static void show_context(cli_chat *chat)
 {
     const whit_messages *messages = messages_of(chat);
-    cli_print(chat->call, "%u of %u tokens; %zu messages, of which the model no longer sees %zu\n",
-              whit_session_position(chat->talk.session, 0), whit_session_context_size(chat->talk.session),
-              whit_messages_count(messages), messages->n_left_out);
+    char many[32];
+    cli_print(chat->call, "context: %u of %u tokens; %s", whit_session_position(chat->talk.session, 0),
+              whit_session_context_size(chat->talk.session), n_messages(chat, many));
+    if (messages->n_left_out)
+        cli_print(chat->call, ", of which the model no longer sees the oldest %zu\n", messages->n_left_out);
+    else
+        cli_print(chat->call, whit_messages_count(messages) ? ", and all of them fit\n" : "\n");
 }
 
 static void show_history(cli_chat *chat)
 {
+    if (!whit_messages_count(messages_of(chat))) cli_print(chat->call, "no messages yet\n");
     for (size_t i = 0; i < whit_messages_count(messages_of(chat)); i++) {
         const whit_message *message = whit_messages_at(messages_of(chat), i);
         cli_print(chat->call, "%s: ", whit_role_name(message->role));
@@ -126,7 +140,10 @@ static void show_history(cli_chat *chat)
 static void show_system(cli_chat *chat)
 {
     const whit_message *system = whit_messages_system(messages_of(chat));
-    if (!system) return;
+    if (!system) {
+        cli_print(chat->call, "no system message; '/set system TEXT' sets one\n");
+        return;
+    }
     cli_write(chat->call, system->text, system->text_bytes);
     cli_print(chat->call, "\n");
 }
@@ -135,6 +152,10 @@ static void show_prompt(cli_chat *chat)
 {
     size_t n;
     const char *prompt = whit_conversation_prompt(chat->talk.conversation, &n);
+    if (!n) {
+        cli_print(chat->call, "nothing was sent to the model yet\n");
+        return;
+    }
     cli_write(chat->call, prompt, n);
     cli_print(chat->call, "\n");
 }
@@ -152,8 +173,9 @@ static const struct {
     const char *name;
     void (*show)(cli_chat *chat);
 } shows[] = {
-    {"model", show_model},     {"template", show_template}, {"parameters", show_parameters}, {"context", show_context},
-    {"history", show_history}, {"system", show_system},     {"prompt", show_prompt},         {"tokens", show_tokens},
+    {"info", show_model},      {"model", show_model},     {"template", show_template}, {"parameters", show_parameters},
+    {"context", show_context}, {"history", show_history}, {"system", show_system},     {"prompt", show_prompt},
+    {"tokens", show_tokens},
 };
 enum { N_SHOWS = sizeof shows / sizeof *shows };
 
@@ -171,7 +193,7 @@ static void show(cli_chat *chat, char *what)
             return;
         }
     cli_chat_fail(chat, CLI_USAGE,
-                  "/show takes model, template, parameters, context, history, system, prompt or "
+                  "/show takes info, template, parameters, context, history, system, prompt or "
                   "tokens, not '%s'",
                   what);
 }
@@ -207,7 +229,7 @@ static void set_thinking(cli_chat *chat, const char *word)
 static void set_verbose(cli_chat *chat, const char *word)
 {
     if (word[0] && strcmp(word, "on") && strcmp(word, "off"))
-        cli_chat_fail(chat, CLI_USAGE, "/set verbose takes on or off, not '%s'", word);
+        cli_chat_fail(chat, CLI_USAGE, "/set stats takes on or off, not '%s'", word);
     else
         chat->verbose = strcmp(word, "off") != 0;
 }
@@ -239,8 +261,8 @@ static const struct {
     const char *name;
     void (*set)(cli_chat *chat, const char *value);
 } sets[] = {
-    {"system", set_system}, {"think", set_thinking},  {"nothink", set_no_thinking}, {"verbose", set_verbose},
-    {"quiet", set_quiet},   {"predict", set_predict}, {"num_predict", set_predict},
+    {"system", set_system}, {"think", set_thinking}, {"nothink", set_no_thinking}, {"verbose", set_verbose},
+    {"stats", set_verbose}, {"quiet", set_quiet},    {"predict", set_predict},     {"num_predict", set_predict},
 };
 enum { N_SETS = sizeof sets / sizeof *sets };
 
@@ -306,7 +328,7 @@ static void answer_again(cli_chat *chat, char *nothing)
     whit_buf before = {0};
     whit_error error;
     if (!last || last->role == WHIT_ROLE_SYSTEM) {
-        cli_chat_fail(chat, CLI_USAGE, "/regen: there is nothing to answer yet");
+        cli_chat_fail(chat, CLI_USAGE, "there is nothing to answer yet");
         return;
     }
     bool answered = last->role == WHIT_ROLE_ASSISTANT;
@@ -322,6 +344,22 @@ static void answer_again(cli_chat *chat, char *nothing)
     whit_buf_free(&before);
 }
 
+static void undo(cli_chat *chat, char *nothing)
+{
+    (void)nothing;
+    char many[32];
+    bool answered = whit_messages_take_back(messages_of(chat), WHIT_ROLE_ASSISTANT);
+    bool asked = whit_messages_take_back(messages_of(chat), WHIT_ROLE_USER);
+    if (!answered && !asked)
+        cli_chat_fail(chat, CLI_USAGE, "there is nothing to take back");
+    else
+        cli_note("taken back: the last %s; %s left",
+                 answered && asked ? "message and its answer"
+                     : asked       ? "message"
+                                   : "answer",
+                 n_messages(chat, many));
+}
+
 static void leave(cli_chat *chat, char *nothing)
 {
     (void)nothing;
@@ -334,16 +372,19 @@ static const struct {
     const char *name, *argument, *help;
     void (*run)(cli_chat *chat, char *argument); /* "" where there is none */
 } commands[] = {
-    {"set", "NAME VALUE", "change a parameter: temp, top-k, seed, ..., predict, verbose on", set},
+    {"set", "NAME VALUE", "change a parameter: temp, top-k, seed, ..., predict", set},
     {"set", "system TEXT", "what the model is told first; \"\"\" begins several lines", set},
+    {"set", "stats on|off", "show tokens per second after every answer, or not", set},
     {"set", "think on|off|auto", "ask a reasoning model to think first, or not", set},
-    {"show", "[WHAT]", "model, template, parameters, context, history, system, prompt, tokens", show},
+    {"show", "[WHAT]", "info, template, parameters, context, history, system, prompt, tokens", show},
     {"save", "FILE", "write the conversation as JSON", save},
     {"load", "FILE", "go on with a conversation that was saved", load},
-    {"regen", "", "answer the last message again", answer_again},
+    {"retry", "", "answer the last message again; so does /regen", answer_again},
+    {"undo", "", "take back the last message and its answer", undo},
     {"clear", "", "begin anew; the system message stays", clear},
     {"bye", "", "leave; so does Ctrl-D", leave},
     {"help", "", "this list", help},
+    {"regen", "", NULL, answer_again},
     {"exit", "", NULL, leave},
     {"quit", "", NULL, leave},
     {"?", "", NULL, help},

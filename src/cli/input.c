@@ -120,6 +120,20 @@ static char *get_prompt(EditLine *editor)
     return (char *)(uintptr_t)input->prompt;
 }
 
+/* What is pasted comes between these marks (bracketed paste, as xterm has it), with its line feeds:
+ * one message, not one for each line. */
+#define PASTE_ON    "\x1b[?2004h"
+#define PASTE_OFF   "\x1b[?2004l"
+#define PASTE_BEGIN "\x1b[200~"
+#define PASTE_END   "\x1b[201~"
+enum { PASTE_BYTES_MAX = 16 << 20 };
+
+static void say_to_terminal(const char *sequence)
+{
+    fputs(sequence, stdout);
+    fflush(stdout);
+}
+
 /* A byte of stdin: 1, 0 at the end, -1 on Ctrl-C or failure. */
 static int get_byte(EditLine *editor, uint8_t *byte)
 {
@@ -128,6 +142,7 @@ static int get_byte(EditLine *editor, uint8_t *byte)
         if (n >= 0) return (int)n;
         if (errno != EINTR || *cli_cancelled()) return -1;
         if (cli_was_continued()) {
+            say_to_terminal(PASTE_ON);
             el_set(editor, EL_PREP_TERM, 1);
             el_set(editor, EL_REFRESH);
         }
@@ -147,6 +162,39 @@ static int get_character(EditLine *editor, wchar_t *character)
     } while (code == WHIT_UTF8_INVALID && length == n && n < 4 && bytes[0] >= 0xC2);
     *character = (wchar_t)(code == WHIT_UTF8_INVALID ? 0xFFFD : code);
     return 1;
+}
+
+/* Reads up to the closing mark; false where the input ends before it, or memory. What is longer than
+ * any message is cut. */
+static bool read_paste(EditLine *editor, whit_buf *text)
+{
+    const size_t n_end = sizeof PASTE_END - 1;
+    size_t n_matched = 0;
+    uint8_t byte;
+    while (n_matched < n_end && get_byte(editor, &byte) > 0) {
+        n_matched = byte == (uint8_t)PASTE_END[n_matched] ? n_matched + 1 : byte == 0x1B;
+        if (byte == '\r') byte = '\n'; /* as terminals send it */
+        if (byte == '\t') byte = ' ';  /* the editor would show it as ^I */
+        if (text->size_bytes < PASTE_BYTES_MAX && !whit_buf_append(text, &byte, 1)) return false;
+    }
+    if (n_matched == n_end && text->size_bytes < PASTE_BYTES_MAX) text->size_bytes -= n_end;
+    return n_matched == n_end;
+}
+
+/* Is bound to the opening mark. Line feeds at the end are left out, so that Enter sends the message. */
+static unsigned char take_paste(EditLine *editor, int key)
+{
+    (void)key;
+    whit_buf text = {0};
+    bool ok = read_paste(editor, &text);
+    size_t n = 0;
+    for (size_t i = 0; ok && i < text.size_bytes; i++) /* other controls are no text */
+        if (text.data[i] >= ' ' || text.data[i] == '\n') text.data[n++] = text.data[i];
+    while (n && text.data[n - 1] == '\n') n--;
+    text.size_bytes = n;
+    ok = ok && whit_buf_append(&text, "", 1) && (!n || el_insertstr(editor, (const char *)text.data) == 0);
+    whit_buf_free(&text);
+    return ok ? CC_REFRESH : CC_ERROR;
 }
 
 /* The editor thinks in the locale's characters; one that is not UTF-8 cannot hold what people say
@@ -173,6 +221,8 @@ static void open_editor(cli_input *input, bool keep_history)
     el_set(input->editor, EL_HIST, history, input->history);
     el_set(input->editor, EL_GETCFN, get_character);
     el_set(input->editor, EL_BIND, "^R", "em-inc-search-prev", NULL);
+    el_set(input->editor, EL_ADDFN, "whit-paste", "Insert what is pasted", take_paste);
+    el_set(input->editor, EL_BIND, PASTE_BEGIN, "whit-paste", NULL);
     el_source(input->editor, NULL);
     cli_was_continued();
     if (keep_history) input->history_path = find_history();
@@ -183,13 +233,16 @@ static cli_line edit_line(cli_input *input, const char **line, size_t *n_bytes)
 {
     int n = 0;
     el_resize(input->editor);
+    say_to_terminal(PASTE_ON);
     *line = el_gets(input->editor, &n);
+    say_to_terminal(PASTE_OFF);
     if (*cli_cancelled()) return CLI_LINE_INTERRUPTED;
     if (!*line || n <= 0) return n < 0 ? CLI_LINE_FAILED : CLI_LINE_END;
     *n_bytes = (size_t)n;
     enter(input, *line);
     if ((*line)[*n_bytes - 1] == '\n') --*n_bytes;
-    if (*n_bytes) append_history(input, *line, *n_bytes);
+    /* The file has a line for each; what was pasted with line feeds is remembered for this chat only. */
+    if (*n_bytes && !memchr(*line, '\n', *n_bytes)) append_history(input, *line, *n_bytes);
     return CLI_LINE_READ;
 }
 

@@ -17,7 +17,7 @@ struct run_values {
     const char *prompt, *prompt_file, *system, *template;
     int32_t n_tokens;
     uint32_t n_draft;
-    bool no_display_prompt, ignore_end, json, chat;
+    bool no_display_prompt, ignore_end, json, chat, no_statistics;
     cli_list stops;
     cli_model_flags model;
     cli_session_flags session;
@@ -47,6 +47,7 @@ static const cli_option options[] = {
     {"-r, --reverse-prompt, --stop", CLI_REPEAT, AT(stops), "TEXT", "Stop before this text; may be given again."},
     {"--no-display-prompt", CLI_FLAG, AT(no_display_prompt), NULL, "Print the continuation alone."},
     {"--ignore-eos", CLI_FLAG, AT(ignore_end), NULL, "Go on after the end-of-text token."},
+    {"--no-stats", CLI_FLAG, AT(no_statistics), NULL, "Leave out the line of statistics."},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object when done."},
     {0},
 };
@@ -149,7 +150,7 @@ static int print_answer(cli_call *call, cli_talk *talk, whit_sampler *sampler, u
     whit_buf kept = {0};
     whit_answer answer = {0};
     whit_error error;
-    struct turn turn = {cli_view_begin(call), values->json ? &kept : NULL};
+    struct turn turn = {cli_view_begin(call, false), values->json ? &kept : NULL};
     whit_answer_options wanted = {.n_tokens = values->n_tokens < 0 ? UINT32_MAX : (uint32_t)values->n_tokens,
                                   .n_draft_tokens = values->n_draft,
                                   .ignore_end = values->ignore_end,
@@ -177,7 +178,8 @@ static int print_answer(cli_call *call, cli_talk *talk, whit_sampler *sampler, u
     }
     cli_flush(call);
     cli_talk_remarks(talk, &answer);
-    cli_talk_statistics(talk, &answer, seed);
+    cli_talk_remark_system(talk);
+    if (!values->no_statistics) cli_talk_statistics(talk, &answer, seed);
     whit_buf_free(&kept);
     return *cli_cancelled() ? CLI_INTERRUPTED : CLI_OK;
 }
@@ -268,7 +270,7 @@ static int continue_text(cli_call *call)
         else
             cli_write(call, "\n", 1);
         cli_flush(call);
-        print_statistics(session, &result, seed);
+        if (!values->no_statistics) print_statistics(session, &result, seed);
     }
 cleanup:
     whit_session_close(session);

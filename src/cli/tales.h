@@ -10,6 +10,10 @@
 
 #define CLI_TALES_NAME "tales (built in)"
 
+/* What to get in place of a toy: the model that the README names first. */
+#define CLI_FIRST_MODEL "microsoft/bitnet-b1.58-2B-4T-gguf"
+#define CLI_FIRST_NAME  "bitnet-b1.58-2B-4T-gguf"
+
 /* Does `path`, as given by -m, stand for it? NULL does, and its name. */
 static inline bool cli_is_tales(const char *path)
 {

@@ -14,6 +14,7 @@ typedef struct cli_talk {
     cli_text template;     /* of a file; data NULL: the model's own */
     whit_prompter *prompter;
     whit_conversation *conversation;
+    bool told_system; /* that the template leaves the system message out */
 } cli_talk;
 
 /* `template_file` NULL: the model's own. CLI_OK or a said exit status; close in every case. */
@@ -27,5 +28,7 @@ const char *cli_talk_template(const cli_talk *talk);
 void cli_talk_statistics(const cli_talk *talk, const whit_answer *answer, uint64_t seed);
 /* What a user should know about how an answer ended, if anything; on stderr. */
 void cli_talk_remarks(const cli_talk *talk, const whit_answer *answer);
+/* A line where the last prompt has no trace of the system message, once. */
+void cli_talk_remark_system(cli_talk *talk);
 
 #endif

@@ -61,6 +61,7 @@ class Chat:
                     text += os.read(self.leader, 65536)
                 except OSError:
                     break
+                text = text.replace(b"\x1b[?2004h", b"").replace(b"\x1b[?2004l", b"")  # bracketed paste
         self.text += text
         check("wait", in_order(text, wanted), wanted, text[-300:])
         return text

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ * What a chat says of itself: which model answers, and what the model does not see. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/chat.h"
+#include "cli/tales.h"
+
+void cli_chat_greet(const cli_chat *chat, const char *path)
+{
+    const char *name = whit_model_metadata(chat->talk.model, "general.name");
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    if (cli_is_tales(path)) {
+        cli_note("this is tales, a toy of 3 million weights inside the program: it tells short tales of children and "
+                 "animals, and can do nothing else");
+        cli_note("for a model that answers: 'whit pull " CLI_FIRST_MODEL "', then 'whit chat " CLI_FIRST_NAME "'");
+    } else {
+        cli_note("%s%s%s, context of %u tokens", slash && slash[1] ? slash + 1 : path, name ? ": " : "",
+                 name ? name : "", whit_session_context_size(chat->talk.session));
+    }
+    cli_note("type a message and Enter; /help lists commands, Ctrl-C stops an answer, /bye leaves");
+}
+
+/* Templates trim what they are given. */
+static void trim(const char **text, size_t *n)
+{
+    while (*n && strchr(" \t\r\n", (*text)[*n - 1])) --*n;
+    while (*n && strchr(" \t\r\n", **text)) ++*text, --*n;
+}
+
+void cli_talk_remark_system(cli_talk *talk)
+{
+    const whit_message *system = whit_messages_system(whit_conversation_messages(talk->conversation));
+    size_t n_prompt, n = system ? system->text_bytes : 0;
+    const char *prompt = whit_conversation_prompt(talk->conversation, &n_prompt), *text = system ? system->text : "";
+    trim(&text, &n);
+    if (!n || talk->told_system || memmem(prompt, n_prompt, text, n)) return;
+    talk->told_system = true;
+    cli_note("the model's chat template leaves the system message out: the model did not see it (put it into a "
+             "message, or give another --template)");
+}

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+# A chat on a terminal of a known size (see talk.sh). The program is in argv.
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+program = sys.argv[1:]
+failed = 0
+
+
+def check(what, ok, *details):
+    global failed
+    if not ok:
+        failed = 1
+        print("FAILED:", what, *details)
+
+
+class Terminal:
+    def __init__(self, *arguments, columns=40):
+        self.leader, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        env = dict(os.environ, TERM="xterm", LC_ALL="C.UTF-8")
+        self.process = subprocess.Popen(program + ["chat", *arguments], stdin=follower, stdout=follower,
+                                        stderr=follower, env=env, start_new_session=True)
+        os.close(follower)
+        self.banner = self.wait()
+
+    def wait(self, marks=">>> ", seconds=10):
+        """What comes up to the next prompt."""
+        text, until = b"", time.time() + seconds
+        while time.time() < until and not text.decode("utf-8", "replace").endswith(marks):
+            if select.select([self.leader], [], [], 0.1)[0]:
+                try:
+                    text += os.read(self.leader, 65536)
+                except OSError:
+                    break
+        check("prompt", text.decode("utf-8", "replace").endswith(marks), text)
+        return text
+
+    def say(self, keys, marks=">>> "):
+        time.sleep(0.15)  # the editor shows its prompt just before it takes over the terminal
+        os.write(self.leader, keys)
+        return self.wait(marks)
+
+    def end(self):
+        time.sleep(0.15)
+        os.write(self.leader, b"/bye\n")
+        try:
+            status = self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            status = "never"
+        check("status", status == 0, status)
+        os.close(self.leader)
+
+
+# The banner: which model, and of the built-in one that it is a toy and what to get.
+terminal = Terminal("model.ndf")
+check("banner", b"model.ndf" in terminal.banner and b"context of" in terminal.banner, terminal.banner)
+terminal.end()
+terminal = Terminal("-s", "3", columns=32)
+check("banner", b"tales" in terminal.banner and b"toy" in terminal.banner and b"whit pull" in terminal.banner,
+      terminal.banner)
+
+# Words are wrapped: no line is wider than the terminal, none begins or ends inside a word, and the
+# words are those of a pipe.
+text = terminal.say(b"Tell me a story.\n").decode()
+answer = re.sub(r"\x1b\[[?0-9;]*[A-Za-z]", "", text).replace("\r", "").split("\n", 1)[1].rsplit("\n", 1)[0]
+lines = answer.split("\n")
+piped = subprocess.run(program + ["chat", "-s", "3"], input=b"Tell me a story.\n", capture_output=True).stdout.decode()
+check("wrapped", len(lines) > 5 and max(map(len, lines)) <= 32, lines)
+check("words", " ".join(answer.split()) == " ".join(piped.split()), answer, piped)
+check("full lines", all(len(a) + 1 + len(b.split(" ")[0]) > 32 for a, b in zip(lines, lines[1:]) if a and b), lines)
+terminal.end()
+terminal = Terminal("-s", "3", "--no-wrap", columns=32)
+text = terminal.say(b"Tell me a story.\n").decode()
+check("--no-wrap", piped.split("\n")[0] in text, text, piped)
+terminal.end()
+
+if os.environ["EDITOR_BUILT"] == "1":
+    # A paste of several lines is one message, which waits for Enter.
+    terminal = Terminal("model.ndf", "-n", "4", "--temp", "0")
+    terminal.say(b"\x1b[200~the land\rand the\tocean\r\r\x1b[201~", marks="ocean")
+    terminal.say(b"\n")
+    terminal.say(b"\x1b[200~one line\x1b[31m\x07 pasted\x1b[201~ and typed\n")
+    terminal.say(b"/save pasted.json\n")
+    terminal.end()
+    said = [m["content"] for m in json.load(open("pasted.json"))["messages"] if m["role"] == "user"]
+    check("pasted", said == ["the land\nand the ocean", "one line[31m pasted and typed"], said)
+    history = open(os.path.join(os.environ["XDG_STATE_HOME"], "whit", "chat_history")).read().split("\n")
+    check("history", "one line[31m pasted and typed" in history and "and the ocean" not in history, history)
+sys.exit(failed)
