@@ -73,7 +73,8 @@ static int run(cli_call *call)
              o.codecs.body, training->n_steps, (double)training->minutes, (long long)training->seed,
              (double)training->rate);
     o.command = command;
-    int exit = cli_open_model(call, v->teacher, false, &teacher);
+    int exit = cli_training_check(call, training, 0);
+    if (exit == CLI_OK) exit = cli_open_model(call, v->teacher, false, &teacher);
     if (exit == CLI_OK && v->start) exit = cli_open_model(call, v->start, false, &student);
     if (exit == CLI_OK && v->student) exit = open_student(call, v, teacher, &student);
     if (exit == CLI_OK) exit = cli_train(call, training, student ? student : teacher, teacher, &o);

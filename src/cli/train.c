@@ -142,6 +142,7 @@ static int open_fresh(cli_call *call, const struct train_values *v, whit_model *
     cli_text chat_template = {0};
     int exit = v->chat_template ? cli_read_text(call, v->chat_template, &chat_template) : CLI_OK;
     whit_status status = find_config(v, &config, &error);
+    if (exit == CLI_OK && status == WHIT_OK) exit = cli_training_check(call, &v->training, config.n_ctx);
     if (exit == CLI_OK && status == WHIT_OK) status = find_tokenizer(v, &config, &image, &error);
     if (exit == CLI_OK && status == WHIT_OK) {
         whit_fresh fresh = {
@@ -158,7 +159,8 @@ static int run(cli_call *call)
     const struct train_values *v = call->values;
     whit_model *start = NULL;
     if (!v->training.out || !v->training.text.n) return cli_fail(call, CLI_USAGE, "--text and -o are wanted");
-    int exit = v->start ? cli_open_model(call, v->start, false, &start) : open_fresh(call, v, &start);
+    int exit = cli_training_check(call, &v->training, 0);
+    if (exit == CLI_OK) exit = v->start ? cli_open_model(call, v->start, false, &start) : open_fresh(call, v, &start);
     if (exit == CLI_OK) exit = train(call, v, start);
     whit_model_close(start);
     return exit;

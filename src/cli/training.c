@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/training.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/file.h"
+#include "cli/names.h"
 #include "cli/plot.h"
+#include "runtime/model.h"
 
 #define AT(member) offsetof(cli_training_flags, member)
 const cli_option cli_training_options[] = {
@@ -53,11 +60,54 @@ const cli_option cli_recipe_options[] = {
 struct listener {
     FILE *log;
     cli_plot plot;
-    bool plots_kl;
-    double kl, ce; /* sums since the last line */
+    bool plots_kl, has_teacher;
+    double kl, ce;  /* sums since the last line */
+    double last_ce; /* what the last line said */
     uint32_t n;
-    uint64_t shown_ns;
+    uint64_t shown_ns, n_steps;
 };
+
+/* ---- before the work ------------------------------------------------------------------------- */
+
+static int check_readable(cli_call *call, const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) != 0 || access(path, R_OK) != 0)
+        return cli_fail(call, CLI_IO, "%s: cannot open: %s", path, strerror(errno));
+    if (!S_ISREG(info.st_mode)) return cli_fail(call, CLI_IO, "%s: is no regular file", path);
+    return info.st_size ? CLI_OK : cli_fail(call, CLI_REFUSED, "%s: the file is empty", path);
+}
+
+/* Begins to write the file, and leaves nothing. */
+static int check_writable(cli_call *call, const char *path)
+{
+    whit_writer writer;
+    whit_error error;
+    if (!path) return CLI_OK;
+    if (whit_writer_open(path, NULL, &writer, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    whit_writer_discard(&writer);
+    return CLI_OK;
+}
+
+int cli_training_check(cli_call *call, const cli_training_flags *v, uint32_t n_ctx)
+{
+    if (!v->n_steps == !(v->minutes > 0))
+        return cli_fail(call, CLI_USAGE, "how long to train is said by --steps N or --minutes N, by one of them");
+    if (v->resume && !v->checkpoint) return cli_fail(call, CLI_USAGE, "--resume goes on from --checkpoint FILE");
+    if (n_ctx && v->n_tokens > n_ctx)
+        return cli_fail(call, CLI_USAGE, "windows of %u tokens (-c) are longer than the model's context of %u",
+                        v->n_tokens, n_ctx);
+    int status = CLI_OK;
+    for (size_t i = 0; status == CLI_OK && i < v->text.n; i++) status = check_readable(call, v->text.items[i]);
+    if (status == CLI_OK && v->held) status = check_readable(call, v->held);
+    if (status == CLI_OK && v->resume) status = check_readable(call, v->checkpoint);
+    if (status == CLI_OK) status = check_writable(call, v->out);
+    if (status == CLI_OK) status = check_writable(call, v->checkpoint);
+    if (status == CLI_OK) status = check_writable(call, v->plot);
+    return status;
+}
+
+/* ---- reports --------------------------------------------------------------------------------- */
 
 /* A line every five seconds, and whenever the held-out text was measured. */
 static void on_report(void *user, const whit_trainer_report *r)
@@ -69,7 +119,11 @@ static void on_report(void *user, const whit_trainer_report *r)
     if (!r->held && r->share < 1 && r->elapsed_ns - listener->shown_ns < 5000000000ull) return;
     listener->shown_ns = r->elapsed_ns;
     double kl = listener->kl / listener->n, ce = listener->ce / listener->n, seconds = (double)r->elapsed_ns * 1e-9;
-    char held[96] = "", held_json[96] = "";
+    char held[96] = "", held_json[96] = "", divergence[32] = "", divergence_json[40] = "";
+    if (listener->has_teacher) {
+        snprintf(divergence, sizeof divergence, "KL %.5f, ", kl);
+        snprintf(divergence_json, sizeof divergence_json, "\"kl\": %.6f, ", kl);
+    }
     if (r->held) {
         snprintf(held, sizeof held, ", held: perplexity %.4f", exp(r->held_ce));
         snprintf(held_json, sizeof held_json, ", \"held_ce\": %.6f", r->held_ce);
@@ -80,14 +134,15 @@ static void on_report(void *user, const whit_trainer_report *r)
         snprintf(held_json + n_json, sizeof held_json - n_json, ", \"held_kl\": %.6f, \"held_ratio\": %.6f", r->held_kl,
                  r->held_ratio);
     }
-    cli_note("step %llu, %.1f %%: KL %.5f, CE %.4f, rate %.2e, %.0f tokens/s, %.0f s left%s",
-             (unsigned long long)r->step, 100 * r->share, kl, ce, r->rate, r->tokens_per_second,
+    cli_note("step %llu, %.1f %%: %sCE %.4f, rate %.2e, %.0f tokens/s, %.0f s left%s", (unsigned long long)r->step,
+             100 * r->share, divergence, ce, r->rate, r->tokens_per_second,
              r->share > 0 ? seconds / r->share - seconds : 0, held);
     if (listener->log) {
         fprintf(listener->log,
-                "{\"step\": %llu, \"seconds\": %.2f, \"kl\": %.6f, \"ce\": %.6f, \"rate\": %.4e, "
+                "{\"step\": %llu, \"seconds\": %.2f, %s\"ce\": %.6f, \"gradient_norm\": %.6g, \"rate\": %.4e, "
                 "\"tokens_per_second\": %.1f%s}\n",
-                (unsigned long long)r->step, seconds, kl, ce, r->rate, r->tokens_per_second, held_json);
+                (unsigned long long)r->step, seconds, divergence_json, ce, r->gradient_norm, r->rate,
+                r->tokens_per_second, held_json);
         fflush(listener->log);
     }
     cli_plot_add(&listener->plot,
@@ -95,8 +150,57 @@ static void on_report(void *user, const whit_trainer_report *r)
                                   !r->held                 ? NAN
                                       : listener->plots_kl ? r->held_kl
                                                            : r->held_ce});
+    listener->last_ce = r->held ? r->held_ce : ce;
+    listener->n_steps = r->step;
     listener->kl = listener->ce = 0;
     listener->n = 0;
+}
+
+/* The first line of a run in the log: what it is, so that the numbers below can be made again. */
+static void log_run(FILE *log, const whit_trainer_options *o, const char *out)
+{
+    json_t *text = json_array();
+    for (size_t i = 0; i < o->n_text; i++) json_array_append_new(text, json_string(o->text[i]));
+    json_t *run = json_pack(
+        "{s:{s:s, s:s, s:I, s:I, s:f, s:o, s:i, s:i, s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:b}}",
+        "run", "version", whit_version(), "command", o->command, "seed", (json_int_t)o->seed, "steps",
+        (json_int_t)o->n_steps, "seconds", o->seconds, "text", text, "sequences", (int)o->n_sequences, "window",
+        (int)o->n_tokens, "accumulate", (int)o->n_accumulate, "precision",
+        o->precision == WHIT_PRECISION_F32 ? "f32" : "bf16", "rate", (double)o->adamw.rate, "scale_rate",
+        (double)o->adamw.scale_rate, "decay", (double)o->adamw.decay, "clip", (double)o->adamw.clip, "beta2",
+        (double)o->adamw.beta2, "warm_up", (double)o->adamw.warm_up, "kl_weight", (double)o->kl_weight, "ce_weight",
+        (double)o->ce_weight, "resumed", (int)o->resume, "specials", (int)o->specials);
+    if (run) json_object_set_new(json_object_get(run, "run"), "output", json_string(out));
+    char *line = run ? json_dumps(run, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    if (line) fprintf(log, "%s\n", line);
+    free(line);
+    json_decref(run);
+}
+
+/* The last line: what was made, how large, and how good. */
+static void say_what_was_made(const char *path, const struct listener *listener)
+{
+    whit_model *model = NULL;
+    struct stat info;
+    char size[32], bits[64] = "", loss[96] = "";
+    if (stat(path, &info) != 0) return;
+    if (whit_model_open(path, NULL, &model, NULL) == WHIT_OK)
+        snprintf(bits, sizeof bits, ", %.2f bits per weight in the layers", whit_weights_body_bits(&model->weights));
+    whit_model_close(model);
+    if (listener->n_steps)
+        snprintf(loss, sizeof loss, ", cross-entropy %.4f (perplexity %.2f) after %" PRIu64 " steps", listener->last_ce,
+                 exp(listener->last_ce), listener->n_steps);
+    cli_note("%s: %s%s%s", path, cli_bytes((uint64_t)info.st_size, size), bits, loss);
+}
+
+static int say_cut(cli_call *call, const cli_training_flags *flags, const whit_error *error)
+{
+    return flags->checkpoint
+        ? cli_fail(call, CLI_INTERRUPTED, "%s; the same command with --resume goes on from %s", error->message,
+                   flags->checkpoint)
+        : cli_fail(call, CLI_INTERRUPTED,
+                   "%s, and what they learned is lost: --checkpoint FILE keeps it, and --resume then goes on",
+                   error->message);
 }
 
 whit_trainer_options cli_training_wanted(const cli_training_flags *v)
@@ -139,7 +243,9 @@ int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model 
 {
     whit_error error;
     whit_trainer *trainer = NULL;
-    struct listener listener = {.plots_kl = options->kl_weight > 0};
+    struct listener listener = {.plots_kl = options->kl_weight > 0, .has_teacher = teacher != NULL};
+    int checked = cli_training_check(call, flags, start->config.n_ctx);
+    if (checked != CLI_OK) return checked;
     listener.plot.title = options->command;
     listener.plot.measure = listener.plots_kl ? "divergence from the teacher, nats" : "cross-entropy, nats";
     if (flags->plot && flags->resume && flags->log)
@@ -147,10 +253,11 @@ int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model 
     options->report = on_report;
     options->user = &listener;
     if (flags->log && !(listener.log = fopen(flags->log, "a")))
-        return cli_fail(call, CLI_IO, "%s: cannot be opened", flags->log);
+        return cli_fail(call, CLI_IO, "%s: cannot open: %s", flags->log, strerror(errno));
     whit_status status = whit_trainer_open(start, teacher, options, NULL, &trainer, &error);
     if (status == WHIT_OK) {
         cli_note("training takes %.0f MB", (double)whit_trainer_bytes(trainer) / 1e6);
+        if (listener.log) log_run(listener.log, options, flags->out);
         status = whit_trainer_run(trainer, &error);
     }
     whit_error plot_error;
@@ -160,5 +267,8 @@ int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model 
     if (status == WHIT_OK) status = whit_trainer_write(trainer, flags->out, &error);
     whit_trainer_close(trainer);
     if (listener.log) fclose(listener.log);
-    return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
+    if (status == WHIT_ERROR_CANCELLED) return say_cut(call, flags, &error);
+    if (status != WHIT_OK) return cli_fail_error(call, &error);
+    say_what_was_made(flags->out, &listener);
+    return CLI_OK;
 }

@@ -27,6 +27,9 @@ extern const cli_option cli_training_options[], cli_recipe_options[];
 
 /* Trainer's options from the flags; codec of the body, weights of the losses and command are the verb's. */
 whit_trainer_options cli_training_wanted(const cli_training_flags *flags);
+/* Looks at everything that can be known before the work begins: the options, that texts can be read
+ * and outputs written. n_ctx: of the model, 0 where it is not known yet. CLI_OK or a said exit status. */
+int cli_training_check(cli_call *call, const cli_training_flags *flags, uint32_t n_ctx);
 /* Trains, reports, writes the finished file. CLI_OK or a said exit status. */
 int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model *start, const whit_model *teacher,
               whit_trainer_options *options);

@@ -62,10 +62,14 @@ whit_status whit_corpus_add_file(whit_corpus *corpus, const whit_model *model, c
             const uint8_t *line = memrchr(map.data + at, '\n', n);
             if (line && line > map.data + at) n = (size_t)(line - map.data) - at;
         }
-        status = reserve(corpus, n + 16, error);
-        if (status == WHIT_OK)
-            status = whit_tokenize(model, (const char *)map.data + at, n, false, specials, corpus->ids + corpus->n,
-                                   corpus->capacity - corpus->n, &n_ids, error);
+        /* Few texts have more tokens than bytes; bytes that are no UTF-8 have three each, say. */
+        for (size_t room = n + 16;; room = n_ids) {
+            status = reserve(corpus, room, error);
+            if (status == WHIT_OK)
+                status = whit_tokenize(model, (const char *)map.data + at, n, false, specials, corpus->ids + corpus->n,
+                                       corpus->capacity - corpus->n, &n_ids, error);
+            if (status != WHIT_ERROR_LIMIT || n_ids <= corpus->capacity - corpus->n) break;
+        }
         corpus->n += status == WHIT_OK ? n_ids : 0;
         at += n;
     }

@@ -307,6 +307,7 @@ static whit_status step(whit_trainer *d, whit_trainer_report *report, whit_error
         return whit_fail(error, WHIT_ERROR_NUMERIC,
                          "step %llu: the loss is no number any more; try a lower learning rate",
                          (unsigned long long)number + 1);
+    report->gradient_norm = norm;
     whit_adamw_step(&o->adamw, params, d->pool, number + 1, (float)report->rate, norm);
     d->progress.step++;
     return WHIT_OK;

@@ -18,10 +18,11 @@
 #include "train/tuning.h"
 
 typedef struct whit_trainer_report {
-    uint64_t step, n_steps; /* n_steps 0: the run has a time instead */
-    double share;           /* done */
-    double kl, ce;          /* means of the last steps, nats */
-    double rate, tokens_per_second;
+    uint64_t step, n_steps;         /* n_steps 0: the run has a time instead */
+    double share;                   /* done */
+    double kl, ce;                  /* means of the last steps, nats */
+    double gradient_norm;           /* of the last step, before clipping */
+    double rate, tokens_per_second; /* of the steps since this run began or went on */
     uint64_t elapsed_ns;
     bool held;                  /* what follows was measured now */
     double held_ce;             /* on the held-out text, second halves of windows, nats */

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+# Long work looks at its options and files first, says what a cut run loses, and ends with what it made.
+. "$SOURCE/tests/cli/lib.sh"
+export XDG_CACHE_HOME=$PWD/cache
+rm -rf cache ./*.ndf ./*.run ./*.jsonl ./*.svg
+for i in $(seq 60); do printf 'The fox number %s has a ball. The owl has the ball of the fox.\n' "$i"; done >text
+tiny model.gguf
+shape="--width 32 --layers 1 --heads 2 --ffn 48 --context 64 --vocab 300"
+batch="-c 24 --sequences 2 --threads 1"
+: >not-a-folder
+
+# ---- before anything is learnt
+# first STATUS PATTERN OPTION...: refused with one line, which leaves no time for a vocabulary.
+first() {
+    local wanted=$1 pattern=$2
+    shift 2
+    # shellcheck disable=SC2086 # options are lists
+    expect "$wanted" whit train --text text $shape $batch "$@"
+    one_line "$pattern"
+    # shellcheck disable=SC2086
+    expect "$wanted" whit tune -m model.gguf --text text $batch "$@"
+    one_line "$pattern"
+}
+first 5 not-a-folder/out.ndf --steps 2 -o not-a-folder/out.ndf
+first 5 /nowhere/out.ndf --steps 2 -o /nowhere/out.ndf
+first 5 /nowhere/keep.run --steps 2 -o out.ndf --checkpoint /nowhere/keep.run
+first 5 /nowhere/plot.svg --steps 2 -o out.ndf --plot /nowhere/plot.svg
+first 5 absent --steps 2 -o out.ndf --held absent
+first 5 absent.run --steps 2 -o out.ndf --checkpoint absent.run --resume
+first 2 "by one of them" -o out.ndf
+first 2 "by one of them" --steps 2 --minutes 1 -o out.ndf
+first 2 "goes on from --checkpoint" --steps 2 -o out.ndf --resume
+if [ "$(id -u)" != 0 ]; then
+    mkdir -p shut && chmod 500 shut
+    first 5 shut/out.ndf --steps 2 -o shut/out.ndf
+fi
+# shellcheck disable=SC2086
+expect 2 whit train --text text $shape --steps 2 -c 65 -o out.ndf
+one_line "longer than the model's context of 64"
+[ -z "$(ls -A ./*.ndf ./*.run ./*.svg 2>/dev/null)" ] || complain "left: $(ls -A)"
+
+# ---- the end says what was made; a log says what was run, and has the gradient's norm
+# shellcheck disable=SC2086
+expect 0 whit train --text text $shape $batch --codec t --steps 5 --seed 7 -o out.ndf --log log.jsonl
+tail -n 1 err | grep -qE '^whit: out.ndf: .* kB, [0-9.]+ bits per weight in the layers, cross-entropy [0-9.]+ .*5 steps$' ||
+    complain "the last line: $(tail -n 1 err)"
+grep -q KL err && complain "a divergence without a teacher: $(grep KL err | head -n 1)"
+python3 - <<'END' || complain "the log: $(cat log.jsonl)"
+import json
+run, *steps = [json.loads(line) for line in open("log.jsonl")]
+assert run["run"]["seed"] == 7 and run["run"]["steps"] == 5 and run["run"]["text"] == ["text"], run
+assert steps and all(s["gradient_norm"] > 0 and "kl" not in s for s in steps), steps
+END
+# shellcheck disable=SC2086
+expect 0 whit distill --teacher out.ndf --text text $batch --codec b1 --steps 3 -o student.ndf --log kl.jsonl
+grep -q 'KL [0-9]' err || complain "no divergence from the teacher: $(cat err)"
+python3 -c 'import json; assert "kl" in json.loads(open("kl.jsonl").read().splitlines()[-1])' || complain "the log lacks kl"
+
+# ---- bytes that are no text have more tokens than bytes
+python3 -c 'import sys; sys.stdout.buffer.write(bytes((i * 167 + 13) % 256 for i in range(3000)))' >bytes
+# shellcheck disable=SC2086
+expect 0 whit train --text bytes $shape $batch --steps 2 -o bytes.ndf
+expect 0 whit tune -m model.gguf --text bytes --steps 1 -c 24 --sequences 2 -o a.ndf
+
+# ---- a run that is cut
+for keep in "" "--checkpoint keep.run"; do
+    # shellcheck disable=SC2086
+    $EMULATOR "$WHIT" train --text text $shape $batch --minutes 5 -o cut.ndf $keep >out 2>err &
+    pid=$!
+    for _ in $(seq 300); do grep -q 'training takes' err && break; sleep 0.1; done
+    sleep 0.3
+    kill -TERM $pid
+    wait $pid
+    [ $? = 6 ] || complain "a cut run: $(cat err)"
+    case $keep in
+    '') tail -n 1 err | grep -q 'is lost: --checkpoint FILE keeps it' ;;
+    *) tail -n 1 err | grep -q 'with --resume goes on from keep.run' ;;
+    esac || complain "a cut run $keep: $(tail -n 1 err)"
+done
+finish
