@@ -14,6 +14,7 @@
 
 #include "cli/cli.h"
 #include "runtime/adapter.h"
+#include "model/exec_step.h"
 #include "runtime/session.h"
 
 #define BENCH_NAME_BYTES  128
@@ -95,7 +96,7 @@ whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint3
                              bench_count *count, whit_error *error);
 void bench_count_close(bench_count *count);
 /* What kind of work a group of a plan is, the same for all layers: "gate+up", "norm+acts". */
-void bench_group_label(const whit_session *session, const whit_plan_group *group, char label[BENCH_LABEL_BYTES]);
+void bench_group_label(const whit_session *session, const whit_exec_group *group, char label[BENCH_LABEL_BYTES]);
 
 /* ---- adapters --------------------------------------------------------------------------------- */
 

@@ -4,9 +4,8 @@
 
 #include "cli/bench.h"
 
-static const char *tensor_name(const whit_session *session, uint32_t step)
+static const char *tensor_name(const whit_session *session, int32_t weight)
 {
-    int32_t weight = session->plan.steps[step].weight;
     return weight >= 0 ? whit_ndf_tensor_name(session->model->file, (uint32_t)weight) : "";
 }
 
@@ -22,45 +21,51 @@ static void add_range(bench_count *count, const uint8_t *data, uint64_t size_byt
     count->pass_bytes += (double)size_bytes;
 }
 
-static void count_linear(const whit_session *session, uint32_t i, uint32_t n_rows, uint32_t n_selected, bool screened,
-                         bench_count *count)
+static void count_tensor(const whit_session *session, const whit_exec_step *step, int32_t weight,
+                         const whit_tensor *tensor, bench_count *count)
 {
-    const whit_exec_step *step = &session->exec.steps[i];
-    const whit_tensor *tensor = step->tensor;
-    uint32_t rows = step->selected ? n_selected : n_rows;
-    if (rows == 0) return;
-    bool by_half = screened && step->is_screened && rows <= WHIT_EXEC_SCREENED_ROWS;
+    bool by_half = step->plan->op == WHIT_PLAN_SCREEN;
     if (by_half) count->survivor_bytes = (double)tensor->part_bytes[WHIT_PART_LOW] / tensor->type.n_rows;
     for (int part = 0; part < WHIT_PART_COUNT; part++)
         if (!by_half || part != WHIT_PART_LOW) add_range(count, tensor->part[part], tensor->part_bytes[part]);
-    const whit_matmul_kernel *kernel = whit_exec_kernel(step, rows);
     double macs = (double)tensor->type.n_rows * tensor->type.n_cols;
-    if (!is_body(tensor_name(session, i))) {
+    if (!is_body(tensor_name(session, weight))) {
         count->head_macs += macs;
         return;
     }
     count->body_macs += macs;
-    if (kernel->isa > count->isa) count->isa = kernel->isa;
+    if (step->kernel->isa > count->isa) count->isa = step->kernel->isa;
+}
+
+static void count_step(const whit_session *session, const whit_exec_step *step, bench_count *count)
+{
+    if (step->run_tiles) {
+        count_tensor(session, step, step->plan->weight, step->tensor, count);
+        if (step->gated) count_tensor(session, step, step->plan->gated, step->gated, count);
+    } else if (step->plan->op == WHIT_PLAN_EMBED) {
+        uint64_t bytes = 0;
+        whit_codec_total_bytes(&step->tensor->type, &bytes);
+        count->row_bytes += (double)bytes / step->tensor->type.n_rows;
+    } else if (step->vector && step->plan->op != WHIT_PLAN_RESCORE) {
+        count->pass_bytes += (double)step->vector_elems * sizeof(float);
+    }
 }
 
 whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint32_t n_selected, bool screened,
                              bench_count *count, whit_error *error)
 {
-    const whit_plan *plan = &session->plan;
+    const whit_exec *exec = &session->exec;
     const whit_kv_shape *kv = &session->kv.shape;
-    *count = (bench_count){.ranges = malloc((size_t)plan->n_steps * WHIT_PART_COUNT * sizeof *count->ranges)};
-    if (!count->ranges) return whit_fail_memory(error, "the count", plan->n_steps);
-    for (uint32_t i = 0; i < plan->n_steps; i++) {
-        const whit_exec_step *step = &session->exec.steps[i];
-        if (plan->steps[i].op == WHIT_PLAN_LINEAR) {
-            count_linear(session, i, n_rows, n_selected, screened, count);
-        } else if (plan->steps[i].op == WHIT_PLAN_EMBED) {
-            uint64_t bytes = 0;
-            whit_codec_total_bytes(&step->tensor->type, &bytes);
-            count->row_bytes += (double)bytes / step->tensor->type.n_rows;
-        } else if (step->vector && (!step->selected || n_selected)) {
-            count->pass_bytes += (double)step->vector_elems * sizeof(float);
-        }
+    const uint32_t n[WHIT_ROWS_COUNT] = {n_rows, n_selected};
+    const int mode[WHIT_ROWS_COUNT] = {WHIT_EXEC_PLAIN, screened ? WHIT_EXEC_SCREENED : WHIT_EXEC_PLAIN};
+    *count = (bench_count){.ranges = malloc((size_t)session->plan.n_steps * WHIT_PART_COUNT * sizeof *count->ranges)};
+    if (!count->ranges) return whit_fail_memory(error, "the count", session->plan.n_steps);
+    for (int rows = 0; rows < WHIT_ROWS_COUNT; rows++) {
+        if (!n[rows]) continue;
+        const whit_exec_bound *schedule = whit_exec_bound_of(exec, (whit_row_set)rows, mode[rows], n[rows]);
+        for (uint32_t g = 0; g < schedule->n_groups; g++)
+            for (uint32_t i = 0; i < schedule->groups[g].n_steps; i++)
+                count_step(session, &schedule->groups[g].steps[i], count);
     }
     count->kv_bytes_per_position =
         (double)whit_kv_block_bytes(kv->type, kv->head_dim) / WHIT_KV_BLOCK_TOKENS * kv->n_kv_heads * kv->n_layers;
@@ -79,12 +84,16 @@ static void add_word(char label[BENCH_LABEL_BYTES], const char *word)
     snprintf(label + n, BENCH_LABEL_BYTES - n, "%s%s", n ? "+" : "", word);
 }
 
-void bench_group_label(const whit_session *session, const whit_plan_group *group, char label[BENCH_LABEL_BYTES])
+void bench_group_label(const whit_session *session, const whit_exec_group *group, char label[BENCH_LABEL_BYTES])
 {
     label[0] = 0;
-    for (uint32_t i = group->first; i < group->first + group->n_steps; i++) {
-        const char *name = tensor_name(session, i), *last = strrchr(name, '.');
-        uint8_t op = session->plan.steps[i].op;
-        add_word(label, op == WHIT_PLAN_LINEAR ? (last ? last + 1 : name) : whit_plan_op_name((whit_plan_op)op));
+    for (uint32_t i = 0; i < group->n_steps; i++) {
+        const whit_plan_step *step = group->steps[i].plan;
+        const int32_t weights[] = {step->weight, step->gated};
+        if (!group->steps[i].run_tiles) add_word(label, whit_plan_op_name((whit_plan_op)step->op));
+        for (int k = 0; group->steps[i].run_tiles && k < 2; k++) {
+            const char *name = tensor_name(session, weights[k]), *last = strrchr(name, '.');
+            if (*name) add_word(label, last ? last + 1 : name);
+        }
     }
 }

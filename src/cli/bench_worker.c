@@ -199,6 +199,17 @@ static void warm_files(const struct work *w)
     free(piece);
 }
 
+/* Rows of a full pass, and how many of them are selected in one that wants logits. */
+static uint32_t measured_rows(const bench_test *t)
+{
+    return t->is_decode ? t->columns : t->n_tokens < t->n_batch_tokens ? t->n_tokens : t->n_batch_tokens;
+}
+
+static uint32_t measured_selected(const bench_test *t)
+{
+    return t->model->no_head ? 0 : t->is_decode ? t->columns : 1;
+}
+
 static whit_status open_work(struct work *w, bench_facts *facts, whit_error *error)
 {
     const bench_test *t = w->test;
@@ -217,9 +228,7 @@ static whit_status open_work(struct work *w, bench_facts *facts, whit_error *err
     w->tokens = malloc(options.n_batch_tokens * sizeof *w->tokens);
     if (!w->tokens) return whit_fail_memory(error, "the tokens", options.n_batch_tokens);
     WHIT_TRY(whit_session_open(w->model, &options, &w->session, error));
-    uint32_t n_rows = t->is_decode ? t->columns : t->n_tokens < t->n_batch_tokens ? t->n_tokens : t->n_batch_tokens;
-    uint32_t n_selected = t->model->no_head ? 0 : t->is_decode ? t->columns : 1;
-    WHIT_TRY(bench_count_open(w->session, n_rows, n_selected, !t->exact_head, &w->count, error));
+    WHIT_TRY(bench_count_open(w->session, measured_rows(t), measured_selected(t), !t->exact_head, &w->count, error));
     if (t->adapter_rank) WHIT_TRY(bench_adapter_mount(w->session, t->adapter_rank, &w->adapter, error));
     w->count.pass_bytes += w->adapter.pass_bytes;
     WHIT_TRY(fill_depth(w, error));
@@ -271,24 +280,34 @@ static whit_status run_round(struct work *w, bench_sample *sample, whit_error *e
     return forget(w, error);
 }
 
-/* Joins the groups of all layers by their labels. */
+/* Joins the groups of all layers by their labels: those of the schedules that the measured rows take. */
 static uint32_t make_profile(const struct work *w, bench_line lines[BENCH_LINES_MAX])
 {
     uint32_t n = 0;
-    const whit_plan *plan = &w->session->plan;
-    for (uint32_t g = 0; g < plan->n_groups; g++) {
-        char label[BENCH_LABEL_BYTES];
-        bench_group_label(w->session, &plan->groups[g], label);
-        uint32_t i = 0;
-        while (i < n && strcmp(lines[i].label, label)) i++;
-        if (i == BENCH_LINES_MAX) continue;
-        if (i == n) memcpy(lines[n++].label, label, sizeof label);
-        lines[i].n_groups++;
-        lines[i].seconds += (double)w->group_ns[g] * 1e-9;
-        for (uint32_t k = plan->groups[g].first; k < plan->groups[g].first + plan->groups[g].n_steps; k++)
-            if (plan->steps[k].op == WHIT_PLAN_LINEAR)
-                for (int part = 0; part < WHIT_PART_COUNT; part++)
-                    lines[i].bytes += (double)w->session->exec.steps[k].tensor->part_bytes[part];
+    const bench_test *t = w->test;
+    const uint32_t n_rows[WHIT_ROWS_COUNT] = {measured_rows(t), measured_selected(t)};
+    const int mode[WHIT_ROWS_COUNT] = {t->adapter_rank ? WHIT_EXEC_ADAPTED : WHIT_EXEC_PLAIN,
+                                       t->exact_head ? WHIT_EXEC_PLAIN : WHIT_EXEC_SCREENED};
+    for (int rows = 0; rows < WHIT_ROWS_COUNT; rows++) {
+        if (!n_rows[rows]) continue;
+        const whit_exec_bound *schedule =
+            whit_exec_bound_of(&w->session->exec, (whit_row_set)rows, mode[rows], n_rows[rows]);
+        for (uint32_t g = 0; g < schedule->n_groups; g++) {
+            const whit_exec_group *group = &schedule->groups[g];
+            char label[BENCH_LABEL_BYTES];
+            bench_group_label(w->session, group, label);
+            uint32_t i = 0;
+            while (i < n && strcmp(lines[i].label, label)) i++;
+            if (i == BENCH_LINES_MAX) continue;
+            if (i == n) memcpy(lines[n++].label, label, sizeof label);
+            lines[i].n_groups++;
+            lines[i].seconds += (double)w->group_ns[group->place] * 1e-9;
+            for (uint32_t k = 0; k < group->n_steps; k++)
+                for (int part = 0; group->steps[k].run_tiles && part < WHIT_PART_COUNT; part++) {
+                    lines[i].bytes += (double)group->steps[k].tensor->part_bytes[part];
+                    if (group->steps[k].gated) lines[i].bytes += (double)group->steps[k].gated->part_bytes[part];
+                }
+        }
     }
     return n;
 }

@@ -7,20 +7,23 @@
 #include "cli/inspect.h"
 #include "cli/verbs.h"
 #include "kernels/codec.h"
-#include "model/plan.h"
-#include "runtime/model.h"
+#include "runtime/session.h"
 
 struct inspect_values {
     bool tensors, plan, json, no_cache;
+    uint32_t rows;
     cli_session_flags session;
     cli_adapter_flags adapters;
 };
-static const struct inspect_values defaults;
+static const struct inspect_values defaults = {.rows = 1};
 
 #define AT(member) offsetof(struct inspect_values, member)
 static const cli_option options[] = {
     {"--tensors", CLI_FLAG, AT(tensors), NULL, "List every tensor."},
-    {"--plan", CLI_FLAG, AT(plan), NULL, "Print the compiled steps of the forward pass."},
+    {"--plan", CLI_FLAG, AT(plan), NULL,
+     "Print the operations that run on this machine, with adapters if some are named."},
+    {"--rows", CLI_COUNT, AT(rows), "N", "Of --plan: a pass over N tokens, the last of which is wanted; 1.", 1,
+     1 << 20},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object with everything but the plan."},
     {"--no-cache", CLI_FLAG, AT(no_cache), NULL, "Convert a source in memory and write nothing."},
     {0},
@@ -178,16 +181,27 @@ static const char *tensor_name(void *file, int32_t tensor)
     return whit_ndf_tensor_name(file, (uint32_t)tensor);
 }
 
-static int print_plan(cli_call *call, const whit_model *model, whit_act_type act)
+/* What a pass over `n_rows` rows runs, the last of which is wanted by a greedy sampler. */
+static int print_plan(cli_call *call, const whit_model *model, whit_session_options wanted, uint32_t n_rows,
+                      bool is_adapted)
 {
-    whit_plan plan = {0};
+    whit_session *session = NULL;
     whit_buf text = {0};
     whit_error error;
-    whit_plan_options options_of_plan = {.act = act};
-    if (whit_plan_compile(&model->graph, &options_of_plan, NULL, &plan, &error) != WHIT_OK)
-        return cli_fail_error(call, &error);
-    whit_plan_print(&plan, tensor_name, model->file, &text);
-    whit_plan_free(&plan);
+    wanted.n_ctx_tokens = wanted.n_batch_tokens = n_rows;
+    wanted.n_sequences = wanted.n_threads = 1;
+    if (whit_session_open(model, &wanted, &session, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    const whit_exec_schedules *schedules = &session->schedules;
+    const uint32_t n[WHIT_ROWS_COUNT] = {n_rows, 1};
+    const int mode[WHIT_ROWS_COUNT] = {is_adapted ? WHIT_EXEC_ADAPTED : WHIT_EXEC_PLAIN,
+                                       wanted.exact_head ? WHIT_EXEC_PLAIN : WHIT_EXEC_SCREENED};
+    for (int rows = 0; rows < WHIT_ROWS_COUNT; rows++)
+        whit_schedule_print(
+            &session->plan,
+            &schedules->list[whit_exec_schedule_of(schedules, (whit_row_set)rows, mode[rows], n[rows])].schedule,
+            tensor_name, model->file, &text);
+    whit_plan_print_slots(&session->plan, &text);
+    whit_session_close(session);
     int status = text.failed ? cli_fail(call, CLI_LIMIT, "out of memory") : CLI_OK;
     if (status == CLI_OK) cli_write(call, (const char *)text.data, text.size_bytes);
     whit_buf_free(&text);
@@ -205,7 +219,7 @@ static int run(cli_call *call)
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);
     whit_session_options session = cli_session_wanted(&values->session, WHIT_ACT_I8);
     if (status == CLI_OK && values->plan) {
-        status = print_plan(call, model, session.act);
+        status = print_plan(call, model, session, values->rows, adapters.n > 0);
     } else if (status == CLI_OK) {
         json_t *facts = describe(call->operands[0], model, &session, &adapters);
         if (!facts) {

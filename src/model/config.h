@@ -15,6 +15,8 @@
 typedef enum whit_gate {
     WHIT_GATE_SILU = 0,  /* silu(gate) * up */
     WHIT_GATE_RELU2 = 1, /* relu(gate)^2 * up */
+    WHIT_GATE_GELU = 2,  /* gelu(gate) * up, the tanh form; in graphs, no configuration has it */
+    WHIT_GATE_COUNT
 } whit_gate;
 
 typedef struct whit_config {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Running a plan: its steps bound to memory, kernels and weights, so that a pass over a batch is a
- * walk along a list of function pointers. Nothing is allocated, looked up or decided by type there. */
+ * Running a plan: its schedules (plan_fuse.h) bound to memory, kernels and weights, so that a pass over a
+ * batch is a walk along two lists of function pointers, chosen once: one for all its tokens, one for those
+ * whose outputs are wanted. Nothing is allocated, looked up or decided by type there.
+ *
+ * This is what callers need; exec_step.h is what the steps need. */
 #ifndef WHIT_MODEL_EXEC_H
 #define WHIT_MODEL_EXEC_H
 
@@ -9,7 +12,7 @@
 #include "kernels/kernels.h"
 #include "kv/cache.h"
 #include "model/adapter.h"
-#include "model/plan.h"
+#include "model/plan_fuse.h"
 
 /* The tokens of one pass. */
 typedef struct whit_batch {
@@ -17,13 +20,15 @@ typedef struct whit_batch {
     const int32_t *ids;        /* (n_rows), each below the vocabulary's size */
     const uint32_t *sequences; /* (n_rows); rows of a sequence follow each other by position */
     const uint32_t *positions; /* (n_rows); they have a place in the KV cache */
-    const uint32_t *selected;  /* (n_selected) rows whose outputs are wanted, ascending */
+    const uint32_t *selected;  /* (n_selected) rows whose outputs are wanted, in the order asked for */
     uint32_t n_selected;
     uint32_t selected_begin; /* where they go among the selected rows of the whole step */
     /* (n_selected) how many of its largest logits a selected row needs exactly, 0: all; NULL: all of
      * all. Others may then be estimates, every one below those. */
     const uint32_t *tops;
 } whit_batch;
+
+typedef struct whit_exec whit_exec;
 
 typedef struct whit_exec_options {
     uint32_t n_batch_rows;    /* most rows of a pass */
@@ -34,49 +39,45 @@ typedef struct whit_exec_options {
     const float *rope_factors; /* (rope_pairs), NULL: none */
 } whit_exec_options;
 
-typedef struct whit_exec_step whit_exec_step;
-typedef struct whit_exec whit_exec;
+/* ---- schedules (exec_schedule.c) ------------------------------------------------------------- */
 
-#define WHIT_EXEC_BUCKETS 20 /* kernels by number of rows: 1 to 8, then powers of two */
+#define WHIT_EXEC_BUCKETS 20 /* kernels and schedules by number of rows: 1 to 8, then powers of two */
 
-/* Some of a pass's rows. */
-typedef struct whit_exec_rows {
-    uint32_t begin, n;
-} whit_exec_rows;
-
-struct whit_exec_step {
-    /* Items [begin, end) of the group: rows; (KV head, row tile) pairs. NULL for a matrix. */
-    void (*run)(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end);
-    uint8_t *input[2], *output;
-    size_t input_stride[2], output_stride; /* floats */
-    uint32_t n_together;                   /* steps from this one on that `run` does in one go, itself included */
-    uint32_t width;
-    uint32_t n_cols; /* of the activations that a matrix reads */
-    bool selected;
-    uint32_t layer, group, rotary, window;
-    float constant;
-    const whit_tensor *tensor;
-    const float *vector; /* norm weight, bias */
-    uint32_t vector_elems;
-    whit_gate_fn *gate;
-    /* Of a gate's matrix: the step that gates; of that step: the first of its two matrices. NULL
-     * where somebody else wants the products. */
-    const whit_exec_step *gated;
-    /* Of a matrix: the step that adds its product to what lies where both outputs go; of that step: the
-     * matrix. NULL where somebody else wants the product. */
-    const whit_exec_step *added;
-    /* Of attention: the step before it that turns its queries in place (RoPE); of that step: attention. NULL
-     * where somebody else wants them. */
-    const whit_exec_step *turned;
-    whit_row_source source; /* where run does a norm and activations too */
+/* A type of matrix and of what it reads, and the kernels for each number of rows. */
+typedef struct whit_exec_choice {
+    whit_tensor_type type; /* without the values of its scales */
     whit_acts_spec acts;
-    uint32_t n_tiles;
-    bool is_screened; /* a step that rescores follows */
     const whit_matmul_kernel *kernels[WHIT_EXEC_BUCKETS];
-    int32_t weight;             /* number of `tensor` in the model */
-    uint32_t place, first_tile; /* in its group: which matrix, and its first tile among all */
     const whit_matmul_kernel *low_kernels[WHIT_EXEC_BUCKETS]; /* of an adapter's first factor */
-};
+} whit_exec_choice;
+
+/* In what way rows run: those of the batch with adapters or without, selected ones with a screened head or
+ * an exact one. */
+enum { WHIT_EXEC_PLAIN, WHIT_EXEC_ADAPTED = 1, WHIT_EXEC_SCREENED = 1, WHIT_EXEC_MODES };
+
+typedef struct whit_exec_schedules {
+    whit_exec_choice *choices;
+    uint32_t *choice_of; /* (steps of the plan), matrices only */
+    uint32_t n_choices, capacity;
+    struct whit_exec_scheduled {
+        whit_schedule schedule;
+        uint32_t bucket; /* the first one that it serves */
+        uint8_t rows, mode;
+    } list[WHIT_ROWS_COUNT * WHIT_EXEC_MODES * WHIT_EXEC_BUCKETS];
+    uint32_t n;
+    uint8_t of[WHIT_ROWS_COUNT][WHIT_EXEC_MODES][WHIT_EXEC_BUCKETS]; /* numbers in the list */
+    uint32_t n_buckets[WHIT_ROWS_COUNT];
+} whit_exec_schedules;
+
+/* First chooses the kernels of a plan's matrices, then makes its schedules for passes of so many rows. Memory
+ * is of the plan's allocator, until whit_exec_schedules_free, after a failure too; that takes empty ones. */
+whit_status whit_exec_choose(const whit_plan *plan, const whit_tensor *tensors, const whit_kernels *kernels,
+                             whit_exec_schedules *schedules, whit_error *error);
+whit_status whit_exec_schedules_make(const whit_plan *plan, const whit_tensor *tensors, uint32_t n_batch_rows,
+                                     uint32_t n_selected_rows, whit_exec_schedules *schedules, whit_error *error);
+void whit_exec_schedules_free(const whit_plan *plan, whit_exec_schedules *schedules);
+/* The number in the list of the one that runs for n_rows rows (1 or more) of a set. */
+uint32_t whit_exec_schedule_of(const whit_exec_schedules *schedules, whit_row_set rows, int mode, uint32_t n_rows);
 
 /* ---- adapters (exec_adapt.c) ---- */
 
@@ -110,43 +111,34 @@ typedef struct whit_exec_adapt {
     uint32_t n_spans, n_mounted; /* sequences with adapters */
 } whit_exec_adapt;
 
-/* What a worker's attention has made of groups of one KV head (kernels/kv_block.h), good within a run.
- * The last room is for groups that find no other: in it nothing stays. */
-enum { WHIT_EXEC_ROOMS = 4 };
-typedef struct whit_exec_rooms {
-    _Alignas(64) uint64_t run; /* lines of its own: each worker writes its rooms all the time */
-    uint32_t head, sequence, n_kept;
-    struct {
-        uint32_t group, made;
-    } of[WHIT_EXEC_ROOMS];
-} whit_exec_rooms;
+/* ---- the executor ----------------------------------------------------------------------------- */
 
 struct whit_exec {
     const whit_plan *plan;
+    const whit_exec_schedules *schedules;
+    const struct whit_exec_bound *bound; /* (schedules->n) */
     const whit_kernels *kernels;
-    const whit_batch *batch; /* of the pass that runs */
+    const whit_batch *batch;                                      /* of the pass that runs */
+    uint32_t n_rows[WHIT_ROWS_COUNT], first_row[WHIT_ROWS_COUNT]; /* of that pass, and where they lie in their slots */
     whit_kv *kv;
     whit_kv_append_fn *kv_append;
     whit_kv_query_fn *kv_query;
     whit_kv_attend_fn *kv_attend;
     whit_pool *pool;
-    uint64_t *group_ns; /* (n_groups) time is added here; NULL: nobody asks */
-    whit_exec_step *steps;
+    uint64_t *group_ns; /* (groups of the plan) time is added here; NULL: nobody asks */
     uint8_t *slots;
     double *rope_frequencies;
     float *rope_tables; /* (n_batch_rows, 2 * rope_pairs) */
     uint32_t rope_pairs;
     uint8_t *scratch; /* (n_threads, scratch_bytes) */
     size_t scratch_bytes;
-    uint8_t
-        *prepared; /* (n_threads, prepared_bytes) whit_exec_prepared, and what kernels made there; 0 bytes: none do */
+    uint8_t *prepared; /* (n_threads, prepared_bytes) what kernels prepared, behind for what; 0 bytes: none do */
     size_t prepared_bytes;
-    whit_exec_rooms *rooms; /* (n_threads); NULL: kernels make nothing of groups */
-    uint8_t *room;          /* (n_threads, WHIT_EXEC_ROOMS, whit_kv_room_bytes) */
-    uint64_t n_runs;        /* groups run so far */
-    bool screens;           /* this pass reads the head's high nibbles first */
-    uint32_t *n_rescored;   /* (n_selected_rows) rows of the head that were then read whole */
-    uint32_t *row_tiles;    /* attention: first row of each tile of rows, and the end */
+    struct whit_exec_rooms *rooms; /* (n_threads); NULL: kernels make nothing of groups */
+    uint8_t *room;                 /* (n_threads, WHIT_EXEC_ROOMS, whit_kv_room_bytes) */
+    uint64_t n_runs;               /* groups run so far */
+    uint32_t *n_rescored;          /* (n_selected_rows) rows of the head that were then read whole */
+    uint32_t *row_tiles;           /* attention: first row of each tile of rows, and the end */
     uint32_t n_row_tiles;
     uint32_t n_batch_rows;
     whit_exec_adapt adapt;
@@ -157,11 +149,11 @@ struct whit_exec {
     uint32_t heads_per_kv_head, n_kv_heads;
 };
 
-/* Takes what the plan needs from the arena and, when that has memory, binds every step. Called
- * twice, first counting (base/arena.h). plan, kernels, kv and the tensors outlive the exec; `pool`
- * is set by the caller before the first run. */
-void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_tensor *tensors, const whit_kernels *kernels,
-                     whit_kv *kv, const whit_exec_options *options, whit_arena *arena);
+/* Takes what the schedules need from the arena and, when that has memory, binds every step. Called
+ * twice, first counting (base/arena.h). plan, schedules, kernels, kv and the tensors outlive the exec;
+ * `pool` is set by the caller before the first run. */
+void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_exec_schedules *schedules, const whit_tensor *tensors,
+                     const whit_kernels *kernels, whit_kv *kv, const whit_exec_options *options, whit_arena *arena);
 
 /* One pass. Gives false where `cancel` was seen set between groups; the KV cache then holds no
  * more than before in the positions that count. */
@@ -170,19 +162,6 @@ bool whit_exec_run(whit_exec *exec, const whit_batch *batch, const volatile bool
 /* Row `i` of a kept f32 value. */
 float *whit_exec_row(const whit_exec *exec, uint32_t plan_value, uint32_t i);
 
-/* The kernel of a matrix for so many rows. */
-const whit_matmul_kernel *whit_exec_kernel(const whit_exec_step *step, uint32_t n_rows);
-
-/* The one of some kernels that is meant for so many rows. */
-const whit_matmul_kernel *whit_exec_bucket(const whit_matmul_kernel *const kernels[WHIT_EXEC_BUCKETS], uint32_t n_rows);
-/* A worker's scratch for a kernel's runs on x, prepared where it wants that. */
-void *whit_exec_scratch(const whit_exec *exec, const whit_matmul_kernel *kernel, const whit_acts *x, uint32_t worker);
-/* Tiles [begin, end) of a matrix for some rows; for all where an adapter changes it. */
-void whit_exec_run_linear(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
-                          uint32_t begin, uint32_t end);
-/* The activations that a matrix reads, of all its rows. */
-whit_acts whit_exec_acts(const whit_exec_step *step, const whit_exec *exec);
-
 /* Mounts adapters on a sequence in place of those it has; 0 of them: none. Takes memory where the
  * session had none so large yet, so it is no part of a step. `offset` and `width` are filled in. */
 whit_status whit_exec_mount(whit_exec *exec, uint32_t sequence, whit_exec_mounting mounting,
@@ -190,50 +169,6 @@ whit_status whit_exec_mount(whit_exec *exec, uint32_t sequence, whit_exec_mounti
 /* The memory that this takes where nothing was mounted yet; the exec may be one that was only counted. */
 size_t whit_exec_mount_bytes(const whit_exec *exec, whit_exec_mounting mounting);
 void whit_exec_adapt_free(whit_exec_adapt *adapt);
-/* The parts of a pass: in front of it; a group of matrices whose n_tiles tiles `run_tiles` makes, for
- * at most `chunk` at a time; before and after it makes tiles of one matrix. */
-void whit_exec_make_spans(whit_exec *exec);
-void whit_exec_run_adapted(const whit_exec *exec, const whit_plan_group *group, whit_pool_fn *run_tiles, void *context,
-                           uint32_t n_tiles, uint32_t chunk);
-void whit_exec_fetch_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end);
-void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end);
-
-/* Sets the functions of a step; part of binding (exec_steps.c). */
-void whit_exec_bind_step(whit_exec_step *step, const whit_plan_step *from, const whit_kernels *kernels);
-
-/* A gate and what it gates in one product, where the kernel offers it (exec_products.c). Joins the
- * group `g` to the step behind it, all steps being bound. */
-void whit_exec_join_gate(const whit_plan *plan, uint32_t g, whit_exec_step *steps);
-/* Whether this pass does: then the gate's product is already gated, and the other not there. `step`
- * is the gate's matrix, or the step that gates. */
-bool whit_exec_gates(const whit_exec_step *step, const whit_exec *exec);
-/* Tiles [begin, end) of both matrices for some rows. */
-void whit_exec_run_gated(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
-                         uint32_t begin, uint32_t end);
-/* The same for a matrix and the sum that its product goes into. */
-void whit_exec_join_sum(const whit_plan *plan, uint32_t g, whit_exec_step *steps);
-bool whit_exec_adds(const whit_exec_step *step, const whit_exec *exec);
-
-/* Whether one step alone reads a value. */
-bool whit_exec_is_read_once(const whit_plan *plan, uint32_t value);
-/* Has a norm and the activations made of it run with the step that makes its input, where nobody
- * else wants what is between: those of step i, all steps being bound. */
-void whit_exec_join_steps(const whit_plan *plan, const whit_plan_group *group, uint32_t i, whit_exec_step *steps);
-
-/* Has attention turn its queries itself, in a pass over several rows: they are read and written once less.
- * Joins step i to the one that does, both being bound. */
-void whit_exec_join_rope(const whit_plan *plan, uint32_t i, whit_exec_step *steps);
-bool whit_exec_turns(const whit_exec_step *step, const whit_exec *exec);
-
-/* Attention (exec_attend.c): items are (KV head, tile of rows) pairs. Where they are too few for
- * the threads, as in decoding, whit_exec_attend_divided gives blocks of positions to the threads, which
- * join them in ascending order: the same operations in the same order. */
-void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end);
-bool whit_exec_attend_divides(const whit_exec_step *step, const whit_exec *exec);
-void whit_exec_attend_divided(const whit_exec_step *step, const whit_exec *exec);
-
-/* Bytes of a worker's scratch for attention over `n_queries` queries at once. */
-size_t whit_exec_attend_scratch_bytes(whit_kv_type type, uint32_t head_dim, uint32_t n_queries);
 
 /* Selected rows of a pass up to which screening reads less time than the whole product. */
 #define WHIT_EXEC_SCREENED_ROWS 8

@@ -7,7 +7,7 @@
  * off to the end. The operations and their order are the same.
  *
  * A row sees its own sequence's adapters only, in the order of mounting: neighbours change no bit. */
-#include "model/exec.h"
+#include "model/exec_step.h"
 
 #include <stdatomic.h>
 
@@ -181,7 +181,7 @@ static void run_item(const whit_exec *exec, const whit_exec_step *step, const wh
     uint32_t n_ranks = min_u32(pair->a.type.n_rows - tile * WHIT_TILE_ROWS, WHIT_TILE_ROWS);
     whit_acts all = whit_exec_acts(step, exec), acts = whit_acts_rows(&all, begin, n);
     float *low = exec->adapt.low + begin * exec->adapt.low_stride + low_offset(span, step);
-    const whit_matmul_kernel *kernel = whit_exec_bucket(step->low_kernels, n);
+    const whit_matmul_kernel *kernel = whit_exec_bucket(step->choice->low_kernels, n);
     kernel->run(&pair->a, &acts, tile, tile + 1, low, exec->adapt.low_stride,
                 whit_exec_scratch(exec, kernel, &acts, worker));
     for (uint32_t r = 0; r < n; r++)
@@ -189,32 +189,29 @@ static void run_item(const whit_exec *exec, const whit_exec_step *step, const wh
                              n_ranks);
 }
 
-struct group_run {
-    const whit_exec *exec;
-    const whit_plan_group *group;
+struct adapted_run {
+    whit_exec_group_run tiles;
     uint32_t n_items; /* of x Aᵀ, in front of the tiles */
-    whit_pool_fn *run_tiles;
-    void *context;
 };
 
-static uint32_t count_all_items(const struct group_run *run)
+static uint32_t count_all_items(const whit_exec *exec, const whit_exec_group *group)
 {
     uint32_t n = 0;
-    for (uint32_t s = 0; s < run->exec->adapt.n_spans; s++)
-        for (uint32_t i = 0; i < run->group->n_steps; i++)
-            n += count_items(&run->exec->adapt.spans[s], &run->exec->steps[run->group->first + i]);
+    for (uint32_t s = 0; s < exec->adapt.n_spans; s++)
+        for (uint32_t i = 0; i < group->n_steps; i++) n += count_items(&exec->adapt.spans[s], &group->steps[i]);
     return n;
 }
 
 /* Items of all spans and matrices, one after the other. */
 static void run_items(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
-    const struct group_run *run = context;
-    const whit_exec *exec = run->exec;
+    const struct adapted_run *run = context;
+    const whit_exec *exec = run->tiles.exec;
+    const whit_exec_group *group = run->tiles.group;
     uint32_t first = 0;
     for (uint32_t s = 0; s < exec->adapt.n_spans; s++)
-        for (uint32_t i = 0; i < run->group->n_steps; i++) {
-            const whit_exec_step *step = &exec->steps[run->group->first + i];
+        for (uint32_t i = 0; i < group->n_steps; i++) {
+            const whit_exec_step *step = &group->steps[i];
             uint32_t n = count_items(&exec->adapt.spans[s], step);
             for (uint32_t item = begin > first ? begin - first : 0; item < n && first + item < end; item++) {
                 run_item(exec, step, &exec->adapt.spans[s], worker, item);
@@ -227,10 +224,10 @@ static void run_items(void *context, uint32_t worker, uint32_t begin, uint32_t e
 /* Items, then tiles. */
 static void run_together(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
-    const struct group_run *run = context;
+    struct adapted_run *run = context;
     uint32_t n = run->n_items;
     if (begin < n) run_items(context, worker, begin, min_u32(end, n));
-    if (end > n) run->run_tiles(run->context, worker, begin > n ? begin - n : 0, end - n);
+    if (end > n) whit_exec_run_tiles(&run->tiles, worker, begin > n ? begin - n : 0, end - n);
 }
 
 /* ---- B -------------------------------------------------------------------------------------- */
@@ -277,10 +274,10 @@ void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32
 }
 
 /* What was put off; few tiles, not worth waking anybody. */
-static void add_the_rest(const whit_exec *exec, const whit_plan_group *group)
+static void add_the_rest(const whit_exec *exec, const whit_exec_group *group)
 {
-    for (uint32_t i = group->first; i < group->first + group->n_steps; i++) {
-        const whit_exec_step *step = &exec->steps[i];
+    for (uint32_t i = 0; i < group->n_steps; i++) {
+        const whit_exec_step *step = &group->steps[i];
         bool *put_off = exec->adapt.state->put_off + step->first_tile;
         for (uint32_t tile = 0, end; tile < step->n_tiles; tile = end) {
             for (end = tile + 1; end < step->n_tiles && put_off[end] == put_off[tile];) end++;
@@ -290,15 +287,15 @@ static void add_the_rest(const whit_exec *exec, const whit_plan_group *group)
     }
 }
 
-void whit_exec_run_adapted(const whit_exec *exec, const whit_plan_group *group, whit_pool_fn *run_tiles, void *context,
-                           uint32_t n_tiles, uint32_t chunk)
+void whit_exec_run_adapted_group(whit_exec *exec, const whit_exec_group *group, uint32_t n_rows)
 {
-    struct group_run run = {.exec = exec, .group = group, .run_tiles = run_tiles, .context = context};
-    run.n_items = count_all_items(&run);
+    struct adapted_run run = {.tiles = {.exec = exec, .group = group, .n_rows = n_rows, .n_parts = 1}};
+    uint32_t n_tiles = group->n_tiles, chunk = whit_exec_chunk_tiles(n_tiles, whit_pool_size(exec->pool), n_rows);
+    run.n_items = count_all_items(exec, group);
     atomic_store_explicit(&exec->adapt.state->n_left, run.n_items, memory_order_relaxed);
-    if (exec->batch->n_rows > FEW_ROWS) {
+    if (n_rows > FEW_ROWS) {
         whit_pool_run(exec->pool, run_items, &run, run.n_items, 1);
-        whit_pool_run(exec->pool, run_tiles, context, n_tiles, chunk);
+        whit_pool_run(exec->pool, whit_exec_run_tiles, &run.tiles, n_tiles, chunk);
     } else {
         whit_pool_run(exec->pool, run_together, &run, run.n_items + n_tiles, chunk);
         if (run.n_items) add_the_rest(exec, group);

@@ -2,7 +2,7 @@
  * Attention over the KV cache (docs/numerics.md, rules 5 and 6): every query's softmax over each group
  * of four blocks, 256 positions, by itself, then joined in ascending order of groups, whoever did
  * them. */
-#include "model/exec.h"
+#include "model/exec_step.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -62,18 +62,6 @@ static whit_kv_group group_of(const whit_exec_step *step, const whit_exec *exec,
     return group;
 }
 
-void whit_exec_join_rope(const whit_plan *plan, uint32_t i, whit_exec_step *steps)
-{
-    if (plan->steps[i].op != WHIT_PLAN_ATTEND) return;
-    uint32_t queries = plan->steps[i].input[0], rope = i;
-    while (rope > 0 && plan->steps[rope].output != queries) rope--;
-    if (plan->steps[rope].op != WHIT_PLAN_ROPE || plan->steps[rope].output != queries ||
-        !whit_exec_is_read_once(plan, queries) || steps[rope].input[0] != steps[rope].output)
-        return;
-    steps[i].turned = &steps[rope];
-    steps[rope].turned = &steps[i];
-}
-
 /* The rooms of a worker, empty where they belong to another run, head or sequence. */
 static whit_exec_rooms *rooms_of(const whit_exec *exec, uint32_t worker, uint32_t head, uint32_t sequence)
 {
@@ -109,29 +97,25 @@ static void attend_group(const whit_exec_step *step, const whit_exec *exec, uint
     if (rooms) rooms->of[i].made = group.made;
 }
 
-/* Few rows may be divided by groups, and their queries made ready by one thread: not this, too. */
-bool whit_exec_turns(const whit_exec_step *step, const whit_exec *exec)
+void whit_exec_ready(const whit_exec_step *step, const whit_exec *exec, uint32_t row, const float *x, uint8_t *ready)
 {
-    enum { LEAST_ROWS = 16 };
-    return step->turned && exec->batch->n_rows >= LEAST_ROWS;
+    (void)row;
+    exec->kv_query(x, step->group, exec->heads_per_kv_head, step->group, ready);
 }
 
-/* The queries of a row and one KV head, turned here where that was left to attention. */
-static void ready_row(const whit_exec_step *step, const whit_exec *exec, uint32_t row, const float *x, uint8_t *ready)
+/* The same, rotated first. */
+void whit_exec_ready_rotated(const whit_exec_step *step, const whit_exec *exec, uint32_t row, const float *x,
+                             uint8_t *ready)
 {
-    enum { TURNED = 2 * WHIT_KV_MAX_HEAD_DIM };
-    float turned[TURNED];
+    enum { ROTATED = 2 * WHIT_KV_MAX_HEAD_DIM };
+    float rotated[ROTATED];
     uint32_t head_dim = step->group, group = exec->heads_per_kv_head, n = group;
-    if (!whit_exec_turns(step, exec)) {
-        exec->kv_query(x, head_dim, group, head_dim, ready);
-        return;
-    }
     const float *table = exec->rope_tables + (size_t)row * 2 * exec->rope_pairs;
     for (uint32_t h = 0; h < group;
          h += n, x += n * head_dim, ready += n * whit_kv_query_bytes(exec->kv->shape.type, head_dim)) {
-        n = group - h < TURNED / head_dim ? group - h : TURNED / head_dim;
-        exec->kernels->rope_half(x, n, head_dim, step->turned->rotary / 2, table, turned);
-        exec->kv_query(turned, head_dim, n, head_dim, ready);
+        n = group - h < ROTATED / head_dim ? group - h : ROTATED / head_dim;
+        exec->kernels->rope_half(x, n, head_dim, step->rotary / 2, table, rotated);
+        exec->kv_query(rotated, head_dim, n, head_dim, ready);
     }
 }
 
@@ -146,7 +130,7 @@ static void ready_queries(const whit_exec_step *step, const whit_exec *exec, uin
     for (uint32_t r = row; r < end; r++, ready += row_bytes, x += step->input_stride[0]) {
         for (size_t i = 0; r + ROWS_AHEAD < end && i < n; i += 16)
             __builtin_prefetch(x + ROWS_AHEAD * step->input_stride[0] + i, 1, 2);
-        ready_row(step, exec, r, x, ready);
+        step->ready(step, exec, r, x, ready);
     }
 }
 
@@ -182,6 +166,34 @@ static void finish(const whit_exec_step *step, const whit_exec *exec, uint32_t r
     exec->kernels->kv_finish(total, head_dim, out);
 }
 
+/* ---- tiles of rows ---------------------------------------------------------------------------- */
+
+/* Rows whose queries share a reading of a block, of so many in a batch: as many as the kernels want,
+ * fewer where there would be little to share out among the threads. */
+uint32_t whit_exec_rows_of_tile(const whit_exec *exec, uint32_t n_threads, uint32_t n_rows)
+{
+    enum { LEAST_QUERIES = 128, ITEMS_OF_THREAD = 8 };
+    uint32_t n_queries = exec->kernels->kv_queries, n = n_rows * exec->heads_per_kv_head;
+    if (!exec->heads_per_kv_head) return 0; /* a plan without attention */
+    while (n_queries > LEAST_QUERIES && n / n_queries * exec->n_kv_heads < ITEMS_OF_THREAD * n_threads) n_queries /= 2;
+    return exec->heads_per_kv_head < n_queries ? n_queries / exec->heads_per_kv_head : 1;
+}
+
+/* Cuts the batch into tiles of neighbouring rows of one sequence, so that their queries share one
+ * reading of its keys and values. */
+void whit_exec_make_row_tiles(whit_exec *exec)
+{
+    const whit_batch *batch = exec->batch;
+    uint32_t most = whit_exec_rows_of_tile(exec, whit_pool_size(exec->pool), batch->n_rows);
+    exec->n_row_tiles = 0;
+    for (uint32_t r = 0; r < batch->n_rows;) {
+        exec->row_tiles[exec->n_row_tiles++] = r;
+        uint32_t begin = r++;
+        while (r < batch->n_rows && r - begin < most && batch->sequences[r] == batch->sequences[begin]) r++;
+    }
+    exec->row_tiles[exec->n_row_tiles] = batch->n_rows;
+}
+
 void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
 {
     uint8_t *scratch = exec->scratch + worker * exec->scratch_bytes;
@@ -214,7 +226,7 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
 /* ---- divided by groups ----------------------------------------------------------------------- */
 
 /* Only one tile of rows is divided: several make enough items by themselves. */
-bool whit_exec_attend_divides(const whit_exec_step *step, const whit_exec *exec)
+static bool attend_divides(const whit_exec_step *step, const whit_exec *exec)
 {
     if (exec->n_row_tiles != 1 || exec->n_kv_heads >= 8 * whit_pool_size(exec->pool)) return false;
     uint32_t first, last, n_rows = exec->row_tiles[1] - exec->row_tiles[0];
@@ -324,7 +336,7 @@ static void finish_heads(void *context, uint32_t worker, uint32_t begin, uint32_
     }
 }
 
-void whit_exec_attend_divided(const whit_exec_step *step, const whit_exec *exec)
+static void attend_divided(const whit_exec_step *step, const whit_exec *exec)
 {
     struct divided d = {.step = step, .exec = exec, .n_parts = whit_pool_size(exec->pool)};
     uint32_t row = exec->row_tiles[0], end = exec->row_tiles[1], last;
@@ -343,4 +355,13 @@ void whit_exec_attend_divided(const whit_exec_step *step, const whit_exec *exec)
         finish_heads(&d, 0, 0, exec->n_kv_heads);
     else
         whit_pool_run(exec->pool, finish_heads, &d, exec->n_kv_heads, 1);
+}
+
+void whit_exec_run_heads_group(whit_exec *exec, const whit_exec_group *group, uint32_t n_rows)
+{
+    whit_exec_group_run run = {.exec = exec, .group = group, .n_rows = n_rows};
+    if (attend_divides(group->steps, exec))
+        attend_divided(group->steps, exec);
+    else
+        whit_pool_run(exec->pool, whit_exec_run_rows, &run, exec->n_row_tiles * exec->n_kv_heads, 1);
 }

@@ -1,61 +1,68 @@
 /* SPDX-License-Identifier: MIT
- * Products that go on at once where the kernels offer it. A gate and what it gates: of two matrices' outputs
- * only f(gate) * up is written, half as much, where the gate's own output would be. A matrix whose product is
- * added to something: it is added to what lies there. */
-#include "model/exec.h"
+ * Products: tiles of a matrix for some rows, alone or with what follows them. */
+#include "model/exec_step.h"
 
-void whit_exec_join_gate(const whit_plan *plan, uint32_t g, whit_exec_step *steps)
+whit_acts whit_exec_acts(const whit_exec_step *step, const whit_exec *exec)
 {
-    const whit_plan_group *group = &plan->groups[g];
-    if (group->domain != WHIT_DOMAIN_TILES || group->n_steps != 2 || group->selected || g + 1 == plan->n_groups) return;
-    uint32_t first = group->first, next = plan->groups[g + 1].first;
-    const whit_plan_step *gate = &plan->steps[first], *up = gate + 1, *gates = &plan->steps[next];
-    if (gates->op != WHIT_PLAN_GATE || gates->input[0] != gate->output || gates->input[1] != up->output ||
-        !whit_exec_is_read_once(plan, gate->output) || !whit_exec_is_read_once(plan, up->output))
-        return;
-    const whit_tensor_type *a = &steps[first].tensor->type, *b = &steps[first + 1].tensor->type;
-    if (a->codec != b->codec || a->has_offset != b->has_offset || a->n_rows != b->n_rows || a->n_cols != b->n_cols)
-        return;
-    steps[first].gated = &steps[next];
-    steps[next].gated = &steps[first];
+    uint32_t n_rows = exec->n_rows[step->rows];
+    if (step->acts.kind != WHIT_ACTS_F32) return whit_acts_place(&step->acts, n_rows, step->n_cols, step->input[0]);
+    const float *rows = whit_exec_row_of(step, exec, step->input[0], step->input_stride[0], 0);
+    return whit_acts_of_f32(rows, step->input_stride[0], n_rows, step->n_cols);
 }
 
-bool whit_exec_gates(const whit_exec_step *step, const whit_exec *exec)
+/* Where the outputs of a row of a pass begin. */
+static float *output_of(const whit_exec_step *step, const whit_exec *exec, uint32_t row)
 {
-    if (!step->gated || exec->adapt.n_spans) return false;
-    const whit_exec_step *gate = step->gate ? step->gated : step;
-    const whit_matmul_kernel *kernel = whit_exec_kernel(gate, exec->batch->n_rows);
-    return kernel->run_gated && kernel == whit_exec_kernel(gate + 1, exec->batch->n_rows);
+    return whit_exec_row_of(step, exec, step->output, step->output_stride, row);
 }
 
-void whit_exec_run_gated(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
-                         uint32_t begin, uint32_t end)
+#define TILE_STEP(name)                                                                                                \
+    static void name(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,          \
+                     uint32_t begin, uint32_t end)
+
+TILE_STEP(run_linear)
 {
     whit_acts all = whit_exec_acts(step, exec), acts = whit_acts_rows(&all, rows.begin, rows.n);
-    const whit_matmul_kernel *kernel = whit_exec_kernel(step, all.n_tokens);
-    float *y = (float *)(void *)step->output + rows.begin * step->output_stride;
-    kernel->run_gated(step->tensor, step[1].tensor, step->gated->gate, &acts, begin, end, y, step->output_stride,
-                      whit_exec_scratch(exec, kernel, &acts, worker));
+    step->kernel->run(step->tensor, &acts, begin, end, output_of(step, exec, rows.begin), step->output_stride,
+                      whit_exec_scratch(exec, step->kernel, &acts, worker));
 }
 
-void whit_exec_join_sum(const whit_plan *plan, uint32_t g, whit_exec_step *steps)
+/* Adapters are added to the tiles while they are in cache. */
+TILE_STEP(run_linear_adapted)
 {
-    const whit_plan_group *group = &plan->groups[g];
-    if (group->domain != WHIT_DOMAIN_TILES || group->n_steps != 1 || group->selected || g + 1 == plan->n_groups) return;
-    whit_exec_step *matrix = &steps[group->first], *sum = &steps[plan->groups[g + 1].first];
-    const whit_plan_step *add = &plan->steps[plan->groups[g + 1].first];
-    uint32_t product = plan->steps[group->first].output;
-    /* A sum that is made where its first term lies. */
-    if (add->op != WHIT_PLAN_ADD || sum->selected || add->input[1] != product ||
-        !whit_exec_is_read_once(plan, product) || sum->input[0] != sum->output ||
-        sum->input_stride[0] != matrix->output_stride || sum->output_stride != matrix->output_stride)
-        return;
-    matrix->added = sum;
-    sum->added = matrix;
+    whit_exec_fetch_low(step, exec, begin, end);
+    run_linear(step, exec, worker, rows, begin, end);
+    whit_exec_add_low(step, exec, begin, end);
 }
 
-bool whit_exec_adds(const whit_exec_step *step, const whit_exec *exec)
+TILE_STEP(run_linear_added)
 {
-    if (!step->added || exec->adapt.n_spans) return false;
-    return whit_exec_kernel(step->tensor ? step : step->added, exec->batch->n_rows)->run_added != NULL;
+    whit_acts all = whit_exec_acts(step, exec), acts = whit_acts_rows(&all, rows.begin, rows.n);
+    step->kernel->run_added(step->tensor, &acts, begin, end, output_of(step, exec, rows.begin), step->output_stride,
+                            whit_exec_scratch(exec, step->kernel, &acts, worker));
+}
+
+TILE_STEP(run_linear_gated)
+{
+    whit_acts all = whit_exec_acts(step, exec), acts = whit_acts_rows(&all, rows.begin, rows.n);
+    step->kernel->run_gated(step->tensor, step->gated, step->gate, &acts, begin, end, output_of(step, exec, rows.begin),
+                            step->output_stride, whit_exec_scratch(exec, step->kernel, &acts, worker));
+}
+
+/* The head where the largest logits only are wanted: estimates of all rows from the high nibbles. */
+TILE_STEP(run_screen)
+{
+    (void)worker;
+    whit_acts all = whit_exec_acts(step, exec), acts = whit_acts_rows(&all, rows.begin, rows.n);
+    exec->kernels->screen(step->tensor, &acts, begin, end, output_of(step, exec, rows.begin), step->output_stride);
+}
+
+void whit_exec_bind_tiles(whit_exec_step *step, bool is_adapted)
+{
+    switch (step->plan->op) {
+    case WHIT_PLAN_LINEAR_ADDED: step->run_tiles = run_linear_added; break;
+    case WHIT_PLAN_LINEAR_GATED: step->run_tiles = run_linear_gated; break;
+    case WHIT_PLAN_SCREEN: step->run_tiles = run_screen; break;
+    default: step->run_tiles = is_adapted ? run_linear_adapted : run_linear; break;
+    }
 }

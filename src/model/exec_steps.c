@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * The steps: each runs some items of one operation with the kernels it was bound to. */
-#include "model/exec.h"
+ * Steps on rows: each runs some items of one operation with the kernels it was bound to. */
+#include "model/exec_step.h"
 
 #include <string.h>
 
-/* Row r of an f32 operand. Selected rows of a step's earlier passes lie in front of this pass's. */
-static float *row_of(const whit_exec_step *step, const whit_exec *exec, uint8_t *slot, size_t stride, uint32_t r)
-{
-    size_t base = step->selected ? exec->batch->selected_begin : 0;
-    return (float *)(void *)slot + (base + r) * stride;
-}
-#define INPUT(i, r) row_of(step, exec, step->input[i], step->input_stride[i], r)
-#define OUTPUT(r)   row_of(step, exec, step->output, step->output_stride, r)
+#define INPUT(i, r) whit_exec_row_of(step, exec, step->input[i], step->input_stride[i], r)
+#define OUTPUT(r)   whit_exec_row_of(step, exec, step->output, step->output_stride, r)
 
 #define ROW_STEP(name)                                                                                                 \
     static void name(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
@@ -33,8 +27,7 @@ ROW_STEP(run_norm)
 ROW_STEP(run_acts)
 {
     (void)worker;
-    uint32_t n_rows = step->selected ? exec->batch->n_selected : exec->batch->n_rows;
-    whit_acts acts = whit_acts_place(&step->acts, n_rows, step->width, step->output);
+    whit_acts acts = whit_acts_place(&step->acts, exec->n_rows[step->rows], step->width, step->output);
     exec->kernels->quantize(INPUT(0, 0), step->input_stride[0], &acts, begin, end);
 }
 
@@ -55,7 +48,6 @@ ROW_STEP(run_bias)
 ROW_STEP(run_rope)
 {
     (void)worker;
-    if (whit_exec_turns(step, exec)) return;
     for (uint32_t r = begin; r < end; r++) {
         const float *table = exec->rope_tables + (size_t)r * 2 * exec->rope_pairs;
         exec->kernels->rope_half(INPUT(0, r), step->width / step->group, step->group, step->rotary / 2, table,
@@ -105,18 +97,12 @@ ROW_STEP(run_append)
 ROW_STEP(run_gate)
 {
     (void)worker;
-    bool is_done = whit_exec_gates(step, exec);
-    for (uint32_t r = begin; r < end; r++)
-        if (is_done)
-            copy_row(step, INPUT(0, r), OUTPUT(r));
-        else
-            step->gate(INPUT(0, r), INPUT(1, r), step->width, OUTPUT(r));
+    for (uint32_t r = begin; r < end; r++) step->gate(INPUT(0, r), INPUT(1, r), step->width, OUTPUT(r));
 }
 
 ROW_STEP(run_add)
 {
     (void)worker;
-    if (whit_exec_adds(step, exec)) return;
     for (uint32_t r = begin; r < end; r++) {
         copy_row(step, INPUT(0, r), OUTPUT(r));
         exec->kernels->add(OUTPUT(r), INPUT(1, r), step->width);
@@ -142,114 +128,81 @@ ROW_STEP(run_select)
     }
 }
 
-/* The head in a pass that wants the largest logits only: estimates from the high nibbles. */
-static void run_screen(const whit_exec_step *step, const whit_exec *exec, uint32_t begin, uint32_t end)
-{
-    whit_acts acts = whit_acts_place(&step->acts, exec->batch->n_selected, step->n_cols, step->input[0]);
-    exec->kernels->screen(step->tensor, &acts, begin, end, OUTPUT(0), step->output_stride);
-}
-
 ROW_STEP(run_rescore)
 {
-    if (!exec->screens) return;
     uint32_t *rows = (uint32_t *)(void *)(exec->scratch + worker * exec->scratch_bytes);
-    whit_acts acts = whit_acts_place(&step->acts, exec->batch->n_selected, step->n_cols, step->input[1]);
+    whit_acts acts = whit_acts_place(&step->acts, exec->n_rows[step->rows], step->n_cols, step->input[1]);
     for (uint32_t r = begin; r < end; r++)
         exec->n_rescored[exec->batch->selected_begin + r] =
             whit_screen_finish(exec->kernels, step->tensor, &acts, r, exec->batch->tops[r], INPUT(0, r), rows);
 }
 
-whit_acts whit_exec_acts(const whit_exec_step *step, const whit_exec *exec)
-{
-    uint32_t n_rows = step->selected ? exec->batch->n_selected : exec->batch->n_rows;
-    if (step->acts.kind == WHIT_ACTS_F32)
-        return whit_acts_of_f32(INPUT(0, 0), step->input_stride[0], n_rows, step->n_cols);
-    return whit_acts_place(&step->acts, n_rows, step->n_cols, step->input[0]);
-}
+/* ---- fused norms ------------------------------------------------------------------------------ */
 
-void whit_exec_run_linear(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
-                          uint32_t begin, uint32_t end)
+/* Norm and activations of rows that `rows` says how to make. A row that nobody wants later lives in the scratch. */
+static void norm_acts(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_norm_rows rows,
+                      uint32_t begin, uint32_t end)
 {
-    if (step->is_screened && exec->screens) {
-        run_screen(step, exec, begin, end);
-        return;
-    }
-    whit_acts all = whit_exec_acts(step, exec), acts = whit_acts_rows(&all, rows.begin, rows.n);
-    bool is_adapted = exec->adapt.n_spans && !step->selected;
-    if (is_adapted) whit_exec_fetch_low(step, exec, begin, end);
-    const whit_matmul_kernel *kernel = whit_exec_kernel(step, all.n_tokens);
-    bool adds = whit_exec_adds(step, exec);
-    float *y = (adds ? (float *)(void *)step->added->output : OUTPUT(0)) + rows.begin * step->output_stride;
-    (adds ? kernel->run_added : kernel->run)(step->tensor, &acts, begin, end, y, step->output_stride,
-                                             whit_exec_scratch(exec, kernel, &acts, worker));
-    if (is_adapted) whit_exec_add_low(step, exec, begin, end);
-}
-
-/* ---- steps together -------------------------------------------------------------------------- */
-
-/* [Add or gate,] norm and activations. A row that nobody wants later lives in the scratch. */
-ROW_STEP(run_norm_acts)
-{
-    const whit_exec_step *norm = step + step->n_together - 2, *quantize = norm + 1;
     float *scratch = (float *)(void *)(exec->scratch + worker * exec->scratch_bytes);
-    uint32_t n_rows = step->selected ? exec->batch->n_selected : exec->batch->n_rows;
-    whit_acts acts = whit_acts_place(&quantize->acts, n_rows, quantize->width, quantize->output);
-    whit_row_source source = whit_exec_gates(step, exec) || whit_exec_adds(step, exec) ? WHIT_ROW_GIVEN : step->source;
-    whit_norm_rows rows = {.source = source,
-                           .a = INPUT(0, 0),
-                           .a_stride = step->input_stride[0],
-                           .weight = norm->vector,
-                           .eps = norm->constant,
-                           .normed = scratch};
-    rows.b = source == WHIT_ROW_GIVEN ? rows.a : INPUT(1, 0);
-    rows.b_stride = source == WHIT_ROW_GIVEN ? rows.a_stride : step->input_stride[1];
-    rows.x = source == WHIT_ROW_SUM ? OUTPUT(0) : scratch;
-    rows.x_stride = source == WHIT_ROW_SUM ? step->output_stride : 0;
+    whit_acts acts = whit_acts_place(&step->acts, exec->n_rows[step->rows], step->width, step->made);
+    rows.source = step->source;
+    rows.weight = step->vector;
+    rows.eps = step->constant;
+    rows.normed = scratch;
+    if (!rows.x) rows.x = scratch;
     exec->kernels->norm_acts(&rows, &acts, begin, end);
 }
 
-bool whit_exec_is_read_once(const whit_plan *plan, uint32_t value)
+ROW_STEP(run_norm_acts)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < plan->n_steps; i++)
-        for (int j = 0; j < 3; j++) n += plan->steps[i].input[j] == value;
-    return n == 1 && !plan->values[value - 1].kept;
+    const size_t stride = step->input_stride[0];
+    norm_acts(step, exec, worker,
+              (whit_norm_rows){.a = INPUT(0, 0), .a_stride = stride, .b = INPUT(0, 0), .b_stride = stride}, begin, end);
 }
 
-void whit_exec_join_steps(const whit_plan *plan, const whit_plan_group *group, uint32_t i, whit_exec_step *steps)
+ROW_STEP(run_gate_norm_acts)
 {
-    if (i < group->first + 1) return;
-    const whit_plan_step *acts = &plan->steps[i], *norm = acts - 1;
-    if (acts->op != WHIT_PLAN_ACTS || norm->op != WHIT_PLAN_NORM || norm->output != acts->input[0] ||
-        !whit_exec_is_read_once(plan, norm->output) || steps[i].acts.kind != WHIT_ACTS_I8 ||
-        norm->group != steps[i].width)
-        return;
-    whit_exec_step *first = &steps[i - 1];
-    const whit_plan_step *source = i < group->first + 2 ? NULL : norm - 1;
-    if (source && source->output == norm->input[0]) {
-        if (source->op == WHIT_PLAN_ADD) {
-            first--;
-            first->source = WHIT_ROW_SUM;
-        } else if (source->op == WHIT_PLAN_GATE && whit_exec_is_read_once(plan, source->output)) {
-            first--;
-            first->source = source->gate == WHIT_GATE_RELU2 ? WHIT_ROW_RELU2 : WHIT_ROW_SILU;
-        }
-    }
-    first->n_together = (uint32_t)(&steps[i] - first) + 1;
-    first->run = run_norm_acts;
+    norm_acts(
+        step, exec, worker,
+        (whit_norm_rows){
+            .a = INPUT(0, 0), .a_stride = step->input_stride[0], .b = INPUT(1, 0), .b_stride = step->input_stride[1]},
+        begin, end);
 }
 
-/* ---- binding -------------------------------------------------------------------------------- */
-
-void whit_exec_bind_step(whit_exec_step *step, const whit_plan_step *from, const whit_kernels *kernels)
+ROW_STEP(run_add_norm_acts)
 {
-    static void (*const runs[WHIT_PLAN_OP_COUNT])(const whit_exec_step *, const whit_exec *, uint32_t, uint32_t,
-                                                  uint32_t) = {
-        [WHIT_PLAN_EMBED] = run_embed,         [WHIT_PLAN_NORM] = run_norm,     [WHIT_PLAN_ACTS] = run_acts,
-        [WHIT_PLAN_BIAS] = run_bias,           [WHIT_PLAN_ROPE] = run_rope,     [WHIT_PLAN_APPEND] = run_append,
-        [WHIT_PLAN_ATTEND] = whit_exec_attend, [WHIT_PLAN_GATE] = run_gate,     [WHIT_PLAN_ADD] = run_add,
-        [WHIT_PLAN_SCALE] = run_scale,         [WHIT_PLAN_SELECT] = run_select, [WHIT_PLAN_RESCORE] = run_rescore,
+    norm_acts(step, exec, worker,
+              (whit_norm_rows){.a = INPUT(0, 0),
+                               .a_stride = step->input_stride[0],
+                               .b = INPUT(1, 0),
+                               .b_stride = step->input_stride[1],
+                               .x = OUTPUT(0),
+                               .x_stride = step->output_stride},
+              begin, end);
+}
+
+/* ---- binding --------------------------------------------------------------------------------- */
+
+void whit_exec_bind_items(whit_exec_step *step)
+{
+    static whit_exec_items_fn *const runs[WHIT_PLAN_OP_COUNT] = {
+        [WHIT_PLAN_EMBED] = run_embed,
+        [WHIT_PLAN_NORM] = run_norm,
+        [WHIT_PLAN_ACTS] = run_acts,
+        [WHIT_PLAN_BIAS] = run_bias,
+        [WHIT_PLAN_ROPE] = run_rope,
+        [WHIT_PLAN_APPEND] = run_append,
+        [WHIT_PLAN_ATTEND] = whit_exec_attend,
+        [WHIT_PLAN_ROPE_ATTEND] = whit_exec_attend,
+        [WHIT_PLAN_GATE] = run_gate,
+        [WHIT_PLAN_ADD] = run_add,
+        [WHIT_PLAN_SCALE] = run_scale,
+        [WHIT_PLAN_SELECT] = run_select,
+        [WHIT_PLAN_RESCORE] = run_rescore,
+        [WHIT_PLAN_NORM_ACTS] = run_norm_acts,
+        [WHIT_PLAN_ADD_NORM_ACTS] = run_add_norm_acts,
+        [WHIT_PLAN_GATE_NORM_ACTS] = run_gate_norm_acts,
     };
-    step->run = runs[from->op];
-    if (from->op == WHIT_PLAN_GATE) step->gate = from->gate == WHIT_GATE_RELU2 ? kernels->relu2_mul : kernels->silu_mul;
+    step->run = runs[step->plan->op];
+    step->ready = step->plan->op == WHIT_PLAN_ROPE_ATTEND ? whit_exec_ready_rotated : whit_exec_ready;
 }

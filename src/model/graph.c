@@ -74,7 +74,9 @@ static whit_ref push(whit_graph *graph, int layer, const char *name, uint32_t wi
     whit_graph_value *value = &graph->values[graph->n_values++];
     full_name(value->name, layer, name);
     value->width = width;
-    value->selected = node.op == WHIT_OP_SELECT || (node.input[0] && graph->values[node.input[0] - 1].selected);
+    value->rows = node.op == WHIT_OP_SELECT ? WHIT_ROWS_SELECTED
+        : node.input[0]                     ? graph->values[node.input[0] - 1].rows
+                                            : WHIT_ROWS_BATCH;
     node.output = graph->n_values;
     node.layer = layer >= 0 ? (uint16_t)layer : 0;
     graph->nodes[graph->n_nodes++] = node;
@@ -212,6 +214,9 @@ static whit_ref join(whit_graph *graph, int layer, const char *name, whit_ref a,
     if (graph->status == WHIT_OK && width != other)
         graph->status =
             whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s joins widths %u and %u", name, width, other);
+    if (graph->status == WHIT_OK && graph->values[a - 1].rows != graph->values[b - 1].rows)
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
+                                  "graph: %s joins a value of all tokens and one of the selected ones", name);
     node.input[0] = a;
     node.input[1] = b;
     node.weight = node.bias = -1;
@@ -220,6 +225,9 @@ static whit_ref join(whit_graph *graph, int layer, const char *name, whit_ref a,
 
 whit_ref whit_graph_gate(whit_graph *graph, int layer, const char *name, whit_gate gate, whit_ref a, whit_ref b)
 {
+    if (graph->status == WHIT_OK && (unsigned)gate >= WHIT_GATE_COUNT)
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED, "graph: %s: gate %u is not known", name, (unsigned)gate);
     return join(graph, layer, name, a, b, (whit_node){.op = WHIT_OP_GATE, .gate = (uint8_t)gate});
 }
 

@@ -47,10 +47,17 @@ typedef struct whit_node {
     float constant;  /* norm: eps; scale: factor; attention: scale of scores */
 } whit_node;
 
+/* Which rows of a pass a value has. */
+typedef enum whit_row_set {
+    WHIT_ROWS_BATCH,    /* one per token */
+    WHIT_ROWS_SELECTED, /* one per token whose outputs somebody wants */
+    WHIT_ROWS_COUNT
+} whit_row_set;
+
 typedef struct whit_graph_value {
     char name[WHIT_VALUE_NAME_BYTES];
     uint32_t width;
-    bool selected; /* only the selected rows are there */
+    uint8_t rows; /* whit_row_set */
 } whit_graph_value;
 
 /* The tensors that a graph may name. */

@@ -10,11 +10,26 @@
 const char *whit_plan_op_name(whit_plan_op op)
 {
     static const char *const names[WHIT_PLAN_OP_COUNT] = {
-        [WHIT_PLAN_EMBED] = "embed",     [WHIT_PLAN_NORM] = "norm",     [WHIT_PLAN_ACTS] = "acts",
-        [WHIT_PLAN_LINEAR] = "linear",   [WHIT_PLAN_BIAS] = "bias",     [WHIT_PLAN_ROPE] = "rope",
-        [WHIT_PLAN_APPEND] = "append",   [WHIT_PLAN_ATTEND] = "attend", [WHIT_PLAN_GATE] = "gate",
-        [WHIT_PLAN_ADD] = "add",         [WHIT_PLAN_SCALE] = "scale",   [WHIT_PLAN_SELECT] = "select",
+        [WHIT_PLAN_EMBED] = "embed",
+        [WHIT_PLAN_NORM] = "norm",
+        [WHIT_PLAN_ACTS] = "acts",
+        [WHIT_PLAN_LINEAR] = "linear",
         [WHIT_PLAN_RESCORE] = "rescore",
+        [WHIT_PLAN_BIAS] = "bias",
+        [WHIT_PLAN_ROPE] = "rope",
+        [WHIT_PLAN_APPEND] = "append",
+        [WHIT_PLAN_ATTEND] = "attend",
+        [WHIT_PLAN_GATE] = "gate",
+        [WHIT_PLAN_ADD] = "add",
+        [WHIT_PLAN_SCALE] = "scale",
+        [WHIT_PLAN_SELECT] = "select",
+        [WHIT_PLAN_SCREEN] = "screen",
+        [WHIT_PLAN_LINEAR_GATED] = "linear+gate",
+        [WHIT_PLAN_LINEAR_ADDED] = "linear+add",
+        [WHIT_PLAN_NORM_ACTS] = "norm+acts",
+        [WHIT_PLAN_ADD_NORM_ACTS] = "add+norm+acts",
+        [WHIT_PLAN_GATE_NORM_ACTS] = "gate+norm+acts",
+        [WHIT_PLAN_ROPE_ATTEND] = "rope+attend",
     };
     return op < WHIT_PLAN_OP_COUNT ? names[op] : "?";
 }
@@ -85,10 +100,10 @@ static uint32_t use(struct compiler *c, whit_ref value)
 {
     if (!value || c->map[value]) return value ? c->map[value] : 0;
     const whit_graph_value *v = &c->graph->values[value - 1];
-    return c->map[value] = add_value(
-               c,
-               (whit_plan_value){
-                   .graph_value = value, .width = v->width, .selected = v->selected, .kept = true, .external = true});
+    return c->map[value] =
+               add_value(c,
+                         (whit_plan_value){
+                             .graph_value = value, .width = v->width, .rows = v->rows, .kept = true, .external = true});
 }
 
 static uint32_t define(struct compiler *c, whit_ref value)
@@ -96,12 +111,16 @@ static uint32_t define(struct compiler *c, whit_ref value)
     const whit_graph_value *v = &c->graph->values[value - 1];
     return c->map[value] = add_value(
                c,
-               (whit_plan_value){
-                   .graph_value = value, .width = v->width, .selected = v->selected, .kept = is_kept(c, value)});
+               (whit_plan_value){.graph_value = value, .width = v->width, .rows = v->rows, .kept = is_kept(c, value)});
 }
 
 static void emit(struct compiler *c, whit_plan_step step)
 {
+    for (int j = 0; j < 3; j++)
+        if (step.input[j]) c->plan->values[step.input[j] - 1].n_reads++;
+    step.rows = c->plan->values[(step.output ? step.output : step.input[0]) - 1].rows;
+    step.gated = -1;
+    step.number = c->plan->n_steps;
     c->plan->steps[c->plan->n_steps++] = step;
 }
 
@@ -122,8 +141,7 @@ static uint32_t acts_of(struct compiler *c, const whit_node *node, uint32_t inpu
         if (step->op != WHIT_PLAN_ACTS || step->input[0] != input) continue;
         if (same_spec(&c->plan->values[step->output - 1].acts, &wanted.acts)) return step->output;
     }
-    uint32_t output =
-        add_value(c, (whit_plan_value){.width = wanted.width, .acts = wanted.acts, .selected = wanted.selected});
+    uint32_t output = add_value(c, (whit_plan_value){.width = wanted.width, .acts = wanted.acts, .rows = wanted.rows});
     emit(
         c,
         (whit_plan_step){.op = WHIT_PLAN_ACTS, .layer = node->layer, .input = {input}, .output = output, .weight = -1});
@@ -135,7 +153,7 @@ static bool can_screen(const struct compiler *c, const whit_node *node, uint32_t
 {
     const whit_tensor_type *type = c->graph->resolver.type(c->graph->resolver.context, node->weight);
     return node->output == c->graph->output && node->bias < 0 && type->codec == WHIT_CODEC_I8S &&
-        c->plan->values[acts - 1].acts.kind == WHIT_ACTS_I8 && c->plan->values[acts - 1].selected;
+        c->plan->values[acts - 1].acts.kind == WHIT_ACTS_I8 && c->plan->values[acts - 1].rows == WHIT_ROWS_SELECTED;
 }
 
 /* Matrices that follow each other and read the same value: formats first, then all products, then
@@ -218,11 +236,12 @@ static void lower_simple(struct compiler *c, const whit_node *node)
                           .constant = node->constant});
 }
 
-static void lower(struct compiler *c)
+/* Nodes of the range that make values of a row set. */
+static void lower(struct compiler *c, whit_row_set rows)
 {
     for (uint32_t i = c->first; i < c->end;) {
         const whit_node *node = &c->graph->nodes[i];
-        if (!c->needed[i])
+        if (!c->needed[i] || c->graph->values[node->output - 1].rows != rows)
             i++;
         else if (node->op == WHIT_OP_LINEAR)
             i = lower_linears(c, i);
@@ -260,15 +279,14 @@ static void make_groups(struct compiler *c)
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         const whit_plan_step *step = &plan->steps[i];
         uint8_t domain = domain_of(step);
-        bool selected = plan->values[(step->output ? step->output : step->input[0]) - 1].selected;
         whit_plan_group *open = plan->n_groups ? &plan->groups[plan->n_groups - 1] : NULL;
-        bool joins = open && !c->options->no_fuse && open->domain == domain && open->selected == selected &&
+        bool joins = open && !c->options->no_fuse && open->domain == domain && open->rows == step->rows &&
             domain != WHIT_DOMAIN_HEADS && (domain == WHIT_DOMAIN_ROWS || !depends(plan, open, step));
         if (joins)
             open->n_steps++;
         else
             plan->groups[plan->n_groups++] =
-                (whit_plan_group){.first = i, .n_steps = 1, .domain = domain, .selected = selected};
+                (whit_plan_group){.first = i, .n_steps = 1, .domain = domain, .rows = step->rows};
     }
 }
 
@@ -277,7 +295,7 @@ static void make_groups(struct compiler *c)
 whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *options,
                               const whit_allocator *allocator, whit_plan *plan, whit_error *error)
 {
-    *plan = (whit_plan){.allocator = allocator, .graph = graph};
+    *plan = (whit_plan){.allocator = allocator, .graph = graph, .no_fuse = options->no_fuse};
     struct compiler c = {.graph = graph, .options = options, .plan = plan, .error = error};
     c.first = options->first_node;
     c.end = options->n_nodes ? options->first_node + options->n_nodes : graph->n_nodes;
@@ -301,7 +319,7 @@ whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *
         status = whit_fail_memory(error, "the plan", plan->capacity_steps * sizeof *plan->steps);
     if (status == WHIT_OK) status = mark_needed(&c);
     if (status == WHIT_OK) {
-        lower(&c);
+        for (int rows = 0; rows < WHIT_ROWS_COUNT; rows++) lower(&c, (whit_row_set)rows);
         make_groups(&c);
         plan->output = c.map[graph->output];
         plan->hidden = c.map[graph->hidden];
@@ -332,30 +350,34 @@ static void print_value(const whit_plan *plan, uint32_t v, whit_buf *out)
         whit_buf_printf(out, "i8@%u", value->slot);
 }
 
-void whit_plan_print(const whit_plan *plan, const char *(*name)(void *context, int32_t tensor), void *context,
-                     whit_buf *out)
+void whit_plan_print_step(const whit_plan *plan, const whit_plan_step *step,
+                          const char *(*name)(void *context, int32_t tensor), void *context, whit_buf *out)
 {
-    static const char *const domains[] = {"rows", "tiles", "heads"};
-    for (uint32_t g = 0; g < plan->n_groups; g++) {
-        const whit_plan_group *group = &plan->groups[g];
-        whit_buf_printf(out, "%4u %s%s\n", g, domains[group->domain], group->selected ? " (selected)" : "");
-        for (uint32_t i = group->first; i < group->first + group->n_steps; i++) {
-            const whit_plan_step *step = &plan->steps[i];
-            whit_buf_printf(out, "       %-7s", whit_plan_op_name((whit_plan_op)step->op));
-            for (int j = 0; j < 3; j++) {
-                if (!step->input[j]) continue;
-                whit_buf_append_str(out, " ");
-                print_value(plan, step->input[j], out);
-            }
-            if (step->weight >= 0) whit_buf_printf(out, " [%s]", name(context, step->weight));
-            if (step->output) {
-                whit_buf_append_str(out, " -> ");
-                print_value(plan, step->output, out);
-            }
-            whit_buf_append_str(out, "\n");
-        }
+    static const char *const gates[WHIT_GATE_COUNT] = {
+        [WHIT_GATE_SILU] = "silu", [WHIT_GATE_RELU2] = "relu2", [WHIT_GATE_GELU] = "gelu"};
+    whit_buf_printf(out, "       %-14s", whit_plan_op_name((whit_plan_op)step->op));
+    if (step->op == WHIT_PLAN_GATE || step->op == WHIT_PLAN_LINEAR_GATED || step->op == WHIT_PLAN_GATE_NORM_ACTS)
+        whit_buf_printf(out, " %s", gates[step->gate]);
+    for (int j = 0; j < 3; j++) {
+        if (!step->input[j]) continue;
+        whit_buf_append_str(out, " ");
+        print_value(plan, step->input[j], out);
     }
+    if (step->weight >= 0) whit_buf_printf(out, " [%s]", name(context, step->weight));
+    if (step->gated >= 0) whit_buf_printf(out, " [%s]", name(context, step->gated));
+    if (step->output || step->acts) whit_buf_append_str(out, " ->");
+    for (int j = 0; j < 2; j++) {
+        uint32_t value = j ? step->acts : step->output;
+        if (!value) continue;
+        whit_buf_append_str(out, " ");
+        print_value(plan, value, out);
+    }
+    whit_buf_append_str(out, "\n");
+}
+
+void whit_plan_print_slots(const whit_plan *plan, whit_buf *out)
+{
     for (uint32_t s = 0; s < plan->n_slots; s++)
         whit_buf_printf(out, "slot %u: %" PRIu64 " bytes a row%s\n", s, plan->slots[s].row_bytes,
-                        plan->slots[s].selected ? " (selected)" : "");
+                        plan->slots[s].rows == WHIT_ROWS_SELECTED ? " (selected)" : "");
 }

@@ -5,13 +5,14 @@
  * read (each once per value), groups operations and gives every value a slot by liveness:
  *
  *   rows   operations on single token rows (norms, gates, RoPE, residuals, activation formats), run
- *          one after the other on a row while it is in cache; tokens are shared out to threads
- *   tiles  matrices with the same input; tiles of 16 outputs are shared out
- *   heads  attention; (token, KV head) pairs are shared out
+ *          one after the other on a row while it is in cache; tokens are partitioned among threads
+ *   tiles  matrices with the same input; tiles of 16 outputs are partitioned
+ *   heads  attention; (KV head, tile of rows) pairs are partitioned
  *
- * Threads meet only between groups. With `fuse` off every operation is a group of its own; the
- * bits are the same. The plan knows widths, not batch sizes: whit_plan_layout places the slots for
- * those, and exec.h binds and runs it. Nothing here depends on who built the graph. */
+ * Threads meet only between groups. Operations on all tokens come first, then those on the selected
+ * ones. What runs is not this list but a *schedule* of it (plan_fuse.h), in which neighbours are fused.
+ * The plan knows widths, not batch sizes: whit_plan_layout places the slots for those, and exec.h binds
+ * and runs schedules. Nothing here depends on who built the graph. */
 #ifndef WHIT_MODEL_PLAN_H
 #define WHIT_MODEL_PLAN_H
 
@@ -32,6 +33,14 @@ typedef enum whit_plan_op {
     WHIT_PLAN_ADD,
     WHIT_PLAN_SCALE,
     WHIT_PLAN_SELECT,
+    /* Fused ones, in schedules only. */
+    WHIT_PLAN_SCREEN,         /* estimates of the head's matrix, which rescoring follows */
+    WHIT_PLAN_LINEAR_GATED,   /* two matrices of one input: f(x gate) * (x other) */
+    WHIT_PLAN_LINEAR_ADDED,   /* input[1] + x weight, in its place */
+    WHIT_PLAN_NORM_ACTS,      /* acts = format(norm(input[0])) */
+    WHIT_PLAN_ADD_NORM_ACTS,  /* output = input[0] + input[1]; acts = format(norm(output)) */
+    WHIT_PLAN_GATE_NORM_ACTS, /* acts = format(norm(f(input[0]) * input[1])) */
+    WHIT_PLAN_ROPE_ATTEND,    /* attention that rotates its queries */
     WHIT_PLAN_OP_COUNT
 } whit_plan_op;
 
@@ -41,9 +50,13 @@ typedef struct whit_plan_step {
     uint8_t op; /* whit_plan_op */
     uint8_t gate;
     uint16_t layer;
+    uint8_t rows;      /* whit_row_set that it runs over */
+    uint32_t number;   /* in the plan; of a fused step: its first one's */
     uint32_t input[3]; /* plan values; 0: none */
     uint32_t output;
+    uint32_t acts;  /* of a fused norm: the activation format that it makes */
     int32_t weight; /* tensor of the resolver; -1: none */
+    int32_t gated;  /* of a gated product: the second tensor; -1: none */
     uint32_t group, rotary, window;
     float constant;
 } whit_plan_step;
@@ -54,28 +67,30 @@ typedef enum whit_plan_domain { WHIT_DOMAIN_ROWS, WHIT_DOMAIN_TILES, WHIT_DOMAIN
 typedef struct whit_plan_group {
     uint32_t first, n_steps;
     uint8_t domain; /* whit_plan_domain */
-    bool selected;  /* runs over the selected rows */
+    uint8_t rows;   /* whit_row_set */
+    uint32_t place; /* of a schedule's group: its number in the plan */
 } whit_plan_group;
 
 typedef struct whit_plan_value {
     uint32_t graph_value; /* 0 for activation formats */
     uint32_t width;
     whit_acts_spec acts; /* WHIT_ACTS_F32: (width) f32 rows; else an activation format */
-    bool selected;
-    bool kept;     /* its slot is its own, from the first step to the last */
-    bool external; /* the caller fills it (a plan over a range of nodes) */
+    uint8_t rows;        /* whit_row_set */
+    uint32_t n_reads;    /* inputs of steps that it is */
+    bool kept;           /* its slot is its own, from the first step to the last */
+    bool external;       /* the caller fills it (a plan over a range of nodes) */
     uint32_t slot;
 } whit_plan_value;
 
 typedef struct whit_plan_slot {
     uint64_t row_bytes;                /* of its largest value at one row */
-    bool selected;                     /* has a row per selected token instead of one per batch token */
+    uint8_t rows;                      /* whit_row_set */
     uint64_t offset_bytes, size_bytes; /* set by whit_plan_layout */
 } whit_plan_slot;
 
 typedef struct whit_plan_options {
     whit_act_type act;       /* of coded weights that follow the session */
-    bool no_fuse;            /* every operation a group of its own */
+    bool no_fuse;            /* every operation a group of its own, and none fused */
     bool keep_hidden;        /* keep the graph's hidden value */
     const char *const *keep; /* names of further values to keep after the run */
     size_t n_keep;
@@ -85,6 +100,7 @@ typedef struct whit_plan_options {
 typedef struct whit_plan {
     const whit_allocator *allocator;
     const whit_graph *graph; /* outlives the plan */
+    bool no_fuse;
     whit_plan_step *steps;
     uint32_t n_steps, capacity_steps;
     whit_plan_group *groups;
@@ -117,9 +133,11 @@ static inline size_t whit_plan_stride(const whit_plan_value *value)
 /* Bytes of n rows of a value, as they lie in its slot. */
 uint64_t whit_plan_value_bytes(const whit_plan_value *value, uint32_t n_rows);
 
-/* The plan as text for `whit inspect --plan`: a line per step, groups marked. `name` gives names of
- * tensors. */
-void whit_plan_print(const whit_plan *plan, const char *(*name)(void *context, int32_t tensor), void *context,
-                     whit_buf *out);
+/* A step as a line of text, its new line included. `name` gives names of tensors. */
+void whit_plan_print_step(const whit_plan *plan, const whit_plan_step *step,
+                          const char *(*name)(void *context, int32_t tensor), void *context, whit_buf *out);
+
+/* The slots, a line each. */
+void whit_plan_print_slots(const whit_plan *plan, whit_buf *out);
 
 #endif

@@ -15,7 +15,8 @@ bool whit_plan_layout(whit_plan *plan, uint32_t n_batch_rows, uint32_t n_selecte
     for (uint32_t v = 0; v < plan->n_values; v++) {
         const whit_plan_value *value = &plan->values[v];
         whit_plan_slot *slot = &plan->slots[value->slot];
-        uint64_t bytes = whit_plan_value_bytes(value, value->selected ? n_selected_rows : n_batch_rows);
+        uint64_t bytes =
+            whit_plan_value_bytes(value, value->rows == WHIT_ROWS_SELECTED ? n_selected_rows : n_batch_rows);
         if (slot->size_bytes < bytes) slot->size_bytes = bytes;
     }
     uint64_t total = 0;
@@ -66,7 +67,7 @@ static uint32_t take_slot(whit_plan *plan, struct lives *lives, uint32_t v)
     uint64_t bytes = whit_plan_value_bytes(value, 1);
     uint32_t best = NEVER;
     for (uint32_t s = 0; !value->kept && s < plan->n_slots; s++) {
-        if (lives->owner[s] || plan->slots[s].selected != value->selected) continue;
+        if (lives->owner[s] || plan->slots[s].rows != value->rows) continue;
         if (best == NEVER) {
             best = s;
             continue;
@@ -76,7 +77,7 @@ static uint32_t take_slot(whit_plan *plan, struct lives *lives, uint32_t v)
     }
     if (best == NEVER) {
         best = plan->n_slots++;
-        plan->slots[best] = (whit_plan_slot){.selected = value->selected};
+        plan->slots[best] = (whit_plan_slot){.rows = value->rows};
     }
     if (plan->slots[best].row_bytes < bytes) plan->slots[best].row_bytes = bytes;
     lives->owner[best] = v;
@@ -91,7 +92,7 @@ static void place_output(whit_plan *plan, struct lives *lives, uint32_t i)
     if (first && !output->kept && may_overwrite(step->op) && lives->last_step[first] == i) {
         const whit_plan_value *input = &plan->values[first - 1];
         if (!input->external && input->acts.kind == output->acts.kind && input->width == output->width &&
-            input->selected == output->selected && lives->owner[input->slot] == first) {
+            input->rows == output->rows && lives->owner[input->slot] == first) {
             output->slot = input->slot;
             lives->owner[output->slot] = step->output;
             return;

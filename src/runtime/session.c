@@ -45,7 +45,11 @@ static whit_status compile(whit_session *s, whit_error *error)
 {
     whit_plan_options options = {
         .act = s->options.act, .keep_hidden = s->options.keep_hidden, .no_fuse = s->options.no_fuse};
-    return whit_plan_compile(&s->model->graph, &options, s->allocator, &s->plan, error);
+    WHIT_TRY(whit_plan_compile(&s->model->graph, &options, s->allocator, &s->plan, error));
+    const whit_tensor *tensors = s->model->weights.tensors;
+    WHIT_TRY(whit_exec_choose(&s->plan, tensors, &s->kernels, &s->schedules, error));
+    return whit_exec_schedules_make(&s->plan, tensors, s->options.n_batch_tokens, s->options.n_logits, &s->schedules,
+                                    error);
 }
 
 /* Everything that a session needs in memory, counted or handed out. */
@@ -83,7 +87,7 @@ static void place(whit_session *s, whit_arena *arena)
     int32_t factors = c->rope_factors ? (int32_t)whit_ndf_find(s->model->file, "rope_factors") : -1;
     if (factors >= 0)
         exec.rope_factors = (const float *)(const void *)s->model->weights.tensors[factors].part[WHIT_PART_CODES];
-    whit_exec_place(&s->exec, &s->plan, s->model->weights.tensors, &s->kernels, &s->kv, &exec, arena);
+    whit_exec_place(&s->exec, &s->plan, &s->schedules, s->model->weights.tensors, &s->kernels, &s->kv, &exec, arena);
 }
 
 static whit_status prepare(whit_session *s, const whit_model *model, const whit_session_options *options,
@@ -169,6 +173,7 @@ void whit_session_close(whit_session *s)
     if (!s) return;
     whit_pool_close(s->pool);
     whit_exec_adapt_free(&s->exec.adapt);
+    whit_exec_schedules_free(&s->plan, &s->schedules);
     whit_plan_free(&s->plan);
     whit_free(s->allocator, s->arena, s->arena_bytes);
     whit_free(s->allocator, s, sizeof *s);
@@ -382,6 +387,7 @@ whit_status whit_session_predict_bytes_strided(const whit_model *model, const wh
     whit_status status = prepare(s, model, options, error);
     if (status == WHIT_OK) status = check_mounts(s, mounts, n, stride_bytes, &mounting, error);
     if (status == WHIT_OK) *bytes = s->arena_bytes + whit_exec_mount_bytes(&s->exec, mounting);
+    whit_exec_schedules_free(&s->plan, &s->schedules);
     whit_plan_free(&s->plan);
     whit_free(model->allocator, s, sizeof *s);
     return status;

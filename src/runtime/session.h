@@ -12,6 +12,7 @@ struct whit_session {
     whit_session_options options; /* with defaults filled in */
     whit_kernels kernels;
     whit_plan plan;
+    whit_exec_schedules schedules;
     whit_exec exec;
     whit_kv kv;
     whit_pool *pool;

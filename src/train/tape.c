@@ -189,6 +189,11 @@ whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_
     if (!options->n_sequences || !options->n_tokens || (uint64_t)options->n_sequences * options->n_tokens > 1u << 24)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a batch of %u times %u tokens is empty or too large",
                          options->n_sequences, options->n_tokens);
+    for (uint32_t i = 0; i < graph->n_nodes; i++)
+        if (graph->nodes[i].op == WHIT_OP_GATE && graph->nodes[i].gate != WHIT_GATE_SILU &&
+            graph->nodes[i].gate != WHIT_GATE_RELU2)
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training knows the gates SiLU and ReLU² only",
+                             graph->values[graph->nodes[i].output - 1].name);
     size_t n = (size_t)graph->n_values + 1;
     tape->steps = whit_zalloc_array(allocator, tape->n_steps, sizeof *tape->steps);
     tape->segment_of = whit_zalloc_array(allocator, n, sizeof *tape->segment_of);

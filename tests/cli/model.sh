@@ -33,6 +33,8 @@ expect 0 whit inspect model.ndf --tensors
 grep -q 'layers.1.down' out || complain "inspect --tensors"
 expect 0 whit inspect model.ndf --plan
 grep -q attend out || complain "inspect --plan"
+expect 0 whit inspect model.ndf --plan --rows 64
+grep -q rope+attend out || complain "inspect --plan --rows"
 expect 0 whit convert model.gguf -o small.ndf --embd i8 --head i8
 if [ -z "${EMULATOR:-}" ]; then # it measures: an emulator takes minutes
     expect 0 whit convert model.gguf -o measured.ndf --codec auto

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT
+ * Binding: memory for the schedules' steps, and each step's function, operands and kernel. */
+#include "model/exec_step.h"
+#include "quant/requantise.h"
+
+#include <string.h>
+
+static void bind_value(const whit_exec *exec, uint32_t value, uint8_t **pointer, size_t *stride)
+{
+    if (!value) return;
+    const whit_plan_value *v = &exec->plan->values[value - 1];
+    if (exec->slots) *pointer = exec->slots + exec->plan->slots[v->slot].offset_bytes; /* NULL: counting */
+    *stride = whit_plan_stride(v);
+}
+
+/* ---- scratch --------------------------------------------------------------------------------- */
+
+static void need_scratch(whit_exec *exec, size_t bytes)
+{
+    if (bytes > exec->scratch_bytes) exec->scratch_bytes = bytes;
+}
+
+/* What kernels need for up to n_rows rows. */
+static void need_for_kernels(whit_exec *exec, const whit_tensor_type *type, const whit_acts_spec *acts, uint32_t n_rows,
+                             const whit_matmul_kernel *const kernels[WHIT_EXEC_BUCKETS])
+{
+    for (uint32_t b = 0; b < WHIT_EXEC_BUCKETS && whit_exec_bucket_rows(b) <= n_rows; b++) {
+        if (!kernels[b]->scratch_bytes) continue;
+        uint32_t rows = b < 8 ? whit_exec_bucket_rows(b) : 2 * whit_exec_bucket_rows(b) - 1;
+        size_t bytes = kernels[b]->scratch_bytes(type, acts, rows < n_rows ? rows : n_rows);
+        size_t *most = kernels[b]->prepare ? &exec->prepared_bytes : &exec->scratch_bytes;
+        if (kernels[b]->prepare) bytes = whit_round_up(bytes, WHIT_ALIGN_BYTES) + WHIT_ALIGN_BYTES;
+        if (bytes > *most) *most = bytes;
+    }
+}
+
+/* What steps need of a worker's scratch: kernels; a row that a fused norm makes; rows to rescore. */
+static void need_for_steps(whit_exec *exec, uint32_t n_batch_rows)
+{
+    const whit_exec_schedules *s = exec->schedules;
+    for (uint32_t i = 0; i < s->n_choices; i++) {
+        const whit_exec_choice *choice = &s->choices[i];
+        whit_tensor_type factor = whit_requantise_type(WHIT_CODEC_I8, WHIT_ADAPTER_MAX_RANK, choice->type.n_cols);
+        need_for_kernels(exec, &choice->type, &choice->acts, n_batch_rows, choice->kernels);
+        need_for_kernels(exec, &factor, &choice->acts, n_batch_rows, choice->low_kernels);
+    }
+    for (uint32_t i = 0; i < exec->plan->n_steps; i++) {
+        const whit_plan_step *step = &exec->plan->steps[i];
+        size_t width = exec->plan->values[step->input[0] ? step->input[0] - 1 : 0].width;
+        if (step->op == WHIT_PLAN_NORM) need_scratch(exec, width * sizeof(float));
+        if (step->op == WHIT_PLAN_RESCORE) need_scratch(exec, width * sizeof(uint32_t));
+    }
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+whit_gate_fn *whit_exec_gate(const whit_kernels *kernels, uint8_t gate)
+{
+    switch (gate) {
+    case WHIT_GATE_SILU: return kernels->silu_mul;
+    case WHIT_GATE_RELU2: return kernels->relu2_mul;
+    case WHIT_GATE_GELU: return kernels->gelu_mul;
+    default: return NULL;
+    }
+}
+
+static whit_row_source source_of(const whit_plan_step *step)
+{
+    if (step->op == WHIT_PLAN_ADD_NORM_ACTS) return WHIT_ROW_SUM;
+    if (step->op != WHIT_PLAN_GATE_NORM_ACTS) return WHIT_ROW_GIVEN;
+    return step->gate == WHIT_GATE_RELU2 ? WHIT_ROW_RELU2 : WHIT_ROW_SILU; /* no others are fused */
+}
+
+static void bind_product(whit_exec *exec, const struct whit_exec_scheduled *scheduled, whit_exec_step *step)
+{
+    const whit_plan_value *input = &exec->plan->values[step->plan->input[0] - 1];
+    step->acts = input->acts;
+    step->n_cols = input->width;
+    step->n_tiles = (step->tensor->type.n_rows + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
+    step->choice = &exec->schedules->choices[exec->schedules->choice_of[step->plan->number]];
+    step->kernel = step->choice->kernels[scheduled->bucket];
+    whit_exec_bind_tiles(step, scheduled->rows == WHIT_ROWS_BATCH && scheduled->mode == WHIT_EXEC_ADAPTED);
+}
+
+static void bind_step(whit_exec *exec, const struct whit_exec_scheduled *scheduled, const whit_plan_step *from,
+                      const whit_tensor *tensors, whit_exec_step *step)
+{
+    const whit_plan_value *values = exec->plan->values,
+                          *shape = &values[(from->output ? from->output : from->input[0]) - 1];
+    size_t unused;
+    *step = (whit_exec_step){.plan = from,
+                             .rows = from->rows,
+                             .width = shape->width,
+                             .layer = from->layer,
+                             .group = from->group,
+                             .rotary = from->rotary,
+                             .window = from->window,
+                             .constant = from->constant,
+                             .weight = from->weight,
+                             .source = source_of(from),
+                             .gate = whit_exec_gate(exec->kernels, from->gate)};
+    bind_value(exec, from->input[0], &step->input[0], &step->input_stride[0]);
+    bind_value(exec, from->input[1], &step->input[1], &step->input_stride[1]);
+    bind_value(exec, from->output, &step->output, &step->output_stride);
+    bind_value(exec, from->acts, &step->made, &unused);
+    if (from->weight >= 0) {
+        step->tensor = &tensors[from->weight];
+        step->vector = (const float *)(const void *)step->tensor->part[WHIT_PART_CODES];
+        step->vector_elems = step->tensor->type.n_cols;
+    }
+    if (from->gated >= 0) step->gated = &tensors[from->gated];
+    if (from->acts) step->acts = values[from->acts - 1].acts;
+    if (from->op == WHIT_PLAN_ACTS) step->acts = values[from->output - 1].acts;
+    if (from->op == WHIT_PLAN_RESCORE) {
+        step->acts = values[from->input[1] - 1].acts;
+        step->n_cols = values[from->input[1] - 1].width;
+    }
+    switch (from->op) {
+    case WHIT_PLAN_LINEAR:
+    case WHIT_PLAN_LINEAR_ADDED:
+    case WHIT_PLAN_LINEAR_GATED:
+    case WHIT_PLAN_SCREEN: bind_product(exec, scheduled, step); break;
+    default: whit_exec_bind_items(step);
+    }
+}
+
+static void bind_group(whit_exec *exec, const struct whit_exec_scheduled *scheduled, const whit_plan_group *from,
+                       const whit_tensor *tensors, whit_exec_step *steps, whit_exec_group *group)
+{
+    static void (*const runs[])(whit_exec *, const whit_exec_group *,
+                                uint32_t) = {[WHIT_DOMAIN_ROWS] = whit_exec_run_rows_group,
+                                             [WHIT_DOMAIN_TILES] = whit_exec_run_tiles_group,
+                                             [WHIT_DOMAIN_HEADS] = whit_exec_run_heads_group};
+    *group = (whit_exec_group){
+        .run = runs[from->domain], .steps = steps, .n_steps = from->n_steps, .place = from->place, .rows = from->rows};
+    if (from->domain == WHIT_DOMAIN_TILES && from->rows == WHIT_ROWS_BATCH && scheduled->mode == WHIT_EXEC_ADAPTED)
+        group->run = whit_exec_run_adapted_group;
+    for (uint32_t i = 0; i < from->n_steps; i++) {
+        bind_step(exec, scheduled, &scheduled->schedule.steps[from->first + i], tensors, &steps[i]);
+        steps[i].place = i;
+        steps[i].first_tile = group->n_tiles;
+        group->n_tiles += steps[i].n_tiles;
+    }
+}
+
+/* Takes the memory of all schedules and binds them where there is some. */
+static void bind_schedules(whit_exec *exec, const whit_tensor *tensors, whit_arena *arena)
+{
+    const whit_exec_schedules *s = exec->schedules;
+    whit_exec_bound *bound = whit_arena_take(arena, s->n, sizeof *bound);
+    for (uint32_t i = 0; i < s->n; i++) {
+        const whit_schedule *schedule = &s->list[i].schedule;
+        whit_exec_group *groups = whit_arena_take(arena, schedule->n_groups, sizeof *groups);
+        whit_exec_step *steps = whit_arena_take(arena, schedule->n_steps, sizeof *steps);
+        if (!bound) continue;
+        bound[i] = (whit_exec_bound){groups, schedule->n_groups};
+        for (uint32_t g = 0; g < schedule->n_groups; g++)
+            bind_group(exec, &s->list[i], &schedule->groups[g], tensors, steps + schedule->groups[g].first, &groups[g]);
+    }
+    exec->bound = bound;
+}
+
+const whit_exec_bound *whit_exec_bound_of(const whit_exec *exec, whit_row_set rows, int mode, uint32_t n_rows)
+{
+    return &exec->bound[whit_exec_schedule_of(exec->schedules, rows, mode, n_rows)];
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_exec_schedules *schedules, const whit_tensor *tensors,
+                     const whit_kernels *kernels, whit_kv *kv, const whit_exec_options *options, whit_arena *arena)
+{
+    *exec = (whit_exec){.plan = plan,
+                        .schedules = schedules,
+                        .kernels = kernels,
+                        .kv = kv,
+                        .rope_pairs = options->rope_pairs,
+                        .n_batch_rows = options->n_batch_rows};
+    uint64_t slot_bytes;
+    if (!whit_plan_layout(plan, options->n_batch_rows, options->n_selected_rows, &slot_bytes)) {
+        arena->overflow = true;
+        return;
+    }
+    const whit_kv_shape *shape = &kv->shape;
+    exec->kv_append = whit_kv_append(kernels, shape->type);
+    exec->kv_query = whit_kv_query(kernels, shape->type);
+    exec->kv_attend = whit_kv_attend(kernels, shape->type);
+    exec->n_kv_heads = shape->n_kv_heads;
+    for (uint32_t i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].op == WHIT_PLAN_ATTEND) {
+            uint32_t q = plan->values[plan->steps[i].output - 1].width;
+            exec->heads_per_kv_head = q / (shape->n_kv_heads * shape->head_dim);
+        }
+    uint32_t n_queries = exec->heads_per_kv_head * whit_exec_rows_of_tile(exec, 1, options->n_batch_rows);
+    exec->scratch_bytes = whit_exec_attend_scratch_bytes(shape->type, shape->head_dim, n_queries);
+
+    exec->slots = whit_arena_take(arena, slot_bytes, 1);
+    exec->rope_frequencies = whit_arena_take(arena, options->rope_pairs, sizeof *exec->rope_frequencies);
+    exec->rope_tables =
+        whit_arena_take(arena, (uint64_t)options->n_batch_rows * 2 * options->rope_pairs, sizeof(float));
+    exec->n_rescored = whit_arena_take(arena, options->n_selected_rows, sizeof *exec->n_rescored);
+    exec->row_tiles = whit_arena_take(arena, (uint64_t)options->n_batch_rows + 1, sizeof *exec->row_tiles);
+    if (kernels->kv_makes_f16 && shape->type == WHIT_KV_F16) {
+        exec->rooms = whit_arena_take(arena, options->n_threads, sizeof *exec->rooms);
+        exec->room =
+            whit_arena_take(arena, (uint64_t)options->n_threads * WHIT_EXEC_ROOMS, whit_kv_room_bytes(shape->head_dim));
+        if (exec->rooms) memset(exec->rooms, 0, options->n_threads * sizeof *exec->rooms);
+    }
+    if (options->n_threads > 1) {
+        size_t query_bytes = whit_kv_query_bytes(shape->type, shape->head_dim);
+        exec->queries = whit_arena_take(arena, (uint64_t)shape->n_kv_heads * n_queries, query_bytes);
+        exec->n_joined = whit_arena_take(arena, shape->n_kv_heads, sizeof *exec->n_joined);
+        exec->n_partials =
+            ((uint64_t)shape->n_ctx_tokens / WHIT_KV_GROUP_TOKENS + 1) * shape->n_kv_heads * exec->heads_per_kv_head;
+    }
+    exec->partials = whit_arena_take(arena, exec->n_partials, whit_kv_partial_elems(shape->head_dim) * sizeof(float));
+    need_for_steps(exec, options->n_batch_rows);
+    bind_schedules(exec, tensors, arena);
+    if (arena->memory)
+        whit_rope_frequencies(options->rope_theta, options->rope_pairs, options->rope_factors, exec->rope_frequencies);
+    exec->scratch_bytes = whit_round_up(exec->scratch_bytes, WHIT_ALIGN_BYTES);
+    exec->scratch = whit_arena_take(arena, options->n_threads, exec->scratch_bytes);
+    exec->prepared = whit_arena_take(arena, options->n_threads, exec->prepared_bytes);
+    for (uint32_t w = 0; exec->prepared && exec->prepared_bytes && w < options->n_threads; w++)
+        memset(exec->prepared + w * exec->prepared_bytes, 0, WHIT_ALIGN_BYTES);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/plan_fuse.h"
+
+struct fuser {
+    const whit_plan *plan;
+    const whit_fuse_options *options;
+    whit_schedule *schedule;
+    bool *is_gone; /* per step of the plan: it is part of another one, or does not run */
+};
+
+static const whit_plan_value *value_of(const struct fuser *f, uint32_t value)
+{
+    return &f->plan->values[value - 1];
+}
+
+/* Whether one step alone reads a value. */
+static bool is_read_once(const struct fuser *f, uint32_t value)
+{
+    return value_of(f, value)->n_reads == 1 && !value_of(f, value)->kept;
+}
+
+/* Whether a step writes over its input j. */
+static bool is_in_place(const struct fuser *f, const whit_plan_step *step, int j)
+{
+    return step->input[j] && step->output && value_of(f, step->input[j])->slot == value_of(f, step->output)->slot;
+}
+
+/* The first step of the group behind `group`, if that is of the same rows. */
+static const whit_plan_step *behind(const struct fuser *f, const whit_plan_group *group)
+{
+    const whit_plan_group *next = group + 1;
+    if (next == f->plan->groups + f->plan->n_groups || next->rows != group->rows) return NULL;
+    return &f->plan->steps[next->first];
+}
+
+static void drop(struct fuser *f, const whit_plan_step *step)
+{
+    f->is_gone[step - f->plan->steps] = true;
+}
+
+/* ---- products -------------------------------------------------------------------------------- */
+
+/* A gate's matrix and the one that it gates, alone in their group, and the step that gates. */
+static bool fuse_gated(struct fuser *f, const whit_plan_group *group, whit_plan_step *step)
+{
+    const whit_plan_step *gate = &f->plan->steps[group->first], *up = gate + 1, *gates = behind(f, group);
+    if (f->options->is_adapted || group->n_steps != 2 || !gates || gates->op != WHIT_PLAN_GATE ||
+        gates->input[0] != gate->output || gates->input[1] != up->output || !is_read_once(f, gate->output) ||
+        !is_read_once(f, up->output) || !is_in_place(f, gates, 0) ||
+        !f->options->offers_gated(f->options->context, gate, up))
+        return false;
+    step->op = WHIT_PLAN_LINEAR_GATED;
+    step->gate = gates->gate;
+    step->gated = up->weight;
+    step->output = gates->output;
+    drop(f, up);
+    drop(f, gates);
+    return true;
+}
+
+/* A matrix alone in its group, and the sum that its product goes into where the sum's first term lies. */
+static bool fuse_added(struct fuser *f, const whit_plan_group *group, whit_plan_step *step)
+{
+    const whit_plan_step *linear = &f->plan->steps[group->first], *add = behind(f, group);
+    if (f->options->is_adapted || group->n_steps != 1 || !add || add->op != WHIT_PLAN_ADD ||
+        add->input[1] != linear->output || !is_read_once(f, linear->output) || !is_in_place(f, add, 0) ||
+        !f->options->offers_added(f->options->context, linear))
+        return false;
+    step->op = WHIT_PLAN_LINEAR_ADDED;
+    step->input[1] = add->input[0];
+    step->output = add->output;
+    drop(f, add);
+    return true;
+}
+
+static void fuse_linear(struct fuser *f, const whit_plan_group *group, whit_plan_step *step)
+{
+    const whit_plan_step *next = behind(f, group);
+    if (f->options->is_screened && next && next->op == WHIT_PLAN_RESCORE && next->input[0] == step->output)
+        step->op = WHIT_PLAN_SCREEN;
+    else if (!f->plan->no_fuse && !fuse_gated(f, group, step))
+        fuse_added(f, group, step);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* A norm of whole rows and the int8 activations made of it, as steps i and i + 1 of a group that ends at `end`. */
+static bool is_norm_acts(const struct fuser *f, uint32_t i, uint32_t end)
+{
+    if (i + 1 >= end) return false;
+    const whit_plan_step *norm = &f->plan->steps[i], *acts = norm + 1;
+    return norm->op == WHIT_PLAN_NORM && acts->op == WHIT_PLAN_ACTS && acts->input[0] == norm->output &&
+        is_read_once(f, norm->output) && norm->group == value_of(f, norm->output)->width &&
+        value_of(f, acts->output)->acts.kind == WHIT_ACTS_I8;
+}
+
+/* Gates that whit_norm_acts_fn knows. */
+static bool is_row_source(uint8_t gate)
+{
+    return gate == WHIT_GATE_SILU || gate == WHIT_GATE_RELU2;
+}
+
+/* The norm behind step i, or step i itself, and what follows it; `step` is step i. */
+static void fuse_norm(struct fuser *f, uint32_t i, uint32_t end, whit_plan_step *step)
+{
+    const whit_plan_step *norm = &f->plan->steps[i];
+    if (step->op == WHIT_PLAN_NORM) {
+        if (!is_norm_acts(f, i, end)) return;
+        step->op = WHIT_PLAN_NORM_ACTS;
+    } else {
+        norm++;
+        if (!is_norm_acts(f, i + 1, end) || norm->input[0] != step->output) return;
+        if (step->op == WHIT_PLAN_GATE && (!is_row_source(step->gate) || !is_read_once(f, step->output))) return;
+        step->op = step->op == WHIT_PLAN_ADD ? WHIT_PLAN_ADD_NORM_ACTS : WHIT_PLAN_GATE_NORM_ACTS;
+        drop(f, norm);
+    }
+    if (step->op != WHIT_PLAN_ADD_NORM_ACTS) step->output = 0; /* nobody wants it */
+    step->weight = norm->weight;
+    step->group = norm->group;
+    step->constant = norm->constant;
+    step->acts = norm[1].output;
+    drop(f, norm + 1);
+}
+
+/* The step in front of attention that rotates its queries in place, if nobody else reads them. */
+static const whit_plan_step *rope_of(const struct fuser *f, const whit_plan_step *attend)
+{
+    const whit_plan_step *rope = attend;
+    while (rope > f->plan->steps && rope->output != attend->input[0]) rope--;
+    if (rope->op != WHIT_PLAN_ROPE || rope->output != attend->input[0] || !is_read_once(f, rope->output) ||
+        !is_in_place(f, rope, 0))
+        return NULL;
+    return rope;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static void fuse_step(struct fuser *f, const whit_plan_group *group, uint32_t i, whit_plan_step *step)
+{
+    uint32_t end = group->first + group->n_steps;
+    const whit_plan_step *rope = NULL;
+    switch (step->op) {
+    case WHIT_PLAN_LINEAR: fuse_linear(f, group, step); break;
+    case WHIT_PLAN_NORM:
+    case WHIT_PLAN_ADD:
+    case WHIT_PLAN_GATE:
+        if (!f->plan->no_fuse) fuse_norm(f, i, end, step);
+        break;
+    case WHIT_PLAN_ATTEND:
+        if (f->options->rotates_in_attend && !f->plan->no_fuse) rope = rope_of(f, &f->plan->steps[i]);
+        if (!rope) break;
+        step->op = WHIT_PLAN_ROPE_ATTEND;
+        step->input[0] = rope->input[0];
+        step->rotary = rope->rotary;
+        break;
+    default: break;
+    }
+}
+
+/* Steps that run as a part of one behind them, or not at all. */
+static void drop_first(struct fuser *f)
+{
+    for (uint32_t i = 0; i < f->plan->n_steps; i++) {
+        const whit_plan_step *step = &f->plan->steps[i], *rope = NULL;
+        if (step->op == WHIT_PLAN_RESCORE && !f->options->is_screened) drop(f, step);
+        if (step->op == WHIT_PLAN_ATTEND && f->options->rotates_in_attend && !f->plan->no_fuse) rope = rope_of(f, step);
+        if (rope) drop(f, rope);
+    }
+}
+
+whit_status whit_plan_fuse(const whit_plan *plan, const whit_fuse_options *options, whit_schedule *schedule,
+                           whit_error *error)
+{
+    struct fuser f = {.plan = plan, .options = options, .schedule = schedule};
+    *schedule = (whit_schedule){0};
+    for (uint32_t g = 0; g < plan->n_groups; g++) {
+        if (plan->groups[g].rows != options->rows) continue;
+        schedule->capacity_groups++;
+        schedule->capacity_steps += plan->groups[g].n_steps;
+    }
+    if (!schedule->capacity_groups) return WHIT_OK;
+    f.is_gone = whit_zalloc_array(plan->allocator, plan->n_steps, sizeof *f.is_gone);
+    schedule->steps = whit_zalloc_array(plan->allocator, schedule->capacity_steps, sizeof *schedule->steps);
+    schedule->groups = whit_zalloc_array(plan->allocator, schedule->capacity_groups, sizeof *schedule->groups);
+    if (!f.is_gone || !schedule->steps || !schedule->groups) {
+        whit_free(plan->allocator, f.is_gone, plan->n_steps * sizeof *f.is_gone);
+        whit_schedule_free(plan, schedule);
+        return whit_fail_memory(error, "the plan", plan->n_steps * sizeof *schedule->steps);
+    }
+    drop_first(&f);
+    for (uint32_t g = 0; g < plan->n_groups; g++) {
+        const whit_plan_group *group = &plan->groups[g];
+        if (group->rows != options->rows) continue;
+        uint32_t first = schedule->n_steps;
+        for (uint32_t i = group->first; i < group->first + group->n_steps; i++) {
+            if (f.is_gone[i]) continue;
+            whit_plan_step *step = &schedule->steps[schedule->n_steps++];
+            *step = plan->steps[i];
+            fuse_step(&f, group, i, step);
+        }
+        if (schedule->n_steps == first) continue;
+        whit_plan_group *made = &schedule->groups[schedule->n_groups++];
+        *made = *group;
+        made->first = first;
+        made->n_steps = schedule->n_steps - first;
+        made->place = g;
+    }
+    whit_free(plan->allocator, f.is_gone, plan->n_steps * sizeof *f.is_gone);
+    return WHIT_OK;
+}
+
+void whit_schedule_free(const whit_plan *plan, whit_schedule *schedule)
+{
+    whit_free(plan->allocator, schedule->steps, schedule->capacity_steps * sizeof *schedule->steps);
+    whit_free(plan->allocator, schedule->groups, schedule->capacity_groups * sizeof *schedule->groups);
+    *schedule = (whit_schedule){0};
+}
+
+void whit_schedule_print(const whit_plan *plan, const whit_schedule *schedule,
+                         const char *(*name)(void *context, int32_t tensor), void *context, whit_buf *out)
+{
+    static const char *const domains[] = {"rows", "tiles", "heads"};
+    for (uint32_t g = 0; g < schedule->n_groups; g++) {
+        const whit_plan_group *group = &schedule->groups[g];
+        whit_buf_printf(out, "%4u %s%s\n", group->place, domains[group->domain],
+                        group->rows == WHIT_ROWS_SELECTED ? " (selected)" : "");
+        for (uint32_t i = group->first; i < group->first + group->n_steps; i++)
+            whit_plan_print_step(plan, &schedule->steps[i], name, context, out);
+    }
+}

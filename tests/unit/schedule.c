@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT
+ * What is printed of a plan is what runs: every function that a pass calls is recorded, and every kernel counted.
+ * Products that only some kernels offer (with a gate, added to something) come from a stand-in, so that they
+ * are bound and run on every machine; they give the bits of what they replace. */
+#include "test.h"
+
+#include "adapter_sample.h"
+#include "format/ndf_append.h"
+#include "model/exec_step.h"
+#include "random_model.h"
+#include "runtime/session.h"
+
+enum { ROWS_MAX = 40, WIDTH_MAX = 512, STEPS_MAX = 256, N_VOCAB_MAX = 256 };
+
+/* ---- counted kernels ------------------------------------------------------------------------- */
+
+static whit_kernels real, generic;
+static struct counts {
+    long norms, ropes, adds, norm_acts, quantize, screens, gates, products, gated, added;
+} calls;
+
+static void count_norm(const float *x, const float *weight, uint32_t n, float eps, float *out)
+{
+    calls.norms++;
+    real.rms_norm(x, weight, n, eps, out);
+}
+
+static void count_rope(const float *x, uint32_t n_heads, uint32_t head_dim, uint32_t n_pairs, const float *table,
+                       float *out)
+{
+    calls.ropes++;
+    real.rope_half(x, n_heads, head_dim, n_pairs, table, out);
+}
+
+static void count_add(float *x, const float *y, uint32_t n)
+{
+    calls.adds++;
+    real.add(x, y, n);
+}
+
+static void count_norm_acts(const whit_norm_rows *rows, const whit_acts *acts, uint32_t begin, uint32_t end)
+{
+    calls.norm_acts++;
+    real.norm_acts(rows, acts, begin, end);
+}
+
+static void count_quantize(const float *x, size_t stride, const whit_acts *acts, uint32_t begin, uint32_t end)
+{
+    calls.quantize++;
+    real.quantize(x, stride, acts, begin, end);
+}
+
+static void count_screen(const whit_tensor *w, const whit_acts *x, uint32_t begin, uint32_t end, float *logits,
+                         size_t stride)
+{
+    calls.screens++;
+    real.screen(w, x, begin, end, logits, stride);
+}
+
+static void count_silu(const float *gate, const float *up, uint32_t n, float *out)
+{
+    calls.gates++;
+    real.silu_mul(gate, up, n, out);
+}
+
+static void count_relu2(const float *gate, const float *up, uint32_t n, float *out)
+{
+    calls.gates++;
+    real.relu2_mul(gate, up, n, out);
+}
+
+static void multiply(const whit_tensor *w, const whit_acts *x, uint32_t begin, uint32_t end, float *y, size_t stride)
+{
+    static _Alignas(64) uint8_t scratch[1 << 20];
+    const whit_matmul_kernel *kernel = whit_matmul_find(&generic, &w->type, &x->spec, x->n_tokens);
+    if (kernel->scratch_bytes) assert_true(kernel->scratch_bytes(&w->type, &x->spec, x->n_tokens) <= sizeof scratch);
+    kernel->run(w, x, begin, end, y, stride, scratch);
+}
+
+static void run(const whit_tensor *w, const whit_acts *x, uint32_t begin, uint32_t end, float *y, size_t stride,
+                void *scratch)
+{
+    (void)scratch;
+    calls.products++;
+    multiply(w, x, begin, end, y, stride);
+}
+
+/* Outputs of tiles that exist. */
+static uint32_t outputs_of(const whit_tensor *w, uint32_t begin, uint32_t end)
+{
+    uint32_t rows = end * WHIT_TILE_ROWS < w->type.n_rows ? end * WHIT_TILE_ROWS : w->type.n_rows;
+    return rows - begin * WHIT_TILE_ROWS;
+}
+
+static void run_added(const whit_tensor *w, const whit_acts *x, uint32_t begin, uint32_t end, float *y, size_t stride,
+                      void *scratch)
+{
+    static float product[ROWS_MAX][WIDTH_MAX];
+    (void)scratch;
+    calls.added++;
+    multiply(w, x, begin, end, product[0], WIDTH_MAX);
+    for (uint32_t t = 0; t < x->n_tokens; t++)
+        real.add(y + t * stride + begin * WHIT_TILE_ROWS, product[t] + begin * WHIT_TILE_ROWS,
+                 outputs_of(w, begin, end));
+}
+
+static void run_gated(const whit_tensor *gate, const whit_tensor *w, whit_gate_fn *f, const whit_acts *x,
+                      uint32_t begin, uint32_t end, float *y, size_t stride, void *scratch)
+{
+    static float gates[ROWS_MAX][WIDTH_MAX], ups[ROWS_MAX][WIDTH_MAX];
+    (void)scratch;
+    calls.gated++;
+    multiply(gate, x, begin, end, gates[0], WIDTH_MAX);
+    multiply(w, x, begin, end, ups[0], WIDTH_MAX);
+    for (uint32_t t = 0; t < x->n_tokens; t++) {
+        f(gates[t] + begin * WHIT_TILE_ROWS, ups[t] + begin * WHIT_TILE_ROWS, outputs_of(w, begin, end),
+          y + t * stride + begin * WHIT_TILE_ROWS);
+        calls.gates--; /* that was this product's own */
+    }
+}
+
+static const whit_matmul_kernel stand_in = {
+    .name = "stand-in", .run = run, .run_added = run_added, .run_gated = run_gated};
+
+/* ---- traced steps ---------------------------------------------------------------------------- */
+
+static struct traced {
+    const whit_exec_step *step;
+    whit_exec_items_fn *run;
+    whit_exec_tiles_fn *run_tiles;
+} traced[16 * STEPS_MAX];
+static uint32_t n_traced;
+static const whit_exec_step *ran[STEPS_MAX];
+static uint32_t n_ran;
+
+static const struct traced *note(const whit_exec_step *step)
+{
+    uint32_t i = 0;
+    while (i < n_ran && ran[i] != step) i++;
+    assert_true(i < STEPS_MAX);
+    if (i == n_ran) ran[n_ran++] = step;
+    for (i = 0; traced[i].step != step; i++) assert_true(i < n_traced);
+    return &traced[i];
+}
+
+static void trace_items(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin,
+                        uint32_t end)
+{
+    note(step)->run(step, exec, worker, begin, end);
+}
+
+static void trace_tiles(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
+                        uint32_t begin, uint32_t end)
+{
+    note(step)->run_tiles(step, exec, worker, rows, begin, end);
+}
+
+/* Binds the session once more, to counted kernels and traced steps. `arena` is for the caller to free. */
+static void rebind(whit_session *s, void **arena)
+{
+    whit_error error;
+    whit_arena count = {0};
+    whit_pool *pool = s->exec.pool;
+    const whit_tensor *tensors = s->model->weights.tensors;
+    const whit_config *c = &s->model->config;
+    real = s->kernels;
+    s->kernels.rms_norm = count_norm;
+    s->kernels.rope_half = count_rope;
+    s->kernels.add = count_add;
+    s->kernels.norm_acts = count_norm_acts;
+    s->kernels.quantize = count_quantize;
+    s->kernels.screen = count_screen;
+    s->kernels.silu_mul = count_silu;
+    s->kernels.relu2_mul = count_relu2;
+    whit_exec_schedules_free(&s->plan, &s->schedules);
+    assert_ok(whit_exec_choose(&s->plan, tensors, &s->kernels, &s->schedules, &error), error);
+    for (uint32_t i = 0; i < s->schedules.n_choices; i++)
+        for (uint32_t b = 0; b < WHIT_EXEC_BUCKETS; b++) s->schedules.choices[i].kernels[b] = &stand_in;
+    assert_ok(whit_exec_schedules_make(&s->plan, tensors, s->options.n_batch_tokens, s->options.n_logits, &s->schedules,
+                                       &error),
+              error);
+    whit_exec_options options = {.n_batch_rows = s->options.n_batch_tokens,
+                                 .n_selected_rows = s->options.n_logits,
+                                 .n_threads = 1,
+                                 .rope_theta = c->rope_theta,
+                                 .rope_pairs = c->rope_dim / 2};
+    whit_exec_place(&s->exec, &s->plan, &s->schedules, tensors, &s->kernels, &s->kv, &options, &count);
+    assert_non_null(*arena = aligned_alloc(64, count.used_bytes));
+    memset(*arena, 0xFF, count.used_bytes);
+    whit_arena place = {.memory = *arena};
+    whit_exec_place(&s->exec, &s->plan, &s->schedules, tensors, &s->kernels, &s->kv, &options, &place);
+    s->exec.pool = pool;
+    n_traced = 0;
+    for (uint32_t i = 0; i < s->schedules.n; i++)
+        for (uint32_t g = 0; g < s->exec.bound[i].n_groups; g++)
+            for (uint32_t k = 0; k < s->exec.bound[i].groups[g].n_steps; k++) {
+                whit_exec_step *step = &s->exec.bound[i].groups[g].steps[k];
+                assert_true(n_traced < sizeof traced / sizeof *traced);
+                traced[n_traced++] = (struct traced){step, step->run, step->run_tiles};
+                assert_true((step->run != NULL) != (step->run_tiles != NULL));
+                if (step->run) step->run = trace_items;
+                if (step->run_tiles) step->run_tiles = trace_tiles;
+            }
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+static const char *tensor_name(void *file, int32_t tensor)
+{
+    return whit_ndf_tensor_name(file, (uint32_t)tensor);
+}
+
+/* The kernels that a printed operation is made of. */
+static void expect_calls(const whit_plan *plan, const whit_plan_step *step, uint32_t n, const whit_kv_shape *kv,
+                         struct counts *expected)
+{
+    uint32_t width = plan->values[(step->output ? step->output : step->input[0] ? step->input[0] : 1) - 1].width;
+    switch (step->op) {
+    case WHIT_PLAN_NORM: expected->norms += n * (width / step->group); break;
+    case WHIT_PLAN_ACTS: expected->quantize++; break;
+    case WHIT_PLAN_LINEAR: expected->products++; break;
+    case WHIT_PLAN_LINEAR_GATED: expected->gated++; break;
+    case WHIT_PLAN_LINEAR_ADDED: expected->added++; break;
+    case WHIT_PLAN_SCREEN: expected->screens++; break;
+    case WHIT_PLAN_BIAS:
+    case WHIT_PLAN_ADD: expected->adds += n; break;
+    case WHIT_PLAN_ROPE: expected->ropes += n; break;
+    case WHIT_PLAN_ROPE_ATTEND: expected->ropes += n * kv->n_kv_heads; break;
+    case WHIT_PLAN_GATE: expected->gates += n; break;
+    case WHIT_PLAN_NORM_ACTS:
+    case WHIT_PLAN_ADD_NORM_ACTS:
+    case WHIT_PLAN_GATE_NORM_ACTS: expected->norm_acts++; break;
+    default: break;
+    }
+}
+
+static uint32_t seen[WHIT_PLAN_OP_COUNT]; /* operations that ran */
+
+/* A pass over n_rows tokens, the last of which is wanted: as it runs, as it is printed, and with which bits. */
+static void check_pass(const whit_model *model, whit_session_options options, uint32_t n_rows, uint32_t n_top,
+                       const whit_mount *mount)
+{
+    whit_error error;
+    whit_session *plain, *s;
+    void *arena;
+    whit_step_token tokens[ROWS_MAX];
+    for (uint32_t i = 0; i < n_rows; i++)
+        tokens[i] = (whit_step_token){.id = (int32_t)(i * 7 % 60), .want_logits = i + 1 == n_rows, .n_top = n_top};
+    assert_ok(whit_session_open(model, &options, &plain, &error), error);
+    assert_ok(whit_session_open(model, &options, &s, &error), error);
+    rebind(s, &arena);
+    if (mount) assert_ok(whit_session_mount(plain, 0, mount, 1, &error), error);
+    if (mount) assert_ok(whit_session_mount(s, 0, mount, 1, &error), error);
+    calls = (struct counts){0};
+    n_ran = 0;
+    assert_ok(whit_session_step(plain, tokens, n_rows, &error), error);
+    assert_ok(whit_session_step(s, tokens, n_rows, &error), error);
+    assert_memory_equal(whit_session_logits(s, 0), whit_session_logits(plain, 0),
+                        whit_model_vocab_size(model) * sizeof(float));
+
+    whit_buf printed = {0}, recorded = {0};
+    struct counts expected = {0};
+    const uint32_t n[WHIT_ROWS_COUNT] = {n_rows, 1};
+    const int mode[WHIT_ROWS_COUNT] = {mount ? WHIT_EXEC_ADAPTED : WHIT_EXEC_PLAIN,
+                                       n_top ? WHIT_EXEC_SCREENED : WHIT_EXEC_PLAIN};
+    for (int rows = 0; rows < WHIT_ROWS_COUNT; rows++) {
+        uint32_t which = whit_exec_schedule_of(&s->schedules, (whit_row_set)rows, mode[rows], n[rows]);
+        const whit_schedule *schedule = &s->schedules.list[which].schedule;
+        whit_schedule_print(&s->plan, schedule, tensor_name, model->file, &printed);
+        for (uint32_t i = 0; i < schedule->n_steps; i++)
+            expect_calls(&s->plan, &schedule->steps[i], n[rows], &s->kv.shape, &expected);
+    }
+    for (uint32_t i = 0; i < n_ran; i++) {
+        seen[ran[i]->plan->op]++;
+        whit_plan_print_step(&s->plan, ran[i]->plan, tensor_name, model->file, &recorded);
+    }
+    whit_buf_append(&printed, "", 1);
+    whit_buf_append(&recorded, "", 1);
+    const char *line = (const char *)printed.data, *at = (const char *)recorded.data;
+    for (size_t length; *line; line += length) {
+        length = strcspn(line, "\n") + 1;
+        if (line[6] != ' ') continue; /* a group's own */
+        if (strncmp(line, at, length) != 0) fail_msg("printed '%.*s', run '%.*s'", (int)length, line, (int)length, at);
+        at += length;
+    }
+    assert_int_equal(*at, 0);
+    assert_memory_equal(&calls, &expected, sizeof calls);
+    whit_buf_free(&printed);
+    whit_buf_free(&recorded);
+    whit_session_close(plain);
+    whit_session_close(s);
+    free(arena);
+}
+
+static void what_is_printed_is_what_runs(void **state)
+{
+    (void)state;
+    static const uint32_t rows[] = {1, 2, 9, 16, ROWS_MAX};
+    whit_error error;
+    whit_cpu cpu;
+    whit_cpu_detect(&cpu);
+    assert_ok(whit_kernels_select(&cpu, "generic", &generic, &error), error);
+    for (uint32_t i = 0; i < random_model_count(); i++) {
+        whit_config config;
+        whit_ndf_writer *writer;
+        whit_model *model;
+        whit_adapter *adapter;
+        whit_buf image = {0};
+        char path[64], adapter_path[] = "/tmp/whit-schedule-XXXXXX";
+        assert_ok(random_model_make(i, &writer, &config, &error), error);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", whit_ndf_writer_fd(writer));
+        whit_model_options model_options = whit_model_options_default();
+        model_options.no_cache = true;
+        assert_ok(whit_model_open(path, &model_options, &model, &error), error);
+        int fd = mkstemp(adapter_path);
+        assert_true(fd >= 0);
+        close(fd);
+        assert_true(adapter_sample_build(&(adapter_sample){.rank = 5, .size = 0.05f}, model->file, &image, &error));
+        assert_ok(
+            whit_ndf_write_loose(adapter_path, WHIT_NDF_ADAPTER, "sample", image.data, image.size_bytes, NULL, &error),
+            error);
+        assert_ok(whit_adapter_open(model, adapter_path, &adapter, &error), error);
+        unlink(adapter_path);
+        const whit_mount mount = {adapter, 1};
+        for (uint32_t how = 0; how < 8; how++)
+            for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+                whit_session_options options = whit_session_options_default();
+                options.n_ctx_tokens = options.n_batch_tokens = ROWS_MAX;
+                options.n_threads = 1;
+                options.no_fuse = how & 1;
+                check_pass(model, options, rows[r], how & 2 ? 3 : 0, how & 4 ? &mount : NULL);
+            }
+        whit_adapter_close(adapter);
+        whit_model_close(model);
+        whit_ndf_writer_close(writer);
+        whit_buf_free(&image);
+    }
+    for (int op = 0; op < WHIT_PLAN_OP_COUNT; op++)
+        if (op != WHIT_PLAN_SCALE && !seen[op]) fail_msg("no pass ran %s", whit_plan_op_name((whit_plan_op)op));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_printed_is_what_runs)};
+    return cmocka_run_group_tests_name("schedule", tests, NULL, NULL);
+}
