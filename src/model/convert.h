@@ -16,15 +16,25 @@ typedef struct whit_convert_tensor_report {
     uint64_t bytes;
 } whit_convert_tensor_report;
 
+/* A tensor that is to be stored otherwise than it is: rounded to `type`, or, where it was made elsewhere, as
+ * `finished` says, with its digest. */
+typedef struct whit_convert_change {
+    whit_tensor_type type;
+    const whit_tensor *finished; /* NULL: the source's rows are rounded */
+    const uint8_t *digest;
+} whit_convert_change;
+
 typedef struct whit_convert_options {
     const char *ternary; /* "t5" or "t2": how ternary matrices lie; NULL: t5 where it can hold them */
     const char *embd;    /* lossy: codec of the embedding (f32 f16 bf16 i8 i4); NULL: as it is */
     const char *head;    /* lossy: codec of the head (also i8s); of a tied matrix this one counts */
     const char *command; /* provenance; NULL: none */
+    /* Fills `change` and says true for a tensor that changes; NULL: none does. */
+    bool (*change)(void *user, const whit_source_tensor *tensor, whit_convert_change *change);
     uint32_t n_threads;  /* 0: one per physical core; the bytes written do not depend on it */
     whit_progress_fn *progress;
     void (*report)(void *user, const whit_convert_tensor_report *report); /* NULL: none */
-    void *user;                                                           /* of progress and report */
+    void *user;                                                           /* of change, progress and report */
 } whit_convert_options;
 
 /* Refuses option values that mean nothing, before any work. */

@@ -3,6 +3,7 @@
 
 #include "base/half.h"
 #include "kernels/math.h"
+#include "quant/quantise.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,6 +44,22 @@ void whit_requantise_values(const whit_tensor_type *type, const whit_rows *row, 
     }
 }
 
+/* Levels that are fitted to each group by least squares. */
+static void round_levels(const whit_tensor_type *type, const float *values, const whit_rows *row)
+{
+    const whit_loops *loops = whit_loops_find();
+    whit_geometry g = whit_codec_geometry(type);
+    for (uint32_t group = 0; group < g.n_groups; group++) {
+        size_t at = (size_t)group * g.group_cols, rest = type->n_cols - at,
+               n = rest < g.group_cols ? rest : g.group_cols;
+        float fields[2] = {0}, stored[2];
+        whit_quantise_fit(loops, type, values + at, n, fields);
+        whit_quantise_stored(type, fields, stored);
+        whit_quantise_codes(type, values + at, n, stored, (int8_t *)row->elems + at);
+        for (uint32_t f = 0; f < g.n_fields; f++) row->fields[group * g.n_fields + f] = stored[f];
+    }
+}
+
 void whit_requantise_row(const whit_tensor_type *type, const float *values, const whit_rows *row)
 {
     uint32_t n = type->n_cols;
@@ -54,6 +71,10 @@ void whit_requantise_row(const whit_tensor_type *type, const float *values, cons
         uint16_t *halves = row->elems;
         for (uint32_t k = 0; k < n; k++)
             halves[k] = type->codec == WHIT_CODEC_F16 ? whit_f16_from_f32(values[k]) : whit_bf16_from_f32(values[k]);
+        return;
+    }
+    if (type->codec != WHIT_CODEC_I8 && whit_quantise_knows(type)) {
+        round_levels(type, values, row);
         return;
     }
     int8_t *codes = row->elems;

@@ -23,6 +23,11 @@ static void cut_segments(whit_tape *tape)
 {
     const whit_graph *g = tape->graph;
     uint32_t segment = 0;
+    whit_ref given = tape->options.input;
+    if (given) {
+        tape->root[given] = given;
+        tape->crosses[given] = true;
+    }
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         const whit_node *node = &g->nodes[i];
         if (i && node->layer != g->nodes[i - 1].layer) segment++;
@@ -263,6 +268,16 @@ void whit_tape_forward(whit_tape *tape, const int32_t *ids)
 {
     tape->ids = ids;
     for (uint32_t segment = 0; segment < tape->n_segments; segment++) run_segment(tape, segment);
+}
+
+void whit_tape_forward_to(whit_tape *tape, const int32_t *ids, whit_ref value)
+{
+    tape->ids = ids;
+    for (uint32_t i = 0; i < tape->n_steps; i++) {
+        const whit_tape_step *step = &tape->steps[i];
+        if (ops[step->node->op].forward) ops[step->node->op].forward(tape, step);
+        if (step->node->output == value) return;
+    }
 }
 
 float *whit_tape_value(const whit_tape *tape, whit_ref value)

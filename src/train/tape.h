@@ -12,6 +12,9 @@
  * their gradient, in place, so the operation that makes them must not need them again (attention
  * would; no model ends in it).
  *
+ * The graph may be a run of another one's nodes, one layer's say, with their first input given by the
+ * caller (options.input).
+ *
  * Work is cut into the same pieces whatever the number of threads, and every sum is one thread's,
  * so the results do not depend on it. One thread at a time may use a tape. */
 #ifndef WHIT_TRAIN_TAPE_H
@@ -22,6 +25,7 @@
 
 typedef struct whit_tape_options {
     uint32_t n_sequences, n_tokens;
+    whit_ref input;  /* a value that no node makes: the caller fills it before forward; 0: none */
     bool gradients;  /* backward is wanted */
     bool checkpoint; /* keep little, compute again */
     whit_precision precision;
@@ -74,6 +78,8 @@ size_t whit_tape_bytes(const whit_tape *tape);
 
 /* ids (n_sequences, n_tokens), each below the vocabulary; they stay valid until backward is done. */
 void whit_tape_forward(whit_tape *tape, const int32_t *ids);
+/* The same up to the node that makes `value`; no backward may follow. */
+void whit_tape_forward_to(whit_tape *tape, const int32_t *ids, whit_ref value);
 /* (n_rows, width); of crossing values always, of others while their segment is resident. */
 float *whit_tape_value(const whit_tape *tape, whit_ref value);
 float *whit_tape_gradient(const whit_tape *tape, whit_ref value);

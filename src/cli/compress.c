@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ * whit compress: a float model rounded to signs, trits or four levels. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/flags.h"
+#include "cli/names.h"
+#include "cli/verbs.h"
+#include "compress/compress.h"
+#include "compress/text.h"
+#include "kernels/codec.h"
+#include "runtime/model.h"
+#include "train/sample.h"
+
+struct compress_values {
+    const char *output;
+    int codec, method, group, embedding;
+    cli_list mixed, calib, without;
+    uint32_t n_sample_tokens, n_tokens, max_tokens, n_threads;
+    int64_t seed;
+    bool verbose, json;
+};
+static const struct compress_values defaults = {.method = WHIT_COMPRESS_FULL, .max_tokens = 131072};
+static const char *const codecs[] = {"t", "b1", "q2"}, *const methods[] = {"rtn", "gptq", "full"},
+                         *const embeddings[] = {"i8", "i4", "f16"};
+static const uint32_t groups[] = {128, 32, 64, 256};
+
+#define AT(member) offsetof(struct compress_values, member)
+static const cli_option options[] = {
+    {"-o, --output", CLI_FILE, AT(output), "OUT", "The .ndf to write; replaced when all is written.", 0, 0},
+    {"--codec", CLI_CHOICE, AT(codec), "t|b1|q2", "Of the layers' matrices: ternary (the default), signs, four levels.",
+     0, 0},
+    {"--mixed", CLI_REPEAT, AT(mixed), "NAME=CODEC",
+     "Another codec (also i8, f16) for q, k, v, o, gate, up or down, as in down=t; may be given several times.", 0, 0},
+    {"--calib", CLI_REPEAT, AT(calib), "FILE",
+     "Calibration text: of the kind that the model is for; may be given several times.", 0, 0},
+    {"--sample", CLI_COUNT, AT(n_sample_tokens), "N",
+     "Tokens of text that the model makes up, in place of --calib; 32768 where neither is given.", 0, 1 << 30},
+    {"--calib-tokens", CLI_COUNT, AT(max_tokens), "N", "Tokens of the text to use at most, spread over it; 131072.", 1,
+     1 << 30},
+    {"-c, --window", CLI_COUNT, AT(n_tokens), "N", "Tokens in a window; by default the context, 512 at most.", 2,
+     1048576},
+    {"--method", CLI_CHOICE, AT(method), "rtn|gptq|full",
+     "rtn rounds to the nearest level and needs no text; gptq adds error feedback; full, the default, is every stage.",
+     0, 0},
+    {"--without", CLI_REPEAT, AT(without), "STAGE",
+     "Leave out a stage of full: qep, residual, order or descent; may be given several times.", 0, 0},
+    {"--group", CLI_CHOICE, AT(group), "128|32|64|256", "Columns per scale; 128 is the default.", 0, 0},
+    {"--embedding", CLI_CHOICE, AT(embedding), "i8|i4|f16", "Codec of embedding and head; i8 is the default.", 0, 0},
+    {"--seed", CLI_SEED, AT(seed), "N", "Of the sampled text; 0 is the default.", 0, 0},
+    {"-t, --threads", CLI_COUNT, AT(n_threads), "N",
+     "Threads; 0, the default, is one per physical core. The file does not depend on it.", 0, 1024},
+    {"-v, --verbose", CLI_FLAG, AT(verbose), NULL, "Print a line per matrix.", 0, 0},
+    {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object.", 0, 0},
+    {0},
+};
+
+struct listener {
+    cli_call *call;
+    bool verbose;
+    json_t *matrices; /* NULL without --json */
+};
+
+static bool on_progress(void *user, const char *what, double share)
+{
+    (void)user;
+    return cli_progress(NULL, what, share);
+}
+
+static void on_matrix(void *user, const whit_compress_report *r)
+{
+    struct listener *listener = user;
+    const char *codec = whit_codec_find(r->type->codec)->name;
+    if (listener->matrices)
+        json_array_append_new(listener->matrices,
+                              json_pack("{s:s, s:s, s:f, s:f, s:i}", "name", r->name, "codec", codec, "error_gptq",
+                                        r->error_gptq, "error", r->error, "sweeps", (int)r->sweeps));
+    else if (listener->verbose)
+        cli_print(listener->call, "%-28s %4s/%u error %.5f -> %.5f, %u sweeps\n", r->name, codec, r->type->group,
+                  r->error_gptq, r->error, r->sweeps);
+}
+
+/* Ids of the text that was asked for. */
+static int read_text(cli_call *call, const struct compress_values *v, const whit_source *source, whit_buf *ids)
+{
+    whit_error error;
+    for (size_t i = 0; i < v->calib.n; i++)
+        if (whit_compress_read_text(source, v->calib.items[i], ids, &error) != WHIT_OK)
+            return cli_fail_error(call, &error);
+    uint32_t n_sample = v->n_sample_tokens || v->calib.n ? v->n_sample_tokens : 32768;
+    if (!n_sample) return CLI_OK;
+    whit_model *model = NULL;
+    int status = cli_open_model(call, call->operands[0], false, &model);
+    if (status != CLI_OK) return status;
+    whit_corpus corpus = {0};
+    uint32_t n_ctx = model->config.n_ctx;
+    whit_sample_options sample = {n_sample, n_ctx < 512 ? n_ctx : 512, (uint64_t)v->seed, v->n_threads,
+                                  cli_cancelled()};
+    whit_status made = whit_corpus_add_samples(&corpus, model, &sample, &error);
+    if (made == WHIT_OK && !whit_buf_append(ids, corpus.ids, corpus.n * sizeof *corpus.ids))
+        made = whit_fail_memory(&error, "the calibration text", corpus.n * sizeof *corpus.ids);
+    whit_corpus_free(&corpus);
+    whit_model_close(model);
+    return made == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
+}
+
+/* What was written, as `inspect` counts it. */
+static int report(cli_call *call, const struct compress_values *v, const struct listener *listener)
+{
+    whit_error error;
+    whit_model *model = NULL;
+    whit_model_options open = whit_model_options_default();
+    if (whit_model_open(v->output, &open, &model, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    double bits = whit_weights_body_bits(&model->weights);
+    whit_model_close(model);
+    if (v->json)
+        cli_print_json(call,
+                       json_pack("{s:s, s:s, s:f, s:O}", "output", v->output, "codec", codecs[v->codec],
+                                 "body_bits_per_weight", bits, "matrices", listener->matrices));
+    else
+        cli_note("%s: %.3f bits per weight of the layers", v->output, bits);
+    return CLI_OK;
+}
+
+static int run(cli_call *call)
+{
+    const struct compress_values *v = call->values;
+    char found[CLI_PATH_BYTES], command[256];
+    whit_error error;
+    whit_source source = {0};
+    whit_buf ids = {0};
+    struct listener listener = {.call = call, .verbose = v->verbose};
+    if (!v->output) return cli_fail(call, CLI_USAGE, "an output is wanted: -o OUT.ndf");
+    whit_compress_options o = {.codec = codecs[v->codec],
+                               .mixed = v->mixed.items,
+                               .n_mixed = v->mixed.n,
+                               .method = (whit_compress_method)v->method,
+                               .group = groups[v->group],
+                               .embedding = embeddings[v->embedding],
+                               .max_tokens = v->max_tokens,
+                               .n_tokens = v->n_tokens,
+                               .seed = (uint64_t)v->seed,
+                               .n_threads = v->n_threads,
+                               .command = command,
+                               .progress = on_progress,
+                               .report = on_matrix,
+                               .user = &listener};
+    for (size_t i = 0; i < v->without.n; i++) {
+        unsigned stage = whit_compress_stage_named(v->without.items[i]);
+        if (!stage)
+            return cli_fail(call, CLI_USAGE, "'%s' is no stage: qep, residual, order, descent", v->without.items[i]);
+        o.without |= stage;
+    }
+    snprintf(command, sizeof command, "whit compress --codec %s --method %s --group %u --embedding %s --seed %lld",
+             o.codec, methods[v->method], o.group, o.embedding, (long long)v->seed);
+    cli_guard_likely(call->operands[0]);
+    if (cli_find_model(call->operands[0], found, &error) != WHIT_OK ||
+        whit_source_open(found, NULL, &source, &error) != WHIT_OK)
+        return cli_fail_error(call, &error);
+    int status = CLI_OK;
+    if (v->method != WHIT_COMPRESS_RTN) {
+        status = read_text(call, v, &source, &ids);
+        o.ids = (const int32_t *)(const void *)ids.data;
+        o.n_ids = ids.size_bytes / sizeof *o.ids;
+        o.bos = whit_compress_bos(&source);
+    }
+    if (v->json) listener.matrices = json_array();
+    if (status == CLI_OK && whit_compress(&source, &o, v->output, NULL, &error) != WHIT_OK)
+        status = *cli_cancelled() ? cli_fail(call, CLI_INTERRUPTED, "interrupted; nothing was written")
+                                  : cli_fail_error(call, &error);
+    cli_progress_end();
+    if (status == CLI_OK) status = report(call, v, &listener);
+    json_decref(listener.matrices);
+    whit_buf_free(&ids);
+    whit_source_close(&source);
+    return status;
+}
+
+const cli_verb cli_compress_verb = {
+    "compress",
+    "SRC",
+    1,
+    1,
+    "round a float model to 1, 1.58 or 2 bits",
+    "Reads what convert reads and rounds the matrices of the layers to signs (b1), trits (t) or four levels (q2), "
+    "without training: with error feedback over a calibration text, layer by layer, so that each layer makes up for "
+    "what the ones before it lost. Give text of the kind that the model is for, 250 kB or more; without it the model "
+    "makes its own. docs/compression.md says what each stage gives.\n"
+    "  whit compress model.gguf --codec t --calib text.txt -o small.ndf\n"
+    "  whit compress model.gguf --codec q2 --method rtn -o rough.ndf",
+    {{"OPTIONS", options, 0}},
+    sizeof(struct compress_values),
+    &defaults,
+    run,
+};

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: MIT */
+#include "compress/compress.h"
+
+#include "base/clock.h"
+#include "compress/finished.h"
+#include "compress/hessian.h"
+#include "compress/solve.h"
+#include "linalg/cholesky.h"
+#include "model/convert.h"
+#include "quant/quantise.h"
+#include "quant/requantise.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define GROUP        128
+#define LONGEST      512   /* tokens of a window */
+#define DAMPING      0.01f /* of the mean of the Hessian's diagonal */
+#define MOST_DAMPING 1.0f
+#define SWEEPS       6
+
+struct compression {
+    const whit_source *source;
+    const whit_compress_options *options;
+    const whit_allocator *allocator;
+    whit_error *error;
+    whit_pool *pool;
+    whit_blas blas;
+    whit_stream stream;
+    unsigned stages;
+    whit_finished *finished; /* by the source's numbers; without a name: not there */
+    uint64_t began_ns;
+    uint32_t layer;
+};
+
+unsigned whit_compress_stage_named(const char *name)
+{
+    static const char *const names[] = {"qep", "residual", "order", "descent"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i])) return 1u << i;
+    return 0;
+}
+
+/* ---- what becomes of a tensor ------------------------------------------------------------------ */
+
+static const char *last_word(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+
+static bool is_body(const whit_source_tensor *tensor)
+{
+    return tensor->type.layout == WHIT_LAYOUT_TILE16 && strncmp(tensor->name, "layers.", 7) == 0;
+}
+
+static const char *codec_of(const whit_compress_options *o, const char *name)
+{
+    const char *codec = o->codec, *last = last_word(name);
+    for (size_t i = 0; i < o->n_mixed; i++) {
+        size_t n = strcspn(o->mixed[i], "=");
+        if (n == strlen(last) && strncmp(o->mixed[i], last, n) == 0 && o->mixed[i][n]) codec = o->mixed[i] + n + 1;
+    }
+    return codec;
+}
+
+static whit_status type_of(const struct compression *c, const whit_source_tensor *tensor, whit_tensor_type *type)
+{
+    const char *codec = codec_of(c->options, tensor->name);
+    uint32_t n_cols = tensor->type.n_cols, group = c->options->group ? c->options->group : GROUP;
+    *type = (whit_tensor_type){.layout = WHIT_LAYOUT_TILE16, .n_rows = tensor->type.n_rows, .n_cols = n_cols};
+    if (!strcmp(codec, "f16")) {
+        type->codec = WHIT_CODEC_F16;
+        return WHIT_OK;
+    }
+    type->act = tensor->type.act;
+    type->scale_kind = WHIT_SCALE_GROUP;
+    type->scale_type = WHIT_SCALE_F16;
+    type->group = (uint16_t)group;
+    if (!strcmp(codec, "t")) {
+        type->codec = n_cols >= 128 && group >= 128 ? WHIT_CODEC_T5 : WHIT_CODEC_T2;
+    } else if (!strcmp(codec, "q2")) {
+        type->codec = WHIT_CODEC_Q2;
+    } else if (!strcmp(codec, "b1")) {
+        type->codec = WHIT_CODEC_B1;
+    } else if (!strcmp(codec, "i8")) {
+        *type = whit_requantise_type(WHIT_CODEC_I8, tensor->type.n_rows, n_cols);
+        type->act = tensor->type.act;
+    } else {
+        return whit_fail(c->error, WHIT_ERROR_ARGUMENT, "codec '%s' is none of b1, t, q2, i8, f16", codec);
+    }
+    whit_error inner;
+    if (whit_tensor_type_check(type, &inner) != WHIT_OK)
+        return whit_fail(c->error, WHIT_ERROR_ARGUMENT, "tensor '%s': %s", tensor->name, inner.message);
+    return WHIT_OK;
+}
+
+/* Is it one that the solver knows, rather than plain rounding? */
+static bool is_solved(const whit_tensor_type *type)
+{
+    return !whit_codec_find(type->codec)->is_float && type->codec != WHIT_CODEC_I8;
+}
+
+static bool change(void *user, const whit_source_tensor *tensor, whit_convert_change *to)
+{
+    struct compression *c = user;
+    if (!is_body(tensor)) return false;
+    const whit_finished *finished = &c->finished[tensor - c->source->tensors];
+    *to = (whit_convert_change){0};
+    if (type_of(c, tensor, &to->type) != WHIT_OK) return false; /* checked before */
+    if (finished->name[0]) {
+        to->finished = &finished->tensor;
+        to->digest = finished->digest;
+    }
+    return true;
+}
+
+static whit_status check(const struct compression *c)
+{
+    const whit_compress_options *o = c->options;
+    bool any = false;
+    for (uint32_t i = 0; i < c->source->n_tensors; i++) {
+        const whit_source_tensor *tensor = &c->source->tensors[i];
+        whit_tensor_type type;
+        if (tensor->type.codec == WHIT_CODEC_Q2 || tensor->type.scale_type == WHIT_SCALE_U8)
+            return whit_fail(c->error, WHIT_ERROR_UNSUPPORTED,
+                             "%s: tensor '%s' is compressed already; start from the original", c->source->path,
+                             tensor->name);
+        if (!is_body(tensor)) continue;
+        any = true;
+        WHIT_TRY(type_of(c, tensor, &type));
+    }
+    if (!any) return whit_fail(c->error, WHIT_ERROR_UNSUPPORTED, "%s: has no layers to compress", c->source->path);
+    for (size_t k = 0; k < o->n_mixed; k++) {
+        size_t n = strcspn(o->mixed[k], "=");
+        bool found = false;
+        for (uint32_t i = 0; i < c->source->n_tensors && !found; i++) {
+            const char *last = last_word(c->source->tensors[i].name);
+            found = is_body(&c->source->tensors[i]) && n == strlen(last) && strncmp(o->mixed[k], last, n) == 0;
+        }
+        if (!found || !o->mixed[k][n])
+            return whit_fail(c->error, WHIT_ERROR_ARGUMENT, "'%s' is no matrix of the layers and a codec, as in down=t",
+                             o->mixed[k]);
+    }
+    return WHIT_OK;
+}
+
+/* ---- one stage of a block: the matrices behind one input ---------------------------------------- */
+
+struct stage {
+    whit_ref input;
+    int32_t params[8];
+    whit_ref residuals[8]; /* what each output is added to; 0: nothing */
+    uint32_t n;
+};
+
+static whit_ref residual_of(const whit_graph *block, whit_ref output)
+{
+    for (uint32_t i = 0; i < block->n_nodes; i++) {
+        const whit_node *node = &block->nodes[i];
+        if (node->op != WHIT_OP_ADD) continue;
+        if (node->input[0] == output) return node->input[1];
+        if (node->input[1] == output) return node->input[0];
+    }
+    return 0;
+}
+
+/* The next stage from node *at on; false behind the last. */
+static bool next_stage(const struct compression *c, uint32_t *at, struct stage *stage)
+{
+    const whit_graph *block = &c->stream.block;
+    *stage = (struct stage){0};
+    for (; *at < block->n_nodes; ++*at) {
+        const whit_node *node = &block->nodes[*at];
+        if (node->op != WHIT_OP_LINEAR) continue;
+        const whit_source_tensor *tensor = whit_source_find(c->source, c->stream.params[0].items[node->weight].name);
+        if (!is_body(tensor)) continue;
+        if (stage->n && (node->input[0] != stage->input || stage->n == 8)) break;
+        stage->input = node->input[0];
+        stage->params[stage->n] = node->weight;
+        stage->residuals[stage->n++] = residual_of(block, node->output);
+    }
+    return stage->n > 0;
+}
+
+/* ---- the Hessian's factor ------------------------------------------------------------------------ */
+
+struct factor {
+    uint32_t n, group;
+    float *damped; /* (n, n) */
+    float *upper;  /* (n, n) of the inverse, in the walk's order */
+    uint32_t *order;
+};
+
+static void free_factor(const whit_allocator *a, struct factor *f)
+{
+    size_t square = (size_t)f->n * f->n;
+    whit_free(a, f->damped, square * sizeof(float));
+    whit_free(a, f->upper, square * sizeof(float));
+    whit_free(a, f->order, f->n * sizeof *f->order);
+    *f = (struct factor){0};
+}
+
+/* Whole groups by the energy of their inputs, the largest first. */
+static void find_order(const float *h, uint32_t n, uint32_t group, uint32_t *order)
+{
+    uint32_t n_groups = (n + group - 1) / group, at = 0;
+    for (uint32_t placed = 0; placed < n_groups; placed++) {
+        double most = -1;
+        uint32_t best = 0;
+        for (uint32_t g = 0; g < n_groups; g++) {
+            bool taken = false;
+            for (uint32_t i = 0; i < at; i += 1) taken = taken || order[i] / group == g;
+            double sum = 0;
+            for (uint32_t j = g * group; !taken && j < n && j < (g + 1) * group; j++)
+                sum += (double)h[(size_t)j * n + j];
+            if (!taken && sum > most) {
+                most = sum;
+                best = g;
+            }
+        }
+        for (uint32_t j = best * group; j < n && j < (best + 1) * group; j++) order[at++] = j;
+    }
+}
+
+static double damp(const whit_hessian *hessian, float *damped, float share)
+{
+    size_t n = hessian->n;
+    double mean = 0;
+    memcpy(damped, hessian->h, n * n * sizeof *damped);
+    for (size_t i = 0; i < n; i++) mean += (double)damped[i * n + i] / (double)n;
+    for (size_t i = 0; i < n; i++) damped[i * n + i] += (float)(mean * (double)share);
+    return mean;
+}
+
+static whit_status make_factor(struct compression *c, const whit_hessian *hessian, uint32_t group, const char *name,
+                               struct factor *f)
+{
+    const whit_allocator *a = c->allocator;
+    size_t n = hessian->n, square = n * n, scratch_elems = whit_cholesky_scratch(n);
+    *f = (struct factor){.n = hessian->n, .group = group};
+    f->damped = whit_zalloc_array(a, square, sizeof(float));
+    f->upper = whit_zalloc_array(a, square, sizeof(float));
+    f->order = whit_zalloc_array(a, n, sizeof *f->order);
+    float *other = whit_zalloc_array(a, square, sizeof(float)),
+          *scratch = whit_zalloc_array(a, scratch_elems, sizeof(float));
+    whit_status status = WHIT_OK;
+    bool done = false;
+    if (!f->damped || !f->upper || !f->order || !other || !scratch)
+        status = whit_fail_memory(c->error, "a Hessian", square * sizeof(float));
+    for (float share = DAMPING; status == WHIT_OK && !done && share <= MOST_DAMPING; share *= 10) {
+        double mean = damp(hessian, f->damped, share);
+        if (!(mean > 0)) break;
+        for (uint32_t j = 0; j < n; j++) f->order[j] = j;
+        if (c->stages & WHIT_STAGE_ORDER) find_order(hessian->h, hessian->n, group, f->order);
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < n; j++) f->upper[i * n + j] = f->damped[(size_t)f->order[i] * n + f->order[j]];
+        done = whit_cholesky_of_inverse(&c->blas, c->pool, f->upper, other, n, scratch);
+    }
+    if (status == WHIT_OK && !done)
+        status =
+            whit_fail(c->error, WHIT_ERROR_NUMERIC,
+                      "tensor '%s': the Hessian of its inputs is singular on this calibration text (its inputs are "
+                      "all zero, or nearly dependent); give more text of another kind, or use --method rtn",
+                      name);
+    whit_free(a, other, square * sizeof(float));
+    whit_free(a, scratch, scratch_elems * sizeof(float));
+    if (status != WHIT_OK) free_factor(a, f);
+    return status;
+}
+
+/* ---- targets -------------------------------------------------------------------------------------- */
+
+static void multiply(struct compression *c, bool transpose_b, const float *a, size_t m, size_t k, const float *b,
+                     size_t n, float *to, bool add)
+{
+    whit_blas_share(&c->blas, c->pool,
+                    &(whit_product){.transpose_b = transpose_b,
+                                    .m = m,
+                                    .n = n,
+                                    .k = k,
+                                    .a = a,
+                                    .lda = k,
+                                    .b = b,
+                                    .ldb = transpose_b ? k : n,
+                                    .beta = add,
+                                    .c = to,
+                                    .ldc = n});
+}
+
+/* target = w + (w shift + lost) h^-1, with scratch (2 m n). */
+static void correct_target(struct compression *c, const struct factor *f, const whit_hessian *hessian, bool lost,
+                           const float *w, size_t m, float *target, float *scratch)
+{
+    size_t n = f->n, elems = m * n;
+    float *moved = scratch, *other = scratch + elems;
+    if (lost)
+        memcpy(moved, hessian->lost, elems * sizeof *moved);
+    else
+        memset(moved, 0, elems * sizeof *moved);
+    multiply(c, false, w, m, n, hessian->shift, n, moved, true);
+    for (size_t row = 0; row < m; row++)
+        for (size_t j = 0; j < n; j++) target[row * n + j] = moved[row * n + f->order[j]];
+    multiply(c, true, target, m, n, f->upper, n, other, false);
+    multiply(c, false, other, m, n, f->upper, n, moved, false);
+    memcpy(target, w, elems * sizeof *target);
+    for (size_t row = 0; row < m; row++)
+        for (size_t j = 0; j < n; j++) target[row * n + f->order[j]] += moved[row * n + j];
+}
+
+/* The products of wanted outputs and inputs over held-out tokens: w (h + shift) + lost. */
+static void find_held_target(struct compression *c, const whit_hessian *held, bool lost, const float *w, size_t m,
+                             float *target)
+{
+    size_t n = held->n;
+    if (lost)
+        memcpy(target, held->lost, m * n * sizeof *target);
+    else
+        memset(target, 0, m * n * sizeof *target);
+    multiply(c, false, w, m, n, held->h, n, target, true);
+    if (held->shift) multiply(c, false, w, m, n, held->shift, n, target, true);
+}
+
+/* ---- a matrix ------------------------------------------------------------------------------------- */
+
+static whit_status keep(struct compression *c, int32_t param, const whit_tensor_type *type, const whit_rows *rows)
+{
+    const char *name = c->stream.params[0].items[param].name;
+    return whit_finished_make(&c->finished[whit_source_find(c->source, name) - c->source->tensors], name, type, rows,
+                              c->allocator, c->error);
+}
+
+/* Matrices of i8 and floats: rounded as the file will have them; the conversion does it again. */
+static whit_status round_plainly(struct compression *c, int32_t param, const whit_tensor_type *type)
+{
+    float *values = whit_stream_values(&c->stream, WHIT_STREAM_COMPRESSED, param), fields[1];
+    size_t n = type->n_cols;
+    void *elems = whit_zalloc_array(c->allocator, n, sizeof(float));
+    if (!elems) return whit_fail_memory(c->error, "a row", n * sizeof(float));
+    whit_rows row = {.elems = elems, .fields = fields};
+    for (size_t r = 0; r < type->n_rows; r++) {
+        whit_requantise_row(type, values + r * n, &row);
+        whit_requantise_values(type, &row, values + r * n);
+    }
+    whit_free(c->allocator, elems, n * sizeof(float));
+    return WHIT_OK;
+}
+
+static whit_status solve_matrix(struct compression *c, const struct stage *stage, uint32_t i,
+                                const whit_hessian_pair *hessians, const struct factor *factor,
+                                const whit_tensor_type *type)
+{
+    const whit_allocator *a = c->allocator;
+    int32_t param = stage->params[i];
+    whit_geometry g = whit_codec_geometry(type);
+    size_t m = type->n_rows, n = type->n_cols, elems = m * n, n_fields = m * g.n_groups * g.n_fields;
+    const float *w = whit_stream_values(&c->stream, WHIT_STREAM_ORIGINAL, param);
+    bool corrected = c->stages & WHIT_STAGE_QEP, lost = hessians->text.n_out && stage->residuals[i],
+         held = hessians->held.h && (c->stages & WHIT_STAGE_DESCENT);
+    float *target = whit_zalloc_array(a, elems, sizeof(float)),
+          *scratch = whit_zalloc_array(a, 2 * elems, sizeof(float));
+    float *held_target = held ? whit_zalloc_array(a, elems, sizeof(float)) : NULL;
+    float *fields = whit_zalloc_array(a, n_fields, sizeof(float));
+    int8_t *codes = whit_zalloc_array(a, elems, 1);
+    whit_status status = WHIT_OK;
+    if (!target || !scratch || !fields || !codes || (held && !held_target))
+        status = whit_fail_memory(c->error, "a matrix", elems * sizeof(float));
+    if (status == WHIT_OK) {
+        if (corrected)
+            correct_target(c, factor, &hessians->text, lost, w, m, target, scratch);
+        else
+            memcpy(target, w, elems * sizeof *target);
+        if (held) find_held_target(c, &hessians->held, lost, w, m, held_target);
+        whit_solve solve = {.type = type,
+                            .target = target,
+                            .h = factor->damped,
+                            .u = factor->upper,
+                            .held_h = held ? hessians->held.h : NULL,
+                            .held_target = held_target,
+                            .order = factor->order,
+                            .n_sweeps = c->stages & WHIT_STAGE_DESCENT ? SWEEPS : 0,
+                            .codes = codes,
+                            .fields = fields,
+                            .values = whit_stream_values(&c->stream, WHIT_STREAM_COMPRESSED, param)};
+        status = whit_solve_run(&solve, &c->blas, c->pool, a, c->error);
+        if (status == WHIT_OK) status = keep(c, param, type, &(whit_rows){.elems = codes, .fields = fields});
+        if (status == WHIT_OK && c->options->report)
+            c->options->report(c->options->user,
+                               &(whit_compress_report){.name = c->stream.params[0].items[param].name,
+                                                       .type = type,
+                                                       .layer = c->layer,
+                                                       .n_layers = c->source->config.n_layers,
+                                                       .error_gptq = solve.error_gptq,
+                                                       .error = solve.error,
+                                                       .sweeps = solve.sweeps,
+                                                       .elapsed_ns = whit_now_ns() - c->began_ns});
+    }
+    whit_free(a, target, elems * sizeof(float));
+    whit_free(a, scratch, 2 * elems * sizeof(float));
+    whit_free(a, held_target, elems * sizeof(float));
+    whit_free(a, fields, n_fields * sizeof(float));
+    whit_free(a, codes, elems);
+    return status;
+}
+
+static whit_status run_stage(struct compression *c, const struct stage *stage)
+{
+    whit_hessian_pair hessians = {0};
+    struct factor factor = {0};
+    const whit_params *params = &c->stream.params[0];
+    bool residual = (c->stages & WHIT_STAGE_RESIDUAL) && (c->stages & WHIT_STAGE_QEP) && stage->n == 1;
+    whit_status status = whit_hessian_gather(&hessians, &c->stream, &c->blas, stage->input, c->stages & WHIT_STAGE_QEP,
+                                             residual ? stage->residuals[0] : 0,
+                                             params->items[stage->params[0]].type.n_rows, NULL, c->error);
+    for (uint32_t i = 0; status == WHIT_OK && i < stage->n; i++) {
+        const char *name = params->items[stage->params[i]].name;
+        whit_tensor_type type;
+        status = type_of(c, whit_source_find(c->source, name), &type);
+        if (status != WHIT_OK) break;
+        if (!is_solved(&type)) {
+            status = round_plainly(c, stage->params[i], &type);
+            continue;
+        }
+        if (factor.group != type.group) {
+            free_factor(c->allocator, &factor);
+            status = make_factor(c, &hessians.text, type.group, name, &factor);
+        }
+        if (status == WHIT_OK) status = solve_matrix(c, stage, i, &hessians, &factor, &type);
+    }
+    free_factor(c->allocator, &factor);
+    whit_hessian_free(&hessians);
+    return status;
+}
+
+static whit_status progress(const struct compression *c, double share)
+{
+    const whit_compress_options *o = c->options;
+    if (!o->progress || o->progress(o->user, "compressing", share)) return WHIT_OK;
+    return whit_fail(c->error, WHIT_ERROR_CANCELLED, "%s: compression cancelled", c->source->path);
+}
+
+static whit_status run_layers(struct compression *c)
+{
+    uint32_t n_layers = c->source->config.n_layers;
+    whit_status status = WHIT_OK;
+    for (c->layer = 0; status == WHIT_OK && c->layer < n_layers; c->layer++) {
+        struct stage stage;
+        uint32_t at = 0, done = 0;
+        status = whit_stream_load(&c->stream, c->layer, c->error);
+        while (status == WHIT_OK && next_stage(c, &at, &stage)) {
+            status = run_stage(c, &stage);
+            if (status == WHIT_OK) status = progress(c, ((double)c->layer + ++done / 5.0) / n_layers);
+        }
+        if (status == WHIT_OK) whit_stream_advance(&c->stream);
+    }
+    return status;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------- */
+
+static whit_status solve_all(struct compression *c, const whit_convert_options *convert)
+{
+    const whit_compress_options *o = c->options;
+    const whit_source_tensor *embed = whit_source_find(c->source, "embed");
+    uint8_t codec;
+    whit_tensor_type embed_type;
+    if (!embed || !whit_codec_parse(convert->embd, &codec))
+        return whit_fail(c->error, WHIT_ERROR_UNSUPPORTED, "%s: has no embedding", c->source->path);
+    embed_type = whit_requantise_type(codec, embed->type.n_rows, embed->type.n_cols);
+    uint32_t n_ctx = c->source->config.n_ctx, n_tokens = o->n_tokens ? o->n_tokens : n_ctx < LONGEST ? n_ctx : LONGEST;
+    if (n_tokens > n_ctx)
+        return whit_fail(c->error, WHIT_ERROR_ARGUMENT,
+                         "windows of %u tokens are longer than the model's context of %u", n_tokens, n_ctx);
+    WHIT_TRY(whit_blas_open(&c->blas, WHIT_PRECISION_F32, whit_loops_find(), 0, 0, whit_pool_size(c->pool),
+                            c->allocator, c->error));
+    whit_status status = whit_stream_open(&c->stream, c->source, o->ids, o->n_ids, n_tokens, o->max_tokens, o->bos,
+                                          &embed_type, c->pool, c->allocator, c->error);
+    if (status == WHIT_OK) status = run_layers(c);
+    whit_stream_close(&c->stream);
+    whit_blas_close(&c->blas);
+    return status;
+}
+
+static whit_status write_file(struct compression *c, const whit_convert_options *convert, const char *path)
+{
+    whit_ndf_writer *writer = NULL;
+    whit_status status = whit_ndf_writer_open(path, NULL, c->allocator, &writer, c->error);
+    if (status == WHIT_OK) status = whit_convert(c->source, convert, writer, c->error);
+    whit_ndf_writer_close(writer);
+    return status;
+}
+
+whit_status whit_compress(const whit_source *source, const whit_compress_options *options, const char *path,
+                          const whit_allocator *allocator, whit_error *error)
+{
+    struct compression c = {
+        .source = source, .options = options, .allocator = allocator, .error = error, .began_ns = whit_now_ns()};
+    const char *embedding = options->embedding ? options->embedding : "i8";
+    whit_convert_options convert = {.embd = embedding,
+                                    .head = embedding,
+                                    .command = options->command,
+                                    .n_threads = options->n_threads,
+                                    .change = change,
+                                    .user = &c};
+    if (options->method == WHIT_COMPRESS_FULL) c.stages = ~options->without;
+    WHIT_TRY(whit_convert_options_check(&convert, error));
+    WHIT_TRY(check(&c));
+    c.finished = whit_zalloc_array(allocator, source->n_tensors, sizeof *c.finished);
+    if (!c.finished) return whit_fail_memory(error, "the compression", source->n_tensors * sizeof *c.finished);
+    whit_status status = WHIT_OK;
+    if (options->method != WHIT_COMPRESS_RTN) {
+        status = whit_pool_open(options->n_threads, allocator, &c.pool, error);
+        if (status == WHIT_OK) status = solve_all(&c, &convert);
+        whit_pool_close(c.pool);
+    }
+    if (status == WHIT_OK) status = write_file(&c, &convert, path);
+    for (uint32_t i = 0; i < source->n_tensors; i++) whit_finished_free(&c.finished[i], allocator);
+    whit_free(allocator, c.finished, source->n_tensors * sizeof *c.finished);
+    return status;
+}

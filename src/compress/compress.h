@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ * Compression: the matrices of a model's layers rounded to signs, trits or four levels, without training it,
+ * so that its outputs over a calibration text change little (docs/compression.md).
+ *
+ * The source is read layer by layer; the finished matrices wait in their codecs until the file is written. */
+#ifndef WHIT_COMPRESS_COMPRESS_H
+#define WHIT_COMPRESS_COMPRESS_H
+
+#include "model/source.h"
+
+typedef enum whit_compress_method {
+    WHIT_COMPRESS_RTN,  /* nearest levels, fitted to the weights alone */
+    WHIT_COMPRESS_GPTQ, /* error feedback under the Hessian */
+    WHIT_COMPRESS_FULL, /* and every stage */
+} whit_compress_method;
+
+/* Stages of the full method, which `without` leaves out. */
+typedef enum whit_compress_stage {
+    WHIT_STAGE_QEP = 1 << 0,      /* targets corrected for the inputs' errors */
+    WHIT_STAGE_RESIDUAL = 1 << 1, /* and for the residual stream's */
+    WHIT_STAGE_ORDER = 1 << 2,    /* groups by their inputs' energy */
+    WHIT_STAGE_DESCENT = 1 << 3,  /* single codes, and scales under the Hessian */
+} whit_compress_stage;
+
+/* "qep" to WHIT_STAGE_QEP; 0 for an unknown name. */
+unsigned whit_compress_stage_named(const char *name);
+
+typedef struct whit_compress_report {
+    const char *name; /* of a matrix */
+    const whit_tensor_type *type;
+    uint32_t layer, n_layers;
+    double error_gptq, error; /* of the outputs on the calibration text, relative: before and after descent */
+    uint32_t sweeps;
+    uint64_t elapsed_ns; /* of the whole run so far */
+} whit_compress_report;
+
+typedef struct whit_compress_options {
+    const char *codec;        /* "b1", "t" or "q2" */
+    const char *const *mixed; /* "down=t": another codec, or i8 or f16, for the matrices of that name */
+    size_t n_mixed;
+    whit_compress_method method;
+    unsigned without;      /* stages */
+    uint32_t group;        /* columns per scale; 0: 128 */
+    const char *embedding; /* i8 (NULL), i4 or f16: embedding and head */
+    const int32_t *ids;    /* the calibration text; not for RTN */
+    size_t n_ids, max_tokens;
+    uint32_t n_tokens; /* of a window; 0: the context, 512 at most */
+    int32_t bos;       /* begins every window; -1: none does */
+    uint64_t seed;
+    uint32_t n_threads;
+    const char *command; /* provenance */
+    whit_progress_fn *progress;
+    void (*report)(void *user, const whit_compress_report *report);
+    void *user;
+} whit_compress_options;
+
+/* Writes `path`, which is replaced when all is there. */
+whit_status whit_compress(const whit_source *source, const whit_compress_options *options, const char *path,
+                          const whit_allocator *allocator, whit_error *error);
+
+#endif

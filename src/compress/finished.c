@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#include "compress/finished.h"
+
+#include <stdio.h>
+
+#define DIGEST_ROWS 16
+
+static whit_status find_digest(whit_finished *f, const whit_allocator *a, whit_error *error)
+{
+    const whit_tensor_type *type = &f->tensor.type;
+    size_t row_bytes = whit_codec_canonical_row_bytes(type);
+    uint8_t *rows = whit_alloc(a, row_bytes * DIGEST_ROWS);
+    if (!rows) return whit_fail_memory(error, f->name, row_bytes * DIGEST_ROWS);
+    whit_tensor_type canonical = whit_codec_canonical_type(type);
+    whit_hash hash;
+    whit_hash_begin(&hash, "whit.tensor");
+    whit_hash_add(&hash, &canonical, sizeof canonical);
+    for (uint32_t row = 0; row < type->n_rows; row += DIGEST_ROWS) {
+        uint32_t n = type->n_rows - row < DIGEST_ROWS ? type->n_rows - row : DIGEST_ROWS;
+        whit_codec_canonical_rows(&f->tensor, row, n, rows);
+        whit_hash_add(&hash, rows, row_bytes * n);
+    }
+    whit_hash_end(&hash, f->digest);
+    whit_free(a, rows, row_bytes * DIGEST_ROWS);
+    return WHIT_OK;
+}
+
+whit_status whit_finished_make(whit_finished *f, const char *name, const whit_tensor_type *type, const whit_rows *rows,
+                               const whit_allocator *a, whit_error *error)
+{
+    *f = (whit_finished){.tensor.type = *type};
+    snprintf(f->name, sizeof f->name, "%s", name);
+    whit_status status = WHIT_OK;
+    for (int p = 0; status == WHIT_OK && p < WHIT_PART_COUNT; p++) {
+        uint64_t bytes = 0;
+        (void)whit_codec_part_bytes(type, (whit_part)p, &bytes);
+        if (!bytes) continue;
+        if (!(f->part[p] = whit_zalloc(a, bytes))) status = whit_fail_memory(error, name, bytes);
+        f->tensor.part[p] = f->part[p];
+        f->tensor.part_bytes[p] = bytes;
+    }
+    if (status == WHIT_OK) status = whit_codec_pack(type, 0, type->n_rows, rows, f->part, error);
+    if (status == WHIT_OK) status = find_digest(f, a, error);
+    if (status != WHIT_OK) whit_finished_free(f, a);
+    return status;
+}
+
+void whit_finished_free(whit_finished *f, const whit_allocator *a)
+{
+    for (int p = 0; p < WHIT_PART_COUNT; p++) whit_free(a, f->part[p], f->tensor.part_bytes[p]);
+    *f = (whit_finished){0};
+}

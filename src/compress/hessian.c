@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#include "compress/hessian.h"
+
+#include <math.h>
+
+static bool make(const whit_allocator *a, whit_hessian *hessian, uint32_t n, uint32_t n_out, bool moved)
+{
+    *hessian = (whit_hessian){.n = n, .n_out = n_out};
+    hessian->h = whit_zalloc_array(a, (size_t)n * n, sizeof(float));
+    if (moved) hessian->shift = whit_zalloc_array(a, (size_t)n * n, sizeof(float));
+    if (n_out) hessian->lost = whit_zalloc_array(a, (size_t)n_out * n, sizeof(float));
+    return hessian->h && (!moved || hessian->shift) && (!n_out || hessian->lost);
+}
+
+static void release(const whit_allocator *a, whit_hessian *hessian)
+{
+    whit_free(a, hessian->h, (size_t)hessian->n * hessian->n * sizeof(float));
+    whit_free(a, hessian->shift, (size_t)hessian->n * hessian->n * sizeof(float));
+    whit_free(a, hessian->lost, (size_t)hessian->n_out * hessian->n * sizeof(float));
+    *hessian = (whit_hessian){0};
+}
+
+void whit_hessian_free(whit_hessian_pair *pair)
+{
+    release(pair->allocator, &pair->text);
+    release(pair->allocator, &pair->held);
+}
+
+struct weigh_job {
+    const whit_loops *loops;
+    float *x, *other;
+    const float *weights; /* (n_rows) */
+    size_t width;
+    bool subtract; /* x = other - x first */
+};
+
+/* Rows times the root of their weights. */
+static void weigh_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    (void)worker;
+    const struct weigh_job *job = context;
+    for (uint32_t r = begin; r < end; r++) {
+        float *x = job->x + r * job->width, *other = job->other ? job->other + r * job->width : NULL;
+        if (other) {
+            for (size_t k = 0; k < job->width; k++) other[k] -= x[k];
+        }
+        if (!job->weights) continue;
+        float root = sqrtf(job->weights[r]);
+        if (!job->subtract) job->loops->scale(x, x, root, job->width);
+        if (other) job->loops->scale(other, other, root, job->width);
+    }
+}
+
+static void add_product(const whit_blas *blas, whit_pool *pool, const float *a, size_t n_a, const float *b, size_t n_b,
+                        size_t n_rows, float *c)
+{
+    whit_blas_share(blas, pool,
+                    &(whit_product){.transpose_a = true,
+                                    .m = n_a,
+                                    .n = n_b,
+                                    .k = n_rows,
+                                    .a = a,
+                                    .lda = n_a,
+                                    .b = b,
+                                    .ldb = n_b,
+                                    .beta = 1,
+                                    .c = c,
+                                    .ldc = n_b});
+}
+
+whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *s, const whit_blas *blas, whit_ref value,
+                                bool moved, whit_ref residual, uint32_t n_out, const float *row_weights,
+                                whit_error *error)
+{
+    uint32_t n = s->graph.values[value - 1].width;
+    bool held = whit_stream_is_held(s, 7);
+    *pair = (whit_hessian_pair){.allocator = s->allocator};
+    if (!residual) n_out = 0;
+    if (!make(s->allocator, &pair->text, n, n_out, moved) ||
+        (held && !make(s->allocator, &pair->held, n, n_out, moved)))
+        return whit_fail_memory(error, "a Hessian", (size_t)n * n * sizeof(float));
+    for (uint32_t batch = 0; batch < s->n_batches; batch++) {
+        whit_hessian *to = held && whit_stream_is_held(s, batch) ? &pair->held : &pair->text;
+        const float *weights = row_weights ? row_weights + (size_t)batch * s->n_rows : NULL;
+        whit_stream_run(s, batch, value);
+        float *x = whit_tape_value(&s->tape[1], value), *original = whit_tape_value(&s->tape[0], value);
+        struct weigh_job job = {
+            .loops = blas->loops, .x = x, .other = moved ? original : NULL, .weights = weights, .width = n};
+        whit_pool_run(s->pool, weigh_rows, &job, s->n_rows, 16);
+        add_product(blas, s->pool, x, n, x, n, s->n_rows, to->h);
+        if (moved) add_product(blas, s->pool, original, n, x, n, s->n_rows, to->shift);
+        if (!n_out) continue;
+        job = (struct weigh_job){.loops = blas->loops,
+                                 .x = whit_tape_value(&s->tape[1], residual),
+                                 .other = whit_tape_value(&s->tape[0], residual),
+                                 .weights = weights,
+                                 .width = n_out,
+                                 .subtract = true};
+        whit_pool_run(s->pool, weigh_rows, &job, s->n_rows, 16);
+        add_product(blas, s->pool, job.other, n_out, x, n, s->n_rows, to->lost);
+    }
+    for (size_t i = 0; i < (size_t)n * n; i++)
+        if (!isfinite(pair->text.h[i]))
+            return whit_fail(error, WHIT_ERROR_NUMERIC, "value '%s' is no number any more on the calibration text",
+                             s->graph.values[value - 1].name);
+    return WHIT_OK;
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+#include "compress/solve.h"
+
+#include "compress/levels.h"
+#include "kernels/codec.h"
+
+#include <math.h>
+
+#define ROWS  32  /* of an item of work */
+#define BLOCK 128 /* columns whose errors are pushed on at once, whole groups at least */
+
+/* Everything in the order of the walk; groups by their place in it. */
+struct walk {
+    whit_solve *s;
+    const whit_blas *blas;
+    const whit_allocator *allocator;
+    uint32_t m, n, n_groups, n_fields;
+    const float *h, *u, *held_h;
+    float *permuted_h, *permuted_held;
+    uint32_t *begin;  /* (n_groups + 1) of each group in the walk */
+    uint32_t *number; /* (n_groups) of each in the matrix */
+    float *w;         /* (m, n) target in this order */
+    float *values;    /* (m, n) */
+    uint8_t *levels;  /* (m, n) numbers of levels */
+    float *fields;    /* (m, n_groups, 2) */
+    float *scratch;   /* per worker */
+    size_t scratch_elems;
+    double *row_errors; /* (m, 3): error, weight, held-out error */
+};
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- GPTQ ------------------------------------------------------------------------------------- */
+
+static void fit_group(const struct walk *k, const float *w, uint32_t group, const float *importance, float stored[2])
+{
+    uint32_t at = k->begin[group];
+    whit_levels_fit(k->s->type->codec, w + at, importance + at, k->begin[group + 1] - at, stored);
+}
+
+/* Columns of groups [first, last) of one row: w changes ahead of the walk within them; errors (n, at each
+ * column) are kept for what lies behind. */
+static void walk_groups(const struct walk *k, uint32_t row, float *w, uint32_t first, uint32_t last,
+                        const float *importance, float *errors)
+{
+    const whit_loops *loops = k->blas->loops;
+    uint32_t end = k->begin[last];
+    for (uint32_t group = first; group < last; group++) {
+        float *stored = k->fields + ((size_t)row * k->n_groups + group) * 2;
+        fit_group(k, w, group, importance, stored);
+        whit_levels levels = whit_levels_at(k->s->type->codec, stored);
+        for (uint32_t j = k->begin[group]; j < k->begin[group + 1]; j++) {
+            uint32_t level = whit_levels_nearest(&levels, w[j]);
+            size_t at = (size_t)row * k->n + j;
+            k->levels[at] = (uint8_t)level;
+            k->values[at] = levels.value[level];
+            if (!k->u) continue;
+            const float *u = k->u + (size_t)j * k->n;
+            float e = (w[j] - levels.value[level]) / u[j];
+            errors[j] = -e;
+            loops->add_scaled(w + j + 1, u + j + 1, -e, end - j - 1);
+        }
+    }
+}
+
+static void gptq_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    const struct walk *k = context;
+    float *importance = k->scratch + worker * k->scratch_elems, *w = importance + k->n,
+          *errors = w + (size_t)ROWS * k->n;
+    for (uint32_t j = 0; j < k->n; j++) {
+        float u = k->u ? k->u[(size_t)j * k->n + j] : 1;
+        importance[j] = k->u ? 1 / (u * u) : k->h ? k->h[(size_t)j * k->n + j] : 1;
+    }
+    for (uint32_t item = begin; item < end; item++) {
+        uint32_t row = item * ROWS, n_rows = (uint32_t)smaller(ROWS, k->m - row);
+        memcpy(w, k->w + (size_t)row * k->n, (size_t)n_rows * k->n * sizeof *w);
+        for (uint32_t first = 0, last; first < k->n_groups; first = last) {
+            for (last = first + 1; last < k->n_groups && k->begin[last + 1] - k->begin[first] <= BLOCK;) last++;
+            for (uint32_t r = 0; r < n_rows; r++)
+                walk_groups(k, row + r, w + (size_t)r * k->n, first, last, importance, errors + (size_t)r * k->n);
+            uint32_t from = k->begin[first], to = k->begin[last];
+            if (!k->u || to == k->n) continue;
+            whit_blas_multiply(k->blas, worker,
+                               &(whit_product){.m = n_rows,
+                                               .n = k->n - to,
+                                               .k = to - from,
+                                               .a = errors + from,
+                                               .lda = k->n,
+                                               .b = k->u + (size_t)from * k->n + to,
+                                               .ldb = k->n,
+                                               .beta = 1,
+                                               .c = w + to,
+                                               .ldc = k->n});
+        }
+    }
+}
+
+/* ---- descent ---------------------------------------------------------------------------------- */
+
+static void multiply_rows(const struct walk *k, uint32_t worker, const float *rows, uint32_t n_rows, const float *h,
+                          float *out)
+{
+    whit_blas_multiply(
+        k->blas, worker,
+        &(whit_product){
+            .m = n_rows, .n = k->n, .k = k->n, .a = rows, .lda = k->n, .b = h, .ldb = k->n, .c = out, .ldc = k->n});
+}
+
+/* Every code of the row to its best level, given r = H (q - w). */
+static void move_codes(const struct walk *k, uint32_t row, float *r)
+{
+    const whit_loops *loops = k->blas->loops;
+    for (uint32_t group = 0; group < k->n_groups; group++) {
+        whit_levels levels = whit_levels_at(k->s->type->codec, k->fields + ((size_t)row * k->n_groups + group) * 2);
+        for (uint32_t j = k->begin[group]; j < k->begin[group + 1]; j++) {
+            const float *h = k->h + (size_t)j * k->n;
+            size_t at = (size_t)row * k->n + j;
+            uint32_t level = whit_levels_nearest(&levels, k->values[at] - r[j] / h[j]);
+            if (level == k->levels[at]) continue;
+            float delta = levels.value[level] - k->values[at];
+            k->levels[at] = (uint8_t)level;
+            k->values[at] = levels.value[level];
+            loops->add_scaled(r, h, delta, k->n);
+        }
+    }
+}
+
+/* Least squares under H for the scales of each group in turn, the others as they are. */
+static void refit_scales(const struct walk *k, uint32_t row, float *r, float *first, float *second, float *product)
+{
+    const whit_loops *loops = k->blas->loops;
+    uint8_t codec = k->s->type->codec;
+    bool both = codec == WHIT_CODEC_Q2;
+    for (uint32_t group = 0; group < k->n_groups; group++) {
+        uint32_t from = k->begin[group], n = k->begin[group + 1] - from;
+        float *stored = k->fields + ((size_t)row * k->n_groups + group) * 2;
+        whit_levels levels = whit_levels_at(codec, stored);
+        const uint8_t *level = k->levels + (size_t)row * k->n + from;
+        for (uint32_t j = 0; j < n; j++) {
+            first[j] = levels.first[level[j]];
+            second[j] = levels.second[level[j]];
+        }
+        double ff = 0, fs = 0, ss = 0, fr = (double)loops->dot(first, r + from, n),
+               sr = both ? (double)loops->dot(second, r + from, n) : 0;
+        for (uint32_t j = 0; j < n; j++) {
+            const float *h = k->h + (size_t)(from + j) * k->n + from;
+            float hf = loops->dot(h, first, n), hs = both ? loops->dot(h, second, n) : 0;
+            ff += (double)(first[j] * hf), fs += (double)(second[j] * hf), ss += (double)(second[j] * hs);
+        }
+        double determinant = ff * ss - fs * fs;
+        float scales[2] = {stored[0], stored[1]}, after[2];
+        if (both && determinant > 1e-6 * ff * ss) {
+            scales[0] -= (float)((ss * fr - fs * sr) / determinant);
+            scales[1] -= (float)((ff * sr - fs * fr) / determinant);
+        } else if (!both && ff > 0) {
+            scales[0] -= (float)(fr / ff);
+        }
+        if (!(scales[0] > 0) || !isfinite(scales[1])) continue;
+        whit_levels_store(codec, scales, after);
+        if (after[0] == stored[0] && after[1] == stored[1]) continue;
+        stored[0] = after[0], stored[1] = after[1];
+        levels = whit_levels_at(codec, stored);
+        float *values = k->values + (size_t)row * k->n + from;
+        memset(product, 0, n * sizeof *product);
+        for (uint32_t j = 0; j < n; j++) {
+            float delta = levels.value[level[j]] - values[j];
+            values[j] = levels.value[level[j]];
+            if (delta != 0) loops->add_scaled(r, k->h + (size_t)(from + j) * k->n, delta, k->n);
+        }
+    }
+}
+
+static void descend_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    const struct walk *k = context;
+    float *d = k->scratch + worker * k->scratch_elems, *r = d + (size_t)ROWS * k->n, *first = r + (size_t)ROWS * k->n;
+    for (uint32_t item = begin; item < end; item++) {
+        uint32_t row = item * ROWS, n_rows = (uint32_t)smaller(ROWS, k->m - row);
+        size_t at = (size_t)row * k->n, n = (size_t)n_rows * k->n;
+        for (size_t i = 0; i < n; i++) d[i] = k->values[at + i] - k->w[at + i];
+        multiply_rows(k, worker, d, n_rows, k->h, r);
+        for (uint32_t i = 0; i < n_rows; i++) {
+            move_codes(k, row + i, r + (size_t)i * k->n);
+            refit_scales(k, row + i, r + (size_t)i * k->n, first, first + k->n, first + 2 * k->n);
+        }
+    }
+}
+
+/* ---- errors ----------------------------------------------------------------------------------- */
+
+static void measure_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    const struct walk *k = context;
+    const whit_loops *loops = k->blas->loops;
+    float *d = k->scratch + worker * k->scratch_elems, *r = d + (size_t)ROWS * k->n;
+    for (uint32_t item = begin; item < end; item++) {
+        uint32_t row = item * ROWS, n_rows = (uint32_t)smaller(ROWS, k->m - row);
+        size_t at = (size_t)row * k->n, n = (size_t)n_rows * k->n;
+        for (size_t i = 0; i < n; i++) d[i] = k->values[at + i] - k->w[at + i];
+        multiply_rows(k, worker, d, n_rows, k->h, r);
+        for (uint32_t i = 0; i < n_rows; i++)
+            k->row_errors[3 * (row + i)] = (double)loops->dot(d + (size_t)i * k->n, r + (size_t)i * k->n, k->n);
+        multiply_rows(k, worker, k->w + at, n_rows, k->h, r);
+        for (uint32_t i = 0; i < n_rows; i++)
+            k->row_errors[3 * (row + i) + 1] =
+                (double)loops->dot(k->w + at + (size_t)i * k->n, r + (size_t)i * k->n, k->n);
+        if (!k->held_h) continue;
+        multiply_rows(k, worker, k->values + at, n_rows, k->held_h, r);
+        for (uint32_t i = 0; i < n_rows; i++) {
+            const float *held = k->s->held_target + (size_t)(row + i) * k->n, *q = k->values + at + (size_t)i * k->n;
+            double sum = (double)loops->dot(q, r + (size_t)i * k->n, k->n);
+            for (uint32_t j = 0; j < k->n; j++)
+                sum -= 2 * (double)q[j] * (double)held[k->s->order ? k->s->order[j] : j];
+            k->row_errors[3 * (row + i) + 2] = sum;
+        }
+    }
+}
+
+static double measure(struct walk *k, whit_pool *pool, double *held)
+{
+    double sums[3] = {0};
+    whit_pool_run(pool, measure_rows, k, (k->m + ROWS - 1) / ROWS, 1);
+    for (uint32_t row = 0; row < k->m; row++)
+        for (int i = 0; i < 3; i++) sums[i] += k->row_errors[3 * row + i];
+    *held = sums[2];
+    return sums[1] > 0 ? sums[0] / sums[1] : 0;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------- */
+
+static void find_groups(struct walk *k)
+{
+    whit_geometry g = whit_codec_geometry(k->s->type);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < k->n_groups; i++) {
+        uint32_t number = (k->s->order ? k->s->order[at] : at) / g.group_cols;
+        uint32_t rest = k->n - number * g.group_cols;
+        k->begin[i] = at;
+        k->number[i] = number;
+        at += rest < g.group_cols ? rest : g.group_cols;
+    }
+    k->begin[k->n_groups] = k->n;
+}
+
+static float *permute(const struct walk *k, const float *h, float *to)
+{
+    for (size_t i = 0; i < k->n; i++)
+        for (size_t j = 0; j < k->n; j++) to[i * k->n + j] = h[(size_t)k->s->order[i] * k->n + k->s->order[j]];
+    return to;
+}
+
+static void take_result(const struct walk *k)
+{
+    const whit_solve *s = k->s;
+    for (uint32_t row = 0; row < k->m; row++)
+        for (uint32_t group = 0; group < k->n_groups; group++) {
+            const float *stored = k->fields + ((size_t)row * k->n_groups + group) * 2;
+            whit_levels levels = whit_levels_at(s->type->codec, stored);
+            float *fields = s->fields + ((size_t)row * k->n_groups + k->number[group]) * k->n_fields;
+            for (uint32_t f = 0; f < k->n_fields; f++) fields[f] = stored[f];
+            for (uint32_t j = k->begin[group]; j < k->begin[group + 1]; j++) {
+                size_t to = (size_t)row * k->n + (s->order ? s->order[j] : j), from = (size_t)row * k->n + j;
+                s->codes[to] = levels.code[k->levels[from]];
+                s->values[to] = k->values[from];
+            }
+        }
+}
+
+struct kept {
+    float *values, *fields;
+    uint8_t *levels;
+};
+
+static void copy_state(const struct walk *k, float *values, float *fields, uint8_t *levels, bool back)
+{
+    size_t n = (size_t)k->m * k->n, n_fields = (size_t)k->m * k->n_groups * 2;
+    memcpy(back ? k->values : values, back ? values : k->values, n * sizeof *values);
+    memcpy(back ? k->fields : fields, back ? fields : k->fields, n_fields * sizeof *fields);
+    memcpy(back ? k->levels : levels, back ? levels : k->levels, n);
+}
+
+/* Sweeps until the error, of held-out tokens where there are some, falls no more; the best is kept. */
+static void descend(struct walk *k, whit_pool *pool, struct kept *kept, double held)
+{
+    whit_solve *s = k->s;
+    double best = k->held_h ? held : s->error;
+    for (uint32_t sweep = 0; sweep < s->n_sweeps; sweep++) {
+        copy_state(k, kept->values, kept->fields, kept->levels, false);
+        whit_pool_run(pool, descend_rows, k, (k->m + ROWS - 1) / ROWS, 1);
+        double error = measure(k, pool, &held), now = k->held_h ? held : error;
+        if (!(now < best)) {
+            copy_state(k, kept->values, kept->fields, kept->levels, true);
+            break;
+        }
+        best = now;
+        s->error = error;
+        s->sweeps++;
+    }
+}
+
+whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool, const whit_allocator *a,
+                           whit_error *error)
+{
+    const whit_tensor_type *type = s->type;
+    whit_geometry g = whit_codec_geometry(type);
+    struct walk k = {.s = s,
+                     .blas = blas,
+                     .allocator = a,
+                     .m = type->n_rows,
+                     .n = type->n_cols,
+                     .n_groups = g.n_groups,
+                     .n_fields = g.n_fields,
+                     .h = s->h,
+                     .u = s->u,
+                     .held_h = s->held_h};
+    struct kept kept = {0};
+    size_t n = (size_t)k.m * k.n, square = (size_t)k.n * k.n, n_fields = (size_t)k.m * k.n_groups * 2;
+    bool ordered = s->order && s->h;
+    k.scratch_elems = (size_t)k.n * (2 * ROWS + 4);
+    k.begin = whit_zalloc_array(a, 2 * (size_t)k.n_groups + 1, sizeof *k.begin);
+    k.w = whit_zalloc_array(a, n, sizeof(float));
+    k.values = whit_zalloc_array(a, n, sizeof(float));
+    k.levels = whit_zalloc_array(a, n, 1);
+    k.fields = whit_zalloc_array(a, n_fields, sizeof(float));
+    k.scratch = whit_zalloc_array(a, k.scratch_elems * whit_pool_size(pool), sizeof(float));
+    k.row_errors = whit_zalloc_array(a, 3 * (size_t)k.m, sizeof(double));
+    if (ordered) k.permuted_h = whit_zalloc_array(a, square, sizeof(float));
+    if (ordered && s->held_h) k.permuted_held = whit_zalloc_array(a, square, sizeof(float));
+    if (s->n_sweeps) {
+        kept.values = whit_zalloc_array(a, n, sizeof(float));
+        kept.fields = whit_zalloc_array(a, n_fields, sizeof(float));
+        kept.levels = whit_zalloc_array(a, n, 1);
+    }
+    whit_status status = WHIT_OK;
+    if (!k.begin || !k.w || !k.values || !k.levels || !k.fields || !k.scratch || !k.row_errors ||
+        (ordered && !k.permuted_h) || (ordered && s->held_h && !k.permuted_held) ||
+        (s->n_sweeps && (!kept.values || !kept.fields || !kept.levels)))
+        status = whit_fail_memory(error, "a matrix", n * sizeof(float));
+    if (status == WHIT_OK) {
+        k.number = k.begin + k.n_groups + 1;
+        find_groups(&k);
+        if (ordered) k.h = permute(&k, s->h, k.permuted_h);
+        if (ordered && s->held_h) k.held_h = permute(&k, s->held_h, k.permuted_held);
+        for (size_t row = 0; row < k.m; row++)
+            for (size_t j = 0; j < k.n; j++) k.w[row * k.n + j] = s->target[row * k.n + (s->order ? s->order[j] : j)];
+        whit_pool_run(pool, gptq_rows, &k, (k.m + ROWS - 1) / ROWS, 1);
+        double held = 0;
+        s->sweeps = 0;
+        s->error = s->error_gptq = k.h ? measure(&k, pool, &held) : 0;
+        if (k.h) descend(&k, pool, &kept, held);
+        take_result(&k);
+    }
+    whit_free(a, k.begin, (2 * (size_t)k.n_groups + 1) * sizeof *k.begin);
+    whit_free(a, k.w, n * sizeof(float));
+    whit_free(a, k.values, n * sizeof(float));
+    whit_free(a, k.levels, n);
+    whit_free(a, k.fields, n_fields * sizeof(float));
+    whit_free(a, k.scratch, k.scratch_elems * whit_pool_size(pool) * sizeof(float));
+    whit_free(a, k.row_errors, 3 * (size_t)k.m * sizeof(double));
+    whit_free(a, k.permuted_h, square * sizeof(float));
+    whit_free(a, k.permuted_held, square * sizeof(float));
+    whit_free(a, kept.values, n * sizeof(float));
+    whit_free(a, kept.fields, n_fields * sizeof(float));
+    whit_free(a, kept.levels, n);
+    return status;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ * One matrix of a layer: codes and scales whose output error over the calibration tokens is small.
+ *
+ * With Q the rounded matrix and W* its target, the error is tr((Q - W*) H (Q - W*)^T), H = sum of x x^T over
+ * the inputs. GPTQ (Frantar et al. 2023) rounds column by column and pushes each error on to the columns
+ * that follow, along the Cholesky factor of H's inverse; scales of a group are fitted when the walk comes to
+ * it, each weight by its loss 1 / U_jj^2. Descent then moves one code at a time to the level that is best
+ * for the others as they are, and refits the scales by least squares under H.
+ *
+ * Rows are independent: they are shared out in blocks that do not depend on the number of threads. */
+#ifndef WHIT_COMPRESS_SOLVE_H
+#define WHIT_COMPRESS_SOLVE_H
+
+#include "base/tensor.h"
+#include "linalg/blas.h"
+
+typedef struct whit_solve {
+    const whit_tensor_type *type; /* t2, t5, b1 or q2 with f16 scales in groups */
+    const float *target;          /* (m, n) W* */
+    const float *h;               /* (n, n), damped */
+    const float *u;               /* (n, n) upper, inverse(h) = u^T u; NULL: plain weighted rounding */
+    /* Held-out tokens: their Hessian and W H + the correction's products, (n, n) and (m, n); NULL: none. */
+    const float *held_h, *held_target;
+    const uint32_t *order; /* (n) columns in the order of the walk, whole groups; NULL: as they are */
+    uint32_t n_sweeps;     /* of descent, at most; 0: none */
+    int8_t *codes;         /* out: (m, n) */
+    float *fields;         /* out: (m, n_groups, n_fields) as stored */
+    float *values;         /* out: (m, n) */
+    double error;          /* out: relative to tr(W* H W*^T) */
+    double error_gptq;     /* out: before descent */
+    uint32_t sweeps;       /* out: kept */
+} whit_solve;
+
+whit_status whit_solve_run(whit_solve *solve, const whit_blas *blas, whit_pool *pool, const whit_allocator *allocator,
+                           whit_error *error);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ * The calibration text on its way through the model, block by block, in the original and behind the
+ * blocks that are compressed already: the graph of the family on two tapes (train/tape.h), a layer's
+ * nodes at a time. Of the weights, one layer is held in float.
+ *
+ *   whit_stream_open; for each layer: whit_stream_load, whit_stream_run as often as wanted,
+ *   whit_stream_advance; whit_stream_close */
+#ifndef WHIT_COMPRESS_STREAM_H
+#define WHIT_COMPRESS_STREAM_H
+
+#include "model/source.h"
+#include "train/tape.h"
+
+typedef enum whit_stream_side { WHIT_STREAM_ORIGINAL, WHIT_STREAM_COMPRESSED, WHIT_STREAM_SIDES } whit_stream_side;
+
+typedef struct whit_stream {
+    const whit_source *source;
+    whit_pool *pool;
+    const whit_allocator *allocator;
+    whit_params params[WHIT_STREAM_SIDES]; /* of the same tensors; values of the layer at hand only */
+    whit_graph graph, block;               /* the model's, and the nodes of the layer at hand */
+    whit_ref input, output;                /* of the block */
+    whit_tape tape[WHIT_STREAM_SIDES];
+    bool loaded;
+    float *weights[WHIT_STREAM_SIDES]; /* the layer's */
+    size_t weight_elems;
+    float *rope_factors;
+    size_t n_rope_factors;
+    int32_t *ids; /* (n_batches, n_rows) */
+    uint32_t n_sequences, n_tokens, n_rows, n_batches, n_embd;
+    float *x[WHIT_STREAM_SIDES]; /* (n_batches, n_rows, n_embd) the residual stream in front of the block */
+} whit_stream;
+
+/* Windows of n_tokens ids from the text, one after the other, at most max_tokens ids spread over all of it;
+ * bos (-1: none) takes the place of each first id. `embed` says how the finished file holds the embedding.
+ * The pool and the source outlive the stream. */
+whit_status whit_stream_open(whit_stream *stream, const whit_source *source, const int32_t *ids, size_t n_ids,
+                             uint32_t n_tokens, size_t max_tokens, int32_t bos, const whit_tensor_type *embed,
+                             whit_pool *pool, const whit_allocator *allocator, whit_error *error);
+void whit_stream_close(whit_stream *stream); /* zero-initialised is closed */
+
+/* Reads the layer's tensors; both sides have the original's values then. WHIT_ERROR_NUMERIC names a tensor
+ * that holds something that is no number. */
+whit_status whit_stream_load(whit_stream *stream, uint32_t layer, whit_error *error);
+/* A parameter's values on one side, for reading, or for writing those of a compressed matrix. */
+float *whit_stream_values(const whit_stream *stream, whit_stream_side side, int32_t param);
+/* Runs batch `batch` on both sides up to `value`; tape values are then those of the batch. */
+void whit_stream_run(whit_stream *stream, uint32_t batch, whit_ref value);
+/* The text goes on behind the block. */
+void whit_stream_advance(whit_stream *stream);
+/* One batch in eight is kept for deciding when to stop; none where there are too few. */
+bool whit_stream_is_held(const whit_stream *stream, uint32_t batch);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * The calibration text as ids, from files through the source's own tokenizer. */
+#ifndef WHIT_COMPRESS_TEXT_H
+#define WHIT_COMPRESS_TEXT_H
+
+#include "model/source.h"
+
+/* Appends the ids (int32_t) of a text file to `ids`. Refuses a source without a tokenizer, and an empty file. */
+whit_status whit_compress_read_text(const whit_source *source, const char *path, whit_buf *ids, whit_error *error);
+/* The id that the tokenizer puts in front of a text, -1 where it puts none. */
+int32_t whit_compress_bos(const whit_source *source);
+
+#endif

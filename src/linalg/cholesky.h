@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ * Factors of symmetric positive definite matrices in f32, blocked over the products of blas.h (Golub,
+ * Van Loan, Matrix Computations, section 4.2). Diagonal blocks are factored in double precision. Work is
+ * cut by shapes alone, so the results do not depend on the number of threads. */
+#ifndef WHIT_LINALG_CHOLESKY_H
+#define WHIT_LINALG_CHOLESKY_H
+
+#include "linalg/blas.h"
+
+enum { WHIT_CHOLESKY_BLOCK = 64 };
+
+/* Floats of scratch that the functions below take for matrices (n, n). */
+size_t whit_cholesky_scratch(size_t n);
+
+/* a (n, n), row-major and symmetric, becomes L (lower, zeros above) with a = L L^T. False where it is not
+ * positive definite, or not a number: a then holds nothing of use. `blas` is f32. */
+bool whit_cholesky(const whit_blas *blas, whit_pool *pool, float *a, size_t n, float *scratch);
+
+/* inverse (n, n) = the inverse of L (lower, zeros above). */
+void whit_cholesky_invert(const whit_blas *blas, whit_pool *pool, const float *lower, float *inverse, size_t n);
+
+/* a becomes U (upper, zeros below) with inverse(a) = U^T U, which is what GPTQ walks along (Frantar et al.
+ * 2023, section 3.3): by factoring a with both orders reversed. `other` (n, n) is scratch too. False as above. */
+bool whit_cholesky_of_inverse(const whit_blas *blas, whit_pool *pool, float *a, float *other, size_t n, float *scratch);
+
+#endif

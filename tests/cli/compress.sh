@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+# whit compress on a model that the script trains: every codec and method, what each stage gives, the same
+# bytes with any number of threads, and failures that leave an older file as it was.
+. "$SOURCE/tests/cli/lib.sh"
+export XDG_CACHE_HOME=$PWD/cache
+rm -rf cache ./*.ndf ./*.gguf
+python3 -c 'import random
+random.seed(5)
+who, what = ["fox", "owl", "cat", "old man", "child"], ["ball", "hat", "red stone", "song", "letter"]
+for i in range(1500):
+    a, b, c = random.choice(who), random.choice(what), random.choice(who)
+    print(f"The {a} number {i % 97} has a {b}. The {c} wants the {b} of the {a}.")' >text
+head -c 40000 text >calibration
+tail -c 12000 text >own
+expect 0 whit train --text text --width 64 --layers 2 --heads 2 --ffn 128 --context 64 --vocab 300 -c 32 --sequences 8 \
+    --threads 1 --ends f32 --codec f32 --steps 250 --rate 1e-2 -o original.ndf --seed 1
+
+divergence() { # FILE: its mean KL from the original
+    whit perplexity -m "$1" -f own -c 32 --second-half --kl-base original.ndf --json |
+        python3 -c 'import json, sys; print(json.load(sys.stdin)["kld_mean"])'
+}
+less() { # A B FACTOR: is A below FACTOR times B?
+    python3 -c "import sys; sys.exit(not $1 < $2 * $3)" || complain "$4: $1 is not below $3 of $2"
+}
+
+# ---- every codec: error feedback beats rounding, every stage together beats both
+for codec in b1 t q2; do
+    expect 0 whit compress original.ndf --codec $codec --method rtn -o rtn.ndf
+    for method in gptq full; do
+        expect 0 whit compress original.ndf --codec $codec --method $method --calib calibration -c 32 -t 2 -o $method.ndf
+    done
+    expect 0 whit verify full.ndf
+    rtn=$(divergence rtn.ndf) gptq=$(divergence gptq.ndf) full=$(divergence full.ndf)
+    [ $codec = b1 ] || less "$gptq" "$rtn" 0.9 "$codec: gptq against rtn" # signs are too coarse for it alone here
+    less "$full" "$gptq" 0.8 "$codec: full against gptq"
+    less "$full" "$rtn" 0.8 "$codec: full against rtn"
+    mv full.ndf $codec.ndf
+done
+less "$(divergence q2.ndf)" "$(divergence t.ndf)" 1 'q2 against t'
+less "$(divergence t.ndf)" "$(divergence b1.ndf)" 1 't against b1'
+
+# ---- threads change no byte; a stage left out does
+for t in 1 3; do
+    expect 0 whit compress original.ndf --codec q2 --calib calibration -c 32 -t $t -o again.ndf
+    cmp -s q2.ndf again.ndf || complain "$t threads gave another file"
+done
+for stage in qep residual order descent; do
+    expect 0 whit compress original.ndf --codec t --calib calibration -c 32 --without $stage -o without.ndf
+    [ $stage = order ] || { cmp -s t.ndf without.ndf && complain "--without $stage changed nothing"; }
+done
+expect 0 whit compress original.ndf --codec t --calib calibration -c 32 --json -o again.ndf
+python3 -c 'import json
+for m in json.load(open("out"))["matrices"]: assert m["error"] < 0.9 * m["error_gptq"] and m["sweeps"], m' || complain "descent: $(cat out)"
+
+# ---- mixed codecs, text that the model makes, what is said
+expect 0 whit compress original.ndf --codec b1 --mixed v=t --mixed down=i8 --sample 3000 -c 32 --embedding f16 --json -o mixed.ndf
+python3 -c 'import json
+r = json.load(open("out"))
+codecs = {m["name"]: m["codec"] for m in r["matrices"]}
+assert codecs["layers.1.v"] == "t2" and codecs["layers.0.q"] == "b1" and "layers.0.down" not in codecs, codecs
+assert 1 < r["body_bits_per_weight"] < 8, r' || complain "the report: $(cat out)"
+expect 0 whit inspect mixed.ndf --json
+expect 0 whit run -m mixed.ndf -p 'The fox' -n 8 --temp 0
+
+# ---- failures: one line, a status of our own, the older file untouched
+cp t.ndf older.ndf
+: >empty
+printf 'a few words' >short
+expect 3 whit compress original.ndf --calib empty -o older.ndf
+one_line empty
+expect 2 whit compress original.ndf --calib short -o older.ndf
+one_line 'calibration text has'
+expect 5 whit compress original.ndf --calib absent -o older.ndf
+expect 2 whit compress original.ndf --calib calibration -c 128 -o older.ndf
+expect 2 whit compress original.ndf --calib calibration --without tea -o older.ndf
+expect 2 whit compress original.ndf --calib calibration --mixed tea=t -o older.ndf
+expect 2 whit compress original.ndf --calib calibration --mixed down=tea -o older.ndf
+expect 2 whit compress original.ndf --calib calibration
+expect 3 whit compress q2.ndf --calib calibration -o older.ndf
+one_line 'compressed already'
+tiny odd.gguf 3 no-tokenizer
+expect 3 whit compress odd.gguf --calib calibration -o older.ndf
+one_line tokenizer
+tiny tiny.gguf
+python3 -c 'b = bytearray(open("tiny.gguf", "rb").read()); b[-4:] = b"\xff\xff\xff\xff"; open("nan.gguf", "wb").write(b)'
+for method in rtn full; do
+    expect 7 whit compress nan.gguf --method $method --calib calibration -o older.ndf
+    one_line 'no number' "tensor '"
+done
+(
+    trap '' XFSZ
+    ulimit -f 16
+    expect 5 whit compress original.ndf --method rtn -o older.ndf
+    exit $failed
+) || failed=1
+cmp -s t.ndf older.ndf || complain "a failure changed the older file"
+[ -z "$(ls older.ndf.tmp-* 2>/dev/null)" ] || complain "a failure left a torn file"
+finish
