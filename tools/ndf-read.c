@@ -197,7 +197,7 @@ static frame *take_chain(file *from, uint32_t *count)
     uint64_t offset = 0;
     const char *reason = "no commit";
     *count = 0;
-    for (uint32_t n = 0; offset < from->size && n < 65536; n++) {
+    for (uint32_t n = 0; offset < from->size && (n < 65536 || frames[0].type >= FIRST_APPENDED); n++) {
         frames = realloc(frames, (n + 1) * sizeof *frames);
         if (!frames) fail(from->path, "not enough memory");
         const char *wrong = take_frame(from, &offset, n, previous, &frames[n]);
@@ -487,11 +487,14 @@ static void take_adapter(const span *in)
     }
 }
 
-/* An appended frame and its commit, without a model in front. */
+/* Appended frames and their commits, without a model in front. */
 static void take_loose(const frame *frames, uint32_t n, const char *path)
 {
-    if (n != 2 || frames[1].type != COMMIT) fail(path, "not a model, and not one frame alone");
-    take_appended(&frames[0]);
+    for (uint32_t i = 0; i < n; i++) {
+        if (frames[i].type == COMMIT) continue;
+        if (frames[i].type < FIRST_APPENDED) fail(path, "not a model, and not appended frames alone");
+        take_appended(&frames[i]);
+    }
     const span *in = &frames[0].payload;
     span data = piece(in, "adapter", u64(in, 8), u64(in, 16));
     if (frames[0].type == ADAPTER) take_adapter(&data);

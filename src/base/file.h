@@ -42,6 +42,7 @@ typedef struct whit_writer {
     uint64_t offset_bytes; /* where the next append goes */
     char *path, *temporary;
     bool unnamed;    /* `temporary` names nothing yet */
+    bool is_new;     /* never takes the place of another file */
     bool is_special; /* `path` is a device or a pipe, open as `special` */
     int special;
     uint8_t *pending; /* gathers: the n_pending bytes before offset_bytes, not yet written */
@@ -50,6 +51,9 @@ typedef struct whit_writer {
 } whit_writer;
 
 whit_status whit_writer_open(const char *path, const whit_allocator *allocator, whit_writer *writer, whit_error *error);
+/* The same for a file that only its owner may read (mode 0600); the commit refuses to replace one. */
+whit_status whit_writer_open_private(const char *path, const whit_allocator *allocator, whit_writer *writer,
+                                     whit_error *error);
 /* From now on appended pieces are gathered and written in large ones that end at multiples of two
  * megabytes, so that the system keeps them in huge pages for those who map the file next. Errors of
  * writing may then come later, at the latest from whit_writer_commit. */

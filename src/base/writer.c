@@ -192,6 +192,17 @@ whit_status whit_writer_open(const char *path, const whit_allocator *allocator, 
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
+whit_status whit_writer_open_private(const char *path, const whit_allocator *allocator, whit_writer *writer,
+                                     whit_error *error)
+{
+    WHIT_TRY(whit_writer_open(path, allocator, writer, error));
+    writer->is_new = true;
+    if (fchmod(writer->fd, 0600) == 0) return WHIT_OK;
+    whit_status status = whit_fail_errno(error, path, "make private");
+    whit_writer_discard(writer);
+    return status;
+}
+
 static whit_status write_at(const whit_writer *writer, uint64_t offset_bytes, const uint8_t *bytes, size_t size_bytes,
                             whit_error *error)
 {
@@ -268,6 +279,7 @@ static int name_it(whit_writer *writer)
     char self[64];
     snprintf(self, sizeof self, "/proc/self/fd/%d", writer->fd);
     if (linkat(AT_FDCWD, self, AT_FDCWD, writer->path, AT_SYMLINK_FOLLOW) == 0) return 0;
+    if (writer->is_new) return -1;
     int failed = -1;
     for (int attempt = 0; attempt < 100 && failed && errno == EEXIST; attempt++) {
         if (!random_suffix(writer->temporary + strlen(writer->path))) return -1;
@@ -300,7 +312,10 @@ static whit_status finish(whit_writer *writer, whit_error *error)
     WHIT_TRY(write_pending(writer, error));
     if (writer->is_special) return copy_to_special(writer, error);
     if (fsync(writer->fd) != 0) return whit_fail_errno(error, writer->path, "flush to disk");
-    int failed = writer->unnamed ? name_it(writer) : rename(writer->temporary, writer->path);
+    int failed = writer->unnamed ? name_it(writer)
+        : writer->is_new         ? link(writer->temporary, writer->path)
+                                 : rename(writer->temporary, writer->path);
+    if (!failed && !writer->unnamed && writer->is_new) unlink(writer->temporary);
     return failed ? whit_fail_errno(error, writer->path, "rename the finished file to") : WHIT_OK;
 }
 

@@ -83,7 +83,9 @@ static whit_status read_main(whit_ndf *ndf, whit_error *error)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is a part of a split model; open its main file", path);
     if (whit_ndf_chain_at(&file->chain, 0)->type >= WHIT_NDF_ADAPTER)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is %s without a model", path,
-                         whit_ndf_chain_at(&file->chain, 0)->type == WHIT_NDF_ADAPTER ? "an adapter" : "a frame");
+                         whit_ndf_chain_at(&file->chain, 0)->type == WHIT_NDF_ADAPTER       ? "an adapter"
+                             : whit_ndf_chain_at(&file->chain, 0)->type == WHIT_NDF_SESSION ? "a session"
+                                                                                            : "a frame");
     uint32_t i = 0;
     WHIT_TRY(expect_frame(file, i, WHIT_NDF_HEAD, error));
     ndf->head = payload_at(file, i);
@@ -193,15 +195,20 @@ static whit_status open_parts(whit_ndf *ndf, bool has_folder, whit_error *error)
     return WHIT_OK;
 }
 
-/* An appended frame and its commit. */
-static whit_status read_loose(whit_ndf *ndf, whit_error *error)
+/* Appended frames and their commits. */
+static whit_status read_loose(const whit_ndf *ndf, whit_error *error)
 {
     const whit_ndf_file_view *file = &ndf->files[0];
-    if (whit_ndf_chain_at(&file->chain, 0)->type < WHIT_NDF_ADAPTER || file->chain.n_frames != 2)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is no adapter", file->map.path);
-    WHIT_TRY(expect_frame(file, 1, WHIT_NDF_COMMIT, error));
-    whit_ndf_appended appended;
-    return whit_ndf_read_appended(ndf, 0, &appended, error);
+    for (uint32_t i = 0; i < file->chain.n_frames; i++) {
+        whit_ndf_appended appended;
+        uint32_t type = whit_ndf_chain_at(&file->chain, i)->type;
+        if (i == 0 && type < WHIT_NDF_ADAPTER)
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is no adapter", file->map.path);
+        if (i && type == WHIT_NDF_COMMIT) continue;
+        if (type < WHIT_NDF_ADAPTER) return bad_frame(file, i, "its type is not expected here", error);
+        WHIT_TRY(whit_ndf_read_appended(ndf, i, &appended, error));
+    }
+    return WHIT_OK;
 }
 
 typedef enum open_as { AS_MODEL, AS_MODEL_WITHOUT_FOLDER, AS_LOOSE } open_as;
@@ -252,6 +259,16 @@ whit_status whit_ndf_open(const char *path, const whit_allocator *allocator, whi
 whit_status whit_ndf_open_loose(const char *path, const whit_allocator *allocator, whit_ndf **ndf, whit_error *error)
 {
     return open_path(path, AS_LOOSE, allocator, ndf, error);
+}
+
+bool whit_ndf_begins_loose(const char *path)
+{
+    whit_ndf_header header;
+    int fd = open_to_read(path);
+    if (fd < 0) return false;
+    bool whole = pread(fd, &header, sizeof header, 0) == sizeof header;
+    close(fd);
+    return whole && whit_ndf_has_magic(&header, sizeof header) && header.type >= WHIT_NDF_ADAPTER;
 }
 
 bool whit_ndf_is_loose(const whit_ndf *ndf)
@@ -418,10 +435,21 @@ whit_status whit_ndf_read_appended(const whit_ndf *ndf, uint32_t i, whit_ndf_app
     return WHIT_OK;
 }
 
-whit_status whit_ndf_appended_at(const whit_ndf *ndf, uint32_t i, whit_ndf_appended *appended, whit_error *error)
+/* The place in the chain of appended frame `i`. */
+static uint32_t place_of(const whit_ndf *ndf, uint32_t i)
 {
     const whit_ndf_chain *chain = &ndf->files[0].chain;
     uint32_t at = ndf->n_base_frames;
     while (whit_ndf_chain_at(chain, at)->type == WHIT_NDF_COMMIT || i-- > 0) at++;
-    return whit_ndf_read_appended(ndf, at, appended, error);
+    return at;
+}
+
+uint32_t whit_ndf_appended_type(const whit_ndf *ndf, uint32_t i)
+{
+    return whit_ndf_chain_at(&ndf->files[0].chain, place_of(ndf, i))->type;
+}
+
+whit_status whit_ndf_appended_at(const whit_ndf *ndf, uint32_t i, whit_ndf_appended *appended, whit_error *error)
+{
+    return whit_ndf_read_appended(ndf, place_of(ndf, i), appended, error);
 }

@@ -23,6 +23,10 @@ typedef enum whit_ndf_frame_type {
     WHIT_NDF_PART = 6,
     WHIT_NDF_ADAPTER = 16,
     WHIT_NDF_SESSION = 17,
+    WHIT_NDF_SIGNATURE = 18,
+    WHIT_NDF_PROGRAM = 19,
+    WHIT_NDF_MEMORY = 20,
+    WHIT_NDF_JOURNAL = 21,
 } whit_ndf_frame_type;
 
 const char *whit_ndf_frame_type_name(uint32_t type);
@@ -41,10 +45,12 @@ whit_status whit_ndf_open_fd(int fd, const char *name, const whit_allocator *all
 /* The same for bytes in memory, 64-byte aligned, which are used in place and outlive the model. */
 whit_status whit_ndf_open_memory(const void *data, size_t size_bytes, const char *name, const whit_allocator *allocator,
                                  whit_ndf **ndf, whit_error *error);
-/* Opens a *loose* file: one appended frame and its commit, without a model in front (an adapter's
- * own file). Of such a file only path, files, mapping, appended frames and verify may be asked. */
+/* Opens a *loose* file: appended frames and their commits, without a model in front (an adapter's
+ * own file, a session). Of such a file only path, files, mapping, appended frames and verify may be asked. */
 whit_status whit_ndf_open_loose(const char *path, const whit_allocator *allocator, whit_ndf **ndf, whit_error *error);
 bool whit_ndf_is_loose(const whit_ndf *ndf);
+/* Does the file at `path` begin like a loose one? */
+bool whit_ndf_begins_loose(const char *path);
 void whit_ndf_close(whit_ndf *ndf);
 
 const char *whit_ndf_path(const whit_ndf *ndf);
@@ -87,6 +93,8 @@ typedef struct whit_ndf_appended {
 } whit_ndf_appended;
 
 uint32_t whit_ndf_n_appended(const whit_ndf *ndf);
+/* Of appended frame `i` < n_appended. */
+uint32_t whit_ndf_appended_type(const whit_ndf *ndf, uint32_t i);
 /* Checks the frame's bounds; `i` < n_appended. */
 whit_status whit_ndf_appended_at(const whit_ndf *ndf, uint32_t i, whit_ndf_appended *appended, whit_error *error);
 /* Bytes after the last whole commit (a torn append); they are ignored. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Appending frames after a model: adapters, sessions. */
+ * Appending a frame in one call: after a model, or in a file of its own. ndf_log.h has the parts. */
 #ifndef WHIT_FORMAT_NDF_APPEND_H
 #define WHIT_FORMAT_NDF_APPEND_H
 
 #include "format/ndf.h"
 
-/* Appends one named frame and its commit to the file at `path`, under an exclusive lock. `type` is
+/* Appends one named frame and its commit to the model or loose file at `path`, under an exclusive lock. `type` is
  * WHIT_NDF_ADAPTER or above. Survives a crash at any point: the file is then as before, with a torn
  * tail at most, which the next append removes. On failure the file is as before, except where only
  * the last flush failed: then the frame is there and may not outlive a power cut. The model's
@@ -16,5 +16,9 @@ whit_status whit_ndf_append(const char *path, uint32_t type, const char *name, c
 /* Writes such a frame as a loose file of its own (whit_ndf_open_loose), atomically. */
 whit_status whit_ndf_write_loose(const char *path, uint32_t type, const char *name, const void *data, size_t size_bytes,
                                  const whit_allocator *allocator, whit_error *error);
+
+/* The same for a file that only its owner may read (mode 0600), and only where there is none yet. */
+whit_status whit_ndf_create_loose(const char *path, uint32_t type, const char *name, const void *data,
+                                  size_t size_bytes, const whit_allocator *allocator, whit_error *error);
 
 #endif

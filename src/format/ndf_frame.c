@@ -79,6 +79,10 @@ const char *whit_ndf_frame_type_name(uint32_t type)
     case WHIT_NDF_PART: return "PART";
     case WHIT_NDF_ADAPTER: return "ADAPTER";
     case WHIT_NDF_SESSION: return "SESSION";
+    case WHIT_NDF_SIGNATURE: return "SIGNATURE";
+    case WHIT_NDF_PROGRAM: return "PROGRAM";
+    case WHIT_NDF_MEMORY: return "MEMORY";
+    case WHIT_NDF_JOURNAL: return "JOURNAL";
     }
     return "unknown";
 }
@@ -162,6 +166,12 @@ static const char *read_frame(const whit_ndf_input *input, uint64_t file_bytes, 
     return check_commit(input, offset, header);
 }
 
+/* Loose chains (sessions, journals) grow as long as the file does. */
+static bool is_loose(const whit_ndf_chain *chain)
+{
+    return chain->frames.size_bytes && whit_ndf_chain_at(chain, 0)->type >= WHIT_NDF_ADAPTER;
+}
+
 whit_status whit_ndf_chain_read(const whit_ndf_input *input, const char *path, const whit_allocator *allocator,
                                 whit_ndf_chain *chain, whit_error *error)
 {
@@ -173,9 +183,9 @@ whit_status whit_ndf_chain_read(const whit_ndf_input *input, const char *path, c
     uint64_t offset = 0;
     for (uint32_t index = 0; offset < chain->file_bytes; index++) {
         whit_ndf_header header;
-        const char *reason = index < WHIT_NDF_MAX_FRAMES
-            ? read_frame(input, chain->file_bytes, offset, index, previous, &header)
-            : "there are too many frames";
+        uint32_t most = is_loose(chain) ? UINT32_MAX : WHIT_NDF_MAX_FRAMES;
+        const char *reason = index < most ? read_frame(input, chain->file_bytes, offset, index, previous, &header)
+                                          : "there are too many frames";
         if (reason) {
             snprintf(chain->stop, sizeof chain->stop, "frame %" PRIu32 " at byte %" PRIu64 ": %s", index, offset,
                      reason);
@@ -194,6 +204,10 @@ whit_status whit_ndf_chain_read(const whit_ndf_input *input, const char *path, c
             memcpy(chain->last_hash, header.hash, sizeof header.hash);
         }
     }
+    uint32_t n_read = (uint32_t)(chain->frames.size_bytes / sizeof(whit_ndf_frame));
+    if (!*chain->stop && chain->n_frames && n_read > chain->n_frames)
+        snprintf(chain->stop, sizeof chain->stop, "frame %" PRIu32 " at byte %" PRIu64 ": the file ends in front of it",
+                 n_read, offset);
     if (chain->n_frames) return WHIT_OK;
     whit_status status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: %s", path,
                                    *chain->stop ? chain->stop : "the file is cut short before its commit");

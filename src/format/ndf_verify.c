@@ -206,8 +206,7 @@ static void check_tail(work *job)
     uint64_t torn_bytes = whit_ndf_torn_bytes(job->ndf);
     if (torn_bytes == 0) return;
     char what[256];
-    snprintf(what, sizeof what, "not committed (an append was cut off, or is damaged): %s",
-             *file->chain.stop ? file->chain.stop : "no commit follows");
+    snprintf(what, sizeof what, "not committed (an append was cut off, or is damaged): %s", file->chain.stop);
     report(job, file->map.path, 0, 0, file->chain.end_bytes, torn_bytes, what);
 }
 

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT
+ * The order of writes is what keeps the promise: frame, flush, commit, flush. */
+#include "format/ndf_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAME_LIMIT_BYTES 255
+#define SCAN_BYTES       ((size_t)1 << 16)
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+/* The file may have been replaced (renamed over) while the lock was waited for. */
+static bool is_still(int fd, const char *path)
+{
+    struct stat opened, now;
+    return fstat(fd, &opened) == 0 && stat(path, &now) == 0 && opened.st_dev == now.st_dev &&
+        opened.st_ino == now.st_ino;
+}
+
+static whit_status open_locked(const char *path, bool wait, int *fd, whit_error *error)
+{
+    for (int n_tries = 0; n_tries < 100; n_tries++) {
+        *fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+        if (*fd < 0) return whit_fail_errno(error, path, "open to append");
+        while (flock(*fd, LOCK_EX | (wait ? 0 : LOCK_NB)) != 0) {
+            if (errno == EWOULDBLOCK)
+                return whit_fail(error, WHIT_ERROR_IO, "%s: another program is writing it; try again when it is done",
+                                 path);
+            if (errno != EINTR) return whit_fail_errno(error, path, "lock");
+        }
+        if (is_still(*fd, path)) return WHIT_OK;
+        close(*fd);
+        *fd = -1;
+    }
+    return whit_fail(error, WHIT_ERROR_IO, "%s: it is replaced all the time", path);
+}
+
+/* A torn append has no whole commit. A tail with one is damage, which somebody may want to repair.
+ * (One inside an appended payload that is itself an .ndf says another place, and does not count.)
+ */
+static whit_status refuse_damaged_tail(const whit_ndf_log *log, whit_error *error)
+{
+    const whit_ndf_chain *chain = &log->chain;
+    if (chain->file_bytes == chain->end_bytes) return WHIT_OK;
+    uint8_t *bytes = whit_alloc(log->allocator, SCAN_BYTES);
+    if (!bytes) return whit_fail_memory(error, "a buffer", SCAN_BYTES);
+    whit_status status = WHIT_OK;
+    uint64_t offset = chain->end_bytes;
+    while (status == WHIT_OK) {
+        ssize_t n = pread(log->fd, bytes, SCAN_BYTES, (off_t)offset);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) status = whit_fail_errno(error, log->path, "read");
+        if (n < WHIT_NDF_ALIGN_BYTES) break;
+        size_t i = 0;
+        for (; i + WHIT_NDF_ALIGN_BYTES <= (size_t)n; i += WHIT_NDF_ALIGN_BYTES)
+            if (memcmp(bytes + i, WHIT_NDF_MAGIC, 8) == 0 && whit_ndf_is_commit(log->fd, offset + i)) {
+                status =
+                    whit_fail(error, WHIT_ERROR_FORMAT,
+                              "%s: %s, and commits follow: it is damaged; nothing is appended", log->path, chain->stop);
+                break;
+            }
+        offset += i;
+    }
+    whit_free(log->allocator, bytes, SCAN_BYTES);
+    return status;
+}
+
+static whit_status check_kind(const whit_ndf_log *log, whit_error *error)
+{
+    uint32_t type = whit_ndf_chain_at(&log->chain, 0)->type;
+    if (type != WHIT_NDF_HEAD && type < WHIT_NDF_ADAPTER)
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: only a model's main file, or a file of appended frames, can be appended to", log->path);
+    return WHIT_OK;
+}
+
+static whit_status begin(whit_ndf_log *log, const char *path, const whit_allocator *allocator, whit_error *error)
+{
+    whit_hash_prepare();
+    *log = (whit_ndf_log){.fd = -1, .allocator = allocator};
+    log->path = whit_strndup(allocator, path, strlen(path));
+    if (!log->path) return whit_fail_memory(error, "a file name", strlen(path));
+    log->is_open = true;
+    return WHIT_OK;
+}
+
+static whit_status read_chain(whit_ndf_log *log, whit_error *error)
+{
+    WHIT_TRY(whit_ndf_chain_read(&(whit_ndf_input){.fd = log->fd}, log->path, log->allocator, &log->chain, error));
+    WHIT_TRY(check_kind(log, error));
+    if (log->can_append) WHIT_TRY(refuse_damaged_tail(log, error));
+    log->end_bytes = log->chain.end_bytes;
+    log->n_committed = log->chain.n_frames;
+    log->changed = log->chain.file_bytes != log->chain.end_bytes;
+    /* Only the writer's appending and its place are used: the file stays where it is. */
+    log->out =
+        (whit_writer){.fd = log->fd, .offset_bytes = log->end_bytes, .path = log->path, .allocator = log->allocator};
+    log->stream.n_frames = log->chain.n_frames;
+    memcpy(log->stream.previous, log->chain.last_hash, sizeof log->stream.previous);
+    return WHIT_OK;
+}
+
+whit_status whit_ndf_log_open(const char *path, whit_ndf_log_mode mode, const whit_allocator *allocator,
+                              whit_ndf_log *log, whit_error *error)
+{
+    WHIT_TRY(begin(log, path, allocator, error));
+    log->owns_fd = true;
+    log->can_append = mode != WHIT_NDF_LOG_READ;
+    whit_status status = WHIT_OK;
+    if (log->can_append) {
+        status = open_locked(path, mode == WHIT_NDF_LOG_APPEND, &log->fd, error);
+    } else {
+        log->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (log->fd < 0) status = whit_fail_errno(error, path, "open");
+    }
+    if (status == WHIT_OK) status = read_chain(log, error);
+    if (status != WHIT_OK) {
+        log->changed = false;
+        whit_ndf_log_close(log);
+    }
+    return status;
+}
+
+whit_status whit_ndf_log_open_fd(int fd, const char *name, const whit_allocator *allocator, whit_ndf_log *log,
+                                 whit_error *error)
+{
+    WHIT_TRY(begin(log, name, allocator, error));
+    log->fd = fd;
+    whit_status status = read_chain(log, error);
+    if (status != WHIT_OK) whit_ndf_log_close(log);
+    return status;
+}
+
+void whit_ndf_log_close(whit_ndf_log *log)
+{
+    if (!log->is_open) return;
+    whit_ndf_stream_free(&log->stream);
+    whit_ndf_chain_free(&log->chain);
+    if (log->owns_fd && log->fd >= 0) close(log->fd);
+    whit_free(log->allocator, log->path, strlen(log->path) + 1);
+    *log = (whit_ndf_log){.fd = -1};
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+whit_status whit_ndf_log_bad(const whit_ndf_log *log, uint32_t i, const char *reason, whit_error *error)
+{
+    const whit_ndf_frame *frame = whit_ndf_log_frame(log, i);
+    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: frame %" PRIu32 " (%s) at byte %" PRIu64 ": %s", log->path, i,
+                     whit_ndf_frame_type_name(frame->type), frame->offset, reason);
+}
+
+whit_status whit_ndf_log_read(const whit_ndf_log *log, uint64_t offset, void *data, size_t size_bytes,
+                              whit_error *error)
+{
+    uint8_t *bytes = data;
+    while (size_bytes) {
+        ssize_t n = pread(log->fd, bytes, size_bytes, (off_t)offset);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return whit_fail_errno(error, log->path, "read");
+        if (n == 0) return whit_fail(error, WHIT_ERROR_IO, "%s: it was cut short meanwhile", log->path);
+        bytes += n;
+        size_bytes -= (size_t)n;
+        offset += (uint64_t)n;
+    }
+    return WHIT_OK;
+}
+
+whit_status whit_ndf_log_check(const whit_ndf_log *log, uint32_t i, whit_error *error)
+{
+    const whit_ndf_frame *frame = whit_ndf_log_frame(log, i);
+    uint64_t n_chunks = whit_ndf_n_chunks(frame->payload_bytes);
+    size_t n_room = frame->payload_bytes < WHIT_NDF_CHUNK_BYTES ? (size_t)frame->payload_bytes : WHIT_NDF_CHUNK_BYTES;
+    whit_ndf_header header;
+    uint8_t *bytes = whit_alloc(log->allocator, n_room + 1), root[WHIT_HASH_BYTES];
+    if (!bytes) return whit_fail_memory(error, "a buffer", n_room);
+    whit_hash hash;
+    whit_hash_begin(&hash, WHIT_NDF_DOMAIN_NODE);
+    whit_hash_add_u64(&hash, n_chunks);
+    whit_status status = whit_ndf_log_read(log, frame->offset, &header, sizeof header, error);
+    for (uint64_t k = 0; status == WHIT_OK && k < n_chunks; k++) {
+        uint64_t rest = frame->payload_bytes - k * WHIT_NDF_CHUNK_BYTES;
+        size_t n = rest < WHIT_NDF_CHUNK_BYTES ? (size_t)rest : WHIT_NDF_CHUNK_BYTES;
+        uint8_t leaf[WHIT_HASH_BYTES];
+        status = whit_ndf_log_read(log, whit_ndf_payload_offset(frame) + k * WHIT_NDF_CHUNK_BYTES, bytes, n, error);
+        whit_ndf_leaf(bytes, n, leaf);
+        whit_hash_add(&hash, leaf, sizeof leaf);
+    }
+    whit_hash_end(&hash, root);
+    if (status == WHIT_OK && memcmp(root, header.root, sizeof root) != 0)
+        status = whit_ndf_log_bad(log, i, "its payload is damaged", error);
+    whit_free(log->allocator, bytes, n_room + 1);
+    return status;
+}
+
+whit_status whit_ndf_log_data(const whit_ndf_log *log, uint32_t i, uint64_t *offset, uint64_t *size_bytes,
+                              whit_error *error)
+{
+    const whit_ndf_frame *frame = whit_ndf_log_frame(log, i);
+    whit_ndf_appended_header header;
+    if (frame->type < WHIT_NDF_ADAPTER) return whit_ndf_log_bad(log, i, "it is no appended frame", error);
+    if (frame->payload_bytes < sizeof header) return whit_ndf_log_bad(log, i, "it is too short", error);
+    WHIT_TRY(whit_ndf_log_read(log, whit_ndf_payload_offset(frame), &header, sizeof header, error));
+    if (!whit_in_bounds(sizeof header, (uint64_t)header.name_bytes + 1, frame->payload_bytes))
+        return whit_ndf_log_bad(log, i, "its name lies outside", error);
+    if (header.reserved || header.data_offset % WHIT_NDF_ALIGN_BYTES ||
+        !whit_in_bounds(header.data_offset, header.data_bytes, frame->payload_bytes))
+        return whit_ndf_log_bad(log, i, "its data lies outside", error);
+    *offset = whit_ndf_payload_offset(frame) + header.data_offset;
+    *size_bytes = header.data_bytes;
+    return WHIT_OK;
+}
+
+/* ---- appending ------------------------------------------------------------------------------ */
+
+whit_status whit_ndf_check_appended(const char *path, uint32_t type, const char *name, whit_error *error)
+{
+    if (type >= WHIT_NDF_ADAPTER && *name && strlen(name) <= NAME_LIMIT_BYTES) return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: a frame of type %" PRIu32 " named '%.64s' cannot be appended",
+                     path, type, name);
+}
+
+whit_status whit_ndf_begin_appended(whit_ndf_stream *stream, uint32_t type, const char *name, uint64_t data_bytes,
+                                    whit_error *error)
+{
+    size_t name_bytes = strlen(name);
+    whit_ndf_appended_header header = {
+        .name_bytes = (uint32_t)name_bytes,
+        .data_offset = whit_round_up(sizeof header + name_bytes + 1, WHIT_NDF_ALIGN_BYTES),
+        .data_bytes = data_bytes,
+    };
+    WHIT_TRY(whit_ndf_stream_begin(stream, type, error));
+    WHIT_TRY(whit_ndf_stream_add(stream, &header, sizeof header, error));
+    WHIT_TRY(whit_ndf_stream_add(stream, name, name_bytes, error));
+    return whit_ndf_stream_pad(stream, header.data_offset, error);
+}
+
+static whit_status check_room(const whit_ndf_log *log, whit_error *error)
+{
+    bool is_loose = whit_ndf_chain_at(&log->chain, 0)->type >= WHIT_NDF_ADAPTER;
+    uint32_t most = is_loose ? UINT32_MAX : WHIT_NDF_MAX_FRAMES;
+    if (!log->can_append) return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: it was opened to be read", log->path);
+    if (log->stream.n_frames > most - 2)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: it has %" PRIu32 " frames, which is the most", log->path,
+                         log->stream.n_frames);
+    return WHIT_OK;
+}
+
+static whit_status flush(const whit_ndf_log *log, whit_error *error)
+{
+    return fsync(log->fd) == 0 ? WHIT_OK : whit_fail_errno(error, log->path, "flush to disk");
+}
+
+whit_status whit_ndf_log_begin(whit_ndf_log *log, uint32_t type, const char *name, uint64_t data_bytes,
+                               whit_error *error)
+{
+    WHIT_TRY(whit_ndf_check_appended(log->path, type, name, error));
+    WHIT_TRY(check_room(log, error));
+    if (log->changed && ftruncate(log->fd, (off_t)log->end_bytes) != 0)
+        return whit_fail_errno(error, log->path, "cut off a torn tail");
+    log->changed = true;
+    log->stream.out = &log->out;
+    log->out.offset_bytes = log->end_bytes;
+    return whit_ndf_begin_appended(&log->stream, type, name, data_bytes, error);
+}
+
+whit_status whit_ndf_log_add(whit_ndf_log *log, const void *data, size_t size_bytes, whit_error *error)
+{
+    return whit_ndf_stream_add(&log->stream, data, size_bytes, error);
+}
+
+whit_status whit_ndf_log_commit(whit_ndf_log *log, whit_error *error)
+{
+    WHIT_TRY(whit_ndf_stream_end(&log->stream, error));
+    WHIT_TRY(flush(log, error));
+    WHIT_TRY(whit_ndf_stream_commit(&log->stream, error));
+    /* Others may be reading it from here on: it stays, whatever the flush says. */
+    log->changed = false;
+    log->end_bytes = log->out.offset_bytes;
+    log->n_committed = log->stream.n_frames;
+    memcpy(log->chain.last_hash, log->stream.previous, sizeof log->chain.last_hash);
+    return flush(log, error);
+}
+
+void whit_ndf_log_cancel(whit_ndf_log *log)
+{
+    if (!log->changed || !log->can_append) return;
+    if (ftruncate(log->fd, (off_t)log->end_bytes) == 0) log->changed = false;
+    log->out.offset_bytes = log->end_bytes;
+    /* The frame that was begun has taken its place in the chain only if it was ended. */
+    memcpy(log->stream.previous, log->chain.last_hash, sizeof log->stream.previous);
+    log->stream.n_frames = log->n_committed;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ * A chain of frames that grows: reading its appended frames one by one, checked, and appending more.
+ *
+ * Whoever appends holds an exclusive flock from opening to closing, so an append costs what its own
+ * bytes cost: nothing before them is read again. */
+#ifndef WHIT_FORMAT_NDF_LOG_H
+#define WHIT_FORMAT_NDF_LOG_H
+
+#include "format/ndf_frame.h"
+
+typedef enum whit_ndf_log_mode {
+    WHIT_NDF_LOG_READ,      /* no lock; may not append */
+    WHIT_NDF_LOG_APPEND,    /* waits for the lock */
+    WHIT_NDF_LOG_APPEND_NOW /* refuses where another program holds the lock */
+} whit_ndf_log_mode;
+
+/* Zero-initialised is closed. */
+typedef struct whit_ndf_log {
+    int fd; /* of a path: the log's own; -1 when closed */
+    bool is_open, can_append, owns_fd;
+    char *path;
+    whit_ndf_chain chain; /* as it was read; `stream` and `end_bytes` go on from there */
+    uint64_t end_bytes;   /* where the last commit ends */
+    uint32_t n_committed; /* frames up to there */
+    bool changed;         /* bytes follow it that are to be cut off */
+    whit_writer out;
+    whit_ndf_stream stream;
+    const whit_allocator *allocator;
+} whit_ndf_log;
+
+/* Opens a model's main file or a loose chain. A torn tail is ignored, and cut off by the first
+ * append; a tail with whole commits in it is damage, and appending to it is refused here. */
+whit_status whit_ndf_log_open(const char *path, whit_ndf_log_mode mode, const whit_allocator *allocator,
+                              whit_ndf_log *log, whit_error *error);
+/* The same, to read, of a descriptor that stays the caller's. */
+whit_status whit_ndf_log_open_fd(int fd, const char *name, const whit_allocator *allocator, whit_ndf_log *log,
+                                 whit_error *error);
+void whit_ndf_log_close(whit_ndf_log *log);
+
+/* ---- reading; `i` < log->chain.n_frames ---- */
+
+static inline const whit_ndf_frame *whit_ndf_log_frame(const whit_ndf_log *log, uint32_t i)
+{
+    return whit_ndf_chain_at(&log->chain, i);
+}
+/* Every byte of a frame's payload against its hash; damage is an error that names the frame. */
+whit_status whit_ndf_log_check(const whit_ndf_log *log, uint32_t i, whit_error *error);
+/* Where the data of an appended frame lies: offset in the file. Checks its bounds. */
+whit_status whit_ndf_log_data(const whit_ndf_log *log, uint32_t i, uint64_t *offset, uint64_t *size_bytes,
+                              whit_error *error);
+/* Bytes of the file. */
+whit_status whit_ndf_log_read(const whit_ndf_log *log, uint64_t offset, void *data, size_t size_bytes,
+                              whit_error *error);
+/* "FILE: frame 3 (SESSION) at byte 1280: REASON". */
+whit_status whit_ndf_log_bad(const whit_ndf_log *log, uint32_t i, const char *reason, whit_error *error);
+
+/* ---- an appended frame, in any stream ---- */
+
+/* Its type and name; `path` begins the error line. */
+whit_status whit_ndf_check_appended(const char *path, uint32_t type, const char *name, whit_error *error);
+/* Up to where its data begins; ended by whit_ndf_stream_end. */
+whit_status whit_ndf_begin_appended(whit_ndf_stream *stream, uint32_t type, const char *name, uint64_t data_bytes,
+                                    whit_error *error);
+
+/* ---- appending: begin, add until data_bytes are there, commit ---- */
+
+whit_status whit_ndf_log_begin(whit_ndf_log *log, uint32_t type, const char *name, uint64_t data_bytes,
+                               whit_error *error);
+whit_status whit_ndf_log_add(whit_ndf_log *log, const void *data, size_t size_bytes, whit_error *error);
+/* Frame, flush, commit, flush. */
+whit_status whit_ndf_log_commit(whit_ndf_log *log, whit_error *error);
+/* After any failure of the three: cuts off what was begun. */
+void whit_ndf_log_cancel(whit_ndf_log *log);
+
+#endif
