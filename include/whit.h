@@ -34,5 +34,6 @@
 #include "whit/adapter.h"
 #include "whit/sampler.h"
 #include "whit/generation.h"
+#include "whit/session_file.h"
 
 #endif

@@ -19,6 +19,7 @@ struct chat_values {
     int thinking;
     bool statistics, no_history, no_wrap;
     cli_list stops;
+    cli_keep_flags keep;
     cli_model_flags model;
     cli_session_flags session;
     cli_adapter_flags adapters;
@@ -47,6 +48,7 @@ static const cli_option options[] = {
      "Show tokens per second and the use of the context after every answer, on stderr."},
     {"--no-wrap, --nowordwrap", CLI_FLAG, AT(no_wrap), NULL, "Do not break long lines between words on a terminal."},
     {"--no-history", CLI_FLAG, AT(no_history), NULL, "Neither read nor write the history of typed lines."},
+    CLI_KEEP_OPTIONS(AT(keep)),
     {0},
 };
 
@@ -115,7 +117,11 @@ bool cli_chat_answer(cli_chat *chat)
                                   .n_stop = chat->stops.n,
                                   .on_part = cli_view_part,
                                   .user = &view};
+    cli_keep_begin(&chat->keep, sampler);
     whit_status status = whit_conversation_answer(chat->talk.conversation, sampler, &wanted, &answer, &error);
+    if (status == WHIT_OK || whit_messages_count(messages) > n_before)
+        cli_chat_remember(
+            chat, cli_keep_conversation(chat->call, &chat->keep, chat->talk.conversation, sampler, answer.finish));
     if (status == WHIT_OK || answer.n_generated) cli_view_end(&view);
     whit_sampler_close(sampler);
     explain(chat, status, &answer, &error);
@@ -211,6 +217,9 @@ static int start(cli_chat *chat, const struct chat_values *values)
                                values->n_draft, &chat->talk);
     if (status != CLI_OK) return status;
     chat->sampler = values->sampler;
+    status = cli_keep_open(chat->call, &values->keep, chat->talk.session, "chat", &chat->sampler, &chat->keep);
+    if (status == CLI_OK) status = cli_keep_resume(chat->call, &chat->keep, chat->talk.conversation);
+    if (status != CLI_OK) return status;
     cli_fill_sampler(&chat->sampler, chat->talk.model);
     if (chat->sampler.seed < 0) {
         uint32_t drawn = 0; /* short enough to type again */
@@ -245,6 +254,7 @@ static int run(cli_call *call)
         status = chat.status;
     }
     cli_input_close(chat.input);
+    cli_keep_close(&chat.keep);
     cli_talk_close(&chat.talk);
     return status;
 }

@@ -4,12 +4,14 @@
 #define WHIT_CLI_CHAT_H
 
 #include "cli/input.h"
+#include "cli/keep.h"
 #include "cli/talk.h"
 
 typedef struct cli_chat {
     cli_call *call;
     cli_input *input;
     cli_talk talk;
+    cli_keep keep;
     /* Settings, changed by /set. */
     cli_sampler_flags sampler; /* all filled in, the seed drawn */
     whit_thinking thinking;

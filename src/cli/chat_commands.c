@@ -312,10 +312,18 @@ static void set(cli_chat *chat, char *name)
 
 /* ---- the others ----------------------------------------------------------------------------- */
 
+/* A session file learns of what was taken back. */
+static void keep_messages(cli_chat *chat)
+{
+    cli_chat_remember(
+        chat, cli_keep_conversation(chat->call, &chat->keep, chat->talk.conversation, NULL, WHIT_FINISH_LENGTH));
+}
+
 static void clear(cli_chat *chat, char *nothing)
 {
     (void)nothing;
     whit_messages_clear(messages_of(chat));
+    keep_messages(chat);
 }
 
 /* The answer before is kept until there is another. */
@@ -352,12 +360,14 @@ static void undo(cli_chat *chat, char *nothing)
     bool asked = whit_messages_take_back(messages_of(chat), WHIT_ROLE_USER);
     if (!answered && !asked)
         cli_chat_fail(chat, CLI_USAGE, "there is nothing to take back");
-    else
+    else {
+        keep_messages(chat);
         cli_note("taken back: the last %s; %s left",
                  answered && asked ? "message and its answer"
                      : asked       ? "message"
                                    : "answer",
                  n_messages(chat, many));
+    }
 }
 
 static void leave(cli_chat *chat, char *nothing)

@@ -214,6 +214,7 @@ static int run(cli_call *call)
     whit_model *model = NULL;
     cli_adapters adapters = {0};
     int status;
+    if (cli_inspect_session(call, call->operands[0], values->json, &status)) return status;
     if (cli_inspect_adapter(call, call->operands[0], values->json, &status)) return status;
     status = cli_open_model(call, call->operands[0], values->no_cache, &model);
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);
@@ -241,9 +242,10 @@ const cli_verb cli_inspect_verb = {
     "FILE",
     1,
     1,
-    "show what a model or an adapter holds",
+    "show what a model, an adapter or a session holds",
     "Shows the identity, configuration, metadata and tensors of a model, and the memory that a "
-    "session with the given options and adapters takes beside the weights; of an adapter, its matrices. In the JSON "
+    "session with the given options and adapters takes beside the weights; of an adapter, its matrices; of a session "
+    "file, what it was made with and its turns. In the JSON "
     "object, "
     "\"body_bits_per_weight\" counts all bits of the layers' matrices, scales and padding "
     "included.\n"

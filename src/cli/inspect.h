@@ -14,5 +14,7 @@ json_t *cli_describe_adapter(const whit_ndf_appended *frame);
 void cli_print_adapter(cli_call *call, const json_t *adapter);
 /* False where the file is no loose adapter. */
 bool cli_inspect_adapter(cli_call *call, const char *path, bool json, int *status);
+/* False where the file is no session. */
+bool cli_inspect_session(cli_call *call, const char *path, bool json, int *status);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "cli/names.h"
 #include "cli/tales.h"
+#include "cli/keep.h"
 #include "cli/talk.h"
 #include "cli/verbs.h"
 #include "cli/view.h"
@@ -19,6 +20,7 @@ struct run_values {
     uint32_t n_draft;
     bool no_display_prompt, ignore_end, json, chat, no_statistics;
     cli_list stops;
+    cli_keep_flags keep;
     cli_model_flags model;
     cli_session_flags session;
     cli_adapter_flags adapters;
@@ -49,12 +51,14 @@ static const cli_option options[] = {
     {"--ignore-eos", CLI_FLAG, AT(ignore_end), NULL, "Go on after the end-of-text token."},
     {"--no-stats", CLI_FLAG, AT(no_statistics), NULL, "Leave out the line of statistics."},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object when done."},
+    CLI_KEEP_OPTIONS(AT(keep)),
     {0},
 };
 
 struct output {
     cli_call *call;
     whit_buf *kept; /* with --json: text for the object; NULL streams it */
+    whit_buf *ids;  /* int32_t[]: grows by what is picked */
 };
 
 static bool on_text(void *user, const char *text, size_t text_bytes)
@@ -144,7 +148,7 @@ static bool on_part(void *user, const char *text, size_t text_bytes, bool thinki
     return cli_view_part(&turn->view, text, text_bytes, thinking);
 }
 
-static int print_answer(cli_call *call, cli_talk *talk, whit_sampler *sampler, uint64_t seed)
+static int print_answer(cli_call *call, cli_talk *talk, cli_keep *keep, whit_sampler *sampler, uint64_t seed)
 {
     const struct run_values *values = call->values;
     whit_buf kept = {0};
@@ -158,6 +162,7 @@ static int print_answer(cli_call *call, cli_talk *talk, whit_sampler *sampler, u
                                   .n_stop = values->stops.n,
                                   .on_part = on_part,
                                   .user = &turn};
+    cli_keep_begin(keep, sampler);
     whit_status ended = whit_conversation_answer(talk->conversation, sampler, &wanted, &answer, &error);
     if (ended != WHIT_OK && ended != WHIT_ERROR_CANCELLED) {
         whit_buf_free(&kept);
@@ -181,7 +186,10 @@ static int print_answer(cli_call *call, cli_talk *talk, whit_sampler *sampler, u
     cli_talk_remark_system(talk);
     if (!values->no_statistics) cli_talk_statistics(talk, &answer, seed);
     whit_buf_free(&kept);
-    return *cli_cancelled() ? CLI_INTERRUPTED : CLI_OK;
+    int status = CLI_OK;
+    if (ended == WHIT_OK || answer.n_generated)
+        status = cli_keep_conversation(call, keep, talk->conversation, sampler, answer.finish);
+    return *cli_cancelled() ? CLI_INTERRUPTED : status;
 }
 
 static int run_chat(cli_call *call)
@@ -190,24 +198,28 @@ static int run_chat(cli_call *call)
     whit_sampler *sampler = NULL;
     cli_text prompt = {0};
     cli_talk talk;
+    cli_keep keep = {0};
     whit_error error;
     uint64_t seed;
     int status = cli_talk_open(call, &values->model, &values->session, &values->adapters, values->template,
                                values->n_draft, &talk);
     if (status == CLI_OK) status = read_prompt(call, values, &prompt);
+    if (status == CLI_OK) status = cli_keep_open(call, &values->keep, talk.session, "chat", &values->sampler, &keep);
+    if (status == CLI_OK) status = cli_keep_resume(call, &keep, talk.conversation);
     if (status == CLI_OK) {
         cli_fill_sampler(&values->sampler, talk.model);
         status = cli_open_sampler(call, &values->sampler, talk.model, &seed, &sampler);
     }
     if (status == CLI_OK) {
         whit_messages *messages = whit_conversation_messages(talk.conversation);
-        if (whit_messages_set_system(messages, values->system ? values->system : "",
-                                     values->system ? strlen(values->system) : 0, &error) != WHIT_OK ||
+        if ((values->system &&
+             whit_messages_set_system(messages, values->system, strlen(values->system), &error) != WHIT_OK) ||
             whit_messages_add(messages, WHIT_ROLE_USER, prompt.data, prompt.size_bytes, &error) != WHIT_OK)
             status = cli_fail_error(call, &error);
     }
-    if (status == CLI_OK) status = print_answer(call, &talk, sampler, seed);
+    if (status == CLI_OK) status = print_answer(call, &talk, &keep, sampler, seed);
     whit_sampler_close(sampler);
+    cli_keep_close(&keep);
     cli_talk_close(&talk);
     free(prompt.data);
     return status;
@@ -215,25 +227,81 @@ static int run_chat(cli_call *call)
 
 /* ---- a text --------------------------------------------------------------------------------- */
 
-static int continue_text(cli_call *call)
+/* The ids of a text: those that its session file holds, those of the prompt, those that were picked. */
+struct text {
+    cli_text prompt;
+    whit_buf ids; /* int32_t[] */
+    size_t n_held;
+};
+
+static size_t n_ids(const struct text *text)
+{
+    return text->ids.size_bytes / sizeof(int32_t);
+}
+
+static bool on_token(void *user, int32_t id)
+{
+    struct output *output = user;
+    return whit_buf_append(output->ids, &id, sizeof id);
+}
+
+/* What a session file holds comes first; without a prompt it is gone on with. */
+static int begin_text(cli_call *call, const whit_model *model, const cli_keep *keep, struct text *text)
 {
     const struct run_values *values = call->values;
+    int32_t *ids = NULL;
+    size_t n = 0;
+    if (keep->file) {
+        const int32_t *held = whit_session_file_ids(keep->file, &text->n_held);
+        whit_buf_append(&text->ids, held, text->n_held * sizeof *held);
+    }
+    bool goes_on = text->n_held && !values->prompt && !values->prompt_file;
+    int status = goes_on ? take_text(call, "", &text->prompt) : read_prompt(call, values, &text->prompt);
+    if (status == CLI_OK && !goes_on)
+        status = cli_tokenize(call, model, text->prompt.data, text->prompt.size_bytes, !text->n_held, true, &ids, &n);
+    if (status == CLI_OK && n && !whit_buf_append(&text->ids, ids, n * sizeof *ids)) text->ids.failed = true;
+    free(ids);
+    return status == CLI_OK && text->ids.failed ? cli_fail(call, CLI_LIMIT, "out of memory") : status;
+}
+
+/* Logits of the last id are wanted: it is fed again where the sequence has it. */
+static int leave_last(cli_call *call, whit_session *session, const struct text *text)
+{
+    whit_error error;
+    uint32_t position = whit_session_position(session, 0);
+    if (!position || position < n_ids(text)) return CLI_OK;
+    return whit_session_truncate(session, 0, position - 1, &error) == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
+}
+
+static int keep_text(cli_call *call, cli_keep *keep, const struct text *text, size_t n_given,
+                     const whit_session *session, const whit_sampler *sampler, whit_finish finish)
+{
+    /* Cancelled in the middle of the prompt: nothing came of it. */
+    if (!keep->file || whit_session_position(session, 0) + (size_t)1 < n_ids(text)) return CLI_OK;
+    whit_session_turn turn = whit_session_turn_default();
+    turn.ids = (const int32_t *)(const void *)text->ids.data;
+    turn.n_ids = n_ids(text);
+    turn.n_given = n_given;
+    turn.sampler = sampler;
+    turn.finish = finish;
+    return cli_keep_turn(call, keep, turn);
+}
+
+static int continue_text(cli_call *call)
+{
+    struct run_values *values = call->values;
     whit_model *model = NULL;
     whit_session *session = NULL;
     whit_sampler *sampler = NULL;
     cli_adapters adapters = {0};
+    cli_keep keep = {0};
     whit_buf kept = {0};
-    cli_text prompt = {0};
-    int32_t *ids = NULL;
-    size_t n_ids = 0;
+    struct text text = {.n_held = 0};
     uint64_t seed;
     whit_error error;
 
     int status = cli_open_model(call, values->model.path, values->model.no_cache, &model);
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);
-    if (status == CLI_OK) status = read_prompt(call, values, &prompt);
-    if (status == CLI_OK) status = cli_open_sampler(call, &values->sampler, model, &seed, &sampler);
-    if (status == CLI_OK) status = cli_tokenize(call, model, prompt.data, prompt.size_bytes, true, true, &ids, &n_ids);
     if (status != CLI_OK) goto cleanup;
     whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_I8);
     wanted.n_logits = 1 + values->n_draft;
@@ -242,12 +310,25 @@ static int continue_text(cli_call *call)
         status = cli_fail_error(call, &error);
         goto cleanup;
     }
+    status = cli_keep_open(call, &values->keep, session, "text", &values->sampler, &keep);
+    if (status == CLI_OK) status = begin_text(call, model, &keep, &text);
+    if (status == CLI_OK) status = cli_open_sampler(call, &values->sampler, model, &seed, &sampler);
+    if (status == CLI_OK) status = leave_last(call, session, &text);
+    if (status != CLI_OK) goto cleanup;
+    cli_keep_begin(&keep, sampler);
 
-    struct output output = {call, values->json ? &kept : NULL};
+    struct output output = {call, values->json ? &kept : NULL, &text.ids};
+    const size_t n_given = n_ids(&text);
+    /* The ids that are fed stay where they are while others are appended behind them. */
+    if (!whit_buf_reserve(&text.ids, whit_session_context_size(session) * sizeof(int32_t))) {
+        status = cli_fail(call, CLI_LIMIT, "out of memory");
+        goto cleanup;
+    }
+    const int32_t *ids = (const int32_t *)(const void *)text.ids.data;
     whit_generate_options generate = whit_generate_options_default();
     uint32_t n_ctx = whit_session_context_size(session);
     cli_remark_context(model, n_ctx);
-    uint32_t room = n_ids < n_ctx ? n_ctx - (uint32_t)n_ids : 0;
+    uint32_t room = n_given < n_ctx ? n_ctx - (uint32_t)n_given : 0;
     uint32_t usual = cli_is_tales(values->model.path) ? room : USUAL_TOKENS; /* tales ends by itself */
     generate.n_tokens = values->n_tokens == NOT_GIVEN ? usual
         : values->n_tokens < 0                        ? room
@@ -256,30 +337,34 @@ static int continue_text(cli_call *call)
     generate.ignore_end = values->ignore_end;
     generate.stop = values->stops.items;
     generate.n_stop = values->stops.n;
+    generate.n_present = whit_session_position(session, 0);
     generate.on_text = on_text;
+    generate.on_token = on_token;
     generate.user = &output;
-    if (!values->json && !values->no_display_prompt) on_text(&output, prompt.data, prompt.size_bytes);
+    if (!values->json && !values->no_display_prompt) on_text(&output, text.prompt.data, text.prompt.size_bytes);
     whit_generate_result result = whit_generate_result_default();
-    whit_status ended = whit_generate(session, sampler, ids, n_ids, &generate, &result, &error);
+    whit_status ended = whit_generate(session, sampler, ids, n_given, &generate, &result, &error);
     if (ended != WHIT_OK && ended != WHIT_ERROR_CANCELLED) {
         status = cli_fail_error(call, &error);
     } else {
+        status = keep_text(call, &keep, &text, n_given, session, sampler, result.finish);
         if (*cli_cancelled()) status = CLI_INTERRUPTED;
         if (values->json)
-            cli_print_json(call, describe(prompt.data, prompt.size_bytes, &kept, &result, seed));
+            cli_print_json(call, describe(text.prompt.data, text.prompt.size_bytes, &kept, &result, seed));
         else
             cli_write(call, "\n", 1);
         cli_flush(call);
         if (!values->no_statistics) print_statistics(session, &result, seed);
     }
 cleanup:
+    cli_keep_close(&keep);
     whit_session_close(session);
     whit_sampler_close(sampler);
     cli_close_adapters(&adapters);
     whit_model_close(model);
     whit_buf_free(&kept);
-    free(prompt.data);
-    free(ids);
+    whit_buf_free(&text.ids);
+    free(text.prompt.data);
     return status;
 }
 

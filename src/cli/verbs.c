@@ -21,6 +21,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_distill_verb,
     &cli_tune_verb,
     &cli_verify_verb,
+    &cli_sign_verb,
     &cli_bench_verb,
     &cli_kernels_verb,
     &cli_doctor_verb,

@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: MIT
  * whit verify: every byte of an .ndf against its hashes. */
+#include "cli/flags.h"
 #include "cli/verbs.h"
+#include "format/ndf_sign.h"
 #include "format/ndf_verify.h"
 #include "model/adapter.h"
+#include "runtime/session_frames.h"
 
 struct verify_values {
     uint32_t n_threads;
-    bool json;
+    const char *key;
+    bool json, replay;
+    cli_model_flags model;
+    cli_adapter_flags adapters;
 };
 static const struct verify_values defaults;
 
 #define AT(member) offsetof(struct verify_values, member)
 static const cli_option options[] = {
     {"-t, --threads", CLI_COUNT, AT(n_threads), "N", "Threads; 0, the default, is one per physical core.", 0, 1024},
+    {"--key", CLI_FILE, AT(key), "PUB", "Ask for a signature by this public key, too."},
+    {"--replay", CLI_FLAG, AT(replay), NULL,
+     "Of a session: feed its tokens to the model again (-m, --adapter), and say whether it answers the same."},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object with the list \"damage\"."},
     {0},
 };
@@ -39,6 +48,7 @@ static void on_damage(void *user, const whit_ndf_damage *damage)
 /* Whole frames may still hold what is no adapter. */
 static whit_status check_adapters(const whit_ndf *ndf, whit_error *error)
 {
+    if (whit_ndf_is_loose(ndf) && whit_ndf_appended_type(ndf, 0) != WHIT_NDF_ADAPTER) return WHIT_OK;
     for (uint32_t i = 0; i < whit_ndf_n_appended(ndf); i++) {
         whit_ndf_appended frame;
         whit_adapter_view view;
@@ -52,12 +62,96 @@ static whit_status check_adapters(const whit_ndf *ndf, whit_error *error)
     return WHIT_OK;
 }
 
+/* Of the model; zeros where a loose file does not say it in its first bytes. */
 static const uint8_t *identity_of(const whit_ndf *ndf)
 {
     whit_ndf_appended frame;
     static const uint8_t none[WHIT_HASH_BYTES];
     if (!whit_ndf_is_loose(ndf)) return whit_ndf_identity(ndf);
+    if (whit_ndf_appended_type(ndf, 0) != WHIT_NDF_ADAPTER) return none;
     return whit_ndf_appended_at(ndf, 0, &frame, NULL) == WHIT_OK && frame.size_bytes >= sizeof none ? frame.data : none;
+}
+
+/* What the frames of the file say, once all bytes are whole. */
+struct facts {
+    uint32_t n_turns; /* of a session */
+    size_t n_tokens;
+    bool is_session;
+    whit_ndf_signed signatures;
+};
+
+static whit_status check_chain(const char *path, const uint8_t *key, struct facts *facts, whit_error *error)
+{
+    whit_ndf_log log;
+    whit_session_record record = {0};
+    WHIT_TRY(whit_ndf_log_open(path, WHIT_NDF_LOG_READ, NULL, &log, error));
+    whit_status status = whit_ndf_check_signed(&log, key, &facts->signatures, error);
+    facts->is_session = whit_ndf_log_frame(&log, 0)->type == WHIT_NDF_SESSION;
+    if (status == WHIT_OK && facts->is_session) {
+        status = whit_session_record_read(&log, NULL, NULL, NULL, &record, error);
+        facts->n_turns = record.n_turns;
+        facts->n_tokens = whit_session_record_n_ids(&record);
+    }
+    whit_session_record_free(&record);
+    whit_ndf_log_close(&log);
+    if (status == WHIT_OK && key && facts->signatures.n_signatures == 0)
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: it has no signature by this key", path);
+    return status;
+}
+
+static void print_whole(cli_call *call, const whit_ndf *ndf, uint64_t n_bytes, const struct facts *facts)
+{
+    const char *path = call->operands[0];
+    char identity[2 * WHIT_HASH_BYTES + 1];
+    whit_hash_hex(identity_of(ndf), identity);
+    cli_print(call, "%s: whole, %.1f MB, ", path, (double)n_bytes / 1e6);
+    if (facts->is_session)
+        cli_print(call, "session of %u turns, %zu tokens\n", facts->n_turns, facts->n_tokens);
+    else
+        cli_print(call, "%s %s\n", whit_ndf_is_loose(ndf) ? "adapter of the model" : "identity", identity);
+    if (!facts->signatures.n_signatures) return;
+    cli_print(call, "%s: signed up to frame %u", path, facts->signatures.n_frames - 1);
+    if (facts->signatures.n_unsigned)
+        cli_print(call, "; %u later frames are not signed\n", facts->signatures.n_unsigned);
+    else
+        cli_print(call, ", all of it\n");
+}
+
+/* ---- replay --------------------------------------------------------------------------------- */
+
+static int replay(cli_call *call)
+{
+    const struct verify_values *values = call->values;
+    const char *path = call->operands[0];
+    whit_model *model = NULL;
+    cli_adapters adapters = {0};
+    whit_session_replay replay = whit_session_replay_default();
+    whit_error error;
+    cli_session_flags flags = {.n_threads = values->n_threads};
+    int status = cli_open_model(call, values->model.path, values->model.no_cache, &model);
+    if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);
+    if (status == CLI_OK) {
+        whit_session_options wanted = cli_session_wanted(&flags, WHIT_ACT_I8);
+        if (whit_session_replay_file(model, &wanted, adapters.mounts, adapters.n, path, &replay, &error) != WHIT_OK)
+            status = cli_fail_error(call, &error);
+        else if (replay.is_same && values->json)
+            status = CLI_OK; /* the object was printed, and the status says it */
+        else if (replay.is_same)
+            cli_print(call, "%s: this model gives exactly these %llu tokens in %u turns\n", path,
+                      (unsigned long long)replay.n_picked, replay.n_turns);
+        else if (replay.id >= 0)
+            status = cli_fail(call, CLI_REFUSED,
+                              "%s: turn %u, token %llu: the file says %d, and this model with these settings gives %d",
+                              path, replay.turn, (unsigned long long)replay.position, replay.id, replay.id_here);
+        else
+            status = cli_fail(call, CLI_REFUSED,
+                              "%s: turn %u, from token %llu on: what the file keeps beside its tokens is not what this "
+                              "model computes",
+                              path, replay.turn, (unsigned long long)replay.position);
+    }
+    cli_close_adapters(&adapters);
+    whit_model_close(model);
+    return status;
 }
 
 static int run(cli_call *call)
@@ -65,26 +159,34 @@ static int run(cli_call *call)
     const struct verify_values *values = call->values;
     whit_ndf *ndf = NULL;
     whit_error error;
+    uint8_t key[WHIT_SIGN_KEY_BYTES];
+    struct facts facts = {.n_turns = 0};
     cli_guard_likely(call->operands[0]);
-    if (whit_ndf_open_loose(call->operands[0], NULL, &ndf, &error) != WHIT_OK &&
-        whit_ndf_open(call->operands[0], NULL, &ndf, &error) != WHIT_OK)
+    if (values->key && whit_sign_read_public(values->key, key, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    if ((whit_ndf_begins_loose(call->operands[0]) ? whit_ndf_open_loose : whit_ndf_open)(call->operands[0], NULL, &ndf,
+                                                                                         &error) != WHIT_OK)
         return cli_fail_error(call, &error);
 
     struct listener listener = {call, values->json ? json_array() : NULL};
     whit_ndf_verify_result result = {0};
     whit_status status = whit_ndf_verify(ndf, values->n_threads, on_damage, &listener, &result, &error);
     if (status == WHIT_OK) status = check_adapters(ndf, &error);
+    if (status == WHIT_OK) status = check_chain(call->operands[0], values->key ? key : NULL, &facts, &error);
     char identity[2 * WHIT_HASH_BYTES + 1];
     whit_hash_hex(identity_of(ndf), identity);
     if (values->json)
         cli_print_json(call,
-                       json_pack("{s:b, s:s, s:I, s:o}", "ok", status == WHIT_OK, "identity", identity, "bytes",
-                                 (json_int_t)result.n_bytes, "damage", listener.list));
+                       json_pack("{s:b, s:s, s:I, s:I, s:I, s:o}", "ok", status == WHIT_OK, "identity", identity,
+                                 "bytes", (json_int_t)result.n_bytes, "signatures",
+                                 (json_int_t)facts.signatures.n_signatures, "unsigned_frames",
+                                 (json_int_t)facts.signatures.n_unsigned, "damage", listener.list));
     else if (status == WHIT_OK)
-        cli_print(call, "%s: whole, %.1f MB, %s %s\n", call->operands[0], (double)result.n_bytes / 1e6,
-                  whit_ndf_is_loose(ndf) ? "adapter of the model" : "identity", identity);
+        print_whole(call, ndf, result.n_bytes, &facts);
     whit_ndf_close(ndf);
-    return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
+    if (status != WHIT_OK) return cli_fail_error(call, &error);
+    if (!values->replay) return CLI_OK;
+    return facts.is_session ? replay(call)
+                            : cli_fail(call, CLI_USAGE, "--replay is for sessions; %s is none", call->operands[0]);
 }
 
 const cli_verb cli_verify_verb = {
@@ -93,9 +195,12 @@ const cli_verb cli_verify_verb = {
     1,
     1,
     "check every byte of an .ndf against its hashes",
-    "Reads the whole file with several threads and names the places that are damaged. The exit "
-    "status is 3 where there are any.",
-    {{"OPTIONS", options, 0}},
+    "Reads the whole file with several threads and names the places that are damaged, the first frame that was "
+    "altered, cut, reordered or exchanged before all. Signatures in it must hold; --key asks for one by that key. "
+    "--replay shows that a session was answered by this very model. The exit status is 3 where anything is wrong.\n"
+    "  whit verify model.ndf --key mine.pub\n"
+    "  whit verify chat.ndf --replay -m model.ndf",
+    {{"OPTIONS", options, 0}, {"MODEL", cli_model_options, AT(model)}, {"ADAPTERS", cli_adapter_options, AT(adapters)}},
     sizeof(struct verify_values),
     &defaults,
     run,

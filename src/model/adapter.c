@@ -87,7 +87,7 @@ whit_status whit_adapter_check(const void *data, size_t size_bytes, const char *
                                whit_error *error)
 {
     const image_header *header = data;
-    *view = (whit_adapter_view){.data = data, .identity = data};
+    *view = (whit_adapter_view){.data = data, .size_bytes = size_bytes, .identity = data};
     if (size_bytes < sizeof *header || header->reserved || header->reserved_too || header->n_pairs == 0 ||
         !whit_in_bounds(sizeof *header, (uint64_t)header->n_pairs * sizeof(image_pair), size_bytes))
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the adapter's header is damaged or cut short", place);

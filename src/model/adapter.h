@@ -20,6 +20,7 @@ typedef struct whit_adapter_pair {
 /* An image that was checked; points into its bytes. */
 typedef struct whit_adapter_view {
     const uint8_t *data;
+    size_t size_bytes;
     const uint8_t *identity; /* of the model that it belongs to */
     whit_table meta;
     uint32_t n_pairs;

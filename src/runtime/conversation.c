@@ -10,7 +10,8 @@ struct whit_conversation {
     uint32_t sequence;
     whit_messages messages;
     whit_prompt prompt; /* of the last answer */
-    whit_buf held;      /* int32_t[]: the ids in the sequence */
+    whit_buf held;      /* int32_t[]: the ids in the sequence, and maybe one more that was picked last */
+    size_t n_given;     /* of these, so many are the last prompt's */
 };
 
 whit_status whit_conversation_open(whit_session *session, uint32_t sequence, const whit_prompter *prompter,
@@ -111,12 +112,14 @@ static whit_status make_prompt(whit_conversation *c, const whit_answer_options *
 static whit_status keep_common(whit_conversation *c, uint32_t *n_kept, whit_error *error)
 {
     const int32_t *held = (const int32_t *)(const void *)c->held.data, *ids = whit_prompt_ids(&c->prompt);
-    size_t n = whit_prompt_n_ids(&c->prompt) - 1, n_held = c->held.size_bytes / sizeof *held;
+    size_t n = whit_prompt_n_ids(&c->prompt) - 1, n_held;
+    (void)whit_conversation_ids(c, &n_held);
     if (n > n_held) n = n_held;
     size_t common = 0;
     while (common < n && held[common] == ids[common]) common++;
     WHIT_TRY(whit_session_truncate(c->session, c->sequence, (uint32_t)common, error));
     *n_kept = (uint32_t)common;
+    c->n_given = whit_prompt_n_ids(&c->prompt);
     c->held.size_bytes = 0;
     /* Room for all that the sequence can hold: nothing grows while tokens are made. */
     if (whit_buf_reserve(&c->held, whit_session_context_size(c->session) * sizeof *ids) &&
@@ -162,10 +165,10 @@ static bool on_token(void *user, int32_t id)
     return true;
 }
 
-/* The ids that are in the sequence, however the answer ended. */
+/* The ids that are in the sequence, however the answer ended, and one that was picked and not fed. */
 static void settle_held(whit_conversation *c)
 {
-    size_t n = whit_session_position(c->session, c->sequence) * sizeof(int32_t);
+    size_t n = (whit_session_position(c->session, c->sequence) + (size_t)1) * sizeof(int32_t);
     if (c->held.size_bytes > n) c->held.size_bytes = n;
 }
 
@@ -250,6 +253,26 @@ const char *whit_conversation_prompt(const whit_conversation *c, size_t *n_bytes
 
 const int32_t *whit_conversation_ids(const whit_conversation *c, size_t *n_ids)
 {
+    uint32_t position = whit_session_position(c->session, c->sequence);
     *n_ids = c->held.size_bytes / sizeof(int32_t);
+    if (*n_ids > position) *n_ids = position;
     return (const int32_t *)(const void *)c->held.data;
+}
+
+const int32_t *whit_conversation_turn(const whit_conversation *c, size_t *n_ids, size_t *n_given)
+{
+    *n_ids = c->held.size_bytes / sizeof(int32_t);
+    *n_given = c->n_given < *n_ids ? c->n_given : *n_ids;
+    return (const int32_t *)(const void *)c->held.data;
+}
+
+whit_status whit_conversation_resume(whit_conversation *c, const int32_t *ids, size_t n_ids, whit_error *error)
+{
+    c->held.size_bytes = 0;
+    c->n_given = n_ids;
+    if (whit_buf_reserve(&c->held, (whit_session_context_size(c->session) + (size_t)1) * sizeof *ids) &&
+        whit_buf_append(&c->held, ids, n_ids * sizeof *ids))
+        return WHIT_OK;
+    c->held.failed = false;
+    return whit_fail_memory(error, "the conversation", n_ids * sizeof *ids);
 }

@@ -53,5 +53,11 @@ whit_status whit_conversation_answer(whit_conversation *conversation, whit_sampl
 const char *whit_conversation_prompt(const whit_conversation *conversation, size_t *n_bytes);
 /* The ids that the sequence holds: the last prompt's, then the answer's but the last. */
 const int32_t *whit_conversation_ids(const whit_conversation *conversation, size_t *n_ids);
+/* The ids of the last answer whole: the prompt's n_given, then those that were picked, of which the last may
+ * not be in the sequence. */
+const int32_t *whit_conversation_turn(const whit_conversation *conversation, size_t *n_ids, size_t *n_given);
+/* Says that the sequence holds these ids (or all but the last), from a session file. */
+whit_status whit_conversation_resume(whit_conversation *conversation, const int32_t *ids, size_t n_ids,
+                                     whit_error *error);
 
 #endif

@@ -2,6 +2,7 @@
  * The public sampler: the chain, joined to a model's vocabulary. */
 #include "runtime/chain.h"
 #include "runtime/model.h"
+#include "runtime/session_frames.h"
 
 #include "base/fpenv.h"
 #include "base/options.h"
@@ -96,4 +97,23 @@ void whit_sampler_accept(whit_sampler *sampler, int32_t id)
 void whit_sampler_reset(whit_sampler *sampler)
 {
     whit_chain_reset(&sampler->chain);
+}
+
+void whit_sampler_save(const whit_sampler *sampler, whit_sampler_state *state)
+{
+    *state = (whit_sampler_state){sampler->chain.rng.state, sampler->chain.mirostat_mu};
+}
+
+void whit_sampler_restore(whit_sampler *sampler, const whit_sampler_state *state)
+{
+    sampler->chain.rng.state = state->random;
+    sampler->chain.mirostat_mu = state->mirostat_mu;
+}
+
+whit_sampler_options whit_sampler_options_of(const whit_sampler *sampler)
+{
+    whit_sampler_options options = sampler->chain.options;
+    options.bias_ids = sampler->chain.bias_ids;
+    options.bias_values = sampler->chain.bias_values;
+    return options;
 }

@@ -65,6 +65,7 @@ static void place(whit_session *s, whit_arena *arena)
                            .n_ctx_tokens = o->n_ctx_tokens};
     s->positions = whit_arena_take(arena, o->n_sequences, sizeof *s->positions);
     s->advanced = whit_arena_take(arena, o->n_sequences, sizeof *s->advanced);
+    s->mounts = whit_arena_take(arena, o->n_sequences, sizeof *s->mounts);
     s->ids = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->ids);
     s->row_sequences = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->row_sequences);
     s->row_positions = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->row_positions);
@@ -156,6 +157,7 @@ whit_status whit_session_open(const whit_model *model, const whit_session_option
         place(s, &arena);
         whit_fpenv_leave(caller);
         memset(s->positions, 0, s->options.n_sequences * sizeof *s->positions);
+        memset(s->mounts, 0, s->options.n_sequences * sizeof *s->mounts);
         status = whit_pool_open(s->options.n_threads, s->allocator, &s->pool, error);
         s->exec.pool = s->pool;
         expect_reads(s);
@@ -373,7 +375,14 @@ whit_status whit_session_mount_strided(whit_session *s, uint32_t sequence, const
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
     whit_exec_mounting mounting;
     WHIT_TRY(check_mounts(s, mounts, n, stride_bytes, &mounting, error));
-    return whit_exec_mount(&s->exec, sequence, mounting, s->allocator, error);
+    WHIT_TRY(whit_exec_mount(&s->exec, sequence, mounting, s->allocator, error));
+    s->mounts[sequence].n = 0;
+    for (size_t i = 0; i < n; i++) {
+        whit_mount mount;
+        memcpy(&mount, (const uint8_t *)mounts + i * stride_bytes, sizeof mount);
+        if (mount.scale != 0) s->mounts[sequence].items[s->mounts[sequence].n++] = mount;
+    }
+    return WHIT_OK;
 }
 
 whit_status whit_session_predict_bytes_strided(const whit_model *model, const whit_session_options *options,

@@ -6,6 +6,12 @@
 #include "model/exec.h"
 #include "runtime/model.h"
 
+/* What is mounted on a sequence, as the caller said it (without strengths of 0). */
+typedef struct whit_session_mounts {
+    uint32_t n;
+    whit_mount items[WHIT_MOUNTS_MAX];
+} whit_session_mounts;
+
 struct whit_session {
     const whit_model *model;
     const whit_allocator *allocator;
@@ -18,9 +24,10 @@ struct whit_session {
     whit_pool *pool;
     void *arena;
     size_t arena_bytes;
-    uint32_t *positions; /* (n_sequences) tokens of each sequence */
-    uint32_t *advanced;  /* (n_sequences) of the step that runs */
-    int32_t *ids;        /* (n_batch_tokens) of the pass that runs, as the four below */
+    uint32_t *positions;         /* (n_sequences) tokens of each sequence */
+    whit_session_mounts *mounts; /* (n_sequences) */
+    uint32_t *advanced;          /* (n_sequences) of the step that runs */
+    int32_t *ids;                /* (n_batch_tokens) of the pass that runs, as the four below */
     uint32_t *row_sequences, *row_positions;
     uint32_t *wanted;    /* row -> which wanted one it is, from 1; 0: none */
     uint32_t *selected;  /* wanted one -> row */

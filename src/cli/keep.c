@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/keep.h"
+
+#include <inttypes.h>
+
+#include "base/hash.h"
+
+/* ---- sampling ------------------------------------------------------------------------------- */
+
+/* What was not given is as it was. */
+static void take_sampling(cli_sampler_flags *flags, const whit_sampler_options *kept)
+{
+    static const cli_sampler_flags unset = CLI_SAMPLER_DEFAULTS;
+#define TAKE(name) flags->name = memcmp(&flags->name, &unset.name, sizeof unset.name) ? flags->name : kept->name
+    TAKE(temperature);
+    TAKE(dynatemp_range);
+    TAKE(dynatemp_exponent);
+    TAKE(top_k);
+    TAKE(top_p);
+    TAKE(min_p);
+    TAKE(typical_p);
+    TAKE(top_n_sigma);
+    TAKE(xtc_probability);
+    TAKE(xtc_threshold);
+    TAKE(repeat_penalty);
+    TAKE(presence_penalty);
+    TAKE(frequency_penalty);
+    TAKE(penalty_last_n);
+    TAKE(dry_multiplier);
+    TAKE(dry_base);
+    TAKE(dry_allowed_length);
+    TAKE(dry_penalty_last_n);
+    TAKE(mirostat);
+    TAKE(mirostat_tau);
+    TAKE(mirostat_eta);
+#undef TAKE
+}
+
+int cli_keep_open(cli_call *call, const cli_keep_flags *flags, whit_session *session, const char *purpose,
+                  cli_sampler_flags *sampler, cli_keep *keep)
+{
+    whit_error error;
+    whit_sampler_options kept = whit_sampler_options_default();
+    bool is_chat = strcmp(purpose, "chat") == 0;
+    *keep = (cli_keep){.tokens_only = flags->kv == 1};
+    if (!flags->path) return CLI_OK;
+    if (whit_session_load(session, 0, flags->path, purpose, &keep->file, &error) != WHIT_OK)
+        return cli_fail_error(call, &error);
+    if (!whit_session_file_sampler(keep->file, &kept, &keep->before)) return CLI_OK;
+    take_sampling(sampler, &kept);
+    if (sampler->seed < 0) {
+        /* A text goes on where its numbers stopped; a chat draws anew for every answer. */
+        sampler->seed = (int64_t)(kept.seed + is_chat);
+        keep->goes_on = !is_chat;
+    }
+    return CLI_OK;
+}
+
+void cli_keep_close(cli_keep *keep)
+{
+    whit_session_file_close(keep->file);
+    whit_buf_free(&keep->seen);
+}
+
+void cli_keep_begin(cli_keep *keep, whit_sampler *sampler)
+{
+    if (keep->goes_on) whit_sampler_restore(sampler, &keep->before);
+    keep->goes_on = false;
+    whit_sampler_save(sampler, &keep->before);
+}
+
+int cli_keep_turn(cli_call *call, cli_keep *keep, whit_session_turn turn)
+{
+    whit_error error;
+    if (!keep->file) return CLI_OK;
+    turn.before = keep->before;
+    turn.tokens_only = keep->tokens_only;
+    if (whit_session_save(keep->file, &turn, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    return CLI_OK;
+}
+
+/* ---- conversations -------------------------------------------------------------------------- */
+
+/* The note of a turn is {"keep": N, "left_out": M, "messages": [...]}: the first N messages stay as they
+ * were, these follow, and prompts leave out M behind the system's. */
+
+static void hash_message(const whit_message *message, uint8_t digest[WHIT_HASH_BYTES])
+{
+    whit_hash hash;
+    whit_hash_begin(&hash, "chat.message");
+    whit_hash_add_u64(&hash, message->role);
+    whit_hash_add(&hash, message->text, message->text_bytes);
+    whit_hash_end(&hash, digest);
+}
+
+static int out_of_memory(cli_call *call)
+{
+    return cli_fail(call, CLI_LIMIT, "out of memory for the session");
+}
+
+/* How many of the messages the file has; the hashes of all are then `seen`. */
+static size_t n_kept(cli_keep *keep, const whit_messages *messages)
+{
+    size_t n = whit_messages_count(messages), n_seen = keep->seen.size_bytes / WHIT_HASH_BYTES, n_same = 0;
+    bool same = true;
+    for (size_t i = 0; i < n; i++) {
+        uint8_t digest[WHIT_HASH_BYTES];
+        hash_message(whit_messages_at(messages, i), digest);
+        same &= i < n_seen && memcmp(keep->seen.data + i * sizeof digest, digest, sizeof digest) == 0;
+        n_same += same;
+        if (!same) {
+            if (keep->seen.size_bytes > i * sizeof digest) keep->seen.size_bytes = i * sizeof digest;
+            whit_buf_append(&keep->seen, digest, sizeof digest);
+        }
+    }
+    keep->seen.size_bytes = n * WHIT_HASH_BYTES;
+    return n_same;
+}
+
+static whit_status write_note(cli_keep *keep, const whit_messages *messages, whit_buf *note, whit_error *error)
+{
+    size_t n_same = n_kept(keep, messages);
+    whit_messages added = {.n_left_out = 0};
+    whit_buf text = {0};
+    whit_status status = WHIT_OK;
+    for (size_t i = n_same; i < whit_messages_count(messages); i++)
+        whit_buf_append(&added.items, whit_messages_at(messages, i), sizeof(whit_message));
+    if (keep->seen.failed || added.items.failed) status = whit_fail_memory(error, "the session", note->size_bytes);
+    if (status == WHIT_OK) status = whit_messages_write(&added, &text, error);
+    if (status == WHIT_OK) {
+        whit_buf_printf(note, "{\"keep\": %zu, \"left_out\": %zu, ", n_same, messages->n_left_out);
+        if (!whit_buf_append(note, text.data + 1, text.size_bytes - 1))
+            status = whit_fail_memory(error, "the session", text.size_bytes);
+    }
+    whit_buf_free(&text);
+    whit_buf_free(&added.items); /* the texts are the conversation's */
+    return status;
+}
+
+static whit_status read_note(const char *text, size_t n_bytes, whit_messages *messages, whit_error *error)
+{
+    json_error_t where;
+    json_t *note = json_loadb(text, n_bytes, 0, &where);
+    json_int_t keep = json_integer_value(json_object_get(note, "keep"));
+    json_int_t left_out = json_integer_value(json_object_get(note, "left_out"));
+    whit_messages added = {0};
+    whit_status status = WHIT_OK;
+    if (!json_is_object(note) || keep < 0 || (size_t)keep > whit_messages_count(messages) || left_out < 0)
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "the session's messages make no sense");
+    json_decref(note);
+    if (status == WHIT_OK) status = whit_messages_read(&added, "the session", text, n_bytes, error);
+    while (status == WHIT_OK && whit_messages_count(messages) > (size_t)keep) {
+        const whit_message *last = whit_messages_at(messages, whit_messages_count(messages) - 1);
+        if (last->role == WHIT_ROLE_SYSTEM)
+            status = whit_messages_set_system(messages, "", 0, error);
+        else
+            whit_messages_take_back(messages, last->role);
+    }
+    for (size_t i = 0; status == WHIT_OK && i < whit_messages_count(&added); i++) {
+        const whit_message *message = whit_messages_at(&added, i);
+        status = message->role == WHIT_ROLE_SYSTEM
+            ? whit_messages_set_system(messages, message->text, message->text_bytes, error)
+            : whit_messages_add(messages, message->role, message->text, message->text_bytes, error);
+    }
+    if (status == WHIT_OK && (size_t)left_out > whit_messages_count(messages))
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "the session's messages make no sense");
+    if (status == WHIT_OK) messages->n_left_out = (size_t)left_out;
+    whit_messages_free(&added);
+    return status;
+}
+
+int cli_keep_resume(cli_call *call, cli_keep *keep, whit_conversation *conversation)
+{
+    whit_error error;
+    whit_messages *messages = whit_conversation_messages(conversation);
+    if (!keep->file) return CLI_OK;
+    for (uint32_t i = 0; i < whit_session_file_n_turns(keep->file); i++) {
+        size_t n_bytes;
+        const char *note = whit_session_file_note(keep->file, i, &n_bytes);
+        if (read_note(note, n_bytes, messages, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    }
+    size_t n_ids;
+    const int32_t *ids = whit_session_file_ids(keep->file, &n_ids);
+    n_kept(keep, messages);
+    if (keep->seen.failed) return out_of_memory(call);
+    if (whit_conversation_resume(conversation, ids, n_ids, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    if (n_ids) cli_note("the session holds %zu messages, %zu tokens", whit_messages_count(messages), n_ids);
+    return CLI_OK;
+}
+
+int cli_keep_conversation(cli_call *call, cli_keep *keep, whit_conversation *conversation, const whit_sampler *sampler,
+                          whit_finish finish)
+{
+    whit_error error;
+    whit_buf note = {0};
+    whit_session_turn turn = whit_session_turn_default();
+    turn.sampler = sampler;
+    turn.finish = finish;
+    if (!keep->file) return CLI_OK;
+    if (write_note(keep, whit_conversation_messages(conversation), &note, &error) != WHIT_OK) {
+        whit_buf_free(&note);
+        return cli_fail_error(call, &error);
+    }
+    if (sampler) {
+        turn.ids = whit_conversation_turn(conversation, &turn.n_ids, &turn.n_given);
+    } else {
+        turn.ids = whit_conversation_ids(conversation, &turn.n_ids);
+        turn.n_given = turn.n_ids;
+    }
+    turn.note = (const char *)note.data;
+    turn.note_bytes = note.size_bytes;
+    int status = cli_keep_turn(call, keep, turn);
+    whit_buf_free(&note);
+    return status;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ * whit sign: Ed25519 signatures of models, adapters and sessions. */
+#include "cli/verbs.h"
+#include "format/ndf_sign.h"
+
+struct sign_values {
+    const char *new_key, *key;
+};
+static const struct sign_values defaults;
+
+#define AT(member) offsetof(struct sign_values, member)
+static const cli_option options[] = {
+    {"--new-key", CLI_FILE, AT(new_key), "KEY", "Make a pair of keys: KEY, to be kept secret, and KEY.pub."},
+    {"--key", CLI_FILE, AT(key), "KEY", "The secret key to sign with."},
+    {0},
+};
+
+static int run(cli_call *call)
+{
+    const struct sign_values *values = call->values;
+    whit_error error;
+    if (!values->new_key == !values->key || (values->key && call->n_operands == 0) ||
+        (values->new_key && call->n_operands))
+        return cli_fail(call, CLI_USAGE, "either --new-key KEY, or FILE --key KEY");
+    if (values->new_key) {
+        uint8_t public_key[WHIT_SIGN_KEY_BYTES];
+        char hex[2 * WHIT_SIGN_KEY_BYTES + 1];
+        if (whit_sign_new_key(values->new_key, public_key, &error) != WHIT_OK) return cli_fail_error(call, &error);
+        whit_hash_hex(public_key, hex);
+        cli_print(call, "%s: secret; %s.pub: public, %s\n", values->new_key, values->new_key, hex);
+        return CLI_OK;
+    }
+    if (whit_ndf_sign(call->operands[0], values->key, NULL, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    cli_print(call, "%s: signed\n", call->operands[0]);
+    return CLI_OK;
+}
+
+const cli_verb cli_sign_verb = {
+    "sign",
+    "[FILE]",
+    0,
+    1,
+    "sign an .ndf with a key of one's own",
+    "Appends an Ed25519 signature of everything that the file holds: a model, an adapter or a session. Frames "
+    "that are appended later are not covered; whit verify FILE --key KEY.pub says so.\n"
+    "  whit sign --new-key mine\n"
+    "  whit sign model.ndf --key mine\n"
+    "  whit verify model.ndf --key mine.pub",
+    {{"OPTIONS", options, 0}},
+    sizeof(struct sign_values),
+    &defaults,
+    run,
+};

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT
+ * Session files: loading a sequence, and appending its turns. */
+#include "runtime/session_frames.h"
+
+#include "base/options.h"
+#include "format/ndf_append.h"
+#include "runtime/session.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+struct whit_session_file {
+    whit_session *session;
+    uint32_t sequence;
+    const whit_allocator *allocator;
+    whit_ndf_log log;
+    whit_session_record record;
+    bool is_lost;                   /* a flush failed: what the file holds is not known */
+    whit_buf bias_ids, bias_values; /* of the options handed out last */
+};
+
+static whit_status create(const whit_session *s, uint32_t sequence, const char *path, const char *purpose,
+                          whit_error *error)
+{
+    whit_buf begin = {.allocator = s->allocator};
+    whit_status status = whit_session_begin_build(s, sequence, purpose, &begin, error);
+    if (status == WHIT_OK)
+        status =
+            whit_ndf_create_loose(path, WHIT_NDF_SESSION, "begin", begin.data, begin.size_bytes, s->allocator, error);
+    whit_buf_free(&begin);
+    return status;
+}
+
+/* ---- blocks --------------------------------------------------------------------------------- */
+
+static void *piece(const whit_session_file *file, uint32_t block, uint32_t i)
+{
+    const whit_kv *kv = &file->session->kv;
+    return whit_kv_head_block(kv, i / kv->shape.n_kv_heads, i % kv->shape.n_kv_heads, file->sequence, block);
+}
+
+static uint32_t n_pieces(const whit_session_file *file)
+{
+    return file->session->kv.shape.n_layers * file->session->kv.shape.n_kv_heads;
+}
+
+static whit_status read_blocks(const whit_session_file *file, uint32_t n_blocks, whit_error *error)
+{
+    whit_kv *kv = &file->session->kv;
+    const uint64_t *offsets = (const uint64_t *)(const void *)file->record.blocks.data;
+    WHIT_TRY(whit_kv_extend(kv, file->sequence, n_blocks * WHIT_KV_BLOCK_TOKENS, error));
+    for (uint32_t b = 0; b < n_blocks; b++)
+        for (uint32_t i = 0; i < n_pieces(file); i++)
+            WHIT_TRY(whit_ndf_log_read(&file->log, offsets[b] + i * kv->head_bytes, piece(file, b, i), kv->head_bytes,
+                                       error));
+    file->session->positions[file->sequence] = n_blocks * WHIT_KV_BLOCK_TOKENS;
+    return WHIT_OK;
+}
+
+/* Computes what is not in blocks: the same bits. */
+static whit_status feed(const whit_session_file *file, uint32_t from, uint32_t to, whit_error *error)
+{
+    const int32_t *ids = (const int32_t *)(const void *)file->record.ids.data;
+    whit_step_token tokens[512];
+    while (from < to) {
+        size_t n = 0;
+        for (; n < sizeof tokens / sizeof *tokens && from < to; n++, from++)
+            tokens[n] = (whit_step_token){.sequence = file->sequence, .id = ids[from]};
+        WHIT_TRY(whit_session_step(file->session, tokens, n, error));
+    }
+    return WHIT_OK;
+}
+
+static whit_status restore(const whit_session_file *file, whit_error *error)
+{
+    whit_session *s = file->session;
+    uint64_t n = file->record.n_present;
+    if (n > s->options.n_ctx_tokens)
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "%s: it holds %llu tokens, the context is %u: choose a larger one (-c)", file->log.path,
+                         (unsigned long long)n, s->options.n_ctx_tokens);
+    WHIT_TRY(whit_session_truncate(s, file->sequence, 0, error));
+    uint32_t n_blocks = whit_session_record_n_blocks(&file->record);
+    if (n_blocks > n / WHIT_KV_BLOCK_TOKENS) n_blocks = (uint32_t)(n / WHIT_KV_BLOCK_TOKENS);
+    whit_status status = read_blocks(file, n_blocks, error);
+    if (status == WHIT_OK) status = feed(file, n_blocks * WHIT_KV_BLOCK_TOKENS, (uint32_t)n, error);
+    if (status != WHIT_OK) whit_kv_truncate(&s->kv, file->sequence, s->positions[file->sequence] = 0);
+    return status;
+}
+
+/* ---- loading -------------------------------------------------------------------------------- */
+
+whit_status whit_session_load(whit_session *s, uint32_t sequence, const char *path, const char *purpose,
+                              whit_session_file **out, whit_error *error)
+{
+    *out = NULL;
+    if (sequence >= s->options.n_sequences)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
+    if (access(path, F_OK) != 0 && errno == ENOENT) WHIT_TRY(create(s, sequence, path, purpose, error));
+    whit_session_file *file = whit_zalloc(s->allocator, sizeof *file);
+    if (!file) return whit_fail_memory(error, "a session file", sizeof *file);
+    *file = (whit_session_file){.session = s,
+                                .sequence = sequence,
+                                .allocator = s->allocator,
+                                .bias_ids = {.allocator = s->allocator},
+                                .bias_values = {.allocator = s->allocator}};
+    whit_status status = whit_ndf_log_open(path, WHIT_NDF_LOG_APPEND_NOW, s->allocator, &file->log, error);
+    if (status == WHIT_OK)
+        status = whit_session_record_read(&file->log, s->allocator, NULL, NULL, &file->record, error);
+    if (status == WHIT_OK) status = whit_session_begin_check(&file->record, s, sequence, purpose, error);
+    if (status == WHIT_OK) status = restore(file, error);
+    if (status != WHIT_OK) {
+        whit_session_file_close(file);
+        return status;
+    }
+    *out = file;
+    return WHIT_OK;
+}
+
+void whit_session_file_close(whit_session_file *file)
+{
+    if (!file) return;
+    whit_session_record_free(&file->record);
+    whit_ndf_log_close(&file->log);
+    whit_buf_free(&file->bias_ids);
+    whit_buf_free(&file->bias_values);
+    whit_free(file->allocator, file, sizeof *file);
+}
+
+const int32_t *whit_session_file_ids(const whit_session_file *file, size_t *n_ids)
+{
+    *n_ids = whit_session_record_n_ids(&file->record);
+    return (const int32_t *)(const void *)file->record.ids.data;
+}
+
+uint32_t whit_session_file_n_turns(const whit_session_file *file)
+{
+    return file->record.n_turns;
+}
+
+const char *whit_session_file_note(const whit_session_file *file, uint32_t i, size_t *n_bytes)
+{
+    const uint64_t *ends = (const uint64_t *)(const void *)file->record.note_ends.data;
+    *n_bytes = 0;
+    if (i >= file->record.n_turns) return "";
+    uint64_t begin = i ? ends[i - 1] : 0;
+    *n_bytes = (size_t)(ends[i] - begin);
+    return *n_bytes ? (const char *)file->record.notes.data + begin : "";
+}
+
+bool whit_session_file_sampler(whit_session_file *file, whit_sampler_options *options, whit_sampler_state *state)
+{
+    const whit_session_record *record = &file->record;
+    whit_sampler_options checked = whit_sampler_options_default();
+    if (whit_options_read(&checked, sizeof checked, options, "whit_sampler_options", NULL) != WHIT_OK) return false;
+    if (!record->has_picks ||
+        whit_session_settings_read(&record->settings_table, &checked, &file->bias_ids, &file->bias_values, NULL) !=
+            WHIT_OK)
+        return false;
+    size_t n_bytes = options->struct_bytes < sizeof checked ? options->struct_bytes : sizeof checked;
+    checked.struct_bytes = options->struct_bytes;
+    memcpy(options, &checked, n_bytes);
+    *state = record->after;
+    return true;
+}
+
+/* ---- saving --------------------------------------------------------------------------------- */
+
+static whit_status check_turn(const whit_session_file *file, const whit_session_turn *turn, whit_error *error)
+{
+    size_t n_present = whit_session_position(file->session, file->sequence);
+    if (file->is_lost)
+        return whit_fail(error, WHIT_ERROR_IO, "%s: an earlier turn may not be on disk: open it again", file->log.path);
+    if (turn->n_given > turn->n_ids || (turn->n_given < turn->n_ids && !turn->sampler))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "of %zu tokens %zu were given, and nothing picked the others",
+                         turn->n_ids, turn->n_given);
+    if (n_present > turn->n_ids || n_present + 1 < turn->n_ids)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the sequence holds %zu tokens, the turn ends with %zu", n_present,
+                         turn->n_ids);
+    return WHIT_OK;
+}
+
+/* Settings are written where they are not those of the turn before. */
+static whit_status add_settings(const whit_session_file *file, const whit_sampler *sampler, whit_buf *head,
+                                uint64_t *n_bytes, whit_error *error)
+{
+    whit_buf table = {.allocator = file->allocator};
+    const whit_sampler_options options = whit_sampler_options_of(sampler);
+    whit_status status = whit_session_settings_build(&options, &table, error);
+    bool same = table.size_bytes == file->record.settings.size_bytes && table.size_bytes &&
+        memcmp(table.data, file->record.settings.data, table.size_bytes) == 0;
+    if (status == WHIT_OK && !same) {
+        *n_bytes = table.size_bytes;
+        if (!whit_buf_append(head, table.data, table.size_bytes))
+            status = whit_fail_memory(error, "a turn", table.size_bytes);
+    }
+    whit_buf_free(&table);
+    return status;
+}
+
+/* Header, ids, settings and note of a turn, up to where its blocks begin. */
+static whit_status build_head(const whit_session_file *file, const whit_session_turn *turn, whit_turn_header *h,
+                              whit_buf *head, size_t *settings_at, whit_error *error)
+{
+    whit_buf_append_zeros(head, sizeof *h);
+    whit_buf_append(head, turn->ids + h->n_keep, h->n_ids * sizeof *turn->ids);
+    whit_buf_align(head, 8);
+    *settings_at = head->size_bytes;
+    if (h->n_ids > h->n_given) WHIT_TRY(add_settings(file, turn->sampler, head, &h->settings_bytes, error));
+    whit_buf_align(head, 8);
+    whit_buf_append(head, turn->note, turn->note_bytes);
+    if (h->n_blocks) whit_buf_align(head, 64);
+    if (head->failed) return whit_fail_memory(error, "a turn", head->size_bytes);
+    memcpy(head->data, h, sizeof *h);
+    return WHIT_OK;
+}
+
+static whit_status write_turn(whit_session_file *file, const whit_turn_header *h, const whit_buf *head,
+                              whit_error *error)
+{
+    whit_ndf_log *log = &file->log;
+    const whit_kv *kv = &file->session->kv;
+    whit_status status = whit_ndf_log_begin(log, WHIT_NDF_SESSION, h->n_ids ? "turn" : "undo",
+                                            head->size_bytes + h->n_blocks * h->block_bytes, error);
+    if (status == WHIT_OK) status = whit_ndf_log_add(log, head->data, head->size_bytes, error);
+    for (uint32_t b = 0; b < h->n_blocks; b++)
+        for (uint32_t i = 0; status == WHIT_OK && i < n_pieces(file); i++)
+            status = whit_ndf_log_add(log, piece(file, h->first_block + b, i), kv->head_bytes, error);
+    if (status == WHIT_OK) {
+        status = whit_ndf_log_commit(log, error);
+        file->is_lost = status != WHIT_OK && !log->changed;
+    }
+    if (status != WHIT_OK) whit_ndf_log_cancel(log);
+    return status;
+}
+
+/* What is common with the file, and picked tokens are whole turns: they are never half of one. */
+static size_t n_common(const whit_session_file *file, const whit_session_turn *turn)
+{
+    size_t n = whit_session_record_n_ids(&file->record), common = 0;
+    const int32_t *ids = (const int32_t *)(const void *)file->record.ids.data;
+    if (n > turn->n_given) n = turn->n_given;
+    while (common < n && ids[common] == turn->ids[common]) common++;
+    return common;
+}
+
+whit_status whit_session_save(whit_session_file *file, const whit_session_turn *given, whit_error *error)
+{
+    whit_session_record *record = &file->record;
+    whit_session_turn own = whit_session_turn_default();
+    const whit_session_turn *turn = &own;
+    WHIT_TRY(whit_options_read(&own, sizeof own, given, "whit_session_turn", error));
+    WHIT_TRY(check_turn(file, turn, error));
+    size_t n_keep = n_common(file, turn);
+    whit_turn_header h = {.kind = WHIT_SESSION_TURN,
+                          .finish = (uint32_t)turn->finish,
+                          .n_keep = n_keep,
+                          .n_ids = turn->n_ids - n_keep,
+                          .n_given = turn->n_given - n_keep,
+                          .n_present = whit_session_position(file->session, file->sequence),
+                          .note_bytes = turn->note_bytes};
+    if (h.n_ids > h.n_given) {
+        h.before = turn->before;
+        whit_sampler_save(turn->sampler, &h.after);
+    }
+    uint32_t n_stored = whit_session_record_n_blocks(record), n_closed = (uint32_t)(h.n_present / WHIT_KV_BLOCK_TOKENS);
+    if (n_stored > n_keep / WHIT_KV_BLOCK_TOKENS) n_stored = (uint32_t)(n_keep / WHIT_KV_BLOCK_TOKENS);
+    if (!turn->tokens_only && n_closed > n_stored) {
+        h.first_block = n_stored;
+        h.n_blocks = n_closed - n_stored;
+        h.block_bytes = file->session->kv.block_bytes;
+    }
+    whit_buf head = {.allocator = file->allocator};
+    size_t settings_at = 0;
+    whit_status status = build_head(file, turn, &h, &head, &settings_at, error);
+    if (status == WHIT_OK) memcpy(head.data, &h, sizeof h);
+    if (status == WHIT_OK) status = write_turn(file, &h, &head, error);
+    if (status == WHIT_OK && h.settings_bytes) {
+        record->settings.size_bytes = 0;
+        if (!whit_buf_append(&record->settings, head.data + settings_at, h.settings_bytes))
+            status = whit_fail_memory(error, "a turn", h.settings_bytes);
+        else
+            status = whit_table_open(record->settings.data, record->settings.size_bytes, file->log.path,
+                                     &record->settings_table, error);
+    }
+    whit_turn_view view = {.header = &h,
+                           .ids = turn->ids + n_keep,
+                           .note = turn->note,
+                           .blocks_offset = file->log.end_bytes}; /* only their number matters from here on */
+    if (status == WHIT_OK) status = whit_session_record_add(record, &view, error);
+    whit_buf_free(&head);
+    return status;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT
+ * Replaying a session file: the same tokens fed, the same picks expected. */
+#include "runtime/session.h"
+#include "runtime/session_frames.h"
+
+#include "base/options.h"
+
+/* Picked tokens are fed so many at a time: their logits do not depend on it. */
+enum { ROWS = 64 };
+
+struct replaying {
+    const whit_model *model;
+    whit_session *session;
+    whit_sampler *sampler;
+    whit_buf ids; /* int32_t[]: those of the sequence */
+    whit_buf bias_ids, bias_values;
+    uint8_t *piece; /* (head_bytes) */
+    whit_session_replay *replay;
+};
+
+static int32_t *ids_of(struct replaying *r)
+{
+    return (int32_t *)(void *)r->ids.data;
+}
+
+static whit_status differs(struct replaying *r, const whit_turn_view *turn, uint64_t position, int32_t id,
+                           int32_t id_here)
+{
+    r->replay->is_same = false;
+    r->replay->turn = turn->number;
+    r->replay->position = position;
+    r->replay->id = id;
+    r->replay->id_here = id_here;
+    return WHIT_OK;
+}
+
+/* Feeds tokens up to `end`; wants logits of those from `wanted` on, which are at most ROWS. */
+static whit_status feed(struct replaying *r, uint64_t end, uint64_t wanted, whit_error *error)
+{
+    whit_step_token tokens[512];
+    uint32_t n_top = r->sampler ? whit_sampler_n_top(r->sampler) : 0;
+    for (uint64_t at = whit_session_position(r->session, 0); at < end;) {
+        size_t n = 0;
+        for (; n < sizeof tokens / sizeof *tokens && at < end && (n == 0 || at != wanted); n++, at++)
+            tokens[n] = (whit_step_token){.id = ids_of(r)[at], .want_logits = at >= wanted, .n_top = n_top};
+        WHIT_TRY(whit_session_step(r->session, tokens, n, error));
+    }
+    return WHIT_OK;
+}
+
+static whit_status open_sampler(struct replaying *r, const whit_turn_view *turn, uint64_t n_given, whit_error *error)
+{
+    whit_sampler_options options;
+    WHIT_TRY(whit_session_settings_read(turn->settings, &options, &r->bias_ids, &r->bias_values, error));
+    whit_sampler_close(r->sampler);
+    WHIT_TRY(whit_sampler_open(r->model, &options, &r->sampler, error));
+    for (uint64_t i = 0; i < n_given; i++) whit_sampler_accept(r->sampler, ids_of(r)[i]);
+    whit_sampler_restore(r->sampler, &turn->header->before);
+    return WHIT_OK;
+}
+
+/* Picks the tokens from n_given to n_ids again. One that ended the turn was picked beside them. */
+static whit_status pick(struct replaying *r, const whit_turn_view *turn, uint64_t n_given, uint64_t n_ids,
+                        whit_error *error)
+{
+    uint64_t n_picks = n_ids - n_given + (turn->header->finish == WHIT_FINISH_END);
+    WHIT_TRY(open_sampler(r, turn, n_given, error));
+    for (uint64_t done = 0; done < n_picks;) {
+        uint64_t n = n_picks - done < ROWS ? n_picks - done : ROWS;
+        WHIT_TRY(feed(r, n_given + done + n - 1, n_given + done - 1, error));
+        for (uint64_t i = 0; i < n; i++, done++) {
+            int32_t id;
+            WHIT_TRY(whit_sampler_pick(r->sampler, whit_session_logits(r->session, i), &id, error));
+            if (n_given + done == n_ids) continue;
+            if (id != ids_of(r)[n_given + done]) return differs(r, turn, n_given + done, ids_of(r)[n_given + done], id);
+            r->replay->n_picked++;
+        }
+    }
+    whit_sampler_state after;
+    whit_sampler_save(r->sampler, &after);
+    if (memcmp(&after, &turn->header->after, sizeof after) != 0) return differs(r, turn, n_ids, -1, -1);
+    return WHIT_OK;
+}
+
+static whit_status compare_blocks(struct replaying *r, const whit_session_record *record, const whit_turn_view *turn,
+                                  whit_error *error)
+{
+    const whit_kv *kv = &r->session->kv;
+    uint64_t offset = turn->blocks_offset;
+    for (uint32_t b = 0; b < turn->header->n_blocks; b++)
+        for (uint32_t layer = 0; layer < kv->shape.n_layers; layer++)
+            for (uint32_t head = 0; head < kv->shape.n_kv_heads; head++, offset += kv->head_bytes) {
+                uint32_t block = turn->header->first_block + b;
+                WHIT_TRY(whit_ndf_log_read(record->log, offset, r->piece, kv->head_bytes, error));
+                if (memcmp(r->piece, whit_kv_head_block(kv, layer, head, 0, block), kv->head_bytes) != 0)
+                    return differs(r, turn, (uint64_t)block * WHIT_KV_BLOCK_TOKENS, -1, -1);
+            }
+    return WHIT_OK;
+}
+
+static whit_status on_turn(void *user, const whit_session_record *record, const whit_turn_view *turn, whit_error *error)
+{
+    struct replaying *r = user;
+    const whit_turn_header *h = turn->header;
+    uint64_t n_given = h->n_keep + h->n_given, n_ids = h->n_keep + h->n_ids;
+    if (!r->replay->is_same) return WHIT_OK;
+    r->ids.size_bytes = h->n_keep * sizeof(int32_t);
+    if (!whit_buf_append(&r->ids, turn->ids, h->n_ids * sizeof(int32_t)))
+        return whit_fail_memory(error, "a session", r->ids.size_bytes);
+    /* Logits of the last given token are wanted again. */
+    uint64_t n_held = n_ids > n_given && h->n_keep == n_given && n_given ? n_given - 1 : h->n_keep;
+    if (whit_session_position(r->session, 0) > n_held)
+        WHIT_TRY(whit_session_truncate(r->session, 0, (uint32_t)n_held, error));
+    if (n_ids > n_given && n_given == 0)
+        return whit_ndf_log_bad(record->log, turn->frame, "its tokens were picked after nothing", error);
+    if (n_ids > n_given) {
+        WHIT_TRY(feed(r, n_given - 1, UINT64_MAX, error));
+        WHIT_TRY(pick(r, turn, n_given, n_ids, error));
+    }
+    if (!r->replay->is_same) return WHIT_OK;
+    WHIT_TRY(feed(r, h->n_present, UINT64_MAX, error));
+    WHIT_TRY(compare_blocks(r, record, turn, error));
+    r->replay->n_turns++;
+    return WHIT_OK;
+}
+
+static whit_status on_turn_count(void *user, const whit_session_record *record, const whit_turn_view *turn,
+                                 whit_error *error)
+{
+    (void)record;
+    (void)error;
+    uint64_t *most = user, n = turn->header->n_keep + turn->header->n_ids;
+    if (n > *most) *most = n;
+    return WHIT_OK;
+}
+
+static int find(const char *const *names, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (name && strcmp(names[i], name) == 0) return i;
+    return 0; /* begin_check tells what it was */
+}
+
+/* The session that a file was made with, as far as it changes bits. */
+static whit_status open_session(struct replaying *r, const whit_session_record *record,
+                                const whit_session_options *options, const void *mounts, size_t n_mounts,
+                                size_t stride_bytes, uint64_t n_tokens, whit_error *error)
+{
+    whit_session_options own = whit_session_options_default();
+    WHIT_TRY(whit_options_read(&own, sizeof own, options, "whit_session_options", error));
+    own.n_sequences = 1;
+    own.n_logits = ROWS;
+    own.n_ctx_tokens = (uint32_t)(n_tokens < 64 ? 64 : n_tokens);
+    own.kv =
+        (whit_kv_type)find(whit_session_kv_names, WHIT_KV_I8 + 1, whit_table_get_string(&record->about, "session.kv"));
+    own.act = (whit_act_type)find(whit_session_act_names, WHIT_ACT_I8 + 1,
+                                  whit_table_get_string(&record->about, "session.act"));
+    WHIT_TRY(whit_session_open(r->model, &own, &r->session, error));
+    WHIT_TRY(whit_session_mount_strided(r->session, 0, mounts, n_mounts, stride_bytes, error));
+    const char *purpose = whit_table_get_string(&record->about, "session.purpose");
+    WHIT_TRY(whit_session_begin_check(record, r->session, 0, purpose ? purpose : "", error));
+    r->piece = whit_alloc(r->model->allocator, r->session->kv.head_bytes);
+    return r->piece ? WHIT_OK : whit_fail_memory(error, "a KV block", r->session->kv.head_bytes);
+}
+
+whit_status whit_session_replay_file_strided(const whit_model *model, const whit_session_options *options,
+                                             const void *mounts, size_t n_mounts, size_t stride_bytes, const char *path,
+                                             whit_session_replay *result, whit_error *error)
+{
+    const whit_allocator *allocator = model->allocator;
+    whit_session_replay replay = whit_session_replay_default();
+    WHIT_TRY(whit_options_read(&replay, sizeof replay, result, "whit_session_replay", error));
+    struct replaying r = {.model = model,
+                          .ids = {.allocator = allocator},
+                          .bias_ids = {.allocator = allocator},
+                          .bias_values = {.allocator = allocator},
+                          .replay = &replay};
+    whit_session_record record = {0}, again = {0};
+    whit_ndf_log log;
+    uint64_t n_tokens = 0;
+    replay = (whit_session_replay){.struct_bytes = result->struct_bytes, .is_same = true, .id = -1, .id_here = -1};
+    WHIT_TRY(whit_ndf_log_open(path, WHIT_NDF_LOG_READ, allocator, &log, error));
+    whit_status status = whit_session_record_read(&log, allocator, on_turn_count, &n_tokens, &record, error);
+    if (status == WHIT_OK) status = open_session(&r, &record, options, mounts, n_mounts, stride_bytes, n_tokens, error);
+    if (status == WHIT_OK) status = whit_session_record_read(&log, allocator, on_turn, &r, &again, error);
+    if (r.piece) whit_free(allocator, r.piece, r.session->kv.head_bytes);
+    whit_session_record_free(&record);
+    whit_session_record_free(&again);
+    whit_sampler_close(r.sampler);
+    whit_session_close(r.session);
+    whit_buf_free(&r.ids);
+    whit_buf_free(&r.bias_ids);
+    whit_buf_free(&r.bias_values);
+    whit_ndf_log_close(&log);
+    memcpy(result, &replay, result->struct_bytes < sizeof replay ? result->struct_bytes : sizeof replay);
+    return status;
+}

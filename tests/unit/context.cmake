@@ -1,0 +1,2 @@
+# What a running model keeps: session files, signatures, the cache of keys and values.
+whit_test(session_file ${CMAKE_CURRENT_LIST_DIR}/session_file.c)
