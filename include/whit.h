@@ -34,6 +34,8 @@
 #include "whit/adapter.h"
 #include "whit/sampler.h"
 #include "whit/generation.h"
+#include "whit/chat.h"
+#include "whit/embeddings.h"
 #include "whit/session_file.h"
 
 #endif

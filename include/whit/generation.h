@@ -55,10 +55,13 @@ typedef struct whit_generate_options {
     whit_text_fn *on_text; /* NULL: whit_generation_text gives the text */
     whit_token_fn *on_token;
     void *user;
-    const whit_stage *const *stages; /* in order, before the sampler; they outlive the generation */
+    const whit_stage *const *stages; /* in order, before the sampler; copied, but not their `user` */
     size_t n_stages;
     bool logprobs; /* keep the log-probability of every token, and of n_top_logprobs others */
     uint32_t n_top_logprobs;
+    const int32_t *end_ids; /* at most 16 further end tokens; copied */
+    size_t n_end_ids;
+    bool keep_special; /* special tokens appear in the text */
 } whit_generate_options;
 static inline whit_generate_options whit_generate_options_default(void)
 {

@@ -358,6 +358,15 @@ const char *whit_json_string(const whit_json *json, uint32_t at, size_t *n_bytes
     return (node->escaped ? (const char *)json->strings.data : json->text) + node->start;
 }
 
+const char *whit_json_raw(const whit_json *json, uint32_t at, size_t *n_bytes)
+{
+    const whit_json_node *node = node_at(json, at);
+    *n_bytes = 0;
+    if (!node || node->escaped) return NULL;
+    *n_bytes = node->end - node->start;
+    return json->text + node->start;
+}
+
 bool whit_json_is(const whit_json *json, uint32_t at, const char *text)
 {
     size_t n;

@@ -61,6 +61,9 @@ size_t whit_json_count(const whit_json *json, uint32_t container);
 /* Bytes of a string (UTF-8, may hold zeros, not terminated), in place until close; NULL and 0 where
  * the node is no string. */
 const char *whit_json_string(const whit_json *json, uint32_t at, size_t *n_bytes);
+/* The text of a node as it stands, quotes of strings left out; NULL and 0 where it is missing or a
+ * string with escapes. */
+const char *whit_json_raw(const whit_json *json, uint32_t at, size_t *n_bytes);
 /* Is the node this string? */
 bool whit_json_is(const whit_json *json, uint32_t at, const char *text);
 bool whit_json_bool(const whit_json *json, uint32_t at, bool fallback);

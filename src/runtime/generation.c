@@ -66,7 +66,7 @@ static whit_status prime(whit_generation *g, const int32_t *ids, size_t n_ids, w
     const char *text;
     size_t n;
     if (!whit_model_has_tokenizer(g->session->model)) return WHIT_OK;
-    WHIT_TRY(whit_detokenizer_open(g->session->model, true, &g->detokenizer, error));
+    WHIT_TRY(whit_detokenizer_open(g->session->model, !g->options.keep_special, &g->detokenizer, error));
     for (size_t i = 0; i < n_ids; i++) WHIT_TRY(whit_detokenizer_push(g->detokenizer, ids[i], &text, &n, error));
     return WHIT_OK;
 }
@@ -80,6 +80,9 @@ static whit_status prepare(whit_generation *g, const int32_t *ids, size_t n_ids,
                              g->session->model->config.n_vocab);
     WHIT_TRY(whit_held_open(o->stop, o->n_stop, TEXT_BYTES, g->allocator, &g->held, error));
     WHIT_TRY(whit_draft_open(n_ids + o->n_tokens, g->allocator, &g->all, error));
+    if (o->n_end_ids > sizeof g->end_ids / sizeof *g->end_ids || (o->n_end_ids && !o->end_ids))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%zu further end tokens: at most 16 are possible", o->n_end_ids);
+    if (o->n_end_ids) memcpy(g->end_ids, o->end_ids, o->n_end_ids * sizeof *g->end_ids);
     WHIT_TRY(copy_stages(g, error));
     WHIT_TRY(keep_logprobs(g, error));
     WHIT_TRY(prime(g, ids, n_ids, error));
@@ -292,13 +295,21 @@ static whit_status take(whit_generation *g, int32_t id, bool *end, whit_error *e
     return WHIT_OK;
 }
 
+static bool is_end(const whit_generation *g, int32_t id)
+{
+    if (g->options.ignore_end) return false;
+    for (size_t i = 0; i < g->options.n_end_ids; i++)
+        if (g->end_ids[i] == id) return true;
+    return whit_model_is_end(g->session->model, id);
+}
+
 /* One pick; true where its token, in *id, is to be fed or was guessed, so that it goes on. */
 static whit_status advance(whit_generation *g, size_t i_wanted, int32_t *id, whit_error *error)
 {
     const whit_generate_options *o = &g->options;
     bool end;
     WHIT_TRY(pick(g, i_wanted, id, error));
-    if (!o->ignore_end && whit_model_is_end(g->session->model, *id)) return finish(g, WHIT_FINISH_END, error);
+    if (is_end(g, *id)) return finish(g, WHIT_FINISH_END, error);
     if (o->on_token && !o->on_token(o->user, *id)) return finish(g, WHIT_FINISH_END, error);
     WHIT_TRY(take(g, *id, &end, error));
     if (g->held.stopped) return finish(g, WHIT_FINISH_STOP, error);

@@ -25,6 +25,7 @@ struct whit_generation {
     uint32_t n_guessed; /* of them, the last so many */
     int32_t next;       /* the first of them, once the prompt is fed */
     int32_t guessed[WHIT_DRAFT_MAX];
+    int32_t end_ids[16];
     bool finished, refused; /* refused: on_text wants no more */
     bool served;            /* whit_generations_step: in this call */
     size_t i_wanted;        /* whit_generations_step: its first logits */

@@ -10,7 +10,8 @@ struct whit_prompter {
     const whit_model *model;
     const whit_allocator *allocator;
     whit_template *template;
-    char *place;
+    char *place, *source;
+    size_t source_bytes;
     char *bos_token, *eos_token; /* NULL: the model has none */
     whit_template_time now;
     const char *thinking_open, *thinking_close;
@@ -53,12 +54,27 @@ static bool make_messages(whit_datum_pool *pool, const whit_message *messages, s
 }
 
 /* Qwen3 and SmolLM3 call it enable_thinking, Granite and DeepSeek thinking. */
-static bool make_extra(whit_datum_pool *pool, whit_thinking thinking, whit_datum *extra)
+bool whit_prompter_set_thinking(whit_datum_pool *pool, whit_thinking thinking, whit_datum *extra)
 {
     whit_datum value = whit_datum_bool(thinking == WHIT_THINKING_ON);
     return thinking == WHIT_THINKING_AUTO ||
-        (whit_datum_dict(pool, extra) && whit_dict_set_str(pool, extra->dict, "enable_thinking", value) &&
+        ((extra->kind == WHIT_DATUM_DICT || whit_datum_dict(pool, extra)) &&
+         whit_dict_set_str(pool, extra->dict, "enable_thinking", value) &&
          whit_dict_set_str(pool, extra->dict, "thinking", value));
+}
+
+whit_status whit_prompter_render_chat(const whit_prompter *p, const whit_chat *given, whit_buf *text,
+                                      whit_buf *segments, whit_error *error)
+{
+    whit_template_error reason = {.message = {.allocator = p->allocator}};
+    whit_template_options options = {.now = &p->now};
+    whit_chat chat = *given;
+    chat.bos_token = p->bos_token;
+    chat.eos_token = p->eos_token;
+    whit_status status = whit_template_chat(p->template, &chat, &options, text, segments, &reason);
+    if (status != WHIT_OK) whit_fail(error, status, "%s: %s", p->place, reason.error.message);
+    whit_template_error_free(&reason);
+    return status;
 }
 
 /* Text and the ranges that are data (whit_template_segment[]). */
@@ -66,17 +82,11 @@ static whit_status render(const whit_prompter *p, const whit_message *messages, 
                           bool answer, whit_buf *text, whit_buf *segments, whit_error *error)
 {
     whit_datum_pool pool = {.allocator = p->allocator};
-    whit_template_error reason = {.message = {.allocator = p->allocator}};
-    whit_template_options options = {.now = &p->now};
-    whit_chat chat = {.bos_token = p->bos_token, .eos_token = p->eos_token, .add_generation_prompt = answer};
-    whit_status status;
-    if (make_messages(&pool, messages, n, &chat.messages) && make_extra(&pool, thinking, &chat.extra)) {
-        status = whit_template_chat(p->template, &chat, &options, text, segments, &reason);
-        if (status != WHIT_OK) whit_fail(error, status, "%s: %s", p->place, reason.error.message);
-    } else {
-        status = whit_fail_memory(error, "the conversation", n * sizeof *messages);
-    }
-    whit_template_error_free(&reason);
+    whit_chat chat = {.add_generation_prompt = answer};
+    whit_status status =
+        make_messages(&pool, messages, n, &chat.messages) && whit_prompter_set_thinking(&pool, thinking, &chat.extra)
+        ? whit_prompter_render_chat(p, &chat, text, segments, error)
+        : whit_fail_memory(error, "the conversation", n * sizeof *messages);
     whit_datum_pool_clear(&pool);
     return status;
 }
@@ -108,16 +118,23 @@ static bool opens_thinking(const whit_prompter *p, const whit_buf *text, const w
     return open && !find(open, (size_t)(end - open), p->thinking_close);
 }
 
+whit_status whit_prompter_encode(const whit_prompter *p, const whit_buf *segments, whit_prompt *prompt,
+                                 whit_error *error)
+{
+    prompt->ids.size_bytes = 0;
+    WHIT_TRY(encode(p, &prompt->text, segments, &prompt->ids, error));
+    prompt->thinking = opens_thinking(p, &prompt->text, segments);
+    if (prompt->ids.size_bytes) return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: renders the conversation to nothing", p->place);
+}
+
 whit_status whit_prompter_render(const whit_prompter *p, const whit_message *messages, size_t n_messages,
                                  whit_thinking thinking, whit_prompt *prompt, whit_error *error)
 {
     whit_buf segments = {.allocator = p->allocator};
     prompt->text.size_bytes = prompt->ids.size_bytes = 0;
     whit_status status = render(p, messages, n_messages, thinking, true, &prompt->text, &segments, error);
-    if (status == WHIT_OK) status = encode(p, &prompt->text, &segments, &prompt->ids, error);
-    if (status == WHIT_OK && !prompt->ids.size_bytes)
-        status = whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: renders the conversation to nothing", p->place);
-    prompt->thinking = status == WHIT_OK && opens_thinking(p, &prompt->text, &segments);
+    if (status == WHIT_OK) status = whit_prompter_encode(p, &segments, prompt, error);
     whit_buf_free(&segments);
     return status;
 }
@@ -191,6 +208,22 @@ const char *whit_prompter_stop(const whit_prompter *p)
     return p->stop[0] ? p->stop : NULL;
 }
 
+const char *whit_prompter_source(const whit_prompter *p, size_t *n_bytes)
+{
+    *n_bytes = p->source_bytes;
+    return p->source;
+}
+
+const whit_allocator *whit_prompter_allocator(const whit_prompter *p)
+{
+    return p->allocator;
+}
+
+int32_t whit_prompter_turn_end(const whit_prompter *p)
+{
+    return p->turn_end;
+}
+
 const char *whit_prompter_thinking_open(const whit_prompter *p)
 {
     return p->thinking_open;
@@ -255,7 +288,9 @@ whit_status whit_prompter_open(const whit_model *model, const char *source, size
     stop_clock(&p->now);
     find_thinking(p, source, source_bytes);
     p->place = whit_strndup(p->allocator, place, strlen(place));
-    whit_status status = p->place ? WHIT_OK : whit_fail_memory(error, "a file name", strlen(place));
+    p->source = whit_strndup(p->allocator, source, source_bytes);
+    p->source_bytes = source_bytes;
+    whit_status status = p->place && p->source ? WHIT_OK : whit_fail_memory(error, "the chat template", source_bytes);
     const whit_tokenizer_header *header = model->tokenizer.header;
     if (status == WHIT_OK) status = copy_token(p, header->bos, &p->bos_token, error);
     if (status == WHIT_OK) status = copy_token(p, header->eos, &p->eos_token, error);
@@ -279,6 +314,7 @@ void whit_prompter_close(whit_prompter *p)
     if (!p) return;
     whit_template_close(p->template);
     free_text(p, p->place);
+    if (p->source) whit_free(p->allocator, p->source, p->source_bytes + 1);
     free_text(p, p->bos_token);
     free_text(p, p->eos_token);
     whit_free(p->allocator, p, sizeof *p);

@@ -11,13 +11,7 @@
 #define WHIT_RUNTIME_PROMPTER_H
 
 #include "runtime/messages.h"
-
-/* What templates of reasoning models are told; others ignore it. */
-typedef enum whit_thinking {
-    WHIT_THINKING_AUTO, /* nothing: the template decides */
-    WHIT_THINKING_ON,
-    WHIT_THINKING_OFF,
-} whit_thinking;
+#include "template/chat.h"
 
 /* Zero-initialise (buffers with the allocator set); free with whit_prompt_free. */
 typedef struct whit_prompt {
@@ -44,6 +38,20 @@ void whit_prompter_close(whit_prompter *prompter);
  */
 whit_status whit_prompter_render(const whit_prompter *prompter, const whit_message *messages, size_t n_messages,
                                  whit_thinking thinking, whit_prompt *prompt, whit_error *error);
+
+/* The same of values: messages, tools, variables and flags of `chat`; the tokens are the model's. Text and
+ * the ranges that are data (whit_template_segment[]) are appended. */
+whit_status whit_prompter_render_chat(const whit_prompter *prompter, const whit_chat *chat, whit_buf *text,
+                                      whit_buf *segments, whit_error *error);
+/* Encodes what was rendered into a prompt that holds its text. */
+whit_status whit_prompter_encode(const whit_prompter *prompter, const whit_buf *segments, whit_prompt *prompt,
+                                 whit_error *error);
+/* Adds what the template is told of thinking to a dict of variables; false: no memory. */
+bool whit_prompter_set_thinking(whit_datum_pool *pool, whit_thinking thinking, whit_datum *variables);
+/* The template's text, and what it was opened with. */
+const char *whit_prompter_source(const whit_prompter *prompter, size_t *n_bytes);
+const whit_allocator *whit_prompter_allocator(const whit_prompter *prompter);
+int32_t whit_prompter_turn_end(const whit_prompter *prompter); /* -1: none */
 
 /* Does the template write this id behind an assistant's message? -1 never does. */
 bool whit_prompter_ends_turn(const whit_prompter *prompter, int32_t id);

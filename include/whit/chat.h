@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ * Chats: messages through a model's template to tokens, and answers back into text, thinking and tool
+ * calls. Messages, tools and calls are JSON as OpenAI's chat API has it.
+ *
+ *     render -> prompt -> generation (keep_special where the template's parser wants it) -> parser -> message */
+#ifndef WHIT_CHAT_H
+#define WHIT_CHAT_H
+
+#include "generation.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- templates ------------------------------------------------------------------------------------ */
+
+/* A chat template, opened for one model, which outlives it; only read afterwards, by any thread. */
+typedef struct whit_chat_template whit_chat_template;
+
+typedef struct whit_chat_template_options {
+    size_t struct_bytes;
+    const char *source; /* Jinja; default NULL: the model's own */
+    size_t source_bytes;
+    const char *name; /* of the source, for messages */
+} whit_chat_template_options;
+static inline whit_chat_template_options whit_chat_template_options_default(void)
+{
+    whit_chat_template_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_bytes = sizeof options;
+    return options;
+}
+
+/* WHIT_ERROR_UNSUPPORTED where the model has no template or no tokenizer. */
+WHIT_API whit_status whit_chat_template_open(const whit_model *model, const whit_chat_template_options *options,
+                                             whit_chat_template **chat, whit_error *error);
+WHIT_API void whit_chat_template_close(whit_chat_template *chat);
+WHIT_API bool whit_chat_template_takes_tools(const whit_chat_template *chat);
+/* Of a generation that answers: an id and a text (NULL: none) that end a turn beside the model's own
+ * end tokens, and whether the parser needs special tokens in the text (keep_special). */
+WHIT_API int32_t whit_chat_template_end(const whit_chat_template *chat); /* -1: none */
+WHIT_API const char *whit_chat_template_stop(const whit_chat_template *chat);
+WHIT_API bool whit_chat_template_keep_special(const whit_chat_template *chat);
+
+/* ---- prompts -------------------------------------------------------------------------------------- */
+
+/* What templates of reasoning models are told; others ignore it. AUTO: the template decides. */
+typedef enum whit_thinking { WHIT_THINKING_AUTO, WHIT_THINKING_ON, WHIT_THINKING_OFF } whit_thinking;
+
+typedef struct whit_chat_request {
+    size_t struct_bytes;
+    const char *messages; /* a JSON list: role, content, tool_calls, tool_call_id, name, ... */
+    size_t messages_bytes;
+    const char *tools; /* a JSON list; NULL: none */
+    size_t tools_bytes;
+    const char *variables; /* a JSON object with more variables of the template; NULL: none */
+    size_t variables_bytes;
+    whit_thinking thinking;
+    bool no_answer;     /* leave out what begins the answer */
+    bool continue_last; /* go on with the last message instead of a new one */
+} whit_chat_request;
+static inline whit_chat_request whit_chat_request_default(void)
+{
+    whit_chat_request request;
+    memset(&request, 0, sizeof request);
+    request.struct_bytes = sizeof request;
+    return request;
+}
+
+/* Special tokens written in contents, tools and variables are not honoured. Roles: system, developer
+ * (system where the template does not know it), user, assistant, tool. */
+typedef struct whit_chat_prompt whit_chat_prompt;
+WHIT_API whit_status whit_chat_render(const whit_chat_template *chat, const whit_chat_request *request,
+                                      whit_chat_prompt **prompt, whit_error *error);
+WHIT_API const int32_t *whit_chat_prompt_ids(const whit_chat_prompt *prompt, size_t *n_ids);
+WHIT_API const char *whit_chat_prompt_text(const whit_chat_prompt *prompt, size_t *text_bytes);
+WHIT_API void whit_chat_prompt_close(whit_chat_prompt *prompt);
+
+/* ---- answers -------------------------------------------------------------------------------------- */
+
+typedef enum whit_chat_event_kind {
+    WHIT_CHAT_TEXT,
+    WHIT_CHAT_THINKING,
+    WHIT_CHAT_CALL_BEGIN,     /* `text` is the function's name */
+    WHIT_CHAT_CALL_ARGUMENTS, /* a piece of its arguments, JSON */
+    WHIT_CHAT_CALL_END,
+} whit_chat_event_kind;
+
+typedef struct whit_chat_event {
+    whit_chat_event_kind kind;
+    uint32_t i_call;  /* of the three last, from 0 */
+    const char *text; /* not terminated; valid during the call */
+    size_t text_bytes;
+    bool complete; /* of CALL_END: false where the answer was cut off or is not JSON */
+} whit_chat_event;
+typedef bool whit_chat_event_fn(void *user, const whit_chat_event *event); /* false: stop */
+
+/* Takes an answer as it streams, in pieces of any size. Nothing is lost: what looks like a call and is
+ * none is text. With `tools` false, calls are not looked for. on_event may be NULL. */
+typedef struct whit_chat_parser whit_chat_parser;
+WHIT_API whit_status whit_chat_parser_open(const whit_chat_template *chat, const whit_chat_prompt *prompt, bool tools,
+                                           whit_chat_event_fn *on_event, void *user, whit_chat_parser **parser,
+                                           whit_error *error);
+WHIT_API whit_status whit_chat_parser_push(whit_chat_parser *parser, const char *text, size_t text_bytes,
+                                           whit_error *error);
+WHIT_API whit_status whit_chat_parser_flush(whit_chat_parser *parser, whit_error *error); /* at the end */
+/* After that, the whole as an assistant's message: {"role", "content", "reasoning_content", "tool_calls"},
+ * the latter two where there are any. Valid until close. */
+WHIT_API const char *whit_chat_parser_message(const whit_chat_parser *parser, size_t *text_bytes);
+WHIT_API uint32_t whit_chat_parser_n_calls(const whit_chat_parser *parser);
+WHIT_API void whit_chat_parser_close(whit_chat_parser *parser);
+
+/* Writes `text` as a JSON string with its quotes, for programs without a JSON library; returns the bytes
+ * that it takes (0: no memory), of which at most `capacity` are written, without a terminator. Bytes that
+ * are not UTF-8 become U+FFFD. */
+WHIT_API size_t whit_json_quote(const char *text, size_t text_bytes, char *out, size_t capacity);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

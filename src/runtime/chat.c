@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT
+ * The public chat interface over prompter, style and parser. */
+#include "runtime/chat.h"
+
+#include "base/json.h"
+#include "base/options.h"
+#include "runtime/model.h"
+
+struct whit_chat_template {
+    whit_prompter *prompter;
+    whit_tool_style style;
+    const whit_allocator *allocator;
+};
+
+struct whit_chat_prompt {
+    whit_prompt prompt;
+    const whit_allocator *allocator;
+};
+
+whit_status whit_chat_template_open(const whit_model *model, const whit_chat_template_options *options,
+                                    whit_chat_template **out, whit_error *error)
+{
+    *out = NULL;
+    if (!model) return whit_fail(error, WHIT_ERROR_ARGUMENT, "a chat template needs a model");
+    whit_chat_template_options own = whit_chat_template_options_default();
+    WHIT_TRY(whit_options_read(&own, sizeof own, options, "whit_chat_template_options", error));
+    whit_chat_template *chat = whit_zalloc(model->allocator, sizeof *chat);
+    if (!chat) return whit_fail_memory(error, "the chat template", sizeof *chat);
+    chat->allocator = model->allocator;
+    whit_status status = whit_prompter_open(model, own.source, own.source_bytes, own.name ? own.name : "the template",
+                                            &chat->prompter, error);
+    if (status == WHIT_OK) status = whit_tool_style_find(chat->prompter, &chat->style, error);
+    if (status != WHIT_OK) {
+        whit_chat_template_close(chat);
+        return status;
+    }
+    *out = chat;
+    return WHIT_OK;
+}
+
+void whit_chat_template_close(whit_chat_template *chat)
+{
+    if (!chat) return;
+    whit_prompter_close(chat->prompter);
+    whit_free(chat->allocator, chat, sizeof *chat);
+}
+
+bool whit_chat_template_takes_tools(const whit_chat_template *chat)
+{
+    return chat->style.takes_tools;
+}
+
+int32_t whit_chat_template_end(const whit_chat_template *chat)
+{
+    return whit_prompter_turn_end(chat->prompter);
+}
+
+const char *whit_chat_template_stop(const whit_chat_template *chat)
+{
+    return whit_prompter_stop(chat->prompter);
+}
+
+bool whit_chat_template_keep_special(const whit_chat_template *chat)
+{
+    return chat->style.syntax != WHIT_CALLS_TAGGED;
+}
+
+const whit_tool_style *whit_chat_template_style(const whit_chat_template *chat)
+{
+    return &chat->style;
+}
+
+/* ---- prompts --------------------------------------------------------------------------------- */
+
+static whit_status read_values(const whit_chat_template *chat, const whit_chat_request *request, whit_datum_pool *pool,
+                               whit_chat *values, whit_error *error)
+{
+    WHIT_TRY(whit_tool_style_messages(&chat->style, request->messages, request->messages_bytes, pool, &values->messages,
+                                      error));
+    if (request->tools)
+        WHIT_TRY(whit_datum_from_json(pool, request->tools, request->tools_bytes, true, &values->tools, error));
+    if (values->tools.kind != WHIT_DATUM_UNDEFINED && values->tools.kind != WHIT_DATUM_LIST)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "tools are a list");
+    if (values->tools.kind == WHIT_DATUM_LIST && !values->tools.list->n) values->tools = whit_datum_undefined(NULL);
+    if (values->tools.kind == WHIT_DATUM_LIST && !chat->style.takes_tools)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the model's chat template takes no tools");
+    if (request->variables)
+        WHIT_TRY(whit_datum_from_json(pool, request->variables, request->variables_bytes, true, &values->extra, error));
+    if (values->extra.kind != WHIT_DATUM_UNDEFINED && values->extra.kind != WHIT_DATUM_DICT)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "variables are an object");
+    values->add_generation_prompt = !request->no_answer && !request->continue_last;
+    values->continue_final_message = request->continue_last;
+    return whit_prompter_set_thinking(pool, request->thinking, &values->extra)
+        ? WHIT_OK
+        : whit_fail_memory(error, "the conversation", request->messages_bytes);
+}
+
+whit_status whit_chat_render(const whit_chat_template *chat, const whit_chat_request *request, whit_chat_prompt **out,
+                             whit_error *error)
+{
+    *out = NULL;
+    whit_chat_request own = whit_chat_request_default();
+    if (!chat || !request) return whit_fail(error, WHIT_ERROR_ARGUMENT, "rendering needs a template and a request");
+    WHIT_TRY(whit_options_read(&own, sizeof own, request, "whit_chat_request", error));
+    whit_chat_prompt *prompt = whit_zalloc(chat->allocator, sizeof *prompt);
+    if (!prompt) return whit_fail_memory(error, "the prompt", sizeof *prompt);
+    prompt->allocator = prompt->prompt.text.allocator = prompt->prompt.ids.allocator = chat->allocator;
+    whit_datum_pool pool = {.allocator = chat->allocator};
+    whit_buf segments = {.allocator = chat->allocator};
+    whit_chat values = {.add_generation_prompt = false};
+    whit_status status = read_values(chat, &own, &pool, &values, error);
+    if (status == WHIT_OK)
+        status = whit_prompter_render_chat(chat->prompter, &values, &prompt->prompt.text, &segments, error);
+    if (status == WHIT_OK) status = whit_prompter_encode(chat->prompter, &segments, &prompt->prompt, error);
+    whit_buf_free(&segments);
+    whit_datum_pool_clear(&pool);
+    if (status != WHIT_OK) {
+        whit_chat_prompt_close(prompt);
+        return status;
+    }
+    *out = prompt;
+    return WHIT_OK;
+}
+
+const int32_t *whit_chat_prompt_ids(const whit_chat_prompt *prompt, size_t *n_ids)
+{
+    *n_ids = whit_prompt_n_ids(&prompt->prompt);
+    return whit_prompt_ids(&prompt->prompt);
+}
+
+const char *whit_chat_prompt_text(const whit_chat_prompt *prompt, size_t *text_bytes)
+{
+    *text_bytes = prompt->prompt.text.size_bytes;
+    return *text_bytes ? (const char *)prompt->prompt.text.data : "";
+}
+
+void whit_chat_prompt_close(whit_chat_prompt *prompt)
+{
+    if (!prompt) return;
+    whit_prompt_free(&prompt->prompt);
+    whit_free(prompt->allocator, prompt, sizeof *prompt);
+}
+
+whit_status whit_chat_parser_open(const whit_chat_template *chat, const whit_chat_prompt *prompt, bool tools,
+                                  whit_chat_event_fn *on_event, void *user, whit_chat_parser **parser,
+                                  whit_error *error)
+{
+    *parser = NULL;
+    if (!chat) return whit_fail(error, WHIT_ERROR_ARGUMENT, "a parser needs a template");
+    return whit_answer_open(chat->style.syntax, tools, whit_prompter_thinking_open(chat->prompter),
+                            whit_prompter_thinking_close(chat->prompter), prompt && prompt->prompt.thinking, on_event,
+                            user, chat->allocator, parser, error);
+}
+
+size_t whit_json_quote(const char *text, size_t text_bytes, char *out, size_t capacity)
+{
+    whit_buf quoted = {.limit_bytes = 0};
+    size_t n = whit_json_write_string(&quoted, text ? text : "", text ? text_bytes : 0) ? quoted.size_bytes : 0;
+    size_t n_written = n < capacity ? n : capacity;
+    if (n_written) memcpy(out, quoted.data, n_written);
+    whit_buf_free(&quoted);
+    return n;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ * The public chat interface, inside: the parser without a template, for tests. */
+#ifndef WHIT_RUNTIME_CHAT_H
+#define WHIT_RUNTIME_CHAT_H
+
+#include "runtime/tool_style.h"
+
+/* `thinking`: the prompt has opened a thinking section. The marks must outlive the parser. */
+whit_status whit_answer_open(whit_call_syntax syntax, bool tools, const char *think_open, const char *think_close,
+                             bool thinking, whit_chat_event_fn *on_event, void *user, const whit_allocator *allocator,
+                             whit_chat_parser **parser, whit_error *error);
+/* The style that opening found. */
+const whit_tool_style *whit_chat_template_style(const whit_chat_template *chat);
+
+#endif

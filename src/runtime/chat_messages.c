@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT
+ * Messages as clients write them, rewritten as a template wants them: JSON to JSON, then to values. */
+#include "runtime/tool_style.h"
+
+#include "base/json.h"
+
+struct rewrite {
+    const whit_tool_style *style;
+    const whit_json *json;
+    whit_buf *out;
+};
+
+/* The text of a value, as it stands. */
+static bool copy_value(const struct rewrite *r, uint32_t at)
+{
+    size_t n;
+    const char *text = whit_json_string(r->json, at, &n);
+    if (text) return whit_json_write_string(r->out, text, n);
+    text = whit_json_raw(r->json, at, &n);
+    return whit_buf_append(r->out, text, n);
+}
+
+static bool is_one_of(const whit_json *json, uint32_t key, const char *const *names)
+{
+    for (; *names; names++)
+        if (whit_json_is(json, key, *names)) return true;
+    return false;
+}
+
+/* Members beside the named ones, each with a comma in front. */
+static bool copy_others(const struct rewrite *r, uint32_t object, const char *const *names)
+{
+    for (uint32_t key = whit_json_first(r->json, object); key != WHIT_JSON_NONE;
+         key = whit_json_next(r->json, object, key)) {
+        if (is_one_of(r->json, key, names)) continue;
+        if (!whit_buf_append_str(r->out, ", ") || !copy_value(r, key) || !whit_buf_append_str(r->out, ": ") ||
+            !copy_value(r, key + 1))
+            return false;
+    }
+    return true;
+}
+
+/* An id of nine letters and digits that stands for any other (FNV-1a). */
+static bool write_short_id(whit_buf *out, const char *id, size_t n)
+{
+    char text[10];
+    uint64_t hash = 0xcbf29ce484222325u;
+    bool fits = n == 9;
+    for (size_t i = 0; i < n; i++) {
+        hash = (hash ^ (uint8_t)id[i]) * 0x100000001b3u;
+        fits &= (id[i] >= '0' && id[i] <= '9') || (id[i] >= 'a' && id[i] <= 'z') || (id[i] >= 'A' && id[i] <= 'Z');
+    }
+    if (fits) return whit_json_write_string(out, id, n);
+    for (int i = 0; i < 9; i++, hash /= 36) text[i] = "0123456789abcdefghijklmnopqrstuvwxyz"[hash % 36];
+    return whit_json_write_string(out, text, 9);
+}
+
+static bool write_id(const struct rewrite *r, uint32_t at)
+{
+    size_t n;
+    const char *id = whit_json_string(r->json, at, &n);
+    if (!r->style->short_ids) return id ? copy_value(r, at) : whit_buf_append_str(r->out, "\"\"");
+    return write_short_id(r->out, id ? id : "", n);
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static whit_status write_arguments(const struct rewrite *r, uint32_t at, bool *ok, whit_error *error)
+{
+    size_t n;
+    const char *text = whit_json_string(r->json, at, &n);
+    whit_json inner = {0};
+    if (r->style->arguments_text) {
+        if (!text) text = whit_json_raw(r->json, at, &n);
+        *ok = text ? whit_json_write_string(r->out, text, n) : whit_buf_append_str(r->out, "\"{}\"");
+        return WHIT_OK;
+    }
+    if (!text) {
+        *ok = at == WHIT_JSON_NONE ? whit_buf_append_str(r->out, "{}") : copy_value(r, at);
+        return WHIT_OK;
+    }
+    whit_error reason;
+    whit_status status = whit_json_parse("arguments", text, n, r->out->allocator, &inner, &reason);
+    if (status == WHIT_ERROR_MEMORY) {
+        if (error) *error = reason;
+        return status;
+    }
+    *ok = status == WHIT_OK && whit_json_type_of(&inner, WHIT_JSON_ROOT) == WHIT_JSON_OBJECT
+        ? whit_buf_append(r->out, text, n)
+        : copy_value(r, at);
+    if (status == WHIT_OK) whit_json_close(&inner);
+    return WHIT_OK;
+}
+
+static whit_status write_call(const struct rewrite *r, uint32_t at, bool *ok, whit_error *error)
+{
+    static const char *const names[] = {"id", "type", "function", "name", "arguments", "index", NULL};
+    uint32_t function = whit_json_get(r->json, at, "function");
+    if (function == WHIT_JSON_NONE) function = at;
+    uint32_t name = whit_json_get(r->json, function, "name"), type = whit_json_get(r->json, at, "type");
+    if (whit_json_type_of(r->json, name) != WHIT_JSON_STRING)
+        return whit_json_fail(r->json, at, error, "a tool call has a function with a name");
+    *ok = whit_buf_append_str(r->out, "{\"id\": ") && write_id(r, whit_json_get(r->json, at, "id")) &&
+        whit_buf_append_str(r->out, ", \"type\": ") &&
+        (whit_json_type_of(r->json, type) == WHIT_JSON_STRING ? copy_value(r, type)
+                                                              : whit_buf_append_str(r->out, "\"function\"")) &&
+        whit_buf_append_str(r->out, ", \"function\": {\"name\": ") && copy_value(r, name) &&
+        whit_buf_append_str(r->out, ", \"arguments\": ");
+    if (!*ok) return WHIT_OK;
+    WHIT_TRY(write_arguments(r, whit_json_get(r->json, function, "arguments"), ok, error));
+    *ok = *ok && whit_buf_append_str(r->out, "}") && copy_others(r, at, names) && whit_buf_append_str(r->out, "}");
+    return WHIT_OK;
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+/* A content in parts becomes their texts, a line each. */
+static whit_status write_parts(const struct rewrite *r, uint32_t content, bool *ok, whit_error *error)
+{
+    whit_buf joined = {.allocator = r->out->allocator};
+    whit_status status = WHIT_OK;
+    bool first = true;
+    for (uint32_t at = whit_json_first(r->json, content); status == WHIT_OK && at != WHIT_JSON_NONE;
+         at = whit_json_next(r->json, content, at)) {
+        size_t n;
+        const char *text = whit_json_string(r->json, whit_json_get(r->json, at, "text"), &n);
+        if (!text) text = whit_json_string(r->json, at, &n);
+        if (!text)
+            status = whit_json_fail(r->json, at, error,
+                                    "a part of a content that is no text: images, sounds and files "
+                                    "are not supported");
+        else if ((!first && !whit_buf_append_str(&joined, "\n")) || !whit_buf_append(&joined, text, n))
+            status = whit_fail_memory(error, "a message", n);
+        first = false;
+    }
+    *ok = status == WHIT_OK &&
+        whit_json_write_string(r->out, joined.data ? (const char *)joined.data : "", joined.size_bytes);
+    whit_buf_free(&joined);
+    return status;
+}
+
+static whit_status write_content(const struct rewrite *r, uint32_t content, bool calls, bool *ok, whit_error *error)
+{
+    size_t n = 0;
+    whit_json_type type = whit_json_type_of(r->json, content);
+    (void)whit_json_string(r->json, content, &n);
+    *ok = whit_buf_append_str(r->out, ", \"content\": ");
+    if (!*ok) return WHIT_OK;
+    if (type == WHIT_JSON_ARRAY) return write_parts(r, content, ok, error);
+    bool empty = type <= WHIT_JSON_NULL || (type == WHIT_JSON_STRING && n == 0);
+    if (empty)
+        *ok = whit_buf_append_str(r->out, calls && r->style->content_null ? "null" : "\"\"");
+    else
+        *ok = copy_value(r, content);
+    return WHIT_OK;
+}
+
+static whit_status write_message(const struct rewrite *r, uint32_t at, bool *ok, whit_error *error)
+{
+    static const char *const names[] = {"role", "content", "tool_calls", "tool_call_id", NULL};
+    if (whit_json_type_of(r->json, at) != WHIT_JSON_OBJECT)
+        return whit_json_fail(r->json, at, error, "a message is an object, with role and content");
+    uint32_t role = whit_json_get(r->json, at, "role"), calls = whit_json_get(r->json, at, "tool_calls");
+    uint32_t call_id = whit_json_get(r->json, at, "tool_call_id");
+    if (whit_json_type_of(r->json, role) != WHIT_JSON_STRING)
+        return whit_json_fail(r->json, at, error, "a message has a role: system, user, assistant, tool or developer");
+    if (whit_json_type_of(r->json, calls) > WHIT_JSON_NULL && whit_json_type_of(r->json, calls) != WHIT_JSON_ARRAY)
+        return whit_json_fail(r->json, calls, error, "tool_calls is a list");
+    bool has_calls = whit_json_count(r->json, calls) > 0;
+    *ok = whit_buf_append_str(r->out, "{\"role\": ") &&
+        (!r->style->developer && whit_json_is(r->json, role, "developer") ? whit_buf_append_str(r->out, "\"system\"")
+                                                                          : copy_value(r, role));
+    if (*ok) WHIT_TRY(write_content(r, whit_json_get(r->json, at, "content"), has_calls, ok, error));
+    if (has_calls) *ok = *ok && whit_buf_append_str(r->out, ", \"tool_calls\": [");
+    bool first = true;
+    for (uint32_t call = has_calls ? whit_json_first(r->json, calls) : WHIT_JSON_NONE; *ok && call != WHIT_JSON_NONE;
+         call = whit_json_next(r->json, calls, call)) {
+        *ok = first || whit_buf_append_str(r->out, ", ");
+        if (*ok) WHIT_TRY(write_call(r, call, ok, error));
+        first = false;
+    }
+    if (has_calls) *ok = *ok && whit_buf_append_str(r->out, "]");
+    if (call_id != WHIT_JSON_NONE)
+        *ok = *ok && whit_buf_append_str(r->out, ", \"tool_call_id\": ") && write_id(r, call_id);
+    *ok = *ok && copy_others(r, at, names) && whit_buf_append_str(r->out, "}");
+    return WHIT_OK;
+}
+
+/* ---- calls that the template does not write -------------------------------------------------- */
+
+static const whit_text *text_of(const whit_datum *dict, const char *key)
+{
+    const whit_datum *value = dict && dict->kind == WHIT_DATUM_DICT ? whit_dict_get_str(dict->dict, key) : NULL;
+    return value && whit_datum_is_str(*value) ? value->text : NULL;
+}
+
+/* The markers are the template's, the rest is data. */
+static bool append_calls(whit_datum_pool *pool, const whit_tool_style *style, whit_datum *message,
+                         const whit_datum *calls)
+{
+    whit_builder b = whit_builder_begin(pool, 1u << 30);
+    whit_buf name = {.allocator = pool->allocator};
+    const whit_text *content = text_of(message, "content");
+    bool list = style->syntax == WHIT_CALLS_GRANITE, ok = true;
+    if (content) whit_builder_text(&b, content);
+    if (list) whit_builder_str(&b, "<|tool_call|>[");
+    for (size_t i = 0; ok && i < calls->list->n; i++) {
+        const whit_datum *function = whit_dict_get_str(calls->list->items[i].dict, "function");
+        const whit_text *called = text_of(function, "name"), *arguments = text_of(function, "arguments");
+        name.size_bytes = 0;
+        ok = called && arguments && whit_json_write_string(&name, called->bytes, called->n_bytes);
+        if (!ok) break;
+        whit_builder_str(&b,
+                         list                                       ? (i ? ", " : "")
+                             : (i || (content && content->n_bytes)) ? "\n<tool_call>\n"
+                                                                    : "<tool_call>\n");
+        whit_builder_str(&b, "{\"name\": ");
+        whit_builder_bytes(&b, (const char *)name.data, name.size_bytes, true);
+        whit_builder_str(&b, ", \"arguments\": ");
+        whit_builder_text(&b, arguments);
+        whit_builder_str(&b, list ? "}" : "}\n</tool_call>");
+    }
+    if (list) whit_builder_str(&b, "]");
+    whit_buf_free(&name);
+    const whit_text *text = ok ? whit_builder_end(&b) : NULL;
+    return text && whit_dict_set_str(pool, message->dict, "content", whit_datum_text(text)) &&
+        whit_dict_set_str(pool, message->dict, "tool_calls", whit_datum_none());
+}
+
+static bool write_into_contents(whit_datum_pool *pool, const whit_tool_style *style, whit_datum *messages)
+{
+    for (size_t i = 0; i < messages->list->n; i++) {
+        whit_datum *message = &messages->list->items[i];
+        const whit_datum *calls = whit_dict_get_str(message->dict, "tool_calls");
+        if (calls && calls->kind == WHIT_DATUM_LIST && !append_calls(pool, style, message, calls)) return false;
+    }
+    return true;
+}
+
+whit_status whit_tool_style_messages(const whit_tool_style *style, const char *text, size_t n_bytes,
+                                     whit_datum_pool *pool, whit_datum *messages, whit_error *error)
+{
+    whit_json json = {0};
+    whit_buf out = {.allocator = pool->allocator};
+    if (!text) return whit_fail(error, WHIT_ERROR_ARGUMENT, "there are no messages");
+    WHIT_TRY(whit_json_parse("messages", text, n_bytes, pool->allocator, &json, error));
+    struct rewrite r = {style, &json, &out};
+    whit_status status = WHIT_OK;
+    bool ok = whit_buf_append_str(&out, "["), first = true;
+    if (whit_json_type_of(&json, WHIT_JSON_ROOT) != WHIT_JSON_ARRAY)
+        status = whit_json_fail(&json, WHIT_JSON_ROOT, error, "messages are a list");
+    else if (!whit_json_count(&json, WHIT_JSON_ROOT))
+        status = whit_fail(error, WHIT_ERROR_ARGUMENT, "there are no messages");
+    for (uint32_t at = whit_json_first(&json, WHIT_JSON_ROOT); status == WHIT_OK && ok && at != WHIT_JSON_NONE;
+         at = whit_json_next(&json, WHIT_JSON_ROOT, at)) {
+        ok = first || whit_buf_append_str(&out, ", ");
+        if (ok) status = write_message(&r, at, &ok, error);
+        first = false;
+    }
+    whit_json_close(&json);
+    ok = ok && whit_buf_append_str(&out, "]");
+    if (status == WHIT_OK && !ok) status = whit_fail_memory(error, "the messages", n_bytes);
+    if (status == WHIT_OK)
+        status = whit_datum_from_json(pool, (const char *)out.data, out.size_bytes, true, messages, error);
+    whit_buf_free(&out);
+    if (status == WHIT_OK && !style->renders_calls && !write_into_contents(pool, style, messages))
+        status = whit_fail_memory(error, "the messages", n_bytes);
+    return status;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ * How a chat template wants messages and tool calls, and how its model writes calls: found by rendering
+ * probes and by the markers in its source. */
+#ifndef WHIT_RUNTIME_TOOL_STYLE_H
+#define WHIT_RUNTIME_TOOL_STYLE_H
+
+#include "runtime/prompter.h"
+#include "template/chat.h"
+
+typedef enum whit_call_syntax {
+    WHIT_CALLS_TAGGED,   /* <tool_call>{"name", "arguments"}</tool_call>: Hermes, Qwen, SmolLM3 */
+    WHIT_CALLS_MISTRAL,  /* [TOOL_CALLS][{"name", "arguments", "id"}, ...] */
+    WHIT_CALLS_GRANITE,  /* <|tool_call|>[{"name", "arguments"}, ...] */
+    WHIT_CALLS_LLAMA,    /* {"name", "parameters"} is the whole answer, perhaps behind <|python_tag|> */
+    WHIT_CALLS_DEEPSEEK, /* sections in full-width bars, the arguments in a ```json block */
+} whit_call_syntax;
+
+typedef struct whit_tool_style {
+    whit_call_syntax syntax;
+    bool takes_tools;    /* writes the list of tools */
+    bool renders_calls;  /* writes calls of messages; else they are written into contents */
+    bool arguments_text; /* wants arguments as JSON text, not as an object */
+    bool content_null;   /* wants no content beside calls, rather than an empty one */
+    bool short_ids;      /* wants ids of nine letters and digits */
+    bool developer;      /* knows that role */
+} whit_tool_style;
+
+whit_status whit_tool_style_find(const whit_prompter *prompter, whit_tool_style *style, whit_error *error);
+
+/* Messages (JSON) as values in the way that the template wants them; `what` begins error lines. Calls
+ * that the template does not write are appended to contents in the model's syntax. */
+whit_status whit_tool_style_messages(const whit_tool_style *style, const char *json, size_t n_bytes,
+                                     whit_datum_pool *pool, whit_datum *messages, whit_error *error);
+
+#endif

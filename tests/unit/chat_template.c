@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT
+ * Chats through templates and back: every role, tool calls through each shared template that has them,
+ * contents that cannot forge special tokens. */
+#include "test.h"
+
+#include <jansson.h>
+
+#include "failing_memory.h"
+#include "runtime/chat.h"
+#include "test_folder.h"
+#include "tiny_model.h"
+
+static whit_model *model;
+
+static whit_chat_template *open_chat(const char *source, const char *name)
+{
+    whit_error error;
+    whit_chat_template *chat;
+    whit_chat_template_options options = whit_chat_template_options_default();
+    options.source = source;
+    options.source_bytes = source ? strlen(source) : 0;
+    options.name = name;
+    assert_ok(whit_chat_template_open(model, &options, &chat, &error), error);
+    return chat;
+}
+
+static whit_status render(const whit_chat_template *chat, const char *messages, const char *tools, bool answer,
+                          whit_chat_prompt **prompt, whit_error *error)
+{
+    whit_chat_request request = whit_chat_request_default();
+    request.messages = messages;
+    request.messages_bytes = strlen(messages);
+    request.tools = tools;
+    request.tools_bytes = tools ? strlen(tools) : 0;
+    request.no_answer = !answer;
+    return whit_chat_render(chat, &request, prompt, error);
+}
+
+/* The text of a prompt, for the caller to free. */
+static char *rendered(const whit_chat_template *chat, const char *messages, bool answer)
+{
+    whit_error error;
+    whit_chat_prompt *prompt;
+    size_t n;
+    assert_ok(render(chat, messages, NULL, answer, &prompt, &error), error);
+    const char *text = whit_chat_prompt_text(prompt, &n);
+    char *copy = strndup(text, n);
+    whit_chat_prompt_close(prompt);
+    return copy;
+}
+
+/* ---- round trips ----------------------------------------------------------------------------- */
+
+#define USER "{\"role\": \"user\", \"content\": \"The weather?\"}"
+#define CALL(id, name, arguments)                                                                                      \
+    "{\"id\": \"" id "\", \"type\": \"function\", \"function\": {\"name\": \"" name "\", \"arguments\": " arguments "}}"
+#define ASSISTANT(content, calls) "{\"role\": \"assistant\", \"content\": " content ", \"tool_calls\": [" calls "]}"
+#define TOOL(id, content)         "{\"role\": \"tool\", \"tool_call_id\": \"" id "\", \"content\": \"" content "\"}"
+
+static const char arguments[] = "{\"city\": \"Z\xC3\xBCrich \\\"<x>\\\" }]\", \"days\": 3, \"deep\": {\"a\": [1, null, "
+                                "true]}}";
+
+static void assert_same_json(const char *found, size_t n, const char *expected)
+{
+    json_t *a = json_loadb(found, n, JSON_DECODE_ANY, NULL), *b = json_loads(expected, JSON_DECODE_ANY, NULL);
+    if (!a || !b || !json_equal(a, b)) fail_msg("%.*s is not %s", (int)n, found, expected);
+    json_decref(a);
+    json_decref(b);
+}
+
+/* What the template writes for an assistant's message, without what ends the turn. */
+static char *written_answer(const whit_chat_template *chat, const char *message)
+{
+    static const char *const ends[] = {"<|im_end|>", "<|eot_id|>",      "<|eom_id|>",
+                                       "</s>",       "<|end_of_text|>", "<｜end▁of▁sentence｜>"};
+    char whole[4096];
+    snprintf(whole, sizeof whole, "[" USER ", %s]", message);
+    char *before = rendered(chat, "[" USER "]", true), *after = rendered(chat, whole, false);
+    size_t common = 0;
+    while (before[common] && before[common] == after[common]) common++;
+    while (common && !strchr(">]\n:", after[common - 1])) common--;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char *end = strstr(after + common, ends[i]);
+        if (end) *end = 0;
+    }
+    char *answer = strdup(after + common);
+    free(before);
+    free(after);
+    return answer;
+}
+
+static void assert_calls(const whit_chat_template *chat, const char *name, const char *answer, size_t n_calls)
+{
+    whit_error error;
+    for (size_t piece = 1; piece < strlen(answer); piece = piece * 2 + 1) {
+        whit_chat_parser *parser;
+        size_t n;
+        assert_ok(whit_chat_parser_open(chat, NULL, true, NULL, NULL, &parser, &error), error);
+        for (size_t i = 0; i < strlen(answer); i += piece)
+            assert_ok(whit_chat_parser_push(parser, answer + i, strnlen(answer + i, piece), &error), error);
+        assert_ok(whit_chat_parser_flush(parser, &error), error);
+        if (whit_chat_parser_n_calls(parser) != n_calls)
+            fail_msg("%s: %u calls of %zu in: %s", name, whit_chat_parser_n_calls(parser), n_calls, answer);
+        const char *text = whit_chat_parser_message(parser, &n);
+        json_t *message = json_loadb(text, n, 0, NULL), *calls = json_object_get(message, "tool_calls");
+        assert_int_equal(json_array_size(calls), n_calls);
+        for (size_t i = 0; i < n_calls; i++) {
+            json_t *function = json_object_get(json_array_get(calls, i), "function");
+            assert_string_equal(json_string_value(json_object_get(function, "name")), i ? "get_time" : "get_weather");
+            const char *given = json_string_value(json_object_get(function, "arguments"));
+            assert_same_json(given, strlen(given), i ? "{}" : arguments);
+        }
+        const char *content = json_string_value(json_object_get(message, "content"));
+        if (content && strspn(content, " \n") != strlen(content)) fail_msg("%s: left over: %s", name, content);
+        json_decref(message);
+        whit_chat_parser_close(parser);
+    }
+}
+
+/* Arguments as OpenAI's clients write them (a string) and as an object; one call and two. */
+static void assert_round_trip(const char *source, const char *name, whit_call_syntax syntax, bool renders, bool many)
+{
+    whit_chat_template *chat = open_chat(source, name);
+    char quoted[512], message[2048];
+    quoted[whit_json_quote(arguments, strlen(arguments), quoted, sizeof quoted)] = 0;
+    if (whit_chat_template_style(chat)->syntax != syntax) fail_msg("%s: another syntax", name);
+    if (whit_chat_template_style(chat)->renders_calls != renders) fail_msg("%s: renders calls: %d", name, !renders);
+    for (int form = 0; form < 2; form++) {
+        snprintf(message, sizeof message, ASSISTANT("null", CALL("call_77", "get_weather", "%s")),
+                 form ? arguments : quoted);
+        char *answer = written_answer(chat, message);
+        assert_calls(chat, name, answer, 1);
+        free(answer);
+    }
+    if (many) {
+        snprintf(message, sizeof message,
+                 ASSISTANT("\"\"", CALL("call_77", "get_weather", "%s") ", " CALL("", "get_time", "\"{}\"")), quoted);
+        char *answer = written_answer(chat, message);
+        assert_calls(chat, name, answer, 2);
+        free(answer);
+    }
+    /* The whole exchange renders, with the result in it. */
+    snprintf(message, sizeof message,
+             "[" USER ", " ASSISTANT("null", CALL("call_77", "get_weather", "%s")) ", " TOOL("call_77", "sunny7") "]",
+             quoted);
+    char *text = rendered(chat, message, true);
+    if (!strstr(text, "sunny7") || !strstr(text, "get_weather")) fail_msg("%s: something is missing: %s", name, text);
+    free(text);
+    whit_chat_template_close(chat);
+}
+
+static void calls_survive_shared_templates(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        whit_call_syntax syntax;
+        bool renders, many;
+    } templates[] = {
+        {"Qwen-Qwen2.5-7B-Instruct", WHIT_CALLS_TAGGED, true, true},
+        {"Qwen-Qwen3-0.6B", WHIT_CALLS_TAGGED, true, true},
+        {"HuggingFaceTB-SmolLM3-3B", WHIT_CALLS_TAGGED, false, true},
+        {"meta-llama-Llama-3.1-8B-Instruct", WHIT_CALLS_LLAMA, true, false},
+        {"meta-llama-Llama-3.2-3B-Instruct", WHIT_CALLS_LLAMA, true, false},
+        {"mistralai-Mistral-Nemo-Instruct-2407", WHIT_CALLS_MISTRAL, true, true},
+        {"ibm-granite-granite-3.3-2B-Instruct", WHIT_CALLS_GRANITE, false, true},
+        {"deepseek-ai-DeepSeek-R1-Distill-Llama-8B", WHIT_CALLS_DEEPSEEK, true, true},
+    };
+    for (size_t i = 0; i < sizeof templates / sizeof *templates; i++) {
+        char relative[256], source[1 << 15];
+        snprintf(relative, sizeof relative, "templates/%s.jinja", templates[i].name);
+        FILE *file = fopen(shared_path(relative), "rb");
+        size_t n = file ? fread(source, 1, sizeof source - 1, file) : 0;
+        if (file) fclose(file);
+        source[n] = 0;
+        assert_round_trip(source, templates[i].name, templates[i].syntax, templates[i].renders, templates[i].many);
+    }
+}
+
+/* Of the project's own, so that a clone without ../shared has each way of writing calls too. */
+#define OWN_TURNS                                                                                                      \
+    "{% for m in messages %}{% if m.role != 'assistant' %}<{{ m.role }}>{{ m.content }}\n{% elif m.tool_calls %}<bot>"
+static const char own_tagged[] =
+    "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}" OWN_TURNS
+    "{% for c in m.tool_calls %}<tool_call>\n{{ c.function | tojson }}\n</tool_call>{% endfor "
+    "%}</s>{% else %}<bot>{{ m.content }}</s>{% endif %}{% endfor %}{% if "
+    "add_generation_prompt %}<bot>{% endif %}";
+static const char own_llama[] = OWN_TURNS "{{ '{\"name\": \"' + m.tool_calls[0].function.name + '\", \"parameters\": ' "
+                                          "+ (m.tool_calls[0].function.arguments | "
+                                          "tojson) + '}' }}</s>{% else %}<bot>{{ m.content }}</s>{% endif %}{% endfor "
+                                          "%}{% if add_generation_prompt %}<bot>{% "
+                                          "endif %}{# <|python_tag|> #}";
+static const char own_mistral[] =
+    OWN_TURNS "[TOOL_CALLS][{% for c in m.tool_calls %}{% if c.id | length != 9 %}{{ raise_exception('nine') }}{% "
+              "endif %}{{ (c.function "
+              "| tojson)[:-1] + ', \"id\": \"' + c.id + '\"}' }}{{ ', ' if not loop.last }}{% endfor %}]</s>{% else "
+              "%}<bot>{{ m.content "
+              "}}</s>{% endif %}{% endfor %}{% if add_generation_prompt %}<bot>{% endif %}";
+
+static void calls_survive_own_templates(void **state)
+{
+    (void)state;
+    assert_round_trip(own_tagged, "tagged", WHIT_CALLS_TAGGED, true, true);
+    assert_round_trip(own_llama, "llama", WHIT_CALLS_LLAMA, true, false);
+    assert_round_trip(own_mistral, "mistral", WHIT_CALLS_MISTRAL, true, true);
+    assert_round_trip(TINY_TEMPLATE, "tiny", WHIT_CALLS_TAGGED, false, true);
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static void roles_and_parts(void **state)
+{
+    (void)state;
+    whit_chat_template *chat = open_chat("{% for m in messages %}[{{ m.role }}:{{ m.content }}]{% endfor %}", "t");
+    char *text =
+        rendered(chat,
+                 "[{\"role\": \"developer\", \"content\": \"d\"}, {\"role\": \"user\", \"content\": [{\"type\": "
+                 "\"text\", \"text\": \"a\"}, {\"type\": \"text\", \"text\": \"b\"}]}, {\"role\": "
+                 "\"assistant\", \"content\": null}, {\"role\": \"tool\", \"content\": \"r\", "
+                 "\"tool_call_id\": \"1\"}]",
+                 false);
+    assert_string_equal(text, "[system:d][user:a\nb][assistant:][tool:r]");
+    free(text);
+    whit_chat_template_close(chat);
+
+    chat = open_chat("{% if messages[0].role == 'developer' %}yes{% endif %}", "t");
+    text = rendered(chat, "[{\"role\": \"developer\", \"content\": \"d\"}]", false);
+    assert_string_equal(text, "yes");
+    free(text);
+    whit_chat_template_close(chat);
+}
+
+static void contents_forge_nothing(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_chat_prompt *prompt;
+    whit_chat_template *chat = open_chat(NULL, NULL);
+    assert_ok(render(chat,
+                     "[{\"role\": \"user\", \"content\": \"the</s>land<s>\"}, {\"role\": \"assistant\", \"content\": "
+                     "\"\", \"tool_calls\": [" CALL("1", "</s>", "\"{\\\"a\\\": \\\"<s>\\\"}\"") "]}]",
+                     NULL, true, &prompt, &error),
+              error);
+    size_t n, n_bos = 0, n_eos = 0;
+    const int32_t *ids = whit_chat_prompt_ids(prompt, &n);
+    for (size_t i = 0; i < n; i++) {
+        n_bos += ids[i] == TINY_BOS;
+        n_eos += ids[i] == TINY_EOS;
+    }
+    assert_int_equal(n_bos, 1);
+    assert_int_equal(n_eos, 2); /* the template's, behind each message */
+    whit_chat_prompt_close(prompt);
+    assert_int_equal(whit_chat_template_end(chat), TINY_EOS);
+    assert_null(whit_chat_template_stop(chat));
+    whit_chat_template_close(chat);
+}
+
+static void what_makes_no_sense_is_refused(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_chat_prompt *prompt;
+    whit_chat_template *chat = open_chat(NULL, NULL), *tools = open_chat(own_tagged, "t");
+    static const char *const bad[] = {
+        "",
+        "{}",
+        "[]",
+        "[1]",
+        "[{\"content\": \"x\"}]",
+        "[{\"role\": 1, \"content\": \"x\"}]",
+        "[{\"role\": \"user\", \"content\": [{\"type\": \"image_url\", \"image_url\": {}}]}]",
+        "[{\"role\": \"assistant\", \"tool_calls\": {}}]",
+        "[{\"role\": \"assistant\", \"tool_calls\": [{}]}]",
+        "[{\"role\": \"user\", \"content\": \"x\"}",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        whit_status status = render(chat, bad[i], NULL, true, &prompt, &error);
+        if (status != WHIT_ERROR_FORMAT && status != WHIT_ERROR_ARGUMENT) fail_msg("%s: %d", bad[i], status);
+        assert_null(prompt);
+    }
+    static const char list[] = "[{\"type\": \"function\", \"function\": {\"name\": \"f\"}}]";
+    assert_false(whit_chat_template_takes_tools(chat));
+    assert_int_equal(render(chat, "[" USER "]", list, true, &prompt, &error), WHIT_ERROR_UNSUPPORTED);
+    assert_true(whit_chat_template_takes_tools(tools));
+    assert_ok(render(tools, "[" USER "]", list, true, &prompt, &error), error);
+    size_t n;
+    assert_non_null(strstr(whit_chat_prompt_text(prompt, &n), "\"name\": \"f\""));
+    whit_chat_prompt_close(prompt);
+    assert_int_equal(render(tools, "[" USER "]", "{}", true, &prompt, &error), WHIT_ERROR_ARGUMENT);
+    assert_int_equal(render(tools, "[" USER "]", "[", true, &prompt, &error), WHIT_ERROR_FORMAT);
+    whit_chat_template_close(tools);
+    whit_chat_template_close(chat);
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    struct failing failing = {.n_left = 1L << 40};
+    whit_allocator allocator = {failing_alloc, failing_free, &failing};
+    whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true, .allocator = &allocator};
+    whit_model *own;
+    whit_error error;
+    assert_ok(whit_model_open(in_folder("model.gguf"), &options, &own, &error), error);
+    long kept = -1;
+    whit_status status = WHIT_ERROR_MEMORY;
+    for (long n = -1; status != WHIT_OK || n < 1; n++) {
+        whit_chat_template *chat;
+        whit_chat_prompt *prompt = NULL;
+        failing.n_left = n < 0 ? 1L << 40 : n; /* first once without: the model keeps a tokenizer */
+        status = whit_chat_template_open(own, NULL, &chat, &error);
+        if (status == WHIT_OK)
+            status = render(chat, "[" USER ", " ASSISTANT("null", CALL("call_77", "f", "\"{}\"")) "]", NULL, true,
+                            &prompt, &error);
+        if (status != WHIT_OK) assert_int_equal(status, WHIT_ERROR_MEMORY);
+        whit_chat_prompt_close(prompt);
+        whit_chat_template_close(chat);
+        if (n < 0) kept = failing.n_live;
+        if (failing.n_live != kept) fail_msg("allocation %ld refused: %ld kept", n, failing.n_live);
+        assert_true(n < 5000);
+    }
+    failing.n_left = 1L << 40;
+    whit_model_close(own);
+    assert_int_equal(failing.n_live, 0);
+}
+
+/* ---- the group ------------------------------------------------------------------------------- */
+
+static int set_up(void **state)
+{
+    if (make_folder(state) != 0) return -1;
+    tiny_model tiny = tiny_model_default();
+    tiny.chat_template = TINY_TEMPLATE;
+    if (!tiny_model_write(&tiny, in_folder("model.gguf"))) return -1;
+    model = open_model("model.gguf");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    whit_model_close(model);
+    return remove_folder(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_survive_own_templates), cmocka_unit_test(roles_and_parts),
+        cmocka_unit_test(contents_forge_nothing),      cmocka_unit_test(what_makes_no_sense_is_refused),
+        cmocka_unit_test(every_allocation_may_fail),   cmocka_unit_test(calls_survive_shared_templates),
+    };
+    return cmocka_run_group_tests_name("chat_template", tests, set_up, tear_down);
+}
