@@ -18,7 +18,7 @@ struct compress_values {
     cli_list mixed, calib, without;
     uint32_t n_sample_tokens, n_tokens, max_tokens, n_threads;
     int64_t seed;
-    bool verbose, json;
+    bool verbose, json, resume;
 };
 static const struct compress_values defaults = {.method = WHIT_COMPRESS_FULL, .max_tokens = 131072};
 static const char *const codecs[] = {"t", "b1", "q2"}, *const methods[] = {"rtn", "gptq", "full"},
@@ -50,6 +50,8 @@ static const cli_option options[] = {
     {"--seed", CLI_SEED, AT(seed), "N", "Of the sampled text; 0 is the default.", 0, 0},
     {"-t, --threads", CLI_COUNT, AT(n_threads), "N",
      "Threads; 0, the default, is one per physical core. The file does not depend on it.", 0, 1024},
+    {"--resume", CLI_FLAG, AT(resume), NULL,
+     "Go on from OUT.work, which a run that was cut leaves, with the same options; ends in the same bytes.", 0, 0},
     {"-v, --verbose", CLI_FLAG, AT(verbose), NULL, "Print a line per matrix.", 0, 0},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object.", 0, 0},
     {0},
@@ -141,6 +143,7 @@ static int run(cli_call *call)
                                .n_tokens = v->n_tokens,
                                .seed = (uint64_t)v->seed,
                                .n_threads = v->n_threads,
+                               .resume = v->resume,
                                .command = command,
                                .progress = on_progress,
                                .report = on_matrix,
@@ -166,8 +169,9 @@ static int run(cli_call *call)
     }
     if (v->json) listener.matrices = json_array();
     if (status == CLI_OK && whit_compress(&source, &o, v->output, NULL, &error) != WHIT_OK)
-        status = *cli_cancelled() ? cli_fail(call, CLI_INTERRUPTED, "interrupted; nothing was written")
-                                  : cli_fail_error(call, &error);
+        status = *cli_cancelled()
+            ? cli_fail(call, CLI_INTERRUPTED, "interrupted; --resume goes on with what is finished")
+            : cli_fail_error(call, &error);
     cli_progress_end();
     if (status == CLI_OK) status = report(call, v, &listener);
     json_decref(listener.matrices);

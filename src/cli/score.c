@@ -42,6 +42,8 @@ bool cli_score_add(cli_score *score, const float *logits, const float *base_logi
         score->divergences[score->n] = divergence;
         score->base_sum += base.offset - (double)base_logits[target];
         score->n_same_top += base.top == model.top;
+        double change = whit_exp_f64(-nll) - whit_exp_f64((double)base_logits[target] - base.offset);
+        score->squared_change += change * change;
     }
     score->sum += nll;
     score->sum_squares += nll * nll;

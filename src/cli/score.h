@@ -16,6 +16,7 @@ typedef struct cli_score {
     double sum, sum_squares; /* of the negative log-likelihoods, nats */
     /* Against a base model only: */
     double base_sum;
+    double squared_change; /* of the probabilities of the tokens that came, summed */
     uint64_t n_same_top;
     double *divergences; /* (n) KL of the base from the model */
     size_t capacity;

@@ -5,13 +5,13 @@
 #include "compress/finished.h"
 #include "compress/hessian.h"
 #include "compress/solve.h"
+#include "compress/work.h"
 #include "linalg/cholesky.h"
 #include "model/convert.h"
 #include "quant/quantise.h"
 #include "quant/requantise.h"
 
-#include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 
 #define GROUP        128
 #define LONGEST      512   /* tokens of a window */
@@ -28,6 +28,7 @@ struct compression {
     whit_blas blas;
     whit_stream stream;
     unsigned stages;
+    whit_work work;
     whit_finished *finished; /* by the source's numbers; without a name: not there */
     uint64_t began_ns;
     uint32_t layer;
@@ -439,6 +440,49 @@ static whit_status progress(const struct compression *c, double share)
     return whit_fail(c->error, WHIT_ERROR_CANCELLED, "%s: compression cancelled", c->source->path);
 }
 
+static whit_finished *finished_of(const struct compression *c, int32_t param)
+{
+    return &c->finished[whit_source_find(c->source, c->stream.params[0].items[param].name) - c->source->tensors];
+}
+
+/* The stage of a layer that a run before this one finished: its values as the file will give them. */
+static whit_status restore_stage(struct compression *c, const struct stage *stage)
+{
+    whit_status status = WHIT_OK;
+    for (uint32_t i = 0; status == WHIT_OK && i < stage->n; i++) {
+        int32_t param = stage->params[i];
+        const whit_finished *finished = finished_of(c, param);
+        whit_tensor_type type;
+        status = type_of(c, whit_source_find(c->source, c->stream.params[0].items[param].name), &type);
+        if (status == WHIT_OK && !is_solved(&type)) status = round_plainly(c, param, &type);
+        float *values = whit_stream_values(&c->stream, WHIT_STREAM_COMPRESSED, param);
+        for (int32_t row = 0; status == WHIT_OK && finished->name[0] && row < (int32_t)type.n_rows; row++)
+            whit_codec_get_rows(&finished->tensor, &row, 1, values + (size_t)row * type.n_cols, type.n_cols);
+    }
+    return status;
+}
+
+/* Was the layer at hand finished by the run before? Then all its matrices are there: a record is a layer. */
+static bool is_finished(const struct compression *c)
+{
+    struct stage stage;
+    for (uint32_t at = 0; next_stage(c, &at, &stage);)
+        for (uint32_t i = 0; i < stage.n; i++)
+            if (finished_of(c, stage.params[i])->name[0]) return true;
+    return false;
+}
+
+static whit_status save_layer(struct compression *c)
+{
+    whit_finished *finished[64];
+    uint32_t n = 0, at = 0;
+    struct stage stage;
+    while (next_stage(c, &at, &stage))
+        for (uint32_t i = 0; i < stage.n && n < 64; i++)
+            if (finished_of(c, stage.params[i])->name[0]) finished[n++] = finished_of(c, stage.params[i]);
+    return n ? whit_work_add(&c->work, finished, n, c->error) : WHIT_OK;
+}
+
 static whit_status run_layers(struct compression *c)
 {
     uint32_t n_layers = c->source->config.n_layers;
@@ -447,18 +491,85 @@ static whit_status run_layers(struct compression *c)
         struct stage stage;
         uint32_t at = 0, done = 0;
         status = whit_stream_load(&c->stream, c->layer, c->error);
+        bool restored = status == WHIT_OK && is_finished(c);
         while (status == WHIT_OK && next_stage(c, &at, &stage)) {
-            status = run_stage(c, &stage);
+            status = (restored ? restore_stage : run_stage)(c, &stage);
             if (status == WHIT_OK) status = progress(c, ((double)c->layer + ++done / 5.0) / n_layers);
         }
-        if (status == WHIT_OK) whit_stream_advance(&c->stream);
+        if (status == WHIT_OK && !restored) status = save_layer(c);
+        if (status == WHIT_OK && c->layer + 1 < n_layers) whit_stream_advance(&c->stream);
     }
+    return status;
+}
+
+/* Everything that the finished matrices depend on; of the weights, the first row of each tensor. */
+static whit_status find_settings(const struct compression *c, uint8_t settings[WHIT_HASH_BYTES])
+{
+    const whit_compress_options *o = c->options;
+    const uint64_t counts[] = {o->method,        c->stages,
+                               o->group,         o->n_ids,
+                               o->n_tokens,      o->max_tokens,
+                               (uint64_t)o->bos, c->source->config.n_layers,
+                               o->n_mixed,       c->blas.library != NULL};
+    const char *loops = c->blas.loops == &whit_loops_generic ? "generic" : "vectors";
+    whit_hash hash;
+    whit_hash_begin(&hash, "whit.compress");
+    whit_hash_add(&hash, counts, sizeof counts);
+    whit_hash_add(&hash, loops, strlen(loops));
+    whit_hash_add(&hash, o->codec, strlen(o->codec) + 1);
+    whit_hash_add(&hash, o->embedding ? o->embedding : "", o->embedding ? strlen(o->embedding) + 1 : 1);
+    for (size_t i = 0; i < o->n_mixed; i++) whit_hash_add(&hash, o->mixed[i], strlen(o->mixed[i]) + 1);
+    whit_hash_add(&hash, o->ids, o->n_ids * sizeof *o->ids);
+    for (uint32_t i = 0; i < c->source->n_tensors; i++) {
+        const whit_source_tensor *tensor = &c->source->tensors[i];
+        float *row = whit_zalloc_array(c->allocator, tensor->type.n_cols, sizeof *row);
+        if (!row) return whit_fail_memory(c->error, "a row", tensor->type.n_cols * sizeof *row);
+        whit_status status = whit_stream_read_row(tensor, 0, row, c->allocator, c->error);
+        whit_hash_add(&hash, tensor->name, sizeof tensor->name);
+        whit_hash_add(&hash, &tensor->type, sizeof tensor->type);
+        whit_hash_add(&hash, row, tensor->type.n_cols * sizeof *row);
+        whit_free(c->allocator, row, tensor->type.n_cols * sizeof *row);
+        WHIT_TRY(status);
+    }
+    whit_hash_end(&hash, settings);
+    return WHIT_OK;
+}
+
+static whit_status take_finished(void *user, whit_finished *finished, whit_error *error)
+{
+    struct compression *c = user;
+    const whit_source_tensor *tensor = whit_source_find(c->source, finished->name);
+    whit_tensor_type type;
+    whit_status status = WHIT_OK;
+    if (!tensor || c->finished[tensor - c->source->tensors].name[0])
+        status =
+            whit_fail(error, WHIT_ERROR_FORMAT, "the work file has a matrix '%s' that is not wanted", finished->name);
+    if (status == WHIT_OK) status = type_of(c, tensor, &type);
+    if (status == WHIT_OK && memcmp(&type, &finished->tensor.type, sizeof type) != 0)
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "the work file has another type of '%s'", finished->name);
+    if (status == WHIT_OK)
+        c->finished[tensor - c->source->tensors] = *finished;
+    else
+        whit_finished_free(finished, c->allocator);
+    return status;
+}
+
+static whit_status open_work(struct compression *c, const char *path)
+{
+    uint8_t settings[WHIT_HASH_BYTES];
+    whit_buf name = {.allocator = c->allocator};
+    WHIT_TRY(find_settings(c, settings));
+    whit_buf_printf(&name, "%s.work", path);
+    if (!whit_buf_append(&name, "", 1)) return whit_fail_memory(c->error, "a file name", strlen(path));
+    whit_status status = whit_work_open(&c->work, (const char *)name.data, settings, c->options->resume, take_finished,
+                                        c, c->allocator, c->error);
+    whit_buf_free(&name);
     return status;
 }
 
 /* ---- the whole -------------------------------------------------------------------------------------- */
 
-static whit_status solve_all(struct compression *c, const whit_convert_options *convert)
+static whit_status solve_all(struct compression *c, const whit_convert_options *convert, const char *path)
 {
     const whit_compress_options *o = c->options;
     const whit_source_tensor *embed = whit_source_find(c->source, "embed");
@@ -475,6 +586,7 @@ static whit_status solve_all(struct compression *c, const whit_convert_options *
                             c->allocator, c->error));
     whit_status status = whit_stream_open(&c->stream, c->source, o->ids, o->n_ids, n_tokens, o->max_tokens, o->bos,
                                           &embed_type, c->pool, c->allocator, c->error);
+    if (status == WHIT_OK) status = open_work(c, path);
     if (status == WHIT_OK) status = run_layers(c);
     whit_stream_close(&c->stream);
     whit_blas_close(&c->blas);
@@ -493,8 +605,12 @@ static whit_status write_file(struct compression *c, const whit_convert_options 
 whit_status whit_compress(const whit_source *source, const whit_compress_options *options, const char *path,
                           const whit_allocator *allocator, whit_error *error)
 {
-    struct compression c = {
-        .source = source, .options = options, .allocator = allocator, .error = error, .began_ns = whit_now_ns()};
+    struct compression c = {.source = source,
+                            .options = options,
+                            .allocator = allocator,
+                            .error = error,
+                            .work.fd = -1,
+                            .began_ns = whit_now_ns()};
     const char *embedding = options->embedding ? options->embedding : "i8";
     whit_convert_options convert = {.embd = embedding,
                                     .head = embedding,
@@ -510,10 +626,11 @@ whit_status whit_compress(const whit_source *source, const whit_compress_options
     whit_status status = WHIT_OK;
     if (options->method != WHIT_COMPRESS_RTN) {
         status = whit_pool_open(options->n_threads, allocator, &c.pool, error);
-        if (status == WHIT_OK) status = solve_all(&c, &convert);
+        if (status == WHIT_OK) status = solve_all(&c, &convert, path);
         whit_pool_close(c.pool);
     }
     if (status == WHIT_OK) status = write_file(&c, &convert, path);
+    whit_work_close(&c.work, status == WHIT_OK);
     for (uint32_t i = 0; i < source->n_tensors; i++) whit_finished_free(&c.finished[i], allocator);
     whit_free(allocator, c.finished, source->n_tensors * sizeof *c.finished);
     return status;

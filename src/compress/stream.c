@@ -39,6 +39,18 @@ static const whit_source_tensor *tensor_of(const whit_stream *s, int32_t param)
     return whit_source_find(s->source, s->params[0].items[param].name);
 }
 
+whit_status whit_stream_read_row(const whit_source_tensor *tensor, uint32_t row, float *values, const whit_allocator *a,
+                                 whit_error *error)
+{
+    struct row_buffer buffer = {0};
+    whit_status status = WHIT_OK;
+    if (!make_row(a, &tensor->type, &buffer)) status = whit_fail_memory(error, tensor->name, buffer.elems_bytes);
+    if (status == WHIT_OK) status = tensor->read_row(tensor, row, &buffer.rows, error);
+    if (status == WHIT_OK) whit_requantise_values(&tensor->type, &buffer.rows, values);
+    free_row(a, &buffer);
+    return status;
+}
+
 /* The whole tensor as f32. */
 static whit_status read_tensor(const whit_stream *s, int32_t param, float *to, whit_error *error)
 {

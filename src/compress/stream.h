@@ -48,6 +48,9 @@ float *whit_stream_values(const whit_stream *stream, whit_stream_side side, int3
 void whit_stream_run(whit_stream *stream, uint32_t batch, whit_ref value);
 /* The text goes on behind the block. */
 void whit_stream_advance(whit_stream *stream);
+/* One row of a tensor as f32, (n_cols). */
+whit_status whit_stream_read_row(const whit_source_tensor *tensor, uint32_t row, float *values,
+                                 const whit_allocator *allocator, whit_error *error);
 /* One batch in eight is kept for deciding when to stop; none where there are too few. */
 bool whit_stream_is_held(const whit_stream *stream, uint32_t batch);
 

@@ -10,8 +10,8 @@ who, what = ["fox", "owl", "cat", "old man", "child"], ["ball", "hat", "red ston
 for i in range(1500):
     a, b, c = random.choice(who), random.choice(what), random.choice(who)
     print(f"The {a} number {i % 97} has a {b}. The {c} wants the {b} of the {a}.")' >text
-head -c 40000 text >calibration
-tail -c 12000 text >own
+head -c 20000 text >calibration
+tail -c 8000 text >own
 expect 0 whit train --text text --width 64 --layers 2 --heads 2 --ffn 128 --context 64 --vocab 300 -c 32 --sequences 8 \
     --threads 1 --ends f32 --codec f32 --steps 250 --rate 1e-2 -o original.ndf --seed 1
 
@@ -22,6 +22,8 @@ divergence() { # FILE: its mean KL from the original
 less() { # A B FACTOR: is A below FACTOR times B?
     python3 -c "import sys; sys.exit(not $1 < $2 * $3)" || complain "$4: $1 is not below $3 of $2"
 }
+
+printf 'a few words' >short
 
 # ---- every codec: error feedback beats rounding, every stage together beats both
 for codec in b1 t q2; do
@@ -62,10 +64,64 @@ assert 1 < r["body_bits_per_weight"] < 8, r' || complain "the report: $(cat out)
 expect 0 whit inspect mixed.ndf --json
 expect 0 whit run -m mixed.ndf -p 'The fox' -n 8 --temp 0
 
+# ---- kill -9 at some moment, then --resume, until it ends: the same bytes; OUT is never there half
+kill_some() { # N SEED
+    local i delay
+    RANDOM=$2
+    for i in $(seq "$1"); do
+        cp b1.ndf killed.ndf
+        rm -f killed.ndf.work
+        delay=$(python3 -c "print(0.05 + $RANDOM / 32768 * $whole)")
+        { timeout -s KILL "$delay" "$WHIT" compress original.ndf --codec q2 --calib calibration -c 32 -o killed.ndf; } >/dev/null 2>&1
+        cmp -s killed.ndf b1.ndf || cmp -s killed.ndf q2.ndf || complain "kill $i: OUT is neither the old nor the new file"
+        delay=$(python3 -c "print(0.05 + $RANDOM / 32768 * $whole)")
+        { timeout -s KILL "$delay" "$WHIT" compress original.ndf --codec q2 --calib calibration -c 32 --resume -o killed.ndf; } >/dev/null 2>&1
+        expect 0 whit compress original.ndf --codec q2 --calib calibration -c 32 --resume -o killed.ndf
+        cmp -s killed.ndf q2.ndf || complain "kill $i: another file after --resume"
+        [ ! -e killed.ndf.work ] || complain "kill $i: the work file stays"
+    done
+}
+if [ -z "${EMULATOR:-}" ]; then
+    whole=$(TIMEFORMAT=%R; { time whit compress original.ndf --codec q2 --calib calibration -c 32 -o again.ndf >/dev/null 2>&1; } 2>&1)
+    kill_some "${WHIT_TEST_KILLS:-2}" 7
+fi
+# a work file that is torn, damaged, or another run's
+whit compress original.ndf --codec q2 --calib calibration -c 32 -o torn.ndf 2>/dev/null &
+for i in $(seq 200); do
+    [ "$(stat -c %s torn.ndf.work 2>/dev/null || echo 0)" -gt 1000 ] && cp torn.ndf.work work && break
+    sleep 0.02
+done
+wait
+if [ -s work ]; then
+    for change in 'b = b[:-5]' 'b[-9] ^= 4' 'b = b[:20]' 'b += b"torn record"'; do
+        python3 -c "b = bytearray(open('work', 'rb').read()); $change; open('torn.ndf.work', 'wb').write(b)"
+        expect 0 whit compress original.ndf --codec q2 --calib calibration -c 32 --resume -o torn.ndf
+        cmp -s torn.ndf q2.ndf || complain "a work file with $change gave another file"
+    done
+    cp work torn.ndf.work
+    expect 2 whit compress original.ndf --codec t --calib calibration -c 32 --resume -o torn.ndf
+    one_line 'another model, text or settings'
+    cmp -s work torn.ndf.work || complain "another run's work file was changed"
+    printf 'not a work file, but as long as the header of one' >torn.ndf.work
+    expect 3 whit compress original.ndf --codec t --calib calibration -c 32 --resume -o torn.ndf
+fi
+
+# ---- compare
+expect 0 whit compare original.ndf q2.ndf t.ndf -f own -c 32 --json
+python3 -c 'import json
+q2, t = json.load(open("out"))["texts"][0]["files"]
+assert 0 < q2["kld_mean"] < t["kld_mean"] and q2["kld_median"] <= q2["kld_p99"] <= q2["kld_max"], (q2, t)
+assert q2["file_bytes"] > q2["resident_bytes"] > 0 and 0 < q2["rms_change"] < 100 and q2["top1"] > t["top1"] - 5, q2' || complain "compare: $(cat out)"
+kl=$(python3 -c 'import json; print(json.load(open("out"))["texts"][0]["files"][0]["kld_mean"])')
+[ "$kl" = "$(divergence q2.ndf)" ] || complain "compare and perplexity disagree: $kl, $(divergence q2.ndf)"
+expect 0 whit compare original.ndf q2.ndf -f own -f calibration -c 32 --chunks 3
+grep -q 'q2.ndf' out || complain "the table: $(cat out)"
+expect 2 whit compare original.ndf q2.ndf
+expect 3 whit compare original.ndf q2.ndf -f short
+
 # ---- failures: one line, a status of our own, the older file untouched
 cp t.ndf older.ndf
 : >empty
-printf 'a few words' >short
 expect 3 whit compress original.ndf --calib empty -o older.ndf
 one_line empty
 expect 2 whit compress original.ndf --calib short -o older.ndf

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ * The work file of a compression, OUT.work: finished matrices, appended layer by layer, so that a run that is
+ * cut goes on behind its last whole layer.
+ *
+ * A header (magic, hash of everything that the results depend on), then records: length, hash of the payload,
+ * payload. A record that is torn or damaged ends the file; what follows is cut off. Removed when the finished
+ * file is there. It is read by the program that wrote it, on the machine where it was written. */
+#ifndef WHIT_COMPRESS_WORK_H
+#define WHIT_COMPRESS_WORK_H
+
+#include "compress/finished.h"
+
+typedef struct whit_work {
+    int fd; /* -1: closed */
+    char *path;
+    uint32_t n_records;
+    bool ours; /* the file is of these settings */
+    const whit_allocator *allocator;
+} whit_work;
+
+/* Gives a matrix of a whole record, in the order in which they were added. The callee takes `finished`. */
+typedef whit_status whit_work_fn(void *user, whit_finished *finished, whit_error *error);
+
+/* Opens `path`: an empty file for these settings, or with `resume` one that is there, whose records are read
+ * through `take` first. A file of other settings is refused; one that is absent, or torn in its header, is begun. */
+whit_status whit_work_open(whit_work *work, const char *path, const uint8_t settings[WHIT_HASH_BYTES], bool resume,
+                           whit_work_fn *take, void *user, const whit_allocator *allocator, whit_error *error);
+/* Appends n matrices as one record and flushes it to the disk. */
+whit_status whit_work_add(whit_work *work, whit_finished *const *finished, uint32_t n, whit_error *error);
+/* Removes the file where `remove` says so, and where it is ours and has no record. One that was never opened is closed. */
+void whit_work_close(whit_work *work, bool remove);
+
+#endif
