@@ -183,7 +183,6 @@ static reference *reference_of(played_model *m, whit_kv_type kv, whit_act_type a
     options.kv = kv;
     options.act = act;
     options.keep_hidden = options.exact_head = true;
-    options.cpu = "generic";
     const uint8_t fill = dirty.fill;
     const bool reuses = dirty.reuses;
     dirty.fill = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Sessions played at random: steps of any tokens of any sequences, rows wanted anywhere, share, truncate, mount,
- * refused steps, with any options, against a session that takes one token at a time on the generic kernels.
- * Every wanted row must have its bits. */
+ * refused steps, with any options and any level of instructions, against a session that takes one token at a time
+ * with those of this machine. Every wanted row must have its bits. */
 #ifndef WHIT_TESTS_SESSION_PLAY_H
 #define WHIT_TESTS_SESSION_PLAY_H
 
