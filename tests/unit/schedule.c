@@ -133,9 +133,13 @@ static uint32_t n_traced;
 static const whit_exec_step *ran[STEPS_MAX];
 static uint32_t n_ran;
 
+static volatile bool cancel; /* set with the cancel_at-th call of a step's function, from 1; 0: never */
+static uint32_t n_calls, cancel_at;
+
 static const struct traced *note(const whit_exec_step *step)
 {
     uint32_t i = 0;
+    if (++n_calls == cancel_at) cancel = true;
     while (i < n_ran && ran[i] != step) i++;
     assert_true(i < STEPS_MAX);
     if (i == n_ran) ran[n_ran++] = step;
@@ -339,8 +343,77 @@ static void what_is_printed_is_what_runs(void **state)
         if (op != WHIT_PLAN_SCALE && !seen[op]) fail_msg("no pass ran %s", whit_plan_op_name((whit_plan_op)op));
 }
 
+/* ---- cancelled steps --------------------------------------------------------------------------- */
+
+/* A step of three passes that is cancelled anywhere leaves what was there before, shared blocks too. */
+static void cancelled_steps_leave_nothing(void **state)
+{
+    (void)state;
+    enum { N_BEFORE = 70, N_STEP = 24, N_WANTED = 3 };
+    whit_error error;
+    whit_cpu cpu;
+    whit_config config;
+    whit_ndf_writer *writer;
+    whit_model *model;
+    char path[64];
+    whit_cpu_detect(&cpu);
+    assert_ok(whit_kernels_select(&cpu, "generic", &generic, &error), error);
+    assert_ok(random_model_make(3, &writer, &config, &error), error);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", whit_ndf_writer_fd(writer));
+    whit_model_options model_options = whit_model_options_default();
+    model_options.no_cache = true;
+    assert_ok(whit_model_open(path, &model_options, &model, &error), error);
+    whit_session_options options = whit_session_options_default();
+    options.n_ctx_tokens = 128;
+    options.n_batch_tokens = 10;
+    options.n_sequences = 2;
+    options.n_threads = 1;
+    options.n_logits = N_WANTED;
+    options.cancel = &cancel;
+    whit_step_token before[N_BEFORE], tokens[N_STEP];
+    for (uint32_t i = 0; i < N_BEFORE; i++) before[i] = (whit_step_token){.id = (int32_t)(i * 11 % 90)};
+    for (uint32_t i = 0; i < N_STEP; i++)
+        tokens[i] = (whit_step_token){.sequence = i % 2, .id = (int32_t)(i * 7 % 90), .want_logits = i % 9 == 5};
+    static float expected[N_WANTED][N_VOCAB_MAX];
+    uint32_t n_all = 0;
+    for (uint32_t at = 0; at <= n_all; at += at < 8 ? 1 : 7) { /* the first one ends, and says how many there are */
+        whit_session *s;
+        void *arena;
+        assert_ok(whit_session_open(model, &options, &s, &error), error);
+        rebind(s, &arena);
+        cancel_at = 0;
+        assert_ok(whit_session_step(s, before, N_BEFORE, &error), error);
+        assert_ok(whit_session_share(s, 0, 1, N_BEFORE - 3, &error), error);
+        n_calls = 0;
+        n_ran = 0;
+        if (at) {
+            cancel_at = at;
+            assert_int_equal(whit_session_step(s, tokens, N_STEP, &error), WHIT_ERROR_CANCELLED);
+            assert_null(whit_session_logits(s, 0));
+            assert_int_equal(whit_session_position(s, 0), N_BEFORE);
+            assert_int_equal(whit_session_position(s, 1), N_BEFORE - 3);
+            cancel_at = 0;
+            cancel = false;
+        }
+        assert_ok(whit_session_step(s, tokens, N_STEP, &error), error);
+        for (uint32_t k = 0; k < N_WANTED; k++) {
+            if (!at) memcpy(expected[k], whit_session_logits(s, k), config.n_vocab * sizeof(float));
+            assert_memory_equal(whit_session_logits(s, k), expected[k], config.n_vocab * sizeof(float));
+        }
+        if (!at) n_all = n_calls - 2; /* the last group has nothing behind it to be left out */
+        whit_session_close(s);
+        free(arena);
+    }
+    assert_true(n_all > 60);
+    whit_model_close(model);
+    whit_ndf_writer_close(writer);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_printed_is_what_runs)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_printed_is_what_runs),
+        cmocka_unit_test(cancelled_steps_leave_nothing),
+    };
     return cmocka_run_group_tests_name("schedule", tests, NULL, NULL);
 }

@@ -14,10 +14,16 @@ static uint64_t number(const char *name, uint64_t otherwise)
     return text ? strtoull(text, NULL, 0) : otherwise;
 }
 
+#ifdef __SANITIZE_THREAD__
+enum { N_SEQUENCES = 60 };
+#else
+enum { N_SEQUENCES = 400 };
+#endif
+
 static void sessions_give_the_bits_of_single_tokens(void **state)
 {
     (void)state;
-    uint64_t first = number("WHIT_SEED", 1), n = number("WHIT_SEQUENCES", tests_are_brief() ? 12 : 400);
+    uint64_t first = number("WHIT_SEED", 1), n = number("WHIT_SEQUENCES", tests_are_brief() ? 12 : N_SEQUENCES);
     play_counts counts = {0};
     char why[512];
     print_message("seeds %" PRIu64 " to %" PRIu64 "\n", first, first + n - 1);
