@@ -1,36 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * What is built of kernels and has no ISA of its own: a whole attention head, RoPE tables, the
- * bound of the screened head. */
+ * What is built of kernels and has no ISA of its own: RoPE tables, the bound of the screened
+ * head. */
 #include "kernels/kernels.h"
 #include "kernels/math.h"
-
-#define BLOCK WHIT_KV_BLOCK_TOKENS
-#define GROUP WHIT_KV_GROUP_TOKENS
-
-size_t whit_attn_scratch_bytes(whit_kv_type kv, uint32_t head_dim)
-{
-    size_t partial_bytes = whit_round_up(whit_kv_partial_elems(head_dim) * sizeof(float), 64);
-    return whit_kv_query_bytes(kv, head_dim) + 2 * partial_bytes;
-}
-
-void whit_attn_head(const whit_kernels *kernels, whit_kv_type kv, const float *q, const void *const *blocks,
-                    uint32_t pos_begin, uint32_t pos_end, uint32_t head_dim, float scale, float *out, void *scratch)
-{
-    uint8_t *query = scratch;
-    float *joined = (float *)(void *)(query + whit_kv_query_bytes(kv, head_dim));
-    float *partial = joined + whit_round_up(whit_kv_partial_elems(head_dim), 16);
-    whit_kv_query(kernels, kv)(q, head_dim, 1, head_dim, query);
-    joined[head_dim + 1] = 0;
-    for (uint32_t first = pos_begin / GROUP * GROUP; first < pos_end; first += GROUP) {
-        whit_kv_span span = {.end = (uint16_t)(pos_end - first < GROUP ? pos_end - first : GROUP)};
-        if (pos_begin > first) span.begin = (uint16_t)(pos_begin - first);
-        whit_kv_group group = {{0}};
-        for (uint32_t j = span.begin / BLOCK * BLOCK; j < span.end; j += BLOCK)
-            group.blocks[j / BLOCK] = blocks[(first + j) / BLOCK];
-        whit_kv_attend(kernels, kv)(&group, NULL, query, &span, 1, head_dim, scale, partial, joined);
-    }
-    kernels->kv_finish(joined, head_dim, out);
-}
 
 void whit_rope_frequencies(double theta, uint32_t n_pairs, const float *factors, double *frequencies)
 {

@@ -96,8 +96,6 @@ typedef void whit_norm_acts_fn(const whit_norm_rows *rows, const whit_acts *acts
 typedef uint32_t whit_argmax_fn(const float *x, uint32_t n);
 /* False where x (n) holds a NaN or an infinity. */
 typedef bool whit_all_finite_fn(const float *x, uint32_t n);
-/* Sum of exp((x - max) * factor) in sixteen virtual lanes, (n). */
-typedef float whit_exp_sum_fn(const float *x, float max, float factor, uint32_t n);
 
 /* ---- attention, one kernel per type of cache ------------------------------------------------ */
 
@@ -182,7 +180,6 @@ typedef struct whit_kernels {
     whit_norm_acts_fn *norm_acts;
     whit_argmax_fn *argmax;
     whit_all_finite_fn *all_finite;
-    whit_exp_sum_fn *exp_sum;
     whit_kv_append_fn *kv_append_f32, *kv_append_f16, *kv_append_i8;
     whit_kv_query_fn *kv_query_f32, *kv_query_f16, *kv_query_i8;
     whit_kv_attend_fn *kv_attend_f32, *kv_attend_f16, *kv_attend_i8;
@@ -250,12 +247,6 @@ static inline whit_kv_attend_fn *whit_kv_attend(const whit_kernels *k, whit_kv_t
 }
 
 /* ---- built of kernels, the same for every ISA ------------------------------------------------ */
-
-/* One query head over positions [pos_begin, pos_end) of its KV head: blocks[i] holds positions
- * [64 i, 64 i + 64). scratch: whit_attn_scratch_bytes, 64-byte aligned. */
-size_t whit_attn_scratch_bytes(whit_kv_type kv, uint32_t head_dim);
-void whit_attn_head(const whit_kernels *kernels, whit_kv_type kv, const float *q, const void *const *blocks,
-                    uint32_t pos_begin, uint32_t pos_end, uint32_t head_dim, float scale, float *out, void *scratch);
 
 /* RoPE: frequency of pair i is theta^(-i / n_pairs) / factors[i] (factors NULL: 1), as f64. */
 void whit_rope_frequencies(double theta, uint32_t n_pairs, const float *factors, double *frequencies);

@@ -200,17 +200,6 @@ static void compare_all_finite(const trial *t)
     floats_free(&x);
 }
 
-static void compare_exp_sum(const trial *t)
-{
-    uint32_t n = random_size(t->rng, 3000);
-    guarded_floats x = floats_random(t->rng, n, random_mode(t->rng));
-    float max = x.data[t->generic->argmax(x.data, n)], factor = 0.1f + (float)whit_rng_uniform(t->rng) * 3;
-    float found = ((whit_exp_sum_fn *)t->row->function)(x.data, max, factor, n);
-    float expected = t->generic->exp_sum(x.data, max, factor, n);
-    assert_same_floats(&found, &expected, 1, t->name, "sum");
-    floats_free(&x);
-}
-
 /* ---- attention ------------------------------------------------------------------------------ */
 
 static whit_kv_type cache_type(const trial *t)
@@ -544,7 +533,6 @@ static const struct {
     {"scale", compare_scale},
     {"argmax", compare_argmax},
     {"all_finite", compare_all_finite},
-    {"exp_sum", compare_exp_sum},
     {"kv_append", compare_kv_append},
     {"kv_query", compare_kv_query},
     {"kv_attend", compare_kv_attend},

@@ -93,10 +93,3 @@ bool whit_all_finite_generic(const float *x, uint32_t n)
     }
     return largest < 0x7F800000;
 }
-
-float whit_exp_sum_generic(const float *x, float max, float factor, uint32_t n)
-{
-    float lanes[WHIT_LANES] = {0};
-    for (uint32_t i = 0; i < n; i++) lanes[i % WHIT_LANES] += whit_exp_f32((x[i] - max) * factor);
-    return whit_lanes_sum(lanes);
-}
