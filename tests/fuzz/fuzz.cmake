@@ -4,7 +4,7 @@
 set(fuzz ${CMAKE_CURRENT_LIST_DIR})
 function(whit_fuzz name)
   add_executable(fuzz_${name} ${fuzz}/${name}.c)
-  target_link_libraries(fuzz_${name} PRIVATE whit_static whit_options whit_dependencies)
+  target_link_libraries(fuzz_${name} PRIVATE whit_train whit_static whit_options whit_dependencies)
   target_include_directories(fuzz_${name} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/tests
                                                   ${CMAKE_BINARY_DIR}/generated)
   # The entry point has no header; libFuzzer declares it for itself.
