@@ -61,7 +61,8 @@ typedef struct whit_generate_options {
     uint32_t n_top_logprobs;
     const int32_t *end_ids; /* at most 16 further end tokens; copied */
     size_t n_end_ids;
-    bool keep_special; /* special tokens appear in the text */
+    bool keep_special;    /* special tokens appear in the text */
+    bool prompt_logprobs; /* keep those of the prompt's tokens too; slower, and n_present must be 0 */
 } whit_generate_options;
 static inline whit_generate_options whit_generate_options_default(void)
 {
@@ -140,6 +141,8 @@ WHIT_API const char *whit_generation_text(whit_generation *generation, size_t *t
 WHIT_API const int32_t *whit_generation_ids(const whit_generation *generation, size_t *n_ids);
 /* Of the i-th token generated: 1 + n_top_logprobs entries as from whit_logprobs; NULL without. */
 WHIT_API const whit_logprob *whit_generation_logprobs(const whit_generation *generation, size_t i);
+/* The same of the i-th token of the prompt, from 1 on: the first follows nothing. Needs prompt_logprobs. */
+WHIT_API const whit_logprob *whit_generation_prompt_logprobs(const whit_generation *generation, size_t i);
 /* Counts and times so far; `finish` once it is finished. */
 WHIT_API void whit_generation_result(const whit_generation *generation, whit_generate_result *result);
 /* Why it failed; NULL where it did not. */

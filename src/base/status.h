@@ -17,6 +17,16 @@ whit_status whit_fail_memory(whit_error *error, const char *what, size_t size_by
 /* A failed system call on a path: "PATH: cannot VERB: strerror". Reads errno. */
 whit_status whit_fail_errno(whit_error *error, const char *path, const char *verb);
 
+/* In a public function: a pointer that must not be NULL is a status, not a crash. */
+#define WHIT_NEED(pointer)                                                                                             \
+    do {                                                                                                               \
+        if (!(pointer)) return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: '%s' is NULL", __func__, #pointer);          \
+    } while (0)
+#define WHIT_NEED_ARRAY(pointer, n)                                                                                    \
+    do {                                                                                                               \
+        if ((n) && !(pointer)) return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: '%s' is NULL", __func__, #pointer);   \
+    } while (0)
+
 #define WHIT_TRY(expression)                                                                                           \
     do {                                                                                                               \
         whit_status whit_try_status_ = (expression);                                                                   \

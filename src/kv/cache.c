@@ -71,7 +71,7 @@ static void copy_block(whit_kv *kv, uint32_t from, uint32_t to)
 whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, whit_error *error)
 {
     if (n_tokens > kv->shape.n_ctx_tokens)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "the context of %u tokens is full (choose a larger one with -c)",
+        return whit_fail(error, WHIT_ERROR_LIMIT, "the context of %u tokens is full: choose a larger one",
                          kv->shape.n_ctx_tokens);
     uint32_t *table = kv->table + (size_t)sequence * kv->blocks_per_sequence, had = kv->n_tokens[sequence];
     if (n_tokens <= had) return WHIT_OK;

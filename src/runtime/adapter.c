@@ -39,7 +39,10 @@ whit_status whit_adapter_find(const whit_ndf *model, const char *name, const whi
 
 whit_status whit_adapter_open(const whit_model *model, const char *name, whit_adapter **out, whit_error *error)
 {
+    WHIT_NEED(out);
     *out = NULL;
+    WHIT_NEED(model);
+    WHIT_NEED(name);
     whit_adapter *adapter = whit_zalloc(model->allocator, sizeof *adapter);
     if (!adapter) return whit_fail_memory(error, "the adapter", sizeof *adapter);
     adapter->model = model;

@@ -103,7 +103,7 @@ static whit_status make_prompt(whit_conversation *c, const whit_answer_options *
     c->messages.n_left_out = n_before;
     return whit_fail(error, WHIT_ERROR_LIMIT,
                      "the message and what must stand around it are %zu tokens, the context has "
-                     "%zu: say it shorter, or ask for a larger context (-c)",
+                     "%zu: say it shorter, or ask for a larger context",
                      whit_prompt_n_ids(&c->prompt), n_ctx);
 }
 

@@ -29,6 +29,8 @@ static whit_status read_options(const whit_session *session, const whit_generate
     if (n_ids - o->n_present > n_ctx - position)
         return whit_fail(error, WHIT_ERROR_LIMIT, "the prompt has %zu tokens, the context of %u has room for %u", n_ids,
                          n_ctx, n_ctx - position + o->n_present);
+    if (o->prompt_logprobs && o->n_present)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "log-probabilities of tokens that are present are not known");
     if (o->n_top_logprobs > MAX_TOP_LOGPROBS || o->n_top_logprobs > session->model->config.n_vocab)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "log-probabilities of %u tokens are too many", o->n_top_logprobs);
     if (o->n_tokens > n_ctx) o->n_tokens = n_ctx + 1; /* more than fit */
@@ -53,6 +55,12 @@ static whit_status copy_stages(whit_generation *g, whit_error *error)
 
 static whit_status keep_logprobs(whit_generation *g, whit_error *error)
 {
+    if (g->options.prompt_logprobs) {
+        if (!whit_mul_size(g->n_prompt, 1 + (size_t)g->options.n_top_logprobs, &g->n_prompt_logprobs))
+            g->n_prompt_logprobs = SIZE_MAX;
+        g->prompt_logprobs = whit_zalloc_array(g->allocator, g->n_prompt_logprobs, sizeof *g->prompt_logprobs);
+        if (!g->prompt_logprobs) return whit_fail_memory(error, "log-probabilities of the prompt", g->n_prompt);
+    }
     if (!g->options.logprobs) return WHIT_OK;
     g->n_logprobs = (size_t)g->options.n_tokens * (1 + g->options.n_top_logprobs);
     g->logprobs = whit_zalloc_array(g->allocator, g->n_logprobs ? g->n_logprobs : 1, sizeof *g->logprobs);
@@ -96,6 +104,7 @@ static whit_status prepare(whit_generation *g, const int32_t *ids, size_t n_ids,
 whit_status whit_generation_open(whit_session *session, whit_sampler *sampler, const int32_t *ids, size_t n_ids,
                                  const whit_generate_options *options, whit_generation **out, whit_error *error)
 {
+    WHIT_NEED(out);
     *out = NULL;
     if (!session || !sampler || (n_ids && !ids))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a generation needs a session, a sampler and a prompt");
@@ -128,6 +137,7 @@ void whit_generation_close(whit_generation *g)
     whit_draft_close(&g->all);
     whit_free(g->allocator, g->stages, g->options.n_stages * sizeof *g->stages);
     whit_free(g->allocator, g->edited, g->session->model->config.n_vocab * sizeof *g->edited);
+    whit_free(g->allocator, g->prompt_logprobs, g->n_prompt_logprobs * sizeof *g->prompt_logprobs);
     whit_free(g->allocator, g->logprobs, (g->n_logprobs ? g->n_logprobs : 1) * sizeof *g->logprobs);
     whit_free(g->allocator, g, sizeof *g);
 }
@@ -177,7 +187,8 @@ static whit_status fail(whit_generation *g, whit_status status, const whit_error
 
 static uint32_t n_top_of(const whit_generation *g)
 {
-    return g->options.n_stages || g->options.logprobs ? 0 : whit_sampler_n_top(g->sampler);
+    return g->options.n_stages || g->options.logprobs || g->options.prompt_logprobs ? 0
+                                                                                    : whit_sampler_n_top(g->sampler);
 }
 
 /* How many tokens to guess behind the one to be fed: no more than can be used. */
@@ -198,6 +209,7 @@ uint32_t whit_generation_want(whit_generation *g, size_t capacity, size_t n_logi
     if (whit_generation_in_prompt(g)) {
         size_t left = g->n_prompt - g->n_fed;
         if (left > capacity) left = capacity;
+        if (g->options.prompt_logprobs && left > n_logits) left = n_logits;
         if (left == g->n_prompt - g->n_fed && !n_logits) left--;
         g->n_offered = left < UINT32_MAX ? (uint32_t)left : UINT32_MAX;
     } else if (n_logits) {
@@ -212,7 +224,7 @@ whit_step_token whit_generation_wanted(const whit_generation *g, uint32_t i)
     whit_step_token token = {.sequence = g->options.sequence, .n_top = n_top_of(g)};
     if (whit_generation_in_prompt(g)) {
         token.id = g->all.history[g->n_fed + i];
-        token.want_logits = g->n_fed + i + 1 == g->n_prompt;
+        token.want_logits = g->options.prompt_logprobs || g->n_fed + i + 1 == g->n_prompt;
     } else {
         token.id = i ? g->guessed[i - 1] : g->next;
         token.want_logits = true;
@@ -233,7 +245,7 @@ whit_status whit_generation_check(whit_generation *g, whit_error *error)
                     &reason, error);
     if (position < g->session->options.n_ctx_tokens) return WHIT_OK;
     return fail(g,
-                whit_fail(&reason, WHIT_ERROR_LIMIT, "the context of %u tokens is full (choose a larger one with -c)",
+                whit_fail(&reason, WHIT_ERROR_LIMIT, "the context of %u tokens is full: choose a larger one",
                           g->session->options.n_ctx_tokens),
                 &reason, error);
 }
@@ -336,6 +348,18 @@ static whit_status look(whit_generation *g, size_t i_wanted, whit_error *error)
     }
 }
 
+/* Logits of the prompt's own tokens: each says how likely the next one was. */
+static whit_status look_at_prompt(whit_generation *g, size_t i_wanted, whit_error *error)
+{
+    uint32_t n_top = g->options.n_top_logprobs;
+    for (uint32_t i = 0; i < g->n_offered && g->n_fed + i + 1 < g->n_prompt; i++) {
+        size_t at = g->n_fed + i + 1;
+        WHIT_TRY(whit_logprobs(whit_session_logits(g->session, i_wanted + i), g->session->model->config.n_vocab,
+                               g->all.history[at], n_top, g->prompt_logprobs + at * (1 + n_top), error));
+    }
+    return WHIT_OK;
+}
+
 whit_status whit_generation_accept(whit_generation *g, size_t i_wanted, whit_error *error)
 {
     whit_error reason = {.message = ""};
@@ -348,6 +372,11 @@ whit_status whit_generation_accept(whit_generation *g, size_t i_wanted, whit_err
                               g->options.sequence, position, g->n_offered, g->n_settled),
                     &reason, error);
     if (whit_generation_in_prompt(g)) {
+        if (g->options.prompt_logprobs) {
+            whit_status status = look_at_prompt(g, i_wanted, &reason);
+            if (status != WHIT_OK) return fail(g, status, &reason, error);
+            i_wanted += g->n_offered - 1;
+        }
         g->n_settled = position;
         g->n_fed += g->n_offered;
         g->n_offered = g->n_guessed = 0;
@@ -397,6 +426,12 @@ const whit_logprob *whit_generation_logprobs(const whit_generation *g, size_t i)
 {
     if (!g->logprobs || i >= g->result.n_generated_tokens) return NULL;
     return g->logprobs + i * (1 + g->options.n_top_logprobs);
+}
+
+const whit_logprob *whit_generation_prompt_logprobs(const whit_generation *g, size_t i)
+{
+    if (!g->prompt_logprobs || i < 1 || i >= g->n_prompt || i > g->n_fed) return NULL;
+    return g->prompt_logprobs + i * (1 + (size_t)g->options.n_top_logprobs);
 }
 
 void whit_generation_result(const whit_generation *g, whit_generate_result *result)

@@ -15,7 +15,8 @@ struct whit_generation {
     whit_stage *stages;            /* (n_stages) copies */
     float *edited;                 /* (n_vocab) logits that stages edit; NULL without */
     whit_logprob *logprobs;        /* (n_logprobs) NULL: not kept */
-    size_t n_logprobs;
+    whit_logprob *prompt_logprobs; /* (n_prompt) of them, where wanted */
+    size_t n_logprobs, n_prompt_logprobs;
     whit_detokenizer *detokenizer; /* NULL without a tokenizer */
     whit_held held;
     whit_draft all; /* the prompt's ids, then those generated */

@@ -160,7 +160,9 @@ static whit_status finish(whit_status status, whit_model *model, whit_model **ou
 
 whit_status whit_model_open(const char *path, const whit_model_options *options, whit_model **out, whit_error *error)
 {
+    WHIT_NEED(out);
     *out = NULL;
+    WHIT_NEED(path);
     whit_model_options own = whit_model_options_default();
     bool is_ndf;
     WHIT_TRY(whit_options_read(&own, sizeof own, options, "whit_model_options", error));
@@ -180,7 +182,10 @@ whit_status whit_model_open(const char *path, const whit_model_options *options,
 whit_status whit_model_open_memory(const void *data, size_t size_bytes, const char *name,
                                    const whit_allocator *allocator, whit_model **out, whit_error *error)
 {
+    WHIT_NEED(out);
     *out = NULL;
+    WHIT_NEED(data);
+    WHIT_NEED(name);
     whit_model *model = NULL;
     whit_status status = begin(name, allocator, &model, error);
     if (status == WHIT_OK) status = whit_ndf_open_memory(data, size_bytes, name, model->allocator, &model->file, error);

@@ -275,8 +275,8 @@ whit_status whit_prompter_open(const whit_model *model, const char *source, size
         place = model->path;
         if (!source)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                             "%s: the model has no chat template: it was not made for chats; give "
-                             "one with --template FILE, or continue a text with 'whit run -p'",
+                             "%s: the model has no chat template: it was not made for chats; give one, or continue a "
+                             "text instead",
                              model->path);
         source_bytes = strlen(source);
     }

@@ -45,7 +45,9 @@ static whit_status find_breakers(whit_sampler *sampler, const whit_model *model,
 whit_status whit_sampler_open(const whit_model *model, const whit_sampler_options *options, whit_sampler **out,
                               whit_error *error)
 {
+    WHIT_NEED(out);
     *out = NULL;
+    WHIT_NEED(model);
     whit_sampler_options own = whit_sampler_options_default();
     WHIT_TRY(whit_options_read(&own, sizeof own, options, "whit_sampler_options", error));
     whit_sampler *sampler = whit_zalloc(model->allocator, sizeof *sampler);
@@ -74,6 +76,8 @@ void whit_sampler_close(whit_sampler *sampler)
 
 whit_status whit_sampler_pick(whit_sampler *sampler, const float *logits, int32_t *id, whit_error *error)
 {
+    WHIT_NEED(sampler);
+    WHIT_NEED(id);
     uint32_t picked;
     if (!logits) return whit_fail(error, WHIT_ERROR_ARGUMENT, "there are no logits to pick from");
     whit_fpenv caller = whit_fpenv_enter();

@@ -142,7 +142,9 @@ static void expect_reads(const whit_session *s)
 whit_status whit_session_open(const whit_model *model, const whit_session_options *options, whit_session **out,
                               whit_error *error)
 {
+    WHIT_NEED(out);
     *out = NULL;
+    WHIT_NEED(model);
     whit_session *s = whit_zalloc(model->allocator, sizeof *s);
     if (!s) return whit_fail_memory(error, "the session", sizeof *s);
     s->allocator = model->allocator;
@@ -276,6 +278,8 @@ static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t b
 whit_status whit_session_step_strided(whit_session *s, const void *first, size_t n_tokens, size_t stride_bytes,
                                       whit_error *error)
 {
+    WHIT_NEED(s);
+    WHIT_NEED(first);
     struct step_tokens tokens = {first, stride_bytes};
     WHIT_TRY(check_step(s, tokens, n_tokens, error));
     whit_fpenv caller = whit_fpenv_enter();
@@ -325,6 +329,7 @@ size_t whit_session_arena_bytes(const whit_session *s)
 
 whit_status whit_session_truncate(whit_session *s, uint32_t sequence, uint32_t n_tokens, whit_error *error)
 {
+    WHIT_NEED(s);
     if (sequence >= s->options.n_sequences)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
     if (n_tokens > s->positions[sequence])
@@ -337,6 +342,7 @@ whit_status whit_session_truncate(whit_session *s, uint32_t sequence, uint32_t n
 
 whit_status whit_session_share(whit_session *s, uint32_t from, uint32_t to, uint32_t n_tokens, whit_error *error)
 {
+    WHIT_NEED(s);
     if (from >= s->options.n_sequences || to >= s->options.n_sequences)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u or %u of %u", from, to, s->options.n_sequences);
     WHIT_TRY(whit_kv_share(&s->kv, from, to, n_tokens, error));
@@ -371,6 +377,8 @@ static whit_status check_mounts(const whit_session *s, const void *mounts, size_
 whit_status whit_session_mount_strided(whit_session *s, uint32_t sequence, const void *mounts, size_t n,
                                        size_t stride_bytes, whit_error *error)
 {
+    WHIT_NEED(s);
+    WHIT_NEED_ARRAY(mounts, n);
     if (sequence >= s->options.n_sequences)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
     whit_exec_mounting mounting;
@@ -389,6 +397,9 @@ whit_status whit_session_predict_bytes_strided(const whit_model *model, const wh
                                                const void *mounts, size_t n, size_t stride_bytes, size_t *bytes,
                                                whit_error *error)
 {
+    WHIT_NEED(bytes);
+    WHIT_NEED(model);
+    WHIT_NEED_ARRAY(mounts, n);
     *bytes = 0;
     whit_session *s = whit_zalloc(model->allocator, sizeof *s);
     if (!s) return whit_fail_memory(error, "the session", sizeof *s);

@@ -76,9 +76,8 @@ static whit_status restore(const whit_session_file *file, whit_error *error)
     whit_session *s = file->session;
     uint64_t n = file->record.n_present;
     if (n > s->options.n_ctx_tokens)
-        return whit_fail(error, WHIT_ERROR_LIMIT,
-                         "%s: it holds %llu tokens, the context is %u: choose a larger one (-c)", file->log.path,
-                         (unsigned long long)n, s->options.n_ctx_tokens);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: it holds %llu tokens, the context is %u: choose a larger one",
+                         file->log.path, (unsigned long long)n, s->options.n_ctx_tokens);
     WHIT_TRY(whit_session_truncate(s, file->sequence, 0, error));
     uint32_t n_blocks = whit_session_record_n_blocks(&file->record);
     if (n_blocks > n / WHIT_KV_BLOCK_TOKENS) n_blocks = (uint32_t)(n / WHIT_KV_BLOCK_TOKENS);

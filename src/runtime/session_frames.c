@@ -230,9 +230,9 @@ whit_status whit_session_begin_check(const whit_session_record *record, const wh
     const char *there = whit_table_get_string(about, "session.purpose");
     if (!there || strcmp(there, purpose)) return refuse(record, "the purpose", there, purpose, error);
     if (!kv || strcmp(kv, whit_session_kv_names[s->options.kv]))
-        return refuse(record, "the cache --kv", kv, whit_session_kv_names[s->options.kv], error);
+        return refuse(record, "the KV cache", kv, whit_session_kv_names[s->options.kv], error);
     if (!act || strcmp(act, whit_session_act_names[s->options.act]))
-        return refuse(record, "the activations --act", act, whit_session_act_names[s->options.act], error);
+        return refuse(record, "the activations", act, whit_session_act_names[s->options.act], error);
     if (!whit_table_get_u64(about, "session.block_bytes", &block_bytes) || block_bytes != s->kv.block_bytes)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: its KV blocks have another size than this model's",
                          record->log->path);

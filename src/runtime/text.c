@@ -77,6 +77,10 @@ whit_status whit_model_encode(const whit_model *model, const char *text, size_t 
 whit_status whit_tokenize(const whit_model *model, const char *text, size_t text_bytes, bool add_special,
                           bool parse_special, int32_t *ids, size_t capacity, size_t *n_ids, whit_error *error)
 {
+    WHIT_NEED(n_ids);
+    WHIT_NEED(model);
+    WHIT_NEED_ARRAY(text, text_bytes);
+    WHIT_NEED_ARRAY(ids, capacity);
     *n_ids = 0;
     whit_buf found = {.allocator = model->allocator};
     whit_encode_options options = {.add_special = add_special, .parse_special = parse_special};
@@ -112,7 +116,9 @@ struct whit_detokenizer {
 
 whit_status whit_detokenizer_open(const whit_model *model, bool skip_special, whit_detokenizer **out, whit_error *error)
 {
+    WHIT_NEED(out);
     *out = NULL;
+    WHIT_NEED(model);
     WHIT_TRY(need_tokenizer(model, error));
     whit_detokenizer *d = whit_zalloc(model->allocator, sizeof *d);
     if (!d) return whit_fail_memory(error, "the detokenizer", sizeof *d);
@@ -130,11 +136,17 @@ whit_status whit_detokenizer_open(const whit_model *model, bool skip_special, wh
 whit_status whit_detokenizer_push(whit_detokenizer *d, int32_t id, const char **text, size_t *text_bytes,
                                   whit_error *error)
 {
+    WHIT_NEED(d);
+    WHIT_NEED(text);
+    WHIT_NEED(text_bytes);
     return whit_token_decoder_push(d->decoder, id, text, text_bytes, error);
 }
 
 whit_status whit_detokenizer_flush(whit_detokenizer *d, const char **text, size_t *text_bytes, whit_error *error)
 {
+    WHIT_NEED(d);
+    WHIT_NEED(text);
+    WHIT_NEED(text_bytes);
     return whit_token_decoder_flush(d->decoder, text, text_bytes, error);
 }
 

@@ -25,6 +25,22 @@ expect 0 example embed model.gguf "the land" "the land"
 grep -q 'similarity 1.000000' out || complain "embed: $(cat out)"
 expect 0 example embed model.gguf "the land" "an ocean"
 grep -q 'similarity 1.000000' out && complain "embed: different texts look the same"
+expect 0 example batch model.gguf "the land"
+[ "$(grep -ac '^[0-7]: the land' out)" = 8 ] || complain "batch: $(cat out)"
+printf 'the land\nand then\n' >questions
+tiny chat.gguf 1 chat
+example chat chat.gguf <questions >out 2>err || complain "chat: $(cat err)"
+[ "$(wc -l <out)" -ge 2 ] || complain "chat: two answers: $(cat out)"
+expect 1 example chat model.gguf
+one_line template
+# The same text is C++.
+if command -v c++ >/dev/null; then
+    for name in batch chat embed; do
+        c++ -std=c++17 -Wall -Wextra -Werror -x c++ -fsyntax-only -I"$SOURCE/include" "$SOURCE/examples/$name.c" ||
+            complain "$name.c is not C++"
+        [ "$(wc -l <"$SOURCE/examples/$name.c")" -lt 60 ] || complain "$name.c has 60 lines or more"
+    done
+fi
 for _ in 1 2 3 4 5 6 7 8; do echo "the land and the time of an ocean, then the end."; done >text
 expect 0 whit tune -m model.gguf --text text --steps 20 --rate 0.01 --sequences 2 -c 16 --rank 4 -o voice.ndf
 expect 0 example adapters model.gguf voice.ndf "the land"

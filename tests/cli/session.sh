@@ -35,7 +35,7 @@ expect 2 whit verify s.ndf --replay -m other.ndf
 expect 2 whit run -m other.ndf --session s.ndf -n 1
 one_line 's.ndf: it was made with the model'
 expect 2 $say -n 1 --kv i8
-one_line 'made with the cache --kv f16, and here is i8'
+one_line 'made with the KV cache f16, and here is i8'
 expect 2 whit run -m model.ndf --session s.ndf --chat -p x
 one_line 'made with the purpose text, and here is chat'
 expect 4 $say -p x -c 100

@@ -79,6 +79,12 @@ while read -r file; do
     head -n 1 "$file" | grep -q 'SPDX-License-Identifier: MIT' || complain "$file: no SPDX line"
 done < <(git ls-files '*.[ch]' 2>/dev/null)
 
+# The library speaks to programs too: what it says names no option of the command line.
+found=$(grep -nrE '"[^"]*( --[a-z]|\(-[a-z]\)| with -[a-z] )[^"]*"' src/base src/kernels src/format src/tokenizer src/template \
+    src/kv src/model src/runtime src/quant src/linalg src/grammar --include='*.[ch]' 2>/dev/null) &&
+    complain "a message of the library names an option of the command line:
+$found"
+
 # No machine's own paths, no words that promise work left undone.
 found=$(git grep -nE '/(home|work|root)/[a-z]' -- src include tests tools examples 2>/dev/null | grep -v '^tests/house/') &&
     complain "absolute paths of one machine:

@@ -601,6 +601,91 @@ static void logprobs_are_those_of_a_softmax(void **state)
     assert_int_equal(whit_logprobs(bad, 2, 0, 0, entries, &error), WHIT_ERROR_NUMERIC);
 }
 
+/* Of every token of the prompt, however it is cut: those of the logits in front of it. */
+static void a_prompt_has_logprobs_too(void **state)
+{
+    (void)state;
+    enum { N_IDS = 40, N_TOP = 2 };
+    whit_error error;
+    whit_session *session = open_session(1, 512, N_IDS);
+    whit_logprob expected[N_IDS][1 + N_TOP], first_pick[1 + N_TOP] = {{0}};
+    whit_step_token tokens[N_IDS];
+    uint32_t n_vocab = whit_model_vocab_size(model);
+    int32_t ids[N_IDS];
+    for (int i = 0; i < N_IDS; i++) {
+        ids[i] = 259 + i * 11 % 45;
+        tokens[i] = (whit_step_token){.id = ids[i], .want_logits = true};
+    }
+    assert_ok(whit_session_step(session, tokens, N_IDS, &error), error);
+    for (size_t i = 1; i < N_IDS; i++)
+        assert_ok(whit_logprobs(whit_session_logits(session, i - 1), n_vocab, ids[i], N_TOP, expected[i], &error),
+                  error);
+    whit_session_close(session);
+    for (uint32_t n_logits = 1; n_logits <= N_IDS; n_logits += 13) {
+        whit_sampler *sampler;
+        whit_generation *g;
+        size_t n_open = 1;
+        session = open_session(1, 512, n_logits);
+        whit_generate_options options = whit_generate_options_default();
+        options.n_tokens = 2;
+        options.ignore_end = true;
+        options.logprobs = options.prompt_logprobs = true;
+        options.n_top_logprobs = N_TOP;
+        assert_ok(whit_sampler_open(model, NULL, &sampler, &error), error);
+        assert_ok(whit_generation_open(session, sampler, ids, N_IDS, &options, &g, &error), error);
+        while (n_open) assert_ok(whit_generations_step(session, &g, 1, &n_open, &error), error);
+        assert_null(whit_generation_error(g));
+        assert_null(whit_generation_prompt_logprobs(g, 0));
+        assert_null(whit_generation_prompt_logprobs(g, N_IDS));
+        for (size_t i = 1; i < N_IDS; i++)
+            assert_memory_equal(whit_generation_prompt_logprobs(g, i), expected[i], sizeof expected[i]);
+        if (n_logits > 1) assert_memory_equal(whit_generation_logprobs(g, 0), first_pick, sizeof first_pick);
+        memcpy(first_pick, whit_generation_logprobs(g, 0), sizeof first_pick);
+        whit_generation_close(g);
+        whit_sampler_close(sampler);
+        whit_session_close(session);
+    }
+}
+
+static void further_end_tokens_end(void **state)
+{
+    (void)state;
+    whit_error error;
+    struct way *way = malloc(sizeof *way);
+    make_way(way, 3); /* greedy */
+    way->options.n_stop = 0;
+    int32_t picked[2];
+    for (int run = 0; run < 2; run++) {
+        whit_session *session = open_session(1, 512, 32);
+        whit_generation *g;
+        size_t n_open = 1, n;
+        way->options.on_token = NULL;
+        way->options.on_text = NULL;
+        way->options.ignore_end = false;
+        way->options.n_draft_tokens = 5;
+        assert_ok(whit_generation_open(session, way->sampler, way->ids, way->n_ids, &way->options, &g, &error), error);
+        while (n_open) assert_ok(whit_generations_step(session, &g, 1, &n_open, &error), error);
+        const int32_t *ids = whit_generation_ids(g, &n);
+        if (!run) {
+            assert_true(n > way->n_ids + 2);
+            memcpy(picked, ids + way->n_ids, sizeof picked);
+            assert_int_not_equal(picked[0], picked[1]);
+            way->options.end_ids = &picked[1];
+            way->options.n_end_ids = 1;
+        } else {
+            whit_generate_result result = whit_generate_result_default();
+            whit_generation_result(g, &result);
+            assert_int_equal(n, way->n_ids + 1);
+            assert_int_equal(result.finish, WHIT_FINISH_END);
+        }
+        whit_generation_close(g);
+        whit_session_close(session);
+        whit_sampler_reset(way->sampler);
+    }
+    whit_sampler_close(way->sampler);
+    free(way);
+}
+
 /* ---- the group ------------------------------------------------------------------------------- */
 
 static void make_adapter(const char *name, const adapter_sample *sample, whit_adapter **adapter)
@@ -645,6 +730,8 @@ int main(void)
         cmocka_unit_test(no_memory_leaves_the_sequence_as_the_output_says),
         cmocka_unit_test(opening_may_fail_anywhere),
         cmocka_unit_test(logprobs_are_those_of_a_softmax),
+        cmocka_unit_test(a_prompt_has_logprobs_too),
+        cmocka_unit_test(further_end_tokens_end),
     };
     return cmocka_run_group_tests_name("generation", tests, set_up, tear_down);
 }

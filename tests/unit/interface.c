@@ -94,6 +94,70 @@ static void elements_have_any_stride(void **state)
     free(expected);
 }
 
+/* Of every function: a status and a line, no crash. */
+static void null_is_a_status(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_session *session;
+    whit_sampler *sampler;
+    whit_model *other;
+    whit_detokenizer *detokenizer;
+    whit_adapter *adapter;
+    whit_generation *generation;
+    whit_chat_template *chat;
+    whit_chat_prompt *prompt;
+    int32_t id = 5;
+    size_t n;
+    const whit_status found[] = {
+        whit_model_open(NULL, NULL, &other, &error),
+        whit_model_open("x", NULL, NULL, &error),
+        whit_model_open_memory(NULL, 0, "x", NULL, &other, &error),
+        whit_session_open(NULL, NULL, &session, &error),
+        whit_session_open(model, NULL, NULL, &error),
+        whit_sampler_open(NULL, NULL, &sampler, &error),
+        whit_sampler_pick(NULL, NULL, &id, &error),
+        whit_tokenize(NULL, "x", 1, true, true, &id, 1, &n, &error),
+        whit_tokenize(model, NULL, 1, true, true, &id, 1, &n, &error),
+        whit_tokenize(model, "x", 1, true, true, NULL, 1, &n, &error),
+        whit_detokenizer_open(NULL, true, &detokenizer, &error),
+        whit_adapter_open(model, NULL, &adapter, &error),
+        whit_generation_open(NULL, NULL, &id, 1, NULL, &generation, &error),
+        whit_chat_template_open(NULL, NULL, &chat, &error),
+        whit_chat_render(NULL, NULL, &prompt, &error),
+        whit_session_step(NULL, NULL, 1, &error),
+        whit_session_truncate(NULL, 0, 0, &error),
+        whit_session_share(NULL, 0, 0, 0, &error),
+        whit_session_mount(NULL, 0, NULL, 1, &error),
+        whit_embed(NULL, &id, 1, NULL, NULL, &error),
+    };
+    for (size_t i = 0; i < sizeof found / sizeof *found; i++)
+        if (found[i] != WHIT_ERROR_ARGUMENT) fail_msg("%zu: %s", i, whit_status_name(found[i]));
+}
+
+static void values_out_of_range_are_refused(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_sampler *sampler;
+    whit_sampler_options options;
+#define assert_refused(member, value)                                                                                  \
+    do {                                                                                                               \
+        options = whit_sampler_options_default();                                                                      \
+        options.member = (value);                                                                                      \
+        assert_int_equal(whit_sampler_open(model, &options, &sampler, &error), WHIT_ERROR_ARGUMENT);                   \
+    } while (0)
+    assert_refused(top_p, 7);
+    assert_refused(top_p, -0.1f);
+    assert_refused(typical_p, 2);
+    assert_refused(min_p, 1.5f);
+    assert_refused(top_k, -2);
+    assert_refused(penalty_last_n, -7);
+    assert_refused(xtc_probability, 1.1f);
+    assert_refused(repeat_penalty, 0);
+    assert_refused(mirostat, 3);
+}
+
 static void versions_agree(void **state)
 {
     (void)state;
@@ -124,6 +188,8 @@ int main(void)
         cmocka_unit_test(a_larger_struct_is_taken_where_it_says_nothing_new),
         cmocka_unit_test(a_struct_that_nobody_filled_is_refused),
         cmocka_unit_test(elements_have_any_stride),
+        cmocka_unit_test(null_is_a_status),
+        cmocka_unit_test(values_out_of_range_are_refused),
         cmocka_unit_test(versions_agree),
     };
     return cmocka_run_group_tests_name("interface", tests, open_tiny, close_tiny);
