@@ -226,12 +226,33 @@ static void wrong_models_are_refused_by_name(void **state)
     whit_graph_free(&graph);
 }
 
+/* A gate that nobody knows, and values of different rows, never reach a plan. */
+static void what_cannot_be_computed_is_refused(void **state)
+{
+    (void)state;
+    struct shapes shapes = bitnet();
+    for (int how = 0; how < 3; how++) {
+        whit_error error = {0};
+        whit_graph graph;
+        whit_graph_begin(&graph, NULL, (whit_resolver){&shapes, find, type_of}, &error);
+        whit_ref x = whit_graph_embed(&graph, "x", "embed", 32), wanted = whit_graph_select(&graph, "wanted", x);
+        whit_ref y = how == 1 ? whit_graph_add(&graph, -1, "sum", x, wanted)
+                              : whit_graph_gate(&graph, -1, "gated", how ? WHIT_GATE_GELU : WHIT_GATE_COUNT, x, x);
+        whit_graph_output(&graph, y, y);
+        whit_status status = whit_graph_finish(&graph);
+        assert_int_equal(status, how == 2 ? WHIT_OK : how ? WHIT_ERROR_FORMAT : WHIT_ERROR_UNSUPPORTED);
+        if (status != WHIT_OK) assert_non_null(strstr(error.message, how ? "sum" : "gated"));
+        whit_graph_free(&graph);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matrices_of_one_input_share_it),       cmocka_unit_test(values_that_live_together_lie_apart),
         cmocka_unit_test(kept_values_have_slots_of_their_own),  cmocka_unit_test(a_range_of_nodes_runs_alone),
         cmocka_unit_test(unused_and_neutral_nodes_are_dropped), cmocka_unit_test(wrong_models_are_refused_by_name),
+        cmocka_unit_test(what_cannot_be_computed_is_refused),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }
