@@ -178,6 +178,20 @@ static void look_at_libraries(json_t *report)
     json_object_set_new(report, "libraries", object);
 }
 
+/* Is the nearest folder above that is there one that we may write to? */
+static bool can_be_made(const char *path)
+{
+    char above[4096];
+    snprintf(above, sizeof above, "%s", path);
+    for (char *slash; (slash = strrchr(above, '/'));) {
+        *slash = 0;
+        const char *folder = slash == above ? "/" : above;
+        if (access(folder, F_OK) == 0) return access(folder, W_OK) == 0;
+        if (slash == above) break;
+    }
+    return false;
+}
+
 static void look_at_cache(json_t *report)
 {
     char path[4096];
@@ -191,10 +205,14 @@ static void look_at_cache(json_t *report)
     long long n_files = 0;
     struct stat info;
     if (lstat(path, &info) != 0) {
-        if (errno != ENOENT) problem(report, "%s: %s", path, strerror(errno));
+        if (errno != ENOENT) problem(report, "%s: %s; models are converted anew each time", path, strerror(errno));
+        if (errno == ENOENT && !can_be_made(path))
+            problem(report, "%s cannot be made; models are converted anew each time", path);
     } else if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 077)) {
         problem(report, "%s is not a folder that only you can use; it is refused (chmod 700)", path);
     } else {
+        if (access(path, W_OK) != 0)
+            problem(report, "%s cannot be written to (%s); models are converted anew each time", path, strerror(errno));
         DIR *folder = opendir(path);
         struct dirent *entry;
         while (folder && (entry = readdir(folder)))

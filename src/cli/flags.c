@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/threads.h"
@@ -14,6 +15,7 @@
 #include "cli/names.h"
 #include "cli/tales.h"
 #include "cli/parts.h"
+#include "runtime/cache.h"
 
 #define AT(member) offsetof(cli_model_flags, member)
 const cli_option cli_model_options[] = {
@@ -132,15 +134,48 @@ int cli_read_text(cli_call *call, const char *path, cli_text *text)
     return cli_fail(call, CLI_IO, "%s: cannot read: %s", name, strerror(reason));
 }
 
+/* Is a source being converted, rather than opened from the cache? */
+struct conversion {
+    bool begun;
+};
+
+static bool on_conversion(void *user, const char *what, double share)
+{
+    ((struct conversion *)user)->begun = true;
+    return cli_progress(NULL, what, share);
+}
+
+/* Where the copy is that a conversion has made, or why there is none. */
+static void say_where(const whit_model *model, const char *source)
+{
+    const void *address;
+    size_t size_bytes;
+    const char *mapped;
+    char folder[WHIT_CACHE_PATH_BYTES], size[32];
+    whit_error error;
+    struct stat info;
+    if (whit_cache_folder(NULL, folder, &error) != WHIT_OK)
+        cli_note("%s; the model is converted in memory, and again next time", error.message);
+    else if (whit_model_mapping(model, 0, &address, &size_bytes, &mapped) &&
+             strncmp(mapped, folder, strlen(folder)) == 0 && stat(mapped, &info) == 0)
+        cli_note("%s: converted once, into %s (%s); 'whit rm' removes the copy", source, mapped,
+                 cli_bytes((uint64_t)info.st_size, size));
+    else
+        cli_note("%s: the copy could not be written there (%s); the model is converted in memory, and again next time",
+                 folder, access(folder, W_OK) != 0 ? strerror(errno) : "is the disk full?");
+}
+
 int cli_open_model(cli_call *call, const char *path, bool no_cache, whit_model **model)
 {
     *model = NULL;
     char found[CLI_PATH_BYTES];
     whit_error error;
     if (cli_is_tales(path)) return cli_tales_open(model, &error) == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
+    struct conversion conversion = {0};
     whit_model_options options = whit_model_options_default();
     options.no_cache = no_cache;
-    options.progress = cli_progress;
+    options.progress = on_conversion;
+    options.progress_user = &conversion;
     cli_guard_likely(path);
     whit_status status = cli_find_model(path, found, &error);
     if (status == WHIT_OK) status = whit_model_open(found, &options, model, &error);
@@ -152,6 +187,7 @@ int cli_open_model(cli_call *call, const char *path, bool no_cache, whit_model *
     const char *mapped;
     for (size_t i = 0; whit_model_mapping(*model, i, &address, &size_bytes, &mapped); i++)
         cli_guard_file(address, size_bytes, mapped);
+    if (conversion.begun && !no_cache) say_where(*model, found);
     return CLI_OK;
 }
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * whit list: the models that were pulled. */
+ * whit list: the models that were pulled, and what was converted. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli/names.h"
 #include "cli/verbs.h"
 #include "hub/store.h"
+#include "runtime/cache.h"
 
 struct list_values {
     bool json;
@@ -19,7 +22,7 @@ static const cli_option options[] = {
 
 /* One row: a model, or a download that is not finished. */
 struct row {
-    char name[WHIT_HUB_FOLDER_BYTES + WHIT_HUB_PATH_BYTES + 2];
+    char name[WHIT_CACHE_PATH_BYTES];
     char path[WHIT_CACHE_PATH_BYTES];
     const char *format;
     uint64_t size_bytes;
@@ -73,6 +76,35 @@ static void add_models(json_t *rows, const whit_hub_entry *entry)
     }
 }
 
+static bool is_below(const char *path, const char *folder)
+{
+    size_t n = strlen(folder);
+    while (n && folder[n - 1] == '/') n--;
+    return strncmp(path, folder, n) == 0 && (path[n] == '/' || !path[n]);
+}
+
+/* Copies of sources that the user has elsewhere; those of pulled models go with them. */
+static whit_status add_converted(json_t *rows, const whit_hub_entry *pulled, size_t n_pulled, whit_error *error)
+{
+    whit_cached *entries;
+    size_t n;
+    WHIT_TRY(whit_cache_list(NULL, &entries, &n, error));
+    for (size_t i = 0; i < n; i++) {
+        struct row row = {
+            .format = "converted", .size_bytes = entries[i].size_bytes, .modified_s = entries[i].modified_s};
+        const char *source = entries[i].source[0] ? entries[i].source : entries[i].path;
+        bool is_pulled = false;
+        for (size_t k = 0; k < n_pulled; k++) is_pulled |= is_below(source, pulled[k].folder);
+        if (is_pulled) continue;
+        if (entries[i].source[0] && access(source, F_OK) != 0) row.format = "orphan";
+        snprintf(row.name, sizeof row.name, "%s", source);
+        snprintf(row.path, sizeof row.path, "%s", entries[i].path);
+        add_row(rows, &row);
+    }
+    free(entries);
+    return WHIT_OK;
+}
+
 static void print_rows(cli_call *call, const json_t *rows)
 {
     size_t i, widest = 4;
@@ -83,7 +115,7 @@ static void print_rows(cli_call *call, const json_t *rows)
         if (n > widest) widest = n;
     }
     if (!json_array_size(rows)) {
-        cli_note("nothing was pulled yet; 'whit pull OWNER/NAME' downloads a model");
+        cli_note("nothing is here yet but tales, the built-in model; 'whit pull OWNER/NAME' downloads another");
         return;
     }
     cli_print(call, "%-*s  %9s  %-11s  %s\n", (int)widest, "NAME", "SIZE", "FORMAT", "DATE");
@@ -105,7 +137,12 @@ static int run(cli_call *call)
     if (whit_hub_store_list(NULL, &entries, &n_entries, &error) != WHIT_OK) return cli_fail_error(call, &error);
     json_t *rows = json_array();
     for (size_t i = 0; i < n_entries; i++) add_models(rows, &entries[i]);
+    whit_status status = add_converted(rows, entries, n_entries, &error);
     whit_hub_store_free(entries, n_entries);
+    if (status != WHIT_OK) {
+        json_decref(rows);
+        return cli_fail_error(call, &error);
+    }
     if (values->json) return cli_print_json(call, rows) ? CLI_OK : CLI_IO;
     print_rows(call, rows);
     json_decref(rows);
@@ -117,9 +154,11 @@ const cli_verb cli_list_verb = {
     "",
     0,
     0,
-    "show the models that were pulled",
+    "show the models that are here",
     "Shows the name, size, format and date of every model that 'whit pull' brought; the name is what -m takes. "
-    "An unfinished download is listed as such; pulling it again goes on with it.",
+    "An unfinished download is listed as such; pulling it again goes on with it. Behind them come the copies in the "
+    "cache that were converted from other sources, by the source's path: 'orphan' where that is gone. 'whit rm' takes "
+    "either name.",
     {{"OPTIONS", options, 0}},
     sizeof(struct list_values),
     &defaults,

@@ -2,25 +2,59 @@
  * whit rm: removes a pulled model, and what was converted from it. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/names.h"
 #include "cli/verbs.h"
 #include "hub/store.h"
+#include "runtime/cache.h"
 
 static const cli_option options[] = {{0}};
 static const int defaults;
 
+/* The copies that were converted from this source, or that lie at this path; their bytes. */
+static whit_status remove_copies(const char *words, uint64_t *freed_bytes, size_t *n_removed, whit_error *error)
+{
+    whit_cached *entries;
+    size_t n;
+    *freed_bytes = *n_removed = 0;
+    WHIT_TRY(whit_cache_list(NULL, &entries, &n, error));
+    char *real = realpath(words, NULL);
+    for (size_t i = 0; i < n; i++) {
+        bool same = strcmp(entries[i].source, words) == 0 || (real && strcmp(entries[i].source, real) == 0) ||
+            (real && strcmp(entries[i].path, real) == 0);
+        if (!same || !whit_cache_remove(&entries[i])) continue;
+        *freed_bytes += entries[i].size_bytes;
+        ++*n_removed;
+    }
+    free(real);
+    free(entries);
+    return WHIT_OK;
+}
+
 static int run(cli_call *call)
 {
+    uint64_t freed_bytes;
+    size_t n_removed;
     const char *words = call->operands[0];
     char pulled[32], converted[32];
     whit_hub_removed removed;
     whit_hub_name name;
     whit_error error;
-    if (whit_hub_name_parse(words, &name, &error) != WHIT_OK)
-        return cli_fail(call, CLI_USAGE,
-                        "%s: is no pulled model, and no other file is removed ('whit list' shows them)", words);
+    if (remove_copies(words, &freed_bytes, &n_removed, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    if (n_removed) {
+        cli_print(call, "%s: freed %s, a copy that was converted from it%s\n", words, cli_bytes(freed_bytes, converted),
+                  access(words, F_OK) == 0 ? "; the model itself stays" : "");
+        return CLI_OK;
+    }
+    if (cli_looks_like_path(words) || whit_hub_name_parse(words, &name, &error) != WHIT_OK)
+        return cli_fail(
+            call, CLI_USAGE,
+            "%s: is no pulled model, and has no converted copy; no other file is removed ('whit list' shows "
+            "what can be)",
+            words);
     if (whit_hub_store_remove(NULL, words, &removed, &error) != WHIT_OK) return cli_fail_error(call, &error);
     cli_print(call, "%s: freed %s", words, cli_bytes(removed.pulled_bytes, pulled));
     if (removed.converted_bytes)
@@ -34,9 +68,11 @@ const cli_verb cli_rm_verb = {
     "NAME",
     1,
     1,
-    "remove a pulled model",
+    "remove a pulled model, or a converted copy",
     "Removes what 'whit pull' brought under this name, and the files that were converted from it, and says how much "
-    "that freed. With NAME:FILE only that GGUF model goes. Nothing is asked, and nothing outside the cache is "
+    "that freed. With NAME:FILE only that GGUF model goes. With the path of a model of your own, what was converted "
+    "from it goes "
+    "from the cache; the model stays. Nothing is asked, and nothing outside the cache is "
     "removed.\n"
     "  whit rm OWNER/NAME",
     {{"OPTIONS", options, 0}},

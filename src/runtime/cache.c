@@ -31,7 +31,7 @@ static whit_status make_folders(char *path, whit_error *error)
     return WHIT_OK;
 }
 
-whit_status whit_cache_folder(const char *cache_dir, char folder[WHIT_CACHE_PATH_BYTES], whit_error *error)
+whit_status whit_cache_name_folder(const char *cache_dir, char folder[WHIT_CACHE_PATH_BYTES], whit_error *error)
 {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     int n;
@@ -45,6 +45,12 @@ whit_status whit_cache_folder(const char *cache_dir, char folder[WHIT_CACHE_PATH
         return whit_fail(error, WHIT_ERROR_IO, "no cache folder: neither XDG_CACHE_HOME nor HOME is set");
     if (n <= 0 || n >= WHIT_CACHE_PATH_BYTES - 128)
         return whit_fail(error, WHIT_ERROR_IO, "the cache folder's name is too long");
+    return WHIT_OK;
+}
+
+whit_status whit_cache_folder(const char *cache_dir, char folder[WHIT_CACHE_PATH_BYTES], whit_error *error)
+{
+    WHIT_TRY(whit_cache_name_folder(cache_dir, folder, error));
     WHIT_TRY(make_folders(folder, error));
     struct stat info;
     if (lstat(folder, &info) != 0) return whit_fail_errno(error, folder, "examine the cache folder");
@@ -181,6 +187,18 @@ whit_status whit_cache_lock(whit_cache_entry *entry, whit_error *error)
             return status;
         }
     return WHIT_OK;
+}
+
+void whit_cache_note_source(const whit_cache_entry *entry, const char *path)
+{
+    char *real = realpath(path, NULL);
+    size_t n = real ? strlen(real) : 0;
+    /* A note for people: without it the entry is as good. */
+    if (n && entry->lock_fd >= 0 && ftruncate(entry->lock_fd, 0) == 0) {
+        ssize_t ignored = pwrite(entry->lock_fd, real, n, 0);
+        (void)ignored;
+    }
+    free(real);
 }
 
 void whit_cache_unlock(whit_cache_entry *entry)

@@ -89,6 +89,7 @@ static whit_status open_cached(whit_model *model, const char *path, const whit_m
         status = convert_to(path, options, entry.path, &writer, error);
         whit_ndf_writer_close(writer);
         if (status == WHIT_OK) {
+            whit_cache_note_source(&entry, path);
             status = whit_ndf_open(entry.path, model->allocator, &model->file, error);
             if (status == WHIT_ERROR_IO) status = WHIT_OK; /* somebody removed it: convert in memory */
             whit_cache_trim(&entry, WHIT_CACHE_LIMIT_BYTES);
