@@ -165,3 +165,21 @@ void whit_cpu_detect(whit_cpu *cpu)
     detect_model(cpu);
     detect_cores(cpu);
 }
+
+bool whit_cpu_flush(const void *data, size_t size_bytes)
+{
+    enum { LINE_BYTES = 64 };
+    const char *begin = data;
+#if defined(__x86_64__) || defined(__i386__)
+    for (size_t i = 0; i < size_bytes; i += LINE_BYTES) __builtin_ia32_clflush(begin + i);
+    __builtin_ia32_mfence();
+    return true;
+#elif defined(__aarch64__)
+    for (size_t i = 0; i < size_bytes; i += LINE_BYTES) __asm__ volatile("dc civac, %0" ::"r"(begin + i) : "memory");
+    __asm__ volatile("dsb ish" ::: "memory");
+    return true;
+#else
+    (void)begin, (void)size_bytes;
+    return false;
+#endif
+}

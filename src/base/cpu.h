@@ -5,6 +5,7 @@
 #define WHIT_BASE_CPU_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Levels, weak to strong within each family. A level includes the ones before it in its family. */
@@ -37,6 +38,9 @@ typedef struct whit_cpu {
 } whit_cpu;
 
 void whit_cpu_detect(whit_cpu *cpu);
+/* Empties all caches of these bytes, so that the next read of them comes from memory. False where
+ * this architecture gives programs no way. */
+bool whit_cpu_flush(const void *data, size_t size_bytes);
 
 const char *whit_isa_name(whit_isa isa); /* "avx512" */
 /* A cap as WHIT_CPU names it. NULL, "" and a level of the other family are no cap; false for a
