@@ -14,6 +14,8 @@
 #                        a hundred thousand sessions, every size of batch
 #   make tales           trains the built-in model anew, from nothing, into build/tales
 #   make install         PREFIX=/usr/local, DESTDIR=
+#   make uninstall       removes what that put there: the same PREFIX and DESTDIR
+#   make static          build-static/whit, one file that runs on any Linux of this architecture
 #   make fmt             formats the C files
 #   make clean
 PREFIX ?= /usr/local
@@ -24,19 +26,19 @@ PROMPT ?= Once upon a time
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS) $(if $(TESTS),-R '$(TESTS)')
 
-.PHONY: build deps run tales test test-release test-asan test-tsan test-aarch64 test-long bench distilled fuzz install fmt clean
+.PHONY: build deps run tales test test-release test-asan test-tsan test-aarch64 test-long bench distilled fuzz install uninstall static fmt clean
 .NOTPARALLEL:
 
 build:
 	@tools/deps check run
-	@tools/build release
+	@TARGETS=whit tools/build release
 
 deps:
 	@tools/deps install all
 
 run:
 	@tools/deps install run
-	@tools/build release
+	@TARGETS=whit tools/build release
 	@build/whit run $(if $(MODEL),-m "$(MODEL)" -n 200) -p "$(PROMPT)"
 
 tales:
@@ -94,13 +96,25 @@ fuzz:
 	@tools/build fuzz
 	@tools/fuzz build-fuzz $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
-install: build
+install:
+	@tools/deps check run
+	@TARGETS="whit whit_static whit_shared whit_manuals" tools/build release
 	@cmake -DCMAKE_INSTALL_PREFIX="$(PREFIX)" build >/dev/null
 	@cmake --install build
+
+# The list of files is that of the last `make install` from this folder.
+uninstall:
+	@test -f build/install_manifest.txt || { echo "nothing was installed from here"; exit 1; }
+	@sed 's|^|$(DESTDIR)|' build/install_manifest.txt | tr '\n' '\0' | xargs -0 rm -f
+	@sed 's|^|$(DESTDIR)|; s|/[^/]*$$||' build/install_manifest.txt | grep -E '/whit(/docs)?$$' | sort -ru | tr '\n' '\0' | xargs -0 rmdir 2>/dev/null || true
+
+static:
+	@tools/deps check run
+	@TARGETS=whit tools/build static
 
 fmt:
 	@tools/deps install fmt
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 clean:
-	@rm -rf build build-debug build-tsan build-fuzz build-aarch64
+	@rm -rf build build-debug build-tsan build-fuzz build-static build-aarch64

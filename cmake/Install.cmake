@@ -2,17 +2,19 @@
 # pkg-config and CMake, man pages and completion scripts (made by the program from its tables).
 include(CMakePackageConfigHelpers)
 
-set(manuals ${CMAKE_BINARY_DIR}/manuals)
+set(manuals ${PROJECT_BINARY_DIR}/manuals)
 add_custom_command(OUTPUT ${manuals}/man1/whit.1
-  COMMAND ${CMAKE_SOURCE_DIR}/tools/manuals ${manuals} ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:whit>
-  DEPENDS whit ${CMAKE_SOURCE_DIR}/tools/manuals VERBATIM)
+  COMMAND ${PROJECT_SOURCE_DIR}/tools/manuals ${manuals} ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:whit>
+  DEPENDS whit ${PROJECT_SOURCE_DIR}/tools/manuals VERBATIM)
 add_custom_target(whit_manuals ALL DEPENDS ${manuals}/man1/whit.1)
 
 install(TARGETS whit)
 install(TARGETS whit_static whit_shared EXPORT whit_targets)
-install(FILES ${CMAKE_SOURCE_DIR}/include/whit.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/whit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
+install(FILES ${PROJECT_SOURCE_DIR}/include/whit.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/whit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
 install(DIRECTORY ${manuals}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN *.md PATTERN *.svg)
 install(FILES ${manuals}/bash/whit DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES ${manuals}/zsh/_whit DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 install(FILES ${manuals}/fish/whit.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
@@ -20,15 +22,15 @@ install(FILES ${manuals}/fish/whit.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fis
 # What a program that links the static library must link too.
 set(WHIT_PRIVATE_MODULES "jansson libpcre2-8 libutf8proc libsodium")
 file(RELATIVE_PATH WHIT_PREFIX_FROM_PC /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-configure_file(${CMAKE_SOURCE_DIR}/cmake/whit.pc.in ${CMAKE_BINARY_DIR}/whit.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/whit.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/whit.pc.in ${PROJECT_BINARY_DIR}/whit.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/whit.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/whit)
 set_target_properties(whit_shared PROPERTIES EXPORT_NAME whit)
 set_target_properties(whit_static PROPERTIES EXPORT_NAME static)
 install(EXPORT whit_targets NAMESPACE whit:: FILE whit-targets.cmake DESTINATION ${package})
-configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/whit-config.cmake.in
-                              ${CMAKE_BINARY_DIR}/whit-config.cmake INSTALL_DESTINATION ${package})
-write_basic_package_version_file(${CMAKE_BINARY_DIR}/whit-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/whit-config.cmake ${CMAKE_BINARY_DIR}/whit-config-version.cmake
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/whit-config.cmake.in
+                              ${PROJECT_BINARY_DIR}/whit-config.cmake INSTALL_DESTINATION ${package})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/whit-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/whit-config.cmake ${PROJECT_BINARY_DIR}/whit-config-version.cmake
         DESTINATION ${package})

@@ -5,13 +5,13 @@ set(fuzz ${CMAKE_CURRENT_LIST_DIR})
 function(whit_fuzz name)
   add_executable(fuzz_${name} ${fuzz}/${name}.c)
   target_link_libraries(fuzz_${name} PRIVATE whit_train whit_static whit_options whit_dependencies)
-  target_include_directories(fuzz_${name} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/tests
-                                                  ${CMAKE_BINARY_DIR}/generated)
+  target_include_directories(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests
+                                                  ${PROJECT_BINARY_DIR}/generated)
   # The entry point has no header; libFuzzer declares it for itself.
   set_source_files_properties(${fuzz}/${name}.c PROPERTIES COMPILE_OPTIONS -Wno-missing-prototypes)
   if(WHIT_FUZZ)
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
-    set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+    set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   else()
     target_sources(fuzz_${name} PRIVATE ${fuzz}/replay.c)
     add_test(NAME fuzz_${name} COMMAND fuzz_${name} ${fuzz}/corpus/${name})

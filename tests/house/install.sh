@@ -33,7 +33,7 @@ cmake --build user/build >>cmake.log || { cat cmake.log; exit 1; }
 user/build/open user/model.gguf
 
 cat >user/CMakeLists.txt <<'END'
-cmake_minimum_required(VERSION 3.25)
+cmake_minimum_required(VERSION 3.22)
 project(user C)
 find_package(whit 0.1 REQUIRED)
 add_executable(with_static main.c)
