@@ -33,6 +33,24 @@ static void words_of(cli_call *call, const char *choice)
     for (; *choice; choice++) cli_write(call, *choice == '|' ? " " : choice, 1);
 }
 
+/* Verbs whose operand is a model, with '|' between. */
+static void model_verbs(cli_call *call, const char *between)
+{
+    bool first = true;
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++) {
+        bool takes = cli_verb_takes_model(*verb) || strstr((*verb)->operands, "MODEL") ||
+            !strcmp((*verb)->operands, "NAME") || !strcmp((*verb)->operands, "FILE");
+        if (!takes) continue;
+        cli_print(call, "%s%s", first ? "" : between, (*verb)->name);
+        first = false;
+    }
+}
+
+static void verb_names(cli_call *call)
+{
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++) cli_print(call, "%s ", (*verb)->name);
+}
+
 static void bash(cli_call *call)
 {
     cli_print(call,
@@ -65,10 +83,27 @@ static void bash(cli_call *call)
     cli_print(call,
               "    esac\n"
               "    if [ -z \"$words\" ]; then\n"
+              "        local models=''\n"
+              "        case $before in\n"
+              "        -m|--model|--kl-base|--teacher|--start) models=yes ;;\n"
+              "        esac\n"
+              "        case $verb in\n        ");
+    model_verbs(call, "|");
+    cli_print(call, ") [ \"$COMP_CWORD\" = 2 ] && models=yes ;;\n        help) words='");
+    verb_names(call);
+    cli_print(call,
+              "' ;;\n"
+              "        esac\n"
               "        case $word in\n"
               "        -*) ;;\n"
-              "        *) mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;\n"
+              "        *) if [ -z \"$words\" ]; then\n"
+              "               [ -n \"$models\" ] && words=$(whit list --names 2>/dev/null)\n"
+              "               mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\"; compgen -f -- \"$word\")\n"
+              "               return\n"
+              "           fi ;;\n"
               "        esac\n"
+              "    fi\n"
+              "    if [ -z \"$words\" ]; then\n"
               "        case $verb in\n");
     for (const cli_verb *const *verb = cli_verbs; *verb; verb++) {
         cli_print(call, "        %s) words='", (*verb)->name);
@@ -113,14 +148,31 @@ static void zsh(cli_call *call)
               "esac\n"
               "if [[ $words[CURRENT] == -* ]]; then\n"
               "    compadd -a options\n"
+              "elif [[ $words[2] == help ]]; then\n"
+              "    _describe verb verbs\n"
               "else\n"
+              "    if [[ $words[CURRENT-1] == (-m|--model|--kl-base|--teacher|--start) ]] ||\n"
+              "        [[ $CURRENT == 3 && $words[2] == (");
+    model_verbs(call, "|");
+    cli_print(call,
+              ") ]]; then\n"
+              "        compadd -- ${(f)\"$(whit list --names 2>/dev/null)\"}\n"
+              "    fi\n"
               "    _files\n"
               "fi\n");
 }
 
 static void fish(cli_call *call)
 {
-    cli_print(call, "# fish completion for whit; written by 'whit help --completion fish'\n");
+    cli_print(call,
+              "# fish completion for whit; written by 'whit help --completion fish'\n"
+              "complete -c whit -n '__fish_seen_subcommand_from ");
+    model_verbs(call, " ");
+    cli_print(call,
+              "' -a '(whit list --names 2>/dev/null)'\n"
+              "complete -c whit -f -n '__fish_seen_subcommand_from help' -a '");
+    verb_names(call);
+    cli_print(call, "'\n");
     for (const cli_verb *const *verb = cli_verbs; *verb; verb++) {
         cli_print(call, "complete -c whit -f -n __fish_use_subcommand -a %s -d ", (*verb)->name);
         quoted(call, (*verb)->summary);

@@ -12,11 +12,12 @@
 #include "runtime/cache.h"
 
 struct list_values {
-    bool json;
+    bool json, names;
 };
 static const struct list_values defaults;
 static const cli_option options[] = {
     {"--json", CLI_FLAG, offsetof(struct list_values, json), NULL, "Print one JSON array."},
+    {"--names", CLI_FLAG, offsetof(struct list_values, names), NULL, "Print the names alone, for completion."},
     {0},
 };
 
@@ -128,6 +129,14 @@ static void print_rows(cli_call *call, const json_t *rows)
     }
 }
 
+static void print_names(cli_call *call, const json_t *rows)
+{
+    size_t i;
+    const json_t *row;
+    cli_print(call, "tales\n");
+    json_array_foreach(rows, i, row) cli_print(call, "%s\n", json_string_value(json_object_get(row, "name")));
+}
+
 static int run(cli_call *call)
 {
     const struct list_values *values = call->values;
@@ -142,6 +151,11 @@ static int run(cli_call *call)
     if (status != WHIT_OK) {
         json_decref(rows);
         return cli_fail_error(call, &error);
+    }
+    if (values->names) {
+        print_names(call, rows);
+        json_decref(rows);
+        return CLI_OK;
     }
     if (values->json) return cli_print_json(call, rows) ? CLI_OK : CLI_IO;
     print_rows(call, rows);

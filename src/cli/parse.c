@@ -262,7 +262,7 @@ int cli_parse(cli_call *call, int argc, char **argv)
             if (text) return cli_fail(call, CLI_USAGE, "%s takes no value", given);
         } else if (!text) {
             if (i + 1 >= argc)
-                return cli_fail(call, CLI_USAGE, "%s wants a value: %s %s", given, given, option->argument);
+                return cli_fail(call, CLI_USAGE, "%s needs a value: %s %s", given, given, option->argument);
             text = argv[++i];
         }
         if (!store(option, text, (char *)call->values + group_offset + option->offset))

@@ -104,7 +104,7 @@ static void print_whole(cli_call *call, const whit_ndf *ndf, uint64_t n_bytes, c
     const char *path = call->operands[0];
     char identity[2 * WHIT_HASH_BYTES + 1];
     whit_hash_hex(identity_of(ndf), identity);
-    cli_print(call, "%s: whole, %.1f MB, ", path, (double)n_bytes / 1e6);
+    cli_print(call, "%s: every hash matches, %.1f MB, ", path, (double)n_bytes / 1e6);
     if (facts->is_session)
         cli_print(call, "session of %u turns, %zu tokens\n", facts->n_turns, facts->n_tokens);
     else

@@ -52,7 +52,7 @@ class Chat:
         self.text = b""
         self.wait(PROMPT)
 
-    def wait(self, *wanted, seconds=20):
+    def wait(self, *wanted, seconds=120):
         """Reads until the text has `wanted`, in order, behind what earlier waits saw."""
         text, until = b"", time.time() + seconds
         while time.time() < until and not in_order(text, wanted):
@@ -119,7 +119,7 @@ chat.end()
 # SIGTERM is final.
 chat = Chat("-m", "model.ndf")
 chat.process.send_signal(signal.SIGTERM)
-check("SIGTERM", chat.process.wait(timeout=20) == 6, chat.process.returncode)
+check("SIGTERM", chat.process.wait(timeout=120) == 6, chat.process.returncode)
 
 # Without an editor (a dumb terminal) lines still come in.
 chat = Chat("-m", "model.ndf", "-n", "4", term="dumb")

@@ -36,7 +36,7 @@ for number in CUTS:
     if process.poll() is None:
         process.send_signal(number)
         cut += 1
-    err = process.communicate(timeout=60)[1]
+    err = process.communicate(timeout=300)[1]
     if number == signal.SIGINT and process.returncode != 6:
         sys.exit(f"FAILED: Ctrl-C in train ended with {process.returncode}: {err.decode()}")
 if cut < 3:

@@ -40,7 +40,7 @@ def interrupted(name, signals, *arguments, stdin=subprocess.DEVNULL):
         process.send_signal(number)
         time.sleep(0.05)
     try:
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=120)
     except subprocess.TimeoutExpired:
         process.kill()
         out, err = process.communicate()
@@ -67,7 +67,7 @@ for threads in "1", "3":
     process = start(*run[:2], "short.ndf", *run[3:], "-t", threads)
     process.stdout.read(12)
     os.truncate("short.ndf", 4096)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=120)
     check("cut short", process.returncode == 8 and b"short.ndf" in err.splitlines()[-1],
           process.returncode, err)
 
@@ -75,6 +75,6 @@ for threads in "1", "3":
 process = start(*run)
 process.stdout.read(12)
 process.stdout.close()
-process.wait(timeout=20)
+process.wait(timeout=120)
 check("closed pipe", process.returncode == 5, process.returncode, process.stderr.read())
 sys.exit(failed)

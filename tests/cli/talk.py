@@ -33,7 +33,7 @@ class Terminal:
         os.close(follower)
         self.banner = self.wait()
 
-    def wait(self, marks=">>> ", seconds=10):
+    def wait(self, marks=">>> ", seconds=120):
         """What comes up to the next prompt."""
         text, until = b"", time.time() + seconds
         while time.time() < until and not text.decode("utf-8", "replace").endswith(marks):
@@ -54,7 +54,7 @@ class Terminal:
         time.sleep(0.15)
         os.write(self.leader, b"/bye\n")
         try:
-            status = self.process.wait(timeout=10)
+            status = self.process.wait(timeout=120)
         except subprocess.TimeoutExpired:
             self.process.kill()
             status = "never"

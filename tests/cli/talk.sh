@@ -36,5 +36,5 @@ expect 0 whit run model.ndf the land -n 4 --no-stats
 # ---- on a terminal
 EDITOR_BUILT=$(grep -c '^#define WHIT_HAVE_EDIT *1' "$BUILD/generated/whit_config.h")
 export EDITOR_BUILT
-has_terminals && { timeout 120 python3 "$SOURCE/tests/cli/talk.py" $EMULATOR "$WHIT" || failed=1; }
+has_terminals && { timeout 900 python3 "$SOURCE/tests/cli/talk.py" $EMULATOR "$WHIT" || failed=1; }
 finish

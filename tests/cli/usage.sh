@@ -38,7 +38,7 @@ one_line "takes no value"
 expect 2 whit doctor extra
 one_line "extra"
 expect 2 whit help --completion
-one_line "wants a value"
+one_line "needs a value"
 expect 2 whit help --completion tcsh
 one_line "bash|zsh|fish" "tcsh"
 
