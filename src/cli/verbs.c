@@ -26,6 +26,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_bench_verb,
     &cli_kernels_verb,
     &cli_doctor_verb,
+    &cli_edit_verb,
     &cli_help_verb,
     NULL,
 };

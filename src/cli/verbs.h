@@ -29,6 +29,7 @@ extern const cli_verb cli_doctor_verb;
 extern const cli_verb cli_export_verb;
 extern const cli_verb cli_merge_verb;
 extern const cli_verb cli_tune_verb;
+extern const cli_verb cli_edit_verb;
 extern const cli_verb cli_help_verb;
 
 #endif

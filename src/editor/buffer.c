@@ -56,7 +56,7 @@ static bool replay(whit_buffer *buffer, const whit_buf *contents, size_t offset,
         case WHIT_RECORD_EDIT:
             if (record.kind == WHIT_RECORD_STEP) whit_undo_seal(buffer->history);
             if (whit_undo_edit(buffer->history, record.offset, record.n_removed, record.data, record.size_bytes,
-                                  NULL) != WHIT_OK)
+                               NULL) != WHIT_OK)
                 return false;
             break;
         case WHIT_RECORD_UNDO:
@@ -181,8 +181,7 @@ static void examine(whit_buffer *buffer, const whit_buf *contents)
             data = old->file.data;
             size_bytes = old->file.size_bytes;
         }
-        if (!ok || begin_text(old, data, size_bytes, NULL) != WHIT_OK ||
-            !replay(old, contents, offset, &good_bytes)) {
+        if (!ok || begin_text(old, data, size_bytes, NULL) != WHIT_OK || !replay(old, contents, offset, &good_bytes)) {
             free_buffer(old);
             old = NULL;
         }
@@ -241,7 +240,9 @@ void whit_buffer_recover(whit_buffer *buffer)
     buffer->recovered = NULL;
     buffer->found = WHIT_FOUND_NOTHING;
     uint32_t saved_state = old->saved_state;
+    uint64_t before = whit_text_size(buffer->text);
     swap_texts(buffer, old);
+    on_change(buffer, 0, before, whit_text_size(buffer->text));
     if (partial) {
         whit_journal_restart(&buffer->journal);
         buffer->plain = true;
@@ -419,7 +420,7 @@ void whit_buffer_close(whit_buffer *buffer)
         whit_journal_flush(&buffer->journal, NULL);
         /* Only undo that reaches the text on disk is worth keeping. */
         bool keep = buffer->journal.has_base && !buffer->plain && !whit_buffer_is_modified(buffer);
-        whit_journal_close(&buffer->journal, !keep);
+        whit_journal_close(&buffer->journal, !keep && !buffer->keep_journal);
     }
     free_buffer(buffer);
 }

@@ -32,9 +32,9 @@ typedef struct whit_buffer {
     uint32_t saved_state;
     uint64_t version; /* grows with every change */
     bool read_only;
-    bool never_saved; /* the text is not what is on disk, whatever the state says */
-    bool plain;       /* undo is journalled as edits: the journal does not reach back far enough */
-    bool replaying;
+    bool never_saved;  /* the text is not what is on disk, whatever the state says */
+    bool plain;        /* undo is journalled as edits: the journal does not reach back far enough */
+    bool keep_journal; /* closing is no decision of the user's: what was typed stays for the next run */
     struct {
         whit_undo_fn *change;
         void *user;

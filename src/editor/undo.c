@@ -93,8 +93,8 @@ static bool keep_spans(whit_undo *history, uint64_t offset, uint64_t n, uint32_t
     return true;
 }
 
-whit_status whit_undo_edit(whit_undo *history, uint64_t offset, uint64_t n_remove, const void *data,
-                              size_t n_insert, whit_error *error)
+whit_status whit_undo_edit(whit_undo *history, uint64_t offset, uint64_t n_remove, const void *data, size_t n_insert,
+                           whit_error *error)
 {
     if (!n_remove && !n_insert) return WHIT_OK;
     if (!whit_in_bounds(offset, n_remove, whit_text_size(history->text)))

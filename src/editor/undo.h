@@ -13,8 +13,8 @@ whit_status whit_undo_open(whit_text *text, whit_undo **history, whit_error *err
 void whit_undo_close(whit_undo *history);
 
 /* Changes the text and remembers how. The change joins the open step where there is one. */
-whit_status whit_undo_edit(whit_undo *history, uint64_t offset, uint64_t n_remove, const void *data,
-                              size_t n_insert, whit_error *error);
+whit_status whit_undo_edit(whit_undo *history, uint64_t offset, uint64_t n_remove, const void *data, size_t n_insert,
+                           whit_error *error);
 /* The next edit begins a new step; `cursor` is where an undo or a redo of the closed one puts it. */
 void whit_undo_seal(whit_undo *history);
 bool whit_undo_is_open(const whit_undo *history);

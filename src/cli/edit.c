@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ * whit edit: the editor. */
+#include <string.h>
+
+#include "cli/verbs.h"
+#include "editor/editor.h"
+#include "editor/terminal.h"
+
+struct edit_values {
+    const char *config;
+    bool read_only, no_journal, list_keys;
+};
+static const struct edit_values defaults;
+static const cli_option options[] = {
+    {"--config", CLI_FILE, offsetof(struct edit_values, config), "FILE",
+     "Read keys and settings from FILE; default $XDG_CONFIG_HOME/whit/edit.conf or ~/.config/whit/edit.conf."},
+    {"-R, --read-only", CLI_FLAG, offsetof(struct edit_values, read_only), NULL, "Change nothing."},
+    {"--no-journal", CLI_FLAG, offsetof(struct edit_values, no_journal), NULL,
+     "Keep nothing of what is not saved, and no undo across runs."},
+    {"--list-keys", CLI_FLAG, offsetof(struct edit_values, list_keys), NULL,
+     "Print every command with its keys, and end."},
+    {0},
+};
+
+static int list_keys(cli_call *call)
+{
+    const char *name, *keys, *help;
+    cli_print(call, "| Command | Keys | What it does |\n|---|---|---|\n");
+    for (size_t i = 0; whit_editor_command(i, &name, &keys, &help); i++) {
+        cli_print(call, "| `%s` | ", name);
+        for (const char *at = keys; *at; at++) cli_print(call, *at == '|' ? "\\%c" : "%c", *at);
+        cli_print(call, " | %s |\n", help);
+    }
+    return CLI_OK;
+}
+
+static int run(cli_call *call)
+{
+    const struct edit_values *values = call->values;
+    if (values->list_keys) return list_keys(call);
+    whit_edit_options wanted = {.files = call->operands,
+                                .n_files = call->n_operands,
+                                .config_path = values->config,
+                                .read_only = values->read_only,
+                                .no_journal = values->no_journal,
+                                .stop = cli_cancelled()};
+    bool stopped;
+    whit_error error;
+    if (whit_edit_run(&wanted, &stopped, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    return stopped ? CLI_INTERRUPTED : CLI_OK;
+}
+
+const cli_verb cli_edit_verb = {
+    "edit",
+    "[FILE[:LINE]]...",
+    0,
+    1000,
+    "edit text in the terminal",
+    "Opens every FILE in a buffer of its own, at LINE where one is given; - is what comes through a pipe. F1 shows "
+    "all commands and keys, Ctrl-S saves, Ctrl-Q quits and asks for everything that is not saved.\n"
+    "What is typed is kept in a journal under $XDG_STATE_HOME/whit/edit or ~/.local/state/whit/edit from the moment "
+    "it is typed, and offered at the next start if the editor did not end as it should. docs/editor.md says more.\n"
+    "  whit edit main.c:120 README.md\n"
+    "  git diff | whit edit -\n"
+    "  EDITOR='whit edit' git commit\n",
+    {{"OPTIONS", options, 0}},
+    sizeof(struct edit_values),
+    &defaults,
+    run,
+};

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ * Typing, deleting, indentation, the clipboard, saving. */
+#include "editor/state.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+bool ed_edit(ed *e, uint64_t offset, uint64_t n_remove, const void *data, size_t n)
+{
+    whit_error error;
+    if (whit_buffer_edit(e->window->doc->buffer, offset, n_remove, data, n, &error) == WHIT_OK) return true;
+    ed_complain_error(e, &error);
+    return false;
+}
+
+bool ed_delete_selection(ed *e, struct ed_cursor *cursor)
+{
+    whit_range range = ed_selection(cursor);
+    cursor->anchor = ED_NONE;
+    return range.end > range.begin && ed_edit(e, range.begin, range.end - range.begin, NULL, 0);
+}
+
+/* A closing bracket as the first thing of a line goes back one level. */
+static void outdent_closing(ed *e, struct ed_cursor *cursor)
+{
+    whit_layout *layout = ed_layout(e);
+    struct ed_doc *doc = e->window->doc;
+    uint64_t begin = whit_layout_line_begin(layout, cursor->offset), at = begin;
+    while (at < cursor->offset && (whit_layout_byte(layout, at) == ' ' || whit_layout_byte(layout, at) == '\t')) at++;
+    if (at != cursor->offset || at == begin) return;
+    uint64_t n = 1;
+    if (whit_layout_byte(layout, at - 1) == ' ')
+        for (n = 0; n < (uint64_t)doc->indent_columns && at - n > begin && whit_layout_byte(layout, at - n - 1) == ' ';)
+            n++;
+    ed_edit(e, at - n, n, NULL, 0);
+}
+
+void ed_type(ed *e, const char *text, size_t n)
+{
+    struct ed_window *window = e->window;
+    if (window->doc->buffer->read_only) {
+        ed_complain(e, "%s is read-only", window->doc->buffer->name);
+        return;
+    }
+    for (size_t i = 0; i < window->n_cursors; i++) {
+        struct ed_cursor *cursor = &window->cursors[i];
+        ed_delete_selection(e, cursor);
+        if (n == 1 && strchr(")]}", *text)) outdent_closing(e, cursor);
+        if (!ed_edit(e, cursor->offset, 0, text, n)) return;
+    }
+    window->moved_away = false;
+    if (window->n_cursors > 1) whit_buffer_seal(window->doc->buffer);
+}
+
+void ed_paste(ed *e, const char *text, size_t n)
+{
+    struct ed_window *window = e->window;
+    if (window->doc->buffer->read_only || !n) {
+        if (n) ed_complain(e, "%s is read-only", window->doc->buffer->name);
+        return;
+    }
+    /* Terminals send the end of a line as a carriage return. */
+    char *copy = malloc(n);
+    if (!copy) {
+        ed_complain(e, "no memory for a paste of %zu bytes", n);
+        return;
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] == '\r' && i + 1 < n && text[i + 1] == '\n') continue;
+        copy[kept++] = text[i] == '\r' ? '\n' : text[i];
+    }
+    whit_buffer_seal(window->doc->buffer);
+    for (size_t i = 0; i < window->n_cursors; i++) {
+        ed_delete_selection(e, &window->cursors[i]);
+        if (!ed_edit(e, window->cursors[i].offset, 0, copy, kept)) break;
+    }
+    whit_buffer_seal(window->doc->buffer);
+    free(copy);
+    window->moved_away = false;
+}
+
+void ed_copy_range(ed *e, whit_range range, bool lines)
+{
+    size_t n = (size_t)(range.end - range.begin);
+    char *copy = malloc(n + 1);
+    if (!copy) {
+        ed_complain(e, "no memory to copy %zu bytes", n);
+        return;
+    }
+    n = whit_text_read(ed_text(e), range.begin, copy, n);
+    copy[n] = 0;
+    free(e->clipboard);
+    e->clipboard = copy;
+    e->clipboard_bytes = n;
+    e->clipboard_lines = lines;
+    if (e->options.copy) e->options.copy(e->options.user, copy, n);
+}
+
+/* What most lines that are indented more than the one before are indented by. */
+void ed_indent_detect(struct ed_doc *doc, int tab_columns, int indent)
+{
+    size_t tabs = 0, deeper[9] = {0};
+    int before = 0;
+    uint64_t at = 0;
+    const whit_text *text = doc->buffer->text;
+    for (int line = 0; line < 400 && at < whit_text_size(text); line++) {
+        char begin[64];
+        size_t n = whit_text_read(text, at, begin, sizeof begin);
+        int spaces = 0;
+        while ((size_t)spaces < n && begin[spaces] == ' ') spaces++;
+        bool blank = (size_t)spaces < n && (begin[spaces] == '\n' || begin[spaces] == '*');
+        if (n && begin[0] == '\t') tabs++;
+        if (!blank && n && begin[0] != '\t') {
+            if (spaces > before && spaces - before <= 8) deeper[spaces - before]++;
+            before = spaces;
+        }
+        at = whit_text_line_end(text, at) + 1;
+    }
+    int best = 0;
+    size_t total = 0;
+    for (int i = 2; i <= 8; i++) {
+        total += deeper[i];
+        if (deeper[i] > deeper[best] || !best) best = i;
+    }
+    doc->tab_columns = tab_columns;
+    doc->indent_tabs = indent < 0 || (!indent && tabs > total);
+    doc->indent_columns = indent > 0 ? indent : doc->indent_tabs ? tab_columns : deeper[best] ? best : 4;
+    if (!indent && !strcmp(whit_syntax_name(doc->syntax), "make")) doc->indent_tabs = true;
+    if (!indent && !tabs && !total && !strcmp(whit_syntax_name(doc->syntax), "go")) doc->indent_tabs = true;
+}
+
+void ed_save(ed *e, struct ed_doc *doc, bool force)
+{
+    whit_error error;
+    whit_buffer *buffer = doc->buffer;
+    if (!buffer->path) {
+        ed_prompt_open(e, ED_PROMPT_SAVE_AS, "Save as: ", "");
+        return;
+    }
+    if (buffer->read_only) {
+        ed_complain(e, "%s is read-only; 'save-as' writes it elsewhere", buffer->name);
+        return;
+    }
+    if (!force && whit_buffer_is_conflicting(buffer)) {
+        char label[200];
+        bool lost = whit_file_is_lost(&buffer->file);
+        snprintf(label, sizeof label, "changed by another program: %sr read again, Esc cancel",
+                 lost ? "" : "o overwrite, ");
+        ed_prompt_open(e, ED_PROMPT_CONFLICT, label, "");
+        return;
+    }
+    if (whit_buffer_save(buffer, force, &error) != WHIT_OK) {
+        ed_complain_error(e, &error);
+        e->quitting = false;
+        return;
+    }
+    doc->conflict_shown = false;
+    if (!doc->syntax) doc->syntax = whit_syntax_for(buffer->path, NULL);
+    uint64_t lines = whit_text_n_lines(buffer->text), size = whit_text_size(buffer->text);
+    if (size && whit_text_byte(buffer->text, size - 1) != '\n' && lines != UINT64_MAX) lines++;
+    if (lines == UINT64_MAX)
+        ed_say(e, "saved %s, %llu bytes", buffer->name, (unsigned long long)size);
+    else
+        ed_say(e, "saved %s, %llu line%s", buffer->name, (unsigned long long)lines, lines == 1 ? "" : "s");
+}

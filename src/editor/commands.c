@@ -1,0 +1,813 @@
+/* SPDX-License-Identifier: MIT
+ * What keys can do: one table of names, usual keys and help. */
+#include "editor/state.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- moving -------------------------------------------------------------------------------- */
+
+/* For every cursor: the offset that `to` gives. Without Shift a selection ends at its edge. */
+static void each(ed *e, uint64_t (*to)(ed *e, struct ed_cursor *cursor))
+{
+    for (size_t i = 0; i < e->window->n_cursors; i++) {
+        struct ed_cursor *cursor = &e->window->cursors[i];
+        ed_move_to(e, cursor, to(e, cursor));
+    }
+}
+
+static uint64_t to_left(ed *e, struct ed_cursor *cursor)
+{
+    whit_range range = ed_selection(cursor);
+    if (!e->shift && range.end > range.begin) return range.begin;
+    return whit_layout_before(ed_layout(e), cursor->offset);
+}
+static uint64_t to_right(ed *e, struct ed_cursor *cursor)
+{
+    whit_range range = ed_selection(cursor);
+    if (!e->shift && range.end > range.begin) return range.end;
+    return whit_layout_behind(ed_layout(e), cursor->offset);
+}
+static uint64_t to_word_left(ed *e, struct ed_cursor *cursor)
+{
+    return ed_word_left(e, cursor->offset);
+}
+static uint64_t to_word_right(ed *e, struct ed_cursor *cursor)
+{
+    return ed_word_right(e, cursor->offset);
+}
+/* First what is not blank, then the beginning of the line. */
+static uint64_t to_home(ed *e, struct ed_cursor *cursor)
+{
+    uint64_t begin = whit_layout_line_begin(ed_layout(e), cursor->offset), at = begin;
+    int byte;
+    while ((byte = whit_layout_byte(ed_layout(e), at)) == ' ' || byte == '\t') at++;
+    return cursor->offset == at ? begin : at;
+}
+static uint64_t to_end(ed *e, struct ed_cursor *cursor)
+{
+    return whit_layout_line_end(ed_layout(e), cursor->offset);
+}
+static uint64_t to_top(ed *e, struct ed_cursor *cursor)
+{
+    (void)e;
+    (void)cursor;
+    return 0;
+}
+static uint64_t to_bottom(ed *e, struct ed_cursor *cursor)
+{
+    (void)cursor;
+    return whit_text_size(ed_text(e));
+}
+#define BRACKET_BYTES 1000000u /* a key does not wait for more */
+static uint64_t to_bracket(ed *e, struct ed_cursor *cursor)
+{
+    uint64_t at = ed_bracket(e, cursor->offset, BRACKET_BYTES);
+    if (at == ED_NONE && cursor->offset) at = ed_bracket(e, cursor->offset - 1, BRACKET_BYTES);
+    if (at == ED_NONE) ed_complain(e, "no bracket here, or none that matches it");
+    return at == ED_NONE ? cursor->offset : at;
+}
+
+static void by_rows(ed *e, int rows)
+{
+    whit_layout *layout = ed_layout(e);
+    for (size_t i = 0; i < e->window->n_cursors; i++) {
+        struct ed_cursor *cursor = &e->window->cursors[i];
+        uint64_t row = whit_layout_row(layout, cursor->offset), next;
+        int goal = cursor->goal >= 0 ? cursor->goal : whit_layout_column(layout, row, cursor->offset);
+        int left = rows < 0 ? -rows : rows;
+        for (; left > 0; left--) {
+            next = rows < 0 ? whit_layout_previous_row(layout, row) : whit_layout_next_row(layout, row);
+            if (next == UINT64_MAX) break;
+            row = next;
+        }
+        bool stuck = left == (rows < 0 ? -rows : rows);
+        uint64_t to = stuck ? (rows < 0 ? 0 : whit_text_size(ed_text(e))) : whit_layout_at_column(layout, row, goal);
+        ed_move_to(e, cursor, to);
+        if (!stuck) cursor->goal = goal;
+    }
+}
+
+static void left(ed *e)
+{
+    each(e, to_left);
+}
+static void right(ed *e)
+{
+    each(e, to_right);
+}
+static void up(ed *e)
+{
+    by_rows(e, -1);
+}
+static void down(ed *e)
+{
+    by_rows(e, 1);
+}
+static void word_left(ed *e)
+{
+    each(e, to_word_left);
+}
+static void word_right(ed *e)
+{
+    each(e, to_word_right);
+}
+static void home(ed *e)
+{
+    each(e, to_home);
+}
+static void end(ed *e)
+{
+    each(e, to_end);
+}
+static void page_up(ed *e)
+{
+    by_rows(e, -(e->window->n_rows > 3 ? e->window->n_rows - 3 : 1));
+}
+static void page_down(ed *e)
+{
+    by_rows(e, e->window->n_rows > 3 ? e->window->n_rows - 3 : 1);
+}
+static void top(ed *e)
+{
+    each(e, to_top);
+}
+static void bottom(ed *e)
+{
+    each(e, to_bottom);
+}
+static void bracket(ed *e)
+{
+    each(e, to_bracket);
+}
+
+static void select_all(ed *e)
+{
+    ed_only_main(e);
+    *ed_cursor(e) = (struct ed_cursor){whit_text_size(ed_text(e)), 0, -1};
+}
+
+static void jump_back(ed *e)
+{
+    if (!e->n_jumps) {
+        ed_complain(e, "nowhere to go back to");
+        return;
+    }
+    struct ed_jump jump = e->jumps[--e->n_jumps];
+    ed_show(e, jump.doc);
+    ed_only_main(e);
+    ed_move_to(e, ed_cursor(e), jump.offset);
+}
+
+static void go_to_line(ed *e)
+{
+    ed_prompt_open(e, ED_PROMPT_LINE, "Line: ", "");
+}
+
+/* ---- more cursors -------------------------------------------------------------------------- */
+
+static void add_cursor(ed *e, int rows)
+{
+    whit_layout *layout = ed_layout(e);
+    struct ed_cursor *cursor = ed_cursor(e);
+    uint64_t row = whit_layout_row(layout, cursor->offset);
+    int goal = cursor->goal >= 0 ? cursor->goal : whit_layout_column(layout, row, cursor->offset);
+    row = rows < 0 ? whit_layout_previous_row(layout, row) : whit_layout_next_row(layout, row);
+    if (row == UINT64_MAX) return;
+    cursor->goal = goal;
+    if (ed_add_cursor(e, whit_layout_at_column(layout, row, goal), ED_NONE)) ed_cursor(e)->goal = goal;
+}
+static void cursor_up(ed *e)
+{
+    add_cursor(e, -1);
+}
+static void cursor_down(ed *e)
+{
+    add_cursor(e, 1);
+}
+
+/* Selects the word; then adds a cursor at the next place that reads the same. */
+static void cursor_next(ed *e)
+{
+    struct ed_cursor *cursor = ed_cursor(e);
+    whit_range range = ed_selection(cursor), match;
+    if (range.begin == range.end) {
+        uint64_t from = cursor->offset, to = from;
+        while (from && ed_is_word(whit_layout_byte(ed_layout(e), from - 1))) from--;
+        while (ed_is_word(whit_layout_byte(ed_layout(e), to))) to++;
+        if (from == to)
+            ed_complain(e, "no word here");
+        else
+            *cursor = (struct ed_cursor){to, from, -1};
+        return;
+    }
+    char word[256], why[200];
+    size_t n = (size_t)(range.end - range.begin);
+    if (n >= sizeof word) {
+        ed_complain(e, "the selection is too long");
+        return;
+    }
+    word[whit_text_read(ed_text(e), range.begin, word, n)] = 0;
+    if (!ed_search_set(e, word, false, why, sizeof why)) return;
+    bool found = ed_search_forward(e, ed_text(e), range.end, ED_NONE, &match) ||
+        ed_search_forward(e, ed_text(e), 0, range.begin, &match);
+    if (!found || !ed_add_cursor(e, match.end, match.begin)) ed_complain(e, "no other '%s'", word);
+}
+
+/* ---- changing ------------------------------------------------------------------------------ */
+
+static void delete_to(ed *e, uint64_t (*to)(ed *e, struct ed_cursor *cursor))
+{
+    for (size_t i = 0; i < e->window->n_cursors; i++) {
+        struct ed_cursor *cursor = &e->window->cursors[i];
+        if (ed_selection(cursor).end > ed_selection(cursor).begin) {
+            ed_delete_selection(e, cursor);
+            continue;
+        }
+        cursor->anchor = ED_NONE;
+        uint64_t there = to(e, cursor), from = there < cursor->offset ? there : cursor->offset;
+        uint64_t until = there < cursor->offset ? cursor->offset : there;
+        if (until > from) ed_edit(e, from, until - from, NULL, 0);
+    }
+}
+
+/* Backspace in the indentation goes back one level. */
+static uint64_t to_before(ed *e, struct ed_cursor *cursor)
+{
+    struct ed_doc *doc = e->window->doc;
+    uint64_t begin = whit_layout_line_begin(ed_layout(e), cursor->offset), at = begin;
+    while (at < cursor->offset && whit_layout_byte(ed_layout(e), at) == ' ') at++;
+    uint64_t n = cursor->offset - begin;
+    if (at == cursor->offset && n > 1 && !doc->indent_tabs && doc->indent_columns > 1)
+        return begin + (n - 1) / (uint64_t)doc->indent_columns * (uint64_t)doc->indent_columns;
+    return whit_layout_before(ed_layout(e), cursor->offset);
+}
+
+static void backspace(ed *e)
+{
+    delete_to(e, to_before);
+}
+static void delete (ed *e)
+{
+    delete_to(e, to_right);
+}
+static void delete_word_left(ed *e)
+{
+    delete_to(e, to_word_left);
+}
+static void delete_word_right(ed *e)
+{
+    delete_to(e, to_word_right);
+}
+
+static void new_line(ed *e)
+{
+    struct ed_doc *doc = e->window->doc;
+    for (size_t i = 0; i < e->window->n_cursors; i++) {
+        struct ed_cursor *cursor = &e->window->cursors[i];
+        ed_delete_selection(e, cursor);
+        whit_layout *layout = ed_layout(e);
+        char text[512];
+        size_t n = 0;
+        uint64_t begin = whit_layout_line_begin(layout, cursor->offset), line_end = whit_layout_line_end(layout, begin);
+        /* The line's own end: files with CR LF keep it. */
+        bool carriage = whit_layout_byte(layout, line_end) == '\r' ||
+            (begin > 1 && whit_layout_byte(layout, line_end) < 0 && whit_layout_byte(layout, begin - 2) == '\r');
+        if (carriage) text[n++] = '\r';
+        text[n++] = '\n';
+        int byte;
+        for (uint64_t at = begin; at < cursor->offset && n < sizeof text - 16 &&
+             ((byte = whit_layout_byte(layout, at)) == ' ' || byte == '\t');
+             at++)
+            text[n++] = (char)byte;
+        int last = cursor->offset > begin ? whit_layout_byte(layout, cursor->offset - 1) : 0;
+        bool deeper =
+            last && (strchr("{([", last) || (last == ':' && !strcmp(whit_syntax_name(doc->syntax), "python")));
+        if (deeper && doc->indent_tabs) text[n++] = '\t';
+        if (deeper && !doc->indent_tabs)
+            for (int k = 0; k < doc->indent_columns && k < 16; k++) text[n++] = ' ';
+        if (!ed_edit(e, cursor->offset, 0, text, n)) return;
+    }
+}
+
+/* Calls `change` for the beginning of every line that a cursor or selection touches, once each. */
+static void each_line(ed *e, void (*change)(ed *e, uint64_t begin, void *user), void *user)
+{
+    uint64_t done = ED_NONE;
+    for (size_t i = 0; i < e->window->n_cursors; i++) {
+        whit_range range = ed_selection(&e->window->cursors[i]);
+        uint64_t first = whit_layout_line_begin(ed_layout(e), range.begin);
+        uint64_t last = whit_layout_line_begin(ed_layout(e), range.end > range.begin ? range.end - 1 : range.end);
+        if (last == done && first == done) continue;
+        for (uint64_t at = last;; at = whit_layout_line_begin(ed_layout(e), at - 1)) {
+            change(e, at, user);
+            if (at <= first) break;
+        }
+        done = first;
+    }
+}
+
+static void indent_line(ed *e, uint64_t begin, void *user)
+{
+    static const char spaces[] = "                ";
+    const struct ed_doc *doc = e->window->doc;
+    int byte = whit_layout_byte(ed_layout(e), begin);
+    if (user && (byte == '\n' || byte == '\r' || byte < 0)) return; /* of several lines, the empty ones stay so */
+    size_t n = doc->indent_tabs ? 1 : (size_t)doc->indent_columns;
+    ed_edit(e, begin, 0, doc->indent_tabs ? "\t" : spaces, n < 16 ? n : 16);
+}
+
+static void outdent_line(ed *e, uint64_t begin, void *user)
+{
+    (void)user;
+    const struct ed_doc *doc = e->window->doc;
+    uint64_t n = 0;
+    if (whit_layout_byte(ed_layout(e), begin) == '\t')
+        n = 1;
+    else
+        while (n < (uint64_t)doc->indent_columns && whit_layout_byte(ed_layout(e), begin + n) == ' ') n++;
+    if (n) ed_edit(e, begin, n, NULL, 0);
+}
+
+static void tab(ed *e)
+{
+    bool lines = false;
+    for (size_t i = 0; i < e->window->n_cursors; i++) {
+        whit_range range = ed_selection(&e->window->cursors[i]);
+        lines |= whit_layout_line_begin(ed_layout(e), range.begin) != whit_layout_line_begin(ed_layout(e), range.end);
+    }
+    if (lines) {
+        each_line(e, indent_line, e);
+        return;
+    }
+    const struct ed_doc *doc = e->window->doc;
+    for (size_t i = 0; i < e->window->n_cursors; i++) {
+        struct ed_cursor *cursor = &e->window->cursors[i];
+        ed_delete_selection(e, cursor);
+        uint64_t begin = whit_layout_line_begin(ed_layout(e), cursor->offset);
+        if (cursor->offset - begin > WHIT_SEGMENT_BYTES) begin = cursor->offset;
+        int column = whit_layout_column(ed_layout(e), begin, cursor->offset);
+        int n = doc->indent_columns - column % doc->indent_columns;
+        ed_edit(e, cursor->offset, 0, doc->indent_tabs ? "\t" : "                ",
+                doc->indent_tabs ? 1
+                    : n > 16     ? 16
+                                 : (size_t)n);
+    }
+}
+
+static void indent(ed *e)
+{
+    each_line(e, indent_line, NULL);
+}
+static void outdent(ed *e)
+{
+    each_line(e, outdent_line, NULL);
+}
+
+struct comment {
+    const char *open, *close;
+    bool all; /* every line that is not blank is a comment */
+};
+
+static uint64_t skip_blanks(ed *e, uint64_t at)
+{
+    int byte;
+    while ((byte = whit_layout_byte(ed_layout(e), at)) == ' ' || byte == '\t') at++;
+    return at;
+}
+
+static bool has_at(ed *e, uint64_t at, const char *word)
+{
+    for (; *word; word++, at++)
+        if (whit_layout_byte(ed_layout(e), at) != (uint8_t)*word) return false;
+    return true;
+}
+
+static void look_for_comment(ed *e, uint64_t begin, void *user)
+{
+    struct comment *comment = user;
+    uint64_t at = skip_blanks(e, begin);
+    if (at < whit_layout_line_end(ed_layout(e), begin) && !has_at(e, at, comment->open)) comment->all = false;
+}
+
+static void toggle_line(ed *e, uint64_t begin, void *user)
+{
+    const struct comment *comment = user;
+    uint64_t at = skip_blanks(e, begin), line_end = whit_layout_line_end(ed_layout(e), begin);
+    size_t n_open = strlen(comment->open), n_close = strlen(comment->close);
+    if (at >= line_end) return;
+    char text[32];
+    if (comment->all) {
+        if (n_close && line_end >= at + n_open + n_close && has_at(e, line_end - n_close, comment->close)) {
+            bool space = whit_layout_byte(ed_layout(e), line_end - n_close - 1) == ' ';
+            ed_edit(e, line_end - n_close - space, n_close + space, NULL, 0);
+        }
+        bool space = whit_layout_byte(ed_layout(e), at + n_open) == ' ';
+        ed_edit(e, at, n_open + space, NULL, 0);
+    } else {
+        int n = snprintf(text, sizeof text, " %s", comment->close);
+        if (n_close) ed_edit(e, line_end, 0, text, (size_t)n);
+        n = snprintf(text, sizeof text, "%s ", comment->open);
+        ed_edit(e, at, 0, text, (size_t)n);
+    }
+}
+
+static void toggle_comment(ed *e)
+{
+    struct comment comment = {.all = true};
+    whit_syntax_comment(e->window->doc->syntax, &comment.open, &comment.close);
+    each_line(e, look_for_comment, &comment);
+    each_line(e, toggle_line, &comment);
+}
+
+/* The whole lines of the main cursor, with the line feed behind. */
+static whit_range lines_of(ed *e)
+{
+    whit_range range = ed_selection(ed_cursor(e));
+    whit_range lines = {whit_layout_line_begin(ed_layout(e), range.begin), 0};
+    uint64_t last = range.end > range.begin ? range.end - 1 : range.end;
+    lines.end = whit_text_line_end(ed_text(e), last);
+    if (lines.end < whit_text_size(ed_text(e))) lines.end++;
+    return lines;
+}
+
+static void delete_line(ed *e)
+{
+    whit_range lines = lines_of(e);
+    uint64_t size = whit_text_size(ed_text(e));
+    if (lines.end == size && lines.begin && whit_layout_byte(ed_layout(e), size - 1) != '\n') lines.begin--;
+    ed_cursor(e)->anchor = ED_NONE;
+    ed_edit(e, lines.begin, lines.end - lines.begin, NULL, 0);
+}
+
+static void duplicate_line(ed *e)
+{
+    whit_range lines = lines_of(e);
+    size_t n = (size_t)(lines.end - lines.begin);
+    char *copy = malloc(n + 1);
+    if (!copy) return;
+    whit_text_read(ed_text(e), lines.begin, copy + 1, n);
+    copy[0] = '\n';
+    bool ended = n && copy[n] == '\n';
+    struct ed_cursor before = *ed_cursor(e);
+    if (ended)
+        ed_edit(e, lines.end, 0, copy + 1, n);
+    else
+        ed_edit(e, lines.end, 0, copy, n + 1);
+    uint64_t shift = n + !ended;
+    *ed_cursor(e) =
+        (struct ed_cursor){before.offset + shift, before.anchor == ED_NONE ? ED_NONE : before.anchor + shift, -1};
+    free(copy);
+}
+
+static void move_lines(ed *e, bool upward)
+{
+    whit_range lines = lines_of(e);
+    uint64_t size = whit_text_size(ed_text(e));
+    if (upward ? !lines.begin : lines.end >= size) return;
+    uint64_t other = upward ? whit_layout_line_begin(ed_layout(e), lines.begin - 1) : lines.end;
+    uint64_t other_end = upward ? lines.begin : whit_text_line_end(ed_text(e), lines.end) + 1;
+    if (other_end > size) other_end = size;
+    uint64_t from = upward ? other : lines.begin, to = upward ? lines.end : other_end;
+    size_t n = (size_t)(to - from), n_first = (size_t)((upward ? other_end : lines.end) - from);
+    char *copy = malloc(2 * n + 2);
+    if (!copy) return;
+    whit_text_read(ed_text(e), from, copy, n);
+    char *swapped = copy + n;
+    size_t n_second = n - n_first, n_swapped = 0;
+    bool ended = copy[n - 1] == '\n';
+    memcpy(swapped, copy + n_first, n_second);
+    n_swapped = n_second;
+    if (!ended) swapped[n_swapped++] = '\n';
+    memcpy(swapped + n_swapped, copy, n_first - !ended);
+    struct ed_cursor before = *ed_cursor(e);
+    int64_t shift = upward ? -(int64_t)n_first : (int64_t)(n_second + !ended);
+    ed_edit(e, from, n, swapped, n);
+    *ed_cursor(e) = (struct ed_cursor){before.offset + (uint64_t)shift,
+                                       before.anchor == ED_NONE ? ED_NONE : before.anchor + (uint64_t)shift, -1};
+    free(copy);
+}
+static void line_up(ed *e)
+{
+    move_lines(e, true);
+}
+static void line_down(ed *e)
+{
+    move_lines(e, false);
+}
+
+static void copy(ed *e)
+{
+    whit_range range = ed_selection(ed_cursor(e));
+    bool lines = range.begin == range.end;
+    ed_copy_range(e, lines ? lines_of(e) : range, lines);
+}
+static void cut(ed *e)
+{
+    copy(e);
+    if (e->clipboard_lines) {
+        delete_line(e);
+        return;
+    }
+    for (size_t i = 0; i < e->window->n_cursors; i++) ed_delete_selection(e, &e->window->cursors[i]);
+}
+static void paste(ed *e)
+{
+    if (!e->clipboard) {
+        ed_complain(e, "nothing was copied yet; the terminal's own paste works, too");
+        return;
+    }
+    if (e->clipboard_lines) { /* whole lines go above this one */
+        ed_edit(e, whit_layout_line_begin(ed_layout(e), ed_cursor(e)->offset), 0, e->clipboard, e->clipboard_bytes);
+        return;
+    }
+    for (size_t i = 0; i < e->window->n_cursors; i++) {
+        ed_delete_selection(e, &e->window->cursors[i]);
+        if (!ed_edit(e, e->window->cursors[i].offset, 0, e->clipboard, e->clipboard_bytes)) return;
+    }
+}
+
+static void step(ed *e, bool back)
+{
+    whit_error error = {0};
+    whit_range changed;
+    whit_buffer *buffer = e->window->doc->buffer;
+    bool done = back ? whit_buffer_undo(buffer, &changed, &error) : whit_buffer_redo(buffer, &changed, &error);
+    if (!done) {
+        if (error.status != WHIT_OK)
+            ed_complain_error(e, &error);
+        else
+            ed_say(e, back ? "nothing to undo" : "nothing to redo");
+        return;
+    }
+    ed_only_main(e);
+    *ed_cursor(e) = (struct ed_cursor){changed.end, ED_NONE, -1};
+    size_t n = whit_undo_n_branches(buffer->history);
+    if (back && n > 1) ed_say(e, "%zu branches go on from here; undo-branch takes another", n);
+}
+static void undo(ed *e)
+{
+    step(e, true);
+}
+static void redo(ed *e)
+{
+    step(e, false);
+}
+static void branch(ed *e)
+{
+    if (whit_buffer_next_branch(e->window->doc->buffer))
+        ed_say(e, "redo now goes along another branch");
+    else
+        ed_complain(e, "only one branch goes on from here");
+}
+
+/* ---- files, windows, views ----------------------------------------------------------------- */
+
+static void save(ed *e)
+{
+    ed_save(e, e->window->doc, false);
+}
+static void save_as(ed *e)
+{
+    const char *path = e->window->doc->buffer->path;
+    ed_prompt_open(e, ED_PROMPT_SAVE_AS, "Save as: ", path ? e->window->doc->buffer->name : "");
+}
+static void open(ed *e)
+{
+    ed_prompt_open(e, ED_PROMPT_OPEN, "Open: ", "");
+}
+static void files(ed *e)
+{
+    ed_prompt_open(e, ED_PROMPT_FILES, "File: ", "");
+}
+static void buffers(ed *e)
+{
+    ed_prompt_open(e, ED_PROMPT_BUFFERS, "Buffer: ", "");
+}
+static void palette(ed *e)
+{
+    ed_prompt_open(e, ED_PROMPT_PALETTE, "Command: ", "");
+}
+static void help(ed *e)
+{
+    ed_prompt_open(e, ED_PROMPT_HELP, "Help: ", "");
+}
+static void quit(ed *e)
+{
+    ed_quit_next(e);
+}
+static void close_buffer(ed *e)
+{
+    struct ed_doc *doc = e->window->doc;
+    bool nameless_empty = !doc->buffer->path && !whit_text_size(doc->buffer->text);
+    if (!whit_buffer_is_modified(doc->buffer) || nameless_empty) {
+        ed_close_doc(e, doc);
+        return;
+    }
+    char label[200];
+    snprintf(label, sizeof label, "%.120s is not saved: s save, d discard, Esc cancel", doc->buffer->name);
+    ed_prompt_open(e, ED_PROMPT_CLOSE, label, "");
+}
+static void next_buffer(ed *e)
+{
+    ed_show(e, e->window->doc->next ? e->window->doc->next : e->docs);
+}
+static void previous_buffer(ed *e)
+{
+    struct ed_doc *doc = e->docs, *wanted = e->window->doc == e->docs ? NULL : e->window->doc;
+    while (doc->next != wanted) doc = doc->next;
+    ed_show(e, doc);
+}
+static void split_below(ed *e)
+{
+    ed_window_split(e, false);
+}
+static void split_beside(ed *e)
+{
+    ed_window_split(e, true);
+}
+static void next_window(ed *e)
+{
+    e->window = ed_window_next(e, e->window);
+}
+static void close_window(ed *e)
+{
+    ed_window_close(e);
+}
+static void wrap(ed *e)
+{
+    e->window->wrap = !e->window->wrap;
+    e->window->left = 0;
+    ed_say(e, e->window->wrap ? "lines are wrapped" : "lines are not wrapped");
+}
+static void numbers(ed *e)
+{
+    e->numbers = !e->numbers;
+}
+static void toggle_vi(ed *e)
+{
+    e->vi = (struct ed_vi){.on = !e->vi.on};
+    ed_say(e, e->vi.on ? "vi's keys" : "the usual keys");
+}
+
+/* Hides the lines below that are indented more, or shows them again. */
+static void fold(ed *e)
+{
+    whit_layout *layout = ed_layout(e);
+    uint64_t begin = whit_layout_line_begin(layout, ed_cursor(e)->offset), at = begin, last = 0;
+    uint64_t line_end = whit_text_line_end(ed_text(e), begin);
+    if (whit_layout_unfold(layout, line_end)) return;
+    int own_column = whit_layout_column(layout, begin, skip_blanks(e, begin));
+    for (int n = 0; n < 100000; n++) {
+        at = whit_text_line_end(ed_text(e), at);
+        if (at >= whit_text_size(ed_text(e))) break;
+        uint64_t first = skip_blanks(e, ++at);
+        int byte = whit_layout_byte(layout, first);
+        if (byte == '\n' || byte == '\r') continue;
+        if (byte < 0 || whit_layout_column(layout, at, first) <= own_column) break;
+        last = whit_text_line_end(ed_text(e), at);
+    }
+    if (!last) {
+        ed_complain(e, "no deeper lines below this one");
+        return;
+    }
+    if (!whit_layout_fold(layout, (whit_range){line_end, last})) ed_complain(e, "too many folds");
+    ed_only_main(e);
+    *ed_cursor(e) = (struct ed_cursor){begin, ED_NONE, -1};
+}
+
+/* ---- searching, macros --------------------------------------------------------------------- */
+
+static void find(ed *e)
+{
+    char word[256] = "";
+    whit_range range = ed_selection(ed_cursor(e));
+    if (range.end > range.begin && range.end - range.begin < sizeof word) {
+        word[whit_text_read(ed_text(e), range.begin, word, (size_t)(range.end - range.begin))] = 0;
+        if (strchr(word, '\n')) word[0] = 0;
+    }
+    ed_prompt_open(e, ED_PROMPT_FIND, "Find: ", word);
+}
+static void find_next(ed *e)
+{
+    ed_search_next(e, false, ed_selection(ed_cursor(e)).end);
+}
+static void find_previous(ed *e)
+{
+    ed_search_next(e, true, ed_selection(ed_cursor(e)).begin);
+}
+static void replace(ed *e)
+{
+    ed_prompt_open(e, ED_PROMPT_REPLACE, "Replace: ", e->pattern);
+}
+static void project(ed *e)
+{
+    ed_prompt_open(e, ED_PROMPT_PROJECT, "Find in all files: ", "");
+}
+
+static void record_macro(ed *e)
+{
+    if (e->playing) return;
+    e->recording = !e->recording;
+    if (e->recording)
+        e->n_macro = 0;
+    else if (e->n_macro)
+        e->n_macro--; /* the key that ended it */
+    ed_say(e, e->recording ? "recording a macro; the same key ends it" : "recorded %zu keys", e->n_macro);
+}
+static void play_macro(ed *e)
+{
+    if (e->recording || e->playing || !e->n_macro) {
+        ed_complain(e, e->n_macro ? "a macro cannot play itself" : "no macro was recorded");
+        return;
+    }
+    e->playing = true;
+    for (size_t i = 0; i < e->n_macro && !e->done; i++) whit_editor_key(e, e->macro[i], NULL, 0);
+    e->playing = false;
+}
+
+/* clang-format off */
+const struct ed_command ed_commands[] = {
+    {"save", "C-s", "Save the buffer.", save, 0},
+    {"save-as", "M-s", "Save the buffer under another name.", save_as, 0},
+    {"open", "C-o", "Open a file by its name.", open, 0},
+    {"files", "C-p", "Find a file of the project; .gitignore is respected.", files, 0},
+    {"buffers", "M-b", "Choose one of the open buffers.", buffers, 0},
+    {"close", "C-w", "Close the buffer; asks when it is not saved.", close_buffer, 0},
+    {"quit", "C-q", "Quit; asks for every buffer that is not saved.", quit, 0},
+    {"next-buffer", "C-PageDown M-.", "Show the next buffer.", next_buffer, 0},
+    {"previous-buffer", "C-PageUp M-,", "Show the previous buffer.", previous_buffer, 0},
+    {"palette", "F2 M-x", "Run a command by its name.", palette, 0},
+    {"help", "F1", "Show all commands and their keys.", help, 0},
+
+    {"undo", "C-z", "Take the last step back.", undo, 0},
+    {"redo", "C-y", "Do the step again that was taken back.", redo, 0},
+    {"undo-branch", "M-z", "Let redo go along another branch of what was typed.", branch, 0},
+    {"cut", "C-x", "Cut the selection, or the line where nothing is selected.", cut, ED_EDITS},
+    {"copy", "C-c", "Copy the selection or the line, to the terminal's clipboard, too.", copy, 0},
+    {"paste", "C-v", "Paste what was copied.", paste, ED_EDITS},
+    {"select-all", "C-a", "Select everything.", select_all, ED_JUMPS},
+
+    {"find", "C-f", "Find as you type; M-r in the prompt switches regular expressions.", find, ED_JUMPS},
+    {"find-next", "F3 C-g", "Go to the next match.", find_next, ED_ONE},
+    {"find-previous", "S-F3 M-g", "Go to the previous match.", find_previous, ED_ONE},
+    {"replace", "C-r", "Replace, asking at each match.", replace, ED_JUMPS},
+    {"find-in-files", "M-f", "Find in all files of the project.", project, ED_JUMPS},
+    {"go-to-line", "C-l", "Go to a line.", go_to_line, ED_JUMPS},
+    {"bracket", "C-]", "Go to the bracket that matches.", bracket, ED_MOVES},
+    {"jump-back", "M-Left", "Go back to before the last jump.", jump_back, 0},
+
+    {"left", "Left", "Move left.", left, ED_MOVES},
+    {"right", "Right", "Move right.", right, ED_MOVES},
+    {"up", "Up", "Move up.", up, ED_MOVES},
+    {"down", "Down", "Move down.", down, ED_MOVES},
+    {"word-left", "C-Left", "Move left by a word.", word_left, ED_MOVES},
+    {"word-right", "C-Right", "Move right by a word.", word_right, ED_MOVES},
+    {"home", "Home", "Move to the first character of the line, then to its beginning.", home, ED_MOVES},
+    {"end", "End", "Move to the end of the line.", end, ED_MOVES},
+    {"page-up", "PageUp", "Move up by a page.", page_up, ED_MOVES},
+    {"page-down", "PageDown", "Move down by a page.", page_down, ED_MOVES},
+    {"top", "C-Home", "Move to the beginning of the text.", top, ED_MOVES},
+    {"bottom", "C-End", "Move to the end of the text.", bottom, ED_MOVES},
+
+    {"new-line", "Enter", "Begin a new line, indented as this one.", new_line, ED_EDITS},
+    {"backspace", "Backspace", "Delete the character before, or the selection.", backspace, ED_EDITS},
+    {"delete", "Delete", "Delete the character behind, or the selection.", delete, ED_EDITS},
+    {"delete-word-left", "M-Backspace C-Backspace", "Delete to the beginning of the word.", delete_word_left, ED_EDITS},
+    {"delete-word-right", "C-Delete M-d", "Delete to the next word.", delete_word_right, ED_EDITS},
+    {"delete-line", "C-k", "Delete the line.", delete_line, ED_EDITS | ED_ONE},
+    {"duplicate-line", "C-u", "Repeat the line below.", duplicate_line, ED_EDITS | ED_ONE},
+    {"line-up", "M-Up", "Move the lines up.", line_up, ED_EDITS | ED_ONE},
+    {"line-down", "M-Down", "Move the lines down.", line_down, ED_EDITS | ED_ONE},
+    {"tab", "Tab", "Indent to the next stop; several lines by a level.", tab, ED_EDITS},
+    {"indent", "M-]", "Indent the lines by a level.", indent, ED_EDITS},
+    {"outdent", "S-Tab M-[", "Take a level off the lines' indentation.", outdent, ED_EDITS},
+    {"toggle-comment", "C-_ M-/", "Make comments of the lines, or text of the comments.", toggle_comment, ED_EDITS},
+
+    {"cursor-next", "C-d", "Select the word; then add a cursor at the next one like it.", cursor_next, 0},
+    {"cursor-up", "C-Up", "Add a cursor in the row above.", cursor_up, 0},
+    {"cursor-down", "C-Down", "Add a cursor in the row below.", cursor_down, 0},
+    {"fold", "M-o", "Hide the deeper lines below, or show them again.", fold, 0},
+    {"record-macro", "M-q", "Record keys; the same key ends it.", record_macro, 0},
+    {"play-macro", "M-e", "Play the recorded keys.", play_macro, 0},
+
+    {"split-below", "M--", "Split the window into two, one above the other.", split_below, 0},
+    {"split-beside", "M-|", "Split the window into two, side by side.", split_beside, 0},
+    {"next-window", "M-w", "Go to the next window.", next_window, 0},
+    {"close-window", "M-c", "Close the window; its buffer stays open.", close_window, 0},
+    {"wrap", "M-\\", "Wrap long lines, or not.", wrap, 0},
+    {"numbers", "M-n", "Show line numbers, or not.", numbers, 0},
+    {"vi", "M-v", "Switch between vi's keys and the usual ones.", toggle_vi, 0},
+};
+/* clang-format on */
+const size_t ed_n_commands = sizeof ed_commands / sizeof *ed_commands;
+
+bool whit_editor_command(size_t i, const char **name, const char **keys, const char **help_text)
+{
+    if (i >= ed_n_commands) return false;
+    *name = ed_commands[i].name;
+    *keys = ed_commands[i].keys;
+    *help_text = ed_commands[i].help;
+    return true;
+}

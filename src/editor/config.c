@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ * Keys and settings: the usual ones, and what the user's file says. */
+#include "editor/state.h"
+
+#include "base/file.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CONFIG_BYTES (1u << 20)
+#define N_BINDINGS   1024
+
+bool ed_bind(ed *e, whit_key key, int command)
+{
+    for (size_t i = 0; i < e->n_bindings; i++)
+        if (e->bindings[i].key.code == key.code && e->bindings[i].key.mods == key.mods) {
+            e->bindings[i].command = command;
+            return true;
+        }
+    if (!e->bindings && !(e->bindings = calloc(N_BINDINGS, sizeof *e->bindings))) return false;
+    if (e->n_bindings == N_BINDINGS) return false;
+    e->bindings[e->n_bindings++] = (struct ed_binding){{key.code, key.mods, 0, 0}, command};
+    return true;
+}
+
+int ed_config_command(const ed *e, whit_key key)
+{
+    for (size_t i = 0; i < e->n_bindings; i++)
+        if (e->bindings[i].key.code == key.code && e->bindings[i].key.mods == key.mods) return e->bindings[i].command;
+    return -1;
+}
+
+static void bind_usual(ed *e)
+{
+    for (size_t i = 0; i < ed_n_commands; i++)
+        for (const char *at = ed_commands[i].keys; *at;) {
+            size_t n = strcspn(at, " ");
+            whit_key key;
+            if (whit_key_parse(at, n, &key)) ed_bind(e, key, (int)i);
+            at += n;
+            at += strspn(at, " ");
+        }
+}
+
+static bool is_yes(const char *value, bool *result)
+{
+    *result = !strcmp(value, "yes");
+    return *result || !strcmp(value, "no");
+}
+
+/* "key = value"; false where it makes no sense, and `why` says what is wanted. */
+static bool set_option(ed *e, const char *name, const char *value, char *why, size_t why_bytes)
+{
+    char *behind;
+    unsigned long number = strtoul(value, &behind, 10);
+    bool is_number = *value && !*behind, ok = true;
+    const char *wanted = "yes or no";
+    if (!strcmp(name, "wrap"))
+        ok = is_yes(value, &e->wrap);
+    else if (!strcmp(name, "line_numbers"))
+        ok = is_yes(value, &e->numbers);
+    else if (!strcmp(name, "mouse"))
+        ok = is_yes(value, &e->mouse);
+    else if (!strcmp(name, "tab_width")) {
+        wanted = "a number from 1 to 16";
+        if ((ok = is_number && number >= 1 && number <= 16)) e->tab_columns = (int)number;
+    } else if (!strcmp(name, "indent")) {
+        wanted = "auto, tabs, or a number from 1 to 16";
+        if (!strcmp(value, "auto"))
+            e->indent = 0;
+        else if (!strcmp(value, "tabs"))
+            e->indent = -1;
+        else if ((ok = is_number && number >= 1 && number <= 16))
+            e->indent = (int)number;
+    } else if (!strcmp(name, "keys")) {
+        wanted = "usual or vi";
+        ok = !strcmp(value, "vi") || !strcmp(value, "usual");
+        e->vi.on = !strcmp(value, "vi");
+    } else if (!strcmp(name, "theme")) {
+        wanted = "dark, light or plain";
+        ok = !strcmp(value, "dark") || !strcmp(value, "light") || !strcmp(value, "plain");
+        if (ok) e->theme = !strcmp(value, "dark") ? 0 : !strcmp(value, "light") ? 1 : 2;
+    } else {
+        snprintf(why, why_bytes, "there is no option '%.40s'", name);
+        return false;
+    }
+    if (!ok) snprintf(why, why_bytes, "%s wants %s, not '%.40s'", name, wanted, value);
+    return ok;
+}
+
+static bool read_line(ed *e, char *line, char *why, size_t why_bytes)
+{
+    char *name = line + strspn(line, " \t");
+    size_t n = strlen(name);
+    while (n && isspace((uint8_t)name[n - 1])) name[--n] = 0;
+    if (!*name || *name == '#') return true;
+    if (!strncmp(name, "bind ", 5)) {
+        char *key_name = name + 5 + strspn(name + 5, " "), *command = key_name + strcspn(key_name, " ");
+        if (*command) *command++ = 0;
+        command += strspn(command, " ");
+        whit_key key;
+        int number = !strcmp(command, "none") ? -1 : ed_command_find(command);
+        if (!whit_key_parse(key_name, strlen(key_name), &key)) {
+            snprintf(why, why_bytes, "'%.40s' is no key; keys are written as C-s, M-Left or F5", key_name);
+            return false;
+        }
+        if (number < 0 && strcmp(command, "none")) {
+            snprintf(why, why_bytes, "there is no command '%.40s'; F1 lists them", command);
+            return false;
+        }
+        return ed_bind(e, key, number);
+    }
+    char *value = strchr(name, '=');
+    if (!value) {
+        snprintf(why, why_bytes, "a line is 'option = value' or 'bind KEY COMMAND'");
+        return false;
+    }
+    char *name_end = value++;
+    while (name_end > name && isspace((uint8_t)name_end[-1])) name_end--;
+    *name_end = 0;
+    value += strspn(value, " \t");
+    return set_option(e, name, value, why, why_bytes);
+}
+
+/* Mistakes are shown with their line; the other lines hold. */
+void ed_config_read(ed *e, const char *text, const char *path)
+{
+    whit_buf file = {0};
+    whit_error error;
+    bind_usual(e);
+    if (!text) {
+        if (!path || access(path, F_OK)) return;
+        if (whit_read_file(path, CONFIG_BYTES, &file, &error) != WHIT_OK || !whit_buf_append(&file, "", 1)) {
+            if (!file.failed && file.size_bytes) ed_complain_error(e, &error);
+            whit_buf_free(&file);
+            return;
+        }
+        text = (const char *)file.data;
+    }
+    unsigned number = 1, n_wrong = 0;
+    for (const char *at = text; *at; number++) {
+        char line[512], why[200] = "";
+        size_t n = strcspn(at, "\n");
+        snprintf(line, sizeof line, "%.*s", n < sizeof line ? (int)n : (int)sizeof line - 1, at);
+        if (!read_line(e, line, why, sizeof why) && !n_wrong++)
+            ed_complain(e, "%s:%u: %s", path ? path : "configuration", number, why);
+        at += n + (at[n] == '\n');
+    }
+    if (n_wrong > 1) {
+        size_t n = strlen(e->message);
+        snprintf(e->message + n, sizeof e->message - n, " (and %u more)", n_wrong - 1);
+    }
+    whit_buf_free(&file);
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT
+ * From the editor's state to a screen. */
+#include "editor/state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LINE_BYTES    4096u
+#define STATE_BYTES   (64u << 10) /* of text that a paint may read for its colours; idle time does the rest */
+#define BRACKET_BYTES 20000u
+#define N_MATCHES     256
+
+struct marks {
+    whit_range matches[N_MATCHES];
+    size_t n_matches;
+    uint64_t brackets[2];
+};
+
+static void find_marks(ed *e, struct ed_window *window, struct marks *marks)
+{
+    marks->n_matches = 0;
+    marks->brackets[0] = marks->brackets[1] = ED_NONE;
+    if (window != e->window) return;
+    bool searching = e->prompt.kind == ED_PROMPT_FIND || e->prompt.kind == ED_PROMPT_REPLACING;
+    if (searching && e->search && (e->prompt.n || e->prompt.kind == ED_PROMPT_REPLACING)) {
+        uint64_t at = window->top, row = at;
+        for (int y = 0; y < window->n_rows && row != UINT64_MAX; y++) row = whit_layout_next_row(&window->layout, row);
+        if (row == UINT64_MAX) row = whit_text_size(window->layout.text);
+        whit_range match;
+        while (marks->n_matches < N_MATCHES && ed_search_forward(e, window->layout.text, at, row, &match)) {
+            if (match.end > match.begin) marks->matches[marks->n_matches++] = match;
+            at = match.end > match.begin ? match.end : match.end + 1;
+        }
+    }
+    uint64_t offset = ed_cursor(e)->offset, other = ed_bracket(e, offset, BRACKET_BYTES);
+    if (other == ED_NONE && offset) other = ed_bracket(e, --offset, BRACKET_BYTES);
+    if (other == ED_NONE) return;
+    marks->brackets[0] = offset;
+    marks->brackets[1] = other;
+}
+
+static uint8_t flags_at(const ed *e, const struct ed_window *window, const struct marks *marks, uint64_t offset)
+{
+    uint8_t flags = 0;
+    for (size_t i = 0; i < window->n_cursors; i++) {
+        whit_range range = ed_selection(&window->cursors[i]);
+        if (offset >= range.begin && offset < range.end) flags |= WHIT_CELL_SELECTED;
+        if (window == e->window && i + 1 < window->n_cursors && window->cursors[i].offset == offset)
+            flags |= WHIT_CELL_CURSOR;
+    }
+    for (size_t i = 0; i < marks->n_matches; i++)
+        if (offset >= marks->matches[i].begin && offset < marks->matches[i].end) flags |= WHIT_CELL_MATCH;
+    if (offset == marks->brackets[0] || offset == marks->brackets[1]) flags |= WHIT_CELL_BRACKET;
+    return flags;
+}
+
+static const uint32_t space = ' ';
+
+/* One row of text; *cursor_x is set where the main cursor is in it. */
+static void draw_row(ed *e, struct ed_window *window, whit_screen *screen, int y, uint64_t row, uint64_t next,
+                     const struct marks *marks, uint32_t *state, int *cursor_x)
+{
+    whit_layout *layout = &window->layout;
+    const whit_syntax *syntax = window->doc->syntax;
+    int margin = ed_window_margin(e, window), first = window->x + margin, limit = window->x + window->n_columns;
+    uint8_t bytes[LINE_BYTES], styles[LINE_BYTES] = {0};
+    size_t n_styles = 0;
+    uint64_t text_end = whit_text_size(layout->text), stop = next < text_end ? next : text_end;
+    if (syntax) {
+        n_styles = whit_text_read(layout->text, row, bytes, stop - row < LINE_BYTES ? stop - row : LINE_BYTES);
+        const uint8_t *feed = memchr(bytes, '\n', n_styles);
+        bool ends = feed || row + n_styles >= text_end;
+        if (feed) n_styles = (size_t)(feed - bytes);
+        *state = whit_syntax_line(syntax, *state, bytes, n_styles, ends, styles);
+    }
+    uint64_t main_offset = ed_cursor(e)->offset;
+    bool is_main = window == e->window;
+    int column = 0;
+    uint64_t at = row;
+    whit_glyph glyph;
+    while (at < next && whit_layout_glyph(layout, at, column, &glyph)) {
+        int x = first + column - window->left;
+        if (x >= limit) break;
+        whit_style style = at - row < n_styles ? (whit_style)styles[at - row] : WHIT_STYLE_TEXT;
+        uint8_t flags = flags_at(e, window, marks, at);
+        if (is_main && main_offset >= at && main_offset < at + glyph.n_bytes) *cursor_x = x;
+        if (glyph.is_foreign || whit_layout_byte(layout, at) == '\t') {
+            for (int i = 0; i < glyph.width; i++) {
+                const uint32_t *code = glyph.is_foreign && i < glyph.n_codes ? &glyph.codes[i] : &space;
+                if (x + i >= first && x + i < limit)
+                    whit_screen_cell(screen, x + i, y, 1, glyph.is_foreign ? WHIT_STYLE_FOREIGN : style, flags, code,
+                                     1);
+            }
+        } else if (x >= first && x + glyph.width <= limit) {
+            whit_screen_cell(screen, x, y, glyph.width, style, flags, glyph.codes, glyph.n_codes);
+        }
+        column += glyph.width;
+        at += glyph.n_bytes;
+    }
+    int x = first + column - window->left;
+    bool line_ends = at >= text_end || whit_layout_byte(layout, at) == '\n' || whit_layout_byte(layout, at) == '\r';
+    if (is_main && main_offset == at && (line_ends || main_offset < next) && x >= first) *cursor_x = x;
+    if (line_ends && at < text_end && x >= first && x < limit) {
+        uint8_t flags = flags_at(e, window, marks, at);
+        if (flags & (WHIT_CELL_SELECTED | WHIT_CELL_CURSOR))
+            whit_screen_cell(screen, x, y, 1, WHIT_STYLE_TEXT, flags, &space, 1);
+    }
+    for (size_t i = 0; i < layout->n_folds && line_ends; i++)
+        if (layout->folds[i].begin >= row && layout->folds[i].begin <= at + 1 && layout->folds[i].end > at)
+            whit_screen_put(screen, x + 1, y, limit, WHIT_STYLE_COMMENT, "...");
+    if (window->left && whit_layout_byte(layout, row) >= 0 && margin)
+        whit_screen_put(screen, first - 1, y, first, WHIT_STYLE_MARGIN, "<");
+}
+
+static void draw_number(const ed *e, const struct ed_window *window, whit_screen *screen, int y, uint64_t row,
+                        bool here)
+{
+    int margin = ed_window_margin(e, window);
+    char number[24] = "";
+    uint64_t line = whit_text_line_at(window->layout.text, row);
+    if (margin && line != UINT64_MAX && whit_text_line_start(window->layout.text, line) == row)
+        snprintf(number, sizeof number, "%*llu", margin - 2, (unsigned long long)line + 1);
+    whit_screen_fill(screen, window->x, y, window->x + margin, WHIT_STYLE_MARGIN);
+    whit_screen_put(screen, window->x, y, window->x + margin, here ? WHIT_STYLE_MARGIN_HERE : WHIT_STYLE_MARGIN,
+                    number);
+}
+
+static void draw_status(ed *e, struct ed_window *window, whit_screen *screen)
+{
+    const struct ed_doc *doc = window->doc;
+    const whit_buffer *buffer = doc->buffer;
+    whit_style style = window == e->window ? WHIT_STYLE_STATUS : WHIT_STYLE_STATUS_OTHER;
+    int y = window->y + window->n_rows - 1, limit = window->x + window->n_columns;
+    char left[300], right[160], place[80], mode[40] = "";
+    uint64_t offset = window->cursors[window->n_cursors - 1].offset, size = whit_text_size(buffer->text);
+    uint64_t line = whit_text_line_at(buffer->text, offset);
+    whit_layout *layout = &window->layout;
+    uint64_t begin = whit_layout_line_begin(layout, offset);
+    if (line == UINT64_MAX)
+        snprintf(place, sizeof place, "byte %llu", (unsigned long long)offset);
+    else if (offset - begin > WHIT_SEGMENT_BYTES)
+        snprintf(place, sizeof place, "%llu, byte %llu", (unsigned long long)line + 1,
+                 (unsigned long long)(offset - begin));
+    else {
+        int wrap = layout->wrap_columns;
+        layout->wrap_columns = 0;
+        snprintf(place, sizeof place, "%llu:%d", (unsigned long long)line + 1,
+                 whit_layout_column(layout, begin, offset) + 1);
+        layout->wrap_columns = wrap;
+    }
+    if (e->vi.on) ed_vi_draw_mode(e, mode, sizeof mode);
+    snprintf(left, sizeof left, " %s%.200s%s%s%s", mode, buffer->name, whit_buffer_is_modified(buffer) ? " *" : "",
+             buffer->read_only ? " (read-only)" : "", doc->conflict_shown ? " (conflict)" : "");
+    char cursors[32] = "";
+    if (window->n_cursors > 1) snprintf(cursors, sizeof cursors, "%zu cursors  ", window->n_cursors);
+    snprintf(right, sizeof right, "%s%s%s  %s  %llu%% ", e->recording ? "recording  " : "", cursors,
+             whit_syntax_name(doc->syntax), place, (unsigned long long)(size ? offset * 100 / size : 100));
+    whit_screen_fill(screen, window->x, y, limit, style);
+    int from = limit - (int)strlen(right);
+    int x = whit_screen_put(screen, window->x, y, from - 1 > window->x ? from - 1 : limit, style, left);
+    if (from > x) whit_screen_put(screen, from, y, limit, style, right);
+}
+
+static void draw_window(ed *e, struct ed_window *window, whit_screen *screen)
+{
+    if (window->child[0]) {
+        draw_window(e, window->child[0], screen);
+        draw_window(e, window->child[1], screen);
+        if (!window->beside) return;
+        const struct ed_window *left = window->child[0];
+        for (int y = window->y; y < window->y + window->n_rows; y++)
+            whit_screen_put(screen, left->x + left->n_columns, y, screen->n_columns, WHIT_STYLE_MARGIN, "\xE2\x94\x82");
+        return;
+    }
+    struct marks marks;
+    whit_layout_forget(&window->layout);
+    ed_window_follow(e, window);
+    find_marks(e, window, &marks);
+    uint64_t row = window->top, main_row = whit_layout_row(&window->layout, ed_cursor(e)->offset);
+    uint32_t state = 0;
+    struct ed_doc *doc = window->doc;
+    if (doc->syntax) whit_syntax_states_at(&doc->states, doc->syntax, doc->buffer->text, row, STATE_BYTES, &state);
+    for (int y = window->y; y < window->y + window->n_rows - 1; y++) {
+        if (row == UINT64_MAX) {
+            whit_screen_put(screen, window->x, y, window->x + 1, WHIT_STYLE_MARGIN, "~");
+            continue;
+        }
+        uint64_t next = whit_layout_next_row(&window->layout, row);
+        int cursor_x = -1;
+        bool here = window == e->window && row == main_row;
+        draw_number(e, window, screen, y, row, here);
+        draw_row(e, window, screen, y, row, next, &marks, &state, &cursor_x);
+        if (here && cursor_x >= 0 && !window->moved_away) {
+            int last = window->x + window->n_columns - 1;
+            screen->cursor_x = cursor_x < last ? cursor_x : last;
+            screen->cursor_y = y;
+        }
+        if (next != UINT64_MAX && doc->syntax && (next - row > LINE_BYTES || window->layout.n_folds))
+            whit_syntax_states_at(&doc->states, doc->syntax, doc->buffer->text, next, STATE_BYTES, &state);
+        row = next;
+    }
+    draw_status(e, window, screen);
+}
+
+static void draw_tabs(ed *e, whit_screen *screen)
+{
+    whit_screen_fill(screen, 0, 0, screen->n_columns, WHIT_STYLE_STATUS_OTHER);
+    int x = 0;
+    for (const struct ed_doc *doc = e->docs; doc; doc = doc->next) {
+        const char *slash = strrchr(doc->buffer->name, '/');
+        whit_style style = doc == e->window->doc ? WHIT_STYLE_STATUS : WHIT_STYLE_STATUS_OTHER;
+        x = whit_screen_put(screen, x, 0, screen->n_columns, style, " ");
+        x = whit_screen_put(screen, x, 0, screen->n_columns, style, slash ? slash + 1 : doc->buffer->name);
+        x = whit_screen_put(screen, x, 0, screen->n_columns, style, whit_buffer_is_modified(doc->buffer) ? "* " : "  ");
+    }
+}
+
+static void draw_list(ed *e, whit_screen *screen)
+{
+    const struct ed_prompt *prompt = &e->prompt;
+    int most = prompt->kind == ED_PROMPT_HELP ? screen->n_rows - 2 : screen->n_rows / 2;
+    int n = prompt->n_shown < (size_t)most ? (int)prompt->n_shown : most;
+    size_t first = prompt->chosen >= (size_t)n ? prompt->chosen - (size_t)n + 1 : 0;
+    for (int i = 0; i < n; i++) {
+        size_t item = first + (size_t)i;
+        int y = screen->n_rows - 1 - n + i;
+        whit_style style = item == prompt->chosen ? WHIT_STYLE_LIST_HERE : WHIT_STYLE_LIST;
+        whit_screen_fill(screen, 0, y, screen->n_columns, style);
+        whit_screen_put(screen, 1, y, screen->n_columns, style, prompt->items[prompt->shown[item]].label);
+    }
+}
+
+void whit_editor_draw(whit_editor *e, whit_screen *screen)
+{
+    whit_screen_clear(screen);
+    if (!e->root || e->done) return;
+    e->n_columns = screen->n_columns;
+    e->n_rows = screen->n_rows;
+    ed_windows_layout(e);
+    if (e->docs->next) draw_tabs(e, screen);
+    draw_window(e, e->root, screen);
+    int y = screen->n_rows - 1;
+    const struct ed_prompt *prompt = &e->prompt;
+    if (!prompt->kind) {
+        whit_screen_put(screen, 0, y, screen->n_columns, e->message_is_error ? WHIT_STYLE_ERROR : WHIT_STYLE_TEXT,
+                        e->message);
+        return;
+    }
+    if (ed_prompt_has_list(prompt->kind)) draw_list(e, screen);
+    int x = whit_screen_put(screen, 0, y, screen->n_columns, WHIT_STYLE_PROMPT, prompt->label);
+    /* The end of a long text is what is being typed. */
+    size_t from = prompt->at > (size_t)screen->n_columns / 2 ? prompt->at - (size_t)screen->n_columns / 2 : 0;
+    while (from && (prompt->text[from] & 0xC0) == 0x80) from--;
+    int cursor =
+        whit_screen_put_n(screen, x, y, screen->n_columns, WHIT_STYLE_TEXT, prompt->text + from, prompt->at - from);
+    x = whit_screen_put(screen, cursor, y, screen->n_columns, WHIT_STYLE_TEXT, prompt->text + prompt->at);
+    if (*e->message)
+        whit_screen_put(screen, x + 3, y, screen->n_columns,
+                        e->message_is_error ? WHIT_STYLE_ERROR : WHIT_STYLE_COMMENT, e->message);
+    screen->cursor_x = cursor < screen->n_columns ? cursor : screen->n_columns - 1;
+    screen->cursor_y = y;
+}

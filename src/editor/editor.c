@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: MIT
+ * The editor's documents, and what happens to a key. */
+#include "editor/state.h"
+
+#include "base/utf8.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void ed_say(ed *e, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(e->message, sizeof e->message, format, arguments);
+    va_end(arguments);
+    e->message_is_error = false;
+}
+
+void ed_complain(ed *e, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(e->message, sizeof e->message, format, arguments);
+    va_end(arguments);
+    e->message_is_error = true;
+}
+
+void ed_complain_error(ed *e, const whit_error *error)
+{
+    ed_complain(e, "%s", error->message);
+}
+
+/* ---- documents ----------------------------------------------------------------------------- */
+
+struct watch {
+    ed *e;
+    struct ed_doc *doc;
+};
+
+static void on_change(void *user, uint64_t offset, uint64_t n_removed, uint64_t n_inserted)
+{
+    struct watch *watch = user;
+    whit_syntax_states_cut(&watch->doc->states, offset);
+    ed_windows_changed(watch->e, watch->doc, offset, n_removed, n_inserted);
+}
+
+static void free_doc(struct ed_doc *doc)
+{
+    whit_syntax_close(doc->syntax);
+    whit_syntax_states_free(&doc->states);
+    for (size_t i = 0; i < WHIT_BUFFER_WATCHERS; i++)
+        if (doc->buffer->watchers[i].change == on_change) free(doc->buffer->watchers[i].user);
+    whit_buffer_close(doc->buffer);
+    free(doc);
+}
+
+/* Takes the buffer, also where it fails. */
+static struct ed_doc *add_doc(ed *e, whit_buffer *buffer)
+{
+    struct ed_doc *doc = calloc(1, sizeof *doc), **end = &e->docs;
+    struct watch *watch = malloc(sizeof *watch);
+    if (!doc || !watch) {
+        free(doc);
+        free(watch);
+        whit_buffer_close(buffer);
+        return NULL;
+    }
+    char first[128] = "";
+    doc->buffer = buffer;
+    *watch = (struct watch){e, doc};
+    whit_buffer_watch(buffer, on_change, watch);
+    size_t n = whit_text_read(buffer->text, 0, first, sizeof first - 1);
+    first[n] = 0;
+    first[strcspn(first, "\n")] = 0;
+    doc->syntax = whit_syntax_for(buffer->path ? buffer->path : buffer->name, first);
+    ed_indent_detect(doc, e->tab_columns, e->indent);
+    while (*end) end = &(*end)->next;
+    *end = doc;
+    if (e->options.read_only) buffer->read_only = true;
+    return doc;
+}
+
+struct ed_doc *ed_doc_find(const ed *e, const char *path)
+{
+    char real[PATH_MAX];
+    const char *wanted = realpath(path, real) ? real : path;
+    for (struct ed_doc *doc = e->docs; doc; doc = doc->next)
+        if (doc->buffer->path && !strcmp(doc->buffer->path, wanted)) return doc;
+    return NULL;
+}
+
+struct ed_doc *ed_open_file(ed *e, const char *path, whit_error *error)
+{
+    whit_buffer *buffer;
+    struct ed_doc *doc = ed_doc_find(e, path);
+    if (doc) return doc;
+    whit_error local;
+    if (!error) error = &local;
+    error->message[0] = 0;
+    error->status = WHIT_OK;
+    if (whit_buffer_open(path, e->options.journal_folder, &buffer, error) != WHIT_OK) return NULL;
+    if (error->status != WHIT_OK) ed_complain_error(e, error); /* no journal */
+    doc = add_doc(e, buffer);
+    if (!doc) whit_fail_memory(error, "a document", sizeof *doc);
+    return doc;
+}
+
+void ed_show(ed *e, struct ed_doc *doc)
+{
+    if (e->window->doc != doc) ed_window_show(e, e->window, doc);
+    ed_windows_layout(e);
+    ed_check_journal(e);
+}
+
+static void leave_doc(ed *e, struct ed_window *window, struct ed_doc *doc, struct ed_doc *other)
+{
+    if (window->child[0]) {
+        leave_doc(e, window->child[0], doc, other);
+        leave_doc(e, window->child[1], doc, other);
+    } else if (window->doc == doc) {
+        window->doc = NULL;
+        ed_window_show(e, window, other);
+    }
+}
+
+void ed_close_doc(ed *e, struct ed_doc *doc)
+{
+    struct ed_doc **at = &e->docs, *previous = NULL;
+    for (; *at != doc; at = &(*at)->next) previous = *at;
+    struct ed_doc *other = doc->next ? doc->next : previous;
+    if (!other) {
+        e->done = true;
+        return;
+    }
+    leave_doc(e, e->root, doc, other);
+    size_t n = 0;
+    for (size_t i = 0; i < e->n_jumps; i++)
+        if (e->jumps[i].doc != doc) e->jumps[n++] = e->jumps[i];
+    e->n_jumps = n;
+    *at = doc->next;
+    free_doc(doc);
+    ed_windows_layout(e);
+    ed_check_journal(e);
+}
+
+void ed_quit_next(ed *e)
+{
+    e->quitting = true;
+    for (struct ed_doc *doc = e->docs; doc; doc = doc->next) {
+        bool nameless_empty = !doc->buffer->path && !whit_text_size(doc->buffer->text);
+        if (!whit_buffer_is_modified(doc->buffer) || nameless_empty) continue;
+        ed_show(e, doc);
+        if (e->prompt.kind) return; /* what the journal holds comes first */
+        char label[200];
+        snprintf(label, sizeof label, "%.120s is not saved: s save, d discard, Esc cancel", doc->buffer->name);
+        ed_prompt_open(e, ED_PROMPT_QUIT, label, "");
+        return;
+    }
+    e->done = true;
+}
+
+/* Asks about unsaved text of an earlier run, once. */
+void ed_check_journal(ed *e)
+{
+    struct ed_doc *doc = e->window->doc;
+    if (doc->asked) return;
+    doc->asked = true;
+    char label[200];
+    const char *name = doc->buffer->name;
+    switch (doc->buffer->found) {
+    case WHIT_FOUND_UNSAVED:
+    case WHIT_FOUND_PARTIAL:
+        snprintf(label, sizeof label, "unsaved text of an earlier run: r recover, d delete it");
+        ed_prompt_open(e, ED_PROMPT_RECOVER, label, "");
+        break;
+    case WHIT_FOUND_LOST:
+        snprintf(label, sizeof label, "%.90s was changed; unsaved edits cannot be applied any more: d delete them",
+                 name);
+        ed_prompt_open(e, ED_PROMPT_RECOVER, label, "");
+        break;
+    case WHIT_FOUND_BUSY:
+        ed_complain(e, "%s is open in another editor: what you type here is not kept until it is saved", name);
+        break;
+    default: break;
+    }
+}
+
+void ed_place(ed *e, uint64_t line, uint64_t column)
+{
+    whit_text *text = ed_text(e);
+    if (!line) line = 1;
+    uint64_t start = whit_text_line_start(text, line - 1);
+    if (start == UINT64_MAX) { /* a large file: counted as far as is needed */
+        whit_buffer *buffer = e->window->doc->buffer;
+        while ((start = whit_text_line_start(text, line - 1)) == UINT64_MAX &&
+               whit_text_count(text, 16u << 20, whit_file_drop, &buffer->file)) {
+        }
+        start = whit_text_line_start(text, line - 1);
+    }
+    ed_only_main(e);
+    e->shift = false;
+    uint64_t end = whit_layout_line_end(ed_layout(e), start);
+    for (; column > 1 && start < end; column--) start = whit_layout_behind(ed_layout(e), start);
+    ed_move_to(e, ed_cursor(e), start);
+    whit_layout_unfold(ed_layout(e), start);
+    e->window->moved_away = false;
+}
+
+void ed_jump_push(ed *e)
+{
+    if (e->n_jumps == ED_JUMPS_MAX) memmove(e->jumps, e->jumps + 1, --e->n_jumps * sizeof *e->jumps);
+    e->jumps[e->n_jumps++] = (struct ed_jump){e->window->doc, ed_cursor(e)->offset};
+}
+
+/* ---- the editor ---------------------------------------------------------------------------- */
+
+whit_status whit_editor_open(const whit_editor_options *options, whit_editor **editor, whit_error *error)
+{
+    ed *e = calloc(1, sizeof *e);
+    *editor = NULL;
+    if (!e) return whit_fail_memory(error, "the editor", sizeof *e);
+    e->options = *options;
+    e->tab_columns = 8;
+    e->wrap = true;
+    e->numbers = true;
+    e->mouse = true;
+    e->n_columns = 80;
+    e->n_rows = 24;
+    if (options->config_path) snprintf(e->config_path, sizeof e->config_path, "%s", options->config_path);
+    ed_config_read(e, options->config, options->config_path);
+    *editor = e;
+    return WHIT_OK;
+}
+
+void whit_editor_close(whit_editor *e)
+{
+    if (!e) return;
+    ed_prompt_close(e);
+    ed_window_free(e->root);
+    e->root = e->window = NULL;
+    while (e->docs) {
+        struct ed_doc *next = e->docs->next;
+        e->docs->buffer->keep_journal = !e->done; /* a signal, or a terminal that went away */
+        free_doc(e->docs);
+        e->docs = next;
+    }
+    ed_search_free(e->search);
+    free(e->bindings);
+    free(e->clipboard);
+    free(e->macro);
+    free(e);
+}
+
+static whit_status show_first(ed *e, struct ed_doc *doc, whit_error *error)
+{
+    if (!e->root) {
+        e->root = e->window = ed_window_new(e, doc);
+        if (!e->root) return whit_fail_memory(error, "a window", sizeof *e->root);
+        ed_check_journal(e);
+    }
+    ed_windows_layout(e);
+    return WHIT_OK;
+}
+
+whit_status whit_editor_add_file(whit_editor *e, const char *name, whit_error *error)
+{
+    /* FILE:LINE[:COLUMN], where there is no file of the whole name. */
+    char path[PATH_MAX];
+    unsigned long numbers[2] = {0, 0};
+    snprintf(path, sizeof path, "%s", name);
+    for (int i = 0; i < 2 && access(path, F_OK); i++) {
+        char *colon = strrchr(path, ':'), *end;
+        if (!colon || colon == path || colon[1] < '0' || colon[1] > '9') break;
+        unsigned long number = strtoul(colon + 1, &end, 10);
+        if (*end) break;
+        numbers[1] = numbers[0];
+        numbers[0] = number;
+        *colon = 0;
+    }
+    struct ed_doc *doc = ed_open_file(e, path, error);
+    if (!doc) {
+        ed_complain_error(e, error);
+        return error->status;
+    }
+    bool first = !e->root;
+    WHIT_TRY(show_first(e, doc, error));
+    struct ed_doc *before = e->window->doc;
+    if (numbers[0]) {
+        if (!first) ed_window_show(e, e->window, doc);
+        ed_place(e, numbers[0], numbers[1]);
+        if (!first && before != doc) ed_window_show(e, e->window, before);
+    }
+    return WHIT_OK;
+}
+
+whit_status whit_editor_add_text(whit_editor *e, const char *name, const void *data, size_t n, whit_error *error)
+{
+    whit_buffer *buffer;
+    WHIT_TRY(whit_buffer_open(NULL, NULL, &buffer, error));
+    char *own = strdup(name);
+    if (own) {
+        free(buffer->name);
+        buffer->name = own;
+    }
+    whit_status status = n ? whit_buffer_edit(buffer, 0, 0, data, n, error) : WHIT_OK;
+    whit_buffer_seal(buffer);
+    if (status != WHIT_OK) {
+        whit_buffer_close(buffer);
+        return status;
+    }
+    struct ed_doc *doc = add_doc(e, buffer);
+    if (!doc) return whit_fail_memory(error, "a document", sizeof *doc);
+    return show_first(e, doc, error);
+}
+
+void ed_run(ed *e, int number)
+{
+    const struct ed_command *command = &ed_commands[number];
+    if (!(command->flags & ED_EDITS)) whit_buffer_seal(e->window->doc->buffer);
+    if ((command->flags & ED_EDITS) && e->window->doc->buffer->read_only) {
+        ed_complain(e, "%s is read-only", e->window->doc->buffer->name);
+        return;
+    }
+    if (command->flags & ED_ONE) ed_only_main(e);
+    if (command->flags & ED_JUMPS) ed_jump_push(e);
+    if (command->flags & ED_EDITS) whit_buffer_seal(e->window->doc->buffer);
+    struct ed_doc *doc = e->window->doc;
+    command->run(e);
+    if (e->done) return;
+    if ((command->flags & ED_EDITS) && e->window->doc == doc) whit_buffer_seal(doc->buffer);
+    e->window->moved_away = false;
+    if (e->window->n_cursors > 1) ed_merge_cursors(e);
+    if ((command->flags & (ED_MOVES | ED_EDITS)) && e->window->layout.n_folds) {
+        uint64_t offset = ed_cursor(e)->offset;
+        for (size_t i = 0; i < e->window->layout.n_folds; i++)
+            if (offset > e->window->layout.folds[i].begin && offset <= e->window->layout.folds[i].end) {
+                whit_layout_unfold(&e->window->layout, offset);
+                break;
+            }
+    }
+}
+
+int ed_command_find(const char *name)
+{
+    for (size_t i = 0; i < ed_n_commands; i++)
+        if (!strcmp(ed_commands[i].name, name)) return (int)i;
+    return -1;
+}
+
+static void record(ed *e, whit_key key)
+{
+    if (e->n_macro == e->macro_room) {
+        size_t room = e->macro_room ? 2 * e->macro_room : 64;
+        whit_key *grown = room > 65536 ? NULL : realloc(e->macro, room * sizeof *grown);
+        if (!grown) {
+            e->recording = false;
+            ed_complain(e, "the macro is too long");
+            return;
+        }
+        e->macro = grown;
+        e->macro_room = room;
+    }
+    e->macro[e->n_macro++] = key;
+}
+
+void whit_editor_key(whit_editor *e, whit_key key, const char *paste, size_t n_paste)
+{
+    if (!e->root || e->done) return;
+    e->message[0] = 0;
+    if (e->recording && !e->playing && key.code < WHIT_KEY_PASTE) record(e, key);
+    if (e->prompt.kind && ed_prompt_key(e, key, paste, n_paste)) return;
+    if (key.code >= WHIT_KEY_PRESS && key.code <= WHIT_KEY_WHEEL_DOWN) {
+        if (!e->prompt.kind) ed_click(e, key);
+        return;
+    }
+    if (e->vi.on && ed_vi_key(e, key, paste, n_paste)) return;
+    if (key.code == WHIT_KEY_PASTE) {
+        ed_paste(e, paste, n_paste);
+        return;
+    }
+    int command = ed_config_command(e, key);
+    e->shift = false;
+    if (command < 0 && (key.mods & WHIT_MOD_SHIFT)) { /* Shift with a movement selects */
+        whit_key plain = key;
+        plain.mods &= (uint8_t)~WHIT_MOD_SHIFT;
+        command = ed_config_command(e, plain);
+        if (command >= 0 && !(ed_commands[command].flags & ED_MOVES)) command = -1;
+        e->shift = command >= 0;
+    }
+    if (command >= 0) {
+        ed_run(e, command);
+        e->shift = false;
+    } else if (key.code < WHIT_KEY_NONE && !(key.mods & (WHIT_MOD_ALT | WHIT_MOD_CTRL))) {
+        uint8_t text[4];
+        size_t n = whit_utf8_encode(key.code, text);
+        ed_type(e, (const char *)text, n);
+    } else if (key.code != WHIT_KEY_ESCAPE) {
+        char name[24];
+        whit_key_name(key, name, sizeof name);
+        ed_complain(e, "%s does nothing; F1 shows the keys", name);
+    } else {
+        ed_only_main(e);
+        ed_cursor(e)->anchor = ED_NONE;
+    }
+}
+
+bool whit_editor_is_done(const whit_editor *e)
+{
+    return e->done;
+}
+
+const char *whit_editor_path(const whit_editor *e)
+{
+    return e->window && !e->done ? e->window->doc->buffer->path : NULL;
+}
+
+bool whit_editor_wants_mouse(const whit_editor *e)
+{
+    return e->mouse;
+}
+
+void whit_editor_flush(whit_editor *e)
+{
+    whit_error error;
+    for (struct ed_doc *doc = e->docs; doc; doc = doc->next)
+        if (whit_buffer_flush(doc->buffer, &error) != WHIT_OK) ed_complain_error(e, &error);
+}
+
+void whit_editor_check_files(whit_editor *e)
+{
+    if (!e->root || e->prompt.kind || e->done) return;
+    struct ed_doc *doc = e->window->doc;
+    if (!whit_buffer_is_conflicting(doc->buffer)) {
+        doc->conflict_shown = false;
+        return;
+    }
+    if (doc->conflict_shown) return;
+    doc->conflict_shown = true;
+    whit_error error;
+    bool lost = whit_file_is_lost(&doc->buffer->file);
+    if (!whit_buffer_is_modified(doc->buffer) && access(doc->buffer->path, R_OK) == 0) {
+        uint64_t offset = ed_cursor(e)->offset;
+        if (whit_buffer_reload(doc->buffer, &error) != WHIT_OK) {
+            ed_complain_error(e, &error);
+            return;
+        }
+        ed_only_main(e);
+        ed_move_to(e, ed_cursor(e), offset);
+        ed_say(e, "%s was changed by another program and read again", doc->buffer->name);
+        doc->conflict_shown = false;
+        return;
+    }
+    ed_complain(e, "%s was %s by another program; saving will ask", doc->buffer->name,
+                lost                                  ? "cut short"
+                    : access(doc->buffer->path, F_OK) ? "removed"
+                                                      : "changed");
+}
+
+bool whit_editor_idle(whit_editor *e, bool *redraw)
+{
+    *redraw = false;
+    if (!e->root) return false;
+    for (struct ed_doc *doc = e->docs; doc; doc = doc->next) {
+        if (whit_text_is_counted(doc->buffer->text)) continue;
+        bool more = whit_text_count(doc->buffer->text, 4u << 20, whit_file_drop, &doc->buffer->file);
+        *redraw = !more && doc == e->window->doc;
+        return true;
+    }
+    /* The colours of what is shown, where that is far behind what was read so far. */
+    struct ed_window *window = e->window;
+    if (window->doc->syntax) {
+        uint32_t state;
+        bool known = whit_syntax_states_at(&window->doc->states, window->doc->syntax, window->doc->buffer->text,
+                                           window->top, 0, &state);
+        if (!known) {
+            *redraw = whit_syntax_states_at(&window->doc->states, window->doc->syntax, window->doc->buffer->text,
+                                            window->top, 256u << 10, &state);
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ * The editor without a terminal: keys go in, a screen comes out. The loop around it (terminal.h) reads
+ * a terminal and shows the screen; tests and fuzzers do without one. */
+#ifndef WHIT_EDITOR_EDITOR_H
+#define WHIT_EDITOR_EDITOR_H
+
+#include "editor/keys.h"
+#include "editor/screen.h"
+
+typedef struct whit_editor whit_editor;
+
+typedef struct whit_editor_options {
+    const char *journal_folder; /* NULL: unsaved text is not kept */
+    const char *config_path;    /* NULL: none */
+    const char *config;         /* its text; NULL: read from the path, where there is a file */
+    const char *project;        /* the folder of the file finder and of the code graph; NULL: the current one */
+    bool read_only;
+    /* Where copied text also goes (the terminal's clipboard); NULL: nowhere. */
+    void (*copy)(void *user, const char *text, size_t n);
+    void *user;
+} whit_editor_options;
+
+whit_status whit_editor_open(const whit_editor_options *options, whit_editor **editor, whit_error *error);
+void whit_editor_close(whit_editor *editor);
+
+/* Opens FILE or FILE:LINE in a buffer of its own; an error is shown on the screen, too. */
+whit_status whit_editor_add_file(whit_editor *editor, const char *name, whit_error *error);
+/* Text that has no file, such as what came through a pipe. */
+whit_status whit_editor_add_text(whit_editor *editor, const char *name, const void *data, size_t n, whit_error *error);
+
+/* `paste` is the text of a WHIT_KEY_PASTE, else NULL. */
+void whit_editor_key(whit_editor *editor, whit_key key, const char *paste, size_t n_paste);
+void whit_editor_draw(whit_editor *editor, whit_screen *screen);
+bool whit_editor_is_done(const whit_editor *editor);
+/* Work for when no key waits, a millisecond or two of it; true while there is more. *redraw: the screen
+ * would now be another. */
+bool whit_editor_idle(whit_editor *editor, bool *redraw);
+/* Looks whether others have changed the files. */
+void whit_editor_check_files(whit_editor *editor);
+/* Writes what was typed to the journals. */
+void whit_editor_flush(whit_editor *editor);
+bool whit_editor_wants_mouse(const whit_editor *editor);
+/* Of the current buffer; NULL where it has no file. The pointer changes with the buffer. */
+const char *whit_editor_path(const whit_editor *editor);
+
+/* The commands for documentation: name, keys ("C-s"), help; false behind the last. */
+bool whit_editor_command(size_t i, const char **name, const char **keys, const char **help);
+
+#endif

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT
+ * Searching and replacing with PCRE2. A match does not reach over the end of a line. */
+#include "editor/state.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#define RUN_BYTES   (4u << 20) /* that lie together are searched at once */
+#define LINE_BYTES  (1u << 20) /* of a line that lies in several pieces */
+#define BACK_BYTES  (64u << 10)
+#define N_RESULTS   2000
+#define MATCH_LIMIT 1000000u /* of a pattern that backtracks without end */
+
+struct ed_search {
+    pcre2_code *code;
+    pcre2_match_data *data;
+    pcre2_match_context *context;
+    uint8_t *line; /* LINE_BYTES, where one was needed */
+};
+
+void ed_search_free(struct ed_search *search)
+{
+    if (!search) return;
+    pcre2_code_free(search->code);
+    pcre2_match_data_free(search->data);
+    pcre2_match_context_free(search->context);
+    free(search->line);
+    free(search);
+}
+
+/* Small letters find large ones, too; a large one finds itself. */
+static bool has_upper(const char *pattern)
+{
+    for (; *pattern; pattern++) {
+        if (*pattern == '\\' && pattern[1])
+            pattern++;
+        else if (isupper((uint8_t)*pattern))
+            return true;
+    }
+    return false;
+}
+
+bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why_bytes)
+{
+    struct ed_search *search = calloc(1, sizeof *search);
+    int number;
+    PCRE2_SIZE at;
+    uint32_t flags = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_MULTILINE | (regex ? 0 : PCRE2_LITERAL) |
+        (has_upper(pattern) ? 0 : PCRE2_CASELESS);
+    if (!regex) flags &= ~PCRE2_MULTILINE; /* not allowed beside a literal */
+    *why = 0;
+    if (!search) return false;
+    search->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, flags, &number, &at, NULL);
+    if (!search->code) {
+        pcre2_get_error_message(number, (PCRE2_UCHAR *)why, why_bytes);
+        ed_search_free(search);
+        return false;
+    }
+    pcre2_jit_compile(search->code, PCRE2_JIT_COMPLETE); /* without it the interpreter runs */
+    search->data = pcre2_match_data_create(16, NULL);
+    search->context = pcre2_match_context_create(NULL);
+    if (!search->data || !search->context) {
+        ed_search_free(search);
+        return false;
+    }
+    pcre2_set_match_limit(search->context, MATCH_LIMIT);
+    ed_search_free(e->search);
+    e->search = search;
+    e->regex = regex;
+    if (pattern != e->pattern) snprintf(e->pattern, sizeof e->pattern, "%s", pattern);
+    return true;
+}
+
+/* The lines from `offset` (a beginning of one) on that lie together in memory, a whole number of them, or
+ * one line that is put together. Empty at the end. */
+static whit_span lines_at(struct ed_search *search, const whit_text *text, uint64_t offset)
+{
+    whit_span run = whit_text_at(text, offset);
+    while (run.size_bytes && run.size_bytes < RUN_BYTES) {
+        whit_span more = whit_text_at(text, offset + run.size_bytes);
+        if (!more.size_bytes || more.data != run.data + run.size_bytes) break;
+        run.size_bytes += more.size_bytes;
+    }
+    if (offset + run.size_bytes >= whit_text_size(text)) return run;
+    const uint8_t *feed = memrchr(run.data, '\n', run.size_bytes);
+    if (feed) return (whit_span){run.data, (uint64_t)(feed + 1 - run.data)};
+    if (run.size_bytes >= LINE_BYTES) return run; /* a part of a very long line */
+    if (!search->line && !(search->line = malloc(LINE_BYTES))) return run;
+    uint64_t n = whit_text_line_end(text, offset) + 1 - offset;
+    return (whit_span){search->line, whit_text_read(text, offset, search->line, n < LINE_BYTES ? n : LINE_BYTES)};
+}
+
+static bool match_in(struct ed_search *search, whit_span lines, uint64_t from, whit_range *match)
+{
+    int n = pcre2_match(search->code, lines.data, lines.size_bytes, from, 0, search->data, search->context);
+    if (n < 0) return false;
+    const PCRE2_SIZE *at = pcre2_get_ovector_pointer(search->data);
+    *match = (whit_range){at[0], at[1] > at[0] ? at[1] : at[0]};
+    return true;
+}
+
+bool ed_search_forward(ed *e, const whit_text *text, uint64_t from, uint64_t to, whit_range *match)
+{
+    struct ed_search *search = e->search;
+    if (!search) return false;
+    uint64_t at = whit_text_line_begin(text, from);
+    if (from - at > LINE_BYTES) at = from;
+    while (at < whit_text_size(text) && at < to) {
+        whit_span lines = lines_at(search, text, at);
+        if (!lines.size_bytes) return false;
+        uint64_t begin = from > at ? from - at : 0;
+        if (to - at < lines.size_bytes) { /* nothing behind the line that `to` is in */
+            const uint8_t *feed = memchr(lines.data + (to - at), '\n', lines.size_bytes - (to - at));
+            if (feed) lines.size_bytes = (uint64_t)(feed + 1 - lines.data);
+        }
+        if (begin <= lines.size_bytes && match_in(search, lines, begin, match)) {
+            match->begin += at;
+            match->end += at;
+            return match->begin < to;
+        }
+        at += lines.size_bytes;
+    }
+    return false;
+}
+
+/* The last match that begins before an offset. */
+bool ed_search_backward(ed *e, const whit_text *text, uint64_t before, whit_range *match)
+{
+    uint64_t to = before;
+    while (to) {
+        uint64_t from = to > BACK_BYTES ? whit_text_line_begin(text, to - BACK_BYTES) : 0, at = from;
+        if (to - from > LINE_BYTES) at = from = to - LINE_BYTES;
+        bool found = false;
+        whit_range next;
+        while (at < to && ed_search_forward(e, text, at, to, &next)) {
+            *match = next;
+            found = true;
+            at = next.end > next.begin ? next.end : next.end + 1;
+        }
+        if (found) return true;
+        to = from;
+    }
+    return false;
+}
+
+static void select_match(ed *e, whit_range match)
+{
+    ed_only_main(e);
+    *ed_cursor(e) = (struct ed_cursor){match.end, match.begin == match.end ? ED_NONE : match.begin, -1};
+    e->window->moved_away = false;
+}
+
+bool ed_search_next(ed *e, bool back, uint64_t from)
+{
+    whit_range match;
+    uint64_t size = whit_text_size(ed_text(e));
+    if (!e->search) {
+        ed_complain(e, "nothing was searched for yet");
+        return false;
+    }
+    bool found = back ? ed_search_backward(e, ed_text(e), from, &match)
+                      : ed_search_forward(e, ed_text(e), from, ED_NONE, &match);
+    if (!found) {
+        found = back ? ed_search_backward(e, ed_text(e), size + 1, &match)
+                     : ed_search_forward(e, ed_text(e), 0, ED_NONE, &match);
+        if (found) ed_say(e, back ? "went on from the end" : "went on from the beginning");
+    }
+    if (!found) {
+        ed_complain(e, "'%s' was not found", e->pattern);
+        return false;
+    }
+    select_match(e, match);
+    return true;
+}
+
+/* ---- replacing ----------------------------------------------------------------------------- */
+
+/* The replacement of the match at an offset: $0 to $9, \n, \t and \\ with a regular expression. */
+static bool expand(ed *e, uint64_t begin, whit_buf *out, whit_range *match)
+{
+    struct ed_search *search = e->search;
+    const whit_text *text = ed_text(e);
+    uint64_t line = whit_text_line_begin(text, begin);
+    if (begin - line > LINE_BYTES) line = begin;
+    whit_span lines = lines_at(search, text, line);
+    if (!match_in(search, lines, begin - line, match) || match->begin + line != begin) return false;
+    match->begin += line;
+    match->end += line;
+    out->size_bytes = 0;
+    if (!e->regex) return whit_buf_append_str(out, e->replacement);
+    const PCRE2_SIZE *groups = pcre2_get_ovector_pointer(search->data);
+    uint32_t n_groups = pcre2_get_ovector_count(search->data);
+    for (const char *at = e->replacement; *at; at++) {
+        if (*at == '$' && isdigit((uint8_t)at[1])) {
+            uint32_t group = (uint32_t)(*++at - '0');
+            if (group < n_groups && groups[2 * group] != PCRE2_UNSET && groups[2 * group + 1] >= groups[2 * group])
+                whit_buf_append(out, lines.data + groups[2 * group], groups[2 * group + 1] - groups[2 * group]);
+        } else if (*at == '\\' && at[1]) {
+            at++;
+            whit_buf_append(out, *at == 'n' ? "\n" : *at == 't' ? "\t" : at, 1);
+        } else {
+            whit_buf_append(out, at, 1);
+        }
+    }
+    return !out->failed;
+}
+
+/* Asks at the next match; false where there is none. The prompt remembers where it began. */
+bool ed_replace_step(ed *e)
+{
+    whit_range match;
+    uint64_t from = ed_selection(ed_cursor(e)).end;
+    if (!ed_search_forward(e, ed_text(e), from, ED_NONE, &match)) {
+        ed_say(e, "replaced %zu", e->n_replaced);
+        return false;
+    }
+    select_match(e, match);
+    return true;
+}
+
+void ed_replace_here(ed *e)
+{
+    whit_buf with = {0};
+    whit_range match;
+    if (expand(e, ed_selection(ed_cursor(e)).begin, &with, &match)) {
+        uint64_t n = match.end - match.begin;
+        ed_cursor(e)->anchor = ED_NONE;
+        if (ed_edit(e, match.begin, n, with.data, with.size_bytes)) e->n_replaced++;
+        uint64_t behind = match.begin + with.size_bytes;
+        if (!n) behind = whit_layout_behind(ed_layout(e), behind); /* an empty match goes on */
+        *ed_cursor(e) = (struct ed_cursor){behind, ED_NONE, -1};
+    }
+    whit_buf_free(&with);
+}
+
+void ed_replace_begin(ed *e)
+{
+    e->n_replaced = 0;
+    if (e->window->doc->buffer->read_only) {
+        ed_complain(e, "%s is read-only", e->window->doc->buffer->name);
+        return;
+    }
+    ed_only_main(e);
+    uint64_t begin = ed_selection(ed_cursor(e)).begin;
+    *ed_cursor(e) = (struct ed_cursor){begin, ED_NONE, -1};
+    whit_buffer_seal(e->window->doc->buffer);
+    if (ed_replace_step(e))
+        ed_prompt_open(e, ED_PROMPT_REPLACING, "Replace this one? y yes, n no, a all that follow, Esc end", "");
+    else
+        ed_say(e, "'%s' was not found below", e->pattern);
+}
+
+void ed_replace_all(ed *e)
+{
+    do {
+        uint64_t before = ed_selection(ed_cursor(e)).end, size = whit_text_size(ed_text(e));
+        ed_replace_here(e);
+        if (ed_cursor(e)->offset <= before && whit_text_size(ed_text(e)) >= size && ed_cursor(e)->offset >= size) break;
+    } while (ed_replace_step(e));
+    whit_buffer_seal(e->window->doc->buffer);
+    ed_say(e, "replaced %zu", e->n_replaced);
+}
+
+/* ---- the project --------------------------------------------------------------------------- */
+
+struct project {
+    ed *e;
+    const char *folder;
+    size_t n_results;
+};
+
+static bool search_file(void *user, const char *path)
+{
+    struct project *project = user;
+    char full[PATH_MAX];
+    whit_file file;
+    whit_error error;
+    bool here = !strcmp(project->folder, ".");
+    snprintf(full, sizeof full, "%s%s%s", here ? "" : project->folder, here ? "" : "/", path);
+    if (whit_file_open(full, &file, &error) != WHIT_OK) return true;
+    if (!memchr(file.data, 0, file.size_bytes < 4096 ? file.size_bytes : 4096)) {
+        whit_span lines = {file.data, file.size_bytes};
+        uint64_t at = 0, counted = 0, line = 1;
+        whit_range match;
+        while (at < lines.size_bytes && project->n_results < N_RESULTS &&
+               match_in(project->e->search, lines, at, &match)) {
+            for (const uint8_t *feed; counted < match.begin; line++) {
+                feed = memchr(file.data + counted, '\n', match.begin - counted);
+                if (!feed) break;
+                counted = (uint64_t)(feed - file.data) + 1;
+            }
+            const uint8_t *begin = memrchr(file.data, '\n', match.begin);
+            begin = begin ? begin + 1 : file.data;
+            const uint8_t *end = memchr(file.data + match.begin, '\n', file.size_bytes - match.begin);
+            if (!end) end = file.data + file.size_bytes;
+            while (begin < end && isspace(*begin)) begin++;
+            char label[400];
+            snprintf(label, sizeof label, "%s:%llu: %.*s", path, (unsigned long long)line,
+                     end - begin > 160 ? 160 : (int)(end - begin), (const char *)begin);
+            if (!ed_prompt_add(project->e, label, full, line, -1)) break;
+            project->n_results++;
+            at = (uint64_t)(end - file.data) + 1;
+        }
+    }
+    whit_file_close(&file);
+    return project->n_results < N_RESULTS;
+}
+
+void ed_project_search(ed *e)
+{
+    struct project project = {e, e->options.project ? e->options.project : ".", 0};
+    ed_prompt_open(e, ED_PROMPT_RESULTS, "Results: ", "");
+    ed_walk_files(project.folder, search_file, &project);
+    if (!project.n_results) {
+        ed_prompt_close(e);
+        ed_complain(e, "'%s' is in no file of the project", e->pattern);
+        return;
+    }
+    ed_prompt_filter(e);
+    ed_say(e, "%zu%s lines", project.n_results, project.n_results == N_RESULTS ? " (the first)" : "");
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT
+ * The files of a project: a walk through its folders that respects .gitignore. */
+#include "editor/state.h"
+
+#include "base/file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DEPTH_MAX  32
+#define N_FILES    200000
+#define RULES_MAX  512
+#define IGNORE_MAX (256u << 10)
+
+struct rule {
+    char pattern[120];
+    bool negated, folders, anchored;
+    int depth;     /* of the folder whose .gitignore it is in */
+    size_t n_base; /* of that folder's path, with its slash */
+};
+struct walk {
+    struct rule *rules;
+    size_t n_rules, n_files;
+    ed_file_fn *each;
+    void *user;
+    const char *folder;
+    bool stopped;
+};
+
+static void read_rules(struct walk *walk, const char *base, int depth)
+{
+    char path[PATH_MAX];
+    whit_buf text = {0};
+    snprintf(path, sizeof path, "%s/%s.gitignore", walk->folder, base);
+    if (access(path, R_OK) || whit_read_file(path, IGNORE_MAX, &text, NULL) != WHIT_OK) return;
+    const char *at = (const char *)text.data, *end = at + text.size_bytes;
+    while (at < end && walk->n_rules < RULES_MAX) {
+        const char *feed = memchr(at, '\n', (size_t)(end - at)), *line_end = feed ? feed : end;
+        size_t n = (size_t)(line_end - at);
+        while (n && (at[n - 1] == ' ' || at[n - 1] == '\r')) n--;
+        struct rule *rule = &walk->rules[walk->n_rules];
+        *rule = (struct rule){.depth = depth, .n_base = strlen(base)};
+        const char *pattern = at;
+        at = feed ? feed + 1 : end;
+        if (!n || *pattern == '#') continue;
+        if (*pattern == '!') {
+            rule->negated = true;
+            pattern++;
+            n--;
+        }
+        if (n && pattern[n - 1] == '/') {
+            rule->folders = true;
+            n--;
+        }
+        rule->anchored = memchr(pattern, '/', n) != NULL;
+        if (n && *pattern == '/') {
+            pattern++;
+            n--;
+        }
+        if (!n || n >= sizeof rule->pattern) continue;
+        memcpy(rule->pattern, pattern, n);
+        walk->n_rules++;
+    }
+    whit_buf_free(&text);
+}
+
+/* "**" stands for any number of folders; fnmatch knows the rest. */
+static bool matches(const char *pattern, const char *path)
+{
+    const char *stars = strstr(pattern, "**");
+    if (!stars) return !fnmatch(pattern, path, FNM_PATHNAME);
+    if (stars == pattern && stars[2] == '/') {
+        for (const char *at = path; at; at = (at = strchr(at, '/')) ? at + 1 : NULL)
+            if (matches(pattern + 3, at)) return true;
+        return false;
+    }
+    return !fnmatch(pattern, path, 0);
+}
+
+/* The last rule that matches decides. */
+static bool is_ignored(const struct walk *walk, const char *path, const char *name, bool folder)
+{
+    for (size_t i = walk->n_rules; i-- > 0;) {
+        const struct rule *rule = &walk->rules[i];
+        if (rule->folders && !folder) continue;
+        if (rule->anchored ? matches(rule->pattern, path + rule->n_base) : !fnmatch(rule->pattern, name, 0))
+            return !rule->negated;
+    }
+    return false;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* base: "" or "folder/". */
+static void walk_folder(struct walk *walk, const char *base, int depth)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", walk->folder, base);
+    DIR *entries = opendir(path);
+    if (!entries || depth > DEPTH_MAX) {
+        if (entries) closedir(entries);
+        return;
+    }
+    size_t n_rules = walk->n_rules, n = 0, room = 0;
+    read_rules(walk, base, depth);
+    char **names = NULL; /* with a '/' behind folders */
+    for (struct dirent *entry; (entry = readdir(entries));) {
+        const char *name = entry->d_name;
+        if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, ".git")) continue;
+        snprintf(path, sizeof path, "%s%s", base, name);
+        bool folder = entry->d_type == DT_DIR, file = entry->d_type == DT_REG;
+        if (entry->d_type == DT_UNKNOWN || entry->d_type == DT_LNK) {
+            struct stat about;
+            if (fstatat(dirfd(entries), name, &about, entry->d_type == DT_LNK ? 0 : AT_SYMLINK_NOFOLLOW)) continue;
+            folder = S_ISDIR(about.st_mode) && entry->d_type != DT_LNK; /* a link could lead in a circle */
+            file = S_ISREG(about.st_mode);
+        }
+        if ((!folder && !file) || is_ignored(walk, path, name, folder)) continue;
+        if (n == room) {
+            char **grown = realloc(names, (room = room ? 2 * room : 64) * sizeof *names);
+            if (!grown) break;
+            names = grown;
+        }
+        if (asprintf(&names[n], "%s%s", name, folder ? "/" : "") < 0) break;
+        n++;
+    }
+    closedir(entries);
+    if (n) qsort(names, n, sizeof *names, by_name);
+    for (size_t i = 0; i < n; i++) {
+        if (!walk->stopped && snprintf(path, sizeof path, "%s%s", base, names[i]) < (int)sizeof path) {
+            if (names[i][strlen(names[i]) - 1] == '/')
+                walk_folder(walk, path, depth + 1);
+            else if (++walk->n_files > N_FILES || !walk->each(walk->user, path))
+                walk->stopped = true;
+        }
+        free(names[i]);
+    }
+    free(names);
+    walk->n_rules = n_rules;
+}
+
+void ed_walk_files(const char *folder, ed_file_fn *each, void *user)
+{
+    struct walk walk = {.each = each, .user = user, .folder = folder, .rules = malloc(RULES_MAX * sizeof(struct rule))};
+    if (!walk.rules) return;
+    walk_folder(&walk, "", 0);
+    free(walk.rules);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ * What a terminal sends, as keys: xterm's sequences, which every terminal in use speaks, UTF-8,
+ * bracketed paste, SGR mouse reports and kitty's CSI u. Any bytes are allowed. */
+#ifndef WHIT_EDITOR_KEYS_H
+#define WHIT_EDITOR_KEYS_H
+
+#include "base/mem.h"
+
+/* Beyond Unicode. */
+enum {
+    WHIT_KEY_NONE = 0x110000,
+    WHIT_KEY_ENTER,
+    WHIT_KEY_TAB,
+    WHIT_KEY_BACKSPACE,
+    WHIT_KEY_ESCAPE,
+    WHIT_KEY_UP,
+    WHIT_KEY_DOWN,
+    WHIT_KEY_LEFT,
+    WHIT_KEY_RIGHT,
+    WHIT_KEY_HOME,
+    WHIT_KEY_END,
+    WHIT_KEY_PAGE_UP,
+    WHIT_KEY_PAGE_DOWN,
+    WHIT_KEY_INSERT,
+    WHIT_KEY_DELETE,
+    WHIT_KEY_F1, /* to F12 */
+    WHIT_KEY_F12 = WHIT_KEY_F1 + 11,
+    WHIT_KEY_PASTE, /* the text is in the decoder */
+    WHIT_KEY_PRESS, /* mouse, at x and y */
+    WHIT_KEY_DRAG,
+    WHIT_KEY_RELEASE,
+    WHIT_KEY_WHEEL_UP,
+    WHIT_KEY_WHEEL_DOWN,
+};
+enum { WHIT_MOD_SHIFT = 1, WHIT_MOD_ALT = 2, WHIT_MOD_CTRL = 4 };
+
+typedef struct whit_key {
+    uint32_t code;
+    uint8_t mods;
+    int x, y; /* mouse, from 0 */
+} whit_key;
+
+#define WHIT_PASTE_LIMIT_BYTES (256u << 20)
+
+typedef struct whit_keys {
+    whit_buf bytes; /* not yet understood */
+    size_t begin;
+    whit_buf paste;
+    bool pasting;
+} whit_keys;
+
+void whit_keys_free(whit_keys *keys);
+bool whit_keys_feed(whit_keys *keys, const void *data, size_t size_bytes);
+/* The next key; false where more bytes are wanted. `final`: nothing more comes soon, so that a lone
+ * escape is the key of that name. */
+bool whit_keys_next(whit_keys *keys, bool final, whit_key *key);
+bool whit_keys_is_waiting(const whit_keys *keys);
+
+/* "C-s", "M-Left", "F12", "a"; false where the name is none. */
+bool whit_key_parse(const char *name, size_t n, whit_key *key);
+void whit_key_name(whit_key key, char *name, size_t room_bytes);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ * Where characters of a text stand: rows of a window, columns in a row. Positions are offsets in
+ * bytes; a row is a line, a part of a wrapped line, or 64 KiB of a longer one, so that nothing here
+ * takes time with the length of a line. */
+#ifndef WHIT_EDITOR_LAYOUT_H
+#define WHIT_EDITOR_LAYOUT_H
+
+#include "editor/screen.h"
+#include "editor/text.h"
+
+#define WHIT_SEGMENT_BYTES 65536u
+#define WHIT_FOLDS_MAX     64
+
+typedef struct whit_layout {
+    whit_text *text;
+    int wrap_columns; /* 0: lines are not wrapped */
+    int tab_columns;
+    whit_range folds[WHIT_FOLDS_MAX]; /* hidden: from the end of a line to the end of a later one; sorted */
+    size_t n_folds;
+    whit_span span; /* of the last byte looked at, from span_begin on */
+    uint64_t span_begin;
+} whit_layout;
+
+/* What is shown for one or more bytes. */
+typedef struct whit_glyph {
+    uint32_t codes[WHIT_CELL_CODES];
+    uint8_t n_codes;
+    bool is_foreign; /* shown by other characters, such as ^A or <ff> */
+    uint32_t n_bytes;
+    int width;
+} whit_glyph;
+
+/* After every change of the text. */
+void whit_layout_forget(whit_layout *layout);
+int whit_layout_byte(whit_layout *layout, uint64_t offset);
+/* False at the end of a line and of the text. */
+bool whit_layout_glyph(whit_layout *layout, uint64_t offset, int column, whit_glyph *glyph);
+/* The character before and behind an offset, line ends (also CR LF) as one. */
+uint64_t whit_layout_before(whit_layout *layout, uint64_t offset);
+uint64_t whit_layout_behind(whit_layout *layout, uint64_t offset);
+
+uint64_t whit_layout_line_begin(whit_layout *layout, uint64_t offset);
+/* Before CR LF or LF, or the end of the text. */
+uint64_t whit_layout_line_end(whit_layout *layout, uint64_t offset);
+
+/* The row that an offset is in. */
+uint64_t whit_layout_row(whit_layout *layout, uint64_t offset);
+/* The row behind and before one; UINT64_MAX where there is none. */
+uint64_t whit_layout_next_row(whit_layout *layout, uint64_t row);
+uint64_t whit_layout_previous_row(whit_layout *layout, uint64_t row);
+int whit_layout_column(whit_layout *layout, uint64_t row, uint64_t offset);
+/* The last offset of a row whose column is at most `column`. */
+uint64_t whit_layout_at_column(whit_layout *layout, uint64_t row, int column);
+
+bool whit_layout_fold(whit_layout *layout, whit_range range);
+/* Opens the fold that hides or begins at an offset; false where none does. */
+bool whit_layout_unfold(whit_layout *layout, uint64_t offset);
+
+#endif

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: MIT
+ * The line at the bottom: questions, and lists to choose from. */
+#include "editor/state.h"
+
+#include "base/utf8.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define N_ITEMS 200000
+
+bool ed_prompt_has_list(ed_prompt_kind kind)
+{
+    return kind == ED_PROMPT_PALETTE || kind == ED_PROMPT_FILES || kind == ED_PROMPT_BUFFERS ||
+        kind == ED_PROMPT_RESULTS || kind == ED_PROMPT_HELP;
+}
+
+bool ed_prompt_add(ed *e, const char *label, const char *path, uint64_t line, int command)
+{
+    struct ed_prompt *prompt = &e->prompt;
+    if (prompt->n_items == N_ITEMS) return false;
+    if (prompt->n_items == prompt->items_room) {
+        size_t room = prompt->items_room ? 2 * prompt->items_room : 64;
+        struct ed_item *grown = realloc(prompt->items, room * sizeof *grown);
+        if (!grown) return false;
+        prompt->items = grown;
+        prompt->items_room = room;
+    }
+    struct ed_item item = {strdup(label), path ? strdup(path) : NULL, line, command};
+    if (!item.label || (path && !item.path)) {
+        free(item.label);
+        free(item.path);
+        return false;
+    }
+    prompt->items[prompt->n_items++] = item;
+    return true;
+}
+
+/* Do the letters of the text occur in the label, in this order? Less is better; -1 for no. */
+static int likeness(const char *label, const char *text)
+{
+    int cost = 0, gap = 0;
+    bool started = false;
+    for (const char *at = label; *text; at++) {
+        if (!*at) return -1;
+        if (tolower((uint8_t)*at) == tolower((uint8_t)*text)) {
+            bool begins = at == label || !isalnum((uint8_t)at[-1]);
+            cost += started ? (gap > 20 ? 20 : gap) : 0;
+            cost += begins ? 0 : 1;
+            text++;
+            gap = 0;
+            started = true;
+        } else {
+            gap++;
+        }
+        if (*text == ' ') text++;
+    }
+    return cost * 16 + (strlen(label) > 200 ? 15 : (int)strlen(label) / 14);
+}
+
+struct rank {
+    int cost;
+    uint32_t item;
+};
+static int by_cost(const void *a, const void *b)
+{
+    const struct rank *x = a, *y = b;
+    return x->cost != y->cost ? (x->cost < y->cost ? -1 : 1) : x->item < y->item ? -1 : 1;
+}
+
+void ed_prompt_filter(ed *e)
+{
+    struct ed_prompt *prompt = &e->prompt;
+    struct rank *ranks = malloc((prompt->n_items + 1) * sizeof *ranks);
+    uint32_t *shown = realloc(prompt->shown, (prompt->n_items + 1) * sizeof *shown);
+    if (shown) prompt->shown = shown;
+    prompt->n_shown = 0;
+    prompt->chosen = 0;
+    if (ranks && shown) {
+        size_t n = 0;
+        for (uint32_t i = 0; i < prompt->n_items; i++) {
+            int cost = likeness(prompt->items[i].label, prompt->text);
+            if (cost >= 0) ranks[n++] = (struct rank){prompt->n ? cost : 0, i};
+        }
+        qsort(ranks, n, sizeof *ranks, by_cost);
+        for (size_t i = 0; i < n; i++) prompt->shown[prompt->n_shown++] = ranks[i].item;
+    }
+    free(ranks);
+}
+
+static bool add_file(void *user, const char *path)
+{
+    return ed_prompt_add(user, path, path, 0, -1);
+}
+
+static void keys_of(const ed *e, int command, char *keys, size_t room_bytes)
+{
+    size_t n = 0;
+    keys[0] = 0;
+    for (size_t i = 0; i < e->n_bindings; i++) {
+        char name[24];
+        if (e->bindings[i].command != command) continue;
+        whit_key_name(e->bindings[i].key, name, sizeof name);
+        n += (size_t)snprintf(keys + n, room_bytes - n, "%s%s", n ? " " : "", name);
+        if (n >= room_bytes) break;
+    }
+}
+
+static void fill_list(ed *e)
+{
+    char label[300], keys[64];
+    switch (e->prompt.kind) {
+    case ED_PROMPT_PALETTE:
+    case ED_PROMPT_HELP:
+        for (size_t i = 0; i < ed_n_commands; i++) {
+            keys_of(e, (int)i, keys, sizeof keys);
+            snprintf(label, sizeof label, "%-18s %-24s %s", ed_commands[i].name, keys, ed_commands[i].help);
+            ed_prompt_add(e, label, NULL, 0, (int)i);
+        }
+        break;
+    case ED_PROMPT_BUFFERS:
+        for (struct ed_doc *doc = e->docs; doc; doc = doc->next) {
+            snprintf(label, sizeof label, "%.200s%s", doc->buffer->name,
+                     whit_buffer_is_modified(doc->buffer) ? " *" : "");
+            ed_prompt_add(e, label, doc->buffer->path ? doc->buffer->path : doc->buffer->name, 0, -1);
+        }
+        break;
+    case ED_PROMPT_FILES: ed_walk_files(e->options.project ? e->options.project : ".", add_file, e); break;
+    default: break;
+    }
+    ed_prompt_filter(e);
+}
+
+void ed_prompt_open(ed *e, ed_prompt_kind kind, const char *label, const char *text)
+{
+    ed_prompt_close(e);
+    struct ed_prompt *prompt = &e->prompt;
+    prompt->kind = kind;
+    prompt->origin = ed_selection(ed_cursor(e)).begin;
+    prompt->origin_top = e->window->top;
+    snprintf(prompt->label, sizeof prompt->label, "%s", label);
+    snprintf(prompt->text, sizeof prompt->text, "%s", text);
+    prompt->n = prompt->at = strlen(prompt->text);
+    if (ed_prompt_has_list(kind)) fill_list(e);
+}
+
+void ed_prompt_close(ed *e)
+{
+    struct ed_prompt *prompt = &e->prompt;
+    for (size_t i = 0; i < prompt->n_items; i++) {
+        free(prompt->items[i].label);
+        free(prompt->items[i].path);
+    }
+    free(prompt->items);
+    free(prompt->shown);
+    *prompt = (struct ed_prompt){0};
+}
+
+/* ---- what the answers do ------------------------------------------------------------------- */
+
+/* Finds while the word is typed; from where the search began. */
+static void find_now(ed *e)
+{
+    char why[200];
+    struct ed_prompt *prompt = &e->prompt;
+    if (!prompt->n) {
+        ed_only_main(e);
+        *ed_cursor(e) = (struct ed_cursor){prompt->origin, ED_NONE, -1};
+        e->window->top = prompt->origin_top;
+        return;
+    }
+    if (!ed_search_set(e, prompt->text, e->regex, why, sizeof why))
+        ed_complain(e, "%s", why);
+    else
+        ed_search_next(e, false, prompt->origin);
+}
+
+static void go_to_file(ed *e, const char *path, uint64_t line)
+{
+    whit_error error;
+    struct ed_doc *doc = ed_open_file(e, path, &error);
+    if (!doc) {
+        ed_complain_error(e, &error);
+        return;
+    }
+    ed_jump_push(e);
+    ed_show(e, doc);
+    if (line && !e->prompt.kind) ed_place(e, line, 1);
+}
+
+static void choose(ed *e)
+{
+    struct ed_prompt *prompt = &e->prompt;
+    ed_prompt_kind kind = prompt->kind;
+    struct ed_item item = {.command = -1};
+    char path[PATH_MAX] = "";
+    if (prompt->chosen < prompt->n_shown) item = prompt->items[prompt->shown[prompt->chosen]];
+    if (item.path) {
+        bool inside = kind == ED_PROMPT_FILES && e->options.project;
+        snprintf(path, sizeof path, "%s%s%s", inside ? e->options.project : "", inside ? "/" : "", item.path);
+    }
+    ed_prompt_close(e);
+    if (kind == ED_PROMPT_BUFFERS) {
+        for (struct ed_doc *doc = e->docs; doc; doc = doc->next)
+            if (!strcmp(path, doc->buffer->path ? doc->buffer->path : doc->buffer->name)) {
+                ed_show(e, doc);
+                return;
+            }
+    } else if (item.command >= 0) {
+        if (kind == ED_PROMPT_PALETTE) ed_run(e, item.command);
+    } else if (*path) {
+        go_to_file(e, path, item.line);
+    }
+}
+
+static void save_under(ed *e, const char *path)
+{
+    whit_error error;
+    struct ed_doc *doc = e->window->doc, *other = ed_doc_find(e, path);
+    if (other && other != doc) {
+        ed_complain(e, "%s is open in another buffer", path);
+        return;
+    }
+    if (!*path) return;
+    if (whit_buffer_rename(doc->buffer, path, e->options.journal_folder, &error) != WHIT_OK) {
+        ed_complain_error(e, &error);
+        return;
+    }
+    whit_syntax_close(doc->syntax);
+    doc->syntax = whit_syntax_for(path, NULL);
+    whit_syntax_states_cut(&doc->states, 0);
+    doc->states.n_marks = 0;
+    ed_save(e, doc, false);
+    if (e->quitting && !e->prompt.kind && !whit_buffer_is_modified(doc->buffer)) ed_quit_next(e);
+}
+
+static void accept(ed *e)
+{
+    struct ed_prompt *prompt = &e->prompt;
+    char text[sizeof prompt->text], why[200];
+    memcpy(text, prompt->text, sizeof text);
+    ed_prompt_kind kind = prompt->kind;
+    if (ed_prompt_has_list(kind)) {
+        choose(e);
+        return;
+    }
+    ed_prompt_close(e);
+    switch (kind) {
+    case ED_PROMPT_LINE: {
+        char *behind;
+        unsigned long line = strtoul(text, &behind, 10), column = *behind == ':' ? strtoul(behind + 1, NULL, 10) : 1;
+        if (!line)
+            ed_complain(e, "a line is a number from 1 on, as in 120 or 120:8");
+        else
+            ed_place(e, line, column);
+        break;
+    }
+    case ED_PROMPT_SAVE_AS: save_under(e, text); break;
+    case ED_PROMPT_OPEN:
+        if (*text) go_to_file(e, text, 0);
+        break;
+    case ED_PROMPT_REPLACE:
+        if (!*text) break;
+        if (!ed_search_set(e, text, e->regex, why, sizeof why))
+            ed_complain(e, "%s", why);
+        else
+            ed_prompt_open(e, ED_PROMPT_REPLACE_BY, "By: ", e->replacement);
+        break;
+    case ED_PROMPT_REPLACE_BY:
+        memcpy(e->replacement, text, sizeof e->replacement - 1);
+        ed_replace_begin(e);
+        break;
+    case ED_PROMPT_PROJECT:
+        if (!*text) break;
+        if (!ed_search_set(e, text, e->regex, why, sizeof why))
+            ed_complain(e, "%s", why);
+        else
+            ed_project_search(e);
+        break;
+    case ED_PROMPT_VI: ed_vi_line(e, text); break;
+    default: break;
+    }
+}
+
+static void cancel(ed *e)
+{
+    struct ed_prompt *prompt = &e->prompt;
+    if (prompt->kind == ED_PROMPT_FIND) {
+        ed_only_main(e);
+        *ed_cursor(e) = (struct ed_cursor){prompt->origin, ED_NONE, -1};
+        e->window->top = prompt->origin_top;
+    }
+    if (prompt->kind == ED_PROMPT_REPLACING) {
+        whit_buffer_seal(e->window->doc->buffer);
+        ed_say(e, "replaced %zu", e->n_replaced);
+    }
+    e->quitting = false;
+    ed_prompt_close(e);
+}
+
+/* Questions that one letter answers. */
+static void answer(ed *e, uint32_t letter)
+{
+    ed_prompt_kind kind = e->prompt.kind;
+    struct ed_doc *doc = e->window->doc;
+    whit_error error;
+    switch (kind) {
+    case ED_PROMPT_REPLACING:
+        if (letter == 'y') ed_replace_here(e);
+        if (letter == 'a') ed_replace_all(e);
+        if (letter == 'n' && ed_selection(ed_cursor(e)).begin == ed_selection(ed_cursor(e)).end)
+            ed_cursor(e)->offset = whit_layout_behind(ed_layout(e), ed_cursor(e)->offset);
+        if (letter == 'q' || letter == 'a' || ((letter == 'y' || letter == 'n') && !ed_replace_step(e))) {
+            whit_buffer_seal(doc->buffer);
+            ed_prompt_close(e);
+        }
+        break;
+    case ED_PROMPT_CLOSE:
+    case ED_PROMPT_QUIT:
+        if (letter != 's' && letter != 'd') break;
+        ed_prompt_close(e);
+        if (letter == 'd') {
+            ed_close_doc(e, doc);
+            if (kind == ED_PROMPT_QUIT && !e->done) ed_quit_next(e);
+            break;
+        }
+        ed_save(e, doc, false);
+        if (e->prompt.kind || whit_buffer_is_modified(doc->buffer)) break;
+        if (kind == ED_PROMPT_CLOSE)
+            ed_close_doc(e, doc);
+        else
+            ed_quit_next(e);
+        break;
+    case ED_PROMPT_CONFLICT:
+        if (letter == 'o') {
+            ed_prompt_close(e);
+            ed_save(e, doc, true);
+            if (e->quitting && !whit_buffer_is_modified(doc->buffer)) ed_quit_next(e);
+        } else if (letter == 'r') {
+            ed_prompt_close(e);
+            if (whit_buffer_reload(doc->buffer, &error) != WHIT_OK)
+                ed_complain_error(e, &error);
+            else
+                ed_say(e, "read again");
+            ed_only_main(e);
+            ed_move_to(e, ed_cursor(e), ed_cursor(e)->offset);
+        }
+        break;
+    case ED_PROMPT_RECOVER:
+        if (letter == 'r' && doc->buffer->recovered) {
+            whit_buffer_recover(doc->buffer);
+            ed_only_main(e);
+            *ed_cursor(e) = (struct ed_cursor){0, ED_NONE, -1};
+            ed_prompt_close(e);
+            ed_say(e, "recovered; undo goes back step by step");
+        } else if (letter == 'd') {
+            whit_buffer_forget(doc->buffer);
+            ed_prompt_close(e);
+        }
+        break;
+    default: break;
+    }
+}
+
+static void insert(ed *e, const char *text, size_t n)
+{
+    struct ed_prompt *prompt = &e->prompt;
+    size_t line = strcspn(text, "\r\n");
+    if (line < n) n = line;
+    if (prompt->n + n >= sizeof prompt->text) return;
+    memmove(prompt->text + prompt->at + n, prompt->text + prompt->at, prompt->n - prompt->at + 1);
+    memcpy(prompt->text + prompt->at, text, n);
+    prompt->n += n;
+    prompt->at += n;
+}
+
+static void erase(struct ed_prompt *prompt, size_t from, size_t to)
+{
+    memmove(prompt->text + from, prompt->text + to, prompt->n - to + 1);
+    prompt->n -= to - from;
+    prompt->at = from;
+}
+
+static size_t char_before(const struct ed_prompt *prompt)
+{
+    size_t at = prompt->at;
+    while (at && (prompt->text[--at] & 0xC0) == 0x80) {
+    }
+    return at;
+}
+
+static size_t char_behind(const struct ed_prompt *prompt)
+{
+    size_t at = prompt->at;
+    if (at < prompt->n) at++;
+    while (at < prompt->n && (prompt->text[at] & 0xC0) == 0x80) at++;
+    return at;
+}
+
+/* The rest of a file's name, as far as it is the only one. */
+static void complete_path(ed *e)
+{
+    struct ed_prompt *prompt = &e->prompt;
+    char folder[PATH_MAX], common[256] = "";
+    const char *slash = memrchr(prompt->text, '/', prompt->at);
+    size_t n_folder = slash ? (size_t)(slash + 1 - prompt->text) : 0, n_common = 0, n_found = 0;
+    snprintf(folder, sizeof folder, "%.*s", n_folder ? (int)n_folder : 1, n_folder ? prompt->text : ".");
+    const char *begin = prompt->text + n_folder;
+    size_t n_begin = prompt->at - n_folder;
+    DIR *entries = opendir(folder);
+    bool is_folder = false;
+    for (struct dirent *entry; entries && (entry = readdir(entries));) {
+        if (strncmp(entry->d_name, begin, n_begin) || (entry->d_name[0] == '.' && !n_begin)) continue;
+        if (!n_found++) {
+            snprintf(common, sizeof common, "%s", entry->d_name);
+            n_common = strlen(common);
+            is_folder = entry->d_type == DT_DIR;
+        }
+        size_t same = 0;
+        while (same < n_common && entry->d_name[same] == common[same]) same++;
+        n_common = same;
+    }
+    if (entries) closedir(entries);
+    if (n_found && n_common > n_begin) insert(e, common + n_begin, n_common - n_begin);
+    if (n_found == 1 && is_folder) insert(e, "/", 1);
+    if (n_found > 1) ed_say(e, "%zu names begin so", n_found);
+    if (!n_found) ed_complain(e, "no name begins so");
+}
+
+bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
+{
+    struct ed_prompt *prompt = &e->prompt;
+    bool question = prompt->kind == ED_PROMPT_REPLACING || prompt->kind == ED_PROMPT_CLOSE ||
+        prompt->kind == ED_PROMPT_QUIT || prompt->kind == ED_PROMPT_CONFLICT || prompt->kind == ED_PROMPT_RECOVER;
+    bool list = ed_prompt_has_list(prompt->kind), changed = false;
+    if (key.code == WHIT_KEY_ESCAPE || (key.code == 'c' && key.mods == WHIT_MOD_CTRL)) {
+        /* What the journal holds is not decided by looking away. */
+        if (prompt->kind != ED_PROMPT_RECOVER) cancel(e);
+        return true;
+    }
+    if (question) {
+        if (!key.mods) answer(e, key.code);
+        return true;
+    }
+    size_t page = e->n_rows > 6 ? (size_t)e->n_rows / 2 : 1;
+    switch (key.code) {
+    case WHIT_KEY_ENTER:
+        if (prompt->kind == ED_PROMPT_FIND)
+            ed_prompt_close(e);
+        else
+            accept(e);
+        return true;
+    case WHIT_KEY_UP:
+        if (list && prompt->chosen) prompt->chosen--;
+        if (prompt->kind == ED_PROMPT_FIND) ed_search_next(e, true, ed_selection(ed_cursor(e)).begin);
+        return true;
+    case WHIT_KEY_DOWN:
+        if (list && prompt->chosen + 1 < prompt->n_shown) prompt->chosen++;
+        if (prompt->kind == ED_PROMPT_FIND) ed_search_next(e, false, ed_selection(ed_cursor(e)).end);
+        return true;
+    case WHIT_KEY_PAGE_UP: prompt->chosen = prompt->chosen > page ? prompt->chosen - page : 0; return true;
+    case WHIT_KEY_PAGE_DOWN:
+        prompt->chosen = prompt->chosen + page < prompt->n_shown ? prompt->chosen + page
+            : prompt->n_shown                                    ? prompt->n_shown - 1
+                                                                 : 0;
+        return true;
+    case WHIT_KEY_LEFT: prompt->at = char_before(prompt); return true;
+    case WHIT_KEY_RIGHT: prompt->at = char_behind(prompt); return true;
+    case WHIT_KEY_HOME: prompt->at = 0; return true;
+    case WHIT_KEY_END: prompt->at = prompt->n; return true;
+    case WHIT_KEY_TAB:
+        if (prompt->kind == ED_PROMPT_OPEN || prompt->kind == ED_PROMPT_SAVE_AS) complete_path(e);
+        return true;
+    case WHIT_KEY_BACKSPACE:
+        if (prompt->kind == ED_PROMPT_VI && !prompt->n)
+            cancel(e);
+        else if ((changed = prompt->at > 0))
+            erase(prompt, char_before(prompt), prompt->at);
+        break;
+    case WHIT_KEY_DELETE:
+        if ((changed = prompt->at < prompt->n)) {
+            size_t at = prompt->at;
+            erase(prompt, at, char_behind(prompt));
+        }
+        break;
+    case WHIT_KEY_PASTE:
+        insert(e, paste, n_paste);
+        changed = true;
+        break;
+    default:
+        if (key.code == 'u' && key.mods == WHIT_MOD_CTRL) {
+            erase(prompt, 0, prompt->n);
+            changed = true;
+        } else if (key.code == 'r' && key.mods == WHIT_MOD_ALT) {
+            e->regex = !e->regex;
+            ed_say(e, e->regex ? "a regular expression" : "the words themselves");
+            changed = prompt->kind == ED_PROMPT_FIND;
+        } else if (key.code < WHIT_KEY_NONE && key.code >= 32 && !(key.mods & (WHIT_MOD_ALT | WHIT_MOD_CTRL))) {
+            uint8_t text[5] = {0};
+            insert(e, (const char *)text, whit_utf8_encode(key.code, text));
+            changed = true;
+        }
+    }
+    if (changed && list) ed_prompt_filter(e);
+    if (changed && prompt->kind == ED_PROMPT_FIND) find_now(e);
+    return true;
+}

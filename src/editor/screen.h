@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ * What is to be seen: a grid of cells with characters and styles. Terminals and tests read it; drawing
+ * never touches a terminal. */
+#ifndef WHIT_EDITOR_SCREEN_H
+#define WHIT_EDITOR_SCREEN_H
+
+#include "base/mem.h"
+
+typedef enum whit_style {
+    WHIT_STYLE_TEXT,
+    WHIT_STYLE_KEYWORD,
+    WHIT_STYLE_TYPE,
+    WHIT_STYLE_CONSTANT,
+    WHIT_STYLE_STRING,
+    WHIT_STYLE_NUMBER,
+    WHIT_STYLE_COMMENT,
+    WHIT_STYLE_FUNCTION,
+    WHIT_STYLE_DIRECTIVE,
+    WHIT_STYLE_FOREIGN, /* control characters, bytes that are no UTF-8 */
+    WHIT_STYLE_MARGIN,
+    WHIT_STYLE_MARGIN_HERE,
+    WHIT_STYLE_ADDED,
+    WHIT_STYLE_CHANGED,
+    WHIT_STYLE_REMOVED,
+    WHIT_STYLE_STATUS,
+    WHIT_STYLE_STATUS_OTHER, /* of a window that is not the current one */
+    WHIT_STYLE_PROMPT,
+    WHIT_STYLE_ERROR,
+    WHIT_STYLE_LIST,
+    WHIT_STYLE_LIST_HERE,
+    WHIT_N_STYLES,
+} whit_style;
+/* Added to a style. */
+enum { WHIT_CELL_SELECTED = 1, WHIT_CELL_MATCH = 2, WHIT_CELL_CURSOR = 4, WHIT_CELL_BRACKET = 8 };
+
+#define WHIT_CELL_CODES 4
+
+typedef struct whit_cell {
+    uint32_t codes[WHIT_CELL_CODES]; /* a character and what combines with it; 0 ends, code 0 first: right
+                                        half of a wide one */
+    uint8_t style, flags;
+} whit_cell;
+
+typedef struct whit_screen {
+    int n_columns, n_rows, room_cells;
+    whit_cell *cells;
+    int cursor_x, cursor_y; /* -1: hidden */
+} whit_screen;
+
+/* At least 1 by 1, at most 1000 by 1000. False without memory; then it is as before. */
+bool whit_screen_resize(whit_screen *screen, int n_columns, int n_rows);
+void whit_screen_free(whit_screen *screen);
+void whit_screen_clear(whit_screen *screen);
+/* Of a code point: 0, 1 or 2 columns; -1 for one that is shown in another way. */
+int whit_char_width(uint32_t code);
+/* Puts UTF-8 up to column `limit`; returns the column behind. Outside of the screen nothing happens. */
+int whit_screen_put(whit_screen *screen, int x, int y, int limit, whit_style style, const char *text);
+int whit_screen_put_n(whit_screen *screen, int x, int y, int limit, whit_style style, const char *text, size_t n);
+/* One character of `width` columns with its combining ones. */
+void whit_screen_cell(whit_screen *screen, int x, int y, int width, whit_style style, uint8_t flags,
+                      const uint32_t *codes, size_t n_codes);
+void whit_screen_fill(whit_screen *screen, int x, int y, int limit, whit_style style);
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT
+ * What the parts of the editor share; for this room alone. Names begin with ed_. */
+#ifndef WHIT_EDITOR_STATE_H
+#define WHIT_EDITOR_STATE_H
+
+#include "editor/buffer.h"
+#include "editor/editor.h"
+#include "editor/layout.h"
+#include "editor/syntax.h"
+
+#define ED_CURSORS_MAX 1024
+#define ED_JUMPS_MAX   64
+#define ED_NONE        UINT64_MAX
+
+/* A buffer with what the editor knows about it. */
+struct ed_doc {
+    struct ed_doc *next;
+    whit_buffer *buffer;
+    whit_syntax *syntax;
+    whit_syntax_states states;
+    int tab_columns, indent_columns;
+    bool indent_tabs, asked; /* asked: what the journal held was shown */
+    bool conflict_shown;
+    uint64_t last_offset; /* the cursor of a view that was closed */
+    uint64_t conflict_version;
+};
+
+struct ed_cursor {
+    uint64_t offset, anchor; /* anchor ED_NONE: nothing is selected */
+    int goal;                /* column that up and down keep; -1: where it is */
+};
+
+/* A part of the screen with a view of a document; an inner one has two children instead. */
+struct ed_window {
+    struct ed_window *parent, *child[2];
+    bool beside;                 /* children stand side by side */
+    int x, y, n_columns, n_rows; /* the last row is the status line */
+    struct ed_doc *doc;
+    whit_layout layout;
+    struct ed_cursor *cursors; /* the last is the main one */
+    size_t n_cursors;
+    uint64_t top;
+    int left;
+    bool wrap, moved_away; /* moved_away: the wheel has left the cursor behind */
+};
+
+typedef enum ed_prompt_kind {
+    ED_PROMPT_NONE,
+    ED_PROMPT_FIND,
+    ED_PROMPT_REPLACE,
+    ED_PROMPT_REPLACE_BY,
+    ED_PROMPT_REPLACING, /* y, n, a, q at each match */
+    ED_PROMPT_LINE,
+    ED_PROMPT_SAVE_AS,
+    ED_PROMPT_OPEN,
+    ED_PROMPT_PALETTE,
+    ED_PROMPT_FILES,
+    ED_PROMPT_BUFFERS,
+    ED_PROMPT_PROJECT,
+    ED_PROMPT_RESULTS, /* a list to choose a place from */
+    ED_PROMPT_CLOSE,   /* save, discard, cancel */
+    ED_PROMPT_QUIT,
+    ED_PROMPT_CONFLICT,
+    ED_PROMPT_RECOVER,
+    ED_PROMPT_HELP,
+    ED_PROMPT_VI, /* a line behind ':' */
+} ed_prompt_kind;
+
+struct ed_item {
+    char *label;   /* shown, and searched */
+    char *path;    /* of a place; or NULL */
+    uint64_t line; /* from 1 */
+    int command;
+};
+
+struct ed_prompt {
+    ed_prompt_kind kind;
+    char label[200];
+    char text[1024];
+    size_t n, at; /* bytes, cursor */
+    struct ed_item *items;
+    size_t n_items, items_room;
+    uint32_t *shown; /* items that match the text, best first */
+    size_t n_shown, chosen;
+    uint64_t origin; /* where a search began */
+    uint64_t origin_top;
+};
+
+struct ed_jump {
+    struct ed_doc *doc;
+    uint64_t offset;
+};
+
+typedef struct whit_editor ed;
+typedef void ed_command_fn(ed *e);
+struct ed_command {
+    const char *name, *keys, *help;
+    ed_command_fn *run;
+    uint8_t flags;
+};
+enum { ED_MOVES = 1, ED_EDITS = 2, ED_JUMPS = 4, ED_ONE = 8 }; /* ED_ONE: further cursors go first */
+extern const struct ed_command ed_commands[];
+extern const size_t ed_n_commands;
+
+struct ed_binding {
+    whit_key key;
+    int command;
+};
+
+/* vi's state: what was typed of a command. */
+struct ed_vi {
+    bool on, inserting, visual, visual_lines;
+    uint32_t count, operator_count;
+    uint32_t operator, pending; /* d, c, y ...; f, t, r, g, z ... */
+    uint32_t find, find_char;
+    whit_key repeat[64]; /* the last change, for '.' */
+    size_t n_repeat;
+    whit_key typed[64];
+    size_t n_typed;
+    bool repeating, changing;
+};
+
+struct whit_editor {
+    whit_editor_options options;
+    struct ed_doc *docs;
+    struct ed_window *root, *window; /* window: the current one */
+    struct ed_prompt prompt;
+    char message[600];
+    bool message_is_error;
+    bool done, quitting, mouse, numbers, wrap;
+    int theme;
+    int tab_columns, indent; /* indent: 0 detected, -1 tabs, n spaces */
+    int n_columns, n_rows;
+    struct ed_binding *bindings;
+    size_t n_bindings;
+    char *clipboard;
+    size_t clipboard_bytes;
+    bool clipboard_lines;
+    char pattern[512];
+    bool regex;
+    struct ed_search *search;
+    char replacement[512];
+    size_t n_replaced;
+    bool paste_mode; /* what comes is one paste: nothing is indented */
+    whit_key *macro;
+    size_t n_macro, macro_room;
+    bool recording, playing;
+    struct ed_jump jumps[ED_JUMPS_MAX];
+    size_t n_jumps;
+    struct ed_vi vi;
+    bool shift; /* a movement that selects */
+    bool config_read;
+    char config_path[512];
+};
+
+/* editor.c */
+void ed_say(ed *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void ed_complain(ed *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void ed_complain_error(ed *e, const whit_error *error);
+struct ed_doc *ed_doc_find(const ed *e, const char *path);
+struct ed_doc *ed_open_file(ed *e, const char *path, whit_error *error); /* finds one that is open */
+void ed_show(ed *e, struct ed_doc *doc);
+void ed_close_doc(ed *e, struct ed_doc *doc);
+void ed_place(ed *e, uint64_t line, uint64_t column); /* from 1 */
+void ed_jump_push(ed *e);
+void ed_run(ed *e, int command);
+int ed_command_find(const char *name);
+void ed_check_journal(ed *e);
+void ed_quit_next(ed *e); /* asks for the next unsaved buffer, or ends */
+
+/* window.c */
+void ed_windows_layout(ed *e);
+bool ed_window_split(ed *e, bool beside);
+void ed_window_close(ed *e);
+struct ed_window *ed_window_next(const ed *e, const struct ed_window *window);
+void ed_window_free(struct ed_window *window);
+struct ed_window *ed_window_new(ed *e, struct ed_doc *doc);
+void ed_window_show(ed *e, struct ed_window *window, struct ed_doc *doc);
+struct ed_window *ed_window_at(ed *e, int x, int y);
+int ed_window_margin(const ed *e, const struct ed_window *window);
+void ed_window_follow(ed *e, struct ed_window *window);
+void ed_windows_changed(ed *e, struct ed_doc *doc, uint64_t offset, uint64_t n_removed, uint64_t n_inserted);
+
+/* move.c */
+struct ed_cursor *ed_cursor(const ed *e);
+whit_text *ed_text(const ed *e);
+whit_layout *ed_layout(const ed *e);
+whit_range ed_selection(const struct ed_cursor *cursor);
+void ed_move_to(ed *e, struct ed_cursor *cursor, uint64_t offset);
+void ed_only_main(ed *e);
+void ed_merge_cursors(ed *e);
+bool ed_add_cursor(ed *e, uint64_t offset, uint64_t anchor);
+uint64_t ed_word_left(ed *e, uint64_t offset);
+uint64_t ed_word_right(ed *e, uint64_t offset);
+bool ed_is_word(int byte);
+/* ED_NONE where none matches within `limit` bytes. */
+uint64_t ed_bracket(ed *e, uint64_t offset, uint64_t limit);
+void ed_click(ed *e, whit_key key);
+
+/* change.c */
+bool ed_edit(ed *e, uint64_t offset, uint64_t n_remove, const void *data, size_t n);
+void ed_type(ed *e, const char *text, size_t n);
+void ed_paste(ed *e, const char *text, size_t n);
+bool ed_delete_selection(ed *e, struct ed_cursor *cursor);
+void ed_copy_range(ed *e, whit_range range, bool lines);
+void ed_indent_detect(struct ed_doc *doc, int tab_columns, int indent);
+void ed_save(ed *e, struct ed_doc *doc, bool force);
+
+/* find.c */
+struct ed_search;
+bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why_bytes);
+void ed_search_free(struct ed_search *search);
+bool ed_search_forward(ed *e, const whit_text *text, uint64_t from, uint64_t to, whit_range *match);
+bool ed_search_backward(ed *e, const whit_text *text, uint64_t before, whit_range *match);
+bool ed_search_next(ed *e, bool back, uint64_t from); /* moves, wraps around, says so */
+void ed_replace_here(ed *e);
+void ed_replace_begin(ed *e);
+bool ed_replace_step(ed *e);
+void ed_replace_all(ed *e);
+void ed_project_search(ed *e);
+
+/* prompt.c */
+void ed_prompt_open(ed *e, ed_prompt_kind kind, const char *label, const char *text);
+void ed_prompt_close(ed *e);
+bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste);
+bool ed_prompt_add(ed *e, const char *label, const char *path, uint64_t line, int command);
+void ed_prompt_filter(ed *e);
+bool ed_prompt_has_list(ed_prompt_kind kind);
+
+/* finder.c */
+typedef bool ed_file_fn(void *user, const char *path); /* relative; false ends the walk */
+void ed_walk_files(const char *folder, ed_file_fn *each, void *user);
+
+/* config.c */
+void ed_config_read(ed *e, const char *text, const char *path);
+int ed_config_command(const ed *e, whit_key key);
+bool ed_bind(ed *e, whit_key key, int command);
+
+/* vi.c */
+bool ed_vi_key(ed *e, whit_key key, const char *paste, size_t n_paste); /* false: the usual way */
+void ed_vi_line(ed *e, const char *line);
+void ed_vi_draw_mode(const ed *e, char *mode, size_t room_bytes);
+
+#endif

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: MIT */
+#include "editor/terminal.h"
+
+#include "editor/editor.h"
+#include "editor/journal.h"
+#include "whit_config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#if WHIT_HAVE_NCURSESW
+#define NCURSES_WIDECHAR 1
+#include <dlfcn.h>
+#include <ncurses.h>
+#include <wchar.h>
+
+#define ESCAPE_MS   30 /* a lone escape is a key after that */
+#define STDIN_BYTES (1u << 30)
+
+/* What is used of the library, opened when an editor starts, so that no other verb pays for it. */
+#define FUNCTIONS(X)                                                                                                   \
+    X(newterm)                                                                                                         \
+    X(endwin)                                                                                                          \
+    X(raw)                                                                                                             \
+    X(noecho)                                                                                                          \
+    X(nonl)                                                                                                            \
+    X(keypad)                                                                                                          \
+    X(start_color)                                                                                                     \
+    X(use_default_colors)                                                                                              \
+    X(init_pair)                                                                                                       \
+    X(setcchar)                                                                                                        \
+    X(wmove)                                                                                                           \
+    X(wadd_wch)                                                                                                        \
+    X(wrefresh)                                                                                                        \
+    X(wredrawln)                                                                                                       \
+    X(curs_set)                                                                                                        \
+    X(resizeterm)
+
+struct curses {
+    void *library;
+    WINDOW **screen; /* stdscr */
+    int *n_colors;
+#define MEMBER(name) __typeof__(&name) name;
+    FUNCTIONS(MEMBER)
+#undef MEMBER
+};
+
+struct terminal {
+    struct curses curses;
+    int in, out;
+    FILE *in_file, *out_file;
+    bool colored, shown, mouse;
+    whit_screen screen;
+    whit_keys keys;
+    whit_editor *editor;
+    int watch, watched; /* inotify */
+};
+
+static volatile sig_atomic_t resized;
+
+static void on_resize(int number)
+{
+    (void)number;
+    resized = 1;
+}
+
+static bool load(struct curses *curses)
+{
+    curses->library = dlopen("libncursesw.so.6", RTLD_NOW | RTLD_LOCAL);
+    if (!curses->library) return false;
+    curses->screen = dlsym(curses->library, "stdscr");
+    curses->n_colors = dlsym(curses->library, "COLORS");
+    bool ok = curses->screen && curses->n_colors;
+#define LOAD(name) ok = (*(void **)&curses->name = dlsym(curses->library, #name)) && ok;
+    FUNCTIONS(LOAD)
+#undef LOAD
+    return ok;
+}
+
+static void send(const struct terminal *terminal, const char *text)
+{
+    size_t n = strlen(text);
+    while (n) {
+        ssize_t written = write(terminal->out, text, n);
+        if (written < 0 && errno != EINTR) return;
+        if (written > 0) {
+            text += written;
+            n -= (size_t)written;
+        }
+    }
+}
+
+/* The terminal's clipboard, by OSC 52. */
+static void copy(void *user, const char *text, size_t n)
+{
+    const struct terminal *terminal = user;
+    size_t room = sodium_base64_encoded_len(n, sodium_base64_VARIANT_ORIGINAL);
+    if (n > 256u << 10) return; /* terminals take no more */
+    char *encoded = malloc(room);
+    if (!encoded) return;
+    sodium_bin2base64(encoded, room, (const uint8_t *)text, n, sodium_base64_VARIANT_ORIGINAL);
+    send(terminal, "\033]52;c;");
+    send(terminal, encoded);
+    send(terminal, "\a");
+    free(encoded);
+}
+
+/* ---- colours ------------------------------------------------------------------------------- */
+
+struct look {
+    short many, few; /* of 256 colours, of 8; -1: the terminal's own */
+    short behind_many, behind_few;
+    attr_t attributes;
+};
+
+/* clang-format off */
+static const struct look looks[WHIT_N_STYLES] = {
+    [WHIT_STYLE_TEXT]         = {-1, -1, -1, -1, 0},
+    [WHIT_STYLE_KEYWORD]      = {75, COLOR_BLUE, -1, -1, A_BOLD},
+    [WHIT_STYLE_TYPE]         = {79, COLOR_CYAN, -1, -1, 0},
+    [WHIT_STYLE_CONSTANT]     = {176, COLOR_MAGENTA, -1, -1, 0},
+    [WHIT_STYLE_STRING]       = {113, COLOR_GREEN, -1, -1, 0},
+    [WHIT_STYLE_NUMBER]       = {176, COLOR_MAGENTA, -1, -1, 0},
+    [WHIT_STYLE_COMMENT]      = {245, COLOR_CYAN, -1, -1, A_DIM},
+    [WHIT_STYLE_FUNCTION]     = {179, COLOR_YELLOW, -1, -1, 0},
+    [WHIT_STYLE_DIRECTIVE]    = {174, COLOR_RED, -1, -1, 0},
+    [WHIT_STYLE_FOREIGN]      = {203, COLOR_RED, -1, -1, 0},
+    [WHIT_STYLE_MARGIN]       = {241, -1, -1, -1, A_DIM},
+    [WHIT_STYLE_MARGIN_HERE]  = {250, -1, -1, -1, 0},
+    [WHIT_STYLE_ADDED]        = {113, COLOR_GREEN, -1, -1, 0},
+    [WHIT_STYLE_CHANGED]      = {179, COLOR_YELLOW, -1, -1, 0},
+    [WHIT_STYLE_REMOVED]      = {203, COLOR_RED, -1, -1, 0},
+    [WHIT_STYLE_STATUS]       = {252, -1, 238, -1, A_BOLD},
+    [WHIT_STYLE_STATUS_OTHER] = {246, -1, 236, -1, 0},
+    [WHIT_STYLE_PROMPT]       = {75, COLOR_BLUE, -1, -1, A_BOLD},
+    [WHIT_STYLE_ERROR]        = {203, COLOR_RED, -1, -1, A_BOLD},
+    [WHIT_STYLE_LIST]         = {252, -1, 236, -1, 0},
+    [WHIT_STYLE_LIST_HERE]    = {254, -1, 240, -1, A_BOLD},
+};
+/* clang-format on */
+
+static void begin_colors(struct terminal *terminal)
+{
+    struct curses *curses = &terminal->curses;
+    if (getenv("NO_COLOR") || curses->start_color() == ERR || *curses->n_colors < 8) return;
+    curses->use_default_colors();
+    bool many = *curses->n_colors >= 256;
+    for (short i = 0; i < WHIT_N_STYLES; i++)
+        curses->init_pair((short)(i + 1), many ? looks[i].many : looks[i].few,
+                          many ? looks[i].behind_many : looks[i].behind_few);
+    curses->init_pair(WHIT_N_STYLES + 1, many ? 16 : COLOR_BLACK, many ? 179 : COLOR_YELLOW);
+    terminal->colored = true;
+}
+
+/* Without a colour behind it a bar is shown in reverse. */
+static attr_t attributes_of(const struct terminal *terminal, const whit_cell *cell, short *pair)
+{
+    attr_t attributes = looks[cell->style].attributes;
+    bool bar = cell->style == WHIT_STYLE_STATUS || cell->style == WHIT_STYLE_STATUS_OTHER ||
+        cell->style == WHIT_STYLE_LIST_HERE;
+    *pair = 0;
+    if (terminal->colored) *pair = (short)(cell->style + 1);
+    if (bar && (!terminal->colored || *terminal->curses.n_colors < 256)) attributes |= A_REVERSE;
+    if (cell->flags & WHIT_CELL_MATCH) {
+        *pair = terminal->colored ? WHIT_N_STYLES + 1 : 0;
+        attributes |= terminal->colored ? 0 : A_UNDERLINE;
+    }
+    if (cell->flags & (WHIT_CELL_SELECTED | WHIT_CELL_CURSOR)) attributes ^= A_REVERSE;
+    if (cell->flags & WHIT_CELL_BRACKET) attributes |= A_BOLD | A_UNDERLINE;
+    return attributes;
+}
+
+/* ---- showing ------------------------------------------------------------------------------- */
+
+static void show(struct terminal *terminal)
+{
+    struct curses *curses = &terminal->curses;
+    WINDOW *window = *curses->screen;
+    whit_editor_draw(terminal->editor, &terminal->screen);
+    const whit_screen *screen = &terminal->screen;
+    for (int y = 0; y < screen->n_rows; y++) {
+        for (int x = 0; x < screen->n_columns; x++) {
+            const whit_cell *cell = &screen->cells[y * screen->n_columns + x];
+            if (!cell->codes[0]) continue; /* the right half of a wide character */
+            bool wide = x + 1 < screen->n_columns && !cell[1].codes[0];
+            wchar_t text[WHIT_CELL_CODES + 1] = {0};
+            for (int i = 0; i < WHIT_CELL_CODES && cell->codes[i]; i++) text[i] = (wchar_t)cell->codes[i];
+            /* The system's tables may be older than ours: what it would draw otherwise is left out. */
+            if (wcwidth(text[0]) != (wide ? 2 : 1)) {
+                text[0] = 0xFFFD;
+                text[1] = 0;
+                wide = false;
+            }
+            for (int i = 1; text[i]; i++)
+                if (wcwidth(text[i]) != 0) text[i] = 0;
+            short pair;
+            cchar_t out;
+            attr_t attributes = attributes_of(terminal, cell, &pair);
+            curses->setcchar(&out, text, attributes, pair, NULL);
+            curses->wmove(window, y, x);
+            curses->wadd_wch(window, &out); /* ERR at the last cell, which is filled all the same */
+            if (!wide && x + 1 < screen->n_columns && !cell[1].codes[0]) {
+                wchar_t blank[2] = L" ";
+                curses->setcchar(&out, blank, attributes, pair, NULL);
+                curses->wadd_wch(window, &out);
+            }
+        }
+    }
+    bool visible = screen->cursor_x >= 0;
+    if (visible) curses->wmove(window, screen->cursor_y, screen->cursor_x);
+    if (visible != terminal->shown) curses->curs_set(visible);
+    terminal->shown = visible;
+    curses->wrefresh(window);
+}
+
+static void take_size(struct terminal *terminal, bool tell)
+{
+    struct winsize size;
+    int n_columns = 80, n_rows = 24;
+    if (ioctl(terminal->out, TIOCGWINSZ, &size) == 0 && size.ws_col && size.ws_row) {
+        n_columns = size.ws_col;
+        n_rows = size.ws_row;
+    }
+    if (tell) terminal->curses.resizeterm(n_rows, n_columns);
+    if (!whit_screen_resize(&terminal->screen, n_columns, n_rows)) return;
+    if (tell) terminal->curses.wredrawln(*terminal->curses.screen, 0, n_rows);
+}
+
+static whit_status begin(struct terminal *terminal, whit_error *error)
+{
+    const char *type = getenv("TERM");
+    /* UTF-8 whatever the locale is: the editor's texts are. */
+    if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX < 4) setlocale(LC_CTYPE, "C.UTF-8");
+    terminal->in = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    if (terminal->in < 0) {
+        if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the editor wants a terminal, and there is none");
+        terminal->in = STDIN_FILENO;
+    }
+    terminal->out = isatty(STDOUT_FILENO) ? STDOUT_FILENO : terminal->in;
+    int out = dup(terminal->out), in = dup(terminal->in);
+    terminal->out_file = out < 0 ? NULL : fdopen(out, "w");
+    terminal->in_file = in < 0 ? NULL : fdopen(in, "r");
+    if (!terminal->out_file || !terminal->in_file) return whit_fail_errno(error, "the terminal", "open");
+    if (!load(&terminal->curses))
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the editor wants ncursesw (libncursesw6): %s", dlerror());
+    struct curses *curses = &terminal->curses;
+    if (!type || !*type || !curses->newterm(NULL, terminal->out_file, terminal->in_file))
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "the terminal '%s' is not known: set TERM, for example to xterm", type ? type : "");
+    curses->raw();
+    curses->noecho();
+    curses->nonl();
+    curses->keypad(*curses->screen, TRUE);
+    terminal->shown = true;
+    begin_colors(terminal);
+    struct sigaction action = {.sa_handler = on_resize};
+    sigaction(SIGWINCH, &action, NULL);
+    take_size(terminal, false);
+    send(terminal, "\033[?2004h");
+    terminal->mouse = whit_editor_wants_mouse(terminal->editor);
+    if (terminal->mouse) send(terminal, "\033[?1002h\033[?1006h");
+    return WHIT_OK;
+}
+
+static void end(struct terminal *terminal)
+{
+    if (terminal->screen.cells) {
+        if (terminal->mouse) send(terminal, "\033[?1006l\033[?1002l");
+        send(terminal, "\033[?2004l");
+        terminal->curses.endwin();
+    }
+    if (terminal->watch >= 0) close(terminal->watch);
+    if (terminal->out_file) fclose(terminal->out_file);
+    if (terminal->in_file) fclose(terminal->in_file);
+    if (terminal->in > STDIN_FILENO) close(terminal->in);
+    whit_screen_free(&terminal->screen);
+    whit_keys_free(&terminal->keys);
+    /* The library stays loaded: it keeps pointers of its own until the end. */
+}
+
+/* ---- the loop ------------------------------------------------------------------------------ */
+
+/* Hears of changes to the current file without waking up for anything else. */
+static void watch_file(struct terminal *terminal)
+{
+    const char *path = whit_editor_path(terminal->editor);
+    if (terminal->watch < 0) return;
+    if (terminal->watched >= 0) inotify_rm_watch(terminal->watch, terminal->watched);
+    terminal->watched = path
+        ? inotify_add_watch(terminal->watch, path, IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF)
+        : -1;
+    char drained[4096];
+    while (read(terminal->watch, drained, sizeof drained) > 0) {
+    }
+}
+
+static void take_keys(struct terminal *terminal, bool final)
+{
+    whit_key key;
+    while (!whit_editor_is_done(terminal->editor) && whit_keys_next(&terminal->keys, final, &key)) {
+        bool paste = key.code == WHIT_KEY_PASTE;
+        whit_editor_key(terminal->editor, key, paste ? (const char *)terminal->keys.paste.data : NULL,
+                        paste ? terminal->keys.paste.size_bytes : 0);
+    }
+}
+
+static whit_status loop(struct terminal *terminal, const volatile bool *stop, whit_error *error)
+{
+    bool idle_work = true, redraw = true;
+    sigset_t blocked, before;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGWINCH);
+    sigaddset(&blocked, SIGTERM);
+    sigaddset(&blocked, SIGHUP);
+    sigprocmask(SIG_BLOCK, &blocked, &before);
+    while (!whit_editor_is_done(terminal->editor) && !(stop && *stop)) {
+        if (resized) {
+            resized = 0;
+            take_size(terminal, true);
+            redraw = true;
+        }
+        if (redraw) show(terminal);
+        redraw = false;
+        bool waiting = whit_keys_is_waiting(&terminal->keys) && !terminal->keys.pasting;
+        struct timespec soon = {0, waiting ? ESCAPE_MS * 1000000L : 0};
+        struct pollfd fds[2] = {{terminal->in, POLLIN, 0}, {terminal->watch, POLLIN, 0}};
+        int n = ppoll(fds, terminal->watch < 0 ? 1 : 2, waiting || idle_work ? &soon : NULL, &before);
+        if (n < 0 && errno != EINTR) return whit_fail_errno(error, "the terminal", "wait for");
+        if (n == 0 && waiting) {
+            take_keys(terminal, true);
+            redraw = true;
+        } else if (n == 0) {
+            idle_work = whit_editor_idle(terminal->editor, &redraw);
+            continue;
+        }
+        if (n > 0 && fds[1].revents) {
+            watch_file(terminal);
+            whit_editor_check_files(terminal->editor);
+            redraw = true;
+        }
+        if (n > 0 && fds[0].revents) {
+            char bytes[65536];
+            ssize_t got = read(terminal->in, bytes, sizeof bytes);
+            if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) break; /* the terminal is gone */
+            if (got > 0 && !whit_keys_feed(&terminal->keys, bytes, (size_t)got))
+                return whit_fail_memory(error, "keys", (size_t)got);
+            const char *path = whit_editor_path(terminal->editor);
+            take_keys(terminal, false);
+            if (path != whit_editor_path(terminal->editor)) watch_file(terminal);
+            redraw = true;
+        }
+        whit_editor_flush(terminal->editor);
+        idle_work = true;
+    }
+    whit_editor_flush(terminal->editor);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return WHIT_OK;
+}
+
+static whit_status read_stdin(whit_editor *editor, whit_error *error)
+{
+    whit_buf text = {.limit_bytes = STDIN_BYTES};
+    whit_status status = WHIT_OK;
+    for (;;) {
+        if (!whit_buf_reserve(&text, 65536)) {
+            status = whit_fail_memory(error, "what comes on stdin", text.size_bytes);
+            break;
+        }
+        ssize_t n = read(STDIN_FILENO, text.data + text.size_bytes, 65536);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) status = whit_fail_errno(error, "stdin", "read");
+        if (n <= 0) break;
+        text.size_bytes += (size_t)n;
+    }
+    if (status == WHIT_OK) status = whit_editor_add_text(editor, "stdin", text.data, text.size_bytes, error);
+    whit_buf_free(&text);
+    return status;
+}
+
+static whit_status open_all(whit_editor *editor, const whit_edit_options *options, whit_error *error)
+{
+    size_t n_open = 0;
+    for (size_t i = 0; i < options->n_files; i++) {
+        bool is_stdin = !strcmp(options->files[i], "-");
+        whit_status status =
+            is_stdin ? read_stdin(editor, error) : whit_editor_add_file(editor, options->files[i], error);
+        if (status == WHIT_OK)
+            n_open++;
+        else if (options->n_files == 1)
+            return status;
+    }
+    return n_open ? WHIT_OK : whit_editor_add_text(editor, "unnamed", NULL, 0, error);
+}
+
+whit_status whit_edit_run(const whit_edit_options *options, bool *stopped, whit_error *error)
+{
+    struct terminal terminal = {.in = -1, .watch = -1, .watched = -1};
+    char folder[PATH_MAX], config[PATH_MAX] = "";
+    const char *configs = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    whit_error no_folder;
+    bool has_folder = !options->no_journal && whit_journal_folder(folder, sizeof folder, &no_folder);
+    if (options->config_path)
+        snprintf(config, sizeof config, "%s", options->config_path);
+    else if (configs && *configs)
+        snprintf(config, sizeof config, "%s/whit/edit.conf", configs);
+    else if (home)
+        snprintf(config, sizeof config, "%s/.config/whit/edit.conf", home);
+    whit_editor_options editor_options = {.journal_folder = has_folder ? folder : NULL,
+                                          .config_path = *config ? config : NULL,
+                                          .read_only = options->read_only,
+                                          .copy = copy,
+                                          .user = &terminal};
+    *stopped = false;
+    WHIT_TRY(whit_editor_open(&editor_options, &terminal.editor, error));
+    whit_status status = open_all(terminal.editor, options, error);
+    if (status == WHIT_OK) status = begin(&terminal, error);
+    if (status == WHIT_OK) {
+        terminal.watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+        watch_file(&terminal);
+        status = loop(&terminal, options->stop, error);
+        *stopped = options->stop && *options->stop;
+    }
+    end(&terminal);
+    whit_editor_close(terminal.editor);
+    return status;
+}
+
+#else
+
+whit_status whit_edit_run(const whit_edit_options *options, bool *stopped, whit_error *error)
+{
+    (void)options;
+    *stopped = false;
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                     "this whit was built without its editor: install libncurses-dev and build again");
+}
+
+#endif

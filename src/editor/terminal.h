@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ * The editor on a terminal: ncursesw shows the screen; keys are read and decoded here. */
+#ifndef WHIT_EDITOR_TERMINAL_H
+#define WHIT_EDITOR_TERMINAL_H
+
+#include "base/status.h"
+
+typedef struct whit_edit_options {
+    const char *const *files; /* FILE, FILE:LINE, or "-" for what comes on stdin */
+    size_t n_files;
+    const char *config_path; /* NULL: $XDG_CONFIG_HOME/whit/edit.conf */
+    bool read_only, no_journal;
+    const volatile bool *stop; /* set by a signal: the journals are written, and the editor ends */
+} whit_edit_options;
+
+/* Runs until the user quits. *stopped: a signal ended it. WHIT_ERROR_UNSUPPORTED where there is no
+ * terminal or no ncursesw. */
+whit_status whit_edit_run(const whit_edit_options *options, bool *stopped, whit_error *error);
+
+#endif

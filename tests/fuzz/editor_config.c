@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ * Any bytes as the user's configuration, as a journal, and as the text of every language. */
+#include "editor/editor.h"
+#include "editor/journal.h"
+#include "editor/syntax.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    whit_editor *editor;
+    whit_error error;
+    whit_record record;
+    whit_buf text = {0};
+    char name[32];
+    if (!whit_buf_append(&text, data, size) || !whit_buf_append(&text, "", 1)) return 0;
+    whit_editor_options options = {.config = (const char *)text.data};
+    if (whit_editor_open(&options, &editor, &error) == WHIT_OK) whit_editor_close(editor);
+    for (size_t at = 0, before = 0; whit_journal_next(data, size, &at, &record); before = at)
+        if (at <= before || at > size || record.size_bytes > size) __builtin_trap();
+    uint8_t *styles = malloc(size + 1);
+    for (size_t i = 0; styles && whit_syntax_language(i, name, sizeof name); i++) {
+        whit_syntax *syntax = whit_syntax_open(name);
+        if (!syntax) __builtin_trap();
+        uint32_t state = 0;
+        for (size_t at = 0; at < size;) {
+            const uint8_t *feed = memchr(data + at, '\n', size - at);
+            size_t n = feed ? (size_t)(feed - data) - at : size - at;
+            state = whit_syntax_line(syntax, state, data + at, n, true, styles);
+            for (size_t k = 0; k < n; k++)
+                if (styles[k] >= WHIT_N_STYLES) __builtin_trap();
+            at += n + 1;
+        }
+        whit_syntax_close(syntax);
+    }
+    free(styles);
+    whit_buf_free(&text);
+    return 0;
+}

@@ -1,0 +1,4 @@
+whit_fuzz(editor_keys)
+target_link_libraries(fuzz_editor_keys PRIVATE whit_editor)
+whit_fuzz(editor_config)
+target_link_libraries(fuzz_editor_config PRIVATE whit_editor)
