@@ -27,6 +27,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_kernels_verb,
     &cli_doctor_verb,
     &cli_edit_verb,
+    &cli_graph_verb,
     &cli_help_verb,
     NULL,
 };

@@ -30,6 +30,7 @@ extern const cli_verb cli_export_verb;
 extern const cli_verb cli_merge_verb;
 extern const cli_verb cli_tune_verb;
 extern const cli_verb cli_edit_verb;
+extern const cli_verb cli_graph_verb;
 extern const cli_verb cli_help_verb;
 
 #endif

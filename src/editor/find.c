@@ -2,6 +2,8 @@
  * Searching and replacing with PCRE2. A match does not reach over the end of a line. */
 #include "editor/state.h"
 
+#include "code/walk.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -319,7 +321,7 @@ void ed_project_search(ed *e)
 {
     struct project project = {e, e->options.project ? e->options.project : ".", 0};
     ed_prompt_open(e, ED_PROMPT_RESULTS, "Results: ", "");
-    ed_walk_files(project.folder, search_file, &project);
+    whit_walk_files(project.folder, search_file, &project);
     if (!project.n_results) {
         ed_prompt_close(e);
         ed_complain(e, "'%s' is in no file of the project", e->pattern);

@@ -3,6 +3,7 @@
 #include "editor/state.h"
 
 #include "base/utf8.h"
+#include "code/walk.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -128,7 +129,7 @@ static void fill_list(ed *e)
             ed_prompt_add(e, label, doc->buffer->path ? doc->buffer->path : doc->buffer->name, 0, -1);
         }
         break;
-    case ED_PROMPT_FILES: ed_walk_files(e->options.project ? e->options.project : ".", add_file, e); break;
+    case ED_PROMPT_FILES: whit_walk_files(e->options.project ? e->options.project : ".", add_file, e); break;
     default: break;
     }
     ed_prompt_filter(e);

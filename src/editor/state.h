@@ -227,10 +227,6 @@ bool ed_prompt_add(ed *e, const char *label, const char *path, uint64_t line, in
 void ed_prompt_filter(ed *e);
 bool ed_prompt_has_list(ed_prompt_kind kind);
 
-/* finder.c */
-typedef bool ed_file_fn(void *user, const char *path); /* relative; false ends the walk */
-void ed_walk_files(const char *folder, ed_file_fn *each, void *user);
-
 /* config.c */
 void ed_config_read(ed *e, const char *text, const char *path);
 int ed_config_command(const ed *e, whit_key key);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The files of a project: a walk through its folders that respects .gitignore. */
-#include "editor/state.h"
+#include "code/walk.h"
 
 #include "base/file.h"
 
@@ -27,7 +27,7 @@ struct rule {
 struct walk {
     struct rule *rules;
     size_t n_rules, n_files;
-    ed_file_fn *each;
+    whit_walk_fn *each;
     void *user;
     const char *folder;
     bool stopped;
@@ -148,7 +148,7 @@ static void walk_folder(struct walk *walk, const char *base, int depth)
     walk->n_rules = n_rules;
 }
 
-void ed_walk_files(const char *folder, ed_file_fn *each, void *user)
+void whit_walk_files(const char *folder, whit_walk_fn *each, void *user)
 {
     struct walk walk = {.each = each, .user = user, .folder = folder, .rules = malloc(RULES_MAX * sizeof(struct rule))};
     if (!walk.rules) return;

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ * whit graph: what a project's code defines, calls and imports. */
+#include <string.h>
+
+#include "cli/verbs.h"
+#include "code/graph.h"
+
+struct graph_values {
+    bool json;
+    uint32_t n_tokens;
+    const char *cache;
+};
+static const struct graph_values defaults = {.n_tokens = 1000};
+static const cli_option options[] = {
+    {"--json", CLI_FLAG, offsetof(struct graph_values, json), NULL, "Print one JSON value."},
+    {"--tokens", CLI_COUNT, offsetof(struct graph_values, n_tokens), "N",
+     "The most that a map may take, in tokens of about four bytes; default 1000.", 1, 10000000},
+    {"--cache", CLI_FILE, offsetof(struct graph_values, cache), "FOLDER",
+     "Keep the graph in FOLDER; default $XDG_CACHE_HOME/whit/graphs or ~/.cache/whit/graphs."},
+    {0},
+};
+
+/* A row is an object, or a line of text. */
+struct rows {
+    cli_call *call;
+    json_t *array; /* NULL: text */
+};
+
+static void add_place(struct rows *rows, const char *file, uint32_t line, const char *what, const char *name,
+                      uint32_t end_line)
+{
+    if (rows->array) {
+        json_t *row = json_pack("{s:s, s:i, s:s, s:s}", "file", file, "line", (int)line, "what", what, "name", name);
+        if (row && end_line) json_object_set_new(row, "end_line", json_integer(end_line));
+        json_array_append_new(rows->array, row);
+    } else {
+        cli_print(rows->call, "%s:%u: %s %s\n", file, line, what, name);
+    }
+}
+
+static void definitions(const whit_graph *graph, const char *name, struct rows *rows)
+{
+    uint32_t n, first = whit_graph_symbols_of(graph, whit_graph_name(graph, name, strlen(name)), &n);
+    whit_graph_symbol symbol;
+    for (uint32_t i = first; i < first + n && whit_graph_symbol_at(graph, i, &symbol); i++)
+        add_place(rows, symbol.file, symbol.line, whit_symbol_kind_name(symbol.kind), symbol.name, symbol.end_line);
+}
+
+static void mentions(const whit_graph *graph, const char *name, bool calls, struct rows *rows)
+{
+    uint32_t n, first = whit_graph_mentions_of(graph, whit_graph_name(graph, name, strlen(name)), &n);
+    whit_graph_mention mention;
+    for (uint32_t i = first; i < first + n && whit_graph_mention_at(graph, i, &mention); i++) {
+        whit_graph_symbol symbol = {.name = "", .kind = WHIT_SYMBOL_FUNCTION};
+        if (calls && !mention.calls) continue;
+        bool inside = whit_graph_symbol_at(graph, mention.symbol, &symbol);
+        add_place(rows, mention.file, mention.line, inside ? "in" : "at the top", symbol.name, 0);
+    }
+}
+
+static bool imports(const whit_graph *graph, const char *path, struct rows *rows)
+{
+    uint32_t file = whit_graph_file_number(graph, path), n;
+    if (file == WHIT_GRAPH_NONE) return false;
+    uint32_t first = whit_graph_imports_of(graph, file, &n);
+    for (uint32_t i = first; i < first + n; i++) {
+        const char *written;
+        uint32_t target, line;
+        if (!whit_graph_import_at(graph, i, &written, &target, &line)) break;
+        const char *found = target == WHIT_GRAPH_NONE ? NULL : whit_graph_file(graph, target);
+        if (rows->array)
+            json_array_append_new(
+                rows->array,
+                json_pack("{s:s, s:i, s:s, s:s?}", "file", path, "line", (int)line, "written", written, "is", found));
+        else
+            cli_print(rows->call, "%s:%u: %s%s%s\n", path, line, written, found ? " is " : "", found ? found : "");
+    }
+    return true;
+}
+
+static int print_map(cli_call *call, const whit_graph *graph, const char *folder, const struct graph_values *values)
+{
+    whit_buf map = {0};
+    whit_error error;
+    if (whit_graph_map(graph, folder, values->n_tokens, &map, &error) != WHIT_OK) {
+        whit_buf_free(&map);
+        return cli_fail_error(call, &error);
+    }
+    if (values->json)
+        cli_print_json(call, json_pack("{s:s%}", "map", map.size_bytes ? (char *)map.data : "", map.size_bytes));
+    else
+        cli_write(call, (char *)map.data, map.size_bytes);
+    whit_buf_free(&map);
+    return CLI_OK;
+}
+
+static int print_counts(cli_call *call, const whit_graph *graph, bool json)
+{
+    whit_graph_counts n = whit_graph_count(graph);
+    if (json) {
+        cli_print_json(call,
+                       json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:b}", "files", (json_int_t)n.n_files, "lines",
+                                 (json_int_t)n.n_lines, "symbols", (json_int_t)n.n_symbols, "mentions",
+                                 (json_int_t)n.n_mentions, "imports", (json_int_t)n.n_imports, "bytes",
+                                 (json_int_t)n.size_bytes, "built", n.fresh));
+        return CLI_OK;
+    }
+    cli_print(call, "%u files, %llu lines: %u symbols, %u mentions, %u imports; %s\n", n.n_files,
+              (unsigned long long)n.n_lines, n.n_symbols, n.n_mentions, n.n_imports, n.fresh ? "built" : "unchanged");
+    return CLI_OK;
+}
+
+static int query(cli_call *call, const whit_graph *graph, const struct graph_values *values)
+{
+    const char *folder = call->operands[0], *what = call->n_operands > 1 ? call->operands[1] : NULL;
+    const char *name = call->n_operands > 2 ? call->operands[2] : NULL;
+    if (!what) return print_counts(call, graph, values->json);
+    if (!strcmp(what, "map"))
+        return name ? cli_fail(call, CLI_USAGE, "map takes no name") : print_map(call, graph, folder, values);
+    struct rows rows = {call, values->json ? json_array() : NULL};
+    bool is_def = !strcmp(what, "def"), is_refs = !strcmp(what, "refs"), is_callers = !strcmp(what, "callers");
+    int status = CLI_OK;
+    if (!is_def && !is_refs && !is_callers && strcmp(what, "imports"))
+        status = cli_fail(call, CLI_USAGE, "'%s' is none of def, refs, callers, imports and map", what);
+    else if (!name)
+        status = cli_fail(call, CLI_USAGE, "%s wants a name", what);
+    else if (is_def)
+        definitions(graph, name, &rows);
+    else if (is_refs || is_callers)
+        mentions(graph, name, is_callers, &rows);
+    else if (!imports(graph, name, &rows))
+        status = cli_fail(call, CLI_FAILED, "%s is no source file of %s", name, folder);
+    if (status == CLI_OK && rows.array) return cli_print_json(call, rows.array) ? CLI_OK : CLI_IO;
+    json_decref(rows.array);
+    return status;
+}
+
+static int run(cli_call *call)
+{
+    const struct graph_values *values = call->values;
+    whit_graph *graph;
+    whit_error error;
+    if (whit_graph_open(call->operands[0], values->cache, &graph, &error) != WHIT_OK)
+        return cli_fail_error(call, &error);
+    int status = query(call, graph, values);
+    whit_graph_close(graph);
+    return status;
+}
+
+const cli_verb cli_graph_verb = {
+    "graph",
+    "FOLDER [QUERY [NAME]]",
+    1,
+    3,
+    "ask what a project's code defines, calls and imports",
+    "Reads the source files of FOLDER (.gitignore is respected), keeps what it finds in a file under the cache folder, "
+    "and reads them again when one of them has changed. QUERY is def NAME (where it is defined), refs NAME (where it "
+    "is mentioned), callers NAME (where it is called), imports FILE (what a file includes, by its path in FOLDER), or "
+    "map (an outline that fits --tokens, of what is referred to most). Without one, the graph is counted.\n"
+    "C, C++ and Python are read by their structure, JavaScript, TypeScript, Rust, Go, Java, shell and others by the "
+    "words that definitions begin with; macros are not expanded.\n"
+    "  whit graph . callers whit_fail\n"
+    "  whit graph . map --tokens 2000\n",
+    {{"OPTIONS", options, 0}},
+    sizeof(struct graph_values),
+    &defaults,
+    run,
+};

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ * What a project's code defines, calls and imports: a graph in one mapped file under the cache folder,
+ * read by any number of processes through pointers, without locks. It is written anew beside the old
+ * one and renamed over it, so that a reader keeps what it has open.
+ *
+ * Names, symbols (definitions) and files have numbers; neighbours are runs of arrays. */
+#ifndef WHIT_CODE_GRAPH_H
+#define WHIT_CODE_GRAPH_H
+
+#include "base/file.h"
+#include "code/parse.h"
+
+#define WHIT_GRAPH_NONE UINT32_MAX
+
+typedef struct whit_graph whit_graph;
+
+/* All pointers stay good until the graph is closed. */
+typedef struct whit_graph_symbol {
+    const char *name, *file; /* the file's path is relative to the project */
+    uint32_t line, end_line; /* from 1 */
+    whit_symbol_kind kind;
+    uint32_t parent;     /* a symbol that contains it; WHIT_GRAPH_NONE */
+    uint32_t n_mentions; /* of its name, where that can mean it */
+    bool is_local;       /* other files cannot mean it */
+    uint32_t name_number, file_number;
+} whit_graph_symbol;
+
+typedef struct whit_graph_mention {
+    const char *file;
+    uint32_t line, symbol; /* the symbol it stands in; WHIT_GRAPH_NONE */
+    bool calls;
+} whit_graph_mention;
+
+typedef struct whit_graph_counts {
+    uint32_t n_files, n_names, n_symbols, n_mentions, n_imports;
+    uint64_t n_lines, size_bytes;
+    bool fresh; /* built by this call */
+} whit_graph_counts;
+
+/* The graph of a folder as its files are now: from the cache where nothing has changed since, else it is
+ * built (and the cache's file replaced). cache_folder NULL: $XDG_CACHE_HOME/whit or ~/.cache/whit;
+ * where it cannot be written the graph is kept in memory alone. *graph is the caller's. */
+whit_status whit_graph_open(const char *folder, const char *cache_folder, whit_graph **graph, whit_error *error);
+/* As it was left in the cache, whatever the files are now: in moments. WHIT_ERROR_IO where there is none. */
+whit_status whit_graph_open_cached(const char *folder, const char *cache_folder, whit_graph **graph, whit_error *error);
+/* Any bytes: refused with WHIT_ERROR_FORMAT where they are no whole graph. They outlive it. */
+whit_status whit_graph_open_memory(const void *data, size_t size_bytes, whit_graph **graph, whit_error *error);
+void whit_graph_close(whit_graph *graph);
+whit_graph_counts whit_graph_count(const whit_graph *graph);
+
+/* A name's number, WHIT_GRAPH_NONE where nothing has it. */
+uint32_t whit_graph_name(const whit_graph *graph, const char *name, size_t n);
+/* The symbols of a name are first to first + n. */
+uint32_t whit_graph_symbols_of(const whit_graph *graph, uint32_t name, uint32_t *n);
+bool whit_graph_symbol_at(const whit_graph *graph, uint32_t symbol, whit_graph_symbol *out);
+/* The mentions of a name are first to first + n; those of a name that the project does not define are
+ * not kept. */
+uint32_t whit_graph_mentions_of(const whit_graph *graph, uint32_t name, uint32_t *n);
+bool whit_graph_mention_at(const whit_graph *graph, uint32_t mention, whit_graph_mention *out);
+const char *whit_graph_file(const whit_graph *graph, uint32_t file);
+/* The number of a file by its path in the project. */
+uint32_t whit_graph_file_number(const whit_graph *graph, const char *path);
+/* The symbols that a file defines, in the order of its lines: entries first to first + n of an array. */
+uint32_t whit_graph_file_symbols(const whit_graph *graph, uint32_t file, uint32_t *n);
+uint32_t whit_graph_file_symbol(const whit_graph *graph, uint32_t entry);
+/* What a file imports, as it is written there, and the project's file that it is (WHIT_GRAPH_NONE: none). */
+uint32_t whit_graph_imports_of(const whit_graph *graph, uint32_t file, uint32_t *n);
+bool whit_graph_import_at(const whit_graph *graph, uint32_t import, const char **written, uint32_t *file,
+                          uint32_t *line);
+
+const char *whit_symbol_kind_name(whit_symbol_kind kind);
+
+/* An outline of the project in at most n_tokens (of about four bytes each): files with their symbols,
+ * those that are mentioned most. Appends text to `out`. */
+whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n_tokens, whit_buf *out,
+                           whit_error *error);
+
+#endif

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT
+ * From a folder's files to the bytes of its graph. */
+#include "base/hash.h"
+#include "code/graph_file.h"
+#include "code/walk.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#define FILE_BYTES (16u << 20) /* a larger one was not written by hand */
+
+/* A mention before it is known which names the project defines. */
+struct raw_mention {
+    uint32_t name, file, line_calls, symbol;
+};
+struct raw_import {
+    uint32_t written, file, line;
+};
+
+struct build {
+    const char *folder;
+    whit_parse parse;
+    whit_buf strings, files, names, symbols, mentions, imports, sorted;
+    uint32_t *slots;
+    uint32_t n_slots, n_names, n_symbols, n_files;
+    uint64_t n_lines;
+    bool failed;
+};
+
+static uint32_t add_string(struct build *build, const char *text, size_t n)
+{
+    if (build->strings.size_bytes + n + 1 > UINT32_MAX) build->failed = true;
+    uint32_t at = (uint32_t)build->strings.size_bytes;
+    if (build->failed || !whit_buf_append(&build->strings, text, n) || !whit_buf_append(&build->strings, "", 1))
+        build->failed = true;
+    return at;
+}
+
+static bool grow_slots(struct build *build)
+{
+    uint32_t n = build->n_slots ? 2 * build->n_slots : 4096;
+    uint32_t *slots = calloc(n, sizeof *slots);
+    if (!slots) return false;
+    const struct graph_name *names = (const struct graph_name *)build->names.data;
+    for (uint32_t k = 0; k < build->n_names; k++) {
+        uint32_t i = graph_hash((char *)build->strings.data + names[k].text, names[k].n_text) & (n - 1);
+        while (slots[i]) i = (i + 1) & (n - 1);
+        slots[i] = k + 1;
+    }
+    free(build->slots);
+    build->slots = slots;
+    build->n_slots = n;
+    return true;
+}
+
+static uint32_t add_name(struct build *build, const char *text, size_t n)
+{
+    if (build->failed || (2 * build->n_names >= build->n_slots && !grow_slots(build))) {
+        build->failed = true;
+        return 0;
+    }
+    uint32_t mask = build->n_slots - 1, i = graph_hash(text, n) & mask;
+    for (; build->slots[i]; i = (i + 1) & mask) {
+        const struct graph_name *name = (const struct graph_name *)build->names.data + build->slots[i] - 1;
+        if (name->n_text == n && !memcmp(build->strings.data + name->text, text, n)) return build->slots[i] - 1;
+    }
+    struct graph_name name = {.text = add_string(build, text, n), .n_text = (uint32_t)n};
+    if (!whit_buf_append(&build->names, &name, sizeof name)) build->failed = true;
+    if (build->failed) return 0;
+    build->slots[i] = ++build->n_names;
+    return build->n_names - 1;
+}
+
+/* Types and macros of a C file that is no header are its own. */
+static bool is_source(const char *path, whit_code_language language)
+{
+    const char *dot = strrchr(path, '.');
+    return language == WHIT_CODE_C && dot && dot[1] != 'h' && strcmp(dot, ".inc");
+}
+static bool is_private(whit_symbol_kind kind)
+{
+    return kind == WHIT_SYMBOL_TYPE || kind == WHIT_SYMBOL_MACRO;
+}
+
+static bool add_file(void *user, const char *path)
+{
+    struct build *build = user;
+    char full[PATH_MAX];
+    whit_code_language language = whit_code_language_of(path);
+    whit_buf text = {0};
+    if (language == WHIT_CODE_NONE) return true;
+    snprintf(full, sizeof full, "%s/%s", build->folder, path);
+    if (whit_read_file(full, FILE_BYTES, &text, NULL) != WHIT_OK) { /* gone, or too large: it is left out */
+        whit_buf_free(&text);
+        return true;
+    }
+    const char *bytes = (const char *)text.data;
+    whit_parse_text(&build->parse, language, bytes, text.size_bytes);
+    const whit_parse *parse = &build->parse;
+    bool source = is_source(path, language);
+    uint32_t number = build->n_files++, first_symbol = build->n_symbols;
+    struct graph_file file = {.path = add_string(build, path, strlen(path))};
+    whit_buf_append(&build->files, &file, sizeof file);
+    for (size_t i = 0; i < parse->n_definitions; i++) {
+        const whit_parse_definition *at = &parse->definitions[i];
+        struct graph_symbol symbol = {
+            .name = add_name(build, bytes + at->name, at->n_name),
+            .file = number,
+            .line = at->line,
+            .end_line = at->end_line,
+            .kind = (uint32_t)at->kind | (at->is_local || (source && is_private(at->kind)) ? GRAPH_LOCAL : 0),
+            .parent = at->parent == WHIT_PARSE_NONE ? WHIT_GRAPH_NONE : first_symbol + at->parent};
+        whit_buf_append(&build->symbols, &symbol, sizeof symbol);
+        build->n_symbols++;
+    }
+    for (size_t i = 0; i < parse->n_mentions; i++) {
+        const whit_parse_mention *at = &parse->mentions[i];
+        if (at->imports) {
+            struct raw_import import = {add_string(build, bytes + at->name, at->n_name), number, at->line};
+            whit_buf_append(&build->imports, &import, sizeof import);
+        } else {
+            struct raw_mention mention = {add_name(build, bytes + at->name, at->n_name), number,
+                                          at->line << 1 | at->calls,
+                                          at->inside == WHIT_PARSE_NONE ? WHIT_GRAPH_NONE : first_symbol + at->inside};
+            whit_buf_append(&build->mentions, &mention, sizeof mention);
+        }
+    }
+    for (const char *feed = bytes;
+         text.size_bytes && (feed = memchr(feed, '\n', (size_t)(bytes + text.size_bytes - feed))); feed++)
+        build->n_lines++;
+    whit_buf_free(&text);
+    build->failed |= parse->failed || build->files.failed || build->symbols.failed || build->mentions.failed ||
+        build->imports.failed;
+    return !build->failed;
+}
+
+static bool add_stamp(void *user, const char *path)
+{
+    struct {
+        const char *folder;
+        whit_hash hash;
+    } *stamp = user;
+    char full[PATH_MAX];
+    struct stat about;
+    if (whit_code_language_of(path) == WHIT_CODE_NONE) return true;
+    snprintf(full, sizeof full, "%s/%s", stamp->folder, path);
+    if (stat(full, &about)) return true;
+    whit_hash_add(&stamp->hash, path, strlen(path) + 1);
+    whit_hash_add_u64(&stamp->hash, (uint64_t)about.st_size);
+    whit_hash_add_u64(&stamp->hash, (uint64_t)about.st_mtim.tv_sec * 1000000000u + (uint64_t)about.st_mtim.tv_nsec);
+    whit_hash_add_u64(&stamp->hash, about.st_ino);
+    return true;
+}
+
+uint64_t graph_stamp(const char *folder)
+{
+    struct {
+        const char *folder;
+        whit_hash hash;
+    } stamp = {.folder = folder};
+    uint8_t digest[WHIT_HASH_BYTES];
+    whit_hash_begin(&stamp.hash, "whit graph files");
+    whit_walk_files(folder, add_stamp, &stamp);
+    whit_hash_end(&stamp.hash, digest);
+    return whit_load_u64(digest);
+}
+
+/* ---- putting it in order ------------------------------------------------------------------- */
+
+/* Symbols in the order of their names (counting sort); `moved` maps old numbers to new ones. */
+static bool order_symbols(struct build *build, uint32_t *moved)
+{
+    struct graph_name *names = (struct graph_name *)build->names.data;
+    const struct graph_symbol *symbols = (const struct graph_symbol *)build->symbols.data;
+    struct graph_symbol *sorted = malloc(((size_t)build->n_symbols + 1) * sizeof *sorted);
+    if (!sorted) return false;
+    for (uint32_t i = 0; i < build->n_symbols; i++) names[symbols[i].name].n_symbols++;
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < build->n_names; i++) {
+        names[i].first_symbol = first;
+        first += names[i].n_symbols;
+        names[i].n_symbols = 0;
+    }
+    for (uint32_t i = 0; i < build->n_symbols; i++) {
+        struct graph_name *name = &names[symbols[i].name];
+        moved[i] = name->first_symbol + name->n_symbols++;
+        sorted[moved[i]] = symbols[i];
+    }
+    for (uint32_t i = 0; i < build->n_symbols; i++)
+        if (sorted[i].parent != WHIT_GRAPH_NONE) sorted[i].parent = moved[sorted[i].parent];
+    memcpy(build->symbols.data, sorted, (size_t)build->n_symbols * sizeof *sorted);
+    free(sorted);
+    return true;
+}
+
+/* Mentions of names that are defined, in the order of names. */
+static bool order_mentions(struct build *build, const uint32_t *moved)
+{
+    struct graph_name *names = (struct graph_name *)build->names.data;
+    const struct raw_mention *raw = (const struct raw_mention *)build->mentions.data;
+    size_t n = build->mentions.size_bytes / sizeof *raw, n_kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (names[raw[i].name].n_symbols) {
+            names[raw[i].name].n_mentions++;
+            n_kept++;
+        }
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < build->n_names; i++) {
+        names[i].first_mention = first;
+        first += names[i].n_mentions;
+        names[i].n_mentions = 0;
+    }
+    if (!whit_buf_reserve(&build->sorted, n_kept * sizeof(struct graph_mention))) return false;
+    struct graph_mention *sorted = (struct graph_mention *)build->sorted.data;
+    build->sorted.size_bytes = n_kept * sizeof *sorted;
+    for (size_t i = 0; i < n; i++) {
+        struct graph_name *name = &names[raw[i].name];
+        if (!name->n_symbols) continue;
+        sorted[name->first_mention + name->n_mentions++] = (struct graph_mention){
+            raw[i].file, raw[i].line_calls, raw[i].symbol == WHIT_GRAPH_NONE ? WHIT_GRAPH_NONE : moved[raw[i].symbol]};
+    }
+    return true;
+}
+
+/* How often each symbol is meant: by mentions in its own file where it is local there, else by those in
+ * files that have no local one of the name. */
+static void count_mentions(struct build *build)
+{
+    const struct graph_name *names = (const struct graph_name *)build->names.data;
+    struct graph_symbol *symbols = (struct graph_symbol *)build->symbols.data;
+    const struct graph_mention *mentions = (const struct graph_mention *)build->sorted.data;
+    for (uint32_t k = 0; k < build->n_names; k++) {
+        const struct graph_name *name = &names[k];
+        struct graph_symbol *first = symbols + name->first_symbol, *end = first + name->n_symbols;
+        /* Both are in the order of files. */
+        struct graph_symbol *at = first;
+        for (uint32_t i = 0; i < name->n_mentions; i++) {
+            const struct graph_mention *mention = &mentions[name->first_mention + i];
+            bool calls = mention->line_calls & 1, found = false;
+            while (at < end && at->file < mention->file) at++;
+            for (struct graph_symbol *symbol = at; symbol < end && symbol->file == mention->file; symbol++)
+                if (symbol->kind & GRAPH_LOCAL) {
+                    symbol->n_mentions += calls || (symbol->kind & ~GRAPH_LOCAL) != WHIT_SYMBOL_FUNCTION;
+                    found = true;
+                }
+            for (struct graph_symbol *symbol = first; symbol < end && symbol < first + 64 && !found; symbol++)
+                if (!(symbol->kind & GRAPH_LOCAL)) symbol->n_mentions += calls || symbol->kind != WHIT_SYMBOL_FUNCTION;
+        }
+    }
+}
+
+/* The file that an import means: beside the one that imports, else the path that ends so. */
+static uint32_t resolve(const struct build *build, const char *written, uint32_t importer, const uint32_t *by_base,
+                        uint32_t mask)
+{
+    const struct graph_file *files = (const struct graph_file *)build->files.data;
+    const char *strings = (const char *)build->strings.data;
+    char path[PATH_MAX];
+    const char *from = strings + files[importer].path;
+    bool python = whit_code_language_of(from) == WHIT_CODE_PYTHON;
+    snprintf(path, sizeof path - 16, "%s", written);
+    if (python) {
+        for (char *dot = path; (dot = strchr(dot, '.'));) *dot = '/';
+        strcat(path, ".py");
+    }
+    const char *wanted = path;
+    while (!strncmp(wanted, "../", 3) || !strncmp(wanted, "./", 2)) wanted += wanted[1] == '/' ? 2 : 3;
+    const char *slash = strrchr(wanted, '/'), *base = slash ? slash + 1 : wanted;
+    const char *folder_end = strrchr(from, '/');
+    size_t n_folder = folder_end ? (size_t)(folder_end + 1 - from) : 0, n_wanted = strlen(wanted);
+    uint32_t best = WHIT_GRAPH_NONE;
+    size_t best_common = 0;
+    for (uint32_t i = graph_hash(base, strlen(base)) & mask; by_base[i]; i = (i + 1) & mask) {
+        const char *file = strings + files[by_base[i] - 1].path;
+        size_t n_file = strlen(file);
+        if (n_file < n_wanted || strcmp(file + n_file - n_wanted, wanted) ||
+            (n_file > n_wanted && file[n_file - n_wanted - 1] != '/'))
+            continue;
+        size_t common = 0; /* the nearer in the tree of folders, the likelier */
+        while (common < n_folder && from[common] == file[common]) common++;
+        bool beside = common == n_folder && n_file == n_folder + n_wanted;
+        if (beside) common = SIZE_MAX;
+        if (best == WHIT_GRAPH_NONE || common > best_common) {
+            best = by_base[i] - 1;
+            best_common = common;
+        }
+    }
+    return best;
+}
+
+static bool resolve_imports(struct build *build, whit_buf *out)
+{
+    struct graph_file *files = (struct graph_file *)build->files.data;
+    const struct raw_import *raw = (const struct raw_import *)build->imports.data;
+    uint32_t n_slots = 64, n = (uint32_t)(build->imports.size_bytes / sizeof *raw);
+    while (n_slots < 2 * build->n_files) n_slots *= 2;
+    uint32_t *by_base = calloc(n_slots, sizeof *by_base);
+    if (!by_base) return false;
+    for (uint32_t i = 0; i < build->n_files; i++) {
+        const char *path = (const char *)build->strings.data + files[i].path, *slash = strrchr(path, '/');
+        const char *base = slash ? slash + 1 : path;
+        uint32_t at = graph_hash(base, strlen(base)) & (n_slots - 1);
+        while (by_base[at]) at = (at + 1) & (n_slots - 1);
+        by_base[at] = i + 1;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        struct graph_file *file = &files[raw[i].file];
+        if (!file->n_imports++) file->first_import = i;
+        const char *written = (const char *)build->strings.data + raw[i].written;
+        struct graph_import import = {raw[i].written, resolve(build, written, raw[i].file, by_base, n_slots - 1),
+                                      raw[i].line};
+        whit_buf_append(out, &import, sizeof import);
+    }
+    free(by_base);
+    return !out->failed;
+}
+
+static bool put_section(whit_buf *out, struct graph_head *head, enum graph_section section, const void *data,
+                        uint64_t n, size_t elem_bytes)
+{
+    whit_buf_align(out, 8);
+    head->sections[section].begin = out->size_bytes;
+    head->sections[section].n = n;
+    return !n || whit_buf_append(out, data, n * elem_bytes);
+}
+
+static bool write_out(struct build *build, uint64_t stamp, whit_buf *out)
+{
+    struct graph_head head = {
+        .version = GRAPH_VERSION, .n_sections = GRAPH_N_SECTIONS, .n_lines = build->n_lines, .stamp = stamp};
+    uint32_t *moved = malloc(((size_t)build->n_symbols + 1) * sizeof *moved);
+    whit_buf imports = {0};
+    struct graph_file *files = (struct graph_file *)build->files.data;
+    const struct graph_symbol *symbols = (const struct graph_symbol *)build->symbols.data;
+    if (!moved || !build->slots) build->failed = !grow_slots(build) || !moved;
+    for (uint32_t i = 0; i < build->n_symbols && !build->failed; i++) { /* they come file by file */
+        struct graph_file *file = &files[symbols[i].file];
+        if (!file->n_order++) file->first_order = i;
+    }
+    bool ok = !build->failed && order_symbols(build, moved) && order_mentions(build, moved);
+    if (ok) count_mentions(build);
+    whit_buf_free(&build->mentions);
+    ok = ok && resolve_imports(build, &imports);
+    memcpy(head.magic, GRAPH_MAGIC, 8);
+    ok = ok && whit_buf_append(out, &head, sizeof head) &&
+        put_section(out, &head, GRAPH_STRINGS, build->strings.data, build->strings.size_bytes, 1) &&
+        put_section(out, &head, GRAPH_FILES, files, build->n_files, sizeof *files) &&
+        put_section(out, &head, GRAPH_NAMES, build->names.data, build->n_names, sizeof(struct graph_name)) &&
+        put_section(out, &head, GRAPH_SLOTS, build->slots, build->n_slots, 4) &&
+        put_section(out, &head, GRAPH_SYMBOLS, symbols, build->n_symbols, sizeof *symbols) &&
+        put_section(out, &head, GRAPH_MENTIONS, build->sorted.data,
+                    build->sorted.size_bytes / sizeof(struct graph_mention), sizeof(struct graph_mention)) &&
+        put_section(out, &head, GRAPH_IMPORTS, imports.data, imports.size_bytes / sizeof(struct graph_import),
+                    sizeof(struct graph_import)) &&
+        put_section(out, &head, GRAPH_ORDER, moved, build->n_symbols, 4);
+    if (ok) {
+        head.size_bytes = out->size_bytes;
+        memcpy(out->data, &head, sizeof head);
+        graph_check(out->data, out->size_bytes, head.check);
+        memcpy(out->data, &head, sizeof head);
+    }
+    whit_buf_free(&imports);
+    free(moved);
+    return ok;
+}
+
+whit_status graph_build(const char *folder, uint64_t stamp, whit_buf *out, whit_error *error)
+{
+    struct build build = {.folder = folder};
+    add_string(&build, "", 0);
+    whit_walk_files(folder, add_file, &build);
+    bool ok = !build.failed && write_out(&build, stamp, out);
+    whit_parse_free(&build.parse);
+    whit_buf_free(&build.strings);
+    whit_buf_free(&build.files);
+    whit_buf_free(&build.names);
+    whit_buf_free(&build.symbols);
+    whit_buf_free(&build.mentions);
+    whit_buf_free(&build.imports);
+    whit_buf_free(&build.sorted);
+    free(build.slots);
+    return ok ? WHIT_OK : whit_fail_memory(error, "a code graph", out->size_bytes);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ * The outline of a project that fits so many tokens. */
+#include "code/graph.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TOKEN_BYTES 4   /* of source code, about */
+#define LINE_BYTES  120 /* of a definition's line that are shown */
+#define FILE_BYTES  (16u << 20)
+
+struct chosen {
+    uint32_t symbol, file, line, n_mentions;
+};
+
+static int by_mentions(const void *a, const void *b)
+{
+    const struct chosen *x = a, *y = b;
+    if (x->n_mentions != y->n_mentions) return x->n_mentions > y->n_mentions ? -1 : 1;
+    return x->symbol < y->symbol ? -1 : x->symbol > y->symbol;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct chosen *x = a, *y = b;
+    if (x->file != y->file) return x->file < y->file ? -1 : 1;
+    return x->line < y->line ? -1 : x->line > y->line;
+}
+
+/* The definition's own line, as the source has it. */
+static size_t source_line(const whit_buf *text, uint32_t line, char *out, size_t room)
+{
+    const char *at = (const char *)text->data, *end = at + text->size_bytes;
+    for (uint32_t i = 1; i < line && at < end; i++) {
+        const char *feed = memchr(at, '\n', (size_t)(end - at));
+        at = feed ? feed + 1 : end;
+    }
+    size_t n = 0;
+    while (at < end && isspace((uint8_t)*at) && *at != '\n') at++;
+    while (at < end && *at != '\n' && n + 1 < room) out[n++] = *at++;
+    while (n && isspace((uint8_t)out[n - 1])) n--;
+    out[n] = 0;
+    return n;
+}
+
+whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n_tokens, whit_buf *out,
+                           whit_error *error)
+{
+    whit_graph_counts counts = whit_graph_count(graph);
+    struct chosen *all = malloc(((size_t)counts.n_symbols + 1) * sizeof *all);
+    bool *named = calloc((size_t)counts.n_files + 1, sizeof *named);
+    if (!all || !named) {
+        free(all);
+        free(named);
+        return whit_fail_memory(error, "a map", counts.n_symbols * sizeof *all);
+    }
+    size_t n = 0, budget = n_tokens * TOKEN_BYTES, used = 0, n_chosen = 0;
+    whit_graph_symbol symbol;
+    for (uint32_t i = 0; whit_graph_symbol_at(graph, i, &symbol); i++) {
+        if (symbol.kind == WHIT_SYMBOL_VARIABLE) continue;
+        /* What other files can mean comes first. */
+        uint32_t weight = symbol.is_local ? symbol.n_mentions / 4 : symbol.n_mentions;
+        all[n++] = (struct chosen){i, symbol.file_number, symbol.line, weight};
+    }
+    qsort(all, n, sizeof *all, by_mentions);
+    for (; n_chosen < n; n_chosen++) { /* how many fit, by what a line takes at the most */
+        whit_graph_symbol_at(graph, all[n_chosen].symbol, &symbol);
+        size_t bytes = LINE_BYTES / 2 + 10 + (named[symbol.file_number] ? 0 : strlen(symbol.file) + 2);
+        if (used + bytes > budget) break;
+        used += bytes;
+        named[symbol.file_number] = true;
+    }
+    qsort(all, n_chosen, sizeof *all, by_place);
+    whit_buf text = {0};
+    uint32_t file = WHIT_GRAPH_NONE;
+    whit_graph_symbol last = {0};
+    for (size_t i = 0; i < n_chosen; i++) {
+        char line[LINE_BYTES], path[PATH_MAX];
+        whit_graph_symbol_at(graph, all[i].symbol, &symbol);
+        size_t before = out->size_bytes;
+        /* "typedef struct name {" has said it for "} name;". */
+        if (i && symbol.file_number == file && last.line < symbol.line && symbol.line <= last.end_line &&
+            !strcmp(last.name, symbol.name))
+            continue;
+        last = symbol;
+        if (symbol.file_number != file) {
+            file = symbol.file_number;
+            whit_buf_free(&text);
+            snprintf(path, sizeof path, "%s/%s", folder, symbol.file);
+            if (whit_read_file(path, FILE_BYTES, &text, NULL) != WHIT_OK) text.size_bytes = 0;
+            whit_buf_printf(out, "%s:\n", symbol.file);
+        }
+        if (!source_line(&text, symbol.line, line, sizeof line)) snprintf(line, sizeof line, "%.100s", symbol.name);
+        whit_buf_printf(out, "%5u %s\n", symbol.line, line);
+        if (out->size_bytes > budget) {
+            out->size_bytes = before;
+            break;
+        }
+    }
+    whit_buf_free(&text);
+    free(all);
+    free(named);
+    return out->failed ? whit_fail_memory(error, "a map", budget) : WHIT_OK;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ * What a source file defines and mentions, found by its tokens alone: no file is refused, and what
+ * a compiler would know from other files (macros, types) is not known here. */
+#ifndef WHIT_CODE_PARSE_H
+#define WHIT_CODE_PARSE_H
+
+#include "base/mem.h"
+
+typedef enum whit_symbol_kind {
+    WHIT_SYMBOL_FUNCTION = 1,
+    WHIT_SYMBOL_TYPE, /* struct, class, enum, typedef, trait ... */
+    WHIT_SYMBOL_MACRO,
+    WHIT_SYMBOL_VARIABLE, /* outside of functions */
+    WHIT_N_SYMBOL_KINDS,
+} whit_symbol_kind;
+
+#define WHIT_PARSE_NONE UINT32_MAX
+
+typedef struct whit_parse_definition {
+    uint32_t name, n_name;   /* where in the text */
+    uint32_t line, end_line; /* from 1 */
+    uint32_t parent;         /* a definition; WHIT_PARSE_NONE */
+    whit_symbol_kind kind;
+    bool is_local; /* other files cannot mean it */
+} whit_parse_definition;
+
+typedef struct whit_parse_mention {
+    uint32_t name, n_name, line;
+    uint32_t inside; /* the definition it is in; WHIT_PARSE_NONE */
+    bool calls, imports;
+} whit_parse_mention;
+
+typedef struct whit_parse {
+    whit_parse_definition *definitions;
+    whit_parse_mention *mentions;
+    size_t n_definitions, n_mentions, definitions_room, mentions_room;
+    bool failed; /* no memory: what is here is not all */
+} whit_parse;
+
+typedef enum whit_code_language { WHIT_CODE_NONE, WHIT_CODE_C, WHIT_CODE_PYTHON, WHIT_CODE_OTHER } whit_code_language;
+
+/* By a file's name. */
+whit_code_language whit_code_language_of(const char *path);
+/* Fills a parse, which may be used again for the next file; texts of at most 64 MiB. */
+void whit_parse_text(whit_parse *parse, whit_code_language language, const char *text, size_t n);
+void whit_parse_free(whit_parse *parse);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ * What the scanners share; for this room alone. */
+#ifndef WHIT_CODE_SCAN_H
+#define WHIT_CODE_SCAN_H
+
+#include "code/parse.h"
+
+struct token {
+    uint32_t begin, n, line;
+    char kind; /* 'a' a word, '0' a number, '"' a string, '#' a directive's beginning, '\n', 0 the end, else
+                  the character itself */
+};
+
+struct scan {
+    whit_parse *parse;
+    const char *text;
+    uint32_t n, at, line;
+    bool at_line_begin;
+};
+
+uint32_t scan_define(struct scan *scan, struct token name, whit_symbol_kind kind, uint32_t parent);
+void scan_mention(struct scan *scan, struct token name, uint32_t inside, bool calls, bool imports);
+bool scan_is(const struct scan *scan, struct token token, const char *word);
+bool scan_is_one_of(const struct scan *scan, struct token token, const char *const *words);
+
+void scan_c(struct scan *scan);
+void scan_python(struct scan *scan);
+void scan_other(struct scan *scan);
+
+#endif

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: MIT
+ * C and C++. Declarations are read token by token up to a ';', a '{' or a '='; what a '{' opens is a
+ * container (namespace, class, extern "C"), a body, or a list. After #else the brackets are counted
+ * from where #if was. */
+#include "code/scan.h"
+
+#include <ctype.h>
+
+#define DEPTH_MAX  256
+#define IFS_MAX    64
+#define TOKENS_MAX 512 /* of one declaration that are looked at */
+
+enum scope_kind { CONTAINER, BODY, LIST, ENUM };
+
+struct scope {
+    enum scope_kind kind;
+    uint32_t definition; /* what it belongs to */
+};
+
+struct c {
+    struct scan *scan;
+    struct scope scopes[DEPTH_MAX];
+    unsigned depth;
+    unsigned ifs[IFS_MAX], n_ifs;
+    struct token tokens[TOKENS_MAX]; /* of the declaration that is being read */
+    unsigned n_tokens;
+    int parens;    /* open ones in it */
+    bool in_value; /* behind a '=' */
+};
+
+static const char *const keywords[] = {"if",
+                                       "else",
+                                       "for",
+                                       "while",
+                                       "do",
+                                       "switch",
+                                       "case",
+                                       "default",
+                                       "break",
+                                       "continue",
+                                       "return",
+                                       "goto",
+                                       "sizeof",
+                                       "typedef",
+                                       "struct",
+                                       "union",
+                                       "enum",
+                                       "static",
+                                       "extern",
+                                       "inline",
+                                       "const",
+                                       "volatile",
+                                       "restrict",
+                                       "register",
+                                       "auto",
+                                       "void",
+                                       "char",
+                                       "short",
+                                       "int",
+                                       "long",
+                                       "float",
+                                       "double",
+                                       "signed",
+                                       "unsigned",
+                                       "_Bool",
+                                       "bool",
+                                       "class",
+                                       "namespace",
+                                       "template",
+                                       "typename",
+                                       "using",
+                                       "operator",
+                                       "_Static_assert",
+                                       "_Alignof",
+                                       "alignof",
+                                       "__typeof__",
+                                       "typeof",
+                                       "_Generic",
+                                       "__attribute__",
+                                       "__asm__",
+                                       "asm",
+                                       "defined",
+                                       "constexpr",
+                                       "noexcept",
+                                       "decltype",
+                                       "static_assert",
+                                       "__extension__",
+                                       "__inline",
+                                       "__restrict",
+                                       "true",
+                                       "false",
+                                       "nullptr",
+                                       "mutable",
+                                       NULL};
+
+static bool is_word_char(int byte)
+{
+    return isalnum(byte) || byte == '_' || byte >= 0x80 || byte == '$';
+}
+
+static int byte_at(const struct scan *scan, uint32_t at)
+{
+    return at < scan->n ? (uint8_t)scan->text[at] : -1;
+}
+
+static void skip_string(struct scan *scan, char quote)
+{
+    for (scan->at++; scan->at < scan->n; scan->at++) {
+        char byte = scan->text[scan->at];
+        if (byte == '\\' && scan->at + 1 < scan->n) {
+            if (scan->text[scan->at + 1] == '\n') scan->line++;
+            scan->at++;
+        } else if (byte == quote) {
+            scan->at++;
+            return;
+        } else if (byte == '\n') {
+            return; /* it never ended: the line does */
+        }
+    }
+}
+
+static void skip_block(struct scan *scan)
+{
+    for (scan->at += 2; scan->at < scan->n; scan->at++) {
+        if (scan->text[scan->at] == '\n') scan->line++;
+        if (scan->text[scan->at] == '*' && byte_at(scan, scan->at + 1) == '/') {
+            scan->at += 2;
+            return;
+        }
+    }
+}
+
+/* In a directive the end of the line is a token. */
+static struct token next(struct scan *scan, bool directive)
+{
+    while (scan->at < scan->n) {
+        char byte = scan->text[scan->at];
+        if (byte == '\n') {
+            if (directive) return (struct token){scan->at, 0, scan->line, '\n'};
+            scan->line++;
+            scan->at++;
+            scan->at_line_begin = true;
+        } else if (byte == '\\' && (byte_at(scan, scan->at + 1) == '\n' || byte_at(scan, scan->at + 1) == '\r')) {
+            scan->at += byte_at(scan, scan->at + 1) == '\r' ? 3 : 2;
+            scan->line++;
+        } else if (byte == '/' && byte_at(scan, scan->at + 1) == '*') {
+            skip_block(scan);
+        } else if (byte == '/' && byte_at(scan, scan->at + 1) == '/') {
+            while (scan->at < scan->n && scan->text[scan->at] != '\n') {
+                if (scan->text[scan->at] == '\\' && byte_at(scan, scan->at + 1) == '\n') {
+                    scan->line++;
+                    scan->at++;
+                }
+                scan->at++;
+            }
+        } else if (isspace((uint8_t)byte)) {
+            scan->at++;
+        } else {
+            break;
+        }
+    }
+    struct token token = {scan->at, 0, scan->line, 0};
+    if (scan->at >= scan->n) return token;
+    uint8_t first = (uint8_t)scan->text[scan->at];
+    bool at_line_begin = scan->at_line_begin;
+    scan->at_line_begin = false;
+    if (first == '#' && at_line_begin && !directive) {
+        scan->at++;
+        token.kind = '#';
+    } else if (first == '"' || first == '\'') {
+        skip_string(scan, (char)first);
+        token.kind = '"';
+    } else if (isdigit(first)) {
+        while (is_word_char(byte_at(scan, scan->at)) || byte_at(scan, scan->at) == '.') scan->at++;
+        token.kind = '0';
+    } else if (is_word_char(first)) {
+        while (is_word_char(byte_at(scan, scan->at))) scan->at++;
+        token.kind = 'a';
+        /* L"", u8"" and R"x( )x" */
+        if (byte_at(scan, scan->at) == '"' && scan->at - token.begin <= 3) {
+            if (scan->text[scan->at - 1] == 'R') {
+                uint32_t open = scan->at + 1, paren = open;
+                while (paren < scan->n && paren - open < 17 && scan->text[paren] != '(') paren++;
+                for (scan->at = paren; scan->at < scan->n; scan->at++) {
+                    if (scan->text[scan->at] == '\n') scan->line++;
+                    uint32_t n = paren - open;
+                    if (scan->text[scan->at] == ')' && scan->at + n + 1 < scan->n &&
+                        !memcmp(scan->text + scan->at + 1, scan->text + open, n) &&
+                        scan->text[scan->at + n + 1] == '"') {
+                        scan->at += n + 2;
+                        break;
+                    }
+                }
+            } else {
+                skip_string(scan, '"');
+            }
+            token.kind = '"';
+        }
+    } else {
+        scan->at++;
+        token.kind = (char)first;
+    }
+    token.n = scan->at - token.begin;
+    return token;
+}
+
+static struct scope *scope(struct c *c)
+{
+    return &c->scopes[c->depth];
+}
+
+/* The definition that code here is in. */
+static uint32_t inside(const struct c *c)
+{
+    return c->scopes[c->depth].definition;
+}
+
+static void forget(struct c *c)
+{
+    c->n_tokens = 0;
+    c->parens = 0;
+    c->in_value = false;
+}
+
+static void open_scope(struct c *c, enum scope_kind kind, uint32_t definition)
+{
+    if (c->depth + 1 < DEPTH_MAX) c->depth++;
+    c->scopes[c->depth] = (struct scope){kind, definition};
+}
+
+/* ---- directives ---------------------------------------------------------------------------- */
+
+static void skip_line(struct scan *scan)
+{
+    while (next(scan, true).kind != '\n' && scan->at < scan->n) {
+    }
+}
+
+static void directive(struct c *c)
+{
+    struct scan *scan = c->scan;
+    struct token word = next(scan, true);
+    if (scan_is(scan, word, "include") || scan_is(scan, word, "import") || scan_is(scan, word, "include_next")) {
+        struct token path = next(scan, true);
+        if (path.kind == '"' && path.n > 2) {
+            path.begin++;
+            path.n -= 2;
+            scan_mention(scan, path, WHIT_PARSE_NONE, false, true);
+        } else if (path.kind == '<') {
+            path.begin++;
+            uint32_t end = path.begin;
+            while (end < scan->n && scan->text[end] != '>' && scan->text[end] != '\n') end++;
+            path.n = end - path.begin;
+            scan_mention(scan, path, WHIT_PARSE_NONE, false, true);
+            scan->at = end;
+        }
+    } else if (scan_is(scan, word, "define")) {
+        struct token name = next(scan, true), token;
+        if (name.kind == 'a') {
+            uint32_t macro = scan_define(scan, name, WHIT_SYMBOL_MACRO, WHIT_PARSE_NONE);
+            while ((token = next(scan, true)).kind && token.kind != '\n') {
+                if (token.kind != 'a' || scan_is_one_of(scan, token, keywords)) continue;
+                scan_mention(scan, token, macro, byte_at(scan, scan->at) == '(', false);
+            }
+            if (macro != WHIT_PARSE_NONE) scan->parse->definitions[macro].end_line = scan->line;
+            return;
+        }
+    } else if (scan_is(scan, word, "if") || scan_is(scan, word, "ifdef") || scan_is(scan, word, "ifndef")) {
+        if (c->n_ifs < IFS_MAX) c->ifs[c->n_ifs] = c->depth;
+        c->n_ifs++;
+    } else if (scan_is(scan, word, "else") || scan_is(scan, word, "elif")) {
+        if (c->n_ifs && c->n_ifs <= IFS_MAX && c->depth > c->ifs[c->n_ifs - 1]) c->depth = c->ifs[c->n_ifs - 1];
+    } else if (scan_is(scan, word, "endif")) {
+        if (c->n_ifs) c->n_ifs--;
+    }
+    if (word.kind != '\n') skip_line(scan);
+}
+
+/* ---- declarations -------------------------------------------------------------------------- */
+
+static bool is_name(const struct c *c, struct token token)
+{
+    return token.kind == 'a' && !scan_is_one_of(c->scan, token, keywords);
+}
+
+/* The name before the first '(' outside of other brackets: a function's, where a body follows. Behind
+ * __attribute__((...)) and the like it is looked for further on. */
+static int function_name(const struct c *c)
+{
+    int depth = 0, found = -1;
+    for (unsigned i = 0; i < c->n_tokens; i++) {
+        char kind = c->tokens[i].kind;
+        if (kind == '=' && !depth) break;
+        if (kind == '(' && depth++ == 0 && i && is_name(c, c->tokens[i - 1])) {
+            /* NAME(...) NAME(...): the first is a macro in front, unless the second is one behind. */
+            bool whole_first = found == 0 && i - 1 > 0;
+            if (found < 0 || whole_first) found = (int)i - 1;
+        }
+        if (kind == ')' && depth) depth--;
+        if (kind == ':' && !depth && found >= 0 && i + 1 < c->n_tokens && c->tokens[i + 1].kind != ':' &&
+            c->tokens[i - 1].kind != ':')
+            break; /* a constructor's list */
+    }
+    return found;
+}
+
+/* struct NAME, class NAME: the name's place where these tokens end in one that a '{' can follow. */
+static int type_name(const struct c *c, bool *is_enum, bool *is_type, bool *is_space)
+{
+    static const char *const types[] = {"struct", "union", "class", "enum", NULL};
+    int name = -1, depth = 0;
+    *is_enum = *is_type = *is_space = false;
+    for (unsigned i = 0; i < c->n_tokens; i++) {
+        struct token token = c->tokens[i];
+        if (token.kind == '(') depth++;
+        if (token.kind == ')') depth--;
+        if (depth || token.kind != 'a') {
+            if (token.kind == ':' && *is_type) break; /* its bases */
+            continue;
+        }
+        if (scan_is_one_of(c->scan, token, types)) {
+            *is_type = true;
+            *is_enum = scan_is(c->scan, token, "enum");
+            name = -1;
+        } else if (scan_is(c->scan, token, "namespace")) {
+            *is_space = true;
+        } else if (is_name(c, token)) {
+            name = (int)i;
+        }
+    }
+    return name;
+}
+
+static bool has_word(const struct c *c, const char *word)
+{
+    for (unsigned i = 0; i < c->n_tokens; i++)
+        if (c->tokens[i].kind == 'a' && scan_is(c->scan, c->tokens[i], word)) return true;
+    return false;
+}
+
+static void open_brace(struct c *c)
+{
+    struct scan *scan = c->scan;
+    bool is_enum, is_type, is_space;
+    uint32_t parent = inside(c);
+    if (c->in_value || c->parens > 0) {
+        open_scope(c, LIST, parent);
+        return;
+    }
+    int function = function_name(c), name = type_name(c, &is_enum, &is_type, &is_space);
+    bool is_extern = c->n_tokens == 2 && scan_is(scan, c->tokens[0], "extern") && c->tokens[1].kind == '"';
+    if (is_extern || (is_space && function < 0)) {
+        open_scope(c, CONTAINER, parent);
+        forget(c);
+    } else if (is_type && function < 0) {
+        uint32_t definition = name < 0 ? parent : scan_define(scan, c->tokens[name], WHIT_SYMBOL_TYPE, parent);
+        open_scope(c, is_enum ? ENUM : CONTAINER, definition);
+        forget(c);
+    } else if (function >= 0) {
+        uint32_t definition = scan_define(scan, c->tokens[function], WHIT_SYMBOL_FUNCTION, parent);
+        if (definition != WHIT_PARSE_NONE) scan->parse->definitions[definition].is_local = has_word(c, "static");
+        for (unsigned i = 0; i < c->n_tokens; i++)
+            if ((int)i != function && is_name(c, c->tokens[i]))
+                scan_mention(scan, c->tokens[i], definition, false, false);
+        open_scope(c, BODY, definition);
+        forget(c);
+    } else {
+        open_scope(c, LIST, parent);
+    }
+}
+
+/* A declaration that ends: typedefs and variables are definitions, prototypes are mentions. */
+static void end_declaration(struct c *c, bool typedef_of_type)
+{
+    struct scan *scan = c->scan;
+    uint32_t parent = inside(c);
+    bool is_typedef = typedef_of_type || has_word(c, "typedef"), is_extern = has_word(c, "extern");
+    bool member = parent != WHIT_PARSE_NONE;
+    int function = function_name(c), depth = 0, name = -1, pointer = -1;
+    for (unsigned i = 0; i < c->n_tokens; i++) {
+        struct token token = c->tokens[i];
+        if (token.kind == '=') break;
+        if (token.kind == '[' || token.kind == '(') {
+            /* (*NAME)(...) is a pointer to a function */
+            if (token.kind == '(' && i + 2 < c->n_tokens && c->tokens[i + 1].kind == '*' && pointer < 0)
+                for (unsigned k = i + 1; k < c->n_tokens && c->tokens[k].kind != ')'; k++)
+                    if (is_name(c, c->tokens[k])) pointer = (int)k;
+            depth++;
+        }
+        if (token.kind == ']' || token.kind == ')') depth--;
+        if (!depth && is_name(c, token)) name = (int)i;
+        if (!depth && token.kind == ',') break;
+    }
+    if (is_typedef) {
+        int chosen = pointer >= 0 ? pointer : function >= 0 ? function : name;
+        if (chosen >= 0) scan_define(scan, c->tokens[chosen], WHIT_SYMBOL_TYPE, parent);
+    } else if (function < 0 && !member && !is_extern && c->n_tokens > 1 && (pointer >= 0 || name > 0) &&
+               !has_word(c, "using")) {
+        /* "struct name;" only says that there is one. */
+        bool forward = c->n_tokens == 2 && !is_name(c, c->tokens[0]) &&
+            (scan_is(scan, c->tokens[0], "struct") || scan_is(scan, c->tokens[0], "union") ||
+             scan_is(scan, c->tokens[0], "enum") || scan_is(scan, c->tokens[0], "class"));
+        if (!forward) scan_define(scan, c->tokens[pointer >= 0 ? pointer : name], WHIT_SYMBOL_VARIABLE, parent);
+    }
+    for (unsigned i = 0; i < c->n_tokens; i++)
+        if (is_name(c, c->tokens[i])) scan_mention(scan, c->tokens[i], parent, false, false);
+    forget(c);
+}
+
+static void close_brace(struct c *c)
+{
+    struct scope closed = *scope(c);
+    if (!c->depth) {
+        forget(c);
+        return;
+    }
+    uint32_t definition = closed.definition;
+    c->depth--;
+    if (definition != WHIT_PARSE_NONE && definition != inside(c))
+        c->scan->parse->definitions[definition].end_line = c->scan->line;
+    if (closed.kind != LIST) forget(c);
+}
+
+void scan_c(struct scan *scan)
+{
+    struct c c = {.scan = scan};
+    c.scopes[0] = (struct scope){CONTAINER, WHIT_PARSE_NONE};
+    bool typedefs[DEPTH_MAX] = {false}; /* the declaration around a type's body is a typedef */
+    for (struct token token; (token = next(scan, false)).kind;) {
+        enum scope_kind kind = scope(&c)->kind;
+        if (token.kind == '#') {
+            directive(&c);
+            continue;
+        }
+        bool declares = kind == CONTAINER && !c.in_value;
+        if (token.kind == '{') {
+            bool is_typedef = declares && has_word(&c, "typedef");
+            if (kind == CONTAINER) {
+                open_brace(&c);
+            } else {
+                /* In a body: a type of its own, or a block. */
+                bool is_enum, is_type, is_space;
+                int name = type_name(&c, &is_enum, &is_type, &is_space);
+                if (kind == BODY && is_type && name >= 0 && !c.parens && function_name(&c) < 0 &&
+                    name + 1 == (int)c.n_tokens) {
+                    uint32_t definition = scan_define(scan, c.tokens[name], WHIT_SYMBOL_TYPE, inside(&c));
+                    open_scope(&c, is_enum ? ENUM : LIST, inside(&c));
+                    if (definition != WHIT_PARSE_NONE) scan->parse->definitions[definition].end_line = token.line;
+                } else {
+                    open_scope(&c, kind == BODY ? BODY : kind, inside(&c));
+                }
+                if (kind != LIST) forget(&c);
+            }
+            typedefs[c.depth] = is_typedef;
+        } else if (token.kind == '}') {
+            bool was_typedef = typedefs[c.depth];
+            struct scope closed = *scope(&c);
+            close_brace(&c);
+            if (scope(&c)->kind == CONTAINER && closed.kind != LIST && was_typedef && c.n_tokens < TOKENS_MAX)
+                c.tokens[c.n_tokens++] = (struct token){0, 0, token.line, 'T'};
+        } else if (token.kind == ';' && c.parens <= 0) {
+            bool of_type = c.n_tokens && c.tokens[0].kind == 'T';
+            if (kind == CONTAINER) end_declaration(&c, of_type);
+            forget(&c);
+        } else {
+            if (token.kind == '(') c.parens++;
+            if (token.kind == ')') c.parens--;
+            if (token.kind == '=' && !c.parens && kind == CONTAINER) c.in_value = true;
+            bool word = is_name(&c, token);
+            if (kind == ENUM && word && c.n_tokens == 0) scan_define(scan, token, WHIT_SYMBOL_VARIABLE, inside(&c));
+            if (kind == ENUM) c.n_tokens = token.kind == ',' ? 0 : 1;
+            if (word && (kind == BODY || kind == LIST || c.in_value)) {
+                uint32_t behind = scan->at;
+                while (behind < scan->n && isspace((uint8_t)scan->text[behind])) behind++;
+                scan_mention(scan, token, inside(&c), byte_at(scan, behind) == '(', false);
+            }
+            if (kind == ENUM) continue;
+            if (c.n_tokens < TOKENS_MAX) c.tokens[c.n_tokens++] = token;
+            /* "public:" and labels end nothing but themselves. */
+            if (token.kind == ':' && kind == CONTAINER && c.n_tokens == 2) forget(&c);
+        }
+    }
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT
+ * Python by its indentation, and the other languages by the words that their definitions begin with. */
+#include "code/scan.h"
+
+#include <ctype.h>
+
+#define DEPTH_MAX 64
+
+static const char *const python_keywords[] = {
+    "and",    "as",   "assert", "async",  "await",    "break", "class", "continue", "def",
+    "del",    "elif", "else",   "except", "finally",  "for",   "from",  "global",   "if",
+    "import", "in",   "is",     "lambda", "nonlocal", "not",   "or",    "pass",     "raise",
+    "return", "try",  "while",  "with",   "yield",    "None",  "True",  "False",    NULL};
+
+static bool is_word(int byte)
+{
+    return isalnum(byte) || byte == '_' || byte >= 0x80;
+}
+
+static void skip_quoted(struct scan *scan, const char *end, bool lines)
+{
+    size_t n = strlen(end);
+    for (scan->at += (uint32_t)n; scan->at < scan->n; scan->at++) {
+        char byte = scan->text[scan->at];
+        if (byte == '\n' && !lines) return;
+        if (byte == '\n') scan->line++;
+        if (byte == '\\' && scan->at + 1 < scan->n) {
+            if (scan->text[scan->at + 1] == '\n') scan->line++;
+            scan->at++;
+        } else if (scan->at + n <= scan->n && !memcmp(scan->text + scan->at, end, n)) {
+            scan->at += (uint32_t)n;
+            return;
+        }
+    }
+}
+
+/* The next token of Python; '\n' ends a line outside of brackets as well as inside. */
+static struct token next_python(struct scan *scan)
+{
+    while (scan->at < scan->n) {
+        char byte = scan->text[scan->at];
+        if (byte == '#') {
+            while (scan->at < scan->n && scan->text[scan->at] != '\n') scan->at++;
+        } else if (byte == '\\' && scan->at + 1 < scan->n && scan->text[scan->at + 1] == '\n') {
+            scan->at += 2;
+            scan->line++;
+        } else if (byte == ' ' || byte == '\t' || byte == '\r' || byte == '\f') {
+            scan->at++;
+        } else {
+            break;
+        }
+    }
+    struct token token = {scan->at, 0, scan->line, 0};
+    if (scan->at >= scan->n) return token;
+    uint8_t byte = (uint8_t)scan->text[scan->at];
+    if (byte == '"' || byte == '\'') {
+        char end[4] = {(char)byte, (char)byte, (char)byte, 0};
+        bool triple = scan->at + 3 <= scan->n && !memcmp(scan->text + scan->at, end, 3);
+        if (!triple) end[1] = 0;
+        skip_quoted(scan, end, triple);
+        token.kind = '"';
+    } else if (is_word(byte)) {
+        bool digit = isdigit(byte);
+        while (scan->at < scan->n && is_word((uint8_t)scan->text[scan->at])) scan->at++;
+        token.kind = digit ? '0' : 'a';
+    } else {
+        scan->at++;
+        token.kind = (char)byte;
+        if (byte == '\n') scan->line++;
+    }
+    token.n = scan->at - token.begin;
+    return token;
+}
+
+static uint32_t indentation(const struct scan *scan, uint32_t at)
+{
+    uint32_t columns = 0;
+    while (at && scan->text[at - 1] != '\n') at--;
+    for (; at < scan->n && (scan->text[at] == ' ' || scan->text[at] == '\t'); at++)
+        columns = scan->text[at] == '\t' ? (columns | 7) + 1 : columns + 1;
+    return columns;
+}
+
+/* import a.b as c, d   and   from x.y import z: modules are imports, names are mentions. */
+static struct token read_import(struct scan *scan, bool from, uint32_t inside)
+{
+    struct token token, path = {0};
+    bool module = true;
+    int parens = 0;
+    for (;;) {
+        token = next_python(scan);
+        if (token.kind == '(') parens++;
+        if (token.kind == ')') parens--;
+        bool ends = !token.kind || (token.kind == '\n' && parens <= 0) || token.kind == ';';
+        bool is_name = token.kind == 'a' && !scan_is_one_of(scan, token, python_keywords);
+        if (is_name && module) {
+            if (!path.n) path = token;
+            path.n = token.begin + token.n - path.begin;
+        } else if (is_name && from) {
+            scan_mention(scan, token, inside, false, false);
+        }
+        bool separates = ends || token.kind == ',' || scan_is(scan, token, "import") || scan_is(scan, token, "as");
+        if (separates && path.n) {
+            scan_mention(scan, path, inside, false, true);
+            path = (struct token){0};
+        }
+        if (scan_is(scan, token, "import") || scan_is(scan, token, "as")) module = false;
+        if (token.kind == ',' && !from) module = true;
+        if (ends) return token;
+    }
+}
+
+void scan_python(struct scan *scan)
+{
+    struct {
+        uint32_t definition, columns;
+    } stack[DEPTH_MAX];
+    unsigned depth = 0;
+    int brackets = 0;
+    bool line_begins = true;
+    struct token token, before = {0};
+    uint32_t last_line = 1;
+    while ((token = next_python(scan)).kind) {
+        uint32_t inside = depth ? stack[depth - 1].definition : WHIT_PARSE_NONE;
+        if (token.kind == '\n') {
+            line_begins = line_begins || brackets <= 0;
+            continue;
+        }
+        if (line_begins && brackets <= 0) {
+            uint32_t columns = indentation(scan, token.begin);
+            while (depth && columns <= stack[depth - 1].columns) {
+                depth--;
+                if (stack[depth].definition != WHIT_PARSE_NONE)
+                    scan->parse->definitions[stack[depth].definition].end_line = last_line;
+            }
+            inside = depth ? stack[depth - 1].definition : WHIT_PARSE_NONE;
+        }
+        bool begins = line_begins;
+        line_begins = false;
+        last_line = token.line;
+        if (strchr("([{", token.kind)) brackets++;
+        if (strchr(")]}", token.kind) && brackets) brackets--;
+        if (token.kind != 'a') {
+            before = token;
+            continue;
+        }
+        bool is_class = scan_is(scan, token, "class"), is_def = scan_is(scan, token, "def");
+        if ((begins || scan_is(scan, before, "async")) && (is_class || is_def)) {
+            struct token name = next_python(scan);
+            if (name.kind == 'a') {
+                uint32_t definition = scan_define(scan, name, is_def ? WHIT_SYMBOL_FUNCTION : WHIT_SYMBOL_TYPE, inside);
+                if (depth < DEPTH_MAX) {
+                    stack[depth].definition = definition;
+                    stack[depth++].columns = indentation(scan, token.begin);
+                }
+            }
+        } else if (begins && (scan_is(scan, token, "import") || scan_is(scan, token, "from"))) {
+            line_begins = read_import(scan, scan_is(scan, token, "from"), inside).kind == '\n';
+        } else if (!scan_is_one_of(scan, token, python_keywords)) {
+            uint32_t behind = scan->at;
+            while (behind < scan->n && scan->text[behind] == ' ') behind++;
+            char follows = behind < scan->n ? scan->text[behind] : 0;
+            bool assigns = follows == '=' && behind + 1 < scan->n && scan->text[behind + 1] != '=';
+            if (begins && !depth && (assigns || follows == ':') && !indentation(scan, token.begin))
+                scan_define(scan, token, WHIT_SYMBOL_VARIABLE, WHIT_PARSE_NONE);
+            else
+                scan_mention(scan, token, inside, follows == '(', false);
+        }
+        before = token;
+    }
+    while (depth--)
+        if (stack[depth].definition != WHIT_PARSE_NONE)
+            scan->parse->definitions[stack[depth].definition].end_line = last_line;
+}
+
+/* ---- the others: coarse -------------------------------------------------------------------- */
+
+static whit_symbol_kind kind_behind(const struct scan *scan, struct token token)
+{
+    static const char *const functions[] = {"function", "fn", "func", "fun", "def", "sub", NULL};
+    static const char *const types[] = {"class",    "struct", "enum",   "trait",  "interface", "type",
+                                        "protocol", "module", "object", "record", "union",     NULL};
+    if (scan_is_one_of(scan, token, functions)) return WHIT_SYMBOL_FUNCTION;
+    if (scan_is_one_of(scan, token, types)) return WHIT_SYMBOL_TYPE;
+    return 0;
+}
+
+static struct token next_other(struct scan *scan)
+{
+    while (scan->at < scan->n) {
+        char byte = scan->text[scan->at], after = scan->at + 1 < scan->n ? scan->text[scan->at + 1] : 0;
+        if (byte == '\n') {
+            scan->line++;
+            scan->at++;
+        } else if ((byte == '/' && after == '/') || (byte == '#' && after != '[' && after != '!') ||
+                   (byte == '-' && after == '-')) {
+            while (scan->at < scan->n && scan->text[scan->at] != '\n') scan->at++;
+        } else if (byte == '/' && after == '*') {
+            for (scan->at += 2; scan->at < scan->n; scan->at++) {
+                if (scan->text[scan->at] == '\n') scan->line++;
+                if (scan->text[scan->at] == '/' && scan->text[scan->at - 1] == '*') break;
+            }
+            scan->at += scan->at < scan->n;
+        } else if (isspace((uint8_t)byte)) {
+            scan->at++;
+        } else {
+            break;
+        }
+    }
+    struct token token = {scan->at, 0, scan->line, 0};
+    if (scan->at >= scan->n) return token;
+    uint8_t byte = (uint8_t)scan->text[scan->at];
+    if (byte == '"' || byte == '`') {
+        char end[2] = {(char)byte, 0};
+        skip_quoted(scan, end, byte == '`');
+        token.kind = '"';
+    } else if (is_word(byte)) {
+        while (scan->at < scan->n && is_word((uint8_t)scan->text[scan->at])) scan->at++;
+        token.kind = isdigit(byte) ? '0' : 'a';
+    } else {
+        scan->at++;
+        token.kind = (char)byte;
+    }
+    token.n = scan->at - token.begin;
+    return token;
+}
+
+void scan_other(struct scan *scan)
+{
+    whit_symbol_kind kind = 0;
+    int receiver = 0; /* of a Go method, between "func" and its name */
+    uint32_t inside = WHIT_PARSE_NONE;
+    for (struct token token; (token = next_other(scan)).kind;) {
+        if (kind && token.kind == '(') receiver++;
+        if (kind && token.kind == ')' && receiver && --receiver == 0) continue;
+        if (receiver) continue;
+        if (token.kind != 'a') {
+            if (token.kind != '*') kind = 0;
+            continue;
+        }
+        whit_symbol_kind next_kind = kind_behind(scan, token);
+        if (kind && !next_kind) {
+            uint32_t definition = scan_define(scan, token, kind, WHIT_PARSE_NONE);
+            if (kind == WHIT_SYMBOL_FUNCTION) {
+                if (inside != WHIT_PARSE_NONE) scan->parse->definitions[inside].end_line = token.line - 1;
+                inside = definition;
+            }
+            kind = 0;
+        } else if (next_kind) {
+            kind = next_kind;
+        } else {
+            bool calls = scan->at < scan->n && scan->text[scan->at] == '(';
+            /* NAME() { of a shell */
+            if (calls && scan->at + 1 < scan->n && scan->text[scan->at + 1] == ')') {
+                uint32_t at = scan->at + 2, begin = token.begin;
+                while (at < scan->n && (scan->text[at] == ' ' || scan->text[at] == '\n')) at++;
+                bool line_begins = !begin || scan->text[begin - 1] == '\n';
+                if (line_begins && at < scan->n && scan->text[at] == '{') {
+                    inside = scan_define(scan, token, WHIT_SYMBOL_FUNCTION, WHIT_PARSE_NONE);
+                    continue;
+                }
+            }
+            scan_mention(scan, token, inside, calls, false);
+        }
+    }
+    if (inside != WHIT_PARSE_NONE) scan->parse->definitions[inside].end_line = scan->line;
+}

@@ -1,0 +1,1 @@
+whit_script(cli_graph ${CMAKE_CURRENT_LIST_DIR}/graph.sh)

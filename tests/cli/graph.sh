@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+# whit graph as a user asks it.
+. "$SOURCE/tests/cli/lib.sh"
+rm -rf project cache
+mkdir -p project/inc
+printf '#include "inc/a.h"\nint main(void) { return helper(1); }\n' >project/main.c
+printf 'int helper(int n);\n#define LIMIT 3\n' >project/inc/a.h
+printf '#include "a.h"\nint helper(int n)\n{\n    return n + LIMIT;\n}\n' >project/inc/a.c
+graph() { whit graph project --cache cache "$@"; }
+expect 0 graph
+grep -q '3 files, 9 lines' out || complain "counts: $(cat out)"
+grep -q 'built' out || complain "not built: $(cat out)"
+expect 0 graph
+grep -q 'unchanged' out || complain "built twice"
+expect 0 graph def helper
+[ "$(cat out)" = "inc/a.c:2: function helper" ] || complain "def: $(cat out)"
+expect 0 graph callers helper
+[ "$(cat out)" = "main.c:2: in main" ] || complain "callers: $(cat out)"
+expect 0 graph refs LIMIT
+[ "$(cat out)" = "inc/a.c:4: in helper" ] || complain "refs: $(cat out)"
+expect 0 graph imports inc/a.c
+[ "$(cat out)" = "inc/a.c:1: a.h is inc/a.h" ] || complain "imports: $(cat out)"
+expect 0 graph def nothing
+[ ! -s out ] || complain "nothing is defined"
+expect 0 graph def helper --json
+python3 -c 'import json; r = json.load(open("out")); assert r[0]["line"] == 2 and r[0]["end_line"] == 5, r' || complain "json"
+expect 0 graph map --tokens 100
+grep -q 'int helper(int n)' out || complain "map: $(cat out)"
+printf 'int other(void) { return helper(2); }\n' >>project/main.c
+expect 0 graph callers helper
+grep -q 'main.c:3: in other' out || complain "an edit is not followed: $(cat out)"
+expect 2 graph what
+one_line "what"
+expect 2 graph def
+one_line "wants a name"
+expect 1 graph imports none.c
+one_line "none.c"
+expect 5 whit graph no-such-folder
+one_line "no-such-folder"
+finish

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ * Any bytes as source files of each language, and as a graph's file (with its checksum made right). */
+#include "code/graph.h"
+#include "code/graph_file.h"
+
+static void look_around(const whit_graph *graph)
+{
+    whit_graph_symbol symbol;
+    whit_graph_mention mention;
+    const char *written;
+    uint32_t n, file, line;
+    for (uint32_t i = 0; whit_graph_symbol_at(graph, i, &symbol); i++) {
+        uint32_t name = whit_graph_name(graph, symbol.name, strlen(symbol.name));
+        whit_graph_mentions_of(graph, name, &n);
+    }
+    for (uint32_t i = 0; whit_graph_mention_at(graph, i, &mention); i++) n += (uint32_t)strlen(mention.file);
+    for (uint32_t i = 0; whit_graph_import_at(graph, i, &written, &file, &line); i++) n += (uint32_t)strlen(written);
+    for (uint32_t i = 0; whit_graph_file(graph, i); i++) whit_graph_file_symbols(graph, i, &n);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    whit_parse parse = {0};
+    for (whit_code_language language = WHIT_CODE_C; language <= WHIT_CODE_OTHER; language++) {
+        whit_parse_text(&parse, language, (const char *)data, size);
+        for (size_t i = 0; i < parse.n_definitions; i++) {
+            const whit_parse_definition *at = &parse.definitions[i];
+            bool parent_ok = at->parent == WHIT_PARSE_NONE || at->parent < parse.n_definitions;
+            if (!whit_in_bounds(at->name, at->n_name, size) || !parent_ok) __builtin_trap();
+        }
+        for (size_t i = 0; i < parse.n_mentions; i++) {
+            const whit_parse_mention *at = &parse.mentions[i];
+            bool inside_ok = at->inside == WHIT_PARSE_NONE || at->inside < parse.n_definitions;
+            if (!whit_in_bounds(at->name, at->n_name, size) || !inside_ok) __builtin_trap();
+        }
+    }
+    whit_parse_free(&parse);
+    uint8_t *copy = size >= sizeof(struct graph_head) ? whit_alloc(NULL, size) : NULL;
+    if (!copy) return 0;
+    memcpy(copy, data, size);
+    struct graph_head *head = (struct graph_head *)copy;
+    whit_graph *graph;
+    head->size_bytes = size;
+    graph_check(copy, size, head->check);
+    if (whit_graph_open_memory(copy, size, &graph, NULL) == WHIT_OK) {
+        look_around(graph);
+        whit_graph_close(graph);
+    }
+    whit_free(NULL, copy, size);
+    return 0;
+}

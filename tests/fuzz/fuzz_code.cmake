@@ -1,0 +1,2 @@
+whit_fuzz(code)
+target_link_libraries(fuzz_code PRIVATE whit_code)

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT
+ * The code graph: what is found in sources with odd corners, what survives damage. */
+#include "test_folder.h"
+
+#include "base/rng.h"
+#include "code/graph.h"
+
+#include <sys/stat.h>
+
+static void write_file(const char *name, const char *text)
+{
+    FILE *file = fopen(in_folder(name), "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static whit_graph *open_graph(void)
+{
+    whit_error error;
+    whit_graph *graph;
+    assert_ok(whit_graph_open(in_folder("project"), in_folder("cache"), &graph, &error), error);
+    return graph;
+}
+
+/* The definition of a name in a file, by its kind; false where there is none. */
+static bool find(const whit_graph *graph, const char *name, whit_symbol_kind kind, whit_graph_symbol *symbol)
+{
+    uint32_t n, first = whit_graph_symbols_of(graph, whit_graph_name(graph, name, strlen(name)), &n);
+    for (uint32_t i = first; i < first + n; i++)
+        if (whit_graph_symbol_at(graph, i, symbol) && symbol->kind == kind) return true;
+    return false;
+}
+
+static unsigned calls_from(const whit_graph *graph, const char *callee, const char *caller)
+{
+    uint32_t n, first = whit_graph_mentions_of(graph, whit_graph_name(graph, callee, strlen(callee)), &n);
+    unsigned n_calls = 0;
+    for (uint32_t i = first; i < first + n; i++) {
+        whit_graph_mention mention;
+        whit_graph_symbol symbol;
+        assert_true(whit_graph_mention_at(graph, i, &mention));
+        n_calls +=
+            mention.calls && whit_graph_symbol_at(graph, mention.symbol, &symbol) && !strcmp(symbol.name, caller);
+    }
+    return n_calls;
+}
+
+static const char c_source[] =
+    "#include \"head.h\"\n"
+    "#include <stdio.h>\n"
+    "#define TWICE(x) twice(x)\n"
+    "/* int not_here(void) { */ // int nor_here(void) {\n"
+    "static const char *text = \"int no(void) {\";\n"
+    "struct pair {\n    int a, b;\n    struct inner { int c; } in;\n};\n"
+    "typedef struct pair pair_thing;\n"
+    "typedef int (*callback)(int);\n"
+    "typedef enum color { RED, GREEN = 2 } color;\n"
+    "int prototype(int a);\n"
+    "static int twice(int x)\n{\n    return 2 * x;\n}\n"
+    "#if A\nint choose(int a) {\n#else\nint choose(long a) {\n#endif\n    return twice(a) + TWICE(1);\n}\n"
+    "__attribute__((noinline)) int marked(struct pair *p)\n{\n    callback f = prototype;\n"
+    "    return f(p->a) + choose(2) + (int){1};\n}\n"
+    "static struct pair table[] = {{1, 2}, {twice(3), 4}};\n"
+    "int last(void) { struct local { int z; } l = {0}; return l.z; }\n";
+static const char python_source[] =
+    "import os.path, sys as system\nfrom head import (one,\n    two)\nfrom . import sibling\n\n"
+    "LIMIT = 3\n\nclass Tree:\n    \"\"\"def no(): pass\"\"\"\n    def grow(self, n=len('x')):\n"
+    "        def inner():\n            return one(n)\n        return inner()\n\n"
+    "async def later():\n    await Tree().grow()\n";
+
+static void test_languages(void **state)
+{
+    (void)state;
+    mkdir(in_folder("project"), 0700);
+    write_file("project/main.c", c_source);
+    write_file("project/head.h", "extern int prototype(int);\n#define HEAD 1\nstruct forward;\n");
+    write_file("project/tree.py", python_source);
+    write_file("project/head.py", "def one(n): return n\ndef two(): pass\n");
+    write_file("project/lib.rs",
+               "pub struct Ring { n: usize }\nimpl Ring {\n  pub fn put(&mut self) { helper() }\n}\nfn helper() {}\n");
+    write_file("project/run.sh", "build() {\n  echo\n}\nfunction clean { build; }\n");
+    write_file("project/mod.go", "package m\nfunc (r *Ring) Get(n int) int { return 1 }\ntype Ring struct { n int }\n");
+    write_file("project/ignored.c", "int ignored_function(void) { return 1; }\n");
+    write_file("project/.gitignore", "ignored.c\n");
+    whit_graph *graph = open_graph();
+    whit_graph_symbol symbol;
+    assert_int_equal(whit_graph_count(graph).n_files, 7);
+    assert_true(whit_graph_count(graph).fresh);
+    const char *functions[] = {"twice", "choose", "marked", "last",  "grow",  "inner", "later",
+                               "one",   "put",    "helper", "build", "clean", "Get"};
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (!find(graph, functions[i], WHIT_SYMBOL_FUNCTION, &symbol)) fail_msg("no function %s", functions[i]);
+    const char *types[] = {"pair", "inner", "pair_thing", "callback", "color", "local", "Tree", "Ring"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (!find(graph, types[i], WHIT_SYMBOL_TYPE, &symbol)) fail_msg("no type %s", types[i]);
+    const char *others[] = {"not_here", "nor_here", "no", "prototype", "forward", "ignored_function"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (find(graph, others[i], WHIT_SYMBOL_FUNCTION, &symbol) || find(graph, others[i], WHIT_SYMBOL_TYPE, &symbol))
+            fail_msg("%s is none", others[i]);
+    assert_true(find(graph, "TWICE", WHIT_SYMBOL_MACRO, &symbol));
+    assert_true(find(graph, "table", WHIT_SYMBOL_VARIABLE, &symbol));
+    assert_true(find(graph, "GREEN", WHIT_SYMBOL_VARIABLE, &symbol));
+    assert_true(find(graph, "LIMIT", WHIT_SYMBOL_VARIABLE, &symbol));
+    assert_true(find(graph, "twice", WHIT_SYMBOL_FUNCTION, &symbol));
+    assert_int_equal(symbol.line, 14);
+    assert_int_equal(symbol.end_line, 17);
+    assert_string_equal(symbol.file, "main.c");
+    assert_true(symbol.is_local);
+    assert_int_equal(calls_from(graph, "twice", "choose"), 1);
+    assert_int_equal(calls_from(graph, "twice", "TWICE"), 1);
+    assert_int_equal(calls_from(graph, "choose", "marked"), 1);
+    assert_int_equal(calls_from(graph, "one", "inner"), 1);
+    assert_int_equal(calls_from(graph, "grow", "later"), 1);
+    assert_int_equal(calls_from(graph, "twice", "last"), 0);
+
+    uint32_t n, first = whit_graph_imports_of(graph, whit_graph_file_number(graph, "main.c"), &n), file, line;
+    const char *written;
+    assert_int_equal(n, 2);
+    assert_true(whit_graph_import_at(graph, first, &written, &file, &line));
+    assert_string_equal(written, "head.h");
+    assert_string_equal(whit_graph_file(graph, file), "head.h");
+    assert_true(whit_graph_import_at(graph, first + 1, &written, &file, &line));
+    assert_int_equal(file, WHIT_GRAPH_NONE);
+    whit_graph_imports_of(graph, whit_graph_file_number(graph, "tree.py"), &n);
+    assert_true(n >= 3);
+
+    whit_buf map = {0};
+    whit_error error;
+    assert_ok(whit_graph_map(graph, in_folder("project"), 60, &map, &error), error);
+    assert_true(map.size_bytes > 0 && map.size_bytes <= 240);
+    whit_buf_free(&map);
+    whit_graph_close(graph);
+}
+
+static void test_follows_changes(void **state)
+{
+    (void)state;
+    whit_graph *graph = open_graph(), *after;
+    whit_graph_symbol symbol;
+    assert_false(whit_graph_count(graph).fresh);
+    write_file("project/more.c", "int brand_new(void) { return 1; }\n");
+    after = open_graph();
+    assert_true(whit_graph_count(after).fresh);
+    assert_true(find(after, "brand_new", WHIT_SYMBOL_FUNCTION, &symbol));
+    assert_false(find(graph, "brand_new", WHIT_SYMBOL_FUNCTION, &symbol)); /* what is open stays as it was */
+    assert_true(find(graph, "twice", WHIT_SYMBOL_FUNCTION, &symbol));
+    whit_graph_close(graph);
+    whit_graph_close(after);
+}
+
+/* Any damage is noticed, and the graph built again. */
+static void test_damage(void **state)
+{
+    (void)state;
+    char command[400], name[300] = "";
+    snprintf(command, sizeof command, "ls %s/*.graph", in_folder("cache"));
+    FILE *list = popen(command, "r");
+    assert_non_null(fgets(name, sizeof name, list));
+    pclose(list);
+    name[strcspn(name, "\n")] = 0;
+    whit_buf good = {0}, bad = {0};
+    whit_error error;
+    whit_graph *graph;
+    assert_ok(whit_read_file(name, 1 << 24, &good, &error), error);
+    assert_ok(whit_graph_open_memory(good.data, good.size_bytes, &graph, &error), error);
+    whit_graph_close(graph);
+    whit_rng rng = {5};
+    for (int i = 0; i < 300; i++) {
+        bad.size_bytes = 0;
+        whit_buf_append(&bad, good.data, good.size_bytes);
+        size_t n = i % 3 ? good.size_bytes : whit_rng_below(&rng, good.size_bytes);
+        if (i % 3) bad.data[whit_rng_below(&rng, n)] ^= (uint8_t)(1 << whit_rng_below(&rng, 8));
+        assert_int_equal(whit_graph_open_memory(bad.data, n, &graph, &error), WHIT_ERROR_FORMAT);
+    }
+    bad.data[good.size_bytes / 2] ^= 255;
+    assert_ok(whit_write_file(name, bad.data, bad.size_bytes, &error), error);
+    graph = open_graph();
+    assert_true(whit_graph_count(graph).fresh);
+    whit_graph_close(graph);
+    graph = open_graph();
+    assert_false(whit_graph_count(graph).fresh);
+    whit_graph_close(graph);
+    whit_buf_free(&good);
+    whit_buf_free(&bad);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_languages), cmocka_unit_test(test_follows_changes),
+                                       cmocka_unit_test(test_damage)};
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
