@@ -34,6 +34,7 @@
     X(raw)                                                                                                             \
     X(noecho)                                                                                                          \
     X(nonl)                                                                                                            \
+    X(typeahead)                                                                                                       \
     X(keypad)                                                                                                          \
     X(start_color)                                                                                                     \
     X(use_default_colors)                                                                                              \
@@ -261,6 +262,7 @@ static whit_status begin(struct terminal *terminal, whit_error *error)
     curses->raw();
     curses->noecho();
     curses->nonl();
+    curses->typeahead(-1); /* it would write in small pieces, to look for keys between them */
     curses->keypad(*curses->screen, TRUE);
     terminal->shown = true;
     begin_colors(terminal);
