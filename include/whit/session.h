@@ -75,6 +75,12 @@ WHIT_API whit_status whit_session_truncate(whit_session *session, uint32_t seque
  * same, it is cut to those. */
 WHIT_API whit_status whit_session_share(whit_session *session, uint32_t from, uint32_t to, uint32_t n_tokens,
                                         whit_error *error);
+/* Makes a sequence the longest beginning of `ids` that is there already: of itself, of others, or of what
+ * sequences held before they were cut (in whole blocks of 64 tokens, kept until their memory is wanted),
+ * computed with the adapters that it has mounted. *n_present tokens of it, less than n_ids, are in the
+ * sequence then; the caller feeds the others. The result is as if all had been fed. */
+WHIT_API whit_status whit_session_reuse(whit_session *session, uint32_t sequence, const int32_t *ids, size_t n_ids,
+                                        uint32_t *n_present, whit_error *error);
 WHIT_API uint32_t whit_session_context_size(const whit_session *session);
 WHIT_API size_t whit_session_arena_bytes(const whit_session *session); /* all but for adapters */
 

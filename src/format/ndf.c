@@ -431,6 +431,7 @@ whit_status whit_ndf_read_appended(const whit_ndf *ndf, uint32_t i, whit_ndf_app
         .name = (const char *)payload + sizeof *header,
         .data = payload + header->data_offset,
         .size_bytes = header->data_bytes,
+        .digest = file->map.data + frame->offset + offsetof(whit_ndf_header, root),
     };
     return WHIT_OK;
 }

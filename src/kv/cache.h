@@ -13,6 +13,7 @@
 #ifndef WHIT_KV_CACHE_H
 #define WHIT_KV_CACHE_H
 
+#include "base/hash.h"
 #include "base/status.h"
 #include "kernels/kv_block.h"
 
@@ -21,6 +22,16 @@ typedef struct whit_kv_shape {
     uint32_t n_layers, n_kv_heads, head_dim;
     uint32_t n_sequences, n_ctx_tokens;
 } whit_kv_shape;
+
+/* What is known of a block's contents, so that it can be found again: all that its keys and values depend
+ * on. Only full blocks have one. */
+typedef struct whit_kv_name {
+    uint8_t key[WHIT_HASH_BYTES]; /* over everything up to the block's end */
+    int32_t ids[WHIT_KV_BLOCK_TOKENS];
+    uint32_t next;         /* in its bucket: block number + 1, or 0 */
+    uint32_t older, newer; /* kept and unused: neighbours in the order of disuse, as above */
+    bool is_named, is_kept;
+} whit_kv_name;
 
 typedef struct whit_kv {
     whit_kv_shape shape;
@@ -33,6 +44,12 @@ typedef struct whit_kv {
     uint32_t *references; /* (n_blocks) sequences that use it */
     uint32_t *free_blocks;
     uint32_t n_free;
+    /* Blocks that no sequence uses any more but whose contents may be wanted again; they are taken, the
+     * one that went first, where no block is free. */
+    whit_kv_name *names;     /* (n_blocks) */
+    uint32_t *buckets;       /* (n_buckets) by key: block number + 1, or 0 */
+    uint32_t n_buckets;      /* a power of two */
+    uint32_t oldest, newest; /* kept blocks: number + 1, or 0 */
 } whit_kv;
 
 /* Bytes of memory for a shape; false where they overflow. */
@@ -45,6 +62,15 @@ void whit_kv_init(whit_kv *kv, const whit_kv_shape *shape, void *memory);
 whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, whit_error *error);
 /* Drops positions from n_tokens on. */
 void whit_kv_truncate(whit_kv *kv, uint32_t sequence, uint32_t n_tokens);
+/* Names a full block of a sequence; where another block has that name, nothing happens. */
+void whit_kv_name_block(whit_kv *kv, uint32_t sequence, uint32_t block, const uint8_t key[WHIT_HASH_BYTES],
+                        const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
+/* The name of a sequence's block; NULL where it has none. */
+const whit_kv_name *whit_kv_name_of(const whit_kv *kv, uint32_t sequence, uint32_t block);
+/* The number of a block of that name, key and ids, used or kept; UINT32_MAX where there is none. */
+uint32_t whit_kv_find(const whit_kv *kv, const uint8_t key[WHIT_HASH_BYTES], const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
+/* Appends a found block to a sequence, whose positions end where it begins. */
+void whit_kv_adopt(whit_kv *kv, uint32_t sequence, uint32_t number);
 /* Makes `to` the first n_tokens of `from`; blocks are shared until one of them writes. */
 whit_status whit_kv_share(whit_kv *kv, uint32_t from, uint32_t to, uint32_t n_tokens, whit_error *error);
 

@@ -20,17 +20,22 @@ static bool find_inside(const whit_ndf *model, const char *name, whit_ndf_append
 }
 
 whit_status whit_adapter_find(const whit_ndf *model, const char *name, const whit_allocator *allocator, whit_ndf **file,
-                              whit_adapter_view *view, whit_error *error)
+                              whit_adapter_view *view, const uint8_t **digest, whit_error *error)
 {
     *file = NULL;
-    whit_ndf_appended frame;
-    if (find_inside(model, name, &frame)) return check(&frame, name, view, error);
+    *digest = NULL;
+    whit_ndf_appended frame = {0};
+    if (find_inside(model, name, &frame)) {
+        *digest = frame.digest;
+        return check(&frame, name, view, error);
+    }
     if (access(name, F_OK) != 0)
         return whit_fail(error, WHIT_ERROR_IO, "%s: no such file, and no adapter of that name in %s", name,
                          whit_ndf_path(model));
     WHIT_TRY(whit_ndf_open_loose(name, allocator, file, error));
     whit_status status = whit_ndf_appended_at(*file, 0, &frame, error);
     if (status == WHIT_OK) status = check(&frame, name, view, error);
+    *digest = frame.digest;
     if (status == WHIT_OK) return WHIT_OK;
     whit_ndf_close(*file);
     *file = NULL;
@@ -46,7 +51,10 @@ whit_status whit_adapter_open(const whit_model *model, const char *name, whit_ad
     whit_adapter *adapter = whit_zalloc(model->allocator, sizeof *adapter);
     if (!adapter) return whit_fail_memory(error, "the adapter", sizeof *adapter);
     adapter->model = model;
-    whit_status status = whit_adapter_find(model->file, name, model->allocator, &adapter->file, &adapter->view, error);
+    const uint8_t *digest;
+    whit_status status =
+        whit_adapter_find(model->file, name, model->allocator, &adapter->file, &adapter->view, &digest, error);
+    if (status == WHIT_OK) memcpy(adapter->digest, digest, sizeof adapter->digest);
     if (status == WHIT_OK)
         status = whit_adapter_bind(&adapter->view, model->file, name, model->allocator, &adapter->weights, error);
     if (status != WHIT_OK) {

@@ -66,6 +66,8 @@ static void place(whit_session *s, whit_arena *arena)
     s->positions = whit_arena_take(arena, o->n_sequences, sizeof *s->positions);
     s->advanced = whit_arena_take(arena, o->n_sequences, sizeof *s->advanced);
     s->mounts = whit_arena_take(arena, o->n_sequences, sizeof *s->mounts);
+    s->is_mixed = whit_arena_take(arena, o->n_sequences, sizeof *s->is_mixed);
+    s->tokens = whit_arena_take(arena, (uint64_t)o->n_sequences * o->n_ctx_tokens, sizeof *s->tokens);
     s->ids = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->ids);
     s->row_sequences = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->row_sequences);
     s->row_positions = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->row_positions);
@@ -160,6 +162,7 @@ whit_status whit_session_open(const whit_model *model, const whit_session_option
         whit_fpenv_leave(caller);
         memset(s->positions, 0, s->options.n_sequences * sizeof *s->positions);
         memset(s->mounts, 0, s->options.n_sequences * sizeof *s->mounts);
+        memset(s->is_mixed, 0, s->options.n_sequences * sizeof *s->is_mixed);
         status = whit_pool_open(s->options.n_threads, s->allocator, &s->pool, error);
         s->exec.pool = s->pool;
         expect_reads(s);
@@ -256,10 +259,12 @@ static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t b
         uint32_t sequence = token.sequence;
         s->ids[i] = token.id;
         s->row_sequences[i] = sequence;
-        s->row_positions[i] = s->positions[sequence] + s->advanced[sequence]++;
+        uint32_t position = s->positions[sequence] + s->advanced[sequence]++;
+        s->row_positions[i] = position;
         s->wanted[i] = token.want_logits ? ++batch.n_selected : 0;
         if (s->wanted[i]) s->tops[s->wanted[i] - 1] = token.n_top;
-        WHIT_TRY(whit_kv_extend(&s->kv, sequence, s->row_positions[i] + 1, error));
+        WHIT_TRY(whit_kv_extend(&s->kv, sequence, position + 1, error));
+        whit_session_tokens_of(s, sequence)[position] = token.id;
     }
     sort_rows(s, n);
     /* From "row i is the k-th wanted" to "the k-th wanted is row i". */
@@ -291,10 +296,13 @@ whit_status whit_session_step_strided(whit_session *s, const void *first, size_t
         status = run_pass(s, tokens, i, (uint32_t)n, error);
     }
     for (uint32_t q = 0; q < s->options.n_sequences; q++) {
-        if (status == WHIT_OK)
+        uint32_t position = s->positions[q];
+        if (status == WHIT_OK) {
             s->positions[q] += s->advanced[q];
-        else
-            whit_kv_truncate(&s->kv, q, s->positions[q]);
+            if (s->advanced[q]) whit_session_name_blocks(s, q, position);
+        } else {
+            whit_kv_truncate(&s->kv, q, position);
+        }
     }
     if (status != WHIT_OK) s->n_selected = 0;
     whit_fpenv_leave(caller);
@@ -337,7 +345,16 @@ whit_status whit_session_truncate(whit_session *s, uint32_t sequence, uint32_t n
                          s->positions[sequence], n_tokens);
     whit_kv_truncate(&s->kv, sequence, n_tokens);
     s->positions[sequence] = n_tokens;
+    if (!n_tokens) s->is_mixed[sequence] = false;
     return WHIT_OK;
+}
+
+static bool same_mounts(const whit_session_mounts *a, const whit_session_mounts *b)
+{
+    bool same = a->n == b->n;
+    for (uint32_t i = 0; same && i < a->n; i++)
+        same = a->items[i].adapter == b->items[i].adapter && a->items[i].scale == b->items[i].scale;
+    return same;
 }
 
 whit_status whit_session_share(whit_session *s, uint32_t from, uint32_t to, uint32_t n_tokens, whit_error *error)
@@ -347,6 +364,9 @@ whit_status whit_session_share(whit_session *s, uint32_t from, uint32_t to, uint
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u or %u of %u", from, to, s->options.n_sequences);
     WHIT_TRY(whit_kv_share(&s->kv, from, to, n_tokens, error));
     s->positions[to] = n_tokens;
+    if (from == to) return WHIT_OK;
+    memcpy(whit_session_tokens_of(s, to), whit_session_tokens_of(s, from), n_tokens * sizeof *s->tokens);
+    s->is_mixed[to] = n_tokens && (s->is_mixed[from] || !same_mounts(&s->mounts[from], &s->mounts[to]));
     return WHIT_OK;
 }
 
@@ -384,12 +404,14 @@ whit_status whit_session_mount_strided(whit_session *s, uint32_t sequence, const
     whit_exec_mounting mounting;
     WHIT_TRY(check_mounts(s, mounts, n, stride_bytes, &mounting, error));
     WHIT_TRY(whit_exec_mount(&s->exec, sequence, mounting, s->allocator, error));
-    s->mounts[sequence].n = 0;
+    whit_session_mounts wanted = {0};
     for (size_t i = 0; i < n; i++) {
         whit_mount mount;
         memcpy(&mount, (const uint8_t *)mounts + i * stride_bytes, sizeof mount);
-        if (mount.scale != 0) s->mounts[sequence].items[s->mounts[sequence].n++] = mount;
+        if (mount.scale != 0) wanted.items[wanted.n++] = mount;
     }
+    s->is_mixed[sequence] |= s->positions[sequence] && !same_mounts(&s->mounts[sequence], &wanted);
+    s->mounts[sequence] = wanted;
     return WHIT_OK;
 }
 

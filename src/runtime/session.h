@@ -26,6 +26,8 @@ struct whit_session {
     size_t arena_bytes;
     uint32_t *positions;         /* (n_sequences) tokens of each sequence */
     whit_session_mounts *mounts; /* (n_sequences) */
+    bool *is_mixed;              /* (n_sequences) its tokens were not all computed with what is mounted now */
+    int32_t *tokens;             /* (n_sequences, n_ctx_tokens) the ids at the positions of each sequence */
     uint32_t *advanced;          /* (n_sequences) of the step that runs */
     int32_t *ids;                /* (n_batch_tokens) of the pass that runs, as the four below */
     uint32_t *row_sequences, *row_positions;
@@ -34,5 +36,13 @@ struct whit_session {
     uint32_t *tops;      /* wanted one -> how many of its logits must be right, 0: all */
     uint32_t n_selected; /* of the last step */
 };
+
+/* The ids of a sequence; those of its positions count. */
+static inline int32_t *whit_session_tokens_of(const whit_session *session, uint32_t sequence)
+{
+    return session->tokens + (size_t)sequence * session->options.n_ctx_tokens;
+}
+/* Names the blocks that were closed since position `from`, so that they can be found again. */
+void whit_session_name_blocks(whit_session *session, uint32_t sequence, uint32_t from);
 
 #endif

@@ -53,7 +53,10 @@ static whit_status read_blocks(const whit_session_file *file, uint32_t n_blocks,
         for (uint32_t i = 0; i < n_pieces(file); i++)
             WHIT_TRY(whit_ndf_log_read(&file->log, offsets[b] + i * kv->head_bytes, piece(file, b, i), kv->head_bytes,
                                        error));
-    file->session->positions[file->sequence] = n_blocks * WHIT_KV_BLOCK_TOKENS;
+    uint32_t n = n_blocks * WHIT_KV_BLOCK_TOKENS;
+    memcpy(whit_session_tokens_of(file->session, file->sequence), file->record.ids.data, n * sizeof(int32_t));
+    file->session->positions[file->sequence] = n;
+    whit_session_name_blocks(file->session, file->sequence, 0);
     return WHIT_OK;
 }
 

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT
+ * Beginnings found again: what is taken is what would have been computed, with the adapters at hand, also
+ * where memory is short and blocks are written over. */
+#include "test_folder.h"
+
+#include "adapter_sample.h"
+#include "base/rng.h"
+#include "format/ndf_append.h"
+#include "runtime/session.h"
+#include "tiny_model.h"
+
+enum { N_CTX = 256, N_SEQUENCES = 3, N_ADAPTERS = 2 };
+
+static whit_model *model;
+static whit_adapter *adapters[N_ADAPTERS];
+
+static int set_up(void **state)
+{
+    tiny_model tiny = tiny_model_default();
+    whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
+    whit_error error;
+    if (make_folder(state) || !tiny_model_write(&tiny, in_folder("a.gguf"))) return -1;
+    if (whit_model_open(in_folder("a.gguf"), &options, &model, &error) != WHIT_OK) return -1;
+    for (uint64_t i = 0; i < N_ADAPTERS; i++) {
+        whit_buf image = {0};
+        adapter_sample sample = {.seed = i, .rank = 3, .size = 0.3f};
+        const char *path = in_folder(i ? "1.ndf" : "0.ndf");
+        if (!adapter_sample_build(&sample, model->file, &image, &error) ||
+            whit_ndf_write_loose(path, WHIT_NDF_ADAPTER, "a", image.data, image.size_bytes, NULL, &error) != WHIT_OK ||
+            whit_adapter_open(model, path, &adapters[i], &error) != WHIT_OK)
+            return -1;
+        whit_buf_free(&image);
+    }
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    for (int i = 0; i < N_ADAPTERS; i++) whit_adapter_close(adapters[i]);
+    whit_model_close(model);
+    return remove_folder(state);
+}
+
+static whit_session *open_session(uint32_t n_sequences)
+{
+    whit_error error;
+    whit_session *session;
+    whit_session_options options = whit_session_options_default();
+    options.n_ctx_tokens = N_CTX;
+    options.n_sequences = n_sequences;
+    options.n_threads = 1;
+    assert_ok(whit_session_open(model, &options, &session, &error), error);
+    return session;
+}
+
+/* Feeds ids [from, n); logits of the last. */
+static const float *feed(whit_session *session, uint32_t sequence, const int32_t *ids, size_t from, size_t n)
+{
+    whit_error error;
+    whit_step_token tokens[N_CTX];
+    for (size_t i = from; i < n; i++)
+        tokens[i - from] = (whit_step_token){.sequence = sequence, .id = ids[i], .want_logits = i + 1 == n};
+    assert_ok(whit_session_step(session, tokens, n - from, &error), error);
+    return whit_session_logits(session, 0);
+}
+
+static void fill(int32_t *ids, size_t from, size_t n, uint64_t seed)
+{
+    whit_rng rng = {seed};
+    for (size_t i = from; i < n; i++) ids[i] = 259 + (int32_t)whit_rng_below(&rng, TINY_N_PIECES);
+}
+
+static void one_prompt_serves_many(void **state)
+{
+    (void)state;
+    whit_error error;
+    int32_t ids[N_CTX];
+    uint32_t n_present;
+    enum { PROMPT = 200, N = 210 };
+    whit_session *session = open_session(8), *alone = open_session(1);
+    fill(ids, 0, PROMPT, 1);
+    for (uint32_t q = 0; q < 8; q++) {
+        fill(ids, PROMPT, N, 100 + q);
+        assert_ok(whit_session_reuse(session, q, ids, N, &n_present, &error), error);
+        assert_int_equal(n_present, q ? 192 : 0); /* computed once */
+        const float *logits = feed(session, q, ids, n_present, N);
+        assert_ok(whit_session_truncate(alone, 0, 0, &error), error);
+        assert_memory_equal(logits, feed(alone, 0, ids, 0, N), whit_model_vocab_size(model) * sizeof *logits);
+    }
+    /* Three blocks of the prompt, and a tail for each. */
+    uint32_t n_used = 0;
+    for (uint32_t b = 0; b < session->kv.n_blocks; b++) n_used += session->kv.references[b] > 0;
+    assert_int_equal(n_used, 3 + 8);
+    whit_session_close(session);
+    whit_session_close(alone);
+}
+
+static void ended_sequences_are_found(void **state)
+{
+    (void)state;
+    whit_error error;
+    int32_t ids[N_CTX], others[N_CTX];
+    uint32_t n_present;
+    whit_session *session = open_session(1);
+    whit_mount mount = {adapters[0], 0.5f};
+    fill(ids, 0, N_CTX, 1);
+    fill(others, 0, N_CTX, 2);
+    feed(session, 0, ids, 0, 150);
+    assert_ok(whit_session_truncate(session, 0, 0, &error), error);
+    assert_ok(whit_session_reuse(session, 0, ids, N_CTX, &n_present, &error), error);
+    assert_int_equal(n_present, 128);
+    /* The sequence's own tokens count one by one; of a prompt that is there whole, the last is left. */
+    feed(session, 0, ids, 128, 150);
+    assert_ok(whit_session_reuse(session, 0, ids, 145, &n_present, &error), error);
+    assert_int_equal(n_present, 144);
+    assert_ok(whit_session_reuse(session, 0, ids, 128, &n_present, &error), error);
+    assert_int_equal(n_present, 127);
+    /* Written over in the middle of a block: that one is another now. */
+    assert_ok(whit_session_truncate(session, 0, 100, &error), error);
+    feed(session, 0, others, 100, 130);
+    assert_ok(whit_session_reuse(session, 0, ids, N_CTX, &n_present, &error), error);
+    assert_int_equal(n_present, 100);
+    /* With an adapter nothing of it is right; without again, it is. */
+    assert_ok(whit_session_truncate(session, 0, 0, &error), error);
+    assert_ok(whit_session_mount(session, 0, &mount, 1, &error), error);
+    assert_ok(whit_session_reuse(session, 0, ids, N_CTX, &n_present, &error), error);
+    assert_int_equal(n_present, 0);
+    feed(session, 0, ids, 0, 70);
+    assert_ok(whit_session_mount(session, 0, NULL, 0, &error), error);
+    assert_ok(whit_session_reuse(session, 0, ids, 80, &n_present, &error), error);
+    assert_int_equal(n_present, 64); /* not the 70 that it holds */
+    /* Four blocks of memory: another text takes them. */
+    assert_ok(whit_session_truncate(session, 0, 0, &error), error);
+    feed(session, 0, others, 0, N_CTX);
+    assert_ok(whit_session_reuse(session, 0, ids, N_CTX, &n_present, &error), error);
+    assert_int_equal(n_present, 0);
+    whit_session_close(session);
+}
+
+/* Prompts from a tree with few branches, adapters that come and go, cuts anywhere: always the logits of a
+ * session that computes everything. */
+static void is_what_would_be_computed(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_rng rng = {7};
+    whit_session *session = open_session(N_SEQUENCES), *plain = open_session(1);
+    size_t n_vocab = whit_model_vocab_size(model), n_found = 0;
+    const int rounds = tests_are_brief() ? 20 : 150;
+    for (int round = 0; round < rounds; round++) {
+        int32_t ids[N_CTX];
+        uint32_t n_present, sequence = (uint32_t)whit_rng_below(&rng, N_SEQUENCES);
+        size_t n = 40 + (size_t)whit_rng_below(&rng, N_CTX - 40);
+        for (size_t at = 0; at < N_CTX; at += 48) /* pieces that are no blocks */
+            fill(ids, at, at + 48 < N_CTX ? at + 48 : N_CTX, at + whit_rng_below(&rng, at ? 2 : 1));
+        whit_mount mount = {adapters[whit_rng_below(&rng, N_ADAPTERS)], 0.5f};
+        size_t n_mounts = (size_t)whit_rng_below(&rng, 2);
+        if (whit_rng_below(&rng, 3) == 0)
+            assert_ok(whit_session_mount(session, sequence, &mount, n_mounts, &error), error);
+        mount = session->mounts[sequence].items[0];
+        assert_ok(whit_session_reuse(session, sequence, ids, n, &n_present, &error), error);
+        n_found += n_present;
+        const float *logits = feed(session, sequence, ids, n_present, n);
+        assert_ok(whit_session_truncate(plain, 0, 0, &error), error);
+        assert_ok(whit_session_mount(plain, 0, &mount, session->mounts[sequence].n, &error), error);
+        assert_memory_equal(logits, feed(plain, 0, ids, 0, n), n_vocab * sizeof *logits);
+        uint32_t cut = (uint32_t)whit_rng_below(&rng, n + 1);
+        if (whit_rng_below(&rng, 2)) assert_ok(whit_session_truncate(session, sequence, cut, &error), error);
+        if (whit_rng_below(&rng, 4) == 0) {
+            uint32_t to = (uint32_t)whit_rng_below(&rng, N_SEQUENCES);
+            cut = whit_session_position(session, sequence);
+            assert_ok(whit_session_share(session, sequence, to, cut, &error), error);
+        }
+    }
+    assert_true(n_found > (size_t)rounds * 20);
+    whit_session_close(session);
+    whit_session_close(plain);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_prompt_serves_many),
+        cmocka_unit_test(ended_sequences_are_found),
+        cmocka_unit_test(is_what_would_be_computed),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
