@@ -10,13 +10,14 @@
 
 struct perplexity_values {
     const char *file, *base;
+    int kv_base; /* whit_kv_type of the same model's other cache; -1: none */
     uint32_t n_chunks;
     bool second_half, json;
     cli_model_flags model;
     cli_session_flags session;
     cli_adapter_flags adapters; /* of the model, not of the base */
 };
-static const struct perplexity_values defaults;
+static const struct perplexity_values defaults = {.kv_base = -1};
 
 #define AT(member) offsetof(struct perplexity_values, member)
 static const cli_option options[] = {
@@ -26,6 +27,8 @@ static const cli_option options[] = {
      "Score predictions from the middle of full windows on only, where each has at least half a "
      "window before it."},
     {"--kl-base", CLI_FILE, AT(base), "M2", "Also measure the divergence from this model, the original."},
+    {"--kv-base", CLI_CHOICE, AT(kv_base), "f16|f32|i8",
+     "Also measure the divergence from the same model with this type of KV cache."},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object."},
     {0},
 };
@@ -35,13 +38,14 @@ struct subject {
     whit_model *model;
     whit_session *session;
     cli_adapters adapters;
+    bool is_borrowed; /* the model is the other's */
 };
 
 static void close_subject(struct subject *subject)
 {
     whit_session_close(subject->session);
     cli_close_adapters(&subject->adapters);
-    whit_model_close(subject->model);
+    if (!subject->is_borrowed) whit_model_close(subject->model);
 }
 
 /* Does the model put a beginning-of-text token in front? Asked of the tokenizer itself. */
@@ -94,6 +98,11 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static bool has_base(const struct perplexity_values *values)
+{
+    return values->base || values->kv_base >= 0;
+}
+
 static void report(cli_call *call, const struct perplexity_values *values, const struct window_plan *plan,
                    cli_score *score)
 {
@@ -102,15 +111,15 @@ static void report(cli_call *call, const struct perplexity_values *values, const
     double deviation = score->n > 1 && variance > 0 ? sqrt(variance / (n - 1)) : 0;
     json_t *object = json_pack("{s:I, s:f, s:f}", "tokens", (json_int_t)score->n, "nll", nll, "ppl", exp(nll));
     double kld_mean = 0, top1 = 100.0 * (double)score->n_same_top / n;
-    if (values->base) {
+    if (has_base(values)) {
         for (size_t i = 0; i < score->n; i++) kld_mean += score->divergences[i];
         kld_mean /= n;
         qsort(score->divergences, score->n, sizeof *score->divergences, by_size);
         json_t *divergence =
-            json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "kld_mean", kld_mean, "kld_median",
+            json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "kld_mean", kld_mean, "kld_median",
                       cli_quantile(score->divergences, score->n, 0.5), "kld_p99",
                       cli_quantile(score->divergences, score->n, 0.99), "kld_max", score->divergences[score->n - 1],
-                      "top1", top1, "ppl_base", exp(score->base_sum / n));
+                      "top1", top1, "ppl_base", exp(score->base_sum / n), "ppl_ratio", exp(nll - score->base_sum / n));
         if (object && divergence) json_object_update(object, divergence);
         json_decref(divergence);
     }
@@ -121,12 +130,13 @@ static void report(cli_call *call, const struct perplexity_values *values, const
     json_decref(object);
     cli_print(call, "Final estimate: PPL over %zu chunks for n_ctx=%u = %.4f +/- %.5f\n", plan->n_windows, plan->n_ctx,
               exp(nll), exp(nll) * deviation);
-    if (values->base)
+    if (has_base(values))
         cli_print(call,
-                  "Base: PPL = %.4f, mean KLD = %.6f, median %.6f, 99 %% %.6f, max %.6f, same top "
+                  "Base: PPL = %.4f, ratio %.6f, mean KLD = %.6f, median %.6f, 99 %% %.6f, max %.6f, same top "
                   "%.3f %%\n",
-                  exp(score->base_sum / n), kld_mean, cli_quantile(score->divergences, score->n, 0.5),
-                  cli_quantile(score->divergences, score->n, 0.99), score->divergences[score->n - 1], top1);
+                  exp(score->base_sum / n), exp(nll - score->base_sum / n), kld_mean,
+                  cli_quantile(score->divergences, score->n, 0.5), cli_quantile(score->divergences, score->n, 0.99),
+                  score->divergences[score->n - 1], top1);
 }
 
 /* Tokens of every window in turn. The last, shorter one counts too, unless only second halves do.
@@ -158,6 +168,7 @@ static int open_session(cli_call *call, const struct perplexity_values *values, 
 {
     whit_error error;
     whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_F32);
+    if (subject->is_borrowed) wanted.kv = (whit_kv_type)values->kv_base;
     wanted.n_ctx_tokens = plan->n_ctx;
     cli_want_all_logits(&wanted, whit_model_vocab_size(subject->model));
     plan->n_batch = wanted.n_batch_tokens;
@@ -178,6 +189,8 @@ static int run(cli_call *call)
     cli_score score = {0};
 
     if (!values->file) return cli_fail(call, CLI_USAGE, "a text is wanted: -f TEXT");
+    if (values->base && values->kv_base >= 0)
+        return cli_fail(call, CLI_USAGE, "--kl-base compares models, --kv-base caches: one of them");
     if (plan.n_ctx == 1) return cli_fail(call, CLI_USAGE, "a window (-c) has at least 2 tokens");
     int status = cli_open_model(call, values->model.path, values->model.no_cache, &subject.model);
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, subject.model, &subject.adapters);
@@ -187,6 +200,11 @@ static int run(cli_call *call)
         status = cli_fail(call, CLI_REFUSED, "%s has another vocabulary (%u tokens) than %s (%u)", values->base,
                           whit_model_vocab_size(base.model), cli_model_name(&values->model),
                           whit_model_vocab_size(subject.model));
+    if (status == CLI_OK && values->kv_base >= 0) {
+        base.model = subject.model;
+        base.is_borrowed = true;
+        status = cli_open_adapters(call, &values->adapters, base.model, &base.adapters);
+    }
     if (status == CLI_OK) status = cli_read_text(call, values->file, &text);
     if (status == CLI_OK)
         status = cli_tokenize(call, subject.model, text.data, text.size_bytes, true, false, &ids, &n_ids);
@@ -208,8 +226,8 @@ static int run(cli_call *call)
     if (status == CLI_OK) report(call, values, &plan, &score);
 cleanup:
     cli_score_free(&score);
-    close_subject(&subject);
     close_subject(&base);
+    close_subject(&subject);
     free(text.data);
     free(ids);
     return status;
@@ -229,10 +247,11 @@ const cli_verb cli_perplexity_verb = {
     "window "
     "too. Prints the perplexity; with --json the object has \"tokens\" (predictions scored), "
     "\"nll\" "
-    "(their mean negative log-likelihood in nats) and \"ppl\", and with --kl-base \"kld_mean\", "
-    "\"kld_median\", \"kld_p99\", \"kld_max\", \"top1\" (percent of equal first choices) and "
-    "\"ppl_base\".\n"
-    "  whit perplexity -m model.ndf -f wiki.test.raw -c 512 --json",
+    "(their mean negative log-likelihood in nats) and \"ppl\", and with --kl-base or --kv-base \"kld_mean\", "
+    "\"kld_median\", \"kld_p99\", \"kld_max\", \"top1\" (percent of equal first choices), "
+    "\"ppl_base\" and \"ppl_ratio\".\n"
+    "  whit perplexity -m model.ndf -f wiki.test.raw -c 512 --json\n"
+    "  whit perplexity -m model.ndf -f text.txt -c 256 --second-half --kv i8 --kv-base f32",
     {{"OPTIONS", options, 0},
      {"MODEL", cli_model_options, AT(model)},
      {"SESSION", cli_session_options, AT(session)},
