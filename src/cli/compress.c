@@ -2,9 +2,11 @@
  * whit compress: a float model rounded to signs, trits or four levels. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/flags.h"
 #include "cli/names.h"
+#include "cli/training.h"
 #include "cli/verbs.h"
 #include "compress/compress.h"
 #include "compress/text.h"
@@ -16,13 +18,16 @@ struct compress_values {
     const char *output;
     int codec, method, group, embedding;
     cli_list mixed, calib, without;
-    uint32_t n_sample_tokens, n_tokens, max_tokens, n_threads;
+    uint32_t n_sample_tokens, n_tokens, max_tokens, n_threads, n_tune_tokens;
+    float tune_minutes, tune_rate;
     int64_t seed;
-    bool verbose, json, resume;
+    bool verbose, json, resume, pure;
 };
-static const struct compress_values defaults = {.method = WHIT_COMPRESS_FULL, .max_tokens = 131072};
+static const struct compress_values defaults = {.method = WHIT_COMPRESS_FULL, .max_tokens = 131072, .tune_rate = 1e-4f};
 static const char *const codecs[] = {"t", "b1", "q2"}, *const methods[] = {"rtn", "gptq", "full"},
                          *const embeddings[] = {"i8", "i4", "f16"};
+/* What b1 has room for within its budget: a fifth to a quarter of the weights. */
+static const char *const signs_mixed[] = {"q=t", "k=t", "v=t", "o=t"};
 static const uint32_t groups[] = {128, 32, 64, 256};
 
 #define AT(member) offsetof(struct compress_values, member)
@@ -32,6 +37,10 @@ static const cli_option options[] = {
      0, 0},
     {"--mixed", CLI_REPEAT, AT(mixed), "NAME=CODEC",
      "Another codec (also i8, f16) for q, k, v, o, gate, up or down, as in down=t; may be given several times.", 0, 0},
+    {"--pure", CLI_FLAG, AT(pure), NULL,
+     "Every matrix in --codec. Without it, and without --mixed, the full method gives q, k, v and o trits where the "
+     "codec is b1: far better, and within 1.40 bits.",
+     0, 0},
     {"--calib", CLI_REPEAT, AT(calib), "FILE",
      "Calibration text: of the kind that the model is for; may be given several times.", 0, 0},
     {"--sample", CLI_COUNT, AT(n_sample_tokens), "N",
@@ -45,6 +54,11 @@ static const cli_option options[] = {
      0, 0},
     {"--without", CLI_REPEAT, AT(without), "STAGE",
      "Leave out a stage of full: qep, residual, order or descent; may be given several times.", 0, 0},
+    {"--tune-tokens", CLI_COUNT, AT(n_tune_tokens), "N",
+     "Then train the rounded model towards the original on so many tokens of the text: scales, norms, codes.", 0, 4e9},
+    {"--tune-minutes", CLI_REAL, AT(tune_minutes), "N", "The same for so long; the result then depends on the machine.",
+     0, 1e6},
+    {"--tune-rate", CLI_REAL, AT(tune_rate), "X", "Its highest learning rate; 1e-4.", 0, 1},
     {"--group", CLI_CHOICE, AT(group), "128|32|64|256", "Columns per scale; 128 is the default.", 0, 0},
     {"--embedding", CLI_CHOICE, AT(embedding), "i8|i4|f16", "Codec of embedding and head; i8 is the default.", 0, 0},
     {"--seed", CLI_SEED, AT(seed), "N", "Of the sampled text; 0 is the default.", 0, 0},
@@ -106,6 +120,76 @@ static int read_text(cli_call *call, const struct compress_values *v, const whit
     return made == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 }
 
+/* ---- tuning ----------------------------------------------------------------------------------------
+ * The untuned file lies beside OUT until the tuned one is there, and so does the trainer's checkpoint. */
+
+enum { TUNE_ROWS = 1024 }; /* of a step */
+
+struct tune_paths {
+    char untuned[CLI_PATH_BYTES], work[CLI_PATH_BYTES], checkpoint[CLI_PATH_BYTES];
+};
+
+static bool find_paths(const struct compress_values *v, struct tune_paths *paths)
+{
+    int n = snprintf(paths->untuned, sizeof paths->untuned, "%s.untuned.ndf", v->output);
+    snprintf(paths->work, sizeof paths->work, "%s.work", v->output);
+    snprintf(paths->checkpoint, sizeof paths->checkpoint, "%s.tune", v->output);
+    return n > 0 && (size_t)n < sizeof paths->untuned;
+}
+
+/* The calibration text with the id in front that the model's texts begin with, so that each window has it. */
+static bool begin_windows(const whit_compress_options *o, uint32_t window, whit_buf *ids)
+{
+    size_t step = o->bos >= 0 ? window - 1 : o->n_ids;
+    for (size_t at = 0; at < o->n_ids; at += step) {
+        size_t n = o->n_ids - at < step ? o->n_ids - at : step;
+        if (o->bos >= 0) whit_buf_append(ids, &o->bos, sizeof o->bos);
+        whit_buf_append(ids, o->ids + at, n * sizeof *o->ids);
+    }
+    return !ids->failed;
+}
+
+static int tune(cli_call *call, const struct compress_values *v, const struct tune_paths *paths,
+                const whit_compress_options *compressed)
+{
+    whit_buf ids = {0};
+    whit_model *original = NULL, *rounded = NULL;
+    int status = cli_open_model(call, call->operands[0], false, &original);
+    if (status == CLI_OK) status = cli_open_model(call, paths->untuned, false, &rounded);
+    if (status == CLI_OK) {
+        uint32_t n_ctx = original->config.n_ctx, window = n_ctx < 256 ? n_ctx : 256;
+        cli_training_flags flags = CLI_TRAINING_DEFAULTS;
+        if (v->n_tokens) window = v->n_tokens;
+        flags.out = v->output;
+        flags.ends = v->embedding == 2 ? 1 : 0;
+        flags.n_tokens = window;
+        flags.n_sequences = window < TUNE_ROWS ? TUNE_ROWS / window : 1;
+        flags.minutes = v->n_tune_tokens ? 0 : v->tune_minutes;
+        flags.n_steps = v->n_tune_tokens / (flags.n_sequences * window);
+        if (v->n_tune_tokens && !flags.n_steps) flags.n_steps = 1;
+        flags.rate = v->tune_rate;
+        flags.seed = v->seed;
+        flags.n_threads = v->n_threads;
+        flags.checkpoint = paths->checkpoint;
+        flags.resume = v->resume && access(paths->checkpoint, F_OK) == 0;
+        whit_trainer_options o = cli_training_wanted(&flags);
+        o.codecs.body = o.codecs.ends = "own";
+        o.command = compressed->command;
+        if (!begin_windows(compressed, window, &ids)) status = cli_fail(call, CLI_LIMIT, "out of memory for the text");
+        o.ids = (const int32_t *)(const void *)ids.data;
+        o.n_ids = ids.size_bytes / sizeof *o.ids;
+        if (status == CLI_OK) status = cli_train(call, &flags, rounded, original, &o);
+    }
+    whit_buf_free(&ids);
+    whit_model_close(rounded);
+    whit_model_close(original);
+    if (status != CLI_OK) return status;
+    unlink(paths->untuned);
+    unlink(paths->work);
+    unlink(paths->checkpoint);
+    return CLI_OK;
+}
+
 /* What was written, as `inspect` counts it. */
 static int report(cli_call *call, const struct compress_values *v, const struct listener *listener)
 {
@@ -128,11 +212,18 @@ static int run(cli_call *call)
 {
     const struct compress_values *v = call->values;
     char found[CLI_PATH_BYTES], command[256];
+    struct tune_paths paths;
+    bool tuned = v->n_tune_tokens || v->tune_minutes > 0;
     whit_error error;
     whit_source source = {0};
     whit_buf ids = {0};
     struct listener listener = {.call = call, .verbose = v->verbose};
     if (!v->output) return cli_fail(call, CLI_USAGE, "an output is wanted: -o OUT.ndf");
+    if (!find_paths(v, &paths)) return cli_fail(call, CLI_USAGE, "the output's name is too long");
+    if (tuned && v->method == WHIT_COMPRESS_RTN)
+        return cli_fail(call, CLI_USAGE, "rounding without a text cannot be tuned: --method gptq or full");
+    if (tuned && v->embedding == 1)
+        return cli_fail(call, CLI_USAGE, "an embedding of i4 cannot be tuned: --embedding i8 or f16");
     whit_compress_options o = {.codec = codecs[v->codec],
                                .mixed = v->mixed.items,
                                .n_mixed = v->mixed.n,
@@ -143,11 +234,17 @@ static int run(cli_call *call)
                                .n_tokens = v->n_tokens,
                                .seed = (uint64_t)v->seed,
                                .n_threads = v->n_threads,
+                               .work = paths.work,
+                               .keep_work = tuned,
                                .resume = v->resume,
                                .command = command,
                                .progress = on_progress,
                                .report = on_matrix,
                                .user = &listener};
+    if (v->method == WHIT_COMPRESS_FULL && !v->pure && !v->mixed.n && !strcmp(o.codec, "b1")) {
+        o.mixed = signs_mixed;
+        o.n_mixed = sizeof signs_mixed / sizeof *signs_mixed;
+    }
     for (size_t i = 0; i < v->without.n; i++) {
         unsigned stage = whit_compress_stage_named(v->without.items[i]);
         if (!stage)
@@ -168,11 +265,12 @@ static int run(cli_call *call)
         o.bos = whit_compress_bos(&source);
     }
     if (v->json) listener.matrices = json_array();
-    if (status == CLI_OK && whit_compress(&source, &o, v->output, NULL, &error) != WHIT_OK)
+    if (status == CLI_OK && whit_compress(&source, &o, tuned ? paths.untuned : v->output, NULL, &error) != WHIT_OK)
         status = *cli_cancelled()
             ? cli_fail(call, CLI_INTERRUPTED, "interrupted; --resume goes on with what is finished")
             : cli_fail_error(call, &error);
     cli_progress_end();
+    if (status == CLI_OK && tuned) status = tune(call, v, &paths, &o);
     if (status == CLI_OK) status = report(call, v, &listener);
     json_decref(listener.matrices);
     whit_buf_free(&ids);

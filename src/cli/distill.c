@@ -26,8 +26,8 @@ static const cli_option options[] = {
     {"--start", CLI_FILE, AT(start), "MODEL",
      "Start from the weights of this model, such as a finished student whose scales and norms are to be polished.", 0,
      0},
-    {"--codec", CLI_CHOICE, AT(codec), "t|b1|q2", "Of the layers' matrices: ternary (the default), signs, four levels.",
-     0, 0},
+    {"--codec", CLI_CHOICE, AT(codec), "t|b1|q2|own",
+     "Of the layers' matrices: ternary (the default), signs, four levels, or each its own, as --start has them.", 0, 0},
     {"--mixed", CLI_REPEAT, AT(mixed), "NAME=CODEC",
      "Another codec for q, k, v, o, gate, up or down, as in down=t; may be given several times.", 0, 0},
     {"--sample", CLI_COUNT, AT(n_sample_tokens), "N",
@@ -53,7 +53,7 @@ static int open_student(cli_call *call, const struct distill_values *v, const wh
 
 static int run(cli_call *call)
 {
-    static const char *const codecs[] = {"t", "b1", "q2"};
+    static const char *const codecs[] = {"t", "b1", "q2", "own"};
     const struct distill_values *v = call->values;
     const cli_training_flags *training = &v->training;
     if (!v->teacher || !training->out || !(training->text.n || v->n_sample_tokens))

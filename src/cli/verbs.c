@@ -12,6 +12,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_convert_verb,
     &cli_compress_verb,
     &cli_compare_verb,
+    &cli_eval_verb,
     &cli_export_verb,
     &cli_merge_verb,
     &cli_inspect_verb,

@@ -15,6 +15,7 @@ extern const cli_verb cli_perplexity_verb;
 extern const cli_verb cli_convert_verb;
 extern const cli_verb cli_compress_verb;
 extern const cli_verb cli_compare_verb;
+extern const cli_verb cli_eval_verb;
 extern const cli_verb cli_inspect_verb;
 extern const cli_verb cli_pull_verb;
 extern const cli_verb cli_list_verb;

@@ -559,7 +559,10 @@ static whit_status open_work(struct compression *c, const char *path)
     uint8_t settings[WHIT_HASH_BYTES];
     whit_buf name = {.allocator = c->allocator};
     WHIT_TRY(find_settings(c, settings));
-    whit_buf_printf(&name, "%s.work", path);
+    if (c->options->work)
+        whit_buf_append_str(&name, c->options->work);
+    else
+        whit_buf_printf(&name, "%s.work", path);
     if (!whit_buf_append(&name, "", 1)) return whit_fail_memory(c->error, "a file name", strlen(path));
     whit_status status = whit_work_open(&c->work, (const char *)name.data, settings, c->options->resume, take_finished,
                                         c, c->allocator, c->error);
@@ -568,6 +571,16 @@ static whit_status open_work(struct compression *c, const char *path)
 }
 
 /* ---- the whole -------------------------------------------------------------------------------------- */
+
+static bool all_finished(const struct compression *c)
+{
+    for (uint32_t i = 0; i < c->source->n_tensors; i++) {
+        whit_tensor_type type;
+        if (!is_body(&c->source->tensors[i]) || type_of(c, &c->source->tensors[i], &type) != WHIT_OK) continue;
+        if (is_solved(&type) && !c->finished[i].name[0]) return false;
+    }
+    return true;
+}
 
 static whit_status solve_all(struct compression *c, const whit_convert_options *convert, const char *path)
 {
@@ -584,10 +597,12 @@ static whit_status solve_all(struct compression *c, const whit_convert_options *
                          "windows of %u tokens are longer than the model's context of %u", n_tokens, n_ctx);
     WHIT_TRY(whit_blas_open(&c->blas, WHIT_PRECISION_F32, whit_loops_find(), 0, 0, whit_pool_size(c->pool),
                             c->allocator, c->error));
-    whit_status status = whit_stream_open(&c->stream, c->source, o->ids, o->n_ids, n_tokens, o->max_tokens, o->bos,
-                                          &embed_type, c->pool, c->allocator, c->error);
-    if (status == WHIT_OK) status = open_work(c, path);
-    if (status == WHIT_OK) status = run_layers(c);
+    whit_status status = open_work(c, path);
+    if (status == WHIT_OK && !all_finished(c)) {
+        status = whit_stream_open(&c->stream, c->source, o->ids, o->n_ids, n_tokens, o->max_tokens, o->bos, &embed_type,
+                                  c->pool, c->allocator, c->error);
+        if (status == WHIT_OK) status = run_layers(c);
+    }
     whit_stream_close(&c->stream);
     whit_blas_close(&c->blas);
     return status;
@@ -630,7 +645,7 @@ whit_status whit_compress(const whit_source *source, const whit_compress_options
         whit_pool_close(c.pool);
     }
     if (status == WHIT_OK) status = write_file(&c, &convert, path);
-    whit_work_close(&c.work, status == WHIT_OK);
+    whit_work_close(&c.work, status == WHIT_OK && !options->keep_work);
     for (uint32_t i = 0; i < source->n_tensors; i++) whit_finished_free(&c.finished[i], allocator);
     whit_free(allocator, c.finished, source->n_tensors * sizeof *c.finished);
     return status;

@@ -48,14 +48,16 @@ typedef struct whit_compress_options {
     int32_t bos;       /* begins every window; -1: none does */
     uint64_t seed;
     uint32_t n_threads;
-    bool resume;         /* go on from the work file PATH.work of a run that was cut */
+    const char *work;    /* the work file; NULL: PATH.work */
+    bool keep_work;      /* the caller removes it: there is more to do */
+    bool resume;         /* go on from the work file of a run that was cut */
     const char *command; /* provenance */
     whit_progress_fn *progress;
     void (*report)(void *user, const whit_compress_report *report);
     void *user;
 } whit_compress_options;
 
-/* Writes `path`, which is replaced when all is there. Finished layers lie in PATH.work until then, so that a run
+/* Writes `path`, which is replaced when all is there. Finished layers lie in the work file until then, so that a run
  * that was cut, however it was, goes on with the same options and `resume` and ends in the same bytes. */
 whit_status whit_compress(const whit_source *source, const whit_compress_options *options, const char *path,
                           const whit_allocator *allocator, whit_error *error);

@@ -2,6 +2,7 @@
 #include "train/trainee.h"
 
 #include "kernels/codec.h"
+#include "quant/quantise.h"
 
 #include <stdio.h>
 
@@ -64,6 +65,14 @@ static whit_status check_mixed(const whit_trainee_codecs *codecs, const whit_wei
     return WHIT_OK;
 }
 
+/* A matrix stays what it is; scales of the whole tensor, offsets and u8 factors are not trained. */
+static whit_status own_type(const char *name, const whit_tensor_type *from, whit_tensor_type *type, whit_error *error)
+{
+    *type = *from;
+    if (whit_codec_find(from->codec)->is_float || whit_quantise_knows(from)) return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "matrix '%s' is of a type that training cannot keep", name);
+}
+
 static whit_status add_params(whit_trainee *trainee, const whit_trainee_codecs *codecs, whit_error *error)
 {
     const whit_weights *weights = &trainee->model->weights;
@@ -75,7 +84,10 @@ static whit_status add_params(whit_trainee *trainee, const whit_trainee_codecs *
         bool matrix = from->layout == WHIT_LAYOUT_TILE16;
         if (matrix && codecs) {
             const char *codec = strncmp(name, "layers.", 7) == 0 ? body_codec(codecs, name) : codecs->ends;
-            WHIT_TRY(whit_trainee_type(codec, from->n_rows, from->n_cols, &type, error));
+            if (strcmp(codec, "own") != 0)
+                WHIT_TRY(whit_trainee_type(codec, from->n_rows, from->n_cols, &type, error));
+            else
+                WHIT_TRY(own_type(name, from, &type, error));
         }
         bool coded = !whit_codec_find(type.codec)->is_float, rounds = from->act == WHIT_TENSOR_ACT_TOKEN;
         if (coded) type.act = from->act; /* a float matrix is stored as one with float inputs */

@@ -135,6 +135,7 @@ static whit_status open_text(whit_trainer *d, whit_error *error)
     d->text.allocator = d->held.allocator = d->allocator;
     for (size_t i = 0; i < o->n_text; i++)
         WHIT_TRY(whit_corpus_add_file(&d->text, d->start, o->text[i], o->specials, error));
+    if (o->n_ids) WHIT_TRY(whit_corpus_add_ids(&d->text, d->start, o->ids, o->n_ids, error));
     if (o->n_sample_tokens) WHIT_TRY(add_samples(d, error));
     if (d->text.n <= o->n_tokens)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "the training text has %zu tokens, a window needs %u", d->text.n,

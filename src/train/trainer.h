@@ -34,6 +34,8 @@ typedef struct whit_trainer_options {
     const whit_tuning *tuning; /* NULL: all weights are trained; else what this says, and codecs do not count */
     const char *const *text;   /* files */
     size_t n_text;
+    const int32_t *ids; /* text that is there already; where it has BOS, windows begin there */
+    size_t n_ids;
     size_t n_sample_tokens;  /* of text that the teacher makes, beside the files */
     bool specials;           /* special tokens written in the text are those; windows begin at BOS */
     const char *held;        /* file to measure on, NULL: none */

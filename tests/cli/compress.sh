@@ -119,6 +119,59 @@ grep -q 'q2.ndf' out || complain "the table: $(cat out)"
 expect 2 whit compare original.ndf q2.ndf
 expect 3 whit compare original.ndf q2.ndf -f short
 
+# ---- questions: words of the text against noise; the published forms
+python3 -c 'import json
+for a in ["fox", "owl", "cat"]:
+    for b in ["ball", "hat", "song"]:
+        q = {"context": f"The {a} number 7 has a", "choices": ["zqx", b, "mmmm"], "answer": 1}
+        print(json.dumps(q))' >task.jsonl
+expect 0 whit eval -m original.ndf --task task.jsonl --json
+python3 -c 'import json
+r = json.load(open("out"))
+assert r["questions"] == 9 and r["accuracy"] > 0.85 and abs(r["chance"] - 1 / 3) < 1e-9, r
+assert abs(r["accuracy_error"] - (r["accuracy"] * (1 - r["accuracy"]) / 8) ** 0.5) < 1e-9, r' || complain "eval: $(cat out)"
+expect 0 whit eval -m original.ndf --task task.jsonl --limit 4
+grep -q '^4 questions' out || complain "--limit: $(cat out)"
+for form in hellaswag arc arc_columns winogrande boolq; do
+    expect 0 whit eval -m original.ndf --task "$SOURCE/tests/fuzz/corpus/task/$form" --json
+done
+expect 3 whit eval -m original.ndf --task "$SOURCE/tests/fuzz/corpus/task/piqa"
+echo 0 >labels
+expect 0 whit eval -m original.ndf --task "$SOURCE/tests/fuzz/corpus/task/piqa" --labels labels
+echo '{"context": "a"' >broken
+expect 3 whit eval -m original.ndf --task broken
+one_line 'broken: line 1 is no JSON'
+expect 3 whit eval -m original.ndf --task empty
+
+# ---- tuning: the same bytes with any number of threads, nearer than before; a cut run goes on
+tuned="compress original.ndf --codec b1 --calib calibration -c 32 --tune-tokens 30000 --tune-rate 3e-4"
+expect 0 whit $tuned -t 1 -o tuned.ndf
+expect 0 whit $tuned -t 3 -o again.ndf
+cmp -s tuned.ndf again.ndf || complain "threads changed a tuned file"
+less "$(divergence tuned.ndf)" "$(divergence b1.ndf)" 0.9 'tuning'
+[ "$(whit inspect tuned.ndf --json | grep body_bits)" = "$(whit inspect b1.ndf --json | grep body_bits)" ] || complain "tuning changed the types"
+[ -z "$(ls tuned.ndf.* 2>/dev/null)" ] || complain "tuning left files: $(ls tuned.ndf.*)"
+if [ -z "${EMULATOR:-}" ]; then
+    { timeout -s KILL 2 "$WHIT" $tuned -o again.ndf; } >/dev/null 2>&1
+    expect 0 whit $tuned --resume -o again.ndf
+    cmp -s tuned.ndf again.ndf || complain "a tuned run that was killed ended with other bytes"
+fi
+
+# ---- out again: Q1_0 and TQ2_0 hold plain groups exactly
+if [ -e "$SHARED/models/prose-6M/prose-6M-f16.gguf" ]; then
+    prose=$SHARED/models/prose-6M/prose-6M-f16.gguf
+    head -c 4000 "$SHARED/models/prose-6M/own.txt" >prose.txt
+    for how in 'b1 128 q1_0' 't 256 tq2_0'; do
+        set -- $how
+        expect 0 whit compress "$prose" --codec "$1" --group "$2" --method rtn --embedding f16 -o out.ndf
+        expect 0 whit export out.ndf --type "$3" -o out.gguf
+        before=$(whit perplexity -m out.ndf -f prose.txt -c 64 --json)
+        [ "$before" = "$(whit perplexity -m out.gguf -f prose.txt -c 64 --json)" ] || complain "$3 gives other logits"
+    done
+else
+    echo "[ SKIPPED ] no prose-6M: Q1_0 and TQ2_0 are not compared"
+fi
+
 # ---- failures: one line, a status of our own, the older file untouched
 cp t.ndf older.ndf
 : >empty
