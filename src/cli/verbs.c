@@ -24,6 +24,8 @@ const cli_verb *const cli_verbs[] = {
     &cli_tune_verb,
     &cli_verify_verb,
     &cli_sign_verb,
+    &cli_exec_verb,
+    &cli_repl_verb,
     &cli_bench_verb,
     &cli_kernels_verb,
     &cli_doctor_verb,

@@ -32,6 +32,8 @@ extern const cli_verb cli_merge_verb;
 extern const cli_verb cli_tune_verb;
 extern const cli_verb cli_edit_verb;
 extern const cli_verb cli_graph_verb;
+extern const cli_verb cli_exec_verb;
+extern const cli_verb cli_repl_verb;
 extern const cli_verb cli_help_verb;
 
 #endif

@@ -1,114 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Quaternary vectors: elements of {-2, -1, 1, 2} in two bitmaps, one bit of each per lane.
- *
- *     (sign, extra)   (1,1) (1,0) (0,1) (0,0)
- *     value             +2    +1    -1    -2
- *
- * Lane i is bit i mod 64 of word i / 64. As a number of two bits, (sign, extra) is ordered like the
- * value; the magnitude is 2 where sign and extra agree. There is no zero: x + (-x) is +1. Lanes past
- * the end of a vector (padding) may hold anything and reach no result: functions over elements work
- * on whole words, those that count take the number of elements and mask the last word.
- *
- * Addition and multiplication saturate at 2. Every level gives the bits of generic.c. */
+ * Quaternary vectors (base/quat.h): their kernels, and what is made of them. Every level gives the
+ * bits of generic.c. */
 #ifndef WHIT_KERNELS_QUAT_QUAT_H
 #define WHIT_KERNELS_QUAT_QUAT_H
 
-#include "base/cpu.h"
+#include "base/quat.h"
 #include "base/status.h"
-
-static inline uint32_t whit_quat_words(uint32_t n_elems)
-{
-    return (n_elems + 63) / 64;
-}
-
-/* Two planes of n_words words each. */
-typedef struct whit_quat_planes {
-    uint64_t *sign, *extra;
-} whit_quat_planes;
-typedef struct whit_quat_view {
-    const uint64_t *sign, *extra;
-} whit_quat_view;
-
-/* A function of two elements by table: bits 0 to 15 are the results for (sign a, extra a, sign b,
- * extra b) as a number of four bits, sign a the highest. */
-typedef struct whit_quat_map {
-    uint16_t sign, extra;
-} whit_quat_map;
-
-/* out = f(a, b) over n_words words; out may be a or b. */
-typedef void whit_quat_binary_fn(whit_quat_planes out, whit_quat_view a, whit_quat_view b, uint32_t n_words);
-typedef void whit_quat_unary_fn(whit_quat_planes out, whit_quat_view a, uint32_t n_words);
-/* Bit 1 where the relation holds. */
-typedef void whit_quat_compare_fn(uint64_t *mask, whit_quat_view a, whit_quat_view b, uint32_t n_words);
-/* Lanes of a where the mask's bit is 1, of b elsewhere; out may be any of them. */
-typedef void whit_quat_select_fn(whit_quat_planes out, const uint64_t *mask, whit_quat_view a, whit_quat_view b,
-                                 uint32_t n_words);
-typedef void whit_quat_map_fn(whit_quat_planes out, const whit_quat_map *map, whit_quat_view a, whit_quat_view b,
-                              uint32_t n_words);
-/* Sum of products of the elements, without scales. */
-typedef int64_t whit_quat_dot_fn(whit_quat_view a, whit_quat_view b, uint32_t n_elems);
-/* Sum of elements; sum of squares. */
-typedef int64_t whit_quat_reduce_fn(whit_quat_view a, uint32_t n_elems);
-/* Bits that differ between two bitmaps of n_words words. */
-typedef uint64_t whit_quat_distance_fn(const uint64_t *a, const uint64_t *b, uint32_t n_words);
-
-typedef struct whit_quat_kernels {
-    whit_isa isa;
-    uint32_t features;
-    whit_quat_binary_fn *add;    /* saturating; a tie of opposite signs is +1 */
-    whit_quat_binary_fn *mul;    /* saturating */
-    whit_quat_binary_fn *swiglu; /* silu(a) * b, saturating */
-    whit_quat_unary_fn *silu;    /* both negatives become -1 */
-    whit_quat_unary_fn *negate;
-    whit_quat_unary_fn *absolute;
-    whit_quat_compare_fn *less, *equal;
-    whit_quat_select_fn *select;
-    whit_quat_map_fn *map;
-    whit_quat_dot_fn *dot;
-    whit_quat_dot_fn *dot8; /* the eight-popcount form, for the benchmark */
-    whit_quat_reduce_fn *sum, *sum_squares;
-    whit_quat_distance_fn *distance;
-} whit_quat_kernels;
 
 /* The fastest function of each that the CPU and the cap (as WHIT_CPU; NULL is none) allow. */
 whit_status whit_quat_select(const whit_cpu *cpu, const char *cap, whit_quat_kernels *kernels, whit_error *error);
-
-/* ---- on top of them: scales, norms, matrices ------------------------------------------------- */
-
-/* The element of a vector, without its scale. */
-static inline int whit_quat_at(whit_quat_view a, uint32_t i)
-{
-    unsigned sign = (unsigned)(a.sign[i / 64] >> i % 64 & 1), extra = (unsigned)(a.extra[i / 64] >> i % 64 & 1);
-    return (int)(3 * sign + extra) - 2;
-}
-/* Stores an element of {-2, -1, 1, 2}. */
-static inline void whit_quat_put(whit_quat_planes a, uint32_t i, int value)
-{
-    uint64_t bit = (uint64_t)1 << i % 64, sign = value > 0 ? bit : 0, extra = value == 2 || value == -1 ? bit : 0;
-    a.sign[i / 64] = (a.sign[i / 64] & ~bit) | sign;
-    a.extra[i / 64] = (a.extra[i / 64] & ~bit) | extra;
-}
-
-/* Rounds f32 (n) to elements times 2^log2_scale: magnitudes of 1.5 and above are 2; zero, either of
- * them, and NaN are +1. The first form chooses the power of two with the least squared error. */
-int8_t whit_quat_fit(const float *x, uint32_t n);
-void whit_quat_round(const float *x, uint32_t n, int8_t log2_scale, whit_quat_planes out);
-void whit_quat_expand(whit_quat_view a, uint32_t n, int8_t log2_scale, float *out);
-
-/* a 2^a_scale + b 2^b_scale; returns the scale of the result, the larger of the two. Where they
- * differ every sum is rounded to the nearest element, halves away from zero, zero to +1. */
-int8_t whit_quat_add_scaled(const whit_quat_kernels *kernels, whit_quat_planes out, whit_quat_view a, int8_t a_scale,
-                            whit_quat_view b, int8_t b_scale, uint32_t n_words);
-
-/* weight * x / sqrt(mean(x^2)) of n elements, rounded to elements 2^scale, the returned scale being
- * 0 or 1 beside the weight's own; no division, no root: magnitudes are compared as integers. weight
- * may have NULL planes: all ones. x's own scale does not matter. */
-int8_t whit_quat_rms_norm(const whit_quat_kernels *kernels, whit_quat_planes out, whit_quat_view x,
-                          whit_quat_view weight, uint32_t n);
-
-/* y (n_rows) = matrix x without scales; rows of `row_words` words follow each other in both planes. */
-void whit_quat_gemv(const whit_quat_kernels *kernels, whit_quat_view matrix, uint32_t n_rows, uint32_t row_words,
-                    whit_quat_view x, uint32_t n_cols, int64_t *y);
 
 /* ---- the described form: a table of two bytes, four lanes in each ----------------------------- */
 

@@ -3,7 +3,7 @@
  * to words. */
 #include <math.h>
 
-#include "kernels/quat/quat.h"
+#include "base/quat.h"
 
 static const int values[4] = {-2, -1, 1, 2}; /* by 2 sign + extra */
 
@@ -41,7 +41,7 @@ int8_t whit_quat_fit(const float *x, uint32_t n)
     int exponent, best = 0;
     frexpf(largest, &exponent);
     double best_error = INFINITY;
-    for (int k = exponent - 5; k <= exponent; k++) { /* the largest element is 2^(exponent - 1) and above */
+    for (int k = exponent; k >= exponent - 5; k--) { /* the largest element is 2^(exponent - 1) and above */
         int scale = k < -126 ? -126 : k > 126 ? 126 : k;
         float unit = ldexpf(1, scale), inverse = ldexpf(1, -scale);
         double sum = 0;

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define AT(member) offsetof(cli_program_flags, member)
+const cli_option cli_program_options[] = {
+    {"--limit-ms", CLI_COUNT, AT(limit_ms), "N", "Stop after N ms of processor time; 0, the default, is no limit.", 0,
+     4000000000},
+    {"--limit-mb", CLI_COUNT, AT(limit_mb), "N", "Megabytes that the program's arrays may take together. Default 64.",
+     1, 1 << 20},
+    {"--every-round", CLI_FLAG, AT(every_round), NULL, "Execute every round of a loop that has a closed form, too.", 0,
+     0},
+    {0},
+};
+
+static bool print(void *user, const char *text, size_t n_bytes)
+{
+    return cli_write(user, text, n_bytes);
+}
+
+int cli_program_open(cli_call *call, const cli_program_flags *flags, bool echo, cli_program *program)
+{
+    whit_cpu cpu;
+    whit_error error;
+    const char *tier = getenv("WHIT_TIER");
+    *program = (cli_program){0};
+    if (tier && *tier && (strlen(tier) != 1 || *tier < '0' || *tier > '2'))
+        return cli_fail(call, CLI_USAGE,
+                        "WHIT_TIER is 0 (tree walker), 1 (closures) or 2 (the best there is), not '%s'", tier);
+    whit_cpu_detect(&cpu);
+    if (whit_quat_select(&cpu, getenv("WHIT_CPU"), &program->kernels, &error) != WHIT_OK)
+        return cli_fail_error(call, &error);
+    whit_lang_options options = {.max_ms = flags->limit_ms,
+                                 .max_bytes = (size_t)flags->limit_mb << 20,
+                                 .tier = tier && *tier == '0' ? WHIT_LANG_WALK : WHIT_LANG_CLOSURES,
+                                 .no_closed_forms = flags->every_round,
+                                 .echo = echo,
+                                 .quat = &program->kernels,
+                                 .print = print,
+                                 .user = call,
+                                 .cancel = cli_cancelled()};
+    if (whit_lang_open(&options, &program->lang, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    return CLI_OK;
+}
+
+void cli_program_close(cli_program *program)
+{
+    whit_lang_close(program->lang);
+}
+
+enum { SHOWN_MAX = 100 };
+
+int cli_program_fail(cli_call *call, const cli_program *program, const char *text, size_t n_bytes,
+                     const whit_error *error)
+{
+    cli_flush(call);
+    int status = cli_fail_error(call, error);
+    whit_lang_place place = whit_lang_failed_at(program->lang);
+    size_t at = 0;
+    for (uint32_t line = 1; line < place.line && at < n_bytes; at++) line += text[at] == '\n';
+    size_t end = at;
+    while (end < n_bytes && text[end] != '\n') end++;
+    if (!place.line || !place.column || end - at > SHOWN_MAX || place.column > SHOWN_MAX) return status;
+    char shown[SHOWN_MAX + 1], caret[SHOWN_MAX + 1];
+    size_t n = 0;
+    for (; at < end; at++) shown[n++] = text[at] >= 32 && text[at] < 127 ? text[at] : text[at] == '\t' ? ' ' : '?';
+    memset(caret, ' ', place.column);
+    shown[n] = 0;
+    caret[place.column - 1] = '^';
+    caret[place.column] = 0;
+    fprintf(stderr, "    %s\n    %s\n", shown, caret);
+    return status;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ * Programs of the array language, for the verbs that run them. */
+#ifndef WHIT_CLI_PROGRAM_H
+#define WHIT_CLI_PROGRAM_H
+
+#include "cli/cli.h"
+#include "kernels/quat/quat.h"
+#include "lang/core/lang.h"
+
+typedef struct cli_program_flags {
+    uint32_t limit_ms, limit_mb;
+    bool every_round;
+} cli_program_flags;
+extern const cli_option cli_program_options[];
+#define CLI_PROGRAM_DEFAULTS                                                                                           \
+    {                                                                                                                  \
+        .limit_mb = 64                                                                                                 \
+    }
+
+typedef struct cli_program {
+    whit_quat_kernels kernels;
+    whit_lang *lang;
+} cli_program;
+
+/* Opens a session that prints on stdout and obeys WHIT_TIER and WHIT_CPU. CLI_OK, or a status after
+ * a line. */
+int cli_program_open(cli_call *call, const cli_program_flags *flags, bool echo, cli_program *program);
+void cli_program_close(cli_program *program);
+
+/* The line of a failure, the line of the program and a caret under its place; the exit status. */
+int cli_program_fail(cli_call *call, const cli_program *program, const char *text, size_t n_bytes,
+                     const whit_error *error);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT
+ * Programs as trees: what the parser makes, the checker annotates and the tiers run. */
+#ifndef WHIT_LANG_CORE_AST_H
+#define WHIT_LANG_CORE_AST_H
+
+#include "lang/core/lang.h"
+
+/* Operations on elements; one list for scalars, vectors and quaternary vectors. */
+typedef enum lang_op {
+    OP_ADD,
+    OP_SUB,
+    OP_MUL,
+    OP_DIV,
+    OP_MIN,
+    OP_MAX,
+    OP_LT,
+    OP_LE,
+    OP_GT,
+    OP_GE,
+    OP_EQ,
+    OP_NE, /* the last that vectors have */
+    OP_MOD,
+    OP_SHL,
+    OP_SHR,
+    OP_AND,
+    OP_OR,
+    OP_XOR,
+    N_BINARY,
+    /* one operand */
+    OP_NEG = N_BINARY,
+    OP_ABS,
+    OP_SQRT,
+    OP_EXP,
+    OP_LOG,
+    OP_TANH,
+    OP_SIGMOID,
+    OP_SILU,
+    OP_RELU,
+    OP_FLOOR,
+    OP_CEIL,
+    OP_ROUND,
+    OP_SIN,
+    OP_COS, /* the last that vectors have */
+    OP_NOT,
+    OP_FLIP,  /* ~ */
+    OP_FLOAT, /* int to float */
+    OP_INT,   /* float to int: towards zero, saturating, NaN is 0 */
+    N_OPS
+} lang_op;
+
+/* Other functions of the language, by number (builtins.c). */
+typedef enum lang_builtin {
+    FN_LEN,
+    FN_VEC,
+    FN_RANGE,
+    FN_SUM,
+    FN_MEAN,
+    FN_LARGEST,
+    FN_SMALLEST,
+    FN_DOT,
+    FN_ARGMAX,
+    FN_SOFTMAX,
+    FN_RMSNORM,
+    FN_QUAT,
+    FN_SCALE,
+    FN_SWIGLU,
+    FN_SELECT,
+    FN_COUNT,
+    FN_GEMV,
+    FN_CONCAT,
+    FN_SORT,
+    FN_PERMUTE,
+    FN_BUNDLE,
+    FN_HAMMING,
+    FN_COSINE,
+    N_BUILTINS
+} lang_builtin;
+
+typedef enum lang_kind {
+    /* expressions */
+    NODE_INT,
+    NODE_FLOAT,
+    NODE_NAME, /* before the check */
+    NODE_SLOT,
+    NODE_UNARY,
+    NODE_BINARY,
+    NODE_ALSO, /* a and b: b only where a holds */
+    NODE_ELSE, /* a or b */
+    NODE_CALL, /* of a name; a function of the program after the check */
+    NODE_BUILTIN,
+    NODE_INDEX,
+    NODE_SLICE,
+    NODE_LIST,
+    NODE_KEEP, /* a, kept in a slot for the NODE_SLOTs that follow */
+    /* statements */
+    NODE_LET,
+    NODE_ASSIGN,
+    NODE_STORE, /* a[b] = c */
+    NODE_IF,
+    NODE_WHILE,
+    NODE_FOR,
+    NODE_BREAK,
+    NODE_CONTINUE,
+    NODE_RETURN,
+    NODE_BLOCK,
+    NODE_EXPRESSION,
+    NODE_PRINT,
+    NODE_AFFINE, /* a loop in closed form (closed.c) */
+} lang_kind;
+
+typedef struct lang_node lang_node;
+typedef struct lang_function lang_function;
+typedef struct lang_affine lang_affine;
+
+struct lang_node {
+    uint8_t kind, type, op; /* op: lang_op or lang_builtin */
+    bool global;            /* the slot is one of the outermost level */
+    uint32_t line, column;
+    uint32_t slot; /* NODE_FOR: the counter's; the limit follows it */
+    union {
+        int64_t i;
+        double f;
+        struct {
+            const char *name; /* in the arena, terminated */
+            lang_function *function;
+        };
+        lang_affine *affine;
+    };
+    lang_node *a, *b, *c, *d; /* operands; the first of a list in a */
+    lang_node *next;          /* in a list of arguments or statements */
+};
+
+/* One function for one list of argument types. */
+struct lang_function {
+    const char *name;
+    lang_node *parameters, *body; /* as parsed */
+    uint32_t n_parameters;
+    lang_function *next; /* another function, or another instance of this one */
+    lang_function *instances;
+    /* an instance */
+    lang_node *code;
+    uint8_t types[8];
+    uint8_t result;
+    bool checked, result_known;
+    uint32_t n_slots;
+    uint8_t *slot_types;
+    void *compiled; /* of a tier */
+};
+
+/* Memory that is given back all at once. */
+typedef struct lang_block lang_block;
+typedef struct lang_arena {
+    lang_block *blocks;
+    size_t n_bytes, limit_bytes;
+    const whit_allocator *allocator;
+} lang_arena;
+void *lang_arena_take(lang_arena *arena, size_t n_bytes); /* zeroed; NULL where the limit or memory ends */
+void lang_arena_free(lang_arena *arena);
+
+/* Words of a text. */
+typedef enum lang_token_kind {
+    TOKEN_END,
+    TOKEN_LINE, /* line feed or ';' */
+    TOKEN_INT,
+    TOKEN_FLOAT,
+    TOKEN_NAME,
+    TOKEN_WORD, /* a keyword */
+    TOKEN_MARK, /* punctuation */
+} lang_token_kind;
+typedef struct lang_token {
+    lang_token_kind kind;
+    uint32_t line, column;
+    const char *text;
+    uint32_t n;
+    int64_t i;
+    double f;
+} lang_token;
+
+typedef struct lang_source {
+    const char *name, *text;
+    size_t n, at;
+    uint32_t line;
+    size_t line_begin;
+    uint32_t depth; /* of parentheses and brackets, in which lines do not end */
+    whit_error *error;
+    whit_lang_place *place;
+} lang_source;
+
+/* The next token; an error is told at its place. */
+whit_status lang_next(lang_source *source, lang_token *token);
+whit_status lang_fail(lang_source *source, uint32_t line, uint32_t column, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* A text as statements and functions, in the arena. */
+whit_status lang_parse(lang_source *source, lang_arena *arena, lang_node **body, lang_function **functions);
+
+/* Names of the outermost level. */
+typedef struct lang_global {
+    char name[64];
+    uint8_t type;
+} lang_global;
+#define LANG_MAX_GLOBALS   1024
+#define LANG_MAX_NESTING   200
+#define LANG_MAX_INSTANCES 1000
+#define LANG_MAX_LOCALS    4000
+#define LANG_MAX_CALLS     200 /* deep */
+#define LANG_MAX_ARGUMENTS 32  /* of a function of the language, and of print */
+
+typedef struct lang_scope {
+    lang_global *globals; /* LANG_MAX_GLOBALS; "" for one that lives in a block */
+    uint32_t n_globals;
+    lang_function *functions;
+} lang_scope;
+
+/* Names to slots, types to every node. On failure the scope is as before. */
+whit_status lang_check(lang_source *source, lang_arena *arena, lang_scope *scope, lang_node *body);
+
+/* What a builtin of a call is, and the type of its result, 0 where there is none of this name. */
+bool lang_is_builtin(const char *name);
+
+/* Constants folded, branches that are never taken left out, values of a statement that are equal
+ * computed once, affine loops in closed form; the tree is changed in place. */
+typedef struct lang_optimise {
+    lang_arena *arena;
+    lang_scope *scope;
+    lang_function *function; /* whose slots grow by kept values; NULL: the outermost level */
+    bool no_closed_forms, failed;
+} lang_optimise;
+void lang_optimise_tree(lang_optimise *o, lang_node *node);
+
+/* A loop `for` over straight-line assignments of integers that are affine in integers: one matrix. */
+enum { LANG_AFFINE_MAX = 8 };
+struct lang_affine {
+    uint32_t n; /* rows: variables, then the counter and 1 */
+    uint32_t n_variables;
+    bool unipotent; /* matrix - 1 has a power that is 0 */
+    uint32_t slots[LANG_AFFINE_MAX];
+    uint64_t matrix[LANG_AFFINE_MAX][LANG_AFFINE_MAX]; /* of one round, the counter's step in it */
+};
+/* NULL where the loop is none, or memory is short. */
+lang_affine *lang_affine_find(lang_arena *arena, const lang_node *loop);
+/* state = matrix^rounds state, modulo 2^64. */
+void lang_affine_run(const lang_affine *affine, uint64_t rounds, uint64_t state[LANG_AFFINE_MAX]);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+
+#include "lang/core/builtins.h"
+
+/* Signatures: arguments, ':' and the result of each, by letters: i integer, f float, v vector,
+ * q quaternary vector; '*' is any number, at least one, of the letter before. */
+static const struct {
+    const char *name, *signatures;
+    bool is_op; /* an operation on elements */
+    uint8_t number;
+} functions[] = {
+    {"abs", "i:i f:f v:v q:q", true, OP_ABS},
+    {"min", "ii:i ff:f vf:v fv:v vv:v qq:q", true, OP_MIN},
+    {"max", "ii:i ff:f vf:v fv:v vv:v qq:q", true, OP_MAX},
+    {"sqrt", "f:f v:v", true, OP_SQRT},
+    {"exp", "f:f v:v", true, OP_EXP},
+    {"log", "f:f v:v", true, OP_LOG},
+    {"tanh", "f:f v:v", true, OP_TANH},
+    {"sigmoid", "f:f v:v", true, OP_SIGMOID},
+    {"silu", "f:f v:v q:q", true, OP_SILU},
+    {"relu", "f:f v:v", true, OP_RELU},
+    {"floor", "f:f v:v", true, OP_FLOOR},
+    {"ceil", "f:f v:v", true, OP_CEIL},
+    {"round", "f:f v:v", true, OP_ROUND},
+    {"sin", "f:f v:v", true, OP_SIN},
+    {"cos", "f:f v:v", true, OP_COS},
+    {"float", "i:f f:f", true, OP_FLOAT},
+    {"int", "f:i i:i", true, OP_INT},
+    {"len", "v:i q:i", false, FN_LEN},
+    {"vec", "if:v q:v", false, FN_VEC},
+    {"range", "i:v", false, FN_RANGE},
+    {"sum", "v:f q:f", false, FN_SUM},
+    {"mean", "v:f q:f", false, FN_MEAN},
+    {"largest", "v:f", false, FN_LARGEST},
+    {"smallest", "v:f", false, FN_SMALLEST},
+    {"dot", "vv:f qq:f", false, FN_DOT},
+    {"argmax", "v:i", false, FN_ARGMAX},
+    {"softmax", "v:v", false, FN_SOFTMAX},
+    {"rmsnorm", "v:v vv:v q:q qq:q", false, FN_RMSNORM},
+    {"quat", "v:q vi:q", false, FN_QUAT},
+    {"scale", "q:i", false, FN_SCALE},
+    {"swiglu", "vv:v qq:q", false, FN_SWIGLU},
+    {"select", "vvv:v qqq:q", false, FN_SELECT},
+    {"count", "q:i v:i", false, FN_COUNT},
+    {"gemv", "vv:v qq:v", false, FN_GEMV},
+    {"concat", "vv:v", false, FN_CONCAT},
+    {"sort", "v:v", false, FN_SORT},
+    {"permute", "qi:q", false, FN_PERMUTE},
+    {"bundle", "q*:q", false, FN_BUNDLE},
+    {"hamming", "qq:i", false, FN_HAMMING},
+    {"cosine", "qq:f vv:f", false, FN_COSINE},
+};
+#define N_FUNCTIONS (sizeof functions / sizeof *functions)
+
+static const char letters[] = "?ifvq";
+
+bool lang_is_builtin(const char *name)
+{
+    for (size_t i = 0; i < N_FUNCTIONS; i++)
+        if (strcmp(functions[i].name, name) == 0) return true;
+    return false;
+}
+
+const char *lang_builtin_name(lang_builtin builtin)
+{
+    for (size_t i = 0; i < N_FUNCTIONS; i++)
+        if (!functions[i].is_op && functions[i].number == builtin) return functions[i].name;
+    return "?";
+}
+
+/* Does a signature take these arguments, integers as floats where `widen`? Its result, or 0. */
+static uint8_t fits(const char *signature, const lang_node *argument, bool widen)
+{
+    for (; *signature != ':'; signature++) {
+        bool any = signature[1] == '*';
+        uint32_t n = 0;
+        do {
+            if (!argument) break;
+            char wanted = *signature, is = letters[argument->type];
+            if (is != wanted && !(widen && is == 'i' && wanted == 'f')) break;
+            argument = argument->next;
+            n++;
+        } while (any);
+        if (!n) return 0;
+        if (any) signature++;
+    }
+    return argument ? 0 : (uint8_t)(strchr(letters, signature[1]) - letters);
+}
+
+whit_status lang_check_builtin(lang_source *source, lang_arena *arena, lang_node *call)
+{
+    size_t k = 0;
+    while (strcmp(functions[k].name, call->name) != 0) k++;
+    const char *found = NULL;
+    uint32_t n_arguments = 0;
+    for (const lang_node *a = call->a; a; a = a->next) n_arguments++;
+    if (n_arguments > LANG_MAX_ARGUMENTS)
+        return lang_fail(source, call->line, call->column, "over %d arguments", LANG_MAX_ARGUMENTS);
+    uint8_t result = 0;
+    for (int widen = 0; widen < 2 && !found; widen++)
+        for (const char *s = functions[k].signatures; s && !found; s = strchr(s, ' ') ? strchr(s, ' ') + 1 : NULL)
+            if ((result = fits(s, call->a, widen)) != 0) found = s;
+    if (!found) {
+        char given[64] = "";
+        for (const lang_node *a = call->a; a && strlen(given) < 50; a = a->next) strncat(given, &letters[a->type], 1);
+        return lang_fail(source, call->line, call->column,
+                         "'%s' takes %s (i integer, f float, v vector, q quaternary), not (%s)", functions[k].name,
+                         functions[k].signatures, given);
+    }
+    for (lang_node **a = &call->a; *a && *found != ':'; a = &(*a)->next) {
+        if (*found == 'f' && (*a)->type == WHIT_LANG_INT) {
+            lang_node *convert = lang_arena_take(arena, sizeof *convert);
+            if (!convert) return lang_fail(source, call->line, call->column, "the program is too large");
+            *convert = (lang_node){.kind = NODE_UNARY,
+                                   .op = OP_FLOAT,
+                                   .type = WHIT_LANG_FLOAT,
+                                   .line = call->line,
+                                   .column = call->column,
+                                   .a = *a,
+                                   .next = (*a)->next};
+            (*a)->next = NULL;
+            *a = convert;
+        }
+        if (found[1] != '*') found++;
+    }
+    call->type = result;
+    call->op = functions[k].number;
+    if (!functions[k].is_op) {
+        call->kind = NODE_BUILTIN;
+        call->function = NULL;
+        return WHIT_OK;
+    }
+    lang_node *a = call->a, *b = a->next;
+    a->next = NULL;
+    call->kind = b ? NODE_BINARY : NODE_UNARY;
+    call->a = a;
+    call->b = b;
+    if ((call->op == OP_FLOAT || call->op == OP_INT) && a->type == result) {
+        lang_node *next = call->next; /* nothing to convert */
+        *call = *a;
+        call->next = next;
+    }
+    return WHIT_OK;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ * Loops over f32 elements, one source for every level (chunk.inc): the compiler's vectors, no
+ * contraction, so the bits of the element functions. */
+#ifndef WHIT_LANG_CORE_CHUNK_H
+#define WHIT_LANG_CORE_CHUNK_H
+
+#include "lang/core/ast.h"
+
+typedef struct lang_chunk_kernels {
+    /* out may be an operand. */
+    void (*binary[OP_NE + 1])(float *out, const float *a, const float *b, uint32_t n);
+    void (*binary_scalar[OP_NE + 1])(float *out, const float *a, float b, uint32_t n);
+    void (*scalar_binary[OP_NE + 1])(float *out, float a, const float *b, uint32_t n);
+    void (*unary[OP_COS + 1])(float *out, const float *a, uint32_t n);
+    /* Adds elements (products) to lanes i mod 16. */
+    void (*sum)(float lanes[16], const float *a, uint32_t n);
+    void (*dot)(float lanes[16], const float *a, const float *b, uint32_t n);
+    float (*largest)(const float *a, uint32_t n); /* n > 0 */
+} lang_chunk_kernels;
+
+extern const lang_chunk_kernels lang_chunk_generic, lang_chunk_avx2, lang_chunk_avx512;
+
+static inline float lang_lanes_total(float lanes[16])
+{
+    for (unsigned half = 8; half; half /= 2)
+        for (unsigned i = 0; i < half; i++) lanes[i] += lanes[i + half];
+    return lanes[0];
+}
+
+#endif

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: MIT */
+#define LEVEL lang_chunk_avx2
+#include "lang/core/chunk.inc"

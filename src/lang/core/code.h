@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ * Tier 1: a tree of closures. A node holds the function that runs it and what that needs; names are
+ * places in the frame. */
+#ifndef WHIT_LANG_CORE_CODE_H
+#define WHIT_LANG_CORE_CODE_H
+
+#include "lang/core/vm.h"
+
+typedef struct lang_code lang_code;
+struct lang_code {
+    union { /* by the type of the expression; s for statements */
+        int64_t (*i)(const lang_code *c, lang_value *frame);
+        double (*f)(const lang_code *c, lang_value *frame);
+        lang_array *(*a)(const lang_code *c, lang_value *frame); /* an owned reference */
+        int (*s)(const lang_code *c, lang_value *frame);
+    };
+    const lang_code *x, *y, *z;
+    union {
+        int64_t k;
+        double d;
+        struct {
+            uint32_t slot, slot2;
+        };
+        const struct lang_elements *elements;
+    };
+    uint32_t target; /* elements: the slot that is assigned, where `n` is 1 */
+    whit_lang *vm;
+    const lang_node *node;
+    const lang_code *const *list; /* arguments, statements */
+    uint32_t n;
+};
+
+enum { LANG_GO_ON, LANG_BROKEN, LANG_CONTINUED, LANG_RETURNED };
+
+/* The body of a function, compiled when it is first met. */
+typedef struct lang_body {
+    const lang_code *code;
+} lang_body;
+
+typedef struct lang_compiler {
+    whit_lang *vm;
+    lang_function *function; /* NULL: the outermost level, whose frame is the globals */
+    bool failed;
+} lang_compiler;
+
+/* A new closure for a node; a dummy where memory is short, and `failed` then. */
+lang_code *lang_code_new(lang_compiler *c, const lang_node *node);
+const lang_code *lang_compile_expression(lang_compiler *c, lang_node *e);
+
+/* Expressions of vectors, element by element (elements.c). */
+const lang_code *lang_compile_elements(lang_compiler *c, lang_node *e);
+
+/* A value by the type of its node. */
+static inline lang_value lang_value_of(const lang_code *c, lang_value *frame)
+{
+    return c->node->type == WHIT_LANG_INT  ? (lang_value){.i = c->i(c, frame)}
+        : c->node->type == WHIT_LANG_FLOAT ? (lang_value){.f = c->f(c, frame)}
+                                           : (lang_value){.a = c->a(c, frame)};
+}
+
+#endif

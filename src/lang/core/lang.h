@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ * The array language: a program is loaded, checked, compiled and run, all within limits.
+ *
+ * docs/arrays.md is the reference. One `whit_lang` is a session of one thread: what one text
+ * defines, the next one sees. Programs reach no file, no network and no memory but their own. */
+#ifndef WHIT_LANG_CORE_LANG_H
+#define WHIT_LANG_CORE_LANG_H
+
+#include "base/mem.h"
+#include "base/quat.h"
+
+typedef struct whit_lang whit_lang;
+
+typedef enum whit_lang_type {
+    WHIT_LANG_NONE,
+    WHIT_LANG_INT,   /* i64; arithmetic is modulo 2^64 */
+    WHIT_LANG_FLOAT, /* f64 */
+    WHIT_LANG_VEC,   /* of f32 */
+    WHIT_LANG_QUAT,  /* quaternary */
+} whit_lang_type;
+const char *whit_lang_type_name(whit_lang_type type);
+
+/* What runs a program. Every tier gives the same bits. */
+enum { WHIT_LANG_WALK, WHIT_LANG_CLOSURES, WHIT_LANG_TIERS };
+
+/* Receives what `print` says, a whole line with its line feed; false ends the run. */
+typedef bool whit_lang_print_fn(void *user, const char *text, size_t n_bytes);
+
+typedef struct whit_lang_options {
+    uint64_t max_steps;   /* statements, calls, rounds of loops, 64 elements of arrays; 0: 10^12 */
+    uint64_t max_ms;      /* of processor time in one run; 0: no limit */
+    size_t max_bytes;     /* of arrays; 0: 64 MiB */
+    int tier;             /* WHIT_LANG_; the highest that may be used */
+    bool no_closed_forms; /* every round of a loop is executed */
+    bool echo;            /* values of statements that are expressions are printed, as for a person */
+    const whit_quat_kernels *quat;
+    whit_lang_print_fn *print; /* NULL: nothing is printed */
+    void *user;
+    const volatile bool *cancel; /* may be NULL */
+    const whit_allocator *allocator;
+} whit_lang_options;
+
+whit_status whit_lang_open(const whit_lang_options *options, whit_lang **lang, whit_error *error);
+void whit_lang_close(whit_lang *lang);
+
+/* Where the last failure was in the text: line and column from 1, 0 where it has no place. */
+typedef struct whit_lang_place {
+    uint32_t line, column;
+} whit_lang_place;
+whit_lang_place whit_lang_failed_at(const whit_lang *lang);
+
+/* Declares a variable that the host sets (a vector, an integer or a float) before a text that uses
+ * it is loaded. */
+whit_status whit_lang_declare(whit_lang *lang, const char *name, whit_lang_type type, whit_error *error);
+/* Sets one; the vector's elements are copied into the program's own. */
+whit_status whit_lang_set_int(whit_lang *lang, const char *name, int64_t value, whit_error *error);
+whit_status whit_lang_set_float(whit_lang *lang, const char *name, double value, whit_error *error);
+whit_status whit_lang_set_vec(whit_lang *lang, const char *name, const float *x, uint32_t n, whit_error *error);
+/* What a variable of the outermost level holds after a run; false where it has no such value. The
+ * vector lives until the next run. */
+bool whit_lang_get_int(const whit_lang *lang, const char *name, int64_t *value);
+bool whit_lang_get_float(const whit_lang *lang, const char *name, double *value);
+bool whit_lang_get_vec(const whit_lang *lang, const char *name, float **x, uint32_t *n);
+
+/* Compiles a text. `name` begins error lines ("NAME:LINE:COLUMN: ..."). On failure nothing of it
+ * is defined. Texts are at most WHIT_LANG_MAX_TEXT_BYTES. */
+#define WHIT_LANG_MAX_TEXT_BYTES ((size_t)1 << 20)
+whit_status whit_lang_load(whit_lang *lang, const char *name, const char *text, size_t n_bytes, whit_error *error);
+/* Runs what was loaded last, as often as one likes. After a failure the variables keep what they
+ * held then. A limit that was reached is WHIT_ERROR_LIMIT. */
+whit_status whit_lang_run(whit_lang *lang, whit_error *error);
+
+/* What was loaded last as the tier runs it, one statement a line, for people. */
+bool whit_lang_plan(const whit_lang *lang, whit_buf *out);
+
+/* The bits of every variable of the outermost level as one number, all NaN alike; for comparing
+ * tiers. */
+uint64_t whit_lang_digest(const whit_lang *lang);
+
+#endif

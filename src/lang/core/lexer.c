@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lang/core/ast.h"
+
+struct lang_block {
+    lang_block *next;
+    size_t used, size;
+    _Alignas(16) char bytes[];
+};
+
+void *lang_arena_take(lang_arena *arena, size_t n_bytes)
+{
+    n_bytes = whit_round_up(n_bytes, 16);
+    lang_block *block = arena->blocks;
+    if (!block || block->size - block->used < n_bytes) {
+        size_t size = n_bytes > 4000 ? n_bytes : block ? 65536 : 4000, whole = sizeof *block + size;
+        if (arena->n_bytes + whole > arena->limit_bytes) return NULL;
+        block = whit_zalloc(arena->allocator, whole);
+        if (!block) return NULL;
+        *block = (lang_block){.next = arena->blocks, .size = size};
+        arena->blocks = block;
+        arena->n_bytes += whole;
+    }
+    void *memory = block->bytes + block->used;
+    block->used += n_bytes;
+    return memory;
+}
+
+void lang_arena_free(lang_arena *arena)
+{
+    for (lang_block *block = arena->blocks, *next; block; block = next) {
+        next = block->next;
+        whit_free(arena->allocator, block, sizeof *block + block->size);
+    }
+    arena->blocks = NULL;
+    arena->n_bytes = 0;
+}
+
+whit_status lang_fail(lang_source *source, uint32_t line, uint32_t column, const char *format, ...)
+{
+    char text[400];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    *source->place = (whit_lang_place){line, column};
+    return whit_fail(source->error, WHIT_ERROR_ARGUMENT, "%s:%u:%u: %s", source->name, line, column, text);
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static const char *const words[] = {"let",      "if",     "else", "while", "for", "in", "break",
+                                    "continue", "return", "fn",   "print", "and", "or", "not"};
+static const char *const marks[] = {"<<=", ">>=", "..", "==", "!=", "<=", ">=", "<<", ">>", "+=", "-=", "*=", "/=",
+                                    "%=",  "&=",  "|=", "^=", "&&", "||", "+",  "-",  "*",  "/",  "%",  "&",  "|",
+                                    "^",   "~",   "!",  "<",  ">",  "=",  "(",  ")",  "[",  "]",  "{",  "}",  ","};
+
+static whit_status number(lang_source *s, lang_token *token)
+{
+    const char *t = s->text + s->at;
+    size_t left = s->n - s->at, n = 0;
+    uint64_t value = 0;
+    bool fraction = false, over = false;
+    if (left > 2 && t[0] == '0' && (t[1] == 'x' || t[1] == 'X')) {
+        for (n = 2; n < left; n++) {
+            int digit = is_digit(t[n])                     ? t[n] - '0'
+                : (t[n] | 32) >= 'a' && (t[n] | 32) <= 'f' ? (t[n] | 32) - 'a' + 10
+                                                           : -1;
+            if (digit < 0) break;
+            over |= value >> 60 != 0;
+            value = value << 4 | (unsigned)digit;
+        }
+        if (n == 2) return lang_fail(s, token->line, token->column, "0x wants hexadecimal digits");
+    } else {
+        for (; n < left && is_digit(t[n]); n++) {
+            over |= value > (UINT64_MAX - 9) / 10;
+            value = value * 10 + (unsigned)(t[n] - '0');
+        }
+        if (n + 1 < left && t[n] == '.' && is_digit(t[n + 1])) {
+            fraction = true;
+            for (n++; n < left && is_digit(t[n]); n++) continue;
+        } else if (n < left && t[n] == '.' && !(n + 1 < left && t[n + 1] == '.')) {
+            fraction = true;
+            n++;
+        }
+        if (n < left && (t[n] | 32) == 'e') {
+            size_t k = n + 1;
+            if (k < left && (t[k] == '+' || t[k] == '-')) k++;
+            if (k < left && is_digit(t[k])) {
+                fraction = true;
+                for (n = k; n < left && is_digit(t[n]); n++) continue;
+            }
+        }
+        over |= !fraction && value > (uint64_t)INT64_MAX + 1; /* the smallest is written with a sign */
+    }
+    if (n < left && (is_letter(t[n]) || is_digit(t[n])))
+        return lang_fail(s, token->line, token->column + (uint32_t)n, "a number ends before a letter");
+    if (!fraction && over) return lang_fail(s, token->line, token->column, "an integer has at most 64 bits");
+    if (n > 300) return lang_fail(s, token->line, token->column, "a number of over 300 characters");
+    token->kind = fraction ? TOKEN_FLOAT : TOKEN_INT;
+    token->i = (int64_t)value;
+    token->n = (uint32_t)n;
+    if (fraction) {
+        char copy[304];
+        memcpy(copy, t, n);
+        copy[n] = 0;
+        token->f = strtod(copy, NULL);
+    }
+    s->at += n;
+    return WHIT_OK;
+}
+
+whit_status lang_next(lang_source *s, lang_token *token)
+{
+    for (; s->at < s->n; s->at++) {
+        char c = s->text[s->at];
+        if (c == '#')
+            while (s->at + 1 < s->n && s->text[s->at + 1] != '\n') s->at++;
+        else if (c == '\n' && s->depth) {
+            s->line++;
+            s->line_begin = s->at + 1;
+        } else if (c != ' ' && c != '\t' && c != '\r')
+            break;
+    }
+    *token = (lang_token){.line = s->line, .column = (uint32_t)(s->at - s->line_begin) + 1, .text = s->text + s->at};
+    if (s->at >= s->n) return WHIT_OK;
+    char c = s->text[s->at];
+    if (c == '\n' || c == ';') {
+        token->kind = TOKEN_LINE;
+        token->n = 1;
+        s->at++;
+        if (c == '\n') {
+            s->line++;
+            s->line_begin = s->at;
+        }
+        return WHIT_OK;
+    }
+    if (is_digit(c) || (c == '.' && s->at + 1 < s->n && is_digit(s->text[s->at + 1]))) return number(s, token);
+    if (is_letter(c)) {
+        size_t n = 1;
+        while (s->at + n < s->n && (is_letter(s->text[s->at + n]) || is_digit(s->text[s->at + n]))) n++;
+        if (n > 60) return lang_fail(s, token->line, token->column, "a name of over 60 characters");
+        token->kind = TOKEN_NAME;
+        token->n = (uint32_t)n;
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            if (strlen(words[i]) == n && memcmp(words[i], token->text, n) == 0) token->kind = TOKEN_WORD;
+        s->at += n;
+        return WHIT_OK;
+    }
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        size_t n = strlen(marks[i]);
+        if (s->n - s->at < n || memcmp(marks[i], token->text, n) != 0) continue;
+        token->kind = TOKEN_MARK;
+        token->n = (uint32_t)n;
+        s->at += n;
+        if (*marks[i] == '(' || *marks[i] == '[') s->depth++;
+        if ((*marks[i] == ')' || *marks[i] == ']') && s->depth) s->depth--;
+        return WHIT_OK;
+    }
+    if ((unsigned char)c < 32 || (unsigned char)c >= 127)
+        return lang_fail(s, token->line, token->column, "the byte 0x%02x has no meaning here", (unsigned char)c);
+    return lang_fail(s, token->line, token->column, "'%c' has no meaning here", c);
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT
+ * Recursive descent; nesting is bounded. */
+#include "lang/core/ast.h"
+
+struct parser {
+    lang_source *source;
+    lang_arena *arena;
+    lang_token token; /* the next one */
+    lang_function *functions;
+    uint32_t nesting;
+    bool in_function;
+    uint32_t loops;
+};
+
+#define TRY WHIT_TRY
+
+static whit_status advance(struct parser *p)
+{
+    return lang_next(p->source, &p->token);
+}
+
+static bool is(const struct parser *p, const char *text)
+{
+    return (p->token.kind == TOKEN_MARK || p->token.kind == TOKEN_WORD) && strlen(text) == p->token.n &&
+        memcmp(text, p->token.text, p->token.n) == 0;
+}
+
+static whit_status fail(struct parser *p, const char *wanted)
+{
+    const lang_token *t = &p->token;
+    if (t->kind == TOKEN_END) return lang_fail(p->source, t->line, t->column, "%s expected before the end", wanted);
+    if (t->kind == TOKEN_LINE)
+        return lang_fail(p->source, t->line, t->column, "%s expected before the end of the statement", wanted);
+    return lang_fail(p->source, t->line, t->column, "%s expected, not '%.*s'", wanted, (int)(t->n < 40 ? t->n : 40),
+                     t->text);
+}
+
+static whit_status expect(struct parser *p, const char *text)
+{
+    char wanted[16] = {'\'', 0};
+    if (is(p, text)) return advance(p);
+    strcat(strncat(wanted, text, 10), "'");
+    return fail(p, wanted);
+}
+
+static whit_status no_memory(struct parser *p)
+{
+    return lang_fail(p->source, p->token.line, p->token.column, "the program is too large");
+}
+
+static whit_status make(struct parser *p, lang_kind kind, const lang_token *at, lang_node **node)
+{
+    *node = lang_arena_take(p->arena, sizeof **node);
+    if (!*node) return no_memory(p);
+    (*node)->kind = (uint8_t)kind;
+    (*node)->line = at->line;
+    (*node)->column = at->column;
+    return WHIT_OK;
+}
+
+static whit_status enter(struct parser *p)
+{
+    if (++p->nesting > LANG_MAX_NESTING)
+        return lang_fail(p->source, p->token.line, p->token.column, "nested over %d deep", LANG_MAX_NESTING);
+    return WHIT_OK;
+}
+
+static whit_status name(struct parser *p, const char **text)
+{
+    if (p->token.kind != TOKEN_NAME) return fail(p, "a name");
+    char *copy = lang_arena_take(p->arena, p->token.n + 1);
+    if (!copy) return no_memory(p);
+    memcpy(copy, p->token.text, p->token.n);
+    *text = copy;
+    return advance(p);
+}
+
+/* ---- expressions ------------------------------------------------------------------------------ */
+
+static whit_status expression(struct parser *p, lang_node **node);
+
+/* ", "-separated expressions up to `end`. */
+static whit_status list(struct parser *p, const char *end, lang_node **first)
+{
+    lang_node **last = first;
+    while (!is(p, end)) {
+        TRY(expression(p, last));
+        last = &(*last)->next;
+        if (!is(p, ",")) break;
+        TRY(advance(p));
+    }
+    return expect(p, end);
+}
+
+static whit_status primary(struct parser *p, lang_node **node)
+{
+    lang_token at = p->token;
+    if (at.kind == TOKEN_INT || at.kind == TOKEN_FLOAT) {
+        TRY(make(p, at.kind == TOKEN_INT ? NODE_INT : NODE_FLOAT, &at, node));
+        if (at.kind == TOKEN_INT)
+            (*node)->i = at.i;
+        else
+            (*node)->f = at.f;
+        return advance(p);
+    }
+    if (at.kind == TOKEN_NAME) {
+        TRY(make(p, NODE_NAME, &at, node));
+        TRY(name(p, &(*node)->name));
+        if (!is(p, "(")) return WHIT_OK;
+        (*node)->kind = NODE_CALL;
+        TRY(advance(p));
+        return list(p, ")", &(*node)->a);
+    }
+    if (is(p, "(")) {
+        TRY(advance(p));
+        TRY(expression(p, node));
+        return expect(p, ")");
+    }
+    if (is(p, "[")) {
+        TRY(make(p, NODE_LIST, &at, node));
+        TRY(advance(p));
+        return list(p, "]", &(*node)->a);
+    }
+    return fail(p, "an expression");
+}
+
+static whit_status postfix(struct parser *p, lang_node **node)
+{
+    TRY(primary(p, node));
+    while (is(p, "[")) {
+        lang_node *index;
+        TRY(make(p, NODE_INDEX, &p->token, &index));
+        index->a = *node;
+        TRY(advance(p));
+        TRY(expression(p, &index->b));
+        if (is(p, "..")) {
+            index->kind = NODE_SLICE;
+            TRY(advance(p));
+            TRY(expression(p, &index->c));
+        }
+        TRY(expect(p, "]"));
+        *node = index;
+    }
+    return WHIT_OK;
+}
+
+static whit_status unary(struct parser *p, lang_node **node)
+{
+    lang_token at = p->token;
+    lang_op op = is(p, "-") ? OP_NEG : is(p, "~") ? OP_FLIP : is(p, "!") || is(p, "not") ? OP_NOT : N_OPS;
+    if (op == N_OPS) return postfix(p, node);
+    TRY(enter(p));
+    TRY(advance(p));
+    TRY(make(p, NODE_UNARY, &at, node));
+    (*node)->op = (uint8_t)op;
+    TRY(unary(p, &(*node)->a));
+    p->nesting--;
+    return WHIT_OK;
+}
+
+static const struct {
+    char text[4];
+    uint8_t level, op; /* op: N_OPS for and, N_OPS + 1 for or */
+} operators[] = {
+    {"or", 1, N_OPS + 1}, {"||", 1, N_OPS + 1}, {"and", 2, N_OPS}, {"&&", 2, N_OPS},  {"==", 3, OP_EQ},
+    {"!=", 3, OP_NE},     {"<", 3, OP_LT},      {"<=", 3, OP_LE},  {">", 3, OP_GT},   {">=", 3, OP_GE},
+    {"|", 4, OP_OR},      {"^", 5, OP_XOR},     {"&", 6, OP_AND},  {"<<", 7, OP_SHL}, {">>", 7, OP_SHR},
+    {"+", 8, OP_ADD},     {"-", 8, OP_SUB},     {"*", 9, OP_MUL},  {"/", 9, OP_DIV},  {"%", 9, OP_MOD},
+};
+
+static whit_status binary(struct parser *p, unsigned level, lang_node **node)
+{
+    TRY(unary(p, node));
+    uint32_t length = 0;
+    for (;;) {
+        size_t k = 0, n = sizeof operators / sizeof *operators;
+        while (k < n && !is(p, operators[k].text)) k++;
+        if (k == n || operators[k].level < level) return WHIT_OK;
+        if (++length > 1000)
+            return lang_fail(p->source, p->token.line, p->token.column, "over 1,000 operators in a row");
+        lang_node *both;
+        uint8_t op = operators[k].op;
+        TRY(make(p, op == N_OPS ? NODE_ALSO : op == N_OPS + 1 ? NODE_ELSE : NODE_BINARY, &p->token, &both));
+        if (op < N_OPS) both->op = op;
+        TRY(advance(p));
+        both->a = *node;
+        TRY(binary(p, operators[k].level + 1u, &both->b));
+        *node = both;
+    }
+}
+
+static whit_status expression(struct parser *p, lang_node **node)
+{
+    TRY(enter(p));
+    TRY(binary(p, 1, node));
+    p->nesting--;
+    return WHIT_OK;
+}
+
+/* ---- statements ------------------------------------------------------------------------------- */
+
+static whit_status statements(struct parser *p, bool braces, lang_node **first);
+
+static whit_status skip_lines(struct parser *p)
+{
+    while (p->token.kind == TOKEN_LINE) TRY(advance(p));
+    return WHIT_OK;
+}
+
+static whit_status block(struct parser *p, lang_node **node)
+{
+    TRY(make(p, NODE_BLOCK, &p->token, node));
+    TRY(expect(p, "{"));
+    TRY(enter(p));
+    TRY(statements(p, true, &(*node)->a));
+    p->nesting--;
+    return expect(p, "}");
+}
+
+static whit_status if_statement(struct parser *p, lang_node **node)
+{
+    TRY(make(p, NODE_IF, &p->token, node));
+    TRY(advance(p));
+    TRY(expression(p, &(*node)->a));
+    TRY(block(p, &(*node)->b));
+    if (!is(p, "else")) return WHIT_OK;
+    TRY(advance(p));
+    if (!is(p, "if")) return block(p, &(*node)->c);
+    TRY(enter(p));
+    TRY(if_statement(p, &(*node)->c));
+    p->nesting--;
+    return WHIT_OK;
+}
+
+static whit_status for_statement(struct parser *p, lang_node **node)
+{
+    TRY(make(p, NODE_FOR, &p->token, node));
+    TRY(advance(p));
+    TRY(name(p, &(*node)->name));
+    TRY(expect(p, "in"));
+    TRY(expression(p, &(*node)->a));
+    TRY(expect(p, ".."));
+    TRY(expression(p, &(*node)->b));
+    p->loops++;
+    TRY(block(p, &(*node)->c));
+    p->loops--;
+    return WHIT_OK;
+}
+
+static whit_status function(struct parser *p)
+{
+    lang_token at = p->token;
+    lang_function *f = lang_arena_take(p->arena, sizeof *f);
+    if (!f) return no_memory(p);
+    if (p->in_function || p->nesting)
+        return lang_fail(p->source, at.line, at.column, "a function is defined at the outermost level only");
+    TRY(advance(p));
+    at = p->token;
+    TRY(name(p, &f->name));
+    if (lang_is_builtin(f->name))
+        return lang_fail(p->source, at.line, at.column, "'%s' is a function of the language", f->name);
+    TRY(expect(p, "("));
+    lang_node **last = &f->parameters;
+    while (!is(p, ")")) {
+        TRY(make(p, NODE_NAME, &p->token, last));
+        TRY(name(p, &(*last)->name));
+        for (lang_node *other = f->parameters; other != *last; other = other->next)
+            if (strcmp(other->name, (*last)->name) == 0)
+                return lang_fail(p->source, (*last)->line, (*last)->column, "'%s' is a parameter already", other->name);
+        if (++f->n_parameters > sizeof f->types)
+            return lang_fail(p->source, (*last)->line, (*last)->column, "a function has at most %zu parameters",
+                             sizeof f->types);
+        last = &(*last)->next;
+        if (!is(p, ",")) break;
+        TRY(advance(p));
+    }
+    TRY(expect(p, ")"));
+    uint32_t loops = p->loops;
+    p->in_function = true;
+    p->loops = 0;
+    TRY(block(p, &f->body));
+    p->in_function = false;
+    p->loops = loops;
+    f->next = p->functions;
+    p->functions = f;
+    return WHIT_OK;
+}
+
+/* NAME = e, NAME[i] = e, with an operator before '=', or an expression by itself. */
+static whit_status assignment(struct parser *p, lang_node **node)
+{
+    static const char *const compound[] = {"+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="};
+    static const uint8_t ops[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MOD, OP_AND, OP_OR, OP_XOR, OP_SHL, OP_SHR};
+    lang_node *target, *value;
+    lang_token at = p->token;
+    TRY(expression(p, &target));
+    size_t k = 0, n = sizeof ops;
+    while (k < n && !is(p, compound[k])) k++;
+    if (k == n && !is(p, "=")) {
+        TRY(make(p, NODE_EXPRESSION, &at, node));
+        (*node)->a = target;
+        return WHIT_OK;
+    }
+    bool store = target->kind == NODE_INDEX && target->a->kind == NODE_NAME;
+    if (target->kind != NODE_NAME && !store)
+        return lang_fail(p->source, p->token.line, p->token.column, "only NAME and NAME[i] can be assigned to");
+    at = p->token;
+    TRY(advance(p));
+    TRY(expression(p, &value));
+    if (k < n) {
+        lang_node *both;
+        TRY(make(p, NODE_BINARY, &at, &both));
+        both->op = ops[k];
+        both->b = value;
+        /* Copied, as the checker annotates every occurrence by itself. */
+        TRY(make(p, target->kind, &(lang_token){.line = target->line, .column = target->column}, &both->a));
+        *both->a = *target;
+        if (store) {
+            if (target->b->kind != NODE_NAME && target->b->kind != NODE_INT)
+                return lang_fail(p->source, at.line, at.column, "the index before '%s' must be a name or a number",
+                                 compound[k]);
+            TRY(make(p, NODE_NAME, &at, &both->a->a));
+            *both->a->a = *target->a;
+            TRY(make(p, NODE_NAME, &at, &both->a->b));
+            *both->a->b = *target->b;
+        }
+        value = both;
+    }
+    TRY(make(p, store ? NODE_STORE : NODE_ASSIGN, &(lang_token){.line = target->line, .column = target->column}, node));
+    (*node)->name = store ? target->a->name : target->name;
+    (*node)->a = value;
+    if (store) (*node)->b = target->b;
+    return WHIT_OK;
+}
+
+static whit_status statement(struct parser *p, lang_node **node)
+{
+    lang_token at = p->token;
+    if (is(p, "{")) return block(p, node);
+    if (is(p, "if")) return if_statement(p, node);
+    if (is(p, "for")) return for_statement(p, node);
+    if (is(p, "while")) {
+        TRY(make(p, NODE_WHILE, &at, node));
+        TRY(advance(p));
+        TRY(expression(p, &(*node)->a));
+        p->loops++;
+        TRY(block(p, &(*node)->b));
+        p->loops--;
+        return WHIT_OK;
+    }
+    if (is(p, "let")) {
+        TRY(make(p, NODE_LET, &at, node));
+        TRY(advance(p));
+        (*node)->column = p->token.column;
+        TRY(name(p, &(*node)->name));
+        TRY(expect(p, "="));
+        return expression(p, &(*node)->a);
+    }
+    if (is(p, "break") || is(p, "continue")) {
+        if (!p->loops) return lang_fail(p->source, at.line, at.column, "'%.*s' outside a loop", (int)at.n, at.text);
+        TRY(make(p, is(p, "break") ? NODE_BREAK : NODE_CONTINUE, &at, node));
+        return advance(p);
+    }
+    if (is(p, "return")) {
+        if (!p->in_function) return lang_fail(p->source, at.line, at.column, "'return' outside a function");
+        TRY(make(p, NODE_RETURN, &at, node));
+        TRY(advance(p));
+        return expression(p, &(*node)->a);
+    }
+    if (is(p, "print")) {
+        TRY(make(p, NODE_PRINT, &at, node));
+        TRY(advance(p));
+        lang_node **last = &(*node)->a;
+        for (;;) {
+            TRY(expression(p, last));
+            last = &(*last)->next;
+            if (!is(p, ",")) return WHIT_OK;
+            TRY(advance(p));
+        }
+    }
+    return assignment(p, node);
+}
+
+static whit_status statements(struct parser *p, bool braces, lang_node **first)
+{
+    lang_node **last = first;
+    TRY(skip_lines(p));
+    while (p->token.kind != TOKEN_END && !(braces && is(p, "}"))) {
+        bool braced = is(p, "fn"); /* what ends with a brace wants no other end */
+        if (braced)
+            TRY(function(p));
+        else {
+            TRY(statement(p, last));
+            uint8_t kind = (*last)->kind;
+            braced = kind == NODE_IF || kind == NODE_WHILE || kind == NODE_FOR || kind == NODE_BLOCK;
+            last = &(*last)->next;
+        }
+        if (!braced && p->token.kind != TOKEN_LINE && p->token.kind != TOKEN_END && !(braces && is(p, "}")))
+            return fail(p, "the end of the statement (a line feed or ';')");
+        TRY(skip_lines(p));
+    }
+    return WHIT_OK;
+}
+
+whit_status lang_parse(lang_source *source, lang_arena *arena, lang_node **body, lang_function **functions)
+{
+    struct parser p = {.source = source, .arena = arena};
+    TRY(advance(&p));
+    TRY(make(&p, NODE_BLOCK, &p.token, body));
+    TRY(statements(&p, false, &(*body)->a));
+    *functions = p.functions;
+    return WHIT_OK;
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT
+ * A session: loading, running, limits, what the host sets and reads. */
+#include "lang/core/vm.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "lang/core/chunk.h"
+
+#define ARENA_BYTES ((size_t)32 << 20)
+#define FUEL        4096 /* steps between looks at the clock */
+
+whit_status whit_lang_open(const whit_lang_options *options, whit_lang **out, whit_error *error)
+{
+    const whit_allocator *allocator = options->allocator;
+    whit_lang *vm = whit_zalloc(allocator, sizeof *vm);
+    *out = NULL;
+    if (!vm) return whit_fail_memory(error, "a program", sizeof *vm);
+    vm->options = *options;
+    if (!vm->options.max_steps) vm->options.max_steps = 1000000000000;
+    if (!vm->options.max_bytes) vm->options.max_bytes = (size_t)64 << 20;
+    vm->arena = (lang_arena){.limit_bytes = ARENA_BYTES, .allocator = allocator};
+    vm->kernels = &lang_chunk_generic;
+#if defined(__x86_64__)
+    if (whit_isa_allows(options->quat->isa, WHIT_ISA_AVX2)) vm->kernels = &lang_chunk_avx2;
+    if (whit_isa_allows(options->quat->isa, WHIT_ISA_AVX512)) vm->kernels = &lang_chunk_avx512;
+#endif
+    vm->globals = whit_zalloc_array(allocator, LANG_MAX_GLOBALS, sizeof *vm->globals);
+    vm->scope.globals = whit_zalloc_array(allocator, LANG_MAX_GLOBALS, sizeof *vm->scope.globals);
+    vm->stack = whit_zalloc_array(allocator, LANG_STACK_VALUES, sizeof *vm->stack);
+    vm->chunks = whit_zalloc_array(allocator, LANG_REGISTERS * LANG_CHUNK, sizeof *vm->chunks);
+    if (!vm->globals || !vm->scope.globals || !vm->stack || !vm->chunks) {
+        whit_lang_close(vm);
+        return whit_fail_memory(error, "a program", LANG_STACK_VALUES * sizeof *vm->stack);
+    }
+    *out = vm;
+    return WHIT_OK;
+}
+
+static void free_array(whit_lang *vm, lang_array *array)
+{
+    vm->n_bytes -= array->size_bytes;
+    whit_free(vm->options.allocator, array, array->size_bytes);
+}
+
+void whit_lang_close(whit_lang *vm)
+{
+    if (!vm) return;
+    const whit_allocator *allocator = vm->options.allocator;
+    for (lang_array *array = vm->arrays, *next; array; array = next) {
+        next = array->next;
+        free_array(vm, array);
+    }
+    if (vm->spare) free_array(vm, vm->spare);
+    lang_arena_free(&vm->arena);
+    whit_free(allocator, vm->globals, LANG_MAX_GLOBALS * sizeof *vm->globals);
+    whit_free(allocator, vm->scope.globals, LANG_MAX_GLOBALS * sizeof *vm->scope.globals);
+    whit_free(allocator, vm->stack, LANG_STACK_VALUES * sizeof *vm->stack);
+    whit_free(allocator, vm->chunks, LANG_REGISTERS * LANG_CHUNK * sizeof *vm->chunks);
+    whit_free(allocator, vm, sizeof *vm);
+}
+
+whit_lang_place whit_lang_failed_at(const whit_lang *vm)
+{
+    return vm->place;
+}
+
+/* ---- limits ----------------------------------------------------------------------------------- */
+
+void lang_raise(whit_lang *vm, const lang_node *at, whit_status status, const char *format, ...)
+{
+    char text[400];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    vm->place = (whit_lang_place){at->line, at->column};
+    vm->status = whit_fail(&vm->error, status, "%s:%u:%u: %s", vm->name, at->line, at->column, text);
+    longjmp(*vm->on_failure, 1);
+}
+
+void lang_refuel(whit_lang *vm, const lang_node *at)
+{
+    uint64_t used = (uint64_t)(FUEL - vm->fuel);
+    if (used > vm->steps_left)
+        lang_raise(vm, at, WHIT_ERROR_LIMIT, "stopped after %llu steps; that is the limit",
+                   (unsigned long long)vm->options.max_steps);
+    vm->steps_left -= used;
+    vm->fuel = FUEL;
+    if (vm->options.max_ms && whit_thread_cpu_ns() - vm->started_ns > vm->options.max_ms * 1000000)
+        lang_raise(vm, at, WHIT_ERROR_LIMIT, "stopped after %llu ms of processor time; that is the limit",
+                   (unsigned long long)vm->options.max_ms);
+    if (vm->options.cancel && *vm->options.cancel) lang_raise(vm, at, WHIT_ERROR_CANCELLED, "interrupted");
+}
+
+lang_value *lang_enter(whit_lang *vm, const lang_node *at, uint32_t n)
+{
+    lang_step(vm, at, 1);
+    if (vm->depth == LANG_MAX_CALLS || n > LANG_STACK_VALUES - vm->stack_used)
+        lang_raise(vm, at, WHIT_ERROR_LIMIT, "calls nested over %d deep", LANG_MAX_CALLS);
+    lang_value *frame = vm->stack + vm->stack_used;
+    memset(frame, 0, n * sizeof *frame);
+    vm->stack_used += n;
+    vm->depth++;
+    return frame;
+}
+
+void lang_leave(whit_lang *vm, lang_value *frame, const lang_function *function)
+{
+    for (uint32_t i = 0; i < function->n_slots; i++)
+        if (function->slot_types[i] >= WHIT_LANG_VEC) lang_release(vm, frame[i].a);
+    vm->stack_used -= function->n_slots;
+    vm->depth--;
+}
+
+/* After a failure nobody holds what was being computed: arrays that no variable refers to go. */
+static void sweep(whit_lang *vm)
+{
+    for (lang_array *array = vm->arrays; array; array = array->next) array->refs = 0;
+    for (uint32_t i = 0; i < vm->scope.n_globals; i++)
+        if (vm->scope.globals[i].type >= WHIT_LANG_VEC && vm->globals[i].a) vm->globals[i].a->refs++;
+    for (lang_array *array = vm->arrays, *next; array; array = next) {
+        next = array->next;
+        if (!array->refs) lang_destroy(vm, array);
+    }
+    vm->stack_used = vm->depth = 0;
+}
+
+/* ---- loading and running ---------------------------------------------------------------------- */
+
+/* Forgets what a text that failed had begun to define. */
+static void undo(whit_lang *vm, const lang_scope *before)
+{
+    for (uint32_t i = before->n_globals; i < vm->scope.n_globals; i++) vm->globals[i] = (lang_value){0};
+    vm->scope.n_globals = before->n_globals;
+    vm->scope.functions = before->functions;
+    for (lang_function *f = vm->scope.functions; f; f = f->next)
+        while (f->instances && !f->instances->checked) f->instances = f->instances->next;
+    vm->program = NULL;
+}
+
+whit_status whit_lang_load(whit_lang *vm, const char *name, const char *text, size_t n_bytes, whit_error *error)
+{
+    lang_source source = {.name = vm->name, .text = text, .n = n_bytes, .line = 1, .error = error, .place = &vm->place};
+    lang_scope before = vm->scope;
+    lang_node *program;
+    lang_function *functions = NULL;
+    snprintf(vm->name, sizeof vm->name, "%s", name);
+    vm->place = (whit_lang_place){0, 0};
+    vm->program = NULL;
+    if (n_bytes > WHIT_LANG_MAX_TEXT_BYTES)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a program of over %zu bytes", vm->name,
+                         WHIT_LANG_MAX_TEXT_BYTES);
+    WHIT_TRY(lang_parse(&source, &vm->arena, &program, &functions));
+    lang_function *last = functions; /* newer ones hide older ones */
+    while (last && last->next) last = last->next;
+    if (last) {
+        last->next = vm->scope.functions;
+        vm->scope.functions = functions;
+    }
+    whit_status status = lang_check(&source, &vm->arena, &vm->scope, program);
+    for (lang_node *s = program->a; s && vm->options.echo; s = s->next)
+        if (status == WHIT_OK && s->kind == NODE_EXPRESSION && s->a->type != WHIT_LANG_NONE) s->kind = NODE_PRINT;
+    if (status == WHIT_OK && vm->options.tier >= WHIT_LANG_CLOSURES && !lang_compile(vm, program))
+        status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: the program is too large", vm->name);
+    if (status != WHIT_OK) {
+        undo(vm, &before);
+        return status;
+    }
+    vm->program = program;
+    return WHIT_OK;
+}
+
+whit_status whit_lang_run(whit_lang *vm, whit_error *error)
+{
+    jmp_buf on_failure;
+    if (!vm->program) return WHIT_OK;
+    vm->place = (whit_lang_place){0, 0};
+    vm->steps_left = vm->options.max_steps;
+    vm->fuel = 0;
+    vm->started_ns = vm->options.max_ms ? whit_thread_cpu_ns() : 0;
+    vm->on_failure = &on_failure;
+    if (setjmp(on_failure)) {
+        sweep(vm);
+        if (error) *error = vm->error;
+        return vm->status;
+    }
+    vm->fuel = (int64_t)(vm->steps_left < FUEL ? vm->steps_left : FUEL);
+    vm->steps_left -= (uint64_t)vm->fuel;
+    if (vm->options.tier >= WHIT_LANG_CLOSURES)
+        lang_run_compiled(vm);
+    else
+        lang_walk(vm, vm->program);
+    return WHIT_OK;
+}
+
+/* ---- the host's variables --------------------------------------------------------------------- */
+
+static bool find(const whit_lang *vm, const char *name, whit_lang_type type, uint32_t *slot)
+{
+    for (uint32_t i = vm->scope.n_globals; i-- > 0;)
+        if (strcmp(vm->scope.globals[i].name, name) == 0) {
+            *slot = i;
+            return vm->scope.globals[i].type == type;
+        }
+    return false;
+}
+
+whit_status whit_lang_declare(whit_lang *vm, const char *name, whit_lang_type type, whit_error *error)
+{
+    if (vm->scope.n_globals == LANG_MAX_GLOBALS || strlen(name) >= sizeof vm->scope.globals[0].name)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "'%s' cannot be declared", name);
+    lang_global *global = &vm->scope.globals[vm->scope.n_globals++];
+    snprintf(global->name, sizeof global->name, "%s", name);
+    global->type = (uint8_t)type;
+    return WHIT_OK;
+}
+
+static whit_status unknown(const char *name, whit_error *error)
+{
+    return whit_fail(error, WHIT_ERROR_ARGUMENT, "the program has no variable '%s' of this type", name);
+}
+
+whit_status whit_lang_set_int(whit_lang *vm, const char *name, int64_t value, whit_error *error)
+{
+    uint32_t slot;
+    if (!find(vm, name, WHIT_LANG_INT, &slot)) return unknown(name, error);
+    vm->globals[slot].i = value;
+    return WHIT_OK;
+}
+
+whit_status whit_lang_set_float(whit_lang *vm, const char *name, double value, whit_error *error)
+{
+    uint32_t slot;
+    if (!find(vm, name, WHIT_LANG_FLOAT, &slot)) return unknown(name, error);
+    vm->globals[slot].f = value;
+    return WHIT_OK;
+}
+
+whit_status whit_lang_set_vec(whit_lang *vm, const char *name, const float *x, uint32_t n, whit_error *error)
+{
+    uint32_t slot;
+    jmp_buf on_failure;
+    static const lang_node nowhere;
+    if (!find(vm, name, WHIT_LANG_VEC, &slot)) return unknown(name, error);
+    vm->on_failure = &on_failure;
+    vm->fuel = INT64_MAX;
+    if (setjmp(on_failure)) return whit_fail(error, vm->status, "no memory for '%s' (%u elements)", name, n);
+    lang_array *array = vm->globals[slot].a;
+    if (!array || array->refs > 1 || array->n != n) {
+        lang_release(vm, array);
+        vm->globals[slot].a = NULL;
+        vm->globals[slot].a = array = lang_new_vec(vm, &nowhere, n);
+    }
+    memcpy(array->x, x, n * sizeof *x);
+    return WHIT_OK;
+}
+
+bool whit_lang_get_int(const whit_lang *vm, const char *name, int64_t *value)
+{
+    uint32_t slot;
+    if (!find(vm, name, WHIT_LANG_INT, &slot)) return false;
+    *value = vm->globals[slot].i;
+    return true;
+}
+
+bool whit_lang_get_float(const whit_lang *vm, const char *name, double *value)
+{
+    uint32_t slot;
+    if (!find(vm, name, WHIT_LANG_FLOAT, &slot)) return false;
+    *value = vm->globals[slot].f;
+    return true;
+}
+
+bool whit_lang_get_vec(const whit_lang *vm, const char *name, float **x, uint32_t *n)
+{
+    uint32_t slot;
+    if (!find(vm, name, WHIT_LANG_VEC, &slot) || !vm->globals[slot].a) return false;
+    *x = vm->globals[slot].a->x;
+    *n = vm->globals[slot].a->n;
+    return true;
+}
+
+static void mix(uint64_t *digest, uint64_t bits)
+{
+    *digest = (*digest ^ bits) * 0x9E3779B97F4A7C15u;
+    *digest ^= *digest >> 29;
+}
+
+uint64_t whit_lang_digest(const whit_lang *vm)
+{
+    uint64_t digest = 1;
+    for (uint32_t i = 0; i < vm->scope.n_globals; i++) {
+        lang_value value = vm->globals[i];
+        uint8_t type = vm->scope.globals[i].type;
+        if (!vm->scope.globals[i].name[0]) continue; /* of a block: nobody can see it */
+        mix(&digest, type);
+        if (type == WHIT_LANG_FLOAT && value.f != value.f) value.i = -1;
+        if (type < WHIT_LANG_VEC) {
+            mix(&digest, (uint64_t)value.i);
+            continue;
+        }
+        for (uint32_t k = 0; value.a && k < value.a->n; k++) {
+            if (type == WHIT_LANG_QUAT) {
+                mix(&digest, (uint64_t)(whit_quat_at(lang_view(value.a), k) + value.a->scale * 8));
+                continue;
+            }
+            float x = value.a->x[k];
+            uint32_t word;
+            memcpy(&word, &x, sizeof word);
+            mix(&digest, x != x ? 1 : word);
+        }
+    }
+    return digest;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ * What runs programs, whatever the tier: values, arrays that are counted, limits. */
+#ifndef WHIT_LANG_CORE_VM_H
+#define WHIT_LANG_CORE_VM_H
+
+#include <setjmp.h>
+
+#include "lang/core/ast.h"
+
+/* Shared by reference, copied before it is written where anybody else refers to it. */
+typedef struct lang_array lang_array;
+struct lang_array {
+    uint32_t refs, n;
+    uint8_t type; /* WHIT_LANG_VEC or WHIT_LANG_QUAT */
+    int8_t scale; /* log2, of a quaternary vector */
+    size_t size_bytes;
+    lang_array *previous, *next; /* of all arrays of the session */
+    _Alignas(64) float x[];      /* or the sign plane, then the extra plane, of lang_plane_words each */
+};
+
+typedef union lang_value {
+    int64_t i;
+    double f;
+    lang_array *a;
+} lang_value;
+
+#define LANG_STACK_VALUES 65536
+#define LANG_CHUNK        512 /* elements of a vector that are worked on at a time */
+#define LANG_REGISTERS    16
+
+struct whit_lang {
+    whit_lang_options options;
+    lang_arena arena;
+    lang_scope scope;
+    char name[256];      /* of the text loaded last */
+    lang_node *program;  /* it; NULL: nothing */
+    void *compiled;      /* by a tier */
+    lang_value *globals; /* LANG_MAX_GLOBALS */
+    lang_value *stack;   /* LANG_STACK_VALUES */
+    uint32_t stack_used, depth;
+    lang_value result; /* of the function that returned */
+    lang_array *arrays;
+    lang_array *spare; /* one that was given back, for the next of its size */
+    size_t n_bytes;
+    int64_t fuel; /* steps until the clock is looked at */
+    uint64_t steps_left, started_ns;
+    float *chunks; /* LANG_REGISTERS * LANG_CHUNK */
+    const struct lang_chunk_kernels *kernels;
+    /* failing */
+    jmp_buf *on_failure;
+    whit_status status;
+    whit_error error;
+    whit_lang_place place;
+};
+
+/* Ends the run with a line that begins with the node's place. */
+_Noreturn void lang_raise(whit_lang *vm, const lang_node *at, whit_status status, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Looks at the clock and the other limits. */
+void lang_refuel(whit_lang *vm, const lang_node *at);
+static inline void lang_step(whit_lang *vm, const lang_node *at, int64_t n)
+{
+    if (__builtin_expect((vm->fuel -= n) < 0, 0)) lang_refuel(vm, at);
+}
+
+/* Arrays come uninitialised and owned by the caller. */
+lang_array *lang_new_vec(whit_lang *vm, const lang_node *at, int64_t n);
+lang_array *lang_new_quat(whit_lang *vm, const lang_node *at, int64_t n, int8_t scale);
+void lang_destroy(whit_lang *vm, lang_array *array);
+static inline void lang_release(whit_lang *vm, lang_array *array)
+{
+    if (array && --array->refs == 0) lang_destroy(vm, array);
+}
+static inline lang_array *lang_retain(lang_array *array)
+{
+    array->refs++;
+    return array;
+}
+/* Planes begin at cache lines. */
+static inline uint32_t lang_plane_words(uint32_t n)
+{
+    return (whit_quat_words(n) + 7) / 8 * 8;
+}
+static inline whit_quat_planes lang_planes(lang_array *q)
+{
+    uint64_t *words = (uint64_t *)q->x;
+    return (whit_quat_planes){words, words + lang_plane_words(q->n)};
+}
+static inline whit_quat_view lang_view(const lang_array *q)
+{
+    const uint64_t *words = (const uint64_t *)q->x;
+    return (whit_quat_view){words, words + lang_plane_words(q->n)};
+}
+/* The array of a slot, or the failure that it holds none. */
+lang_array *lang_array_of(whit_lang *vm, const lang_node *at, lang_array *array);
+/* The same array where nobody else refers to it, else a copy; takes the reference. */
+lang_array *lang_own(whit_lang *vm, const lang_node *at, lang_array *array);
+
+/* Elements, checked. */
+static inline void lang_check_index(whit_lang *vm, const lang_node *at, const lang_array *array, int64_t i)
+{
+    if (__builtin_expect((uint64_t)i >= array->n, 0))
+        lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "index %lld is outside a vector of %u", (long long)i, array->n);
+}
+double lang_element(whit_lang *vm, const lang_node *at, const lang_array *array, int64_t i);
+lang_array *lang_slice(whit_lang *vm, const lang_node *at, const lang_array *array, int64_t begin, int64_t end);
+/* The length that two vectors share. */
+uint32_t lang_same_length(whit_lang *vm, const lang_node *at, const lang_array *a, const lang_array *b);
+
+/* Operations on quaternary vectors; arguments stay the caller's. */
+lang_array *lang_quat_unary(whit_lang *vm, const lang_node *at, lang_op op, const lang_array *a);
+lang_array *lang_quat_binary(whit_lang *vm, const lang_node *at, lang_op op, const lang_array *a, const lang_array *b);
+
+/* A builtin with its arguments, which stay the caller's; an array that comes back is owned. */
+lang_value lang_call_builtin(whit_lang *vm, const lang_node *node, const lang_value *arguments, uint32_t n);
+
+/* One line of `print`. */
+void lang_print(whit_lang *vm, const lang_node *at, const lang_value *values, const uint8_t *types, uint32_t n);
+
+/* A frame of n values on the stack, zeroed; the depth of calls is bounded. */
+lang_value *lang_enter(whit_lang *vm, const lang_node *at, uint32_t n);
+/* Gives back the frame and the arrays in it. */
+void lang_leave(whit_lang *vm, lang_value *frame, const lang_function *function);
+
+/* The tiers. Run the statements with the outermost level as the frame. */
+void lang_walk(whit_lang *vm, lang_node *program);
+/* Compiles into the arena; false where memory is short. */
+bool lang_compile(whit_lang *vm, lang_node *program);
+void lang_run_compiled(whit_lang *vm);
+
+#endif

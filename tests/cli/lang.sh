@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+# whit exec and whit repl: the examples of docs/arrays.md, mistakes with their place, limits.
+. "$SOURCE/tests/cli/lib.sh"
+
+python3 - "$SOURCE/docs/arrays.md" <<'END' || complain "no examples in docs/arrays.md"
+import re, sys
+blocks = re.findall(r"```ndl\n(.*?)```\n```text\n(.*?)```", open(sys.argv[1]).read(), re.S)
+for i, (program, wanted) in enumerate(blocks):
+    open(f"example-{i}.ndl", "w").write(program)
+    open(f"example-{i}.txt", "w").write(wanted)
+sys.exit(len(blocks) < 4)
+END
+for program in example-*.ndl; do
+    expect 0 whit exec "$program"
+    cmp -s out "${program%.ndl}.txt" || complain "$program prints: $(cat out)"
+    case $(cat "$program") in *1000000000000*) continue ;; esac # only in closed form
+    expect 0 env WHIT_TIER=0 $EMULATOR "$WHIT" exec "$program"
+    cmp -s out "${program%.ndl}.txt" || complain "$program prints on tier 0: $(cat out)"
+done
+expect 0 whit exec --plan example-3.ndl
+grep -q 'closed form' out || complain "no closed form: $(cat out)"
+
+printf 'let x = 1\nlet y = (x + zz) * 2\n' >wrong.ndl
+expect 2 whit exec wrong.ndl
+[ "$(sed -n 1p err)" = "whit exec: wrong.ndl:2:14: 'zz' is not defined" ] || complain "message: $(cat err)"
+[ "$(sed -n 3p err)" = "                 ^" ] || complain "caret: $(cat err)"
+printf 'let i = 0\nwhile 1 { i += 1 }\n' >endless.ndl
+expect 4 whit exec endless.ndl --limit-ms 50
+grep -q 'endless.ndl:2:1: stopped after 50 ms' err || complain "limit: $(cat err)"
+printf 'let v = range(10)\nwhile 1 { v = concat(v, v) }\n' >large.ndl
+expect 4 whit exec large.ndl --limit-mb 1
+expect 5 whit exec absent.ndl
+one_line absent.ndl
+expect 2 env WHIT_TIER=9 $EMULATOR "$WHIT" exec wrong.ndl
+one_line WHIT_TIER
+
+# Hostile texts end within a second of processor time and 64 MB, with one message.
+python3 - <<'END'
+import random
+open("deep.ndl", "w").write("print " + "(" * 100000)
+open("braces.ndl", "w").write("if 1 {" * 100000)
+open("minus.ndl", "w").write("print " + "-" * 100000 + "1")
+open("sum.ndl", "w").write("print 1" + "+1" * 200000)
+open("many.ndl", "w").write("".join(f"let x{i} = 1\n" for i in range(50000)))
+open("list.ndl", "w").write("print [" + "1," * 500000 + "1]")
+open("calls.ndl", "w").write("fn f0(a) { return a }\n" + "".join(f"fn f{i}(a) {{ return f{i-1}(a) + f{i-1}([1]) }}\n" for i in range(1, 500)) + "print f499(1)")
+open("bytes.ndl", "wb").write(random.Random(1).randbytes(100000))
+open("else.ndl", "w").write("if 0 {}" + " else if 0 {}" * 50000)
+open("too-long.ndl", "w").write("#" * 3000000)
+END
+for program in deep braces minus sum many list calls bytes else too-long; do
+    (ulimit -t 2 && whit exec "$program.ndl" >out 2>err)
+    status=$?
+    [ $status -gt 0 ] && [ $status -lt 9 ] && grep -q "^whit exec: $program.ndl" err ||
+        [ $program = list ] || complain "$program.ndl ended with $status: $(head -c 300 err)"
+done
+
+printf 'fn twice(a) {\n return a * 2\n}\ntwice(21)\nlet v = range(3)\nv + 1\n:plan\n:time\ntwice(v)\n' >script
+whit repl <script >out 2>err || complain "repl: $(cat err)"
+[ "$(head -n 2 out)" = "42
+[1.0, 2.0, 3.0]" ] || complain "repl: $(cat out)"
+grep -q 'compiled in' out || complain "repl has no times: $(cat out)"
+printf '1\nnothing\n2\n' >script
+whit repl <script >out 2>err
+[ $? = 1 ] && [ "$(cat out)" = 1 ] || complain "a script should end with its first mistake: $(cat out)"
+finish

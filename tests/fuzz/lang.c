@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ * Any bytes as a program: what loads is run on every tier within small limits, with one outcome. */
+#include <stdlib.h>
+
+#include "kernels/quat/quat.h"
+#include "lang/core/lang.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    whit_cpu cpu;
+    whit_error error;
+    whit_quat_kernels kernels;
+    whit_status loads[WHIT_LANG_TIERS], runs[WHIT_LANG_TIERS];
+    uint64_t digests[WHIT_LANG_TIERS];
+    whit_cpu_detect(&cpu);
+    if (whit_quat_select(&cpu, NULL, &kernels, &error) != WHIT_OK) return 0;
+    for (int tier = 0; tier < WHIT_LANG_TIERS; tier++) {
+        whit_lang_options options = {
+            .quat = &kernels, .tier = tier, .max_steps = 20000, .max_bytes = 8 << 20, .no_closed_forms = true};
+        whit_lang *lang;
+        whit_buf plan = {0};
+        if (whit_lang_open(&options, &lang, &error) != WHIT_OK) return 0;
+        loads[tier] = whit_lang_load(lang, "fuzz", (const char *)data, size, &error);
+        runs[tier] = loads[tier] == WHIT_OK ? whit_lang_run(lang, &error) : WHIT_OK;
+        digests[tier] = whit_lang_digest(lang);
+        (void)whit_lang_plan(lang, &plan);
+        whit_buf_free(&plan);
+        whit_lang_close(lang);
+    }
+    /* Where a limit stops a program its tiers may stand at different places. */
+    bool limited = runs[0] == WHIT_ERROR_LIMIT || runs[1] == WHIT_ERROR_LIMIT || loads[1] == WHIT_ERROR_LIMIT;
+    if (!limited && (loads[0] != loads[1] || runs[0] != runs[1] || digests[0] != digests[1])) abort();
+    return 0;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT
+ * Random programs that pass the checker: typed expressions over a handful of variables, short loops,
+ * branches, functions. They may fail while they run, which tiers must do alike. */
+#ifndef WHIT_TESTS_LANG_RANDOM_H
+#define WHIT_TESTS_LANG_RANDOM_H
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/rng.h"
+
+typedef struct lang_writer {
+    char text[16384];
+    size_t n;
+    whit_rng rng;
+    int loops, depth, counters;
+    int statements_left;
+} lang_writer;
+
+static inline uint32_t lw_below(lang_writer *w, uint32_t n)
+{
+    return (uint32_t)whit_rng_below(&w->rng, n);
+}
+
+static inline void lw_put(lang_writer *w, const char *text)
+{
+    size_t n = strlen(text);
+    if (w->n + n + 1 > sizeof w->text) return;
+    memcpy(w->text + w->n, text, n + 1);
+    w->n += n;
+}
+
+static inline void lw_name(lang_writer *w, char letter, uint32_t n)
+{
+    char name[4] = {letter, (char)('0' + lw_below(w, n)), 0};
+    lw_put(w, name);
+}
+
+static inline void lw_expression(lang_writer *w, char type, int depth);
+
+static inline void lw_call(lang_writer *w, const char *name, const char *types, int depth)
+{
+    lw_put(w, name);
+    lw_put(w, "(");
+    for (; *types; types++) {
+        lw_expression(w, *types, depth - 1);
+        if (types[1]) lw_put(w, ", ");
+    }
+    lw_put(w, ")");
+}
+
+static inline void lw_binary(lang_writer *w, const char *const *ops, uint32_t n_ops, char left, char right, int depth)
+{
+    lw_put(w, "(");
+    lw_expression(w, left, depth - 1);
+    lw_put(w, ops[lw_below(w, n_ops)]);
+    lw_expression(w, right, depth - 1);
+    lw_put(w, ")");
+}
+
+static inline void lw_int(lang_writer *w, int depth)
+{
+    static const char *const ops[] = {" + ", " - ", " * ", " / ", " % ", " & ", " | ", " ^ ", " << ", " >> "};
+    static const char *const compares[] = {" < ", " <= ", " > ", " >= ", " == ", " != "};
+    static const char *const logic[] = {" and ", " or "};
+    static const char *const numbers[] = {
+        "0", "1", "2", "3", "7", "-1", "63", "9223372036854775807", "0x8000000000000000"};
+    char text[24];
+    switch (depth <= 0 ? lw_below(w, 3) : lw_below(w, 15)) {
+    case 0: lw_name(w, 'i', 4); return;
+    case 1: lw_put(w, numbers[lw_below(w, 9)]); return;
+    case 2:
+        if (w->counters) {
+            snprintf(text, sizeof text, "k%d", (int)lw_below(w, (uint32_t)w->counters));
+            lw_put(w, text);
+        } else
+            lw_name(w, 'i', 4);
+        return;
+    case 3:
+    case 4:
+    case 5:
+    case 6: lw_binary(w, ops, 10, 'i', 'i', depth); return;
+    case 7: lw_binary(w, compares, 6, 'i', 'i', depth); return;
+    case 8: lw_binary(w, compares, 6, 'f', 'f', depth); return;
+    case 9: lw_binary(w, logic, 2, 'i', 'i', depth); return;
+    case 10:
+        lw_put(w, lw_below(w, 2) ? "-" : "not ");
+        lw_put(w, "(");
+        lw_int(w, depth - 1);
+        lw_put(w, ")");
+        return;
+    case 11: lw_call(w, "int", "f", depth); return;
+    case 12: lw_call(w, lw_below(w, 2) ? "fi" : "min", "ii", depth); return;
+    case 13: lw_call(w, "abs", "i", depth); return;
+    default: lw_call(w, "hamming", "qq", depth); return;
+    }
+}
+
+static inline void lw_float(lang_writer *w, int depth)
+{
+    static const char *const ops[] = {" + ", " - ", " * ", " / "};
+    static const char *const numbers[] = {"0.0", "1.5", "-2.25", "1e30", "3.0"};
+    static const char *const functions[] = {"sqrt", "abs", "floor", "relu", "round", "exp"};
+    switch (depth <= 0 ? lw_below(w, 2) : lw_below(w, 11)) {
+    case 0: lw_name(w, 'f', 3); return;
+    case 1: lw_put(w, numbers[lw_below(w, 5)]); return;
+    case 2:
+    case 3:
+    case 4: lw_binary(w, ops, 4, 'f', lw_below(w, 3) ? 'f' : 'i', depth); return;
+    case 5: lw_call(w, functions[lw_below(w, 6)], "f", depth); return;
+    case 6: lw_call(w, "sum", "v", depth); return;
+    case 7: lw_call(w, "dot", "vv", depth); return;
+    case 8: lw_call(w, lw_below(w, 2) ? "max" : "min", "ff", depth); return;
+    case 9:
+        lw_name(w, 'v', 3);
+        lw_put(w, "[");
+        if (lw_below(w, 8)) {
+            lw_put(w, "(");
+            lw_int(w, depth - 1);
+            lw_put(w, ") & 31");
+        } else
+            lw_int(w, depth - 1);
+        lw_put(w, "]");
+        return;
+    default: lw_call(w, "ff", "fv", depth); return;
+    }
+}
+
+static inline void lw_vec(lang_writer *w, int depth)
+{
+    static const char *const ops[] = {" + ", " - ", " * ", " / ", " < ", " >= ", " == "};
+    static const char *const functions[] = {"sqrt", "abs", "exp", "silu", "relu", "floor", "sigmoid", "softmax"};
+    switch (depth <= 0 ? 0 : lw_below(w, 11)) {
+    case 0:
+    case 1: lw_name(w, 'v', 3); return;
+    case 2:
+    case 3:
+    case 4: lw_binary(w, ops, 7, 'v', 'v', depth); return;
+    case 5: lw_binary(w, ops, 7, 'v', lw_below(w, 2) ? 'f' : 'i', depth); return;
+    case 6: lw_binary(w, ops, 7, 'f', 'v', depth); return;
+    case 7: lw_call(w, functions[lw_below(w, 8)], "v", depth); return;
+    case 8: lw_call(w, lw_below(w, 2) ? "max" : "min", lw_below(w, 2) ? "vv" : "vf", depth); return;
+    case 9: lw_call(w, "vec", "q", depth); return;
+    default:
+        lw_put(w, "-(");
+        lw_vec(w, depth - 1);
+        lw_put(w, ")");
+        return;
+    }
+}
+
+static inline void lw_quat(lang_writer *w, int depth)
+{
+    static const char *const ops[] = {" + ", " - ", " * ", " + "};
+    switch (depth <= 0 ? 0 : lw_below(w, 8)) {
+    case 0:
+    case 1: lw_name(w, 'q', 2); return;
+    case 2:
+    case 3: lw_binary(w, ops, 4, 'q', 'q', depth); return;
+    case 4: lw_call(w, lw_below(w, 2) ? "silu" : "abs", "q", depth); return;
+    case 5: lw_call(w, lw_below(w, 2) ? "rmsnorm" : "bundle", "qq", depth); return;
+    case 6: lw_call(w, "quat", "v", depth); return;
+    default: lw_call(w, "permute", "qi", depth); return;
+    }
+}
+
+static inline void lw_expression(lang_writer *w, char type, int depth)
+{
+    if (type == 'i') lw_int(w, depth);
+    if (type == 'f') lw_float(w, depth);
+    if (type == 'v') lw_vec(w, depth);
+    if (type == 'q') lw_quat(w, depth);
+}
+
+static inline void lw_assign(lang_writer *w)
+{
+    static const char types[] = "iiiifffvvvqq";
+    static const uint32_t counts[128] = {['i'] = 4, ['f'] = 3, ['v'] = 3, ['q'] = 2};
+    char type = types[lw_below(w, sizeof types - 1)];
+    if (type == 'v' && lw_below(w, 4) == 0) {
+        lw_name(w, 'v', 3);
+        lw_put(w, "[");
+        lw_int(w, 1);
+        lw_put(w, " & 31] = ");
+        lw_float(w, 2);
+    } else {
+        lw_name(w, type, counts[(int)type]);
+        lw_put(w, lw_below(w, 3) ? " = " : " += ");
+        lw_expression(w, type, 1 + (int)lw_below(w, 4));
+    }
+    lw_put(w, "\n");
+}
+
+static inline void lw_statements(lang_writer *w, int n);
+
+static inline void lw_block(lang_writer *w, int n)
+{
+    lw_put(w, " {\n");
+    w->depth++;
+    lw_statements(w, n);
+    w->depth--;
+    lw_put(w, "}\n");
+}
+
+static inline void lw_statement(lang_writer *w)
+{
+    char text[64];
+    w->statements_left--;
+    uint32_t kind = w->depth > 2 || w->statements_left < 0 ? 0 : lw_below(w, 12);
+    if (kind == 8) {
+        lw_put(w, "if ");
+        lw_int(w, 2);
+        lw_block(w, 2);
+        if (lw_below(w, 2)) {
+            w->text[--w->n] = 0; /* the line feed before else */
+            lw_put(w, " else");
+            lw_block(w, 2);
+        }
+    } else if (kind == 9 || kind == 10) {
+        snprintf(text, sizeof text, "for k%d in %d..%d", w->counters, (int)lw_below(w, 5) - 2, (int)lw_below(w, 9));
+        lw_put(w, text);
+        w->counters++;
+        w->loops++;
+        lw_block(w, 1 + (int)lw_below(w, 3));
+        w->loops--;
+        w->counters--;
+    } else if (kind == 11 && w->loops) {
+        lw_put(w, "if ");
+        lw_int(w, 1);
+        lw_put(w, lw_below(w, 2) ? " { break }\n" : " { continue }\n");
+    } else
+        lw_assign(w);
+}
+
+static inline void lw_statements(lang_writer *w, int n)
+{
+    for (int i = 0; i < n; i++) lw_statement(w);
+}
+
+static inline const char *lang_random(lang_writer *w, uint64_t seed)
+{
+    *w = (lang_writer){.rng = {seed * 0x9E3779B97F4A7C15u + 1}, .statements_left = 12};
+    lw_put(w,
+           "fn fi(a, b) { if a < b { return a * 3 - b }\n let c = a ^ b\n return c * c + c }\n"
+           "fn ff(x, y) { let t = sum(y) * x\n return t / (1.0 + t * t) }\n"
+           "let i0 = 5\nlet i1 = -3\nlet i2 = 1000000007\nlet i3 = 0\n"
+           "let f0 = 0.5\nlet f1 = -3.25\nlet f2 = 100.0\n");
+    char text[200];
+    snprintf(
+        text, sizeof text,
+        "let v0 = range(%u) - 7.5\nlet v1 = v0 * 0.25 + 1.0\nlet v2 = abs(v0)\nlet q0 = quat(v0)\nlet q1 = quat(v1)\n",
+        32 + lw_below(w, 3) * 517);
+    lw_put(w, text);
+    lw_statements(w, 4 + (int)lw_below(w, 6));
+    return w->text;
+}
+
+#endif

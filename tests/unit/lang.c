@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT
+ * The array language: what programs compute, what is refused and where, limits, loops in closed form
+ * against every round, memory that ends. */
+#include "base/clock.h"
+#include "base/rng.h"
+#include "kernels/quat/quat.h"
+#include "lang/core/lang.h"
+#include "test.h"
+
+static whit_quat_kernels kernels;
+static char printed[8192];
+static size_t n_printed;
+
+static bool keep(void *user, const char *text, size_t n)
+{
+    (void)user;
+    if (n_printed + n >= sizeof printed) return false;
+    memcpy(printed + n_printed, text, n);
+    n_printed += n;
+    printed[n_printed] = 0;
+    return true;
+}
+
+static whit_lang_options options_of(int tier)
+{
+    return (whit_lang_options){.quat = &kernels, .print = keep, .tier = tier};
+}
+
+static whit_status run(const whit_lang_options *options, const char *text, whit_error *error, whit_lang_place *place)
+{
+    whit_lang *lang;
+    n_printed = 0;
+    printed[0] = 0;
+    assert_ok(whit_lang_open(options, &lang, error), *error);
+    whit_status status = whit_lang_load(lang, "test", text, strlen(text), error);
+    if (status == WHIT_OK) status = whit_lang_run(lang, error);
+    if (place) *place = whit_lang_failed_at(lang);
+    whit_lang_close(lang);
+    return status;
+}
+
+static const struct {
+    const char *text, *prints;
+} programs[] = {
+    {"print 1 + 2 * 3, 7 / 2, -7 / 2, -7 % 3, 2.5 * 2", "7 3 -3 -1 5.0\n"},
+    {"print 9223372036854775807 + 1, -9223372036854775807 - 1 - 1, 1 << 65, -8 >> 1",
+     "-9223372036854775808 9223372036854775807 2 -4\n"},
+    {"let m = 0 - 9223372036854775807 - 1\nprint m / -1, m % -1, abs(m)",
+     "-9223372036854775808 0 -9223372036854775808\n"},
+    {"print 6 & 3 | 8 ^ 1, ~0, not 3, 1 < 2 and 2 < 1, 0 or 5", "11 -1 0 0 1\n"},
+    {"print int(2.9), int(-2.9), int(1e30), float(3) / 2, 1 == 1.0", "2 -2 9223372036854775807 1.5 1\n"},
+    {"let x = 0.0\nprint int(x / x), x / x, 1 / x, -1 / x", "0 nan inf -inf\n"},
+    {"let s = 0\nfor i in 0..10 { if i % 2 { continue }\n if i > 6 { break }\n s += i }\nprint s", "12\n"},
+    {"let n = 27\nlet k = 0\nwhile n != 1 { if n % 2 { n = 3 * n + 1 } else { n /= 2 }\n k += 1 }\nprint k", "111\n"},
+    {"fn gcd(a, b) { while b { let t = a % b\n a = b\n b = t }\n return a }\nprint gcd(1071, 462)", "21\n"},
+    {"fn fib(n) { if n < 2 { return n }\n return fib(n - 1) + fib(n - 2) }\nprint fib(15)", "610\n"},
+    {"fn half(x) { return x / 2 }\nprint half(7), half(7.0), half([1, 2])", "3 3.5 [0.5, 1.0]\n"},
+    {"fn say(x) { print x }\nsay(3)", "3\n"},
+    {"let v = range(4)\nlet w = v\nw[1] = 9\nw[2] += 0.5\nprint v, w, v[1..3], len(v)",
+     "[0.0, 1.0, 2.0, 3.0] [0.0, 9.0, 2.5, 3.0] [1.0, 2.0] 4\n"},
+    {"let a = [1, 2, 3]\nprint a * 2 + 2 * a - a / [1, 2, 4], a < 2.5, max(a, 2), -a",
+     "[3.0, 7.0, 11.25] [1.0, 1.0, 0.0] [2.0, 2.0, 3.0] [-1.0, -2.0, -3.0]\n"},
+    {"let a = [3, 1, 2]\nprint sum(a), mean(a), largest(a), smallest(a), argmax(a), sort(a), dot(a, a), concat(a, [7])",
+     "6.0 2.0 3.0 1.0 0 [1.0, 2.0, 3.0] 14.0 [3.0, 1.0, 2.0, 7.0]\n"},
+    {"print gemv([1, 2, 3, 4], [1, 10]), select([1, 0], [5, 6], [7, 8]), count([1, 0, 3]), relu([-1, 2])",
+     "[21.0, 43.0] [5.0, 8.0] 2 [0.0, 2.0]\n"},
+    {"let q = quat([1, -2, 0.4, 1.7])\nprint q, q + -q, q * q, silu(q), abs(q), q < q * q, vec(q), sum(q), dot(q, q)",
+     "quat[1, -2, 1, 2] quat[1, 1, 1, 1] quat[1, 2, 1, 2] quat[1, -1, 1, 2] quat[1, 2, 1, 2] quat[-1, 1, -1, -1] "
+     "[1.0, -2.0, 1.0, 2.0] 2.0 10.0\n"},
+    {"let q = quat([4, -8], 2)\nprint q, scale(q), q[1], q + quat([1, 1], 0), rmsnorm(q)",
+     "quat[1, -2] * 2^2 2 -8.0 quat[1, -2] * 2^2 quat[1, -1]\n"},
+    {"let a = quat([1, -1, 1, -1])\nlet b = quat([1, 1, -1, -1])\n"
+     "print hamming(a, b), bundle(a, b, a), bundle(a, b), permute(a, 1), count(a)",
+     "2 quat[1, -1, 1, -1] quat[1, -1, 1, -1] quat[-1, 1, -1, 1] 2\n"},
+    {"let big = vec(40, 1)\nprint big[0..2], sum(big)\nprint range(33)",
+     "[1.0, 1.0] 40.0\n[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0, "
+     "17.0, 18.0, 19.0, 20.0, 21.0, 22.0, 23.0, 24.0, 25.0, 26.0, 27.0, 28.0, 29.0, 30.0, 31.0, ... 33 in all]\n"},
+    {"# nothing\n\n;;print (1 +\n 2); print 0x10, 1e3, .5", "3\n16 1000.0 0.5\n"},
+};
+
+static void test_programs(void **state)
+{
+    (void)state;
+    whit_error error;
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+        for (int tier = 0; tier < WHIT_LANG_TIERS; tier++) {
+            whit_lang_options options = options_of(tier);
+            assert_ok(run(&options, programs[i].text, &error, NULL), error);
+            assert_string_equal(printed, programs[i].prints);
+        }
+}
+
+static const struct {
+    const char *text, *says;
+    uint32_t line, column;
+} mistakes[] = {
+    {"let x = 1\nlet y = (x + zz)", "'zz' is not defined", 2, 14},
+    {"let x = 1 +", "an expression expected before the end", 1, 12},
+    {"x = 1", "'let x = ...' defines it", 1, 1},
+    {"let x = 1\nx = 2.5", "'x' is an integer, not a float", 2, 5},
+    {"let x = @", "'@' has no meaning here", 1, 9},
+    {"let x = 1 let y = 2", "the end of the statement", 1, 11},
+    {"break", "'break' outside a loop", 1, 1},
+    {"return 1", "'return' outside a function", 1, 1},
+    {"let v = [1, 2] + quat([1, 2])", "a quaternary vector goes with another one only", 1, 16},
+    {"print sqrt([1], 2)", "'sqrt' takes f:f v:v", 1, 7},
+    {"print foo(1)", "there is no function 'foo'", 1, 7},
+    {"fn f(a) { return f(a) }\nprint f(1)", "not known yet", 1, 18},
+    {"fn f(a) { return a }\nprint f(1, 2)", "takes 1 argument, not 2", 2, 7},
+    {"let a = 1\nfn f() { a = 2\n return 1 }\nprint f()", "does not change 'a'", 2, 10},
+    {"let sum = 1", "'sum' is a function of the language", 1, 5},
+    {"if [1] { }", "a condition is an integer, not a vector", 1, 4},
+    {"print 1 / 0", "division of 1 by zero", 1, 9},
+    {"let v = range(3)\nprint v[3]", "index 3 is outside a vector of 3", 2, 8},
+    {"let v = range(3)\nv[-1] = 0", "index -1 is outside", 2, 2},
+    {"let v = range(3)\nprint v[2..1]", "[2..1] is no part", 2, 8},
+    {"print range(3) + range(4)", "3 and 4 elements", 1, 16},
+    {"print vec(-1, 0)", "a vector of -1 elements", 1, 7},
+    {"fn f(n) { if n < 0 { return 0 }\n return f(n + 1) }\nprint f(0)", "nested over", 2, 9},
+    {"fn f(n) { if n { return 1 } }\nprint f(0)", "without returning", 2, 7},
+    {"print argmax([])", "empty", 1, 7},
+    {"print 99999999999999999999", "64 bits", 1, 7},
+};
+
+static void test_mistakes(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_lang_place place;
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
+        for (int tier = 0; tier < WHIT_LANG_TIERS; tier++) {
+            whit_lang_options options = options_of(tier);
+            options.max_steps = 100000;
+            assert_int_not_equal(run(&options, mistakes[i].text, &error, &place), WHIT_OK);
+            if (!strstr(error.message, mistakes[i].says)) fail_msg("'%s' gave: %s", mistakes[i].text, error.message);
+            if (place.line != mistakes[i].line || place.column != mistakes[i].column)
+                fail_msg("'%s' at %u:%u", mistakes[i].text, place.line, place.column);
+        }
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    whit_error error;
+    for (int tier = 0; tier < WHIT_LANG_TIERS; tier++) {
+        whit_lang_options options = options_of(tier);
+        options.max_steps = 1000000;
+        assert_int_equal(run(&options, "let i = 0\nwhile 1 { i += 1\n if i % 100000 == 0 { print i } }", &error, NULL),
+                         WHIT_ERROR_LIMIT);
+        assert_non_null(strstr(printed, "\n900000\n")); /* within a tenth */
+        assert_null(strstr(printed, "1100000"));
+        assert_int_equal(run(&options, "let v = vec(1000000, 1)\nwhile 1 { v = v + v }", &error, NULL),
+                         WHIT_ERROR_LIMIT);
+        options = options_of(tier);
+        options.max_bytes = 1 << 20;
+        assert_int_equal(run(&options, "let v = vec(1000, 1)\nwhile 1 { v = concat(v, v) }", &error, NULL),
+                         WHIT_ERROR_LIMIT);
+        assert_int_equal(run(&options, "print sum(vec(200000, 1))", &error, NULL), WHIT_OK);
+        options = options_of(tier);
+        options.max_ms = 50;
+        uint64_t before = whit_thread_cpu_ns();
+        assert_int_equal(run(&options, "let i = 0\nwhile 1 { i += 1 }", &error, NULL), WHIT_ERROR_LIMIT);
+        assert_true(whit_thread_cpu_ns() - before >= 50000000);
+        assert_true(whit_thread_cpu_ns() - before < 80000000); /* the rest is starting and ending */
+        volatile bool cancel = true;
+        options.cancel = &cancel;
+        assert_int_equal(run(&options, "let i = 0\nwhile 1 { i += 1 }", &error, NULL), WHIT_ERROR_CANCELLED);
+    }
+    char deep[4096];
+    memset(deep, '(', 2000);
+    deep[2000] = 0;
+    whit_lang_options options = options_of(1);
+    assert_int_not_equal(run(&options, deep, &error, NULL), WHIT_OK);
+    assert_non_null(strstr(error.message, "nested over"));
+}
+
+/* Variables and functions stay; what failed leaves no trace, and what ran before a failure stays. */
+static void test_session(void **state)
+{
+    (void)state;
+    for (int tier = 0; tier < WHIT_LANG_TIERS; tier++) {
+        whit_lang_options options = options_of(tier);
+        whit_lang *lang;
+        whit_error error;
+        int64_t i;
+        float *x;
+        uint32_t n;
+        const float logits[] = {1, 2, 3};
+        options.echo = true;
+        n_printed = 0;
+        assert_ok(whit_lang_open(&options, &lang, &error), error);
+        assert_ok(whit_lang_declare(lang, "logits", WHIT_LANG_VEC, &error), error);
+#define LOAD(text) whit_lang_load(lang, "t", text, sizeof text - 1, &error)
+        assert_ok(LOAD("let a = 1"), error);
+        assert_ok(whit_lang_run(lang, &error), error);
+        assert_int_not_equal(LOAD("let b = 2\nlet c = nothing"), WHIT_OK);
+        assert_int_not_equal(LOAD("b"), WHIT_OK);
+        assert_int_not_equal(LOAD("fn g() { return nothing }\ng()"), WHIT_OK);
+        assert_ok(LOAD("a = 5\nlet v = range(2)\nv[2] = 1"), error);
+        assert_int_not_equal(whit_lang_run(lang, &error), WHIT_OK);
+        assert_true(whit_lang_get_int(lang, "a", &i) && i == 5);
+        assert_true(whit_lang_get_vec(lang, "v", &x, &n) && n == 2 && x[1] == 1);
+        assert_ok(LOAD("logits = logits * 2 + a"), error);
+        assert_int_not_equal(whit_lang_run(lang, &error), WHIT_OK); /* not set yet */
+        assert_ok(whit_lang_set_vec(lang, "logits", logits, 3, &error), error);
+        for (int round = 0; round < 3; round++) {
+            assert_ok(whit_lang_set_vec(lang, "logits", logits, 3, &error), error);
+            assert_ok(whit_lang_run(lang, &error), error);
+            assert_true(whit_lang_get_vec(lang, "logits", &x, &n) && n == 3 && x[2] == 11);
+        }
+        assert_int_not_equal(whit_lang_set_int(lang, "logits", 1, &error), WHIT_OK);
+        assert_false(whit_lang_get_int(lang, "unknown", &i));
+        assert_ok(LOAD("a + 1"), error);
+        assert_ok(whit_lang_run(lang, &error), error);
+        assert_string_equal(printed, "6\n");
+        whit_lang_close(lang);
+    }
+}
+
+/* Random loops over affine statements, in closed form and round by round. */
+static void test_closed_forms(void **state)
+{
+    (void)state;
+    whit_rng rng = {11};
+    whit_error error;
+    int n_loops = tests_are_brief() ? 500 : 10000;
+    for (int k = 0; k < n_loops; k++) {
+        char text[1024];
+        int n =
+            snprintf(text, sizeof text, "let a = %d\nlet b = %d\nlet c = %d\nfor i in %d..%d {\n",
+                     (int)whit_rng_below(&rng, 200) - 100, (int)whit_rng_below(&rng, 9), (int)whit_rng_below(&rng, 3),
+                     (int)whit_rng_below(&rng, 20) - 10, (int)whit_rng_below(&rng, 200));
+        static const char *const names[] = {"a", "b", "c", "i", "7", "-3", "1"};
+        for (unsigned s = 0; s <= whit_rng_below(&rng, 4); s++) {
+            const char *to = names[whit_rng_below(&rng, 3)];
+            n += snprintf(text + n, sizeof text - (size_t)n, "%s = %s%s * %s %c %s\n", to,
+                          whit_rng_below(&rng, 4) ? "" : "- ", names[whit_rng_below(&rng, 7)],
+                          names[4 + whit_rng_below(&rng, 3)], whit_rng_below(&rng, 2) ? '+' : '-',
+                          names[whit_rng_below(&rng, 7)]);
+        }
+        snprintf(text + n, sizeof text - (size_t)n, "}\nprint a, b, c");
+        char first[sizeof printed];
+        for (int closed = 0; closed < 2; closed++) {
+            whit_lang_options options = options_of(closed ? 1 : 0);
+            assert_ok(run(&options, text, &error, NULL), error);
+            if (!closed) memcpy(first, printed, sizeof first);
+        }
+        if (strcmp(first, printed) != 0) fail_msg("%s\nrounds %sclosed %s", text, first, printed);
+    }
+    /* 10^12 rounds: n (n - 1) / 2 and its sums modulo 2^64. */
+    whit_lang_options options = options_of(1);
+    options.max_steps = 1000;
+    const char *text =
+        "let s = 0\nlet t = 0\nlet x = 1\nfor i in 0..1000000000000 { i_twice(0)\n s += i\n t += s }\nprint s";
+    assert_int_not_equal(run(&options, text, &error, NULL), WHIT_OK); /* no such function */
+    text = "let s = 0\nlet x = 1\nfor i in 0..1000000000000 { s += i\n x = 3 * x + 1 }\nprint s, x";
+    assert_ok(run(&options, text, &error, NULL), error);
+    uint64_t power = 1, term = 3, e = 1000000000000; /* x = (3^(n + 1) - 1) / 2, by squaring (3^k - 1) / 2 */
+    uint64_t sum = 1, step = 1;                      /* x after k rounds is 3^k x0 + (3^k - 1) / 2 */
+    for (power = 1, sum = 0; e; e >>= 1) {
+        if (e & 1) {
+            sum = sum * term + step;
+            power *= term;
+        }
+        step = step * term + step;
+        term *= term;
+    }
+    char wanted[128];
+    snprintf(wanted, sizeof wanted, "%lld %lld\n",
+             (long long)(uint64_t)((unsigned __int128)1000000000000 * 999999999999 / 2), (long long)(power + sum));
+    assert_string_equal(printed, wanted);
+}
+
+int main(void)
+{
+    whit_cpu cpu;
+    whit_cpu_detect(&cpu);
+    if (whit_quat_select(&cpu, getenv("WHIT_CPU"), &kernels, NULL) != WHIT_OK) return 1;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs), cmocka_unit_test(test_mistakes),
+                                       cmocka_unit_test(test_limits), cmocka_unit_test(test_session),
+                                       cmocka_unit_test(test_closed_forms)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

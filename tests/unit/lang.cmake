@@ -1,0 +1,12 @@
+whit_test(lang ${CMAKE_CURRENT_LIST_DIR}/lang.c)
+whit_test(lang_tiers ${CMAKE_CURRENT_LIST_DIR}/lang_tiers.c)
+target_link_libraries(test_lang PRIVATE whit_lang)
+target_link_libraries(test_lang_tiers PRIVATE whit_lang)
+# 20,000 random programs, in parts that run side by side.
+foreach(part 1 2 3)
+  add_test(NAME lang_tiers_${part} COMMAND test_lang_tiers ${part}000000 5000)
+  set_tests_properties(lang_tiers_${part} PROPERTIES TIMEOUT ${test_seconds})
+  if(CMAKE_CROSSCOMPILING_EMULATOR)
+    set_tests_properties(lang_tiers_${part} PROPERTIES ENVIRONMENT WHIT_TEST_BRIEF=1)
+  endif()
+endforeach()

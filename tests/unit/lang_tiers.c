@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ * Random programs on every tier: the same bits in every variable and the same outcome.
+ *
+ *     lang_tiers [FIRST COUNT]     seeds; the suite has parts of them */
+#include "kernels/quat/quat.h"
+#include "lang/core/lang.h"
+#include "lang_random.h"
+#include "test.h"
+
+static uint64_t first_seed, n_seeds = 5000;
+
+struct outcome {
+    whit_status status;
+    uint64_t digest;
+};
+
+static struct outcome run(const whit_quat_kernels *kernels, const lang_writer *writer, int tier, bool every_round)
+{
+    whit_lang_options options = {.quat = kernels, .tier = tier, .max_steps = 100000, .no_closed_forms = every_round};
+    struct outcome outcome;
+    whit_lang *lang;
+    whit_error error;
+    assert_ok(whit_lang_open(&options, &lang, &error), error);
+    whit_status status = whit_lang_load(lang, "random", writer->text, writer->n, &error);
+    if (status != WHIT_OK) fail_msg("%s\n%s", writer->text, error.message);
+    outcome.status = whit_lang_run(lang, &error);
+    outcome.digest = whit_lang_digest(lang);
+    whit_lang_close(lang);
+    return outcome;
+}
+
+static void test_tiers(void **state)
+{
+    (void)state;
+    static lang_writer writer;
+    whit_cpu cpu;
+    whit_error error;
+    whit_quat_kernels generic, best;
+    uint64_t n_failed = 0, n = tests_are_brief() ? n_seeds / 20 : n_seeds;
+    whit_cpu_detect(&cpu);
+    assert_ok(whit_quat_select(&cpu, "generic", &generic, &error), error);
+    assert_ok(whit_quat_select(&cpu, NULL, &best, &error), error);
+    for (uint64_t seed = first_seed; seed < first_seed + n; seed++) {
+        lang_random(&writer, seed);
+        struct outcome oracle = run(&generic, &writer, WHIT_LANG_WALK, true);
+        n_failed += oracle.status != WHIT_OK;
+        for (int k = 0; k < 2; k++) {
+            struct outcome other = run(&best, &writer, WHIT_LANG_CLOSURES, k == 1);
+            /* Where the limit on steps ends both, they need not stand at the same place. */
+            bool limited = oracle.status == WHIT_ERROR_LIMIT && other.status == WHIT_ERROR_LIMIT;
+            if (!limited && (other.status != oracle.status || other.digest != oracle.digest))
+                fail_msg("seed %llu differs%s:\n%s", (unsigned long long)seed, k ? "" : " with closed forms",
+                         writer.text);
+        }
+    }
+    print_message("%llu programs, %llu of them fail while they run\n", (unsigned long long)n,
+                  (unsigned long long)n_failed);
+    assert_true(n_failed < n / 2);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 2) {
+        first_seed = strtoull(argv[1], NULL, 10);
+        n_seeds = strtoull(argv[2], NULL, 10);
+    }
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tiers)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
