@@ -13,7 +13,7 @@
 #include "cli/view.h"
 
 struct chat_values {
-    const char *system, *template, *load;
+    const char *system, *template, *load, *program;
     int32_t n_tokens;
     uint32_t n_draft;
     int thinking;
@@ -44,6 +44,8 @@ static const cli_option options[] = {
      0, 31},
     {"-r, --reverse-prompt, --stop", CLI_REPEAT, AT(stops), "TEXT",
      "End answers before this text; may be given again."},
+    {"--program", CLI_FILE, AT(program), "FILE",
+     "A program of the array language that runs for every token of an answer and changes its logits."},
     {"--stats", CLI_FLAG, AT(statistics), NULL,
      "Show tokens per second and the use of the context after every answer, on stderr."},
     {"--no-wrap, --nowordwrap", CLI_FLAG, AT(no_wrap), NULL, "Do not break long lines between words on a terminal."},
@@ -102,7 +104,8 @@ bool cli_chat_answer(cli_chat *chat)
     whit_error error;
     uint64_t seed;
     flags.seed += (int64_t)chat->n_answers; /* another answer to the same question, say */
-    int opened = cli_open_sampler(chat->call, &flags, chat->talk.model, &seed, &sampler);
+    int opened = cli_stage_begin(chat->call, &chat->stage, NULL, 0);
+    if (opened == CLI_OK) opened = cli_open_sampler(chat->call, &flags, chat->talk.model, &seed, &sampler);
     if (opened != CLI_OK) {
         cli_chat_remember(chat, opened);
         return false;
@@ -115,6 +118,8 @@ bool cli_chat_answer(cli_chat *chat)
                                   .thinking = chat->thinking,
                                   .stop = chat->stops.items,
                                   .n_stop = chat->stops.n,
+                                  .stages = chat->stage.stages,
+                                  .n_stages = chat->stage.n_stages,
                                   .on_part = cli_view_part,
                                   .user = &view};
     cli_keep_begin(&chat->keep, sampler);
@@ -247,13 +252,15 @@ static int run(cli_call *call)
                      .n_tokens = values->n_tokens,
                      .n_draft = values->n_draft,
                      .stops = values->stops};
-    int status = start(&chat, values);
+    int status = cli_stage_open(call, values->program, &chat.stage);
+    if (status == CLI_OK) status = start(&chat, values);
     if (status == CLI_OK) {
         if (cli_input_is_terminal(chat.input)) cli_chat_greet(&chat, values->model.path);
         while (!chat.over) take_line(&chat);
         status = chat.status;
     }
     cli_input_close(chat.input);
+    cli_stage_close(&chat.stage);
     cli_keep_close(&chat.keep);
     cli_talk_close(&chat.talk);
     return status;

@@ -5,6 +5,7 @@
 
 #include "cli/input.h"
 #include "cli/keep.h"
+#include "cli/stage.h"
 #include "cli/talk.h"
 
 typedef struct cli_chat {
@@ -12,6 +13,7 @@ typedef struct cli_chat {
     cli_input *input;
     cli_talk talk;
     cli_keep keep;
+    cli_stage stage; /* --program */
     /* Settings, changed by /set. */
     cli_sampler_flags sampler; /* all filled in, the seed drawn */
     whit_thinking thinking;

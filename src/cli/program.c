@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lang/jit/jit.h"
+
 #define AT(member) offsetof(cli_program_flags, member)
 const cli_option cli_program_options[] = {
     {"--limit-ms", CLI_COUNT, AT(limit_ms), "N", "Stop after N ms of processor time; 0, the default, is no limit.", 0,
@@ -20,21 +22,33 @@ static bool print(void *user, const char *text, size_t n_bytes)
     return cli_write(user, text, n_bytes);
 }
 
+int cli_program_tier(const cli_call *call, int *tier)
+{
+    const char *given = getenv("WHIT_TIER");
+    *tier = WHIT_LANG_NATIVE;
+    if (!given || !*given) return CLI_OK;
+    if (strlen(given) != 1 || *given < '0' || *given > '2')
+        return cli_fail(call, CLI_USAGE, "WHIT_TIER is 0 (tree walker), 1 (closures) or 2 (machine code), not '%s'",
+                        given);
+    *tier = *given - '0';
+    return CLI_OK;
+}
+
 int cli_program_open(cli_call *call, const cli_program_flags *flags, bool echo, cli_program *program)
 {
     whit_cpu cpu;
     whit_error error;
-    const char *tier = getenv("WHIT_TIER");
+    int tier;
     *program = (cli_program){0};
-    if (tier && *tier && (strlen(tier) != 1 || *tier < '0' || *tier > '2'))
-        return cli_fail(call, CLI_USAGE,
-                        "WHIT_TIER is 0 (tree walker), 1 (closures) or 2 (the best there is), not '%s'", tier);
+    int status = cli_program_tier(call, &tier);
+    if (status != CLI_OK) return status;
     whit_cpu_detect(&cpu);
     if (whit_quat_select(&cpu, getenv("WHIT_CPU"), &program->kernels, &error) != WHIT_OK)
         return cli_fail_error(call, &error);
     whit_lang_options options = {.max_ms = flags->limit_ms,
                                  .max_bytes = (size_t)flags->limit_mb << 20,
-                                 .tier = tier && *tier == '0' ? WHIT_LANG_WALK : WHIT_LANG_CLOSURES,
+                                 .tier = tier,
+                                 .jit = whit_lang_jit_native(),
                                  .no_closed_forms = flags->every_round,
                                  .echo = echo,
                                  .quat = &program->kernels,

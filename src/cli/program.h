@@ -22,6 +22,9 @@ typedef struct cli_program {
     whit_lang *lang;
 } cli_program;
 
+/* The highest tier that WHIT_TIER allows. CLI_OK, or a status after a line. */
+int cli_program_tier(const cli_call *call, int *tier);
+
 /* Opens a session that prints on stdout and obeys WHIT_TIER and WHIT_CPU. CLI_OK, or a status after
  * a line. */
 int cli_program_open(cli_call *call, const cli_program_flags *flags, bool echo, cli_program *program);

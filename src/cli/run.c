@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "cli/names.h"
+#include "cli/stage.h"
 #include "cli/tales.h"
 #include "cli/keep.h"
 #include "cli/talk.h"
@@ -15,7 +16,7 @@
 #include "cli/view.h"
 
 struct run_values {
-    const char *prompt, *prompt_file, *system, *template;
+    const char *prompt, *prompt_file, *system, *template, *program;
     int32_t n_tokens;
     uint32_t n_draft;
     bool no_display_prompt, ignore_end, json, chat, no_statistics;
@@ -48,6 +49,8 @@ static const cli_option options[] = {
      0, 31},
     {"-r, --reverse-prompt, --stop", CLI_REPEAT, AT(stops), "TEXT", "Stop before this text; may be given again."},
     {"--no-display-prompt", CLI_FLAG, AT(no_display_prompt), NULL, "Print the continuation alone."},
+    {"--program", CLI_FILE, AT(program), "FILE",
+     "A program of the array language that runs for every token and changes its logits."},
     {"--ignore-eos", CLI_FLAG, AT(ignore_end), NULL, "Go on after the end-of-text token."},
     {"--no-stats", CLI_FLAG, AT(no_statistics), NULL, "Leave out the line of statistics."},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object when done."},
@@ -148,7 +151,8 @@ static bool on_part(void *user, const char *text, size_t text_bytes, bool thinki
     return cli_view_part(&turn->view, text, text_bytes, thinking);
 }
 
-static int print_answer(cli_call *call, cli_talk *talk, cli_keep *keep, whit_sampler *sampler, uint64_t seed)
+static int print_answer(cli_call *call, cli_talk *talk, cli_keep *keep, whit_sampler *sampler, cli_stage *stage,
+                        uint64_t seed)
 {
     const struct run_values *values = call->values;
     whit_buf kept = {0};
@@ -160,6 +164,8 @@ static int print_answer(cli_call *call, cli_talk *talk, cli_keep *keep, whit_sam
                                   .ignore_end = values->ignore_end,
                                   .stop = values->stops.items,
                                   .n_stop = values->stops.n,
+                                  .stages = stage->stages,
+                                  .n_stages = stage->n_stages,
                                   .on_part = on_part,
                                   .user = &turn};
     cli_keep_begin(keep, sampler);
@@ -199,10 +205,16 @@ static int run_chat(cli_call *call)
     cli_text prompt = {0};
     cli_talk talk;
     cli_keep keep = {0};
+    cli_stage stage;
     whit_error error;
     uint64_t seed;
-    int status = cli_talk_open(call, &values->model, &values->session, &values->adapters, values->template,
-                               values->n_draft, &talk);
+    int status = cli_stage_open(call, values->program, &stage);
+    if (status != CLI_OK) {
+        cli_stage_close(&stage);
+        return status;
+    }
+    status = cli_talk_open(call, &values->model, &values->session, &values->adapters, values->template, values->n_draft,
+                           &talk);
     if (status == CLI_OK) status = read_prompt(call, values, &prompt);
     if (status == CLI_OK) status = cli_keep_open(call, &values->keep, talk.session, "chat", &values->sampler, &keep);
     if (status == CLI_OK) status = cli_keep_resume(call, &keep, talk.conversation);
@@ -217,8 +229,9 @@ static int run_chat(cli_call *call)
             whit_messages_add(messages, WHIT_ROLE_USER, prompt.data, prompt.size_bytes, &error) != WHIT_OK)
             status = cli_fail_error(call, &error);
     }
-    if (status == CLI_OK) status = print_answer(call, &talk, &keep, sampler, seed);
+    if (status == CLI_OK) status = print_answer(call, &talk, &keep, sampler, &stage, seed);
     whit_sampler_close(sampler);
+    cli_stage_close(&stage);
     cli_keep_close(&keep);
     cli_talk_close(&talk);
     free(prompt.data);
@@ -297,10 +310,12 @@ static int continue_text(cli_call *call)
     cli_keep keep = {0};
     whit_buf kept = {0};
     struct text text = {.n_held = 0};
+    cli_stage stage;
     uint64_t seed;
     whit_error error;
 
-    int status = cli_open_model(call, values->model.path, values->model.no_cache, &model);
+    int status = cli_stage_open(call, values->program, &stage);
+    if (status == CLI_OK) status = cli_open_model(call, values->model.path, values->model.no_cache, &model);
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);
     if (status != CLI_OK) goto cleanup;
     whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_I8);
@@ -341,6 +356,10 @@ static int continue_text(cli_call *call)
     generate.on_text = on_text;
     generate.on_token = on_token;
     generate.user = &output;
+    status = cli_stage_begin(call, &stage, ids, n_given);
+    if (status != CLI_OK) goto cleanup;
+    generate.stages = stage.stages;
+    generate.n_stages = stage.n_stages;
     if (!values->json && !values->no_display_prompt) on_text(&output, text.prompt.data, text.prompt.size_bytes);
     whit_generate_result result = whit_generate_result_default();
     whit_status ended = whit_generate(session, sampler, ids, n_given, &generate, &result, &error);
@@ -357,6 +376,7 @@ static int continue_text(cli_call *call)
         if (!values->no_statistics) print_statistics(session, &result, seed);
     }
 cleanup:
+    cli_stage_close(&stage);
     cli_keep_close(&keep);
     whit_session_close(session);
     whit_sampler_close(sampler);

@@ -193,6 +193,8 @@ static whit_status generate(struct answering *a, whit_sampler *sampler, uint32_t
     generate.ignore_end = options->ignore_end;
     generate.stop = stops;
     generate.n_stop = n_stop;
+    generate.stages = options->stages;
+    generate.n_stages = options->n_stages;
     generate.on_text = on_text;
     generate.on_token = on_token;
     generate.user = a;

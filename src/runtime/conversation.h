@@ -30,6 +30,8 @@ typedef struct whit_answer_options {
     whit_thinking thinking;
     const char *const *stop; /* stop strings, beside the template's own */
     size_t n_stop;
+    const whit_stage *const *stages; /* as in whit_generate_options */
+    size_t n_stages;
     whit_part_fn *on_part; /* the answer as it becomes final; NULL is fine */
     void *user;
 } whit_answer_options;

@@ -4,6 +4,7 @@
 
 #include "kernels/quat/quat.h"
 #include "lang/core/lang.h"
+#include "lang/jit/jit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -15,8 +16,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     whit_cpu_detect(&cpu);
     if (whit_quat_select(&cpu, NULL, &kernels, &error) != WHIT_OK) return 0;
     for (int tier = 0; tier < WHIT_LANG_TIERS; tier++) {
-        whit_lang_options options = {
-            .quat = &kernels, .tier = tier, .max_steps = 20000, .max_bytes = 8 << 20, .no_closed_forms = true};
+        whit_lang_options options = {.quat = &kernels,
+                                     .jit = whit_lang_jit_native(),
+                                     .tier = tier,
+                                     .max_steps = 20000,
+                                     .max_bytes = 8 << 20,
+                                     .no_closed_forms = true};
         whit_lang *lang;
         whit_buf plan = {0};
         if (whit_lang_open(&options, &lang, &error) != WHIT_OK) return 0;
@@ -28,7 +33,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         whit_lang_close(lang);
     }
     /* Where a limit stops a program its tiers may stand at different places. */
-    bool limited = runs[0] == WHIT_ERROR_LIMIT || runs[1] == WHIT_ERROR_LIMIT || loads[1] == WHIT_ERROR_LIMIT;
-    if (!limited && (loads[0] != loads[1] || runs[0] != runs[1] || digests[0] != digests[1])) abort();
+    for (int tier = 1; tier < WHIT_LANG_TIERS; tier++) {
+        bool limited = runs[0] == WHIT_ERROR_LIMIT || runs[tier] == WHIT_ERROR_LIMIT || loads[tier] == WHIT_ERROR_LIMIT;
+        if (!limited && (loads[0] != loads[tier] || runs[0] != runs[tier] || digests[0] != digests[tier])) abort();
+    }
     return 0;
 }

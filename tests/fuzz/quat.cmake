@@ -1,3 +1,5 @@
 whit_fuzz(quat_file)
 whit_fuzz(lang)
 target_link_libraries(fuzz_lang PRIVATE whit_lang)
+whit_fuzz(memory)
+target_link_libraries(fuzz_memory PRIVATE whit_memory)

@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "kernels/quat/quat.h"
 #include "lang/core/lang.h"
+#include "lang/jit/jit.h"
 #include "test.h"
 
 static whit_quat_kernels kernels;
@@ -23,7 +24,7 @@ static bool keep(void *user, const char *text, size_t n)
 
 static whit_lang_options options_of(int tier)
 {
-    return (whit_lang_options){.quat = &kernels, .print = keep, .tier = tier};
+    return (whit_lang_options){.quat = &kernels, .jit = whit_lang_jit_native(), .print = keep, .tier = tier};
 }
 
 static whit_status run(const whit_lang_options *options, const char *text, whit_error *error, whit_lang_place *place)

@@ -4,6 +4,7 @@
  *     lang_tiers [FIRST COUNT]     seeds; the suite has parts of them */
 #include "kernels/quat/quat.h"
 #include "lang/core/lang.h"
+#include "lang/jit/jit.h"
 #include "lang_random.h"
 #include "test.h"
 
@@ -16,7 +17,11 @@ struct outcome {
 
 static struct outcome run(const whit_quat_kernels *kernels, const lang_writer *writer, int tier, bool every_round)
 {
-    whit_lang_options options = {.quat = kernels, .tier = tier, .max_steps = 100000, .no_closed_forms = every_round};
+    whit_lang_options options = {.quat = kernels,
+                                 .jit = whit_lang_jit_native(),
+                                 .tier = tier,
+                                 .max_steps = 100000,
+                                 .no_closed_forms = every_round};
     struct outcome outcome;
     whit_lang *lang;
     whit_error error;
@@ -44,8 +49,8 @@ static void test_tiers(void **state)
         lang_random(&writer, seed);
         struct outcome oracle = run(&generic, &writer, WHIT_LANG_WALK, true);
         n_failed += oracle.status != WHIT_OK;
-        for (int k = 0; k < 2; k++) {
-            struct outcome other = run(&best, &writer, WHIT_LANG_CLOSURES, k == 1);
+        for (int k = 0; k < 3; k++) {
+            struct outcome other = run(&best, &writer, k < 2 ? WHIT_LANG_CLOSURES : WHIT_LANG_NATIVE, k != 0);
             /* Where the limit on steps ends both, they need not stand at the same place. */
             bool limited = oracle.status == WHIT_ERROR_LIMIT && other.status == WHIT_ERROR_LIMIT;
             if (!limited && (other.status != oracle.status || other.digest != oracle.digest))

@@ -24,6 +24,7 @@ static lang_array *take(whit_lang *vm, const lang_node *at, size_t data_bytes)
         array->size_bytes = size;
     }
     array->refs = 1;
+    array->x = array->own;
     array->previous = NULL;
     array->next = vm->arrays;
     if (vm->arrays) vm->arrays->previous = array;
@@ -33,6 +34,7 @@ static lang_array *take(whit_lang *vm, const lang_node *at, size_t data_bytes)
 
 void lang_destroy(whit_lang *vm, lang_array *array)
 {
+    if (array == vm->lent) return; /* to be lent again */
     if (array->previous)
         array->previous->next = array->next;
     else
@@ -63,6 +65,16 @@ lang_array *lang_new_vec(whit_lang *vm, const lang_node *at, int64_t n)
     return array;
 }
 
+lang_array *lang_new_head(whit_lang *vm, const lang_node *at, float *x, uint32_t n)
+{
+    lang_array *array = take(vm, at, 0);
+    array->n = n;
+    array->type = WHIT_LANG_VEC;
+    array->scale = 0;
+    array->x = x;
+    return array;
+}
+
 lang_array *lang_new_quat(whit_lang *vm, const lang_node *at, int64_t n, int8_t scale)
 {
     uint32_t length = check_length(vm, at, n);
@@ -77,6 +89,15 @@ lang_array *lang_array_of(whit_lang *vm, const lang_node *at, lang_array *array)
 {
     if (!array) lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "this variable holds nothing yet");
     return array;
+}
+
+lang_array *lang_settle(whit_lang *vm, const lang_node *at, const lang_array *held, lang_array *value)
+{
+    if (value->x == value->own || value == held) return value;
+    lang_array *copy = lang_new_vec(vm, at, value->n);
+    memcpy(copy->x, value->x, (size_t)value->n * sizeof(float));
+    lang_release(vm, value);
+    return copy;
 }
 
 lang_array *lang_own(whit_lang *vm, const lang_node *at, lang_array *array)

@@ -13,6 +13,7 @@ typedef enum lang_op {
     OP_DIV,
     OP_MIN,
     OP_MAX,
+    OP_CUT, /* a where it is not below b, else minus infinity */
     OP_LT,
     OP_LE,
     OP_GT,

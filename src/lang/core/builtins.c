@@ -13,6 +13,7 @@ static const struct {
     {"abs", "i:i f:f v:v q:q", true, OP_ABS},
     {"min", "ii:i ff:f vf:v fv:v vv:v qq:q", true, OP_MIN},
     {"max", "ii:i ff:f vf:v fv:v vv:v qq:q", true, OP_MAX},
+    {"cut", "ff:f vf:v fv:v vv:v", true, OP_CUT},
     {"sqrt", "f:f v:v", true, OP_SQRT},
     {"exp", "f:f v:v", true, OP_EXP},
     {"log", "f:f v:v", true, OP_LOG},

@@ -127,7 +127,7 @@ FLOAT(float_unary)
         double a = c->x->f(c->x, frame), b = c->y->f(c->y, frame);                                                     \
         return lang_f64_binary(OP_##OP, a, b);                                                                         \
     }
-#define FLOAT_OPS(X) X(ADD) X(SUB) X(MUL) X(DIV) X(MIN) X(MAX)
+#define FLOAT_OPS(X) X(ADD) X(SUB) X(MUL) X(DIV) X(MIN) X(MAX) X(CUT)
 FLOAT_OPS(FLOAT_FORM)
 typedef double float_fn(const lang_code *c, lang_value *frame);
 #define FLOAT_ROW(OP) [OP_##OP] = float_##OP,
@@ -263,7 +263,7 @@ RUN(assign_float)
 }
 RUN(assign_array)
 {
-    lang_array *value = c->x->a(c->x, frame);
+    lang_array *value = lang_settle(c->vm, c->node, frame[c->slot].a, c->x->a(c->x, frame));
     lang_release(c->vm, frame[c->slot].a);
     frame[c->slot].a = value;
     return LANG_GO_ON;
@@ -578,6 +578,9 @@ static const lang_code *compile_statement(lang_compiler *c, lang_node *s)
 {
     lang_code *code = lang_code_new(c, s);
     if (c->failed) return code;
+    bool loops = s->kind == NODE_FOR || s->kind == NODE_WHILE;
+    const whit_lang_jit *jit = c->vm->options.tier >= WHIT_LANG_NATIVE ? c->vm->options.jit : NULL;
+    if (loops && jit && jit->compile_loop(c, s, code)) return code;
     switch (s->kind) {
     case NODE_BLOCK:
         compile_list(c, code, s->a, compile_statement);

@@ -26,6 +26,8 @@ struct lang_code {
     uint32_t target; /* elements: the slot that is assigned, where `n` is 1 */
     whit_lang *vm;
     const lang_node *node;
+    void *native; /* tier 2: the code of a loop */
+    size_t native_bytes;
     const lang_code *const *list; /* arguments, statements */
     uint32_t n;
 };
@@ -46,6 +48,12 @@ typedef struct lang_compiler {
 /* A new closure for a node; a dummy where memory is short, and `failed` then. */
 lang_code *lang_code_new(lang_compiler *c, const lang_node *node);
 const lang_code *lang_compile_expression(lang_compiler *c, lang_node *e);
+
+/* Tier 2: makes a closure of a loop run machine code; false where the loop is not one for it. */
+struct whit_lang_jit {
+    bool (*compile_loop)(lang_compiler *c, const lang_node *loop, lang_code *code);
+    void (*close)(whit_lang *vm);
+};
 
 /* Expressions of vectors, element by element (elements.c). */
 const lang_code *lang_compile_elements(lang_compiler *c, lang_node *e);

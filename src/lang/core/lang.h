@@ -21,7 +21,8 @@ typedef enum whit_lang_type {
 const char *whit_lang_type_name(whit_lang_type type);
 
 /* What runs a program. Every tier gives the same bits. */
-enum { WHIT_LANG_WALK, WHIT_LANG_CLOSURES, WHIT_LANG_TIERS };
+enum { WHIT_LANG_WALK, WHIT_LANG_CLOSURES, WHIT_LANG_NATIVE, WHIT_LANG_TIERS };
+typedef struct whit_lang_jit whit_lang_jit; /* tier 2: lang/jit/jit.h */
 
 /* Receives what `print` says, a whole line with its line feed; false ends the run. */
 typedef bool whit_lang_print_fn(void *user, const char *text, size_t n_bytes);
@@ -34,6 +35,7 @@ typedef struct whit_lang_options {
     bool no_closed_forms; /* every round of a loop is executed */
     bool echo;            /* values of statements that are expressions are printed, as for a person */
     const whit_quat_kernels *quat;
+    const whit_lang_jit *jit;  /* for WHIT_LANG_NATIVE; NULL: there is none */
     whit_lang_print_fn *print; /* NULL: nothing is printed */
     void *user;
     const volatile bool *cancel; /* may be NULL */
@@ -56,6 +58,9 @@ whit_status whit_lang_declare(whit_lang *lang, const char *name, whit_lang_type 
 whit_status whit_lang_set_int(whit_lang *lang, const char *name, int64_t value, whit_error *error);
 whit_status whit_lang_set_float(whit_lang *lang, const char *name, double value, whit_error *error);
 whit_status whit_lang_set_vec(whit_lang *lang, const char *name, const float *x, uint32_t n, whit_error *error);
+/* Lends the program the host's own vector, without a copy: what the program assigns to the variable
+ * is in x after the run. x must stay until the next call of this or the close. */
+whit_status whit_lang_lend_vec(whit_lang *lang, const char *name, float *x, uint32_t n, whit_error *error);
 /* What a variable of the outermost level holds after a run; false where it has no such value. The
  * vector lives until the next run. */
 bool whit_lang_get_int(const whit_lang *lang, const char *name, int64_t *value);

@@ -3,10 +3,11 @@
 #include "lang/core/builtins.h"
 #include "lang/core/vm.h"
 
-static const char *const op_names[N_OPS] = {"+",     "-",    "*",     "/",   "min", "max",  "<",       "<=",    ">",
-                                            ">=",    "==",   "!=",    "%",   "<<",  ">>",   "&",       "|",     "^",
-                                            "-",     "abs",  "sqrt",  "exp", "log", "tanh", "sigmoid", "silu",  "relu",
-                                            "floor", "ceil", "round", "sin", "cos", "not",  "~",       "float", "int"};
+static const char *const op_names[N_OPS] = {"+",    "-",       "*",    "/",     "min",   "max",  "cut",   "<",
+                                            "<=",   ">",       ">=",   "==",    "!=",    "%",    "<<",    ">>",
+                                            "&",    "|",       "^",    "-",     "abs",   "sqrt", "exp",   "log",
+                                            "tanh", "sigmoid", "silu", "relu",  "floor", "ceil", "round", "sin",
+                                            "cos",  "not",     "~",    "float", "int"};
 
 static void expression(whit_buf *out, const lang_node *e);
 

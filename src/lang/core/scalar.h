@@ -37,6 +37,7 @@ static inline float lang_exp_f32(float x)
 #define LANG_F32_DIV(a, b)  ((a) / (b))
 #define LANG_F32_MIN(a, b)  ((a) < (b) ? (a) : (b))
 #define LANG_F32_MAX(a, b)  ((a) > (b) ? (a) : (b))
+#define LANG_F32_CUT(a, b)  ((a) < (b) ? -INFINITY : (a))
 #define LANG_F32_LT(a, b)   ((a) < (b) ? 1.0f : 0.0f)
 #define LANG_F32_LE(a, b)   ((a) <= (b) ? 1.0f : 0.0f)
 #define LANG_F32_GT(a, b)   ((a) > (b) ? 1.0f : 0.0f)
@@ -59,7 +60,7 @@ static inline float lang_exp_f32(float x)
 #define LANG_F32_COS(a)     ((float)cos((double)(a)))
 
 /* X(OP) for every operation that vectors have. */
-#define LANG_BINARY_F32(X) X(ADD) X(SUB) X(MUL) X(DIV) X(MIN) X(MAX) X(LT) X(LE) X(GT) X(GE) X(EQ) X(NE)
+#define LANG_BINARY_F32(X) X(ADD) X(SUB) X(MUL) X(DIV) X(MIN) X(MAX) X(CUT) X(LT) X(LE) X(GT) X(GE) X(EQ) X(NE)
 #define LANG_UNARY_F32(X)                                                                                              \
     X(NEG) X(ABS) X(SQRT) X(EXP) X(LOG) X(TANH) X(SIGMOID) X(SILU) X(RELU) X(FLOOR) X(CEIL) X(ROUND) X(SIN) X(COS)
 
@@ -130,6 +131,7 @@ static inline double lang_f64_binary(lang_op op, double a, double b)
     case OP_DIV: return a / b;
     case OP_MIN: return a < b ? a : b;
     case OP_MAX: return a > b ? a : b;
+    case OP_CUT: return a < b ? -INFINITY : a;
     default: return 0;
     }
 }

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "lang/core/chunk.h"
+#include "lang/core/code.h"
 
 #define ARENA_BYTES ((size_t)32 << 20)
 #define FUEL        4096 /* steps between looks at the clock */
@@ -53,6 +54,7 @@ void whit_lang_close(whit_lang *vm)
         free_array(vm, array);
     }
     if (vm->spare) free_array(vm, vm->spare);
+    if (vm->options.jit) vm->options.jit->close(vm);
     lang_arena_free(&vm->arena);
     whit_free(allocator, vm->globals, LANG_MAX_GLOBALS * sizeof *vm->globals);
     whit_free(allocator, vm->scope.globals, LANG_MAX_GLOBALS * sizeof *vm->scope.globals);
@@ -172,6 +174,18 @@ whit_status whit_lang_load(whit_lang *vm, const char *name, const char *text, si
     return WHIT_OK;
 }
 
+/* What the variable that the host's vector was lent to holds now goes there. */
+static whit_status give_back(whit_lang *vm, whit_error *error)
+{
+    const lang_array *held = vm->lent ? vm->globals[vm->lent_slot].a : NULL;
+    if (held == vm->lent) return WHIT_OK;
+    if (held->n != vm->lent->n)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: '%s' has %u elements at the end, not %u", vm->name,
+                         vm->scope.globals[vm->lent_slot].name, held->n, vm->lent->n);
+    memcpy(vm->lent->x, held->x, (size_t)held->n * sizeof(float));
+    return WHIT_OK;
+}
+
 whit_status whit_lang_run(whit_lang *vm, whit_error *error)
 {
     jmp_buf on_failure;
@@ -192,7 +206,7 @@ whit_status whit_lang_run(whit_lang *vm, whit_error *error)
         lang_run_compiled(vm);
     else
         lang_walk(vm, vm->program);
-    return WHIT_OK;
+    return give_back(vm, error);
 }
 
 /* ---- the host's variables --------------------------------------------------------------------- */
@@ -254,6 +268,25 @@ whit_status whit_lang_set_vec(whit_lang *vm, const char *name, const float *x, u
         vm->globals[slot].a = array = lang_new_vec(vm, &nowhere, n);
     }
     memcpy(array->x, x, n * sizeof *x);
+    return WHIT_OK;
+}
+
+whit_status whit_lang_lend_vec(whit_lang *vm, const char *name, float *x, uint32_t n, whit_error *error)
+{
+    uint32_t slot;
+    jmp_buf on_failure;
+    static const lang_node nowhere;
+    if (!find(vm, name, WHIT_LANG_VEC, &slot)) return unknown(name, error);
+    vm->on_failure = &on_failure;
+    vm->fuel = INT64_MAX;
+    if (setjmp(on_failure)) return whit_fail(error, vm->status, "no memory for '%s'", name);
+    if (!vm->lent) vm->lent = lang_new_head(vm, &nowhere, x, n);
+    if (vm->globals[slot].a != vm->lent) lang_release(vm, vm->globals[slot].a);
+    vm->globals[slot].a = vm->lent;
+    vm->lent_slot = slot;
+    vm->lent->x = x;
+    vm->lent->n = n;
+    vm->lent->refs = 1;
     return WHIT_OK;
 }
 

@@ -15,7 +15,9 @@ struct lang_array {
     int8_t scale; /* log2, of a quaternary vector */
     size_t size_bytes;
     lang_array *previous, *next; /* of all arrays of the session */
-    _Alignas(64) float x[];      /* or the sign plane, then the extra plane, of lang_plane_words each */
+    float *x;                    /* or the sign plane, then the extra plane, of lang_plane_words each;
+                                    behind this head, or the host's */
+    _Alignas(64) float own[];
 };
 
 typedef union lang_value {
@@ -42,10 +44,14 @@ struct whit_lang {
     lang_array *arrays;
     lang_array *spare; /* one that was given back, for the next of its size */
     size_t n_bytes;
+    lang_array *lent; /* the host's vector, and the variable that holds it */
+    uint32_t lent_slot;
     int64_t fuel; /* steps until the clock is looked at */
     uint64_t steps_left, started_ns;
     float *chunks; /* LANG_REGISTERS * LANG_CHUNK */
     const struct lang_chunk_kernels *kernels;
+    struct jit_page *jit_pages; /* of tier 2 */
+    uint32_t n_jit_pages;
     /* failing */
     jmp_buf *on_failure;
     whit_status status;
@@ -65,6 +71,7 @@ static inline void lang_step(whit_lang *vm, const lang_node *at, int64_t n)
 }
 
 /* Arrays come uninitialised and owned by the caller. */
+lang_array *lang_new_head(whit_lang *vm, const lang_node *at, float *x, uint32_t n); /* of the host's elements */
 lang_array *lang_new_vec(whit_lang *vm, const lang_node *at, int64_t n);
 lang_array *lang_new_quat(whit_lang *vm, const lang_node *at, int64_t n, int8_t scale);
 void lang_destroy(whit_lang *vm, lang_array *array);
@@ -96,6 +103,10 @@ static inline whit_quat_view lang_view(const lang_array *q)
 lang_array *lang_array_of(whit_lang *vm, const lang_node *at, lang_array *array);
 /* The same array where nobody else refers to it, else a copy; takes the reference. */
 lang_array *lang_own(whit_lang *vm, const lang_node *at, lang_array *array);
+
+/* What a variable may hold: the host's vector only where it is lent to, else a copy of it; takes the
+ * reference. */
+lang_array *lang_settle(whit_lang *vm, const lang_node *at, const lang_array *held, lang_array *value);
 
 /* Elements, checked. */
 static inline void lang_check_index(whit_lang *vm, const lang_node *at, const lang_array *array, int64_t i)

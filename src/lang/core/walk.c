@@ -156,7 +156,10 @@ static int loop(whit_lang *vm, const lang_node *s, lang_value *frame)
 static void assign(whit_lang *vm, const lang_node *s, lang_value *frame)
 {
     lang_value value = evaluate(vm, s->a, frame), *slot = slot_of(vm, s, frame);
-    if (s->type >= WHIT_LANG_VEC) lang_release(vm, slot->a);
+    if (s->type >= WHIT_LANG_VEC) {
+        value.a = lang_settle(vm, s, slot->a, value.a);
+        lang_release(vm, slot->a);
+    }
     *slot = value;
 }
 

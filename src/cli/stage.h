@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ * --program FILE: a program of the array language that runs for every token (docs/arrays.md). */
+#ifndef WHIT_CLI_STAGE_H
+#define WHIT_CLI_STAGE_H
+
+#include "cli/flags.h"
+#include "kernels/quat/quat.h"
+#include "lang/model/token_program.h"
+
+/* Zero-initialised: none. */
+typedef struct cli_stage {
+    const char *path;
+    cli_text text;
+    int tier;
+    whit_quat_kernels kernels;
+    whit_token_program *program; /* of the generation at hand */
+    const whit_stage *stages[1];
+    size_t n_stages;
+} cli_stage;
+
+/* Reads the file (NULL: there is none) and says what is wrong with it. CLI_OK, or a said exit status. */
+int cli_stage_open(cli_call *call, const char *path, cli_stage *stage);
+/* Begins a generation, with the program's state anew; fills stages and n_stages. The prompt's ids may be
+ * NULL where the caller does not have them. */
+int cli_stage_begin(cli_call *call, cli_stage *stage, const int32_t *ids, size_t n_ids);
+void cli_stage_close(cli_stage *stage);
+
+#endif

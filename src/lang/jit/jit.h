@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ * Tier 2: loops over integers as x86-64 code, for whit_lang_options.jit. Pages are writable or
+ * executable, never both; where the system gives no executable ones, loops stay on tier 1. */
+#ifndef WHIT_LANG_JIT_JIT_H
+#define WHIT_LANG_JIT_JIT_H
+
+#include "lang/core/lang.h"
+
+/* NULL where there is none for this processor. */
+const whit_lang_jit *whit_lang_jit_native(void);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ * Texts and triples as hypervectors, the same on every machine.
+ *
+ * A text is the bundle of its trigrams of bytes (letters of ASCII in lower case, white space as one
+ * blank, a blank before and after); a trigram binds the hypervectors of its bytes, turned by their
+ * place. A triple bundles what binds role and value of its subject, predicate and object; a value is
+ * one hypervector of the whole string. */
+#ifndef WHIT_MEMORY_ENCODE_H
+#define WHIT_MEMORY_ENCODE_H
+
+#include "memory/hyper.h"
+
+#define WHIT_MEMORY_BITS     8192
+#define WHIT_MEMORY_WORDS    (WHIT_MEMORY_BITS / 64)
+#define WHIT_MEMORY_MAX_TEXT 65000 /* bytes of one text */
+
+typedef struct whit_encoder {
+    uint64_t *letters; /* (3, 256, WHIT_MEMORY_WORDS): by place and byte */
+    uint64_t ties[WHIT_MEMORY_WORDS];
+    whit_hyper_bundle bundle;
+    const whit_allocator *allocator;
+} whit_encoder;
+
+whit_status whit_encoder_open(const whit_allocator *allocator, whit_encoder *encoder, whit_error *error);
+void whit_encoder_close(whit_encoder *encoder);
+
+/* WHIT_ERROR_LIMIT where the text is too long. */
+whit_status whit_encode_text(whit_encoder *encoder, const char *text, size_t n_bytes, uint64_t out[WHIT_MEMORY_WORDS],
+                             whit_error *error);
+/* Parts that are NULL are left out, as in a question. */
+void whit_encode_triple(whit_encoder *encoder, const char *const parts[3], uint64_t out[WHIT_MEMORY_WORDS]);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ * Tier 2: its instructions beside those of binutils, its pages, and what it does where the system
+ * lets nobody make code. */
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "base/rng.h"
+#include "kernels/quat/quat.h"
+#include "lang/core/lang.h"
+#include "lang/jit/encode.h"
+#include "lang/jit/jit.h"
+#include "test.h"
+#include "test_folder.h"
+
+static whit_quat_kernels kernels;
+
+static const char *const names[16] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
+                                      "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+static const char *const names32[16] = {"eax", "ecx", "edx",  "ebx",  "esp",  "ebp",  "esi",  "edi",
+                                        "r8d", "r9d", "r10d", "r11d", "r12d", "r13d", "r14d", "r15d"};
+static const struct {
+    jit_alu op;
+    const char *name;
+} alus[] = {{ALU_ADD, "add"}, {ALU_OR, "or"}, {ALU_AND, "and"}, {ALU_SUB, "sub"}, {ALU_XOR, "xor"}, {ALU_CMP, "cmp"}};
+static const struct {
+    jit_condition cc;
+    const char *name;
+} conditions[] = {{CC_E, "e"}, {CC_NE, "ne"}, {CC_S, "s"}, {CC_L, "l"}, {CC_GE, "ge"}, {CC_LE, "le"}, {CC_G, "g"}};
+static const struct {
+    jit_shift op;
+    const char *name;
+} shifts[] = {{SHIFT_SHL, "shl"}, {SHIFT_SHR, "shr"}, {SHIFT_SAR, "sar"}};
+
+/* One random instruction, in bytes and in words. */
+static void instruction(whit_rng *rng, jit_code *c, FILE *out)
+{
+    jit_reg a = (jit_reg)whit_rng_below(rng, 16), b = (jit_reg)whit_rng_below(rng, 16);
+    jit_reg base = whit_rng_below(rng, 2) ? RDI : RSI;
+    int32_t offset = whit_rng_below(rng, 3) ? (int32_t)whit_rng_below(rng, 600) - 300 : (int32_t)whit_rng_next(rng);
+    if (whit_rng_below(rng, 20) == 0) offset = 0;
+    int32_t imm = whit_rng_below(rng, 3) ? (int32_t)whit_rng_below(rng, 300) - 150 : (int32_t)whit_rng_next(rng);
+    int64_t wide = whit_rng_below(rng, 2) ? imm : (int64_t)whit_rng_next(rng) >> whit_rng_below(rng, 64);
+    unsigned k = (unsigned)whit_rng_below(rng, 6), cc = (unsigned)whit_rng_below(rng, 7),
+             s = (unsigned)whit_rng_below(rng, 3);
+    unsigned count = 1 + (unsigned)whit_rng_below(rng, 63);
+    switch (whit_rng_below(rng, 22)) {
+    case 0: jit_mov(c, a, b), fprintf(out, "mov %s, %s\n", names[a], names[b]); break;
+    case 1:
+        jit_mov_imm(c, a, wide);
+        if (wide >= 0 && wide <= UINT32_MAX)
+            fprintf(out, "mov %s, %lld\n", names32[a], (long long)wide);
+        else
+            fprintf(out, "mov %s, %lld\n", names[a], (long long)wide);
+        break;
+    case 2: jit_load(c, a, base, offset), fprintf(out, "mov %s, [%s%+d]\n", names[a], names[base], offset); break;
+    case 3: jit_store(c, base, offset, a), fprintf(out, "mov [%s%+d], %s\n", names[base], offset, names[a]); break;
+    case 4: jit_alu_reg(c, alus[k].op, a, b), fprintf(out, "%s %s, %s\n", alus[k].name, names[a], names[b]); break;
+    case 5:
+        jit_alu_memory(c, alus[k].op, a, base, offset);
+        fprintf(out, "%s %s, [%s%+d]\n", alus[k].name, names[a], names[base], offset);
+        break;
+    case 6:
+    case 7: jit_alu_imm(c, alus[k].op, a, imm), fprintf(out, "%s %s, %d\n", alus[k].name, names[a], imm); break;
+    case 8: jit_imul(c, a, b), fprintf(out, "imul %s, %s\n", names[a], names[b]); break;
+    case 9:
+        jit_imul_memory(c, a, base, offset), fprintf(out, "imul %s, [%s%+d]\n", names[a], names[base], offset);
+        break;
+    case 10: jit_imul_imm(c, a, b, imm), fprintf(out, "imul %s, %s, %d\n", names[a], names[b], imm); break;
+    case 11: jit_group3(c, 2, a), fprintf(out, "not %s\n", names[a]); break;
+    case 12: jit_group3(c, 3, a), fprintf(out, "neg %s\n", names[a]); break;
+    case 13: jit_group3(c, 5, a), fprintf(out, "imul %s\n", names[a]); break;
+    case 14: jit_group3(c, 7, a), jit_cqo(c), fprintf(out, "idiv %s\ncqo\n", names[a]); break;
+    case 15:
+        jit_shift_imm(c, shifts[s].op, a, count), fprintf(out, "%s %s, %u\n", shifts[s].name, names[a], count);
+        break;
+    case 16: jit_shift_cl(c, shifts[s].op, a), fprintf(out, "%s %s, cl\n", shifts[s].name, names[a]); break;
+    case 17: jit_test(c, a, b), fprintf(out, "test %s, %s\n", names[a], names[b]); break;
+    case 18:
+        jit_cmov(c, conditions[cc].cc, a, b);
+        fprintf(out, "cmov%s %s, %s\n", conditions[cc].name, names[a], names[b]);
+        break;
+    case 19: jit_set_rax(c, conditions[cc].cc), fprintf(out, "set%s al\nmovzx eax, al\n", conditions[cc].name); break;
+    case 20:
+        jit_push(c, a), jit_pop(c, b), jit_call_rax(c), jit_ret(c);
+        fprintf(out, "push %s\npop %s\ncall rax\nret\n", names[a], names[b]);
+        break;
+    default: {
+        unsigned n = s == 0 ? 3 : s == 1 ? 5 : 9;
+        jit_multiply_rax(c, n);
+        fprintf(out, "lea rax, [rax+rax*%u]\n", n - 1);
+        size_t jump = k & 1 ? jit_jump(c) : jit_jump_if(c, conditions[cc].cc), far = 1000000 + (size_t)imm % 1000;
+        jit_aim(c, jump, jump + far);
+        fprintf(out, "j%s .+%zu\n", k & 1 ? "mp" : conditions[cc].name, far + (k & 1 ? 1 : 2));
+    }
+    }
+}
+
+static void test_encoder(void **state)
+{
+    (void)state;
+    enum { INSTRUCTIONS = 100000 };
+    static uint8_t bytes[INSTRUCTIONS * 24], wanted[INSTRUCTIONS * 24];
+    jit_code code = {.bytes = bytes, .capacity = sizeof bytes};
+    whit_rng rng = {21};
+    char command[1024];
+    if (system("as --version >/dev/null 2>&1 && objcopy --version >/dev/null 2>&1") != 0) {
+        print_message("[ SKIPPED ] no binutils\n");
+        skip();
+    }
+    FILE *out = fopen(in_folder("code.s"), "w");
+    assert_non_null(out);
+    fprintf(out, ".intel_syntax noprefix\n");
+    for (int i = 0; i < INSTRUCTIONS; i++) instruction(&rng, &code, out);
+    assert_int_equal(fclose(out), 0);
+    assert_false(code.full);
+    snprintf(command, sizeof command, "as -o %s %s && objcopy -O binary -j .text %s %s", in_folder("code.o"),
+             in_folder("code.s"), in_folder("code.o"), in_folder("code.bin"));
+    assert_int_equal(system(command), 0);
+    FILE *in = fopen(in_folder("code.bin"), "rb");
+    assert_non_null(in);
+    size_t n = fread(wanted, 1, sizeof wanted, in);
+    fclose(in);
+    size_t at = 0;
+    while (at < n && at < code.n && wanted[at] == bytes[at]) at++;
+    if (n != code.n || at != n) fail_msg("%zu bytes, as has %zu; they differ at %zu", code.n, n, at);
+}
+
+static const char loop[] =
+    "let s = 0\nlet t = 1\nfor i in 1..200000 { if i % 3 == 0 { s += i / 7 } else { t ^= s << (i & 7) } }\n"
+    "print s, t";
+static char printed[256];
+
+static bool keep(void *user, const char *text, size_t n)
+{
+    (void)user;
+    snprintf(printed, sizeof printed, "%.*s", (int)n, text);
+    return true;
+}
+
+static whit_lang *start(int tier)
+{
+    whit_lang_options options = {.quat = &kernels, .jit = whit_lang_jit_native(), .tier = tier, .print = keep};
+    whit_lang *lang;
+    whit_error error;
+    assert_ok(whit_lang_open(&options, &lang, &error), error);
+    assert_ok(whit_lang_load(lang, "loop", loop, sizeof loop - 1, &error), error);
+    assert_ok(whit_lang_run(lang, &error), error);
+    return lang;
+}
+
+/* How many mappings of the process are executable and from no file; fails where one is writable too. */
+static int executable_mappings(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[1024];
+    int n = 0;
+    assert_non_null(maps);
+    while (fgets(line, sizeof line, maps)) {
+        char flags[8] = "";
+        unsigned long inode = 0;
+        sscanf(line, "%*s %7s %*s %*s %lu", flags, &inode);
+        if (flags[1] == 'w' && flags[2] == 'x') fail_msg("writable and executable: %s", line);
+        n += flags[2] == 'x' && inode == 0 && !strchr(line, '[');
+    }
+    fclose(maps);
+    return n;
+}
+
+static void test_pages(void **state)
+{
+    (void)state;
+    if (!whit_lang_jit_native()) skip();
+    int before = executable_mappings();
+    whit_lang *lang = start(WHIT_LANG_NATIVE);
+    assert_int_equal(executable_mappings(), before + 1);
+    whit_lang_close(lang);
+    assert_int_equal(executable_mappings(), before);
+}
+
+#ifndef PR_SET_MDWE
+#define PR_SET_MDWE              65
+#define PR_MDWE_REFUSE_EXEC_GAIN 1
+#endif
+
+/* Memory that was writable may not become executable: the loop runs all the same. */
+static void test_denied(void **state)
+{
+    (void)state;
+    char wanted[256];
+    whit_lang_close(start(WHIT_LANG_WALK));
+    memcpy(wanted, printed, sizeof wanted);
+    whit_lang_close(start(WHIT_LANG_NATIVE));
+    assert_string_equal(printed, wanted);
+    if (!whit_lang_jit_native()) skip();
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0) != 0) _exit(77);
+        int before = executable_mappings();
+        printed[0] = 0;
+        whit_lang *lang = start(WHIT_LANG_NATIVE);
+        _exit(strcmp(printed, wanted) != 0 || executable_mappings() != before || !lang);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+        print_message("[ SKIPPED ] this kernel cannot forbid it\n");
+        skip();
+    }
+    assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+    whit_cpu cpu;
+    whit_cpu_detect(&cpu);
+    if (whit_quat_select(&cpu, NULL, &kernels, NULL) != WHIT_OK) return 1;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_encoder), cmocka_unit_test(test_pages),
+                                       cmocka_unit_test(test_denied)};
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
