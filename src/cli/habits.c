@@ -139,7 +139,7 @@ static const struct {
     {"version, about", "'whit --version' says which one this is"},
     {"update, upgrade", "whit is updated where it came from: git pull, then make install"},
     {"man, manual, usage, commands", "'whit help' lists the commands, 'whit help COMMAND' explains one"},
-    {"serve, server, llama-server", "there is no server in this build"},
+    {"server, llama-server", "a server would be 'whit serve'; 'whit help' says whether this build has it"},
     {0},
 };
 

@@ -188,7 +188,7 @@ static int run(cli_call *call)
     size_t n_ids = 0;
     cli_score score = {0};
 
-    if (!values->file) return cli_fail(call, CLI_USAGE, "a text is wanted: -f TEXT");
+    if (!values->file) return cli_fail(call, CLI_USAGE, "no text given; type 'whit perplexity MODEL -f TEXT'");
     if (values->base && values->kv_base >= 0)
         return cli_fail(call, CLI_USAGE, "--kl-base compares models, --kv-base caches: one of them");
     if (plan.n_ctx == 1) return cli_fail(call, CLI_USAGE, "a window (-c) has at least 2 tokens");

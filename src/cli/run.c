@@ -374,6 +374,9 @@ static int continue_text(cli_call *call)
             cli_write(call, "\n", 1);
         cli_flush(call);
         if (!values->no_statistics) print_statistics(session, &result, seed);
+        if (cli_is_tales(values->model.path) && values->prompt && isatty(STDERR_FILENO))
+            cli_note("tales, the built-in toy, can do nothing but tell tales; for a model that answers: 'whit "
+                     "pull " CLI_FIRST_MODEL "'");
     }
 cleanup:
     cli_stage_close(&stage);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * whit verify: every byte of an .ndf against its hashes. */
 #include "cli/flags.h"
+#include "cli/names.h"
 #include "cli/verbs.h"
 #include "format/ndf_sign.h"
 #include "format/ndf_verify.h"
@@ -161,7 +162,10 @@ static int run(cli_call *call)
     whit_error error;
     uint8_t key[WHIT_SIGN_KEY_BYTES];
     struct facts facts = {.n_turns = 0};
-    cli_guard_likely(call->operands[0]);
+    char found[CLI_PATH_BYTES];
+    if (cli_find_model(call->operands[0], found, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    call->operands[0] = found;
+    cli_guard_likely(found);
     if (values->key && whit_sign_read_public(values->key, key, &error) != WHIT_OK) return cli_fail_error(call, &error);
     if ((whit_ndf_begins_loose(call->operands[0]) ? whit_ndf_open_loose : whit_ndf_open)(call->operands[0], NULL, &ndf,
                                                                                          &error) != WHIT_OK)

@@ -92,4 +92,8 @@ while True:
 assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 2, text
 assert b"whit chat MODEL" in text, text
 END
+expect 2 whit verify tales
+one_line "built into the program"
+expect 5 whit verify ./absent.ndf
+one_line "No such file or directory"
 finish

@@ -7,6 +7,7 @@ cmake --install "$BUILD" --prefix "$PWD/staged" >install.log
 mv staged moved
 root=$PWD/moved
 for file in bin/whit include/whit.h include/whit/base.h include/whit/generation.h share/man/man1/whit.1 share/man/man1/whit-run.1 \
+    share/doc/whit/LICENSE share/doc/whit/README.md share/doc/whit/docs/json.md \
     share/bash-completion/completions/whit share/zsh/site-functions/_whit \
     share/fish/vendor_completions.d/whit.fish; do
     [ -s "$root/$file" ] || { echo "not installed: $file"; exit 1; }
@@ -43,3 +44,14 @@ cp "$SOURCE/examples/open.c" user/main.c
 cmake -S user -B user/build2 -DCMAKE_PREFIX_PATH="$root" >cmake.log || { cat cmake.log; exit 1; }
 cmake --build user/build2 >>cmake.log || { cat cmake.log; exit 1; }
 user/build2/with_static user/model.gguf
+
+# ---- make uninstall takes away what is listed, and nothing else
+if [ "$BUILD" = "$SOURCE/build" ]; then
+    rm -rf dest
+    mkdir -p dest/usr/local/bin
+    : >dest/usr/local/bin/other
+    DESTDIR=$PWD/dest cmake --install "$BUILD" --prefix /usr/local >>install.log
+    [ -x dest/usr/local/bin/whit ] || { echo "nothing under DESTDIR"; exit 1; }
+    make -s -C "$SOURCE" uninstall DESTDIR="$PWD/dest"
+    [ "$(find dest ! -type d)" = dest/usr/local/bin/other ] || { find dest ! -type d; echo "make uninstall left these"; exit 1; }
+fi
