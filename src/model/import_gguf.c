@@ -227,6 +227,7 @@ whit_status whit_import_gguf(whit_source *source, whit_error *error)
     double linear;
     WHIT_TRY(read_config(&keys, architecture, &source->config, &linear));
     WHIT_TRY(whit_config_check(&source->config, source->path, error));
+    WHIT_TRY(whit_import_gguf_keys(gguf, source->path, architecture->name, error));
     WHIT_TRY(whit_import_gguf_tensors(source, importer, architecture, error));
     WHIT_TRY(add_linear_factors(source, importer, linear, error));
     WHIT_TRY(read_templates(source, gguf, error));

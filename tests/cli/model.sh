@@ -184,4 +184,7 @@ expect 3 whit perplexity -m model.ndf -f prompt -c 512 --second-half
 one_line "too few"
 expect 2 whit perplexity -m model.ndf
 one_line "-f TEXT"
+
+# ---- contracts: a key that may change the result and is not known
+python3 "$SOURCE/tests/cli/contracts.py" model.gguf ${EMULATOR:-} "$WHIT" || complain "see above"
 finish

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ * The keys that a GGUF file of a known architecture may have. As with config.json
+ * (import_hf_fields.c): those that the importer reads, those that cannot change a logit, and those
+ * that would, with the value that means "not used". Any other is refused unless its value says
+ * "nothing" (0, false, empty): a contract that this program does not know (rotated weights, say)
+ * loads cleanly and prints nonsense. */
+#include "model/import_gguf.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* Behind "ARCHITECTURE.": read by import_gguf.c. */
+static const char *const used[] = {
+    "attention.head_count",
+    "attention.head_count_kv",
+    "attention.key_length",
+    "attention.layer_norm_rms_epsilon",
+    "attention.sliding_window",
+    "attention.value_length",
+    "block_count",
+    "context_length",
+    "embedding_length",
+    "expert_count",
+    "feed_forward_length",
+    "rope.dimension_count",
+    "rope.freq_base",
+    "rope.scale_linear",
+    "rope.scaling.factor",
+    "rope.scaling.type",
+};
+
+/* Bookkeeping, and details of scalings whose type is refused. */
+static const char *const harmless[] = {
+    "attention.layer_norm_epsilon",
+    "rope.scaling.finetuned",
+    "rope.scaling.original_context_length",
+    "rope.scaling.yarn_attn_factor",
+    "rope.scaling.yarn_beta_fast",
+    "rope.scaling.yarn_beta_slow",
+    "rope.scaling.yarn_ext_factor",
+    "rope.scaling.yarn_log_multiplier",
+    "tensor_data_layout",
+    "vocab_size",
+};
+
+static const struct neutral_key {
+    const char *name;
+    double value;
+} neutral[] = {
+    {"attention.causal", 1}, {"embedding_scale", 1},          {"logit_scale", 1},
+    {"residual_scale", 1},   {"rope.scaling.attn_factor", 1},
+};
+
+/* Namespaces of other tools, which describe. */
+static const char *const describing[] = {"general", "tokenizer", "split", "quantize", "imatrix", "mradermacher"};
+
+static bool is(const char *name, size_t n, const char *wanted)
+{
+    return strlen(wanted) == n && memcmp(name, wanted, n) == 0;
+}
+
+static bool in_list(const char *const *list, size_t n_list, const char *name, size_t n)
+{
+    for (size_t i = 0; i < n_list; i++)
+        if (is(name, n, list[i])) return true;
+    return false;
+}
+
+/* A number, or a truth value as 0 or 1. */
+static bool number_at(const whit_gguf_key *key, uint64_t i, double *number)
+{
+    bool is_bool = (key->type == WHIT_GGUF_ARRAY ? key->element_type : key->type) == WHIT_GGUF_BOOL;
+    if (is_bool) *number = key->data[i] != 0;
+    return is_bool || whit_gguf_element_f64(key, i, number);
+}
+
+static bool says_nothing(const whit_gguf_key *key)
+{
+    double number;
+    if (key->type == WHIT_GGUF_STRING) return key->size_bytes == 0;
+    for (uint64_t i = 0; i < key->n_elems; i++)
+        if (!number_at(key, i, &number) || number != 0) return false;
+    return true;
+}
+
+static bool is_neutral(const whit_gguf_key *key, const char *name, size_t n)
+{
+    double number;
+    for (size_t i = 0; i < COUNT(neutral); i++)
+        if (is(name, n, neutral[i].name))
+            return key->type != WHIT_GGUF_ARRAY && number_at(key, 0, &number) && number == neutral[i].value;
+    return false;
+}
+
+/* Outside the architecture's namespace a text only describes. */
+static bool is_understood(const whit_gguf_key *key, const char *architecture)
+{
+    size_t n_own = strlen(architecture);
+    if (says_nothing(key)) return true;
+    if (key->name_bytes > n_own && memcmp(key->name, architecture, n_own) == 0 && key->name[n_own] == '.') {
+        const char *name = key->name + n_own + 1;
+        size_t n = key->name_bytes - n_own - 1;
+        return in_list(used, COUNT(used), name, n) || in_list(harmless, COUNT(harmless), name, n) ||
+            is_neutral(key, name, n);
+    }
+    const char *dot = memchr(key->name, '.', key->name_bytes);
+    size_t n_space = dot ? (size_t)(dot - key->name) : key->name_bytes;
+    return key->type == WHIT_GGUF_STRING || in_list(describing, COUNT(describing), key->name, n_space);
+}
+
+whit_status whit_import_gguf_keys(const whit_gguf *gguf, const char *path, const char *architecture, whit_error *error)
+{
+    for (size_t i = 0; i < gguf->n_keys; i++) {
+        const whit_gguf_key *key = &gguf->keys[i];
+        if (is_understood(key, architecture)) continue;
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: key '%.*s' is not known, and it may change the result: this file wants a program that "
+                         "knows it",
+                         path, (int)(key->name_bytes < 80 ? key->name_bytes : 80), key->name);
+    }
+    return WHIT_OK;
+}
