@@ -192,6 +192,10 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
         tensor->unpermute_rope_dim = c->rope_dim;
     }
     if (file->n_dims < 2) {
+        whit_ggml_kind kind = import->view.kind;
+        if (kind != WHIT_GGML_F32 && kind != WHIT_GGML_F16 && kind != WHIT_GGML_BF16)
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: vector '%s' is of type %s, not of floats",
+                             source->path, name, whit_ggml_kind_info(kind)->name);
         if (import->view.n_cols > WHIT_MAX_COLS)
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s: vector '%s' has over %u elements", source->path, name,
                              WHIT_MAX_COLS);

@@ -55,6 +55,8 @@ struct whit_hf_importer {
 
 /* null, false, "", [] and {}: whatever the field is, it is not there. */
 bool whit_hf_says_nothing(const whit_json *json, uint32_t value);
+/* A field that changes nothing in any object: bookkeeping by its name, or with such a value. */
+bool whit_hf_is_void(const whit_json *json, uint32_t key);
 
 /* Refuses fields that would change the mathematics and are not understood. */
 whit_status whit_import_hf_fields(const whit_hf_document *config, whit_error *error);

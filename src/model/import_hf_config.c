@@ -239,7 +239,7 @@ static whit_status read_quantisation(const whit_hf_document *config, const whit_
         return whit_json_fail(json, node, error, "quantisation by '%.*s' is not supported (bitnet is)",
                               (int)(method_bytes < 40 ? method_bytes : 40), method ? method : "");
     for (uint32_t key = whit_json_first(json, node); key != WHIT_JSON_NONE; key = whit_json_next(json, node, key)) {
-        bool found = whit_json_type_of(json, key + 1) == WHIT_JSON_NULL;
+        bool found = whit_hf_is_void(json, key);
         for (size_t i = 0; i < COUNT(known); i++) found |= whit_json_is(json, key, known[i]);
         if (!found) return whit_json_fail(json, key, error, "a field of quantization_config that is not known");
     }
@@ -282,13 +282,17 @@ static whit_status check_scaling_fields(const whit_hf_document *config, uint32_t
     const whit_json *json = &config->json;
     for (uint32_t key = whit_json_first(json, node); key != WHIT_JSON_NONE; key = whit_json_next(json, node, key)) {
         bool known = whit_json_is(json, key, "type") || whit_json_is(json, key, "rope_type") ||
-            whit_json_is(json, key, "rope_theta") || whit_json_type_of(json, key + 1) == WHIT_JSON_NULL ||
+            whit_json_is(json, key, "rope_theta") || whit_hf_is_void(json, key) ||
             (factor && whit_json_is(json, key, "factor")) ||
             (llama3 &&
              (whit_json_is(json, key, "low_freq_factor") || whit_json_is(json, key, "high_freq_factor") ||
               whit_json_is(json, key, "original_max_position_embeddings")));
         double number = 0;
-        if (!known && whit_json_is(json, key, "partial_rotary_factor"))
+        /* These scale by 1, and the length that an unscaled model was trained for scales nothing. */
+        if (!known && !factor && whit_json_is(json, key, "original_max_position_embeddings")) known = true;
+        if (!known &&
+            (whit_json_is(json, key, "partial_rotary_factor") || whit_json_is(json, key, "attention_factor") ||
+             (!factor && whit_json_is(json, key, "factor"))))
             known = whit_json_f64(json, key + 1, &number) && number == 1;
         if (!known) return whit_json_fail(json, key, error, "a field that this kind of RoPE scaling does not have");
     }

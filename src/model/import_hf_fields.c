@@ -176,6 +176,13 @@ static bool is_private(const char *name, size_t n)
     return n && (name[0] == '_' || (n > 7 && memcmp(name, "output_", 7) == 0));
 }
 
+bool whit_hf_is_void(const whit_json *json, uint32_t key)
+{
+    size_t n;
+    const char *name = whit_json_string(json, key, &n);
+    return is_private(name, n) || whit_hf_says_nothing(json, key + 1);
+}
+
 whit_status whit_import_hf_fields(const whit_hf_document *config, whit_error *error)
 {
     const whit_json *json = &config->json;
@@ -183,8 +190,8 @@ whit_status whit_import_hf_fields(const whit_hf_document *config, whit_error *er
          key = whit_json_next(json, WHIT_JSON_ROOT, key)) {
         size_t n;
         const char *name = whit_json_string(json, key, &n);
-        if (is_private(name, n) || whit_hf_says_nothing(json, key + 1) || is_neutral(json, key) ||
-            in_list(used, COUNT(used), json, key) || in_list(harmless, COUNT(harmless), json, key))
+        if (whit_hf_is_void(json, key) || is_neutral(json, key) || in_list(used, COUNT(used), json, key) ||
+            in_list(harmless, COUNT(harmless), json, key))
             continue;
         const char *reason = "is not known, and it may change the result";
         for (size_t i = 0; i < COUNT(reasons); i++)

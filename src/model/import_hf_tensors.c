@@ -63,8 +63,10 @@ static enum part find_part(const char *name, uint32_t n_layers, char ours[WHIT_V
         return PART_HEAD;
     }
     if (strncmp(name, "model.", 6) == 0) name += 6; /* absent in checkpoints of a bare model */
-    /* Old checkpoints store the RoPE table, which follows from the configuration. */
-    if (ends_with(name, "rotary_emb.inv_freq")) return PART_IGNORED;
+    /* Some checkpoints store RoPE tables, which follow from the configuration. */
+    static const char *const tables[] = {"inv_freq", "cos_cached", "sin_cached"};
+    for (size_t i = 0; i < COUNT(tables); i++)
+        if (ends_with(name, tables[i])) return PART_IGNORED;
     const char *found = find_name(global_names, COUNT(global_names), name);
     if (found) {
         snprintf(ours, WHIT_VALUE_NAME_BYTES, "%s", found);
@@ -392,6 +394,7 @@ whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer 
         snprintf(file_name, sizeof file_name, "%.*s", (int)(file->name_bytes < 127 ? file->name_bytes : 127),
                  file->name);
         enum part part = fits ? find_part(file_name, source->config.n_layers, name) : PART_UNKNOWN;
+        if (part == PART_UNKNOWN && !file->size_bytes) continue; /* there is nothing in it to be used */
         if (part == PART_UNKNOWN)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s' is not known in a %s of %u layers",
                              source->path, file_name, importer->class->name, source->config.n_layers);

@@ -105,12 +105,19 @@ static whit_status strftime_now(whit_machine *m, whit_builtin_frame *call, whit_
     return whit_print_time(m, &m->now, format, result);
 }
 
+static whit_status lipsum(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
+{
+    (void)call, (void)result;
+    return whit_machine_raise(m, WHIT_ERROR_UNSUPPORTED, "lipsum() makes random text, which no prompt is made of");
+}
+
 const whit_builtin whit_functions[] = {
     {"range", "/start stop? step?", range, 0},
     {"dict", "*", make_dict, WHIT_DATUM_DICT},
     {"namespace", "*", make_dict, WHIT_DATUM_NAMESPACE},
     {"cycler", "*", cycler, 0},
     {"joiner", "sep?", joiner, 0},
+    {"lipsum", "*", lipsum, 0},
     {"raise_exception", "message", raise_exception, 0},
     {"strftime_now", "format", strftime_now, 0},
     {NULL, NULL, NULL, 0},

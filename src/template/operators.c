@@ -213,6 +213,27 @@ static bool is_dunder(const whit_text *name)
         memcmp(name->bytes + name->n_bytes - 2, "__", 2) == 0;
 }
 
+/* Is it one of the names with which Python's own machinery finds Jinja's Undefined? Those the sandbox
+ * hides; any other attribute of an undefined value is an error. */
+static bool is_of_undefined(const whit_text *name)
+{
+    static const char *const names[] = {
+        "add",  "aiter",         "bool",         "call",    "class",     "complex",  "delattr",
+        "dir",  "div",           "doc",          "eq",      "float",     "floordiv", "format",
+        "ge",   "getattr",       "getattribute", "getitem", "getstate",  "gt",       "hash",
+        "init", "init_subclass", "int",          "iter",    "le",        "len",      "lt",
+        "mod",  "module",        "mul",          "ne",      "neg",       "new",      "pos",
+        "pow",  "radd",          "rdiv",         "reduce",  "reduce_ex", "repr",     "rfloordiv",
+        "rmod", "rmul",          "rpow",         "rsub",    "rtruediv",  "setattr",  "sizeof",
+        "str",  "sub",           "subclasshook", "truediv",
+    };
+    if (!is_dunder(name)) return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == name->n_bytes - 4 && memcmp(names[i], name->bytes + 2, name->n_bytes - 4) == 0)
+            return true;
+    return false;
+}
+
 /* What getattr finds: methods and properties. */
 static whit_status find_attribute(whit_machine *m, whit_datum object, const whit_text *name, bool *found,
                                   whit_datum *result)
@@ -283,7 +304,7 @@ static whit_status find_attribute(whit_machine *m, whit_datum object, const whit
 whit_status whit_machine_attribute(whit_machine *m, whit_datum object, const whit_text *name, whit_datum *result)
 {
     bool found;
-    if (object.kind == WHIT_DATUM_UNDEFINED && !is_dunder(name)) return whit_machine_raise_undefined(m, object);
+    if (object.kind == WHIT_DATUM_UNDEFINED && !is_of_undefined(name)) return whit_machine_raise_undefined(m, object);
     WHIT_TRY(find_attribute(m, object, name, &found, result));
     if (found) return WHIT_OK;
     const whit_datum *member = NULL; /* what the sandbox forbids hides a key of that name */

@@ -264,6 +264,13 @@ static void fields_decide(void **state)
         {"\"use_cache\": true", "\"use_cache\": true, \"_anything\": 3", NULL, NULL},
         {"\"use_cache\": true", "\"use_cache\": true, \"num_experts\": 0", NULL, NULL},
         {"\"use_cache\": true", "\"use_cache\": true, \"partial_rotary_factor\": 1.0", NULL, NULL},
+        {"\"use_cache\": true",
+         "\"use_cache\": true, \"rope_parameters\": {\"rope_type\": \"default\", \"factor\": 1.0, \"_made_by\": 3, "
+         "\"attention_factor\": 1.0, \"original_max_position_embeddings\": 2048, \"beta_fast\": null}",
+         NULL, NULL},
+        {"\"use_cache\": true",
+         "\"use_cache\": true, \"rope_parameters\": {\"rope_type\": \"default\", \"attention_factor\": 1.5}", "RoPE",
+         "config.json:1:"},
         {"\"use_cache\": true", "\"use_cache\": true, \"unheard_of\": 2", "unheard_of", "config.json:1:"},
         {"\"use_cache\": true", "\"use_cache\": true, \"num_experts\": 8", "num_experts", "experts"},
         {"\"use_cache\": true", "\"use_cache\": true, \"partial_rotary_factor\": 0.5", "partial_rotary_factor", "part"},
@@ -303,6 +310,51 @@ static void fields_decide(void **state)
         whit_source_close(&source);
     }
     whit_buf_free(&text);
+}
+
+/* One more entry in the header of a safetensors file, without data or with the first bytes of others. */
+static void add_tensor(const char *file, const char *entry)
+{
+    whit_error error;
+    whit_buf old = {0}, new = {0};
+    uint64_t header_bytes;
+    assert_ok(whit_read_file(in_root(file), 64 << 20, &old, &error), error);
+    memcpy(&header_bytes, old.data, 8);
+    const uint8_t *end = memrchr(old.data + 8, '}', (size_t)header_bytes);
+    assert_non_null(end);
+    whit_buf_append_zeros(&new, 8);
+    whit_buf_append(&new, old.data + 8, (size_t)(end - old.data) - 8);
+    whit_buf_append_str(&new, entry);
+    whit_buf_append_str(&new, "}");
+    uint64_t longer = new.size_bytes - 8;
+    memcpy(new.data, &longer, 8);
+    whit_buf_append(&new, old.data + 8 + header_bytes, old.size_bytes - 8 - (size_t)header_bytes);
+    assert_ok(whit_write_file(in_root(file), new.data, new.size_bytes, &error), error);
+    whit_buf_free(&old);
+    whit_buf_free(&new);
+}
+
+/* Tensors that hold nothing, or what the configuration says already. */
+static void unused_tensors(void **state)
+{
+    (void)state;
+    folder_model model = reduced("tinyllama-1.1b");
+    whit_source source;
+    whit_error error;
+    write_folder(&model, "unused");
+    add_tensor("unused/model.safetensors",
+               ", \"model.left_over\": {\"dtype\": \"F32\", \"shape\": [0], "
+               "\"data_offsets\": [0, 0]}");
+    add_tensor("unused/model.safetensors",
+               ", \"model.inv_freq\": {\"dtype\": \"F32\", \"shape\": [0, 3], "
+               "\"data_offsets\": [0, 0]}");
+    assert_ok(whit_source_open(in_root("unused"), NULL, &source, &error), error);
+    whit_source_close(&source);
+    add_tensor("unused/model.safetensors",
+               ", \"model.norm.bias\": {\"dtype\": \"U8\", \"shape\": [], "
+               "\"data_offsets\": [0, 1]}");
+    assert_int_not_equal(whit_source_open(in_root("unused"), NULL, &source, &error), WHIT_OK);
+    whit_source_close(&source);
 }
 
 static void windows(void **state)
@@ -553,6 +605,7 @@ int main(void)
         cmocka_unit_test(embeddings_are_tied_as_they_lie),
         cmocka_unit_test(rope_is_scaled),
         cmocka_unit_test(fields_decide),
+        cmocka_unit_test(unused_tensors),
         cmocka_unit_test(windows),
         cmocka_unit_test(biases_everywhere),
         cmocka_unit_test(damaged_folders),

@@ -36,6 +36,18 @@ static void language(void **state)
     assert_renders("{{ x }}", "{\"x\": 123456789012345678901234567890}", "123456789012345678901234567890");
 }
 
+/* What the sandbox hides is undefined, and so is nothing below it. */
+static void hidden_attributes(void **state)
+{
+    (void)state;
+    assert_renders("{{ s.__class__ is defined }}|{{ s.__class__ }}|{{ s.foo.__class__ }}|{{ s.__mro__ }}",
+                   "{\"s\": \"x\"}", "False|||");
+    assert_render_fails("{{ s.__class__.__mro__ }}", "{\"s\": \"x\"}", "__class__");
+    assert_render_fails("{{ s.foo.__mro__ }}", "{\"s\": \"x\"}", "foo");
+    assert_renders("{{ lipsum is defined }}{{ lipsum is callable }}", "{}", "TrueTrue");
+    assert_render_fails("{{ lipsum() }}", "{}", "lipsum");
+}
+
 static void white_space(void **state)
 {
     (void)state;
@@ -190,9 +202,10 @@ static void times(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(language), cmocka_unit_test(white_space), cmocka_unit_test(filters),
-        cmocka_unit_test(errors),   cmocka_unit_test(marks),       cmocka_unit_test(conversations),
-        cmocka_unit_test(times),
+        cmocka_unit_test(language),      cmocka_unit_test(hidden_attributes),
+        cmocka_unit_test(white_space),   cmocka_unit_test(filters),
+        cmocka_unit_test(errors),        cmocka_unit_test(marks),
+        cmocka_unit_test(conversations), cmocka_unit_test(times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

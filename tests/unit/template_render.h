@@ -58,4 +58,13 @@ static inline void assert_fails(const char *source, const char *context, const w
     rendered_free(&r);
 }
 
+/* The message names `part`. */
+static inline void assert_render_fails(const char *source, const char *context, const char *part)
+{
+    rendered r = render_with(source, context, NULL);
+    if (r.status == WHIT_OK || !strstr(r.error.error.message, part))
+        fail_msg("%s: %s: %s", source, whit_status_name(r.status), r.error.error.message);
+    rendered_free(&r);
+}
+
 #endif
