@@ -157,6 +157,72 @@ static void detect_cores(whit_cpu *cpu)
     }
 }
 
+/* ---- quotas --------------------------------------------------------------------------------- */
+
+static bool read_numbers(const char *path, double *first, double *second)
+{
+    FILE *file = fopen(path, "re");
+    if (!file) return false;
+    int n = fscanf(file, "%lf %lf", first, second);
+    fclose(file);
+    return n == (second ? 2 : 1);
+}
+
+/* Of one group: "QUOTA PERIOD" or "max PERIOD" (version 2), two files of a number each (version 1). */
+static double quota_of(const char *folder)
+{
+    char path[1200];
+    double quota = 0, period = 0;
+    snprintf(path, sizeof path, "%s/cpu.max", folder);
+    if (!read_numbers(path, &quota, &period)) {
+        snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder);
+        if (!read_numbers(path, &quota, NULL)) return 0;
+        snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
+        if (!read_numbers(path, &period, NULL)) return 0;
+    }
+    return quota > 0 && period > 0 ? quota / period : 0;
+}
+
+/* Is `word` in a list with commas? */
+static bool names(const char *list, const char *word)
+{
+    for (size_t n; *list; list += n + (list[n] == ',')) {
+        n = strcspn(list, ",");
+        if (n == strlen(word) && memcmp(list, word, n) == 0) return true;
+    }
+    return false;
+}
+
+double whit_cpu_quota(const char *list, const char *mount)
+{
+    double least = 0;
+    char line[600];
+    FILE *file = fopen(list, "re");
+    if (!file) return 0;
+    /* "HIERARCHY:CONTROLLERS:/PATH"; version 2 has no controllers. */
+    for (int n = 0; n < 64 && fgets(line, sizeof line, file); n++) {
+        char folder[1100];
+        line[strcspn(line, "\n")] = 0;
+        char *controllers = strchr(line, ':'), *group = controllers ? strchr(++controllers, ':') : NULL;
+        if (!group) continue;
+        *group++ = 0;
+        bool second = *controllers == 0;
+        if (!second && !names(controllers, "cpu")) continue;
+        size_t root =
+            (size_t)snprintf(folder, sizeof folder, "%s%s%s", mount, second ? "" : "/", second ? "" : controllers);
+        snprintf(folder + root, sizeof folder - root, "%s", group);
+        for (;;) {
+            double quota = quota_of(folder);
+            if (quota > 0 && (least == 0 || quota < least)) least = quota;
+            char *slash = strrchr(folder + root, '/');
+            if (!slash) break;
+            *slash = 0;
+        }
+    }
+    fclose(file);
+    return least;
+}
+
 void whit_cpu_detect(whit_cpu *cpu)
 {
     memset(cpu, 0, sizeof *cpu);
@@ -164,6 +230,10 @@ void whit_cpu_detect(whit_cpu *cpu)
     detect_isa(cpu);
     detect_model(cpu);
     detect_cores(cpu);
+    /* Threads beyond the quota would be stopped in the middle of their work, and the others wait. */
+    double quota = whit_cpu_quota("/proc/self/cgroup", "/sys/fs/cgroup");
+    cpu->n_threads = cpu->n_cores ? cpu->n_cores : 1;
+    if (quota > 0 && quota < cpu->n_threads) cpu->n_threads = quota < 1 ? 1 : (uint32_t)quota;
 }
 
 bool whit_cpu_flush(const void *data, size_t size_bytes)

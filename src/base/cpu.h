@@ -34,6 +34,7 @@ typedef struct whit_cpu {
     char model[64];                        /* for people; "unknown" where it cannot be found */
     uint32_t n_logical;                    /* processors this process may use */
     uint32_t n_cores;                      /* physical ones among them */
+    uint32_t n_threads;                    /* how many threads to use: n_cores, or what a quota leaves; at least 1 */
     uint16_t core_cpu[WHIT_CPU_MAX_CORES]; /* of each such core, one logical processor */
 } whit_cpu;
 
@@ -41,6 +42,10 @@ void whit_cpu_detect(whit_cpu *cpu);
 /* Empties all caches of these bytes, so that the next read of them comes from memory. False where
  * this architecture gives programs no way. */
 bool whit_cpu_flush(const void *data, size_t size_bytes);
+/* The processors' worth of time that control groups leave this process: the smallest quota of its
+ * groups and those above them, of either version; 0 where there is none. `list` is a file as
+ * /proc/self/cgroup, `mount` the folder that the groups lie in. */
+double whit_cpu_quota(const char *list, const char *mount);
 
 const char *whit_isa_name(whit_isa isa); /* "avx512" */
 /* A cap as WHIT_CPU names it. NULL, "" and a level of the other family are no cap; false for a

@@ -42,8 +42,10 @@
 #define SPIN_NS         50000
 #define PAUSES_PER_LOOK 16
 /* A wait this much longer than the caller's own part of the job is a scheduler's doing. */
-#define PATIENCE_NS        500000
-#define REST_PER_LATENESS  16
+#define PATIENCE_NS       500000
+#define REST_PER_LATENESS 16
+/* A process that was stopped is late by as long as it was; no scheduler's slice is longer than this. */
+#define REST_MAX_NS        100000000
 #define WORKER_STACK_BYTES (1u << 20)
 
 typedef struct worker {
@@ -156,6 +158,7 @@ static void worker_wait(whit_pool *pool, uint32_t epoch)
 
 static void worker_rest(whit_pool *pool, uint64_t rest_ns)
 {
+    if (rest_ns > REST_MAX_NS) rest_ns = REST_MAX_NS;
     struct timespec timeout = {.tv_sec = (time_t)(rest_ns / 1000000000), .tv_nsec = (long)(rest_ns % 1000000000)};
     futex_wait(&pool->stop, 0, &timeout);
 }
@@ -175,7 +178,7 @@ static void *worker_main(void *argument)
         uint64_t late_ns;
         work(pool, self->index, &late_ns);
         if (late_ns > 0)
-            worker_rest(pool, REST_PER_LATENESS * late_ns);
+            worker_rest(pool, late_ns < REST_MAX_NS ? REST_PER_LATENESS * late_ns : REST_MAX_NS);
         else
             worker_wait(pool, epoch);
     }
@@ -252,17 +255,20 @@ static int core_of(int cpu)
     return first;
 }
 
-/* Pins workers to cores of their own and leaves the caller's present core to the caller. */
+/* Pins workers to the cores that follow the caller's present one, which is left to the caller: pools
+ * that are opened on different cores begin at different ones. */
 static void pin_workers(whit_pool *pool, const whit_cpu *cpu)
 {
     if (pool->n_threads > cpu->n_cores || cpu->n_cores > WHIT_CPU_MAX_CORES) return;
-    int own = core_of(sched_getcpu());
-    for (uint32_t i = 0, next = 0; i + 1 < pool->n_threads; i++, next++) {
-        if (core_of(cpu->core_cpu[next]) == own && next + 1 < cpu->n_cores) next++;
+    uint32_t own = 0;
+    int core = core_of(sched_getcpu());
+    for (uint32_t i = 0; i < cpu->n_cores; i++)
+        if (core_of(cpu->core_cpu[i]) == core) own = i;
+    for (uint32_t i = 1; i < pool->n_threads; i++) {
         cpu_set_t mask;
         CPU_ZERO(&mask);
-        CPU_SET(cpu->core_cpu[next], &mask);
-        pthread_setaffinity_np(pool->workers[i + 1].thread, sizeof mask, &mask); /* only a hint */
+        CPU_SET(cpu->core_cpu[(own + i) % cpu->n_cores], &mask);
+        pthread_setaffinity_np(pool->workers[i].thread, sizeof mask, &mask); /* only a hint */
     }
 }
 
@@ -302,7 +308,7 @@ whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, 
     whit_cpu cpu;
     whit_cpu_detect(&cpu);
     uint32_t n_cores = cpu.n_cores;
-    if (n_threads == 0) n_threads = n_cores < WHIT_POOL_THREADS_MAX ? n_cores : WHIT_POOL_THREADS_MAX;
+    if (n_threads == 0) n_threads = cpu.n_threads < WHIT_POOL_THREADS_MAX ? cpu.n_threads : WHIT_POOL_THREADS_MAX;
     if (n_threads > WHIT_POOL_THREADS_MAX)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u threads: at most %d are possible", n_threads,
                          WHIT_POOL_THREADS_MAX);

@@ -199,9 +199,7 @@ static whit_status make_tests(struct bench *b, whit_error *error)
         if (n == 0 || (stolen && !v->steal)) continue;
         b->tests[b->n_tests++] = (bench_test){.model = &b->models[rest / n_threads / n_depths],
                                               .depth = depths[rest / n_threads % n_depths],
-                                              .n_threads = t       ? t
-                                                  : b->cpu.n_cores ? b->cpu.n_cores
-                                                                   : 1,
+                                              .n_threads = t ? t : b->cpu.n_threads,
                                               .is_decode = is_decode,
                                               .stolen = stolen,
                                               .n_tokens = n,

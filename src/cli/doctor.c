@@ -76,12 +76,9 @@ static void look_at_processor(json_t *report)
     if (!whit_isa_cap(cap, &in_use)) problem(report, "WHIT_CPU=%s is no level that whit knows", cap);
     json_object_set_new(report, "isa", json_string(whit_isa_name(in_use)));
 
-    long long quota, period;
-    char text[512];
-    read_line("/sys/fs/cgroup/cpu.max", "", text, sizeof text);
-    if (sscanf(text, "%lld %lld", &quota, &period) == 2 && quota < period * (long long)cpu.n_cores)
-        problem(report, "this process may use only %.1f of %u cores (control group); use -t %lld",
-                (double)quota / (double)period, cpu.n_cores, quota < period ? 1 : quota / period);
+    if (cpu.n_threads < cpu.n_cores)
+        problem(report, "this process may use only %.1f of %u cores (control group), so -t is %u where it is not given",
+                whit_cpu_quota("/proc/self/cgroup", "/sys/fs/cgroup"), cpu.n_cores, cpu.n_threads);
 }
 
 static void look_at_memory(json_t *report)

@@ -13,7 +13,7 @@
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-static whit_status fill_options(const whit_model *model, const whit_session_options *given, uint32_t n_cores,
+static whit_status fill_options(const whit_model *model, const whit_session_options *given, uint32_t n_threads,
                                 whit_session_options *o, whit_error *error)
 {
     const whit_config *c = &model->config;
@@ -23,7 +23,7 @@ static whit_status fill_options(const whit_model *model, const whit_session_opti
     if (!o->n_batch_tokens) o->n_batch_tokens = DEFAULT_BATCH_TOKENS;
     if (!o->n_sequences) o->n_sequences = 1;
     if (!o->n_logits) o->n_logits = o->n_sequences;
-    if (!o->n_threads) o->n_threads = n_cores ? n_cores : 1;
+    if (!o->n_threads) o->n_threads = n_threads;
     if (o->n_ctx_tokens > 1u << 30)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a context of %u tokens is too large", o->n_ctx_tokens);
     if (o->n_batch_tokens > 1u << 20)
@@ -100,7 +100,7 @@ static whit_status prepare(whit_session *s, const whit_model *model, const whit_
     s->allocator = model->allocator;
     whit_cpu cpu;
     whit_cpu_detect(&cpu);
-    WHIT_TRY(fill_options(model, options, cpu.n_cores, &s->options, error));
+    WHIT_TRY(fill_options(model, options, cpu.n_threads, &s->options, error));
     WHIT_TRY(whit_kernels_select(&cpu, s->options.cpu, &s->kernels, error));
     WHIT_TRY(compile(s, error));
     whit_arena count = {0};

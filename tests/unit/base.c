@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include "base/cpu.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/plain.h"
@@ -159,6 +160,42 @@ static void files_have_the_users_mode(void **state)
     assert_non_null(strstr(error.message, path));
 }
 
+static void write_text(const char *folder, const char *name, const char *text)
+{
+    char path[256];
+    whit_error error;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_ok(whit_write_file(path, text, strlen(text), &error), error);
+}
+
+/* Quotas of both versions, of a group and of those above it. */
+static void quotas_are_read(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/whit-base-XXXXXX", list[64], command[160];
+    assert_non_null(mkdtemp(root));
+    snprintf(list, sizeof list, "%s/list", root);
+    snprintf(command, sizeof command, "mkdir -p %s/a/b %s/cpu,cpuacct/job", root, root);
+    assert_int_equal(system(command), 0);
+    assert_true(whit_cpu_quota(list, root) == 0);
+    write_text(root, "list", "4:memory:/\n0::/a/b\n");
+    assert_true(whit_cpu_quota(list, root) == 0);
+    write_text(root, "a/b/cpu.max", "max 100000\n");
+    assert_true(whit_cpu_quota(list, root) == 0);
+    write_text(root, "a/cpu.max", "150000 100000\n");
+    assert_true(whit_cpu_quota(list, root) == 1.5);
+    write_text(root, "a/b/cpu.max", "50000 100000\n");
+    assert_true(whit_cpu_quota(list, root) == 0.5);
+    write_text(root, "list", "3:cpu,cpuacct:/job\n");
+    write_text(root, "cpu,cpuacct/job/cpu.cfs_quota_us", "-1\n");
+    write_text(root, "cpu,cpuacct/job/cpu.cfs_period_us", "100000\n");
+    assert_true(whit_cpu_quota(list, root) == 0);
+    write_text(root, "cpu,cpuacct/job/cpu.cfs_quota_us", "300000\n");
+    assert_true(whit_cpu_quota(list, root) == 3);
+    snprintf(command, sizeof command, "rm -r %s", root);
+    assert_int_equal(system(command), 0);
+}
+
 static void hashes_have_domains(void **state)
 {
     (void)state;
@@ -183,6 +220,7 @@ int main(void)
         cmocka_unit_test(sizes_do_not_overflow), cmocka_unit_test(buffers_remember_failure),
         cmocka_unit_test(writes_are_atomic),     cmocka_unit_test(files_have_the_users_mode),
         cmocka_unit_test(hashes_have_domains),
+        cmocka_unit_test(quotas_are_read),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

@@ -155,6 +155,41 @@ static void a_stolen_core_is_no_deadlock(void **state)
     free(self);
 }
 
+typedef struct slow_job {
+    _Atomic uint64_t late_ns; /* how long the worker's first item takes; 0: no time */
+    _Atomic bool by_worker;   /* it took an item */
+} slow_job;
+
+static void take_slowly(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    slow_job *self = context;
+    (void)begin, (void)end;
+    uint64_t late_ns = worker ? atomic_exchange(&self->late_ns, 0) : 0;
+    if (worker) atomic_store(&self->by_worker, true);
+    usleep(worker ? (useconds_t)(late_ns / 1000) : 200);
+}
+
+/* A process that was stopped (Ctrl-Z) for long must not rest for long afterwards. */
+static void rests_are_short(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_pool *pool = NULL;
+    slow_job self = {0};
+    assert_ok(whit_pool_open(2, NULL, &pool, &error), error);
+    for (int i = 0; i < 200 && !atomic_load(&self.by_worker); i++) whit_pool_run(pool, take_slowly, &self, 20, 1);
+    assert_true(atomic_load(&self.by_worker));
+    const uint64_t late_ns = 700000000;
+    atomic_store(&self.late_ns, late_ns);
+    while (atomic_load(&self.late_ns)) whit_pool_run(pool, take_slowly, &self, 20, 1);
+    atomic_store(&self.by_worker, false);
+    uint64_t begin_ns = whit_now_ns();
+    while (!atomic_load(&self.by_worker)) whit_pool_run(pool, take_slowly, &self, 20, 1);
+    /* 16 times as long as it was stopped before this bound was there: over 11 s. */
+    assert_true(whit_now_ns() - begin_ns < 6 * late_ns);
+    whit_pool_close(pool);
+}
+
 /* Workers that are anywhere between two jobs, or only starting, must see the end. */
 static void pools_close_at_any_time(void **state)
 {
@@ -196,6 +231,7 @@ int main(void)
         cmocka_unit_test(workers_take_part),
         cmocka_unit_test(workers_have_default_arithmetic),
         cmocka_unit_test(a_stolen_core_is_no_deadlock),
+        cmocka_unit_test(rests_are_short),
         cmocka_unit_test(pools_close_at_any_time),
         cmocka_unit_test(failures_are_clean),
     };
