@@ -15,8 +15,7 @@ static whit_status evaluate_dict(whit_machine *m, const whit_node *node, whit_da
         whit_datum key, value;
         WHIT_TRY(whit_machine_evaluate(m, node->items[i], &key));
         WHIT_TRY(whit_machine_evaluate(m, node->items[i + 1], &value));
-        if (!whit_datum_is_hashable(key))
-            return whit_machine_raise_type(m, "unhashable type: '%s'", whit_datum_type(key));
+        WHIT_TRY(whit_machine_want_key(m, key));
         if (!whit_dict_set(m->pool, result->dict, key, value)) return whit_machine_raise_memory(m);
     }
     return WHIT_OK;
@@ -24,7 +23,9 @@ static whit_status evaluate_dict(whit_machine *m, const whit_node *node, whit_da
 
 static whit_status evaluate_name(whit_machine *m, const whit_node *node, whit_datum *result)
 {
-    if (whit_machine_lookup(m->scope, node->text, result)) return WHIT_OK;
+    bool found;
+    WHIT_TRY(whit_machine_lookup(m, node->text, &found, result));
+    if (found) return WHIT_OK;
     if (whit_text_is(node->text, "self")) {
         *result = (whit_datum){.kind = WHIT_DATUM_BLOCKS};
         return WHIT_OK;

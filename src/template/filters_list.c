@@ -212,8 +212,7 @@ static whit_status unique(whit_machine *m, whit_builtin_frame *call, whit_datum 
     for (size_t i = 0; i < items_of.n; i++) {
         whit_datum key;
         WHIT_TRY(sort_key(m, items_of.items[i], attribute, whit_builtin_is_true(call, 0), NULL, &key));
-        if (!whit_datum_is_hashable(key))
-            return whit_machine_raise_type(m, "unhashable type: '%s'", whit_datum_type(key));
+        WHIT_TRY(whit_machine_want_key(m, key));
         if (whit_dict_get(seen.dict, key)) continue;
         if (!whit_dict_set(m->pool, seen.dict, key, key)) return whit_machine_raise_memory(m);
         kept.list->items[n++] = items_of.items[i];

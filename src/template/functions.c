@@ -50,8 +50,7 @@ static whit_status make_dict(whit_machine *m, whit_builtin_frame *call, whit_dat
         whit_list pair;
         WHIT_TRY(whit_machine_items(m, pairs.items[i], &pair));
         if (pair.n != 2) return whit_machine_raise_type(m, "%s() wants pairs", call->builtin->name);
-        if (!whit_datum_is_hashable(pair.items[0]))
-            return whit_machine_raise_type(m, "unhashable type: '%s'", whit_datum_type(pair.items[0]));
+        WHIT_TRY(whit_machine_want_key(m, pair.items[0]));
         if (!whit_dict_set(m->pool, result->dict, pair.items[0], pair.items[1])) return whit_machine_raise_memory(m);
     }
     for (size_t i = 0; i < a->n_named; i++)

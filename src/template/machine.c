@@ -116,16 +116,29 @@ whit_scope *whit_machine_new_scope(whit_machine *m, whit_scope *parent)
     return scope;
 }
 
-static struct whit_binding *find_binding(const whit_scope *scope, const whit_text *name)
+whit_status whit_machine_want_key(whit_machine *m, whit_datum key)
 {
-    for (struct whit_binding *b = scope->bindings; b; b = b->next)
+    uint64_t n_steps;
+    if (!whit_datum_is_hashable(key, &n_steps))
+        return whit_machine_raise_type(m, "unhashable type: '%s'", whit_datum_type(key));
+    return whit_machine_spend(m, n_steps);
+}
+
+/* Counts what it looks at, so that many names cost their steps. */
+static struct whit_binding *find_binding(const whit_scope *scope, const whit_text *name, uint64_t *n_seen)
+{
+    for (struct whit_binding *b = scope->bindings; b; b = b->next, ++*n_seen)
         if (b->name == name || whit_text_equal(b->name, name)) return b;
     return NULL;
 }
 
+enum { BINDINGS_PER_STEP = 2 };
+
 whit_status whit_machine_bind(whit_machine *m, whit_scope *scope, const whit_text *name, whit_datum value)
 {
-    struct whit_binding *binding = find_binding(scope, name);
+    uint64_t n_seen = 0;
+    struct whit_binding *binding = find_binding(scope, name, &n_seen);
+    WHIT_TRY(whit_machine_spend(m, n_seen / BINDINGS_PER_STEP));
     if (!binding) {
         binding = whit_datum_pool_zalloc(m->pool, 1, sizeof *binding);
         if (!binding) return whit_machine_raise_memory(m);
@@ -137,15 +150,15 @@ whit_status whit_machine_bind(whit_machine *m, whit_scope *scope, const whit_tex
     return WHIT_OK;
 }
 
-bool whit_machine_lookup(const whit_scope *scope, const whit_text *name, whit_datum *value)
+whit_status whit_machine_lookup(whit_machine *m, const whit_text *name, bool *found, whit_datum *value)
 {
-    for (; scope; scope = scope->parent) {
-        const struct whit_binding *binding = find_binding(scope, name);
-        if (!binding) continue;
-        *value = binding->value;
-        return true;
-    }
-    return false;
+    uint64_t n_seen = 0;
+    const struct whit_binding *binding = NULL;
+    for (const whit_scope *scope = m->scope; scope && !binding; scope = scope->parent)
+        binding = find_binding(scope, name, &n_seen);
+    *found = binding != NULL;
+    if (binding) *value = binding->value;
+    return whit_machine_spend(m, n_seen / BINDINGS_PER_STEP);
 }
 
 /* ---- iteration ------------------------------------------------------------------------------- */

@@ -135,7 +135,9 @@ whit_status whit_machine_loop_attribute(whit_machine *m, whit_loop *loop, const 
                                         whit_datum *result);
 whit_status whit_machine_render_block(whit_machine *m, const whit_node *body, whit_scope *scope, whit_datum *result);
 whit_scope *whit_machine_new_scope(whit_machine *m, whit_scope *parent); /* NULL: no memory */
+/* Raises where a value cannot be the key of a dict; spends the steps of looking it up. */
+whit_status whit_machine_want_key(whit_machine *m, whit_datum key);
 whit_status whit_machine_bind(whit_machine *m, whit_scope *scope, const whit_text *name, whit_datum value);
-bool whit_machine_lookup(const whit_scope *scope, const whit_text *name, whit_datum *value);
+whit_status whit_machine_lookup(whit_machine *m, const whit_text *name, bool *found, whit_datum *value);
 
 #endif

@@ -14,8 +14,7 @@ static whit_status dict_view(whit_machine *m, whit_builtin_frame *call, whit_dat
 
 static whit_status dict_get(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
-    if (!whit_datum_is_hashable(call->values[0]))
-        return whit_machine_raise_type(m, "unhashable type: '%s'", whit_datum_type(call->values[0]));
+    WHIT_TRY(whit_machine_want_key(m, call->values[0]));
     const whit_datum *member = whit_dict_get(call->self.dict, call->values[0]);
     *result = member ? *member : call->given[1] ? call->values[1] : whit_datum_none();
     return whit_machine_spend(m, 1);

@@ -138,8 +138,7 @@ static whit_status contains(whit_machine *m, whit_datum container, whit_datum it
     }
     if (container.kind == WHIT_DATUM_DICT ||
         (container.kind == WHIT_DATUM_VIEW && container.detail == WHIT_VIEW_KEYS)) {
-        if (!whit_datum_is_hashable(item))
-            return whit_machine_raise_type(m, "unhashable type: '%s'", whit_datum_type(item));
+        WHIT_TRY(whit_machine_want_key(m, item));
         *result = whit_dict_get(container.dict, item) != NULL;
         return whit_machine_spend(m, 1);
     }
@@ -340,7 +339,10 @@ whit_status whit_machine_item(whit_machine *m, whit_datum object, whit_datum key
     bool found = false;
     if (object.kind == WHIT_DATUM_UNDEFINED) return whit_machine_raise_undefined(m, object);
     if (object.kind == WHIT_DATUM_DICT) {
-        const whit_datum *member = whit_datum_is_hashable(key) ? whit_dict_get(object.dict, key) : NULL;
+        uint64_t n_steps;
+        bool hashable = whit_datum_is_hashable(key, &n_steps);
+        WHIT_TRY(whit_machine_spend(m, n_steps));
+        const whit_datum *member = hashable ? whit_dict_get(object.dict, key) : NULL;
         if (member) {
             *result = *member;
             return WHIT_OK;

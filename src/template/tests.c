@@ -124,8 +124,7 @@ static whit_status is_same(whit_machine *m, whit_builtin_frame *call, whit_datum
 
 static whit_status is_known(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
-    if (!whit_datum_is_hashable(call->self))
-        return whit_machine_raise_type(m, "unhashable type: '%s'", whit_datum_type(call->self));
+    WHIT_TRY(whit_machine_want_key(m, call->self));
     if (!whit_datum_is_str(call->self)) return answer(result, false);
     return answer(result,
                   call->builtin->detail ? whit_builtin_test(call->self.text) != NULL

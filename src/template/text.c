@@ -203,12 +203,35 @@ size_t whit_text_find(const whit_text *text, const whit_text *needle, size_t beg
     return hit ? (size_t)(hit - text->bytes) : SIZE_MAX;
 }
 
+/* x mod 2^61 - 1. */
+static uint64_t reduced(unsigned __int128 x)
+{
+    const uint64_t prime = (UINT64_C(1) << 61) - 1;
+    uint64_t sum = (uint64_t)(x & prime) + (uint64_t)(x >> 61);
+    return sum >= prime ? sum - prime : sum;
+}
+
+/* By rolling hashes from the right (Karp and Rabin, 1987): linear in the text, whatever the needle. */
 size_t whit_text_find_last(const whit_text *text, const whit_text *needle, size_t begin, size_t end)
 {
-    if (begin > end || needle->n_bytes > end - begin) return SIZE_MAX;
-    for (size_t at = end - needle->n_bytes + 1; at-- > begin;)
-        if (memcmp(text->bytes + at, needle->bytes, needle->n_bytes) == 0) return at;
-    return SIZE_MAX;
+    const uint64_t base = 0x1B0C4A7D5E9F2631, prime = (UINT64_C(1) << 61) - 1;
+    size_t n = needle->n_bytes;
+    if (begin > end || n > end - begin) return SIZE_MAX;
+    if (n == 0) return end;
+    const uint8_t *bytes = (const uint8_t *)text->bytes;
+    uint64_t wanted = 0, window = 0, highest = 1; /* sum of byte i of a window times base^i; base^(n - 1) */
+    for (size_t i = n; i-- > 0;) {
+        wanted = reduced((unsigned __int128)wanted * base + (uint8_t)needle->bytes[i]);
+        window = reduced((unsigned __int128)window * base + bytes[end - n + i]);
+        if (i) highest = reduced((unsigned __int128)highest * base);
+    }
+    for (size_t at = end - n;; at--) {
+        if (window == wanted && memcmp(bytes + at, needle->bytes, n) == 0) return at;
+        if (at == begin) return SIZE_MAX;
+        uint64_t leaves = reduced((unsigned __int128)highest * bytes[at + n - 1]);
+        uint64_t rest = window >= leaves ? window - leaves : window + prime - leaves;
+        window = reduced((unsigned __int128)rest * base + bytes[at - 1]);
+    }
 }
 
 size_t whit_text_offset(const whit_text *text, size_t i_point)

@@ -231,19 +231,26 @@ bool whit_datum_equal(whit_datum a, whit_datum b, uint64_t *budget)
     return equal(a, b, 0, budget);
 }
 
-static bool is_hashable(whit_datum v, int depth)
+enum { MAX_KEY_ITEMS = 1000 }; /* tuples of tuples may be small in memory and endless to walk */
+
+/* *n_steps counts what a hash of it looks at: values, and texts by 64 bytes. */
+static bool is_hashable(whit_datum v, int depth, uint32_t *n_items_left, uint64_t *n_steps)
 {
     if (v.kind == WHIT_DATUM_LIST || v.kind == WHIT_DATUM_DICT || v.kind == WHIT_DATUM_VIEW) return false;
+    *n_steps += 1 + (v.kind == WHIT_DATUM_TEXT ? v.text->n_bytes / 64 : 0);
     if (v.kind != WHIT_DATUM_TUPLE) return true;
-    if (depth > MAX_DEPTH || v.list->n > 1000) return false;
+    if (depth > MAX_DEPTH || v.list->n > *n_items_left) return false;
+    *n_items_left -= (uint32_t)v.list->n;
     for (size_t i = 0; i < v.list->n; i++)
-        if (!is_hashable(v.list->items[i], depth + 1)) return false;
+        if (!is_hashable(v.list->items[i], depth + 1, n_items_left, n_steps)) return false;
     return true;
 }
 
-bool whit_datum_is_hashable(whit_datum v)
+bool whit_datum_is_hashable(whit_datum v, uint64_t *n_steps)
 {
-    return is_hashable(v, 0);
+    uint32_t n_items_left = MAX_KEY_ITEMS;
+    *n_steps = 0;
+    return is_hashable(v, 0, &n_items_left, n_steps);
 }
 
 static uint64_t mix(uint64_t hash, uint64_t word)
@@ -252,7 +259,7 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 29;
 }
 
-/* Values that are equal hash alike; a tuple only by its length and first item. */
+/* Values that are equal hash alike. Tuples are hashable, so they are small. */
 static uint64_t hash_of(whit_datum v)
 {
     int64_t integer;
@@ -266,8 +273,11 @@ static uint64_t hash_of(whit_datum v)
         for (size_t i = 0; i < v.text->n_bytes; i++) hash = (hash ^ (unsigned char)v.text->bytes[i]) * 0x100000001B3u;
         return mix(3, hash);
     }
-    case WHIT_DATUM_TUPLE:
-        return mix(v.list->n, v.list->n && v.list->items[0].kind != WHIT_DATUM_TUPLE ? hash_of(v.list->items[0]) : 0);
+    case WHIT_DATUM_TUPLE: {
+        uint64_t hash = mix(5, v.list->n);
+        for (size_t i = 0; i < v.list->n; i++) hash = mix(hash, hash_of(v.list->items[i]));
+        return hash;
+    }
     default: return mix(4, v.kind);
     }
 }

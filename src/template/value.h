@@ -143,8 +143,9 @@ bool whit_datum_is_callable(whit_datum v);
 const char *whit_datum_type(whit_datum v);       /* Python's name of the type */
 bool whit_datum_length(whit_datum v, size_t *n); /* false: it has none */
 
-/* False for lists, dicts and tuples that hold them (to a depth of 64). */
-bool whit_datum_is_hashable(whit_datum v);
+/* False for lists, dicts and tuples that hold them (to a depth of 64) or very many values. *n_steps:
+ * what hashing it costs (template.h). */
+bool whit_datum_is_hashable(whit_datum v, uint64_t *n_steps);
 const whit_datum *whit_dict_get(const whit_dict *dict, whit_datum key); /* key: hashable */
 const whit_datum *whit_dict_get_str(const whit_dict *dict, const char *key);
 

@@ -185,6 +185,9 @@ static uint32_t unit_offset(uint32_t unit)
     return (unit >> 10) << ((unit & (1u << 9)) >> 6);
 }
 
+/* Longer than any key of a sound map; a damaged one may have cycles. */
+#define MAX_KEY_BYTES 256
+
 /* The replacement of the longest key at the start of `text`; its length, 0 for none. */
 static size_t charsmap_find(const uint8_t *map, size_t map_bytes, const uint8_t *text, size_t n,
                             const char **replacement)
@@ -194,7 +197,7 @@ static size_t charsmap_find(const uint8_t *map, size_t map_bytes, const uint8_t 
     const char *strings = (const char *)units + (size_t)n_units * 4;
     size_t strings_bytes = map_bytes - 4 - (size_t)n_units * 4, longest = 0;
     uint32_t at = unit_offset(whit_load_u32(units));
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && i < MAX_KEY_BYTES; i++) {
         if (text[i] == 0) break;
         at ^= text[i];
         if (at >= n_units) break;

@@ -48,6 +48,17 @@ static void hidden_attributes(void **state)
     assert_render_fails("{{ lipsum() }}", "{}", "lipsum");
 }
 
+/* The last place of every part of a text. */
+static void last_places(void **state)
+{
+    (void)state;
+    assert_renders(
+        "{{ 'abcabc'.rfind('abc') }}|{{ 'abcabc'.rfind('c') }}|{{ 'abc'.rfind('') }}|{{ 'abc'.rfind('abcd') }}|"
+        "{{ 'aaab'.rfind('aa') }}|{{ 'abcabc'.rfind('bc', 0, 5) }}|{{ ''.rfind('') }}|{{ 'abc'.rfind('abc') }}",
+        "{}", "3|5|3|-1|1|1|0|0");
+    assert_renders("{{ 'a.b.c'.rsplit('.', 1) }}|{{ 'a..b'.rpartition('..') }}", "{}", "['a.b', 'c']|('a', '..', 'b')");
+}
+
 static void white_space(void **state)
 {
     (void)state;
@@ -202,10 +213,9 @@ static void times(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(language),      cmocka_unit_test(hidden_attributes),
-        cmocka_unit_test(white_space),   cmocka_unit_test(filters),
-        cmocka_unit_test(errors),        cmocka_unit_test(marks),
-        cmocka_unit_test(conversations), cmocka_unit_test(times),
+        cmocka_unit_test(language),    cmocka_unit_test(hidden_attributes), cmocka_unit_test(last_places),
+        cmocka_unit_test(white_space), cmocka_unit_test(filters),           cmocka_unit_test(errors),
+        cmocka_unit_test(marks),       cmocka_unit_test(conversations),     cmocka_unit_test(times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

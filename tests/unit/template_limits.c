@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Templates that want too much: every one ends in a clear error; and memory that runs out. */
+#include "base/clock.h"
 #include "failing_memory.h"
 #include "template_render.h"
 
@@ -18,6 +19,52 @@ static void endless_work_ends(void **state)
     assert_fails("{{ [0] * 999999999999 }}", "{}", &options, WHIT_ERROR_LIMIT, 1, 8);
     assert_fails("{{ range(999999999) }}", "{}", &options, WHIT_ERROR_LIMIT, 1, 4);
     assert_fails("{{ '%999999d' % 1 ~ '%999999999d' % 1 }}", "{}", &options, WHIT_ERROR_LIMIT, 1, 35);
+}
+
+/* A piece of a template, n times. */
+static char *repeated(const char *begin, const char *piece, size_t n, const char *end)
+{
+    char *source = malloc(strlen(begin) + n * (strlen(piece) + 24) + strlen(end) + 1), *at = source;
+    at = stpcpy(at, begin);
+    for (size_t i = 0; i < n; i++) at += sprintf(at, piece, (int)i);
+    stpcpy(at, end);
+    return source;
+}
+
+/* What no step counted: it ends within two seconds of processor time, in a result or at a limit. */
+static void assert_quick(const char *source, const char *context)
+{
+    uint64_t begin_ns = whit_thread_cpu_ns();
+    rendered r = render_with(source, context, NULL);
+    if (r.status != WHIT_OK && r.status != WHIT_ERROR_LIMIT) fail_msg("%.60s: %s", source, r.error.error.message);
+    uint64_t took_ns = whit_thread_cpu_ns() - begin_ns;
+    rendered_free(&r);
+    if (took_ns > 2000000000) fail_msg("%.60s: %llu ms", source, (unsigned long long)took_ns / 1000000);
+}
+
+static void work_without_loops_is_bounded(void **state)
+{
+    (void)state;
+    /* The last place of a long text in a longer one. */
+    assert_quick("{% set a = 'a' * 1000000 %}{{ a.rfind('b' ~ 'a' * 500000) }}", "{}");
+    assert_quick("{% set a = 'a' * 1000000 %}{{ a.rpartition('b' ~ 'a' * 500000) | length }}", "{}");
+    assert_quick("{% set a = 'a' * 1000000 %}{{ a.rsplit('b' ~ 'a' * 500000) | length }}", "{}");
+    /* Many names in one scope. */
+    char *source = repeated("", "{%% set v%d = 1 %%}", 60000, "{{ v0 }}");
+    assert_quick(source, "{}");
+    free(source);
+    /* Keys that are tuples with a common beginning, nested ones, and long texts. */
+    source = repeated("{% set d = {", "(1, %d): 1, ", 40000, "} %}{{ d | length }}");
+    assert_quick(source, "{}");
+    free(source);
+    source = repeated("{% set t = (1, 2) %}", "{%% set t = (t, t) %%}", 60, "{{ {t: 1} | length }}");
+    rendered r = render_with(source, "{}", NULL);
+    assert_int_not_equal(r.status, WHIT_OK); /* unhashable for its size */
+    rendered_free(&r);
+    free(source);
+    assert_quick("{% set k = 'k' * 1000000 %}{% set d = {k: 1} %}{% for i in range(99999) %}{% set x = d[k] %}"
+                 "{% endfor %}",
+                 "{}");
 }
 
 static void self_reference_ends(void **state)
@@ -122,9 +169,9 @@ static void memory_failures_are_clean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(endless_work_ends),         cmocka_unit_test(self_reference_ends),
-        cmocka_unit_test(output_is_bounded),         cmocka_unit_test(deep_source_is_refused),
-        cmocka_unit_test(memory_failures_are_clean),
+        cmocka_unit_test(endless_work_ends),      cmocka_unit_test(work_without_loops_is_bounded),
+        cmocka_unit_test(self_reference_ends),    cmocka_unit_test(output_is_bounded),
+        cmocka_unit_test(deep_source_is_refused), cmocka_unit_test(memory_failures_are_clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

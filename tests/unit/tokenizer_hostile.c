@@ -2,6 +2,9 @@
  * Tokenizer files that are damaged, absurd or made to be slow: one clear line, in time. */
 #include "test.h"
 
+#include "base/clock.h"
+#include "tokenizer/normalize.h"
+
 #include "base/rng.h"
 #include "tokenizer/from_json.h"
 #include "tokenizer/from_sentencepiece.h"
@@ -193,12 +196,40 @@ static void damaged_images_are_harmless(void **state)
     whit_buf_free(&image);
 }
 
+/* A character map whose trie goes round on 'a': it costs no more than its longest sensible key. */
+static void charsmap_with_a_cycle(void **state)
+{
+    (void)state;
+    enum { N_UNITS = 256, N_TEXT = 1 << 20 };
+    whit_buf map = {0}, out = {0}, codes = {0};
+    uint32_t units[1 + N_UNITS] = {N_UNITS * 4};
+    units[1 + 'a'] = (uint32_t)'a' << 10 | 'a';
+    whit_buf_append(&map, units, sizeof units);
+    whit_buf_append_zeros(&map, 1);
+    char *text = malloc(N_TEXT);
+    memset(text, 'a', N_TEXT);
+    whit_tokenizer_step step = {.kind = WHIT_STEP_PRECOMPILED, .text_bytes = (uint32_t)map.size_bytes};
+    whit_regex *regex = NULL;
+    whit_error error;
+    uint64_t begin_ns = whit_thread_cpu_ns();
+    assert_ok(whit_normalize(&step, map.data, NULL, &regex, &codes, (const uint8_t *)text, N_TEXT, &out, &error),
+              error);
+    assert_true(whit_thread_cpu_ns() - begin_ns < 5000000000u);
+    assert_int_equal(out.size_bytes, N_TEXT);
+    assert_memory_equal(out.data, text, N_TEXT);
+    free(text);
+    whit_buf_free(&map);
+    whit_buf_free(&out);
+    whit_buf_free(&codes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(broken_json_is_refused),    cmocka_unit_test(slow_patterns_end),
-        cmocka_unit_test(growing_normalizers_end),   cmocka_unit_test(slow_vocabularies_end),
-        cmocka_unit_test(broken_models_are_refused), cmocka_unit_test(damaged_images_are_harmless),
+        cmocka_unit_test(charsmap_with_a_cycle),       cmocka_unit_test(broken_json_is_refused),
+        cmocka_unit_test(slow_patterns_end),           cmocka_unit_test(growing_normalizers_end),
+        cmocka_unit_test(slow_vocabularies_end),       cmocka_unit_test(broken_models_are_refused),
+        cmocka_unit_test(damaged_images_are_harmless),
     };
     return cmocka_run_group_tests_name("tokenizer_hostile", tests, NULL, NULL);
 }
