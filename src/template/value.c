@@ -233,11 +233,11 @@ bool whit_datum_equal(whit_datum a, whit_datum b, uint64_t *budget)
 
 enum { MAX_KEY_ITEMS = 1000 }; /* tuples of tuples may be small in memory and endless to walk */
 
-/* *n_steps counts what a hash of it looks at: values, and texts by 64 bytes. */
+/* *n_steps counts what a hash of it looks at: values, and texts by 16 bytes. */
 static bool is_hashable(whit_datum v, int depth, uint32_t *n_items_left, uint64_t *n_steps)
 {
     if (v.kind == WHIT_DATUM_LIST || v.kind == WHIT_DATUM_DICT || v.kind == WHIT_DATUM_VIEW) return false;
-    *n_steps += 1 + (v.kind == WHIT_DATUM_TEXT ? v.text->n_bytes / 64 : 0);
+    *n_steps += 1 + (v.kind == WHIT_DATUM_TEXT ? v.text->n_bytes / 16 : 0);
     if (v.kind != WHIT_DATUM_TUPLE) return true;
     if (depth > MAX_DEPTH || v.list->n > *n_items_left) return false;
     *n_items_left -= (uint32_t)v.list->n;
