@@ -38,7 +38,8 @@ allowed() {
 while IFS=: read -r file _ include; do
     room=${file#src/}
     room=${room%%/*}
-    target=$(printf '%s' "$include" | sed 's/.*"\([^"]*\)".*/\1/')
+    target=${include#*\"}
+    target=${target%%\"*}
     case $target in whit.h | whit/*.h | whit_config.h) continue ;; esac
     case $target in
     */*) to=${target%%/*} ;;
