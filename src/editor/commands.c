@@ -755,6 +755,9 @@ const struct ed_command ed_commands[] = {
     {"replace", "C-r", "Replace, asking at each match.", replace, ED_JUMPS},
     {"find-in-files", "M-f", "Find in all files of the project.", project, ED_JUMPS},
     {"go-to-line", "C-l", "Go to a line.", go_to_line, ED_JUMPS},
+    {"symbols", "M-t", "Go to a symbol of the project.", ed_symbols_open, ED_JUMPS},
+    {"definition", "F12", "Go to the definition of the word.", ed_definition, 0},
+    {"references", "S-F12 M-r", "List the references to the word.", ed_references, 0},
     {"bracket", "C-]", "Go to the bracket that matches.", bracket, ED_MOVES},
     {"jump-back", "M-Left", "Go back to before the last jump.", jump_back, 0},
 

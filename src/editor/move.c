@@ -74,11 +74,18 @@ bool ed_is_word(int byte)
 uint64_t ed_word_right(ed *e, uint64_t offset)
 {
     whit_layout *layout = ed_layout(e);
-    bool word = ed_is_word(whit_layout_byte(layout, offset));
+    bool word = ed_is_word(whit_layout_byte(layout, offset)), moved = false;
     int byte;
-    while ((byte = whit_layout_byte(layout, offset)) >= 0 && ed_is_word(byte) == word && !isspace(byte))
+    while ((byte = whit_layout_byte(layout, offset)) >= 0 && ed_is_word(byte) == word && !isspace(byte)) {
         offset = whit_layout_behind(layout, offset);
-    while ((byte = whit_layout_byte(layout, offset)) >= 0 && isspace(byte)) offset = whit_layout_behind(layout, offset);
+        moved = true;
+    }
+    /* Not over the end of a line, unless that is where it begins. */
+    for (uint64_t from = offset; (byte = whit_layout_byte(layout, offset)) >= 0 && isspace(byte);) {
+        bool ends = byte == '\n' || byte == '\r';
+        if (ends && (moved || offset > from)) break;
+        offset = whit_layout_behind(layout, offset);
+    }
     return offset;
 }
 

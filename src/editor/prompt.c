@@ -369,8 +369,8 @@ static void answer(ed *e, uint32_t letter)
 static void insert(ed *e, const char *text, size_t n)
 {
     struct ed_prompt *prompt = &e->prompt;
-    size_t line = strcspn(text, "\r\n");
-    if (line < n) n = line;
+    for (size_t i = 0; i < n; i++) /* a line, and no more of what was pasted */
+        if (text[i] == '\r' || text[i] == '\n' || !text[i]) n = i;
     if (prompt->n + n >= sizeof prompt->text) return;
     memmove(prompt->text + prompt->at + n, prompt->text + prompt->at, prompt->n - prompt->at + 1);
     memcpy(prompt->text + prompt->at, text, n);
@@ -449,9 +449,11 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
     size_t page = e->n_rows > 6 ? (size_t)e->n_rows / 2 : 1;
     switch (key.code) {
     case WHIT_KEY_ENTER:
-        if (prompt->kind == ED_PROMPT_FIND)
+        if (prompt->kind == ED_PROMPT_FIND) {
             ed_prompt_close(e);
-        else
+            if (e->vi.on && !e->vi.inserting) /* vi's cursor stands where the match begins */
+                *ed_cursor(e) = (struct ed_cursor){ed_selection(ed_cursor(e)).begin, ED_NONE, -1};
+        } else
             accept(e);
         return true;
     case WHIT_KEY_UP:

@@ -237,4 +237,9 @@ bool ed_vi_key(ed *e, whit_key key, const char *paste, size_t n_paste); /* false
 void ed_vi_line(ed *e, const char *line);
 void ed_vi_draw_mode(const ed *e, char *mode, size_t room_bytes);
 
+/* jump.c */
+void ed_symbols_open(ed *e);
+void ed_definition(ed *e);
+void ed_references(ed *e);
+
 #endif
