@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * whit bench --arrays: quaternary vectors beside the forms that they replace, and a field of an open
- * .ndf beside parsed JSON. The forms of a test take turns in every round; figures are medians. */
+ * whit bench --arrays: quaternary vectors beside the forms that they replace, a field of an open .ndf
+ * beside parsed JSON, programs of the array language. The forms of a test take turns in every round; figures are medians. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/rng.h"
@@ -10,6 +11,8 @@
 #include "format/ndf_table.h"
 #include "kernels/kernels.h"
 #include "kernels/quat/quat.h"
+#include "lang/core/lang.h"
+#include "lang/jit/jit.h"
 
 enum {
     ADD_ELEMS = 896,
@@ -18,10 +21,23 @@ enum {
     DOT_ELEMS = 3584,
     MAX_WORDS = DOT_ELEMS / 64,
     PAIRS = 16,
-    FORMS_MAX = 32,
-    LABEL_BYTES = 64
+    FORMS_MAX = 32
 };
 #define MIN_NS 2000000 /* of one form in one round */
+
+/* Programs that are measured, compiled once. */
+enum { LOOP, CLOSED, ELEMENTS, TOKEN, N_PROGRAMS };
+#define LOOP_ROUNDS "100000"
+enum { LOOP_LANES = 100000 * 128, ELEMENTS_N = 65536, N_LOGITS = 128256, N_COMPILED = 50 };
+static const char *const programs[N_PROGRAMS] = {
+    [LOOP] =
+        "let q = quat(vec(128, 1.0))\nlet d = quat(range(128) - 64.0, 0)\nfor i in 0.." LOOP_ROUNDS " { q += d }\n",
+    [CLOSED] = "let s = 0\nfor i in 0..1000000000000 { s += i }\n",
+    [ELEMENTS] = "r = a * b + 2 * a - b\n",
+    [TOKEN] = "logits = cut(logits * 0.8, 1.5)\n",
+};
+static const char twenty[] =
+    "r = (a * b + a * 2 - b) * (a + 3 * b) - (b * b + a / 4 - 1) * (a - b + 5 * a) + a * 6 - b * 7\n";
 
 /* Planes begin at cache lines, as allocated ones do. */
 struct arrays {
@@ -34,6 +50,8 @@ struct arrays {
     whit_table fields;
     whit_buf field_bytes;
     char *json;
+    whit_lang *lang[N_PROGRAMS];
+    float *logits; /* (N_LOGITS) */
     volatile int64_t kept;
 };
 
@@ -99,6 +117,61 @@ static void field_parsed(struct arrays *s, const whit_quat_kernels *kernels)
     json_decref(object);
 }
 
+static void run_program(struct arrays *s, int program)
+{
+    whit_error error;
+    s->kept += whit_lang_run(s->lang[program], &error);
+}
+static void run_loop(struct arrays *s, const whit_quat_kernels *kernels)
+{
+    (void)kernels;
+    run_program(s, LOOP);
+}
+static void run_closed(struct arrays *s, const whit_quat_kernels *kernels)
+{
+    (void)kernels;
+    for (int i = 0; i < 1000; i++) run_program(s, CLOSED);
+}
+static void run_elements(struct arrays *s, const whit_quat_kernels *kernels)
+{
+    (void)kernels;
+    run_program(s, ELEMENTS);
+}
+static void run_token(struct arrays *s, const whit_quat_kernels *kernels)
+{
+    whit_error error;
+    (void)kernels;
+    s->kept += whit_lang_lend_vec(s->lang[TOKEN], "logits", s->logits, N_LOGITS, &error);
+    run_program(s, TOKEN);
+}
+
+static whit_lang *open_program(const struct arrays *s, const char *text)
+{
+    whit_lang_options options = {.quat = &s->quat, .jit = whit_lang_jit_native(), .tier = WHIT_LANG_NATIVE};
+    whit_lang *lang;
+    whit_error error;
+    if (whit_lang_open(&options, &lang, &error) != WHIT_OK) return NULL;
+    static const char setup[] = "let a = range(65536)\nlet b = a * 0.5\nlet r = a + 0\n";
+    bool ok = whit_lang_declare(lang, "logits", WHIT_LANG_VEC, &error) == WHIT_OK &&
+        whit_lang_load(lang, "bench", setup, sizeof setup - 1, &error) == WHIT_OK &&
+        whit_lang_run(lang, &error) == WHIT_OK &&
+        (!text || whit_lang_load(lang, "bench", text, strlen(text), &error) == WHIT_OK);
+    if (ok) return lang;
+    whit_lang_close(lang);
+    return NULL;
+}
+
+static void compile_twenty(struct arrays *s, const whit_quat_kernels *kernels)
+{
+    whit_error error;
+    (void)kernels;
+    for (int i = 0; i < N_COMPILED; i++)
+        s->kept += whit_lang_load(s->lang[ELEMENTS], "bench", twenty, sizeof twenty - 1, &error);
+    /* What was compiled stays in memory as long as its session. */
+    whit_lang_close(s->lang[ELEMENTS]);
+    s->lang[ELEMENTS] = open_program(s, programs[ELEMENTS]);
+}
+
 static const struct form forms[] = {
     {"add 896", "table of 65,536", add_table, 1000, "add"},
     {"add 896", "f32 loop", add_floats, 1000, "add"},
@@ -107,6 +180,11 @@ static const struct form forms[] = {
     {"dot 3584", "4 popcounts", dot_four, 1000, "dot", .levels = true},
     {"field of 40", "jansson parses and reads", field_parsed, 1, "read"},
     {"field of 40", "read in place", field_in_place, 1000, "read"},
+    {"program", "q += d, 128 lanes, every round", run_loop, LOOP_LANES, "lane"},
+    {"program", "s += i, 10^12 rounds in closed form", run_closed, 1000, "loop"},
+    {"program", "r = a * b + 2 * a - b of 65,536", run_elements, ELEMENTS_N, "element"},
+    {"program", "scale and cut 128,256 logits", run_token, 1, "token"},
+    {"program", "compile 20 operations, with a session for every 50", compile_twenty, N_COMPILED, "expression"},
 };
 
 static bool open_arrays(struct arrays *s, whit_error *error)
@@ -135,7 +213,11 @@ static bool open_arrays(struct arrays *s, whit_error *error)
         for (size_t i = 0; i < ADD_ELEMS; i++) s->y[k][i] = (float)whit_rng_uniform(&rng) * 1e-9f;
         whit_quat_table_pack(view(s->adds[k], ADD_STRIDE), ADD_ELEMS, s->add_bytes[k]);
     }
-    return ok && s->json;
+    s->logits = whit_zalloc_array(NULL, N_LOGITS, sizeof *s->logits);
+    for (size_t i = 0; ok && s->logits && i < N_LOGITS; i++) s->logits[i] = (float)whit_rng_uniform(&rng) * 9;
+    for (int i = 0; i < N_PROGRAMS; i++) ok = (s->lang[i] = open_program(s, programs[i])) != NULL && ok;
+    if (!ok || !s->json || !s->logits) return whit_fail(error, WHIT_ERROR_MEMORY, "no memory for the benchmark"), false;
+    return true;
 }
 
 struct row {
@@ -160,7 +242,8 @@ static double measure(struct arrays *s, const struct row *row)
 static double beside(const struct row *rows, size_t n, const struct row *row)
 {
     for (size_t i = 0; i < n; i++)
-        if (rows[i].form->test == row->form->test && (!rows[i].form->levels || rows[i].kernels.isa == row->kernels.isa))
+        if (rows[i].form->test == row->form->test && strcmp(row->form->test, "program") != 0 &&
+            (!rows[i].form->levels || rows[i].kernels.isa == row->kernels.isa))
             return rows[i].median_ns / row->median_ns;
     return 1;
 }
@@ -179,7 +262,7 @@ static void report(cli_call *call, bench_form form, const struct row *rows, size
                                             row->form->form, "isa", isa, "item", row->form->item, "ns", row->median_ns,
                                             "ratio", ratio));
         else
-            cli_print(call, form == BENCH_MD ? "| %s | %s | %s | %.2f | %.1f |\n" : "%s,%s,%s,%.3f,%.2f\n",
+            cli_print(call, form == BENCH_MD ? "| %s | %s | %s | %.3f | %.1f |\n" : "\"%s\",\"%s\",%s,%.4f,%.2f\n",
                       row->form->test, row->form->form, isa, row->median_ns, ratio);
     }
     if (form == BENCH_JSON)
@@ -218,6 +301,8 @@ int bench_arrays(cli_call *call, bench_form form, uint32_t n_rounds, const char 
     for (size_t i = 0; i < n; i++) rows[i].median_ns = bench_median(rows[i].ns, n_rounds);
     if (status == CLI_OK) report(call, form, rows, n);
     if (s) {
+        for (int i = 0; i < N_PROGRAMS; i++) whit_lang_close(s->lang[i]);
+        whit_free(NULL, s->logits, N_LOGITS * sizeof *s->logits);
         whit_buf_free(&s->field_bytes);
         free(s->json);
     }

@@ -268,19 +268,46 @@ RUN(assign_array)
     frame[c->slot].a = value;
     return LANG_GO_ON;
 }
+/* As the kernel does. */
+static inline void add_word(whit_quat_planes to, whit_quat_view from, uint32_t i)
+{
+    uint64_t t = to.extra[i] | from.extra[i], x = to.sign[i], y = from.sign[i], sign = (x & y) | (t & (x | y));
+    to.extra[i] = sign ^ x ^ y;
+    to.sign[i] = sign;
+}
+
+/* q += b where both are as they should be; a few words are not worth a call. */
+static bool add_in_place(const lang_code *c, lang_array *a, const lang_array *b)
+{
+    enum { FEW_WORDS = 2 };
+    if (a->refs != 1 || a->n != b->n || a->scale != b->scale) return false;
+    uint32_t words = whit_quat_words(a->n);
+    lang_step(c->vm, c->node, words + 1);
+    if (words > FEW_WORDS) {
+        c->vm->options.quat->add(lang_planes(a), lang_view(a), lang_view(b), words);
+        return true;
+    }
+    if (words > 0) add_word(lang_planes(a), lang_view(b), 0);
+    if (words > 1) add_word(lang_planes(a), lang_view(b), 1);
+    return true;
+}
 /* q = q + e of quaternary vectors, where it lies if it can be. */
 RUN(assign_quat_sum)
 {
     lang_array *b = c->x->y->a(c->x->y, frame), *a = lang_array_of(c->vm, c->node, frame[c->slot].a);
-    if (a->refs == 1 && a->n == b->n && a->scale == b->scale) {
-        lang_step(c->vm, c->node, a->n / 64 + 1);
-        c->vm->options.quat->add(lang_planes(a), lang_view(a), lang_view(b), whit_quat_words(a->n));
-    } else {
+    if (!add_in_place(c, a, b)) {
         frame[c->slot].a = lang_quat_binary(c->vm, c->x->node, OP_ADD, a, b);
         lang_release(c->vm, a);
     }
     lang_release(c->vm, b);
     return LANG_GO_ON;
+}
+/* The same where e is a variable, without counting a reference. */
+RUN(assign_quat_sum_slot)
+{
+    lang_array *a = frame[c->slot].a, *b = frame[c->slot2].a;
+    if (a && b && a != b && add_in_place(c, a, b)) return LANG_GO_ON;
+    return assign_quat_sum(c, frame);
 }
 RUN(store)
 {
@@ -566,7 +593,13 @@ static void compile_assign(lang_compiler *c, lang_code *code, lang_node *s)
     code->x = lang_compile_expression(c, e);
     code->s = s->type == WHIT_LANG_INT ? assign_int : s->type == WHIT_LANG_FLOAT ? assign_float : assign_array;
     bool self = (e->kind == NODE_BINARY || e->kind == NODE_UNARY) && e->a->kind == NODE_SLOT && e->a->slot == s->slot;
-    if (s->type == WHIT_LANG_QUAT && self && e->kind == NODE_BINARY && e->op == OP_ADD) code->s = assign_quat_sum;
+    if (s->type == WHIT_LANG_QUAT && self && e->kind == NODE_BINARY && e->op == OP_ADD) {
+        code->s = assign_quat_sum;
+        if (e->b->kind == NODE_SLOT && in_frame(c, e->b)) {
+            code->s = assign_quat_sum_slot;
+            code->slot2 = e->b->slot;
+        }
+    }
     if (!c->failed && s->type == WHIT_LANG_VEC && (e->kind == NODE_BINARY || e->kind == NODE_UNARY)) {
         lang_code *elements = (lang_code *)code->x; /* may write over the variable */
         elements->n = 1;
