@@ -36,5 +36,10 @@ expect 0 whit run model.ndf the land -n 4 --no-stats
 # ---- on a terminal
 EDITOR_BUILT=$(grep -c '^#define WHIT_HAVE_EDIT *1' "$BUILD/generated/whit_config.h")
 export EDITOR_BUILT
-has_terminals && { timeout 900 python3 "$SOURCE/tests/cli/talk.py" $EMULATOR "$WHIT" || failed=1; }
+# As in chat.sh: keys may come before a busy machine's editor is ready, a real fault fails each time.
+talks() {
+    # shellcheck disable=SC2086 # the emulator is a command with arguments
+    timeout 900 python3 "$SOURCE/tests/cli/talk.py" ${EMULATOR:-} "$WHIT"
+}
+has_terminals && { talks || talks || talks || failed=1; }
 finish
