@@ -44,8 +44,9 @@ int cli_keep_open(cli_call *call, const cli_keep_flags *flags, whit_session *ses
     bool is_chat = strcmp(purpose, "chat") == 0;
     *keep = (cli_keep){.tokens_only = flags->kv == 1};
     if (!flags->path) return CLI_OK;
-    if (whit_session_load(session, 0, flags->path, purpose, &keep->file, &error) != WHIT_OK)
-        return cli_fail_error(call, &error);
+    whit_status status = whit_session_load(session, 0, flags->path, purpose, &keep->file, &error);
+    if (status == WHIT_ERROR_LIMIT) return cli_fail(call, CLI_LIMIT, "%s (-c)", error.message);
+    if (status != WHIT_OK) return cli_fail_error(call, &error);
     if (!whit_session_file_sampler(keep->file, &kept, &keep->before)) return CLI_OK;
     take_sampling(sampler, &kept);
     if (sampler->seed < 0) {
