@@ -20,6 +20,7 @@
 #define LINE_BYTES  (1u << 20) /* of a line that lies in several pieces */
 #define BACK_BYTES  (64u << 10)
 #define N_RESULTS   2000
+#define DROP_BYTES  (1u << 20)
 #define MATCH_LIMIT 1000000u /* of a pattern that backtracks without end */
 
 struct ed_search {
@@ -130,6 +131,8 @@ bool ed_search_forward(ed *e, const whit_text *text, uint64_t from, uint64_t to,
             return match->begin < to;
         }
         at += lines.size_bytes;
+        /* Of a large file, what was searched need not stay in memory. */
+        if (lines.size_bytes >= DROP_BYTES) whit_file_drop(&e->window->doc->buffer->file, lines);
     }
     return false;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Where characters of a text stand: rows of a window, columns in a row. Positions are offsets in
- * bytes; a row is a line, a part of a wrapped line, or 64 KiB of a longer one, so that nothing here
+ * bytes; a row is a line, a part of a wrapped line, or 4 KiB of a longer one, so that nothing here
  * takes time with the length of a line. */
 #ifndef WHIT_EDITOR_LAYOUT_H
 #define WHIT_EDITOR_LAYOUT_H
@@ -8,7 +8,7 @@
 #include "editor/screen.h"
 #include "editor/text.h"
 
-#define WHIT_SEGMENT_BYTES 65536u
+#define WHIT_SEGMENT_BYTES 4096u
 #define WHIT_FOLDS_MAX     64
 
 typedef struct whit_layout {
