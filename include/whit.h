@@ -37,5 +37,6 @@
 #include "whit/chat.h"
 #include "whit/embeddings.h"
 #include "whit/session_file.h"
+#include "whit/grammar.h"
 
 #endif

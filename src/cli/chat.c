@@ -23,6 +23,7 @@ struct chat_values {
     cli_model_flags model;
     cli_session_flags session;
     cli_adapter_flags adapters;
+    cli_grammar_flags grammar;
     cli_sampler_flags sampler;
 };
 static const struct chat_values defaults = {.n_tokens = -1, .sampler = CLI_SAMPLER_DEFAULTS};
@@ -106,7 +107,10 @@ bool cli_chat_answer(cli_chat *chat)
     flags.seed += (int64_t)chat->n_answers; /* another answer to the same question, say */
     int opened = cli_stage_begin(chat->call, &chat->stage, NULL, 0);
     if (opened == CLI_OK) opened = cli_open_sampler(chat->call, &flags, chat->talk.model, &seed, &sampler);
+    if (opened == CLI_OK) opened = cli_restart_grammar(chat->call, &chat->grammar);
+    cli_grammar_after(&chat->grammar, chat->stage.stages, chat->stage.n_stages);
     if (opened != CLI_OK) {
+        whit_sampler_close(sampler);
         cli_chat_remember(chat, opened);
         return false;
     }
@@ -118,8 +122,8 @@ bool cli_chat_answer(cli_chat *chat)
                                   .thinking = chat->thinking,
                                   .stop = chat->stops.items,
                                   .n_stop = chat->stops.n,
-                                  .stages = chat->stage.stages,
-                                  .n_stages = chat->stage.n_stages,
+                                  .stages = chat->grammar.stages,
+                                  .n_stages = chat->grammar.n_stages,
                                   .on_part = cli_view_part,
                                   .user = &view};
     cli_keep_begin(&chat->keep, sampler);
@@ -220,6 +224,7 @@ static int start(cli_chat *chat, const struct chat_values *values)
     whit_error error;
     int status = cli_talk_open(chat->call, &values->model, &values->session, &values->adapters, values->template,
                                values->n_draft, &chat->talk);
+    if (status == CLI_OK) status = cli_open_grammar(chat->call, &values->grammar, chat->talk.model, &chat->grammar);
     if (status != CLI_OK) return status;
     chat->sampler = values->sampler;
     status = cli_keep_open(chat->call, &values->keep, chat->talk.session, "chat", &chat->sampler, &chat->keep);
@@ -262,6 +267,7 @@ static int run(cli_call *call)
     cli_input_close(chat.input);
     cli_stage_close(&chat.stage);
     cli_keep_close(&chat.keep);
+    cli_close_grammar(&chat.grammar);
     cli_talk_close(&chat.talk);
     return status;
 }
@@ -293,6 +299,7 @@ const cli_verb cli_chat_verb = {
      {"MODEL", cli_model_options, AT(model)},
      {"SESSION", cli_session_options, AT(session)},
      {"ADAPTERS", cli_adapter_options, AT(adapters)},
+     {"FORM", cli_grammar_options, AT(grammar)},
      {"SAMPLING", cli_sampler_options, AT(sampler)}},
     sizeof(struct chat_values),
     &defaults,

@@ -14,6 +14,7 @@ typedef struct cli_chat {
     cli_talk talk;
     cli_keep keep;
     cli_stage stage; /* --program */
+    cli_grammar grammar; /* of every answer */
     /* Settings, changed by /set. */
     cli_sampler_flags sampler; /* all filled in, the seed drawn */
     whit_thinking thinking;

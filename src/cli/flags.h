@@ -93,6 +93,28 @@ void cli_fill_sampler(cli_sampler_flags *flags, const whit_model *model);
 int cli_open_sampler(cli_call *call, const cli_sampler_flags *flags, const whit_model *model, uint64_t *seed,
                      whit_sampler **sampler);
 
+typedef struct cli_grammar_flags {
+    const char *gbnf, *schema;
+} cli_grammar_flags;
+extern const cli_option cli_grammar_options[];
+
+/* What answers must follow; zero-initialised is nothing. */
+typedef struct cli_grammar {
+    whit_grammar_vocabulary *vocabulary;
+    whit_grammar *grammar;
+    whit_grammar_state *state;
+    whit_stage stage;
+    const whit_stage *stages[4];
+    size_t n_stages;
+} cli_grammar;
+/* CLI_OK or a said exit status; what was opened is closed by cli_close_grammar in every case. */
+int cli_open_grammar(cli_call *call, const cli_grammar_flags *flags, const whit_model *model, cli_grammar *grammar);
+/* From the beginning again, for another answer. */
+int cli_restart_grammar(cli_call *call, cli_grammar *grammar);
+/* Puts other stages (3 at most) in front of the grammar's, so that what they let through is looked at. */
+void cli_grammar_after(cli_grammar *grammar, const whit_stage *const *stages, size_t n);
+void cli_close_grammar(cli_grammar *grammar);
+
 /* Text to ids through the library, whatever their number; free() them. */
 int cli_tokenize(cli_call *call, const whit_model *model, const char *text, size_t text_bytes, bool add_special,
                  bool parse_special, int32_t **ids, size_t *n_ids);

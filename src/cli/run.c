@@ -25,6 +25,7 @@ struct run_values {
     cli_model_flags model;
     cli_session_flags session;
     cli_adapter_flags adapters;
+    cli_grammar_flags grammar;
     cli_sampler_flags sampler;
 };
 #define TALES_BEGIN "Once upon a time"
@@ -151,8 +152,8 @@ static bool on_part(void *user, const char *text, size_t text_bytes, bool thinki
     return cli_view_part(&turn->view, text, text_bytes, thinking);
 }
 
-static int print_answer(cli_call *call, cli_talk *talk, cli_keep *keep, whit_sampler *sampler, cli_stage *stage,
-                        uint64_t seed)
+static int print_answer(cli_call *call, cli_talk *talk, cli_keep *keep, const cli_grammar *grammar,
+                        whit_sampler *sampler, uint64_t seed)
 {
     const struct run_values *values = call->values;
     whit_buf kept = {0};
@@ -164,8 +165,8 @@ static int print_answer(cli_call *call, cli_talk *talk, cli_keep *keep, whit_sam
                                   .ignore_end = values->ignore_end,
                                   .stop = values->stops.items,
                                   .n_stop = values->stops.n,
-                                  .stages = stage->stages,
-                                  .n_stages = stage->n_stages,
+                                  .stages = grammar->stages,
+                                  .n_stages = grammar->n_stages,
                                   .on_part = on_part,
                                   .user = &turn};
     cli_keep_begin(keep, sampler);
@@ -203,6 +204,7 @@ static int run_chat(cli_call *call)
     struct run_values *values = call->values;
     whit_sampler *sampler = NULL;
     cli_text prompt = {0};
+    cli_grammar grammar = {0};
     cli_talk talk;
     cli_keep keep = {0};
     cli_stage stage;
@@ -229,7 +231,11 @@ static int run_chat(cli_call *call)
             whit_messages_add(messages, WHIT_ROLE_USER, prompt.data, prompt.size_bytes, &error) != WHIT_OK)
             status = cli_fail_error(call, &error);
     }
-    if (status == CLI_OK) status = print_answer(call, &talk, &keep, sampler, &stage, seed);
+    if (status == CLI_OK) status = cli_open_grammar(call, &values->grammar, talk.model, &grammar);
+    if (status == CLI_OK && stage.path && !stage.n_stages) status = cli_stage_begin(call, &stage, NULL, 0);
+    cli_grammar_after(&grammar, stage.stages, stage.n_stages);
+    if (status == CLI_OK) status = print_answer(call, &talk, &keep, &grammar, sampler, seed);
+    cli_close_grammar(&grammar);
     whit_sampler_close(sampler);
     cli_stage_close(&stage);
     cli_keep_close(&keep);
@@ -308,6 +314,7 @@ static int continue_text(cli_call *call)
     whit_sampler *sampler = NULL;
     cli_adapters adapters = {0};
     cli_keep keep = {0};
+    cli_grammar grammar = {0};
     whit_buf kept = {0};
     struct text text = {.n_held = 0};
     cli_stage stage;
@@ -317,6 +324,7 @@ static int continue_text(cli_call *call)
     int status = cli_stage_open(call, values->program, &stage);
     if (status == CLI_OK) status = cli_open_model(call, values->model.path, values->model.no_cache, &model);
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);
+    if (status == CLI_OK) status = cli_open_grammar(call, &values->grammar, model, &grammar);
     if (status != CLI_OK) goto cleanup;
     whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_I8);
     wanted.n_logits = 1 + values->n_draft;
@@ -358,8 +366,9 @@ static int continue_text(cli_call *call)
     generate.user = &output;
     status = cli_stage_begin(call, &stage, ids, n_given);
     if (status != CLI_OK) goto cleanup;
-    generate.stages = stage.stages;
-    generate.n_stages = stage.n_stages;
+    cli_grammar_after(&grammar, stage.stages, stage.n_stages);
+    generate.stages = grammar.stages;
+    generate.n_stages = grammar.n_stages;
     if (!values->json && !values->no_display_prompt) on_text(&output, text.prompt.data, text.prompt.size_bytes);
     whit_generate_result result = whit_generate_result_default();
     whit_status ended = whit_generate(session, sampler, ids, n_given, &generate, &result, &error);
@@ -383,6 +392,7 @@ cleanup:
     cli_keep_close(&keep);
     whit_session_close(session);
     whit_sampler_close(sampler);
+    cli_close_grammar(&grammar);
     cli_close_adapters(&adapters);
     whit_model_close(model);
     whit_buf_free(&kept);
@@ -453,6 +463,7 @@ const cli_verb cli_run_verb = {
      {"MODEL", cli_model_options, AT(model)},
      {"SESSION", cli_session_options, AT(session)},
      {"ADAPTERS", cli_adapter_options, AT(adapters)},
+     {"FORM", cli_grammar_options, AT(grammar)},
      {"SAMPLING", cli_sampler_options, AT(sampler)}},
     sizeof(struct run_values),
     &defaults,

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ * Opening grammars from text. */
+#include "grammar/gbnf.h"
+#include "grammar/grammar.h"
+#include "grammar/schema.h"
+
+whit_status whit_grammar_open_gbnf(const whit_grammar_vocabulary *vocabulary, const char *name, const char *text,
+                                   size_t text_bytes, whit_grammar **grammar, whit_error *error)
+{
+    whit_automaton graph;
+    *grammar = NULL;
+    WHIT_TRY(whit_automaton_open(vocabulary->allocator, &graph, error));
+    whit_status status = whit_gbnf_compile(&graph, name, text, text_bytes, error);
+    if (status == WHIT_OK) return whit_grammar_make(vocabulary, &graph, name, grammar, error);
+    whit_automaton_close(&graph);
+    return status;
+}
+
+whit_status whit_grammar_open_json_schema(const whit_grammar_vocabulary *vocabulary, const char *name,
+                                          const char *schema, size_t schema_bytes, whit_grammar **grammar,
+                                          whit_error *error)
+{
+    whit_automaton graph;
+    uint32_t rule, bad;
+    *grammar = NULL;
+    WHIT_TRY(whit_automaton_open(vocabulary->allocator, &graph, error));
+    uint32_t root = whit_automaton_rule(&graph);
+    whit_status status = whit_json_schema_compile(&graph, name, schema, schema_bytes, &rule, error);
+    if (status == WHIT_OK) {
+        whit_automaton_define(&graph, root, whit_automaton_call(&graph, rule, WHIT_AUTOMATON_RET));
+        status = whit_automaton_finish(&graph, name, &bad, error);
+    }
+    if (status == WHIT_OK) return whit_grammar_make(vocabulary, &graph, name, grammar, error);
+    whit_automaton_close(&graph);
+    return status;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ * The tree that GBNF and regular expressions are read into before they become a graph. */
+#ifndef WHIT_GRAMMAR_SYNTAX_H
+#define WHIT_GRAMMAR_SYNTAX_H
+
+#include "grammar/automaton.h"
+
+#define WHIT_PATTERN_NONE      UINT32_MAX
+#define WHIT_PATTERN_MAX_DEPTH 200u
+
+typedef enum whit_pattern_kind {
+    WHIT_PATTERN_CODES,  /* one code point: a: first of `ranges`, b: their number */
+    WHIT_PATTERN_ALL,    /* children one after the other */
+    WHIT_PATTERN_ANY,    /* one of the children */
+    WHIT_PATTERN_REPEAT, /* the child a to b times */
+    WHIT_PATTERN_RULE,   /* a: rule of the graph */
+} whit_pattern_kind;
+
+typedef struct whit_pattern_node {
+    uint32_t kind, a, b, child, last_child, sibling;
+} whit_pattern_node;
+
+typedef struct whit_pattern {
+    whit_buf nodes, ranges;
+    bool failed;
+} whit_pattern;
+
+void whit_pattern_close(whit_pattern *syntax);
+uint32_t whit_pattern_add(whit_pattern *syntax, whit_pattern_kind kind, uint32_t a, uint32_t b);
+void whit_pattern_append(whit_pattern *syntax, uint32_t parent, uint32_t child);
+static inline whit_pattern_node *whit_pattern_at(const whit_pattern *syntax, uint32_t node)
+{
+    return (whit_pattern_node *)syntax->nodes.data + node;
+}
+/* A class from ranges in any order; `inverted`: all code points but those. */
+uint32_t whit_pattern_codes(whit_pattern *syntax, whit_code_range *ranges, size_t n, bool inverted);
+
+/* Into the graph, in front of `next`. Where `in_json` is set, the text is the content of a JSON
+ * string, and what cannot stand there is escaped. */
+uint32_t whit_pattern_emit(const whit_pattern *syntax, uint32_t node, bool in_json, whit_automaton *graph,
+                           uint32_t next);
+/* Code points of the shortest and the longest text; max is WHIT_AUTOMATON_UNBOUNDED where there is none. */
+void whit_pattern_length(const whit_pattern *syntax, uint32_t node, uint32_t *min, uint32_t *max);
+
+/* One character of a JSON string out of sorted ranges, escaped where it must be. */
+uint32_t whit_automaton_json_code(whit_automaton *graph, const whit_code_range *ranges, size_t n, uint32_t next);
+/* Any character of a JSON string, as itself or in any escape that is one code point. */
+uint32_t whit_automaton_json_character(whit_automaton *graph, uint32_t next);
+
+/* A regular expression of ECMA-262 that matches anywhere (JSON Schema's `pattern`). What is not regular
+ * or not understood is WHIT_ERROR_UNSUPPORTED and said behind `name`. */
+whit_status whit_pattern_read(const char *name, const char *text, size_t n_bytes, whit_pattern *syntax, uint32_t *root,
+                              whit_error *error);
+
+#endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT
+ * Regular expressions of JSON Schema's `pattern`: the regular part of ECMA-262. */
+#include "grammar/pattern.h"
+
+#include "base/utf8.h"
+
+typedef struct reader {
+    const char *name;
+    const uint8_t *text;
+    size_t n, at;
+    whit_pattern *syntax;
+    whit_error *error;
+    whit_status status;
+} reader;
+
+enum { MOST_RANGES = 512 };
+
+typedef struct class
+{
+    whit_code_range ranges[MOST_RANGES];
+    size_t n;
+} class;
+
+static uint32_t refuse(reader *r, const char *what)
+{
+    if (r->status == WHIT_OK)
+        r->status = whit_fail(r->error, WHIT_ERROR_UNSUPPORTED,
+                              "%s: %s at character %zu of the pattern cannot be enforced", r->name, what, r->at + 1);
+    return WHIT_PATTERN_NONE;
+}
+
+static bool add_range(reader *r, class *c, uint32_t first, uint32_t last)
+{
+    if (c->n == MOST_RANGES) return refuse(r, "a class of so many ranges"), false;
+    c->ranges[c->n++] = (whit_code_range){first, last};
+    return true;
+}
+
+static uint32_t next_code(reader *r)
+{
+    size_t length;
+    uint32_t code = whit_utf8_decode(r->text + r->at, r->n - r->at, &length);
+    if (code == WHIT_UTF8_INVALID) refuse(r, "bytes that are not UTF-8");
+    r->at += length;
+    return code;
+}
+
+static bool next_is(reader *r, const char *text)
+{
+    size_t n = strlen(text);
+    if (r->n - r->at < n || memcmp(r->text + r->at, text, n) != 0) return false;
+    r->at += n;
+    return true;
+}
+
+/* \d \w \s and their opposites, by ECMA-262; false for another letter. */
+static bool add_named(reader *r, class *c, uint8_t letter)
+{
+    static const whit_code_range digits[] = {{'0', '9'}}, words[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}},
+                                 spaces[] = {{9, 13},          {32, 32},         {0xA0, 0xA0},     {0x1680, 0x1680},
+                                             {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F},
+                                             {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
+    uint8_t lower = letter | 32;
+    const whit_code_range *ranges = lower == 'd' ? digits : lower == 'w' ? words : lower == 's' ? spaces : NULL;
+    size_t n = lower == 'd' ? 1 : lower == 'w' ? 4 : 10;
+    if (!ranges) return false;
+    if (letter == lower) {
+        for (size_t i = 0; i < n; i++) add_range(r, c, ranges[i].first, ranges[i].last);
+        return true;
+    }
+    uint32_t from = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (ranges[i].first > from) add_range(r, c, from, ranges[i].first - 1);
+        from = ranges[i].last + 1;
+    }
+    return add_range(r, c, from, 0x10FFFF);
+}
+
+static uint32_t read_hex(reader *r, uint32_t n_digits)
+{
+    uint32_t value = 0;
+    for (uint32_t i = 0; i < n_digits; i++) {
+        uint8_t c = r->at < r->n ? r->text[r->at++] : 0, lower = c | 32;
+        uint32_t digit = c >= '0' && c <= '9' ? (uint32_t)(c - '0') : (uint32_t)(lower - 'a' + 10);
+        if (digit > 15) return refuse(r, "a bad escape"), 0;
+        value = value * 16 + digit;
+    }
+    return value;
+}
+
+static uint32_t read_braced(reader *r)
+{
+    uint32_t value = 0;
+    while (r->at < r->n && r->text[r->at] != '}' && value <= 0x10FFFF) value = value * 16 + read_hex(r, 1);
+    if (!next_is(r, "}") || value > 0x10FFFF) refuse(r, "a bad escape");
+    return value;
+}
+
+/* Behind the backslash. A code point, or WHIT_UTF8_INVALID where a class of characters was added. */
+static uint32_t read_escape(reader *r, class *c, bool in_class)
+{
+    if (r->at == r->n) return refuse(r, "a backslash at the end"), 0;
+    uint8_t letter = r->text[r->at];
+    if (letter >= 0x80) return next_code(r);
+    r->at++;
+    if (add_named(r, c, letter)) return WHIT_UTF8_INVALID;
+    switch (letter) {
+    case 'n': return '\n';
+    case 'r': return '\r';
+    case 't': return '\t';
+    case 'v': return '\v';
+    case 'f': return '\f';
+    case '0': return 0;
+    case 'x': return read_hex(r, 2);
+    case 'u':
+        if (next_is(r, "{")) return read_braced(r);
+        uint32_t code = read_hex(r, 4);
+        if (code >= 0xD800 && code < 0xDC00 && next_is(r, "\\u"))
+            code = 0x10000 + ((code - 0xD800) << 10) + ((read_hex(r, 4) - 0xDC00) & 0x3FF);
+        return code;
+    case 'b':
+        if (in_class) return '\b';
+        break;
+    default:
+        if (!((letter | 32) >= 'a' && (letter | 32) <= 'z') && !(letter >= '0' && letter <= '9')) return letter;
+    }
+    r->at--;
+    return refuse(r,
+                  letter >= '1' && letter <= '9'       ? "a reference to a group"
+                      : letter == 'p' || letter == 'P' ? "a Unicode property"
+                      : letter == 'b' || letter == 'B' ? "a word boundary"
+                                                       : "an unknown escape");
+}
+
+static uint32_t read_class(reader *r)
+{
+    class c = {.n = 0};
+    bool inverted = next_is(r, "^");
+    while (r->status == WHIT_OK && !next_is(r, "]")) {
+        if (r->at == r->n) return refuse(r, "a class without its ]");
+        uint32_t first = next_is(r, "\\") ? read_escape(r, &c, true) : next_code(r), last = first;
+        if (first == WHIT_UTF8_INVALID) continue;
+        if (r->n - r->at >= 2 && r->text[r->at] == '-' && r->text[r->at + 1] != ']') {
+            r->at++;
+            last = next_is(r, "\\") ? read_escape(r, &c, true) : next_code(r);
+            if (last == WHIT_UTF8_INVALID || last < first) return refuse(r, "a bad range");
+        }
+        add_range(r, &c, first, last);
+    }
+    return r->status == WHIT_OK ? whit_pattern_codes(r->syntax, c.ranges, c.n, inverted) : WHIT_PATTERN_NONE;
+}
+
+static uint32_t one_code(reader *r, uint32_t code)
+{
+    whit_code_range range = {code, code};
+    return whit_pattern_codes(r->syntax, &range, 1, false);
+}
+
+static uint32_t read_any(reader *r, uint32_t depth);
+
+static uint32_t read_atom(reader *r, uint32_t depth)
+{
+    static const whit_code_range ends[] = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
+    if (next_is(r, "(?=") || next_is(r, "(?!") || next_is(r, "(?<=") || next_is(r, "(?<!"))
+        return refuse(r, "looking around");
+    if (next_is(r, "(?<")) {
+        while (r->at < r->n && r->text[r->at] != '>') r->at++;
+        r->at += r->at < r->n;
+    } else if (!next_is(r, "(?:") && !next_is(r, "(")) {
+        whit_code_range all[3];
+        class c = {.n = 0};
+        if (next_is(r, "[")) return read_class(r);
+        if (next_is(r, ".")) {
+            memcpy(all, ends, sizeof all);
+            return whit_pattern_codes(r->syntax, all, 3, true);
+        }
+        if (next_is(r, "\\")) {
+            uint32_t code = read_escape(r, &c, false);
+            if (r->status != WHIT_OK) return WHIT_PATTERN_NONE;
+            return code == WHIT_UTF8_INVALID ? whit_pattern_codes(r->syntax, c.ranges, c.n, false) : one_code(r, code);
+        }
+        if (strchr("^$", r->text[r->at])) return refuse(r, "an anchor inside");
+        if (strchr("*+?{}", r->text[r->at])) return refuse(r, "a quantifier of nothing");
+        uint32_t code = next_code(r);
+        return r->status == WHIT_OK ? one_code(r, code) : WHIT_PATTERN_NONE;
+    } else if (next_is(r, "?")) {
+        return refuse(r, "a flag");
+    }
+    uint32_t inside = read_any(r, depth + 1);
+    if (r->status == WHIT_OK && !next_is(r, ")")) return refuse(r, "a group without its )");
+    return inside;
+}
+
+static bool read_count(reader *r, uint32_t *count)
+{
+    size_t from = r->at;
+    uint64_t value = 0;
+    for (; r->at < r->n && r->text[r->at] >= '0' && r->text[r->at] <= '9'; r->at++)
+        if (value < WHIT_AUTOMATON_UNBOUNDED) value = value * 10 + (r->text[r->at] - '0');
+    *count = value < WHIT_AUTOMATON_UNBOUNDED ? (uint32_t)value : WHIT_AUTOMATON_UNBOUNDED - 1;
+    return r->at > from;
+}
+
+static uint32_t read_repeated(reader *r, uint32_t depth)
+{
+    uint32_t atom = read_atom(r, depth), min, max;
+    if (r->status != WHIT_OK) return WHIT_PATTERN_NONE;
+    if (next_is(r, "*")) {
+        min = 0, max = WHIT_AUTOMATON_UNBOUNDED;
+    } else if (next_is(r, "+")) {
+        min = 1, max = WHIT_AUTOMATON_UNBOUNDED;
+    } else if (next_is(r, "?")) {
+        min = 0, max = 1;
+    } else if (next_is(r, "{")) {
+        if (!read_count(r, &min)) return refuse(r, "a bad quantifier");
+        max = min;
+        if (next_is(r, ",") && !read_count(r, &max)) max = WHIT_AUTOMATON_UNBOUNDED;
+        if (!next_is(r, "}") || max < min) return refuse(r, "a bad quantifier");
+    } else {
+        return atom;
+    }
+    next_is(r, "?"); /* lazy: the same texts */
+    uint32_t repeat = whit_pattern_add(r->syntax, WHIT_PATTERN_REPEAT, min, max);
+    whit_pattern_append(r->syntax, repeat, atom);
+    return r->syntax->failed ? WHIT_PATTERN_NONE : repeat;
+}
+
+static uint32_t anything(reader *r)
+{
+    uint32_t repeat = whit_pattern_add(r->syntax, WHIT_PATTERN_REPEAT, 0, WHIT_AUTOMATON_UNBOUNDED);
+    whit_pattern_append(r->syntax, repeat, whit_pattern_codes(r->syntax, NULL, 0, true));
+    return repeat;
+}
+
+/* Alternatives; at the top, where an end is not anchored, anything may stand there. */
+static uint32_t read_any(reader *r, uint32_t depth)
+{
+    if (depth > WHIT_PATTERN_MAX_DEPTH) return refuse(r, "nesting so deep");
+    uint32_t any = whit_pattern_add(r->syntax, WHIT_PATTERN_ANY, 0, 0);
+    do {
+        uint32_t all = whit_pattern_add(r->syntax, WHIT_PATTERN_ALL, 0, 0);
+        bool open_end = depth == 0;
+        if (depth == 0 && !next_is(r, "^")) whit_pattern_append(r->syntax, all, anything(r));
+        while (r->status == WHIT_OK && r->at < r->n && r->text[r->at] != '|' && r->text[r->at] != ')') {
+            if (depth == 0 && r->text[r->at] == '$' && (r->at + 1 == r->n || r->text[r->at + 1] == '|')) {
+                open_end = false;
+                r->at++;
+                break;
+            }
+            uint32_t part = read_repeated(r, depth);
+            if (r->status == WHIT_OK) whit_pattern_append(r->syntax, all, part);
+            if (r->syntax->failed) return WHIT_PATTERN_NONE;
+        }
+        if (r->status != WHIT_OK) return WHIT_PATTERN_NONE;
+        if (open_end) whit_pattern_append(r->syntax, all, anything(r));
+        whit_pattern_append(r->syntax, any, all);
+    } while (next_is(r, "|"));
+    return any;
+}
+
+whit_status whit_pattern_read(const char *name, const char *text, size_t n_bytes, whit_pattern *syntax, uint32_t *root,
+                              whit_error *error)
+{
+    reader r = {.name = name, .text = (const uint8_t *)text, .n = n_bytes, .syntax = syntax, .error = error};
+    *root = WHIT_PATTERN_NONE;
+    uint32_t any = read_any(&r, 0);
+    if (r.status == WHIT_OK && r.at < r.n) refuse(&r, "a ) without its group");
+    if (r.status == WHIT_OK && syntax->failed)
+        r.status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: the pattern is too large", name);
+    if (r.status == WHIT_OK) *root = any;
+    return r.status;
+}

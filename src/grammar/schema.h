@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * JSON Schema into a graph. docs/grammar.md says what is enforced, and how it is written. */
+#ifndef WHIT_GRAMMAR_SCHEMA_H
+#define WHIT_GRAMMAR_SCHEMA_H
+
+#include "grammar/automaton.h"
+
+/* Adds rules for JSON that the schema accepts; *rule is the one for the whole. The texts are a part of
+ * those that are valid, never more. Errors are "name: #/path/keyword: what". */
+whit_status whit_json_schema_compile(whit_automaton *graph, const char *name, const char *text, size_t n_bytes,
+                                     uint32_t *rule, whit_error *error);
+
+#endif

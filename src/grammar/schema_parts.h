@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ * The parts of the compiler of JSON Schema. A value is compiled for a *set* of schemas that must all
+ * hold: a schema, what it refers to, what allOf lists, a branch of anyOf. Every set has one rule. */
+#ifndef WHIT_GRAMMAR_SCHEMA_PARTS_H
+#define WHIT_GRAMMAR_SCHEMA_PARTS_H
+
+#include "base/json.h"
+#include "grammar/automaton.h"
+
+/* One schema of a set; `done` marks choices that were already made for it. */
+typedef struct whit_json_schema_item {
+    uint32_t node, done;
+} whit_json_schema_item;
+enum { WHIT_JSON_SCHEMA_ANY_OF = 1, WHIT_JSON_SCHEMA_ONE_OF = 2 };
+
+typedef struct whit_json_schema_set {
+    const whit_json_schema_item *items;
+    uint32_t n;
+} whit_json_schema_set;
+
+typedef struct whit_json_schema_compiler {
+    whit_automaton *graph;
+    whit_json json;
+    const char *name;
+    whit_error *error;
+    whit_status status;
+    whit_buf items, sets; /* of all sets that have a rule; sets[i] is compiled once, in order */
+    uint32_t *slots, n_slots;
+    uint64_t work;
+    uint32_t any_rule, string_rule, number_rule, integer_rule; /* plus 1; 0: not made yet */
+} whit_json_schema_compiler;
+
+enum {
+    WHIT_JSON_SCHEMA_NULL = 1,
+    WHIT_JSON_SCHEMA_BOOL = 2,
+    WHIT_JSON_SCHEMA_INTEGER = 4,
+    WHIT_JSON_SCHEMA_REAL = 8, /* numbers that are no integers */
+    WHIT_JSON_SCHEMA_STRING = 16,
+    WHIT_JSON_SCHEMA_ARRAY = 32,
+    WHIT_JSON_SCHEMA_OBJECT = 64,
+    WHIT_JSON_SCHEMA_ALL_TYPES = 127,
+};
+
+/* Fails at a node: "name: #/path: what". Returns WHIT_AUTOMATON_NONE. */
+uint32_t whit_json_schema_refuse(whit_json_schema_compiler *c, uint32_t node, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The rule of a set, to be compiled later where it is new. */
+uint32_t whit_json_schema_rule(whit_json_schema_compiler *c, const whit_json_schema_item *items, uint32_t n);
+/* Appends a schema and all that it refers to to `set` (whit_json_schema_item[]); false: refused. */
+bool whit_json_schema_collect(whit_json_schema_compiler *c, uint32_t node, whit_buf *set);
+/* The schema that a $ref names; WHIT_JSON_NONE: refused. */
+uint32_t whit_json_schema_resolve(whit_json_schema_compiler *c, uint32_t ref);
+uint32_t whit_json_schema_types(whit_json_schema_compiler *c, uint32_t schema);
+bool whit_json_schema_disjoint(whit_json_schema_compiler *c, uint32_t a, uint32_t b, uint32_t depth);
+
+/* Texts of the types, in front of `next`. */
+uint32_t whit_json_schema_any(whit_json_schema_compiler *c, uint32_t next);
+uint32_t whit_json_schema_enum(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t types, uint32_t next);
+uint32_t whit_json_schema_number(whit_json_schema_compiler *c, whit_json_schema_set set, bool integers, uint32_t next);
+uint32_t whit_json_schema_string(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next);
+uint32_t whit_json_schema_array(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next);
+uint32_t whit_json_schema_object(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next);
+/* "," or ":" and at most one space. */
+uint32_t whit_json_schema_sign(whit_json_schema_compiler *c, const char *sign, uint32_t next);
+/* A key or another string as JSON. */
+void whit_json_schema_quote(whit_buf *out, const char *text, size_t n_bytes);
+/* A length or count: the greatest of minima, the least of maxima; false: refused. */
+bool whit_json_schema_bounds(whit_json_schema_compiler *c, whit_json_schema_set set, const char *min_key,
+                             const char *max_key, uint32_t *min, uint32_t *max);
+bool whit_json_schema_is_value_ok(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t value, bool *ok);
+
+/* Bounds the time of what is quadratic; false: refused. */
+static inline bool whit_json_schema_work(whit_json_schema_compiler *c, uint32_t node, uint32_t work)
+{
+    c->work += work;
+    if (c->work > 40000000) whit_json_schema_refuse(c, node, "the schema is too much work");
+    return c->status == WHIT_OK;
+}
+static inline uint32_t whit_json_schema_get(const whit_json_schema_compiler *c, uint32_t schema, const char *key)
+{
+    return whit_json_get(&c->json, schema, key);
+}
+
+#endif

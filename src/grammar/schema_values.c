@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: MIT
+ * JSON Schema: enum and const, numbers, strings. */
+#include "base/json.h"
+#include "base/utf8.h"
+#include "grammar/schema_parts.h"
+#include "grammar/pattern.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_DIGITS = 16, MOST_DECIMALS = 6 };
+
+bool whit_json_schema_bounds(whit_json_schema_compiler *c, whit_json_schema_set set, const char *min_key,
+                             const char *max_key, uint32_t *min, uint32_t *max)
+{
+    *min = 0;
+    *max = WHIT_AUTOMATON_UNBOUNDED;
+    for (uint32_t i = 0; i < set.n; i++)
+        for (int k = 0; k < 2; k++) {
+            uint32_t node = whit_json_schema_get(c, set.items[i].node, k ? max_key : min_key);
+            double value;
+            if (node == WHIT_JSON_NONE) continue;
+            if (!whit_json_f64(&c->json, node, &value) || value < 0 || value != (double)(uint64_t)value)
+                return whit_json_schema_refuse(c, node, "expected a count"), false;
+            uint32_t count = value < 4e9 ? (uint32_t)value : WHIT_AUTOMATON_UNBOUNDED - 1;
+            if (k == 0 && count > *min) *min = count;
+            if (k == 1 && count < *max) *max = count;
+        }
+    return true;
+}
+
+/* ---- enum and const ---------------------------------------------------------------------------- */
+
+void whit_json_schema_quote(whit_buf *out, const char *text, size_t n_bytes)
+{
+    whit_json_write_string(out, text, n_bytes);
+}
+
+static void write_value(const whit_json *json, uint32_t node, whit_buf *out)
+{
+    size_t n;
+    const char *text = whit_json_string(json, node, &n);
+    const whit_json_node *own = (const whit_json_node *)json->nodes.data + node;
+    switch (whit_json_type_of(json, node)) {
+    case WHIT_JSON_STRING: whit_json_write_string(out, text, n); break;
+    case WHIT_JSON_ARRAY:
+    case WHIT_JSON_OBJECT: {
+        bool object = whit_json_type_of(json, node) == WHIT_JSON_OBJECT, first = true;
+        whit_buf_append_str(out, object ? "{" : "[");
+        for (uint32_t k = whit_json_first(json, node); k != WHIT_JSON_NONE; k = whit_json_next(json, node, k)) {
+            if (!first) whit_buf_append_str(out, ",");
+            first = false;
+            write_value(json, k, out);
+            if (object) whit_buf_append_str(out, ":");
+            if (object) write_value(json, k + 1, out);
+        }
+        whit_buf_append_str(out, object ? "}" : "]");
+        break;
+    }
+    default: whit_buf_append(out, json->text + own->start, own->end - own->start); break;
+    }
+}
+
+static uint32_t type_of_value(const whit_json *json, uint32_t value)
+{
+    double number;
+    switch (whit_json_type_of(json, value)) {
+    case WHIT_JSON_NULL: return WHIT_JSON_SCHEMA_NULL;
+    case WHIT_JSON_BOOL: return WHIT_JSON_SCHEMA_BOOL;
+    case WHIT_JSON_STRING: return WHIT_JSON_SCHEMA_STRING;
+    case WHIT_JSON_ARRAY: return WHIT_JSON_SCHEMA_ARRAY;
+    case WHIT_JSON_OBJECT: return WHIT_JSON_SCHEMA_OBJECT;
+    case WHIT_JSON_NUMBER:
+        if (!whit_json_f64(json, value, &number)) return 0; /* NaN and the like are no JSON */
+        return number == __builtin_floor(number) ? WHIT_JSON_SCHEMA_INTEGER : WHIT_JSON_SCHEMA_REAL;
+    case WHIT_JSON_MISSING: break;
+    }
+    return 0;
+}
+
+static bool same_text(const whit_json *json, uint32_t a, uint32_t b)
+{
+    whit_buf x = {0}, y = {0};
+    double m, n;
+    if (whit_json_f64(json, a, &m) && whit_json_f64(json, b, &n)) return m == n;
+    write_value(json, a, &x);
+    write_value(json, b, &y);
+    bool same = x.size_bytes == y.size_bytes && x.size_bytes && memcmp(x.data, y.data, x.size_bytes) == 0;
+    whit_buf_free(&x);
+    whit_buf_free(&y);
+    return same;
+}
+
+static bool in_list(whit_json_schema_compiler *c, uint32_t list, uint32_t value)
+{
+    const whit_json *json = &c->json;
+    for (uint32_t k = whit_json_first(json, list); k != WHIT_JSON_NONE; k = whit_json_next(json, list, k))
+        if (!whit_json_schema_work(c, k, 20) || same_text(json, k, value)) return true;
+    return false;
+}
+
+/* Does one schema of the set let a listed value through? What would have to be worked out is refused. */
+static bool is_value_ok(whit_json_schema_compiler *c, uint32_t schema, uint32_t value, bool in_enum)
+{
+    static const struct {
+        const char *key;
+        uint32_t types;
+    } hard[] = {{"pattern", WHIT_JSON_SCHEMA_STRING},
+                {"properties", WHIT_JSON_SCHEMA_OBJECT},
+                {"required", WHIT_JSON_SCHEMA_OBJECT},
+                {"additionalProperties", WHIT_JSON_SCHEMA_OBJECT},
+                {"minProperties", WHIT_JSON_SCHEMA_OBJECT},
+                {"maxProperties", WHIT_JSON_SCHEMA_OBJECT},
+                {"items", WHIT_JSON_SCHEMA_ARRAY},
+                {"prefixItems", WHIT_JSON_SCHEMA_ARRAY},
+                {"minItems", WHIT_JSON_SCHEMA_ARRAY},
+                {"maxItems", WHIT_JSON_SCHEMA_ARRAY},
+                {"minLength", WHIT_JSON_SCHEMA_STRING},
+                {"maxLength", WHIT_JSON_SCHEMA_STRING},
+                {"multipleOf", WHIT_JSON_SCHEMA_INTEGER | WHIT_JSON_SCHEMA_REAL}};
+    static const char *const limits[] = {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"};
+    const whit_json *json = &c->json;
+    uint32_t type = type_of_value(json, value), values = whit_json_schema_get(c, schema, "enum");
+    uint32_t constant = whit_json_schema_get(c, schema, "const");
+    if (!(type & whit_json_schema_types(c, schema))) return false;
+    if (constant != WHIT_JSON_NONE && !same_text(json, constant, value)) return false;
+    if (values != WHIT_JSON_NONE && !in_enum && !in_list(c, values, value)) return false;
+    for (size_t i = 0; i < sizeof hard / sizeof hard[0]; i++) {
+        uint32_t node = whit_json_schema_get(c, schema, hard[i].key);
+        if (node != WHIT_JSON_NONE && type & hard[i].types)
+            whit_json_schema_refuse(c, node, "this keyword beside enum or const cannot be enforced");
+    }
+    double number, limit;
+    if (whit_json_f64(json, value, &number))
+        for (int i = 0; i < 4; i++)
+            if (whit_json_f64(json, whit_json_schema_get(c, schema, limits[i]), &limit)) {
+                bool ok = i == 0 ? number >= limit
+                    : i == 1     ? number > limit
+                    : i == 2     ? number <= limit
+                                 : number < limit;
+                if (!ok) return false;
+            }
+    return true;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    const whit_automaton_word *x = a, *y = b;
+    size_t n = x->n_bytes < y->n_bytes ? x->n_bytes : y->n_bytes;
+    int order = memcmp(x->text, y->text, n);
+    return order ? order : x->n_bytes < y->n_bytes ? -1 : x->n_bytes > y->n_bytes;
+}
+
+uint32_t whit_json_schema_enum(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t types, uint32_t next)
+{
+    uint32_t list = WHIT_JSON_NONE, owner = 0;
+    whit_buf texts = {.allocator = c->graph->allocator}, ends = {.allocator = c->graph->allocator};
+    bool constant = false;
+    for (uint32_t i = 0; i < set.n && !constant; i++) { /* a constant, else the shortest list */
+        uint32_t one = whit_json_schema_get(c, set.items[i].node, "const"),
+                 many = whit_json_schema_get(c, set.items[i].node, "enum");
+        constant = one != WHIT_JSON_NONE;
+        if (constant || (many != WHIT_JSON_NONE && list == WHIT_JSON_NONE)) owner = i, list = constant ? one : many;
+    }
+    if (!constant && (whit_json_type_of(&c->json, list) != WHIT_JSON_ARRAY))
+        return whit_json_schema_refuse(c, list, "expected a list of values");
+    for (uint32_t k = constant ? list : whit_json_first(&c->json, list); k != WHIT_JSON_NONE && c->status == WHIT_OK;
+         k = constant ? WHIT_JSON_NONE : whit_json_next(&c->json, list, k)) {
+        bool ok = (type_of_value(&c->json, k) & types) != 0;
+        for (uint32_t i = 0; i < set.n && ok; i++) ok = is_value_ok(c, set.items[i].node, k, i == owner && !constant);
+        if (!ok) continue;
+        write_value(&c->json, k, &texts);
+        if (!whit_buf_append(&ends, &texts.size_bytes, sizeof texts.size_bytes)) c->graph->failed = true;
+    }
+    size_t n = ends.size_bytes / sizeof(size_t), kept = 0;
+    whit_automaton_word *words = whit_zalloc_array(c->graph->allocator, n + 1, sizeof *words);
+    if (!words || texts.failed) c->graph->failed = true;
+    uint32_t begin = WHIT_AUTOMATON_NONE;
+    if (!c->graph->failed && c->status == WHIT_OK) {
+        for (size_t i = 0; i < n; i++) {
+            size_t from = i ? ((size_t *)ends.data)[i - 1] : 0;
+            words[i] = (whit_automaton_word){texts.data + from, ((size_t *)ends.data)[i] - from};
+        }
+        if (n > 1) qsort(words, n, sizeof *words, by_text);
+        for (size_t i = 0; i < n; i++)
+            if (kept == 0 || by_text(&words[kept - 1], &words[i])) words[kept++] = words[i];
+        begin = whit_automaton_words(c->graph, words, kept, next);
+    }
+    whit_free(c->graph->allocator, words, (n + 1) * sizeof *words);
+    whit_buf_free(&texts);
+    whit_buf_free(&ends);
+    return begin;
+}
+
+/* ---- numbers ----------------------------------------------------------------------------------- */
+
+/* Digits of a whole number between two bounds of the same length, a point before the last n_decimals
+ * (0: none). Four chains: no bound left, the lower, the upper, both. */
+static uint32_t digits_between(whit_automaton *graph, const char *low, const char *high, size_t n, size_t n_decimals,
+                               uint32_t next)
+{
+    uint32_t chain[2][2];
+    for (int l = 0; l < 2; l++)
+        for (int h = 0; h < 2; h++) chain[l][h] = next;
+    for (size_t i = n; i-- > 0;) {
+        uint32_t from[2][2];
+        for (int l = 0; l < 2; l++)
+            for (int h = 0; h < 2; h++) {
+                char a = l ? low[i] : '0', b = h ? high[i] : '9';
+                uint32_t ways[3];
+                size_t n_ways = 0;
+                whit_byte_set inner = {0};
+                bool any = false;
+                for (char digit = a; digit <= b; digit++) {
+                    bool at_low = l && digit == a, at_high = h && digit == b;
+                    if (!at_low && !at_high) {
+                        whit_byte_add(&inner, (uint8_t)digit);
+                        any = true;
+                        continue;
+                    }
+                    whit_byte_set one = {0};
+                    whit_byte_add(&one, (uint8_t)digit);
+                    ways[n_ways++] = whit_automaton_set(graph, &one, chain[at_low][at_high]);
+                }
+                if (any) ways[n_ways++] = whit_automaton_set(graph, &inner, chain[0][0]);
+                from[l][h] = whit_automaton_split(graph, ways, n_ways);
+                if (n_decimals && n - i == n_decimals) from[l][h] = whit_automaton_text(graph, ".", 1, from[l][h]);
+            }
+        memcpy(chain, from, sizeof chain);
+    }
+    return chain[1][1];
+}
+
+/* Whole numbers from low to high, both at least 0. */
+static uint32_t natural_between(whit_automaton *graph, uint64_t low, uint64_t high, size_t n_decimals, uint32_t next)
+{
+    uint32_t ways[24];
+    size_t n_ways = 0;
+    uint64_t begin = 0, end = 9;
+    for (size_t n = 1; n <= 19; n++) {
+        bool padded = n <= n_decimals; /* 0.05 is 005 with its point */
+        if (n > 1 && n > n_decimals + 1)
+            begin = end + 1, end = end > UINT64_MAX / 10 - 1 ? UINT64_MAX : end * 10 + 9;
+        else if (n > 1)
+            end = end * 10 + 9;
+        if (padded) continue;
+        uint64_t a = low > begin ? low : begin, b = high < end ? high : end;
+        if (a > b) continue;
+        char from[24], to[24];
+        snprintf(from, sizeof from, "%0*llu", (int)n, (unsigned long long)a);
+        snprintf(to, sizeof to, "%0*llu", (int)n, (unsigned long long)b);
+        ways[n_ways++] = digits_between(graph, from, to, n, n_decimals, next);
+    }
+    return whit_automaton_split(graph, ways, n_ways);
+}
+
+static uint32_t whole_between(whit_automaton *graph, int64_t low, int64_t high, size_t n_decimals, uint32_t next)
+{
+    uint32_t ways[2];
+    size_t n_ways = 0;
+    if (high >= 0 && low <= high)
+        ways[n_ways++] = natural_between(graph, low > 0 ? (uint64_t)low : 0, (uint64_t)high, n_decimals, next);
+    if (low < 0 && low <= high) {
+        int64_t nearest = high < 0 ? -high : 1;
+        ways[n_ways++] = whit_automaton_text(
+            graph, "-", 1, natural_between(graph, (uint64_t)nearest, (uint64_t)-low, n_decimals, next));
+    }
+    return whit_automaton_split(graph, ways, n_ways);
+}
+
+/* The bound times 10^n_decimals, rounded into the range; false where it does not fit. */
+static bool scale_bound(double bound, uint32_t n_decimals, bool up, bool exclusive, int64_t *scaled)
+{
+    double scale = 1;
+    while (n_decimals--) scale *= 10;
+    double exact = bound * scale, nearest = __builtin_round(exact);
+    if (!(exact > -9e15 && exact < 9e15)) return false;
+    bool whole = __builtin_fabs(exact - nearest) <= 1e-9 * (__builtin_fabs(exact) + 1);
+    double value = whole ? nearest : up ? __builtin_ceil(exact) : __builtin_floor(exact);
+    *scaled = (int64_t)value;
+    if (whole && exclusive) *scaled += up ? 1 : -1;
+    return true;
+}
+
+typedef struct limits {
+    double low, high;
+    bool has_low, has_high, low_out, high_out;
+    uint32_t low_node, high_node;
+} limits;
+
+static bool read_limits(whit_json_schema_compiler *c, whit_json_schema_set set, limits *out)
+{
+    *out = (limits){0};
+    for (uint32_t i = 0; i < set.n; i++) {
+        uint32_t schema = set.items[i].node;
+        static const char *const keys[] = {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"};
+        for (int k = 0; k < 4; k++) {
+            uint32_t node = whit_json_schema_get(c, schema, keys[k]);
+            bool exclusive = k & 1, low = k < 2;
+            double value;
+            if (node == WHIT_JSON_NONE || whit_json_type_of(&c->json, node) == WHIT_JSON_BOOL) continue; /* draft 4 */
+            if (!whit_json_f64(&c->json, node, &value))
+                return whit_json_schema_refuse(c, node, "expected a number"), false;
+            if (!exclusive) exclusive = whit_json_bool(&c->json, whit_json_schema_get(c, schema, keys[k + 1]), false);
+            if (low && (!out->has_low || value > out->low || (value == out->low && exclusive)))
+                out->low = value, out->has_low = true, out->low_out = exclusive, out->low_node = node;
+            if (!low && (!out->has_high || value < out->high || (value == out->high && exclusive)))
+                out->high = value, out->has_high = true, out->high_out = exclusive, out->high_node = node;
+        }
+    }
+    return true;
+}
+
+static uint32_t digits(whit_automaton *graph, uint32_t min, uint32_t max, uint32_t next)
+{
+    whit_byte_set set = {0};
+    for (uint8_t c = '0'; c <= '9'; c++) whit_byte_add(&set, c);
+    return whit_automaton_repeat(graph, whit_automaton_set(graph, &set, WHIT_AUTOMATON_RET), min, max, next);
+}
+
+static uint32_t optional(whit_automaton *graph, uint32_t way, uint32_t next)
+{
+    uint32_t ways[] = {way, next};
+    return whit_automaton_split(graph, ways, 2);
+}
+
+/* Any number: at most 16 digits before and behind the point and an exponent of two, so that none ends
+ * up as infinity. */
+static uint32_t any_number(whit_automaton *graph, bool integers, uint32_t next)
+{
+    whit_byte_set first = {0}, e = {0}, sign = {0};
+    for (uint8_t c = '1'; c <= '9'; c++) whit_byte_add(&first, c);
+    for (const char *c = "eE"; *c; c++) whit_byte_add(&e, (uint8_t)*c);
+    for (const char *c = "+-"; *c; c++) whit_byte_add(&sign, (uint8_t)*c);
+    if (!integers) {
+        uint32_t exponent = digits(graph, 1, 2, next);
+        exponent = whit_automaton_set(graph, &e, optional(graph, whit_automaton_set(graph, &sign, exponent), exponent));
+        next = optional(graph, exponent, next);
+        next = optional(graph, whit_automaton_text(graph, ".", 1, digits(graph, 1, MOST_DIGITS, next)), next);
+    }
+    uint32_t ways[] = {whit_automaton_text(graph, "0", 1, next),
+                       whit_automaton_set(graph, &first, digits(graph, 0, MOST_DIGITS - 1, next))};
+    uint32_t natural = whit_automaton_split(graph, ways, 2);
+    return optional(graph, whit_automaton_text(graph, "-", 1, natural), natural);
+}
+
+uint32_t whit_json_schema_number(whit_json_schema_compiler *c, whit_json_schema_set set, bool integers, uint32_t next)
+{
+    limits l;
+    for (uint32_t i = 0; i < set.n; i++) {
+        uint32_t node = whit_json_schema_get(c, set.items[i].node, "multipleOf"),
+                 format = whit_json_schema_get(c, set.items[i].node, "format");
+        double value;
+        if (node != WHIT_JSON_NONE && !(whit_json_f64(&c->json, node, &value) && value == 1))
+            return whit_json_schema_refuse(c, node, "multiples of anything but 1 cannot be enforced");
+        integers |= node != WHIT_JSON_NONE;
+        if (format != WHIT_JSON_NONE && !whit_json_is(&c->json, format, "int32") &&
+            !whit_json_is(&c->json, format, "int64") && !whit_json_is(&c->json, format, "float") &&
+            !whit_json_is(&c->json, format, "double") &&
+            (whit_json_schema_types(c, set.items[i].node) & WHIT_JSON_SCHEMA_STRING) == 0)
+            return whit_json_schema_refuse(c, format, "this format cannot be enforced");
+    }
+    if (!read_limits(c, set, &l)) return WHIT_AUTOMATON_NONE;
+    for (uint32_t i = 0; i < set.n; i++) {
+        if (!whit_json_is(&c->json, whit_json_schema_get(c, set.items[i].node, "format"), "int32")) continue;
+        if (!l.has_low || l.low < INT32_MIN) l.low = INT32_MIN, l.has_low = true, l.low_out = false;
+        if (!l.has_high || l.high > INT32_MAX) l.high = INT32_MAX, l.has_high = true, l.high_out = false;
+    }
+    if (!l.has_low && !l.has_high) return any_number(c->graph, integers, next);
+    /* With one bound the other is far away. */
+    double far = 999999999999999.0; /* 15 digits: exact as a double, also scaled below */
+    int64_t low = 0, high = 0;
+    uint32_t decimals = integers ? 0 : 2, ways[2];
+    if (!integers)
+        for (; decimals < MOST_DECIMALS; decimals++) {
+            double scale = 1;
+            for (uint32_t i = 0; i < decimals; i++) scale *= 10;
+            bool fits = true;
+            double bounds[] = {l.has_low ? l.low * scale : 0, l.has_high ? l.high * scale : 0};
+            for (int i = 0; i < 2; i++) fits &= __builtin_fabs(bounds[i] - __builtin_round(bounds[i])) < 1e-9 * scale;
+            if (fits) break;
+        }
+    double scale = 1;
+    for (uint32_t i = 0; i < decimals; i++) scale *= 10;
+    if (l.has_low && l.low > far / 10)
+        return whit_json_schema_refuse(c, l.low_node, "a bound so far from 0 cannot be enforced");
+    if (l.has_high && l.high < -far / 10)
+        return whit_json_schema_refuse(c, l.high_node, "a bound so far from 0 cannot be enforced");
+    double lowest = l.has_low && l.low > -far ? l.low : -far, highest = l.has_high && l.high < far ? l.high : far;
+    scale_bound(lowest, 0, true, l.low_out && lowest == l.low, &low);
+    scale_bound(highest, 0, false, l.high_out && highest == l.high, &high);
+    ways[0] = whole_between(c->graph, low, high, 0, next);
+    if (integers) return ways[0];
+    double edge = far / scale; /* so that scaled bounds stay exact */
+    lowest = lowest > -edge ? lowest : -edge;
+    highest = highest < edge ? highest : edge;
+    if (!scale_bound(lowest, decimals, true, l.low_out && lowest == l.low, &low) ||
+        !scale_bound(highest, decimals, false, l.high_out && highest == l.high, &high))
+        return ways[0];
+    ways[1] = whole_between(c->graph, low, high, decimals, next);
+    return whit_automaton_split(c->graph, ways, 2);
+}
+
+/* ---- strings ----------------------------------------------------------------------------------- */
+
+#define HOUR "([01][0-9]|2[0-3])"
+#define DATE                                                                                                           \
+    "[0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))"
+#define TIME  HOUR ":[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,6})?(Z|[+-]" HOUR ":[0-5][0-9])"
+#define OCTET "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+#define LABEL "[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?"
+#define HOST  LABEL "(\\." LABEL "){0,3}"
+static const struct {
+    const char *name, *pattern;
+} formats[] = {
+    {"date", "^" DATE "$"},
+    {"time", "^" TIME "$"},
+    {"date-time", "^" DATE "T" TIME "$"},
+    {"duration", "^P([0-9]{1,4}D|([0-9]{1,4}D)?T([0-9]{1,4}H)?[0-9]{1,4}M|[0-9]{1,4}W)$"},
+    {"uuid", "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"},
+    {"ipv4", "^" OCTET "(\\." OCTET "){3}$"},
+    {"ipv6", "^[0-9a-f]{1,4}(:[0-9a-f]{1,4}){7}$"},
+    {"email", "^[a-z0-9_+-]{1,32}(\\.[a-z0-9_+-]{1,16}){0,2}@" LABEL "(\\." LABEL "){1,2}$"},
+    {"hostname", "^" HOST "$"},
+    {"uri", "^https?://" HOST "(/[A-Za-z0-9._~-]{0,64}){0,8}$"},
+    {"json-pointer", "^(/[A-Za-z0-9_ -]{0,64}){0,16}$"},
+    {"byte", "^([A-Za-z0-9+/]{4}){0,4096}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"},
+};
+
+static uint32_t plain_string(whit_json_schema_compiler *c, uint32_t min, uint32_t max, uint32_t next)
+{
+    uint32_t body = whit_automaton_json_character(c->graph, WHIT_AUTOMATON_RET);
+    uint32_t content = whit_automaton_repeat(c->graph, body, min, max, whit_automaton_text(c->graph, "\"", 1, next));
+    return whit_automaton_text(c->graph, "\"", 1, content);
+}
+
+uint32_t whit_json_schema_string(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next)
+{
+    uint32_t min, max, by = WHIT_JSON_NONE;
+    const char *pattern = NULL;
+    size_t n_pattern = 0;
+    if (!whit_json_schema_bounds(c, set, "minLength", "maxLength", &min, &max)) return WHIT_AUTOMATON_NONE;
+    for (uint32_t i = 0; i < set.n; i++) {
+        uint32_t own = whit_json_schema_get(c, set.items[i].node, "pattern"),
+                 format = whit_json_schema_get(c, set.items[i].node, "format");
+        for (int k = 0; k < 2; k++) {
+            uint32_t node = k ? format : own;
+            const char *text = NULL;
+            size_t n = 0;
+            if (node == WHIT_JSON_NONE) continue;
+            if (k == 0 && !(text = whit_json_string(&c->json, node, &n)))
+                return whit_json_schema_refuse(c, node, "expected a regular expression");
+            if (k == 1) {
+                for (size_t f = 0; f < sizeof formats / sizeof formats[0]; f++)
+                    if (whit_json_is(&c->json, node, formats[f].name)) text = formats[f].pattern, n = strlen(text);
+                if (whit_json_is(&c->json, node, "password") || whit_json_is(&c->json, node, "binary")) continue;
+                if (!text) return whit_json_schema_refuse(c, node, "this format cannot be enforced");
+            }
+            if (pattern && (n != n_pattern || memcmp(text, pattern, n) != 0))
+                return whit_json_schema_refuse(c, node, "two patterns or formats for one string cannot be enforced");
+            pattern = text, n_pattern = n, by = node;
+        }
+    }
+    if (!pattern) {
+        if (min || max != WHIT_AUTOMATON_UNBOUNDED) return plain_string(c, min, max, next);
+        if (!c->string_rule) { /* one for all */
+            uint32_t rule = whit_automaton_rule(c->graph);
+            whit_automaton_define(c->graph, rule, plain_string(c, 0, WHIT_AUTOMATON_UNBOUNDED, WHIT_AUTOMATON_RET));
+            c->string_rule = rule + 1;
+        }
+        return whit_automaton_call(c->graph, c->string_rule - 1, next);
+    }
+    whit_pattern syntax = {.nodes.allocator = c->graph->allocator, .ranges.allocator = c->graph->allocator};
+    uint32_t root, shortest, longest, begin = WHIT_AUTOMATON_NONE;
+    whit_error error;
+    if (whit_pattern_read("", pattern, n_pattern, &syntax, &root, &error) != WHIT_OK) {
+        whit_json_schema_refuse(c, by, "%s", error.message[0] == ':' ? error.message + 2 : error.message);
+    } else {
+        whit_pattern_length(&syntax, root, &shortest, &longest);
+        if (shortest < min || (max != WHIT_AUTOMATON_UNBOUNDED && longest > max))
+            whit_json_schema_refuse(
+                c, by,
+                "the pattern does not keep to minLength and maxLength by itself; both together cannot be "
+                "enforced");
+        else
+            begin = whit_automaton_text(
+                c->graph, "\"", 1,
+                whit_pattern_emit(&syntax, root, true, c->graph, whit_automaton_text(c->graph, "\"", 1, next)));
+    }
+    whit_pattern_close(&syntax);
+    return begin;
+}
+
+/* ---- disjoint branches ------------------------------------------------------------------------- */
+
+static uint32_t follow(whit_json_schema_compiler *c, uint32_t schema)
+{
+    for (int i = 0; i < 32; i++) {
+        uint32_t ref = whit_json_schema_get(c, schema, "$ref");
+        if (ref == WHIT_JSON_NONE) return schema;
+        schema = whit_json_schema_resolve(c, ref);
+    }
+    return schema;
+}
+
+static uint32_t types_with_values(whit_json_schema_compiler *c, uint32_t schema)
+{
+    uint32_t types = whit_json_schema_types(c, schema), found = 0;
+    uint32_t one = whit_json_schema_get(c, schema, "const"), many = whit_json_schema_get(c, schema, "enum");
+    if (one != WHIT_JSON_NONE) return types & type_of_value(&c->json, one);
+    if (many == WHIT_JSON_NONE) return types;
+    for (uint32_t k = whit_json_first(&c->json, many); k != WHIT_JSON_NONE; k = whit_json_next(&c->json, many, k))
+        found |= type_of_value(&c->json, k);
+    return types & found;
+}
+
+static bool values_disjoint(whit_json_schema_compiler *c, uint32_t a, uint32_t b)
+{
+    uint32_t one_a = whit_json_schema_get(c, a, "const"), many_a = whit_json_schema_get(c, a, "enum");
+    uint32_t one_b = whit_json_schema_get(c, b, "const"), many_b = whit_json_schema_get(c, b, "enum");
+    if (one_a == WHIT_JSON_NONE && many_a == WHIT_JSON_NONE) return false;
+    if (one_b == WHIT_JSON_NONE && many_b == WHIT_JSON_NONE) return false;
+    if (one_a != WHIT_JSON_NONE)
+        return one_b != WHIT_JSON_NONE ? !same_text(&c->json, one_a, one_b) : !in_list(c, many_b, one_a);
+    if (one_b != WHIT_JSON_NONE) return !in_list(c, many_a, one_b);
+    for (uint32_t k = whit_json_first(&c->json, many_a); k != WHIT_JSON_NONE; k = whit_json_next(&c->json, many_a, k))
+        if (in_list(c, many_b, k)) return false;
+    return true;
+}
+
+bool whit_json_schema_disjoint(whit_json_schema_compiler *c, uint32_t a, uint32_t b, uint32_t depth)
+{
+    if (depth > 3 || c->status != WHIT_OK) return false;
+    a = follow(c, a);
+    b = follow(c, b);
+    if (c->status != WHIT_OK) return false;
+    uint32_t types = types_with_values(c, a) & types_with_values(c, b);
+    if (types == 0 || values_disjoint(c, a, b)) return true;
+    if (types != WHIT_JSON_SCHEMA_OBJECT) return false;
+    for (int turned = 0; turned < 2; turned++) {
+        uint32_t x = turned ? b : a, y = turned ? a : b, required = whit_json_schema_get(c, x, "required");
+        uint32_t other = whit_json_schema_get(c, y, "additionalProperties");
+        bool closed = whit_json_type_of(&c->json, other) == WHIT_JSON_BOOL && !whit_json_bool(&c->json, other, true);
+        for (uint32_t k = whit_json_first(&c->json, required); k != WHIT_JSON_NONE;
+             k = whit_json_next(&c->json, required, k)) {
+            size_t n;
+            const char *key = whit_json_string(&c->json, k, &n);
+            char name[256];
+            if (!key || n >= sizeof name || memchr(key, 0, n)) continue;
+            memcpy(name, key, n);
+            name[n] = 0;
+            uint32_t p = whit_json_schema_get(c, whit_json_schema_get(c, x, "properties"), name);
+            uint32_t q = whit_json_schema_get(c, whit_json_schema_get(c, y, "properties"), name);
+            if (closed && q == WHIT_JSON_NONE) return true;
+            if (p == WHIT_JSON_NONE || q == WHIT_JSON_NONE || !in_list(c, whit_json_schema_get(c, y, "required"), k))
+                continue;
+            if (whit_json_schema_disjoint(c, p, q, depth + 1)) return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ * The bytes of all tokens as a trie in preorder, so that a walk can leave out what no longer fits.
+ *
+ *     node i:  children follow it, `skip` is the first node outside its subtree
+ *     tokens:  ids in the order of the walk; those of a subtree lie side by side
+ *
+ * Never changes once built; threads may share it. */
+#ifndef WHIT_GRAMMAR_TOKEN_TRIE_H
+#define WHIT_GRAMMAR_TOKEN_TRIE_H
+
+#include "base/mem.h"
+#include "whit/grammar.h"
+
+typedef struct whit_token_trie_node {
+    uint64_t kinds; /* of the bytes below it, see kind_of */
+    uint32_t skip, first_token;
+    uint8_t byte, height; /* bytes of the longest path below it, at most 255 */
+    uint16_t depth;
+    uint8_t utf8; /* where in a character it ends, see token_trie.c */
+    bool whole;   /* it ends with a character, and below it nothing is other than UTF-8 */
+    bool string;  /* from the root to all that is below it, it is plain text of JSON strings */
+} whit_token_trie_node;
+
+struct whit_grammar_vocabulary {
+    const whit_allocator *allocator;
+    whit_token_trie_node *nodes; /* (n_nodes + 1): the last one only ends token ranges */
+    uint32_t n_nodes, n_tokens;  /* ids, those without bytes included */
+    uint32_t *order;             /* (n_order) ids in the order of the walk */
+    uint32_t n_order;
+    uint32_t longest_bytes;
+    uint32_t *begin; /* (n_tokens + 1) into `bytes`, by id */
+    uint8_t *bytes;
+    uint64_t *ends; /* (n_words) ids that end a text */
+    uint32_t n_words;
+    uint8_t kind_of[256];
+    uint64_t utf8_kinds;   /* of bytes beyond ASCII that UTF-8 has */
+    uint64_t string_kinds; /* of characters that stand for themselves in a JSON string */
+    /* Tokens of such characters alone: (longest_bytes + 1, n_words), those of at most so many characters,
+     * one that is cut off counted. Most of a string's mask, ready made. */
+    uint64_t *strings;
+};
+
+/* Bytes of token `id`, appended to `out`; nothing for one that a text cannot hold. */
+typedef whit_status whit_token_bytes_fn(void *user, uint32_t id, whit_buf *out, bool *is_end, whit_error *error);
+whit_status whit_token_trie_build(uint32_t n_tokens, whit_token_bytes_fn *bytes_of, void *user,
+                                  const whit_allocator *allocator, whit_grammar_vocabulary **vocabulary,
+                                  whit_error *error);
+void whit_token_trie_free(whit_grammar_vocabulary *vocabulary);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * Vocabularies for grammars out of tokenizers. */
+#ifndef WHIT_RUNTIME_GRAMMAR_H
+#define WHIT_RUNTIME_GRAMMAR_H
+
+#include "grammar/token_trie.h"
+#include "tokenizer/image.h"
+
+/* `n_vocab` ids; `name` stands in front of errors. */
+whit_status whit_token_trie_of_tokenizer(const whit_tokenizer_view *view, uint32_t n_vocab, const char *name,
+                                         const whit_allocator *allocator, whit_grammar_vocabulary **vocabulary,
+                                         whit_error *error);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT
+ * Grammars over a vocabulary of bytes and a few words: masks, places, and what is taken back. */
+#include "test.h"
+
+#include "../fuzz/grammar.h"
+
+#include "base/rng.h"
+
+static whit_grammar_vocabulary *vocabulary;
+
+static int open_vocabulary(void **state)
+{
+    whit_error error;
+    (void)state;
+    return whit_token_trie_build(265, fuzz_bytes, NULL, NULL, &vocabulary, &error) == WHIT_OK ? 0 : -1;
+}
+
+static int close_vocabulary(void **state)
+{
+    (void)state;
+    whit_token_trie_free(vocabulary);
+    return 0;
+}
+
+static whit_grammar *gbnf(const char *text)
+{
+    whit_grammar *grammar;
+    whit_error error;
+    assert_ok(whit_grammar_open_gbnf(vocabulary, "test", text, strlen(text), &grammar, &error), error);
+    return grammar;
+}
+
+/* Does the grammar take the text as a whole, byte by byte? */
+static bool takes(whit_grammar *grammar, const char *text)
+{
+    whit_grammar_state *state;
+    whit_error error;
+    bool ok = true;
+    assert_ok(whit_grammar_state_open(grammar, &state, &error), error);
+    for (; *text && ok; text++) {
+        const uint64_t *bits;
+        uint8_t byte = (uint8_t)*text;
+        ok = whit_grammar_mask(state, &bits, &error) == WHIT_OK;
+        bool open = ok && (bits[byte / 64] >> byte % 64 & 1);
+        whit_status status = whit_grammar_accept(state, byte, &error);
+        if (ok) assert_int_equal(open, status == WHIT_OK);
+        ok = status == WHIT_OK;
+    }
+    ok = ok && whit_grammar_is_complete(state);
+    whit_grammar_state_close(state);
+    return ok;
+}
+
+static void test_gbnf(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *grammar, *good[4], *bad[4];
+    } cases[] = {
+        {"root ::= \"ab\" | \"ac\"+", {"ab", "ac", "acac"}, {"a", "abab", ""}},
+        {"root ::= \"x\"{2,3} # three at most\n", {"xx", "xxx"}, {"x", "xxxx"}},
+        {"root ::= [^a-z\\n]*", {"", "ABC 1", "\xC3\xA4"}, {"a", "\n", "\xC3"}},
+        {"root ::= [\\u00e4-\\u00f6]{2}", {"\xC3\xA4\xC3\xB6"}, {"\xC3\xA4", "\xC3\xA3\xC3\xA4"}},
+        {"root ::= \"(\" root? \")\"", {"()", "((()))"}, {"(", "(()"}},
+        {"root ::= (a |\n b)*\na ::= \"a\" \"A\"\nb ::= \"b\"", {"", "aAb", "bbaA"}, {"a", "ab"}},
+        {"root ::= .{1000000,2000000} \"x\"", {NULL}, {"x", "aaaa"}},
+        {"root ::= (\"a\"? \"b\"?){3}", {"", "ab", "aab", "ababab"}, {"abababab", "c"}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        whit_grammar *grammar = gbnf(cases[i].grammar);
+        for (int k = 0; k < 4; k++) {
+            if (cases[i].good[k] && !takes(grammar, cases[i].good[k]))
+                fail_msg("%s must take '%s'", cases[i].grammar, cases[i].good[k]);
+            if (cases[i].bad[k] && takes(grammar, cases[i].bad[k]))
+                fail_msg("%s must not take '%s'", cases[i].grammar, cases[i].bad[k]);
+        }
+        whit_grammar_close(grammar);
+    }
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"root ::= a", "test:1: rule a is used but not defined"},
+        {"a ::= \"x\"", "test:1: rule root is used but not defined"},
+        {"root ::= root \"a\" | \"b\"", "left recursion"},
+        {"root ::= \"a\" root", "no finite text"},
+        {"root ::= \"a\nroot ::= \"b\"", "test:1: "},
+        {"root ::= (\"a\"", "a group wants its )"},
+        {"root ::= [z-a]", "a range runs backwards"},
+        {"root ::= \"a\"\nroot ::= \"b\"", "test:2: a rule is defined twice"},
+        {"root ::= \"a\"{3,2}", "a repetition is"},
+        {"root ::= \"\\q\"", "an unknown escape"},
+        {"root ::= (\"a\"?){0,100000}", "may be empty"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        whit_grammar *grammar;
+        whit_error error = {0};
+        assert_int_not_equal(
+            whit_grammar_open_gbnf(vocabulary, "test", cases[i][0], strlen(cases[i][0]), &grammar, &error), WHIT_OK);
+        assert_null(grammar);
+        if (!strstr(error.message, cases[i][1])) fail_msg("%s: %s", cases[i][0], error.message);
+    }
+}
+
+/* Every mask must be what trying each token gives, also where counts are large, and rolling back must
+ * lead to where one was. */
+static void test_masks(void **state)
+{
+    (void)state;
+    static const char *const schemas[] = {
+        "{\"type\":\"string\",\"minLength\":3,\"maxLength\":9}",
+        "{\"type\":\"array\",\"items\":{\"type\":\"string\",\"maxLength\":300},\"minItems\":2,\"maxItems\":5}",
+        "{\"type\":\"object\",\"properties\":{\"abc\":{\"type\":\"boolean\"}},\"additionalProperties\":true}",
+        "{\"type\":\"string\",\"pattern\":\"b[^c]*d$\"}",
+    };
+    for (size_t i = 0; i < sizeof schemas / sizeof schemas[0]; i++) {
+        whit_grammar *grammar;
+        whit_grammar_state *now, *clone;
+        whit_error error;
+        whit_rng rng = {i + 1};
+        assert_ok(whit_grammar_open_json_schema(vocabulary, "test", schemas[i], strlen(schemas[i]), &grammar, &error),
+                  error);
+        assert_ok(whit_grammar_state_open(grammar, &now, &error), error);
+        for (int step = 0; step < 60; step++) {
+            const uint64_t *bits;
+            uint64_t own[5], again[5];
+            assert_ok(whit_grammar_mask(now, &bits, &error), error);
+            memcpy(own, bits, sizeof own);
+            int32_t picked = -1;
+            for (int32_t id = 0; id < 265; id++) {
+                assert_ok(whit_grammar_state_clone(now, &clone, &error), error);
+                bool open = own[id / 64] >> id % 64 & 1;
+                assert_int_equal(open, whit_grammar_accept(clone, id, &error) == WHIT_OK);
+                whit_grammar_state_close(clone);
+                if (open && id != 264 && (picked < 0 || whit_rng_below(&rng, 8) == 0)) picked = id;
+            }
+            if (picked < 0) break;
+            assert_ok(whit_grammar_accept(now, picked, &error), error);
+            assert_ok(whit_grammar_mask(now, &bits, &error), error);
+            assert_ok(whit_grammar_rollback(now, 1, &error), error);
+            assert_ok(whit_grammar_mask(now, &bits, &error), error);
+            memcpy(again, bits, sizeof again);
+            assert_memory_equal(own, again, sizeof own);
+            assert_ok(whit_grammar_accept(now, picked, &error), error);
+        }
+        assert_int_equal(whit_grammar_rollback(now, WHIT_GRAMMAR_ROLLBACK_MAX + 1, &error), WHIT_ERROR_ARGUMENT);
+        whit_grammar_state_close(now);
+        whit_grammar_close(grammar);
+    }
+}
+
+/* A long text needs no more memory than a short one: what no state uses is dropped. */
+static void test_long_text(void **state)
+{
+    (void)state;
+    whit_grammar *grammar = gbnf("root ::= item{1000000}\nitem ::= \"a\" | \"(\" item \")\"");
+    whit_grammar_state *now;
+    whit_error error;
+    assert_ok(whit_grammar_state_open(grammar, &now, &error), error);
+    size_t most = 0;
+    for (int i = 0; i < 200000; i++) {
+        const char *text = "a(a)((a))";
+        const uint64_t *bits;
+        assert_ok(whit_grammar_accept(now, text[i % 9], &error), error);
+        if (i % 16 == 0) assert_ok(whit_grammar_mask(now, &bits, &error), error);
+        if (grammar->exact.frames.capacity_bytes > most) most = grammar->exact.frames.capacity_bytes;
+    }
+    assert_true(most < (16u << 20));
+    whit_grammar_state_close(now);
+    whit_grammar_close(grammar);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gbnf), cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_masks), cmocka_unit_test(test_long_text)};
+    return cmocka_run_group_tests(tests, open_vocabulary, close_vocabulary);
+}
