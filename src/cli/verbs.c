@@ -5,6 +5,7 @@
 const cli_verb *const cli_verbs[] = {
     &cli_run_verb,
     &cli_chat_verb,
+    &cli_serve_verb,
     &cli_tokenize_verb,
     &cli_template_verb,
     &cli_logits_verb,

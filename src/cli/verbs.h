@@ -8,6 +8,7 @@
 /* In the order of the manual. */
 extern const cli_verb cli_run_verb;
 extern const cli_verb cli_chat_verb;
+extern const cli_verb cli_serve_verb;
 extern const cli_verb cli_tokenize_verb;
 extern const cli_verb cli_template_verb;
 extern const cli_verb cli_logits_verb;

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT
+ * Routes, keys, and the endpoints that need no generation. */
+#include "server/api.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MOST_KEYS = 4096, MOST_KEY_BYTES = 512 };
+
+/* ---- replies ----------------------------------------------------------------------------------- */
+
+void whit_api_reply(whit_web_reply *reply, json_t *body)
+{
+    char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+    json_decref(body);
+    whit_buf_free(&reply->body);
+    reply->body = (whit_buf){0};
+    if (!text || !whit_buf_append_str(&reply->body, text)) reply->status = 500;
+    if (reply->status == 0) reply->status = 200;
+    reply->type = "application/json";
+    free(text);
+}
+
+void whit_api_fail(whit_web_reply *reply, int status, const char *type, const char *param, const char *format, ...)
+{
+    char message[600];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    reply->status = status;
+    json_t *text = json_string(message);
+    whit_api_reply(reply,
+                   json_pack("{s:{s:o, s:s, s:o, s:n}}", "error", "message",
+                             text ? text : json_string("the request could not be understood"), "type", type, "param",
+                             param ? json_string(param) : json_null(), "code"));
+}
+
+void whit_api_fail_error(whit_web_reply *reply, const whit_error *error)
+{
+    bool theirs = error->status == WHIT_ERROR_ARGUMENT || error->status == WHIT_ERROR_LIMIT ||
+        error->status == WHIT_ERROR_UNSUPPORTED || error->status == WHIT_ERROR_FORMAT;
+    whit_api_fail(reply, theirs ? 400 : 500, theirs ? "invalid_request_error" : "server_error", NULL, "%s",
+                  error->message);
+}
+
+/* ---- keys -------------------------------------------------------------------------------------- */
+
+static void hash_key(const char *key, size_t n, uint8_t hash[32])
+{
+    crypto_generichash(hash, 32, (const uint8_t *)key, n, NULL, 0);
+}
+
+static whit_status read_keys(whit_api *api, whit_error *error)
+{
+    const char *path = api->options->key_file;
+    char line[MOST_KEY_BYTES + 2];
+    if (!path) return WHIT_OK;
+    FILE *file = fopen(path, "re");
+    if (!file) return whit_fail_errno(error, path, "open");
+    while (fgets(line, sizeof line, file) && api->n_keys < MOST_KEYS) {
+        size_t n = strcspn(line, "\r\n");
+        uint8_t(*larger)[32] = n ? realloc(api->keys, (api->n_keys + 1) * sizeof *api->keys) : NULL;
+        if (!larger) continue;
+        api->keys = larger;
+        hash_key(line, n, api->keys[api->n_keys++]);
+    }
+    fclose(file);
+    sodium_memzero(line, sizeof line);
+    return api->n_keys ? WHIT_OK : whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: there is no key in it", path);
+}
+
+/* Compares with every key, in the same time whichever fits. */
+static bool is_allowed(const whit_api *api, const whit_web_request *request, uint64_t *key)
+{
+    const char *given = whit_web_header(request, "Authorization"), *other = whit_web_header(request, "X-Api-Key");
+    uint8_t hash[32];
+    bool ok = false;
+    given = given && !strncmp(given, "Bearer ", 7) ? given + 7 : other ? other : "";
+    hash_key(given, strlen(given), hash);
+    memcpy(key, hash, sizeof *key);
+    for (size_t i = 0; i < api->n_keys; i++) ok |= sodium_memcmp(hash, api->keys[i], sizeof hash) == 0;
+    return ok || !api->options->key_file;
+}
+
+/* ---- endpoints --------------------------------------------------------------------------------- */
+
+static void get_models(whit_api *api, whit_web_reply *reply)
+{
+    json_t *meta = json_pack("{s:I, s:I, s:I}", "n_vocab", (json_int_t)whit_model_vocab_size(api->model), "n_ctx_train",
+                             (json_int_t)whit_model_context_size(api->model), "n_ctx",
+                             (json_int_t)whit_engine_context_size(api->engine));
+    whit_api_reply(reply,
+                   json_pack("{s:s, s:[{s:s, s:s, s:I, s:s, s:o}]}", "object", "list", "data", "id",
+                             api->options->model_name, "object", "model", "created", (json_int_t)api->started,
+                             "owned_by", "whit", "meta", meta));
+}
+
+static void get_health(whit_api *api, const whit_web_request *request, whit_web_reply *reply)
+{
+    whit_engine_counts c;
+    whit_engine_count(api->engine, &c);
+    bool strict = whit_web_query(request, "fail_on_no_slot") != NULL;
+    if (*api->stop) {
+        whit_api_fail(reply, 503, "unavailable_error", NULL, "the server is ending");
+        return;
+    }
+    if (strict && c.n_busy + c.n_queued >= c.n_slots) {
+        whit_api_fail(reply, 503, "unavailable_error", NULL, "no slot is free");
+        return;
+    }
+    whit_api_reply(reply,
+                   json_pack("{s:s, s:I, s:I}", "status", "ok", "slots_idle", (json_int_t)(c.n_slots - c.n_busy),
+                             "slots_processing", (json_int_t)c.n_busy));
+}
+
+static void get_metrics(whit_api *api, whit_web_reply *reply)
+{
+    whit_engine_counts c;
+    whit_engine_count(api->engine, &c);
+    const struct {
+        const char *name, *type, *help;
+        double value;
+    } rows[] = {
+        {"prompt_tokens_total", "counter", "Prompt tokens computed.", (double)c.n_prompt_tokens},
+        {"prompt_tokens_cached_total", "counter", "Prompt tokens that were there already.", (double)c.n_cached_tokens},
+        {"prompt_seconds_total", "counter", "Time with prompts.", (double)c.prompt_ns / 1e9},
+        {"tokens_predicted_total", "counter", "Tokens generated.", (double)c.n_generated_tokens},
+        {"tokens_predicted_seconds_total", "counter", "Time with generation, summed over requests.",
+         (double)c.generate_ns / 1e9},
+        {"requests_total", "counter", "Requests begun.", (double)c.n_requests},
+        {"requests_cancelled_total", "counter", "Requests whose client left.", (double)c.n_cancelled},
+        {"queue_seconds_total", "counter", "Time that requests waited for a slot.", (double)c.queue_ns / 1e9},
+        {"first_token_seconds_total", "counter", "Time from a request to its first token.",
+         (double)c.first_token_ns / 1e9},
+        {"steps_total", "counter", "Steps of the engine.", (double)c.n_steps},
+        {"requests_processing", "gauge", "Requests at work.", c.n_busy},
+        {"requests_deferred", "gauge", "Requests that wait.", c.n_queued},
+        {"slots", "gauge", "Slots in all.", c.n_slots},
+        {"kv_cache_usage_ratio", "gauge", "Tokens held, of those that fit.",
+         (double)c.n_kv_tokens / ((double)c.n_slots * c.n_ctx_tokens)},
+        {"n_busy_slots_per_decode", "gauge", "Slots at work in a step, on average.",
+         c.n_steps ? (double)c.n_busy_slot_steps / (double)c.n_steps : 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        whit_buf_printf(&reply->body, "# HELP whit:%s %s\n# TYPE whit:%s %s\nwhit:%s %.9g\n", rows[i].name,
+                        rows[i].help, rows[i].name, rows[i].type, rows[i].name, rows[i].value);
+    reply->status = reply->body.failed ? 500 : 200;
+    reply->type = "text/plain; version=0.0.4";
+}
+
+static void get_slots(whit_api *api, const whit_web_request *request, whit_web_reply *reply)
+{
+    whit_engine_counts c;
+    whit_engine_count(api->engine, &c);
+    json_t *slots = json_array();
+    if (whit_web_query(request, "fail_on_no_slot") && c.n_busy >= c.n_slots) reply->status = 503;
+    for (uint32_t i = 0; i < c.n_slots; i++)
+        json_array_append_new(slots,
+                              json_pack("{s:i, s:I, s:b}", "id", (int)i, "n_ctx", (json_int_t)c.n_ctx_tokens,
+                                        "is_processing", i < c.n_busy));
+    whit_api_reply(reply, slots);
+}
+
+static void get_props(whit_api *api, whit_web_reply *reply)
+{
+    whit_api_reply(reply,
+                   json_pack("{s:s, s:s, s:I, s:I, s:b, s:b}", "model_path", api->options->model_name, "build_info",
+                             whit_version(), "total_slots", (json_int_t)api->options->n_parallel, "n_ctx",
+                             (json_int_t)whit_engine_context_size(api->engine), "chat", api->chat != NULL, "tools",
+                             api->chat && whit_chat_template_takes_tools(api->chat)));
+}
+
+static void tokenize(whit_api *api, const json_t *body, whit_web_reply *reply)
+{
+    const json_t *content = json_object_get(body, "content");
+    size_t n_bytes = json_string_length(content), n = 0;
+    int32_t *ids = malloc((n_bytes + 16) * sizeof *ids);
+    whit_error error = {.status = WHIT_ERROR_MEMORY, .message = "out of memory"};
+    if (!json_is_string(content)) {
+        whit_api_fail(reply, 400, "invalid_request_error", "content", "content: expected a text");
+    } else if (!ids ||
+               whit_tokenize(
+                   api->model, json_string_value(content), n_bytes, json_is_true(json_object_get(body, "add_special")),
+                   !json_is_false(json_object_get(body, "parse_special")), ids, n_bytes + 16, &n, &error) != WHIT_OK) {
+        whit_api_fail_error(reply, &error);
+    } else {
+        json_t *tokens = json_array();
+        for (size_t i = 0; i < n; i++) json_array_append_new(tokens, json_integer(ids[i]));
+        whit_api_reply(reply, json_pack("{s:o}", "tokens", tokens));
+    }
+    free(ids);
+}
+
+static void detokenize(whit_api *api, const json_t *body, whit_web_reply *reply)
+{
+    const json_t *tokens = json_object_get(body, "tokens");
+    whit_detokenizer *d = NULL;
+    whit_buf out = {0};
+    whit_error error;
+    const char *text;
+    size_t n, i;
+    json_t *token;
+    whit_status status = whit_detokenizer_open(api->model, false, &d, &error);
+    json_array_foreach((json_t *)tokens, i, token)
+    {
+        json_int_t id = json_is_integer(token) ? json_integer_value(token) : -1;
+        if (status == WHIT_OK && (id < 0 || id >= whit_model_vocab_size(api->model)))
+            status = whit_fail(&error, WHIT_ERROR_ARGUMENT, "tokens: expected token ids");
+        if (status == WHIT_OK) status = whit_detokenizer_push(d, (int32_t)id, &text, &n, &error);
+        if (status == WHIT_OK) whit_buf_append(&out, text, n);
+    }
+    if (status == WHIT_OK) status = whit_detokenizer_flush(d, &text, &n, &error);
+    if (status == WHIT_OK) whit_buf_append(&out, text, n);
+    json_t *content = json_stringn(out.data ? (const char *)out.data : "", out.size_bytes);
+    if (status == WHIT_OK)
+        whit_api_reply(reply, json_pack("{s:o}", "content", content ? content : json_string("")));
+    else
+        whit_api_fail_error(reply, &error);
+    whit_detokenizer_close(d);
+    whit_buf_free(&out);
+}
+
+static void apply_template(whit_api *api, const json_t *body, whit_web_reply *reply)
+{
+    char *messages = json_dumps(json_object_get(body, "messages"), JSON_COMPACT);
+    whit_chat_request request = whit_chat_request_default();
+    whit_chat_prompt *prompt = NULL;
+    whit_error error = {.status = WHIT_ERROR_ARGUMENT,
+                        .message = "messages: expected a list, of a model with a template"};
+    request.messages = messages;
+    request.messages_bytes = messages ? strlen(messages) : 0;
+    if (messages && api->chat && whit_chat_render(api->chat, &request, &prompt, &error) == WHIT_OK) {
+        size_t n;
+        const char *text = whit_chat_prompt_text(prompt, &n);
+        whit_api_reply(reply, json_pack("{s:s%}", "prompt", text, n));
+    } else {
+        whit_api_fail(reply, 400, "invalid_request_error", "messages", "%s", error.message);
+    }
+    whit_chat_prompt_close(prompt);
+    free(messages);
+}
+
+static void with_body(whit_api *api, const whit_web_request *request, whit_web_reply *reply,
+                      void (*endpoint)(whit_api *, const json_t *, whit_web_reply *))
+{
+    json_t *body = json_loadb(request->body ? request->body : "", request->body_bytes, 0, NULL);
+    if (json_is_object(body))
+        endpoint(api, body, reply);
+    else
+        whit_api_fail(reply, 400, "invalid_request_error", NULL, "the body is no JSON object");
+    json_decref(body);
+}
+
+/* ---- routes ------------------------------------------------------------------------------------ */
+
+static void route(whit_api *api, const whit_web_request *request, uint64_t key, whit_web_reply *reply)
+{
+    const char *path = strncmp(request->path, "/v1/", 4) ? request->path : request->path + 3;
+    bool get = !strcmp(request->method, "GET"), post = !strcmp(request->method, "POST");
+    bool chat = !strcmp(path, "/chat/completions");
+    if (request->body_bytes == SIZE_MAX) {
+        whit_api_fail(reply, 413, "invalid_request_error", NULL, "the body is over %u MiB",
+                      WHIT_WEB_MAX_BODY_BYTES >> 20);
+    } else if (post && (chat || !strcmp(path, "/completions"))) {
+        whit_ask *ask = *api->stop ? NULL : whit_ask_open(api, request, key, chat, reply);
+        if (ask)
+            whit_ask_reply(ask, reply);
+        else if (*api->stop)
+            whit_api_fail(reply, 503, "server_error", NULL, "the server is ending");
+    } else if (get && !strcmp(path, "/models")) {
+        get_models(api, reply);
+    } else if (get && !strcmp(path, "/health")) {
+        get_health(api, request, reply);
+    } else if (get && !strcmp(path, "/metrics")) {
+        get_metrics(api, reply);
+    } else if (get && !strcmp(path, "/slots")) {
+        get_slots(api, request, reply);
+    } else if (get && !strcmp(path, "/props")) {
+        get_props(api, reply);
+    } else if (post && !strcmp(path, "/tokenize")) {
+        with_body(api, request, reply, tokenize);
+    } else if (post && !strcmp(path, "/detokenize")) {
+        with_body(api, request, reply, detokenize);
+    } else if (post && !strcmp(path, "/apply-template")) {
+        with_body(api, request, reply, apply_template);
+    } else {
+        whit_api_fail(reply, 404, "not_found_error", NULL, "there is no %s %.100s", request->method, request->path);
+    }
+}
+
+void whit_api_handle(void *user, const whit_web_request *request, whit_web_reply *reply)
+{
+    whit_api *api = user;
+    uint64_t key = 0;
+    bool public = !strcmp(request->path, "/health") || !strcmp(request->path, "/models") ||
+        !strcmp(request->path, "/v1/models") || !strcmp(request->method, "OPTIONS");
+    bool allowed = is_allowed(api, request, &key);
+    reply->status = 0;
+    if (api->options->cors_origin) {
+        static const char *const cors[] = {"Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key",
+                                           "Access-Control-Allow-Methods", "GET, POST, OPTIONS"};
+        reply->headers[0] = "Access-Control-Allow-Origin";
+        reply->headers[1] = api->options->cors_origin;
+        reply->n_headers = 1;
+        if (!strcmp(request->method, "OPTIONS")) {
+            memcpy(reply->headers + 2, cors, sizeof cors);
+            reply->n_headers = 3;
+            reply->status = 204;
+            return;
+        }
+    }
+    if (!allowed && !public)
+        whit_api_fail(reply, 401, "authentication_error", NULL, "the API key is missing or unknown");
+    else
+        route(api, request, key, reply);
+}
+
+/* ---- open and close ---------------------------------------------------------------------------- */
+
+whit_status whit_api_open(whit_api *api, whit_error *error)
+{
+    whit_error why;
+    if (sodium_init() < 0) return whit_fail(error, WHIT_ERROR_IO, "libsodium could not be started");
+    api->started = time(NULL);
+    whit_status status = read_keys(api, error);
+    if (status == WHIT_OK && whit_chat_template_open(api->model, NULL, &api->chat, &why) != WHIT_OK) api->chat = NULL;
+    if (status == WHIT_OK && whit_grammar_vocabulary_open(api->model, &api->vocabulary, &why) != WHIT_OK)
+        api->vocabulary = NULL;
+    whit_engine_options engine = {.n_slots = api->options->n_parallel,
+                                  .n_threads = api->options->n_threads,
+                                  .n_ctx_tokens = api->options->n_ctx_tokens,
+                                  .n_queue = api->options->n_queue,
+                                  .kv = api->options->kv};
+    if (status == WHIT_OK) status = whit_engine_open(api->model, &engine, &api->engine, error);
+    if (status != WHIT_OK) whit_api_close(api);
+    return status;
+}
+
+void whit_api_close(whit_api *api)
+{
+    whit_engine_close(api->engine);
+    whit_chat_template_close(api->chat);
+    whit_grammar_vocabulary_close(api->vocabulary);
+    free(api->keys);
+    api->engine = NULL;
+    api->chat = NULL;
+    api->vocabulary = NULL;
+    api->keys = NULL;
+    api->n_keys = 0;
+}

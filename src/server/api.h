@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ * The endpoints: requests as JSON into jobs of the engine, and what comes of them back. */
+#ifndef WHIT_SERVER_API_H
+#define WHIT_SERVER_API_H
+
+#include <jansson.h>
+
+#include "server/engine.h"
+#include "server/http.h"
+#include "server/server.h"
+
+typedef struct whit_api {
+    const whit_model *model;
+    const whit_server_options *options;
+    whit_engine *engine;
+    whit_chat_template *chat;            /* NULL: the model has none */
+    whit_grammar_vocabulary *vocabulary; /* NULL: no tokenizer for grammars */
+    uint8_t (*keys)[32];                 /* hashes of API keys */
+    size_t n_keys;
+    const volatile int *stop;
+    atomic_ullong n_ids; /* of replies */
+    time_t started;
+} whit_api;
+
+whit_status whit_api_open(whit_api *api, whit_error *error);
+void whit_api_close(whit_api *api);
+void whit_api_handle(void *user, const whit_web_request *request, whit_web_reply *reply);
+
+/* ---- parts of it ------------------------------------------------------------------------------- */
+
+/* The reply {"error": {...}}; `type` as OpenAI has it. */
+void whit_api_fail(whit_web_reply *reply, int status, const char *type, const char *param, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+void whit_api_fail_error(whit_web_reply *reply, const whit_error *error);
+void whit_api_reply(whit_web_reply *reply, json_t *body); /* takes the body over */
+
+enum { WHIT_API_MOST_ANSWERS = 8 };
+
+/* One request for text: its jobs, and what the reply needs to know. */
+typedef struct whit_ask {
+    whit_api *api;
+    bool is_chat, stream, include_usage, echo, tools;
+    uint32_t n;
+    whit_job *jobs[WHIT_API_MOST_ANSWERS];
+    whit_chat_prompt *prompt;
+    char *prompt_text; /* with echo */
+    char id[40];
+    time_t created;
+    int fd;
+} whit_ask;
+/* Reads a request and submits its jobs; on failure the reply is filled in and NULL comes back. */
+whit_ask *whit_ask_open(whit_api *api, const whit_web_request *request, uint64_t key, bool is_chat,
+                        whit_web_reply *reply);
+void whit_ask_close(whit_ask *ask); /* cancels what still runs */
+/* Waits for the end and replies, or starts a stream. Takes the ask over. */
+void whit_ask_reply(whit_ask *ask, whit_web_reply *reply);
+
+#endif

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT
+ * Requests for text, as JSON, into jobs. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "server/api.h"
+
+enum { MOST_STOPS = 16, MOST_TOP = 20, MOST_BIASES = 1024 };
+
+static bool fail(whit_web_reply *reply, const char *param, const char *what)
+{
+    whit_api_fail(reply, 400, "invalid_request_error", param, "%s: %s", param, what);
+    return false;
+}
+
+/* A number within bounds; false: refused. Absent and null are fine. */
+static bool read_number(const json_t *body, const char *key, double min, double max, double *value,
+                        whit_web_reply *reply)
+{
+    const json_t *own = json_object_get(body, key);
+    if (!own || json_is_null(own)) return true;
+    double number = json_is_number(own) ? json_number_value(own) : NAN;
+    if (!(number >= min && number <= max)) {
+        whit_api_fail(reply, 400, "invalid_request_error", key, "%s: expected a number from %g to %g", key, min, max);
+        return false;
+    }
+    *value = number;
+    return true;
+}
+
+static bool read_sampling(const json_t *body, whit_sampler_options *s, whit_web_reply *reply)
+{
+    struct {
+        const char *key;
+        float *value;
+        double min, max;
+    } reals[] = {{"temperature", &s->temperature, 0, 100},
+                 {"top_p", &s->top_p, 0, 1},
+                 {"min_p", &s->min_p, 0, 1},
+                 {"typical_p", &s->typical_p, 0, 1},
+                 {"top_n_sigma", &s->top_n_sigma, -1, 1e6},
+                 {"xtc_probability", &s->xtc_probability, 0, 1},
+                 {"xtc_threshold", &s->xtc_threshold, 0, 1},
+                 {"repeat_penalty", &s->repeat_penalty, 1e-3, 1e3},
+                 {"presence_penalty", &s->presence_penalty, -100, 100},
+                 {"frequency_penalty", &s->frequency_penalty, -100, 100},
+                 {"dynatemp_range", &s->dynatemp_range, 0, 100},
+                 {"dry_multiplier", &s->dry_multiplier, 0, 100},
+                 {"dry_base", &s->dry_base, 0, 100}};
+    for (size_t i = 0; i < sizeof reals / sizeof reals[0]; i++) {
+        double value = (double)*reals[i].value;
+        if (!read_number(body, reals[i].key, reals[i].min, reals[i].max, &value, reply)) return false;
+        *reals[i].value = (float)value;
+    }
+    double top_k = s->top_k, last_n = s->penalty_last_n, seed = 0;
+    if (!read_number(body, "top_k", -1, INT32_MAX, &top_k, reply) ||
+        !read_number(body, "repeat_last_n", -1, INT32_MAX, &last_n, reply) ||
+        !read_number(body, "seed", -0x1p63, 0x1p63, &seed, reply))
+        return false;
+    s->top_k = top_k < 0 ? 0 : (int32_t)top_k;
+    s->penalty_last_n = (int32_t)last_n;
+    const json_t *own = json_object_get(body, "seed");
+    s->seed = json_is_integer(own) ? (uint64_t)json_integer_value(own) : whit_now_ns() * 0x9E3779B97F4A7C15u;
+    return true;
+}
+
+static bool read_biases(const json_t *body, uint32_t n_vocab, whit_job *job, whit_web_reply *reply)
+{
+    const json_t *biases = json_object_get(body, "logit_bias");
+    const char *key;
+    json_t *value;
+    size_t n = json_object_size(biases), i = 0;
+    if (!biases || json_is_null(biases) || (json_is_object(biases) && n == 0)) return true;
+    if (!json_is_object(biases) || n > MOST_BIASES)
+        return fail(reply, "logit_bias", "expected an object of at most 1024");
+    int32_t *ids = calloc(n, sizeof *ids);
+    float *values = calloc(n, sizeof *values);
+    job->sampling.bias_ids = ids;
+    job->sampling.bias_values = values;
+    job->sampling.n_biases = n;
+    if (!ids || !values) return fail(reply, "logit_bias", "out of memory");
+    json_object_foreach((json_t *)biases, key, value)
+    {
+        char *end;
+        long id = strtol(key, &end, 10);
+        double bias = json_is_number(value) ? json_number_value(value) : NAN;
+        if (*end || end == key || id < 0 || (uint64_t)id >= n_vocab || !(bias >= -100 && bias <= 100))
+            return fail(reply, "logit_bias", "expected token ids with numbers from -100 to 100");
+        ids[i] = (int32_t)id;
+        values[i++] = bias <= -100 ? -INFINITY : (float)bias;
+    }
+    return true;
+}
+
+static bool add_stop(whit_job *job, const char *text, size_t n)
+{
+    char *own = n ? malloc(n + 1) : NULL;
+    if (!own) return n == 0;
+    memcpy(own, text, n);
+    own[n] = 0;
+    job->stops[job->n_stops++] = own;
+    return true;
+}
+
+static bool read_stops(const whit_ask *ask, const json_t *body, whit_job *job, whit_web_reply *reply)
+{
+    const json_t *stop = json_object_get(body, "stop");
+    size_t n = json_is_array(stop) ? json_array_size(stop) : stop && !json_is_null(stop);
+    job->stops = calloc(n + 1, sizeof *job->stops);
+    if (!job->stops || n > MOST_STOPS) return fail(reply, "stop", "at most 16 stop strings");
+    for (size_t i = 0; i < n; i++) {
+        const json_t *one = json_is_array(stop) ? json_array_get(stop, i) : stop;
+        if (!json_is_string(one) || strlen(json_string_value(one)) > 1024)
+            return fail(reply, "stop", "expected strings of at most 1024 bytes");
+        if (!add_stop(job, json_string_value(one), json_string_length(one)))
+            return fail(reply, "stop", "out of memory");
+    }
+    const char *own = ask->is_chat ? whit_chat_template_stop(ask->api->chat) : NULL;
+    return !own || add_stop(job, own, strlen(own)) || fail(reply, "stop", "out of memory");
+}
+
+/* response_format, json_schema (llama.cpp's) or grammar. */
+static bool read_form(const whit_ask *ask, const json_t *body, whit_job *job, whit_web_reply *reply)
+{
+    const json_t *format = json_object_get(body, "response_format"), *schema = json_object_get(body, "json_schema");
+    const char *gbnf = json_string_value(json_object_get(body, "grammar"));
+    const char *type = json_string_value(json_object_get(format, "type")), *param = "json_schema";
+    if (type && strcmp(type, "text") != 0) {
+        const json_t *own = json_object_get(format, "json_schema");
+        param = "response_format";
+        schema = json_object_get(own ? own : format, "schema");
+        if (strcmp(type, "json_object") != 0 && strcmp(type, "json_schema") != 0)
+            return fail(reply, param, "expected type text, json_object or json_schema");
+        if (!strcmp(type, "json_schema") && !schema) return fail(reply, param, "json_schema has no schema");
+    }
+    bool object = type && !strcmp(type, "json_object") && !schema;
+    if (!object && (!schema || json_is_null(schema)) && !gbnf) return true;
+    if (!ask->api->vocabulary) return fail(reply, param, "the model's tokenizer cannot follow a grammar");
+    if (gbnf && (schema || object)) return fail(reply, "grammar", "a grammar or a schema, not both");
+    char *text = schema ? json_dumps(schema, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    const char *source = gbnf ? gbnf : object ? "{\"type\":\"object\"}" : text;
+    whit_error error = {.message = "out of memory"};
+    const uint64_t *bits;
+    whit_status status = WHIT_ERROR_MEMORY;
+    if (source)
+        status = (gbnf ? whit_grammar_open_gbnf : whit_grammar_open_json_schema)(
+            ask->api->vocabulary, gbnf ? "grammar" : param, source, strlen(source), &job->grammar, &error);
+    if (status == WHIT_OK) status = whit_grammar_state_open(job->grammar, &job->state, &error);
+    if (status == WHIT_OK) status = whit_grammar_mask(job->state, &bits, &error); /* refused now, not midway */
+    free(text);
+    if (status != WHIT_OK)
+        whit_api_fail(reply, 400, "invalid_request_error", gbnf ? "grammar" : param, "%s", error.message);
+    return status == WHIT_OK;
+}
+
+/* ---- prompts ----------------------------------------------------------------------------------- */
+
+static bool tokenize(whit_ask *ask, const char *text, size_t n_bytes, int32_t **ids, size_t *n, whit_web_reply *reply)
+{
+    whit_error error;
+    size_t capacity = n_bytes + 16;
+    *ids = malloc(capacity * sizeof **ids);
+    whit_status status = *ids ? whit_tokenize(ask->api->model, text, n_bytes, true, true, *ids, capacity, n, &error)
+                              : whit_fail_memory(&error, "the prompt", capacity * sizeof **ids);
+    if (status != WHIT_OK) whit_api_fail_error(reply, &error);
+    return status == WHIT_OK;
+}
+
+static bool read_prompt(whit_ask *ask, const json_t *body, int32_t **ids, size_t *n, whit_web_reply *reply)
+{
+    const json_t *prompt = json_object_get(body, "prompt");
+    if (json_is_array(prompt) && json_array_size(prompt) == 1 && !json_is_integer(json_array_get(prompt, 0)))
+        prompt = json_array_get(prompt, 0);
+    if (json_is_string(prompt)) {
+        ask->prompt_text = ask->echo ? strdup(json_string_value(prompt)) : NULL;
+        return tokenize(ask, json_string_value(prompt), json_string_length(prompt), ids, n, reply);
+    }
+    *n = json_array_size(prompt);
+    *ids = malloc((*n + 1) * sizeof **ids);
+    if (!json_is_array(prompt) || !*ids) return fail(reply, "prompt", "expected a text or a list of token ids");
+    for (size_t i = 0; i < *n; i++) {
+        const json_t *id = json_array_get(prompt, i);
+        json_int_t value = json_is_integer(id) ? json_integer_value(id) : -1;
+        if (value < 0 || value >= whit_model_vocab_size(ask->api->model))
+            return fail(reply, "prompt", "expected one text or a list of token ids");
+        (*ids)[i] = (int32_t)value;
+    }
+    return true;
+}
+
+static bool render_chat(whit_ask *ask, const json_t *body, int32_t **ids, size_t *n, whit_web_reply *reply)
+{
+    const json_t *messages = json_object_get(body, "messages"), *tools = json_object_get(body, "tools");
+    const json_t *choice = json_object_get(body, "tool_choice");
+    if (!ask->api->chat) return fail(reply, "messages", "the model has no chat template; use /v1/completions");
+    if (!json_is_array(messages) || json_array_size(messages) == 0)
+        return fail(reply, "messages", "expected a list of messages");
+    bool none = json_is_string(choice) && !strcmp(json_string_value(choice), "none");
+    ask->tools = json_is_array(tools) && json_array_size(tools) > 0 && !none;
+    if (ask->tools && choice && !json_is_null(choice) &&
+        !(json_is_string(choice) && !strcmp(json_string_value(choice), "auto")))
+        return fail(reply, "tool_choice", "only auto and none can be promised");
+    if (json_array_size(tools) > 200) return fail(reply, "tools", "at most 200 tools");
+    whit_chat_request request = whit_chat_request_default();
+    const json_t *think = json_object_get(json_object_get(body, "chat_template_kwargs"), "enable_thinking");
+    char *texts[2] = {json_dumps(messages, JSON_COMPACT), ask->tools ? json_dumps(tools, JSON_COMPACT) : NULL};
+    whit_error error = {.status = WHIT_ERROR_MEMORY, .message = "out of memory"};
+    request.messages = texts[0];
+    request.messages_bytes = texts[0] ? strlen(texts[0]) : 0;
+    request.tools = texts[1];
+    request.tools_bytes = texts[1] ? strlen(texts[1]) : 0;
+    request.thinking = !json_is_boolean(think) ? WHIT_THINKING_AUTO
+        : json_is_true(think)                  ? WHIT_THINKING_ON
+                                               : WHIT_THINKING_OFF;
+    whit_status status = texts[0] ? whit_chat_render(ask->api->chat, &request, &ask->prompt, &error) : error.status;
+    free(texts[0]);
+    free(texts[1]);
+    if (status != WHIT_OK) {
+        whit_api_fail(reply, 400, "invalid_request_error", "messages", "%s", error.message);
+        return false;
+    }
+    const int32_t *rendered = whit_chat_prompt_ids(ask->prompt, n);
+    *ids = malloc((*n + 1) * sizeof **ids);
+    if (*ids) memcpy(*ids, rendered, *n * sizeof **ids);
+    return *ids || fail(reply, "messages", "out of memory");
+}
+
+/* ---- a request --------------------------------------------------------------------------------- */
+
+static bool fill_job(whit_ask *ask, const json_t *body, const int32_t *ids, size_t n_ids, uint32_t i, uint64_t key,
+                     whit_web_reply *reply)
+{
+    whit_job *job = ask->jobs[i] = whit_job_open();
+    double n_tokens = ask->is_chat ? 1 << 30 : 128, top = 0;
+    uint32_t n_ctx = whit_engine_context_size(ask->api->engine);
+    if (!job || !(job->ids = malloc(n_ids * sizeof *ids))) return fail(reply, "prompt", "out of memory");
+    memcpy(job->ids, ids, n_ids * sizeof *ids);
+    job->n_ids = n_ids;
+    job->key = key;
+    job->sampling = whit_sampler_options_default();
+    if (!read_number(body, "max_tokens", 0, 1 << 30, &n_tokens, reply) ||
+        !read_number(body, "max_completion_tokens", 0, 1 << 30, &n_tokens, reply) ||
+        !read_sampling(body, &job->sampling, reply) ||
+        !read_biases(body, whit_model_vocab_size(ask->api->model), job, reply) || !read_stops(ask, body, job, reply) ||
+        !read_form(ask, body, job, reply))
+        return false;
+    const json_t *logprobs = json_object_get(body, "logprobs");
+    job->logprobs = json_is_true(logprobs) || json_is_integer(logprobs);
+    if (json_is_integer(logprobs)) top = (double)json_integer_value(logprobs);
+    if (!read_number(body, "top_logprobs", 0, MOST_TOP, &top, reply)) return false;
+    if (top < 0 || top > MOST_TOP) return fail(reply, "logprobs", "expected at most 20");
+    job->n_top = (uint32_t)top;
+    job->sampling.seed += i;
+    if (ask->is_chat) {
+        job->end_id = whit_chat_template_end(ask->api->chat);
+        job->keep_special = ask->tools && whit_chat_template_keep_special(ask->api->chat);
+    }
+    job->ignore_end = json_is_true(json_object_get(body, "ignore_eos"));
+    uint32_t room = n_ctx - (uint32_t)n_ids;
+    job->n_tokens = n_tokens < room ? (uint32_t)n_tokens : room;
+    if (ask->api->options->timeout_s)
+        job->deadline_ns = whit_now_ns() + (uint64_t)ask->api->options->timeout_s * 1000000000u;
+    return true;
+}
+
+static bool submit(whit_ask *ask, whit_web_reply *reply)
+{
+    whit_error error;
+    for (uint32_t i = 0; i < ask->n; i++)
+        if (whit_engine_submit(ask->api->engine, ask->jobs[i], &error) != WHIT_OK) {
+            whit_api_fail(reply, 503, "server_error", NULL, "%s; try again later", error.message);
+            reply->headers[2 * reply->n_headers] = "Retry-After";
+            reply->headers[2 * reply->n_headers++ + 1] = "1";
+            return false;
+        }
+    return true;
+}
+
+static bool fill_in(whit_ask *ask, const json_t *body, uint64_t key, whit_web_reply *reply)
+{
+    int32_t *ids = NULL;
+    size_t n_ids = 0;
+    double n = 1;
+    uint32_t n_ctx = whit_engine_context_size(ask->api->engine);
+    ask->stream = json_is_true(json_object_get(body, "stream"));
+    ask->include_usage = json_is_true(json_object_get(json_object_get(body, "stream_options"), "include_usage"));
+    ask->echo = !ask->is_chat && json_is_true(json_object_get(body, "echo"));
+    bool ok = read_number(body, "n", 1, WHIT_API_MOST_ANSWERS, &n, reply);
+    ask->n = (uint32_t)n;
+    if (ok && ask->echo && json_is_integer(json_object_get(body, "logprobs")))
+        ok = fail(reply, "echo", "log-probabilities of the prompt are not served yet");
+    ok = ok && (ask->is_chat ? render_chat : read_prompt)(ask, body, &ids, &n_ids, reply);
+    if (ok && n_ids == 0) ok = fail(reply, "prompt", "the prompt has no tokens");
+    if (ok && n_ids >= n_ctx) {
+        whit_api_fail(reply, 400, "invalid_request_error", ask->is_chat ? "messages" : "prompt",
+                      "the prompt has %zu tokens, the context %u: shorten it, or start the server with a larger -c",
+                      n_ids, n_ctx);
+        ok = false;
+    }
+    for (uint32_t i = 0; i < ask->n && ok; i++) ok = fill_job(ask, body, ids, n_ids, i, key, reply);
+    free(ids);
+    return ok && submit(ask, reply);
+}
+
+whit_ask *whit_ask_open(whit_api *api, const whit_web_request *request, uint64_t key, bool is_chat,
+                        whit_web_reply *reply)
+{
+    json_error_t reason;
+    json_t *body = json_loadb(request->body ? request->body : "", request->body_bytes, 0, &reason);
+    if (!json_is_object(body)) {
+        whit_api_fail(reply, 400, "invalid_request_error", NULL, "the body is no JSON object: %s",
+                      body ? "another value" : reason.text);
+        json_decref(body);
+        return NULL;
+    }
+    whit_ask *ask = calloc(1, sizeof *ask);
+    if (ask) {
+        *ask = (whit_ask){.api = api, .is_chat = is_chat, .fd = request->fd, .created = time(NULL), .n = 1};
+        snprintf(ask->id, sizeof ask->id, "%s-%016llx", is_chat ? "chatcmpl" : "cmpl",
+                 (unsigned long long)(atomic_fetch_add(&api->n_ids, 1) * 0x9E3779B97F4A7C15u ^ (uint64_t)ask->created));
+    }
+    if (!ask) whit_api_fail(reply, 500, "server_error", NULL, "out of memory");
+    if (ask && !fill_in(ask, body, key, reply)) {
+        whit_ask_close(ask);
+        ask = NULL;
+    }
+    json_decref(body);
+    return ask;
+}
+
+void whit_ask_close(whit_ask *ask)
+{
+    if (!ask) return;
+    for (uint32_t i = 0; i < WHIT_API_MOST_ANSWERS; i++) {
+        if (ask->jobs[i]) atomic_store(&ask->jobs[i]->cancelled, true);
+        whit_job_close(ask->jobs[i]);
+    }
+    whit_chat_prompt_close(ask->prompt);
+    free(ask->prompt_text);
+    free(ask);
+}

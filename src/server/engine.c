@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT
+ * Continuous batching: every step takes the next token of all that generate, and as much of waiting
+ * prompts as fits. Sequences keep what they hold when a request ends; the next one takes over the
+ * longest common beginning, its own sequence's or another's. */
+#include "server/engine.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+enum { BATCH_TOKENS = 256 };
+
+typedef struct slot {
+    whit_job *job; /* NULL: free */
+    whit_generation *generation;
+    whit_sampler *sampler;
+    whit_stage stage;
+    const whit_stage *stages[1];
+    int32_t *held; /* tokens in the sequence, where it is free */
+    size_t n_held;
+    uint64_t used; /* the step of its last use */
+} slot;
+
+struct whit_engine {
+    const whit_model *model;
+    whit_session *session;
+    whit_engine_options options;
+    slot *slots;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t work, changed;
+    whit_job *first, *last; /* that wait */
+    whit_engine_counts counts;
+    bool stop, running;
+};
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+whit_job *whit_job_open(void)
+{
+    whit_job *job = calloc(1, sizeof *job);
+    if (job) {
+        atomic_store(&job->n_holders, 1);
+        job->end_id = -1;
+    }
+    return job;
+}
+
+void whit_job_close(whit_job *job)
+{
+    if (!job || atomic_fetch_sub(&job->n_holders, 1) > 1) return;
+    for (size_t i = 0; i < job->n_stops; i++) free(job->stops[i]);
+    free(job->stops);
+    free(job->ids);
+    free((void *)job->sampling.bias_ids);
+    free((void *)job->sampling.bias_values);
+    whit_grammar_state_close(job->state);
+    whit_grammar_close(job->grammar);
+    whit_buf_free(&job->text);
+    whit_buf_free(&job->logprobs_of);
+    free(job);
+}
+
+/* ---- beginnings that are there already --------------------------------------------------------- */
+
+static size_t common_tokens(const int32_t *a, size_t n_a, const int32_t *b, size_t n_b)
+{
+    size_t n = n_a < n_b ? n_a : n_b, i = 0;
+    while (i < n && a[i] == b[i]) i++;
+    return i;
+}
+
+/* What a slot's sequence holds: of one that works, its generation's tokens as far as they were fed. */
+static const int32_t *held_tokens(const whit_engine *e, uint32_t i, size_t *n)
+{
+    const slot *s = &e->slots[i];
+    if (!s->generation) {
+        *n = s->n_held;
+        return s->held;
+    }
+    const int32_t *ids = whit_generation_ids(s->generation, n);
+    uint32_t position = whit_session_position(e->session, i);
+    if (position < *n) *n = position;
+    return ids;
+}
+
+/* The free slot to take: the one whose tokens begin most alike, then the one unused longest. */
+static int choose_slot(const whit_engine *e, const whit_job *job, size_t *n_common)
+{
+    int best = -1;
+    *n_common = 0;
+    for (uint32_t i = 0; i < e->options.n_slots; i++) {
+        const slot *s = &e->slots[i];
+        if (s->job) continue;
+        size_t n = common_tokens(s->held, s->n_held, job->ids, job->n_ids);
+        if (best < 0 || n > *n_common || (n == *n_common && s->used < e->slots[best].used)) {
+            best = (int)i;
+            *n_common = n;
+        }
+    }
+    return best;
+}
+
+static whit_status prepare_sequence(whit_engine *e, uint32_t at, whit_job *job, size_t n_common, whit_error *error)
+{
+    uint32_t from = at;
+    for (uint32_t i = 0; i < e->options.n_slots; i++) {
+        size_t n_held, n;
+        const int32_t *held = held_tokens(e, i, &n_held);
+        n = common_tokens(held, n_held, job->ids, job->n_ids);
+        if (i != at && n > n_common + 32) n_common = n, from = i;
+    }
+    if (n_common >= job->n_ids) n_common = job->n_ids - 1; /* the last token's logits are wanted */
+    free(e->slots[at].held);
+    e->slots[at].held = NULL;
+    e->slots[at].n_held = 0;
+    job->n_cached = (uint32_t)n_common;
+    if (from != at) {
+        WHIT_TRY(whit_session_truncate(e->session, at, 0, error));
+        return whit_session_share(e->session, from, at, (uint32_t)n_common, error);
+    }
+    return whit_session_truncate(e->session, at, (uint32_t)n_common, error);
+}
+
+/* ---- starting and ending ----------------------------------------------------------------------- */
+
+static whit_status open_generation(whit_engine *e, uint32_t at, whit_job *job, size_t n_common, whit_error *error)
+{
+    slot *s = &e->slots[at];
+    whit_generate_options options = whit_generate_options_default();
+    WHIT_TRY(prepare_sequence(e, at, job, n_common, error));
+    WHIT_TRY(whit_sampler_open(e->model, &job->sampling, &s->sampler, error));
+    options.sequence = at;
+    options.n_present = job->n_cached;
+    options.n_tokens = job->n_tokens;
+    options.ignore_end = job->ignore_end;
+    options.keep_special = job->keep_special;
+    options.end_ids = &job->end_id;
+    options.n_end_ids = job->end_id >= 0;
+    options.stop = (const char *const *)job->stops;
+    options.n_stop = job->n_stops;
+    options.logprobs = job->logprobs;
+    options.n_top_logprobs = job->n_top;
+    if (job->state) {
+        s->stage = whit_grammar_stage(job->state);
+        s->stages[0] = &s->stage;
+        options.stages = s->stages;
+        options.n_stages = 1;
+    }
+    return whit_generation_open(e->session, s->sampler, job->ids, job->n_ids, &options, &s->generation, error);
+}
+
+/* With the lock held. */
+static void finish_job(whit_engine *e, whit_job *job, whit_finish finish, const whit_error *error)
+{
+    job->finish = finish;
+    if (error) job->error = *error;
+    job->finished = true;
+    job->done_ns = whit_now_ns();
+    if (finish == WHIT_FINISH_CANCELLED) e->counts.n_cancelled++;
+    pthread_cond_broadcast(&e->changed);
+    whit_job_close(job);
+}
+
+static void free_slot(whit_engine *e, uint32_t at)
+{
+    slot *s = &e->slots[at];
+    size_t n = 0;
+    const int32_t *ids = s->generation ? held_tokens(e, at, &n) : NULL;
+    free(s->held);
+    s->held = n ? malloc(n * sizeof *ids) : NULL;
+    s->n_held = s->held ? n : 0;
+    if (s->held) memcpy(s->held, ids, n * sizeof *ids);
+    whit_generation_close(s->generation);
+    whit_sampler_close(s->sampler);
+    s->generation = NULL;
+    s->sampler = NULL;
+    s->job = NULL;
+    s->used = e->counts.n_steps;
+}
+
+/* The waiting job whose key has the fewest at work; of equals, the one that came first. */
+static whit_job *next_job(whit_engine *e)
+{
+    whit_job *best = NULL, *before_best = NULL, *before = NULL;
+    uint32_t fewest = UINT32_MAX;
+    for (whit_job *job = e->first; job; before = job, job = job->next) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < e->options.n_slots; i++) n += e->slots[i].job && e->slots[i].job->key == job->key;
+        if (n < fewest) fewest = n, best = job, before_best = before;
+    }
+    if (!best) return NULL;
+    if (before_best)
+        before_best->next = best->next;
+    else
+        e->first = best->next;
+    if (e->last == best) e->last = before_best;
+    best->next = NULL;
+    e->counts.n_queued--;
+    return best;
+}
+
+/* With the lock held. */
+static void start_jobs(whit_engine *e)
+{
+    while (e->first && e->counts.n_busy < e->options.n_slots) {
+        whit_job *job = next_job(e);
+        whit_error error;
+        size_t n_common;
+        int at = choose_slot(e, job, &n_common);
+        if (atomic_load(&job->cancelled)) {
+            finish_job(e, job, WHIT_FINISH_CANCELLED, NULL);
+            continue;
+        }
+        job->started = true;
+        job->started_ns = whit_now_ns();
+        e->counts.queue_ns += job->started_ns - job->queued_ns;
+        e->slots[at].job = job;
+        if (open_generation(e, (uint32_t)at, job, n_common, &error) != WHIT_OK) {
+            free_slot(e, (uint32_t)at);
+            finish_job(e, job, WHIT_FINISH_FAILED, &error);
+            continue;
+        }
+        e->counts.n_busy++;
+        e->counts.n_requests++;
+        e->counts.n_cached_tokens += job->n_cached;
+    }
+}
+
+/* Gives out what became final; true where the job is over. With the lock held. */
+static bool take_output(whit_engine *e, slot *s)
+{
+    whit_job *job = s->job;
+    whit_generate_result result = whit_generate_result_default();
+    size_t n;
+    const char *text = whit_generation_text(s->generation, &n);
+    if (n && !whit_buf_append(&job->text, text, n)) atomic_store(&job->cancelled, true);
+    whit_generation_result(s->generation, &result);
+    if (job->n_generated == 0 && result.n_generated_tokens) {
+        job->first_ns = whit_now_ns();
+        e->counts.n_prompt_tokens += result.n_prompt_tokens;
+        e->counts.prompt_ns += result.prompt_ns;
+        e->counts.first_token_ns += job->first_ns - job->queued_ns;
+    }
+    for (uint32_t i = job->n_generated; job->logprobs && i < result.n_generated_tokens; i++) {
+        const whit_logprob *entries = whit_generation_logprobs(s->generation, i);
+        if (entries) whit_buf_append(&job->logprobs_of, entries, (1 + job->n_top) * sizeof *entries);
+    }
+    e->counts.n_generated_tokens += result.n_generated_tokens - job->n_generated;
+    job->n_generated = result.n_generated_tokens;
+    if (!whit_generation_finished(s->generation)) return false;
+    e->counts.generate_ns += result.generate_ns;
+    job->finish = result.finish;
+    return true;
+}
+
+static void step(whit_engine *e)
+{
+    whit_generation *generations[WHIT_ENGINE_MOST_SLOTS] = {NULL};
+    size_t n = 0, n_open;
+    whit_error error;
+    for (uint32_t i = 0; i < e->options.n_slots; i++)
+        if (e->slots[i].job) {
+            bool late = e->slots[i].job->deadline_ns && whit_now_ns() > e->slots[i].job->deadline_ns;
+            if (late || atomic_load(&e->slots[i].job->cancelled)) whit_generation_cancel(e->slots[i].generation);
+            generations[n++] = e->slots[i].generation;
+        }
+    whit_status status = whit_generations_step(e->session, generations, n, &n_open, &error);
+    if (status != WHIT_OK)
+        for (size_t i = 0; i < n; i++) whit_generation_cancel(generations[i]);
+    pthread_mutex_lock(&e->lock);
+    e->counts.n_steps++;
+    e->counts.n_busy_slot_steps += n;
+    for (uint32_t i = 0; i < e->options.n_slots; i++) {
+        slot *s = &e->slots[i];
+        if (!s->job || !take_output(e, s)) continue;
+        whit_job *job = s->job;
+        const whit_error *reason = status != WHIT_OK ? &error : whit_generation_error(s->generation);
+        whit_error own;
+        if (reason) own = *reason, reason = &own;
+        whit_finish finish = reason ? WHIT_FINISH_FAILED : job->finish;
+        free_slot(e, i);
+        e->counts.n_busy--;
+        finish_job(e, job, finish, reason);
+    }
+    uint32_t n_kv = 0;
+    for (uint32_t i = 0; i < e->options.n_slots; i++) n_kv += whit_session_position(e->session, i);
+    e->counts.n_kv_tokens = n_kv;
+    pthread_cond_broadcast(&e->changed);
+}
+
+static void *run(void *user)
+{
+    whit_engine *e = user;
+    pthread_mutex_lock(&e->lock);
+    while (!e->stop) {
+        start_jobs(e);
+        if (e->counts.n_busy == 0) {
+            pthread_cond_wait(&e->work, &e->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&e->lock);
+        step(e); /* takes the lock again */
+    }
+    pthread_mutex_unlock(&e->lock);
+    return NULL;
+}
+
+/* ---- from outside ------------------------------------------------------------------------------ */
+
+whit_status whit_engine_open(const whit_model *model, const whit_engine_options *options, whit_engine **engine,
+                             whit_error *error)
+{
+    *engine = NULL;
+    whit_engine *e = calloc(1, sizeof *e);
+    if (!e) return whit_fail_memory(error, "the engine", sizeof *e);
+    e->model = model;
+    e->options = *options;
+    pthread_mutex_init(&e->lock, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&e->work, NULL);
+    pthread_cond_init(&e->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    e->slots = calloc(options->n_slots, sizeof *e->slots);
+    whit_session_options wanted = whit_session_options_default();
+    wanted.n_ctx_tokens = options->n_ctx_tokens;
+    wanted.n_sequences = options->n_slots;
+    wanted.n_threads = options->n_threads;
+    wanted.n_batch_tokens = BATCH_TOKENS;
+    wanted.kv = options->kv;
+    whit_status status = e->slots ? whit_session_open(model, &wanted, &e->session, error)
+                                  : whit_fail_memory(error, "the engine", options->n_slots * sizeof *e->slots);
+    if (status == WHIT_OK) {
+        e->counts.n_slots = options->n_slots;
+        e->counts.n_ctx_tokens = whit_session_context_size(e->session);
+        e->running = pthread_create(&e->thread, NULL, run, e) == 0;
+        if (!e->running) status = whit_fail(error, WHIT_ERROR_IO, "the engine's thread could not be started");
+    }
+    if (status != WHIT_OK) {
+        whit_engine_close(e);
+        return status;
+    }
+    *engine = e;
+    return WHIT_OK;
+}
+
+void whit_engine_close(whit_engine *e)
+{
+    if (!e) return;
+    pthread_mutex_lock(&e->lock);
+    e->stop = true;
+    pthread_cond_broadcast(&e->work);
+    pthread_mutex_unlock(&e->lock);
+    if (e->running) pthread_join(e->thread, NULL);
+    pthread_mutex_lock(&e->lock);
+    for (uint32_t i = 0; e->slots && i < e->options.n_slots; i++) {
+        whit_job *job = e->slots[i].job;
+        free_slot(e, i);
+        free(e->slots[i].held);
+        if (job) finish_job(e, job, WHIT_FINISH_CANCELLED, NULL);
+    }
+    for (whit_job *job = e->first, *next; job; job = next) {
+        next = job->next;
+        finish_job(e, job, WHIT_FINISH_CANCELLED, NULL);
+    }
+    pthread_mutex_unlock(&e->lock);
+    whit_session_close(e->session);
+    pthread_cond_destroy(&e->work);
+    pthread_cond_destroy(&e->changed);
+    pthread_mutex_destroy(&e->lock);
+    free(e->slots);
+    free(e);
+}
+
+uint32_t whit_engine_context_size(const whit_engine *e)
+{
+    return e->counts.n_ctx_tokens;
+}
+
+whit_status whit_engine_submit(whit_engine *e, whit_job *job, whit_error *error)
+{
+    pthread_mutex_lock(&e->lock);
+    bool full = e->counts.n_queued >= e->options.n_queue || e->stop;
+    if (!full) {
+        atomic_fetch_add(&job->n_holders, 1);
+        job->queued_ns = whit_now_ns();
+        if (e->last)
+            e->last->next = job;
+        else
+            e->first = job;
+        e->last = job;
+        e->counts.n_queued++;
+        pthread_cond_signal(&e->work);
+    }
+    pthread_mutex_unlock(&e->lock);
+    return full ? whit_fail(error, WHIT_ERROR_LIMIT, "the queue is full") : WHIT_OK;
+}
+
+void whit_engine_lock(whit_engine *e)
+{
+    pthread_mutex_lock(&e->lock);
+}
+
+void whit_engine_unlock(whit_engine *e)
+{
+    pthread_mutex_unlock(&e->lock);
+}
+
+void whit_engine_wait(whit_engine *e, uint32_t ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)ms * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&e->changed, &e->lock, &until);
+}
+
+void whit_engine_count(whit_engine *e, whit_engine_counts *counts)
+{
+    pthread_mutex_lock(&e->lock);
+    *counts = e->counts;
+    pthread_mutex_unlock(&e->lock);
+}
+
+bool whit_engine_is_idle(whit_engine *e)
+{
+    pthread_mutex_lock(&e->lock);
+    bool idle = !e->first && e->counts.n_busy == 0;
+    pthread_mutex_unlock(&e->lock);
+    return idle;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ * The engine of a server: one thread steps all generations of a model together. */
+#ifndef WHIT_SERVER_ENGINE_H
+#define WHIT_SERVER_ENGINE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/mem.h"
+
+/* One answer in the making. The connection's thread fills in the first part and submits it; the engine
+ * fills in the second under the engine's lock. Both hold it; the last to let go frees it. */
+typedef struct whit_job {
+    int32_t *ids;
+    size_t n_ids;
+    whit_sampler_options sampling; /* bias_ids and bias_values belong to the job */
+    uint32_t n_tokens, n_top;
+    bool logprobs, ignore_end, keep_special;
+    int32_t end_id; /* one more that ends the answer; -1: none */
+    char **stops;
+    size_t n_stops;
+    whit_grammar *grammar; /* with `state`, the engine's from submission on */
+    whit_grammar_state *state;
+    uint64_t key; /* whose request it is, for fairness */
+    uint64_t deadline_ns;
+    atomic_bool cancelled;
+
+    whit_buf text;        /* all of it so far */
+    whit_buf logprobs_of; /* whit_logprob[1 + n_top] by token */
+    uint32_t n_generated, n_cached;
+    bool started, finished;
+    whit_finish finish;
+    whit_error error; /* status WHIT_OK: none */
+    uint64_t queued_ns, started_ns, first_ns, done_ns;
+
+    atomic_int n_holders;
+    struct whit_job *next;
+} whit_job;
+
+whit_job *whit_job_open(void);
+void whit_job_close(whit_job *job); /* lets go */
+
+typedef struct whit_engine_counts {
+    uint64_t n_prompt_tokens, n_cached_tokens, n_generated_tokens, n_requests, n_cancelled, n_steps, n_busy_slot_steps;
+    uint64_t prompt_ns, generate_ns, queue_ns, first_token_ns;
+    uint32_t n_slots, n_busy, n_queued, n_ctx_tokens, n_kv_tokens;
+} whit_engine_counts;
+
+#define WHIT_ENGINE_MOST_SLOTS 256u
+
+typedef struct whit_engine whit_engine;
+typedef struct whit_engine_options {
+    uint32_t n_slots, n_threads, n_ctx_tokens, n_queue;
+    whit_kv_type kv;
+} whit_engine_options;
+whit_status whit_engine_open(const whit_model *model, const whit_engine_options *options, whit_engine **engine,
+                             whit_error *error);
+void whit_engine_close(whit_engine *engine); /* cancels what runs */
+uint32_t whit_engine_context_size(const whit_engine *engine);
+/* WHIT_ERROR_LIMIT: the queue is full. */
+whit_status whit_engine_submit(whit_engine *engine, whit_job *job, whit_error *error);
+void whit_engine_lock(whit_engine *engine);
+void whit_engine_unlock(whit_engine *engine);
+/* With the lock held: until something changed, at most so long. */
+void whit_engine_wait(whit_engine *engine, uint32_t ms);
+void whit_engine_count(whit_engine *engine, whit_engine_counts *counts);
+bool whit_engine_is_idle(whit_engine *engine);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ * HTTP/1.1 by libmicrohttpd: whole requests in, whole or streamed replies out. A thread per connection;
+ * a handler may block. */
+#ifndef WHIT_SERVER_HTTP_H
+#define WHIT_SERVER_HTTP_H
+
+#include "base/mem.h"
+
+#define WHIT_WEB_MAX_BODY_BYTES (16u << 20)
+
+typedef struct whit_web_request {
+    const char *method, *path;
+    const char *body;
+    size_t body_bytes;
+    int fd; /* the connection's, to see whether the client left */
+    const void *connection;
+} whit_web_request;
+
+/* What a stream gives: bytes copied, 0 for the end, -1 where the client left. Called again and again. */
+typedef long whit_web_stream_fn(void *user, char *data, size_t room);
+
+typedef struct whit_web_reply {
+    int status;
+    const char *type;       /* content type */
+    whit_buf body;          /* freed by the server */
+    const char *headers[8]; /* pairs; they outlive the reply */
+    size_t n_headers;
+    whit_web_stream_fn *stream; /* in place of a body */
+    void (*end_stream)(void *user);
+    void *stream_user;
+} whit_web_reply;
+
+typedef void whit_web_handler(void *user, const whit_web_request *request, whit_web_reply *reply);
+
+/* A header, or a parameter of the query, in place; NULL: absent. */
+const char *whit_web_header(const whit_web_request *request, const char *name);
+const char *whit_web_query(const whit_web_request *request, const char *name);
+/* Did the client close its connection? */
+bool whit_web_client_left(int fd);
+
+typedef struct whit_web_server whit_web_server;
+/* Serves on a listening socket, which it takes over. */
+whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_web_handler *handler,
+                           void *user, whit_web_server **server, whit_error *error);
+void whit_web_quiesce(whit_web_server *server); /* accepts nothing more */
+void whit_web_close(whit_web_server *server);
+
+#endif

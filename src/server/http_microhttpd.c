@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT
+ * HTTP by libmicrohttpd, opened at first use: it brings a TLS library along that no other verb needs. */
+#include "server/http.h"
+#include "server/server.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { HEADER_BYTES = 32768, STACK_BYTES = 1 << 20 };
+
+struct api {
+    const char *(*version)(void);
+    struct MHD_Daemon *(*start)(unsigned int flags, uint16_t port, MHD_AcceptPolicyCallback accept, void *accept_user,
+                                MHD_AccessHandlerCallback handler, void *user, ...);
+    void (*stop)(struct MHD_Daemon *daemon);
+    MHD_socket (*quiesce)(struct MHD_Daemon *daemon);
+    struct MHD_Response *(*from_buffer)(size_t size, void *data, enum MHD_ResponseMemoryMode mode);
+    struct MHD_Response *(*from_callback)(uint64_t size, size_t block, MHD_ContentReaderCallback read, void *user,
+                                          MHD_ContentReaderFreeCallback end);
+    enum MHD_Result (*add_header)(struct MHD_Response *response, const char *name, const char *value);
+    enum MHD_Result (*queue)(struct MHD_Connection *connection, unsigned int status, struct MHD_Response *response);
+    void (*destroy)(struct MHD_Response *response);
+    const char *(*lookup)(struct MHD_Connection *connection, enum MHD_ValueKind kind, const char *key);
+    const union MHD_ConnectionInfo *(*info)(struct MHD_Connection *connection, enum MHD_ConnectionInfoType type, ...);
+};
+
+struct whit_web_server {
+    struct api api;
+    struct MHD_Daemon *daemon;
+    whit_web_handler *handler;
+    void *user;
+};
+
+/* Of one request. */
+struct exchange {
+    whit_web_server *server;
+    whit_buf body;
+    bool too_large;
+};
+
+struct stream {
+    whit_web_stream_fn *read;
+    void (*end)(void *user);
+    void *user;
+};
+
+static bool open_library(struct api *api)
+{
+    void *library = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!library) return false;
+    *(void **)&api->version = dlsym(library, "MHD_get_version");
+    *(void **)&api->start = dlsym(library, "MHD_start_daemon");
+    *(void **)&api->stop = dlsym(library, "MHD_stop_daemon");
+    *(void **)&api->quiesce = dlsym(library, "MHD_quiesce_daemon");
+    *(void **)&api->from_buffer = dlsym(library, "MHD_create_response_from_buffer");
+    *(void **)&api->from_callback = dlsym(library, "MHD_create_response_from_callback");
+    *(void **)&api->add_header = dlsym(library, "MHD_add_response_header");
+    *(void **)&api->queue = dlsym(library, "MHD_queue_response");
+    *(void **)&api->destroy = dlsym(library, "MHD_destroy_response");
+    *(void **)&api->lookup = dlsym(library, "MHD_lookup_connection_value");
+    *(void **)&api->info = dlsym(library, "MHD_get_connection_info");
+    dlclose(library);
+    return api->version && api->start && api->stop && api->quiesce && api->from_buffer && api->from_callback &&
+        api->add_header && api->queue && api->destroy && api->lookup && api->info;
+}
+
+const char *whit_server_library(void)
+{
+    struct api api;
+    return open_library(&api) ? api.version() : NULL;
+}
+
+bool whit_web_client_left(int fd)
+{
+    struct pollfd look = {.fd = fd, .events = POLLRDHUP};
+    return fd >= 0 && poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
+struct connection {
+    const struct api *api;
+    struct MHD_Connection *of;
+};
+
+const char *whit_web_header(const whit_web_request *request, const char *name)
+{
+    const struct connection *c = request->connection;
+    return c->api->lookup(c->of, MHD_HEADER_KIND, name);
+}
+
+const char *whit_web_query(const whit_web_request *request, const char *name)
+{
+    const struct connection *c = request->connection;
+    return c->api->lookup(c->of, MHD_GET_ARGUMENT_KIND, name);
+}
+
+static ssize_t read_stream(void *user, uint64_t at, char *data, size_t room)
+{
+    struct stream *s = user;
+    (void)at;
+    long n = s->read(s->user, data, room);
+    return n > 0 ? n : n == 0 ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+static void end_stream(void *user)
+{
+    struct stream *s = user;
+    s->end(s->user);
+    free(s);
+}
+
+static enum MHD_Result send_reply(const struct api *api, struct MHD_Connection *connection, whit_web_reply *reply)
+{
+    struct MHD_Response *response = NULL;
+    if (reply->stream) {
+        struct stream *s = malloc(sizeof *s);
+        if (s) {
+            *s = (struct stream){reply->stream, reply->end_stream, reply->stream_user};
+            response = api->from_callback(MHD_SIZE_UNKNOWN, 4096, read_stream, s, end_stream);
+        }
+        if (!response) {
+            reply->end_stream(reply->stream_user);
+            free(s);
+        }
+    } else {
+        static char none[1];
+        response = api->from_buffer(reply->body.size_bytes, reply->body.data ? (void *)reply->body.data : none,
+                                    MHD_RESPMEM_MUST_COPY);
+    }
+    whit_buf_free(&reply->body);
+    if (!response) return MHD_NO;
+    if (reply->type) api->add_header(response, "Content-Type", reply->type);
+    for (size_t i = 0; i < reply->n_headers; i++)
+        api->add_header(response, reply->headers[2 * i], reply->headers[2 * i + 1]);
+    enum MHD_Result result = api->queue(connection, (unsigned)reply->status, response);
+    api->destroy(response);
+    return result;
+}
+
+static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *path, const char *method,
+                                  const char *version, const char *data, size_t *data_bytes, void **own)
+{
+    whit_web_server *server = user;
+    struct exchange *x = *own;
+    (void)version;
+    if (!x) {
+        x = calloc(1, sizeof *x);
+        if (!x) return MHD_NO;
+        x->server = server;
+        x->body.limit_bytes = WHIT_WEB_MAX_BODY_BYTES;
+        *own = x;
+        return MHD_YES;
+    }
+    if (*data_bytes) { /* a body that is too large is read and dropped, so that the answer arrives */
+        if (!x->too_large && !whit_buf_append(&x->body, data, *data_bytes)) x->too_large = true;
+        *data_bytes = 0;
+        return MHD_YES;
+    }
+    const union MHD_ConnectionInfo *info = server->api.info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct connection c = {&server->api, connection};
+    whit_web_request request = {
+        method, path, (const char *)x->body.data, x->body.size_bytes, info ? (int)info->connect_fd : -1, &c};
+    whit_web_reply reply = {.status = 500};
+    if (x->too_large) request.body = NULL, request.body_bytes = SIZE_MAX;
+    server->handler(server->user, &request, &reply);
+    return send_reply(&server->api, connection, &reply);
+}
+
+static void on_completed(void *user, struct MHD_Connection *connection, void **own, enum MHD_RequestTerminationCode why)
+{
+    struct exchange *x = *own;
+    (void)user, (void)connection, (void)why;
+    if (x) whit_buf_free(&x->body);
+    free(x);
+    *own = NULL;
+}
+
+whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_web_handler *handler,
+                           void *user, whit_web_server **server, whit_error *error)
+{
+    *server = NULL;
+    whit_web_server *s = calloc(1, sizeof *s);
+    if (!s) return whit_fail_memory(error, "the server", sizeof *s);
+    s->handler = handler;
+    s->user = user;
+    if (!open_library(&s->api)) {
+        free(s);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "libmicrohttpd (libmicrohttpd.so.12) is not on this machine, so it cannot serve");
+    }
+    s->daemon =
+        s->api.start(MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL,
+                     on_request, s, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)listening, MHD_OPTION_CONNECTION_LIMIT,
+                     (unsigned)n_connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)timeout_s,
+                     MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES, MHD_OPTION_THREAD_STACK_SIZE,
+                     (size_t)STACK_BYTES, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_END);
+    if (!s->daemon) {
+        free(s);
+        return whit_fail(error, WHIT_ERROR_IO, "the server could not be started");
+    }
+    *server = s;
+    return WHIT_OK;
+}
+
+void whit_web_quiesce(whit_web_server *s)
+{
+    MHD_socket listening = s->api.quiesce(s->daemon);
+    if (listening >= 0) close(listening);
+}
+
+void whit_web_close(whit_web_server *s)
+{
+    if (!s) return;
+    s->api.stop(s->daemon);
+    free(s);
+}

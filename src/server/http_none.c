@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ * A build without libmicrohttpd serves nothing, and says so. */
+#include "server/http.h"
+#include "server/server.h"
+
+const char *whit_server_library(void)
+{
+    return NULL;
+}
+
+const char *whit_web_header(const whit_web_request *request, const char *name)
+{
+    (void)request, (void)name;
+    return NULL;
+}
+
+const char *whit_web_query(const whit_web_request *request, const char *name)
+{
+    (void)request, (void)name;
+    return NULL;
+}
+
+bool whit_web_client_left(int fd)
+{
+    (void)fd;
+    return false;
+}
+
+whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_web_handler *handler,
+                           void *user, whit_web_server **server, whit_error *error)
+{
+    (void)listening, (void)n_connections, (void)timeout_s, (void)handler, (void)user;
+    *server = NULL;
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "this build has no libmicrohttpd, so it cannot serve");
+}
+
+void whit_web_quiesce(whit_web_server *server)
+{
+    (void)server;
+}
+
+void whit_web_close(whit_web_server *server)
+{
+    (void)server;
+}

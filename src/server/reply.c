@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT
+ * Answers as JSON: whole, or as server-sent events while they are written. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "server/api.h"
+
+enum { LOOK_MS = 20, PING_MS = 10000 };
+
+/* ---- parts of a reply -------------------------------------------------------------------------- */
+
+static const char *finish_name(const whit_job *job, bool calls)
+{
+    if (calls) return "tool_calls";
+    return job->finish == WHIT_FINISH_LENGTH ? "length" : "stop";
+}
+
+static json_t *text_or_null(const char *text, size_t n)
+{
+    json_t *own = json_stringn(text ? text : "", n);
+    return own ? own : json_null();
+}
+
+static json_t *token_text(const whit_api *api, int32_t id)
+{
+    whit_detokenizer *d;
+    const char *text;
+    size_t n = 0;
+    json_t *own = NULL;
+    if (whit_detokenizer_open(api->model, false, &d, NULL) != WHIT_OK) return json_string("");
+    if (whit_detokenizer_push(d, id, &text, &n, NULL) == WHIT_OK &&
+        (n || whit_detokenizer_flush(d, &text, &n, NULL) == WHIT_OK))
+        own = json_stringn(text, n);
+    whit_detokenizer_close(d);
+    return own ? own : json_string("");
+}
+
+static json_t *logprob_entry(const whit_api *api, whit_logprob entry)
+{
+    json_t *text = token_text(api, entry.id), *bytes = json_array();
+    const char *data = json_string_value(text);
+    for (size_t i = 0; i < json_string_length(text); i++) json_array_append_new(bytes, json_integer((uint8_t)data[i]));
+    double value = entry.logprob < -9999 ? -9999 : (double)entry.logprob;
+    return json_pack("{s:o, s:f, s:o, s:i}", "token", text, "logprob", value, "bytes", bytes, "id", (int)entry.id);
+}
+
+/* With the tokens [from, to) of the job; the engine's lock is not needed once copied out. */
+static json_t *logprobs_json(const whit_ask *ask, const whit_logprob *entries, uint32_t n_top, uint32_t n)
+{
+    json_t *content = json_array(), *tokens = json_array(), *values = json_array(), *tops = json_array();
+    for (uint32_t i = 0; i < n; i++, entries += 1 + n_top) {
+        json_t *own = logprob_entry(ask->api, entries[0]), *list = json_array(), *map = json_object();
+        for (uint32_t k = 1; k <= n_top; k++) {
+            json_t *other = logprob_entry(ask->api, entries[k]);
+            json_object_set(map, json_string_value(json_object_get(other, "token")), json_object_get(other, "logprob"));
+            json_array_append_new(list, other);
+        }
+        json_array_append(tokens, json_object_get(own, "token"));
+        json_array_append(values, json_object_get(own, "logprob"));
+        json_array_append_new(tops, map);
+        json_object_set_new(own, "top_logprobs", list);
+        json_array_append_new(content, own);
+    }
+    if (ask->is_chat) {
+        json_decref(tokens), json_decref(values), json_decref(tops);
+        return json_pack("{s:o, s:n}", "content", content, "refusal");
+    }
+    json_decref(content);
+    return json_pack("{s:o, s:o, s:o}", "tokens", tokens, "token_logprobs", values, "top_logprobs", tops);
+}
+
+static json_t *usage_json(const whit_ask *ask)
+{
+    json_int_t prompt = (json_int_t)ask->jobs[0]->n_ids, generated = 0, cached = ask->jobs[0]->n_cached;
+    for (uint32_t i = 0; i < ask->n; i++) generated += ask->jobs[i]->n_generated;
+    return json_pack("{s:I, s:I, s:I, s:{s:I}}", "prompt_tokens", prompt, "completion_tokens", generated,
+                     "total_tokens", prompt + generated, "prompt_tokens_details", "cached_tokens", cached);
+}
+
+static json_t *envelope(const whit_ask *ask, bool chunk)
+{
+    const char *object = ask->is_chat ? chunk ? "chat.completion.chunk" : "chat.completion" : "text_completion";
+    return json_pack("{s:s, s:s, s:I, s:s, s:s}", "id", ask->id, "object", object, "created", (json_int_t)ask->created,
+                     "model", ask->api->options->model_name, "system_fingerprint", whit_version());
+}
+
+/* ---- whole ------------------------------------------------------------------------------------- */
+
+static json_t *message_of(const whit_ask *ask, const whit_job *job, bool *calls, whit_error *error)
+{
+    whit_chat_parser *parser;
+    size_t n;
+    *calls = false;
+    if (whit_chat_parser_open(ask->api->chat, ask->prompt, ask->tools, NULL, NULL, &parser, error) != WHIT_OK)
+        return NULL;
+    json_t *message = NULL;
+    if (whit_chat_parser_push(parser, job->text.data ? (const char *)job->text.data : "", job->text.size_bytes,
+                              error) == WHIT_OK &&
+        whit_chat_parser_flush(parser, error) == WHIT_OK) {
+        const char *text = whit_chat_parser_message(parser, &n);
+        *calls = whit_chat_parser_n_calls(parser) > 0;
+        message = json_loadb(text, n, 0, NULL);
+        if (message) {
+            json_object_set_new(message, "refusal", json_null());
+            if (!json_object_get(message, "content")) json_object_set_new(message, "content", json_null());
+        } else {
+            whit_fail(error, WHIT_ERROR_FORMAT, "the answer could not be read");
+        }
+    }
+    whit_chat_parser_close(parser);
+    return message;
+}
+
+static json_t *choice_of(const whit_ask *ask, uint32_t i, whit_error *error)
+{
+    const whit_job *job = ask->jobs[i];
+    json_t *choice = json_pack("{s:i}", "index", (int)i);
+    bool calls = false;
+    if (ask->is_chat) {
+        json_t *message = message_of(ask, job, &calls, error);
+        if (!message) {
+            json_decref(choice);
+            return NULL;
+        }
+        json_object_set_new(choice, "message", message);
+    } else {
+        whit_buf text = {0};
+        if (ask->prompt_text) whit_buf_append_str(&text, ask->prompt_text);
+        whit_buf_append(&text, job->text.data, job->text.size_bytes);
+        json_object_set_new(choice, "text", text_or_null((const char *)text.data, text.size_bytes));
+        whit_buf_free(&text);
+    }
+    json_object_set_new(choice, "logprobs",
+                        job->logprobs ? logprobs_json(ask, (const whit_logprob *)job->logprobs_of.data, job->n_top,
+                                                      (uint32_t)(job->logprobs_of.size_bytes /
+                                                                 ((1 + job->n_top) * sizeof(whit_logprob))))
+                                      : json_null());
+    json_object_set_new(choice, "finish_reason", json_string(finish_name(job, calls)));
+    return choice;
+}
+
+static void reply_whole(whit_ask *ask, whit_web_reply *reply)
+{
+    json_t *body = envelope(ask, false), *choices = json_array();
+    whit_error error;
+    for (uint32_t i = 0; i < ask->n && choices; i++) {
+        json_t *choice = choice_of(ask, i, &error);
+        if (choice) {
+            json_array_append_new(choices, choice);
+            continue;
+        }
+        whit_api_fail_error(reply, &error);
+        json_decref(choices);
+        json_decref(body);
+        return;
+    }
+    const whit_job *job = ask->jobs[0];
+    double prompt_ms = (double)(job->first_ns - job->started_ns) / 1e6;
+    double rest_ms = (double)(job->done_ns - job->first_ns) / 1e6;
+    json_object_set_new(body, "choices", choices);
+    json_object_set_new(body, "usage", usage_json(ask));
+    if (job->first_ns)
+        json_object_set_new(body, "timings", json_pack("{s:f, s:f}", "prompt_ms", prompt_ms, "predicted_ms", rest_ms));
+    whit_api_reply(reply, body);
+}
+
+/* ---- streamed ---------------------------------------------------------------------------------- */
+
+struct stream {
+    whit_ask *ask;
+    whit_buf out; /* events that are to be sent */
+    size_t n_sent;
+    struct {
+        struct stream *stream;
+        uint32_t i;
+        whit_chat_parser *parser;
+        size_t n_taken;    /* bytes of its text */
+        uint32_t n_logged; /* tokens whose log-probabilities are out */
+        uint32_t n_calls;
+        bool begun, over;
+    } parts[WHIT_API_MOST_ANSWERS];
+    uint64_t last_ns;
+    bool over;
+};
+typedef struct stream_part {
+    struct stream *stream;
+    uint32_t i;
+} stream_part;
+
+static void send_event(struct stream *s, json_t *event)
+{
+    char *text = event ? json_dumps(event, JSON_COMPACT) : NULL;
+    if (text) {
+        whit_buf_append_str(&s->out, "data: ");
+        whit_buf_append_str(&s->out, text);
+        whit_buf_append_str(&s->out, "\n\n");
+    }
+    free(text);
+    json_decref(event);
+    s->last_ns = whit_now_ns();
+}
+
+/* A chunk with a delta (chat) or a text; takes both over. */
+static void send_chunk(struct stream *s, uint32_t i, json_t *piece, json_t *logprobs, const char *finish)
+{
+    json_t *event = envelope(s->ask, true);
+    json_t *choice =
+        json_pack("{s:i, s:o, s:o, s:o}", "index", (int)i, s->ask->is_chat ? "delta" : "text", piece, "logprobs",
+                  logprobs ? logprobs : json_null(), "finish_reason", finish ? json_string(finish) : json_null());
+    json_object_set_new(event, "choices", json_pack("[o]", choice));
+    send_event(s, event);
+}
+
+static bool on_event(void *user, const whit_chat_event *event)
+{
+    const stream_part *part = user;
+    struct stream *s = part->stream;
+    json_t *text = text_or_null(event->text, event->text_bytes), *delta = NULL;
+    char id[64];
+    switch (event->kind) {
+    case WHIT_CHAT_TEXT: delta = json_pack("{s:o}", "content", text); break;
+    case WHIT_CHAT_THINKING: delta = json_pack("{s:o}", "reasoning_content", text); break;
+    case WHIT_CHAT_CALL_BEGIN:
+        snprintf(id, sizeof id, "call_%s_%u", s->ask->id, event->i_call);
+        s->parts[part->i].n_calls++;
+        delta = json_pack("{s:[{s:i, s:s, s:s, s:{s:o, s:s}}]}", "tool_calls", "index", (int)event->i_call, "id", id,
+                          "type", "function", "function", "name", text, "arguments", "");
+        break;
+    case WHIT_CHAT_CALL_ARGUMENTS:
+        delta =
+            json_pack("{s:[{s:i, s:{s:o}}]}", "tool_calls", "index", (int)event->i_call, "function", "arguments", text);
+        break;
+    case WHIT_CHAT_CALL_END: json_decref(text); return true;
+    }
+    send_chunk(s, part->i, delta, NULL, NULL);
+    return true;
+}
+
+static void send_error(struct stream *s, const whit_error *error)
+{
+    send_event(s,
+               json_pack("{s:{s:s, s:s, s:n, s:n}}", "error", "message", error->message, "type", "server_error",
+                         "param", "code"));
+}
+
+/* What is new of one answer. */
+static void send_part(struct stream *s, uint32_t i, const char *text, size_t n, json_t *logprobs, bool finished)
+{
+    const whit_job *job = s->ask->jobs[i];
+    if (!s->parts[i].begun) {
+        s->parts[i].begun = true;
+        if (s->ask->is_chat)
+            send_chunk(s, i, json_pack("{s:s, s:s}", "role", "assistant", "content", ""), NULL, NULL);
+        else if (s->ask->prompt_text)
+            send_chunk(s, i, json_string(s->ask->prompt_text), NULL, NULL);
+    }
+    if (logprobs && s->ask->is_chat)
+        send_chunk(s, i, json_pack("{s:s}", "content", ""), logprobs, NULL), logprobs = NULL;
+    if (n && s->ask->is_chat)
+        whit_chat_parser_push(s->parts[i].parser, text, n, NULL);
+    else if (n || logprobs)
+        send_chunk(s, i, text_or_null(text, n), logprobs, NULL);
+    if (!finished) return;
+    s->parts[i].over = true;
+    if (s->ask->is_chat) whit_chat_parser_flush(s->parts[i].parser, NULL);
+    if (job->error.status != WHIT_OK)
+        send_error(s, &job->error);
+    else
+        send_chunk(s, i, s->ask->is_chat ? json_object() : json_string(""), NULL,
+                   finish_name(job, s->parts[i].n_calls > 0));
+}
+
+/* Looks for news of every answer, waiting a little where there are none. */
+static void look(struct stream *s)
+{
+    whit_engine *engine = s->ask->api->engine;
+    bool all = true, waited = false;
+    for (uint32_t i = 0; i < s->ask->n; i++) {
+        whit_job *job = s->ask->jobs[i];
+        if (s->parts[i].over) continue;
+        whit_engine_lock(engine);
+        if (!waited && job->text.size_bytes == s->parts[i].n_taken && !job->finished)
+            whit_engine_wait(engine, LOOK_MS), waited = true;
+        size_t n = job->text.size_bytes - s->parts[i].n_taken;
+        char *text = n ? malloc(n) : NULL;
+        if (text) memcpy(text, job->text.data + s->parts[i].n_taken, n);
+        bool finished = job->finished;
+        size_t entry_bytes = (1 + job->n_top) * sizeof(whit_logprob);
+        uint32_t n_logged = s->parts[i].n_logged,
+                 n_log = (uint32_t)(job->logprobs_of.size_bytes / entry_bytes) - n_logged;
+        whit_logprob *entries = n_log ? malloc(n_log * entry_bytes) : NULL;
+        if (entries) memcpy(entries, job->logprobs_of.data + n_logged * entry_bytes, n_log * entry_bytes);
+        whit_engine_unlock(engine);
+        json_t *logprobs = entries ? logprobs_json(s->ask, entries, job->n_top, n_log) : NULL;
+        if (text) s->parts[i].n_taken += n;
+        if (entries) s->parts[i].n_logged += n_log;
+        if (text || finished || logprobs) send_part(s, i, text, text ? n : 0, logprobs, finished);
+        all &= s->parts[i].over;
+        free(text);
+        free(entries);
+    }
+    if (!all) return;
+    if (s->ask->include_usage) {
+        json_t *event = envelope(s->ask, true);
+        json_object_set_new(event, "choices", json_array());
+        json_object_set_new(event, "usage", usage_json(s->ask));
+        send_event(s, event);
+    }
+    whit_buf_append_str(&s->out, "data: [DONE]\n\n");
+    s->over = true;
+}
+
+static long read_stream(void *user, char *data, size_t room)
+{
+    struct stream *s = user;
+    while (s->n_sent == s->out.size_bytes) {
+        if (s->over) return 0;
+        s->n_sent = s->out.size_bytes = 0;
+        if (whit_web_client_left(s->ask->fd) || *s->ask->api->stop > 1) return -1;
+        look(s);
+        if (s->out.size_bytes == 0 && whit_now_ns() - s->last_ns > PING_MS * 1000000ull) {
+            whit_buf_append_str(&s->out, ": still at work\n\n");
+            s->last_ns = whit_now_ns();
+        }
+        if (s->out.failed) return -1;
+    }
+    size_t n = s->out.size_bytes - s->n_sent < room ? s->out.size_bytes - s->n_sent : room;
+    memcpy(data, s->out.data + s->n_sent, n);
+    s->n_sent += n;
+    return (long)n;
+}
+
+static void end_stream(void *user)
+{
+    struct stream *s = user;
+    for (uint32_t i = 0; i < s->ask->n; i++) whit_chat_parser_close(s->parts[i].parser);
+    whit_ask_close(s->ask);
+    whit_buf_free(&s->out);
+    free(s);
+}
+
+static void start_stream(whit_ask *ask, whit_web_reply *reply)
+{
+    struct stream *s = calloc(1, sizeof *s);
+    whit_error error = {.status = WHIT_ERROR_MEMORY, .message = "out of memory"};
+    bool ok = s != NULL;
+    if (ok) s->ask = ask;
+    for (uint32_t i = 0; ok && i < ask->n; i++) {
+        s->parts[i].stream = s;
+        s->parts[i].i = i;
+        if (ask->is_chat)
+            ok = whit_chat_parser_open(ask->api->chat, ask->prompt, ask->tools, on_event, &s->parts[i],
+                                       &s->parts[i].parser, &error) == WHIT_OK;
+    }
+    if (!ok) {
+        whit_api_fail_error(reply, &error);
+        if (s)
+            end_stream(s);
+        else
+            whit_ask_close(ask);
+        return;
+    }
+    s->last_ns = whit_now_ns();
+    reply->status = 200;
+    reply->type = "text/event-stream";
+    reply->headers[2 * reply->n_headers] = "Cache-Control";
+    reply->headers[2 * reply->n_headers++ + 1] = "no-cache";
+    reply->headers[2 * reply->n_headers] = "X-Accel-Buffering";
+    reply->headers[2 * reply->n_headers++ + 1] = "no";
+    reply->stream = read_stream;
+    reply->end_stream = end_stream;
+    reply->stream_user = s;
+}
+
+void whit_ask_reply(whit_ask *ask, whit_web_reply *reply)
+{
+    if (ask->stream) {
+        start_stream(ask, reply);
+        return;
+    }
+    const whit_job *failed = NULL;
+    for (uint32_t i = 0; i < ask->n; i++) {
+        whit_engine_lock(ask->api->engine);
+        while (!ask->jobs[i]->finished) {
+            whit_engine_wait(ask->api->engine, LOOK_MS);
+            if (whit_web_client_left(ask->fd) || *ask->api->stop > 1)
+                for (uint32_t k = 0; k < ask->n; k++) atomic_store(&ask->jobs[k]->cancelled, true);
+        }
+        whit_engine_unlock(ask->api->engine);
+        if (ask->jobs[i]->error.status != WHIT_OK) failed = ask->jobs[i];
+    }
+    if (failed)
+        whit_api_fail_error(reply, &failed->error);
+    else
+        reply_whole(ask, reply);
+    whit_ask_close(ask);
+}

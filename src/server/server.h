@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ * A server of one model over HTTP: the APIs of OpenAI's clients, streaming, many requests at once. */
+#ifndef WHIT_SERVER_SERVER_H
+#define WHIT_SERVER_SERVER_H
+
+#include "whit.h"
+
+typedef struct whit_server_options {
+    const char *host, *socket_path; /* socket_path: a Unix socket in place of host and port */
+    uint32_t port;                  /* 0: any that is free */
+    const char *model_name;
+    const char *key_file; /* one API key a line; NULL: none are asked for */
+    const char *cors_origin;
+    uint32_t n_parallel, n_threads, n_ctx_tokens, n_queue, timeout_s;
+    whit_kv_type kv;
+    bool log_texts;
+} whit_server_options;
+
+/* Serves until *stop is 1 and what runs has ended, or *stop is 2. Logs JSON lines to stderr; `ready` is
+ * told the address once connections are accepted. */
+whit_status whit_server_run(const whit_model *model, const whit_server_options *options, const volatile int *stop,
+                            void (*ready)(void *user, const char *address), void *user, whit_error *error);
+/* The version of libmicrohttpd; NULL where it is not on this machine or in this build. */
+const char *whit_server_library(void);
+
+#endif

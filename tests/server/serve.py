@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: MIT
+"""whit serve with the built-in model: endpoints, streams, bounds, and the same answers alone and together."""
+import http.client
+import json
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+failed = 0
+
+
+def check(ok, *what):
+    global failed
+    if not ok:
+        failed += 1
+        print("FAILED:", *what)
+
+
+def start(*arguments):
+    command = os.environ.get("SERVER", os.environ["WHIT"] + " serve").split()
+    process = subprocess.Popen([*command, "--port", "0", "-t", "2", *arguments], stderr=subprocess.PIPE)
+    for line in process.stderr:
+        found = re.search(rb"http://127\.0\.0\.1:(\d+)", line)
+        if found:
+            threading.Thread(target=process.stderr.read, daemon=True).start()
+            return process, int(found.group(1))
+        print(line.decode().rstrip())
+    sys.exit("the server did not start")
+
+
+def ask(method, path, body=None, headers=None):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    data = body if body is None or isinstance(body, (bytes, str)) else json.dumps(body)
+    connection.request(method, path, data, headers or {})
+    reply = connection.getresponse()
+    text = reply.read()
+    connection.close()
+    return reply.status, text
+
+
+def post(path, body, status=200):
+    got, text = ask("POST", path, body)
+    check(got == status, path, str(body)[:200], "gave", got, text[:300])
+    return json.loads(text)
+
+
+def events(body, path="/v1/chat/completions"):
+    status, text = ask("POST", path, {**body, "stream": True})
+    check(status == 200, body, status, text[:200])
+    lines = [line[6:] for line in text.decode().split("\n\n") if line.startswith("data: ")]
+    check(lines and lines[-1] == "[DONE]", "the stream does not end with [DONE]")
+    return [json.loads(line) for line in lines[:-1]]
+
+
+def test_endpoints():
+    for path in ("/health", "/v1/models", "/models", "/props", "/slots", "/v1/slots"):
+        status, text = ask("GET", path)
+        check(status == 200, path, status)
+        json.loads(text)
+    check(b"\nwhit:requests_processing 0\n" in ask("GET", "/metrics")[1], "no metrics")
+    done = post("/v1/completions", {"prompt": "Once upon a time", "max_tokens": 12, "temperature": 0, "logprobs": 2})
+    choice = done["choices"][0]
+    check(done["usage"]["completion_tokens"] == 12 and choice["finish_reason"] == "length", done)
+    check("".join(choice["logprobs"]["tokens"]) == choice["text"], choice)
+    check(all(len(top) == 2 for top in choice["logprobs"]["top_logprobs"]), choice)
+    echoed = post("/completions", {"prompt": "Once upon a time", "max_tokens": 12, "temperature": 0, "echo": True})
+    check(echoed["choices"][0]["text"] == "Once upon a time" + choice["text"], echoed)
+    ids = post("/tokenize", {"content": "Once upon a time", "add_special": True})["tokens"]
+    again = post("/v1/completions", {"prompt": ids, "max_tokens": 12, "temperature": 0})
+    check(again["choices"][0]["text"] == choice["text"], again)
+    check("Once upon" in post("/detokenize", {"tokens": ids})["content"], "detokenize")
+    chat = {"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "a cat and a dog"}],
+            "seed": 7, "max_tokens": 60}
+    whole = post("/v1/chat/completions", chat)["choices"][0]
+    check(whole["message"]["role"] == "assistant" and "refusal" in whole["message"], whole)
+    chunks = events({**chat, "stream_options": {"include_usage": True}})
+    check(chunks[0]["choices"][0]["delta"]["role"] == "assistant", chunks[0])
+    check(len({c["id"] for c in chunks}) == 1, "several ids in a stream")
+    check(chunks[-1]["choices"] == [] and chunks[-1]["usage"]["completion_tokens"] > 0, chunks[-1])
+    text = "".join(c["choices"][0]["delta"].get("content", "") for c in chunks if c["choices"])
+    check(text == whole["message"]["content"], text, whole)
+    check(chunks[-2]["choices"][0]["finish_reason"] == whole["finish_reason"], chunks[-2])
+    several = post("/v1/completions", {"prompt": "The", "n": 3, "seed": 1, "max_tokens": 8})["choices"]
+    check([c["index"] for c in several] == [0, 1, 2] and len({c["text"] for c in several}) > 1, several)
+    stopped = post("/v1/completions", {"prompt": "Once upon a time", "max_tokens": 12, "temperature": 0,
+                                       "stop": choice["text"][6:9]})["choices"][0]
+    check(stopped["finish_reason"] == "stop" and stopped["text"] == choice["text"][:6], stopped)
+    schema = {"type": "object", "properties": {"pet": {"enum": ["cat", "dog"]}, "n": {"type": "integer"}},
+              "required": ["pet", "n"], "additionalProperties": False}
+    form = {"type": "json_schema", "json_schema": {"name": "x", "strict": True, "schema": schema}}
+    for seed in range(8):
+        made = post("/v1/chat/completions", {**chat, "temperature": 1.5, "seed": seed, "response_format": form})
+        value = json.loads(made["choices"][0]["message"]["content"])
+        check(value["pet"] in ("cat", "dog") and isinstance(value["n"], int), value)
+
+
+def test_refusals():
+    long = post("/v1/completions", {"prompt": "word " * 3000}, 400)
+    check(re.search(r"has \d+ tokens, the context 512", long["error"]["message"]), long)
+    bad = {"type": "json_schema", "json_schema": {"schema": {"properties": {"a": {"not": {}}}}}}
+    message = {"messages": [{"role": "user", "content": "x"}]}
+    check("#/properties/a/not" in post("/v1/chat/completions", {**message, "response_format": bad}, 400)
+          ["error"]["message"], "the place in the schema is not named")
+    for body in ("", "{", "[]", '{"prompt": 3}', '{"messages": "x"}', "[" * 100000, b"\xff\xfe", '{"prompt": "a\\u0000"}',
+                 '{"prompt": "a", "temperature": "hot"}', '{"prompt": "a", "temperature": -1}',
+                 '{"prompt": "a", "n": 1000}', '{"prompt": "a", "logit_bias": {"99999": 1}}',
+                 '{"prompt": "a", "logit_bias": [1]}', '{"prompt": "a", "stop": [1]}',
+                 '{"prompt": "a", "logprobs": 50}', '{"prompt": []}', '{"prompt": [1e99]}', '{"prompt": [-1]}'):
+        for path in ("/v1/completions", "/v1/chat/completions", "/tokenize"):
+            status, text = ask("POST", path, body)
+            check(400 <= status < 500 or (status == 200 and path == "/tokenize"), path, body[:60], status)
+            check(status == 200 or "message" in json.loads(text)["error"], text)
+    check(ask("GET", "/nowhere")[0] == 404, "a path that does not exist")
+    check(ask("POST", "/v1/completions", b" " * (17 << 20))[0] == 413, "a body that is too large")
+    for raw in (b"\r\n\r\n", b"GET / HTTP/9\r\n\r\n", b"GET /" + b"a" * 70000 + b" HTTP/1.1\r\n\r\n",
+                b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n",
+                b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc",
+                b"GET /health HTTP/1.1\r\n" + b"X: y\r\n" * 20000 + b"\r\n"):
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as s:
+            try:
+                s.sendall(raw)
+                s.shutdown(socket.SHUT_WR)
+                s.recv(1000)
+            except OSError:
+                pass
+    check(ask("GET", "/health")[0] == 200, "the server does not answer any more")
+
+
+def some_request(rng, i):
+    body = {"max_tokens": rng.randrange(1, 80), "seed": i, "temperature": rng.choice([0, 0.8, 1.5])}
+    if rng.random() < 0.3:
+        body["grammar"] = rng.choice(['root ::= [a-z ]{5,40} "."', 'root ::= "yes" | "no" | "maybe " root'])
+    if rng.random() < 0.5:
+        body["prompt"] = "Once upon a time there was " * rng.randrange(0, 12) + rng.choice(["a cat", "a big dog", "Tim"])
+    else:
+        body["messages"] = [{"role": "user", "content": rng.choice(["a cat", "the sea"]) * rng.randrange(1, 20)}]
+    return "/v1/completions" if "prompt" in body else "/v1/chat/completions", body
+
+
+def answer(path, body):
+    choice = post(path, body)["choices"][0]
+    return choice.get("text", choice.get("message")), choice["finish_reason"]
+
+
+def test_together():
+    """Each answer equals, byte for byte, the one that the same request gets alone."""
+    rng = random.Random(1)
+    requests = [some_request(rng, i) for i in range(64)]
+    alone = [answer(*request) for request in requests]
+    together = [None] * len(requests)
+
+    def one(i, delay):
+        time.sleep(delay)
+        together[i] = answer(*requests[i])
+
+    def leave(delay):
+        time.sleep(delay)
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as s:
+            body = b'{"prompt": "Once", "max_tokens": 400, "ignore_eos": true, "stream": true}'
+            s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+            time.sleep(rng.random() * 0.05)
+    threads = [threading.Thread(target=one, args=(i, rng.random())) for i in range(len(requests))]
+    threads += [threading.Thread(target=leave, args=(rng.random(),)) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for request, a, b in zip(requests, alone, together):
+        check(a == b, request, "alone:", a, "together:", b)
+    deadline = time.time() + 20
+    while b"\nwhit:requests_processing 0\n" not in ask("GET", "/metrics")[1] and time.time() < deadline:
+        time.sleep(0.1)
+    metrics = ask("GET", "/metrics")[1].decode()
+    check("\nwhit:requests_processing 0\n" in metrics, "requests of clients that left go on")
+    cached = float(re.search(r"^whit:prompt_tokens_cached_total (\S+)", metrics, re.M).group(1))
+    check(cached > 0, "no beginning was found again")
+
+
+def test_keys(key_file):
+    global port
+    server, port = start("--api-key-file", key_file)
+    body = json.dumps({"prompt": "a", "max_tokens": 1})
+    check(ask("POST", "/v1/completions", body)[0] == 401, "no key is asked for")
+    check(ask("POST", "/v1/completions", body, {"Authorization": "Bearer wrong"})[0] == 401, "a wrong key is taken")
+    check(ask("POST", "/v1/completions", body, {"Authorization": "Bearer secret-2"})[0] == 200, "a key is refused")
+    check(ask("POST", "/v1/completions", body, {"X-Api-Key": "secret-1"})[0] == 200, "X-Api-Key is refused")
+    check(ask("GET", "/health")[0] == 200, "/health wants a key")
+    server.send_signal(signal.SIGTERM)
+    check(server.wait(20) == 0, "the server did not end well")
+
+
+server, port = start()
+test_endpoints()
+test_refusals()
+test_together()
+# SIGTERM lets what runs end.
+result = []
+thread = threading.Thread(target=lambda: result.append(ask("POST", "/v1/completions", json.dumps(
+    {"prompt": "Once", "max_tokens": 400, "ignore_eos": True}))))
+thread.start()
+time.sleep(0.1)
+server.send_signal(signal.SIGTERM)
+thread.join()
+check(result and result[0][0] in (200, 503), "a request was lost at the end", result)
+check(server.wait(30) == 0, "the server did not end well")
+with open("keys", "w", encoding="ascii") as out:
+    out.write("secret-1\nsecret-2\n")
+test_keys("keys")
+sys.exit(1 if failed else 0)

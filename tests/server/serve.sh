@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+# whit serve, as its clients meet it.
+. "$SOURCE/tests/cli/lib.sh"
+command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+whit serve --host nowhere.invalid 2>err && complain "served on a host that is none"
+if grep -q libmicrohttpd err; then
+    echo "skipped: $(cat err)"
+    exit 77
+fi
+python3 "$SOURCE/tests/server/serve.py" || failed=1
+exit $failed

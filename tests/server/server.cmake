@@ -1,0 +1,4 @@
+# The server, driven by a script as clients would.
+if(NOT CMAKE_CROSSCOMPILING)
+  whit_script(server_serve ${CMAKE_CURRENT_LIST_DIR}/serve.sh)
+endif()
