@@ -54,7 +54,7 @@ static whit_status read_blocks(const whit_session_file *file, uint32_t n_blocks,
             WHIT_TRY(whit_ndf_log_read(&file->log, offsets[b] + i * kv->head_bytes, piece(file, b, i), kv->head_bytes,
                                        error));
     uint32_t n = n_blocks * WHIT_KV_BLOCK_TOKENS;
-    memcpy(whit_session_tokens_of(file->session, file->sequence), file->record.ids.data, n * sizeof(int32_t));
+    if (n) memcpy(whit_session_tokens_of(file->session, file->sequence), file->record.ids.data, n * sizeof(int32_t));
     file->session->positions[file->sequence] = n;
     whit_session_name_blocks(file->session, file->sequence, 0);
     return WHIT_OK;

@@ -88,7 +88,7 @@ static void turn(struct talk *talk, const int32_t *given, size_t n_given, uint32
     options.mirostat = 2;
     assert_ok(whit_sampler_open(model, &options, &sampler, &error), error);
     if (talk->goes_on) whit_sampler_restore(sampler, &talk->state);
-    memcpy(talk->ids + talk->n, given, n_given * sizeof *given);
+    if (n_given) memcpy(talk->ids + talk->n, given, n_given * sizeof *given);
     talk->n += n_given;
     uint32_t position = whit_session_position(talk->session, talk->sequence);
     if (position == talk->n) assert_ok(whit_session_truncate(talk->session, talk->sequence, --position, &error), error);
@@ -126,7 +126,7 @@ static struct talk *load(const whit_model *of, whit_kv_type kv, uint32_t sequenc
     if (!path) return talk;
     assert_ok(whit_session_load(talk->session, sequence, path, "text", &talk->file, &error), error);
     const int32_t *ids = whit_session_file_ids(talk->file, &talk->n);
-    memcpy(talk->ids, ids, talk->n * sizeof *ids);
+    if (talk->n) memcpy(talk->ids, ids, talk->n * sizeof *ids);
     talk->goes_on = whit_session_file_sampler(talk->file, &options, &talk->state);
     return talk;
 }
@@ -270,7 +270,7 @@ static void refuses_what_differs(void **state)
     refuses(session, path, "text", "and here is none");
     whit_session_close(session);
     session = open_session(model, WHIT_KV_I8);
-    refuses(session, path, "text", "--kv f16, and here is i8");
+    refuses(session, path, "text", "the KV cache f16, and here is i8");
     whit_session_close(session);
     session = open_session(other, WHIT_KV_F16);
     refuses(session, path, "text", "the model");
