@@ -58,8 +58,8 @@ uint32_t whit_pattern_codes(whit_pattern *syntax, whit_code_range *ranges, size_
             continue;
         }
         if (i == n) break;
-        whit_code_range *last = (whit_code_range *)syntax->ranges.data + begin + count - 1;
-        if (count && next.first <= last->last + 1) {
+        whit_code_range *last = count ? (whit_code_range *)syntax->ranges.data + begin + count - 1 : NULL;
+        if (last && next.first <= last->last + 1) {
             if (next.last > last->last) last->last = next.last;
             continue;
         }
