@@ -25,6 +25,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_tune_verb,
     &cli_verify_verb,
     &cli_sign_verb,
+    &cli_agent_verb,
     &cli_exec_verb,
     &cli_repl_verb,
     &cli_memory_verb,

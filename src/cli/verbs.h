@@ -23,6 +23,7 @@ extern const cli_verb cli_list_verb;
 extern const cli_verb cli_rm_verb;
 extern const cli_verb cli_verify_verb;
 extern const cli_verb cli_sign_verb;
+extern const cli_verb cli_agent_verb;
 extern const cli_verb cli_kernels_verb;
 extern const cli_verb cli_bench_verb;
 extern const cli_verb cli_train_verb;

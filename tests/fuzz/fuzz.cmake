@@ -40,3 +40,5 @@ target_link_libraries(fuzz_hub_listing PRIVATE whit_hub)
 whit_fuzz(session)
 target_sources(fuzz_session PRIVATE ${CMAKE_CURRENT_LIST_DIR}/../session_play.c
                                     ${CMAKE_CURRENT_LIST_DIR}/../random_model.c)
+whit_fuzz(agent_patch)
+target_link_libraries(fuzz_agent_patch PRIVATE whit_agent)

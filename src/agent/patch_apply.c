@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT
+ * Finding a hunk's old lines in a file, from exact to lenient, and putting the new ones there. */
+#include "agent/patch.h"
+
+#include "base/hash.h"
+#include "base/utf8.h"
+
+#include <stdio.h>
+
+#define NOWHERE         SIZE_MAX
+#define MAX_FILE_LINES  ((size_t)4 << 20)
+#define MAX_COMPARISONS 200000000u /* of lines, over one patch: time in bounds whatever the texts are */
+
+/* A line of the file: text and line end. */
+typedef struct span {
+    const char *text;
+    uint32_t n_bytes, n_end; /* n_end: 0 at the file's end, 1 for LF, 2 for CR LF */
+} span;
+
+typedef struct job {
+    const whit_patch *patch;
+    const char *name;
+    const char *content;
+    size_t n_bytes;
+    whit_buf spans; /* of the text so far */
+    uint64_t n_comparisons;
+    whit_error *error;
+} job;
+
+const char *whit_patch_grade_name(whit_patch_grade grade)
+{
+    static const char *const names[] = {"exact", "trailing blanks", "indentation", "Unicode variants"};
+    return grade < WHIT_PATCH_GRADES ? names[grade] : "?";
+}
+
+/* ---- lines ---------------------------------------------------------------------------------- */
+
+static whit_status split(whit_buf *spans, const char *text, size_t n_bytes, whit_error *error)
+{
+    spans->size_bytes = 0;
+    for (size_t at = 0; at < n_bytes;) {
+        const char *end = memchr(text + at, '\n', n_bytes - at);
+        size_t n = end ? (size_t)(end - text) - at : n_bytes - at;
+        if (n > UINT32_MAX - 2 || spans->size_bytes / sizeof(span) >= MAX_FILE_LINES)
+            return whit_fail(error, WHIT_ERROR_LIMIT, "a file with too many or too long lines");
+        span line = {text + at, (uint32_t)n, end != NULL};
+        if (end && n && text[at + n - 1] == '\r') line.n_bytes--, line.n_end++;
+        if (!whit_buf_append(spans, &line, sizeof line)) return whit_fail_memory(error, "lines", n_bytes);
+        at += n + (end != NULL);
+    }
+    return WHIT_OK;
+}
+
+static const span *span_at(const job *j, size_t i)
+{
+    return (const span *)(const void *)j->spans.data + i;
+}
+
+static size_t n_spans(const job *j)
+{
+    return j->spans.size_bytes / sizeof(span);
+}
+
+static const whit_patch_line *line_at(const job *j, const whit_patch_hunk *hunk, size_t i)
+{
+    return (const whit_patch_line *)(const void *)j->patch->lines.data + hunk->first + i;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static void trim(const char **text, size_t *n, bool both)
+{
+    while (*n && is_blank((*text)[*n - 1])) --*n;
+    while (both && *n && is_blank(**text)) ++*text, --*n;
+}
+
+/* Typographic variants that models exchange for the plain character. */
+static uint32_t plain_character(uint32_t code)
+{
+    if (code == 0x2018 || code == 0x2019 || code == 0x201A || code == 0x2032) return '\'';
+    if (code == 0x201C || code == 0x201D || code == 0x201E || code == 0x2033) return '"';
+    if (code >= 0x2010 && code <= 0x2015) return '-';
+    if (code == 0x2212) return '-';
+    if (code == 0xA0 || (code >= 0x2000 && code <= 0x200A) || code == 0x202F || code == 0x3000) return ' ';
+    return code;
+}
+
+static bool same_characters(const char *a, size_t n_a, const char *b, size_t n_b)
+{
+    size_t i = 0, k = 0, length;
+    while (i < n_a && k < n_b) {
+        uint32_t x = plain_character(whit_utf8_decode((const uint8_t *)a + i, n_a - i, &length));
+        i += length;
+        uint32_t y = plain_character(whit_utf8_decode((const uint8_t *)b + k, n_b - k, &length));
+        k += length;
+        if (x != y) return false;
+    }
+    return i == n_a && k == n_b;
+}
+
+static bool same_line(const span *in_file, const whit_patch_line *in_patch, whit_patch_grade grade)
+{
+    const char *a = in_file->text, *b = in_patch->text;
+    size_t n_a = in_file->n_bytes, n_b = in_patch->n_bytes;
+    if (grade != WHIT_PATCH_EXACT) {
+        trim(&a, &n_a, grade >= WHIT_PATCH_INDENTATION);
+        trim(&b, &n_b, grade >= WHIT_PATCH_INDENTATION);
+    }
+    if (grade == WHIT_PATCH_UNICODE) return same_characters(a, n_a, b, n_b);
+    return n_a == n_b && memcmp(a, b, n_a) == 0;
+}
+
+/* ---- places --------------------------------------------------------------------------------- */
+
+/* Lines of the hunk that are in the file before (side '-') or after (side '+') it is applied. */
+static bool on_side(const whit_patch_line *line, char side)
+{
+    return line->kind == ' ' || line->kind == side;
+}
+
+/* How many lines of a side match at a place before the first that does not; all: SIZE_MAX. */
+static size_t matching(job *j, const whit_patch_hunk *hunk, char side, size_t place, whit_patch_grade grade,
+                       const whit_patch_line **differing)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < hunk->n_lines; i++) {
+        const whit_patch_line *line = line_at(j, hunk, i);
+        if (!on_side(line, side)) continue;
+        j->n_comparisons++;
+        if (place + n >= n_spans(j) || !same_line(span_at(j, place + n), line, grade)) {
+            if (differing) *differing = line;
+            return n;
+        }
+        n++;
+    }
+    return SIZE_MAX;
+}
+
+static size_t n_on_side(const job *j, const whit_patch_hunk *hunk, char side)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < hunk->n_lines; i++) n += on_side(line_at(j, hunk, i), side);
+    return n;
+}
+
+/* All places of a side from line `from` on: how many (counting ends at 3), the first two in places[]. */
+static size_t find_places(job *j, const whit_patch_hunk *hunk, char side, size_t from, whit_patch_grade grade,
+                          size_t places[2])
+{
+    size_t n = 0, n_side = n_on_side(j, hunk, side), n_file = n_spans(j);
+    for (size_t at = from; n_side && n_side <= n_file && at <= n_file - n_side && n < 3; at++) {
+        if (j->n_comparisons > MAX_COMPARISONS) break;
+        if (matching(j, hunk, side, at, grade, NULL) != SIZE_MAX) continue;
+        if (n < 2) places[n] = at;
+        n++;
+    }
+    return n;
+}
+
+static void hash_text(const job *j, char text[17])
+{
+    uint8_t digest[WHIT_HASH_BYTES];
+    char hex[2 * WHIT_HASH_BYTES + 1];
+    whit_hash hash;
+    whit_hash_begin(&hash, "whit.agent.file");
+    whit_hash_add(&hash, j->content, j->n_bytes);
+    whit_hash_end(&hash, digest);
+    whit_hash_hex(digest, hex);
+    memcpy(text, hex, 16);
+    text[16] = 0;
+}
+
+/* The place where most lines match in a row, and what stops it there. */
+static whit_status fail_nowhere(job *j, const whit_patch_hunk *hunk, size_t i_hunk)
+{
+    size_t best = 0, best_place = 0;
+    const whit_patch_line *differing = NULL, *line = NULL;
+    char hash[17];
+    hash_text(j, hash);
+    for (size_t at = 0; at < n_spans(j) && j->n_comparisons <= MAX_COMPARISONS; at++) {
+        size_t n = matching(j, hunk, '-', at, WHIT_PATCH_UNICODE, &line);
+        if (!differing || n > best) {
+            best = n;
+            best_place = at;
+            differing = line;
+        }
+    }
+    if (!differing || !best)
+        return whit_fail(j->error, WHIT_ERROR_FORMAT,
+                         "%s: hunk %zu (line %u of the patch): its first line is nowhere in the file: '%.*s' (file %s)",
+                         j->name, i_hunk + 1, hunk->source_line,
+                         (int)(hunk->n_lines && line_at(j, hunk, 0)->n_bytes < 80 ? line_at(j, hunk, 0)->n_bytes : 80),
+                         hunk->n_lines ? line_at(j, hunk, 0)->text : "", hash);
+    const span *there = best_place + best < n_spans(j) ? span_at(j, best_place + best) : &(span){"", 0, 0};
+    return whit_fail(j->error, WHIT_ERROR_FORMAT,
+                     "%s: hunk %zu (line %u of the patch) is not in the file: nearest is line %zu, where line %zu is "
+                     "'%.*s', not '%.*s' (file %s)",
+                     j->name, i_hunk + 1, hunk->source_line, best_place + 1, best_place + best + 1,
+                     (int)(there->n_bytes < 80 ? there->n_bytes : 80), there->text,
+                     (int)(differing->n_bytes < 80 ? differing->n_bytes : 80), differing->text, hash);
+}
+
+/* Where to look from: behind the anchor's line, which must stand once. */
+static whit_status find_anchor(job *j, const whit_patch_hunk *hunk, size_t i_hunk, size_t *from)
+{
+    *from = 0;
+    if (!hunk->anchor) return WHIT_OK;
+    whit_patch_line wanted = {' ', hunk->anchor, hunk->anchor_bytes};
+    for (whit_patch_grade grade = 0; grade < WHIT_PATCH_GRADES; grade++) {
+        size_t n = 0;
+        for (size_t at = 0; at < n_spans(j); at++, j->n_comparisons++)
+            if (same_line(span_at(j, at), &wanted, grade) && n++ == 0) *from = at + 1;
+        if (n == 1) return WHIT_OK;
+        if (n > 1)
+            return whit_fail(j->error, WHIT_ERROR_FORMAT, "%s: hunk %zu: its anchor '@@ %.*s' stands %zu times",
+                             j->name, i_hunk + 1, (int)(wanted.n_bytes < 80 ? wanted.n_bytes : 80), wanted.text, n);
+    }
+    return whit_fail(j->error, WHIT_ERROR_FORMAT, "%s: hunk %zu: its anchor '@@ %.*s' is not in the file", j->name,
+                     i_hunk + 1, (int)(wanted.n_bytes < 80 ? wanted.n_bytes : 80), wanted.text);
+}
+
+/* The only place of the old lines. *place NOWHERE: the new lines are there already. */
+static whit_status find_place(job *j, const whit_patch_hunk *hunk, size_t i_hunk, size_t *place,
+                              whit_patch_grade *grade)
+{
+    size_t places[2], from, n_old = n_on_side(j, hunk, '-');
+    *grade = WHIT_PATCH_EXACT;
+    WHIT_TRY(find_anchor(j, hunk, i_hunk, &from));
+    if (n_old == 0) {
+        if (hunk->anchor || n_spans(j) == 0) {
+            *place = from;
+            return WHIT_OK;
+        }
+        return whit_fail(j->error, WHIT_ERROR_FORMAT,
+                         "%s: hunk %zu (line %u of the patch) names no line of the file to stand beside: give some "
+                         "lines of context",
+                         j->name, i_hunk + 1, hunk->source_line);
+    }
+    for (; *grade < WHIT_PATCH_GRADES; ++*grade) {
+        size_t n = find_places(j, hunk, '-', from, *grade, places);
+        if (n == 1) {
+            *place = places[0];
+            return WHIT_OK;
+        }
+        if (n > 1)
+            return whit_fail(j->error, WHIT_ERROR_FORMAT,
+                             "%s: hunk %zu (line %u of the patch) fits several places, at lines %zu and %zu%s: give "
+                             "more context",
+                             j->name, i_hunk + 1, hunk->source_line, places[0] + 1, places[1] + 1,
+                             n > 2 ? " and others" : "");
+    }
+    if (find_places(j, hunk, '+', 0, WHIT_PATCH_EXACT, places) == 1) {
+        *place = NOWHERE;
+        return WHIT_OK;
+    }
+    return fail_nowhere(j, hunk, i_hunk);
+}
+
+/* ---- the new text --------------------------------------------------------------------------- */
+
+static size_t indent_of(const char *text, size_t n)
+{
+    size_t i = 0;
+    while (i < n && (text[i] == ' ' || text[i] == '\t')) i++;
+    return i;
+}
+
+/* How the file indents the place differently from the patch: `more` goes in front of added lines, or
+ * `less` blanks are taken off. Learnt from the first old line that is not blank. */
+typedef struct shift {
+    const char *more;
+    size_t n_more, n_less;
+} shift;
+
+static shift learn_shift(const job *j, const whit_patch_hunk *hunk, size_t place)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < hunk->n_lines; i++) {
+        const whit_patch_line *line = line_at(j, hunk, i);
+        if (!on_side(line, '-')) continue;
+        const span *there = span_at(j, place + n++);
+        size_t theirs = indent_of(line->text, line->n_bytes), ours = indent_of(there->text, there->n_bytes);
+        if (theirs == line->n_bytes) continue;
+        if (ours >= theirs && memcmp(there->text + ours - theirs, line->text, theirs) == 0)
+            return (shift){there->text, ours - theirs, 0};
+        if (ours < theirs && memcmp(there->text, line->text + theirs - ours, ours) == 0)
+            return (shift){NULL, 0, theirs - ours};
+        return (shift){0};
+    }
+    return (shift){0};
+}
+
+static void put_added(whit_buf *out, const whit_patch_line *line, const shift *by, const char *end, size_t n_end)
+{
+    size_t indent = indent_of(line->text, line->n_bytes), less = by->n_less < indent ? by->n_less : indent;
+    if (line->n_bytes > indent) whit_buf_append(out, by->more, by->n_more);
+    whit_buf_append(out, line->text + less, line->n_bytes - less);
+    whit_buf_append(out, end, n_end);
+}
+
+/* The line end that the file has most around a place: that of the line before, else of the first. */
+static size_t end_of_lines(const job *j, size_t place, const char **end)
+{
+    size_t n = n_spans(j);
+    const span *model = !n ? NULL : span_at(j, place < n ? place : n - 1);
+    if (model && !model->n_end && n > 1) model = span_at(j, 0);
+    *end = model && model->n_end == 2 ? "\r\n" : "\n";
+    return strlen(*end);
+}
+
+static whit_status apply_hunk(job *j, const whit_patch_hunk *hunk, size_t place, whit_patch_grade grade, whit_buf *out)
+{
+    const char *end;
+    size_t n_end = end_of_lines(j, place, &end), n_file = n_spans(j), at = place, n_old = n_on_side(j, hunk, '-');
+    bool at_end = place + n_old == n_file;
+    bool unfinished = n_file && !span_at(j, n_file - 1)->n_end; /* the file's last line has no end */
+    shift by = grade >= WHIT_PATCH_INDENTATION ? learn_shift(j, hunk, place) : (shift){0};
+    size_t before = place < n_file ? (size_t)(span_at(j, place)->text - j->content) : j->n_bytes;
+    whit_buf_append(out, j->content, before);
+    if (place == n_file && unfinished) whit_buf_append(out, end, n_end);
+    for (size_t i = 0; i < hunk->n_lines; i++) {
+        const whit_patch_line *line = line_at(j, hunk, i);
+        if (line->kind == '+') {
+            put_added(out, line, &by, end, n_end);
+            continue;
+        }
+        const span *there = span_at(j, at++);
+        if (line->kind != ' ') continue;
+        whit_buf_append(out, there->text, there->n_bytes);
+        whit_buf_append(out, there->n_end ? there->text + there->n_bytes : end, there->n_end ? there->n_end : n_end);
+    }
+    if (at_end && (unfinished || hunk->no_final_newline) && out->size_bytes >= n_end &&
+        memcmp(out->data + out->size_bytes - n_end, end, n_end) == 0)
+        out->size_bytes -= n_end;
+    if (at < n_file) {
+        size_t rest = (size_t)(span_at(j, at)->text - j->content);
+        whit_buf_append(out, j->content + rest, j->n_bytes - rest);
+    }
+    return out->failed ? whit_fail_memory(j->error, "the new text", j->n_bytes) : WHIT_OK;
+}
+
+whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *file, const char *name,
+                             const char *content, size_t n_bytes, whit_buf *out, whit_patch_result *result,
+                             whit_error *error)
+{
+    job j = {.patch = patch, .name = name, .content = content, .n_bytes = n_bytes, .error = error};
+    whit_buf text[2] = {{0}, {0}};
+    whit_status status = WHIT_OK;
+    uint32_t n_present = 0;
+    unsigned which = 0;
+    *result = (whit_patch_result){.n_hunks = (uint32_t)file->n_hunks};
+    for (size_t i = 0; status == WHIT_OK && i < file->n_hunks; i++) {
+        const whit_patch_hunk *hunk = (const whit_patch_hunk *)(const void *)patch->hunks.data + file->first + i;
+        size_t place = 0;
+        whit_patch_grade grade;
+        status = split(&j.spans, j.content, j.n_bytes, error);
+        if (status == WHIT_OK) status = find_place(&j, hunk, i, &place, &grade);
+        if (status != WHIT_OK || place == NOWHERE) {
+            n_present += place == NOWHERE;
+            continue;
+        }
+        whit_buf *next = &text[which++ % 2]; /* the other one holds the text so far */
+        next->size_bytes = 0;
+        status = apply_hunk(&j, hunk, place, grade, next);
+        if (status == WHIT_OK && !whit_buf_reserve(next, 1)) status = whit_fail_memory(error, "the new text", 1);
+        j.content = (const char *)next->data;
+        j.n_bytes = next->size_bytes;
+        if (grade > result->grade) result->grade = grade;
+    }
+    result->already_applied = status == WHIT_OK && file->n_hunks && n_present == file->n_hunks;
+    if (status == WHIT_OK && !whit_buf_append(out, j.content, j.n_bytes))
+        status = whit_fail_memory(error, "the new text", j.n_bytes);
+    whit_buf_free(&j.spans);
+    whit_buf_free(&text[0]);
+    whit_buf_free(&text[1]);
+    return status;
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT
+ * Three notations into one: which lines stay, go and come. */
+#include "agent/patch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MAX_LINES ((size_t)1 << 20)
+
+typedef struct reader {
+    const char *text;
+    size_t n_bytes, at;
+    uint32_t number; /* of the line read last, from 1 */
+    whit_patch *patch;
+    whit_error *error;
+} reader;
+
+static bool next_line(reader *r, const char **line, size_t *n)
+{
+    if (r->at >= r->n_bytes) return false;
+    const char *start = r->text + r->at, *end = memchr(start, '\n', r->n_bytes - r->at);
+    *line = start;
+    *n = end ? (size_t)(end - start) : r->n_bytes - r->at;
+    r->at += *n + (end != NULL);
+    if (*n && start[*n - 1] == '\r') --*n;
+    r->number++;
+    return true;
+}
+
+static void unread(reader *r, const char *line)
+{
+    r->at = (size_t)(line - r->text);
+    r->number--;
+}
+
+static bool begins(const char *line, size_t n, const char *with)
+{
+    return n >= strlen(with) && memcmp(line, with, strlen(with)) == 0;
+}
+
+static whit_status bad(const reader *r, const char *reason)
+{
+    return whit_fail(r->error, WHIT_ERROR_FORMAT, "line %u of the patch: %s", r->number, reason);
+}
+
+static whit_status add_line(reader *r, char kind, const char *text, size_t n)
+{
+    whit_patch_line line = {kind, text, n};
+    if (r->patch->lines.size_bytes / sizeof line >= MAX_LINES)
+        return whit_fail(r->error, WHIT_ERROR_LIMIT, "a patch of more than %zu lines", MAX_LINES);
+    if (!whit_buf_append(&r->patch->lines, &line, sizeof line)) return whit_fail_memory(r->error, "a patch", n);
+    return WHIT_OK;
+}
+
+static size_t n_lines(const reader *r)
+{
+    return r->patch->lines.size_bytes / sizeof(whit_patch_line);
+}
+
+static whit_patch_line *line_at(const reader *r, size_t i)
+{
+    return (whit_patch_line *)(void *)r->patch->lines.data + i;
+}
+
+/* "a/src/x.c\t2026-01-01" to "src/x.c"; /dev/null to nothing. */
+static char *path_of(const char *text, size_t n, bool prefixed)
+{
+    const char *tab = memchr(text, '\t', n);
+    if (tab) n = (size_t)(tab - text);
+    while (n && (text[n - 1] == ' ' || text[n - 1] == '\r')) n--;
+    while (n && *text == ' ') text++, n--;
+    if (n >= 2 && ((*text == '`' && text[n - 1] == '`') || (*text == '"' && text[n - 1] == '"'))) text++, n -= 2;
+    if (prefixed && n > 2 && (*text == 'a' || *text == 'b') && text[1] == '/') text += 2, n -= 2;
+    if (n == 9 && memcmp(text, "/dev/null", 9) == 0) return NULL;
+    return n ? strndup(text, n) : NULL;
+}
+
+static whit_status begin_file(reader *r, whit_patch_action action, char *path)
+{
+    whit_patch_file file = {
+        .action = action, .path = path, .first = r->patch->hunks.size_bytes / sizeof(whit_patch_hunk)};
+    if (whit_buf_append(&r->patch->files, &file, sizeof file)) return WHIT_OK;
+    free(path);
+    return whit_fail_memory(r->error, "a patch", sizeof file);
+}
+
+static whit_patch_file *last_file(const reader *r)
+{
+    return (whit_patch_file *)(void *)(r->patch->files.data + r->patch->files.size_bytes) - 1;
+}
+
+static whit_patch_hunk *last_hunk(const reader *r)
+{
+    return (whit_patch_hunk *)(void *)(r->patch->hunks.data + r->patch->hunks.size_bytes) - 1;
+}
+
+static whit_status begin_hunk(reader *r, const char *anchor, size_t anchor_bytes)
+{
+    whit_patch_hunk hunk = {
+        .first = n_lines(r), .anchor = anchor, .anchor_bytes = anchor_bytes, .source_line = r->number};
+    if (!whit_buf_append(&r->patch->hunks, &hunk, sizeof hunk)) return whit_fail_memory(r->error, "a patch", 1);
+    last_file(r)->n_hunks++;
+    return WHIT_OK;
+}
+
+static void end_hunk(reader *r)
+{
+    last_hunk(r)->n_lines = n_lines(r) - last_hunk(r)->first;
+}
+
+/* ---- SEARCH/REPLACE ------------------------------------------------------------------------- */
+
+static bool is_search(const char *line, size_t n)
+{
+    return begins(line, n, "<<<<<<< SEARCH") || begins(line, n, "<<<<<<<SEARCH");
+}
+
+/* Lines at both ends that search and replacement share are to be kept, so that they stay the file's. */
+static void keep_common(reader *r, size_t first, size_t n_old, size_t n_new)
+{
+    whit_patch_line *all = line_at(r, first);
+    size_t n = n_old < n_new ? n_old : n_new, head = 0, tail = 0;
+    while (head < n && all[head].n_bytes == all[n_old + head].n_bytes &&
+           memcmp(all[head].text, all[n_old + head].text, all[head].n_bytes) == 0)
+        head++;
+    while (tail < n - head) {
+        const whit_patch_line *a = &all[n_old - 1 - tail], *b = &all[n_old + n_new - 1 - tail];
+        if (a->n_bytes != b->n_bytes || memcmp(a->text, b->text, a->n_bytes) != 0) break;
+        tail++;
+    }
+    for (size_t i = 0; i < head; i++) all[i].kind = ' ';
+    for (size_t i = 0; i < tail; i++) all[n_old - 1 - i].kind = ' ';
+    /* Old lines, then what is new between the kept ones, then the kept tail. */
+    whit_patch_line *kept = malloc((tail + 1) * sizeof *kept);
+    if (!kept) return; /* remove and add them instead: the same text */
+    memcpy(kept, all + n_old - tail, tail * sizeof *kept);
+    memmove(all + n_old - tail, all + n_old + head, (n_new - head - tail) * sizeof *all);
+    memcpy(all + n_old - tail + (n_new - head - tail), kept, tail * sizeof *kept);
+    free(kept);
+    r->patch->lines.size_bytes -= (head + tail) * sizeof *all;
+}
+
+static whit_status parse_search(reader *r, char *path)
+{
+    const char *line;
+    size_t n, first;
+    bool found = false;
+    if (!r->patch->files.size_bytes || path) {
+        WHIT_TRY(begin_file(r, WHIT_PATCH_CHANGE, path));
+    }
+    WHIT_TRY(begin_hunk(r, NULL, 0));
+    first = n_lines(r);
+    while (next_line(r, &line, &n) && !(found = n >= 7 && n <= 8 && begins(line, n, "=======")))
+        WHIT_TRY(add_line(r, '-', line, n));
+    if (!found) return bad(r, "SEARCH without =======");
+    size_t n_old = n_lines(r) - first;
+    found = false;
+    while (next_line(r, &line, &n) &&
+           !(found = begins(line, n, ">>>>>>> REPLACE") || begins(line, n, ">>>>>>>REPLACE")))
+        WHIT_TRY(add_line(r, '+', line, n));
+    if (!found) return bad(r, "no >>>>>>> REPLACE ends the block");
+    keep_common(r, first, n_old, n_lines(r) - first - n_old);
+    end_hunk(r);
+    if (n_old == 0) last_file(r)->action = WHIT_PATCH_ADD;
+    return WHIT_OK;
+}
+
+static whit_status parse_blocks(reader *r)
+{
+    const char *line, *before = NULL;
+    size_t n, n_before = 0;
+    while (next_line(r, &line, &n)) {
+        if (is_search(line, n)) {
+            WHIT_TRY(parse_search(r, before ? path_of(before, n_before, false) : NULL));
+            before = NULL;
+        } else if (n && !begins(line, n, "```")) {
+            before = line; /* a path, as a rule: the last line in front of a block */
+            n_before = n;
+        }
+    }
+    return WHIT_OK;
+}
+
+/* ---- *** Begin Patch ------------------------------------------------------------------------ */
+
+static whit_status parse_added(reader *r)
+{
+    const char *line;
+    size_t n;
+    WHIT_TRY(begin_hunk(r, NULL, 0));
+    while (next_line(r, &line, &n)) {
+        if (begins(line, n, "*** ")) {
+            unread(r, line);
+            break;
+        }
+        if (!n || *line != '+') return bad(r, "a line of a new file begins with +");
+        WHIT_TRY(add_line(r, '+', line + 1, n - 1));
+    }
+    end_hunk(r);
+    return WHIT_OK;
+}
+
+static whit_status parse_changes(reader *r)
+{
+    const char *line;
+    size_t n;
+    bool in_hunk = false;
+    while (next_line(r, &line, &n)) {
+        if (begins(line, n, "*** End of File")) continue;
+        if (begins(line, n, "*** Move to: ")) {
+            free(last_file(r)->move_to);
+            last_file(r)->move_to = path_of(line + 13, n - 13, false);
+            continue;
+        }
+        if (begins(line, n, "*** ")) {
+            unread(r, line);
+            break;
+        }
+        if (begins(line, n, "@@")) {
+            if (in_hunk) end_hunk(r);
+            size_t skip = n > 2 && line[2] == ' ' ? 3 : 2;
+            WHIT_TRY(begin_hunk(r, n > skip ? line + skip : NULL, n > skip ? n - skip : 0));
+            in_hunk = true;
+            continue;
+        }
+        if (!in_hunk) WHIT_TRY(begin_hunk(r, NULL, 0));
+        in_hunk = true;
+        if (!n)
+            WHIT_TRY(add_line(r, ' ', line, 0)); /* an empty context line that lost its blank */
+        else if (*line == ' ' || *line == '-' || *line == '+')
+            WHIT_TRY(add_line(r, *line, line + 1, n - 1));
+        else
+            return bad(r, "a line of a hunk begins with a blank, - or +");
+    }
+    if (in_hunk) end_hunk(r);
+    return WHIT_OK;
+}
+
+static whit_status parse_envelope(reader *r)
+{
+    static const char add[] = "*** Add File: ", change[] = "*** Update File: ", delete[] = "*** Delete File: ";
+    const char *line;
+    size_t n;
+    while (next_line(r, &line, &n)) {
+        if (begins(line, n, "*** End Patch")) return WHIT_OK;
+        bool adds = begins(line, n, add), changes = begins(line, n, change), deletes = begins(line, n, delete);
+        if (!adds && !changes && !deletes) {
+            if (n) return bad(r, "neither a file (*** Add, Update or Delete File: PATH) nor the end");
+            continue;
+        }
+        size_t skip = adds ? sizeof add - 1 : changes ? sizeof change - 1 : sizeof delete - 1;
+        char *path = path_of(line + skip, n - skip, false);
+        if (!path) return bad(r, "a file without a name");
+        WHIT_TRY(begin_file(r, adds ? WHIT_PATCH_ADD : deletes ? WHIT_PATCH_DELETE : WHIT_PATCH_CHANGE, path));
+        if (adds) WHIT_TRY(parse_added(r));
+        if (changes) WHIT_TRY(parse_changes(r));
+    }
+    return bad(r, "*** End Patch is missing: the patch is cut short");
+}
+
+/* ---- unified diffs -------------------------------------------------------------------------- */
+
+/* "@@ -1,4 +1,5 @@": how many lines of each side follow. */
+static bool read_counts(const char *line, size_t n, long *n_old, long *n_new)
+{
+    char text[128];
+    long a, b;
+    snprintf(text, sizeof text, "%.*s", (int)(n < sizeof text ? n : sizeof text - 1), line);
+    *n_old = *n_new = 1;
+    if (sscanf(text, "@@ -%ld,%ld +%ld,%ld @@", &a, n_old, &b, n_new) == 4) return true;
+    *n_old = *n_new = 1;
+    if (sscanf(text, "@@ -%ld +%ld,%ld @@", &a, &b, n_new) == 3) return true;
+    *n_new = 1;
+    if (sscanf(text, "@@ -%ld,%ld +%ld @@", &a, n_old, &b) == 3) return true;
+    *n_old = 1;
+    return sscanf(text, "@@ -%ld +%ld @@", &a, &b) == 2;
+}
+
+/* Are the next two lines the head of another file's diff? */
+static bool is_file_head(const reader *r, const char *line, size_t n)
+{
+    const char *next = r->text + r->at;
+    return begins(line, n, "--- ") && begins(next, r->n_bytes - r->at, "+++ ");
+}
+
+/* Models count badly: the hunk ends where something else begins, whatever the counts say. */
+static whit_status parse_diff_hunk(reader *r, long n_old, long n_new)
+{
+    const char *line;
+    size_t n;
+    char last = 0;
+    WHIT_TRY(begin_hunk(r, NULL, 0));
+    while (next_line(r, &line, &n)) {
+        if (n && *line == '\\') {
+            if (last != '-') last_hunk(r)->no_final_newline = true;
+            continue;
+        }
+        bool counted = n_old > 0 || n_new > 0;
+        bool other =
+            begins(line, n, "@@ ") || begins(line, n, "diff ") || begins(line, n, "index ") || is_file_head(r, line, n);
+        char kind = n ? *line : ' ';
+        if (other || !strchr(" -+", kind) || (!n && !counted)) {
+            unread(r, line);
+            break;
+        }
+        WHIT_TRY(add_line(r, kind, n ? line + 1 : line, n ? n - 1 : 0));
+        if (kind != '+') n_old--;
+        if (kind != '-') n_new--;
+        last = kind;
+    }
+    end_hunk(r);
+    return WHIT_OK;
+}
+
+static whit_status parse_diff(reader *r)
+{
+    const char *line;
+    size_t n;
+    char *from = NULL;
+    bool from_nothing = false, in_file = false;
+    whit_status status = WHIT_OK;
+    while (status == WHIT_OK && next_line(r, &line, &n)) {
+        long n_old, n_new;
+        if (begins(line, n, "--- ")) {
+            free(from);
+            from = path_of(line + 4, n - 4, true);
+            from_nothing = !from;
+            in_file = false;
+        } else if (begins(line, n, "+++ ")) {
+            char *to = path_of(line + 4, n - 4, true);
+            if (!to && !from) {
+                status = bad(r, "neither side of the diff names a file");
+                break;
+            }
+            whit_patch_action action = !to ? WHIT_PATCH_DELETE : from_nothing ? WHIT_PATCH_ADD : WHIT_PATCH_CHANGE;
+            status = begin_file(r, action, action == WHIT_PATCH_DELETE ? from : to);
+            if (action == WHIT_PATCH_DELETE) from = NULL;
+            in_file = status == WHIT_OK;
+        } else if (begins(line, n, "@@ ") || (n == 2 && begins(line, n, "@@"))) {
+            if (!in_file) status = begin_file(r, WHIT_PATCH_CHANGE, NULL);
+            in_file = true;
+            if (!read_counts(line, n, &n_old, &n_new)) n_old = n_new = 0;
+            if (status == WHIT_OK) status = parse_diff_hunk(r, n_old, n_new);
+        }
+    }
+    free(from);
+    return status;
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
+whit_status whit_patch_parse(const char *text, size_t n_bytes, whit_patch *patch, whit_error *error)
+{
+    reader r = {.text = text, .n_bytes = n_bytes, .patch = patch, .error = error};
+    const char *line;
+    size_t n;
+    whit_status status = WHIT_OK;
+    bool known = false;
+    while (!known && next_line(&r, &line, &n)) {
+        if (begins(line, n, "*** Begin Patch")) {
+            known = true;
+            status = parse_envelope(&r);
+        } else if (is_search(line, n)) {
+            known = true;
+            r.at = r.number = 0;
+            status = parse_blocks(&r);
+        } else if (begins(line, n, "--- ") || begins(line, n, "@@ ") || begins(line, n, "diff ")) {
+            known = true;
+            unread(&r, line);
+            status = parse_diff(&r);
+        }
+    }
+    if (status == WHIT_OK && (!known || !whit_patch_n_files(patch)))
+        status = whit_fail(error, WHIT_ERROR_FORMAT,
+                           "this is no patch: neither SEARCH/REPLACE blocks, nor *** Begin Patch, nor a unified diff");
+    if (status != WHIT_OK) whit_patch_free(patch);
+    return status;
+}
+
+void whit_patch_free(whit_patch *patch)
+{
+    for (size_t i = 0; i < whit_patch_n_files(patch); i++) {
+        whit_patch_file *file = (whit_patch_file *)(void *)patch->files.data + i;
+        free(file->path);
+        free(file->move_to);
+    }
+    whit_buf_free(&patch->lines);
+    whit_buf_free(&patch->hunks);
+    whit_buf_free(&patch->files);
+}
+
+size_t whit_patch_n_files(const whit_patch *patch)
+{
+    return patch->files.size_bytes / sizeof(whit_patch_file);
+}
+
+const whit_patch_file *whit_patch_file_at(const whit_patch *patch, size_t i)
+{
+    return (const whit_patch_file *)(const void *)patch->files.data + i;
+}

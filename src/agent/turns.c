@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/turns.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "format/ndf_append.h"
+#include "format/ndf_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_FILE_BYTES ((size_t)256 << 20)
+#define MAX_CHANGES    10000u
+#define FRAME_NAME     "turn"
+
+/* ---- the frame: header, then for each change a record, path, before, after ------------------- */
+
+enum { RECORD_BEGIN = 1, RECORD_END = 2, RECORD_HEAD = 3 };
+
+typedef struct frame_head {
+    uint32_t record, kind, number, of;
+    int64_t time_s;
+    uint32_t n_changes, reserved;
+    char note[120];
+} frame_head;
+
+typedef struct frame_change {
+    uint32_t path_bytes, was, is, mode;
+    uint64_t before_bytes, after_bytes;
+} frame_change;
+
+struct whit_turns {
+    char *project, *path;
+    whit_ndf_log log;
+    whit_buf turns;  /* whit_turn[] */
+    whit_buf frames; /* uint32_t[]: the frame of each turn */
+};
+
+uint32_t whit_turns_count(const whit_turns *journal)
+{
+    return (uint32_t)(journal->turns.size_bytes / sizeof(whit_turn));
+}
+
+static whit_turn *turn_at(const whit_turns *journal, uint32_t i)
+{
+    return (whit_turn *)(void *)journal->turns.data + i;
+}
+
+const whit_turn *whit_turns_at(const whit_turns *journal, uint32_t i)
+{
+    return turn_at(journal, i);
+}
+
+/* ---- files of the project ------------------------------------------------------------------- */
+
+/* The whole name, checked: below the project once links are followed, no parent steps. */
+static whit_status resolve(const char *project, const char *path, char full[PATH_MAX], whit_error *error)
+{
+    char folder[PATH_MAX], real[PATH_MAX];
+    size_t n = strlen(project);
+    if (!*path || *path == '/' || snprintf(full, PATH_MAX, "%s/%s", project, path) >= PATH_MAX)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is no path below the project", path);
+    for (const char *part = path; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL) {
+        size_t n_part = strcspn(part, "/");
+        if ((n_part == 2 && memcmp(part, "..", 2) == 0) || (n_part == 1 && *part == '.') || (!n_part && part[0]))
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is no plain path below the project", path);
+    }
+    /* Of folders that are to be made, the nearest that is there decides. */
+    snprintf(folder, sizeof folder, "%s", full);
+    for (char *slash; (slash = strrchr(folder, '/')) && (size_t)(slash - folder) >= n;) {
+        *slash = 0;
+        if (!realpath(folder, real)) {
+            if (errno == ENOENT) continue;
+            return whit_fail_errno(error, folder, "resolve");
+        }
+        if (strncmp(real, project, n) != 0 || (real[n] && real[n] != '/'))
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' leads out of the project, to %s", path, real);
+        return WHIT_OK;
+    }
+    return whit_fail(error, WHIT_ERROR_IO, "%s: the project's folder is gone", project);
+}
+
+whit_status whit_project_read(const char *project, const char *path, whit_buf *content, bool *exists, uint32_t *mode,
+                              whit_error *error)
+{
+    char full[PATH_MAX];
+    struct stat info;
+    *exists = false;
+    *mode = 0;
+    WHIT_TRY(resolve(project, path, full, error));
+    if (lstat(full, &info) != 0)
+        return errno == ENOENT || errno == ENOTDIR ? WHIT_OK : whit_fail_errno(error, full, "examine");
+    if (!S_ISREG(info.st_mode))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: is a %s, which an agent does not touch", path,
+                         S_ISDIR(info.st_mode)       ? "folder"
+                             : S_ISLNK(info.st_mode) ? "link"
+                                                     : "special file");
+    WHIT_TRY(whit_read_file(full, MAX_FILE_BYTES, content, error));
+    *exists = true;
+    *mode = info.st_mode & 07777;
+    return WHIT_OK;
+}
+
+static whit_status make_folders(char *full, size_t n_project, whit_error *error)
+{
+    for (char *slash = strchr(full + n_project + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        int failed = mkdir(full, 0777) != 0 && errno != EEXIST;
+        whit_status status = failed ? whit_fail_errno(error, full, "make the folder") : WHIT_OK;
+        *slash = '/';
+        WHIT_TRY(status);
+    }
+    return WHIT_OK;
+}
+
+/* The content of one side, atomically; the file's mode stays. */
+static whit_status put(const whit_turns *journal, const whit_change *change, bool after, whit_error *error)
+{
+    char full[PATH_MAX];
+    bool exists = after ? change->is : change->was;
+    WHIT_TRY(resolve(journal->project, change->path, full, error));
+    if (!exists) return unlink(full) == 0 || errno == ENOENT ? WHIT_OK : whit_fail_errno(error, full, "remove");
+    WHIT_TRY(make_folders(full, strlen(journal->project), error));
+    whit_writer writer;
+    WHIT_TRY(whit_writer_open(full, NULL, &writer, error));
+    whit_status status = whit_writer_append(&writer, after ? change->after : change->before,
+                                            after ? change->after_bytes : change->before_bytes, error);
+    if (status == WHIT_OK && change->mode && fchmod(writer.fd, change->mode) != 0)
+        status = whit_fail_errno(error, full, "set the mode of");
+    if (status == WHIT_OK) return whit_writer_commit(&writer, error);
+    whit_writer_discard(&writer);
+    return status;
+}
+
+/* Is the file what one side of the change says? */
+static whit_status is_side(const whit_turns *journal, const whit_change *change, bool after, bool *same,
+                           whit_error *error)
+{
+    whit_buf content = {0};
+    bool exists, wanted = after ? change->is : change->was;
+    uint32_t mode;
+    size_t n = after ? change->after_bytes : change->before_bytes;
+    const char *text = after ? change->after : change->before;
+    whit_status status = whit_project_read(journal->project, change->path, &content, &exists, &mode, error);
+    *same = status == WHIT_OK && exists == wanted &&
+        (!exists || (content.size_bytes == n && (!n || memcmp(content.data, text, n) == 0)));
+    whit_buf_free(&content);
+    return status;
+}
+
+/* ---- frames --------------------------------------------------------------------------------- */
+
+static whit_status append(whit_turns *journal, const frame_head *head, const whit_change *changes, size_t n,
+                          whit_error *error)
+{
+    uint64_t size = sizeof *head;
+    for (size_t i = 0; i < n; i++)
+        size += sizeof(frame_change) + strlen(changes[i].path) + changes[i].before_bytes + changes[i].after_bytes;
+    whit_status status = whit_ndf_log_begin(&journal->log, WHIT_NDF_JOURNAL, FRAME_NAME, size, error);
+    if (status == WHIT_OK) status = whit_ndf_log_add(&journal->log, head, sizeof *head, error);
+    for (size_t i = 0; status == WHIT_OK && i < n; i++) {
+        const whit_change *c = &changes[i];
+        frame_change record = {.path_bytes = (uint32_t)strlen(c->path),
+                               .was = c->was,
+                               .is = c->is,
+                               .mode = c->mode,
+                               .before_bytes = c->before_bytes,
+                               .after_bytes = c->after_bytes};
+        status = whit_ndf_log_add(&journal->log, &record, sizeof record, error);
+        if (status == WHIT_OK) status = whit_ndf_log_add(&journal->log, c->path, record.path_bytes, error);
+        if (status == WHIT_OK && c->before_bytes)
+            status = whit_ndf_log_add(&journal->log, c->before, c->before_bytes, error);
+        if (status == WHIT_OK && c->after_bytes)
+            status = whit_ndf_log_add(&journal->log, c->after, c->after_bytes, error);
+    }
+    if (status == WHIT_OK) status = whit_ndf_log_commit(&journal->log, error);
+    if (status != WHIT_OK) whit_ndf_log_cancel(&journal->log);
+    return status;
+}
+
+/* The changes of a frame; texts point into `data`, whose paths are terminated in `paths`. */
+typedef struct loaded {
+    frame_head head;
+    whit_buf data, paths, changes;
+} loaded;
+
+static void loaded_free(loaded *l)
+{
+    whit_buf_free(&l->data);
+    whit_buf_free(&l->paths);
+    whit_buf_free(&l->changes);
+}
+
+static whit_status bad_frame(const whit_turns *journal, uint32_t frame, whit_error *error)
+{
+    return whit_ndf_log_bad(&journal->log, frame, "it does not hold a turn", error);
+}
+
+static whit_status split(const whit_turns *journal, uint32_t frame, loaded *l, whit_error *error)
+{
+    size_t at = sizeof l->head, n_paths = 0;
+    const uint8_t *data = l->data.data;
+    if (l->head.n_changes > MAX_CHANGES) return bad_frame(journal, frame, error);
+    for (int pass = 0; pass < 2; pass++) { /* lengths first: pointers into `paths` must stay */
+        at = sizeof l->head;
+        for (uint32_t i = 0; i < l->head.n_changes; i++) {
+            frame_change r;
+            if (!whit_in_bounds(at, sizeof r, l->data.size_bytes)) return bad_frame(journal, frame, error);
+            memcpy(&r, data + at, sizeof r);
+            at += sizeof r;
+            if (r.path_bytes >= PATH_MAX || !whit_in_bounds(at, r.path_bytes, l->data.size_bytes) ||
+                memchr(data + at, 0, r.path_bytes))
+                return bad_frame(journal, frame, error);
+            const char *path = (const char *)data + at;
+            at += r.path_bytes;
+            if (!whit_in_bounds(at, r.before_bytes, l->data.size_bytes)) return bad_frame(journal, frame, error);
+            const char *before = (const char *)data + at;
+            at += r.before_bytes;
+            if (!whit_in_bounds(at, r.after_bytes, l->data.size_bytes)) return bad_frame(journal, frame, error);
+            const char *after = (const char *)data + at;
+            at += r.after_bytes;
+            if (pass == 0) {
+                n_paths += r.path_bytes + 1;
+                continue;
+            }
+            whit_change change = {.path = (char *)l->paths.data + l->paths.size_bytes,
+                                  .was = r.was,
+                                  .is = r.is,
+                                  .mode = r.mode & 07777,
+                                  .before = before,
+                                  .before_bytes = r.before_bytes,
+                                  .after = after,
+                                  .after_bytes = r.after_bytes};
+            whit_buf_append(&l->paths, path, r.path_bytes);
+            whit_buf_append(&l->paths, "", 1);
+            whit_buf_append(&l->changes, &change, sizeof change);
+        }
+        if (pass == 0 && !whit_buf_reserve(&l->paths, n_paths + 1)) return whit_fail_memory(error, "paths", n_paths);
+    }
+    if (at != l->data.size_bytes) return bad_frame(journal, frame, error);
+    return l->changes.failed ? whit_fail_memory(error, "a turn", l->data.size_bytes) : WHIT_OK;
+}
+
+static whit_status load(const whit_turns *journal, uint32_t frame, bool whole, loaded *l, whit_error *error)
+{
+    uint64_t offset, size;
+    *l = (loaded){0};
+    WHIT_TRY(whit_ndf_log_data(&journal->log, frame, &offset, &size, error));
+    if (size < sizeof l->head) return bad_frame(journal, frame, error);
+    WHIT_TRY(whit_ndf_log_read(&journal->log, offset, &l->head, sizeof l->head, error));
+    if (!whole) return WHIT_OK;
+    WHIT_TRY(whit_ndf_log_check(&journal->log, frame, error));
+    if (!whit_buf_append_zeros(&l->data, size)) return whit_fail_memory(error, "a turn", size);
+    WHIT_TRY(whit_ndf_log_read(&journal->log, offset, l->data.data, size, error));
+    return split(journal, frame, l, error);
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static whit_status remember(whit_turns *journal, const frame_head *head, uint32_t frame, size_t n_bytes,
+                            whit_error *error)
+{
+    whit_turn turn = {.number = head->number,
+                      .kind = (whit_turn_kind)head->kind,
+                      .of = head->of,
+                      .time_s = head->time_s,
+                      .n_changes = head->n_changes,
+                      .n_bytes = n_bytes};
+    memcpy(turn.note, head->note, sizeof turn.note - 1);
+    uint32_t n = whit_turns_count(journal);
+    for (uint32_t i = 0; i < n; i++) /* a turn is undone by its last undo or redo */
+        if (turn.kind != WHIT_TURN_WRITE && turn_at(journal, i)->number == turn.of)
+            turn_at(journal, i)->undone = turn.kind == WHIT_TURN_UNDO;
+    if (!whit_buf_append(&journal->turns, &turn, sizeof turn) ||
+        !whit_buf_append(&journal->frames, &frame, sizeof frame))
+        return whit_fail_memory(error, "the list of turns", n * sizeof turn);
+    return WHIT_OK;
+}
+
+/* A turn whose end is missing: every file that has its new content gets the old one back. */
+static whit_status roll_back(whit_turns *journal, uint32_t frame, whit_error *error)
+{
+    loaded l;
+    whit_status status = load(journal, frame, true, &l, error);
+    const whit_change *changes = (const whit_change *)(const void *)l.changes.data;
+    for (uint32_t i = 0; status == WHIT_OK && i < l.head.n_changes; i++) {
+        bool after;
+        status = is_side(journal, &changes[i], true, &after, error);
+        if (status == WHIT_OK && after) status = put(journal, &changes[i], false, error);
+    }
+    frame_head end = {.record = RECORD_END, .number = 0};
+    if (status == WHIT_OK) status = append(journal, &end, NULL, 0, error);
+    loaded_free(&l);
+    return status;
+}
+
+static whit_status read_turns(whit_turns *journal, uint32_t *recovered, whit_error *error)
+{
+    uint32_t open_frame = 0;
+    frame_head open = {0};
+    uint64_t open_bytes = 0;
+    for (uint32_t i = 0; i < journal->log.chain.n_frames; i++) {
+        const whit_ndf_frame *frame = whit_ndf_log_frame(&journal->log, i);
+        loaded l;
+        if (frame->type != WHIT_NDF_JOURNAL) continue;
+        WHIT_TRY(load(journal, i, false, &l, error));
+        if (l.head.record == RECORD_BEGIN) {
+            open = l.head;
+            open_frame = i;
+            open_bytes = frame->payload_bytes;
+        } else if (l.head.record == RECORD_END && open.number) {
+            if (l.head.number == open.number) WHIT_TRY(remember(journal, &open, open_frame, open_bytes, error));
+            open.number = 0;
+        }
+    }
+    *recovered = open.number;
+    return open.number ? roll_back(journal, open_frame, error) : WHIT_OK;
+}
+
+static whit_status make_state_folder(const char *project, const char *state_dir, char path[PATH_MAX], whit_error *error)
+{
+    const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    int n;
+    if (state_dir)
+        n = snprintf(path, PATH_MAX, "%s", state_dir);
+    else if (xdg && *xdg == '/')
+        n = snprintf(path, PATH_MAX, "%s/whit", xdg);
+    else if (home && *home == '/')
+        n = snprintf(path, PATH_MAX, "%s/.local/state/whit", home);
+    else
+        return whit_fail(error, WHIT_ERROR_IO, "no folder for the journal: neither XDG_STATE_HOME nor HOME is set");
+    if (n <= 0 || n > PATH_MAX - 80) return whit_fail(error, WHIT_ERROR_IO, "the state folder's name is too long");
+    for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
+        if (slash) *slash = 0;
+        int failed = mkdir(path, 0700) != 0 && errno != EEXIST;
+        if (failed) return whit_fail_errno(error, path, "make the state folder");
+        if (!slash) break;
+        *slash = '/';
+    }
+    uint8_t digest[WHIT_HASH_BYTES];
+    char hex[2 * WHIT_HASH_BYTES + 1];
+    whit_hash hash;
+    whit_hash_begin(&hash, "whit.agent.project");
+    whit_hash_add(&hash, project, strlen(project));
+    whit_hash_end(&hash, digest);
+    whit_hash_hex(digest, hex);
+    snprintf(path + n, PATH_MAX - (size_t)n, "/agent-%.24s.ndf", hex);
+    return WHIT_OK;
+}
+
+static whit_status open_log(whit_turns *journal, whit_error *error)
+{
+    frame_head head = {.record = RECORD_HEAD};
+    if (access(journal->path, F_OK) != 0) {
+        whit_status status =
+            whit_ndf_create_loose(journal->path, WHIT_NDF_JOURNAL, FRAME_NAME, &head, sizeof head, NULL, error);
+        if (status != WHIT_OK && access(journal->path, F_OK) != 0) return status;
+    }
+    return whit_ndf_log_open(journal->path, WHIT_NDF_LOG_APPEND_NOW, NULL, &journal->log, error);
+}
+
+whit_status whit_turns_open(const char *project, const char *state_dir, whit_turns **out, uint32_t *recovered,
+                            whit_error *error)
+{
+    char path[PATH_MAX];
+    *out = NULL;
+    *recovered = 0;
+    whit_turns *journal = calloc(1, sizeof *journal);
+    if (!journal) return whit_fail_memory(error, "a journal", sizeof *journal);
+    whit_status status = WHIT_OK;
+    if (!(journal->project = realpath(project, NULL))) status = whit_fail_errno(error, project, "resolve the project");
+    if (status == WHIT_OK) status = make_state_folder(journal->project, state_dir, path, error);
+    if (status == WHIT_OK && !(journal->path = strdup(path))) status = whit_fail_memory(error, "a name", PATH_MAX);
+    if (status == WHIT_OK) status = open_log(journal, error);
+    if (status == WHIT_OK) status = read_turns(journal, recovered, error);
+    if (status == WHIT_OK)
+        *out = journal;
+    else
+        whit_turns_close(journal);
+    return status;
+}
+
+void whit_turns_close(whit_turns *journal)
+{
+    if (!journal) return;
+    if (journal->log.is_open) whit_ndf_log_close(&journal->log);
+    whit_buf_free(&journal->turns);
+    whit_buf_free(&journal->frames);
+    free(journal->project);
+    free(journal->path);
+    free(journal);
+}
+
+/* Frames that were appended since the journal was opened have no place yet: reads the chain anew. */
+static whit_status read_again(whit_turns *journal, uint32_t index, whit_error *error)
+{
+    uint32_t recovered;
+    if (((const uint32_t *)(const void *)journal->frames.data)[index] != UINT32_MAX) return WHIT_OK;
+    whit_ndf_log_close(&journal->log);
+    journal->turns.size_bytes = journal->frames.size_bytes = 0;
+    WHIT_TRY(whit_ndf_log_open(journal->path, WHIT_NDF_LOG_APPEND_NOW, NULL, &journal->log, error));
+    return read_turns(journal, &recovered, error);
+}
+
+/* ---- turns ---------------------------------------------------------------------------------- */
+
+static whit_status write_turn(whit_turns *journal, frame_head head, const whit_change *changes, size_t n,
+                              whit_error *error)
+{
+    size_t done = 0, n_bytes = 0;
+    if (!n || n > MAX_CHANGES)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a turn of %zu files (1 to %u are possible)", n, MAX_CHANGES);
+    for (size_t i = 0; i < n; i++) {
+        bool same;
+        WHIT_TRY(is_side(journal, &changes[i], false, &same, error));
+        if (!same)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                             "%s: has changed since it was read; nothing is written: look at it again",
+                             changes[i].path);
+        n_bytes += changes[i].before_bytes + changes[i].after_bytes;
+    }
+    uint32_t n_turns = whit_turns_count(journal);
+    head.record = RECORD_BEGIN;
+    head.number = n_turns ? turn_at(journal, n_turns - 1)->number + 1 : 1;
+    head.n_changes = (uint32_t)n;
+    head.time_s = (int64_t)time(NULL);
+    WHIT_TRY(append(journal, &head, changes, n, error));
+    whit_status status = WHIT_OK;
+    for (; status == WHIT_OK && done < n; done++) status = put(journal, &changes[done], true, error);
+    frame_head end = {.record = RECORD_END, .number = status == WHIT_OK ? head.number : 0};
+    if (status != WHIT_OK)
+        while (done-- > 0) (void)put(journal, &changes[done], false, NULL);
+    whit_error inner;
+    whit_status ended = append(journal, &end, NULL, 0, status == WHIT_OK ? error : &inner);
+    if (status == WHIT_OK) status = ended;
+    if (status == WHIT_OK) status = remember(journal, &head, UINT32_MAX, n_bytes, error);
+    return status;
+}
+
+whit_status whit_turns_write(whit_turns *journal, const whit_change *changes, size_t n, const char *note,
+                             whit_error *error)
+{
+    frame_head head = {.kind = WHIT_TURN_WRITE};
+    if (note) snprintf(head.note, sizeof head.note, "%s", note);
+    return write_turn(journal, head, changes, n, error);
+}
+
+/* The latest turn that may be undone (or redone), or the one that is named. */
+static whit_status pick(const whit_turns *journal, bool undo, uint32_t *number, uint32_t *index, whit_error *error)
+{
+    const char *verb = undo ? "undone" : "made again";
+    for (uint32_t i = whit_turns_count(journal); i-- > 0;) {
+        const whit_turn *turn = turn_at(journal, i);
+        if (*number ? turn->number != *number : turn->kind != WHIT_TURN_WRITE || turn->undone == undo) continue;
+        if (turn->kind != WHIT_TURN_WRITE)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "turn %u is itself an undo or redo, of turn %u", turn->number,
+                             turn->of);
+        if (turn->undone == undo)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "turn %u is %s already", turn->number, verb);
+        *number = turn->number;
+        *index = i;
+        return WHIT_OK;
+    }
+    return *number ? whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no turn %u", *number)
+                   : whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no turn that could be %s", verb);
+}
+
+static void swap_sides(whit_change *c)
+{
+    whit_change old = *c;
+    c->was = old.is;
+    c->is = old.was;
+    c->before = old.after;
+    c->before_bytes = old.after_bytes;
+    c->after = old.before;
+    c->after_bytes = old.before_bytes;
+}
+
+static whit_status turn_back(whit_turns *journal, bool undo, uint32_t *number, bool preview, whit_change_fn *on_change,
+                             void *user, whit_error *error)
+{
+    uint32_t index = 0;
+    loaded l;
+    WHIT_TRY(pick(journal, undo, number, &index, error));
+    WHIT_TRY(read_again(journal, index, error));
+    uint32_t frame = ((const uint32_t *)(const void *)journal->frames.data)[index];
+    whit_status status = load(journal, frame, true, &l, error);
+    whit_change *changes = (whit_change *)(void *)l.changes.data;
+    for (uint32_t i = 0; status == WHIT_OK && i < l.head.n_changes; i++) {
+        if (undo) swap_sides(&changes[i]);
+        if (on_change) on_change(user, &changes[i]);
+    }
+    frame_head head = {.kind = undo ? WHIT_TURN_UNDO : WHIT_TURN_REDO, .of = *number};
+    if (status == WHIT_OK && !preview) status = write_turn(journal, head, changes, l.head.n_changes, error);
+    loaded_free(&l);
+    return status;
+}
+
+whit_status whit_turns_undo(whit_turns *journal, uint32_t *number, bool preview, whit_change_fn *on_change, void *user,
+                            whit_error *error)
+{
+    return turn_back(journal, true, number, preview, on_change, user, error);
+}
+
+whit_status whit_turns_redo(whit_turns *journal, uint32_t *number, bool preview, whit_change_fn *on_change, void *user,
+                            whit_error *error)
+{
+    return turn_back(journal, false, number, preview, on_change, user, error);
+}

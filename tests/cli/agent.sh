@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+# whit agent: a patch is shown, asked about, written as a turn and taken back; what it may not do.
+. "$SOURCE/tests/cli/lib.sh"
+rm -rf project state before outside
+mkdir -p project/src project/.git project/tests
+export XDG_STATE_HOME=$PWD/state
+printf 'int main(void)\n{\n    return 0;\n}\n' >project/src/main.c
+printf 'void test(void)\n{\n    assert(1);\n}\n' >project/tests/t.c
+cp -r project before
+cat >good.patch <<'END'
+src/main.c
+<<<<<<< SEARCH
+    return 0;
+=======
+    return 1;
+>>>>>>> REPLACE
+END
+# Without anybody to ask nothing is written, and the difference is shown.
+expect 1 setsid -w "$WHIT" agent apply good.patch --project project
+grep -q '^+    return 1;' out || complain "the difference is not shown: $(cat out)"
+cmp -s project/src/main.c before/src/main.c || complain "written without being agreed to"
+expect 0 whit agent apply good.patch --project project --allow yellow --preview
+cmp -s project/src/main.c before/src/main.c || complain "a preview writes"
+expect 0 whit agent apply good.patch --project project --allow yellow
+grep -q 'return 1;' project/src/main.c || complain "not written"
+expect 0 whit agent apply good.patch --project project --allow yellow
+grep -q 'applied already\|unchanged' err || complain "a patch that is there already: $(cat err)"
+expect 0 whit agent log --project project --json
+python3 -c 'import json; t = json.load(open("out")); assert [x["turn"] for x in t] == [1] and t[0]["files"] == 1, t' || complain "the log: $(cat out)"
+expect 0 whit agent undo --project project
+cmp -s project/src/main.c before/src/main.c || complain "undo does not give the bytes back"
+expect 0 whit agent redo --project project
+grep -q 'return 1;' project/src/main.c || complain "redo"
+expect 0 whit agent undo --project project
+expect 2 whit agent undo 99 --project project
+expect 2 whit agent undo x --project project
+expect 2 whit agent dance --project project
+
+# What always needs a person, whatever is allowed: deletion, configuration, fewer checks in a test.
+cat >red1.patch <<'END'
+*** Begin Patch
+*** Delete File: src/main.c
+*** End Patch
+END
+cat >red2.patch <<'END'
+*** Begin Patch
+*** Add File: .git/config
++[core]
+*** End Patch
+END
+cat >red3.patch <<'END'
+--- a/tests/t.c
++++ b/tests/t.c
+@@ -2,3 +2,3 @@
+ {
+-    assert(1);
++    (void)0;
+ }
+END
+cat >red4.patch <<'END'
+*** Begin Patch
+*** Add File: ../outside
++x
+*** End Patch
+END
+for i in 1 2 3 4; do
+    setsid -w "$WHIT" agent apply red$i.patch --project project --allow yellow >out 2>err && complain "red$i was written"
+    diff -r project before >/dev/null || complain "red$i changed something: $(diff -r project before)"
+done
+[ ! -e outside ] || complain "written outside"
+printf 'nonsense\n' | whit agent apply - --project project >out 2>err && complain "nonsense is a patch"
+one_line "no patch"
+finish

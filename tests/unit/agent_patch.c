@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT
+ * Patches in three notations on generated files: blanks that drifted, duplicates, stale context. What
+ * has one right place is applied there, what has none or several is refused, and nothing goes wrong. */
+#include "test.h"
+
+#include "agent/diff.h"
+#include "agent/patch.h"
+#include "base/rng.h"
+
+enum { MOST_LINES = 60, N_FORMS = 3 };
+static const char *const form_names[N_FORMS] = {"search/replace", "begin patch", "unified diff"};
+
+typedef struct source {
+    char lines[MOST_LINES][48];
+    int n;
+    const char *end;
+} source;
+
+static void make_source(whit_rng *rng, source *s)
+{
+    static const char *const words[] = {"count", "total", "next", "size", "name", "value", "index", "state"};
+    s->n = 12 + (int)whit_rng_below(rng, MOST_LINES - 14);
+    s->end = whit_rng_below(rng, 6) ? "\n" : "\r\n";
+    for (int i = 0; i < s->n; i++) {
+        int indent = 4 * (int)whit_rng_below(rng, 3);
+        snprintf(s->lines[i], sizeof s->lines[i], "%*s%s = %s - %d;", indent, "", words[whit_rng_below(rng, 8)],
+                 words[whit_rng_below(rng, 8)], (int)whit_rng_below(rng, 10000));
+        if (whit_rng_below(rng, 9) == 0) s->lines[i][0] = 0;
+    }
+}
+
+static void put(whit_buf *out, const char *line, const char *end)
+{
+    whit_buf_append_str(out, line);
+    whit_buf_append_str(out, end);
+}
+
+/* What is done to the patch's idea of the file. */
+enum drift { NONE, TRAILING, INDENTED, TYPOGRAPHIC, STALE, DUPLICATE, N_DRIFTS };
+
+/* One edit: lines [at, at + n_old) become `new`; before and after are context. */
+typedef struct edit {
+    int at, n_old, n_new, before, after;
+    char new[4][48];
+} edit;
+
+static void drift_line(enum drift drift, const char *line, char out[96])
+{
+    snprintf(out, 96, "%s", line);
+    if (drift == TRAILING && *line) strcat(out, "  ");
+    if (drift == INDENTED && *line) snprintf(out, 96, "  %s", line);
+    if (drift == TYPOGRAPHIC) {
+        char *minus = strchr(out, '-');
+        if (minus) { /* an en dash */
+            memmove(minus + 3, minus + 1, strlen(minus));
+            memcpy(minus, "\xE2\x80\x93", 3);
+        }
+    }
+}
+
+static void write_patch(int form, const source *s, const edit *e, enum drift drift, whit_buf *out)
+{
+    char line[96];
+    int from = e->at - e->before, to = e->at + e->n_old + e->after;
+    if (form == 0) {
+        whit_buf_append_str(out, "src/file.c\n<<<<<<< SEARCH\n");
+        for (int i = from; i < to; i++) drift_line(drift, s->lines[i], line), put(out, line, "\n");
+        whit_buf_append_str(out, "=======\n");
+        for (int i = from; i < e->at; i++) drift_line(drift, s->lines[i], line), put(out, line, "\n");
+        for (int i = 0; i < e->n_new; i++)
+            drift_line(drift == INDENTED ? drift : NONE, e->new[i], line), put(out, line, "\n");
+        for (int i = e->at + e->n_old; i < to; i++) drift_line(drift, s->lines[i], line), put(out, line, "\n");
+        whit_buf_append_str(out, ">>>>>>> REPLACE\n");
+        return;
+    }
+    if (form == 1)
+        whit_buf_append_str(out, "*** Begin Patch\n*** Update File: src/file.c\n@@\n");
+    else
+        whit_buf_printf(out, "--- a/src/file.c\n+++ b/src/file.c\n@@ -%d,%d +%d,%d @@\n", from + 7, to - from, from + 7,
+                        to - from - e->n_old + e->n_new);
+    for (int i = from; i < to; i++) {
+        bool removed = i >= e->at && i < e->at + e->n_old;
+        drift_line(drift, s->lines[i], line);
+        whit_buf_append_str(out, removed ? "-" : " ");
+        put(out, line, "\n");
+        for (int k = 0; i == e->at + e->n_old - 1 && k < e->n_new; k++) {
+            drift_line(drift == INDENTED ? drift : NONE, e->new[k], line);
+            whit_buf_append_str(out, "+");
+            put(out, line, "\n");
+        }
+    }
+    if (form == 1) whit_buf_append_str(out, "*** End Patch\n");
+}
+
+static void write_file(const source *s, const edit *e, whit_buf *out)
+{
+    for (int i = 0; i < s->n; i++) {
+        if (e && i == e->at)
+            for (int k = 0; k < e->n_new; k++) put(out, e->new[k], s->end);
+        if (!e || i < e->at || i >= e->at + e->n_old) put(out, s->lines[i], s->end);
+    }
+}
+
+static whit_status apply(const whit_buf *text, const whit_buf *file, whit_buf *out, whit_patch_result *result,
+                         whit_error *error)
+{
+    whit_patch patch = {0};
+    whit_status status = whit_patch_parse((const char *)text->data, text->size_bytes, &patch, error);
+    if (status != WHIT_OK) return status;
+    assert_int_equal(whit_patch_n_files(&patch), 1);
+    assert_string_equal(whit_patch_file_at(&patch, 0)->path, "src/file.c");
+    status = whit_patch_apply(&patch, whit_patch_file_at(&patch, 0), "src/file.c", (const char *)file->data,
+                              file->size_bytes, out, result, error);
+    whit_patch_free(&patch);
+    return status;
+}
+
+static bool same(const whit_buf *a, const whit_buf *b)
+{
+    return a->size_bytes == b->size_bytes && (!a->size_bytes || memcmp(a->data, b->data, a->size_bytes) == 0);
+}
+
+/* 600 patches: none at a wrong place, at least 95 % of those with one right place at that. */
+static void generated_patches(void **state)
+{
+    (void)state;
+    whit_rng rng = {7};
+    int n_right = 0, n_possible = 0;
+    for (int i = 0; i < 600; i++) {
+        int form = i % N_FORMS;
+        enum drift drift = (enum drift)(i / N_FORMS % N_DRIFTS);
+        source s;
+        make_source(&rng, &s);
+        edit e = {
+            .before = 2, .after = 2, .n_old = 1 + (int)whit_rng_below(&rng, 3), .n_new = (int)whit_rng_below(&rng, 4)};
+        e.at = 2 + (int)whit_rng_below(&rng, (uint64_t)(s.n - e.n_old - 4));
+        snprintf(s.lines[e.at], sizeof s.lines[0], "        unique_%d = %d - 1;", i, i);
+        for (int k = 0; k < e.n_new; k++) snprintf(e.new[k], sizeof e.new[k], "        replaced_%d(%d);", i, k);
+        whit_buf patch = {0}, before = {0}, after = {0}, out = {0};
+        write_patch(form, &s, &e, drift, &patch);
+        if (drift == STALE) snprintf(s.lines[e.at], sizeof s.lines[0], "        changed_since(%d);", i);
+        write_file(&s, NULL, &before);
+        if (drift == DUPLICATE) /* the same place twice */
+            for (int k = e.at - e.before; k < e.at + e.n_old + e.after; k++) put(&before, s.lines[k], s.end);
+        write_file(&s, &e, &after);
+        whit_patch_result result;
+        whit_error error = {0};
+        whit_status status = apply(&patch, &before, &out, &result, &error);
+        bool possible = drift != STALE && drift != DUPLICATE;
+        n_possible += possible;
+        if (status == WHIT_OK && possible && same(&out, &after)) {
+            n_right++;
+            /* Applied again it is recognised, or refused; never applied twice. */
+            whit_buf again = {0};
+            if (e.n_new && apply(&patch, &after, &again, &result, &error) == WHIT_OK) {
+                assert_true(result.already_applied || drift == TYPOGRAPHIC);
+                assert_true(same(&again, &after));
+            }
+            whit_buf_free(&again);
+        } else if (status == WHIT_OK) {
+            fail_msg("%s, drift %d, patch %d: applied at a wrong place:\n%.*s\ninto\n%.*s", form_names[form], drift, i,
+                     (int)patch.size_bytes, (const char *)patch.data, (int)out.size_bytes, (const char *)out.data);
+        } else if (possible) {
+            print_message("%s, drift %d, patch %d: %s\n", form_names[form], drift, i, error.message);
+        }
+        whit_buf_free(&patch);
+        whit_buf_free(&before);
+        whit_buf_free(&after);
+        whit_buf_free(&out);
+    }
+    print_message("%d of %d patches with one right place applied there\n", n_right, n_possible);
+    assert_true(n_right >= n_possible * 95 / 100);
+}
+
+/* The difference of two texts, applied as a patch, gives the second. */
+static void differences_apply(void **state)
+{
+    (void)state;
+    whit_rng rng = {3};
+    for (int i = 0; i < 300; i++) {
+        source s;
+        whit_buf before = {0}, after = {0}, diff = {0}, out = {0};
+        whit_error error;
+        make_source(&rng, &s);
+        for (int k = 0; k < s.n; k++) snprintf(s.lines[k], sizeof s.lines[0], "line %d of %d", k, i);
+        write_file(&s, NULL, &before);
+        for (int k = 0; k < 4; k++) snprintf(s.lines[whit_rng_below(&rng, (uint64_t)s.n)], 48, "other %d", k);
+        s.n -= (int)whit_rng_below(&rng, 3);
+        write_file(&s, NULL, &after);
+        if (whit_rng_below(&rng, 3) == 0) after.size_bytes -= strlen(s.end); /* no last line end */
+        assert_ok(whit_diff_write("a/src/file.c", (char *)before.data, before.size_bytes, "b/src/file.c",
+                                  (char *)after.data, after.size_bytes, &diff, &error),
+                  error);
+        whit_patch_result result;
+        if (!same(&before, &after)) {
+            whit_status status = apply(&diff, &before, &out, &result, &error);
+            if (status != WHIT_OK || !same(&out, &after))
+                fail_msg("%d: %s\n%.*s", i, status == WHIT_OK ? "other text" : error.message, (int)diff.size_bytes,
+                         (const char *)diff.data);
+        } else {
+            assert_int_equal(diff.size_bytes, 0);
+        }
+        whit_buf_free(&before);
+        whit_buf_free(&after);
+        whit_buf_free(&diff);
+        whit_buf_free(&out);
+    }
+}
+
+static void refuse(const char *text, const char *reason)
+{
+    whit_buf patch = {0}, file = {0}, out = {0};
+    whit_patch_result result;
+    whit_error error = {0};
+    whit_buf_append_str(&patch, text);
+    whit_buf_append_str(&file, "one\ntwo\nthree\ntwo\n");
+    assert_int_not_equal(apply(&patch, &file, &out, &result, &error), WHIT_OK);
+    if (!strstr(error.message, reason)) fail_msg("'%s' is not in: %s", reason, error.message);
+    assert_int_equal(out.size_bytes, 0);
+    whit_buf_free(&patch);
+    whit_buf_free(&file);
+    whit_buf_free(&out);
+}
+
+static void reasons(void **state)
+{
+    (void)state;
+    refuse("words", "this is no patch");
+    refuse("src/file.c\n<<<<<<< SEARCH\none\n", "SEARCH without");
+    refuse("src/file.c\n<<<<<<< SEARCH\none\n=======\n", "REPLACE");
+    refuse("src/file.c\n<<<<<<< SEARCH\ntwo\n=======\nx\n>>>>>>> REPLACE\n", "several places, at lines 2 and 4");
+    refuse("src/file.c\n<<<<<<< SEARCH\none\ntow\n=======\nx\n>>>>>>> REPLACE\n", "line 2 is 'two', not 'tow'");
+    refuse("*** Begin Patch\n*** Update File: src/file.c\n@@\n-one\n+x\n", "cut short");
+    refuse("*** Begin Patch\n*** Update File: src/file.c\n@@ nothing\n-one\n+x\n*** End Patch\n", "anchor");
+    refuse("--- a/src/file.c\n+++ b/src/file.c\n@@ -1,0 +1,1 @@\n+x\n", "context");
+}
+
+static void anchors_choose(void **state)
+{
+    (void)state;
+    whit_buf patch = {0}, file = {0}, out = {0};
+    whit_patch_result result;
+    whit_error error;
+    whit_buf_append_str(&file, "one\ntwo\nthree\ntwo\n");
+    whit_buf_append_str(&patch, "*** Begin Patch\n*** Update File: src/file.c\n@@ three\n-two\n+four\n*** End Patch\n");
+    assert_ok(apply(&patch, &file, &out, &result, &error), error);
+    assert_int_equal(out.size_bytes, strlen("one\ntwo\nthree\nfour\n"));
+    assert_memory_equal(out.data, "one\ntwo\nthree\nfour\n", out.size_bytes);
+    whit_buf_free(&patch);
+    whit_buf_free(&file);
+    whit_buf_free(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(generated_patches),
+        cmocka_unit_test(differences_apply),
+        cmocka_unit_test(reasons),
+        cmocka_unit_test(anchors_choose),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

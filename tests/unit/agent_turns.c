@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT
+ * Turns: written whole or not at all, also where the writer is killed; taken back and made again;
+ * what others changed is never overwritten; nothing leaves the project. */
+#include "test_folder.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/turns.h"
+#include "base/file.h"
+#include "base/rng.h"
+
+enum { N_FILES = 12 };
+static char project[600], state_dir[600];
+
+static void begin(void)
+{
+    snprintf(project, sizeof project, "%s/project", test_folder);
+    snprintf(state_dir, sizeof state_dir, "%s/state", test_folder);
+    char command[2000];
+    snprintf(command, sizeof command, "rm -rf %s %s; mkdir -p %s/sub", project, state_dir, project);
+    assert_int_equal(system(command), 0);
+}
+
+static whit_turns *open_journal(uint32_t *recovered)
+{
+    whit_turns *journal;
+    whit_error error;
+    uint32_t number;
+    assert_ok(whit_turns_open(project, state_dir, &journal, &number, &error), error);
+    if (recovered) *recovered = number;
+    return journal;
+}
+
+static void put(const char *name, const char *text)
+{
+    char path[1200];
+    whit_error error;
+    snprintf(path, sizeof path, "%s/%s", project, name);
+    assert_ok(whit_write_file(path, text, strlen(text), &error), error);
+}
+
+/* The text of a file; "" where it is not there. */
+static const char *get(const char *name)
+{
+    static char text[4][256];
+    static unsigned next;
+    whit_buf content = {0};
+    whit_error error;
+    bool exists;
+    uint32_t mode;
+    char *out = text[next++ % 4];
+    assert_ok(whit_project_read(project, name, &content, &exists, &mode, &error), error);
+    assert_true(content.size_bytes < sizeof text[0]);
+    if (content.size_bytes) memcpy(out, content.data, content.size_bytes);
+    out[content.size_bytes] = 0;
+    whit_buf_free(&content);
+    return out;
+}
+
+static whit_change change(const char *path, const char *before, const char *after)
+{
+    return (whit_change){.path = path,
+                         .was = before != NULL,
+                         .is = after != NULL,
+                         .before = before ? before : "",
+                         .after = after ? after : "",
+                         .before_bytes = before ? strlen(before) : 0,
+                         .after_bytes = after ? strlen(after) : 0};
+}
+
+static void turns_go_back_and_forth(void **state)
+{
+    (void)state;
+    begin();
+    whit_error error;
+    put("a", "old a");
+    put("gone", "old gone");
+    whit_turns *journal = open_journal(NULL);
+    whit_change changes[] = {change("a", "old a", "new a"), change("sub/deep/new", NULL, "made"),
+                             change("gone", "old gone", NULL)};
+    assert_ok(whit_turns_write(journal, changes, 3, "a task", &error), error);
+    assert_string_equal(get("a"), "new a");
+    assert_string_equal(get("sub/deep/new"), "made");
+    assert_string_equal(get("gone"), "");
+    uint32_t number = 0;
+    assert_ok(whit_turns_undo(journal, &number, true, NULL, NULL, &error), error);
+    assert_string_equal(get("a"), "new a"); /* a preview */
+    assert_int_equal(number, 1);
+    number = 0;
+    assert_ok(whit_turns_undo(journal, &number, false, NULL, NULL, &error), error);
+    assert_string_equal(get("a"), "old a");
+    assert_string_equal(get("sub/deep/new"), "");
+    assert_string_equal(get("gone"), "old gone");
+    whit_turns_close(journal);
+    journal = open_journal(NULL);
+    assert_int_equal(whit_turns_count(journal), 2);
+    assert_true(whit_turns_at(journal, 0)->undone);
+    assert_string_equal(whit_turns_at(journal, 0)->note, "a task");
+    number = 0;
+    assert_int_equal(whit_turns_undo(journal, &number, false, NULL, NULL, &error), WHIT_ERROR_ARGUMENT);
+    number = 0;
+    assert_ok(whit_turns_redo(journal, &number, false, NULL, NULL, &error), error);
+    assert_string_equal(get("a"), "new a");
+    /* Somebody else's work is not overwritten. */
+    put("a", "by hand");
+    number = 1;
+    assert_int_equal(whit_turns_undo(journal, &number, false, NULL, NULL, &error), WHIT_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.message, "has changed"));
+    assert_string_equal(get("a"), "by hand");
+    assert_string_equal(get("sub/deep/new"), "made");
+    whit_turns_close(journal);
+}
+
+static void nothing_leaves_the_project(void **state)
+{
+    (void)state;
+    begin();
+    whit_error error;
+    char outside[300], link_path[1200];
+    snprintf(outside, sizeof outside, "%s/outside", test_folder);
+    assert_int_equal(mkdir(outside, 0700), 0);
+    snprintf(link_path, sizeof link_path, "%s/link", project);
+    assert_int_equal(symlink(outside, link_path), 0);
+    snprintf(link_path, sizeof link_path, "%s/file-link", project);
+    assert_int_equal(symlink("/etc/passwd", link_path), 0);
+    whit_turns *journal = open_journal(NULL);
+    static const char *const paths[] = {"../x",      "/tmp/x", "sub/../../x", "link/x",     "./a", "sub//x",
+                                        "file-link", "",       "sub",         "link/deep/x"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        whit_change one = change(paths[i], NULL, "x");
+        if (whit_turns_write(journal, &one, 1, NULL, &error) == WHIT_OK) fail_msg("'%s' was written", paths[i]);
+    }
+    assert_int_equal(whit_turns_count(journal), 0);
+    whit_turns_close(journal);
+    assert_int_equal(rmdir(outside), 0);
+}
+
+/* A child that writes, undoes and redoes turns of all files, killed somewhere: every file is of one
+ * turn afterwards, the one before or the one after. */
+static void kills(void **state)
+{
+    (void)state;
+    begin();
+    whit_rng rng = {5};
+    for (int i = 0; i < N_FILES; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "f%d", i);
+        put(name, "0");
+    }
+    int n_recovered = 0;
+    for (int round = 0; round < (tests_are_brief() ? 5 : 50); round++) {
+        pid_t child = fork();
+        if (child == 0) {
+            uint32_t recovered;
+            whit_turns *journal;
+            whit_error error;
+            if (whit_turns_open(project, state_dir, &journal, &recovered, &error) != WHIT_OK) _exit(1);
+            for (uint32_t k = 0;; k++) {
+                char names[N_FILES][16], before[16], after[16];
+                whit_change changes[N_FILES];
+                snprintf(before, sizeof before, "%s", get("f0"));
+                snprintf(after, sizeof after, "%d", atoi(before) + 1);
+                for (int i = 0; i < N_FILES; i++) {
+                    snprintf(names[i], sizeof names[i], "f%d", i);
+                    changes[i] = change(names[i], before, after);
+                }
+                if (whit_turns_write(journal, changes, N_FILES, "kill", &error) != WHIT_OK) _exit(2);
+                uint32_t number = 0;
+                if (k % 3 == 2 && whit_turns_undo(journal, &number, false, NULL, NULL, &error) != WHIT_OK) _exit(3);
+            }
+        }
+        usleep((useconds_t)(2000 + whit_rng_below(&rng, 60000)));
+        kill(child, SIGKILL);
+        int how;
+        assert_int_equal(waitpid(child, &how, 0), child);
+        if (!WIFSIGNALED(how)) fail_msg("the writer ended with %d", WEXITSTATUS(how));
+        uint32_t recovered;
+        whit_turns_close(open_journal(&recovered));
+        n_recovered += recovered != 0;
+        for (int i = 1; i < N_FILES; i++) {
+            char name[16];
+            snprintf(name, sizeof name, "f%d", i);
+            assert_string_equal(get(name), get("f0"));
+        }
+    }
+    print_message("%d turns were cut off and taken back\n", n_recovered);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(turns_go_back_and_forth),
+        cmocka_unit_test(nothing_leaves_the_project),
+        cmocka_unit_test(kills),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
