@@ -42,6 +42,21 @@ void cli_note(const char *format, ...)
     va_end(arguments);
 }
 
+/* The library names no options: what it asks for, in this program's words. */
+static const char *option_for(const char *message)
+{
+    static const struct {
+        const char *phrase, *hint;
+    } hints[] = {
+        {"ask for a larger context", " (-c)"},
+        {"choose a larger context", " (-c)"},
+        {"it was not made for chats; give one", " (--template FILE)"},
+    };
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+        if (strstr(message, hints[i].phrase)) return hints[i].hint;
+    return "";
+}
+
 int cli_fail_error(const cli_call *call, const whit_error *error)
 {
     int status = CLI_FAILED;
@@ -56,7 +71,7 @@ int cli_fail_error(const cli_call *call, const whit_error *error)
     case WHIT_ERROR_CANCELLED: status = CLI_INTERRUPTED; break;
     case WHIT_ERROR_NUMERIC: status = CLI_NUMERIC; break;
     }
-    return cli_fail(call, status, "%s", error->message);
+    return cli_fail(call, status, "%s%s", error->message, option_for(error->message));
 }
 
 static bool output_failed(cli_call *call)

@@ -5,6 +5,7 @@ export XDG_CACHE_HOME=$PWD/cache XDG_STATE_HOME=$PWD/state
 rm -rf cache state ./*.json
 tiny model.gguf 1 chat
 tiny plain.gguf
+whit run -m plain.gguf -p a -n 1 >/dev/null 2>&1 # its conversion into the cache says a line, once
 expect 0 whit convert model.gguf -o model.ndf
 
 # script STATUS LINES [OPTION...]: the lines as a chat.

@@ -1,2 +1,2 @@
 whit_fuzz(task)
-target_sources(fuzz_task PRIVATE ${CMAKE_SOURCE_DIR}/src/cli/task.c)
+target_sources(fuzz_task PRIVATE ${PROJECT_SOURCE_DIR}/src/cli/task.c)
