@@ -3,7 +3,8 @@
 #
 #   make                 builds build/whit; names missing packages and installs nothing
 #   make deps            installs what is missing (Debian, Ubuntu)
-#   make run             installs, builds and prints a tale: PROMPT="text", or MODEL=FILE
+#   make run             installs, builds and prints a tale: PROMPT="text", or MODEL=FILE;
+#                        says how to open the chat page
 #   make test            installs, builds and runs every test, plainly and under ASan and UBSan
 #   make bench           what this machine reaches: MODEL=FILE, ARGS="-t 1,2"
 #   make distilled       low-bit students of ../shared/models/prose-6M in build/distilled, and their table
@@ -40,6 +41,7 @@ run:
 	@tools/deps install run
 	@TARGETS=whit tools/build release
 	@build/whit run $(if $(MODEL),-m "$(MODEL)" -n 200) -p "$(PROMPT)"
+	@echo "A chat page in your browser: build/whit serve$(if $(MODEL), -m $(MODEL)), then open http://127.0.0.1:8080/" >&2
 
 tales:
 	@tools/deps install run

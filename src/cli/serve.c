@@ -44,7 +44,8 @@ static void on_signal(int signal)
 static void ready(void *user, const char *address)
 {
     const whit_server_options *o = user;
-    fprintf(stderr, "whit: serving %s at %s (%u at once); Ctrl-C ends it\n", o->model_name, address, o->n_parallel);
+    fprintf(stderr, "whit: serving %s at %s (%u at once%s); Ctrl-C ends it\n", o->model_name, address, o->n_parallel,
+            o->socket_path ? "" : "; open it in a browser to chat");
 }
 
 /* What no flag gave may come from the environment. */

@@ -273,6 +273,8 @@ static void route(whit_api *api, const whit_web_request *request, uint64_t key, 
             whit_ask_reply(ask, reply);
         else if (*api->stop)
             whit_api_fail(reply, 503, "server_error", NULL, "the server is ending");
+    } else if (get && !strcmp(path, "/")) {
+        whit_page_reply(api, reply);
     } else if (get && !strcmp(path, "/models")) {
         get_models(api, reply);
     } else if (get && !strcmp(path, "/health")) {
@@ -298,8 +300,9 @@ void whit_api_handle(void *user, const whit_web_request *request, whit_web_reply
 {
     whit_api *api = user;
     uint64_t key = 0;
-    bool public = !strcmp(request->path, "/health") || !strcmp(request->path, "/models") ||
-        !strcmp(request->path, "/v1/models") || !strcmp(request->method, "OPTIONS");
+    bool public = !strcmp(request->path, "/") || !strcmp(request->path, "/health") ||
+        !strcmp(request->path, "/models") || !strcmp(request->path, "/v1/models") ||
+        !strcmp(request->method, "OPTIONS");
     bool allowed = is_allowed(api, request, &key);
     reply->status = 0;
     if (api->options->cors_origin) {
@@ -328,6 +331,7 @@ whit_status whit_api_open(whit_api *api, whit_error *error)
     whit_error why;
     if (sodium_init() < 0) return whit_fail(error, WHIT_ERROR_IO, "libsodium could not be started");
     api->started = time(NULL);
+    whit_page_open(api);
     whit_status status = read_keys(api, error);
     if (status == WHIT_OK && whit_chat_template_open(api->model, NULL, &api->chat, &why) != WHIT_OK) api->chat = NULL;
     if (status == WHIT_OK && whit_grammar_vocabulary_open(api->model, &api->vocabulary, &why) != WHIT_OK)

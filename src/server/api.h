@@ -20,6 +20,7 @@ typedef struct whit_api {
     const volatile int *stop;
     atomic_ullong n_ids; /* of replies */
     time_t started;
+    char page_policy[400]; /* the page's Content-Security-Policy */
 } whit_api;
 
 whit_status whit_api_open(whit_api *api, whit_error *error);
@@ -33,6 +34,10 @@ void whit_api_fail(whit_web_reply *reply, int status, const char *type, const ch
     __attribute__((format(printf, 5, 6)));
 void whit_api_fail_error(whit_web_reply *reply, const whit_error *error);
 void whit_api_reply(whit_web_reply *reply, json_t *body); /* takes the body over */
+
+/* The page at /. */
+void whit_page_open(whit_api *api);
+void whit_page_reply(whit_api *api, whit_web_reply *reply);
 
 enum { WHIT_API_MOST_ANSWERS = 8 };
 

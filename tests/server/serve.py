@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """whit serve with the built-in model: endpoints, streams, bounds, and the same answers alone and together."""
+import base64
+import hashlib
 import http.client
 import json
 import os
@@ -100,6 +102,23 @@ def test_endpoints():
         check(value["pet"] in ("cat", "dog") and isinstance(value["n"], int), value)
 
 
+def test_page():
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/")
+    reply = connection.getresponse()
+    text = reply.read().decode()
+    connection.close()
+    policy = reply.headers["Content-Security-Policy"]
+    check(reply.status == 200 and reply.headers["Content-Type"].startswith("text/html"), reply.status, reply.headers)
+    check("default-src 'none'" in policy and "connect-src 'self'" in policy and "unsafe" not in policy, policy)
+    check(reply.headers["X-Content-Type-Options"] == "nosniff", reply.headers)
+    for tag in ("script", "style"):
+        held = re.findall("<%s>(.*?)</%s>" % (tag, tag), text, re.S)
+        digest = base64.b64encode(hashlib.sha256(held[0].encode()).digest()).decode()
+        check(len(held) == 1 and "%s-src 'sha256-%s'" % (tag, digest) in policy, tag, policy)
+    check(not re.search(r"(https?:)?//[a-zA-Z0-9]|\bsrc=|@import|innerHTML|\beval\b", text), "the page names other places")
+
+
 def test_refusals():
     long = post("/v1/completions", {"prompt": "word " * 3000}, 400)
     check(re.search(r"has \d+ tokens, the context 512", long["error"]["message"]), long)
@@ -197,6 +216,7 @@ def test_keys(key_file):
 
 server, port = start()
 test_endpoints()
+test_page()
 test_refusals()
 test_together()
 # SIGTERM lets what runs end.

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT
+# The page of whit serve, in a browser.
+. "$SOURCE/tests/cli/lib.sh"
+command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+whit serve --host nowhere.invalid 2>err && complain "served on a host that is none"
+if grep -q libmicrohttpd err; then
+    echo "skipped: $(cat err)"
+    exit 77
+fi
+exec python3 "$SOURCE/tests/server/page.py"
