@@ -160,7 +160,8 @@ static void send_file(const hub_server *server, int fd, const struct request *re
     digest_of(file, digest);
     snprintf(etag, sizeof etag, "\"%s\"", digest);
     if (file->etag) snprintf(etag, sizeof etag, "%s", file->etag);
-    if (request->port == 0) snprintf(linked, sizeof linked, "X-Linked-Etag: \"%s\"\r\n", digest);
+    if (request->port == 0 && !file->no_linked_etag)
+        snprintf(linked, sizeof linked, "X-Linked-Etag: \"%s\"\r\n", digest);
     if (file->status) {
         refuse(fd, file->status, file->error_code);
         return;

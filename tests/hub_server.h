@@ -27,7 +27,7 @@ struct hub_file {
     unsigned n_cuts;        /* so many times */
     unsigned bytes_per_s;   /* 0: as fast as it goes */
     unsigned pause_s;       /* say nothing for so long before the body */
-    bool no_ranges, no_length, is_elsewhere, redirects_for_ever;
+    bool no_ranges, no_length, no_linked_etag, is_elsewhere, redirects_for_ever;
 };
 
 struct hub_repository {

@@ -39,7 +39,7 @@ typedef struct whit_sampler_options {
     const int32_t *bias_ids;    /* logit biases, n_biases of them; copied at open */
     const float *bias_values;
     size_t n_biases;
-    uint32_t n_history_tokens; /* most tokens remembered for penalties; default 4,096 */
+    uint32_t n_history_tokens; /* most tokens remembered; default 0: the model's context, at least 4,096 */
 } whit_sampler_options;
 static inline whit_sampler_options whit_sampler_options_default(void)
 {
@@ -61,7 +61,6 @@ static inline whit_sampler_options whit_sampler_options_default(void)
     options.dry_penalty_last_n = -1;
     options.mirostat_tau = 5;
     options.mirostat_eta = 0.1f;
-    options.n_history_tokens = 4096;
     return options;
 }
 WHIT_API whit_status whit_sampler_open(const whit_model *model, const whit_sampler_options *options,

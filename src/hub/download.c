@@ -27,14 +27,16 @@ static bool wait_ms(const whit_hub_line *line, uint32_t ms)
 }
 
 whit_status whit_hub_get(const whit_hub_line *line, const char *url, const uint64_t *have, const char *if_range,
-                         const whit_http_sink *sink, whit_http_answer *answer, whit_error *error)
+                         whit_hub_try_fn *before, const whit_http_sink *sink, whit_http_answer *answer,
+                         whit_error *error)
 {
     uint32_t n_failed = 0, pause_ms = line->wait_ms;
     for (;;) {
-        uint64_t before = have ? *have : 0;
-        whit_status status = whit_http_get(line->http, url, before, if_range, sink, answer, error);
+        if (before) WHIT_TRY(before(sink->user, error));
+        uint64_t from = have ? *have : 0;
+        whit_status status = whit_http_get(line->http, url, from, if_range, sink, answer, error);
         if (!answer->again || status == WHIT_ERROR_CANCELLED) return status;
-        if (have && *have > before) { /* it came further than last time */
+        if (have && *have > from) { /* it came further than last time */
             n_failed = 0;
             pause_ms = line->wait_ms;
         }
@@ -97,7 +99,7 @@ whit_status whit_hub_read(const whit_hub_line *line, const char *url, size_t lim
 {
     const whit_http_sink sink = {begin_memory, add_to_memory, out};
     out->limit_bytes = limit_bytes;
-    return whit_hub_get(line, url, NULL, "", &sink, answer, error);
+    return whit_hub_get(line, url, NULL, "", NULL, &sink, answer, error);
 }
 
 /* ---- into a file ---------------------------------------------------------------------------- */
@@ -187,6 +189,14 @@ static whit_status ends_early(const struct transfer *t, whit_error *error)
                      (unsigned long long)t->have, (unsigned long long)t->file->size_bytes);
 }
 
+/* Without a tag the halves are known to fit only by the digest that is checked at the end. */
+static whit_status drop_unknown_half(void *user, whit_error *error)
+{
+    struct transfer *t = user;
+    bool unknown = t->have && !*t->etag && t->file->digest_kind == WHIT_HUB_NO_DIGEST;
+    return unknown ? start_over(t, error) : WHIT_OK;
+}
+
 /* Fetches what is missing; the part is then as long as the server says. */
 static whit_status fetch(struct transfer *t, const char *url, whit_error *error)
 {
@@ -196,9 +206,7 @@ static whit_status fetch(struct transfer *t, const char *url, whit_error *error)
     bool emptied = false;
     for (;;) {
         uint64_t before = t->have;
-        /* Without a tag the halves are known to fit only by the digest that is checked at the end. */
-        if (t->have && !*t->etag && t->file->digest_kind == WHIT_HUB_NO_DIGEST) WHIT_TRY(start_over(t, error));
-        WHIT_TRY(whit_hub_get(t->line, url, &t->have, t->etag, &sink, &answer, error));
+        WHIT_TRY(whit_hub_get(t->line, url, &t->have, t->etag, drop_unknown_half, &sink, &answer, error));
         if (answer.status == 416 && answer.range_total == t->have) /* all was here already */
             return promised == WHIT_HUB_SIZE_UNKNOWN || t->have == promised ? WHIT_OK : ends_early(t, error);
         if (answer.status == 416 && !emptied) {

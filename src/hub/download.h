@@ -19,10 +19,14 @@ typedef struct whit_hub_line {
     void *user;
 } whit_hub_line;
 
+/* In front of every try; a status other than WHIT_OK ends them. */
+typedef whit_status whit_hub_try_fn(void *user, whit_error *error);
+
 /* Calls get until its answer needs no second try. `have` says how far a file has come, so that
- * progress is told from none. */
+ * progress is told from none. `before` (NULL: nothing) is called with the sink's user. */
 whit_status whit_hub_get(const whit_hub_line *line, const char *url, const uint64_t *have, const char *if_range,
-                         const whit_http_sink *sink, whit_http_answer *answer, whit_error *error);
+                         whit_hub_try_fn *before, const whit_http_sink *sink, whit_http_answer *answer,
+                         whit_error *error);
 
 /* Fetches `url` into the file `part`, which may hold a beginning from before; "PART.etag" keeps what
  * the server called that version. On WHIT_OK the part is whole, checked and on disk. On failure it

@@ -50,6 +50,8 @@ whit_status whit_sampler_open(const whit_model *model, const whit_sampler_option
     WHIT_NEED(model);
     whit_sampler_options own = whit_sampler_options_default();
     WHIT_TRY(whit_options_read(&own, sizeof own, options, "whit_sampler_options", error));
+    const uint32_t least = 4096;
+    if (!own.n_history_tokens) own.n_history_tokens = model->config.n_ctx > least ? model->config.n_ctx : least;
     whit_sampler *sampler = whit_zalloc(model->allocator, sizeof *sampler);
     if (!sampler) return whit_fail_memory(error, "the sampler", sizeof *sampler);
     sampler->allocator = model->allocator;

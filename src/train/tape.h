@@ -25,10 +25,10 @@
 
 typedef struct whit_tape_options {
     uint32_t n_sequences, n_tokens;
-    whit_ref input;  /* a value that no node makes: the caller fills it before forward; 0: none */
     bool gradients;  /* backward is wanted */
     bool checkpoint; /* keep little, compute again */
     whit_precision precision;
+    whit_ref input; /* a value that no node makes: the caller fills it before forward; 0: none */
 } whit_tape_options;
 
 typedef struct whit_tape_step {

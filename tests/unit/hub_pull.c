@@ -297,6 +297,24 @@ static void a_changed_file_starts_over(void **state)
     free(other);
 }
 
+/* A connection that is cut within a run: without a digest and a tag nothing says that the rest fits. */
+static void a_cut_without_a_tag_starts_over(void **state)
+{
+    struct fixture *f = *state;
+    f->files[1].is_large = false; /* a small file's digest is git's, and this listing has none */
+    f->files[1].no_linked_etag = true;
+    f->files[1].listed_digest = "";
+    f->files[1].etag = "";
+    f->files[1].cut_after_bytes = 100000;
+    f->files[1].n_cuts = 1;
+    hub_server_log(f->server);
+    assert_ok(pull(f, "owner/name"), f->error);
+    assert_file_is(f, "model.safetensors", f->large, LARGE_BYTES);
+    const char *log = hub_server_log(f->server);
+    if (strstr(log, "range=bytes=1")) fail_msg("it went on in the middle:\n%s", log);
+    f->files[1].cut_after_bytes = 0;
+}
+
 static void busy_and_silent_servers_are_waited_for(void **state)
 {
     struct fixture *f = *state;
@@ -506,6 +524,7 @@ int main(void)
         CASE(cut_connections_are_taken_up),
         CASE(a_later_run_goes_on),
         CASE(a_changed_file_starts_over),
+        CASE(a_cut_without_a_tag_starts_over),
         CASE(busy_and_silent_servers_are_waited_for),
         CASE(the_token_goes_to_the_hub_alone),
         CASE(refusals_say_what_to_do),
