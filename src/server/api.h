@@ -35,6 +35,12 @@ void whit_api_fail(whit_web_reply *reply, int status, const char *type, const ch
 void whit_api_fail_error(whit_web_reply *reply, const whit_error *error);
 void whit_api_reply(whit_web_reply *reply, json_t *body); /* takes the body over */
 
+/* Vectors of `input` (a text, token ids, or a list of either): (n, whit_model_embedding_size) values, the caller's.
+ * False: the reply says why. */
+bool whit_api_embed(whit_api *api, const json_t *input, int fd, float **values, size_t *n, size_t *n_tokens,
+                    whit_web_reply *reply);
+void whit_api_embeddings(whit_api *api, const whit_web_request *request, whit_web_reply *reply);
+
 /* The page at /. */
 void whit_page_open(whit_api *api);
 void whit_page_reply(whit_api *api, whit_web_reply *reply);

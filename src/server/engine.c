@@ -8,8 +8,20 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "whit/embeddings.h"
 
-enum { BATCH_TOKENS = 256 };
+enum { BATCH_TOKENS = 256, EMBED_TOKENS = 64 };
+
+/* A text to embed; it belongs to the thread that waits for it. */
+typedef struct embedding {
+    const int32_t *ids;
+    size_t n_ids;
+    float *values;
+    whit_status status;
+    whit_error *error;
+    bool finished;
+    struct embedding *next;
+} embedding;
 
 typedef struct slot {
     whit_job *job; /* NULL: free */
@@ -31,6 +43,8 @@ struct whit_engine {
     pthread_mutex_t lock;
     pthread_cond_t work, changed;
     whit_job *first, *last; /* that wait */
+    embedding *first_embedding, *last_embedding;
+    whit_session *embedder; /* NULL until the first embedding */
     whit_engine_counts counts;
     bool stop, running;
 };
@@ -290,13 +304,75 @@ static void step(whit_engine *e)
     pthread_cond_broadcast(&e->changed);
 }
 
+/* ---- embeddings -------------------------------------------------------------------------------- */
+
+/* With the lock held. */
+static embedding *next_embedding(whit_engine *e)
+{
+    embedding *first = e->first_embedding;
+    if (first) e->first_embedding = first->next;
+    if (!e->first_embedding) e->last_embedding = NULL;
+    return first;
+}
+
+/* In a session of its own, so that what the slots hold stays. */
+static whit_status embed(whit_engine *e, embedding *one)
+{
+    if (!e->embedder) {
+        whit_session_options wanted = whit_session_options_default();
+        wanted.n_ctx_tokens = e->options.n_ctx_tokens;
+        wanted.n_threads = e->options.n_threads;
+        wanted.n_batch_tokens = EMBED_TOKENS;
+        wanted.n_logits = EMBED_TOKENS;
+        wanted.keep_hidden = true;
+        wanted.kv = e->options.kv;
+        WHIT_TRY(whit_session_open(e->model, &wanted, &e->embedder, one->error));
+    }
+    return whit_embed(e->embedder, one->ids, one->n_ids, NULL, one->values, one->error);
+}
+
+/* With the lock held. */
+static void finish_embedding(whit_engine *e, embedding *one, whit_status status)
+{
+    one->status = status;
+    one->finished = true;
+    pthread_cond_broadcast(&e->changed);
+}
+
+whit_status whit_engine_embed(whit_engine *e, const int32_t *ids, size_t n_ids, float *values, whit_error *error)
+{
+    embedding own = {.ids = ids, .n_ids = n_ids, .values = values, .error = error};
+    pthread_mutex_lock(&e->lock);
+    if (e->stop) {
+        pthread_mutex_unlock(&e->lock);
+        return whit_fail(error, WHIT_ERROR_IO, "the server is ending");
+    }
+    if (e->last_embedding)
+        e->last_embedding->next = &own;
+    else
+        e->first_embedding = &own;
+    e->last_embedding = &own;
+    pthread_cond_signal(&e->work);
+    while (!own.finished) pthread_cond_wait(&e->changed, &e->lock);
+    pthread_mutex_unlock(&e->lock);
+    return own.status;
+}
+
 static void *run(void *user)
 {
     whit_engine *e = user;
     pthread_mutex_lock(&e->lock);
     while (!e->stop) {
         start_jobs(e);
+        embedding *one = next_embedding(e);
+        if (one) {
+            pthread_mutex_unlock(&e->lock);
+            whit_status status = embed(e, one);
+            pthread_mutex_lock(&e->lock);
+            finish_embedding(e, one, status);
+        }
         if (e->counts.n_busy == 0) {
+            if (one) continue;
             pthread_cond_wait(&e->work, &e->lock);
             continue;
         }
@@ -366,8 +442,11 @@ void whit_engine_close(whit_engine *e)
         next = job->next;
         finish_job(e, job, WHIT_FINISH_CANCELLED, NULL);
     }
+    for (embedding *one = next_embedding(e); one; one = next_embedding(e))
+        finish_embedding(e, one, whit_fail(one->error, WHIT_ERROR_IO, "the server is ending"));
     pthread_mutex_unlock(&e->lock);
     whit_session_close(e->session);
+    whit_session_close(e->embedder);
     pthread_cond_destroy(&e->work);
     pthread_cond_destroy(&e->changed);
     pthread_mutex_destroy(&e->lock);
@@ -429,7 +508,7 @@ void whit_engine_count(whit_engine *e, whit_engine_counts *counts)
 bool whit_engine_is_idle(whit_engine *e)
 {
     pthread_mutex_lock(&e->lock);
-    bool idle = !e->first && e->counts.n_busy == 0;
+    bool idle = !e->first && !e->first_embedding && e->counts.n_busy == 0;
     pthread_mutex_unlock(&e->lock);
     return idle;
 }

@@ -64,6 +64,9 @@ void whit_engine_unlock(whit_engine *engine);
 /* With the lock held: until something changed, at most so long. */
 void whit_engine_wait(whit_engine *engine, uint32_t ms);
 void whit_engine_count(whit_engine *engine, whit_engine_counts *counts);
+/* The mean of the hidden states of `ids`, of length 1, into `values` (whit_model_embedding_size). Waits until the
+ * engine's thread has computed it, between two steps. */
+whit_status whit_engine_embed(whit_engine *engine, const int32_t *ids, size_t n_ids, float *values, whit_error *error);
 bool whit_engine_is_idle(whit_engine *engine);
 
 #endif

@@ -9,6 +9,7 @@ import random
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -100,6 +101,34 @@ def test_endpoints():
         made = post("/v1/chat/completions", {**chat, "temperature": 1.5, "seed": seed, "response_format": form})
         value = json.loads(made["choices"][0]["message"]["content"])
         check(value["pet"] in ("cat", "dog") and isinstance(value["n"], int), value)
+
+
+def test_embeddings():
+    texts = ["a cat", "a big dog ran", "a cat"]
+    done = post("/v1/embeddings", {"input": texts, "model": "x"})
+    vectors = [row["embedding"] for row in done["data"]]
+    check([row["index"] for row in done["data"]] == [0, 1, 2] and done["object"] == "list", done["object"])
+    check(all(abs(sum(v * v for v in vector) - 1) < 1e-5 for vector in vectors), "a length is not 1")
+    check(vectors[0] == vectors[2] and vectors[0] != vectors[1], "equal texts, other vectors")
+    packed = post("/embeddings", {"input": texts[1], "encoding_format": "base64"})["data"][0]["embedding"]
+    raw = base64.b64decode(packed)
+    values = struct.unpack("<%df" % (len(raw) // 4), raw)
+    check(len(values) == len(vectors[1]) and max(abs(a - b) for a, b in zip(values, vectors[1])) < 1e-7, "base64")
+    ids = [post("/tokenize", {"content": text, "add_special": True})["tokens"] for text in texts]
+    by_ids = post("/v1/embeddings", {"input": ids})
+    check([row["embedding"] for row in by_ids["data"]] == vectors, "token ids give other vectors")
+    check(by_ids["usage"]["prompt_tokens"] == sum(map(len, ids)) == done["usage"]["total_tokens"], done["usage"])
+    check(post("/v1/embeddings", {"input": ids[0]})["data"][0]["embedding"] == vectors[0], "one list of ids")
+    for bad in (None, "", [], 3, [""], [[]], [-1], [99999], [1, "a"], ["a", 1], {"a": 1}, "word " * 3000, ["a"] * 3000):
+        check("message" in post("/v1/embeddings", {"input": bad}, 400)["error"], str(bad)[:60])
+    post("/v1/embeddings", {"input": "a", "encoding_format": "x"}, 400)
+    post("/v1/embeddings", {"input": "a", "dimensions": 3}, 400)
+    alone, got = answer(*some_request(random.Random(7), 7)), []
+    thread = threading.Thread(target=lambda: got.append(answer(*some_request(random.Random(7), 7))))
+    thread.start()
+    check(post("/v1/embeddings", {"input": texts})["data"] == done["data"], "other vectors beside a generation")
+    thread.join()
+    check(got == [alone], "another answer beside embeddings")
 
 
 def test_page():
@@ -217,6 +246,7 @@ def test_keys(key_file):
 server, port = start()
 test_endpoints()
 test_page()
+test_embeddings()
 test_refusals()
 test_together()
 # SIGTERM lets what runs end.
