@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * whit agent: patches that are shown before they are written, and turns that can be taken back. */
+#include "agent/changes.h"
 #include "agent/diff.h"
-#include "agent/turns.h"
-#include "agent/patch.h"
+#include "agent/light.h"
+#include "agent/loop.h"
+#include "base/file.h"
 #include "cli/flags.h"
 #include "cli/verbs.h"
 
@@ -10,15 +12,17 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 struct agent_values {
-    const char *project, *file, *state;
+    const char *project, *file, *state, *prompt, *url, *model, *key_file;
+    uint32_t n_turns;
     int allow;
     bool preview, json;
 };
-static const struct agent_values defaults;
+static const struct agent_values defaults = {.n_turns = 50};
 enum { ALLOW_GREEN, ALLOW_YELLOW };
 
 #define AT(member) offsetof(struct agent_values, member)
@@ -27,70 +31,17 @@ static const cli_option options[] = {
     {"-f, --file", CLI_FILE, AT(file), "PATH", "The file that SEARCH/REPLACE blocks without a name change.", 0, 0},
     {"--allow", CLI_CHOICE, AT(allow), "green|yellow",
      "What needs no question: green, the default, is reading only; yellow also writes inside the project.", 0, 0},
+    {"-p, --prompt", CLI_TEXT, AT(prompt), "TASK", "Let a model do this task; needs --url.", 0, 0},
+    {"--url", CLI_TEXT, AT(url), "URL", "The OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1.", 0, 0},
+    {"--model", CLI_TEXT, AT(model), "NAME", "The model's name at the endpoint.", 0, 0},
+    {"--key-file", CLI_FILE, AT(key_file), "FILE",
+     "A file of mode 0600 with the endpoint's key; $WHIT_API_KEY by default.", 0, 0},
+    {"--max-turns", CLI_COUNT, AT(n_turns), "N", "Answers of the model at most; 50 by default.", 1, 10000},
     {"--preview", CLI_FLAG, AT(preview), NULL, "Show what would be written, and write nothing.", 0, 0},
     {"--state-dir", CLI_FILE, AT(state), "FOLDER", "Where journals are kept; $XDG_STATE_HOME/whit by default.", 0, 0},
     {"--json", CLI_FLAG, AT(json), NULL, "Print JSON: one object for each file, or for each turn.", 0, 0},
     {0},
 };
-
-struct change_set {
-    whit_buf changes;  /* whit_change[] */
-    whit_buf contents; /* whit_buf[]: what the changes point into */
-    whit_buf notes;    /* whit_patch_result[] */
-};
-
-static size_t n_changes(const struct change_set *set)
-{
-    return set->changes.size_bytes / sizeof(whit_change);
-}
-
-static whit_change *change_at(const struct change_set *set, size_t i)
-{
-    return (whit_change *)(void *)set->changes.data + i;
-}
-
-static void set_free(struct change_set *set)
-{
-    for (size_t i = 0; i < set->contents.size_bytes / sizeof(whit_buf); i++)
-        whit_buf_free((whit_buf *)(void *)set->contents.data + i);
-    whit_buf_free(&set->contents);
-    whit_buf_free(&set->changes);
-    whit_buf_free(&set->notes);
-}
-
-/* ---- what may be written -------------------------------------------------------------------- */
-
-static bool has_part(const char *path, const char *part)
-{
-    size_t n = strlen(part);
-    for (const char *at = path; (at = strstr(at, part)); at++)
-        if ((at == path || at[-1] == '/') && (!at[n] || at[n] == '/')) return true;
-    return false;
-}
-
-static size_t count_checks(const char *text, size_t n)
-{
-    static const char *const words[] = {"assert", "ASSERT", "expect(", "EXPECT", "REQUIRE", "CHECK("};
-    size_t count = 0;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        for (const char *at = text; n && (at = memmem(at, n - (size_t)(at - text), words[i], strlen(words[i]))); at++)
-            count++;
-    return count;
-}
-
-/* Why a change needs a person whatever --allow says; NULL: it does not. */
-static const char *red_reason(const whit_change *change)
-{
-    static const char *const guarded[] = {".git", ".hg", ".svn", ".github", ".ci", ".vscode", ".ssh", ".env"};
-    for (size_t i = 0; i < sizeof guarded / sizeof *guarded; i++)
-        if (has_part(change->path, guarded[i])) return "it belongs to the project's configuration";
-    if (change->was && !change->is) return "it deletes a file";
-    bool test = strstr(change->path, "test") || strstr(change->path, "spec");
-    if (test && change->was &&
-        count_checks(change->after, change->after_bytes) < count_checks(change->before, change->before_bytes))
-        return "it leaves fewer checks in a test";
-    return NULL;
-}
 
 /* ---- showing -------------------------------------------------------------------------------- */
 
@@ -107,120 +58,65 @@ static whit_status show(cli_call *call, const whit_change *c, whit_error *error)
     return status;
 }
 
-static bool agreed(cli_call *call, const char *reason, size_t n)
-{
-    char answer[16] = "";
-    cli_flush(call);
-    int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
-    if (terminal < 0) return false;
-    dprintf(terminal, "%s%sWrite %zu file%s? [y/N] ", reason ? reason : "", reason ? ". " : "", n, n == 1 ? "" : "s");
-    ssize_t got = read(terminal, answer, sizeof answer - 1);
-    close(terminal);
-    return got > 0 && (answer[0] == 'y' || answer[0] == 'Y');
-}
-
 /* ---- apply ---------------------------------------------------------------------------------- */
 
-static whit_status add_change(struct change_set *set, const char *project, const whit_patch *patch,
-                              const whit_patch_file *file, const char *path, whit_error *error)
-{
-    whit_buf content[2] = {{0}, {0}}; /* before, after */
-    whit_patch_result result = {0};
-    whit_change change = {.path = path, .is = file->action != WHIT_PATCH_DELETE};
-    whit_status status = whit_project_read(project, path, &content[0], &change.was, &change.mode, error);
-    if (status == WHIT_OK && !change.was && file->action != WHIT_PATCH_ADD)
-        status = whit_fail(error, WHIT_ERROR_IO, "%s: there is no such file in the project", path);
-    if (status == WHIT_OK && change.was && file->action == WHIT_PATCH_ADD && content[0].size_bytes)
-        status = whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the patch makes this file, and it is there already", path);
-    if (status == WHIT_OK && change.is)
-        status = whit_patch_apply(patch, file, path, (const char *)content[0].data, content[0].size_bytes, &content[1],
-                                  &result, error);
-    change.before = (const char *)content[0].data;
-    change.before_bytes = content[0].size_bytes;
-    change.after = (const char *)content[1].data;
-    change.after_bytes = content[1].size_bytes;
-    if (status == WHIT_OK &&
-        (!whit_buf_append(&set->contents, content, sizeof content) ||
-         !whit_buf_append(&set->changes, &change, sizeof change) ||
-         !whit_buf_append(&set->notes, &result, sizeof result)))
-        status = whit_fail_memory(error, "changes", sizeof change);
-    if (status != WHIT_OK) {
-        whit_buf_free(&content[0]);
-        whit_buf_free(&content[1]);
-    }
-    return status;
-}
-
-static whit_status make_changes(struct change_set *set, const struct agent_values *values, const char *project,
-                                const whit_patch *patch, whit_error *error)
-{
-    for (size_t i = 0; i < whit_patch_n_files(patch); i++) {
-        const whit_patch_file *file = whit_patch_file_at(patch, i);
-        const char *path = file->path ? file->path : values->file;
-        if (!path) return whit_fail(error, WHIT_ERROR_ARGUMENT, "the patch names no file; say which with --file PATH");
-        if (file->move_to)
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                             "%s: a patch that moves a file is not applied; add the new file and delete the old one",
-                             path);
-        for (size_t k = 0; k < n_changes(set); k++)
-            if (strcmp(change_at(set, k)->path, path) == 0)
-                return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the patch has this file twice", path);
-        WHIT_TRY(add_change(set, project, patch, file, path, error));
-    }
-    return WHIT_OK;
-}
-
-/* Drops what changes nothing, and says so. */
-static void drop_unchanged(cli_call *call, struct change_set *set)
+/* Says how each file was found, and drops what changes nothing. */
+static void drop_unchanged(cli_call *call, whit_changes *set)
 {
     const struct agent_values *values = call->values;
     json_t *all = values->json ? json_array() : NULL;
-    size_t kept = 0, n = n_changes(set);
-    const whit_patch_result *results = (const whit_patch_result *)(const void *)set->notes.data;
-    for (size_t i = 0; i < n; i++) {
-        whit_change c = *change_at(set, i);
-        bool same = c.was == c.is && c.before_bytes == c.after_bytes && memcmp(c.before, c.after, c.before_bytes) == 0;
-        const char *state = results[i].already_applied ? "applied already" : same ? "unchanged" : "applies";
+    for (size_t i = 0; i < whit_changes_count(set); i++) {
+        whit_change c = *whit_changes_at(set, i);
+        const whit_patch_result *result = whit_changes_result(set, i);
+        bool same = c.was == c.is && c.before_bytes == c.after_bytes &&
+            (!c.before_bytes || memcmp(c.before, c.after, c.before_bytes) == 0);
+        const char *state = result->already_applied ? "applied already" : same ? "unchanged" : "applies";
         if (values->json)
             json_array_append_new(all,
                                   json_pack("{s:s, s:s, s:s, s:i}", "path", c.path, "state", state, "grade",
-                                            whit_patch_grade_name(results[i].grade), "hunks", (int)results[i].n_hunks));
+                                            whit_patch_grade_name(result->grade), "hunks", (int)result->n_hunks));
         else if (same)
             cli_note("%s: %s", c.path, state);
-        else if (results[i].grade != WHIT_PATCH_EXACT)
-            cli_note("%s: found but for %s", c.path, whit_patch_grade_name(results[i].grade));
-        if (!same) *change_at(set, kept++) = c;
+        else if (result->grade != WHIT_PATCH_EXACT)
+            cli_note("%s: found but for %s", c.path, whit_patch_grade_name(result->grade));
     }
-    set->changes.size_bytes = kept * sizeof(whit_change);
+    whit_changes_settle(set);
     if (all) cli_print_json(call, all);
 }
 
-static int write_changes(cli_call *call, struct change_set *set, const char *project)
+static bool agreed(cli_call *call, const char *reason, size_t n_files)
+{
+    cli_flush(call);
+    return whit_light_agreed(reason, n_files);
+}
+
+static int write_changes(cli_call *call, whit_changes *set, const char *project)
 {
     const struct agent_values *values = call->values;
     whit_error error;
     const char *reason = NULL;
     char line[PATH_MAX + 80];
-    for (size_t i = 0; i < n_changes(set); i++) {
-        if (!values->json && show(call, change_at(set, i), &error) != WHIT_OK) return cli_fail_error(call, &error);
-        const char *red = red_reason(change_at(set, i));
+    for (size_t i = 0; i < whit_changes_count(set); i++) {
+        if (!values->json && show(call, whit_changes_at(set, i), &error) != WHIT_OK)
+            return cli_fail_error(call, &error);
+        const char *red = whit_light_red(project, whit_changes_at(set, i));
         if (!red || reason) continue;
-        snprintf(line, sizeof line, "%s: %s", change_at(set, i)->path, red);
+        snprintf(line, sizeof line, "%s: %s", whit_changes_at(set, i)->path, red);
         reason = line;
     }
-    if (!n_changes(set) || values->preview) return CLI_OK;
-    if ((reason || values->allow < ALLOW_YELLOW) && !agreed(call, reason, n_changes(set)))
+    if (!whit_changes_count(set) || values->preview) return CLI_OK;
+    if ((reason || values->allow < ALLOW_YELLOW) && !agreed(call, reason, whit_changes_count(set)))
         return cli_fail(call, CLI_FAILED, "%s%snothing is written", reason ? reason : "not agreed to",
                         reason ? ", and nobody agreed to it: " : ": ");
     whit_turns *journal;
     uint32_t recovered;
     whit_status status = whit_turns_open(project, values->state, &journal, &recovered, &error);
     if (status == WHIT_OK)
-        status = whit_turns_write(journal, change_at(set, 0), n_changes(set), call->operands[1], &error);
+        status = whit_turns_write(journal, whit_changes_at(set, 0), whit_changes_count(set), call->operands[1], &error);
     uint32_t n = status == WHIT_OK ? whit_turns_count(journal) : 0;
     if (n)
         cli_note("turn %u: %zu files written; 'whit agent undo' takes it back", whit_turns_at(journal, n - 1)->number,
-                 n_changes(set));
+                 whit_changes_count(set));
     whit_turns_close(journal);
     return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 }
@@ -230,18 +126,18 @@ static int apply(cli_call *call, const char *project)
     const struct agent_values *values = call->values;
     cli_text text = {0};
     whit_patch patch = {0};
-    struct change_set set = {0};
+    whit_changes set = {0};
     whit_error error;
     int status = CLI_OK;
     if (call->n_operands < 2) return cli_fail(call, CLI_USAGE, "which patch? whit agent apply FILE (- is stdin)");
     status = cli_read_text(call, call->operands[1], &text);
     if (status != CLI_OK) return status;
     if (whit_patch_parse(text.data, text.size_bytes, &patch, &error) != WHIT_OK ||
-        make_changes(&set, values, project, &patch, &error) != WHIT_OK)
+        whit_changes_patch(&set, project, &patch, values->file, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
     if (status == CLI_OK) drop_unchanged(call, &set);
     if (status == CLI_OK) status = write_changes(call, &set, project);
-    set_free(&set);
+    whit_changes_free(&set);
     whit_patch_free(&patch);
     free(text.data);
     return status;
@@ -311,13 +207,130 @@ static int turns(cli_call *call, const char *project, const char *what)
     return status;
 }
 
+/* ---- a task --------------------------------------------------------------------------------- */
+
+static whit_status task_show(void *user, const whit_change *change, whit_error *error)
+{
+    cli_call *call = user;
+    return ((const struct agent_values *)call->values)->json ? WHIT_OK : show(call, change, error);
+}
+
+static bool task_agreed(void *user, const char *reason, size_t n_files)
+{
+    return agreed(user, reason, n_files);
+}
+
+static bool task_ask(void *user, const char *question, whit_buf *answer)
+{
+    char line[4096];
+    cli_flush(user);
+    int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    if (terminal < 0) return false;
+    char *plain = strdup(question);
+    for (char *c = plain; c && *c; c++)
+        if ((unsigned char)*c < 32 || *c == 127) *c = ' '; /* nothing that commands a terminal */
+    dprintf(terminal, "%s\n> ", plain ? plain : "");
+    free(plain);
+    ssize_t got = read(terminal, line, sizeof line);
+    close(terminal);
+    return got > 0 && whit_buf_append(answer, line, (size_t)got);
+}
+
+static void task_note(void *user, const char *line)
+{
+    (void)user;
+    cli_note("%s", line);
+}
+
+static void task_retry(void *user, const char *reason, uint32_t wait_ms)
+{
+    (void)user;
+    cli_note("%s; trying again in %.1f s", reason, wait_ms / 1000.0);
+}
+
+/* The key of --key-file, else of the environment; "" for none. */
+static int read_key(cli_call *call, whit_buf *key)
+{
+    const struct agent_values *values = call->values;
+    const char *given = getenv("WHIT_API_KEY");
+    whit_error error;
+    struct stat info;
+    if (values->key_file) {
+        if (stat(values->key_file, &info) != 0)
+            return cli_fail(call, CLI_IO, "%s: %s", values->key_file, strerror(errno));
+        if (info.st_mode & 077)
+            return cli_fail(call, CLI_USAGE, "%s: others may read the key; run chmod 600 on it", values->key_file);
+        if (whit_read_file(values->key_file, 4096, key, &error) != WHIT_OK) return cli_fail_error(call, &error);
+        while (key->size_bytes && strchr(" \t\r\n", key->data[key->size_bytes - 1])) key->size_bytes--;
+    } else if (given) {
+        whit_buf_append_str(key, given);
+    }
+    return whit_buf_append(key, "", 1) ? CLI_OK : cli_fail(call, CLI_LIMIT, "not enough memory for a key");
+}
+
+static int print_report(cli_call *call, const whit_agent_report *report)
+{
+    const struct agent_values *values = call->values;
+    const char *answer = report->answer.size_bytes ? (const char *)report->answer.data : "";
+    if (values->json)
+        cli_print_json(call,
+                       json_pack("{s:b, s:s%, s:i, s:i, s:i, s:I, s:I, s:I}", "done", report->done, "answer", answer,
+                                 report->answer.size_bytes, "answers", (int)report->n_answers, "calls",
+                                 (int)report->n_calls, "turns", (int)report->n_turns, "tokens_in",
+                                 (json_int_t)report->tokens_in, "tokens_out", (json_int_t)report->tokens_out,
+                                 "written_bytes", (json_int_t)report->written_bytes));
+    else if (report->done && report->answer.size_bytes)
+        cli_print(call, "%.*s\n", (int)report->answer.size_bytes, answer);
+    cli_note("%u answers, %u calls, %u turns written, %llu bytes; %llu tokens in, %llu out", report->n_answers,
+             report->n_calls, report->n_turns, (unsigned long long)report->written_bytes,
+             (unsigned long long)report->tokens_in, (unsigned long long)report->tokens_out);
+    return report->done ? CLI_OK : cli_fail(call, CLI_LIMIT, "not finished after %u answers", report->n_answers);
+}
+
+static int task(cli_call *call, const char *project)
+{
+    const struct agent_values *values = call->values;
+    whit_buf key = {0};
+    whit_endpoint *endpoint = NULL;
+    whit_agent_report report = {0};
+    whit_error error;
+    if (call->n_operands) return cli_fail(call, CLI_USAGE, "either -p or %s, not both", call->operands[0]);
+    if (!values->url) return cli_fail(call, CLI_USAGE, "which model? --url URL says where it is");
+    int status = read_key(call, &key);
+    whit_endpoint_options at = {
+        .url = values->url, .key = (const char *)key.data, .cancel = cli_cancelled(), .on_retry = task_retry};
+    whit_agent_options how = {.project = project,
+                              .state_dir = values->state,
+                              .task = values->prompt,
+                              .model = values->model,
+                              .n_turns_max = values->n_turns,
+                              .may_write = values->allow >= ALLOW_YELLOW,
+                              .show = task_show,
+                              .agreed = task_agreed,
+                              .ask = task_ask,
+                              .note = task_note,
+                              .user = call};
+    if (status == CLI_OK &&
+        (whit_endpoint_open(&at, &endpoint, &error) != WHIT_OK ||
+         whit_agent_run(&how, endpoint, &report, &error) != WHIT_OK))
+        status = cli_fail_error(call, &error);
+    else if (status == CLI_OK)
+        status = print_report(call, &report);
+    whit_buf_free(&report.answer);
+    whit_buf_free(&key);
+    whit_endpoint_close(endpoint);
+    return status;
+}
+
 static int run(cli_call *call)
 {
     const struct agent_values *values = call->values;
     char project[PATH_MAX];
-    const char *what = call->operands[0];
     if (!realpath(values->project ? values->project : ".", project))
         return cli_fail(call, CLI_IO, "%s: %s", values->project ? values->project : ".", strerror(errno));
+    if (values->prompt) return task(call, project);
+    if (!call->n_operands) return cli_fail(call, CLI_USAGE, "what? -p TASK, or one of apply, undo, redo, log");
+    const char *what = call->operands[0];
     if (strcmp(what, "apply") == 0) return apply(call, project);
     if (strcmp(what, "undo") == 0 || strcmp(what, "redo") == 0 || strcmp(what, "log") == 0)
         return turns(call, project, what);
@@ -326,15 +339,19 @@ static int run(cli_call *call)
 
 const cli_verb cli_agent_verb = {
     "agent",
-    "apply|undo|redo|log [PATCH|TURN]",
-    1,
+    "[apply|undo|redo|log] [PATCH|TURN]",
+    0,
     2,
-    "apply patches of models, shown first, and take any of them back",
+    "let a model change a project, each change shown first and taken back at will",
+    "-p lets the model of an OpenAI-compatible endpoint do a task: it reads, lists and searches the project, and "
+    "writes by patches or whole files. What it writes in one answer is one turn, shown and asked about like a patch. "
+    "It runs no commands.\n"
     "apply reads a patch as models write them (SEARCH/REPLACE blocks, *** Begin Patch, unified diffs), finds each "
     "hunk's only place (exactly, else but for blanks, indentation or typographic characters), shows the exact "
     "difference and asks. What is agreed to is written as one turn, all files or none. undo and redo take the latest "
     "turn, or the one that is named, back or make it again, unless a file has changed since; log lists the turns. "
     "A turn that was cut off by a crash is undone at the next call.\n"
+    "  whit agent -p 'rename the option' --url http://127.0.0.1:8080/v1\n"
     "  whit agent apply answer.patch\n"
     "  whit agent apply - --allow yellow < answer.md\n"
     "  whit agent undo --preview\n"

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/changes.h"
+
+#include "base/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+size_t whit_changes_count(const whit_changes *set)
+{
+    return set->changes.size_bytes / sizeof(whit_change);
+}
+
+whit_change *whit_changes_at(const whit_changes *set, size_t i)
+{
+    return (whit_change *)(void *)set->changes.data + i;
+}
+
+static whit_patch_result *result_at(const whit_changes *set, size_t i)
+{
+    return (whit_patch_result *)(void *)set->results.data + i;
+}
+
+const whit_patch_result *whit_changes_result(const whit_changes *set, size_t i)
+{
+    return result_at(set, i);
+}
+
+const whit_change *whit_changes_find(const whit_changes *set, const char *path)
+{
+    for (size_t i = whit_changes_count(set); i > 0; i--)
+        if (strcmp(whit_changes_at(set, i - 1)->path, path) == 0) return whit_changes_at(set, i - 1);
+    return NULL;
+}
+
+/* What was staged of the path, else what is there. `content` takes what is read. */
+static whit_status begin(const whit_changes *set, const char *project, const char *path, whit_buf *content,
+                         whit_change *change, const char **now, size_t *now_bytes, bool *there, whit_error *error)
+{
+    const whit_change *staged = whit_changes_find(set, path);
+    if (staged) {
+        *change = *staged;
+        *now = staged->after;
+        *now_bytes = staged->after_bytes;
+        *there = staged->is;
+        return WHIT_OK;
+    }
+    *change = (whit_change){0};
+    WHIT_TRY(whit_project_read(project, path, content, &change->was, &change->mode, error));
+    *now = change->before = (const char *)content->data;
+    *now_bytes = change->before_bytes = content->size_bytes;
+    *there = change->was;
+    return WHIT_OK;
+}
+
+/* Takes `content` (before, after) over; frees both on failure. */
+static whit_status add(whit_changes *set, whit_change *change, const char *path, whit_buf content[2],
+                       const whit_patch_result *result, whit_error *error)
+{
+    char *own = strdup(path);
+    change->path = own;
+    change->after = (const char *)content[1].data;
+    change->after_bytes = content[1].size_bytes;
+    if (own && whit_buf_reserve(&set->contents, 2 * sizeof *content) && whit_buf_reserve(&set->paths, sizeof own) &&
+        whit_buf_reserve(&set->changes, sizeof *change) && whit_buf_reserve(&set->results, sizeof *result)) {
+        whit_buf_append(&set->contents, content, 2 * sizeof *content);
+        whit_buf_append(&set->paths, &own, sizeof own);
+        whit_buf_append(&set->changes, change, sizeof *change);
+        whit_buf_append(&set->results, result, sizeof *result);
+        return WHIT_OK;
+    }
+    free(own);
+    whit_buf_free(&content[0]);
+    whit_buf_free(&content[1]);
+    return whit_fail_memory(error, "changes", sizeof *change);
+}
+
+static whit_status add_file(whit_changes *set, const char *project, const whit_patch *patch,
+                            const whit_patch_file *file, const char *path, whit_error *error)
+{
+    whit_buf content[2] = {{0}, {0}}; /* before, after */
+    whit_patch_result result = {0};
+    whit_change change;
+    const char *now = NULL;
+    size_t now_bytes = 0;
+    bool there = false;
+    whit_status status = begin(set, project, path, &content[0], &change, &now, &now_bytes, &there, error);
+    change.is = file->action != WHIT_PATCH_DELETE;
+    if (status == WHIT_OK && !there && file->action != WHIT_PATCH_ADD)
+        status = whit_fail(error, WHIT_ERROR_IO, "%s: there is no such file in the project", path);
+    if (status == WHIT_OK && there && file->action == WHIT_PATCH_ADD && now_bytes)
+        status = whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the patch makes this file, and it is there already", path);
+    if (status == WHIT_OK && change.is)
+        status = whit_patch_apply(patch, file, path, now, now_bytes, &content[1], &result, error);
+    if (status == WHIT_OK) return add(set, &change, path, content, &result, error);
+    whit_buf_free(&content[0]);
+    whit_buf_free(&content[1]);
+    return status;
+}
+
+/* Back to the first n_kept changes. */
+static void cut(whit_changes *set, size_t n_kept)
+{
+    for (size_t i = whit_changes_count(set); i > n_kept; i--) {
+        whit_buf *content = (whit_buf *)(void *)set->contents.data + 2 * (i - 1);
+        whit_buf_free(&content[0]);
+        whit_buf_free(&content[1]);
+        free(((char **)(void *)set->paths.data)[i - 1]);
+    }
+    set->contents.size_bytes = 2 * n_kept * sizeof(whit_buf);
+    set->paths.size_bytes = n_kept * sizeof(char *);
+    set->changes.size_bytes = n_kept * sizeof(whit_change);
+    set->results.size_bytes = n_kept * sizeof(whit_patch_result);
+}
+
+whit_status whit_changes_patch(whit_changes *set, const char *project, const whit_patch *patch, const char *path,
+                               whit_error *error)
+{
+    size_t n = whit_changes_count(set);
+    whit_status status = WHIT_OK;
+    for (size_t i = 0; status == WHIT_OK && i < whit_patch_n_files(patch); i++) {
+        const whit_patch_file *file = whit_patch_file_at(patch, i);
+        const char *name = file->path ? file->path : path;
+        if (!name)
+            status = whit_fail(error, WHIT_ERROR_ARGUMENT, "the patch names no file, and none was named beside it");
+        else if (file->move_to)
+            status = whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                               "%s: a patch that moves a file is not applied; add the new file and delete the old one",
+                               name);
+        for (size_t k = n; status == WHIT_OK && k < whit_changes_count(set); k++)
+            if (strcmp(whit_changes_at(set, k)->path, name) == 0)
+                status = whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the patch has this file twice", name);
+        if (status == WHIT_OK) status = add_file(set, project, patch, file, name, error);
+    }
+    if (status != WHIT_OK) cut(set, n);
+    return status;
+}
+
+whit_status whit_changes_put(whit_changes *set, const char *project, const char *path, const char *text, size_t n_bytes,
+                             whit_error *error)
+{
+    whit_buf content[2] = {{0}, {0}};
+    whit_change change;
+    const char *now;
+    size_t now_bytes;
+    bool there;
+    whit_status status = begin(set, project, path, &content[0], &change, &now, &now_bytes, &there, error);
+    change.is = true;
+    if (status == WHIT_OK && !whit_buf_append(&content[1], text, n_bytes))
+        status = whit_fail_memory(error, "a file", n_bytes);
+    if (status == WHIT_OK) return add(set, &change, path, content, &(whit_patch_result){0}, error);
+    whit_buf_free(&content[0]);
+    whit_buf_free(&content[1]);
+    return status;
+}
+
+void whit_changes_settle(whit_changes *set)
+{
+    size_t kept = 0, n = whit_changes_count(set);
+    for (size_t i = 0; i < n; i++) {
+        whit_change c = *whit_changes_at(set, i);
+        bool last = whit_changes_find(set, c.path) == whit_changes_at(set, i);
+        bool same = c.was == c.is && c.before_bytes == c.after_bytes &&
+            (!c.before_bytes || memcmp(c.before, c.after, c.before_bytes) == 0);
+        if (!last || same || (!c.was && !c.is)) c.path = ""; /* no path: never found, never written */
+        *whit_changes_at(set, i) = c;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!*whit_changes_at(set, i)->path) continue;
+        *result_at(set, kept) = *result_at(set, i);
+        *whit_changes_at(set, kept++) = *whit_changes_at(set, i);
+    }
+    set->changes.size_bytes = kept * sizeof(whit_change);
+    set->results.size_bytes = kept * sizeof(whit_patch_result);
+}
+
+void whit_changes_free(whit_changes *set)
+{
+    for (size_t i = 0; i < set->contents.size_bytes / sizeof(whit_buf); i++)
+        whit_buf_free((whit_buf *)(void *)set->contents.data + i);
+    for (size_t i = 0; i < set->paths.size_bytes / sizeof(char *); i++) free(((char **)(void *)set->paths.data)[i]);
+    whit_buf_free(&set->contents);
+    whit_buf_free(&set->paths);
+    whit_buf_free(&set->changes);
+    whit_buf_free(&set->results);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ * Changes that are staged: made of patches and whole files, nothing written yet. */
+#ifndef WHIT_AGENT_CHANGES_H
+#define WHIT_AGENT_CHANGES_H
+
+#include "agent/patch.h"
+#include "agent/turns.h"
+
+/* Zero-initialised is none. */
+typedef struct whit_changes {
+    whit_buf changes;  /* whit_change[]: of a path the last one holds */
+    whit_buf contents; /* whit_buf[]: what the changes point into */
+    whit_buf paths;    /* char *[] */
+    whit_buf results;  /* whit_patch_result[], one for each change */
+} whit_changes;
+
+size_t whit_changes_count(const whit_changes *set);
+whit_change *whit_changes_at(const whit_changes *set, size_t i);
+const whit_patch_result *whit_changes_result(const whit_changes *set, size_t i);
+/* The staged state of a path, or NULL. */
+const whit_change *whit_changes_find(const whit_changes *set, const char *path);
+
+/* Stages every file of a patch, on top of what is staged: all of them or none. `path` is the file of
+ * hunks that name none; NULL: an error. */
+whit_status whit_changes_patch(whit_changes *set, const char *project, const whit_patch *patch, const char *path,
+                               whit_error *error);
+/* Stages a file's whole content (copied). */
+whit_status whit_changes_put(whit_changes *set, const char *project, const char *path, const char *text, size_t n_bytes,
+                             whit_error *error);
+/* Leaves one change for each path, and drops those that change nothing. */
+void whit_changes_settle(whit_changes *set);
+void whit_changes_free(whit_changes *set);
+
+#endif

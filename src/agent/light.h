@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ * What an agent may do without a question, and the question. */
+#ifndef WHIT_AGENT_LIGHT_H
+#define WHIT_AGENT_LIGHT_H
+
+#include "agent/turns.h"
+
+/* Why a change needs a person whatever is allowed; NULL: it does not. Folders are looked at both as
+ * written and as links lead. */
+const char *whit_light_red(const char *project, const whit_change *change);
+/* Is the path one whose content is not given to a model: version control's own, keys, secrets? */
+bool whit_light_secret(const char *project, const char *path);
+
+/* Asks on the terminal; without one nobody agrees. `reason` may be NULL. */
+bool whit_light_agreed(const char *reason, size_t n_files);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ * The loop of an agent: a model is asked, its calls are run, what it writes is shown, agreed to and
+ * written as one turn of the journal for each of its answers. */
+#ifndef WHIT_AGENT_LOOP_H
+#define WHIT_AGENT_LOOP_H
+
+#include "agent/turns.h"
+#include "endpoint/endpoint.h"
+
+typedef struct whit_agent_options {
+    const char *project;   /* resolved */
+    const char *state_dir; /* of the journal; NULL: the usual place */
+    const char *task, *model;
+    uint32_t n_turns_max; /* answers of the model */
+    bool may_write;       /* what is not red needs no question */
+    /* Told every change before anything is asked or written; a failure ends the run. */
+    whit_status (*show)(void *user, const whit_change *change, whit_error *error);
+    bool (*agreed)(void *user, const char *reason, size_t n_files);
+    bool (*ask)(void *user, const char *question, whit_buf *answer);
+    void (*note)(void *user, const char *line); /* what goes on */
+    void *user;
+} whit_agent_options;
+
+typedef struct whit_agent_report {
+    whit_buf answer;                      /* the last words, freed by the caller */
+    bool done;                            /* false: n_turns_max was reached */
+    uint32_t n_answers, n_calls, n_turns; /* n_turns written in the journal */
+    uint64_t tokens_in, tokens_out, written_bytes;
+} whit_agent_report;
+
+/* Runs a task to its end. The report is filled in on failure too. Errors: those of the endpoint and of
+ * the journal; format (an answer that is not one); limit. */
+whit_status whit_agent_run(const whit_agent_options *options, whit_endpoint *endpoint, whit_agent_report *report,
+                           whit_error *error);
+
+#endif

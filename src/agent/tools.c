@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/tools.h"
+
+#include "agent/light.h"
+#include "base/status.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ENTRIES_MAX    2000
+#define FOLDERS_DEEP   24
+#define GREP_FILE_MAX  ((size_t)4 << 20)
+#define GREP_LINE_MAX  2000
+#define GREP_WORDS_MAX 200
+
+/* name, what it does, parameters "name:type" with a ? where it may be left out */
+static const struct tool {
+    const char *name, *help, *parameters;
+} tools[] = {
+    {"read", "Read a file of the project, or its lines first..last, counted from 1.",
+     "path:string first:integer? last:integer?"},
+    {"list", "List the files below a folder of the project.", "path:string?"},
+    {"grep", "Find lines that match a POSIX extended regular expression, in a file or below a folder.",
+     "pattern:string path:string?"},
+    {"patch_file",
+     "Change files by a patch: SEARCH/REPLACE blocks, *** Begin Patch, or a unified diff. `path` is the file of "
+     "blocks that name none.",
+     "patch:string path:string?"},
+    {"write", "Write a whole file of the project.", "path:string content:string"},
+    {"ask", "Ask the person a question.", "question:string"},
+};
+enum { N_TOOLS = sizeof tools / sizeof *tools };
+
+json_t *whit_tools_schema(void)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < N_TOOLS; i++) {
+        json_t *properties = json_object(), *required = json_array();
+        for (const char *at = tools[i].parameters; *at; at += strcspn(at, " "), at += *at == ' ') {
+            char name[32], type[32];
+            if (sscanf(at, "%31[a-z]:%31[a-z]", name, type) != 2) break;
+            json_object_set_new(properties, name, json_pack("{s:s}", "type", type));
+            if (!memchr(at, '?', strcspn(at, " "))) json_array_append_new(required, json_string(name));
+        }
+        json_array_append_new(all,
+                              json_pack("{s:s, s:{s:s, s:s, s:{s:s, s:o, s:o}}}", "type", "function", "function",
+                                        "name", tools[i].name, "description", tools[i].help, "parameters", "type",
+                                        "object", "properties", properties, "required", required));
+    }
+    return all;
+}
+
+static bool is_folder(const char *project, const char *path)
+{
+    char full[PATH_MAX];
+    struct stat info;
+    return snprintf(full, sizeof full, "%s/%s", project, path) < (int)sizeof full && lstat(full, &info) == 0 &&
+        S_ISDIR(info.st_mode);
+}
+
+/* ---- read ----------------------------------------------------------------------------------- */
+
+static void tool_read(const whit_tool_place *place, const json_t *arguments, whit_buf *result)
+{
+    const char *path = json_string_value(json_object_get(arguments, "path"));
+    const json_t *ends[2] = {json_object_get(arguments, "first"), json_object_get(arguments, "last")};
+    json_int_t first = ends[0] ? json_integer_value(ends[0]) : 1, last = ends[1] ? json_integer_value(ends[1]) : 0;
+    whit_buf content = {0};
+    whit_error error;
+    bool there = true;
+    uint32_t mode;
+    const whit_change *staged = whit_changes_find(place->staged, path);
+    if (whit_light_secret(place->project, path)) {
+        whit_buf_printf(result, "error: %s: may hold keys or belongs to version control, and is not read", path);
+        return;
+    }
+    if (!staged && whit_project_read(place->project, path, &content, &there, &mode, &error) != WHIT_OK)
+        whit_buf_printf(result, "error: %s", error.message);
+    else if (staged ? !staged->is : !there)
+        whit_buf_printf(result, "error: %s: there is no such file", path);
+    else {
+        const char *text = staged ? staged->after : (const char *)content.data;
+        size_t n = staged ? staged->after_bytes : content.size_bytes, from = 0, line = 1;
+        for (; from < n && (json_int_t)line < first; line++) {
+            const char *end = memchr(text + from, '\n', n - from);
+            from = end ? (size_t)(end - text) + 1 : n;
+        }
+        size_t to = from;
+        for (; to < n && (!last || (json_int_t)line <= last); line++) {
+            const char *end = memchr(text + to, '\n', n - to);
+            to = end ? (size_t)(end - text) + 1 : n;
+        }
+        if (n && memchr(text, 0, n < 4096 ? n : 4096))
+            whit_buf_printf(result, "error: %s: is no text (%zu bytes)", path, n);
+        else if (from == to)
+            whit_buf_printf(result, "(no such lines: %s has %zu bytes)", path, n);
+        else
+            whit_buf_append(result, text + from, to - from);
+    }
+    whit_buf_free(&content);
+}
+
+/* ---- list and grep -------------------------------------------------------------------------- */
+
+typedef struct walk {
+    const whit_tool_place *place;
+    whit_buf *result;
+    const regex_t *pattern; /* NULL: list names */
+    size_t n_entries;
+} walk;
+
+static void grep_file(walk *w, const char *path)
+{
+    whit_buf content = {0};
+    whit_error error;
+    bool there;
+    uint32_t mode;
+    char line[GREP_LINE_MAX + 1];
+    if (whit_project_read(w->place->project, path, &content, &there, &mode, &error) == WHIT_OK &&
+        content.size_bytes <= GREP_FILE_MAX && content.size_bytes && !memchr(content.data, 0, content.size_bytes)) {
+        const char *text = (const char *)content.data, *stop = text + content.size_bytes;
+        for (size_t number = 1; text < stop && w->result->size_bytes <= WHIT_TOOL_RESULT_BYTES; number++) {
+            const char *end = memchr(text, '\n', (size_t)(stop - text));
+            size_t n = (size_t)((end ? end : stop) - text);
+            snprintf(line, sizeof line, "%.*s", (int)(n < GREP_LINE_MAX ? n : GREP_LINE_MAX), text);
+            if (regexec(w->pattern, line, 0, NULL, 0) == 0)
+                whit_buf_printf(w->result, "%s:%zu:%.300s\n", path, number, line);
+            text += n + 1;
+        }
+    }
+    whit_buf_free(&content);
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Links are named and not followed. */
+static void visit(walk *w, const char *path, int deep)
+{
+    char full[PATH_MAX];
+    struct dirent **names;
+    int n = snprintf(full, sizeof full, "%s/%s", w->place->project, path) < (int)sizeof full
+        ? scandir(full, &names, NULL, by_name)
+        : -1;
+    for (int i = 0; i < n; i++) {
+        const char *name = names[i]->d_name;
+        char below[PATH_MAX];
+        bool skip = strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || w->n_entries >= ENTRIES_MAX ||
+            w->result->size_bytes > WHIT_TOOL_RESULT_BYTES ||
+            snprintf(below, sizeof below, "%s%s%s", path, *path ? "/" : "", name) >= (int)sizeof below ||
+            whit_light_secret(w->place->project, below);
+        if (!skip) {
+            bool folder = is_folder(w->place->project, below);
+            w->n_entries++;
+            if (folder && deep < FOLDERS_DEEP)
+                visit(w, below, deep + 1);
+            else if (w->pattern)
+                grep_file(w, below);
+            else
+                whit_buf_printf(w->result, "%s%s\n", below, folder ? "/" : "");
+        }
+        free(names[i]);
+    }
+    if (n >= 0) free(names);
+}
+
+/* Nested counts and back-references cost the C library time and memory without bound. */
+static bool is_cheap(const char *pattern)
+{
+    const char *count = strchr(pattern, '{');
+    if (strlen(pattern) > GREP_WORDS_MAX || (count && strchr(count + 1, '{'))) return false;
+    for (const char *at = pattern; (at = strchr(at, '\\')) && at[1]; at += 2)
+        if (at[1] >= '1' && at[1] <= '9') return false;
+    return true;
+}
+
+static void tool_walk(const whit_tool_place *place, const json_t *arguments, bool grep, whit_buf *result)
+{
+    const char *path = json_string_value(json_object_get(arguments, "path"));
+    const char *pattern = json_string_value(json_object_get(arguments, "pattern"));
+    regex_t compiled;
+    whit_buf content = {0};
+    whit_error error;
+    bool there;
+    uint32_t mode;
+    if (!path || strcmp(path, ".") == 0) path = "";
+    bool folder = !*path || is_folder(place->project, path);
+    walk w = {place, result, grep ? &compiled : NULL, 0};
+    char inside[PATH_MAX];
+    /* A name below the folder is resolved for it: parent steps and links that lead out are refused. */
+    snprintf(inside, sizeof inside, "%.4000s%s", path, folder ? "/a" : "");
+    if (*path && whit_project_read(place->project, inside, &content, &there, &mode, &error) != WHIT_OK &&
+        error.status == WHIT_ERROR_ARGUMENT && !is_folder(place->project, inside)) {
+        whit_buf_printf(result, "error: %s", error.message);
+    } else if (whit_light_secret(place->project, path)) {
+        whit_buf_printf(result, "error: %s: may hold keys or belongs to version control, and is not read", path);
+    } else if (!folder && !there) {
+        whit_buf_printf(result, "error: %s: there is no such file or folder", path);
+    } else if (grep && (!is_cheap(pattern) || regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB))) {
+        whit_buf_printf(
+            result,
+            "error: the pattern is no POSIX extended regular expression of at most %d bytes, with one {count} "
+            "and no back-reference",
+            GREP_WORDS_MAX);
+    } else {
+        if (folder)
+            visit(&w, path, 0);
+        else if (grep)
+            grep_file(&w, path);
+        else
+            whit_buf_printf(result, "%s\n", path);
+        if (!result->size_bytes) whit_buf_append_str(result, grep ? "(no match)" : "(empty)");
+        if (w.n_entries >= ENTRIES_MAX) whit_buf_printf(result, "(stopped after %d names)\n", ENTRIES_MAX);
+        if (grep) regfree(&compiled);
+    }
+    whit_buf_free(&content);
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+bool whit_tool_patch(const whit_tool_place *place, const char *text, size_t n_bytes, const char *path, whit_buf *result)
+{
+    whit_patch patch = {0};
+    whit_error error;
+    bool ok = whit_patch_parse(text, n_bytes, &patch, &error) == WHIT_OK &&
+        whit_changes_patch(place->staged, place->project, &patch, path, &error) == WHIT_OK;
+    if (ok)
+        whit_buf_printf(result, "%zu files staged", whit_patch_n_files(&patch));
+    else
+        whit_buf_printf(result, "error: %s", error.message);
+    whit_patch_free(&patch);
+    return ok;
+}
+
+static bool tool_write(const whit_tool_place *place, const json_t *arguments, whit_buf *result)
+{
+    const json_t *content = json_object_get(arguments, "content");
+    whit_error error;
+    bool ok = whit_changes_put(place->staged, place->project, json_string_value(json_object_get(arguments, "path")),
+                               json_string_value(content), json_string_length(content), &error) == WHIT_OK;
+    if (ok)
+        whit_buf_append_str(result, "1 file staged");
+    else
+        whit_buf_printf(result, "error: %s", error.message);
+    return ok;
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+/* The arguments against the tool's parameters: what is wanted is there, and what is there is of its type. */
+static bool check(const struct tool *tool, const json_t *arguments, whit_buf *result)
+{
+    for (const char *at = tool->parameters; *at; at += strcspn(at, " "), at += *at == ' ') {
+        char name[32], type[32];
+        if (sscanf(at, "%31[a-z]:%31[a-z]", name, type) != 2) break;
+        const json_t *value = json_object_get(arguments, name);
+        bool may_miss = memchr(at, '?', strcspn(at, " ")) != NULL;
+        if (may_miss && (!value || json_is_null(value))) continue;
+        if (strcmp(type, "string") == 0 ? json_is_string(value) : json_is_integer(value)) continue;
+        whit_buf_printf(result, "error: %s: '%s' must be a%s %s", tool->name, name, *type == 'i' ? "n" : "", type);
+        return false;
+    }
+    return true;
+}
+
+bool whit_tool_call(const whit_tool_place *place, const char *name, const char *arguments_text, whit_buf *result)
+{
+    size_t i = 0;
+    json_error_t wrong;
+    bool stages = false;
+    while (i < N_TOOLS && strcmp(name, tools[i].name) != 0) i++;
+    if (i == N_TOOLS) {
+        whit_buf_printf(result, "error: there is no tool '%.60s'; there are", name);
+        for (i = 0; i < N_TOOLS; i++) whit_buf_printf(result, "%s %s", i ? "," : "", tools[i].name);
+        return false;
+    }
+    json_t *arguments = json_loads(*arguments_text ? arguments_text : "{}", JSON_REJECT_DUPLICATES, &wrong);
+    if (!json_is_object(arguments)) {
+        whit_buf_printf(result, "error: the arguments of %s are no JSON object: %s", name,
+                        arguments ? "it is of another type" : wrong.text);
+    } else if (check(&tools[i], arguments, result)) {
+        const char *path = json_string_value(json_object_get(arguments, "path"));
+        switch (*name) {
+        case 'r': tool_read(place, arguments, result); break;
+        case 'l': tool_walk(place, arguments, false, result); break;
+        case 'g': tool_walk(place, arguments, true, result); break;
+        case 'p': {
+            const json_t *patch = json_object_get(arguments, "patch");
+            stages = whit_tool_patch(place, json_string_value(patch), json_string_length(patch), path, result);
+            break;
+        }
+        case 'w': stages = tool_write(place, arguments, result); break;
+        default:
+            if (!place->ask(place->user, json_string_value(json_object_get(arguments, "question")), result))
+                whit_buf_append_str(result, "error: nobody is there to answer");
+        }
+    }
+    json_decref(arguments);
+    return stages;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ * The tools that a model may call: reading passes, writing is only staged. */
+#ifndef WHIT_AGENT_TOOLS_H
+#define WHIT_AGENT_TOOLS_H
+
+#include "agent/changes.h"
+
+#include <jansson.h>
+
+#define WHIT_TOOL_RESULT_BYTES 16384 /* a longer result is cut, with a note */
+
+typedef struct whit_tool_place {
+    const char *project;  /* resolved */
+    whit_changes *staged; /* of this turn of the model */
+    /* A question to the person: appends the answer, false where nobody is there. */
+    bool (*ask)(void *user, const char *question, whit_buf *answer);
+    void *user;
+} whit_tool_place;
+
+/* The list for "tools" of a request; NULL: out of memory. */
+json_t *whit_tools_schema(void);
+
+/* Runs a call; `result` gets text for the model in every case, an error too: what is outside the
+ * project, malformed or not there is a line, never a failure. True where it staged something. */
+bool whit_tool_call(const whit_tool_place *place, const char *name, const char *arguments, whit_buf *result);
+/* The same for the text of a patch that came without a call. */
+bool whit_tool_patch(const whit_tool_place *place, const char *patch, size_t n_bytes, const char *path,
+                     whit_buf *result);
+
+#endif

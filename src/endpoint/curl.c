@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+#include "endpoint/endpoint.h"
+
+#include "base/status.h"
+
+#include <curl/curl.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define WAIT_MAX_MS 60000u
+#define SAID_BYTES  400 /* of an error page, for the message */
+
+struct curl_api {
+    CURLcode (*global_init)(long flags);
+    CURL *(*easy_init)(void);
+    void (*easy_cleanup)(CURL *curl);
+    void (*easy_reset)(CURL *curl);
+    CURLcode (*setopt)(CURL *curl, CURLoption option, ...);
+    CURLcode (*getinfo)(CURL *curl, CURLINFO info, ...);
+    CURLcode (*perform)(CURL *curl);
+    struct curl_slist *(*slist_append)(struct curl_slist *list, const char *text);
+    void (*slist_free)(struct curl_slist *list);
+};
+
+struct whit_endpoint {
+    struct curl_api api;
+    whit_endpoint_options options;
+    char *url;
+    CURL *curl;
+    struct curl_slist *headers;
+    whit_buf *answer; /* of the request that runs */
+    bool too_long;
+    char reason[CURL_ERROR_SIZE];
+};
+
+static bool open_library(struct curl_api *api)
+{
+    /* It stays loaded: what it has registered for the end of the process must still be there then. */
+    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!library) library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!library) return false;
+    /* POSIX lets a pointer from dlsym become one to a function, ISO C by this way round only. */
+    *(void **)&api->global_init = dlsym(library, "curl_global_init");
+    *(void **)&api->easy_init = dlsym(library, "curl_easy_init");
+    *(void **)&api->easy_cleanup = dlsym(library, "curl_easy_cleanup");
+    *(void **)&api->easy_reset = dlsym(library, "curl_easy_reset");
+    *(void **)&api->setopt = dlsym(library, "curl_easy_setopt");
+    *(void **)&api->getinfo = dlsym(library, "curl_easy_getinfo");
+    *(void **)&api->perform = dlsym(library, "curl_easy_perform");
+    *(void **)&api->slist_append = dlsym(library, "curl_slist_append");
+    *(void **)&api->slist_free = dlsym(library, "curl_slist_free_all");
+    bool whole = api->global_init && api->easy_init && api->easy_cleanup && api->easy_reset && api->setopt &&
+        api->getinfo && api->perform && api->slist_append && api->slist_free;
+    dlclose(library);
+    return whole;
+}
+
+static bool is_this_machine(const char *url)
+{
+    static const char *const names[] = {"http://localhost", "http://127.0.0.1", "http://[::1]"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t n = strlen(names[i]);
+        if (strncasecmp(url, names[i], n) == 0 && strchr(":/", url[n])) return true; /* or the end */
+    }
+    return false;
+}
+
+static whit_status check(const whit_endpoint_options *options, whit_error *error)
+{
+    bool safe = strncasecmp(options->url, "https://", 8) == 0;
+    if (!safe && strncasecmp(options->url, "http://", 7) != 0)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: is no http or https address", options->url);
+    if (strchr(options->url, '@'))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "an address with a name or password in it is not used");
+    if (!options->key || !*options->key) return WHIT_OK;
+    if (!safe && !is_this_machine(options->url))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: the key would be sent unencrypted; use https",
+                         options->url);
+    for (const char *c = options->key; *c; c++)
+        if (*c < 33 || *c > 126) return whit_fail(error, WHIT_ERROR_ARGUMENT, "the key has characters that no key has");
+    return WHIT_OK;
+}
+
+static bool add_header(whit_endpoint *endpoint, const char *line)
+{
+    struct curl_slist *longer = endpoint->api.slist_append(endpoint->headers, line);
+    if (longer) endpoint->headers = longer;
+    return longer != NULL;
+}
+
+static whit_status prepare(whit_endpoint *endpoint, whit_error *error)
+{
+    static const char tail[] = "/chat/completions";
+    const whit_endpoint_options *options = &endpoint->options;
+    size_t n = strlen(options->url);
+    while (n && options->url[n - 1] == '/') n--;
+    bool whole = n >= sizeof tail - 1 && memcmp(options->url + n - (sizeof tail - 1), tail, sizeof tail - 1) == 0;
+    char *bearer = NULL;
+    bool ok = asprintf(&endpoint->url, "%.*s%s", (int)n, options->url, whole ? "" : tail) > 0;
+    ok = ok && add_header(endpoint, "Content-Type: application/json") && add_header(endpoint, "Expect:");
+    if (ok && options->key && *options->key) {
+        ok = asprintf(&bearer, "Authorization: Bearer %s", options->key) > 0 && add_header(endpoint, bearer);
+        free(bearer);
+    }
+    return ok ? WHIT_OK : whit_fail_memory(error, "a connection", n);
+}
+
+whit_status whit_endpoint_open(const whit_endpoint_options *options, whit_endpoint **endpoint, whit_error *error)
+{
+    *endpoint = NULL;
+    WHIT_TRY(check(options, error));
+    whit_endpoint *opened = calloc(1, sizeof *opened);
+    if (!opened) return whit_fail_memory(error, "a connection", sizeof *opened);
+    opened->options = *options;
+    if (!opened->options.connect_s) opened->options.connect_s = 20;
+    if (!opened->options.stall_s) opened->options.stall_s = 300;
+    if (!opened->options.n_tries) opened->options.n_tries = 5;
+    if (!opened->options.answer_bytes) opened->options.answer_bytes = (size_t)8 << 20;
+    whit_status status = WHIT_OK;
+    if (!open_library(&opened->api) || opened->api.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+        free(opened);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "libcurl (libcurl.so.4) is not on this machine, so it cannot ask an endpoint");
+    }
+    opened->curl = opened->api.easy_init();
+    status = opened->curl ? prepare(opened, error) : whit_fail_memory(error, "a connection", 0);
+    opened->options.url = opened->options.key = NULL; /* the caller's */
+    if (status == WHIT_OK)
+        *endpoint = opened;
+    else
+        whit_endpoint_close(opened);
+    return status;
+}
+
+void whit_endpoint_close(whit_endpoint *endpoint)
+{
+    if (!endpoint) return;
+    if (endpoint->curl) endpoint->api.easy_cleanup(endpoint->curl);
+    endpoint->api.slist_free(endpoint->headers);
+    free(endpoint->url);
+    free(endpoint);
+}
+
+static size_t on_body(char *data, size_t one, size_t n_bytes, void *user)
+{
+    whit_endpoint *endpoint = user;
+    (void)one;
+    if (n_bytes > endpoint->options.answer_bytes - endpoint->answer->size_bytes) {
+        endpoint->too_long = true;
+        return 0;
+    }
+    return whit_buf_append(endpoint->answer, data, n_bytes) ? n_bytes : 0;
+}
+
+static int on_progress(void *user, curl_off_t total, curl_off_t now, curl_off_t up_total, curl_off_t up_now)
+{
+    const whit_endpoint *endpoint = user;
+    (void)total, (void)now, (void)up_total, (void)up_now;
+    return endpoint->options.cancel && *endpoint->options.cancel;
+}
+
+static CURLcode post_once(whit_endpoint *endpoint, const char *body, size_t body_bytes, long *code, uint64_t *wait_ms)
+{
+    const struct curl_api *api = &endpoint->api;
+    CURL *curl = endpoint->curl;
+    curl_off_t wait_s = 0;
+    api->easy_reset(curl);
+    endpoint->answer->size_bytes = 0;
+    endpoint->reason[0] = 0;
+    api->setopt(curl, CURLOPT_URL, endpoint->url);
+    api->setopt(curl, CURLOPT_HTTPHEADER, endpoint->headers);
+    api->setopt(curl, CURLOPT_USERAGENT, "whit");
+    api->setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    api->setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+    api->setopt(curl, CURLOPT_ERRORBUFFER, endpoint->reason);
+    api->setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)endpoint->options.connect_s);
+    api->setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    api->setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)endpoint->options.stall_s);
+    api->setopt(curl, CURLOPT_POST, 1L);
+    api->setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body_bytes);
+    api->setopt(curl, CURLOPT_POSTFIELDS, body);
+    api->setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
+    api->setopt(curl, CURLOPT_WRITEDATA, endpoint);
+    api->setopt(curl, CURLOPT_NOPROGRESS, 0L);
+    api->setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+    api->setopt(curl, CURLOPT_XFERINFODATA, endpoint);
+    CURLcode result = api->perform(curl);
+    *code = 0;
+    *wait_ms = 0;
+    api->getinfo(curl, CURLINFO_RESPONSE_CODE, code);
+    if (api->getinfo(curl, CURLINFO_RETRY_AFTER, &wait_s) == CURLE_OK && wait_s > 0) *wait_ms = (uint64_t)wait_s * 1000;
+    if (*wait_ms > WAIT_MAX_MS) *wait_ms = WAIT_MAX_MS;
+    return result;
+}
+
+static bool may_pass(CURLcode result, long code)
+{
+    switch (result) {
+    case CURLE_OK: return code == 408 || code == 409 || code == 429 || code / 100 == 5;
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_PARTIAL_FILE:
+    case CURLE_OPERATION_TIMEDOUT:
+    case CURLE_GOT_NOTHING:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+    case CURLE_WEIRD_SERVER_REPLY: return true;
+    default: return false;
+    }
+}
+
+static bool is_cancelled(const whit_endpoint *endpoint)
+{
+    return endpoint->options.cancel && *endpoint->options.cancel;
+}
+
+static void pause_ms(const whit_endpoint *endpoint, uint64_t wait_ms)
+{
+    for (uint64_t slept = 0; slept < wait_ms && !is_cancelled(endpoint); slept += 50)
+        nanosleep(&(struct timespec){.tv_nsec = 50 * 1000000L}, NULL);
+}
+
+whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t body_bytes, whit_buf *answer,
+                               whit_error *error)
+{
+    char why[CURL_ERROR_SIZE + SAID_BYTES + 40];
+    endpoint->answer = answer;
+    endpoint->too_long = false;
+    for (uint32_t i = 0;; i++) {
+        long code;
+        uint64_t wait_ms;
+        CURLcode result = post_once(endpoint, body, body_bytes, &code, &wait_ms);
+        if (result == CURLE_OK && code / 100 == 2) return WHIT_OK;
+        if (result == CURLE_ABORTED_BY_CALLBACK || is_cancelled(endpoint))
+            return whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
+        if (endpoint->too_long)
+            return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s: the answer is over %zu bytes", endpoint->url,
+                             endpoint->options.answer_bytes);
+        if (answer->failed || result == CURLE_OUT_OF_MEMORY) return whit_fail_memory(error, "an answer", 0);
+        if (result == CURLE_OK)
+            snprintf(why, sizeof why, "the server says %ld: %.*s", code,
+                     (int)(answer->size_bytes < SAID_BYTES ? answer->size_bytes : SAID_BYTES),
+                     answer->size_bytes ? (const char *)answer->data : "");
+        else
+            snprintf(why, sizeof why, "%s", endpoint->reason[0] ? endpoint->reason : "the connection failed");
+        if (!may_pass(result, code)) return whit_fail(error, WHIT_ERROR_IO, "%.200s: %s", endpoint->url, why);
+        if (i + 1 >= endpoint->options.n_tries)
+            return whit_fail(error, WHIT_ERROR_IO, "%.200s: %s (tried %u times)", endpoint->url, why, i + 1);
+        if (!wait_ms) wait_ms = (uint64_t)250 << (i < 6 ? i : 6);
+        if (endpoint->options.on_retry) endpoint->options.on_retry(endpoint->options.user, why, (uint32_t)wait_ms);
+        pause_ms(endpoint, wait_ms);
+    }
+}

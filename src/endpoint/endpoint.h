@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ * POST of JSON to an OpenAI-compatible endpoint: tries again as servers ask, bounds what it takes in.
+ *
+ * Done by libcurl, opened at first use; a build without its header, or a machine without the library,
+ * says so in one line. Redirects are not followed: the key goes to the address that was given. */
+#ifndef WHIT_ENDPOINT_ENDPOINT_H
+#define WHIT_ENDPOINT_ENDPOINT_H
+
+#include "base/mem.h"
+
+typedef struct whit_endpoint whit_endpoint;
+
+typedef struct whit_endpoint_options {
+    const char *url;             /* ".../v1", or the whole address of chat/completions */
+    const char *key;             /* NULL or "": none; goes over https, or http to this machine, only */
+    uint32_t connect_s, stall_s; /* give up connecting, or where nothing comes, after so long; 0: 20, 300 */
+    uint32_t n_tries;            /* of one request; 0: 5 */
+    size_t answer_bytes;         /* a longer answer is an error; 0: 8 MiB */
+    const volatile bool *cancel; /* NULL: never */
+    void (*on_retry)(void *user, const char *reason, uint32_t wait_ms); /* NULL: silent */
+    void *user;
+} whit_endpoint_options;
+
+/* Texts of the options are copied. Errors: argument (no http address, a key that would go in the open),
+ * unsupported (no libcurl), memory. */
+whit_status whit_endpoint_open(const whit_endpoint_options *options, whit_endpoint **endpoint, whit_error *error);
+void whit_endpoint_close(whit_endpoint *endpoint);
+
+/* Sends `body` and replaces the content of `answer` by that of the 2xx response. 408, 409, 429, 5xx and
+ * broken connections are tried again, after Retry-After (60 s at most) or twice as long each time.
+ * Errors: io (with what the server said), limit (the answer is too long), cancelled, memory. */
+whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t body_bytes, whit_buf *answer,
+                               whit_error *error);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ * For builds without the header of libcurl. */
+#include "endpoint/endpoint.h"
+
+#include "base/status.h"
+
+whit_status whit_endpoint_open(const whit_endpoint_options *options, whit_endpoint **endpoint, whit_error *error)
+{
+    (void)options;
+    *endpoint = NULL;
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "this build has no libcurl, so it cannot ask an endpoint");
+}
+
+void whit_endpoint_close(whit_endpoint *endpoint)
+{
+    (void)endpoint;
+}
+
+whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t body_bytes, whit_buf *answer,
+                               whit_error *error)
+{
+    (void)endpoint, (void)body, (void)body_bytes, (void)answer;
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "this build has no libcurl, so it cannot ask an endpoint");
+}

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT
+"""Replays answers of a model to `whit agent -p` and looks at the tree, the requests and the messages."""
+import http.server
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+
+WHIT = sys.argv[1]
+failed = 0
+PATCH = "src/a.c\n<<<<<<< SEARCH\n    return 0;\n=======\n    return 1;\n>>>>>>> REPLACE\n"
+SOURCE = "int main(void)\n{\n    return 0;\n}\n"
+
+
+def complain(text):
+    global failed
+    failed = 1
+    print("FAILED:", text)
+
+
+def message(content=None, calls=()):
+    out = {"role": "assistant", "content": content}
+    if calls:
+        out["tool_calls"] = [
+            {"id": f"c{i}", "type": "function",
+             "function": {"name": n, "arguments": a if isinstance(a, str) else json.dumps(a)}}
+            for i, (n, a) in enumerate(calls)]
+    body = {"choices": [{"message": out}], "usage": {"prompt_tokens": 10, "completion_tokens": 5}}
+    return (200, json.dumps(body).encode(), {})
+
+
+class Endpoint:
+    """Answers: (status, bytes, headers), or "cut" for a connection that breaks in the middle."""
+
+    def __init__(self, answers):
+        self.answers, self.requests, self.headers = list(answers), [], []
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                outer.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                outer.headers.append(dict(self.headers))
+                answer = outer.answers.pop(0) if outer.answers else message("nothing is left")
+                cut = answer == "cut"
+                status, body, headers = (200, b'{"choices"', {}) if cut else answer
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body) + (100 if cut else 0)))
+                self.end_headers()
+                try:
+                    self.wfile.write(body)
+                except OSError:
+                    pass
+                self.close_connection = True
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+
+
+def run(answers, *more, allow="yellow", status=0, key="sk-test"):
+    shutil.rmtree("p", ignore_errors=True)
+    shutil.rmtree("state", ignore_errors=True)
+    os.makedirs("p/src")
+    os.makedirs("p/.git")
+    open("p/src/a.c", "w").write(SOURCE)
+    open("p/AGENTS.md", "w").write("Indent by four.\n")
+    open("p/.env", "w").write("SECRET=hidden-words\n")
+    open("outside", "w").write("outside-words\n")
+    os.symlink("../../outside", "p/src/link")
+    os.symlink("../.git", "p/src/g")
+    endpoint = Endpoint(answers)
+    env = dict(os.environ, XDG_STATE_HOME=os.path.abspath("state"), WHIT_API_KEY=key, no_proxy="*")
+    # A session of its own: nobody is at a terminal.
+    done = subprocess.run([WHIT, "agent", "-p", "Return one.", "--url", endpoint.url, "--model", "m", "--project", "p",
+                           "--allow", allow, *more], env=env, capture_output=True, start_new_session=True,
+                          stdin=subprocess.DEVNULL, timeout=120, text=True)
+    endpoint.server.shutdown()
+    if done.returncode != status:
+        complain(f"status {done.returncode}, not {status}: {done.stderr}")
+    return done, endpoint
+
+
+def source():
+    return open("p/src/a.c").read()
+
+
+def result(endpoint, at=-1):
+    return endpoint.requests[at]["messages"][-1]["content"]
+
+
+def wanted(condition, text):
+    if not condition:
+        complain(text)
+
+
+ONE = SOURCE.replace("0", "1")
+patch = message(None, [("patch_file", {"patch": PATCH})])
+
+done, e = run([message(None, [("read", {"path": "src/a.c", "first": 3, "last": 3})]), patch, message("done")])
+wanted(source() == ONE, "a patch by tool call is not written")
+wanted(result(e, 1) == "    return 0;\n", f"read with lines: {result(e, 1)!r}")
+wanted("turn 1" in result(e), f"the model is not told: {result(e)}")
+wanted("+    return 1;" in done.stdout and "done" in done.stdout, f"shown: {done.stdout}")
+first = e.requests[0]
+wanted("Indent by four." in first["messages"][0]["content"], "AGENTS.md is not in the system message")
+wanted(first["model"] == "m" and first["messages"][1]["content"] == "Return one.", "the request")
+wanted(e.headers[0].get("Authorization") == "Bearer sk-test", "the key")
+undo = subprocess.run([WHIT, "agent", "undo", "--project", "p"], capture_output=True,
+                      env=dict(os.environ, XDG_STATE_HOME=os.path.abspath("state")))
+wanted(undo.returncode == 0 and source() == SOURCE, "undo after the loop")
+
+done, e = run([message("Here:\n\n```patch\n" + PATCH + "```\n"), message("done")], "--json")
+wanted(source() == ONE, "a fenced patch is not written")
+wanted(json.loads(done.stdout)["turns"] == 1 and json.loads(done.stdout)["tokens_in"] == 20, f"JSON: {done.stdout}")
+
+done, e = run([patch, message("done")], allow="green")
+wanted(source() == SOURCE and "refused" in result(e), f"written without being agreed to: {result(e)}")
+
+done, e = run([message(None, [("patch_file", '{"patch": ')]), message(None, [("fly", {})]),
+               message(None, [("read", {"path": 3})]), message("sorry")])
+wanted("no JSON object" in result(e, 1), f"malformed arguments: {result(e, 1)}")
+wanted("there is no tool 'fly'" in result(e, 2), f"an invented tool: {result(e, 2)}")
+wanted("'path' must be a string" in result(e, 3), f"a wrong type: {result(e, 3)}")
+
+done, e = run([(429, b"slow down", {"Retry-After": "1"}), (503, b"", {}), "cut", patch, message("done")])
+wanted(source() == ONE and len(e.requests) == 5, "429, 503, a cut connection, then success")
+wanted("trying again in 1.0 s" in done.stderr, f"Retry-After: {done.stderr}")
+
+for answers, status, words in [
+        (["cut"] * 5, 5, "tried 5 times"),
+        ([(401, b'{"error": "bad key"}', {})], 5, "401"),
+        ([(200, b'{"choices": [', {})], 3, "is no JSON"),
+        ([(200, b'{"error": "x"}', {})], 3, "choices[0].message"),
+        ([(200, b" " * (9 << 20), {})], 4, "is over"),
+        ([(302, b"", {"Location": "http://127.0.0.1:1/"})], 5, "302"),
+        ([message(None, [("list", {})])] * 3, 4, "not finished")]:
+    done, e = run(answers, "--max-turns", "3", status=status)
+    lines = [x for x in done.stderr.splitlines() if x.startswith("whit agent:")]
+    wanted(len(lines) == 1 and words in lines[0], f"one line with '{words}': {done.stderr}")
+    wanted(source() == SOURCE, "a failure changes the tree")
+
+done, e = run([message("x" * (1 << 20))])
+wanted(len(done.stdout) >= 1 << 20, "an answer of 1 MB")
+
+# Reading stays inside, and away from secrets; what is red stays unwritten however it is asked for.
+done, e = run([message(None, [("read", {"path": p}) for p in ("../outside", "src/link", ".env", "/etc/passwd", "src/g/config")]
+                       + [("grep", {"pattern": "words"}), ("list", {"path": ".."}), ("list", {"path": "src/g"})]),
+               message("done")])
+got = [m["content"] for m in e.requests[-1]["messages"] if m["role"] == "tool"]
+wanted(len(got) == 8 and all(g.startswith("error:") for g in got[:5] + got[6:]), f"reads: {got}")
+wanted(got[5] == "(no match)", f"grep: {got[5]}")
+for path in (".git/config", "src/g/config", "src/../.git/x", "../outside", "src/link", ".env"):
+    before = open("outside").read()
+    done, e = run([message(None, [("write", {"path": path, "content": "x"})]), message("done")])
+    wanted("error:" in result(e) or "refused" in result(e), f"{path}: {result(e)}")
+    wanted(os.listdir("p/.git") == [] and open("outside").read() == before, f"{path} was written")
+    wanted("hidden-words" in open("p/.env").read(), ".env was written")
+# Two edits of one file in one answer are one turn; a failing one beside it is only told.
+done, e = run([message(None, [("write", {"path": "src/b.c", "content": "int b;\n"}),
+                              ("patch_file", {"patch": "*** Begin Patch\n*** Update File: src/b.c\n@@\n-int b;\n+int c;\n*** End Patch\n"}),
+                              ("patch_file", {"patch": PATCH.replace("return 0", "return 7")})]), message("done")], "--json")
+wanted(open("p/src/b.c").read() == "int c;\n" and source() == SOURCE, "staged edits")
+wanted(json.loads(done.stdout)["turns"] == 1, f"one turn: {done.stdout}")
+
+# Keys: not from a file that others read, not in the open.
+open("key", "w").write("sk-file\n")
+os.chmod("key", 0o644)
+run([message("done")], "--key-file", "key", status=2)
+os.chmod("key", 0o600)
+done, e = run([message("done")], "--key-file", "key")
+wanted(e.headers[0].get("Authorization") == "Bearer sk-file", "--key-file")
+open_key = subprocess.run([WHIT, "agent", "-p", "x", "--url", "http://example.invalid/v1", "--project", "p"],
+                          env=dict(os.environ, WHIT_API_KEY="k"), capture_output=True, text=True)
+wanted(open_key.returncode == 2 and "unencrypted" in open_key.stderr, f"a key in the open: {open_key.stderr}")
+sys.exit(failed)

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+# whit agent -p against scripted endpoints: each case ends right, or with one clear line.
+grep -q 'WHIT_HAVE_CURL *1' "$BUILD/generated/whit_config.h" || {
+    echo "[ SKIPPED ] a build without libcurl asks no endpoint"
+    exit 77
+}
+exec python3 "$SOURCE/tests/agent/loop.py" "$WHIT"
