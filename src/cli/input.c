@@ -221,7 +221,7 @@ static void open_editor(cli_input *input, bool keep_history)
     el_set(input->editor, EL_HIST, history, input->history);
     el_set(input->editor, EL_GETCFN, get_character);
     el_set(input->editor, EL_BIND, "^R", "em-inc-search-prev", NULL);
-    el_set(input->editor, EL_ADDFN, "whit-paste", "Insert what is pasted", take_paste);
+    el_wset(input->editor, EL_ADDFN, L"whit-paste", L"Insert what is pasted", take_paste); /* el_set leaks both */
     el_set(input->editor, EL_BIND, PASTE_BEGIN, "whit-paste", NULL);
     el_source(input->editor, NULL);
     cli_was_continued();

@@ -141,6 +141,7 @@ expect 0 whit eval -m original.ndf --task "$SOURCE/tests/fuzz/corpus/task/piqa" 
 echo '{"context": "a"' >broken
 expect 3 whit eval -m original.ndf --task broken
 one_line 'broken: line 1 is no JSON'
+: >empty
 expect 3 whit eval -m original.ndf --task empty
 
 # ---- tuning: the same bytes with any number of threads, nearer than before; a cut run goes on
