@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/light.h"
 
+#include "base/plain.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -79,11 +81,14 @@ bool whit_light_secret(const char *project, const char *path)
 
 bool whit_light_agreed(const char *reason, size_t n_files)
 {
-    char answer[16] = "";
+    char answer[16] = "", line[PATH_MAX + 120];
+    int n = snprintf(line, sizeof line, "%s%sWrite %zu file%s? [y/N] ", reason ? reason : "", reason ? ". " : "",
+                     n_files, n_files == 1 ? "" : "s");
+    if (n < 0 || (size_t)n >= sizeof line) return false;
     int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
     if (terminal < 0) return false;
-    dprintf(terminal, "%s%sWrite %zu file%s? [y/N] ", reason ? reason : "", reason ? ". " : "", n_files,
-            n_files == 1 ? "" : "s");
+    /* The reason has a path that a model chose: nothing in it may command the terminal. */
+    dprintf(terminal, "%.*s", (int)whit_plain_line(line, (size_t)n), line);
     ssize_t got = read(terminal, answer, sizeof answer - 1);
     close(terminal);
     return got > 0 && (answer[0] == 'y' || answer[0] == 'Y');

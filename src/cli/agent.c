@@ -5,6 +5,7 @@
 #include "agent/light.h"
 #include "agent/loop.h"
 #include "base/file.h"
+#include "base/plain.h"
 #include "cli/flags.h"
 #include "cli/verbs.h"
 
@@ -227,9 +228,7 @@ static bool task_ask(void *user, const char *question, whit_buf *answer)
     int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
     if (terminal < 0) return false;
     char *plain = strdup(question);
-    for (char *c = plain; c && *c; c++)
-        if ((unsigned char)*c < 32 || *c == 127) *c = ' '; /* nothing that commands a terminal */
-    dprintf(terminal, "%s\n> ", plain ? plain : "");
+    if (plain) dprintf(terminal, "%.*s\n> ", (int)whit_plain_line(plain, strlen(plain)), plain);
     free(plain);
     ssize_t got = read(terminal, line, sizeof line);
     close(terminal);

@@ -169,6 +169,25 @@ done, e = run([message(None, [("write", {"path": "src/b.c", "content": "int b;\n
 wanted(open("p/src/b.c").read() == "int c;\n" and source() == SOURCE, "staged edits")
 wanted(json.loads(done.stdout)["turns"] == 1, f"one turn: {done.stdout}")
 
+# A path that would command the terminal of the question is shown without its controls.
+import pty  # noqa: E402
+
+pid, terminal = pty.fork()
+if pid == 0:
+    e = Endpoint([message(None, [("write", {"path": ".git/\x1b[2Kx", "content": "x"})]), message("done")])
+    os.environ["XDG_STATE_HOME"] = os.path.abspath("state")
+    os._exit(subprocess.run([WHIT, "agent", "-p", "x", "--url", e.url, "--project", "p", "--allow", "yellow"]).returncode)
+os.write(terminal, b"n\n")
+seen = b""
+try:
+    while piece := os.read(terminal, 4096):
+        seen += piece
+except OSError:
+    pass
+wanted(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0, f"a task at a terminal: {seen!r}")
+wanted(b"[y/N]" in seen and b"\x1b[2Kx" not in seen, f"controls at the terminal: {seen!r}")
+wanted(os.listdir("p/.git") == [], "refused at the terminal, and written")
+
 # Keys: not from a file that others read, not in the open.
 open("key", "w").write("sk-file\n")
 os.chmod("key", 0o644)
