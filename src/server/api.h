@@ -41,6 +41,14 @@ bool whit_api_embed(whit_api *api, const json_t *input, int fd, float **values, 
                     whit_web_reply *reply);
 void whit_api_embeddings(whit_api *api, const whit_web_request *request, whit_web_reply *reply);
 
+/* Ollama's endpoints; false: the path is none of them. */
+bool whit_ollama_route(whit_api *api, const whit_web_request *request, uint64_t key, whit_web_reply *reply);
+typedef struct whit_ask whit_ask;
+/* A line of its streams: text or thinking (NULL: none) and tool calls as in OpenAI's message (NULL: none; not taken
+ * over). With `done`, the counts and durations of the ended job. */
+json_t *whit_ollama_line(const whit_ask *ask, const char *text, size_t n_text, const char *thinking, size_t n_thinking,
+                         const json_t *calls, bool done);
+
 /* The page at /. */
 void whit_page_open(whit_api *api);
 void whit_page_reply(whit_api *api, whit_web_reply *reply);
@@ -48,9 +56,10 @@ void whit_page_reply(whit_api *api, whit_web_reply *reply);
 enum { WHIT_API_MOST_ANSWERS = 8 };
 
 /* One request for text: its jobs, and what the reply needs to know. */
-typedef struct whit_ask {
+struct whit_ask {
     whit_api *api;
     bool is_chat, stream, include_usage, echo, tools;
+    bool ollama, ollama_chat; /* replies as Ollama has them; those of /api/chat */
     uint32_t n;
     whit_job *jobs[WHIT_API_MOST_ANSWERS];
     whit_chat_prompt *prompt;
@@ -58,10 +67,13 @@ typedef struct whit_ask {
     char id[40];
     time_t created;
     int fd;
-} whit_ask;
+};
 /* Reads a request and submits its jobs; on failure the reply is filled in and NULL comes back. */
 whit_ask *whit_ask_open(whit_api *api, const whit_web_request *request, uint64_t key, bool is_chat,
                         whit_web_reply *reply);
+/* The same of a body that was read already. */
+whit_ask *whit_ask_open_body(whit_api *api, const json_t *body, int fd, uint64_t key, bool is_chat,
+                             whit_web_reply *reply);
 void whit_ask_close(whit_ask *ask); /* cancels what still runs */
 /* Waits for the end and replies, or starts a stream. Takes the ask over. */
 void whit_ask_reply(whit_ask *ask, whit_web_reply *reply);

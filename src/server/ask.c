@@ -304,20 +304,12 @@ static bool fill_in(whit_ask *ask, const json_t *body, uint64_t key, whit_web_re
     return ok && submit(ask, reply);
 }
 
-whit_ask *whit_ask_open(whit_api *api, const whit_web_request *request, uint64_t key, bool is_chat,
-                        whit_web_reply *reply)
+whit_ask *whit_ask_open_body(whit_api *api, const json_t *body, int fd, uint64_t key, bool is_chat,
+                             whit_web_reply *reply)
 {
-    json_error_t reason;
-    json_t *body = json_loadb(request->body ? request->body : "", request->body_bytes, 0, &reason);
-    if (!json_is_object(body)) {
-        whit_api_fail(reply, 400, "invalid_request_error", NULL, "the body is no JSON object: %s",
-                      body ? "another value" : reason.text);
-        json_decref(body);
-        return NULL;
-    }
     whit_ask *ask = calloc(1, sizeof *ask);
     if (ask) {
-        *ask = (whit_ask){.api = api, .is_chat = is_chat, .fd = request->fd, .created = time(NULL), .n = 1};
+        *ask = (whit_ask){.api = api, .is_chat = is_chat, .fd = fd, .created = time(NULL), .n = 1};
         snprintf(ask->id, sizeof ask->id, "%s-%016llx", is_chat ? "chatcmpl" : "cmpl",
                  (unsigned long long)(atomic_fetch_add(&api->n_ids, 1) * 0x9E3779B97F4A7C15u ^ (uint64_t)ask->created));
     }
@@ -326,6 +318,20 @@ whit_ask *whit_ask_open(whit_api *api, const whit_web_request *request, uint64_t
         whit_ask_close(ask);
         ask = NULL;
     }
+    return ask;
+}
+
+whit_ask *whit_ask_open(whit_api *api, const whit_web_request *request, uint64_t key, bool is_chat,
+                        whit_web_reply *reply)
+{
+    json_error_t reason;
+    json_t *body = json_loadb(request->body ? request->body : "", request->body_bytes, 0, &reason);
+    whit_ask *ask = NULL;
+    if (json_is_object(body))
+        ask = whit_ask_open_body(api, body, request->fd, key, is_chat, reply);
+    else
+        whit_api_fail(reply, 400, "invalid_request_error", NULL, "the body is no JSON object: %s",
+                      body ? "another value" : reason.text);
     json_decref(body);
     return ask;
 }

@@ -156,6 +156,18 @@ static void reply_whole(whit_ask *ask, whit_web_reply *reply)
         json_decref(body);
         return;
     }
+    if (ask->ollama) {
+        const json_t *choice = json_array_get(choices, 0), *message = json_object_get(choice, "message");
+        const json_t *text = json_object_get(ask->is_chat ? message : choice, ask->is_chat ? "content" : "text");
+        const json_t *thinking = json_object_get(message, "reasoning_content");
+        whit_api_reply(reply,
+                       whit_ollama_line(ask, json_string_value(text), json_string_length(text),
+                                        json_string_value(thinking), json_string_length(thinking),
+                                        json_object_get(message, "tool_calls"), true));
+        json_decref(choices);
+        json_decref(body);
+        return;
+    }
     const whit_job *job = ask->jobs[0];
     double prompt_ms = (double)(job->first_ns - job->started_ns) / 1e6;
     double rest_ms = (double)(job->done_ns - job->first_ns) / 1e6;
@@ -193,9 +205,9 @@ static void send_event(struct stream *s, json_t *event)
 {
     char *text = event ? json_dumps(event, JSON_COMPACT) : NULL;
     if (text) {
-        whit_buf_append_str(&s->out, "data: ");
+        whit_buf_append_str(&s->out, s->ask->ollama ? "" : "data: ");
         whit_buf_append_str(&s->out, text);
-        whit_buf_append_str(&s->out, "\n\n");
+        whit_buf_append_str(&s->out, s->ask->ollama ? "\n" : "\n\n");
     }
     free(text);
     json_decref(event);
@@ -217,6 +229,13 @@ static bool on_event(void *user, const whit_chat_event *event)
 {
     const stream_part *part = user;
     struct stream *s = part->stream;
+    if (s->ask->ollama) { /* calls go out whole, at the end */
+        if (event->kind == WHIT_CHAT_TEXT)
+            send_event(s, whit_ollama_line(s->ask, event->text, event->text_bytes, NULL, 0, NULL, false));
+        if (event->kind == WHIT_CHAT_THINKING)
+            send_event(s, whit_ollama_line(s->ask, NULL, 0, event->text, event->text_bytes, NULL, false));
+        return true;
+    }
     json_t *text = text_or_null(event->text, event->text_bytes), *delta = NULL;
     char id[64];
     switch (event->kind) {
@@ -240,16 +259,31 @@ static bool on_event(void *user, const whit_chat_event *event)
 
 static void send_error(struct stream *s, const whit_error *error)
 {
-    send_event(s,
-               json_pack("{s:{s:s, s:s, s:n, s:n}}", "error", "message", error->message, "type", "server_error",
-                         "param", "code"));
+    if (s->ask->ollama)
+        send_event(s, json_pack("{s:s}", "error", error->message));
+    else
+        send_event(s,
+                   json_pack("{s:{s:s, s:s, s:n, s:n}}", "error", "message", error->message, "type", "server_error",
+                             "param", "code"));
+}
+
+/* The end of an answer for Ollama's clients: its calls, and a line with the counts. */
+static void end_ollama(struct stream *s, uint32_t i)
+{
+    size_t n = 0;
+    const char *text = s->parts[i].parser ? whit_chat_parser_message(s->parts[i].parser, &n) : NULL;
+    json_t *message = text ? json_loadb(text, n, 0, NULL) : NULL;
+    const json_t *calls = json_object_get(message, "tool_calls");
+    if (json_array_size(calls)) send_event(s, whit_ollama_line(s->ask, NULL, 0, NULL, 0, calls, false));
+    json_decref(message);
+    send_event(s, whit_ollama_line(s->ask, NULL, 0, NULL, 0, NULL, true));
 }
 
 /* What is new of one answer. */
 static void send_part(struct stream *s, uint32_t i, const char *text, size_t n, json_t *logprobs, bool finished)
 {
     const whit_job *job = s->ask->jobs[i];
-    if (!s->parts[i].begun) {
+    if (!s->parts[i].begun && !s->ask->ollama) {
         s->parts[i].begun = true;
         if (s->ask->is_chat)
             send_chunk(s, i, json_pack("{s:s, s:s}", "role", "assistant", "content", ""), NULL, NULL);
@@ -260,6 +294,8 @@ static void send_part(struct stream *s, uint32_t i, const char *text, size_t n, 
         send_chunk(s, i, json_pack("{s:s}", "content", ""), logprobs, NULL), logprobs = NULL;
     if (n && s->ask->is_chat)
         whit_chat_parser_push(s->parts[i].parser, text, n, NULL);
+    else if (n && s->ask->ollama)
+        send_event(s, whit_ollama_line(s->ask, text, n, NULL, 0, NULL, false));
     else if (n || logprobs)
         send_chunk(s, i, text_or_null(text, n), logprobs, NULL);
     if (!finished) return;
@@ -267,6 +303,8 @@ static void send_part(struct stream *s, uint32_t i, const char *text, size_t n, 
     if (s->ask->is_chat) whit_chat_parser_flush(s->parts[i].parser, NULL);
     if (job->error.status != WHIT_OK)
         send_error(s, &job->error);
+    else if (s->ask->ollama)
+        end_ollama(s, i);
     else
         send_chunk(s, i, s->ask->is_chat ? json_object() : json_string(""), NULL,
                    finish_name(job, s->parts[i].n_calls > 0));
@@ -308,7 +346,7 @@ static void look(struct stream *s)
         json_object_set_new(event, "usage", usage_json(s->ask));
         send_event(s, event);
     }
-    whit_buf_append_str(&s->out, "data: [DONE]\n\n");
+    if (!s->ask->ollama) whit_buf_append_str(&s->out, "data: [DONE]\n\n");
     s->over = true;
 }
 
@@ -320,7 +358,7 @@ static long read_stream(void *user, char *data, size_t room)
         s->n_sent = s->out.size_bytes = 0;
         if (whit_web_client_left(s->ask->fd) || *s->ask->api->stop > 1) return -1;
         look(s);
-        if (s->out.size_bytes == 0 && whit_now_ns() - s->last_ns > PING_MS * 1000000ull) {
+        if (s->out.size_bytes == 0 && !s->ask->ollama && whit_now_ns() - s->last_ns > PING_MS * 1000000ull) {
             whit_buf_append_str(&s->out, ": still at work\n\n");
             s->last_ns = whit_now_ns();
         }
@@ -364,7 +402,7 @@ static void start_stream(whit_ask *ask, whit_web_reply *reply)
     }
     s->last_ns = whit_now_ns();
     reply->status = 200;
-    reply->type = "text/event-stream";
+    reply->type = ask->ollama ? "application/x-ndjson" : "text/event-stream";
     reply->headers[2 * reply->n_headers] = "Cache-Control";
     reply->headers[2 * reply->n_headers++ + 1] = "no-cache";
     reply->headers[2 * reply->n_headers] = "X-Accel-Buffering";

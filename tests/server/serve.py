@@ -131,6 +131,58 @@ def test_embeddings():
     check(got == [alone], "another answer beside embeddings")
 
 
+def lines(path, body):
+    status, text = ask("POST", path, body)
+    check(status == 200, path, body, status, text[:200])
+    return [json.loads(line) for line in text.decode().splitlines()]
+
+
+def test_ollama():
+    for path, key in (("version", "version"), ("tags", "models"), ("ps", "models")):
+        status, text = ask("GET", "/api/" + path)
+        check(status == 200 and key in json.loads(text), path, text)
+    model = json.loads(ask("GET", "/api/tags")[1])["models"][0]
+    check(model["name"] == model["model"] and len(model["digest"]) == 64 and model["details"]["family"], model)
+    shown = post("/api/show", {"model": model["name"]})
+    check("completion" in shown["capabilities"] and 512 in shown["model_info"].values(), shown)
+    messages = [{"role": "user", "content": "a cat"}]
+    options = {"temperature": 0.9, "seed": 5, "num_predict": 30}
+    same = post("/v1/chat/completions", {"messages": messages, "temperature": 0.9, "seed": 5, "max_tokens": 30})
+    whole = post("/api/chat", {"messages": messages, "options": options, "stream": False})
+    check(whole["message"] == {"role": "assistant", "content": same["choices"][0]["message"]["content"]}, whole, same)
+    check(whole["done"] is True and whole["done_reason"] == same["choices"][0]["finish_reason"], whole)
+    check(whole["prompt_eval_count"] == same["usage"]["prompt_tokens"] and
+          whole["eval_count"] == same["usage"]["completion_tokens"], whole)
+    check(whole["total_duration"] >= whole["eval_duration"] > 1000 and
+          re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$", whole["created_at"]), whole)
+    pieces = lines("/api/chat", {"messages": messages, "options": options})
+    check("".join(piece["message"]["content"] for piece in pieces) == whole["message"]["content"], pieces)
+    check([piece["done"] for piece in pieces] == [False] * (len(pieces) - 1) + [True] and len(pieces) > 1, pieces)
+    check(pieces[-1]["eval_count"] == whole["eval_count"], pieces[-1])
+    as_prompt = lines("/api/generate", {"prompt": "a cat", "options": options})
+    check("".join(piece["response"] for piece in as_prompt) == whole["message"]["content"], as_prompt)
+    raw = {"prompt": "Once upon a time", "raw": True, "options": {"temperature": 0, "num_predict": 12}}
+    plain = post("/v1/completions", {"prompt": "Once upon a time", "max_tokens": 12, "temperature": 0})
+    text = plain["choices"][0]["text"]
+    check("".join(piece["response"] for piece in lines("/api/generate", raw)) == text, "a raw prompt")
+    check(post("/api/generate", {**raw, "stream": False})["response"] == text, "a raw prompt, whole")
+    schema = {"type": "object", "properties": {"pet": {"enum": ["cat", "dog"]}}, "required": ["pet"],
+              "additionalProperties": False}
+    made = post("/api/chat", {"messages": messages, "format": schema, "stream": False, "options": {"seed": 2}})
+    check(json.loads(made["message"]["content"])["pet"] in ("cat", "dog"), made)
+    check(post("/api/generate", {"model": "x"})["done_reason"] == "load", "no prompt")
+    embedded = post("/api/embed", {"input": ["a cat", "a dog"]})
+    direct = post("/v1/embeddings", {"input": ["a cat", "a dog"]})
+    check(embedded["embeddings"] == [row["embedding"] for row in direct["data"]], "other vectors")
+    for path, body in (("chat", "{"), ("chat", {}), ("chat", {"messages": [1]}), ("chat", {"messages": "x"}),
+                       ("generate", {"prompt": "a", "format": "yaml"}), ("generate", {"prompt": "a", "images": ["x"]}),
+                       ("generate", {"prompt": "word " * 3000}), ("embed", {}), ("chat", {"messages": [{}]}),
+                       ("chat", {"messages": messages, "options": {"temperature": "hot"}}),
+                       ("chat", {"messages": [{"role": "assistant", "tool_calls": [3, {"function": 4}]}]})):
+        check(isinstance(post("/api/" + path, body, 400).get("error"), str), path, body)
+    check(ask("POST", "/api/pull", "{}")[0] == 404, "/api/pull")
+
+
 def test_page():
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", "/")
@@ -232,13 +284,17 @@ def test_together():
 
 def test_keys(key_file):
     global port
-    server, port = start("--api-key-file", key_file)
+    server, port = start("--api-key-file", key_file, "-m", os.environ["SOURCE"] + "/tools/tales/tales.ndf")
     body = json.dumps({"prompt": "a", "max_tokens": 1})
     check(ask("POST", "/v1/completions", body)[0] == 401, "no key is asked for")
     check(ask("POST", "/v1/completions", body, {"Authorization": "Bearer wrong"})[0] == 401, "a wrong key is taken")
     check(ask("POST", "/v1/completions", body, {"Authorization": "Bearer secret-2"})[0] == 200, "a key is refused")
     check(ask("POST", "/v1/completions", body, {"X-Api-Key": "secret-1"})[0] == 200, "X-Api-Key is refused")
     check(ask("GET", "/health")[0] == 200, "/health wants a key")
+    check(ask("GET", "/")[0] == 200, "the page wants a key")
+    check(ask("GET", "/api/tags")[0] == 401 and ask("POST", "/v1/embeddings", '{"input": "a"}')[0] == 401, "no key")
+    tags = json.loads(ask("GET", "/api/tags", None, {"X-Api-Key": "secret-1"})[1])["models"]
+    check(tags[0]["size"] == os.path.getsize(os.environ["SOURCE"] + "/tools/tales/tales.ndf"), tags)
     server.send_signal(signal.SIGTERM)
     check(server.wait(20) == 0, "the server did not end well")
 
@@ -247,6 +303,7 @@ server, port = start()
 test_endpoints()
 test_page()
 test_embeddings()
+test_ollama()
 test_refusals()
 test_together()
 # SIGTERM lets what runs end.

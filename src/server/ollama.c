@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT
+ * Ollama's API: its requests into OpenAI's form, and lines of JSON back. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "server/api.h"
+
+/* ---- replies ----------------------------------------------------------------------------------- */
+
+static json_t *now_text(void)
+{
+    struct timespec now;
+    struct tm utc;
+    char date[32], text[48];
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &utc);
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(text, sizeof text, "%s.%09ldZ", date, now.tv_nsec);
+    return json_string(text);
+}
+
+static json_t *string_of(const char *text, size_t n)
+{
+    json_t *own = json_stringn(text ? text : "", text ? n : 0);
+    return own ? own : json_string("");
+}
+
+/* Ollama has a call's arguments as an object where OpenAI has them as text. */
+static json_t *calls_json(const json_t *calls)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < json_array_size(calls); i++) {
+        const json_t *function = json_object_get(json_array_get(calls, i), "function");
+        const json_t *text = json_object_get(function, "arguments");
+        json_t *arguments =
+            json_loadb(json_string_value(text) ? json_string_value(text) : "", json_string_length(text), 0, NULL);
+        json_array_append_new(list,
+                              json_pack("{s:{s:O, s:o}}", "function", "name", json_object_get(function, "name"),
+                                        "arguments", arguments ? arguments : json_object()));
+    }
+    return list;
+}
+
+json_t *whit_ollama_line(const whit_ask *ask, const char *text, size_t n_text, const char *thinking, size_t n_thinking,
+                         const json_t *calls, bool done)
+{
+    const whit_job *job = ask->jobs[0];
+    json_t *line = json_pack("{s:s, s:o, s:b}", "model", ask->api->options->model_name, "created_at", now_text(),
+                             "done", (int)done);
+    json_t *holder = ask->ollama_chat ? json_pack("{s:s}", "role", "assistant") : json_incref(line);
+    json_object_set_new(holder, ask->ollama_chat ? "content" : "response", string_of(text, n_text));
+    if (thinking) json_object_set_new(holder, "thinking", string_of(thinking, n_thinking));
+    if (json_array_size(calls)) json_object_set_new(holder, "tool_calls", calls_json(calls));
+    if (ask->ollama_chat) json_object_set(line, "message", holder);
+    json_decref(holder);
+    if (!done) return line;
+    uint64_t first = job->first_ns ? job->first_ns : job->done_ns;
+    json_t *counts = json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "done_reason", job->finish == WHIT_FINISH_LENGTH ? "length" : "stop",
+        "total_duration", (json_int_t)(job->done_ns - job->queued_ns), "load_duration", (json_int_t)0,
+        "prompt_eval_count", (json_int_t)job->n_ids, "prompt_eval_duration", (json_int_t)(first - job->started_ns),
+        "eval_count", (json_int_t)job->n_generated, "eval_duration", (json_int_t)(job->done_ns - first));
+    json_object_update(line, counts);
+    json_decref(counts);
+    return line;
+}
+
+/* {"error": {"message": ...}} into {"error": "..."}. */
+static void plain_error(whit_web_reply *reply)
+{
+    if (reply->stream || reply->status < 400) return;
+    json_t *body = json_loadb(reply->body.data ? (const char *)reply->body.data : "", reply->body.size_bytes, 0, NULL);
+    json_t *message = json_object_get(json_object_get(body, "error"), "message");
+    if (message) whit_api_reply(reply, json_pack("{s:O}", "error", message));
+    json_decref(body);
+}
+
+/* ---- requests ---------------------------------------------------------------------------------- */
+
+static bool refuse(whit_web_reply *reply, const char *what)
+{
+    whit_api_fail(reply, 400, "invalid_request_error", NULL, "%s", what);
+    return false;
+}
+
+/* Messages as OpenAI has them: arguments of calls as text, thinking by its other name. */
+static bool read_messages(json_t *messages, whit_web_reply *reply)
+{
+    size_t i, k;
+    json_t *message, *call;
+    json_array_foreach(messages, i, message)
+    {
+        json_t *thinking = json_object_get(message, "thinking");
+        if (json_array_size(json_object_get(message, "images"))) return refuse(reply, "the model sees no images");
+        if (thinking) json_object_set(message, "reasoning_content", thinking);
+        json_array_foreach(json_object_get(message, "tool_calls"), k, call)
+        {
+            json_t *function = json_object_get(call, "function"), *arguments = json_object_get(function, "arguments");
+            char *text = json_is_object(arguments) ? json_dumps(arguments, JSON_COMPACT) : NULL;
+            char id[48];
+            if (text) json_object_set_new(function, "arguments", json_string(text));
+            free(text);
+            snprintf(id, sizeof id, "call_%zu_%zu", i, k);
+            if (!json_object_get(call, "id")) json_object_set_new(call, "id", json_string(id));
+            if (!json_object_get(call, "type")) json_object_set_new(call, "type", json_string("function"));
+        }
+    }
+    return true;
+}
+
+/* The settings under `options`, and the form of the answer. NULL: refused. */
+static json_t *read_settings(const json_t *body, whit_web_reply *reply)
+{
+    static const char *const same[] = {
+        "temperature",      "top_p", "top_k", "min_p",         "typical_p",        "repeat_penalty",
+        "presence_penalty", "seed",  "stop",  "repeat_last_n", "frequency_penalty"};
+    const json_t *options = json_object_get(body, "options"), *format = json_object_get(body, "format");
+    json_t *own = json_object();
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        json_t *value = json_object_get(options, same[i]);
+        if (value) json_object_set(own, same[i], value);
+    }
+    json_t *most = json_object_get(options, "num_predict");
+    if (most && !(json_is_integer(most) && json_integer_value(most) < 0))
+        json_object_set(own, "max_tokens", most);
+    else
+        json_object_set_new(own, "max_tokens", json_integer(1 << 30));
+    if (json_is_object(format)) {
+        json_object_set(own, "json_schema", (json_t *)format);
+    } else if (json_is_string(format) && !strcmp(json_string_value(format), "json")) {
+        json_object_set_new(own, "response_format", json_pack("{s:s}", "type", "json_object"));
+    } else if (format && !json_is_null(format) && json_string_length(format)) {
+        refuse(reply, "format: expected json or a schema");
+        json_decref(own);
+        return NULL;
+    }
+    json_t *think = json_object_get(body, "think"), *stream = json_object_get(body, "stream");
+    if (json_is_boolean(think))
+        json_object_set_new(own, "chat_template_kwargs", json_pack("{s:O}", "enable_thinking", think));
+    json_object_set_new(own, "stream", json_boolean(!json_is_false(stream)));
+    return own;
+}
+
+static void generate(whit_api *api, json_t *body, bool chat, int fd, uint64_t key, whit_web_reply *reply)
+{
+    json_t *prompt = json_object_get(body, "prompt"), *messages = json_object_get(body, "messages");
+    json_t *system = json_object_get(body, "system"), *own = NULL;
+    bool raw = !chat && (json_is_true(json_object_get(body, "raw")) || !api->chat);
+    if (chat ? json_is_array(messages) && !json_array_size(messages) : !json_string_length(prompt)) {
+        json_t *line = json_pack("{s:s, s:o, s:b, s:s}", "model", api->options->model_name, "created_at", now_text(),
+                                 "done", 1, "done_reason", "load");
+        if (chat)
+            json_object_set_new(line, "message", json_pack("{s:s, s:s}", "role", "assistant", "content", ""));
+        else
+            json_object_set_new(line, "response", json_string(""));
+        whit_api_reply(reply, line);
+        return;
+    }
+    if (json_array_size(json_object_get(body, "images")) || json_string_length(json_object_get(body, "suffix"))) {
+        refuse(reply, "images and suffix are not served");
+        return;
+    }
+    if ((chat && !read_messages(messages, reply)) || !(own = read_settings(body, reply))) return;
+    if (raw) {
+        json_object_set(own, "prompt", prompt);
+    } else if (chat) {
+        json_t *tools = json_object_get(body, "tools");
+        if (messages) json_object_set(own, "messages", messages);
+        if (tools) json_object_set(own, "tools", tools);
+    } else {
+        json_t *list = json_array();
+        if (json_string_length(system))
+            json_array_append_new(list, json_pack("{s:s, s:O}", "role", "system", "content", system));
+        json_array_append_new(list, json_pack("{s:s, s:O}", "role", "user", "content", prompt));
+        json_object_set_new(own, "messages", list);
+    }
+    whit_ask *ask = whit_ask_open_body(api, own, fd, key, !raw, reply);
+    json_decref(own);
+    if (!ask) return;
+    ask->ollama = true;
+    ask->ollama_chat = chat;
+    whit_ask_reply(ask, reply);
+}
+
+static void embed(whit_api *api, const json_t *body, int fd, whit_web_reply *reply)
+{
+    uint64_t begun_ns = whit_now_ns();
+    size_t width = whit_model_embedding_size(api->model), n, n_tokens;
+    float *values;
+    if (!whit_api_embed(api, json_object_get(body, "input"), fd, &values, &n, &n_tokens, reply)) return;
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_t *one = json_array();
+        for (size_t k = 0; k < width; k++) json_array_append_new(one, json_real((double)values[i * width + k]));
+        json_array_append_new(list, one);
+    }
+    free(values);
+    whit_api_reply(reply,
+                   json_pack("{s:s, s:o, s:I, s:I, s:I}", "model", api->options->model_name, "embeddings", list,
+                             "total_duration", (json_int_t)(whit_now_ns() - begun_ns), "load_duration", (json_int_t)0,
+                             "prompt_eval_count", (json_int_t)n_tokens));
+}
+
+/* ---- the model --------------------------------------------------------------------------------- */
+
+static const char *family(const whit_api *api)
+{
+    const char *name = whit_model_metadata(api->model, "general.architecture");
+    return name ? name : "unknown";
+}
+
+static json_t *details_json(const whit_api *api)
+{
+    return json_pack("{s:s, s:s, s:s, s:[s], s:s, s:s}", "parent_model", "", "format", "ndf", "family", family(api),
+                     "families", family(api), "parameter_size", "", "quantization_level", "");
+}
+
+static json_t *model_json(const whit_api *api)
+{
+    char digest[65];
+    const uint8_t *identity = whit_model_identity(api->model);
+    for (size_t i = 0; i < 32; i++) snprintf(digest + 2 * i, 3, "%02x", identity[i]);
+    const void *address;
+    const char *path;
+    size_t size_bytes = 0, total_bytes = 0;
+    for (size_t i = 0; whit_model_mapping(api->model, i, &address, &size_bytes, &path); i++) total_bytes += size_bytes;
+    return json_pack("{s:s, s:s, s:o, s:I, s:s, s:o}", "name", api->options->model_name, "model",
+                     api->options->model_name, "modified_at", now_text(), "size", (json_int_t)total_bytes, "digest",
+                     digest, "details", details_json(api));
+}
+
+static void show(const whit_api *api, whit_web_reply *reply)
+{
+    char context[96], width[96];
+    json_t *capabilities = json_pack("[s, s]", "completion", "embedding");
+    if (api->chat && whit_chat_template_takes_tools(api->chat))
+        json_array_append_new(capabilities, json_string("tools"));
+    snprintf(context, sizeof context, "%.60s.context_length", family(api));
+    snprintf(width, sizeof width, "%.60s.embedding_length", family(api));
+    json_t *about = json_pack("{s:s, s:I, s:I}", "general.architecture", family(api), context,
+                              (json_int_t)whit_model_context_size(api->model), width,
+                              (json_int_t)whit_model_embedding_size(api->model));
+    whit_api_reply(reply,
+                   json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "modelfile", "", "parameters", "", "template", "",
+                             "details", details_json(api), "model_info", about, "capabilities", capabilities,
+                             "modified_at", now_text()));
+}
+
+bool whit_ollama_route(whit_api *api, const whit_web_request *request, uint64_t key, whit_web_reply *reply)
+{
+    bool get = !strcmp(request->method, "GET"), post = !strcmp(request->method, "POST");
+    if (strncmp(request->path, "/api/", 5) != 0) return false;
+    const char *path = request->path + 5;
+    bool chat = !strcmp(path, "chat"), text = chat || !strcmp(path, "generate");
+    bool known_post = post && (text || !strcmp(path, "embed") || !strcmp(path, "show"));
+    json_t *body = NULL;
+    if (get && !strcmp(path, "version")) {
+        whit_api_reply(reply, json_pack("{s:s}", "version", whit_version()));
+    } else if (get && !strcmp(path, "tags")) {
+        whit_api_reply(reply, json_pack("{s:[o]}", "models", model_json(api)));
+    } else if (get && !strcmp(path, "ps")) {
+        json_t *model = model_json(api);
+        json_object_set_new(model, "size_vram", json_integer(0));
+        json_object_set_new(model, "context_length", json_integer(whit_engine_context_size(api->engine)));
+        json_object_set_new(model, "expires_at", json_string("9999-12-31T23:59:59Z"));
+        whit_api_reply(reply, json_pack("{s:[o]}", "models", model));
+    } else if (known_post) {
+        body = json_loadb(request->body ? request->body : "", request->body_bytes, 0, NULL);
+        if (!json_is_object(body))
+            refuse(reply, "the body is no JSON object");
+        else if (*api->stop)
+            whit_api_fail(reply, 503, "server_error", NULL, "the server is ending");
+        else if (text)
+            generate(api, body, chat, request->fd, key, reply);
+        else if (!strcmp(path, "embed"))
+            embed(api, body, request->fd, reply);
+        else
+            show(api, reply);
+    } else {
+        return false;
+    }
+    plain_error(reply);
+    json_decref(body);
+    return true;
+}
