@@ -13,10 +13,9 @@ typedef struct whit_server_options {
     const char *cors_origin;
     uint32_t n_parallel, n_threads, n_ctx_tokens, n_queue, timeout_s;
     whit_kv_type kv;
-    bool log_texts;
 } whit_server_options;
 
-/* Serves until *stop is 1 and what runs has ended, or *stop is 2. Logs JSON lines to stderr; `ready` is
+/* Serves until *stop is 1 and what runs has ended, or *stop is 2. `ready` is
  * told the address once connections are accepted. */
 whit_status whit_server_run(const whit_model *model, const whit_server_options *options, const volatile int *stop,
                             void (*ready)(void *user, const char *address), void *user, whit_error *error);

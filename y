@@ -1,7 +1,0 @@
-#include <stdio.h>
-
-int main(void)
-{
-	puts("café 漢�"); /* here */
-    return f(1, [2], {3});
-}
