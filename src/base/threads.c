@@ -156,9 +156,9 @@ static void worker_wait(whit_pool *pool, uint32_t epoch)
     atomic_fetch_sub(&pool->n_asleep, 1);
 }
 
-static void worker_rest(whit_pool *pool, uint64_t rest_ns)
+static void worker_rest(whit_pool *pool, uint64_t late_ns)
 {
-    if (rest_ns > REST_MAX_NS) rest_ns = REST_MAX_NS;
+    uint64_t rest_ns = late_ns < REST_MAX_NS / REST_PER_LATENESS ? REST_PER_LATENESS * late_ns : REST_MAX_NS;
     struct timespec timeout = {.tv_sec = (time_t)(rest_ns / 1000000000), .tv_nsec = (long)(rest_ns % 1000000000)};
     futex_wait(&pool->stop, 0, &timeout);
 }
@@ -178,7 +178,7 @@ static void *worker_main(void *argument)
         uint64_t late_ns;
         work(pool, self->index, &late_ns);
         if (late_ns > 0)
-            worker_rest(pool, late_ns < REST_MAX_NS ? REST_PER_LATENESS * late_ns : REST_MAX_NS);
+            worker_rest(pool, late_ns);
         else
             worker_wait(pool, epoch);
     }
@@ -262,8 +262,8 @@ static void pin_workers(whit_pool *pool, const whit_cpu *cpu)
     if (pool->n_threads > cpu->n_cores || cpu->n_cores > WHIT_CPU_MAX_CORES) return;
     uint32_t own = 0;
     int core = core_of(sched_getcpu());
-    for (uint32_t i = 0; i < cpu->n_cores; i++)
-        if (core_of(cpu->core_cpu[i]) == core) own = i;
+    /* A core is named by its lowest processor, so those below are others, and need no look at a file. */
+    while (own < cpu->n_cores && (cpu->core_cpu[own] < core || core_of(cpu->core_cpu[own]) != core)) own++;
     for (uint32_t i = 1; i < pool->n_threads; i++) {
         cpu_set_t mask;
         CPU_ZERO(&mask);
