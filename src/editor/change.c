@@ -131,6 +131,68 @@ void ed_indent_detect(struct ed_doc *doc, int tab_columns, int indent)
     if (!indent && !tabs && !total && !strcmp(whit_syntax_name(doc->syntax), "go")) doc->indent_tabs = true;
 }
 
+void ed_project_settings(struct ed_doc *doc)
+{
+    whit_editorconfig *project = &doc->project;
+    memset(project, 0, sizeof *project);
+    if (!doc->buffer->path) return;
+    whit_editorconfig_read(doc->buffer->path, project);
+    bool had_tabs = doc->indent_tabs;
+    if (project->tab_columns) doc->tab_columns = project->tab_columns;
+    if (project->tabs) doc->indent_tabs = project->tabs == WHIT_YES;
+    if (project->indent_columns)
+        doc->indent_columns = project->indent_columns;
+    else if (doc->indent_tabs)
+        doc->indent_columns = doc->tab_columns;
+    else if (had_tabs)
+        doc->indent_columns = 4;
+}
+
+#define TIDY_BYTES (64u << 20) /* larger texts are saved as they are */
+
+/* Trailing blanks and the last line feed, as the project wants them; one step of undo. */
+static void tidy(struct ed_doc *doc)
+{
+    whit_buffer *buffer = doc->buffer;
+    whit_error error;
+    if (whit_text_size(buffer->text) > TIDY_BYTES) return;
+    whit_buffer_seal(buffer);
+    if (doc->project.trim == WHIT_YES) {
+        uint64_t n_blanks = 0, at = whit_text_size(buffer->text);
+        bool in_end = true; /* everything between `at` and the end of its line is blank */
+        while (at) {
+            whit_span span = whit_text_before(buffer->text, at);
+            uint64_t begin = at - span.size_bytes;
+            bool changed = false;
+            for (uint64_t i = span.size_bytes; i-- > 0;) {
+                uint8_t byte = span.data[i];
+                if (in_end && (byte == ' ' || byte == '\t')) {
+                    n_blanks++;
+                    continue;
+                }
+                uint64_t n = n_blanks;
+                n_blanks = 0;
+                /* A carriage return belongs to the line's end, and blanks go from before it. */
+                in_end = byte == '\n' || (byte == '\r' && in_end && !n);
+                if (!n) continue;
+                at = begin + i + 1;
+                if (whit_buffer_edit(buffer, at, n, NULL, 0, &error) != WHIT_OK) return;
+                changed = true; /* the span may have moved */
+                break;
+            }
+            if (!changed) at = begin;
+        }
+        if (n_blanks && whit_buffer_edit(buffer, 0, n_blanks, NULL, 0, &error) != WHIT_OK) return;
+    }
+    uint64_t size = whit_text_size(buffer->text);
+    bool ends = size && whit_text_byte(buffer->text, size - 1) == '\n';
+    if (doc->project.final_newline == WHIT_YES && size && !ends) {
+        bool carriage = doc->project.carriage_return == WHIT_YES;
+        whit_buffer_edit(buffer, size, 0, carriage ? "\r\n" : "\n", carriage ? 2 : 1, &error);
+    }
+    whit_buffer_seal(buffer);
+}
+
 void ed_save(ed *e, struct ed_doc *doc, bool force)
 {
     whit_error error;
@@ -151,6 +213,7 @@ void ed_save(ed *e, struct ed_doc *doc, bool force)
         ed_prompt_open(e, ED_PROMPT_CONFLICT, label, "");
         return;
     }
+    tidy(doc);
     if (whit_buffer_save(buffer, force, &error) != WHIT_OK) {
         ed_complain_error(e, &error);
         e->quitting = false;

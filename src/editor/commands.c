@@ -273,7 +273,8 @@ static void new_line(ed *e)
         uint64_t begin = whit_layout_line_begin(layout, cursor->offset), line_end = whit_layout_line_end(layout, begin);
         /* The line's own end: files with CR LF keep it. */
         bool carriage = whit_layout_byte(layout, line_end) == '\r' ||
-            (begin > 1 && whit_layout_byte(layout, line_end) < 0 && whit_layout_byte(layout, begin - 2) == '\r');
+            (begin > 1 && whit_layout_byte(layout, line_end) < 0 && whit_layout_byte(layout, begin - 2) == '\r') ||
+            (begin == 0 && whit_layout_byte(layout, line_end) < 0 && doc->project.carriage_return == WHIT_YES);
         if (carriage) text[n++] = '\r';
         text[n++] = '\n';
         int byte;

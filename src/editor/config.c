@@ -63,6 +63,8 @@ static bool set_option(ed *e, const char *name, const char *value, char *why, si
         ok = is_yes(value, &e->numbers);
     else if (!strcmp(name, "mouse"))
         ok = is_yes(value, &e->mouse);
+    else if (!strcmp(name, "editorconfig"))
+        ok = is_yes(value, &e->editorconfig);
     else if (!strcmp(name, "tab_width")) {
         wanted = "a number from 1 to 16";
         if ((ok = is_number && number >= 1 && number <= 16)) e->tab_columns = (int)number;

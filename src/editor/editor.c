@@ -77,6 +77,7 @@ static struct ed_doc *add_doc(ed *e, whit_buffer *buffer)
     first[strcspn(first, "\n")] = 0;
     doc->syntax = whit_syntax_for(buffer->path ? buffer->path : buffer->name, first);
     ed_indent_detect(doc, e->tab_columns, e->indent);
+    if (e->editorconfig) ed_project_settings(doc);
     while (*end) end = &(*end)->next;
     *end = doc;
     if (e->options.read_only) buffer->read_only = true;
@@ -227,6 +228,7 @@ whit_status whit_editor_open(const whit_editor_options *options, whit_editor **e
     e->wrap = true;
     e->numbers = true;
     e->mouse = true;
+    e->editorconfig = true;
     e->n_columns = 80;
     e->n_rows = 24;
     if (options->config_path) snprintf(e->config_path, sizeof e->config_path, "%s", options->config_path);

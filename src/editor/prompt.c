@@ -234,6 +234,7 @@ static void save_under(ed *e, const char *path)
     doc->syntax = whit_syntax_for(path, NULL);
     whit_syntax_states_cut(&doc->states, 0);
     doc->states.n_marks = 0;
+    if (e->editorconfig) ed_project_settings(doc);
     ed_save(e, doc, false);
     if (e->quitting && !e->prompt.kind && !whit_buffer_is_modified(doc->buffer)) ed_quit_next(e);
 }

@@ -5,6 +5,7 @@
 
 #include "editor/buffer.h"
 #include "editor/editor.h"
+#include "editor/editorconfig.h"
 #include "editor/layout.h"
 #include "editor/syntax.h"
 
@@ -19,7 +20,8 @@ struct ed_doc {
     whit_syntax *syntax;
     whit_syntax_states states;
     int tab_columns, indent_columns;
-    bool indent_tabs, asked; /* asked: what the journal held was shown */
+    bool indent_tabs, asked;   /* asked: what the journal held was shown */
+    whit_editorconfig project; /* what the project wants of the text */
     bool conflict_shown;
     uint64_t last_offset; /* the cursor of a view that was closed */
     uint64_t conflict_version;
@@ -127,7 +129,7 @@ struct whit_editor {
     struct ed_prompt prompt;
     char message[600];
     bool message_is_error;
-    bool done, quitting, mouse, numbers, wrap;
+    bool done, quitting, mouse, numbers, wrap, editorconfig;
     int theme;
     int tab_columns, indent; /* indent: 0 detected, -1 tabs, n spaces */
     int n_columns, n_rows;
@@ -204,6 +206,8 @@ void ed_paste(ed *e, const char *text, size_t n);
 bool ed_delete_selection(ed *e, struct ed_cursor *cursor);
 void ed_copy_range(ed *e, whit_range range, bool lines);
 void ed_indent_detect(struct ed_doc *doc, int tab_columns, int indent);
+/* After detecting: what the .editorconfig files say comes first. */
+void ed_project_settings(struct ed_doc *doc);
 void ed_save(ed *e, struct ed_doc *doc, bool force);
 
 /* find.c */

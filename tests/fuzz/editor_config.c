@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as the user's configuration, as a journal, and as the text of every language. */
+ * Any bytes as the user's configuration, as a project's, as a journal, and as the text of every language. */
 #include "editor/editor.h"
+#include "editor/editorconfig.h"
 #include "editor/journal.h"
 #include "editor/syntax.h"
 
@@ -16,6 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!whit_buf_append(&text, data, size) || !whit_buf_append(&text, "", 1)) return 0;
     whit_editor_options options = {.config = (const char *)text.data};
     if (whit_editor_open(&options, &editor, &error) == WHIT_OK) whit_editor_close(editor);
+    whit_editorconfig project = {0};
+    whit_editorconfig_apply((const char *)data, size, "src/main.c", &project);
     for (size_t at = 0, before = 0; whit_journal_next(data, size, &at, &record); before = at)
         if (at <= before || at > size || record.size_bytes > size) __builtin_trap();
     uint8_t *styles = malloc(size + 1);
