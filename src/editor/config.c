@@ -81,9 +81,8 @@ static bool set_option(ed *e, const char *name, const char *value, char *why, si
         ok = !strcmp(value, "vi") || !strcmp(value, "usual");
         e->vi.on = !strcmp(value, "vi");
     } else if (!strcmp(name, "theme")) {
-        wanted = "dark, light or plain";
-        ok = !strcmp(value, "dark") || !strcmp(value, "light") || !strcmp(value, "plain");
-        if (ok) e->theme = !strcmp(value, "dark") ? 0 : !strcmp(value, "light") ? 1 : 2;
+        wanted = "auto, dark, light or plain";
+        ok = whit_theme_named(value, &e->theme);
     } else {
         snprintf(why, why_bytes, "there is no option '%.40s'", name);
         return false;
@@ -114,9 +113,14 @@ static bool read_line(ed *e, char *line, char *why, size_t why_bytes)
         }
         return ed_bind(e, key, number);
     }
+    if (!strncmp(name, "color ", 6)) {
+        char *style = name + 6 + strspn(name + 6, " "), *look = style + strcspn(style, " \t");
+        if (*look) *look++ = 0;
+        return whit_theme_set(&e->theme, style, look, why, why_bytes);
+    }
     char *value = strchr(name, '=');
     if (!value) {
-        snprintf(why, why_bytes, "a line is 'option = value' or 'bind KEY COMMAND'");
+        snprintf(why, why_bytes, "a line is 'option = value', 'bind KEY COMMAND' or 'color STYLE LOOK'");
         return false;
     }
     char *name_end = value++;

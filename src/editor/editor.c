@@ -229,6 +229,7 @@ whit_status whit_editor_open(const whit_editor_options *options, whit_editor **e
     e->numbers = true;
     e->mouse = true;
     e->editorconfig = true;
+    whit_theme_named("auto", &e->theme);
     e->n_columns = 80;
     e->n_rows = 24;
     if (options->config_path) snprintf(e->config_path, sizeof e->config_path, "%s", options->config_path);
@@ -422,6 +423,11 @@ const char *whit_editor_path(const whit_editor *e)
 bool whit_editor_wants_mouse(const whit_editor *e)
 {
     return e->mouse;
+}
+
+const whit_theme *whit_editor_theme(const whit_editor *e)
+{
+    return &e->theme;
 }
 
 void whit_editor_flush(whit_editor *e)

@@ -5,7 +5,7 @@
 #define WHIT_EDITOR_EDITOR_H
 
 #include "editor/keys.h"
-#include "editor/screen.h"
+#include "editor/theme.h"
 
 typedef struct whit_editor whit_editor;
 
@@ -40,6 +40,7 @@ void whit_editor_check_files(whit_editor *editor);
 /* Writes what was typed to the journals. */
 void whit_editor_flush(whit_editor *editor);
 bool whit_editor_wants_mouse(const whit_editor *editor);
+const whit_theme *whit_editor_theme(const whit_editor *editor);
 /* Of the current buffer; NULL where it has no file. The pointer changes with the buffer. */
 const char *whit_editor_path(const whit_editor *editor);
 

@@ -130,7 +130,7 @@ struct whit_editor {
     char message[600];
     bool message_is_error;
     bool done, quitting, mouse, numbers, wrap, editorconfig;
-    int theme;
+    whit_theme theme;
     int tab_columns, indent; /* indent: 0 detected, -1 tabs, n spaces */
     int n_columns, n_rows;
     struct ed_binding *bindings;

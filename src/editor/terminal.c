@@ -60,8 +60,8 @@ struct terminal {
     struct curses curses;
     int in, out;
     FILE *in_file, *out_file;
-    bool colored, shown, mouse;
-    whit_screen screen;
+    bool colored, shown, mouse, direct; /* direct: painted without the library */
+    whit_screen screen, before;         /* before: what a terminal that is painted directly shows */
     whit_keys keys;
     whit_editor *editor;
     int watch, watched; /* inotify */
@@ -88,9 +88,8 @@ static bool load(struct curses *curses)
     return ok;
 }
 
-static void send(const struct terminal *terminal, const char *text)
+static void send_bytes(const struct terminal *terminal, const char *text, size_t n)
 {
-    size_t n = strlen(text);
     while (n) {
         ssize_t written = write(terminal->out, text, n);
         if (written < 0 && errno != EINTR) return;
@@ -99,6 +98,11 @@ static void send(const struct terminal *terminal, const char *text)
             n -= (size_t)written;
         }
     }
+}
+
+static void send(const struct terminal *terminal, const char *text)
+{
+    send_bytes(terminal, text, strlen(text));
 }
 
 /* The terminal's clipboard, by OSC 52. */
@@ -118,70 +122,61 @@ static void copy(void *user, const char *text, size_t n)
 
 /* ---- colours ------------------------------------------------------------------------------- */
 
-struct look {
-    short many, few; /* of 256 colours, of 8; -1: the terminal's own */
-    short behind_many, behind_few;
-    attr_t attributes;
-};
-
-/* clang-format off */
-static const struct look looks[WHIT_N_STYLES] = {
-    [WHIT_STYLE_TEXT]         = {-1, -1, -1, -1, 0},
-    [WHIT_STYLE_KEYWORD]      = {75, COLOR_BLUE, -1, -1, A_BOLD},
-    [WHIT_STYLE_TYPE]         = {79, COLOR_CYAN, -1, -1, 0},
-    [WHIT_STYLE_CONSTANT]     = {176, COLOR_MAGENTA, -1, -1, 0},
-    [WHIT_STYLE_STRING]       = {113, COLOR_GREEN, -1, -1, 0},
-    [WHIT_STYLE_NUMBER]       = {176, COLOR_MAGENTA, -1, -1, 0},
-    [WHIT_STYLE_COMMENT]      = {245, COLOR_CYAN, -1, -1, A_DIM},
-    [WHIT_STYLE_FUNCTION]     = {179, COLOR_YELLOW, -1, -1, 0},
-    [WHIT_STYLE_DIRECTIVE]    = {174, COLOR_RED, -1, -1, 0},
-    [WHIT_STYLE_FOREIGN]      = {203, COLOR_RED, -1, -1, 0},
-    [WHIT_STYLE_MARGIN]       = {241, -1, -1, -1, A_DIM},
-    [WHIT_STYLE_MARGIN_HERE]  = {250, -1, -1, -1, 0},
-    [WHIT_STYLE_ADDED]        = {113, COLOR_GREEN, -1, -1, 0},
-    [WHIT_STYLE_CHANGED]      = {179, COLOR_YELLOW, -1, -1, 0},
-    [WHIT_STYLE_REMOVED]      = {203, COLOR_RED, -1, -1, 0},
-    [WHIT_STYLE_STATUS]       = {252, -1, 238, -1, A_BOLD},
-    [WHIT_STYLE_STATUS_OTHER] = {246, -1, 236, -1, 0},
-    [WHIT_STYLE_PROMPT]       = {75, COLOR_BLUE, -1, -1, A_BOLD},
-    [WHIT_STYLE_ERROR]        = {203, COLOR_RED, -1, -1, A_BOLD},
-    [WHIT_STYLE_LIST]         = {252, -1, 236, -1, 0},
-    [WHIT_STYLE_LIST_HERE]    = {254, -1, 240, -1, A_BOLD},
-};
-/* clang-format on */
-
 static void begin_colors(struct terminal *terminal)
 {
     struct curses *curses = &terminal->curses;
-    if (getenv("NO_COLOR") || curses->start_color() == ERR || *curses->n_colors < 8) return;
+    const whit_theme *theme = whit_editor_theme(terminal->editor);
+    const char *depth = getenv("COLORTERM");
+    if (getenv("NO_COLOR") || !theme->colored || curses->start_color() == ERR || *curses->n_colors < 8) return;
+    terminal->direct = depth && (!strcmp(depth, "truecolor") || !strcmp(depth, "24bit"));
+    if (terminal->direct) return;
     curses->use_default_colors();
     bool many = *curses->n_colors >= 256;
-    for (short i = 0; i < WHIT_N_STYLES; i++)
-        curses->init_pair((short)(i + 1), many ? looks[i].many : looks[i].few,
-                          many ? looks[i].behind_many : looks[i].behind_few);
-    curses->init_pair(WHIT_N_STYLES + 1, many ? 16 : COLOR_BLACK, many ? 179 : COLOR_YELLOW);
+    for (short i = 0; i <= WHIT_N_STYLES; i++) {
+        whit_look look = i < WHIT_N_STYLES ? theme->looks[i] : theme->match;
+        curses->init_pair((short)(i + 1), (short)(many ? whit_color_256(look.ink) : whit_color_8(look.ink)),
+                          (short)(many ? whit_color_256(look.paper) : whit_color_8(look.paper)));
+    }
     terminal->colored = true;
 }
 
-/* Without a colour behind it a bar is shown in reverse. */
+/* What is meant to stand out by a paper that the terminal does not have is shown in reverse. */
 static attr_t attributes_of(const struct terminal *terminal, const whit_cell *cell, short *pair)
 {
-    attr_t attributes = looks[cell->style].attributes;
+    static const attr_t known[] = {A_BOLD, A_DIM, A_ITALIC, A_UNDERLINE, A_REVERSE};
+    const whit_theme *theme = whit_editor_theme(terminal->editor);
+    whit_look look = whit_theme_look(theme, cell);
+    attr_t attributes = 0;
+    for (int i = 0; i < 5; i++)
+        if (look.attributes & 1 << i) attributes |= known[i];
     bool bar = cell->style == WHIT_STYLE_STATUS || cell->style == WHIT_STYLE_STATUS_OTHER ||
-        cell->style == WHIT_STYLE_LIST_HERE;
+        cell->style == WHIT_STYLE_LIST_HERE || (cell->flags & WHIT_CELL_MATCH);
+    bool paper = terminal->colored && (*terminal->curses.n_colors >= 256 || whit_color_8(look.paper) >= 0);
+    if (bar && look.paper != WHIT_COLOR_NONE && !paper) attributes ^= A_REVERSE;
     *pair = 0;
-    if (terminal->colored) *pair = (short)(cell->style + 1);
-    if (bar && (!terminal->colored || *terminal->curses.n_colors < 256)) attributes |= A_REVERSE;
-    if (cell->flags & WHIT_CELL_MATCH) {
-        *pair = terminal->colored ? WHIT_N_STYLES + 1 : 0;
-        attributes |= terminal->colored ? 0 : A_UNDERLINE;
-    }
-    if (cell->flags & (WHIT_CELL_SELECTED | WHIT_CELL_CURSOR)) attributes ^= A_REVERSE;
-    if (cell->flags & WHIT_CELL_BRACKET) attributes |= A_BOLD | A_UNDERLINE;
+    if (terminal->colored) *pair = (short)((cell->flags & WHIT_CELL_MATCH ? WHIT_N_STYLES : cell->style) + 1);
     return attributes;
 }
 
 /* ---- showing ------------------------------------------------------------------------------- */
+
+/* With 24-bit colours, which the library's description of the terminal does not have. */
+static void show_direct(struct terminal *terminal)
+{
+    whit_buf out = {0};
+    whit_screen *before = &terminal->before;
+    const whit_screen *after = &terminal->screen;
+    if (whit_theme_paint(whit_editor_theme(terminal->editor), before->cells ? before : NULL, after, &out))
+        send_bytes(terminal, (const char *)out.data, out.size_bytes);
+    whit_buf_free(&out);
+    if (!whit_screen_resize(before, after->n_columns, after->n_rows)) {
+        whit_screen_free(before); /* all of it is painted the next time */
+        return;
+    }
+    memcpy(before->cells, after->cells, (size_t)(after->n_columns * after->n_rows) * sizeof *after->cells);
+    before->cursor_x = after->cursor_x;
+    before->cursor_y = after->cursor_y;
+}
 
 static void show(struct terminal *terminal)
 {
@@ -189,6 +184,10 @@ static void show(struct terminal *terminal)
     WINDOW *window = *curses->screen;
     whit_editor_draw(terminal->editor, &terminal->screen);
     const whit_screen *screen = &terminal->screen;
+    if (terminal->direct) {
+        show_direct(terminal);
+        return;
+    }
     for (int y = 0; y < screen->n_rows; y++) {
         for (int x = 0; x < screen->n_columns; x++) {
             const whit_cell *cell = &screen->cells[y * screen->n_columns + x];
@@ -234,6 +233,7 @@ static void take_size(struct terminal *terminal, bool tell)
     }
     if (tell) terminal->curses.resizeterm(n_rows, n_columns);
     if (!whit_screen_resize(&terminal->screen, n_columns, n_rows)) return;
+    if (tell && terminal->direct) whit_screen_free(&terminal->before);
     if (tell) terminal->curses.wredrawln(*terminal->curses.screen, 0, n_rows);
 }
 
@@ -269,6 +269,7 @@ static whit_status begin(struct terminal *terminal, whit_error *error)
     struct sigaction action = {.sa_handler = on_resize};
     sigaction(SIGWINCH, &action, NULL);
     take_size(terminal, false);
+    if (terminal->direct) curses->wrefresh(*curses->screen); /* goes to the other screen */
     send(terminal, "\033[?2004h");
     terminal->mouse = whit_editor_wants_mouse(terminal->editor);
     if (terminal->mouse) send(terminal, "\033[?1002h\033[?1006h");
@@ -279,7 +280,7 @@ static void end(struct terminal *terminal)
 {
     if (terminal->screen.cells) {
         if (terminal->mouse) send(terminal, "\033[?1006l\033[?1002l");
-        send(terminal, "\033[?2004l");
+        send(terminal, terminal->direct ? "\033[0m\033[?25h\033[?2004l" : "\033[?2004l");
         terminal->curses.endwin();
     }
     if (terminal->watch >= 0) close(terminal->watch);
@@ -287,6 +288,7 @@ static void end(struct terminal *terminal)
     if (terminal->in_file) fclose(terminal->in_file);
     if (terminal->in > STDIN_FILENO) close(terminal->in);
     whit_screen_free(&terminal->screen);
+    whit_screen_free(&terminal->before);
     whit_keys_free(&terminal->keys);
     /* The library stays loaded: it keeps pointers of its own until the end. */
 }

@@ -7,13 +7,14 @@
  *     scene NAME             begins one: an empty folder, a terminal of 60 by 12
  *     size COLUMNS ROWS      of the terminal
  *     file NAME              the lines behind it that begin with '|' are its content (\xNN, \t, \r)
+ *     env NAME=VALUE         one variable that the editor is started with
  *     open ARGUMENTS         starts the editor
  *     keys WORD...           C-s, Enter, "text": what is typed; click X Y, drag X Y, paste "text"
  *     resize COLUMNS ROWS
  *     shell COMMAND          in the scene's folder, while the editor runs
  *     kill                   with SIGKILL
  *     screen                 the lines behind it are what must be seen, blanks at their ends left out
- *     style X Y WORD...      a cell's looks: bold, reverse, underline, colored, plain
+ *     style X Y WORD...      a cell's looks: bold, reverse, underline, colored, plain, ink=RRGGBB, paper=RRGGBB
  *     saved NAME             the lines behind it are what the file must hold; the editor may still run
  *     ended STATUS           the editor has ended
  * What is waited for may take a while on a busy machine; it is looked at until it is so, or 20 s pass. */
@@ -45,7 +46,7 @@ static const char *program;
 static char folder[] = "/tmp/whit-scenes-XXXXXX";
 
 static struct scene {
-    char name[80];
+    char name[80], variable[80];
     int n_columns, n_rows, pty, status;
     pid_t child;
     bool ended;
@@ -129,6 +130,9 @@ static void start(char *arguments)
         unsetenv("XDG_CONFIG_HOME");
         unsetenv("XDG_CACHE_HOME");
         unsetenv("NO_COLOR");
+        unsetenv("COLORFGBG");
+        unsetenv("COLORTERM");
+        if (*scene.variable && putenv(scene.variable)) _exit(127);
         execv(program, argv);
         _exit(127);
     }
@@ -226,6 +230,15 @@ static bool has_style(int x, int y, const char *words)
     if (strstr(words, "reverse") && !cell.attrs.reverse) return false;
     if (strstr(words, "underline") && !cell.attrs.underline) return false;
     if (strstr(words, "colored") && !colored) return false;
+    VTermColor ink = cell.fg, paper = cell.bg;
+    const char *wanted_ink = strstr(words, "ink="), *wanted_paper = strstr(words, "paper=");
+    vterm_screen_convert_color_to_rgb(scene.screen, &ink);
+    vterm_screen_convert_color_to_rgb(scene.screen, &paper);
+    if (wanted_ink && strtol(wanted_ink + 4, NULL, 16) != (ink.rgb.red << 16 | ink.rgb.green << 8 | ink.rgb.blue))
+        return false;
+    if (wanted_paper &&
+        strtol(wanted_paper + 6, NULL, 16) != (paper.rgb.red << 16 | paper.rgb.green << 8 | paper.rgb.blue))
+        return false;
     if (strstr(words, "plain") && (colored || cell.attrs.bold || cell.attrs.reverse)) return false;
     return true;
 }
@@ -535,6 +548,7 @@ int main(int argc, char **argv)
             snprintf(scene.name, sizeof scene.name, "%s", rest);
             scene.n_columns = 60;
             scene.n_rows = 12;
+            scene.variable[0] = 0;
             char own[4400];
             snprintf(own, sizeof own, "%s/%zu", folder, i);
             if (mkdir(own, 0700) || chdir(own)) return 2;
@@ -551,6 +565,8 @@ int main(int argc, char **argv)
             size_t from = i;
             while (i < n_lines && lines[i][0] == '|') i++;
             write_file(rest, from, i);
+        } else if (begins(line, "env", &rest)) {
+            snprintf(scene.variable, sizeof scene.variable, "%s", rest);
         } else if (begins(line, "open", &rest)) {
             snprintf(text, sizeof text, "%s", rest);
             start(text);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The globs and the files of .editorconfig. */
+ * The globs and the files of .editorconfig, and the themes. */
 #include "test.h"
 
 #include "editor/editorconfig.h"
+#include "editor/theme.h"
 
 static void globs(void **state)
 {
@@ -95,8 +96,41 @@ static void properties(void **state)
     assert_int_equal(config.final_newline, WHIT_NO);
 }
 
+static void themes(void **state)
+{
+    whit_theme theme, before;
+    char why[200];
+    (void)state;
+    assert_true(whit_theme_named("dark", &theme));
+    assert_int_equal(whit_color_256(theme.looks[WHIT_STYLE_KEYWORD].ink), 75);
+    assert_int_equal(whit_color_256(theme.looks[WHIT_STYLE_COMMENT].ink), 245);
+    assert_int_equal(whit_color_256(0x010203), 16);
+    assert_int_equal(whit_color_256(WHIT_COLOR_NONE), WHIT_COLOR_NONE);
+    assert_int_equal(whit_color_8(theme.looks[WHIT_STYLE_KEYWORD].ink), 4);
+    assert_int_equal(whit_color_8(theme.looks[WHIT_STYLE_FUNCTION].ink), 3);
+    assert_int_equal(whit_color_8(theme.looks[WHIT_STYLE_COMMENT].ink), WHIT_COLOR_NONE);
+    for (int code = 16; code < 256; code++) { /* the 256 colours are their own nearest, or an equal one */
+        static const int levels[] = {0, 0x5F, 0x87, 0xAF, 0xD7, 0xFF};
+        int cube = code - 16, grey = 8 + 10 * (code - 232);
+        int color =
+            code < 232 ? levels[cube / 36] << 16 | levels[cube / 6 % 6] << 8 | levels[cube % 6] : grey * 0x10101;
+        assert_int_equal(whit_color_256(color), code);
+    }
+    assert_true(whit_theme_set(&theme, "match", "white on #102030 bold", why, sizeof why));
+    assert_int_equal(theme.match.ink, 0xFFFFFF);
+    assert_int_equal(theme.match.paper, 0x102030);
+    assert_int_equal(theme.match.attributes, WHIT_LOOK_BOLD);
+    before = theme;
+    static const char *const wrong[] = {"#12345", "#1234567", "on", "red green", "red on", "red on blue on", "bright"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(whit_theme_set(&theme, "text", wrong[i], why, sizeof why));
+    assert_false(whit_theme_set(&theme, "texts", "red", why, sizeof why));
+    assert_false(whit_theme_named("solarized", &theme));
+    assert_memory_equal(&theme, &before, sizeof theme);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(globs), cmocka_unit_test(properties)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(globs), cmocka_unit_test(properties), cmocka_unit_test(themes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ * Which colours the styles of a screen have. Colours are kept as 24 bits; terminals with fewer get the
+ * nearest that they have. */
+#ifndef WHIT_EDITOR_THEME_H
+#define WHIT_EDITOR_THEME_H
+
+#include "editor/screen.h"
+
+#define WHIT_COLOR_NONE (-1) /* the terminal's own */
+
+enum {
+    WHIT_LOOK_BOLD = 1,
+    WHIT_LOOK_DIM = 2,
+    WHIT_LOOK_ITALIC = 4,
+    WHIT_LOOK_UNDERLINE = 8,
+    WHIT_LOOK_REVERSE = 16,
+};
+
+typedef struct whit_look {
+    int32_t ink, paper; /* 0xRRGGBB, or WHIT_COLOR_NONE */
+    uint8_t attributes;
+} whit_look;
+
+typedef struct whit_theme {
+    whit_look looks[WHIT_N_STYLES];
+    whit_look match; /* what a search has found */
+    bool colored;
+} whit_theme;
+
+/* "auto", "dark", "light" or "plain" (no colours); false for another name, and *theme is as before.
+ * "auto" is light where COLORFGBG says that the terminal's background is. */
+bool whit_theme_named(const char *name, whit_theme *theme);
+/* "STYLE = LOOK": a style's name ("comment", "match" ...) and e.g. "#808080 italic", "white on #303030",
+ * "default bold". False where it makes no sense; then `why` says so, and the theme is as before. */
+bool whit_theme_set(whit_theme *theme, const char *style, const char *look, char *why, size_t why_bytes);
+/* The i-th style's name; NULL behind the last. */
+const char *whit_style_name(size_t i);
+
+/* How a cell is to be shown: its style's look, changed by its flags. */
+whit_look whit_theme_look(const whit_theme *theme, const whit_cell *cell);
+
+/* The nearest of the 256 colours of xterm (those from 16 on, which no terminal redefines), and of the
+ * first 8; WHIT_COLOR_NONE stays, also greys where there are 8. */
+int whit_color_256(int32_t color);
+int whit_color_8(int32_t color);
+
+/* Appends what turns a terminal's display of `before` into that of `after`, in ECMA-48 sequences with
+ * 24-bit colours. `before` NULL, or of another size: the terminal is cleared first. False without memory. */
+bool whit_theme_paint(const whit_theme *theme, const whit_screen *before, const whit_screen *after, whit_buf *out);
+
+#endif
