@@ -27,4 +27,11 @@ foreach(lib IN ITEMS libedit:EDIT libcurl:CURL libmicrohttpd:MICROHTTPD openblas
     set(WHIT_HAVE_${name} 0)
   endif()
 endforeach()
+# libgit2 has another name with each of its versions, and is opened by it (dlopen).
+if(WHIT_HAVE_GIT2)
+  find_library(GIT2_FILE git2 HINTS ${GIT2_LIBRARY_DIRS})
+  file(REAL_PATH "${GIT2_FILE}" git2_file)
+  get_filename_component(git2_file "${git2_file}" NAME)
+  string(REGEX REPLACE "^(.*\\.so\\.[0-9]+\\.[0-9]+).*$" "\\1" WHIT_GIT2_LIBRARY "${git2_file}")
+endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/config.h.in ${PROJECT_BINARY_DIR}/generated/whit_config.h @ONLY)

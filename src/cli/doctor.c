@@ -167,7 +167,7 @@ static void look_at_libraries(json_t *report)
         {"libseccomp", "sandboxes", WHIT_HAVE_SECCOMP},
         {"ncursesw", "the editor", WHIT_HAVE_NCURSESW},
         {"tree-sitter", "grammars in the editor", WHIT_HAVE_TREE_SITTER},
-        {"libgit2", "commits of an agent's turns", WHIT_HAVE_GIT2},
+        {"libgit2", "git changes in the editor, commits of an agent's turns", WHIT_HAVE_GIT2},
     };
     json_t *object = json_object();
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {

@@ -123,6 +123,9 @@ static void draw_number(const ed *e, const struct ed_window *window, whit_screen
     whit_screen_fill(screen, window->x, y, window->x + margin, WHIT_STYLE_MARGIN);
     whit_screen_put(screen, window->x, y, window->x + margin, here ? WHIT_STYLE_MARGIN_HERE : WHIT_STYLE_MARGIN,
                     number);
+    whit_style style;
+    const char *mark = *number ? ed_git_mark(window->doc, line + 1, &style) : NULL;
+    if (mark) whit_screen_put(screen, window->x + margin - 2, y, window->x + margin, style, mark);
 }
 
 static void draw_status(ed *e, struct ed_window *window, whit_screen *screen)

@@ -49,6 +49,7 @@ static void on_change(void *user, uint64_t offset, uint64_t n_removed, uint64_t 
 
 static void free_doc(struct ed_doc *doc)
 {
+    ed_git_forget(doc);
     whit_syntax_close(doc->syntax);
     whit_syntax_states_free(&doc->states);
     for (size_t i = 0; i < WHIT_BUFFER_WATCHERS; i++)
@@ -441,6 +442,7 @@ void whit_editor_check_files(whit_editor *e)
 {
     if (!e->root || e->prompt.kind || e->done) return;
     struct ed_doc *doc = e->window->doc;
+    ed_git_forget(doc);
     if (!whit_buffer_is_conflicting(doc->buffer)) {
         doc->conflict_shown = false;
         return;
@@ -488,6 +490,10 @@ bool whit_editor_idle(whit_editor *e, bool *redraw)
                                             window->top, 256u << 10, &state);
             return true;
         }
+    }
+    if (ed_git_update(window->doc)) {
+        *redraw = true;
+        return true;
     }
     return false;
 }

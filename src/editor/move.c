@@ -199,3 +199,10 @@ void ed_click(ed *e, whit_key key)
     }
     e->shift = false;
 }
+
+uint64_t ed_skip_blanks(ed *e, uint64_t at)
+{
+    int byte;
+    while ((byte = whit_layout_byte(ed_layout(e), at)) == ' ' || byte == '\t') at++;
+    return at;
+}

@@ -3,6 +3,7 @@
 #ifndef WHIT_EDITOR_STATE_H
 #define WHIT_EDITOR_STATE_H
 
+#include "code/git.h"
 #include "editor/buffer.h"
 #include "editor/editor.h"
 #include "editor/editorconfig.h"
@@ -13,6 +14,17 @@
 #define ED_JUMPS_MAX   64
 #define ED_NONE        UINT64_MAX
 
+#define ED_GIT_CHANGES_MAX 4096
+
+/* What was changed since the last commit, as of one version of the text. */
+struct ed_git {
+    whit_git_file *file;
+    bool asked; /* whether there is one */
+    uint64_t version;
+    whit_git_change *changes;
+    size_t n_changes;
+};
+
 /* A buffer with what the editor knows about it. */
 struct ed_doc {
     struct ed_doc *next;
@@ -22,6 +34,7 @@ struct ed_doc {
     int tab_columns, indent_columns;
     bool indent_tabs, asked;   /* asked: what the journal held was shown */
     whit_editorconfig project; /* what the project wants of the text */
+    struct ed_git git;
     bool conflict_shown;
     uint64_t last_offset; /* the cursor of a view that was closed */
     uint64_t conflict_version;
@@ -195,6 +208,7 @@ bool ed_add_cursor(ed *e, uint64_t offset, uint64_t anchor);
 uint64_t ed_word_left(ed *e, uint64_t offset);
 uint64_t ed_word_right(ed *e, uint64_t offset);
 bool ed_is_word(int byte);
+uint64_t ed_skip_blanks(ed *e, uint64_t at);
 /* ED_NONE where none matches within `limit` bytes. */
 uint64_t ed_bracket(ed *e, uint64_t offset, uint64_t limit);
 void ed_click(ed *e, whit_key key);
@@ -209,6 +223,16 @@ void ed_indent_detect(struct ed_doc *doc, int tab_columns, int indent);
 /* After detecting: what the .editorconfig files say comes first. */
 void ed_project_settings(struct ed_doc *doc);
 void ed_save(ed *e, struct ed_doc *doc, bool force);
+
+/* commands.c: where a movement of a cursor ends */
+uint64_t ed_to_right(ed *e, struct ed_cursor *cursor);
+uint64_t ed_to_word_left(ed *e, struct ed_cursor *cursor);
+uint64_t ed_to_word_right(ed *e, struct ed_cursor *cursor);
+
+/* commands_edit.c */
+extern ed_command_fn ed_do_delete, ed_do_backspace, ed_do_delete_word_left, ed_do_delete_word_right, ed_do_new_line,
+    ed_do_tab, ed_do_indent, ed_do_outdent, ed_do_toggle_comment, ed_do_delete_line, ed_do_duplicate_line,
+    ed_do_line_up, ed_do_line_down, ed_do_copy, ed_do_cut, ed_do_paste, ed_do_undo, ed_do_redo, ed_do_branch;
 
 /* find.c */
 struct ed_search;
@@ -240,6 +264,14 @@ bool ed_bind(ed *e, whit_key key, int command);
 bool ed_vi_key(ed *e, whit_key key, const char *paste, size_t n_paste); /* false: the usual way */
 void ed_vi_line(ed *e, const char *line);
 void ed_vi_draw_mode(const ed *e, char *mode, size_t room_bytes);
+
+/* git.c */
+void ed_git_forget(struct ed_doc *doc); /* HEAD is looked at again */
+bool ed_git_update(struct ed_doc *doc); /* true: the marks may be others now */
+/* "+", "~" or "-" for a line (from 1); NULL where nothing was changed. */
+const char *ed_git_mark(const struct ed_doc *doc, uint64_t line, whit_style *style);
+void ed_git_next(ed *e);
+void ed_git_previous(ed *e);
 
 /* jump.c */
 void ed_symbols_open(ed *e);

@@ -8,6 +8,7 @@
  *     size COLUMNS ROWS      of the terminal
  *     file NAME              the lines behind it that begin with '|' are its content (\xNN, \t, \r)
  *     env NAME=VALUE         one variable that the editor is started with
+ *     needs WORD...          commands, or libgit2: without one of them the scene is left out, and that is said
  *     open ARGUMENTS         starts the editor
  *     keys WORD...           C-s, Enter, "text": what is typed; click X Y, drag X Y, paste "text"
  *     resize COLUMNS ROWS
@@ -35,6 +36,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "editor/keys.h"
+#include "whit_config.h"
 
 #define PATIENCE_NS 20000000000ull
 #define QUIET_MS    400 /* when writing: the screen is taken once nothing came for so long */
@@ -511,6 +513,20 @@ static void write_svg(const char *path)
     fclose(file);
 }
 
+/* Is all of it here? */
+static bool has_needs(char *words)
+{
+    for (char *word = strtok(words, " "); word; word = strtok(NULL, " ")) {
+        char command[200];
+        bool here = !strcmp(word, "libgit2") && WHIT_HAVE_GIT2;
+        snprintf(command, sizeof command, "command -v %.100s >/dev/null", word);
+        if (here || (strcmp(word, "libgit2") && system(command) == 0)) continue;
+        printf("left out: scene %s: no %s here\n", scene.name, word);
+        return false;
+    }
+    return true;
+}
+
 static bool begins(const char *line, const char *word, char **rest)
 {
     size_t n = strlen(word);
@@ -565,6 +581,9 @@ int main(int argc, char **argv)
             size_t from = i;
             while (i < n_lines && lines[i][0] == '|') i++;
             write_file(rest, from, i);
+        } else if (begins(line, "needs", &rest)) {
+            snprintf(text, sizeof text, "%s", rest);
+            if (!has_needs(text)) chosen = false;
         } else if (begins(line, "env", &rest)) {
             snprintf(scene.variable, sizeof scene.variable, "%s", rest);
         } else if (begins(line, "open", &rest)) {

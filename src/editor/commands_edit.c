@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT
+ * The commands that change the text, for all cursors. */
+#include "editor/state.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void delete_to(ed *e, uint64_t (*to)(ed *e, struct ed_cursor *cursor))
+{
+    for (size_t i = 0; i < e->window->n_cursors; i++) {
+        struct ed_cursor *cursor = &e->window->cursors[i];
+        if (ed_selection(cursor).end > ed_selection(cursor).begin) {
+            ed_delete_selection(e, cursor);
+            continue;
+        }
+        cursor->anchor = ED_NONE;
+        uint64_t there = to(e, cursor), from = there < cursor->offset ? there : cursor->offset;
+        uint64_t until = there < cursor->offset ? cursor->offset : there;
+        if (until > from) ed_edit(e, from, until - from, NULL, 0);
+    }
+}
+
+/* Backspace in the indentation goes back one level. */
+static uint64_t to_before(ed *e, struct ed_cursor *cursor)
+{
+    struct ed_doc *doc = e->window->doc;
+    uint64_t begin = whit_layout_line_begin(ed_layout(e), cursor->offset), at = begin;
+    while (at < cursor->offset && whit_layout_byte(ed_layout(e), at) == ' ') at++;
+    uint64_t n = cursor->offset - begin;
+    if (at == cursor->offset && n > 1 && !doc->indent_tabs && doc->indent_columns > 1)
+        return begin + (n - 1) / (uint64_t)doc->indent_columns * (uint64_t)doc->indent_columns;
+    return whit_layout_before(ed_layout(e), cursor->offset);
+}
+
+void ed_do_backspace(ed *e)
+{
+    delete_to(e, to_before);
+}
+void ed_do_delete(ed *e)
+{
+    delete_to(e, ed_to_right);
+}
+void ed_do_delete_word_left(ed *e)
+{
+    delete_to(e, ed_to_word_left);
+}
+void ed_do_delete_word_right(ed *e)
+{
+    delete_to(e, ed_to_word_right);
+}
+
+void ed_do_new_line(ed *e)
+{
+    struct ed_doc *doc = e->window->doc;
+    for (size_t i = 0; i < e->window->n_cursors; i++) {
+        struct ed_cursor *cursor = &e->window->cursors[i];
+        ed_delete_selection(e, cursor);
+        whit_layout *layout = ed_layout(e);
+        char text[512];
+        size_t n = 0;
+        uint64_t begin = whit_layout_line_begin(layout, cursor->offset), line_end = whit_layout_line_end(layout, begin);
+        /* The line's own end: files with CR LF keep it. */
+        bool carriage = whit_layout_byte(layout, line_end) == '\r' ||
+            (begin > 1 && whit_layout_byte(layout, line_end) < 0 && whit_layout_byte(layout, begin - 2) == '\r') ||
+            (begin == 0 && whit_layout_byte(layout, line_end) < 0 && doc->project.carriage_return == WHIT_YES);
+        if (carriage) text[n++] = '\r';
+        text[n++] = '\n';
+        int byte;
+        for (uint64_t at = begin; at < cursor->offset && n < sizeof text - 16 &&
+             ((byte = whit_layout_byte(layout, at)) == ' ' || byte == '\t');
+             at++)
+            text[n++] = (char)byte;
+        int last = cursor->offset > begin ? whit_layout_byte(layout, cursor->offset - 1) : 0;
+        bool deeper =
+            last && (strchr("{([", last) || (last == ':' && !strcmp(whit_syntax_name(doc->syntax), "python")));
+        if (deeper && doc->indent_tabs) text[n++] = '\t';
+        if (deeper && !doc->indent_tabs)
+            for (int k = 0; k < doc->indent_columns && k < 16; k++) text[n++] = ' ';
+        if (!ed_edit(e, cursor->offset, 0, text, n)) return;
+    }
+}
+
+/* Calls `change` for the beginning of every line that a cursor or selection touches, once each. */
+static void each_line(ed *e, void (*change)(ed *e, uint64_t begin, void *user), void *user)
+{
+    uint64_t done = ED_NONE;
+    for (size_t i = 0; i < e->window->n_cursors; i++) {
+        whit_range range = ed_selection(&e->window->cursors[i]);
+        uint64_t first = whit_layout_line_begin(ed_layout(e), range.begin);
+        uint64_t last = whit_layout_line_begin(ed_layout(e), range.end > range.begin ? range.end - 1 : range.end);
+        if (last == done && first == done) continue;
+        for (uint64_t at = last;; at = whit_layout_line_begin(ed_layout(e), at - 1)) {
+            change(e, at, user);
+            if (at <= first) break;
+        }
+        done = first;
+    }
+}
+
+static void indent_line(ed *e, uint64_t begin, void *user)
+{
+    static const char spaces[] = "                ";
+    const struct ed_doc *doc = e->window->doc;
+    int byte = whit_layout_byte(ed_layout(e), begin);
+    if (user && (byte == '\n' || byte == '\r' || byte < 0)) return; /* of several lines, the empty ones stay so */
+    size_t n = doc->indent_tabs ? 1 : (size_t)doc->indent_columns;
+    ed_edit(e, begin, 0, doc->indent_tabs ? "\t" : spaces, n < 16 ? n : 16);
+}
+
+static void outdent_line(ed *e, uint64_t begin, void *user)
+{
+    (void)user;
+    const struct ed_doc *doc = e->window->doc;
+    uint64_t n = 0;
+    if (whit_layout_byte(ed_layout(e), begin) == '\t')
+        n = 1;
+    else
+        while (n < (uint64_t)doc->indent_columns && whit_layout_byte(ed_layout(e), begin + n) == ' ') n++;
+    if (n) ed_edit(e, begin, n, NULL, 0);
+}
+
+void ed_do_tab(ed *e)
+{
+    bool lines = false;
+    for (size_t i = 0; i < e->window->n_cursors; i++) {
+        whit_range range = ed_selection(&e->window->cursors[i]);
+        lines |= whit_layout_line_begin(ed_layout(e), range.begin) != whit_layout_line_begin(ed_layout(e), range.end);
+    }
+    if (lines) {
+        each_line(e, indent_line, e);
+        return;
+    }
+    const struct ed_doc *doc = e->window->doc;
+    for (size_t i = 0; i < e->window->n_cursors; i++) {
+        struct ed_cursor *cursor = &e->window->cursors[i];
+        ed_delete_selection(e, cursor);
+        uint64_t begin = whit_layout_line_begin(ed_layout(e), cursor->offset);
+        if (cursor->offset - begin > WHIT_SEGMENT_BYTES) begin = cursor->offset;
+        int column = whit_layout_column(ed_layout(e), begin, cursor->offset);
+        int n = doc->indent_columns - column % doc->indent_columns;
+        ed_edit(e, cursor->offset, 0, doc->indent_tabs ? "\t" : "                ",
+                doc->indent_tabs ? 1
+                    : n > 16     ? 16
+                                 : (size_t)n);
+    }
+}
+
+void ed_do_indent(ed *e)
+{
+    each_line(e, indent_line, NULL);
+}
+void ed_do_outdent(ed *e)
+{
+    each_line(e, outdent_line, NULL);
+}
+
+struct comment {
+    const char *open, *close;
+    bool all; /* every line that is not blank is a comment */
+};
+
+static bool has_at(ed *e, uint64_t at, const char *word)
+{
+    for (; *word; word++, at++)
+        if (whit_layout_byte(ed_layout(e), at) != (uint8_t)*word) return false;
+    return true;
+}
+
+static void look_for_comment(ed *e, uint64_t begin, void *user)
+{
+    struct comment *comment = user;
+    uint64_t at = ed_skip_blanks(e, begin);
+    if (at < whit_layout_line_end(ed_layout(e), begin) && !has_at(e, at, comment->open)) comment->all = false;
+}
+
+static void toggle_line(ed *e, uint64_t begin, void *user)
+{
+    const struct comment *comment = user;
+    uint64_t at = ed_skip_blanks(e, begin), line_end = whit_layout_line_end(ed_layout(e), begin);
+    size_t n_open = strlen(comment->open), n_close = strlen(comment->close);
+    if (at >= line_end) return;
+    char text[32];
+    if (comment->all) {
+        if (n_close && line_end >= at + n_open + n_close && has_at(e, line_end - n_close, comment->close)) {
+            bool space = whit_layout_byte(ed_layout(e), line_end - n_close - 1) == ' ';
+            ed_edit(e, line_end - n_close - space, n_close + space, NULL, 0);
+        }
+        bool space = whit_layout_byte(ed_layout(e), at + n_open) == ' ';
+        ed_edit(e, at, n_open + space, NULL, 0);
+    } else {
+        int n = snprintf(text, sizeof text, " %s", comment->close);
+        if (n_close) ed_edit(e, line_end, 0, text, (size_t)n);
+        n = snprintf(text, sizeof text, "%s ", comment->open);
+        ed_edit(e, at, 0, text, (size_t)n);
+    }
+}
+
+void ed_do_toggle_comment(ed *e)
+{
+    struct comment comment = {.all = true};
+    whit_syntax_comment(e->window->doc->syntax, &comment.open, &comment.close);
+    each_line(e, look_for_comment, &comment);
+    each_line(e, toggle_line, &comment);
+}
+
+/* The whole lines of the main cursor, with the line feed behind. */
+static whit_range lines_of(ed *e)
+{
+    whit_range range = ed_selection(ed_cursor(e));
+    whit_range lines = {whit_layout_line_begin(ed_layout(e), range.begin), 0};
+    uint64_t last = range.end > range.begin ? range.end - 1 : range.end;
+    lines.end = whit_text_line_end(ed_text(e), last);
+    if (lines.end < whit_text_size(ed_text(e))) lines.end++;
+    return lines;
+}
+
+void ed_do_delete_line(ed *e)
+{
+    whit_range lines = lines_of(e);
+    uint64_t size = whit_text_size(ed_text(e));
+    if (lines.end == size && lines.begin && whit_layout_byte(ed_layout(e), size - 1) != '\n') lines.begin--;
+    ed_cursor(e)->anchor = ED_NONE;
+    ed_edit(e, lines.begin, lines.end - lines.begin, NULL, 0);
+}
+
+void ed_do_duplicate_line(ed *e)
+{
+    whit_range lines = lines_of(e);
+    size_t n = (size_t)(lines.end - lines.begin);
+    char *copy = malloc(n + 1);
+    if (!copy) return;
+    whit_text_read(ed_text(e), lines.begin, copy + 1, n);
+    copy[0] = '\n';
+    bool ended = n && copy[n] == '\n';
+    struct ed_cursor before = *ed_cursor(e);
+    if (ended)
+        ed_edit(e, lines.end, 0, copy + 1, n);
+    else
+        ed_edit(e, lines.end, 0, copy, n + 1);
+    uint64_t shift = n + !ended;
+    *ed_cursor(e) =
+        (struct ed_cursor){before.offset + shift, before.anchor == ED_NONE ? ED_NONE : before.anchor + shift, -1};
+    free(copy);
+}
+
+static void move_lines(ed *e, bool upward)
+{
+    whit_range lines = lines_of(e);
+    uint64_t size = whit_text_size(ed_text(e));
+    if (upward ? !lines.begin : lines.end >= size) return;
+    uint64_t other = upward ? whit_layout_line_begin(ed_layout(e), lines.begin - 1) : lines.end;
+    uint64_t other_end = upward ? lines.begin : whit_text_line_end(ed_text(e), lines.end) + 1;
+    if (other_end > size) other_end = size;
+    uint64_t from = upward ? other : lines.begin, to = upward ? lines.end : other_end;
+    size_t n = (size_t)(to - from), n_first = (size_t)((upward ? other_end : lines.end) - from);
+    char *copy = malloc(2 * n + 2);
+    if (!copy) return;
+    whit_text_read(ed_text(e), from, copy, n);
+    char *swapped = copy + n;
+    size_t n_second = n - n_first, n_swapped = 0;
+    bool ended = copy[n - 1] == '\n';
+    memcpy(swapped, copy + n_first, n_second);
+    n_swapped = n_second;
+    if (!ended) swapped[n_swapped++] = '\n';
+    memcpy(swapped + n_swapped, copy, n_first - !ended);
+    struct ed_cursor before = *ed_cursor(e);
+    int64_t shift = upward ? -(int64_t)n_first : (int64_t)(n_second + !ended);
+    ed_edit(e, from, n, swapped, n);
+    *ed_cursor(e) = (struct ed_cursor){before.offset + (uint64_t)shift,
+                                       before.anchor == ED_NONE ? ED_NONE : before.anchor + (uint64_t)shift, -1};
+    free(copy);
+}
+void ed_do_line_up(ed *e)
+{
+    move_lines(e, true);
+}
+void ed_do_line_down(ed *e)
+{
+    move_lines(e, false);
+}
+
+void ed_do_copy(ed *e)
+{
+    whit_range range = ed_selection(ed_cursor(e));
+    bool lines = range.begin == range.end;
+    ed_copy_range(e, lines ? lines_of(e) : range, lines);
+}
+void ed_do_cut(ed *e)
+{
+    ed_do_copy(e);
+    if (e->clipboard_lines) {
+        ed_do_delete_line(e);
+        return;
+    }
+    for (size_t i = 0; i < e->window->n_cursors; i++) ed_delete_selection(e, &e->window->cursors[i]);
+}
+void ed_do_paste(ed *e)
+{
+    if (!e->clipboard) {
+        ed_complain(e, "nothing was copied yet; the terminal's own paste works, too");
+        return;
+    }
+    if (e->clipboard_lines) { /* whole lines go above this one */
+        ed_edit(e, whit_layout_line_begin(ed_layout(e), ed_cursor(e)->offset), 0, e->clipboard, e->clipboard_bytes);
+        return;
+    }
+    for (size_t i = 0; i < e->window->n_cursors; i++) {
+        ed_delete_selection(e, &e->window->cursors[i]);
+        if (!ed_edit(e, e->window->cursors[i].offset, 0, e->clipboard, e->clipboard_bytes)) return;
+    }
+}
+
+static void step(ed *e, bool back)
+{
+    whit_error error = {0};
+    whit_range changed;
+    whit_buffer *buffer = e->window->doc->buffer;
+    bool done = back ? whit_buffer_undo(buffer, &changed, &error) : whit_buffer_redo(buffer, &changed, &error);
+    if (!done) {
+        if (error.status != WHIT_OK)
+            ed_complain_error(e, &error);
+        else
+            ed_say(e, back ? "nothing to undo" : "nothing to redo");
+        return;
+    }
+    ed_only_main(e);
+    *ed_cursor(e) = (struct ed_cursor){changed.end, ED_NONE, -1};
+    size_t n = whit_undo_n_branches(buffer->history);
+    if (back && n > 1) ed_say(e, "%zu branches go on from here; undo-branch takes another", n);
+}
+void ed_do_undo(ed *e)
+{
+    step(e, true);
+}
+void ed_do_redo(ed *e)
+{
+    step(e, false);
+}
+void ed_do_branch(ed *e)
+{
+    if (whit_buffer_next_branch(e->window->doc->buffer))
+        ed_say(e, "redo now goes along another branch");
+    else
+        ed_complain(e, "only one branch goes on from here");
+}
