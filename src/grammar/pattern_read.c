@@ -4,15 +4,6 @@
 
 #include "base/utf8.h"
 
-typedef struct reader {
-    const char *name;
-    const uint8_t *text;
-    size_t n, at;
-    whit_pattern *syntax;
-    whit_error *error;
-    whit_status status;
-} reader;
-
 enum { MOST_RANGES = 512 };
 
 typedef struct class
@@ -20,6 +11,16 @@ typedef struct class
     whit_code_range ranges[MOST_RANGES];
     size_t n;
 } class;
+
+typedef struct reader {
+    const char *name;
+    const uint8_t *text;
+    size_t n, at;
+    whit_pattern *syntax;
+    whit_error *error;
+    whit_status status;
+    class one; /* the class that is read: here, since groups nest and threads' stacks are small */
+} reader;
 
 static uint32_t refuse(reader *r, const char *what)
 {
@@ -134,20 +135,21 @@ static uint32_t read_escape(reader *r, class *c, bool in_class)
 
 static uint32_t read_class(reader *r)
 {
-    class c = {.n = 0};
+    class *c = &r->one;
     bool inverted = next_is(r, "^");
+    c->n = 0;
     while (r->status == WHIT_OK && !next_is(r, "]")) {
         if (r->at == r->n) return refuse(r, "a class without its ]");
-        uint32_t first = next_is(r, "\\") ? read_escape(r, &c, true) : next_code(r), last = first;
+        uint32_t first = next_is(r, "\\") ? read_escape(r, c, true) : next_code(r), last = first;
         if (first == WHIT_UTF8_INVALID) continue;
         if (r->n - r->at >= 2 && r->text[r->at] == '-' && r->text[r->at + 1] != ']') {
             r->at++;
-            last = next_is(r, "\\") ? read_escape(r, &c, true) : next_code(r);
+            last = next_is(r, "\\") ? read_escape(r, c, true) : next_code(r);
             if (last == WHIT_UTF8_INVALID || last < first) return refuse(r, "a bad range");
         }
-        add_range(r, &c, first, last);
+        add_range(r, c, first, last);
     }
-    return r->status == WHIT_OK ? whit_pattern_codes(r->syntax, c.ranges, c.n, inverted) : WHIT_PATTERN_NONE;
+    return r->status == WHIT_OK ? whit_pattern_codes(r->syntax, c->ranges, c->n, inverted) : WHIT_PATTERN_NONE;
 }
 
 static uint32_t one_code(reader *r, uint32_t code)
@@ -168,16 +170,17 @@ static uint32_t read_atom(reader *r, uint32_t depth)
         r->at += r->at < r->n;
     } else if (!next_is(r, "(?:") && !next_is(r, "(")) {
         whit_code_range all[3];
-        class c = {.n = 0};
         if (next_is(r, "[")) return read_class(r);
         if (next_is(r, ".")) {
             memcpy(all, ends, sizeof all);
             return whit_pattern_codes(r->syntax, all, 3, true);
         }
         if (next_is(r, "\\")) {
-            uint32_t code = read_escape(r, &c, false);
+            r->one.n = 0;
+            uint32_t code = read_escape(r, &r->one, false);
             if (r->status != WHIT_OK) return WHIT_PATTERN_NONE;
-            return code == WHIT_UTF8_INVALID ? whit_pattern_codes(r->syntax, c.ranges, c.n, false) : one_code(r, code);
+            return code == WHIT_UTF8_INVALID ? whit_pattern_codes(r->syntax, r->one.ranges, r->one.n, false)
+                                             : one_code(r, code);
         }
         if (strchr("^$", r->text[r->at])) return refuse(r, "an anchor inside");
         if (strchr("*+?{}", r->text[r->at])) return refuse(r, "a quantifier of nothing");

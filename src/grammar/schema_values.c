@@ -5,6 +5,7 @@
 #include "grammar/schema_parts.h"
 #include "grammar/pattern.h"
 
+#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -134,11 +135,10 @@ static bool is_value_ok(whit_json_schema_compiler *c, uint32_t schema, uint32_t 
     if (whit_json_f64(json, value, &number))
         for (int i = 0; i < 4; i++)
             if (whit_json_f64(json, whit_json_schema_get(c, schema, limits[i]), &limit)) {
-                bool ok = i == 0 ? number >= limit
-                    : i == 1     ? number > limit
-                    : i == 2     ? number <= limit
-                                 : number < limit;
-                if (!ok) return false;
+                /* Draft 4 had `exclusiveMinimum: true` beside the minimum. */
+                bool exclusive = i & 1 || whit_json_bool(json, whit_json_schema_get(c, schema, limits[i + 1]), false);
+                bool ok = i < 2 ? number > limit : number < limit;
+                if (!ok && (exclusive || number != limit)) return false;
             }
     return true;
 }
@@ -275,7 +275,8 @@ static bool scale_bound(double bound, uint32_t n_decimals, bool up, bool exclusi
     while (n_decimals--) scale *= 10;
     double exact = bound * scale, nearest = __builtin_round(exact);
     if (!(exact > -9e15 && exact < 9e15)) return false;
-    bool whole = __builtin_fabs(exact - nearest) <= 1e-9 * (__builtin_fabs(exact) + 1);
+    /* What the scaling may have rounded away, and no more: 1e9 + 0.7 is not whole. */
+    bool whole = __builtin_fabs(exact - nearest) <= 4 * DBL_EPSILON * __builtin_fabs(exact);
     double value = whole ? nearest : up ? __builtin_ceil(exact) : __builtin_floor(exact);
     *scaled = (int64_t)value;
     if (whole && exclusive) *scaled += up ? 1 : -1;

@@ -151,6 +151,33 @@ static void test_masks(void **state)
     }
 }
 
+/* Bounds are kept to the last digit, and draft 4's exclusive bounds beside lists of values. */
+static void test_bounds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *schema, *good, *bad;
+    } cases[] = {
+        {"{\"type\":\"integer\",\"minimum\":1000000000,\"maximum\":1000000000.7}", "1000000000", "1000000001"},
+        {"{\"type\":\"integer\",\"minimum\":300000000.4,\"maximum\":300000002}", "300000001", "300000000"},
+        {"{\"type\":\"integer\",\"minimum\":123456789012.5,\"maximum\":123456789014}", "123456789013", "123456789012"},
+        {"{\"type\":\"number\",\"minimum\":0.1,\"exclusiveMaximum\":0.3}", "0.10", "0.30"},
+        {"{\"enum\":[1,2],\"minimum\":1,\"exclusiveMinimum\":true}", "2", "1"},
+        {"{\"enum\":[1,2],\"minimum\":1,\"exclusiveMinimum\":false}", "1", "3"},
+        {"{\"enum\":[1,2],\"maximum\":2,\"exclusiveMaximum\":true}", "1", "2"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        whit_grammar *grammar;
+        whit_error error;
+        assert_ok(whit_grammar_open_json_schema(vocabulary, "test", cases[i].schema, strlen(cases[i].schema), &grammar,
+                                                &error),
+                  error);
+        if (!takes(grammar, cases[i].good)) fail_msg("%s must take %s", cases[i].schema, cases[i].good);
+        if (takes(grammar, cases[i].bad)) fail_msg("%s must not take %s", cases[i].schema, cases[i].bad);
+        whit_grammar_close(grammar);
+    }
+}
+
 /* A long text needs no more memory than a short one: what no state uses is dropped. */
 static void test_long_text(void **state)
 {
@@ -175,6 +202,7 @@ static void test_long_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_gbnf), cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_masks), cmocka_unit_test(test_long_text)};
+                                       cmocka_unit_test(test_masks), cmocka_unit_test(test_bounds),
+                                       cmocka_unit_test(test_long_text)};
     return cmocka_run_group_tests(tests, open_vocabulary, close_vocabulary);
 }
