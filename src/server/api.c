@@ -63,15 +63,23 @@ static whit_status read_keys(whit_api *api, whit_error *error)
     if (!path) return WHIT_OK;
     FILE *file = fopen(path, "re");
     if (!file) return whit_fail_errno(error, path, "open");
-    while (fgets(line, sizeof line, file) && api->n_keys < MOST_KEYS) {
+    whit_status status = WHIT_OK;
+    while (status == WHIT_OK && fgets(line, sizeof line, file)) {
         size_t n = strcspn(line, "\r\n");
-        uint8_t(*larger)[32] = n ? realloc(api->keys, (api->n_keys + 1) * sizeof *api->keys) : NULL;
-        if (!larger) continue;
-        api->keys = larger;
-        hash_key(line, n, api->keys[api->n_keys++]);
+        if (!n) continue;
+        uint8_t(*larger)[32] = realloc(api->keys, (api->n_keys + 1) * sizeof *api->keys);
+        if (larger) api->keys = larger;
+        if (n > MOST_KEY_BYTES || api->n_keys == MOST_KEYS) /* a rest would be a key of its own */
+            status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: at most %d keys of %d bytes each", path, MOST_KEYS,
+                               MOST_KEY_BYTES);
+        else if (!larger)
+            status = whit_fail_memory(error, "the keys", (api->n_keys + 1) * sizeof *api->keys);
+        else
+            hash_key(line, n, api->keys[api->n_keys++]);
     }
     fclose(file);
     sodium_memzero(line, sizeof line);
+    WHIT_TRY(status);
     return api->n_keys ? WHIT_OK : whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: there is no key in it", path);
 }
 
@@ -86,6 +94,16 @@ static bool is_allowed(const whit_api *api, const whit_web_request *request, uin
     memcpy(key, hash, sizeof *key);
     for (size_t i = 0; i < api->n_keys; i++) ok |= sodium_memcmp(hash, api->keys[i], sizeof hash) == 0;
     return ok || !api->options->key_file;
+}
+
+/* A page of another site: it could not read the answer, but its question would cost what one's own costs. */
+static bool is_foreign(const whit_api *api, const whit_web_request *request)
+{
+    const char *site = whit_web_header(request, "Sec-Fetch-Site"), *origin = whit_web_header(request, "Origin");
+    const char *friend = api->options->cors_origin;
+    if (!site || strcmp(site, "cross-site") != 0 || !strcmp(request->method, "GET")) return false;
+    if (!strcmp(request->method, "OPTIONS")) return false;
+    return !friend || !origin || (strcmp(friend, "*") != 0 && strcmp(friend, origin) != 0);
 }
 
 /* ---- endpoints --------------------------------------------------------------------------------- */
@@ -207,6 +225,8 @@ static void detokenize(whit_api *api, const json_t *body, whit_web_reply *reply)
     size_t n, i;
     json_t *token;
     whit_status status = whit_detokenizer_open(api->model, false, &d, &error);
+    if (status == WHIT_OK && !json_is_array(tokens))
+        status = whit_fail(&error, WHIT_ERROR_ARGUMENT, "tokens: expected a list of token ids");
     json_array_foreach((json_t *)tokens, i, token)
     {
         json_int_t id = json_is_integer(token) ? json_integer_value(token) : -1;
@@ -307,7 +327,7 @@ void whit_api_handle(void *user, const whit_web_request *request, whit_web_reply
     bool public = !strcmp(request->path, "/") || !strcmp(request->path, "/health") ||
         !strcmp(request->path, "/models") || !strcmp(request->path, "/v1/models") ||
         !strcmp(request->method, "OPTIONS");
-    bool allowed = is_allowed(api, request, &key);
+    bool allowed = is_allowed(api, request, &key), foreign = is_foreign(api, request);
     reply->status = 0;
     if (api->options->cors_origin) {
         static const char *const cors[] = {"Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key",
@@ -315,16 +335,18 @@ void whit_api_handle(void *user, const whit_web_request *request, whit_web_reply
         reply->headers[0] = "Access-Control-Allow-Origin";
         reply->headers[1] = api->options->cors_origin;
         reply->n_headers = 1;
-        if (!strcmp(request->method, "OPTIONS")) {
+        if (!strcmp(request->method, "OPTIONS") && !request->headers_only) {
             memcpy(reply->headers + 2, cors, sizeof cors);
             reply->n_headers = 3;
             reply->status = 204;
             return;
         }
     }
-    if (!allowed && !public)
+    if (foreign)
+        whit_api_fail(reply, 403, "permission_error", NULL, "a page of another site may not ask here (see --cors)");
+    else if (!allowed && !public)
         whit_api_fail(reply, 401, "authentication_error", NULL, "the API key is missing or unknown");
-    else
+    else if (!request->headers_only)
         route(api, request, key, reply);
 }
 
@@ -336,6 +358,10 @@ whit_status whit_api_open(whit_api *api, whit_error *error)
     if (sodium_init() < 0) return whit_fail(error, WHIT_ERROR_IO, "libsodium could not be started");
     api->started = time(NULL);
     whit_page_open(api);
+    int32_t ids[8];
+    size_t n_ids = 0;
+    bool found = whit_tokenize(api->model, "a", 1, false, false, ids, 8, &n_ids, &why) == WHIT_OK && n_ids > 0;
+    api->a_token = found ? ids[n_ids - 1] : -1;
     whit_status status = read_keys(api, error);
     if (status == WHIT_OK && whit_chat_template_open(api->model, NULL, &api->chat, &why) != WHIT_OK) api->chat = NULL;
     if (status == WHIT_OK && whit_grammar_vocabulary_open(api->model, &api->vocabulary, &why) != WHIT_OK)

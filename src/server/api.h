@@ -18,6 +18,7 @@ typedef struct whit_api {
     uint8_t (*keys)[32];                 /* hashes of API keys */
     size_t n_keys;
     const volatile int *stop;
+    int32_t a_token;     /* of plain text; -1: there is none */
     atomic_ullong n_ids; /* of replies */
     time_t started;
     char page_policy[400]; /* the page's Content-Security-Policy */

@@ -30,6 +30,25 @@ static bool read_number(const json_t *body, const char *key, double min, double 
     return true;
 }
 
+/* The same of a whole number; 3.0 is one. */
+static bool read_count(const json_t *body, const char *key, double min, double max, double *value,
+                       whit_web_reply *reply)
+{
+    double number = *value;
+    if (!read_number(body, key, min, max, &number, reply)) return false;
+    if (number != floor(number)) return fail(reply, key, "expected a whole number");
+    *value = number;
+    return true;
+}
+
+/* A boolean; absent and null are false. */
+static bool read_switch(const json_t *body, const char *key, bool *value, whit_web_reply *reply)
+{
+    const json_t *own = json_object_get(body, key);
+    *value = json_is_true(own);
+    return !own || json_is_null(own) || json_is_boolean(own) || fail(reply, key, "expected true or false");
+}
+
 static bool read_sampling(const json_t *body, whit_sampler_options *s, whit_web_reply *reply)
 {
     struct {
@@ -55,14 +74,19 @@ static bool read_sampling(const json_t *body, whit_sampler_options *s, whit_web_
         *reals[i].value = (float)value;
     }
     double top_k = s->top_k, last_n = s->penalty_last_n, seed = 0;
-    if (!read_number(body, "top_k", -1, INT32_MAX, &top_k, reply) ||
-        !read_number(body, "repeat_last_n", -1, INT32_MAX, &last_n, reply) ||
-        !read_number(body, "seed", -0x1p63, 0x1p63, &seed, reply))
+    if (!read_count(body, "top_k", -1, INT32_MAX, &top_k, reply) ||
+        !read_count(body, "repeat_last_n", -1, INT32_MAX, &last_n, reply) ||
+        !read_count(body, "seed", -0x1p63, 0x1p63, &seed, reply))
         return false;
     s->top_k = top_k < 0 ? 0 : (int32_t)top_k;
     s->penalty_last_n = (int32_t)last_n;
     const json_t *own = json_object_get(body, "seed");
-    s->seed = json_is_integer(own) ? (uint64_t)json_integer_value(own) : whit_now_ns() * 0x9E3779B97F4A7C15u;
+    if (json_is_integer(own))
+        s->seed = (uint64_t)json_integer_value(own);
+    else if (json_is_real(own)) /* as languages without integers write them */
+        s->seed = (uint64_t)(seed < 0x1p63 ? (int64_t)seed : INT64_MAX);
+    else
+        s->seed = whit_now_ns() * 0x9E3779B97F4A7C15u;
     return true;
 }
 
@@ -125,18 +149,24 @@ static bool read_stops(const whit_ask *ask, const json_t *body, whit_job *job, w
 static bool read_form(const whit_ask *ask, const json_t *body, whit_job *job, whit_web_reply *reply)
 {
     const json_t *format = json_object_get(body, "response_format"), *schema = json_object_get(body, "json_schema");
-    const char *gbnf = json_string_value(json_object_get(body, "grammar"));
+    const json_t *grammar = json_object_get(body, "grammar");
+    const char *gbnf = json_string_value(grammar);
     const char *type = json_string_value(json_object_get(format, "type")), *param = "json_schema";
+    if (grammar && !json_is_null(grammar) && !gbnf) return fail(reply, "grammar", "expected a text");
+    if (format && !json_is_null(format) && !type)
+        return fail(reply, "response_format", "expected an object with a type");
     if (type && strcmp(type, "text") != 0) {
         const json_t *own = json_object_get(format, "json_schema");
         param = "response_format";
         schema = json_object_get(own ? own : format, "schema");
         if (strcmp(type, "json_object") != 0 && strcmp(type, "json_schema") != 0)
             return fail(reply, param, "expected type text, json_object or json_schema");
-        if (!strcmp(type, "json_schema") && !schema) return fail(reply, param, "json_schema has no schema");
+        if (!strcmp(type, "json_schema") && (!schema || json_is_null(schema)))
+            return fail(reply, param, "json_schema has no schema");
     }
+    if (json_is_null(schema)) schema = NULL;
     bool object = type && !strcmp(type, "json_object") && !schema;
-    if (!object && (!schema || json_is_null(schema)) && !gbnf) return true;
+    if (!object && !schema && !gbnf) return true;
     if (!ask->api->vocabulary) return fail(reply, param, "the model's tokenizer cannot follow a grammar");
     if (gbnf && (schema || object)) return fail(reply, "grammar", "a grammar or a schema, not both");
     char *text = schema ? json_dumps(schema, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
@@ -240,8 +270,8 @@ static bool fill_job(whit_ask *ask, const json_t *body, const int32_t *ids, size
     job->n_ids = n_ids;
     job->key = key;
     job->sampling = whit_sampler_options_default();
-    if (!read_number(body, "max_tokens", 0, 1 << 30, &n_tokens, reply) ||
-        !read_number(body, "max_completion_tokens", 0, 1 << 30, &n_tokens, reply) ||
+    if (!read_count(body, "max_tokens", 0, 1 << 30, &n_tokens, reply) ||
+        !read_count(body, "max_completion_tokens", 0, 1 << 30, &n_tokens, reply) ||
         !read_sampling(body, &job->sampling, reply) ||
         !read_biases(body, whit_model_vocab_size(ask->api->model), job, reply) || !read_stops(ask, body, job, reply) ||
         !read_form(ask, body, job, reply))
@@ -249,7 +279,7 @@ static bool fill_job(whit_ask *ask, const json_t *body, const int32_t *ids, size
     const json_t *logprobs = json_object_get(body, "logprobs");
     job->logprobs = json_is_true(logprobs) || json_is_integer(logprobs);
     if (json_is_integer(logprobs)) top = (double)json_integer_value(logprobs);
-    if (!read_number(body, "top_logprobs", 0, MOST_TOP, &top, reply)) return false;
+    if (!read_count(body, "top_logprobs", 0, MOST_TOP, &top, reply)) return false;
     if (top < 0 || top > MOST_TOP) return fail(reply, "logprobs", "expected at most 20");
     job->n_top = (uint32_t)top;
     job->sampling.seed += i;
@@ -284,10 +314,15 @@ static bool fill_in(whit_ask *ask, const json_t *body, uint64_t key, whit_web_re
     size_t n_ids = 0;
     double n = 1;
     uint32_t n_ctx = whit_engine_context_size(ask->api->engine);
-    ask->stream = json_is_true(json_object_get(body, "stream"));
     ask->include_usage = json_is_true(json_object_get(json_object_get(body, "stream_options"), "include_usage"));
     ask->echo = !ask->is_chat && json_is_true(json_object_get(body, "echo"));
-    bool ok = read_number(body, "n", 1, WHIT_API_MOST_ANSWERS, &n, reply);
+    double best_of = 1;
+    bool ok = read_switch(body, "stream", &ask->stream, reply) &&
+        read_count(body, "n", 1, WHIT_API_MOST_ANSWERS, &n, reply) &&
+        read_count(body, "best_of", 1, WHIT_API_MOST_ANSWERS, &best_of, reply);
+    if (ok && best_of > n) ok = fail(reply, "best_of", "answers beyond n are not made");
+    if (ok && json_string_length(json_object_get(body, "suffix")) > 0)
+        ok = fail(reply, "suffix", "text behind the answer is not served");
     ask->n = (uint32_t)n;
     if (ok && ask->echo && json_is_integer(json_object_get(body, "logprobs")))
         ok = fail(reply, "echo", "log-probabilities of the prompt are not served yet");

@@ -14,6 +14,7 @@ typedef struct whit_web_request {
     size_t body_bytes;
     int fd; /* the connection's, to see whether the client left */
     const void *connection;
+    bool headers_only; /* the first of two calls: a reply with a status refuses the request unread */
 } whit_web_request;
 
 /* What a stream gives: bytes copied, 0 for the end, -1 where the client left. Called again and again. */

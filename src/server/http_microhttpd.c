@@ -8,6 +8,7 @@
 #include <microhttpd.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <unistd.h>
 
 enum { HEADER_BYTES = 32768, STACK_BYTES = 1 << 20 };
@@ -25,6 +26,7 @@ struct api {
     enum MHD_Result (*queue)(struct MHD_Connection *connection, unsigned int status, struct MHD_Response *response);
     void (*destroy)(struct MHD_Response *response);
     const char *(*lookup)(struct MHD_Connection *connection, enum MHD_ValueKind kind, const char *key);
+    int (*each_value)(struct MHD_Connection *connection, enum MHD_ValueKind kind, MHD_KeyValueIterator see, void *user);
     const union MHD_ConnectionInfo *(*info)(struct MHD_Connection *connection, enum MHD_ConnectionInfoType type, ...);
 };
 
@@ -40,6 +42,7 @@ struct exchange {
     whit_web_server *server;
     whit_buf body;
     bool too_large;
+    whit_web_reply refusal; /* its status is 0 where the headers were let through */
 };
 
 struct stream {
@@ -62,10 +65,11 @@ static bool open_library(struct api *api)
     *(void **)&api->queue = dlsym(library, "MHD_queue_response");
     *(void **)&api->destroy = dlsym(library, "MHD_destroy_response");
     *(void **)&api->lookup = dlsym(library, "MHD_lookup_connection_value");
+    *(void **)&api->each_value = dlsym(library, "MHD_get_connection_values");
     *(void **)&api->info = dlsym(library, "MHD_get_connection_info");
     dlclose(library);
     return api->version && api->start && api->stop && api->quiesce && api->from_buffer && api->from_callback &&
-        api->add_header && api->queue && api->destroy && api->lookup && api->info;
+        api->add_header && api->queue && api->destroy && api->lookup && api->each_value && api->info;
 }
 
 const char *whit_server_library(void)
@@ -140,29 +144,68 @@ static enum MHD_Result send_reply(const struct api *api, struct MHD_Connection *
     return result;
 }
 
+/* How the body's end is said. Where a server in front of this one could understand it otherwise, a request
+ * can be hidden in another's body (request smuggling), so that nothing but one plain way is taken. */
+struct framing {
+    uint32_t n_lengths, n_codings;
+    bool odd;
+};
+
+static enum MHD_Result see_header(void *user, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    struct framing *f = user;
+    (void)kind;
+    f->n_lengths += !strcasecmp(name, "Content-Length");
+    f->n_codings += !strcasecmp(name, "Transfer-Encoding");
+    f->odd |= !strcasecmp(name, "Transfer-Encoding") && (!value || strcasecmp(value, "chunked") != 0);
+    f->odd |= !*name || name[strcspn(name, " \t")] != 0;
+    return MHD_YES;
+}
+
+/* The library closes the connection after an answer that comes before the body. */
+static bool is_plainly_framed(const whit_web_server *server, struct MHD_Connection *connection, enum MHD_Result *result)
+{
+    struct framing f = {0};
+    server->api.each_value(connection, MHD_HEADER_KIND, see_header, &f);
+    if (!f.odd && f.n_lengths + f.n_codings <= 1) return true;
+    whit_web_reply reply = {.status = 400, .type = "text/plain"};
+    whit_buf_append_str(&reply.body, "The length of the request's body is not said in one plain way.\n");
+    *result = send_reply(&server->api, connection, &reply);
+    return false;
+}
+
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *path, const char *method,
                                   const char *version, const char *data, size_t *data_bytes, void **own)
 {
     whit_web_server *server = user;
     struct exchange *x = *own;
     (void)version;
+    struct connection c = {&server->api, connection};
     if (!x) {
+        enum MHD_Result result;
+        whit_web_request headers = {.method = method, .path = path, .fd = -1, .connection = &c, .headers_only = true};
+        if (!is_plainly_framed(server, connection, &result)) return result;
         x = calloc(1, sizeof *x);
         if (!x) return MHD_NO;
         x->server = server;
         x->body.limit_bytes = WHIT_WEB_MAX_BODY_BYTES;
+        server->handler(server->user, &headers, &x->refusal);
         *own = x;
         return MHD_YES;
     }
-    if (*data_bytes) { /* a body that is too large is read and dropped, so that the answer arrives */
-        if (!x->too_large && !whit_buf_append(&x->body, data, *data_bytes)) x->too_large = true;
+    if (*data_bytes) { /* a body that is refused is read and dropped, so that the answer arrives */
+        if (!x->refusal.status && !x->too_large && !whit_buf_append(&x->body, data, *data_bytes)) x->too_large = true;
         *data_bytes = 0;
         return MHD_YES;
     }
+    if (x->refusal.status) return send_reply(&server->api, connection, &x->refusal);
     const union MHD_ConnectionInfo *info = server->api.info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct connection c = {&server->api, connection};
-    whit_web_request request = {
-        method, path, (const char *)x->body.data, x->body.size_bytes, info ? (int)info->connect_fd : -1, &c};
+    whit_web_request request = {.method = method,
+                                .path = path,
+                                .body = (const char *)x->body.data,
+                                .body_bytes = x->body.size_bytes,
+                                .fd = info ? (int)info->connect_fd : -1,
+                                .connection = &c};
     whit_web_reply reply = {.status = 500};
     if (x->too_large) request.body = NULL, request.body_bytes = SIZE_MAX;
     server->handler(server->user, &request, &reply);
@@ -174,6 +217,7 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **o
     struct exchange *x = *own;
     (void)user, (void)connection, (void)why;
     if (x) whit_buf_free(&x->body);
+    if (x) whit_buf_free(&x->refusal.body);
     free(x);
     *own = NULL;
 }

@@ -58,11 +58,12 @@ json_t *whit_ollama_line(const whit_ask *ask, const char *text, size_t n_text, c
     json_decref(holder);
     if (!done) return line;
     uint64_t first = job->first_ns ? job->first_ns : job->done_ns;
-    json_t *counts = json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "done_reason", job->finish == WHIT_FINISH_LENGTH ? "length" : "stop",
-        "total_duration", (json_int_t)(job->done_ns - job->queued_ns), "load_duration", (json_int_t)0,
-        "prompt_eval_count", (json_int_t)job->n_ids, "prompt_eval_duration", (json_int_t)(first - job->started_ns),
-        "eval_count", (json_int_t)job->n_generated, "eval_duration", (json_int_t)(job->done_ns - first));
+    json_t *counts = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "done_reason",
+                               job->finish == WHIT_FINISH_END || job->finish == WHIT_FINISH_STOP ? "stop" : "length",
+                               "total_duration", (json_int_t)(job->done_ns - job->queued_ns), "load_duration",
+                               (json_int_t)0, "prompt_eval_count", (json_int_t)job->n_ids, "prompt_eval_duration",
+                               (json_int_t)(first - job->started_ns), "eval_count", (json_int_t)job->n_generated,
+                               "eval_duration", (json_int_t)(job->done_ns - first));
     json_object_update(line, counts);
     json_decref(counts);
     return line;

@@ -14,7 +14,8 @@ enum { LOOK_MS = 20, PING_MS = 10000 };
 static const char *finish_name(const whit_job *job, bool calls)
 {
     if (calls) return "tool_calls";
-    return job->finish == WHIT_FINISH_LENGTH ? "length" : "stop";
+    /* What a time limit cut is not whole either. */
+    return job->finish == WHIT_FINISH_END || job->finish == WHIT_FINISH_STOP ? "stop" : "length";
 }
 
 static json_t *text_or_null(const char *text, size_t n)
@@ -23,25 +24,34 @@ static json_t *text_or_null(const char *text, size_t n)
     return own ? own : json_null();
 }
 
-static json_t *token_text(const whit_api *api, int32_t id)
+/* What a token adds to a text; *whole: all of its bytes are characters. Behind another token, since tokenizers
+ * drop a space at a text's beginning. */
+static json_t *token_text(const whit_api *api, int32_t id, bool *whole)
 {
+    static const char unknown[] = "\xEF\xBF\xBD";
     whit_detokenizer *d;
     const char *text;
     size_t n = 0;
     json_t *own = NULL;
+    *whole = true;
     if (whit_detokenizer_open(api->model, false, &d, NULL) != WHIT_OK) return json_string("");
+    if (api->a_token >= 0) (void)whit_detokenizer_push(d, api->a_token, &text, &n, NULL);
     if (whit_detokenizer_push(d, id, &text, &n, NULL) == WHIT_OK &&
-        (n || whit_detokenizer_flush(d, &text, &n, NULL) == WHIT_OK))
+        (n || whit_detokenizer_flush(d, &text, &n, NULL) == WHIT_OK)) {
         own = json_stringn(text, n);
+        *whole = !memmem(text, n, unknown, sizeof unknown - 1);
+    }
     whit_detokenizer_close(d);
     return own ? own : json_string("");
 }
 
 static json_t *logprob_entry(const whit_api *api, whit_logprob entry)
 {
-    json_t *text = token_text(api, entry.id), *bytes = json_array();
+    bool whole;
+    json_t *text = token_text(api, entry.id, &whole), *bytes = whole ? json_array() : json_null();
     const char *data = json_string_value(text);
-    for (size_t i = 0; i < json_string_length(text); i++) json_array_append_new(bytes, json_integer((uint8_t)data[i]));
+    for (size_t i = 0; whole && i < json_string_length(text); i++)
+        json_array_append_new(bytes, json_integer((uint8_t)data[i]));
     double value = entry.logprob < -9999 ? -9999 : (double)entry.logprob;
     return json_pack("{s:o, s:f, s:o, s:i}", "token", text, "logprob", value, "bytes", bytes, "id", (int)entry.id);
 }
@@ -419,11 +429,14 @@ void whit_ask_reply(whit_ask *ask, whit_web_reply *reply)
         return;
     }
     const whit_job *failed = NULL;
+    bool left = false, ended = false;
     for (uint32_t i = 0; i < ask->n; i++) {
         whit_engine_lock(ask->api->engine);
         while (!ask->jobs[i]->finished) {
             whit_engine_wait(ask->api->engine, LOOK_MS);
-            if (whit_web_client_left(ask->fd) || *ask->api->stop > 1)
+            left |= whit_web_client_left(ask->fd);
+            ended |= *ask->api->stop > 1;
+            if (left || ended)
                 for (uint32_t k = 0; k < ask->n; k++) atomic_store(&ask->jobs[k]->cancelled, true);
         }
         whit_engine_unlock(ask->api->engine);
@@ -431,6 +444,10 @@ void whit_ask_reply(whit_ask *ask, whit_web_reply *reply)
     }
     if (failed)
         whit_api_fail_error(reply, &failed->error);
+    else if (left) /* seen by clients that closed only their half: never half an answer as a whole one */
+        whit_api_fail(reply, 499, "invalid_request_error", NULL, "the client closed the connection before the answer");
+    else if (ended)
+        whit_api_fail(reply, 503, "server_error", NULL, "the server is ending");
     else
         reply_whole(ask, reply);
     whit_ask_close(ask);

@@ -232,6 +232,76 @@ def test_refusals():
     check(ask("GET", "/health")[0] == 200, "the server does not answer any more")
 
 
+def exchange(raw, half_close=False):
+    """All that comes back for some bytes, until the server closes or is silent for a while."""
+    text = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as s:
+        s.sendall(raw)
+        if half_close:
+            s.shutdown(socket.SHUT_WR)
+        try:
+            while b"\r\n\r\n" not in text or not text.split(b"\r\n\r\n", 1)[1]:
+                part = s.recv(65536)
+                if not part:
+                    break
+                text += part
+        except OSError:
+            pass
+    return text
+
+
+def test_framing():
+    """One plain way to say where a body ends; what a proxy might read otherwise is refused."""
+    body = b'{"prompt": "a", "max_tokens": 1}'
+    head = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\n"
+    n = b"%d" % len(body)
+    chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    for lines, rest, status in (
+            (b"Content-Length: " + n + b"\r\n", body, b"200"),
+            (b"Transfer-Encoding: chunked\r\n", chunked, b"200"),
+            (b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", chunked, b"400"),
+            (b"Content-Length: " + n + b"\r\nContent-Length: 4\r\n", body, b"400"),
+            (b"Content-Length : " + n + b"\r\n", body, b"400"),
+            (b"Transfer-Encoding: xchunked\r\n", chunked, b"400"),
+            (b"Transfer-Encoding: gzip, chunked\r\n", chunked, b"400")):
+        got = exchange(head + lines + b"\r\n" + rest)
+        check(got.startswith(b"HTTP/1.1 " + status), lines, got[:200])
+    half = exchange(head + b"Content-Length: %d\r\n\r\n" % (len(body) + 6) + body.replace(b": 1}", b": 400  }  "), True)
+    check(half.startswith(b"HTTP/1.1 499"), "half an answer is given as a whole one", half[:200])
+
+
+def test_fields():
+    """What would be ignored but changes the answer is refused."""
+    prompt = {"prompt": "a", "max_tokens": 2}
+    nested = {"type": "string", "pattern": "^" + "(" * 199 + "[a-z]" + ")" * 199 + "$"}
+    post("/v1/completions", {**prompt, "json_schema": nested})
+    nested["pattern"] = "^" + "(" * 20000 + "a" + ")" * 20000 + "$"
+    for fields in ({"json_schema": nested}, {"response_format": "json_object"}, {"response_format": {"type": 5}},
+                   {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": None}}},
+                   {"grammar": 5}, {"stream": "yes"}, {"n": 2.5}, {"max_tokens": 1.5}, {"best_of": 4},
+                   {"suffix": "end"}):
+        post("/v1/completions", {**prompt, **fields}, 400)
+    post("/detokenize", {"tokens": "abc"}, 400)
+    texts = [post("/v1/completions", {"prompt": "a", "seed": seed})["choices"][0]["text"] for seed in (42, 42.0, 42)]
+    check(len(set(texts)) == 1, "a seed of 42.0 is not 42", texts)
+    page = {"Sec-Fetch-Site": "cross-site", "Origin": "https://elsewhere.invalid"}
+    check(ask("POST", "/v1/completions", json.dumps(prompt), page)[0] == 403, "a page of another site may ask")
+    check(ask("POST", "/v1/completions", json.dumps(prompt), {**page, "Sec-Fetch-Site": "same-origin"})[0] == 200,
+          "the own page may not ask")
+
+
+def test_pieces(model):
+    """Log-probabilities name tokens by what they add to the text, also where tokenizers drop a first space."""
+    global port
+    server, port = start("-m", model)
+    choice = post("/v1/completions", {"prompt": "Once upon a time", "max_tokens": 12, "temperature": 0,
+                                      "logprobs": 2})["choices"][0]
+    check("".join(choice["logprobs"]["tokens"]) == choice["text"] and " a" in choice["logprobs"]["tokens"], choice)
+    check(all(len(top) == 2 for top in choice["logprobs"]["top_logprobs"]), choice)
+    server.send_signal(signal.SIGTERM)
+    check(server.wait(20) == 0, "the server did not end well")
+
+
 def some_request(rng, i):
     body = {"max_tokens": rng.randrange(1, 80), "seed": i, "temperature": rng.choice([0, 0.8, 1.5])}
     if rng.random() < 0.3:
@@ -305,6 +375,8 @@ test_page()
 test_embeddings()
 test_ollama()
 test_refusals()
+test_framing()
+test_fields()
 test_together()
 # SIGTERM lets what runs end.
 result = []
@@ -319,4 +391,12 @@ check(server.wait(30) == 0, "the server did not end well")
 with open("keys", "w", encoding="ascii") as out:
     out.write("secret-1\nsecret-2\n")
 test_keys("keys")
+with open("long_keys", "w", encoding="ascii") as out:
+    out.write("k" * 600 + "\n")
+long_keys = subprocess.run([*os.environ.get("SERVER", os.environ["WHIT"] + " serve").split(), "--port", "0",
+                            "--api-key-file", "long_keys"], stderr=subprocess.PIPE, timeout=30)
+check(long_keys.returncode and b"bytes each" in long_keys.stderr, "half a key is a key", long_keys.stderr)
+shared = os.environ.get("SHARED", "") + "/models/stories260K/stories260K.gguf"
+if os.path.exists(shared):
+    test_pieces(shared)
 sys.exit(1 if failed else 0)
