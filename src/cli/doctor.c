@@ -19,6 +19,7 @@
 #include "hub/http.h"
 #include "hub/settings.h"
 #include "hub/store.h"
+#include "sandbox/sandbox.h"
 #include "whit_config.h"
 
 struct doctor_values {
@@ -226,6 +227,18 @@ static void look_at_cache(json_t *report)
     json_object_set_new(report, "cache_bytes", json_integer((json_int_t)bytes));
 }
 
+/* Can commands of an agent be held, and by what? */
+static void look_at_sandbox(json_t *report)
+{
+    whit_sandbox_support support;
+    whit_sandbox_probe(&support);
+    const char *lacks = whit_sandbox_lacks(&support);
+    if (lacks) problem(report, "agents cannot run commands: %s", lacks);
+    json_object_set_new(report, "landlock_abi", json_integer(support.landlock_abi));
+    json_object_set_new(report, "seccomp", json_boolean(support.seccomp));
+    json_object_set_new(report, "namespaces", json_boolean(support.namespaces));
+}
+
 /* Where downloads come from, and what they have brought. */
 static void look_at_hub(json_t *report)
 {
@@ -275,6 +288,9 @@ static void print_text(cli_call *call, const json_t *report)
         cli_print(call, " %s%s", json_is_true(here) ? "" : "no ", name);
     cli_print(call, "\n%-12s %s: %.0f files, %.1f MB\n", "cache", json_string_value(json_object_get(report, "cache")),
               number(report, "cache_files"), number(report, "cache_bytes") / 1e6);
+    cli_print(call, "%-12s Landlock ABI %.0f, %sseccomp, %sname spaces\n", "sandbox", number(report, "landlock_abi"),
+              json_is_true(json_object_get(report, "seccomp")) ? "" : "no ",
+              json_is_true(json_object_get(report, "namespaces")) ? "" : "no ");
     const char *token = json_string_value(json_object_get(report, "hub_token_from"));
     cli_print(call, "%-12s %s, %s%s\n", "hub", json_string_value(json_object_get(report, "hub")),
               *token ? "token from " : "no token", token);
@@ -295,6 +311,7 @@ static int run(cli_call *call)
     look_at_memory(report);
     measure_bandwidth(report);
     look_at_libraries(report);
+    look_at_sandbox(report);
     look_at_cache(report);
     look_at_hub(report);
     if (*cli_cancelled()) {
@@ -314,7 +331,8 @@ const cli_verb cli_doctor_verb = {
     0,
     "show what this machine and build can do, and what is wrong",
     "Shows the instruction sets, cores, memory, memory bandwidth (measured for a moment), optional "
-    "libraries, the cache of converted models and the hub of downloads, and lists what is wrong. The exit status is 0 "
+    "libraries, what can hold the commands of an agent, the cache of converted models and the hub of downloads, and "
+    "lists what is wrong. The exit status is 0 "
     "also where problems are found; --json gives them as the list \"problems\".",
     {{"OPTIONS", options, 0}},
     sizeof(struct doctor_values),

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT
+ * The system calls that a sandbox refuses or looks at. */
+#include "sandbox/walls.h"
+
+#define REFUSE(name)                                                                                                   \
+    {                                                                                                                  \
+        name, CALL_REFUSE, 0, 0, 0, 0, 0                                                                               \
+    }
+#define REFUSE_AT(name, at, value)                                                                                     \
+    {                                                                                                                  \
+        name, CALL_REFUSE, 0, at, 0xffffffffu, value, 0                                                                \
+    }
+#define UNSPACED(name, folder, path)                                                                                   \
+    {                                                                                                                  \
+        name, CALL_UNSPACED, folder, path, 0, 0, 0                                                                     \
+    }
+#define PATH(kind, name, folder, path)                                                                                 \
+    {                                                                                                                  \
+        name, kind, folder, path, 0, 0, 0                                                                              \
+    }
+
+const whit_call whit_calls[] = {
+    /* The network: Landlock knows TCP alone. */
+    {"socket", CALL_SOCKET, 0, 0, 0, 0, 0},
+    {"connect", CALL_SOCKET, 0, 0, 0, 0, 0},
+    {"bind", CALL_SOCKET, 0, 0, 0, 0, 0},
+    /* A datagram can be sent to any path, so the pair is of streams (SOCK_RAW is a datagram, too). */
+    {"socketpair", CALL_REFUSE, 0, 1, 15, 2, 0},
+    {"socketpair", CALL_REFUSE, 0, 1, 15, 3, 0},
+    /* Ways round a filter of system calls, and into other processes. */
+    REFUSE("io_uring_setup"),
+    REFUSE("io_uring_enter"),
+    REFUSE("io_uring_register"),
+    REFUSE("ptrace"),
+    REFUSE("process_vm_readv"),
+    REFUSE("process_vm_writev"),
+    REFUSE("process_madvise"),
+    REFUSE("kcmp"),
+    REFUSE("pidfd_getfd"),
+    REFUSE("bpf"),
+    REFUSE("perf_event_open"),
+    REFUSE("userfaultfd"),
+    REFUSE("keyctl"),
+    REFUSE("add_key"),
+    REFUSE("request_key"),
+    REFUSE("memfd_secret"),
+    /* Files by other names than paths; other roots; mounts. */
+    REFUSE("open_by_handle_at"),
+    REFUSE("name_to_handle_at"),
+    REFUSE("fanotify_init"),
+    REFUSE("chroot"),
+    REFUSE("pivot_root"),
+    REFUSE("mount"),
+    REFUSE("umount"),
+    REFUSE("umount2"),
+    REFUSE("move_mount"),
+    REFUSE("open_tree"),
+    REFUSE("fsopen"),
+    REFUSE("fsconfig"),
+    REFUSE("fsmount"),
+    REFUSE("fspick"),
+    REFUSE("mount_setattr"),
+    REFUSE("quotactl"),
+    REFUSE("quotactl_fd"),
+    REFUSE("swapon"),
+    REFUSE("swapoff"),
+    /* Name spaces would give capabilities back. clone and clone3: see filter.c. */
+    REFUSE("unshare"),
+    REFUSE("setns"),
+    /* The machine itself. */
+    REFUSE("kexec_load"),
+    REFUSE("kexec_file_load"),
+    REFUSE("init_module"),
+    REFUSE("finit_module"),
+    REFUSE("delete_module"),
+    REFUSE("reboot"),
+    REFUSE("acct"),
+    REFUSE("settimeofday"),
+    REFUSE("clock_settime"),
+    REFUSE("clock_adjtime"),
+    REFUSE("adjtimex"),
+    REFUSE("sethostname"),
+    REFUSE("setdomainname"),
+    REFUSE("iopl"),
+    REFUSE("ioperm"),
+    REFUSE("syslog"),
+    REFUSE("vhangup"),
+    REFUSE("modify_ldt"),
+    REFUSE("lookup_dcookie"),
+    REFUSE("nfsservctl"),
+    REFUSE("uselib"),
+    REFUSE("vm86"),
+    REFUSE("_sysctl"),
+    /* Typing into a terminal that was inherited (TIOCSTI), its selection (TIOCLINUX), its discipline. */
+    REFUSE_AT("ioctl", 1, 0x5412),
+    REFUSE_AT("ioctl", 1, 0x541c),
+    REFUSE_AT("ioctl", 1, 0x5423),
+    /* Leaving the group of processes that is ended with the command. */
+    UNSPACED("setsid", -1, -1),
+    UNSPACED("setpgid", -1, -1),
+    /* Landlock does not look at owners, modes, times and attributes; a read-only view of all mounts does. */
+    UNSPACED("chmod", -1, 0),
+    UNSPACED("fchmod", -1, -1),
+    UNSPACED("fchmodat", 0, 1),
+    {"fchmodat2", CALL_UNSPACED, 0, 1, 0, 0, 452},
+    UNSPACED("chown", -1, 0),
+    UNSPACED("lchown", -1, 0),
+    UNSPACED("fchown", -1, -1),
+    UNSPACED("fchownat", 0, 1),
+    UNSPACED("utime", -1, 0),
+    UNSPACED("utimes", -1, 0),
+    UNSPACED("futimesat", 0, 1),
+    UNSPACED("utimensat", 0, 1),
+    UNSPACED("setxattr", -1, 0),
+    UNSPACED("lsetxattr", -1, 0),
+    UNSPACED("fsetxattr", -1, -1),
+    UNSPACED("removexattr", -1, 0),
+    UNSPACED("lremovexattr", -1, 0),
+    UNSPACED("fremovexattr", -1, -1),
+    /* For the list of what was tried. */
+    PATH(CALL_OPEN, "open", -1, 0),
+    PATH(CALL_OPEN, "openat", 0, 1),
+    PATH(CALL_READ, "openat2", 0, 1),
+    PATH(CALL_WRITE, "creat", -1, 0),
+    PATH(CALL_WRITE, "truncate", -1, 0),
+    PATH(CALL_WRITE, "unlink", -1, 0),
+    PATH(CALL_WRITE, "unlinkat", 0, 1),
+    PATH(CALL_WRITE, "rmdir", -1, 0),
+    PATH(CALL_WRITE, "mkdir", -1, 0),
+    PATH(CALL_WRITE, "mkdirat", 0, 1),
+    PATH(CALL_WRITE, "mknod", -1, 0),
+    PATH(CALL_WRITE, "mknodat", 0, 1),
+    PATH(CALL_WRITE, "symlink", -1, 1),
+    PATH(CALL_WRITE, "symlinkat", 1, 2),
+    PATH(CALL_WRITE, "link", -1, 0),
+    PATH(CALL_WRITE, "link", -1, 1),
+    PATH(CALL_WRITE, "linkat", 0, 1),
+    PATH(CALL_WRITE, "linkat", 2, 3),
+    PATH(CALL_WRITE, "rename", -1, 0),
+    PATH(CALL_WRITE, "rename", -1, 1),
+    PATH(CALL_WRITE, "renameat", 0, 1),
+    PATH(CALL_WRITE, "renameat", 2, 3),
+    PATH(CALL_WRITE, "renameat2", 0, 1),
+    PATH(CALL_WRITE, "renameat2", 2, 3),
+    {"execve", CALL_START, -1, 0, 0, 0, 0},
+    {"execveat", CALL_START, 0, 1, 0, 0, 0},
+    {0},
+};

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ * The far side of a command's fork: system calls only, since other threads may have held any lock. */
+#ifndef WHIT_SANDBOX_CHILD_H
+#define WHIT_SANDBOX_CHILD_H
+
+#include "sandbox/walls.h"
+
+#include <sys/types.h>
+
+/* What a child tells over its pipe. */
+typedef struct whit_child_word {
+    enum { CHILD_STARTED, CHILD_FAILED, CHILD_NO_SPACES, CHILD_ENDED } kind;
+    int value; /* its number; errno; errno; the status of waitpid */
+    int step;  /* of a failure: index into whit_child_steps */
+} whit_child_word;
+extern const char *const whit_child_steps[];
+
+/* All of it is made before the fork and only read behind it. */
+typedef struct whit_child_plan {
+    const whit_sandbox_command *command;
+    const whit_sandbox_limits *limits; /* without zeros */
+    char *const *environment;
+    struct sock_fprog program;
+    int ruleset;                         /* -1: unconfined */
+    int words, output, empty, listeners; /* pipes of words and of output, /dev/null, a socket for the listener */
+    bool has_namespaces;
+    uid_t user;
+    gid_t group;
+} whit_child_plan;
+
+/* Starts the keeper of a command: it makes the name spaces, starts the command, collects what is
+ * orphaned and tells the end. -1 with errno. */
+pid_t whit_child_start(const whit_child_plan *plan);
+
+#endif

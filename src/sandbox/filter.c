@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ * Filters of system calls, made by libseccomp, which is opened at first use: programs for the kernel
+ * are made before a fork and installed behind it. */
+#include "sandbox/walls.h"
+#include "whit_config.h"
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int whit_filter_install(const struct sock_fprog *program, bool is_watched, bool for_all)
+{
+    /* A thread that cannot take the filter fails the call (ESRCH) in place of a thread's number. */
+    unsigned flags = (is_watched ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0) |
+        (for_all ? SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_TSYNC_ESRCH : 0);
+    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, program);
+}
+
+#if WHIT_HAVE_SECCOMP
+#include <dlfcn.h>
+#include <seccomp.h>
+#include <sys/mman.h>
+
+#define NEW_CALLS_FIRST 463 /* those of kernels after 6.9 have not been judged: they are not there */
+#define NEW_CALLS_LAST  600
+
+struct api {
+    scmp_filter_ctx (*init)(uint32_t action);
+    void (*release)(scmp_filter_ctx filter);
+    int (*attr_set)(scmp_filter_ctx filter, enum scmp_filter_attr attr, uint32_t value);
+    int (*resolve)(const char *name);
+    int (*rule_add)(scmp_filter_ctx filter, uint32_t action, int call, unsigned n,
+                    const struct scmp_arg_cmp *comparisons);
+    int (*export_bpf)(scmp_filter_ctx filter, int fd);
+};
+
+static bool open_library(struct api *api)
+{
+    void *library = dlopen("libseccomp.so.2", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!library) return false;
+    /* POSIX lets a pointer from dlsym become one to a function, ISO C by this way round only. */
+    *(void **)&api->init = dlsym(library, "seccomp_init");
+    *(void **)&api->release = dlsym(library, "seccomp_release");
+    *(void **)&api->attr_set = dlsym(library, "seccomp_attr_set");
+    *(void **)&api->resolve = dlsym(library, "seccomp_syscall_resolve_name");
+    *(void **)&api->rule_add = dlsym(library, "seccomp_rule_add_array");
+    *(void **)&api->export_bpf = dlsym(library, "seccomp_export_bpf");
+    dlclose(library);
+    return api->init && api->release && api->attr_set && api->resolve && api->rule_add && api->export_bpf;
+}
+
+bool whit_filter_is_here(void)
+{
+    struct api api;
+    return open_library(&api);
+}
+
+int whit_call_number(const whit_call *call)
+{
+    struct api api;
+    if (call->number) return call->number;
+    return open_library(&api) ? api.resolve(call->name) : -1;
+}
+
+static bool is_wanted(const whit_call *call, const whit_filter_wants *wants)
+{
+    switch (call->kind) {
+    case CALL_REFUSE: return true;
+    case CALL_UNSPACED: return !wants->has_namespaces || (wants->is_watched && call->path_at >= 0);
+    case CALL_SOCKET: return !wants->may_connect;
+    case CALL_START: return wants->is_watched || !wants->may_start;
+    default: return wants->is_watched;
+    }
+}
+
+static bool add(const struct api *api, scmp_filter_ctx filter, const whit_filter_wants *wants)
+{
+    const uint32_t refuse = wants->is_watched ? SCMP_ACT_NOTIFY : SCMP_ACT_ERRNO(EPERM);
+    for (const whit_call *call = whit_calls; call->name; call++) {
+        int number = call->number ? call->number : api->resolve(call->name);
+        if (number < 0 || !is_wanted(call, wants)) continue;
+        struct scmp_arg_cmp only = {(unsigned)call->path_at, SCMP_CMP_MASKED_EQ, call->mask, call->value};
+        int result = api->rule_add(filter, refuse, number, call->mask ? 1 : 0, &only);
+        if (result != 0 && result != -EEXIST) return false;
+    }
+    /* clone with a flag for a new name space; clone3 has its flags in memory, where filters do not see
+     * them: without it libraries fall back to clone. */
+    static const uint64_t spaces[] = {0x00020000, 0x02000000, 0x04000000, 0x08000000,
+                                      0x10000000, 0x20000000, 0x40000000};
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
+        struct scmp_arg_cmp set = {0, SCMP_CMP_MASKED_EQ, spaces[i], spaces[i]};
+        if (api->rule_add(filter, refuse, SCMP_SYS(clone), 1, &set) != 0) return false;
+    }
+    if (api->rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), 435, 0, NULL) != 0) return false;
+    for (int number = NEW_CALLS_FIRST; number <= NEW_CALLS_LAST; number++)
+        if (api->rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), number, 0, NULL) != 0) return false;
+    return true;
+}
+
+whit_status whit_filter_make(const whit_filter_wants *wants, whit_buf *code, whit_error *error)
+{
+    struct api api;
+    uint8_t piece[4096];
+    ssize_t got = -1;
+    if (!open_library(&api))
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "libseccomp (libseccomp.so.2) is not on this machine");
+    scmp_filter_ctx filter = api.init(SCMP_ACT_ALLOW);
+    int fd = memfd_create("filter", MFD_CLOEXEC);
+    /* Calls by another architecture's numbers (32-bit, x32) end the process. */
+    bool ok = filter && fd >= 0 && api.attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) == 0;
+    if (ok) (void)api.attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree, from 2.5 on */
+    ok = ok && add(&api, filter, wants) && api.export_bpf(filter, fd) == 0 && lseek(fd, 0, SEEK_SET) == 0;
+    while (ok && (got = read(fd, piece, sizeof piece)) > 0) ok = whit_buf_append(code, piece, (size_t)got);
+    if (fd >= 0) close(fd);
+    if (filter) api.release(filter);
+    if (code->failed) return whit_fail_memory(error, "a filter of system calls", code->size_bytes);
+    return ok && got == 0
+        ? WHIT_OK
+        : whit_fail(error, WHIT_ERROR_UNSUPPORTED, "libseccomp cannot make the filter of system calls");
+}
+
+#else
+
+bool whit_filter_is_here(void)
+{
+    return false;
+}
+
+int whit_call_number(const whit_call *call)
+{
+    return call->number ? call->number : -1;
+}
+
+whit_status whit_filter_make(const whit_filter_wants *wants, whit_buf *code, whit_error *error)
+{
+    (void)wants, (void)code;
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "this build has no libseccomp");
+}
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ * Landlock by raw system calls (Documentation/userspace-api/landlock.rst of Linux): the headers of an
+ * older system know fewer rights than its kernel. */
+#include "sandbox/walls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The same numbers on every architecture. */
+#define CALL_CREATE   444
+#define CALL_ADD      445
+#define CALL_RESTRICT 446
+
+/* Rights over files, in the order of their bits. */
+#define RIGHT_EXECUTE (1ULL << 0)
+#define RIGHT_WRITE   (1ULL << 1)
+#define RIGHT_READ    (1ULL << 2)
+#define RIGHT_LIST    (1ULL << 3)
+#define RIGHTS_REMOVE (3ULL << 4) /* folders, files */
+#define RIGHT_FOLDER  (1ULL << 7)
+#define RIGHT_FILE    (1ULL << 8)
+#define RIGHT_FIFO    (1ULL << 10)
+#define RIGHT_LINK    (1ULL << 12)
+#define RIGHT_REFER   (1ULL << 13)
+#define RIGHT_CUT     (1ULL << 14)
+#define RIGHT_DEVICE  (1ULL << 15) /* ioctl on devices */
+
+#define RIGHTS_READING (RIGHT_EXECUTE | RIGHT_READ | RIGHT_LIST)
+#define RIGHTS_CHANGING                                                                                                \
+    (RIGHTS_READING | RIGHT_WRITE | RIGHTS_REMOVE | RIGHT_FOLDER | RIGHT_FILE | RIGHT_FIFO | RIGHT_LINK |              \
+     RIGHT_REFER | RIGHT_CUT)
+#define RIGHTS_OF_FILES (RIGHT_EXECUTE | RIGHT_WRITE | RIGHT_READ | RIGHT_CUT)
+
+struct ruleset_attr {
+    uint64_t files, tcp, scopes;
+};
+struct beneath_attr {
+    uint64_t rights;
+    int32_t folder;
+} __attribute__((packed));
+
+const char *const whit_landlock_system[] = {"/usr",
+                                            "/bin",
+                                            "/sbin",
+                                            "/lib",
+                                            "/lib32",
+                                            "/lib64",
+                                            "/libx32",
+                                            "/nix/store",
+                                            "/etc/ld.so.cache",
+                                            "/etc/ld.so.conf",
+                                            "/etc/ld.so.conf.d",
+                                            "/etc/alternatives",
+                                            "/etc/localtime",
+                                            "/etc/locale.alias",
+                                            "/dev/zero",
+                                            "/dev/urandom",
+                                            "/dev/random",
+                                            "/sys/devices/system/cpu",
+                                            NULL};
+static const char *const devices[] = {"/dev/null", "/dev/full", NULL};
+
+uint32_t whit_landlock_abi(void)
+{
+    long abi = syscall(CALL_CREATE, NULL, 0, 1u);
+    return abi > 0 ? (uint32_t)abi : 0;
+}
+
+static uint64_t rights_of(uint32_t abi)
+{
+    return (1ULL << (abi >= 5 ? 16 : abi >= 3 ? 15 : abi >= 2 ? 14 : 13)) - 1;
+}
+
+/* False with errno. */
+static bool allow(int ruleset, const char *path, uint64_t rights)
+{
+    struct stat info;
+    int fd = open(path, O_PATH | O_CLOEXEC);
+    bool ok = fd >= 0 && fstat(fd, &info) == 0;
+    if (ok) {
+        struct beneath_attr rule = {S_ISDIR(info.st_mode) ? rights : rights & RIGHTS_OF_FILES, fd};
+        ok = syscall(CALL_ADD, ruleset, 1, &rule, 0u) == 0;
+    }
+    int failure = errno;
+    if (fd >= 0) close(fd);
+    errno = failure;
+    return ok;
+}
+
+bool whit_landlock_allow_read(int ruleset, const char *path)
+{
+    return allow(ruleset, path, RIGHTS_READING);
+}
+
+whit_status whit_landlock_make(const whit_sandbox_rules *rules, bool is_for_command, int *ruleset, whit_error *error)
+{
+    static const char *const none[] = {NULL};
+    uint32_t abi = whit_landlock_abi();
+    uint64_t known = rights_of(abi);
+    struct ruleset_attr attr = {.files = known};
+    *ruleset = -1;
+    if (!abi) return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the kernel has no Landlock");
+    if (abi >= 4 && !rules->may_connect) attr.tcp = 3; /* bind, connect */
+    if (abi >= 6 && is_for_command) attr.scopes = 3;   /* abstract sockets, signals */
+    size_t attr_bytes = abi >= 6 ? sizeof attr : abi >= 4 ? 16 : 8;
+    int fd = (int)syscall(CALL_CREATE, &attr, attr_bytes, 0u);
+    if (fd < 0) return whit_fail_errno(error, "Landlock", "make rules of");
+    whit_status status = WHIT_OK;
+    for (const char *const *p = whit_landlock_system; *p; p++)
+        if (!allow(fd, *p, RIGHTS_READING & known) && errno != ENOENT && errno != ENOTDIR)
+            status = whit_fail_errno(error, *p, "allow");
+    for (const char *const *p = devices; *p; p++) (void)allow(fd, *p, RIGHT_READ | RIGHT_WRITE | (RIGHT_CUT & known));
+    for (const char *const *p = rules->read ? rules->read : none; *p && status == WHIT_OK; p++)
+        if (!allow(fd, *p, RIGHTS_READING & known)) status = whit_fail_errno(error, *p, "allow");
+    for (const char *const *p = rules->write ? rules->write : none; *p && status == WHIT_OK; p++)
+        if (!allow(fd, *p, RIGHTS_CHANGING & known)) status = whit_fail_errno(error, *p, "allow");
+    if (status != WHIT_OK)
+        close(fd);
+    else
+        *ruleset = fd;
+    return status;
+}
+
+bool whit_landlock_restrict(int ruleset)
+{
+    return syscall(CALL_RESTRICT, ruleset, 0u) == 0;
+}

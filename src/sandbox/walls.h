@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ * The two walls that every use of the sandbox shares: rules for files, filters for system calls. */
+#ifndef WHIT_SANDBOX_WALLS_H
+#define WHIT_SANDBOX_WALLS_H
+
+#include "sandbox/sandbox.h"
+
+#include <linux/filter.h>
+
+/* ---- Landlock (landlock.c) ------------------------------------------------------------------ */
+
+uint32_t whit_landlock_abi(void);
+/* A rule set of everything that this kernel's ABI can refuse, with the exceptions of `rules` and of the
+ * system's programs and libraries. `is_for_command`: signals and abstract sockets of others are refused
+ * too. The descriptor is the caller's. */
+whit_status whit_landlock_make(const whit_sandbox_rules *rules, bool is_for_command, int *ruleset, whit_error *error);
+/* Adds a folder that may be read. Makes system calls only, as after a fork. */
+bool whit_landlock_allow_read(int ruleset, const char *path);
+/* For the calling thread. Wants no_new_privs. */
+bool whit_landlock_restrict(int ruleset);
+/* The system's folders and files that may be read; ends with NULL. */
+extern const char *const whit_landlock_system[];
+
+/* ---- seccomp (filter.c, filter_none.c) -------------------------------------------------------- */
+
+typedef struct whit_filter_wants {
+    bool is_watched;     /* refusals are told to a listener, and so are calls that name paths */
+    bool has_namespaces; /* sessions and modes are harmless there */
+    bool may_connect, may_start;
+} whit_filter_wants;
+
+/* Is libseccomp here? */
+bool whit_filter_is_here(void);
+/* The program, whose instructions are in `code`, owned by the caller. Errors: unsupported, memory. */
+whit_status whit_filter_make(const whit_filter_wants *wants, whit_buf *code, whit_error *error);
+/* Installs it; returns the listener's descriptor where `is_watched`, else 0; -1 with errno. System calls
+ * only. `for_all`: all threads of the process. */
+int whit_filter_install(const struct sock_fprog *program, bool is_watched, bool for_all);
+
+/* ---- the watcher (watch.c) -------------------------------------------------------------------- */
+
+typedef struct whit_watch whit_watch;
+
+/* Answers for one command the calls that its filter hands over: what the filter refuses is refused and
+ * noted; calls that name paths go on, to be judged by Landlock, and are noted where they lead outside. */
+whit_status whit_watch_open(const whit_sandbox_rules *rules, whit_watch **watch, whit_error *error);
+/* Before the first answer. */
+void whit_watch_begin(int listener);
+/* One notification from the listener; false where there is no listener any more. */
+bool whit_watch_answer(whit_watch *watch, int listener, whit_sandbox_result *result);
+void whit_watch_close(whit_watch *watch);
+
+/* The calls that a filter refuses or hands over; those with two paths stand twice. */
+typedef struct whit_call {
+    const char *name;
+    enum {
+        CALL_REFUSE,   /* always */
+        CALL_UNSPACED, /* refused where there are no name spaces of its own */
+        CALL_READ,     /* names a path */
+        CALL_WRITE,    /* names a path that it changes */
+        CALL_OPEN,     /* names a path, flags behind it say which of the two */
+        CALL_SOCKET,   /* refused without may_connect */
+        CALL_START,    /* refused without may_start */
+    } kind;
+    int folder_at, path_at; /* arguments; folder_at -1: the current folder; path_at -1: none */
+    uint64_t mask, value;   /* CALL_REFUSE: only where argument `path_at` & mask == value; mask 0: always */
+    int number;             /* 0: looked up by name */
+} whit_call;
+extern const whit_call whit_calls[]; /* ends with name NULL */
+/* The number of a call on this machine; negative: it has none. */
+int whit_call_number(const whit_call *call);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT
+ * The other end of a command's filter (seccomp user notification): refuses and notes.
+ *
+ * Paths are read from the memory of the process that calls, which may change it at once: they are for
+ * the list of what was tried alone. Landlock and the mounts decide. */
+#include "sandbox/walls.h"
+
+#include "base/plain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define CALL_NUMBERS 512
+#define NOTES_MAX    200
+
+struct whit_watch {
+    const whit_call *calls[CALL_NUMBERS]; /* the first entry of each number */
+    bool may_connect;
+    char *roots[64]; /* resolved; the first n_writable may be changed */
+    size_t n_roots, n_writable;
+    char last[PATH_MAX + 80]; /* the same again is counted, not noted */
+};
+
+static bool add_root(whit_watch *watch, const char *path)
+{
+    if (watch->n_roots == sizeof watch->roots / sizeof *watch->roots) return false;
+    char *resolved = realpath(path, NULL);
+    if (resolved) watch->roots[watch->n_roots++] = resolved;
+    return true;
+}
+
+whit_status whit_watch_open(const whit_sandbox_rules *rules, whit_watch **watch, whit_error *error)
+{
+    static const char *const none[] = {NULL}, *const devices[] = {"/dev/null", "/dev/full", NULL};
+    bool ok = true;
+    whit_watch *w = *watch = calloc(1, sizeof *w);
+    if (!w) return whit_fail_memory(error, "a sandbox", sizeof *w);
+    w->may_connect = rules->may_connect;
+    for (const whit_call *call = whit_calls; call->name; call++) {
+        int number = whit_call_number(call);
+        if (number >= 0 && number < CALL_NUMBERS && !w->calls[number]) w->calls[number] = call;
+    }
+    for (const char *const *p = rules->write ? rules->write : none; *p; p++) ok = ok && add_root(w, *p);
+    for (const char *const *p = devices; *p; p++) ok = ok && add_root(w, *p);
+    w->n_writable = w->n_roots;
+    for (const char *const *p = rules->read ? rules->read : none; *p; p++) ok = ok && add_root(w, *p);
+    for (const char *const *p = whit_landlock_system; *p; p++) ok = ok && add_root(w, *p);
+    return ok ? WHIT_OK : whit_fail(error, WHIT_ERROR_LIMIT, "too many folders for a sandbox");
+}
+
+void whit_watch_close(whit_watch *watch)
+{
+    if (!watch) return;
+    for (size_t i = 0; i < watch->n_roots; i++) free(watch->roots[i]);
+    free(watch);
+}
+
+static void note(whit_watch *watch, whit_sandbox_result *result, const char *line)
+{
+    char plain[sizeof watch->last];
+    if (strcmp(watch->last, line) == 0) return;
+    snprintf(watch->last, sizeof watch->last, "%s", line);
+    if (result->n_refused++ >= NOTES_MAX) return;
+    snprintf(plain, sizeof plain, "%s", line);
+    whit_buf_append(&result->refused, plain, whit_plain_line(plain, strlen(plain)));
+    whit_buf_append_str(&result->refused, "\n");
+}
+
+/* A string of another process, at most `room` bytes with its end. */
+static bool read_text(pid_t pid, uint64_t address, char *text, size_t room)
+{
+    for (size_t n = 0; n < room;) { /* to the end of each page: the next one may not be there */
+        size_t piece = 4096 - (address + n) % 4096;
+        if (piece > room - n) piece = room - n;
+        struct iovec to = {text + n, piece}, from = {(void *)(uintptr_t)(address + n), piece};
+        if (process_vm_readv(pid, &to, 1, &from, 1, 0) != (ssize_t)piece) return false;
+        if (memchr(text + n, 0, piece)) return true;
+        n += piece;
+    }
+    return false;
+}
+
+static bool read_link(const char *path, char *target)
+{
+    ssize_t n = readlink(path, target, PATH_MAX - 1);
+    if (n > 0) target[n] = 0;
+    return n > 0;
+}
+
+/* Where the path leads, links followed; of a file that is not there, its folder with the name behind. */
+static bool resolve(const char *path, char *out)
+{
+    char own[64], copy[PATH_MAX * 2 + 2];
+    snprintf(copy, sizeof copy, "%s", path);
+    int fd = open(copy, O_PATH | O_CLOEXEC);
+    const char *name = NULL;
+    char *slash = strrchr(copy, '/');
+    if (fd < 0 && slash) {
+        name = slash + 1;
+        *slash = 0;
+        fd = open(*copy ? copy : "/", O_PATH | O_CLOEXEC | O_DIRECTORY);
+    }
+    if (fd < 0) return false;
+    snprintf(own, sizeof own, "/proc/self/fd/%d", fd);
+    bool ok = read_link(own, out);
+    close(fd);
+    size_t n = strlen(out);
+    if (ok && name && n + strlen(name) + 2 <= PATH_MAX) sprintf(out + n, "%s%s", n > 1 ? "/" : "", name);
+    return ok;
+}
+
+static bool is_below(const char *path, const char *root)
+{
+    size_t n = strlen(root);
+    return strncmp(path, root, n) == 0 && (!path[n] || path[n] == '/' || n == 1);
+}
+
+static void look_at_path(whit_watch *watch, const struct seccomp_notif *call, const whit_call *of, bool is_write,
+                         whit_sandbox_result *result)
+{
+    char text[PATH_MAX], base[PATH_MAX], link[64], joined[PATH_MAX * 2 + 2], at[PATH_MAX];
+    pid_t pid = (pid_t)call->pid;
+    if (!read_text(pid, call->data.args[of->path_at], text, sizeof text)) return;
+    int folder = of->folder_at < 0 ? AT_FDCWD : (int)call->data.args[of->folder_at];
+    if (!*text && folder == AT_FDCWD) return;
+    if (*text == '/') {
+        /* Its own /proc is another than ours: only processes of the command are in it. */
+        if (is_below(text, "/proc/self") || is_below(text, "/proc/thread-self")) return;
+        snprintf(joined, sizeof joined, "%s", text);
+    } else {
+        if (folder == AT_FDCWD)
+            snprintf(link, sizeof link, "/proc/%d/cwd", (int)pid);
+        else
+            snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)pid, folder);
+        if (!read_link(link, base) || *base != '/') return;
+        snprintf(joined, sizeof joined, "%s/%s", base, text);
+    }
+    if (!resolve(joined, at)) return; /* no such folder either: nothing to refuse */
+    for (size_t i = 0; i < (is_write ? watch->n_writable : watch->n_roots); i++)
+        if (is_below(at, watch->roots[i])) return;
+    char line[sizeof watch->last];
+    snprintf(line, sizeof line, "%s %s", of->name, at);
+    note(watch, result, line);
+}
+
+/* True where the call may go on. */
+static bool judge(whit_watch *watch, const struct seccomp_notif *call, whit_sandbox_result *result)
+{
+    int number = call->data.nr;
+    const whit_call *of = number >= 0 && number < CALL_NUMBERS ? watch->calls[number] : NULL;
+    bool goes_on = false;
+    char line[80] = "clone into a name space of its own";
+    for (const whit_call *c = of; c && c->name && strcmp(c->name, of->name) == 0; c++) {
+        bool is_write = c->kind == CALL_WRITE || c->kind == CALL_UNSPACED;
+        if (c->kind == CALL_OPEN) is_write = (call->data.args[c->path_at + 1] & (O_ACCMODE | O_CREAT | O_TRUNC)) != 0;
+        goes_on = c->kind == CALL_READ || c->kind == CALL_WRITE || c->kind == CALL_OPEN || c->kind == CALL_START;
+        goes_on = goes_on || (c->kind == CALL_UNSPACED && c->path_at >= 0 && result->is_spaced);
+        if (goes_on) look_at_path(watch, call, c, is_write, result);
+        snprintf(line, sizeof line, "%s", c->name);
+    }
+    if (!goes_on) note(watch, result, line);
+    return goes_on;
+}
+
+/* _IOW('!', 4, u64) of Linux 6.6: who answers and who asks take turns on one core, without a wake-up. */
+#define SET_FLAGS _IOW('!', 4, uint64_t)
+
+void whit_watch_begin(int listener)
+{
+    (void)ioctl(listener, SET_FLAGS, 1ul); /* older kernels do without */
+}
+
+bool whit_watch_answer(whit_watch *watch, int listener, whit_sandbox_result *result)
+{
+    struct seccomp_notif call = {0};
+    struct seccomp_notif_resp answer = {0};
+    if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) return errno == EINTR || errno == ENOENT;
+    answer.id = call.id;
+    if (judge(watch, &call, result))
+        answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    else
+        answer.error = -EPERM;
+    (void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer); /* the caller may have been ended meanwhile */
+    return true;
+}

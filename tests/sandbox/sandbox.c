@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT
+ * Commands stay in their folder: every way out that escape.c knows fails, and what was tried is told;
+ * a compiler works; nothing is left running. */
+#include "test_folder.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "base/file.h"
+#include "sandbox/sandbox.h"
+
+static char scratch[300], home[320], helper_folder[1024];
+static whit_sandbox_support support;
+static bool without_namespaces;
+
+static void put(const char *name, const char *text, mode_t mode)
+{
+    whit_error error;
+    assert_ok(whit_write_file(in_folder(name), text, strlen(text), &error), error);
+    assert_int_equal(chmod(in_folder(name), mode), 0);
+}
+
+static int prepare(void **state)
+{
+    if (make_folder(state) != 0) return -1;
+    static const char *const folders[] = {"home",  "home/.ssh",   "project", "project/.git",
+                                          "other", "other/empty", "scratch", "scratch/home"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (mkdir(in_folder(folders[i]), 0755) != 0) return -1;
+    put("home/.ssh/id", "SECRET", 0600);
+    put("project/.env", "SECRET", 0600);
+    put("project/.git/config", "[core]\n", 0644);
+    put("project/src.c", "int x;\n", 0644);
+    put("other/program", "#!/bin/sh\nexit 0\n", 0755);
+    snprintf(scratch, sizeof scratch, "%s", in_folder("scratch"));
+    snprintf(home, sizeof home, "%s", in_folder("scratch/home"));
+    snprintf(helper_folder, sizeof helper_folder, "%s", ESCAPE);
+    *strrchr(helper_folder, '/') = 0;
+    whit_sandbox_probe(&support);
+    return 0;
+}
+
+static void need_sandbox(void)
+{
+    const char *lacks = whit_sandbox_lacks(&support);
+    if (!lacks) return;
+    print_message("[ SKIPPED ] %s\n", lacks);
+    skip();
+}
+
+/* Runs it in the scratch folder; the caller frees the result. */
+static whit_sandbox_result run(const char *const *arguments, const whit_sandbox_limits *limits)
+{
+    const char *const read[] = {helper_folder, NULL}, *const write[] = {scratch, NULL};
+    whit_sandbox_command command = {
+        .arguments = arguments, .folder = scratch, .home = home, .rules = {.read = read, .write = write}};
+    command.no_namespaces = without_namespaces;
+    whit_sandbox_result result = {0};
+    whit_error error;
+    if (limits) command.limits = *limits;
+    assert_ok(whit_sandbox_run(&command, &result, &error), error);
+    whit_buf_append(&result.output, "", 1);
+    whit_buf_append(&result.refused, "", 1);
+    return result;
+}
+
+static whit_sandbox_result shell(const char *line)
+{
+    return run((const char *const[]){"/bin/sh", "-c", line, NULL}, NULL);
+}
+
+static int listen_on(int family, int type, const struct sockaddr *address, socklen_t n)
+{
+    int fd = socket(family, type | SOCK_CLOEXEC, 0);
+    if (family == AF_UNIX) unlink(((const struct sockaddr_un *)address)->sun_path);
+    assert_true(fd >= 0 && bind(fd, address, n) == 0);
+    if (type == SOCK_STREAM) assert_int_equal(listen(fd, 4), 0);
+    return fd;
+}
+
+/* Ways that end at a limit or at a call that does not exist, or that leave nothing to be told. */
+static bool is_told(const char *way)
+{
+    static const char *const untold[] = {"read_descriptor",
+                                         "read_variable",
+                                         "is_capable",
+                                         "killed",
+                                         "survived",
+                                         "outlasted",
+                                         "grew",
+                                         "filled_disk",
+                                         "called_new",
+                                         "called_x32",
+                                         "called_32",
+                                         "cloned_by_memory",
+                                         "write_mode_system",
+                                         "read_proc_cwd",
+                                         "read_proc_root",
+                                         "write_self",
+                                         "read_proc_parent",
+                                         "read_proc_first",
+                                         "read_parent_memory",
+                                         "entered",
+                                         "write_device",
+                                         "typed",
+                                         "read_disk"};
+    for (size_t i = 0; i < sizeof untold / sizeof *untold; i++)
+        if (strcmp(untold[i], way) == 0) return false;
+    return true;
+}
+
+static void no_way_leads_out(void **state)
+{
+    (void)state;
+    need_sandbox();
+    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_un local = {.sun_family = AF_UNIX}, datagrams = local;
+    snprintf(local.sun_path, sizeof local.sun_path, "%s", in_folder("socket"));
+    snprintf(datagrams.sun_path, sizeof datagrams.sun_path, "%s", in_folder("datagrams"));
+    int fds[4] = {listen_on(AF_INET, SOCK_STREAM, (struct sockaddr *)&any, sizeof any),
+                  listen_on(AF_UNIX, SOCK_STREAM, (struct sockaddr *)&local, sizeof local),
+                  listen_on(AF_UNIX, SOCK_DGRAM, (struct sockaddr *)&datagrams, sizeof datagrams),
+                  open(in_folder("home/.ssh/id"), O_RDONLY)}; /* inherited, were it not closed */
+    socklen_t n = sizeof any;
+    assert_int_equal(getsockname(fds[0], (struct sockaddr *)&any, &n), 0);
+    char port[16], parent[16], way[64];
+    snprintf(port, sizeof port, "%u", ntohs(any.sin_port));
+    snprintf(parent, sizeof parent, "%d", (int)getpid());
+    setenv("WHIT_API_KEY", "SECRET", 1);
+
+    FILE *list = popen(ESCAPE " list", "r");
+    size_t n_ways = 0, n_out = 0;
+    assert_non_null(list);
+    const whit_sandbox_limits limits = {.wall_s = 1};
+    while (fgets(way, sizeof way, list)) {
+        way[strcspn(way, "\n")] = 0;
+        n_ways++;
+        whit_sandbox_result result = run((const char *const[]){ESCAPE, way, test_folder, port, parent, NULL}, &limits);
+        /* A kernel without 32-bit programs ends int 0x80 by itself. */
+        bool held =
+            result.status == 1 || (result.status == -1 && (result.signal != SIGSEGV || strcmp(way, "called_32") == 0));
+        if (strcmp(way, "outlasted") == 0) held = result.timed_out && result.status == -1;
+        if (!held) {
+            print_message("%s: status %d, signal %d: %s%s", way, result.status, result.signal, result.output.data,
+                          result.refused.data);
+            n_out++;
+        }
+        if (is_told(way) && !result.n_refused) {
+            print_message("%s is not told: %s", way, result.output.data);
+            n_out++;
+        }
+        whit_sandbox_result_free(&result);
+    }
+    pclose(list);
+    usleep(600000);
+    if (access(in_folder("scratch/survived"), F_OK) == 0) {
+        print_message("a process survived\n");
+        n_out++;
+    }
+    unsetenv("WHIT_API_KEY");
+    for (size_t i = 0; i < 4; i++) close(fds[i]);
+    print_message("%zu ways, %zu lead out; Landlock ABI %u, %s name spaces\n", n_ways, n_out, support.landlock_abi,
+                  support.namespaces && !without_namespaces ? "with" : "without");
+    assert_true(n_ways >= 60);
+    assert_int_equal(n_out, 0);
+
+    struct stat info;
+    whit_buf text = {0};
+    whit_error error;
+    assert_int_equal(stat(in_folder("home/.ssh/id"), &info), 0);
+    assert_int_equal(info.st_mode & 07777, 0600);
+    assert_ok(whit_read_file(in_folder("project/src.c"), 100, &text, &error), error);
+    assert_int_equal(text.size_bytes, 7);
+    whit_buf_free(&text);
+}
+
+static void no_way_leads_out_without_namespaces(void **state)
+{
+    without_namespaces = true;
+    no_way_leads_out(state);
+    without_namespaces = false;
+}
+
+/* The ways are ways: outside the sandbox some of each kind lead out. */
+static void ways_are_real(void **state)
+{
+    (void)state;
+    static const char *const open_ways[] = {"read_key",       "read_link",     "read_env",   "write_hook", "run_other",
+                                            "read_proc_root", "sent_datagram", "write_time", "killed"};
+    char command[1200];
+    for (size_t i = 0; i < sizeof open_ways / sizeof *open_ways; i++) {
+        snprintf(command, sizeof command, "cd %s && rm -f way && '%s' %s %s 9 %d >out", scratch, ESCAPE, open_ways[i],
+                 test_folder, (int)getpid());
+        int status = system(command);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("%s does not lead out of nothing", open_ways[i]);
+    }
+    unlink(in_folder("project/.git/hook"));
+}
+
+static void programs_work(void **state)
+{
+    (void)state;
+    need_sandbox();
+    whit_sandbox_result r = shell("echo one; echo two >&2; exit 7");
+    assert_int_equal(r.status, 7);
+    assert_string_equal((char *)r.output.data, "one\ntwo\n");
+    whit_sandbox_result_free(&r);
+    r = shell("kill -9 $$");
+    assert_int_equal(r.status, -1);
+    assert_int_equal(r.signal, SIGKILL);
+    whit_sandbox_result_free(&r);
+    r = shell("read x && exit 1; mkdir -p a/b && echo x >a/b/c && mv a/b/c a/d && ln a/d e && ln -s e f && cat f &&"
+              " rm -r a && env && test -n \"$HOME\" && touch \"$TMPDIR/x\" && head -c 4 /dev/urandom >/dev/null");
+    if (r.status != 0) fail_msg("%s%s", r.output.data, r.refused.data);
+    assert_null(strstr((char *)r.output.data, "SSH"));
+    whit_sandbox_result_free(&r);
+    if (support.namespaces) {
+        r = shell("touch f && chmod 640 f && test -r /proc/self/maps && ! ls /proc/sys 2>/dev/null");
+        if (r.status != 0) fail_msg("%s%s", r.output.data, r.refused.data);
+        whit_sandbox_result_free(&r);
+    }
+    if (access("/usr/bin/cc", X_OK) == 0) {
+        put("scratch/t.c", "#include <stdio.h>\nint main(void){puts(\"built\");return 0;}\n", 0644);
+        r = shell("cc -O2 -g t.c -o t && ./t");
+        if (support.namespaces && r.status != 0) fail_msg("%s%s", r.output.data, r.refused.data);
+        whit_sandbox_result_free(&r);
+    }
+}
+
+static void limits_hold(void **state)
+{
+    (void)state;
+    need_sandbox();
+    const whit_sandbox_limits limits = {
+        .wall_s = 20, .cpu_s = 1, .memory_bytes = (uint64_t)1 << 30, .file_bytes = 1 << 16, .output_bytes = 1000};
+    static const char *const lines[] = {"while :; do :; done", "head -c 100000 /dev/zero >file",
+                                        "head -c 100000 /dev/zero"};
+    for (size_t i = 0; i < 3; i++) {
+        whit_sandbox_result r = run((const char *const[]){"/bin/sh", "-c", lines[i], NULL}, &limits);
+        assert_false(r.timed_out);
+        if (i < 2) assert_true(r.status != 0);
+        assert_int_equal(r.output_is_cut, i == 2);
+        if (i == 2) assert_int_equal(r.output.size_bytes, 1001);
+        whit_sandbox_result_free(&r);
+    }
+    volatile bool cancel = true;
+    whit_sandbox_command command = {.arguments = (const char *const[]){"/bin/sleep", "20", NULL},
+                                    .folder = scratch,
+                                    .home = home,
+                                    .rules = {.write = (const char *const[]){scratch, NULL}},
+                                    .cancel = &cancel};
+    whit_sandbox_result r = {0};
+    whit_error error;
+    assert_ok(whit_sandbox_run(&command, &r, &error), error);
+    assert_true(r.was_cancelled && r.status == -1);
+    whit_sandbox_result_free(&r);
+    command.cancel = NULL;
+    command.arguments = (const char *const[]){"/no/such/program", NULL};
+    assert_int_equal(whit_sandbox_run(&command, &r, &error), WHIT_ERROR_IO);
+    assert_non_null(strstr(error.message, "/no/such/program"));
+    whit_sandbox_result_free(&r);
+}
+
+/* A server: keeps what it has open, reads and writes where it may, reaches nothing new. */
+static int confined(int listening)
+{
+    const char *const read[] = {in_folder("project"), NULL}, *const write[] = {scratch, NULL};
+    whit_sandbox_rules rules = {.read = read, .write = write};
+    whit_error error;
+    if (whit_sandbox_enter(&rules, &error) != WHIT_OK) return 10;
+    int accepted = accept(listening, NULL, NULL);
+    if (accepted < 0) return 1;
+    if (open(in_folder("home/.ssh/id"), O_RDONLY) >= 0) return 2;
+    if (open(in_folder("project/src.c"), O_RDONLY) < 0) return 3;
+    if (open(in_folder("project/src.c"), O_WRONLY) >= 0) return 4;
+    if (open(in_folder("scratch/cache"), O_WRONLY | O_CREAT, 0600) < 0) return 5;
+    if (socket(AF_INET, SOCK_STREAM, 0) >= 0) return 6;
+    if (execl("/bin/true", "true", NULL) == 0 || errno != EPERM) return 7;
+    return send(accepted, "x", 1, 0) == 1 ? 0 : 8;
+}
+
+static void a_process_gives_up_the_rest(void **state)
+{
+    (void)state;
+    need_sandbox();
+    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof any;
+    int listening = listen_on(AF_INET, SOCK_STREAM, (struct sockaddr *)&any, sizeof any);
+    assert_int_equal(getsockname(listening, (struct sockaddr *)&any, &n), 0);
+    int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(client, (struct sockaddr *)&any, sizeof any), 0);
+    pid_t child = fork();
+    if (child == 0) _exit(confined(listening));
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+    close(client);
+    close(listening);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(programs_work),
+        cmocka_unit_test(limits_hold),
+        cmocka_unit_test(ways_are_real),
+        cmocka_unit_test(no_way_leads_out),
+        cmocka_unit_test(no_way_leads_out_without_namespaces),
+        cmocka_unit_test(a_process_gives_up_the_rest),
+    };
+    return cmocka_run_group_tests(tests, prepare, remove_folder);
+}
