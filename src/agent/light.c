@@ -2,6 +2,7 @@
 #include "agent/light.h"
 
 #include "base/plain.h"
+#include "code/parse.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -50,9 +51,60 @@ static size_t count_checks(const char *text, size_t n)
     return count;
 }
 
+/* Calls that a reader should look at: into a shell, out of bounds, of text as code. */
+static const struct flagged {
+    whit_code_language language;
+    const char *name, *reason;
+} flagged[] = {
+#define FLAG(language, name)                                                                                           \
+    {                                                                                                                  \
+        language, name, "it adds a call of " name "()"                                                                 \
+    }
+    FLAG(WHIT_CODE_C, "system"),      FLAG(WHIT_CODE_C, "popen"),        FLAG(WHIT_CODE_C, "gets"),
+    FLAG(WHIT_CODE_C, "strcpy"),      FLAG(WHIT_CODE_C, "strcat"),       FLAG(WHIT_CODE_C, "sprintf"),
+    FLAG(WHIT_CODE_C, "vsprintf"),    FLAG(WHIT_CODE_C, "tmpnam"),       FLAG(WHIT_CODE_C, "mktemp"),
+    FLAG(WHIT_CODE_C, "execl"),       FLAG(WHIT_CODE_C, "execlp"),       FLAG(WHIT_CODE_C, "execv"),
+    FLAG(WHIT_CODE_C, "execvp"),      FLAG(WHIT_CODE_C, "execve"),       FLAG(WHIT_CODE_C, "posix_spawn"),
+    FLAG(WHIT_CODE_C, "dlopen"),      FLAG(WHIT_CODE_PYTHON, "eval"),    FLAG(WHIT_CODE_PYTHON, "exec"),
+    FLAG(WHIT_CODE_PYTHON, "system"), FLAG(WHIT_CODE_PYTHON, "popen"),   FLAG(WHIT_CODE_PYTHON, "Popen"),
+    FLAG(WHIT_CODE_PYTHON, "rmtree"),  FLAG(WHIT_CODE_OTHER, "eval"),
+    FLAG(WHIT_CODE_OTHER, "system"),  FLAG(WHIT_CODE_OTHER, "execSync"),
+#undef FLAG
+};
+enum { N_FLAGGED = sizeof flagged / sizeof *flagged };
+
+/* How often each is called, as the code graph sees it. */
+static void count_flagged(whit_code_language language, const char *text, size_t n, size_t counts[N_FLAGGED])
+{
+    whit_parse parse = {0};
+    memset(counts, 0, N_FLAGGED * sizeof *counts);
+    if (n) whit_parse_text(&parse, language, text, n);
+    for (size_t i = 0; i < parse.n_mentions; i++) {
+        const whit_parse_mention *m = &parse.mentions[i];
+        for (size_t k = 0; m->calls && k < N_FLAGGED; k++)
+            if (flagged[k].language == language && strlen(flagged[k].name) == m->n_name &&
+                memcmp(flagged[k].name, text + m->name, m->n_name) == 0)
+                counts[k]++;
+    }
+    whit_parse_free(&parse);
+}
+
+static const char *flagged_call(const whit_change *change)
+{
+    size_t before[N_FLAGGED], after[N_FLAGGED];
+    whit_code_language language = whit_code_language_of(change->path);
+    if (language == WHIT_CODE_NONE || !change->is) return NULL;
+    count_flagged(language, change->before, change->was ? change->before_bytes : 0, before);
+    count_flagged(language, change->after, change->after_bytes, after);
+    for (size_t k = 0; k < N_FLAGGED; k++)
+        if (after[k] > before[k]) return flagged[k].reason;
+    return NULL;
+}
+
 const char *whit_light_red(const char *project, const whit_change *change)
 {
-    static const char *const guarded[] = {".git", ".hg", ".svn", ".github", ".ci", ".vscode", ".ssh", ".env"};
+    static const char *const guarded[] = {".git", ".hg",  ".svn",  ".github",   ".ci",         ".vscode",
+                                          ".ssh", ".env", ".whit", "AGENTS.md", ".gitmodules", ".gitattributes"};
     size_t n = sizeof guarded / sizeof *guarded;
     char real[PATH_MAX];
     if (has_any(change->path, guarded, n) || has_any(real_below(project, change->path, real), guarded, n))
@@ -62,7 +114,7 @@ const char *whit_light_red(const char *project, const whit_change *change)
     if (test && change->was &&
         count_checks(change->after, change->after_bytes) < count_checks(change->before, change->before_bytes))
         return "it leaves fewer checks in a test";
-    return NULL;
+    return flagged_call(change);
 }
 
 static bool is_secret(const char *path)
@@ -82,8 +134,9 @@ bool whit_light_secret(const char *project, const char *path)
 bool whit_light_agreed(const char *reason, size_t n_files)
 {
     char answer[16] = "", line[PATH_MAX + 120];
-    int n = snprintf(line, sizeof line, "%s%sWrite %zu file%s? [y/N] ", reason ? reason : "", reason ? ". " : "",
-                     n_files, n_files == 1 ? "" : "s");
+    int n = n_files ? snprintf(line, sizeof line, "%s%sWrite %zu file%s? [y/N] ", reason ? reason : "",
+                               reason ? ". " : "", n_files, n_files == 1 ? "" : "s")
+                    : snprintf(line, sizeof line, "%s. Do it? [y/N] ", reason);
     if (n < 0 || (size_t)n >= sizeof line) return false;
     int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
     if (terminal < 0) return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/loop.h"
 
+#include "agent/gate.h"
 #include "agent/light.h"
 #include "agent/tools.h"
 #include "base/hash.h"
@@ -70,7 +71,7 @@ static whit_status begin(loop *l, whit_error *error)
         if (!whole) whit_buf_append_str(&text, "\n[cut]");
     }
     l->messages = json_array();
-    l->tools = whit_tools_schema();
+    l->tools = whit_tools_schema(l->options->runner != NULL);
     if (status == WHIT_OK &&
         (!l->messages || !l->tools || text.failed ||
          !add_message(l, "system", NULL, (const char *)text.data, text.size_bytes) ||
@@ -142,18 +143,64 @@ static bool was_refused(const loop *l, const whit_change *c)
     return false;
 }
 
+static void hash_changes(const whit_changes *set, uint8_t digest[WHIT_HASH_BYTES])
+{
+    whit_hash hash;
+    uint8_t one[WHIT_HASH_BYTES];
+    whit_hash_begin(&hash, "agent-approved");
+    for (size_t i = 0; i < whit_changes_count(set); i++) {
+        hash_change(whit_changes_at(set, i), one);
+        whit_hash_add(&hash, one, sizeof one);
+    }
+    whit_hash_end(&hash, digest);
+}
+
+static void note_check(void *user, const char *line)
+{
+    const loop *l = user;
+    char text[200];
+    snprintf(text, sizeof text, "checks: %.150s", line);
+    l->options->note(l->options->user, text);
+}
+
+/* The gate; false: `outcome` says what failed, and nothing is to be written. */
+static whit_status pass_gate(loop *l, bool *passed, whit_buf *outcome, whit_error *error)
+{
+    whit_buf why = {0};
+    whit_runner none = {.project = l->options->project};
+    whit_status status =
+        whit_gate_pass(l->options->runner ? l->options->runner : &none, &l->staged, note_check, l, passed, &why, error);
+    if (status == WHIT_OK && !*passed) {
+        whit_buf_append_str(outcome, "not written, the files are as they were: ");
+        whit_buf_append(outcome, why.data, why.size_bytes);
+        l->report->n_held++;
+        l->options->note(l->options->user, "the gate held it back: nothing is written");
+    } else if (status == WHIT_ERROR_UNSUPPORTED) { /* checks that cannot run are not passed */
+        *passed = false;
+        whit_buf_printf(outcome, "not written, the project's checks cannot be run: %s", error->message);
+        l->options->note(l->options->user, error->message);
+        status = WHIT_OK;
+    }
+    whit_buf_free(&why);
+    return status;
+}
+
 /* Shows, asks, writes; `outcome` is for the model. */
 static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
 {
     const whit_agent_options *o = l->options;
     char reason[PATH_MAX + 80] = "";
-    bool refused = false;
+    bool refused = false, passed = true;
+    uint8_t approved[WHIT_HASH_BYTES], now[WHIT_HASH_BYTES];
     whit_changes_settle(&l->staged);
     size_t n = whit_changes_count(&l->staged);
     if (!n) {
         whit_buf_append_str(outcome, "nothing to write: the files are like that already");
         return WHIT_OK;
     }
+    WHIT_TRY(pass_gate(l, &passed, outcome, error));
+    if (!passed) return WHIT_OK;
+    hash_changes(&l->staged, approved);
     for (size_t i = 0; i < n; i++) {
         const whit_change *c = whit_changes_at(&l->staged, i);
         const char *red = whit_light_red(o->project, c);
@@ -172,6 +219,9 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
         o->note(o->user, refused ? "refused before, so nothing is written" : "not agreed to: nothing is written");
         return WHIT_OK;
     }
+    hash_changes(&l->staged, now);
+    if (memcmp(approved, now, sizeof now) != 0)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "what was agreed to is not what would be written: nothing is");
     whit_turns *journal;
     uint32_t recovered, number = 0;
     WHIT_TRY(whit_turns_open(o->project, o->state_dir, &journal, &recovered, error));
@@ -286,7 +336,13 @@ static whit_status one_answer(loop *l, const json_t *answer, whit_error *error)
     const json_t *message = json_object_get(json_array_get(json_object_get(answer, "choices"), 0), "message");
     const json_t *calls = json_object_get(message, "tool_calls");
     const char *text = json_string_value(json_object_get(message, "content"));
-    whit_tool_place place = {l->options->project, &l->staged, l->options->ask, l->options->user};
+    const whit_agent_options *o = l->options;
+    whit_tool_place place = {.project = o->project,
+                             .staged = &l->staged,
+                             .runner = o->runner,
+                             .agreed = o->agreed,
+                             .ask = o->ask,
+                             .user = o->user};
     size_t n_blocks = 0;
     if (!json_is_object(message))
         return whit_fail(error, WHIT_ERROR_FORMAT, "the endpoint's answer has no choices[0].message");

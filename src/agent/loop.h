@@ -4,7 +4,7 @@
 #ifndef WHIT_AGENT_LOOP_H
 #define WHIT_AGENT_LOOP_H
 
-#include "agent/turns.h"
+#include "agent/runs.h"
 #include "endpoint/endpoint.h"
 
 typedef struct whit_agent_options {
@@ -13,6 +13,7 @@ typedef struct whit_agent_options {
     const char *task, *model;
     uint32_t n_turns_max; /* answers of the model */
     bool may_write;       /* what is not red needs no question */
+    whit_runner *runner;  /* runs commands and checks; NULL: neither */
     /* Told every change before anything is asked or written; a failure ends the run. */
     whit_status (*show)(void *user, const whit_change *change, whit_error *error);
     bool (*agreed)(void *user, const char *reason, size_t n_files);
@@ -25,6 +26,7 @@ typedef struct whit_agent_report {
     whit_buf answer;                      /* the last words, freed by the caller */
     bool done;                            /* false: n_turns_max was reached */
     uint32_t n_answers, n_calls, n_turns; /* n_turns written in the journal */
+    uint32_t n_held;                      /* answers that the gate held back */
     uint64_t tokens_in, tokens_out, written_bytes;
 } whit_agent_report;
 

@@ -36,13 +36,17 @@ static const struct tool {
      "patch:string path:string?"},
     {"write", "Write a whole file of the project.", "path:string content:string"},
     {"ask", "Ask the person a question.", "question:string"},
+    {"run",
+     "Run a line of shell in a copy of the project, with the changes of this answer: to build and test. It has no "
+     "network, and what it writes stays in the copy, which is kept.",
+     "command:string seconds:integer?"},
 };
-enum { N_TOOLS = sizeof tools / sizeof *tools };
+enum { TOOL_READ, TOOL_LIST, TOOL_GREP, TOOL_PATCH, TOOL_WRITE, TOOL_ASK, TOOL_RUN, N_TOOLS };
 
-json_t *whit_tools_schema(void)
+json_t *whit_tools_schema(bool may_run)
 {
     json_t *all = json_array();
-    for (size_t i = 0; i < N_TOOLS; i++) {
+    for (size_t i = 0; i < (may_run ? N_TOOLS : TOOL_RUN); i++) {
         json_t *properties = json_object(), *required = json_array();
         for (const char *at = tools[i].parameters; *at; at += strcspn(at, " "), at += *at == ' ') {
             char name[32], type[32];
@@ -255,6 +259,38 @@ static bool tool_write(const whit_tool_place *place, const json_t *arguments, wh
     return ok;
 }
 
+/* ---- running --------------------------------------------------------------------------------- */
+
+static void tool_run(const whit_tool_place *place, const json_t *arguments, whit_buf *result)
+{
+    const char *line = json_string_value(json_object_get(arguments, "command"));
+    const json_t *seconds = json_object_get(arguments, "seconds");
+    json_int_t limit = json_is_integer(seconds) ? json_integer_value(seconds) : 0;
+    whit_sandbox_result ran = {0};
+    whit_error error;
+    char reason[4200];
+    const char *lacks = whit_runner_lacks(place->runner);
+    if (limit < 0 || limit > 3600) {
+        whit_buf_append_str(result, "error: run: 'seconds' must be 1 to 3600");
+        return;
+    }
+    if (place->runner->no_sandbox) {
+        snprintf(reason, sizeof reason, "outside the sandbox it would run: %.4000s", line);
+        if (strlen(line) > 4000 || !place->agreed(place->user, reason, 0)) {
+            whit_buf_append_str(result, "refused by the person: the command was not run");
+            return;
+        }
+    } else if (lacks) {
+        whit_buf_printf(result, "error: commands are not run: %s", lacks);
+        return;
+    }
+    if (whit_runner_run(place->runner, "run", place->staged, line, (uint32_t)limit, &ran, &error) == WHIT_OK)
+        whit_runner_tell(&ran, WHIT_TOOL_RESULT_BYTES - 4096, result);
+    else
+        whit_buf_printf(result, "error: %s", error.message);
+    whit_sandbox_result_free(&ran);
+}
+
 /* ---- calls ---------------------------------------------------------------------------------- */
 
 /* The arguments against the tool's parameters: what is wanted is there, and what is there is of its type. */
@@ -278,10 +314,11 @@ bool whit_tool_call(const whit_tool_place *place, const char *name, const char *
     size_t i = 0;
     json_error_t wrong;
     bool stages = false;
-    while (i < N_TOOLS && strcmp(name, tools[i].name) != 0) i++;
-    if (i == N_TOOLS) {
+    const size_t n_tools = place->runner ? N_TOOLS : TOOL_RUN;
+    while (i < n_tools && strcmp(name, tools[i].name) != 0) i++;
+    if (i == n_tools) {
         whit_buf_printf(result, "error: there is no tool '%.60s'; there are", name);
-        for (i = 0; i < N_TOOLS; i++) whit_buf_printf(result, "%s %s", i ? "," : "", tools[i].name);
+        for (i = 0; i < n_tools; i++) whit_buf_printf(result, "%s %s", i ? "," : "", tools[i].name);
         return false;
     }
     json_t *arguments = json_loads(*arguments_text ? arguments_text : "{}", JSON_REJECT_DUPLICATES, &wrong);
@@ -290,16 +327,17 @@ bool whit_tool_call(const whit_tool_place *place, const char *name, const char *
                         arguments ? "it is of another type" : wrong.text);
     } else if (check(&tools[i], arguments, result)) {
         const char *path = json_string_value(json_object_get(arguments, "path"));
-        switch (*name) {
-        case 'r': tool_read(place, arguments, result); break;
-        case 'l': tool_walk(place, arguments, false, result); break;
-        case 'g': tool_walk(place, arguments, true, result); break;
-        case 'p': {
+        switch (i) {
+        case TOOL_READ: tool_read(place, arguments, result); break;
+        case TOOL_LIST: tool_walk(place, arguments, false, result); break;
+        case TOOL_GREP: tool_walk(place, arguments, true, result); break;
+        case TOOL_PATCH: {
             const json_t *patch = json_object_get(arguments, "patch");
             stages = whit_tool_patch(place, json_string_value(patch), json_string_length(patch), path, result);
             break;
         }
-        case 'w': stages = tool_write(place, arguments, result); break;
+        case TOOL_WRITE: stages = tool_write(place, arguments, result); break;
+        case TOOL_RUN: tool_run(place, arguments, result); break;
         default:
             if (!place->ask(place->user, json_string_value(json_object_get(arguments, "question")), result))
                 whit_buf_append_str(result, "error: nobody is there to answer");

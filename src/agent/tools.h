@@ -3,7 +3,7 @@
 #ifndef WHIT_AGENT_TOOLS_H
 #define WHIT_AGENT_TOOLS_H
 
-#include "agent/changes.h"
+#include "agent/runs.h"
 
 #include <jansson.h>
 
@@ -12,13 +12,16 @@
 typedef struct whit_tool_place {
     const char *project;  /* resolved */
     whit_changes *staged; /* of this turn of the model */
+    whit_runner *runner;  /* NULL: there is no tool that runs commands */
+    /* Does the person agree to what the reason says? (n_files is 0) */
+    bool (*agreed)(void *user, const char *reason, size_t n_files);
     /* A question to the person: appends the answer, false where nobody is there. */
     bool (*ask)(void *user, const char *question, whit_buf *answer);
     void *user;
 } whit_tool_place;
 
-/* The list for "tools" of a request; NULL: out of memory. */
-json_t *whit_tools_schema(void);
+/* The list for "tools" of a request, with or without the one that runs commands; NULL: out of memory. */
+json_t *whit_tools_schema(bool may_run);
 
 /* Runs a call; `result` gets text for the model in every case, an error too: what is outside the
  * project, malformed or not there is a line, never a failure. True where it staged something. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/turns.h"
 
+#include "agent/folders.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "format/ndf_append.h"
@@ -323,37 +324,6 @@ static whit_status read_turns(whit_turns *journal, uint32_t *recovered, whit_err
     return open.number ? roll_back(journal, open_frame, error) : WHIT_OK;
 }
 
-static whit_status make_state_folder(const char *project, const char *state_dir, char path[PATH_MAX], whit_error *error)
-{
-    const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    int n;
-    if (state_dir)
-        n = snprintf(path, PATH_MAX, "%s", state_dir);
-    else if (xdg && *xdg == '/')
-        n = snprintf(path, PATH_MAX, "%s/whit", xdg);
-    else if (home && *home == '/')
-        n = snprintf(path, PATH_MAX, "%s/.local/state/whit", home);
-    else
-        return whit_fail(error, WHIT_ERROR_IO, "no folder for the journal: neither XDG_STATE_HOME nor HOME is set");
-    if (n <= 0 || n > PATH_MAX - 80) return whit_fail(error, WHIT_ERROR_IO, "the state folder's name is too long");
-    for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
-        if (slash) *slash = 0;
-        int failed = mkdir(path, 0700) != 0 && errno != EEXIST;
-        if (failed) return whit_fail_errno(error, path, "make the state folder");
-        if (!slash) break;
-        *slash = '/';
-    }
-    uint8_t digest[WHIT_HASH_BYTES];
-    char hex[2 * WHIT_HASH_BYTES + 1];
-    whit_hash hash;
-    whit_hash_begin(&hash, "whit.agent.project");
-    whit_hash_add(&hash, project, strlen(project));
-    whit_hash_end(&hash, digest);
-    whit_hash_hex(digest, hex);
-    snprintf(path + n, PATH_MAX - (size_t)n, "/agent-%.24s.ndf", hex);
-    return WHIT_OK;
-}
-
 static whit_status open_log(whit_turns *journal, whit_error *error)
 {
     frame_head head = {.record = RECORD_HEAD};
@@ -375,7 +345,7 @@ whit_status whit_turns_open(const char *project, const char *state_dir, whit_tur
     if (!journal) return whit_fail_memory(error, "a journal", sizeof *journal);
     whit_status status = WHIT_OK;
     if (!(journal->project = realpath(project, NULL))) status = whit_fail_errno(error, project, "resolve the project");
-    if (status == WHIT_OK) status = make_state_folder(journal->project, state_dir, path, error);
+    if (status == WHIT_OK) status = whit_agent_state_path(journal->project, state_dir, "agent", ".ndf", path, error);
     if (status == WHIT_OK && !(journal->path = strdup(path))) status = whit_fail_memory(error, "a name", PATH_MAX);
     if (status == WHIT_OK) status = open_log(journal, error);
     if (status == WHIT_OK) status = read_turns(journal, recovered, error);

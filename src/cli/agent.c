@@ -21,7 +21,7 @@ struct agent_values {
     const char *project, *file, *state, *prompt, *url, *model, *key_file;
     uint32_t n_turns;
     int allow;
-    bool preview, json;
+    bool preview, json, no_sandbox;
 };
 static const struct agent_values defaults = {.n_turns = 50};
 enum { ALLOW_GREEN, ALLOW_YELLOW };
@@ -40,6 +40,8 @@ static const cli_option options[] = {
     {"--max-turns", CLI_COUNT, AT(n_turns), "N", "Answers of the model at most; 50 by default.", 1, 10000},
     {"--preview", CLI_FLAG, AT(preview), NULL, "Show what would be written, and write nothing.", 0, 0},
     {"--state-dir", CLI_FILE, AT(state), "FOLDER", "Where journals are kept; $XDG_STATE_HOME/whit by default.", 0, 0},
+    {"--no-sandbox", CLI_FLAG, AT(no_sandbox), NULL,
+     "Run commands without a sandbox, each after a question; never without one unless you say this.", 0, 0},
     {"--json", CLI_FLAG, AT(json), NULL, "Print JSON: one object for each file, or for each turn.", 0, 0},
     {0},
 };
@@ -273,11 +275,11 @@ static int print_report(cli_call *call, const whit_agent_report *report)
     const char *answer = report->answer.size_bytes ? (const char *)report->answer.data : "";
     if (values->json)
         cli_print_json(call,
-                       json_pack("{s:b, s:s%, s:i, s:i, s:i, s:I, s:I, s:I}", "done", report->done, "answer", answer,
-                                 report->answer.size_bytes, "answers", (int)report->n_answers, "calls",
-                                 (int)report->n_calls, "turns", (int)report->n_turns, "tokens_in",
-                                 (json_int_t)report->tokens_in, "tokens_out", (json_int_t)report->tokens_out,
-                                 "written_bytes", (json_int_t)report->written_bytes));
+                       json_pack("{s:b, s:s%, s:i, s:i, s:i, s:i, s:I, s:I, s:I}", "done", report->done, "answer",
+                                 answer, report->answer.size_bytes, "answers", (int)report->n_answers, "calls",
+                                 (int)report->n_calls, "turns", (int)report->n_turns, "held", (int)report->n_held,
+                                 "tokens_in", (json_int_t)report->tokens_in, "tokens_out",
+                                 (json_int_t)report->tokens_out, "written_bytes", (json_int_t)report->written_bytes));
     else if (report->done && report->answer.size_bytes)
         cli_print(call, "%.*s\n", (int)report->answer.size_bytes, answer);
     cli_note("%u answers, %u calls, %u turns written, %llu bytes; %llu tokens in, %llu out", report->n_answers,
@@ -296,6 +298,12 @@ static int task(cli_call *call, const char *project)
     if (call->n_operands) return cli_fail(call, CLI_USAGE, "either -p or %s, not both", call->operands[0]);
     if (!values->url) return cli_fail(call, CLI_USAGE, "which model? --url URL says where it is");
     int status = read_key(call, &key);
+    whit_agent_config config = {0};
+    whit_runner runner = {.project = project,
+                          .state_dir = values->state,
+                          .config = &config,
+                          .no_sandbox = values->no_sandbox,
+                          .cancel = cli_cancelled()};
     whit_endpoint_options at = {
         .url = values->url, .key = (const char *)key.data, .cancel = cli_cancelled(), .on_retry = task_retry};
     whit_agent_options how = {.project = project,
@@ -304,17 +312,20 @@ static int task(cli_call *call, const char *project)
                               .model = values->model,
                               .n_turns_max = values->n_turns,
                               .may_write = values->allow >= ALLOW_YELLOW,
+                              .runner = &runner,
                               .show = task_show,
                               .agreed = task_agreed,
                               .ask = task_ask,
                               .note = task_note,
                               .user = call};
     if (status == CLI_OK &&
-        (whit_endpoint_open(&at, &endpoint, &error) != WHIT_OK ||
+        (whit_agent_config_load(&config, project, &error) != WHIT_OK ||
+         whit_endpoint_open(&at, &endpoint, &error) != WHIT_OK ||
          whit_agent_run(&how, endpoint, &report, &error) != WHIT_OK))
         status = cli_fail_error(call, &error);
     else if (status == CLI_OK)
         status = print_report(call, &report);
+    whit_agent_config_free(&config);
     whit_buf_free(&report.answer);
     whit_buf_free(&key);
     whit_endpoint_close(endpoint);
@@ -343,8 +354,9 @@ const cli_verb cli_agent_verb = {
     2,
     "let a model change a project, each change shown first and taken back at will",
     "-p lets the model of an OpenAI-compatible endpoint do a task: it reads, lists and searches the project, and "
-    "writes by patches or whole files. What it writes in one answer is one turn, shown and asked about like a patch. "
-    "It runs no commands.\n"
+    "writes by patches or whole files, and runs commands in a sandboxed copy. What it writes in one answer is one "
+    "turn, "
+    "checked, shown and asked about like a patch.\n"
     "apply reads a patch as models write them (SEARCH/REPLACE blocks, *** Begin Patch, unified diffs), finds each "
     "hunk's only place (exactly, else but for blanks, indentation or typographic characters), shows the exact "
     "difference and asks. What is agreed to is written as one turn, all files or none. undo and redo take the latest "

@@ -1,1 +1,2 @@
 whit_script(agent_loop ${CMAKE_CURRENT_LIST_DIR}/loop.sh)
+whit_script(agent_gate ${CMAKE_CURRENT_LIST_DIR}/gate.sh)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Replays answers of a model to `whit agent -p` and looks at the tree, the requests and the messages."""
-import http.server
 import json
 import os
 import shutil
 import subprocess
 import sys
-import threading
+
+from endpoint import Endpoint, message
 
 WHIT = sys.argv[1]
 failed = 0
@@ -18,50 +18,6 @@ def complain(text):
     global failed
     failed = 1
     print("FAILED:", text)
-
-
-def message(content=None, calls=()):
-    out = {"role": "assistant", "content": content}
-    if calls:
-        out["tool_calls"] = [
-            {"id": f"c{i}", "type": "function",
-             "function": {"name": n, "arguments": a if isinstance(a, str) else json.dumps(a)}}
-            for i, (n, a) in enumerate(calls)]
-    body = {"choices": [{"message": out}], "usage": {"prompt_tokens": 10, "completion_tokens": 5}}
-    return (200, json.dumps(body).encode(), {})
-
-
-class Endpoint:
-    """Answers: (status, bytes, headers), or "cut" for a connection that breaks in the middle."""
-
-    def __init__(self, answers):
-        self.answers, self.requests, self.headers = list(answers), [], []
-        outer = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self):
-                outer.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-                outer.headers.append(dict(self.headers))
-                answer = outer.answers.pop(0) if outer.answers else message("nothing is left")
-                cut = answer == "cut"
-                status, body, headers = (200, b'{"choices"', {}) if cut else answer
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(body) + (100 if cut else 0)))
-                self.end_headers()
-                try:
-                    self.wfile.write(body)
-                except OSError:
-                    pass
-                self.close_connection = True
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
 
 
 def run(answers, *more, allow="yellow", status=0, key="sk-test"):

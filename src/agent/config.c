@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/config.h"
+
+#include "base/file.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define FILE_BYTES ((size_t)1 << 20)
+#define LIST_MAX   32
+
+static whit_status wrong(whit_error *error, const char *name, const char *key, const char *wanted)
+{
+    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: '%.60s' must be %s", name, key, wanted);
+}
+
+/* Adds strings of a list behind those that are there. */
+static whit_status add_list(const char **list, const json_t *value, const char *name, const char *key,
+                            whit_error *error)
+{
+    size_t n = 0, i;
+    json_t *item;
+    while (list[n]) n++;
+    if (!json_is_array(value)) return wrong(error, name, key, "a list of strings");
+    json_array_foreach(value, i, item)
+    {
+        if (!json_string_length(item) || strlen(json_string_value(item)) != json_string_length(item))
+            return wrong(error, name, key, "a list of strings, none of them empty");
+        if (n == LIST_MAX) return wrong(error, name, key, "a list of at most 32 strings");
+        list[n++] = json_string_value(item);
+    }
+    return WHIT_OK;
+}
+
+static whit_status check_servers(const json_t *servers, const char *name, whit_error *error)
+{
+    const char *key, *setting;
+    json_t *server, *value, *item;
+    size_t i;
+    if (!json_is_object(servers)) return wrong(error, name, "mcp", "an object of servers by name");
+    if (json_object_size(servers) > LIST_MAX) return wrong(error, name, "mcp", "at most 32 servers");
+    json_object_foreach((json_t *)(uintptr_t)servers, key, server)
+    {
+        const json_t *command = json_object_get(server, "command");
+        if (!*key || strspn(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != strlen(key) ||
+            strlen(key) > 32)
+            return wrong(error, name, key, "a name of letters, digits, - and _, 32 at most");
+        if (!json_array_size(command)) return wrong(error, name, key, "an object with \"command\": [program, ...]");
+        json_array_foreach(command, i, item) if (!json_is_string(item)) return wrong(error, name, key,
+                                                                                     "a command of strings");
+        json_object_foreach(server, setting, value)
+        {
+            if (strcmp(setting, "command") == 0) continue;
+            if (strcmp(setting, "allow") != 0 ||
+                (strcmp(json_is_string(value) ? json_string_value(value) : "", "red") != 0 &&
+                 strcmp(json_is_string(value) ? json_string_value(value) : "", "green") != 0))
+                return wrong(error, name, setting, "command or allow (red, green)");
+        }
+    }
+    return WHIT_OK;
+}
+
+whit_status whit_agent_config_parse(whit_agent_config *config, const char *text, size_t n_bytes, const char *name,
+                                    bool is_projects, whit_error *error)
+{
+    json_error_t at;
+    const char *key;
+    json_t *value;
+    json_t *all = json_loadb(text, n_bytes, JSON_REJECT_DUPLICATES, &at);
+    json_decref(config->values[is_projects]);
+    config->values[is_projects] = all;
+    if (!json_is_object(all))
+        return all ? whit_fail(error, WHIT_ERROR_FORMAT, "%s: is no JSON object", name)
+                   : whit_fail(error, WHIT_ERROR_FORMAT, "%s: line %d: %s", name, at.line, at.text);
+    json_object_foreach(all, key, value)
+    {
+        if (strcmp(key, "check") == 0)
+            WHIT_TRY(add_list(config->checks, value, name, key, error));
+        else if (strcmp(key, "command_seconds") == 0) {
+            json_int_t seconds = json_integer_value(value);
+            if (seconds < 1 || seconds > 86400) return wrong(error, name, key, "a number of seconds, 1 to 86400");
+            config->command_s = (uint32_t)seconds;
+        } else if (is_projects) {
+            return whit_fail(error, WHIT_ERROR_FORMAT,
+                             "%s: '%.60s' is no setting of a project (check, command_seconds are)", name, key);
+        } else if (strcmp(key, "read") == 0) {
+            WHIT_TRY(add_list(config->read, value, name, key, error));
+        } else if (strcmp(key, "mcp") == 0) {
+            WHIT_TRY(check_servers(value, name, error));
+            config->servers = value;
+        } else {
+            return whit_fail(error, WHIT_ERROR_FORMAT,
+                             "%s: '%.60s' is no setting (check, command_seconds, read, mcp are)", name, key);
+        }
+    }
+    return WHIT_OK;
+}
+
+static whit_status load(whit_agent_config *config, const char *path, bool is_projects, whit_error *error)
+{
+    whit_buf text = {0};
+    if (access(path, F_OK) != 0) return WHIT_OK;
+    whit_status status = whit_read_file(path, FILE_BYTES, &text, error);
+    if (status == WHIT_OK)
+        status = whit_agent_config_parse(config, (const char *)text.data, text.size_bytes, path, is_projects, error);
+    whit_buf_free(&text);
+    return status;
+}
+
+whit_status whit_agent_config_load(whit_agent_config *config, const char *project, whit_error *error)
+{
+    char path[PATH_MAX] = "";
+    const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    if (xdg && *xdg == '/')
+        snprintf(path, sizeof path, "%s/whit/agent.json", xdg);
+    else if (home && *home == '/')
+        snprintf(path, sizeof path, "%s/.config/whit/agent.json", home);
+    if (*path) WHIT_TRY(load(config, path, false, error));
+    snprintf(path, sizeof path, "%s/%s", project, WHIT_AGENT_CONFIG_FILE);
+    return load(config, path, true, error);
+}
+
+void whit_agent_config_free(whit_agent_config *config)
+{
+    json_decref(config->values[0]);
+    json_decref(config->values[1]);
+    *config = (whit_agent_config){0};
+}

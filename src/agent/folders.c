@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/folders.h"
+
+#include "base/hash.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+whit_status whit_agent_make_folders(char *path, whit_error *error)
+{
+    for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
+        if (slash) *slash = 0;
+        bool failed = mkdir(path, 0700) != 0 && errno != EEXIST;
+        whit_status status = failed ? whit_fail_errno(error, path, "make the folder") : WHIT_OK;
+        if (slash) *slash = '/';
+        if (status != WHIT_OK || !slash) return status;
+    }
+}
+
+static whit_status make_path(const char *project, const char *given, const char *variable, const char *below,
+                             const char *name, const char *suffix, char path[PATH_MAX], whit_error *error)
+{
+    const char *xdg = getenv(variable), *home = getenv("HOME");
+    int n;
+    if (given)
+        n = snprintf(path, PATH_MAX, "%s", given);
+    else if (xdg && *xdg == '/')
+        n = snprintf(path, PATH_MAX, "%s/whit", xdg);
+    else if (home && *home == '/')
+        n = snprintf(path, PATH_MAX, "%s/%s/whit", home, below);
+    else
+        return whit_fail(error, WHIT_ERROR_IO, "no folder for an agent's files: neither %s nor HOME is set", variable);
+    if (n <= 0 || n > PATH_MAX - 120) return whit_fail(error, WHIT_ERROR_IO, "the state folder's name is too long");
+    WHIT_TRY(whit_agent_make_folders(path, error));
+    uint8_t digest[WHIT_HASH_BYTES];
+    char hex[2 * WHIT_HASH_BYTES + 1];
+    whit_hash hash;
+    whit_hash_begin(&hash, "whit.agent.project");
+    whit_hash_add(&hash, project, strlen(project));
+    whit_hash_end(&hash, digest);
+    whit_hash_hex(digest, hex);
+    snprintf(path + n, PATH_MAX - (size_t)n, "/%s-%.24s%s", name, hex, suffix);
+    return WHIT_OK;
+}
+
+whit_status whit_agent_state_path(const char *project, const char *given, const char *name, const char *suffix,
+                                  char path[PATH_MAX], whit_error *error)
+{
+    return make_path(project, given, "XDG_STATE_HOME", ".local/state", name, suffix, path, error);
+}
+
+whit_status whit_agent_cache_path(const char *project, const char *given, const char *name, const char *suffix,
+                                  char path[PATH_MAX], whit_error *error)
+{
+    return make_path(project, given, "XDG_CACHE_HOME", ".cache", name, suffix, path, error);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ * Where an agent keeps things of its own: journals, lists of runs, scratch copies. */
+#ifndef WHIT_AGENT_FOLDERS_H
+#define WHIT_AGENT_FOLDERS_H
+
+#include "base/status.h"
+
+#include <limits.h>
+
+/* The path NAME-<project's hash>SUFFIX in `given`, else in $XDG_STATE_HOME/whit or ~/.local/state/whit; the
+ * folder is made with mode 0700. Errors: io. */
+whit_status whit_agent_state_path(const char *project, const char *given, const char *name, const char *suffix,
+                                  char path[PATH_MAX], whit_error *error);
+/* The same below `given`, else $XDG_CACHE_HOME/whit or ~/.cache/whit. */
+whit_status whit_agent_cache_path(const char *project, const char *given, const char *name, const char *suffix,
+                                  char path[PATH_MAX], whit_error *error);
+/* Makes a folder and those above it, with mode 0700. */
+whit_status whit_agent_make_folders(char *path, whit_error *error);
+
+#endif

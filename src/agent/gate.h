@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ * What a turn's changes must pass before they are shown, asked about and written. */
+#ifndef WHIT_AGENT_GATE_H
+#define WHIT_AGENT_GATE_H
+
+#include "agent/runs.h"
+
+/* Looks at the syntax of one change: text that was sound and is not any more, or new text that is not.
+ * Brackets are counted beside strings and comments, JSON is parsed, marks of merges are found. Appends
+ * the reason and returns false where it is refused. */
+bool whit_gate_syntax(const whit_change *change, whit_buf *why);
+
+/* All of it: the syntax of every change, then the checks of the runner's configuration in its copy
+ * "gate". *passed false: `why` says what failed, for the model. `on_check` (may be NULL) is told each
+ * command. Errors: those of whit_runner_run. */
+whit_status whit_gate_pass(whit_runner *runner, const whit_changes *staged,
+                           void (*on_check)(void *user, const char *line), void *user, bool *passed, whit_buf *why,
+                           whit_error *error);
+
+#endif

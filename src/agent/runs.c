@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/runs.h"
+
+#include "agent/folders.h"
+#include "agent/scratch.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+const char *whit_runner_lacks(whit_runner *runner)
+{
+    if (!runner->was_probed) whit_sandbox_probe(&runner->support);
+    runner->was_probed = true;
+    return whit_sandbox_lacks(&runner->support);
+}
+
+/* A line of JSON; that it cannot be written fails the run, since what is not noted is not run. */
+static whit_status note(const whit_runner *runner, const char *copy, const char *line,
+                        const whit_sandbox_result *result, whit_error *error)
+{
+    char path[PATH_MAX];
+    WHIT_TRY(whit_agent_state_path(runner->project, runner->state_dir, "agent", ".runs.jsonl", path, error));
+    json_t *refused = json_array();
+    const char *at = result->refused.size_bytes ? (const char *)result->refused.data : "";
+    const char *stop = at + result->refused.size_bytes;
+    for (const char *end; at < stop && (end = memchr(at, '\n', (size_t)(stop - at))); at = end + 1)
+        json_array_append_new(refused, json_stringn(at, (size_t)(end - at)));
+    json_t *entry =
+        json_pack("{s:I, s:s, s:s*, s:b, s:i, s:i, s:b, s:I, s:i, s:o}", "time", (json_int_t)time(NULL), "copy", copy,
+                  "command", line, "sandbox", !runner->no_sandbox, "status", result->status, "signal", result->signal,
+                  "timed_out", result->timed_out, "ms", (json_int_t)(result->wall_ns / 1000000), "n_refused",
+                  (int)result->n_refused, "refused", refused);
+    char *text = entry ? json_dumps(entry, JSON_COMPACT) : NULL;
+    json_decref(entry);
+    int fd = text ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+    bool ok = fd >= 0 && dprintf(fd, "%s\n", text) > 0;
+    whit_status status = !text ? whit_fail_memory(error, "a list of runs", 0)
+        : ok                   ? WHIT_OK
+                               : whit_fail_errno(error, path, "write");
+    if (fd >= 0) close(fd);
+    free(text);
+    return status;
+}
+
+whit_status whit_runner_run(whit_runner *runner, const char *copy, const whit_changes *staged, const char *line,
+                            uint32_t seconds, whit_sandbox_result *result, whit_error *error)
+{
+    const char *lacks = runner->no_sandbox ? NULL : whit_runner_lacks(runner);
+    if (lacks)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "commands are not run: %s (--no-sandbox runs them unheld)",
+                         lacks);
+    whit_scratch scratch;
+    WHIT_TRY(whit_scratch_open(runner->project, runner->cache_dir, copy, &scratch, error));
+    whit_status status = whit_scratch_update(&scratch, runner->project, staged, error);
+    const char *const arguments[] = {"/bin/sh", "-c", line, NULL}, *const write[] = {scratch.tree, scratch.home, NULL};
+    whit_sandbox_command command = {
+        .arguments = arguments,
+        .folder = scratch.tree,
+        .home = scratch.home,
+        .rules = {.read = runner->config ? runner->config->read : NULL, .write = write},
+        .limits = {.wall_s = seconds    ? seconds
+                       : runner->config ? runner->config->command_s
+                                        : 0},
+        .is_unconfined = runner->no_sandbox,
+        .cancel = runner->cancel,
+    };
+    if (status == WHIT_OK) status = whit_sandbox_run(&command, result, error);
+    whit_scratch_close(&scratch);
+    return status == WHIT_OK ? note(runner, copy, line, result, error) : status;
+}
+
+void whit_runner_tell(const whit_sandbox_result *result, size_t n_bytes, whit_buf *out)
+{
+    size_t n = result->output.size_bytes, head = n, tail = 0;
+    const char *text = n ? (const char *)result->output.data : "";
+    if (result->was_cancelled)
+        whit_buf_append_str(out, "interrupted by the person");
+    else if (result->timed_out)
+        whit_buf_append_str(out, "ended for its time limit");
+    else if (result->status < 0)
+        whit_buf_printf(out, "ended by signal %d", result->signal);
+    else
+        whit_buf_printf(out, "exit status %d", result->status);
+    whit_buf_printf(out, " after %.1f s\n", (double)result->wall_ns / 1e9);
+    if (n > n_bytes) { /* errors stand at the end, what was run at the beginning */
+        head = n_bytes / 4;
+        tail = n_bytes - head;
+        while (head && (text[head] & 0xc0) == 0x80) head--;
+        while (tail && (text[n - tail] & 0xc0) == 0x80) tail--;
+    }
+    whit_buf_append(out, text, head);
+    if (tail) whit_buf_printf(out, "\n[%zu bytes left out]\n", n - head - tail);
+    if (tail) whit_buf_append(out, text + n - tail, tail);
+    if (result->output_is_cut) whit_buf_append_str(out, "\n[more was printed and dropped]\n");
+    if (!result->n_refused) return;
+    size_t n_refused = result->refused.size_bytes < 1500 ? result->refused.size_bytes : 1500;
+    while (n_refused && result->refused.data[n_refused - 1] != '\n') n_refused--;
+    whit_buf_append_str(out, "\n[the sandbox refused:\n");
+    whit_buf_append(out, result->refused.data, n_refused);
+    whit_buf_append_str(out, "]\n");
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ * Commands of an agent: run in a scratch copy behind the sandbox, each noted in a list. */
+#ifndef WHIT_AGENT_RUNS_H
+#define WHIT_AGENT_RUNS_H
+
+#include "agent/changes.h"
+#include "agent/config.h"
+#include "sandbox/sandbox.h"
+
+/* Zero-initialise but for the first four. */
+typedef struct whit_runner {
+    const char *project;   /* resolved */
+    const char *state_dir; /* of the list; NULL: the usual place */
+    const char *cache_dir; /* of the copies; NULL: the usual place */
+    const whit_agent_config *config;
+    bool no_sandbox;             /* a person said so: commands that are asked about run without walls */
+    const volatile bool *cancel; /* NULL: never */
+    bool was_probed;
+    whit_sandbox_support support;
+} whit_runner;
+
+/* Why commands cannot run behind walls here; NULL: they can. */
+const char *whit_runner_lacks(whit_runner *runner);
+
+/* Runs a line of shell in the copy `copy` of the project with the staged changes on top, and adds it to
+ * the list (agent-HASH.runs.jsonl beside the journal). `seconds` 0: the configuration's. Errors:
+ * unsupported (no walls and no --no-sandbox), io, limit, memory. */
+whit_status whit_runner_run(whit_runner *runner, const char *copy, const whit_changes *staged, const char *line,
+                            uint32_t seconds, whit_sandbox_result *result, whit_error *error);
+/* A result as text for a model: status, output (its middle is left out where it is long), what was refused. */
+void whit_runner_tell(const whit_sandbox_result *result, size_t n_bytes, whit_buf *out);
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/scratch.h"
+
+#include "agent/folders.h"
+#include "agent/light.h"
+#include "base/file.h"
+#include "code/walk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define COPY_BYTES_MAX ((uint64_t)8 << 30)
+#define LIST_BYTES_MAX ((size_t)256 << 20)
+#define FOLDERS_DEEP   64
+
+/* What a file of the project and its copy were when it was copied. */
+struct stamp {
+    uint64_t size, inode;
+    int64_t modified_s, changed_s, copy_changed_s;
+    long modified_ns, changed_ns, copy_changed_ns;
+};
+struct entry {
+    const char *path;
+    struct stamp stamp;
+};
+
+struct update {
+    whit_scratch *scratch;
+    const char *project;
+    whit_buf old, old_text, entries, text; /* struct entry[], their paths and the list's lines */
+    uint64_t n_bytes;
+    whit_status status;
+    whit_error *error;
+};
+
+/* ---- below the copy, where nothing is trusted -------------------------------------------------- */
+
+static void remove_all(int folder, const char *name, int deep)
+{
+    if (unlinkat(folder, name, 0) == 0 || deep > FOLDERS_DEEP) return;
+    int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!entries) {
+        if (fd >= 0) close(fd);
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir(entries));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            remove_all(dirfd(entries), entry->d_name, deep + 1);
+    closedir(entries);
+    (void)unlinkat(folder, name, AT_REMOVEDIR);
+}
+
+/* The folder of a path, made where it is missing; what is there and is no folder goes. -1 with errno. */
+static int open_above(const whit_scratch *scratch, const char *path, const char **name)
+{
+    char part[NAME_MAX + 1];
+    int at = dup(scratch->tree_fd);
+    for (const char *slash; at >= 0 && (slash = strchr(path, '/')); path = slash + 1) {
+        size_t n = (size_t)(slash - path);
+        if (n > NAME_MAX) {
+            close(at);
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        memcpy(part, path, n);
+        part[n] = 0;
+        int next = openat(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (next < 0) {
+            remove_all(at, part, 0);
+            if (mkdirat(at, part, 0755) == 0) next = openat(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        }
+        int failure = errno;
+        close(at);
+        errno = failure;
+        at = next;
+    }
+    *name = path;
+    return at;
+}
+
+/* A new file or link in place of whatever is there. */
+static bool put_bytes(int folder, const char *name, const void *data, size_t n, mode_t mode)
+{
+    remove_all(folder, name, 0);
+    int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    bool ok = fd >= 0;
+    for (size_t done = 0; ok && done < n;) {
+        ssize_t put = write(fd, (const char *)data + done, n - done);
+        ok = put > 0 || (put < 0 && errno == EINTR);
+        if (put > 0) done += (size_t)put;
+    }
+    ok = ok && fchmod(fd, mode) == 0;
+    if (fd >= 0) close(fd);
+    return ok;
+}
+
+static bool copy_bytes(int from, int to, uint64_t size)
+{
+    if (ioctl(to, FICLONE, from) == 0) return true;
+    for (uint64_t done = 0; done < size;) {
+        ssize_t n = copy_file_range(from, NULL, to, NULL, size - done, 0);
+        if (n == 0) break; /* it was cut meanwhile */
+        if (n < 0 && errno != EINTR) {
+            char piece[65536];
+            if (done || (errno != EXDEV && errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)) return false;
+            while ((n = read(from, piece, sizeof piece)) > 0)
+                if (write(to, piece, (size_t)n) != n) return false;
+            return n == 0;
+        }
+        if (n > 0) done += (uint64_t)n;
+    }
+    return true;
+}
+
+/* Where it takes the place of other bytes it is as new as it looks: what was built of those is not
+ * taken for built of these. */
+static bool put_copy(int folder, const char *name, const char *full, const struct stat *info, bool is_first)
+{
+    const struct timespec times[2] = {info->st_atim, info->st_mtim};
+    char target[PATH_MAX];
+    remove_all(folder, name, 0);
+    if (S_ISLNK(info->st_mode)) {
+        ssize_t n = readlink(full, target, sizeof target - 1);
+        if (n <= 0) return false;
+        target[n] = 0;
+        return symlinkat(target, folder, name) == 0;
+    }
+    int from = open(full, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int to = from >= 0 ? openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+    bool ok = to >= 0 && copy_bytes(from, to, (uint64_t)info->st_size) &&
+        fchmod(to, (info->st_mode & 0777) | 0600) == 0 && (!is_first || futimens(to, times) == 0);
+    int failure = errno;
+    if (from >= 0) close(from);
+    if (to >= 0) close(to);
+    errno = failure;
+    return ok;
+}
+
+/* ---- the list of what was copied --------------------------------------------------------------- */
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
+}
+
+/* Lines of numbers and a path; a line that is none is as if its file had not been copied. */
+static void read_list(struct update *u)
+{
+    char path[PATH_MAX + 16];
+    whit_error ignored;
+    snprintf(path, sizeof path, "%s/list", u->scratch->folder);
+    if (whit_read_file(path, LIST_BYTES_MAX, &u->old_text, &ignored) != WHIT_OK) return;
+    if (!whit_buf_append(&u->old_text, "", 1)) return;
+    for (char *line = (char *)u->old_text.data, *end; (end = strchr(line, '\n')); line = end + 1) {
+        struct entry e;
+        struct stamp *s = &e.stamp;
+        int n = 0;
+        *end = 0;
+        if (sscanf(line, "%" SCNu64 " %" SCNu64 " %" SCNd64 ".%ld %" SCNd64 ".%ld %" SCNd64 ".%ld %n", &s->size,
+                   &s->inode, &s->modified_s, &s->modified_ns, &s->changed_s, &s->changed_ns, &s->copy_changed_s,
+                   &s->copy_changed_ns, &n) != 8 ||
+            !n)
+            continue;
+        e.path = line + n;
+        whit_buf_append(&u->old, &e, sizeof e);
+    }
+    if (u->old.size_bytes) qsort(u->old.data, u->old.size_bytes / sizeof(struct entry), sizeof(struct entry), by_path);
+}
+
+static const struct entry *find(const whit_buf *entries, const char *path)
+{
+    struct entry wanted = {.path = path};
+    return entries->size_bytes
+        ? bsearch(&wanted, entries->data, entries->size_bytes / sizeof wanted, sizeof wanted, by_path)
+        : NULL;
+}
+
+static void add_line(struct update *u, const char *path, const struct stamp *s)
+{
+    whit_buf_printf(&u->text, "%" PRIu64 " %" PRIu64 " %" PRId64 ".%ld %" PRId64 ".%ld %" PRId64 ".%ld %s\n", s->size,
+                    s->inode, s->modified_s, s->modified_ns, s->changed_s, s->changed_ns, s->copy_changed_s,
+                    s->copy_changed_ns, path);
+}
+
+static struct stamp stamp_of(const struct stat *own, const struct stat *copy)
+{
+    return (struct stamp){.size = (uint64_t)own->st_size,
+                          .inode = copy->st_ino,
+                          .modified_s = own->st_mtim.tv_sec,
+                          .modified_ns = own->st_mtim.tv_nsec,
+                          .changed_s = own->st_ctim.tv_sec,
+                          .changed_ns = own->st_ctim.tv_nsec,
+                          .copy_changed_s = copy->st_ctim.tv_sec,
+                          .copy_changed_ns = copy->st_ctim.tv_nsec};
+}
+
+/* ---- updating ---------------------------------------------------------------------------------- */
+
+static bool visit(void *user, const char *path)
+{
+    struct update *u = user;
+    char full[PATH_MAX];
+    struct stat own, copy;
+    const char *name;
+    if (strchr(path, '\n') || whit_light_secret(u->project, path) ||
+        snprintf(full, sizeof full, "%s/%s", u->project, path) >= (int)sizeof full || lstat(full, &own) != 0 ||
+        !(S_ISREG(own.st_mode) || S_ISLNK(own.st_mode)))
+        return true;
+    u->n_bytes += (uint64_t)own.st_size;
+    if (u->n_bytes > COPY_BYTES_MAX) {
+        u->status = whit_fail(u->error, WHIT_ERROR_LIMIT, "%s: over %d GiB, more than is copied for commands",
+                              u->project, (int)(COPY_BYTES_MAX >> 30));
+        return false;
+    }
+    int folder = open_above(u->scratch, path, &name);
+    const struct entry *known = find(&u->old, path);
+    struct stamp now;
+    bool same = folder >= 0 && known && fstatat(folder, name, &copy, AT_SYMLINK_NOFOLLOW) == 0;
+    if (same) {
+        now = stamp_of(&own, &copy);
+        same = memcmp(&now, &known->stamp, sizeof now) == 0;
+    }
+    bool ok = folder >= 0 &&
+        (same ||
+         (put_copy(folder, name, full, &own, !known && faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0) &&
+          fstatat(folder, name, &copy, AT_SYMLINK_NOFOLLOW) == 0));
+    /* A file that has gone, or that nobody may read, is not in the copy; a full disk ends the work. */
+    if (!ok && (errno == ENOSPC || errno == EDQUOT || errno == EROFS))
+        u->status = whit_fail_errno(u->error, u->scratch->tree, "copy into");
+    if (ok) {
+        now = stamp_of(&own, &copy);
+        add_line(u, path, &now);
+        *(same ? &u->scratch->n_same : &u->scratch->n_copied) += 1;
+        char *kept = strdup(path);
+        struct entry e = {kept, now};
+        if (!kept || !whit_buf_append(&u->entries, &e, sizeof e)) {
+            free(kept);
+            u->status = whit_fail_memory(u->error, "a list of copies", u->entries.size_bytes);
+        }
+    }
+    if (folder >= 0) close(folder);
+    return u->status == WHIT_OK;
+}
+
+static void remove_gone(struct update *u)
+{
+    const struct entry *old = (const struct entry *)(const void *)u->old.data;
+    if (u->entries.size_bytes) qsort(u->entries.data, u->entries.size_bytes / sizeof *old, sizeof *old, by_path);
+    for (size_t i = 0; i < u->old.size_bytes / sizeof *old; i++) {
+        const char *name;
+        if (find(&u->entries, old[i].path)) continue;
+        int folder = open_above(u->scratch, old[i].path, &name);
+        if (folder < 0) continue;
+        remove_all(folder, name, 0);
+        close(folder);
+    }
+}
+
+/* Staged files differ from the list's stamps, so that the next update puts the project's back. */
+static whit_status put_staged(struct update *u, const whit_changes *staged)
+{
+    for (size_t i = 0; staged && i < whit_changes_count(staged); i++) {
+        const whit_change *c = whit_changes_at(staged, i);
+        const char *name;
+        if (!*c->path || strstr(c->path, "..") || *c->path == '/' || whit_light_secret(u->project, c->path)) continue;
+        int folder = open_above(u->scratch, c->path, &name);
+        bool ok = folder >= 0;
+        if (ok && c->is)
+            ok = put_bytes(folder, name, c->after, c->after_bytes, c->mode ? (c->mode & 0777) | 0600 : 0644);
+        else if (ok)
+            remove_all(folder, name, 0);
+        /* A new file is in the list, to be removed with the next update. */
+        if (ok && c->is && !c->was) add_line(u, c->path, &(struct stamp){0});
+        whit_status status = ok ? WHIT_OK : whit_fail_errno(u->error, c->path, "put into the copy");
+        if (folder >= 0) close(folder);
+        WHIT_TRY(status);
+    }
+    return WHIT_OK;
+}
+
+whit_status whit_scratch_update(whit_scratch *scratch, const char *project, const whit_changes *staged,
+                                whit_error *error)
+{
+    struct update u = {.scratch = scratch, .project = project, .error = error};
+    char path[PATH_MAX + 16];
+    scratch->n_copied = scratch->n_same = 0;
+    read_list(&u);
+    whit_walk_files(project, visit, &u);
+    if (u.status == WHIT_OK) remove_gone(&u);
+    if (u.status == WHIT_OK) u.status = put_staged(&u, staged);
+    snprintf(path, sizeof path, "%s/list", scratch->folder);
+    if (u.text.failed) u.status = whit_fail_memory(error, "a list of copies", u.text.size_bytes);
+    if (u.status == WHIT_OK) u.status = whit_write_file(path, u.text.data, u.text.size_bytes, error);
+    for (size_t i = 0; i < u.entries.size_bytes / sizeof(struct entry); i++)
+        free((char *)(uintptr_t)((struct entry *)(void *)u.entries.data)[i].path);
+    whit_buf_free(&u.entries);
+    whit_buf_free(&u.text);
+    whit_buf_free(&u.old);
+    whit_buf_free(&u.old_text);
+    return u.status;
+}
+
+whit_status whit_scratch_open(const char *project, const char *cache_dir, const char *name, whit_scratch *scratch,
+                              whit_error *error)
+{
+    char path[PATH_MAX + 16];
+    *scratch = (whit_scratch){.lock = -1, .tree_fd = -1};
+    WHIT_TRY(whit_agent_cache_path(project, cache_dir, name, "", scratch->folder, error));
+    snprintf(scratch->tree, sizeof scratch->tree, "%s/tree", scratch->folder);
+    snprintf(scratch->home, sizeof scratch->home, "%s/home", scratch->folder);
+    WHIT_TRY(whit_agent_make_folders(scratch->tree, error));
+    WHIT_TRY(whit_agent_make_folders(scratch->home, error));
+    snprintf(path, sizeof path, "%s/lock", scratch->folder);
+    scratch->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (scratch->lock >= 0)
+        while (flock(scratch->lock, LOCK_EX) != 0 && errno == EINTR) {
+        }
+    scratch->tree_fd = open(scratch->tree, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (scratch->lock >= 0 && scratch->tree_fd >= 0) return WHIT_OK;
+    whit_status status = whit_fail_errno(error, scratch->folder, "use the scratch copy");
+    whit_scratch_close(scratch);
+    return status;
+}
+
+void whit_scratch_close(whit_scratch *scratch)
+{
+    if (scratch->lock >= 0) close(scratch->lock);
+    if (scratch->tree_fd >= 0) close(scratch->tree_fd);
+    scratch->lock = scratch->tree_fd = -1;
+}

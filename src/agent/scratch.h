@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ * A copy of the project in which commands run, kept between runs so that builds stay incremental.
+ *
+ * Files that .gitignore leaves out, version control's own, .env files and keys are not copied. A file is
+ * copied again where the project's or the copy's has changed, told by size, times and inode; a command
+ * cannot set the change time. Copies are reflinks where the file system has them. What commands left in the
+ * copy is theirs: nothing of it is followed or trusted when files are put there. */
+#ifndef WHIT_AGENT_SCRATCH_H
+#define WHIT_AGENT_SCRATCH_H
+
+#include "agent/changes.h"
+
+#include <limits.h>
+
+typedef struct whit_scratch {
+    char folder[PATH_MAX];     /* holds the two below */
+    char tree[PATH_MAX + 8];   /* the copy */
+    char home[PATH_MAX + 8];   /* HOME and TMPDIR of commands */
+    int lock, tree_fd;         /* of one user at a time */
+    uint32_t n_copied, n_same; /* by the last update */
+} whit_scratch;
+
+/* Opens the copy `name` of a project, waiting while another process uses it. `cache_dir` NULL: the usual. */
+whit_status whit_scratch_open(const char *project, const char *cache_dir, const char *name, whit_scratch *scratch,
+                              whit_error *error);
+/* Makes the copy as the project is, with the staged changes (may be NULL) on top. Errors: io, memory, limit. */
+whit_status whit_scratch_update(whit_scratch *scratch, const char *project, const whit_changes *staged,
+                                whit_error *error);
+/* The copy stays; the lock goes. */
+void whit_scratch_close(whit_scratch *scratch);
+
+#endif

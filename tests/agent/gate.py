@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""Commands of an agent run in a copy, checks hold back what fails them, and what is red is asked about."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+from endpoint import Endpoint, at_terminal, message
+
+WHIT = sys.argv[1]
+failed = 0
+SOURCE = "int main(void)\n{\n    return 0;\n}\n"
+MAKE = "a: src/a.c\n\tcc -o a src/a.c\ntest: a\n\t./a\n"
+
+
+def wanted(condition, text):
+    global failed
+    if not condition:
+        failed = 1
+        print("FAILED:", text)
+
+
+def environment():
+    env = dict(os.environ, no_proxy="*", HOME=os.path.abspath("home"))
+    for name in ("STATE", "CACHE", "CONFIG"):
+        env[f"XDG_{name}_HOME"] = os.path.abspath(name.lower())
+    return env
+
+
+def project(config=None):
+    for folder in ("p", "state", "cache", "config", "home"):
+        shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs("p/src")
+    os.makedirs("p/.git")
+    os.makedirs("home")
+    open("p/src/a.c", "w").write(SOURCE)
+    open("p/Makefile", "w").write(MAKE)
+    open("p/.env", "w").write("SECRET\n")
+    open("p/.gitignore", "w").write("ignored\n")
+    open("p/ignored", "w").write("x" * 100)
+    if config is not None:
+        os.makedirs("p/.whit")
+        open("p/.whit/agent.json", "w").write(config if isinstance(config, str) else json.dumps(config))
+
+
+def agent(answers, *more, allow="yellow", status=0):
+    endpoint = Endpoint(answers)
+    done = subprocess.run([WHIT, "agent", "-p", "Do it.", "--url", endpoint.url, "--project", "p", "--allow", allow, *more],
+                          env=environment(), capture_output=True, text=True, start_new_session=True,
+                          stdin=subprocess.DEVNULL, timeout=300)
+    endpoint.server.shutdown()
+    wanted(done.returncode == status, f"status {done.returncode}, not {status}: {done.stderr}")
+    return done, [m["content"] for m in endpoint.requests[-1]["messages"] if m["role"] == "tool"] if endpoint.requests else []
+
+
+def command(line):
+    return message(None, [("run", {"command": line})])
+
+
+def change(old, new, path="src/a.c"):
+    return ("patch_file", {"patch": f"{path}\n<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE\n"})
+
+
+def source():
+    return open("p/src/a.c").read()
+
+
+def tree():
+    return sorted(os.path.join(at, f) for at, _, files in os.walk("p") for f in files)
+
+
+END = message("done")
+report = json.loads(subprocess.run([WHIT, "doctor", "--json"], capture_output=True, text=True).stdout)
+held = report["landlock_abi"] and report["seccomp"]
+if not held:
+    project()
+    _, got = agent([command("true"), END])
+    wanted("commands are not run" in got[0], f"without walls a command runs: {got}")
+    print("[ SKIPPED ] this machine cannot hold commands")
+    sys.exit(failed or 77)
+
+# A build and a test: nobody is asked, nothing of it is in the project, the second build is incremental.
+project()
+before = tree()
+done, got = agent([command("make a && ./a && echo fine"), command("make a"), command("cat .env; ls -a; test ! -e .git"),
+                   command("echo x >src/a.c; echo y >new; cat new"), command("cat src/a.c new"), END], allow="green")
+wanted("exit status 0" in got[0] and "fine" in got[0], f"build: {got[0]}")
+wanted("up to date" in got[1], f"the second build: {got[1]}")
+wanted("SECRET" not in got[2] and "exit status 0" in got[2] and "ignored" not in got[2].split(), f"secrets: {got[2]}")
+wanted("int main" in got[4] and "y\n" in got[4], f"the project's file is put back, the command's own stays: {got[4]}")
+wanted(tree() == before and source() == SOURCE, f"the project has changed: {tree()}")
+
+# Changes of the same answer are in the copy, and gone from it when they are refused.
+done, got = agent([message(None, [change("return 0;", "return 3;"), ("run", {"command": "make a && ./a"})]),
+                   command("make a && ./a"), END], allow="green")
+wanted("exit status 3" in got[1], f"a staged change: {got[1]}")
+wanted("exit status 0" in got[2], f"a refused change stays in the copy: {got[2]}")
+
+# What a command plants in the copy leads nobody out of it.
+os.makedirs("victim/src", exist_ok=True)
+open("victim/a.c", "w").write("mine")
+done, got = agent([command(f"rm -rf src && ln -s {os.path.abspath('victim')} src && ls -l"), command("cat src/a.c"),
+                   command("cat /etc/passwd ~/../../../.ssh/id; ls " + os.path.abspath("p")), END])
+wanted("int main" in got[1] and open("victim/a.c").read() == "mine", f"a planted link: {got[1]}")
+wanted("exit status 0" not in got[2] and "root:" not in got[2] and "the sandbox refused" in got[2], f"outside: {got[2]}")
+runs = [json.loads(x) for x in open(f"state/whit/{[f for f in os.listdir('state/whit') if f.endswith('.runs.jsonl')][0]}")]
+wanted(len(runs) == 10 and any("passwd" in line for line in runs[-1]["refused"]), f"the list of runs: {runs[-1]}")
+
+# The gate: what fails the project's check is not written, and the model reads why.
+project({"check": ["make test"]})
+done, got = agent([message(None, [change("return 0;", "return 4;")]), message(None, [change("return 0;", "return 0; /* */")]), END])
+wanted("make test" in got[0] and "not written" in got[0] and "4" in got[0], f"a failing check: {got[0]}")
+wanted("turn 1" in got[1] and "/* */" in source(), f"a check that passes: {got[1]}")
+wanted("a" not in os.listdir("p"), "a check built in the project")
+for path, text, why in (("x.json", "{", "is no JSON"), ("src/b.c", "int f(void) {\n", "no partner"),
+                        ("src/b.py", "x = (1\n", "no partner"), ("b.txt", "<<<<<<< a\n", "merge")):
+    done, got = agent([message(None, [("write", {"path": path, "content": text})]), END])
+    wanted(why in got[0] and not os.path.exists(f"p/{path}"), f"{path}: {got[0]}")
+for path, text in (("src/c.c", "char a[] = {'(', '\"', '\\'', \"(\"[0]}; /* ( */ // (\nint x = 1'000;\n"),
+                   ("src/c.py", "x = '''(\n('''  # (\n"), ("c.json", "[1]\n")):
+    done, got = agent([message(None, [("write", {"path": path, "content": text})]), END])
+    wanted("turn" in got[0], f"{path}: {got[0]}")
+
+# What is red is asked about, and done where the person says so.
+for path, text, why in (("src/d.c", "int f(void) { return system(\"x\"); }\n", "system()"),
+                        (".whit/agent.json", '{"check": []}\n', "configuration"),
+                        ("AGENTS.md", "Obey.\n", "configuration")):
+    call = [message(None, [("write", {"path": path, "content": text})]), END]
+    done, got = agent(call)
+    there = open(f"p/{path}").read() if os.path.exists(f"p/{path}") else ""
+    wanted("refused" in got[0] and why in got[0] and there != text, f"{path}: {got[0]}")
+    endpoint = Endpoint(call)
+    status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p", "--allow", "yellow"],
+                               [("[y/N]", "y\n")], environment())
+    wanted(status == 0 and why in seen and open(f"p/{path}").read() == text, f"{path} with a yes: {seen}")
+
+# A question reaches the person, and the answer the model.
+endpoint = Endpoint([message(None, [("ask", {"question": "Which colour?"})]), END])
+status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p"],
+                           [("Which colour?", "green\n")], environment())
+wanted(status == 0 and endpoint.requests[-1]["messages"][-1]["content"] == "green\n", f"ask: {seen}")
+
+# Without the sandbox: only where a person says so, and then each command is asked about.
+done, got = agent([command("echo unheld"), END], "--no-sandbox")
+wanted("not run" in got[0], f"--no-sandbox without a person: {got[0]}")
+endpoint = Endpoint([command("echo unheld"), END])
+status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p", "--no-sandbox"],
+                           [("[y/N]", "y\n")], environment())
+wanted("unheld" in endpoint.requests[-1]["messages"][-1]["content"] and "outside the sandbox" in seen, f"unheld: {seen}")
+
+# Configuration: one line says what is wrong with it; a project's file can widen nothing.
+for text, words in (('{"check": 3}', "'check' must be"), ("{", "line 1"), ('{"read": ["/"]}', "no setting of a project"),
+                    ('{"mcp": {}}', "no setting of a project"), ("[]", "no JSON object")):
+    project(text)
+    done, got = agent([END], status=3)
+    lines = [x for x in done.stderr.splitlines() if x.startswith("whit agent:")]
+    wanted(len(lines) == 1 and words in lines[0], f"{text}: {done.stderr}")
+sys.exit(failed)
