@@ -88,11 +88,17 @@ static whit_status add_state(whit_grammar *g, const whit_grammar_state *like, wh
 
 whit_status whit_grammar_state_open(whit_grammar *g, whit_grammar_state **state, whit_error *error)
 {
+    WHIT_NEED(state);
+    *state = NULL;
+    WHIT_NEED(g);
     return add_state(g, NULL, state, error);
 }
 
 whit_status whit_grammar_state_clone(const whit_grammar_state *state, whit_grammar_state **clone, whit_error *error)
 {
+    WHIT_NEED(clone);
+    *clone = NULL;
+    WHIT_NEED(state);
     return add_state(state->grammar, state, clone, error);
 }
 
@@ -145,6 +151,7 @@ static whit_status collect(whit_grammar *g, whit_error *error)
 
 whit_status whit_grammar_accept(whit_grammar_state *s, int32_t id, whit_error *error)
 {
+    WHIT_NEED(s);
     whit_grammar *g = s->grammar;
     const whit_grammar_vocabulary *v = g->vocabulary;
     if (id < 0 || (uint32_t)id >= v->n_tokens) return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no token %d", id);
@@ -175,6 +182,7 @@ whit_status whit_grammar_accept(whit_grammar_state *s, int32_t id, whit_error *e
 
 whit_status whit_grammar_rollback(whit_grammar_state *s, uint32_t n, whit_error *error)
 {
+    WHIT_NEED(s);
     if (n > s->n_past)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u tokens cannot be taken back, %u can", n, s->n_past);
     if (n == 0) return WHIT_OK;
@@ -302,10 +310,12 @@ static void walk(whit_grammar *g, uint32_t configuration, uint64_t *bits)
 
 whit_status whit_grammar_mask(whit_grammar_state *s, const uint64_t **bits, whit_error *error)
 {
+    WHIT_NEED(bits);
+    *bits = NULL;
+    WHIT_NEED(s);
     whit_grammar *g = s->grammar;
     const whit_grammar_vocabulary *v = g->vocabulary;
     whit_state_pool *bounded = &g->bounded;
-    *bits = NULL;
     if (bounded->rows.size_bytes > FULL_ROW_BYTES || whit_state_pool_n_frames(bounded) > (1 << 16) ||
         bounded->threads.size_bytes > (4u << 20))
         forget_masks(g);

@@ -8,7 +8,11 @@ whit_status whit_grammar_open_gbnf(const whit_grammar_vocabulary *vocabulary, co
                                    size_t text_bytes, whit_grammar **grammar, whit_error *error)
 {
     whit_automaton graph;
+    WHIT_NEED(grammar);
     *grammar = NULL;
+    WHIT_NEED(vocabulary);
+    WHIT_NEED(name);
+    WHIT_NEED_ARRAY(text, text_bytes);
     WHIT_TRY(whit_automaton_open(vocabulary->allocator, &graph, error));
     whit_status status = whit_gbnf_compile(&graph, name, text, text_bytes, error);
     if (status == WHIT_OK) return whit_grammar_make(vocabulary, &graph, name, grammar, error);
@@ -22,7 +26,11 @@ whit_status whit_grammar_open_json_schema(const whit_grammar_vocabulary *vocabul
 {
     whit_automaton graph;
     uint32_t rule, bad;
+    WHIT_NEED(grammar);
     *grammar = NULL;
+    WHIT_NEED(vocabulary);
+    WHIT_NEED(name);
+    WHIT_NEED_ARRAY(schema, schema_bytes);
     WHIT_TRY(whit_automaton_open(vocabulary->allocator, &graph, error));
     uint32_t root = whit_automaton_rule(&graph);
     whit_status status = whit_json_schema_compile(&graph, name, schema, schema_bytes, &rule, error);

@@ -24,6 +24,8 @@ typedef struct reader {
 
 static uint32_t refuse(reader *r, const char *what)
 {
+    if (r->status == WHIT_OK && r->syntax->failed) /* where reading stopped says nothing about the text */
+        r->status = whit_fail(r->error, WHIT_ERROR_LIMIT, "%s: the pattern is too large, or memory ran out", r->name);
     if (r->status == WHIT_OK)
         r->status = whit_fail(r->error, WHIT_ERROR_UNSUPPORTED,
                               "%s: %s at character %zu of the pattern cannot be enforced", r->name, what, r->at + 1);
@@ -269,7 +271,7 @@ whit_status whit_pattern_read(const char *name, const char *text, size_t n_bytes
     uint32_t any = read_any(&r, 0);
     if (r.status == WHIT_OK && r.at < r.n) refuse(&r, "a ) without its group");
     if (r.status == WHIT_OK && syntax->failed)
-        r.status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: the pattern is too large", name);
+        r.status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: the pattern is too large, or memory ran out", name);
     if (r.status == WHIT_OK) *root = any;
     return r.status;
 }

@@ -474,7 +474,10 @@ uint32_t whit_json_schema_string(whit_json_schema_compiler *c, whit_json_schema_
     whit_pattern syntax = {.nodes.allocator = c->graph->allocator, .ranges.allocator = c->graph->allocator};
     uint32_t root, shortest, longest, begin = WHIT_AUTOMATON_NONE;
     whit_error error;
-    if (whit_pattern_read("", pattern, n_pattern, &syntax, &root, &error) != WHIT_OK) {
+    whit_status read = whit_pattern_read("", pattern, n_pattern, &syntax, &root, &error);
+    if (syntax.failed) {
+        c->graph->failed = true; /* too large, or no memory */
+    } else if (read != WHIT_OK) {
         whit_json_schema_refuse(c, by, "%s", error.message[0] == ':' ? error.message + 2 : error.message);
     } else {
         whit_pattern_length(&syntax, root, &shortest, &longest);

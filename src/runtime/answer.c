@@ -577,6 +577,8 @@ whit_status whit_answer_open(whit_call_syntax syntax, bool tools, const char *th
 
 whit_status whit_chat_parser_push(whit_chat_parser *p, const char *text, size_t text_bytes, whit_error *error)
 {
+    WHIT_NEED(p);
+    WHIT_NEED_ARRAY(text, text_bytes);
     if (p->stopped) return whit_fail(error, WHIT_ERROR_CANCELLED, "cancelled");
     if (!whit_buf_append(&p->held, text, text_bytes)) return whit_fail_memory(error, "the answer", text_bytes);
     return advance(p, error);
@@ -603,6 +605,7 @@ static bool write_message(whit_chat_parser *p)
 whit_status whit_chat_parser_flush(whit_chat_parser *p, whit_error *error)
 {
     bool ok = true, wait = false;
+    WHIT_NEED(p);
     if (p->message.size_bytes) return WHIT_OK;
     if (p->state == WHIT_ANSWER_CALLS) {
         if (p->section_state == WHIT_SECTION_NEXT) { /* as good as closed */

@@ -98,6 +98,7 @@ static whit_status read_values(const whit_chat_template *chat, const whit_chat_r
 whit_status whit_chat_render(const whit_chat_template *chat, const whit_chat_request *request, whit_chat_prompt **out,
                              whit_error *error)
 {
+    WHIT_NEED(out);
     *out = NULL;
     whit_chat_request own = whit_chat_request_default();
     if (!chat || !request) return whit_fail(error, WHIT_ERROR_ARGUMENT, "rendering needs a template and a request");
@@ -145,6 +146,7 @@ whit_status whit_chat_parser_open(const whit_chat_template *chat, const whit_cha
                                   whit_chat_event_fn *on_event, void *user, whit_chat_parser **parser,
                                   whit_error *error)
 {
+    WHIT_NEED(parser);
     *parser = NULL;
     if (!chat) return whit_fail(error, WHIT_ERROR_ARGUMENT, "a parser needs a template");
     return whit_answer_open(chat->style.syntax, tools, whit_prompter_thinking_open(chat->prompter),

@@ -93,7 +93,10 @@ whit_status whit_generations_step(whit_session *session, whit_generation *const 
 {
     whit_status status = WHIT_OK;
     size_t n_waiting = 0, n_left = 0;
+    WHIT_NEED(session);
+    WHIT_NEED_ARRAY(generations, n);
     for (size_t i = 0; i < n; i++) {
+        WHIT_NEED(generations[i]);
         if (generations[i]->session != session)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "generation %zu belongs to another session", i);
         generations[i]->served = false;

@@ -253,7 +253,10 @@ whit_status whit_generation_check(whit_generation *g, whit_error *error)
 whit_status whit_generation_tokens_strided(whit_generation *g, void *tokens, size_t capacity, size_t stride_bytes,
                                            size_t n_logits, size_t *n_tokens, whit_error *error)
 {
+    WHIT_NEED(n_tokens);
     *n_tokens = 0;
+    WHIT_NEED(g);
+    WHIT_NEED_ARRAY(tokens, capacity);
     if (stride_bytes < sizeof(whit_step_token))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "whit_step_token: an element has %zu bytes", stride_bytes);
     WHIT_TRY(whit_generation_check(g, error));
@@ -363,6 +366,7 @@ static whit_status look_at_prompt(whit_generation *g, size_t i_wanted, whit_erro
 whit_status whit_generation_accept(whit_generation *g, size_t i_wanted, whit_error *error)
 {
     whit_error reason = {.message = ""};
+    WHIT_NEED(g);
     if (g->finished) return WHIT_OK;
     uint32_t position = whit_session_position(g->session, g->options.sequence);
     if (!g->n_offered || position != g->n_settled + g->n_offered)
@@ -396,7 +400,7 @@ whit_status whit_generation_accept(whit_generation *g, size_t i_wanted, whit_err
 
 void whit_generation_cancel(whit_generation *g)
 {
-    if (!g->finished) finish(g, WHIT_FINISH_CANCELLED, NULL);
+    if (g && !g->finished) finish(g, WHIT_FINISH_CANCELLED, NULL);
 }
 
 void whit_generation_fail(whit_generation *g, whit_status status, const whit_error *reason)

@@ -101,7 +101,9 @@ whit_status whit_token_trie_of_tokenizer(const whit_tokenizer_view *view, uint32
 whit_status whit_grammar_vocabulary_open(const whit_model *model, whit_grammar_vocabulary **vocabulary,
                                          whit_error *error)
 {
+    WHIT_NEED(vocabulary);
     *vocabulary = NULL;
+    WHIT_NEED(model);
     if (!model->has_tokenizer)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "%s: the model has no tokenizer, so that no grammar can be followed", model->path);

@@ -70,7 +70,10 @@ static uint32_t walk(whit_session *s, uint32_t sequence, const int32_t *ids, uin
 whit_status whit_session_reuse(whit_session *s, uint32_t sequence, const int32_t *ids, size_t n_ids,
                                uint32_t *n_present, whit_error *error)
 {
+    WHIT_NEED(n_present);
     *n_present = 0;
+    WHIT_NEED(s);
+    WHIT_NEED_ARRAY(ids, n_ids);
     if (sequence >= s->options.n_sequences)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
     size_t most = n_ids ? n_ids - 1 : 0;

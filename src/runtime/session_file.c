@@ -95,7 +95,11 @@ static whit_status restore(const whit_session_file *file, whit_error *error)
 whit_status whit_session_load(whit_session *s, uint32_t sequence, const char *path, const char *purpose,
                               whit_session_file **out, whit_error *error)
 {
+    WHIT_NEED(out);
     *out = NULL;
+    WHIT_NEED(s);
+    WHIT_NEED(path);
+    WHIT_NEED(purpose);
     if (sequence >= s->options.n_sequences)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
     if (access(path, F_OK) != 0 && errno == ENOENT) WHIT_TRY(create(s, sequence, path, purpose, error));
@@ -179,7 +183,12 @@ static whit_status check_turn(const whit_session_file *file, const whit_session_
     if (n_present > turn->n_ids || n_present + 1 < turn->n_ids)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "the sequence holds %zu tokens, the turn ends with %zu", n_present,
                          turn->n_ids);
-    return WHIT_OK;
+    /* A file says once, at its beginning, what its tokens were computed with. */
+    if (file->session->is_mixed[file->sequence])
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "%s: the sequence's adapters were changed while it held tokens: they are not a turn of it",
+                         file->log.path);
+    return whit_session_adapters_check(&file->record, file->session, file->sequence, error);
 }
 
 /* Settings are written where they are not those of the turn before. */
@@ -248,10 +257,14 @@ static size_t n_common(const whit_session_file *file, const whit_session_turn *t
 
 whit_status whit_session_save(whit_session_file *file, const whit_session_turn *given, whit_error *error)
 {
+    WHIT_NEED(file);
+    WHIT_NEED(given);
     whit_session_record *record = &file->record;
     whit_session_turn own = whit_session_turn_default();
     const whit_session_turn *turn = &own;
     WHIT_TRY(whit_options_read(&own, sizeof own, given, "whit_session_turn", error));
+    WHIT_NEED_ARRAY(own.ids, own.n_ids);
+    WHIT_NEED_ARRAY(own.note, own.note_bytes);
     WHIT_TRY(check_turn(file, turn, error));
     size_t n_keep = n_common(file, turn);
     whit_turn_header h = {.kind = WHIT_SESSION_TURN,

@@ -179,9 +179,10 @@ static whit_status refuse(const whit_session_record *record, const char *what, c
                      there ? there : "(none)", here);
 }
 
-static whit_status check_adapters(const whit_session_record *record, const whit_session_mounts *mounts,
-                                  whit_error *error)
+whit_status whit_session_adapters_check(const whit_session_record *record, const whit_session *s, uint32_t sequence,
+                                        whit_error *error)
 {
+    const whit_session_mounts *mounts = &s->mounts[sequence];
     whit_value digests = {0}, scales = {0}, names = {0};
     uint64_t n = 0;
     if (whit_table_get(&record->about, "session.adapters", &digests)) {
@@ -236,7 +237,7 @@ whit_status whit_session_begin_check(const whit_session_record *record, const wh
     if (!whit_table_get_u64(about, "session.block_bytes", &block_bytes) || block_bytes != s->kv.block_bytes)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: its KV blocks have another size than this model's",
                          record->log->path);
-    return check_adapters(record, &s->mounts[sequence], error);
+    return whit_session_adapters_check(record, s, sequence, error);
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */

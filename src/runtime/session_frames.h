@@ -83,6 +83,9 @@ extern const char *const whit_session_kv_names[], *const whit_session_act_names[
 whit_status whit_session_begin_build(const whit_session *session, uint32_t sequence, const char *purpose, whit_buf *out,
                                      whit_error *error);
 /* Is what a file begins with that of this sequence? Else a line that names what differs. */
+/* Are a sequence's adapters those that a file was made with? */
+whit_status whit_session_adapters_check(const whit_session_record *record, const whit_session *session,
+                                        uint32_t sequence, whit_error *error);
 whit_status whit_session_begin_check(const whit_session_record *record, const whit_session *session, uint32_t sequence,
                                      const char *purpose, whit_error *error);
 

@@ -167,6 +167,10 @@ whit_status whit_session_replay_file_strided(const whit_model *model, const whit
                                              const void *mounts, size_t n_mounts, size_t stride_bytes, const char *path,
                                              whit_session_replay *result, whit_error *error)
 {
+    WHIT_NEED(model);
+    WHIT_NEED(path);
+    WHIT_NEED(result);
+    WHIT_NEED_ARRAY(mounts, n_mounts);
     const whit_allocator *allocator = model->allocator;
     whit_session_replay replay = whit_session_replay_default();
     WHIT_TRY(whit_options_read(&replay, sizeof replay, result, "whit_session_replay", error));

@@ -100,7 +100,7 @@ static void null_is_a_status(void **state)
 {
     (void)state;
     whit_error error;
-    whit_session *session;
+    whit_session *session, *none;
     whit_sampler *sampler;
     whit_model *other;
     whit_detokenizer *detokenizer;
@@ -108,13 +108,23 @@ static void null_is_a_status(void **state)
     whit_generation *generation;
     whit_chat_template *chat;
     whit_chat_prompt *prompt;
+    whit_chat_parser *parser;
+    whit_session_file *file;
+    whit_session_replay replay = whit_session_replay_default();
+    whit_grammar_vocabulary *vocabulary;
+    whit_grammar *grammar;
+    whit_grammar_state *state_of;
+    const uint64_t *bits;
     int32_t id = 5;
+    uint32_t n_present;
     size_t n;
+    whit_status opened = whit_session_open(model, NULL, &session, &error);
+    assert_int_equal(opened, WHIT_OK);
     const whit_status found[] = {
         whit_model_open(NULL, NULL, &other, &error),
         whit_model_open("x", NULL, NULL, &error),
         whit_model_open_memory(NULL, 0, "x", NULL, &other, &error),
-        whit_session_open(NULL, NULL, &session, &error),
+        whit_session_open(NULL, NULL, &none, &error),
         whit_session_open(model, NULL, NULL, &error),
         whit_sampler_open(NULL, NULL, &sampler, &error),
         whit_sampler_pick(NULL, NULL, &id, &error),
@@ -131,7 +141,40 @@ static void null_is_a_status(void **state)
         whit_session_share(NULL, 0, 0, 0, &error),
         whit_session_mount(NULL, 0, NULL, 1, &error),
         whit_embed(NULL, &id, 1, NULL, NULL, &error),
+        whit_session_reuse(NULL, 0, &id, 1, &n_present, &error),
+        whit_session_reuse(session, 0, NULL, 1, &n_present, &error),
+        whit_session_reuse(session, 0, &id, 1, NULL, &error),
+        whit_generations_step(NULL, NULL, 0, NULL, &error),
+        whit_generations_step(session, NULL, 1, NULL, &error),
+        whit_generations_step(session, &(whit_generation *){NULL}, 1, NULL, &error),
+        whit_generation_tokens(NULL, NULL, 0, 0, &n, &error),
+        whit_generation_accept(NULL, 0, &error),
+        whit_chat_render(NULL, NULL, NULL, &error),
+        whit_chat_parser_open(NULL, NULL, true, NULL, NULL, &parser, &error),
+        whit_chat_parser_open(NULL, NULL, true, NULL, NULL, NULL, &error),
+        whit_chat_parser_push(NULL, "x", 1, &error),
+        whit_chat_parser_flush(NULL, &error),
+        whit_session_load(NULL, 0, "x", "x", &file, &error),
+        whit_session_load(session, 0, NULL, "x", &file, &error),
+        whit_session_load(session, 0, "x", NULL, &file, &error),
+        whit_session_load(session, 0, "x", "x", NULL, &error),
+        whit_session_save(NULL, NULL, &error),
+        whit_session_replay_file(NULL, NULL, NULL, 0, "x", &replay, &error),
+        whit_session_replay_file(model, NULL, NULL, 0, NULL, &replay, &error),
+        whit_session_replay_file(model, NULL, NULL, 0, "x", NULL, &error),
+        whit_session_replay_file(model, NULL, NULL, 1, "x", &replay, &error),
+        whit_grammar_vocabulary_open(NULL, &vocabulary, &error),
+        whit_grammar_vocabulary_open(model, NULL, &error),
+        whit_grammar_open_gbnf(NULL, "x", "x", 1, &grammar, &error),
+        whit_grammar_open_json_schema(NULL, "x", "x", 1, &grammar, &error),
+        whit_grammar_state_open(NULL, &state_of, &error),
+        whit_grammar_state_clone(NULL, &state_of, &error),
+        whit_grammar_mask(NULL, &bits, &error),
+        whit_grammar_accept(NULL, 0, &error),
+        whit_grammar_rollback(NULL, 1, &error),
     };
+    whit_generation_cancel(NULL);
+    whit_session_close(session);
     for (size_t i = 0; i < sizeof found / sizeof *found; i++)
         if (found[i] != WHIT_ERROR_ARGUMENT) fail_msg("%zu: %s", i, whit_status_name(found[i]));
 }

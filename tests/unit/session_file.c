@@ -282,6 +282,36 @@ static void refuses_what_differs(void **state)
     unlink(path);
 }
 
+/* A file that says nothing of an adapter must hold nothing that was computed with one. */
+static void saves_nothing_of_other_adapters(void **state)
+{
+    (void)state;
+    whit_error error;
+    const char *path = in_folder("mounts.ndf");
+    whit_adapter *one = make_adapter("one.ndf", 1);
+    whit_mount mount = {one, 0.5f};
+    struct talk *talk = load(model, WHIT_KV_F16, 0, path);
+    turn(talk, given, 10, 20, false);
+    whit_session_turn next = {.struct_bytes = sizeof next, .ids = talk->ids, .n_ids = talk->n, .n_given = talk->n};
+    assert_ok(whit_session_save(talk->file, &next, &error), error); /* the same again is fine */
+    assert_ok(whit_session_mount(talk->session, 0, &mount, 1, &error), error);
+    assert_int_equal(whit_session_save(talk->file, &next, &error), WHIT_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.message, "adapters were changed"));
+    assert_ok(whit_session_mount(talk->session, 0, NULL, 0, &error), error); /* tokens in between could be its */
+    assert_int_equal(whit_session_save(talk->file, &next, &error), WHIT_ERROR_ARGUMENT);
+    assert_ok(whit_session_truncate(talk->session, 0, 0, &error), error);
+    assert_ok(whit_session_mount(talk->session, 0, &mount, 1, &error), error);
+    next.n_ids = next.n_given = 0;
+    assert_int_equal(whit_session_save(talk->file, &next, &error), WHIT_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.message, "and here is 'sample' at 0.5"));
+    leave(talk);
+    talk = load(model, WHIT_KV_F16, 0, path);
+    assert_int_equal(whit_session_file_n_turns(talk->file), 2);
+    leave(talk);
+    whit_adapter_close(one);
+    unlink(path);
+}
+
 /* ---- damage --------------------------------------------------------------------------------- */
 
 static uint8_t *read_all(const char *path, size_t *n)
@@ -505,6 +535,7 @@ int main(void)
         cmocka_unit_test(goes_on_with_the_same_bits),
         cmocka_unit_test(undoes),
         cmocka_unit_test(refuses_what_differs),
+        cmocka_unit_test(saves_nothing_of_other_adapters),
         cmocka_unit_test(names_every_damage),
         cmocka_unit_test(replay_tells_a_forgery),
         cmocka_unit_test(a_full_disk_keeps_what_was_there),
