@@ -54,6 +54,8 @@ typedef struct whit_session_turn {
     const char *note; /* the caller's, kept as it is */
     size_t note_bytes;
     bool tokens_only; /* keep no KV blocks: a smaller file, computed again when it is loaded */
+    size_t n_stages;  /* of the generation (whit_generate_options): the file does not hold what they did, so
+                         that a turn with any cannot be replayed */
 } whit_session_turn;
 static inline whit_session_turn whit_session_turn_default(void)
 {
@@ -86,7 +88,7 @@ static inline whit_session_replay whit_session_replay_default(void)
     return replay;
 }
 /* Feeds the tokens of the file at `path` again, picks with what is recorded, and compares. A difference is
- * no error: `replay` says so. `options` as for whit_session_open; types of cache and activations and the
+ * no error: `replay` says so. WHIT_ERROR_UNSUPPORTED where stages had a part in a turn's picks. `options` as for whit_session_open; types of cache and activations and the
  * context are taken from the file. */
 WHIT_API whit_status whit_session_replay_file_strided(const whit_model *model, const whit_session_options *options,
                                                       const void *mounts, size_t n_mounts, size_t stride_bytes,

@@ -126,7 +126,7 @@ bool cli_chat_answer(cli_chat *chat)
                                   .n_stages = chat->grammar.n_stages,
                                   .on_part = cli_view_part,
                                   .user = &view};
-    cli_keep_begin(&chat->keep, sampler);
+    cli_keep_begin(&chat->keep, sampler, chat->grammar.n_stages);
     whit_status status = whit_conversation_answer(chat->talk.conversation, sampler, &wanted, &answer, &error);
     if (status == WHIT_OK || whit_messages_count(messages) > n_before)
         cli_chat_remember(

@@ -63,8 +63,9 @@ void cli_keep_close(cli_keep *keep)
     whit_buf_free(&keep->seen);
 }
 
-void cli_keep_begin(cli_keep *keep, whit_sampler *sampler)
+void cli_keep_begin(cli_keep *keep, whit_sampler *sampler, size_t n_stages)
 {
+    keep->n_stages = n_stages;
     if (keep->goes_on) whit_sampler_restore(sampler, &keep->before);
     keep->goes_on = false;
     whit_sampler_save(sampler, &keep->before);
@@ -75,6 +76,7 @@ int cli_keep_turn(cli_call *call, cli_keep *keep, whit_session_turn turn)
     whit_error error;
     if (!keep->file) return CLI_OK;
     turn.before = keep->before;
+    turn.n_stages = turn.sampler ? keep->n_stages : 0;
     turn.tokens_only = keep->tokens_only;
     if (whit_session_save(keep->file, &turn, &error) != WHIT_OK) return cli_fail_error(call, &error);
     return CLI_OK;

@@ -25,6 +25,7 @@ typedef struct cli_keep_flags {
 typedef struct cli_keep {
     whit_session_file *file;
     bool tokens_only;
+    size_t n_stages;           /* that have a part in its turns' picks */
     bool goes_on;              /* the sampler begins at `before` */
     whit_sampler_state before; /* of the turn's first pick */
     whit_buf seen;             /* of a conversation's messages that the file has, a hash each */
@@ -37,7 +38,7 @@ int cli_keep_open(cli_call *call, const cli_keep_flags *flags, whit_session *ses
 void cli_keep_close(cli_keep *keep);
 
 /* In front of the picks of a turn. */
-void cli_keep_begin(cli_keep *keep, whit_sampler *sampler);
+void cli_keep_begin(cli_keep *keep, whit_sampler *sampler, size_t n_stages);
 /* Appends the turn. */
 int cli_keep_turn(cli_call *call, cli_keep *keep, whit_session_turn turn);
 

@@ -169,7 +169,7 @@ static int print_answer(cli_call *call, cli_talk *talk, cli_keep *keep, const cl
                                   .n_stages = grammar->n_stages,
                                   .on_part = on_part,
                                   .user = &turn};
-    cli_keep_begin(keep, sampler);
+    cli_keep_begin(keep, sampler, grammar->n_stages);
     whit_status ended = whit_conversation_answer(talk->conversation, sampler, &wanted, &answer, &error);
     if (ended != WHIT_OK && ended != WHIT_ERROR_CANCELLED) {
         whit_buf_free(&kept);
@@ -338,7 +338,6 @@ static int continue_text(cli_call *call)
     if (status == CLI_OK) status = cli_open_sampler(call, &values->sampler, model, &seed, &sampler);
     if (status == CLI_OK) status = leave_last(call, session, &text);
     if (status != CLI_OK) goto cleanup;
-    cli_keep_begin(&keep, sampler);
 
     struct output output = {call, values->json ? &kept : NULL, &text.ids};
     const size_t n_given = n_ids(&text);
@@ -369,6 +368,7 @@ static int continue_text(cli_call *call)
     cli_grammar_after(&grammar, stage.stages, stage.n_stages);
     generate.stages = grammar.stages;
     generate.n_stages = grammar.n_stages;
+    cli_keep_begin(&keep, sampler, grammar.n_stages);
     if (!values->json && !values->no_display_prompt) on_text(&output, text.prompt.data, text.prompt.size_bytes);
     whit_generate_result result = whit_generate_result_default();
     whit_status ended = whit_generate(session, sampler, ids, n_given, &generate, &result, &error);

@@ -102,7 +102,11 @@ whit_status whit_session_load(whit_session *s, uint32_t sequence, const char *pa
     WHIT_NEED(purpose);
     if (sequence >= s->options.n_sequences)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
-    if (access(path, F_OK) != 0 && errno == ENOENT) WHIT_TRY(create(s, sequence, path, purpose, error));
+    if (access(path, F_OK) != 0 && errno == ENOENT) {
+        whit_status created = create(s, sequence, path, purpose, error);
+        if (created != WHIT_OK && access(path, F_OK) != 0) return created;
+        /* Else another program was faster: it is opened below, or said to be in use. */
+    }
     whit_session_file *file = whit_zalloc(s->allocator, sizeof *file);
     if (!file) return whit_fail_memory(error, "a session file", sizeof *file);
     *file = (whit_session_file){.session = s,
@@ -192,12 +196,12 @@ static whit_status check_turn(const whit_session_file *file, const whit_session_
 }
 
 /* Settings are written where they are not those of the turn before. */
-static whit_status add_settings(const whit_session_file *file, const whit_sampler *sampler, whit_buf *head,
+static whit_status add_settings(const whit_session_file *file, const whit_session_turn *turn, whit_buf *head,
                                 uint64_t *n_bytes, whit_error *error)
 {
     whit_buf table = {.allocator = file->allocator};
-    const whit_sampler_options options = whit_sampler_options_of(sampler);
-    whit_status status = whit_session_settings_build(&options, &table, error);
+    const whit_sampler_options options = whit_sampler_options_of(turn->sampler);
+    whit_status status = whit_session_settings_build(&options, turn->n_stages, &table, error);
     bool same = table.size_bytes == file->record.settings.size_bytes && table.size_bytes &&
         memcmp(table.data, file->record.settings.data, table.size_bytes) == 0;
     if (status == WHIT_OK && !same) {
@@ -217,7 +221,7 @@ static whit_status build_head(const whit_session_file *file, const whit_session_
     whit_buf_append(head, turn->ids + h->n_keep, h->n_ids * sizeof *turn->ids);
     whit_buf_align(head, 8);
     *settings_at = head->size_bytes;
-    if (h->n_ids > h->n_given) WHIT_TRY(add_settings(file, turn->sampler, head, &h->settings_bytes, error));
+    if (h->n_ids > h->n_given) WHIT_TRY(add_settings(file, turn, head, &h->settings_bytes, error));
     whit_buf_align(head, 8);
     whit_buf_append(head, turn->note, turn->note_bytes);
     if (h->n_blocks) whit_buf_align(head, 64);

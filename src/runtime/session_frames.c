@@ -48,12 +48,14 @@ static const setting settings[] = {
 };
 enum { N_SETTINGS = sizeof settings / sizeof *settings };
 
-whit_status whit_session_settings_build(const whit_sampler_options *options, whit_buf *out, whit_error *error)
+whit_status whit_session_settings_build(const whit_sampler_options *options, uint64_t n_stages, whit_buf *out,
+                                        whit_error *error)
 {
     whit_table_builder table = {.allocator = out->allocator};
     whit_buf ids = {.allocator = out->allocator}, values = {.allocator = out->allocator};
     whit_table_set_u64(&table, "sampler.seed", options->seed);
     whit_table_set_u64(&table, "sampler.n_history_tokens", options->n_history_tokens);
+    if (n_stages) whit_table_set_u64(&table, "sampler.n_stages", n_stages); /* before the sampler */
     for (int i = 0; i < N_SETTINGS; i++) {
         const char *at = (const char *)options + settings[i].offset;
         if (settings[i].is_int)

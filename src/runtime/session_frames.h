@@ -93,7 +93,8 @@ whit_status whit_session_begin_check(const whit_session_record *record, const wh
 whit_sampler_options whit_sampler_options_of(const whit_sampler *sampler);
 /* Sampler options as a table, appended to `out`, and back; the arrays of biases are then `ids` and
  * `values`, which the caller frees. */
-whit_status whit_session_settings_build(const whit_sampler_options *options, whit_buf *out, whit_error *error);
+whit_status whit_session_settings_build(const whit_sampler_options *options, uint64_t n_stages, whit_buf *out,
+                                        whit_error *error);
 whit_status whit_session_settings_read(const whit_table *table, whit_sampler_options *options, whit_buf *bias_ids,
                                        whit_buf *bias_values, whit_error *error);
 

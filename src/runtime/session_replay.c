@@ -16,6 +16,7 @@ struct replaying {
     whit_buf bias_ids, bias_values;
     uint8_t *piece; /* (head_bytes) */
     whit_session_replay *replay;
+    const char *path;
 };
 
 static int32_t *ids_of(struct replaying *r)
@@ -51,6 +52,12 @@ static whit_status feed(struct replaying *r, uint64_t end, uint64_t wanted, whit
 static whit_status open_sampler(struct replaying *r, const whit_turn_view *turn, uint64_t n_given, whit_error *error)
 {
     whit_sampler_options options;
+    uint64_t n_stages = 0;
+    if (whit_table_get_u64(turn->settings, "sampler.n_stages", &n_stages) && n_stages)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: turn %u was picked under a grammar or a program, which the file does not hold: it "
+                         "cannot be replayed",
+                         r->path, turn->number);
     WHIT_TRY(whit_session_settings_read(turn->settings, &options, &r->bias_ids, &r->bias_values, error));
     whit_sampler_close(r->sampler);
     WHIT_TRY(whit_sampler_open(r->model, &options, &r->sampler, error));
@@ -178,7 +185,8 @@ whit_status whit_session_replay_file_strided(const whit_model *model, const whit
                           .ids = {.allocator = allocator},
                           .bias_ids = {.allocator = allocator},
                           .bias_values = {.allocator = allocator},
-                          .replay = &replay};
+                          .replay = &replay,
+                          .path = path};
     whit_session_record record = {0}, again = {0};
     whit_ndf_log log;
     uint64_t n_tokens = 0;

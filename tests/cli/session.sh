@@ -78,6 +78,22 @@ done
 cmp -s whole parts || complain "dropped turns differ: $(cat err)"
 expect 0 whit verify d.ndf --replay -m model.ndf
 
+# ---- picks under a grammar are no forgery: the file says that it cannot be replayed
+printf 'root ::= [a-z ]{2,30}\n' >letters.gbnf
+expect 0 whit run -m model.ndf -p "the" -n 6 --session g.ndf --grammar letters.gbnf
+expect 3 whit verify g.ndf --replay -m model.ndf
+grep -q "turn 0 was picked under a grammar" err || complain "$(cat err)"
+expect 0 whit verify g.ndf
+
+# ---- several that begin one file at once: one does, the others say why not
+for i in 1 2 3 4 5 6; do
+    whit run -m model.ndf -p "the" -n 40 --session race.ndf >/dev/null 2>race.$i || grep -q "another program is writing it" race.$i ||
+        touch race.odd &
+done
+wait
+[ ! -e race.odd ] || complain "$(cat race.?)"
+expect 0 whit verify race.ndf --replay -m model.ndf
+
 # ---- signatures, of a session and of a model
 expect 0 whit sign --new-key key
 [ "$(stat -c %a key)" = 600 ] || complain "the secret key is readable by others"
