@@ -190,7 +190,7 @@ static bool order_symbols(struct build *build, uint32_t *moved)
     }
     for (uint32_t i = 0; i < build->n_symbols; i++)
         if (sorted[i].parent != WHIT_GRAPH_NONE) sorted[i].parent = moved[sorted[i].parent];
-    memcpy(build->symbols.data, sorted, (size_t)build->n_symbols * sizeof *sorted);
+    if (build->n_symbols) memcpy(build->symbols.data, sorted, (size_t)build->n_symbols * sizeof *sorted);
     free(sorted);
     return true;
 }

@@ -113,6 +113,21 @@ static bool read_line(ed *e, char *line, char *why, size_t why_bytes)
         }
         return ed_bind(e, key, number);
     }
+    if (!strncmp(name, "server ", 7)) {
+        char *language = name + 7 + strspn(name + 7, " "), *command = language + strcspn(language, " ");
+        if (*command) *command++ = 0;
+        command += strspn(command, " ");
+        bool known = false;
+        char known_name[32];
+        for (size_t i = 0; whit_syntax_language(i, known_name, sizeof known_name); i++)
+            known = known || !strcmp(known_name, language);
+        if (known && *command && ed_language_add(e, language, command)) return true;
+        if (!known)
+            snprintf(why, why_bytes, "there is no language '%.40s'; the status line shows their names", language);
+        else
+            snprintf(why, why_bytes, *command ? "too many servers" : "server %.40s wants a command", language);
+        return false;
+    }
     if (!strncmp(name, "color ", 6)) {
         char *style = name + 6 + strspn(name + 6, " "), *look = style + strcspn(style, " \t");
         if (*look) *look++ = 0;
@@ -120,7 +135,8 @@ static bool read_line(ed *e, char *line, char *why, size_t why_bytes)
     }
     char *value = strchr(name, '=');
     if (!value) {
-        snprintf(why, why_bytes, "a line is 'option = value', 'bind KEY COMMAND' or 'color STYLE LOOK'");
+        snprintf(why, why_bytes,
+                 "a line is 'option = value', 'bind KEY COMMAND', 'color STYLE LOOK' or 'server LANGUAGE COMMAND'");
         return false;
     }
     char *name_end = value++;

@@ -50,6 +50,7 @@ static uint8_t flags_at(const ed *e, const struct ed_window *window, const struc
     }
     for (size_t i = 0; i < marks->n_matches; i++)
         if (offset >= marks->matches[i].begin && offset < marks->matches[i].end) flags |= WHIT_CELL_MATCH;
+    if (window->doc->language.n_diagnostics && ed_language_is_wrong(window->doc, offset)) flags |= WHIT_CELL_WRONG;
     if (offset == marks->brackets[0] || offset == marks->brackets[1]) flags |= WHIT_CELL_BRACKET;
     return flags;
 }
@@ -125,6 +126,13 @@ static void draw_number(const ed *e, const struct ed_window *window, whit_screen
                     number);
     whit_style style;
     const char *mark = *number ? ed_git_mark(window->doc, line + 1, &style) : NULL;
+    const struct ed_diagnostic *worst = *number && window->doc->language.n_diagnostics
+        ? ed_language_worst(window->doc, row, whit_text_line_end(window->layout.text, row))
+        : NULL;
+    if (worst) {
+        mark = worst->severity == ED_SEVERITY_ERROR ? "E" : worst->severity == ED_SEVERITY_WARNING ? "W" : "i";
+        style = worst->severity == ED_SEVERITY_ERROR ? WHIT_STYLE_ERROR : WHIT_STYLE_CHANGED;
+    }
     if (mark) whit_screen_put(screen, window->x + margin - 2, y, window->x + margin, style, mark);
 }
 
@@ -245,6 +253,14 @@ void whit_editor_draw(whit_editor *e, whit_screen *screen)
     int y = screen->n_rows - 1;
     const struct ed_prompt *prompt = &e->prompt;
     if (!prompt->kind) {
+        uint64_t begin = whit_layout_line_begin(ed_layout(e), ed_cursor(e)->offset);
+        const struct ed_diagnostic *said = *e->message || !e->window->doc->language.n_diagnostics
+            ? NULL
+            : ed_language_worst(e->window->doc, begin, whit_layout_line_end(ed_layout(e), begin));
+        if (said)
+            whit_screen_put(screen, 0, y, screen->n_columns,
+                            said->severity == ED_SEVERITY_ERROR ? WHIT_STYLE_ERROR : WHIT_STYLE_CHANGED, said->message);
+        if (said) return;
         whit_screen_put(screen, 0, y, screen->n_columns, e->message_is_error ? WHIT_STYLE_ERROR : WHIT_STYLE_TEXT,
                         e->message);
         return;

@@ -44,6 +44,7 @@ static void on_change(void *user, uint64_t offset, uint64_t n_removed, uint64_t 
 {
     struct watch *watch = user;
     whit_syntax_states_cut(&watch->doc->states, offset);
+    ed_language_changed(watch->doc, offset, n_removed, n_inserted);
     ed_windows_changed(watch->e, watch->doc, offset, n_removed, n_inserted);
 }
 
@@ -143,6 +144,7 @@ void ed_close_doc(ed *e, struct ed_doc *doc)
         if (e->jumps[i].doc != doc) e->jumps[n++] = e->jumps[i];
     e->n_jumps = n;
     *at = doc->next;
+    ed_language_forget(e, doc);
     free_doc(doc);
     ed_windows_layout(e);
     ed_check_journal(e);
@@ -248,9 +250,11 @@ void whit_editor_close(whit_editor *e)
     while (e->docs) {
         struct ed_doc *next = e->docs->next;
         e->docs->buffer->keep_journal = !e->done; /* a signal, or a terminal that went away */
+        ed_language_forget(e, e->docs);
         free_doc(e->docs);
         e->docs = next;
     }
+    ed_language_close(e);
     ed_search_free(e->search);
     free(e->bindings);
     free(e->clipboard);
@@ -426,6 +430,24 @@ bool whit_editor_wants_mouse(const whit_editor *e)
     return e->mouse;
 }
 
+size_t whit_editor_fds(const whit_editor *e, struct pollfd *fds, size_t max)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < e->n_servers; i++) {
+        int both[2];
+        if (!e->servers[i].lsp || n + 2 > max) continue;
+        whit_lsp_fds(e->servers[i].lsp, both);
+        fds[n++] = (struct pollfd){both[0], POLLIN, 0};
+        fds[n++] = (struct pollfd){both[1], POLLOUT, 0};
+    }
+    return n;
+}
+
+bool whit_editor_ready(whit_editor *e)
+{
+    return e->root && !e->done && ed_language_pump(e);
+}
+
 const whit_theme *whit_editor_theme(const whit_editor *e)
 {
     return &e->theme;
@@ -491,6 +513,7 @@ bool whit_editor_idle(whit_editor *e, bool *redraw)
             return true;
         }
     }
+    if (ed_language_update(e)) return true;
     if (ed_git_update(window->doc)) {
         *redraw = true;
         return true;

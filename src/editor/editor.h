@@ -7,6 +7,8 @@
 #include "editor/keys.h"
 #include "editor/theme.h"
 
+#include <poll.h>
+
 typedef struct whit_editor whit_editor;
 
 typedef struct whit_editor_options {
@@ -35,6 +37,11 @@ bool whit_editor_is_done(const whit_editor *editor);
 /* Work for when no key waits, a millisecond or two of it; true while there is more. *redraw: the screen
  * would now be another. */
 bool whit_editor_idle(whit_editor *editor, bool *redraw);
+/* What to poll for beside keys (language servers), at most WHIT_EDITOR_FDS; and what to call when one of
+ * them is ready: true where the screen would now be another. */
+#define WHIT_EDITOR_FDS 32
+size_t whit_editor_fds(const whit_editor *editor, struct pollfd *fds, size_t max);
+bool whit_editor_ready(whit_editor *editor);
 /* Looks whether others have changed the files. */
 void whit_editor_check_files(whit_editor *editor);
 /* Writes what was typed to the journals. */

@@ -75,6 +75,11 @@ void ed_symbols_open(ed *e)
 
 void ed_definition(ed *e)
 {
+    if (!ed_language_definition(e)) ed_definition_by_graph(e);
+}
+
+void ed_definition_by_graph(ed *e)
+{
     char word[256];
     whit_graph *graph = word_here(e, word, sizeof word) ? open_graph(e) : NULL;
     if (!graph) return;

@@ -16,7 +16,7 @@
 bool ed_prompt_has_list(ed_prompt_kind kind)
 {
     return kind == ED_PROMPT_PALETTE || kind == ED_PROMPT_FILES || kind == ED_PROMPT_BUFFERS ||
-        kind == ED_PROMPT_RESULTS || kind == ED_PROMPT_HELP;
+        kind == ED_PROMPT_RESULTS || kind == ED_PROMPT_HELP || kind == ED_PROMPT_COMPLETE;
 }
 
 bool ed_prompt_add(ed *e, const char *label, const char *path, uint64_t line, int command)
@@ -198,6 +198,18 @@ static void choose(ed *e)
     ed_prompt_kind kind = prompt->kind;
     struct ed_item item = {.command = -1};
     char path[PATH_MAX] = "";
+    if (kind == ED_PROMPT_COMPLETE) {
+        uint64_t to = prompt->origin;
+        if (prompt->chosen >= prompt->n_shown) return;
+        struct ed_item *chosen = &prompt->items[prompt->shown[prompt->chosen]];
+        char *text = chosen->path;
+        uint64_t from = chosen->line;
+        chosen->path = NULL;
+        ed_prompt_close(e);
+        ed_complete_with(e, text, from, to);
+        free(text);
+        return;
+    }
     if (prompt->chosen < prompt->n_shown) item = prompt->items[prompt->shown[prompt->chosen]];
     if (item.path) {
         bool inside = kind == ED_PROMPT_FILES && e->options.project;
@@ -283,6 +295,7 @@ static void accept(ed *e)
             ed_project_search(e);
         break;
     case ED_PROMPT_VI: ed_vi_line(e, text); break;
+    case ED_PROMPT_RENAME: ed_rename_to(e, text); break;
     default: break;
     }
 }

@@ -31,7 +31,7 @@ typedef enum whit_style {
     WHIT_N_STYLES,
 } whit_style;
 /* Added to a style. */
-enum { WHIT_CELL_SELECTED = 1, WHIT_CELL_MATCH = 2, WHIT_CELL_CURSOR = 4, WHIT_CELL_BRACKET = 8 };
+enum { WHIT_CELL_SELECTED = 1, WHIT_CELL_MATCH = 2, WHIT_CELL_CURSOR = 4, WHIT_CELL_BRACKET = 8, WHIT_CELL_WRONG = 16 };
 
 #define WHIT_CELL_CODES 4
 

@@ -7,6 +7,7 @@
 #include "editor/buffer.h"
 #include "editor/editor.h"
 #include "editor/editorconfig.h"
+#include "editor/language.h"
 #include "editor/layout.h"
 #include "editor/syntax.h"
 
@@ -35,6 +36,7 @@ struct ed_doc {
     bool indent_tabs, asked;   /* asked: what the journal held was shown */
     whit_editorconfig project; /* what the project wants of the text */
     struct ed_git git;
+    struct ed_language language;
     bool conflict_shown;
     uint64_t last_offset; /* the cursor of a view that was closed */
     uint64_t conflict_version;
@@ -78,7 +80,9 @@ typedef enum ed_prompt_kind {
     ED_PROMPT_CONFLICT,
     ED_PROMPT_RECOVER,
     ED_PROMPT_HELP,
-    ED_PROMPT_VI, /* a line behind ':' */
+    ED_PROMPT_VI,       /* a line behind ':' */
+    ED_PROMPT_COMPLETE, /* what a language server offers */
+    ED_PROMPT_RENAME,
 } ed_prompt_kind;
 
 struct ed_item {
@@ -164,6 +168,9 @@ struct whit_editor {
     size_t n_jumps;
     struct ed_vi vi;
     bool shift; /* a movement that selects */
+    struct ed_server servers[ED_SERVERS_MAX];
+    size_t n_servers;
+    struct ed_asked asked;
     bool config_read;
     char config_path[512];
 };
@@ -273,9 +280,21 @@ const char *ed_git_mark(const struct ed_doc *doc, uint64_t line, whit_style *sty
 void ed_git_next(ed *e);
 void ed_git_previous(ed *e);
 
+/* language.c, language_ask.c: see language.h */
+struct ed_server *ed_server_of(ed *e, const struct ed_doc *doc); /* NULL: none is configured */
+/* Starts the server, tells it of the text; false where it does not have it (yet). */
+bool ed_server_has_text(ed *e, struct ed_doc *doc, bool asked);
+uint64_t ed_server_offset(const struct ed_server *server, const whit_text *text, const json_t *position);
+json_t *ed_server_position(const struct ed_server *server, const whit_text *text, uint64_t offset);
+const char *ed_server_error(const json_t *message);
+void ed_language_ask_now(ed *e);
+void ed_language_answer(ed *e, const json_t *message);
+void ed_complete_with(ed *e, const char *text, uint64_t from, uint64_t to);
+
 /* jump.c */
 void ed_symbols_open(ed *e);
 void ed_definition(ed *e);
+void ed_definition_by_graph(ed *e);
 void ed_references(ed *e);
 
 #endif

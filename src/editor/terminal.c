@@ -338,8 +338,9 @@ static whit_status loop(struct terminal *terminal, const volatile bool *stop, wh
         redraw = false;
         bool waiting = whit_keys_is_waiting(&terminal->keys) && !terminal->keys.pasting;
         struct timespec soon = {0, waiting ? ESCAPE_MS * 1000000L : 0};
-        struct pollfd fds[2] = {{terminal->in, POLLIN, 0}, {terminal->watch, POLLIN, 0}};
-        int n = ppoll(fds, terminal->watch < 0 ? 1 : 2, waiting || idle_work ? &soon : NULL, &before);
+        struct pollfd fds[2 + WHIT_EDITOR_FDS] = {{terminal->in, POLLIN, 0}, {terminal->watch, POLLIN, 0}};
+        size_t n_others = whit_editor_fds(terminal->editor, fds + 2, WHIT_EDITOR_FDS);
+        int n = ppoll(fds, 2 + n_others, waiting || idle_work ? &soon : NULL, &before);
         if (n < 0 && errno != EINTR) return whit_fail_errno(error, "the terminal", "wait for");
         if (n == 0 && waiting) {
             take_keys(terminal, true);
@@ -348,6 +349,12 @@ static whit_status loop(struct terminal *terminal, const volatile bool *stop, wh
             idle_work = whit_editor_idle(terminal->editor, &redraw);
             continue;
         }
+        for (size_t i = 0; n > 0 && i < n_others; i++)
+            if (fds[2 + i].revents) {
+                redraw = whit_editor_ready(terminal->editor);
+                break;
+            }
+        if (n > 0 && !fds[0].revents && !fds[1].revents) continue;
         if (n > 0 && fds[1].revents) {
             watch_file(terminal);
             whit_editor_check_files(terminal->editor);

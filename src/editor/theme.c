@@ -196,6 +196,7 @@ whit_look whit_theme_look(const whit_theme *theme, const whit_cell *cell)
     whit_look look = theme->looks[cell->style];
     if (cell->flags & WHIT_CELL_MATCH) look = theme->match;
     if (cell->flags & (WHIT_CELL_SELECTED | WHIT_CELL_CURSOR)) look.attributes ^= WHIT_LOOK_REVERSE;
+    if (cell->flags & WHIT_CELL_WRONG) look.attributes |= WHIT_LOOK_UNDERLINE;
     if (cell->flags & WHIT_CELL_BRACKET) look.attributes |= BOLD | WHIT_LOOK_UNDERLINE;
     return look;
 }

@@ -12,7 +12,7 @@
  *     open ARGUMENTS         starts the editor
  *     keys WORD...           C-s, Enter, "text": what is typed; click X Y, drag X Y, paste "text"
  *     resize COLUMNS ROWS
- *     shell COMMAND          in the scene's folder, while the editor runs
+ *     shell COMMAND          in the scene's folder, while the editor runs; $SCENES is the script's folder
  *     kill                   with SIGKILL
  *     screen                 the lines behind it are what must be seen, blanks at their ends left out
  *     style X Y WORD...      a cell's looks: bold, reverse, underline, colored, plain, ink=RRGGBB, paper=RRGGBB
@@ -264,6 +264,7 @@ static void send_key(const char *name, size_t n)
 {
     whit_key key;
     char text[40];
+    size_t n_text = 0;
     if (!whit_key_parse(name, n, &key)) {
         complain("no such key", name, "");
         return;
@@ -301,9 +302,10 @@ static void send_key(const char *name, size_t n)
             text[at++] = (char)(key.code & 31);
         else
             at += whit_utf8_encode(key.code, (uint8_t *)text + at);
+        n_text = at; /* C-Space is a zero byte */
         text[at] = 0;
     }
-    send(text, strlen(text));
+    send(text, n_text ? n_text : strlen(text));
     if (key.code == WHIT_KEY_ESCAPE) usleep(60000); /* what follows is no part of its sequence */
 }
 
@@ -546,6 +548,8 @@ int main(int argc, char **argv)
     program = realpath(argv[1], NULL);
     FILE *file = fopen(script, "r");
     if (!file || !program) return 2;
+    snprintf(text, sizeof text, "%.*s", (int)(strrchr(script, '/') - script), script);
+    setenv("SCENES", text, 1);
     while (n_lines < LINES_MAX / 2 && fgets(text, sizeof text, file)) {
         text[strcspn(text, "\n")] = 0;
         lines[n_lines++] = strdup(text);

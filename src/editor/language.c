@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT
+ * The servers, and the texts that they are told of. */
+#include "editor/state.h"
+
+#include "base/utf8.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define TYPED_BYTES (128u << 10) /* larger texts are sent when a server is asked, and when they are saved */
+#define TEXT_BYTES  (16u << 20)
+
+bool ed_language_add(ed *e, const char *language, const char *command)
+{
+    if (e->n_servers == ED_SERVERS_MAX) return false;
+    struct ed_server *server = &e->servers[e->n_servers];
+    *server = (struct ed_server){.language = strdup(language), .command = strdup(command)};
+    if (server->language && server->command) {
+        e->n_servers++;
+        return true;
+    }
+    free(server->language);
+    free(server->command);
+    return false;
+}
+
+void ed_language_close(ed *e)
+{
+    for (size_t i = 0; i < e->n_servers; i++) {
+        whit_lsp_close(e->servers[i].lsp);
+        free(e->servers[i].language);
+        free(e->servers[i].command);
+    }
+    e->n_servers = 0;
+}
+
+struct ed_server *ed_server_of(ed *e, const struct ed_doc *doc)
+{
+    if (!doc->buffer->path) return NULL;
+    for (size_t i = 0; i < e->n_servers; i++)
+        if (!strcmp(e->servers[i].language, whit_syntax_name(doc->syntax))) return &e->servers[i];
+    return NULL;
+}
+
+static const char *folder_of(const ed *e)
+{
+    return e->options.project ? e->options.project : ".";
+}
+
+static void start(ed *e, struct ed_server *server)
+{
+    char folder[PATH_MAX], uri[3 * PATH_MAX + 8];
+    whit_error error;
+    server->tried = true;
+    if (!realpath(folder_of(e), folder) || !whit_lsp_uri(folder, uri, sizeof uri)) return;
+    if (whit_lsp_open(server->command, folder, &server->lsp, &error) != WHIT_OK) {
+        ed_complain_error(e, &error);
+        return;
+    }
+    server->greeting = whit_lsp_request(
+        server->lsp, "initialize",
+        json_pack(
+            "{s:i, s:{s:s}, s:s, s:{s:{s:[ss]}, s:{s:{s:b}, s:{s:{s:b}}, s:{s:[s]}, s:{s:b}, s:{}}, s:{s:{s:b}}}}",
+            "processId", (int)getpid(), "clientInfo", "name", "whit", "rootUri", uri, "capabilities", "general",
+            "positionEncodings", "utf-8", "utf-16", "textDocument", "synchronization", "didSave", 1, "completion",
+            "completionItem", "snippetSupport", 0, "hover", "contentFormat", "plaintext", "rename", "prepareSupport", 0,
+            "publishDiagnostics", "workspace", "workspaceEdit", "documentChanges", 1));
+}
+
+static void send_text(struct ed_server *server, struct ed_doc *doc)
+{
+    struct ed_language *language = &doc->language;
+    const whit_buffer *buffer = doc->buffer;
+    uint64_t size = whit_text_size(buffer->text);
+    char uri[3 * PATH_MAX + 8], *text = malloc(size + 1);
+    if (!text || !whit_lsp_uri(buffer->path, uri, sizeof uri)) {
+        free(text);
+        return;
+    }
+    size_t n = whit_text_read(buffer->text, 0, text, size);
+    /* The protocol is JSON, which has no other bytes than those of UTF-8: others are shown as '?', one for
+     * each, so that places stay where they are. */
+    json_t *content = json_stringn(text, n);
+    if (!content) {
+        for (size_t i = 0, length; i < n; i += length)
+            if (whit_utf8_decode((const uint8_t *)text + i, n - i, &length) == WHIT_UTF8_INVALID) {
+                text[i] = '?';
+                length = 1;
+            }
+        content = json_stringn(text, n);
+    }
+    free(text);
+    language->sent = buffer->version;
+    language->number++;
+    if (!language->is_open)
+        whit_lsp_notify(server->lsp, "textDocument/didOpen",
+                        json_pack("{s:{s:s, s:s, s:I, s:o}}", "textDocument", "uri", uri, "languageId",
+                                  whit_syntax_name(doc->syntax), "version", language->number, "text", content));
+    else
+        whit_lsp_notify(server->lsp, "textDocument/didChange",
+                        json_pack("{s:{s:s, s:I}, s:[{s:o}]}", "textDocument", "uri", uri, "version", language->number,
+                                  "contentChanges", "text", content));
+    language->is_open = true;
+}
+
+bool ed_server_has_text(ed *e, struct ed_doc *doc, bool asked)
+{
+    struct ed_server *server = ed_server_of(e, doc);
+    const whit_text *text = doc->buffer->text;
+    uint64_t size = whit_text_size(text);
+    if (!server || size > TEXT_BYTES || !whit_text_is_counted(text)) return false;
+    if (!server->tried) start(e, server);
+    if (!server->lsp || !server->ready) return false;
+    bool wanted = asked || size <= TYPED_BYTES || !whit_buffer_is_modified(doc->buffer) || !doc->language.is_open;
+    if (wanted && (!doc->language.is_open || doc->language.sent != doc->buffer->version)) {
+        send_text(server, doc);
+        whit_lsp_pump(server->lsp);
+    }
+    return doc->language.is_open;
+}
+
+bool ed_language_update(ed *e)
+{
+    struct ed_doc *doc = e->window->doc;
+    struct ed_server *server = ed_server_of(e, doc);
+    if (!server) return false;
+    bool tried = server->tried;
+    uint64_t sent = doc->language.sent;
+    bool was_open = doc->language.is_open;
+    ed_server_has_text(e, doc, false);
+    return tried != server->tried || sent != doc->language.sent || was_open != doc->language.is_open;
+}
+
+void ed_language_saved(ed *e, struct ed_doc *doc)
+{
+    char uri[3 * PATH_MAX + 8];
+    if (!ed_server_has_text(e, doc, true) || !whit_lsp_uri(doc->buffer->path, uri, sizeof uri)) return;
+    whit_lsp_notify(ed_server_of(e, doc)->lsp, "textDocument/didSave",
+                    json_pack("{s:{s:s}}", "textDocument", "uri", uri));
+}
+
+static void free_diagnostics(struct ed_language *language)
+{
+    for (size_t i = 0; i < language->n_diagnostics; i++) free(language->diagnostics[i].message);
+    free(language->diagnostics);
+    language->diagnostics = NULL;
+    language->n_diagnostics = 0;
+}
+
+void ed_language_forget(ed *e, struct ed_doc *doc)
+{
+    char uri[3 * PATH_MAX + 8];
+    struct ed_server *server = ed_server_of(e, doc);
+    if (e->asked.doc == doc) e->asked = (struct ed_asked){0};
+    if (server && server->lsp && doc->language.is_open && whit_lsp_uri(doc->buffer->path, uri, sizeof uri))
+        whit_lsp_notify(server->lsp, "textDocument/didClose", json_pack("{s:{s:s}}", "textDocument", "uri", uri));
+    free_diagnostics(&doc->language);
+    doc->language = (struct ed_language){0};
+}
+
+/* ---- places -------------------------------------------------------------------------------- */
+
+uint64_t ed_server_offset(const struct ed_server *server, const whit_text *text, const json_t *position)
+{
+    json_int_t line = json_integer_value(json_object_get(position, "line"));
+    json_int_t character = json_integer_value(json_object_get(position, "character"));
+    if (line < 0 || character < 0) return 0;
+    uint64_t begin = whit_text_line_start(text, (uint64_t)line);
+    if (begin == UINT64_MAX) return whit_text_size(text);
+    char bytes[8192];
+    uint64_t end = whit_text_line_end(text, begin);
+    size_t n = whit_text_read(text, begin, bytes, end - begin < sizeof bytes ? end - begin : sizeof bytes);
+    if (n && bytes[n - 1] == '\r') n--;
+    return begin + whit_lsp_to_byte(bytes, n, (uint64_t)character, server->utf8);
+}
+
+json_t *ed_server_position(const struct ed_server *server, const whit_text *text, uint64_t offset)
+{
+    char bytes[8192];
+    uint64_t begin = whit_text_line_begin(text, offset), line = whit_text_line_at(text, offset);
+    size_t n = whit_text_read(text, begin, bytes, offset - begin < sizeof bytes ? offset - begin : sizeof bytes);
+    return json_pack("{s:I, s:I}", "line", (json_int_t)line, "character",
+                     (json_int_t)whit_lsp_from_byte(bytes, n, n, server->utf8));
+}
+
+/* ---- diagnostics --------------------------------------------------------------------------- */
+
+static int by_place(const void *a, const void *b)
+{
+    const struct ed_diagnostic *x = a, *y = b;
+    if (x->range.begin != y->range.begin) return x->range.begin < y->range.begin ? -1 : 1;
+    return (int)x->severity - (int)y->severity;
+}
+
+static void take_diagnostics(ed *e, struct ed_server *server, const json_t *params)
+{
+    char path[PATH_MAX];
+    const char *uri = json_string_value(json_object_get(params, "uri"));
+    const json_t *list = json_object_get(params, "diagnostics"), *version = json_object_get(params, "version");
+    struct ed_doc *doc = uri && whit_lsp_path(uri, path, sizeof path) ? ed_doc_find(e, path) : NULL;
+    if (!doc || ed_server_of(e, doc) != server || !json_is_array(list)) return;
+    struct ed_language *language = &doc->language;
+    /* Of an older text: newer ones are under way. */
+    if (json_is_integer(version) && json_integer_value(version) != language->number) return;
+    if (language->sent != doc->buffer->version) return;
+    free_diagnostics(language);
+    size_t n = json_array_size(list) < ED_DIAGNOSTICS_MAX ? json_array_size(list) : ED_DIAGNOSTICS_MAX;
+    language->diagnostics = calloc(n ? n : 1, sizeof *language->diagnostics);
+    for (size_t i = 0; language->diagnostics && i < n; i++) {
+        const json_t *one = json_array_get(list, i), *range = json_object_get(one, "range");
+        const char *message = json_string_value(json_object_get(one, "message"));
+        json_int_t severity = json_integer_value(json_object_get(one, "severity"));
+        struct ed_diagnostic *to = &language->diagnostics[language->n_diagnostics];
+        if (!message || !range || !(to->message = strndup(message, 500))) continue;
+        for (char *at = to->message; *at; at++)
+            if ((uint8_t)*at < 32) *at = ' ';
+        to->range.begin = ed_server_offset(server, doc->buffer->text, json_object_get(range, "start"));
+        to->range.end = ed_server_offset(server, doc->buffer->text, json_object_get(range, "end"));
+        if (to->range.end < to->range.begin) to->range.end = to->range.begin;
+        to->severity =
+            severity >= ED_SEVERITY_ERROR && severity <= ED_SEVERITY_HINT ? (ed_severity)severity : ED_SEVERITY_ERROR;
+        language->n_diagnostics++;
+    }
+    qsort(language->diagnostics, language->n_diagnostics, sizeof *language->diagnostics, by_place);
+}
+
+void ed_language_changed(struct ed_doc *doc, uint64_t offset, uint64_t n_removed, uint64_t n_inserted)
+{
+    for (size_t i = 0; i < doc->language.n_diagnostics; i++) {
+        whit_range *range = &doc->language.diagnostics[i].range;
+        uint64_t *ends[] = {&range->begin, &range->end};
+        for (int k = 0; k < 2; k++)
+            if (*ends[k] >= offset + n_removed)
+                *ends[k] = *ends[k] - n_removed + n_inserted;
+            else if (*ends[k] > offset)
+                *ends[k] = offset;
+    }
+}
+
+const struct ed_diagnostic *ed_language_worst(const struct ed_doc *doc, uint64_t begin, uint64_t end)
+{
+    const struct ed_language *language = &doc->language;
+    const struct ed_diagnostic *worst = NULL;
+    for (size_t i = 0; i < language->n_diagnostics && language->diagnostics[i].range.begin <= end; i++) {
+        const struct ed_diagnostic *one = &language->diagnostics[i];
+        if (one->range.begin >= begin && (!worst || one->severity < worst->severity)) worst = one;
+    }
+    return worst;
+}
+
+bool ed_language_is_wrong(const struct ed_doc *doc, uint64_t offset)
+{
+    const struct ed_language *language = &doc->language;
+    for (size_t i = 0; i < language->n_diagnostics && language->diagnostics[i].range.begin <= offset; i++)
+        if (offset < language->diagnostics[i].range.end && language->diagnostics[i].severity <= ED_SEVERITY_WARNING)
+            return true;
+    return false;
+}
+
+static void go(ed *e, bool back)
+{
+    const struct ed_language *language = &e->window->doc->language;
+    uint64_t offset = ed_selection(ed_cursor(e)).begin;
+    size_t n = language->n_diagnostics, chosen = back ? n - 1 : 0;
+    if (!n) {
+        ed_say(e, ed_server_of(e, e->window->doc) ? "nothing is complained of" : "no language server for this text");
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint64_t at = language->diagnostics[i].range.begin;
+        if (back && at < offset) chosen = i;
+        if (!back && at > offset) {
+            chosen = i;
+            break;
+        }
+    }
+    ed_only_main(e);
+    ed_move_to(e, ed_cursor(e), language->diagnostics[chosen].range.begin);
+    ed_say(e, "%s", language->diagnostics[chosen].message);
+}
+
+void ed_diagnostic_next(ed *e)
+{
+    go(e, false);
+}
+
+void ed_diagnostic_previous(ed *e)
+{
+    go(e, true);
+}
+
+/* ---- messages ------------------------------------------------------------------------------ */
+
+static void greet(ed *e, struct ed_server *server, const json_t *message)
+{
+    const json_t *result = json_object_get(message, "result"), *capabilities = json_object_get(result, "capabilities");
+    const char *encoding = json_string_value(json_object_get(capabilities, "positionEncoding"));
+    if (!json_is_object(result)) {
+        ed_complain(e, "%.100s does not start: %.200s", server->command, ed_server_error(message));
+        whit_lsp_close(server->lsp);
+        server->lsp = NULL;
+        return;
+    }
+    server->ready = true;
+    server->utf8 = encoding && !strcmp(encoding, "utf-8");
+    if (!server->lsp) return;
+    whit_lsp_notify(server->lsp, "initialized", json_object());
+    ed_server_has_text(e, e->window->doc, false);
+    if (e->asked.question && e->asked.server == server) ed_language_ask_now(e);
+}
+
+const char *ed_server_error(const json_t *message)
+{
+    const char *text = json_string_value(json_object_get(json_object_get(message, "error"), "message"));
+    return text ? text : "it answers with nothing";
+}
+
+void ed_language_message(ed *e, struct ed_server *server, const json_t *message)
+{
+    const char *method = json_string_value(json_object_get(message, "method"));
+    const json_t *id = json_object_get(message, "id"), *params = json_object_get(message, "params");
+    if (method && id) { /* it asks us */
+        bool harmless = !strcmp(method, "client/registerCapability") ||
+            !strcmp(method, "client/unregisterCapability") || !strcmp(method, "window/workDoneProgress/create") ||
+            !strcmp(method, "workspace/configuration");
+        json_t *result = NULL;
+        if (!strcmp(method, "workspace/configuration") && (result = json_array()))
+            for (size_t i = 0; i < json_array_size(json_object_get(params, "items")) && i < 100; i++)
+                json_array_append_new(result, json_null());
+        if (server->lsp)
+            whit_lsp_reply(server->lsp, id, result, harmless ? 0 : -32601);
+        else
+            json_decref(result);
+    } else if (method) {
+        const char *text = json_string_value(json_object_get(params, "message"));
+        if (!strcmp(method, "textDocument/publishDiagnostics")) take_diagnostics(e, server, params);
+        if (!strcmp(method, "window/showMessage") && text) ed_say(e, "%.100s: %.300s", server->language, text);
+    } else if (json_is_integer(id)) {
+        uint64_t number = (uint64_t)json_integer_value(id);
+        if (number == server->greeting && !server->ready)
+            greet(e, server, message);
+        else if (e->asked.question && e->asked.number && e->asked.number == number && e->asked.server == server)
+            ed_language_answer(e, message);
+    }
+}
+
+bool ed_language_pump(ed *e)
+{
+    bool any = false;
+    for (size_t i = 0; i < e->n_servers; i++) {
+        struct ed_server *server = &e->servers[i];
+        if (!server->lsp) continue;
+        bool alive = whit_lsp_pump(server->lsp);
+        for (json_t *message; server->lsp && (message = whit_lsp_take(server->lsp)); any = true) {
+            ed_language_message(e, server, message);
+            json_decref(message);
+        }
+        if (alive || !server->lsp) continue;
+        whit_lsp_close(server->lsp);
+        server->lsp = NULL;
+        server->ready = false;
+        if (e->asked.server == server) e->asked = (struct ed_asked){0};
+        for (struct ed_doc *doc = e->docs; doc; doc = doc->next)
+            if (ed_server_of(e, doc) == server) {
+                free_diagnostics(&doc->language);
+                doc->language = (struct ed_language){0};
+            }
+        ed_complain(e, "the language server '%.100s' has ended", server->command);
+        any = true;
+    }
+    return any;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ * Language servers in the editor: who serves which language, what they say of a text, and what they are
+ * asked. For this room alone. */
+#ifndef WHIT_EDITOR_LANGUAGE_H
+#define WHIT_EDITOR_LANGUAGE_H
+
+#include "editor/lsp.h"
+#include "editor/text.h"
+
+struct ed_doc;
+struct whit_editor;
+
+#define ED_DIAGNOSTICS_MAX 2000
+#define ED_SERVERS_MAX     16
+
+typedef enum ed_severity { ED_SEVERITY_ERROR = 1, ED_SEVERITY_WARNING, ED_SEVERITY_NOTE, ED_SEVERITY_HINT } ed_severity;
+
+struct ed_diagnostic {
+    whit_range range;
+    ed_severity severity;
+    char *message; /* one line */
+};
+
+/* What a document knows of its server. */
+struct ed_language {
+    bool is_open;                      /* the server has its text, as of `sent` */
+    uint64_t sent;                     /* version of the buffer */
+    json_int_t number;                 /* of the text, for the server */
+    struct ed_diagnostic *diagnostics; /* in the order of their beginnings */
+    size_t n_diagnostics;
+};
+
+struct ed_server {
+    char *language, *command;
+    whit_lsp *lsp;
+    bool tried, ready, utf8;
+    uint64_t greeting; /* number of the request that begins everything */
+};
+
+typedef enum ed_question {
+    ED_ASK_NOTHING,
+    ED_ASK_COMPLETION,
+    ED_ASK_HOVER,
+    ED_ASK_RENAME,
+    ED_ASK_DEFINITION,
+} ed_question;
+
+/* The question that waits for its answer, or for its server to be ready; a new one takes its place. */
+struct ed_asked {
+    ed_question question;
+    uint64_t number, version, offset; /* number 0: not asked yet */
+    struct ed_doc *doc;
+    struct ed_server *server;
+    char name[1024]; /* for a renaming */
+};
+
+/* "server LANGUAGE COMMAND" of the settings; false without memory or with too many. */
+bool ed_language_add(struct whit_editor *e, const char *language, const char *command);
+void ed_language_close(struct whit_editor *e);
+/* Starts the current text's server, sends what was typed; true where something was done. */
+bool ed_language_update(struct whit_editor *e);
+/* Reads what servers say; true where the screen may be another. */
+bool ed_language_pump(struct whit_editor *e);
+/* One message of a server; for this and for fuzzing. */
+void ed_language_message(struct whit_editor *e, struct ed_server *server, const json_t *message);
+
+/* The document changes, was saved, goes. */
+void ed_language_changed(struct ed_doc *doc, uint64_t offset, uint64_t n_removed, uint64_t n_inserted);
+void ed_language_saved(struct whit_editor *e, struct ed_doc *doc);
+void ed_language_forget(struct whit_editor *e, struct ed_doc *doc);
+
+/* The worst diagnostic that begins in [begin, end]; NULL: none. And whether `offset` is within one. */
+const struct ed_diagnostic *ed_language_worst(const struct ed_doc *doc, uint64_t begin, uint64_t end);
+bool ed_language_is_wrong(const struct ed_doc *doc, uint64_t offset);
+
+/* Commands. The last is false where no server can say; the code graph is asked then. */
+void ed_complete(struct whit_editor *e);
+void ed_hover(struct whit_editor *e);
+void ed_rename(struct whit_editor *e);
+void ed_rename_to(struct whit_editor *e, const char *name);
+void ed_diagnostic_next(struct whit_editor *e);
+void ed_diagnostic_previous(struct whit_editor *e);
+bool ed_language_definition(struct whit_editor *e);
+
+#endif

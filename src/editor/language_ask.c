@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT
+ * What servers are asked at the cursor, and what their answers do. */
+#include "editor/state.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define EDITS_MAX       100000u
+#define FILES_MAX       64u
+#define COMPLETIONS_MAX 1000u
+#define HOVER_LINES     200
+
+static const char *const methods[] = {
+    [ED_ASK_COMPLETION] = "textDocument/completion",
+    [ED_ASK_HOVER] = "textDocument/hover",
+    [ED_ASK_RENAME] = "textDocument/rename",
+    [ED_ASK_DEFINITION] = "textDocument/definition",
+};
+
+void ed_language_ask_now(ed *e)
+{
+    char uri[3 * PATH_MAX + 8];
+    struct ed_asked *asked = &e->asked;
+    const whit_buffer *buffer = asked->doc->buffer;
+    if (asked->version != buffer->version || !ed_server_has_text(e, asked->doc, true) ||
+        !whit_lsp_uri(buffer->path, uri, sizeof uri)) {
+        asked->question = ED_ASK_NOTHING;
+        return;
+    }
+    json_t *params = json_pack("{s:{s:s}, s:o}", "textDocument", "uri", uri, "position",
+                               ed_server_position(asked->server, buffer->text, asked->offset));
+    if (asked->question == ED_ASK_RENAME) json_object_set_new(params, "newName", json_string(asked->name));
+    asked->number = whit_lsp_request(asked->server->lsp, methods[asked->question], params);
+    whit_lsp_pump(asked->server->lsp);
+}
+
+/* Asks at the cursor, at once or when the server is ready; the answer comes to ed_language_answer. */
+static void ask(ed *e, ed_question question, const char *name)
+{
+    struct ed_doc *doc = e->window->doc;
+    struct ed_server *server = ed_server_of(e, doc);
+    struct ed_asked *asked = &e->asked;
+    if (!server) {
+        ed_complain(e, "no language server for this text; 'server LANGUAGE COMMAND' in the settings names one");
+        return;
+    }
+    bool has_text = ed_server_has_text(e, doc, true);
+    if (!server->lsp || (server->ready && !has_text)) {
+        ed_complain(e, server->lsp ? "this text is too large for a language server" : "the language server has ended");
+        return;
+    }
+    if (asked->question && asked->number && asked->server->lsp)
+        whit_lsp_notify(asked->server->lsp, "$/cancelRequest", json_pack("{s:I}", "id", (json_int_t)asked->number));
+    *asked = (struct ed_asked){.question = question,
+                               .version = doc->buffer->version,
+                               .offset = ed_cursor(e)->offset,
+                               .doc = doc,
+                               .server = server};
+    snprintf(asked->name, sizeof asked->name, "%s", name);
+    if (has_text)
+        ed_language_ask_now(e);
+    else
+        ed_say(e, "asked as soon as the language server is ready");
+}
+
+void ed_complete(ed *e)
+{
+    ask(e, ED_ASK_COMPLETION, "");
+}
+
+void ed_hover(ed *e)
+{
+    ask(e, ED_ASK_HOVER, "");
+}
+
+bool ed_language_definition(ed *e)
+{
+    struct ed_server *server = ed_server_of(e, e->window->doc);
+    if (!server || !server->ready) return false;
+    ask(e, ED_ASK_DEFINITION, "");
+    return e->asked.question == ED_ASK_DEFINITION;
+}
+
+static uint64_t word_begin(ed *e, uint64_t offset)
+{
+    while (offset && ed_is_word(whit_layout_byte(ed_layout(e), offset - 1))) offset--;
+    return offset;
+}
+
+void ed_rename(ed *e)
+{
+    char word[256];
+    uint64_t begin = word_begin(e, ed_cursor(e)->offset), end = begin;
+    while (ed_is_word(whit_layout_byte(ed_layout(e), end)) && end - begin < sizeof word - 1) end++;
+    if (end == begin) {
+        ed_complain(e, "no word here");
+        return;
+    }
+    word[whit_text_read(ed_text(e), begin, word, end - begin)] = 0;
+    ed_prompt_open(e, ED_PROMPT_RENAME, "Rename to: ", word);
+}
+
+void ed_rename_to(ed *e, const char *name)
+{
+    if (*name) ask(e, ED_ASK_RENAME, name);
+}
+
+/* ---- completion ---------------------------------------------------------------------------- */
+
+static void offer_completions(ed *e, const json_t *result)
+{
+    const json_t *items = json_is_array(result) ? result : json_object_get(result, "items");
+    uint64_t end = e->asked.offset, begin = word_begin(e, end);
+    char prefix[256];
+    if (end - begin >= sizeof prefix) return;
+    prefix[whit_text_read(ed_text(e), begin, prefix, end - begin)] = 0;
+    ed_prompt_open(e, ED_PROMPT_COMPLETE, "Complete: ", prefix);
+    for (size_t i = 0; i < json_array_size(items) && i < COMPLETIONS_MAX; i++) {
+        const json_t *item = json_array_get(items, i), *edit = json_object_get(item, "textEdit");
+        const char *name = json_string_value(json_object_get(item, "label"));
+        const char *text = json_string_value(json_object_get(edit, "newText"));
+        const char *detail = json_string_value(json_object_get(item, "detail"));
+        if (!text) text = json_string_value(json_object_get(item, "insertText"));
+        if (!text) text = name;
+        if (!name || strlen(text) > 4096) continue;
+        char label[300];
+        while (*name == ' ') name++;
+        snprintf(label, sizeof label, "%-32.100s %.120s", name, detail ? detail : "");
+        const json_t *range = json_object_get(edit, "range");
+        if (!range) range = json_object_get(edit, "replace");
+        uint64_t from = range ? ed_server_offset(e->asked.server, ed_text(e), json_object_get(range, "start")) : begin;
+        if (from <= end) ed_prompt_add(e, label, text, from, -1);
+    }
+    if (!e->prompt.n_items) {
+        ed_prompt_close(e);
+        ed_say(e, "nothing completes this");
+        return;
+    }
+    ed_prompt_filter(e);
+    e->prompt.origin = end;
+}
+
+void ed_complete_with(ed *e, const char *text, uint64_t from, uint64_t to)
+{
+    uint64_t size = whit_text_size(ed_text(e));
+    if (from > to || to > size) return;
+    whit_buffer_seal(e->window->doc->buffer);
+    ed_only_main(e);
+    if (ed_edit(e, from, to - from, text, strlen(text))) ed_move_to(e, ed_cursor(e), from + strlen(text));
+    whit_buffer_seal(e->window->doc->buffer);
+}
+
+/* ---- hover --------------------------------------------------------------------------------- */
+
+static void add_lines(ed *e, const char *text)
+{
+    for (int n = 0; *text && n < HOVER_LINES; n++) {
+        char label[300];
+        size_t length = strcspn(text, "\r\n");
+        snprintf(label, sizeof label, "%.*s", (int)(length < sizeof label ? length : sizeof label - 1), text);
+        if (length) ed_prompt_add(e, label, NULL, 0, -1);
+        text += length;
+        text += strspn(text, "\r\n");
+    }
+}
+
+static void show_hover(ed *e, const json_t *result)
+{
+    const json_t *contents = json_object_get(result, "contents");
+    ed_prompt_open(e, ED_PROMPT_RESULTS, "Esc closes: ", "");
+    size_t n = json_is_array(contents) ? json_array_size(contents) : 1;
+    for (size_t i = 0; i < n && i < 20; i++) {
+        const json_t *one = json_is_array(contents) ? json_array_get(contents, i) : contents;
+        const char *text = json_string_value(json_is_object(one) ? json_object_get(one, "value") : one);
+        if (text) add_lines(e, text);
+    }
+    if (e->prompt.n_items) {
+        ed_prompt_filter(e);
+        return;
+    }
+    ed_prompt_close(e);
+    ed_say(e, "nothing is known of this");
+}
+
+/* ---- definition ---------------------------------------------------------------------------- */
+
+static void add_location(ed *e, const json_t *location)
+{
+    char path[PATH_MAX], label[PATH_MAX + 40];
+    const char *uri = json_string_value(json_object_get(location, "uri"));
+    const json_t *range = json_object_get(location, "range");
+    if (!uri) uri = json_string_value(json_object_get(location, "targetUri"));
+    if (!range) range = json_object_get(location, "targetSelectionRange");
+    json_int_t line = json_integer_value(json_object_get(json_object_get(range, "start"), "line"));
+    if (!uri || !whit_lsp_path(uri, path, sizeof path) || line < 0) return;
+    snprintf(label, sizeof label, "%s:%lld", path, (long long)line + 1);
+    ed_prompt_add(e, label, path, (uint64_t)line + 1, -1);
+}
+
+static void go_to_definition(ed *e, const json_t *result)
+{
+    ed_prompt_open(e, ED_PROMPT_RESULTS, "Definition: ", "");
+    if (json_is_object(result)) add_location(e, result);
+    for (size_t i = 0; i < json_array_size(result) && i < 1000; i++) add_location(e, json_array_get(result, i));
+    size_t n = e->prompt.n_items;
+    if (!n) {
+        ed_prompt_close(e);
+        ed_definition_by_graph(e);
+        return;
+    }
+    ed_prompt_filter(e);
+    if (n == 1) ed_prompt_key(e, (whit_key){.code = WHIT_KEY_ENTER}, NULL, 0);
+}
+
+/* ---- renaming ------------------------------------------------------------------------------ */
+
+struct edit {
+    struct ed_doc *doc;
+    uint64_t begin, end;
+    size_t order; /* as the server gave them */
+    const char *text;
+};
+
+struct edits {
+    struct edit *list;
+    size_t n, n_docs;
+    char why[300]; /* it cannot be done */
+};
+
+static int last_first(const void *a, const void *b)
+{
+    const struct edit *x = a, *y = b;
+    if (x->doc != y->doc) return (uintptr_t)x->doc < (uintptr_t)y->doc ? -1 : 1;
+    if (x->begin != y->begin) return x->begin > y->begin ? -1 : 1;
+    return x->order > y->order ? -1 : 1;
+}
+
+static void refuse(struct edits *edits, const char *why, const char *path)
+{
+    if (!*edits->why) snprintf(edits->why, sizeof edits->why, "not renamed: %s%.200s", why, path);
+}
+
+/* The edits of one file, which is opened where it is not; nothing is changed yet. */
+static void take_file(ed *e, struct edits *edits, const char *uri, const json_t *list)
+{
+    char path[PATH_MAX], project[PATH_MAX];
+    whit_error error;
+    if (!uri || !whit_lsp_path(uri, path, sizeof path)) {
+        refuse(edits, "the server names no file: ", uri ? uri : "");
+        return;
+    }
+    size_t n_project = realpath(e->options.project ? e->options.project : ".", project) ? strlen(project) : 0;
+    struct ed_doc *doc = ed_doc_find(e, path);
+    if (!doc && (!n_project || strncmp(path, project, n_project) || path[n_project] != '/' || strstr(path, "/../"))) {
+        refuse(edits, "outside of the project: ", path);
+        return;
+    }
+    if (++edits->n_docs > FILES_MAX) {
+        refuse(edits, "more than 64 files", "");
+        return;
+    }
+    /* Named as a person would, not by the whole path. */
+    if (!doc && !(doc = ed_open_file(e, e->options.project ? path : path + n_project + 1, &error))) {
+        refuse(edits, "", error.message);
+        return;
+    }
+    whit_text *text = doc->buffer->text;
+    while (whit_text_count(text, 16u << 20, whit_file_drop, &doc->buffer->file)) {
+    }
+    /* What the server has seen is what it has been sent, or the file. */
+    bool stale =
+        doc->language.is_open ? doc->language.sent != doc->buffer->version : whit_buffer_is_modified(doc->buffer);
+    if (doc->buffer->read_only || stale) {
+        refuse(edits, doc->buffer->read_only ? "read-only: " : "changed meanwhile: ", path);
+        return;
+    }
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i), *range = json_object_get(one, "range");
+        const char *new_text = json_string_value(json_object_get(one, "newText"));
+        if (!new_text || !range || edits->n == EDITS_MAX) {
+            refuse(edits, "the server's answer makes no sense", "");
+            return;
+        }
+        uint64_t begin = ed_server_offset(e->asked.server, text, json_object_get(range, "start"));
+        uint64_t end = ed_server_offset(e->asked.server, text, json_object_get(range, "end"));
+        if (end < begin) refuse(edits, "the server's answer makes no sense", "");
+        edits->list[edits->n] = (struct edit){doc, begin, end, edits->n, new_text};
+        edits->n++;
+    }
+}
+
+static void rename_everywhere(ed *e, const json_t *result)
+{
+    struct edits edits = {.list = malloc(EDITS_MAX * sizeof *edits.list)};
+    const json_t *changes = json_object_get(result, "documentChanges"), *list;
+    const char *uri;
+    if (!edits.list) {
+        ed_complain(e, "no memory to rename");
+        return;
+    }
+    for (size_t i = 0; i < json_array_size(changes); i++) {
+        const json_t *one = json_array_get(changes, i);
+        list = json_object_get(one, "edits");
+        if (!list) refuse(&edits, "the server wants to make or delete files", "");
+        if (list && !*edits.why)
+            take_file(e, &edits, json_string_value(json_object_get(json_object_get(one, "textDocument"), "uri")), list);
+    }
+    if (!json_array_size(changes)) {
+        json_t *map = json_object_get(result, "changes");
+        for (void *at = json_object_iter(map); at && !*edits.why; at = json_object_iter_next(map, at)) {
+            uri = json_object_iter_key(at);
+            take_file(e, &edits, uri, json_object_iter_value(at));
+        }
+    }
+    qsort(edits.list, edits.n, sizeof *edits.list, last_first);
+    for (size_t i = 1; i < edits.n; i++)
+        if (edits.list[i].doc == edits.list[i - 1].doc && edits.list[i].end > edits.list[i - 1].begin)
+            refuse(&edits, "the server's changes overlap", "");
+    whit_error error = {0};
+    size_t n_files = 0;
+    bool ok = !*edits.why;
+    for (size_t i = 0; ok && i < edits.n; i++) {
+        const struct edit *edit = &edits.list[i];
+        bool first = !i || edits.list[i - 1].doc != edit->doc, last = i + 1 == edits.n || edit[1].doc != edit->doc;
+        if (first) whit_buffer_seal(edit->doc->buffer);
+        n_files += first;
+        ok = whit_buffer_edit(edit->doc->buffer, edit->begin, edit->end - edit->begin, edit->text, strlen(edit->text),
+                              &error) == WHIT_OK;
+        if (last || !ok) whit_buffer_seal(edit->doc->buffer);
+    }
+    if (*edits.why)
+        ed_complain(e, "%s", edits.why);
+    else if (!ok)
+        ed_complain_error(e, &error);
+    else if (!edits.n)
+        ed_say(e, "nothing to rename here");
+    else
+        ed_say(e, "renamed %zu time%s in %zu file%s; not saved yet", edits.n, edits.n == 1 ? "" : "s", n_files,
+               n_files == 1 ? "" : "s");
+    free(edits.list);
+}
+
+void ed_language_answer(ed *e, const json_t *message)
+{
+    struct ed_asked asked = e->asked;
+    const json_t *result = json_object_get(message, "result");
+    e->asked.question = ED_ASK_NOTHING;
+    if (!e->prompt.kind) e->message[0] = 0;
+    if (json_object_get(message, "error")) {
+        ed_complain(e, "%.300s", ed_server_error(message));
+        return;
+    }
+    /* The person has gone on: what came late must not get into the way. */
+    bool here = e->window->doc == asked.doc && asked.doc->buffer->version == asked.version && !e->prompt.kind;
+    bool same_place = here && ed_cursor(e)->offset == asked.offset;
+    switch (asked.question) {
+    case ED_ASK_COMPLETION:
+        if (same_place) offer_completions(e, result);
+        break;
+    case ED_ASK_HOVER:
+        if (same_place) show_hover(e, result);
+        break;
+    case ED_ASK_DEFINITION:
+        if (same_place) go_to_definition(e, result);
+        break;
+    case ED_ASK_RENAME:
+        if (here)
+            rename_everywhere(e, result);
+        else
+            ed_complain(e, "not renamed: the text has changed meanwhile");
+        break;
+    default: break;
+    }
+}

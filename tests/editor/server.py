@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A language server for the editor's tests: complains of the word "bad", completes, renames. What it is
+told to do wrong is its argument: end (at once), garbage, late (answers after what was typed since)."""
+import json
+import re
+import sys
+import urllib.parse
+
+how = sys.argv[1] if len(sys.argv) > 1 else ""
+texts = {}
+
+
+def send(message):
+    data = json.dumps({"jsonrpc": "2.0", **message}).encode()
+    sys.stdout.buffer.write(b"Content-Length: %d\r\nX-Other: 1\r\n\r\n" % len(data) + data)
+    sys.stdout.buffer.flush()
+
+
+def place(text, at):
+    before = text[:at]
+    line = before.rsplit("\n", 1)[-1]
+    return {"line": before.count("\n"), "character": len(line.encode("utf-16-le")) // 2}
+
+
+def span(text, begin, end):
+    return {"start": place(text, begin), "end": place(text, end)}
+
+
+def complain(uri, number):
+    text = texts[uri]
+    found = [{"range": span(text, m.start(), m.end()), "severity": 1 if m.group() == "bad" else 2,
+              "message": "'%s' is\n\033[31mno good" % m.group()} for m in re.finditer("bad|poor", text)]
+    send({"method": "textDocument/publishDiagnostics", "params": {"uri": uri, "version": number, "diagnostics": found}})
+
+
+def word_at(text, position):
+    line = text.split("\n")[position["line"]]
+    units = at = 0
+    while at < len(line) and units < position["character"]:
+        units += 2 if ord(line[at]) > 0xFFFF else 1
+        at += 1
+    for m in re.finditer(r"\w+", line):
+        if m.start() <= at <= m.end():
+            return m.group()
+    return ""
+
+
+def answer(method, params):
+    document = params.get("textDocument", {})
+    uri = document.get("uri", "")
+    if method == "initialize":
+        return {"capabilities": {"textDocumentSync": 1}, "serverInfo": {"name": "test"}}
+    if method == "textDocument/completion":
+        return {"isIncomplete": False, "items": [
+            {"label": "banana", "detail": "a fruit"}, {"label": "band", "insertText": "bandage"},
+            {"label": "cherry"}]}
+    if method == "textDocument/hover":
+        return {"contents": {"kind": "plaintext", "value": "word: " + word_at(texts[uri], params["position"]) + "\nline two"}}
+    if method == "textDocument/rename":
+        old, new = word_at(texts[uri], params["position"]), params["newName"]
+        if new == "outside":
+            return {"changes": {"file:///etc/hostname": [{"range": span("", 0, 0), "newText": "x"}]}}
+        folder = uri.rsplit("/", 1)[0]
+        changes = {}
+        for name in ["a.py", "b%20c.py"]:
+            file = folder + "/" + name
+            text = texts.get(file)
+            if text is None:
+                try:
+                    text = open(urllib.parse.unquote(file[7:]), newline="").read()
+                except OSError:
+                    continue
+            edits = [{"range": span(text, m.start(), m.end()), "newText": new}
+                     for m in re.finditer(r"\b%s\b" % old, text)]
+            if edits:
+                changes[file] = edits
+        return {"changes": changes}
+    if method == "textDocument/definition":
+        at = texts[uri].find("def ")
+        return [{"uri": uri, "range": span(texts[uri], at, at)}] if at >= 0 else None
+    return None
+
+
+if how == "end":
+    sys.exit(1)
+while True:
+    size = 0
+    while True:
+        line = sys.stdin.buffer.readline()
+        if not line:
+            sys.exit(0)
+        if line == b"\r\n":
+            break
+        if line.lower().startswith(b"content-length:"):
+            size = int(line.split(b":")[1])
+    message = json.loads(sys.stdin.buffer.read(size))
+    method, params = message.get("method"), message.get("params") or {}
+    if method == "exit":
+        sys.exit(0)
+    if method == "initialized":
+        send({"id": "mine", "method": "workspace/configuration", "params": {"items": [{}]}})
+        if how == "garbage":
+            sys.stdout.buffer.write(b"Content-Length: 99999999999999999999\r\n\r\nnonsense")
+            sys.stdout.buffer.flush()
+    if method in ("textDocument/didOpen", "textDocument/didChange"):
+        document = params["textDocument"]
+        texts[document["uri"]] = (document if method.endswith("didOpen") else params["contentChanges"][0])["text"]
+        complain(document["uri"], document["version"])
+    if method and "id" in message:
+        send({"id": message["id"], "result": answer(method, params)})
