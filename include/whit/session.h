@@ -11,7 +11,14 @@ extern "C" {
 #endif
 
 typedef struct whit_session whit_session;
-typedef enum whit_kv_type { WHIT_KV_F16 = 0, WHIT_KV_F32 = 1, WHIT_KV_I8 = 2 } whit_kv_type;
+/* The last two keep old positions in few bits (docs/context.md): keys in 4 or 2, values in 2. */
+typedef enum whit_kv_type {
+    WHIT_KV_F16 = 0,
+    WHIT_KV_F32 = 1,
+    WHIT_KV_I8 = 2,
+    WHIT_KV_K4V2 = 3,
+    WHIT_KV_K2V2 = 4
+} whit_kv_type;
 /* Activations of coded weights (ternary BitLinear and float matrices have their own, fixed way). */
 typedef enum whit_act_type { WHIT_ACT_F32 = 0, WHIT_ACT_I8 = 1 } whit_act_type;
 

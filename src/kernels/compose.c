@@ -22,6 +22,17 @@ void whit_rope_table(const double *frequencies, uint32_t n_pairs, uint32_t posit
     }
 }
 
+void whit_kv_offset_table(const double *frequencies, uint32_t n_pairs, float *table)
+{
+    for (uint32_t i = 0; i < n_pairs; i++)
+        for (uint32_t j = 0; j < WHIT_KV_BLOCK_TOKENS; j++) {
+            double sine, cosine;
+            whit_sincos_f64(j * frequencies[i], &sine, &cosine);
+            table[i * WHIT_KV_BLOCK_TOKENS + j] = (float)cosine;
+            table[(n_pairs + i) * WHIT_KV_BLOCK_TOKENS + j] = (float)sine;
+        }
+}
+
 /* ---- the screened head ---------------------------------------------------------------------- */
 
 #define STANDARD_ERRORS     8.0

@@ -115,6 +115,11 @@ typedef void whit_kv_attend_fn(whit_kv_group *group, const whit_kv_group *next, 
                                const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale, float *partials,
                                float *into);
 #define WHIT_KV_PASS_QUERIES 64
+/* Closes a block of a packed type: makes of an open one that is full, 64-byte aligned, the closed form
+ * (whit_kv_block_bytes) and, where `sinks` is not NULL, its first positions as sinks (the same bytes at
+ * most), which bound no channel then. */
+typedef void whit_kv_pack_fn(const void *open, uint32_t head_dim, const whit_kv_packing *how, void *closed,
+                             void *sinks);
 /* Joins `from` (the group after) into `into`, n partials each; a sum of 0 is nothing seen. */
 typedef void whit_kv_join_fn(float *into, const float *from, uint32_t n, uint32_t head_dim);
 /* out = partial's out / sum, (head_dim). */
@@ -180,11 +185,12 @@ typedef struct whit_kernels {
     whit_norm_acts_fn *norm_acts;
     whit_argmax_fn *argmax;
     whit_all_finite_fn *all_finite;
-    whit_kv_append_fn *kv_append_f32, *kv_append_f16, *kv_append_i8;
+    whit_kv_append_fn *kv_append_f32, *kv_append_f16, *kv_append_i8, *kv_append_packed;
     whit_kv_query_fn *kv_query_f32, *kv_query_f16, *kv_query_i8;
-    whit_kv_attend_fn *kv_attend_f32, *kv_attend_f16, *kv_attend_i8;
+    whit_kv_attend_fn *kv_attend_f32, *kv_attend_f16, *kv_attend_i8, *kv_attend_k4v2, *kv_attend_k2v2;
+    whit_kv_pack_fn *kv_pack_k4v2, *kv_pack_k2v2;
     whit_kv_join_fn *kv_join;
-    whit_kv_finish_fn *kv_finish;
+    whit_kv_finish_fn *kv_finish, *kv_finish_packed;
     whit_screen_fn *screen;
     whit_rescore_fn *rescore;
     whit_best_rows_fn *best_rows;
@@ -232,18 +238,34 @@ static inline void whit_matmul_prepare(const whit_matmul_kernel *kernel, const w
 #undef WHIT_MATMUL
 /* clang-format on */
 
-/* By type of cache. */
+/* By type of cache. Packed types append to open blocks, and read queries as f16 does. */
 static inline whit_kv_append_fn *whit_kv_append(const whit_kernels *k, whit_kv_type kv)
 {
-    return kv == WHIT_KV_F32 ? k->kv_append_f32 : kv == WHIT_KV_F16 ? k->kv_append_f16 : k->kv_append_i8;
+    return kv == WHIT_KV_F32 ? k->kv_append_f32
+        : kv == WHIT_KV_F16  ? k->kv_append_f16
+        : kv == WHIT_KV_I8   ? k->kv_append_i8
+                             : k->kv_append_packed;
 }
 static inline whit_kv_query_fn *whit_kv_query(const whit_kernels *k, whit_kv_type kv)
 {
-    return kv == WHIT_KV_F32 ? k->kv_query_f32 : kv == WHIT_KV_F16 ? k->kv_query_f16 : k->kv_query_i8;
+    return kv == WHIT_KV_F32 ? k->kv_query_f32 : kv == WHIT_KV_I8 ? k->kv_query_i8 : k->kv_query_f16;
 }
 static inline whit_kv_attend_fn *whit_kv_attend(const whit_kernels *k, whit_kv_type kv)
 {
-    return kv == WHIT_KV_F32 ? k->kv_attend_f32 : kv == WHIT_KV_F16 ? k->kv_attend_f16 : k->kv_attend_i8;
+    return kv == WHIT_KV_F32 ? k->kv_attend_f32
+        : kv == WHIT_KV_F16  ? k->kv_attend_f16
+        : kv == WHIT_KV_I8   ? k->kv_attend_i8
+        : kv == WHIT_KV_K4V2 ? k->kv_attend_k4v2
+                             : k->kv_attend_k2v2;
+}
+/* NULL for a type that is not packed. */
+static inline whit_kv_pack_fn *whit_kv_pack(const whit_kernels *k, whit_kv_type kv)
+{
+    return kv == WHIT_KV_K4V2 ? k->kv_pack_k4v2 : kv == WHIT_KV_K2V2 ? k->kv_pack_k2v2 : NULL;
+}
+static inline whit_kv_finish_fn *whit_kv_finish(const whit_kernels *k, whit_kv_type kv)
+{
+    return whit_kv_is_packed(kv) ? k->kv_finish_packed : k->kv_finish;
 }
 
 /* ---- built of kernels, the same for every ISA ------------------------------------------------ */
@@ -252,6 +274,8 @@ static inline whit_kv_attend_fn *whit_kv_attend(const whit_kernels *k, whit_kv_t
 void whit_rope_frequencies(double theta, uint32_t n_pairs, const float *factors, double *frequencies);
 /* cos and sin of position * frequency, rounded once: table (2, n_pairs). */
 void whit_rope_table(const double *frequencies, uint32_t n_pairs, uint32_t position, float *table);
+/* The table of whit_kv_packing, (2 * n_pairs, 64). */
+void whit_kv_offset_table(const double *frequencies, uint32_t n_pairs, float *table);
 
 /* The bound of the screen for one token: eight standard errors of a row's screened logit are
  * bound * |scale of the row|. Low nibbles are taken as uniform on 0..15, variance 21.25. */

@@ -16,6 +16,7 @@
 
 #include "base/half.h"
 #include "base/mem.h"
+#include "kernels/kv_packed.h"
 #include "whit.h"
 
 #include <math.h>
@@ -44,9 +45,10 @@ static inline size_t whit_kv_values_bytes(whit_kv_type kv, uint32_t head_dim)
 {
     return (size_t)head_dim * WHIT_KV_BLOCK_TOKENS * whit_kv_elem_bytes(kv);
 }
-/* A multiple of 64. */
+/* A multiple of 64. Of a packed type: a closed block. */
 static inline size_t whit_kv_block_bytes(whit_kv_type kv, uint32_t head_dim)
 {
+    if (whit_kv_is_packed(kv)) return whit_kv_packed_arrays(kv, head_dim, NULL).bytes;
     size_t scale_bytes = kv != WHIT_KV_F32 ? 2 * WHIT_KV_BLOCK_TOKENS * sizeof(float) : 0;
     return whit_kv_keys_bytes(kv, head_dim) + whit_kv_values_bytes(kv, head_dim) + scale_bytes;
 }
@@ -80,7 +82,7 @@ static inline whit_kv_arrays whit_kv_block_arrays(whit_kv_type kv, uint32_t head
 static inline size_t whit_kv_query_scale_offset(whit_kv_type kv, uint32_t head_dim)
 {
     size_t elems = whit_round_up(head_dim, 64);
-    return kv == WHIT_KV_I8 ? elems : 4 * elems;
+    return kv == WHIT_KV_I8 ? elems : 4 * elems; /* packed types read queries as f16 does */
 }
 static inline size_t whit_kv_query_bytes(whit_kv_type kv, uint32_t head_dim)
 {
@@ -122,8 +124,14 @@ static inline uint32_t whit_kv_f16_factor_bits(uint32_t scale)
 #define WHIT_KV_GROUP_TOKENS (WHIT_KV_GROUP_BLOCKS * WHIT_KV_BLOCK_TOKENS)
 typedef struct whit_kv_group {
     const void *blocks[WHIT_KV_GROUP_BLOCKS];
-    void *room;    /* whit_kv_room_bytes, 64-byte aligned, for what kernels make of f16; or NULL */
-    uint32_t made; /* bit b: what is made of block b is there. Kernels set it, the caller clears it. */
+    /* Packed types. */
+    uint32_t closed;     /* bit b: blocks[b] is a closed one; those are the first of the group */
+    const void *sinks;   /* where block 0 of the sequence is closed: whit_kv_sinks, read in the place of its
+                            first positions. Else NULL */
+    const float *rope;   /* (2 * rope_pairs, 64) as of whit_kv_packing */
+    uint32_t rope_pairs; /* 0: keys are not turned */
+    void *room;          /* whit_kv_room_bytes, 64-byte aligned, for what kernels make of f16; or NULL */
+    uint32_t made;       /* bit b: what is made of block b is there. Kernels set it, the caller clears it. */
 } whit_kv_group;
 
 /* Keys and values of a group as integers, in two digits of a byte each. */
@@ -131,6 +139,13 @@ static inline size_t whit_kv_room_bytes(uint32_t head_dim)
 {
     return (size_t)4 * WHIT_KV_GROUP_TOKENS * head_dim;
 }
+
+/* How keys of a packed type are turned: rows of the cosines of each pair of a head at the angles from a block's
+ * first position to each of its 64, then of the sines (whit_kv_offset_table). */
+typedef struct whit_kv_packing {
+    const float *rope;   /* (2 * rope_pairs, 64) */
+    uint32_t rope_pairs; /* pair i is (i, i + rope_pairs); 0: not turned, rope may be NULL */
+} whit_kv_packing;
 
 /* Positions of a group that one query sees: [begin, end), empty where begin >= end. */
 typedef struct whit_kv_span {

@@ -204,7 +204,11 @@ static void compare_all_finite(const trial *t)
 
 static whit_kv_type cache_type(const trial *t)
 {
-    return strstr(t->row->op, "_f32") ? WHIT_KV_F32 : strstr(t->row->op, "_f16") ? WHIT_KV_F16 : WHIT_KV_I8;
+    return strstr(t->row->op, "_f32") ? WHIT_KV_F32
+        : strstr(t->row->op, "_f16")  ? WHIT_KV_F16
+        : strstr(t->row->op, "_i8")   ? WHIT_KV_I8
+        : strstr(t->row->op, "_k2v2") ? WHIT_KV_K2V2
+                                      : WHIT_KV_K4V2;
 }
 
 static uint32_t random_head_dim(whit_rng *rng)
@@ -218,7 +222,7 @@ static void compare_kv_append(const trial *t)
     whit_kv_type kv = cache_type(t);
     uint32_t head_dim = random_head_dim(t->rng), slot = (uint32_t)whit_rng_below(t->rng, 64);
     uint32_t n = 1 + (uint32_t)whit_rng_below(t->rng, 64 - slot);
-    size_t bytes = whit_kv_block_bytes(kv, head_dim), stride = head_dim + whit_rng_below(t->rng, 3);
+    size_t bytes = whit_kv_block_bytes(whit_kv_open_type(kv), head_dim), stride = head_dim + whit_rng_below(t->rng, 3);
     uint8_t *found = guarded_alloc(bytes, 0), *expected = guarded_alloc(bytes, 0);
     size_t elems = (n - 1) * stride + head_dim;
     guarded_floats keys = floats_random(t->rng, elems, random_mode(t->rng));
@@ -264,39 +268,101 @@ static void random_spans(const trial *t, uint32_t most, whit_kv_span *spans, uin
     }
 }
 
-/* Blocks of a group with keys and values at positions [lowest, highest), and NaN or nothing anywhere
- * else, since nobody sees it. */
-static void random_group(const trial *t, whit_kv_type kv, uint32_t head_dim, uint32_t lowest, uint32_t highest,
-                         whit_kv_group *group)
+/* An open block with keys and values at positions [begin, end), and NaN anywhere else, since nobody sees it. */
+static uint8_t *random_block(const trial *t, whit_kv_type kv, uint32_t head_dim, uint32_t begin, uint32_t end,
+                             input_mode key_mode, input_mode value_mode)
 {
-    size_t bytes = whit_kv_block_bytes(kv, head_dim);
-    input_mode mode = whit_rng_next(t->rng) & 1 ? INPUT_UNIFORM : random_mode(t->rng);
-    *group = (whit_kv_group){.room = guarded_alloc(whit_kv_room_bytes(head_dim), 0)};
-    for (uint32_t b = 0; b < WHIT_KV_GROUP_BLOCKS; b++) {
-        uint32_t first = b * WHIT_KV_BLOCK_TOKENS, end = first + WHIT_KV_BLOCK_TOKENS;
-        if (lowest >= end || highest <= first) continue;
-        uint8_t *block = guarded_alloc(bytes, 0);
-        memset(block, 0x7E, bytes); /* NaN where it is f16 */
-        for (uint32_t j = lowest > first ? lowest : first; j < end && j < highest; j++) {
-            guarded_floats key = floats_random(t->rng, head_dim, INPUT_UNIFORM);
-            guarded_floats value = floats_random(t->rng, head_dim, mode);
-            whit_kv_append(t->generic, kv)(block, j - first, 1, head_dim, key.data, value.data, head_dim);
-            floats_free(&key), floats_free(&value);
-        }
-        group->blocks[b] = block;
+    const size_t bytes = whit_kv_block_bytes(whit_kv_open_type(kv), head_dim);
+    uint8_t *block = guarded_alloc(bytes, 0);
+    memset(block, 0x7E, bytes); /* NaN where it is f16 */
+    for (uint32_t j = begin; j < end; j++) {
+        guarded_floats key = floats_random(t->rng, head_dim, key_mode);
+        guarded_floats value = floats_random(t->rng, head_dim, value_mode);
+        whit_kv_append(t->generic, kv)(block, j, 1, head_dim, key.data, value.data, head_dim);
+        floats_free(&key), floats_free(&value);
     }
+    return block;
 }
 
-static void free_group(whit_kv_group *group, size_t block_bytes, size_t room_bytes)
+/* How keys are turned, or not. */
+static whit_kv_packing random_packing(const trial *t, uint32_t head_dim, guarded_floats *rope)
 {
-    guarded_check(group->room, room_bytes);
+    double frequencies[WHIT_KV_MAX_HEAD_DIM / 2];
+    uint32_t n_pairs = (uint32_t)whit_rng_below(t->rng, 3) ? head_dim / 2 : head_dim / 4;
+    if (whit_rng_below(t->rng, 4) == 0) n_pairs = 0;
+    *rope = floats_alloc((size_t)2 * n_pairs * WHIT_KV_BLOCK_TOKENS, whit_rng_below(t->rng, 16));
+    whit_rope_frequencies(10000, n_pairs, NULL, frequencies);
+    whit_kv_offset_table(frequencies, n_pairs, rope->data);
+    return (whit_kv_packing){.rope = n_pairs ? rope->data : NULL, .rope_pairs = n_pairs};
+}
+
+/* Closes a whole random block; `sinks` may be NULL. */
+static uint8_t *random_closed(const trial *t, whit_kv_type kv, uint32_t head_dim, const whit_kv_packing *how,
+                              input_mode mode, uint8_t *sinks)
+{
+    uint8_t *open = random_block(t, kv, head_dim, 0, WHIT_KV_BLOCK_TOKENS,
+                                 mode == INPUT_WIDE || mode == INPUT_EDGES ? INPUT_UNIFORM : mode, mode);
+    uint8_t *closed = guarded_alloc(whit_kv_block_bytes(kv, head_dim), 0);
+    whit_kv_pack(t->generic, kv)(open, head_dim, how, closed, sinks);
+    guarded_free(open, 0);
+    return closed;
+}
+
+/* Blocks of a group with keys and values at positions [lowest, highest), and NaN or nothing anywhere
+ * else. Of a packed type the first n_closed are closed, and block 0 may have sinks. */
+static void random_group(const trial *t, whit_kv_type kv, uint32_t head_dim, uint32_t lowest, uint32_t highest,
+                         uint32_t n_closed, whit_kv_group *group, guarded_floats *rope)
+{
+    input_mode mode = whit_rng_next(t->rng) & 1 ? INPUT_UNIFORM : random_mode(t->rng);
+    const whit_kv_packing how = random_packing(t, head_dim, rope);
+    *group = (whit_kv_group){.room = guarded_alloc(whit_kv_room_bytes(head_dim), 0),
+                             .closed = (1u << n_closed) - 1,
+                             .rope = how.rope,
+                             .rope_pairs = how.rope_pairs};
+    uint8_t *sinks = NULL;
+    if (n_closed && whit_rng_next(t->rng) & 1) sinks = guarded_alloc(whit_kv_block_bytes(kv, head_dim), 0);
+    for (uint32_t b = 0; b < WHIT_KV_GROUP_BLOCKS; b++) {
+        uint32_t first = b * WHIT_KV_BLOCK_TOKENS, end = first + WHIT_KV_BLOCK_TOKENS;
+        if ((lowest >= end || highest <= first) && !(b == 0 && sinks)) continue;
+        group->blocks[b] = b < n_closed ? random_closed(t, kv, head_dim, &how, mode, b == 0 ? sinks : NULL)
+                                        : random_block(t, kv, head_dim, lowest > first ? lowest - first : 0,
+                                                       highest < end ? highest - first : 64, INPUT_UNIFORM, mode);
+    }
+    group->sinks = sinks;
+}
+
+static void free_group(whit_kv_type kv, uint32_t head_dim, whit_kv_group *group)
+{
+    guarded_check(group->room, whit_kv_room_bytes(head_dim));
     guarded_free(group->room, 0);
     for (uint32_t b = 0; b < WHIT_KV_GROUP_BLOCKS; b++) {
         if (!group->blocks[b]) continue;
         uint8_t *block = (uint8_t *)(uintptr_t)group->blocks[b];
-        guarded_check(block, block_bytes);
+        const bool is_closed = group->closed >> b & 1;
+        guarded_check(block, whit_kv_block_bytes(is_closed ? kv : whit_kv_open_type(kv), head_dim));
         guarded_free(block, 0);
     }
+    if (group->sinks) guarded_free((uint8_t *)(uintptr_t)group->sinks, 0);
+}
+
+static void compare_kv_pack(const trial *t)
+{
+    const whit_kv_type kv = cache_type(t);
+    const uint32_t head_dim = random_head_dim(t->rng);
+    const size_t bytes = whit_kv_block_bytes(kv, head_dim);
+    guarded_floats rope;
+    const whit_kv_packing how = random_packing(t, head_dim, &rope);
+    const input_mode mode = random_mode(t->rng);
+    uint8_t *open = random_block(t, kv, head_dim, 0, WHIT_KV_BLOCK_TOKENS, mode, random_mode(t->rng));
+    uint8_t *found = guarded_alloc(2 * bytes, 0), *expected = guarded_alloc(2 * bytes, 0);
+    memset(found, 0, 2 * bytes), memset(expected, 0, 2 * bytes);
+    const bool has_sinks = whit_rng_next(t->rng) & 1;
+    ((whit_kv_pack_fn *)t->row->function)(open, head_dim, &how, found, has_sinks ? found + bytes : NULL);
+    whit_kv_pack(t->generic, kv)(open, head_dim, &how, expected, has_sinks ? expected + bytes : NULL);
+    guarded_check(found, 2 * bytes);
+    if (memcmp(found, expected, 2 * bytes)) fail_msg("%s: head_dim %u, mode %d", t->name, head_dim, (int)mode);
+    guarded_free(open, 0), guarded_free(found, 0), guarded_free(expected, 0);
+    floats_free(&rope);
 }
 
 static void compare_kv_attend(const trial *t)
@@ -315,7 +381,9 @@ static void compare_kv_attend(const trial *t)
         if (spans[i].begin < lowest) lowest = spans[i].begin;
         if (spans[i].end > highest) highest = spans[i].end;
     }
-    random_group(t, kv, head_dim, lowest, highest, &group);
+    const uint32_t n_closed = whit_kv_is_packed(kv) ? (uint32_t)whit_rng_below(t->rng, 5) : 0;
+    guarded_floats rope;
+    random_group(t, kv, head_dim, lowest, highest, n_closed, &group, &rope);
     guarded_floats q = floats_random(t->rng, (size_t)n * head_dim, random_mode(t->rng));
     whit_kv_query(t->generic, kv)(q.data, head_dim, n, head_dim, queries);
     size_t elems = whit_kv_partial_elems(head_dim);
@@ -342,7 +410,8 @@ static void compare_kv_attend(const trial *t)
     t->generic->kv_join(joined.data, expected.data, n, head_dim);
     for (uint32_t i = 0; i < n; i++)
         assert_same_floats(into.data + i * elems, joined.data + i * elems, head_dim + 2, t->name, "joined");
-    free_group(&group, whit_kv_block_bytes(kv, head_dim), whit_kv_room_bytes(head_dim));
+    free_group(kv, head_dim, &group);
+    floats_free(&rope);
     guarded_free(queries, 0);
     floats_free(&q), floats_free(&found), floats_free(&expected);
     floats_free(&into), floats_free(&joined), floats_free(&scratch);
@@ -372,7 +441,8 @@ static void compare_kv_finish(const trial *t)
     guarded_floats partial = floats_random(t->rng, head_dim + 2, random_mode(t->rng));
     guarded_floats out = floats_alloc(head_dim, whit_rng_below(t->rng, 16)), expected = floats_copy(&out);
     ((whit_kv_finish_fn *)t->row->function)(partial.data, head_dim, out.data);
-    t->generic->kv_finish(partial.data, head_dim, expected.data);
+    whit_kv_finish_fn *finish = strstr(t->row->op, "packed") ? t->generic->kv_finish_packed : t->generic->kv_finish;
+    finish(partial.data, head_dim, expected.data);
     assert_same_floats(out.data, expected.data, head_dim, t->name, "out");
     floats_free(&partial), floats_free(&out), floats_free(&expected);
 }
@@ -535,6 +605,7 @@ static const struct {
     {"all_finite", compare_all_finite},
     {"kv_append", compare_kv_append},
     {"kv_query", compare_kv_query},
+    {"kv_pack", compare_kv_pack},
     {"kv_attend", compare_kv_attend},
     {"kv_join", compare_kv_join},
     {"kv_finish", compare_kv_finish},

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT
+ * Attention over groups of which the first blocks are closed ones of a packed cache, as specified; a group
+ * without closed blocks is as in attention.c, of f16. For each query and group:
+ *
+ *   word dj   key d of position j: x = fma(code, step_d, least_d), both times units[1]; of the pairs
+ *             (i, i + rope_pairs) a and b of turned keys fma(a, cos, fma(-b, sin, M)) and
+ *             fma(b, cos, fma(a, sin, M)), else x + M, M = 1.5 * 2^23: the low sixteen bits
+ *   score j   closed: int32 sum over d of words times the query's codes, as float times
+ *             ((scale_q * scale) * units[2]); open positions and sinks as in attention.c, of f16
+ *   m, p, sum as in attention.c, over all positions
+ *   out_d     int32 sum over open positions as float times their unit, all as in attention.c, of f16;
+ *             then fma(2 * (sum of u_j times code of v_jd) - 3 * (sum of u_j), unit, out), both int32
+ *             sums over the closed positions: u_j is w_j * (16383 / most), rounded, w_j is p_j times
+ *             (value_step of j and the group of d, times its unit), most the largest of them;
+ *             then, j ascending over the sinks seen, fma(p_j * scale_v of j, code of v_jd, out)
+ *
+ * The values are turned ones: kv_finish turns what comes of them back. */
+#include "kernels/generic/attention.h"
+#include "kernels/hadamard.h"
+
+#define PACK_HALVES(from, n, to)                                                                                       \
+    for (uint32_t i_half = 0; i_half < (uint32_t)(n); i_half++) (to)[i_half] = whit_f32_from_f16((from)[i_half])
+#include "kernels/kv_pack.inc"
+
+void whit_kv_pack_k4v2_generic(const void *open, uint32_t head_dim, const whit_kv_packing *how, void *closed,
+                               void *sinks)
+{
+    pack_block(WHIT_KV_K4V2, open, head_dim, how, closed, sinks);
+}
+
+void whit_kv_pack_k2v2_generic(const void *open, uint32_t head_dim, const whit_kv_packing *how, void *closed,
+                               void *sinks)
+{
+    pack_block(WHIT_KV_K2V2, open, head_dim, how, closed, sinks);
+}
+
+void whit_kv_append_packed_generic(void *block, uint32_t slot, uint32_t n, uint32_t head_dim, const float *keys,
+                                   const float *values, size_t stride)
+{
+    float turned[WHIT_KV_MAX_HEAD_DIM];
+    for (uint32_t i = 0; i < n; i++, keys += stride, values += stride) {
+        memcpy(turned, values, head_dim * sizeof *values);
+        whit_hadamard(turned, head_dim, false);
+        whit_kv_append_f16_generic(block, slot + i, 1, head_dim, keys, turned, head_dim);
+    }
+}
+
+void whit_kv_finish_packed_generic(const float *partial, uint32_t head_dim, float *out)
+{
+    whit_kv_finish_generic(partial, head_dim, out);
+    whit_hadamard(out, head_dim, true);
+}
+
+/* ---- scores --------------------------------------------------------------------------------- */
+
+/* Words (64, head_dim) of a closed block. */
+static void words_of(whit_kv_type type, const void *block, uint32_t head_dim, const whit_kv_group *group,
+                     int16_t *words)
+{
+    const whit_kv_packed from = whit_kv_packed_arrays(type, head_dim, block);
+    const uint32_t bits = whit_kv_key_bits(type), n_channels = 32 / bits, n_pairs = group->rope_pairs;
+    for (uint32_t j = 0; j < BLOCK; j++, words += head_dim) {
+        float x[WHIT_KV_MAX_HEAD_DIM];
+        for (uint32_t d = 0; d < head_dim; d++) {
+            const uint32_t code = from.keys[d / n_channels * BLOCK + j] >> d % n_channels * bits & ((1u << bits) - 1);
+            const float step = (float)from.key_steps[d] * from.units[WHIT_KV_UNIT_KEY_STEP];
+            x[d] = fmaf((float)code, step * from.units[WHIT_KV_UNIT_TO_WORD],
+                        whit_f32_from_f16(from.key_least[d]) * from.units[WHIT_KV_UNIT_TO_WORD]);
+        }
+        for (uint32_t i = 0; i < n_pairs; i++) {
+            const float a = x[i], b = x[i + n_pairs];
+            const float cosine = group->rope[i * BLOCK + j], sine = group->rope[(n_pairs + i) * BLOCK + j];
+            x[i] = fmaf(a, cosine, fmaf(-b, sine, WHIT_ROUND_MAGIC));
+            x[i + n_pairs] = fmaf(b, cosine, fmaf(a, sine, WHIT_ROUND_MAGIC));
+        }
+        for (uint32_t d = 2 * n_pairs; d < head_dim; d++) x[d] += WHIT_ROUND_MAGIC;
+        for (uint32_t d = 0; d < head_dim; d++) words[d] = (int16_t)(uint16_t)whit_f32_bits(x[d]);
+    }
+}
+
+static float dot_words(const int16_t *words, const uint8_t *query, uint32_t head_dim)
+{
+    const int16_t *codes = (const int16_t *)(const void *)query;
+    uint32_t sum = 0;
+    for (uint32_t d = 0; d < head_dim; d++) sum += (uint32_t)(words[d] * codes[d]);
+    return (float)(int32_t)sum;
+}
+
+/* ---- one query ------------------------------------------------------------------------------ */
+
+/* What is seen: [begin, closed) of closed blocks, behind the sinks; [open, end) of open ones. */
+typedef struct seen {
+    uint32_t begin, closed, open, end;
+} seen;
+
+static seen seen_of(const whit_kv_group *group, whit_kv_span span)
+{
+    const uint32_t limit = (uint32_t)__builtin_popcount(group->closed) * BLOCK;
+    const uint32_t first = group->sinks && span.begin < WHIT_KV_SINKS ? WHIT_KV_SINKS : span.begin;
+    return (seen){.begin = first,
+                  .closed = span.end < limit ? span.end : limit,
+                  .open = span.begin > limit ? span.begin : limit,
+                  .end = span.end};
+}
+
+static void add_closed_values(whit_kv_type type, const whit_kv_group *group, uint32_t head_dim, seen s,
+                              const float *weights, float *out)
+{
+    for (uint32_t g = 0; g < whit_kv_value_groups(head_dim); g++) {
+        float scaled[GROUP];
+        int32_t codes[GROUP], total = 0;
+        if (s.begin >= s.closed) return;
+        for (uint32_t j = s.begin; j < s.closed; j++) {
+            const whit_kv_packed from = whit_kv_packed_arrays(type, head_dim, group->blocks[j / BLOCK]);
+            scaled[j] =
+                weights[j] * ((float)from.value_steps[g * BLOCK + j % BLOCK] * from.units[WHIT_KV_UNIT_VALUE_STEP]);
+        }
+        const uint32_t n = s.closed - s.begin;
+        const float unit =
+            codes_of(scaled + s.begin, n, whit_amax_bits(scaled + s.begin, n), WHIT_KV_WEIGHT_MAX, codes + s.begin);
+        for (uint32_t j = s.begin; j < s.closed; j++) total += codes[j];
+        const uint32_t first = g * WHIT_KV_PACKED_GROUP;
+        for (uint32_t d = first; d < head_dim && d < first + WHIT_KV_PACKED_GROUP; d++) {
+            int32_t sum = 0;
+            for (uint32_t j = s.begin; j < s.closed; j++) {
+                const whit_kv_packed from = whit_kv_packed_arrays(type, head_dim, group->blocks[j / BLOCK]);
+                sum += codes[j] * (int32_t)whit_kv_value_code(from.values, head_dim, j % BLOCK, d);
+            }
+            out[d] = fmaf((float)(2 * sum - 3 * total), unit, out[d]);
+        }
+    }
+}
+
+static void attend_query(whit_kv_type type, const whit_kv_group *group, const int16_t *words, const uint8_t *query,
+                         whit_kv_span span, uint32_t head_dim, float scale, float *partial)
+{
+    const group_arrays open = arrays_of(WHIT_KV_F16, head_dim, group);
+    const seen s = seen_of(group, span);
+    const float factor = whit_load_f32(query + whit_kv_query_scale_offset(type, head_dim)) * scale;
+    const int16_t *query_codes = (const int16_t *)(const void *)query;
+    whit_kv_sinks sinks = {0};
+    if (group->sinks) sinks = whit_kv_sinks_arrays(head_dim, group->sinks);
+    float scores[GROUP];
+    for (uint32_t j = span.begin; j < s.begin && j < span.end; j++)
+        scores[j] = dot_words(sinks.keys + j * head_dim, query, head_dim) * (factor * sinks.key_scales[j]);
+    for (uint32_t j = s.begin; j < s.closed; j++) {
+        const whit_kv_packed from = whit_kv_packed_arrays(type, head_dim, group->blocks[j / BLOCK]);
+        scores[j] = dot_words(words + j * head_dim, query, head_dim) * (factor * from.units[WHIT_KV_UNIT_WORD]);
+    }
+    for (uint32_t j = s.open; j < s.end; j++) {
+        const whit_kv_arrays *from = &open.of[j / BLOCK];
+        int32_t sum = 0;
+        for (uint32_t d = 0; d < head_dim; d++)
+            sum += f16_code(((const uint16_t *)from->keys)[d * BLOCK + j % BLOCK], from->key_scales[j % BLOCK]) *
+                query_codes[d];
+        scores[j] = (float)sum * (factor * from->key_scales[j % BLOCK]);
+    }
+    soften(scores, span, head_dim, partial);
+
+    float weights[GROUP] = {0};
+    int32_t codes[GROUP];
+    for (uint32_t j = s.open; j < s.end; j++) weights[j] = scores[j] * open.of[j / BLOCK].value_scales[j % BLOCK];
+    float unit = 0;
+    if (s.open < s.end)
+        unit = whole_weights(WHIT_KV_F16, weights, (whit_kv_span){(uint16_t)s.open, (uint16_t)s.end}, codes);
+    for (uint32_t d = 0; d < head_dim; d++) {
+        int32_t sum = 0;
+        for (uint32_t j = s.open; j < s.end; j++) {
+            const whit_kv_arrays *from = &open.of[j / BLOCK];
+            sum += codes[j] *
+                f16_code(((const uint16_t *)from->values)[j % BLOCK * head_dim + d], from->value_scales[j % BLOCK]);
+        }
+        partial[d] = (float)sum * unit;
+    }
+    add_closed_values(type, group, head_dim, s, scores, partial);
+    for (uint32_t j = span.begin; j < s.begin && j < span.end; j++)
+        for (uint32_t d = 0; d < head_dim; d++)
+            partial[d] = fmaf(scores[j] * sinks.value_scales[j], (float)sinks.values[j * head_dim + d], partial[d]);
+}
+
+/* ---- attend and join ------------------------------------------------------------------------ */
+
+static void attend_packed(whit_kv_type type, whit_kv_group *group, const whit_kv_group *next, const uint8_t *queries,
+                          const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale, float *partials,
+                          float *into)
+{
+    if (!group->closed) {
+        whit_kv_attend_f16_generic(group, next, queries, spans, n, head_dim, scale, partials, into);
+        return;
+    }
+    int16_t words[GROUP * WHIT_KV_MAX_HEAD_DIM];
+    for (uint32_t b = 0; b < WHIT_KV_GROUP_BLOCKS; b++)
+        if (group->closed >> b & 1 && group->blocks[b])
+            words_of(type, group->blocks[b], head_dim, group, words + (size_t)b * BLOCK * head_dim);
+    for (uint32_t i = 0; i < n; i++) {
+        float *partial = into ? partials : partials + i * whit_kv_partial_elems(head_dim);
+        partial[head_dim + 1] = 0;
+        if (spans[i].begin < spans[i].end)
+            attend_query(type, group, words, queries + i * whit_kv_query_bytes(type, head_dim), spans[i], head_dim,
+                         scale * WHIT_EXP_LOG2E, partial);
+        if (into) whit_kv_join_generic(into + i * whit_kv_partial_elems(head_dim), partial, 1, head_dim);
+    }
+}
+
+#define ATTEND(lower, upper)                                                                                           \
+    void whit_kv_attend_##lower##_generic(whit_kv_group *group, const whit_kv_group *next, const uint8_t *queries,     \
+                                          const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale,       \
+                                          float *partials, float *into)                                                \
+    {                                                                                                                  \
+        attend_packed(WHIT_KV_##upper, group, next, queries, spans, n, head_dim, scale, partials, into);               \
+    }
+ATTEND(k4v2, K4V2)
+ATTEND(k2v2, K2V2)

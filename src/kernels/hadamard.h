@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ * The Hadamard turn of values in packed caches. A head is cut into powers of two, 64 at most, the largest
+ * first; each is turned by itself: butterflies at distances 1, 2, 4 ..., lower + upper and lower - upper.
+ * Then a power of two, so that nothing is rounded there: forth 2^-floor(k / 2), back 2^-ceil(k / 2) for 2^k
+ * elements. Plain C, so that every ISA's compiler makes vectors of it, with the same bits. */
+#ifndef WHIT_KERNELS_HADAMARD_H
+#define WHIT_KERNELS_HADAMARD_H
+
+#include "base/half.h"
+
+#include <stdbool.h>
+
+static inline __attribute__((always_inline)) void whit_hadamard_chunk(float *x, const uint32_t n, const float scale)
+{
+    for (uint32_t h = 1; h < n; h *= 2)
+        for (uint32_t i = 0; i < n; i += 2 * h)
+            for (uint32_t j = i; j < i + h; j++) {
+                const float lower = x[j], upper = x[j + h];
+                x[j] = lower + upper;
+                x[j + h] = lower - upper;
+            }
+    for (uint32_t i = 0; i < n; i++) x[i] *= scale;
+}
+
+/* x (n), in place. */
+static inline void whit_hadamard(float *x, uint32_t n, bool is_back)
+{
+    for (; n >= 64; n -= 64, x += 64) whit_hadamard_chunk(x, 64, 0.125f);
+#define CHUNK(size, forth, back)                                                                                       \
+    if (n & (size)) {                                                                                                  \
+        whit_hadamard_chunk(x, size, is_back ? (back) : (forth));                                                      \
+        x += (size);                                                                                                   \
+    }
+    CHUNK(32, 0.25f, 0.125f)
+    CHUNK(16, 0.25f, 0.25f)
+    CHUNK(8, 0.5f, 0.25f)
+    CHUNK(4, 0.5f, 0.5f)
+    CHUNK(2, 1.0f, 0.5f)
+#undef CHUNK
+}
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ * The closed form of a block of the packed caches: keys and values of one KV head at 64 positions, in
+ * few bits. While a block is open, and some time after, it is an f16 block (kv_block.h) whose values
+ * are turned by a Hadamard matrix (kernels/hadamard.h): what is summed up lies in one turned space,
+ * and one turn back per head ends it.
+ *
+ *   keys         u32 (ceil(head_dim / c), 4, 16): c = 32 / bits channels a dword, lane l of vector v is
+ *                position 16 v + l; channel i of a dword lies at bit bits * i. bits: k4v2 4, k2v2 2
+ *   values       2 bits a code; cell (quad of positions q, vector of dimensions v) is cell
+ *                q * ceil(head_dim / 16) + v, four cells a line of 64 bytes: bits 2 f, 2 f + 1 of byte
+ *                4 r + i are of cell 4 line + f, dimension 16 v + r, position 4 q + i
+ *   units        f32 (4): of key steps; what makes words of keys; what a word is worth; of value steps
+ *   key_least    f16 (head_dim): the least of a channel
+ *   key_steps    u8 (head_dim): of a channel, times their unit
+ *   value_steps  u8 (groups of 64 dimensions, 64 positions), times their unit
+ *
+ *   key          least + code * step, turned by RoPE from the block's first position to its own where
+ *                keys are turned (kv_block.h); read as an integer word of up to 2,047: times units[1],
+ *                rounded. A word is worth units[2], a power of two
+ *   value        (2 code - 3) * step
+ *
+ * Behind the last channel and dimension stand zeros. */
+#ifndef WHIT_KERNELS_KV_PACKED_H
+#define WHIT_KERNELS_KV_PACKED_H
+
+#include "base/half.h"
+#include "base/mem.h"
+#include "whit.h"
+
+/* The first positions of a sequence, which stay as exact as f16 is. */
+#define WHIT_KV_SINKS 4
+
+static inline bool whit_kv_is_packed(whit_kv_type kv)
+{
+    return kv >= WHIT_KV_K4V2;
+}
+/* Of the blocks that are written to. */
+static inline whit_kv_type whit_kv_open_type(whit_kv_type kv)
+{
+    return whit_kv_is_packed(kv) ? WHIT_KV_F16 : kv;
+}
+static inline uint32_t whit_kv_key_bits(whit_kv_type kv)
+{
+    return kv == WHIT_KV_K4V2 ? 4 : 2;
+}
+/* Whether keys are packed as they were before RoPE, apart from where their block begins. Four bits are as
+ * near after it, and need no turning; but not where a bias, rotated, spreads the channels. */
+static inline bool whit_kv_turns_keys(whit_kv_type kv, bool has_key_bias)
+{
+    return kv == WHIT_KV_K2V2 || (kv == WHIT_KV_K4V2 && has_key_bias);
+}
+
+enum { WHIT_KV_UNIT_KEY_STEP, WHIT_KV_UNIT_TO_WORD, WHIT_KV_UNIT_WORD, WHIT_KV_UNIT_VALUE_STEP, WHIT_KV_UNITS };
+enum { WHIT_KV_PACKED_TOKENS = 64, WHIT_KV_PACKED_GROUP = 64 /* dimensions of a value's step */ };
+
+typedef struct whit_kv_packed {
+    uint32_t *keys;
+    uint8_t *values;
+    float *units;
+    uint16_t *key_least;
+    uint8_t *key_steps, *value_steps;
+    size_t bytes; /* of all, a multiple of 64 */
+} whit_kv_packed;
+
+static inline uint32_t whit_kv_value_groups(uint32_t head_dim)
+{
+    return (head_dim + WHIT_KV_PACKED_GROUP - 1) / WHIT_KV_PACKED_GROUP;
+}
+
+/* block may be NULL where only the bytes are asked for. */
+static inline whit_kv_packed whit_kv_packed_arrays(whit_kv_type kv, uint32_t head_dim, const void *block)
+{
+    const uint32_t n_channels = 32 / whit_kv_key_bits(kv);
+    const uintptr_t keys = (uintptr_t)block,
+                    values = keys + (uintptr_t)(head_dim + n_channels - 1) / n_channels * WHIT_KV_PACKED_TOKENS * 4,
+                    units = values + (uintptr_t)(head_dim + 15) / 16 * 256, least = units + WHIT_KV_UNITS * 4,
+                    value_steps = least + (uintptr_t)2 * head_dim,
+                    key_steps = value_steps + (uintptr_t)whit_kv_value_groups(head_dim) * WHIT_KV_PACKED_TOKENS;
+    return (whit_kv_packed){.keys = (uint32_t *)keys,
+                            .values = (uint8_t *)values,
+                            .units = (float *)units,
+                            .key_least = (uint16_t *)least,
+                            .key_steps = (uint8_t *)key_steps,
+                            .value_steps = (uint8_t *)value_steps,
+                            .bytes = whit_round_up(key_steps + head_dim - keys, 64)};
+}
+
+/* The code of a value. */
+static inline uint32_t whit_kv_value_code(const uint8_t *values, uint32_t head_dim, uint32_t j, uint32_t d)
+{
+    const uint32_t cell = j / 4 * ((head_dim + 15) / 16) + d / 16;
+    return values[(size_t)cell / 4 * 64 + d % 16 * 4 + j % 4] >> cell % 4 * 2 & 3;
+}
+
+/* The sinks of a sequence, for one layer and KV head, as the integers that an f16 block is read as. They
+ * fit the bytes of a closed block. */
+typedef struct whit_kv_sinks {
+    int16_t *keys, *values;           /* (WHIT_KV_SINKS, head_dim) */
+    float *key_scales, *value_scales; /* (WHIT_KV_SINKS) */
+} whit_kv_sinks;
+
+static inline whit_kv_sinks whit_kv_sinks_arrays(uint32_t head_dim, const void *sinks)
+{
+    const uintptr_t scales = (uintptr_t)sinks, codes = scales + 2 * WHIT_KV_SINKS * sizeof(float);
+    return (whit_kv_sinks){.keys = (int16_t *)codes,
+                           .values = (int16_t *)(codes + 2 * WHIT_KV_SINKS * (uintptr_t)head_dim),
+                           .key_scales = (float *)scales,
+                           .value_scales = (float *)(scales + WHIT_KV_SINKS * sizeof(float))};
+}
+
+#endif
