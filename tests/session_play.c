@@ -142,6 +142,14 @@ static void open_adapters(played_model *m, uint32_t which)
     }
 }
 
+/* One layer sees everything, the others have the model's window: two classes of the KV cache. */
+static void widen_a_layer(whit_model *model)
+{
+    for (uint32_t i = 0; i < model->graph.n_nodes; i++)
+        if (model->graph.nodes[i].op == WHIT_OP_ATTENTION && model->graph.nodes[i].layer == 1)
+            model->graph.nodes[i].window = 0;
+}
+
 static played_model *model_at(uint32_t i)
 {
     played_model *m = &models[i];
@@ -154,6 +162,7 @@ static played_model *model_at(uint32_t i)
     MUST(whit_model_open(path, &options, &m->model, &error), error);
     uint32_t head = (uint32_t)whit_ndf_find(m->model->file, m->config.tied_head ? "embed" : "head");
     m->is_screened = whit_ndf_tensor_type(m->model->file, head)->codec == WHIT_CODEC_I8S;
+    if (strcmp(m->config.family, "qwen2") == 0) widen_a_layer(m->model);
     m->row_elems = m->config.n_vocab + m->config.n_embd;
     open_adapters(m, i);
     return m;
@@ -208,6 +217,10 @@ static const float *feed(const played_model *m, reference *r, const fed *tokens,
            r->held[same].mounting == tokens[same].mounting)
         same++;
     MUST(whit_session_truncate(r->session, 0, same, &error), error);
+    if (whit_session_position(r->session, 0) != same) { /* windows have left that: what is there has other mounts */
+        same = 0;
+        MUST(whit_session_truncate(r->session, 0, 0, &error), error);
+    }
     for (; same < n; same++) {
         whit_step_token token = {.id = tokens[same].id, .want_logits = same + 1 == n};
         MUST(mount(m, r->session, 0, tokens[same].mounting, &error), error);
@@ -246,6 +259,7 @@ static const float *expected_row(const played_model *m, reference *r, const fed 
 typedef struct sequence {
     fed fed[CTX_MAX];
     uint32_t n, text;
+    uint32_t most; /* tokens that it has had: windows forget as they go on */
     uint8_t mounting;
 } sequence;
 
@@ -312,7 +326,7 @@ static void choose_options(life *l)
     static const uint8_t fills[] = {0xFF, 0x00, 0x7E, 0xA5};
     whit_session_options *o = &l->options;
     *o = whit_session_options_default();
-    bool is_long = one_in(l, 24);
+    bool is_long = one_in(l, l->m->config.window ? 2 : 24);
     o->n_ctx_tokens = is_long ? 300 + below(l, CTX_MAX - 300 + 1) : 12 + below(l, 120);
     o->n_batch_tokens = batches[below(l, sizeof batches / sizeof *batches)];
     o->n_sequences = is_long ? 1 + below(l, 2) : 1 + below(l, SEQUENCES_MAX);
@@ -424,6 +438,8 @@ static bool step(life *l)
         s->fed[s->n++] = (fed){l->tokens[n - 1].id, s->mounting};
     }
     if (n == 0) return true;
+    for (uint32_t i = 0; i < SEQUENCES_MAX; i++)
+        if (l->sequences[i].n > l->sequences[i].most) l->sequences[i].most = l->sequences[i].n;
     if (one_in(l, 16)) { /* first in vain: cancelled, beyond the vocabulary */
         for (uint32_t i = 0; i < SEQUENCES_MAX; i++) {
             uint32_t now = l->sequences[i].n;
@@ -462,6 +478,23 @@ static bool overfill(life *l)
     return check_refusal(l, n, WHIT_ERROR_LIMIT);
 }
 
+/* Where a sequence stands that was to have n tokens of one which has had `most`: a model with windows keeps 128 more
+ * than it sees, and goes further back where they have left it; what it finds then was computed with what is mounted. */
+static bool stands(life *l, uint32_t at, uint32_t n, uint32_t most)
+{
+    sequence *s = &l->sequences[at];
+    uint32_t position = whit_session_position(l->session, at);
+    s->n = position;
+    s->most = most;
+    if (position == n) return true;
+    l->counts->n_back++;
+    if (position > n || !l->m->config.window || n + 128 >= most)
+        return differs(l, "sequence %u, which had %u tokens, goes back to %u, not %u", at, most, position, n);
+    for (uint32_t i = 0; i < position; i++) s->fed[i].mounting = s->mounting;
+    s->most = position;
+    return true;
+}
+
 static bool cut(life *l)
 {
     whit_error error;
@@ -472,7 +505,7 @@ static bool cut(life *l)
     if (whit_session_truncate(l->session, q, s->n + 1, &error) != WHIT_ERROR_ARGUMENT)
         return differs(l, "a sequence is cut to more than it has");
     if (whit_session_truncate(l->session, q, n, &error) != WHIT_OK) return differs(l, "%s", error.message);
-    s->n = n;
+    if (!stands(l, q, n, n ? s->most : 0)) return false;
     if (one_in(l, 3)) s->text = below(l, N_TEXTS);
     return check_positions(l);
 }
@@ -487,8 +520,7 @@ static bool share(life *l)
         return differs(l, "more is shared than there is");
     if (whit_session_share(l->session, from, to, n, &error) != WHIT_OK) return differs(l, "%s", error.message);
     if (from != to) memcpy(l->sequences[to].fed, l->sequences[from].fed, n * sizeof(fed));
-    l->sequences[to].n = n;
-    return check_positions(l);
+    return stands(l, to, n, n ? l->sequences[from].most : 0) && check_positions(l);
 }
 
 static bool change_mounting(life *l)

@@ -18,7 +18,7 @@ typedef struct play_source {
 } play_source;
 
 typedef struct play_counts {
-    uint64_t n_sequences, n_steps, n_tokens, n_rows, n_estimated, n_refused, n_shares, n_truncations, n_mounts;
+    uint64_t n_sequences, n_steps, n_tokens, n_rows, n_estimated, n_refused, n_shares, n_truncations, n_mounts, n_back;
 } play_counts;
 
 /* Plays one life of a session. False where something differs: `why` (a line) says what, after the options. */

@@ -36,6 +36,8 @@ typedef struct whit_session_options {
     bool no_fuse;                /* run every operation by itself: the same bits, slower; for checks */
     const char *cpu;             /* cap of the ISA level, as WHIT_CPU; NULL or "": none */
     const volatile bool *cancel; /* looked at between layers; may be set from a signal handler */
+    bool endless;                /* tokens without end: beyond the context a token sees the newest ones alone, */
+    uint32_t n_sinks;            /* and the first n_sinks, at most 64; default 4 (docs/context.md) */
 } whit_session_options;
 static inline whit_session_options whit_session_options_default(void)
 {
@@ -45,6 +47,7 @@ static inline whit_session_options whit_session_options_default(void)
     options.n_batch_tokens = 512;
     options.n_sequences = 1;
     options.act = WHIT_ACT_I8;
+    options.n_sinks = 4;
     return options;
 }
 WHIT_API whit_status whit_session_open(const whit_model *model, const whit_session_options *options,
@@ -75,11 +78,13 @@ WHIT_API const float *whit_session_logits(const whit_session *session, size_t i_
 /* Hidden state after the final norm of the same tokens, (n_embd) f32; needs keep_hidden. */
 WHIT_API const float *whit_session_hidden(const whit_session *session, size_t i_wanted);
 WHIT_API uint32_t whit_session_position(const whit_session *session, uint32_t sequence);
-/* Forgets the tokens of a sequence from `n_tokens` on (0: all). */
+/* Forgets the tokens of a sequence from `n_tokens` on (0: all). A model with sliding windows, and an endless session,
+ * keep 128 tokens more than they see: further back a sequence may end up shorter, with the longest beginning that
+ * is there. whit_session_position says where; feed the tokens from there. */
 WHIT_API whit_status whit_session_truncate(whit_session *session, uint32_t sequence, uint32_t n_tokens,
                                            whit_error *error);
-/* Makes sequence `to` the first n_tokens of `from`: a common beginning is kept once. Where both are the
- * same, it is cut to those. */
+/* Makes sequence `to` the first n_tokens of `from`, or fewer as above: a common beginning is kept once. Where both
+ * are the same, it is cut to those. */
 WHIT_API whit_status whit_session_share(whit_session *session, uint32_t from, uint32_t to, uint32_t n_tokens,
                                         whit_error *error);
 /* Makes a sequence the longest beginning of `ids` that is there already: of itself, of others, or of what

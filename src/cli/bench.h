@@ -82,10 +82,10 @@ typedef struct bench_range {
 typedef struct bench_count {
     bench_range *ranges; /* weights that a pass reads whole */
     uint32_t n_ranges;
-    double pass_bytes;     /* of those, vectors included */
-    double survivor_bytes; /* what a row of a screened head has beside, 0: not screened */
-    double row_bytes;      /* an embedding's row */
-    double kv_bytes_per_position;
+    double pass_bytes;           /* of those, vectors included */
+    double survivor_bytes;       /* what a row of a screened head has beside, 0: not screened */
+    double row_bytes;            /* an embedding's row */
+    const struct whit_kv *kv;    /* what a pass reads of the cache depends on its windows */
     double body_macs, head_macs; /* of one row */
     whit_isa isa;
 } bench_count;

@@ -55,7 +55,6 @@ whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint3
                              bench_count *count, whit_error *error)
 {
     const whit_exec *exec = &session->exec;
-    const whit_kv_shape *kv = &session->kv.shape;
     const uint32_t n[WHIT_ROWS_COUNT] = {n_rows, n_selected};
     const int mode[WHIT_ROWS_COUNT] = {WHIT_EXEC_PLAIN, screened ? WHIT_EXEC_SCREENED : WHIT_EXEC_PLAIN};
     *count = (bench_count){.ranges = malloc((size_t)session->plan.n_steps * WHIT_PART_COUNT * sizeof *count->ranges)};
@@ -67,8 +66,7 @@ whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint3
             for (uint32_t i = 0; i < schedule->groups[g].n_steps; i++)
                 count_step(session, &schedule->groups[g].steps[i], count);
     }
-    count->kv_bytes_per_position =
-        (double)whit_kv_block_bytes(kv->type, kv->head_dim) / WHIT_KV_BLOCK_TOKENS * kv->n_kv_heads * kv->n_layers;
+    count->kv = &session->kv;
     return WHIT_OK;
 }
 

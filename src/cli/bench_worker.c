@@ -108,18 +108,24 @@ static void cut(struct work *w, bench_range range)
     }
 }
 
-/* Blocks [0, n_blocks) of a head of all layers, those that follow each other in memory together. */
-static void cut_head(struct work *w, const whit_kv *kv, uint32_t sequence, uint32_t head, uint32_t n_blocks)
+/* Blocks [0, n_blocks) of a head of a class's layer, those that are there and that follow each other in memory together. */
+static void cut_head(struct work *w, const whit_kv_class *class, uint32_t sequence, uint32_t layer, uint32_t head,
+                     uint32_t n_blocks)
 {
-    uint32_t layer = head / kv->shape.n_kv_heads;
     bench_range range = {0};
-    for (uint32_t b = 0; b < n_blocks; b++, range.size_bytes += kv->head_bytes) {
-        const uint8_t *piece = whit_kv_head_block(kv, layer, head % kv->shape.n_kv_heads, sequence, b);
+    for (uint32_t b = class->first[sequence]; b < n_blocks; b++, range.size_bytes += class->pool.head_bytes) {
+        const uint8_t *piece = whit_kv_class_block(class, layer, head, sequence, b);
         if (piece == range.data + range.size_bytes) continue;
         cut(w, range);
         range = (bench_range){piece, 0};
     }
     cut(w, range);
+}
+
+static void cut_class(struct work *w, const whit_kv_class *class, uint32_t sequence, uint32_t n_blocks)
+{
+    for (uint32_t layer = 0; layer < class->n_layers; layer++)
+        for (uint32_t head = 0; head < class->n_kv_heads; head++) cut_head(w, class, sequence, layer, head, n_blocks);
 }
 
 static whit_status make_probes(struct work *w, whit_error *error)
@@ -128,14 +134,16 @@ static whit_status make_probes(struct work *w, whit_error *error)
     const whit_kv *kv = &w->session->kv;
     uint32_t n_blocks = (t->depth + WHIT_KV_BLOCK_TOKENS - 1) / WHIT_KV_BLOCK_TOKENS, n = 0;
     for (uint32_t i = 0; i < w->count.n_ranges; i++) n += (uint32_t)(w->count.ranges[i].size_bytes / PIECE_BYTES) + 1;
-    uint32_t n_heads = kv->shape.n_layers * kv->shape.n_kv_heads;
-    n += t->columns * n_heads * n_blocks * (uint32_t)(kv->head_bytes / PIECE_BYTES + 1);
+    for (uint32_t c = 0; c < kv->n_classes; c++) {
+        const whit_kv_pool *pool = &kv->classes[c].pool;
+        n += t->columns * pool->n_layers * pool->n_kv_heads * n_blocks * (uint32_t)(pool->head_bytes / PIECE_BYTES + 1);
+    }
     w->pieces = calloc(n + 1, sizeof *w->pieces);
     w->int8_w = whit_zalloc_array(NULL, t->n_threads, 2 * WHIT_PROBE_BYTES);
     if (!w->pieces || !w->int8_w) return whit_fail_memory(error, "the probes", n);
     for (uint32_t i = 0; i < w->count.n_ranges; i++) cut(w, w->count.ranges[i]);
     for (uint32_t s = 0; s < t->columns; s++)
-        for (uint32_t head = 0; head < n_heads; head++) cut_head(w, kv, s, head, n_blocks);
+        for (uint32_t c = 0; c < kv->n_classes; c++) cut_class(w, &kv->classes[c], s, n_blocks);
     for (size_t i = 0; i < (size_t)t->n_threads * 2 * WHIT_PROBE_BYTES; i++) w->int8_w[i] = (uint8_t)(i * 7 % 4);
     whit_cpu cpu;
     whit_cpu_detect(&cpu);
@@ -163,7 +171,7 @@ static whit_status fill_depth(struct work *w, whit_error *error)
 {
     const bench_test *t = w->test;
     for (uint32_t s = 0; s < t->columns; s++)
-        for (uint32_t at = 0; at < t->depth;) {
+        for (uint32_t at = whit_session_position(w->session, s); at < t->depth;) {
             uint32_t n = t->depth - at < t->n_batch_tokens ? t->depth - at : t->n_batch_tokens;
             for (uint32_t i = 0; i < n; i++)
                 w->tokens[i] = (whit_step_token){
@@ -178,7 +186,7 @@ static whit_status forget(struct work *w, whit_error *error)
 {
     for (uint32_t s = 0; s < w->test->columns; s++)
         WHIT_TRY(whit_session_truncate(w->session, s, w->test->depth, error));
-    return WHIT_OK;
+    return fill_depth(w, error); /* where windows have left that */
 }
 
 /* Reads the model's files, so that rows of an embedding, which a round looks up here and there, come
@@ -246,6 +254,18 @@ static whit_status open_work(struct work *w, bench_facts *facts, whit_error *err
     return WHIT_OK;
 }
 
+/* What is read of the cache by a query that has so many positions before it. */
+static double cache_bytes(const whit_kv *kv, double position)
+{
+    double bytes = 0;
+    for (uint32_t c = 0; c < kv->n_classes; c++) {
+        const whit_kv_class *class = &kv->classes[c];
+        double seen = class->window && position > class->window ? class->window : position;
+        bytes += seen * (double)class->pool.block_bytes / WHIT_KV_BLOCK_TOKENS;
+    }
+    return bytes;
+}
+
 static whit_status run_round(struct work *w, bench_sample *sample, whit_error *error)
 {
     const bench_test *t = w->test;
@@ -263,7 +283,7 @@ static whit_status run_round(struct work *w, bench_sample *sample, whit_error *e
         /* A pass over n rows reads the weights once, and of the cache every position before. */
         double position = t->depth + done + 0.5 * (n + 1);
         sample->bytes += w->count.pass_bytes + n_rows * w->count.row_bytes +
-            (t->is_decode ? t->columns : 1) * position * w->count.kv_bytes_per_position;
+            (t->is_decode ? t->columns : 1) * cache_bytes(w->count.kv, position);
         if (w->count.survivor_bytes > 0 && wants)
             for (uint32_t r = 0; r < (t->is_decode ? n_rows : 1); r++)
                 sample->bytes += w->session->exec.n_rescored[r] * w->count.survivor_bytes;

@@ -66,6 +66,7 @@ static int score_ids(struct examiner *e, const int32_t *ids, size_t n, size_t fi
     if (first < 1) first = 1;
     while (common < e->n_held && common + 1 < first && e->held[common] == ids[common]) common++;
     if (whit_session_truncate(e->session, 0, common, &error) != WHIT_OK) return cli_fail_error(e->call, &error);
+    common = whit_session_position(e->session, 0);
     memcpy(e->held, ids, n * sizeof *ids);
     e->n_held = n;
     *sum = 0;

@@ -3,191 +3,207 @@
 
 #include "base/mem.h"
 
-static bool sizes(const whit_kv_shape *shape, whit_kv *kv, uint64_t *bytes)
+static uint32_t blocks_of(uint32_t n_tokens)
 {
-    *kv = (whit_kv){.shape = *shape};
-    uint64_t per_sequence = ((uint64_t)shape->n_ctx_tokens + WHIT_KV_BLOCK_TOKENS - 1) / WHIT_KV_BLOCK_TOKENS;
-    uint64_t n_blocks = per_sequence * shape->n_sequences;
-    if (per_sequence > UINT32_MAX / 2 || n_blocks > UINT32_MAX / 2) return false;
-    kv->blocks_per_sequence = (uint32_t)per_sequence;
-    kv->n_blocks = (uint32_t)n_blocks;
-    kv->head_bytes = whit_kv_block_bytes(shape->type, shape->head_dim);
-    uint64_t chunks = (uint64_t)shape->n_layers * shape->n_kv_heads, block, data;
-    if (__builtin_mul_overflow(chunks, (uint64_t)kv->head_bytes, &block) ||
-        __builtin_mul_overflow(block, n_blocks, &data) || data > SIZE_MAX / 2)
-        return false;
-    kv->block_bytes = (size_t)block;
-    kv->n_buckets = 16;
-    while (kv->n_buckets < n_blocks) kv->n_buckets *= 2;
-    *bytes =
-        data + n_blocks * sizeof *kv->names + (3 * n_blocks + kv->n_buckets + shape->n_sequences) * sizeof(uint32_t);
-    return true;
+    return n_tokens / WHIT_KV_BLOCK_TOKENS + (n_tokens % WHIT_KV_BLOCK_TOKENS != 0);
 }
 
-bool whit_kv_bytes(const whit_kv_shape *shape, uint64_t *bytes)
+/* The most blocks that n neighbouring positions lie in. */
+static uint64_t blocks_over(uint64_t n_tokens)
 {
-    whit_kv kv;
-    return sizes(shape, &kv, bytes);
+    return n_tokens < 2 ? n_tokens : (n_tokens + 2 * WHIT_KV_BLOCK_TOKENS - 2) / WHIT_KV_BLOCK_TOKENS;
+}
+
+/* ---- classes -------------------------------------------------------------------------------- */
+
+/* What a layer's class is like. An endless cache gives every layer a window. */
+static whit_kv_class kind_of(const whit_kv_shape *shape, const whit_kv_layer *layer)
+{
+    whit_kv_class class = {.type = shape->type,
+                           .n_heads = layer->n_heads,
+                           .n_kv_heads = layer->n_kv_heads,
+                           .head_dim = layer->head_dim,
+                           .window = layer->window};
+    uint32_t most = shape->n_ctx_tokens - shape->n_sinks;
+    if (shape->is_endless && (!class.window || class.window > most)) {
+        class.window = most;
+        class.n_sinks = shape->n_sinks;
+    }
+    return class;
+}
+
+static bool same_kind(const whit_kv_class *a, const whit_kv_class *b)
+{
+    return a->type == b->type && a->n_heads == b->n_heads && a->n_kv_heads == b->n_kv_heads &&
+        a->head_dim == b->head_dim && a->window == b->window && a->n_sinks == b->n_sinks;
+}
+
+/* The class of a layer, made where it is the first of its kind; -1 where there are too many. */
+static int class_of(whit_kv *kv, const whit_kv_layer *layer)
+{
+    const whit_kv_class kind = kind_of(&kv->shape, layer);
+    for (uint32_t c = 0; c < kv->n_classes; c++)
+        if (same_kind(&kv->classes[c], &kind)) return (int)c;
+    if (kv->n_classes == WHIT_KV_CLASSES_MAX) return -1;
+    kv->classes[kv->n_classes] = kind;
+    return (int)kv->n_classes++;
+}
+
+/* How many blocks the sequences of a class hold at most, all together; sets the length of their tables.
+ *
+ * At rest a sequence with a window has window + BEYOND - 1 positions. A pass adds a of them, and then it lies in at
+ * most (a + 62) / 64 blocks more than with one: over all sequences a 64th of the batch and one for each that adds
+ * two or more. */
+static uint64_t count_blocks(const whit_kv_shape *shape, whit_kv_class *class)
+{
+    const uint64_t n_sequences = shape->n_sequences, n_batch = shape->n_batch_tokens;
+    const uint64_t whole = blocks_of(shape->n_ctx_tokens), seen = (uint64_t) class->window + WHIT_KV_BEYOND_TOKENS;
+    const uint64_t most = blocks_over(seen + n_batch);
+    class->keeps_all = !class->window || (!shape->is_endless && most >= whole);
+    class->n_places = (uint32_t)(class->keeps_all ? whole : most);
+    if (class->keeps_all) return whole * n_sequences;
+    uint64_t n_adding = n_batch / 2 < n_sequences ? n_batch / 2 : n_sequences;
+    uint64_t n = n_sequences * blocks_over(seen) + n_batch / WHIT_KV_BLOCK_TOKENS + n_adding;
+    if (class->n_sinks) n += n_sequences;
+    return shape->is_endless || n < whole * n_sequences ? n : whole * n_sequences;
+}
+
+static uint64_t table_entries(const whit_kv *kv, const whit_kv_class *class)
+{
+    return (uint64_t)kv->shape.n_sequences * (class->n_places + 2); /* its table and `first` */
+}
+
+static bool measure_class(const whit_kv *kv, whit_kv_class *class, uint64_t *bytes)
+{
+    uint64_t pool_bytes, n_blocks = count_blocks(&kv->shape, class);
+    if (n_blocks > UINT32_MAX / 2 ||
+        !whit_kv_pool_size(&class->pool, class->n_layers, class->n_kv_heads,
+                           whit_kv_block_bytes(class->type, class->head_dim), n_blocks, &pool_bytes))
+        return false;
+    pool_bytes += table_entries(kv, class) * sizeof(uint32_t);
+    return !__builtin_add_overflow(*bytes, whit_round_up(pool_bytes, WHIT_ALIGN_BYTES), bytes);
+}
+
+bool whit_kv_measure(const whit_kv_shape *shape, whit_kv *kv, uint64_t *bytes)
+{
+    *kv = (whit_kv){.shape = *shape};
+    for (uint32_t i = 0; i < shape->n_layers; i++) {
+        int c = shape->layers[i].n_kv_heads ? class_of(kv, &shape->layers[i]) : 0;
+        if (c < 0) return false;
+        if (shape->layers[i].n_kv_heads) kv->classes[c].n_layers++;
+    }
+    *bytes = whit_round_up(shape->n_layers * sizeof *kv->layers + shape->n_sequences * sizeof *kv->n_tokens,
+                           WHIT_ALIGN_BYTES);
+    for (uint32_t c = 0; c < kv->n_classes; c++)
+        if (!measure_class(kv, &kv->classes[c], bytes)) return false;
+    return true;
 }
 
 void whit_kv_init(whit_kv *kv, const whit_kv_shape *shape, void *memory)
 {
     uint64_t bytes;
-    (void)sizes(shape, kv, &bytes);
-    kv->data = memory;
-    kv->names = (whit_kv_name *)(void *)(kv->data + kv->block_bytes * kv->n_blocks);
-    kv->table = (uint32_t *)(void *)(kv->names + kv->n_blocks);
-    kv->references = kv->table + kv->n_blocks;
-    kv->free_blocks = kv->references + kv->n_blocks;
-    kv->n_tokens = kv->free_blocks + kv->n_blocks;
-    kv->buckets = kv->n_tokens + shape->n_sequences;
-    memset(kv->buckets, 0, kv->n_buckets * sizeof *kv->buckets);
-    for (uint32_t i = 0; i < kv->n_blocks; i++) kv->names[i].is_named = kv->names[i].is_kept = false;
-    memset(kv->references, 0, kv->n_blocks * sizeof *kv->references);
+    uint8_t *at = memory;
+    uint16_t n_placed[WHIT_KV_CLASSES_MAX] = {0};
+    (void)whit_kv_measure(shape, kv, &bytes);
+    for (uint32_t i = 0; i < kv->n_classes; i++) {
+        whit_kv_class *class = &kv->classes[i];
+        uint8_t *end = whit_kv_pool_init(&class->pool, at);
+        class->table = (uint32_t *)(void *)end;
+        class->first = class->table + (size_t)shape->n_sequences * (class->n_places + 1);
+        memset(class->first, 0, shape->n_sequences * sizeof *class->first);
+        at += whit_round_up((uint64_t)(end - at) + table_entries(kv, class) * sizeof(uint32_t), WHIT_ALIGN_BYTES);
+    }
+    kv->n_tokens = (uint32_t *)(void *)at;
     memset(kv->n_tokens, 0, shape->n_sequences * sizeof *kv->n_tokens);
-    /* Handed out from the end: block 0 first. */
-    for (uint32_t i = 0; i < kv->n_blocks; i++) kv->free_blocks[i] = kv->n_blocks - 1 - i;
-    kv->n_free = kv->n_blocks;
-}
-
-static uint32_t blocks_of(uint32_t n_tokens)
-{
-    return (n_tokens + WHIT_KV_BLOCK_TOKENS - 1) / WHIT_KV_BLOCK_TOKENS;
-}
-
-/* ---- names ---------------------------------------------------------------------------------- */
-
-static uint32_t *bucket_of(const whit_kv *kv, const uint8_t key[WHIT_HASH_BYTES])
-{
-    return &kv->buckets[whit_load_u32(key) & (kv->n_buckets - 1)];
-}
-
-static void forget_name(whit_kv *kv, uint32_t block)
-{
-    whit_kv_name *name = &kv->names[block];
-    if (!name->is_named) return;
-    uint32_t *at = bucket_of(kv, name->key);
-    while (*at != block + 1) at = &kv->names[*at - 1].next;
-    *at = name->next;
-    name->is_named = false;
-}
-
-static void keep(whit_kv *kv, uint32_t block)
-{
-    whit_kv_name *name = &kv->names[block];
-    name->is_kept = true;
-    name->older = kv->newest;
-    name->newer = 0;
-    if (kv->newest) kv->names[kv->newest - 1].newer = block + 1;
-    kv->newest = block + 1;
-    if (!kv->oldest) kv->oldest = block + 1;
-}
-
-static void keep_no_longer(whit_kv *kv, uint32_t block)
-{
-    whit_kv_name *name = &kv->names[block];
-    *(name->older ? &kv->names[name->older - 1].newer : &kv->oldest) = name->newer;
-    *(name->newer ? &kv->names[name->newer - 1].older : &kv->newest) = name->older;
-    name->is_kept = false;
-}
-
-void whit_kv_name_block(whit_kv *kv, uint32_t sequence, uint32_t block, const uint8_t key[WHIT_HASH_BYTES],
-                        const int32_t ids[WHIT_KV_BLOCK_TOKENS])
-{
-    uint32_t number = kv->table[(size_t)sequence * kv->blocks_per_sequence + block], *bucket = bucket_of(kv, key);
-    whit_kv_name *name = &kv->names[number];
-    if (name->is_named || whit_kv_find(kv, key, ids) != UINT32_MAX) return;
-    memcpy(name->key, key, sizeof name->key);
-    memcpy(name->ids, ids, sizeof name->ids);
-    name->next = *bucket;
-    name->is_named = true;
-    *bucket = number + 1;
-}
-
-const whit_kv_name *whit_kv_name_of(const whit_kv *kv, uint32_t sequence, uint32_t block)
-{
-    const whit_kv_name *name = &kv->names[kv->table[(size_t)sequence * kv->blocks_per_sequence + block]];
-    return name->is_named ? name : NULL;
-}
-
-uint32_t whit_kv_find(const whit_kv *kv, const uint8_t key[WHIT_HASH_BYTES], const int32_t ids[WHIT_KV_BLOCK_TOKENS])
-{
-    for (uint32_t at = *bucket_of(kv, key); at; at = kv->names[at - 1].next) {
-        const whit_kv_name *name = &kv->names[at - 1];
-        if (!memcmp(name->key, key, sizeof name->key) && !memcmp(name->ids, ids, sizeof name->ids)) return at - 1;
+    kv->layers = (struct whit_kv_place *)(void *)(kv->n_tokens + shape->n_sequences);
+    for (uint32_t i = 0; i < shape->n_layers; i++) {
+        uint16_t c = shape->layers[i].n_kv_heads ? (uint16_t)class_of(kv, &shape->layers[i]) : 0;
+        kv->layers[i] = (struct whit_kv_place){c, n_placed[c]};
+        if (shape->layers[i].n_kv_heads) n_placed[c]++;
     }
-    return UINT32_MAX;
 }
 
-/* ---- blocks --------------------------------------------------------------------------------- */
+/* ---- positions ------------------------------------------------------------------------------ */
 
-/* A sequence never holds more blocks than its share of the pool, so one is always free or kept. */
-static uint32_t take_block(whit_kv *kv)
+static bool is_pinned(const whit_kv_class *class, uint32_t block)
 {
-    uint32_t block;
-    if (kv->n_free) {
-        block = kv->free_blocks[--kv->n_free];
+    return block == 0 && class->n_sinks;
+}
+
+static void drop(whit_kv_class *class, uint32_t sequence, uint32_t block)
+{
+    whit_kv_pool_drop(&class->pool, *whit_kv_entry(class, sequence, block));
+}
+
+/* The block that position n_tokens lies in, where others are before it: it is written over from here on. */
+static void own_last(whit_kv_class *class, uint32_t sequence, uint32_t n_tokens)
+{
+    uint32_t *last = whit_kv_entry(class, sequence, n_tokens / WHIT_KV_BLOCK_TOKENS), shared = *last;
+    if (class->pool.references[shared] > 1) {
+        *last = whit_kv_pool_take(&class->pool);
+        whit_kv_pool_copy(&class->pool, shared, *last);
+        whit_kv_pool_drop(&class->pool, shared);
     } else {
-        block = kv->oldest - 1;
-        keep_no_longer(kv, block);
-        forget_name(kv, block);
+        whit_kv_pool_forget(&class->pool, shared);
     }
-    kv->references[block] = 1;
-    return block;
-}
-
-static void drop_block(whit_kv *kv, uint32_t block)
-{
-    if (--kv->references[block]) return;
-    if (kv->names[block].is_named)
-        keep(kv, block);
-    else
-        kv->free_blocks[kv->n_free++] = block;
-}
-
-void whit_kv_adopt(whit_kv *kv, uint32_t sequence, uint32_t number)
-{
-    uint32_t block = kv->n_tokens[sequence] / WHIT_KV_BLOCK_TOKENS;
-    if (kv->references[number]++ == 0) keep_no_longer(kv, number);
-    kv->table[(size_t)sequence * kv->blocks_per_sequence + block] = number;
-    kv->n_tokens[sequence] += WHIT_KV_BLOCK_TOKENS;
-}
-
-static void copy_block(whit_kv *kv, uint32_t from, uint32_t to)
-{
-    for (uint32_t layer = 0; layer < kv->shape.n_layers; layer++)
-        for (uint32_t head = 0; head < kv->shape.n_kv_heads; head++)
-            memcpy(whit_kv_piece(kv, layer, head, to), whit_kv_piece(kv, layer, head, from), kv->head_bytes);
 }
 
 whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, whit_error *error)
 {
-    if (n_tokens > kv->shape.n_ctx_tokens)
+    const uint32_t had = kv->n_tokens[sequence];
+    if (n_tokens > kv->shape.n_ctx_tokens && !kv->shape.is_endless)
         return whit_fail(error, WHIT_ERROR_LIMIT, "the context of %u tokens is full: choose a larger one",
                          kv->shape.n_ctx_tokens);
-    uint32_t *table = kv->table + (size_t)sequence * kv->blocks_per_sequence, had = kv->n_tokens[sequence];
     if (n_tokens <= had) return WHIT_OK;
-    if (had % WHIT_KV_BLOCK_TOKENS) {
-        uint32_t *last = &table[had / WHIT_KV_BLOCK_TOKENS], shared = *last;
-        if (kv->references[shared] > 1) {
-            *last = take_block(kv);
-            copy_block(kv, shared, *last);
-            drop_block(kv, shared);
-        } else {
-            forget_name(kv, shared); /* it is written over from here on */
-        }
+    for (uint32_t c = 0; c < kv->n_classes; c++) {
+        whit_kv_class *class = &kv->classes[c];
+        if (had % WHIT_KV_BLOCK_TOKENS) own_last(class, sequence, had);
+        for (uint32_t b = blocks_of(had); b < blocks_of(n_tokens); b++)
+            *whit_kv_entry(class, sequence, b) = whit_kv_pool_take(&class->pool);
     }
-    for (uint32_t b = blocks_of(had); b < blocks_of(n_tokens); b++) table[b] = take_block(kv);
     kv->n_tokens[sequence] = n_tokens;
     return WHIT_OK;
 }
 
+/* The first block that is kept of a sequence that ends at n_tokens. */
+static uint32_t first_kept(const whit_kv_class *class, uint32_t n_tokens)
+{
+    uint64_t kept = (uint64_t) class->window + WHIT_KV_BEYOND_TOKENS;
+    if (class->keeps_all || n_tokens < kept) return 0;
+    return (uint32_t)((n_tokens + 1 - kept) / WHIT_KV_BLOCK_TOKENS);
+}
+
+void whit_kv_settle(whit_kv *kv, uint32_t sequence)
+{
+    for (uint32_t c = 0; c < kv->n_classes; c++) {
+        whit_kv_class *class = &kv->classes[c];
+        uint32_t *first = &class->first[sequence], end = first_kept(class, kv->n_tokens[sequence]);
+        for (; *first < end; ++*first)
+            if (!is_pinned(class, *first)) drop(class, sequence, *first);
+    }
+}
+
+bool whit_kv_reaches(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens)
+{
+    if (n_tokens > kv->n_tokens[sequence]) return false;
+    for (uint32_t c = 0; c < kv->n_classes && n_tokens; c++)
+        if (whit_kv_first_needed(&kv->classes[c], n_tokens) < kv->classes[c].first[sequence]) return false;
+    return true;
+}
+
 void whit_kv_truncate(whit_kv *kv, uint32_t sequence, uint32_t n_tokens)
 {
-    uint32_t *table = kv->table + (size_t)sequence * kv->blocks_per_sequence;
-    if (n_tokens >= kv->n_tokens[sequence]) return;
-    /* The last first: of what is kept, beginnings go last. */
-    for (uint32_t b = blocks_of(kv->n_tokens[sequence]); b-- > blocks_of(n_tokens);) drop_block(kv, table[b]);
+    const uint32_t had = kv->n_tokens[sequence];
+    if (n_tokens >= had) return;
+    for (uint32_t c = 0; c < kv->n_classes; c++) {
+        whit_kv_class *class = &kv->classes[c];
+        uint32_t *first = &class->first[sequence], begin = blocks_of(n_tokens);
+        /* The last first: of what is kept, beginnings go last. */
+        for (uint32_t b = blocks_of(had); b-- > begin && b >= *first;)
+            if (!is_pinned(class, b)) drop(class, sequence, b);
+        if (n_tokens == 0) *first = 0;
+        if (n_tokens == 0 && class->n_sinks) drop(class, sequence, 0);
+    }
     kv->n_tokens[sequence] = n_tokens;
 }
 
@@ -198,12 +214,110 @@ whit_status whit_kv_share(whit_kv *kv, uint32_t from, uint32_t to, uint32_t n_to
                          n_tokens);
     whit_kv_truncate(kv, to, from == to ? n_tokens : 0);
     if (from == to) return WHIT_OK;
-    const uint32_t *source = kv->table + (size_t)from * kv->blocks_per_sequence;
-    uint32_t *target = kv->table + (size_t)to * kv->blocks_per_sequence;
-    for (uint32_t b = 0; b < blocks_of(n_tokens); b++) {
-        target[b] = source[b];
-        kv->references[source[b]]++;
+    for (uint32_t c = 0; c < kv->n_classes && n_tokens; c++) {
+        whit_kv_class *class = &kv->classes[c];
+        class->first[to] = class->first[from];
+        for (uint32_t b = 0; b < blocks_of(n_tokens); b++) {
+            if (b < class->first[from] && !is_pinned(class, b)) {
+                b = class->first[from] - 1;
+                continue;
+            }
+            uint32_t number = *whit_kv_entry(class, from, b);
+            *whit_kv_entry(class, to, b) = number;
+            whit_kv_pool_use(&class->pool, number);
+        }
     }
     kv->n_tokens[to] = n_tokens;
     return WHIT_OK;
+}
+
+/* ---- found again ---------------------------------------------------------------------------- */
+
+void whit_kv_name_block(whit_kv *kv, uint32_t sequence, uint32_t block, const uint8_t key[WHIT_HASH_BYTES],
+                        const int32_t ids[WHIT_KV_BLOCK_TOKENS])
+{
+    for (uint32_t c = 0; c < kv->n_classes; c++) {
+        whit_kv_class *class = &kv->classes[c];
+        if (whit_kv_has(class, sequence, block))
+            whit_kv_pool_name(&class->pool, *whit_kv_entry(class, sequence, block), key, ids);
+    }
+}
+
+const whit_kv_name *whit_kv_name_of(const whit_kv *kv, uint32_t sequence, uint32_t block)
+{
+    for (uint32_t c = 0; c < kv->n_classes; c++) {
+        const whit_kv_class *class = &kv->classes[c];
+        if (!whit_kv_has(class, sequence, block)) continue;
+        const whit_kv_name *name = &class->pool.names[*whit_kv_entry(class, sequence, block)];
+        if (name->is_named) return name;
+    }
+    return NULL;
+}
+
+static bool is_needed(const whit_kv_class *class, uint32_t n_tokens, uint32_t block)
+{
+    return block >= whit_kv_first_needed(class, n_tokens) || is_pinned(class, block);
+}
+
+void whit_kv_adopt(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint32_t block,
+                   const uint8_t key[WHIT_HASH_BYTES], const int32_t ids[WHIT_KV_BLOCK_TOKENS])
+{
+    for (uint32_t c = 0; c < kv->n_classes; c++) {
+        whit_kv_class *class = &kv->classes[c];
+        class->first[sequence] = whit_kv_first_needed(class, n_tokens);
+        if (!is_needed(class, n_tokens, block)) continue;
+        uint32_t number = whit_kv_pool_find(&class->pool, key, ids);
+        whit_kv_pool_use(&class->pool, number);
+        *whit_kv_entry(class, sequence, block) = number;
+    }
+    kv->n_tokens[sequence] = (block + 1) * WHIT_KV_BLOCK_TOKENS;
+}
+
+whit_status whit_kv_begin_at(whit_kv *kv, uint32_t sequence, uint32_t n_blocks, whit_error *error)
+{
+    const uint64_t n_tokens = (uint64_t)n_blocks * WHIT_KV_BLOCK_TOKENS;
+    whit_kv_truncate(kv, sequence, 0);
+    if (n_tokens > kv->shape.n_ctx_tokens && !kv->shape.is_endless)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%llu tokens are more than the context of %u",
+                         (unsigned long long)n_tokens, kv->shape.n_ctx_tokens);
+    for (uint32_t c = 0; c < kv->n_classes && n_blocks; c++) {
+        whit_kv_class *class = &kv->classes[c];
+        class->first[sequence] = first_kept(class, (uint32_t)n_tokens);
+        for (uint32_t b = class->first[sequence]; b < n_blocks; b++)
+            *whit_kv_entry(class, sequence, b) = whit_kv_pool_take(&class->pool);
+        if (class->first[sequence] && class->n_sinks)
+            *whit_kv_entry(class, sequence, 0) = whit_kv_pool_take(&class->pool);
+    }
+    kv->n_tokens[sequence] = (uint32_t)n_tokens;
+    return WHIT_OK;
+}
+
+/* ---- a block of all layers ------------------------------------------------------------------ */
+
+uint64_t whit_kv_whole_block_bytes(const whit_kv *kv)
+{
+    uint64_t bytes = 0;
+    for (uint32_t c = 0; c < kv->n_classes; c++) bytes += kv->classes[c].pool.block_bytes;
+    return bytes;
+}
+
+bool whit_kv_holds(const whit_kv *kv, uint32_t sequence, uint32_t block)
+{
+    bool holds = (uint64_t)block * WHIT_KV_BLOCK_TOKENS < kv->n_tokens[sequence];
+    for (uint32_t c = 0; c < kv->n_classes; c++) holds &= whit_kv_has(&kv->classes[c], sequence, block);
+    return holds;
+}
+
+bool whit_kv_next_piece(const whit_kv *kv, uint32_t sequence, uint32_t block, whit_kv_piece *piece)
+{
+    for (; piece->layer < kv->shape.n_layers; piece->layer++, piece->head = 0) {
+        const whit_kv_class *class = whit_kv_class_of(kv, piece->layer);
+        if (piece->head >= kv->shape.layers[piece->layer].n_kv_heads) continue;
+        bool has = whit_kv_has(class, sequence, block);
+        piece->size_bytes = class->pool.head_bytes;
+        piece->data = has ? whit_kv_head_block(kv, piece->layer, piece->head, sequence, block) : NULL;
+        piece->head++;
+        return true;
+    }
+    return false;
 }

@@ -1,92 +1,144 @@
 /* SPDX-License-Identifier: MIT
  * The KV cache: keys and values of every sequence, in blocks of 64 positions.
  *
- * A block holds 64 positions of one sequence for all layers and KV heads, so that it can be
- * dropped or shared between sequences with a common beginning. Where a position lies (its block) is
- * kept apart from what it is (its number): a table per sequence maps one to the other. Each layer and
- * head has a piece of a block, laid out as kernels/kv_block.h says.
+ * Layers of one shape and window are a *class* with a pool of blocks of its own (kv/pool.h), so that a block can be
+ * dropped, or shared between sequences with a common beginning. Where a position lies (its block) is kept apart from
+ * what it is (its number): a table per class and sequence maps one to the other, modulo its length. A class with a
+ * window keeps the positions that some query can still see and WHIT_KV_BEYOND_TOKENS before them, so that the last
+ * tokens can be taken back; nothing else of a long sequence is stored.
  *
- * Blocks lie in groups of four, and in a group the pieces of a head follow each other: reading a
- * head's past is a few long streams, not a jump per block, and a short sequence touches no more
- * than a group. Memory is the caller's, sized once. One thread at a time may change tables; any may
- * read, and write different heads. */
+ * An endless cache gives every class a window, and keeps block 0, where the *sinks* are: the first positions, which
+ * every query sees (docs/context.md).
+ *
+ * Memory is the caller's, sized once. One thread at a time may change tables; any may read, and write different
+ * heads. */
 #ifndef WHIT_KV_CACHE_H
 #define WHIT_KV_CACHE_H
 
-#include "base/hash.h"
-#include "base/status.h"
-#include "kernels/kv_block.h"
+#include "kv/pool.h"
+
+/* Positions that a window's queries see no more and that are kept nevertheless. */
+#define WHIT_KV_BEYOND_TOKENS 128
+#define WHIT_KV_CLASSES_MAX   8
+
+/* What a layer's attention needs of the cache. */
+typedef struct whit_kv_layer {
+    uint32_t n_heads, n_kv_heads, head_dim; /* 0 heads: a layer without attention */
+    uint32_t window;                        /* positions that a query sees, its own included; 0: all */
+} whit_kv_layer;
 
 typedef struct whit_kv_shape {
     whit_kv_type type;
-    uint32_t n_layers, n_kv_heads, head_dim;
+    const whit_kv_layer *layers; /* (n_layers); outlives the cache */
+    uint32_t n_layers;
     uint32_t n_sequences, n_ctx_tokens;
+    uint32_t n_batch_tokens; /* most tokens that one pass adds, to all sequences together */
+    bool is_endless;
+    uint32_t n_sinks; /* of an endless cache */
 } whit_kv_shape;
 
-/* What is known of a block's contents, so that it can be found again: all that its keys and values depend
- * on. Only full blocks have one. */
-typedef struct whit_kv_name {
-    uint8_t key[WHIT_HASH_BYTES]; /* over everything up to the block's end */
-    int32_t ids[WHIT_KV_BLOCK_TOKENS];
-    uint32_t next;         /* in its bucket: block number + 1, or 0 */
-    uint32_t older, newer; /* kept and unused: neighbours in the order of disuse, as above */
-    bool is_named, is_kept;
-} whit_kv_name;
+typedef struct whit_kv_class {
+    whit_kv_type type;
+    uint32_t n_layers, n_heads, n_kv_heads, head_dim;
+    uint32_t window;   /* 0: none */
+    uint32_t n_sinks;  /* positions that every query sees beside its window */
+    bool keeps_all;    /* the window brings nothing */
+    uint32_t n_places; /* entries of a sequence's table; block b has entry b mod n_places */
+    whit_kv_pool pool;
+    uint32_t *table; /* (n_sequences, n_places + 1) block numbers; with sinks the last entry is block 0's */
+    uint32_t *first; /* (n_sequences) the first block that is there, beside block 0 of a class with sinks */
+} whit_kv_class;
 
 typedef struct whit_kv {
     whit_kv_shape shape;
-    uint32_t blocks_per_sequence, n_blocks;
-    size_t head_bytes; /* of one head in one block */
-    size_t block_bytes;
-    uint8_t *data;        /* (groups, n_layers, n_kv_heads, blocks of the group) of head_bytes */
-    uint32_t *table;      /* (n_sequences, blocks_per_sequence) block numbers */
-    uint32_t *n_tokens;   /* (n_sequences) positions that have a place */
-    uint32_t *references; /* (n_blocks) sequences that use it */
-    uint32_t *free_blocks;
-    uint32_t n_free;
-    /* Blocks that no sequence uses any more but whose contents may be wanted again; they are taken, the
-     * one that went first, where no block is free. */
-    whit_kv_name *names;     /* (n_blocks) */
-    uint32_t *buckets;       /* (n_buckets) by key: block number + 1, or 0 */
-    uint32_t n_buckets;      /* a power of two */
-    uint32_t oldest, newest; /* kept blocks: number + 1, or 0 */
+    whit_kv_class classes[WHIT_KV_CLASSES_MAX];
+    uint32_t n_classes;
+    struct whit_kv_place {
+        uint16_t class, layer;
+    } * layers;         /* (n_layers) which class, and which of its layers */
+    uint32_t *n_tokens; /* (n_sequences) positions that have a place */
 } whit_kv;
 
-/* Bytes of memory for a shape; false where they overflow. */
-bool whit_kv_bytes(const whit_kv_shape *shape, uint64_t *bytes);
+/* Sets everything but memory, and says how much of that it takes; false where that overflows, or layers are of more
+ * kinds than WHIT_KV_CLASSES_MAX. */
+bool whit_kv_measure(const whit_kv_shape *shape, whit_kv *kv, uint64_t *bytes);
 /* `memory` is 64-byte aligned and large enough; its keys and values need not be zeroed. */
 void whit_kv_init(whit_kv *kv, const whit_kv_shape *shape, void *memory);
 
-/* Gives positions [0, n_tokens) of a sequence a place. A last block that is shared is copied
+/* Gives positions [0, n_tokens) of a sequence a place, once a pass. A last block that is shared is copied
  * first. WHIT_ERROR_LIMIT beyond the context. */
 whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, whit_error *error);
-/* Drops positions from n_tokens on. */
+/* After a pass: what windows cannot reach any more goes. */
+void whit_kv_settle(whit_kv *kv, uint32_t sequence);
+/* Whether a sequence can go on at position n_tokens, of those that it has: what the next query sees is there. */
+bool whit_kv_reaches(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens);
+/* Drops positions from n_tokens on, which it reaches (0 always). */
 void whit_kv_truncate(whit_kv *kv, uint32_t sequence, uint32_t n_tokens);
-/* Names a full block of a sequence; where another block has that name, nothing happens. */
+/* Makes `to` the first n_tokens of `from`, which that reaches; blocks are shared until one of them writes. */
+whit_status whit_kv_share(whit_kv *kv, uint32_t from, uint32_t to, uint32_t n_tokens, whit_error *error);
+
+/* ---- found again ---- */
+
+/* The first block that a class must have for a sequence to go on at position n_tokens; with sinks block 0 too. */
+static inline uint32_t whit_kv_first_needed(const whit_kv_class *class, uint32_t n_tokens)
+{
+    return class->window && n_tokens + 1 > class->window ? (n_tokens + 1 - class->window) / WHIT_KV_BLOCK_TOKENS : 0;
+}
+/* Names a full block of a sequence in every class that has it. */
 void whit_kv_name_block(whit_kv *kv, uint32_t sequence, uint32_t block, const uint8_t key[WHIT_HASH_BYTES],
                         const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
 /* The name of a sequence's block; NULL where it has none. */
 const whit_kv_name *whit_kv_name_of(const whit_kv *kv, uint32_t sequence, uint32_t block);
-/* The number of a block of that name, key and ids, used or kept; UINT32_MAX where there is none. */
-uint32_t whit_kv_find(const whit_kv *kv, const uint8_t key[WHIT_HASH_BYTES], const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
-/* Appends a found block to a sequence, whose positions end where it begins. */
-void whit_kv_adopt(whit_kv *kv, uint32_t sequence, uint32_t number);
-/* Makes `to` the first n_tokens of `from`; blocks are shared until one of them writes. */
-whit_status whit_kv_share(whit_kv *kv, uint32_t from, uint32_t to, uint32_t n_tokens, whit_error *error);
+/* Appends full block number `block` to a sequence that has none before what is needed: to go on at n_tokens, in
+ * every class that needs it. It is there under that name. */
+void whit_kv_adopt(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint32_t block,
+                   const uint8_t key[WHIT_HASH_BYTES], const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
+/* Makes a sequence one of n_blocks full blocks, whose contents the caller writes where a class has them. */
+whit_status whit_kv_begin_at(whit_kv *kv, uint32_t sequence, uint32_t n_blocks, whit_error *error);
 
-/* What one head of one layer has in a block (by its number; of a sequence): a block of
- * kernels/kv_block.h. */
-static inline void *whit_kv_piece(const whit_kv *kv, uint32_t layer, uint32_t head, uint32_t number)
+/* ---- where things lie ---- */
+
+static inline uint32_t *whit_kv_entry(const whit_kv_class *class, uint32_t sequence, uint32_t block)
 {
-    uint32_t first = number / WHIT_KV_GROUP_BLOCKS * WHIT_KV_GROUP_BLOCKS, rest = kv->n_blocks - first;
-    size_t n = rest < WHIT_KV_GROUP_BLOCKS ? rest : WHIT_KV_GROUP_BLOCKS;
-    size_t piece = ((size_t)layer * kv->shape.n_kv_heads + head) * n + (number - first);
-    return kv->data + first * kv->block_bytes + piece * kv->head_bytes;
+    uint32_t *row = class->table + (size_t)sequence * (class->n_places + 1);
+    if (block == 0 && class->n_sinks) return &row[class->n_places];
+    return &row[block < class->n_places ? block : block % class->n_places];
 }
+/* Whether a class has a block of a sequence, of those whose positions have a place. */
+static inline bool whit_kv_has(const whit_kv_class *class, uint32_t sequence, uint32_t block)
+{
+    return block >= class->first[sequence] || (block == 0 && class->n_sinks);
+}
+static inline const whit_kv_class *whit_kv_class_of(const whit_kv *kv, uint32_t layer)
+{
+    return &kv->classes[kv->layers[layer].class];
+}
+/* What one head of a class's layer has in a block of a sequence: a block of kernels/kv_block.h. */
+static inline void *whit_kv_class_block(const whit_kv_class *class, uint32_t layer, uint32_t head, uint32_t sequence,
+                                        uint32_t block)
+{
+    return whit_kv_pool_piece(&class->pool, layer, head, *whit_kv_entry(class, sequence, block));
+}
+/* The same by the layer's number in the model. */
 static inline void *whit_kv_head_block(const whit_kv *kv, uint32_t layer, uint32_t head, uint32_t sequence,
                                        uint32_t block)
 {
-    return whit_kv_piece(kv, layer, head, kv->table[(size_t)sequence * kv->blocks_per_sequence + block]);
+    return whit_kv_class_block(whit_kv_class_of(kv, layer), kv->layers[layer].layer, head, sequence, block);
 }
+
+/* ---- a block of all layers ---- */
+
+/* Bytes of a block in all classes together. */
+uint64_t whit_kv_whole_block_bytes(const whit_kv *kv);
+/* Whether every class has a block of a sequence. */
+bool whit_kv_holds(const whit_kv *kv, uint32_t sequence, uint32_t block);
+/* The pieces of a block: by layer of the model, then by head. `data` is NULL where its class does not have the
+ * block. Begins with a zeroed one; false behind the last. */
+typedef struct whit_kv_piece {
+    uint8_t *data;
+    size_t size_bytes;
+    uint32_t layer, head; /* of the next one */
+} whit_kv_piece;
+bool whit_kv_next_piece(const whit_kv *kv, uint32_t sequence, uint32_t block, whit_kv_piece *piece);
 
 #endif

@@ -109,13 +109,25 @@ void whit_exec_run_tiles_group(whit_exec *exec, const whit_exec_group *group, ui
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
+/* What rotates a row's queries from their position to the last place of an endless cache. */
+static void make_sink_table(const whit_exec *exec, uint32_t row)
+{
+    const uint32_t position = exec->batch->positions[row], last = exec->kv->shape.n_ctx_tokens - 1;
+    float *table = exec->sink_tables + (size_t)row * 2 * exec->rope_pairs;
+    if (position <= last) return;
+    whit_rope_table(exec->rope_frequencies, exec->rope_pairs, position - last, table);
+    for (uint32_t i = exec->rope_pairs; i < 2 * exec->rope_pairs; i++) table[i] = -table[i];
+}
+
 static void make_rope_tables(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const whit_exec *exec = context;
     (void)worker;
-    for (uint32_t r = begin; r < end; r++)
+    for (uint32_t r = begin; r < end; r++) {
         whit_rope_table(exec->rope_frequencies, exec->rope_pairs, exec->batch->positions[r],
                         exec->rope_tables + (size_t)r * 2 * exec->rope_pairs);
+        if (exec->sink_tables) make_sink_table(exec, r);
+    }
 }
 
 static bool may_screen(const whit_batch *batch)
@@ -147,7 +159,7 @@ bool whit_exec_run(whit_exec *exec, const whit_batch *batch, const volatile bool
     exec->first_row[WHIT_ROWS_SELECTED] = batch->selected_begin;
     whit_exec_make_spans(exec);
     if (exec->rope_pairs) whit_pool_run(exec->pool, make_rope_tables, exec, batch->n_rows, 0);
-    if (exec->heads_per_kv_head) whit_exec_make_row_tiles(exec);
+    whit_exec_make_row_tiles(exec);
     int mode[WHIT_ROWS_COUNT] = {exec->adapt.n_spans ? WHIT_EXEC_ADAPTED : WHIT_EXEC_PLAIN,
                                  may_screen(batch) ? WHIT_EXEC_SCREENED : WHIT_EXEC_PLAIN};
     for (int rows = 0; rows < WHIT_ROWS_COUNT; rows++) {

@@ -14,6 +14,10 @@
 #include "model/adapter.h"
 #include "model/plan_fuse.h"
 
+/* What the attention of every layer needs of a KV cache, (n_layers), all zero where a layer has none. False where a
+ * layer has two kinds of attention. */
+bool whit_exec_kv_layers(const whit_graph *graph, whit_kv_layer *layers, uint32_t n_layers);
+
 /* The tokens of one pass. */
 typedef struct whit_batch {
     uint32_t n_rows;
@@ -121,32 +125,29 @@ struct whit_exec {
     const whit_batch *batch;                                      /* of the pass that runs */
     uint32_t n_rows[WHIT_ROWS_COUNT], first_row[WHIT_ROWS_COUNT]; /* of that pass, and where they lie in their slots */
     whit_kv *kv;
-    whit_kv_append_fn *kv_append;
-    whit_kv_query_fn *kv_query;
-    whit_kv_attend_fn *kv_attend;
+    struct whit_exec_cache *caches; /* (kv->n_classes) */
     whit_pool *pool;
     uint64_t *group_ns; /* (groups of the plan) time is added here; NULL: nobody asks */
     uint8_t *slots;
     double *rope_frequencies;
     float *rope_tables; /* (n_batch_rows, 2 * rope_pairs) */
+    float *sink_tables; /* the same, of an endless cache: what rotates a row's queries back to the sinks */
     uint32_t rope_pairs;
     uint8_t *scratch; /* (n_threads, scratch_bytes) */
     size_t scratch_bytes;
     uint8_t *prepared; /* (n_threads, prepared_bytes) what kernels prepared, behind for what; 0 bytes: none do */
     size_t prepared_bytes;
     struct whit_exec_rooms *rooms; /* (n_threads); NULL: kernels make nothing of groups */
-    uint8_t *room;                 /* (n_threads, WHIT_EXEC_ROOMS, whit_kv_room_bytes) */
+    uint8_t *room;                 /* (n_threads, WHIT_EXEC_ROOMS, room_bytes) */
+    size_t room_bytes;             /* whit_kv_room_bytes of the largest head */
     uint64_t n_runs;               /* groups run so far */
     uint32_t *n_rescored;          /* (n_selected_rows) rows of the head that were then read whole */
-    uint32_t *row_tiles;           /* attention: first row of each tile of rows, and the end */
-    uint32_t n_row_tiles;
     uint32_t n_batch_rows;
     whit_exec_adapt adapt;
     uint8_t *queries;           /* attention divided by groups of blocks: those of one tile of rows, made ready */
-    float *partials;            /* (n_partials, whit_kv_partial_elems): its partials */
-    uint64_t n_partials;        /* one row's, over the whole context */
+    float *partials;            /* (n_partial_elems): its partials */
+    uint64_t n_partial_elems;   /* those of one row, over the whole context */
     _Atomic uint32_t *n_joined; /* (n_kv_heads) groups of a head that its first partials are the sum of */
-    uint32_t heads_per_kv_head, n_kv_heads;
 };
 
 /* Takes what the schedules need from the arena and, when that has memory, binds every step. Called

@@ -1,64 +1,105 @@
 /* SPDX-License-Identifier: MIT
  * Attention over the KV cache (docs/numerics.md, rules 5 and 6): every query's softmax over each group
  * of four blocks, 256 positions, by itself, then joined in ascending order of groups, whoever did
- * them. */
+ * them.
+ *
+ * In an endless cache a query whose window has left the first positions sees the sinks as one more group in front
+ * of the others, as if they stood right before its window (docs/context.md): instead of rotating their keys to
+ * there, the query is rotated back by as much. */
 #include "model/exec_step.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-/* A worker's scratch, as offsets: queries made ready, their spans in a group, partials of all
+/* A worker's scratch, as offsets: queries made ready, those for sinks, their spans in a group, partials of all
  * groups so far and what kernels need for those of one group. */
 struct layout {
-    size_t queries, spans, total, group, bytes;
+    size_t queries, sink_queries, spans, total, group, bytes;
 };
 
-static struct layout layout_of(whit_kv_type type, uint32_t head_dim, uint32_t n)
+static struct layout layout_of(const whit_kv_class *class, uint32_t n)
 {
     struct layout at = {0};
+    uint32_t head_dim = class->head_dim;
     size_t partials = whit_round_up(n * whit_kv_partial_elems(head_dim) * sizeof(float), WHIT_ALIGN_BYTES);
-    at.spans = at.queries + whit_round_up(n * whit_kv_query_bytes(type, head_dim), WHIT_ALIGN_BYTES);
+    size_t queries = whit_round_up(n * whit_kv_query_bytes(class->type, head_dim), WHIT_ALIGN_BYTES);
+    at.sink_queries = at.queries + queries;
+    at.spans = at.sink_queries + (class->n_sinks ? queries : 0);
     at.total = at.spans + whit_round_up(n * sizeof(whit_kv_span), WHIT_ALIGN_BYTES);
     at.group = at.total + partials;
     at.bytes = at.group + WHIT_KV_PASS_QUERIES * whit_kv_partial_elems(head_dim) * sizeof(float);
     return at;
 }
 
-size_t whit_exec_attend_scratch_bytes(whit_kv_type type, uint32_t head_dim, uint32_t n_queries)
+size_t whit_exec_attend_scratch_bytes(const whit_kv_class *class, uint32_t n_queries)
 {
-    return layout_of(type, head_dim, n_queries).bytes;
+    return layout_of(class, n_queries).bytes;
+}
+
+/* ---- what is seen ----------------------------------------------------------------------------- */
+
+/* Whether a query's window has left the first positions behind, so that it sees the sinks by themselves. */
+static bool has_left(const whit_kv_class *class, uint32_t position)
+{
+    return class->n_sinks && position >= class->window + class->n_sinks;
+}
+
+/* The first position of a query's window. */
+static uint32_t window_begin(const whit_kv_class *class, uint32_t position)
+{
+    bool sees_all = !class->window || position < class->window || (class->n_sinks && !has_left(class, position));
+    return sees_all ? 0 : position + 1 - class->window;
 }
 
 /* Positions of group g that a query at `position` sees. */
-static whit_kv_span span_of(uint32_t position, uint32_t window, uint32_t g)
+static whit_kv_span span_of(const whit_kv_class *class, uint32_t position, uint32_t g)
 {
-    uint32_t first = g * WHIT_KV_GROUP_TOKENS, begin = window && position + 1 > window ? position + 1 - window : 0;
-    uint32_t end = position + 1;
+    uint32_t first = g * WHIT_KV_GROUP_TOKENS, begin = window_begin(class, position), end = position + 1;
     begin = begin > first ? begin - first : 0;
     end = end > first ? end - first : 0;
     return (whit_kv_span){(uint16_t)(begin < WHIT_KV_GROUP_TOKENS ? begin : WHIT_KV_GROUP_TOKENS),
                           (uint16_t)(end < WHIT_KV_GROUP_TOKENS ? end : WHIT_KV_GROUP_TOKENS)};
 }
 
-/* Groups that rows [row, end) see. */
-static void groups_seen(const whit_exec_step *step, const whit_batch *batch, uint32_t row, uint32_t end,
-                        uint32_t *first, uint32_t *last)
+/* The groups that rows [row, end) of a tile see: the sinks, if any, then those by index. */
+struct seen {
+    uint32_t row, end, first, n;
+    bool has_sinks;
+};
+
+static struct seen groups_seen(const whit_exec_step *step, const whit_exec *exec, uint32_t tile)
 {
-    uint32_t window = step->window, seen = batch->positions[row] + 1;
-    *first = window && seen > window ? (seen - window) / WHIT_KV_GROUP_TOKENS : 0;
-    *last = batch->positions[end - 1] / WHIT_KV_GROUP_TOKENS;
+    const whit_kv_class *class = step->cache->class;
+    struct seen seen = {.row = step->cache->row_tiles[tile], .end = step->cache->row_tiles[tile + 1]};
+    seen.first = window_begin(class, exec->batch->positions[seen.row]) / WHIT_KV_GROUP_TOKENS;
+    seen.has_sinks = has_left(class, exec->batch->positions[seen.row]);
+    seen.n = exec->batch->positions[seen.end - 1] / WHIT_KV_GROUP_TOKENS - seen.first + 1 + seen.has_sinks;
+    return seen;
 }
 
-/* Of one KV head, the blocks of group g that rows [row, end) see. */
-static whit_kv_group group_of(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t end,
-                              uint32_t head, uint32_t g)
+#define SINKS UINT32_MAX /* in place of a group's index */
+
+/* The index of the i-th of them. */
+static uint32_t seen_at(const struct seen *seen, uint32_t i)
 {
+    return i < seen->has_sinks ? SINKS : seen->first + i - seen->has_sinks;
+}
+
+/* Of one KV head, the blocks of group g that they see. */
+static whit_kv_group group_of(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t head,
+                              uint32_t g)
+{
+    const whit_kv_class *class = step->cache->class;
     whit_kv_group group = {{0}};
-    uint32_t begin = span_of(exec->batch->positions[row], step->window, g).begin;
-    uint32_t last = span_of(exec->batch->positions[end - 1], step->window, g).end;
+    uint32_t sequence = exec->batch->sequences[seen->row];
+    if (g == SINKS) {
+        group.blocks[0] = whit_kv_class_block(class, step->layer, head, sequence, 0);
+        return group;
+    }
+    uint32_t begin = span_of(class, exec->batch->positions[seen->row], g).begin;
+    uint32_t last = span_of(class, exec->batch->positions[seen->end - 1], g).end;
     for (uint32_t b = begin / WHIT_KV_BLOCK_TOKENS; b * WHIT_KV_BLOCK_TOKENS < last; b++)
-        group.blocks[b] =
-            whit_kv_head_block(exec->kv, step->layer, head, exec->batch->sequences[row], g * WHIT_KV_GROUP_BLOCKS + b);
+        group.blocks[b] = whit_kv_class_block(class, step->layer, head, sequence, g * WHIT_KV_GROUP_BLOCKS + b);
     return group;
 }
 
@@ -90,69 +131,95 @@ static void attend_group(const whit_exec_step *step, const whit_exec *exec, uint
 {
     const uint32_t i = rooms ? room_of(rooms, g) : 0;
     if (rooms) {
-        group.room = exec->room + (worker * WHIT_EXEC_ROOMS + i) * whit_kv_room_bytes(step->group);
+        group.room = exec->room + (worker * WHIT_EXEC_ROOMS + i) * exec->room_bytes;
         group.made = rooms->of[i].made;
     }
-    exec->kv_attend(&group, next, queries, spans, n, step->group, step->constant, partials, into);
+    step->cache->attend(&group, next, queries, spans, n, step->group, step->constant, partials, into);
     if (rooms) rooms->of[i].made = group.made;
 }
 
-void whit_exec_ready(const whit_exec_step *step, const whit_exec *exec, uint32_t row, const float *x, uint8_t *ready)
+/* ---- queries ---------------------------------------------------------------------------------- */
+
+enum { ROTATED = 2 * WHIT_KV_MAX_HEAD_DIM };
+
+/* Makes n rotated queries of a row ready for the sinks. */
+static void ready_for_sinks(const whit_exec_step *step, const whit_exec *exec, uint32_t row, const float *rotated,
+                            uint32_t n, uint8_t *ready)
 {
-    (void)row;
-    exec->kv_query(x, step->group, exec->heads_per_kv_head, step->group, ready);
+    float back[ROTATED];
+    const whit_exec_cache *cache = step->cache;
+    uint32_t head_dim = step->group, most = ROTATED / head_dim;
+    const float *table = exec->sink_tables + (size_t)row * 2 * exec->rope_pairs;
+    for (uint32_t h = 0, k; h < n; h += k, rotated += k * head_dim) {
+        k = n - h < most ? n - h : most;
+        exec->kernels->rope_half(rotated, k, head_dim, exec->rope_pairs, table, back);
+        cache->query(back, head_dim, k, head_dim, ready);
+        ready += k * whit_kv_query_bytes(cache->class->type, head_dim);
+    }
+}
+
+void whit_exec_ready(const whit_exec_step *step, const whit_exec *exec, uint32_t row, const float *x, uint8_t *ready,
+                     uint8_t *for_sinks)
+{
+    const uint32_t n = step->cache->heads_per_kv_head;
+    step->cache->query(x, step->group, n, step->group, ready);
+    if (for_sinks) ready_for_sinks(step, exec, row, x, n, for_sinks);
 }
 
 /* The same, rotated first. */
 void whit_exec_ready_rotated(const whit_exec_step *step, const whit_exec *exec, uint32_t row, const float *x,
-                             uint8_t *ready)
+                             uint8_t *ready, uint8_t *for_sinks)
 {
-    enum { ROTATED = 2 * WHIT_KV_MAX_HEAD_DIM };
     float rotated[ROTATED];
-    uint32_t head_dim = step->group, group = exec->heads_per_kv_head, n = group;
+    uint32_t head_dim = step->group, group = step->cache->heads_per_kv_head, n = group;
+    size_t query_bytes = whit_kv_query_bytes(step->cache->class->type, head_dim);
     const float *table = exec->rope_tables + (size_t)row * 2 * exec->rope_pairs;
-    for (uint32_t h = 0; h < group;
-         h += n, x += n * head_dim, ready += n * whit_kv_query_bytes(exec->kv->shape.type, head_dim)) {
+    for (uint32_t h = 0; h < group; h += n, x += n * head_dim, ready += n * query_bytes) {
         n = group - h < ROTATED / head_dim ? group - h : ROTATED / head_dim;
         exec->kernels->rope_half(x, n, head_dim, step->rotary / 2, table, rotated);
-        exec->kv_query(rotated, head_dim, n, head_dim, ready);
+        step->cache->query(rotated, head_dim, n, head_dim, ready);
+        if (for_sinks) ready_for_sinks(step, exec, row, rotated, n, for_sinks + h * query_bytes);
     }
 }
 
-/* Queries of rows [row, end) and one KV head. */
-static void ready_queries(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t end, uint32_t head,
-                          uint8_t *ready)
+/* Queries of a tile's rows and one KV head, and again for the sinks where they see those. */
+static void ready_queries(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t head,
+                          uint8_t *ready, uint8_t *for_sinks)
 {
     enum { ROWS_AHEAD = 3 }; /* asked for, and to be written: outputs take the place of queries */
-    uint32_t group = exec->heads_per_kv_head;
-    size_t row_bytes = group * whit_kv_query_bytes(exec->kv->shape.type, step->group), n = (size_t)group * step->group;
-    const float *x = (const float *)(const void *)step->input[0] + row * step->input_stride[0] + head * n;
-    for (uint32_t r = row; r < end; r++, ready += row_bytes, x += step->input_stride[0]) {
-        for (size_t i = 0; r + ROWS_AHEAD < end && i < n; i += 16)
+    uint32_t group = step->cache->heads_per_kv_head;
+    size_t row_bytes = group * whit_kv_query_bytes(step->cache->class->type, step->group);
+    size_t n = (size_t)group * step->group;
+    const float *x = (const float *)(const void *)step->input[0] + seen->row * step->input_stride[0] + head * n;
+    if (!seen->has_sinks) for_sinks = NULL;
+    for (uint32_t r = seen->row; r < seen->end; r++, ready += row_bytes, x += step->input_stride[0]) {
+        for (size_t i = 0; r + ROWS_AHEAD < seen->end && i < n; i += 16)
             __builtin_prefetch(x + ROWS_AHEAD * step->input_stride[0] + i, 1, 2);
-        step->ready(step, exec, r, x, ready);
+        step->ready(step, exec, r, x, ready, for_sinks);
+        if (for_sinks) for_sinks += row_bytes;
     }
 }
 
-/* Whether rows [row, end) see all of group g: the first row sees as far, the last one's window begins where all do. */
-static bool sees_whole(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t end, uint32_t g)
+/* Whether a tile's rows see all of group g: the first row sees as far, the last one's window begins where all do. */
+static bool sees_whole(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t g)
 {
-    whit_kv_span first = span_of(exec->batch->positions[row], step->window, g);
-    whit_kv_span last = span_of(exec->batch->positions[end - 1], step->window, g);
+    whit_kv_span first = span_of(step->cache->class, exec->batch->positions[seen->row], g);
+    whit_kv_span last = span_of(step->cache->class, exec->batch->positions[seen->end - 1], g);
     return first.begin == 0 && first.end == WHIT_KV_GROUP_TOKENS && last.begin == 0 && last.end == WHIT_KV_GROUP_TOKENS;
 }
 
-/* What the queries of rows [row, end) see of group g. are_whole: all of a group; those that were are not
- * made again. */
-static void make_spans(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t end, uint32_t g,
+/* What the queries of a tile see of group g. are_whole: all of a group; those that were are not made again. */
+static void make_spans(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t g,
                        whit_kv_span *spans, bool *are_whole)
 {
+    const whit_kv_class *class = step->cache->class;
     bool were_whole = *are_whole;
-    *are_whole = sees_whole(step, exec, row, end, g);
+    *are_whole = g != SINKS && sees_whole(step, exec, seen, g);
     if (*are_whole && were_whole) return;
-    for (uint32_t i = 0; row < end; row++) {
-        whit_kv_span span = span_of(exec->batch->positions[row], step->window, g);
-        for (uint32_t h = 0; h < exec->heads_per_kv_head; h++) spans[i++] = span;
+    for (uint32_t row = seen->row, i = 0; row < seen->end; row++) {
+        whit_kv_span span = {0, (uint16_t) class->n_sinks};
+        if (g != SINKS) span = span_of(class, exec->batch->positions[row], g);
+        for (uint32_t h = 0; h < step->cache->heads_per_kv_head; h++) spans[i++] = span;
     }
 }
 
@@ -160,7 +227,7 @@ static void make_spans(const whit_exec_step *step, const whit_exec *exec, uint32
 static void finish(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t head, uint32_t i,
                    const float *total)
 {
-    uint32_t group = exec->heads_per_kv_head, head_dim = step->group;
+    uint32_t group = step->cache->heads_per_kv_head, head_dim = step->group;
     float *out = (float *)(void *)step->output + (row + i / group) * step->output_stride;
     out += ((size_t)head * group + i % group) * head_dim;
     exec->kernels->kv_finish(total, head_dim, out);
@@ -170,56 +237,70 @@ static void finish(const whit_exec_step *step, const whit_exec *exec, uint32_t r
 
 /* Rows whose queries share a reading of a block, of so many in a batch: as many as the kernels want,
  * fewer where there would be little to share out among the threads. */
-uint32_t whit_exec_rows_of_tile(const whit_exec *exec, uint32_t n_threads, uint32_t n_rows)
+uint32_t whit_exec_rows_of_tile(const whit_exec *exec, const whit_exec_cache *cache, uint32_t n_threads,
+                                uint32_t n_rows)
 {
     enum { LEAST_QUERIES = 128, ITEMS_OF_THREAD = 8 };
-    uint32_t n_queries = exec->kernels->kv_queries, n = n_rows * exec->heads_per_kv_head;
-    if (!exec->heads_per_kv_head) return 0; /* a plan without attention */
-    while (n_queries > LEAST_QUERIES && n / n_queries * exec->n_kv_heads < ITEMS_OF_THREAD * n_threads) n_queries /= 2;
-    return exec->heads_per_kv_head < n_queries ? n_queries / exec->heads_per_kv_head : 1;
+    uint32_t group = cache->heads_per_kv_head, n_queries = exec->kernels->kv_queries, n = n_rows * group;
+    while (n_queries > LEAST_QUERIES && n / n_queries * cache->class->n_kv_heads < ITEMS_OF_THREAD * n_threads)
+        n_queries /= 2;
+    return group < n_queries ? n_queries / group : 1;
+}
+
+/* Whether rows at `a` and `b` of one sequence see the sinks alike. */
+static bool sees_alike(const whit_kv_class *class, uint32_t a, uint32_t b)
+{
+    return has_left(class, a) == has_left(class, b);
 }
 
 /* Cuts the batch into tiles of neighbouring rows of one sequence, so that their queries share one
  * reading of its keys and values. */
-void whit_exec_make_row_tiles(whit_exec *exec)
+static void make_row_tiles(const whit_exec *exec, whit_exec_cache *cache)
 {
     const whit_batch *batch = exec->batch;
-    uint32_t most = whit_exec_rows_of_tile(exec, whit_pool_size(exec->pool), batch->n_rows);
-    exec->n_row_tiles = 0;
+    uint32_t most = whit_exec_rows_of_tile(exec, cache, whit_pool_size(exec->pool), batch->n_rows);
+    cache->n_row_tiles = 0;
     for (uint32_t r = 0; r < batch->n_rows;) {
-        exec->row_tiles[exec->n_row_tiles++] = r;
+        cache->row_tiles[cache->n_row_tiles++] = r;
         uint32_t begin = r++;
-        while (r < batch->n_rows && r - begin < most && batch->sequences[r] == batch->sequences[begin]) r++;
+        while (r < batch->n_rows && r - begin < most && batch->sequences[r] == batch->sequences[begin] &&
+               sees_alike(cache->class, batch->positions[begin], batch->positions[r]))
+            r++;
     }
-    exec->row_tiles[exec->n_row_tiles] = batch->n_rows;
+    cache->row_tiles[cache->n_row_tiles] = batch->n_rows;
+}
+
+void whit_exec_make_row_tiles(whit_exec *exec)
+{
+    for (uint32_t c = 0; c < exec->kv->n_classes; c++) make_row_tiles(exec, &exec->caches[c]);
 }
 
 void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
 {
+    const whit_exec_cache *cache = step->cache;
     uint8_t *scratch = exec->scratch + worker * exec->scratch_bytes;
-    whit_kv_type type = exec->kv->shape.type;
+    size_t elems = whit_kv_partial_elems(step->group);
     for (uint32_t item = begin; item < end; item++) { /* tiles of a head follow each other: they read the same blocks */
-        uint32_t tile = item % exec->n_row_tiles, head = item / exec->n_row_tiles, first, last;
-        uint32_t row = exec->row_tiles[tile], row_end = exec->row_tiles[tile + 1],
-                 n = (row_end - row) * exec->heads_per_kv_head;
-        struct layout at = layout_of(type, step->group, n);
+        const uint32_t head = item / cache->n_row_tiles;
+        const struct seen seen = groups_seen(step, exec, item % cache->n_row_tiles);
+        uint32_t n = (seen.end - seen.row) * cache->heads_per_kv_head;
+        struct layout at = layout_of(cache->class, n);
         whit_kv_span *spans = (whit_kv_span *)(scratch + at.spans);
         float *total = (float *)(void *)(scratch + at.total), *partials = (float *)(void *)(scratch + at.group);
-        ready_queries(step, exec, row, row_end, head, scratch + at.queries);
-        groups_seen(step, exec->batch, row, row_end, &first, &last);
-        for (uint32_t i = 0; i < n; i++)
-            total[i * whit_kv_partial_elems(step->group) + step->group + 1] = 0; /* nothing seen */
+        ready_queries(step, exec, &seen, head, scratch + at.queries, scratch + at.sink_queries);
+        for (uint32_t i = 0; i < n; i++) total[i * elems + step->group + 1] = 0; /* nothing seen */
         bool spans_are_whole = false;
-        whit_kv_group next = group_of(step, exec, row, row_end, head, first);
-        whit_exec_rooms *rooms = rooms_of(exec, worker, head, exec->batch->sequences[row]);
-        for (uint32_t g = first; g <= last; g++) {
-            make_spans(step, exec, row, row_end, g, spans, &spans_are_whole);
+        whit_kv_group next = group_of(step, exec, &seen, head, seen_at(&seen, 0));
+        whit_exec_rooms *rooms = rooms_of(exec, worker, head, exec->batch->sequences[seen.row]);
+        for (uint32_t i = 0; i < seen.n; i++) {
+            const uint32_t g = seen_at(&seen, i);
+            make_spans(step, exec, &seen, g, spans, &spans_are_whole);
             const whit_kv_group group = next;
-            if (g < last) next = group_of(step, exec, row, row_end, head, g + 1);
-            attend_group(step, exec, worker, rooms, g, group, &next, scratch + at.queries, spans, n, partials, total);
+            if (i + 1 < seen.n) next = group_of(step, exec, &seen, head, seen_at(&seen, i + 1));
+            attend_group(step, exec, worker, rooms, g, group, &next,
+                         scratch + (g == SINKS ? at.sink_queries : at.queries), spans, n, partials, total);
         }
-        for (uint32_t i = 0; i < n; i++)
-            finish(step, exec, row, head, i, total + i * whit_kv_partial_elems(step->group));
+        for (uint32_t i = 0; i < n; i++) finish(step, exec, seen.row, head, i, total + i * elems);
     }
 }
 
@@ -228,11 +309,12 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
 /* Only one tile of rows is divided: several make enough items by themselves. */
 static bool attend_divides(const whit_exec_step *step, const whit_exec *exec)
 {
-    if (exec->n_row_tiles != 1 || exec->n_kv_heads >= 8 * whit_pool_size(exec->pool)) return false;
-    uint32_t first, last, n_rows = exec->row_tiles[1] - exec->row_tiles[0];
-    groups_seen(step, exec->batch, exec->row_tiles[0], exec->row_tiles[1], &first, &last);
-    uint64_t n_partials = (uint64_t)(last - first + 1) * exec->n_kv_heads * n_rows * exec->heads_per_kv_head;
-    return n_partials <= exec->n_partials && last > first;
+    const whit_exec_cache *cache = step->cache;
+    if (cache->n_row_tiles != 1 || cache->class->n_kv_heads >= 8 * whit_pool_size(exec->pool)) return false;
+    const struct seen seen = groups_seen(step, exec, 0);
+    uint64_t n_partials = (uint64_t)seen.n * cache->class->n_kv_heads * (seen.end - seen.row);
+    n_partials *= cache->heads_per_kv_head;
+    return n_partials * whit_kv_partial_elems(step->group) <= exec->n_partial_elems && seen.n > 1;
 }
 
 /* One tile of rows, divided: items are (KV head, group) pairs, and every worker has a part of them, so
@@ -241,21 +323,24 @@ static bool attend_divides(const whit_exec_step *step, const whit_exec *exec)
  * what the first has joined. What nobody could go on with (chunks that were taken off another's part)
  * is kept and joined at last.
  *
- * Queries are made ready once, (n_kv_heads, n) of them; partials are (n_kv_heads, n_groups, n), of
- * which the first of a head is its sum so far. */
+ * Queries are made ready once, (n_kv_heads, n) of them, and as many for the sinks where they are seen; partials are
+ * (n_kv_heads, n_groups, n), of which the first of a head is its sum so far. */
 enum { CHUNKS_OF_PART = 8 };
 
 struct divided {
     const whit_exec_step *step;
     const whit_exec *exec;
-    uint32_t first, n_groups;
-    uint32_t n; /* queries of one KV head */
+    struct seen seen;
+    uint32_t n_groups; /* seen.n */
+    uint32_t n;        /* queries of one KV head */
     uint32_t n_parts;
 };
 
-static uint8_t *queries_of(const struct divided *d, uint32_t head)
+static uint8_t *queries_of(const struct divided *d, uint32_t head, uint32_t g)
 {
-    return d->exec->queries + (size_t)head * d->n * whit_kv_query_bytes(d->exec->kv->shape.type, d->step->group);
+    const whit_kv_class *class = d->step->cache->class;
+    size_t place = (size_t)head + (g == SINKS ? class->n_kv_heads : 0);
+    return d->exec->queries + place * d->n * whit_kv_query_bytes(class->type, d->step->group);
 }
 
 static float *partials_of(const struct divided *d, uint32_t head, uint32_t group)
@@ -278,8 +363,7 @@ static uint32_t item_at(const struct divided *d, uint32_t begin, uint32_t end, u
 
 static whit_kv_group group_of_item(const struct divided *d, uint32_t item)
 {
-    const uint32_t *tiles = d->exec->row_tiles;
-    return group_of(d->step, d->exec, tiles[0], tiles[1], item / d->n_groups, d->first + item % d->n_groups);
+    return group_of(d->step, d->exec, &d->seen, item / d->n_groups, seen_at(&d->seen, item % d->n_groups));
 }
 
 /* Places [from, to) of the part of items [begin, end). */
@@ -287,24 +371,23 @@ static void attend_places(const struct divided *d, uint32_t worker, uint32_t beg
                           uint32_t to)
 {
     const whit_exec *exec = d->exec;
-    uint32_t head_dim = d->step->group;
     uint8_t *scratch = exec->scratch + worker * exec->scratch_bytes;
-    struct layout at = layout_of(exec->kv->shape.type, head_dim, d->n);
+    struct layout at = layout_of(d->step->cache->class, d->n);
     whit_kv_span *spans = (whit_kv_span *)(scratch + at.spans);
     float *partials = (float *)(void *)(scratch + at.group);
     bool spans_are_whole = false, joins = false;
     for (uint32_t place = from, before = UINT32_MAX; place < to; place++) {
         uint32_t item = item_at(d, begin, end, place), head = item / d->n_groups, group = item % d->n_groups;
+        const uint32_t g = seen_at(&d->seen, group);
         if (item != before + 1 || group == 0)
             joins = group == 0 || atomic_load_explicit(&exec->n_joined[head], memory_order_acquire) == group;
-        make_spans(d->step, exec, exec->row_tiles[0], exec->row_tiles[1], d->first + group, spans, &spans_are_whole);
+        make_spans(d->step, exec, &d->seen, g, spans, &spans_are_whole);
         bool goes_on = joins && group > 0;
         float *own = goes_on ? partials : partials_of(d, head, group), *into = goes_on ? partials_of(d, head, 0) : NULL;
         uint32_t next = place + 1 < end - begin ? item_at(d, begin, end, place + 1) : item;
         const whit_kv_group these = group_of_item(d, item), those = group_of_item(d, next);
-        whit_exec_rooms *rooms = rooms_of(exec, worker, head, exec->batch->sequences[exec->row_tiles[0]]);
-        attend_group(d->step, exec, worker, rooms, d->first + group, these, &those, queries_of(d, head), spans, d->n,
-                     own, into);
+        whit_exec_rooms *rooms = rooms_of(exec, worker, head, exec->batch->sequences[d->seen.row]);
+        attend_group(d->step, exec, worker, rooms, g, these, &those, queries_of(d, head, g), spans, d->n, own, into);
         bool is_last = place + 1 == to || next != item + 1 || group + 1 == d->n_groups;
         if (joins && is_last) atomic_store_explicit(&exec->n_joined[head], group + 1, memory_order_release);
         before = item;
@@ -314,7 +397,7 @@ static void attend_places(const struct divided *d, uint32_t worker, uint32_t beg
 static void attend_chunks(void *context, uint32_t worker, uint32_t chunk, uint32_t chunk_end)
 {
     const struct divided *d = context;
-    uint64_t n_items = (uint64_t)d->n_groups * d->exec->n_kv_heads;
+    uint64_t n_items = (uint64_t)d->n_groups * d->step->cache->class->n_kv_heads;
     for (; chunk < chunk_end; chunk++) {
         uint32_t part = chunk / CHUNKS_OF_PART, piece = chunk % CHUNKS_OF_PART;
         uint32_t begin = (uint32_t)(n_items * part / d->n_parts), end = (uint32_t)(n_items * (part + 1) / d->n_parts);
@@ -332,36 +415,37 @@ static void finish_heads(void *context, uint32_t worker, uint32_t begin, uint32_
         for (uint32_t b = atomic_load_explicit(&d->exec->n_joined[head], memory_order_relaxed); b < d->n_groups; b++)
             d->exec->kernels->kv_join(total, partials_of(d, head, b), d->n, d->step->group);
         for (uint32_t i = 0; i < d->n; i++)
-            finish(d->step, d->exec, d->exec->row_tiles[0], head, i, total + i * whit_kv_partial_elems(d->step->group));
+            finish(d->step, d->exec, d->seen.row, head, i, total + i * whit_kv_partial_elems(d->step->group));
     }
 }
 
 static void attend_divided(const whit_exec_step *step, const whit_exec *exec)
 {
-    struct divided d = {.step = step, .exec = exec, .n_parts = whit_pool_size(exec->pool)};
-    uint32_t row = exec->row_tiles[0], end = exec->row_tiles[1], last;
-    d.n = (end - row) * exec->heads_per_kv_head;
-    groups_seen(step, exec->batch, row, end, &d.first, &last);
-    d.n_groups = last - d.first + 1;
-    for (uint32_t head = 0; head < exec->n_kv_heads; head++) {
-        ready_queries(step, exec, row, end, head, queries_of(&d, head));
+    const uint32_t n_kv_heads = step->cache->class->n_kv_heads;
+    struct divided d = {
+        .step = step, .exec = exec, .seen = groups_seen(step, exec, 0), .n_parts = whit_pool_size(exec->pool)};
+    d.n = (d.seen.end - d.seen.row) * step->cache->heads_per_kv_head;
+    d.n_groups = d.seen.n;
+    for (uint32_t head = 0; head < n_kv_heads; head++) {
+        ready_queries(step, exec, &d.seen, head, queries_of(&d, head, 0), queries_of(&d, head, SINKS));
         atomic_store_explicit(&exec->n_joined[head], 0, memory_order_relaxed);
     }
     whit_pool_run(exec->pool, attend_chunks, &d, d.n_parts * CHUNKS_OF_PART, 1);
     bool all_joined = true;
-    for (uint32_t head = 0; head < exec->n_kv_heads; head++)
+    for (uint32_t head = 0; head < n_kv_heads; head++)
         all_joined &= atomic_load_explicit(&exec->n_joined[head], memory_order_relaxed) == d.n_groups;
     if (all_joined)
-        finish_heads(&d, 0, 0, exec->n_kv_heads);
+        finish_heads(&d, 0, 0, n_kv_heads);
     else
-        whit_pool_run(exec->pool, finish_heads, &d, exec->n_kv_heads, 1);
+        whit_pool_run(exec->pool, finish_heads, &d, n_kv_heads, 1);
 }
 
 void whit_exec_run_heads_group(whit_exec *exec, const whit_exec_group *group, uint32_t n_rows)
 {
     whit_exec_group_run run = {.exec = exec, .group = group, .n_rows = n_rows};
+    const whit_exec_cache *cache = group->steps->cache;
     if (attend_divides(group->steps, exec))
         attend_divided(group->steps, exec);
     else
-        whit_pool_run(exec->pool, whit_exec_run_rows, &run, exec->n_row_tiles * exec->n_kv_heads, 1);
+        whit_pool_run(exec->pool, whit_exec_run_rows, &run, cache->n_row_tiles * cache->class->n_kv_heads, 1);
 }

@@ -91,10 +91,8 @@ static void bind_step(whit_exec *exec, const struct whit_exec_scheduled *schedul
     *step = (whit_exec_step){.plan = from,
                              .rows = from->rows,
                              .width = shape->width,
-                             .layer = from->layer,
                              .group = from->group,
                              .rotary = from->rotary,
-                             .window = from->window,
                              .constant = from->constant,
                              .weight = from->weight,
                              .source = source_of(from),
@@ -109,6 +107,10 @@ static void bind_step(whit_exec *exec, const struct whit_exec_scheduled *schedul
         step->vector_elems = step->tensor->type.n_cols;
     }
     if (from->gated >= 0) step->gated = &tensors[from->gated];
+    if (from->op == WHIT_PLAN_APPEND || from->op == WHIT_PLAN_ATTEND || from->op == WHIT_PLAN_ROPE_ATTEND) {
+        step->cache = &exec->caches[exec->kv->layers[from->layer].class];
+        step->layer = exec->kv->layers[from->layer].layer;
+    }
     if (from->acts) step->acts = values[from->acts - 1].acts;
     if (from->op == WHIT_PLAN_ACTS) step->acts = values[from->output - 1].acts;
     if (from->op == WHIT_PLAN_RESCORE) {
@@ -167,6 +169,69 @@ const whit_exec_bound *whit_exec_bound_of(const whit_exec *exec, whit_row_set ro
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+/* What attention needs beside the steps: of the class that needs most, since they run one after the other. */
+static void place_attention(whit_exec *exec, const whit_exec_options *options, whit_arena *arena)
+{
+    const whit_kv *kv = exec->kv;
+    const whit_kernels *kernels = exec->kernels;
+    uint64_t queries_bytes = 0, n_heads = 0;
+    bool has_sinks = false, has_f16 = false;
+    exec->caches = whit_arena_take(arena, kv->n_classes, sizeof *exec->caches);
+    for (uint32_t c = 0; c < kv->n_classes; c++) {
+        const whit_kv_class *class = &kv->classes[c];
+        whit_exec_cache cache = {.class = class,
+                                 .append = whit_kv_append(kernels, class->type),
+                                 .query = whit_kv_query(kernels, class->type),
+                                 .attend = whit_kv_attend(kernels, class->type),
+                                 .heads_per_kv_head = class->n_heads / class->n_kv_heads};
+        cache.row_tiles = whit_arena_take(arena, (uint64_t)options->n_batch_rows + 1, sizeof *cache.row_tiles);
+        uint32_t n_queries = cache.heads_per_kv_head * whit_exec_rows_of_tile(exec, &cache, 1, options->n_batch_rows);
+        uint64_t n_groups = (uint64_t)kv->shape.n_ctx_tokens / WHIT_KV_GROUP_TOKENS + 1 + 2 * (class->n_sinks != 0);
+        uint64_t n_partial_elems = n_groups * class->n_heads * whit_kv_partial_elems(class->head_dim);
+        uint64_t bytes = (uint64_t) class->n_kv_heads * n_queries * whit_kv_query_bytes(class->type, class->head_dim);
+        if (class->n_sinks) bytes *= 2;
+        need_scratch(exec, whit_exec_attend_scratch_bytes(class, n_queries));
+        if (bytes > queries_bytes) queries_bytes = bytes;
+        if (n_partial_elems > exec->n_partial_elems) exec->n_partial_elems = n_partial_elems;
+        if (class->n_kv_heads > n_heads) n_heads = class->n_kv_heads;
+        if (whit_kv_room_bytes(class->head_dim) > exec->room_bytes)
+            exec->room_bytes = whit_kv_room_bytes(class->head_dim);
+        has_sinks |= class->n_sinks != 0;
+        has_f16 |= class->type == WHIT_KV_F16;
+        if (exec->caches) exec->caches[c] = cache;
+    }
+    if (has_sinks)
+        exec->sink_tables =
+            whit_arena_take(arena, (uint64_t)options->n_batch_rows * 2 * options->rope_pairs, sizeof(float));
+    if (kernels->kv_makes_f16 && has_f16) {
+        exec->rooms = whit_arena_take(arena, options->n_threads, sizeof *exec->rooms);
+        exec->room = whit_arena_take(arena, (uint64_t)options->n_threads * WHIT_EXEC_ROOMS, exec->room_bytes);
+        if (exec->rooms) memset(exec->rooms, 0, options->n_threads * sizeof *exec->rooms);
+    }
+    if (options->n_threads == 1) exec->n_partial_elems = 0;
+    if (options->n_threads > 1) {
+        exec->queries = whit_arena_take(arena, queries_bytes, 1);
+        exec->n_joined = whit_arena_take(arena, n_heads, sizeof *exec->n_joined);
+    }
+    exec->partials = whit_arena_take(arena, exec->n_partial_elems, sizeof(float));
+}
+
+bool whit_exec_kv_layers(const whit_graph *graph, whit_kv_layer *layers, uint32_t n_layers)
+{
+    memset(layers, 0, n_layers * sizeof *layers);
+    for (uint32_t i = 0; i < graph->n_nodes; i++) {
+        const whit_node *node = &graph->nodes[i];
+        if (node->op != WHIT_OP_ATTENTION) continue;
+        whit_kv_layer layer = {.n_heads = graph->values[node->output - 1].width / node->group,
+                               .n_kv_heads = graph->values[node->input[1] - 1].width / node->group,
+                               .head_dim = node->group,
+                               .window = node->window};
+        if (node->layer >= n_layers || layers[node->layer].n_kv_heads) return false;
+        layers[node->layer] = layer;
+    }
+    return true;
+}
+
 void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_exec_schedules *schedules, const whit_tensor *tensors,
                      const whit_kernels *kernels, whit_kv *kv, const whit_exec_options *options, whit_arena *arena)
 {
@@ -181,39 +246,12 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_exec_schedules
         arena->overflow = true;
         return;
     }
-    const whit_kv_shape *shape = &kv->shape;
-    exec->kv_append = whit_kv_append(kernels, shape->type);
-    exec->kv_query = whit_kv_query(kernels, shape->type);
-    exec->kv_attend = whit_kv_attend(kernels, shape->type);
-    exec->n_kv_heads = shape->n_kv_heads;
-    for (uint32_t i = 0; i < plan->n_steps; i++)
-        if (plan->steps[i].op == WHIT_PLAN_ATTEND) {
-            uint32_t q = plan->values[plan->steps[i].output - 1].width;
-            exec->heads_per_kv_head = q / (shape->n_kv_heads * shape->head_dim);
-        }
-    uint32_t n_queries = exec->heads_per_kv_head * whit_exec_rows_of_tile(exec, 1, options->n_batch_rows);
-    exec->scratch_bytes = whit_exec_attend_scratch_bytes(shape->type, shape->head_dim, n_queries);
-
     exec->slots = whit_arena_take(arena, slot_bytes, 1);
     exec->rope_frequencies = whit_arena_take(arena, options->rope_pairs, sizeof *exec->rope_frequencies);
     exec->rope_tables =
         whit_arena_take(arena, (uint64_t)options->n_batch_rows * 2 * options->rope_pairs, sizeof(float));
     exec->n_rescored = whit_arena_take(arena, options->n_selected_rows, sizeof *exec->n_rescored);
-    exec->row_tiles = whit_arena_take(arena, (uint64_t)options->n_batch_rows + 1, sizeof *exec->row_tiles);
-    if (kernels->kv_makes_f16 && shape->type == WHIT_KV_F16) {
-        exec->rooms = whit_arena_take(arena, options->n_threads, sizeof *exec->rooms);
-        exec->room =
-            whit_arena_take(arena, (uint64_t)options->n_threads * WHIT_EXEC_ROOMS, whit_kv_room_bytes(shape->head_dim));
-        if (exec->rooms) memset(exec->rooms, 0, options->n_threads * sizeof *exec->rooms);
-    }
-    if (options->n_threads > 1) {
-        size_t query_bytes = whit_kv_query_bytes(shape->type, shape->head_dim);
-        exec->queries = whit_arena_take(arena, (uint64_t)shape->n_kv_heads * n_queries, query_bytes);
-        exec->n_joined = whit_arena_take(arena, shape->n_kv_heads, sizeof *exec->n_joined);
-        exec->n_partials =
-            ((uint64_t)shape->n_ctx_tokens / WHIT_KV_GROUP_TOKENS + 1) * shape->n_kv_heads * exec->heads_per_kv_head;
-    }
-    exec->partials = whit_arena_take(arena, exec->n_partials, whit_kv_partial_elems(shape->head_dim) * sizeof(float));
+    place_attention(exec, options, arena);
     need_for_steps(exec, options->n_batch_rows);
     bind_schedules(exec, tensors, arena);
     if (arena->memory)

@@ -19,9 +19,10 @@ typedef void whit_exec_items_fn(const whit_exec_step *step, const whit_exec *exe
 /* Tiles [begin, end) of a product for some rows; for all of them where adapters change it. */
 typedef void whit_exec_tiles_fn(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
                                 uint32_t begin, uint32_t end);
-/* Makes the queries of a row and one KV head, x, ready for attention. */
+/* Makes the queries of a row and one KV head, x, ready for attention, and where for_sinks is not NULL, again for
+ * the sinks. */
 typedef void whit_exec_ready_fn(const whit_exec_step *step, const whit_exec *exec, uint32_t row, const float *x,
-                                uint8_t *ready);
+                                uint8_t *ready, uint8_t *for_sinks);
 
 struct whit_exec_step {
     whit_exec_items_fn *run;       /* NULL for products */
@@ -33,7 +34,9 @@ struct whit_exec_step {
     uint8_t rows;                          /* whit_row_set */
     uint32_t width;
     uint32_t n_cols; /* of the activations that a matrix reads */
-    uint32_t layer, group, rotary, window;
+    uint32_t group, rotary;
+    const struct whit_exec_cache *cache; /* appending and attention: the class of their layer, */
+    uint32_t layer;                      /* and which of its layers that is */
     float constant;
     const whit_tensor *tensor, *gated; /* gated: the second matrix of a gated product */
     const float *vector;               /* norm weight, bias */
@@ -46,6 +49,17 @@ struct whit_exec_step {
     int32_t weight;                      /* number of `tensor` in the model */
     uint32_t n_tiles, place, first_tile; /* in its group: which matrix, and its first tile among all */
 };
+
+/* A class of the KV cache as it runs. */
+typedef struct whit_exec_cache {
+    const whit_kv_class *class;
+    whit_kv_append_fn *append;
+    whit_kv_query_fn *query;
+    whit_kv_attend_fn *attend;
+    uint32_t heads_per_kv_head;
+    uint32_t *row_tiles; /* first row of each tile of rows of the pass, and the end */
+    uint32_t n_row_tiles;
+} whit_exec_cache;
 
 /* Steps with one barrier at their end. */
 struct whit_exec_group {
@@ -135,10 +149,11 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
 whit_exec_ready_fn whit_exec_ready, whit_exec_ready_rotated;
 
 /* Rows whose queries share a reading of a block, of so many in a batch; and the tiles of those of the pass. */
-uint32_t whit_exec_rows_of_tile(const whit_exec *exec, uint32_t n_threads, uint32_t n_rows);
+uint32_t whit_exec_rows_of_tile(const whit_exec *exec, const whit_exec_cache *cache, uint32_t n_threads,
+                                uint32_t n_rows);
 void whit_exec_make_row_tiles(whit_exec *exec);
 
 /* Bytes of a worker's scratch for attention over `n_queries` queries at once. */
-size_t whit_exec_attend_scratch_bytes(whit_kv_type type, uint32_t head_dim, uint32_t n_queries);
+size_t whit_exec_attend_scratch_bytes(const whit_kv_class *class, uint32_t n_queries);
 
 #endif

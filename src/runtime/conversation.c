@@ -118,7 +118,7 @@ static whit_status keep_common(whit_conversation *c, uint32_t *n_kept, whit_erro
     size_t common = 0;
     while (common < n && held[common] == ids[common]) common++;
     WHIT_TRY(whit_session_truncate(c->session, c->sequence, (uint32_t)common, error));
-    *n_kept = (uint32_t)common;
+    *n_kept = whit_session_position(c->session, c->sequence); /* maybe less */
     c->n_given = whit_prompt_n_ids(&c->prompt);
     c->held.size_bytes = 0;
     /* Room for all that the sequence can hold: nothing grows while tokens are made. */

@@ -26,14 +26,14 @@ static whit_status read_options(const whit_session *session, const whit_generate
     if (o->n_present && (o->n_present >= n_ids || o->n_present != position))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "of %zu tokens %u are to be present, the sequence holds %u", n_ids,
                          o->n_present, position);
-    if (n_ids - o->n_present > n_ctx - position)
+    if (n_ids - o->n_present > whit_session_room(session, o->sequence))
         return whit_fail(error, WHIT_ERROR_LIMIT, "the prompt has %zu tokens, the context of %u has room for %u", n_ids,
                          n_ctx, n_ctx - position + o->n_present);
     if (o->prompt_logprobs && o->n_present)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "log-probabilities of tokens that are present are not known");
     if (o->n_top_logprobs > MAX_TOP_LOGPROBS || o->n_top_logprobs > session->model->config.n_vocab)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "log-probabilities of %u tokens are too many", o->n_top_logprobs);
-    if (o->n_tokens > n_ctx) o->n_tokens = n_ctx + 1; /* more than fit */
+    if (o->n_tokens > n_ctx && !session->options.endless) o->n_tokens = n_ctx + 1; /* more than fit */
     if (o->n_draft_tokens > WHIT_DRAFT_MAX) o->n_draft_tokens = WHIT_DRAFT_MAX;
     return WHIT_OK;
 }
@@ -195,7 +195,7 @@ static uint32_t n_top_of(const whit_generation *g)
 static uint32_t guess(whit_generation *g, size_t capacity)
 {
     uint32_t most = g->options.n_draft_tokens, left = g->options.n_tokens - g->result.n_generated_tokens;
-    uint32_t room = g->session->options.n_ctx_tokens - g->n_settled;
+    uint32_t room = whit_session_room(g->session, g->options.sequence);
     if (most > capacity - 1) most = (uint32_t)(capacity - 1);
     if (most > left - 1) most = left - 1;
     if (most > room - 1) most = room - 1;
@@ -243,7 +243,7 @@ whit_status whit_generation_check(whit_generation *g, whit_error *error)
                     whit_fail(&reason, WHIT_ERROR_ARGUMENT, "sequence %u has %u tokens, the generation left it with %u",
                               g->options.sequence, position, g->n_settled),
                     &reason, error);
-    if (position < g->session->options.n_ctx_tokens) return WHIT_OK;
+    if (whit_session_room(g->session, g->options.sequence)) return WHIT_OK;
     return fail(g,
                 whit_fail(&reason, WHIT_ERROR_LIMIT, "the context of %u tokens is full: choose a larger one",
                           g->session->options.n_ctx_tokens),

@@ -24,6 +24,10 @@ static whit_status fill_options(const whit_model *model, const whit_session_opti
     if (!o->n_sequences) o->n_sequences = 1;
     if (!o->n_logits) o->n_logits = o->n_sequences;
     if (!o->n_threads) o->n_threads = n_threads;
+    if (!o->endless) o->n_sinks = 0;
+    if (o->endless && (o->n_sinks > WHIT_KV_BLOCK_TOKENS || o->n_sinks >= o->n_ctx_tokens))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u sinks: at most %u, and fewer than the context's %u tokens",
+                         o->n_sinks, WHIT_KV_BLOCK_TOKENS, o->n_ctx_tokens);
     if (o->n_ctx_tokens > 1u << 30)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a context of %u tokens is too large", o->n_ctx_tokens);
     if (o->n_batch_tokens > 1u << 20)
@@ -43,6 +47,11 @@ static whit_status fill_options(const whit_model *model, const whit_session_opti
 
 static whit_status compile(whit_session *s, whit_error *error)
 {
+    const uint32_t n_layers = s->model->config.n_layers;
+    s->kv_layers = whit_zalloc_array(s->allocator, n_layers, sizeof *s->kv_layers);
+    if (!s->kv_layers) return whit_fail_memory(error, "the session", n_layers * sizeof *s->kv_layers);
+    if (!whit_exec_kv_layers(&s->model->graph, s->kv_layers, n_layers))
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a layer with two attentions", s->model->path);
     whit_plan_options options = {
         .act = s->options.act, .keep_hidden = s->options.keep_hidden, .no_fuse = s->options.no_fuse};
     WHIT_TRY(whit_plan_compile(&s->model->graph, &options, s->allocator, &s->plan, error));
@@ -58,11 +67,13 @@ static void place(whit_session *s, whit_arena *arena)
     const whit_config *c = &s->model->config;
     const whit_session_options *o = &s->options;
     whit_kv_shape shape = {.type = o->kv,
+                           .layers = s->kv_layers,
                            .n_layers = c->n_layers,
-                           .n_kv_heads = c->n_kv_heads,
-                           .head_dim = c->head_dim,
                            .n_sequences = o->n_sequences,
-                           .n_ctx_tokens = o->n_ctx_tokens};
+                           .n_ctx_tokens = o->n_ctx_tokens,
+                           .n_batch_tokens = o->n_batch_tokens,
+                           .is_endless = o->endless,
+                           .n_sinks = o->n_sinks};
     s->positions = whit_arena_take(arena, o->n_sequences, sizeof *s->positions);
     s->advanced = whit_arena_take(arena, o->n_sequences, sizeof *s->advanced);
     s->mounts = whit_arena_take(arena, o->n_sequences, sizeof *s->mounts);
@@ -75,12 +86,11 @@ static void place(whit_session *s, whit_arena *arena)
     s->selected = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->selected);
     s->tops = whit_arena_take(arena, o->n_batch_tokens, sizeof *s->tops);
     uint64_t kv_bytes;
-    if (!whit_kv_bytes(&shape, &kv_bytes)) {
+    if (!whit_kv_measure(&shape, &s->kv, &kv_bytes)) {
         arena->overflow = true;
         return;
     }
     void *kv_memory = whit_arena_take(arena, kv_bytes, 1);
-    s->kv.shape = shape;
     if (kv_memory) whit_kv_init(&s->kv, &shape, kv_memory);
     whit_exec_options exec = {.n_batch_rows = o->n_batch_tokens,
                               .n_selected_rows = o->n_logits,
@@ -175,13 +185,20 @@ whit_status whit_session_open(const whit_model *model, const whit_session_option
     return WHIT_OK;
 }
 
+/* What `prepare` made. */
+static void free_plan(whit_session *s)
+{
+    whit_exec_schedules_free(&s->plan, &s->schedules);
+    whit_plan_free(&s->plan);
+    whit_free(s->allocator, s->kv_layers, s->model ? s->model->config.n_layers * sizeof *s->kv_layers : 0);
+}
+
 void whit_session_close(whit_session *s)
 {
     if (!s) return;
     whit_pool_close(s->pool);
     whit_exec_adapt_free(&s->exec.adapt);
-    whit_exec_schedules_free(&s->plan, &s->schedules);
-    whit_plan_free(&s->plan);
+    free_plan(s);
     whit_free(s->allocator, s->arena, s->arena_bytes);
     whit_free(s->allocator, s, sizeof *s);
 }
@@ -202,10 +219,11 @@ static inline whit_step_token token_at(struct step_tokens tokens, size_t i)
     return token;
 }
 
-static whit_status check_step(const whit_session *s, struct step_tokens tokens, size_t n_tokens, whit_error *error)
+static whit_status check_step(whit_session *s, struct step_tokens tokens, size_t n_tokens, whit_error *error)
 {
     size_t n_wanted = 0;
     if (n_tokens == 0) return whit_fail(error, WHIT_ERROR_ARGUMENT, "a step needs at least one token");
+    memset(s->advanced, 0, s->options.n_sequences * sizeof *s->advanced);
     for (size_t i = 0; i < n_tokens; i++) {
         whit_step_token token;
         WHIT_TRY(whit_element_read(&token, sizeof token, sizeof token, tokens.first, i, tokens.stride_bytes,
@@ -216,6 +234,10 @@ static whit_status check_step(const whit_session *s, struct step_tokens tokens, 
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "token %d is not in the vocabulary of %u", token.id,
                              s->model->config.n_vocab);
         n_wanted += token.want_logits;
+        if (s->advanced[token.sequence]++ < whit_session_room(s, token.sequence)) continue;
+        s->n_selected = 0;
+        return whit_fail(error, WHIT_ERROR_LIMIT, "the context of %u tokens is full: choose a larger one",
+                         s->options.n_ctx_tokens);
     }
     if (n_wanted > s->options.n_logits)
         return whit_fail(error, WHIT_ERROR_LIMIT, "logits of %zu tokens wanted, but the session keeps %u", n_wanted,
@@ -245,6 +267,41 @@ static void sort_rows(whit_session *s, uint32_t n)
     }
 }
 
+static bool is_last_row(const whit_batch *batch, uint32_t row)
+{
+    return row + 1 == batch->n_rows || batch->sequences[row + 1] != batch->sequences[row];
+}
+
+/* Gives the rows of a pass their places. */
+static whit_status extend(whit_session *s, const whit_batch *batch, whit_error *error)
+{
+    for (uint32_t i = 0; i < batch->n_rows; i++)
+        if (is_last_row(batch, i))
+            WHIT_TRY(whit_kv_extend(&s->kv, batch->sequences[i], batch->positions[i] + 1, error));
+    return WHIT_OK;
+}
+
+/* After a pass: what it has closed can be found again, what windows have left goes. */
+static void settle(whit_session *s, const whit_batch *batch)
+{
+    for (uint32_t i = 0, first = 0; i < batch->n_rows; i++) {
+        if (!is_last_row(batch, i)) continue;
+        whit_session_name_blocks(s, batch->sequences[i], batch->positions[first], batch->positions[i] + 1);
+        whit_kv_settle(&s->kv, batch->sequences[i]);
+        first = i + 1;
+    }
+}
+
+/* Takes back what a step has added that failed. Where windows have left what came before, less may be left. */
+static void undo(whit_session *s, uint32_t sequence)
+{
+    uint32_t position = s->positions[sequence];
+    if (whit_kv_reaches(&s->kv, sequence, position))
+        whit_kv_truncate(&s->kv, sequence, position);
+    else
+        whit_session_go_back(s, sequence, whit_session_tokens_of(s, sequence), position);
+}
+
 static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t begin, uint32_t n, whit_error *error)
 {
     whit_batch batch = {.n_rows = n,
@@ -263,10 +320,10 @@ static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t b
         s->row_positions[i] = position;
         s->wanted[i] = token.want_logits ? ++batch.n_selected : 0;
         if (s->wanted[i]) s->tops[s->wanted[i] - 1] = token.n_top;
-        WHIT_TRY(whit_kv_extend(&s->kv, sequence, position + 1, error));
-        whit_session_tokens_of(s, sequence)[position] = token.id;
+        if (position < s->options.n_ctx_tokens) whit_session_tokens_of(s, sequence)[position] = token.id;
     }
     sort_rows(s, n);
+    WHIT_TRY(extend(s, &batch, error));
     /* From "row i is the k-th wanted" to "the k-th wanted is row i". */
     for (uint32_t i = 0; i < n; i++)
         if (s->wanted[i]) s->selected[s->wanted[i] - 1] = i;
@@ -277,6 +334,7 @@ static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t b
             return whit_fail(error, WHIT_ERROR_NUMERIC,
                              "%s: logits are not finite: the model's weights or scales are damaged", s->model->path);
     s->n_selected += batch.n_selected;
+    settle(s, &batch);
     return WHIT_OK;
 }
 
@@ -296,13 +354,10 @@ whit_status whit_session_step_strided(whit_session *s, const void *first, size_t
         status = run_pass(s, tokens, i, (uint32_t)n, error);
     }
     for (uint32_t q = 0; q < s->options.n_sequences; q++) {
-        uint32_t position = s->positions[q];
-        if (status == WHIT_OK) {
+        if (status == WHIT_OK)
             s->positions[q] += s->advanced[q];
-            if (s->advanced[q]) whit_session_name_blocks(s, q, position);
-        } else {
-            whit_kv_truncate(&s->kv, q, position);
-        }
+        else
+            undo(s, q);
     }
     if (status != WHIT_OK) s->n_selected = 0;
     whit_fpenv_leave(caller);
@@ -343,6 +398,10 @@ whit_status whit_session_truncate(whit_session *s, uint32_t sequence, uint32_t n
     if (n_tokens > s->positions[sequence])
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u has %u tokens, not %u", sequence,
                          s->positions[sequence], n_tokens);
+    if (!whit_kv_reaches(&s->kv, sequence, n_tokens)) {
+        whit_session_go_back(s, sequence, whit_session_tokens_of(s, sequence), n_tokens);
+        return WHIT_OK;
+    }
     whit_kv_truncate(&s->kv, sequence, n_tokens);
     s->positions[sequence] = n_tokens;
     if (!n_tokens) s->is_mixed[sequence] = false;
@@ -362,10 +421,15 @@ whit_status whit_session_share(whit_session *s, uint32_t from, uint32_t to, uint
     WHIT_NEED(s);
     if (from >= s->options.n_sequences || to >= s->options.n_sequences)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u or %u of %u", from, to, s->options.n_sequences);
+    if (from == to) return whit_session_truncate(s, to, n_tokens, error);
+    if (n_tokens <= s->positions[from] && !whit_kv_reaches(&s->kv, from, n_tokens)) {
+        whit_session_go_back(s, to, whit_session_tokens_of(s, from), n_tokens);
+        return WHIT_OK;
+    }
     WHIT_TRY(whit_kv_share(&s->kv, from, to, n_tokens, error));
     s->positions[to] = n_tokens;
-    if (from == to) return WHIT_OK;
-    memcpy(whit_session_tokens_of(s, to), whit_session_tokens_of(s, from), n_tokens * sizeof *s->tokens);
+    size_t n_known = n_tokens < s->options.n_ctx_tokens ? n_tokens : s->options.n_ctx_tokens;
+    memcpy(whit_session_tokens_of(s, to), whit_session_tokens_of(s, from), n_known * sizeof *s->tokens);
     s->is_mixed[to] = n_tokens && (s->is_mixed[from] || !same_mounts(&s->mounts[from], &s->mounts[to]));
     return WHIT_OK;
 }
@@ -429,8 +493,7 @@ whit_status whit_session_predict_bytes_strided(const whit_model *model, const wh
     whit_status status = prepare(s, model, options, error);
     if (status == WHIT_OK) status = check_mounts(s, mounts, n, stride_bytes, &mounting, error);
     if (status == WHIT_OK) *bytes = s->arena_bytes + whit_exec_mount_bytes(&s->exec, mounting);
-    whit_exec_schedules_free(&s->plan, &s->schedules);
-    whit_plan_free(&s->plan);
+    free_plan(s);
     whit_free(model->allocator, s, sizeof *s);
     return status;
 }

@@ -20,6 +20,7 @@ struct whit_session {
     whit_plan plan;
     whit_exec_schedules schedules;
     whit_exec exec;
+    whit_kv_layer *kv_layers; /* (n_layers of the model) */
     whit_kv kv;
     whit_pool *pool;
     void *arena;
@@ -42,7 +43,15 @@ static inline int32_t *whit_session_tokens_of(const whit_session *session, uint3
 {
     return session->tokens + (size_t)sequence * session->options.n_ctx_tokens;
 }
-/* Names the blocks that were closed since position `from`, so that they can be found again. */
-void whit_session_name_blocks(whit_session *session, uint32_t sequence, uint32_t from);
+/* Makes a sequence the longest beginning of `ids`, at most n_ids of them, that it can go on from: of itself, or, in
+ * whole blocks, of what the session holds, computed with what is mounted on it. */
+void whit_session_go_back(whit_session *session, uint32_t sequence, const int32_t *ids, uint32_t n_ids);
+/* Names the blocks that were closed from position `from` to `to`, so that they can be found again. */
+void whit_session_name_blocks(whit_session *session, uint32_t sequence, uint32_t from, uint32_t to);
+/* Tokens that a sequence can take yet. */
+static inline uint32_t whit_session_room(const whit_session *session, uint32_t sequence)
+{
+    return (session->options.endless ? UINT32_MAX : session->options.n_ctx_tokens) - session->positions[sequence];
+}
 
 #endif

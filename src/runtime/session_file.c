@@ -33,30 +33,20 @@ static whit_status create(const whit_session *s, uint32_t sequence, const char *
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
-static void *piece(const whit_session_file *file, uint32_t block, uint32_t i)
-{
-    const whit_kv *kv = &file->session->kv;
-    return whit_kv_head_block(kv, i / kv->shape.n_kv_heads, i % kv->shape.n_kv_heads, file->sequence, block);
-}
-
-static uint32_t n_pieces(const whit_session_file *file)
-{
-    return file->session->kv.shape.n_layers * file->session->kv.shape.n_kv_heads;
-}
-
 static whit_status read_blocks(const whit_session_file *file, uint32_t n_blocks, whit_error *error)
 {
     whit_kv *kv = &file->session->kv;
     const uint64_t *offsets = (const uint64_t *)(const void *)file->record.blocks.data;
-    WHIT_TRY(whit_kv_extend(kv, file->sequence, n_blocks * WHIT_KV_BLOCK_TOKENS, error));
-    for (uint32_t b = 0; b < n_blocks; b++)
-        for (uint32_t i = 0; i < n_pieces(file); i++)
-            WHIT_TRY(whit_ndf_log_read(&file->log, offsets[b] + i * kv->head_bytes, piece(file, b, i), kv->head_bytes,
-                                       error));
+    WHIT_TRY(whit_kv_begin_at(kv, file->sequence, n_blocks, error));
+    for (uint32_t b = 0; b < n_blocks; b++) {
+        uint64_t offset = offsets[b];
+        for (whit_kv_piece at = {0}; whit_kv_next_piece(kv, file->sequence, b, &at); offset += at.size_bytes)
+            if (at.data) WHIT_TRY(whit_ndf_log_read(&file->log, offset, at.data, at.size_bytes, error));
+    }
     uint32_t n = n_blocks * WHIT_KV_BLOCK_TOKENS;
     if (n) memcpy(whit_session_tokens_of(file->session, file->sequence), file->record.ids.data, n * sizeof(int32_t));
     file->session->positions[file->sequence] = n;
-    whit_session_name_blocks(file->session, file->sequence, 0);
+    whit_session_name_blocks(file->session, file->sequence, 0, n);
     return WHIT_OK;
 }
 
@@ -239,8 +229,9 @@ static whit_status write_turn(whit_session_file *file, const whit_turn_header *h
                                             head->size_bytes + h->n_blocks * h->block_bytes, error);
     if (status == WHIT_OK) status = whit_ndf_log_add(log, head->data, head->size_bytes, error);
     for (uint32_t b = 0; b < h->n_blocks; b++)
-        for (uint32_t i = 0; status == WHIT_OK && i < n_pieces(file); i++)
-            status = whit_ndf_log_add(log, piece(file, h->first_block + b, i), kv->head_bytes, error);
+        for (whit_kv_piece at = {0};
+             status == WHIT_OK && whit_kv_next_piece(kv, file->sequence, h->first_block + b, &at);)
+            status = whit_ndf_log_add(log, at.data, at.size_bytes, error);
     if (status == WHIT_OK) {
         status = whit_ndf_log_commit(log, error);
         file->is_lost = status != WHIT_OK && !log->changed;
@@ -284,10 +275,11 @@ whit_status whit_session_save(whit_session_file *file, const whit_session_turn *
     }
     uint32_t n_stored = whit_session_record_n_blocks(record), n_closed = (uint32_t)(h.n_present / WHIT_KV_BLOCK_TOKENS);
     if (n_stored > n_keep / WHIT_KV_BLOCK_TOKENS) n_stored = (uint32_t)(n_keep / WHIT_KV_BLOCK_TOKENS);
-    if (!turn->tokens_only && n_closed > n_stored) {
+    /* What a window has left is not stored any more, nor what comes behind it. */
+    if (!turn->tokens_only && n_closed > n_stored && whit_kv_holds(&file->session->kv, file->sequence, n_stored)) {
         h.first_block = n_stored;
         h.n_blocks = n_closed - n_stored;
-        h.block_bytes = file->session->kv.block_bytes;
+        h.block_bytes = whit_kv_whole_block_bytes(&file->session->kv);
     }
     whit_buf head = {.allocator = file->allocator};
     size_t settings_at = 0;

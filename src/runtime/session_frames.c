@@ -161,7 +161,7 @@ whit_status whit_session_begin_build(const whit_session *s, uint32_t sequence, c
     whit_table_set_string(&table, "session.kv", whit_session_kv_names[s->options.kv]);
     whit_table_set_string(&table, "session.act", whit_session_act_names[s->options.act]);
     whit_table_set_u64(&table, "session.context", s->options.n_ctx_tokens);
-    whit_table_set_u64(&table, "session.block_bytes", s->kv.block_bytes);
+    whit_table_set_u64(&table, "session.block_bytes", whit_kv_whole_block_bytes(&s->kv));
     if (mounts->n) {
         whit_table_set_bytes(&table, "session.adapters", digests, (size_t)mounts->n * WHIT_HASH_BYTES);
         whit_table_set_f64_array(&table, "session.adapter_scales", scales, mounts->n);
@@ -236,7 +236,8 @@ whit_status whit_session_begin_check(const whit_session_record *record, const wh
         return refuse(record, "the KV cache", kv, whit_session_kv_names[s->options.kv], error);
     if (!act || strcmp(act, whit_session_act_names[s->options.act]))
         return refuse(record, "the activations", act, whit_session_act_names[s->options.act], error);
-    if (!whit_table_get_u64(about, "session.block_bytes", &block_bytes) || block_bytes != s->kv.block_bytes)
+    if (!whit_table_get_u64(about, "session.block_bytes", &block_bytes) ||
+        block_bytes != whit_kv_whole_block_bytes(&s->kv))
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: its KV blocks have another size than this model's",
                          record->log->path);
     return whit_session_adapters_check(record, s, sequence, error);

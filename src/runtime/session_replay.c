@@ -14,7 +14,8 @@ struct replaying {
     whit_sampler *sampler;
     whit_buf ids; /* int32_t[]: those of the sequence */
     whit_buf bias_ids, bias_values;
-    uint8_t *piece; /* (head_bytes) */
+    uint8_t *piece; /* (piece_bytes) the largest of the cache */
+    size_t piece_bytes;
     whit_session_replay *replay;
     const char *path;
 };
@@ -94,14 +95,15 @@ static whit_status compare_blocks(struct replaying *r, const whit_session_record
 {
     const whit_kv *kv = &r->session->kv;
     uint64_t offset = turn->blocks_offset;
-    for (uint32_t b = 0; b < turn->header->n_blocks; b++)
-        for (uint32_t layer = 0; layer < kv->shape.n_layers; layer++)
-            for (uint32_t head = 0; head < kv->shape.n_kv_heads; head++, offset += kv->head_bytes) {
-                uint32_t block = turn->header->first_block + b;
-                WHIT_TRY(whit_ndf_log_read(record->log, offset, r->piece, kv->head_bytes, error));
-                if (memcmp(r->piece, whit_kv_head_block(kv, layer, head, 0, block), kv->head_bytes) != 0)
-                    return differs(r, turn, (uint64_t)block * WHIT_KV_BLOCK_TOKENS, -1, -1);
-            }
+    for (uint32_t b = 0; b < turn->header->n_blocks; b++) {
+        uint32_t block = turn->header->first_block + b;
+        for (whit_kv_piece at = {0}; whit_kv_next_piece(kv, 0, block, &at); offset += at.size_bytes) {
+            if (!at.data) continue; /* a window has left it */
+            WHIT_TRY(whit_ndf_log_read(record->log, offset, r->piece, at.size_bytes, error));
+            if (memcmp(r->piece, at.data, at.size_bytes) != 0)
+                return differs(r, turn, (uint64_t)block * WHIT_KV_BLOCK_TOKENS, -1, -1);
+        }
+    }
     return WHIT_OK;
 }
 
@@ -166,8 +168,11 @@ static whit_status open_session(struct replaying *r, const whit_session_record *
     WHIT_TRY(whit_session_mount_strided(r->session, 0, mounts, n_mounts, stride_bytes, error));
     const char *purpose = whit_table_get_string(&record->about, "session.purpose");
     WHIT_TRY(whit_session_begin_check(record, r->session, 0, purpose ? purpose : "", error));
-    r->piece = whit_alloc(r->model->allocator, r->session->kv.head_bytes);
-    return r->piece ? WHIT_OK : whit_fail_memory(error, "a KV block", r->session->kv.head_bytes);
+    for (uint32_t c = 0; c < r->session->kv.n_classes; c++)
+        if (r->session->kv.classes[c].pool.head_bytes > r->piece_bytes)
+            r->piece_bytes = r->session->kv.classes[c].pool.head_bytes;
+    r->piece = whit_alloc(r->model->allocator, r->piece_bytes);
+    return r->piece ? WHIT_OK : whit_fail_memory(error, "a KV block", r->piece_bytes);
 }
 
 whit_status whit_session_replay_file_strided(const whit_model *model, const whit_session_options *options,
@@ -195,7 +200,7 @@ whit_status whit_session_replay_file_strided(const whit_model *model, const whit
     whit_status status = whit_session_record_read(&log, allocator, on_turn_count, &n_tokens, &record, error);
     if (status == WHIT_OK) status = open_session(&r, &record, options, mounts, n_mounts, stride_bytes, n_tokens, error);
     if (status == WHIT_OK) status = whit_session_record_read(&log, allocator, on_turn, &r, &again, error);
-    if (r.piece) whit_free(allocator, r.piece, r.session->kv.head_bytes);
+    whit_free(allocator, r.piece, r.piece_bytes);
     whit_session_record_free(&record);
     whit_session_record_free(&again);
     whit_sampler_close(r.sampler);

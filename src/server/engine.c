@@ -129,12 +129,14 @@ static whit_status prepare_sequence(whit_engine *e, uint32_t at, whit_job *job, 
     free(e->slots[at].held);
     e->slots[at].held = NULL;
     e->slots[at].n_held = 0;
-    job->n_cached = (uint32_t)n_common;
     if (from != at) {
         WHIT_TRY(whit_session_truncate(e->session, at, 0, error));
-        return whit_session_share(e->session, from, at, (uint32_t)n_common, error);
+        WHIT_TRY(whit_session_share(e->session, from, at, (uint32_t)n_common, error));
+    } else {
+        WHIT_TRY(whit_session_truncate(e->session, at, (uint32_t)n_common, error));
     }
-    return whit_session_truncate(e->session, at, (uint32_t)n_common, error);
+    job->n_cached = whit_session_position(e->session, at);
+    return WHIT_OK;
 }
 
 /* ---- starting and ending ----------------------------------------------------------------------- */

@@ -89,7 +89,8 @@ static void one_prompt_serves_many(void **state)
     }
     /* Three blocks of the prompt, and a tail for each. */
     uint32_t n_used = 0;
-    for (uint32_t b = 0; b < session->kv.n_blocks; b++) n_used += session->kv.references[b] > 0;
+    for (uint32_t b = 0; b < session->kv.classes[0].pool.n_blocks; b++)
+        n_used += session->kv.classes[0].pool.references[b] > 0;
     assert_int_equal(n_used, 3 + 8);
     whit_session_close(session);
     whit_session_close(alone);

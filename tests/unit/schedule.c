@@ -215,7 +215,7 @@ static const char *tensor_name(void *file, int32_t tensor)
 }
 
 /* The kernels that a printed operation is made of. */
-static void expect_calls(const whit_plan *plan, const whit_plan_step *step, uint32_t n, const whit_kv_shape *kv,
+static void expect_calls(const whit_plan *plan, const whit_plan_step *step, uint32_t n, const whit_config *config,
                          struct counts *expected)
 {
     uint32_t width = plan->values[(step->output ? step->output : step->input[0] ? step->input[0] : 1) - 1].width;
@@ -229,7 +229,7 @@ static void expect_calls(const whit_plan *plan, const whit_plan_step *step, uint
     case WHIT_PLAN_BIAS:
     case WHIT_PLAN_ADD: expected->adds += n; break;
     case WHIT_PLAN_ROPE: expected->ropes += n; break;
-    case WHIT_PLAN_ROPE_ATTEND: expected->ropes += n * kv->n_kv_heads; break;
+    case WHIT_PLAN_ROPE_ATTEND: expected->ropes += n * config->n_kv_heads; break;
     case WHIT_PLAN_GATE: expected->gates += n; break;
     case WHIT_PLAN_NORM_ACTS:
     case WHIT_PLAN_ADD_NORM_ACTS:
@@ -272,7 +272,7 @@ static void check_pass(const whit_model *model, whit_session_options options, ui
         const whit_schedule *schedule = &s->schedules.list[which].schedule;
         whit_schedule_print(&s->plan, schedule, tensor_name, model->file, &printed);
         for (uint32_t i = 0; i < schedule->n_steps; i++)
-            expect_calls(&s->plan, &schedule->steps[i], n[rows], &s->kv.shape, &expected);
+            expect_calls(&s->plan, &schedule->steps[i], n[rows], &model->config, &expected);
     }
     for (uint32_t i = 0; i < n_ran; i++) {
         seen[ran[i]->plan->op]++;
