@@ -15,8 +15,8 @@
 #include "train/sample.h"
 
 struct compress_values {
-    const char *output;
-    int codec, method, group, embedding;
+    const char *output, *imatrix;
+    int codec, method, group, embedding, scales;
     cli_list mixed, calib, without;
     uint32_t n_sample_tokens, n_tokens, max_tokens, n_threads, n_tune_tokens;
     float tune_minutes, tune_rate;
@@ -28,6 +28,7 @@ static const char *const codecs[] = {"t", "b1", "q2"}, *const methods[] = {"rtn"
                          *const embeddings[] = {"i8", "i4", "f16"};
 /* What b1 has room for within its budget: a fifth to a quarter of the weights. */
 static const char *const signs_mixed[] = {"q=t", "k=t", "v=t", "o=t"};
+static const char *const scale_types[] = {"f16", "u8"};
 static const uint32_t groups[] = {128, 32, 64, 256};
 
 #define AT(member) offsetof(struct compress_values, member)
@@ -43,6 +44,10 @@ static const cli_option options[] = {
      0, 0},
     {"--calib", CLI_REPEAT, AT(calib), "FILE",
      "Calibration text: of the kind that the model is for; may be given several times.", 0, 0},
+    {"--imatrix", CLI_FILE, AT(imatrix), "FILE",
+     "An importance matrix of llama.cpp (GGUF, or the older binary form) in place of a text: weights count by the mean "
+     "square of their input, nothing is fed back.",
+     0, 0},
     {"--sample", CLI_COUNT, AT(n_sample_tokens), "N",
      "Tokens of text that the model makes up, in place of --calib; 32768 where neither is given.", 0, 1 << 30},
     {"--calib-tokens", CLI_COUNT, AT(max_tokens), "N", "Tokens of the text to use at most, spread over it; 131072.", 1,
@@ -60,6 +65,9 @@ static const cli_option options[] = {
      0, 1e6},
     {"--tune-rate", CLI_REAL, AT(tune_rate), "X", "Its highest learning rate; 1e-4.", 0, 1},
     {"--group", CLI_CHOICE, AT(group), "128|32|64|256", "Columns per scale; 128 is the default.", 0, 0},
+    {"--scales", CLI_CHOICE, AT(scales), "f16|u8",
+     "Of a group: f16, the default, or a byte times an f16 per row, which makes smaller groups cheap on long rows.", 0,
+     0},
     {"--embedding", CLI_CHOICE, AT(embedding), "i8|i4|f16", "Codec of embedding and head; i8 is the default.", 0, 0},
     {"--seed", CLI_SEED, AT(seed), "N", "Of the sampled text; 0 is the default.", 0, 0},
     {"-t, --threads", CLI_COUNT, AT(n_threads), "N",
@@ -217,11 +225,16 @@ static int run(cli_call *call)
     whit_error error;
     whit_source source = {0};
     whit_buf ids = {0};
+    whit_imatrix imatrix = {0};
     struct listener listener = {.call = call, .verbose = v->verbose};
     if (!v->output) return cli_fail(call, CLI_USAGE, "an output is wanted: -o OUT.ndf");
     if (!find_paths(v, &paths)) return cli_fail(call, CLI_USAGE, "the output's name is too long");
     if (tuned && v->method == WHIT_COMPRESS_RTN)
         return cli_fail(call, CLI_USAGE, "rounding without a text cannot be tuned: --method gptq or full");
+    if (v->imatrix && (v->calib.n || v->n_sample_tokens))
+        return cli_fail(call, CLI_USAGE, "--imatrix takes the place of a text: leave out --calib and --sample");
+    if (v->imatrix && tuned) return cli_fail(call, CLI_USAGE, "tuning wants a text: --calib in place of --imatrix");
+    if (v->scales && tuned) return cli_fail(call, CLI_USAGE, "scales of u8 cannot be tuned: --scales f16");
     if (tuned && v->embedding == 1)
         return cli_fail(call, CLI_USAGE, "an embedding of i4 cannot be tuned: --embedding i8 or f16");
     whit_compress_options o = {.codec = codecs[v->codec],
@@ -230,6 +243,7 @@ static int run(cli_call *call)
                                .method = (whit_compress_method)v->method,
                                .group = groups[v->group],
                                .embedding = embeddings[v->embedding],
+                               .u8_scales = v->scales == 1,
                                .max_tokens = v->max_tokens,
                                .n_tokens = v->n_tokens,
                                .seed = (uint64_t)v->seed,
@@ -251,14 +265,21 @@ static int run(cli_call *call)
             return cli_fail(call, CLI_USAGE, "'%s' is no stage: qep, residual, order, descent", v->without.items[i]);
         o.without |= stage;
     }
-    snprintf(command, sizeof command, "whit compress --codec %s --method %s --group %u --embedding %s --seed %lld",
-             o.codec, methods[v->method], o.group, o.embedding, (long long)v->seed);
+    snprintf(command, sizeof command,
+             "whit compress --codec %s --method %s%s --group %u --scales %s --embedding %s --seed %lld", o.codec,
+             methods[v->method], v->imatrix ? " --imatrix" : "", o.group, scale_types[v->scales], o.embedding,
+             (long long)v->seed);
     cli_guard_likely(call->operands[0]);
     if (cli_find_model(call->operands[0], found, &error) != WHIT_OK ||
         whit_source_open(found, NULL, &source, &error) != WHIT_OK)
         return cli_fail_error(call, &error);
     int status = CLI_OK;
-    if (v->method != WHIT_COMPRESS_RTN) {
+    if (v->imatrix) {
+        if (whit_imatrix_open(&imatrix, v->imatrix, NULL, &error) == WHIT_OK)
+            o.imatrix = &imatrix;
+        else
+            status = cli_fail_error(call, &error);
+    } else if (v->method != WHIT_COMPRESS_RTN) {
         status = read_text(call, v, &source, &ids);
         o.ids = (const int32_t *)(const void *)ids.data;
         o.n_ids = ids.size_bytes / sizeof *o.ids;
@@ -274,6 +295,7 @@ static int run(cli_call *call)
     if (status == CLI_OK) status = report(call, v, &listener);
     json_decref(listener.matrices);
     whit_buf_free(&ids);
+    whit_imatrix_close(&imatrix);
     whit_source_close(&source);
     return status;
 }

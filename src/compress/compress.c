@@ -5,6 +5,7 @@
 #include "compress/finished.h"
 #include "compress/hessian.h"
 #include "compress/solve.h"
+#include "compress/weighted.h"
 #include "compress/work.h"
 #include "linalg/cholesky.h"
 #include "model/convert.h"
@@ -76,7 +77,7 @@ static whit_status type_of(const struct compression *c, const whit_source_tensor
     }
     type->act = tensor->type.act;
     type->scale_kind = WHIT_SCALE_GROUP;
-    type->scale_type = WHIT_SCALE_F16;
+    type->scale_type = c->options->u8_scales ? WHIT_SCALE_U8 : WHIT_SCALE_F16;
     type->group = (uint16_t)group;
     if (!strcmp(codec, "t")) {
         type->codec = n_cols >= 128 && group >= 128 ? WHIT_CODEC_T5 : WHIT_CODEC_T2;
@@ -362,9 +363,10 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
           *scratch = whit_zalloc_array(a, 2 * elems, sizeof(float));
     float *held_target = held ? whit_zalloc_array(a, elems, sizeof(float)) : NULL;
     float *fields = whit_zalloc_array(a, n_fields, sizeof(float));
+    uint8_t *fields_u8 = whit_zalloc_array(a, n_fields, 1);
     int8_t *codes = whit_zalloc_array(a, elems, 1);
     whit_status status = WHIT_OK;
-    if (!target || !scratch || !fields || !codes || (held && !held_target))
+    if (!target || !scratch || !fields || !fields_u8 || !codes || (held && !held_target))
         status = whit_fail_memory(c->error, "a matrix", elems * sizeof(float));
     if (status == WHIT_OK) {
         if (corrected)
@@ -382,9 +384,11 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
                             .n_sweeps = c->stages & WHIT_STAGE_DESCENT ? SWEEPS : 0,
                             .codes = codes,
                             .fields = fields,
+                            .fields_u8 = fields_u8,
                             .values = whit_stream_values(&c->stream, WHIT_STREAM_COMPRESSED, param)};
         status = whit_solve_run(&solve, &c->blas, c->pool, a, c->error);
-        if (status == WHIT_OK) status = keep(c, param, type, &(whit_rows){.elems = codes, .fields = fields});
+        if (status == WHIT_OK)
+            status = keep(c, param, type, &(whit_rows){.elems = codes, .fields = fields, .fields_u8 = fields_u8});
         if (status == WHIT_OK && c->options->report)
             c->options->report(c->options->user,
                                &(whit_compress_report){.name = c->stream.params[0].items[param].name,
@@ -400,6 +404,7 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
     whit_free(a, scratch, 2 * elems * sizeof(float));
     whit_free(a, held_target, elems * sizeof(float));
     whit_free(a, fields, n_fields * sizeof(float));
+    whit_free(a, fields_u8, n_fields);
     whit_free(a, codes, elems);
     return status;
 }
@@ -510,7 +515,8 @@ static whit_status find_settings(const struct compression *c, uint8_t settings[W
                                o->group,         o->n_ids,
                                o->n_tokens,      o->max_tokens,
                                (uint64_t)o->bos, c->source->config.n_layers,
-                               o->n_mixed,       c->blas.library != NULL};
+                               o->n_mixed,       c->blas.library != NULL,
+                               o->u8_scales};
     const char *loops = c->blas.loops == &whit_loops_generic ? "generic" : "vectors";
     whit_hash hash;
     whit_hash_begin(&hash, "whit.compress");
@@ -608,6 +614,42 @@ static whit_status solve_all(struct compression *c, const whit_convert_options *
     return status;
 }
 
+/* Every matrix by itself, under the diagonal that an importance matrix gives, or none. */
+static whit_status round_all(struct compression *c)
+{
+    const whit_compress_options *o = c->options;
+    if (o->imatrix) WHIT_TRY(whit_weighted_check(o->imatrix, c->source, c->error));
+    for (uint32_t i = 0; i < c->source->n_tensors; i++) {
+        const whit_source_tensor *tensor = &c->source->tensors[i];
+        whit_tensor_type type;
+        double share = 0;
+        unsigned layer = 0;
+        if (!is_body(tensor)) continue;
+        WHIT_TRY(type_of(c, tensor, &type));
+        if (!is_solved(&type)) continue;
+        float *means = whit_zalloc_array(c->allocator, type.n_cols, sizeof *means);
+        whit_status status = means ? WHIT_OK : whit_fail_memory(c->error, tensor->name, type.n_cols * sizeof *means);
+        if (status == WHIT_OK && o->imatrix) status = whit_weighted_means(o->imatrix, tensor, means, c->error);
+        if (status == WHIT_OK)
+            status = whit_weighted_round(&c->finished[i], c->source, tensor, &type, o->imatrix ? means : NULL, c->pool,
+                                         &share, c->error);
+        whit_free(c->allocator, means, type.n_cols * sizeof *means);
+        if (status == WHIT_OK) status = progress(c, (double)(i + 1) / c->source->n_tensors);
+        WHIT_TRY(status);
+        (void)sscanf(tensor->name, "layers.%9u.", &layer);
+        if (o->report)
+            o->report(o->user,
+                      &(whit_compress_report){.name = tensor->name,
+                                              .type = &type,
+                                              .layer = layer,
+                                              .n_layers = c->source->config.n_layers,
+                                              .error_gptq = share,
+                                              .error = share,
+                                              .elapsed_ns = whit_now_ns() - c->began_ns});
+    }
+    return WHIT_OK;
+}
+
 static whit_status write_file(struct compression *c, const whit_convert_options *convert, const char *path)
 {
     whit_ndf_writer *writer = NULL;
@@ -639,11 +681,12 @@ whit_status whit_compress(const whit_source *source, const whit_compress_options
     c.finished = whit_zalloc_array(allocator, source->n_tensors, sizeof *c.finished);
     if (!c.finished) return whit_fail_memory(error, "the compression", source->n_tensors * sizeof *c.finished);
     whit_status status = WHIT_OK;
-    if (options->method != WHIT_COMPRESS_RTN) {
+    bool alone = options->method == WHIT_COMPRESS_RTN || options->imatrix; /* each matrix by itself */
+    if (!alone || options->imatrix || options->u8_scales) {
         status = whit_pool_open(options->n_threads, allocator, &c.pool, error);
-        if (status == WHIT_OK) status = solve_all(&c, &convert, path);
+        if (status == WHIT_OK) status = alone ? round_all(&c) : solve_all(&c, &convert, path);
         whit_pool_close(c.pool);
-    }
+    } /* else the conversion rounds row by row, and holds nothing */
     if (status == WHIT_OK) status = write_file(&c, &convert, path);
     whit_work_close(&c.work, status == WHIT_OK && !options->keep_work);
     for (uint32_t i = 0; i < source->n_tensors; i++) whit_finished_free(&c.finished[i], allocator);

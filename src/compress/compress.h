@@ -6,6 +6,7 @@
 #ifndef WHIT_COMPRESS_COMPRESS_H
 #define WHIT_COMPRESS_COMPRESS_H
 
+#include "format/imatrix.h"
 #include "model/source.h"
 
 typedef enum whit_compress_method {
@@ -39,10 +40,12 @@ typedef struct whit_compress_options {
     const char *const *mixed; /* "down=t": another codec, or i8 or f16, for the matrices of that name */
     size_t n_mixed;
     whit_compress_method method;
-    unsigned without;      /* stages */
-    uint32_t group;        /* columns per scale; 0: 128 */
-    const char *embedding; /* i8 (NULL), i4 or f16: embedding and head */
-    const int32_t *ids;    /* the calibration text; not for RTN */
+    unsigned without;            /* stages */
+    uint32_t group;              /* columns per scale; 0: 128 */
+    bool u8_scales;              /* a byte per group times an f16 per row, rather than f16 */
+    const whit_imatrix *imatrix; /* in place of a text: diagonal Hessians; NULL: none */
+    const char *embedding;       /* i8 (NULL), i4 or f16: embedding and head */
+    const int32_t *ids;          /* the calibration text; not for RTN */
     size_t n_ids, max_tokens;
     uint32_t n_tokens; /* of a window; 0: the context, 512 at most */
     int32_t bos;       /* begins every window; -1: none does */

@@ -5,8 +5,9 @@
 
 #include <math.h>
 
-#define ROUNDS  10
-#define TINIEST 6e-8f /* the smallest f16 above zero */
+#define ROUNDS       10
+#define TINIEST      6e-8f /* the smallest f16 above zero */
+#define LARGEST_BYTE 230
 
 whit_levels whit_levels_at(uint8_t codec, const float scales[2])
 {
@@ -24,10 +25,34 @@ static float to_f16(float x)
     return whit_f32_from_f16(whit_f16_from_f32(x));
 }
 
-void whit_levels_store(uint8_t codec, const float scales[2], float stored[2])
+static float to_byte_scale(float x, float factor, float least)
 {
+    return fminf(fmaxf(rintf(x / factor), least), 255) * factor;
+}
+
+void whit_levels_store(uint8_t codec, const float scales[2], const float factors[2], float stored[2])
+{
+    if (factors) {
+        stored[0] = to_byte_scale(scales[0], factors[0], 1);
+        stored[1] = codec == WHIT_CODEC_Q2 ? to_byte_scale(scales[1], factors[1], 0) : 0;
+        return;
+    }
     stored[0] = to_f16(fmaxf(scales[0], TINIEST));
     stored[1] = codec == WHIT_CODEC_Q2 ? to_f16(scales[1]) : 0;
+}
+
+void whit_levels_factors(uint8_t codec, const float *scales, uint32_t n_groups, float factors[2])
+{
+    for (int f = 0; f < 2; f++) {
+        float most = 0;
+        for (uint32_t group = 0; group < n_groups; group++) most = fmaxf(most, scales[2 * group + f]);
+        factors[f] = f && codec != WHIT_CODEC_Q2 ? 0 : to_f16(fmaxf(most / LARGEST_BYTE, TINIEST));
+    }
+}
+
+uint8_t whit_levels_byte(float stored, float factor)
+{
+    return (uint8_t)rintf(stored / factor);
 }
 
 /* One round: least squares for the codes of the present scales. Gives the error before. */
@@ -53,7 +78,8 @@ static double refit(uint8_t codec, const float *w, const float *weights, size_t 
     return error;
 }
 
-void whit_levels_fit(uint8_t codec, const float *w, const float *weights, size_t n, float stored[2])
+void whit_levels_fit(uint8_t codec, const float *w, const float *weights, size_t n, const float factors[2],
+                     float stored[2])
 {
     static const float starts[] = {0.7f, 1.1f, 1.6f};
     static const float ones[256] = {[0 ... 255] = 1};
@@ -78,5 +104,5 @@ void whit_levels_fit(uint8_t codec, const float *w, const float *weights, size_t
         }
         if (codec == WHIT_CODEC_B1) break; /* its codes depend on no scale */
     }
-    whit_levels_store(codec, found, stored);
+    whit_levels_store(codec, found, factors, stored);
 }

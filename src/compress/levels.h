@@ -33,10 +33,17 @@ static inline uint32_t whit_levels_nearest(const whit_levels *levels, float w)
     return best;
 }
 
-/* Scales as the file will hold them: f16, a not below the smallest. */
-void whit_levels_store(uint8_t codec, const float scales[2], float stored[2]);
+/* Scales as the file will hold them: f16, a not below the smallest; with the factors of a row (not NULL) the nearest of
+ * 1 to 255 times its own (b: 0 to 255). */
+void whit_levels_store(uint8_t codec, const float scales[2], const float factors[2], float stored[2]);
+/* The factors of a row for the stored scales (n_groups, 2) of its groups: the largest is 230 of 255, so that scales
+ * may still grow. */
+void whit_levels_factors(uint8_t codec, const float *scales, uint32_t n_groups, float factors[2]);
+/* Such a scale's u8. */
+uint8_t whit_levels_byte(float stored, float factor);
 /* Scales of least sum of weights * (w - level)^2 over a group of n, by Lloyd's method from some starts,
  * stored. All weights 0 count as all 1. */
-void whit_levels_fit(uint8_t codec, const float *w, const float *weights, size_t n, float stored[2]);
+void whit_levels_fit(uint8_t codec, const float *w, const float *weights, size_t n, const float factors[2],
+                     float stored[2]);
 
 #endif

@@ -23,6 +23,7 @@ struct walk {
     float *values;    /* (m, n) */
     uint8_t *levels;  /* (m, n) numbers of levels */
     float *fields;    /* (m, n_groups, 2) */
+    float *factors;   /* (m, 2) of u8 scales; NULL: f16 */
     float *scratch;   /* per worker */
     size_t scratch_elems;
     double *row_errors; /* (m, 3): error, weight, held-out error */
@@ -35,10 +36,27 @@ static size_t smaller(size_t a, size_t b)
 
 /* ---- GPTQ ------------------------------------------------------------------------------------- */
 
-static void fit_group(const struct walk *k, const float *w, uint32_t group, const float *importance, float stored[2])
+static const float *factors_of(const struct walk *k, uint32_t row)
+{
+    return k->factors ? k->factors + (size_t)row * 2 : NULL;
+}
+
+static void fit_group(const struct walk *k, uint32_t row, const float *w, uint32_t group, const float *importance,
+                      float stored[2])
 {
     uint32_t at = k->begin[group];
-    whit_levels_fit(k->s->type->codec, w + at, importance + at, k->begin[group + 1] - at, stored);
+    whit_levels_fit(k->s->type->codec, w + at, importance + at, k->begin[group + 1] - at, factors_of(k, row), stored);
+}
+
+/* The factors of a row's u8 scales, from the scales that its groups would have before the walk. */
+static void fit_factors(struct walk *k, uint32_t row, const float *w, const float *importance)
+{
+    float *stored = k->fields + (size_t)row * k->n_groups * 2;
+    for (uint32_t group = 0; group < k->n_groups; group++) {
+        uint32_t at = k->begin[group];
+        whit_levels_fit(k->s->type->codec, w + at, importance + at, k->begin[group + 1] - at, NULL, stored + 2 * group);
+    }
+    whit_levels_factors(k->s->type->codec, stored, k->n_groups, k->factors + (size_t)row * 2);
 }
 
 /* Columns of groups [first, last) of one row: w changes ahead of the walk within them; errors (n, at each
@@ -50,7 +68,7 @@ static void walk_groups(const struct walk *k, uint32_t row, float *w, uint32_t f
     uint32_t end = k->begin[last];
     for (uint32_t group = first; group < last; group++) {
         float *stored = k->fields + ((size_t)row * k->n_groups + group) * 2;
-        fit_group(k, w, group, importance, stored);
+        fit_group(k, row, w, group, importance, stored);
         whit_levels levels = whit_levels_at(k->s->type->codec, stored);
         for (uint32_t j = k->begin[group]; j < k->begin[group + 1]; j++) {
             uint32_t level = whit_levels_nearest(&levels, w[j]);
@@ -68,7 +86,7 @@ static void walk_groups(const struct walk *k, uint32_t row, float *w, uint32_t f
 
 static void gptq_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
-    const struct walk *k = context;
+    struct walk *k = context;
     float *importance = k->scratch + worker * k->scratch_elems, *w = importance + k->n,
           *errors = w + (size_t)ROWS * k->n;
     for (uint32_t j = 0; j < k->n; j++) {
@@ -78,6 +96,7 @@ static void gptq_rows(void *context, uint32_t worker, uint32_t begin, uint32_t e
     for (uint32_t item = begin; item < end; item++) {
         uint32_t row = item * ROWS, n_rows = (uint32_t)smaller(ROWS, k->m - row);
         memcpy(w, k->w + (size_t)row * k->n, (size_t)n_rows * k->n * sizeof *w);
+        for (uint32_t r = 0; k->factors && r < n_rows; r++) fit_factors(k, row + r, w + (size_t)r * k->n, importance);
         for (uint32_t first = 0, last; first < k->n_groups; first = last) {
             for (last = first + 1; last < k->n_groups && k->begin[last + 1] - k->begin[first] <= BLOCK;) last++;
             for (uint32_t r = 0; r < n_rows; r++)
@@ -160,7 +179,7 @@ static void refit_scales(const struct walk *k, uint32_t row, float *r, float *fi
             scales[0] -= (float)(fr / ff);
         }
         if (!(scales[0] > 0) || !isfinite(scales[1])) continue;
-        whit_levels_store(codec, scales, after);
+        whit_levels_store(codec, scales, factors_of(k, row), after);
         if (after[0] == stored[0] && after[1] == stored[1]) continue;
         stored[0] = after[0], stored[1] = after[1];
         levels = whit_levels_at(codec, stored);
@@ -256,18 +275,25 @@ static float *permute(const struct walk *k, const float *h, float *to)
 static void take_result(const struct walk *k)
 {
     const whit_solve *s = k->s;
-    for (uint32_t row = 0; row < k->m; row++)
+    for (uint32_t row = 0; row < k->m; row++) {
+        for (uint32_t f = 0; k->factors && f < k->n_fields; f++)
+            s->fields[(size_t)row * k->n_fields + f] = factors_of(k, row)[f];
         for (uint32_t group = 0; group < k->n_groups; group++) {
             const float *stored = k->fields + ((size_t)row * k->n_groups + group) * 2;
             whit_levels levels = whit_levels_at(s->type->codec, stored);
-            float *fields = s->fields + ((size_t)row * k->n_groups + k->number[group]) * k->n_fields;
-            for (uint32_t f = 0; f < k->n_fields; f++) fields[f] = stored[f];
+            size_t at = ((size_t)row * k->n_groups + k->number[group]) * k->n_fields;
+            for (uint32_t f = 0; f < k->n_fields; f++)
+                if (k->factors)
+                    s->fields_u8[at + f] = whit_levels_byte(stored[f], factors_of(k, row)[f]);
+                else
+                    s->fields[at + f] = stored[f];
             for (uint32_t j = k->begin[group]; j < k->begin[group + 1]; j++) {
                 size_t to = (size_t)row * k->n + (s->order ? s->order[j] : j), from = (size_t)row * k->n + j;
                 s->codes[to] = levels.code[k->levels[from]];
                 s->values[to] = k->values[from];
             }
         }
+    }
 }
 
 struct kept {
@@ -319,13 +345,14 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
                      .held_h = s->held_h};
     struct kept kept = {0};
     size_t n = (size_t)k.m * k.n, square = (size_t)k.n * k.n, n_fields = (size_t)k.m * k.n_groups * 2;
-    bool ordered = s->order && s->h;
+    bool ordered = s->order && s->h, u8 = type->scale_type == WHIT_SCALE_U8;
     k.scratch_elems = (size_t)k.n * (2 * ROWS + 4);
     k.begin = whit_zalloc_array(a, 2 * (size_t)k.n_groups + 1, sizeof *k.begin);
     k.w = whit_zalloc_array(a, n, sizeof(float));
     k.values = whit_zalloc_array(a, n, sizeof(float));
     k.levels = whit_zalloc_array(a, n, 1);
     k.fields = whit_zalloc_array(a, n_fields, sizeof(float));
+    if (u8) k.factors = whit_zalloc_array(a, 2 * (size_t)k.m, sizeof(float));
     k.scratch = whit_zalloc_array(a, k.scratch_elems * whit_pool_size(pool), sizeof(float));
     k.row_errors = whit_zalloc_array(a, 3 * (size_t)k.m, sizeof(double));
     if (ordered) k.permuted_h = whit_zalloc_array(a, square, sizeof(float));
@@ -336,7 +363,7 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
         kept.levels = whit_zalloc_array(a, n, 1);
     }
     whit_status status = WHIT_OK;
-    if (!k.begin || !k.w || !k.values || !k.levels || !k.fields || !k.scratch || !k.row_errors ||
+    if (!k.begin || !k.w || !k.values || !k.levels || !k.fields || !k.scratch || !k.row_errors || (u8 && !k.factors) ||
         (ordered && !k.permuted_h) || (ordered && s->held_h && !k.permuted_held) ||
         (s->n_sweeps && (!kept.values || !kept.fields || !kept.levels)))
         status = whit_fail_memory(error, "a matrix", n * sizeof(float));
@@ -359,6 +386,7 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
     whit_free(a, k.values, n * sizeof(float));
     whit_free(a, k.levels, n);
     whit_free(a, k.fields, n_fields * sizeof(float));
+    whit_free(a, k.factors, 2 * (size_t)k.m * sizeof(float));
     whit_free(a, k.scratch, k.scratch_elems * whit_pool_size(pool) * sizeof(float));
     whit_free(a, k.row_errors, 3 * (size_t)k.m * sizeof(double));
     whit_free(a, k.permuted_h, square * sizeof(float));

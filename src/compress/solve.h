@@ -15,7 +15,7 @@
 #include "linalg/blas.h"
 
 typedef struct whit_solve {
-    const whit_tensor_type *type; /* t2, t5, b1 or q2 with f16 scales in groups */
+    const whit_tensor_type *type; /* t2, t5, b1 or q2 with f16 or u8 scales in groups */
     const float *target;          /* (m, n) W* */
     const float *h;               /* (n, n), damped */
     const float *u;               /* (n, n) upper, inverse(h) = u^T u; NULL: plain weighted rounding */
@@ -24,7 +24,8 @@ typedef struct whit_solve {
     const uint32_t *order; /* (n) columns in the order of the walk, whole groups; NULL: as they are */
     uint32_t n_sweeps;     /* of descent, at most; 0: none */
     int8_t *codes;         /* out: (m, n) */
-    float *fields;         /* out: (m, n_groups, n_fields) as stored */
+    float *fields;         /* out: (m, n_groups, n_fields) as stored; u8 scales: (m, n_fields), the rows' factors */
+    uint8_t *fields_u8;    /* out, u8 scales only: (m, n_groups, n_fields) */
     float *values;         /* out: (m, n) */
     double error;          /* out: relative to tr(W* H W*^T) */
     double error_gptq;     /* out: before descent */

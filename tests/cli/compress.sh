@@ -173,6 +173,47 @@ else
     echo "[ SKIPPED ] no prose-6M: Q1_0 and TQ2_0 are not compared"
 fi
 
+# ---- an importance matrix in place of a text: both forms, the same bytes; weighted errors fall; another model's refused
+for form in gguf dat; do
+    python3 "$SOURCE/tests/cli/imatrix.py" $form 2 64 128 imatrix.$form
+    expect 0 whit compress original.ndf --codec q2 --imatrix imatrix.$form --json -o weighted.$form.ndf
+    mv out weighted.json
+    for fault in missing nan twice count cut; do
+        python3 "$SOURCE/tests/cli/imatrix.py" $form 2 64 128 bad $fault
+        case $fault in nan | count) wanted=7 ;; *) wanted=3 ;; esac
+        expect $wanted whit compress original.ndf --codec q2 --imatrix bad -o bad.ndf
+        one_line bad
+    done
+    for shape in '3 64 128' '2 96 128' '2 64 64' '1 64 128'; do
+        python3 "$SOURCE/tests/cli/imatrix.py" $form $shape other
+        expect 3 whit compress original.ndf --codec q2 --imatrix other -o bad.ndf
+        one_line 'another model'
+    done
+done
+[ ! -e bad.ndf ] || complain "a refused importance matrix left a file"
+whit inspect weighted.gguf.ndf --json | grep identity >a
+whit inspect weighted.dat.ndf --json | grep identity >b
+cmp -s a b || complain "the two forms of an importance matrix gave other weights"
+expect 0 whit compress original.ndf --codec q2 --method rtn -o rtn.ndf
+whit inspect rtn.ndf --json | grep identity >b
+cmp -s a b && complain "an importance matrix changed nothing"
+python3 "$SOURCE/tests/cli/imatrix.py" gguf 2 64 128 other model
+expect 3 whit compress original.ndf --imatrix other -o bad.ndf
+expect 2 whit compress original.ndf --imatrix imatrix.dat --calib calibration -o bad.ndf
+
+# ---- scales of a byte: nearly as good, and fewer bits where rows have groups enough
+for how in '--method rtn' '--calib calibration -c 32'; do
+    expect 0 whit compress original.ndf --codec q2 --group 32 $how -o f16.ndf
+    expect 0 whit compress original.ndf --codec q2 --group 32 $how --scales u8 -t 2 -o u8.ndf
+    expect 0 whit compress original.ndf --codec q2 --group 32 $how --scales u8 -t 1 -o again.ndf
+    cmp -s u8.ndf again.ndf || complain "threads changed a file with scales of u8"
+    expect 0 whit verify u8.ndf
+    less "$(divergence u8.ndf)" "$(divergence f16.ndf)" 1.15 "u8 scales, $how"
+done
+body_bits() { whit inspect "$1" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["body_bits_per_weight"])'; }
+less "$(body_bits u8.ndf)" "$(body_bits f16.ndf)" 1 'bits of u8 scales'
+expect 2 whit compress original.ndf --calib calibration --scales u8 --tune-tokens 1000 -o bad.ndf
+
 # ---- failures: one line, a status of our own, the older file untouched
 cp t.ndf older.ndf
 : >empty

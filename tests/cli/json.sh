@@ -25,6 +25,9 @@ expect 0 whit tune -m model.ndf --text words $batch -o adapter.ndf --log log.jso
 keep inspect-adapter whit inspect adapter.ndf --json
 keep merge whit merge -m model.ndf --adapter adapter.ndf -o merged.ndf --json
 keep verify whit verify model.ndf --json
+keep compress whit compress model.gguf --codec q2 --calib words -c 16 --json -o small.ndf
+keep compare whit compare model.gguf small.ndf -f words -c 16 --json
+keep eval whit eval -m model.ndf --task "$SOURCE/tests/fuzz/corpus/task/boolq" --json
 python3 -c 'data = bytearray(open("model.ndf", "rb").read()); data[len(data) // 2] ^= 1; open("damaged.ndf", "wb").write(data)'
 whit verify damaged.ndf --json >verify-damage.json 2>err
 keep list whit list --json

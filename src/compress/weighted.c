@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "compress/weighted.h"
+
+#include "compress/levels.h"
+#include "compress/stream.h"
+#include "model/import_gguf.h"
+
+#include <math.h>
+#include <stdio.h>
+
+struct job {
+    const whit_source *source;
+    const whit_source_tensor *tensor;
+    const whit_tensor_type *type;
+    const float *weights;
+    whit_geometry g;
+    int8_t *codes;      /* (m, n) */
+    float *fields;      /* (m, n_groups, n_fields), or (m, n_fields) factors of u8 scales */
+    uint8_t *fields_u8; /* (m, n_groups, n_fields), u8 scales only */
+    float *scratch;     /* per worker: a row, ones, scales */
+    size_t scratch_elems;
+    double *sums; /* (m, 2): error, weight */
+    whit_status *status;
+    whit_error *errors; /* of each worker */
+};
+
+static void round_row(const struct job *job, uint32_t row, const float *w, const float *weights, float *scales)
+{
+    const whit_tensor_type *type = job->type;
+    uint32_t n_fields = job->g.n_fields, n_groups = job->g.n_groups;
+    bool u8 = job->fields_u8 != NULL;
+    float factors[2] = {0};
+    for (int pass = u8 ? 0 : 1; pass < 2; pass++) {
+        for (uint32_t group = 0; group < n_groups; group++) {
+            size_t from = (size_t)group * job->g.group_cols, rest = type->n_cols - from;
+            whit_levels_fit(type->codec, w + from, weights + from, rest < job->g.group_cols ? rest : job->g.group_cols,
+                            u8 && pass ? factors : NULL, scales + (size_t)2 * group);
+        }
+        if (!pass) whit_levels_factors(type->codec, scales, n_groups, factors);
+    }
+    for (uint32_t f = 0; u8 && f < n_fields; f++) job->fields[(size_t)row * n_fields + f] = factors[f];
+    for (uint32_t group = 0; group < n_groups; group++) {
+        const float *stored = scales + (size_t)2 * group;
+        size_t at = ((size_t)row * n_groups + group) * n_fields, from = (size_t)group * job->g.group_cols;
+        whit_levels levels = whit_levels_at(type->codec, stored);
+        for (uint32_t f = 0; f < n_fields; f++)
+            if (u8)
+                job->fields_u8[at + f] = whit_levels_byte(stored[f], factors[f]);
+            else
+                job->fields[at + f] = stored[f];
+        for (size_t j = from; j < type->n_cols && j < from + job->g.group_cols; j++) {
+            uint32_t level = whit_levels_nearest(&levels, w[j]);
+            double miss = (double)(w[j] - levels.value[level]), weight = (double)weights[j];
+            job->codes[(size_t)row * type->n_cols + j] = levels.code[level];
+            job->sums[2 * (size_t)row] += weight * miss * miss;
+            job->sums[2 * (size_t)row + 1] += weight * (double)w[j] * (double)w[j];
+        }
+    }
+}
+
+static void round_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    const struct job *job = context;
+    size_t n = job->type->n_cols;
+    float *w = job->scratch + worker * job->scratch_elems, *ones = w + n, *scales = ones + n;
+    for (size_t j = 0; j < n; j++) ones[j] = job->weights ? job->weights[j] : 1;
+    for (uint32_t row = begin; row < end && job->status[worker] == WHIT_OK; row++) {
+        whit_error *error = &job->errors[worker];
+        job->status[worker] = whit_stream_read_row(job->tensor, row, w, job->source->allocator, error);
+        for (size_t j = 0; job->status[worker] == WHIT_OK && j < n; j++)
+            if (!isfinite(w[j]))
+                job->status[worker] =
+                    whit_fail(error, WHIT_ERROR_NUMERIC,
+                              "%s: tensor '%s': row %u, column %zu is no number; the source is damaged",
+                              job->source->path, job->tensor->name, row, j);
+        if (job->status[worker] == WHIT_OK) round_row(job, row, w, ones, scales);
+    }
+}
+
+whit_status whit_weighted_round(whit_finished *finished, const whit_source *source, const whit_source_tensor *tensor,
+                                const whit_tensor_type *type, const float *weights, whit_pool *pool,
+                                double *error_share, whit_error *error)
+{
+    const whit_allocator *a = source->allocator;
+    struct job job = {
+        .source = source, .tensor = tensor, .type = type, .weights = weights, .g = whit_codec_geometry(type)};
+    bool u8 = type->scale_type == WHIT_SCALE_U8;
+    size_t m = type->n_rows, elems = m * type->n_cols, all_fields = m * job.g.n_groups * job.g.n_fields,
+           n_fields = u8 ? m * job.g.n_fields : all_fields, n_workers = whit_pool_size(pool);
+    job.scratch_elems = 2 * (size_t)type->n_cols + 2 * (size_t)job.g.n_groups;
+    job.codes = whit_zalloc_array(a, elems, 1);
+    job.fields = whit_zalloc_array(a, n_fields, sizeof(float));
+    if (u8) job.fields_u8 = whit_zalloc_array(a, all_fields, 1);
+    job.scratch = whit_zalloc_array(a, n_workers * job.scratch_elems, sizeof(float));
+    job.sums = whit_zalloc_array(a, 2 * m, sizeof(double));
+    job.status = whit_zalloc_array(a, n_workers, sizeof *job.status);
+    job.errors = whit_zalloc_array(a, n_workers, sizeof *job.errors);
+    whit_status status = WHIT_OK;
+    if (!job.codes || !job.fields || (u8 && !job.fields_u8) || !job.scratch || !job.sums || !job.status || !job.errors)
+        status = whit_fail_memory(error, tensor->name, elems);
+    if (status == WHIT_OK) whit_pool_run(pool, round_rows, &job, type->n_rows, 16);
+    if (status == WHIT_OK && tensor->drop) tensor->drop(tensor);
+    for (size_t i = 0; status == WHIT_OK && i < n_workers; i++)
+        if (job.status[i] != WHIT_OK) status = whit_fail(error, job.status[i], "%s", job.errors[i].message);
+    double sums[2] = {0};
+    for (size_t row = 0; status == WHIT_OK && row < m; row++)
+        for (int i = 0; i < 2; i++) sums[i] += job.sums[2 * row + i];
+    *error_share = sums[1] > 0 ? sums[0] / sums[1] : 0;
+    if (status == WHIT_OK)
+        status = whit_finished_make(finished, tensor->name, type,
+                                    &(whit_rows){.elems = job.codes, .fields = job.fields, .fields_u8 = job.fields_u8},
+                                    a, error);
+    whit_free(a, job.codes, elems);
+    whit_free(a, job.fields, n_fields * sizeof(float));
+    whit_free(a, job.fields_u8, all_fields);
+    whit_free(a, job.scratch, n_workers * job.scratch_elems * sizeof(float));
+    whit_free(a, job.sums, 2 * m * sizeof(double));
+    whit_free(a, job.status, n_workers * sizeof *job.status);
+    whit_free(a, job.errors, n_workers * sizeof *job.errors);
+    return status;
+}
+
+whit_status whit_weighted_means(const whit_imatrix *imatrix, const whit_source_tensor *tensor, float *means,
+                                whit_error *error)
+{
+    char name[96];
+    bool rotary;
+    const whit_imatrix_entry *entry = NULL;
+    if (whit_gguf_tensor_name(tensor->name, name, &rotary)) entry = whit_imatrix_find(imatrix, name);
+    if (!entry)
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: has nothing about tensor '%s': it is of another model, or its text never came there",
+                         imatrix->path, tensor->name);
+    return whit_imatrix_means(imatrix, entry, tensor->type.n_cols, means, error);
+}
+
+whit_status whit_weighted_check(const whit_imatrix *imatrix, const whit_source *source, whit_error *error)
+{
+    for (size_t i = 0; i < imatrix->n; i++) {
+        const whit_imatrix_entry *entry = &imatrix->entries[i];
+        char name[32];
+        unsigned layer;
+        snprintf(name, sizeof name, "%.*s", entry->name_bytes < 31 ? (int)entry->name_bytes : 31, entry->name);
+        if (sscanf(name, "blk.%9u.", &layer) == 1 && layer >= source->config.n_layers)
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: has layer %u, the model %u layers: it is of another model",
+                             imatrix->path, layer, source->config.n_layers);
+    }
+    return WHIT_OK;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ * Rounding under a diagonal Hessian, or none: the levels of each group fitted to its weights by Lloyd's method, each
+ * weight counting by the mean square of its input. With nothing off the diagonal no error can be fed back. */
+#ifndef WHIT_COMPRESS_WEIGHTED_H
+#define WHIT_COMPRESS_WEIGHTED_H
+
+#include "base/threads.h"
+#include "compress/finished.h"
+#include "format/imatrix.h"
+#include "model/source.h"
+
+/* Rounds the source's tensor to `type` (t2, t5, b1 or q2, scales in groups); rows are read one at a time. weights
+ * (n_cols), NULL: all alike. *error_share is sum of weights (q - w)^2 over that of w^2. On failure nothing is left. */
+whit_status whit_weighted_round(whit_finished *finished, const whit_source *source, const whit_source_tensor *tensor,
+                                const whit_tensor_type *type, const float *weights, whit_pool *pool,
+                                double *error_share, whit_error *error);
+
+/* The mean squares of the inputs of a matrix, (n_cols). Refuses a file that has none for it, or of another length. */
+whit_status whit_weighted_means(const whit_imatrix *imatrix, const whit_source_tensor *tensor, float *means,
+                                whit_error *error);
+/* Refuses a file that speaks of layers that the source does not have. */
+whit_status whit_weighted_check(const whit_imatrix *imatrix, const whit_source *source, whit_error *error);
+
+#endif

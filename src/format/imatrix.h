@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ * Importance matrices of llama.cpp: for each matrix of a model the mean square of each of its inputs over some text.
+ * Two forms: GGUF files of general.type "imatrix" (tensors NAME.in_sum2 and NAME.counts), and the older binary one:
+ *
+ *     i32 entries | entries: i32 bytes of the name, name, i32 calls, i32 n, n f32 | [i32 chunks [i32 bytes, text file]]
+ *
+ * whose numbers are mean squares times the calls. Names are those of GGUF ("blk.0.attn_q.weight"). An open file is
+ * read-only and may be shared by threads. Memory is bounded by the bytes present. */
+#ifndef WHIT_FORMAT_IMATRIX_H
+#define WHIT_FORMAT_IMATRIX_H
+
+#include "format/gguf.h"
+
+typedef struct whit_imatrix_entry {
+    const char *name; /* of the weights, not terminated */
+    size_t name_bytes;
+    const uint8_t *sums; /* n f32, at any alignment */
+    uint64_t n;          /* columns of the matrix */
+    double count;        /* what the sums are divided by; 0: the text never came here */
+} whit_imatrix_entry;
+
+typedef struct whit_imatrix {
+    const whit_allocator *allocator;
+    char *path;
+    whit_map map;                /* of the binary form */
+    whit_gguf *gguf;             /* of the other */
+    whit_buf memory;             /* behind entries */
+    whit_imatrix_entry *entries; /* by name */
+    size_t n;
+} whit_imatrix;
+
+/* Zero-initialised is closed. On failure nothing stays open; the error names file, place and reason. */
+whit_status whit_imatrix_open(whit_imatrix *imatrix, const char *path, const whit_allocator *allocator,
+                              whit_error *error);
+/* The same of bytes in the caller's memory, which outlive it. */
+whit_status whit_imatrix_open_memory(whit_imatrix *imatrix, const void *data, size_t size_bytes, const char *name,
+                                     const whit_allocator *allocator, whit_error *error);
+void whit_imatrix_close(whit_imatrix *imatrix);
+
+const whit_imatrix_entry *whit_imatrix_find(const whit_imatrix *imatrix, const char *name); /* NULL: absent */
+/* The mean squares of the n inputs, which is the diagonal of the Hessian; refuses an entry of another length, one
+ * without a count, and numbers that are no mean squares. */
+whit_status whit_imatrix_means(const whit_imatrix *imatrix, const whit_imatrix_entry *entry, uint32_t n, float *means,
+                               whit_error *error);
+
+#endif

@@ -1,0 +1,1 @@
+whit_fuzz(imatrix)
