@@ -54,17 +54,17 @@ json_t *whit_ollama_line(const whit_ask *ask, const char *text, size_t n_text, c
 void whit_page_open(whit_api *api);
 void whit_page_reply(whit_api *api, whit_web_reply *reply);
 
-enum { WHIT_API_MOST_ANSWERS = 8 };
+enum { WHIT_API_MOST_ANSWERS = 64 }; /* prompts times answers of each */
 
 /* One request for text: its jobs, and what the reply needs to know. */
 struct whit_ask {
     whit_api *api;
     bool is_chat, stream, include_usage, echo, tools;
     bool ollama, ollama_chat; /* replies as Ollama has them; those of /api/chat */
-    uint32_t n;
+    uint32_t n, n_each;       /* jobs; answers of a prompt, whose jobs lie side by side */
     whit_job *jobs[WHIT_API_MOST_ANSWERS];
     whit_chat_prompt *prompt;
-    char *prompt_text; /* with echo */
+    whit_buf prompt_texts[WHIT_API_MOST_ANSWERS]; /* with echo, by prompt */
     char id[40];
     time_t created;
     int fd;

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "server/api.h"
 
-enum { MOST_STOPS = 16, MOST_TOP = 20, MOST_BIASES = 1024 };
+enum { MOST_STOPS = 16, MOST_TOP = 20, MOST_BIASES = 1024, MOST_EACH = 8 };
 
 static bool fail(whit_web_reply *reply, const char *param, const char *what)
 {
@@ -198,29 +198,70 @@ static bool tokenize(whit_ask *ask, const char *text, size_t n_bytes, int32_t **
     return status == WHIT_OK;
 }
 
-static bool read_prompt(whit_ask *ask, const json_t *body, int32_t **ids, size_t *n, whit_web_reply *reply)
+/* Of one request: prompts as token ids, one behind the other. */
+struct prompts {
+    int32_t *ids[WHIT_API_MOST_ANSWERS];
+    size_t n_ids[WHIT_API_MOST_ANSWERS];
+    uint32_t n;
+};
+
+static bool append_text_of(const whit_api *api, const int32_t *ids, size_t n_ids, whit_buf *out)
 {
-    const json_t *prompt = json_object_get(body, "prompt");
-    if (json_is_array(prompt) && json_array_size(prompt) == 1 && !json_is_integer(json_array_get(prompt, 0)))
-        prompt = json_array_get(prompt, 0);
+    whit_detokenizer *d = NULL;
+    const char *text;
+    size_t n;
+    bool ok = whit_detokenizer_open(api->model, false, &d, NULL) == WHIT_OK;
+    for (size_t i = 0; ok && i < n_ids; i++)
+        ok = whit_detokenizer_push(d, ids[i], &text, &n, NULL) == WHIT_OK && whit_buf_append(out, text, n);
+    ok = ok && whit_detokenizer_flush(d, &text, &n, NULL) == WHIT_OK && whit_buf_append(out, text, n);
+    whit_detokenizer_close(d);
+    return ok;
+}
+
+static bool read_prompt(whit_ask *ask, const json_t *prompt, struct prompts *to, whit_web_reply *reply)
+{
+    uint32_t at = to->n++;
+    int32_t **ids = &to->ids[at];
+    size_t *n = &to->n_ids[at];
     if (json_is_string(prompt)) {
-        ask->prompt_text = ask->echo ? strdup(json_string_value(prompt)) : NULL;
-        return tokenize(ask, json_string_value(prompt), json_string_length(prompt), ids, n, reply);
+        const char *text = json_string_value(prompt);
+        size_t n_bytes = json_string_length(prompt);
+        if (ask->echo && !whit_buf_append(&ask->prompt_texts[at], text, n_bytes))
+            return fail(reply, "prompt", "out of memory");
+        return tokenize(ask, text, n_bytes, ids, n, reply);
     }
     *n = json_array_size(prompt);
     *ids = malloc((*n + 1) * sizeof **ids);
-    if (!json_is_array(prompt) || !*ids) return fail(reply, "prompt", "expected a text or a list of token ids");
+    if (!json_is_array(prompt) || !*ids)
+        return fail(reply, "prompt", "expected a text, token ids, or a list of either");
     for (size_t i = 0; i < *n; i++) {
         const json_t *id = json_array_get(prompt, i);
         json_int_t value = json_is_integer(id) ? json_integer_value(id) : -1;
         if (value < 0 || value >= whit_model_vocab_size(ask->api->model))
-            return fail(reply, "prompt", "expected one text or a list of token ids");
+            return fail(reply, "prompt", "expected a text, token ids of the model, or a list of either");
         (*ids)[i] = (int32_t)value;
     }
+    return !ask->echo || append_text_of(ask->api, *ids, *n, &ask->prompt_texts[at]) ||
+        fail(reply, "prompt", "out of memory");
+}
+
+/* A text, token ids, or a list of either. */
+static bool read_prompts(whit_ask *ask, const json_t *body, struct prompts *to, whit_web_reply *reply)
+{
+    const json_t *prompt = json_object_get(body, "prompt"), *first = json_array_get(prompt, 0);
+    size_t n = json_array_size(prompt);
+    if (!n || json_is_integer(first)) return read_prompt(ask, prompt, to, reply);
+    if (n * ask->n_each > WHIT_API_MOST_ANSWERS) {
+        whit_api_fail(reply, 400, "invalid_request_error", "prompt",
+                      "prompt: at most %d answers in one request, not %zu", WHIT_API_MOST_ANSWERS, n * ask->n_each);
+        return false;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!read_prompt(ask, json_array_get(prompt, i), to, reply)) return false;
     return true;
 }
 
-static bool render_chat(whit_ask *ask, const json_t *body, int32_t **ids, size_t *n, whit_web_reply *reply)
+static bool render_chat(whit_ask *ask, const json_t *body, struct prompts *to, whit_web_reply *reply)
 {
     const json_t *messages = json_object_get(body, "messages"), *tools = json_object_get(body, "tools");
     const json_t *choice = json_object_get(body, "tool_choice");
@@ -251,10 +292,12 @@ static bool render_chat(whit_ask *ask, const json_t *body, int32_t **ids, size_t
         whit_api_fail(reply, 400, "invalid_request_error", "messages", "%s", error.message);
         return false;
     }
-    const int32_t *rendered = whit_chat_prompt_ids(ask->prompt, n);
-    *ids = malloc((*n + 1) * sizeof **ids);
-    if (*ids) memcpy(*ids, rendered, *n * sizeof **ids);
-    return *ids || fail(reply, "messages", "out of memory");
+    const int32_t *rendered = whit_chat_prompt_ids(ask->prompt, &to->n_ids[0]);
+    size_t n_bytes = to->n_ids[0] * sizeof *rendered;
+    to->n = 1;
+    to->ids[0] = malloc(n_bytes + 1);
+    if (to->ids[0]) memcpy(to->ids[0], rendered, n_bytes);
+    return to->ids[0] || fail(reply, "messages", "out of memory");
 }
 
 /* ---- a request --------------------------------------------------------------------------------- */
@@ -282,7 +325,8 @@ static bool fill_job(whit_ask *ask, const json_t *body, const int32_t *ids, size
     if (!read_count(body, "top_logprobs", 0, MOST_TOP, &top, reply)) return false;
     if (top < 0 || top > MOST_TOP) return fail(reply, "logprobs", "expected at most 20");
     job->n_top = (uint32_t)top;
-    job->sampling.seed += i;
+    job->prompt_logprobs = ask->echo && job->logprobs;
+    job->sampling.seed += i % ask->n_each;
     if (ask->is_chat) {
         job->end_id = whit_chat_template_end(ask->api->chat);
         job->keep_special = ask->tools && whit_chat_template_keep_special(ask->api->chat);
@@ -310,32 +354,31 @@ static bool submit(whit_ask *ask, whit_web_reply *reply)
 
 static bool fill_in(whit_ask *ask, const json_t *body, uint64_t key, whit_web_reply *reply)
 {
-    int32_t *ids = NULL;
-    size_t n_ids = 0;
+    struct prompts prompts = {.n = 0};
     double n = 1;
     uint32_t n_ctx = whit_engine_context_size(ask->api->engine);
     ask->include_usage = json_is_true(json_object_get(json_object_get(body, "stream_options"), "include_usage"));
     ask->echo = !ask->is_chat && json_is_true(json_object_get(body, "echo"));
     double best_of = 1;
-    bool ok = read_switch(body, "stream", &ask->stream, reply) &&
-        read_count(body, "n", 1, WHIT_API_MOST_ANSWERS, &n, reply) &&
-        read_count(body, "best_of", 1, WHIT_API_MOST_ANSWERS, &best_of, reply);
+    bool ok = read_switch(body, "stream", &ask->stream, reply) && read_count(body, "n", 1, MOST_EACH, &n, reply) &&
+        read_count(body, "best_of", 1, MOST_EACH, &best_of, reply);
     if (ok && best_of > n) ok = fail(reply, "best_of", "answers beyond n are not made");
     if (ok && json_string_length(json_object_get(body, "suffix")) > 0)
         ok = fail(reply, "suffix", "text behind the answer is not served");
-    ask->n = (uint32_t)n;
-    if (ok && ask->echo && json_is_integer(json_object_get(body, "logprobs")))
-        ok = fail(reply, "echo", "log-probabilities of the prompt are not served yet");
-    ok = ok && (ask->is_chat ? render_chat : read_prompt)(ask, body, &ids, &n_ids, reply);
-    if (ok && n_ids == 0) ok = fail(reply, "prompt", "the prompt has no tokens");
-    if (ok && n_ids >= n_ctx) {
-        whit_api_fail(reply, 400, "invalid_request_error", ask->is_chat ? "messages" : "prompt",
-                      "the prompt has %zu tokens, the context %u: shorten it, or start the server with a larger -c",
-                      n_ids, n_ctx);
-        ok = false;
+    ask->n_each = (uint32_t)n;
+    ok = ok && (ask->is_chat ? render_chat : read_prompts)(ask, body, &prompts, reply);
+    for (uint32_t i = 0; i < prompts.n && ok; i++) {
+        if (prompts.n_ids[i] == 0) ok = fail(reply, "prompt", "the prompt has no tokens");
+        if (ok && prompts.n_ids[i] >= n_ctx) {
+            whit_api_fail(reply, 400, "invalid_request_error", ask->is_chat ? "messages" : "prompt",
+                          "the prompt has %zu tokens, the context %u: shorten it, or start the server with a larger -c",
+                          prompts.n_ids[i], n_ctx);
+            ok = false;
+        }
+        for (uint32_t k = 0; k < ask->n_each && ok; k++)
+            ok = fill_job(ask, body, prompts.ids[i], prompts.n_ids[i], ask->n++, key, reply);
     }
-    for (uint32_t i = 0; i < ask->n && ok; i++) ok = fill_job(ask, body, ids, n_ids, i, key, reply);
-    free(ids);
+    for (uint32_t i = 0; i < prompts.n; i++) free(prompts.ids[i]);
     return ok && submit(ask, reply);
 }
 
@@ -344,7 +387,7 @@ whit_ask *whit_ask_open_body(whit_api *api, const json_t *body, int fd, uint64_t
 {
     whit_ask *ask = calloc(1, sizeof *ask);
     if (ask) {
-        *ask = (whit_ask){.api = api, .is_chat = is_chat, .fd = fd, .created = time(NULL), .n = 1};
+        *ask = (whit_ask){.api = api, .is_chat = is_chat, .fd = fd, .created = time(NULL), .n_each = 1};
         snprintf(ask->id, sizeof ask->id, "%s-%016llx", is_chat ? "chatcmpl" : "cmpl",
                  (unsigned long long)(atomic_fetch_add(&api->n_ids, 1) * 0x9E3779B97F4A7C15u ^ (uint64_t)ask->created));
     }
@@ -379,6 +422,6 @@ void whit_ask_close(whit_ask *ask)
         whit_job_close(ask->jobs[i]);
     }
     whit_chat_prompt_close(ask->prompt);
-    free(ask->prompt_text);
+    for (uint32_t i = 0; i < WHIT_API_MOST_ANSWERS; i++) whit_buf_free(&ask->prompt_texts[i]);
     free(ask);
 }

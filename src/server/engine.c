@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "whit/embeddings.h"
 
-enum { BATCH_TOKENS = 256, EMBED_TOKENS = 64 };
+enum { BATCH_TOKENS = 256, EMBED_TOKENS = 64, PROMPT_LOGITS = 16 };
 
 /* A text to embed; it belongs to the thread that waits for it. */
 typedef struct embedding {
@@ -73,6 +73,7 @@ void whit_job_close(whit_job *job)
     whit_grammar_close(job->grammar);
     whit_buf_free(&job->text);
     whit_buf_free(&job->logprobs_of);
+    whit_buf_free(&job->prompt_logprobs_of);
     free(job);
 }
 
@@ -119,7 +120,8 @@ static int choose_slot(const whit_engine *e, const whit_job *job, size_t *n_comm
 static whit_status prepare_sequence(whit_engine *e, uint32_t at, whit_job *job, size_t n_common, whit_error *error)
 {
     uint32_t from = at;
-    for (uint32_t i = 0; i < e->options.n_slots; i++) {
+    if (job->prompt_logprobs) n_common = 0;
+    for (uint32_t i = 0; i < e->options.n_slots && !job->prompt_logprobs; i++) {
         size_t n_held, n;
         const int32_t *held = held_tokens(e, i, &n_held);
         n = common_tokens(held, n_held, job->ids, job->n_ids);
@@ -158,6 +160,7 @@ static whit_status open_generation(whit_engine *e, uint32_t at, whit_job *job, s
     options.n_stop = job->n_stops;
     options.logprobs = job->logprobs;
     options.n_top_logprobs = job->n_top;
+    options.prompt_logprobs = job->prompt_logprobs;
     if (job->state) {
         s->stage = whit_grammar_stage(job->state);
         s->stages[0] = &s->stage;
@@ -263,6 +266,13 @@ static bool take_output(whit_engine *e, slot *s)
         const whit_logprob *entries = whit_generation_logprobs(s->generation, i);
         if (entries) whit_buf_append(&job->logprobs_of, entries, (1 + job->n_top) * sizeof *entries);
     }
+    bool prompt_done = result.n_generated_tokens || whit_generation_finished(s->generation);
+    if (job->prompt_logprobs && prompt_done && !job->prompt_logprobs_of.size_bytes)
+        for (size_t i = 1; i < job->n_ids; i++) {
+            const whit_logprob *entries = whit_generation_prompt_logprobs(s->generation, i);
+            if (entries) whit_buf_append(&job->prompt_logprobs_of, entries, (1 + job->n_top) * sizeof *entries);
+        }
+    if (job->prompt_logprobs_of.failed) atomic_store(&job->cancelled, true);
     e->counts.n_generated_tokens += result.n_generated_tokens - job->n_generated;
     job->n_generated = result.n_generated_tokens;
     if (!whit_generation_finished(s->generation)) return false;
@@ -408,6 +418,7 @@ whit_status whit_engine_open(const whit_model *model, const whit_engine_options 
     wanted.n_sequences = options->n_slots;
     wanted.n_threads = options->n_threads;
     wanted.n_batch_tokens = BATCH_TOKENS;
+    wanted.n_logits = options->n_slots + PROMPT_LOGITS;
     wanted.kv = options->kv;
     whit_status status = e->slots ? whit_session_open(model, &wanted, &e->session, error)
                                   : whit_fail_memory(error, "the engine", options->n_slots * sizeof *e->slots);

@@ -16,7 +16,8 @@ typedef struct whit_job {
     whit_sampler_options sampling; /* bias_ids and bias_values belong to the job */
     uint32_t n_tokens, n_top;
     bool logprobs, ignore_end, keep_special;
-    int32_t end_id; /* one more that ends the answer; -1: none */
+    bool prompt_logprobs; /* of the prompt's tokens, too; nothing of it is taken from what is held */
+    int32_t end_id;       /* one more that ends the answer; -1: none */
     char **stops;
     size_t n_stops;
     whit_grammar *grammar; /* with `state`, the engine's from submission on */
@@ -25,8 +26,9 @@ typedef struct whit_job {
     uint64_t deadline_ns;
     atomic_bool cancelled;
 
-    whit_buf text;        /* all of it so far */
-    whit_buf logprobs_of; /* whit_logprob[1 + n_top] by token */
+    whit_buf text;               /* all of it so far */
+    whit_buf logprobs_of;        /* whit_logprob[1 + n_top] by token */
+    whit_buf prompt_logprobs_of; /* the same of the prompt's tokens from the second on, all at once */
     uint32_t n_generated, n_cached;
     bool started, finished;
     whit_finish finish;

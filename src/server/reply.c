@@ -56,35 +56,116 @@ static json_t *logprob_entry(const whit_api *api, whit_logprob entry)
     return json_pack("{s:o, s:f, s:o, s:i}", "token", text, "logprob", value, "bytes", bytes, "id", (int)entry.id);
 }
 
-/* With the tokens [from, to) of the job; the engine's lock is not needed once copied out. */
-static json_t *logprobs_json(const whit_ask *ask, const whit_logprob *entries, uint32_t n_top, uint32_t n)
+/* Lists of tokens and their log-probabilities, as they grow. */
+struct logged {
+    json_t *content;                        /* a chat's */
+    json_t *tokens, *values, *tops, *begin; /* a completion's */
+    json_int_t n_chars;                     /* of the text before the next */
+};
+
+static struct logged logged_open(json_int_t n_chars)
 {
-    json_t *content = json_array(), *tokens = json_array(), *values = json_array(), *tops = json_array();
-    for (uint32_t i = 0; i < n; i++, entries += 1 + n_top) {
-        json_t *own = logprob_entry(ask->api, entries[0]), *list = json_array(), *map = json_object();
-        for (uint32_t k = 1; k <= n_top; k++) {
-            json_t *other = logprob_entry(ask->api, entries[k]);
-            json_object_set(map, json_string_value(json_object_get(other, "token")), json_object_get(other, "logprob"));
-            json_array_append_new(list, other);
-        }
-        json_array_append(tokens, json_object_get(own, "token"));
-        json_array_append(values, json_object_get(own, "logprob"));
-        json_array_append_new(tops, map);
-        json_object_set_new(own, "top_logprobs", list);
-        json_array_append_new(content, own);
+    return (struct logged){json_array(), json_array(), json_array(), json_array(), json_array(), n_chars};
+}
+
+/* Counts characters as clients do: code points. */
+static json_int_t count_chars(const char *text, size_t n)
+{
+    json_int_t n_chars = 0;
+    for (size_t i = 0; i < n; i++) n_chars += ((uint8_t)text[i] & 0xC0) != 0x80;
+    return n_chars;
+}
+
+static void log_token(struct logged *to, const whit_ask *ask, const whit_logprob *entries, uint32_t n_top)
+{
+    json_t *own = logprob_entry(ask->api, entries[0]), *list = json_array(), *map = json_object();
+    for (uint32_t k = 1; k <= n_top; k++) {
+        json_t *other = logprob_entry(ask->api, entries[k]);
+        json_object_set(map, json_string_value(json_object_get(other, "token")), json_object_get(other, "logprob"));
+        json_array_append_new(list, other);
     }
-    if (ask->is_chat) {
-        json_decref(tokens), json_decref(values), json_decref(tops);
-        return json_pack("{s:o, s:n}", "content", content, "refusal");
+    json_t *text = json_object_get(own, "token");
+    json_array_append(to->tokens, text);
+    json_array_append(to->values, json_object_get(own, "logprob"));
+    json_array_append_new(to->tops, map);
+    json_array_append_new(to->begin, json_integer(to->n_chars));
+    to->n_chars += count_chars(json_string_value(text), json_string_length(text));
+    json_object_set_new(own, "top_logprobs", list);
+    json_array_append_new(to->content, own);
+}
+
+static const whit_buf *prompt_text(const whit_ask *ask, uint32_t i)
+{
+    return &ask->prompt_texts[i / ask->n_each];
+}
+
+/* The prompt's first token follows nothing: null, as OpenAI has it. One that was put in front of the text
+ * takes no place in it. */
+static void log_first(struct logged *to, const whit_ask *ask, uint32_t i)
+{
+    bool whole;
+    json_t *text = token_text(ask->api, ask->jobs[i]->ids[0], &whole);
+    const whit_buf *prompt = prompt_text(ask, i);
+    size_t n = json_string_length(text);
+    bool in_text = n <= prompt->size_bytes && n && !memcmp(prompt->data, json_string_value(text), n);
+    json_array_append_new(to->tokens, text);
+    json_array_append_new(to->values, json_null());
+    json_array_append_new(to->tops, json_null());
+    json_array_append_new(to->begin, json_integer(to->n_chars));
+    if (in_text) to->n_chars += count_chars(json_string_value(text), n);
+}
+
+static json_t *logged_close(struct logged *to, bool is_chat)
+{
+    if (is_chat) {
+        json_decref(to->tokens), json_decref(to->values), json_decref(to->tops), json_decref(to->begin);
+        return json_pack("{s:o, s:n}", "content", to->content, "refusal");
     }
-    json_decref(content);
-    return json_pack("{s:o, s:o, s:o}", "tokens", tokens, "token_logprobs", values, "top_logprobs", tops);
+    json_decref(to->content);
+    return json_pack("{s:o, s:o, s:o, s:o}", "tokens", to->tokens, "token_logprobs", to->values, "top_logprobs",
+                     to->tops, "text_offset", to->begin);
+}
+
+static json_int_t chars_before(const whit_ask *ask, uint32_t i)
+{
+    const whit_buf *prompt = prompt_text(ask, i);
+    return count_chars((const char *)prompt->data, prompt->size_bytes);
+}
+
+/* Of n tokens of an answer, or of the whole prompt before them where that was wanted. */
+static json_t *logprobs_json(const whit_ask *ask, const whit_logprob *entries, uint32_t n_top, uint32_t n,
+                             json_int_t n_chars)
+{
+    struct logged logged = logged_open(n_chars);
+    for (uint32_t i = 0; i < n; i++, entries += 1 + n_top) log_token(&logged, ask, entries, n_top);
+    return logged_close(&logged, ask->is_chat);
+}
+
+static json_t *all_logprobs(const whit_ask *ask, uint32_t i_job)
+{
+    const whit_job *job = ask->jobs[i_job];
+    size_t entry = 1 + job->n_top, n = job->logprobs_of.size_bytes / (entry * sizeof(whit_logprob));
+    size_t n_prompt = job->prompt_logprobs_of.size_bytes / (entry * sizeof(whit_logprob));
+    const whit_logprob *of_prompt = (const whit_logprob *)job->prompt_logprobs_of.data;
+    const whit_logprob *of_answer = (const whit_logprob *)job->logprobs_of.data;
+    struct logged logged = logged_open(0);
+    if (job->prompt_logprobs)
+        log_first(&logged, ask, i_job);
+    else
+        logged.n_chars = chars_before(ask, i_job);
+    for (size_t i = 0; i < n_prompt; i++) log_token(&logged, ask, of_prompt + i * entry, job->n_top);
+    for (size_t i = 0; i < n; i++) log_token(&logged, ask, of_answer + i * entry, job->n_top);
+    return logged_close(&logged, ask->is_chat);
 }
 
 static json_t *usage_json(const whit_ask *ask)
 {
-    json_int_t prompt = (json_int_t)ask->jobs[0]->n_ids, generated = 0, cached = ask->jobs[0]->n_cached;
+    json_int_t prompt = 0, generated = 0, cached = 0;
     for (uint32_t i = 0; i < ask->n; i++) generated += ask->jobs[i]->n_generated;
+    for (uint32_t i = 0; i < ask->n; i += ask->n_each) { /* a prompt counts once */
+        prompt += (json_int_t)ask->jobs[i]->n_ids;
+        cached += ask->jobs[i]->n_cached;
+    }
     return json_pack("{s:I, s:I, s:I, s:{s:I}}", "prompt_tokens", prompt, "completion_tokens", generated,
                      "total_tokens", prompt + generated, "prompt_tokens_details", "cached_tokens", cached);
 }
@@ -137,16 +218,12 @@ static json_t *choice_of(const whit_ask *ask, uint32_t i, whit_error *error)
         json_object_set_new(choice, "message", message);
     } else {
         whit_buf text = {0};
-        if (ask->prompt_text) whit_buf_append_str(&text, ask->prompt_text);
+        whit_buf_append(&text, prompt_text(ask, i)->data, prompt_text(ask, i)->size_bytes);
         whit_buf_append(&text, job->text.data, job->text.size_bytes);
         json_object_set_new(choice, "text", text_or_null((const char *)text.data, text.size_bytes));
         whit_buf_free(&text);
     }
-    json_object_set_new(choice, "logprobs",
-                        job->logprobs ? logprobs_json(ask, (const whit_logprob *)job->logprobs_of.data, job->n_top,
-                                                      (uint32_t)(job->logprobs_of.size_bytes /
-                                                                 ((1 + job->n_top) * sizeof(whit_logprob))))
-                                      : json_null());
+    json_object_set_new(choice, "logprobs", job->logprobs ? all_logprobs(ask, i) : json_null());
     json_object_set_new(choice, "finish_reason", json_string(finish_name(job, calls)));
     return choice;
 }
@@ -198,8 +275,9 @@ struct stream {
         struct stream *stream;
         uint32_t i;
         whit_chat_parser *parser;
-        size_t n_taken;    /* bytes of its text */
-        uint32_t n_logged; /* tokens whose log-probabilities are out */
+        size_t n_taken;     /* bytes of its text */
+        uint32_t n_logged;  /* tokens whose log-probabilities are out */
+        json_int_t n_chars; /* of those tokens */
         uint32_t n_calls;
         bool begun, over;
     } parts[WHIT_API_MOST_ANSWERS];
@@ -290,15 +368,18 @@ static void end_ollama(struct stream *s, uint32_t i)
 }
 
 /* What is new of one answer. */
-static void send_part(struct stream *s, uint32_t i, const char *text, size_t n, json_t *logprobs, bool finished)
+static void send_part(struct stream *s, uint32_t i, const char *text, size_t n, json_t *logprobs, json_t *of_prompt,
+                      bool finished)
 {
     const whit_job *job = s->ask->jobs[i];
     if (!s->parts[i].begun && !s->ask->ollama) {
         s->parts[i].begun = true;
         if (s->ask->is_chat)
             send_chunk(s, i, json_pack("{s:s, s:s}", "role", "assistant", "content", ""), NULL, NULL);
-        else if (s->ask->prompt_text)
-            send_chunk(s, i, json_string(s->ask->prompt_text), NULL, NULL);
+        else if (s->ask->echo)
+            send_chunk(s, i,
+                       text_or_null((const char *)prompt_text(s->ask, i)->data, prompt_text(s->ask, i)->size_bytes),
+                       of_prompt, NULL);
     }
     if (logprobs && s->ask->is_chat)
         send_chunk(s, i, json_pack("{s:s}", "content", ""), logprobs, NULL), logprobs = NULL;
@@ -336,15 +417,35 @@ static void look(struct stream *s)
         if (text) memcpy(text, job->text.data + s->parts[i].n_taken, n);
         bool finished = job->finished;
         size_t entry_bytes = (1 + job->n_top) * sizeof(whit_logprob);
+        /* The prompt goes out with its log-probabilities, all of which come at once. */
+        bool waits = job->prompt_logprobs && !job->prompt_logprobs_of.size_bytes && !finished && !s->parts[i].begun;
+        bool prompt_now = job->prompt_logprobs && !waits && !s->parts[i].begun;
         uint32_t n_logged = s->parts[i].n_logged,
                  n_log = (uint32_t)(job->logprobs_of.size_bytes / entry_bytes) - n_logged;
         whit_logprob *entries = n_log ? malloc(n_log * entry_bytes) : NULL;
         if (entries) memcpy(entries, job->logprobs_of.data + n_logged * entry_bytes, n_log * entry_bytes);
         whit_engine_unlock(engine);
-        json_t *logprobs = entries ? logprobs_json(s->ask, entries, job->n_top, n_log) : NULL;
+        json_t *logprobs = NULL, *of_prompt = NULL;
+        if (prompt_now) { /* final: the engine has written all of it */
+            struct logged logged = logged_open(0);
+            log_first(&logged, s->ask, i);
+            size_t n_prompt = job->prompt_logprobs_of.size_bytes / entry_bytes;
+            const whit_logprob *prompt_entries = (const whit_logprob *)job->prompt_logprobs_of.data;
+            for (size_t k = 0; k < n_prompt; k++)
+                log_token(&logged, s->ask, prompt_entries + k * (1 + job->n_top), job->n_top);
+            of_prompt = logged_close(&logged, false);
+        }
+        if (entries) {
+            logprobs = logprobs_json(s->ask, entries, job->n_top, n_log, chars_before(s->ask, i) + s->parts[i].n_chars);
+            for (uint32_t k = 0; k < n_log && !s->ask->is_chat; k++) {
+                const json_t *one = json_array_get(json_object_get(logprobs, "tokens"), k);
+                s->parts[i].n_chars += count_chars(json_string_value(one), json_string_length(one));
+            }
+        }
         if (text) s->parts[i].n_taken += n;
         if (entries) s->parts[i].n_logged += n_log;
-        if (text || finished || logprobs) send_part(s, i, text, text ? n : 0, logprobs, finished);
+        if (text || finished || logprobs || of_prompt)
+            send_part(s, i, text, text ? n : 0, logprobs, of_prompt, finished);
         all &= s->parts[i].over;
         free(text);
         free(entries);

@@ -103,6 +103,42 @@ def test_endpoints():
         check(value["pet"] in ("cat", "dog") and isinstance(value["n"], int), value)
 
 
+def test_prompt_logprobs():
+    """What evaluation harnesses ask: how likely a text is, token by token, one or many."""
+    body = {"max_tokens": 0, "echo": True, "logprobs": 2, "temperature": 0}
+    text = "Once upon a time there was a cat and a dog"
+    whole = post("/v1/completions", {**body, "prompt": text})
+    choice, logs = whole["choices"][0], whole["choices"][0]["logprobs"]
+    check(choice["text"] == text and choice["finish_reason"] == "length", choice)
+    check(logs["token_logprobs"][0] is None and logs["top_logprobs"][0] is None, logs)
+    check("".join(logs["tokens"][1:]) == text and all(v <= 0 for v in logs["token_logprobs"][1:]), logs)
+    check(all(text[at:at + len(token)] == token for at, token in list(zip(logs["text_offset"], logs["tokens"]))[1:]), logs)
+    check(all(len(top) == 2 for top in logs["top_logprobs"][1:]) and
+          whole["usage"]["completion_tokens"] == 0, whole)
+    # Each is what generation gives that token after the same beginning.
+    ids = post("/tokenize", {"content": text, "add_special": True})["tokens"]
+    for at in range(1, len(ids), 3):
+        one = post("/v1/completions", {"prompt": ids[:at], "max_tokens": 1, "logprobs": 20, "temperature": 0})
+        top = one["choices"][0]["logprobs"]["top_logprobs"][0]
+        if logs["tokens"][at] in top:
+            check(top[logs["tokens"][at]] == logs["token_logprobs"][at], at, top, logs["token_logprobs"][at])
+    texts = [text, "The end", ids[:5], text]
+    for options in ({}, {"max_tokens": 4}, {"max_tokens": 4, "n": 2}):
+        alone = []
+        for one in texts:
+            alone += post("/v1/completions", {**body, **options, "prompt": one, "seed": 3})["choices"]
+        many = post("/v1/completions", {**body, **options, "prompt": texts, "seed": 3})
+        check([c["index"] for c in many["choices"]] == list(range(len(alone))), many["choices"])
+        check([{**c, "index": 0} for c in many["choices"]] == [{**c, "index": 0} for c in alone], options)
+    streamed = events({**body, "prompt": text, "max_tokens": 5}, "/v1/completions")
+    whole = post("/v1/completions", {**body, "prompt": text, "max_tokens": 5})["choices"][0]
+    check("".join(c["choices"][0]["text"] for c in streamed) == whole["text"], streamed)
+    for key in ("tokens", "token_logprobs", "text_offset", "top_logprobs"):
+        pieces = [x for c in streamed for x in (c["choices"][0]["logprobs"] or {key: []})[key]]
+        check(pieces == whole["logprobs"][key], key, pieces, whole["logprobs"][key])
+    post("/v1/completions", {"prompt": ["a"] * 65}, 400)
+
+
 def test_embeddings():
     texts = ["a cat", "a big dog ran", "a cat"]
     done = post("/v1/embeddings", {"input": texts, "model": "x"})
@@ -371,6 +407,7 @@ def test_keys(key_file):
 
 server, port = start()
 test_endpoints()
+test_prompt_logprobs()
 test_page()
 test_embeddings()
 test_ollama()
