@@ -60,15 +60,15 @@ static const struct flagged {
     {                                                                                                                  \
         language, name, "it adds a call of " name "()"                                                                 \
     }
-    FLAG(WHIT_CODE_C, "system"),      FLAG(WHIT_CODE_C, "popen"),        FLAG(WHIT_CODE_C, "gets"),
-    FLAG(WHIT_CODE_C, "strcpy"),      FLAG(WHIT_CODE_C, "strcat"),       FLAG(WHIT_CODE_C, "sprintf"),
-    FLAG(WHIT_CODE_C, "vsprintf"),    FLAG(WHIT_CODE_C, "tmpnam"),       FLAG(WHIT_CODE_C, "mktemp"),
-    FLAG(WHIT_CODE_C, "execl"),       FLAG(WHIT_CODE_C, "execlp"),       FLAG(WHIT_CODE_C, "execv"),
-    FLAG(WHIT_CODE_C, "execvp"),      FLAG(WHIT_CODE_C, "execve"),       FLAG(WHIT_CODE_C, "posix_spawn"),
-    FLAG(WHIT_CODE_C, "dlopen"),      FLAG(WHIT_CODE_PYTHON, "eval"),    FLAG(WHIT_CODE_PYTHON, "exec"),
-    FLAG(WHIT_CODE_PYTHON, "system"), FLAG(WHIT_CODE_PYTHON, "popen"),   FLAG(WHIT_CODE_PYTHON, "Popen"),
-    FLAG(WHIT_CODE_PYTHON, "rmtree"),  FLAG(WHIT_CODE_OTHER, "eval"),
-    FLAG(WHIT_CODE_OTHER, "system"),  FLAG(WHIT_CODE_OTHER, "execSync"),
+    FLAG(WHIT_CODE_C, "system"),       FLAG(WHIT_CODE_C, "popen"),      FLAG(WHIT_CODE_C, "gets"),
+    FLAG(WHIT_CODE_C, "strcpy"),       FLAG(WHIT_CODE_C, "strcat"),     FLAG(WHIT_CODE_C, "sprintf"),
+    FLAG(WHIT_CODE_C, "vsprintf"),     FLAG(WHIT_CODE_C, "tmpnam"),     FLAG(WHIT_CODE_C, "mktemp"),
+    FLAG(WHIT_CODE_C, "execl"),        FLAG(WHIT_CODE_C, "execlp"),     FLAG(WHIT_CODE_C, "execv"),
+    FLAG(WHIT_CODE_C, "execvp"),       FLAG(WHIT_CODE_C, "execve"),     FLAG(WHIT_CODE_C, "posix_spawn"),
+    FLAG(WHIT_CODE_C, "dlopen"),       FLAG(WHIT_CODE_PYTHON, "eval"),  FLAG(WHIT_CODE_PYTHON, "exec"),
+    FLAG(WHIT_CODE_PYTHON, "system"),  FLAG(WHIT_CODE_PYTHON, "popen"), FLAG(WHIT_CODE_PYTHON, "Popen"),
+    FLAG(WHIT_CODE_PYTHON, "rmtree"),  FLAG(WHIT_CODE_OTHER, "eval"),   FLAG(WHIT_CODE_OTHER, "system"),
+    FLAG(WHIT_CODE_OTHER, "execSync"),
 #undef FLAG
 };
 enum { N_FLAGGED = sizeof flagged / sizeof *flagged };

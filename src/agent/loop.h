@@ -5,15 +5,17 @@
 #define WHIT_AGENT_LOOP_H
 
 #include "agent/runs.h"
-#include "endpoint/endpoint.h"
+#include "agent/messages.h"
+#include "agent/model.h"
 
 typedef struct whit_agent_options {
     const char *project;   /* resolved */
     const char *state_dir; /* of the journal; NULL: the usual place */
-    const char *task, *model;
-    uint32_t n_turns_max; /* answers of the model */
-    bool may_write;       /* what is not red needs no question */
-    whit_runner *runner;  /* runs commands and checks; NULL: neither */
+    const char *task;
+    uint32_t n_turns_max;  /* answers of the model */
+    uint64_t n_tokens_max; /* in and out, of all answers; 0: any number */
+    bool may_write;        /* what is not red needs no question */
+    whit_runner *runner;   /* runs commands and checks; NULL: neither */
     /* Told every change before anything is asked or written; a failure ends the run. */
     whit_status (*show)(void *user, const whit_change *change, whit_error *error);
     bool (*agreed)(void *user, const char *reason, size_t n_files);
@@ -24,15 +26,17 @@ typedef struct whit_agent_options {
 
 typedef struct whit_agent_report {
     whit_buf answer;                      /* the last words, freed by the caller */
-    bool done;                            /* false: n_turns_max was reached */
+    bool done;                            /* false: a bound was reached */
     uint32_t n_answers, n_calls, n_turns; /* n_turns written in the journal */
     uint32_t n_held;                      /* answers that the gate held back */
     uint64_t tokens_in, tokens_out, written_bytes;
+    bool tokens_are_guessed; /* the model did not say: a token for four bytes */
 } whit_agent_report;
 
-/* Runs a task to its end. The report is filled in on failure too. Errors: those of the endpoint and of
- * the journal; format (an answer that is not one); limit. */
-whit_status whit_agent_run(const whit_agent_options *options, whit_endpoint *endpoint, whit_agent_report *report,
-                           whit_error *error);
+/* Runs a task to its end, behind the messages that are there. What the report holds is counted on; its
+ * answer is the last. Filled in on failure, too. Errors: those of the model and of the journal; format
+ * (an answer that is not one); limit. */
+whit_status whit_agent_run(const whit_agent_options *options, const whit_agent_model *model,
+                           whit_agent_messages *messages, whit_agent_report *report, whit_error *error);
 
 #endif

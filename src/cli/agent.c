@@ -3,10 +3,7 @@
 #include "agent/changes.h"
 #include "agent/diff.h"
 #include "agent/light.h"
-#include "agent/loop.h"
-#include "base/file.h"
-#include "base/plain.h"
-#include "cli/flags.h"
+#include "cli/agent.h"
 #include "cli/verbs.h"
 
 #include <errno.h>
@@ -17,14 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-struct agent_values {
-    const char *project, *file, *state, *prompt, *url, *model, *key_file;
-    uint32_t n_turns;
-    int allow;
-    bool preview, json, no_sandbox;
-};
-static const struct agent_values defaults = {.n_turns = 50};
-enum { ALLOW_GREEN, ALLOW_YELLOW };
+static const struct agent_values defaults = {.n_turns = 50, .session.n_batch = 512, .seed = -1};
 
 #define AT(member) offsetof(struct agent_values, member)
 static const cli_option options[] = {
@@ -32,12 +22,19 @@ static const cli_option options[] = {
     {"-f, --file", CLI_FILE, AT(file), "PATH", "The file that SEARCH/REPLACE blocks without a name change.", 0, 0},
     {"--allow", CLI_CHOICE, AT(allow), "green|yellow",
      "What needs no question: green, the default, is reading only; yellow also writes inside the project.", 0, 0},
-    {"-p, --prompt", CLI_TEXT, AT(prompt), "TASK", "Let a model do this task; needs --url.", 0, 0},
+    {"-p, --prompt", CLI_TEXT, AT(prompt), "TASK", "Let a model do this task; without it tasks are read line by line.",
+     0, 0},
+    {"-m", CLI_FILE, AT(local), "MODEL", "A model that answers in this process: a file or a pulled name.", 0, 0},
+    {"-s, --seed", CLI_SEED, AT(seed), "S", "Seed of its random choices; -1, the default, draws one.", 0, 0},
+    {"--temp, --temperature", CLI_REAL, AT(temperature), "T", "Its temperature; 0, the default, is the likeliest.", 0,
+     100},
     {"--url", CLI_TEXT, AT(url), "URL", "The OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1.", 0, 0},
     {"--model", CLI_TEXT, AT(model), "NAME", "The model's name at the endpoint.", 0, 0},
     {"--key-file", CLI_FILE, AT(key_file), "FILE",
      "A file of mode 0600 with the endpoint's key; $WHIT_API_KEY by default.", 0, 0},
     {"--max-turns", CLI_COUNT, AT(n_turns), "N", "Answers of the model at most; 50 by default.", 1, 10000},
+    {"--max-cost", CLI_COUNT, AT(n_tokens), "N", "Tokens at most, in and out; any number by default.", 1, UINT32_MAX},
+    {"--session", CLI_FILE, AT(keep), "FILE", "Go on with the messages of this file, and keep them in it.", 0, 0},
     {"--preview", CLI_FLAG, AT(preview), NULL, "Show what would be written, and write nothing.", 0, 0},
     {"--state-dir", CLI_FILE, AT(state), "FOLDER", "Where journals are kept; $XDG_STATE_HOME/whit by default.", 0, 0},
     {"--no-sandbox", CLI_FLAG, AT(no_sandbox), NULL,
@@ -48,7 +45,7 @@ static const cli_option options[] = {
 
 /* ---- showing -------------------------------------------------------------------------------- */
 
-static whit_status show(cli_call *call, const whit_change *c, whit_error *error)
+whit_status cli_agent_show(cli_call *call, const whit_change *c, whit_error *error)
 {
     whit_buf diff = {0};
     char names[2][PATH_MAX + 8];
@@ -87,7 +84,7 @@ static void drop_unchanged(cli_call *call, whit_changes *set)
     if (all) cli_print_json(call, all);
 }
 
-static bool agreed(cli_call *call, const char *reason, size_t n_files)
+bool cli_agent_agreed(cli_call *call, const char *reason, size_t n_files)
 {
     cli_flush(call);
     return whit_light_agreed(reason, n_files);
@@ -100,7 +97,7 @@ static int write_changes(cli_call *call, whit_changes *set, const char *project)
     const char *reason = NULL;
     char line[PATH_MAX + 80];
     for (size_t i = 0; i < whit_changes_count(set); i++) {
-        if (!values->json && show(call, whit_changes_at(set, i), &error) != WHIT_OK)
+        if (!values->json && cli_agent_show(call, whit_changes_at(set, i), &error) != WHIT_OK)
             return cli_fail_error(call, &error);
         const char *red = whit_light_red(project, whit_changes_at(set, i));
         if (!red || reason) continue;
@@ -108,7 +105,7 @@ static int write_changes(cli_call *call, whit_changes *set, const char *project)
         reason = line;
     }
     if (!whit_changes_count(set) || values->preview) return CLI_OK;
-    if ((reason || values->allow < ALLOW_YELLOW) && !agreed(call, reason, whit_changes_count(set)))
+    if ((reason || values->allow < ALLOW_YELLOW) && !cli_agent_agreed(call, reason, whit_changes_count(set)))
         return cli_fail(call, CLI_FAILED, "%s%snothing is written", reason ? reason : "not agreed to",
                         reason ? ", and nobody agreed to it: " : ": ");
     whit_turns *journal;
@@ -179,20 +176,19 @@ static void show_change(void *user, const whit_change *change)
 {
     whit_error error;
     cli_call *call = user;
-    if (!((const struct agent_values *)call->values)->json) (void)show(call, change, &error);
+    if (!((const struct agent_values *)call->values)->json) (void)cli_agent_show(call, change, &error);
 }
 
-static int turns(cli_call *call, const char *project, const char *what)
+int cli_agent_turns(cli_call *call, const char *project, const char *what, const char *which)
 {
     const struct agent_values *values = call->values;
     whit_turns *journal;
     whit_error error;
     uint32_t recovered, number = 0;
-    if (call->n_operands > 1) {
+    if (which) {
         char *end;
-        unsigned long n = strtoul(call->operands[1], &end, 10);
-        if (*end || !n || n > UINT32_MAX)
-            return cli_fail(call, CLI_USAGE, "'%s' is no turn's number", call->operands[1]);
+        unsigned long n = strtoul(which, &end, 10);
+        if (*end || !n || n > UINT32_MAX) return cli_fail(call, CLI_USAGE, "'%s' is no turn's number", which);
         number = (uint32_t)n;
     }
     if (whit_turns_open(project, values->state, &journal, &recovered, &error) != WHIT_OK)
@@ -210,140 +206,20 @@ static int turns(cli_call *call, const char *project, const char *what)
     return status;
 }
 
-/* ---- a task --------------------------------------------------------------------------------- */
-
-static whit_status task_show(void *user, const whit_change *change, whit_error *error)
-{
-    cli_call *call = user;
-    return ((const struct agent_values *)call->values)->json ? WHIT_OK : show(call, change, error);
-}
-
-static bool task_agreed(void *user, const char *reason, size_t n_files)
-{
-    return agreed(user, reason, n_files);
-}
-
-static bool task_ask(void *user, const char *question, whit_buf *answer)
-{
-    char line[4096];
-    cli_flush(user);
-    int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
-    if (terminal < 0) return false;
-    char *plain = strdup(question);
-    if (plain) dprintf(terminal, "%.*s\n> ", (int)whit_plain_line(plain, strlen(plain)), plain);
-    free(plain);
-    ssize_t got = read(terminal, line, sizeof line);
-    close(terminal);
-    return got > 0 && whit_buf_append(answer, line, (size_t)got);
-}
-
-static void task_note(void *user, const char *line)
-{
-    (void)user;
-    cli_note("%s", line);
-}
-
-static void task_retry(void *user, const char *reason, uint32_t wait_ms)
-{
-    (void)user;
-    cli_note("%s; trying again in %.1f s", reason, wait_ms / 1000.0);
-}
-
-/* The key of --key-file, else of the environment; "" for none. */
-static int read_key(cli_call *call, whit_buf *key)
-{
-    const struct agent_values *values = call->values;
-    const char *given = getenv("WHIT_API_KEY");
-    whit_error error;
-    struct stat info;
-    if (values->key_file) {
-        if (stat(values->key_file, &info) != 0)
-            return cli_fail(call, CLI_IO, "%s: %s", values->key_file, strerror(errno));
-        if (info.st_mode & 077)
-            return cli_fail(call, CLI_USAGE, "%s: others may read the key; run chmod 600 on it", values->key_file);
-        if (whit_read_file(values->key_file, 4096, key, &error) != WHIT_OK) return cli_fail_error(call, &error);
-        while (key->size_bytes && strchr(" \t\r\n", key->data[key->size_bytes - 1])) key->size_bytes--;
-    } else if (given) {
-        whit_buf_append_str(key, given);
-    }
-    return whit_buf_append(key, "", 1) ? CLI_OK : cli_fail(call, CLI_LIMIT, "not enough memory for a key");
-}
-
-static int print_report(cli_call *call, const whit_agent_report *report)
-{
-    const struct agent_values *values = call->values;
-    const char *answer = report->answer.size_bytes ? (const char *)report->answer.data : "";
-    if (values->json)
-        cli_print_json(call,
-                       json_pack("{s:b, s:s%, s:i, s:i, s:i, s:i, s:I, s:I, s:I}", "done", report->done, "answer",
-                                 answer, report->answer.size_bytes, "answers", (int)report->n_answers, "calls",
-                                 (int)report->n_calls, "turns", (int)report->n_turns, "held", (int)report->n_held,
-                                 "tokens_in", (json_int_t)report->tokens_in, "tokens_out",
-                                 (json_int_t)report->tokens_out, "written_bytes", (json_int_t)report->written_bytes));
-    else if (report->done && report->answer.size_bytes)
-        cli_print(call, "%.*s\n", (int)report->answer.size_bytes, answer);
-    cli_note("%u answers, %u calls, %u turns written, %llu bytes; %llu tokens in, %llu out", report->n_answers,
-             report->n_calls, report->n_turns, (unsigned long long)report->written_bytes,
-             (unsigned long long)report->tokens_in, (unsigned long long)report->tokens_out);
-    return report->done ? CLI_OK : cli_fail(call, CLI_LIMIT, "not finished after %u answers", report->n_answers);
-}
-
-static int task(cli_call *call, const char *project)
-{
-    const struct agent_values *values = call->values;
-    whit_buf key = {0};
-    whit_endpoint *endpoint = NULL;
-    whit_agent_report report = {0};
-    whit_error error;
-    if (call->n_operands) return cli_fail(call, CLI_USAGE, "either -p or %s, not both", call->operands[0]);
-    if (!values->url) return cli_fail(call, CLI_USAGE, "which model? --url URL says where it is");
-    int status = read_key(call, &key);
-    whit_agent_config config = {0};
-    whit_runner runner = {.project = project,
-                          .state_dir = values->state,
-                          .config = &config,
-                          .no_sandbox = values->no_sandbox,
-                          .cancel = cli_cancelled()};
-    whit_endpoint_options at = {
-        .url = values->url, .key = (const char *)key.data, .cancel = cli_cancelled(), .on_retry = task_retry};
-    whit_agent_options how = {.project = project,
-                              .state_dir = values->state,
-                              .task = values->prompt,
-                              .model = values->model,
-                              .n_turns_max = values->n_turns,
-                              .may_write = values->allow >= ALLOW_YELLOW,
-                              .runner = &runner,
-                              .show = task_show,
-                              .agreed = task_agreed,
-                              .ask = task_ask,
-                              .note = task_note,
-                              .user = call};
-    if (status == CLI_OK &&
-        (whit_agent_config_load(&config, project, &error) != WHIT_OK ||
-         whit_endpoint_open(&at, &endpoint, &error) != WHIT_OK ||
-         whit_agent_run(&how, endpoint, &report, &error) != WHIT_OK))
-        status = cli_fail_error(call, &error);
-    else if (status == CLI_OK)
-        status = print_report(call, &report);
-    whit_agent_config_free(&config);
-    whit_buf_free(&report.answer);
-    whit_buf_free(&key);
-    whit_endpoint_close(endpoint);
-    return status;
-}
-
 static int run(cli_call *call)
 {
     const struct agent_values *values = call->values;
     char project[PATH_MAX];
     if (!realpath(values->project ? values->project : ".", project))
         return cli_fail(call, CLI_IO, "%s: %s", values->project ? values->project : ".", strerror(errno));
-    if (values->prompt) return task(call, project);
-    if (!call->n_operands) return cli_fail(call, CLI_USAGE, "what? -p TASK, or one of apply, undo, redo, log");
+    if (values->prompt || (!call->n_operands && (values->url || values->local))) return cli_agent_task(call, project);
+    if (!call->n_operands)
+        return cli_fail(call, CLI_USAGE,
+                        "what? -m MODEL or --url URL says who answers; or one of apply, undo, redo, log");
     const char *what = call->operands[0];
     if (strcmp(what, "apply") == 0) return apply(call, project);
     if (strcmp(what, "undo") == 0 || strcmp(what, "redo") == 0 || strcmp(what, "log") == 0)
-        return turns(call, project, what);
+        return cli_agent_turns(call, project, what, call->n_operands > 1 ? call->operands[1] : NULL);
     return cli_fail(call, CLI_USAGE, "'%s' is none of apply, undo, redo, log", what);
 }
 
@@ -353,7 +229,9 @@ const cli_verb cli_agent_verb = {
     0,
     2,
     "let a model change a project, each change shown first and taken back at will",
-    "-p lets the model of an OpenAI-compatible endpoint do a task: it reads, lists and searches the project, and "
+    "-p lets a model, in this process (-m) or at an OpenAI-compatible endpoint (--url), do a task; without it tasks "
+    "are "
+    "typed, and /undo, /redo, /log, /cost and /bye are commands. It reads, lists and searches the project, and "
     "writes by patches or whole files, and runs commands in a sandboxed copy. What it writes in one answer is one "
     "turn, "
     "checked, shown and asked about like a patch.\n"
@@ -367,7 +245,7 @@ const cli_verb cli_agent_verb = {
     "  whit agent apply - --allow yellow < answer.md\n"
     "  whit agent undo --preview\n"
     "  whit agent log",
-    {{"OPTIONS", options, 0}},
+    {{"OPTIONS", options, 0}, {"SESSION", cli_session_options, AT(session)}},
     sizeof(struct agent_values),
     &defaults,
     run,

@@ -31,8 +31,11 @@ struct whit_endpoint {
     char *url;
     CURL *curl;
     struct curl_slist *headers;
-    whit_buf *answer; /* of the request that runs */
-    bool too_long;
+    /* Of the request that runs: */
+    const whit_endpoint_sink *sink;
+    whit_buf said; /* what came with an error */
+    size_t n_taken;
+    bool too_long, is_enough;
     char reason[CURL_ERROR_SIZE];
 };
 
@@ -140,6 +143,7 @@ void whit_endpoint_close(whit_endpoint *endpoint)
     if (!endpoint) return;
     if (endpoint->curl) endpoint->api.easy_cleanup(endpoint->curl);
     endpoint->api.slist_free(endpoint->headers);
+    whit_buf_free(&endpoint->said);
     free(endpoint->url);
     free(endpoint);
 }
@@ -147,12 +151,21 @@ void whit_endpoint_close(whit_endpoint *endpoint)
 static size_t on_body(char *data, size_t one, size_t n_bytes, void *user)
 {
     whit_endpoint *endpoint = user;
+    long code = 0;
     (void)one;
-    if (n_bytes > endpoint->options.answer_bytes - endpoint->answer->size_bytes) {
+    if (n_bytes > endpoint->options.answer_bytes - endpoint->n_taken) {
         endpoint->too_long = true;
         return 0;
     }
-    return whit_buf_append(endpoint->answer, data, n_bytes) ? n_bytes : 0;
+    endpoint->n_taken += n_bytes;
+    endpoint->api.getinfo(endpoint->curl, CURLINFO_RESPONSE_CODE, &code);
+    if (code / 100 != 2) {
+        size_t room = SAID_BYTES - endpoint->said.size_bytes;
+        (void)whit_buf_append(&endpoint->said, data, n_bytes < room ? n_bytes : room);
+        return n_bytes;
+    }
+    endpoint->is_enough = !endpoint->sink->take(endpoint->sink->user, data, n_bytes);
+    return endpoint->is_enough ? 0 : n_bytes;
 }
 
 static int on_progress(void *user, curl_off_t total, curl_off_t now, curl_off_t up_total, curl_off_t up_now)
@@ -168,7 +181,9 @@ static CURLcode post_once(whit_endpoint *endpoint, const char *body, size_t body
     CURL *curl = endpoint->curl;
     curl_off_t wait_s = 0;
     api->easy_reset(curl);
-    endpoint->answer->size_bytes = 0;
+    endpoint->said.size_bytes = endpoint->n_taken = 0;
+    endpoint->is_enough = false;
+    endpoint->sink->begin(endpoint->sink->user);
     endpoint->reason[0] = 0;
     api->setopt(curl, CURLOPT_URL, endpoint->url);
     api->setopt(curl, CURLOPT_HTTPHEADER, endpoint->headers);
@@ -225,30 +240,32 @@ static void pause_ms(const whit_endpoint *endpoint, uint64_t wait_ms)
         nanosleep(&(struct timespec){.tv_nsec = 50 * 1000000L}, NULL);
 }
 
-whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t body_bytes, whit_buf *answer,
-                               whit_error *error)
+whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t body_bytes,
+                               const whit_endpoint_sink *sink, whit_error *error)
 {
     char why[CURL_ERROR_SIZE + SAID_BYTES + 40];
-    endpoint->answer = answer;
+    endpoint->sink = sink;
     endpoint->too_long = false;
     for (uint32_t i = 0;; i++) {
         long code;
         uint64_t wait_ms;
         CURLcode result = post_once(endpoint, body, body_bytes, &code, &wait_ms);
-        if (result == CURLE_OK && code / 100 == 2) return WHIT_OK;
+        bool came = code / 100 == 2 && (result == CURLE_OK || endpoint->is_enough);
+        if (came && sink->is_whole(sink->user)) return WHIT_OK;
         if (result == CURLE_ABORTED_BY_CALLBACK || is_cancelled(endpoint))
             return whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
         if (endpoint->too_long)
             return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s: the answer is over %zu bytes", endpoint->url,
                              endpoint->options.answer_bytes);
-        if (answer->failed || result == CURLE_OUT_OF_MEMORY) return whit_fail_memory(error, "an answer", 0);
-        if (result == CURLE_OK)
-            snprintf(why, sizeof why, "the server says %ld: %.*s", code,
-                     (int)(answer->size_bytes < SAID_BYTES ? answer->size_bytes : SAID_BYTES),
-                     answer->size_bytes ? (const char *)answer->data : "");
+        if (endpoint->said.failed || result == CURLE_OUT_OF_MEMORY) return whit_fail_memory(error, "an answer", 0);
+        if (came)
+            snprintf(why, sizeof why, "the answer breaks off");
+        else if (result == CURLE_OK)
+            snprintf(why, sizeof why, "the server says %ld: %.*s", code, (int)endpoint->said.size_bytes,
+                     endpoint->said.size_bytes ? (const char *)endpoint->said.data : "");
         else
             snprintf(why, sizeof why, "%s", endpoint->reason[0] ? endpoint->reason : "the connection failed");
-        if (!may_pass(result, code)) return whit_fail(error, WHIT_ERROR_IO, "%.200s: %s", endpoint->url, why);
+        if (!came && !may_pass(result, code)) return whit_fail(error, WHIT_ERROR_IO, "%.200s: %s", endpoint->url, why);
         if (i + 1 >= endpoint->options.n_tries)
             return whit_fail(error, WHIT_ERROR_IO, "%.200s: %s (tried %u times)", endpoint->url, why, i + 1);
         if (!wait_ms) wait_ms = (uint64_t)250 << (i < 6 ? i : 6);

@@ -26,10 +26,18 @@ typedef struct whit_endpoint_options {
 whit_status whit_endpoint_open(const whit_endpoint_options *options, whit_endpoint **endpoint, whit_error *error);
 void whit_endpoint_close(whit_endpoint *endpoint);
 
-/* Sends `body` and replaces the content of `answer` by that of the 2xx response. 408, 409, 429, 5xx and
- * broken connections are tried again, after Retry-After (60 s at most) or twice as long each time.
+/* Takes an answer as it comes. */
+typedef struct whit_endpoint_sink {
+    void (*begin)(void *user);                                  /* of each try */
+    bool (*take)(void *user, const char *data, size_t n_bytes); /* false: enough, the answer ends here */
+    bool (*is_whole)(void *user);                               /* false: it broke off, and is asked for again */
+    void *user;
+} whit_endpoint_sink;
+
+/* Sends `body` and gives the content of the 2xx response to `sink`. 408, 409, 429, 5xx and broken
+ * connections are tried again, after Retry-After (60 s at most) or twice as long each time.
  * Errors: io (with what the server said), limit (the answer is too long), cancelled, memory. */
-whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t body_bytes, whit_buf *answer,
-                               whit_error *error);
+whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t body_bytes,
+                               const whit_endpoint_sink *sink, whit_error *error);
 
 #endif

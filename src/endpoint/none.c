@@ -16,9 +16,9 @@ void whit_endpoint_close(whit_endpoint *endpoint)
     (void)endpoint;
 }
 
-whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t body_bytes, whit_buf *answer,
-                               whit_error *error)
+whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t body_bytes,
+                               const whit_endpoint_sink *sink, whit_error *error)
 {
-    (void)endpoint, (void)body, (void)body_bytes, (void)answer;
+    (void)endpoint, (void)body, (void)body_bytes, (void)sink;
     return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "this build has no libcurl, so it cannot ask an endpoint");
 }

@@ -20,6 +20,23 @@ def message(content=None, calls=()):
     return (200, json.dumps(body).encode(), {})
 
 
+def streamed(text="", calls=(), n=7, end="data: [DONE]\n\n", line="\n", cut=None, extra=()):
+    """The same as events, texts and arguments in pieces of n characters. cut: bytes that are sent before it breaks off."""
+    events = [{"choices": [{"delta": {"role": "assistant"}}]}]
+    events += [{"choices": [{"delta": {"content": text[i:i + n]}}]} for i in range(0, len(text), n)]
+    for i, (name, arguments) in enumerate(calls):
+        arguments = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        events.append({"choices": [{"delta": {"tool_calls": [{"index": i, "id": f"s{i}", "type": "function",
+                                                             "function": {"name": name, "arguments": ""}}]}}]})
+        events += [{"choices": [{"delta": {"tool_calls": [{"index": i, "function": {"arguments": arguments[k:k + n]}}]}}]}
+                   for k in range(0, len(arguments), n)]
+    events.append({"choices": [{"delta": {}, "finish_reason": "tool_calls" if calls else "stop"}]})
+    events.append({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5}})
+    body = ": a comment" + line * 2 + "".join(f"data: {json.dumps(e)}{line * 2}" for e in [*events, *extra]) + end
+    body = body.encode()
+    return (200, body if cut is None else body[:cut], {"Content-Type": "text/event-stream"})
+
+
 class Endpoint:
     """Answers: (status, bytes, headers), or "cut" for a connection that breaks in the middle."""
 

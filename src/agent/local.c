@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT
+ * A model in this process. Its answer is one JSON object, {"tool": NAME, "arguments": {...}} or
+ * {"answer": TEXT}, whatever the template's own notation of calls is: small models know no other. */
+#include "agent/model.h"
+
+#include "whit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define USUAL_TOKENS 2048
+#define END_TOKENS   192 /* enough for every name of an object that is begun, and its brackets */
+
+struct whit_local_model {
+    const whit_model *model;
+    whit_session *session;
+    uint32_t sequence;
+    whit_local_options options;
+    whit_chat_template *chat; /* NULL: the model has none */
+    whit_grammar_vocabulary *vocabulary;
+    uint64_t *closing; /* a bit for each token that begins with what ends a string, a list or an object */
+    uint32_t n_vocab;
+    uint64_t n_answers;
+    /* Of the answer that is written: */
+    uint32_t n_left; /* tokens */
+    whit_buf text;
+};
+
+/* ---- the grammar ----------------------------------------------------------------------------------- */
+
+/* Strings are of any length, without escapes by number; no blanks outside of strings. */
+static const char common_rules[] =
+    "string ::= \"\\\"\" ([^\"\\\\\\x00-\\x1f\\x7f] | \"\\\\\" [\"\\\\/bfnrt])* \"\\\"\"\n"
+    "integer ::= \"-\"? (\"0\" | [1-9] [0-9]{0,8})\n"
+    "boolean ::= \"true\" | \"false\"\n";
+
+/* A property that is not wanted always may be left out; they come in their order. A value of a type that has
+ * no rule here (lists, objects of other tools) is any JSON of its schema. */
+static void write_arguments(whit_buf *out, const json_t *parameters)
+{
+    const char *name;
+    json_t *property;
+    const json_t *required = json_object_get(parameters, "required");
+    bool first = true;
+    whit_buf_append_str(out, "\"{\"");
+    json_object_foreach(json_object_get(parameters, "properties"), name, property)
+    {
+        const char *type = json_string_value(json_object_get(property, "type"));
+        bool must = false,
+             plain = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == strlen(name);
+        size_t i;
+        json_t *own;
+        json_array_foreach(required, i, own) must =
+            must || strcmp(json_string_value(own) ? json_string_value(own) : "", name) == 0;
+        if (!plain || (!must && first)) continue; /* a comma in front is only known behind one that is there */
+        whit_buf_printf(out, " %s\"%s\\\"%s\\\":\" ", must ? "" : "(", first ? "" : ",", name);
+        if (type && (strcmp(type, "string") == 0 || strcmp(type, "integer") == 0 || strcmp(type, "boolean") == 0)) {
+            whit_buf_append_str(out, type);
+        } else {
+            char *schema = json_dumps(property, JSON_COMPACT);
+            whit_buf_printf(out, "%%json %s", schema ? schema : "{}");
+            free(schema);
+        }
+        whit_buf_append_str(out, must ? "" : ")?");
+        first = false;
+    }
+    whit_buf_append_str(out, " \"}\"");
+}
+
+static whit_status write_grammar(const json_t *tools, whit_buf *out, whit_error *error)
+{
+    size_t i;
+    json_t *tool;
+    whit_buf_append_str(out, "root ::= \"{\" (answer");
+    for (i = 0; i < json_array_size(tools); i++) whit_buf_printf(out, " | tool%zu", i);
+    whit_buf_append_str(out, ") \"}\"\nanswer ::= \"\\\"answer\\\":\" string\n");
+    json_array_foreach(tools, i, tool)
+    {
+        const json_t *function = json_object_get(tool, "function");
+        const char *name = json_string_value(json_object_get(function, "name"));
+        whit_buf_printf(out, "tool%zu ::= \"\\\"tool\\\":\\\"%s\\\",\\\"arguments\\\":\" ", i, name ? name : "");
+        write_arguments(out, json_object_get(function, "parameters"));
+        whit_buf_append_str(out, "\n");
+    }
+    whit_buf_append_str(out, common_rules);
+    return out->failed ? whit_fail_memory(error, "a grammar", out->size_bytes) : WHIT_OK;
+}
+
+/* Which tokens begin with one of " } ] , : - a mask of a grammar says it without knowing tokens. */
+static whit_status find_closing(whit_local_model *l, whit_error *error)
+{
+    static const char text[] = "root ::= [\"}\\],:] [^\\x00]*\n";
+    whit_grammar *grammar = NULL;
+    whit_grammar_state *state = NULL;
+    const uint64_t *bits;
+    size_t n_words = (l->n_vocab + 63) / 64;
+    whit_status status = whit_grammar_open_gbnf(l->vocabulary, "closing", text, sizeof text - 1, &grammar, error);
+    if (status == WHIT_OK) status = whit_grammar_state_open(grammar, &state, error);
+    if (status == WHIT_OK) status = whit_grammar_mask(state, &bits, error);
+    l->closing = status == WHIT_OK ? malloc(n_words * sizeof *l->closing) : NULL;
+    if (l->closing) memcpy(l->closing, bits, n_words * sizeof *l->closing);
+    whit_grammar_state_close(state);
+    whit_grammar_close(grammar);
+    if (status == WHIT_OK && !l->closing) status = whit_fail_memory(error, "a mask", n_words);
+    return status;
+}
+
+/* Behind the grammar's stage: where the room ends, what can be closed is closed. */
+static whit_status end_in_time(void *user, float *logits, uint32_t n_vocab, whit_error *error)
+{
+    whit_local_model *l = user;
+    bool any = false;
+    (void)error;
+    if (l->n_left > END_TOKENS) return WHIT_OK;
+    for (uint32_t i = 0; i < n_vocab && !any; i++) any = (l->closing[i / 64] >> (i % 64) & 1) && logits[i] > -INFINITY;
+    for (uint32_t i = 0; i < n_vocab && any; i++)
+        if (!(l->closing[i / 64] >> (i % 64) & 1)) logits[i] = -INFINITY;
+    return WHIT_OK;
+}
+
+static whit_status count_token(void *user, int32_t id, bool *end, whit_error *error)
+{
+    whit_local_model *l = user;
+    (void)id, (void)end, (void)error;
+    if (l->n_left) l->n_left--;
+    return WHIT_OK;
+}
+
+/* ---- the prompt ------------------------------------------------------------------------------------ */
+
+static void add_plain(json_t *list, const char *role, const char *text)
+{
+    size_t n = json_array_size(list);
+    json_t *last = n ? json_array_get(list, n - 1) : NULL;
+    const char *own = json_string_value(json_object_get(last, "role"));
+    if (own && strcmp(own, role) == 0 && strcmp(role, "user") == 0) { /* templates want turns to alternate */
+        json_object_set_new(last, "content",
+                            json_sprintf("%s\n%s", json_string_value(json_object_get(last, "content")), text));
+        return;
+    }
+    json_array_append_new(list, json_pack("{s:s, s:s}", "role", role, "content", text));
+}
+
+static void add_tools(whit_buf *text, const json_t *tools)
+{
+    size_t i;
+    json_t *tool;
+    whit_buf_append_str(text,
+                        "\n\nAnswer with one JSON object and nothing else: {\"tool\":NAME,\"arguments\":{...}} "
+                        "calls a tool, {\"answer\":TEXT} ends the task. The tools:\n");
+    json_array_foreach(tools, i, tool)
+    {
+        const json_t *function = json_object_get(tool, "function");
+        char *properties =
+            json_dumps(json_object_get(json_object_get(function, "parameters"), "properties"), JSON_COMPACT);
+        whit_buf_printf(text, "%s %s: %s\n", json_string_value(json_object_get(function, "name")),
+                        properties ? properties : "{}", json_string_value(json_object_get(function, "description")));
+        free(properties);
+    }
+}
+
+/* Messages as any template takes them: system, user and assistant alone. */
+static json_t *plain_messages(const json_t *messages, const json_t *tools)
+{
+    json_t *list = json_array(), *message;
+    size_t i, k;
+    json_array_foreach((json_t *)(uintptr_t)messages, i, message)
+    {
+        const char *role = json_string_value(json_object_get(message, "role"));
+        const char *content = json_string_value(json_object_get(message, "content"));
+        json_t *calls = json_object_get(message, "tool_calls"), *call;
+        whit_buf text = {0};
+        if (!role) continue;
+        if (json_array_size(calls)) {
+            json_array_foreach(calls, k, call)
+            {
+                const json_t *function = json_object_get(call, "function");
+                whit_buf_printf(&text, "%s{\"tool\":\"%s\",\"arguments\":%s}", k ? "\n" : "",
+                                json_string_value(json_object_get(function, "name")),
+                                json_string_value(json_object_get(function, "arguments")));
+            }
+        } else if (strcmp(role, "tool") == 0) {
+            whit_buf_printf(&text, "Result:\n%s", content ? content : "");
+        } else {
+            whit_buf_append_str(&text, content ? content : "");
+        }
+        if (strcmp(role, "system") == 0) add_tools(&text, tools);
+        whit_buf_append(&text, "", 1);
+        if (!text.failed) add_plain(list, strcmp(role, "tool") == 0 ? "user" : role, (const char *)text.data);
+        whit_buf_free(&text);
+    }
+    return list;
+}
+
+/* A model without a template gets lines with the roles' names. */
+static whit_status tokenize_plain(const whit_local_model *l, const json_t *list, int32_t **ids, size_t *n,
+                                  whit_error *error)
+{
+    whit_buf text = {0};
+    size_t i;
+    json_t *message;
+    json_array_foreach((json_t *)(uintptr_t)list, i, message)
+        whit_buf_printf(&text, "%s: %s\n", json_string_value(json_object_get(message, "role")),
+                        json_string_value(json_object_get(message, "content")));
+    whit_buf_append_str(&text, "assistant: ");
+    size_t capacity = text.size_bytes + 16;
+    *ids = text.failed ? NULL : malloc(capacity * sizeof **ids);
+    whit_status status = *ids
+        ? whit_tokenize(l->model, (const char *)text.data, text.size_bytes, true, false, *ids, capacity, n, error)
+        : whit_fail_memory(error, "the prompt", capacity);
+    whit_buf_free(&text);
+    return status;
+}
+
+static whit_status make_prompt(const whit_local_model *l, const json_t *messages, const json_t *tools, int32_t **ids,
+                               size_t *n, whit_error *error)
+{
+    json_t *list = plain_messages(messages, tools);
+    char *text = list ? json_dumps(list, JSON_COMPACT) : NULL;
+    whit_status status = text ? WHIT_OK : whit_fail_memory(error, "the prompt", 0);
+    *ids = NULL;
+    if (status == WHIT_OK && !l->chat) status = tokenize_plain(l, list, ids, n, error);
+    if (status == WHIT_OK && l->chat) {
+        whit_chat_request request = whit_chat_request_default();
+        whit_chat_prompt *prompt = NULL;
+        request.messages = text;
+        request.messages_bytes = strlen(text);
+        request.thinking = WHIT_THINKING_OFF;
+        status = whit_chat_render(l->chat, &request, &prompt, error);
+        const int32_t *rendered = status == WHIT_OK ? whit_chat_prompt_ids(prompt, n) : NULL;
+        if (rendered && !(*ids = malloc((*n + 1) * sizeof **ids))) status = whit_fail_memory(error, "the prompt", *n);
+        if (*ids) memcpy(*ids, rendered, *n * sizeof **ids);
+        whit_chat_prompt_close(prompt);
+    }
+    free(text);
+    json_decref(list);
+    return status;
+}
+
+/* ---- answers --------------------------------------------------------------------------------------- */
+
+static bool on_text(void *user, const char *text, size_t n)
+{
+    whit_local_model *l = user;
+    return whit_buf_append(&l->text, text, n);
+}
+
+static whit_status generate(whit_local_model *l, const int32_t *ids, size_t n_ids, uint32_t room,
+                            const whit_stage *const *stages, size_t n_stages, whit_generate_result *result,
+                            whit_error *error)
+{
+    whit_generate_options options = whit_generate_options_default();
+    whit_sampler_options sampling = whit_sampler_options_default();
+    whit_sampler *sampler = NULL;
+    int32_t end = l->chat ? whit_chat_template_end(l->chat) : -1;
+    sampling.temperature = l->options.temperature;
+    sampling.seed = l->options.seed + l->n_answers++;
+    options.sequence = l->sequence;
+    options.n_tokens = l->n_left = room;
+    options.on_text = on_text;
+    options.user = l;
+    options.stages = stages;
+    options.n_stages = n_stages;
+    options.end_ids = &end;
+    options.n_end_ids = end >= 0;
+    l->text.size_bytes = 0;
+    whit_status status = whit_sampler_open(l->model, &sampling, &sampler, error);
+    if (status == WHIT_OK) status = whit_session_reuse(l->session, l->sequence, ids, n_ids, &options.n_present, error);
+    if (status == WHIT_OK) status = whit_generate(l->session, sampler, ids, n_ids, &options, result, error);
+    whit_sampler_close(sampler);
+    if (status == WHIT_OK && result->finish == WHIT_FINISH_CANCELLED)
+        status = whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
+    return status;
+}
+
+/* What was written as a message with a call, or with text. */
+static json_t *read_answer(whit_local_model *l, bool *is_formed)
+{
+    char id[32];
+    json_t *object = json_loadb(l->text.size_bytes ? (const char *)l->text.data : "", l->text.size_bytes, 0, NULL);
+    const json_t *tool = json_object_get(object, "tool"), *text = json_object_get(object, "answer");
+    json_t *arguments = json_object_get(object, "arguments"), *message = NULL;
+    snprintf(id, sizeof id, "local-%llu", (unsigned long long)l->n_answers);
+    if (json_is_string(tool) && json_is_object(arguments)) {
+        char *dumped = json_dumps(arguments, JSON_COMPACT);
+        message = json_pack("{s:s, s:n, s:[{s:s, s:s, s:{s:O, s:s*}}]}", "role", "assistant", "content", "tool_calls",
+                            "id", id, "type", "function", "function", "name", tool, "arguments", dumped);
+        free(dumped);
+    } else if (json_is_string(text)) {
+        message = json_pack("{s:s, s:O}", "role", "assistant", "content", text);
+        if (l->options.on_text) l->options.on_text(l->options.user, json_string_value(text), json_string_length(text));
+    } else {
+        json_t *whole = json_stringn(l->text.size_bytes ? (const char *)l->text.data : "", l->text.size_bytes);
+        message = json_pack("{s:s, s:o}", "role", "assistant", "content", whole ? whole : json_string(""));
+    }
+    *is_formed = (json_is_string(tool) && json_is_object(arguments)) || json_is_string(text);
+    json_decref(object);
+    return message;
+}
+
+static whit_status ask(void *user, const json_t *messages, const json_t *tools, json_t **answer, whit_error *error)
+{
+    whit_local_model *l = user;
+    int32_t *ids = NULL;
+    size_t n_ids = 0;
+    whit_buf gbnf = {0};
+    whit_grammar *grammar = NULL;
+    whit_grammar_state *state = NULL;
+    whit_stage form = whit_stage_default(), ending = whit_stage_default();
+    const whit_stage *stages[2] = {&form, &ending};
+    whit_generate_result result = whit_generate_result_default();
+    uint32_t n_ctx = whit_session_context_size(l->session), room = 0;
+    *answer = NULL;
+    whit_status status = make_prompt(l, messages, tools, &ids, &n_ids, error);
+    if (status == WHIT_OK && n_ids + 2 * END_TOKENS >= n_ctx)
+        status = whit_fail(error, WHIT_ERROR_LIMIT,
+                           "the messages have %zu tokens, the context %u: a larger context or a smaller task is needed",
+                           n_ids, n_ctx);
+    if (status == WHIT_OK) {
+        room = n_ctx - (uint32_t)n_ids;
+        if (room > l->options.n_tokens) room = l->options.n_tokens;
+        if (!l->options.no_grammar) status = write_grammar(tools, &gbnf, error);
+    }
+    if (status == WHIT_OK && !l->options.no_grammar) {
+        status = whit_grammar_open_gbnf(l->vocabulary, "the tools", (const char *)gbnf.data, gbnf.size_bytes, &grammar,
+                                        error);
+        if (status == WHIT_OK) status = whit_grammar_state_open(grammar, &state, error);
+        if (status == WHIT_OK) form = whit_grammar_stage(state);
+        ending.user = l;
+        ending.apply = end_in_time;
+        ending.accept = count_token;
+    }
+    if (status == WHIT_OK)
+        status = generate(l, ids, n_ids, room, stages, l->options.no_grammar ? 0 : 2, &result, error);
+    bool is_formed = false;
+    json_t *message = status == WHIT_OK ? read_answer(l, &is_formed) : NULL;
+    if (status == WHIT_OK)
+        *answer =
+            json_pack("{s:[{s:o}], s:b, s:{s:I, s:I}}", "choices", "message", message, "formed", is_formed, "usage",
+                      "prompt_tokens", (json_int_t)n_ids, "completion_tokens", (json_int_t)result.n_generated_tokens);
+    if (status == WHIT_OK && !*answer) status = whit_fail_memory(error, "an answer", l->text.size_bytes);
+    whit_grammar_state_close(state);
+    whit_grammar_close(grammar);
+    whit_buf_free(&gbnf);
+    free(ids);
+    return status;
+}
+
+whit_status whit_local_open(const whit_model *model, whit_session *session, uint32_t sequence,
+                            const whit_local_options *options, whit_local_model **local, whit_error *error)
+{
+    whit_error ignored;
+    whit_chat_template_options own = whit_chat_template_options_default();
+    whit_local_model *l = *local = calloc(1, sizeof *l);
+    if (!l) return whit_fail_memory(error, "a model", sizeof *l);
+    *l = (whit_local_model){.model = model,
+                            .session = session,
+                            .sequence = sequence,
+                            .options = *options,
+                            .n_vocab = whit_model_vocab_size(model)};
+    if (!l->options.n_tokens) l->options.n_tokens = USUAL_TOKENS;
+    if (l->options.n_tokens < END_TOKENS) l->options.n_tokens = END_TOKENS;
+    if (whit_chat_template_open(model, &own, &l->chat, &ignored) != WHIT_OK) l->chat = NULL;
+    whit_status status = whit_grammar_vocabulary_open(model, &l->vocabulary, error);
+    if (status == WHIT_OK) status = find_closing(l, error);
+    if (status != WHIT_OK) {
+        whit_local_close(l);
+        *local = NULL;
+    }
+    return status;
+}
+
+void whit_local_close(whit_local_model *l)
+{
+    if (!l) return;
+    whit_chat_template_close(l->chat);
+    whit_grammar_vocabulary_close(l->vocabulary);
+    whit_buf_free(&l->text);
+    free(l->closing);
+    free(l);
+}
+
+whit_agent_model whit_local_as_model(whit_local_model *l)
+{
+    /* Three bytes for a token, and room for the answer. */
+    uint32_t n_ctx = whit_session_context_size(l->session);
+    size_t room = n_ctx > l->options.n_tokens + 1024 ? n_ctx - l->options.n_tokens - 1024 : 512;
+    return (whit_agent_model){.ask = ask, .user = l, .context_bytes = room * 3};
+}

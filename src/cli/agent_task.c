@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT
+ * whit agent's tasks: a model, in this process or at an endpoint, a runner, and what they tell. */
+#include "agent/loop.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/plain.h"
+#include "cli/agent.h"
+#include "cli/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Who answers, and everything that a task needs. */
+struct tasks {
+    cli_call *call;
+    const char *project;
+    whit_buf key;
+    whit_endpoint *endpoint;
+    whit_remote_model remote;
+    whit_model *model;
+    whit_session *session;
+    whit_local_model *local;
+    whit_agent_model answering;
+    whit_agent_config config;
+    whit_runner runner;
+    whit_agent_messages messages;
+    whit_agent_report report;
+    uint64_t begun_ns;
+    bool has_streamed;
+};
+
+/* ---- a task --------------------------------------------------------------------------------- */
+
+static whit_status task_show(void *user, const whit_change *change, whit_error *error)
+{
+    cli_call *call = user;
+    return ((const struct agent_values *)call->values)->json ? WHIT_OK : cli_agent_show(call, change, error);
+}
+
+static bool task_agreed(void *user, const char *reason, size_t n_files)
+{
+    return cli_agent_agreed(user, reason, n_files);
+}
+
+static bool task_ask(void *user, const char *question, whit_buf *answer)
+{
+    char line[4096];
+    cli_flush(user);
+    int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    if (terminal < 0) return false;
+    char *plain = strdup(question);
+    if (plain) dprintf(terminal, "%.*s\n> ", (int)whit_plain_line(plain, strlen(plain)), plain);
+    free(plain);
+    ssize_t got = read(terminal, line, sizeof line);
+    close(terminal);
+    return got > 0 && whit_buf_append(answer, line, (size_t)got);
+}
+
+static void task_note(void *user, const char *line)
+{
+    (void)user;
+    cli_note("%s", line);
+}
+
+static void task_retry(void *user, const char *reason, uint32_t wait_ms)
+{
+    (void)user;
+    cli_note("%s; trying again in %.1f s", reason, wait_ms / 1000.0);
+}
+
+/* The key of --key-file, else of the environment; "" for none. */
+static int read_key(cli_call *call, whit_buf *key)
+{
+    const struct agent_values *values = call->values;
+    const char *given = getenv("WHIT_API_KEY");
+    whit_error error;
+    struct stat info;
+    if (values->key_file) {
+        if (stat(values->key_file, &info) != 0)
+            return cli_fail(call, CLI_IO, "%s: %s", values->key_file, strerror(errno));
+        if (info.st_mode & 077)
+            return cli_fail(call, CLI_USAGE, "%s: others may read the key; run chmod 600 on it", values->key_file);
+        if (whit_read_file(values->key_file, 4096, key, &error) != WHIT_OK) return cli_fail_error(call, &error);
+        while (key->size_bytes && strchr(" \t\r\n", key->data[key->size_bytes - 1])) key->size_bytes--;
+    } else if (given) {
+        whit_buf_append_str(key, given);
+    }
+    return whit_buf_append(key, "", 1) ? CLI_OK : cli_fail(call, CLI_LIMIT, "not enough memory for a key");
+}
+
+/* On a terminal an answer is shown as it comes. */
+static void task_text(void *user, const char *text, size_t n)
+{
+    struct tasks *t = user;
+    t->has_streamed = true;
+    cli_write(t->call, text, n);
+    cli_flush(t->call);
+}
+
+static int open_remote(struct tasks *t, bool stream)
+{
+    const struct agent_values *values = t->call->values;
+    whit_error error;
+    int status = read_key(t->call, &t->key);
+    whit_endpoint_options at = {
+        .url = values->url, .key = (const char *)t->key.data, .cancel = cli_cancelled(), .on_retry = task_retry};
+    if (status != CLI_OK) return status;
+    if (whit_endpoint_open(&at, &t->endpoint, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
+    t->remote = (whit_remote_model){t->endpoint, values->model, stream ? task_text : NULL, t};
+    t->answering = whit_remote_as_model(&t->remote);
+    return CLI_OK;
+}
+
+static int open_local(struct tasks *t, bool stream)
+{
+    const struct agent_values *values = t->call->values;
+    whit_error error;
+    whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_I8);
+    whit_local_options options = {.temperature = values->temperature,
+                                  .seed = values->seed >= 0 ? (uint64_t)values->seed : whit_now_ns(),
+                                  .on_text = stream ? task_text : NULL,
+                                  .user = t};
+    int status = cli_open_model(t->call, values->local, false, &t->model);
+    if (status != CLI_OK) return status;
+    wanted.cancel = cli_cancelled();
+    if (whit_session_open(t->model, &wanted, &t->session, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
+    cli_remark_context(t->model, whit_session_context_size(t->session));
+    if (whit_local_open(t->model, t->session, 0, &options, &t->local, &error) != WHIT_OK)
+        return cli_fail_error(t->call, &error);
+    t->answering = whit_local_as_model(t->local);
+    return CLI_OK;
+}
+
+static int open_tasks(struct tasks *t)
+{
+    const struct agent_values *values = t->call->values;
+    bool stream = !values->json && isatty(STDOUT_FILENO), there = false;
+    whit_error error;
+    t->begun_ns = whit_now_ns();
+    t->runner = (whit_runner){.project = t->project,
+                              .state_dir = values->state,
+                              .config = &t->config,
+                              .no_sandbox = values->no_sandbox,
+                              .cancel = cli_cancelled()};
+    if (whit_agent_config_load(&t->config, t->project, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
+    int status = values->local ? open_local(t, stream) : open_remote(t, stream);
+    if (status != CLI_OK) return status;
+    size_t limit = t->answering.context_bytes ? t->answering.context_bytes : 400000;
+    whit_status made = whit_agent_messages_begin(&t->messages, t->project, limit, &error);
+    if (made == WHIT_OK && values->keep) made = whit_agent_messages_load(&t->messages, values->keep, &there, &error);
+    if (there && made == WHIT_OK)
+        cli_note("%s: goes on behind %zu messages", values->keep, json_array_size(t->messages.list) - 1);
+    return made == WHIT_OK ? CLI_OK : cli_fail_error(t->call, &error);
+}
+
+static void close_tasks(struct tasks *t)
+{
+    whit_local_close(t->local);
+    whit_session_close(t->session);
+    whit_model_close(t->model);
+    whit_endpoint_close(t->endpoint);
+    whit_agent_messages_free(&t->messages);
+    whit_agent_config_free(&t->config);
+    whit_buf_free(&t->report.answer);
+    whit_buf_free(&t->key);
+}
+
+static void print_cost(const struct tasks *t)
+{
+    const whit_agent_report *r = &t->report;
+    cli_note("%u answers, %u calls, %u turns written, %llu bytes; %s%llu tokens in, %llu out; %.1f s", r->n_answers,
+             r->n_calls, r->n_turns, (unsigned long long)r->written_bytes, r->tokens_are_guessed ? "about " : "",
+             (unsigned long long)r->tokens_in, (unsigned long long)r->tokens_out,
+             (double)(whit_now_ns() - t->begun_ns) / 1e9);
+}
+
+static int print_report(struct tasks *t)
+{
+    const struct agent_values *values = t->call->values;
+    const whit_agent_report *r = &t->report;
+    const char *answer = r->answer.size_bytes ? (const char *)r->answer.data : "";
+    uint64_t spent = r->tokens_in + r->tokens_out;
+    if (values->json)
+        cli_print_json(t->call,
+                       json_pack("{s:b, s:s%, s:i, s:i, s:i, s:i, s:I, s:I, s:b, s:I, s:f}", "done", r->done, "answer",
+                                 answer, r->answer.size_bytes, "answers", (int)r->n_answers, "calls", (int)r->n_calls,
+                                 "turns", (int)r->n_turns, "held", (int)r->n_held, "tokens_in",
+                                 (json_int_t)r->tokens_in, "tokens_out", (json_int_t)r->tokens_out, "guessed",
+                                 r->tokens_are_guessed, "written_bytes", (json_int_t)r->written_bytes, "seconds",
+                                 (double)(whit_now_ns() - t->begun_ns) / 1e9));
+    else if (t->has_streamed)
+        cli_print(t->call, "\n");
+    else if (r->done && r->answer.size_bytes)
+        cli_print(t->call, "%.*s\n", (int)r->answer.size_bytes, answer);
+    t->has_streamed = false;
+    cli_flush(t->call);
+    print_cost(t);
+    if (r->done) return CLI_OK;
+    if (values->n_tokens && spent >= values->n_tokens)
+        return cli_fail(t->call, CLI_LIMIT, "not finished with %llu tokens (--max-cost)", (unsigned long long)spent);
+    return cli_fail(t->call, CLI_LIMIT, "not finished after %u answers (--max-turns)", values->n_turns);
+}
+
+static int one_task(struct tasks *t, const char *text)
+{
+    const struct agent_values *values = t->call->values;
+    whit_error error;
+    whit_agent_options how = {.project = t->project,
+                              .state_dir = values->state,
+                              .task = text,
+                              .n_turns_max = values->n_turns,
+                              .n_tokens_max = values->n_tokens,
+                              .may_write = values->allow >= ALLOW_YELLOW,
+                              .runner = &t->runner,
+                              .show = task_show,
+                              .agreed = task_agreed,
+                              .ask = task_ask,
+                              .note = task_note,
+                              .user = t->call};
+    whit_status ran = whit_agent_run(&how, &t->answering, &t->messages, &t->report, &error);
+    int status = ran == WHIT_OK ? print_report(t) : cli_fail_error(t->call, &error);
+    /* What was said is kept also where it did not end well. */
+    if (values->keep && whit_agent_messages_save(&t->messages, values->keep, &error) != WHIT_OK)
+        return cli_fail_error(t->call, &error);
+    return status;
+}
+
+/* Tasks as they are typed, until the input ends. A failure ends a script; a person has read the line. */
+static int typed_tasks(struct tasks *t)
+{
+    cli_input *input = cli_input_open(true);
+    int status = CLI_OK;
+    bool over = false;
+    if (!input) return cli_fail(t->call, CLI_LIMIT, "not enough memory for lines");
+    if (cli_input_is_terminal(input)) cli_note("a task a line; /undo, /redo, /log, /cost, /bye");
+    while (!over) {
+        const char *line;
+        size_t n;
+        cli_line got = cli_input_next(input, "agent> ", &line, &n);
+        if (got == CLI_LINE_INTERRUPTED && cli_take_interrupt()) continue;
+        if (got != CLI_LINE_READ) break;
+        char *text = strndup(line, n);
+        const char *word = text ? text : "", *which = strchr(word, ' ');
+        if (strcmp(word, "/bye") == 0 || strcmp(word, "/quit") == 0)
+            over = true;
+        else if (strcmp(word, "/cost") == 0)
+            print_cost(t);
+        else if (strncmp(word, "/undo", 5) == 0 || strncmp(word, "/redo", 5) == 0)
+            (void)cli_agent_turns(t->call, t->project, word[1] == 'u' ? "undo" : "redo", which ? which + 1 : NULL);
+        else if (strcmp(word, "/log") == 0)
+            (void)cli_agent_turns(t->call, t->project, "log", NULL);
+        else if (*word == '/')
+            cli_note("%s is no command; /undo, /redo, /log, /cost, /bye", word);
+        else if (*word)
+            status = one_task(t, word);
+        free(text);
+        cli_flush(t->call);
+        if (status == CLI_INTERRUPTED && !cli_take_interrupt()) break;
+        if (status != CLI_OK && !cli_input_is_terminal(input)) break;
+    }
+    bool is_person = cli_input_is_terminal(input);
+    cli_input_close(input);
+    return is_person ? CLI_OK : status;
+}
+
+int cli_agent_task(cli_call *call, const char *project)
+{
+    const struct agent_values *values = call->values;
+    struct tasks t = {.call = call, .project = project};
+    if (call->n_operands) return cli_fail(call, CLI_USAGE, "either -p or %s, not both", call->operands[0]);
+    if (!values->url == !values->local)
+        return cli_fail(call, CLI_USAGE, "which model? -m MODEL in this process, or --url URL where it is served");
+    int status = open_tasks(&t);
+    if (status == CLI_OK) status = values->prompt ? one_task(&t, values->prompt) : typed_tasks(&t);
+    close_tasks(&t);
+    return status;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include "endpoint/stream.h"
+
+#include <stdio.h>
+
+static bool fail(whit_sse *s, const char *why)
+{
+    if (!s->failed) snprintf(s->why, sizeof s->why, "%s", why);
+    s->failed = true;
+    return false;
+}
+
+static void append(whit_buf *buf, const json_t *value)
+{
+    if (json_is_string(value)) whit_buf_append(buf, json_string_value(value), json_string_length(value));
+}
+
+/* Pieces of a call: its index says which; id and name come once, arguments in pieces. */
+static bool add_call(whit_sse *s, const json_t *piece)
+{
+    const json_t *index = json_object_get(piece, "index"), *function = json_object_get(piece, "function");
+    json_int_t i = json_is_integer(index) ? json_integer_value(index) : (json_int_t)(s->n_calls ? s->n_calls - 1 : 0);
+    if (i < 0 || i >= WHIT_SSE_CALLS_MAX) return fail(s, "the answer makes more calls than are taken");
+    struct whit_sse_call *call = &s->calls[i];
+    if ((size_t)i >= s->n_calls) s->n_calls = (size_t)i + 1;
+    if (!call->id.size_bytes) append(&call->id, json_object_get(piece, "id"));
+    if (!call->name.size_bytes) append(&call->name, json_object_get(function, "name"));
+    append(&call->arguments, json_object_get(function, "arguments"));
+    return true;
+}
+
+static bool take_event(whit_sse *s, const char *data, size_t n)
+{
+    json_error_t at;
+    size_t i;
+    json_t *piece;
+    if (n == 6 && memcmp(data, "[DONE]", 6) == 0) return s->is_done = true;
+    json_t *event = json_loadb(data, n, 0, &at);
+    if (!event) return fail(s, "an event of the answer is no JSON");
+    s->n_events++;
+    const json_t *wrong = json_object_get(event, "error"), *usage = json_object_get(event, "usage");
+    if (wrong && !json_is_null(wrong)) {
+        const char *message = json_string_value(json_is_object(wrong) ? json_object_get(wrong, "message") : wrong);
+        snprintf(s->why, sizeof s->why, "the server says: %.150s", message ? message : "an error");
+        s->failed = true;
+    }
+    if (json_is_object(usage)) {
+        json_decref(s->usage);
+        s->usage = json_incref((json_t *)(uintptr_t)usage);
+    }
+    const json_t *choice = json_array_get(json_object_get(event, "choices"), 0);
+    const json_t *delta = json_object_get(choice, "delta"), *text = json_object_get(delta, "content");
+    append(&s->text, text);
+    if (json_string_length(text) && s->on_text) s->on_text(s->user, json_string_value(text), json_string_length(text));
+    json_array_foreach(json_object_get(delta, "tool_calls"), i, piece) if (!add_call(s, piece)) break;
+    if (json_is_string(json_object_get(choice, "finish_reason"))) s->is_done = true;
+    json_decref(event);
+    return !s->failed;
+}
+
+/* A line of the stream without its end: data, a comment, another field, or the empty one between events. */
+static bool take_line(whit_sse *s, const char *line, size_t n)
+{
+    if (n && line[n - 1] == '\r') n--;
+    if (n < 5 || memcmp(line, "data:", 5) != 0) return true;
+    line += 5, n -= 5;
+    if (n && *line == ' ') line++, n--;
+    return !n || take_event(s, line, n);
+}
+
+bool whit_sse_push(whit_sse *s, const char *data, size_t n)
+{
+    if (s->failed) return false;
+    if (!s->is_stream && !whit_buf_append(&s->body, data, n)) return fail(s, "not enough memory for an answer");
+    if (!s->is_stream) { /* what begins like an object is one */
+        size_t blanks = 0;
+        const char *body = (const char *)s->body.data;
+        while (blanks < s->body.size_bytes && strchr(" \t\r\n", body[blanks]) && body[blanks]) blanks++;
+        if (blanks + 5 > s->body.size_bytes) return true;
+        s->is_stream = body[blanks] == ':' || memcmp(body + blanks, "data:", 5) == 0 ||
+            memcmp(body + blanks, "event", 5) == 0 || memcmp(body + blanks, "retry", 5) == 0;
+        if (!s->is_stream) return true;
+        whit_buf all = s->body;
+        s->body = (whit_buf){0};
+        bool ok = whit_sse_push(s, (const char *)all.data + blanks, all.size_bytes - blanks);
+        whit_buf_free(&all);
+        return ok;
+    }
+    for (const char *end; n && (end = memchr(data, '\n', n)); n -= (size_t)(end + 1 - data), data = end + 1) {
+        bool ok;
+        if (s->line.size_bytes) {
+            ok = whit_buf_append(&s->line, data, (size_t)(end - data)) &&
+                take_line(s, (const char *)s->line.data, s->line.size_bytes);
+            s->line.size_bytes = 0;
+        } else {
+            ok = take_line(s, data, (size_t)(end - data));
+        }
+        if (!ok) return s->failed ? false : fail(s, "not enough memory for an answer");
+    }
+    return !n || whit_buf_append(&s->line, data, n) || fail(s, "not enough memory for an answer");
+}
+
+bool whit_sse_is_whole(const whit_sse *s)
+{
+    return !s->is_stream || s->is_done || s->failed;
+}
+
+static json_t *string_of(const whit_buf *buf)
+{
+    json_t *value = json_stringn(buf->size_bytes ? (const char *)buf->data : "", buf->size_bytes);
+    return value ? value : json_string("");
+}
+
+static json_t *put_together(const whit_sse *s)
+{
+    json_t *message = json_pack("{s:s, s:o}", "role", "assistant", "content", string_of(&s->text));
+    json_t *calls = json_array();
+    for (size_t i = 0; i < s->n_calls; i++)
+        json_array_append_new(calls,
+                              json_pack("{s:o, s:s, s:{s:o, s:o}}", "id", string_of(&s->calls[i].id), "type",
+                                        "function", "function", "name", string_of(&s->calls[i].name), "arguments",
+                                        string_of(&s->calls[i].arguments)));
+    if (s->n_calls) json_object_set(message, "tool_calls", calls);
+    json_decref(calls);
+    return json_pack("{s:[{s:o}], s:O?}", "choices", "message", message, "usage", s->usage);
+}
+
+whit_status whit_sse_finish(whit_sse *s, json_t **answer, whit_error *error)
+{
+    json_error_t at;
+    *answer = NULL;
+    if (s->is_stream && !s->failed && s->line.size_bytes) /* the last line may have no end */
+        (void)take_line(s, (const char *)s->line.data, s->line.size_bytes);
+    s->line.size_bytes = 0;
+    if (s->failed) return whit_fail(error, WHIT_ERROR_FORMAT, "%s", s->why);
+    if (!s->is_stream) {
+        *answer = json_loadb(s->body.size_bytes ? (const char *)s->body.data : "", s->body.size_bytes, 0, &at);
+        return *answer
+            ? WHIT_OK
+            : whit_fail(error, WHIT_ERROR_FORMAT, "the endpoint's answer is no JSON: line %d: %s", at.line, at.text);
+    }
+    if (!s->is_done) return whit_fail(error, WHIT_ERROR_FORMAT, "the endpoint's answer breaks off");
+    *answer = put_together(s);
+    return *answer ? WHIT_OK : whit_fail_memory(error, "an answer", s->text.size_bytes);
+}
+
+void whit_sse_reset(whit_sse *s)
+{
+    whit_buf *bufs[] = {&s->line, &s->body, &s->text};
+    for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++) whit_buf_free(bufs[i]);
+    for (size_t i = 0; i < s->n_calls; i++) {
+        whit_buf_free(&s->calls[i].id);
+        whit_buf_free(&s->calls[i].name);
+        whit_buf_free(&s->calls[i].arguments);
+    }
+    json_decref(s->usage);
+    *s = (whit_sse){.on_text = s->on_text, .user = s->user};
+}
+
+void whit_sse_free(whit_sse *s)
+{
+    whit_sse_reset(s);
+}

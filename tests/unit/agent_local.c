@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ * A model in the process: every answer parses where the grammar holds it, whatever the model writes. */
+#include "test.h"
+
+#include "agent/model.h"
+#include "agent/tools.h"
+
+enum { ROUNDS = 60 };
+
+/* How many of its answers are of the form; of those, calls must be of tools that are there. */
+static unsigned share(const whit_model *model, whit_session *session, bool no_grammar, uint32_t n_tokens)
+{
+    static const char *const tasks[] = {"Read a file.", "Once upon a time", "{\"tool\":", "\"",
+                                        "Find the fox in src/a.c."};
+    json_t *tools = whit_tools_schema(true);
+    unsigned n_formed = 0;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        whit_local_options options = {
+            .n_tokens = n_tokens, .temperature = i % 3 ? 1.5f : 0, .seed = i, .no_grammar = no_grammar};
+        whit_local_model *local;
+        whit_error error;
+        assert_ok(whit_local_open(model, session, 0, &options, &local, &error), error);
+        whit_agent_model asked = whit_local_as_model(local);
+        json_t *messages = json_pack("[{s:s, s:s}, {s:s, s:s}]", "role", "system", "content", "Be brief.", "role",
+                                     "user", "content", tasks[i % 5]);
+        json_t *answer;
+        assert_ok(asked.ask(asked.user, messages, tools, &answer, &error), error);
+        const json_t *message = json_object_get(json_array_get(json_object_get(answer, "choices"), 0), "message");
+        const json_t *call = json_array_get(json_object_get(message, "tool_calls"), 0);
+        if (json_is_true(json_object_get(answer, "formed"))) {
+            const char *name = json_string_value(json_object_get(json_object_get(call, "function"), "name"));
+            bool known = !call;
+            size_t k;
+            json_t *tool;
+            json_array_foreach(tools, k, tool) known = known ||
+                strcmp(name, json_string_value(json_object_get(json_object_get(tool, "function"), "name"))) == 0;
+            n_formed += known;
+        }
+        json_decref(answer);
+        json_decref(messages);
+        whit_local_close(local);
+    }
+    json_decref(tools);
+    return n_formed;
+}
+
+static void answers_parse(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_model *model;
+    whit_session *session;
+    whit_model_options opening = whit_model_options_default();
+    opening.no_cache = true;
+    assert_ok(whit_model_open(WHIT_SOURCE_DIR "/tools/tales/tales.ndf", &opening, &model, &error), error);
+    whit_session_options wanted = whit_session_options_default();
+    wanted.n_ctx_tokens = 512;
+    wanted.n_threads = 1;
+    assert_ok(whit_session_open(model, &wanted, &session, &error), error);
+    unsigned off = share(model, session, true, 400), on = share(model, session, false, 400);
+    unsigned tight = share(model, session, false, 1); /* all of it is written by closing */
+    print_message("answers that parse: %u of %d without the grammar, %u with it, %u where there is hardly room\n", off,
+                  ROUNDS, on, tight);
+    assert_int_equal(on, ROUNDS);
+    assert_int_equal(tight, ROUNDS);
+    assert_true(off < on);
+    whit_session_close(session);
+    whit_model_close(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(answers_parse)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
