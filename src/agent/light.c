@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 static bool has_part(const char *path, const char *part)
@@ -140,6 +141,7 @@ bool whit_light_agreed(const char *reason, size_t n_files)
     if (n < 0 || (size_t)n >= sizeof line) return false;
     int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
     if (terminal < 0) return false;
+    (void)tcflush(terminal, TCIFLUSH); /* what was typed before the question is no answer to it */
     /* The reason has a path that a model chose: nothing in it may command the terminal. */
     dprintf(terminal, "%.*s", (int)whit_plain_line(line, (size_t)n), line);
     ssize_t got = read(terminal, answer, sizeof answer - 1);

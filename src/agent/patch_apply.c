@@ -241,6 +241,11 @@ static whit_status find_place(job *j, const whit_patch_hunk *hunk, size_t i_hunk
     }
     for (; *grade < WHIT_PATCH_GRADES; ++*grade) {
         size_t n = find_places(j, hunk, '-', from, *grade, places);
+        if (j->n_comparisons > MAX_COMPARISONS) /* what was not looked at may fit, too */
+            return whit_fail(j->error, WHIT_ERROR_LIMIT,
+                             "%s: hunk %zu (line %u of the patch): finding its place takes too long: give fewer or "
+                             "rarer lines",
+                             j->name, i_hunk + 1, hunk->source_line);
         if (n == 1) {
             *place = places[0];
             return WHIT_OK;

@@ -403,10 +403,17 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
     WHIT_TRY(append(journal, &head, changes, n, error));
     whit_status status = WHIT_OK;
     for (; status == WHIT_OK && done < n; done++) status = put(journal, &changes[done], true, error);
+    char first[200] = "";
+    if (status != WHIT_OK && error) snprintf(first, sizeof first, "%.199s", error->message);
     frame_head end = {.record = RECORD_END, .number = status == WHIT_OK ? head.number : 0};
-    if (status != WHIT_OK)
-        while (done-- > 0) (void)put(journal, &changes[done], false, NULL);
     whit_error inner;
+    if (status != WHIT_OK)
+        while (done-- > 0)
+            if (put(journal, &changes[done], false, &inner) != WHIT_OK) /* the next opening takes it back */
+                return whit_fail(error, WHIT_ERROR_IO,
+                                 "%s, and what was written of the turn could not be taken back (%s): it will be when "
+                                 "the project is opened next",
+                                 first, inner.message);
     whit_status ended = append(journal, &end, NULL, 0, status == WHIT_OK ? error : &inner);
     if (status == WHIT_OK) status = ended;
     if (status == WHIT_OK) status = remember(journal, &head, UINT32_MAX, n_bytes, error);

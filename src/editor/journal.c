@@ -14,7 +14,7 @@
 #define FRAME_BYTES    8 /* kind, size */
 #define CHECK_BYTES    crypto_shorthash_BYTES
 #define IDENTITY_BYTES 40
-#define CONTENTS_BYTES (64u << 20) /* a journal that is longer is not ours */
+#define CONTENTS_BYTES (1u << 30) /* a journal that is longer is not ours: 64 MiB were less than one large paste */
 
 static const uint8_t check_key[crypto_shorthash_KEYBYTES] = "whit journal 1";
 

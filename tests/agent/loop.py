@@ -133,11 +133,14 @@ if pid == 0:
     e = Endpoint([message(None, [("write", {"path": ".git/\x1b[2Kx", "content": "x"})]), message("done")])
     os.environ["XDG_STATE_HOME"] = os.path.abspath("state")
     os._exit(subprocess.run([WHIT, "agent", "-p", "x", "--url", e.url, "--project", "p", "--allow", "yellow"]).returncode)
-os.write(terminal, b"n\n")
-seen = b""
+os.write(terminal, b"y\n")  # typed before the question: no answer to it
+seen, answered = b"", False
 try:
     while piece := os.read(terminal, 4096):
         seen += piece
+        if b"[y/N]" in seen and not answered:
+            answered = True
+            os.write(terminal, b"n\n")
 except OSError:
     pass
 wanted(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0, f"a task at a terminal: {seen!r}")

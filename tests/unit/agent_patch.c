@@ -235,6 +235,29 @@ static void reasons(void **state)
     refuse("--- a/src/file.c\n+++ b/src/file.c\n@@ -1,0 +1,1 @@\n+x\n", "context");
 }
 
+/* A file too large to look at as a whole: what may stand twice is never taken for what stands once. */
+static void the_unseen_counts_as_a_place(void **state)
+{
+    (void)state;
+    enum { N_LINES = 1000000, N_OLD = 300 };
+    whit_buf content = {0}, text = {0}, out = {0};
+    whit_patch patch = {0};
+    whit_patch_result result;
+    whit_error error;
+    for (int i = 0; i < N_LINES; i++) whit_buf_append_str(&content, i == 1000 || i == N_LINES - 9 ? "y\n" : "x\n");
+    whit_buf_append_str(&text, "<<<<<<< SEARCH\n");
+    for (int i = 0; i < N_OLD; i++) whit_buf_append_str(&text, "x\n");
+    whit_buf_append_str(&text, "y\n=======\nz\n>>>>>>> REPLACE\n");
+    assert_ok(whit_patch_parse((const char *)text.data, text.size_bytes, &patch, &error), error);
+    assert_int_equal(whit_patch_apply(&patch, whit_patch_file_at(&patch, 0), "f", (const char *)content.data,
+                                      content.size_bytes, &out, &result, &error),
+                     WHIT_ERROR_LIMIT);
+    whit_patch_free(&patch);
+    whit_buf_free(&content);
+    whit_buf_free(&text);
+    whit_buf_free(&out);
+}
+
 static void anchors_choose(void **state)
 {
     (void)state;
@@ -258,6 +281,7 @@ int main(void)
         cmocka_unit_test(differences_apply),
         cmocka_unit_test(reasons),
         cmocka_unit_test(anchors_choose),
+        cmocka_unit_test(the_unseen_counts_as_a_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
