@@ -135,6 +135,8 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     WHIT_TRY(whit_turns_open(o->project, o->state_dir, &journal, &recovered, error));
     whit_status status = whit_turns_write(journal, whit_changes_at(&l->staged, 0), n, o->task, error);
     if (status == WHIT_OK) number = whit_turns_at(journal, whit_turns_count(journal) - 1)->number;
+    if (status == WHIT_OK && whit_turns_commit_error(journal))
+        o->note(o->user, whit_turns_commit_error(journal)->message);
     whit_turns_close(journal);
     if (status == WHIT_ERROR_ARGUMENT) { /* a file changed meanwhile: the model can read it again */
         whit_buf_printf(outcome, "error: %s", error->message);

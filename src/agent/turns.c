@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/turns.h"
 
+#include "agent/commits.h"
 #include "agent/folders.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -39,8 +40,10 @@ typedef struct frame_change {
 struct whit_turns {
     char *project, *path;
     whit_ndf_log log;
-    whit_buf turns;  /* whit_turn[] */
-    whit_buf frames; /* uint32_t[]: the frame of each turn */
+    whit_buf turns;     /* whit_turn[] */
+    whit_buf frames;    /* uint32_t[]: the frame of each turn */
+    whit_status commit; /* of the last turn, into git */
+    whit_error commit_error;
 };
 
 uint32_t whit_turns_count(const whit_turns *journal)
@@ -380,6 +383,25 @@ static whit_status read_again(whit_turns *journal, uint32_t index, whit_error *e
 
 /* ---- turns ---------------------------------------------------------------------------------- */
 
+/* The turn is written; that git does not take it too is told, and is no failure. */
+static void commit_turn(whit_turns *journal, const frame_head *head, const whit_change *changes, size_t n)
+{
+    char message[220];
+    bool made;
+    if (head->of)
+        snprintf(message, sizeof message, "turn %u: %s of turn %u\n", head->number,
+                 head->kind == WHIT_TURN_UNDO ? "undo" : "redo", head->of);
+    else
+        snprintf(message, sizeof message, "turn %u: %.*s\n", head->number, (int)strcspn(head->note, "\r\n"),
+                 head->note);
+    journal->commit = whit_commit_turn(journal->project, changes, n, message, &made, &journal->commit_error);
+}
+
+const whit_error *whit_turns_commit_error(const whit_turns *journal)
+{
+    return journal->commit == WHIT_OK ? NULL : &journal->commit_error;
+}
+
 static whit_status write_turn(whit_turns *journal, frame_head head, const whit_change *changes, size_t n,
                               whit_error *error)
 {
@@ -417,6 +439,7 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
     whit_status ended = append(journal, &end, NULL, 0, status == WHIT_OK ? error : &inner);
     if (status == WHIT_OK) status = ended;
     if (status == WHIT_OK) status = remember(journal, &head, UINT32_MAX, n_bytes, error);
+    if (status == WHIT_OK) commit_turn(journal, &head, changes, n);
     return status;
 }
 

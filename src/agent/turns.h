@@ -49,6 +49,8 @@ const whit_turn *whit_turns_at(const whit_turns *journal, uint32_t i); /* i < n_
  * is not any more what `before` says; nothing is written then. On failure the tree is as before. */
 whit_status whit_turns_write(whit_turns *journal, const whit_change *changes, size_t n, const char *note,
                              whit_error *error);
+/* Why the last turn is no commit under refs/whit; NULL: it is one, or there is no repository. */
+const whit_error *whit_turns_commit_error(const whit_turns *journal);
 /* Takes back a turn, or makes a taken-back one again, as a new turn. `number` 0: the latest that can
  * be. *number is then the one. With `preview` nothing is written. on_change is told every file. */
 typedef void whit_change_fn(void *user, const whit_change *change);

@@ -117,6 +117,7 @@ static int write_changes(cli_call *call, whit_changes *set, const char *project)
     if (n)
         cli_note("turn %u: %zu files written; 'whit agent undo' takes it back", whit_turns_at(journal, n - 1)->number,
                  whit_changes_count(set));
+    if (n && whit_turns_commit_error(journal)) cli_note("%s", whit_turns_commit_error(journal)->message);
     whit_turns_close(journal);
     return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 }

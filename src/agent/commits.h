@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ * Turns as commits of the project's git repository, under refs/whit/turns: a second way back, and one to
+ * look at turns with git's own tools. Index, HEAD, branches, stash and the files of the tree are not
+ * touched; no hook runs. libgit2 is opened at first use. */
+#ifndef WHIT_AGENT_COMMITS_H
+#define WHIT_AGENT_COMMITS_H
+
+#include "agent/turns.h"
+
+#define WHIT_COMMITS_REF "refs/whit/turns"
+
+/* Adds a commit whose tree is that of the turn before (of HEAD, at first) with the changes in it. Files
+ * that git ignores and those with secrets are left out. *made false without an error: the project is in
+ * no repository, or this build or machine has no libgit2. Errors: io (what git says), memory. */
+whit_status whit_commit_turn(const char *project, const whit_change *changes, size_t n, const char *message, bool *made,
+                             whit_error *error);
+
+#endif

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""Turns in a dirty git work tree: each is a commit under refs/whit, and nothing else of git's has changed.
+usage: git.py WHIT TURNS"""
+import hashlib
+import os
+import random
+import shutil
+import subprocess
+import sys
+
+WHIT, TURNS = sys.argv[1], int(sys.argv[2])
+failed = 0
+
+
+def wanted(condition, text):
+    global failed
+    if not condition:
+        failed = 1
+        print("FAILED:", text)
+
+
+env = dict(os.environ, HOME=os.path.abspath("home"), XDG_STATE_HOME=os.path.abspath("state"), GIT_CONFIG_NOSYSTEM="1",
+           GIT_AUTHOR_NAME="a", GIT_AUTHOR_EMAIL="a@b", GIT_COMMITTER_NAME="a", GIT_COMMITTER_EMAIL="a@b")
+
+
+def git(*words, check=True):
+    return subprocess.run(["git", "-C", "repo", *words], env=env, check=check, capture_output=True, text=True).stdout
+
+
+def whit(*words, patch=None, project="repo/sub"):
+    done = subprocess.run([WHIT, "agent", *words, "--project", project], env=env, input=patch, capture_output=True, text=True)
+    wanted(done.returncode == 0, f"{words}: {done.stderr}")
+    return done
+
+
+for folder in ("repo", "state", "home"):
+    shutil.rmtree(folder, ignore_errors=True)
+os.makedirs("repo/sub")
+os.makedirs("home")
+git("init", "-q", "-b", "main")
+for name in ("kept", "staged", "changed", "sub/one", "sub/two", "run"):
+    open(f"repo/{name}", "w").write(f"{name}\n0\n")
+os.chmod("repo/run", 0o755)
+open("repo/.gitignore", "w").write("*.o\n")
+git("add", ".")
+git("commit", "-qm", "first")
+open("repo/changed", "w").write("to stash\n")
+git("stash", "-q")
+open("repo/staged", "a").write("staged\n")
+git("add", "staged")
+open("repo/changed", "a").write("dirty\r\n")
+open("repo/untracked", "w").write("new\n")
+open("repo/sub/x.o", "w").write("object\n")
+os.symlink("kept", "repo/link")
+
+
+def state():
+    """Everything that must not change: git's files but for its objects and our reference, files that no turn writes."""
+    hashes = {}
+    for at, _, files in os.walk("repo"):
+        for name in files:
+            path = os.path.join(at, name)
+            if path.startswith("repo/.git/objects") or path.startswith("repo/.git/refs/whit") or path in ("repo/sub/one", "repo/sub/two", "repo/sub/new"):
+                continue
+            info = os.lstat(path)
+            content = os.readlink(path).encode() if os.path.islink(path) else open(path, "rb").read()
+            hashes[path] = (info.st_mode, hashlib.sha256(content).hexdigest())
+    return hashes
+
+
+before = state()
+lines = [git(*x.split()) for x in ("stash list", "rev-parse HEAD", "diff --cached", "diff -- changed")]
+rng = random.Random(1)
+contents = {"one": "sub/one\n0\n", "two": "sub/two\n0\n"}
+n, back = 0, 0
+while n < TURNS:
+    kind = rng.random()
+    name = rng.choice(["one", "two"])
+    if kind < 0.1 and back == 0 and n > 1:
+        whit("undo")
+        back = 1
+    elif back:
+        whit("redo")
+        back = 0
+    else:
+        lines_now = contents[name].splitlines(keepends=True)
+        patch = f"{name}\n<<<<<<< SEARCH\n{lines_now[1]}=======\n{n + 1}\n>>>>>>> REPLACE\n"
+        whit("apply", "-", "--allow", "yellow", patch=patch)
+        contents[name] = lines_now[0] + f"{n + 1}\n"
+    n += 1
+if back:
+    whit("redo")
+    n += 1
+wanted(state() == before, f"changed: {[p for p in before if state().get(p) != before[p]]} {[p for p in state() if p not in before]}")
+wanted([git(*x.split()) for x in ("stash list", "rev-parse HEAD", "diff --cached", "diff -- changed")] == lines, "stash, HEAD, index")
+wanted(int(git("rev-list", "--count", "HEAD..refs/whit/turns")) == n, f"commits: {git('rev-list', '--count', 'HEAD..refs/whit/turns')} of {n}")
+for name in contents:
+    wanted(open(f"repo/sub/{name}").read() == contents[name] == git("show", f"refs/whit/turns:sub/{name}"), f"the tree of the last turn: {name}")
+wanted(git("show", "refs/whit/turns:changed") == "changed\n0\n" and git("fsck", "--strict") == "", "the tree beside it")
+wanted("100755" in git("ls-tree", "refs/whit/turns", "run"), "modes")
+
+# Files that git ignores stay out; where git takes nothing, the turn is written all the same, and that is said.
+whit("apply", "-", "--allow", "yellow", patch="x.o\n<<<<<<< SEARCH\nobject\n=======\nother\n>>>>>>> REPLACE\n")
+wanted("x.o" not in git("ls-tree", "-r", "refs/whit/turns"), "an ignored file is committed")
+git("update-ref", "-d", "refs/whit/turns")
+shutil.rmtree("repo/.git/refs/whit", ignore_errors=True)
+open("repo/.git/refs/whit", "w").write("in the way")
+done = whit("apply", "-", "--allow", "yellow", patch="x.o\n<<<<<<< SEARCH\nother\n=======\nthird\n>>>>>>> REPLACE\n")
+done = whit("apply", "-", "--allow", "yellow", patch="new\n<<<<<<< SEARCH\n=======\nthird\n>>>>>>> REPLACE\n")
+wanted("refs/whit/turns" in done.stderr and open("repo/sub/new").read() == "third\n", f"a repository that takes nothing: {done.stderr}")
+
+# Without a repository, and in one without commits.
+for folder in ("plain", "fresh"):
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    open(f"{folder}/a", "w").write("a\n")
+subprocess.run(["git", "-C", "fresh", "init", "-q"], env=env, check=True)
+for folder in ("plain", "fresh"):
+    whit("apply", "-", "--allow", "yellow", patch="a\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n", project=folder)
+got = subprocess.run(["git", "-C", "fresh", "show", "refs/whit/turns:a"], env=env, capture_output=True, text=True).stdout
+wanted(got == "b\n" and not os.path.exists("plain/.git"), "a repository without commits")
+print(f"{n} turns")
+sys.exit(failed)
