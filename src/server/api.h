@@ -56,6 +56,28 @@ void whit_page_reply(whit_api *api, whit_web_reply *reply);
 
 enum { WHIT_API_MOST_ANSWERS = 64 }; /* prompts times answers of each */
 
+/* How the answer of one job is written. Events of a stream go to `out`. */
+typedef struct whit_dialect {
+    json_t *(*whole)(whit_ask *ask, const json_t *choice); /* of OpenAI's choice */
+    void (*begin)(whit_ask *ask, whit_buf *out);
+    void (*event)(whit_ask *ask, const whit_chat_event *event, whit_buf *out);
+    void (*end)(whit_ask *ask, whit_buf *out);
+    void (*fail)(whit_ask *ask, const whit_error *error, whit_buf *out);
+} whit_dialect;
+
+/* What a stream is in the middle of. */
+typedef struct whit_dialect_state {
+    bool open; /* a part has begun */
+    whit_chat_event_kind kind;
+    int index; /* of the part, from 0 */
+    uint64_t n_events, n_calls;
+    whit_buf text;   /* of the part so far */
+    char name[200];  /* a call's */
+    json_t *output;  /* parts that are whole */
+    json_t *request; /* of which the answer repeats fields; NULL: none */
+    json_t *stop;    /* the person's only stop string; NULL */
+} whit_dialect_state;
+
 /* One request for text: its jobs, and what the reply needs to know. */
 struct whit_ask {
     whit_api *api;
@@ -66,8 +88,11 @@ struct whit_ask {
     whit_chat_prompt *prompt;
     whit_buf prompt_texts[WHIT_API_MOST_ANSWERS]; /* with echo, by prompt */
     char id[40];
+    unsigned long long number; /* in the id */
     time_t created;
     int fd;
+    const whit_dialect *dialect; /* of another vendor; NULL: OpenAI's or Ollama's */
+    whit_dialect_state state;
 };
 /* Reads a request and submits its jobs; on failure the reply is filled in and NULL comes back. */
 whit_ask *whit_ask_open(whit_api *api, const whit_web_request *request, uint64_t key, bool is_chat,
@@ -75,6 +100,8 @@ whit_ask *whit_ask_open(whit_api *api, const whit_web_request *request, uint64_t
 /* The same of a body that was read already. */
 whit_ask *whit_ask_open_body(whit_api *api, const json_t *body, int fd, uint64_t key, bool is_chat,
                              whit_web_reply *reply);
+/* How many tokens a chat request has; false: the reply says why not. */
+bool whit_ask_count(whit_api *api, const json_t *body, size_t *n_tokens, whit_web_reply *reply);
 void whit_ask_close(whit_ask *ask); /* cancels what still runs */
 /* Waits for the end and replies, or starts a stream. Takes the ask over. */
 void whit_ask_reply(whit_ask *ask, whit_web_reply *reply);

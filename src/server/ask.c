@@ -388,8 +388,8 @@ whit_ask *whit_ask_open_body(whit_api *api, const json_t *body, int fd, uint64_t
     whit_ask *ask = calloc(1, sizeof *ask);
     if (ask) {
         *ask = (whit_ask){.api = api, .is_chat = is_chat, .fd = fd, .created = time(NULL), .n_each = 1};
-        snprintf(ask->id, sizeof ask->id, "%s-%016llx", is_chat ? "chatcmpl" : "cmpl",
-                 (unsigned long long)(atomic_fetch_add(&api->n_ids, 1) * 0x9E3779B97F4A7C15u ^ (uint64_t)ask->created));
+        ask->number = atomic_fetch_add(&api->n_ids, 1) * 0x9E3779B97F4A7C15u ^ (uint64_t)ask->created;
+        snprintf(ask->id, sizeof ask->id, "%s-%016llx", is_chat ? "chatcmpl" : "cmpl", ask->number);
     }
     if (!ask) whit_api_fail(reply, 500, "server_error", NULL, "out of memory");
     if (ask && !fill_in(ask, body, key, reply)) {
@@ -414,6 +414,17 @@ whit_ask *whit_ask_open(whit_api *api, const whit_web_request *request, uint64_t
     return ask;
 }
 
+bool whit_ask_count(whit_api *api, const json_t *body, size_t *n_tokens, whit_web_reply *reply)
+{
+    whit_ask ask = {.api = api, .is_chat = true, .n_each = 1};
+    struct prompts prompts = {.n = 0};
+    bool ok = render_chat(&ask, body, &prompts, reply);
+    *n_tokens = prompts.n_ids[0];
+    free(prompts.ids[0]);
+    whit_chat_prompt_close(ask.prompt);
+    return ok;
+}
+
 void whit_ask_close(whit_ask *ask)
 {
     if (!ask) return;
@@ -422,6 +433,8 @@ void whit_ask_close(whit_ask *ask)
         whit_job_close(ask->jobs[i]);
     }
     whit_chat_prompt_close(ask->prompt);
+    json_decref(ask->state.output), json_decref(ask->state.request), json_decref(ask->state.stop);
+    whit_buf_free(&ask->state.text);
     for (uint32_t i = 0; i < WHIT_API_MOST_ANSWERS; i++) whit_buf_free(&ask->prompt_texts[i]);
     free(ask);
 }

@@ -255,6 +255,12 @@ static void reply_whole(whit_ask *ask, whit_web_reply *reply)
         json_decref(body);
         return;
     }
+    if (ask->dialect) {
+        whit_api_reply(reply, ask->dialect->whole(ask, json_array_get(choices, 0)));
+        json_decref(choices);
+        json_decref(body);
+        return;
+    }
     const whit_job *job = ask->jobs[0];
     double prompt_ms = (double)(job->first_ns - job->started_ns) / 1e6;
     double rest_ms = (double)(job->done_ns - job->first_ns) / 1e6;
@@ -317,6 +323,11 @@ static bool on_event(void *user, const whit_chat_event *event)
 {
     const stream_part *part = user;
     struct stream *s = part->stream;
+    if (s->ask->dialect) {
+        s->ask->dialect->event(s->ask, event, &s->out);
+        s->last_ns = whit_now_ns();
+        return true;
+    }
     if (s->ask->ollama) { /* calls go out whole, at the end */
         if (event->kind == WHIT_CHAT_TEXT)
             send_event(s, whit_ollama_line(s->ask, event->text, event->text_bytes, NULL, 0, NULL, false));
@@ -347,7 +358,9 @@ static bool on_event(void *user, const whit_chat_event *event)
 
 static void send_error(struct stream *s, const whit_error *error)
 {
-    if (s->ask->ollama)
+    if (s->ask->dialect)
+        s->ask->dialect->fail(s->ask, error, &s->out);
+    else if (s->ask->ollama)
         send_event(s, json_pack("{s:s}", "error", error->message));
     else
         send_event(s,
@@ -374,7 +387,9 @@ static void send_part(struct stream *s, uint32_t i, const char *text, size_t n, 
     const whit_job *job = s->ask->jobs[i];
     if (!s->parts[i].begun && !s->ask->ollama) {
         s->parts[i].begun = true;
-        if (s->ask->is_chat)
+        if (s->ask->dialect)
+            s->ask->dialect->begin(s->ask, &s->out);
+        else if (s->ask->is_chat)
             send_chunk(s, i, json_pack("{s:s, s:s}", "role", "assistant", "content", ""), NULL, NULL);
         else if (s->ask->echo)
             send_chunk(s, i,
@@ -394,6 +409,8 @@ static void send_part(struct stream *s, uint32_t i, const char *text, size_t n, 
     if (s->ask->is_chat) whit_chat_parser_flush(s->parts[i].parser, NULL);
     if (job->error.status != WHIT_OK)
         send_error(s, &job->error);
+    else if (s->ask->dialect)
+        s->ask->dialect->end(s->ask, &s->out);
     else if (s->ask->ollama)
         end_ollama(s, i);
     else
@@ -451,13 +468,13 @@ static void look(struct stream *s)
         free(entries);
     }
     if (!all) return;
-    if (s->ask->include_usage) {
+    if (s->ask->include_usage && !s->ask->dialect) {
         json_t *event = envelope(s->ask, true);
         json_object_set_new(event, "choices", json_array());
         json_object_set_new(event, "usage", usage_json(s->ask));
         send_event(s, event);
     }
-    if (!s->ask->ollama) whit_buf_append_str(&s->out, "data: [DONE]\n\n");
+    if (!s->ask->ollama && !s->ask->dialect) whit_buf_append_str(&s->out, "data: [DONE]\n\n");
     s->over = true;
 }
 

@@ -139,6 +139,158 @@ def test_prompt_logprobs():
     post("/v1/completions", {"prompt": ["a"] * 65}, 400)
 
 
+def named_events(path, body):
+    """Server-sent events with names, as Anthropic's and OpenAI's newer clients read them."""
+    status, text = ask("POST", path, {**body, "stream": True})
+    check(status == 200, path, body, status, text[:200])
+    found = []
+    for block in text.decode().split("\n\n"):
+        if block and not block.startswith(":"):
+            name, data = block.split("\n")
+            found.append(json.loads(data[6:]))
+            check(name == "event: " + found[-1]["type"], name, data[:100])
+    return found
+
+
+def test_vendors():
+    """/v1/messages and /v1/responses say what /v1/chat/completions says."""
+    options = {"seed": 5, "temperature": 0.7}
+    messages = [{"role": "user", "content": "a cat"}, {"role": "assistant", "content": "A cat!"},
+                {"role": "user", "content": "and a dog"}]
+    same = post("/v1/chat/completions", {"messages": messages, "max_tokens": 40, **options})
+    text = same["choices"][0]["message"]["content"]
+    blocks = [{**m, "content": [{"type": "text", "text": m["content"]}]} for m in messages]
+    for form in (messages, blocks):
+        body = {"model": "x", "max_tokens": 40, "messages": form, **options}
+        whole = post("/v1/messages", body)
+        check(whole["content"] == [{"type": "text", "text": text}] and whole["role"] == "assistant", whole)
+        used = whole["usage"]
+        check(used["input_tokens"] + used["cache_read_input_tokens"] == same["usage"]["prompt_tokens"], used)
+        check(post("/v1/messages/count_tokens", body)["input_tokens"] == same["usage"]["prompt_tokens"], "count_tokens")
+        stream = named_events("/v1/messages", body)
+        check([e["type"] for e in stream if e["type"] != "content_block_delta"] == [
+            "message_start", "content_block_start", "content_block_stop", "message_delta", "message_stop"], stream)
+        check("".join(e["delta"]["text"] for e in stream if e["type"] == "content_block_delta") == text, stream)
+        check(stream[-2]["delta"]["stop_reason"] == whole["stop_reason"], stream)
+    system = {"max_tokens": 9, "system": [{"type": "text", "text": "Be brief."}], "messages": messages[:1], **options}
+    plain = {"messages": [{"role": "system", "content": "Be brief."}, messages[0]], "max_tokens": 9, **options}
+    check(post("/messages", system)["content"][0]["text"] ==
+          post("/chat/completions", plain)["choices"][0]["message"]["content"], "a system prompt")
+    stopped = post("/v1/messages", {**body, "stop_sequences": [text[3:6]]})
+    check(stopped["stop_reason"] == "stop_sequence" and stopped["stop_sequence"] == text[3:6] and
+          stopped["content"][0]["text"] == text[:3], stopped)
+    for bad in ({"messages": messages}, {**body, "messages": []}, {**body, "messages": "x"},
+                {**body, "messages": [{"role": "user", "content": [{"type": "image"}]}]},
+                {**body, "tools": [{"type": "web_search_20250305", "name": "web"}]}):
+        error = post("/v1/messages", bad, 400)
+        check(error["type"] == "error" and error["error"]["message"], bad, error)
+
+    parts = [{"role": m["role"], "content": [{"type": "input_text", "text": m["content"]}]} for m in messages]
+    for form in (messages, parts):
+        body = {"input": form, "max_output_tokens": 40, **options}
+        whole = post("/v1/responses", body)
+        check([p["text"] for item in whole["output"] for p in item["content"]] == [text], whole)
+        check(whole["usage"]["input_tokens"] == same["usage"]["prompt_tokens"], whole)
+        cut = same["choices"][0]["finish_reason"] == "length"
+        check(whole["status"] == ("incomplete" if cut else "completed"), whole)
+        stream = named_events("/v1/responses", body)
+        check([e["sequence_number"] for e in stream] == list(range(len(stream))), "sequence numbers")
+        check("".join(e["delta"] for e in stream if e["type"] == "response.output_text.delta") == text, stream)
+        last = stream[-1]["response"]
+        check([i["content"] for i in last["output"]] == [i["content"] for i in whole["output"]] and
+              last["status"] == whole["status"], last)
+    brief = post("/v1/responses", {"input": "a cat", "instructions": "Be brief.", "max_output_tokens": 9, **options})
+    check(brief["output"][0]["content"][0]["text"] == post("/messages", system)["content"][0]["text"], brief)
+    schema = {"type": "object", "properties": {"pet": {"enum": ["cat", "dog"]}}, "required": ["pet"],
+              "additionalProperties": False}
+    made = post("/v1/responses", {"input": "a pet", "text": {"format": {"type": "json_schema", "name": "pet",
+                                                                        "schema": schema}}, **options})
+    check(json.loads(made["output"][0]["content"][0]["text"])["pet"] in ("cat", "dog"), made)
+    for bad in ({"input": []}, {}, {"input": "x", "previous_response_id": "resp_1"}, {"input": [{"type": "nonsense"}]},
+                {"input": "x", "tools": [{"type": "web_search"}]}):
+        check(post("/v1/responses", bad, 400)["error"]["message"], bad)
+
+
+TOOLS_TEMPLATE = r"""{%- if tools %}{{- '<|im_start|>system\n' }}{%- for tool in tools %}{{- tool | tojson }}{%- endfor %}
+{{- '\nAnswer with <tool_call>\n{"name": NAME, "arguments": {}}\n</tool_call><|im_end|>\n' }}{%- endif %}
+{%- for message in messages %}
+{%- if message.role == 'tool' %}{{- '<|im_start|>user\n<tool_response>\n' + message.content + '\n</tool_response><|im_end|>\n' }}
+{%- else %}{{- '<|im_start|>' + message.role + '\n' + (message.content or '') }}
+{%- for call in message.tool_calls or [] %}{{- '<tool_call>\n' + ({'name': call.function.name, 'arguments': call.function.arguments} | tojson) + '\n</tool_call>' }}{%- endfor %}
+{{- '<|im_end|>\n' }}{%- endif %}{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|im_start|>assistant\n' }}{%- endif %}"""
+
+
+def test_tools():
+    """Calls of a model whose template has tools, in all three forms; a grammar makes it call."""
+    global port
+    with open("tools.jinja", "w", encoding="utf-8") as out:
+        out.write(TOOLS_TEMPLATE)
+    subprocess.run([*os.environ.get("EMULATOR", "").split(), os.environ["BUILD"] + "/tests/make_folder", "qwen3-0.6b",
+                    "tools_model", "--layers", "1", "--divide", "8", "--vocab", "300", "--template", "tools.jinja"],
+                   check=True, stdout=subprocess.DEVNULL)
+    before, (server, port) = port, start("-m", "tools_model", "-c", "4096")
+    arguments = {"city": "Bern", "n": 2}
+    call = r'<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Bern\", \"n\": 2}}\n</tool_call>'
+    grammar = {"grammar": 'root ::= "Let me see. ' + call + call + '"', "temperature": 0}
+    schema = {"type": "object", "properties": {"city": {"type": "string"}, "n": {"type": "integer"}}}
+    function = {"name": "weather", "description": "The weather", "parameters": schema}
+    tools = [{"type": "function", "function": function}]
+    question = [{"role": "user", "content": "How is it in Bern?"}]
+    done = post("/v1/chat/completions", {"messages": question, "tools": tools, **grammar})["choices"][0]
+    check(done["finish_reason"] == "tool_calls" and done["message"]["content"].strip() == "Let me see.", done)
+    calls = done["message"]["tool_calls"]
+    check([json.loads(c["function"]["arguments"]) for c in calls] == [arguments] * 2, calls)
+    check([c["function"]["name"] for c in calls] == ["weather"] * 2 and calls[0]["id"] != calls[1]["id"], calls)
+    chunks = events({"messages": question, "tools": tools, **grammar})
+    pieces = [c for e in chunks for c in e["choices"][0]["delta"].get("tool_calls", [])]
+    check([json.loads("".join(p["function"].get("arguments", "") for p in pieces if p["index"] == i))
+           for i in range(2)] == [arguments] * 2, pieces)
+
+    body = {"max_tokens": 400, "messages": question, **grammar, "tools": [
+        {"name": "weather", "description": "The weather", "input_schema": schema}]}
+    whole = post("/v1/messages", body)
+    used = [b for b in whole["content"] if b["type"] == "tool_use"]
+    check(whole["stop_reason"] == "tool_use" and [b["input"] for b in used] == [arguments] * 2, whole)
+    stream = named_events("/v1/messages", body)
+    begun = [e["content_block"] for e in stream if e["type"] == "content_block_start"]
+    check([b["type"] for b in begun] == ["text", "tool_use", "tool_use"], begun)
+    for i in (1, 2):
+        check(json.loads("".join(e["delta"]["partial_json"] for e in stream if e["type"] == "content_block_delta" and
+                                 e["index"] == i)) == arguments, stream)
+    check(stream[-2]["delta"]["stop_reason"] == "tool_use", stream[-2])
+
+    asked = {"input": question, **grammar, "tools": [{"type": "function", **function}]}
+    answer = post("/v1/responses", asked)
+    check([i["type"] for i in answer["output"]] == ["message", "function_call", "function_call"], answer)
+    check([json.loads(i["arguments"]) for i in answer["output"][1:]] == [arguments] * 2, answer)
+    stream = named_events("/v1/responses", asked)
+    check([{**i, "id": 0, "call_id": 0} for i in stream[-1]["response"]["output"]] ==
+          [{**i, "id": 0, "call_id": 0} for i in answer["output"]], stream[-1])
+
+    # What the tools gave, in three forms, is one prompt.
+    results = ["sunny", "17 degrees"]
+    as_chat = question + [done["message"]] + [
+        {"role": "tool", "tool_call_id": c["id"], "content": r} for c, r in zip(calls, results)]
+    as_messages = question + [{"role": "assistant", "content": whole["content"]}, {"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": b["id"], "content": [{"type": "text", "text": r}]}
+        for b, r in zip(used, results)]}]
+    as_items = question + answer["output"] + [
+        {"type": "function_call_output", "call_id": i["call_id"], "output": r}
+        for i, r in zip(answer["output"][1:], results)]
+    more = {"seed": 3, "temperature": 0.5}
+    one = post("/v1/chat/completions", {"messages": as_chat, "tools": tools, "max_tokens": 8, **more})
+    two = post("/v1/messages", {"messages": as_messages, "tools": body["tools"], "max_tokens": 8, **more})
+    three = post("/v1/responses", {"input": as_items, "tools": asked["tools"], "max_output_tokens": 8, **more})
+    n = one["usage"]["prompt_tokens"]
+    check(n == two["usage"]["input_tokens"] + two["usage"]["cache_read_input_tokens"] == three["usage"]["input_tokens"],
+          one["usage"], two["usage"], three["usage"])
+    check(one["choices"][0]["message"]["content"] == "".join(b["text"] for b in two["content"]), one, two)
+    server.send_signal(signal.SIGTERM)
+    check(server.wait(20) == 0, "the server did not end well")
+    port = before
+
+
 def test_embeddings():
     texts = ["a cat", "a big dog ran", "a cat"]
     done = post("/v1/embeddings", {"input": texts, "model": "x"})
@@ -408,6 +560,8 @@ def test_keys(key_file):
 server, port = start()
 test_endpoints()
 test_prompt_logprobs()
+test_vendors()
+test_tools()
 test_page()
 test_embeddings()
 test_ollama()

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT
+ * Anthropic's Messages API, https://docs.anthropic.com/en/api/messages. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/dialect.h"
+
+/* ---- shared by the dialects ---------------------------------------------------------------------- */
+
+void whit_dialect_send(whit_buf *out, json_t *event)
+{
+    char *text = event ? json_dumps(event, JSON_COMPACT) : NULL;
+    if (text) whit_buf_printf(out, "event: %s\ndata: ", json_string_value(json_object_get(event, "type")));
+    if (text && whit_buf_append_str(out, text)) whit_buf_append_str(out, "\n\n");
+    free(text);
+    json_decref(event);
+}
+
+json_t *whit_dialect_text(const void *text, size_t n)
+{
+    json_t *own = json_stringn(text ? text : "", text ? n : 0);
+    return own ? own : json_string("");
+}
+
+/* ---- requests ------------------------------------------------------------------------------------ */
+
+static bool refuse(whit_web_reply *reply, const char *what)
+{
+    whit_api_fail(reply, 400, "invalid_request_error", NULL, "%s", what);
+    return false;
+}
+
+/* {"error": {...}} as Anthropic has it. */
+static void translate_error(whit_web_reply *reply)
+{
+    if (reply->stream || reply->status < 400) return;
+    json_t *body = json_loadb(reply->body.data ? (const char *)reply->body.data : "", reply->body.size_bytes, 0, NULL);
+    json_t *error = json_object_get(body, "error"), *message = json_object_get(error, "message");
+    json_t *type = json_object_get(error, "type");
+    bool busy = reply->status == 503;
+    if (message)
+        whit_api_reply(reply,
+                       json_pack("{s:s, s:{s:o, s:O}}", "type", "error", "error", "type",
+                                 busy ? json_string("overloaded_error") : json_incref(type), "message", message));
+    json_decref(body);
+}
+
+/* The text of a content: a string, or text blocks. NULL: refused. */
+static json_t *content_text(const json_t *content, whit_web_reply *reply)
+{
+    whit_buf text = {0};
+    if (json_is_string(content)) return json_incref((json_t *)content);
+    for (size_t i = 0; i < json_array_size(content); i++) {
+        const json_t *block = json_array_get(content, i), *own = json_object_get(block, "text");
+        if (!json_is_string(own)) {
+            refuse(reply, "content: only text can be read here");
+            whit_buf_free(&text);
+            return NULL;
+        }
+        if (i) whit_buf_append_str(&text, "\n");
+        whit_buf_append(&text, json_string_value(own), json_string_length(own));
+    }
+    json_t *whole = whit_dialect_text(text.data, text.size_bytes);
+    whit_buf_free(&text);
+    return whole;
+}
+
+/* One message becomes one or more: results of tools are messages of their own. */
+static bool read_blocks(const json_t *blocks, const char *role, json_t *messages, whit_web_reply *reply)
+{
+    bool assistant = !strcmp(role, "assistant");
+    json_t *message = json_pack("{s:s}", "role", role), *calls = json_array();
+    whit_buf text = {0}, thinking = {0};
+    bool ok = message && calls;
+    for (size_t i = 0; ok && i < json_array_size(blocks); i++) {
+        const json_t *block = json_array_get(blocks, i);
+        const char *type = json_string_value(json_object_get(block, "type"));
+        if (type && !strcmp(type, "text")) {
+            const json_t *own = json_object_get(block, "text");
+            if (text.size_bytes) whit_buf_append_str(&text, "\n");
+            ok = json_is_string(own) && whit_buf_append(&text, json_string_value(own), json_string_length(own));
+        } else if (assistant && type && !strcmp(type, "thinking")) {
+            const json_t *own = json_object_get(block, "thinking");
+            ok = json_is_string(own) && whit_buf_append(&thinking, json_string_value(own), json_string_length(own));
+        } else if (assistant && type && !strcmp(type, "redacted_thinking")) {
+            continue;
+        } else if (assistant && type && !strcmp(type, "tool_use")) {
+            const json_t *id = json_object_get(block, "id"), *name = json_object_get(block, "name");
+            const json_t *input = json_object_get(block, "input");
+            char *arguments = json_is_object(input) ? json_dumps(input, JSON_COMPACT) : NULL;
+            ok = arguments && json_is_string(name) && json_is_string(id);
+            if (ok)
+                json_array_append_new(calls,
+                                      json_pack("{s:O, s:s, s:{s:O, s:s}}", "id", id, "type", "function", "function",
+                                                "name", name, "arguments", arguments));
+            free(arguments);
+        } else if (!assistant && type && !strcmp(type, "tool_result")) {
+            const json_t *id = json_object_get(block, "tool_use_id"), *content = json_object_get(block, "content");
+            json_t *own = content && !json_is_null(content) ? content_text(content, reply) : json_string("");
+            if (!own) goto refused;
+            ok = json_is_string(id);
+            if (ok)
+                json_array_append_new(messages,
+                                      json_pack("{s:s, s:O, s:O}", "role", "tool", "tool_call_id", id, "content", own));
+            json_decref(own);
+        } else {
+            refuse(reply,
+                   "messages: a kind of content that is not served; text, tool_use, tool_result and thinking are");
+            goto refused;
+        }
+    }
+    if (!ok || text.failed || thinking.failed) {
+        refuse(reply, "messages: a block of content lacks what it needs");
+        goto refused;
+    }
+    json_object_set_new(message, "content", whit_dialect_text(text.data, text.size_bytes));
+    if (thinking.size_bytes)
+        json_object_set_new(message, "reasoning_content", whit_dialect_text(thinking.data, thinking.size_bytes));
+    if (json_array_size(calls)) json_object_set(message, "tool_calls", calls);
+    if (assistant || text.size_bytes) json_array_append(messages, message);
+    json_decref(message), json_decref(calls);
+    whit_buf_free(&text), whit_buf_free(&thinking);
+    return true;
+refused:
+    json_decref(message), json_decref(calls);
+    whit_buf_free(&text), whit_buf_free(&thinking);
+    return false;
+}
+
+static bool read_messages(const json_t *body, json_t *messages, whit_web_reply *reply)
+{
+    const json_t *system = json_object_get(body, "system"), *list = json_object_get(body, "messages");
+    if (system && !json_is_null(system)) {
+        json_t *text = content_text(system, reply);
+        if (!text) return false;
+        if (json_string_length(text))
+            json_array_append_new(messages, json_pack("{s:s, s:O}", "role", "system", "content", text));
+        json_decref(text);
+    }
+    if (!json_is_array(list) || !json_array_size(list)) return refuse(reply, "messages: expected a list of messages");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i), *content = json_object_get(one, "content");
+        const char *role = json_string_value(json_object_get(one, "role"));
+        if (!role || (strcmp(role, "user") && strcmp(role, "assistant")))
+            return refuse(reply, "messages: the role is user or assistant");
+        if (json_is_string(content))
+            json_array_append_new(messages, json_pack("{s:s, s:O}", "role", role, "content", content));
+        else if (!json_is_array(content))
+            return refuse(reply, "messages: the content is a text or a list of blocks");
+        else if (!read_blocks(content, role, messages, reply))
+            return false;
+    }
+    return true;
+}
+
+static bool read_tools(const json_t *body, json_t *own, whit_web_reply *reply)
+{
+    const json_t *tools = json_object_get(body, "tools"), *choice = json_object_get(body, "tool_choice");
+    const char *type = json_string_value(json_object_get(choice, "type"));
+    json_t *list = json_array();
+    for (size_t i = 0; i < json_array_size(tools); i++) {
+        const json_t *tool = json_array_get(tools, i), *name = json_object_get(tool, "name");
+        const json_t *schema = json_object_get(tool, "input_schema"), *about = json_object_get(tool, "description");
+        if (!json_is_string(name) || !json_is_object(schema)) {
+            json_decref(list);
+            return refuse(reply,
+                          "tools: each needs a name and an input_schema; tools that the server runs are not served");
+        }
+        json_t *function = json_pack("{s:O, s:O}", "name", name, "parameters", schema);
+        if (json_is_string(about)) json_object_set(function, "description", (json_t *)about);
+        json_array_append_new(list, json_pack("{s:s, s:o}", "type", "function", "function", function));
+    }
+    if (json_array_size(list)) json_object_set(own, "tools", list);
+    json_decref(list);
+    if (!type) return true;
+    if (!strcmp(type, "any"))
+        json_object_set_new(own, "tool_choice", json_string("required"));
+    else if (!strcmp(type, "tool"))
+        json_object_set_new(own, "tool_choice",
+                            json_pack("{s:s, s:{s:O}}", "type", "function", "function", "name",
+                                      json_object_get(choice, "name") ? json_object_get(choice, "name") : json_null()));
+    else
+        json_object_set_new(own, "tool_choice", json_string(type));
+    return true;
+}
+
+/* As OpenAI has it; NULL: refused. */
+static json_t *translate(const json_t *body, bool counting, whit_web_reply *reply)
+{
+    static const char *const same[] = {"temperature", "top_p", "top_k", "stream", "seed", "grammar"};
+    json_t *own = json_object(), *messages = json_array();
+    const json_t *most = json_object_get(body, "max_tokens"), *stops = json_object_get(body, "stop_sequences");
+    const char *thinking = json_string_value(json_object_get(json_object_get(body, "thinking"), "type"));
+    bool ok = counting || (json_is_integer(most) && json_integer_value(most) > 0) ||
+        refuse(reply, "max_tokens: expected a number above 0");
+    ok = ok && read_messages(body, messages, reply) && read_tools(body, own, reply);
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        json_t *value = json_object_get(body, same[i]);
+        if (value) json_object_set(own, same[i], value);
+    }
+    json_object_set_new(own, "messages", messages);
+    if (most) json_object_set(own, "max_tokens", (json_t *)most);
+    if (stops) json_object_set(own, "stop", (json_t *)stops);
+    if (thinking)
+        json_object_set_new(own, "chat_template_kwargs",
+                            json_pack("{s:b}", "enable_thinking", !strcmp(thinking, "enabled")));
+    if (ok) return own;
+    json_decref(own);
+    return NULL;
+}
+
+/* ---- replies ------------------------------------------------------------------------------------- */
+
+static const char *stop_reason(const whit_ask *ask, bool calls)
+{
+    const whit_job *job = ask->jobs[0];
+    if (calls) return "tool_use";
+    if (job->finish == WHIT_FINISH_STOP && ask->state.stop) return "stop_sequence";
+    return job->finish == WHIT_FINISH_END || job->finish == WHIT_FINISH_STOP ? "end_turn" : "max_tokens";
+}
+
+/* Which of several stop strings it was is not known. */
+static json_t *stop_text(const whit_ask *ask, const char *reason)
+{
+    return !strcmp(reason, "stop_sequence") && json_is_string(ask->state.stop) ? json_incref(ask->state.stop)
+                                                                               : json_null();
+}
+
+static json_t *usage(const whit_ask *ask)
+{
+    const whit_job *job = ask->jobs[0];
+    return json_pack("{s:I, s:I, s:I, s:I}", "input_tokens", (json_int_t)(job->n_ids - job->n_cached), "output_tokens",
+                     (json_int_t)job->n_generated, "cache_read_input_tokens", (json_int_t)job->n_cached,
+                     "cache_creation_input_tokens", (json_int_t)0);
+}
+
+static json_t *whole(whit_ask *ask, const json_t *choice)
+{
+    const json_t *message = json_object_get(choice, "message"), *text = json_object_get(message, "content");
+    json_t *thinking = json_object_get(message, "reasoning_content"), *calls = json_object_get(message, "tool_calls");
+    json_t *content = json_array();
+    const char *reason = stop_reason(ask, json_array_size(calls) > 0);
+    if (json_string_length(thinking))
+        json_array_append_new(content,
+                              json_pack("{s:s, s:O, s:s}", "type", "thinking", "thinking", thinking, "signature", ""));
+    if (json_string_length(text)) json_array_append_new(content, json_pack("{s:s, s:O}", "type", "text", "text", text));
+    for (size_t i = 0; i < json_array_size(calls); i++) {
+        const json_t *call = json_array_get(calls, i), *function = json_object_get(call, "function");
+        const json_t *arguments = json_object_get(function, "arguments");
+        json_t *input = json_is_string(arguments)
+            ? json_loadb(json_string_value(arguments), json_string_length(arguments), 0, NULL)
+            : NULL;
+        json_array_append_new(content,
+                              json_pack("{s:s, s:O, s:O, s:o}", "type", "tool_use", "id", json_object_get(call, "id"),
+                                        "name", json_object_get(function, "name"), "input",
+                                        input ? input : json_object()));
+    }
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:o, s:o}", "id", ask->id, "type", "message", "role", "assistant",
+                     "model", ask->api->options->model_name, "content", content, "stop_reason", reason, "stop_sequence",
+                     stop_text(ask, reason), "usage", usage(ask));
+}
+
+static void begin(whit_ask *ask, whit_buf *out)
+{
+    json_t *counts = usage(ask);
+    json_object_set_new(counts, "output_tokens", json_integer(0));
+    json_t *message =
+        json_pack("{s:s, s:s, s:s, s:s, s:[], s:n, s:n, s:o}", "id", ask->id, "type", "message", "role", "assistant",
+                  "model", ask->api->options->model_name, "content", "stop_reason", "stop_sequence", "usage", counts);
+    whit_dialect_send(out, json_pack("{s:s, s:o}", "type", "message_start", "message", message));
+}
+
+static void close_block(whit_ask *ask, whit_buf *out)
+{
+    whit_dialect_state *state = &ask->state;
+    if (!state->open) return;
+    whit_dialect_send(out, json_pack("{s:s, s:i}", "type", "content_block_stop", "index", state->index));
+    state->index++;
+    state->open = false;
+}
+
+static void open_block(whit_ask *ask, whit_chat_event_kind kind, json_t *block, whit_buf *out)
+{
+    whit_dialect_state *state = &ask->state;
+    close_block(ask, out);
+    state->open = true;
+    state->kind = kind;
+    whit_dialect_send(
+        out,
+        json_pack("{s:s, s:i, s:o}", "type", "content_block_start", "index", state->index, "content_block", block));
+}
+
+static void event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
+{
+    whit_dialect_state *state = &ask->state;
+    json_t *text = whit_dialect_text(event->text, event->text_bytes), *delta = NULL;
+    char id[80];
+    switch (event->kind) {
+    case WHIT_CHAT_TEXT:
+        if (!state->open || state->kind != WHIT_CHAT_TEXT)
+            open_block(ask, WHIT_CHAT_TEXT, json_pack("{s:s, s:s}", "type", "text", "text", ""), out);
+        delta = json_pack("{s:s, s:O}", "type", "text_delta", "text", text);
+        break;
+    case WHIT_CHAT_THINKING:
+        if (!state->open || state->kind != WHIT_CHAT_THINKING)
+            open_block(ask, WHIT_CHAT_THINKING,
+                       json_pack("{s:s, s:s, s:s}", "type", "thinking", "thinking", "", "signature", ""), out);
+        delta = json_pack("{s:s, s:O}", "type", "thinking_delta", "thinking", text);
+        break;
+    case WHIT_CHAT_CALL_BEGIN:
+        snprintf(id, sizeof id, "toolu_%s_%u", ask->id, event->i_call);
+        state->n_calls++;
+        open_block(ask, WHIT_CHAT_CALL_BEGIN,
+                   json_pack("{s:s, s:s, s:O, s:{}}", "type", "tool_use", "id", id, "name", text, "input"), out);
+        break;
+    case WHIT_CHAT_CALL_ARGUMENTS:
+        delta = json_pack("{s:s, s:O}", "type", "input_json_delta", "partial_json", text);
+        break;
+    case WHIT_CHAT_CALL_END: close_block(ask, out); break;
+    }
+    json_decref(text);
+    if (delta)
+        whit_dialect_send(
+            out, json_pack("{s:s, s:i, s:o}", "type", "content_block_delta", "index", state->index, "delta", delta));
+}
+
+static void end(whit_ask *ask, whit_buf *out)
+{
+    const char *reason = stop_reason(ask, ask->state.n_calls > 0);
+    close_block(ask, out);
+    whit_dialect_send(out,
+                      json_pack("{s:s, s:{s:s, s:o}, s:o}", "type", "message_delta", "delta", "stop_reason", reason,
+                                "stop_sequence", stop_text(ask, reason), "usage", usage(ask)));
+    whit_dialect_send(out, json_pack("{s:s}", "type", "message_stop"));
+}
+
+static void fail(whit_ask *ask, const whit_error *error, whit_buf *out)
+{
+    (void)ask;
+    whit_dialect_send(
+        out,
+        json_pack("{s:s, s:{s:s, s:s}}", "type", "error", "error", "type", "api_error", "message", error->message));
+}
+
+static const whit_dialect dialect = {whole, begin, event, end, fail};
+
+bool whit_messages_route(whit_api *api, const whit_web_request *request, const char *path, uint64_t key,
+                         whit_web_reply *reply)
+{
+    bool counting = !strcmp(path, "/messages/count_tokens");
+    if (strcmp(request->method, "POST") || (!counting && strcmp(path, "/messages"))) return false;
+    json_t *body = json_loadb(request->body ? request->body : "", request->body_bytes, 0, NULL), *own = NULL;
+    if (!json_is_object(body))
+        refuse(reply, "the body is no JSON object");
+    else if (*api->stop)
+        whit_api_fail(reply, 503, "overloaded_error", NULL, "the server is ending");
+    else
+        own = translate(body, counting, reply);
+    if (own && counting) {
+        size_t n_tokens;
+        if (whit_ask_count(api, own, &n_tokens, reply))
+            whit_api_reply(reply, json_pack("{s:I}", "input_tokens", (json_int_t)n_tokens));
+    } else if (own) {
+        whit_ask *ask = whit_ask_open_body(api, own, request->fd, key, true, reply);
+        if (ask) {
+            json_t *stops = json_object_get(body, "stop_sequences");
+            ask->dialect = &dialect;
+            snprintf(ask->id, sizeof ask->id, "msg_%016llx", ask->number);
+            if (json_array_size(stops) == 1) ask->state.stop = json_incref(json_array_get(stops, 0));
+            if (json_array_size(stops) > 1) ask->state.stop = json_null();
+            whit_ask_reply(ask, reply);
+        }
+    }
+    translate_error(reply);
+    json_decref(own);
+    json_decref(body);
+    return true;
+}
