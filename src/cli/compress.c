@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "cli/compress_page.h"
 #include "cli/flags.h"
 #include "cli/names.h"
 #include "cli/training.h"
@@ -15,7 +17,7 @@
 #include "train/sample.h"
 
 struct compress_values {
-    const char *output, *imatrix;
+    const char *output, *imatrix, *page;
     int codec, method, group, embedding, scales;
     cli_list mixed, calib, without;
     uint32_t n_sample_tokens, n_tokens, max_tokens, n_threads, n_tune_tokens;
@@ -74,6 +76,10 @@ static const cli_option options[] = {
      "Threads; 0, the default, is one per physical core. The file does not depend on it.", 0, 1024},
     {"--resume", CLI_FLAG, AT(resume), NULL,
      "Go on from OUT.work, which a run that was cut leaves, with the same options; ends in the same bytes.", 0, 0},
+    {"--report", CLI_FILE, AT(page), "OUT.html",
+     "Write a page that needs nothing else: error and bits of every matrix, and what the model writes before and "
+     "after.",
+     0, 0},
     {"-v, --verbose", CLI_FLAG, AT(verbose), NULL, "Print a line per matrix.", 0, 0},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object.", 0, 0},
     {0},
@@ -83,6 +89,7 @@ struct listener {
     cli_call *call;
     bool verbose;
     json_t *matrices; /* NULL without --json */
+    whit_buf *rows;   /* of the page; NULL without --report */
 };
 
 static bool on_progress(void *user, const char *what, double share)
@@ -95,6 +102,19 @@ static void on_matrix(void *user, const whit_compress_report *r)
 {
     struct listener *listener = user;
     const char *codec = whit_codec_find(r->type->codec)->name;
+    if (listener->rows) {
+        uint64_t bytes = 0;
+        cli_compressed_matrix row = {.layer = r->layer,
+                                     .group = r->type->group,
+                                     .sweeps = r->sweeps,
+                                     .n_weights = (uint64_t)r->type->n_rows * r->type->n_cols,
+                                     .error_gptq = r->error_gptq,
+                                     .error = r->error};
+        snprintf(row.name, sizeof row.name, "%s", r->name);
+        snprintf(row.codec, sizeof row.codec, "%s", codec);
+        if (whit_codec_total_bytes(r->type, &bytes)) row.bits = 8.0 * (double)bytes / (double)row.n_weights;
+        whit_buf_append(listener->rows, &row, sizeof row);
+    }
     if (listener->matrices)
         json_array_append_new(listener->matrices,
                               json_pack("{s:s, s:s, s:f, s:f, s:i}", "name", r->name, "codec", codec, "error_gptq",
@@ -198,6 +218,68 @@ static int tune(cli_call *call, const struct compress_values *v, const struct tu
     return CLI_OK;
 }
 
+/* ---- the page -------------------------------------------------------------------------------------- */
+
+static uint32_t count_solved(const whit_weights *weights)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < weights->n_tensors; i++) {
+        uint8_t codec = weights->tensors[i].type.codec;
+        n += codec == WHIT_CODEC_T2 || codec == WHIT_CODEC_T5 || codec == WHIT_CODEC_B1 || codec == WHIT_CODEC_Q2;
+    }
+    return n;
+}
+
+static int write_page(cli_call *call, const struct compress_values *v, const whit_compress_options *o,
+                      const whit_buf *rows, uint64_t began_ns)
+{
+    static const char opening[] = "Once upon a time, in a little house at the edge of a large wood, there lived an old "
+                                  "man with his daughter and a cat who ";
+    whit_error error;
+    whit_model *original = NULL, *compressed = NULL;
+    char tuning[64];
+    int status = cli_open_model(call, call->operands[0], false, &original);
+    if (status == CLI_OK) status = cli_open_model(call, v->output, false, &compressed);
+    if (status != CLI_OK) {
+        whit_model_close(original);
+        return status;
+    }
+    cli_compress_page page = {.source = call->operands[0],
+                              .output = v->output,
+                              .command = o->command,
+                              .tuning = v->n_tune_tokens || v->tune_minutes > 0 ? tuning : NULL,
+                              .body_bits = whit_weights_body_bits(&compressed->weights),
+                              .matrices = *rows,
+                              .seconds = (double)(whit_now_ns() - began_ns) / 1e9};
+    if (v->n_tune_tokens)
+        snprintf(tuning, sizeof tuning, "%u tokens", v->n_tune_tokens);
+    else
+        snprintf(tuning, sizeof tuning, "the text for %.3g minutes", (double)v->tune_minutes);
+    const whit_weights *of[] = {&original->weights, &compressed->weights};
+    uint64_t sums[2] = {0}, bytes;
+    for (int i = 0; i < 2; i++)
+        for (uint32_t t = 0; t < of[i]->n_tensors; t++)
+            if (whit_codec_total_bytes(&of[i]->tensors[t].type, &bytes)) sums[i] += bytes;
+    page.bytes_before = sums[0];
+    page.bytes_after = sums[1];
+    page.n_unreported =
+        (rows->size_bytes ? count_solved(of[1]) : 0) - (uint32_t)(rows->size_bytes / sizeof(cli_compressed_matrix));
+    int32_t ids[64];
+    size_t n_ids = o->n_ids;
+    whit_status made = WHIT_OK;
+    if (!o->n_ids &&
+        whit_tokenize(original, opening, sizeof opening - 1, false, false, ids, 64, &n_ids, NULL) != WHIT_OK)
+        n_ids = 0; /* no tokenizer: no samples */
+    made = cli_compress_page_sample(&page, original, compressed, o->n_ids ? o->ids : ids,
+                                    o->n_ids || n_ids < 64 ? n_ids : 64, &error);
+    if (made == WHIT_OK) made = cli_compress_page_write(&page, v->page, &error);
+    page.matrices = (whit_buf){0}; /* the caller's */
+    cli_compress_page_free(&page);
+    whit_model_close(compressed);
+    whit_model_close(original);
+    return made == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
+}
+
 /* What was written, as `inspect` counts it. */
 static int report(cli_call *call, const struct compress_values *v, const struct listener *listener)
 {
@@ -226,6 +308,8 @@ static int run(cli_call *call)
     whit_source source = {0};
     whit_buf ids = {0};
     whit_imatrix imatrix = {0};
+    whit_buf rows = {0};
+    uint64_t began_ns = whit_now_ns();
     struct listener listener = {.call = call, .verbose = v->verbose};
     if (!v->output) return cli_fail(call, CLI_USAGE, "an output is wanted: -o OUT.ndf");
     if (!find_paths(v, &paths)) return cli_fail(call, CLI_USAGE, "the output's name is too long");
@@ -286,15 +370,18 @@ static int run(cli_call *call)
         o.bos = whit_compress_bos(&source);
     }
     if (v->json) listener.matrices = json_array();
+    if (v->page) listener.rows = &rows;
     if (status == CLI_OK && whit_compress(&source, &o, tuned ? paths.untuned : v->output, NULL, &error) != WHIT_OK)
         status = *cli_cancelled()
             ? cli_fail(call, CLI_INTERRUPTED, "interrupted; --resume goes on with what is finished")
             : cli_fail_error(call, &error);
     cli_progress_end();
     if (status == CLI_OK && tuned) status = tune(call, v, &paths, &o);
+    if (status == CLI_OK && v->page) status = write_page(call, v, &o, &rows, began_ns);
     if (status == CLI_OK) status = report(call, v, &listener);
     json_decref(listener.matrices);
     whit_buf_free(&ids);
+    whit_buf_free(&rows);
     whit_imatrix_close(&imatrix);
     whit_source_close(&source);
     return status;

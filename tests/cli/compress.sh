@@ -64,6 +64,52 @@ assert 1 < r["body_bits_per_weight"] < 8, r' || complain "the report: $(cat out)
 expect 0 whit inspect mixed.ndf --json
 expect 0 whit run -m mixed.ndf -p 'The fox' -n 8 --temp 0
 
+# ---- the report: one well-formed page without an outside address, with a row and two bars for each matrix; what it
+# shows of a text or a name is shown as text
+cp original.ndf '<b>&.ndf'
+expect 0 whit compress '<b>&.ndf' --codec b1 --calib calibration -c 32 --report report.html -o again.ndf
+[ "$(whit inspect again.ndf --json | grep identity)" = "$(whit inspect b1.ndf --json | grep identity)" ] ||
+    complain "--report changed the weights"
+python3 - <<'END' || complain "the report"
+import html.parser, re
+text = open("report.html", encoding="utf-8").read()
+
+
+class Page(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open, self.n, self.data = [], {}, []
+
+    def handle_starttag(self, tag, attributes):
+        assert tag != "b" and tag not in ("script", "img", "link", "iframe"), tag
+        for name, value in attributes:
+            assert name not in ("src", "href", "srcset", "action") and not name.startswith("on"), (tag, name)
+        kind = tag + "." + dict(attributes).get("class", "")
+        self.n[kind] = self.n.get(kind, 0) + 1
+        if tag not in ("meta", "path"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert tag in ("path",) or self.open.pop() == tag, tag
+
+    def handle_data(self, data):
+        self.data.append(data)
+
+
+page = Page()
+page.feed(text)
+assert not page.open, page.open
+assert not re.search(r"https?:|url\(|@import", text), "an outside address"
+assert "<b>&.ndf" in page.data, "the source's name"
+assert page.n["rect.before"] + page.n.get("rect.before odd", 0) == 14, page.n
+assert page.n["rect.after"] + page.n.get("rect.after odd", 0) == 28, page.n
+assert sum(d.startswith("layers.1.") for d in page.data) >= 7 and "NaN" not in text and "nan" not in text
+assert text.count('<td class="text">') == 7 + 9, text.count('<td class="text">')
+END
+expect 0 whit compress original.ndf --codec b1 --method rtn --report rtn.html -o again.ndf
+expect 5 whit compress original.ndf --codec b1 --method rtn --report absent/rtn.html -o again.ndf
+rm -f '<b>&.ndf'
+
 # ---- kill -9 at some moment, then --resume, until it ends: the same bytes; OUT is never there half
 kill_some() { # N SEED
     local i delay
