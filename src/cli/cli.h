@@ -151,6 +151,10 @@ bool cli_take_interrupt(void);
 /* Was the program stopped (Ctrl-Z) and continued since the last call? The terminal's modes are the
  * shell's then. Watches from the first call on. */
 bool cli_was_continued(void);
+/* While a line is edited: where a signal ends the program at once, stdin's terminal gets these settings back
+ * (NULL: none) and is told to mark pastes no longer. Kept, not copied. */
+struct termios;
+void cli_signals_restore(const struct termios *settings);
 /* Names the files behind mappings for the last case; a small table, forgotten at the end. The
  * likely path is named where the address is in none of them; it is kept, not copied. */
 void cli_guard_likely(const char *path);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -30,6 +31,8 @@ struct cli_input {
     const char *prompt;
 #if WHIT_HAVE_EDIT
     EditLine *editor; /* NULL: none */
+    struct termios before;
+    bool has_before;
     History *history;
 #endif
 };
@@ -210,6 +213,7 @@ static void open_editor(cli_input *input, bool keep_history)
     HistEvent event;
     const char *terminal = getenv("TERM");
     if (!terminal || !strcmp(terminal, "dumb") || !use_utf8()) return;
+    input->has_before = tcgetattr(STDIN_FILENO, &input->before) == 0;
     input->editor = el_init("whit", stdin, stdout, stderr);
     input->history = input->editor ? history_init() : NULL;
     if (!input->history) return;
@@ -233,9 +237,11 @@ static cli_line edit_line(cli_input *input, const char **line, size_t *n_bytes)
 {
     int n = 0;
     el_resize(input->editor);
+    cli_signals_restore(input->has_before ? &input->before : NULL);
     say_to_terminal(PASTE_ON);
     *line = el_gets(input->editor, &n);
     say_to_terminal(PASTE_OFF);
+    cli_signals_restore(NULL);
     if (*cli_cancelled()) return CLI_LINE_INTERRUPTED;
     if (!*line || n <= 0) return n < 0 ? CLI_LINE_FAILED : CLI_LINE_END;
     *n_bytes = (size_t)n;

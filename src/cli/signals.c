@@ -4,11 +4,13 @@
  * Handlers run between any two instructions: they touch only the statics below and write(2). */
 #include <signal.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 
 static volatile bool cancelled, terminated, continued;
+static const struct termios *volatile terminal_before; /* NULL: the terminal is as it was */
 
 /* Guarded mappings, written before the program can fault in them. */
 static struct guard {
@@ -25,9 +27,22 @@ static void say(const char *text)
     (void)ignored;
 }
 
+/* tcsetattr and write are safe in handlers. */
+static void give_terminal_back(void)
+{
+    static const char paste_off[] = "\x1b[?2004l\n";
+    if (!terminal_before) return;
+    (void)tcsetattr(STDIN_FILENO, TCSANOW, (const struct termios *)terminal_before);
+    ssize_t ignored = write(STDOUT_FILENO, paste_off, sizeof paste_off - 1);
+    (void)ignored;
+}
+
 static void on_interrupt(int number)
 {
-    if (cancelled) _exit(CLI_INTERRUPTED);
+    if (cancelled) {
+        give_terminal_back();
+        _exit(CLI_INTERRUPTED);
+    }
     if (number == SIGTERM) terminated = true;
     cancelled = true;
 }
@@ -51,6 +66,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
         if (at >= guards[i].start && (size_t)(at - guards[i].start) < guards[i].size_bytes) path = guards[i].path;
     say(path);
     say(": the file was cut short, or its disk failed, while it was in use\n");
+    give_terminal_back();
     _exit(CLI_MAPPING);
 }
 
@@ -86,6 +102,11 @@ bool cli_was_continued(void)
     bool was = continued;
     continued = false;
     return was;
+}
+
+void cli_signals_restore(const struct termios *settings)
+{
+    terminal_before = settings;
 }
 
 void cli_guard_likely(const char *path)

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -96,5 +97,17 @@ if os.environ["EDITOR_BUILT"] == "1":
     said = [m["content"] for m in json.load(open("pasted.json"))["messages"] if m["role"] == "user"]
     check("pasted", said == ["the land\nand the ocean", "one line[31m pasted and typed"], said)
     history = open(os.path.join(os.environ["XDG_STATE_HOME"], "whit", "chat_history")).read().split("\n")
+    # Two signals at once end the program on the spot; the terminal is as it was all the same.
+    terminal = Terminal("model.ndf", "-n", "4", "--temp", "0")
+    time.sleep(0.3)
+    raw = termios.tcgetattr(terminal.leader)[3]
+    for number in signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT:
+        terminal.process.send_signal(number)
+    status = terminal.process.wait(timeout=60)
+    local, seen = termios.tcgetattr(terminal.leader)[3], os.read(terminal.leader, 4096)
+    check("the editor takes the terminal", not raw & termios.ICANON, raw)
+    check("the terminal is given back", local & termios.ICANON and local & termios.ECHO, status, local)
+    check("pastes are marked no longer", b"\x1b[?2004l" in seen, seen)
+    os.close(terminal.leader)
     check("history", "one line[31m pasted and typed" in history and "and the ocean" not in history, history)
 sys.exit(failed)
