@@ -209,6 +209,76 @@ static void wordpiece_works(void **state)
     close_tokenizer(&it);
 }
 
+/* BPE that has neither an unknown token nor bytes drops what it does not know, and then merges what has become
+ * neighbours, as `tokenizers` does: its word is made of the characters that are left. */
+static void neighbours_of_dropped_characters_merge(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"", "\"byte_fallback\": true, ", "\"fuse_unk\": true, "};
+    const whit_encode_options plain = {.parse_special = true};
+    for (int i = 0; i < 3; i++) {
+        char json[400], word[200];
+        whit_error error;
+        snprintf(json, sizeof json,
+                 "{\"model\": {\"type\": \"BPE\", %s\"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2, \"abab\": 3, \"c\": 4, "
+                 "\"<0xE2>\": 5}, \"merges\": [\"a b\", \"ab ab\"]}}",
+                 models[i]);
+        opened it = open_json_text(json, strlen(json));
+        EXPECT(&it,
+               "a\xE2\x98\x83"
+               "b",
+               &plain, 2);
+        EXPECT(&it,
+               "\xE2\x98\x83"
+               "a\xE2\x98\x83\xE2\x98\x83"
+               "bab\xE2\x98\x83",
+               &plain, 3);
+        EXPECT(&it,
+               "b\xE2\x98\x83"
+               "a",
+               &plain, 1, 0);
+        /* Long words are merged another way. */
+        memset(word, 'c', 100);
+        strcpy(word + 100,
+               "a\xE2\x98\x83"
+               "b\xE2\x98\x83"
+               "ab");
+        whit_buf ids = {0};
+        assert_ok(whit_tokenizer_encode(it.tokenizer, word, strlen(word), &plain, &ids, &error), error);
+        assert_int_equal(ids.size_bytes, 101 * sizeof(int32_t));
+        assert_int_equal(((const int32_t *)(const void *)ids.data)[100], 3);
+        whit_buf_free(&ids);
+        ids = (whit_buf){0};
+        assert_ok(whit_tokenizer_encode(it.tokenizer, "\xE2\x98\x83", 3, &plain, &ids, &error), error);
+        assert_int_equal(ids.size_bytes, 0);
+        whit_buf_free(&ids);
+        close_tokenizer(&it);
+    }
+}
+
+/* Canonical order of Lao marks (Unicode 15: U+0EBA has class 9, U+0EB8 and U+0EB9 118, U+0EC8 to U+0ECB 122; the
+ * cancellation mark, the niggahita and U+0ECE have 0, and nothing passes them). */
+static void lao_marks_have_unicodes_order(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {"NFC", "NFD", "NFKC", "NFKD"};
+    const whit_encode_options plain = {.parse_special = true};
+    for (int i = 0; i < 4; i++) {
+        char json[600];
+        snprintf(json, sizeof json,
+                 "{\"normalizer\": {\"type\": \"%s\"}, \"model\": {\"type\": \"BPE\", \"vocab\": {\"\\u0e81\": 0, "
+                 "\"\\u0eb8\": 1, \"\\u0eb9\": 2, \"\\u0eba\": 3, \"\\u0ec8\": 4, \"\\u0ecb\": 5, \"\\u0ecc\": 6, "
+                 "\"\\u0ecd\": 7, \"\\u0ece\": 8}, \"merges\": []}}",
+                 forms[i]);
+        opened it = open_json_text(json, strlen(json));
+        EXPECT(&it, "\u0e81\u0ec8\u0eb8\u0eba", &plain, 0, 3, 1, 4);
+        EXPECT(&it, "\u0e81\u0ecb\u0eb9\u0ec8\u0eb8", &plain, 0, 2, 1, 5, 4);
+        EXPECT(&it, "\u0e81\u0ec8\u0ecc\u0eb8", &plain, 0, 4, 6, 1);
+        EXPECT(&it, "\u0e81\u0ec8\u0ecd\u0eba\u0ece\u0eb8", &plain, 0, 4, 7, 3, 8, 1);
+        close_tokenizer(&it);
+    }
+}
+
 static void images_are_canonical(void **state)
 {
     (void)state;
@@ -341,6 +411,8 @@ int main(void)
         cmocka_unit_test(streams_hold_back_parts_of_characters),
         cmocka_unit_test(byte_runs_are_replaced_as_a_whole),
         cmocka_unit_test(wordpiece_works),
+        cmocka_unit_test(neighbours_of_dropped_characters_merge),
+        cmocka_unit_test(lao_marks_have_unicodes_order),
         cmocka_unit_test(images_are_canonical),
         cmocka_unit_test(both_ways_of_merging_are_equal),
         cmocka_unit_test(long_words_are_not_quadratic),
