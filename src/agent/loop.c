@@ -262,6 +262,7 @@ static whit_status one_answer(loop *l, const json_t *answer, whit_error *error)
     whit_tool_place place = {.project = o->project,
                              .staged = &l->staged,
                              .runner = o->runner,
+                             .mcp = o->mcp,
                              .agreed = o->agreed,
                              .ask = o->ask,
                              .user = o->user};
@@ -288,11 +289,16 @@ whit_status whit_agent_run(const whit_agent_options *options, const whit_agent_m
         messages->limit_bytes / 4 < WHIT_TOOL_RESULT_BYTES ? messages->limit_bytes / 4 : WHIT_TOOL_RESULT_BYTES;
     whit_status status = whit_agent_messages_add(messages, "user", NULL, options->task, strlen(options->task), error);
     l.tools = whit_tools_schema(options->runner != NULL);
-    if (status == WHIT_OK && !l.tools) status = no_memory(error);
+    if (status == WHIT_OK && (!l.tools || (options->mcp && !whit_mcp_add_tools(options->mcp, l.tools))))
+        status = no_memory(error);
     while (status == WHIT_OK && !report->done && report->n_answers - n_before < options->n_turns_max &&
            !(options->n_tokens_max && report->tokens_in + report->tokens_out >= options->n_tokens_max)) {
         json_t *answer;
         whit_agent_messages_shorten(messages);
+        if (options->cancel && *options->cancel) {
+            status = whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
+            break;
+        }
         status = model->ask(model->user, messages->list, l.tools, &answer, error);
         if (status != WHIT_OK) break;
         report->n_answers++;

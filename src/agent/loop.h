@@ -5,6 +5,7 @@
 #define WHIT_AGENT_LOOP_H
 
 #include "agent/runs.h"
+#include "agent/mcp.h"
 #include "agent/messages.h"
 #include "agent/model.h"
 
@@ -16,11 +17,13 @@ typedef struct whit_agent_options {
     uint64_t n_tokens_max; /* in and out, of all answers; 0: any number */
     bool may_write;        /* what is not red needs no question */
     whit_runner *runner;   /* runs commands and checks; NULL: neither */
+    whit_mcp *mcp;         /* servers of tools; NULL: none */
     /* Told every change before anything is asked or written; a failure ends the run. */
     whit_status (*show)(void *user, const whit_change *change, whit_error *error);
     bool (*agreed)(void *user, const char *reason, size_t n_files);
     bool (*ask)(void *user, const char *question, whit_buf *answer);
     void (*note)(void *user, const char *line); /* what goes on */
+    const volatile bool *cancel;                /* ends the run between answers, too; NULL: never */
     void *user;
 } whit_agent_options;
 

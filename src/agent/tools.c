@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/tools.h"
 
+#include "agent/ask_graph.h"
 #include "agent/light.h"
 #include "base/status.h"
 
@@ -35,13 +36,15 @@ static const struct tool {
      "blocks that name none.",
      "patch:string path:string?"},
     {"write", "Write a whole file of the project.", "path:string content:string"},
+    {"graph", "Ask what the project's code defines and calls. query: " WHIT_ASK_GRAPH_KINDS ".",
+     "query:string name:string?"},
     {"ask", "Ask the person a question.", "question:string"},
     {"run",
      "Run a line of shell in a copy of the project, with the changes of this answer: to build and test. It has no "
      "network, and what it writes stays in the copy, which is kept.",
      "command:string seconds:integer?"},
 };
-enum { TOOL_READ, TOOL_LIST, TOOL_GREP, TOOL_PATCH, TOOL_WRITE, TOOL_ASK, TOOL_RUN, N_TOOLS };
+enum { TOOL_READ, TOOL_LIST, TOOL_GREP, TOOL_PATCH, TOOL_WRITE, TOOL_GRAPH, TOOL_ASK, TOOL_RUN, N_TOOLS };
 
 json_t *whit_tools_schema(bool may_run)
 {
@@ -309,11 +312,33 @@ static bool check(const struct tool *tool, const json_t *arguments, whit_buf *re
     return true;
 }
 
+/* A tool of a server: outside the sandbox, so that a person is asked, with all that it is given. */
+static void call_server(const whit_tool_place *place, const char *name, bool is_red, const char *text, whit_buf *result)
+{
+    json_error_t wrong;
+    char reason[4200];
+    json_t *arguments = json_loads(*text ? text : "{}", JSON_REJECT_DUPLICATES, &wrong);
+    char *shown = arguments ? json_dumps(arguments, JSON_COMPACT) : NULL;
+    snprintf(reason, sizeof reason, "a server's tool, outside the sandbox: %.100s %.4000s", name, shown ? shown : "");
+    if (!json_is_object(arguments) || !shown)
+        whit_buf_printf(result, "error: the arguments of %s are no JSON object", name);
+    else if (is_red && (strlen(shown) > 4000 || !place->agreed(place->user, reason, 0)))
+        whit_buf_append_str(result, "refused by the person: the tool was not called");
+    else
+        whit_mcp_call(place->mcp, name, arguments, result);
+    free(shown);
+    json_decref(arguments);
+}
+
 bool whit_tool_call(const whit_tool_place *place, const char *name, const char *arguments_text, whit_buf *result)
 {
     size_t i = 0;
     json_error_t wrong;
-    bool stages = false;
+    bool stages = false, is_red;
+    if (place->mcp && whit_mcp_has(place->mcp, name, &is_red)) {
+        call_server(place, name, is_red, arguments_text, result);
+        return false;
+    }
     const size_t n_tools = place->runner ? N_TOOLS : TOOL_RUN;
     while (i < n_tools && strcmp(name, tools[i].name) != 0) i++;
     if (i == n_tools) {
@@ -337,6 +362,10 @@ bool whit_tool_call(const whit_tool_place *place, const char *name, const char *
             break;
         }
         case TOOL_WRITE: stages = tool_write(place, arguments, result); break;
+        case TOOL_GRAPH:
+            whit_ask_graph(place->project, json_string_value(json_object_get(arguments, "query")),
+                           json_string_value(json_object_get(arguments, "name")), result);
+            break;
         case TOOL_RUN: tool_run(place, arguments, result); break;
         default:
             if (!place->ask(place->user, json_string_value(json_object_get(arguments, "question")), result))

@@ -3,6 +3,7 @@
 #ifndef WHIT_AGENT_TOOLS_H
 #define WHIT_AGENT_TOOLS_H
 
+#include "agent/mcp.h"
 #include "agent/runs.h"
 
 #include <jansson.h>
@@ -13,6 +14,7 @@ typedef struct whit_tool_place {
     const char *project;  /* resolved */
     whit_changes *staged; /* of this turn of the model */
     whit_runner *runner;  /* NULL: there is no tool that runs commands */
+    whit_mcp *mcp;        /* NULL: there are no servers */
     /* Does the person agree to what the reason says? (n_files is 0) */
     bool (*agreed)(void *user, const char *reason, size_t n_files);
     /* A question to the person: appends the answer, false where nobody is there. */

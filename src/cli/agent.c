@@ -39,6 +39,8 @@ static const cli_option options[] = {
     {"--state-dir", CLI_FILE, AT(state), "FOLDER", "Where journals are kept; $XDG_STATE_HOME/whit by default.", 0, 0},
     {"--no-sandbox", CLI_FLAG, AT(no_sandbox), NULL,
      "Run commands without a sandbox, each after a question; never without one unless you say this.", 0, 0},
+    {"--acp", CLI_FLAG, AT(acp), NULL, "Let an editor give the tasks (Agent Client Protocol on stdin and stdout).", 0,
+     0},
     {"--json", CLI_FLAG, AT(json), NULL, "Print JSON: one object for each file, or for each turn.", 0, 0},
     {0},
 };

@@ -12,7 +12,7 @@ struct agent_values {
     int64_t seed;
     float temperature;
     int allow;
-    bool preview, json, no_sandbox;
+    bool preview, json, no_sandbox, acp;
     cli_session_flags session;
 };
 enum { ALLOW_GREEN, ALLOW_YELLOW };
@@ -24,5 +24,7 @@ bool cli_agent_agreed(cli_call *call, const char *reason, size_t n_files);
 int cli_agent_turns(cli_call *call, const char *project, const char *what, const char *which);
 /* -p, or tasks line by line. */
 int cli_agent_task(cli_call *call, const char *project);
+/* --acp: an editor at stdin and stdout gives the tasks. */
+int cli_agent_acp(cli_call *call, const char *project);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * whit agent's tasks: a model, in this process or at an endpoint, a runner, and what they tell. */
-#include "agent/loop.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/plain.h"
-#include "cli/agent.h"
+#include "cli/agent_tasks.h"
 #include "cli/input.h"
 
 #include <errno.h>
@@ -13,27 +12,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* Who answers, and everything that a task needs. */
-struct tasks {
-    cli_call *call;
-    const char *project;
-    whit_buf key;
-    whit_endpoint *endpoint;
-    whit_remote_model remote;
-    whit_model *model;
-    whit_session *session;
-    whit_local_model *local;
-    whit_agent_model answering;
-    whit_agent_config config;
-    whit_runner runner;
-    whit_agent_messages messages;
-    whit_agent_report report;
-    uint64_t begun_ns;
-    bool has_streamed;
-};
-
-/* ---- a task --------------------------------------------------------------------------------- */
 
 static whit_status task_show(void *user, const whit_change *change, whit_error *error)
 {
@@ -95,38 +73,38 @@ static int read_key(cli_call *call, whit_buf *key)
 /* On a terminal an answer is shown as it comes. */
 static void task_text(void *user, const char *text, size_t n)
 {
-    struct tasks *t = user;
+    struct cli_tasks *t = user;
     t->has_streamed = true;
     cli_write(t->call, text, n);
     cli_flush(t->call);
 }
 
-static int open_remote(struct tasks *t, bool stream)
+static int open_remote(struct cli_tasks *t)
 {
     const struct agent_values *values = t->call->values;
     whit_error error;
     int status = read_key(t->call, &t->key);
     whit_endpoint_options at = {
-        .url = values->url, .key = (const char *)t->key.data, .cancel = cli_cancelled(), .on_retry = task_retry};
+        .url = values->url, .key = (const char *)t->key.data, .cancel = t->cancel, .on_retry = task_retry};
     if (status != CLI_OK) return status;
     if (whit_endpoint_open(&at, &t->endpoint, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
-    t->remote = (whit_remote_model){t->endpoint, values->model, stream ? task_text : NULL, t};
+    t->remote = (whit_remote_model){t->endpoint, values->model, t->on_text, t->user};
     t->answering = whit_remote_as_model(&t->remote);
     return CLI_OK;
 }
 
-static int open_local(struct tasks *t, bool stream)
+static int open_local(struct cli_tasks *t)
 {
     const struct agent_values *values = t->call->values;
     whit_error error;
     whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_I8);
     whit_local_options options = {.temperature = values->temperature,
                                   .seed = values->seed >= 0 ? (uint64_t)values->seed : whit_now_ns(),
-                                  .on_text = stream ? task_text : NULL,
-                                  .user = t};
+                                  .on_text = t->on_text,
+                                  .user = t->user};
     int status = cli_open_model(t->call, values->local, false, &t->model);
     if (status != CLI_OK) return status;
-    wanted.cancel = cli_cancelled();
+    wanted.cancel = t->cancel;
     if (whit_session_open(t->model, &wanted, &t->session, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
     cli_remark_context(t->model, whit_session_context_size(t->session));
     if (whit_local_open(t->model, t->session, 0, &options, &t->local, &error) != WHIT_OK)
@@ -135,19 +113,22 @@ static int open_local(struct tasks *t, bool stream)
     return CLI_OK;
 }
 
-static int open_tasks(struct tasks *t)
+int cli_tasks_open(struct cli_tasks *t)
 {
     const struct agent_values *values = t->call->values;
-    bool stream = !values->json && isatty(STDOUT_FILENO), there = false;
+    bool there = false;
     whit_error error;
     t->begun_ns = whit_now_ns();
     t->runner = (whit_runner){.project = t->project,
                               .state_dir = values->state,
                               .config = &t->config,
                               .no_sandbox = values->no_sandbox,
-                              .cancel = cli_cancelled()};
+                              .cancel = t->cancel};
     if (whit_agent_config_load(&t->config, t->project, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
-    int status = values->local ? open_local(t, stream) : open_remote(t, stream);
+    if (t->config.servers &&
+        whit_mcp_open(t->config.servers, t->cancel, task_note, t->call, &t->mcp, &error) != WHIT_OK)
+        return cli_fail_error(t->call, &error);
+    int status = values->local ? open_local(t) : open_remote(t);
     if (status != CLI_OK) return status;
     size_t limit = t->answering.context_bytes ? t->answering.context_bytes : 400000;
     whit_status made = whit_agent_messages_begin(&t->messages, t->project, limit, &error);
@@ -157,8 +138,9 @@ static int open_tasks(struct tasks *t)
     return made == WHIT_OK ? CLI_OK : cli_fail_error(t->call, &error);
 }
 
-static void close_tasks(struct tasks *t)
+void cli_tasks_close(struct cli_tasks *t)
 {
+    whit_mcp_close(t->mcp);
     whit_local_close(t->local);
     whit_session_close(t->session);
     whit_model_close(t->model);
@@ -169,7 +151,7 @@ static void close_tasks(struct tasks *t)
     whit_buf_free(&t->key);
 }
 
-static void print_cost(const struct tasks *t)
+static void print_cost(const struct cli_tasks *t)
 {
     const whit_agent_report *r = &t->report;
     cli_note("%u answers, %u calls, %u turns written, %llu bytes; %s%llu tokens in, %llu out; %.1f s", r->n_answers,
@@ -178,7 +160,7 @@ static void print_cost(const struct tasks *t)
              (double)(whit_now_ns() - t->begun_ns) / 1e9);
 }
 
-static int print_report(struct tasks *t)
+static int print_report(struct cli_tasks *t)
 {
     const struct agent_values *values = t->call->values;
     const whit_agent_report *r = &t->report;
@@ -205,7 +187,7 @@ static int print_report(struct tasks *t)
     return cli_fail(t->call, CLI_LIMIT, "not finished after %u answers (--max-turns)", values->n_turns);
 }
 
-static int one_task(struct tasks *t, const char *text)
+static int one_task(struct cli_tasks *t, const char *text)
 {
     const struct agent_values *values = t->call->values;
     whit_error error;
@@ -216,6 +198,7 @@ static int one_task(struct tasks *t, const char *text)
                               .n_tokens_max = values->n_tokens,
                               .may_write = values->allow >= ALLOW_YELLOW,
                               .runner = &t->runner,
+                              .mcp = t->mcp,
                               .show = task_show,
                               .agreed = task_agreed,
                               .ask = task_ask,
@@ -230,7 +213,7 @@ static int one_task(struct tasks *t, const char *text)
 }
 
 /* Tasks as they are typed, until the input ends. A failure ends a script; a person has read the line. */
-static int typed_tasks(struct tasks *t)
+static int typed_tasks(struct cli_tasks *t)
 {
     cli_input *input = cli_input_open(true);
     int status = CLI_OK;
@@ -270,12 +253,14 @@ static int typed_tasks(struct tasks *t)
 int cli_agent_task(cli_call *call, const char *project)
 {
     const struct agent_values *values = call->values;
-    struct tasks t = {.call = call, .project = project};
+    struct cli_tasks t = {.call = call, .cancel = cli_cancelled(), .user = &t, .project = project};
+    if (values->acp) return cli_agent_acp(call, project);
+    if (!values->json && isatty(STDOUT_FILENO)) t.on_text = task_text;
     if (call->n_operands) return cli_fail(call, CLI_USAGE, "either -p or %s, not both", call->operands[0]);
     if (!values->url == !values->local)
         return cli_fail(call, CLI_USAGE, "which model? -m MODEL in this process, or --url URL where it is served");
-    int status = open_tasks(&t);
+    int status = cli_tasks_open(&t);
     if (status == CLI_OK) status = values->prompt ? one_task(&t, values->prompt) : typed_tasks(&t);
-    close_tasks(&t);
+    cli_tasks_close(&t);
     return status;
 }

@@ -29,6 +29,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_exec_verb,
     &cli_repl_verb,
     &cli_memory_verb,
+    &cli_mcp_verb,
     &cli_bench_verb,
     &cli_kernels_verb,
     &cli_doctor_verb,

@@ -37,6 +37,7 @@ extern const cli_verb cli_graph_verb;
 extern const cli_verb cli_exec_verb;
 extern const cli_verb cli_repl_verb;
 extern const cli_verb cli_memory_verb;
+extern const cli_verb cli_mcp_verb;
 extern const cli_verb cli_help_verb;
 
 #endif

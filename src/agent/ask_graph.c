@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/ask_graph.h"
+
+#include "code/graph.h"
+
+#define LINES_MAX  400
+#define MAP_TOKENS 3000
+
+static void definitions(const whit_graph *graph, const char *name, whit_buf *result)
+{
+    uint32_t n, first = whit_graph_symbols_of(graph, whit_graph_name(graph, name, strlen(name)), &n);
+    whit_graph_symbol s;
+    for (uint32_t i = first; i < first + n && i < first + LINES_MAX && whit_graph_symbol_at(graph, i, &s); i++)
+        whit_buf_printf(result, "%s:%u-%u: %s %s\n", s.file, s.line, s.end_line, whit_symbol_kind_name(s.kind), s.name);
+}
+
+static void mentions(const whit_graph *graph, const char *name, bool calls, whit_buf *result)
+{
+    uint32_t n, first = whit_graph_mentions_of(graph, whit_graph_name(graph, name, strlen(name)), &n), n_lines = 0;
+    whit_graph_mention m;
+    for (uint32_t i = first; i < first + n && n_lines < LINES_MAX && whit_graph_mention_at(graph, i, &m); i++) {
+        whit_graph_symbol s = {.name = ""};
+        if (calls && !m.calls) continue;
+        bool inside = whit_graph_symbol_at(graph, m.symbol, &s);
+        whit_buf_printf(result, "%s:%u: %s%s\n", m.file, m.line, inside ? "in " : "at the top", inside ? s.name : "");
+        n_lines++;
+    }
+}
+
+static void imports(const whit_graph *graph, const char *path, whit_buf *result)
+{
+    uint32_t file = whit_graph_file_number(graph, path), n = 0;
+    uint32_t first = file == WHIT_GRAPH_NONE ? 0 : whit_graph_imports_of(graph, file, &n);
+    const char *written;
+    uint32_t target, line;
+    for (uint32_t i = first; i < first + n && whit_graph_import_at(graph, i, &written, &target, &line); i++)
+        whit_buf_printf(result, "%s:%u: %s%s%s\n", path, line, written, target == WHIT_GRAPH_NONE ? "" : " is ",
+                        target == WHIT_GRAPH_NONE ? "" : whit_graph_file(graph, target));
+}
+
+void whit_ask_graph(const char *project, const char *query, const char *name, whit_buf *result)
+{
+    whit_graph *graph;
+    whit_error error;
+    bool is_map = strcmp(query, "map") == 0;
+    if (!is_map && (!name || !*name)) {
+        whit_buf_printf(result, "error: '%.40s' wants a name", query);
+        return;
+    }
+    if (whit_graph_open(project, NULL, &graph, &error) != WHIT_OK) {
+        whit_buf_printf(result, "error: %s", error.message);
+        return;
+    }
+    size_t before = result->size_bytes;
+    bool known = true;
+    if (is_map)
+        (void)whit_graph_map(graph, project, MAP_TOKENS, result, &error);
+    else if (strcmp(query, "def") == 0)
+        definitions(graph, name, result);
+    else if (strcmp(query, "refs") == 0 || strcmp(query, "callers") == 0)
+        mentions(graph, name, *query == 'c', result);
+    else if (strcmp(query, "imports") == 0)
+        imports(graph, name, result);
+    else
+        known = false;
+    if (!known)
+        whit_buf_printf(result, "error: there is no query '%.40s'; there are " WHIT_ASK_GRAPH_KINDS, query);
+    else if (result->size_bytes == before)
+        whit_buf_append_str(result, "(nothing)");
+    whit_graph_close(graph);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/mcp.h"
+
+#include "agent/rpc.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define BEGIN_MS  20000
+#define CALL_MS   300000
+#define TOOLS_MAX 200
+#define TEXT_MAX  ((size_t)1 << 20)
+#define PROTOCOL  "2025-06-18"
+
+struct server {
+    const char *name;
+    pid_t child;
+    whit_rpc rpc;
+    bool is_red, is_open;
+};
+struct whit_mcp {
+    struct server servers[32];
+    size_t n_servers;
+    json_t *tools;
+};
+
+extern char **environ;
+
+/* ---- what they say ----------------------------------------------------------------------------- */
+
+void whit_mcp_read_tools(const json_t *reply, const char *server, json_t *tools)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    size_t i;
+    json_t *tool;
+    json_array_foreach(json_object_get(json_object_get(reply, "result"), "tools"), i, tool)
+    {
+        const char *name = json_string_value(json_object_get(tool, "name"));
+        const char *help = json_string_value(json_object_get(tool, "description"));
+        json_t *schema = json_object_get(tool, "inputSchema");
+        char full[120];
+        if (json_array_size(tools) >= TOOLS_MAX) return;
+        if (!name || !*name || strlen(name) > 64 || strspn(name, letters) != strlen(name) || !json_is_object(schema) ||
+            strcmp(json_is_string(json_object_get(schema, "type")) ? json_string_value(json_object_get(schema, "type"))
+                                                                   : "",
+                   "object") != 0)
+            continue;
+        snprintf(full, sizeof full, WHIT_MCP_PREFIX "%.32s__%s", server, name);
+        json_t *text = json_sprintf("%.1000s", help ? help : "");
+        json_array_append_new(tools,
+                              json_pack("{s:s, s:{s:s, s:o, s:O}}", "type", "function", "function", "name", full,
+                                        "description", text ? text : json_string(""), "parameters", schema));
+    }
+}
+
+void whit_mcp_read_result(const json_t *reply, whit_buf *result)
+{
+    const json_t *wrong = json_object_get(reply, "error"), *good = json_object_get(reply, "result");
+    size_t i;
+    json_t *part;
+    if (wrong) {
+        const char *message = json_string_value(json_object_get(wrong, "message"));
+        whit_buf_printf(result, "error: the server says: %.500s", message ? message : "an error");
+        return;
+    }
+    if (json_is_true(json_object_get(good, "isError"))) whit_buf_append_str(result, "error: ");
+    json_array_foreach(json_object_get(good, "content"), i, part)
+    {
+        const json_t *text = json_object_get(part, "text");
+        const char *type = json_string_value(json_object_get(part, "type"));
+        size_t room = result->size_bytes < TEXT_MAX ? TEXT_MAX - result->size_bytes : 0;
+        if (i) whit_buf_append_str(result, "\n");
+        if (json_is_string(text))
+            whit_buf_append(result, json_string_value(text),
+                            json_string_length(text) < room ? json_string_length(text) : room);
+        else
+            whit_buf_printf(result, "[%.40s, which is no text]", type ? type : "something");
+        if (!room) break;
+    }
+    if (!result->size_bytes) whit_buf_append_str(result, "(no text)");
+}
+
+/* ---- servers ------------------------------------------------------------------------------------- */
+
+/* The reply to a request; what the server asks meanwhile is answered, what else it tells is dropped. */
+static json_t *converse(struct server *s, const char *method, json_t *params, int timeout_ms)
+{
+    int64_t id;
+    json_t *message;
+    if (!whit_rpc_ask(&s->rpc, method, params, &id)) return NULL;
+    for (;;) {
+        whit_rpc_got got = whit_rpc_read(&s->rpc, timeout_ms, &message);
+        if (got == WHIT_RPC_BAD) continue;
+        if (got != WHIT_RPC_MESSAGE) return NULL;
+        if (whit_rpc_is_reply(message, id)) return message;
+        const json_t *own = json_object_get(message, "id");
+        const char *asked = json_string_value(json_object_get(message, "method"));
+        if (own && asked && strcmp(asked, "ping") == 0)
+            whit_rpc_reply(&s->rpc, own, json_object());
+        else if (own && asked)
+            whit_rpc_refuse(&s->rpc, own, -32601, "not offered");
+        json_decref(message);
+    }
+}
+
+static bool start(struct server *s, const json_t *command)
+{
+    int in[2] = {-1, -1}, out[2] = {-1, -1};
+    size_t n = json_array_size(command), i;
+    json_t *word;
+    const char **arguments = calloc(n + 1, sizeof *arguments);
+    char **variables = NULL;
+    size_t n_variables = 0;
+    for (char **v = environ; *v; v++) n_variables++;
+    variables = calloc(n_variables + 1, sizeof *variables);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    bool ok = arguments && variables && pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0;
+    if (ok) {
+        json_array_foreach(command, i, word) arguments[i] = json_string_value(word);
+        n_variables = 0;
+        for (char **v = environ; *v; v++) /* the key of the endpoint is not theirs */
+            if (strncmp(*v, "WHIT_API_KEY=", 13) != 0) variables[n_variables++] = *v;
+        ok = posix_spawn_file_actions_adddup2(&actions, in[0], 0) == 0 &&
+            posix_spawn_file_actions_adddup2(&actions, out[1], 1) == 0 &&
+            posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0) == 0 &&
+            posix_spawnp(&s->child, arguments[0], &actions, NULL, (char *const *)arguments, variables) == 0;
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    free(arguments);
+    free(variables);
+    if (in[0] >= 0) close(in[0]);
+    if (out[1] >= 0) close(out[1]);
+    s->rpc.out = in[1];
+    s->rpc.in = out[0];
+    if (!ok) s->child = 0;
+    return ok;
+}
+
+static void stop(struct server *s)
+{
+    int status;
+    if (s->rpc.out >= 0) close(s->rpc.out); /* the end of its input: it may go by itself */
+    if (s->rpc.in >= 0) close(s->rpc.in);
+    for (int i = 0; s->child > 0; i++) {
+        if (waitpid(s->child, &status, WNOHANG) != 0) break;
+        if (i == 20) kill(s->child, SIGTERM);
+        if (i == 40) kill(s->child, SIGKILL);
+        usleep(10000);
+    }
+    whit_rpc_free(&s->rpc);
+}
+
+static bool introduce(struct server *s, json_t *tools)
+{
+    json_t *hello = converse(s, "initialize",
+                             json_pack("{s:s, s:{}, s:{s:s, s:s}}", "protocolVersion", PROTOCOL, "capabilities",
+                                       "clientInfo", "name", "whit", "version", whit_version()),
+                             BEGIN_MS);
+    bool ok =
+        json_is_object(json_object_get(hello, "result")) && whit_rpc_notify(&s->rpc, "notifications/initialized", NULL);
+    json_decref(hello);
+    json_t *cursor = NULL;
+    for (int pages = 0; ok && pages < 20; pages++) {
+        json_t *reply =
+            converse(s, "tools/list", cursor ? json_pack("{s:o}", "cursor", cursor) : json_object(), BEGIN_MS);
+        ok = json_is_object(json_object_get(reply, "result"));
+        whit_mcp_read_tools(reply, s->name, tools);
+        json_t *next = json_object_get(json_object_get(reply, "result"), "nextCursor");
+        cursor = json_is_string(next) ? json_incref(next) : NULL;
+        json_decref(reply);
+        if (!cursor) break;
+        if (pages == 19 || !ok) json_decref(cursor);
+    }
+    return ok;
+}
+
+whit_status whit_mcp_open(const json_t *servers, const volatile bool *cancel,
+                          void (*note)(void *user, const char *line), void *user, whit_mcp **out, whit_error *error)
+{
+    const char *name;
+    json_t *server;
+    whit_mcp *mcp = *out = calloc(1, sizeof *mcp);
+    if (!mcp || !(mcp->tools = json_array())) {
+        free(mcp);
+        *out = NULL;
+        return whit_fail_memory(error, "MCP servers", sizeof *mcp);
+    }
+    signal(SIGPIPE, SIG_IGN); /* a server that is gone is a failed write */
+    json_object_foreach((json_t *)(uintptr_t)servers, name, server)
+    {
+        if (mcp->n_servers == sizeof mcp->servers / sizeof *mcp->servers) break;
+        struct server *s = &mcp->servers[mcp->n_servers++];
+        const char *allow = json_string_value(json_object_get(server, "allow"));
+        *s = (struct server){.name = name, .rpc = {.in = -1, .out = -1, .cancel = cancel}};
+        s->is_red = !allow || strcmp(allow, "green") != 0;
+        s->is_open = start(s, json_object_get(server, "command")) && introduce(s, mcp->tools);
+        if (s->is_open) continue;
+        char line[120];
+        snprintf(line, sizeof line, "the MCP server '%.40s' does not answer; it is left out", name);
+        note(user, line);
+    }
+    return WHIT_OK;
+}
+
+void whit_mcp_close(whit_mcp *mcp)
+{
+    if (!mcp) return;
+    for (size_t i = 0; i < mcp->n_servers; i++) stop(&mcp->servers[i]);
+    json_decref(mcp->tools);
+    free(mcp);
+}
+
+bool whit_mcp_add_tools(const whit_mcp *mcp, json_t *tools)
+{
+    return json_array_extend(tools, mcp->tools) == 0;
+}
+
+/* The server of a tool that it offers, and the tool's own name. */
+static struct server *find(const whit_mcp *mcp, const char *name, const char **own)
+{
+    size_t i;
+    json_t *tool;
+    bool offered = false;
+    json_array_foreach(mcp->tools, i, tool) offered =
+        offered || strcmp(json_string_value(json_object_get(json_object_get(tool, "function"), "name")), name) == 0;
+    for (i = 0; offered && i < mcp->n_servers; i++) {
+        const struct server *s = &mcp->servers[i];
+        size_t n = strlen(s->name), at = sizeof WHIT_MCP_PREFIX - 1;
+        if (!s->is_open || strncmp(name + at, s->name, n) != 0 || strncmp(name + at + n, "__", 2) != 0) continue;
+        *own = name + at + n + 2;
+        return (struct server *)(uintptr_t)s;
+    }
+    return NULL;
+}
+
+bool whit_mcp_has(const whit_mcp *mcp, const char *name, bool *is_red)
+{
+    const char *own;
+    const struct server *s = find(mcp, name, &own);
+    *is_red = s && s->is_red;
+    return s != NULL;
+}
+
+void whit_mcp_call(whit_mcp *mcp, const char *name, const json_t *arguments, whit_buf *result)
+{
+    const char *own = "";
+    struct server *s = find(mcp, name, &own);
+    json_t *reply =
+        s ? converse(s, "tools/call", json_pack("{s:s, s:O}", "name", own, "arguments", arguments), CALL_MS) : NULL;
+    if (reply)
+        whit_mcp_read_result(reply, result);
+    else
+        whit_buf_append_str(result, "error: the server does not answer");
+    json_decref(reply);
+}

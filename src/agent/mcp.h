@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ * Tools of MCP servers (Model Context Protocol, stdio): programs that the user's configuration names. They
+ * run outside the sandbox, so that each call is asked about unless the configuration lets it pass. */
+#ifndef WHIT_AGENT_MCP_H
+#define WHIT_AGENT_MCP_H
+
+#include "base/mem.h"
+
+#include <jansson.h>
+
+#define WHIT_MCP_PREFIX "mcp__" /* of names: mcp__SERVER__TOOL */
+
+typedef struct whit_mcp whit_mcp;
+
+/* Starts the servers of a configuration (config.h) and asks what they offer; one that does not answer is
+ * told by `note` and left out. Errors: memory. */
+whit_status whit_mcp_open(const json_t *servers, const volatile bool *cancel,
+                          void (*note)(void *user, const char *line), void *user, whit_mcp **mcp, whit_error *error);
+/* Ends them. NULL is fine. */
+void whit_mcp_close(whit_mcp *mcp);
+/* Adds their tools to a list for a model. */
+bool whit_mcp_add_tools(const whit_mcp *mcp, json_t *tools);
+/* Is it a tool of theirs; must a person agree to it? */
+bool whit_mcp_has(const whit_mcp *mcp, const char *name, bool *is_red);
+/* Calls it; `result` gets text for the model in every case. */
+void whit_mcp_call(whit_mcp *mcp, const char *name, const json_t *arguments, whit_buf *result);
+
+/* Of what servers send: the tools of a reply to tools/list, under names of the server, those alone that are
+ * named and described as the protocol has it, at most 200; and the text of a reply to tools/call. */
+void whit_mcp_read_tools(const json_t *reply, const char *server, json_t *tools);
+void whit_mcp_read_result(const json_t *reply, whit_buf *result);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/rpc.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* A whole line from what was read; false where there is none yet. *bad: it is no object. */
+static bool take_line(whit_rpc *rpc, json_t **message, bool *bad)
+{
+    const char *text = (const char *)rpc->bytes.data + rpc->n_taken;
+    size_t left = rpc->bytes.size_bytes - rpc->n_taken;
+    const char *end = left ? memchr(text, '\n', left) : NULL;
+    *message = NULL;
+    *bad = false;
+    if (!end) {
+        if (rpc->n_taken) { /* the rest to the front */
+            memmove(rpc->bytes.data, text, left);
+            rpc->bytes.size_bytes = left;
+            rpc->n_taken = 0;
+        }
+        if (left <= WHIT_RPC_LINE_BYTES) return false;
+        rpc->bytes.size_bytes = 0;
+        return *bad = true;
+    }
+    size_t n = (size_t)(end - text);
+    rpc->n_taken += n + 1;
+    if (n && text[n - 1] == '\r') n--;
+    if (!n) return true;
+    *message = json_loadb(text, n, 0, NULL);
+    *bad = !json_is_object(*message);
+    if (*bad) {
+        json_decref(*message);
+        *message = NULL;
+    }
+    return true;
+}
+
+whit_rpc_got whit_rpc_read(whit_rpc *rpc, int timeout_ms, json_t **message)
+{
+    const uint64_t begin = whit_now_ns();
+    for (;;) {
+        bool bad;
+        while (take_line(rpc, message, &bad))
+            if (*message || bad) return bad ? WHIT_RPC_BAD : WHIT_RPC_MESSAGE;
+        if (rpc->cancel && *rpc->cancel) return WHIT_RPC_END;
+        int64_t left = timeout_ms < 0 ? -1 : timeout_ms - (int64_t)((whit_now_ns() - begin) / 1000000);
+        if (timeout_ms >= 0 && left <= 0) return WHIT_RPC_TIMEOUT;
+        struct pollfd look = {rpc->in, POLLIN, 0};
+        /* A cancel flag that another thread sets is looked at now and then; a signal ends the wait. */
+        int wait = rpc->cancel && (left < 0 || left > 200) ? 200 : (int)left;
+        int ready = poll(&look, 1, wait);
+        if (ready < 0 && errno != EINTR) return WHIT_RPC_END;
+        if (ready <= 0) continue;
+        if (!whit_buf_reserve(&rpc->bytes, 65536)) return WHIT_RPC_END;
+        ssize_t got = read(rpc->in, rpc->bytes.data + rpc->bytes.size_bytes, 65536);
+        if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) return WHIT_RPC_END;
+        if (got > 0) rpc->bytes.size_bytes += (size_t)got;
+    }
+}
+
+bool whit_rpc_write(whit_rpc *rpc, json_t *message)
+{
+    if (message) json_object_set_new(message, "jsonrpc", json_string("2.0"));
+    char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
+    json_decref(message);
+    if (!text) return false;
+    size_t n = strlen(text), done = 0;
+    text[n++] = '\n'; /* in place of its end */
+    while (done < n) {
+        ssize_t put = write(rpc->out, text + done, n - done);
+        if (put < 0 && errno == EAGAIN) {
+            struct pollfd look = {rpc->out, POLLOUT, 0};
+            if (poll(&look, 1, 30000) <= 0) break;
+        } else if (put < 0 && errno != EINTR) {
+            break;
+        }
+        if (put > 0) done += (size_t)put;
+    }
+    free(text);
+    return done == n;
+}
+
+bool whit_rpc_notify(whit_rpc *rpc, const char *method, json_t *params)
+{
+    return whit_rpc_write(rpc, json_pack("{s:s, s:o*}", "method", method, "params", params));
+}
+
+bool whit_rpc_reply(whit_rpc *rpc, const json_t *id, json_t *result)
+{
+    return whit_rpc_write(rpc, json_pack("{s:O, s:o}", "id", id, "result", result));
+}
+
+bool whit_rpc_refuse(whit_rpc *rpc, const json_t *id, int code, const char *message)
+{
+    return whit_rpc_write(
+        rpc, json_pack("{s:O?, s:{s:i, s:s}}", "id", id ? id : NULL, "error", "code", code, "message", message));
+}
+
+bool whit_rpc_ask(whit_rpc *rpc, const char *method, json_t *params, int64_t *id)
+{
+    *id = ++rpc->next_id;
+    return whit_rpc_write(rpc,
+                          json_pack("{s:I, s:s, s:o*}", "id", (json_int_t)*id, "method", method, "params", params));
+}
+
+bool whit_rpc_is_reply(const json_t *message, int64_t id)
+{
+    const json_t *own = json_object_get(message, "id");
+    return !json_object_get(message, "method") && json_is_integer(own) && json_integer_value(own) == id;
+}
+
+void whit_rpc_free(whit_rpc *rpc)
+{
+    whit_buf_free(&rpc->bytes);
+}

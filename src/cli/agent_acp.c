@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT
+ * whit agent --acp: the Agent Client Protocol, version 1. An editor opens a session for a folder and
+ * gives tasks; it is told what goes on, shown every change and asked about it. One session at a time.
+ *
+ * A thread reads, so that "session/cancel" arrives while a model answers; all else is done by one. */
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "agent/light.h"
+#include "agent/rpc.h"
+#include "base/clock.h"
+#include "cli/agent_tasks.h"
+
+#define QUEUE_MAX 256
+
+struct acp {
+    cli_call *call;
+    const char *project;
+    whit_rpc rpc;
+    struct cli_tasks tasks;
+    bool has_session;
+    char session[32], folder[PATH_MAX];
+    volatile bool cancel;
+    uint64_t n_calls;
+    char last_call[32]; /* of the last change that was shown */
+    /* Between the threads: */
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    json_t *queue[QUEUE_MAX];
+    size_t first, n;
+    bool ended;
+};
+
+/* ---- reading --------------------------------------------------------------------------------------- */
+
+static void *read_all(void *user)
+{
+    struct acp *a = user;
+    json_t *message;
+    for (whit_rpc_got got; (got = whit_rpc_read(&a->rpc, -1, &message)) != WHIT_RPC_END;) {
+        if (got == WHIT_RPC_BAD) message = json_object(); /* answered as what cannot be read */
+        const char *method = json_string_value(json_object_get(message, "method"));
+        pthread_mutex_lock(&a->lock);
+        if (method && strcmp(method, "session/cancel") == 0) {
+            a->cancel = true;
+            json_decref(message);
+        } else if (a->n < QUEUE_MAX) {
+            a->queue[(a->first + a->n++) % QUEUE_MAX] = message;
+        } else {
+            json_decref(message);
+        }
+        pthread_cond_signal(&a->more);
+        pthread_mutex_unlock(&a->lock);
+    }
+    pthread_mutex_lock(&a->lock);
+    a->ended = a->cancel = true;
+    pthread_cond_signal(&a->more);
+    pthread_mutex_unlock(&a->lock);
+    return NULL;
+}
+
+/* The next message; NULL at the end of the input. With `wanted` the reply to that request; other messages
+ * stay for later, and a cancelled task waits no longer. */
+static json_t *next(struct acp *a, int64_t wanted)
+{
+    json_t *message = NULL;
+    pthread_mutex_lock(&a->lock);
+    for (;;) {
+        for (size_t i = 0; i < a->n && !message; i++) {
+            size_t at = (a->first + i) % QUEUE_MAX;
+            if (wanted && !whit_rpc_is_reply(a->queue[at], wanted)) continue;
+            message = a->queue[at];
+            for (size_t k = i; k + 1 < a->n; k++)
+                a->queue[(a->first + k) % QUEUE_MAX] = a->queue[(a->first + k + 1) % QUEUE_MAX];
+            a->n--;
+        }
+        if (message || a->ended || (wanted && a->cancel)) break;
+        pthread_cond_wait(&a->more, &a->lock);
+    }
+    pthread_mutex_unlock(&a->lock);
+    return message;
+}
+
+/* ---- what the editor is told ------------------------------------------------------------------------- */
+
+static void update(struct acp *a, json_t *what)
+{
+    whit_rpc_notify(&a->rpc, "session/update", json_pack("{s:s, s:o}", "sessionId", a->session, "update", what));
+}
+
+static void acp_text(void *user, const char *text, size_t n)
+{
+    json_t *value = json_stringn(text, n);
+    update(user,
+           json_pack("{s:s, s:{s:s, s:o}}", "sessionUpdate", "agent_message_chunk", "content", "type", "text", "text",
+                     value ? value : json_string("?")));
+}
+
+static void acp_note(void *user, const char *line)
+{
+    struct acp *a = user;
+    char id[32];
+    snprintf(id, sizeof id, "note-%llu", (unsigned long long)++a->n_calls);
+    update(a,
+           json_pack("{s:s, s:s, s:s, s:s, s:s}", "sessionUpdate", "tool_call", "toolCallId", id, "title", line, "kind",
+                     "other", "status", "completed"));
+}
+
+static json_t *text_of(const char *text, size_t n)
+{
+    json_t *value = json_stringn(n ? text : "", n);
+    return value ? value : json_string("(no text)");
+}
+
+static whit_status acp_show(void *user, const whit_change *change, whit_error *error)
+{
+    struct acp *a = user;
+    char path[PATH_MAX * 2];
+    (void)error;
+    snprintf(a->last_call, sizeof a->last_call, "edit-%llu", (unsigned long long)++a->n_calls);
+    snprintf(path, sizeof path, "%s/%s", a->folder, change->path);
+    update(a,
+           json_pack("{s:s, s:s, s:s, s:s, s:s, s:[{s:s, s:s, s:o, s:o}], s:[{s:s}]}", "sessionUpdate", "tool_call",
+                     "toolCallId", a->last_call, "title", change->path, "kind", change->is ? "edit" : "delete",
+                     "status", "pending", "content", "type", "diff", "path", path, "oldText",
+                     change->was ? text_of(change->before, change->before_bytes) : json_null(), "newText",
+                     text_of(change->after, change->is ? change->after_bytes : 0), "locations", "path", path));
+    return WHIT_OK;
+}
+
+static bool acp_agreed(void *user, const char *reason, size_t n_files)
+{
+    struct acp *a = user;
+    int64_t id;
+    char title[5000], own[32];
+    snprintf(title, sizeof title, n_files ? "%s%sWrite %zu files" : "%s", reason ? reason : "", reason ? ". " : "",
+             n_files);
+    snprintf(own, sizeof own, "ask-%llu", (unsigned long long)++a->n_calls);
+    json_t *params = json_pack("{s:s, s:{s:s, s:s, s:s}, s:[{s:s, s:s, s:s}, {s:s, s:s, s:s}]}", "sessionId",
+                               a->session, "toolCall", "toolCallId", n_files && *a->last_call ? a->last_call : own,
+                               "title", title, "status", "pending", "options", "optionId", "yes", "name", "Yes", "kind",
+                               "allow_once", "optionId", "no", "name", "No", "kind", "reject_once");
+    if (!whit_rpc_ask(&a->rpc, "session/request_permission", params, &id)) return false;
+    json_t *reply = next(a, id);
+    const json_t *outcome = json_object_get(json_object_get(reply, "result"), "outcome");
+    const char *how = json_string_value(json_object_get(outcome, "outcome"));
+    const char *option = json_string_value(json_object_get(outcome, "optionId"));
+    bool yes = how && strcmp(how, "selected") == 0 && option && strcmp(option, "yes") == 0;
+    json_decref(reply);
+    if (n_files && *a->last_call)
+        update(a,
+               json_pack("{s:s, s:s, s:s}", "sessionUpdate", "tool_call_update", "toolCallId", a->last_call, "status",
+                         yes ? "completed" : "failed"));
+    return yes;
+}
+
+static bool acp_ask(void *user, const char *question, whit_buf *answer)
+{
+    (void)user, (void)question, (void)answer;
+    return false; /* the protocol has no question with a free answer */
+}
+
+/* ---- requests ------------------------------------------------------------------------------------------ */
+
+static void close_session(struct acp *a)
+{
+    if (a->has_session) cli_tasks_close(&a->tasks);
+    a->has_session = false;
+}
+
+static void new_session(struct acp *a, const json_t *id, const json_t *params)
+{
+    const char *folder = json_string_value(json_object_get(params, "cwd"));
+    close_session(a);
+    if (!realpath(folder ? folder : a->project, a->folder)) {
+        whit_rpc_refuse(&a->rpc, id, -32602, "cwd is no folder");
+        return;
+    }
+    a->tasks =
+        (struct cli_tasks){.call = a->call, .cancel = &a->cancel, .on_text = acp_text, .user = a, .project = a->folder};
+    a->has_session = true;
+    if (cli_tasks_open(&a->tasks) != CLI_OK) {
+        close_session(a);
+        whit_rpc_refuse(&a->rpc, id, -32603, "the session cannot be opened; stderr says why");
+        return;
+    }
+    snprintf(a->session, sizeof a->session, "whit-%llx", (unsigned long long)whit_now_ns());
+    whit_rpc_reply(&a->rpc, id, json_pack("{s:s}", "sessionId", a->session));
+}
+
+/* Texts of a prompt, and the names of what else is in it. */
+static void read_prompt(const json_t *params, whit_buf *task)
+{
+    size_t i;
+    json_t *part;
+    json_array_foreach(json_object_get(params, "prompt"), i, part)
+    {
+        const json_t *text = json_object_get(part, "text"), *uri = json_object_get(part, "uri");
+        const json_t *resource = json_object_get(part, "resource");
+        if (i) whit_buf_append_str(task, "\n");
+        if (!json_is_string(text)) text = json_object_get(resource, "text");
+        if (!uri) uri = json_object_get(resource, "uri");
+        if (json_is_string(uri)) whit_buf_printf(task, "[%s]\n", json_string_value(uri));
+        if (json_is_string(text)) whit_buf_append(task, json_string_value(text), json_string_length(text));
+    }
+    whit_buf_append(task, "", 1);
+}
+
+static void prompt(struct acp *a, const json_t *id, const json_t *params)
+{
+    const struct agent_values *values = a->call->values;
+    const char *session = json_string_value(json_object_get(params, "sessionId"));
+    whit_buf task = {0};
+    whit_error error;
+    if (!a->has_session || !session || strcmp(session, a->session) != 0) {
+        whit_rpc_refuse(&a->rpc, id, -32602, "there is no such session");
+        return;
+    }
+    read_prompt(params, &task);
+    whit_agent_options how = {.project = a->folder,
+                              .state_dir = values->state,
+                              .task = task.failed ? "" : (const char *)task.data,
+                              .n_turns_max = values->n_turns,
+                              .n_tokens_max = values->n_tokens,
+                              .may_write = values->allow >= ALLOW_YELLOW,
+                              .runner = &a->tasks.runner,
+                              .mcp = a->tasks.mcp,
+                              .show = acp_show,
+                              .agreed = acp_agreed,
+                              .ask = acp_ask,
+                              .note = acp_note,
+                              .cancel = &a->cancel,
+                              .user = a};
+    whit_agent_report *report = &a->tasks.report;
+    a->cancel = a->ended;
+    *a->last_call = 0;
+    whit_status status = whit_agent_run(&how, &a->tasks.answering, &a->tasks.messages, report, &error);
+    bool spent = values->n_tokens && report->tokens_in + report->tokens_out >= values->n_tokens;
+    const char *reason = status == WHIT_ERROR_CANCELLED || a->cancel ? "cancelled"
+        : report->done                                               ? "end_turn"
+        : spent                                                      ? "max_tokens"
+                                                                     : "max_turn_requests";
+    if (status == WHIT_OK || status == WHIT_ERROR_CANCELLED)
+        whit_rpc_reply(&a->rpc, id, json_pack("{s:s}", "stopReason", reason));
+    else
+        whit_rpc_refuse(&a->rpc, id, -32603, error.message);
+    whit_buf_free(&task);
+}
+
+static void handle(struct acp *a, const json_t *message)
+{
+    const char *method = json_string_value(json_object_get(message, "method"));
+    const json_t *id = json_object_get(message, "id"), *params = json_object_get(message, "params");
+    if (!method) {
+        if (!json_object_get(message, "result") && !json_object_get(message, "error"))
+            whit_rpc_refuse(&a->rpc, id, -32600, "this is no request");
+    } else if (strcmp(method, "initialize") == 0) {
+        whit_rpc_reply(&a->rpc, id,
+                       json_pack("{s:i, s:{s:b, s:{s:b, s:b, s:b}}, s:{s:s, s:s}, s:[]}", "protocolVersion", 1,
+                                 "agentCapabilities", "loadSession", 0, "promptCapabilities", "image", 0, "audio", 0,
+                                 "embeddedContext", 1, "agentInfo", "name", "whit", "version", whit_version(),
+                                 "authMethods"));
+    } else if (strcmp(method, "authenticate") == 0) {
+        whit_rpc_reply(&a->rpc, id, json_object());
+    } else if (strcmp(method, "session/new") == 0) {
+        new_session(a, id, params);
+    } else if (strcmp(method, "session/prompt") == 0) {
+        prompt(a, id, params);
+    } else if (id) {
+        whit_rpc_refuse(&a->rpc, id, -32601, "not offered");
+    }
+}
+
+int cli_agent_acp(cli_call *call, const char *project)
+{
+    struct acp *a = calloc(1, sizeof *a);
+    pthread_t reader;
+    json_t *message;
+    if (!a) return cli_fail(call, CLI_LIMIT, "not enough memory for a session");
+    a->call = call;
+    a->project = project;
+    a->rpc.in = STDIN_FILENO;
+    a->rpc.out = STDOUT_FILENO;
+    pthread_mutex_init(&a->lock, NULL);
+    pthread_cond_init(&a->more, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    int status = pthread_create(&reader, NULL, read_all, a) == 0 ? CLI_OK : CLI_LIMIT;
+    if (status != CLI_OK) cli_fail(call, status, "no thread can be started");
+    while (status == CLI_OK && (message = next(a, 0))) {
+        handle(a, message);
+        json_decref(message);
+    }
+    if (status == CLI_OK) pthread_join(reader, NULL);
+    while (a->n) json_decref(a->queue[(a->first + --a->n) % QUEUE_MAX]);
+    close_session(a);
+    whit_rpc_free(&a->rpc);
+    pthread_cond_destroy(&a->more);
+    pthread_mutex_destroy(&a->lock);
+    free(a);
+    return status;
+}

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: MIT
+"""Tools of MCP servers, whit mcp, and an editor that hosts the agent (ACP)."""
+import json
+import os
+import queue
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+from endpoint import Endpoint, at_terminal, message, streamed
+
+WHIT = sys.argv[1]
+failed = 0
+SERVER = r'''
+import json, sys
+way = sys.argv[1]
+def say(o): print(json.dumps(o), flush=True)
+for line in sys.stdin:
+    m = json.loads(line)
+    if way == "mute": sys.exit(0)
+    if way == "noise":
+        print("{broken", flush=True); print("[1]", flush=True); print("", flush=True)
+        say({"jsonrpc": "2.0", "id": 999, "result": {}}); say({"jsonrpc": "2.0", "method": "log", "params": {}})
+        say({"jsonrpc": "2.0", "id": "p", "method": "ping"}); way = "good"
+    if "id" not in m or m["id"] == "p": continue
+    if m["method"] == "initialize": r = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
+    elif m["method"] == "tools/list":
+        good = {"name": "add", "description": "Adds.", "inputSchema": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}}
+        bad = [{"name": "a b", "inputSchema": {"type": "object"}}, {"name": "none"}, 3, {"name": "x" * 99, "inputSchema": {"type": "object"}}]
+        r = {"tools": [good, *bad], "nextCursor": "2"} if not m["params"] else {"tools": [{"name": "die", "inputSchema": {"type": "object"}}]}
+    elif m["params"]["name"] == "die": sys.exit(1)
+    else: r = {"content": [{"type": "text", "text": "sum %d" % (m["params"]["arguments"]["a"] + 1)}, {"type": "image", "data": ""}]}
+    say({"jsonrpc": "2.0", "id": m["id"], "result": r})
+'''
+
+
+def wanted(condition, text):
+    global failed
+    if not condition:
+        failed = 1
+        print("FAILED:", text)
+
+
+def environment():
+    env = dict(os.environ, no_proxy="*", HOME=os.path.abspath("home"), WHIT_API_KEY="sk-secret")
+    for name in ("STATE", "CACHE", "CONFIG"):
+        env[f"XDG_{name}_HOME"] = os.path.abspath(name.lower())
+    return env
+
+
+def project(servers=None):
+    for folder in ("p", "state", "cache", "config", "home"):
+        shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs("p")
+    os.makedirs("home")
+    os.makedirs("config/whit")
+    open("p/a.c", "w").write("int helper(void) { return 1; }\nint main(void)\n{\n    return helper();\n}\n")
+    if servers:
+        json.dump({"mcp": servers}, open("config/whit/agent.json", "w"))
+
+
+def agent(answers, status=0):
+    endpoint = Endpoint(answers)
+    done = subprocess.run([WHIT, "agent", "-p", "Do it.", "--url", endpoint.url, "--project", "p", "--allow", "yellow"],
+                          env=environment(), capture_output=True, text=True, start_new_session=True,
+                          stdin=subprocess.DEVNULL, timeout=120)
+    endpoint.server.shutdown()
+    wanted(done.returncode == status, f"status {done.returncode}: {done.stderr}")
+    return done, [m["content"] for m in endpoint.requests[-1]["messages"] if m["role"] == "tool"], endpoint
+
+
+END = message("done")
+open("server.py", "w").write(SERVER)
+
+
+def server(way, **more):
+    return {"command": [sys.executable, os.path.abspath("server.py"), way], **more}
+
+
+# ---- tools of servers: red unless the person's configuration says otherwise
+project({"s": server("good"), "free": server("noise", allow="green"), "mute": server("mute"), "none": {"command": ["/no/such"]}})
+done, got, e = agent([message(None, [("mcp__s__add", {"a": 1}), ("mcp__free__add", {"a": 2}), ("mcp__free__add", "[3]"),
+                                     ("mcp__none__add", {}), ("mcp__s__a b", {})]), message(None, [("mcp__free__die", {})]),
+                      message(None, [("mcp__free__add", {"a": 1})]), END])
+names = [t["function"]["name"] for t in e.requests[0]["tools"] if t["function"]["name"].startswith("mcp__")]
+wanted(sorted(names) == ["mcp__free__add", "mcp__free__die", "mcp__s__add", "mcp__s__die"], f"tools: {names}")
+wanted(got[0].startswith("refused by the person") and got[1] == "sum 3\n[image, which is no text]", f"calls: {got}")
+wanted("no JSON object" in got[2] and "no tool" in got[3] and "no tool" in got[4], f"wrong calls: {got}")
+wanted("does not answer" in got[5] and "does not answer" in got[6], f"a server that dies: {got}")
+wanted("'mute' does not answer" in done.stderr and "'none' does not answer" in done.stderr, f"servers: {done.stderr}")
+e = Endpoint([message(None, [("mcp__s__add", {"a": 41})]), END])
+status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", e.url, "--project", "p"], [("[y/N]", "y\n")], environment())
+wanted("sum 42" in e.requests[-1]["messages"][-1]["content"] and '{"a":41}' in seen, f"a yes: {seen}")
+
+# ---- whit mcp, with the agent as its client and alone
+project({"w": {"command": [WHIT, "mcp", os.path.abspath("p")], "allow": "green"}})
+done, got, e = agent([message(None, [("mcp__w__graph", {"query": "callers", "name": "helper"}), ("graph", {"query": "def", "name": "main"}),
+                                     ("mcp__w__graph", {"query": "fly", "name": "x"}), ("graph", {"query": "def"})]), END])
+wanted("a.c:4: in main" in got[0] and "a.c:2-5: function main" in got[1] and "no query" in got[2] and "wants a name" in got[3], f"graph: {got}")
+
+
+def mcp(lines, *more):
+    done = subprocess.run([WHIT, "mcp", "p", *more], input="".join(x if isinstance(x, str) else json.dumps(x) + "\n" for x in lines),
+                          capture_output=True, text=True, env=environment(), timeout=60)
+    wanted(done.returncode == 0, f"whit mcp: {done.stderr}")
+    return [json.loads(x) for x in done.stdout.splitlines()]
+
+
+def request(i, method, **params):
+    return {"jsonrpc": "2.0", "id": i, "method": method, "params": params}
+
+
+got = mcp([request(1, "initialize", protocolVersion="2025-06-18"), {"method": "notifications/initialized"}, "{broken\n",
+           "\n", "[]\n", request("x", "tools/list"), request(3, "fly"), {"id": 4}, request(5, "ping"),
+           request(6, "tools/call", name="memory_search", arguments={"query": "x"})])
+wanted([g.get("id") for g in got] == [1, None, None, "x", 3, 4, 5, 6] and got[0]["result"]["protocolVersion"] == "2025-06-18", f"{got}")
+wanted([t["name"] for t in got[3]["result"]["tools"]] == ["graph"] and got[4]["error"]["code"] == -32601, f"{got}")
+wanted(got[7]["result"]["isError"], "a memory that is not offered")
+if os.path.exists("m.mem"):
+    os.remove("m.mem")
+got = mcp([request(1, "tools/call", name="memory_add", arguments={"text": "tomatoes like the sun"}),
+           request(2, "tools/call", name="memory_search", arguments={"query": "tomatos and sun"})], "--memory", "m.mem", "--may-add")
+wanted("tomatoes like the sun" in got[1]["result"]["content"][0]["text"], f"memory: {got}")
+got = mcp([request(1, "tools/call", name="memory_add", arguments={"text": "x"})], "--memory", "m.mem")
+wanted(got[0]["result"]["isError"], "added without leave")
+
+
+# ---- an editor
+class Editor:
+    def __init__(self, answers, *more):
+        self.endpoint = Endpoint(answers)
+        self.process = subprocess.Popen([WHIT, "agent", "--acp", "--url", self.endpoint.url, "--project", "p", *more], env=environment(),
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        self.got, self.updates, self.asked, self.say_yes, self.n = queue.Queue(), [], [], True, 0
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            m = json.loads(line)
+            if m.get("method") == "session/update":
+                self.updates.append(m["params"]["update"])
+            elif m.get("method") == "session/request_permission":
+                self.asked.append(m["params"])
+                outcome = {"outcome": "selected", "optionId": "yes" if self.say_yes else "no"}
+                self.send({"id": m["id"], "result": {"outcome": outcome}})
+            else:
+                self.got.put(m)
+
+    def send(self, m):
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **m}) + "\n")
+        self.process.stdin.flush()
+
+    def ask(self, method, **params):
+        self.n += 1
+        self.send({"id": self.n, "method": method, "params": params})
+        return self.n
+
+    def answer(self):
+        return self.got.get(timeout=60)
+
+    def end(self):
+        self.process.stdin.close()
+        wanted(self.process.wait(timeout=60) == 0, f"the end: {self.process.stderr.read()}")
+
+
+project()
+WRITE = ("write", {"path": "b.c", "content": "int b;\n"})
+a = Editor([streamed("I write.", [WRITE], n=3), streamed("Written.", n=3), message(None, [("write", {"path": ".git/x", "content": "x"})]),
+            message("end"), message(None, [("list", {})]), message("unseen")])
+a.ask("initialize", protocolVersion=1, clientCapabilities={})
+wanted(a.answer()["result"]["protocolVersion"] == 1, "initialize")
+a.ask("session/prompt", sessionId="none", prompt=[])
+wanted("no such session" in a.answer()["error"]["message"], "a session that is none")
+a.ask("session/new", cwd=os.path.abspath("p"), mcpServers=[])
+session = a.answer()["result"]["sessionId"]
+a.ask("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Write b."}])
+wanted(a.answer()["result"] == {"stopReason": "end_turn"}, "a task")
+said = "".join(u["content"]["text"] for u in a.updates if u["sessionUpdate"] == "agent_message_chunk")
+diffs = [u["content"][0] for u in a.updates if u.get("kind") == "edit"]
+wanted(said == "I write.Written." and diffs == [{"type": "diff", "path": os.path.abspath("p/b.c"), "oldText": None, "newText": "int b;\n"}], f"{a.updates}")
+wanted(open("p/b.c").read() == "int b;\n" and len(a.asked) == 1, f"asked: {a.asked}")
+a.say_yes = False
+a.ask("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Git."}])
+a.answer()
+wanted("configuration" in a.asked[-1]["toolCall"]["title"] and not os.path.exists("p/.git/x"), f"refused: {a.asked[-1]}")
+a.ask("fly")
+wanted(a.answer()["error"]["code"] == -32601, "an unknown method")
+a.process.stdin.write("{broken\n")
+a.process.stdin.flush()
+wanted(a.answer()["error"]["code"] == -32600, "a line that is no JSON")
+# Cancelled while the model answers.
+slow = a.endpoint.answers
+a.endpoint.answers = [(503, b"", {"Retry-After": "30"})] * 3
+a.ask("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Wait."}])
+time.sleep(0.5)
+a.send({"method": "session/cancel", "params": {"sessionId": session}})
+begun = time.time()
+wanted(a.answer()["result"] == {"stopReason": "cancelled"} and time.time() - begun < 20, "cancel")
+a.end()
+sys.exit(failed)
