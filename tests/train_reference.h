@@ -48,7 +48,7 @@ static inline void reference_close(reference *r)
 static inline void reference_attention(reference *r, const whit_node *node)
 {
     uint32_t width = r->graph->values[node->output - 1].width, kv = r->graph->values[node->input[1] - 1].width;
-    uint32_t d = node->group, per = width / kv;
+    uint32_t d = node->head_dim, per = width / kv;
     const double *q = r->values[node->input[0]], *k = r->values[node->input[1]], *v = r->values[node->input[2]];
     double *y = r->values[node->output], *p = malloc(r->n_tokens * sizeof(double));
     for (uint32_t row = 0; row < r->n_rows; row++)
@@ -75,7 +75,7 @@ static inline void reference_node(reference *r, const whit_node *node, const int
     const double *a = r->values[node->input[0]], *b = r->values[node->input[1]];
     const double *w = node->weight >= 0 ? r->weights[node->weight] : NULL;
     double *y = r->values[node->output];
-    size_t width = r->graph->values[node->output - 1].width, n = r->n_rows * width, group = node->group;
+    size_t width = r->graph->values[node->output - 1].width, n = r->n_rows * width, group = node->head_dim;
     size_t k = node->input[0] ? r->graph->values[node->input[0] - 1].width : 0;
     switch (node->op) {
     case WHIT_OP_EMBED:

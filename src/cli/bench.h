@@ -67,7 +67,7 @@ typedef struct bench_sample {
 /* One line of a profile: steps of one kind, of all layers. */
 typedef struct bench_line {
     char label[BENCH_LABEL_BYTES];
-    uint32_t n_groups; /* of a pass */
+    uint32_t n_phases; /* of a pass */
     double seconds, bytes;
 } bench_line;
 #define BENCH_LINES_MAX 64
@@ -96,7 +96,7 @@ whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint3
                              bench_count *count, whit_error *error);
 void bench_count_close(bench_count *count);
 /* What kind of work a group of a plan is, the same for all layers: "gate+up", "norm+acts". */
-void bench_group_label(const whit_session *session, const whit_exec_group *group, char label[BENCH_LABEL_BYTES]);
+void bench_phase_label(const whit_session *session, const whit_exec_phase *phase, char label[BENCH_LABEL_BYTES]);
 
 /* ---- adapters --------------------------------------------------------------------------------- */
 

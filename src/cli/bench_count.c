@@ -62,9 +62,9 @@ whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint3
     for (int rows = 0; rows < WHIT_ROWS_COUNT; rows++) {
         if (!n[rows]) continue;
         const whit_exec_bound *schedule = whit_exec_bound_of(exec, (whit_row_set)rows, mode[rows], n[rows]);
-        for (uint32_t g = 0; g < schedule->n_groups; g++)
-            for (uint32_t i = 0; i < schedule->groups[g].n_steps; i++)
-                count_step(session, &schedule->groups[g].steps[i], count);
+        for (uint32_t g = 0; g < schedule->n_phases; g++)
+            for (uint32_t i = 0; i < schedule->phases[g].n_steps; i++)
+                count_step(session, &schedule->phases[g].steps[i], count);
     }
     count->kv = &session->kv;
     return WHIT_OK;
@@ -82,14 +82,14 @@ static void add_word(char label[BENCH_LABEL_BYTES], const char *word)
     snprintf(label + n, BENCH_LABEL_BYTES - n, "%s%s", n ? "+" : "", word);
 }
 
-void bench_group_label(const whit_session *session, const whit_exec_group *group, char label[BENCH_LABEL_BYTES])
+void bench_phase_label(const whit_session *session, const whit_exec_phase *phase, char label[BENCH_LABEL_BYTES])
 {
     label[0] = 0;
-    for (uint32_t i = 0; i < group->n_steps; i++) {
-        const whit_plan_step *step = group->steps[i].plan;
+    for (uint32_t i = 0; i < phase->n_steps; i++) {
+        const whit_plan_step *step = phase->steps[i].plan;
         const int32_t weights[] = {step->weight, step->gated};
-        if (!group->steps[i].run_tiles) add_word(label, whit_plan_op_name((whit_plan_op)step->op));
-        for (int k = 0; group->steps[i].run_tiles && k < 2; k++) {
+        if (!phase->steps[i].run_tiles) add_word(label, whit_plan_op_name((whit_plan_op)step->op));
+        for (int k = 0; phase->steps[i].run_tiles && k < 2; k++) {
             const char *name = tensor_name(session, weights[k]), *last = strrchr(name, '.');
             if (*name) add_word(label, last ? last + 1 : name);
         }

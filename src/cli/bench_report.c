@@ -72,8 +72,8 @@ static json_t *make_json(const bench_result *r, size_t n_columns)
         json_t *profile = json_array();
         for (uint32_t i = 0; i < r->n_lines; i++)
             json_array_append_new(profile,
-                                  json_pack("{s:s, s:i, s:f, s:f}", "steps", r->lines[i].label, "groups",
-                                            (int)r->lines[i].n_groups, "seconds", r->lines[i].seconds, "bytes",
+                                  json_pack("{s:s, s:i, s:f, s:f}", "steps", r->lines[i].label, "phases",
+                                            (int)r->lines[i].n_phases, "seconds", r->lines[i].seconds, "bytes",
                                             r->lines[i].bytes));
         json_object_set_new(object, "profile", profile);
     }
@@ -123,7 +123,7 @@ static void print_profile(cli_call *call, const bench_result *r)
             if (!shown[i] && (best == r->n_lines || r->lines[i].seconds > r->lines[best].seconds)) best = i;
         shown[best] = true;
         const bench_line *line = &r->lines[best];
-        cli_print(call, "%6.2f %%  %3u x %s", 100 * line->seconds / all, line->n_groups, line->label);
+        cli_print(call, "%6.2f %%  %3u x %s", 100 * line->seconds / all, line->n_phases, line->label);
         cli_print(call, line->bytes > 0 ? " (%.1f MB)\n" : "\n", line->bytes * 1e-6);
     }
 }

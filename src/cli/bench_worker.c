@@ -62,7 +62,7 @@ struct work {
     uint32_t int8_rounds;
     whit_step_token *tokens;
     whit_rng rng;
-    uint64_t *group_ns;                           /* (n_groups) profile, over all rounds */
+    uint64_t *phase_ns;                           /* (n_phases) profile, over all rounds */
     double read_bytes, read_s, int8_macs, int8_s; /* of the round that runs */
 };
 
@@ -245,9 +245,9 @@ static whit_status open_work(struct work *w, bench_facts *facts, whit_error *err
     warm_files(w);
     WHIT_TRY(forget(w, error));
     if (t->profile) {
-        w->group_ns = calloc(w->session->plan.n_groups, sizeof *w->group_ns);
-        if (!w->group_ns) return whit_fail_memory(error, "the profile", w->session->plan.n_groups);
-        w->session->exec.group_ns = w->group_ns;
+        w->phase_ns = calloc(w->session->plan.n_phases, sizeof *w->phase_ns);
+        if (!w->phase_ns) return whit_fail_memory(error, "the profile", w->session->plan.n_phases);
+        w->session->exec.phase_ns = w->phase_ns;
     }
     facts->pass_bytes = w->count.pass_bytes;
     snprintf(facts->isa, sizeof facts->isa, "%s", whit_isa_name(w->count.isa));
@@ -300,7 +300,7 @@ static whit_status run_round(struct work *w, bench_sample *sample, whit_error *e
     return forget(w, error);
 }
 
-/* Joins the groups of all layers by their labels: those of the schedules that the measured rows take. */
+/* Sums the phases of all layers by their labels: those of the schedules that the measured rows take. */
 static uint32_t make_profile(const struct work *w, bench_line lines[BENCH_LINES_MAX])
 {
     uint32_t n = 0;
@@ -312,20 +312,20 @@ static uint32_t make_profile(const struct work *w, bench_line lines[BENCH_LINES_
         if (!n_rows[rows]) continue;
         const whit_exec_bound *schedule =
             whit_exec_bound_of(&w->session->exec, (whit_row_set)rows, mode[rows], n_rows[rows]);
-        for (uint32_t g = 0; g < schedule->n_groups; g++) {
-            const whit_exec_group *group = &schedule->groups[g];
+        for (uint32_t g = 0; g < schedule->n_phases; g++) {
+            const whit_exec_phase *phase = &schedule->phases[g];
             char label[BENCH_LABEL_BYTES];
-            bench_group_label(w->session, group, label);
+            bench_phase_label(w->session, phase, label);
             uint32_t i = 0;
             while (i < n && strcmp(lines[i].label, label)) i++;
             if (i == BENCH_LINES_MAX) continue;
             if (i == n) memcpy(lines[n++].label, label, sizeof label);
-            lines[i].n_groups++;
-            lines[i].seconds += (double)w->group_ns[group->place] * 1e-9;
-            for (uint32_t k = 0; k < group->n_steps; k++)
-                for (int part = 0; group->steps[k].run_tiles && part < WHIT_PART_COUNT; part++) {
-                    lines[i].bytes += (double)group->steps[k].tensor->part_bytes[part];
-                    if (group->steps[k].gated) lines[i].bytes += (double)group->steps[k].gated->part_bytes[part];
+            lines[i].n_phases++;
+            lines[i].seconds += (double)w->phase_ns[phase->place] * 1e-9;
+            for (uint32_t k = 0; k < phase->n_steps; k++)
+                for (int part = 0; phase->steps[k].run_tiles && part < WHIT_PART_COUNT; part++) {
+                    lines[i].bytes += (double)phase->steps[k].tensor->part_bytes[part];
+                    if (phase->steps[k].gated) lines[i].bytes += (double)phase->steps[k].gated->part_bytes[part];
                 }
         }
     }
@@ -347,7 +347,7 @@ static void serve(struct work *w, int from_parent, int to_parent)
             ok = send_all(to_parent, &sample, sizeof sample);
         } else {
             bench_line lines[BENCH_LINES_MAX] = {{{0}, 0, 0, 0}};
-            uint32_t n = w->group_ns ? make_profile(w, lines) : 0;
+            uint32_t n = w->phase_ns ? make_profile(w, lines) : 0;
             ok = send_all(to_parent, &n, sizeof n) && send_all(to_parent, lines, n * sizeof *lines);
         }
     }
@@ -358,7 +358,7 @@ static void serve(struct work *w, int from_parent, int to_parent)
     whit_free(NULL, w->int8_w, (size_t)w->test->n_threads * 2 * WHIT_PROBE_BYTES);
     free(w->pieces);
     free(w->tokens);
-    free(w->group_ns);
+    free(w->phase_ns);
 }
 
 /* ---- the parent's side ---------------------------------------------------------------------- */

@@ -47,7 +47,7 @@ typedef struct whit_matmul_kernel {
     /* Bytes per thread; NULL for none. */
     size_t (*scratch_bytes)(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens);
     /* Columns that a run should have, of so many. NULL: all. */
-    uint32_t (*part_tokens)(const whit_tensor_type *type, uint32_t n_tokens);
+    uint32_t (*slice_tokens)(const whit_tensor_type *type, uint32_t n_tokens);
     /* Makes of x what runs look up in the same scratch, before the first of them. NULL: nothing. */
     void (*prepare)(const whit_acts *x, void *scratch);
     whit_matmul_fn *run;
@@ -108,8 +108,8 @@ typedef void whit_kv_query_fn(const float *q, size_t q_stride, uint32_t n, uint3
 /* Softmax of each of n queries over its span of one group of blocks, as partials (n,
  * whit_kv_partial_elems); scores are times `scale`. queries as whit_kv_query_fn left them. Blocks
  * are 64-byte aligned; of those that no query sees any nothing is read. `next` is the group that
- * will be attended to after this one, NULL where nobody knows. Where `into` is not NULL they are
- * joined into it, n partials too, and `partials` is scratch for WHIT_KV_PASS_QUERIES or n of them,
+ * will be attended to after this one, NULL where it is not known. Where `into` is not NULL they are
+ * merged into it, n partials too, and `partials` is scratch for WHIT_KV_PASS_QUERIES or n of them,
  * whichever are fewer. */
 typedef void whit_kv_attend_fn(whit_kv_group *group, const whit_kv_group *next, const uint8_t *queries,
                                const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale, float *partials,
@@ -120,8 +120,8 @@ typedef void whit_kv_attend_fn(whit_kv_group *group, const whit_kv_group *next, 
  * most), which bound no channel then. */
 typedef void whit_kv_pack_fn(const void *open, uint32_t head_dim, const whit_kv_packing *how, void *closed,
                              void *sinks);
-/* Joins `from` (the group after) into `into`, n partials each; a sum of 0 is nothing seen. */
-typedef void whit_kv_join_fn(float *into, const float *from, uint32_t n, uint32_t head_dim);
+/* Merges `from` (the group after) into `into`, n partials each; a sum of 0 is nothing seen. */
+typedef void whit_kv_merge_fn(float *into, const float *from, uint32_t n, uint32_t head_dim);
 /* out = partial's out / sum, (head_dim). */
 typedef void whit_kv_finish_fn(const float *partial, uint32_t head_dim, float *out);
 
@@ -169,10 +169,10 @@ typedef uint32_t whit_probe_int8_fn(const uint8_t *w, const int8_t *x, uint32_t 
 /* ---- the table ------------------------------------------------------------------------------ */
 
 typedef struct whit_kernels {
-    whit_isa isa;        /* the level in use: the machine's or its cap */
-    uint32_t features;   /* extras in use; none where a cap below their level stands */
-    uint32_t kv_queries; /* that should share a reading of a block, where there are so many */
-    bool kv_makes_f16;   /* kv_attend_f16 makes something of blocks, and wants room for it */
+    whit_isa isa;         /* the level in use: the machine's or its cap */
+    uint32_t features;    /* extras in use; none where a cap below their level stands */
+    uint32_t kv_queries;  /* that should share a reading of a block, where there are so many */
+    bool kv_converts_f16; /* kv_attend_f16 converts blocks to integers, and wants a cache for them */
     whit_quantize_fn *quantize;
     whit_rms_norm_fn *rms_norm;
     whit_rope_fn *rope_half;  /* NeoX: halves of a head */
@@ -189,7 +189,7 @@ typedef struct whit_kernels {
     whit_kv_query_fn *kv_query_f32, *kv_query_f16, *kv_query_i8;
     whit_kv_attend_fn *kv_attend_f32, *kv_attend_f16, *kv_attend_i8, *kv_attend_k4v2, *kv_attend_k2v2;
     whit_kv_pack_fn *kv_pack_k4v2, *kv_pack_k2v2;
-    whit_kv_join_fn *kv_join;
+    whit_kv_merge_fn *kv_merge;
     whit_kv_finish_fn *kv_finish, *kv_finish_packed;
     whit_screen_fn *screen;
     whit_rescore_fn *rescore;

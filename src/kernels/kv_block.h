@@ -26,11 +26,12 @@
 
 /* f16: queries become integers up to this, so that 512 products with keys fit an int32. */
 #define WHIT_KV_QUERY_MAX 2047.0f
-/* f16, i8: weights of values become integers up to this. For f16 their sum stays below 64 times as
+/* f16, i8: probabilities become integers up to this. For f16 their sum stays below 64 times as
  * much (and what rounding adds), so that products with values of up to 2047 fit an int32. */
-#define WHIT_KV_WEIGHT_MAX 16383.0f
-/* What becomes that is at least so much of the sum of an f16 group's weights. */
-#define WHIT_KV_WEIGHT_SHARE (1 / 64.0f)
+#define WHIT_KV_PROB_MAX 16383.0f
+/* Of an f16 group the integer WHIT_KV_PROB_MAX stands for its largest probability, or for this fraction of
+ * their sum where that is more. */
+#define WHIT_KV_PROB_FRACTION (1 / 64.0f)
 
 static inline size_t whit_kv_elem_bytes(whit_kv_type kv)
 {
@@ -119,7 +120,7 @@ static inline uint32_t whit_kv_f16_factor_bits(uint32_t scale)
 }
 
 /* Blocks of one KV head that share a softmax: those of 256 neighbouring positions, by absolute
- * index. NULL: nobody sees any of it. */
+ * index. NULL: no query sees any of it. */
 #define WHIT_KV_GROUP_BLOCKS 4
 #define WHIT_KV_GROUP_TOKENS (WHIT_KV_GROUP_BLOCKS * WHIT_KV_BLOCK_TOKENS)
 typedef struct whit_kv_group {
@@ -130,12 +131,12 @@ typedef struct whit_kv_group {
                             first positions. Else NULL */
     const float *rope;   /* (2 * rope_pairs, 64) as of whit_kv_packing */
     uint32_t rope_pairs; /* 0: keys are not turned */
-    void *room;          /* whit_kv_room_bytes, 64-byte aligned, for what kernels make of f16; or NULL */
-    uint32_t made;       /* bit b: what is made of block b is there. Kernels set it, the caller clears it. */
+    void *converted;     /* whit_kv_converted_bytes, 64-byte aligned: a cache for f16 as integers; or NULL */
+    uint32_t valid;      /* bit b: `converted` holds block b. Kernels set it, the caller clears it. */
 } whit_kv_group;
 
 /* Keys and values of a group as integers, in two digits of a byte each. */
-static inline size_t whit_kv_room_bytes(uint32_t head_dim)
+static inline size_t whit_kv_converted_bytes(uint32_t head_dim)
 {
     return (size_t)4 * WHIT_KV_GROUP_TOKENS * head_dim;
 }

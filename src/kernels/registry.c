@@ -46,8 +46,8 @@ whit_status whit_kernels_select(const whit_cpu *cpu, const char *cap, whit_kerne
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "'%s' is no CPU level (generic, avx2, avx512, amx, neon, dotprod, i8mm)", cap);
     /* AMX makes integers of a block of f16 before it multiplies. */
-    kernels->kv_makes_f16 = whit_isa_allows(kernels->isa, WHIT_ISA_AMX);
-    kernels->kv_queries = kernels->kv_makes_f16 ? 256 : 128;
+    kernels->kv_converts_f16 = whit_isa_allows(kernels->isa, WHIT_ISA_AMX);
+    kernels->kv_queries = kernels->kv_converts_f16 ? 256 : 128;
     for (size_t i = 0; i < N_ROWS; i++)
         if (whit_kernel_runs(kernels, rows[i].isa, rows[i].features))
             memcpy((char *)kernels + rows[i].table_offset, &rows[i].function, sizeof rows[i].function);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Walking along the schedules of a pass: groups, and how their items are partitioned among the threads. */
+ * Walking along the schedules of a pass: phases, and how their items are partitioned among the threads. */
 #include "model/exec_step.h"
 
 #include "base/clock.h"
@@ -7,7 +7,7 @@
 /* Products take rows by so many. */
 #define ROWS_TOGETHER 32
 
-/* Stands before what a kernel prepared: by whom, for which run of a group and which activations. All zero
+/* Stands before what a kernel prepared: by whom, for which run of a phase and which activations. All zero
  * is nothing yet, since runs count from 1. */
 typedef struct prepared_for {
     void (*prepare)(const whit_acts *x, void *scratch);
@@ -30,20 +30,21 @@ void *whit_exec_scratch(const whit_exec *exec, const whit_matmul_kernel *kernel,
     return scratch;
 }
 
-/* ---- items of a group -------------------------------------------------------------------------- */
+/* ---- items of a phase -------------------------------------------------------------------------- */
 
 void whit_exec_run_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
-    const whit_exec_group_run *run = context;
-    const whit_exec_step *step = run->group->steps;
-    for (uint32_t i = 0; i < run->group->n_steps; i++, step++) step->run(step, run->exec, worker, begin, end);
+    const whit_exec_phase_run *run = context;
+    const whit_exec_step *step = run->phase->steps;
+    for (uint32_t i = 0; i < run->phase->n_steps; i++, step++) step->run(step, run->exec, worker, begin, end);
 }
 
-/* Tiles [begin, end) of all matrices of the group, one after the other, for some rows. */
-static void run_part(const whit_exec_group_run *run, uint32_t worker, whit_exec_rows rows, uint32_t begin, uint32_t end)
+/* Tiles [begin, end) of all matrices of the phase, one after the other, for some rows. */
+static void run_slice(const whit_exec_phase_run *run, uint32_t worker, whit_exec_rows rows, uint32_t begin,
+                      uint32_t end)
 {
-    const whit_exec_step *step = run->group->steps;
-    for (uint32_t i = 0; i < run->group->n_steps && begin < end; i++, step++) {
+    const whit_exec_step *step = run->phase->steps;
+    for (uint32_t i = 0; i < run->phase->n_steps && begin < end; i++, step++) {
         uint32_t n = step->n_tiles;
         if (begin < n) step->run_tiles(step, run->exec, worker, rows, begin, end < n ? end : n);
         begin = begin > n ? begin - n : 0;
@@ -51,18 +52,18 @@ static void run_part(const whit_exec_group_run *run, uint32_t worker, whit_exec_
     }
 }
 
-/* Items are the tiles, once for every part of the rows. */
+/* Items are the tiles, once for every slice of the rows. */
 void whit_exec_run_tiles(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
-    const whit_exec_group_run *run = context;
-    const uint32_t n_tiles = run->group->n_tiles;
-    uint32_t part_rows = ((run->n_rows - 1) / run->n_parts / ROWS_TOGETHER + 1) * ROWS_TOGETHER;
-    for (uint32_t part_end; begin < end; begin = part_end) {
-        uint32_t part = begin / n_tiles, from = part * n_tiles, row = part * part_rows;
-        part_end = from + n_tiles < end ? from + n_tiles : end;
-        if (row >= run->n_rows) continue; /* the parts before had them all */
-        whit_exec_rows rows = {row, run->n_rows - row < part_rows ? run->n_rows - row : part_rows};
-        run_part(run, worker, rows, begin - from, part_end - from);
+    const whit_exec_phase_run *run = context;
+    const uint32_t n_tiles = run->phase->n_tiles;
+    uint32_t slice_rows = ((run->n_rows - 1) / run->n_slices / ROWS_TOGETHER + 1) * ROWS_TOGETHER;
+    for (uint32_t slice_end; begin < end; begin = slice_end) {
+        uint32_t slice = begin / n_tiles, from = slice * n_tiles, row = slice * slice_rows;
+        slice_end = from + n_tiles < end ? from + n_tiles : end;
+        if (row >= run->n_rows) continue; /* the slices before had them all */
+        whit_exec_rows rows = {row, run->n_rows - row < slice_rows ? run->n_rows - row : slice_rows};
+        run_slice(run, worker, rows, begin - from, slice_end - from);
     }
 }
 
@@ -73,7 +74,7 @@ uint32_t whit_exec_chunk_tiles(uint32_t n_tiles, uint32_t n_workers, uint32_t n_
     if (n_rows <= 8) return (n_tiles - 1) / (16 * n_workers) + 1;
     uint32_t best = 0, least = UINT32_MAX;
     for (uint32_t n = 4; n <= 8; n++) { /* chunks of a worker */
-        uint32_t share = (n_tiles + n * n_workers - 1) / (n * n_workers), chunk = (share + 3) / 4 * 4;
+        uint32_t even = (n_tiles + n * n_workers - 1) / (n * n_workers), chunk = (even + 3) / 4 * 4;
         uint32_t n_chunks = (n_tiles + chunk - 1) / chunk, most = (n_chunks + n_workers - 1) / n_workers * chunk;
         if (most < least) {
             least = most;
@@ -83,11 +84,11 @@ uint32_t whit_exec_chunk_tiles(uint32_t n_tiles, uint32_t n_workers, uint32_t n_
     return best;
 }
 
-/* ---- groups ---------------------------------------------------------------------------------- */
+/* ---- phases ---------------------------------------------------------------------------------- */
 
-void whit_exec_run_rows_group(whit_exec *exec, const whit_exec_group *group, uint32_t n_rows)
+void whit_exec_run_rows_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows)
 {
-    whit_exec_group_run run = {.exec = exec, .group = group, .n_rows = n_rows};
+    whit_exec_phase_run run = {.exec = exec, .phase = phase, .n_rows = n_rows};
     uint32_t chunk = n_rows / (8 * whit_pool_size(exec->pool)) + 1;
     if (chunk >= 16) chunk = (chunk + 8) / 16 * 16; /* keys are transposed by sixteens */
     if (n_rows == 1)
@@ -96,13 +97,14 @@ void whit_exec_run_rows_group(whit_exec *exec, const whit_exec_group *group, uin
         whit_pool_run(exec->pool, whit_exec_run_rows, &run, n_rows, chunk);
 }
 
-void whit_exec_run_tiles_group(whit_exec *exec, const whit_exec_group *group, uint32_t n_rows)
+void whit_exec_run_tiles_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows)
 {
-    whit_exec_group_run run = {.exec = exec, .group = group, .n_rows = n_rows, .n_parts = 1};
-    const whit_exec_step *first = group->steps;
-    uint32_t part_rows = first->kernel->part_tokens ? first->kernel->part_tokens(&first->tensor->type, n_rows) : n_rows;
-    if (n_rows > part_rows) run.n_parts = n_rows / part_rows;
-    uint32_t n_items = group->n_tiles * run.n_parts;
+    whit_exec_phase_run run = {.exec = exec, .phase = phase, .n_rows = n_rows, .n_slices = 1};
+    const whit_exec_step *first = phase->steps;
+    uint32_t slice_rows =
+        first->kernel->slice_tokens ? first->kernel->slice_tokens(&first->tensor->type, n_rows) : n_rows;
+    if (n_rows > slice_rows) run.n_slices = n_rows / slice_rows;
+    uint32_t n_items = phase->n_tiles * run.n_slices;
     whit_pool_run(exec->pool, whit_exec_run_tiles, &run, n_items,
                   whit_exec_chunk_tiles(n_items, whit_pool_size(exec->pool), n_rows));
 }
@@ -140,13 +142,13 @@ static bool may_screen(const whit_batch *batch)
 
 static bool run_schedule(whit_exec *exec, const whit_exec_bound *schedule, uint32_t n_rows, const volatile bool *cancel)
 {
-    for (uint32_t g = 0; g < schedule->n_groups; g++) {
-        const whit_exec_group *group = &schedule->groups[g];
+    for (uint32_t g = 0; g < schedule->n_phases; g++) {
+        const whit_exec_phase *phase = &schedule->phases[g];
         if (cancel && *cancel) return false;
-        uint64_t from_ns = exec->group_ns ? whit_now_ns() : 0;
+        uint64_t from_ns = exec->phase_ns ? whit_now_ns() : 0;
         exec->n_runs++;
-        group->run(exec, group, n_rows);
-        if (exec->group_ns) exec->group_ns[group->place] += whit_now_ns() - from_ns;
+        phase->run(exec, phase, n_rows);
+        if (exec->phase_ns) exec->phase_ns[phase->place] += whit_now_ns() - from_ns;
     }
     return true;
 }
@@ -157,10 +159,10 @@ bool whit_exec_run(whit_exec *exec, const whit_batch *batch, const volatile bool
     exec->n_rows[WHIT_ROWS_BATCH] = batch->n_rows;
     exec->n_rows[WHIT_ROWS_SELECTED] = batch->n_selected;
     exec->first_row[WHIT_ROWS_SELECTED] = batch->selected_begin;
-    whit_exec_make_spans(exec);
+    whit_exec_make_segments(exec);
     if (exec->rope_pairs) whit_pool_run(exec->pool, make_rope_tables, exec, batch->n_rows, 0);
-    whit_exec_make_row_tiles(exec);
-    int mode[WHIT_ROWS_COUNT] = {exec->adapt.n_spans ? WHIT_EXEC_ADAPTED : WHIT_EXEC_PLAIN,
+    whit_exec_make_query_blocks(exec);
+    int mode[WHIT_ROWS_COUNT] = {exec->adapt.n_segments ? WHIT_EXEC_ADAPTED : WHIT_EXEC_PLAIN,
                                  may_screen(batch) ? WHIT_EXEC_SCREENED : WHIT_EXEC_PLAIN};
     for (int rows = 0; rows < WHIT_ROWS_COUNT; rows++) {
         uint32_t n = exec->n_rows[rows];

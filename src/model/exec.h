@@ -24,7 +24,7 @@ typedef struct whit_batch {
     const int32_t *ids;        /* (n_rows), each below the vocabulary's size */
     const uint32_t *sequences; /* (n_rows); rows of a sequence follow each other by position */
     const uint32_t *positions; /* (n_rows); they have a place in the KV cache */
-    const uint32_t *selected;  /* (n_selected) rows whose outputs are wanted, in the order asked for */
+    const uint32_t *selected;  /* (n_selected) rows whose outputs are wanted, in the order wanted */
     uint32_t n_selected;
     uint32_t selected_begin; /* where they go among the selected rows of the whole step */
     /* (n_selected) how many of its largest logits a selected row needs exactly, 0: all; NULL: all of
@@ -99,20 +99,20 @@ typedef struct whit_exec_mounting {
     uint32_t n, width;
 } whit_exec_mounting;
 
-/* Rows [begin, end) of the pass that one adapter changes. */
-typedef struct whit_exec_span {
+/* Rows [begin, end) of the pass that one adapter changes: a segment. */
+typedef struct whit_exec_segment {
     uint32_t begin, end, width;
     const whit_exec_adapter *mount;
-} whit_exec_span;
+} whit_exec_segment;
 
 typedef struct whit_exec_adapt {
     const whit_allocator *allocator;
     whit_exec_mounting *of_sequence;   /* (n_sequences); NULL while nothing was mounted ever */
-    whit_exec_span *spans;             /* of the pass that runs */
-    float *low;                        /* (n_batch_rows, low_stride) values x Aᵀ of one group */
-    struct whit_exec_low_state *state; /* of the group that runs */
-    size_t low_stride, mountings_bytes, spans_bytes, low_bytes, state_bytes;
-    uint32_t n_spans, n_mounted; /* sequences with adapters */
+    whit_exec_segment *segments;       /* of the pass that runs */
+    float *low;                        /* (n_batch_rows, low_stride) values x Aᵀ of one phase */
+    struct whit_exec_low_state *state; /* of the phase that runs */
+    size_t low_stride, mountings_bytes, segments_bytes, low_bytes, state_bytes;
+    uint32_t n_segments, n_mounted; /* sequences with adapters */
 } whit_exec_adapt;
 
 /* ---- the executor ----------------------------------------------------------------------------- */
@@ -127,7 +127,7 @@ struct whit_exec {
     whit_kv *kv;
     struct whit_exec_cache *caches; /* (kv->n_classes) */
     whit_pool *pool;
-    uint64_t *group_ns; /* (groups of the plan) time is added here; NULL: nobody asks */
+    uint64_t *phase_ns; /* (phases of the plan) time is added here; NULL: not measured */
     uint8_t *slots;
     double *rope_frequencies;
     float *rope_tables; /* (n_batch_rows, 2 * rope_pairs) */
@@ -137,17 +137,17 @@ struct whit_exec {
     size_t scratch_bytes;
     uint8_t *prepared; /* (n_threads, prepared_bytes) what kernels prepared, behind for what; 0 bytes: none do */
     size_t prepared_bytes;
-    struct whit_exec_rooms *rooms; /* (n_threads); NULL: kernels make nothing of groups */
-    uint8_t *room;                 /* (n_threads, WHIT_EXEC_ROOMS, room_bytes) */
-    size_t room_bytes;             /* whit_kv_room_bytes of the largest head */
-    uint64_t n_runs;               /* groups run so far */
-    uint32_t *n_rescored;          /* (n_selected_rows) rows of the head that were then read whole */
+    struct whit_exec_converted *converted; /* (n_threads) caches of converted KV groups; NULL: no kernel converts */
+    uint8_t *converted_data;               /* (n_threads, WHIT_EXEC_CONVERTED_GROUPS, converted_bytes) */
+    size_t converted_bytes;                /* whit_kv_converted_bytes of the largest head */
+    uint64_t n_runs;                       /* phases run so far */
+    uint32_t *n_rescored;                  /* (n_selected_rows) rows of the head that were then read whole */
     uint32_t n_batch_rows;
     whit_exec_adapt adapt;
-    uint8_t *queries;           /* attention divided by groups of blocks: those of one tile of rows, made ready */
+    uint8_t *queries;           /* split-KV attention: those of one query block, made ready */
     float *partials;            /* (n_partial_elems): its partials */
     uint64_t n_partial_elems;   /* those of one row, over the whole context */
-    _Atomic uint32_t *n_joined; /* (n_kv_heads) groups of a head that its first partials are the sum of */
+    _Atomic uint32_t *n_merged; /* (n_kv_heads) groups of a head merged into its first partials */
 };
 
 /* Takes what the schedules need from the arena and, when that has memory, binds every step. Called
@@ -156,7 +156,7 @@ struct whit_exec {
 void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_exec_schedules *schedules, const whit_tensor *tensors,
                      const whit_kernels *kernels, whit_kv *kv, const whit_exec_options *options, whit_arena *arena);
 
-/* One pass. Gives false where `cancel` was seen set between groups; the KV cache then holds no
+/* One pass. Gives false where `cancel` was seen set between phases; the KV cache then holds no
  * more than before in the positions that count. */
 bool whit_exec_run(whit_exec *exec, const whit_batch *batch, const volatile bool *cancel);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Adapters in a pass. Rows of a batch that have the same adapters are a *span* for each of them. With
- * a group of matrices the spans' low-rank values x Aᵀ are computed once, and a matrix adds B to the
+ * Adapters in a pass. Rows of a batch that have the same adapters are a *segment* for each of them. With
+ * a phase of matrices the segments' low-rank values x Aᵀ are computed once, and a matrix adds B to the
  * tiles of outputs that it has just made, while they are in cache. With many rows x Aᵀ comes first.
- * With few, as in decoding, it is a matter of reading A: it is shared out together with the matrices'
- * own tiles, so that no thread waits for another; tiles that are made before x Aᵀ is there are put
- * off to the end. The operations and their order are the same.
+ * With few, as in decoding, it is a matter of reading A: its tiles are partitioned together with the
+ * matrices' own, so that no thread waits for another; tiles that are finished before x Aᵀ is there are
+ * deferred to the end. The operations and their order are the same.
  *
  * A row sees its own sequence's adapters only, in the order of mounting: neighbours change no bit. */
 #include "model/exec_step.h"
@@ -12,13 +12,13 @@
 #include <stdatomic.h>
 
 enum {
-    ITEM_ROWS = 64, /* rows of a span that one thread takes at a time */
+    ITEM_ROWS = 64, /* rows of a segment that one thread takes at a time */
     FEW_ROWS = 8,
 };
 
 struct whit_exec_low_state {
     atomic_uint n_left; /* items of x Aᵀ that are not done */
-    bool put_off[];     /* (tiles of the largest group) */
+    bool deferred[];    /* (tiles of the largest phase) */
 };
 
 static uint32_t min_u32(uint32_t a, uint32_t b)
@@ -39,22 +39,22 @@ static bool grow(const whit_allocator *allocator, void **memory, size_t *have_by
     return true;
 }
 
-static uint32_t most_steps_of_a_group(const whit_plan *plan)
+static uint32_t most_steps_of_a_phase(const whit_plan *plan)
 {
     uint32_t most = 1;
-    for (uint32_t g = 0; g < plan->n_groups; g++)
-        if (plan->groups[g].domain == WHIT_DOMAIN_TILES && plan->groups[g].n_steps > most)
-            most = plan->groups[g].n_steps;
+    for (uint32_t g = 0; g < plan->n_phases; g++)
+        if (plan->phases[g].domain == WHIT_DOMAIN_TILES && plan->phases[g].n_steps > most)
+            most = plan->phases[g].n_steps;
     return most;
 }
 
-static uint32_t most_tiles_of_a_group(const whit_plan *plan)
+static uint32_t most_tiles_of_a_phase(const whit_plan *plan)
 {
     uint32_t most = 0;
-    for (uint32_t g = 0; g < plan->n_groups; g++) {
-        const whit_plan_group *group = &plan->groups[g];
+    for (uint32_t g = 0; g < plan->n_phases; g++) {
+        const whit_plan_phase *phase = &plan->phases[g];
         uint32_t n_tiles = 0;
-        for (uint32_t i = group->first; i < group->first + group->n_steps; i++)
+        for (uint32_t i = phase->first; i < phase->first + phase->n_steps; i++)
             if (plan->steps[i].op == WHIT_PLAN_LINEAR)
                 n_tiles += (plan->values[plan->steps[i].output - 1].width + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
         if (n_tiles > most) most = n_tiles;
@@ -76,10 +76,10 @@ static void place_ranks(whit_exec_mounting *mounting)
 static whit_exec_adapt sizes_for(const whit_exec *exec, const whit_exec_mounting *mounting)
 {
     uint32_t n_sequences = exec->kv->shape.n_sequences, n_rows = exec->n_batch_rows;
-    whit_exec_adapt sizes = {.low_stride = (size_t)most_steps_of_a_group(exec->plan) * mounting->width};
-    sizes.state_bytes = sizeof *sizes.state + most_tiles_of_a_group(exec->plan);
+    whit_exec_adapt sizes = {.low_stride = (size_t)most_steps_of_a_phase(exec->plan) * mounting->width};
+    sizes.state_bytes = sizeof *sizes.state + most_tiles_of_a_phase(exec->plan);
     sizes.mountings_bytes = n_sequences * sizeof *sizes.of_sequence;
-    sizes.spans_bytes = (size_t)min_u32(n_rows, n_sequences) * WHIT_EXEC_MOUNTS * sizeof *sizes.spans;
+    sizes.segments_bytes = (size_t)min_u32(n_rows, n_sequences) * WHIT_EXEC_MOUNTS * sizeof *sizes.segments;
     sizes.low_bytes = (size_t)n_rows * sizes.low_stride * sizeof *sizes.low;
     return sizes;
 }
@@ -89,7 +89,7 @@ size_t whit_exec_mount_bytes(const whit_exec *exec, whit_exec_mounting mounting)
     if (!mounting.n) return 0;
     place_ranks(&mounting);
     whit_exec_adapt sizes = sizes_for(exec, &mounting);
-    return sizes.state_bytes + sizes.mountings_bytes + sizes.spans_bytes + sizes.low_bytes;
+    return sizes.state_bytes + sizes.mountings_bytes + sizes.segments_bytes + sizes.low_bytes;
 }
 
 whit_status whit_exec_mount(whit_exec *exec, uint32_t sequence, whit_exec_mounting mounting,
@@ -102,7 +102,7 @@ whit_status whit_exec_mount(whit_exec *exec, uint32_t sequence, whit_exec_mounti
     if (mounting.n &&
         (!grow(allocator, (void **)&adapt->state, &adapt->state_bytes, sizes.state_bytes) ||
          !grow(allocator, (void **)&adapt->of_sequence, &adapt->mountings_bytes, sizes.mountings_bytes) ||
-         !grow(allocator, (void **)&adapt->spans, &adapt->spans_bytes, sizes.spans_bytes) ||
+         !grow(allocator, (void **)&adapt->segments, &adapt->segments_bytes, sizes.segments_bytes) ||
          !grow(allocator, (void **)&adapt->low, &adapt->low_bytes, sizes.low_bytes)))
         return whit_fail_memory(error, "adapters", sizes.low_bytes);
     if (!adapt->of_sequence) return WHIT_OK; /* nothing was mounted ever */
@@ -115,13 +115,13 @@ whit_status whit_exec_mount(whit_exec *exec, uint32_t sequence, whit_exec_mounti
 void whit_exec_adapt_free(whit_exec_adapt *adapt)
 {
     whit_free(adapt->allocator, adapt->of_sequence, adapt->mountings_bytes);
-    whit_free(adapt->allocator, adapt->spans, adapt->spans_bytes);
+    whit_free(adapt->allocator, adapt->segments, adapt->segments_bytes);
     whit_free(adapt->allocator, adapt->low, adapt->low_bytes);
     whit_free(adapt->allocator, adapt->state, adapt->state_bytes);
     *adapt = (whit_exec_adapt){0};
 }
 
-/* ---- spans ---------------------------------------------------------------------------------- */
+/* ---- segments ------------------------------------------------------------------------------- */
 
 static bool same_mounts(const whit_exec_mounting *a, const whit_exec_mounting *b)
 {
@@ -132,32 +132,32 @@ static bool same_mounts(const whit_exec_mounting *a, const whit_exec_mounting *b
     return true;
 }
 
-void whit_exec_make_spans(whit_exec *exec)
+void whit_exec_make_segments(whit_exec *exec)
 {
     whit_exec_adapt *adapt = &exec->adapt;
     const whit_batch *batch = exec->batch;
-    adapt->n_spans = 0;
+    adapt->n_segments = 0;
     for (uint32_t r = 0; adapt->n_mounted && r < batch->n_rows;) {
         const whit_exec_mounting *mounting = &adapt->of_sequence[batch->sequences[r]];
         uint32_t begin = r++;
         while (r < batch->n_rows && same_mounts(mounting, &adapt->of_sequence[batch->sequences[r]])) r++;
         for (uint32_t i = 0; i < mounting->n; i++)
-            adapt->spans[adapt->n_spans++] =
-                (whit_exec_span){.begin = begin, .end = r, .width = mounting->width, .mount = &mounting->mounts[i]};
+            adapt->segments[adapt->n_segments++] =
+                (whit_exec_segment){.begin = begin, .end = r, .width = mounting->width, .mount = &mounting->mounts[i]};
     }
 }
 
 /* ---- x Aᵀ ----------------------------------------------------------------------------------- */
 
-static const whit_adapter_pair *pair_of(const whit_exec_span *span, const whit_exec_step *step)
+static const whit_adapter_pair *pair_of(const whit_exec_segment *segment, const whit_exec_step *step)
 {
-    return span->mount->weights->of_tensor[step->weight];
+    return segment->mount->weights->of_tensor[step->weight];
 }
 
 /* Where the low-rank values of a matrix begin in a row of them. */
-static size_t low_offset(const whit_exec_span *span, const whit_exec_step *step)
+static size_t low_offset(const whit_exec_segment *segment, const whit_exec_step *step)
 {
-    return (size_t)step->place * span->width + span->mount->offset;
+    return (size_t)step->place * segment->width + segment->mount->offset;
 }
 
 static uint32_t count_tiles(const whit_adapter_pair *pair)
@@ -165,56 +165,56 @@ static uint32_t count_tiles(const whit_adapter_pair *pair)
     return (pair->a.type.n_rows + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
 }
 
-static uint32_t count_items(const whit_exec_span *span, const whit_exec_step *step)
+static uint32_t count_items(const whit_exec_segment *segment, const whit_exec_step *step)
 {
-    const whit_adapter_pair *pair = pair_of(span, step);
-    return pair ? count_tiles(pair) * ((span->end - span->begin + ITEM_ROWS - 1) / ITEM_ROWS) : 0;
+    const whit_adapter_pair *pair = pair_of(segment, step);
+    return pair ? count_tiles(pair) * ((segment->end - segment->begin + ITEM_ROWS - 1) / ITEM_ROWS) : 0;
 }
 
-/* Sixteen ranks for some rows of a span. */
-static void run_item(const whit_exec *exec, const whit_exec_step *step, const whit_exec_span *span, uint32_t worker,
-                     uint32_t item)
+/* Sixteen ranks for some rows of a segment. */
+static void run_item(const whit_exec *exec, const whit_exec_step *step, const whit_exec_segment *segment,
+                     uint32_t worker, uint32_t item)
 {
-    const whit_adapter_pair *pair = pair_of(span, step);
+    const whit_adapter_pair *pair = pair_of(segment, step);
     uint32_t n_tiles = count_tiles(pair), tile = item % n_tiles;
-    uint32_t begin = span->begin + item / n_tiles * ITEM_ROWS, n = min_u32(span->end - begin, ITEM_ROWS);
+    uint32_t begin = segment->begin + item / n_tiles * ITEM_ROWS, n = min_u32(segment->end - begin, ITEM_ROWS);
     uint32_t n_ranks = min_u32(pair->a.type.n_rows - tile * WHIT_TILE_ROWS, WHIT_TILE_ROWS);
     whit_acts all = whit_exec_acts(step, exec), acts = whit_acts_rows(&all, begin, n);
-    float *low = exec->adapt.low + begin * exec->adapt.low_stride + low_offset(span, step);
+    float *low = exec->adapt.low + begin * exec->adapt.low_stride + low_offset(segment, step);
     const whit_matmul_kernel *kernel = whit_exec_bucket(step->choice->low_kernels, n);
     kernel->run(&pair->a, &acts, tile, tile + 1, low, exec->adapt.low_stride,
                 whit_exec_scratch(exec, kernel, &acts, worker));
     for (uint32_t r = 0; r < n; r++)
-        exec->kernels->scale(low + r * exec->adapt.low_stride + (size_t)tile * WHIT_TILE_ROWS, span->mount->strength,
+        exec->kernels->scale(low + r * exec->adapt.low_stride + (size_t)tile * WHIT_TILE_ROWS, segment->mount->strength,
                              n_ranks);
 }
 
 struct adapted_run {
-    whit_exec_group_run tiles;
+    whit_exec_phase_run tiles;
     uint32_t n_items; /* of x Aᵀ, in front of the tiles */
 };
 
-static uint32_t count_all_items(const whit_exec *exec, const whit_exec_group *group)
+static uint32_t count_all_items(const whit_exec *exec, const whit_exec_phase *phase)
 {
     uint32_t n = 0;
-    for (uint32_t s = 0; s < exec->adapt.n_spans; s++)
-        for (uint32_t i = 0; i < group->n_steps; i++) n += count_items(&exec->adapt.spans[s], &group->steps[i]);
+    for (uint32_t s = 0; s < exec->adapt.n_segments; s++)
+        for (uint32_t i = 0; i < phase->n_steps; i++) n += count_items(&exec->adapt.segments[s], &phase->steps[i]);
     return n;
 }
 
-/* Items of all spans and matrices, one after the other. */
+/* Items of all segments and matrices, one after the other. */
 static void run_items(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct adapted_run *run = context;
     const whit_exec *exec = run->tiles.exec;
-    const whit_exec_group *group = run->tiles.group;
+    const whit_exec_phase *phase = run->tiles.phase;
     uint32_t first = 0;
-    for (uint32_t s = 0; s < exec->adapt.n_spans; s++)
-        for (uint32_t i = 0; i < group->n_steps; i++) {
-            const whit_exec_step *step = &group->steps[i];
-            uint32_t n = count_items(&exec->adapt.spans[s], step);
+    for (uint32_t s = 0; s < exec->adapt.n_segments; s++)
+        for (uint32_t i = 0; i < phase->n_steps; i++) {
+            const whit_exec_step *step = &phase->steps[i];
+            uint32_t n = count_items(&exec->adapt.segments[s], step);
             for (uint32_t item = begin > first ? begin - first : 0; item < n && first + item < end; item++) {
-                run_item(exec, step, &exec->adapt.spans[s], worker, item);
+                run_item(exec, step, &exec->adapt.segments[s], worker, item);
                 atomic_fetch_sub_explicit(&exec->adapt.state->n_left, 1, memory_order_release);
             }
             first += n;
@@ -232,13 +232,13 @@ static void run_together(void *context, uint32_t worker, uint32_t begin, uint32_
 
 /* ---- B -------------------------------------------------------------------------------------- */
 
-/* Asks for the lines of B that will be added to tiles, while those are made. */
-void whit_exec_fetch_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end)
+/* Prefetches the lines of B that will be added to tiles, while those are computed. */
+void whit_exec_prefetch_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end)
 {
     const whit_exec_adapt *adapt = &exec->adapt;
     if (exec->batch->n_rows > FEW_ROWS) return;
-    for (uint32_t s = 0; s < adapt->n_spans; s++) {
-        const whit_adapter_pair *pair = pair_of(&adapt->spans[s], step);
+    for (uint32_t s = 0; s < adapt->n_segments; s++) {
+        const whit_adapter_pair *pair = pair_of(&adapt->segments[s], step);
         if (!pair) continue;
         const whit_tensor *b = &pair->b;
         uint64_t tile_bytes = b->part_bytes[WHIT_PART_CODES] / step->n_tiles;
@@ -254,13 +254,13 @@ static void add_to_tiles(const whit_exec_step *step, const whit_exec *exec, uint
 {
     const whit_exec_adapt *adapt = &exec->adapt;
     float *y = (float *)(void *)step->output;
-    for (uint32_t s = 0; s < adapt->n_spans; s++) {
-        const whit_exec_span *span = &adapt->spans[s];
-        const whit_adapter_pair *pair = pair_of(span, step);
+    for (uint32_t s = 0; s < adapt->n_segments; s++) {
+        const whit_exec_segment *segment = &adapt->segments[s];
+        const whit_adapter_pair *pair = pair_of(segment, step);
         if (!pair) continue;
-        exec->kernels->low_rank(&pair->b, adapt->low + span->begin * adapt->low_stride + low_offset(span, step),
-                                adapt->low_stride, span->end - span->begin, tile_begin, tile_end,
-                                y + span->begin * step->output_stride, step->output_stride);
+        exec->kernels->low_rank(&pair->b, adapt->low + segment->begin * adapt->low_stride + low_offset(segment, step),
+                                adapt->low_stride, segment->end - segment->begin, tile_begin, tile_end,
+                                y + segment->begin * step->output_stride, step->output_stride);
     }
 }
 
@@ -268,36 +268,36 @@ void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32
 {
     struct whit_exec_low_state *state = exec->adapt.state;
     if (atomic_load_explicit(&state->n_left, memory_order_acquire))
-        memset(state->put_off + step->first_tile + tile_begin, true, tile_end - tile_begin);
+        memset(state->deferred + step->first_tile + tile_begin, true, tile_end - tile_begin);
     else
         add_to_tiles(step, exec, tile_begin, tile_end);
 }
 
-/* What was put off; few tiles, not worth waking anybody. */
-static void add_the_rest(const whit_exec *exec, const whit_exec_group *group)
+/* What was deferred; few tiles, not worth waking anybody. */
+static void add_the_rest(const whit_exec *exec, const whit_exec_phase *phase)
 {
-    for (uint32_t i = 0; i < group->n_steps; i++) {
-        const whit_exec_step *step = &group->steps[i];
-        bool *put_off = exec->adapt.state->put_off + step->first_tile;
+    for (uint32_t i = 0; i < phase->n_steps; i++) {
+        const whit_exec_step *step = &phase->steps[i];
+        bool *deferred = exec->adapt.state->deferred + step->first_tile;
         for (uint32_t tile = 0, end; tile < step->n_tiles; tile = end) {
-            for (end = tile + 1; end < step->n_tiles && put_off[end] == put_off[tile];) end++;
-            if (put_off[tile]) add_to_tiles(step, exec, tile, end);
+            for (end = tile + 1; end < step->n_tiles && deferred[end] == deferred[tile];) end++;
+            if (deferred[tile]) add_to_tiles(step, exec, tile, end);
         }
-        memset(put_off, false, step->n_tiles);
+        memset(deferred, false, step->n_tiles);
     }
 }
 
-void whit_exec_run_adapted_group(whit_exec *exec, const whit_exec_group *group, uint32_t n_rows)
+void whit_exec_run_adapted_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows)
 {
-    struct adapted_run run = {.tiles = {.exec = exec, .group = group, .n_rows = n_rows, .n_parts = 1}};
-    uint32_t n_tiles = group->n_tiles, chunk = whit_exec_chunk_tiles(n_tiles, whit_pool_size(exec->pool), n_rows);
-    run.n_items = count_all_items(exec, group);
+    struct adapted_run run = {.tiles = {.exec = exec, .phase = phase, .n_rows = n_rows, .n_slices = 1}};
+    uint32_t n_tiles = phase->n_tiles, chunk = whit_exec_chunk_tiles(n_tiles, whit_pool_size(exec->pool), n_rows);
+    run.n_items = count_all_items(exec, phase);
     atomic_store_explicit(&exec->adapt.state->n_left, run.n_items, memory_order_relaxed);
     if (n_rows > FEW_ROWS) {
         whit_pool_run(exec->pool, run_items, &run, run.n_items, 1);
         whit_pool_run(exec->pool, whit_exec_run_tiles, &run.tiles, n_tiles, chunk);
     } else {
         whit_pool_run(exec->pool, run_together, &run, run.n_items + n_tiles, chunk);
-        if (run.n_items) add_the_rest(exec, group);
+        if (run.n_items) add_the_rest(exec, phase);
     }
 }

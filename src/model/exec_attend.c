@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Attention over the KV cache (docs/numerics.md, rules 5 and 6): every query's softmax over each group
- * of four blocks, 256 positions, by itself, then joined in ascending order of groups, whoever did
- * them.
+ * of four blocks, 256 positions, by itself, then merged in ascending order of groups, whichever thread
+ * computed them.
  *
  * In an endless cache a query whose window has left the first positions sees the sinks as one more group in front
  * of the others, as if they stood right before its window (docs/context.md): instead of rotating their keys to
@@ -14,7 +14,7 @@
 /* A worker's scratch, as offsets: queries made ready, those for sinks, their spans in a group, partials of all
  * groups so far and what kernels need for those of one group. */
 struct layout {
-    size_t queries, sink_queries, spans, total, group, bytes;
+    size_t queries, sink_queries, spans, total, partials, bytes;
 };
 
 static struct layout layout_of(const whit_kv_class *class, uint32_t n)
@@ -26,8 +26,8 @@ static struct layout layout_of(const whit_kv_class *class, uint32_t n)
     at.sink_queries = at.queries + queries;
     at.spans = at.sink_queries + (class->n_sinks ? queries : 0);
     at.total = at.spans + whit_round_up(n * sizeof(whit_kv_span), WHIT_ALIGN_BYTES);
-    at.group = at.total + partials;
-    at.bytes = at.group + WHIT_KV_PASS_QUERIES * whit_kv_partial_elems(head_dim) * sizeof(float);
+    at.partials = at.total + partials;
+    at.bytes = at.partials + WHIT_KV_PASS_QUERIES * whit_kv_partial_elems(head_dim) * sizeof(float);
     return at;
 }
 
@@ -61,16 +61,16 @@ static whit_kv_span span_of(const whit_kv_class *class, uint32_t position, uint3
                           (uint16_t)(end < WHIT_KV_GROUP_TOKENS ? end : WHIT_KV_GROUP_TOKENS)};
 }
 
-/* The groups that rows [row, end) of a tile see: the sinks, if any, then those by index. */
+/* The groups that rows [row, end) of a query block see: the sinks, if any, then those by index. */
 struct seen {
     uint32_t row, end, first, n;
     bool has_sinks;
 };
 
-static struct seen groups_seen(const whit_exec_step *step, const whit_exec *exec, uint32_t tile)
+static struct seen groups_seen(const whit_exec_step *step, const whit_exec *exec, uint32_t block)
 {
     const whit_kv_class *class = step->cache->class;
-    struct seen seen = {.row = step->cache->row_tiles[tile], .end = step->cache->row_tiles[tile + 1]};
+    struct seen seen = {.row = step->cache->query_blocks[block], .end = step->cache->query_blocks[block + 1]};
     seen.first = window_begin(class, exec->batch->positions[seen.row]) / WHIT_KV_GROUP_TOKENS;
     seen.has_sinks = has_left(class, exec->batch->positions[seen.row]);
     seen.n = exec->batch->positions[seen.end - 1] / WHIT_KV_GROUP_TOKENS - seen.first + 1 + seen.has_sinks;
@@ -103,39 +103,40 @@ static whit_kv_group group_of(const whit_exec_step *step, const whit_exec *exec,
     return group;
 }
 
-/* The rooms of a worker, empty where they belong to another run, head or sequence. */
-static whit_exec_rooms *rooms_of(const whit_exec *exec, uint32_t worker, uint32_t head, uint32_t sequence)
+/* A worker's cache of converted groups, emptied where it belongs to another run, head or sequence. */
+static whit_exec_converted *converted_of(const whit_exec *exec, uint32_t worker, uint32_t head, uint32_t sequence)
 {
-    if (!exec->rooms) return NULL;
-    whit_exec_rooms *rooms = &exec->rooms[worker];
-    if (rooms->run != exec->n_runs || rooms->head != head || rooms->sequence != sequence)
-        *rooms = (whit_exec_rooms){.run = exec->n_runs, .head = head, .sequence = sequence};
-    return rooms;
+    if (!exec->converted) return NULL;
+    whit_exec_converted *converted = &exec->converted[worker];
+    if (converted->run != exec->n_runs || converted->head != head || converted->sequence != sequence)
+        *converted = (whit_exec_converted){.run = exec->n_runs, .head = head, .sequence = sequence};
+    return converted;
 }
 
-/* The room of group g: the one that it has, a free one, or the last. */
-static uint32_t room_of(whit_exec_rooms *rooms, uint32_t g)
+/* The entry of group g: the one that it has, a free one, or the last. */
+static uint32_t slot_of(whit_exec_converted *converted, uint32_t g)
 {
-    for (uint32_t i = 0; i < rooms->n_kept; i++)
-        if (rooms->of[i].group == g) return i;
-    const uint32_t i = rooms->n_kept < WHIT_EXEC_ROOMS - 1 ? rooms->n_kept++ : WHIT_EXEC_ROOMS - 1;
-    rooms->of[i].group = g;
-    rooms->of[i].made = 0;
+    for (uint32_t i = 0; i < converted->n_kept; i++)
+        if (converted->of[i].group == g) return i;
+    const uint32_t i =
+        converted->n_kept < WHIT_EXEC_CONVERTED_GROUPS - 1 ? converted->n_kept++ : WHIT_EXEC_CONVERTED_GROUPS - 1;
+    converted->of[i].group = g;
+    converted->of[i].valid = 0;
     return i;
 }
 
-/* Attends to group g of a head and sequence, with what was made of it before. */
-static void attend_group(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rooms *rooms,
-                         uint32_t g, whit_kv_group group, const whit_kv_group *next, const uint8_t *queries,
-                         const whit_kv_span *spans, uint32_t n, float *partials, float *into)
+/* Attends to group g of a head and sequence, with what was converted of it before. */
+static void attend_group(const whit_exec_step *step, const whit_exec *exec, uint32_t worker,
+                         whit_exec_converted *converted, uint32_t g, whit_kv_group group, const whit_kv_group *next,
+                         const uint8_t *queries, const whit_kv_span *spans, uint32_t n, float *partials, float *into)
 {
-    const uint32_t i = rooms ? room_of(rooms, g) : 0;
-    if (rooms) {
-        group.room = exec->room + (worker * WHIT_EXEC_ROOMS + i) * exec->room_bytes;
-        group.made = rooms->of[i].made;
+    const uint32_t i = converted ? slot_of(converted, g) : 0;
+    if (converted) {
+        group.converted = exec->converted_data + (worker * WHIT_EXEC_CONVERTED_GROUPS + i) * exec->converted_bytes;
+        group.valid = converted->of[i].valid;
     }
-    step->cache->attend(&group, next, queries, spans, n, step->group, step->constant, partials, into);
-    if (rooms) rooms->of[i].made = group.made;
+    step->cache->attend(&group, next, queries, spans, n, step->head_dim, step->constant, partials, into);
+    if (converted) converted->of[i].valid = group.valid;
 }
 
 /* ---- queries ---------------------------------------------------------------------------------- */
@@ -148,7 +149,7 @@ static void ready_for_sinks(const whit_exec_step *step, const whit_exec *exec, u
 {
     float back[ROTATED];
     const whit_exec_cache *cache = step->cache;
-    uint32_t head_dim = step->group, most = ROTATED / head_dim;
+    uint32_t head_dim = step->head_dim, most = ROTATED / head_dim;
     const float *table = exec->sink_tables + (size_t)row * 2 * exec->rope_pairs;
     for (uint32_t h = 0, k; h < n; h += k, rotated += k * head_dim) {
         k = n - h < most ? n - h : most;
@@ -162,7 +163,7 @@ void whit_exec_ready(const whit_exec_step *step, const whit_exec *exec, uint32_t
                      uint8_t *for_sinks)
 {
     const uint32_t n = step->cache->heads_per_kv_head;
-    step->cache->query(x, step->group, n, step->group, ready);
+    step->cache->query(x, step->head_dim, n, step->head_dim, ready);
     if (for_sinks) ready_for_sinks(step, exec, row, x, n, for_sinks);
 }
 
@@ -171,25 +172,25 @@ void whit_exec_ready_rotated(const whit_exec_step *step, const whit_exec *exec, 
                              uint8_t *ready, uint8_t *for_sinks)
 {
     float rotated[ROTATED];
-    uint32_t head_dim = step->group, group = step->cache->heads_per_kv_head, n = group;
+    uint32_t head_dim = step->head_dim, n_heads = step->cache->heads_per_kv_head, n = n_heads;
     size_t query_bytes = whit_kv_query_bytes(step->cache->class->type, head_dim);
     const float *table = exec->rope_tables + (size_t)row * 2 * exec->rope_pairs;
-    for (uint32_t h = 0; h < group; h += n, x += n * head_dim, ready += n * query_bytes) {
-        n = group - h < ROTATED / head_dim ? group - h : ROTATED / head_dim;
+    for (uint32_t h = 0; h < n_heads; h += n, x += n * head_dim, ready += n * query_bytes) {
+        n = n_heads - h < ROTATED / head_dim ? n_heads - h : ROTATED / head_dim;
         exec->kernels->rope_half(x, n, head_dim, step->rotary / 2, table, rotated);
         step->cache->query(rotated, head_dim, n, head_dim, ready);
         if (for_sinks) ready_for_sinks(step, exec, row, rotated, n, for_sinks + h * query_bytes);
     }
 }
 
-/* Queries of a tile's rows and one KV head, and again for the sinks where they see those. */
+/* Queries of a query block's rows and one KV head, and again for the sinks where they see those. */
 static void ready_queries(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t head,
                           uint8_t *ready, uint8_t *for_sinks)
 {
-    enum { ROWS_AHEAD = 3 }; /* asked for, and to be written: outputs take the place of queries */
-    uint32_t group = step->cache->heads_per_kv_head;
-    size_t row_bytes = group * whit_kv_query_bytes(step->cache->class->type, step->group);
-    size_t n = (size_t)group * step->group;
+    enum { ROWS_AHEAD = 3 }; /* prefetched, and to be written: outputs take the place of queries */
+    uint32_t n_heads = step->cache->heads_per_kv_head;
+    size_t row_bytes = n_heads * whit_kv_query_bytes(step->cache->class->type, step->head_dim);
+    size_t n = (size_t)n_heads * step->head_dim;
     const float *x = (const float *)(const void *)step->input[0] + seen->row * step->input_stride[0] + head * n;
     if (!seen->has_sinks) for_sinks = NULL;
     for (uint32_t r = seen->row; r < seen->end; r++, ready += row_bytes, x += step->input_stride[0]) {
@@ -200,7 +201,7 @@ static void ready_queries(const whit_exec_step *step, const whit_exec *exec, con
     }
 }
 
-/* Whether a tile's rows see all of group g: the first row sees as far, the last one's window begins where all do. */
+/* Whether a query block's rows see all of group g: the first row sees as far, the last one's window begins where all do. */
 static bool sees_whole(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t g)
 {
     whit_kv_span first = span_of(step->cache->class, exec->batch->positions[seen->row], g);
@@ -208,7 +209,7 @@ static bool sees_whole(const whit_exec_step *step, const whit_exec *exec, const 
     return first.begin == 0 && first.end == WHIT_KV_GROUP_TOKENS && last.begin == 0 && last.end == WHIT_KV_GROUP_TOKENS;
 }
 
-/* What the queries of a tile see of group g. are_whole: all of a group; those that were are not made again. */
+/* What the queries of a block see of group g. are_whole: all of a group; those that were are not computed again. */
 static void make_spans(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t g,
                        whit_kv_span *spans, bool *are_whole)
 {
@@ -223,28 +224,28 @@ static void make_spans(const whit_exec_step *step, const whit_exec *exec, const 
     }
 }
 
-/* Divides the joined partial of query i (of those of the rows from `row` on) by its sum, into the row it belongs to. */
+/* Divides the merged partial of query i (of those of the rows from `row` on) by its sum, into the row it belongs to. */
 static void finish(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t head, uint32_t i,
                    const float *total)
 {
-    uint32_t group = step->cache->heads_per_kv_head, head_dim = step->group;
-    float *out = (float *)(void *)step->output + (row + i / group) * step->output_stride;
-    out += ((size_t)head * group + i % group) * head_dim;
+    uint32_t n_heads = step->cache->heads_per_kv_head, head_dim = step->head_dim;
+    float *out = (float *)(void *)step->output + (row + i / n_heads) * step->output_stride;
+    out += ((size_t)head * n_heads + i % n_heads) * head_dim;
     exec->kernels->kv_finish(total, head_dim, out);
 }
 
-/* ---- tiles of rows ---------------------------------------------------------------------------- */
+/* ---- query blocks ----------------------------------------------------------------------------- */
 
-/* Rows whose queries share a reading of a block, of so many in a batch: as many as the kernels want,
- * fewer where there would be little to share out among the threads. */
-uint32_t whit_exec_rows_of_tile(const whit_exec *exec, const whit_exec_cache *cache, uint32_t n_threads,
-                                uint32_t n_rows)
+/* Rows whose queries share a reading of a KV block, of so many in a batch: as many as the kernels want,
+ * fewer where there would be too few items for the threads. */
+uint32_t whit_exec_query_block_rows(const whit_exec *exec, const whit_exec_cache *cache, uint32_t n_threads,
+                                    uint32_t n_rows)
 {
     enum { LEAST_QUERIES = 128, ITEMS_OF_THREAD = 8 };
-    uint32_t group = cache->heads_per_kv_head, n_queries = exec->kernels->kv_queries, n = n_rows * group;
+    uint32_t n_heads = cache->heads_per_kv_head, n_queries = exec->kernels->kv_queries, n = n_rows * n_heads;
     while (n_queries > LEAST_QUERIES && n / n_queries * cache->class->n_kv_heads < ITEMS_OF_THREAD * n_threads)
         n_queries /= 2;
-    return group < n_queries ? n_queries / group : 1;
+    return n_heads < n_queries ? n_queries / n_heads : 1;
 }
 
 /* Whether rows at `a` and `b` of one sequence see the sinks alike. */
@@ -253,105 +254,106 @@ static bool sees_alike(const whit_kv_class *class, uint32_t a, uint32_t b)
     return has_left(class, a) == has_left(class, b);
 }
 
-/* Cuts the batch into tiles of neighbouring rows of one sequence, so that their queries share one
+/* Cuts the batch into query blocks: neighbouring rows of one sequence, so that their queries share one
  * reading of its keys and values. */
-static void make_row_tiles(const whit_exec *exec, whit_exec_cache *cache)
+static void make_query_blocks(const whit_exec *exec, whit_exec_cache *cache)
 {
     const whit_batch *batch = exec->batch;
-    uint32_t most = whit_exec_rows_of_tile(exec, cache, whit_pool_size(exec->pool), batch->n_rows);
-    cache->n_row_tiles = 0;
+    uint32_t most = whit_exec_query_block_rows(exec, cache, whit_pool_size(exec->pool), batch->n_rows);
+    cache->n_query_blocks = 0;
     for (uint32_t r = 0; r < batch->n_rows;) {
-        cache->row_tiles[cache->n_row_tiles++] = r;
+        cache->query_blocks[cache->n_query_blocks++] = r;
         uint32_t begin = r++;
         while (r < batch->n_rows && r - begin < most && batch->sequences[r] == batch->sequences[begin] &&
                sees_alike(cache->class, batch->positions[begin], batch->positions[r]))
             r++;
     }
-    cache->row_tiles[cache->n_row_tiles] = batch->n_rows;
+    cache->query_blocks[cache->n_query_blocks] = batch->n_rows;
 }
 
-void whit_exec_make_row_tiles(whit_exec *exec)
+void whit_exec_make_query_blocks(whit_exec *exec)
 {
-    for (uint32_t c = 0; c < exec->kv->n_classes; c++) make_row_tiles(exec, &exec->caches[c]);
+    for (uint32_t c = 0; c < exec->kv->n_classes; c++) make_query_blocks(exec, &exec->caches[c]);
 }
 
 void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const whit_exec_cache *cache = step->cache;
     uint8_t *scratch = exec->scratch + worker * exec->scratch_bytes;
-    size_t elems = whit_kv_partial_elems(step->group);
-    for (uint32_t item = begin; item < end; item++) { /* tiles of a head follow each other: they read the same blocks */
-        const uint32_t head = item / cache->n_row_tiles;
-        const struct seen seen = groups_seen(step, exec, item % cache->n_row_tiles);
+    size_t elems = whit_kv_partial_elems(step->head_dim);
+    for (uint32_t item = begin; item < end;
+         item++) { /* query blocks of a head follow each other: they read the same KV */
+        const uint32_t head = item / cache->n_query_blocks;
+        const struct seen seen = groups_seen(step, exec, item % cache->n_query_blocks);
         uint32_t n = (seen.end - seen.row) * cache->heads_per_kv_head;
         struct layout at = layout_of(cache->class, n);
         whit_kv_span *spans = (whit_kv_span *)(scratch + at.spans);
-        float *total = (float *)(void *)(scratch + at.total), *partials = (float *)(void *)(scratch + at.group);
+        float *total = (float *)(void *)(scratch + at.total), *partials = (float *)(void *)(scratch + at.partials);
         ready_queries(step, exec, &seen, head, scratch + at.queries, scratch + at.sink_queries);
-        for (uint32_t i = 0; i < n; i++) total[i * elems + step->group + 1] = 0; /* nothing seen */
+        for (uint32_t i = 0; i < n; i++) total[i * elems + step->head_dim + 1] = 0; /* nothing seen */
         bool spans_are_whole = false;
         whit_kv_group next = group_of(step, exec, &seen, head, seen_at(&seen, 0));
-        whit_exec_rooms *rooms = rooms_of(exec, worker, head, exec->batch->sequences[seen.row]);
+        whit_exec_converted *converted = converted_of(exec, worker, head, exec->batch->sequences[seen.row]);
         for (uint32_t i = 0; i < seen.n; i++) {
             const uint32_t g = seen_at(&seen, i);
             make_spans(step, exec, &seen, g, spans, &spans_are_whole);
             const whit_kv_group group = next;
             if (i + 1 < seen.n) next = group_of(step, exec, &seen, head, seen_at(&seen, i + 1));
-            attend_group(step, exec, worker, rooms, g, group, &next,
+            attend_group(step, exec, worker, converted, g, group, &next,
                          scratch + (g == SINKS ? at.sink_queries : at.queries), spans, n, partials, total);
         }
         for (uint32_t i = 0; i < n; i++) finish(step, exec, seen.row, head, i, total + i * elems);
     }
 }
 
-/* ---- divided by groups ----------------------------------------------------------------------- */
+/* ---- split-KV ----------------------------------------------------------------------- */
 
-/* Only one tile of rows is divided: several make enough items by themselves. */
-static bool attend_divides(const whit_exec_step *step, const whit_exec *exec)
+/* With one query block only: several make enough items by themselves. */
+static bool splits_kv(const whit_exec_step *step, const whit_exec *exec)
 {
     const whit_exec_cache *cache = step->cache;
-    if (cache->n_row_tiles != 1 || cache->class->n_kv_heads >= 8 * whit_pool_size(exec->pool)) return false;
+    if (cache->n_query_blocks != 1 || cache->class->n_kv_heads >= 8 * whit_pool_size(exec->pool)) return false;
     const struct seen seen = groups_seen(step, exec, 0);
     uint64_t n_partials = (uint64_t)seen.n * cache->class->n_kv_heads * (seen.end - seen.row);
     n_partials *= cache->heads_per_kv_head;
-    return n_partials * whit_kv_partial_elems(step->group) <= exec->n_partial_elems && seen.n > 1;
+    return n_partials * whit_kv_partial_elems(step->head_dim) <= exec->n_partial_elems && seen.n > 1;
 }
 
-/* One tile of rows, divided: items are (KV head, group) pairs, and every worker has a part of them, so
- * that it joins most groups as it goes. A head that two parts cut is begun by the first and ended by
- * the second: the first does so at its beginning, the second at its end, by when it can go on with
- * what the first has joined. What nobody could go on with (chunks that were taken off another's part)
- * is kept and joined at last.
+/* Split-KV (flash decoding) of one query block: items are (KV head, group) pairs, and every worker has a split,
+ * a range of them, so that it merges most groups as it goes. A head that two splits share is begun by the
+ * first and ended by the second: the first does so at its beginning, the second at its end, by when it can
+ * continue with what the first has merged. Partials that cannot be merged in order (of chunks stolen from
+ * another worker's split) are kept and merged at the end.
  *
  * Queries are made ready once, (n_kv_heads, n) of them, and as many for the sinks where they are seen; partials are
  * (n_kv_heads, n_groups, n), of which the first of a head is its sum so far. */
-enum { CHUNKS_OF_PART = 8 };
+enum { CHUNKS_PER_SPLIT = 8 };
 
-struct divided {
+struct split_kv {
     const whit_exec_step *step;
     const whit_exec *exec;
     struct seen seen;
     uint32_t n_groups; /* seen.n */
     uint32_t n;        /* queries of one KV head */
-    uint32_t n_parts;
+    uint32_t n_splits;
 };
 
-static uint8_t *queries_of(const struct divided *d, uint32_t head, uint32_t g)
+static uint8_t *queries_of(const struct split_kv *d, uint32_t head, uint32_t g)
 {
     const whit_kv_class *class = d->step->cache->class;
     size_t place = (size_t)head + (g == SINKS ? class->n_kv_heads : 0);
-    return d->exec->queries + place * d->n * whit_kv_query_bytes(class->type, d->step->group);
+    return d->exec->queries + place * d->n * whit_kv_query_bytes(class->type, d->step->head_dim);
 }
 
-static float *partials_of(const struct divided *d, uint32_t head, uint32_t group)
+static float *partials_of(const struct split_kv *d, uint32_t head, uint32_t group)
 {
     size_t i = (size_t)head * d->n_groups + group;
-    return d->exec->partials + i * d->n * whit_kv_partial_elems(d->step->group);
+    return d->exec->partials + i * d->n * whit_kv_partial_elems(d->step->head_dim);
 }
 
-/* Where items [begin, end) lie in the order in which a part is done: its last head, other whole heads, what
+/* Where items [begin, end) lie in the order in which a split is done: its last head, other whole heads, what
  * it has of its first one. */
-static uint32_t item_at(const struct divided *d, uint32_t begin, uint32_t end, uint32_t place)
+static uint32_t item_at(const struct split_kv *d, uint32_t begin, uint32_t end, uint32_t place)
 {
     uint32_t whole = (begin + d->n_groups - 1) / d->n_groups * d->n_groups,
              last = (end - 1) / d->n_groups * d->n_groups;
@@ -361,91 +363,93 @@ static uint32_t item_at(const struct divided *d, uint32_t begin, uint32_t end, u
     return place < last - whole ? whole + place : begin + place - (last - whole);
 }
 
-static whit_kv_group group_of_item(const struct divided *d, uint32_t item)
+static whit_kv_group group_of_item(const struct split_kv *d, uint32_t item)
 {
     return group_of(d->step, d->exec, &d->seen, item / d->n_groups, seen_at(&d->seen, item % d->n_groups));
 }
 
-/* Places [from, to) of the part of items [begin, end). */
-static void attend_places(const struct divided *d, uint32_t worker, uint32_t begin, uint32_t end, uint32_t from,
+/* Places [from, to) of the split of items [begin, end). */
+static void attend_places(const struct split_kv *d, uint32_t worker, uint32_t begin, uint32_t end, uint32_t from,
                           uint32_t to)
 {
     const whit_exec *exec = d->exec;
     uint8_t *scratch = exec->scratch + worker * exec->scratch_bytes;
     struct layout at = layout_of(d->step->cache->class, d->n);
     whit_kv_span *spans = (whit_kv_span *)(scratch + at.spans);
-    float *partials = (float *)(void *)(scratch + at.group);
-    bool spans_are_whole = false, joins = false;
+    float *partials = (float *)(void *)(scratch + at.partials);
+    bool spans_are_whole = false, merges = false;
     for (uint32_t place = from, before = UINT32_MAX; place < to; place++) {
         uint32_t item = item_at(d, begin, end, place), head = item / d->n_groups, group = item % d->n_groups;
         const uint32_t g = seen_at(&d->seen, group);
         if (item != before + 1 || group == 0)
-            joins = group == 0 || atomic_load_explicit(&exec->n_joined[head], memory_order_acquire) == group;
+            merges = group == 0 || atomic_load_explicit(&exec->n_merged[head], memory_order_acquire) == group;
         make_spans(d->step, exec, &d->seen, g, spans, &spans_are_whole);
-        bool goes_on = joins && group > 0;
+        bool goes_on = merges && group > 0;
         float *own = goes_on ? partials : partials_of(d, head, group), *into = goes_on ? partials_of(d, head, 0) : NULL;
         uint32_t next = place + 1 < end - begin ? item_at(d, begin, end, place + 1) : item;
         const whit_kv_group these = group_of_item(d, item), those = group_of_item(d, next);
-        whit_exec_rooms *rooms = rooms_of(exec, worker, head, exec->batch->sequences[d->seen.row]);
-        attend_group(d->step, exec, worker, rooms, g, these, &those, queries_of(d, head, g), spans, d->n, own, into);
+        whit_exec_converted *converted = converted_of(exec, worker, head, exec->batch->sequences[d->seen.row]);
+        attend_group(d->step, exec, worker, converted, g, these, &those, queries_of(d, head, g), spans, d->n, own,
+                     into);
         bool is_last = place + 1 == to || next != item + 1 || group + 1 == d->n_groups;
-        if (joins && is_last) atomic_store_explicit(&exec->n_joined[head], group + 1, memory_order_release);
+        if (merges && is_last) atomic_store_explicit(&exec->n_merged[head], group + 1, memory_order_release);
         before = item;
     }
 }
 
 static void attend_chunks(void *context, uint32_t worker, uint32_t chunk, uint32_t chunk_end)
 {
-    const struct divided *d = context;
+    const struct split_kv *d = context;
     uint64_t n_items = (uint64_t)d->n_groups * d->step->cache->class->n_kv_heads;
     for (; chunk < chunk_end; chunk++) {
-        uint32_t part = chunk / CHUNKS_OF_PART, piece = chunk % CHUNKS_OF_PART;
-        uint32_t begin = (uint32_t)(n_items * part / d->n_parts), end = (uint32_t)(n_items * (part + 1) / d->n_parts);
-        uint32_t from = (end - begin) * piece / CHUNKS_OF_PART, to = (end - begin) * (piece + 1) / CHUNKS_OF_PART;
+        uint32_t split = chunk / CHUNKS_PER_SPLIT, piece = chunk % CHUNKS_PER_SPLIT;
+        uint32_t begin = (uint32_t)(n_items * split / d->n_splits),
+                 end = (uint32_t)(n_items * (split + 1) / d->n_splits);
+        uint32_t from = (end - begin) * piece / CHUNKS_PER_SPLIT, to = (end - begin) * (piece + 1) / CHUNKS_PER_SPLIT;
         attend_places(d, worker, begin, end, from, to);
     }
 }
 
 static void finish_heads(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
-    const struct divided *d = context;
+    const struct split_kv *d = context;
     (void)worker;
     for (uint32_t head = begin; head < end; head++) {
         float *total = partials_of(d, head, 0);
-        for (uint32_t b = atomic_load_explicit(&d->exec->n_joined[head], memory_order_relaxed); b < d->n_groups; b++)
-            d->exec->kernels->kv_join(total, partials_of(d, head, b), d->n, d->step->group);
+        for (uint32_t b = atomic_load_explicit(&d->exec->n_merged[head], memory_order_relaxed); b < d->n_groups; b++)
+            d->exec->kernels->kv_merge(total, partials_of(d, head, b), d->n, d->step->head_dim);
         for (uint32_t i = 0; i < d->n; i++)
-            finish(d->step, d->exec, d->seen.row, head, i, total + i * whit_kv_partial_elems(d->step->group));
+            finish(d->step, d->exec, d->seen.row, head, i, total + i * whit_kv_partial_elems(d->step->head_dim));
     }
 }
 
-static void attend_divided(const whit_exec_step *step, const whit_exec *exec)
+static void attend_split_kv(const whit_exec_step *step, const whit_exec *exec)
 {
     const uint32_t n_kv_heads = step->cache->class->n_kv_heads;
-    struct divided d = {
-        .step = step, .exec = exec, .seen = groups_seen(step, exec, 0), .n_parts = whit_pool_size(exec->pool)};
+    struct split_kv d = {
+        .step = step, .exec = exec, .seen = groups_seen(step, exec, 0), .n_splits = whit_pool_size(exec->pool)};
     d.n = (d.seen.end - d.seen.row) * step->cache->heads_per_kv_head;
     d.n_groups = d.seen.n;
     for (uint32_t head = 0; head < n_kv_heads; head++) {
         ready_queries(step, exec, &d.seen, head, queries_of(&d, head, 0), queries_of(&d, head, SINKS));
-        atomic_store_explicit(&exec->n_joined[head], 0, memory_order_relaxed);
+        atomic_store_explicit(&exec->n_merged[head], 0, memory_order_relaxed);
     }
-    whit_pool_run(exec->pool, attend_chunks, &d, d.n_parts * CHUNKS_OF_PART, 1);
-    bool all_joined = true;
+    whit_pool_run(exec->pool, attend_chunks, &d, d.n_splits * CHUNKS_PER_SPLIT, 1);
+    bool all_merged = true;
     for (uint32_t head = 0; head < n_kv_heads; head++)
-        all_joined &= atomic_load_explicit(&exec->n_joined[head], memory_order_relaxed) == d.n_groups;
-    if (all_joined)
+        all_merged &= atomic_load_explicit(&exec->n_merged[head], memory_order_relaxed) == d.n_groups;
+    if (all_merged)
         finish_heads(&d, 0, 0, n_kv_heads);
     else
         whit_pool_run(exec->pool, finish_heads, &d, n_kv_heads, 1);
 }
 
-void whit_exec_run_heads_group(whit_exec *exec, const whit_exec_group *group, uint32_t n_rows)
+void whit_exec_run_heads_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows)
 {
-    whit_exec_group_run run = {.exec = exec, .group = group, .n_rows = n_rows};
-    const whit_exec_cache *cache = group->steps->cache;
-    if (attend_divides(group->steps, exec))
-        attend_divided(group->steps, exec);
+    whit_exec_phase_run run = {.exec = exec, .phase = phase, .n_rows = n_rows};
+    const whit_exec_cache *cache = phase->steps->cache;
+    if (splits_kv(phase->steps, exec))
+        attend_split_kv(phase->steps, exec);
     else
-        whit_pool_run(exec->pool, whit_exec_run_rows, &run, cache->n_row_tiles * cache->class->n_kv_heads, 1);
+        whit_pool_run(exec->pool, whit_exec_run_rows, &run, cache->n_query_blocks * cache->class->n_kv_heads, 1);
 }

@@ -91,7 +91,7 @@ static void bind_step(whit_exec *exec, const struct whit_exec_scheduled *schedul
     *step = (whit_exec_step){.plan = from,
                              .rows = from->rows,
                              .width = shape->width,
-                             .group = from->group,
+                             .head_dim = from->head_dim,
                              .rotary = from->rotary,
                              .constant = from->constant,
                              .weight = from->weight,
@@ -126,22 +126,22 @@ static void bind_step(whit_exec *exec, const struct whit_exec_scheduled *schedul
     }
 }
 
-static void bind_group(whit_exec *exec, const struct whit_exec_scheduled *scheduled, const whit_plan_group *from,
-                       const whit_tensor *tensors, whit_exec_step *steps, whit_exec_group *group)
+static void bind_phase(whit_exec *exec, const struct whit_exec_scheduled *scheduled, const whit_plan_phase *from,
+                       const whit_tensor *tensors, whit_exec_step *steps, whit_exec_phase *phase)
 {
-    static void (*const runs[])(whit_exec *, const whit_exec_group *,
-                                uint32_t) = {[WHIT_DOMAIN_ROWS] = whit_exec_run_rows_group,
-                                             [WHIT_DOMAIN_TILES] = whit_exec_run_tiles_group,
-                                             [WHIT_DOMAIN_HEADS] = whit_exec_run_heads_group};
-    *group = (whit_exec_group){
+    static void (*const runs[])(whit_exec *, const whit_exec_phase *,
+                                uint32_t) = {[WHIT_DOMAIN_ROWS] = whit_exec_run_rows_phase,
+                                             [WHIT_DOMAIN_TILES] = whit_exec_run_tiles_phase,
+                                             [WHIT_DOMAIN_HEADS] = whit_exec_run_heads_phase};
+    *phase = (whit_exec_phase){
         .run = runs[from->domain], .steps = steps, .n_steps = from->n_steps, .place = from->place, .rows = from->rows};
     if (from->domain == WHIT_DOMAIN_TILES && from->rows == WHIT_ROWS_BATCH && scheduled->mode == WHIT_EXEC_ADAPTED)
-        group->run = whit_exec_run_adapted_group;
+        phase->run = whit_exec_run_adapted_phase;
     for (uint32_t i = 0; i < from->n_steps; i++) {
         bind_step(exec, scheduled, &scheduled->schedule.steps[from->first + i], tensors, &steps[i]);
         steps[i].place = i;
-        steps[i].first_tile = group->n_tiles;
-        group->n_tiles += steps[i].n_tiles;
+        steps[i].first_tile = phase->n_tiles;
+        phase->n_tiles += steps[i].n_tiles;
     }
 }
 
@@ -152,12 +152,12 @@ static void bind_schedules(whit_exec *exec, const whit_tensor *tensors, whit_are
     whit_exec_bound *bound = whit_arena_take(arena, s->n, sizeof *bound);
     for (uint32_t i = 0; i < s->n; i++) {
         const whit_schedule *schedule = &s->list[i].schedule;
-        whit_exec_group *groups = whit_arena_take(arena, schedule->n_groups, sizeof *groups);
+        whit_exec_phase *phases = whit_arena_take(arena, schedule->n_phases, sizeof *phases);
         whit_exec_step *steps = whit_arena_take(arena, schedule->n_steps, sizeof *steps);
         if (!bound) continue;
-        bound[i] = (whit_exec_bound){groups, schedule->n_groups};
-        for (uint32_t g = 0; g < schedule->n_groups; g++)
-            bind_group(exec, &s->list[i], &schedule->groups[g], tensors, steps + schedule->groups[g].first, &groups[g]);
+        bound[i] = (whit_exec_bound){phases, schedule->n_phases};
+        for (uint32_t g = 0; g < schedule->n_phases; g++)
+            bind_phase(exec, &s->list[i], &schedule->phases[g], tensors, steps + schedule->phases[g].first, &phases[g]);
     }
     exec->bound = bound;
 }
@@ -184,8 +184,9 @@ static void place_attention(whit_exec *exec, const whit_exec_options *options, w
                                  .query = whit_kv_query(kernels, class->type),
                                  .attend = whit_kv_attend(kernels, class->type),
                                  .heads_per_kv_head = class->n_heads / class->n_kv_heads};
-        cache.row_tiles = whit_arena_take(arena, (uint64_t)options->n_batch_rows + 1, sizeof *cache.row_tiles);
-        uint32_t n_queries = cache.heads_per_kv_head * whit_exec_rows_of_tile(exec, &cache, 1, options->n_batch_rows);
+        cache.query_blocks = whit_arena_take(arena, (uint64_t)options->n_batch_rows + 1, sizeof *cache.query_blocks);
+        uint32_t n_queries =
+            cache.heads_per_kv_head * whit_exec_query_block_rows(exec, &cache, 1, options->n_batch_rows);
         uint64_t n_groups = (uint64_t)kv->shape.n_ctx_tokens / WHIT_KV_GROUP_TOKENS + 1 + 2 * (class->n_sinks != 0);
         uint64_t n_partial_elems = n_groups * class->n_heads * whit_kv_partial_elems(class->head_dim);
         uint64_t bytes = (uint64_t) class->n_kv_heads * n_queries * whit_kv_query_bytes(class->type, class->head_dim);
@@ -194,8 +195,8 @@ static void place_attention(whit_exec *exec, const whit_exec_options *options, w
         if (bytes > queries_bytes) queries_bytes = bytes;
         if (n_partial_elems > exec->n_partial_elems) exec->n_partial_elems = n_partial_elems;
         if (class->n_kv_heads > n_heads) n_heads = class->n_kv_heads;
-        if (whit_kv_room_bytes(class->head_dim) > exec->room_bytes)
-            exec->room_bytes = whit_kv_room_bytes(class->head_dim);
+        if (whit_kv_converted_bytes(class->head_dim) > exec->converted_bytes)
+            exec->converted_bytes = whit_kv_converted_bytes(class->head_dim);
         has_sinks |= class->n_sinks != 0;
         has_f16 |= class->type == WHIT_KV_F16;
         if (exec->caches) exec->caches[c] = cache;
@@ -203,15 +204,16 @@ static void place_attention(whit_exec *exec, const whit_exec_options *options, w
     if (has_sinks)
         exec->sink_tables =
             whit_arena_take(arena, (uint64_t)options->n_batch_rows * 2 * options->rope_pairs, sizeof(float));
-    if (kernels->kv_makes_f16 && has_f16) {
-        exec->rooms = whit_arena_take(arena, options->n_threads, sizeof *exec->rooms);
-        exec->room = whit_arena_take(arena, (uint64_t)options->n_threads * WHIT_EXEC_ROOMS, exec->room_bytes);
-        if (exec->rooms) memset(exec->rooms, 0, options->n_threads * sizeof *exec->rooms);
+    if (kernels->kv_converts_f16 && has_f16) {
+        exec->converted = whit_arena_take(arena, options->n_threads, sizeof *exec->converted);
+        exec->converted_data =
+            whit_arena_take(arena, (uint64_t)options->n_threads * WHIT_EXEC_CONVERTED_GROUPS, exec->converted_bytes);
+        if (exec->converted) memset(exec->converted, 0, options->n_threads * sizeof *exec->converted);
     }
     if (options->n_threads == 1) exec->n_partial_elems = 0;
     if (options->n_threads > 1) {
         exec->queries = whit_arena_take(arena, queries_bytes, 1);
-        exec->n_joined = whit_arena_take(arena, n_heads, sizeof *exec->n_joined);
+        exec->n_merged = whit_arena_take(arena, n_heads, sizeof *exec->n_merged);
     }
     exec->partials = whit_arena_take(arena, exec->n_partial_elems, sizeof(float));
 }
@@ -222,9 +224,9 @@ bool whit_exec_kv_layers(const whit_graph *graph, whit_kv_layer *layers, uint32_
     for (uint32_t i = 0; i < graph->n_nodes; i++) {
         const whit_node *node = &graph->nodes[i];
         if (node->op != WHIT_OP_ATTENTION) continue;
-        whit_kv_layer layer = {.n_heads = graph->values[node->output - 1].width / node->group,
-                               .n_kv_heads = graph->values[node->input[1] - 1].width / node->group,
-                               .head_dim = node->group,
+        whit_kv_layer layer = {.n_heads = graph->values[node->output - 1].width / node->head_dim,
+                               .n_kv_heads = graph->values[node->input[1] - 1].width / node->head_dim,
+                               .head_dim = node->head_dim,
                                .window = node->window};
         if (node->layer >= n_layers || layers[node->layer].n_kv_heads) return false;
         layers[node->layer] = layer;

@@ -30,7 +30,7 @@ TILE_STEP(run_linear)
 /* Adapters are added to the tiles while they are in cache. */
 TILE_STEP(run_linear_adapted)
 {
-    whit_exec_fetch_low(step, exec, begin, end);
+    whit_exec_prefetch_low(step, exec, begin, end);
     run_linear(step, exec, worker, rows, begin, end);
     whit_exec_add_low(step, exec, begin, end);
 }

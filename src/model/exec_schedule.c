@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Queries are rotated by attention from so many rows on: fewer may be divided by groups, and their queries
+/* Queries are rotated by attention from so many rows on: fewer may be split over KV groups, and their queries
  * made ready by one thread, which need not do this too. The least rows of a bucket. */
 #define ROTATING_ROWS 16
 

@@ -6,14 +6,14 @@
 #include "model/exec.h"
 
 typedef struct whit_exec_step whit_exec_step;
-typedef struct whit_exec_group whit_exec_group;
+typedef struct whit_exec_phase whit_exec_phase;
 
 /* Some of a pass's rows. */
 typedef struct whit_exec_rows {
     uint32_t begin, n;
 } whit_exec_rows;
 
-/* Items [begin, end) of a group: rows; (KV head, row tile) pairs. */
+/* Items [begin, end) of a phase: rows; (KV head, query block) pairs. */
 typedef void whit_exec_items_fn(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin,
                                 uint32_t end);
 /* Tiles [begin, end) of a product for some rows; for all of them where adapters change it. */
@@ -34,7 +34,7 @@ struct whit_exec_step {
     uint8_t rows;                          /* whit_row_set */
     uint32_t width;
     uint32_t n_cols; /* of the activations that a matrix reads */
-    uint32_t group, rotary;
+    uint32_t head_dim, rotary;
     const struct whit_exec_cache *cache; /* appending and attention: the class of their layer, */
     uint32_t layer;                      /* and which of its layers that is */
     float constant;
@@ -47,7 +47,7 @@ struct whit_exec_step {
     const whit_matmul_kernel *kernel;
     const whit_exec_choice *choice;
     int32_t weight;                      /* number of `tensor` in the model */
-    uint32_t n_tiles, place, first_tile; /* in its group: which matrix, and its first tile among all */
+    uint32_t n_tiles, place, first_tile; /* in its phase: which matrix, and its first tile among all */
 };
 
 /* A class of the KV cache as it runs. */
@@ -57,13 +57,13 @@ typedef struct whit_exec_cache {
     whit_kv_query_fn *query;
     whit_kv_attend_fn *attend;
     uint32_t heads_per_kv_head;
-    uint32_t *row_tiles; /* first row of each tile of rows of the pass, and the end */
-    uint32_t n_row_tiles;
+    uint32_t *query_blocks; /* first row of each query block of the pass, and the end */
+    uint32_t n_query_blocks;
 } whit_exec_cache;
 
 /* Steps with one barrier at their end. */
-struct whit_exec_group {
-    void (*run)(whit_exec *exec, const whit_exec_group *group, uint32_t n_rows);
+struct whit_exec_phase {
+    void (*run)(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows);
     whit_exec_step *steps;
     uint32_t n_steps, n_tiles; /* n_tiles: of all its products */
     uint32_t place;            /* its number in the plan */
@@ -72,8 +72,8 @@ struct whit_exec_group {
 
 /* A schedule as it runs. */
 typedef struct whit_exec_bound {
-    whit_exec_group *groups;
-    uint32_t n_groups;
+    whit_exec_phase *phases;
+    uint32_t n_phases;
 } whit_exec_bound;
 
 /* ---- binding ---- */
@@ -103,55 +103,56 @@ static inline float *whit_exec_row_of(const whit_exec_step *step, const whit_exe
 void *whit_exec_scratch(const whit_exec *exec, const whit_matmul_kernel *kernel, const whit_acts *x, uint32_t worker);
 /* The activations that a matrix reads, of all its rows. */
 whit_acts whit_exec_acts(const whit_exec_step *step, const whit_exec *exec);
-/* Items [begin, end) of all steps of a group, as the pool runs them. */
-typedef struct whit_exec_group_run {
+/* Items [begin, end) of all steps of a phase, as the pool runs them. */
+typedef struct whit_exec_phase_run {
     const whit_exec *exec;
-    const whit_exec_group *group;
-    uint32_t n_rows, n_parts; /* of products: each part of the rows meets all tiles */
-} whit_exec_group_run;
-void whit_exec_run_rows(void *group_run, uint32_t worker, uint32_t begin, uint32_t end);
-void whit_exec_run_tiles(void *group_run, uint32_t worker, uint32_t begin, uint32_t end);
+    const whit_exec_phase *phase;
+    uint32_t n_rows, n_slices; /* of products: each slice of the rows is multiplied with all tiles */
+} whit_exec_phase_run;
+void whit_exec_run_rows(void *phase_run, uint32_t worker, uint32_t begin, uint32_t end);
+void whit_exec_run_tiles(void *phase_run, uint32_t worker, uint32_t begin, uint32_t end);
 /* Tiles of a chunk. */
 uint32_t whit_exec_chunk_tiles(uint32_t n_tiles, uint32_t n_workers, uint32_t n_rows);
 
-/* ---- groups ---- */
+/* ---- phases ---- */
 
-void whit_exec_run_rows_group(whit_exec *exec, const whit_exec_group *group, uint32_t n_rows);
-void whit_exec_run_tiles_group(whit_exec *exec, const whit_exec_group *group, uint32_t n_rows);
-void whit_exec_run_adapted_group(whit_exec *exec, const whit_exec_group *group, uint32_t n_rows);
-void whit_exec_run_heads_group(whit_exec *exec, const whit_exec_group *group, uint32_t n_rows);
+void whit_exec_run_rows_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows);
+void whit_exec_run_tiles_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows);
+void whit_exec_run_adapted_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows);
+void whit_exec_run_heads_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows);
 
 /* ---- adapters (exec_adapt.c) ---- */
 
 /* In front of a pass. */
-void whit_exec_make_spans(whit_exec *exec);
+void whit_exec_make_segments(whit_exec *exec);
 /* Before and after tiles of one matrix are made. */
-void whit_exec_fetch_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end);
+void whit_exec_prefetch_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end);
 void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end);
 
 /* ---- attention (exec_attend.c) ---- */
 
-/* What a worker's attention has made of groups of one KV head (kernels/kv_block.h), good within a run.
- * The last room is for groups that find no other: in it nothing stays. */
-enum { WHIT_EXEC_ROOMS = 4 };
-typedef struct whit_exec_rooms {
-    _Alignas(64) uint64_t run; /* lines of its own: each worker writes its rooms all the time */
+/* A worker's cache of KV groups of one head, converted to integers (kernels/kv_block.h), valid within a run.
+ * The last entry serves groups that find no other one free: it is overwritten each time. */
+enum { WHIT_EXEC_CONVERTED_GROUPS = 4 };
+typedef struct whit_exec_converted {
+    _Alignas(64) uint64_t run; /* on cache lines of its own: each worker writes its own all the time */
     uint32_t head, sequence, n_kept;
     struct {
-        uint32_t group, made;
-    } of[WHIT_EXEC_ROOMS];
-} whit_exec_rooms;
+        uint32_t group, valid; /* valid: as whit_kv_group has it */
+    } of[WHIT_EXEC_CONVERTED_GROUPS];
+} whit_exec_converted;
 
-/* Items are (KV head, tile of rows) pairs. Where they are too few for the threads, as in decoding, a group of
- * attention gives blocks of positions to the threads, which join them in ascending order: the same
+/* Items are (KV head, query block) pairs. Where they are too few for the threads, as in decoding, positions are
+ * partitioned instead (split-KV, as in flash decoding), and partials merged in ascending order: the same
  * operations in the same order. */
 void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end);
 whit_exec_ready_fn whit_exec_ready, whit_exec_ready_rotated;
 
-/* Rows whose queries share a reading of a block, of so many in a batch; and the tiles of those of the pass. */
-uint32_t whit_exec_rows_of_tile(const whit_exec *exec, const whit_exec_cache *cache, uint32_t n_threads,
-                                uint32_t n_rows);
-void whit_exec_make_row_tiles(whit_exec *exec);
+/* Rows of a query block, whose queries share a reading of a KV block, of so many in a batch; and the query blocks
+ * of the pass. */
+uint32_t whit_exec_query_block_rows(const whit_exec *exec, const whit_exec_cache *cache, uint32_t n_threads,
+                                    uint32_t n_rows);
+void whit_exec_make_query_blocks(whit_exec *exec);
 
 /* Bytes of a worker's scratch for attention over `n_queries` queries at once. */
 size_t whit_exec_attend_scratch_bytes(const whit_kv_class *class, uint32_t n_queries);

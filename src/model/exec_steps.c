@@ -20,8 +20,8 @@ ROW_STEP(run_norm)
 {
     (void)worker;
     for (uint32_t r = begin; r < end; r++)
-        for (uint32_t i = 0; i < step->width; i += step->group)
-            exec->kernels->rms_norm(INPUT(0, r) + i, step->vector, step->group, step->constant, OUTPUT(r) + i);
+        for (uint32_t i = 0; i < step->width; i += step->head_dim)
+            exec->kernels->rms_norm(INPUT(0, r) + i, step->vector, step->head_dim, step->constant, OUTPUT(r) + i);
 }
 
 ROW_STEP(run_acts)
@@ -50,7 +50,7 @@ ROW_STEP(run_rope)
     (void)worker;
     for (uint32_t r = begin; r < end; r++) {
         const float *table = exec->rope_tables + (size_t)r * 2 * exec->rope_pairs;
-        exec->kernels->rope_half(INPUT(0, r), step->width / step->group, step->group, step->rotary / 2, table,
+        exec->kernels->rope_half(INPUT(0, r), step->width / step->head_dim, step->head_dim, step->rotary / 2, table,
                                  OUTPUT(r));
     }
 }
@@ -89,10 +89,10 @@ ROW_STEP(run_append)
         n = rows_together(exec->batch, r, end);
         for (uint32_t head = 0; head < class->n_kv_heads; head++)
             prefetch_keys(class->type, whit_kv_class_block(class, step->layer, head, sequence, block), slot, n,
-                          step->group);
+                          step->head_dim);
         for (uint32_t head = 0; head < class->n_kv_heads; head++)
-            cache->append(whit_kv_class_block(class, step->layer, head, sequence, block), slot, n, step->group,
-                          k + (size_t)head * step->group, v + (size_t)head * step->group, step->input_stride[0]);
+            cache->append(whit_kv_class_block(class, step->layer, head, sequence, block), slot, n, step->head_dim,
+                          k + (size_t)head * step->head_dim, v + (size_t)head * step->head_dim, step->input_stride[0]);
     }
 }
 

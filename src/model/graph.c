@@ -149,10 +149,13 @@ static whit_ref norm(whit_graph *graph, int layer, const char *name, whit_ref x,
         graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
                                   "graph: %s: %u elements do not divide into heads of %u", name, width, group);
     int32_t index = vector_of(graph, layer, weight, group);
-    return push(
-        graph, layer, name, width,
-        (whit_node){
-            .op = WHIT_OP_RMS_NORM, .input = {x}, .weight = index, .bias = -1, .group = group, .constant = (float)eps});
+    return push(graph, layer, name, width,
+                (whit_node){.op = WHIT_OP_RMS_NORM,
+                            .input = {x},
+                            .weight = index,
+                            .bias = -1,
+                            .head_dim = group,
+                            .constant = (float)eps});
 }
 
 whit_ref whit_graph_rms_norm(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight, double eps)
@@ -185,7 +188,8 @@ whit_ref whit_graph_rope(whit_graph *graph, int layer, const char *name, whit_re
                                   "graph: %s: cannot turn %u of %u dimensions per head", name, rotary, head_dim);
     return push(
         graph, layer, name, width,
-        (whit_node){.op = WHIT_OP_ROPE, .input = {x}, .weight = -1, .bias = -1, .group = head_dim, .rotary = rotary});
+        (whit_node){
+            .op = WHIT_OP_ROPE, .input = {x}, .weight = -1, .bias = -1, .head_dim = head_dim, .rotary = rotary});
 }
 
 whit_ref whit_graph_attention(whit_graph *graph, int layer, const char *name, whit_ref q, whit_ref k, whit_ref v,
@@ -202,7 +206,7 @@ whit_ref whit_graph_attention(whit_graph *graph, int layer, const char *name, wh
                             .input = {q, k, v},
                             .weight = -1,
                             .bias = -1,
-                            .group = head_dim,
+                            .head_dim = head_dim,
                             .window = window,
                             .constant = (float)scale});
 }

@@ -20,7 +20,7 @@ typedef uint32_t whit_ref; /* 1, 2, ...; 0 is no value (an error happened, or an
 
 typedef enum whit_op {
     WHIT_OP_EMBED,     /* rows of a table by token id */
-    WHIT_OP_RMS_NORM,  /* w * x / sqrt(mean(x^2) + eps), per group of `group` elements */
+    WHIT_OP_RMS_NORM,  /* w * x / sqrt(mean(x^2) + eps), per `head_dim` elements */
     WHIT_OP_LINEAR,    /* x W^T (+ bias) */
     WHIT_OP_ROPE,      /* rotary embedding of each head */
     WHIT_OP_ATTENTION, /* appends k and v of a layer to the cache and attends; causal */
@@ -39,12 +39,12 @@ typedef struct whit_node {
     uint16_t layer;
     whit_ref input[3];
     whit_ref output;
-    int32_t weight;  /* index of a tensor in the resolver, -1: none */
-    int32_t bias;    /* likewise */
-    uint32_t group;  /* norm: elements per group; rope, attention: head size */
-    uint32_t rotary; /* rope: leading dimensions that turn */
-    uint32_t window; /* attention: sliding window in tokens, 0: none */
-    float constant;  /* norm: eps; scale: factor; attention: scale of scores */
+    int32_t weight;    /* index of a tensor in the resolver, -1: none */
+    int32_t bias;      /* likewise */
+    uint32_t head_dim; /* rope, attention: head size; norm: elements that share a mean: a head or all */
+    uint32_t rotary;   /* rope: leading dimensions that are rotated */
+    uint32_t window;   /* attention: sliding window in tokens, 0: none */
+    float constant;    /* norm: eps; scale: factor; attention: scale of scores */
 } whit_node;
 
 /* Which rows of a pass a value has. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Compiling a graph: which nodes are needed, the steps they become, and their groups. The placing
+ * Compiling a graph: which nodes are needed, the steps they become, and their phases. The placing
  * of values in slots is in slots.c. */
 #include "model/plan.h"
 
@@ -38,7 +38,7 @@ void whit_plan_free(whit_plan *plan)
 {
     const whit_allocator *a = plan->allocator;
     whit_free(a, plan->steps, plan->capacity_steps * sizeof *plan->steps);
-    whit_free(a, plan->groups, plan->capacity_steps * sizeof *plan->groups);
+    whit_free(a, plan->phases, plan->capacity_steps * sizeof *plan->phases);
     whit_free(a, plan->values, plan->capacity_values * sizeof *plan->values);
     whit_free(a, plan->slots, plan->capacity_values * sizeof *plan->slots);
     *plan = (whit_plan){0};
@@ -157,7 +157,7 @@ static bool can_screen(const struct compiler *c, const whit_node *node, uint32_t
 }
 
 /* Matrices that follow each other and read the same value: formats first, then all products, then
- * biases, so that the products make one group. Gives the node after them. */
+ * biases, so that the products make one phase. Gives the node after them. */
 static uint32_t lower_linears(struct compiler *c, uint32_t i)
 {
     const whit_graph *g = c->graph;
@@ -200,7 +200,7 @@ static void lower_attention(struct compiler *c, const whit_node *node)
 {
     uint32_t q = use(c, node->input[0]), k = use(c, node->input[1]), v = use(c, node->input[2]);
     whit_plan_step step = {
-        .op = WHIT_PLAN_APPEND, .layer = node->layer, .input = {k, v}, .weight = -1, .group = node->group};
+        .op = WHIT_PLAN_APPEND, .layer = node->layer, .input = {k, v}, .weight = -1, .head_dim = node->head_dim};
     emit(c, step);
     step.op = WHIT_PLAN_ATTEND;
     step.input[0] = q;
@@ -231,7 +231,7 @@ static void lower_simple(struct compiler *c, const whit_node *node)
                           .input = {a, b},
                           .output = define(c, node->output),
                           .weight = node->weight,
-                          .group = node->group,
+                          .head_dim = node->head_dim,
                           .rotary = node->rotary,
                           .constant = node->constant});
 }
@@ -255,7 +255,7 @@ static void lower(struct compiler *c, whit_row_set rows)
     }
 }
 
-/* ---- groups --------------------------------------------------------------------------------- */
+/* ---- phases --------------------------------------------------------------------------------- */
 
 static uint8_t domain_of(const whit_plan_step *step)
 {
@@ -264,29 +264,29 @@ static uint8_t domain_of(const whit_plan_step *step)
                                         : WHIT_DOMAIN_ROWS;
 }
 
-/* Does `step` read what a step of the open group makes? Rows may; tiles and heads may not. */
-static bool depends(const whit_plan *plan, const whit_plan_group *group, const whit_plan_step *step)
+/* Does `step` read what a step of the open phase makes? Rows may; tiles and heads may not. */
+static bool depends(const whit_plan *plan, const whit_plan_phase *phase, const whit_plan_step *step)
 {
-    for (uint32_t i = group->first; i < group->first + group->n_steps; i++)
+    for (uint32_t i = phase->first; i < phase->first + phase->n_steps; i++)
         for (int j = 0; j < 3; j++)
             if (step->input[j] && step->input[j] == plan->steps[i].output) return true;
     return false;
 }
 
-static void make_groups(struct compiler *c)
+static void make_phases(struct compiler *c)
 {
     whit_plan *plan = c->plan;
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         const whit_plan_step *step = &plan->steps[i];
         uint8_t domain = domain_of(step);
-        whit_plan_group *open = plan->n_groups ? &plan->groups[plan->n_groups - 1] : NULL;
+        whit_plan_phase *open = plan->n_phases ? &plan->phases[plan->n_phases - 1] : NULL;
         bool joins = open && !c->options->no_fuse && open->domain == domain && open->rows == step->rows &&
             domain != WHIT_DOMAIN_HEADS && (domain == WHIT_DOMAIN_ROWS || !depends(plan, open, step));
         if (joins)
             open->n_steps++;
         else
-            plan->groups[plan->n_groups++] =
-                (whit_plan_group){.first = i, .n_steps = 1, .domain = domain, .rows = step->rows};
+            plan->phases[plan->n_phases++] =
+                (whit_plan_phase){.first = i, .n_steps = 1, .domain = domain, .rows = step->rows};
     }
 }
 
@@ -309,18 +309,18 @@ whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *
     plan->capacity_steps = (uint32_t)(3 * n_nodes);
     plan->capacity_values = (uint32_t)(5 * n_nodes);
     plan->steps = whit_zalloc_array(allocator, plan->capacity_steps, sizeof *plan->steps);
-    plan->groups = whit_zalloc_array(allocator, plan->capacity_steps, sizeof *plan->groups);
+    plan->phases = whit_zalloc_array(allocator, plan->capacity_steps, sizeof *plan->phases);
     plan->values = whit_zalloc_array(allocator, plan->capacity_values, sizeof *plan->values);
     plan->slots = whit_zalloc_array(allocator, plan->capacity_values, sizeof *plan->slots);
     c.needed = whit_zalloc_array(allocator, graph->n_nodes, sizeof *c.needed);
     c.map = whit_zalloc_array(allocator, graph->n_values + 1, sizeof *c.map);
     whit_status status = WHIT_OK;
-    if (!plan->steps || !plan->groups || !plan->values || !plan->slots || !c.needed || !c.map)
+    if (!plan->steps || !plan->phases || !plan->values || !plan->slots || !c.needed || !c.map)
         status = whit_fail_memory(error, "the plan", plan->capacity_steps * sizeof *plan->steps);
     if (status == WHIT_OK) status = mark_needed(&c);
     if (status == WHIT_OK) {
         for (int rows = 0; rows < WHIT_ROWS_COUNT; rows++) lower(&c, (whit_row_set)rows);
-        make_groups(&c);
+        make_phases(&c);
         plan->output = c.map[graph->output];
         plan->hidden = c.map[graph->hidden];
         status = whit_slots_assign(plan, error);

@@ -2,14 +2,14 @@
  * The plan: a graph compiled into a flat list of operations on slots.
  *
  * Compiling drops what no output needs, folds scales, inserts the activation formats that matrices
- * read (each once per value), groups operations and gives every value a slot by liveness:
+ * read (each once per value), groups operations into phases and gives every value a slot by liveness:
  *
  *   rows   operations on single token rows (norms, gates, RoPE, residuals, activation formats), run
  *          one after the other on a row while it is in cache; tokens are partitioned among threads
  *   tiles  matrices with the same input; tiles of 16 outputs are partitioned
  *   heads  attention; (KV head, tile of rows) pairs are partitioned
  *
- * Threads meet only between groups. Operations on all tokens come first, then those on the selected
+ * Threads wait for each other (a barrier) only between phases. Operations on all tokens come first, then those on the selected
  * ones. What runs is not this list but a *schedule* of it (plan_fuse.h), in which neighbours are fused.
  * The plan knows widths, not batch sizes: whit_plan_layout places the slots for those, and exec.h binds
  * and runs schedules. Nothing here depends on who built the graph. */
@@ -57,19 +57,19 @@ typedef struct whit_plan_step {
     uint32_t acts;  /* of a fused norm: the activation format that it makes */
     int32_t weight; /* tensor of the resolver; -1: none */
     int32_t gated;  /* of a gated product: the second tensor; -1: none */
-    uint32_t group, rotary, window;
+    uint32_t head_dim, rotary, window;
     float constant;
 } whit_plan_step;
 
 typedef enum whit_plan_domain { WHIT_DOMAIN_ROWS, WHIT_DOMAIN_TILES, WHIT_DOMAIN_HEADS } whit_plan_domain;
 
-/* Steps [first, first + n) with one meeting of threads at the end. */
-typedef struct whit_plan_group {
+/* Steps [first, first + n) with one barrier at the end. */
+typedef struct whit_plan_phase {
     uint32_t first, n_steps;
     uint8_t domain; /* whit_plan_domain */
     uint8_t rows;   /* whit_row_set */
-    uint32_t place; /* of a schedule's group: its number in the plan */
-} whit_plan_group;
+    uint32_t place; /* of a schedule's phase: its number in the plan */
+} whit_plan_phase;
 
 typedef struct whit_plan_value {
     uint32_t graph_value; /* 0 for activation formats */
@@ -90,7 +90,7 @@ typedef struct whit_plan_slot {
 
 typedef struct whit_plan_options {
     whit_act_type act;       /* of coded weights that follow the session */
-    bool no_fuse;            /* every operation a group of its own, and none fused */
+    bool no_fuse;            /* every operation a phase of its own, and none fused */
     bool keep_hidden;        /* keep the graph's hidden value */
     const char *const *keep; /* names of further values to keep after the run */
     size_t n_keep;
@@ -103,8 +103,8 @@ typedef struct whit_plan {
     bool no_fuse;
     whit_plan_step *steps;
     uint32_t n_steps, capacity_steps;
-    whit_plan_group *groups;
-    uint32_t n_groups;
+    whit_plan_phase *phases;
+    uint32_t n_phases;
     whit_plan_value *values; /* value v is values[v - 1] */
     uint32_t n_values, capacity_values;
     whit_plan_slot *slots;
@@ -112,7 +112,7 @@ typedef struct whit_plan {
     uint32_t output, hidden; /* plan values; 0 where the range does not make them */
 } whit_plan;
 
-/* Needs the graph's resolver to be valid still (it asks for tensor types). On failure the plan is
+/* Needs the graph's resolver to be valid still (it reads tensor types from it). On failure the plan is
  * empty; whit_plan_free accepts that. */
 whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *options,
                               const whit_allocator *allocator, whit_plan *plan, whit_error *error);

@@ -25,11 +25,11 @@ static bool is_in_place(const struct fuser *f, const whit_plan_step *step, int j
     return step->input[j] && step->output && value_of(f, step->input[j])->slot == value_of(f, step->output)->slot;
 }
 
-/* The first step of the group behind `group`, if that is of the same rows. */
-static const whit_plan_step *behind(const struct fuser *f, const whit_plan_group *group)
+/* The first step of the phase behind `phase`, if that is of the same rows. */
+static const whit_plan_step *behind(const struct fuser *f, const whit_plan_phase *phase)
 {
-    const whit_plan_group *next = group + 1;
-    if (next == f->plan->groups + f->plan->n_groups || next->rows != group->rows) return NULL;
+    const whit_plan_phase *next = phase + 1;
+    if (next == f->plan->phases + f->plan->n_phases || next->rows != phase->rows) return NULL;
     return &f->plan->steps[next->first];
 }
 
@@ -40,11 +40,11 @@ static void drop(struct fuser *f, const whit_plan_step *step)
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* A gate's matrix and the one that it gates, alone in their group, and the step that gates. */
-static bool fuse_gated(struct fuser *f, const whit_plan_group *group, whit_plan_step *step)
+/* A gate's matrix and the one that it gates, alone in their phase, and the step that gates. */
+static bool fuse_gated(struct fuser *f, const whit_plan_phase *phase, whit_plan_step *step)
 {
-    const whit_plan_step *gate = &f->plan->steps[group->first], *up = gate + 1, *gates = behind(f, group);
-    if (f->options->is_adapted || group->n_steps != 2 || !gates || gates->op != WHIT_PLAN_GATE ||
+    const whit_plan_step *gate = &f->plan->steps[phase->first], *up = gate + 1, *gates = behind(f, phase);
+    if (f->options->is_adapted || phase->n_steps != 2 || !gates || gates->op != WHIT_PLAN_GATE ||
         gates->input[0] != gate->output || gates->input[1] != up->output || !is_read_once(f, gate->output) ||
         !is_read_once(f, up->output) || !is_in_place(f, gates, 0) ||
         !f->options->offers_gated(f->options->context, gate, up))
@@ -58,11 +58,11 @@ static bool fuse_gated(struct fuser *f, const whit_plan_group *group, whit_plan_
     return true;
 }
 
-/* A matrix alone in its group, and the sum that its product goes into where the sum's first term lies. */
-static bool fuse_added(struct fuser *f, const whit_plan_group *group, whit_plan_step *step)
+/* A matrix alone in its phase, and the sum that its product goes into where the sum's first term lies. */
+static bool fuse_added(struct fuser *f, const whit_plan_phase *phase, whit_plan_step *step)
 {
-    const whit_plan_step *linear = &f->plan->steps[group->first], *add = behind(f, group);
-    if (f->options->is_adapted || group->n_steps != 1 || !add || add->op != WHIT_PLAN_ADD ||
+    const whit_plan_step *linear = &f->plan->steps[phase->first], *add = behind(f, phase);
+    if (f->options->is_adapted || phase->n_steps != 1 || !add || add->op != WHIT_PLAN_ADD ||
         add->input[1] != linear->output || !is_read_once(f, linear->output) || !is_in_place(f, add, 0) ||
         !f->options->offers_added(f->options->context, linear))
         return false;
@@ -73,24 +73,24 @@ static bool fuse_added(struct fuser *f, const whit_plan_group *group, whit_plan_
     return true;
 }
 
-static void fuse_linear(struct fuser *f, const whit_plan_group *group, whit_plan_step *step)
+static void fuse_linear(struct fuser *f, const whit_plan_phase *phase, whit_plan_step *step)
 {
-    const whit_plan_step *next = behind(f, group);
+    const whit_plan_step *next = behind(f, phase);
     if (f->options->is_screened && next && next->op == WHIT_PLAN_RESCORE && next->input[0] == step->output)
         step->op = WHIT_PLAN_SCREEN;
-    else if (!f->plan->no_fuse && !fuse_gated(f, group, step))
-        fuse_added(f, group, step);
+    else if (!f->plan->no_fuse && !fuse_gated(f, phase, step))
+        fuse_added(f, phase, step);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* A norm of whole rows and the int8 activations made of it, as steps i and i + 1 of a group that ends at `end`. */
+/* A norm of whole rows and the int8 activations made of it, as steps i and i + 1 of a phase that ends at `end`. */
 static bool is_norm_acts(const struct fuser *f, uint32_t i, uint32_t end)
 {
     if (i + 1 >= end) return false;
     const whit_plan_step *norm = &f->plan->steps[i], *acts = norm + 1;
     return norm->op == WHIT_PLAN_NORM && acts->op == WHIT_PLAN_ACTS && acts->input[0] == norm->output &&
-        is_read_once(f, norm->output) && norm->group == value_of(f, norm->output)->width &&
+        is_read_once(f, norm->output) && norm->head_dim == value_of(f, norm->output)->width &&
         value_of(f, acts->output)->acts.kind == WHIT_ACTS_I8;
 }
 
@@ -116,7 +116,7 @@ static void fuse_norm(struct fuser *f, uint32_t i, uint32_t end, whit_plan_step 
     }
     if (step->op != WHIT_PLAN_ADD_NORM_ACTS) step->output = 0; /* nobody wants it */
     step->weight = norm->weight;
-    step->group = norm->group;
+    step->head_dim = norm->head_dim;
     step->constant = norm->constant;
     step->acts = norm[1].output;
     drop(f, norm + 1);
@@ -135,12 +135,12 @@ static const whit_plan_step *rope_of(const struct fuser *f, const whit_plan_step
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static void fuse_step(struct fuser *f, const whit_plan_group *group, uint32_t i, whit_plan_step *step)
+static void fuse_step(struct fuser *f, const whit_plan_phase *phase, uint32_t i, whit_plan_step *step)
 {
-    uint32_t end = group->first + group->n_steps;
+    uint32_t end = phase->first + phase->n_steps;
     const whit_plan_step *rope = NULL;
     switch (step->op) {
-    case WHIT_PLAN_LINEAR: fuse_linear(f, group, step); break;
+    case WHIT_PLAN_LINEAR: fuse_linear(f, phase, step); break;
     case WHIT_PLAN_NORM:
     case WHIT_PLAN_ADD:
     case WHIT_PLAN_GATE:
@@ -173,34 +173,34 @@ whit_status whit_plan_fuse(const whit_plan *plan, const whit_fuse_options *optio
 {
     struct fuser f = {.plan = plan, .options = options, .schedule = schedule};
     *schedule = (whit_schedule){0};
-    for (uint32_t g = 0; g < plan->n_groups; g++) {
-        if (plan->groups[g].rows != options->rows) continue;
-        schedule->capacity_groups++;
-        schedule->capacity_steps += plan->groups[g].n_steps;
+    for (uint32_t g = 0; g < plan->n_phases; g++) {
+        if (plan->phases[g].rows != options->rows) continue;
+        schedule->capacity_phases++;
+        schedule->capacity_steps += plan->phases[g].n_steps;
     }
-    if (!schedule->capacity_groups) return WHIT_OK;
+    if (!schedule->capacity_phases) return WHIT_OK;
     f.is_gone = whit_zalloc_array(plan->allocator, plan->n_steps, sizeof *f.is_gone);
     schedule->steps = whit_zalloc_array(plan->allocator, schedule->capacity_steps, sizeof *schedule->steps);
-    schedule->groups = whit_zalloc_array(plan->allocator, schedule->capacity_groups, sizeof *schedule->groups);
-    if (!f.is_gone || !schedule->steps || !schedule->groups) {
+    schedule->phases = whit_zalloc_array(plan->allocator, schedule->capacity_phases, sizeof *schedule->phases);
+    if (!f.is_gone || !schedule->steps || !schedule->phases) {
         whit_free(plan->allocator, f.is_gone, plan->n_steps * sizeof *f.is_gone);
         whit_schedule_free(plan, schedule);
         return whit_fail_memory(error, "the plan", plan->n_steps * sizeof *schedule->steps);
     }
     drop_first(&f);
-    for (uint32_t g = 0; g < plan->n_groups; g++) {
-        const whit_plan_group *group = &plan->groups[g];
-        if (group->rows != options->rows) continue;
+    for (uint32_t g = 0; g < plan->n_phases; g++) {
+        const whit_plan_phase *phase = &plan->phases[g];
+        if (phase->rows != options->rows) continue;
         uint32_t first = schedule->n_steps;
-        for (uint32_t i = group->first; i < group->first + group->n_steps; i++) {
+        for (uint32_t i = phase->first; i < phase->first + phase->n_steps; i++) {
             if (f.is_gone[i]) continue;
             whit_plan_step *step = &schedule->steps[schedule->n_steps++];
             *step = plan->steps[i];
-            fuse_step(&f, group, i, step);
+            fuse_step(&f, phase, i, step);
         }
         if (schedule->n_steps == first) continue;
-        whit_plan_group *made = &schedule->groups[schedule->n_groups++];
-        *made = *group;
+        whit_plan_phase *made = &schedule->phases[schedule->n_phases++];
+        *made = *phase;
         made->first = first;
         made->n_steps = schedule->n_steps - first;
         made->place = g;
@@ -212,7 +212,7 @@ whit_status whit_plan_fuse(const whit_plan *plan, const whit_fuse_options *optio
 void whit_schedule_free(const whit_plan *plan, whit_schedule *schedule)
 {
     whit_free(plan->allocator, schedule->steps, schedule->capacity_steps * sizeof *schedule->steps);
-    whit_free(plan->allocator, schedule->groups, schedule->capacity_groups * sizeof *schedule->groups);
+    whit_free(plan->allocator, schedule->phases, schedule->capacity_phases * sizeof *schedule->phases);
     *schedule = (whit_schedule){0};
 }
 
@@ -220,11 +220,11 @@ void whit_schedule_print(const whit_plan *plan, const whit_schedule *schedule,
                          const char *(*name)(void *context, int32_t tensor), void *context, whit_buf *out)
 {
     static const char *const domains[] = {"rows", "tiles", "heads"};
-    for (uint32_t g = 0; g < schedule->n_groups; g++) {
-        const whit_plan_group *group = &schedule->groups[g];
-        whit_buf_printf(out, "%4u %s%s\n", group->place, domains[group->domain],
-                        group->rows == WHIT_ROWS_SELECTED ? " (selected)" : "");
-        for (uint32_t i = group->first; i < group->first + group->n_steps; i++)
+    for (uint32_t g = 0; g < schedule->n_phases; g++) {
+        const whit_plan_phase *phase = &schedule->phases[g];
+        whit_buf_printf(out, "%4u %s%s\n", phase->place, domains[phase->domain],
+                        phase->rows == WHIT_ROWS_SELECTED ? " (selected)" : "");
+        for (uint32_t i = phase->first; i < phase->first + phase->n_steps; i++)
             whit_plan_print_step(plan, &schedule->steps[i], name, context, out);
     }
 }

@@ -28,9 +28,9 @@ typedef struct whit_fuse_options {
 
 typedef struct whit_schedule {
     whit_plan_step *steps;
-    whit_plan_group *groups;
-    uint32_t n_steps, n_groups;
-    uint32_t capacity_steps, capacity_groups;
+    whit_plan_phase *phases;
+    uint32_t n_steps, n_phases;
+    uint32_t capacity_steps, capacity_phases;
 } whit_schedule;
 
 /* Memory is of the plan's allocator; on failure the schedule is empty. The plan outlives it. */
@@ -38,7 +38,7 @@ whit_status whit_plan_fuse(const whit_plan *plan, const whit_fuse_options *optio
                            whit_error *error);
 void whit_schedule_free(const whit_plan *plan, whit_schedule *schedule);
 
-/* The schedule as text: a line per step under one for its group. */
+/* The schedule as text: a line per step under one for its phase. */
 void whit_schedule_print(const whit_plan *plan, const whit_schedule *schedule,
                          const char *(*name)(void *context, int32_t tensor), void *context, whit_buf *out);
 

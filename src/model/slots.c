@@ -32,7 +32,7 @@ bool whit_plan_layout(whit_plan *plan, uint32_t n_batch_rows, uint32_t n_selecte
 
 struct lives {
     uint32_t *last_step; /* per value: last step that reads it, NEVER where it is kept */
-    uint32_t *last_group;
+    uint32_t *last_phase;
     uint32_t *owner; /* per slot: the value in it, 0: free */
 };
 
@@ -46,16 +46,16 @@ static bool may_overwrite(uint8_t op)
 
 static void find_lives(const whit_plan *plan, struct lives *lives)
 {
-    for (uint32_t g = 0; g < plan->n_groups; g++)
-        for (uint32_t i = plan->groups[g].first; i < plan->groups[g].first + plan->groups[g].n_steps; i++)
+    for (uint32_t g = 0; g < plan->n_phases; g++)
+        for (uint32_t i = plan->phases[g].first; i < plan->phases[g].first + plan->phases[g].n_steps; i++)
             for (int j = 0; j < 3; j++) {
                 uint32_t v = plan->steps[i].input[j];
                 if (!v) continue;
                 lives->last_step[v] = i;
-                lives->last_group[v] = g;
+                lives->last_phase[v] = g;
             }
     for (uint32_t v = 1; v <= plan->n_values; v++)
-        if (plan->values[v - 1].kept) lives->last_step[v] = lives->last_group[v] = NEVER;
+        if (plan->values[v - 1].kept) lives->last_step[v] = lives->last_phase[v] = NEVER;
 }
 
 /* A free slot for a row of a value: the tightest that is large enough, else the largest, grown. A kept
@@ -112,13 +112,13 @@ whit_status whit_slots_assign(whit_plan *plan, whit_error *error)
         whit_plan_value *value = &plan->values[v - 1];
         if (value->external) value->slot = take_slot(plan, &lives, v);
     }
-    for (uint32_t g = 0; g < plan->n_groups; g++) {
-        const whit_plan_group *group = &plan->groups[g];
-        for (uint32_t i = group->first; i < group->first + group->n_steps; i++)
+    for (uint32_t g = 0; g < plan->n_phases; g++) {
+        const whit_plan_phase *phase = &plan->phases[g];
+        for (uint32_t i = phase->first; i < phase->first + phase->n_steps; i++)
             if (plan->steps[i].output) place_output(plan, &lives, i);
         for (uint32_t s = 0; s < plan->n_slots; s++) {
             uint32_t v = lives.owner[s];
-            if (v && lives.last_group[v] <= g) lives.owner[s] = 0;
+            if (v && lives.last_phase[v] <= g) lives.owner[s] = 0;
         }
     }
     whit_free(plan->allocator, memory, 3 * n * sizeof *memory);

@@ -27,7 +27,7 @@ struct attention_job {
 static struct attention_job attention_job(const whit_tape *tape, const whit_tape_step *step)
 {
     struct attention_job job = {
-        .tape = tape, .step = step, .n_tokens = tape->options.n_tokens, .head_dim = step->node->group};
+        .tape = tape, .step = step, .n_tokens = tape->options.n_tokens, .head_dim = step->node->head_dim};
     job.q_width = whit_step_width(tape, step->node->input[0]);
     job.kv_width = whit_step_width(tape, step->node->input[1]);
     job.n_kv_heads = (uint32_t)job.kv_width / job.head_dim;

@@ -65,7 +65,7 @@ void whit_op_embed_gradient(const whit_tape *tape, const whit_tape_step *step)
 ROWS(norm)
 {
     SPAN;
-    size_t group = step->node->group;
+    size_t group = step->node->head_dim;
     const float *weight = tape->params->items[step->node->weight].value, *x = whit_step_input(tape, step, 0);
     for (size_t i = at; i < at + n; i += group)
         tape->loops->norm(x + i, weight, step->node->constant, whit_step_output(tape, step) + i, group);
@@ -74,7 +74,7 @@ ROWS(norm)
 ROWS(norm_gradient)
 {
     SPAN;
-    size_t group = step->node->group;
+    size_t group = step->node->head_dim;
     const float *weight = tape->params->items[step->node->weight].value, *x = whit_step_input(tape, step, 0);
     const float *dy = whit_step_doutput(tape, step);
     float *partial = tape->partials + chunk * tape->partial_elems;
@@ -95,7 +95,7 @@ void whit_op_norm_gradient(const whit_tape *tape, const whit_tape_step *step)
     float *dweight = whit_param_gradient(tape->params, &tape->params->items[step->node->weight]);
     if (!dweight) return;
     for (uint32_t chunk = 0; chunk < whit_tape_chunks(tape); chunk++)
-        tape->loops->add(dweight, tape->partials + chunk * tape->partial_elems, step->node->group);
+        tape->loops->add(dweight, tape->partials + chunk * tape->partial_elems, step->node->head_dim);
 }
 
 /* ---- RoPE ----------------------------------------------------------------------------------- */
@@ -106,8 +106,8 @@ static void turn_rows(const whit_tape *tape, const whit_node *node, const float 
     size_t width = whit_step_width(tape, node->output), pairs = node->rotary / 2;
     for (uint32_t r = begin; r < end; r++) {
         const float *table = tape->rope + (size_t)(r % tape->options.n_tokens) * 2 * tape->rope_pairs;
-        for (size_t i = r * width; i < (r + 1) * width; i += node->group)
-            tape->loops->rope(x + i, table, turn, fresh, y + i, pairs, node->group);
+        for (size_t i = r * width; i < (r + 1) * width; i += node->head_dim)
+            tape->loops->rope(x + i, table, turn, fresh, y + i, pairs, node->head_dim);
     }
 }
 

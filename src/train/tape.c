@@ -161,7 +161,7 @@ static void find_operands(whit_tape *tape, const whit_node *node)
         grow_to(&tape->common_elems, whit_blas_elems(weight->n_rows, weight->n_cols));
         if (tape->options.gradients) grow_to(&tape->common_elems, whit_blas_elems(weight->n_cols, tape->n_rows));
     } else if (node->op == WHIT_OP_ATTENTION) {
-        grow_to(&tape->own_elems, whit_blas_elems(node->group, tape->options.n_tokens));
+        grow_to(&tape->own_elems, whit_blas_elems(node->head_dim, tape->options.n_tokens));
     }
 }
 
@@ -169,7 +169,7 @@ static void find_sizes(whit_tape *tape)
 {
     for (uint32_t i = 0; i < tape->graph->n_nodes; i++) {
         const whit_node *node = &tape->graph->nodes[i];
-        if (node->op == WHIT_OP_RMS_NORM) grow_to(&tape->partial_elems, node->group);
+        if (node->op == WHIT_OP_RMS_NORM) grow_to(&tape->partial_elems, node->head_dim);
         if (node->op == WHIT_OP_LINEAR && node->bias >= 0)
             grow_to(&tape->partial_elems, tape->graph->values[node->output - 1].width);
         if (node->op == WHIT_OP_ATTENTION)

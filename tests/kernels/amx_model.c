@@ -94,7 +94,7 @@ static void attend_both(const whit_kernels *generic, whit_kv_type kv, whit_kv_at
                    values = floats_random(rng, ALL * head_dim, INPUT_UNIFORM),
                    q = floats_random(rng, n * head_dim, INPUT_UNIFORM), found = floats_alloc(n * elems, 0),
                    expected = floats_alloc(n * elems, 0);
-    whit_kv_group group = {.room = guarded_alloc(whit_kv_room_bytes(head_dim), 0)};
+    whit_kv_group group = {.converted = guarded_alloc(whit_kv_converted_bytes(head_dim), 0)};
     for (uint32_t b = 0; b < WHIT_KV_GROUP_BLOCKS; b++) {
         const size_t first = b * BLOCK * head_dim;
         group.blocks[b] = blocks + b * block_bytes;
@@ -111,8 +111,8 @@ static void attend_both(const whit_kernels *generic, whit_kv_type kv, whit_kv_at
         assert_same_floats(found.data + i * elems, expected.data + i * elems, head_dim + 2,
                            kv == WHIT_KV_I8 ? "i8" : "f16", "partial");
     guarded_check(blocks, WHIT_KV_GROUP_BLOCKS * block_bytes);
-    guarded_check(group.room, whit_kv_room_bytes(head_dim));
-    guarded_free(blocks, 0), guarded_free(group.room, 0), guarded_free(queries, 0), free(spans);
+    guarded_check(group.converted, whit_kv_converted_bytes(head_dim));
+    guarded_free(blocks, 0), guarded_free(group.converted, 0), guarded_free(queries, 0), free(spans);
     floats_free(&keys), floats_free(&values), floats_free(&q);
     floats_free(&found), floats_free(&expected);
 }

@@ -315,7 +315,7 @@ static void random_group(const trial *t, whit_kv_type kv, uint32_t head_dim, uin
 {
     input_mode mode = whit_rng_next(t->rng) & 1 ? INPUT_UNIFORM : random_mode(t->rng);
     const whit_kv_packing how = random_packing(t, head_dim, rope);
-    *group = (whit_kv_group){.room = guarded_alloc(whit_kv_room_bytes(head_dim), 0),
+    *group = (whit_kv_group){.converted = guarded_alloc(whit_kv_converted_bytes(head_dim), 0),
                              .closed = (1u << n_closed) - 1,
                              .rope = how.rope,
                              .rope_pairs = how.rope_pairs};
@@ -333,8 +333,8 @@ static void random_group(const trial *t, whit_kv_type kv, uint32_t head_dim, uin
 
 static void free_group(whit_kv_type kv, uint32_t head_dim, whit_kv_group *group)
 {
-    guarded_check(group->room, whit_kv_room_bytes(head_dim));
-    guarded_free(group->room, 0);
+    guarded_check(group->converted, whit_kv_converted_bytes(head_dim));
+    guarded_free(group->converted, 0);
     for (uint32_t b = 0; b < WHIT_KV_GROUP_BLOCKS; b++) {
         if (!group->blocks[b]) continue;
         uint8_t *block = (uint8_t *)(uintptr_t)group->blocks[b];
@@ -397,27 +397,27 @@ static void compare_kv_attend(const trial *t)
         size_t from = i * elems + (seen ? 0 : head_dim + 1), count = seen ? head_dim + 2 : 1;
         assert_same_floats(found.data + from, expected.data + from, count, t->name, "partial");
     }
-    /* joined, some into nothing; with what was made of the blocks before, without, without room */
-    void *room = group.room;
-    if (whit_rng_next(t->rng) & 1) group.made = 0;
-    if (whit_rng_below(t->rng, 4) == 0) group.room = NULL;
+    /* merged, some into nothing; with what was converted of the blocks before, without, without a cache */
+    void *converted = group.converted;
+    if (whit_rng_next(t->rng) & 1) group.valid = 0;
+    if (whit_rng_below(t->rng, 4) == 0) group.converted = NULL;
     uint32_t n_scratch = n < WHIT_KV_PASS_QUERIES ? n : WHIT_KV_PASS_QUERIES;
     guarded_floats into = floats_random(t->rng, n * elems, INPUT_UNIFORM), scratch = floats_alloc(n_scratch * elems, 0);
     for (uint32_t i = 0; i < n; i++) into.data[i * elems + head_dim + 1] = (float)whit_rng_below(t->rng, 3);
-    guarded_floats joined = floats_copy(&into);
+    guarded_floats merged = floats_copy(&into);
     attend(&group, NULL, queries, spans, n, head_dim, scale, scratch.data, into.data);
-    group.room = room;
-    t->generic->kv_join(joined.data, expected.data, n, head_dim);
+    group.converted = converted;
+    t->generic->kv_merge(merged.data, expected.data, n, head_dim);
     for (uint32_t i = 0; i < n; i++)
-        assert_same_floats(into.data + i * elems, joined.data + i * elems, head_dim + 2, t->name, "joined");
+        assert_same_floats(into.data + i * elems, merged.data + i * elems, head_dim + 2, t->name, "merged");
     free_group(kv, head_dim, &group);
     floats_free(&rope);
     guarded_free(queries, 0);
     floats_free(&q), floats_free(&found), floats_free(&expected);
-    floats_free(&into), floats_free(&joined), floats_free(&scratch);
+    floats_free(&into), floats_free(&merged), floats_free(&scratch);
 }
 
-static void compare_kv_join(const trial *t)
+static void compare_kv_merge(const trial *t)
 {
     uint32_t head_dim = random_head_dim(t->rng), n = 1 + (uint32_t)whit_rng_below(t->rng, 4);
     size_t elems = whit_kv_partial_elems(head_dim);
@@ -428,10 +428,10 @@ static void compare_kv_join(const trial *t)
         from.data[i * elems + head_dim + 1] = (float)whit_rng_below(t->rng, 3);
     }
     guarded_floats expected = floats_copy(&into);
-    ((whit_kv_join_fn *)t->row->function)(into.data, from.data, n, head_dim);
-    t->generic->kv_join(expected.data, from.data, n, head_dim);
+    ((whit_kv_merge_fn *)t->row->function)(into.data, from.data, n, head_dim);
+    t->generic->kv_merge(expected.data, from.data, n, head_dim);
     for (uint32_t i = 0; i < n; i++)
-        assert_same_floats(into.data + i * elems, expected.data + i * elems, head_dim + 2, t->name, "joined");
+        assert_same_floats(into.data + i * elems, expected.data + i * elems, head_dim + 2, t->name, "merged");
     floats_free(&into), floats_free(&from), floats_free(&expected);
 }
 
@@ -607,7 +607,7 @@ static const struct {
     {"kv_query", compare_kv_query},
     {"kv_pack", compare_kv_pack},
     {"kv_attend", compare_kv_attend},
-    {"kv_join", compare_kv_join},
+    {"kv_merge", compare_kv_merge},
     {"kv_finish", compare_kv_finish},
     {"screen", compare_screen},
     {"rescore", compare_rescore},

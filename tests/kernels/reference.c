@@ -378,10 +378,10 @@ static void attend_head(const whit_kernels *kernels, whit_kv_type kv, const floa
                         uint32_t pos_begin, uint32_t pos_end, uint32_t head_dim, float scale, float *out, void *scratch)
 {
     uint8_t *query = scratch;
-    float *joined = (float *)(void *)(query + whit_kv_query_bytes(kv, head_dim));
-    float *partial = joined + whit_round_up(whit_kv_partial_elems(head_dim), 16);
+    float *merged = (float *)(void *)(query + whit_kv_query_bytes(kv, head_dim));
+    float *partial = merged + whit_round_up(whit_kv_partial_elems(head_dim), 16);
     whit_kv_query(kernels, kv)(q, head_dim, 1, head_dim, query);
-    joined[head_dim + 1] = 0;
+    merged[head_dim + 1] = 0;
     for (uint32_t first = pos_begin / WHIT_KV_GROUP_TOKENS * WHIT_KV_GROUP_TOKENS; first < pos_end;
          first += WHIT_KV_GROUP_TOKENS) {
         whit_kv_span span = {
@@ -391,9 +391,9 @@ static void attend_head(const whit_kernels *kernels, whit_kv_type kv, const floa
         for (uint32_t j = span.begin / WHIT_KV_BLOCK_TOKENS * WHIT_KV_BLOCK_TOKENS; j < span.end;
              j += WHIT_KV_BLOCK_TOKENS)
             group.blocks[j / WHIT_KV_BLOCK_TOKENS] = blocks[(first + j) / WHIT_KV_BLOCK_TOKENS];
-        whit_kv_attend(kernels, kv)(&group, NULL, query, &span, 1, head_dim, scale, partial, joined);
+        whit_kv_attend(kernels, kv)(&group, NULL, query, &span, 1, head_dim, scale, partial, merged);
     }
-    kernels->kv_finish(joined, head_dim, out);
+    kernels->kv_finish(merged, head_dim, out);
 }
 
 static void attention_of(whit_kv_type kv, uint32_t head_dim, uint32_t begin, uint32_t end, double tolerance,

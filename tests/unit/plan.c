@@ -96,16 +96,16 @@ static void matrices_of_one_input_share_it(void **state)
     assert_int_equal(count(&plan, WHIT_PLAN_LINEAR), 2 * 7 + 1);
     assert_int_equal(count(&plan, WHIT_PLAN_ACTS), 2 * 4);
     uint32_t largest = 0, tiles = 0;
-    for (uint32_t g = 0; g < plan.n_groups; g++) {
-        if (plan.groups[g].domain != WHIT_DOMAIN_TILES) continue;
+    for (uint32_t g = 0; g < plan.n_phases; g++) {
+        if (plan.phases[g].domain != WHIT_DOMAIN_TILES) continue;
         tiles++;
-        if (plan.groups[g].n_steps > largest) largest = plan.groups[g].n_steps;
+        if (plan.phases[g].n_steps > largest) largest = plan.phases[g].n_steps;
     }
     assert_int_equal(largest, 3);
     assert_int_equal(tiles, 2 * 4 + 1);
     whit_plan alone = compile(&graph, (whit_plan_options){.act = WHIT_ACT_I8, .no_fuse = true});
     assert_int_equal(alone.n_steps, plan.n_steps);
-    assert_int_equal(alone.n_groups, alone.n_steps);
+    assert_int_equal(alone.n_phases, alone.n_steps);
     whit_plan_free(&alone);
     whit_plan_free(&plan);
     whit_graph_free(&graph);

@@ -196,9 +196,9 @@ static void rebind(whit_session *s, void **arena)
     s->exec.pool = pool;
     n_traced = 0;
     for (uint32_t i = 0; i < s->schedules.n; i++)
-        for (uint32_t g = 0; g < s->exec.bound[i].n_groups; g++)
-            for (uint32_t k = 0; k < s->exec.bound[i].groups[g].n_steps; k++) {
-                whit_exec_step *step = &s->exec.bound[i].groups[g].steps[k];
+        for (uint32_t g = 0; g < s->exec.bound[i].n_phases; g++)
+            for (uint32_t k = 0; k < s->exec.bound[i].phases[g].n_steps; k++) {
+                whit_exec_step *step = &s->exec.bound[i].phases[g].steps[k];
                 assert_true(n_traced < sizeof traced / sizeof *traced);
                 traced[n_traced++] = (struct traced){step, step->run, step->run_tiles};
                 assert_true((step->run != NULL) != (step->run_tiles != NULL));
@@ -220,7 +220,7 @@ static void expect_calls(const whit_plan *plan, const whit_plan_step *step, uint
 {
     uint32_t width = plan->values[(step->output ? step->output : step->input[0] ? step->input[0] : 1) - 1].width;
     switch (step->op) {
-    case WHIT_PLAN_NORM: expected->norms += n * (width / step->group); break;
+    case WHIT_PLAN_NORM: expected->norms += n * (width / step->head_dim); break;
     case WHIT_PLAN_ACTS: expected->quantize++; break;
     case WHIT_PLAN_LINEAR: expected->products++; break;
     case WHIT_PLAN_LINEAR_GATED: expected->gated++; break;

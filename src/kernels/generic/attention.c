@@ -16,7 +16,7 @@
  *             so that small weights do not vanish beside a large one, in two digits of seven that
  *             bytes' products take.
  *
- * Joining groups, ascending: m' = max(m_a, m_b), c_a = 2^(m_a - m'), c_b = 2^(m_b - m');
+ * Merging groups, ascending: m' = max(m_a, m_b), c_a = 2^(m_a - m'), c_b = 2^(m_b - m');
  * sum = fma(sum_a, c_a, sum_b * c_b), out the same. At last out * (1 / sum). */
 #include "kernels/generic/attention.h"
 
@@ -152,7 +152,7 @@ static void attend_floats(const group_arrays *kv, const uint8_t *queries, const 
             for (uint32_t d = 0; d < head_dim; d++) scores[j] = fmaf(q[d], keys[d * BLOCK + j % BLOCK], scores[j]);
             scores[j] *= scale;
         }
-        soften(scores, span, head_dim, partials);
+        softmax_queries(scores, span, head_dim, partials);
         memset(partials, 0, head_dim * sizeof *partials);
         for (uint32_t j = span.begin; j < span.end; j++) {
             const float *values = (const float *)kv->of[j / BLOCK].values + j % BLOCK * head_dim;
@@ -197,10 +197,10 @@ static void attend_codes(whit_kv_type type, const group_arrays *kv, const uint8_
                 sum += key_code(type, block, d, j % BLOCK) * query_code(type, query, d);
             scores[j] = (float)sum * (factor * block->key_scales[j % BLOCK]);
         }
-        soften(scores, span, head_dim, partials);
+        softmax_queries(scores, span, head_dim, partials);
         for (uint32_t j = span.begin; j < span.end; j++) scores[j] *= kv->of[j / BLOCK].value_scales[j % BLOCK];
         int32_t codes[GROUP];
-        float unit = whole_weights(type, scores, span, codes);
+        float unit = quantise_probs(type, scores, span, codes);
         for (uint32_t d = 0; d < head_dim; d++) {
             int32_t sum = 0;
             for (uint32_t j = span.begin; j < span.end; j++)
@@ -210,9 +210,9 @@ static void attend_codes(whit_kv_type type, const group_arrays *kv, const uint8_
     }
 }
 
-/* ---- join ----------------------------------------------------------------------------------- */
+/* ---- merge ----------------------------------------------------------------------------------- */
 
-void whit_kv_join_generic(float *into, const float *from, uint32_t n, uint32_t head_dim)
+void whit_kv_merge_generic(float *into, const float *from, uint32_t n, uint32_t head_dim)
 {
     size_t elems = whit_kv_partial_elems(head_dim);
     for (uint32_t i = 0; i < n; i++, into += elems, from += elems) {
@@ -229,7 +229,7 @@ void whit_kv_join_generic(float *into, const float *from, uint32_t n, uint32_t h
     }
 }
 
-/* ---- attend and join ------------------------------------------------------------------------ */
+/* ---- attend and merge ------------------------------------------------------------------------ */
 
 static void attend(whit_kv_type type, const whit_kv_group *group, const uint8_t *queries, const whit_kv_span *spans,
                    uint32_t n, uint32_t head_dim, float scale, float *partials, float *into)
@@ -244,7 +244,7 @@ static void attend(whit_kv_type type, const whit_kv_group *group, const uint8_t 
         else
             attend_codes(type, &kv, queries, spans, count, head_dim, scale, partials);
         if (!into) return;
-        whit_kv_join_generic(into, partials, count, head_dim);
+        whit_kv_merge_generic(into, partials, count, head_dim);
         into += count * whit_kv_partial_elems(head_dim);
         queries += count * whit_kv_query_bytes(type, head_dim);
         spans += count;

@@ -32,7 +32,7 @@ static inline float sum_of_span(const float x[GROUP], whit_kv_span span)
 }
 
 /* Turns scores of a span into the weights of its values; maximum and sum go into the partial. */
-static inline void soften(float scores[GROUP], whit_kv_span span, uint32_t head_dim, float *partial)
+static inline void softmax_queries(float scores[GROUP], whit_kv_span span, uint32_t head_dim, float *partial)
 {
     float max = scores[span.begin];
     for (uint32_t j = span.begin; j < span.end; j++) max = scores[j] > max ? scores[j] : max;
@@ -60,14 +60,14 @@ static inline int32_t f16_code(uint16_t half, float scale)
 }
 
 /* Weights of a span as integers; returns what turns sums of their products back. */
-static inline float whole_weights(whit_kv_type type, const float weights[GROUP], whit_kv_span span,
-                                  int32_t codes[GROUP])
+static inline float quantise_probs(whit_kv_type type, const float weights[GROUP], whit_kv_span span,
+                                   int32_t codes[GROUP])
 {
     const uint32_t n = (uint32_t)(span.end - span.begin);
     uint32_t most = whit_amax_bits(weights + span.begin, n);
-    uint32_t share = whit_f32_bits(sum_of_span(weights, span) * WHIT_KV_WEIGHT_SHARE);
+    uint32_t share = whit_f32_bits(sum_of_span(weights, span) * WHIT_KV_PROB_FRACTION);
     if (type == WHIT_KV_F16 && share > most) most = share;
-    return codes_of(weights + span.begin, n, most, WHIT_KV_WEIGHT_MAX, codes + span.begin);
+    return codes_of(weights + span.begin, n, most, WHIT_KV_PROB_MAX, codes + span.begin);
 }
 
 #endif

@@ -117,7 +117,7 @@ static void add_closed_values(whit_kv_type type, const whit_kv_group *group, uin
         }
         const uint32_t n = s.closed - s.begin;
         const float unit =
-            codes_of(scaled + s.begin, n, whit_amax_bits(scaled + s.begin, n), WHIT_KV_WEIGHT_MAX, codes + s.begin);
+            codes_of(scaled + s.begin, n, whit_amax_bits(scaled + s.begin, n), WHIT_KV_PROB_MAX, codes + s.begin);
         for (uint32_t j = s.begin; j < s.closed; j++) total += codes[j];
         const uint32_t first = g * WHIT_KV_PACKED_GROUP;
         for (uint32_t d = first; d < head_dim && d < first + WHIT_KV_PACKED_GROUP; d++) {
@@ -155,14 +155,14 @@ static void attend_query(whit_kv_type type, const whit_kv_group *group, const in
                 query_codes[d];
         scores[j] = (float)sum * (factor * from->key_scales[j % BLOCK]);
     }
-    soften(scores, span, head_dim, partial);
+    softmax_queries(scores, span, head_dim, partial);
 
     float weights[GROUP] = {0};
     int32_t codes[GROUP];
     for (uint32_t j = s.open; j < s.end; j++) weights[j] = scores[j] * open.of[j / BLOCK].value_scales[j % BLOCK];
     float unit = 0;
     if (s.open < s.end)
-        unit = whole_weights(WHIT_KV_F16, weights, (whit_kv_span){(uint16_t)s.open, (uint16_t)s.end}, codes);
+        unit = quantise_probs(WHIT_KV_F16, weights, (whit_kv_span){(uint16_t)s.open, (uint16_t)s.end}, codes);
     for (uint32_t d = 0; d < head_dim; d++) {
         int32_t sum = 0;
         for (uint32_t j = s.open; j < s.end; j++) {
@@ -178,7 +178,7 @@ static void attend_query(whit_kv_type type, const whit_kv_group *group, const in
             partial[d] = fmaf(scores[j] * sinks.value_scales[j], (float)sinks.values[j * head_dim + d], partial[d]);
 }
 
-/* ---- attend and join ------------------------------------------------------------------------ */
+/* ---- attend and merge ------------------------------------------------------------------------ */
 
 static void attend_packed(whit_kv_type type, whit_kv_group *group, const whit_kv_group *next, const uint8_t *queries,
                           const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale, float *partials,
@@ -198,7 +198,7 @@ static void attend_packed(whit_kv_type type, whit_kv_group *group, const whit_kv
         if (spans[i].begin < spans[i].end)
             attend_query(type, group, words, queries + i * whit_kv_query_bytes(type, head_dim), spans[i], head_dim,
                          scale * WHIT_EXP_LOG2E, partial);
-        if (into) whit_kv_join_generic(into + i * whit_kv_partial_elems(head_dim), partial, 1, head_dim);
+        if (into) whit_kv_merge_generic(into + i * whit_kv_partial_elems(head_dim), partial, 1, head_dim);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * How true reductions are ordered on every ISA: the largest magnitude by bit patterns, sums in
  * sixteen virtual lanes. Element i belongs to lane
- * i mod 16; at the end lanes are joined 16 -> 8 -> 4 -> 2 -> 1, lane i with lane i + half. */
+ * i mod 16; at the end lanes are merged 16 -> 8 -> 4 -> 2 -> 1, lane i with lane i + half. */
 #ifndef WHIT_KERNELS_GENERIC_LANES_H
 #define WHIT_KERNELS_GENERIC_LANES_H
 

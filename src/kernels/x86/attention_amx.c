@@ -4,20 +4,20 @@
  * (values) side by side a row of B. The i8 cache lies so already; an f16 one is made integers
  * first, in two digits of seven bits.
  *
- *   tiles 0..3  sums       4, 5  A: queries or weights, high and low digits       6, 7  B
+ *   tiles 0..3  sums       4, 5  A: queries or probabilities, high and low digits       6, 7  B
  *
  * compile with: -mamx-tile -mamx-int8 */
 #include "kernels/x86/lanes_avx512.inc"
 
 #include "kernels/wide/elementary.inc"
 #include "kernels/wide/f16_codes.inc"
-#include "kernels/wide/soften.inc"
+#include "kernels/wide/softmax.inc"
 #include "kernels/x86/amx_tiles.h"
-#include "kernels/x86/soften_tile.inc"
+#include "kernels/x86/softmax_tile.inc"
 
 whit_kv_attend_fn AMX_NAME(whit_kv_attend_i8_amx), AMX_NAME(whit_kv_attend_f16_amx);
 
-/* Queries taken together, a tile of them: what is kept of them stays in the first cache. From so
+/* Queries taken together, a tile of them: what is kept of them stays in L1. From so
  * many on in a call they are worth it. */
 #define PASS  TILE_QUERIES
 #define LEAST 16
@@ -29,19 +29,19 @@ whit_kv_attend_fn AMX_NAME(whit_kv_attend_i8_amx), AMX_NAME(whit_kv_attend_f16_a
 
 typedef int32_t tile_sums[4][AMX_ROWS][16];
 
-/* How a pass goes into what lies there: per query, factors of that and of this. */
-typedef struct join_plan {
+/* How the partials of a pass are merged into what is there: per query, factors of old and new. */
+typedef struct merge_factors {
     _Alignas(64) float old_factor[PASS], new_factor[PASS];
     __mmask16 has_old[PASS], stores[PASS]; /* of a query's rows of lanes: all or none */
-} join_plan;
+} merge_factors;
 
-typedef struct room {
-    softened s;
-    join_plan join;
+typedef struct workspace {
+    softmax_state s;
+    merge_factors merge;
     tile_sums sums[2];
     int8_t queries[2 * PASS * MOST_DIMS]; /* of a tile that is not full */
-    uint8_t *keys[2], *values[2];         /* f16: high and low digits, tile by tile, in the group's room */
-} room;
+    uint8_t *keys[2], *values[2];         /* f16: high and low digits, tile by tile, in the group's cache */
+} workspace;
 
 /* ---- f16 to digits -------------------------------------------------------------------------- */
 
@@ -92,19 +92,19 @@ static void digits_of_values(const whit_kv_arrays *kv, uint32_t head_dim, uint8_
 }
 
 /* Of blocks that any query of the call sees, where they are not there yet. */
-static void digits_of_group(const pass *all, whit_kv_group *group, room *own)
+static void digits_of_group(const pass *all, whit_kv_group *group, workspace *own)
 {
     const size_t block_bytes = (size_t)BLOCK * all->head_dim;
     for (size_t i = 0; i < 2; i++) {
-        own->keys[i] = (uint8_t *)group->room + i * WHIT_KV_GROUP_BLOCKS * block_bytes;
+        own->keys[i] = (uint8_t *)group->converted + i * WHIT_KV_GROUP_BLOCKS * block_bytes;
         own->values[i] = own->keys[i] + 2 * WHIT_KV_GROUP_BLOCKS * block_bytes;
     }
     for (uint32_t b = all->begin / BLOCK; b * BLOCK < all->end; b++) {
         const size_t at = b * block_bytes;
-        if (group->made >> b & 1) continue;
+        if (group->valid >> b & 1) continue;
         digits_of_keys(&all->kv[b], all->head_dim, own->keys[0] + at, own->keys[1] + at);
         digits_of_values(&all->kv[b], all->head_dim, own->values[0] + at, own->values[1] + at);
-        group->made |= 1u << b;
+        group->valid |= 1u << b;
     }
 }
 
@@ -129,11 +129,11 @@ INLINE void store_sums(amx_state *amx, const int n, tile_sums sums)
 }
 
 /* Multiplies the tiles of job i into sums; turns the sums of job i into what they are for. */
-typedef void start_fn(const pass *t, room *own, amx_state *amx, uint32_t i, tile_sums sums);
-typedef void finish_fn(const pass *t, room *own, uint32_t i, const tile_sums sums);
+typedef void start_fn(const pass *t, workspace *own, amx_state *amx, uint32_t i, tile_sums sums);
+typedef void finish_fn(const pass *t, workspace *own, uint32_t i, const tile_sums sums);
 
 /* Tiles of one job are multiplied beside the arithmetic on the sums of the one before. */
-INLINE void run_jobs(const pass *t, room *own, amx_state *amx, uint32_t begin, uint32_t end, start_fn *start,
+INLINE void run_jobs(const pass *t, workspace *own, amx_state *amx, uint32_t begin, uint32_t end, start_fn *start,
                      finish_fn *finish)
 {
     for (uint32_t i = begin; i <= end; i++) {
@@ -145,53 +145,53 @@ INLINE void run_jobs(const pass *t, room *own, amx_state *amx, uint32_t begin, u
 }
 
 /* Digits of the queries, `bytes` from `at` on of each. */
-INLINE const int8_t *query_tile(const pass *t, room *own, size_t at, size_t bytes, size_t *stride)
+INLINE const int8_t *query_tile(const pass *t, workspace *own, size_t at, size_t bytes, size_t *stride)
 {
     const uint8_t *queries = t->queries + at;
     *stride = t->query_bytes;
     if (t->n == PASS) return (const int8_t *)queries;
-    /* The rows behind the last query are whatever was there: nobody looks at what comes of them. */
+    /* The rows behind the last query are whatever was there: their results are ignored. */
     *stride = bytes;
     for (uint32_t i = 0; i < t->n; i++) memcpy(own->queries + i * bytes, queries + i * t->query_bytes, bytes);
     amx_written();
     return own->queries;
 }
 
-/* Digits of the weights of block b. */
-INLINE void load_weights(const room *own, amx_state *amx, uint32_t b)
+/* Digits of the probabilities of block b. */
+INLINE void load_probs(const workspace *own, amx_state *amx, uint32_t b)
 {
     (void)amx;
     AMX_LOAD(amx, 4, own->s.high[0] + b * BLOCK, GROUP);
     AMX_LOAD(amx, 5, own->s.low[0] + b * BLOCK, GROUP);
 }
 
-/* ---- joining -------------------------------------------------------------------------------- */
+/* ---- merging -------------------------------------------------------------------------------- */
 
 INLINE float *outputs_of(const pass *t)
 {
     return t->into ? t->into : t->partials;
 }
 
-/* Sixteen sums of query r's values, joined to those of the groups before. */
-INLINE void put_values(const pass *t, const room *own, uint32_t r, float *out, vi sums)
+/* Sixteen sums of query r's values, merged to those of the groups before. */
+INLINE void put_values(const pass *t, const workspace *own, uint32_t r, float *out, vi sums)
 {
     const vf values = vf_mul(vf_from_ints(sums), vf_set(own->s.unit[r]));
     if (!t->into) {
         vf_store(out, values);
         return;
     }
-    const vf old = _mm512_maskz_loadu_ps(own->join.has_old[r], out);
+    const vf old = _mm512_maskz_loadu_ps(own->merge.has_old[r], out);
     _mm512_mask_storeu_ps(
-        out, own->join.stores[r],
-        vf_fma(old, vf_set(own->join.old_factor[r]), vf_mul(values, vf_set(own->join.new_factor[r]))));
+        out, own->merge.stores[r],
+        vf_fma(old, vf_set(own->merge.old_factor[r]), vf_mul(values, vf_set(own->merge.new_factor[r]))));
 }
 
-/* Maxima and sums of the pass go where its outputs will; what kv_join does with these follows from
+/* Maxima and sums of the pass go where its outputs will; what kv_merge does with these follows from
  * them. Where nothing was seen before 0 * -0 + 1 * value is the value, be it -0. */
-INLINE void plan_join(const pass *t, room *own)
+INLINE void plan_merge(const pass *t, workspace *own)
 {
-    const softened *s = &own->s;
-    join_plan *join = &own->join;
+    const softmax_state *s = &own->s;
+    merge_factors *merge = &own->merge;
     float *out = outputs_of(t) + t->head_dim;
     if (!t->into) {
         for (uint32_t r = 0; r < t->n; r++, out += t->partial_elems) out[0] = s->max[r], out[1] = s->sum[r];
@@ -203,31 +203,31 @@ INLINE void plan_join(const pass *t, room *own)
         sum[r] = out[r * t->partial_elems + 1];
     }
     const vf sum_a = vf_load(sum), sum_b = vf_load(s->sum), max_b = vf_load(s->max);
-    const joined both = join_partials(vf_load(max), sum_a, max_b, sum_b);
+    const merged both = merge_partials(vf_load(max), sum_a, max_b, sum_b);
     const __mmask16 has_old = _mm512_cmp_ps_mask(sum_a, vf_zero(), _CMP_NEQ_UQ);
     const __mmask16 stores = _mm512_cmp_ps_mask(sum_b, vf_zero(), _CMP_NEQ_UQ);
-    vf_store(join->old_factor, _mm512_mask_mov_ps(vf_set(-0.0f), has_old, both.factor_a));
-    vf_store(join->new_factor, _mm512_mask_mov_ps(vf_set(1.0f), has_old, both.factor_b));
+    vf_store(merge->old_factor, _mm512_mask_mov_ps(vf_set(-0.0f), has_old, both.factor_a));
+    vf_store(merge->new_factor, _mm512_mask_mov_ps(vf_set(1.0f), has_old, both.factor_b));
     vf_store(max, _mm512_mask_mov_ps(max_b, has_old, both.max));
     vf_store(sum, _mm512_mask_mov_ps(sum_b, has_old, both.sum));
     for (uint32_t r = 0; r < t->n; r++, out += t->partial_elems) {
-        join->has_old[r] = has_old >> r & 1 ? 0xFFFF : 0;
-        join->stores[r] = stores >> r & 1 ? 0xFFFF : 0;
-        if (join->stores[r]) out[0] = max[r], out[1] = sum[r];
+        merge->has_old[r] = has_old >> r & 1 ? 0xFFFF : 0;
+        merge->stores[r] = stores >> r & 1 ? 0xFFFF : 0;
+        if (merge->stores[r]) out[0] = max[r], out[1] = sum[r];
     }
 }
 
-/* Scores to digits of weights; i8 values are code + 128, so that their weights' sum counts. */
-INLINE void soften_pass(const pass *t, const whit_kv_type kv, room *own)
+/* Scores to digits of probabilities; i8 values are code + 128, so that their sum counts. */
+INLINE void softmax_pass(const pass *t, const whit_kv_type kv, workspace *own)
 {
-    soften_tile(t, kv, &own->s);
-    plan_join(t, own);
+    softmax_tile(t, kv, &own->s);
+    plan_merge(t, own);
 }
 
 /* ---- i8 ------------------------------------------------------------------------------------- */
 
 /* A job: a block. */
-INLINE void start_scores_i8(const pass *t, room *own, amx_state *amx, uint32_t i, tile_sums sums)
+INLINE void start_scores_i8(const pass *t, workspace *own, amx_state *amx, uint32_t i, tile_sums sums)
 {
     size_t stride;
     const int8_t *a = query_tile(t, own, 0, t->head_dim, &stride);
@@ -247,7 +247,7 @@ INLINE void start_scores_i8(const pass *t, room *own, amx_state *amx, uint32_t i
     store_sums(amx, 4, sums);
 }
 
-INLINE void finish_scores_i8(const pass *t, room *own, uint32_t i, const tile_sums sums)
+INLINE void finish_scores_i8(const pass *t, workspace *own, uint32_t i, const tile_sums sums)
 {
     const uint8_t *scale = t->queries + whit_kv_query_scale_offset(WHIT_KV_I8, t->head_dim);
     for (uint32_t r = 0; r < t->n; r++, scale += t->query_bytes) {
@@ -261,13 +261,13 @@ INLINE void finish_scores_i8(const pass *t, room *own, uint32_t i, const tile_su
 }
 
 /* A job: 32 dimensions. */
-INLINE void start_values_i8(const pass *t, room *own, amx_state *amx, uint32_t i, tile_sums sums)
+INLINE void start_values_i8(const pass *t, workspace *own, amx_state *amx, uint32_t i, tile_sums sums)
 {
     const size_t row_bytes = 4 * (size_t)t->head_dim;
     zero_sums(amx, 4);
     for (uint32_t b = t->begin / BLOCK; b * BLOCK < t->end; b++) {
         const uint8_t *values = (const uint8_t *)t->kv[b].values + (size_t)i * 128;
-        load_weights(own, amx, b);
+        load_probs(own, amx, b);
         AMX_LOAD(amx, 6, values, row_bytes);
         AMX_LOAD(amx, 7, values + 64, row_bytes);
         AMX_MULTIPLY(amx, 0, 4, 6);
@@ -278,7 +278,7 @@ INLINE void start_values_i8(const pass *t, room *own, amx_state *amx, uint32_t i
     store_sums(amx, 4, sums);
 }
 
-INLINE void finish_values_i8(const pass *t, room *own, uint32_t i, const tile_sums sums)
+INLINE void finish_values_i8(const pass *t, workspace *own, uint32_t i, const tile_sums sums)
 {
     float *out = outputs_of(t) + i * 32;
     for (uint32_t r = 0; r < t->n; r++, out += t->partial_elems) {
@@ -309,7 +309,7 @@ INLINE vi sum_of_digits(const tile_sums sums, uint32_t r)
 }
 
 /* A job: sixteen positions. */
-INLINE void start_scores_f16(const pass *t, room *own, amx_state *amx, uint32_t i, tile_sums sums)
+INLINE void start_scores_f16(const pass *t, workspace *own, amx_state *amx, uint32_t i, tile_sums sums)
 {
     const size_t digit_bytes = t->head_dim;
     size_t stride, at = (size_t)i * (t->head_dim / CHUNK_DIMS) * TILE_BYTES;
@@ -325,7 +325,7 @@ INLINE void start_scores_f16(const pass *t, room *own, amx_state *amx, uint32_t 
     store_sums(amx, 3, sums);
 }
 
-INLINE void finish_scores_f16(const pass *t, room *own, uint32_t i, const tile_sums sums)
+INLINE void finish_scores_f16(const pass *t, workspace *own, uint32_t i, const tile_sums sums)
 {
     const uint8_t *scale = t->queries + whit_kv_query_scale_offset(WHIT_KV_F16, t->head_dim);
     const vf key_scales = vf_load(t->kv[16 * i / BLOCK].key_scales + 16 * i % BLOCK);
@@ -336,12 +336,12 @@ INLINE void finish_scores_f16(const pass *t, room *own, uint32_t i, const tile_s
 }
 
 /* A job: sixteen dimensions. */
-INLINE void start_values_f16(const pass *t, room *own, amx_state *amx, uint32_t i, tile_sums sums)
+INLINE void start_values_f16(const pass *t, workspace *own, amx_state *amx, uint32_t i, tile_sums sums)
 {
     zero_sums(amx, 3);
     for (uint32_t b = t->begin / BLOCK; b * BLOCK < t->end; b++) {
         const size_t at = (size_t)b * BLOCK * t->head_dim + (size_t)i * TILE_BYTES;
-        load_weights(own, amx, b);
+        load_probs(own, amx, b);
         AMX_LOAD(amx, 6, own->values[0] + at, AMX_ROW_BYTES);
         AMX_LOAD(amx, 7, own->values[1] + at, AMX_ROW_BYTES);
         multiply_digits(amx);
@@ -349,7 +349,7 @@ INLINE void start_values_f16(const pass *t, room *own, amx_state *amx, uint32_t 
     store_sums(amx, 3, sums);
 }
 
-INLINE void finish_values_f16(const pass *t, room *own, uint32_t i, const tile_sums sums)
+INLINE void finish_values_f16(const pass *t, workspace *own, uint32_t i, const tile_sums sums)
 {
     float *out = outputs_of(t) + i * 16;
     for (uint32_t r = 0; r < t->n; r++, out += t->partial_elems) put_values(t, own, r, out, sum_of_digits(sums, r));
@@ -365,25 +365,25 @@ static bool takes(uint32_t n, uint32_t head_dim)
 INLINE void attend(const whit_kv_type kv, whit_kv_group *group, const uint8_t *queries, const whit_kv_span *spans,
                    uint32_t n, uint32_t head_dim, float scale, float *partials, float *into)
 {
-    room own;
+    workspace own;
     amx_state amx;
     const amx_config config = amx_whole_tiles();
-    pass all = whole_pass(kv, group, NULL, queries, spans, n, head_dim, scale, partials, into);
+    pass all = pass_of_call(kv, group, NULL, queries, spans, n, head_dim, scale, partials, into);
     find_positions(&all);
     for (uint32_t b = all.begin / BLOCK; b * BLOCK < all.end; b++)
         memcpy(own.s.value_scales + b * BLOCK, all.kv[b].value_scales, BLOCK * sizeof(float));
     if (kv == WHIT_KV_F16) digits_of_group(&all, group, &own);
     amx_begin(&amx, &config);
     for (uint32_t q = 0; q < n; q += PASS) {
-        pass t = part_of_pass(&all, q, PASS);
+        pass t = slice_of_pass(&all, q, PASS);
         if (!see_positions(&t)) continue;
         if (kv == WHIT_KV_I8) {
             run_jobs(&t, &own, &amx, t.begin / BLOCK, (t.end + BLOCK - 1) / BLOCK, start_scores_i8, finish_scores_i8);
-            soften_pass(&t, kv, &own);
+            softmax_pass(&t, kv, &own);
             run_jobs(&t, &own, &amx, 0, head_dim / 32, start_values_i8, finish_values_i8);
         } else {
             run_jobs(&t, &own, &amx, t.begin / 16, (t.end + 15) / 16, start_scores_f16, finish_scores_f16);
-            soften_pass(&t, kv, &own);
+            softmax_pass(&t, kv, &own);
             run_jobs(&t, &own, &amx, 0, head_dim / 16, start_values_f16, finish_values_f16);
         }
     }
@@ -404,7 +404,7 @@ void AMX_NAME(whit_kv_attend_f16_amx)(whit_kv_group *group, const whit_kv_group 
                                       const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale,
                                       float *partials, float *into)
 {
-    if (takes(n, head_dim) && group->room)
+    if (takes(n, head_dim) && group->converted)
         attend(WHIT_KV_F16, group, queries, spans, n, head_dim, scale, partials, into);
     else
         whit_kv_attend_f16_avx512(group, next, queries, spans, n, head_dim, scale, partials, into);

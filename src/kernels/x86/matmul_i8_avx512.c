@@ -20,7 +20,7 @@
  * One or two columns take four registers each, of t5 one for every digit, more columns fewer and
  * more shifts. No register is added to twice in a line, which its latency would double.
  * Sums stay below 2^31: 16 fields of a 64-k line times 192 * 128 at most, K <= 65,536. */
-#include "kernels/x86/ask.h"
+#include "kernels/x86/prefetch.h"
 #include "kernels/x86/unpack_avx512.h"
 
 enum { PASS_COLUMNS = 4, REGISTERS_MAX = 5, PLANES = 2, PAIR_COLUMNS = 3 };
@@ -39,10 +39,10 @@ INLINE int registers_for(const int codec, const int n)
     return n >= PAIR_COLUMNS ? 2 : codec == WHIT_CODEC_T5 ? 5 : 4;
 }
 
-INLINE void ask_ahead(const uint8_t *line)
+INLINE void prefetch_ahead(const uint8_t *line)
 {
-    ask_far(line + FAR_BYTES);
-    ask_near(line + NEAR_BYTES);
+    prefetch_l2(line + FAR_BYTES);
+    prefetch_l1(line + NEAR_BYTES);
 }
 
 /* Adds four columns of each of n columns of x times a field of every plane. */
@@ -95,7 +95,7 @@ INLINE void add_lines(const int bits, const int n, const int planes, const int r
         for (uint32_t turn = 0; turn < turns; turn++) {
             if (turn > 0 && l + turn >= n_lines) break;
 #pragma GCC unroll 2
-            for (int p = 0; p < planes; p++) ask_ahead(lines[p]);
+            for (int p = 0; p < planes; p++) prefetch_ahead(lines[p]);
             add_line(bits, n, planes, registers, acc, (int)turn * fields, lines, q, stride);
 #pragma GCC unroll 2
             for (int p = 0; p < planes; p++) lines[p] += line_stride;
@@ -113,7 +113,7 @@ INLINE void add_t5_lines(const int n, const int planes, const int registers, con
         t5_keys keys[PLANES];
 #pragma GCC unroll 2
         for (int p = 0; p < planes; p++) {
-            ask_ahead(lines[p]);
+            prefetch_ahead(lines[p]);
             keys[p] = t5_keys_of(tables, load_line(lines[p]));
             lines[p] += WHIT_LINE_BYTES;
         }

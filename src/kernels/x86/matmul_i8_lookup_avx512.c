@@ -14,7 +14,7 @@
  * 512s and the sum of q add to it: below 2^31, since 2 (1,020 + 512) K / 4 + 127 K is, K <= 65,536.
  */
 #include "base/mem.h"
-#include "kernels/x86/ask.h"
+#include "kernels/x86/prefetch.h"
 #include "kernels/x86/unpack_avx512.h"
 
 enum { HALF_BYTES = 128, LINE_TABLE_BYTES = 2 * HALF_BYTES };
@@ -136,7 +136,7 @@ INLINE void add_lines(const int n_tiles, const int n_columns, sums acc[TILES_MAX
 #pragma GCC unroll 2
         for (int i = 0; i < n_tiles; i++) {
             const uint8_t *from = line + (size_t)i * tile_bytes;
-            ask_near(from + NEAR_BYTES);
+            prefetch_l1(from + NEAR_BYTES);
             __m512i bits = load_line(from);
             at[i][0] = _mm512_ternarylogic_epi32(bits, nibble, place, 0xEA);
             at[i][1] = _mm512_ternarylogic_epi32(_mm512_srli_epi16(bits, 4), nibble, place, 0xEA);
@@ -146,7 +146,7 @@ INLINE void add_lines(const int n_tiles, const int n_columns, sums acc[TILES_MAX
 #pragma GCC unroll 2
             for (int half = 0; half < 2; half++) {
                 const uint8_t *table = tables[c] + l * LINE_TABLE_BYTES + half * HALF_BYTES;
-                if (c == 0 && half < n_tiles) ask_far(ahead + half * WHIT_LINE_BYTES);
+                if (c == 0 && half < n_tiles) prefetch_l2(ahead + half * WHIT_LINE_BYTES);
                 const __m512i high = _mm512_load_si512(table), low = _mm512_load_si512(table + 64);
 #pragma GCC unroll 2
                 for (int i = 0; i < n_tiles; i++) {
@@ -189,7 +189,7 @@ INLINE void multiply(const int codec, const bool as_usual, const int n_tiles, co
             scales = line;
             for (uint32_t i = 0; i < m->scale_bytes; i += WHIT_LINE_BYTES, ahead += n_tiles * WHIT_LINE_BYTES)
 #pragma GCC unroll 2
-                for (int j = 0; j < n_tiles; j++) ask_far(ahead + j * WHIT_LINE_BYTES);
+                for (int j = 0; j < n_tiles; j++) prefetch_l2(ahead + j * WHIT_LINE_BYTES);
             line += m->scale_bytes;
         }
         __m512 field[TILES_MAX][WHIT_MAX_FIELDS];

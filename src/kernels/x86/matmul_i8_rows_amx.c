@@ -57,8 +57,8 @@ typedef struct work {
     const whit_acts *x;
     uint8_t *span; /* quads of both planes; one bit of the address away lies the next */
     uint32_t n_steps, n_lines;
-    size_t ahead;                   /* bytes to rows of the next block that a pair asks for */
-    uint32_t n_rows_ahead, n_asked; /* rows of outputs asked for */
+    size_t ahead;                        /* bytes to rows of the next block that a pair asks for */
+    uint32_t n_rows_ahead, n_prefetched; /* rows of outputs asked for */
     float *y;
     size_t y_stride;
     bool adds;    /* to what is there */
@@ -186,7 +186,7 @@ INLINE void expect_outputs(work *s, const pair *p, uint32_t t, uint32_t n)
         unpack_shares(codec, &t5, line0, line1, (uint8_t *)((uintptr_t)b ^ span_bytes(codec)), begin, end, 4 * n_span);
 
 /* Outputs of a pair are asked for while it is multiplied: stores wait for each other. */
-INLINE void ask_row(const work *s, const pair *p, uint32_t token)
+INLINE void prefetch_row(const work *s, const pair *p, uint32_t token)
 {
     const float *y = s->y + token * s->y_stride + (size_t)p->tile * WHIT_TILE_ROWS;
     _mm_prefetch((const char *)y, _MM_HINT_T1);
@@ -235,7 +235,7 @@ INLINE void multiply_pair(const int codec, const int n_a, work *s, const pair *p
             if (n_a == 2) AMX_STREAM(amx, 5, q + 16 * a_row, a_row);
             for (uint32_t i = 0; i < s->n_rows_ahead; i++)
                 _mm_prefetch((const char *)q + s->ahead + i * a_row, _MM_HINT_T1);
-            if (k < s->n_asked) ask_row(s, p, t + k);
+            if (k < s->n_prefetched) prefetch_row(s, p, t + k);
             BEGIN(0)
             AMX_MULTIPLY(amx, 0, 4, 6);
             UNPACK(4 * step, 4 * step + 1)
@@ -312,7 +312,7 @@ INLINE void run_panel(const int codec, work *s, multiply_fn *const multiply[2], 
             amx_begin(&s->amx, &config);
             n_configured = n;
         }
-        s->n_asked = s->streams ? 0 : n;
+        s->n_prefetched = s->streams ? 0 : n;
         for (uint32_t i = 0; i < n_pairs; i++) {
             const pair p = pair_at(s, i, begin, end);
             const pair after = pair_at(s, i + 1 < n_pairs ? i + 1 : 0, begin, end);
@@ -359,7 +359,7 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
     return 4 * span_bytes(type->codec); /* of which two may lie anywhere */
 }
 
-static uint32_t part_tokens(const whit_tensor_type *type, uint32_t n_tokens)
+static uint32_t slice_tokens(const whit_tensor_type *type, uint32_t n_tokens)
 {
     const bool stays = (uint64_t)PART_TOKENS * type->n_cols <= PART_BYTES &&
         (uint64_t)n_tokens * type->n_rows * sizeof(float) <= STREAMED_BYTES;
@@ -411,7 +411,7 @@ static bool accepts(const int codec, const whit_tensor_type *type, const whit_ac
         .max_tokens = UINT32_MAX,                                                                                      \
         .accepts = accepts_##lower,                                                                                    \
         .scratch_bytes = scratch_bytes,                                                                                \
-        .part_tokens = part_tokens,                                                                                    \
+        .slice_tokens = slice_tokens,                                                                                  \
         .run = run_##lower,                                                                                            \
         .run_added = run_added_##lower,                                                                                \
         .run_gated = run_gated_##lower,                                                                                \

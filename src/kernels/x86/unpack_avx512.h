@@ -8,7 +8,7 @@
 #define WHIT_KERNELS_X86_UNPACK_AVX512_H
 
 #include "kernels/codec_lines.h"
-#include "kernels/x86/ask.h"
+#include "kernels/x86/prefetch.h"
 #include "kernels/x86/tiles_avx512.h"
 #include "kernels/x86/transpose_avx512.h"
 
@@ -78,12 +78,12 @@ INLINE void unpack_i8s(const tiles *m, uint32_t tile, uint32_t l, uint8_t *out, 
     for (uint32_t r = 0; r < WHIT_TILE_ROWS; r++) { /* and those of the next tile are asked for */
         const uint8_t *line = m->w->part[WHIT_PART_LOW] + whit_low_offset(&m->w->type, tile * WHIT_TILE_ROWS + r, l);
         low[r] = load_line(line);
-        ask_far(line + next);
+        prefetch_l2(line + next);
     }
     transpose_dwords(low);
     for (uint32_t i = 0; i < n_lines; i++, out += 2 * stride) {
         __m512i high = load_line(start + (l + i) * WHIT_LINE_BYTES);
-        ask_far(start + m->tile_bytes + (l + i) * WHIT_LINE_BYTES);
+        prefetch_l2(start + m->tile_bytes + (l + i) * WHIT_LINE_BYTES);
         __m512i first = _mm512_slli_epi16(_mm512_and_si512(high, mask), 4);
         __m512i second = _mm512_andnot_si512(mask, high);
         __m512i low_second = _mm512_and_si512(_mm512_srli_epi16(low[i], 4), mask);
