@@ -8,3 +8,9 @@ add_test(NAME agent_git_long COMMAND bash ${CMAKE_CURRENT_LIST_DIR}/git.sh 1000 
 set_tests_properties(agent_git_long PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 3600 ENVIRONMENT
   "WHIT=${PROJECT_BINARY_DIR}/whit;SOURCE=${PROJECT_SOURCE_DIR};BUILD=${PROJECT_BINARY_DIR}")
 whit_script(agent_protocol ${CMAKE_CURRENT_LIST_DIR}/protocol.sh)
+whit_script(agent_kills ${CMAKE_CURRENT_LIST_DIR}/kills.sh 50)
+set(scratch ${CMAKE_CURRENT_BINARY_DIR}/scratch/agent_kills_long)
+file(MAKE_DIRECTORY ${scratch})
+add_test(NAME agent_kills_long COMMAND bash ${CMAKE_CURRENT_LIST_DIR}/kills.sh 500 CONFIGURATIONS Long WORKING_DIRECTORY ${scratch})
+set_tests_properties(agent_kills_long PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 3600 ENVIRONMENT
+  "WHIT=${PROJECT_BINARY_DIR}/whit;SOURCE=${PROJECT_SOURCE_DIR};BUILD=${PROJECT_BINARY_DIR}")
