@@ -491,7 +491,7 @@ static bool stands(life *l, uint32_t at, uint32_t n, uint32_t most)
     if (position > n || !l->m->config.window || n + 128 >= most)
         return differs(l, "sequence %u, which had %u tokens, goes back to %u, not %u", at, most, position, n);
     for (uint32_t i = 0; i < position; i++) s->fed[i].mounting = s->mounting;
-    s->most = position;
+    if (position == 0) s->most = 0; /* else what windows have left stays left: only what is seen was found again */
     return true;
 }
 
