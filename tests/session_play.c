@@ -94,7 +94,7 @@ typedef struct played_model {
     whit_adapter *adapters[N_ADAPTERS];
     bool is_screened;
     size_t row_elems;
-    reference *of[3][2]; /* by types of cache and activations */
+    reference *of[5][2]; /* by types of cache and activations */
 } played_model;
 
 static played_model models[MODELS_MAX];
@@ -179,6 +179,12 @@ static whit_status mount(const played_model *m, whit_session *session, uint32_t 
 
 /* ---- the reference --------------------------------------------------------------------------- */
 
+/* Packed caches are to close blocks soon. */
+static uint32_t window_of(whit_kv_type kv)
+{
+    return kv == WHIT_KV_K4V2 ? 1 : 0;
+}
+
 static reference *reference_of(played_model *m, whit_kv_type kv, whit_act_type act)
 {
     reference **of = &m->of[kv][act];
@@ -190,6 +196,7 @@ static reference *reference_of(played_model *m, whit_kv_type kv, whit_act_type a
     options.n_ctx_tokens = CTX_MAX;
     options.n_batch_tokens = options.n_threads = 1;
     options.kv = kv;
+    options.n_kv_window = window_of(kv);
     options.act = act;
     options.keep_hidden = options.exact_head = true;
     const uint8_t fill = dirty.fill;
@@ -331,7 +338,8 @@ static void choose_options(life *l)
     o->n_batch_tokens = batches[below(l, sizeof batches / sizeof *batches)];
     o->n_sequences = is_long ? 1 + below(l, 2) : 1 + below(l, SEQUENCES_MAX);
     o->n_threads = one_in(l, 3) ? 2 + below(l, 3) : 1;
-    o->kv = (whit_kv_type)below(l, 3);
+    o->kv = (whit_kv_type)below(l, 5);
+    o->n_kv_window = window_of(o->kv);
     o->act = below(l, 4) ? WHIT_ACT_I8 : WHIT_ACT_F32;
     o->n_logits = one_in(l, 4) ? 40 : 1 + below(l, 9);
     o->keep_hidden = below(l, 2);
@@ -479,7 +487,8 @@ static bool overfill(life *l)
 }
 
 /* Where a sequence stands that was to have n tokens of one which has had `most`: a model with windows keeps 128 more
- * than it sees, and goes further back where they have left it; what it finds then was computed with what is mounted. */
+ * than it sees, a packed cache 47, and goes further back where they have left it; what it finds then was computed with
+ * what is mounted. */
 static bool stands(life *l, uint32_t at, uint32_t n, uint32_t most)
 {
     sequence *s = &l->sequences[at];
@@ -488,7 +497,8 @@ static bool stands(life *l, uint32_t at, uint32_t n, uint32_t most)
     s->most = most;
     if (position == n) return true;
     l->counts->n_back++;
-    if (position > n || !l->m->config.window || n + 128 >= most)
+    const bool is_packed = l->options.kv >= WHIT_KV_K4V2;
+    if (position > n || (!l->m->config.window && !is_packed) || n + (is_packed ? 47 : 128) >= most)
         return differs(l, "sequence %u, which had %u tokens, goes back to %u, not %u", at, most, position, n);
     for (uint32_t i = 0; i < position; i++) s->fed[i].mounting = s->mounting;
     if (position == 0) s->most = 0; /* else what windows have left stays left: only what is seen was found again */
@@ -572,7 +582,7 @@ void session_play_end(void)
 {
     for (uint32_t i = 0; i < MODELS_MAX; i++) {
         played_model *m = &models[i];
-        for (int j = 0; j < 6; j++) {
+        for (int j = 0; j < 10; j++) {
             reference *r = m->of[j / 2][j % 2];
             if (!r) continue;
             whit_session_close(r->session);

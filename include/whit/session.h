@@ -38,6 +38,7 @@ typedef struct whit_session_options {
     const volatile bool *cancel; /* looked at between layers; may be set from a signal handler */
     bool endless;                /* tokens without end: beyond the context a token sees the newest ones alone, */
     uint32_t n_sinks;            /* and the first n_sinks, at most 64; default 4 (docs/context.md) */
+    uint32_t n_kv_window;        /* packed caches: full blocks of 64 before a token that it reads in f16; default 1 */
 } whit_session_options;
 static inline whit_session_options whit_session_options_default(void)
 {
@@ -48,6 +49,7 @@ static inline whit_session_options whit_session_options_default(void)
     options.n_sequences = 1;
     options.act = WHIT_ACT_I8;
     options.n_sinks = 4;
+    options.n_kv_window = 1;
     return options;
 }
 WHIT_API whit_status whit_session_open(const whit_model *model, const whit_session_options *options,

@@ -113,7 +113,8 @@ static void cut_head(struct work *w, const whit_kv_class *class, uint32_t sequen
                      uint32_t n_blocks)
 {
     bench_range range = {0};
-    for (uint32_t b = class->first[sequence]; b < n_blocks; b++, range.size_bytes += class->pool.head_bytes) {
+    for (uint32_t b = class->first[sequence]; b < n_blocks && whit_kv_has(class, sequence, b);
+         b++, range.size_bytes += class->pool.head_bytes) {
         const uint8_t *piece = whit_kv_class_block(class, layer, head, sequence, b);
         if (piece == range.data + range.size_bytes) continue;
         cut(w, range);
@@ -260,6 +261,7 @@ static double cache_bytes(const whit_kv *kv, double position)
     double bytes = 0;
     for (uint32_t c = 0; c < kv->n_classes; c++) {
         const whit_kv_class *class = &kv->classes[c];
+        if (class->role == WHIT_KV_ROLE_SINKS) continue;
         double seen = class->window && position > class->window ? class->window : position;
         bytes += seen * (double)class->pool.block_bytes / WHIT_KV_BLOCK_TOKENS;
     }

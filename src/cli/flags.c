@@ -34,7 +34,10 @@ const cli_option cli_session_options[] = {
     {"-t, --threads", CLI_AUTO, AT(n_threads), "N", "Threads; 0, the default, is one per physical core.", 0,
      WHIT_POOL_THREADS_MAX},
     {"-ub, --ubatch-size", CLI_COUNT, AT(n_batch), "N", "Tokens of a prompt taken at once; 512 by default.", 1, 65536},
-    {"--kv", CLI_CHOICE, AT(kv), "f16|f32|i8", "Type of the KV cache; f16 by default."},
+    {"--kv", CLI_CHOICE, AT(kv), "f16|f32|i8|k4v2|k2v2",
+     "Type of the KV cache; f16 by default. k4v2 and k2v2 keep old positions in a fifth and a seventh of f16's bytes."},
+    {"--kv-window", CLI_CHOICE, AT(kv_window), "1|0|2|3|4|8|16",
+     "Full blocks of 64 positions before a token that it reads in f16 with k4v2 and k2v2; 1 by default."},
     {"--act", CLI_CHOICE, AT(act), "auto|f32|i8",
      "Activations in front of coded weights; auto is f32 in logits and perplexity, else i8."},
     {"--exact-head", CLI_FLAG, AT(exact_head), NULL, "Read the whole head also where only the largest logits matter.",
@@ -196,6 +199,8 @@ const char *cli_model_name(const cli_model_flags *flags)
     return cli_is_tales(flags->path) ? CLI_TALES_NAME : flags->path;
 }
 
+static const uint32_t kv_windows[] = {1, 0, 2, 3, 4, 8, 16}; /* the words of --kv-window */
+
 whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act_type automatic)
 {
     whit_session_options options = whit_session_options_default();
@@ -203,6 +208,7 @@ whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act
     options.n_threads = flags->n_threads;
     if (flags->n_batch) options.n_batch_tokens = flags->n_batch;
     options.kv = (whit_kv_type)flags->kv;
+    options.n_kv_window = kv_windows[flags->kv_window];
     options.act = flags->act == 0 ? automatic : flags->act == 1 ? WHIT_ACT_F32 : WHIT_ACT_I8;
     options.exact_head = flags->exact_head;
     options.cpu = getenv("WHIT_CPU");

@@ -33,8 +33,9 @@ const char *cli_model_name(const cli_model_flags *flags);
 typedef struct cli_session_flags {
     uint32_t n_ctx, n_threads, n_batch;
     bool exact_head;
-    int kv;  /* whit_kv_type */
-    int act; /* 0 auto, 1 f32, 2 i8 */
+    int kv;        /* whit_kv_type */
+    int kv_window; /* index of its words */
+    int act;       /* 0 auto, 1 f32, 2 i8 */
 } cli_session_flags;
 extern const cli_option cli_session_options[];
 

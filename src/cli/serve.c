@@ -105,7 +105,8 @@ static int run(cli_call *call)
                                   .n_threads = session.n_threads,
                                   .n_ctx_tokens = session.n_ctx_tokens,
                                   .timeout_s = values->timeout_s,
-                                  .kv = session.kv};
+                                  .kv = session.kv,
+                                  .n_kv_window = session.n_kv_window};
     struct sigaction action = {.sa_handler = on_signal}, before[2];
     sigaction(SIGINT, &action, &before[0]);
     sigaction(SIGTERM, &action, &before[1]);

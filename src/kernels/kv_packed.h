@@ -99,6 +99,11 @@ typedef struct whit_kv_sinks {
     float *key_scales, *value_scales; /* (WHIT_KV_SINKS) */
 } whit_kv_sinks;
 
+/* A multiple of 64. */
+static inline size_t whit_kv_sinks_bytes(uint32_t head_dim)
+{
+    return whit_round_up(2 * WHIT_KV_SINKS * (sizeof(float) + (size_t)head_dim * sizeof(int16_t)), 64);
+}
 static inline whit_kv_sinks whit_kv_sinks_arrays(uint32_t head_dim, const void *sinks)
 {
     const uintptr_t scales = (uintptr_t)sinks, codes = scales + 2 * WHIT_KV_SINKS * sizeof(float);

@@ -23,7 +23,12 @@ static whit_kv_class kind_of(const whit_kv_shape *shape, const whit_kv_layer *la
                            .n_heads = layer->n_heads,
                            .n_kv_heads = layer->n_kv_heads,
                            .head_dim = layer->head_dim,
-                           .window = layer->window};
+                           .window = layer->window,
+                           .beyond = WHIT_KV_BEYOND_TOKENS};
+    if (whit_kv_is_packed(shape->type)) {
+        class.n_window_blocks = shape->n_window_blocks;
+        class.rope_pairs = whit_kv_turns_keys(shape->type, layer->has_key_bias) ? layer->rope_pairs : 0;
+    }
     uint32_t most = shape->n_ctx_tokens - shape->n_sinks;
     if (shape->is_endless && (!class.window || class.window > most)) {
         class.window = most;
@@ -34,8 +39,21 @@ static whit_kv_class kind_of(const whit_kv_shape *shape, const whit_kv_layer *la
 
 static bool same_kind(const whit_kv_class *a, const whit_kv_class *b)
 {
-    return a->type == b->type && a->n_heads == b->n_heads && a->n_kv_heads == b->n_kv_heads &&
-        a->head_dim == b->head_dim && a->window == b->window && a->n_sinks == b->n_sinks;
+    return a->type == b->type && a->role == b->role && a->rope_pairs == b->rope_pairs && a->n_heads == b->n_heads &&
+        a->n_kv_heads == b->n_kv_heads && a->head_dim == b->head_dim && a->window == b->window &&
+        a->n_sinks == b->n_sinks;
+}
+
+/* Open blocks are kept as far as queries read them; beyond that there is room in the last block for some tokens to
+ * be taken back. */
+static void open_for(whit_kv_class *class)
+{
+    const uint32_t window = class->window;
+    const uint64_t read = (uint64_t) class->n_window_blocks * WHIT_KV_BLOCK_TOKENS + WHIT_KV_LINGER_TOKENS + 1;
+    const uint64_t room = WHIT_KV_BLOCK_TOKENS - WHIT_KV_LINGER_TOKENS - 1;
+    class->type = whit_kv_open_type(class->type);
+    class->window = window && window < read ? window : (uint32_t)(read < UINT32_MAX / 4 ? read : UINT32_MAX / 4);
+    class->beyond = (uint32_t)room;
 }
 
 /* The class of a layer, made where it is the first of its kind; -1 where there are too many. */
@@ -44,9 +62,22 @@ static int class_of(whit_kv *kv, const whit_kv_layer *layer)
     const whit_kv_class kind = kind_of(&kv->shape, layer);
     for (uint32_t c = 0; c < kv->n_classes; c++)
         if (same_kind(&kv->classes[c], &kind)) return (int)c;
-    if (kv->n_classes == WHIT_KV_CLASSES_MAX) return -1;
-    kv->classes[kv->n_classes] = kind;
-    return (int)kv->n_classes++;
+    const uint32_t c = kv->n_classes, n = whit_kv_is_packed(kind.type) ? 3 : 1;
+    if (c + n > WHIT_KV_KINDS_MAX * n) return -1;
+    for (uint32_t role = 0; role < n; role++) {
+        kv->classes[c + role] = kind;
+        kv->classes[c + role].role = (uint8_t)role;
+    }
+    if (n > 1) open_for(&kv->classes[c + WHIT_KV_ROLE_OPEN]);
+    if (n > 1) kv->classes[c + WHIT_KV_ROLE_SINKS].window = 0;
+    kv->n_classes += n;
+    return (int)c;
+}
+
+static size_t head_bytes_of(const whit_kv_class *class)
+{
+    return class->role == WHIT_KV_ROLE_SINKS ? whit_kv_sinks_bytes(class->head_dim)
+                                             : whit_kv_block_bytes(class->type, class->head_dim);
 }
 
 /* How many blocks the sequences of a class hold at most, all together; sets the length of their tables.
@@ -57,7 +88,12 @@ static int class_of(whit_kv *kv, const whit_kv_layer *layer)
 static uint64_t count_blocks(const whit_kv_shape *shape, whit_kv_class *class)
 {
     const uint64_t n_sequences = shape->n_sequences, n_batch = shape->n_batch_tokens;
-    const uint64_t whole = blocks_of(shape->n_ctx_tokens), seen = (uint64_t) class->window + WHIT_KV_BEYOND_TOKENS;
+    const uint64_t whole = blocks_of(shape->n_ctx_tokens), seen = (uint64_t) class->window + class->beyond;
+    if (class->role == WHIT_KV_ROLE_SINKS) {
+        class->keeps_all = true;
+        class->n_places = 1;
+        return n_sequences;
+    }
     const uint64_t most = blocks_over(seen + n_batch);
     class->keeps_all = !class->window || (!shape->is_endless && most >= whole);
     class->n_places = (uint32_t)(class->keeps_all ? whole : most);
@@ -77,8 +113,8 @@ static bool measure_class(const whit_kv *kv, whit_kv_class *class, uint64_t *byt
 {
     uint64_t pool_bytes, n_blocks = count_blocks(&kv->shape, class);
     if (n_blocks > UINT32_MAX / 2 ||
-        !whit_kv_pool_size(&class->pool, class->n_layers, class->n_kv_heads,
-                           whit_kv_block_bytes(class->type, class->head_dim), n_blocks, &pool_bytes))
+        !whit_kv_pool_size(&class->pool, class->n_layers, class->n_kv_heads, head_bytes_of(class), n_blocks,
+                           &pool_bytes))
         return false;
     pool_bytes += table_entries(kv, class) * sizeof(uint32_t);
     return !__builtin_add_overflow(*bytes, whit_round_up(pool_bytes, WHIT_ALIGN_BYTES), bytes);
@@ -90,7 +126,9 @@ bool whit_kv_measure(const whit_kv_shape *shape, whit_kv *kv, uint64_t *bytes)
     for (uint32_t i = 0; i < shape->n_layers; i++) {
         int c = shape->layers[i].n_kv_heads ? class_of(kv, &shape->layers[i]) : 0;
         if (c < 0) return false;
-        if (shape->layers[i].n_kv_heads) kv->classes[c].n_layers++;
+        if (!shape->layers[i].n_kv_heads) continue;
+        const uint32_t n = whit_kv_is_packed(shape->type) ? 3 : 1;
+        for (uint32_t role = 0; role < n; role++) kv->classes[(uint32_t)c + role].n_layers++;
     }
     *bytes = whit_round_up(shape->n_layers * sizeof *kv->layers + shape->n_sequences * sizeof *kv->n_tokens,
                            WHIT_ALIGN_BYTES);
@@ -130,6 +168,12 @@ static bool is_pinned(const whit_kv_class *class, uint32_t block)
     return block == 0 && class->n_sinks;
 }
 
+/* Whether a class ever has a block of that index. */
+static bool is_kind(const whit_kv_class *class, uint32_t block)
+{
+    return class->role != WHIT_KV_ROLE_SINKS || block == 0;
+}
+
 static void drop(whit_kv_class *class, uint32_t sequence, uint32_t block)
 {
     whit_kv_pool_drop(&class->pool, *whit_kv_entry(class, sequence, block));
@@ -157,8 +201,8 @@ whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, wh
     if (n_tokens <= had) return WHIT_OK;
     for (uint32_t c = 0; c < kv->n_classes; c++) {
         whit_kv_class *class = &kv->classes[c];
-        if (had % WHIT_KV_BLOCK_TOKENS) own_last(class, sequence, had);
-        for (uint32_t b = blocks_of(had); b < blocks_of(n_tokens); b++)
+        if (had % WHIT_KV_BLOCK_TOKENS && is_kind(class, had / WHIT_KV_BLOCK_TOKENS)) own_last(class, sequence, had);
+        for (uint32_t b = blocks_of(had); b < blocks_of(n_tokens) && is_kind(class, b); b++)
             *whit_kv_entry(class, sequence, b) = whit_kv_pool_take(&class->pool);
     }
     kv->n_tokens[sequence] = n_tokens;
@@ -168,7 +212,7 @@ whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, wh
 /* The first block that is kept of a sequence that ends at n_tokens. */
 static uint32_t first_kept(const whit_kv_class *class, uint32_t n_tokens)
 {
-    uint64_t kept = (uint64_t) class->window + WHIT_KV_BEYOND_TOKENS;
+    uint64_t kept = (uint64_t) class->window + class->beyond;
     if (class->keeps_all || n_tokens < kept) return 0;
     return (uint32_t)((n_tokens + 1 - kept) / WHIT_KV_BLOCK_TOKENS);
 }
@@ -200,7 +244,7 @@ void whit_kv_truncate(whit_kv *kv, uint32_t sequence, uint32_t n_tokens)
         uint32_t *first = &class->first[sequence], begin = blocks_of(n_tokens);
         /* The last first: of what is kept, beginnings go last. */
         for (uint32_t b = blocks_of(had); b-- > begin && b >= *first;)
-            if (!is_pinned(class, b)) drop(class, sequence, b);
+            if (!is_pinned(class, b) && is_kind(class, b)) drop(class, sequence, b);
         if (n_tokens == 0) *first = 0;
         if (n_tokens == 0 && class->n_sinks) drop(class, sequence, 0);
     }
@@ -217,7 +261,7 @@ whit_status whit_kv_share(whit_kv *kv, uint32_t from, uint32_t to, uint32_t n_to
     for (uint32_t c = 0; c < kv->n_classes && n_tokens; c++) {
         whit_kv_class *class = &kv->classes[c];
         class->first[to] = class->first[from];
-        for (uint32_t b = 0; b < blocks_of(n_tokens); b++) {
+        for (uint32_t b = 0; b < blocks_of(n_tokens) && is_kind(class, b); b++) {
             if (b < class->first[from] && !is_pinned(class, b)) {
                 b = class->first[from] - 1;
                 continue;
@@ -256,7 +300,7 @@ const whit_kv_name *whit_kv_name_of(const whit_kv *kv, uint32_t sequence, uint32
 
 static bool is_needed(const whit_kv_class *class, uint32_t n_tokens, uint32_t block)
 {
-    return block >= whit_kv_first_needed(class, n_tokens) || is_pinned(class, block);
+    return is_kind(class, block) && (block >= whit_kv_first_needed(class, n_tokens) || is_pinned(class, block));
 }
 
 void whit_kv_adopt(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint32_t block,
@@ -283,7 +327,7 @@ whit_status whit_kv_begin_at(whit_kv *kv, uint32_t sequence, uint32_t n_blocks, 
     for (uint32_t c = 0; c < kv->n_classes && n_blocks; c++) {
         whit_kv_class *class = &kv->classes[c];
         class->first[sequence] = first_kept(class, (uint32_t)n_tokens);
-        for (uint32_t b = class->first[sequence]; b < n_blocks; b++)
+        for (uint32_t b = class->first[sequence]; b < n_blocks && is_kind(class, b); b++)
             *whit_kv_entry(class, sequence, b) = whit_kv_pool_take(&class->pool);
         if (class->first[sequence] && class->n_sinks)
             *whit_kv_entry(class, sequence, 0) = whit_kv_pool_take(&class->pool);
@@ -303,7 +347,7 @@ uint64_t whit_kv_whole_block_bytes(const whit_kv *kv)
 
 bool whit_kv_holds(const whit_kv *kv, uint32_t sequence, uint32_t block)
 {
-    bool holds = (uint64_t)block * WHIT_KV_BLOCK_TOKENS < kv->n_tokens[sequence];
+    bool holds = (uint64_t)block * WHIT_KV_BLOCK_TOKENS < kv->n_tokens[sequence] && !whit_kv_is_packed(kv->shape.type);
     for (uint32_t c = 0; c < kv->n_classes; c++) holds &= whit_kv_has(&kv->classes[c], sequence, block);
     return holds;
 }

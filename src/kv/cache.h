@@ -7,6 +7,9 @@
  * window keeps the positions that some query can still see and WHIT_KV_BEYOND_TOKENS before them, so that the last
  * tokens can be taken back; nothing else of a long sequence is stored.
  *
+ * A packed type keeps the newest positions open, in f16, and closes a block when its last position is there: both forms
+ * exist while some query reads the open one.
+ *
  * An endless cache gives every class a window, and keeps block 0, where the *sinks* are: the first positions, which
  * every query sees (docs/context.md).
  *
@@ -19,12 +22,15 @@
 
 /* Positions that a window's queries see no more and that are kept nevertheless. */
 #define WHIT_KV_BEYOND_TOKENS 128
-#define WHIT_KV_CLASSES_MAX   8
+#define WHIT_KV_KINDS_MAX     8                       /* of layers */
+#define WHIT_KV_CLASSES_MAX   (3 * WHIT_KV_KINDS_MAX) /* packed types take three for each */
 
 /* What a layer's attention needs of the cache. */
 typedef struct whit_kv_layer {
     uint32_t n_heads, n_kv_heads, head_dim; /* 0 heads: a layer without attention */
     uint32_t window;                        /* positions that a query sees, its own included; 0: all */
+    uint32_t rope_pairs;                    /* of a head's keys; 0: they are not rotated */
+    bool has_key_bias;
 } whit_kv_layer;
 
 typedef struct whit_kv_shape {
@@ -34,16 +40,24 @@ typedef struct whit_kv_shape {
     uint32_t n_sequences, n_ctx_tokens;
     uint32_t n_batch_tokens; /* most tokens that one pass adds, to all sequences together */
     bool is_endless;
-    uint32_t n_sinks; /* of an endless cache */
+    uint32_t n_sinks;         /* of an endless cache */
+    uint32_t n_window_blocks; /* of a packed type: full blocks that a query reads as f16 */
 } whit_kv_shape;
 
+/* A packed type has three classes for a kind of layers, one after the other: of closed blocks, which is the one
+ * that layers name; of open blocks, those of the newest positions in f16; of sinks, one block a sequence. */
+typedef enum whit_kv_role { WHIT_KV_ROLE_LAYERS, WHIT_KV_ROLE_OPEN, WHIT_KV_ROLE_SINKS } whit_kv_role;
+
 typedef struct whit_kv_class {
-    whit_kv_type type;
+    whit_kv_type type; /* of the blocks: of open ones f16 */
+    uint8_t role;      /* whit_kv_role */
     uint32_t n_layers, n_heads, n_kv_heads, head_dim;
-    uint32_t window;   /* 0: none */
-    uint32_t n_sinks;  /* positions that every query sees beside its window */
-    bool keeps_all;    /* the window brings nothing */
-    uint32_t n_places; /* entries of a sequence's table; block b has entry b mod n_places */
+    uint32_t window;                      /* 0: none */
+    uint32_t beyond;                      /* positions that are kept before it */
+    uint32_t n_window_blocks, rope_pairs; /* packed types; pairs of keys that are turned */
+    uint32_t n_sinks;                     /* positions that every query sees beside its window */
+    bool keeps_all;                       /* the window brings nothing */
+    uint32_t n_places;                    /* entries of a sequence's table; block b has entry b mod n_places */
     whit_kv_pool pool;
     uint32_t *table; /* (n_sequences, n_places + 1) block numbers; with sinks the last entry is block 0's */
     uint32_t *first; /* (n_sequences) the first block that is there, beside block 0 of a class with sinks */
@@ -107,7 +121,25 @@ static inline uint32_t *whit_kv_entry(const whit_kv_class *class, uint32_t seque
 /* Whether a class has a block of a sequence, of those whose positions have a place. */
 static inline bool whit_kv_has(const whit_kv_class *class, uint32_t sequence, uint32_t block)
 {
+    if (class->role == WHIT_KV_ROLE_SINKS) return block == 0;
     return block >= class->first[sequence] || (block == 0 && class->n_sinks);
+}
+/* Where tokens are written, and the sinks of a packed type, of the class that layers name. */
+static inline const whit_kv_class *whit_kv_open_class(const whit_kv_class *class)
+{
+    return class + (whit_kv_is_packed(class->type) ? WHIT_KV_ROLE_OPEN : 0);
+}
+static inline const whit_kv_class *whit_kv_sinks_class(const whit_kv_class *class)
+{
+    return class + WHIT_KV_ROLE_SINKS;
+}
+/* Whether a query at `position` reads a block of a packed type closed: where it has left it behind by the window and
+ * WHIT_KV_LINGER_TOKENS. That depends on nothing else. */
+#define WHIT_KV_LINGER_TOKENS 16
+static inline bool whit_kv_reads_closed(const whit_kv_class *class, uint32_t position, uint32_t block)
+{
+    return whit_kv_is_packed(class->type) &&
+        (uint64_t)(block + 1 + class->n_window_blocks) * WHIT_KV_BLOCK_TOKENS + WHIT_KV_LINGER_TOKENS <= position;
 }
 static inline const whit_kv_class *whit_kv_class_of(const whit_kv *kv, uint32_t layer)
 {
@@ -130,7 +162,8 @@ static inline void *whit_kv_head_block(const whit_kv *kv, uint32_t layer, uint32
 
 /* Bytes of a block in all classes together. */
 uint64_t whit_kv_whole_block_bytes(const whit_kv *kv);
-/* Whether every class has a block of a sequence. */
+/* Whether every class has a block of a sequence; never in a packed cache, where closed blocks alone are no place to
+ * go on from. */
 bool whit_kv_holds(const whit_kv *kv, uint32_t sequence, uint32_t block);
 /* The pieces of a block: by layer of the model, then by head. `data` is NULL where its class does not have the
  * block. Begins with a zeroed one; false behind the last. */

@@ -98,8 +98,18 @@ static whit_kv_group group_of(const whit_exec_step *step, const whit_exec *exec,
     }
     uint32_t begin = span_of(class, exec->batch->positions[seen->row], g).begin;
     uint32_t last = span_of(class, exec->batch->positions[seen->end - 1], g).end;
-    for (uint32_t b = begin / WHIT_KV_BLOCK_TOKENS; b * WHIT_KV_BLOCK_TOKENS < last; b++)
-        group.blocks[b] = whit_kv_class_block(class, step->layer, head, sequence, g * WHIT_KV_GROUP_BLOCKS + b);
+    for (uint32_t b = 0; step->cache->pack && b < WHIT_KV_GROUP_BLOCKS; b++)
+        if (whit_kv_reads_closed(class, exec->batch->positions[seen->row], g * WHIT_KV_GROUP_BLOCKS + b))
+            group.closed |= 1u << b;
+    for (uint32_t b = begin / WHIT_KV_BLOCK_TOKENS; b * WHIT_KV_BLOCK_TOKENS < last; b++) {
+        const whit_kv_class *from = group.closed >> b & 1 ? class : step->cache->open;
+        group.blocks[b] = whit_kv_class_block(from, step->layer, head, sequence, g * WHIT_KV_GROUP_BLOCKS + b);
+    }
+    if (!group.closed) return group;
+    group.rope = exec->offset_table;
+    group.rope_pairs = class->rope_pairs;
+    if (g == 0 && group.blocks[0])
+        group.sinks = whit_kv_class_block(whit_kv_sinks_class(class), step->layer, head, sequence, 0);
     return group;
 }
 
@@ -225,13 +235,12 @@ static void make_spans(const whit_exec_step *step, const whit_exec *exec, const 
 }
 
 /* Divides the merged partial of query i (of those of the rows from `row` on) by its sum, into the row it belongs to. */
-static void finish(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t head, uint32_t i,
-                   const float *total)
+static void finish(const whit_exec_step *step, uint32_t row, uint32_t head, uint32_t i, const float *total)
 {
     uint32_t n_heads = step->cache->heads_per_kv_head, head_dim = step->head_dim;
     float *out = (float *)(void *)step->output + (row + i / n_heads) * step->output_stride;
     out += ((size_t)head * n_heads + i % n_heads) * head_dim;
-    exec->kernels->kv_finish(total, head_dim, out);
+    step->cache->finish(total, head_dim, out);
 }
 
 /* ---- query blocks ----------------------------------------------------------------------------- */
@@ -248,9 +257,12 @@ uint32_t whit_exec_query_block_rows(const whit_exec *exec, const whit_exec_cache
     return n_heads < n_queries ? n_queries / n_heads : 1;
 }
 
-/* Whether rows at `a` and `b` of one sequence see the sinks alike. */
+/* Whether rows at `a` and `b` of one sequence see the sinks alike, and read the same blocks closed. */
 static bool sees_alike(const whit_kv_class *class, uint32_t a, uint32_t b)
 {
+    const uint32_t shift = WHIT_KV_BLOCK_TOKENS - WHIT_KV_LINGER_TOKENS;
+    if (whit_kv_is_packed(class->type) && (a + shift) / WHIT_KV_BLOCK_TOKENS != (b + shift) / WHIT_KV_BLOCK_TOKENS)
+        return false;
     return has_left(class, a) == has_left(class, b);
 }
 
@@ -273,7 +285,11 @@ static void make_query_blocks(const whit_exec *exec, whit_exec_cache *cache)
 
 void whit_exec_make_query_blocks(whit_exec *exec)
 {
-    for (uint32_t c = 0; c < exec->kv->n_classes; c++) make_query_blocks(exec, &exec->caches[c]);
+    for (uint32_t c = 0; c < exec->kv->n_classes; c++)
+        if (exec->kv->classes[c].role == WHIT_KV_ROLE_LAYERS) make_query_blocks(exec, &exec->caches[c]);
+    exec->n_closing = 0;
+    for (uint32_t r = 0; exec->closing && r < exec->batch->n_rows; r++)
+        if ((exec->batch->positions[r] + 1) % WHIT_KV_BLOCK_TOKENS == 0) exec->closing[exec->n_closing++] = r;
 }
 
 void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
@@ -302,7 +318,7 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
             attend_group(step, exec, worker, converted, g, group, &next,
                          scratch + (g == SINKS ? at.sink_queries : at.queries), spans, n, partials, total);
         }
-        for (uint32_t i = 0; i < n; i++) finish(step, exec, seen.row, head, i, total + i * elems);
+        for (uint32_t i = 0; i < n; i++) finish(step, seen.row, head, i, total + i * elems);
     }
 }
 
@@ -419,7 +435,7 @@ static void finish_heads(void *context, uint32_t worker, uint32_t begin, uint32_
         for (uint32_t b = atomic_load_explicit(&d->exec->n_merged[head], memory_order_relaxed); b < d->n_groups; b++)
             d->exec->kernels->kv_merge(total, partials_of(d, head, b), d->n, d->step->head_dim);
         for (uint32_t i = 0; i < d->n; i++)
-            finish(d->step, d->exec, d->seen.row, head, i, total + i * whit_kv_partial_elems(d->step->head_dim));
+            finish(d->step, d->seen.row, head, i, total + i * whit_kv_partial_elems(d->step->head_dim));
     }
 }
 
@@ -444,10 +460,37 @@ static void attend_split_kv(const whit_exec_step *step, const whit_exec *exec)
         whit_pool_run(exec->pool, finish_heads, &d, n_kv_heads, 1);
 }
 
+struct closing {
+    const whit_exec_step *step;
+    const whit_exec *exec;
+};
+
+/* Closes blocks of a layer whose last position is in the pass: items are (row that is the last, KV head). */
+static void close_blocks(void *attend_step, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    const struct closing *c = attend_step;
+    const whit_kv_class *class = c->step->cache->class;
+    const whit_kv_packing how = {.rope = c->exec->offset_table, .rope_pairs = class->rope_pairs};
+    (void)worker;
+    for (uint32_t item = begin; item < end; item++) {
+        const uint32_t row = c->exec->closing[item / class->n_kv_heads], head = item % class->n_kv_heads;
+        const uint32_t sequence = c->exec->batch->sequences[row], layer = c->step->layer;
+        const uint32_t block = c->exec->batch->positions[row] / WHIT_KV_BLOCK_TOKENS;
+        void *sinks = NULL;
+        if (block == 0) sinks = whit_kv_class_block(whit_kv_sinks_class(class), layer, head, sequence, 0);
+        c->step->cache->pack(whit_kv_class_block(c->step->cache->open, layer, head, sequence, block), class->head_dim,
+                             &how, whit_kv_class_block(class, layer, head, sequence, block), sinks);
+    }
+}
+
 void whit_exec_run_heads_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows)
 {
     whit_exec_phase_run run = {.exec = exec, .phase = phase, .n_rows = n_rows};
     const whit_exec_cache *cache = phase->steps->cache;
+    if (cache->pack && exec->n_closing) {
+        struct closing closing = {phase->steps, exec};
+        whit_pool_run(exec->pool, close_blocks, &closing, exec->n_closing * cache->class->n_kv_heads, 1);
+    }
     if (splits_kv(phase->steps, exec))
         attend_split_kv(phase->steps, exec);
     else

@@ -175,14 +175,18 @@ static void place_attention(whit_exec *exec, const whit_exec_options *options, w
     const whit_kv *kv = exec->kv;
     const whit_kernels *kernels = exec->kernels;
     uint64_t queries_bytes = 0, n_heads = 0;
-    bool has_sinks = false, has_f16 = false;
+    bool has_sinks = false, has_f16 = false, is_packed = false, turns = false;
     exec->caches = whit_arena_take(arena, kv->n_classes, sizeof *exec->caches);
     for (uint32_t c = 0; c < kv->n_classes; c++) {
         const whit_kv_class *class = &kv->classes[c];
+        if (class->role != WHIT_KV_ROLE_LAYERS) continue;
         whit_exec_cache cache = {.class = class,
+                                 .open = whit_kv_open_class(class),
                                  .append = whit_kv_append(kernels, class->type),
                                  .query = whit_kv_query(kernels, class->type),
                                  .attend = whit_kv_attend(kernels, class->type),
+                                 .finish = whit_kv_finish(kernels, class->type),
+                                 .pack = whit_kv_pack(kernels, class->type),
                                  .heads_per_kv_head = class->n_heads / class->n_kv_heads};
         cache.query_blocks = whit_arena_take(arena, (uint64_t)options->n_batch_rows + 1, sizeof *cache.query_blocks);
         uint32_t n_queries =
@@ -198,9 +202,15 @@ static void place_attention(whit_exec *exec, const whit_exec_options *options, w
         if (whit_kv_converted_bytes(class->head_dim) > exec->converted_bytes)
             exec->converted_bytes = whit_kv_converted_bytes(class->head_dim);
         has_sinks |= class->n_sinks != 0;
+        is_packed |= cache.pack != NULL;
+        turns |= class->rope_pairs != 0;
         has_f16 |= class->type == WHIT_KV_F16;
         if (exec->caches) exec->caches[c] = cache;
     }
+    if (is_packed) exec->closing = whit_arena_take(arena, options->n_batch_rows, sizeof *exec->closing);
+    if (turns)
+        exec->offset_table =
+            whit_arena_take(arena, (uint64_t)2 * options->rope_pairs * WHIT_KV_BLOCK_TOKENS, sizeof(float));
     if (has_sinks)
         exec->sink_tables =
             whit_arena_take(arena, (uint64_t)options->n_batch_rows * 2 * options->rope_pairs, sizeof(float));
@@ -218,6 +228,20 @@ static void place_attention(whit_exec *exec, const whit_exec_options *options, w
     exec->partials = whit_arena_take(arena, exec->n_partial_elems, sizeof(float));
 }
 
+/* How the keys of an attention are made. */
+static void note_keys(const whit_graph *graph, whit_ref keys, whit_kv_layer *layer)
+{
+    for (uint32_t i = 0; i < graph->n_nodes; i++) {
+        const whit_node *node = &graph->nodes[i];
+        if (node->output != keys) continue;
+        if (node->op == WHIT_OP_LINEAR) layer->has_key_bias = node->bias >= 0;
+        if (node->op != WHIT_OP_ROPE && node->op != WHIT_OP_RMS_NORM) return;
+        if (node->op == WHIT_OP_ROPE) layer->rope_pairs = node->rotary / 2;
+        note_keys(graph, node->input[0], layer);
+        return;
+    }
+}
+
 bool whit_exec_kv_layers(const whit_graph *graph, whit_kv_layer *layers, uint32_t n_layers)
 {
     memset(layers, 0, n_layers * sizeof *layers);
@@ -228,6 +252,7 @@ bool whit_exec_kv_layers(const whit_graph *graph, whit_kv_layer *layers, uint32_
                                .n_kv_heads = graph->values[node->input[1] - 1].width / node->head_dim,
                                .head_dim = node->head_dim,
                                .window = node->window};
+        note_keys(graph, node->input[1], &layer);
         if (node->layer >= n_layers || layers[node->layer].n_kv_heads) return false;
         layers[node->layer] = layer;
     }
@@ -258,6 +283,7 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_exec_schedules
     bind_schedules(exec, tensors, arena);
     if (arena->memory)
         whit_rope_frequencies(options->rope_theta, options->rope_pairs, options->rope_factors, exec->rope_frequencies);
+    if (exec->offset_table) whit_kv_offset_table(exec->rope_frequencies, options->rope_pairs, exec->offset_table);
     exec->scratch_bytes = whit_round_up(exec->scratch_bytes, WHIT_ALIGN_BYTES);
     exec->scratch = whit_arena_take(arena, options->n_threads, exec->scratch_bytes);
     exec->prepared = whit_arena_take(arena, options->n_threads, exec->prepared_bytes);

@@ -52,10 +52,12 @@ struct whit_exec_step {
 
 /* A class of the KV cache as it runs. */
 typedef struct whit_exec_cache {
-    const whit_kv_class *class;
+    const whit_kv_class *class, *open; /* open: where tokens are written */
     whit_kv_append_fn *append;
     whit_kv_query_fn *query;
     whit_kv_attend_fn *attend;
+    whit_kv_finish_fn *finish;
+    whit_kv_pack_fn *pack; /* NULL: not a packed type */
     uint32_t heads_per_kv_head;
     uint32_t *query_blocks; /* first row of each query block of the pass, and the end */
     uint32_t n_query_blocks;

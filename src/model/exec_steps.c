@@ -80,7 +80,7 @@ static uint32_t rows_together(const whit_batch *batch, uint32_t r, uint32_t end)
 ROW_STEP(run_append)
 {
     const whit_exec_cache *cache = step->cache;
-    const whit_kv_class *class = cache->class;
+    const whit_kv_class *class = cache->open;
     (void)worker;
     for (uint32_t r = begin, n; r < end; r += n) {
         uint32_t position = exec->batch->positions[r], sequence = exec->batch->sequences[r];

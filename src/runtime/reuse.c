@@ -66,10 +66,12 @@ static uint32_t find(const whit_session *s, uint32_t sequence, const int32_t *id
         next_key(ids + b * BLOCK, key);
         for (uint32_t c = 0; c < kv->n_classes; c++) {
             const whit_kv_class *class = &kv->classes[c];
+            if (class->role == WHIT_KV_ROLE_SINKS && b > 0) continue;
             bool is_there = whit_kv_pool_find(&class->pool, key, ids + b * BLOCK) != UINT32_MAX;
             n_there[c] = is_there ? n_there[c] + 1 : 0;
             if (b == 0) has_sinks[c] = is_there;
             if (!is_there && (!class->window || (b == 0 && class->n_sinks))) return best;
+            if (class->role == WHIT_KV_ROLE_SINKS) continue;
             is_whole &=
                 b + 1 - n_there[c] <= whit_kv_first_needed(class, (b + 1) * BLOCK) && (!class->n_sinks || has_sinks[c]);
         }

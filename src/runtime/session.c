@@ -36,8 +36,13 @@ static whit_status fill_options(const whit_model *model, const whit_session_opti
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u sequences are too many", o->n_sequences);
     if (o->n_threads > WHIT_POOL_THREADS_MAX)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u threads are too many", o->n_threads);
-    if ((unsigned)o->kv > WHIT_KV_I8 || (unsigned)o->act > WHIT_ACT_I8)
+    if ((unsigned)o->kv > WHIT_KV_K2V2 || (unsigned)o->act > WHIT_ACT_I8)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "unknown type of KV cache or activations");
+    if (whit_kv_is_packed(o->kv) && o->endless)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "an endless cache keeps f16, f32 or i8 only: its sinks are read apart from their block");
+    if (o->n_kv_window > 1u << 20)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a KV window of %u blocks is too large", o->n_kv_window);
     if (o->n_batch_tokens > (uint64_t)o->n_ctx_tokens * o->n_sequences)
         o->n_batch_tokens = (uint32_t)((uint64_t)o->n_ctx_tokens * o->n_sequences);
     return WHIT_OK;
@@ -73,7 +78,8 @@ static void place(whit_session *s, whit_arena *arena)
                            .n_ctx_tokens = o->n_ctx_tokens,
                            .n_batch_tokens = o->n_batch_tokens,
                            .is_endless = o->endless,
-                           .n_sinks = o->n_sinks};
+                           .n_sinks = o->n_sinks,
+                           .n_window_blocks = o->n_kv_window};
     s->positions = whit_arena_take(arena, o->n_sequences, sizeof *s->positions);
     s->advanced = whit_arena_take(arena, o->n_sequences, sizeof *s->advanced);
     s->mounts = whit_arena_take(arena, o->n_sequences, sizeof *s->mounts);

@@ -125,7 +125,7 @@ whit_status whit_session_settings_read(const whit_table *table, whit_sampler_opt
 
 /* ---- BEGIN ---------------------------------------------------------------------------------- */
 
-const char *const whit_session_kv_names[] = {"f16", "f32", "i8"};
+const char *const whit_session_kv_names[] = {"f16", "f32", "i8", "k4v2", "k2v2"};
 const char *const whit_session_act_names[] = {"f32", "i8"};
 
 /* An adapter by its bytes, whatever it is called. */
@@ -159,6 +159,7 @@ whit_status whit_session_begin_build(const whit_session *s, uint32_t sequence, c
     whit_table_set_bytes(&table, "session.model", whit_model_identity(s->model), WHIT_HASH_BYTES);
     whit_table_set_string(&table, "session.purpose", purpose);
     whit_table_set_string(&table, "session.kv", whit_session_kv_names[s->options.kv]);
+    if (whit_kv_is_packed(s->options.kv)) whit_table_set_u64(&table, "session.kv_window", s->options.n_kv_window);
     whit_table_set_string(&table, "session.act", whit_session_act_names[s->options.act]);
     whit_table_set_u64(&table, "session.context", s->options.n_ctx_tokens);
     whit_table_set_u64(&table, "session.block_bytes", whit_kv_whole_block_bytes(&s->kv));
@@ -234,6 +235,11 @@ whit_status whit_session_begin_check(const whit_session_record *record, const wh
     if (!there || strcmp(there, purpose)) return refuse(record, "the purpose", there, purpose, error);
     if (!kv || strcmp(kv, whit_session_kv_names[s->options.kv]))
         return refuse(record, "the KV cache", kv, whit_session_kv_names[s->options.kv], error);
+    uint64_t n_kv_window;
+    if (whit_kv_is_packed(s->options.kv) &&
+        (!whit_table_get_u64(about, "session.kv_window", &n_kv_window) || n_kv_window != s->options.n_kv_window))
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: it was made with another --kv-window than %u",
+                         record->log->path, s->options.n_kv_window);
     if (!act || strcmp(act, whit_session_act_names[s->options.act]))
         return refuse(record, "the activations", act, whit_session_act_names[s->options.act], error);
     if (!whit_table_get_u64(about, "session.block_bytes", &block_bytes) ||

@@ -371,7 +371,8 @@ whit_status whit_api_open(whit_api *api, whit_error *error)
                                   .n_threads = api->options->n_threads,
                                   .n_ctx_tokens = api->options->n_ctx_tokens,
                                   .n_queue = api->options->n_queue,
-                                  .kv = api->options->kv};
+                                  .kv = api->options->kv,
+                                  .n_kv_window = api->options->n_kv_window};
     if (status == WHIT_OK) status = whit_engine_open(api->model, &engine, &api->engine, error);
     if (status != WHIT_OK) whit_api_close(api);
     return status;

@@ -338,6 +338,7 @@ static whit_status embed(whit_engine *e, embedding *one)
         wanted.n_logits = EMBED_TOKENS;
         wanted.keep_hidden = true;
         wanted.kv = e->options.kv;
+        wanted.n_kv_window = e->options.n_kv_window;
         WHIT_TRY(whit_session_open(e->model, &wanted, &e->embedder, one->error));
     }
     return whit_embed(e->embedder, one->ids, one->n_ids, NULL, one->values, one->error);
@@ -420,6 +421,7 @@ whit_status whit_engine_open(const whit_model *model, const whit_engine_options 
     wanted.n_batch_tokens = BATCH_TOKENS;
     wanted.n_logits = options->n_slots + PROMPT_LOGITS;
     wanted.kv = options->kv;
+    wanted.n_kv_window = options->n_kv_window;
     whit_status status = e->slots ? whit_session_open(model, &wanted, &e->session, error)
                                   : whit_fail_memory(error, "the engine", options->n_slots * sizeof *e->slots);
     if (status == WHIT_OK) {

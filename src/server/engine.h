@@ -54,6 +54,7 @@ typedef struct whit_engine whit_engine;
 typedef struct whit_engine_options {
     uint32_t n_slots, n_threads, n_ctx_tokens, n_queue;
     whit_kv_type kv;
+    uint32_t n_kv_window;
 } whit_engine_options;
 whit_status whit_engine_open(const whit_model *model, const whit_engine_options *options, whit_engine **engine,
                              whit_error *error);

@@ -13,6 +13,7 @@ typedef struct whit_server_options {
     const char *cors_origin;
     uint32_t n_parallel, n_threads, n_ctx_tokens, n_queue, timeout_s;
     whit_kv_type kv;
+    uint32_t n_kv_window;
 } whit_server_options;
 
 /* Serves until *stop is 1 and what runs has ended, or *stop is 2. `ready` is
