@@ -336,9 +336,10 @@ static whit_status ask(void *user, const json_t *messages, const json_t *tools, 
     bool is_formed = false;
     json_t *message = status == WHIT_OK ? read_answer(l, &is_formed) : NULL;
     if (status == WHIT_OK)
-        *answer =
-            json_pack("{s:[{s:o}], s:b, s:{s:I, s:I}}", "choices", "message", message, "formed", is_formed, "usage",
-                      "prompt_tokens", (json_int_t)n_ids, "completion_tokens", (json_int_t)result.n_generated_tokens);
+        *answer = json_pack("{s:[{s:o}], s:b, s:{s:I, s:I, s:{s:I}}}", "choices", "message", message, "formed",
+                            is_formed, "usage", "prompt_tokens", (json_int_t)n_ids, "completion_tokens",
+                            (json_int_t)result.n_generated_tokens, "prompt_tokens_details", "cached_tokens",
+                            (json_int_t)(n_ids - result.n_prompt_tokens));
     if (status == WHIT_OK && !*answer) status = whit_fail_memory(error, "an answer", l->text.size_bytes);
     whit_grammar_state_close(state);
     whit_grammar_close(grammar);

@@ -20,9 +20,20 @@ typedef struct loop {
     whit_agent_messages *messages;
     json_t *tools;
     size_t result_bytes; /* a longer result is cut */
+    const char *task;
     whit_changes staged;
-    whit_buf refused; /* hashes of changes that the person refused */
+    whit_buf *refused; /* hashes of changes that the person refused; shared with sub-agents */
+    whit_buf *taken;   /* struct taken[]: files that the sub-agents of an answer have changed */
+    uint32_t number;   /* of a sub-agent in its answer; 0: none */
+    uint32_t n_agents; /* sub-agents of this answer so far */
 } loop;
+
+struct taken {
+    uint8_t path[WHIT_HASH_BYTES];
+    uint32_t by;
+};
+
+static whit_status run_loop(loop *l, const char *task, whit_error *error);
 
 static whit_status no_memory(whit_error *error)
 {
@@ -46,8 +57,8 @@ static bool was_refused(const loop *l, const whit_change *c)
 {
     uint8_t digest[WHIT_HASH_BYTES];
     hash_change(c, digest);
-    for (size_t at = 0; at + sizeof digest <= l->refused.size_bytes; at += sizeof digest)
-        if (memcmp(l->refused.data + at, digest, sizeof digest) == 0) return true;
+    for (size_t at = 0; at + sizeof digest <= l->refused->size_bytes; at += sizeof digest)
+        if (memcmp(l->refused->data + at, digest, sizeof digest) == 0) return true;
     return false;
 }
 
@@ -93,6 +104,35 @@ static whit_status pass_gate(loop *l, bool *passed, whit_buf *outcome, whit_erro
     return status;
 }
 
+static void hash_path(const char *path, uint8_t digest[WHIT_HASH_BYTES])
+{
+    whit_hash hash;
+    whit_hash_begin(&hash, "agent-taken");
+    whit_hash_add(&hash, path, strlen(path));
+    whit_hash_end(&hash, digest);
+}
+
+/* The sub-agent that has changed the file in the same answer; 0: none has. */
+static uint32_t taken_by(const loop *l, const char *path)
+{
+    uint8_t digest[WHIT_HASH_BYTES];
+    const struct taken *taken = l->taken ? (const struct taken *)(const void *)l->taken->data : NULL;
+    hash_path(path, digest);
+    for (size_t i = 0; taken && i < l->taken->size_bytes / sizeof *taken; i++)
+        if (taken[i].by != l->number && memcmp(taken[i].path, digest, sizeof digest) == 0) return taken[i].by;
+    return 0;
+}
+
+static whit_status take(loop *l, whit_error *error)
+{
+    for (size_t i = 0; l->taken && i < whit_changes_count(&l->staged); i++) {
+        struct taken own = {.by = l->number};
+        hash_path(whit_changes_at(&l->staged, i)->path, own.path);
+        if (!whit_buf_append(l->taken, &own, sizeof own)) return no_memory(error);
+    }
+    return WHIT_OK;
+}
+
 /* Shows, asks, writes; `outcome` is for the model. */
 static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
 {
@@ -104,6 +144,13 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     size_t n = whit_changes_count(&l->staged);
     if (!n) {
         whit_buf_append_str(outcome, "nothing to write: the files are like that already");
+        return WHIT_OK;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const char *path = whit_changes_at(&l->staged, i)->path;
+        uint32_t by = taken_by(l, path);
+        if (!by) continue;
+        whit_buf_printf(outcome, "error: nothing is written: %s was changed by agent %u of the same answer", path, by);
         return WHIT_OK;
     }
     WHIT_TRY(pass_gate(l, &passed, outcome, error));
@@ -120,7 +167,7 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
         for (size_t i = 0; i < n; i++) {
             uint8_t digest[WHIT_HASH_BYTES];
             hash_change(whit_changes_at(&l->staged, i), digest);
-            if (!whit_buf_append(&l->refused, digest, sizeof digest)) return no_memory(error);
+            if (!whit_buf_append(l->refused, digest, sizeof digest)) return no_memory(error);
         }
         whit_buf_printf(outcome, "refused by the person, nothing of this answer is written%s%s", *reason ? ": " : "",
                         reason);
@@ -133,7 +180,10 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     whit_turns *journal;
     uint32_t recovered, number = 0;
     WHIT_TRY(whit_turns_open(o->project, o->state_dir, &journal, &recovered, error));
-    whit_status status = whit_turns_write(journal, whit_changes_at(&l->staged, 0), n, o->task, error);
+    char note[120];
+    size_t n_note = l->number ? (size_t)snprintf(note, sizeof note, "agent %u: ", l->number) : 0;
+    snprintf(note + n_note, sizeof note - n_note, "%s", l->task);
+    whit_status status = whit_turns_write(journal, whit_changes_at(&l->staged, 0), n, note, error);
     if (status == WHIT_OK) number = whit_turns_at(journal, whit_turns_count(journal) - 1)->number;
     if (status == WHIT_OK && whit_turns_commit_error(journal))
         o->note(o->user, whit_turns_commit_error(journal)->message);
@@ -143,6 +193,7 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
         return WHIT_OK;
     }
     WHIT_TRY(status);
+    WHIT_TRY(take(l, error));
     for (size_t i = 0; i < n; i++) l->report->written_bytes += whit_changes_at(&l->staged, i)->after_bytes;
     l->report->n_turns++;
     char line[80];
@@ -161,16 +212,59 @@ static void cut_result(const loop *l, whit_buf *result)
     whit_buf_printf(result, "\n[cut: %zu of %zu bytes; ask for less]", kept, n);
 }
 
+/* Another loop with the same model, beginning and permissions, and messages of its own. What it did is
+ * text for the one that asked for it. */
+static whit_status run_agent(loop *l, const char *arguments_text, whit_buf *result, whit_error *error)
+{
+    json_t *arguments = json_loads(arguments_text, JSON_REJECT_DUPLICATES, NULL);
+    const char *task = json_string_value(json_object_get(arguments, "task"));
+    whit_agent_messages messages = {0};
+    whit_status status = WHIT_OK;
+    char line[80];
+    if (l->number || !task) {
+        whit_buf_append_str(
+            result, l->number ? "error: this agent has no agents of its own" : "error: agent: 'task' must be a string");
+        json_decref(arguments);
+        return WHIT_OK;
+    }
+    loop sub = {.options = l->options,
+                .model = l->model,
+                .report = l->report,
+                .messages = &messages,
+                .tools = l->tools,
+                .result_bytes = l->result_bytes,
+                .refused = l->refused,
+                .taken = l->taken,
+                .number = ++l->n_agents};
+    uint32_t n_turns = l->report->n_turns;
+    snprintf(line, sizeof line, "agent %u begins", sub.number);
+    l->options->note(l->options->user, line);
+    status = whit_agent_messages_begin(&messages, l->options->project, l->messages->limit_bytes, error);
+    if (status == WHIT_OK) status = run_loop(&sub, task, error);
+    if (status == WHIT_OK) {
+        const whit_buf *answer = &l->report->answer;
+        whit_buf_printf(result, "agent %u wrote %u turns and %s:\n", sub.number, l->report->n_turns - n_turns,
+                        l->report->done ? "says" : "did not come to its end");
+        if (l->report->done) whit_buf_append(result, answer->data, answer->size_bytes);
+    }
+    l->report->done = false;
+    whit_agent_messages_free(&messages);
+    json_decref(arguments);
+    return status;
+}
+
 static whit_status run_calls(loop *l, const whit_tool_place *place, const json_t *calls, whit_error *error)
 {
     whit_buf results[CALLS_MAX] = {{0}}, outcome = {0};
     bool stages[CALLS_MAX] = {false}, any = false;
     size_t n = json_array_size(calls);
     whit_status status = WHIT_OK;
+    l->n_agents = 0;
+    if (!l->number) l->taken->size_bytes = 0;
     if (n > CALLS_MAX)
         return whit_fail(error, WHIT_ERROR_LIMIT, "the model made %zu calls in one answer; at most %d are run", n,
                          CALLS_MAX);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && status == WHIT_OK; i++) {
         const json_t *function = json_object_get(json_array_get(calls, i), "function");
         const char *name = json_string_value(json_object_get(function, "name"));
         const char *arguments = json_string_value(json_object_get(function, "arguments"));
@@ -178,11 +272,14 @@ static whit_status run_calls(loop *l, const whit_tool_place *place, const json_t
         snprintf(line, sizeof line, "calls %.60s", name ? name : "nothing");
         l->options->note(l->options->user, line);
         l->report->n_calls++;
-        stages[i] = whit_tool_call(place, name ? name : "", arguments ? arguments : "", &results[i]);
+        if (name && strcmp(name, WHIT_TOOL_AGENT) == 0)
+            status = run_agent(l, arguments ? arguments : "", &results[i], error);
+        else
+            stages[i] = whit_tool_call(place, name ? name : "", arguments ? arguments : "", &results[i]);
         any = any || stages[i];
         cut_result(l, &results[i]);
     }
-    if (any) status = settle(l, &outcome, error);
+    if (any && status == WHIT_OK) status = settle(l, &outcome, error);
     for (size_t i = 0; i < n; i++) {
         const char *id = json_string_value(json_object_get(json_array_get(calls, i), "id"));
         if (stages[i]) {
@@ -278,37 +375,58 @@ static whit_status one_answer(loop *l, const json_t *answer, whit_error *error)
     return whit_buf_append_str(&l->report->answer, text ? text : "") ? WHIT_OK : no_memory(error);
 }
 
-whit_status whit_agent_run(const whit_agent_options *options, const whit_agent_model *model,
-                           whit_agent_messages *messages, whit_agent_report *report, whit_error *error)
+static bool is_within_bounds(const loop *l, uint32_t n_before)
 {
-    loop l = {.options = options, .model = model, .report = report, .messages = messages};
-    uint32_t n_before = report->n_answers;
-    report->done = false;
-    report->answer.size_bytes = 0;
-    l.result_bytes =
-        messages->limit_bytes / 4 < WHIT_TOOL_RESULT_BYTES ? messages->limit_bytes / 4 : WHIT_TOOL_RESULT_BYTES;
-    whit_status status = whit_agent_messages_add(messages, "user", NULL, options->task, strlen(options->task), error);
-    l.tools = whit_tools_schema(options->runner != NULL);
-    if (status == WHIT_OK && (!l.tools || (options->mcp && !whit_mcp_add_tools(options->mcp, l.tools))))
-        status = no_memory(error);
-    while (status == WHIT_OK && !report->done && report->n_answers - n_before < options->n_turns_max &&
-           !(options->n_tokens_max && report->tokens_in + report->tokens_out >= options->n_tokens_max)) {
+    const whit_agent_options *o = l->options;
+    const whit_agent_report *r = l->report;
+    return r->n_answers - n_before < o->n_turns_max &&
+        !(o->n_tokens_max && r->tokens_in + r->tokens_out >= o->n_tokens_max);
+}
+
+static whit_status run_loop(loop *l, const char *task, whit_error *error)
+{
+    const whit_agent_options *o = l->options;
+    uint32_t n_before = l->report->n_answers;
+    l->task = task;
+    l->report->done = false;
+    l->report->answer.size_bytes = 0;
+    whit_status status = whit_agent_messages_add(l->messages, "user", NULL, task, strlen(task), error);
+    while (status == WHIT_OK && !l->report->done && is_within_bounds(l, n_before)) {
         json_t *answer;
-        whit_agent_messages_shorten(messages);
-        if (options->cancel && *options->cancel) {
+        whit_agent_messages_shorten(l->messages);
+        if (o->cancel && *o->cancel) {
             status = whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
             break;
         }
-        status = model->ask(model->user, messages->list, l.tools, &answer, error);
+        status = l->model->ask(l->model->user, l->messages->list, l->tools, &answer, error);
         if (status != WHIT_OK) break;
-        report->n_answers++;
-        status = one_answer(&l, answer, error);
+        l->report->n_answers++;
+        status = one_answer(l, answer, error);
         json_decref(answer);
-        whit_changes_free(&l.staged);
-        l.staged = (whit_changes){0};
+        whit_changes_free(&l->staged);
+        l->staged = (whit_changes){0};
     }
-    whit_changes_free(&l.staged);
-    whit_buf_free(&l.refused);
+    whit_changes_free(&l->staged);
+    return status;
+}
+
+whit_status whit_agent_run(const whit_agent_options *options, const whit_agent_model *model,
+                           whit_agent_messages *messages, whit_agent_report *report, whit_error *error)
+{
+    whit_buf refused = {0}, taken = {0};
+    loop l = {.options = options,
+              .model = model,
+              .report = report,
+              .messages = messages,
+              .tools = whit_tools_schema(options->runner != NULL),
+              .refused = options->refused ? options->refused : &refused,
+              .taken = &taken};
+    l.result_bytes =
+        messages->limit_bytes / 4 < WHIT_TOOL_RESULT_BYTES ? messages->limit_bytes / 4 : WHIT_TOOL_RESULT_BYTES;
+    bool ok = l.tools && (!options->mcp || whit_mcp_add_tools(options->mcp, l.tools));
+    whit_status status = ok ? run_loop(&l, options->task, error) : no_memory(error);
+    whit_buf_free(&refused);
+    whit_buf_free(&taken);
     json_decref(l.tools);
     return status;
 }

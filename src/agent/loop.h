@@ -23,7 +23,8 @@ typedef struct whit_agent_options {
     bool (*agreed)(void *user, const char *reason, size_t n_files);
     bool (*ask)(void *user, const char *question, whit_buf *answer);
     void (*note)(void *user, const char *line); /* what goes on */
-    const volatile bool *cancel;                /* ends the run between answers, too; NULL: never */
+    whit_buf *refused;           /* hashes of what the person refused, kept for later tasks; NULL: for this one */
+    const volatile bool *cancel; /* ends the run between answers, too; NULL: never */
     void *user;
 } whit_agent_options;
 

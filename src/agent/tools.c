@@ -39,12 +39,16 @@ static const struct tool {
     {"graph", "Ask what the project's code defines and calls. query: " WHIT_ASK_GRAPH_KINDS ".",
      "query:string name:string?"},
     {"ask", "Ask the person a question.", "question:string"},
+    {WHIT_TOOL_AGENT,
+     "Let another agent do a part of the task, of which it is told all that it must know; files that another one has "
+     "changed in the same answer are refused to it.",
+     "task:string"},
     {"run",
      "Run a line of shell in a copy of the project, with the changes of this answer: to build and test. It has no "
      "network, and what it writes stays in the copy, which is kept.",
      "command:string seconds:integer?"},
 };
-enum { TOOL_READ, TOOL_LIST, TOOL_GREP, TOOL_PATCH, TOOL_WRITE, TOOL_GRAPH, TOOL_ASK, TOOL_RUN, N_TOOLS };
+enum { TOOL_READ, TOOL_LIST, TOOL_GREP, TOOL_PATCH, TOOL_WRITE, TOOL_GRAPH, TOOL_ASK, TOOL_AGENT, TOOL_RUN, N_TOOLS };
 
 json_t *whit_tools_schema(bool may_run)
 {
@@ -366,6 +370,7 @@ bool whit_tool_call(const whit_tool_place *place, const char *name, const char *
             whit_ask_graph(place->project, json_string_value(json_object_get(arguments, "query")),
                            json_string_value(json_object_get(arguments, "name")), result);
             break;
+        case TOOL_AGENT: whit_buf_append_str(result, "error: this agent has no agents of its own"); break;
         case TOOL_RUN: tool_run(place, arguments, result); break;
         default:
             if (!place->ask(place->user, json_string_value(json_object_get(arguments, "question")), result))

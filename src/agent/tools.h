@@ -10,6 +10,8 @@
 
 #define WHIT_TOOL_RESULT_BYTES 16384 /* a longer result is cut, with a note */
 
+#define WHIT_TOOL_AGENT "agent" /* run by the loop, not here */
+
 typedef struct whit_tool_place {
     const char *project;  /* resolved */
     whit_changes *staged; /* of this turn of the model */

@@ -229,6 +229,7 @@ static void prompt(struct acp *a, const json_t *id, const json_t *params)
                               .may_write = values->allow >= ALLOW_YELLOW,
                               .runner = &a->tasks.runner,
                               .mcp = a->tasks.mcp,
+                              .refused = &a->tasks.refused,
                               .show = acp_show,
                               .agreed = acp_agreed,
                               .ask = acp_ask,

@@ -148,6 +148,7 @@ void cli_tasks_close(struct cli_tasks *t)
     whit_agent_messages_free(&t->messages);
     whit_agent_config_free(&t->config);
     whit_buf_free(&t->report.answer);
+    whit_buf_free(&t->refused);
     whit_buf_free(&t->key);
 }
 
@@ -199,6 +200,7 @@ static int one_task(struct cli_tasks *t, const char *text)
                               .may_write = values->allow >= ALLOW_YELLOW,
                               .runner = &t->runner,
                               .mcp = t->mcp,
+                              .refused = &t->refused,
                               .show = task_show,
                               .agreed = task_agreed,
                               .ask = task_ask,

@@ -25,6 +25,7 @@ struct cli_tasks {
     whit_mcp *mcp; /* NULL: no servers */
     whit_agent_messages messages;
     whit_agent_report report;
+    whit_buf refused; /* what the person refused, in any of the tasks */
     uint64_t begun_ns;
     bool has_streamed;
 };

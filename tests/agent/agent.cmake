@@ -14,3 +14,4 @@ file(MAKE_DIRECTORY ${scratch})
 add_test(NAME agent_kills_long COMMAND bash ${CMAKE_CURRENT_LIST_DIR}/kills.sh 500 CONFIGURATIONS Long WORKING_DIRECTORY ${scratch})
 set_tests_properties(agent_kills_long PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 3600 ENVIRONMENT
   "WHIT=${PROJECT_BINARY_DIR}/whit;SOURCE=${PROJECT_SOURCE_DIR};BUILD=${PROJECT_BINARY_DIR}")
+whit_script(agent_agents ${CMAKE_CURRENT_LIST_DIR}/agents.sh)

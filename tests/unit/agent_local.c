@@ -68,8 +68,59 @@ static void answers_parse(void **state)
     whit_model_close(model);
 }
 
+/* Four agents with one beginning of some 2,000 tokens: it is computed once. */
+static void a_beginning_is_computed_once(void **state)
+{
+    (void)state;
+    enum { AGENTS = 4 };
+    whit_error error;
+    whit_model *model;
+    whit_session *session;
+    whit_model_options opening = whit_model_options_default();
+    opening.no_cache = true;
+    assert_ok(whit_model_open(WHIT_SOURCE_DIR "/tools/tales/tales.ndf", &opening, &model, &error), error);
+    whit_session_options wanted = whit_session_options_default();
+    wanted.n_ctx_tokens = 3072;
+    wanted.n_sequences = AGENTS;
+    wanted.n_threads = 1;
+    assert_ok(whit_session_open(model, &wanted, &session, &error), error);
+    json_t *tools = whit_tools_schema(false);
+    whit_buf text = {0};
+    /* The template of this model shows the last message of the person alone: the beginning stands in it. */
+    while (text.size_bytes < 7000) whit_buf_append_str(&text, "The fox went into the wood and the moon was big. ");
+    long long first = 0, computed = 0;
+    for (unsigned i = 0; i < AGENTS; i++) {
+        whit_local_options options = {.n_tokens = 192, .seed = i};
+        whit_local_model *local;
+        assert_ok(whit_local_open(model, session, i, &options, &local, &error), error);
+        whit_agent_model asked = whit_local_as_model(local);
+        char task[40];
+        snprintf(task, sizeof task, " Task number %u.", i);
+        json_t *messages = json_pack("[{s:s, s:s+}]", "role", "user", "content",
+                                     (whit_buf_append(&text, "", 1), text.size_bytes--, (char *)text.data), task);
+        json_t *answer;
+        assert_ok(asked.ask(asked.user, messages, tools, &answer, &error), error);
+        const json_t *usage = json_object_get(answer, "usage");
+        long long all = json_integer_value(json_object_get(usage, "prompt_tokens"));
+        long long cached =
+            json_integer_value(json_object_get(json_object_get(usage, "prompt_tokens_details"), "cached_tokens"));
+        if (i == 0) first = all;
+        computed += all - cached;
+        json_decref(answer);
+        json_decref(messages);
+        whit_local_close(local);
+    }
+    print_message("%d agents on %lld tokens: %lld computed\n", AGENTS, first, computed);
+    assert_true(first > 1500);
+    assert_true(computed < first + (AGENTS - 1) * 128); /* blocks of 64, and the tails */
+    whit_buf_free(&text);
+    json_decref(tools);
+    whit_session_close(session);
+    whit_model_close(model);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(answers_parse)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(answers_parse), cmocka_unit_test(a_beginning_is_computed_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

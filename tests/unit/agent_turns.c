@@ -189,12 +189,76 @@ static void kills(void **state)
     print_message("%d turns were cut off and taken back\n", n_recovered);
 }
 
+/* Processes that change one file at once: each change is of the file as it is, or refused and tried again. */
+static void no_update_is_lost(void **state)
+{
+    (void)state;
+    begin();
+    enum { WRITERS = 4 };
+    const char *wanted = getenv("WHIT_CONTENDED_EDITS");
+    unsigned n_edits = wanted ? (unsigned)atoi(wanted) : 100;
+    put("contended", "");
+    for (unsigned w = 0; w < WRITERS; w++) {
+        if (fork()) continue;
+        for (unsigned i = 0; i < n_edits / WRITERS; i++)
+            for (bool done = false; !done;) {
+                whit_buf text = {0}, after = {0};
+                whit_error error;
+                whit_turns *journal;
+                uint32_t recovered, mode;
+                bool exists;
+                if (whit_project_read(project, "contended", &text, &exists, &mode, &error) != WHIT_OK) _exit(1);
+                whit_buf_append(&after, text.data, text.size_bytes);
+                whit_buf_printf(&after, "writer %u edit %u\n", w, i);
+                whit_change c = {.path = "contended",
+                                 .was = true,
+                                 .is = true,
+                                 .mode = mode,
+                                 .before = (char *)text.data,
+                                 .before_bytes = text.size_bytes,
+                                 .after = (char *)after.data,
+                                 .after_bytes = after.size_bytes};
+                if (whit_turns_open(project, state_dir, &journal, &recovered, &error) == WHIT_OK) {
+                    done = whit_turns_write(journal, &c, 1, "edit", &error) == WHIT_OK;
+                    whit_turns_close(journal);
+                }
+                whit_buf_free(&text);
+                whit_buf_free(&after);
+                if (!done) usleep(500 + 300 * w);
+            }
+        _exit(0);
+    }
+    for (unsigned w = 0; w < WRITERS; w++) {
+        int status;
+        wait(&status);
+        assert_int_equal(status, 0);
+    }
+    whit_buf text = {0};
+    whit_error error;
+    bool exists;
+    uint32_t mode;
+    assert_ok(whit_project_read(project, "contended", &text, &exists, &mode, &error), error);
+    whit_buf_append(&text, "", 1);
+    for (unsigned w = 0; w < WRITERS; w++)
+        for (unsigned i = 0; i < n_edits / WRITERS; i++) {
+            char line[40];
+            snprintf(line, sizeof line, "writer %u edit %u\n", w, i);
+            const char *at = strstr((char *)text.data, line);
+            if (!at || strstr(at + 1, line)) fail_msg("%s is there %s", line, at ? "twice" : "not at all");
+        }
+    whit_buf_free(&text);
+    whit_turns *journal = open_journal(NULL);
+    assert_int_equal(whit_turns_count(journal), n_edits / WRITERS * WRITERS);
+    whit_turns_close(journal);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(turns_go_back_and_forth),
         cmocka_unit_test(nothing_leaves_the_project),
         cmocka_unit_test(kills),
+        cmocka_unit_test(no_update_is_lost),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
