@@ -10,7 +10,8 @@
 #include "server/server.h"
 
 struct serve_values {
-    const char *host, *socket_path, *key_file, *cors, *alias;
+    const char *host, *socket_path, *key_file, *cors, *alias, *log;
+    bool log_texts, no_sandbox;
     uint32_t port, n_parallel, n_queue, timeout_s;
     cli_model_flags model;
     cli_session_flags session;
@@ -29,6 +30,9 @@ static const cli_option options[] = {
      1 << 20},
     {"--alias", CLI_TEXT, AT(alias), "NAME", "What the model is called in replies; the name given with -m."},
     {"--api-key-file", CLI_FILE, AT(key_file), "FILE", "Ask for one of these keys, one a line."},
+    {"--log", CLI_FILE, AT(log), "FILE", "Append a line of JSON for each request; - is stderr. Texts are left out."},
+    {"--log-texts", CLI_FLAG, AT(log_texts), NULL, "What was asked and answered goes to the log, too."},
+    {"--no-sandbox", CLI_FLAG, AT(no_sandbox), NULL, "Keep the rights to open files and connections after the start."},
     {"--cors", CLI_TEXT, AT(cors), "ORIGIN", "Let pages from there use the server; none may without this."},
     {0},
 };
@@ -48,15 +52,28 @@ static void ready(void *user, const char *address)
             o->socket_path ? "" : "; open it in a browser to chat");
 }
 
+static void confined(void *user, const char *why_not)
+{
+    (void)user;
+    if (why_not)
+        fprintf(stderr, "whit: no sandbox: %s\n", why_not);
+    else
+        fprintf(stderr, "whit: in a sandbox: no more files, connections or programs (--no-sandbox switches it off)\n");
+}
+
 /* What no flag gave may come from the environment. */
 static bool from_environment(struct serve_values *values)
 {
     const struct {
         const char *name, **text;
         const char *usual;
-    } texts[] = {{"WHIT_HOST", &values->host, defaults.host},    {"WHIT_SOCKET", &values->socket_path, NULL},
-                 {"WHIT_API_KEY_FILE", &values->key_file, NULL}, {"WHIT_CORS", &values->cors, NULL},
-                 {"WHIT_ALIAS", &values->alias, NULL},           {"WHIT_MODEL", &values->model.path, NULL}};
+    } texts[] = {{"WHIT_HOST", &values->host, defaults.host},
+                 {"WHIT_SOCKET", &values->socket_path, NULL},
+                 {"WHIT_API_KEY_FILE", &values->key_file, NULL},
+                 {"WHIT_CORS", &values->cors, NULL},
+                 {"WHIT_ALIAS", &values->alias, NULL},
+                 {"WHIT_MODEL", &values->model.path, NULL},
+                 {"WHIT_LOG", &values->log, NULL}};
     const struct {
         const char *name;
         uint32_t *value, usual, max;
@@ -77,6 +94,14 @@ static bool from_environment(struct serve_values *values)
         unsigned long value = strtoul(text, &end, 10);
         if (*end || value > counts[i].max) return false;
         *counts[i].value = (uint32_t)value;
+    }
+    const struct {
+        const char *name;
+        bool *value;
+    } switches[] = {{"WHIT_LOG_TEXTS", &values->log_texts}, {"WHIT_NO_SANDBOX", &values->no_sandbox}};
+    for (size_t i = 0; i < sizeof switches / sizeof switches[0]; i++) {
+        const char *text = getenv(switches[i].name);
+        if (text && *text && strcmp(text, "0") != 0) *switches[i].value = true;
     }
     return values->n_parallel > 0;
 }
@@ -100,6 +125,10 @@ static int run(cli_call *call)
                                   .model_name = values->alias ? values->alias : cli_model_name(&values->model),
                                   .key_file = values->key_file,
                                   .cors_origin = values->cors,
+                                  .log_path = values->log,
+                                  .log_texts = values->log_texts,
+                                  .is_unconfined = values->no_sandbox,
+                                  .confined = confined,
                                   .n_parallel = values->n_parallel,
                                   .n_queue = values->n_queue ? values->n_queue : 1,
                                   .n_threads = session.n_threads,

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 enum { MOST_KEYS = 4096, MOST_KEY_BYTES = 512 };
 
 /* ---- replies ----------------------------------------------------------------------------------- */
@@ -165,6 +167,13 @@ static void get_metrics(whit_api *api, whit_web_reply *reply)
         {"n_busy_slots_per_decode", "gauge", "Slots at work in a step, on average.",
          c.n_steps ? (double)c.n_busy_slot_steps / (double)c.n_steps : 0},
     };
+    whit_histogram_write(&c.queued, "queue_time_seconds", "Time that requests waited for a slot.", &reply->body);
+    whit_histogram_write(&c.first_token, "time_to_first_token_seconds", "Time from a request to its first token.",
+                         &reply->body);
+    whit_histogram_write(&c.per_token, "time_per_output_token_seconds", "Time between two tokens of an answer.",
+                         &reply->body);
+    whit_histogram_write(&c.whole, "request_latency_seconds", "Time from a request to the end of its answer.",
+                         &reply->body);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         whit_buf_printf(&reply->body, "# HELP whit:%s %s\n# TYPE whit:%s %s\nwhit:%s %.9g\n", rows[i].name,
                         rows[i].help, rows[i].name, rows[i].type, rows[i].name, rows[i].value);
@@ -324,7 +333,7 @@ static void route(whit_api *api, const whit_web_request *request, uint64_t key, 
 void whit_api_handle(void *user, const whit_web_request *request, whit_web_reply *reply)
 {
     whit_api *api = user;
-    uint64_t key = 0;
+    uint64_t key = 0, begun_ns = whit_now_ns();
     bool public = !strcmp(request->path, "/") || !strcmp(request->path, "/health") ||
         !strcmp(request->path, "/models") || !strcmp(request->path, "/v1/models") ||
         !strcmp(request->method, "OPTIONS");
@@ -349,6 +358,12 @@ void whit_api_handle(void *user, const whit_web_request *request, whit_web_reply
         whit_api_fail(reply, 401, "authentication_error", NULL, "the API key is missing or unknown");
     else if (!request->headers_only)
         route(api, request, key, reply);
+    bool refused = request->headers_only && reply->status;
+    if ((refused || !request->headers_only) && !reply->is_logged && api->log.fd >= 0)
+        whit_request_log_write(&api->log,
+                               json_pack("{s:s, s:s, s:i, s:I}", "method", request->method, "path", request->path,
+                                         "status", reply->status, "total_us",
+                                         (json_int_t)((whit_now_ns() - begun_ns) / 1000)));
 }
 
 /* ---- open and close ---------------------------------------------------------------------------- */
@@ -367,15 +382,22 @@ whit_status whit_api_open(whit_api *api, whit_error *error)
     if (status == WHIT_OK && whit_chat_template_open(api->model, NULL, &api->chat, &why) != WHIT_OK) api->chat = NULL;
     if (status == WHIT_OK && whit_grammar_vocabulary_open(api->model, &api->vocabulary, &why) != WHIT_OK)
         api->vocabulary = NULL;
+    api->log.fd = -1;
+    if (status == WHIT_OK)
+        status = whit_request_log_open(api->options->log_path, api->options->log_texts, &api->log, error);
+    if (status != WHIT_OK) whit_api_close(api);
+    return status;
+}
+
+whit_status whit_api_start(whit_api *api, whit_error *error)
+{
     whit_engine_options engine = {.n_slots = api->options->n_parallel,
                                   .n_threads = api->options->n_threads,
                                   .n_ctx_tokens = api->options->n_ctx_tokens,
                                   .n_queue = api->options->n_queue,
                                   .kv = api->options->kv,
                                   .n_kv_window = api->options->n_kv_window};
-    if (status == WHIT_OK) status = whit_engine_open(api->model, &engine, &api->engine, error);
-    if (status != WHIT_OK) whit_api_close(api);
-    return status;
+    return whit_engine_open(api->model, &engine, &api->engine, error);
 }
 
 void whit_api_close(whit_api *api)
@@ -384,6 +406,7 @@ void whit_api_close(whit_api *api)
     whit_chat_template_close(api->chat);
     whit_grammar_vocabulary_close(api->vocabulary);
     free(api->keys);
+    whit_request_log_close(&api->log);
     api->engine = NULL;
     api->chat = NULL;
     api->vocabulary = NULL;

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "server/engine.h"
+#include "server/metrics.h"
 #include "server/http.h"
 #include "server/server.h"
 
@@ -18,13 +19,16 @@ typedef struct whit_api {
     uint8_t (*keys)[32];                 /* hashes of API keys */
     size_t n_keys;
     const volatile int *stop;
+    whit_request_log log;
     int32_t a_token;     /* of plain text; -1: there is none */
     atomic_ullong n_ids; /* of replies */
     time_t started;
     char page_policy[400]; /* the page's Content-Security-Policy */
 } whit_api;
 
+/* Reads files; then whit_api_start, which starts threads and reads none. */
 whit_status whit_api_open(whit_api *api, whit_error *error);
+whit_status whit_api_start(whit_api *api, whit_error *error);
 void whit_api_close(whit_api *api);
 void whit_api_handle(void *user, const whit_web_request *request, whit_web_reply *reply);
 
@@ -91,6 +95,9 @@ struct whit_ask {
     unsigned long long number; /* in the id */
     time_t created;
     int fd;
+    const char *path;            /* of the request; a constant of the routes */
+    uint64_t begun_ns, key;      /* key: a hash */
+    char *body;                  /* as it came, where texts are logged */
     const whit_dialect *dialect; /* of another vendor; NULL: OpenAI's or Ollama's */
     whit_dialect_state state;
 };

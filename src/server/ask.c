@@ -391,6 +391,11 @@ whit_ask *whit_ask_open_body(whit_api *api, const json_t *body, int fd, uint64_t
         ask->number = atomic_fetch_add(&api->n_ids, 1) * 0x9E3779B97F4A7C15u ^ (uint64_t)ask->created;
         snprintf(ask->id, sizeof ask->id, "%s-%016llx", is_chat ? "chatcmpl" : "cmpl", ask->number);
     }
+    if (ask) {
+        ask->begun_ns = whit_now_ns();
+        ask->key = key;
+        ask->body = api->log.fd >= 0 && api->log.texts ? json_dumps(body, JSON_COMPACT) : NULL;
+    }
     if (!ask) whit_api_fail(reply, 500, "server_error", NULL, "out of memory");
     if (ask && !fill_in(ask, body, key, reply)) {
         whit_ask_close(ask);
@@ -435,6 +440,7 @@ void whit_ask_close(whit_ask *ask)
     whit_chat_prompt_close(ask->prompt);
     json_decref(ask->state.output), json_decref(ask->state.request), json_decref(ask->state.stop);
     whit_buf_free(&ask->state.text);
+    free(ask->body);
     for (uint32_t i = 0; i < WHIT_API_MOST_ANSWERS; i++) whit_buf_free(&ask->prompt_texts[i]);
     free(ask);
 }

@@ -178,6 +178,7 @@ static void finish_job(whit_engine *e, whit_job *job, whit_finish finish, const 
     job->finished = true;
     job->done_ns = whit_now_ns();
     if (finish == WHIT_FINISH_CANCELLED) e->counts.n_cancelled++;
+    if (job->started) whit_histogram_add(&e->counts.whole, job->done_ns - job->queued_ns);
     pthread_cond_broadcast(&e->changed);
     whit_job_close(job);
 }
@@ -235,6 +236,7 @@ static void start_jobs(whit_engine *e)
         job->started = true;
         job->started_ns = whit_now_ns();
         e->counts.queue_ns += job->started_ns - job->queued_ns;
+        whit_histogram_add(&e->counts.queued, job->started_ns - job->queued_ns);
         e->slots[at].job = job;
         if (open_generation(e, (uint32_t)at, job, n_common, &error) != WHIT_OK) {
             free_slot(e, (uint32_t)at);
@@ -261,6 +263,12 @@ static bool take_output(whit_engine *e, slot *s)
         e->counts.n_prompt_tokens += result.n_prompt_tokens;
         e->counts.prompt_ns += result.prompt_ns;
         e->counts.first_token_ns += job->first_ns - job->queued_ns;
+        whit_histogram_add(&e->counts.first_token, job->first_ns - job->queued_ns);
+        job->last_ns = job->first_ns;
+    } else if (result.n_generated_tokens > job->n_generated) {
+        uint64_t now = whit_now_ns(), n_new = result.n_generated_tokens - job->n_generated;
+        for (uint64_t i = 0; i < n_new; i++) whit_histogram_add(&e->counts.per_token, (now - job->last_ns) / n_new);
+        job->last_ns = now;
     }
     for (uint32_t i = job->n_generated; job->logprobs && i < result.n_generated_tokens; i++) {
         const whit_logprob *entries = whit_generation_logprobs(s->generation, i);

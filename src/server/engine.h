@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/mem.h"
+#include "server/metrics.h"
 
 /* One answer in the making. The connection's thread fills in the first part and submits it; the engine
  * fills in the second under the engine's lock. Both hold it; the last to let go frees it. */
@@ -33,7 +34,7 @@ typedef struct whit_job {
     bool started, finished;
     whit_finish finish;
     whit_error error; /* status WHIT_OK: none */
-    uint64_t queued_ns, started_ns, first_ns, done_ns;
+    uint64_t queued_ns, started_ns, first_ns, last_ns, done_ns;
 
     atomic_int n_holders;
     struct whit_job *next;
@@ -45,6 +46,7 @@ void whit_job_close(whit_job *job); /* lets go */
 typedef struct whit_engine_counts {
     uint64_t n_prompt_tokens, n_cached_tokens, n_generated_tokens, n_requests, n_cancelled, n_steps, n_busy_slot_steps;
     uint64_t prompt_ns, generate_ns, queue_ns, first_token_ns;
+    whit_histogram queued, first_token, per_token, whole; /* times of requests and tokens */
     uint32_t n_slots, n_busy, n_queued, n_ctx_tokens, n_kv_tokens;
 } whit_engine_counts;
 

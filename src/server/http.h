@@ -26,6 +26,7 @@ typedef struct whit_web_reply {
     whit_buf body;          /* freed by the server */
     const char *headers[8]; /* pairs; they outlive the reply */
     size_t n_headers;
+    bool is_logged;             /* by whoever made it */
     whit_web_stream_fn *stream; /* in place of a body */
     void (*end_stream)(void *user);
     void *stream_user;

@@ -366,6 +366,7 @@ bool whit_messages_route(whit_api *api, const whit_web_request *request, const c
         if (ask) {
             json_t *stops = json_object_get(body, "stop_sequences");
             ask->dialect = &dialect;
+            ask->path = "messages";
             snprintf(ask->id, sizeof ask->id, "msg_%016llx", ask->number);
             if (json_array_size(stops) == 1) ask->state.stop = json_incref(json_array_get(stops, 0));
             if (json_array_size(stops) > 1) ask->state.stop = json_null();

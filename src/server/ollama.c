@@ -183,6 +183,7 @@ static void generate(whit_api *api, json_t *body, bool chat, int fd, uint64_t ke
     if (!ask) return;
     ask->ollama = true;
     ask->ollama_chat = chat;
+    ask->path = "ollama";
     whit_ask_reply(ask, reply);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Answers as JSON: whole, or as server-sent events while they are written. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -498,10 +499,52 @@ static long read_stream(void *user, char *data, size_t room)
     return (long)n;
 }
 
+/* A line of the log, once all is answered or the client has left. */
+static void log_ask(const whit_ask *ask, int status)
+{
+    const whit_api *api = ask->api;
+    if (api->log.fd < 0) return;
+    static const char *const names[] = {"length", "end", "stop", "cancelled", "failed"};
+    uint64_t n_prompt = 0, n_cached = 0, n_generated = 0, queued_ns = 0, first_ns = 0, begun_ns = UINT64_MAX;
+    json_t *finishes = json_array(), *answers = json_array();
+    whit_engine_lock(api->engine);
+    for (uint32_t i = 0; i < ask->n; i++) {
+        const whit_job *job = ask->jobs[i];
+        if (i % ask->n_each == 0) n_prompt += job->n_ids, n_cached += job->n_cached;
+        n_generated += job->n_generated;
+        if (job->started_ns > queued_ns) queued_ns = job->started_ns;
+        if (job->first_ns && (!first_ns || job->first_ns < first_ns)) first_ns = job->first_ns;
+        if (job->queued_ns < begun_ns) begun_ns = job->queued_ns;
+        json_array_append_new(finishes, json_string(job->finished ? names[job->finish] : "cancelled"));
+        if (api->log.texts)
+            json_array_append_new(answers, text_or_null((const char *)job->text.data, job->text.size_bytes));
+    }
+    whit_engine_unlock(api->engine);
+    char key[20];
+    snprintf(key, sizeof key, "%08x", (unsigned)ask->key);
+    json_t *line =
+        json_pack("{s:s, s:s, s:i, s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:I}", "id", ask->id, "api",
+                  ask->path          ? ask->path
+                      : ask->is_chat ? "chat"
+                                     : "completion",
+                  "status", status, "key", key, "stream", ask->stream, "prompt_tokens", (json_int_t)n_prompt,
+                  "cached_tokens", (json_int_t)n_cached, "generated_tokens", (json_int_t)n_generated, "finish",
+                  finishes, "queue_us", (json_int_t)(queued_ns ? (queued_ns - begun_ns) / 1000 : 0), "first_token_us",
+                  (json_int_t)(first_ns ? (first_ns - begun_ns) / 1000 : 0), "total_us",
+                  (json_int_t)((whit_now_ns() - ask->begun_ns) / 1000));
+    if (api->log.texts) {
+        json_object_set_new(line, "request", json_string(ask->body ? ask->body : ""));
+        json_object_set(line, "answers", answers);
+    }
+    json_decref(answers);
+    whit_request_log_write(&api->log, line);
+}
+
 static void end_stream(void *user)
 {
     struct stream *s = user;
     for (uint32_t i = 0; i < s->ask->n; i++) whit_chat_parser_close(s->parts[i].parser);
+    log_ask(s->ask, 200);
     whit_ask_close(s->ask);
     whit_buf_free(&s->out);
     free(s);
@@ -542,6 +585,7 @@ static void start_stream(whit_ask *ask, whit_web_reply *reply)
 
 void whit_ask_reply(whit_ask *ask, whit_web_reply *reply)
 {
+    reply->is_logged = true;
     if (ask->stream) {
         start_stream(ask, reply);
         return;
@@ -568,5 +612,6 @@ void whit_ask_reply(whit_ask *ask, whit_web_reply *reply)
         whit_api_fail(reply, 503, "server_error", NULL, "the server is ending");
     else
         reply_whole(ask, reply);
+    log_ask(ask, reply->status);
     whit_ask_close(ask);
 }

@@ -408,6 +408,7 @@ bool whit_responses_route(whit_api *api, const whit_web_request *request, const 
     whit_ask *ask = own ? whit_ask_open_body(api, own, request->fd, key, true, reply) : NULL;
     if (ask) {
         ask->dialect = &dialect;
+        ask->path = "responses";
         ask->state.request = json_incref(body);
         snprintf(ask->id, sizeof ask->id, "resp_%016llx", ask->number);
         whit_ask_reply(ask, reply);

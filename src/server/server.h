@@ -11,6 +11,12 @@ typedef struct whit_server_options {
     const char *model_name;
     const char *key_file; /* one API key a line; NULL: none are asked for */
     const char *cors_origin;
+    const char *log_path; /* of requests, "-" is stderr; NULL: none */
+    bool log_texts;       /* what was asked and answered goes there, too */
+    bool is_unconfined;   /* without the sandbox */
+    /* Unless it is: told that the sandbox holds (NULL), or why this machine has none. */
+    void (*confined)(void *user, const char *why_not);
+    void *confined_user;
     uint32_t n_parallel, n_threads, n_ctx_tokens, n_queue, timeout_s;
     whit_kv_type kv;
     uint32_t n_kv_window;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The page at /, in a headless chromium: send, stop, edit, regenerate, reload, and text that stays text."""
+import atexit
 import base64
 import json
 import os
@@ -13,6 +14,7 @@ import threading
 import time
 
 server = subprocess.Popen([*os.environ["WHIT"].split(), "serve", "--port", "0", "-t", "2"], stderr=subprocess.PIPE)
+atexit.register(server.kill)  # whatever goes wrong: else the test would never end
 origin = None
 for line in server.stderr:
     found = re.search(rb"http://127\.0\.0\.1:\d+", line)

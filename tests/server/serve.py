@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """whit serve with the built-in model: endpoints, streams, bounds, and the same answers alone and together."""
+import atexit
 import base64
 import hashlib
 import http.client
@@ -16,6 +17,7 @@ import threading
 import time
 
 failed = 0
+said = []  # on stderr, by the server that was started last
 
 
 def check(ok, *what):
@@ -28,7 +30,10 @@ def check(ok, *what):
 def start(*arguments):
     command = os.environ.get("SERVER", os.environ["WHIT"] + " serve").split()
     process = subprocess.Popen([*command, "--port", "0", "-t", "2", *arguments], stderr=subprocess.PIPE)
+    atexit.register(process.kill)  # whatever goes wrong: else the test would never end
+    said.clear()
     for line in process.stderr:
+        said.append(line)
         found = re.search(rb"http://127\.0\.0\.1:(\d+)", line)
         if found:
             threading.Thread(target=process.stderr.read, daemon=True).start()
@@ -288,6 +293,57 @@ def test_tools():
     check(one["choices"][0]["message"]["content"] == "".join(b["text"] for b in two["content"]), one, two)
     server.send_signal(signal.SIGTERM)
     check(server.wait(20) == 0, "the server did not end well")
+    port = before
+
+
+def test_operations():
+    """The log, the histograms, the sandbox, and what systemd is told."""
+    global port
+    for name in ("notify.socket", "requests.log", "texts.log"):  # of an older run
+        if os.path.exists(name):
+            os.unlink(name)
+    told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    told.bind("notify.socket")
+    told.settimeout(20)
+    os.environ["NOTIFY_SOCKET"] = os.path.abspath("notify.socket")
+    before, (server, port) = port, start("--log", "requests.log")
+    del os.environ["NOTIFY_SOCKET"]
+    check(told.recv(100) == b"READY=1", "systemd is not told of the start")
+    body = {"prompt": "Once upon a time", "max_tokens": 5, "temperature": 0}
+    post("/v1/completions", body)
+    events(body, "/v1/completions")
+    post("/v1/messages", {"max_tokens": 5, "messages": [{"role": "user", "content": "secret words"}]})
+    post("/v1/completions", {"prompt": 7}, 400)
+    ask("GET", "/nowhere")
+    metrics = ask("GET", "/metrics")[1].decode()
+    for name in ("queue_time_seconds", "time_to_first_token_seconds", "request_latency_seconds"):
+        counts = [int(n) for n in re.findall(r"whit:%s_bucket\{le=[^}]*\} (\d+)" % name, metrics)]
+        check(counts == sorted(counts) and counts[-1] == 3 and "whit:%s_count 3\n" % name in metrics, name, counts)
+    sampled = int(re.search(r"whit:time_per_output_token_seconds_count (\d+)", metrics).group(1))
+    generated = int(re.search(r"whit:tokens_predicted_total (\d+)", metrics).group(1))
+    check(sampled == generated - 3, "every token but the first of an answer", sampled, generated)
+    threads = ["/proc/%d/task/%s/status" % (server.pid, t) for t in os.listdir("/proc/%d/task" % server.pid)]
+    held = [re.search(r"Seccomp:\t(\d)", open(t, encoding="ascii").read()).group(1) for t in threads]
+    if not os.environ.get("WHIT_NO_SANDBOX") and not os.environ.get("SERVER"):
+        check(len(held) > 1 and (set(held) == {"2"} or any(b"no sandbox" in line for line in said)), "a thread outside of the sandbox", held)
+    server.send_signal(signal.SIGTERM)
+    check(told.recv(100) == b"STOPPING=1", "systemd is not told of the end")
+    check(server.wait(20) == 0, "the server did not end well")
+    text = open("requests.log", encoding="utf-8").read()
+    lines = [json.loads(line) for line in text.splitlines()]
+    check(os.stat("requests.log").st_mode & 0o777 == 0o600, "who may read the log")
+    check("secret" not in text and "Once" not in text, "texts are in the log")
+    check([line.get("api", line.get("path")) for line in lines[:5]] ==
+          ["completion", "completion", "messages", "/v1/completions", "/nowhere"], lines)
+    check([line["status"] for line in lines[:5]] == [200, 200, 200, 400, 404], lines)
+    check([line["stream"] for line in lines[:3]] == [False, True, False] and lines[0]["generated_tokens"] == 5 and
+          lines[0]["finish"] == ["length"] and 0 < lines[0]["first_token_us"] <= lines[0]["total_us"], lines[0])
+    server, port = start("--log", "texts.log", "--log-texts")
+    post("/v1/completions", body)
+    server.send_signal(signal.SIGTERM)
+    check(server.wait(20) == 0, "the server did not end well")
+    line = json.loads(open("texts.log", encoding="utf-8").read())
+    check("Once upon a time" in line["request"] and len(line["answers"]) == 1 and line["answers"][0], line)
     port = before
 
 
@@ -562,6 +618,7 @@ test_endpoints()
 test_prompt_logprobs()
 test_vendors()
 test_tools()
+test_operations()
 test_page()
 test_embeddings()
 test_ollama()

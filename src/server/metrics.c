@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/metrics.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const double bounds_s[WHIT_HISTOGRAM_BOUNDS] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
+                                                       0.5,   1,      2.5,   5,    10,    30,   120};
+
+void whit_histogram_add(whit_histogram *histogram, uint64_t ns)
+{
+    size_t i = 0;
+    while (i < WHIT_HISTOGRAM_BOUNDS && (double)ns > bounds_s[i] * 1e9) i++;
+    histogram->counts[i]++;
+    histogram->sum_ns += ns;
+}
+
+void whit_histogram_write(const whit_histogram *histogram, const char *name, const char *help, whit_buf *out)
+{
+    uint64_t n = 0;
+    whit_buf_printf(out, "# HELP whit:%s %s\n# TYPE whit:%s histogram\n", name, help, name);
+    for (size_t i = 0; i < WHIT_HISTOGRAM_BOUNDS; i++) {
+        n += histogram->counts[i];
+        whit_buf_printf(out, "whit:%s_bucket{le=\"%g\"} %llu\n", name, bounds_s[i], (unsigned long long)n);
+    }
+    n += histogram->counts[WHIT_HISTOGRAM_BOUNDS];
+    whit_buf_printf(out, "whit:%s_bucket{le=\"+Inf\"} %llu\nwhit:%s_sum %.9g\nwhit:%s_count %llu\n", name,
+                    (unsigned long long)n, name, (double)histogram->sum_ns / 1e9, name, (unsigned long long)n);
+}
+
+whit_status whit_request_log_open(const char *path, bool texts, whit_request_log *log, whit_error *error)
+{
+    *log = (whit_request_log){.fd = -1, .texts = texts};
+    if (!path) return WHIT_OK;
+    log->fd = !strcmp(path, "-") ? dup(STDERR_FILENO)
+                                 : open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+    return log->fd < 0 ? whit_fail_errno(error, path, "open the log") : WHIT_OK;
+}
+
+void whit_request_log_close(whit_request_log *log)
+{
+    if (log->fd >= 0) close(log->fd);
+    log->fd = -1;
+}
+
+void whit_request_log_write(const whit_request_log *log, json_t *line)
+{
+    struct timespec now;
+    struct tm utc;
+    char date[32], stamp[48];
+    whit_buf out = {0};
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &utc);
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(stamp, sizeof stamp, "%s.%03ldZ", date, now.tv_nsec / 1000000);
+    json_t *whole = json_pack("{s:s}", "time", stamp);
+    json_object_update(whole, line);
+    char *text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
+    if (text && whit_buf_append_str(&out, text) && whit_buf_append(&out, "\n", 1))
+        if (write(log->fd, out.data, out.size_bytes) < 0) { /* a full disk, or nobody reads any more */
+        }
+    free(text);
+    whit_buf_free(&out);
+    json_decref(whole);
+    json_decref(line);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ * What is counted of requests: histograms for /metrics, and the log, a line of JSON for each. */
+#ifndef WHIT_SERVER_METRICS_H
+#define WHIT_SERVER_METRICS_H
+
+#include <jansson.h>
+
+#include "base/mem.h"
+
+#define WHIT_HISTOGRAM_BOUNDS 15
+
+/* Of times: how many were at most each bound, in seconds (metrics.c), and above the last. */
+typedef struct whit_histogram {
+    uint64_t counts[WHIT_HISTOGRAM_BOUNDS + 1];
+    uint64_t sum_ns;
+} whit_histogram;
+
+void whit_histogram_add(whit_histogram *histogram, uint64_t ns);
+/* Appends it in Prometheus' text format, as whit:NAME. */
+void whit_histogram_write(const whit_histogram *histogram, const char *name, const char *help, whit_buf *out);
+
+typedef struct whit_request_log {
+    int fd;     /* -1: nothing is logged */
+    bool texts; /* what was asked and answered, too */
+} whit_request_log;
+
+/* Opens `path` for appending, made with mode 0600; "-" is stderr; NULL: no log. */
+whit_status whit_request_log_open(const char *path, bool texts, whit_request_log *log, whit_error *error);
+void whit_request_log_close(whit_request_log *log);
+/* Puts "time" in front and writes the line in one piece. Takes the object. A full disk loses lines, not
+ * requests. */
+void whit_request_log_write(const whit_request_log *log, json_t *line);
+
+#endif

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+"""Two replicas behind nginx and behind HAProxy with the files of deploy/: rolling drains lose no request,
+a replica that is killed fails those that it had begun and no other. BALANCE_ROUNDS drains each."""
+import atexit
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+ROUNDS = int(os.environ.get("BALANCE_ROUNDS", "2"))
+failed = 0
+
+
+def check(ok, *what):
+    global failed
+    if not ok:
+        failed += 1
+        print("FAILED:", *what)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def start_replica(port):
+    process = subprocess.Popen([*os.environ["WHIT"].split(), "serve", "--port", str(port), "-t", "1", "-np", "4"],
+                               stderr=subprocess.PIPE)
+    atexit.register(process.kill)
+    for line in process.stderr:
+        if b"serving" in line:
+            threading.Thread(target=process.stderr.read, daemon=True).start()
+            return process
+    sys.exit("a replica did not start")
+
+
+def write_config(kind, ports, port):
+    source = {"nginx": "nginx.conf", "haproxy": "haproxy.cfg"}[kind]
+    text = open(os.environ["SOURCE"] + "/deploy/" + source, encoding="utf-8").read()
+    for old, new in ((8081, ports[0]), (8082, ports[1]), (8080, port)):
+        text, n = re.subn(r"127\.0\.0\.1:%d\b" % old, "127.0.0.1:%d" % new, text)
+        check(n > 0, source, "has no", old)
+    here = os.getcwd()
+    if kind == "nginx":
+        text = ("daemon off; master_process off; pid %s/nginx.pid; error_log stderr error;\nevents {}\nhttp {\n"
+                "access_log off; client_body_temp_path %s/b; proxy_temp_path %s/p; fastcgi_temp_path %s/f;\n"
+                "uwsgi_temp_path %s/u; scgi_temp_path %s/s;\n%s}\n" % (*[here] * 6, text))
+    with open(source, "w", encoding="utf-8") as out:
+        out.write(text)
+    return ([kind, "-e", "stderr", "-p", here, "-c", here + "/" + source] if kind == "nginx" else
+            [kind, "-db", "-f", source])
+
+
+class Load:
+    """Clients that ask without a pause."""
+
+    def __init__(self, port):
+        self.port, self.stop, self.ok, self.cut, self.refused = port, False, 0, 0, []
+        self.threads = [threading.Thread(target=self.client, args=(i,)) for i in range(6)]
+        for thread in self.threads:
+            thread.start()
+
+    def client(self, i):
+        n = 0
+        while not self.stop:
+            n += 1
+            begun = False
+            try:
+                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+                body = {"prompt": "Once upon a time %d" % i, "max_tokens": 60, "ignore_eos": True, "stream": n % 2 == 0}
+                connection.request("POST", "/v1/completions", json.dumps(body), {"X-Whit-Prefix": "user-%d" % i})
+                reply = connection.getresponse()
+                begun = reply.status == 200
+                text = reply.read()
+                whole = begun and (text.endswith(b"[DONE]\n\n") if body["stream"] else b'"usage"' in text)
+                if whole:
+                    self.ok += 1
+                elif begun:
+                    self.cut += 1
+                else:
+                    self.refused.append((reply.status, text[:200]))
+                connection.close()
+            except (OSError, http.client.HTTPException) as error:
+                if begun or isinstance(error, http.client.IncompleteRead):
+                    self.cut += 1
+                else:
+                    self.refused.append(repr(error))
+
+    def end(self):
+        self.stop = True
+        for thread in self.threads:
+            thread.join()
+
+
+def answers(port):
+    for _ in range(200):
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+            connection.request("GET", "/health")
+            if connection.getresponse().status == 200:
+                return
+        except OSError:
+            pass
+        time.sleep(0.05)
+    sys.exit("the balancer does not answer")
+
+
+def test(kind):
+    ports, port = [free_port(), free_port()], free_port()
+    replicas = [start_replica(p) for p in ports]
+    balancer = subprocess.Popen(write_config(kind, ports, port), stderr=subprocess.DEVNULL)
+    atexit.register(balancer.kill)
+    answers(port)
+    load = Load(port)
+    for n in range(ROUNDS):
+        time.sleep(0.6)
+        i = n % 2
+        replicas[i].send_signal(signal.SIGTERM)
+        check(replicas[i].wait(60) == 0, kind, "a replica did not end well")
+        time.sleep(0.3)
+        replicas[i] = start_replica(ports[i])
+        time.sleep(2.2)  # the balancers look for it again
+    check(load.cut == 0 and not load.refused, kind, ROUNDS, "drains lost", load.cut, "and", load.refused[:3])
+    time.sleep(0.5)
+    before = load.ok
+    replicas[0].kill()
+    replicas[0].wait()
+    time.sleep(3)
+    check(load.ok > before, kind, "nothing is answered after a replica was killed")
+    load.end()
+    check(load.cut <= 4 and len(load.refused) <= 4, kind, "a killed replica with 4 slots failed", load.cut, load.refused)
+    print("%s: %d drains, %d answers whole, %d cut by the kill, %d refused" %
+          (kind, ROUNDS, load.ok, load.cut, len(load.refused)))
+    balancer.kill()
+    balancer.wait()
+    replicas[1].send_signal(signal.SIGTERM)
+    replicas[1].wait(60)
+
+
+ran = 0
+for balancer in ("nginx", "haproxy"):
+    if shutil.which(balancer) or os.path.exists("/usr/sbin/" + balancer):
+        os.environ["PATH"] += ":/usr/sbin"
+        test(balancer)
+        ran += 1
+    else:
+        print("not tested: no", balancer)
+sys.exit(77 if not ran else 1 if failed else 0)
