@@ -2,7 +2,7 @@
 # The cache of converted sources shows itself: where a copy goes, list, rm, and why there is none.
 . "$SOURCE/tests/cli/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
-rm -rf cache sub other.gguf
+rm -rf cache sub other.gguf own.ndf
 mkdir sub
 tiny model.gguf
 tiny sub/second.gguf 2 tied
@@ -17,6 +17,12 @@ expect 0 whit run model.gguf the -n 2 --no-stats
 expect 0 whit run model.gguf the -n 2 --no-stats --no-cache
 [ ! -s err ] || complain "--no-cache: $(cat err)"
 expect 0 whit inspect sub/second.gguf
+
+# ---- an .ndf is used where it lies
+expect 0 whit convert model.gguf -o own.ndf
+copies=$(find cache -name '*.ndf' | wc -l)
+expect 0 whit run own.ndf the -n 2 --no-stats
+[ "$(find cache -name '*.ndf' | wc -l)" = "$copies" ] || complain "an .ndf was copied into the cache"
 
 # ---- list and rm
 expect 0 whit list
