@@ -238,7 +238,7 @@ whit_status whit_session_begin_check(const whit_session_record *record, const wh
     uint64_t n_kv_window;
     if (whit_kv_is_packed(s->options.kv) &&
         (!whit_table_get_u64(about, "session.kv_window", &n_kv_window) || n_kv_window != s->options.n_kv_window))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: it was made with another --kv-window than %u",
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: it was made with another window of unpacked KV blocks than %u",
                          record->log->path, s->options.n_kv_window);
     if (!act || strcmp(act, whit_session_act_names[s->options.act]))
         return refuse(record, "the activations", act, whit_session_act_names[s->options.act], error);
