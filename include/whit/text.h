@@ -15,6 +15,12 @@ WHIT_API bool whit_model_has_tokenizer(const whit_model *model);
  * where it exceeds `capacity` (then WHIT_ERROR_LIMIT and nothing useful is in `ids`). */
 WHIT_API whit_status whit_tokenize(const whit_model *model, const char *text, size_t text_bytes, bool add_special,
                                    bool parse_special, int32_t *ids, size_t capacity, size_t *n_ids, whit_error *error);
+/* The prompt that asks for what belongs between `prefix` and `suffix` (either may be empty), by the fill-in-the-middle
+ * tokens of the model; special tokens written in the texts are not honoured. *n_ids as above. Errors: unsupported (the
+ * model has no such tokens, or no tokenizer), limit, memory. */
+WHIT_API whit_status whit_tokenize_infill(const whit_model *model, const char *prefix, size_t prefix_bytes,
+                                          const char *suffix, size_t suffix_bytes, int32_t *ids, size_t capacity,
+                                          size_t *n_ids, whit_error *error);
 WHIT_API int32_t whit_model_bos(const whit_model *model);             /* -1 where there is none */
 WHIT_API bool whit_model_is_end(const whit_model *model, int32_t id); /* end of text or turn */
 
