@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * whit agent: patches that are shown before they are written, and turns that can be taken back. */
 #include "agent/changes.h"
-#include "agent/diff.h"
+#include "code/diff.h"
 #include "agent/light.h"
 #include "cli/agent.h"
 #include "cli/verbs.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * A patch and a file, a zero byte between: any bytes; what applies is shown as a difference. */
-#include "agent/diff.h"
+#include "code/diff.h"
 #include "agent/patch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)

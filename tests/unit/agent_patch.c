@@ -3,7 +3,7 @@
  * has one right place is applied there, what has none or several is refused, and nothing goes wrong. */
 #include "test.h"
 
-#include "agent/diff.h"
+#include "code/diff.h"
 #include "agent/patch.h"
 #include "base/rng.h"
 

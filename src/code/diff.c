@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Myers' greedy difference (1986) in linear memory per round, with a bound on rounds: beyond it the
  * middle is shown as removed and added whole, which is longer and just as exact. */
-#include "agent/diff.h"
+#include "code/diff.h"
 
 #include <stdlib.h>
 

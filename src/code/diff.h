@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The exact difference of two texts, for people who must agree to it. */
-#ifndef WHIT_AGENT_DIFF_H
-#define WHIT_AGENT_DIFF_H
+#ifndef WHIT_CODE_DIFF_H
+#define WHIT_CODE_DIFF_H
 
 #include "base/mem.h"
 
