@@ -102,7 +102,7 @@ int main(int argc, char **argv)
     p.acts = whit_acts_place(&spec, 1, COLS, acts);
     r.read = kernels.probe_read;
     whit_fpenv_enter();
-    kernels.quantize(y, COLS, &p.acts, 0, 1);
+    kernels.quantise(y, COLS, &p.acts, 0, 1);
     p.tensor.part[WHIT_PART_CODES] = memory;
     p.tensor.part_bytes[WHIT_PART_CODES] = TOTAL_BYTES;
     p.kernel = whit_matmul_find(&kernels, &p.tensor.type, &spec, 1);

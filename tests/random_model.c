@@ -34,12 +34,12 @@ typedef struct kind {
         .has_offset = offset                                                                                           \
     }
 
-enum { N_BODIES_MAX = 7 };
+enum { N_MATRICES_MAX = 7 };
 
 static const struct shape {
     whit_config config;
-    kind body[N_BODIES_MAX]; /* q, k, v, o, gate, up, down; those that are all zero are as the first */
-    kind embed, head;        /* head: unused where it is tied */
+    kind matrices[N_MATRICES_MAX]; /* q, k, v, o, gate, up, down; those that are all zero are as the first */
+    kind embed, head;              /* head: unused where it is tied */
 } shapes[] = {
     {{.family = "llama",
       .n_layers = 2,
@@ -337,13 +337,13 @@ static whit_status tensors(struct maker *m, const struct shape *shape)
         const char *name, *bias;
         uint32_t n_rows, n_cols;
         bool has_bias;
-    } body[N_BODIES_MAX] = {{"q", "q_bias", q, c->n_embd, c->attn_bias},
-                            {"k", "k_bias", kv, c->n_embd, c->attn_bias},
-                            {"v", "v_bias", kv, c->n_embd, c->attn_bias},
-                            {"o", "o_bias", c->n_embd, q, c->out_bias},
-                            {"gate", "gate_bias", c->n_ff, c->n_embd, c->ffn_bias},
-                            {"up", "up_bias", c->n_ff, c->n_embd, c->ffn_bias},
-                            {"down", "down_bias", c->n_embd, c->n_ff, c->ffn_bias}};
+    } matrices[N_MATRICES_MAX] = {{"q", "q_bias", q, c->n_embd, c->attn_bias},
+                                  {"k", "k_bias", kv, c->n_embd, c->attn_bias},
+                                  {"v", "v_bias", kv, c->n_embd, c->attn_bias},
+                                  {"o", "o_bias", c->n_embd, q, c->out_bias},
+                                  {"gate", "gate_bias", c->n_ff, c->n_embd, c->ffn_bias},
+                                  {"up", "up_bias", c->n_ff, c->n_embd, c->ffn_bias},
+                                  {"down", "down_bias", c->n_embd, c->n_ff, c->ffn_bias}};
     WHIT_TRY(matrix(m, -1, "embed", shape->embed, c->n_vocab, c->n_embd));
     for (int layer = 0; layer < (int)c->n_layers; layer++) {
         static const kind unset;
@@ -353,10 +353,11 @@ static whit_status tensors(struct maker *m, const struct shape *shape)
         if (c->qk_norm) WHIT_TRY(vector(m, layer, "k_norm", c->head_dim));
         if (c->sub_norm) WHIT_TRY(vector(m, layer, "attn_sub_norm", q));
         if (c->sub_norm) WHIT_TRY(vector(m, layer, "ffn_sub_norm", c->n_ff));
-        for (int i = 0; i < N_BODIES_MAX; i++) {
-            bool is_unset = memcmp(&shape->body[i], &unset, sizeof unset) == 0;
-            WHIT_TRY(matrix(m, layer, body[i].name, shape->body[is_unset ? 0 : i], body[i].n_rows, body[i].n_cols));
-            if (body[i].has_bias) WHIT_TRY(vector(m, layer, body[i].bias, body[i].n_rows));
+        for (int i = 0; i < N_MATRICES_MAX; i++) {
+            bool is_unset = memcmp(&shape->matrices[i], &unset, sizeof unset) == 0;
+            WHIT_TRY(matrix(m, layer, matrices[i].name, shape->matrices[is_unset ? 0 : i], matrices[i].n_rows,
+                            matrices[i].n_cols));
+            if (matrices[i].has_bias) WHIT_TRY(vector(m, layer, matrices[i].bias, matrices[i].n_rows));
         }
     }
     WHIT_TRY(vector(m, -1, "final_norm", c->n_embd));

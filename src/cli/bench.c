@@ -34,7 +34,7 @@ static const struct bench_values defaults = {.n_prompt = 512,
 static const cli_option options[] = {
     {"-m, --model", CLI_REPEAT, AT(models), "FILE", "A model to measure; may be repeated.", 0, 0},
     {"--shape", CLI_REPEAT, AT(shapes), "SHAPE",
-     "NAME:BODY[:HEAD[:EMBD]]: a random model of a real shape; may be repeated.", 0, 0},
+     "NAME:LAYERS[:HEAD[:EMBD]]: a random model of a real shape; may be repeated.", 0, 0},
     {"-p, --n-prompt", CLI_COUNT, AT(n_prompt), "N", "Tokens of the prompt test; 0 leaves it out. Default 512.", 0,
      1 << 20},
     {"-n, --n-gen", CLI_COUNT, AT(n_decode), "N", "Tokens of the decoding test; 0 leaves it out. Default 128.", 0,
@@ -282,7 +282,7 @@ const cli_verb cli_bench_verb = {
     "int8 numbers with the instructions in use. Shares are medians of the rounds' own ratios; the "
     "roofline share is the longer of reading and multiplying over the time taken.\n"
     "A shape is a random model of real size: bitnet-2b4t, tinyllama-1.1b, llama3-8b, falcon3-7b or "
-    "qwen3-0.6b, with the codec of its body (t2 t5 b1 q2 i4 i8), of its head (default i8s where it is "
+    "qwen3-0.6b, with the codec of its layers (t2 t5 b1 q2 i4 i8), of its head (default i8s where it is "
     "the embedding too, else i4; none leaves the head out) and of its embedding. It is made once and "
     "kept in the cache folder. WHIT_CPU caps the instructions.\n"
     "  whit bench --shape bitnet-2b4t:t5 -t 1,2 -d 0,2048 --kv i8",

@@ -58,7 +58,7 @@ typedef struct bench_sample {
     whit_status status;
     char message[504];
     double tokens, seconds;
-    double bytes, macs; /* touched and multiplied (body) in these seconds */
+    double bytes, macs; /* touched and multiplied (layers) in these seconds */
     double all_macs;    /* head included */
     double read_bytes_per_s, int8_macs_per_s;
     uint64_t peak_rss_bytes;
@@ -82,11 +82,11 @@ typedef struct bench_range {
 typedef struct bench_count {
     bench_range *ranges; /* weights that a pass reads whole */
     uint32_t n_ranges;
-    double pass_bytes;           /* of those, vectors included */
-    double survivor_bytes;       /* what a row of a screened head has beside, 0: not screened */
-    double row_bytes;            /* an embedding's row */
-    const struct whit_kv *kv;    /* what a pass reads of the cache depends on its windows */
-    double body_macs, head_macs; /* of one row */
+    double pass_bytes;            /* of those, vectors included */
+    double survivor_bytes;        /* what a row of a screened head has beside, 0: not screened */
+    double row_bytes;             /* an embedding's row */
+    const struct whit_kv *kv;     /* what a pass reads of the cache depends on its windows */
+    double layer_macs, head_macs; /* of one row */
     whit_isa isa;
 } bench_count;
 

@@ -9,7 +9,7 @@ static const char *tensor_name(const whit_session *session, int32_t weight)
     return weight >= 0 ? whit_ndf_tensor_name(session->model->file, (uint32_t)weight) : "";
 }
 
-static bool is_body(const char *name)
+static bool is_layer_matrix(const char *name)
 {
     return !strncmp(name, "layers.", 7);
 }
@@ -29,11 +29,11 @@ static void count_tensor(const whit_session *session, const whit_exec_step *step
     for (int part = 0; part < WHIT_PART_COUNT; part++)
         if (!by_half || part != WHIT_PART_LOW) add_range(count, tensor->part[part], tensor->part_bytes[part]);
     double macs = (double)tensor->type.n_rows * tensor->type.n_cols;
-    if (!is_body(tensor_name(session, weight))) {
+    if (!is_layer_matrix(tensor_name(session, weight))) {
         count->head_macs += macs;
         return;
     }
-    count->body_macs += macs;
+    count->layer_macs += macs;
     if (step->kernel->isa > count->isa) count->isa = step->kernel->isa;
 }
 

@@ -16,7 +16,7 @@ enum { ROWS = 6912, COLS = 2560, STRIDE = ROWS + 16, INT8_ROUNDS = 2048, MIN_NS 
 static const uint32_t columns[] = {1, 2, 4, 8, 64, 512};
 #define N_COLUMN_COUNTS (sizeof columns / sizeof *columns)
 
-/* The formats that a body or a head has, and signs in front of bitmaps of activations. */
+/* The formats that layers or a head have, and signs in front of bitmaps of activations. */
 static const struct {
     uint8_t codec;
     uint8_t scale; /* whit_scale_kind */
@@ -119,7 +119,7 @@ static bool measure_format(struct setup *s, size_t i, uint32_t n_rounds, struct 
         whit_acts acts = whit_acts_of_f32(s->x, COLS, n, COLS);
         if (spec.kind != WHIT_ACTS_F32) {
             acts = whit_acts_place(&spec, n, COLS, s->acts_memory);
-            s->table.quantize(s->x, COLS, &acts, 0, n);
+            s->table.quantise(s->x, COLS, &acts, 0, n);
         }
         if (kernel->scratch_bytes && kernel->scratch_bytes(&w.type, &spec, n) > s->scratch_bytes) continue;
         struct measured *m = &out[(*n_out)++];

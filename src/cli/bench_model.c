@@ -77,7 +77,7 @@ static const char *const shape_names[] = {"bitnet-2b4t", "tinyllama-1.1b", "llam
 struct shape {
     whit_config config;
     const char *name;
-    uint8_t body, head, embd; /* codecs */
+    uint8_t layers, head, embd; /* codecs */
     bool no_head;
 };
 
@@ -100,7 +100,7 @@ static whit_status parse_shape(const char *text, struct shape *shape, whit_error
     while (which < N_SHAPES && strcmp(shape_names[which], fields[0])) which++;
     if (which == N_SHAPES || !fits)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "'%s' is no shape NAME:BODY[:HEAD[:EMBD]] with NAME one of bitnet-2b4t, tinyllama-1.1b, "
+                         "'%s' is no shape NAME:LAYERS[:HEAD[:EMBD]] with NAME one of bitnet-2b4t, tinyllama-1.1b, "
                          "llama3-8b, falcon3-7b, qwen3-0.6b",
                          text);
     *shape = (struct shape){.config = shapes[which], .name = shape_names[which]};
@@ -111,9 +111,9 @@ static whit_status parse_shape(const char *text, struct shape *shape, whit_error
     uint8_t usual = c->tied_head ? WHIT_CODEC_I8S : WHIT_CODEC_I4;
     shape->head = shape->embd = usual;
     shape->no_head = !strcmp(fields[2], "none");
-    if (!whit_codec_parse(fields[1], &shape->body))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: BODY is a codec (t2 t5 b1 q2 i4 i8 f16 ...), not '%s'", text,
-                         fields[1]);
+    if (!whit_codec_parse(fields[1], &shape->layers))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: LAYERS is a codec (t2 t5 b1 q2 i4 i8 f16 ...), not '%s'",
+                         text, fields[1]);
     if (fields[2][0] && !shape->no_head && !whit_codec_parse(fields[2], &shape->head))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: HEAD is a codec or none, not '%s'", text, fields[2]);
     if (c->tied_head) shape->embd = shape->head;
@@ -158,9 +158,9 @@ static double code_power(uint8_t codec)
     }
 }
 
-static whit_tensor_type body_type(const struct shape *shape, uint32_t n_rows, uint32_t n_cols)
+static whit_tensor_type layer_type(const struct shape *shape, uint32_t n_rows, uint32_t n_cols)
 {
-    uint8_t codec = shape->body;
+    uint8_t codec = shape->layers;
     whit_tensor_type type = {.codec = codec, .layout = WHIT_LAYOUT_TILE16, .n_rows = n_rows, .n_cols = n_cols};
     if (is_float(codec)) return type;
     if (shape->config.sub_norm) {
@@ -373,7 +373,7 @@ static whit_status matrix(struct maker *m, uint32_t layer, const char *name, uin
 {
     char full[64];
     snprintf(full, sizeof full, "layers.%u.%s", layer, name);
-    return tensor(m, full, body_type(m->shape, n_rows, n_cols));
+    return tensor(m, full, layer_type(m->shape, n_rows, n_cols));
 }
 
 /* In the order in which a pass reads them. */
@@ -431,7 +431,7 @@ static bool cache_path(const struct shape *shape, char path[BENCH_PATH_BYTES])
     int n = snprintf(path, BENCH_PATH_BYTES, "%s/bench", folder);
     if (n >= BENCH_PATH_BYTES || (mkdir(path, 0700) != 0 && access(path, W_OK) != 0)) return false;
     n = snprintf(path, BENCH_PATH_BYTES, "%s/bench/%s-%s-%s-%s-v" BENCH_MODEL_VERSION ".ndf", folder, shape->name,
-                 codec_name(shape->body), shape->no_head ? "none" : codec_name(shape->head), codec_name(shape->embd));
+                 codec_name(shape->layers), shape->no_head ? "none" : codec_name(shape->head), codec_name(shape->embd));
     return n < BENCH_PATH_BYTES;
 }
 

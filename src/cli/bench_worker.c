@@ -289,8 +289,8 @@ static whit_status run_round(struct work *w, bench_sample *sample, whit_error *e
         if (w->count.survivor_bytes > 0 && wants)
             for (uint32_t r = 0; r < (t->is_decode ? n_rows : 1); r++)
                 sample->bytes += w->session->exec.n_rescored[r] * w->count.survivor_bytes;
-        sample->macs += n_rows * w->count.body_macs;
-        sample->all_macs += n_rows * w->count.body_macs + wants * (t->is_decode ? n_rows : 1) * w->count.head_macs;
+        sample->macs += n_rows * w->count.layer_macs;
+        sample->all_macs += n_rows * w->count.layer_macs + wants * (t->is_decode ? n_rows : 1) * w->count.head_macs;
         sample->tokens += n_rows;
     }
     probe(w);

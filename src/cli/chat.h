@@ -13,7 +13,7 @@ typedef struct cli_chat {
     cli_input *input;
     cli_talk talk;
     cli_keep keep;
-    cli_stage stage; /* --program */
+    cli_stage stage;     /* --program */
     cli_grammar grammar; /* of every answer */
     /* Settings, changed by /set. */
     cli_sampler_flags sampler; /* all filled in, the seed drawn */
@@ -34,7 +34,7 @@ void cli_chat_greet(const cli_chat *chat, const char *path);
 /* A line that begins with '/'. */
 void cli_chat_command(cli_chat *chat, const char *line, size_t n_bytes);
 
-/* CLI_OK or a said exit status. */
+/* CLI_OK or a status already reported. */
 int cli_chat_load(cli_chat *chat, const char *path);
 
 /* Answers the last message; false where nothing came of it, and there is no message more. */

@@ -159,7 +159,7 @@ static json_t *row_of(struct subject *s)
                      "kld_median", cli_quantile(score->divergences, score->n, 0.5), "kld_p99",
                      cli_quantile(score->divergences, score->n, 0.99), "kld_max", score->divergences[score->n - 1],
                      "top1", 100.0 * (double)score->n_same_top / n, "rms_change", 100 * sqrt(score->squared_change / n),
-                     "body_bits_per_weight", whit_weights_body_bits(&s->model->weights), "file_bytes",
+                     "body_bits_per_weight", whit_weights_layer_bits(&s->model->weights), "file_bytes",
                      (json_int_t)file_bytes(s->model), "resident_bytes", (json_int_t)tensor_bytes(s->model));
 }
 

@@ -189,7 +189,7 @@ static int tune(cli_call *call, const struct compress_values *v, const struct tu
         cli_training_flags flags = CLI_TRAINING_DEFAULTS;
         if (v->n_tokens) window = v->n_tokens;
         flags.out = v->output;
-        flags.ends = v->embedding == 2 ? 1 : 0;
+        flags.embedding = v->embedding == 2 ? 1 : 0;
         flags.n_tokens = window;
         flags.n_sequences = window < TUNE_ROWS ? TUNE_ROWS / window : 1;
         flags.minutes = v->n_tune_tokens ? 0 : v->tune_minutes;
@@ -201,7 +201,7 @@ static int tune(cli_call *call, const struct compress_values *v, const struct tu
         flags.checkpoint = paths->checkpoint;
         flags.resume = v->resume && access(paths->checkpoint, F_OK) == 0;
         whit_trainer_options o = cli_training_wanted(&flags);
-        o.codecs.body = o.codecs.ends = "own";
+        o.codecs.layers = o.codecs.embedding = "own";
         o.command = compressed->command;
         if (!begin_windows(compressed, window, &ids)) status = cli_fail(call, CLI_LIMIT, "out of memory for the text");
         o.ids = (const int32_t *)(const void *)ids.data;
@@ -248,7 +248,7 @@ static int write_page(cli_call *call, const struct compress_values *v, const whi
                               .output = v->output,
                               .command = o->command,
                               .tuning = v->n_tune_tokens || v->tune_minutes > 0 ? tuning : NULL,
-                              .body_bits = whit_weights_body_bits(&compressed->weights),
+                              .layer_bits = whit_weights_layer_bits(&compressed->weights),
                               .matrices = *rows,
                               .seconds = (double)(whit_now_ns() - began_ns) / 1e9};
     if (v->n_tune_tokens)
@@ -287,7 +287,7 @@ static int report(cli_call *call, const struct compress_values *v, const struct 
     whit_model *model = NULL;
     whit_model_options open = whit_model_options_default();
     if (whit_model_open(v->output, &open, &model, &error) != WHIT_OK) return cli_fail_error(call, &error);
-    double bits = whit_weights_body_bits(&model->weights);
+    double bits = whit_weights_layer_bits(&model->weights);
     whit_model_close(model);
     if (v->json)
         cli_print_json(call,

@@ -234,7 +234,7 @@ static void put_facts(const cli_compress_page *page, whit_buf *out)
     put_fact(out, "source", page->source);
     put_fact(out, "file", page->output);
     put_fact(out, "command", page->command);
-    snprintf(text, sizeof text, "%.3f, scales and padding counted", page->body_bits);
+    snprintf(text, sizeof text, "%.3f, scales and padding counted", page->layer_bits);
     put_fact(out, "bits per weight of the layers", text);
     snprintf(text, sizeof text, "%.2f MB, the source's %.2f MB", (double)page->bytes_after / 1e6,
              (double)page->bytes_before / 1e6);

@@ -25,7 +25,7 @@ enum { CLI_COMPRESS_SAMPLES = 3 };
 typedef struct cli_compress_page {
     const char *source, *output, *command;
     const char *tuning; /* "60000 tokens"; NULL: none */
-    double body_bits;
+    double layer_bits;
     uint64_t bytes_before, bytes_after; /* of all tensors, the source's as it is held in memory */
     whit_buf matrices;                  /* cli_compressed_matrix[] in the order in which they were made */
     uint32_t n_unreported;              /* finished by a run before this one */

@@ -5,7 +5,7 @@
 #include "cli/training.h"
 #include "cli/verbs.h"
 #include "model/config_json.h"
-#include "train/fresh.h"
+#include "train/new_model.h"
 
 struct distill_values {
     const char *teacher, *student, *start;
@@ -43,11 +43,11 @@ static int open_student(cli_call *call, const struct distill_values *v, const wh
 {
     whit_error error;
     whit_config config;
-    whit_fresh fresh = {.config = &config, .seed = (uint64_t)v->training.seed};
+    whit_new_model new_model = {.config = &config, .seed = (uint64_t)v->training.seed};
     whit_status status = whit_config_read_json(v->student, NULL, &config, &error);
     config.n_vocab = whit_model_vocab_size(teacher);
-    whit_fresh_like(&fresh, teacher);
-    if (status == WHIT_OK) status = whit_fresh_open(&fresh, NULL, student, &error);
+    whit_new_model_like(&new_model, teacher);
+    if (status == WHIT_OK) status = whit_new_model_open(&new_model, NULL, student, &error);
     return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 }
 
@@ -62,7 +62,7 @@ static int run(cli_call *call)
     whit_model *teacher = NULL, *student = NULL;
     char command[256];
     whit_trainer_options o = cli_training_wanted(training);
-    o.codecs.body = codecs[v->codec];
+    o.codecs.layers = codecs[v->codec];
     o.codecs.mixed = v->mixed.items;
     o.codecs.n_mixed = v->mixed.n;
     o.n_sample_tokens = v->n_sample_tokens;
@@ -70,7 +70,7 @@ static int run(cli_call *call)
     o.ce_weight = v->ce;
     o.hidden_weight = v->hidden;
     snprintf(command, sizeof command, "whit distill --codec %s --steps %u --minutes %g --seed %lld --rate %g",
-             o.codecs.body, training->n_steps, (double)training->minutes, (long long)training->seed,
+             o.codecs.layers, training->n_steps, (double)training->minutes, (long long)training->seed,
              (double)training->rate);
     o.command = command;
     int exit = cli_training_check(call, training, 0);

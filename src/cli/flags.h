@@ -24,7 +24,7 @@ typedef struct cli_model_flags {
 extern const cli_option cli_model_options[];
 
 /* Opens, shows the progress of a conversion, guards the mappings; with path NULL the built-in model.
- * CLI_OK or a said exit status. */
+ * CLI_OK or a status already reported. */
 int cli_open_model(cli_call *call, const char *path, bool no_cache, whit_model **model);
 
 /* How messages call it: the path, or the built-in model's name. */
@@ -60,7 +60,7 @@ typedef struct cli_adapters {
     whit_mount mounts[WHIT_MOUNTS_MAX];
     size_t n;
 } cli_adapters;
-/* CLI_OK or a said exit status; what was opened is closed by the second in every case. */
+/* CLI_OK or a status already reported; what was opened is closed by the second in every case. */
 int cli_open_adapters(cli_call *call, const cli_adapter_flags *flags, const whit_model *model, cli_adapters *adapters);
 void cli_close_adapters(cli_adapters *adapters);
 
@@ -108,7 +108,7 @@ typedef struct cli_grammar {
     const whit_stage *stages[4];
     size_t n_stages;
 } cli_grammar;
-/* CLI_OK or a said exit status; what was opened is closed by cli_close_grammar in every case. */
+/* CLI_OK or a status already reported; what was opened is closed by cli_close_grammar in every case. */
 int cli_open_grammar(cli_call *call, const cli_grammar_flags *flags, const whit_model *model, cli_grammar *grammar);
 /* From the beginning again, for another answer. */
 int cli_restart_grammar(cli_call *call, cli_grammar *grammar);

@@ -102,11 +102,11 @@ static int print_counts(cli_call *call, const whit_graph *graph, bool json)
                        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:b}", "files", (json_int_t)n.n_files, "lines",
                                  (json_int_t)n.n_lines, "symbols", (json_int_t)n.n_symbols, "mentions",
                                  (json_int_t)n.n_mentions, "imports", (json_int_t)n.n_imports, "bytes",
-                                 (json_int_t)n.size_bytes, "built", n.fresh));
+                                 (json_int_t)n.size_bytes, "built", n.is_new));
         return CLI_OK;
     }
     cli_print(call, "%u files, %llu lines: %u symbols, %u mentions, %u imports; %s\n", n.n_files,
-              (unsigned long long)n.n_lines, n.n_symbols, n.n_mentions, n.n_imports, n.fresh ? "built" : "unchanged");
+              (unsigned long long)n.n_lines, n.n_symbols, n.n_mentions, n.n_imports, n.is_new ? "built" : "unchanged");
     return CLI_OK;
 }
 

@@ -123,10 +123,11 @@ static json_t *describe(const char *path, const whit_model *model, const whit_se
     return json_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "path", path,
                      "identity", identity, "family", model->config.family, "parameters", (json_int_t)n_weights,
                      "tensor_bytes", (json_int_t)tensor_bytes, "body_bits_per_weight",
-                     whit_weights_body_bits(&model->weights), "tokenizer_bytes", (json_int_t)tokenizer_bytes, "context",
-                     (json_int_t)whit_model_context_size(model), "session_bytes", (json_int_t)session_bytes, "config",
-                     cli_table_to_json(whit_ndf_config(file)), "metadata", cli_table_to_json(whit_ndf_meta(file)),
-                     "templates", templates, "files", files, "appended", appended, "tensors", tensors);
+                     whit_weights_layer_bits(&model->weights), "tokenizer_bytes", (json_int_t)tokenizer_bytes,
+                     "context", (json_int_t)whit_model_context_size(model), "session_bytes", (json_int_t)session_bytes,
+                     "config", cli_table_to_json(whit_ndf_config(file)), "metadata",
+                     cli_table_to_json(whit_ndf_meta(file)), "templates", templates, "files", files, "appended",
+                     appended, "tensors", tensors);
 }
 
 void cli_print_table(cli_call *call, const char *title, const json_t *table)

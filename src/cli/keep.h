@@ -32,7 +32,7 @@ typedef struct cli_keep {
 } cli_keep;
 
 /* Loads or creates the file for sequence 0; nothing without a path. Sampling options that were not given
- * are then those of the last turn. CLI_OK or a said exit status; close in every case. */
+ * are then those of the last turn. CLI_OK or a status already reported; close in every case. */
 int cli_keep_open(cli_call *call, const cli_keep_flags *flags, whit_session *session, const char *purpose,
                   cli_sampler_flags *sampler, cli_keep *keep);
 void cli_keep_close(cli_keep *keep);

@@ -18,7 +18,7 @@ typedef struct cli_stage {
     size_t n_stages;
 } cli_stage;
 
-/* Reads the file (NULL: there is none) and says what is wrong with it. CLI_OK, or a said exit status. */
+/* Reads the file (NULL: there is none) and says what is wrong with it. CLI_OK, or a status already reported. */
 int cli_stage_open(cli_call *call, const char *path, cli_stage *stage);
 /* Begins a generation, with the program's state anew; fills stages and n_stages. The prompt's ids may be
  * NULL where the caller does not have them. */

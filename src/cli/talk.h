@@ -17,7 +17,7 @@ typedef struct cli_talk {
     bool told_system; /* that the template leaves the system message out */
 } cli_talk;
 
-/* `template_file` NULL: the model's own. CLI_OK or a said exit status; close in every case. */
+/* `template_file` NULL: the model's own. CLI_OK or a status already reported; close in every case. */
 int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_session_flags *session,
                   const cli_adapter_flags *adapters, const char *template_file, uint32_t n_draft, cli_talk *talk);
 void cli_talk_close(cli_talk *talk);

@@ -10,7 +10,7 @@
 #include "model/config_json.h"
 #include "tokenizer/from_path.h"
 #include "tokenizer/learn.h"
-#include "train/fresh.h"
+#include "train/new_model.h"
 
 struct train_values {
     const char *start, *config, *tokenizer, *chat_template, *name;
@@ -124,17 +124,17 @@ static int train(cli_call *call, const struct train_values *v, const whit_model 
     const cli_training_flags *training = &v->training;
     char command[256];
     whit_trainer_options o = cli_training_wanted(training);
-    o.codecs.body = codecs[v->codec];
+    o.codecs.layers = codecs[v->codec];
     o.kl_weight = 0;
     o.ce_weight = 1;
     snprintf(command, sizeof command, "whit train --codec %s --steps %u --minutes %g --seed %lld --rate %g",
-             o.codecs.body, training->n_steps, (double)training->minutes, (long long)training->seed,
+             o.codecs.layers, training->n_steps, (double)training->minutes, (long long)training->seed,
              (double)training->rate);
     o.command = command;
     return cli_train(call, training, start, NULL, &o);
 }
 
-static int open_fresh(cli_call *call, const struct train_values *v, whit_model **start)
+static int open_new(cli_call *call, const struct train_values *v, whit_model **start)
 {
     whit_error error;
     whit_config config;
@@ -145,9 +145,9 @@ static int open_fresh(cli_call *call, const struct train_values *v, whit_model *
     if (exit == CLI_OK && status == WHIT_OK) exit = cli_training_check(call, &v->training, config.n_ctx);
     if (exit == CLI_OK && status == WHIT_OK) status = find_tokenizer(v, &config, &image, &error);
     if (exit == CLI_OK && status == WHIT_OK) {
-        whit_fresh fresh = {
+        whit_new_model new_model = {
             &config, image.data, image.size_bytes, chat_template.data, v->name, (uint64_t)v->training.seed};
-        status = whit_fresh_open(&fresh, NULL, start, &error);
+        status = whit_new_model_open(&new_model, NULL, start, &error);
     }
     whit_buf_free(&image);
     free(chat_template.data);
@@ -160,7 +160,7 @@ static int run(cli_call *call)
     whit_model *start = NULL;
     if (!v->training.out || !v->training.text.n) return cli_fail(call, CLI_USAGE, "--text and -o are wanted");
     int exit = cli_training_check(call, &v->training, 0);
-    if (exit == CLI_OK) exit = v->start ? cli_open_model(call, v->start, false, &start) : open_fresh(call, v, &start);
+    if (exit == CLI_OK) exit = v->start ? cli_open_model(call, v->start, false, &start) : open_new(call, v, &start);
     if (exit == CLI_OK) exit = train(call, v, start);
     whit_model_close(start);
     return exit;

@@ -18,16 +18,17 @@
 const cli_option cli_training_options[] = {
     {"--text", CLI_REPEAT, AT(text), "FILE", "Training text; may be given several times.", 0, 0},
     {"-o, --output", CLI_FILE, AT(out), "FILE", "The finished .ndf.", 0, 0},
-    {"--ends", CLI_CHOICE, AT(ends), "i8|f16|f32", "Codec of embedding and head; i8 is the default.", 0, 0},
+    {"--embedding", CLI_CHOICE, AT(embedding), "i8|f16|f32", "Codec of embedding and head; i8 is the default.", 0, 0},
     {"--minutes", CLI_REAL, AT(minutes), "N", "Train for so long; this or --steps is wanted.", 0, 1e6},
     {"--steps", CLI_COUNT, AT(n_steps), "N", "Train for so many steps.", 0, 4e9},
     {"--seed", CLI_SEED, AT(seed), "N", "Which windows of the text are drawn; 0 is the default.", 0, 0},
     {"--specials", CLI_FLAG, AT(specials), NULL, "Special tokens written in the text are those; windows begin at BOS.",
      0, 0},
-    {"--held", CLI_FILE, AT(held), "FILE", "Text to measure the model on, beside its teacher.", 0, 0},
-    {"--held-every", CLI_COUNT, AT(held_every), "N", "Measure every N steps; 0, the default, at the end only.", 0, 4e9},
-    {"--held-windows", CLI_COUNT, AT(n_held_windows), "N", "Measure on so many windows; 0, the default, on all.", 0,
-     1e6},
+    {"--held-out", CLI_FILE, AT(held_out), "FILE", "Text to measure the model on, beside its teacher.", 0, 0},
+    {"--held-out-every", CLI_COUNT, AT(held_out_every), "N", "Measure every N steps; 0, the default, at the end only.",
+     0, 4e9},
+    {"--held-out-windows", CLI_COUNT, AT(n_held_out_windows), "N",
+     "Measure on so many windows; 0, the default, on all.", 0, 1e6},
     {"--checkpoint", CLI_FILE, AT(checkpoint), "FILE", "Where a run that is cut can go on.", 0, 0},
     {"--checkpoint-seconds", CLI_COUNT, AT(checkpoint_seconds), "N", "Write it every N seconds; 60.", 0, 1e6},
     {"--resume", CLI_FLAG, AT(resume), NULL, "Go on from the checkpoint.", 0, 0},
@@ -99,7 +100,7 @@ int cli_training_check(cli_call *call, const cli_training_flags *v, uint32_t n_c
                         v->n_tokens, n_ctx);
     int status = CLI_OK;
     for (size_t i = 0; status == CLI_OK && i < v->text.n; i++) status = check_readable(call, v->text.items[i]);
-    if (status == CLI_OK && v->held) status = check_readable(call, v->held);
+    if (status == CLI_OK && v->held_out) status = check_readable(call, v->held_out);
     if (status == CLI_OK && v->resume) status = check_readable(call, v->checkpoint);
     if (status == CLI_OK) status = check_writable(call, v->out);
     if (status == CLI_OK) status = check_writable(call, v->checkpoint);
@@ -116,41 +117,41 @@ static void on_report(void *user, const whit_trainer_report *r)
     listener->kl += r->kl;
     listener->ce += r->ce;
     listener->n++;
-    if (!r->held && r->share < 1 && r->elapsed_ns - listener->shown_ns < 5000000000ull) return;
+    if (!r->held_out && r->share < 1 && r->elapsed_ns - listener->shown_ns < 5000000000ull) return;
     listener->shown_ns = r->elapsed_ns;
     double kl = listener->kl / listener->n, ce = listener->ce / listener->n, seconds = (double)r->elapsed_ns * 1e-9;
-    char held[96] = "", held_json[96] = "", divergence[32] = "", divergence_json[40] = "";
+    char held_out[96] = "", held_out_json[96] = "", divergence[32] = "", divergence_json[40] = "";
     if (listener->has_teacher) {
         snprintf(divergence, sizeof divergence, "KL %.5f, ", kl);
         snprintf(divergence_json, sizeof divergence_json, "\"kl\": %.6f, ", kl);
     }
-    if (r->held) {
-        snprintf(held, sizeof held, ", held: perplexity %.4f", exp(r->held_ce));
-        snprintf(held_json, sizeof held_json, ", \"held_ce\": %.6f", r->held_ce);
+    if (r->held_out) {
+        snprintf(held_out, sizeof held_out, ", held-out: perplexity %.4f", exp(r->held_out_ce));
+        snprintf(held_out_json, sizeof held_out_json, ", \"held_ce\": %.6f", r->held_out_ce);
     }
-    if (r->held && r->held_ratio > 0) {
-        size_t n = strlen(held), n_json = strlen(held_json);
-        snprintf(held + n, sizeof held - n, ", KL %.5f, ratio %.4f", r->held_kl, r->held_ratio);
-        snprintf(held_json + n_json, sizeof held_json - n_json, ", \"held_kl\": %.6f, \"held_ratio\": %.6f", r->held_kl,
-                 r->held_ratio);
+    if (r->held_out && r->held_out_ratio > 0) {
+        size_t n = strlen(held_out), n_json = strlen(held_out_json);
+        snprintf(held_out + n, sizeof held_out - n, ", KL %.5f, ratio %.4f", r->held_out_kl, r->held_out_ratio);
+        snprintf(held_out_json + n_json, sizeof held_out_json - n_json, ", \"held_kl\": %.6f, \"held_ratio\": %.6f",
+                 r->held_out_kl, r->held_out_ratio);
     }
     cli_note("step %llu, %.1f %%: %sCE %.4f, rate %.2e, %.0f tokens/s, %.0f s left%s", (unsigned long long)r->step,
              100 * r->share, divergence, ce, r->rate, r->tokens_per_second,
-             r->share > 0 ? seconds / r->share - seconds : 0, held);
+             r->share > 0 ? seconds / r->share - seconds : 0, held_out);
     if (listener->log) {
         fprintf(listener->log,
                 "{\"step\": %llu, \"seconds\": %.2f, %s\"ce\": %.6f, \"gradient_norm\": %.6g, \"rate\": %.4e, "
                 "\"tokens_per_second\": %.1f%s}\n",
                 (unsigned long long)r->step, seconds, divergence_json, ce, r->gradient_norm, r->rate,
-                r->tokens_per_second, held_json);
+                r->tokens_per_second, held_out_json);
         fflush(listener->log);
     }
     cli_plot_add(&listener->plot,
                  (cli_plot_point){(double)r->step, listener->plots_kl ? kl : ce,
-                                  !r->held                 ? NAN
-                                      : listener->plots_kl ? r->held_kl
-                                                           : r->held_ce});
-    listener->last_ce = r->held ? r->held_ce : ce;
+                                  !r->held_out             ? NAN
+                                      : listener->plots_kl ? r->held_out_kl
+                                                           : r->held_out_ce});
+    listener->last_ce = r->held_out ? r->held_out_ce : ce;
     listener->n_steps = r->step;
     listener->kl = listener->ce = 0;
     listener->n = 0;
@@ -185,7 +186,7 @@ static void say_what_was_made(const char *path, const struct listener *listener)
     char size[32], bits[64] = "", loss[96] = "";
     if (stat(path, &info) != 0) return;
     if (whit_model_open(path, NULL, &model, NULL) == WHIT_OK)
-        snprintf(bits, sizeof bits, ", %.2f bits per weight in the layers", whit_weights_body_bits(&model->weights));
+        snprintf(bits, sizeof bits, ", %.2f bits per weight in the layers", whit_weights_layer_bits(&model->weights));
     whit_model_close(model);
     if (listener->n_steps)
         snprintf(loss, sizeof loss, ", cross-entropy %.4f (perplexity %.2f) after %" PRIu64 " steps", listener->last_ce,
@@ -205,15 +206,15 @@ static int say_cut(cli_call *call, const cli_training_flags *flags, const whit_e
 
 whit_trainer_options cli_training_wanted(const cli_training_flags *v)
 {
-    static const char *const ends[] = {"i8", "f16", "f32"};
+    static const char *const embedding[] = {"i8", "f16", "f32"};
     whit_trainer_options o = whit_trainer_options_default();
-    o.codecs.ends = ends[v->ends];
+    o.codecs.embedding = embedding[v->embedding];
     o.text = v->text.items;
     o.n_text = v->text.n;
     o.specials = v->specials;
-    o.held = v->held;
-    o.n_held_windows = v->n_held_windows;
-    o.held_every = v->held_every;
+    o.held_out = v->held_out;
+    o.n_held_out_windows = v->n_held_out_windows;
+    o.held_out_every = v->held_out_every;
     o.n_sequences = v->n_sequences;
     o.n_tokens = v->n_tokens;
     o.n_accumulate = v->n_accumulate;

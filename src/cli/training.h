@@ -7,11 +7,12 @@
 #include "train/trainer.h"
 
 typedef struct cli_training_flags {
-    const char *held, *out, *log, *plot, *checkpoint;
+    const char *held_out, *out, *log, *plot, *checkpoint;
     cli_list text;
-    int ends, precision;
+    int embedding, precision;
     float minutes;
-    uint32_t n_steps, n_sequences, n_tokens, n_accumulate, n_threads, held_every, n_held_windows, checkpoint_seconds;
+    uint32_t n_steps, n_sequences, n_tokens, n_accumulate, n_threads, held_out_every, n_held_out_windows,
+        checkpoint_seconds;
     int64_t seed;
     float rate, scale_rate, decay, clip, warm_up, ramp, beta2;
     bool specials, refit, recompute, resume;
@@ -25,12 +26,12 @@ extern const cli_option cli_training_options[], cli_recipe_options[];
         .warm_up = 0.03f, .beta2 = 0.95f, .checkpoint_seconds = 60                                                     \
     }
 
-/* Trainer's options from the flags; codec of the body, weights of the losses and command are the verb's. */
+/* Trainer's options from the flags; codec of the layers, weights of the losses and command are the verb's. */
 whit_trainer_options cli_training_wanted(const cli_training_flags *flags);
 /* Looks at everything that can be known before the work begins: the options, that texts can be read
- * and outputs written. n_ctx: of the model, 0 where it is not known yet. CLI_OK or a said exit status. */
+ * and outputs written. n_ctx: of the model, 0 where it is not known yet. CLI_OK or a status already reported. */
 int cli_training_check(cli_call *call, const cli_training_flags *flags, uint32_t n_ctx);
-/* Trains, reports, writes the finished file. CLI_OK or a said exit status. */
+/* Trains, reports, writes the finished file. CLI_OK or a status already reported. */
 int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model *start, const whit_model *teacher,
               whit_trainer_options *options);
 

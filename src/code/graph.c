@@ -201,13 +201,13 @@ whit_status whit_graph_open(const char *folder, const char *cache_folder, whit_g
         *graph = NULL;
         return status;
     }
-    (*graph)->fresh = true;
+    (*graph)->is_new = true;
     if (!cache_path(folder, cache_folder, path)) return WHIT_OK;
     /* What is shared with other processes need not be in this one's own memory as well. */
     whit_graph *mapped;
     if (whit_write_file(path, (*graph)->own.data, (*graph)->own.size_bytes, NULL) == WHIT_OK &&
         whit_graph_open_cached(folder, cache_folder, &mapped, NULL) == WHIT_OK) {
-        mapped->fresh = true;
+        mapped->is_new = true;
         whit_graph_close(*graph);
         *graph = mapped;
     }
@@ -231,7 +231,7 @@ whit_graph_counts whit_graph_count(const whit_graph *graph)
                                .n_imports = (uint32_t)graph->n[GRAPH_IMPORTS],
                                .n_lines = graph->head->n_lines,
                                .size_bytes = graph->head->size_bytes,
-                               .fresh = graph->fresh};
+                               .is_new = graph->is_new};
 }
 
 uint32_t whit_graph_name(const whit_graph *graph, const char *name, size_t n)

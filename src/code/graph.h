@@ -34,7 +34,7 @@ typedef struct whit_graph_mention {
 typedef struct whit_graph_counts {
     uint32_t n_files, n_names, n_symbols, n_mentions, n_imports;
     uint64_t n_lines, size_bytes;
-    bool fresh; /* built by this call */
+    bool is_new; /* built by this call */
 } whit_graph_counts;
 
 /* The graph of a folder as its files are now: from the cache where nothing has changed since, else it is

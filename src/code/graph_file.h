@@ -63,7 +63,7 @@ struct whit_graph {
     const struct graph_mention *mentions;
     const struct graph_import *imports;
     uint64_t n[GRAPH_N_SECTIONS];
-    bool fresh;
+    bool is_new;
 };
 
 uint32_t graph_hash(const char *text, size_t n);

@@ -51,7 +51,7 @@ static const char *last_word(const char *name)
     return dot ? dot + 1 : name;
 }
 
-static bool is_body(const whit_source_tensor *tensor)
+static bool is_layer_matrix(const whit_source_tensor *tensor)
 {
     return tensor->type.layout == WHIT_LAYOUT_TILE16 && strncmp(tensor->name, "layers.", 7) == 0;
 }
@@ -106,7 +106,7 @@ static bool is_solved(const whit_tensor_type *type)
 static bool change(void *user, const whit_source_tensor *tensor, whit_convert_change *to)
 {
     struct compression *c = user;
-    if (!is_body(tensor)) return false;
+    if (!is_layer_matrix(tensor)) return false;
     const whit_finished *finished = &c->finished[tensor - c->source->tensors];
     *to = (whit_convert_change){0};
     if (type_of(c, tensor, &to->type) != WHIT_OK) return false; /* checked before */
@@ -128,7 +128,7 @@ static whit_status check(const struct compression *c)
             return whit_fail(c->error, WHIT_ERROR_UNSUPPORTED,
                              "%s: tensor '%s' is compressed already; start from the original", c->source->path,
                              tensor->name);
-        if (!is_body(tensor)) continue;
+        if (!is_layer_matrix(tensor)) continue;
         any = true;
         WHIT_TRY(type_of(c, tensor, &type));
     }
@@ -138,7 +138,7 @@ static whit_status check(const struct compression *c)
         bool found = false;
         for (uint32_t i = 0; i < c->source->n_tensors && !found; i++) {
             const char *last = last_word(c->source->tensors[i].name);
-            found = is_body(&c->source->tensors[i]) && n == strlen(last) && strncmp(o->mixed[k], last, n) == 0;
+            found = is_layer_matrix(&c->source->tensors[i]) && n == strlen(last) && strncmp(o->mixed[k], last, n) == 0;
         }
         if (!found || !o->mixed[k][n])
             return whit_fail(c->error, WHIT_ERROR_ARGUMENT, "'%s' is no matrix of the layers and a codec, as in down=t",
@@ -176,7 +176,7 @@ static bool next_stage(const struct compression *c, uint32_t *at, struct stage *
         const whit_node *node = &block->nodes[*at];
         if (node->op != WHIT_OP_LINEAR) continue;
         const whit_source_tensor *tensor = whit_source_find(c->source, c->stream.params[0].items[node->weight].name);
-        if (!is_body(tensor)) continue;
+        if (!is_layer_matrix(tensor)) continue;
         if (stage->n && (node->input[0] != stage->input || stage->n == 8)) break;
         stage->input = node->input[0];
         stage->params[stage->n] = node->weight;
@@ -582,7 +582,7 @@ static bool all_finished(const struct compression *c)
 {
     for (uint32_t i = 0; i < c->source->n_tensors; i++) {
         whit_tensor_type type;
-        if (!is_body(&c->source->tensors[i]) || type_of(c, &c->source->tensors[i], &type) != WHIT_OK) continue;
+        if (!is_layer_matrix(&c->source->tensors[i]) || type_of(c, &c->source->tensors[i], &type) != WHIT_OK) continue;
         if (is_solved(&type) && !c->finished[i].name[0]) return false;
     }
     return true;
@@ -624,7 +624,7 @@ static whit_status round_all(struct compression *c)
         whit_tensor_type type;
         double share = 0;
         unsigned layer = 0;
-        if (!is_body(tensor)) continue;
+        if (!is_layer_matrix(tensor)) continue;
         WHIT_TRY(type_of(c, tensor, &type));
         if (!is_solved(&type)) continue;
         float *means = whit_zalloc_array(c->allocator, type.n_cols, sizeof *means);

@@ -7,7 +7,7 @@
  * it, each weight by its loss 1 / U_jj^2. Descent then moves one code at a time to the level that is best
  * for the others as they are, and refits the scales by least squares under H.
  *
- * Rows are independent: they are shared out in blocks that do not depend on the number of threads. */
+ * Rows are independent: they are partitioned into blocks that do not depend on the number of threads. */
 #ifndef WHIT_COMPRESS_SOLVE_H
 #define WHIT_COMPRESS_SOLVE_H
 

@@ -468,20 +468,20 @@ bool whit_buffer_is_conflicting(const whit_buffer *buffer)
 
 static whit_status read_again(whit_buffer *buffer, whit_error *error)
 {
-    whit_buffer *fresh = new_buffer();
-    if (!fresh) return whit_fail_memory(error, "a buffer", sizeof *fresh);
-    whit_status status = whit_file_open(buffer->path, &fresh->file, error);
-    if (status == WHIT_OK) status = begin_text(fresh, fresh->file.data, fresh->file.size_bytes, error);
+    whit_buffer *reread = new_buffer();
+    if (!reread) return whit_fail_memory(error, "a buffer", sizeof *reread);
+    whit_status status = whit_file_open(buffer->path, &reread->file, error);
+    if (status == WHIT_OK) status = begin_text(reread, reread->file.data, reread->file.size_bytes, error);
     if (status == WHIT_OK) {
-        uint64_t before = whit_text_size(buffer->text), after = whit_text_size(fresh->text);
-        whit_file_identity identity = fresh->file.identity;
-        swap_texts(buffer, fresh);
+        uint64_t before = whit_text_size(buffer->text), after = whit_text_size(reread->text);
+        whit_file_identity identity = reread->file.identity;
+        swap_texts(buffer, reread);
         buffer->file.identity = identity;
         buffer->saved_state = whit_undo_state(buffer->history);
         buffer->plain = buffer->never_saved = false;
         on_change(buffer, 0, before, after);
     }
-    free_buffer(fresh);
+    free_buffer(reread);
     return status;
 }
 

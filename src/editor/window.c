@@ -76,23 +76,23 @@ bool ed_window_split(ed *e, bool beside)
         ed_complain(e, "the window is too small to be split");
         return false;
     }
-    struct ed_window *inner = calloc(1, sizeof *inner), *fresh = ed_window_new(e, old->doc);
-    if (!inner || !fresh) {
+    struct ed_window *inner = calloc(1, sizeof *inner), *added = ed_window_new(e, old->doc);
+    if (!inner || !added) {
         free(inner);
-        ed_window_free(fresh);
+        ed_window_free(added);
         ed_complain(e, "no memory for another window");
         return false;
     }
-    fresh->cursors[0] = *ed_cursor(e);
-    fresh->top = old->top;
-    fresh->wrap = old->wrap;
-    *inner = (struct ed_window){.parent = old->parent, .child = {old, fresh}, .beside = beside};
+    added->cursors[0] = *ed_cursor(e);
+    added->top = old->top;
+    added->wrap = old->wrap;
+    *inner = (struct ed_window){.parent = old->parent, .child = {old, added}, .beside = beside};
     if (old->parent)
         old->parent->child[old->parent->child[1] == old] = inner;
     else
         e->root = inner;
-    old->parent = fresh->parent = inner;
-    e->window = fresh;
+    old->parent = added->parent = inner;
+    e->window = added;
     ed_windows_layout(e);
     return true;
 }

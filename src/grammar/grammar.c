@@ -118,29 +118,29 @@ static void forget_masks(whit_grammar *g)
     whit_state_pool_clear(&g->bounded);
 }
 
-/* Moves what the states use to a fresh pool. On failure everything is as before. */
+/* Moves what the states use to a new pool. On failure everything is as before. */
 static whit_status collect(whit_grammar *g, whit_error *error)
 {
-    whit_state_pool fresh;
-    WHIT_TRY(whit_state_pool_open(&g->graph, g->allocator, &fresh, error));
+    whit_state_pool moved;
+    WHIT_TRY(whit_state_pool_open(&g->graph, g->allocator, &moved, error));
     forget_masks(g); /* also the copies that frames remember */
-    uint32_t begin = whit_state_pool_import(&fresh, &g->exact, g->begin, 0);
-    for (int round = 0; round < 2 && !fresh.failed; round++)
+    uint32_t begin = whit_state_pool_import(&moved, &g->exact, g->begin, 0);
+    for (int round = 0; round < 2 && !moved.failed; round++)
         for (whit_grammar_state *s = g->states; s; s = s->next) { /* first all copies, then all numbers */
-            uint32_t now = whit_state_pool_import(&fresh, &g->exact, s->now, 0);
+            uint32_t now = whit_state_pool_import(&moved, &g->exact, s->now, 0);
             if (round) s->now = now;
             for (uint32_t i = 0; i < s->n_past; i++) {
-                uint32_t past = whit_state_pool_import(&fresh, &g->exact, s->past[i], 0);
+                uint32_t past = whit_state_pool_import(&moved, &g->exact, s->past[i], 0);
                 if (round) s->past[i] = past;
             }
         }
-    if (fresh.failed) {
-        whit_state_pool_close(&fresh);
+    if (moved.failed) {
+        whit_state_pool_close(&moved);
         forget_masks(g);
         return whit_fail_memory(error, "the states of a grammar", g->exact.frames.size_bytes);
     }
     whit_state_pool_close(&g->exact);
-    g->exact = fresh;
+    g->exact = moved;
     g->begin = begin;
     whit_stack_frame *frames = (whit_stack_frame *)g->exact.frames.data;
     for (uint32_t i = 0; i < whit_state_pool_n_frames(&g->exact); i++) frames[i].bounded = 0;

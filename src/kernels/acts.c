@@ -38,7 +38,7 @@ whit_acts_spec whit_acts_spec_q2(const whit_tensor_type *type)
 static size_t data_stride(const whit_acts_spec *spec, uint32_t n_cols)
 {
     /* A kernel may read whole lines (of 20 columns, for t5) and whole AMX rows (64 columns). Rows
-     * are an odd number of cache lines apart, or many at once would meet in the same sets. */
+     * are an odd number of cache lines apart, or many at once would share the same cache sets. */
     if (spec->kind == WHIT_ACTS_I8) return ((whit_round_up((size_t)n_cols, 64) / 64 + 1) | 1) * 64;
     return whit_round_up(((size_t)n_cols + 31) / 32 * 4, 64);
 }

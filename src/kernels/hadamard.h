@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The Hadamard turn of values in packed caches. A head is cut into powers of two, 64 at most, the largest
- * first; each is turned by itself: butterflies at distances 1, 2, 4 ..., lower + upper and lower - upper.
+ * The Hadamard transform of values in packed caches. A head is cut into powers of two, 64 at most, the largest
+ * first; each is rotated by itself: butterflies at distances 1, 2, 4 ..., lower + upper and lower - upper.
  * Then a power of two, so that nothing is rounded there: forth 2^-floor(k / 2), back 2^-ceil(k / 2) for 2^k
  * elements. Plain C, so that every ISA's compiler makes vectors of it, with the same bits. */
 #ifndef WHIT_KERNELS_HADAMARD_H

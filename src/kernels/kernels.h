@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The kernels: one table of functions for a session, chosen once by ISA level.
  *
- * Every kernel gives the bits of the generic one, whatever its ISA, tile or number of columns
+ * Every kernel gives the bits of the generic one, whatever its ISA, tile or number of tokens
  * (docs/numerics.md says which operations in which order). Kernels take bare pointers and shapes,
  * allocate nothing, keep no state and may run in any thread inside the environment of
  * base/fpenv.h. Pointers need the alignment of their element type only, except where said. Nothing
@@ -21,7 +21,7 @@
 
 /* Quantises tokens [token_begin, token_end) of x (n_tokens, x_stride) into `acts`, scales, sums and
  * zero padding included; whatever acts->spec says (i8 per token or per group, q2). */
-typedef void whit_quantize_fn(const float *x, size_t x_stride, const whit_acts *acts, uint32_t token_begin,
+typedef void whit_quantise_fn(const float *x, size_t x_stride, const whit_acts *acts, uint32_t token_begin,
                               uint32_t token_end);
 
 /* ---- matrix products ------------------------------------------------------------------------ */
@@ -42,7 +42,7 @@ typedef struct whit_matmul_kernel {
     const char *name;                /* grammar in docs/kernels.md */
     whit_isa isa;                    /* lowest level that may run it */
     uint32_t features;               /* WHIT_CPU_ bits it needs beside the level */
-    uint32_t min_tokens, max_tokens; /* columns it is meant for; correct for any number */
+    uint32_t min_tokens, max_tokens; /* it is meant for; correct for any number */
     bool (*accepts)(const whit_tensor_type *type, const whit_acts_spec *spec);
     /* Bytes per thread; NULL for none. */
     size_t (*scratch_bytes)(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens);
@@ -71,7 +71,7 @@ typedef void whit_add_fn(float *x, const float *y, uint32_t n);
 typedef void whit_scale_fn(float *x, float factor, uint32_t n);
 
 /* Rows that are made, normalised and quantised in one go, as they lie between two matrices. Row t
- * is x = a + b, gate(a) * b or a itself; then acts = quantize(rms_norm(x)), as the kernels above
+ * is x = a + b, gate(a) * b or a itself; then acts = quantise(rms_norm(x)), as the kernels above
  * have it. All rows are acts->n_cols wide. */
 typedef enum whit_row_source {
     WHIT_ROW_GIVEN, /* x = a; b and x are a too */
@@ -158,7 +158,7 @@ typedef void whit_low_rank_fn(const whit_tensor *b, const float *low, size_t low
  * multiple of 64, memory 64-byte aligned. */
 typedef uint64_t whit_probe_read_fn(const void *memory, size_t size_bytes);
 
-/* Multiplies 32 rows by 32 columns over K = 256, n_rounds times, in the tile of the level's matrix
+/* Multiplies 32 rows by 32 tokens over K = 256, n_rounds times, in the tile of the level's matrix
  * kernels and with their loads: w (64 k-quads, 2 tiles, 16 rows, 4) codes of 0 to 3, x (32, 256),
  * 64-byte aligned. Returns the sum of all products modulo 2^32. */
 typedef uint32_t whit_probe_int8_fn(const uint8_t *w, const int8_t *x, uint32_t n_rounds);
@@ -173,7 +173,7 @@ typedef struct whit_kernels {
     uint32_t features;    /* extras in use; none where a cap below their level stands */
     uint32_t kv_queries;  /* that should share a reading of a block, where there are so many */
     bool kv_converts_f16; /* kv_attend_f16 converts blocks to integers, and wants a cache for them */
-    whit_quantize_fn *quantize;
+    whit_quantise_fn *quantise;
     whit_rms_norm_fn *rms_norm;
     whit_rope_fn *rope_half;  /* NeoX: halves of a head */
     whit_rope_fn *rope_pairs; /* neighbours */
@@ -204,7 +204,7 @@ typedef struct whit_kernels {
  * WHIT_CPU has; NULL or "" for none). WHIT_ERROR_ARGUMENT for a name that is no level. */
 whit_status whit_kernels_select(const whit_cpu *cpu, const char *cap, whit_kernels *kernels, whit_error *error);
 
-/* The matrix kernel for a tensor, its activations and a number of columns. Never NULL: generic
+/* The matrix kernel for a tensor, its activations and a number of tokens. Never NULL: generic
  * takes everything but plain layouts. */
 const whit_matmul_kernel *whit_matmul_find(const whit_kernels *kernels, const whit_tensor_type *type,
                                            const whit_acts_spec *spec, uint32_t n_tokens);

@@ -130,7 +130,7 @@ typedef struct whit_kv_group {
     const void *sinks;   /* where block 0 of the sequence is closed: whit_kv_sinks, read in the place of its
                             first positions. Else NULL */
     const float *rope;   /* (2 * rope_pairs, 64) as of whit_kv_packing */
-    uint32_t rope_pairs; /* 0: keys are not turned */
+    uint32_t rope_pairs; /* 0: keys are not rotated */
     void *converted;     /* whit_kv_converted_bytes, 64-byte aligned: a cache for f16 as integers; or NULL */
     uint32_t valid;      /* bit b: `converted` holds block b. Kernels set it, the caller clears it. */
 } whit_kv_group;
@@ -141,11 +141,11 @@ static inline size_t whit_kv_converted_bytes(uint32_t head_dim)
     return (size_t)4 * WHIT_KV_GROUP_TOKENS * head_dim;
 }
 
-/* How keys of a packed type are turned: rows of the cosines of each pair of a head at the angles from a block's
+/* How keys of a packed type are rotated: rows of the cosines of each pair of a head at the angles from a block's
  * first position to each of its 64, then of the sines (whit_kv_offset_table). */
 typedef struct whit_kv_packing {
     const float *rope;   /* (2 * rope_pairs, 64) */
-    uint32_t rope_pairs; /* pair i is (i, i + rope_pairs); 0: not turned, rope may be NULL */
+    uint32_t rope_pairs; /* pair i is (i, i + rope_pairs); 0: not rotated, rope may be NULL */
 } whit_kv_packing;
 
 /* Positions of a group that one query sees: [begin, end), empty where begin >= end. */

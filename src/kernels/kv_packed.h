@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The closed form of a block of the packed caches: keys and values of one KV head at 64 positions, in
  * few bits. While a block is open, and some time after, it is an f16 block (kv_block.h) whose values
- * are turned by a Hadamard matrix (kernels/hadamard.h): what is summed up lies in one turned space,
+ * are rotated by a Hadamard matrix (kernels/hadamard.h): what is summed up lies in one rotated space,
  * and one turn back per head ends it.
  *
  *   keys         u32 (ceil(head_dim / c), 4, 16): c = 32 / bits channels a dword, lane l of vector v is
@@ -14,8 +14,8 @@
  *   key_steps    u8 (head_dim): of a channel, times their unit
  *   value_steps  u8 (groups of 64 dimensions, 64 positions), times their unit
  *
- *   key          least + code * step, turned by RoPE from the block's first position to its own where
- *                keys are turned (kv_block.h); read as an integer word of up to 2,047: times units[1],
+ *   key          least + code * step, rotated by RoPE from the block's first position to its own where
+ *                keys are rotated (kv_block.h); read as an integer word of up to 2,047: times units[1],
  *                rounded. A word is worth units[2], a power of two
  *   value        (2 code - 3) * step
  *

@@ -54,7 +54,7 @@ typedef struct whit_kv_class {
     uint32_t n_layers, n_heads, n_kv_heads, head_dim;
     uint32_t window;                      /* 0: none */
     uint32_t beyond;                      /* positions that are kept before it */
-    uint32_t n_window_blocks, rope_pairs; /* packed types; pairs of keys that are turned */
+    uint32_t n_window_blocks, rope_pairs; /* packed types; pairs of keys that are rotated */
     uint32_t n_sinks;                     /* positions that every query sees beside its window */
     bool keeps_all;                       /* the window brings nothing */
     uint32_t n_places;                    /* entries of a sequence's table; block b has entry b mod n_places */

@@ -141,7 +141,7 @@ void whit_blas_multiply(const whit_blas *blas, uint32_t worker, const whit_produ
     }
 }
 
-/* ---- shared out ----------------------------------------------------------------------------- */
+/* ---- partitioned ----------------------------------------------------------------------------- */
 
 struct share_job {
     const whit_blas *blas;

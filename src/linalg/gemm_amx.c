@@ -8,8 +8,8 @@
  * it must be.
  *
  * A block of C is 32 x 32 in tiles 0 to 3; tiles 4 and 5 are A, 6 and 7 are B. For every K_BLOCK of
- * k, 32 rows of A are packed, to stay in the first cache, and meet all columns of B, which stay in the
- * second: packed B has its blocks of k one after the other, in each the panels of 32 columns.
+ * k, 32 rows of A are packed, to stay in L1, and multiplied by all columns of B, which stay in
+ * L2: packed B has its blocks of k one after the other, in each the panels of 32 columns.
  *
  *   m, n, k  rows of C, columns of C, what is summed      (Intel SDM: TILELOADD, TDPBF16PS) */
 #include "linalg/gemm_amx.h"

@@ -2,7 +2,7 @@
  * Matrix products whose operands are rounded to bfloat16 on the way into AMX tiles, with sums in
  * f32: c (m, n) = or += op(a) (m, k) op(b) (k, n), row-major.
  *
- * First b is packed, then rows of c are made from it; threads may share out both. Every element of
+ * First b is packed, then rows of c are made from it; both may be partitioned over threads. Every element of
  * c is a sum in one order, however rows and panels are shared. Only where whit_linalg_detect
  * finds WHIT_CPU_AMX_BF16. No state. */
 #ifndef WHIT_LINALG_GEMM_AMX_H

@@ -33,19 +33,19 @@ typedef struct whit_loops {
 
     /* y = weight * x * r with r = 1 / sqrt(mean(x^2) + eps). */
     void (*norm)(const float *x, const float *weight, float eps, float *y, size_t n);
-    /* Its gradients: dx, added to what is there unless `fresh`; dweight +=. */
-    void (*norm_gradient)(const float *x, const float *weight, float eps, const float *dy, bool fresh, float *dx,
+    /* Its gradients: dx, added to what is there unless `overwrites`; dweight +=. */
+    void (*norm_gradient)(const float *x, const float *weight, float eps, const float *dy, bool overwrites, float *dx,
                           float *dweight, size_t n);
     /* Rotates pairs (i, i + n_pairs) by the table's angles: cosines (n_pairs), then sines; `turn` is
-     * 1 or, for the gradient, -1. Elements from 2 n_pairs on are copied. Adds to y unless `fresh`. */
-    void (*rope)(const float *x, const float *table, float turn, bool fresh, float *y, size_t n_pairs, size_t n);
-    /* y = silu(gate) * up, y = max(gate, 0)^2 * up, and their gradients, added unless fresh. */
+     * 1 or, for the gradient, -1. Elements from 2 n_pairs on are copied. Adds to y unless `overwrites`. */
+    void (*rope)(const float *x, const float *table, float turn, bool overwrites, float *y, size_t n_pairs, size_t n);
+    /* y = silu(gate) * up, y = max(gate, 0)^2 * up, and their gradients, added unless overwrites. */
     void (*silu)(const float *gate, const float *up, float *y, size_t n);
-    void (*silu_gradient)(const float *gate, const float *up, const float *dy, float *dgate, bool fresh_gate,
-                          float *dup, bool fresh_up, size_t n);
+    void (*silu_gradient)(const float *gate, const float *up, const float *dy, float *dgate, bool overwrites_gate,
+                          float *dup, bool overwrites_up, size_t n);
     void (*relu2)(const float *gate, const float *up, float *y, size_t n);
-    void (*relu2_gradient)(const float *gate, const float *up, const float *dy, float *dgate, bool fresh_gate,
-                           float *dup, bool fresh_up, size_t n);
+    void (*relu2_gradient)(const float *gate, const float *up, const float *dy, float *dgate, bool overwrites_gate,
+                           float *dup, bool overwrites_up, size_t n);
 
     /* The gradient of a loss over logits, in place: ce * (q - onehot) + kl * (q - p), where q is the
      * softmax of `logits` and p of `teacher` (NULL: kl is 0). Gives both losses in nats. */

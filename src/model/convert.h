@@ -31,7 +31,7 @@ typedef struct whit_convert_options {
     const char *command; /* provenance; NULL: none */
     /* Fills `change` and says true for a tensor that changes; NULL: none does. */
     bool (*change)(void *user, const whit_source_tensor *tensor, whit_convert_change *change);
-    uint32_t n_threads;  /* 0: one per physical core; the bytes written do not depend on it */
+    uint32_t n_threads; /* 0: one per physical core; the bytes written do not depend on it */
     whit_progress_fn *progress;
     void (*report)(void *user, const whit_convert_tensor_report *report); /* NULL: none */
     void *user;                                                           /* of change, progress and report */

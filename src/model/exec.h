@@ -131,7 +131,7 @@ struct whit_exec {
     uint8_t *slots;
     double *rope_frequencies;
     float *rope_tables;  /* (n_batch_rows, 2 * rope_pairs) */
-    float *offset_table; /* packed types: whit_kv_packing's, of all pairs; NULL: no keys are turned */
+    float *offset_table; /* packed types: whit_kv_packing's, of all pairs; NULL: no keys are rotated */
     uint32_t *closing;   /* (n_closing) packed types: rows of the pass that are the last of their block */
     uint32_t n_closing;
     float *sink_tables; /* the same, of an endless cache: what rotates a row's queries back to the sinks */

@@ -28,7 +28,7 @@ ROW_STEP(run_acts)
 {
     (void)worker;
     whit_acts acts = whit_acts_place(&step->acts, exec->n_rows[step->rows], step->width, step->output);
-    exec->kernels->quantize(INPUT(0, 0), step->input_stride[0], &acts, begin, end);
+    exec->kernels->quantise(INPUT(0, 0), step->input_stride[0], &acts, begin, end);
 }
 
 static void copy_row(const whit_exec_step *step, const float *from, float *to)
@@ -55,7 +55,7 @@ ROW_STEP(run_rope)
     }
 }
 
-/* A key is scattered over many lines of its block, all of them out of cache: asked for together they
+/* A key is scattered over many lines of its block, all of them out of cache: prefetched together they
  * come in a tenth of the time that storing to one after the other takes. */
 static void prefetch_keys(whit_kv_type type, const void *block, uint32_t slot, uint32_t n, uint32_t head_dim)
 {

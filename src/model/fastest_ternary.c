@@ -52,7 +52,7 @@ static double measure(uint8_t codec, const whit_kernels *kernels, whit_pool *poo
                .y = y};
     whit_acts_spec spec = whit_acts_spec_for(&t.tensor.type, WHIT_ACT_I8);
     t.acts = whit_acts_place(&spec, 1, COLS, memory);
-    kernels->quantize(y, COLS, &t.acts, 0, 1);
+    kernels->quantise(y, COLS, &t.acts, 0, 1);
     t.tensor.part[WHIT_PART_CODES] = codes;
     whit_codec_part_bytes(&t.tensor.type, WHIT_PART_CODES, &t.tensor.part_bytes[WHIT_PART_CODES]);
     t.kernel = whit_matmul_find(kernels, &t.tensor.type, &spec, 1);

@@ -352,8 +352,8 @@ static bool same_data(const struct whit_hf_importer *importer, const whit_safete
 }
 
 /* Embedding and head: one matrix or two, whichever of them is stored. */
-static whit_status add_ends(whit_source *source, struct whit_hf_importer *importer, const whit_safetensor *embed,
-                            const whit_safetensor *head, whit_error *error)
+static whit_status add_embedding_and_head(whit_source *source, struct whit_hf_importer *importer,
+                                          const whit_safetensor *embed, const whit_safetensor *head, whit_error *error)
 {
     const char *path = source->path, *embed_name = "model.embed_tokens.weight", *head_name = "lm_head.weight";
     bool tied = importer->tied;
@@ -406,7 +406,7 @@ whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer 
         else
             WHIT_TRY(add_tensor(source, importer, file, file_name, name, part == PART_PROJECTION, error));
     }
-    return add_ends(source, importer, embed, head, error);
+    return add_embedding_and_head(source, importer, embed, head, error);
 }
 
 whit_status whit_import_hf_vector(whit_source *source, struct whit_hf_importer *importer, const char *name,

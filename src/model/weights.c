@@ -46,7 +46,7 @@ whit_resolver whit_weights_resolver(whit_weights *weights)
     return (whit_resolver){weights, find, type_of};
 }
 
-double whit_weights_body_bits(const whit_weights *weights)
+double whit_weights_layer_bits(const whit_weights *weights)
 {
     double bits = 0, elems = 0;
     for (uint32_t i = 0; i < weights->n_tensors; i++) {

@@ -22,6 +22,6 @@ void whit_weights_close(whit_weights *weights);
 whit_resolver whit_weights_resolver(whit_weights *weights);
 
 /* All bits of the layers' matrices over their weights (scales, parts and padding counted). */
-double whit_weights_body_bits(const whit_weights *weights);
+double whit_weights_layer_bits(const whit_weights *weights);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The tokens a sampler has seen, and what repeating them costs: llama.cpp's penalties and DRY.
  *
- * A ring of the last n_history tokens. Both penalties edit freshly loaded candidates, and only
+ * A ring of the last n_history tokens. Both penalties edit newly loaded candidates, and only
  * those of tokens that occur in their window. Nothing is allocated after opening. */
 #ifndef WHIT_RUNTIME_HISTORY_H
 #define WHIT_RUNTIME_HISTORY_H

@@ -142,7 +142,7 @@ whit_status whit_messages_write(const whit_messages *messages, whit_buf *out, wh
     return whit_fail_memory(error, "the conversation's text", before);
 }
 
-static whit_status read_message(whit_messages *fresh, const whit_json *json, uint32_t at, whit_error *error)
+static whit_status read_message(whit_messages *incoming, const whit_json *json, uint32_t at, whit_error *error)
 {
     if (whit_json_type_of(json, at) != WHIT_JSON_OBJECT)
         return whit_json_fail(json, at, error, "a message is an object, with role and content");
@@ -155,8 +155,8 @@ static whit_status read_message(whit_messages *fresh, const whit_json *json, uin
     if (!text) return whit_json_fail(json, at, error, "the content of a message is a text");
     for (int r = WHIT_ROLE_SYSTEM; r <= WHIT_ROLE_ASSISTANT; r++) {
         if (!whit_json_is(json, role, whit_role_name((whit_role)r))) continue;
-        if (r != WHIT_ROLE_SYSTEM) return append(fresh, (whit_role)r, text, n, error);
-        if (!whit_messages_count(fresh)) return whit_messages_set_system(fresh, text, n, error);
+        if (r != WHIT_ROLE_SYSTEM) return append(incoming, (whit_role)r, text, n, error);
+        if (!whit_messages_count(incoming)) return whit_messages_set_system(incoming, text, n, error);
         return whit_json_fail(json, at, error, "the system's message comes first, once");
     }
     return whit_json_fail(json, at, error, "a role is system, user or assistant");
@@ -165,9 +165,9 @@ static whit_status read_message(whit_messages *fresh, const whit_json *json, uin
 whit_status whit_messages_read(whit_messages *messages, const char *name, const char *text, size_t text_bytes,
                                whit_error *error)
 {
-    whit_messages fresh = {.items = {.allocator = messages->items.allocator}};
+    whit_messages incoming = {.items = {.allocator = messages->items.allocator}};
     whit_json json = {0};
-    WHIT_TRY(whit_json_parse(name, text, text_bytes, fresh.items.allocator, &json, error));
+    WHIT_TRY(whit_json_parse(name, text, text_bytes, incoming.items.allocator, &json, error));
     uint32_t list = whit_json_get(&json, WHIT_JSON_ROOT, "messages");
     whit_status status = WHIT_OK;
     if (whit_json_type_of(&json, list) != WHIT_JSON_ARRAY)
@@ -175,13 +175,13 @@ whit_status whit_messages_read(whit_messages *messages, const char *name, const 
                                 "no conversation: an object with a list \"messages\" is wanted");
     for (uint32_t at = whit_json_first(&json, list); status == WHIT_OK && at != WHIT_JSON_NONE;
          at = whit_json_next(&json, list, at))
-        status = read_message(&fresh, &json, at, error);
+        status = read_message(&incoming, &json, at, error);
     whit_json_close(&json);
     if (status == WHIT_OK) {
         whit_messages old = *messages;
-        *messages = fresh;
-        fresh = old;
+        *messages = incoming;
+        incoming = old;
     }
-    whit_messages_free(&fresh);
+    whit_messages_free(&incoming);
     return status;
 }

@@ -158,7 +158,7 @@ static void gradient_block(const struct attention_job *job, uint32_t worker, con
                        .lda = m,
                        .b = k,
                        .ldb = job->kv_width,
-                       .beta = step->fresh[0] ? 0 : 1,
+                       .beta = step->overwrites[0] ? 0 : 1,
                        .c = whit_step_dinput(tape, step, 0) + b->q,
                        .ldc = job->q_width};
     whit_product dk = {.transpose_a = true,
@@ -185,7 +185,7 @@ static void gradient_items(void *context, uint32_t worker, uint32_t begin, uint3
         size_t head = (size_t)(item / job->n_kv_heads) * job->n_tokens * job->kv_width +
             (size_t)(item % job->n_kv_heads) * job->head_dim;
         for (int i = 1; i < 3; i++)
-            if (job->step->fresh[i]) clear_head(job, whit_step_dinput(tape, job->step, i), head);
+            if (job->step->overwrites[i]) clear_head(job, whit_step_dinput(tape, job->step, i), head);
         for (uint32_t member = 0; member < job->per_kv_head; member++)
             for (uint32_t at = 0; at < job->n_tokens; at += QUERY_BLOCK) {
                 struct block b = block_at(job, item, member, at);

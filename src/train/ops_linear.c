@@ -97,7 +97,7 @@ void whit_op_linear_gradient(const whit_tape *tape, const whit_tape_step *step)
                        .lda = n_out,
                        .b = weight->value,
                        .ldb = n_in,
-                       .beta = step->fresh[0] ? 0 : 1,
+                       .beta = step->overwrites[0] ? 0 : 1,
                        .c = whit_step_dinput(tape, step, 0),
                        .ldc = n_in};
     whit_product dweight = {.transpose_a = true,

@@ -49,7 +49,7 @@ void whit_op_embed(const whit_tape *tape, const whit_tape_step *step)
     RUN(embed);
 }
 
-/* On one thread: rows of the same id meet. */
+/* On one thread: rows may have the same id. */
 void whit_op_embed_gradient(const whit_tape *tape, const whit_tape_step *step)
 {
     float *table = whit_param_gradient(tape->params, &tape->params->items[step->node->weight]);
@@ -80,7 +80,7 @@ ROWS(norm_gradient)
     float *partial = tape->partials + chunk * tape->partial_elems;
     memset(partial, 0, group * sizeof *partial);
     for (size_t i = at; i < at + n; i += group)
-        tape->loops->norm_gradient(x + i, weight, step->node->constant, dy + i, step->fresh[0],
+        tape->loops->norm_gradient(x + i, weight, step->node->constant, dy + i, step->overwrites[0],
                                    whit_step_dinput(tape, step, 0) + i, partial, group);
 }
 
@@ -100,14 +100,14 @@ void whit_op_norm_gradient(const whit_tape *tape, const whit_tape_step *step)
 
 /* ---- RoPE ----------------------------------------------------------------------------------- */
 
-static void turn_rows(const whit_tape *tape, const whit_node *node, const float *x, float turn, bool fresh, float *y,
-                      uint32_t begin, uint32_t end)
+static void turn_rows(const whit_tape *tape, const whit_node *node, const float *x, float turn, bool overwrites,
+                      float *y, uint32_t begin, uint32_t end)
 {
     size_t width = whit_step_width(tape, node->output), pairs = node->rotary / 2;
     for (uint32_t r = begin; r < end; r++) {
         const float *table = tape->rope + (size_t)(r % tape->options.n_tokens) * 2 * tape->rope_pairs;
         for (size_t i = r * width; i < (r + 1) * width; i += node->head_dim)
-            tape->loops->rope(x + i, table, turn, fresh, y + i, pairs, node->head_dim);
+            tape->loops->rope(x + i, table, turn, overwrites, y + i, pairs, node->head_dim);
     }
 }
 
@@ -120,7 +120,7 @@ ROWS(rope)
 ROWS(rope_gradient)
 {
     (void)chunk;
-    turn_rows(tape, step->node, whit_step_doutput(tape, step), -1, step->fresh[0], whit_step_dinput(tape, step, 0),
+    turn_rows(tape, step->node, whit_step_doutput(tape, step), -1, step->overwrites[0], whit_step_dinput(tape, step, 0),
               begin, end);
 }
 
@@ -154,9 +154,9 @@ ROWS(gate_gradient)
     const float *dy = whit_step_doutput(tape, step) + at;
     float *dgate = whit_step_dinput(tape, step, 0) + at, *dup = whit_step_dinput(tape, step, 1) + at;
     if (step->node->gate == WHIT_GATE_RELU2)
-        tape->loops->relu2_gradient(gate, up, dy, dgate, step->fresh[0], dup, step->fresh[1], n);
+        tape->loops->relu2_gradient(gate, up, dy, dgate, step->overwrites[0], dup, step->overwrites[1], n);
     else
-        tape->loops->silu_gradient(gate, up, dy, dgate, step->fresh[0], dup, step->fresh[1], n);
+        tape->loops->silu_gradient(gate, up, dy, dgate, step->overwrites[0], dup, step->overwrites[1], n);
 }
 
 void whit_op_gate(const whit_tape *tape, const whit_tape_step *step)
@@ -184,7 +184,7 @@ ROWS(add_gradient)
     const float *dy = whit_step_doutput(tape, step) + at;
     for (int i = 0; i < 2; i++) {
         float *dx = whit_step_dinput(tape, step, i) + at;
-        if (step->fresh[i])
+        if (step->overwrites[i])
             memcpy(dx, dy, n * sizeof *dx);
         else
             tape->loops->add(dx, dy, n);
@@ -212,7 +212,7 @@ ROWS(scale_gradient)
     SPAN;
     const float *dy = whit_step_doutput(tape, step) + at;
     float *dx = whit_step_dinput(tape, step, 0) + at;
-    if (step->fresh[0])
+    if (step->overwrites[0])
         tape->loops->scale(dx, dy, step->node->constant, n);
     else
         tape->loops->add_scaled(dx, dy, step->node->constant, n);

@@ -161,7 +161,7 @@ whit_status whit_params_load(whit_params *params, const whit_ndf *file, whit_err
 {
     for (uint32_t i = 0; i < params->n; i++) {
         whit_param *param = &params->items[i];
-        if (param->fresh) continue;
+        if (param->is_new) continue;
         int64_t found = whit_ndf_find(file, param->name);
         whit_tensor tensor = {0};
         if (found >= 0) whit_ndf_tensor(file, (uint32_t)found, &tensor);

@@ -23,9 +23,9 @@ typedef struct whit_param {
     char name[WHIT_VALUE_NAME_BYTES];
     whit_tensor_type type; /* of the finished tensor */
     bool coded;            /* rounded to type in training too */
-    bool rounds_input;     /* W1.58A8: the rows that meet it are rounded to int8, a scale each */
+    bool rounds_input;     /* W1.58A8: the rows that it multiplies are rounded to int8, a scale each */
     bool frozen;           /* its weights are not trained */
-    bool fresh;            /* no tensor of the model: an adapter's factor */
+    bool is_new;           /* no tensor of the model: an adapter's factor */
     int32_t low_a, low_b;  /* of a matrix with an adapter: its factors; -1: none */
     size_t n;              /* weights */
     size_t offset;         /* of its latents in the run, resp. among the frozen ones */
@@ -70,7 +70,7 @@ void whit_params_free(whit_params *params);
 int32_t whit_params_find(const whit_params *params, const char *name); /* -1: none */
 /* `params` must stay where it is while the resolver is used. */
 whit_resolver whit_params_resolver(whit_params *params);
-/* Copies the weights of tensors of the same names and shapes, decoded to f32; fresh ones stay. */
+/* Copies the weights of tensors of the same names and shapes, decoded to f32; new ones stay. */
 whit_status whit_params_load(whit_params *params, const whit_ndf *file, whit_error *error);
 
 /* Fits the scales of coded tensors to their latents. */

@@ -44,7 +44,7 @@ static void cut_segments(whit_tape *tape)
 }
 
 /* Backward steps add to a gradient that a later node has written before them. */
-static whit_status find_fresh(whit_tape *tape, whit_error *error)
+static whit_status find_overwrites(whit_tape *tape, whit_error *error)
 {
     const whit_graph *g = tape->graph;
     bool *written = whit_zalloc_array(tape->allocator, g->n_values + 1, sizeof *written);
@@ -54,7 +54,7 @@ static whit_status find_fresh(whit_tape *tape, whit_error *error)
         for (int j = 0; ops[node->op].backward && j < 3; j++) {
             whit_ref root = tape->root[node->input[j]];
             if (!root) continue;
-            tape->steps[i].fresh[j] = !written[root];
+            tape->steps[i].overwrites[j] = !written[root];
             written[root] = true;
         }
     }
@@ -212,7 +212,7 @@ whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_
     if (status == WHIT_OK) {
         cut_segments(tape);
         find_sizes(tape);
-        status = find_fresh(tape, error);
+        status = find_overwrites(tape, error);
     }
     if (status == WHIT_OK) {
         struct placer placer = {0};

@@ -34,7 +34,7 @@ typedef struct whit_tape_options {
 typedef struct whit_tape_step {
     const whit_node *node;
     uint32_t segment;
-    bool fresh[3]; /* the backward step is the first to write the gradient of input i */
+    bool overwrites[3]; /* the backward step is the first to write the gradient of input i */
 } whit_tape_step;
 
 typedef struct whit_tape {

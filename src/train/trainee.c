@@ -35,10 +35,10 @@ whit_status whit_trainee_type(const char *codec, uint32_t n_rows, uint32_t n_col
     return WHIT_OK;
 }
 
-/* The codec of a layer's matrix: of the last wish for its name, else that of the body. */
-static const char *body_codec(const whit_trainee_codecs *codecs, const char *name)
+/* The codec of a layer's matrix: of the last wish for its name, else that of the layers. */
+static const char *layer_codec(const whit_trainee_codecs *codecs, const char *name)
 {
-    const char *codec = codecs->body, *last = strrchr(name, '.') + 1;
+    const char *codec = codecs->layers, *last = strrchr(name, '.') + 1;
     for (size_t i = 0; i < codecs->n_mixed; i++) {
         const char *mixed = codecs->mixed[i];
         size_t n = strcspn(mixed, "=");
@@ -83,7 +83,7 @@ static whit_status add_params(whit_trainee *trainee, const whit_trainee_codecs *
         whit_tensor_type type = {.layout = from->layout, .n_rows = from->n_rows, .n_cols = from->n_cols};
         bool matrix = from->layout == WHIT_LAYOUT_TILE16;
         if (matrix && codecs) {
-            const char *codec = strncmp(name, "layers.", 7) == 0 ? body_codec(codecs, name) : codecs->ends;
+            const char *codec = strncmp(name, "layers.", 7) == 0 ? layer_codec(codecs, name) : codecs->embedding;
             if (strcmp(codec, "own") != 0)
                 WHIT_TRY(whit_trainee_type(codec, from->n_rows, from->n_cols, &type, error));
             else

@@ -9,14 +9,14 @@
 #include "train/params.h"
 
 typedef struct whit_trainee_codecs {
-    const char *body;         /* matrices of the layers: "t", "b1", "q2", "f16", "f32", or "own": as they are in the model */
-    const char *ends;         /* embedding and head: "i8", "f16" or "f32" */
+    const char *layers; /* matrices of the layers: "t", "b1", "q2", "f16", "f32", or "own": as they are in the model */
+    const char *embedding;    /* embedding and head: "i8", "f16" or "f32" */
     const char *const *mixed; /* "down=t": another codec for the matrices of that name in all layers */
     size_t n_mixed;
 } whit_trainee_codecs;
 
 typedef struct whit_trainee {
-    const whit_model *model; /* where it comes from; NULL: made from nothing (fresh.h) */
+    const whit_model *model; /* where it comes from; NULL: made from nothing (new_model.h) */
     whit_config config;
     whit_params params;
     whit_graph graph;

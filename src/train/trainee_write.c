@@ -175,7 +175,7 @@ static uint32_t find_order(const whit_trainee *trainee, uint32_t *order, bool *t
             }
     }
     for (uint32_t i = 0; i < trainee->params.n; i++)
-        if (!taken[i] && !trainee->params.items[i].fresh) order[n++] = i;
+        if (!taken[i] && !trainee->params.items[i].is_new) order[n++] = i;
     return n;
 }
 

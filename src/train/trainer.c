@@ -2,7 +2,7 @@
 #include "train/trainer.h"
 
 #include "base/clock.h"
-#include "train/held.h"
+#include "train/held_out.h"
 #include "train/loss.h"
 #include "train/sample.h"
 #include "train/tape.h"
@@ -12,10 +12,10 @@
 struct whit_trainer {
     whit_trainer_options options;
     const whit_allocator *allocator;
-    const whit_model *start, *guide; /* the models given: student's start, and teacher or NULL */
+    const whit_model *start, *teacher_model; /* the models given: student's start, and teacher or NULL */
     whit_trainee teacher, student;
     whit_tape teacher_tape, student_tape;
-    whit_corpus text, held;
+    whit_corpus text, held_out;
     whit_loss loss;
     whit_pool *pool;
     whit_progress progress;
@@ -103,9 +103,9 @@ static void digest_settings(whit_trainer *d)
     whit_hash hash;
     whit_hash_begin(&hash, "whit.train");
     whit_hash_add(&hash, whit_model_identity(d->start), WHIT_HASH_BYTES);
-    if (d->guide) whit_hash_add(&hash, whit_model_identity(d->guide), WHIT_HASH_BYTES);
-    whit_hash_add(&hash, o->codecs.body, strlen(o->codecs.body) + 1);
-    whit_hash_add(&hash, o->codecs.ends, strlen(o->codecs.ends) + 1);
+    if (d->teacher_model) whit_hash_add(&hash, whit_model_identity(d->teacher_model), WHIT_HASH_BYTES);
+    whit_hash_add(&hash, o->codecs.layers, strlen(o->codecs.layers) + 1);
+    whit_hash_add(&hash, o->codecs.embedding, strlen(o->codecs.embedding) + 1);
     for (size_t i = 0; i < o->codecs.n_mixed; i++)
         whit_hash_add(&hash, o->codecs.mixed[i], strlen(o->codecs.mixed[i]) + 1);
     if (o->tuning) {
@@ -123,16 +123,16 @@ static void digest_settings(whit_trainer *d)
 static whit_status add_samples(whit_trainer *d, whit_error *error)
 {
     const whit_trainer_options *o = &d->options;
-    if (!d->guide) return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no teacher to sample text from");
-    uint32_t n_ctx = d->guide->config.n_ctx, n_longest = 2 * o->n_tokens < n_ctx ? 2 * o->n_tokens : n_ctx;
+    if (!d->teacher_model) return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no teacher to sample text from");
+    uint32_t n_ctx = d->teacher_model->config.n_ctx, n_longest = 2 * o->n_tokens < n_ctx ? 2 * o->n_tokens : n_ctx;
     whit_sample_options sample = {o->n_sample_tokens, n_longest, o->seed, o->n_threads, o->cancel};
-    return whit_corpus_add_samples(&d->text, d->guide, &sample, error);
+    return whit_corpus_add_samples(&d->text, d->teacher_model, &sample, error);
 }
 
 static whit_status open_text(whit_trainer *d, whit_error *error)
 {
     const whit_trainer_options *o = &d->options;
-    d->text.allocator = d->held.allocator = d->allocator;
+    d->text.allocator = d->held_out.allocator = d->allocator;
     for (size_t i = 0; i < o->n_text; i++)
         WHIT_TRY(whit_corpus_add_file(&d->text, d->start, o->text[i], o->specials, error));
     if (o->n_ids) WHIT_TRY(whit_corpus_add_ids(&d->text, d->start, o->ids, o->n_ids, error));
@@ -140,10 +140,11 @@ static whit_status open_text(whit_trainer *d, whit_error *error)
     if (d->text.n <= o->n_tokens)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "the training text has %zu tokens, a window needs %u", d->text.n,
                          o->n_tokens + 1);
-    if (!o->held) return WHIT_OK;
-    WHIT_TRY(whit_corpus_add_file(&d->held, d->start, o->held, o->specials, error));
-    if (d->held.n <= o->n_tokens)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: there is not one window of %u tokens", o->held, o->n_tokens);
+    if (!o->held_out) return WHIT_OK;
+    WHIT_TRY(whit_corpus_add_file(&d->held_out, d->start, o->held_out, o->specials, error));
+    if (d->held_out.n <= o->n_tokens)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: there is not one window of %u tokens", o->held_out,
+                         o->n_tokens);
     return WHIT_OK;
 }
 
@@ -152,7 +153,7 @@ static whit_status open_parts(whit_trainer *d, whit_error *error)
     const whit_trainer_options *o = &d->options;
     const whit_allocator *a = d->allocator;
     WHIT_TRY(check_options(o, d->start, error));
-    WHIT_TRY(check_teacher(o, d->start, d->guide, error));
+    WHIT_TRY(check_teacher(o, d->start, d->teacher_model, error));
     WHIT_TRY(whit_pool_open(o->n_threads, a, &d->pool, error));
     WHIT_TRY(open_text(d, error));
     if (o->tuning)
@@ -161,8 +162,8 @@ static whit_status open_parts(whit_trainer *d, whit_error *error)
         WHIT_TRY(whit_trainee_open(&d->student, d->start, &o->codecs, a, error));
     d->student.params.learn_scales = !o->refit_scales;
     whit_tape_options batch = {.n_sequences = o->n_sequences, .n_tokens = o->n_tokens, .precision = o->precision};
-    if (d->guide) {
-        WHIT_TRY(whit_trainee_open(&d->teacher, d->guide, NULL, a, error));
+    if (d->teacher_model) {
+        WHIT_TRY(whit_trainee_open(&d->teacher, d->teacher_model, NULL, a, error));
         WHIT_TRY(whit_tape_open(&d->teacher_tape, &d->teacher.graph, &d->teacher.config, &d->teacher.params, &batch,
                                 d->pool, a, error));
     }
@@ -189,7 +190,7 @@ whit_status whit_trainer_open(const whit_model *start, const whit_model *teacher
     d->options = *options;
     d->allocator = allocator;
     d->start = start;
-    d->guide = teacher;
+    d->teacher_model = teacher;
     whit_status status = open_parts(d, error);
     if (status != WHIT_OK)
         whit_trainer_close(d);
@@ -209,7 +210,7 @@ void whit_trainer_close(whit_trainer *d)
     whit_tape_close(&d->teacher_tape);
     whit_trainee_close(&d->student);
     whit_trainee_close(&d->teacher);
-    whit_corpus_free(&d->held);
+    whit_corpus_free(&d->held_out);
     whit_corpus_free(&d->text);
     whit_pool_close(d->pool);
     whit_free(a, d, sizeof *d);
@@ -219,7 +220,7 @@ size_t whit_trainer_bytes(const whit_trainer *d)
 {
     return whit_params_bytes(&d->teacher.params, false) + whit_params_bytes(&d->student.params, true) +
         whit_tape_bytes(&d->teacher_tape) + whit_tape_bytes(&d->student_tape) +
-        (d->text.capacity + d->held.capacity) * sizeof *d->ids +
+        (d->text.capacity + d->held_out.capacity) * sizeof *d->ids +
         d->n_rows * (sizeof *d->ids + sizeof *d->targets + 2 * sizeof *d->loss.rows);
 }
 
@@ -262,7 +263,7 @@ static void run_batch(whit_trainer *d, uint64_t number)
         whit_corpus_window(&d->text, o->seed, number * o->n_sequences + s, o->n_tokens, d->ids + s * o->n_tokens,
                            d->targets + s * o->n_tokens);
     const float *teacher = NULL;
-    if (d->guide) {
+    if (d->teacher_model) {
         whit_tape_forward(&d->teacher_tape, d->ids);
         teacher = whit_tape_value(&d->teacher_tape, d->teacher.graph.output);
     }
@@ -316,12 +317,13 @@ static whit_status step(whit_trainer *d, whit_trainer_report *report, whit_error
 
 static void measure(whit_trainer *d, whit_trainer_report *report)
 {
-    whit_held_result result = whit_held_measure(&d->student_tape, d->guide ? &d->teacher_tape : NULL, &d->loss,
-                                                &d->held, d->options.n_held_windows, d->ids, d->targets);
-    report->held = true;
-    report->held_ce = result.ce;
-    report->held_kl = result.kl;
-    report->held_ratio = d->guide ? exp(result.ce - result.teacher_ce) : 0;
+    whit_held_out_result result =
+        whit_held_out_measure(&d->student_tape, d->teacher_model ? &d->teacher_tape : NULL, &d->loss, &d->held_out,
+                              d->options.n_held_out_windows, d->ids, d->targets);
+    report->held_out = true;
+    report->held_out_ce = result.ce;
+    report->held_out_kl = result.kl;
+    report->held_out_ratio = d->teacher_model ? exp(result.ce - result.teacher_ce) : 0;
 }
 
 whit_status whit_trainer_run(whit_trainer *d, whit_error *error)
@@ -346,10 +348,10 @@ whit_status whit_trainer_run(whit_trainer *d, whit_error *error)
         report.share = share_of(d);
         report.tokens_per_second = (double)(d->progress.step - first) * o->n_accumulate * d->n_rows /
             ((double)(d->progress.elapsed_ns - before_ns) * 1e-9);
-        report.held = false;
+        report.held_out = false;
         bool last = report.share >= 1;
         if (last) round_student(d, 1); /* what was learned last */
-        if (d->held.n && (last || (o->held_every && report.step % o->held_every == 0))) {
+        if (d->held_out.n && (last || (o->held_out_every && report.step % o->held_out_every == 0))) {
             if (!last) round_student(d, report.share);
             measure(d, &report);
         }

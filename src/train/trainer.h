@@ -2,7 +2,7 @@
  * Training: a model, its matrices rounded where a codec says so, learns a text or its teacher's
  * distribution over it.
  *
- * The student starts from the weights of an open model: a new one (fresh.h), or the teacher itself.
+ * The student starts from the weights of an open model: a new one (new_model.h), or the teacher itself.
  * Every step draws windows from the text, runs student and teacher, and follows kl_weight *
  * KL(teacher || student) + ce_weight * CE + hidden_weight * the mean squared difference of the
  * residual streams, in units of the teacher's mean square. Nothing is written but checkpoints and,
@@ -24,9 +24,9 @@ typedef struct whit_trainer_report {
     double gradient_norm;           /* of the last step, before clipping */
     double rate, tokens_per_second; /* of the steps since this run began or went on */
     uint64_t elapsed_ns;
-    bool held;                  /* what follows was measured now */
-    double held_ce;             /* on the held-out text, second halves of windows, nats */
-    double held_kl, held_ratio; /* beside the teacher; 0 without one */
+    bool held_out;                      /* what follows was measured now */
+    double held_out_ce;                 /* on the held-out text, second halves of windows, nats */
+    double held_out_kl, held_out_ratio; /* beside the teacher; 0 without one */
 } whit_trainer_report;
 
 typedef struct whit_trainer_options {
@@ -36,11 +36,11 @@ typedef struct whit_trainer_options {
     size_t n_text;
     const int32_t *ids; /* text that is there already; where it has BOS, windows begin there */
     size_t n_ids;
-    size_t n_sample_tokens;  /* of text that the teacher makes, beside the files */
-    bool specials;           /* special tokens written in the text are those; windows begin at BOS */
-    const char *held;        /* file to measure on, NULL: none */
-    uint32_t n_held_windows; /* at most; 0: all */
-    uint32_t held_every;     /* steps between measurements; 0: at the end only */
+    size_t n_sample_tokens;      /* of text that the teacher makes, beside the files */
+    bool specials;               /* special tokens written in the text are those; windows begin at BOS */
+    const char *held_out;        /* file to measure on, NULL: none */
+    uint32_t n_held_out_windows; /* at most; 0: all */
+    uint32_t held_out_every;     /* steps between measurements; 0: at the end only */
     uint32_t n_sequences, n_tokens, n_accumulate;
     uint64_t n_steps; /* or */
     double seconds;   /* of training; the schedule follows whichever is set */

@@ -77,7 +77,7 @@ static whit_status add_factor(whit_params *params, const char *of, const char *w
         return whit_fail(error, WHIT_ERROR_LIMIT, "tensor '%s' has too long a name", of);
     WHIT_TRY(whit_params_add(params, name, &type, true, error));
     *index = (int32_t)params->n - 1;
-    params->items[*index].fresh = true;
+    params->items[*index].is_new = true;
     return WHIT_OK;
 }
 

@@ -110,14 +110,14 @@ done = whit("apply", "-", "--allow", "yellow", patch="new\n<<<<<<< SEARCH\n=====
 wanted("refs/whit/turns" in done.stderr and open("repo/sub/new").read() == "third\n", f"a repository that takes nothing: {done.stderr}")
 
 # Without a repository, and in one without commits.
-for folder in ("plain", "fresh"):
+for folder in ("plain", "new"):
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     open(f"{folder}/a", "w").write("a\n")
-subprocess.run(["git", "-C", "fresh", "init", "-q"], env=env, check=True)
-for folder in ("plain", "fresh"):
+subprocess.run(["git", "-C", "new", "init", "-q"], env=env, check=True)
+for folder in ("plain", "new"):
     whit("apply", "-", "--allow", "yellow", patch="a\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n", project=folder)
-got = subprocess.run(["git", "-C", "fresh", "show", "refs/whit/turns:a"], env=env, capture_output=True, text=True).stdout
+got = subprocess.run(["git", "-C", "new", "show", "refs/whit/turns:a"], env=env, capture_output=True, text=True).stdout
 wanted(got == "b\n" and not os.path.exists("plain/.git"), "a repository without commits")
 print(f"{n} turns")
 sys.exit(failed)

@@ -28,8 +28,8 @@ def environment():
     return env
 
 
-def agent(answers, *more, status=0, stdin=None, fresh=True, prompt=("-p", "Do it.")):
-    if fresh:
+def agent(answers, *more, status=0, stdin=None, new=True, prompt=("-p", "Do it.")):
+    if new:
         for folder in ("p", "state", "cache", "config", "home"):
             shutil.rmtree(folder, ignore_errors=True)
         os.makedirs("p")
@@ -89,7 +89,7 @@ if os.path.exists("s.json"):
     os.remove("s.json")
 agent([message(None, [WRITE]), message("one")], "--session", "s.json")
 wanted(stat.S_IMODE(os.stat("s.json").st_mode) == 0o600, "the session's mode")
-done, e = agent([message("two")], "--session", "s.json", fresh=False)
+done, e = agent([message("two")], "--session", "s.json", new=False)
 roles = [m["role"] for m in e.requests[0]["messages"]]
 wanted(roles == ["system", "user", "assistant", "tool", "assistant", "user"], f"the session: {roles}")
 wanted(len(json.load(open("s.json"))["messages"]) == 7, "the session is kept")

@@ -139,12 +139,12 @@ small="--steps 6 --sequences 2 -c 16 --precision f32 --rate 3e-3 -t 2"
 rm -f log* run.checkpoint
 # shellcheck disable=SC2086
 {
-    expect 0 whit tune -m model.ndf --text texts $small --rank 4 -o tuned.ndf --held texts --held-every 2 --log log --plot curve.svg
-    expect 0 whit tune -m model.ndf --text texts $small --rank 4 -o again.ndf --held texts --held-every 2
+    expect 0 whit tune -m model.ndf --text texts $small --rank 4 -o tuned.ndf --held-out texts --held-out-every 2 --log log --plot curve.svg
+    expect 0 whit tune -m model.ndf --text texts $small --rank 4 -o again.ndf --held-out texts --held-out-every 2
     cmp -s tuned.ndf again.ndf || complain "the same tuning gives another adapter"
     # A run that ended is resumed, as after a kill in front of the last write: nothing is left to do but that.
-    expect 0 whit tune -m model.ndf --text texts $small --rank 4 -o finished.ndf --held texts --checkpoint finished.run
-    expect 0 whit tune -m model.ndf --text texts $small --rank 4 -o resumed.ndf --held texts --checkpoint finished.run --resume
+    expect 0 whit tune -m model.ndf --text texts $small --rank 4 -o finished.ndf --held-out texts --checkpoint finished.run
+    expect 0 whit tune -m model.ndf --text texts $small --rank 4 -o resumed.ndf --held-out texts --checkpoint finished.run --resume
     cmp -s finished.ndf resumed.ndf || complain "resuming a finished run writes another adapter"
     expect 0 whit run -m model.ndf -p 'the land' $greedy --adapter tuned.ndf
     cmp -s out plain && complain "a tuned adapter changes nothing"

@@ -17,7 +17,7 @@ script() {
     [ "$status" = "$wanted" ] || complain "chat of '$lines' ended with $status, not $wanted: $(head -n 3 err)"
 }
 
-# ---- turns: each computes the new tokens only, and is the same as from a fresh start
+# ---- turns: each computes the new tokens only, and is the same as from a new start
 script 0 'the land\nand then\n/show history\n/show context\n/save two.json\n' --stats
 grep -q '^user: the land$' out && grep -q '^assistant: ' out || complain "/show history: $(cat out)"
 grep -q '4 messages' out || complain "/show context: $(cat out)"

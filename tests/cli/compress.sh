@@ -13,7 +13,7 @@ for i in range(1500):
 head -c 20000 text >calibration
 tail -c 8000 text >own
 expect 0 whit train --text text --width 64 --layers 2 --heads 2 --ffn 128 --context 64 --vocab 300 -c 32 --sequences 8 \
-    --threads 1 --ends f32 --codec f32 --steps 250 --rate 1e-2 -o original.ndf --seed 1
+    --threads 1 --embedding f32 --codec f32 --steps 250 --rate 1e-2 -o original.ndf --seed 1
 
 divergence() { # FILE: its mean KL from the original
     whit perplexity -m "$1" -f own -c 32 --second-half --kl-base original.ndf --json |

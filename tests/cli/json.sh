@@ -21,7 +21,7 @@ whit tokenize model.ndf --json <words >tokenize.json || complain "tokenize"
 keep inspect whit inspect model.ndf --json
 keep convert whit convert model.gguf -o again.ndf --json
 # shellcheck disable=SC2086
-expect 0 whit tune -m model.ndf --text words $batch -o adapter.ndf --log log.jsonl --held words
+expect 0 whit tune -m model.ndf --text words $batch -o adapter.ndf --log log.jsonl --held-out words
 keep inspect-adapter whit inspect adapter.ndf --json
 keep merge whit merge -m model.ndf --adapter adapter.ndf -o merged.ndf --json
 keep verify whit verify model.ndf --json

@@ -25,7 +25,7 @@ first 5 not-a-folder/out.ndf --steps 2 -o not-a-folder/out.ndf
 first 5 /nowhere/out.ndf --steps 2 -o /nowhere/out.ndf
 first 5 /nowhere/keep.run --steps 2 -o out.ndf --checkpoint /nowhere/keep.run
 first 5 /nowhere/plot.svg --steps 2 -o out.ndf --plot /nowhere/plot.svg
-first 5 absent --steps 2 -o out.ndf --held absent
+first 5 absent --steps 2 -o out.ndf --held-out absent
 first 5 absent.run --steps 2 -o out.ndf --checkpoint absent.run --resume
 first 2 "by one of them" -o out.ndf
 first 2 "by one of them" --steps 2 --minutes 1 -o out.ndf

@@ -8,12 +8,12 @@ for i in $(seq 60); do
     printf '<s>The fox number %s has a ball. The owl has the ball of the fox.</s>\n' "$i"
 done >text
 shape="--width 32 --layers 2 --heads 2 --ffn 48 --context 64 --vocab 300"
-batch="-c 24 --sequences 2 --threads 1 --ends f32"
+batch="-c 24 --sequences 2 --threads 1 --embedding f32"
 
 # ---- a model from nothing
 # shellcheck disable=SC2086 # options are lists
 {
-    expect 0 whit train --text text --specials $shape $batch --codec f32 --steps 40 --rate 5e-3 --held text \
+    expect 0 whit train --text text --specials $shape $batch --codec f32 --steps 40 --rate 5e-3 --held-out text \
         --log log.jsonl --name fox -o whole.ndf --seed 3
     python3 -c 'import json, math
 lines = [json.loads(line) for line in open("log.jsonl")]

@@ -68,7 +68,7 @@ static void compare(trial *t, const float *hidden, uint32_t first)
     const whit_kernels *k = &t->kernels;
     uint32_t n_tiles = (type->n_rows + 15) / 16, n = type->n_rows;
     whit_fpenv caller = whit_fpenv_enter();
-    k->quantize(hidden, type->n_cols, &t->acts, 0, BATCH);
+    k->quantise(hidden, type->n_cols, &t->acts, 0, BATCH);
     whit_matmul_find(k, type, &t->acts.spec, BATCH)->run(&t->head, &t->acts, 0, n_tiles, t->full, n, t->scratch);
     k->screen(&t->head, &t->acts, 0, n_tiles, t->screened, n);
     for (uint32_t i = 0; i < BATCH; i++) {

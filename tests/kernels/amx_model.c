@@ -70,7 +70,7 @@ static void the_model_equals_generic(void **state)
                 guarded_floats x = floats_random(&rng, (size_t)columns[n] * type.n_cols, INPUT_UNIFORM);
                 uint8_t *memory = guarded_alloc(whit_acts_bytes(&spec, columns[n], type.n_cols), 0);
                 whit_acts acts = whit_acts_place(&spec, columns[n], type.n_cols, memory);
-                generic.quantize(x.data, type.n_cols, &acts, 0, columns[n]);
+                generic.quantise(x.data, type.n_cols, &acts, 0, columns[n]);
                 float *found = product(cases[i].kernel, &matrix, &acts);
                 float *expected = product(whit_matmul_find(&generic, &type, &spec, columns[n]), &matrix, &acts);
                 assert_same_floats(found, expected, (size_t)columns[n] * type.n_rows, cases[i].kernel->name,

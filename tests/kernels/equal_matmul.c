@@ -79,7 +79,7 @@ static void compare(product_trial *c, const test_matrix *matrix, const whit_acts
     uint8_t *memory = guarded_alloc(whit_acts_bytes(spec, n_tokens, n), 0);
     whit_acts acts = spec->kind == WHIT_ACTS_F32 ? whit_acts_of_f32(x.data, n, n_tokens, n)
                                                  : whit_acts_place(spec, n_tokens, n, memory);
-    c->generic.quantize(x.data, n, &acts, 0, n_tokens);
+    c->generic.quantise(x.data, n, &acts, 0, n_tokens);
 
     size_t y_stride = type->n_rows + whit_rng_below(&c->rng, 20);
     guarded_floats found = floats_alloc((n_tokens - 1) * y_stride + type->n_rows, whit_rng_below(&c->rng, 16));

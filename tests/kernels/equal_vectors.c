@@ -38,7 +38,7 @@ static void assert_same_acts(const trial *t, const whit_acts acts[2], uint8_t *c
 
 /* ---- one function per signature ------------------------------------------------------------- */
 
-static void compare_quantize(const trial *t)
+static void compare_quantise(const trial *t)
 {
     static const whit_acts_spec specs[] = {{WHIT_ACTS_I8, 0, 0},   {WHIT_ACTS_I8, 0, 128},  {WHIT_ACTS_I8, 32, 16},
                                            {WHIT_ACTS_I8, 32, 32}, {WHIT_ACTS_I8, 64, 64},  {WHIT_ACTS_I8, 128, 128},
@@ -53,7 +53,7 @@ static void compare_quantize(const trial *t)
     size_t bytes = whit_acts_bytes(spec, n_tokens, n);
     uint8_t *memory[2] = {guarded_alloc(bytes, 0), guarded_alloc(bytes, 0)};
     whit_acts acts[2];
-    whit_quantize_fn *functions[2] = {(whit_quantize_fn *)t->row->function, t->generic->quantize};
+    whit_quantise_fn *functions[2] = {(whit_quantise_fn *)t->row->function, t->generic->quantise};
     for (int i = 0; i < 2; i++) {
         acts[i] = whit_acts_place(spec, n_tokens, n, memory[i]);
         functions[i](x.data, n, &acts[i], 0, n_tokens);
@@ -284,7 +284,7 @@ static uint8_t *random_block(const trial *t, whit_kv_type kv, uint32_t head_dim,
     return block;
 }
 
-/* How keys are turned, or not. */
+/* How keys are rotated, or not. */
 static whit_kv_packing random_packing(const trial *t, uint32_t head_dim, guarded_floats *rope)
 {
     double frequencies[WHIT_KV_MAX_HEAD_DIM / 2];
@@ -468,7 +468,7 @@ static void head_open(const trial *t, uint32_t n_tokens, head_case *head)
     head->memory = guarded_alloc(whit_acts_bytes(&spec, n_tokens, type.n_cols), 0);
     head->acts = whit_acts_place(&spec, n_tokens, type.n_cols, head->memory);
     guarded_floats x = floats_random(t->rng, n_tokens * type.n_cols, random_mode(t->rng));
-    t->generic->quantize(x.data, type.n_cols, &head->acts, 0, n_tokens);
+    t->generic->quantise(x.data, type.n_cols, &head->acts, 0, n_tokens);
     floats_free(&x);
     head->n_tiles = (type.n_rows + 15) / 16;
 }
@@ -592,7 +592,7 @@ static const struct {
     const char *prefix;
     void (*compare)(const trial *);
 } comparers[] = {
-    {"quantize", compare_quantize},
+    {"quantise", compare_quantise},
     {"rms_norm", compare_rms_norm},
     {"norm_acts", compare_norm_acts},
     {"rope", compare_rope},

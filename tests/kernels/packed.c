@@ -40,7 +40,7 @@ static void turn_back(const double *x, uint32_t head_dim, double *out)
     }
 }
 
-/* What the closed block b holds, as given: keys turned to their positions, values turned back. */
+/* What the closed block b holds, as given: keys rotated to their positions, values rotated back. */
 static void decode(test_cache *c, uint32_t b)
 {
     const whit_kv_packed p = whit_kv_packed_arrays(c->type, c->head_dim, c->blocks[b]);

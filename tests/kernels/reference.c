@@ -91,7 +91,7 @@ static void quantised_activations(void **state)
             uint8_t *memory = guarded_alloc(bytes, 0);
             whit_acts acts = whit_acts_place(&specs[s], 3, n, memory);
             float *x = random_floats(&rng, 3 * (n + 5), 3.0f);
-            kernels.quantize(x, n + 5, &acts, 0, 3);
+            kernels.quantise(x, n + 5, &acts, 0, 3);
             guarded_check(memory, bytes);
             for (uint32_t t = 0; t < 3; t++)
                 for (uint32_t step = 0; step < acts.n_steps; step++) {
@@ -129,22 +129,22 @@ static void quantise_edges(void **state)
     whit_acts_spec token = {WHIT_ACTS_I8, 0, 0}, group = {WHIT_ACTS_I8, 32, 32};
     float x[8] = {127, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -127, 126.5f};
     whit_acts acts = whit_acts_place(&token, 1, 8, memory);
-    kernels.quantize(x, 8, &acts, 0, 1);
+    kernels.quantise(x, 8, &acts, 0, 1);
     static const int8_t expected[8] = {127, 0, 2, 2, 0, -2, -127, 126};
     assert_memory_equal(acts.i8, expected, 8);
     assert_true(acts.scales[0] == 1 && acts.sums[0] == 128);
 
     float zeros[8] = {0};
-    kernels.quantize(zeros, 8, &acts, 0, 1);
+    kernels.quantise(zeros, 8, &acts, 0, 1);
     assert_true(acts.scales[0] == 1e-5f / 127.0f && acts.sums[0] == 0);
     acts = whit_acts_place(&group, 1, 8, memory);
-    kernels.quantize(zeros, 8, &acts, 0, 1);
+    kernels.quantise(zeros, 8, &acts, 0, 1);
     assert_true(acts.scales[0] == 0 && acts.sums[0] == 0);
     zeros[3] = NAN;
-    kernels.quantize(zeros, 8, &acts, 0, 1);
+    kernels.quantise(zeros, 8, &acts, 0, 1);
     assert_true(isnan(acts.scales[0]) && acts.sums[0] == 0);
     zeros[3] = -INFINITY;
-    kernels.quantize(zeros, 8, &acts, 0, 1);
+    kernels.quantise(zeros, 8, &acts, 0, 1);
     assert_true(isinf(acts.scales[0]) && acts.sums[0] == 0);
 }
 
@@ -180,7 +180,7 @@ static void check_product(product_case *c, const test_matrix *matrix, const whit
     uint8_t *memory = guarded_alloc(bytes, 0);
     whit_acts acts =
         spec->kind == WHIT_ACTS_F32 ? whit_acts_of_f32(x, n, n_tokens, n) : whit_acts_place(spec, n_tokens, n, memory);
-    if (spec->kind != WHIT_ACTS_F32) c->kernels.quantize(x, n, &acts, 0, n_tokens);
+    if (spec->kind != WHIT_ACTS_F32) c->kernels.quantise(x, n, &acts, 0, n_tokens);
 
     const whit_matmul_kernel *kernel = whit_matmul_find(&c->kernels, type, spec, n_tokens);
     assert_non_null(kernel);
@@ -268,7 +268,7 @@ static void longest_rows(void **state)
         whit_acts acts = whit_acts_place(&spec, 1, WHIT_MAX_COLS, memory);
         float *x = malloc(WHIT_MAX_COLS * sizeof *x), y;
         for (uint32_t k = 0; k < WHIT_MAX_COLS; k++) x[k] = -127;
-        kernels.quantize(x, 0, &acts, 0, 1);
+        kernels.quantise(x, 0, &acts, 0, 1);
         const whit_matmul_kernel *kernel = whit_matmul_find(&kernels, &type, &spec, 1);
         uint8_t *scratch = guarded_alloc(kernel->scratch_bytes(&type, &spec, 1), 0);
         whit_matmul_prepare(kernel, &acts, scratch);
@@ -500,7 +500,7 @@ static void screened_head(void **state)
     uint8_t *scratch = guarded_alloc(kernel->scratch_bytes(&type, &spec, 2), 0);
     for (int round = 0; round < 20; round++) {
         float *x = random_floats(&rng, 2 * type.n_cols, 1);
-        k.quantize(x, type.n_cols, &acts, 0, 2);
+        k.quantise(x, type.n_cols, &acts, 0, 2);
         kernel->run(&matrix.tensor, &acts, 0, 63, full, type.n_rows, scratch);
         for (uint32_t t = 0; t < 2; t++)
             for (uint32_t n_best = 1; n_best <= 40; n_best += 39) {
@@ -569,7 +569,7 @@ static void levels_and_caps(void **state)
     for (size_t i = 0; i < sizeof caps / sizeof *caps; i++) {
         assert_int_equal(whit_kernels_select(&cpu, caps[i], &kernels, NULL), WHIT_OK);
         assert_true(whit_isa_allows(cpu.isa, kernels.isa));
-        for (size_t offset = offsetof(whit_kernels, quantize); offset < sizeof kernels; offset += sizeof(void *)) {
+        for (size_t offset = offsetof(whit_kernels, quantise); offset < sizeof kernels; offset += sizeof(void *)) {
             void *pointer;
             memcpy(&pointer, (char *)&kernels + offset, sizeof pointer);
             assert_non_null(pointer);

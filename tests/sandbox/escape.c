@@ -121,7 +121,9 @@ static bool read_proc_parent(void)
 }
 static bool read_proc_first(void)
 {
-    return can_read("/proc/1/environ") || can_read("/proc/1/root" "/etc/passwd");
+    return can_read("/proc/1/environ") ||
+        can_read("/proc/1/root"
+                 "/etc/passwd");
 }
 static bool read_parent_memory(void)
 {

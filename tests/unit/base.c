@@ -219,8 +219,7 @@ int main(void)
         cmocka_unit_test(errors_are_cut_clean),  cmocka_unit_test(text_from_outside_is_plain),
         cmocka_unit_test(sizes_do_not_overflow), cmocka_unit_test(buffers_remember_failure),
         cmocka_unit_test(writes_are_atomic),     cmocka_unit_test(files_have_the_users_mode),
-        cmocka_unit_test(hashes_have_domains),
-        cmocka_unit_test(quotas_are_read),
+        cmocka_unit_test(hashes_have_domains),   cmocka_unit_test(quotas_are_read),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

@@ -86,7 +86,7 @@ static void test_languages(void **state)
     whit_graph *graph = open_graph();
     whit_graph_symbol symbol;
     assert_int_equal(whit_graph_count(graph).n_files, 7);
-    assert_true(whit_graph_count(graph).fresh);
+    assert_true(whit_graph_count(graph).is_new);
     const char *functions[] = {"twice", "choose", "marked", "last",  "grow",  "inner", "later",
                                "one",   "put",    "helper", "build", "clean", "Get"};
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
@@ -138,10 +138,10 @@ static void test_follows_changes(void **state)
     (void)state;
     whit_graph *graph = open_graph(), *after;
     whit_graph_symbol symbol;
-    assert_false(whit_graph_count(graph).fresh);
+    assert_false(whit_graph_count(graph).is_new);
     write_file("project/more.c", "int brand_new(void) { return 1; }\n");
     after = open_graph();
-    assert_true(whit_graph_count(after).fresh);
+    assert_true(whit_graph_count(after).is_new);
     assert_true(find(after, "brand_new", WHIT_SYMBOL_FUNCTION, &symbol));
     assert_false(find(graph, "brand_new", WHIT_SYMBOL_FUNCTION, &symbol)); /* what is open stays as it was */
     assert_true(find(graph, "twice", WHIT_SYMBOL_FUNCTION, &symbol));
@@ -176,10 +176,10 @@ static void test_damage(void **state)
     bad.data[good.size_bytes / 2] ^= 255;
     assert_ok(whit_write_file(name, bad.data, bad.size_bytes, &error), error);
     graph = open_graph();
-    assert_true(whit_graph_count(graph).fresh);
+    assert_true(whit_graph_count(graph).is_new);
     whit_graph_close(graph);
     graph = open_graph();
-    assert_false(whit_graph_count(graph).fresh);
+    assert_false(whit_graph_count(graph).is_new);
     whit_graph_close(graph);
     whit_buf_free(&good);
     whit_buf_free(&bad);

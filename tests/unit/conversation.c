@@ -306,18 +306,18 @@ static void only_new_tokens_are_evaluated(void **state)
             if (turn) assert_true(answer.n_kept > 10);
 
             /* A conversation that begins with these messages answers the same. */
-            struct talk fresh = open_talk(256, NULL);
+            struct talk restarted = open_talk(256, NULL);
             for (size_t i = 0; i + 1 < whit_messages_count(talk.messages); i++) {
                 const whit_message *message = whit_messages_at(talk.messages, i);
-                say(fresh.messages, message->role, message->text);
+                say(restarted.messages, message->role, message->text);
             }
-            whit_answer again = answer_now(&fresh, temperature, 9, 0);
+            whit_answer again = answer_now(&restarted, temperature, 9, 0);
             assert_int_equal(again.n_kept, 0);
             assert_int_equal(again.n_prompt, n_prompt);
             size_t last = whit_messages_count(talk.messages) - 1;
             assert_string_equal(whit_messages_at(talk.messages, last)->text,
-                                whit_messages_at(fresh.messages, last)->text);
-            close_talk(&fresh);
+                                whit_messages_at(restarted.messages, last)->text);
+            close_talk(&restarted);
         }
         close_talk(&talk);
     }

@@ -74,7 +74,7 @@ static void refused(void **state)
     whit_blas blas;
     whit_error error;
     float scratch[2 * WHIT_CHOLESKY_BLOCK], singular[4] = {1, 1, 1, 1}, negative[4] = {1, 2, 2, 1},
-                                                          none[4] = {NAN, 0, 0, 1};
+                                            none[4] = {NAN, 0, 0, 1};
     assert_ok(whit_blas_open(&blas, WHIT_PRECISION_F32, whit_loops_find(), 0, 0, 1, NULL, &error), error);
     assert_false(whit_cholesky(&blas, NULL, singular, 2, scratch));
     assert_false(whit_cholesky(&blas, NULL, negative, 2, scratch));

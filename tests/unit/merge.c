@@ -69,7 +69,7 @@ static void equals_mounting(void **state)
     whit_model_close(model);
 }
 
-/* Makes the body ternary: a merged model with i4 matrices stands for every codec that cannot hold sums. */
+/* Makes the layers ternary: a merged model with i4 matrices stands for every codec that cannot hold sums. */
 static void low_bits_are_refused(void **state)
 {
     (void)state;

@@ -16,7 +16,7 @@ enum { ROWS_MAX = 40, WIDTH_MAX = 512, STEPS_MAX = 256, N_VOCAB_MAX = 256 };
 
 static whit_kernels real, generic;
 static struct counts {
-    long norms, ropes, adds, norm_acts, quantize, screens, gates, products, gated, added;
+    long norms, ropes, adds, norm_acts, quantise, screens, gates, products, gated, added;
 } calls;
 
 static void count_norm(const float *x, const float *weight, uint32_t n, float eps, float *out)
@@ -44,10 +44,10 @@ static void count_norm_acts(const whit_norm_rows *rows, const whit_acts *acts, u
     real.norm_acts(rows, acts, begin, end);
 }
 
-static void count_quantize(const float *x, size_t stride, const whit_acts *acts, uint32_t begin, uint32_t end)
+static void count_quantise(const float *x, size_t stride, const whit_acts *acts, uint32_t begin, uint32_t end)
 {
-    calls.quantize++;
-    real.quantize(x, stride, acts, begin, end);
+    calls.quantise++;
+    real.quantise(x, stride, acts, begin, end);
 }
 
 static void count_screen(const whit_tensor *w, const whit_acts *x, uint32_t begin, uint32_t end, float *logits,
@@ -172,7 +172,7 @@ static void rebind(whit_session *s, void **arena)
     s->kernels.rope_half = count_rope;
     s->kernels.add = count_add;
     s->kernels.norm_acts = count_norm_acts;
-    s->kernels.quantize = count_quantize;
+    s->kernels.quantise = count_quantise;
     s->kernels.screen = count_screen;
     s->kernels.silu_mul = count_silu;
     s->kernels.relu2_mul = count_relu2;
@@ -221,7 +221,7 @@ static void expect_calls(const whit_plan *plan, const whit_plan_step *step, uint
     uint32_t width = plan->values[(step->output ? step->output : step->input[0] ? step->input[0] : 1) - 1].width;
     switch (step->op) {
     case WHIT_PLAN_NORM: expected->norms += n * (width / step->head_dim); break;
-    case WHIT_PLAN_ACTS: expected->quantize++; break;
+    case WHIT_PLAN_ACTS: expected->quantise++; break;
     case WHIT_PLAN_LINEAR: expected->products++; break;
     case WHIT_PLAN_LINEAR_GATED: expected->gated++; break;
     case WHIT_PLAN_LINEAR_ADDED: expected->added++; break;

@@ -79,14 +79,14 @@ static void sleeping_workers_wake(void **state)
 }
 
 /* Item 0 waits until another item is under way: this hangs unless workers really take part. */
-typedef struct meeting {
+typedef struct visits {
     _Atomic int n_here;
-} meeting;
+} visits;
 
-static void meet(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+static void visit(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     (void)worker, (void)begin, (void)end;
-    meeting *self = context;
+    visits *self = context;
     atomic_fetch_add(&self->n_here, 1);
     while (atomic_load(&self->n_here) < 2) sched_yield();
 }
@@ -98,8 +98,8 @@ static void workers_take_part(void **state)
     whit_pool *pool = NULL;
     assert_ok(whit_pool_open(3, NULL, &pool, &error), error);
     for (int i = 0; i < (tests_are_brief() ? 10 : 50); i++) {
-        meeting self = {0};
-        whit_pool_run(pool, meet, &self, 2, 1);
+        visits self = {0};
+        whit_pool_run(pool, visit, &self, 2, 1);
         if (i % 2) usleep(200);
     }
     whit_pool_close(pool);

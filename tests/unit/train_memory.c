@@ -35,7 +35,7 @@ static whit_trainer_options small_run(const char *const *text)
     assert_int_equal(fclose(file), 0);
     o.text = text;
     o.n_text = 1;
-    o.held = text[0];
+    o.held_out = text[0];
     o.n_sequences = 4;
     o.n_tokens = 64;
     o.n_steps = 2;

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "tiny_model.h"
-#include "train/fresh.h"
+#include "train/new_model.h"
 #include "train/sample.h"
 #include "train/trainer.h"
 #include "train/tape.h"
@@ -135,10 +135,10 @@ static void remember(void *user, const whit_trainer_report *report)
 static whit_trainer_options small_run(const char *const *text, const char *codec, struct last *last)
 {
     whit_trainer_options o = whit_trainer_options_default();
-    o.codecs.body = codec;
+    o.codecs.layers = codec;
     o.text = text;
     o.n_text = 1;
-    o.held = text ? text[0] : NULL;
+    o.held_out = text ? text[0] : NULL;
     o.n_sequences = 2;
     o.n_tokens = 16;
     o.n_steps = 8;
@@ -184,10 +184,10 @@ static void check_codec(const char *codec, const char *mixed, bool refit)
     o.codecs.mixed = &mixed;
     o.codecs.n_mixed = mixed != NULL;
     o.ramp = refit ? 0.5f : 0;
-    o.held_every = 1;
+    o.held_out_every = 1;
     assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), error);
     assert_ok(whit_trainer_run(distill, &error), error);
-    assert_true(last.report.held && last.report.step == 8 && isfinite(last.report.held_kl));
+    assert_true(last.report.held_out && last.report.step == 8 && isfinite(last.report.held_out_kl));
     if (mixed) { /* "down=t" */
         const whit_params *params = &whit_trainer_student(distill)->params;
         assert_int_equal(params->items[whit_params_find(params, "layers.1.down")].type.codec, WHIT_CODEC_T5);
@@ -220,13 +220,13 @@ static void distilling_follows_the_teacher(void **state)
     o.n_steps = 1;
     assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), error);
     assert_ok(whit_trainer_run(distill, &error), error);
-    double before = last.report.held_kl;
+    double before = last.report.held_out_kl;
     whit_trainer_close(distill);
     o.n_steps = 60;
     assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), error);
     assert_ok(whit_trainer_run(distill, &error), error);
-    print_message("held-out divergence %.4f, after 60 steps %.4f\n", before, last.report.held_kl);
-    assert_true(last.report.held_kl < 0.5 * before);
+    print_message("held-out divergence %.4f, after 60 steps %.4f\n", before, last.report.held_out_kl);
+    assert_true(last.report.held_out_kl < 0.5 * before);
     whit_trainer_close(distill);
     whit_model_close(teacher);
 }
@@ -244,8 +244,8 @@ static void a_line_is_learned_by_heart(void **state)
     write_text(text[0], LINE);
     assert_ok(whit_tokenize(model, LINE, strlen(LINE), false, false, ids, 512, &n, &error), error);
     whit_trainer_options o = small_run(text, "f32", &last);
-    o.codecs.ends = "f32";
-    o.held = NULL;
+    o.codecs.embedding = "f32";
+    o.held_out = NULL;
     o.n_sequences = o.n_accumulate = 1;
     o.n_tokens = (uint32_t)n - 1; /* the only window is the line */
     o.n_steps = 120;
@@ -276,20 +276,20 @@ static const whit_config new_shape = {.family = "llama",
                                       .rope_theta = 10000};
 
 /* A new model of another shape than `like`, with its tokenizer. */
-static whit_model *open_fresh(const whit_model *like, const char *family, uint64_t seed)
+static whit_model *open_new(const whit_model *like, const char *family, uint64_t seed)
 {
     whit_error error;
     whit_model *model;
     whit_config config = new_shape;
-    whit_fresh fresh = {.config = &config, .seed = seed};
+    whit_new_model new_model = {.config = &config, .seed = seed};
     snprintf(config.family, sizeof config.family, "%s", family);
     config.n_vocab = whit_model_vocab_size(like);
     config.attn_bias = !strcmp(family, "qwen2");
     config.qk_norm = !strcmp(family, "qwen3");
     config.sub_norm = !strcmp(family, "bitnet");
     config.tied_head = config.attn_bias || config.qk_norm;
-    whit_fresh_like(&fresh, like);
-    assert_ok(whit_fresh_open(&fresh, NULL, &model, &error), error);
+    whit_new_model_like(&new_model, like);
+    assert_ok(whit_new_model_open(&new_model, NULL, &model, &error), error);
     return model;
 }
 
@@ -300,9 +300,9 @@ static void new_models_are_whole(void **state)
     whit_error error;
     whit_model *like = open_tiny(1, true), *model;
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        check_logits(open_fresh(like, families[i], i), families[i], NULL, 100);
-    model = open_fresh(like, "llama", 3);
-    whit_model *same = open_fresh(like, "llama", 3), *other = open_fresh(like, "llama", 4);
+        check_logits(open_new(like, families[i], i), families[i], NULL, 100);
+    model = open_new(like, "llama", 3);
+    whit_model *same = open_new(like, "llama", 3), *other = open_new(like, "llama", 4);
     assert_memory_equal(whit_model_identity(model), whit_model_identity(same), 32);
     assert_memory_not_equal(whit_model_identity(model), whit_model_identity(other), 32);
     assert_true(whit_model_has_tokenizer(model));
@@ -310,13 +310,13 @@ static void new_models_are_whole(void **state)
     whit_model_close(same);
     whit_model_close(other);
     whit_config config = new_shape;
-    whit_fresh fresh = {.config = &config};
+    whit_new_model new_model = {.config = &config};
     config.n_vocab = 10;
     config.n_heads = 3; /* do not divide */
-    assert_int_equal(whit_fresh_open(&fresh, NULL, &model, &error), WHIT_ERROR_FORMAT);
+    assert_int_equal(whit_new_model_open(&new_model, NULL, &model, &error), WHIT_ERROR_FORMAT);
     config.n_heads = 4;
     snprintf(config.family, sizeof config.family, "parrot");
-    assert_int_equal(whit_fresh_open(&fresh, NULL, &model, &error), WHIT_ERROR_UNSUPPORTED);
+    assert_int_equal(whit_new_model_open(&new_model, NULL, &model, &error), WHIT_ERROR_UNSUPPORTED);
     assert_null(model);
     whit_model_close(like);
 }
@@ -326,7 +326,7 @@ static void a_student_of_another_shape_learns(void **state)
 {
     (void)state;
     whit_error error;
-    whit_model *teacher = open_tiny(1, true), *start = open_fresh(teacher, "llama", 1);
+    whit_model *teacher = open_tiny(1, true), *start = open_new(teacher, "llama", 1);
     const char *text[] = {in_folder("line.txt")};
     struct last last = {0};
     whit_trainer *trainer;
@@ -339,7 +339,7 @@ static void a_student_of_another_shape_learns(void **state)
         o.n_steps = i ? 80 : 1;
         assert_ok(whit_trainer_open(start, teacher, &o, NULL, &trainer, &error), error);
         assert_ok(whit_trainer_run(trainer, &error), error);
-        kl[i] = last.report.held_kl;
+        kl[i] = last.report.held_out_kl;
         whit_trainer_close(trainer);
     }
     print_message("divergence of another shape %.4f, after 80 steps %.4f\n", kl[0], kl[1]);
@@ -433,7 +433,7 @@ static void nonsense_is_refused(void **state)
     whit_trainer *distill;
     write_text(text[0], "the");
     whit_trainer_options o = small_run(text, "t", &last);
-    o.held = NULL;
+    o.held_out = NULL;
     assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
     assert_null(distill);
     write_text(text[0], LINE);
@@ -450,9 +450,9 @@ static void nonsense_is_refused(void **state)
         assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
     }
     o.codecs.n_mixed = 0;
-    o.codecs.body = "x3";
+    o.codecs.layers = "x3";
     assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
-    o.codecs.body = "t";
+    o.codecs.layers = "t";
     o.adamw.rate = 1e30f; /* ends in no number */
     o.adamw.clip = 0;
     assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), error);

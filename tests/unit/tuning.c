@@ -50,8 +50,9 @@ static void make_model(const char *name, const char *codec, bool one_scale, bool
     tiny.n_ff = 160;
     assert_true(tiny_model_write(&tiny, in_folder("tiny.gguf")));
     whit_model *model = open_model("tiny.gguf");
-    assert_ok(whit_trainee_open(&trainee, model, &(whit_trainee_codecs){.body = codec, .ends = "i8"}, NULL, &error),
-              error);
+    assert_ok(
+        whit_trainee_open(&trainee, model, &(whit_trainee_codecs){.layers = codec, .embedding = "i8"}, NULL, &error),
+        error);
     if (one_scale) give_one_scale_each(&trainee);
     whit_params_fit(&trainee.params, NULL);
     whit_params_round(&trainee.params, NULL);
@@ -116,7 +117,7 @@ static void gradients_of_factors_norms_and_scales(void **state)
     whit_params *params = &trainee.params;
     whit_rng rng = {3};
     for (uint32_t i = 0; i < params->n; i++) /* B too, so that A has a gradient */
-        for (size_t k = 0; params->items[i].fresh && k < params->items[i].n; k++)
+        for (size_t k = 0; params->items[i].is_new && k < params->items[i].n; k++)
             whit_param_latent(params, &params->items[i])[k] = (float)(whit_rng_uniform(&rng) - 0.5) * 0.2f;
     whit_params_fit(params, NULL);
     whit_params_round(params, NULL);

@@ -4,4 +4,4 @@
 
 #include "kernels/wide/quads.inc"
 #include "kernels/wide/matmul_i8.inc"
-#include "kernels/wide/matmul_i8_few.inc"
+#include "kernels/wide/matmul_i8_gemv.inc"

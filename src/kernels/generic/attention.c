@@ -61,7 +61,7 @@ void whit_kv_append_f16_generic(void *block, uint32_t slot, uint32_t n, uint32_t
 }
 
 /* As activations are quantised in groups: the group is a head. */
-static float quantize_head(const float *x, uint32_t n, int8_t *codes)
+static float quantise_head(const float *x, uint32_t n, int8_t *codes)
 {
     whit_acts acts = {.spec = {.kind = WHIT_ACTS_I8, .group = n, .step = n},
                       .n_tokens = 1,
@@ -73,7 +73,7 @@ static float quantize_head(const float *x, uint32_t n, int8_t *codes)
     int32_t sum;
     acts.scales = &scale;
     acts.sums = &sum;
-    whit_quantize_generic(x, n, &acts, 0, 1);
+    whit_quantise_generic(x, n, &acts, 0, 1);
     return scale;
 }
 
@@ -84,10 +84,10 @@ void whit_kv_append_i8_generic(void *block, uint32_t slot, uint32_t n, uint32_t 
     uint8_t *to_keys = kv.keys, *to_values = kv.values;
     int8_t codes[WHIT_KV_MAX_HEAD_DIM];
     for (uint32_t i = 0; i < n; i++, slot++, keys += stride, values += stride) {
-        kv.key_scales[slot] = quantize_head(keys, head_dim, codes);
+        kv.key_scales[slot] = quantise_head(keys, head_dim, codes);
         for (uint32_t d = 0; d < whit_round_up(head_dim, 4); d++)
             to_keys[(d / 4 * BLOCK + slot) * 4 + d % 4] = (uint8_t)(d < head_dim ? codes[d] + 128 : 128);
-        kv.value_scales[slot] = quantize_head(values, head_dim, codes);
+        kv.value_scales[slot] = quantise_head(values, head_dim, codes);
         for (uint32_t d = 0; d < head_dim; d++)
             to_values[(slot / 4 * head_dim + d) * 4 + slot % 4] = (uint8_t)(codes[d] + 128);
     }
@@ -128,7 +128,7 @@ void whit_kv_query_i8_generic(const float *q, size_t q_stride, uint32_t n, uint3
     for (uint32_t i = 0; i < n; i++, out += bytes) {
         memset(out, 0, bytes);
         int8_t *codes = (int8_t *)out;
-        float scale = quantize_head(q + i * q_stride, head_dim, codes);
+        float scale = quantise_head(q + i * q_stride, head_dim, codes);
         int32_t sum = 0;
         for (uint32_t d = 0; d < head_dim; d++) sum += codes[d];
         memcpy(out + whit_kv_query_scale_offset(WHIT_KV_I8, head_dim), &scale, 4);

@@ -3,7 +3,7 @@
  * without closed blocks is as in attention.c, of f16. For each query and group:
  *
  *   word dj   key d of position j: x = fma(code, step_d, least_d), both times units[1]; of the pairs
- *             (i, i + rope_pairs) a and b of turned keys fma(a, cos, fma(-b, sin, M)) and
+ *             (i, i + rope_pairs) a and b of rotated keys fma(a, cos, fma(-b, sin, M)) and
  *             fma(b, cos, fma(a, sin, M)), else x + M, M = 1.5 * 2^23: the low sixteen bits
  *   score j   closed: int32 sum over d of words times the query's codes, as float times
  *             ((scale_q * scale) * units[2]); open positions and sinks as in attention.c, of f16
@@ -14,7 +14,7 @@
  *             (value_step of j and the group of d, times its unit), most the largest of them;
  *             then, j ascending over the sinks seen, fma(p_j * scale_v of j, code of v_jd, out)
  *
- * The values are turned ones: kv_finish turns what comes of them back. */
+ * The values are rotated ones: kv_finish turns what comes of them back. */
 #include "kernels/generic/attention.h"
 #include "kernels/hadamard.h"
 
@@ -37,11 +37,11 @@ void whit_kv_pack_k2v2_generic(const void *open, uint32_t head_dim, const whit_k
 void whit_kv_append_packed_generic(void *block, uint32_t slot, uint32_t n, uint32_t head_dim, const float *keys,
                                    const float *values, size_t stride)
 {
-    float turned[WHIT_KV_MAX_HEAD_DIM];
+    float rotated[WHIT_KV_MAX_HEAD_DIM];
     for (uint32_t i = 0; i < n; i++, keys += stride, values += stride) {
-        memcpy(turned, values, head_dim * sizeof *values);
-        whit_hadamard(turned, head_dim, false);
-        whit_kv_append_f16_generic(block, slot + i, 1, head_dim, keys, turned, head_dim);
+        memcpy(rotated, values, head_dim * sizeof *values);
+        whit_hadamard(rotated, head_dim, false);
+        whit_kv_append_f16_generic(block, slot + i, 1, head_dim, keys, rotated, head_dim);
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Matrix products, as specified: lanes are the sixteen rows of a tile, every output is one chain
- * over k. A chunk of a tile is unpacked once for up to COLUMNS tokens.
+ * over k. Not tuned: MR = 16 rows, NR = 8 tokens, KC = WHIT_CHUNK_COLS, which is how much of a tile
+ * is unpacked at once.
  *
  *   float weights       acc = fma(w, x, acc), k ascending
  *   codes, f32          per scale group g = fma(code, x, g), then acc = fma(g, scale, acc)
@@ -13,9 +14,9 @@
 #include "kernels/kernels.h"
 #include "kernels/math.h"
 
-#define ROWS    WHIT_TILE_ROWS
-#define CHUNK   WHIT_CHUNK_COLS
-#define COLUMNS 8
+#define ROWS   WHIT_TILE_ROWS
+#define CHUNK  WHIT_CHUNK_COLS
+#define TOKENS 8
 
 typedef float lane_floats[ROWS];
 typedef int32_t lane_ints[ROWS];
@@ -25,7 +26,7 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-static void store(const whit_tensor *w, uint32_t tile, uint32_t t, uint32_t n, lane_floats acc[COLUMNS], float *y,
+static void store(const whit_tensor *w, uint32_t tile, uint32_t t, uint32_t n, lane_floats acc[TOKENS], float *y,
                   size_t y_stride)
 {
     uint32_t n_rows = min_u32(ROWS, w->type.n_rows - tile * ROWS);
@@ -40,9 +41,9 @@ static void run_floats(const whit_tensor *w, const whit_acts *x, uint32_t tile_b
 {
     float *values = scratch;
     for (uint32_t tile = tile_begin; tile < tile_end; tile++)
-        for (uint32_t t = 0; t < x->n_tokens; t += COLUMNS) {
-            uint32_t n = min_u32(COLUMNS, x->n_tokens - t);
-            lane_floats acc[COLUMNS] = {{0}};
+        for (uint32_t t = 0; t < x->n_tokens; t += TOKENS) {
+            uint32_t n = min_u32(TOKENS, x->n_tokens - t);
+            lane_floats acc[TOKENS] = {{0}};
             for (uint32_t k = 0; k < x->n_cols; k += CHUNK) {
                 uint32_t n_k = min_u32(CHUNK, x->n_cols - k);
                 whit_tile_floats(w, tile, k, n_k, values);
@@ -120,10 +121,10 @@ static void run_codes_f32(const whit_tensor *w, const whit_acts *x, uint32_t til
     bool is_q2 = w->type.codec == WHIT_CODEC_Q2;
     uint32_t group_cols = whit_codec_geometry(&w->type).group_cols;
     for (uint32_t tile = tile_begin; tile < tile_end; tile++)
-        for (uint32_t t = 0; t < x->n_tokens; t += COLUMNS) {
-            uint32_t n = min_u32(COLUMNS, x->n_tokens - t);
-            lane_floats acc[COLUMNS] = {{0}};
-            group_sums sums[COLUMNS] = {{{0}, {0}, 0}};
+        for (uint32_t t = 0; t < x->n_tokens; t += TOKENS) {
+            uint32_t n = min_u32(TOKENS, x->n_tokens - t);
+            lane_floats acc[TOKENS] = {{0}};
+            group_sums sums[TOKENS] = {{{0}, {0}, 0}};
             for (uint32_t k = 0; k < x->n_cols;) {
                 uint32_t chunk = k / CHUNK * CHUNK, group_end = (k / group_cols + 1) * group_cols;
                 uint32_t end = min_u32(min_u32(chunk + CHUNK, group_end), x->n_cols);
@@ -218,10 +219,10 @@ static void run_codes_i8(const whit_tensor *w, const whit_acts *x, uint32_t tile
     uint32_t group_cols = whit_codec_geometry(&w->type).group_cols;
     uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols;
     for (uint32_t tile = tile_begin; tile < tile_end; tile++)
-        for (uint32_t t = 0; t < x->n_tokens; t += COLUMNS) {
-            uint32_t n = min_u32(COLUMNS, x->n_tokens - t);
-            lane_floats acc[COLUMNS] = {{0}};
-            step_sums sums[COLUMNS] = {{{0}, {0}}};
+        for (uint32_t t = 0; t < x->n_tokens; t += TOKENS) {
+            uint32_t n = min_u32(TOKENS, x->n_tokens - t);
+            lane_floats acc[TOKENS] = {{0}};
+            step_sums sums[TOKENS] = {{{0}, {0}}};
             for (uint32_t k = 0; k < x->n_cols;) {
                 uint32_t chunk = k / CHUNK * CHUNK, step = k / step_cols;
                 uint32_t step_end = (step + 1) * step_cols;

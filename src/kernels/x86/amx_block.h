@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Two tiles of A times two of B, as kernels of many columns multiply: 32 tokens by 32 rows.
+ * Two tiles of A times two of B, the microtile of the GEMMs: 32 rows by 32 tokens.
  *
  *   tiles 0..3  C[a][b]      4, 5  A       6, 7  B
  *

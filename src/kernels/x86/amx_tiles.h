@@ -3,7 +3,7 @@
  * kernels' tests run on machines without. Tile numbers are constants. The model keeps its registers
  * in a struct that the kernel owns; the hardware's belong to the thread and are given back by
  * amx_end.
- * AMX_STREAM loads with the hint not to keep the lines in the first cache.
+ * AMX_STREAM loads with the hint not to keep the lines in L1.
  * compile with: -mamx-tile -mamx-int8 */
 #ifndef WHIT_KERNELS_X86_AMX_TILES_H
 #define WHIT_KERNELS_X86_AMX_TILES_H

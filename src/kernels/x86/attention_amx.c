@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Attention of many queries over the i8 and f16 caches with AMX; what it computes is written in
- * generic/attention.c. Sixteen queries are a tile of A, four dimensions (scores) or four positions
- * (values) side by side a row of B. The i8 cache lies so already; an f16 one is made integers
- * first, in two digits of seven bits.
+ * generic/attention.c.
  *
- *   tiles 0..3  sums       4, 5  A: queries or probabilities, high and low digits       6, 7  B
+ *   microtile    MR = 16 queries (a tile of A) x NR = 16 positions (scores) or dimensions (values)
+ *                for each of 4 tiles of B, a row of which is four dimensions, or four positions,
+ *                side by side. The i8 cache lies so already; an f16 one is first converted into
+ *                integers of two digits of seven bits: three products then
+ *   KC           scores: the head; values: what is seen of a group, 256 positions
+ *   registers    8 of tiles: 0..3 sums, 4, 5 queries or probabilities (high and low digits), 6, 7 B
+ *   L1           scores, probabilities and partials of the 16 queries
+ *   L2           keys and values of the group, converted once for all queries of a call
  *
  * compile with: -mamx-tile -mamx-int8 */
 #include "kernels/x86/lanes_avx512.inc"
@@ -17,11 +22,10 @@
 
 whit_kv_attend_fn AMX_NAME(whit_kv_attend_i8_amx), AMX_NAME(whit_kv_attend_f16_amx);
 
-/* Queries taken together, a tile of them: what is kept of them stays in L1. From so
- * many on in a call they are worth it. */
+/* Queries taken together, a tile of them, and from how many in a call on that is worth it. */
 #define PASS  TILE_QUERIES
 #define LEAST 16
-/* What heads are multiples of, and at most: columns of a tile of queries. */
+/* What heads are multiples of, and at most: dimensions of a tile of queries. */
 #define CHUNK_DIMS 64
 #define MOST_DIMS  256
 #define QUAD_BYTES (4 * BLOCK) /* four dimensions of a key */

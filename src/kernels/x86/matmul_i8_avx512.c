@@ -1,42 +1,43 @@
 /* SPDX-License-Identifier: MIT
- * Coded weights times int8 activations, one to eight columns: AVX-512 with VNNI.
+ * GEMV and narrow GEMM of coded weights and int8 activations, one to eight tokens: AVX-512 with VNNI.
+ *
+ *   microtile    MR = 16 rows x NR = 1 or 2 tokens; from three tokens on MR = 32 (two tiles side by
+ *                side, so that four activations loaded once serve two products: else loads are the
+ *                limit) x NR = 4. More tokens are more passes, whose lines are in the cache
+ *   KC           a step: as far as neither scale changes, else all of K
+ *   registers    4 sums per token (of t5 one for every digit), from three tokens on 2 per token and
+ *                tile; no register is added to twice in a line, which its latency would double
+ *   L1, L2       lines prefetched from memory, FAR_BYTES ahead to L2, NEAR_BYTES ahead to L1, and
+ *                the activations; outputs go past the caches: to be written there a line would have
+ *                to be fetched first, in between the weights
  *
  * The weights are read once, from memory; what counts is to do little for each line of 64 bytes.
  * So fields of a byte are masked but not shifted: bits [b j, b j + b) of every byte go as they
  * stand into VPDPBUSD and accumulate in a register of their own, which is shifted down by b j once
  * per step. Shifts are exact, since every sum in that register is a multiple of 2^(b j).
  *
- *   t2   L & 0x03, L & 0x0C, L & 0x30, L & 0xC0            four registers per column
+ *   t2   L & 0x03, L & 0x0C, L & 0x30, L & 0xC0            four registers per token
  *   t5   digits by seven look-ups (tiles_avx512.h), as they are, so that nothing is to be shifted
  *   b1   L & 1, 2, 4, 8, then the same of L >> 4: eight fields share four registers
  *   i4   two fields, i8 one; several lines take turns, which hides VPDPBUSD's latency
  *
- * Outputs go past the cache: to be written there a line would have to be fetched first, in between
- * the weights.
- *
- * From three columns on two tiles are read side by side, so that four activations loaded once serve
- * two products: else loads are the limit. As many sums are open then and wait for nobody.
- *
- * One or two columns take four registers each, of t5 one for every digit, more columns fewer and
- * more shifts. No register is added to twice in a line, which its latency would double.
  * Sums stay below 2^31: 16 fields of a 64-k line times 192 * 128 at most, K <= 65,536. */
 #include "kernels/x86/prefetch.h"
 #include "kernels/x86/unpack_avx512.h"
 
-enum { PASS_COLUMNS = 4, REGISTERS_MAX = 5, PLANES = 2, PAIR_COLUMNS = 3 };
+enum { PASS_TOKENS = 4, REGISTERS_MAX = 5, PLANES = 2, PAIR_TOKENS = 3 };
 
-/* A line is asked for twice: far ahead from memory into the second cache, near from there into the
- * first. */
+/* A line is prefetched twice: far ahead from memory into L2, near from there into L1. */
 enum { FAR_BYTES = 8192, NEAR_BYTES = 4096 };
 
-/* Registers of one column and one plane: planes are tiles side by side, or the two of q2. */
+/* Registers of one token and one plane: planes are tiles side by side, or the two of q2. */
 typedef struct sums {
     __m512i of[REGISTERS_MAX];
 } sums;
 
 INLINE int registers_for(const int codec, const int n)
 {
-    return n >= PAIR_COLUMNS ? 2 : codec == WHIT_CODEC_T5 ? 5 : 4;
+    return n >= PAIR_TOKENS ? 2 : codec == WHIT_CODEC_T5 ? 5 : 4;
 }
 
 INLINE void prefetch_ahead(const uint8_t *line)
@@ -45,7 +46,7 @@ INLINE void prefetch_ahead(const uint8_t *line)
     prefetch_l1(line + NEAR_BYTES);
 }
 
-/* Adds four columns of each of n columns of x times a field of every plane. */
+/* Adds four k of each of n tokens of x times a field of every plane. */
 INLINE void add_fields(const int n, const int planes, const int r, sums acc[][PLANES], const __m512i fields[PLANES],
                        const int8_t *q, size_t stride)
 {
@@ -173,7 +174,7 @@ INLINE void add_t5_superblocks(const int n, const int planes, const int register
     }
 }
 
-/* n_tiles tiles, n <= PASS_COLUMNS columns from token t on. */
+/* n_tiles tiles, n <= PASS_TOKENS tokens from t on. */
 INLINE void multiply_tiles(const int codec, const int n, const int n_tiles, const tiles *m, const t5_tables *t5,
                            const whit_acts *x, const uint32_t tile[PLANES], uint32_t t, float *y, size_t y_stride)
 {
@@ -190,12 +191,12 @@ INLINE void multiply_tiles(const int codec, const int n, const int n_tiles, cons
     const int8_t *q = x->i8 + (size_t)t * x->stride;
     const size_t stride = x->stride;
     uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols;
-    __m512 out[PASS_COLUMNS][PLANES];
+    __m512 out[PASS_TOKENS][PLANES];
 #pragma GCC unroll 4
     for (int c = 0; c < n; c++) out[c][0] = out[c][1] = _mm512_setzero_ps();
     for (uint32_t step = 0, k = 0; step < x->n_steps; step++) {
         uint32_t end = tiles_min(k + step_cols, x->n_cols);
-        sums acc[PASS_COLUMNS][PLANES];
+        sums acc[PASS_TOKENS][PLANES];
 #pragma GCC unroll 4
         for (int c = 0; c < n; c++) {
 #pragma GCC unroll 5
@@ -254,14 +255,14 @@ INLINE void multiply_tiles(const int codec, const int n, const int n_tiles, cons
     }
 }
 
-/* All columns of n_tiles tiles; a second pass finds their lines in the cache. */
+/* All tokens of n_tiles tiles; a second pass finds their lines in the cache. */
 INLINE void multiply_passes(const int codec, const int n_tiles, const tiles *m, const t5_tables *t5, const whit_acts *x,
                             const uint32_t tile[PLANES], float *y, size_t y_stride)
 {
     for (uint32_t t = 0, n; t < x->n_tokens; t += n) {
-        n = tiles_min(x->n_tokens - t, PASS_COLUMNS);
-#define PASS(n_columns)                                                                                                \
-    case n_columns: multiply_tiles(codec, n_columns, n_tiles, m, t5, x, tile, t, y, y_stride); break;
+        n = tiles_min(x->n_tokens - t, PASS_TOKENS);
+#define PASS(n_tokens)                                                                                                 \
+    case n_tokens: multiply_tiles(codec, n_tokens, n_tiles, m, t5, x, tile, t, y, y_stride); break;
         switch (n) {
             PASS(1) PASS(2) PASS(3) PASS(4)
         }
@@ -276,7 +277,7 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
 {
     tiles m = tiles_of(w);
     const t5_tables t5 = codec == WHIT_CODEC_T5 ? t5_load_tables() : (t5_tables){0};
-    uint32_t half = codec == WHIT_CODEC_Q2 || x->n_tokens < PAIR_COLUMNS ? 0 : (tile_end - tile_begin) / 2;
+    uint32_t half = codec == WHIT_CODEC_Q2 || x->n_tokens < PAIR_TOKENS ? 0 : (tile_end - tile_begin) / 2;
     for (uint32_t i = 0; i < half; i++) {
         const uint32_t pair[PLANES] = {tile_begin + i, tile_begin + half + i};
         multiply_passes(codec, 2, &m, &t5, x, pair, y, y_stride);

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * Coded weights times many int8 columns: AMX.
+ * GEMM of coded weights and int8 activations, scales per group: AMX.
+ *
+ *   microtile    MR = 32 rows (two tiles, or the two planes of one of q2) x NR = 32 tokens: two
+ *                tiles of A times two of B, four loads for four multiplications
+ *   KC           a step: C goes to memory where a scale changes, and AVX-512 adds it to the
+ *                outputs; with scales per tensor or row C stays in its registers over all of K
+ *   registers    8 of tiles: 4 of C, 2 of A, 2 of B (amx_block.h)
+ *   L1           outputs of a microtile, 4 KB, and what passes by of A and B
+ *   L2           unpacked quads of several pairs of tiles, CACHED_BYTES, so that activations are
+ *                read from further away only once for all of them
  *
  * C (16 tokens x 16 rows, int32) += A (16 tokens x 64 k, signed) * B (16 quads, unsigned): an
  * unpacked quad (unpack_avx512.h) is one row of a B tile, so 16 quads of a tile of the matrix are B
- * as they lie, and activations are A as they lie. Two A times two B share four loads among four
- * multiplications. Where the scales are per tensor or row, C stays in its registers over the whole
- * of K; groups end with a store of C and AVX-512.
- *
- * Several pairs of tiles are unpacked before the columns pass by: they stay in the second cache,
- * and the activations are read from further away only once for all of them. */
+ * as they lie, and activations are A as they lie. */
 #include "kernels/x86/amx_block.h"
 #include "kernels/x86/unpack_avx512.h"
 

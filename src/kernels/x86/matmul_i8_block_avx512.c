@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * Coded weights times many int8 columns: AVX-512 with VNNI.
+ * GEMM of coded weights and int8 activations: AVX-512 with VNNI.
  *
- * Four planes (tiles; of q2 two tiles of two planes) are unpacked once into quads, which then meet
- * the columns in blocks of six: 24 sums in registers, four loads of weights and six broadcasts for
- * 24 VPDPBUSD. The quads of a group of tiles (64 bytes per column of the matrix) stay in the second
- * cache, a block of columns in the first. Scales are unpacked beside them, as floats. */
+ *   microtile    MR = 64 rows (four tiles; of q2 two tiles of two planes) x NR = 6 tokens
+ *   KC           a step: as far as neither scale changes, else the whole of K
+ *   registers    24 sums, 4 weights, 1 activation; 4 loads and 6 broadcasts for 24 VPDPBUSD
+ *   L1           activations of the six tokens
+ *   L2           unpacked quads of the four planes, 64 bytes per k, and their scales as floats: they
+ *                are unpacked once and multiplied by all tokens */
 #include "kernels/x86/unpack_avx512.h"
 
-enum { PLANES = 4, COLUMNS = 6, STEP_FIELDS = 2 * PLANES * WHIT_TILE_ROWS };
+enum { PLANES = 4, TOKENS = 6, STEP_FIELDS = 2 * PLANES * WHIT_TILE_ROWS };
 
 INLINE int planes_per_tile(const int codec)
 {
@@ -15,10 +17,10 @@ INLINE int planes_per_tile(const int codec)
 }
 
 /* Adds n_quads quads of PLANES planes times n columns. */
-INLINE void add_quads(const int n, __m512i sums[COLUMNS][PLANES], const uint8_t *quads, const int8_t *q, size_t stride,
+INLINE void add_quads(const int n, __m512i sums[TOKENS][PLANES], const uint8_t *quads, const int8_t *q, size_t stride,
                       uint32_t n_quads)
 {
-    __m512i acc[COLUMNS][PLANES];
+    __m512i acc[TOKENS][PLANES];
 #pragma GCC unroll 6
     for (int c = 0; c < n; c++)
 #pragma GCC unroll 4
@@ -58,7 +60,7 @@ INLINE void unpack_scales(const int codec, const tiles *m, const whit_acts *x, u
 
 /* A step's end: adds its integer sums, with their scales, to out (n, PLANES, 16). */
 INLINE void flush(const int codec, const int n, const tiles *m, const whit_acts *x, uint32_t t, uint32_t step,
-                  const float *fields, __m512i sums[COLUMNS][PLANES], float *out)
+                  const float *fields, __m512i sums[TOKENS][PLANES], float *out)
 {
     const int planes = planes_per_tile(codec), n_tiles = PLANES / planes;
 #pragma GCC unroll 6
@@ -91,8 +93,8 @@ INLINE void multiply_block(const int codec, const int n, const tiles *m, const w
 {
     const int8_t *q = x->i8 + (size_t)t * x->stride;
     uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols;
-    __m512i sums[COLUMNS][PLANES];
-    _Alignas(64) float outs[COLUMNS * PLANES * WHIT_TILE_ROWS], *out = outs;
+    __m512i sums[TOKENS][PLANES];
+    _Alignas(64) float outs[TOKENS * PLANES * WHIT_TILE_ROWS], *out = outs;
     y += t * y_stride + (size_t)tile * WHIT_TILE_ROWS;
     for (int c = 0; c < n; c++)
         for (int i = 0; i < PLANES; i++) {
@@ -134,9 +136,9 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
         }
         uint32_t n;
         for (uint32_t t = 0; t < x->n_tokens; t += n) {
-            n = tiles_min(COLUMNS, x->n_tokens - t);
-#define BLOCK(n_columns)                                                                                               \
-    case n_columns: multiply_block(codec, n_columns, &m, x, tile, n_tiles, t, quads, fields, y, y_stride); break;
+            n = tiles_min(TOKENS, x->n_tokens - t);
+#define BLOCK(n_tokens)                                                                                                \
+    case n_tokens: multiply_block(codec, n_tokens, &m, x, tile, n_tiles, t, quads, fields, y, y_stride); break;
             switch (n) {
                 BLOCK(1) BLOCK(2) BLOCK(3) BLOCK(4) BLOCK(5) BLOCK(6)
             }
@@ -152,7 +154,7 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
     return quads_bytes(type) + n_steps * STEP_FIELDS * sizeof(float);
 }
 
-#define MATMUL(lower, upper, from_columns)                                                                             \
+#define MATMUL(lower, upper, from_tokens)                                                                              \
     static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)                              \
     {                                                                                                                  \
         return type->codec == WHIT_CODEC_##upper && spec->kind == WHIT_ACTS_I8 && spec->step % 4 == 0;                 \
@@ -161,7 +163,7 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
     const whit_matmul_kernel whit_matmul_i8_##lower##_64x6_avx512 = {                                                  \
         .name = "matmul_i8_" #lower "_64x6_avx512",                                                                    \
         .isa = WHIT_ISA_AVX512,                                                                                        \
-        .min_tokens = from_columns,                                                                                    \
+        .min_tokens = from_tokens,                                                                                     \
         .max_tokens = UINT32_MAX,                                                                                      \
         .accepts = accepts_##lower,                                                                                    \
         .scratch_bytes = scratch_bytes,                                                                                \

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * Signs (b1, q2) times int8 activations by look-up, one or two columns: AVX-512 with VBMI and VNNI.
- * After T-MAC (Wei et al., 2024): what four signs make of four activations is worked out once for
- * all sixteen patterns, and every row looks it up.
+ * GEMV of signs (b1, q2) and int8 activations by look-up, one or two tokens: AVX-512 with VBMI and
+ * VNNI. After T-MAC (Wei et al., 2024): what four signs make of four activations is worked out once
+ * for all sixteen patterns, and every row looks it up.
  *
- * Byte 4r + c of a line holds the columns c, 4 + c, ... 28 + c of row r (docs/kernels.md); the
- * lower four make a nibble, the upper four the other. For sixteen columns and pattern n
+ *   microtile    MR = 32 rows (two tiles) x NR = 1 token, or 16 x 2: two tiles of one token share what
+ *                is loaded of its tables, two tokens of a tile its lines
+ *   KC           a step: as far as neither scale changes, else all of K
+ *   registers    2 sums per tile and token, 2 halves of a table, 2 indices per tile
+ *   L1, L2       tables of a token, 8 bytes per k (20 KB at K = 2,560), lines prefetched from memory
+ *
+ * Byte 4r + c of a line holds the k c, 4 + c, ... 28 + c of row r (docs/kernels.md); the
+ * lower four make a nibble, the upper four the other. For sixteen k and pattern n
  *
  *   T[c][n] = 512 + sum over i of bit i of n times q[4i + c]          0 to 1,020
  *
@@ -18,13 +24,13 @@
 #include "kernels/x86/unpack_avx512.h"
 
 enum { HALF_BYTES = 128, LINE_TABLE_BYTES = 2 * HALF_BYTES };
-enum { COLUMNS_MAX = 2, TILES_MAX = 2 };
+enum { TOKENS_MAX = 2, TILES_MAX = 2 };
 
-/* A line is asked for twice, as in matmul_i8_avx512.c; lines of two tiles far ahead where the next
+/* A line is prefetched twice, as in matmul_i8_avx512.c; lines of two tiles far ahead where the next
  * two lie. */
 enum { FAR_BYTES = 8192, NEAR_BYTES = 192 };
 
-/* A column's: where sums of its steps begin, then tables of its lines. */
+/* A token's: where sums of its steps begin, then tables of its lines. */
 typedef struct lookup {
     const int32_t *starts;
     const uint8_t *tables;
@@ -68,7 +74,7 @@ INLINE void make_tables(const int32_t quads[4], uint8_t *out)
         _mm512_setr_epi32(0, 0, 0, 0, 0x02020202, 0x02020202, 0x02020202, 0x02020202, 0x01010101, 0x01010101,
                           0x01010101, 0x01010101, 0x03030303, 0x03030303, 0x03030303, 0x03030303));
     const __m512i offset = _mm512_set1_epi32(512);
-    __m512i pair[2]; /* T of columns c and c + 1, words of a lane */
+    __m512i pair[2]; /* T of k c and c + 1, words of a lane */
 #pragma GCC unroll 2
     for (int i = 0; i < 2; i++) {
         pair[i] = _mm512_dpbusd_epi32(offset, bits, _mm512_set1_epi32(quads[2 * i + 1]));
@@ -112,7 +118,7 @@ static void prepare(const whit_acts *x, void *scratch)
 
 /* ---- products ------------------------------------------------------------------------------- */
 
-/* Volatile, so that lines are asked for between sums. */
+/* Volatile, so that prefetches stay between sums. */
 INLINE __m512i add_bytes(__m512i acc, __m512i bytes, __m512i weights)
 {
     __asm__ volatile("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(bytes), "v"(weights));
@@ -124,10 +130,10 @@ typedef struct sums {
 } sums;
 
 /* Adds n_lines lines `line_stride` bytes apart of each of n_tiles tiles, whose lines lie tile_bytes
- * apart; asks for as many lines from `ahead` on. */
-INLINE void add_lines(const int n_tiles, const int n_columns, sums acc[TILES_MAX][COLUMNS_MAX], const uint8_t *line,
+ * apart; prefetches as many lines from `ahead` on. */
+INLINE void add_lines(const int n_tiles, const int n_tokens, sums acc[TILES_MAX][TOKENS_MAX], const uint8_t *line,
                       const uint8_t *ahead, const size_t line_stride, size_t tile_bytes,
-                      const uint8_t *const tables[COLUMNS_MAX], uint32_t n_lines)
+                      const uint8_t *const tables[TOKENS_MAX], uint32_t n_lines)
 {
     const __m512i nibble = _mm512_set1_epi8(15), eights = _mm512_set1_epi8(8), twos = _mm512_set1_epi8(2);
     const __m512i place = _mm512_set1_epi32(0x30201000);
@@ -142,7 +148,7 @@ INLINE void add_lines(const int n_tiles, const int n_columns, sums acc[TILES_MAX
             at[i][1] = _mm512_ternarylogic_epi32(_mm512_srli_epi16(bits, 4), nibble, place, 0xEA);
         }
 #pragma GCC unroll 2
-        for (int c = 0; c < n_columns; c++)
+        for (int c = 0; c < n_tokens; c++)
 #pragma GCC unroll 2
             for (int half = 0; half < 2; half++) {
                 const uint8_t *table = tables[c] + l * LINE_TABLE_BYTES + half * HALF_BYTES;
@@ -158,7 +164,7 @@ INLINE void add_lines(const int n_tiles, const int n_columns, sums acc[TILES_MAX
 }
 
 /* as_usual: scales are f16 in groups, without offsets. */
-INLINE void multiply(const int codec, const bool as_usual, const int n_tiles, const int n_columns,
+INLINE void multiply(const int codec, const bool as_usual, const int n_tiles, const int n_tokens,
                      const tiles *of_matrix, const whit_acts *x, uint32_t tile, uint32_t t, const uint8_t *scratch,
                      float *y, size_t y_stride)
 {
@@ -172,11 +178,11 @@ INLINE void multiply(const int codec, const bool as_usual, const int n_tiles, co
     const int planes = codec == WHIT_CODEC_Q2 ? 2 : 1;
     const uint8_t *start = m->codes + tile * m->tile_bytes, *line = start, *scales = start;
     uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols;
-    lookup of[COLUMNS_MAX];
-    const uint8_t *tables[COLUMNS_MAX];
-    __m512 out[TILES_MAX][COLUMNS_MAX];
+    lookup of[TOKENS_MAX];
+    const uint8_t *tables[TOKENS_MAX];
+    __m512 out[TILES_MAX][TOKENS_MAX];
 #pragma GCC unroll 2
-    for (int c = 0; c < n_columns; c++) {
+    for (int c = 0; c < n_tokens; c++) {
         of[c] = lookup_at(x, t + (uint32_t)c, scratch);
         tables[c] = of[c].tables;
 #pragma GCC unroll 2
@@ -204,17 +210,16 @@ INLINE void multiply(const int codec, const bool as_usual, const int n_tiles, co
         }
 #pragma GCC unroll 2
         for (int plane = 0; plane < planes; plane++) {
-            sums acc[TILES_MAX][COLUMNS_MAX];
+            sums acc[TILES_MAX][TOKENS_MAX];
 #pragma GCC unroll 2
-            for (int c = 0; c < n_columns; c++)
+            for (int c = 0; c < n_tokens; c++)
 #pragma GCC unroll 2
                 for (int i = 0; i < n_tiles; i++)
                     acc[i][c] = (sums){_mm512_set1_epi32(of[c].starts[step]), _mm512_setzero_si512()};
-            add_lines(n_tiles, n_columns, acc, line + plane * WHIT_LINE_BYTES,
-                      ahead + plane * n_tiles * WHIT_LINE_BYTES, (size_t)planes * WHIT_LINE_BYTES, m->tile_bytes,
-                      tables, n_lines);
+            add_lines(n_tiles, n_tokens, acc, line + plane * WHIT_LINE_BYTES, ahead + plane * n_tiles * WHIT_LINE_BYTES,
+                      (size_t)planes * WHIT_LINE_BYTES, m->tile_bytes, tables, n_lines);
 #pragma GCC unroll 2
-            for (int c = 0; c < n_columns; c++) {
+            for (int c = 0; c < n_tokens; c++) {
                 const __m512 scale_x = _mm512_set1_ps(x->scales[(size_t)(t + (uint32_t)c) * x->n_steps + step]);
 #pragma GCC unroll 2
                 for (int i = 0; i < n_tiles; i++)
@@ -224,7 +229,7 @@ INLINE void multiply(const int codec, const bool as_usual, const int n_tiles, co
         }
         if (m->has_offset)
 #pragma GCC unroll 2
-            for (int c = 0; c < n_columns; c++) {
+            for (int c = 0; c < n_tokens; c++) {
                 size_t at = (size_t)(t + (uint32_t)c) * x->n_steps + step;
                 const __m512 scale_x = _mm512_set1_ps(x->scales[at]), sum_x = _mm512_set1_ps((float)x->sums[at]);
 #pragma GCC unroll 2
@@ -233,18 +238,18 @@ INLINE void multiply(const int codec, const bool as_usual, const int n_tiles, co
             }
         line += (size_t)n_lines * (uint32_t)planes * WHIT_LINE_BYTES;
 #pragma GCC unroll 2
-        for (int c = 0; c < n_columns; c++) tables[c] += (size_t)n_lines * LINE_TABLE_BYTES;
+        for (int c = 0; c < n_tokens; c++) tables[c] += (size_t)n_lines * LINE_TABLE_BYTES;
         k = end;
     }
 #pragma GCC unroll 2
-    for (int c = 0; c < n_columns; c++)
+    for (int c = 0; c < n_tokens; c++)
 #pragma GCC unroll 2
         for (int i = 0; i < n_tiles; i++)
             _mm512_mask_storeu_ps(y + (t + (uint32_t)c) * y_stride + (size_t)(tile + (uint32_t)i) * WHIT_TILE_ROWS,
                                   rows_mask(m, tile + (uint32_t)i), out[i][c]);
 }
 
-/* Two tiles of one column share what is loaded of its tables, two columns of a tile its lines. */
+/* Two tiles at a time of one token, one of two. */
 INLINE void run_tiles(const int codec, const bool as_usual, const tiles *m, const whit_acts *x, uint32_t tile_begin,
                       uint32_t tile_end, float *y, size_t y_stride, const uint8_t *scratch)
 {
@@ -284,7 +289,7 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
         .name = "matmul_i8_" #lower "_lookup_avx512",                                                                  \
         .isa = WHIT_ISA_AVX512,                                                                                        \
         .min_tokens = 1,                                                                                               \
-        .max_tokens = COLUMNS_MAX,                                                                                     \
+        .max_tokens = TOKENS_MAX,                                                                                      \
         .accepts = accepts_##lower,                                                                                    \
         .scratch_bytes = scratch_bytes,                                                                                \
         .prepare = prepare,                                                                                            \

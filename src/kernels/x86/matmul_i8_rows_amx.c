@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * Coded weights times many int8 columns, one scale per tensor or row: AMX.
+ * GEMM of coded weights and int8 activations, one scale per tensor or row: AMX.
  *
- * Tiles are as in matmul_i8_block_amx.c: C (16 tokens x 16 rows) += A (activations) * B (unpacked
- * quads), two A times two B, and C stays in its registers for a whole row. A core reads its second
- * cache hardly faster than it multiplies, so B is not kept unpacked: the lines of one span of
- * columns are taken apart in between the multiplications of the span before, into a few KB that
- * stay in the first cache, again for every 32 tokens. What passes by from the second cache is A and
- * the lines, an eighth of it or a fifth.
+ *   microtile    MR = 32 rows (two tiles) x NR = 32 tokens, as in matmul_i8_block_amx.c
+ *   KC           all of K: C stays in its registers for a whole row
+ *   registers    8 of tiles: 4 of C, 2 of A, 2 of B
+ *   L1           quads of one span of k (128 of t2, 320 of t5), 4 or 10 KB, and of the next: lines
+ *                are unpacked in between the multiplications of the span before, again for every
+ *                32 tokens, since a core reads its L2 hardly faster than it multiplies
+ *   L2           a panel of coded lines, PANEL_BYTES, which all tokens pass by; 32 rows of A, and the
+ *                next 32, which are prefetched
  *
- * Three habits of the hardware shape the rest (docs/perf-log.md has the figures). A tile's load
+ * Three habits of the hardware shape the rest (docs/perf/prefill.md has the figures). A tile's load
  * waits for every store under way whose address ends in the same twelve bits: what is unpacked goes
  * where tiles have just been loaded from, and rows of A are an odd number of lines apart. Tile
  * instructions run in the order they are written: C is stored in turn with the first products of
@@ -19,12 +21,12 @@
 #include "kernels/x86/unpack_avx512.h"
 
 enum { STEP_COLS = 64 };
-/* Lines that stay in the second cache while all tokens pass by. */
+/* Lines that stay in L2 while all tokens pass by. */
 enum { PANEL_BYTES = 1024 * 1024 };
 /* Outputs of more bytes go past the caches. */
 enum { STREAMED_BYTES = 8 * 1024 * 1024 };
-/* Columns that one core has for itself, so that it reads no activations that another has made,
- * where these stay in its second cache and what is written does not pass by. */
+/* Tokens that one core has for itself, so that it reads no activations that another has made,
+ * where these stay in its L2 and what is written does not pass by. */
 enum { PART_TOKENS = 256, PART_BYTES = 1024 * 1024 };
 
 /* Two planes of quads: neighbouring tiles, or a gate's and what it gates. Where there is one tile
@@ -57,8 +59,8 @@ typedef struct work {
     const whit_acts *x;
     uint8_t *span; /* quads of both planes; one bit of the address away lies the next */
     uint32_t n_steps, n_lines;
-    size_t ahead;                        /* bytes to rows of the next block that a pair asks for */
-    uint32_t n_rows_ahead, n_prefetched; /* rows of outputs asked for */
+    size_t ahead;                        /* bytes to rows of the next block that a pair prefetches */
+    uint32_t n_rows_ahead, n_prefetched; /* rows of outputs prefetched */
     float *y;
     size_t y_stride;
     bool adds;    /* to what is there */
@@ -185,7 +187,7 @@ INLINE void expect_outputs(work *s, const pair *p, uint32_t t, uint32_t n)
     if (codec != WHIT_CODEC_I8)                                                                                        \
         unpack_shares(codec, &t5, line0, line1, (uint8_t *)((uintptr_t)b ^ span_bytes(codec)), begin, end, 4 * n_span);
 
-/* Outputs of a pair are asked for while it is multiplied: stores wait for each other. */
+/* Outputs of a pair are prefetched while it is multiplied: stores wait for each other. */
 INLINE void prefetch_row(const work *s, const pair *p, uint32_t token)
 {
     const float *y = s->y + token * s->y_stride + (size_t)p->tile * WHIT_TILE_ROWS;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Probes: AMX-INT8 in 2x2 tiles: four tile loads feed four products of 16 x 16 x 64.
  *
- *   tiles 0..3  sums: columns 0..15 and 16..31 by rows 0..15 and 16..31, int32
- *   tiles 4, 5  x, 16 columns of 64 bytes;  tiles 6, 7  w, 16 k-quads of 16 rows */
+ *   tiles 0..3  sums: tokens 0..15 and 16..31 by rows 0..15 and 16..31, int32
+ *   tiles 4, 5  x, 16 tokens of 64 bytes;  tiles 6, 7  w, 16 k-quads of 16 rows */
 #include "kernels/kernels.h"
 #include "kernels/x86/amx_tiles.h"
 

@@ -5,7 +5,7 @@
 #include "kernels/kernels.h"
 #include "kernels/x86/pairs_avx2.h"
 
-enum { COLUMNS = 2, OPEN_QUADS = 32 };
+enum { TOKENS = 2, OPEN_QUADS = 32 };
 
 static inline __m256i open_sums(__m256i sums)
 {

@@ -5,7 +5,7 @@
 #include "kernels/kernels.h"
 #include "kernels/x86/dot_vex.h"
 
-enum { COLUMNS = 3, OPEN_QUADS = WHIT_PROBE_COLS / 4 };
+enum { TOKENS = 3, OPEN_QUADS = WHIT_PROBE_COLS / 4 };
 
 static inline __m256i open_sums(__m256i sums)
 {

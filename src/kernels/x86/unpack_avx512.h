@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tiles to *quads*: 64 bytes for 4 columns of 16 rows, byte 4r + c an unsigned number u of row r,
+ * Tiles to *quads*: 64 bytes for 4 k of 16 rows, byte 4r + c an unsigned number u of row r,
  * which is an operand of VPDPBUSD and a row of an AMX tile. Codes are u - bias (signs: 2 u - 1).
  * Quad j of a plane goes to out + j * stride.
  * compile with: -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vbmi -mavx512vnni -mfma -mf16c
@@ -75,7 +75,7 @@ INLINE void unpack_i8s(const tiles *m, uint32_t tile, uint32_t l, uint8_t *out, 
     uint32_t n_lines = tiles_min(16, (m->w->type.n_cols + 7) / 8 - l);
     const uint64_t next = whit_low_offset(&m->w->type, WHIT_TILE_ROWS, 0);
     __m512i low[16];
-    for (uint32_t r = 0; r < WHIT_TILE_ROWS; r++) { /* and those of the next tile are asked for */
+    for (uint32_t r = 0; r < WHIT_TILE_ROWS; r++) { /* and those of the next tile are prefetched */
         const uint8_t *line = m->w->part[WHIT_PART_LOW] + whit_low_offset(&m->w->type, tile * WHIT_TILE_ROWS + r, l);
         low[r] = load_line(line);
         prefetch_l2(line + next);

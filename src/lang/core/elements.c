@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A chain of operations on vectors as one loop over chunks that stay in the first cache: a register
+ * A chain of operations on vectors as one loop over chunks that stay in L1: a register
  * machine, equal values computed once. What a chain reads is evaluated first, left to right. */
 #include "lang/core/chunk.h"
 #include "lang/core/code.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "train/held.h"
+#include "train/held_out.h"
 
 static uint32_t windows_of(const whit_corpus *text, uint32_t n_tokens, uint32_t limit)
 {
@@ -23,14 +23,14 @@ static void fill(const whit_corpus *text, const whit_tape_options *batch, uint32
     }
 }
 
-whit_held_result whit_held_measure(whit_tape *student, whit_tape *teacher, whit_loss *loss, const whit_corpus *text,
-                                   uint32_t n_windows, int32_t *ids, int32_t *targets)
+whit_held_out_result whit_held_out_measure(whit_tape *student, whit_tape *teacher, whit_loss *loss,
+                                           const whit_corpus *text, uint32_t n_windows, int32_t *ids, int32_t *targets)
 {
     const whit_tape_options *batch = &student->options;
     whit_ref output = student->graph->output;
     uint32_t n_vocab = student->graph->values[output - 1].width;
     uint32_t all = windows_of(text, batch->n_tokens, 0), n = windows_of(text, batch->n_tokens, n_windows);
-    whit_held_result result = {.n_windows = n};
+    whit_held_out_result result = {.n_windows = n};
     for (uint32_t first = 0; first < n; first += batch->n_sequences) {
         uint32_t scored = n - first < batch->n_sequences ? n - first : batch->n_sequences;
         double weight = (double)scored / n;

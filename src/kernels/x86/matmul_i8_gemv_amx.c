@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: MIT
- * Coded weights times a few int8 columns, one scale per tensor or row: AMX.
+ * GEMV and narrow GEMM of coded weights and int8 activations, one scale per tensor or row: AMX.
  *
- * As in matmul_i8_block_amx.c an unpacked quad is a row of a B tile and the activations are A as
- * they lie. Here weights come from memory and are used once: sixteen lines are unpacked into the
- * first cache while the sixteen before them are multiplied, in turns of some lines and one
- * multiplication, and on from one tile of the matrix to the next. A multiplication costs the same
- * for two columns as for sixteen, and less than the line takes to arrive; two columns of t2 and t5
- * are faster in matmul_i8_avx512.c, which stores nothing but outputs.
+ *   microtile    MR = 16 rows x NR = 16 tokens; a multiplication costs the same for two tokens as
+ *                for sixteen, and less than a line takes to arrive from memory
+ *   KC           all of K: C stays in its registers for a whole row of tiles
+ *   registers    8 of tiles: 0..3 C, which take turns to hide latency, 4, 5 A, 6, 7 B
+ *   L1           sixteen lines as quads, unpacked while the sixteen before them are multiplied, in
+ *                turns of some lines and one multiplication, on from one tile to the next
+ *   L2           lines prefetched from memory, FAR_BYTES ahead, and the activations
  *
- *   tiles 0..3  C, which take turns to hide latency      4, 5  A       6, 7  B */
+ * A and B lie as in matmul_i8_block_amx.c. Two tokens of t2 and t5 are faster in
+ * matmul_i8_avx512.c, which stores nothing but outputs. */
 #include "kernels/x86/amx_tiles.h"
 #include "kernels/x86/unpack_avx512.h"
 
-enum { C_TILES = 4, CHUNK_LINES = 16, MAX_COLUMNS = 16, FAR_BYTES = 8192, NEAR_BYTES = 1024 };
+enum { C_TILES = 4, CHUNK_LINES = 16, MAX_TOKENS = 16, FAR_BYTES = 8192, NEAR_BYTES = 1024 };
 /* A store of a tile register takes 0.3 us where the last one is 0.8 us ago, about as long as a tile
  * takes to arrive: now and then one is stored for nothing. */
 enum { AWAKE_CHUNKS = 3 };
 /* Quads of a chunk: five from a line at most. */
 enum { CHUNK_BYTES = 5 * CHUNK_LINES * WHIT_LINE_BYTES };
 
-/* n lines to quads. The compiler may not load a line twice, nor ask for several lines at once:
- * these would then all come later. */
+/* n lines to quads. The compiler may not load a line twice, nor move several prefetches together:
+ * these lines would then all come later. */
 INLINE void unpack_lines(const int codec, const t5_tables *t5, const uint8_t *line, uint32_t n, uint8_t *out)
 {
     const int quads = quads_of_line(codec);
@@ -48,7 +50,7 @@ INLINE void unpack_chunk(const int codec, const t5_tables *t5, const tiles *m, u
         unpack_lines(codec, t5, m->codes + tile * m->tile_bytes + (size_t)first * WHIT_LINE_BYTES, n, out);
 }
 
-/* Multiplies tile i of a chunk, where the matrix has columns there. */
+/* Multiplies tile i of a chunk, where the matrix has k there. */
 #define STEP(i, c, a, b)                                                                                               \
     if (i < n_b) {                                                                                                     \
         AMX_LOAD(amx, b, quads + (i)*AMX_ROWS * AMX_ROW_BYTES, AMX_ROW_BYTES);                                         \
@@ -89,7 +91,7 @@ INLINE void unpack_and_multiply_chunk(const int codec, const t5_tables *t5, amx_
 }
 
 INLINE void put_outputs(const int codec, amx_state *amx, const tiles *m, const whit_acts *x, uint32_t tile,
-                        int32_t sums[C_TILES][MAX_COLUMNS][16], float *y, size_t y_stride)
+                        int32_t sums[C_TILES][MAX_TOKENS][16], float *y, size_t y_stride)
 {
     (void)amx;
     AMX_STORE(amx, 0, sums[0][0], 64);
@@ -111,7 +113,7 @@ INLINE void put_outputs(const int codec, amx_state *amx, const tiles *m, const w
     }
 }
 
-/* At most MAX_COLUMNS columns. Unpacking goes on from tile to tile, a chunk ahead. */
+/* At most MAX_TOKENS tokens. Unpacking goes on from tile to tile, a chunk ahead. */
 INLINE void multiply(const int codec, amx_state *amx, const tiles *m, const whit_acts *x, uint32_t tile_begin,
                      uint32_t tile_end, float *y, size_t y_stride, uint8_t *quads)
 {
@@ -119,7 +121,7 @@ INLINE void multiply(const int codec, amx_state *amx, const tiles *m, const whit
     const uint32_t chunk_tiles = (uint32_t)quads_of_line(codec), chunk_cols = 64 * chunk_tiles;
     const uint32_t n_lines = lines_of(codec, x->n_cols), n_tiles = (x->n_cols + 63) / 64;
     const uint32_t n_chunks = (n_lines + CHUNK_LINES - 1) / CHUNK_LINES;
-    _Alignas(64) int32_t sums[C_TILES][MAX_COLUMNS][16];
+    _Alignas(64) int32_t sums[C_TILES][MAX_TOKENS][16];
     uint8_t *next = quads + CHUNK_BYTES;
     uint32_t to_wake = AWAKE_CHUNKS;
     if (tile_begin < tile_end) unpack_chunk(codec, &t5, m, tile_begin, 0, tiles_min(n_lines, CHUNK_LINES), quads);
@@ -154,14 +156,14 @@ INLINE void multiply(const int codec, amx_state *amx, const tiles *m, const whit
     }
 }
 
-/* Any number of columns, sixteen at a time. */
+/* Any number of tokens, sixteen at a time. */
 INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,
                 float *y, size_t y_stride, uint8_t *quads)
 {
     tiles m = tiles_of(w);
-    for (uint32_t t = 0; t < x->n_tokens; t += MAX_COLUMNS) {
+    for (uint32_t t = 0; t < x->n_tokens; t += MAX_TOKENS) {
         whit_acts some = *x;
-        some.n_tokens = tiles_min(x->n_tokens - t, MAX_COLUMNS);
+        some.n_tokens = tiles_min(x->n_tokens - t, MAX_TOKENS);
         some.i8 += (size_t)t * x->stride;
         some.scales += (size_t)t * x->n_steps;
         some.sums += (size_t)t * x->n_steps;
@@ -191,7 +193,7 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
         .name = "matmul_i8_" #lower "_16x16_amx",                                                                      \
         .isa = AMX_LEVEL,                                                                                              \
         .min_tokens = min,                                                                                             \
-        .max_tokens = MAX_COLUMNS,                                                                                     \
+        .max_tokens = MAX_TOKENS,                                                                                      \
         .accepts = accepts_##lower,                                                                                    \
         .scratch_bytes = scratch_bytes,                                                                                \
         .run = run_##lower,                                                                                            \

@@ -4,26 +4,26 @@
  * Matrices are normal with variance 2 / (5 inputs) (Nguyen, Salazar 2019), those that end in the
  * residual stream divided by sqrt(2 layers) (Radford et al. 2019) so that it does not grow with
  * depth; norms are 1, biases 0. The same seed gives the same bits on every machine. */
-#ifndef WHIT_TRAIN_FRESH_H
-#define WHIT_TRAIN_FRESH_H
+#ifndef WHIT_TRAIN_NEW_MODEL_H
+#define WHIT_TRAIN_NEW_MODEL_H
 
 #include "runtime/model.h"
 
-typedef struct whit_fresh {
+typedef struct whit_new_model {
     const whit_config *config; /* n_vocab fits the tokenizer */
     const void *tokenizer;     /* image; NULL: none */
     size_t tokenizer_bytes;
     const char *chat_template; /* NULL: none */
     const char *name;          /* general.name; NULL: none */
     uint64_t seed;
-} whit_fresh;
+} whit_new_model;
 
 /* Tokenizer and template of an open model, which outlives the description. */
-void whit_fresh_like(whit_fresh *fresh, const whit_model *model);
+void whit_new_model_like(whit_new_model *new_model, const whit_model *model);
 
 /* The model lies in memory (4 bytes a weight) and is the caller's. Refuses configurations that no
- * graph can run. Nothing of `fresh` is kept. */
-whit_status whit_fresh_open(const whit_fresh *fresh, const whit_allocator *allocator, whit_model **model,
-                            whit_error *error);
+ * graph can run. Nothing of `new_model` is kept. */
+whit_status whit_new_model_open(const whit_new_model *new_model, const whit_allocator *allocator, whit_model **model,
+                                whit_error *error);
 
 #endif

@@ -38,7 +38,7 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-static void quantize_i8(const float *x, const whit_acts *acts, uint32_t token)
+static void quantise_i8(const float *x, const whit_acts *acts, uint32_t token)
 {
     uint32_t n = acts->n_cols, group = acts->spec.group ? acts->spec.group : n;
     uint32_t step = acts->spec.step ? acts->spec.step : n;
@@ -68,7 +68,7 @@ static float q2_scale(const float *x, uint32_t n)
     return whit_lanes_sum(lanes) / (float)n * Q2_STEP_OF_MEAN;
 }
 
-static void quantize_q2(const float *x, const whit_acts *acts, uint32_t token)
+static void quantise_q2(const float *x, const whit_acts *acts, uint32_t token)
 {
     uint32_t n = acts->n_cols, group = acts->spec.group, step = acts->spec.step;
     uint8_t *signs = acts->planes + 2 * token * acts->stride, *extras = signs + acts->stride;
@@ -94,12 +94,12 @@ static void quantize_q2(const float *x, const whit_acts *acts, uint32_t token)
     }
 }
 
-void whit_quantize_generic(const float *x, size_t x_stride, const whit_acts *acts, uint32_t token_begin,
+void whit_quantise_generic(const float *x, size_t x_stride, const whit_acts *acts, uint32_t token_begin,
                            uint32_t token_end)
 {
     for (uint32_t token = token_begin; token < token_end; token++) {
-        if (acts->spec.kind == WHIT_ACTS_I8) quantize_i8(x + token * x_stride, acts, token);
-        if (acts->spec.kind == WHIT_ACTS_Q2) quantize_q2(x + token * x_stride, acts, token);
+        if (acts->spec.kind == WHIT_ACTS_I8) quantise_i8(x + token * x_stride, acts, token);
+        if (acts->spec.kind == WHIT_ACTS_Q2) quantise_q2(x + token * x_stride, acts, token);
     }
 }
 
@@ -117,6 +117,6 @@ void whit_norm_acts_generic(const whit_norm_rows *rows, const whit_acts *acts, u
             for (uint32_t i = 0; i < n; i++) x[i] = a[i] + b[i];
         }
         whit_rms_norm_generic(rows->source == WHIT_ROW_GIVEN ? a : x, rows->weight, n, rows->eps, rows->normed);
-        whit_quantize_generic(rows->normed, 0, acts, token, token + 1);
+        whit_quantise_generic(rows->normed, 0, acts, token, token + 1);
     }
 }

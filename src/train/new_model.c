@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "train/fresh.h"
+#include "train/new_model.h"
 
 #include "base/rng.h"
 #include "train/trainee.h"
@@ -105,29 +105,30 @@ static void fill(whit_params *params, const whit_config *c, uint64_t seed)
 
 /* ---- the model ------------------------------------------------------------------------------ */
 
-static whit_status write_model(const whit_fresh *fresh, const whit_trainee *trainee, whit_ndf_writer *writer,
+static whit_status write_model(const whit_new_model *new_model, const whit_trainee *trainee, whit_ndf_writer *writer,
                                whit_error *error)
 {
-    whit_config_save(fresh->config, whit_ndf_writer_config(writer));
-    if (fresh->name) whit_table_set_string(whit_ndf_writer_meta(writer), "general.name", fresh->name);
-    if (fresh->chat_template) whit_table_set_string(whit_ndf_writer_templates(writer), "default", fresh->chat_template);
-    if (fresh->tokenizer) whit_ndf_writer_set_tokenizer(writer, fresh->tokenizer, fresh->tokenizer_bytes);
+    whit_config_save(new_model->config, whit_ndf_writer_config(writer));
+    if (new_model->name) whit_table_set_string(whit_ndf_writer_meta(writer), "general.name", new_model->name);
+    if (new_model->chat_template)
+        whit_table_set_string(whit_ndf_writer_templates(writer), "default", new_model->chat_template);
+    if (new_model->tokenizer) whit_ndf_writer_set_tokenizer(writer, new_model->tokenizer, new_model->tokenizer_bytes);
     WHIT_TRY(whit_trainee_add_tensors(trainee, writer, error));
     return whit_ndf_writer_commit(writer, NULL, error);
 }
 
-void whit_fresh_like(whit_fresh *fresh, const whit_model *model)
+void whit_new_model_like(whit_new_model *new_model, const whit_model *model)
 {
-    fresh->tokenizer = whit_ndf_tokenizer(model->file, &fresh->tokenizer_bytes);
-    fresh->chat_template = whit_table_get_string(whit_ndf_templates(model->file), "default");
+    new_model->tokenizer = whit_ndf_tokenizer(model->file, &new_model->tokenizer_bytes);
+    new_model->chat_template = whit_table_get_string(whit_ndf_templates(model->file), "default");
 }
 
-whit_status whit_fresh_open(const whit_fresh *fresh, const whit_allocator *allocator, whit_model **model,
-                            whit_error *error)
+whit_status whit_new_model_open(const whit_new_model *new_model, const whit_allocator *allocator, whit_model **model,
+                                whit_error *error)
 {
     *model = NULL;
-    WHIT_TRY(whit_config_check(fresh->config, "the new model", error));
-    whit_trainee trainee = {.config = *fresh->config, .allocator = allocator};
+    WHIT_TRY(whit_config_check(new_model->config, "the new model", error));
+    whit_trainee trainee = {.config = *new_model->config, .allocator = allocator};
     whit_ndf_writer *writer = NULL;
     whit_params_begin(&trainee.params, allocator);
     whit_graph_begin(&trainee.graph, allocator, whit_params_resolver(&trainee.params), error);
@@ -135,10 +136,10 @@ whit_status whit_fresh_open(const whit_fresh *fresh, const whit_allocator *alloc
     if (status == WHIT_OK) status = whit_params_allocate(&trainee.params, false, error);
     if (status == WHIT_OK) status = whit_family_build(&trainee.config, &trainee.graph);
     if (status == WHIT_OK) {
-        fill(&trainee.params, &trainee.config, fresh->seed);
+        fill(&trainee.params, &trainee.config, new_model->seed);
         status = whit_ndf_writer_open(NULL, NULL, allocator, &writer, error);
     }
-    if (status == WHIT_OK) status = write_model(fresh, &trainee, writer, error);
+    if (status == WHIT_OK) status = write_model(new_model, &trainee, writer, error);
     whit_trainee_close(&trainee);
     if (status == WHIT_OK) return whit_model_open_written(writer, "the new model", allocator, model, error);
     whit_ndf_writer_close(writer);
