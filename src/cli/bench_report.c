@@ -76,7 +76,7 @@ static json_t *make_json(const bench_result *r, size_t n_columns)
         json_t *profile = json_array();
         for (uint32_t i = 0; i < r->n_lines; i++)
             json_array_append_new(profile,
-                                  json_pack("{s:s, s:i, s:f, s:f}", "steps", r->lines[i].label, "phases",
+                                  json_pack("{s:s, s:i, s:f, s:f}", "steps", r->lines[i].label, "groups",
                                             (int)r->lines[i].n_phases, "seconds", r->lines[i].seconds, "bytes",
                                             r->lines[i].bytes));
         json_object_set_new(object, "profile", profile);
