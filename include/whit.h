@@ -38,5 +38,6 @@
 #include "whit/embeddings.h"
 #include "whit/session_file.h"
 #include "whit/grammar.h"
+#include "whit/calls.h"
 
 #endif

@@ -536,7 +536,7 @@ static whit_status advance(whit_chat_parser *p, whit_error *error)
 
 /* ---- the public functions -------------------------------------------------------------------- */
 
-static const char *section_of(whit_call_syntax syntax)
+const char *whit_answer_section(whit_call_syntax syntax)
 {
     switch (syntax) {
     case WHIT_CALLS_TAGGED: return "<tool_call>";
@@ -559,7 +559,7 @@ whit_status whit_answer_open(whit_call_syntax syntax, bool tools, const char *th
     *p = (whit_chat_parser){.allocator = allocator,
                             .think_open = think_open,
                             .think_close = think_close,
-                            .section = tools ? section_of(syntax) : NULL,
+                            .section = tools ? whit_answer_section(syntax) : NULL,
                             .syntax = syntax,
                             .on_event = on_event,
                             .user = user,

@@ -9,6 +9,7 @@
 struct whit_chat_template {
     whit_prompter *prompter;
     whit_tool_style style;
+    const whit_model *model;
     const whit_allocator *allocator;
 };
 
@@ -27,6 +28,7 @@ whit_status whit_chat_template_open(const whit_model *model, const whit_chat_tem
     whit_chat_template *chat = whit_zalloc(model->allocator, sizeof *chat);
     if (!chat) return whit_fail_memory(error, "the chat template", sizeof *chat);
     chat->allocator = model->allocator;
+    chat->model = model;
     whit_status status = whit_prompter_open(model, own.source, own.source_bytes, own.name ? own.name : "the template",
                                             &chat->prompter, error);
     if (status == WHIT_OK) status = whit_tool_style_find(chat->prompter, &chat->style, error);
@@ -68,6 +70,25 @@ bool whit_chat_template_keep_special(const whit_chat_template *chat)
 const whit_tool_style *whit_chat_template_style(const whit_chat_template *chat)
 {
     return &chat->style;
+}
+
+const whit_model *whit_chat_template_model(const whit_chat_template *chat)
+{
+    return chat->model;
+}
+
+bool whit_chat_template_thinking(const whit_chat_template *chat, const char **open, const char **close)
+{
+    size_t n;
+    const char *source = whit_prompter_source(chat->prompter, &n);
+    *open = whit_prompter_thinking_open(chat->prompter);
+    *close = whit_prompter_thinking_close(chat->prompter);
+    return n && memmem(source, n, *close, strlen(*close)) != NULL;
+}
+
+bool whit_chat_prompt_thinks(const whit_chat_prompt *prompt)
+{
+    return prompt && prompt->prompt.thinking;
 }
 
 /* ---- prompts --------------------------------------------------------------------------------- */

@@ -11,5 +11,12 @@ whit_status whit_answer_open(whit_call_syntax syntax, bool tools, const char *th
                              whit_chat_parser **parser, whit_error *error);
 /* The style that opening found. */
 const whit_tool_style *whit_chat_template_style(const whit_chat_template *chat);
+const whit_model *whit_chat_template_model(const whit_chat_template *chat);
+/* The marks around thinking; false where the template says nothing of it. */
+bool whit_chat_template_thinking(const whit_chat_template *chat, const char **open, const char **close);
+/* Has the prompt opened a thinking section? */
+bool whit_chat_prompt_thinks(const whit_chat_prompt *prompt);
+/* The marker in front of calls. */
+const char *whit_answer_section(whit_call_syntax syntax);
 
 #endif

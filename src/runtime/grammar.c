@@ -11,7 +11,8 @@
 
 typedef struct spelling {
     const whit_tokenizer_view *view;
-    bool symbols; /* byte-level: every character stands for a byte */
+    const char *const *spelled; /* special tokens that have their text */
+    bool symbols;               /* byte-level: every character stands for a byte */
     const uint8_t *mark, *mark_by;
     size_t mark_bytes, mark_by_bytes;
 } spelling;
@@ -44,6 +45,13 @@ static bool read_byte_token(const uint8_t *text, size_t n, whit_buf *out)
     return whit_buf_append(out, &byte, 1);
 }
 
+static bool is_spelled(const spelling *s, const uint8_t *text, size_t n)
+{
+    for (const char *const *one = s->spelled; text && *one; one++)
+        if (strlen(*one) == n && memcmp(*one, text, n) == 0) return true;
+    return false;
+}
+
 /* Control and unused tokens have no text in an answer; so has one whose bytes depend on its neighbours. */
 static whit_status bytes_of(void *user, uint32_t id, whit_buf *out, bool *is_end, whit_error *error)
 {
@@ -52,10 +60,14 @@ static whit_status bytes_of(void *user, uint32_t id, whit_buf *out, bool *is_end
     uint8_t flags = whit_tokenizer_token_flags(s->view, (int32_t)id);
     uint32_t type = flags & WHIT_TOKEN_TYPE;
     *is_end = whit_tokenizer_is_end(s->view, (int32_t)id);
-    if (*is_end || flags & WHIT_TOKEN_SPECIAL || !(flags & WHIT_TOKEN_PRESENT)) return WHIT_OK;
-    if (type == WHIT_TOKEN_CONTROL || type == WHIT_TOKEN_UNKNOWN || type == WHIT_TOKEN_UNUSED) return WHIT_OK;
+    if (*is_end || !(flags & WHIT_TOKEN_PRESENT) || type == WHIT_TOKEN_UNKNOWN || type == WHIT_TOKEN_UNUSED)
+        return WHIT_OK;
     size_t n;
     const uint8_t *text = whit_tokenizer_token_text(s->view, (int32_t)id, &n);
+    if (flags & WHIT_TOKEN_SPECIAL || type == WHIT_TOKEN_CONTROL) {
+        if (is_spelled(s, text, n)) whit_buf_append(out, text, n);
+        return WHIT_OK;
+    }
     if (!text || (type == WHIT_TOKEN_BYTE && read_byte_token(text, n, out))) return WHIT_OK;
     if (s->symbols && read_symbols(text, n, out)) return WHIT_OK;
     for (size_t at = 0; at < n;) {
@@ -69,12 +81,12 @@ static whit_status bytes_of(void *user, uint32_t id, whit_buf *out, bool *is_end
     return WHIT_OK;
 }
 
-whit_status whit_token_trie_of_tokenizer(const whit_tokenizer_view *view, uint32_t n_vocab, const char *name,
-                                         const whit_allocator *allocator, whit_grammar_vocabulary **vocabulary,
-                                         whit_error *error)
+whit_status whit_token_trie_of_tokenizer(const whit_tokenizer_view *view, uint32_t n_vocab, const char *const *spelled,
+                                         const char *name, const whit_allocator *allocator,
+                                         whit_grammar_vocabulary **vocabulary, whit_error *error)
 {
     *vocabulary = NULL;
-    spelling s = {.view = view};
+    spelling s = {.view = view, .spelled = spelled};
     s.symbols = (view->header->flags & WHIT_TOKENIZER_BYTE_LEVEL) != 0;
     size_t n;
     const whit_tokenizer_step *steps = whit_tokenizer_section(view, WHIT_TOKENS_DECODE, sizeof *steps, &n);
@@ -104,10 +116,11 @@ whit_status whit_grammar_vocabulary_open(const whit_model *model, whit_grammar_v
     WHIT_NEED(vocabulary);
     *vocabulary = NULL;
     WHIT_NEED(model);
+    static const char *const none[] = {NULL};
     if (!model->has_tokenizer)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "%s: the model has no tokenizer, so that no grammar can be followed", model->path);
-    return whit_token_trie_of_tokenizer(&model->tokenizer, model->config.n_vocab, model->path, model->allocator,
+    return whit_token_trie_of_tokenizer(&model->tokenizer, model->config.n_vocab, none, model->path, model->allocator,
                                         vocabulary, error);
 }
 

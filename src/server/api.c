@@ -382,6 +382,9 @@ whit_status whit_api_open(whit_api *api, whit_error *error)
     if (status == WHIT_OK && whit_chat_template_open(api->model, NULL, &api->chat, &why) != WHIT_OK) api->chat = NULL;
     if (status == WHIT_OK && whit_grammar_vocabulary_open(api->model, &api->vocabulary, &why) != WHIT_OK)
         api->vocabulary = NULL;
+    if (status == WHIT_OK && api->vocabulary && api->chat && whit_chat_template_takes_tools(api->chat) &&
+        whit_chat_template_keep_special(api->chat))
+        status = whit_call_vocabulary_open(api->chat, &api->call_vocabulary, error);
     api->log.fd = -1;
     if (status == WHIT_OK)
         status = whit_request_log_open(api->options->log_path, api->options->log_texts, &api->log, error);
@@ -405,11 +408,12 @@ void whit_api_close(whit_api *api)
     whit_engine_close(api->engine);
     whit_chat_template_close(api->chat);
     whit_grammar_vocabulary_close(api->vocabulary);
+    whit_grammar_vocabulary_close(api->call_vocabulary);
     free(api->keys);
     whit_request_log_close(&api->log);
     api->engine = NULL;
     api->chat = NULL;
-    api->vocabulary = NULL;
+    api->vocabulary = api->call_vocabulary = NULL;
     api->keys = NULL;
     api->n_keys = 0;
 }

@@ -14,9 +14,10 @@ typedef struct whit_api {
     const whit_model *model;
     const whit_server_options *options;
     whit_engine *engine;
-    whit_chat_template *chat;            /* NULL: the model has none */
-    whit_grammar_vocabulary *vocabulary; /* NULL: no tokenizer for grammars */
-    uint8_t (*keys)[32];                 /* hashes of API keys */
+    whit_chat_template *chat;                 /* NULL: the model has none */
+    whit_grammar_vocabulary *vocabulary;      /* NULL: no tokenizer for grammars */
+    whit_grammar_vocabulary *call_vocabulary; /* with the special tokens of calls; NULL: the other one has all */
+    uint8_t (*keys)[32];                      /* hashes of API keys */
     size_t n_keys;
     const volatile int *stop;
     whit_request_log log;
@@ -82,6 +83,14 @@ typedef struct whit_dialect_state {
     json_t *stop;    /* the person's only stop string; NULL */
 } whit_dialect_state;
 
+/* What of its tools is held by a grammar. */
+typedef struct whit_ask_calls {
+    bool is_held;     /* anything is */
+    bool is_required; /* the answer is calls */
+    bool is_single;   /* at most one */
+    const char *name; /* of the only function that may be called; NULL: any. The body's. */
+} whit_ask_calls;
+
 /* One request for text: its jobs, and what the reply needs to know. */
 struct whit_ask {
     whit_api *api;
@@ -90,6 +99,7 @@ struct whit_ask {
     uint32_t n, n_each;       /* jobs; answers of a prompt, whose jobs lie side by side */
     whit_job *jobs[WHIT_API_MOST_ANSWERS];
     whit_chat_prompt *prompt;
+    whit_ask_calls calls;
     whit_buf prompt_texts[WHIT_API_MOST_ANSWERS]; /* with echo, by prompt */
     char id[40];
     unsigned long long number; /* in the id */
@@ -107,6 +117,11 @@ whit_ask *whit_ask_open(whit_api *api, const whit_web_request *request, uint64_t
 /* The same of a body that was read already. */
 whit_ask *whit_ask_open_body(whit_api *api, const json_t *body, int fd, uint64_t key, bool is_chat,
                              whit_web_reply *reply);
+/* Reads tools, tool_choice and parallel_tool_calls into `tools` and `calls`. */
+bool whit_calls_read(whit_ask *ask, const json_t *body, whit_web_reply *reply);
+/* The grammar of an answer with those calls, or one that follows `answer_schema` (NULL: any text). */
+whit_status whit_calls_open(const whit_ask *ask, const json_t *body, const char *answer_schema, whit_grammar **grammar,
+                            whit_error *error);
 /* How many tokens a chat request has; false: the reply says why not. */
 bool whit_ask_count(whit_api *api, const json_t *body, size_t *n_tokens, whit_web_reply *reply);
 void whit_ask_close(whit_ask *ask); /* cancels what still runs */

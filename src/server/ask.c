@@ -166,22 +166,31 @@ static bool read_form(const whit_ask *ask, const json_t *body, whit_job *job, wh
     }
     if (json_is_null(schema)) schema = NULL;
     bool object = type && !strcmp(type, "json_object") && !schema;
-    if (!object && !schema && !gbnf) return true;
+    bool calls = ask->calls.is_held || (ask->tools && (schema || object)); /* calls, or an answer of that form */
+    if (!object && !schema && !gbnf && !calls) return true;
     if (!ask->api->vocabulary) return fail(reply, param, "the model's tokenizer cannot follow a grammar");
     if (gbnf && (schema || object)) return fail(reply, "grammar", "a grammar or a schema, not both");
+    if (gbnf && calls) return fail(reply, "grammar", "a grammar or calls that are held to a form, not both");
     char *text = schema ? json_dumps(schema, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
     const char *source = gbnf ? gbnf : object ? "{\"type\":\"object\"}" : text;
     whit_error error = {.message = "out of memory"};
     const uint64_t *bits;
     whit_status status = WHIT_ERROR_MEMORY;
-    if (source)
+    const char *wanted = ask->calls.is_required ? NULL : source;
+    if (calls && (source || (!schema && !object)))
+        status = whit_calls_open(ask, body, wanted, &job->grammar, &error);
+    else if (source)
         status = (gbnf ? whit_grammar_open_gbnf : whit_grammar_open_json_schema)(
             ask->api->vocabulary, gbnf ? "grammar" : param, source, strlen(source), &job->grammar, &error);
     if (status == WHIT_OK) status = whit_grammar_state_open(job->grammar, &job->state, &error);
     if (status == WHIT_OK) status = whit_grammar_mask(job->state, &bits, &error); /* refused now, not midway */
     free(text);
     if (status != WHIT_OK)
-        whit_api_fail(reply, 400, "invalid_request_error", gbnf ? "grammar" : param, "%s", error.message);
+        whit_api_fail(reply, 400, "invalid_request_error",
+                      gbnf        ? "grammar"
+                          : calls ? "tools"
+                                  : param,
+                      "%s", error.message);
     return status == WHIT_OK;
 }
 
@@ -264,16 +273,10 @@ static bool read_prompts(whit_ask *ask, const json_t *body, struct prompts *to, 
 static bool render_chat(whit_ask *ask, const json_t *body, struct prompts *to, whit_web_reply *reply)
 {
     const json_t *messages = json_object_get(body, "messages"), *tools = json_object_get(body, "tools");
-    const json_t *choice = json_object_get(body, "tool_choice");
     if (!ask->api->chat) return fail(reply, "messages", "the model has no chat template; use /v1/completions");
     if (!json_is_array(messages) || json_array_size(messages) == 0)
         return fail(reply, "messages", "expected a list of messages");
-    bool none = json_is_string(choice) && !strcmp(json_string_value(choice), "none");
-    ask->tools = json_is_array(tools) && json_array_size(tools) > 0 && !none;
-    if (ask->tools && choice && !json_is_null(choice) &&
-        !(json_is_string(choice) && !strcmp(json_string_value(choice), "auto")))
-        return fail(reply, "tool_choice", "only auto and none can be promised");
-    if (json_array_size(tools) > 200) return fail(reply, "tools", "at most 200 tools");
+    if (!whit_calls_read(ask, body, reply)) return false;
     whit_chat_request request = whit_chat_request_default();
     const json_t *think = json_object_get(json_object_get(body, "chat_template_kwargs"), "enable_thinking");
     char *texts[2] = {json_dumps(messages, JSON_COMPACT), ask->tools ? json_dumps(tools, JSON_COMPACT) : NULL};

@@ -169,10 +169,14 @@ static bool read_tools(const json_t *body, json_t *own, whit_web_reply *reply)
         }
         json_t *function = json_pack("{s:O, s:O}", "name", name, "parameters", schema);
         if (json_is_string(about)) json_object_set(function, "description", (json_t *)about);
+        if (json_is_boolean(json_object_get(tool, "strict")))
+            json_object_set(function, "strict", json_object_get(tool, "strict"));
         json_array_append_new(list, json_pack("{s:s, s:o}", "type", "function", "function", function));
     }
     if (json_array_size(list)) json_object_set(own, "tools", list);
     json_decref(list);
+    if (json_is_true(json_object_get(choice, "disable_parallel_tool_use")))
+        json_object_set_new(own, "parallel_tool_calls", json_false());
     if (!type) return true;
     if (!strcmp(type, "any"))
         json_object_set_new(own, "tool_choice", json_string("required"));
@@ -215,9 +219,10 @@ static json_t *translate(const json_t *body, bool counting, whit_web_reply *repl
 static const char *stop_reason(const whit_ask *ask, bool calls)
 {
     const whit_job *job = ask->jobs[0];
+    if (job->finish != WHIT_FINISH_END && job->finish != WHIT_FINISH_STOP) return "max_tokens";
     if (calls) return "tool_use";
     if (job->finish == WHIT_FINISH_STOP && ask->state.stop) return "stop_sequence";
-    return job->finish == WHIT_FINISH_END || job->finish == WHIT_FINISH_STOP ? "end_turn" : "max_tokens";
+    return "end_turn";
 }
 
 /* Which of several stop strings it was is not known. */

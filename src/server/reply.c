@@ -14,9 +14,9 @@ enum { LOOK_MS = 20, PING_MS = 10000 };
 
 static const char *finish_name(const whit_job *job, bool calls)
 {
-    if (calls) return "tool_calls";
     /* What a time limit cut is not whole either. */
-    return job->finish == WHIT_FINISH_END || job->finish == WHIT_FINISH_STOP ? "stop" : "length";
+    if (job->finish != WHIT_FINISH_END && job->finish != WHIT_FINISH_STOP) return "length";
+    return calls ? "tool_calls" : "stop";
 }
 
 static json_t *text_or_null(const char *text, size_t n)
@@ -180,6 +180,14 @@ static json_t *envelope(const whit_ask *ask, bool chunk)
 
 /* ---- whole ------------------------------------------------------------------------------------- */
 
+/* Ids as in a stream: no two answers have the same. */
+static void name_calls(const whit_ask *ask, json_t *message)
+{
+    const json_t *calls = json_object_get(message, "tool_calls");
+    for (size_t i = 0; i < json_array_size(calls); i++)
+        json_object_set_new(json_array_get(calls, i), "id", json_sprintf("call_%s_%u", ask->id, (unsigned)i));
+}
+
 static json_t *message_of(const whit_ask *ask, const whit_job *job, bool *calls, whit_error *error)
 {
     whit_chat_parser *parser;
@@ -196,6 +204,7 @@ static json_t *message_of(const whit_ask *ask, const whit_job *job, bool *calls,
         message = json_loadb(text, n, 0, NULL);
         if (message) {
             json_object_set_new(message, "refusal", json_null());
+            name_calls(ask, message);
             if (!json_object_get(message, "content")) json_object_set_new(message, "content", json_null());
         } else {
             whit_fail(error, WHIT_ERROR_FORMAT, "the answer could not be read");

@@ -291,9 +291,87 @@ def test_tools():
     check(n == two["usage"]["input_tokens"] + two["usage"]["cache_read_input_tokens"] == three["usage"]["input_tokens"],
           one["usage"], two["usage"], three["usage"])
     check(one["choices"][0]["message"]["content"] == "".join(b["text"] for b in two["content"]), one, two)
+    test_forced_tools(question)
     server.send_signal(signal.SIGTERM)
     check(server.wait(20) == 0, "the server did not end well")
     port = before
+
+
+def test_forced_tools(question):
+    """tool_choice, strict and parallel_tool_calls hold whatever the model would say: this one has random weights."""
+    strict = {"type": "object", "properties": {"city": {"enum": ["Bern", "Rome"]},
+                                               "days": {"type": "integer", "minimum": 1, "maximum": 9}},
+              "required": ["city", "days"], "additionalProperties": False}
+    weather = {"name": "weather", "strict": True, "parameters": strict}
+    tools = [{"type": "function", "function": weather}, {"type": "function", "function": {"name": "stop"}}]
+    body = {"messages": question, "tools": tools, "temperature": 1.5, "max_tokens": 2000}
+    named = {"type": "function", "function": {"name": "weather"}}
+
+    def is_valid(name, arguments):
+        return arguments == {} if name == "stop" else (name == "weather" and sorted(arguments) == ["city", "days"] and
+            arguments["city"] in ("Bern", "Rome") and arguments["days"] in range(1, 10))
+    for seed in range(12):
+        asked = {**body, "seed": seed, "tool_choice": named if seed % 3 == 0 else "required",
+                 "parallel_tool_calls": seed % 2 == 0}
+        choice = post("/v1/chat/completions", asked)["choices"][0]
+        calls = choice["message"].get("tool_calls", [])
+        if choice["finish_reason"] == "length":  # many calls: what is whole is valid
+            calls = calls[:-1]
+        else:
+            check(choice["finish_reason"] == "tool_calls" and calls and choice["message"]["content"] is None, choice)
+        check(all(is_valid(c["function"]["name"], json.loads(c["function"]["arguments"])) for c in calls), calls)
+        check(seed % 2 == 0 or len(calls) == 1, "several calls though only one may be", calls)
+        check(seed % 3 or all(c["function"]["name"] == "weather" for c in calls), "another than the named tool", calls)
+        pieces = [c for e in events(asked) for c in e["choices"][0]["delta"].get("tool_calls", [])]
+        for call in calls:
+            own = [p for p in pieces if p["index"] == calls.index(call)]
+            check(own[0]["function"]["name"] == call["function"]["name"], own, call)
+            check("".join(p["function"].get("arguments", "") for p in own) == call["function"]["arguments"], own, call)
+    line_feed = post("/tokenize", {"content": "\n"})["tokens"][-1]
+    many = post("/v1/chat/completions", {**body, "tool_choice": "required", "max_tokens": 300, "seed": 1,
+                                         "logit_bias": {str(line_feed): 100}})["choices"][0]
+    check(many["finish_reason"] == "length" and len(many["message"]["tool_calls"]) > 1, "never several calls", many)
+    long = {"type": "object", "properties": {"text": {"type": "string", "minLength": 900, "maxLength": 900}},
+            "required": ["text"]}
+    pieces = [c for e in events({**body, "tool_choice": "required", "seed": 1, "parallel_tool_calls": False, "tools": [
+        {"type": "function", "function": {"name": "say", "parameters": long}}]})
+              for c in e["choices"][0]["delta"].get("tool_calls", [])]
+    check(len(pieces) > 3 and len(json.loads("".join(p["function"]["arguments"] for p in pieces))["text"]) == 900,
+          "arguments come in one piece", len(pieces))
+    # Strict where the model may choose: its text ends where a call begins. A bias makes it begin one.
+    begin = post("/tokenize", {"content": "<tool_call>", "parse_special": True})["tokens"]
+    if len(begin) == 1:
+        bias = {"logit_bias": {str(begin[0]): 100}, "temperature": 0}
+        choice = post("/v1/chat/completions", {**body, **bias, "parallel_tool_calls": False})["choices"][0]
+        check([is_valid(c["function"]["name"], json.loads(c["function"]["arguments"]))
+               for c in choice["message"]["tool_calls"]] == [True], choice)
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"enum": ["yes", "no"]}}}
+    choice = post("/v1/chat/completions", {**body, "seed": 1, "response_format": form})["choices"][0]
+    check(choice["message"].get("tool_calls") or json.loads(choice["message"]["content"]) in ("yes", "no"), choice)
+    check(not post("/v1/chat/completions", {**body, "seed": 1, "max_tokens": 9, "tool_choice": "none"})["choices"][0]
+          ["message"].get("tool_calls"), "a call though none may be")
+    # The other two APIs say it in their ways.
+    listed = [{"name": "weather", "input_schema": strict}, {"name": "stop", "input_schema": {"type": "object"}}]
+    for choice in ({"type": "any", "disable_parallel_tool_use": True}, {"type": "tool", "name": "weather"}):
+        whole = post("/v1/messages", {"messages": question, "tools": listed, "tool_choice": choice, "max_tokens": 400,
+                                      "temperature": 1.5, "seed": 5})
+        used = [b for b in whole["content"] if b["type"] == "tool_use"]
+        check(used and (choice["type"] == "tool" or len(used) == 1), whole)
+        check(whole["stop_reason"] == "max_tokens" or all(is_valid(b["name"], b["input"]) or b["name"] == "stop" for b in used), whole)
+    answer = post("/v1/responses", {"input": question, "tools": [{"type": "function", **weather}], "seed": 2,
+                                    "tool_choice": {"type": "function", "name": "weather"}, "temperature": 1.5,
+                                    "parallel_tool_calls": False})
+    check([i["type"] for i in answer["output"]] == ["function_call"] and
+          is_valid("weather", json.loads(answer["output"][0]["arguments"])), answer)
+    # What cannot be held is refused, with its place.
+    wrong = {"type": "object", "properties": {"a": {"not": {"type": "string"}}}}
+    held = {**body, "tools": tools + [{"type": "function", "function": {"name": "f", "strict": True, "parameters": wrong}}]}
+    refused = post("/v1/chat/completions", held, 400)["error"]
+    check("tools[2].function.parameters: #/properties/a/not: " in refused["message"], refused)
+    for fields in ({"tool_choice": "always"}, {"tool_choice": {"type": "function"}}, {"tools": {}},
+                   {"tool_choice": {"type": "function", "function": {"name": "nobody"}}}, {"parallel_tool_calls": 1},
+                   {"tool_choice": "required", "grammar": 'root ::= "a"'}, {"tools": [], "tool_choice": "required"}):
+        post("/v1/chat/completions", {**body, **fields}, 400)
 
 
 def test_operations():

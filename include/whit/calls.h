@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ * Tool calls that must be made, or must follow their schema: a grammar of the way in which a model writes
+ * calls.
+ *
+ *     template -> vocabulary; template, prompt, tools -> grammar -> state -> stage of the generation */
+#ifndef WHIT_CALLS_H
+#define WHIT_CALLS_H
+
+#include "chat.h"
+#include "grammar.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* AUTO: an answer may have calls, REQUIRED: it is one or more. */
+typedef enum whit_call_choice { WHIT_CALL_AUTO, WHIT_CALL_REQUIRED } whit_call_choice;
+
+typedef struct whit_call_options {
+    size_t struct_bytes;
+    /* A JSON list as for whit_chat_request. `parameters` of a tool are what its arguments follow where it is
+     * `strict`, or the call is required and it is not `"strict": false`; else they are any object. */
+    const char *tools;
+    size_t tools_bytes;
+    const char *name; /* the only function that may be called; NULL: any of the tools */
+    whit_call_choice choice;
+    bool single;                /* one call at most */
+    const char *answer_schema;  /* JSON Schema of an answer without calls; NULL: any text */
+    size_t answer_schema_bytes; /* with AUTO alone */
+} whit_call_options;
+static inline whit_call_options whit_call_options_default(void)
+{
+    whit_call_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_bytes = sizeof options;
+    return options;
+}
+
+/* The vocabulary of the template's model, in which the special tokens that calls and thinking are written
+ * with have their text: generations with such a grammar keep special tokens in the text where
+ * whit_chat_template_keep_special says so. The template's model outlives it. */
+WHIT_API whit_status whit_call_vocabulary_open(const whit_chat_template *chat, whit_grammar_vocabulary **vocabulary,
+                                               whit_error *error);
+/* What an answer to `prompt` may be. In front of calls and text a thinking section may stand where the template
+ * knows one. Models whose answer is the call (Llama 3) make one call at most. What a schema asks for and can't be
+ * enforced is an error "tools[i].function.parameters: #/path: what". */
+WHIT_API whit_status whit_call_grammar_open(const whit_chat_template *chat, const whit_chat_prompt *prompt,
+                                            const whit_grammar_vocabulary *vocabulary, const whit_call_options *options,
+                                            whit_grammar **grammar, whit_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ * Tools of a request: which calls may be made, which must, and the grammar that holds answers to it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/api.h"
+
+enum { MOST_TOOLS = 200 };
+
+static bool fail(whit_web_reply *reply, const char *param, const char *what)
+{
+    whit_api_fail(reply, 400, "invalid_request_error", param, "%s: %s", param, what);
+    return false;
+}
+
+/* "none", "auto", "required", or one function by name. */
+static bool read_choice(whit_ask_calls *calls, const json_t *choice, bool *none, whit_web_reply *reply)
+{
+    const char *word = json_string_value(choice), *type = json_string_value(json_object_get(choice, "type"));
+    const char *name = json_string_value(json_object_get(json_object_get(choice, "function"), "name"));
+    *none = word && !strcmp(word, "none");
+    if (!choice || json_is_null(choice) || *none || (word && !strcmp(word, "auto"))) return true;
+    calls->is_required = calls->is_held = true;
+    calls->name = name;
+    return (word && !strcmp(word, "required")) || (type && !strcmp(type, "function") && name) ||
+        fail(reply, "tool_choice",
+             "expected none, auto, required or {\"type\": \"function\", \"function\": {\"name\": ...}}");
+}
+
+bool whit_calls_read(whit_ask *ask, const json_t *body, whit_web_reply *reply)
+{
+    const json_t *tools = json_object_get(body, "tools"), *parallel = json_object_get(body, "parallel_tool_calls");
+    whit_ask_calls calls = {.is_single = json_is_false(parallel)};
+    bool none = false;
+    if (tools && !json_is_null(tools) && !json_is_array(tools)) return fail(reply, "tools", "expected a list");
+    if (json_array_size(tools) > MOST_TOOLS) return fail(reply, "tools", "at most 200 tools");
+    if (parallel && !json_is_null(parallel) && !json_is_boolean(parallel))
+        return fail(reply, "parallel_tool_calls", "expected true or false");
+    if (!read_choice(&calls, json_object_get(body, "tool_choice"), &none, reply)) return false;
+    ask->tools = json_array_size(tools) > 0 && !none;
+    if (!ask->tools && calls.is_required) return fail(reply, "tool_choice", "there are no tools that could be called");
+    calls.is_held |= calls.is_single;
+    for (size_t i = 0; i < json_array_size(tools); i++)
+        calls.is_held |= json_is_true(json_object_get(json_object_get(json_array_get(tools, i), "function"), "strict"));
+    calls.is_held &= ask->tools;
+    ask->calls = calls;
+    return true;
+}
+
+whit_status whit_calls_open(const whit_ask *ask, const json_t *body, const char *answer_schema, whit_grammar **grammar,
+                            whit_error *error)
+{
+    whit_call_options options = whit_call_options_default();
+    char *tools = json_dumps(json_object_get(body, "tools"), JSON_COMPACT);
+    options.tools = tools;
+    options.tools_bytes = tools ? strlen(tools) : 0;
+    options.name = ask->calls.name;
+    options.choice = ask->calls.is_required ? WHIT_CALL_REQUIRED : WHIT_CALL_AUTO;
+    options.single = ask->calls.is_single;
+    options.answer_schema = answer_schema;
+    options.answer_schema_bytes = answer_schema ? strlen(answer_schema) : 0;
+    const whit_api *api = ask->api;
+    whit_status status = whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the model's tokenizer cannot follow a grammar");
+    if (!tools)
+        status = whit_fail(error, WHIT_ERROR_MEMORY, "out of memory");
+    else if (api->vocabulary)
+        status = whit_call_grammar_open(api->chat, ask->prompt,
+                                        api->call_vocabulary ? api->call_vocabulary : api->vocabulary, &options,
+                                        grammar, error);
+    free(tools);
+    return status;
+}

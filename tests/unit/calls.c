@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT
+ * Tool calls held by a grammar: whatever tokens are picked, the parser finds calls of the tools whose arguments
+ * follow their schemas, in each way in which models write calls. */
+#include "test.h"
+
+#include <jansson.h>
+
+#include "../fuzz/grammar.h"
+
+#include "base/rng.h"
+#include "failing_memory.h"
+#include "runtime/chat.h"
+#include "runtime/grammar.h"
+#include "test_folder.h"
+#include "tiny_model.h"
+#include "tokenizer/from_json.h"
+#include "tokenizer_open.h"
+#include "tokenizer_sample.h"
+#include "whit/calls.h"
+
+static whit_model *model;
+
+#define BODY "{% for m in messages %}{{ m.role }}:{{ m.content }}\n{% endfor %}{{ tools[0].function.name if tools }}"
+static const struct {
+    const char *source;
+    whit_call_syntax syntax;
+    const char *section;
+    bool many;
+} styles[] = {
+    {"{# <tool_call> #}" BODY, WHIT_CALLS_TAGGED, "<tool_call>", true},
+    {"{# [TOOL_CALLS] #}" BODY, WHIT_CALLS_MISTRAL, "[TOOL_CALLS]", true},
+    {"{# <|tool_call|> #}" BODY, WHIT_CALLS_GRANITE, "<|tool_call|>", true},
+    {"{# <|python_tag|> #}" BODY, WHIT_CALLS_LLAMA, "", false},
+    {"{# <｜tool▁calls▁begin｜> #}" BODY, WHIT_CALLS_DEEPSEEK, "<｜tool▁calls▁begin｜>", true},
+};
+enum { N_STYLES = sizeof styles / sizeof *styles };
+
+#define WEATHER                                                                                                        \
+    "{\"type\": \"function\", \"function\": {\"name\": \"weather\", \"strict\": true, \"parameters\": {\"type\": "     \
+    "\"object\", \"properties\": {\"city\": {\"enum\": [\"Bern\", \"Rome\"]}, \"days\": {\"type\": \"integer\", "      \
+    "\"minimum\": 1, \"maximum\": 99}}, \"required\": [\"city\", \"days\"], \"additionalProperties\": false}}}"
+#define STOP "{\"type\": \"function\", \"function\": {\"name\": \"stop-it\", \"strict\": true}}"
+static const char tools[] = "[" WEATHER ", " STOP "]";
+
+static whit_chat_template *open_chat(const char *source)
+{
+    whit_error error;
+    whit_chat_template *chat;
+    whit_chat_template_options options = whit_chat_template_options_default();
+    options.source = source;
+    options.source_bytes = strlen(source);
+    options.name = "t";
+    assert_ok(whit_chat_template_open(model, &options, &chat, &error), error);
+    return chat;
+}
+
+static whit_grammar_vocabulary *open_vocabulary(const whit_chat_template *chat)
+{
+    whit_error error;
+    whit_grammar_vocabulary *vocabulary;
+    assert_ok(whit_call_vocabulary_open(chat, &vocabulary, &error), error);
+    return vocabulary;
+}
+
+static whit_call_options options_of(const char *list)
+{
+    whit_call_options options = whit_call_options_default();
+    options.tools = list;
+    options.tools_bytes = strlen(list);
+    return options;
+}
+
+static whit_grammar *open_grammar(const whit_chat_template *chat, const whit_grammar_vocabulary *vocabulary,
+                                  const whit_call_options *options)
+{
+    whit_error error;
+    whit_grammar *grammar;
+    assert_ok(whit_call_grammar_open(chat, NULL, vocabulary, options, &grammar, &error), error);
+    return grammar;
+}
+
+/* Feeds bytes as byte tokens; false where one is refused. */
+static bool feed(whit_grammar_state *state, const char *text, whit_buf *out)
+{
+    for (; *text; text++) {
+        if (whit_grammar_accept(state, 3 + (uint8_t)*text, NULL) != WHIT_OK) return false;
+        if (out) whit_buf_append(out, text, 1);
+    }
+    return true;
+}
+
+/* Picks among what may come next until the text ends, an end one time in three. */
+static void walk(const whit_grammar_vocabulary *v, whit_grammar_state *state, whit_rng *rng, whit_buf *out)
+{
+    whit_error error;
+    for (int n = 0; n < 2000 && !whit_grammar_is_finished(state); n++) {
+        const uint64_t *bits;
+        uint32_t n_open = 0;
+        int32_t id = -1;
+        assert_ok(whit_grammar_mask(state, &bits, &error), error);
+        if (whit_grammar_is_complete(state) && whit_rng_next(rng) % 3 == 0) return;
+        for (uint32_t k = 0; k < v->n_tokens; k++) {
+            bool has_text = (bits[k / 64] >> k % 64 & 1) && v->begin[k + 1] > v->begin[k];
+            if (has_text && whit_rng_next(rng) % ++n_open == 0) id = (int32_t)k;
+        }
+        if (id < 0) return;
+        assert_ok(whit_grammar_accept(state, id, &error), error);
+        whit_buf_append(out, v->bytes + v->begin[id], v->begin[id + 1] - v->begin[id]);
+    }
+    if (!whit_grammar_is_complete(state)) fail_msg("it does not end: %.*s", (int)out->size_bytes, out->data);
+}
+
+static bool is_valid(const char *name, const json_t *arguments)
+{
+    const json_t *city = json_object_get(arguments, "city"), *days = json_object_get(arguments, "days");
+    if (!strcmp(name, "stop-it")) return json_is_object(arguments) && json_object_size(arguments) == 0;
+    const char *place = json_string_value(city);
+    return !strcmp(name, "weather") && json_object_size(arguments) == 2 && place &&
+        (!strcmp(place, "Bern") || !strcmp(place, "Rome")) && json_integer_value(days) >= 1 &&
+        json_integer_value(days) <= 99;
+}
+
+/* Reads the answer as a server does; all calls are valid and complete. Returns their number. */
+static size_t check_calls(const whit_chat_template *chat, const whit_buf *answer, const char *only)
+{
+    whit_error error;
+    whit_chat_parser *parser;
+    size_t n;
+    assert_ok(whit_chat_parser_open(chat, NULL, true, NULL, NULL, &parser, &error), error);
+    assert_ok(whit_chat_parser_push(parser, (const char *)answer->data, answer->size_bytes, &error), error);
+    assert_ok(whit_chat_parser_flush(parser, &error), error);
+    const char *text = whit_chat_parser_message(parser, &n);
+    json_t *message = json_loadb(text, n, 0, NULL), *calls = json_object_get(message, "tool_calls");
+    size_t n_calls = json_array_size(calls);
+    for (size_t i = 0; i < n_calls; i++) {
+        const json_t *function = json_object_get(json_array_get(calls, i), "function");
+        const char *name = json_string_value(json_object_get(function, "name"));
+        json_t *arguments = json_loads(json_string_value(json_object_get(function, "arguments")), 0, NULL);
+        if (!is_valid(name, arguments) || (only && strcmp(only, name) != 0))
+            fail_msg("%.*s", (int)answer->size_bytes, answer->data);
+        json_decref(arguments);
+    }
+    json_decref(message);
+    whit_chat_parser_close(parser);
+    return n_calls;
+}
+
+/* ---- what may be written ------------------------------------------------------------------------- */
+
+static void required_calls_are_made(void **state)
+{
+    (void)state;
+    whit_rng rng = {7};
+    for (int s = 0; s < N_STYLES; s++) {
+        whit_chat_template *chat = open_chat(styles[s].source);
+        assert_int_equal(whit_chat_template_style(chat)->syntax, styles[s].syntax);
+        whit_grammar_vocabulary *v = open_vocabulary(chat);
+        size_t most = 0;
+        for (int i = 0; i < 48; i++) {
+            whit_call_options options = options_of(tools);
+            options.choice = WHIT_CALL_REQUIRED;
+            options.single = i % 3 == 1;
+            options.name = i % 4 == 3 ? "weather" : NULL;
+            whit_grammar *grammar = open_grammar(chat, v, &options);
+            whit_grammar_state *place;
+            whit_error error;
+            whit_buf answer = {0};
+            assert_ok(whit_grammar_state_open(grammar, &place, &error), error);
+            assert_false(whit_grammar_is_complete(place));
+            walk(v, place, &rng, &answer);
+            size_t n = check_calls(chat, &answer, options.name);
+            if (!n || (options.single && n > 1)) fail_msg("%zu calls: %.*s", n, (int)answer.size_bytes, answer.data);
+            if (n > most) most = n;
+            whit_buf_free(&answer);
+            whit_grammar_state_close(place);
+            whit_grammar_close(grammar);
+        }
+        assert_int_equal(most > 1, styles[s].many);
+        whit_grammar_vocabulary_close(v);
+        whit_chat_template_close(chat);
+    }
+}
+
+/* Text is free until a call begins, which then follows its schema. */
+static void calls_in_text_are_held(void **state)
+{
+    (void)state;
+    whit_rng rng = {8};
+    for (int s = 0; s < N_STYLES; s++) {
+        whit_chat_template *chat = open_chat(styles[s].source);
+        whit_grammar_vocabulary *v = open_vocabulary(chat);
+        whit_call_options options = options_of(tools);
+        for (int i = 0; i < 16; i++) {
+            whit_grammar *grammar = open_grammar(chat, v, &options);
+            whit_grammar_state *place;
+            whit_error error;
+            whit_buf answer = {0};
+            assert_ok(whit_grammar_state_open(grammar, &place, &error), error);
+            assert_true(whit_grammar_is_complete(place));
+            if (styles[s].syntax != WHIT_CALLS_LLAMA)
+                assert_true(feed(place, "a < \xC3\xA9 <tool_ca [TOOL<<", &answer));
+            assert_true(feed(place, styles[s].section, &answer));
+            if (styles[s].syntax == WHIT_CALLS_LLAMA) assert_true(feed(place, "{\"name\": \"", &answer));
+            assert_false(whit_grammar_is_complete(place));
+            walk(v, place, &rng, &answer);
+            if (check_calls(chat, &answer, NULL) == 0) fail_msg("%.*s", (int)answer.size_bytes, answer.data);
+            whit_buf_free(&answer);
+            whit_grammar_state_close(place);
+            whit_grammar_close(grammar);
+        }
+        whit_grammar_vocabulary_close(v);
+        whit_chat_template_close(chat);
+    }
+}
+
+/* Is the whole text taken, or at least a beginning of something? */
+static void assert_taken(const char *source, const whit_call_options *options, const char *text, bool begins,
+                         bool whole)
+{
+    whit_error error;
+    whit_chat_template *chat = open_chat(source);
+    whit_grammar_vocabulary *v = open_vocabulary(chat);
+    whit_grammar *grammar = open_grammar(chat, v, options);
+    whit_grammar_state *place;
+    assert_ok(whit_grammar_state_open(grammar, &place, &error), error);
+    bool taken = feed(place, text, NULL);
+    if (taken != begins || (taken && whit_grammar_is_complete(place) != whole)) fail_msg("%d: %s", taken, text);
+    whit_grammar_state_close(place);
+    whit_grammar_close(grammar);
+    whit_grammar_vocabulary_close(v);
+    whit_chat_template_close(chat);
+}
+
+static void what_is_taken(void **state)
+{
+    (void)state;
+    static const char tagged[] = "{# <tool_call> #}" BODY, llama[] = "{# <|python_tag|> #}" BODY,
+                      thinks[] = "{# <tool_call> #}" BODY "{{ '<think></think>' if x }}";
+    whit_call_options may = options_of(tools), must = may, single = may, form = may;
+    must.choice = WHIT_CALL_REQUIRED;
+    single.single = true;
+    form.answer_schema = "{\"enum\": [1, 2]}";
+    form.answer_schema_bytes = strlen(form.answer_schema);
+#define CALL "<tool_call>\n{\"name\": \"stop-it\", \"arguments\": {}}\n</tool_call>"
+    assert_taken(tagged, &may, "plain text, as long as it likes", true, true);
+    assert_taken(tagged, &may, "a <<tool_call", true, true);
+    assert_taken(tagged, &may, "a <tool_call><", false, false);
+    assert_taken(tagged, &may, CALL "\n" CALL, true, true);
+    assert_taken(tagged, &may, CALL "and more", false, false);
+    assert_taken(tagged, &single, "so: " CALL, true, true);
+    assert_taken(tagged, &single, CALL "\n", false, false);
+    assert_taken(tagged, &must, "a", false, false);
+    assert_taken(tagged, &must, "<think>", false, false);
+    assert_taken(tagged, &form, "2", true, true);
+    assert_taken(tagged, &form, "3", false, false);
+    assert_taken(tagged, &form, CALL, true, true);
+    assert_taken(thinks, &must, "<think>a <tool_call> b</think>\n" CALL, true, true);
+    assert_taken(thinks, &must, "<think>a</think>b", false, false);
+    assert_taken(thinks, &may, "<think>a <tool_call> b</think>b", true, true);
+    assert_taken(llama, &may, "no call {\"name\": 1}", true, true);
+    assert_taken(llama, &may, " {\"nome\": 1}", false, false);
+    assert_taken(llama, &may, "a <|python_tag|>", false, false);
+    assert_taken(llama, &may, "{\"name\": \"stop-it\", \"parameters\": {}}", true, true);
+    assert_taken(llama, &may, "{\"name\": \"stop-it\", \"parameters\": {}};", false, false);
+}
+
+/* ---- what is refused ------------------------------------------------------------------------------- */
+
+static void refusals_name_the_place(void **state)
+{
+    (void)state;
+#define FUNCTION(more) "[" WEATHER ", {\"type\": \"function\", \"function\": {" more "}}]"
+    static const struct {
+        const char *list, *name, *error;
+    } cases[] = {
+        {FUNCTION("\"name\": \"f\", \"parameters\": {\"properties\": {\"a\": {\"not\": {}}}}"), NULL,
+         "tools[1].function.parameters: #/properties/a/not: "},
+        {FUNCTION("\"name\": \"f\", \"parameters\": {\"type\": \"array\"}"), NULL,
+         "tools[1].function.parameters: #/type: "},
+        {FUNCTION("\"name\": \"f\", \"parameters\": []"), NULL, "tools[1].function.parameters: "},
+        {FUNCTION("\"name\": \"f g\""), NULL, "tools[1].function.name: "},
+        {FUNCTION("\"nome\": 1"), NULL, "tools[1].function.name: "},
+        {FUNCTION("\"name\": \"f\""), "g", "tool_choice: there is no tool named g"},
+        {"[]", NULL, "tools: "},
+        {"{}", NULL, "tools are a list"},
+        {"[", NULL, "tools:1:"},
+    };
+    whit_chat_template *chat = open_chat(styles[0].source);
+    whit_grammar_vocabulary *v = open_vocabulary(chat);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        whit_grammar *grammar;
+        whit_error error;
+        whit_call_options options = options_of(cases[i].list);
+        options.choice = WHIT_CALL_REQUIRED;
+        options.name = cases[i].name;
+        assert_int_not_equal(whit_call_grammar_open(chat, NULL, v, &options, &grammar, &error), WHIT_OK);
+        assert_null(grammar);
+        if (strncmp(error.message, cases[i].error, strlen(cases[i].error)) != 0) fail_msg("%s", error.message);
+    }
+    whit_grammar *grammar;
+    whit_error error; /* what is not held is any object */
+    static const char loose[] = "[{\"type\": \"function\", \"function\": {\"name\": \"f\", \"strict\": false, "
+                                "\"parameters\": {\"not\": {}}}}]";
+    whit_call_options options = options_of(loose);
+    options.choice = WHIT_CALL_REQUIRED;
+    assert_ok(whit_call_grammar_open(chat, NULL, v, &options, &grammar, &error), error);
+    whit_grammar_close(grammar);
+    whit_grammar_vocabulary_close(v);
+    whit_chat_template_close(chat);
+}
+
+/* A special token has text where it is asked for, and then only. */
+static void special_tokens_are_spelled(void **state)
+{
+    (void)state;
+    whit_buf json = {0};
+    opened it = {.image = {0}};
+    whit_error error;
+    sample_byte_level_json(&json, "\"a\"");
+    assert_ok(whit_tokenizer_from_json("t", (const char *)json.data, json.size_bytes, NULL, &it.image, &error), error);
+    open_image(&it);
+    for (int spelled = 0; spelled < 2; spelled++) {
+        const char *const names[] = {spelled ? "<s>" : NULL, NULL};
+        whit_grammar_vocabulary *v;
+        whit_grammar *grammar;
+        whit_grammar_state *place;
+        const uint64_t *bits;
+        assert_ok(whit_token_trie_of_tokenizer(&it.view, 265, names, "t", NULL, &v, &error), error);
+        static const char text[] = "root ::= \"<s>a\"";
+        assert_ok(whit_grammar_open_gbnf(v, "t", text, strlen(text), &grammar, &error), error);
+        assert_ok(whit_grammar_state_open(grammar, &place, &error), error);
+        assert_ok(whit_grammar_mask(place, &bits, &error), error);
+        assert_int_equal(bits[262 / 64] >> 262 % 64 & 1, spelled);
+        whit_grammar_state_close(place);
+        whit_grammar_close(grammar);
+        whit_grammar_vocabulary_close(v);
+    }
+    close_tokenizer(&it);
+    whit_buf_free(&json);
+}
+
+/* ---- the group ------------------------------------------------------------------------------------- */
+
+static int set_up(void **state)
+{
+    if (make_folder(state) != 0) return -1;
+    tiny_model tiny = tiny_model_default();
+    whit_model_options options = whit_model_options_default();
+    whit_error error;
+    options.no_cache = true;
+    if (!tiny_model_write(&tiny, in_folder("model.gguf"))) return -1;
+    return whit_model_open(in_folder("model.gguf"), &options, &model, &error) == WHIT_OK ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    whit_model_close(model);
+    return remove_folder(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest unit_tests[] = {
+        cmocka_unit_test(required_calls_are_made),
+        cmocka_unit_test(calls_in_text_are_held),
+        cmocka_unit_test(what_is_taken),
+        cmocka_unit_test(refusals_name_the_place),
+        cmocka_unit_test(special_tokens_are_spelled),
+    };
+    return cmocka_run_group_tests(unit_tests, set_up, tear_down);
+}
