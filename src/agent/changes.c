@@ -46,7 +46,7 @@ static whit_status begin(const whit_changes *set, const char *project, const cha
         return WHIT_OK;
     }
     *change = (whit_change){0};
-    WHIT_TRY(whit_project_read(project, path, content, &change->was, &change->mode, error));
+    WHIT_TRY(whit_texts_read(set->open, project, path, content, &change->was, &change->mode, &change->open, error));
     *now = change->before = (const char *)content->data;
     *now_bytes = change->before_bytes = content->size_bytes;
     *there = change->was;
@@ -156,7 +156,7 @@ whit_status whit_changes_put(whit_changes *set, const char *project, const char 
 
 void whit_changes_settle(whit_changes *set)
 {
-    size_t kept = 0, n = whit_changes_count(set);
+    size_t n = whit_changes_count(set);
     for (size_t i = 0; i < n; i++) {
         whit_change c = *whit_changes_at(set, i);
         bool last = whit_changes_find(set, c.path) == whit_changes_at(set, i);
@@ -165,6 +165,51 @@ void whit_changes_settle(whit_changes *set)
         if (!last || same || (!c.was && !c.is)) c.path = ""; /* no path: never found, never written */
         *whit_changes_at(set, i) = c;
     }
+    whit_changes_drop(set);
+}
+
+whit_status whit_changes_replace(whit_changes *set, size_t i, whit_buf *content, whit_error *error)
+{
+    whit_change *c = whit_changes_at(set, i);
+    c->after = (const char *)content->data;
+    c->after_bytes = content->size_bytes;
+    if (whit_buf_append(&set->contents, content, sizeof *content)) return WHIT_OK;
+    whit_buf_free(content);
+    c->after_bytes = 0;
+    return whit_fail_memory(error, "changes", sizeof *content);
+}
+
+bool whit_changes_copy(whit_changes *set, const whit_change *change)
+{
+    whit_buf content[2] = {{0}, {0}};
+    whit_change own = *change;
+    whit_error error;
+    if (!whit_buf_append(&content[0], change->before, change->before_bytes) ||
+        !whit_buf_append(&content[1], change->after, change->after_bytes)) {
+        whit_buf_free(&content[0]);
+        whit_buf_free(&content[1]);
+        return false;
+    }
+    own.before = (const char *)content[0].data;
+    return add(set, &own, change->path, content, &(whit_patch_result){0}, &error) == WHIT_OK;
+}
+
+void whit_change_turn_round(whit_change *c)
+{
+    *c = (whit_change){.path = c->path,
+                       .was = c->is,
+                       .is = c->was,
+                       .open = c->open,
+                       .mode = c->mode,
+                       .before = c->after,
+                       .after = c->before,
+                       .before_bytes = c->after_bytes,
+                       .after_bytes = c->before_bytes};
+}
+
+void whit_changes_drop(whit_changes *set)
+{
+    size_t kept = 0, n = whit_changes_count(set);
     for (size_t i = 0; i < n; i++) {
         if (!*whit_changes_at(set, i)->path) continue;
         *result_at(set, kept) = *result_at(set, i);

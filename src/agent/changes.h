@@ -4,14 +4,15 @@
 #define WHIT_AGENT_CHANGES_H
 
 #include "agent/patch.h"
-#include "agent/turns.h"
+#include "agent/texts.h"
 
 /* Zero-initialised is none. */
 typedef struct whit_changes {
-    whit_buf changes;  /* whit_change[]: of a path the last one holds */
-    whit_buf contents; /* whit_buf[]: what the changes point into */
-    whit_buf paths;    /* char *[] */
-    whit_buf results;  /* whit_patch_result[], one for each change */
+    const whit_open_texts *open; /* texts that come before files; NULL: none */
+    whit_buf changes;            /* whit_change[]: of a path the last one holds */
+    whit_buf contents;           /* whit_buf[]: what the changes point into */
+    whit_buf paths;              /* char *[] */
+    whit_buf results;            /* whit_patch_result[], one for each change */
 } whit_changes;
 
 size_t whit_changes_count(const whit_changes *set);
@@ -29,6 +30,14 @@ whit_status whit_changes_put(whit_changes *set, const char *project, const char 
                              whit_error *error);
 /* Leaves one change for each path, and drops those that change nothing. */
 void whit_changes_settle(whit_changes *set);
+/* Another content of a change; takes `content` over, and frees it on failure. */
+whit_status whit_changes_replace(whit_changes *set, size_t i, whit_buf *content, whit_error *error);
+/* Adds a copy of a change. */
+bool whit_changes_copy(whit_changes *set, const whit_change *change);
+/* Before and after change places. */
+void whit_change_turn_round(whit_change *change);
+/* Removes the changes whose path is empty. */
+void whit_changes_drop(whit_changes *set);
 void whit_changes_free(whit_changes *set);
 
 #endif

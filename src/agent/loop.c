@@ -26,6 +26,7 @@ typedef struct loop {
     whit_buf *taken;   /* struct taken[]: files that the sub-agents of an answer have changed */
     uint32_t number;   /* of a sub-agent in its answer; 0: none */
     uint32_t n_agents; /* sub-agents of this answer so far */
+    whit_buf proposed; /* hashes of the changes that are asked about */
 } loop;
 
 struct taken {
@@ -133,13 +134,74 @@ static whit_status take(loop *l, whit_error *error)
     return WHIT_OK;
 }
 
+/* Asks hunk by hunk; what is not agreed to leaves the staged changes. *n_left: hunks that are out. */
+static whit_status choose(loop *l, size_t *n_left, whit_error *error)
+{
+    const whit_agent_options *o = l->options;
+    whit_hunks hunks = {0};
+    whit_status status = whit_hunks_make(&hunks, o->project, &l->staged, error);
+    uint8_t *taken = status == WHIT_OK ? calloc(hunks.n + 1, 1) : NULL;
+    *n_left = 0;
+    if (status == WHIT_OK && !taken) status = no_memory(error);
+    if (status == WHIT_OK) status = o->choose(o->user, &hunks, taken, error);
+    for (size_t i = 0; status == WHIT_OK && i < hunks.n; i++) *n_left += !taken[i];
+    if (status == WHIT_OK && *n_left) status = whit_hunks_keep(&hunks, taken, &l->staged, error);
+    whit_hunks_free(&hunks);
+    free(taken);
+    return status;
+}
+
+static whit_status refuse(loop *l, whit_error *error)
+{
+    return whit_buf_append(l->refused, l->proposed.data, l->proposed.size_bytes) ? WHIT_OK : no_memory(error);
+}
+
+/* Open texts first, which say at once whether they still are what was shown; the files are a turn of the journal.
+ * Where that fails the texts are as before. */
+static whit_status write_all(loop *l, uint32_t *turn, whit_error *error)
+{
+    const whit_agent_options *o = l->options;
+    size_t n = whit_changes_count(&l->staged), n_open = 0;
+    whit_change *all = calloc(n + 1, sizeof *all);
+    whit_turns *journal;
+    uint32_t recovered;
+    *turn = 0;
+    if (!all) return no_memory(error);
+    for (size_t i = 0; i < n; i++)
+        if (whit_changes_at(&l->staged, i)->open) all[n_open++] = *whit_changes_at(&l->staged, i);
+    for (size_t i = 0, k = n_open; i < n; i++)
+        if (!whit_changes_at(&l->staged, i)->open) all[k++] = *whit_changes_at(&l->staged, i);
+    whit_status status = n_open ? o->open->write(o->open->user, all, n_open, error) : WHIT_OK;
+    if (status == WHIT_OK && n > n_open) {
+        char note[120];
+        size_t n_note = l->number ? (size_t)snprintf(note, sizeof note, "agent %u: ", l->number) : 0;
+        snprintf(note + n_note, sizeof note - n_note, "%s", l->task);
+        status = whit_turns_open(o->project, o->state_dir, &journal, &recovered, error);
+        if (status == WHIT_OK) {
+            status = whit_turns_write(journal, all + n_open, n - n_open, note, error);
+            if (status == WHIT_OK) *turn = whit_turns_at(journal, whit_turns_count(journal) - 1)->number;
+            if (status == WHIT_OK && whit_turns_commit_error(journal))
+                o->note(o->user, whit_turns_commit_error(journal)->message);
+            whit_turns_close(journal);
+        }
+        if (status != WHIT_OK && n_open) {
+            whit_error ignored;
+            for (size_t i = 0; i < n_open; i++) whit_change_turn_round(&all[i]);
+            (void)o->open->write(o->open->user, all, n_open, &ignored);
+        }
+    }
+    free(all);
+    return status;
+}
+
 /* Shows, asks, writes; `outcome` is for the model. */
 static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
 {
     const whit_agent_options *o = l->options;
     char reason[PATH_MAX + 80] = "";
-    bool refused = false, passed = true;
+    bool refused = false, passed = true, agreed;
     uint8_t approved[WHIT_HASH_BYTES], now[WHIT_HASH_BYTES];
+    size_t n_left = 0;
     whit_changes_settle(&l->staged);
     size_t n = whit_changes_count(&l->staged);
     if (!n) {
@@ -156,19 +218,31 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     WHIT_TRY(pass_gate(l, &passed, outcome, error));
     if (!passed) return WHIT_OK;
     hash_changes(&l->staged, approved);
+    l->proposed.size_bytes = 0;
     for (size_t i = 0; i < n; i++) {
         const whit_change *c = whit_changes_at(&l->staged, i);
         const char *red = whit_light_red(o->project, c);
-        WHIT_TRY(o->show(o->user, c, error));
+        uint8_t digest[WHIT_HASH_BYTES];
+        hash_change(c, digest);
+        if (!whit_buf_append(&l->proposed, digest, sizeof digest)) return no_memory(error);
         if (red && !*reason) snprintf(reason, sizeof reason, "%s: %s", c->path, red);
         refused = refused || was_refused(l, c);
     }
-    if (refused || ((*reason || !o->may_write) && !o->agreed(o->user, *reason ? reason : NULL, n))) {
-        for (size_t i = 0; i < n; i++) {
-            uint8_t digest[WHIT_HASH_BYTES];
-            hash_change(whit_changes_at(&l->staged, i), digest);
-            if (!whit_buf_append(l->refused, digest, sizeof digest)) return no_memory(error);
-        }
+    bool is_asked = !refused && (*reason || !o->may_write);
+    if (is_asked && o->choose) {
+        WHIT_TRY(choose(l, &n_left, error));
+        agreed = whit_changes_count(&l->staged) > 0;
+        if (n_left) WHIT_TRY(refuse(l, error)); /* what was proposed as a whole */
+        n = whit_changes_count(&l->staged);
+        hash_changes(&l->staged, approved);
+        if (agreed && n_left) WHIT_TRY(pass_gate(l, &passed, outcome, error));
+        if (!passed) return WHIT_OK;
+    } else {
+        for (size_t i = 0; i < n; i++) WHIT_TRY(o->show(o->user, whit_changes_at(&l->staged, i), error));
+        agreed = !refused && (!is_asked || o->agreed(o->user, *reason ? reason : NULL, n));
+        if (!agreed) WHIT_TRY(refuse(l, error));
+    }
+    if (!agreed) {
         whit_buf_printf(outcome, "refused by the person, nothing of this answer is written%s%s", *reason ? ": " : "",
                         reason);
         o->note(o->user, refused ? "refused before, so nothing is written" : "not agreed to: nothing is written");
@@ -177,17 +251,8 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     hash_changes(&l->staged, now);
     if (memcmp(approved, now, sizeof now) != 0)
         return whit_fail(error, WHIT_ERROR_FORMAT, "what was agreed to is not what would be written: nothing is");
-    whit_turns *journal;
-    uint32_t recovered, number = 0;
-    WHIT_TRY(whit_turns_open(o->project, o->state_dir, &journal, &recovered, error));
-    char note[120];
-    size_t n_note = l->number ? (size_t)snprintf(note, sizeof note, "agent %u: ", l->number) : 0;
-    snprintf(note + n_note, sizeof note - n_note, "%s", l->task);
-    whit_status status = whit_turns_write(journal, whit_changes_at(&l->staged, 0), n, note, error);
-    if (status == WHIT_OK) number = whit_turns_at(journal, whit_turns_count(journal) - 1)->number;
-    if (status == WHIT_OK && whit_turns_commit_error(journal))
-        o->note(o->user, whit_turns_commit_error(journal)->message);
-    whit_turns_close(journal);
+    uint32_t turn;
+    whit_status status = write_all(l, &turn, error);
     if (status == WHIT_ERROR_ARGUMENT) { /* a file changed meanwhile: the model can read it again */
         whit_buf_printf(outcome, "error: %s", error->message);
         return WHIT_OK;
@@ -196,10 +261,15 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     WHIT_TRY(take(l, error));
     for (size_t i = 0; i < n; i++) l->report->written_bytes += whit_changes_at(&l->staged, i)->after_bytes;
     l->report->n_turns++;
+    if (o->written) o->written(o->user, turn, whit_changes_at(&l->staged, 0), n);
     char line[80];
-    snprintf(line, sizeof line, "turn %u: %zu file%s written", number, n, n == 1 ? "" : "s");
+    if (turn)
+        snprintf(line, sizeof line, "turn %u: %zu file%s written", turn, n, n == 1 ? "" : "s");
+    else
+        snprintf(line, sizeof line, "%zu open text%s changed, not saved", n, n == 1 ? "" : "s");
     o->note(o->user, line);
     whit_buf_append_str(outcome, line);
+    if (n_left) whit_buf_printf(outcome, "; the person refused %zu hunks, which are not in it", n_left);
     return WHIT_OK;
 }
 
@@ -388,6 +458,7 @@ static whit_status run_loop(loop *l, const char *task, whit_error *error)
     const whit_agent_options *o = l->options;
     uint32_t n_before = l->report->n_answers;
     l->task = task;
+    l->staged.open = o->open;
     l->report->done = false;
     l->report->answer.size_bytes = 0;
     whit_status status = whit_agent_messages_add(l->messages, "user", NULL, task, strlen(task), error);
@@ -404,9 +475,10 @@ static whit_status run_loop(loop *l, const char *task, whit_error *error)
         status = one_answer(l, answer, error);
         json_decref(answer);
         whit_changes_free(&l->staged);
-        l->staged = (whit_changes){0};
+        l->staged = (whit_changes){.open = o->open};
     }
     whit_changes_free(&l->staged);
+    whit_buf_free(&l->proposed);
     return status;
 }
 

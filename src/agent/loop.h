@@ -4,6 +4,7 @@
 #ifndef WHIT_AGENT_LOOP_H
 #define WHIT_AGENT_LOOP_H
 
+#include "agent/hunks.h"
 #include "agent/runs.h"
 #include "agent/mcp.h"
 #include "agent/messages.h"
@@ -21,6 +22,12 @@ typedef struct whit_agent_options {
     /* Told every change before anything is asked or written; a failure ends the run. */
     whit_status (*show)(void *user, const whit_change *change, whit_error *error);
     bool (*agreed)(void *user, const char *reason, size_t n_files);
+    /* Shows the hunks and asks about each, in the place of show and agreed where something is to be asked: a byte
+     * of `taken` (0 at first) for each, not 0 where the person agrees. NULL: all of it is asked about at once. */
+    whit_status (*choose)(void *user, const whit_hunks *hunks, uint8_t *taken, whit_error *error);
+    /* Told what was written, with the turn's number in the journal (0: in open texts alone); NULL: nobody is. */
+    void (*written)(void *user, uint32_t turn, const whit_change *changes, size_t n);
+    const whit_open_texts *open; /* texts that are open and not saved; NULL: none */
     bool (*ask)(void *user, const char *question, whit_buf *answer);
     void (*note)(void *user, const char *line); /* what goes on */
     whit_buf *refused;           /* hashes of what the person refused, kept for later tasks; NULL: for this one */

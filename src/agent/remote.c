@@ -23,8 +23,9 @@ static bool is_whole(void *user)
 static whit_status ask(void *user, const json_t *messages, const json_t *tools, json_t **answer, whit_error *error)
 {
     const whit_remote_model *remote = user;
-    json_t *request = json_pack("{s:O, s:O, s:b, s:{s:b}, s:s*}", "messages", messages, "tools", tools, "stream", 1,
-                                "stream_options", "include_usage", 1, "model", remote->name);
+    json_t *request = json_pack("{s:O, s:O*, s:b, s:{s:b}, s:s*}", "messages", messages, "tools",
+                                json_array_size(tools) ? tools : NULL, "stream", 1, "stream_options", "include_usage",
+                                1, "model", remote->name);
     char *body = request ? json_dumps(request, JSON_COMPACT) : NULL;
     json_decref(request);
     *answer = NULL;

@@ -3,6 +3,7 @@
 
 #include "agent/folders.h"
 #include "agent/scratch.h"
+#include "base/status.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -44,6 +45,34 @@ static whit_status note(const whit_runner *runner, const char *copy, const char 
     return status;
 }
 
+/* The texts that are open and not saved, below what is staged; `all` borrows from both. */
+static whit_status add_unsaved(const whit_runner *runner, const whit_changes *staged, whit_changes *unsaved,
+                               whit_changes *all, whit_error *error)
+{
+    const whit_open_texts *open = staged ? staged->open : NULL;
+    whit_buf paths = {0};
+    whit_status status = open ? open->list(open->user, &paths, error) : WHIT_OK;
+    unsaved->open = open;
+    for (size_t at = 0; status == WHIT_OK && at < paths.size_bytes; at += strlen((const char *)paths.data + at) + 1) {
+        const char *path = (const char *)paths.data + at;
+        if (whit_changes_find(staged, path)) continue;
+        whit_buf content = {0};
+        bool is = false;
+        status = open->read(open->user, path, &content, &is, error);
+        if (status == WHIT_OK && is)
+            status = whit_changes_put(unsaved, runner->project, path,
+                                      content.size_bytes ? (const char *)content.data : "", content.size_bytes, error);
+        whit_buf_free(&content);
+    }
+    whit_buf_free(&paths);
+    const whit_changes *sets[] = {unsaved, staged};
+    for (size_t i = 0; i < 2 && status == WHIT_OK; i++)
+        if (sets[i] && sets[i]->changes.size_bytes &&
+            !whit_buf_append(&all->changes, sets[i]->changes.data, sets[i]->changes.size_bytes))
+            status = whit_fail_memory(error, "changes", sets[i]->changes.size_bytes);
+    return status;
+}
+
 whit_status whit_runner_run(whit_runner *runner, const char *copy, const whit_changes *staged, const char *line,
                             uint32_t seconds, whit_sandbox_result *result, whit_error *error)
 {
@@ -53,7 +82,11 @@ whit_status whit_runner_run(whit_runner *runner, const char *copy, const whit_ch
                          lacks);
     whit_scratch scratch;
     WHIT_TRY(whit_scratch_open(runner->project, runner->cache_dir, copy, &scratch, error));
-    whit_status status = whit_scratch_update(&scratch, runner->project, staged, error);
+    whit_changes all = {0}, unsaved = {0};
+    whit_status status = add_unsaved(runner, staged, &unsaved, &all, error);
+    if (status == WHIT_OK) status = whit_scratch_update(&scratch, runner->project, &all, error);
+    whit_changes_free(&unsaved);
+    whit_buf_free(&all.changes);
     const char *const arguments[] = {"/bin/sh", "-c", line, NULL}, *const write[] = {scratch.tree, scratch.home, NULL};
     whit_sandbox_command command = {
         .arguments = arguments,

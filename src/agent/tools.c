@@ -86,14 +86,16 @@ static void tool_read(const whit_tool_place *place, const json_t *arguments, whi
     json_int_t first = ends[0] ? json_integer_value(ends[0]) : 1, last = ends[1] ? json_integer_value(ends[1]) : 0;
     whit_buf content = {0};
     whit_error error;
-    bool there = true;
+    bool there = true, is_open;
     uint32_t mode;
     const whit_change *staged = whit_changes_find(place->staged, path);
     if (whit_light_secret(place->project, path)) {
         whit_buf_printf(result, "error: %s: may hold keys or belongs to version control, and is not read", path);
         return;
     }
-    if (!staged && whit_project_read(place->project, path, &content, &there, &mode, &error) != WHIT_OK)
+    if (!staged &&
+        whit_texts_read(place->staged->open, place->project, path, &content, &there, &mode, &is_open, &error) !=
+            WHIT_OK)
         whit_buf_printf(result, "error: %s", error.message);
     else if (staged ? !staged->is : !there)
         whit_buf_printf(result, "error: %s: there is no such file", path);
@@ -132,10 +134,11 @@ static void grep_file(walk *w, const char *path)
 {
     whit_buf content = {0};
     whit_error error;
-    bool there;
+    bool there, is_open;
     uint32_t mode;
     char line[GREP_LINE_MAX + 1];
-    if (whit_project_read(w->place->project, path, &content, &there, &mode, &error) == WHIT_OK &&
+    if (whit_texts_read(w->place->staged->open, w->place->project, path, &content, &there, &mode, &is_open, &error) ==
+            WHIT_OK &&
         content.size_bytes <= GREP_FILE_MAX && content.size_bytes && !memchr(content.data, 0, content.size_bytes)) {
         const char *text = (const char *)content.data, *stop = text + content.size_bytes;
         for (size_t number = 1; text < stop && w->result->size_bytes <= WHIT_TOOL_RESULT_BYTES; number++) {

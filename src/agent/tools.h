@@ -14,7 +14,7 @@
 
 typedef struct whit_tool_place {
     const char *project;  /* resolved */
-    whit_changes *staged; /* of this turn of the model */
+    whit_changes *staged; /* of this turn of the model; knows what is open in an editor */
     whit_runner *runner;  /* NULL: there is no tool that runs commands */
     whit_mcp *mcp;        /* NULL: there are no servers */
     /* Does the person agree to what the reason says? (n_files is 0) */

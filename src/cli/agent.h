@@ -22,6 +22,9 @@ whit_status cli_agent_show(cli_call *call, const whit_change *change, whit_error
 bool cli_agent_agreed(cli_call *call, const char *reason, size_t n_files);
 /* undo, redo or log; `which` NULL: the latest. */
 int cli_agent_turns(cli_call *call, const char *project, const char *what, const char *which);
+/* The endpoint's key, ended by a zero byte: of a file that nobody else may read, else of $WHIT_API_KEY; "" for
+ * none. Errors: argument (others may read it), io. */
+whit_status cli_agent_key(const char *key_file, whit_buf *key, whit_error *error);
 /* -p, or tasks line by line. */
 int cli_agent_task(cli_call *call, const char *project);
 /* --acp: an editor at stdin and stdout gives the tasks. */

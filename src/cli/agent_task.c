@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/plain.h"
+#include "base/status.h"
 #include "cli/agent_tasks.h"
 #include "cli/input.h"
 
@@ -50,24 +51,20 @@ static void task_retry(void *user, const char *reason, uint32_t wait_ms)
     cli_note("%s; trying again in %.1f s", reason, wait_ms / 1000.0);
 }
 
-/* The key of --key-file, else of the environment; "" for none. */
-static int read_key(cli_call *call, whit_buf *key)
+whit_status cli_agent_key(const char *key_file, whit_buf *key, whit_error *error)
 {
-    const struct agent_values *values = call->values;
     const char *given = getenv("WHIT_API_KEY");
-    whit_error error;
     struct stat info;
-    if (values->key_file) {
-        if (stat(values->key_file, &info) != 0)
-            return cli_fail(call, CLI_IO, "%s: %s", values->key_file, strerror(errno));
+    if (key_file) {
+        if (stat(key_file, &info) != 0) return whit_fail_errno(error, key_file, "read");
         if (info.st_mode & 077)
-            return cli_fail(call, CLI_USAGE, "%s: others may read the key; run chmod 600 on it", values->key_file);
-        if (whit_read_file(values->key_file, 4096, key, &error) != WHIT_OK) return cli_fail_error(call, &error);
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: others may read the key; run chmod 600 on it", key_file);
+        WHIT_TRY(whit_read_file(key_file, 4096, key, error));
         while (key->size_bytes && strchr(" \t\r\n", key->data[key->size_bytes - 1])) key->size_bytes--;
     } else if (given) {
         whit_buf_append_str(key, given);
     }
-    return whit_buf_append(key, "", 1) ? CLI_OK : cli_fail(call, CLI_LIMIT, "not enough memory for a key");
+    return whit_buf_append(key, "", 1) ? WHIT_OK : whit_fail_memory(error, "a key", key->size_bytes);
 }
 
 /* On a terminal an answer is shown as it comes. */
@@ -83,10 +80,9 @@ static int open_remote(struct cli_tasks *t)
 {
     const struct agent_values *values = t->call->values;
     whit_error error;
-    int status = read_key(t->call, &t->key);
+    if (cli_agent_key(values->key_file, &t->key, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
     whit_endpoint_options at = {
         .url = values->url, .key = (const char *)t->key.data, .cancel = t->cancel, .on_retry = task_retry};
-    if (status != CLI_OK) return status;
     if (whit_endpoint_open(&at, &t->endpoint, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
     t->remote = (whit_remote_model){t->endpoint, values->model, t->on_text, t->user};
     t->answering = whit_remote_as_model(&t->remote);

@@ -3,17 +3,25 @@
 #include <string.h>
 
 #include "cli/verbs.h"
+#include "cli/edit_agent.h"
 #include "editor/editor.h"
 #include "editor/terminal.h"
 
 struct edit_values {
-    const char *config;
+    const char *config, *model, *url, *name, *key_file;
     bool read_only, no_journal, list_keys;
 };
 static const struct edit_values defaults;
 static const cli_option options[] = {
     {"--config", CLI_FILE, offsetof(struct edit_values, config), "FILE",
      "Read keys and settings from FILE; default $XDG_CONFIG_HOME/whit/edit.conf or ~/.config/whit/edit.conf."},
+    {"-m", CLI_FILE, offsetof(struct edit_values, model), "MODEL",
+     "A model that answers the agent's tasks in this process: a file or a pulled name.", 0, 0},
+    {"--url", CLI_TEXT, offsetof(struct edit_values, url), "URL",
+     "The OpenAI-compatible endpoint that answers them, such as http://127.0.0.1:8080/v1.", 0, 0},
+    {"--model", CLI_TEXT, offsetof(struct edit_values, name), "NAME", "The model's name at the endpoint.", 0, 0},
+    {"--key-file", CLI_FILE, offsetof(struct edit_values, key_file), "FILE",
+     "A file of mode 0600 with the endpoint's key; $WHIT_API_KEY by default.", 0, 0},
     {"-R, --read-only", CLI_FLAG, offsetof(struct edit_values, read_only), NULL, "Change nothing."},
     {"--no-journal", CLI_FLAG, offsetof(struct edit_values, no_journal), NULL,
      "Keep nothing of what is not saved, and no undo across runs."},
@@ -44,9 +52,17 @@ static int run(cli_call *call)
                                 .read_only = values->read_only,
                                 .no_journal = values->no_journal,
                                 .stop = cli_cancelled()};
-    bool stopped;
+    const struct cli_edit_wish wish = {values->model, values->url, values->name, values->key_file};
+    struct cli_edit_agent *agent;
+    bool stopped = false;
     whit_error error;
-    if (whit_edit_run(&wanted, &stopped, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    if (values->model && values->url)
+        return cli_fail(call, CLI_USAGE, "which model? either -m, in this process, or --url, where it is served");
+    if (cli_edit_agent_open(&wish, &agent, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    wanted.panel = cli_edit_agent_panel(agent);
+    whit_status status = whit_edit_run(&wanted, &stopped, &error);
+    cli_edit_agent_close(agent);
+    if (status != WHIT_OK) return cli_fail_error(call, &error);
     return stopped ? CLI_INTERRUPTED : CLI_OK;
 }
 

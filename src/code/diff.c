@@ -14,6 +14,8 @@ typedef struct line {
 } line;
 
 typedef struct side {
+    const char *text;
+    size_t n_bytes;
     line *lines;
     size_t n;
 } side;
@@ -21,6 +23,8 @@ typedef struct side {
 static bool split(const char *text, size_t n_bytes, side *out)
 {
     size_t n = 0;
+    out->text = text;
+    out->n_bytes = n_bytes;
     for (size_t i = 0; i < n_bytes; i++) n += text[i] == '\n';
     out->lines = calloc(n + 1, sizeof *out->lines);
     if (!out->lines) return false;
@@ -96,9 +100,15 @@ static void put_line(whit_buf *out, char kind, const line *l)
 }
 
 /* One hunk from places (i, k): up to the last change that has another within twice the context. */
-static void put_hunk(whit_buf *out, const side *a, const side *b, const uint8_t *removed, const uint8_t *added,
-                     size_t *i, size_t *k)
+static size_t offset_of(const side *s, size_t i)
 {
+    return i < s->n ? (size_t)(s->lines[i].text - s->text) : s->n_bytes;
+}
+
+static void put_hunk(whit_buf *out, whit_buf *hunks, const side *a, const side *b, const uint8_t *removed,
+                     const uint8_t *added, size_t *i, size_t *k)
+{
+    whit_diff_hunk hunk = {.old_begin = offset_of(a, *i), .new_begin = offset_of(b, *k), .text_begin = out->size_bytes};
     size_t before = *i < CONTEXT ? *i : CONTEXT, from_a = *i - before, from_b = *k - before;
     size_t x = *i, y = *k, end_a = x, end_b = y, quiet = 0;
     while ((x < a->n || y < b->n) && quiet <= 2 * CONTEXT) {
@@ -123,12 +133,16 @@ static void put_hunk(whit_buf *out, const side *a, const side *b, const uint8_t 
         else
             put_line(out, ' ', &a->lines[x++]), y++;
     }
+    hunk.old_end = offset_of(a, end_a);
+    hunk.new_end = offset_of(b, end_b);
+    hunk.text_end = out->size_bytes;
+    if (hunks && !whit_buf_append(hunks, &hunk, sizeof hunk)) out->failed = true;
     *i = end_a;
     *k = end_b;
 }
 
-whit_status whit_diff_write(const char *old_name, const char *old_text, size_t old_bytes, const char *new_name,
-                            const char *new_text, size_t new_bytes, whit_buf *out, whit_error *error)
+whit_status whit_diff_hunks(const char *old_name, const char *old_text, size_t old_bytes, const char *new_name,
+                            const char *new_text, size_t new_bytes, whit_buf *out, whit_buf *hunks, whit_error *error)
 {
     side a = {0}, b = {0};
     bool ok = split(old_text, old_bytes, &a) && split(new_text, new_bytes, &b);
@@ -139,7 +153,7 @@ whit_status whit_diff_write(const char *old_name, const char *old_text, size_t o
         if ((i < a.n && removed[i]) || (k < b.n && added[k])) {
             if (!named) whit_buf_printf(out, "--- %s\n+++ %s\n", old_name, new_name);
             named = true;
-            put_hunk(out, &a, &b, removed, added, &i, &k);
+            put_hunk(out, hunks, &a, &b, removed, added, &i, &k);
         } else {
             i++, k++;
         }
@@ -149,4 +163,25 @@ whit_status whit_diff_write(const char *old_name, const char *old_text, size_t o
     free(removed);
     free(added);
     return ok && !out->failed ? WHIT_OK : whit_fail_memory(error, "a diff", old_bytes + new_bytes);
+}
+
+whit_status whit_diff_write(const char *old_name, const char *old_text, size_t old_bytes, const char *new_name,
+                            const char *new_text, size_t new_bytes, whit_buf *out, whit_error *error)
+{
+    return whit_diff_hunks(old_name, old_text, old_bytes, new_name, new_text, new_bytes, out, NULL, error);
+}
+
+bool whit_diff_take(const char *old_text, size_t old_bytes, const char *new_text, const whit_diff_hunk *hunks, size_t n,
+                    const uint8_t *taken, whit_buf *out)
+{
+    size_t at = 0;
+    bool ok = true;
+    if (!n) return whit_buf_append(out, old_text, old_bytes);
+    for (size_t i = 0; i < n && ok; i++) {
+        if (!taken[i]) continue;
+        ok = whit_buf_append(out, old_text + at, hunks[i].old_begin - at) &&
+            whit_buf_append(out, new_text + hunks[i].new_begin, hunks[i].new_end - hunks[i].new_begin);
+        at = hunks[i].old_end;
+    }
+    return ok && whit_buf_append(out, old_text + at, old_bytes - at);
 }

@@ -10,4 +10,17 @@
 whit_status whit_diff_write(const char *old_name, const char *old_text, size_t old_bytes, const char *new_name,
                             const char *new_text, size_t new_bytes, whit_buf *out, whit_error *error);
 
+/* A hunk: bytes [old_begin, old_end) of the old text become [new_begin, new_end) of the new one. Its lines with
+ * their context are [text_begin, text_end) of the diff. */
+typedef struct whit_diff_hunk {
+    size_t old_begin, old_end, new_begin, new_end, text_begin, text_end;
+} whit_diff_hunk;
+
+/* whit_diff_write, and appends a whit_diff_hunk for each hunk to `hunks`. */
+whit_status whit_diff_hunks(const char *old_name, const char *old_text, size_t old_bytes, const char *new_name,
+                            const char *new_text, size_t new_bytes, whit_buf *out, whit_buf *hunks, whit_error *error);
+/* Appends the old text with those hunks in it that are taken. False: out of memory. */
+bool whit_diff_take(const char *old_text, size_t old_bytes, const char *new_text, const whit_diff_hunk *hunks, size_t n,
+                    const uint8_t *taken, whit_buf *out);
+
 #endif

@@ -485,6 +485,22 @@ static whit_status read_again(whit_buffer *buffer, whit_error *error)
     return status;
 }
 
+/* The file holds what the text is now. */
+static void note_saved(whit_buffer *buffer, const whit_file_identity *now)
+{
+    buffer->file.identity = *now;
+    buffer->saved_state = whit_undo_state(buffer->history);
+    buffer->never_saved = false;
+    whit_undo_seal(buffer->history);
+    if (buffer->plain || buffer->journal.size_bytes > WHIT_JOURNAL_LIMIT_BYTES) {
+        whit_journal_restart(&buffer->journal);
+        buffer->plain = whit_undo_state(buffer->history) != 0;
+    } else if (buffer->journal.has_base) {
+        whit_journal_add(&buffer->journal, &(whit_record){.kind = WHIT_RECORD_SAVED, .identity = *now});
+        whit_journal_flush(&buffer->journal, NULL);
+    }
+}
+
 whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
 {
     if (!buffer->path) return whit_fail(error, WHIT_ERROR_ARGUMENT, "the text has no file name yet");
@@ -500,17 +516,7 @@ whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
     whit_buffer_flush(buffer, NULL);
     WHIT_TRY(whit_file_save(buffer->path, buffer->text, spare, &buffer->file, &now, error));
     bool over_map = buffer->file.is_mapped && now.inode == before.inode && now.device == before.device;
-    buffer->file.identity = now;
-    buffer->saved_state = whit_undo_state(buffer->history);
-    buffer->never_saved = false;
-    whit_undo_seal(buffer->history);
-    if (buffer->plain || buffer->journal.size_bytes > WHIT_JOURNAL_LIMIT_BYTES) {
-        whit_journal_restart(&buffer->journal);
-        buffer->plain = whit_undo_state(buffer->history) != 0;
-    } else if (buffer->journal.has_base) {
-        whit_journal_add(&buffer->journal, &(whit_record){.kind = WHIT_RECORD_SAVED, .identity = now});
-        whit_journal_flush(&buffer->journal, NULL);
-    }
+    note_saved(buffer, &now);
     /* Written in place, under the map that the text's pieces are in. */
     if (over_map) return read_again(buffer, error);
     return WHIT_OK;
@@ -521,4 +527,44 @@ whit_status whit_buffer_reload(whit_buffer *buffer, whit_error *error)
     WHIT_TRY(read_again(buffer, error));
     whit_journal_restart(&buffer->journal);
     return WHIT_OK;
+}
+
+whit_status whit_buffer_become(whit_buffer *buffer, const char *data, size_t n_bytes, whit_error *error)
+{
+    size_t size = (size_t)whit_text_size(buffer->text), least = size < n_bytes ? size : n_bytes, same = 0, behind = 0;
+    char *now = malloc(size + 1);
+    if (!now) return whit_fail_memory(error, "a text", size);
+    whit_text_read(buffer->text, 0, now, size);
+    while (same < least && now[same] == data[same]) same++;
+    while (same && now[same - 1] != '\n') same--;
+    while (behind < least - same && now[size - behind - 1] == data[n_bytes - behind - 1]) behind++;
+    while (behind && now[size - behind - 1] != '\n' && size - behind > same) behind--;
+    free(now);
+    whit_undo_seal(buffer->history);
+    whit_status status =
+        whit_buffer_edit(buffer, same, size - same - behind, data + same, n_bytes - same - behind, error);
+    whit_undo_seal(buffer->history);
+    return status;
+}
+
+whit_status whit_buffer_take(whit_buffer *buffer, whit_error *error)
+{
+    whit_file file;
+    WHIT_TRY(whit_file_open(buffer->path, &file, error));
+    if (file.is_mapped || buffer->file.is_mapped || buffer->read_only) {
+        whit_file_close(&file);
+        return whit_buffer_reload(buffer, error);
+    }
+    whit_status status =
+        whit_buffer_become(buffer, file.size_bytes ? (const char *)file.data : "", (size_t)file.size_bytes, error);
+    if (status == WHIT_OK) note_saved(buffer, &file.identity);
+    whit_file_close(&file);
+    return status;
+}
+
+void whit_buffer_mark_saved(whit_buffer *buffer)
+{
+    whit_undo_seal(buffer->history);
+    buffer->saved_state = whit_undo_state(buffer->history);
+    buffer->never_saved = false;
 }

@@ -421,6 +421,13 @@ const struct ed_command ed_commands[] = {
     {"bracket", "C-]", "Go to the bracket that matches.", bracket, ED_MOVES},
     {"jump-back", "M-Left", "Go back to before the last jump.", jump_back, 0},
 
+    {"agent", "F9", "Give the agent a task, or answer what it asks.", ed_agent, 0},
+    {"agent-stop", "S-F9", "Stop what the agent is doing.", ed_agent_stop, 0},
+    {"agent-undo", "F10", "Take the agent's latest turn back.", ed_agent_undo, 0},
+    {"agent-redo", "S-F10", "Make the turn again that was taken back.", ed_agent_redo, 0},
+    {"explain", "F6", "Let the model explain the selection, or the line.", ed_explain, 0},
+    {"rewrite", "S-F6", "Let the model rewrite the selection, or the line; the difference is shown first.", ed_rewrite, 0},
+
     {"left", "Left", "Move left.", left, ED_MOVES},
     {"right", "Right", "Move right.", right, ED_MOVES},
     {"up", "Up", "Move up.", up, ED_MOVES},

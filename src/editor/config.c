@@ -83,6 +83,20 @@ static bool set_option(ed *e, const char *name, const char *value, char *why, si
     } else if (!strcmp(name, "theme")) {
         wanted = "auto, dark, light or plain";
         ok = whit_theme_named(value, &e->theme);
+    } else if (!strncmp(name, "model", 5)) {
+        char **kept = !strcmp(name + 5, "")  ? &e->panel.model
+            : !strcmp(name + 5, "_url")      ? &e->panel.url
+            : !strcmp(name + 5, "_name")     ? &e->panel.name
+            : !strcmp(name + 5, "_key_file") ? &e->panel.key_file
+                                             : NULL;
+        if (!kept) {
+            snprintf(why, why_bytes, "there is no option '%.40s'", name);
+            return false;
+        }
+        wanted = "a value";
+        free(*kept);
+        *kept = *value ? strdup(value) : NULL;
+        ok = *kept != NULL;
     } else {
         snprintf(why, why_bytes, "there is no option '%.40s'", name);
         return false;

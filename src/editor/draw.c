@@ -160,8 +160,11 @@ static void draw_status(ed *e, struct ed_window *window, whit_screen *screen)
         layout->wrap_columns = wrap;
     }
     if (e->vi.on) ed_vi_draw_mode(e, mode, sizeof mode);
-    snprintf(left, sizeof left, " %s%.200s%s%s%s", mode, buffer->name, whit_buffer_is_modified(buffer) ? " *" : "",
-             buffer->read_only ? " (read-only)" : "", doc->conflict_shown ? " (conflict)" : "");
+    const char *tag = doc == e->panel.doc ? (e->panel.working ? " (working)" : "")
+        : buffer->read_only               ? " (read-only)"
+                                          : "";
+    snprintf(left, sizeof left, " %s%.200s%s%s%s", mode, buffer->name, whit_buffer_is_modified(buffer) ? " *" : "", tag,
+             doc->conflict_shown ? " (conflict)" : "");
     char cursors[32] = "";
     if (window->n_cursors > 1) snprintf(cursors, sizeof cursors, "%zu cursors  ", window->n_cursors);
     snprintf(right, sizeof right, "%s%s%s  %s  %llu%% ", e->recording ? "recording  " : "", cursors,
@@ -261,8 +264,12 @@ void whit_editor_draw(whit_editor *e, whit_screen *screen)
             whit_screen_put(screen, 0, y, screen->n_columns,
                             said->severity == ED_SEVERITY_ERROR ? WHIT_STYLE_ERROR : WHIT_STYLE_CHANGED, said->message);
         if (said) return;
-        whit_screen_put(screen, 0, y, screen->n_columns, e->message_is_error ? WHIT_STYLE_ERROR : WHIT_STYLE_TEXT,
-                        e->message);
+        bool waits = !*e->message && ed_panel_waits(e);
+        whit_screen_put(screen, 0, y, screen->n_columns,
+                        waits                     ? WHIT_STYLE_PROMPT
+                            : e->message_is_error ? WHIT_STYLE_ERROR
+                                                  : WHIT_STYLE_TEXT,
+                        waits ? "the agent asks something: the command 'agent' (F9) shows it" : e->message);
         return;
     }
     if (ed_prompt_has_list(prompt->kind)) draw_list(e, screen);

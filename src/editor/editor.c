@@ -59,8 +59,7 @@ static void free_doc(struct ed_doc *doc)
     free(doc);
 }
 
-/* Takes the buffer, also where it fails. */
-static struct ed_doc *add_doc(ed *e, whit_buffer *buffer)
+struct ed_doc *ed_doc_add(ed *e, whit_buffer *buffer)
 {
     struct ed_doc *doc = calloc(1, sizeof *doc), **end = &e->docs;
     struct watch *watch = malloc(sizeof *watch);
@@ -106,7 +105,7 @@ struct ed_doc *ed_open_file(ed *e, const char *path, whit_error *error)
     error->status = WHIT_OK;
     if (whit_buffer_open(path, e->options.journal_folder, &buffer, error) != WHIT_OK) return NULL;
     if (error->status != WHIT_OK) ed_complain_error(e, error); /* no journal */
-    doc = add_doc(e, buffer);
+    doc = ed_doc_add(e, buffer);
     if (!doc) whit_fail_memory(error, "a document", sizeof *doc);
     return doc;
 }
@@ -145,6 +144,7 @@ void ed_close_doc(ed *e, struct ed_doc *doc)
     e->n_jumps = n;
     *at = doc->next;
     ed_language_forget(e, doc);
+    ed_panel_forget(e, doc);
     free_doc(doc);
     ed_windows_layout(e);
     ed_check_journal(e);
@@ -256,6 +256,7 @@ void whit_editor_close(whit_editor *e)
     }
     ed_language_close(e);
     ed_search_free(e->search);
+    ed_panel_close(e);
     free(e->bindings);
     free(e->clipboard);
     free(e->macro);
@@ -319,7 +320,7 @@ whit_status whit_editor_add_text(whit_editor *e, const char *name, const void *d
         whit_buffer_close(buffer);
         return status;
     }
-    struct ed_doc *doc = add_doc(e, buffer);
+    struct ed_doc *doc = ed_doc_add(e, buffer);
     if (!doc) return whit_fail_memory(error, "a document", sizeof *doc);
     return show_first(e, doc, error);
 }
@@ -433,6 +434,8 @@ bool whit_editor_wants_mouse(const whit_editor *e)
 size_t whit_editor_fds(const whit_editor *e, struct pollfd *fds, size_t max)
 {
     size_t n = 0;
+    int agent = e->options.panel ? e->options.panel->fd(e->options.panel->user) : -1;
+    if (agent >= 0 && n < max) fds[n++] = (struct pollfd){agent, POLLIN, 0};
     for (size_t i = 0; i < e->n_servers; i++) {
         int both[2];
         if (!e->servers[i].lsp || n + 2 > max) continue;
@@ -445,7 +448,9 @@ size_t whit_editor_fds(const whit_editor *e, struct pollfd *fds, size_t max)
 
 bool whit_editor_ready(whit_editor *e)
 {
-    return e->root && !e->done && ed_language_pump(e);
+    if (!e->root || e->done) return false;
+    bool redraw = ed_language_pump(e);
+    return (e->options.panel && e->options.panel->pump(e->options.panel->user, e)) || redraw;
 }
 
 const whit_theme *whit_editor_theme(const whit_editor *e)
@@ -475,7 +480,7 @@ void whit_editor_check_files(whit_editor *e)
     bool lost = whit_file_is_lost(&doc->buffer->file);
     if (!whit_buffer_is_modified(doc->buffer) && access(doc->buffer->path, R_OK) == 0) {
         uint64_t offset = ed_cursor(e)->offset;
-        if (whit_buffer_reload(doc->buffer, &error) != WHIT_OK) {
+        if (whit_buffer_take(doc->buffer, &error) != WHIT_OK) {
             ed_complain_error(e, &error);
             return;
         }

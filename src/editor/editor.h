@@ -5,6 +5,7 @@
 #define WHIT_EDITOR_EDITOR_H
 
 #include "editor/keys.h"
+#include "editor/panel.h"
 #include "editor/theme.h"
 
 #include <poll.h>
@@ -20,6 +21,7 @@ typedef struct whit_editor_options {
     /* Where copied text also goes (the terminal's clipboard); NULL: nowhere. */
     void (*copy)(void *user, const char *text, size_t n);
     void *user;
+    const whit_panel *panel; /* an agent; NULL: none. Outlives the editor */
 } whit_editor_options;
 
 whit_status whit_editor_open(const whit_editor_options *options, whit_editor **editor, whit_error *error);
@@ -37,9 +39,9 @@ bool whit_editor_is_done(const whit_editor *editor);
 /* Work for when no key waits, a millisecond or two of it; true while there is more. *redraw: the screen
  * would now be another. */
 bool whit_editor_idle(whit_editor *editor, bool *redraw);
-/* What to poll for beside keys (language servers), at most WHIT_EDITOR_FDS; and what to call when one of
+/* What to poll for beside keys (language servers, the agent), at most WHIT_EDITOR_FDS; and what to call when one of
  * them is ready: true where the screen would now be another. */
-#define WHIT_EDITOR_FDS 32
+#define WHIT_EDITOR_FDS 34
 size_t whit_editor_fds(const whit_editor *editor, struct pollfd *fds, size_t max);
 bool whit_editor_ready(whit_editor *editor);
 /* Looks whether others have changed the files. */

@@ -296,6 +296,9 @@ static void accept(ed *e)
         break;
     case ED_PROMPT_VI: ed_vi_line(e, text); break;
     case ED_PROMPT_RENAME: ed_rename_to(e, text); break;
+    case ED_PROMPT_AGENT: ed_agent_task(e, text); break;
+    case ED_PROMPT_AGENT_REPLY: ed_panel_reply(e, text); break;
+    case ED_PROMPT_REWRITE: ed_rewrite_as(e, text); break;
     default: break;
     }
 }
@@ -364,6 +367,7 @@ static void answer(ed *e, uint32_t letter)
             ed_move_to(e, ed_cursor(e), ed_cursor(e)->offset);
         }
         break;
+    case ED_PROMPT_HUNK: ed_panel_answer(e, letter); break;
     case ED_PROMPT_RECOVER:
         if (letter == 'r' && doc->buffer->recovered) {
             whit_buffer_recover(doc->buffer);
@@ -449,7 +453,8 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
 {
     struct ed_prompt *prompt = &e->prompt;
     bool question = prompt->kind == ED_PROMPT_REPLACING || prompt->kind == ED_PROMPT_CLOSE ||
-        prompt->kind == ED_PROMPT_QUIT || prompt->kind == ED_PROMPT_CONFLICT || prompt->kind == ED_PROMPT_RECOVER;
+        prompt->kind == ED_PROMPT_QUIT || prompt->kind == ED_PROMPT_CONFLICT || prompt->kind == ED_PROMPT_RECOVER ||
+        prompt->kind == ED_PROMPT_HUNK;
     bool list = ed_prompt_has_list(prompt->kind), changed = false;
     if (key.code == WHIT_KEY_ESCAPE || (key.code == 'c' && key.mods == WHIT_MOD_CTRL)) {
         /* What the journal holds is not decided by looking away. */
@@ -457,7 +462,12 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
         return true;
     }
     if (question) {
-        if (!key.mods) answer(e, key.code);
+        if (prompt->kind == ED_PROMPT_HUNK &&
+            (key.code == WHIT_KEY_PAGE_UP || key.code == WHIT_KEY_PAGE_DOWN || key.code == WHIT_KEY_UP ||
+             key.code == WHIT_KEY_DOWN))
+            ed_panel_scroll(e, key);
+        else if (!key.mods)
+            answer(e, key.code);
         return true;
     }
     size_t page = e->n_rows > 6 ? (size_t)e->n_rows / 2 : 1;

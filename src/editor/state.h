@@ -83,6 +83,10 @@ typedef enum ed_prompt_kind {
     ED_PROMPT_VI,       /* a line behind ':' */
     ED_PROMPT_COMPLETE, /* what a language server offers */
     ED_PROMPT_RENAME,
+    ED_PROMPT_AGENT, /* a task */
+    ED_PROMPT_AGENT_REPLY,
+    ED_PROMPT_REWRITE,
+    ED_PROMPT_HUNK, /* y, n, a, d at each */
 } ed_prompt_kind;
 
 struct ed_item {
@@ -139,6 +143,21 @@ struct ed_vi {
     bool repeating, changing;
 };
 
+/* The agent's panel. */
+struct ed_panel {
+    struct ed_doc *doc; /* NULL: not used yet */
+    bool working;
+    const whit_panel_hunk *hunks; /* that wait for an answer; NULL: none do */
+    size_t n_hunks, at, shown;
+    uint8_t *taken;
+    char question[200]; /* that waits; "": none does */
+    uint64_t asked_ns;
+    struct ed_doc *rewritten; /* whose `range` is to be replaced while it has this version */
+    whit_range range;
+    uint64_t version;
+    char *model, *url, *name, *key_file; /* of the settings; NULL: not said */
+};
+
 struct whit_editor {
     whit_editor_options options;
     struct ed_doc *docs;
@@ -171,6 +190,7 @@ struct whit_editor {
     struct ed_server servers[ED_SERVERS_MAX];
     size_t n_servers;
     struct ed_asked asked;
+    struct ed_panel panel;
     bool config_read;
     char config_path[512];
 };
@@ -179,6 +199,7 @@ struct whit_editor {
 void ed_say(ed *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void ed_complain(ed *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void ed_complain_error(ed *e, const whit_error *error);
+struct ed_doc *ed_doc_add(ed *e, whit_buffer *buffer); /* takes the buffer, also where it fails */
 struct ed_doc *ed_doc_find(const ed *e, const char *path);
 struct ed_doc *ed_open_file(ed *e, const char *path, whit_error *error); /* finds one that is open */
 void ed_show(ed *e, struct ed_doc *doc);
@@ -290,6 +311,17 @@ const char *ed_server_error(const json_t *message);
 void ed_language_ask_now(ed *e);
 void ed_language_answer(ed *e, const json_t *message);
 void ed_complete_with(ed *e, const char *text, uint64_t from, uint64_t to);
+
+/* panel.c */
+extern ed_command_fn ed_agent, ed_agent_stop, ed_agent_undo, ed_agent_redo, ed_explain, ed_rewrite;
+void ed_agent_task(ed *e, const char *text);
+void ed_rewrite_as(ed *e, const char *text);
+bool ed_panel_waits(const ed *e); /* for an answer of the person's */
+void ed_panel_answer(ed *e, uint32_t letter);
+void ed_panel_scroll(ed *e, whit_key key);
+void ed_panel_reply(ed *e, const char *text); /* NULL: none */
+void ed_panel_forget(ed *e, const struct ed_doc *doc);
+void ed_panel_close(ed *e);
 
 /* jump.c */
 void ed_symbols_open(ed *e);

@@ -352,6 +352,8 @@ static whit_status loop(struct terminal *terminal, const volatile bool *stop, wh
         for (size_t i = 0; n > 0 && i < n_others; i++)
             if (fds[2 + i].revents) {
                 redraw = whit_editor_ready(terminal->editor);
+                whit_editor_flush(terminal->editor);
+                idle_work = true;
                 break;
             }
         if (n > 0 && !fds[0].revents && !fds[1].revents) continue;
@@ -431,7 +433,8 @@ whit_status whit_edit_run(const whit_edit_options *options, bool *stopped, whit_
                                           .config_path = *config ? config : NULL,
                                           .read_only = options->read_only,
                                           .copy = copy,
-                                          .user = &terminal};
+                                          .user = &terminal,
+                                          .panel = options->panel};
     *stopped = false;
     WHIT_TRY(whit_editor_open(&editor_options, &terminal.editor, error));
     whit_status status = open_all(terminal.editor, options, error);

@@ -10,6 +10,7 @@ typedef struct whit_edit_options {
     size_t n_files;
     const char *config_path; /* NULL: $XDG_CONFIG_HOME/whit/edit.conf */
     bool read_only, no_journal;
+    const struct whit_panel *panel; /* an agent; NULL: none */
     const volatile bool *stop; /* set by a signal: the journals are written, and the editor ends */
 } whit_edit_options;
 

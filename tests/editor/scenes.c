@@ -14,6 +14,7 @@
  *     resize COLUMNS ROWS
  *     shell COMMAND          in the scene's folder, while the editor runs; $SCENES is the script's folder
  *     kill                   with SIGKILL
+ *     pause MILLISECONDS     nothing is typed for so long
  *     screen                 the lines behind it are what must be seen, blanks at their ends left out
  *     style X Y WORD...      a cell's looks: bold, reverse, underline, colored, plain, ink=RRGGBB, paper=RRGGBB
  *     saved NAME             the lines behind it are what the file must hold; the editor may still run
@@ -602,6 +603,9 @@ int main(int argc, char **argv)
             struct winsize size = {(unsigned short)b, (unsigned short)a, 0, 0};
             vterm_set_size(scene.vt, b, a);
             ioctl(scene.pty, TIOCSWINSZ, &size);
+        } else if (begins(line, "pause", &rest)) {
+            uint64_t until = whit_now_ns() + strtoull(rest, NULL, 10) * 1000000u;
+            while (whit_now_ns() < until) pump(20);
         } else if (begins(line, "shell", &rest)) {
             run_shell(rest);
         } else if (begins(line, "kill", &rest)) {

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/hunks.h"
+
+#include "code/diff.h"
+#include "agent/light.h"
+#include "base/status.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const whit_diff_hunk *spans_of(const whit_hunks *hunks)
+{
+    return (const whit_diff_hunk *)(const void *)hunks->spans.data;
+}
+
+static whit_status add_change(whit_hunks *hunks, const whit_change *c, whit_error *error)
+{
+    char names[2][PATH_MAX + 8];
+    size_t begin = hunks->texts.size_bytes, n_before = hunks->spans.size_bytes / sizeof(whit_diff_hunk);
+    snprintf(names[0], sizeof names[0], c->was ? "a/%s" : "/dev/null", c->path);
+    snprintf(names[1], sizeof names[1], c->is ? "b/%s" : "/dev/null", c->path);
+    WHIT_TRY(whit_diff_hunks(names[0], c->before, c->before_bytes, names[1], c->after, c->after_bytes, &hunks->texts,
+                             &hunks->spans, error));
+    size_t n = hunks->spans.size_bytes / sizeof(whit_diff_hunk) - n_before;
+    bool ok = true;
+    if (!n) { /* an empty file is made or deleted */
+        whit_diff_hunk whole = {.text_begin = begin};
+        whit_buf_printf(&hunks->texts, "--- %s\n+++ %s\n", names[0], names[1]);
+        whole.text_end = hunks->texts.size_bytes;
+        ok = whit_buf_append(&hunks->spans, &whole, sizeof whole);
+        n = 1;
+    } else {
+        ((whit_diff_hunk *)(void *)hunks->spans.data + n_before)->text_begin = begin; /* with the names */
+    }
+    ok = ok && whit_buf_append(&hunks->counts, &n, sizeof n) && !hunks->texts.failed;
+    return ok ? WHIT_OK : whit_fail_memory(error, "hunks", hunks->texts.size_bytes);
+}
+
+whit_status whit_hunks_make(whit_hunks *hunks, const char *project, const whit_changes *staged, whit_error *error)
+{
+    size_t n_changes = whit_changes_count(staged);
+    for (size_t i = 0; i < n_changes; i++) WHIT_TRY(add_change(hunks, whit_changes_at(staged, i), error));
+    hunks->n = hunks->spans.size_bytes / sizeof(whit_diff_hunk);
+    hunks->list = calloc(hunks->n + 1, sizeof *hunks->list);
+    if (!hunks->list) return whit_fail_memory(error, "hunks", hunks->n * sizeof *hunks->list);
+    const size_t *counts = (const size_t *)(const void *)hunks->counts.data;
+    for (size_t i = 0, k = 0; i < n_changes; i++) {
+        const whit_change *c = whit_changes_at(staged, i);
+        const char *reason = whit_light_red(project, c);
+        for (size_t last = k + counts[i]; k < last; k++) {
+            const whit_diff_hunk *span = &spans_of(hunks)[k];
+            hunks->list[k] = (whit_hunk){c->path, reason, (const char *)hunks->texts.data + span->text_begin,
+                                         span->text_end - span->text_begin};
+        }
+    }
+    return WHIT_OK;
+}
+
+whit_status whit_hunks_keep(const whit_hunks *hunks, const uint8_t *taken, whit_changes *staged, whit_error *error)
+{
+    const size_t *counts = (const size_t *)(const void *)hunks->counts.data;
+    size_t n_changes = whit_changes_count(staged), first = 0;
+    for (size_t i = 0; i < n_changes; first += counts[i++]) {
+        whit_change *c = whit_changes_at(staged, i);
+        size_t n_taken = 0;
+        for (size_t k = 0; k < counts[i]; k++) n_taken += taken[first + k] != 0;
+        if (n_taken == counts[i]) continue;
+        if (!n_taken || c->was != c->is) {
+            c->path = "";
+            continue;
+        }
+        whit_buf content = {0};
+        if (!whit_diff_take(c->before_bytes ? c->before : "", c->before_bytes, c->after_bytes ? c->after : "",
+                            spans_of(hunks) + first, counts[i], taken + first, &content)) {
+            whit_buf_free(&content);
+            return whit_fail_memory(error, "a file", c->before_bytes + c->after_bytes);
+        }
+        WHIT_TRY(whit_changes_replace(staged, i, &content, error));
+    }
+    whit_changes_drop(staged);
+    return WHIT_OK;
+}
+
+void whit_hunks_free(whit_hunks *hunks)
+{
+    free(hunks->list);
+    whit_buf_free(&hunks->texts);
+    whit_buf_free(&hunks->spans);
+    whit_buf_free(&hunks->counts);
+    *hunks = (whit_hunks){0};
+}

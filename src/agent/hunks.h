@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ * Staged changes as hunks that a person agrees to one by one. */
+#ifndef WHIT_AGENT_HUNKS_H
+#define WHIT_AGENT_HUNKS_H
+
+#include "agent/changes.h"
+
+/* Texts are the list's. */
+typedef struct whit_hunk {
+    const char *path;
+    const char *reason; /* why its file asks whatever is allowed; NULL: it does not */
+    const char *text;   /* its lines of the diff; the first of a file begins with the file's names */
+    size_t n_bytes;
+} whit_hunk;
+
+/* Zero-initialised is none. */
+typedef struct whit_hunks {
+    whit_hunk *list;
+    size_t n;
+    whit_buf texts, spans, counts; /* the diffs; whit_diff_hunk[]; size_t[]: hunks of each change */
+} whit_hunks;
+
+/* Of settled changes, in their order. A file that is made or deleted is one hunk. */
+whit_status whit_hunks_make(whit_hunks *hunks, const char *project, const whit_changes *staged, whit_error *error);
+/* Leaves in `staged` what is taken (a byte for each hunk): files without a taken hunk go, others hold the old text
+ * with the taken hunks in it. */
+whit_status whit_hunks_keep(const whit_hunks *hunks, const uint8_t *taken, whit_changes *staged, whit_error *error);
+void whit_hunks_free(whit_hunks *hunks);
+
+#endif

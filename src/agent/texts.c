@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/texts.h"
+
+#include "base/status.h"
+
+whit_status whit_texts_read(const whit_open_texts *texts, const char *project, const char *path, whit_buf *content,
+                            bool *exists, uint32_t *mode, bool *is_open, whit_error *error)
+{
+    *is_open = false;
+    /* The project's rules come first: an open text outside of it, or behind a link out of it, is none of its own. */
+    WHIT_TRY(whit_project_read(project, path, content, exists, mode, error));
+    if (!texts) return WHIT_OK;
+    whit_buf own = {0};
+    whit_status status = texts->read(texts->user, path, &own, is_open, error);
+    if (status == WHIT_OK && *is_open) {
+        whit_buf_free(content);
+        *content = own;
+        *exists = true;
+        return WHIT_OK;
+    }
+    whit_buf_free(&own);
+    return status;
+}

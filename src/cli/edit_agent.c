@@ -1,0 +1,731 @@
+/* SPDX-License-Identifier: MIT
+ * Two threads: the editor's, which calls the panel's functions, and the worker's, which runs a piece of
+ * work and waits for the editor where it needs a text or an answer. What goes from the worker to the
+ * editor stands in a queue; a pipe wakes the editor up. Nothing wakes up while nothing is done. */
+#include "cli/edit_agent.h"
+
+#include "code/diff.h"
+#include "agent/loop.h"
+#include "base/clock.h"
+#include "base/status.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define TURNS_MAX      50          /* answers of a task */
+#define UNSAVED_NS     50000000ull /* so long the list of unsaved texts is believed: what is written is compared anyway */
+#define SELECTION_ROLE "You are asked about a part of a text in an editor."
+
+/* What the editor is to do, on its own thread. */
+typedef enum event_kind {
+    EVENT_TEXT,
+    EVENT_NOTE,
+    EVENT_DONE,
+    EVENT_FAILED,
+    EVENT_WRITTEN, /* a file */
+    EVENT_REPLACE, /* the selection */
+    EVENT_HUNKS,   /* from here on the worker waits */
+    EVENT_QUESTION,
+    EVENT_READ,
+    EVENT_LIST,
+    EVENT_PATCH,
+} event_kind;
+
+struct event {
+    struct event *next;
+    event_kind kind;
+    size_t n;
+    char text[]; /* n bytes and a zero */
+};
+
+/* A turn that can be taken back: its number in the journal, and what it changed in open texts. */
+struct done_turn {
+    uint32_t number;
+    whit_changes open;
+};
+
+struct cli_edit_agent {
+    struct cli_edit_wish wish;
+    whit_panel panel;
+    char project[PATH_MAX];
+    int pipe[2];
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    /* Under the lock: */
+    bool has_thread, has_job, ending;
+    volatile bool cancel;
+    struct event *first, *last;
+    whit_panel_kind kind;
+    whit_buf text, selection, about; /* of the job; each ends with a zero byte */
+    bool wants_answer;               /* the worker waits for the editor */
+    const whit_panel_hunk *hunks;
+    size_t n_hunks;
+    uint8_t *taken;
+    const whit_change *changes; /* of a patch */
+    size_t n_changes;
+    whit_buf answer;
+    bool is_answered, said;
+    whit_error answer_error;
+    /* The worker's own: */
+    struct cli_edit_wish wished;
+    whit_buf wishes;
+    struct cli_edit_model model;
+    whit_agent_config config;
+    whit_runner runner;
+    whit_mcp *mcp;
+    bool is_ready, quiet;
+    whit_buf unsaved; /* paths of open texts that are not saved, as of unsaved_ns */
+    uint64_t unsaved_ns;
+    whit_agent_messages messages;
+    whit_agent_report report;
+    whit_buf refused, turns, undone; /* struct done_turn[] */
+};
+
+/* ---- from the worker to the editor ------------------------------------------------------------------ */
+
+static void post(struct cli_edit_agent *a, event_kind kind, const char *text, size_t n)
+{
+    struct event *event = malloc(sizeof *event + n + 1);
+    if (!event) return;
+    event->next = NULL;
+    event->kind = kind;
+    event->n = n;
+    if (n) memcpy(event->text, text, n);
+    event->text[n] = 0;
+    pthread_mutex_lock(&a->lock);
+    if (a->last)
+        a->last->next = event;
+    else
+        a->first = event;
+    a->last = event;
+    pthread_mutex_unlock(&a->lock);
+    while (write(a->pipe[1], "", 1) < 0 && errno == EINTR) {
+    } /* full: the editor is awake */
+}
+
+static void post_line(struct cli_edit_agent *a, event_kind kind, const char *line)
+{
+    post(a, kind, line, strlen(line));
+}
+
+/* Waits for the editor's answer to an event; false where the work is to end. */
+static bool wait_answer(struct cli_edit_agent *a, event_kind kind, const char *text)
+{
+    pthread_mutex_lock(&a->lock);
+    a->is_answered = a->said = false;
+    a->answer.size_bytes = 0;
+    a->wants_answer = true;
+    pthread_mutex_unlock(&a->lock);
+    post_line(a, kind, text);
+    pthread_mutex_lock(&a->lock);
+    while (!a->is_answered && !a->cancel && !a->ending) pthread_cond_wait(&a->more, &a->lock);
+    a->wants_answer = false;
+    bool ok = a->is_answered;
+    pthread_mutex_unlock(&a->lock);
+    return ok;
+}
+
+/* Under the lock, on the editor's thread. */
+static void answer(struct cli_edit_agent *a)
+{
+    a->is_answered = true;
+    pthread_cond_signal(&a->more);
+}
+
+/* ---- callbacks of the loop -------------------------------------------------------------------------- */
+
+static void on_text(void *user, const char *text, size_t n)
+{
+    struct cli_edit_agent *a = user;
+    if (!a->quiet) post(a, EVENT_TEXT, text, n);
+}
+
+static void on_note(void *user, const char *line)
+{
+    post_line(user, EVENT_NOTE, line);
+}
+
+/* What needs no question is shown all the same. */
+static whit_status on_show(void *user, const whit_change *c, whit_error *error)
+{
+    whit_buf diff = {0};
+    whit_status status = whit_diff_write(c->was ? c->path : "/dev/null", c->before, c->before_bytes,
+                                         c->is ? c->path : "/dev/null", c->after, c->after_bytes, &diff, error);
+    if (status == WHIT_OK) post(user, EVENT_TEXT, (const char *)diff.data, diff.size_bytes);
+    whit_buf_free(&diff);
+    return status;
+}
+
+static whit_status ask_hunks(struct cli_edit_agent *a, const whit_panel_hunk *hunks, size_t n, uint8_t *taken,
+                             whit_error *error)
+{
+    a->hunks = hunks;
+    a->n_hunks = n;
+    a->taken = taken;
+    return wait_answer(a, EVENT_HUNKS, "") ? WHIT_OK : whit_fail(error, WHIT_ERROR_CANCELLED, "stopped");
+}
+
+static whit_status on_choose(void *user, const whit_hunks *hunks, uint8_t *taken, whit_error *error)
+{
+    whit_panel_hunk *shown = calloc(hunks->n + 1, sizeof *shown);
+    if (!shown) return whit_fail_memory(error, "hunks", hunks->n);
+    for (size_t i = 0; i < hunks->n; i++)
+        shown[i] =
+            (whit_panel_hunk){hunks->list[i].path, hunks->list[i].reason, hunks->list[i].text, hunks->list[i].n_bytes};
+    whit_status status = ask_hunks(user, shown, hunks->n, taken, error);
+    free(shown);
+    return status;
+}
+
+/* Calls outside of the sandbox: one hunk of one line. */
+static bool on_agreed(void *user, const char *reason, size_t n_files)
+{
+    const whit_panel_hunk hunk = {"a call", reason, "", 0};
+    uint8_t taken = 0;
+    whit_error ignored;
+    (void)n_files;
+    return ask_hunks(user, &hunk, 1, &taken, &ignored) == WHIT_OK && taken;
+}
+
+static bool on_ask(void *user, const char *question, whit_buf *reply)
+{
+    struct cli_edit_agent *a = user;
+    return wait_answer(a, EVENT_QUESTION, question) && a->said &&
+        whit_buf_append(reply, a->answer.data, a->answer.size_bytes);
+}
+
+/* A copy of what the turn did to open texts, for taking it back. */
+static void on_written(void *user, uint32_t turn, const whit_change *changes, size_t n)
+{
+    struct cli_edit_agent *a = user;
+    struct done_turn done = {.number = turn};
+    char path[PATH_MAX * 2];
+    for (size_t i = 0; i < n; i++) {
+        snprintf(path, sizeof path, "%s/%s", a->project, changes[i].path);
+        post_line(a, EVENT_WRITTEN, path);
+        if (changes[i].open) whit_changes_copy(&done.open, &changes[i]);
+    }
+    if (!whit_buf_append(&a->turns, &done, sizeof done)) whit_changes_free(&done.open);
+}
+
+static whit_status texts_list(void *user, whit_buf *paths, whit_error *error)
+{
+    struct cli_edit_agent *a = user;
+    if (!wait_answer(a, EVENT_LIST, "")) return whit_fail(error, WHIT_ERROR_CANCELLED, "stopped");
+    return whit_buf_append(paths, a->answer.data, a->answer.size_bytes)
+        ? WHIT_OK
+        : whit_fail_memory(error, "paths", a->answer.size_bytes);
+}
+
+static whit_status texts_read(void *user, const char *path, whit_buf *content, bool *is, whit_error *error)
+{
+    struct cli_edit_agent *a = user;
+    bool known = false;
+    *is = false;
+    if (whit_now_ns() - a->unsaved_ns > UNSAVED_NS) {
+        a->unsaved.size_bytes = 0;
+        WHIT_TRY(texts_list(a, &a->unsaved, error));
+        a->unsaved_ns = whit_now_ns();
+    }
+    for (size_t at = 0; at < a->unsaved.size_bytes && !known; at += strlen((const char *)a->unsaved.data + at) + 1)
+        known = strcmp((const char *)a->unsaved.data + at, path) == 0;
+    if (!known) return WHIT_OK;
+    if (!wait_answer(a, EVENT_READ, path)) return whit_fail(error, WHIT_ERROR_CANCELLED, "stopped");
+    *is = a->said;
+    return !*is || whit_buf_append(content, a->answer.data, a->answer.size_bytes)
+        ? WHIT_OK
+        : whit_fail_memory(error, "a text", a->answer.size_bytes);
+}
+
+static whit_status texts_write(void *user, const whit_change *changes, size_t n, whit_error *error)
+{
+    struct cli_edit_agent *a = user;
+    a->changes = changes;
+    a->n_changes = n;
+    if (!wait_answer(a, EVENT_PATCH, "")) return whit_fail(error, WHIT_ERROR_CANCELLED, "stopped");
+    if (!a->said) *error = a->answer_error;
+    return a->said ? WHIT_OK : error->status;
+}
+
+/* ---- pieces of work --------------------------------------------------------------------------------- */
+
+static whit_status be_ready(struct cli_edit_agent *a, whit_error *error)
+{
+    WHIT_TRY(cli_edit_model_open(&a->model, &a->wished, &a->cancel, on_text, a, error));
+    if (a->is_ready) return WHIT_OK;
+    a->runner = (whit_runner){.project = a->project, .config = &a->config, .cancel = &a->cancel};
+    WHIT_TRY(whit_agent_config_load(&a->config, a->project, error));
+    if (a->config.servers && !a->mcp)
+        WHIT_TRY(whit_mcp_open(a->config.servers, &a->cancel, on_note, a, &a->mcp, error));
+    size_t limit = a->model.answering.context_bytes ? a->model.answering.context_bytes : 400000;
+    WHIT_TRY(whit_agent_messages_begin(&a->messages, a->project, limit, error));
+    a->is_ready = true;
+    return WHIT_OK;
+}
+
+static whit_status do_task(struct cli_edit_agent *a, whit_error *error)
+{
+    const whit_open_texts open = {texts_read, texts_write, texts_list, a};
+    whit_agent_options how = {.project = a->project,
+                              .task = (const char *)a->text.data,
+                              .n_turns_max = TURNS_MAX,
+                              .runner = &a->runner,
+                              .mcp = a->mcp,
+                              .refused = &a->refused,
+                              .show = on_show,
+                              .agreed = on_agreed,
+                              .choose = on_choose,
+                              .written = on_written,
+                              .open = &open,
+                              .ask = on_ask,
+                              .note = on_note,
+                              .cancel = &a->cancel,
+                              .user = a};
+    char line[200];
+    whit_agent_report *r = &a->report;
+    uint32_t n_turns = r->n_turns;
+    WHIT_TRY(be_ready(a, error));
+    WHIT_TRY(whit_agent_run(&how, &a->model.answering, &a->messages, r, error));
+    n_turns = r->n_turns - n_turns;
+    if (!r->done) return whit_fail(error, WHIT_ERROR_LIMIT, "not finished after %d answers", TURNS_MAX);
+    snprintf(line, sizeof line, "done: %u turn%s; %s%llu tokens in, %llu out so far", n_turns, n_turns == 1 ? "" : "s",
+             r->tokens_are_guessed ? "about " : "", (unsigned long long)r->tokens_in,
+             (unsigned long long)r->tokens_out);
+    post_line(a, EVENT_DONE, line);
+    return WHIT_OK;
+}
+
+/* One question without tools. The text of the answer is appended to `text`. */
+static whit_status ask_plain(struct cli_edit_agent *a, const char *system, const char *question, whit_buf *text,
+                             whit_error *error)
+{
+    json_t *tools = json_array(), *got = NULL;
+    json_t *messages =
+        json_pack("[{s:s, s:s}, {s:s, s:s}]", "role", "system", "content", system, "role", "user", "content", question);
+    whit_status status = messages ? WHIT_OK : whit_fail(error, WHIT_ERROR_FORMAT, "the selection is no UTF-8 text");
+    if (status == WHIT_OK) status = a->model.answering.ask(a->model.answering.user, messages, tools, &got, error);
+    const json_t *message = json_object_get(json_array_get(json_object_get(got, "choices"), 0), "message");
+    const char *content = json_string_value(json_object_get(message, "content"));
+    if (status == WHIT_OK && !content)
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "the model answered without a text");
+    if (status == WHIT_OK && !whit_buf_append_str(text, content)) status = whit_fail_memory(error, "an answer", 0);
+    json_decref(got);
+    json_decref(messages);
+    json_decref(tools);
+    return status;
+}
+
+/* The content of the only fenced block, else all of it; the end of the line is as the old text has it. */
+static void take_block(whit_buf *text, const char *old, size_t old_bytes)
+{
+    whit_buf_append(text, "", 1);
+    char *begin = (char *)text->data, *fence = strstr(begin, "```"), *body = fence ? strchr(fence, '\n') : NULL;
+    char *end = body ? strstr(body, "\n```") : NULL;
+    size_t n = text->size_bytes - 1;
+    if (end) {
+        n = (size_t)(end - body);
+        memmove(begin, body + 1, n);
+    }
+    while (n && (begin[n - 1] == '\n' || begin[n - 1] == '\r')) n--;
+    text->size_bytes = n;
+    if (old_bytes && old[old_bytes - 1] == '\n') whit_buf_append(text, "\n", 1);
+}
+
+static whit_status do_explain(struct cli_edit_agent *a, whit_error *error)
+{
+    whit_buf question = {0}, text = {0};
+    WHIT_TRY(be_ready(a, error));
+    whit_buf_printf(&question, "Explain this part of %s:\n\n```\n%s\n```\n", (const char *)a->about.data,
+                    (const char *)a->selection.data);
+    whit_status status = question.failed
+        ? whit_fail_memory(error, "a question", a->selection.size_bytes)
+        : ask_plain(a, SELECTION_ROLE " Answer briefly, in plain text.", (const char *)question.data, &text, error);
+    if (status == WHIT_OK) post_line(a, EVENT_DONE, "explained");
+    whit_buf_free(&question);
+    whit_buf_free(&text);
+    return status;
+}
+
+static whit_status choose_rewrite(struct cli_edit_agent *a, const whit_buf *text, whit_error *error)
+{
+    whit_buf diff = {0}, spans = {0}, chosen = {0};
+    const char *old = (const char *)a->selection.data, *name = (const char *)a->about.data;
+    size_t n_old = a->selection.size_bytes - 1;
+    whit_status status =
+        whit_diff_hunks(name, old, n_old, name, (const char *)text->data, text->size_bytes, &diff, &spans, error);
+    size_t n = spans.size_bytes / sizeof(whit_diff_hunk);
+    const whit_diff_hunk *span = (const whit_diff_hunk *)(const void *)spans.data;
+    whit_panel_hunk *shown = calloc(n + 1, sizeof *shown);
+    uint8_t *taken = calloc(n + 1, 1);
+    if (status == WHIT_OK && (!shown || !taken)) status = whit_fail_memory(error, "hunks", n);
+    for (size_t i = 0; status == WHIT_OK && i < n; i++)
+        shown[i] = (whit_panel_hunk){name, NULL, (const char *)diff.data + span[i].text_begin,
+                                     span[i].text_end - span[i].text_begin};
+    if (status == WHIT_OK && !n)
+        post_line(a, EVENT_DONE, "the model would leave it as it is");
+    else if (status == WHIT_OK)
+        status = ask_hunks(a, shown, n, taken, error);
+    if (status == WHIT_OK && n) {
+        if (memchr(taken, 1, n) && whit_diff_take(old, n_old, (const char *)text->data, span, n, taken, &chosen))
+            post(a, EVENT_REPLACE, (const char *)chosen.data, chosen.size_bytes);
+        else
+            post_line(a, EVENT_DONE, "nothing was rewritten");
+    }
+    free(shown);
+    free(taken);
+    whit_buf_free(&diff);
+    whit_buf_free(&spans);
+    whit_buf_free(&chosen);
+    return status;
+}
+
+static whit_status do_rewrite(struct cli_edit_agent *a, whit_error *error)
+{
+    whit_buf question = {0}, text = {0};
+    WHIT_TRY(be_ready(a, error));
+    whit_buf_printf(&question, "Rewrite this part of %s: %s\n\n```\n%s\n```\n", (const char *)a->about.data,
+                    (const char *)a->text.data, (const char *)a->selection.data);
+    a->quiet = true;
+    whit_status status = question.failed
+        ? whit_fail_memory(error, "a question", a->selection.size_bytes)
+        : ask_plain(a, SELECTION_ROLE " Answer with the new text of that part alone, in one fenced block.",
+                    (const char *)question.data, &text, error);
+    a->quiet = false;
+    if (status == WHIT_OK) {
+        take_block(&text, (const char *)a->selection.data, a->selection.size_bytes - 1);
+        status = choose_rewrite(a, &text, error);
+    }
+    whit_buf_free(&question);
+    whit_buf_free(&text);
+    return status;
+}
+
+static void on_turned(void *user, const whit_change *change)
+{
+    struct cli_edit_agent *a = user;
+    char path[PATH_MAX * 2];
+    snprintf(path, sizeof path, "%s/%s", a->project, change->path);
+    post_line(a, EVENT_WRITTEN, path);
+}
+
+/* Takes the latest turn of this run back, in open texts and in files; without one the journal's latest. */
+static whit_status do_undo(struct cli_edit_agent *a, bool redo, whit_error *error)
+{
+    whit_buf *from = redo ? &a->undone : &a->turns, *to = redo ? &a->turns : &a->undone;
+    struct done_turn *turn =
+        from->size_bytes ? (struct done_turn *)(void *)(from->data + from->size_bytes) - 1 : &(struct done_turn){0};
+    size_t n_open = whit_changes_count(&turn->open);
+    uint32_t number = turn->number, recovered;
+    char line[120];
+    whit_turns *journal = NULL;
+    for (size_t i = 0; i < n_open && !redo; i++) whit_change_turn_round(whit_changes_at(&turn->open, i));
+    whit_status status = n_open ? texts_write(a, whit_changes_at(&turn->open, 0), n_open, error) : WHIT_OK;
+    bool in_texts = status == WHIT_OK && n_open;
+    if (status == WHIT_OK && (number || !n_open)) {
+        status = whit_turns_open(a->project, NULL, &journal, &recovered, error);
+        if (status == WHIT_OK)
+            status = (redo ? whit_turns_redo : whit_turns_undo)(journal, &number, false, on_turned, a, error);
+        whit_turns_close(journal);
+    }
+    for (size_t i = 0; i < n_open && !redo; i++) whit_change_turn_round(whit_changes_at(&turn->open, i));
+    if (status != WHIT_OK && in_texts) { /* all of it or nothing */
+        whit_error ignored;
+        for (size_t i = 0; i < n_open && redo; i++) whit_change_turn_round(whit_changes_at(&turn->open, i));
+        (void)texts_write(a, whit_changes_at(&turn->open, 0), n_open, &ignored);
+        for (size_t i = 0; i < n_open && redo; i++) whit_change_turn_round(whit_changes_at(&turn->open, i));
+    }
+    WHIT_TRY(status);
+    if (from->size_bytes) {
+        if (!whit_buf_append(to, turn, sizeof *turn)) whit_changes_free(&turn->open);
+        from->size_bytes -= sizeof *turn;
+    }
+    if (number)
+        snprintf(line, sizeof line, "turn %u is %s", number, redo ? "made again" : "undone");
+    else
+        snprintf(line, sizeof line, "the turn in open texts is %s", redo ? "made again" : "undone");
+    post_line(a, EVENT_DONE, line);
+    return WHIT_OK;
+}
+
+static void *work(void *user)
+{
+    struct cli_edit_agent *a = user;
+    pthread_mutex_lock(&a->lock);
+    for (;;) {
+        while (!a->has_job && !a->ending) pthread_cond_wait(&a->more, &a->lock);
+        if (a->ending) break;
+        pthread_mutex_unlock(&a->lock);
+        whit_error error;
+        a->unsaved_ns = 0;
+        whit_status status = a->kind == WHIT_PANEL_TASK ? do_task(a, &error)
+            : a->kind == WHIT_PANEL_EXPLAIN             ? do_explain(a, &error)
+            : a->kind == WHIT_PANEL_REWRITE             ? do_rewrite(a, &error)
+                                                        : do_undo(a, a->kind == WHIT_PANEL_REDO, &error);
+        a->quiet = false;
+        pthread_mutex_lock(&a->lock);
+        bool cancelled = a->cancel;
+        a->has_job = false;
+        a->cancel = a->ending;
+        pthread_mutex_unlock(&a->lock);
+        if (status != WHIT_OK)
+            post_line(a, EVENT_FAILED, cancelled ? "stopped; what was agreed to before stays" : error.message);
+        pthread_mutex_lock(&a->lock);
+    }
+    pthread_mutex_unlock(&a->lock);
+    return NULL;
+}
+
+/* ---- the panel's functions, on the editor's thread ---------------------------------------------------- */
+
+static bool keep(whit_buf *buf, const char *text, size_t n)
+{
+    buf->size_bytes = 0;
+    return whit_buf_append(buf, text ? text : "", text ? n : 0) && whit_buf_append(buf, "", 1);
+}
+
+/* The command line's word comes before the settings'. */
+static bool keep_wish(struct cli_edit_agent *a, const whit_panel_wish *settings)
+{
+    bool named = a->wish.model || a->wish.url;
+    const char *wishes[] = {named ? a->wish.model : settings->model,
+                            named                 ? a->wish.url
+                                : settings->model ? NULL
+                                                  : settings->url,
+                            a->wish.name ? a->wish.name : settings->name,
+                            a->wish.key_file ? a->wish.key_file : settings->key_file};
+    const char **kept[] = {&a->wished.model, &a->wished.url, &a->wished.name, &a->wished.key_file};
+    size_t at[4];
+    a->wishes.size_bytes = 0;
+    for (size_t i = 0; i < 4; i++) {
+        at[i] = a->wishes.size_bytes;
+        if (wishes[i] && !whit_buf_append(&a->wishes, wishes[i], strlen(wishes[i]) + 1)) return false;
+    }
+    for (size_t i = 0; i < 4; i++) *kept[i] = wishes[i] ? (const char *)a->wishes.data + at[i] : NULL;
+    return true;
+}
+
+static whit_status panel_begin(void *user, const whit_panel_request *request, whit_error *error)
+{
+    struct cli_edit_agent *a = user;
+    char about[300];
+    whit_status status = WHIT_OK;
+    pthread_mutex_lock(&a->lock);
+    bool busy = a->has_job, first = !a->has_thread;
+    pthread_mutex_unlock(&a->lock);
+    if (busy) return whit_fail(error, WHIT_ERROR_LIMIT, "the agent is at work; agent-stop (S-F9) stops it");
+    snprintf(about, sizeof about, "%.200s (%.40s)", request->name ? request->name : "",
+             request->language ? request->language : "");
+    if (!keep(&a->text, request->text, request->text ? strlen(request->text) : 0) ||
+        !keep(&a->selection, request->selection, request->selection_bytes) || !keep(&a->about, about, strlen(about)) ||
+        (!a->model.is_open && !keep_wish(a, &request->wish)))
+        return whit_fail_memory(error, "a task", request->selection_bytes);
+    if (first) {
+        if (pipe2(a->pipe, O_CLOEXEC | O_NONBLOCK) != 0) return whit_fail_errno(error, "a pipe", "make");
+        sigset_t all, before; /* signals are the editor's */
+        sigfillset(&all);
+        pthread_sigmask(SIG_BLOCK, &all, &before);
+        a->has_thread = pthread_create(&a->thread, NULL, work, a) == 0;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        if (!a->has_thread) status = whit_fail(error, WHIT_ERROR_LIMIT, "no thread can be started");
+    }
+    if (status == WHIT_OK) {
+        pthread_mutex_lock(&a->lock);
+        a->kind = request->kind;
+        a->cancel = false;
+        a->has_job = true;
+        pthread_cond_signal(&a->more);
+        pthread_mutex_unlock(&a->lock);
+    }
+    return status;
+}
+
+static void panel_stop(void *user)
+{
+    struct cli_edit_agent *a = user;
+    pthread_mutex_lock(&a->lock);
+    if (a->has_job) a->cancel = true;
+    pthread_cond_signal(&a->more);
+    pthread_mutex_unlock(&a->lock);
+}
+
+static void panel_choose(void *user, const uint8_t *taken, size_t n)
+{
+    struct cli_edit_agent *a = user;
+    pthread_mutex_lock(&a->lock);
+    if (a->wants_answer && !a->cancel && n == a->n_hunks) {
+        memcpy(a->taken, taken, n);
+        answer(a);
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
+static void panel_reply(void *user, const char *text)
+{
+    struct cli_edit_agent *a = user;
+    pthread_mutex_lock(&a->lock);
+    if (a->wants_answer && !a->cancel) {
+        a->said = text && whit_buf_append_str(&a->answer, text);
+        answer(a);
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
+static int panel_fd(void *user)
+{
+    const struct cli_edit_agent *a = user;
+    return a->pipe[0];
+}
+
+/* All of them or none: what was edited is put back where a later one fails. */
+static bool patch_open(struct cli_edit_agent *a, struct whit_editor *editor)
+{
+    char path[PATH_MAX * 2];
+    for (size_t i = 0; i < a->n_changes; i++) {
+        const whit_change *c = &a->changes[i];
+        snprintf(path, sizeof path, "%s/%s", a->project, c->path);
+        if (whit_editor_patch(editor, path, c->before, c->before_bytes, c->after, c->after_bytes, &a->answer_error) ==
+            WHIT_OK)
+            continue;
+        while (i-- > 0) {
+            whit_error ignored;
+            c = &a->changes[i];
+            snprintf(path, sizeof path, "%s/%s", a->project, c->path);
+            (void)whit_editor_patch(editor, path, c->after, c->after_bytes, c->before, c->before_bytes, &ignored);
+        }
+        return false;
+    }
+    return true;
+}
+
+/* An event that the worker waits for; nothing where it does not wait any more. */
+static void serve(struct cli_edit_agent *a, struct whit_editor *editor, const struct event *event)
+{
+    char path[PATH_MAX * 2];
+    pthread_mutex_lock(&a->lock);
+    bool waits = a->wants_answer && !a->is_answered && !a->cancel;
+    if (waits && (event->kind == EVENT_HUNKS || event->kind == EVENT_QUESTION)) {
+        const whit_panel_hunk *hunks = a->hunks;
+        size_t n = a->n_hunks;
+        pthread_mutex_unlock(&a->lock); /* the panel may answer at once */
+        if (event->kind == EVENT_HUNKS)
+            whit_editor_agent_hunks(editor, hunks, n);
+        else
+            whit_editor_agent_question(editor, event->text);
+        return;
+    }
+    if (waits) {
+        snprintf(path, sizeof path, "%s/%s", a->project, event->text);
+        if (event->kind == EVENT_READ)
+            a->said = whit_editor_unsaved(editor, path, &a->answer);
+        else if (event->kind == EVENT_LIST)
+            a->said = whit_editor_unsaved_paths(editor, a->project, &a->answer);
+        else
+            a->said = patch_open(a, editor);
+        answer(a);
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
+static bool panel_pump(void *user, struct whit_editor *editor)
+{
+    struct cli_edit_agent *a = user;
+    char drained[256];
+    bool any = false;
+    while (a->pipe[0] >= 0 && read(a->pipe[0], drained, sizeof drained) > 0) {
+    }
+    for (;;) {
+        pthread_mutex_lock(&a->lock);
+        struct event *event = a->first;
+        if (event) a->first = event->next;
+        if (!a->first) a->last = NULL;
+        pthread_mutex_unlock(&a->lock);
+        if (!event) return any;
+        any = any || (event->kind != EVENT_READ && event->kind != EVENT_LIST);
+        switch (event->kind) {
+        case EVENT_TEXT: whit_editor_agent_text(editor, event->text, event->n); break;
+        case EVENT_NOTE: whit_editor_agent_note(editor, event->text); break;
+        case EVENT_DONE: whit_editor_agent_done(editor, event->text, false); break;
+        case EVENT_FAILED: whit_editor_agent_done(editor, event->text, true); break;
+        case EVENT_WRITTEN: whit_editor_written(editor, event->text); break;
+        case EVENT_REPLACE: {
+            bool ok = whit_editor_agent_replace(editor, event->text, event->n);
+            whit_editor_agent_done(editor, ok ? "rewritten" : "the text has changed meanwhile: nothing is rewritten",
+                                   !ok);
+            break;
+        }
+        default: serve(a, editor, event);
+        }
+        free(event);
+    }
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------ */
+
+whit_status cli_edit_agent_open(const struct cli_edit_wish *wish, struct cli_edit_agent **agent, whit_error *error)
+{
+    struct cli_edit_agent *a = *agent = calloc(1, sizeof *a);
+    if (!a) return whit_fail_memory(error, "an agent", sizeof *a);
+    a->wish = *wish;
+    a->pipe[0] = a->pipe[1] = -1;
+    if (!realpath(".", a->project)) a->project[0] = 0;
+    pthread_mutex_init(&a->lock, NULL);
+    pthread_cond_init(&a->more, NULL);
+    a->panel = (whit_panel){.begin = panel_begin,
+                            .stop = panel_stop,
+                            .choose = panel_choose,
+                            .reply = panel_reply,
+                            .fd = panel_fd,
+                            .pump = panel_pump,
+                            .user = a};
+    return WHIT_OK;
+}
+
+static void free_turns(whit_buf *turns)
+{
+    for (size_t i = 0; i < turns->size_bytes / sizeof(struct done_turn); i++)
+        whit_changes_free(&((struct done_turn *)(void *)turns->data)[i].open);
+    whit_buf_free(turns);
+}
+
+void cli_edit_agent_close(struct cli_edit_agent *a)
+{
+    if (!a) return;
+    if (a->has_thread) {
+        pthread_mutex_lock(&a->lock);
+        a->ending = a->cancel = true;
+        pthread_cond_signal(&a->more);
+        pthread_mutex_unlock(&a->lock);
+        pthread_join(a->thread, NULL);
+    }
+    while (a->first) {
+        struct event *next = a->first->next;
+        free(a->first);
+        a->first = next;
+    }
+    for (int i = 0; i < 2; i++)
+        if (a->pipe[i] >= 0) close(a->pipe[i]);
+    whit_mcp_close(a->mcp);
+    cli_edit_model_close(&a->model);
+    whit_agent_messages_free(&a->messages);
+    whit_agent_config_free(&a->config);
+    free_turns(&a->turns);
+    free_turns(&a->undone);
+    whit_buf *const buffers[] = {&a->unsaved, &a->text,   &a->selection,     &a->about,
+                                 &a->answer,  &a->wishes, &a->report.answer, &a->refused};
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) whit_buf_free(buffers[i]);
+    pthread_cond_destroy(&a->more);
+    pthread_mutex_destroy(&a->lock);
+    free(a);
+}
+
+const whit_panel *cli_edit_agent_panel(const struct cli_edit_agent *a)
+{
+    return &a->panel;
+}

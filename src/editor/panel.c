@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: MIT
+ * The agent's panel: a text that the editor keeps, in which tasks, answers and differences stand, and the
+ * questions about them. */
+#include "editor/state.h"
+
+#include "base/clock.h"
+#include "base/status.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define PANEL_BYTES  (4u << 20)   /* older text goes */
+#define WIDE_COLUMNS 100          /* from here on the panel stands beside the text */
+#define HASTE_NS     250000000ull /* keys that come so soon after a question are no answer to it */
+
+/* ---- its text -------------------------------------------------------------------------------------- */
+
+static struct ed_doc *panel_doc(ed *e)
+{
+    struct ed_panel *panel = &e->panel;
+    whit_buffer *buffer;
+    whit_error error;
+    if (panel->doc) return panel->doc;
+    if (whit_buffer_open(NULL, NULL, &buffer, &error) != WHIT_OK) return NULL;
+    char *name = strdup("agent");
+    if (name) {
+        free(buffer->name);
+        buffer->name = name;
+    }
+    panel->doc = ed_doc_add(e, buffer);
+    if (!panel->doc) return NULL;
+    whit_syntax_close(panel->doc->syntax);
+    panel->doc->syntax = whit_syntax_for("agent.diff", NULL);
+    panel->doc->asked = true;
+    buffer->read_only = true;
+    return panel->doc;
+}
+
+static void append(ed *e, const char *text, size_t n)
+{
+    struct ed_doc *doc = panel_doc(e);
+    whit_error error;
+    if (!doc || !n) return;
+    whit_buffer *buffer = doc->buffer;
+    uint64_t size = whit_text_size(buffer->text);
+    buffer->read_only = false;
+    if (size > PANEL_BYTES) whit_buffer_edit(buffer, 0, whit_text_line_begin(buffer->text, size / 2), NULL, 0, &error);
+    if (whit_buffer_edit(buffer, whit_text_size(buffer->text), 0, text, n, &error) != WHIT_OK)
+        ed_complain_error(e, &error);
+    buffer->read_only = true;
+    whit_buffer_mark_saved(buffer);
+}
+
+/* What follows stands at the beginning of a line. */
+static void begin_line(ed *e)
+{
+    struct ed_doc *doc = panel_doc(e);
+    uint64_t size = doc ? whit_text_size(doc->buffer->text) : 0;
+    if (size && whit_text_byte(doc->buffer->text, size - 1) != '\n') append(e, "\n", 1);
+}
+
+static void append_line(ed *e, const char *mark, const char *line)
+{
+    begin_line(e);
+    append(e, mark, strlen(mark));
+    append(e, line, strlen(line));
+    append(e, "\n", 1);
+}
+
+static struct ed_window *panel_window(const ed *e)
+{
+    struct ed_window *window = e->window;
+    do {
+        if (window->doc == e->panel.doc) return window;
+        window = ed_window_next(e, window);
+    } while (window != e->window);
+    return NULL;
+}
+
+/* Shows it, in a window of its own where there is room, and goes there. */
+static void show_panel(ed *e)
+{
+    struct ed_doc *doc = panel_doc(e);
+    if (!doc) return;
+    struct ed_window *window = panel_window(e);
+    if (window) {
+        e->window = window;
+    } else {
+        (void)ed_window_split(e, e->n_columns >= WIDE_COLUMNS);
+        ed_window_show(e, e->window, doc);
+        ed_windows_layout(e);
+    }
+    ed_only_main(e);
+    *ed_cursor(e) = (struct ed_cursor){whit_text_size(doc->buffer->text), ED_NONE, -1};
+    e->window->moved_away = false;
+}
+
+void ed_panel_forget(ed *e, const struct ed_doc *doc)
+{
+    if (e->panel.doc == doc) e->panel.doc = NULL;
+    if (e->panel.rewritten == doc) e->panel.rewritten = NULL;
+}
+
+void ed_panel_close(ed *e)
+{
+    free(e->panel.taken);
+    free(e->panel.model);
+    free(e->panel.url);
+    free(e->panel.name);
+    free(e->panel.key_file);
+}
+
+bool ed_panel_waits(const ed *e)
+{
+    return e->panel.hunks || *e->panel.question;
+}
+
+/* ---- questions ------------------------------------------------------------------------------------- */
+
+static void ask_hunk(ed *e)
+{
+    struct ed_panel *panel = &e->panel;
+    const whit_panel_hunk *hunk = &panel->hunks[panel->at];
+    char label[200], text[300];
+    show_panel(e);
+    if (panel->shown <= panel->at) { /* once each */
+        begin_line(e);
+        uint64_t from = whit_text_size(panel->doc->buffer->text);
+        bool first = !panel->at || strcmp(panel->hunks[panel->at - 1].path, hunk->path) != 0;
+        if (hunk->reason && first) {
+            snprintf(text, sizeof text, "%s: %s", hunk->path, hunk->reason);
+            append_line(e, "! ", text);
+        }
+        append(e, hunk->text, hunk->n_bytes);
+        panel->shown = panel->at + 1;
+        /* A long one is shown from its beginning. */
+        size_t n_lines = 0;
+        for (size_t i = 0; i < hunk->n_bytes; i++) n_lines += hunk->text[i] == '\n';
+        if (n_lines + 1 >= (size_t)e->window->n_rows) ed_cursor(e)->offset = from;
+        e->window->top = from;
+    }
+    snprintf(label, sizeof label, "y yes, n no, a all, d none: %.100s, %zu of %zu%s", hunk->path, panel->at + 1,
+             panel->n_hunks, hunk->reason ? " (!)" : "");
+    ed_prompt_open(e, ED_PROMPT_HUNK, label, "");
+    panel->asked_ns = whit_now_ns();
+}
+
+static void finish_hunks(ed *e)
+{
+    struct ed_panel *panel = &e->panel;
+    size_t n_taken = 0;
+    for (size_t i = 0; i < panel->n_hunks; i++) n_taken += panel->taken[i];
+    ed_say(e, "%zu of %zu hunks agreed to", n_taken, panel->n_hunks);
+    panel->hunks = NULL;
+    e->options.panel->choose(e->options.panel->user, panel->taken, panel->n_hunks);
+}
+
+void ed_panel_answer(ed *e, uint32_t letter)
+{
+    struct ed_panel *panel = &e->panel;
+    if (!panel->hunks || whit_now_ns() - panel->asked_ns < HASTE_NS) return;
+    if (letter != 'y' && letter != 'n' && letter != 'a' && letter != 'd') return;
+    ed_prompt_close(e);
+    if (letter == 'y') panel->taken[panel->at] = 1;
+    if (letter == 'a') { /* what was not shown is shown with the rest */
+        for (size_t i = panel->at; i < panel->n_hunks; i++) {
+            panel->taken[i] = 1;
+            if (i >= panel->shown) append(e, panel->hunks[i].text, panel->hunks[i].n_bytes);
+        }
+    }
+    panel->at = letter == 'a' || letter == 'd' ? panel->n_hunks : panel->at + 1;
+    if (panel->at < panel->n_hunks)
+        ask_hunk(e);
+    else
+        finish_hunks(e);
+}
+
+void ed_panel_scroll(ed *e, whit_key key)
+{
+    struct ed_window *before = e->window, *window = panel_window(e);
+    int command = ed_command_find(key.code == WHIT_KEY_PAGE_UP    ? "page-up"
+                                      : key.code == WHIT_KEY_UP   ? "up"
+                                      : key.code == WHIT_KEY_DOWN ? "down"
+                                                                  : "page-down");
+    if (!window || command < 0) return;
+    e->window = window;
+    ed_run(e, command);
+    e->window = before;
+}
+
+static void ask_now(ed *e)
+{
+    if (e->panel.hunks) {
+        ask_hunk(e);
+    } else if (*e->panel.question) {
+        show_panel(e);
+        ed_prompt_open(e, ED_PROMPT_AGENT_REPLY, "Answer: ", "");
+    }
+}
+
+static bool may_ask(const ed *e)
+{
+    return !e->prompt.kind && e->panel.doc && e->window->doc == e->panel.doc;
+}
+
+void ed_panel_reply(ed *e, const char *text)
+{
+    const whit_panel *agent = e->options.panel;
+    if (!*e->panel.question) return;
+    e->panel.question[0] = 0;
+    append_line(e, "> ", text ? text : "(no answer)");
+    agent->reply(agent->user, text);
+}
+
+/* ---- what a person wants --------------------------------------------------------------------------- */
+
+static bool begin(ed *e, whit_panel_request request)
+{
+    struct ed_panel *panel = &e->panel;
+    const whit_panel *agent = e->options.panel;
+    whit_error error;
+    if (panel->working) {
+        ed_complain(e, "the agent is at work; agent-stop (S-F9) stops it");
+        return false;
+    }
+    request.wish = (whit_panel_wish){panel->model, panel->url, panel->name, panel->key_file};
+    if (agent->begin(agent->user, &request, &error) != WHIT_OK) {
+        ed_complain_error(e, &error);
+        return false;
+    }
+    panel->working = true;
+    return true;
+}
+
+static bool is_there(ed *e)
+{
+    if (!e->options.panel) ed_complain(e, "no agent is attached to this editor");
+    return e->options.panel != NULL;
+}
+
+void ed_agent(ed *e)
+{
+    if (!is_there(e)) return;
+    if (ed_panel_waits(e))
+        ask_now(e);
+    else if (e->panel.working)
+        show_panel(e);
+    else
+        ed_prompt_open(e, ED_PROMPT_AGENT, "Task: ", "");
+}
+
+void ed_agent_task(ed *e, const char *text)
+{
+    if (!*text || !begin(e, (whit_panel_request){.kind = WHIT_PANEL_TASK, .text = text})) return;
+    show_panel(e);
+    append_line(e, "> ", text);
+}
+
+void ed_agent_stop(ed *e)
+{
+    if (!is_there(e)) return;
+    if (!e->panel.working) {
+        ed_say(e, "the agent does nothing");
+        return;
+    }
+    e->options.panel->stop(e->options.panel->user);
+    e->panel.hunks = NULL;
+    e->panel.question[0] = 0;
+    ed_say(e, "the agent is told to stop");
+}
+
+static void take_back(ed *e, whit_panel_kind kind)
+{
+    if (is_there(e)) begin(e, (whit_panel_request){.kind = kind});
+}
+void ed_agent_undo(ed *e)
+{
+    take_back(e, WHIT_PANEL_UNDO);
+}
+void ed_agent_redo(ed *e)
+{
+    take_back(e, WHIT_PANEL_REDO);
+}
+
+/* The selection, else the cursor's line. */
+static void about_selection(ed *e, whit_panel_kind kind, const char *text)
+{
+    struct ed_doc *doc = e->window->doc;
+    whit_range range = ed_selection(ed_cursor(e));
+    if (range.end == range.begin) {
+        range.begin = whit_text_line_begin(ed_text(e), range.begin);
+        range.end = whit_text_line_end(ed_text(e), range.end);
+    }
+    size_t n = (size_t)(range.end - range.begin);
+    if (!n || doc == e->panel.doc) {
+        ed_complain(e, "nothing is selected");
+        return;
+    }
+    char *selection = n < (1u << 20) ? malloc(n + 1) : NULL;
+    if (!selection) {
+        ed_complain(e, "the selection is too long");
+        return;
+    }
+    whit_text_read(ed_text(e), range.begin, selection, n);
+    selection[n] = 0;
+    whit_panel_request request = {.kind = kind,
+                                  .text = text,
+                                  .selection = selection,
+                                  .selection_bytes = n,
+                                  .name = doc->buffer->name,
+                                  .language = whit_syntax_name(doc->syntax)};
+    if (begin(e, request)) {
+        e->panel.rewritten = doc;
+        e->panel.range = range;
+        e->panel.version = doc->buffer->version;
+        show_panel(e);
+        append_line(e, "> ", kind == WHIT_PANEL_EXPLAIN ? "explain" : text);
+    }
+    free(selection);
+}
+
+void ed_explain(ed *e)
+{
+    if (is_there(e)) about_selection(e, WHIT_PANEL_EXPLAIN, "");
+}
+void ed_rewrite(ed *e)
+{
+    if (is_there(e)) ed_prompt_open(e, ED_PROMPT_REWRITE, "Rewrite how? ", "");
+}
+void ed_rewrite_as(ed *e, const char *text)
+{
+    if (*text) about_selection(e, WHIT_PANEL_REWRITE, text);
+}
+
+/* ---- what the agent says --------------------------------------------------------------------------- */
+
+void whit_editor_agent_text(whit_editor *e, const char *text, size_t n)
+{
+    append(e, text, n);
+}
+
+void whit_editor_agent_note(whit_editor *e, const char *line)
+{
+    append_line(e, "  . ", line);
+}
+
+void whit_editor_agent_done(whit_editor *e, const char *line, bool is_error)
+{
+    struct ed_panel *panel = &e->panel;
+    panel->working = false;
+    panel->hunks = NULL;
+    panel->question[0] = 0;
+    if (e->prompt.kind == ED_PROMPT_HUNK || e->prompt.kind == ED_PROMPT_AGENT_REPLY) ed_prompt_close(e);
+    if (panel->doc) append_line(e, is_error ? "! " : "  = ", line);
+    if (is_error)
+        ed_complain(e, "%s", line);
+    else
+        ed_say(e, "%s", line);
+}
+
+void whit_editor_agent_hunks(whit_editor *e, const whit_panel_hunk *hunks, size_t n)
+{
+    struct ed_panel *panel = &e->panel;
+    uint8_t *taken = calloc(n + 1, 1);
+    free(panel->taken);
+    panel->taken = taken;
+    panel->n_hunks = taken ? n : 0;
+    panel->at = panel->shown = 0;
+    panel->hunks = hunks;
+    if (!panel->n_hunks)
+        finish_hunks(e);
+    else if (may_ask(e))
+        ask_now(e);
+}
+
+void whit_editor_agent_question(whit_editor *e, const char *question)
+{
+    struct ed_panel *panel = &e->panel;
+    append_line(e, "? ", question);
+    snprintf(panel->question, sizeof panel->question, "%s", *question ? question : "?");
+    if (may_ask(e)) ask_now(e);
+}
+
+bool whit_editor_agent_replace(whit_editor *e, const char *text, size_t n)
+{
+    struct ed_panel *panel = &e->panel;
+    struct ed_doc *doc = panel->rewritten;
+    whit_error error;
+    panel->rewritten = NULL;
+    if (!doc || doc->buffer->version != panel->version) return false;
+    whit_buffer_seal(doc->buffer);
+    whit_status status =
+        whit_buffer_edit(doc->buffer, panel->range.begin, panel->range.end - panel->range.begin, text, n, &error);
+    whit_buffer_seal(doc->buffer);
+    if (status != WHIT_OK) ed_complain_error(e, &error);
+    return status == WHIT_OK;
+}
+
+/* ---- open texts ------------------------------------------------------------------------------------ */
+
+static struct ed_doc *unsaved_doc(const ed *e, const char *path)
+{
+    struct ed_doc *doc = ed_doc_find(e, path);
+    return doc && whit_buffer_is_modified(doc->buffer) ? doc : NULL;
+}
+
+bool whit_editor_unsaved(whit_editor *e, const char *path, whit_buf *content)
+{
+    struct ed_doc *doc = unsaved_doc(e, path);
+    if (!doc) return false;
+    uint64_t size = whit_text_size(doc->buffer->text);
+    if (!whit_buf_reserve(content, (size_t)size + 1)) return false;
+    content->size_bytes += whit_text_read(doc->buffer->text, 0, content->data + content->size_bytes, (size_t)size);
+    return true;
+}
+
+bool whit_editor_unsaved_paths(const whit_editor *e, const char *folder, whit_buf *paths)
+{
+    size_t n = strlen(folder);
+    for (const struct ed_doc *doc = e->docs; doc; doc = doc->next) {
+        const char *path = doc->buffer->path;
+        if (!path || !whit_buffer_is_modified(doc->buffer) || strncmp(path, folder, n) != 0 || path[n] != '/') continue;
+        if (!whit_buf_append(paths, path + n + 1, strlen(path + n + 1) + 1)) return false;
+    }
+    return true;
+}
+
+whit_status whit_editor_patch(whit_editor *e, const char *path, const char *before, size_t before_bytes,
+                              const char *after, size_t after_bytes, whit_error *error)
+{
+    struct ed_doc *doc = unsaved_doc(e, path);
+    whit_buf now = {0};
+    bool same = doc && whit_editor_unsaved(e, path, &now) && now.size_bytes == before_bytes &&
+        (!before_bytes || memcmp(now.data, before, before_bytes) == 0);
+    whit_buf_free(&now);
+    if (!same) return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s was changed in the editor meanwhile", path);
+    return whit_buffer_become(doc->buffer, after_bytes ? after : "", after_bytes, error);
+}
+
+void whit_editor_written(whit_editor *e, const char *path)
+{
+    struct ed_doc *doc = ed_doc_find(e, path);
+    whit_error error;
+    if (!doc || whit_buffer_is_modified(doc->buffer) || !whit_buffer_is_conflicting(doc->buffer)) return;
+    if (access(path, R_OK) == 0 && whit_buffer_take(doc->buffer, &error) != WHIT_OK) ed_complain_error(e, &error);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ * An agent in the editor, attached by callbacks: the editor knows its questions and its answers, and
+ * nothing of models, patches and journals.
+ *
+ * Whoever attaches one works in threads of its own; all that is here is called on the editor's. */
+#ifndef WHIT_EDITOR_PANEL_H
+#define WHIT_EDITOR_PANEL_H
+
+#include "base/mem.h"
+
+struct whit_editor;
+
+/* What the settings say of the model; NULL where they say nothing. */
+typedef struct whit_panel_wish {
+    const char *model, *url, *name, *key_file;
+} whit_panel_wish;
+
+typedef enum whit_panel_kind {
+    WHIT_PANEL_TASK,
+    WHIT_PANEL_UNDO, /* takes the latest turn back */
+    WHIT_PANEL_REDO,
+    WHIT_PANEL_EXPLAIN, /* a selection */
+    WHIT_PANEL_REWRITE, /* a selection, as the text says */
+} whit_panel_kind;
+
+typedef struct whit_panel_request {
+    whit_panel_kind kind;
+    const char *text;      /* the task, or what the person asks of the selection */
+    const char *selection; /* or NULL */
+    size_t selection_bytes;
+    const char *name, *language; /* of the text that it is in */
+    whit_panel_wish wish;
+} whit_panel_request;
+
+/* A hunk to be agreed to: lines of a diff. */
+typedef struct whit_panel_hunk {
+    const char *path, *reason; /* reason: why it asks whatever is allowed; NULL */
+    const char *text;
+    size_t n_bytes;
+} whit_panel_hunk;
+
+typedef struct whit_panel {
+    /* Begins a piece of work; all texts are copied. Fails with a line where it cannot, or where something is still
+     * being done. */
+    whit_status (*begin)(void *user, const whit_panel_request *request, whit_error *error);
+    void (*stop)(void *user); /* what is being done ends soon */
+    /* What the person said to whit_editor_agent_hunks: a byte for each; and to a question, NULL: nothing. */
+    void (*choose)(void *user, const uint8_t *taken, size_t n);
+    void (*reply)(void *user, const char *text);
+    int (*fd)(void *user);                                /* readable: there is something for pump; -1: not yet */
+    bool (*pump)(void *user, struct whit_editor *editor); /* true: the screen would now be another */
+    void *user;
+} whit_panel;
+
+/* ---- for pump -------------------------------------------------------------------------------------- */
+
+/* A piece of an answer, and a line of what goes on. */
+void whit_editor_agent_text(struct whit_editor *editor, const char *text, size_t n_bytes);
+void whit_editor_agent_note(struct whit_editor *editor, const char *line);
+/* The work has ended; `line` says how. */
+void whit_editor_agent_done(struct whit_editor *editor, const char *line, bool is_error);
+/* Asks; the hunks stay the caller's until they are answered. */
+void whit_editor_agent_hunks(struct whit_editor *editor, const whit_panel_hunk *hunks, size_t n);
+void whit_editor_agent_question(struct whit_editor *editor, const char *question);
+/* The selection of the latest WHIT_PANEL_REWRITE, while it is as it was; false: it is not. */
+bool whit_editor_agent_replace(struct whit_editor *editor, const char *text, size_t n_bytes);
+
+/* Texts that are open and not saved. `path` is resolved. */
+bool whit_editor_unsaved(struct whit_editor *editor, const char *path, whit_buf *content);
+/* Appends the paths of those below a folder, relative to it, each ended by a zero byte. */
+bool whit_editor_unsaved_paths(const struct whit_editor *editor, const char *folder, whit_buf *paths);
+/* Gives one another content, as one step of its undo. WHIT_ERROR_ARGUMENT where it is not `before` any more. */
+whit_status whit_editor_patch(struct whit_editor *editor, const char *path, const char *before, size_t before_bytes,
+                              const char *after, size_t after_bytes, whit_error *error);
+/* A file was written: where it is open and has no edits of its own it is read again, as one step of its undo. */
+void whit_editor_written(struct whit_editor *editor, const char *path);
+
+#endif

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""An endpoint for scenes: plays a script of answers, writes edit.conf with its address, ends with the scene's folder."""
+import json
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "agent"))
+from endpoint import Endpoint, message, streamed  # noqa: E402
+
+PATCH = """*** Begin Patch
+*** Update File: a.c
+@@
+-int one = 1;
++int one = 2;
+@@
+-int nine = 9;
++int nine = 10;
+*** End Patch
+"""
+patch = streamed("I change two lines.", [("patch_file", {"patch": PATCH})])
+SCRIPTS = {
+    "patch": [patch, streamed("Both are greater now."), streamed("Nothing more.")],
+    "ask": [message(None, [("ask", {"question": "Which one?"})]), streamed("As you say.")],
+    "red": [message(None, [("write", {"path": ".github/ci.yml", "content": "on: push\n"})]), streamed("Then not.")],
+    "unsaved": [message(None, [("read", {"path": "a.c"})]), patch, streamed("Done in the buffer.")],
+    "rewrite": [streamed("```c\nint one = 11;\n```")],
+    "explain": [streamed("It sets one to 1.")],
+    "ghost": [(200, json.dumps({"choices": [{"text": t}]}).encode(), {}) for t in ("n a + b;", " second")],
+    "slow": [],
+}
+
+if os.fork():  # the scene waits for the address, and for nothing more
+    while not os.path.exists("edit.conf"):
+        time.sleep(0.01)
+    os._exit(0)
+os.setsid()
+null = os.open(os.devnull, os.O_RDWR)
+for fd in range(3):
+    os.dup2(null, fd)
+endpoint = Endpoint(SCRIPTS[sys.argv[1]])
+if sys.argv[1] == "slow":  # takes the question and says nothing
+    endpoint.server.RequestHandlerClass.do_POST = lambda self: time.sleep(30)
+with open("edit.new", "w") as file:
+    file.write(f"model_url = {endpoint.url}\nmodel_name = m\n" + "".join(x + "\n" for x in sys.argv[2:]))
+os.rename("edit.new", "edit.conf")
+here = os.stat("edit.conf").st_ino
+for _ in range(600):
+    time.sleep(0.1)
+    try:
+        if os.stat("edit.conf").st_ino != here:
+            break
+    except OSError:
+        break
