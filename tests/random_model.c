@@ -8,12 +8,13 @@
 
 #include "base/half.h"
 #include "base/rng.h"
-#include "kernels/codec.h"
+#include "kernels/corrections.h"
 
 /* One matrix's type but for its size. */
 typedef struct kind {
     uint8_t codec, scale_kind, scale_type, act, has_offset;
     uint16_t group;
+    bool has_outliers;
 } kind;
 
 #define FLOAT(c)                                                                                                       \
@@ -32,6 +33,11 @@ typedef struct kind {
     {                                                                                                                  \
         .codec = WHIT_CODEC_##c, .scale_kind = WHIT_SCALE_GROUP, .scale_type = WHIT_SCALE_##type, .group = n,          \
         .has_offset = offset                                                                                           \
+    }
+#define CORRECTED(c, n, type)                                                                                          \
+    {                                                                                                                  \
+        .codec = WHIT_CODEC_##c, .scale_kind = WHIT_SCALE_GROUP, .scale_type = WHIT_SCALE_##type, .group = n,          \
+        .has_outliers = true                                                                                           \
     }
 
 enum { N_MATRICES_MAX = 7 };
@@ -206,6 +212,20 @@ static const struct shape {
       GROUP_SCALES(T2, 128, U8, 0)},
      ROW_SCALES(I8),
      ROW_SCALES(I8S)},
+    {{.family = "llama",
+      .n_layers = 2,
+      .n_embd = 128,
+      .n_ff = 416,
+      .n_heads = 4,
+      .n_kv_heads = 2,
+      .head_dim = 32,
+      .rope_dim = 32,
+      .n_vocab = 95,
+      .out_bias = true},
+     {CORRECTED(B1, 128, F16), CORRECTED(T5, 128, F16), CORRECTED(T2, 128, U8), CORRECTED(Q2, 64, F16),
+      CORRECTED(B1, 128, F16), CORRECTED(B1, 128, F16), CORRECTED(T2, 64, F16)},
+     ROW_SCALES(I8),
+     ROW_SCALES(I8S)},
 };
 
 uint32_t random_model_count(void)
@@ -264,7 +284,28 @@ static bool fill(whit_rng *rng, const whit_tensor_type *type, whit_rows *rows)
     return true;
 }
 
-static whit_status write_tensor(struct maker *m, const whit_tensor_type *type, const uint64_t bytes[WHIT_PART_COUNT])
+/* Up to three outliers a row, about twice as large as the weights beside them. The same in both passes. */
+static whit_status make_outliers(const whit_tensor_type *type, whit_buf *part, whit_error *error)
+{
+    whit_rng rng = {.state = type->n_rows * 65537ull + type->n_cols};
+    whit_outlier *list = calloc((size_t)type->n_rows * 3, sizeof *list);
+    float *scales = calloc((type->n_rows + 15) / 16, sizeof *scales);
+    size_t n = 0;
+    for (uint32_t row = 0; list && row < type->n_rows; row++)
+        for (uint32_t col = (uint32_t)whit_rng_below(&rng, type->n_cols), left = (uint32_t)whit_rng_below(&rng, 4);
+             left && col < type->n_cols; left--, col += 1 + (uint32_t)whit_rng_below(&rng, type->n_cols))
+            list[n++] = (whit_outlier){row, col, (int8_t)((int)whit_rng_below(&rng, 255) - 127)};
+    for (uint32_t tile = 0; scales && tile < (type->n_rows + 15) / 16; tile++)
+        scales[tile] = 3.5f / sqrtf((float)type->n_cols) / 127 * (0.5f + (float)whit_rng_uniform(&rng));
+    whit_status status = list && scales ? whit_outliers_build(type, list, n, scales, part, error)
+                                        : whit_fail_memory(error, "outliers", type->n_rows);
+    free(list);
+    free(scales);
+    return status;
+}
+
+static whit_status write_tensor(struct maker *m, const whit_tensor_type *type, const uint64_t bytes[WHIT_PART_COUNT],
+                                const whit_buf *outliers)
 {
     whit_rows rows = {0};
     uint8_t *part[WHIT_PART_COUNT] = {0}, digest[WHIT_HASH_BYTES] = {1};
@@ -279,6 +320,8 @@ static whit_status write_tensor(struct maker *m, const whit_tensor_type *type, c
         memcpy(part[WHIT_PART_CODES], rows.elems, bytes[WHIT_PART_CODES]);
     else if (status == WHIT_OK)
         status = whit_codec_pack(type, 0, type->n_rows, &rows, part, m->error);
+    if (status == WHIT_OK && outliers->size_bytes)
+        memcpy(part[WHIT_PART_OUTLIERS], outliers->data, outliers->size_bytes);
     for (int p = 0; p < WHIT_PART_COUNT; p++) {
         if (status == WHIT_OK && bytes[p])
             status = whit_ndf_writer_add(m->writer, m->next, (whit_part)p, part[p], bytes[p], m->error);
@@ -292,9 +335,10 @@ static whit_status write_tensor(struct maker *m, const whit_tensor_type *type, c
 }
 
 /* One tensor, in the pass that declares or in the one that writes. */
-static whit_status tensor(struct maker *m, int layer, const char *name, whit_tensor_type type)
+static whit_status tensor(struct maker *m, int layer, const char *name, whit_tensor_type type, bool has_outliers)
 {
     char full[64];
+    whit_buf outliers = {0};
     uint64_t bytes[WHIT_PART_COUNT];
     if (layer >= 0)
         snprintf(full, sizeof full, "layers.%d.%s", layer, name);
@@ -302,14 +346,19 @@ static whit_status tensor(struct maker *m, int layer, const char *name, whit_ten
         snprintf(full, sizeof full, "%s", name);
     WHIT_TRY(whit_tensor_type_check(&type, m->error));
     for (int p = 0; p < WHIT_PART_COUNT; p++) whit_codec_part_bytes(&type, (whit_part)p, &bytes[p]);
-    if (m->writing) return write_tensor(m, &type, bytes);
+    whit_status status = has_outliers ? make_outliers(&type, &outliers, m->error) : WHIT_OK;
     uint32_t number;
-    return whit_ndf_writer_declare(m->writer, full, &type, bytes, &number, m->error);
+    bytes[WHIT_PART_OUTLIERS] = outliers.size_bytes;
+    if (status == WHIT_OK)
+        status = m->writing ? write_tensor(m, &type, bytes, &outliers)
+                            : whit_ndf_writer_declare(m->writer, full, &type, bytes, &number, m->error);
+    whit_buf_free(&outliers);
+    return status;
 }
 
 static whit_status vector(struct maker *m, int layer, const char *name, uint32_t n)
 {
-    return tensor(m, layer, name, (whit_tensor_type){.n_rows = 1, .n_cols = n});
+    return tensor(m, layer, name, (whit_tensor_type){.n_rows = 1, .n_cols = n}, false);
 }
 
 static whit_status matrix(struct maker *m, int layer, const char *name, kind k, uint32_t n_rows, uint32_t n_cols)
@@ -325,7 +374,7 @@ static whit_status matrix(struct maker *m, int layer, const char *name, kind k, 
                              .n_cols = n_cols};
     if (k.scale_kind == WHIT_SCALE_TENSOR) type.scale = 1.2f / sqrtf((float)n_cols);
     if (k.scale_kind == WHIT_SCALE_TENSOR && k.codec == WHIT_CODEC_Q2) type.scale_b = 0.5f * type.scale;
-    return tensor(m, layer, name, type);
+    return tensor(m, layer, name, type, k.has_outliers);
 }
 
 /* All of them, in the same order in both passes. */

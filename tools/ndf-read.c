@@ -382,6 +382,36 @@ static void take_part_file(const char *main_path, const span *head, model *out, 
     free(frames);
 }
 
+/* Outliers of a tensor (section 4): every record in its place, every column in its row, rising. */
+static void take_outliers(const span *data, uint32_t rows, uint32_t columns)
+{
+    uint32_t n_tiles = (rows + 15) / 16;
+    uint64_t head = (4 * (uint64_t)n_tiles + 4 + 63) / 64 * 64, n = 0;
+    need(data->size > head && u32(data, 0) == 0, data, "outliers begin");
+    for (uint64_t at = 4 * (uint64_t)n_tiles + 4; at < head; at += 4) need(u32(data, at) == 0, data, "zeros");
+    need(head + 2 * (uint64_t)u32(data, 4 * (uint64_t)n_tiles) == data->size, data, "outliers end");
+    for (uint32_t tile = 0; tile < n_tiles; tile++) {
+        uint32_t begin = u32(data, 4 * (uint64_t)tile), end = u32(data, 4 * (uint64_t)tile + 4);
+        if (begin == end) continue;
+        need(begin < end && end - begin > 9, data, "a record of outliers");
+        uint64_t at = head + 2 * (uint64_t)begin, pair = at + 18, last = head + 2 * (uint64_t)end;
+        for (uint32_t row = 0; row < 16; row++) {
+            uint64_t column = 0;
+            uint32_t count = (uint32_t)number(data, at + 2 + row, 1);
+            need(!count || 16 * tile + row < rows, data, "outliers of a row that there is not");
+            for (uint32_t i = 0; i < count; i++, pair += 2) {
+                uint64_t gap = number(data, pair, 1);
+                need(pair < last && (gap || !i), data, "pairs of outliers");
+                column += gap;
+                need(column < columns, data, "an outlier's column");
+                n += number(data, pair + 1, 1) != 0;
+            }
+        }
+        need(pair == last, data, "counts of outliers");
+    }
+    printf("outliers %" PRIu64 "\n", n);
+}
+
 static void take_tensors(const span *in, const model *from, hash *identity)
 {
     uint32_t n = u32(in, 0), n_parts = u32(in, 4), n_buckets = u32(in, 8), used = 0;
@@ -421,6 +451,7 @@ static void take_tensors(const span *in, const model *from, hash *identity)
             printf("part %u file %u offset %" PRIu64 " bytes %" PRIu64 " ", kind, f, offset, data.size);
             print_hash(sum);
             putchar('\n');
+            if (kind == 4) take_outliers(&data, rows, columns);
             used++;
         }
     }

@@ -43,9 +43,7 @@ static void count_step(const whit_session *session, const whit_exec_step *step, 
         count_tensor(session, step, step->plan->weight, step->tensor, count);
         if (step->gated) count_tensor(session, step, step->plan->gated, step->gated, count);
     } else if (step->plan->op == WHIT_PLAN_EMBED) {
-        uint64_t bytes = 0;
-        whit_codec_total_bytes(&step->tensor->type, &bytes);
-        count->row_bytes += (double)bytes / step->tensor->type.n_rows;
+        count->row_bytes += (double)whit_codec_tensor_bytes(step->tensor) / step->tensor->type.n_rows;
     } else if (step->vector && step->plan->op != WHIT_PLAN_RESCORE) {
         count->pass_bytes += (double)step->vector_elems * sizeof(float);
     }

@@ -21,7 +21,7 @@ struct compress_values {
     int codec, method, group, embedding, scales;
     cli_list mixed, calib, without;
     uint32_t n_sample_tokens, n_tokens, max_tokens, n_threads, n_tune_tokens;
-    float tune_minutes, tune_rate;
+    float tune_minutes, tune_rate, outliers;
     int64_t seed;
     bool verbose, json, resume, pure;
 };
@@ -60,7 +60,11 @@ static const cli_option options[] = {
      "rtn rounds to the nearest level and needs no text; gptq adds error feedback; full, the default, is every stage.",
      0, 0},
     {"--without", CLI_REPEAT, AT(without), "STAGE",
-     "Leave out a stage of full: qep, residual, order or descent; may be given several times.", 0, 0},
+     "Leave out a stage of full: qep, residual, order, descent or outliers; may be given several times.", 0, 0},
+    {"--outliers", CLI_REAL, AT(outliers), "PERCENT",
+     "Of the weights of each matrix: kept beside the codes as bytes, 16 bits each; 0.3 at most. By default what 1.40, "
+     "1.80 or 2.30 bits (b1, t, q2) leave room for.",
+     0, 0.3},
     {"--tune-tokens", CLI_COUNT, AT(n_tune_tokens), "N",
      "Then train the rounded model towards the original on so many tokens of the text: scales, norms, codes.", 0, 4e9},
     {"--tune-minutes", CLI_REAL, AT(tune_minutes), "N", "The same for so long; the result then depends on the machine.",
@@ -103,7 +107,7 @@ static void on_matrix(void *user, const whit_compress_report *r)
     struct listener *listener = user;
     const char *codec = whit_codec_find(r->type->codec)->name;
     if (listener->rows) {
-        uint64_t bytes = 0;
+        uint64_t bytes = r->bytes;
         cli_compressed_matrix row = {.layer = r->layer,
                                      .group = r->type->group,
                                      .sweeps = r->sweeps,
@@ -112,16 +116,18 @@ static void on_matrix(void *user, const whit_compress_report *r)
                                      .error = r->error};
         snprintf(row.name, sizeof row.name, "%s", r->name);
         snprintf(row.codec, sizeof row.codec, "%s", codec);
-        if (whit_codec_total_bytes(r->type, &bytes)) row.bits = 8.0 * (double)bytes / (double)row.n_weights;
+        if (!r->bytes) whit_codec_total_bytes(r->type, &bytes);
+        row.bits = 8.0 * (double)bytes / (double)row.n_weights;
         whit_buf_append(listener->rows, &row, sizeof row);
     }
     if (listener->matrices)
         json_array_append_new(listener->matrices,
-                              json_pack("{s:s, s:s, s:f, s:f, s:i}", "name", r->name, "codec", codec, "error_gptq",
-                                        r->error_gptq, "error", r->error, "sweeps", (int)r->sweeps));
+                              json_pack("{s:s, s:s, s:f, s:f, s:i, s:I}", "name", r->name, "codec", codec, "error_gptq",
+                                        r->error_gptq, "error", r->error, "sweeps", (int)r->sweeps, "outliers",
+                                        (json_int_t)r->n_outliers));
     else if (listener->verbose)
-        cli_print(listener->call, "%-28s %4s/%u error %.5f -> %.5f, %u sweeps\n", r->name, codec, r->type->group,
-                  r->error_gptq, r->error, r->sweeps);
+        cli_print(listener->call, "%-28s %4s/%u error %.5f -> %.5f, %u sweeps, %llu outliers\n", r->name, codec,
+                  r->type->group, r->error_gptq, r->error, r->sweeps, (unsigned long long)r->n_outliers);
 }
 
 /* Ids of the text that was asked for. */
@@ -256,10 +262,9 @@ static int write_page(cli_call *call, const struct compress_values *v, const whi
     else
         snprintf(tuning, sizeof tuning, "the text for %.3g minutes", (double)v->tune_minutes);
     const whit_weights *of[] = {&original->weights, &compressed->weights};
-    uint64_t sums[2] = {0}, bytes;
+    uint64_t sums[2] = {0};
     for (int i = 0; i < 2; i++)
-        for (uint32_t t = 0; t < of[i]->n_tensors; t++)
-            if (whit_codec_total_bytes(&of[i]->tensors[t].type, &bytes)) sums[i] += bytes;
+        for (uint32_t t = 0; t < of[i]->n_tensors; t++) sums[i] += whit_codec_tensor_bytes(&of[i]->tensors[t]);
     page.bytes_before = sums[0];
     page.bytes_after = sums[1];
     page.n_unreported =
@@ -325,6 +330,7 @@ static int run(cli_call *call)
                                .mixed = v->mixed.items,
                                .n_mixed = v->mixed.n,
                                .method = (whit_compress_method)v->method,
+                               .outlier_percent = v->outliers,
                                .group = groups[v->group],
                                .embedding = embeddings[v->embedding],
                                .u8_scales = v->scales == 1,
@@ -346,7 +352,8 @@ static int run(cli_call *call)
     for (size_t i = 0; i < v->without.n; i++) {
         unsigned stage = whit_compress_stage_named(v->without.items[i]);
         if (!stage)
-            return cli_fail(call, CLI_USAGE, "'%s' is no stage: qep, residual, order, descent", v->without.items[i]);
+            return cli_fail(call, CLI_USAGE, "'%s' is no stage: qep, residual, order, descent, outliers",
+                            v->without.items[i]);
         o.without |= stage;
     }
     snprintf(command, sizeof command,

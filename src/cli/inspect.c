@@ -67,8 +67,9 @@ static json_t *tensor_to_json(const whit_ndf *file, uint32_t i)
     const whit_tensor_type *type = whit_ndf_tensor_type(file, i);
     char digest[2 * WHIT_HASH_BYTES + 1];
     whit_hash_hex(whit_ndf_tensor_digest(file, i), digest);
-    uint64_t bytes = 0;
-    whit_codec_total_bytes(type, &bytes);
+    whit_tensor parts;
+    whit_ndf_tensor(file, i, &parts);
+    uint64_t bytes = whit_codec_tensor_bytes(&parts);
     json_t *tensor =
         json_pack("{s:s, s:I, s:I, s:s, s:s, s:s, s:I, s:s}", "name", whit_ndf_tensor_name(file, i), "rows",
                   (json_int_t)type->n_rows, "columns", (json_int_t)type->n_cols, "codec",
@@ -77,6 +78,8 @@ static json_t *tensor_to_json(const whit_ndf *file, uint32_t i)
     if (type->scale_kind != WHIT_SCALE_NONE && type->scale_type < 3)
         json_object_set_new(tensor, "scale_type", json_string(scale_types[type->scale_type]));
     if (type->group) json_object_set_new(tensor, "group", json_integer(type->group));
+    if (parts.part_bytes[WHIT_PART_OUTLIERS])
+        json_object_set_new(tensor, "outlier_bytes", json_integer((json_int_t)parts.part_bytes[WHIT_PART_OUTLIERS]));
     if (type->act == WHIT_TENSOR_ACT_TOKEN) json_object_set_new(tensor, "activations", json_string("i8 per token"));
     return tensor;
 }
@@ -92,10 +95,10 @@ static json_t *describe(const char *path, const whit_model *model, const whit_se
     json_t *tensors = json_array(), *files = json_array(), *templates = json_array(), *appended = json_array();
     for (uint32_t i = 0; i < whit_ndf_n_tensors(file); i++) {
         const whit_tensor_type *type = whit_ndf_tensor_type(file, i);
-        uint64_t bytes = 0;
-        whit_codec_total_bytes(type, &bytes);
+        whit_tensor parts;
+        whit_ndf_tensor(file, i, &parts);
         n_weights += (uint64_t)type->n_rows * type->n_cols;
-        tensor_bytes += bytes;
+        tensor_bytes += whit_codec_tensor_bytes(&parts);
         json_array_append_new(tensors, tensor_to_json(file, i));
     }
     for (uint32_t i = 0; i < whit_ndf_n_files(file); i++) {

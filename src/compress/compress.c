@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "compress/finished.h"
 #include "compress/hessian.h"
+#include "compress/outliers.h"
 #include "compress/solve.h"
 #include "compress/weighted.h"
 #include "compress/work.h"
@@ -14,11 +15,14 @@
 
 #include <stdio.h>
 
-#define GROUP        128
-#define LONGEST      512   /* tokens of a window */
-#define DAMPING      0.01f /* of the mean of the Hessian's diagonal */
-#define MOST_DAMPING 1.0f
-#define SWEEPS       6
+#define GROUP          128
+#define LONGEST        512   /* tokens of a window */
+#define DAMPING        0.01f /* of the mean of the Hessian's diagonal */
+#define MOST_DAMPING   1.0f
+#define SWEEPS         6
+#define MOST_OUTLIERS  0.003 /* of a matrix's weights, the pairs that bridge gaps included */
+#define LEAST_OUTLIERS 0.0005
+#define OUTLIER_COLS   48000 /* more columns than a row's count of pairs can bridge */
 
 struct compression {
     const whit_source *source;
@@ -33,11 +37,12 @@ struct compression {
     whit_finished *finished; /* by the source's numbers; without a name: not there */
     uint64_t began_ns;
     uint32_t layer;
+    double outlier_share; /* pairs over weights; 0: none */
 };
 
 unsigned whit_compress_stage_named(const char *name)
 {
-    static const char *const names[] = {"qep", "residual", "order", "descent"};
+    static const char *const names[] = {"qep", "residual", "order", "descent", "outliers"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(name, names[i])) return 1u << i;
     return 0;
@@ -145,6 +150,37 @@ static whit_status check(const struct compression *c)
                              o->mixed[k]);
     }
     return WHIT_OK;
+}
+
+/* Bits per weight that a codec may have, of the layers. */
+static double budget_of(const char *codec)
+{
+    return !strcmp(codec, "b1") ? 1.40 : !strcmp(codec, "t") ? 1.80 : 2.30;
+}
+
+/* What is left of the budget goes to outliers, the same share of every matrix that is solved. */
+static void find_outlier_share(struct compression *c)
+{
+    double bits = 0, elems = 0, solved = 0, heads = 0;
+    if (!(c->stages & WHIT_STAGE_OUTLIERS)) return;
+    c->outlier_share = (double)c->options->outlier_percent / 100;
+    if (c->outlier_share > 0) return;
+    for (uint32_t i = 0; i < c->source->n_tensors; i++) {
+        const whit_source_tensor *tensor = &c->source->tensors[i];
+        whit_tensor_type type;
+        uint64_t bytes = 0;
+        if (!is_layer_matrix(tensor) || type_of(c, tensor, &type) != WHIT_OK) continue;
+        double n = (double)type.n_rows * type.n_cols;
+        (void)whit_codec_total_bytes(&type, &bytes);
+        elems += n;
+        bits += 8.0 * (double)bytes;
+        if (!is_solved(&type) || type.n_cols > OUTLIER_COLS) continue;
+        uint32_t n_tiles = whit_codec_geometry(&type).n_tiles;
+        solved += n;
+        heads += 8.0 * (double)(whit_outliers_head_bytes(n_tiles) + 2ull * WHIT_OUTLIERS_HEAD_UNITS * n_tiles);
+    }
+    double spare = budget_of(c->options->codec) * elems - bits - heads, share = solved > 0 ? spare / 16 / solved : 0;
+    if (share >= LEAST_OUTLIERS) c->outlier_share = share < MOST_OUTLIERS ? share : MOST_OUTLIERS;
 }
 
 /* ---- one stage of a block: the matrices behind one input ---------------------------------------- */
@@ -325,11 +361,55 @@ static void find_held_target(struct compression *c, const whit_hessian *held, bo
 
 /* ---- a matrix ------------------------------------------------------------------------------------- */
 
-static whit_status keep(struct compression *c, int32_t param, const whit_tensor_type *type, const whit_rows *rows)
+static whit_finished *finished_of(const struct compression *c, int32_t param)
 {
-    const char *name = c->stream.params[0].items[param].name;
-    return whit_finished_make(&c->finished[whit_source_find(c->source, name) - c->source->tensors], name, type, rows,
-                              c->allocator, c->error);
+    return &c->finished[whit_source_find(c->source, c->stream.params[0].items[param].name) - c->source->tensors];
+}
+
+static size_t outlier_pairs(const struct compression *c, const whit_tensor_type *type)
+{
+    return type->n_cols > OUTLIER_COLS ? 0 : (size_t)(c->outlier_share * type->n_rows * type->n_cols);
+}
+
+/* Outliers of a matrix that is solved without; then its codes make up for what those do not say, and the values of
+ * both are fitted to each other. other (m, n) is scratch. */
+static whit_status find_outliers(struct compression *c, whit_solve *solve, float *held_target, float *other,
+                                 whit_buf *part, size_t *n_outliers)
+{
+    const whit_allocator *a = c->allocator;
+    const whit_tensor_type *type = solve->type;
+    const float *target = solve->target;
+    size_t n = type->n_cols, elems = (size_t)type->n_rows * n, n_tiles = type->n_rows / WHIT_TILE_ROWS + 1;
+    whit_outlier_search search = {
+        .type = type, .target = target, .h = solve->h, .n_pairs = outlier_pairs(c, type), .values = solve->values};
+    search.list = whit_zalloc_array(a, search.n_pairs, sizeof *search.list);
+    search.scales = whit_zalloc_array(a, n_tiles, sizeof *search.scales);
+    whit_status status = search.list && search.scales
+        ? whit_outliers_search(&search, &c->blas, c->pool, a, c->error)
+        : whit_fail_memory(c->error, "outliers", search.n_pairs * sizeof *search.list);
+    if (status == WHIT_OK && search.n) {
+        memcpy(other, target, elems * sizeof *other);
+        for (size_t i = 0; i < search.n; i++) {
+            const whit_outlier *o = &search.list[i];
+            float value = (float)o->value * search.scales[o->row / WHIT_TILE_ROWS];
+            other[o->row * n + o->col] -= value;
+            if (held_target) c->blas.loops->add_scaled(held_target + o->row * n, solve->held_h + o->col * n, -value, n);
+        }
+        double before = solve->error_gptq;
+        solve->target = other;
+        solve->goes_on = true;
+        status = whit_solve_run(solve, &c->blas, c->pool, a, c->error);
+        solve->target = target;
+        solve->error_gptq = before;
+        search.refit = true;
+        if (status == WHIT_OK) status = whit_outliers_search(&search, &c->blas, c->pool, a, c->error);
+        if (status == WHIT_OK) status = whit_outliers_build(type, search.list, search.n, search.scales, part, c->error);
+        solve->error = search.error;
+    }
+    *n_outliers = search.n;
+    whit_free(a, search.list, search.n_pairs * sizeof *search.list);
+    whit_free(a, search.scales, n_tiles * sizeof *search.scales);
+    return status;
 }
 
 /* Matrices of i8 and floats: rounded as the file will have them; the conversion does it again. */
@@ -365,6 +445,9 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
     float *fields = whit_zalloc_array(a, n_fields, sizeof(float));
     uint8_t *fields_u8 = whit_zalloc_array(a, n_fields, 1);
     int8_t *codes = whit_zalloc_array(a, elems, 1);
+    whit_finished *finished = finished_of(c, param);
+    whit_buf outliers = {.allocator = a};
+    size_t n_outliers = 0;
     whit_status status = WHIT_OK;
     if (!target || !scratch || !fields || !fields_u8 || !codes || (held && !held_target))
         status = whit_fail_memory(c->error, "a matrix", elems * sizeof(float));
@@ -387,8 +470,12 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
                             .fields_u8 = fields_u8,
                             .values = whit_stream_values(&c->stream, WHIT_STREAM_COMPRESSED, param)};
         status = whit_solve_run(&solve, &c->blas, c->pool, a, c->error);
+        if (status == WHIT_OK && outlier_pairs(c, type))
+            status = find_outliers(c, &solve, held_target, scratch, &outliers, &n_outliers);
         if (status == WHIT_OK)
-            status = keep(c, param, type, &(whit_rows){.elems = codes, .fields = fields, .fields_u8 = fields_u8});
+            status = whit_finished_make(finished, c->stream.params[0].items[param].name, type,
+                                        &(whit_rows){.elems = codes, .fields = fields, .fields_u8 = fields_u8},
+                                        &outliers, a, c->error);
         if (status == WHIT_OK && c->options->report)
             c->options->report(c->options->user,
                                &(whit_compress_report){.name = c->stream.params[0].items[param].name,
@@ -398,6 +485,8 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
                                                        .error_gptq = solve.error_gptq,
                                                        .error = solve.error,
                                                        .sweeps = solve.sweeps,
+                                                       .n_outliers = n_outliers,
+                                                       .bytes = whit_codec_tensor_bytes(&finished->tensor),
                                                        .elapsed_ns = whit_now_ns() - c->began_ns});
     }
     whit_free(a, target, elems * sizeof(float));
@@ -406,6 +495,7 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
     whit_free(a, fields, n_fields * sizeof(float));
     whit_free(a, fields_u8, n_fields);
     whit_free(a, codes, elems);
+    whit_buf_free(&outliers);
     return status;
 }
 
@@ -443,11 +533,6 @@ static whit_status progress(const struct compression *c, double share)
     const whit_compress_options *o = c->options;
     if (!o->progress || o->progress(o->user, "compressing", share)) return WHIT_OK;
     return whit_fail(c->error, WHIT_ERROR_CANCELLED, "%s: compression cancelled", c->source->path);
-}
-
-static whit_finished *finished_of(const struct compression *c, int32_t param)
-{
-    return &c->finished[whit_source_find(c->source, c->stream.params[0].items[param].name) - c->source->tensors];
 }
 
 /* The stage of a layer that a run before this one finished: its values as the file will give them. */
@@ -516,7 +601,7 @@ static whit_status find_settings(const struct compression *c, uint8_t settings[W
                                o->n_tokens,      o->max_tokens,
                                (uint64_t)o->bos, c->source->config.n_layers,
                                o->n_mixed,       c->blas.library != NULL,
-                               o->u8_scales};
+                               o->u8_scales,     (uint64_t)(o->outlier_percent * 1e6f)};
     const char *loops = c->blas.loops == &whit_loops_generic ? "generic" : "vectors";
     whit_hash hash;
     whit_hash_begin(&hash, "whit.compress");
@@ -678,6 +763,7 @@ whit_status whit_compress(const whit_source *source, const whit_compress_options
     if (options->method == WHIT_COMPRESS_FULL) c.stages = ~options->without;
     WHIT_TRY(whit_convert_options_check(&convert, error));
     WHIT_TRY(check(&c));
+    find_outlier_share(&c);
     c.finished = whit_zalloc_array(allocator, source->n_tensors, sizeof *c.finished);
     if (!c.finished) return whit_fail_memory(error, "the compression", source->n_tensors * sizeof *c.finished);
     whit_status status = WHIT_OK;

@@ -21,6 +21,7 @@ typedef enum whit_compress_stage {
     WHIT_STAGE_RESIDUAL = 1 << 1, /* and for the residual stream's */
     WHIT_STAGE_ORDER = 1 << 2,    /* groups by their inputs' energy */
     WHIT_STAGE_DESCENT = 1 << 3,  /* single codes, and scales under the Hessian */
+    WHIT_STAGE_OUTLIERS = 1 << 4, /* single weights beside the codes, where the budget of the codec has room */
 } whit_compress_stage;
 
 /* "qep" to WHIT_STAGE_QEP; 0 for an unknown name. */
@@ -32,6 +33,8 @@ typedef struct whit_compress_report {
     uint32_t layer, n_layers;
     double error_gptq, error; /* of the outputs on the calibration text, relative: before and after descent */
     uint32_t sweeps;
+    uint64_t n_outliers;
+    uint64_t bytes;      /* of the tensor, corrections included; 0: those of its type */
     uint64_t elapsed_ns; /* of the whole run so far */
 } whit_compress_report;
 
@@ -41,6 +44,7 @@ typedef struct whit_compress_options {
     size_t n_mixed;
     whit_compress_method method;
     unsigned without;            /* stages */
+    float outlier_percent;       /* of the weights, 0.3 at most; 0: what the codec's budget has room for */
     uint32_t group;              /* columns per scale; 0: 128 */
     bool u8_scales;              /* a byte per group times an f16 per row, rather than f16 */
     const whit_imatrix *imatrix; /* in place of a text: diagonal Hessians; NULL: none */

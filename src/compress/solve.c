@@ -296,6 +296,30 @@ static void take_result(const struct walk *k)
     }
 }
 
+/* The inverse of take_result: codes and scales that were found before. */
+static void load_state(const struct walk *k)
+{
+    const whit_solve *s = k->s;
+    for (uint32_t row = 0; row < k->m; row++) {
+        for (uint32_t f = 0; k->factors && f < k->n_fields; f++)
+            k->factors[(size_t)row * 2 + f] = s->fields[(size_t)row * k->n_fields + f];
+        for (uint32_t group = 0; group < k->n_groups; group++) {
+            float *stored = k->fields + ((size_t)row * k->n_groups + group) * 2;
+            size_t at = ((size_t)row * k->n_groups + k->number[group]) * k->n_fields;
+            for (uint32_t f = 0; f < k->n_fields; f++)
+                stored[f] = k->factors ? (float)s->fields_u8[at + f] * factors_of(k, row)[f] : s->fields[at + f];
+            whit_levels levels = whit_levels_at(s->type->codec, stored);
+            for (uint32_t j = k->begin[group]; j < k->begin[group + 1]; j++) {
+                size_t from = (size_t)row * k->n + (s->order ? s->order[j] : j), to = (size_t)row * k->n + j;
+                uint32_t level = 0;
+                while (level + 1 < levels.n && levels.code[level] != s->codes[from]) level++;
+                k->levels[to] = (uint8_t)level;
+                k->values[to] = levels.value[level];
+            }
+        }
+    }
+}
+
 struct kept {
     float *values, *fields;
     uint8_t *levels;
@@ -374,7 +398,10 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
         if (ordered && s->held_h) k.held_h = permute(&k, s->held_h, k.permuted_held);
         for (size_t row = 0; row < k.m; row++)
             for (size_t j = 0; j < k.n; j++) k.w[row * k.n + j] = s->target[row * k.n + (s->order ? s->order[j] : j)];
-        whit_pool_run(pool, gptq_rows, &k, (k.m + ROWS - 1) / ROWS, 1);
+        if (s->goes_on)
+            load_state(&k);
+        else
+            whit_pool_run(pool, gptq_rows, &k, (k.m + ROWS - 1) / ROWS, 1);
         double held = 0;
         s->sweeps = 0;
         s->error = s->error_gptq = k.h ? measure(&k, pool, &held) : 0;

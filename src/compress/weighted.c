@@ -109,7 +109,7 @@ whit_status whit_weighted_round(whit_finished *finished, const whit_source *sour
     if (status == WHIT_OK)
         status = whit_finished_make(finished, tensor->name, type,
                                     &(whit_rows){.elems = job.codes, .fields = job.fields, .fields_u8 = job.fields_u8},
-                                    a, error);
+                                    NULL, a, error);
     whit_free(a, job.codes, elems);
     whit_free(a, job.fields, n_fields * sizeof(float));
     whit_free(a, job.fields_u8, all_fields);

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-static const char magic[8] = "whitwrk1";
+static const char magic[8] = "whitwrk2";
 
 enum { HEADER_BYTES = 8 + WHIT_HASH_BYTES, RECORD_BYTES = 8 + WHIT_HASH_BYTES };
 
@@ -30,13 +30,14 @@ static whit_status write_all(const whit_work *work, const void *data, size_t siz
     return WHIT_OK;
 }
 
-/* ---- a record's payload: per matrix its name, type, digest and parts ----------------------------- */
+/* ---- a record's payload: per matrix its name, type, digest, lengths of parts and parts ----------------------------- */
 
 static bool put_matrix(whit_buf *buf, const whit_finished *f)
 {
     whit_buf_append(buf, f->name, sizeof f->name);
     whit_buf_append(buf, &f->tensor.type, sizeof f->tensor.type);
     whit_buf_append(buf, f->digest, sizeof f->digest);
+    whit_buf_append(buf, f->tensor.part_bytes, sizeof f->tensor.part_bytes);
     for (int p = 0; p < WHIT_PART_COUNT; p++)
         whit_buf_append(buf, f->part[p], f->part[p] ? f->tensor.part_bytes[p] : 0);
     return !buf->failed;
@@ -60,13 +61,14 @@ static bool take_bytes(struct reader *r, void *to, size_t n)
 static whit_status get_matrix(struct reader *r, const whit_allocator *a, whit_finished *f, bool *fits,
                               whit_error *error)
 {
+    uint64_t lengths[WHIT_PART_COUNT] = {0};
     *f = (whit_finished){0};
     *fits = take_bytes(r, f->name, sizeof f->name) && take_bytes(r, &f->tensor.type, sizeof f->tensor.type) &&
-        take_bytes(r, f->digest, sizeof f->digest) && memchr(f->name, 0, sizeof f->name) &&
-        whit_tensor_type_check(&f->tensor.type, NULL) == WHIT_OK;
+        take_bytes(r, f->digest, sizeof f->digest) && take_bytes(r, lengths, sizeof lengths) &&
+        memchr(f->name, 0, sizeof f->name) && whit_tensor_type_check(&f->tensor.type, NULL) == WHIT_OK;
     for (int p = 0; *fits && p < WHIT_PART_COUNT; p++) {
-        uint64_t bytes = 0;
-        *fits = whit_codec_part_bytes(&f->tensor.type, (whit_part)p, &bytes) && bytes <= r->left;
+        uint64_t bytes = lengths[p];
+        *fits = bytes <= r->left;
         if (!*fits || !bytes) continue;
         f->part[p] = whit_alloc(a, bytes);
         f->tensor.part[p] = f->part[p];
@@ -77,6 +79,7 @@ static whit_status get_matrix(struct reader *r, const whit_allocator *a, whit_fi
         }
         take_bytes(r, f->part[p], bytes);
     }
+    *fits = *fits && whit_tensor_check(&f->tensor, NULL) == WHIT_OK;
     if (!*fits) whit_finished_free(f, a);
     return WHIT_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "base/half.h"
 #include "base/mem.h"
+#include "kernels/corrections.h"
 
 /* clang-format off */
 static const whit_codec_info codecs[WHIT_CODEC_COUNT] = {
@@ -168,6 +169,7 @@ whit_status whit_tensor_check(const whit_tensor *tensor, whit_error *error)
     for (int part = 0; part < WHIT_PART_COUNT; part++) {
         uint64_t expected = 0, found = tensor->part[part] ? tensor->part_bytes[part] : 0;
         whit_codec_part_bytes(&tensor->type, (whit_part)part, &expected);
+        if (part == WHIT_PART_OUTLIERS) expected = found; /* they say themselves how long they are */
         if (found != expected)
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s tensor of %u x %u: part %d has %llu bytes and needs %llu",
                              codecs[tensor->type.codec].name, tensor->type.n_rows, tensor->type.n_cols, part,
@@ -176,6 +178,10 @@ whit_status whit_tensor_check(const whit_tensor *tensor, whit_error *error)
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s tensor of %u x %u: part %d is not aligned to 64 bytes",
                              codecs[tensor->type.codec].name, tensor->type.n_rows, tensor->type.n_cols, part);
     }
+    const char *fault = whit_corrections_fault(tensor);
+    if (fault)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s tensor of %u x %u: %s", codecs[tensor->type.codec].name,
+                         tensor->type.n_rows, tensor->type.n_cols, fault);
     return WHIT_OK;
 }
 

@@ -67,6 +67,14 @@ bool whit_codec_part_bytes(const whit_tensor_type *type, whit_part part, uint64_
 /* All parts together, padding and scales included: what body_bits_per_weight counts. */
 bool whit_codec_total_bytes(const whit_tensor_type *type, uint64_t *bytes);
 
+/* Those of a tensor that is there, corrections included. */
+static inline uint64_t whit_codec_tensor_bytes(const whit_tensor *tensor)
+{
+    uint64_t bytes = 0;
+    for (int part = 0; part < WHIT_PART_COUNT; part++) bytes += tensor->part_bytes[part];
+    return bytes;
+}
+
 /* ---- logical content ------------------------------------------------------------------------ */
 
 /* `n` rows of content. Which members are used follows from the type:
@@ -90,7 +98,7 @@ whit_status whit_codec_pack(const whit_tensor_type *type, uint32_t row_begin, ui
 void whit_codec_unpack(const whit_tensor *tensor, uint32_t row_begin, uint32_t n, const whit_rows *rows);
 /* Rows chosen by id, to f32: out (n, n_cols), rows `out_stride` floats apart. Each id is below
  * n_rows. The values are: code * a rounded once; with an offset fma(code, a, offset); q2: a s' plus
- * b e', then plus the offset. */
+ * b e', then plus the offset; then what the tensor's corrections add (kernels/corrections.h). */
 void whit_codec_get_rows(const whit_tensor *tensor, const int32_t *ids, size_t n, float *out, size_t out_stride);
 
 /* ---- canonical bytes, for the identity of a model ------------------------------------------- */

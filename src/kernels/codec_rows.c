@@ -5,6 +5,7 @@
 
 #include "base/half.h"
 #include "base/mem.h"
+#include "kernels/corrections.h"
 
 #include <math.h>
 
@@ -528,7 +529,10 @@ static void get_row(const whit_tensor *tensor, const whit_geometry *g, uint32_t 
 void whit_codec_get_rows(const whit_tensor *tensor, const int32_t *ids, size_t n, float *out, size_t out_stride)
 {
     whit_geometry g = whit_codec_geometry(&tensor->type);
-    for (size_t i = 0; i < n; i++) get_row(tensor, &g, (uint32_t)ids[i], out + i * out_stride);
+    for (size_t i = 0; i < n; i++) {
+        get_row(tensor, &g, (uint32_t)ids[i], out + i * out_stride);
+        whit_corrections_add_row(tensor, (uint32_t)ids[i], out + i * out_stride);
+    }
 }
 
 /* ---- canonical bytes ------------------------------------------------------------------------ */

@@ -15,6 +15,7 @@
 #include "base/cpu.h"
 #include "kernels/acts.h"
 #include "kernels/codec.h"
+#include "kernels/corrections.h"
 #include "kernels/kv_block.h"
 
 /* ---- activations ---------------------------------------------------------------------------- */
@@ -152,6 +153,13 @@ typedef uint32_t whit_survive_fn(const whit_tensor *w, const float *logits, floa
 typedef void whit_low_rank_fn(const whit_tensor *b, const float *low, size_t low_stride, uint32_t n_tokens,
                               uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride);
 
+/* ---- corrections ----------------------------------------------------------------------------- */
+
+/* Adds a tensor's outliers to finished outputs: y[t][row] += sum over the row's outliers of outlier x[t][column], for
+ * the rows of tiles [tile_begin, tile_end) that exist. x: f32 or int8; y (n_tokens, y_stride). */
+typedef void whit_outliers_fn(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,
+                              float *y, size_t y_stride);
+
 /* ---- probes: what this machine can do, for the bench ---------------------------------------- */
 
 /* Reads memory once, as fast as it goes; returns the sum of its 64-bit words. size_bytes is a
@@ -196,6 +204,7 @@ typedef struct whit_kernels {
     whit_best_rows_fn *best_rows;
     whit_survive_fn *survive;
     whit_low_rank_fn *low_rank;
+    whit_outliers_fn *outliers;
     whit_probe_read_fn *probe_read;
     whit_probe_int8_fn *probe_int8;
 } whit_kernels;

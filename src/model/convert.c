@@ -389,6 +389,7 @@ static whit_status declare_all(struct job *job)
             if (!whit_codec_part_bytes(&job->types[i], (whit_part)p, &bytes[p]))
                 return whit_fail(job->error, WHIT_ERROR_LIMIT, "%s: tensor '%s' is too large", job->source->path,
                                  from->name);
+            if (job->changes[i].finished) bytes[p] = job->changes[i].finished->part_bytes[p];
             total += bytes[p];
         }
         WHIT_TRY(

@@ -27,11 +27,21 @@ TILE_STEP(run_linear)
                       whit_exec_scratch(exec, step->kernel, &acts, worker));
 }
 
-/* Adapters are added to the tiles while they are in cache. */
+/* Corrections are added to the tiles while they are in cache, and so are adapters, behind them. */
+TILE_STEP(run_linear_corrected)
+{
+    whit_acts all = whit_exec_acts(step, exec), acts = whit_acts_rows(&all, rows.begin, rows.n);
+    run_linear(step, exec, worker, rows, begin, end);
+    exec->kernels->outliers(step->tensor, &acts, begin, end, output_of(step, exec, rows.begin), step->output_stride);
+}
+
 TILE_STEP(run_linear_adapted)
 {
     whit_exec_prefetch_low(step, exec, begin, end);
-    run_linear(step, exec, worker, rows, begin, end);
+    if (whit_is_corrected(step->tensor))
+        run_linear_corrected(step, exec, worker, rows, begin, end);
+    else
+        run_linear(step, exec, worker, rows, begin, end);
     whit_exec_add_low(step, exec, begin, end);
 }
 
@@ -63,6 +73,10 @@ void whit_exec_bind_tiles(whit_exec_step *step, bool is_adapted)
     case WHIT_PLAN_LINEAR_ADDED: step->run_tiles = run_linear_added; break;
     case WHIT_PLAN_LINEAR_GATED: step->run_tiles = run_linear_gated; break;
     case WHIT_PLAN_SCREEN: step->run_tiles = run_screen; break;
-    default: step->run_tiles = is_adapted ? run_linear_adapted : run_linear; break;
+    default:
+        step->run_tiles = is_adapted          ? run_linear_adapted
+            : whit_is_corrected(step->tensor) ? run_linear_corrected
+                                              : run_linear;
+        break;
     }
 }

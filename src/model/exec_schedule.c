@@ -100,13 +100,16 @@ static bool offers_gated(void *context, const whit_plan_step *gate, const whit_p
     const struct offer *offer = context;
     const whit_tensor_type *a = &offer->tensors[gate->weight].type, *b = &offer->tensors[gated->weight].type;
     const whit_matmul_kernel *kernel = kernel_of(offer, gate);
+    if (whit_is_corrected(&offer->tensors[gate->weight]) || whit_is_corrected(&offer->tensors[gated->weight]))
+        return false; /* corrections belong to the product alone */
     return a->codec == b->codec && a->has_offset == b->has_offset && a->n_rows == b->n_rows && a->n_cols == b->n_cols &&
         gate->input[0] == gated->input[0] && kernel->run_gated && kernel == kernel_of(offer, gated);
 }
 
 static bool offers_added(void *context, const whit_plan_step *linear)
 {
-    return kernel_of(context, linear)->run_added != NULL;
+    const struct offer *offer = context;
+    return kernel_of(offer, linear)->run_added != NULL && !whit_is_corrected(&offer->tensors[linear->weight]);
 }
 
 /* Whether bucket b runs as the one before. */

@@ -58,8 +58,11 @@ static whit_status add_tensor(whit_source *source, struct ndf_importer *importer
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%s': %s", source->path, name, inner.message);
     for (int part = WHIT_PART_PLANE; part < WHIT_PART_COUNT; part++)
         if (import->tensor.part_bytes[part])
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s' has parts that no other codec holds",
-                             source->path, name);
+            return whit_fail(
+                error, WHIT_ERROR_UNSUPPORTED,
+                "%s: tensor '%s' has outliers beside its codes, which only whit compress makes; start from the "
+                "original",
+                source->path, name);
     if (strlen(name) >= WHIT_VALUE_NAME_BYTES)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%s' has too long a name", source->path, name);
     whit_source_tensor *tensor = whit_source_add(source, name, error);

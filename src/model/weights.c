@@ -51,11 +51,9 @@ double whit_weights_layer_bits(const whit_weights *weights)
     double bits = 0, elems = 0;
     for (uint32_t i = 0; i < weights->n_tensors; i++) {
         const whit_tensor *tensor = &weights->tensors[i];
-        uint64_t bytes;
         if (tensor->type.layout == WHIT_LAYOUT_PLAIN) continue;
         if (strncmp(whit_ndf_tensor_name(weights->file, i), "layers.", 7) != 0) continue;
-        if (!whit_codec_total_bytes(&tensor->type, &bytes)) continue;
-        bits += 8.0 * (double)bytes;
+        bits += 8.0 * (double)whit_codec_tensor_bytes(tensor);
         elems += (double)tensor->type.n_rows * tensor->type.n_cols;
     }
     return elems > 0 ? bits / elems : 0;

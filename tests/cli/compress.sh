@@ -50,6 +50,24 @@ for stage in qep residual order descent; do
     expect 0 whit compress original.ndf --codec t --calib calibration -c 32 --without $stage -o without.ndf
     [ $stage = order ] || { cmp -s t.ndf without.ndf && complain "--without $stage changed nothing"; }
 done
+# ---- outliers: beside every codec, in fewer bits than asked for and with less error, read by the second reader
+for codec in b1 t q2; do
+    expect 0 whit compress original.ndf --codec $codec --pure --calib calibration -c 32 --without outliers --json -o plain.ndf
+    cp out plain.json
+    expect 0 whit compress original.ndf --codec $codec --pure --calib calibration -c 32 --outliers 0.3 --json -o out.ndf
+    python3 -c 'import json
+plain, found = (json.load(open(name))["matrices"] for name in ("plain.json", "out"))
+for m in found: assert m["outliers"] > 0, m
+assert sum(m["error"] for m in found) < 0.95 * sum(m["error"] for m in plain)' || complain "outliers: $(cat out)"
+    less "$(divergence out.ndf)" "$(divergence plain.ndf)" 1.2 "$codec: with outliers"
+    expect 0 whit verify out.ndf
+    "$BUILD/tools/ndf-read" out.ndf >out 2>err || complain "$codec: the second reader: $(cat err)"
+    grep -q '^outliers [1-9]' out || complain "$codec: the second reader found no outliers"
+done
+expect 0 whit compress original.ndf --codec q2 --pure --calib calibration -c 32 --outliers 0.3 -t 3 -o again.ndf
+cmp -s out.ndf again.ndf || complain "3 threads gave other outliers"
+expect 3 whit convert out.ndf -o again.ndf
+grep -q outliers err || complain "a conversion of outliers: $(cat err)"
 expect 0 whit compress original.ndf --codec t --calib calibration -c 32 --json -o again.ndf
 python3 -c 'import json
 for m in json.load(open("out"))["matrices"]: assert m["error"] < 0.9 * m["error_gptq"] and m["sweeps"], m' || complain "descent: $(cat out)"

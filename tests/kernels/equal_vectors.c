@@ -561,6 +561,53 @@ static void compare_low_rank(const trial *t)
     floats_free(&low), floats_free(&y), floats_free(&expected);
 }
 
+/* ---- corrections ---------------------------------------------------------------------------- */
+
+/* Outliers of a tensor: a few a row, some rows without, or in every second trial any bytes at all behind the head. */
+static void compare_outliers(const trial *t)
+{
+    uint32_t n_rows = 1 + (uint32_t)whit_rng_below(t->rng, 100), n_cols = random_size(t->rng, 1500);
+    uint32_t n_tokens = 1 + (uint32_t)whit_rng_below(t->rng, 20), n_tiles = (n_rows + 15) / 16;
+    size_t y_stride = n_rows + whit_rng_below(t->rng, 20);
+    whit_tensor_type type = type_of(WHIT_CODEC_B1, WHIT_SCALE_GROUP, WHIT_SCALE_F16, 128, false, n_rows, n_cols);
+    type.act = whit_rng_next(t->rng) & 1 ? WHIT_TENSOR_ACT_TOKEN : WHIT_TENSOR_ACT_AUTO;
+    test_matrix w;
+    whit_error error;
+    matrix_random(&w, &type, t->rng, false);
+    whit_buf part = {0};
+    outliers_random(&type, 4, t->rng, &part);
+    uint64_t head = whit_outliers_head_bytes(n_tiles);
+    for (uint64_t i = head; (whit_rng_next(t->rng) & 1) && i < part.size_bytes; i++)
+        part.data[i] = (uint8_t)whit_rng_next(t->rng);
+    if (whit_rng_below(t->rng, 4) == 0) /* starts too, but for the last */
+        for (uint64_t i = 0; i < 4 * (uint64_t)n_tiles; i++)
+            if (whit_rng_next(t->rng) & 1) part.data[i] = (uint8_t)whit_rng_next(t->rng);
+    w.part[WHIT_PART_OUTLIERS] = guarded_alloc(part.size_bytes, 0);
+    memcpy(w.part[WHIT_PART_OUTLIERS], part.data, part.size_bytes);
+    w.tensor.part[WHIT_PART_OUTLIERS] = w.part[WHIT_PART_OUTLIERS];
+    w.tensor.part_bytes[WHIT_PART_OUTLIERS] = part.size_bytes;
+    assert_ok(whit_tensor_check(&w.tensor, &error), error);
+    for (int act = 0; act < 2; act++) {
+        whit_acts_spec spec = whit_acts_spec_for(&type, act ? WHIT_ACT_I8 : WHIT_ACT_F32);
+        guarded_floats x = floats_random(t->rng, (size_t)n_tokens * n_cols, random_mode(t->rng));
+        uint8_t *memory = guarded_alloc(whit_acts_bytes(&spec, n_tokens, n_cols), 0);
+        whit_acts acts = spec.kind == WHIT_ACTS_F32 ? whit_acts_of_f32(x.data, n_cols, n_tokens, n_cols)
+                                                    : whit_acts_place(&spec, n_tokens, n_cols, memory);
+        t->generic->quantise(x.data, n_cols, &acts, 0, n_tokens);
+        guarded_floats y = floats_random(t->rng, n_tokens * y_stride, random_mode(t->rng)), expected = floats_copy(&y);
+        uint32_t middle = (uint32_t)whit_rng_below(t->rng, n_tiles + 1);
+        whit_outliers_fn *outliers = (whit_outliers_fn *)t->row->function;
+        outliers(&w.tensor, &acts, 0, middle, y.data, y_stride);
+        outliers(&w.tensor, &acts, middle, n_tiles, y.data, y_stride);
+        t->generic->outliers(&w.tensor, &acts, 0, n_tiles, expected.data, y_stride);
+        assert_same_floats(y.data, expected.data, y.n, t->name, "y");
+        floats_free(&x), floats_free(&y), floats_free(&expected);
+        guarded_free(memory, 0);
+    }
+    whit_buf_free(&part);
+    matrix_free(&w);
+}
+
 static void compare_probe_read(const trial *t)
 {
     size_t bytes = 64 * (1 + whit_rng_below(t->rng, 100));
@@ -614,6 +661,7 @@ static const struct {
     {"survive", compare_survive},
     {"best_rows", compare_best_rows},
     {"low_rank", compare_low_rank},
+    {"outliers", compare_outliers},
     {"probe_read", compare_probe_read},
     {"probe_int8", compare_probe_int8},
 };

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "kernels/codec.h"
+#include "kernels/corrections.h"
 
 #define CANARY       0xC5
 #define CANARY_BYTES 64
@@ -171,6 +172,27 @@ static inline void matrix_free(test_matrix *matrix)
             guarded_free(matrix->part[part], 0);
         }
     rows_free(&matrix->rows);
+}
+
+/* Outliers of a type as their part: at most `most` of a row, fewer of most rows; ends and far neighbours among them. */
+static inline void outliers_random(const whit_tensor_type *type, uint32_t most, whit_rng *rng, whit_buf *part)
+{
+    whit_outlier *list = calloc((size_t)type->n_rows * most + 1, sizeof *list);
+    float *scales = calloc((type->n_rows + 15) / 16, sizeof *scales);
+    whit_error error;
+    size_t n = 0;
+    assert_non_null(list);
+    assert_non_null(scales);
+    for (uint32_t row = 0; row < type->n_rows; row++) {
+        uint32_t left = (uint32_t)whit_rng_below(rng, most + 1), col = (uint32_t)whit_rng_below(rng, 3) ? 0 : 1;
+        for (; left && col < type->n_cols; left--, col += 1 + (uint32_t)whit_rng_below(rng, type->n_cols))
+            list[n++] = (whit_outlier){row, col, (int8_t)whit_rng_next(rng)};
+    }
+    if (!n) list[n++] = (whit_outlier){type->n_rows - 1, type->n_cols - 1, 5};
+    for (uint32_t tile = 0; tile < (type->n_rows + 15) / 16; tile++) scales[tile] = random_field(rng, 0.02f);
+    assert_ok(whit_outliers_build(type, list, n, scales, part, &error), error);
+    free(list);
+    free(scales);
 }
 
 /* The value that content stands for, written down independently of the codec. */

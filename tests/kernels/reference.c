@@ -534,6 +534,55 @@ static void screened_head(void **state)
 
 /* ---- environment and levels ----------------------------------------------------------------- */
 
+/* ---- corrections ---------------------------------------------------------------------------- */
+
+/* Codes, then outliers, are the rows that get_rows gives; those are the codes' with the outliers that were asked for. */
+static void outliers_add_to_products(void **state)
+{
+    (void)state;
+    whit_rng rng = {test_seed()};
+    whit_kernels kernels = generic_kernels();
+    for (int round = 0; round < 20; round++) {
+        uint32_t n_rows = 1 + (uint32_t)whit_rng_below(&rng, 60), n_cols = 1 + (uint32_t)whit_rng_below(&rng, 900);
+        whit_tensor_type type = type_of(WHIT_CODEC_T2, WHIT_SCALE_GROUP, WHIT_SCALE_F16, 128, false, n_rows, n_cols);
+        test_matrix w;
+        whit_error error;
+        matrix_random(&w, &type, &rng, false);
+        whit_outlier list[2] = {{n_rows / 2, n_cols / 3, -128}, {n_rows / 2, n_cols - 1, 77}};
+        size_t n = list[0].col < list[1].col ? 2 : 1;
+        float scales[4] = {0.25f, 0.25f, 0.25f, 0.25f}, *x = random_floats(&rng, n_cols, 1);
+        float *row = calloc(n_cols, sizeof *row), *y = calloc(n_rows, sizeof *y);
+        double sum = 0;
+        whit_buf part = {0};
+        assert_ok(whit_outliers_build(&type, list, n, scales, &part, &error), error);
+        w.tensor.part[WHIT_PART_OUTLIERS] = part.data;
+        w.tensor.part_bytes[WHIT_PART_OUTLIERS] = part.size_bytes;
+        assert_ok(whit_tensor_check(&w.tensor, &error), error);
+        whit_codec_get_rows(&w.tensor, (const int32_t[]){(int32_t)(n_rows / 2)}, 1, row, 0);
+        for (uint32_t k = 0; k < n_cols; k++) {
+            float expected = content_value(&w, n_rows / 2, k);
+            for (size_t i = 0; i < n; i++)
+                if (list[i].col == k) expected = fmaf(list[i].value, 0.25f, expected);
+            if (row[k] != expected) fail_msg("column %u: %g for %g", k, (double)row[k], (double)expected);
+            sum += (double)row[k] * (double)x[k];
+        }
+        whit_acts acts = whit_acts_of_f32(x, n_cols, 1, n_cols);
+        const whit_matmul_kernel *product = whit_matmul_find(&kernels, &type, &acts.spec, 1);
+        void *scratch = whit_alloc(NULL, product->scratch_bytes ? product->scratch_bytes(&type, &acts.spec, 1) : 64);
+        product->run(&w.tensor, &acts, 0, (n_rows + 15) / 16, y, n_rows, scratch);
+        kernels.outliers(&w.tensor, &acts, 0, (n_rows + 15) / 16, y, n_rows);
+        assert_near((double)y[n_rows / 2], sum, 50, 1e-5, "a row with outliers");
+        w.tensor.part_bytes[WHIT_PART_OUTLIERS] -= 2; /* another length than it says */
+        assert_int_equal(whit_tensor_check(&w.tensor, &error), WHIT_ERROR_FORMAT);
+        w.tensor.part_bytes[WHIT_PART_OUTLIERS] = 0;
+        w.tensor.part[WHIT_PART_OUTLIERS] = NULL;
+        whit_free(NULL, scratch, 0);
+        whit_buf_free(&part);
+        free(x), free(row), free(y);
+        matrix_free(&w);
+    }
+}
+
 static void environment_is_set_and_given_back(void **state)
 {
     (void)state;
@@ -595,6 +644,7 @@ int main(void)
         cmocka_unit_test(attention_over_blocks),
         cmocka_unit_test(attention_of_equals),
         cmocka_unit_test(screened_head),
+        cmocka_unit_test(outliers_add_to_products),
         cmocka_unit_test(environment_is_set_and_given_back),
         cmocka_unit_test(levels_and_caps),
     };

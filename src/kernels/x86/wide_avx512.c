@@ -10,3 +10,4 @@
 #include "kernels/wide/attention_packed.inc"
 #include "kernels/wide/screen.inc"
 #include "kernels/wide/low_rank.inc"
+#include "kernels/wide/outliers.inc"

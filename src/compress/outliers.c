@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+#include "compress/outliers.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define ROWS         32 /* of an item of work: whole tiles */
+#define MOST_OF_ROW  64 /* outliers */
+#define REFIT_SWEEPS 4
+#define BYTE_MOST    127
+
+/* A row's step in the greedy search. */
+struct step {
+    uint32_t col;
+    float gain; /* the least so far in the row, so that a prefix of the row's steps is what a threshold keeps */
+};
+
+struct search {
+    whit_outlier_search *s;
+    const whit_blas *blas;
+    uint32_t m, n, most; /* most: steps of a row */
+    struct step *steps;  /* (m, most) */
+    uint32_t *n_steps;   /* (m) */
+    size_t *first;       /* (m + 1) of each row in the list */
+    float *deltas;       /* (list) as found, before rounding */
+    float *scratch;      /* per worker: (2 ROWS, n) */
+    double *row_errors;  /* (m, 2) */
+};
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* d = values - target and r = d H of some rows; gives r. */
+static float *residual(const struct search *k, uint32_t worker, uint32_t row, uint32_t n_rows)
+{
+    float *d = k->scratch + (size_t)worker * 2 * ROWS * k->n, *r = d + (size_t)ROWS * k->n;
+    size_t at = (size_t)row * k->n;
+    for (size_t i = 0; i < (size_t)n_rows * k->n; i++) d[i] = k->s->values[at + i] - k->s->target[at + i];
+    whit_blas_multiply(
+        k->blas, worker,
+        &(whit_product){
+            .m = n_rows, .n = k->n, .k = k->n, .a = d, .lda = k->n, .b = k->s->h, .ldb = k->n, .c = r, .ldc = k->n});
+    return r;
+}
+
+static void search_row(const struct search *k, uint32_t row, float *r)
+{
+    float least = INFINITY;
+    struct step *steps = k->steps + (size_t)row * k->most;
+    for (k->n_steps[row] = 0; k->n_steps[row] < k->most; k->n_steps[row]++) {
+        float best_gain = 0;
+        uint32_t best = 0;
+        for (uint32_t j = 0; j < k->n; j++) {
+            float gain = r[j] * r[j] / k->s->h[(size_t)j * k->n + j];
+            if (gain > best_gain) {
+                best_gain = gain;
+                best = j;
+            }
+        }
+        if (!(best_gain > 0)) break;
+        least = fminf(least, best_gain);
+        steps[k->n_steps[row]] = (struct step){best, least};
+        const float *h = k->s->h + (size_t)best * k->n;
+        k->blas->loops->add_scaled(r, h, -r[best] / h[best], k->n);
+    }
+}
+
+static void search_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    const struct search *k = context;
+    for (uint32_t item = begin; item < end; item++) {
+        uint32_t row = item * ROWS, n_rows = smaller(ROWS, k->m - row);
+        float *r = residual(k, worker, row, n_rows);
+        for (uint32_t i = 0; i < n_rows; i++) search_row(k, row + i, r + (size_t)i * k->n);
+    }
+}
+
+/* ---- the best of all rows ---------------------------------------------------------------------- */
+
+static int by_column(const void *a, const void *b)
+{
+    const whit_outlier *x = a, *y = b;
+    return (x->col > y->col) - (x->col < y->col);
+}
+
+static int by_gain(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x < y) - (x > y);
+}
+
+/* Takes a row's steps of at least so much gain into the list, each place once. */
+static size_t take_row(const struct search *k, uint32_t row, float threshold, whit_outlier *list)
+{
+    const struct step *steps = k->steps + (size_t)row * k->most;
+    size_t n = 0;
+    for (uint32_t i = 0; i < k->n_steps[row] && steps[i].gain >= threshold; i++) {
+        bool again = false;
+        for (size_t j = 0; j < n && !again; j++) again = list[j].col == steps[i].col;
+        if (!again) list[n++] = (whit_outlier){.row = row, .col = steps[i].col};
+    }
+    qsort(list, n, sizeof *list, by_column);
+    return n;
+}
+
+/* Pairs that a threshold asks for; takes them into the list where it is not NULL. */
+static size_t count_pairs(const struct search *k, float threshold, whit_outlier *list, size_t *n)
+{
+    whit_outlier row_list[MOST_OF_ROW];
+    size_t n_pairs = 0;
+    *n = 0;
+    for (uint32_t row = 0; row < k->m; row++) {
+        size_t n_row = take_row(k, row, threshold, row_list);
+        for (size_t i = 0; i < n_row; i++) {
+            uint32_t gap = row_list[i].col - (i ? row_list[i - 1].col : 0);
+            n_pairs += 1 + (gap ? (gap - 1) / UINT8_MAX : 0);
+        }
+        if (list) memcpy(list + *n, row_list, n_row * sizeof *list);
+        *n += n_row;
+    }
+    return n_pairs;
+}
+
+/* The largest gains whose pairs have room, by halving. */
+static void choose(const struct search *k, float *gains)
+{
+    size_t n_gains = 0, n;
+    for (uint32_t row = 0; row < k->m; row++)
+        for (uint32_t i = 0; i < k->n_steps[row]; i++) gains[n_gains++] = k->steps[(size_t)row * k->most + i].gain;
+    qsort(gains, n_gains, sizeof *gains, by_gain);
+    size_t low = 0, high = n_gains < k->s->n_pairs ? n_gains : k->s->n_pairs; /* that many gains fit; do not */
+    while (low < high) {
+        size_t middle = low + (high - low + 1) / 2;
+        if (count_pairs(k, gains[middle - 1], NULL, &n) <= k->s->n_pairs)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    k->s->n = 0;
+    if (low) count_pairs(k, gains[low - 1], k->s->list, &k->s->n);
+}
+
+/* ---- their values ------------------------------------------------------------------------------ */
+
+static void fit_row(const struct search *k, uint32_t row, float *r)
+{
+    for (int sweep = 0; sweep < REFIT_SWEEPS; sweep++)
+        for (size_t i = k->first[row]; i < k->first[row + 1]; i++) {
+            const float *h = k->s->h + (size_t)k->s->list[i].col * k->n;
+            float step = -r[k->s->list[i].col] / h[k->s->list[i].col];
+            k->deltas[i] += step;
+            k->blas->loops->add_scaled(r, h, step, k->n);
+        }
+}
+
+/* Rounds the values of rows [row, row + n) of a tile, and adds them. */
+static void round_tile(const struct search *k, uint32_t row, uint32_t n)
+{
+    whit_outlier *list = k->s->list;
+    float most = 0;
+    for (size_t i = k->first[row]; i < k->first[row + n]; i++) most = fmaxf(most, fabsf(k->deltas[i]));
+    float scale = whit_f32_from_f16(whit_f16_from_f32(most / BYTE_MOST));
+    k->s->scales[row / WHIT_TILE_ROWS] = scale;
+    for (size_t i = k->first[row]; i < k->first[row + n]; i++) {
+        float value = scale > 0 ? fminf(fmaxf(rintf(k->deltas[i] / scale), -BYTE_MOST), BYTE_MOST) : 0;
+        float *at = k->s->values + (size_t)list[i].row * k->n + list[i].col;
+        list[i].value = (int8_t)value;
+        *at = fmaf(value, scale, *at);
+    }
+}
+
+static void fit_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    const struct search *k = context;
+    for (uint32_t item = begin; item < end; item++) {
+        uint32_t row = item * ROWS, n_rows = smaller(ROWS, k->m - row);
+        float *r = residual(k, worker, row, n_rows);
+        for (uint32_t i = 0; i < n_rows; i++) fit_row(k, row + i, r + (size_t)i * k->n);
+        for (uint32_t i = 0; i < n_rows; i += WHIT_TILE_ROWS)
+            round_tile(k, row + i, smaller(WHIT_TILE_ROWS, n_rows - i));
+        r = residual(k, worker, row, n_rows);
+        const float *d = r - (size_t)ROWS * k->n;
+        for (uint32_t i = 0; i < n_rows; i++)
+            k->row_errors[2 * (row + i)] =
+                (double)k->blas->loops->dot(d + (size_t)i * k->n, r + (size_t)i * k->n, k->n);
+        const float *target = k->s->target + (size_t)row * k->n;
+        whit_blas_multiply(k->blas, worker,
+                           &(whit_product){.m = n_rows,
+                                           .n = k->n,
+                                           .k = k->n,
+                                           .a = target,
+                                           .lda = k->n,
+                                           .b = k->s->h,
+                                           .ldb = k->n,
+                                           .c = r,
+                                           .ldc = k->n});
+        for (uint32_t i = 0; i < n_rows; i++)
+            k->row_errors[2 * (row + i) + 1] =
+                (double)k->blas->loops->dot(target + (size_t)i * k->n, r + (size_t)i * k->n, k->n);
+    }
+}
+
+static void find_first(const struct search *k)
+{
+    size_t at = 0;
+    for (uint32_t row = 0; row <= k->m; row++) {
+        while (at < k->s->n && k->s->list[at].row < row) at++;
+        k->first[row] = at;
+    }
+}
+
+whit_status whit_outliers_search(whit_outlier_search *s, const whit_blas *blas, whit_pool *pool,
+                                 const whit_allocator *a, whit_error *error)
+{
+    struct search k = {.s = s, .blas = blas, .m = s->type->n_rows, .n = s->type->n_cols};
+    size_t share = s->n_pairs / k.m + 1, n_workers = whit_pool_size(pool);
+    k.most = (uint32_t)(4 * share + 2 < MOST_OF_ROW ? 4 * share + 2 : MOST_OF_ROW);
+    if (k.most > k.n) k.most = k.n;
+    size_t n_steps = (size_t)k.m * k.most, scratch_elems = n_workers * 2 * ROWS * k.n;
+    k.steps = whit_zalloc_array(a, n_steps, sizeof *k.steps);
+    k.n_steps = whit_zalloc_array(a, k.m, sizeof *k.n_steps);
+    k.first = whit_zalloc_array(a, (size_t)k.m + 1, sizeof *k.first);
+    k.deltas = whit_zalloc_array(a, s->n_pairs, sizeof *k.deltas);
+    k.scratch = whit_zalloc_array(a, scratch_elems, sizeof *k.scratch);
+    k.row_errors = whit_zalloc_array(a, 2 * (size_t)k.m, sizeof *k.row_errors);
+    float *gains = whit_zalloc_array(a, n_steps, sizeof *gains);
+    uint32_t n_items = (k.m + ROWS - 1) / ROWS;
+    whit_status status = WHIT_OK;
+    if (!k.steps || !k.n_steps || !k.first || !k.deltas || !k.scratch || !k.row_errors || !gains)
+        status = whit_fail_memory(error, "outliers", n_steps * sizeof *k.steps);
+    if (status == WHIT_OK) {
+        if (!s->refit) {
+            whit_pool_run(pool, search_rows, &k, n_items, 1);
+            choose(&k, gains);
+        }
+        find_first(&k);
+        whit_pool_run(pool, fit_rows, &k, n_items, 1);
+        double sums[2] = {0};
+        for (uint32_t row = 0; row < k.m; row++)
+            for (int i = 0; i < 2; i++) sums[i] += k.row_errors[2 * row + i];
+        s->error = sums[1] > 0 ? sums[0] / sums[1] : 0;
+    }
+    whit_free(a, k.steps, n_steps * sizeof *k.steps);
+    whit_free(a, k.n_steps, k.m * sizeof *k.n_steps);
+    whit_free(a, k.first, ((size_t)k.m + 1) * sizeof *k.first);
+    whit_free(a, k.deltas, s->n_pairs * sizeof *k.deltas);
+    whit_free(a, k.scratch, scratch_elems * sizeof *k.scratch);
+    whit_free(a, k.row_errors, 2 * (size_t)k.m * sizeof *k.row_errors);
+    whit_free(a, gains, n_steps * sizeof *gains);
+    return status;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ * Outliers of a matrix: single weights whose correction lowers the error of its outputs most.
+ *
+ * With D = Q - W* and R = D H, moving one weight j of a row by -R_j / H_jj takes R_j^2 / H_jj from the error. Each row
+ * takes the best one, updates R, and goes on; of all rows' steps the best stay, as many as there is room for. Then
+ * values are refitted one after the other with their places as they are, and rounded to int8 at a scale per tile.
+ *
+ * Rows are independent; the result does not depend on the number of threads. */
+#ifndef WHIT_COMPRESS_OUTLIERS_H
+#define WHIT_COMPRESS_OUTLIERS_H
+
+#include "base/threads.h"
+#include "kernels/corrections.h"
+#include "linalg/blas.h"
+
+typedef struct whit_outlier_search {
+    const whit_tensor_type *type;
+    const float *target; /* (m, n) W* */
+    const float *h;      /* (n, n), damped */
+    size_t n_pairs;      /* at most so many pairs in the part: outliers, and what bridges gaps */
+    float *values;       /* (m, n) in: Q; out: with the outliers, as the file will have them */
+    whit_outlier *list;  /* (n_pairs) in and out */
+    size_t n;            /* in, where `refit`: how many there are, their places stay; out */
+    bool refit;
+    float *scales; /* (n_tiles) out */
+    double error;  /* out: relative to tr(W* H W*^T) */
+} whit_outlier_search;
+
+whit_status whit_outliers_search(whit_outlier_search *search, const whit_blas *blas, whit_pool *pool,
+                                 const whit_allocator *allocator, whit_error *error);
+
+#endif
