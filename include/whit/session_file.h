@@ -88,8 +88,8 @@ static inline whit_session_replay whit_session_replay_default(void)
     return replay;
 }
 /* Feeds the tokens of the file at `path` again, picks with what is recorded, and compares. A difference is
- * no error: `replay` says so. WHIT_ERROR_UNSUPPORTED where stages had a part in a turn's picks. `options` as for whit_session_open; types of cache and activations and the
- * context are taken from the file. */
+ * no error: `replay` says so. WHIT_ERROR_UNSUPPORTED where stages had a part in a turn's picks. `options` as for
+ * whit_session_open; types of cache and activations and the context are taken from the file. */
 WHIT_API whit_status whit_session_replay_file_strided(const whit_model *model, const whit_session_options *options,
                                                       const void *mounts, size_t n_mounts, size_t stride_bytes,
                                                       const char *path, whit_session_replay *replay, whit_error *error);

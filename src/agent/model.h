@@ -39,7 +39,8 @@ typedef struct whit_local_options {
 
 /* Answers are JSON, a call of a tool or a text, held to that by a grammar made of the tools' parameters:
  * every answer parses, also one that the context cuts short, which is brought to its end. Model and
- * session outlive it; "formed" of an answer says whether it is of that form; `sequence` of the session is its own. Errors: unsupported (no tokenizer), memory. */
+ * session outlive it; "formed" of an answer says whether it is of that form; `sequence` of the session is its own.
+ * Errors: unsupported (no tokenizer), memory. */
 whit_status whit_local_open(const whit_model *model, whit_session *session, uint32_t sequence,
                             const whit_local_options *options, whit_local_model **local, whit_error *error);
 void whit_local_close(whit_local_model *local);

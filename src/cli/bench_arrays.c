@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * whit bench --arrays: quaternary vectors beside the forms that they replace, a field of an open .ndf
- * beside parsed JSON, programs of the array language. The forms of a test take turns in every round; figures are medians. */
+ * beside parsed JSON, programs of the array language. The forms of a test take turns in every round; figures are
+ * medians. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

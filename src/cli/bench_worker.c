@@ -108,7 +108,8 @@ static void cut(struct work *w, bench_range range)
     }
 }
 
-/* Blocks [0, n_blocks) of a head of a class's layer, those that are there and that follow each other in memory together. */
+/* Blocks [0, n_blocks) of a head of a class's layer, those that are there and that follow each other in memory
+ * together. */
 static void cut_head(struct work *w, const whit_kv_class *class, uint32_t sequence, uint32_t layer, uint32_t head,
                      uint32_t n_blocks)
 {

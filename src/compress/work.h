@@ -27,7 +27,8 @@ whit_status whit_work_open(whit_work *work, const char *path, const uint8_t sett
                            whit_work_fn *take, void *user, const whit_allocator *allocator, whit_error *error);
 /* Appends n matrices as one record and flushes it to the disk. */
 whit_status whit_work_add(whit_work *work, whit_finished *const *finished, uint32_t n, whit_error *error);
-/* Removes the file where `remove` says so, and where it is ours and has no record. One that was never opened is closed. */
+/* Removes the file where `remove` says so, and where it is ours and has no record. One that was never opened is
+ * closed. */
 void whit_work_close(whit_work *work, bool remove);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Matrix products, of one thread or partitioned over a pool, in one of two precisions.
  *
- * f32: OpenBLAS where it is installed, a plain blocked loop otherwise and under WHIT_CPU=generic. OpenBLAS is loaded when it is
- * first wanted, because linking it would start its threads in every program that uses this library;
- * it is told to use one thread, and the worker pool partitions the work instead.
+ * f32: OpenBLAS where it is installed, a plain blocked loop otherwise and under WHIT_CPU=generic. OpenBLAS is loaded
+ * when it is first wanted, because linking it would start its threads in every program that uses this library; it is
+ * told to use one thread, and the worker pool partitions the work instead.
  *
  * bf16: operands are rounded to bfloat16, sums are f32, by AMX. Where the processor has none it is
  * f32 again.

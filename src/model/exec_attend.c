@@ -211,7 +211,8 @@ static void ready_queries(const whit_exec_step *step, const whit_exec *exec, con
     }
 }
 
-/* Whether a query block's rows see all of group g: the first row sees as far, the last one's window begins where all do. */
+/* Whether a query block's rows see all of group g: the first row sees as far, the last one's window begins where all
+ * do. */
 static bool sees_whole(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t g)
 {
     whit_kv_span first = span_of(step->cache->class, exec->batch->positions[seen->row], g);

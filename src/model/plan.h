@@ -9,10 +9,10 @@
  *   tiles  matrices with the same input; tiles of 16 outputs are partitioned
  *   heads  attention; (KV head, tile of rows) pairs are partitioned
  *
- * Threads wait for each other (a barrier) only between phases. Operations on all tokens come first, then those on the selected
- * ones. What runs is not this list but a *schedule* of it (plan_fuse.h), in which neighbours are fused.
- * The plan knows widths, not batch sizes: whit_plan_layout places the slots for those, and exec.h binds
- * and runs schedules. Nothing here depends on who built the graph. */
+ * Threads wait for each other (a barrier) only between phases. Operations on all tokens come first, then those on the
+ * selected ones. What runs is not this list but a *schedule* of it (plan_fuse.h), in which neighbours are fused. The
+ * plan knows widths, not batch sizes: whit_plan_layout places the slots for those, and exec.h binds and runs
+ * schedules. Nothing here depends on who built the graph. */
 #ifndef WHIT_MODEL_PLAN_H
 #define WHIT_MODEL_PLAN_H
 

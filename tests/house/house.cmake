@@ -7,4 +7,16 @@ if(NOT WHIT_SANITIZE_ADDRESS AND NOT WHIT_SANITIZE_THREAD AND NOT WHIT_FUZZ AND 
   whit_script(house_symbols ${house}/symbols.sh $<TARGET_FILE:whit_shared>)
   whit_script(house_install ${house}/install.sh)
   whit_script(house_embed ${house}/embed.sh)
+  whit_script(house_words ${house}/words.sh)
+  whit_script(house_format ${house}/format.sh)
+  whit_script(house_charts ${house}/charts.sh)
+  # What the program links, as far as it is built here.
+  set(linked)
+  foreach(library whit_static whit_train whit_agent whit_code whit_compress_room whit_editor whit_endpoint whit_hub
+                  whit_lang whit_memory whit_sandbox whit_server)
+    if(TARGET ${library})
+      list(APPEND linked $<TARGET_FILE:${library}>)
+    endif()
+  endforeach()
+  whit_script(house_names ${house}/names.sh ${linked})
 endif()

@@ -174,7 +174,7 @@ static void every_product_equals_generic(void **state)
     }
 }
 
-/* Kernels of many columns cut long rows, many tiles and many tokens into parts. */
+/* Kernels of many tokens cut long rows, many tiles and many tokens into parts. */
 static void large_products_equal_generic(void **state)
 {
     (void)state;

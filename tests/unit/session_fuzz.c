@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Sessions against sessions: played at random (session_play.h), and in memory that another has left. WHIT_SEQUENCES is how many, WHIT_SEED where they begin; each has
- * a seed of its own, which a failure prints, so that WHIT_SEQUENCES=1 plays it again. */
+ * Sessions against sessions: played at random (session_play.h), and in memory that another has left. WHIT_SEQUENCES
+ * is how many, WHIT_SEED where they begin; each has a seed of its own, which a failure prints, so that
+ * WHIT_SEQUENCES=1 plays it again. */
 #include "test.h"
 
 #include <inttypes.h>

@@ -3,8 +3,8 @@
  *
  *   [x|y|z]   one of these, at random; they may be empty and may nest
  *   <x|y>     x where the thing {o} is a toy, else y; likewise nesting
- *   {a}       the hero's name; {a.he} {a.him} {a.his} {a.self}; {a.kind} "fox", {a.akind} "a fox"; {a.intro} "a little fox
- *             named Pip"; {b} likewise the friend
+ *   {a}       the hero's name; {a.he} {a.him} {a.his} {a.self}; {a.kind} "fox", {a.akind} "a fox";
+ *             {a.intro} "a little fox named Pip"; {b} likewise the friend
  *   {h}       "the farmer"; {h.a} "a kind old farmer"; {h.he} {h.him} {h.his}
  *   {o}       "the red ball"; {o.a} "a red ball"; {o.an} "red ball"; {o.n} "ball"; {q} another toy
  *   {f}       "the apple"; {f.a} "an apple"; {f.n} "apple"
