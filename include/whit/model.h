@@ -17,6 +17,10 @@ typedef struct whit_model_options {
     bool no_cache;                   /* convert in memory, write nothing */
     whit_progress_fn *progress;      /* of a conversion */
     void *progress_user;
+    /* The forward pass as a program (docs/arrays.md, "Model families"), in place of the family's own; NULL:
+     * that. The model is converted with it, an .ndf too, and gets an identity of its own. */
+    const char *family_program;
+    const char *family_name; /* begins the lines of its mistakes; NULL: the family's name */
 } whit_model_options;
 static inline whit_model_options whit_model_options_default(void)
 {

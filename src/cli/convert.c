@@ -7,13 +7,14 @@
 #include "cli/convert_adapter.h"
 #include "cli/flags.h"
 #include "cli/names.h"
+#include "cli/program.h"
 #include "cli/verbs.h"
 #include "kernels/codec.h"
 #include "model/convert.h"
 #include "model/fastest_ternary.h"
 
 struct convert_values {
-    const char *output, *embd, *head, *model, *name;
+    const char *output, *embd, *head, *model, *name, *family;
     int ternary;
     uint32_t split_mb;
     bool verbose, json, append;
@@ -32,6 +33,8 @@ static const cli_option options[] = {
     {"--head", CLI_TEXT, AT(head), "CODEC",
      "Store the head in this codec (also i8s), with loss; counts for both where they are one."},
     {"--split-max-size", CLI_COUNT, AT(split_mb), "MB", "Tensor data per file; 0, the default, writes one file."},
+    {"--family", CLI_FILE, AT(family), "FILE",
+     "The forward pass as a program of the array language, which becomes a part of OUT, instead of the family's own."},
     {"--for", CLI_FILE, AT(model), "MODEL", "The model that an adapter (SRC) is for."},
     {"--append", CLI_FLAG, AT(append), NULL, "Write the adapter into the model's own .ndf, in place of -o."},
     {"--name", CLI_TEXT, AT(name), "NAME", "The adapter's name; by default the output's."},
@@ -107,9 +110,10 @@ static int run(cli_call *call)
 
     struct listener listener = {.call = call, .verbose = values->verbose};
     char command[256];
-    snprintf(command, sizeof command, "whit convert%s%s%s%s%s%s", values->ternary ? " --codec " : "",
+    snprintf(command, sizeof command, "whit convert%s%s%s%s%s%s%s", values->ternary ? " --codec " : "",
              values->ternary ? ternary_names[values->ternary] : "", values->embd ? " --embd " : "",
-             values->embd ? values->embd : "", values->head ? " --head " : "", values->head ? values->head : "");
+             values->embd ? values->embd : "", values->head ? " --head " : "", values->head ? values->head : "",
+             values->family ? " --family" : "");
     whit_convert_options convert = {.ternary = ternary_names[values->ternary],
                                     .embd = values->embd,
                                     .head = values->head,
@@ -131,10 +135,17 @@ static int run(cli_call *call)
     }
     if (whit_convert_options_check(&convert, &error) != WHIT_OK) return cli_fail_error(call, &error);
     cli_guard_likely(path);
-    if (cli_find_model(path, found, &error) != WHIT_OK || whit_source_open(found, NULL, &source, &error) != WHIT_OK)
-        return cli_fail_error(call, &error);
+    cli_text family = {0};
+    int status = values->family ? cli_read_family(call, values->family, &family) : CLI_OK;
+    if (status != CLI_OK) return status;
+    const whit_family_program program = {values->family, family.data};
+    if (cli_find_model(path, found, &error) != WHIT_OK ||
+        whit_source_open_as(found, family.data ? &program : NULL, NULL, &source, &error) != WHIT_OK) {
+        status = family.data ? cli_family_fail(call, values->family, &family, &error) : cli_fail_error(call, &error);
+        free(family.data);
+        return status;
+    }
 
-    int status = CLI_OK;
     if (values->json) listener.tensors = json_array();
     if (whit_ndf_writer_open(values->output, &write, NULL, &writer, &error) != WHIT_OK ||
         whit_convert(&source, &convert, writer, &error) != WHIT_OK) {
@@ -153,6 +164,7 @@ static int run(cli_call *call)
     json_decref(listener.tensors);
     whit_ndf_writer_close(writer);
     whit_source_close(&source);
+    free(family.data);
     return status;
 }
 

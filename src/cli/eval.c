@@ -180,7 +180,7 @@ static int run(cli_call *call)
     cli_text task = {0}, labels = {0};
     whit_error error;
     if (!v->task) return cli_fail(call, CLI_USAGE, "questions are wanted: --task FILE");
-    int status = cli_open_model(call, v->model.path, v->model.no_cache, &e.model);
+    int status = cli_open_flagged_model(call, &v->model, &e.model);
     if (status == CLI_OK) status = cli_read_text(call, v->task, &task);
     if (status == CLI_OK && v->labels) status = cli_read_text(call, v->labels, &labels);
     if (status == CLI_OK) {

@@ -15,6 +15,7 @@
 #include "cli/names.h"
 #include "cli/tales.h"
 #include "cli/parts.h"
+#include "cli/program.h"
 #include "runtime/cache.h"
 
 #define AT(member) offsetof(cli_model_flags, member)
@@ -22,6 +23,9 @@ const cli_option cli_model_options[] = {
     {"-m, --model", CLI_FILE, AT(path), "FILE",
      "The model: an .ndf, a source that is converted into the cache, or a pulled one's name; tales, the built-in "
      "one, without this."},
+    {"--family", CLI_FILE, AT(family), "FILE",
+     "The model's forward pass, a program of the array language, instead of its family's own; the model is converted "
+     "with it."},
     {"--no-cache", CLI_FLAG, AT(no_cache), NULL, "Convert a source in memory and write nothing."},
     {0},
 };
@@ -168,30 +172,54 @@ static void say_where(const whit_model *model, const char *source)
                  folder, access(folder, W_OK) != 0 ? strerror(errno) : "is the disk full?");
 }
 
-int cli_open_model(cli_call *call, const char *path, bool no_cache, whit_model **model)
+static int open_model(cli_call *call, const cli_model_flags *flags, const cli_text *family, whit_model **model)
 {
-    *model = NULL;
+    const char *path = flags->path;
     char found[CLI_PATH_BYTES];
     whit_error error;
     if (cli_is_tales(path)) return cli_tales_open(model, &error) == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
     struct conversion conversion = {0};
     whit_model_options options = whit_model_options_default();
-    options.no_cache = no_cache;
+    options.no_cache = flags->no_cache;
+    options.family_program = family->data;
+    options.family_name = flags->family;
     options.progress = on_conversion;
     options.progress_user = &conversion;
     cli_guard_likely(path);
     whit_status status = cli_find_model(path, found, &error);
     if (status == WHIT_OK) status = whit_model_open(found, &options, model, &error);
     cli_progress_end();
-    if (status != WHIT_OK) return cli_fail_error(call, &error);
+    if (status != WHIT_OK) {
+        return family->data ? cli_family_fail(call, flags->family, family, &error) : cli_fail_error(call, &error);
+    }
 
     const void *address;
     size_t size_bytes;
     const char *mapped;
     for (size_t i = 0; whit_model_mapping(*model, i, &address, &size_bytes, &mapped); i++)
         cli_guard_file(address, size_bytes, mapped);
-    if (conversion.begun && !no_cache) say_where(*model, found);
+    if (conversion.begun && !flags->no_cache) say_where(*model, found);
     return CLI_OK;
+}
+
+int cli_open_model(cli_call *call, const char *path, bool no_cache, whit_model **model)
+{
+    return cli_open_flagged_model(call, &(cli_model_flags){.path = path, .no_cache = no_cache}, model);
+}
+
+int cli_open_flagged_model(cli_call *call, const cli_model_flags *flags, whit_model **model)
+{
+    cli_text family = {0};
+    *model = NULL;
+    if (flags->family) {
+        if (cli_is_tales(flags->path))
+            return cli_fail(call, CLI_USAGE, "--family goes with a model of your own: -m FILE");
+        int status = cli_read_family(call, flags->family, &family);
+        if (status != CLI_OK) return status;
+    }
+    int status = open_model(call, flags, &family, model);
+    free(family.data);
+    return status;
 }
 
 const char *cli_model_name(const cli_model_flags *flags)

@@ -18,7 +18,7 @@ ssize_t cli_read_some(int fd, char *data, size_t size_bytes);
 int cli_read_text(cli_call *call, const char *path, cli_text *text);
 
 typedef struct cli_model_flags {
-    const char *path;
+    const char *path, *family;
     bool no_cache;
 } cli_model_flags;
 extern const cli_option cli_model_options[];
@@ -26,6 +26,9 @@ extern const cli_option cli_model_options[];
 /* Opens, shows the progress of a conversion, guards the mappings; with path NULL the built-in model.
  * CLI_OK or a status already reported. */
 int cli_open_model(cli_call *call, const char *path, bool no_cache, whit_model **model);
+
+/* The same as the flags say, with a family's program. */
+int cli_open_flagged_model(cli_call *call, const cli_model_flags *flags, whit_model **model);
 
 /* How messages call it: the path, or the built-in model's name. */
 const char *cli_model_name(const cli_model_flags *flags);

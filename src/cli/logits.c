@@ -80,7 +80,7 @@ static int run(cli_call *call)
     whit_error error;
 
     if (!values->tokens || !values->output) return cli_fail(call, CLI_USAGE, "--tokens FILE and -o OUT are wanted");
-    int status = cli_open_model(call, values->model.path, values->model.no_cache, &model);
+    int status = cli_open_flagged_model(call, &values->model, &model);
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);
     if (status == CLI_OK) status = cli_read_text(call, values->tokens, &text);
     if (status == CLI_OK) status = parse_ids(call, values->tokens, &text, &tokens, &n_tokens);

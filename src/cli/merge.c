@@ -96,7 +96,7 @@ static int run(cli_call *call)
     struct listener listener = {.call = call, .verbose = v->verbose};
     if (!v->output || !v->adapters.adapters.n)
         return cli_fail(call, CLI_USAGE, "-m MODEL, --adapter A and -o OUT.ndf are wanted");
-    int status = cli_open_model(call, v->model.path, v->model.no_cache, &model);
+    int status = cli_open_flagged_model(call, &v->model, &model);
     if (status == CLI_OK) status = cli_open_adapters(call, &v->adapters, model, &adapters);
     if (status == CLI_OK && v->json) listener.matrices = json_array();
     if (status == CLI_OK && merge(v, model, &adapters, &listener, &error) != WHIT_OK)

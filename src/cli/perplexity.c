@@ -192,7 +192,7 @@ static int run(cli_call *call)
     if (values->base && values->kv_base >= 0)
         return cli_fail(call, CLI_USAGE, "--kl-base compares models, --kv-base caches: one of them");
     if (plan.n_ctx == 1) return cli_fail(call, CLI_USAGE, "a window (-c) has at least 2 tokens");
-    int status = cli_open_model(call, values->model.path, values->model.no_cache, &subject.model);
+    int status = cli_open_flagged_model(call, &values->model, &subject.model);
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, subject.model, &subject.adapters);
     if (status == CLI_OK && values->base)
         status = cli_open_model(call, values->base, values->model.no_cache, &base.model);

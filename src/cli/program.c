@@ -64,19 +64,16 @@ void cli_program_close(cli_program *program)
     whit_lang_close(program->lang);
 }
 
-enum { SHOWN_MAX = 100 };
+enum { SHOWN_MAX = 200 };
 
-int cli_program_fail(cli_call *call, const cli_program *program, const char *text, size_t n_bytes,
-                     const whit_error *error)
+/* A line of a text and a caret under the place. */
+static void show(const char *text, size_t n_bytes, whit_lang_place place)
 {
-    cli_flush(call);
-    int status = cli_fail_error(call, error);
-    whit_lang_place place = whit_lang_failed_at(program->lang);
     size_t at = 0;
     for (uint32_t line = 1; line < place.line && at < n_bytes; at++) line += text[at] == '\n';
     size_t end = at;
     while (end < n_bytes && text[end] != '\n') end++;
-    if (!place.line || !place.column || end - at > SHOWN_MAX || place.column > SHOWN_MAX) return status;
+    if (!place.line || !place.column || end - at > SHOWN_MAX || place.column > SHOWN_MAX) return;
     char shown[SHOWN_MAX + 1], caret[SHOWN_MAX + 1];
     size_t n = 0;
     for (; at < end; at++) shown[n++] = text[at] >= 32 && text[at] < 127 ? text[at] : text[at] == '\t' ? ' ' : '?';
@@ -85,5 +82,34 @@ int cli_program_fail(cli_call *call, const cli_program *program, const char *tex
     caret[place.column - 1] = '^';
     caret[place.column] = 0;
     fprintf(stderr, "    %s\n    %s\n", shown, caret);
+}
+
+int cli_program_fail(cli_call *call, const cli_program *program, const char *text, size_t n_bytes,
+                     const whit_error *error)
+{
+    cli_flush(call);
+    int status = cli_fail_error(call, error);
+    show(text, n_bytes, whit_lang_failed_at(program->lang));
+    return status;
+}
+
+int cli_read_family(cli_call *call, const char *path, cli_text *text)
+{
+    int status = cli_read_text(call, path, text);
+    if (status != CLI_OK) return status;
+    if (!memchr(text->data, 0, text->size_bytes)) return CLI_OK;
+    free(text->data);
+    text->data = NULL;
+    return cli_fail(call, CLI_REFUSED, "%s: a program is a text, without zero bytes", path);
+}
+
+int cli_family_fail(cli_call *call, const char *path, const cli_text *text, const whit_error *error)
+{
+    size_t n = strlen(path);
+    whit_lang_place place = {0, 0};
+    int status = cli_fail_error(call, error);
+    if (strncmp(error->message, path, n) == 0 &&
+        sscanf(error->message + n, ":%u:%u: ", &place.line, &place.column) == 2)
+        show(text->data, text->size_bytes, place);
     return status;
 }

@@ -3,7 +3,7 @@
 #ifndef WHIT_CLI_PROGRAM_H
 #define WHIT_CLI_PROGRAM_H
 
-#include "cli/cli.h"
+#include "cli/flags.h"
 #include "kernels/quat/quat.h"
 #include "lang/core/lang.h"
 
@@ -33,5 +33,11 @@ void cli_program_close(cli_program *program);
 /* The line of a failure, the line of the program and a caret under its place; the exit status. */
 int cli_program_fail(cli_call *call, const cli_program *program, const char *text, size_t n_bytes,
                      const whit_error *error);
+
+/* A family's program (--family). CLI_OK, or a status after a line; free() the text. */
+int cli_read_family(cli_call *call, const char *path, cli_text *text);
+/* The line of a failure of what was opened with it, and a caret where the mistake is the program's; the exit
+ * status. */
+int cli_family_fail(cli_call *call, const char *path, const cli_text *text, const whit_error *error);
 
 #endif

@@ -322,7 +322,7 @@ static int continue_text(cli_call *call)
     whit_error error;
 
     int status = cli_stage_open(call, values->program, &stage);
-    if (status == CLI_OK) status = cli_open_model(call, values->model.path, values->model.no_cache, &model);
+    if (status == CLI_OK) status = cli_open_flagged_model(call, &values->model, &model);
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);
     if (status == CLI_OK) status = cli_open_grammar(call, &values->grammar, model, &grammar);
     if (status != CLI_OK) goto cleanup;

@@ -116,7 +116,7 @@ static int run(cli_call *call)
                         "libmicrohttpd (libmicrohttpd.so.12) is not on this machine or not in this build, so it cannot "
                         "serve");
     if (!from_environment(values)) return cli_fail(call, CLI_USAGE, "a WHIT_ variable is not a number in its bounds");
-    int status = cli_open_model(call, values->model.path, values->model.no_cache, &model);
+    int status = cli_open_flagged_model(call, &values->model, &model);
     if (status != CLI_OK) return status;
     whit_session_options session = cli_session_wanted(&values->session, WHIT_ACT_I8);
     whit_server_options wanted = {.host = values->host,

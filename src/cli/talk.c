@@ -16,7 +16,7 @@ int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_sessio
         int status = cli_read_text(call, template_file, &talk->template);
         if (status != CLI_OK) return status;
     }
-    int status = cli_open_model(call, model->path, model->no_cache, &talk->model);
+    int status = cli_open_flagged_model(call, model, &talk->model);
     if (status == CLI_OK) status = cli_open_adapters(call, adapters, talk->model, &talk->adapters);
     if (status != CLI_OK) return status;
     if (whit_prompter_open(talk->model, talk->template.data, talk->template.size_bytes, template_file, &talk->prompter,

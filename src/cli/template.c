@@ -49,7 +49,7 @@ static int open_template(cli_call *call, const char *place, const char *source, 
 static int open_from_model(cli_call *call, const struct template_values *values, whit_template **template)
 {
     whit_model *model = NULL;
-    int status = cli_open_model(call, values->model.path, values->model.no_cache, &model);
+    int status = cli_open_flagged_model(call, &values->model, &model);
     if (status != CLI_OK) return status;
     const char *source = cli_model_template(model);
     if (source)

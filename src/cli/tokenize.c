@@ -49,7 +49,7 @@ static int open_subject(cli_call *call, const struct tokenize_values *values, st
             return cli_fail_error(call, &error);
         subject->view = &subject->own_view;
     } else {
-        int status = cli_open_model(call, values->model.path, values->model.no_cache, &subject->model);
+        int status = cli_open_flagged_model(call, &values->model, &subject->model);
         if (status != CLI_OK) return status;
         subject->view = cli_model_tokenizer(subject->model);
         if (!subject->view) return cli_fail(call, CLI_REFUSED, "%s: has no tokenizer", cli_model_name(&values->model));

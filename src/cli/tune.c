@@ -58,7 +58,7 @@ static int run(cli_call *call)
              (long long)training->seed, (double)training->rate);
     o.command = command;
     int exit = cli_training_check(call, training, 0);
-    if (exit == CLI_OK) exit = cli_open_model(call, v->model.path, v->model.no_cache, &model);
+    if (exit == CLI_OK) exit = cli_open_flagged_model(call, &v->model, &model);
     if (exit == CLI_OK && v->teacher) exit = cli_open_model(call, v->teacher, v->model.no_cache, &teacher);
     if (exit == CLI_OK) exit = cli_train(call, training, model, teacher, &o);
     whit_model_close(teacher);

@@ -129,7 +129,7 @@ static int replay(cli_call *call)
     whit_session_replay replay = whit_session_replay_default();
     whit_error error;
     cli_session_flags flags = {.n_threads = values->n_threads};
-    int status = cli_open_model(call, values->model.path, values->model.no_cache, &model);
+    int status = cli_open_flagged_model(call, &values->model, &model);
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);
     if (status == CLI_OK) {
         whit_session_options wanted = cli_session_wanted(&flags, WHIT_ACT_I8);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "compress/stream.h"
+#include "model/families.h"
 
 #include "quant/requantise.h"
 

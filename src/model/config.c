@@ -2,6 +2,7 @@
 #include "model/config.h"
 
 #include "kernels/kv_block.h"
+#include "model/families.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -66,12 +67,31 @@ whit_status whit_config_load(const whit_ndf *file, whit_config *config, whit_err
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s: configuration field '%s' is missing or out of range", path,
                              fields[i].key);
     }
+    config->program = whit_table_get_string(table, "program");
+    if (config->program && strlen(config->program) > WHIT_FAMILY_MAX_PROGRAM_BYTES)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the family's program has over %zu bytes", path,
+                         WHIT_FAMILY_MAX_PROGRAM_BYTES);
     return whit_config_check(config, path, error);
+}
+
+bool whit_config_number_at(const whit_config *config, size_t i, whit_config_number *number)
+{
+    if (i >= N_FIELDS) return false;
+    const void *place = (const char *)config + fields[i].offset;
+    *number = (whit_config_number){.key = fields[i].key, .is_float = fields[i].kind == FIELD_F64};
+    switch (fields[i].kind) {
+    case FIELD_U32: number->i = *(const uint32_t *)place; break;
+    case FIELD_U8: number->i = *(const uint8_t *)place; break;
+    case FIELD_BOOL: number->i = *(const bool *)place; break;
+    case FIELD_F64: number->f = *(const double *)place; break;
+    }
+    return true;
 }
 
 void whit_config_save(const whit_config *config, whit_table_builder *table)
 {
     whit_table_set_string(table, "family", config->family);
+    if (config->program) whit_table_set_string(table, "program", config->program);
     for (size_t i = 0; i < N_FIELDS; i++) {
         const void *place = (const char *)config + fields[i].offset;
         switch (fields[i].kind) {
@@ -91,7 +111,7 @@ whit_status whit_config_check(const whit_config *c, const char *path, whit_error
         const char *name;
         uint32_t value, least, most;
     } bounds[] = {
-        {"n_layers", c->n_layers, 1, 1024},
+        {"n_layers", c->n_layers, 1, WHIT_MAX_LAYERS},
         {"n_embd", c->n_embd, 1, 65536},
         {"n_ff", c->n_ff, 1, 65536},
         {"n_heads", c->n_heads, 1, 4096},
@@ -100,7 +120,7 @@ whit_status whit_config_check(const whit_config *c, const char *path, whit_error
         {"rope_dim", c->rope_dim, 0, 1024},
         {"n_vocab", c->n_vocab, 1, 1u << 24},
         {"n_ctx", c->n_ctx, 1, 1u << 26},
-        {"gate", c->gate, 0, WHIT_GATE_RELU2},
+        {"gate", c->gate, 0, c->program ? WHIT_GATE_GELU : WHIT_GATE_RELU2},
     };
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++)
         if (bounds[i].value < bounds[i].least || bounds[i].value > bounds[i].most)

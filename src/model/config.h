@@ -11,16 +11,17 @@
 #include "format/ndf.h"
 
 #define WHIT_FAMILY_BYTES 32
+#define WHIT_MAX_LAYERS   1024
 
 typedef enum whit_gate {
     WHIT_GATE_SILU = 0,  /* silu(gate) * up */
     WHIT_GATE_RELU2 = 1, /* relu(gate)^2 * up */
-    WHIT_GATE_GELU = 2,  /* gelu(gate) * up, the tanh form; in graphs, no configuration has it */
+    WHIT_GATE_GELU = 2,  /* gelu(gate) * up, the tanh form; with a program alone */
     WHIT_GATE_COUNT
 } whit_gate;
 
 typedef struct whit_config {
-    char family[WHIT_FAMILY_BYTES]; /* names the graph's builder: "llama", "qwen2", "qwen3", "bitnet" */
+    char family[WHIT_FAMILY_BYTES]; /* names the graph's program: "llama", "qwen2", "qwen3", "bitnet" */
     uint32_t n_layers;
     uint32_t n_embd;
     uint32_t n_ff;
@@ -41,7 +42,18 @@ typedef struct whit_config {
     bool rope_factors; /* tensor "rope_factors" divides the frequencies */
     double norm_eps;
     double rope_theta;
+    const char *program_name; /* begins its error lines; NULL: the family's name */
+    const char *program;      /* states the forward pass (families.h), NULL: the family's; lives as long as its file */
 } whit_config;
+
+/* The numbers above by name, in order, from i = 0; false after the last. Switches are integers. */
+typedef struct whit_config_number {
+    const char *key;
+    bool is_float;
+    int64_t i;
+    double f;
+} whit_config_number;
+bool whit_config_number_at(const whit_config *config, size_t i, whit_config_number *number);
 
 /* Refuses what no graph could run: zero or absurd sizes, heads that do not divide, odd rope_dim. */
 whit_status whit_config_check(const whit_config *config, const char *path, whit_error *error);

@@ -2,6 +2,7 @@
 #include "model/convert.h"
 
 #include "base/threads.h"
+#include "model/families.h"
 #include "quant/requantise.h"
 
 #include <math.h>

@@ -302,6 +302,9 @@ whit_status whit_export_gguf(const whit_source *source, const whit_export_option
                              whit_error *error)
 {
     WHIT_TRY(check_options(options, error));
+    if (source->config.program)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: GGUF has no place for the program that states what this model computes", source->path);
     const whit_allocator *a = source->allocator;
     struct export e = {
         .source = source, .options = options, .architecture = architecture_of(&source->config), .error = error};

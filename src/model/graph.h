@@ -110,9 +110,4 @@ void whit_graph_output(whit_graph *graph, whit_ref hidden, whit_ref logits);
 /* The value of that name, 0 where there is none. */
 whit_ref whit_graph_find(const whit_graph *graph, const char *name);
 
-/* Builds the graph of a configuration's family; unknown families are named in the error together
- * with the known ones. */
-whit_status whit_family_build(const whit_config *config, whit_graph *graph);
-bool whit_family_known(const char *family);
-
 #endif

@@ -101,7 +101,7 @@ static whit_status get_rope_scaling(const struct keys *k, double *linear)
 static whit_status read_config(const struct keys *k, const whit_gguf_architecture *a, whit_config *c,
                                double *rope_linear)
 {
-    snprintf(c->family, sizeof c->family, "%s", a->family);
+    snprintf(c->family, sizeof c->family, "%.31s", a->family);
     c->gate = a->gate;
     c->sub_norm = a->sub_norm;
     c->qk_norm = a->qk_norm;
@@ -222,12 +222,18 @@ whit_status whit_import_gguf(whit_source *source, whit_error *error)
     WHIT_TRY(whit_gguf_string(gguf, "general.architecture", &name, &n, error));
     if (!name) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key 'general.architecture' is missing", source->path);
     const whit_gguf_architecture *architecture = find_architecture(name, n);
+    char unknown[64];
+    whit_gguf_architecture other = {unknown, unknown}; /* the program says what it computes */
+    if (!architecture && source->config.program && n && n < sizeof unknown && !memchr(name, 0, n)) {
+        snprintf(unknown, sizeof unknown, "%.*s", (int)n, name);
+        architecture = &other;
+    }
     if (!architecture) return whit_unknown_family(source->path, name, n, error);
     struct keys keys = {gguf, architecture->name, source->path, error};
     double linear;
     WHIT_TRY(read_config(&keys, architecture, &source->config, &linear));
     WHIT_TRY(whit_config_check(&source->config, source->path, error));
-    WHIT_TRY(whit_import_gguf_keys(gguf, source->path, architecture->name, error));
+    if (!source->config.program) WHIT_TRY(whit_import_gguf_keys(gguf, source->path, architecture->name, error));
     WHIT_TRY(whit_import_gguf_tensors(source, importer, architecture, error));
     WHIT_TRY(add_linear_factors(source, importer, linear, error));
     WHIT_TRY(read_templates(source, gguf, error));

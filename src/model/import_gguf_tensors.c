@@ -40,7 +40,8 @@ static const struct tensor_name {
 };
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-static bool canonical_name(const whit_gguf_tensor *tensor, char out[WHIT_VALUE_NAME_BYTES], bool *rotary)
+/* Our name of a tensor. With `any` one that is not known keeps its own, with our beginning and no ".weight". */
+static bool canonical_name(const whit_gguf_tensor *tensor, bool any, char out[WHIT_VALUE_NAME_BYTES], bool *rotary)
 {
     char name[128];
     if (tensor->name_bytes >= sizeof name) return false;
@@ -54,14 +55,19 @@ static bool canonical_name(const whit_gguf_tensor *tensor, char out[WHIT_VALUE_N
         }
     unsigned layer;
     int used = 0;
-    if (sscanf(name, "blk.%5u.%n", &layer, &used) != 1 || !used) return false;
+    char *end = name + tensor->name_bytes;
+    if (any && tensor->name_bytes > 7 && strcmp(end - 7, ".weight") == 0) end -= 7;
+    if (sscanf(name, "blk.%5u.%n", &layer, &used) != 1 || !used)
+        return any && snprintf(out, WHIT_VALUE_NAME_BYTES, "%.*s", (int)(end - name), name) < WHIT_VALUE_NAME_BYTES;
     for (size_t i = 0; i < COUNT(layer_names); i++)
         if (strcmp(name + used, layer_names[i].gguf) == 0) {
             snprintf(out, WHIT_VALUE_NAME_BYTES, "layers.%u.%s", layer, layer_names[i].ours);
             *rotary = layer_names[i].rotary;
             return true;
         }
-    return false;
+    return any && end > name + used &&
+        snprintf(out, WHIT_VALUE_NAME_BYTES, "layers.%u.%.*s", layer, (int)(end - name - used), name + used) <
+        WHIT_VALUE_NAME_BYTES;
 }
 
 bool whit_gguf_tensor_name(const char *ours, char out[96], bool *rotary)
@@ -225,7 +231,7 @@ static bool scaled_name(const whit_gguf_tensor *tensor, char out[WHIT_VALUE_NAME
     if (n <= m || n + 8 > sizeof name || memcmp(tensor->name + n - m, end, m) != 0) return false;
     snprintf(name, sizeof name, "%.*s.weight", (int)(n - m), tensor->name);
     whit_gguf_tensor weight = {.name = name, .name_bytes = strlen(name)};
-    return canonical_name(&weight, out, &rotary) && is_projection(out);
+    return canonical_name(&weight, false, out, &rotary) && is_projection(out);
 }
 
 static whit_status fold_scale(whit_source *source, const whit_gguf_tensor *file, const char *name, whit_error *error)
@@ -266,7 +272,7 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
         char name[WHIT_VALUE_NAME_BYTES];
         bool rotary;
         if (scaled_name(file, name)) continue; /* below, when its matrix is there */
-        if (!canonical_name(file, name, &rotary))
+        if (!canonical_name(file, source->config.program, name, &rotary))
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%.*s' is not known in architecture '%s'",
                              source->path, (int)(file->name_bytes < 80 ? file->name_bytes : 80), file->name,
                              architecture->name);

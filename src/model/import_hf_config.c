@@ -67,6 +67,15 @@ static const whit_hf_class classes[] = {
      .n_ctx = 2048},
 };
 
+/* A model whose program says what it computes. */
+static const whit_hf_class other = {.name = "model of a program",
+                                    .type = "other",
+                                    .family = "other",
+                                    .act = "silu",
+                                    .norm_eps = 1e-6,
+                                    .rope_theta = 10000,
+                                    .n_ctx = 2048};
+
 /* The name in "architectures" without its head: "Llama" of "LlamaForCausalLM" or "LlamaModel". */
 static size_t class_name_bytes(const char *name, size_t n)
 {
@@ -80,7 +89,7 @@ static size_t class_name_bytes(const char *name, size_t n)
 
 /* "architectures" decides where it is there, since checkpoints with code of their own keep the
  * model_type of what they grew from. */
-static whit_status find_class(const whit_hf_document *config, const whit_hf_class **class, whit_error *error)
+static whit_status find_class(const whit_hf_document *config, bool any, const whit_hf_class **class, whit_error *error)
 {
     const whit_json *json = &config->json;
     const char *name = NULL, *type = NULL;
@@ -99,6 +108,10 @@ static whit_status find_class(const whit_hf_document *config, const whit_hf_clas
             *class = &classes[i];
             return WHIT_OK;
         }
+    }
+    if (any) {
+        *class = &other;
+        return WHIT_OK;
     }
     if (name && !bare)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: '%.*s' is no model that continues a text (…ForCausalLM)",
@@ -135,6 +148,8 @@ static whit_status read_gate(const whit_hf_document *config, const char *fallbac
         c->gate = WHIT_GATE_SILU;
     else if (text_is(act, n, "relu2"))
         c->gate = WHIT_GATE_RELU2;
+    else if (c->program && (text_is(act, n, "gelu_pytorch_tanh") || text_is(act, n, "gelu_new")))
+        c->gate = WHIT_GATE_GELU;
     else
         return whit_json_fail(&config->json, whit_hf_node(config, "hidden_act"), error,
                               "hidden_act '%.*s' is not supported (silu and relu2 are)", (int)(n < 40 ? n : 40), act);
@@ -205,6 +220,18 @@ static whit_status read_numbers(const whit_hf_document *config, const whit_hf_cl
     WHIT_TRY(whit_hf_f64(config, "rope_parameters.rope_theta", &theta, error));
     c->norm_eps = as_float(eps);
     c->rope_theta = as_float(theta);
+    return WHIT_OK;
+}
+
+/* The share of a head that turns. */
+static whit_status read_rope_share(const whit_hf_document *config, whit_config *c, whit_error *error)
+{
+    static const char *const names[] = {"rotary_pct", "partial_rotary_factor"};
+    double share = 1;
+    for (size_t i = 0; i < COUNT(names); i++) WHIT_TRY(whit_hf_f64(config, names[i], &share, error));
+    if (!(share >= 0 && share <= 1))
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a share of %g of each head cannot turn", config->path, share);
+    c->rope_dim = (uint32_t)(share * c->head_dim) / 2 * 2;
     return WHIT_OK;
 }
 
@@ -350,13 +377,14 @@ whit_status whit_import_hf_rope(const struct whit_hf_importer *importer, const w
 whit_status whit_import_hf_config(struct whit_hf_importer *importer, whit_config *c, whit_error *error)
 {
     const whit_hf_document *config = &importer->hf->config;
-    WHIT_TRY(find_class(config, &importer->class, error));
+    WHIT_TRY(find_class(config, c->program, &importer->class, error));
     const whit_hf_class *class = importer->class;
-    WHIT_TRY(whit_import_hf_fields(config, error));
+    if (!c->program) WHIT_TRY(whit_import_hf_fields(config, error));
     snprintf(c->family, sizeof c->family, "%s", class->family);
     c->sub_norm = class->sub_norm;
     c->qk_norm = class->qk_norm;
     WHIT_TRY(read_numbers(config, class, c, error));
+    if (c->program) WHIT_TRY(read_rope_share(config, c, error));
     WHIT_TRY(read_gate(config, class->act, c, error));
     WHIT_TRY(read_window(config, class, c, error));
     WHIT_TRY(whit_hf_bool(config, "attention_bias", &c->out_bias, error));

@@ -55,6 +55,14 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
+/* A tensor that only the program knows keeps its name, but for the ends. */
+static enum part other_part(const char *name, char ours[WHIT_VALUE_NAME_BYTES])
+{
+    size_t n = strlen(name) - (ends_with(name, ".weight") ? strlen(".weight") : 0);
+    return n && snprintf(ours, WHIT_VALUE_NAME_BYTES, "%.*s", (int)n, name) < WHIT_VALUE_NAME_BYTES ? PART_PLAIN
+                                                                                                    : PART_UNKNOWN;
+}
+
 /* What a tensor is by its (terminated) name, and its name with us. */
 static enum part find_part(const char *name, uint32_t n_layers, char ours[WHIT_VALUE_NAME_BYTES])
 {
@@ -394,6 +402,8 @@ whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer 
         snprintf(file_name, sizeof file_name, "%.*s", (int)(file->name_bytes < 127 ? file->name_bytes : 127),
                  file->name);
         enum part part = fits ? find_part(file_name, source->config.n_layers, name) : PART_UNKNOWN;
+        if (part == PART_UNKNOWN && fits && source->config.program)
+            part = other_part(file_name + (strncmp(file_name, "model.", 6) == 0 ? 6 : 0), name);
         if (part == PART_UNKNOWN && !file->size_bytes) continue; /* there is nothing in it to be used */
         if (part == PART_UNKNOWN)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s' is not known in a %s of %u layers",

@@ -106,6 +106,7 @@ static whit_status check_runs(whit_source *source, whit_error *error)
         mark_used(source, graph.nodes[i].bias);
     }
     whit_graph_free(&graph);
+    if (status != WHIT_OK && source->config.program_name) return whit_fail(error, status, "%s", inner.message);
     if (status != WHIT_OK) return whit_fail(error, status, "%s: %s", source->path, inner.message);
     if (source->config.rope_factors) mark_used(source, find_tensor(source, "rope_factors"));
     for (uint32_t i = 0; i < source->n_tensors; i++)
@@ -145,13 +146,30 @@ static whit_status import_beside(whit_source *source, const char *path, whit_err
     return status;
 }
 
+static void set_program(whit_source *source, const whit_family_program *program)
+{
+    if (!program) return;
+    source->config.program = program->text;
+    source->config.program_name = program->name;
+}
+
 whit_status whit_source_open(const char *path, const whit_allocator *allocator, whit_source *source, whit_error *error)
 {
+    return whit_source_open_as(path, NULL, allocator, source, error);
+}
+
+whit_status whit_source_open_as(const char *path, const whit_family_program *program, const whit_allocator *allocator,
+                                whit_source *source, whit_error *error)
+{
+    if (program && strlen(program->text) > WHIT_FAMILY_MAX_PROGRAM_BYTES)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a family's program has at most %zu bytes",
+                         program->name ? program->name : "the program", WHIT_FAMILY_MAX_PROGRAM_BYTES);
     *source = (whit_source){.allocator = allocator, .path = path};
     source->tokenizer.allocator = source->templates.allocator = source->notes.allocator = allocator;
     struct stat info;
     if (stat(path, &info) != 0) return whit_fail_errno(error, path, "open");
     whit_status status;
+    set_program(source, program);
     if (S_ISDIR(info.st_mode))
         status = whit_import_hf(source, path, error);
     else if (has_suffix(path, ".safetensors"))
@@ -160,6 +178,7 @@ whit_status whit_source_open(const char *path, const whit_allocator *allocator, 
         status = whit_import_ndf(source, error);
     else
         status = whit_import_gguf(source, error);
+    set_program(source, program); /* an .ndf may hold another */
     if (status == WHIT_OK) status = check_runs(source, error);
     if (status != WHIT_OK) whit_source_close(source);
     return status;

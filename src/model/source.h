@@ -8,7 +8,7 @@
 #include "format/ndf_write.h"
 #include "kernels/codec.h"
 #include "model/config.h"
-#include "model/graph.h"
+#include "model/families.h"
 
 typedef struct whit_source_tensor whit_source_tensor;
 
@@ -42,6 +42,11 @@ typedef struct whit_source {
 /* Opens a GGUF file, a Hugging Face folder (or a .safetensors file in one) or an .ndf, and checks
  * that a graph can run it. */
 whit_status whit_source_open(const char *path, const whit_allocator *allocator, whit_source *source, whit_error *error);
+/* The same with a program in place of the family's own; NULL: none. Then importers take architectures,
+ * fields and tensors that they do not know: the program says what they mean. Name and text must outlive the
+ * source. */
+whit_status whit_source_open_as(const char *path, const whit_family_program *program, const whit_allocator *allocator,
+                                whit_source *source, whit_error *error);
 void whit_source_close(whit_source *source);
 
 /* Names and types of the tensors for a graph; `source` must stay where it is while it is used. */

@@ -4,8 +4,10 @@
 #include "runtime/model.h"
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/options.h"
 #include "model/convert.h"
+#include "model/families.h"
 #include "model/source.h"
 #include "runtime/cache.h"
 
@@ -41,7 +43,8 @@ static whit_status convert_to(const char *path, const whit_model_options *option
 {
     const whit_allocator *a = options->allocator;
     whit_source source;
-    WHIT_TRY(whit_source_open(path, a, &source, error));
+    const whit_family_program family = {options->family_name, options->family_program};
+    WHIT_TRY(whit_source_open_as(path, options->family_program ? &family : NULL, a, &source, error));
     whit_convert_options convert = {.progress = options->progress, .user = options->progress_user};
     whit_status status = whit_ndf_writer_open(to, NULL, a, writer, error);
     if (status == WHIT_OK) status = whit_convert(&source, &convert, *writer, error);
@@ -78,7 +81,16 @@ static whit_status open_cached(whit_model *model, const char *path, const whit_m
 {
     whit_cache_entry entry;
     whit_error ignored;
-    if (whit_cache_find(options->cache_dir, path, WHIT_CONVERT_VERSION, "", &entry, &ignored) != WHIT_OK)
+    char program[2 * WHIT_HASH_BYTES + 1] = "";
+    if (options->family_program) {
+        uint8_t digest[WHIT_HASH_BYTES];
+        whit_hash hash;
+        whit_hash_begin(&hash, "whit.family");
+        whit_hash_add(&hash, options->family_program, strlen(options->family_program));
+        whit_hash_end(&hash, digest);
+        whit_hash_hex(digest, program);
+    }
+    if (whit_cache_find(options->cache_dir, path, WHIT_CONVERT_VERSION, program, &entry, &ignored) != WHIT_OK)
         return WHIT_OK;
     if (access(entry.path, R_OK) == 0 && open_entry(model, entry.path)) return WHIT_OK;
     if (access(entry.folder, W_OK) != 0 || whit_cache_lock(&entry, &ignored) != WHIT_OK) return WHIT_OK;
@@ -168,6 +180,7 @@ whit_status whit_model_open(const char *path, const whit_model_options *options,
     bool is_ndf;
     WHIT_TRY(whit_options_read(&own, sizeof own, options, "whit_model_options", error));
     WHIT_TRY(looks_like_ndf(path, &is_ndf, error));
+    is_ndf &= !own.family_program;
     whit_model *model = NULL;
     whit_status status = begin(path, own.allocator, &model, error);
     if (model) own.allocator = model->allocator;

@@ -2,6 +2,7 @@
 #include "train/new_model.h"
 
 #include "base/rng.h"
+#include "model/families.h"
 #include "train/trainee.h"
 
 #include <math.h>

@@ -2,6 +2,7 @@
 #include "train/trainee.h"
 
 #include "kernels/codec.h"
+#include "model/families.h"
 #include "quant/quantise.h"
 
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #include "base/rng.h"
 #include "format/ndf_append.h"
 #include "model/adapter.h"
+#include "model/families.h"
 #include "quant/requantise.h"
 #include "quant/quantise.h"
 

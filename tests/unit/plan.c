@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "model/plan.h"
+#include "model/families.h"
 
 /* A made-up model: names decide shapes, no weights exist. */
 struct shapes {

@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "base/rng.h"
+#include "model/families.h"
 #include "train/loss.h"
 #include "train_reference.h"
 

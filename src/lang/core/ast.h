@@ -92,6 +92,8 @@ typedef enum lang_kind {
     NODE_INDEX,
     NODE_SLICE,
     NODE_LIST,
+    NODE_TEXT,
+    NODE_HOST, /* a call of the host's function `slot` */
     NODE_KEEP, /* a, kept in a slot for the NODE_SLOTs that follow */
     /* statements */
     NODE_LET,
@@ -164,6 +166,7 @@ typedef enum lang_token_kind {
     TOKEN_LINE, /* line feed or ';' */
     TOKEN_INT,
     TOKEN_FLOAT,
+    TOKEN_TEXT, /* with its quotes */
     TOKEN_NAME,
     TOKEN_WORD, /* a keyword */
     TOKEN_MARK, /* punctuation */
@@ -211,6 +214,7 @@ typedef struct lang_scope {
     lang_global *globals; /* LANG_MAX_GLOBALS; "" for one that lives in a block */
     uint32_t n_globals;
     lang_function *functions;
+    const whit_lang_host *host; /* NULL: none */
 } lang_scope;
 
 /* Names to slots, types to every node. On failure the scope is as before. */

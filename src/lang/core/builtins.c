@@ -54,7 +54,7 @@ static const struct {
 };
 #define N_FUNCTIONS (sizeof functions / sizeof *functions)
 
-static const char letters[] = "?ifvq";
+static const char letters[] = "-ifthvq"; /* by type */
 
 bool lang_is_builtin(const char *name)
 {
@@ -70,8 +70,8 @@ const char *lang_builtin_name(lang_builtin builtin)
     return "?";
 }
 
-/* Does a signature take these arguments, integers as floats where `widen`? Its result, or 0. */
-static uint8_t fits(const char *signature, const lang_node *argument, bool widen)
+/* Does a signature take these arguments, integers as floats where `widen`? */
+static bool fits(const char *signature, const lang_node *argument, bool widen)
 {
     for (; *signature != ':'; signature++) {
         bool any = signature[1] == '*';
@@ -83,10 +83,65 @@ static uint8_t fits(const char *signature, const lang_node *argument, bool widen
             argument = argument->next;
             n++;
         } while (any);
-        if (!n) return 0;
+        if (!n) return false;
         if (any) signature++;
     }
-    return argument ? 0 : (uint8_t)(strchr(letters, signature[1]) - letters);
+    return !argument;
+}
+
+bool lang_find_host(const whit_lang_host *host, const char *name, uint32_t *function)
+{
+    for (uint32_t i = 0; host && i < host->n_functions; i++)
+        if (strcmp(host->functions[i].name, name) == 0) {
+            *function = i;
+            return true;
+        }
+    return false;
+}
+
+/* "an integer, a text", from letters up to ':'. */
+static const char *describe(const char *signature, char out[200])
+{
+    out[0] = 0;
+    for (; *signature && *signature != ':'; signature++) {
+        const char *letter = strchr(letters, *signature);
+        snprintf(out + strlen(out), 200 - strlen(out), "%s%s", *out ? ", " : "",
+                 whit_lang_type_name(letter ? (whit_lang_type)(letter - letters) : WHIT_LANG_NONE));
+    }
+    return *out ? out : "nothing";
+}
+
+whit_status lang_check_host(lang_source *source, lang_arena *arena, const whit_lang_host *host, lang_node *call)
+{
+    const whit_lang_host_function *function = &host->functions[call->slot];
+    char wanted[200], given[64] = "", has[200];
+    const char *s = function->signature;
+    for (const lang_node *a = call->a; a && strlen(given) < 50; a = a->next) strncat(given, &letters[a->type], 1);
+    if (!fits(s, call->a, true))
+        return lang_fail(source, call->line, call->column, "'%s' takes %s; given is %s", function->name,
+                         describe(s, wanted), describe(given, has));
+    for (lang_node **a = &call->a; *a; a = &(*a)->next, s++)
+        if (*s == 'f' && (*a)->type == WHIT_LANG_INT && !lang_to_float(arena, a))
+            return lang_fail(source, call->line, call->column, "the program is too large");
+    call->type = (uint8_t)(strchr(letters, strchr(function->signature, ':')[1]) - letters);
+    call->kind = NODE_HOST;
+    return WHIT_OK;
+}
+
+bool lang_to_float(lang_arena *arena, lang_node **node)
+{
+    lang_node *convert = lang_arena_take(arena, sizeof *convert);
+    if (!convert) return false;
+    *convert = (lang_node){.kind = NODE_UNARY,
+                           .op = OP_FLOAT,
+                           .type = WHIT_LANG_FLOAT,
+                           .line = (*node)->line,
+                           .column = (*node)->column,
+                           .a = *node,
+                           .next = (*node)->next};
+    (*node)->next = NULL;
+    *node = convert;
+    return true;
 }
 
 whit_status lang_check_builtin(lang_source *source, lang_arena *arena, lang_node *call)
@@ -98,10 +153,9 @@ whit_status lang_check_builtin(lang_source *source, lang_arena *arena, lang_node
     for (const lang_node *a = call->a; a; a = a->next) n_arguments++;
     if (n_arguments > LANG_MAX_ARGUMENTS)
         return lang_fail(source, call->line, call->column, "over %d arguments", LANG_MAX_ARGUMENTS);
-    uint8_t result = 0;
     for (int widen = 0; widen < 2 && !found; widen++)
         for (const char *s = functions[k].signatures; s && !found; s = strchr(s, ' ') ? strchr(s, ' ') + 1 : NULL)
-            if ((result = fits(s, call->a, widen)) != 0) found = s;
+            if (fits(s, call->a, widen)) found = s;
     if (!found) {
         char given[64] = "";
         for (const lang_node *a = call->a; a && strlen(given) < 50; a = a->next) strncat(given, &letters[a->type], 1);
@@ -109,20 +163,10 @@ whit_status lang_check_builtin(lang_source *source, lang_arena *arena, lang_node
                          "'%s' takes %s (i integer, f float, v vector, q quaternary), not (%s)", functions[k].name,
                          functions[k].signatures, given);
     }
+    uint8_t result = (uint8_t)(strchr(letters, strchr(found, ':')[1]) - letters);
     for (lang_node **a = &call->a; *a && *found != ':'; a = &(*a)->next) {
-        if (*found == 'f' && (*a)->type == WHIT_LANG_INT) {
-            lang_node *convert = lang_arena_take(arena, sizeof *convert);
-            if (!convert) return lang_fail(source, call->line, call->column, "the program is too large");
-            *convert = (lang_node){.kind = NODE_UNARY,
-                                   .op = OP_FLOAT,
-                                   .type = WHIT_LANG_FLOAT,
-                                   .line = call->line,
-                                   .column = call->column,
-                                   .a = *a,
-                                   .next = (*a)->next};
-            (*a)->next = NULL;
-            *a = convert;
-        }
+        if (*found == 'f' && (*a)->type == WHIT_LANG_INT && !lang_to_float(arena, a))
+            return lang_fail(source, call->line, call->column, "the program is too large");
         if (found[1] != '*') found++;
     }
     call->type = result;

@@ -29,7 +29,8 @@ static whit_status no_memory(struct checker *c, const lang_node *at)
 
 const char *whit_lang_type_name(whit_lang_type type)
 {
-    static const char *const names[] = {"nothing", "an integer", "a float", "a vector", "a quaternary vector"};
+    static const char *const names[] = {"nothing",  "an integer",         "a float", "a text", "a value of the host",
+                                        "a vector", "a quaternary vector"};
     return (unsigned)type < sizeof names / sizeof *names ? names[type] : "unknown";
 }
 
@@ -104,18 +105,7 @@ static whit_status mistyped(struct checker *c, const lang_node *at, const char *
 static whit_status to_float(struct checker *c, lang_node **node)
 {
     if ((*node)->type != WHIT_LANG_INT) return WHIT_OK;
-    lang_node *convert = lang_arena_take(c->arena, sizeof *convert);
-    if (!convert) return no_memory(c, *node);
-    *convert = (lang_node){.kind = NODE_UNARY,
-                           .op = OP_FLOAT,
-                           .type = WHIT_LANG_FLOAT,
-                           .line = (*node)->line,
-                           .column = (*node)->column,
-                           .a = *node,
-                           .next = (*node)->next};
-    (*node)->next = NULL;
-    *node = convert;
-    return WHIT_OK;
+    return lang_to_float(c->arena, node) ? WHIT_OK : no_memory(c, *node);
 }
 
 static whit_status check_name(struct checker *c, lang_node *node)
@@ -132,12 +122,19 @@ static whit_status check_name(struct checker *c, lang_node *node)
     return WHIT_OK;
 }
 
+/* Texts and values of the host are handed on, nothing else. */
+static whit_status check_operand(struct checker *c, const lang_node *operand, const char *what)
+{
+    bool has = operand->type != WHIT_LANG_NONE && operand->type != WHIT_LANG_TEXT && operand->type != WHIT_LANG_HOST;
+    return has ? WHIT_OK : mistyped(c, operand, what, operand->type);
+}
+
 static whit_status check_unary(struct checker *c, lang_node *node)
 {
     TRY(check(c, node->a));
     uint8_t type = node->a->type;
     if (node->op == OP_NEG) {
-        if (type == WHIT_LANG_NONE) return mistyped(c, node->a, "'-' wants a value", type);
+        TRY(check_operand(c, node->a, "'-' wants a value"));
         node->type = type;
         return WHIT_OK;
     }
@@ -152,8 +149,8 @@ static whit_status check_binary(struct checker *c, lang_node *node)
     TRY(check(c, node->a));
     TRY(check(c, node->b));
     uint8_t a = node->a->type, b = node->b->type;
-    if (a == WHIT_LANG_NONE) return mistyped(c, node->a, "an operator wants a value", a);
-    if (b == WHIT_LANG_NONE) return mistyped(c, node->b, "an operator wants a value", b);
+    TRY(check_operand(c, node->a, "an operator wants a value"));
+    TRY(check_operand(c, node->b, "an operator wants a value"));
     bool compares = node->op >= OP_LT && node->op <= OP_NE;
     if (node->op >= OP_MOD) {
         if (a != WHIT_LANG_INT) return mistyped(c, node->a, "this operator wants integers", a);
@@ -258,6 +255,8 @@ static whit_status check_call(struct checker *c, lang_node *node)
         n++;
     }
     if (!f) {
+        if (lang_find_host(c->scope->host, node->name, &node->slot))
+            return lang_check_host(c->source, c->arena, c->scope->host, node);
         if (!lang_is_builtin(node->name))
             return lang_fail(c->source, node->line, node->column, "there is no function '%s'", node->name);
         return lang_check_builtin(c->source, c->arena, node);
@@ -388,7 +387,7 @@ static whit_status check_statement(struct checker *c, lang_node *node)
         begin = 0;
         for (lang_node *e = node->a; e; e = e->next) {
             TRY(check(c, e));
-            if (e->type == WHIT_LANG_NONE) return mistyped(c, e, "only values are printed", e->type);
+            TRY(check_operand(c, e, "only values are printed"));
             if (++begin > LANG_MAX_ARGUMENTS)
                 return lang_fail(c->source, e->line, e->column, "over %d values in a line", LANG_MAX_ARGUMENTS);
         }
@@ -403,6 +402,11 @@ static whit_status check(struct checker *c, lang_node *node)
     switch (node->kind) {
     case NODE_INT: node->type = WHIT_LANG_INT; return WHIT_OK;
     case NODE_FLOAT: node->type = WHIT_LANG_FLOAT; return WHIT_OK;
+    case NODE_TEXT:
+        node->type = WHIT_LANG_TEXT;
+        if (!c->scope->host)
+            return lang_fail(c->source, node->line, node->column, "a text is for functions of a host; there are none");
+        return WHIT_OK;
     case NODE_NAME: return check_name(c, node);
     case NODE_UNARY: return check_unary(c, node);
     case NODE_BINARY: return check_binary(c, node);

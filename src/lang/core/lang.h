@@ -15,6 +15,8 @@ typedef enum whit_lang_type {
     WHIT_LANG_NONE,
     WHIT_LANG_INT,   /* i64; arithmetic is modulo 2^64 */
     WHIT_LANG_FLOAT, /* f64 */
+    WHIT_LANG_TEXT,  /* "...", for the host's functions alone */
+    WHIT_LANG_HOST,  /* what the host's functions give and take; programs only hand it on */
     WHIT_LANG_VEC,   /* of f32 */
     WHIT_LANG_QUAT,  /* quaternary */
 } whit_lang_type;
@@ -27,6 +29,27 @@ typedef struct whit_lang_jit whit_lang_jit; /* tier 2: lang/jit/jit.h */
 /* Receives what `print` says, a whole line with its line feed; false ends the run. */
 typedef bool whit_lang_print_fn(void *user, const char *text, size_t n_bytes);
 
+/* A function of the host: "ift:h" takes an integer, a float and a text and gives a value of the host;
+ * ":-" gives nothing. At most WHIT_LANG_MAX_HOST_ARGUMENTS arguments. */
+typedef struct whit_lang_host_function {
+    const char *name, *signature;
+} whit_lang_host_function;
+#define WHIT_LANG_MAX_HOST_ARGUMENTS 8
+typedef union whit_lang_argument {
+    int64_t i; /* and a value of the host */
+    double f;
+    const char *text; /* stays while the program does */
+} whit_lang_argument;
+/* The functions of a host. Programs that call them run by the tree walker, whatever tier is asked for. */
+typedef struct whit_lang_host {
+    const whit_lang_host_function *functions;
+    uint32_t n_functions;
+    /* Function number `function`; a failure ends the run, its line begins with the place of the call. */
+    whit_status (*call)(void *user, uint32_t function, const whit_lang_argument *arguments, whit_lang_argument *result,
+                        whit_error *error);
+    void *user;
+} whit_lang_host;
+
 typedef struct whit_lang_options {
     uint64_t max_steps;   /* statements, calls, rounds of loops, 64 elements of arrays; 0: 10^12 */
     uint64_t max_ms;      /* of processor time in one run; 0: no limit */
@@ -35,8 +58,9 @@ typedef struct whit_lang_options {
     bool no_closed_forms; /* every round of a loop is executed */
     bool echo;            /* values of statements that are expressions are printed, as for a person */
     const whit_quat_kernels *quat;
-    const whit_lang_jit *jit;  /* for WHIT_LANG_NATIVE; NULL: there is none */
-    whit_lang_print_fn *print; /* NULL: nothing is printed */
+    const whit_lang_host *host; /* NULL: none; stays while the session is open */
+    const whit_lang_jit *jit;   /* for WHIT_LANG_NATIVE; NULL: there is none */
+    whit_lang_print_fn *print;  /* NULL: nothing is printed */
     void *user;
     const volatile bool *cancel; /* may be NULL */
     const whit_allocator *allocator;

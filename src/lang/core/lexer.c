@@ -120,6 +120,19 @@ static whit_status number(lang_source *s, lang_token *token)
     return WHIT_OK;
 }
 
+static whit_status text(lang_source *s, lang_token *token)
+{
+    const char *t = s->text + s->at;
+    size_t left = s->n - s->at, n = 1;
+    while (n < left && t[n] != '"' && (unsigned char)t[n] >= 32 && (unsigned char)t[n] < 127) n++;
+    if (n == left || t[n] != '"')
+        return lang_fail(s, token->line, token->column + (uint32_t)n, "a text ends with '\"' in its line");
+    token->kind = TOKEN_TEXT;
+    token->n = (uint32_t)n + 1;
+    s->at += n + 1;
+    return WHIT_OK;
+}
+
 whit_status lang_next(lang_source *s, lang_token *token)
 {
     for (; s->at < s->n; s->at++) {
@@ -146,6 +159,7 @@ whit_status lang_next(lang_source *s, lang_token *token)
         return WHIT_OK;
     }
     if (is_digit(c) || (c == '.' && s->at + 1 < s->n && is_digit(s->text[s->at + 1]))) return number(s, token);
+    if (c == '"') return text(s, token);
     if (is_letter(c)) {
         size_t n = 1;
         while (s->at + n < s->n && (is_letter(s->text[s->at + n]) || is_digit(s->text[s->at + n]))) n++;

@@ -103,6 +103,14 @@ static whit_status primary(struct parser *p, lang_node **node)
             (*node)->f = at.f;
         return advance(p);
     }
+    if (at.kind == TOKEN_TEXT) {
+        char *copy = lang_arena_take(p->arena, at.n);
+        if (!copy) return no_memory(p);
+        memcpy(copy, at.text + 1, at.n - 2);
+        TRY(make(p, NODE_TEXT, &at, node));
+        (*node)->name = copy;
+        return advance(p);
+    }
     if (at.kind == TOKEN_NAME) {
         TRY(make(p, NODE_NAME, &at, node));
         TRY(name(p, &(*node)->name));

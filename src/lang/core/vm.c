@@ -23,6 +23,8 @@ whit_status whit_lang_open(const whit_lang_options *options, whit_lang **out, wh
     if (!vm->options.max_bytes) vm->options.max_bytes = (size_t)64 << 20;
     vm->arena = (lang_arena){.limit_bytes = ARENA_BYTES, .allocator = allocator};
     vm->kernels = &lang_chunk_generic;
+    vm->scope.host = options->host;
+    if (options->host) vm->options.tier = WHIT_LANG_WALK;
 #if defined(__x86_64__)
     if (whit_isa_allows(options->quat->isa, WHIT_ISA_AVX2)) vm->kernels = &lang_chunk_avx2;
     if (whit_isa_allows(options->quat->isa, WHIT_ISA_AVX512)) vm->kernels = &lang_chunk_avx512;
@@ -163,7 +165,9 @@ whit_status whit_lang_load(whit_lang *vm, const char *name, const char *text, si
     }
     whit_status status = lang_check(&source, &vm->arena, &vm->scope, program);
     for (lang_node *s = program->a; s && vm->options.echo; s = s->next)
-        if (status == WHIT_OK && s->kind == NODE_EXPRESSION && s->a->type != WHIT_LANG_NONE) s->kind = NODE_PRINT;
+        if (status == WHIT_OK && s->kind == NODE_EXPRESSION && s->a->type != WHIT_LANG_NONE &&
+            s->a->type != WHIT_LANG_TEXT && s->a->type != WHIT_LANG_HOST)
+            s->kind = NODE_PRINT;
     if (status == WHIT_OK && vm->options.tier >= WHIT_LANG_CLOSURES && !lang_compile(vm, program))
         status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: the program is too large", vm->name);
     if (status != WHIT_OK) {
@@ -327,7 +331,7 @@ uint64_t whit_lang_digest(const whit_lang *vm)
     for (uint32_t i = 0; i < vm->scope.n_globals; i++) {
         lang_value value = vm->globals[i];
         uint8_t type = vm->scope.globals[i].type;
-        if (!vm->scope.globals[i].name[0]) continue; /* of a block: nobody can see it */
+        if (!vm->scope.globals[i].name[0] || type == WHIT_LANG_TEXT) continue; /* of a block: nobody can see it */
         mix(&digest, type);
         if (type == WHIT_LANG_FLOAT && value.f != value.f) value.i = -1;
         if (type < WHIT_LANG_VEC) {

@@ -23,6 +23,7 @@ struct lang_array {
 typedef union lang_value {
     int64_t i;
     double f;
+    const char *text;
     lang_array *a;
 } lang_value;
 

@@ -95,6 +95,19 @@ static lang_value builtin(whit_lang *vm, const lang_node *e, lang_value *frame)
     return result;
 }
 
+static lang_value host(whit_lang *vm, const lang_node *e, lang_value *frame)
+{
+    whit_lang_argument values[WHIT_LANG_MAX_HOST_ARGUMENTS] = {0}, result = {0};
+    uint32_t n = 0;
+    whit_error error = {0};
+    lang_step(vm, e, 1);
+    for (const lang_node *argument = e->a; argument; argument = argument->next)
+        values[n++].i = evaluate(vm, argument, frame).i;
+    whit_status status = vm->scope.host->call(vm->scope.host->user, e->slot, values, &result, &error);
+    if (status != WHIT_OK) lang_raise(vm, e, status, "%s", error.message);
+    return (lang_value){.i = result.i};
+}
+
 static lang_value list(whit_lang *vm, const lang_node *e, lang_value *frame)
 {
     uint32_t n = 0;
@@ -123,6 +136,8 @@ static lang_value evaluate(whit_lang *vm, const lang_node *e, lang_value *frame)
     case NODE_CALL: return call(vm, e, frame);
     case NODE_BUILTIN: return builtin(vm, e, frame);
     case NODE_LIST: return list(vm, e, frame);
+    case NODE_TEXT: return (lang_value){.text = e->name};
+    case NODE_HOST: return host(vm, e, frame);
     case NODE_INDEX:
         a = evaluate(vm, e->a, frame);
         b = evaluate(vm, e->b, frame);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ * Model families: the program that states a family's forward pass, run into a graph. */
+#ifndef WHIT_MODEL_FAMILIES_H
+#define WHIT_MODEL_FAMILIES_H
+
+#include "model/graph.h"
+
+#define WHIT_FAMILY_MAX_PROGRAM_BYTES ((size_t)64 << 10)
+
+typedef struct whit_family_program {
+    const char *name; /* begins error lines; NULL: the family's name */
+    const char *text;
+} whit_family_program;
+
+/* Builds the graph of a configuration by its own program, or by the one of its family; unknown families
+ * are named in the error together with the known ones. A mistake of the configuration's program begins
+ * with its place, "FAMILY:LINE:COLUMN: ". */
+whit_status whit_family_build(const whit_config *config, whit_graph *graph);
+bool whit_family_known(const char *family);
+
+#endif

@@ -1,0 +1,1 @@
+whit_test(families ${CMAKE_CURRENT_LIST_DIR}/families.c)
