@@ -20,7 +20,11 @@ typedef enum whit_kv_type {
     WHIT_KV_K2V2 = 4
 } whit_kv_type;
 /* Activations of coded weights (ternary BitLinear and float matrices have their own, fixed way). */
-typedef enum whit_act_type { WHIT_ACT_F32 = 0, WHIT_ACT_I8 = 1 } whit_act_type;
+typedef enum whit_act_type {
+    WHIT_ACT_F32 = 0,
+    WHIT_ACT_I8 = 1,
+    WHIT_ACT_Q2 = 2 /* {-2, -1, 1, 2} in front of b1 and q2 matrices, products by bits alone; i8 in front of others */
+} whit_act_type;
 
 typedef struct whit_session_options {
     size_t struct_bytes;

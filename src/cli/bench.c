@@ -19,7 +19,7 @@ struct bench_values {
     cli_list models, shapes;
     uint32_t n_prompt, n_decode, n_batch_tokens, n_rounds, n_columns, adapter_rank;
     const char *depths, *threads;
-    int kv;
+    int kv, act; /* act: 0 is i8, 1 q2 */
     bool steal, exact_head, kernels, arrays, profile, json, csv, md;
 };
 static const struct bench_values defaults = {.n_prompt = 512,
@@ -44,6 +44,7 @@ static const cli_option options[] = {
     {"-ub, --ubatch", CLI_COUNT, AT(n_batch_tokens), "N", "Most tokens in one pass. Default 512.", 1, 1 << 16},
     {"-r, --repeat", CLI_COUNT, AT(n_rounds), "N", "Rounds. Default 5.", 1, BENCH_ROUNDS_MAX},
     {"--kv", CLI_CHOICE, AT(kv), "f16|f32|i8|k4v2|k2v2", "Type of the KV cache. Default f16.", 0, 0},
+    {"--act", CLI_CHOICE, AT(act), "i8|q2", "Activations in front of b1 and q2 matrices. Default i8.", 0, 0},
     {"--columns", CLI_COUNT, AT(n_columns), "N", "Sequences that are decoded at once. Default 1.", 1, 256},
     {"--adapter", CLI_COUNT, AT(adapter_rank), "RANK",
      "Mount a random adapter of this rank on all matrices of the layers.", 1, WHIT_ADAPTER_MAX_RANK},
@@ -209,6 +210,7 @@ static whit_status make_tests(struct bench *b, whit_error *error)
                                               .exact_head = v->exact_head,
                                               .adapter_rank = v->adapter_rank,
                                               .kv = (whit_kv_type)v->kv,
+                                              .act = v->act ? WHIT_ACT_Q2 : WHIT_ACT_I8,
                                               .cpu = getenv("WHIT_CPU")};
     }
     return WHIT_OK;

@@ -39,6 +39,7 @@ typedef struct bench_test {
     bool is_decode; /* tg, else pp */
     uint32_t n_tokens, depth, columns, n_threads, n_batch_tokens;
     whit_kv_type kv;
+    whit_act_type act;
     bool stolen; /* one core is taken by a busy process */
     bool profile, exact_head;
     uint32_t adapter_rank; /* of a random adapter on every sequence; 0: none */

@@ -232,6 +232,7 @@ static whit_status open_work(struct work *w, bench_facts *facts, whit_error *err
     options.n_sequences = t->columns;
     options.n_threads = t->n_threads;
     options.kv = t->kv;
+    options.act = t->act;
     options.cpu = t->cpu;
     options.exact_head = t->exact_head;
     options.cancel = cli_cancelled();

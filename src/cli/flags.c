@@ -42,8 +42,10 @@ const cli_option cli_session_options[] = {
      "Type of the KV cache; f16 by default. k4v2 and k2v2 keep old positions in a fifth and a seventh of f16's bytes."},
     {"--kv-window", CLI_CHOICE, AT(kv_window), "1|0|2|3|4|8|16",
      "Full blocks of 64 positions before a token that it reads in f16 with k4v2 and k2v2; 1 by default."},
-    {"--act", CLI_CHOICE, AT(act), "auto|f32|i8",
-     "Activations in front of coded weights; auto is f32 in logits and perplexity, else i8."},
+    {"--act", CLI_CHOICE, AT(act), "auto|f32|i8|q2",
+     "Activations in front of coded weights; auto is f32 in logits and perplexity, else i8. q2 "
+     "rounds to {-2, -1, 1, 2} in front of b1 and q2 matrices, whose products are bits alone then, and is i8 "
+     "elsewhere."},
     {"--exact-head", CLI_FLAG, AT(exact_head), NULL, "Read the whole head also where only the largest logits matter.",
      0, 0},
     {0},
@@ -237,7 +239,7 @@ whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act
     if (flags->n_batch) options.n_batch_tokens = flags->n_batch;
     options.kv = (whit_kv_type)flags->kv;
     options.n_kv_window = kv_windows[flags->kv_window];
-    options.act = flags->act == 0 ? automatic : flags->act == 1 ? WHIT_ACT_F32 : WHIT_ACT_I8;
+    options.act = flags->act == 0 ? automatic : (whit_act_type)(flags->act - 1); /* in the option's order */
     options.exact_head = flags->exact_head;
     options.cpu = getenv("WHIT_CPU");
     options.cancel = cli_cancelled();

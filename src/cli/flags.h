@@ -38,7 +38,7 @@ typedef struct cli_session_flags {
     bool exact_head;
     int kv;        /* whit_kv_type */
     int kv_window; /* index of its words */
-    int act;       /* 0 auto, 1 f32, 2 i8 */
+    int act;       /* 0 auto, then whit_act_type + 1 */
 } cli_session_flags;
 extern const cli_option cli_session_options[];
 

@@ -21,18 +21,20 @@ static whit_acts_spec grouped(const whit_tensor_type *type, whit_acts_kind kind)
     return (whit_acts_spec){.kind = (uint8_t)kind, .group = group, .step = finer(group, type->group)};
 }
 
+whit_acts_spec whit_acts_spec_q2(const whit_tensor_type *type)
+{
+    return grouped(type, WHIT_ACTS_Q2);
+}
+
 whit_acts_spec whit_acts_spec_for(const whit_tensor_type *type, whit_act_type act)
 {
     const whit_codec_info *codec = whit_codec_find(type->codec);
     if (codec->is_float) return (whit_acts_spec){.kind = WHIT_ACTS_F32};
+    if (act == WHIT_ACT_Q2 && (type->codec == WHIT_CODEC_B1 || type->codec == WHIT_CODEC_Q2))
+        return whit_acts_spec_q2(type);
     if (type->act == WHIT_TENSOR_ACT_TOKEN) return (whit_acts_spec){.kind = WHIT_ACTS_I8, .step = type->group};
     if (act == WHIT_ACT_F32) return (whit_acts_spec){.kind = WHIT_ACTS_F32};
     return grouped(type, WHIT_ACTS_I8);
-}
-
-whit_acts_spec whit_acts_spec_q2(const whit_tensor_type *type)
-{
-    return grouped(type, WHIT_ACTS_Q2);
 }
 
 static size_t data_stride(const whit_acts_spec *spec, uint32_t n_cols)

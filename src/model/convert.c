@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "model/convert.h"
 
+#include "base/half.h"
 #include "base/threads.h"
 #include "model/families.h"
 #include "quant/requantise.h"
@@ -22,8 +23,8 @@ whit_status whit_convert_options_check(const whit_convert_options *options, whit
 {
     uint8_t codec;
     const char *ternary = or_null(options->ternary), *embd = or_null(options->embd), *head = or_null(options->head);
-    if (ternary && strcmp(ternary, "t2") != 0 && strcmp(ternary, "t5") != 0)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "ternary codec '%s' is not t2 or t5", ternary);
+    if (ternary && strcmp(ternary, "t2") != 0 && strcmp(ternary, "t5") != 0 && strcmp(ternary, "q2") != 0)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "ternary codec '%s' is not t2, t5 or q2", ternary);
     if (embd && (!whit_codec_parse(embd, &codec) || codec > WHIT_CODEC_I4))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "embedding codec '%s' is none of f32 f16 bf16 i8 i4", embd);
     if (head && (!whit_codec_parse(head, &codec) || (codec > WHIT_CODEC_I4 && codec != WHIT_CODEC_I8S)))
@@ -74,27 +75,6 @@ static whit_status find_order(struct job *job)
     return status;
 }
 
-static whit_tensor_type target_type(const struct job *job, const whit_source_tensor *tensor)
-{
-    whit_tensor_type type = tensor->type;
-    const whit_config *config = &job->source->config;
-    bool head = strcmp(tensor->name, config->tied_head ? "embed" : "head") == 0,
-         embd = strcmp(tensor->name, "embed") == 0;
-    const char *lossy = NULL;
-    uint8_t codec;
-    if (embd) lossy = or_null(job->options->embd);
-    if (head && or_null(job->options->head)) lossy = job->options->head;
-    if (lossy && whit_codec_parse(lossy, &codec)) return whit_requantise_type(codec, type.n_rows, type.n_cols);
-    if (type.codec == WHIT_CODEC_T5) {
-        bool t2 = or_null(job->options->ternary) && strcmp(job->options->ternary, "t2") == 0;
-        if (t2 || whit_tensor_type_check(&type, NULL) != WHIT_OK) type.codec = WHIT_CODEC_T2;
-    } else if (type.codec == WHIT_CODEC_T2 && or_null(job->options->ternary) &&
-               strcmp(job->options->ternary, "t5") == 0) {
-        return type; /* codes up to 2 need t2 */
-    }
-    return type;
-}
-
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 struct rows_buffer {
@@ -133,6 +113,67 @@ static void free_rows(const whit_allocator *a, uint32_t n, struct rows_buffer *b
     whit_free(a, buffer->rows.fields_u8, n * buffer->n_fields_u8);
 }
 
+/* ---- types ---------------------------------------------------------------------------------- */
+
+static bool is_ternary(uint8_t codec)
+{
+    return codec == WHIT_CODEC_T5 || codec == WHIT_CODEC_T2;
+}
+
+/* Ternary codes as two planes of signs with a = b, half the scale: +1 is (1, 1), -1 is (0, 0), 0 is (1, 0). False
+ * where there are codes or scales that this cannot say. */
+static bool planes_type(const whit_source_tensor *tensor, const whit_allocator *a, whit_tensor_type *out)
+{
+    whit_tensor_type type = tensor->type;
+    struct rows_buffer row;
+    if (!is_ternary(type.codec) || type.has_offset) return false;
+    type.codec = WHIT_CODEC_Q2;
+    if (type.scale_kind == WHIT_SCALE_TENSOR) {
+        type.scale *= 0.5f;
+        type.scale_b = type.scale;
+    }
+    if (whit_tensor_type_check(&type, NULL) != WHIT_OK) return false;
+    /* t2 holds codes up to 2; scales in f16 may be too small for a half. */
+    bool fits = make_rows(a, &tensor->type, 1, &row);
+    uint32_t n_scales = type.scale_type == WHIT_SCALE_U8 ? 1 : whit_codec_geometry(&type).n_groups; /* of a row */
+    for (uint32_t r = 0; fits && r < type.n_rows; r++) {
+        const int8_t *codes = row.rows.elems;
+        fits = tensor->read_row(tensor, r, &row.rows, NULL) == WHIT_OK;
+        for (uint32_t k = 0; fits && k < type.n_cols; k++) fits = codes[k] <= 1;
+        for (uint32_t k = 0; fits && type.scale_kind != WHIT_SCALE_TENSOR && k < n_scales; k++) {
+            float half = row.rows.fields[k] * 0.5f;
+            fits = type.scale_type == WHIT_SCALE_F32 || whit_f32_from_f16(whit_f16_from_f32(half)) == half;
+        }
+    }
+    free_rows(a, 1, &row);
+    if (tensor->drop) tensor->drop(tensor);
+    if (fits) *out = type;
+    return fits;
+}
+
+static whit_tensor_type target_type(const struct job *job, const whit_source_tensor *tensor)
+{
+    whit_tensor_type type = tensor->type;
+    const whit_config *config = &job->source->config;
+    bool head = strcmp(tensor->name, config->tied_head ? "embed" : "head") == 0,
+         embd = strcmp(tensor->name, "embed") == 0;
+    const char *lossy = NULL;
+    uint8_t codec;
+    if (embd) lossy = or_null(job->options->embd);
+    if (head && or_null(job->options->head)) lossy = job->options->head;
+    if (lossy && whit_codec_parse(lossy, &codec)) return whit_requantise_type(codec, type.n_rows, type.n_cols);
+    const char *ternary = or_null(job->options->ternary);
+    if (ternary && strcmp(ternary, "q2") == 0 && planes_type(tensor, job->source->allocator, &type)) return type;
+    if (type.codec == WHIT_CODEC_T5) {
+        bool t2 = or_null(job->options->ternary) && strcmp(job->options->ternary, "t2") == 0;
+        if (t2 || whit_tensor_type_check(&type, NULL) != WHIT_OK) type.codec = WHIT_CODEC_T2;
+    } else if (type.codec == WHIT_CODEC_T2 && or_null(job->options->ternary) &&
+               strcmp(job->options->ternary, "t5") == 0) {
+        return type; /* codes up to 2 need t2 */
+    }
+    return type;
+}
+
 /* ---- one tensor ------------------------------------------------------------------------------
  * A tensor is converted in chunks of rows. While the slices of one chunk are read and packed, the
  * chunk before it is hashed and written: every round is one loop over those items, shared by the
@@ -159,6 +200,7 @@ struct tensor_job {
     whit_tensor_type to;
     uint32_t declared;
     bool lossy;
+    bool planes;           /* ternary codes become two planes */
     bool rows_are_content; /* floats: rows are read straight into their canonical form */
     uint32_t chunk_rows, slice_rows;
     uint64_t part_bytes[WHIT_PART_COUNT]; /* room of a chunk */
@@ -214,7 +256,7 @@ static bool make_buffers(const whit_allocator *a, struct tensor_job *t)
         for (int p = 0; ok && p < WHIT_PART_COUNT; p++)
             if (t->part_bytes[p]) ok = (t->chunks[c].part[p] = whit_alloc(a, t->part_bytes[p])) != NULL;
     }
-    if (!ok || !t->lossy) return ok;
+    if (!ok || !(t->lossy || t->planes)) return ok;
     t->scratch = whit_zalloc_array(a, n_workers, sizeof *t->scratch);
     for (uint32_t w = 0; t->scratch && ok && w < n_workers; w++) {
         ok = make_rows(a, &t->from->type, 1, &t->scratch[w].row);
@@ -235,7 +277,8 @@ static whit_status open_tensor_job(struct job *job, uint32_t i, struct tensor_jo
     t->declared = job->declared[i];
     whit_tensor_type source_content = whit_codec_canonical_type(&t->from->type),
                      content = whit_codec_canonical_type(&t->to);
-    t->lossy = memcmp(&source_content, &content, sizeof content) != 0;
+    t->planes = is_ternary(t->from->type.codec) && t->to.codec == WHIT_CODEC_Q2 && !job->changes[i].type.n_rows;
+    t->lossy = !t->planes && memcmp(&source_content, &content, sizeof content) != 0;
     t->chunk_rows = (uint32_t)(CHUNK_BYTES / ((size_t)t->to.n_cols * 4) + 16) & ~15u;
     if (t->chunk_rows > t->to.n_rows) t->chunk_rows = t->to.n_rows;
     t->slice_rows = (t->chunk_rows / MAX_SLICES + 16) & ~15u;
@@ -249,6 +292,20 @@ static whit_status open_tensor_job(struct job *job, uint32_t i, struct tensor_jo
     return whit_fail_memory(job->error, job->source->tensors[job->order[i]].name, CHUNK_BYTES);
 }
 
+/* One row of ternary codes as signs and extras. */
+static void to_planes(const whit_tensor_type *to, const whit_rows *from, const whit_rows *row)
+{
+    static const int8_t planes[3] = {0, 1, 3}; /* -1, 0, 1 */
+    const int8_t *codes = from->elems;
+    int8_t *out = row->elems;
+    for (uint32_t k = 0; k < to->n_cols; k++) out[k] = planes[codes[k] + 1];
+    if (to->scale_kind == WHIT_SCALE_TENSOR) return;
+    uint32_t n_groups = whit_codec_geometry(to).n_groups, n_scales = to->scale_type == WHIT_SCALE_U8 ? 1 : n_groups;
+    for (uint32_t g = 0; g < n_scales; g++) row->fields[2 * g] = row->fields[2 * g + 1] = from->fields[g] * 0.5f;
+    for (uint32_t g = 0; to->scale_type == WHIT_SCALE_U8 && g < n_groups; g++)
+        row->fields_u8[2 * g] = row->fields_u8[2 * g + 1] = from->fields_u8[g];
+}
+
 /* Rows [begin, begin + n) of the chunk. */
 static whit_status convert_slice(struct tensor_job *t, uint32_t worker, uint32_t begin, uint32_t n, whit_error *error)
 {
@@ -257,12 +314,16 @@ static whit_status convert_slice(struct tensor_job *t, uint32_t worker, uint32_t
     if (t->rows_are_content) buffer.rows.elems = chunk->canonical;
     for (uint32_t i = begin; i < begin + n; i++) {
         whit_rows row = row_at(&buffer, i);
-        if (!t->lossy) {
+        if (!t->lossy && !t->planes) {
             WHIT_TRY(t->from->read_row(t->from, chunk->begin + i, &row, error));
             continue;
         }
         struct lossy_scratch *scratch = &t->scratch[worker];
         WHIT_TRY(t->from->read_row(t->from, chunk->begin + i, &scratch->row.rows, error));
+        if (t->planes) {
+            to_planes(&t->to, &scratch->row.rows, &row);
+            continue;
+        }
         whit_requantise_values(&t->from->type, &scratch->row.rows, scratch->values);
         for (uint32_t k = 0; k < t->to.n_cols; k++)
             if (!isfinite(scratch->values[k]))

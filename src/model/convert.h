@@ -25,7 +25,9 @@ typedef struct whit_convert_change {
 } whit_convert_change;
 
 typedef struct whit_convert_options {
-    const char *ternary; /* "t5" or "t2": how ternary matrices lie; NULL: t5 where it can hold them */
+    /* How ternary matrices lie: "t5", "t2", or "q2", as two planes of signs with a = b, which says the same
+     * weights; NULL: t5 where it can hold them. */
+    const char *ternary;
     const char *embd;    /* lossy: codec of the embedding (f32 f16 bf16 i8 i4); NULL: as it is */
     const char *head;    /* lossy: codec of the head (also i8s); of a tied matrix this one counts */
     const char *command; /* provenance; NULL: none */

@@ -36,15 +36,17 @@ static whit_status find_type(const whit_source *source, const whit_tensor *tenso
     size_t n_fields = (size_t)g.n_groups * g.n_fields + 1;
     int8_t *codes = whit_alloc(source->allocator, type->n_cols);
     float *fields = whit_alloc(source->allocator, n_fields * sizeof *fields);
-    whit_status status = codes && fields ? WHIT_OK : whit_fail_memory(error, "a row", type->n_cols);
+    uint8_t *fields_u8 = whit_alloc(source->allocator, n_fields); /* where scales are u8 */
+    whit_status status = codes && fields && fields_u8 ? WHIT_OK : whit_fail_memory(error, "a row", type->n_cols);
     bool ternary = true;
     for (uint32_t row = 0; status == WHIT_OK && ternary && row < type->n_rows; row++) {
-        whit_codec_unpack(tensor, row, 1, &(whit_rows){.elems = codes, .fields = fields});
+        whit_codec_unpack(tensor, row, 1, &(whit_rows){.elems = codes, .fields = fields, .fields_u8 = fields_u8});
         for (uint32_t k = 0; k < type->n_cols; k++) ternary &= codes[k] <= 1;
     }
     if (status == WHIT_OK && ternary) *type = t5;
     whit_free(source->allocator, codes, type->n_cols);
     whit_free(source->allocator, fields, n_fields * sizeof *fields);
+    whit_free(source->allocator, fields_u8, n_fields);
     return status;
 }
 

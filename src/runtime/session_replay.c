@@ -165,7 +165,7 @@ static whit_status open_session(struct replaying *r, const whit_session_record *
     uint64_t n_kv_window;
     if (whit_table_get_u64(&record->about, "session.kv_window", &n_kv_window) && n_kv_window <= UINT32_MAX)
         own.n_kv_window = (uint32_t)n_kv_window;
-    own.act = (whit_act_type)find(whit_session_act_names, WHIT_ACT_I8 + 1,
+    own.act = (whit_act_type)find(whit_session_act_names, WHIT_ACT_Q2 + 1,
                                   whit_table_get_string(&record->about, "session.act"));
     WHIT_TRY(whit_session_open(r->model, &own, &r->session, error));
     WHIT_TRY(whit_session_mount_strided(r->session, 0, mounts, n_mounts, stride_bytes, error));

@@ -253,9 +253,10 @@ static bool accepts_codes_i8(const whit_tensor_type *type, const whit_acts_spec 
     return !whit_codec_find(type->codec)->is_float && spec->kind == WHIT_ACTS_I8;
 }
 
+/* Factors of adapters read what the matrix reads, so every codec is here. */
 static bool accepts_planes(const whit_tensor_type *type, const whit_acts_spec *spec)
 {
-    return (type->codec == WHIT_CODEC_B1 || type->codec == WHIT_CODEC_Q2) && spec->kind == WHIT_ACTS_Q2;
+    return !whit_codec_find(type->codec)->is_float && spec->kind == WHIT_ACTS_Q2;
 }
 
 static size_t codes_i8_scratch(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens)
