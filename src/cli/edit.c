@@ -4,6 +4,7 @@
 
 #include "cli/verbs.h"
 #include "cli/edit_agent.h"
+#include "cli/edit_suggest.h"
 #include "editor/editor.h"
 #include "editor/terminal.h"
 
@@ -16,9 +17,11 @@ static const cli_option options[] = {
     {"--config", CLI_FILE, offsetof(struct edit_values, config), "FILE",
      "Read keys and settings from FILE; default $XDG_CONFIG_HOME/whit/edit.conf or ~/.config/whit/edit.conf."},
     {"-m", CLI_FILE, offsetof(struct edit_values, model), "MODEL",
-     "A model that answers the agent's tasks in this process: a file or a pulled name.", 0, 0},
+     "A model that answers the agent's tasks in this process, and suggests what to type where it has fill-in tokens: a "
+     "file or a pulled name.",
+     0, 0},
     {"--url", CLI_TEXT, offsetof(struct edit_values, url), "URL",
-     "The OpenAI-compatible endpoint that answers them, such as http://127.0.0.1:8080/v1.", 0, 0},
+     "The OpenAI-compatible endpoint that does, such as http://127.0.0.1:8080/v1.", 0, 0},
     {"--model", CLI_TEXT, offsetof(struct edit_values, name), "NAME", "The model's name at the endpoint.", 0, 0},
     {"--key-file", CLI_FILE, offsetof(struct edit_values, key_file), "FILE",
      "A file of mode 0600 with the endpoint's key; $WHIT_API_KEY by default.", 0, 0},
@@ -60,7 +63,11 @@ static int run(cli_call *call)
         return cli_fail(call, CLI_USAGE, "which model? either -m, in this process, or --url, where it is served");
     if (cli_edit_agent_open(&wish, &agent, &error) != WHIT_OK) return cli_fail_error(call, &error);
     wanted.panel = cli_edit_agent_panel(agent);
-    whit_status status = whit_edit_run(&wanted, &stopped, &error);
+    struct cli_edit_suggester *suggester = NULL;
+    whit_status status = cli_edit_suggester_open(&wish, &suggester, &error);
+    if (suggester) wanted.suggester = cli_edit_suggester_callbacks(suggester);
+    if (status == WHIT_OK) status = whit_edit_run(&wanted, &stopped, &error);
+    cli_edit_suggester_close(suggester);
     cli_edit_agent_close(agent);
     if (status != WHIT_OK) return cli_fail_error(call, &error);
     return stopped ? CLI_INTERRUPTED : CLI_OK;

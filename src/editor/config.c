@@ -63,7 +63,11 @@ static bool set_option(ed *e, const char *name, const char *value, char *why, si
         ok = is_yes(value, &e->numbers);
     else if (!strcmp(name, "mouse"))
         ok = is_yes(value, &e->mouse);
-    else if (!strcmp(name, "editorconfig"))
+    else if (!strcmp(name, "suggest")) {
+        bool yes = false;
+        ok = is_yes(value, &yes);
+        e->suggest = yes ? ED_SUGGEST_ANYWHERE : ED_SUGGEST_NEVER;
+    } else if (!strcmp(name, "editorconfig"))
         ok = is_yes(value, &e->editorconfig);
     else if (!strcmp(name, "tab_width")) {
         wanted = "a number from 1 to 16";

@@ -57,6 +57,23 @@ static uint8_t flags_at(const ed *e, const struct ed_window *window, const struc
 
 static const uint32_t space = ' ';
 
+/* One line of a suggestion, tabs as spaces; returns the column behind. */
+static int draw_suggested(const struct ed_window *window, whit_screen *screen, int x, int y, int first,
+                          const char *line, size_t n)
+{
+    int limit = window->x + window->n_columns;
+    for (size_t from = 0; from <= n;) {
+        const char *tab = memchr(line + from, '\t', n - from);
+        size_t to = tab ? (size_t)(tab - line) : n;
+        x = whit_screen_put_n(screen, x, y, limit, WHIT_STYLE_SUGGESTION, line + from, to - from);
+        if (!tab) break;
+        int width = window->layout.tab_columns - (x - first) % window->layout.tab_columns;
+        x = whit_screen_put_n(screen, x, y, limit, WHIT_STYLE_SUGGESTION, "                ", (size_t)width);
+        from = to + 1;
+    }
+    return x;
+}
+
 /* One row of text; *cursor_x is set where the main cursor is in it. */
 static void draw_row(ed *e, struct ed_window *window, whit_screen *screen, int y, uint64_t row, uint64_t next,
                      const struct marks *marks, uint32_t *state, int *cursor_x)
@@ -76,15 +93,25 @@ static void draw_row(ed *e, struct ed_window *window, whit_screen *screen, int y
     }
     uint64_t main_offset = ed_cursor(e)->offset;
     bool is_main = window == e->window;
+    size_t n_suggested = 0;
+    const char *suggested = is_main ? ed_suggestion(e, window->doc, &n_suggested) : NULL;
+    const char *feed = n_suggested ? memchr(suggested, '\n', n_suggested) : NULL;
+    if (feed) n_suggested = (size_t)(feed - suggested);
     int column = 0;
     uint64_t at = row;
     whit_glyph glyph;
     while (at < next && whit_layout_glyph(layout, at, column, &glyph)) {
         int x = first + column - window->left;
         if (x >= limit) break;
+        if (is_main && main_offset == at && n_suggested) {
+            *cursor_x = x;
+            column += draw_suggested(window, screen, x, y, first, suggested, n_suggested) - x;
+            n_suggested = 0;
+            continue;
+        }
         whit_style style = at - row < n_styles ? (whit_style)styles[at - row] : WHIT_STYLE_TEXT;
         uint8_t flags = flags_at(e, window, marks, at);
-        if (is_main && main_offset >= at && main_offset < at + glyph.n_bytes) *cursor_x = x;
+        if (is_main && main_offset >= at && main_offset < at + glyph.n_bytes && *cursor_x < 0) *cursor_x = x;
         if (glyph.is_foreign || whit_layout_byte(layout, at) == '\t') {
             for (int i = 0; i < glyph.width; i++) {
                 const uint32_t *code = glyph.is_foreign && i < glyph.n_codes ? &glyph.codes[i] : &space;
@@ -100,7 +127,10 @@ static void draw_row(ed *e, struct ed_window *window, whit_screen *screen, int y
     }
     int x = first + column - window->left;
     bool line_ends = at >= text_end || whit_layout_byte(layout, at) == '\n' || whit_layout_byte(layout, at) == '\r';
-    if (is_main && main_offset == at && (line_ends || main_offset < next) && x >= first) *cursor_x = x;
+    if (is_main && main_offset == at && (line_ends || main_offset < next) && x >= first) {
+        *cursor_x = x;
+        if (n_suggested) draw_suggested(window, screen, x, y, first, suggested, n_suggested);
+    }
     if (line_ends && at < text_end && x >= first && x < limit) {
         uint8_t flags = flags_at(e, window, marks, at);
         if (flags & (WHIT_CELL_SELECTED | WHIT_CELL_CURSOR))
@@ -175,6 +205,20 @@ static void draw_status(ed *e, struct ed_window *window, whit_screen *screen)
     if (from > x) whit_screen_put(screen, from, y, limit, style, right);
 }
 
+/* What of a suggestion lies below the cursor's row; returns the last row that it takes. */
+static int draw_lines_below(ed *e, const struct ed_window *window, whit_screen *screen, int y)
+{
+    size_t n;
+    const char *at = ed_suggestion(e, window->doc, &n), *end = at ? at + n : NULL;
+    int first = window->x + ed_window_margin(e, window);
+    for (at = n ? memchr(at, '\n', n) : NULL; at && y + 1 < window->y + window->n_rows - 1;) {
+        const char *line = at + 1;
+        at = memchr(line, '\n', (size_t)(end - line));
+        draw_suggested(window, screen, first, ++y, first, line, (size_t)((at ? at : end) - line));
+    }
+    return y;
+}
+
 static void draw_window(ed *e, struct ed_window *window, whit_screen *screen)
 {
     if (window->child[0]) {
@@ -208,6 +252,7 @@ static void draw_window(ed *e, struct ed_window *window, whit_screen *screen)
             int last = window->x + window->n_columns - 1;
             screen->cursor_x = cursor_x < last ? cursor_x : last;
             screen->cursor_y = y;
+            y = draw_lines_below(e, window, screen, y);
         }
         if (next != UINT64_MAX && doc->syntax && (next - row > LINE_BYTES || window->layout.n_folds))
             whit_syntax_states_at(&doc->states, doc->syntax, doc->buffer->text, next, STATE_BYTES, &state);

@@ -2,6 +2,7 @@
  * The editor's documents, and what happens to a key. */
 #include "editor/state.h"
 
+#include "base/clock.h"
 #include "base/utf8.h"
 
 #include <limits.h>
@@ -145,6 +146,7 @@ void ed_close_doc(ed *e, struct ed_doc *doc)
     *at = doc->next;
     ed_language_forget(e, doc);
     ed_panel_forget(e, doc);
+    if (e->suggestion.doc == doc) ed_suggest_drop(e);
     free_doc(doc);
     ed_windows_layout(e);
     ed_check_journal(e);
@@ -255,6 +257,7 @@ void whit_editor_close(whit_editor *e)
         e->docs = next;
     }
     ed_language_close(e);
+    ed_suggest_close(e);
     ed_search_free(e->search);
     ed_panel_close(e);
     free(e->bindings);
@@ -375,11 +378,8 @@ static void record(ed *e, whit_key key)
     e->macro[e->n_macro++] = key;
 }
 
-void whit_editor_key(whit_editor *e, whit_key key, const char *paste, size_t n_paste)
+static void take_key(whit_editor *e, whit_key key, const char *paste, size_t n_paste)
 {
-    if (!e->root || e->done) return;
-    e->message[0] = 0;
-    if (e->recording && !e->playing && key.code < WHIT_KEY_PASTE) record(e, key);
     if (e->prompt.kind && ed_prompt_key(e, key, paste, n_paste)) return;
     if (key.code >= WHIT_KEY_PRESS && key.code <= WHIT_KEY_WHEEL_DOWN) {
         if (!e->prompt.kind) ed_click(e, key);
@@ -416,6 +416,19 @@ void whit_editor_key(whit_editor *e, whit_key key, const char *paste, size_t n_p
     }
 }
 
+void whit_editor_key(whit_editor *e, whit_key key, const char *paste, size_t n_paste)
+{
+    if (!e->root || e->done) return;
+    e->message[0] = 0;
+    if (e->recording && !e->playing && key.code < WHIT_KEY_PASTE) record(e, key);
+    if (key.code == WHIT_KEY_TAB && !key.mods && ed_suggest_accept(e)) return;
+    const struct ed_doc *doc = e->window->doc;
+    uint64_t version = doc->buffer->version, offset = ed_cursor(e)->offset;
+    take_key(e, key, paste, n_paste);
+    if (e->done) return;
+    ed_suggest_key(e, doc, version, offset);
+}
+
 bool whit_editor_is_done(const whit_editor *e)
 {
     return e->done;
@@ -443,13 +456,22 @@ size_t whit_editor_fds(const whit_editor *e, struct pollfd *fds, size_t max)
         fds[n++] = (struct pollfd){both[0], POLLIN, 0};
         fds[n++] = (struct pollfd){both[1], POLLOUT, 0};
     }
+    if (e->options.suggester && n < max) fds[n++] = (struct pollfd){e->options.suggester->fd, POLLIN, 0};
     return n;
+}
+
+int whit_editor_wait_ms(const whit_editor *e)
+{
+    if (!e->suggestion.due_ns) return -1;
+    uint64_t now = whit_now_ns();
+    return e->suggestion.due_ns <= now ? 0 : (int)((e->suggestion.due_ns - now + 999999) / 1000000);
 }
 
 bool whit_editor_ready(whit_editor *e)
 {
     if (!e->root || e->done) return false;
     bool redraw = ed_language_pump(e);
+    redraw = ed_suggest_take(e) || redraw;
     return (e->options.panel && e->options.panel->pump(e->options.panel->user, e)) || redraw;
 }
 
@@ -518,6 +540,7 @@ bool whit_editor_idle(whit_editor *e, bool *redraw)
             return true;
         }
     }
+    ed_suggest_idle(e);
     if (ed_language_update(e)) return true;
     if (ed_git_update(window->doc)) {
         *redraw = true;

@@ -215,6 +215,12 @@ void ed_panel_reply(ed *e, const char *text)
 
 /* ---- what a person wants --------------------------------------------------------------------------- */
 
+whit_panel_wish ed_panel_wish(const ed *e)
+{
+    const struct ed_panel *panel = &e->panel;
+    return (whit_panel_wish){panel->model, panel->url, panel->name, panel->key_file};
+}
+
 static bool begin(ed *e, whit_panel_request request)
 {
     struct ed_panel *panel = &e->panel;
@@ -224,7 +230,7 @@ static bool begin(ed *e, whit_panel_request request)
         ed_complain(e, "the agent is at work; agent-stop (S-F9) stops it");
         return false;
     }
-    request.wish = (whit_panel_wish){panel->model, panel->url, panel->name, panel->key_file};
+    request.wish = ed_panel_wish(e);
     if (agent->begin(agent->user, &request, &error) != WHIT_OK) {
         ed_complain_error(e, &error);
         return false;

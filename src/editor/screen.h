@@ -28,6 +28,7 @@ typedef enum whit_style {
     WHIT_STYLE_ERROR,
     WHIT_STYLE_LIST,
     WHIT_STYLE_LIST_HERE,
+    WHIT_STYLE_SUGGESTION, /* what a model would type */
     WHIT_N_STYLES,
 } whit_style;
 /* Added to a style. */

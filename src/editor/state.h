@@ -9,6 +9,7 @@
 #include "editor/editorconfig.h"
 #include "editor/language.h"
 #include "editor/layout.h"
+#include "editor/suggest.h"
 #include "editor/syntax.h"
 
 #define ED_CURSORS_MAX 1024
@@ -166,6 +167,7 @@ struct whit_editor {
     char message[600];
     bool message_is_error;
     bool done, quitting, mouse, numbers, wrap, editorconfig;
+    ed_suggest suggest;
     whit_theme theme;
     int tab_columns, indent; /* indent: 0 detected, -1 tabs, n spaces */
     int n_columns, n_rows;
@@ -191,6 +193,7 @@ struct whit_editor {
     size_t n_servers;
     struct ed_asked asked;
     struct ed_panel panel;
+    struct ed_suggestion suggestion;
     bool config_read;
     char config_path[512];
 };
@@ -316,6 +319,7 @@ void ed_complete_with(ed *e, const char *text, uint64_t from, uint64_t to);
 extern ed_command_fn ed_agent, ed_agent_stop, ed_agent_undo, ed_agent_redo, ed_explain, ed_rewrite;
 void ed_agent_task(ed *e, const char *text);
 void ed_rewrite_as(ed *e, const char *text);
+whit_panel_wish ed_panel_wish(const ed *e);
 bool ed_panel_waits(const ed *e); /* for an answer of the person's */
 void ed_panel_answer(ed *e, uint32_t letter);
 void ed_panel_scroll(ed *e, whit_key key);

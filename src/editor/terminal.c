@@ -340,7 +340,9 @@ static whit_status loop(struct terminal *terminal, const volatile bool *stop, wh
         struct timespec soon = {0, waiting ? ESCAPE_MS * 1000000L : 0};
         struct pollfd fds[2 + WHIT_EDITOR_FDS] = {{terminal->in, POLLIN, 0}, {terminal->watch, POLLIN, 0}};
         size_t n_others = whit_editor_fds(terminal->editor, fds + 2, WHIT_EDITOR_FDS);
-        int n = ppoll(fds, 2 + n_others, waiting || idle_work ? &soon : NULL, &before);
+        int wait_ms = waiting || idle_work ? -1 : whit_editor_wait_ms(terminal->editor);
+        if (wait_ms >= 0) soon = (struct timespec){wait_ms / 1000, wait_ms % 1000 * 1000000L};
+        int n = ppoll(fds, 2 + n_others, waiting || idle_work || wait_ms >= 0 ? &soon : NULL, &before);
         if (n < 0 && errno != EINTR) return whit_fail_errno(error, "the terminal", "wait for");
         if (n == 0 && waiting) {
             take_keys(terminal, true);
@@ -431,6 +433,7 @@ whit_status whit_edit_run(const whit_edit_options *options, bool *stopped, whit_
         snprintf(config, sizeof config, "%s/.config/whit/edit.conf", home);
     whit_editor_options editor_options = {.journal_folder = has_folder ? folder : NULL,
                                           .config_path = *config ? config : NULL,
+                                          .suggester = options->suggester,
                                           .read_only = options->read_only,
                                           .copy = copy,
                                           .user = &terminal,

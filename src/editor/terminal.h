@@ -3,12 +3,13 @@
 #ifndef WHIT_EDITOR_TERMINAL_H
 #define WHIT_EDITOR_TERMINAL_H
 
-#include "base/status.h"
+#include "editor/suggest.h"
 
 typedef struct whit_edit_options {
     const char *const *files; /* FILE, FILE:LINE, or "-" for what comes on stdin */
     size_t n_files;
     const char *config_path; /* NULL: $XDG_CONFIG_HOME/whit/edit.conf */
+    const whit_suggester *suggester; /* NULL: none */
     bool read_only, no_journal;
     const struct whit_panel *panel; /* an agent; NULL: none */
     const volatile bool *stop; /* set by a signal: the journals are written, and the editor ends */

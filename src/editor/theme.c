@@ -20,6 +20,7 @@ static const char *const style_names[WHIT_N_STYLES] = {
     [WHIT_STYLE_ADDED] = "added", [WHIT_STYLE_CHANGED] = "changed", [WHIT_STYLE_REMOVED] = "removed",
     [WHIT_STYLE_STATUS] = "status", [WHIT_STYLE_STATUS_OTHER] = "status_other", [WHIT_STYLE_PROMPT] = "prompt",
     [WHIT_STYLE_ERROR] = "error", [WHIT_STYLE_LIST] = "list", [WHIT_STYLE_LIST_HERE] = "list_here",
+    [WHIT_STYLE_SUGGESTION] = "suggestion",
 };
 
 static const whit_theme dark = {
@@ -45,6 +46,7 @@ static const whit_theme dark = {
         [WHIT_STYLE_ERROR]        = {0xFF5F5F, NONE, BOLD},
         [WHIT_STYLE_LIST]         = {0xD0D0D0, 0x303030, 0},
         [WHIT_STYLE_LIST_HERE]    = {0xE4E4E4, 0x585858, BOLD},
+        [WHIT_STYLE_SUGGESTION]   = {0x87AFD7, NONE, DIM},
     },
     .match = {0x000000, 0xD7AF5F, 0},
     .colored = true,
@@ -73,6 +75,7 @@ static const whit_theme light = {
         [WHIT_STYLE_ERROR]        = {0xD70000, NONE, BOLD},
         [WHIT_STYLE_LIST]         = {0x303030, 0xE4E4E4, 0},
         [WHIT_STYLE_LIST_HERE]    = {0x1C1C1C, 0xBCBCBC, BOLD},
+        [WHIT_STYLE_SUGGESTION]   = {0x5F87AF, NONE, 0},
     },
     .match = {0x000000, 0xFFD75F, 0},
     .colored = true,

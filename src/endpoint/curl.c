@@ -98,11 +98,13 @@ static whit_status prepare(whit_endpoint *endpoint, whit_error *error)
 {
     static const char tail[] = "/chat/completions";
     const whit_endpoint_options *options = &endpoint->options;
+    const char *path = options->path ? options->path : tail;
     size_t n = strlen(options->url);
     while (n && options->url[n - 1] == '/') n--;
-    bool whole = n >= sizeof tail - 1 && memcmp(options->url + n - (sizeof tail - 1), tail, sizeof tail - 1) == 0;
+    if (n >= sizeof tail - 1 && memcmp(options->url + n - (sizeof tail - 1), tail, sizeof tail - 1) == 0)
+        n -= sizeof tail - 1;
     char *bearer = NULL;
-    bool ok = asprintf(&endpoint->url, "%.*s%s", (int)n, options->url, whole ? "" : tail) > 0;
+    bool ok = asprintf(&endpoint->url, "%.*s%s", (int)n, options->url, path) > 0;
     ok = ok && add_header(endpoint, "Content-Type: application/json") && add_header(endpoint, "Expect:");
     if (ok && options->key && *options->key) {
         ok = asprintf(&bearer, "Authorization: Bearer %s", options->key) > 0 && add_header(endpoint, bearer);
@@ -130,7 +132,7 @@ whit_status whit_endpoint_open(const whit_endpoint_options *options, whit_endpoi
     }
     opened->curl = opened->api.easy_init();
     status = opened->curl ? prepare(opened, error) : whit_fail_memory(error, "a connection", 0);
-    opened->options.url = opened->options.key = NULL; /* the caller's */
+    opened->options.url = opened->options.path = opened->options.key = NULL; /* the caller's */
     if (status == WHIT_OK)
         *endpoint = opened;
     else

@@ -12,6 +12,7 @@ typedef struct whit_endpoint whit_endpoint;
 
 typedef struct whit_endpoint_options {
     const char *url;             /* ".../v1", or the whole address of chat/completions */
+    const char *path;            /* what is asked there; NULL: "/chat/completions" */
     const char *key;             /* NULL or "": none; goes over https, or http to this machine, only */
     uint32_t connect_s, stall_s; /* give up connecting, or where nothing comes, after so long; 0: 20, 300 */
     uint32_t n_tries;            /* of one request; 0: 5 */

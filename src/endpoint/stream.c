@@ -50,6 +50,7 @@ static bool take_event(whit_sse *s, const char *data, size_t n)
     }
     const json_t *choice = json_array_get(json_object_get(event, "choices"), 0);
     const json_t *delta = json_object_get(choice, "delta"), *text = json_object_get(delta, "content");
+    if (!delta) text = json_object_get(choice, "text"); /* of /completions */
     append(&s->text, text);
     if (json_string_length(text) && s->on_text) s->on_text(s->user, json_string_value(text), json_string_length(text));
     json_array_foreach(json_object_get(delta, "tool_calls"), i, piece) if (!add_call(s, piece)) break;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * An answer of /chat/completions as it comes: server-sent events in pieces of any size, put together
+ * An answer of /chat/completions or /completions as it comes: server-sent events in pieces of any size, put together
  * to the message that an unstreamed answer holds; or JSON where a server does not stream. */
 #ifndef WHIT_ENDPOINT_STREAM_H
 #define WHIT_ENDPOINT_STREAM_H

@@ -26,7 +26,7 @@ SCRIPTS = {
     "unsaved": [message(None, [("read", {"path": "a.c"})]), patch, streamed("Done in the buffer.")],
     "rewrite": [streamed("```c\nint one = 11;\n```")],
     "explain": [streamed("It sets one to 1.")],
-    "ghost": [(200, json.dumps({"choices": [{"text": t}]}).encode(), {}) for t in ("n a + b;", " second")],
+    "ghost": [(200, json.dumps({"choices": [{"text": t}]}).encode(), {}) for t in ("n a + b;", "n\n\tand this;")],
     "slow": [],
 }
 

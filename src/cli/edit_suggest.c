@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/edit_suggest.h"
+
+#include "cli/agent.h"
+#include "cli/cli.h"
+#include "cli/names.h"
+#include "endpoint/endpoint.h"
+#include "endpoint/stream.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define SUGGESTED_TOKENS 64
+#define SUGGESTED_LINES  8
+#define CONTEXT_TOKENS   4096 /* three times what the editor sends */
+
+struct question {
+    char *before, *behind;
+    size_t before_bytes, behind_bytes;
+};
+
+struct cli_edit_suggester {
+    struct cli_edit_wish wish; /* what the command line says */
+    struct cli_edit_wish own;  /* what was asked for first, and is kept; copies */
+    whit_buf key;
+    whit_suggester callbacks;
+    pthread_t thread;
+    bool has_thread;
+    /* Of the thread alone: */
+    whit_model *model;
+    whit_session *session;
+    whit_sampler *sampler;
+    whit_endpoint *endpoint;
+    uint64_t number; /* of the question that it answers */
+    uint32_t n_lines;
+    /* Under the lock: */
+    pthread_mutex_t lock;
+    pthread_cond_t asked;
+    struct question waiting;
+    bool has_waiting, ends, is_useless; /* useless: no suggestion will ever come */
+    uint64_t latest;                    /* number of the latest question; others are of no use any more */
+    whit_buf answer;
+    whit_suggestion_state state;
+    char why[300];
+    volatile bool cancel;
+};
+
+static void tell(const struct cli_edit_suggester *s)
+{
+    uint64_t one = 1;
+    while (write(s->callbacks.fd, &one, sizeof one) < 0 && errno == EINTR) {
+    }
+}
+
+/* A piece of the answer; false where enough has come, or nobody waits for it. */
+static bool on_text(void *user, const char *text, size_t n)
+{
+    struct cli_edit_suggester *s = user;
+    pthread_mutex_lock(&s->lock);
+    bool more = s->latest == s->number && !s->ends;
+    for (size_t i = 0; i < n && more; i++)
+        if (text[i] == '\n' && ++s->n_lines >= SUGGESTED_LINES) {
+            n = i;
+            more = false;
+            whit_buf_append(&s->answer, text, n);
+        }
+    if (more) more = whit_buf_append(&s->answer, text, n);
+    pthread_mutex_unlock(&s->lock);
+    tell(s);
+    return more;
+}
+
+/* ---- in this process ------------------------------------------------------------------------ */
+
+static whit_status open_model(struct cli_edit_suggester *s, whit_error *error)
+{
+    char found[CLI_PATH_BYTES];
+    whit_model_options how = whit_model_options_default();
+    whit_session_options wanted = whit_session_options_default();
+    whit_sampler_options sampling = whit_sampler_options_default();
+    if (s->sampler) return WHIT_OK;
+    WHIT_TRY(cli_find_model(s->own.model, found, error));
+    if (!s->model) WHIT_TRY(whit_model_open(found, &how, &s->model, error));
+    int32_t id;
+    size_t n_ids;
+    /* Before a session is paid for: is it a model that fills gaps? */
+    whit_status status = whit_tokenize_infill(s->model, "", 0, "", 0, &id, 0, &n_ids, error);
+    if (status != WHIT_OK && status != WHIT_ERROR_LIMIT) return status;
+    wanted.n_ctx_tokens = CONTEXT_TOKENS;
+    if (whit_model_context_size(s->model) < CONTEXT_TOKENS) wanted.n_ctx_tokens = 0;
+    wanted.act = WHIT_ACT_I8;
+    wanted.cpu = getenv("WHIT_CPU");
+    wanted.cancel = &s->cancel;
+    if (!s->session) WHIT_TRY(whit_session_open(s->model, &wanted, &s->session, error));
+    sampling.temperature = 0;
+    return whit_sampler_open(s->model, &sampling, &s->sampler, error);
+}
+
+static whit_status ask_model(struct cli_edit_suggester *s, const struct question *q, whit_error *error)
+{
+    WHIT_TRY(open_model(s, error));
+    size_t capacity = whit_session_context_size(s->session) - SUGGESTED_TOKENS, n_ids;
+    int32_t *ids = malloc(capacity * sizeof *ids);
+    if (!ids) return whit_fail_memory(error, "a prompt", capacity * sizeof *ids);
+    whit_generate_options options = whit_generate_options_default();
+    options.n_tokens = SUGGESTED_TOKENS;
+    options.on_text = on_text;
+    options.user = s;
+    whit_status status = whit_tokenize_infill(s->model, q->before, q->before_bytes, q->behind, q->behind_bytes, ids,
+                                              capacity, &n_ids, error);
+    if (status == WHIT_OK) status = whit_session_reuse(s->session, 0, ids, n_ids, &options.n_present, error);
+    if (status == WHIT_OK) status = whit_generate(s->session, s->sampler, ids, n_ids, &options, NULL, error);
+    free(ids);
+    return status;
+}
+
+/* ---- at an endpoint ------------------------------------------------------------------------- */
+
+static void begin_stream(void *user)
+{
+    whit_sse_reset(user);
+}
+
+static bool take_stream(void *user, const char *data, size_t n)
+{
+    return whit_sse_push(user, data, n);
+}
+
+static bool is_whole_stream(void *user)
+{
+    return whit_sse_is_whole(user);
+}
+
+static void stream_text(void *user, const char *text, size_t n)
+{
+    struct cli_edit_suggester *s = user;
+    if (!on_text(s, text, n)) s->cancel = true;
+}
+
+static whit_status ask_endpoint(struct cli_edit_suggester *s, const struct question *q, whit_error *error)
+{
+    if (!s->endpoint && !s->key.size_bytes) WHIT_TRY(cli_agent_key(s->own.key_file, &s->key, error));
+    whit_endpoint_options at = {.url = s->own.url,
+                                .path = "/completions",
+                                .key = (const char *)s->key.data,
+                                .connect_s = 5,
+                                .stall_s = 30,
+                                .n_tries = 1,
+                                .cancel = &s->cancel};
+    if (!s->endpoint) WHIT_TRY(whit_endpoint_open(&at, &s->endpoint, error));
+    json_t *request =
+        json_pack("{s:s%, s:s%, s:i, s:i, s:b, s:s*}", "prompt", q->before, q->before_bytes, "suffix", q->behind,
+                  q->behind_bytes, "max_tokens", SUGGESTED_TOKENS, "temperature", 0, "stream", 1, "model", s->own.name);
+    char *body = request ? json_dumps(request, JSON_COMPACT) : NULL;
+    json_decref(request);
+    if (!body) return WHIT_OK; /* the text is no UTF-8 */
+    whit_sse stream = {.on_text = stream_text, .user = s};
+    const whit_endpoint_sink sink = {begin_stream, take_stream, is_whole_stream, &stream};
+    whit_status status = whit_endpoint_post(s->endpoint, body, strlen(body), &sink, error);
+    free(body);
+    if (status == WHIT_OK && stream.failed) status = whit_fail(error, WHIT_ERROR_IO, "%s", stream.why);
+    if (status == WHIT_OK && !stream.is_stream) { /* a server that does not stream */
+        json_t *whole = json_loadb((const char *)stream.body.data, stream.body.size_bytes, 0, NULL);
+        const json_t *text = json_object_get(json_array_get(json_object_get(whole, "choices"), 0), "text");
+        if (json_is_string(text)) on_text(s, json_string_value(text), json_string_length(text));
+        json_decref(whole);
+    }
+    whit_sse_free(&stream);
+    return status;
+}
+
+/* ---- the thread ----------------------------------------------------------------------------- */
+
+static void free_question(struct question *q)
+{
+    free(q->before);
+    free(q->behind);
+    *q = (struct question){0};
+}
+
+static void *work(void *user)
+{
+    struct cli_edit_suggester *s = user;
+    pthread_mutex_lock(&s->lock);
+    for (;;) {
+        while (!s->has_waiting && !s->ends) pthread_cond_wait(&s->asked, &s->lock);
+        if (s->ends) break;
+        struct question q = s->waiting;
+        s->waiting = (struct question){0};
+        s->has_waiting = false;
+        s->number = s->latest;
+        s->n_lines = 0;
+        s->cancel = false;
+        pthread_mutex_unlock(&s->lock);
+        whit_error error;
+        whit_status status = s->own.url ? ask_endpoint(s, &q, &error) : ask_model(s, &q, &error);
+        free_question(&q);
+        pthread_mutex_lock(&s->lock);
+        bool too_long = status == WHIT_ERROR_LIMIT; /* more text than the context takes: no suggestion here */
+        bool failed = status != WHIT_OK && status != WHIT_ERROR_CANCELLED && !too_long;
+        if (failed) s->is_useless = true;
+        if (s->latest == s->number) {
+            s->state = failed ? WHIT_SUGGESTION_FAILED : WHIT_SUGGESTION_DONE;
+            if (failed) snprintf(s->why, sizeof s->why, "%.280s", error.message);
+            tell(s);
+        }
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+/* ---- for the editor --------------------------------------------------------------------------- */
+
+static char *copy(const char *text, size_t n)
+{
+    char *own = malloc(n + 1);
+    if (own) {
+        memcpy(own, text, n);
+        own[n] = 0;
+    }
+    return own;
+}
+
+/* Under the lock. */
+static void forget(struct cli_edit_suggester *s)
+{
+    s->latest++;
+    s->cancel = true;
+    free_question(&s->waiting);
+    s->has_waiting = false;
+    s->answer.size_bytes = 0;
+    s->answer.failed = false;
+    s->state = WHIT_SUGGESTION_NONE;
+}
+
+/* The first question decides which model it is; false where none is named. */
+static bool choose(struct cli_edit_suggester *s, const whit_panel_wish *settings)
+{
+    bool named = s->wish.model || s->wish.url;
+    const char *model = named ? s->wish.model : settings->model;
+    const char *url = named ? s->wish.url : model ? NULL : settings->url;
+    if (s->own.model || s->own.url) return true;
+    const char *name = s->wish.name ? s->wish.name : settings->name;
+    const char *key_file = s->wish.key_file ? s->wish.key_file : settings->key_file;
+    s->own = (struct cli_edit_wish){model ? strdup(model) : NULL, url ? strdup(url) : NULL, name ? strdup(name) : NULL,
+                                    key_file ? strdup(key_file) : NULL};
+    return s->own.model || s->own.url;
+}
+
+static bool ask(void *user, const whit_suggestion_question *question)
+{
+    struct cli_edit_suggester *s = user;
+    if (!choose(s, &question->settings) || (s->own.url && !question->anywhere)) return false;
+    pthread_mutex_lock(&s->lock);
+    forget(s);
+    bool begins = !s->is_useless;
+    if (begins && !s->has_thread) begins = s->has_thread = !pthread_create(&s->thread, NULL, work, s);
+    if (begins) {
+        s->waiting = (struct question){copy(question->before, question->before_bytes),
+                                       copy(question->behind, question->behind_bytes), question->before_bytes,
+                                       question->behind_bytes};
+        begins = s->has_waiting = s->waiting.before && s->waiting.behind;
+    }
+    if (begins) {
+        s->state = WHIT_SUGGESTION_WORKING;
+        pthread_cond_signal(&s->asked);
+    } else {
+        free_question(&s->waiting);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return begins;
+}
+
+static void cancel(void *user)
+{
+    struct cli_edit_suggester *s = user;
+    pthread_mutex_lock(&s->lock);
+    forget(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static whit_suggestion_state take(void *user, whit_buf *text, char *why, size_t why_bytes)
+{
+    struct cli_edit_suggester *s = user;
+    uint64_t drained;
+    while (read(s->callbacks.fd, &drained, sizeof drained) < 0 && errno == EINTR) {
+    }
+    pthread_mutex_lock(&s->lock);
+    if (s->answer.size_bytes) whit_buf_append(text, s->answer.data, s->answer.size_bytes);
+    s->answer.size_bytes = 0;
+    whit_suggestion_state state = s->state;
+    if (state == WHIT_SUGGESTION_DONE || state == WHIT_SUGGESTION_FAILED) s->state = WHIT_SUGGESTION_NONE;
+    if (state == WHIT_SUGGESTION_FAILED) snprintf(why, why_bytes, "%s", s->why);
+    pthread_mutex_unlock(&s->lock);
+    return state;
+}
+
+whit_status cli_edit_suggester_open(const struct cli_edit_wish *wish, struct cli_edit_suggester **suggester,
+                                    whit_error *error)
+{
+    struct cli_edit_suggester *s = *suggester = calloc(1, sizeof *s);
+    if (!s) return whit_fail_memory(error, "suggestions", sizeof *s);
+    s->wish = *wish;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->asked, NULL);
+    s->callbacks = (whit_suggester){s, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), ask, cancel, take};
+    if (s->callbacks.fd >= 0) return WHIT_OK;
+    whit_status status = whit_fail_errno(error, "suggestions", "open an event of");
+    cli_edit_suggester_close(s);
+    *suggester = NULL;
+    return status;
+}
+
+void cli_edit_suggester_close(struct cli_edit_suggester *s)
+{
+    if (!s) return;
+    pthread_mutex_lock(&s->lock);
+    forget(s);
+    s->ends = true;
+    pthread_cond_signal(&s->asked);
+    pthread_mutex_unlock(&s->lock);
+    if (s->has_thread) pthread_join(s->thread, NULL);
+    whit_sampler_close(s->sampler);
+    whit_session_close(s->session);
+    whit_model_close(s->model);
+    whit_endpoint_close(s->endpoint);
+    whit_buf_free(&s->answer);
+    whit_buf_free(&s->key);
+    free((char *)s->own.model);
+    free((char *)s->own.url);
+    free((char *)s->own.name);
+    free((char *)s->own.key_file);
+    if (s->callbacks.fd >= 0) close(s->callbacks.fd);
+    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->asked);
+    free(s);
+}
+
+const whit_suggester *cli_edit_suggester_callbacks(const struct cli_edit_suggester *s)
+{
+    return &s->callbacks;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ * Suggestions at the cursor: text that a model would put there, from whoever is behind the callbacks. The editor
+ * asks for one at a time and polls for the answer; it never waits. */
+#ifndef WHIT_EDITOR_SUGGEST_H
+#define WHIT_EDITOR_SUGGEST_H
+
+#include "editor/panel.h"
+
+typedef enum whit_suggestion_state {
+    WHIT_SUGGESTION_NONE, /* nothing is asked for */
+    WHIT_SUGGESTION_WORKING,
+    WHIT_SUGGESTION_DONE,
+    WHIT_SUGGESTION_FAILED,
+} whit_suggestion_state;
+
+/* What belongs between two texts? */
+typedef struct whit_suggestion_question {
+    const char *before, *behind;
+    size_t before_bytes, behind_bytes;
+    whit_panel_wish settings; /* which model, where the command line names none */
+    bool anywhere;            /* the user wants the text to be sent to an endpoint, too */
+} whit_suggestion_question;
+
+/* All functions return at once, and are called on the editor's thread. */
+typedef struct whit_suggester {
+    void *user;
+    int fd; /* readable when there is news */
+    /* All texts are copied; what was asked before is given up. False where no suggestion will come, or without memory. */
+    bool (*ask)(void *user, const whit_suggestion_question *question);
+    void (*cancel)(void *user);
+    /* Appends what has come since the last call to `text`; `why` gets the line of a failure. DONE and FAILED are
+     * told once. */
+    whit_suggestion_state (*take)(void *user, whit_buf *text, char *why, size_t why_bytes);
+} whit_suggester;
+
+/* ---- for this room alone ---------------------------------------------------------------------- */
+
+struct ed_doc;
+struct whit_editor;
+
+/* Text goes to an endpoint only where the user says so. */
+typedef enum ed_suggest { ED_SUGGEST_LOCALLY, ED_SUGGEST_ANYWHERE, ED_SUGGEST_NEVER } ed_suggest;
+
+struct ed_suggestion {
+    struct ed_doc *doc;       /* NULL: none is asked for or shown */
+    uint64_t version, offset; /* of the text, and the cursor's */
+    whit_buf text;            /* what of it was not typed yet */
+    bool done;
+    uint64_t due_ns; /* when to ask; 0: not */
+};
+
+/* After every key: what it does to a suggestion, and when to ask for another. What stood before the key. */
+void ed_suggest_key(struct whit_editor *e, const struct ed_doc *doc, uint64_t version, uint64_t offset);
+/* Takes the suggestion that is shown; false where there is none. */
+bool ed_suggest_accept(struct whit_editor *e);
+void ed_suggest_drop(struct whit_editor *e);
+/* What is shown at the cursor of this text; *n 0: nothing. */
+const char *ed_suggestion(const struct whit_editor *e, const struct ed_doc *doc, size_t *n);
+void ed_suggest_idle(struct whit_editor *e); /* asks when the rest has been long enough */
+bool ed_suggest_take(struct whit_editor *e); /* true: the screen would now be another */
+void ed_suggest_close(struct whit_editor *e);
+
+#endif
