@@ -444,7 +444,7 @@ const struct ed_command ed_commands[] = {
     {"new-line", "Enter", "Begin a new line, indented as this one.", ed_do_new_line, ED_EDITS},
     {"backspace", "Backspace", "Delete the character before, or the selection.", ed_do_backspace, ED_EDITS},
     {"delete", "Delete", "Delete the character behind, or the selection.", ed_do_delete, ED_EDITS},
-    {"delete-word-left", "M-Backspace C-Backspace", "Delete to the beginning of a word.", ed_do_delete_word_left, ED_EDITS},
+    {"delete-word-left", "M-Backspace C-Backspace", "Delete to the word start.", ed_do_delete_word_left, ED_EDITS},
     {"delete-word-right", "C-Delete M-d", "Delete to the next word.", ed_do_delete_word_right, ED_EDITS},
     {"delete-line", "C-k", "Delete the line.", ed_do_delete_line, ED_EDITS | ED_ONE},
     {"duplicate-line", "C-u", "Repeat the line below.", ed_do_duplicate_line, ED_EDITS | ED_ONE},
