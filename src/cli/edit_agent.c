@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define TURNS_MAX      50          /* answers of a task */
-#define UNSAVED_NS     50000000ull /* so long the list of unsaved texts is believed: what is written is compared anyway */
+#define UNSAVED_NS     50000000ull /* so long the list of unsaved texts is believed; writing compares anyway */
 #define SELECTION_ROLE "You are asked about a part of a text in an editor."
 
 /* What the editor is to do, on its own thread. */

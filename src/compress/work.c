@@ -30,7 +30,7 @@ static whit_status write_all(const whit_work *work, const void *data, size_t siz
     return WHIT_OK;
 }
 
-/* ---- a record's payload: per matrix its name, type, digest, lengths of parts and parts ----------------------------- */
+/* ---- a record's payload: per matrix its name, type, digest, lengths of parts and parts ------------------------ */
 
 static bool put_matrix(whit_buf *buf, const whit_finished *f)
 {

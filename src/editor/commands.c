@@ -426,7 +426,7 @@ const struct ed_command ed_commands[] = {
     {"agent-undo", "F10", "Take the agent's latest turn back.", ed_agent_undo, 0},
     {"agent-redo", "S-F10", "Make the turn again that was taken back.", ed_agent_redo, 0},
     {"explain", "F6", "Let the model explain the selection, or the line.", ed_explain, 0},
-    {"rewrite", "S-F6", "Let the model rewrite the selection, or the line; the difference is shown first.", ed_rewrite, 0},
+    {"rewrite", "S-F6", "Let the model rewrite the selection or line; the difference is shown first.", ed_rewrite, 0},
 
     {"left", "Left", "Move left.", left, ED_MOVES},
     {"right", "Right", "Move right.", right, ED_MOVES},

@@ -12,7 +12,7 @@ typedef struct whit_edit_options {
     const whit_suggester *suggester; /* NULL: none */
     bool read_only, no_journal;
     const struct whit_panel *panel; /* an agent; NULL: none */
-    const volatile bool *stop; /* set by a signal: the journals are written, and the editor ends */
+    const volatile bool *stop;      /* set by a signal: the journals are written, and the editor ends */
 } whit_edit_options;
 
 /* Runs until the user quits. *stopped: a signal ended it. WHIT_ERROR_UNSUPPORTED where there is no

@@ -129,7 +129,8 @@ int main(int argc, char **argv)
     if (argc != 6) return 2;
     if (whit_tokenizer_from_path(argv[1], &image, &error) != WHIT_OK ||
         whit_tokenizer_check(image.data, image.size_bytes, &view, &error) != WHIT_OK ||
-        whit_token_trie_of_tokenizer(&view, whit_tokenizer_n_tokens(&view), none, argv[1], NULL, &v, &error) != WHIT_OK) {
+        whit_token_trie_of_tokenizer(&view, whit_tokenizer_n_tokens(&view), none, argv[1], NULL, &v, &error) !=
+            WHIT_OK) {
         fprintf(stderr, "%s\n", error.message);
         return 1;
     }

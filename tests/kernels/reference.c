@@ -536,7 +536,7 @@ static void screened_head(void **state)
 
 /* ---- corrections ---------------------------------------------------------------------------- */
 
-/* Codes, then outliers, are the rows that get_rows gives; those are the codes' with the outliers that were asked for. */
+/* Codes, then outliers, are the rows that get_rows gives; those are the codes' with the wanted outliers. */
 static void outliers_add_to_products(void **state)
 {
     (void)state;
