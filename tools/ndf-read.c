@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * A second, independent reader of the .ndf container, written from docs/format.md alone.
  *
- *     ndf-read FILE
+ *     ndf-read [--container] FILE
  *
- * Checks every hash and every bound of a model and its part files, or of an adapter in a file of its
+ * Checks every hash, every tensor's digest (--container: but these) and every bound of a model and its part files, or of an adapter in a file of its
  * own, and prints what is inside, one thing a line. It shares no code with the library, so a mistake in one of them
  * or in the specification shows as a difference (tests/unit/ndf_reader.sh). It takes the plain way everywhere: whole
  * files in memory, linear searches. Little-endian machines only. */
@@ -17,6 +17,8 @@
 #include <string.h>
 
 #include <sodium.h>
+
+#include "ndf-digest.h"
 
 enum { HASH = 32, CHUNK = 1 << 20 };
 enum { HEAD = 1, TOKENIZER, DATA, SEAL, COMMIT, PART, FIRST_APPENDED = 16, ADAPTER = 16 };
@@ -412,7 +414,33 @@ static void take_outliers(const span *data, uint32_t rows, uint32_t columns)
     printf("outliers %" PRIu64 "\n", n);
 }
 
-static void take_tensors(const span *in, const model *from, hash *identity)
+static void add_any(void *state, const void *bytes, uint64_t size)
+{
+    add(state, bytes, size);
+}
+
+/* The digest of a tensor (section 5) is what the seal has. parts: by kind, none where of is NULL. */
+static void check_digest(const span *in, const uint8_t type[32], const span parts[8], const span *sealed)
+{
+    stored_tensor tensor = {0};
+    hash state;
+    uint8_t digest[HASH];
+    memcpy(tensor.type, type, sizeof tensor.type);
+    for (int kind = 0; kind < 3; kind++)
+        tensor.part[kind] = parts[kind].bytes, tensor.part_bytes[kind] = parts[kind].size;
+    begin(&state, "whit.tensor");
+    need(canonical_tensor(&tensor, add_any, &state), in, "a tensor's parts have other lengths than its type asks for");
+    for (uint32_t kind = 3; kind < 8; kind++) {
+        if (!parts[kind].of) continue;
+        add(&state, &kind, sizeof kind);
+        add_u64(&state, parts[kind].size);
+        add(&state, parts[kind].bytes, parts[kind].size);
+    }
+    end(&state, digest);
+    need(memcmp(digest, sealed->bytes, HASH) == 0, in, "a tensor's digest is not that of its parts");
+}
+
+static void take_tensors(const span *in, const model *from, bool container_alone, hash *identity)
 {
     uint32_t n = u32(in, 0), n_parts = u32(in, 4), n_buckets = u32(in, 8), used = 0;
     need(n_buckets == bucket_count(n) && u32(in, 12) == 0, in, "header");
@@ -432,6 +460,7 @@ static void take_tensors(const span *in, const model *from, hash *identity)
         add_u64(identity, rows);
         add_u64(identity, columns);
         add(identity, digest.bytes, HASH);
+        span stored[8] = {{0}};
         for (uint32_t kind = 0; kind < 8; kind++) {
             uint32_t slot = u32(in, at + 48 + 4 * kind);
             need(kind || slot, in, "a tensor has no codes");
@@ -452,8 +481,10 @@ static void take_tensors(const span *in, const model *from, hash *identity)
             print_hash(sum);
             putchar('\n');
             if (kind == 4) take_outliers(&data, rows, columns);
+            stored[kind] = data;
             used++;
         }
+        if (!container_alone) check_digest(in, piece(in, in->what, at + 16, 32).bytes, stored, &digest);
     }
     need(used == n_parts, in, "a part belongs to no tensor");
     for (uint32_t i = 1; i < n_parts; i++) {
@@ -534,25 +565,27 @@ static void take_loose(const frame *frames, uint32_t n, const char *path)
 int main(int argc, char **argv)
 {
     static model all;
-    if (argc != 2 || sodium_init() < 0) {
-        fprintf(stderr, "usage: ndf-read FILE\n");
+    bool container_alone = argc == 3 && strcmp(argv[1], "--container") == 0;
+    if (argc != 2 + container_alone || sodium_init() < 0) {
+        fprintf(stderr, "usage: ndf-read [--container] FILE\n");
         return 2;
     }
-    file main_file = load(argv[1]);
+    const char *path = argv[argc - 1];
+    file main_file = load(path);
     uint32_t n, i = 0;
     frame *frames = take_chain(&main_file, &n);
     if (frames[0].type >= FIRST_APPENDED) {
-        take_loose(frames, n, argv[1]);
+        take_loose(frames, n, path);
         free(frames);
         free(main_file.bytes);
         return 0;
     }
-    if (frames[0].type != HEAD || n < 4) fail(argv[1], "not a model");
+    if (frames[0].type != HEAD || n < 4) fail(path, "not a model");
     const span *head = &frames[i++].payload;
     take_sections(head, &all);
     all.tokenizer = frames[i].type == TOKENIZER ? frames[i++].payload : (span){.of = &main_file};
     if (i + 3 > n || frames[i].type != DATA || frames[i + 1].type != SEAL || frames[i + 2].type != COMMIT)
-        fail(argv[1], "frames are out of order");
+        fail(path, "frames are out of order");
     all.data[0] = frames[i].payload;
     all.seal = frames[i + 1].payload;
     i += 3;
@@ -563,7 +596,7 @@ int main(int argc, char **argv)
     need(all.seal.size == 128 + HASH * ((uint64_t)n_tensors + all.n_files - 1) && u64(&all.seal, 96) == n_tensors &&
              u64(&all.seal, 104) == all.n_files - 1,
          &all.seal, "seal");
-    for (uint32_t f = 1; f < all.n_files; f++) take_part_file(argv[1], head, &all, f);
+    for (uint32_t f = 1; f < all.n_files; f++) take_part_file(path, head, &all, f);
 
     uint8_t config[HASH], tokenizer[HASH], other[HASH], identity[HASH];
     hash state;
@@ -577,13 +610,13 @@ int main(int argc, char **argv)
     add(&state, config, HASH);
     add(&state, tokenizer, HASH);
     add_u64(&state, n_tensors);
-    take_tensors(&all.sections[4], &all, &state);
+    take_tensors(&all.sections[4], &all, container_alone, &state);
     end(&state, identity);
     need(memcmp(all.seal.bytes, identity, HASH) == 0 && memcmp(all.seal.bytes + 32, config, HASH) == 0 &&
              memcmp(all.seal.bytes + 64, tokenizer, HASH) == 0,
          &all.seal, "the identity is wrong");
     for (; i < n; i++) {
-        if (frames[i].type != COMMIT && frames[i].type < FIRST_APPENDED) fail(argv[1], "frames are out of order");
+        if (frames[i].type != COMMIT && frames[i].type < FIRST_APPENDED) fail(path, "frames are out of order");
         if (frames[i].type != COMMIT) take_appended(&frames[i]);
     }
     printf("tokenizer %" PRIu64 " ", all.tokenizer.size);

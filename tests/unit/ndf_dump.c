@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * The library's half of the comparison with tools/ndf-read.c.
  *
- *     ndf_dump make FOLDER     writes model.ndf, split.ndf and its parts, and adapter.ndf
+ *     ndf_dump make FOLDER     writes model.ndf, split.ndf and its parts, adapter.ndf, and types.ndf: a tensor of
+ *                              every type that there is, of any bytes, with the digests of the library; and
+ *                              smallest.ndf, which docs/format.md prints
  *     ndf_dump show FILE       prints what ndf-read prints, from the library's calls */
 #include "format/ndf_append.h"
 #include "format/ndf_file.h"
 #include "format/ndf_identity.h"
 #include "format/ndf_verify.h"
+#include "base/rng.h"
+#include "kernels/codec.h"
+#include "kernels/corrections.h"
 #include "model/adapter.h"
 #include "ndf_sample.h"
 
@@ -169,6 +174,118 @@ static whit_status make_adapter(const char *path, whit_error *error)
     return status;
 }
 
+/* Declares a tensor of a type, or writes it: parts of any bytes, for every bit pattern has a value. */
+static whit_status put_type(whit_ndf_writer *writer, bool declares, uint32_t i, const whit_tensor_type *type,
+                            uint32_t *number, whit_error *error)
+{
+    static uint8_t bytes[WHIT_PART_COUNT][1 << 18], rows[1 << 18];
+    uint64_t part_bytes[WHIT_PART_COUNT] = {0};
+    whit_tensor tensor = {.type = *type}, *t = &tensor;
+    whit_rng rng = {1000 + i};
+    char name[32];
+    snprintf(name, sizeof name, "tensor %u", i);
+    for (int p = 0; p < WHIT_PART_COUNT; p++) {
+        if (!whit_codec_part_bytes(type, (whit_part)p, &part_bytes[p]) || part_bytes[p] > sizeof bytes[p])
+            return whit_fail(error, WHIT_ERROR_LIMIT, "%s", name);
+        if (p == WHIT_PART_LOW + 1 && i % 5 == 0) part_bytes[p] = 40 + i; /* a part that is digested as it is */
+        for (uint64_t k = 0; k < part_bytes[p]; k++) bytes[p][k] = (uint8_t)whit_rng_next(&rng);
+        t->part[p] = bytes[p];
+        t->part_bytes[p] = part_bytes[p];
+    }
+    if (declares) return whit_ndf_writer_declare(writer, name, type, part_bytes, number, error);
+    whit_hash hash;
+    uint8_t digest[WHIT_HASH_BYTES];
+    whit_tensor_type canonical = whit_codec_canonical_type(type);
+    size_t row_bytes = whit_codec_find(type->codec)->is_float
+        ? (size_t)type->n_cols * whit_codec_find(type->codec)->elem_bytes
+        : whit_codec_canonical_row_bytes(type);
+    if (row_bytes * type->n_rows > sizeof rows) return whit_fail(error, WHIT_ERROR_LIMIT, "%s: rows", name);
+    whit_codec_canonical_rows(t, 0, type->n_rows, rows);
+    whit_hash_begin(&hash, "whit.tensor");
+    whit_hash_add(&hash, &canonical, sizeof canonical);
+    whit_hash_add(&hash, rows, row_bytes * type->n_rows);
+    whit_corrections_digest(t, &hash);
+    whit_hash_end(&hash, digest);
+    whit_ndf_writer_set_digest(writer, *number, digest);
+    for (int p = 0; p < WHIT_PART_COUNT; p++)
+        if (part_bytes[p]) WHIT_TRY(whit_ndf_writer_add(writer, *number, (whit_part)p, bytes[p], part_bytes[p], error));
+    return WHIT_OK;
+}
+
+/* Every type that whit_tensor_type_check passes, with several lengths of rows; *n: how many. */
+static whit_status put_types(whit_ndf_writer *writer, bool declares, uint32_t numbers[], uint32_t *n, whit_error *error)
+{
+    static const uint16_t groups[] = {0, 16, 32, 64, 128, 256};
+    static const uint32_t columns[] = {20, 121, 300, 513, 768};
+    *n = 0;
+    for (uint32_t i = 0; i < WHIT_CODEC_COUNT * 2 * 4 * 3 * 2 * 6 * 5; i++) {
+        uint32_t at = i;
+#define NEXT(count)                                                                                                    \
+    (at % (count));                                                                                                    \
+    at /= (count)
+        whit_tensor_type type = {.scale = 0.5f};
+        type.codec = (uint8_t)NEXT(WHIT_CODEC_COUNT);
+        type.layout = (uint8_t)NEXT(2);
+        type.scale_kind = (uint8_t)NEXT(4);
+        type.scale_type = (uint8_t)NEXT(3);
+        type.has_offset = (uint8_t)NEXT(2);
+        type.group = groups[at % 6];
+        at /= 6;
+#undef NEXT
+        type.n_cols = columns[at];
+        type.n_rows = 1 + i * 7 % 35;
+        if (type.scale_kind != WHIT_SCALE_TENSOR) type.scale = 0;
+        if (whit_tensor_type_check(&type, NULL) != WHIT_OK) continue;
+        WHIT_TRY(put_type(writer, declares, i, &type, &numbers[*n], error));
+        ++*n;
+    }
+    return WHIT_OK;
+}
+
+/* The file that docs/format.md prints: one number of configuration, one tensor of two numbers. */
+static whit_status make_smallest(const char *path, whit_error *error)
+{
+    static const float values[] = {1, -2};
+    whit_tensor_type type = {.codec = WHIT_CODEC_F32, .n_rows = 1, .n_cols = 2};
+    uint64_t part_bytes[WHIT_PART_COUNT] = {sizeof values};
+    uint8_t digest[WHIT_HASH_BYTES];
+    whit_ndf_writer *writer;
+    whit_ndf_write_options how = {0};
+    uint32_t number;
+    whit_hash hash;
+    whit_hash_begin(&hash, "whit.tensor");
+    whit_hash_add(&hash, &type, sizeof type);
+    whit_hash_add(&hash, values, sizeof values);
+    whit_hash_end(&hash, digest);
+    WHIT_TRY(whit_ndf_writer_open(path, &how, NULL, &writer, error));
+    whit_table_set_u64(whit_ndf_writer_config(writer), "n", 3);
+    whit_status status = whit_ndf_writer_declare(writer, "w", &type, part_bytes, &number, error);
+    if (status == WHIT_OK) status = whit_ndf_writer_begin(writer, error);
+    if (status == WHIT_OK) status = whit_ndf_writer_add(writer, number, WHIT_PART_CODES, values, sizeof values, error);
+    if (status == WHIT_OK) whit_ndf_writer_set_digest(writer, number, digest);
+    if (status == WHIT_OK) status = whit_ndf_writer_commit(writer, NULL, error);
+    whit_ndf_writer_close(writer);
+    return status;
+}
+
+static whit_status make_types(const char *path, whit_error *error)
+{
+    static uint32_t numbers[8192];
+    whit_ndf_writer *writer;
+    whit_ndf_write_options how = {0};
+    uint8_t identity[WHIT_HASH_BYTES];
+    uint32_t n;
+    WHIT_TRY(whit_ndf_writer_open(path, &how, NULL, &writer, error));
+    whit_table_set_u64(whit_ndf_writer_config(writer), "model.n", 1);
+    whit_status status = put_types(writer, true, numbers, &n, error);
+    if (status == WHIT_OK) status = whit_ndf_writer_begin(writer, error);
+    if (status == WHIT_OK) status = put_types(writer, false, numbers, &n, error);
+    if (status == WHIT_OK) status = whit_ndf_writer_commit(writer, identity, error);
+    if (status == WHIT_OK) printf("%u types\n", n);
+    whit_ndf_writer_close(writer);
+    return status;
+}
+
 static whit_status make(const char *folder, whit_error *error)
 {
     char path[4096];
@@ -179,6 +296,10 @@ static whit_status make(const char *folder, whit_error *error)
     WHIT_TRY(whit_ndf_append(path, 40, "of later days", "?", 1, NULL, error));
     snprintf(path, sizeof path, "%s/adapter.ndf", folder);
     WHIT_TRY(make_adapter(path, error));
+    snprintf(path, sizeof path, "%s/types.ndf", folder);
+    WHIT_TRY(make_types(path, error));
+    snprintf(path, sizeof path, "%s/smallest.ndf", folder);
+    WHIT_TRY(make_smallest(path, error));
     snprintf(path, sizeof path, "%s/split.ndf", folder);
     options.max_data_bytes = 1000000;
     return ndf_sample_write(path, &options, NULL, NULL, error);

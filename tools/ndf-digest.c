@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT
+ * Every element is looked up by itself, by where docs/kernels.md says that it lies: slow, and easily compared with the
+ * page. */
+#include "ndf-digest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { F32, F16, BF16, I8, I4, T2, T5, B1, Q2, I8S };
+enum { NONE, PER_TENSOR, PER_ROW, PER_GROUP };
+enum { CODES, ROW_SCALES, LOW, LINE = 64, ROWS = 16 };
+
+/* What Tensor_Type says, and what follows from it. */
+typedef struct {
+    const stored_tensor *of;
+    uint32_t codec, kind, group, rows, columns;
+    uint32_t n_fields, field_bytes, n_groups; /* fields of a scale group: a, b of q2, offset */
+    uint32_t line_columns, line_planes;       /* columns of a line; q2 has two lines for them */
+    uint32_t block_groups, block_lines;       /* groups that a block of scale lines serves, and its lines */
+    uint64_t tile_lines;
+    bool is_plain;
+} tensor;
+
+static uint64_t ceil_div(uint64_t n, uint64_t by)
+{
+    return (n + by - 1) / by;
+}
+
+static uint32_t u32_at(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+static bool read_type(const stored_tensor *from, tensor *t)
+{
+    static const uint8_t columns[] = {1, 2, 2, 4, 8, 16, 20, 32, 32, 8}, scale_bytes[] = {4, 2, 1};
+    const uint8_t *type = from->type;
+    *t = (tensor){.of = from, .codec = type[0], .kind = type[2], .is_plain = type[1] == 0};
+    t->group = (uint32_t)(type[6] | type[7] << 8);
+    t->rows = u32_at(type + 8), t->columns = u32_at(type + 12);
+    if (t->codec > I8S || type[1] > 1 || t->kind > PER_GROUP || type[3] > 2 || type[4] > 1) return false;
+    if (!t->rows || !t->columns || t->columns > INT32_MAX || (t->is_plain && t->codec > BF16)) return false;
+    bool grouped = t->kind == PER_GROUP;
+    if ((t->codec <= BF16) != (t->kind == NONE)) return false;
+    if (grouped != (t->group != 0) || (t->group & (t->group - 1)) || t->group > 256) return false;
+    t->line_columns = columns[t->codec], t->line_planes = t->codec == Q2 ? 2 : 1;
+    if (grouped && t->group < (t->codec == T5 ? 128 : t->line_columns)) return false;
+    if (t->codec > BF16) t->n_fields = t->line_planes + type[4];
+    t->field_bytes = scale_bytes[type[3]];
+    t->n_groups = grouped ? (uint32_t)ceil_div(t->columns, t->group) : 1;
+    t->tile_lines = ceil_div(t->columns, t->line_columns) * t->line_planes;
+    if (grouped && t->codec == T5) { /* superblocks of 256 columns, the last one may be a half */
+        uint32_t rest = t->columns % 256;
+        t->block_lines = (uint32_t)ceil_div((uint64_t)2 * t->n_fields * t->field_bytes, 4);
+        t->tile_lines = (uint64_t)(t->columns / 256) * (13 + t->block_lines);
+        if (rest) t->tile_lines += (rest <= 128 ? 7 : 13) + t->block_lines;
+    } else if (grouped) {
+        uint32_t bytes = t->n_fields * t->field_bytes;
+        t->block_groups = bytes >= 4 ? 1 : 4 / bytes;
+        t->block_lines = (uint32_t)ceil_div((uint64_t)t->block_groups * bytes, 4);
+        t->tile_lines += ceil_div(t->n_groups, t->block_groups) * t->block_lines;
+    }
+    return true;
+}
+
+static bool parts_fit(const tensor *t)
+{
+    uint64_t n_tiles = ceil_div(t->rows, ROWS), want[3] = {n_tiles * t->tile_lines * LINE, 0, 0};
+    if (t->is_plain) want[CODES] = (uint64_t)t->rows * t->columns * (t->codec == F32 ? 4 : 2);
+    if (t->kind == PER_ROW) want[ROW_SCALES] = n_tiles * t->n_fields * ROWS * t->field_bytes;
+    if (t->kind == PER_GROUP && t->field_bytes == 1) want[ROW_SCALES] = n_tiles * t->n_fields * ROWS * 2;
+    if (t->codec == I8S) want[LOW] = n_tiles * ROWS * ceil_div(t->columns, 128) * LINE;
+    return memcmp(want, t->of->part_bytes, sizeof want) == 0;
+}
+
+/* ---- where things lie ---- */
+
+static const uint8_t *tile_of(const tensor *t, uint32_t row)
+{
+    return t->of->part[CODES] + row / ROWS * t->tile_lines * LINE;
+}
+
+/* The superblock of t5 with column k, and whether it is a half. */
+static const uint8_t *superblock(const tensor *t, uint32_t row, uint32_t k, bool *is_half)
+{
+    *is_half = t->columns - k / 256 * 256 <= 128;
+    return tile_of(t, row) + (uint64_t)(k / 256) * (13 + t->block_lines) * LINE;
+}
+
+/* The first line of a scale block, and the first of its codes. */
+static const uint8_t *scale_block(const tensor *t, uint32_t row, uint32_t group, const uint8_t **codes)
+{
+    uint32_t block = group / t->block_groups, block_columns = t->block_groups * t->group;
+    uint64_t lines = t->block_lines + (uint64_t)block_columns / t->line_columns * t->line_planes;
+    const uint8_t *at = tile_of(t, row) + block * lines * LINE;
+    *codes = at + (uint64_t)t->block_lines * LINE;
+    return at;
+}
+
+/* Byte b of the fields of a group, or of a block of groups: they go on from dword to dword of a row. */
+static uint8_t field_byte(const uint8_t *block, uint32_t row, uint32_t b)
+{
+    return block[b / 4 * LINE + row % ROWS * 4 + b % 4];
+}
+
+/* ---- canonical codes ---- */
+
+/* Digit d of a byte of t5; 243 to 255 have digits of the byte mod 81, and 2. */
+static unsigned digit(unsigned byte, uint32_t d)
+{
+    if (d == 4) return byte >= 162 ? 2 : byte >= 81;
+    for (; d; d--) byte /= 3;
+    return byte % 3;
+}
+
+/* Column k of a line with `bits` bits a code: bits of byte c, of a row's four. */
+static unsigned bits_of_line(const uint8_t *line, uint32_t row, uint32_t k, uint32_t bits)
+{
+    return (unsigned)line[row % ROWS * 4 + k % 4] >> k / 4 * bits & ((1u << bits) - 1);
+}
+
+static unsigned code_at(const tensor *t, uint32_t row, uint32_t k)
+{
+    if (t->codec == T5 && t->kind == PER_GROUP) {
+        bool is_half;
+        const uint8_t *block = superblock(t, row, k, &is_half);
+        uint32_t half = k % 256 / 128, at = k % 128;
+        if (at >= 120) return bits_of_line(block + (is_half ? 6 : 12) * LINE, row, at - 120 + 8 * half, 2);
+        const uint8_t *line = block + (6 * half + at / 20) * LINE;
+        return digit(line[row % ROWS * 4 + at % 4], at % 20 / 4);
+    }
+    const uint8_t *lines = tile_of(t, row);
+    uint32_t in_block = k;
+    if (t->kind == PER_GROUP) {
+        scale_block(t, row, k / t->group, &lines);
+        in_block = k % (t->block_groups * t->group);
+    }
+    const uint8_t *line = lines + (uint64_t)(in_block / t->line_columns) * t->line_planes * LINE;
+    uint32_t at = in_block % t->line_columns;
+    switch (t->codec) {
+    case I8: return line[row % ROWS * 4 + at];
+    case I4: return bits_of_line(line, row, at, 4);
+    case T2: return bits_of_line(line, row, at, 2);
+    case T5: return digit(line[row % ROWS * 4 + at % 4], at / 4);
+    case B1: return bits_of_line(line, row, at, 1);
+    case Q2: return bits_of_line(line, row, at, 1) | bits_of_line(line + LINE, row, at, 1) << 1;
+    default: { /* i8s */
+        const uint8_t *low = t->of->part[LOW] + row * ceil_div(t->columns, 128) * LINE;
+        unsigned nibbles = low[k / 8 * 4 + k % 4];
+        return bits_of_line(line, row, at, 4) << 4 | (k % 8 < 4 ? nibbles & 15 : nibbles >> 4);
+    }
+    }
+}
+
+static const uint8_t *element_at(const tensor *t, uint32_t row, uint32_t k, uint32_t size)
+{
+    if (t->is_plain) return t->of->part[CODES] + ((uint64_t)row * t->columns + k) * size;
+    return tile_of(t, row) + ((uint64_t)k * ROWS + row % ROWS) * size;
+}
+
+/* A canonical row: codes from the lowest bit up, then the fields as they are stored. Returns its end. */
+static uint8_t *canonical_row(const tensor *t, uint32_t row, uint8_t *out)
+{
+    static const uint8_t bits[] = {0, 0, 0, 8, 4, 2, 2, 1, 2, 8};
+    if (t->codec <= BF16) {
+        uint32_t size = t->codec == F32 ? 4 : 2;
+        for (uint32_t k = 0; k < t->columns; k++, out += size) memcpy(out, element_at(t, row, k, size), size);
+        return out;
+    }
+    uint64_t n_bits = (uint64_t)t->columns * bits[t->codec];
+    memset(out, 0, ceil_div(n_bits, 8));
+    for (uint64_t at = 0; at < n_bits; at += bits[t->codec])
+        out[at / 8] = (uint8_t)(out[at / 8] | code_at(t, row, (uint32_t)(at / bits[t->codec])) << at % 8);
+    out += ceil_div(n_bits, 8);
+    for (uint32_t group = 0; t->kind == PER_GROUP && group < t->n_groups; group++) {
+        const uint8_t *block, *codes;
+        uint32_t size = t->n_fields * t->field_bytes, first = 0;
+        if (t->codec == T5) {
+            bool is_half;
+            uint32_t k = group * t->group;
+            block = superblock(t, row, k, &is_half) + (is_half ? 7 : 13) * LINE;
+            first = k % 256 / 128 * size;
+        } else {
+            block = scale_block(t, row, group, &codes);
+            first = group % t->block_groups * size;
+        }
+        for (uint32_t b = 0; b < size; b++) *out++ = field_byte(block, row, first + b);
+    }
+    bool has_factors = t->kind == PER_GROUP && t->field_bytes == 1;
+    uint32_t size = has_factors ? 2 : t->field_bytes;
+    for (uint32_t f = 0; (t->kind == PER_ROW || has_factors) && f < t->n_fields; f++, out += size)
+        memcpy(out, t->of->part[ROW_SCALES] + ((row / ROWS * t->n_fields + f) * (uint64_t)ROWS + row % ROWS) * size,
+               size);
+    return out;
+}
+
+bool canonical_tensor(const stored_tensor *from, void (*add)(void *hash, const void *bytes, uint64_t size), void *hash)
+{
+    tensor t;
+    if (!read_type(from, &t) || !parts_fit(&t)) return false;
+    uint64_t most = (uint64_t)t.columns * 4 + (uint64_t)t.n_groups * t.n_fields * 4 + 16;
+    uint8_t *row = malloc(most), type[32];
+    if (!row) return false;
+    memcpy(type, from->type, sizeof type);
+    type[1] = 0;
+    if (t.codec == T5) type[0] = T2;
+    if (t.codec == I8S) type[0] = I8;
+    add(hash, type, sizeof type);
+    for (uint32_t r = 0; r < t.rows; r++) add(hash, row, (uint64_t)(canonical_row(&t, r, row) - row));
+    free(row);
+    return true;
+}
