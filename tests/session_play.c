@@ -333,13 +333,14 @@ static void choose_options(life *l)
     static const uint8_t fills[] = {0xFF, 0x00, 0x7E, 0xA5};
     whit_session_options *o = &l->options;
     *o = whit_session_options_default();
-    bool is_long = one_in(l, l->m->config.window ? 2 : 24);
+    o->kv = (whit_kv_type)below(l, 5);
+    bool is_long = one_in(l, l->m->config.window ? 2 : o->kv >= WHIT_KV_K4V2 ? 6 : 24);
     o->n_ctx_tokens = is_long ? 300 + below(l, CTX_MAX - 300 + 1) : 12 + below(l, 120);
     o->n_batch_tokens = batches[below(l, sizeof batches / sizeof *batches)];
     o->n_sequences = is_long ? 1 + below(l, 2) : 1 + below(l, SEQUENCES_MAX);
     o->n_threads = one_in(l, 3) ? 2 + below(l, 3) : 1;
-    o->kv = (whit_kv_type)below(l, 5);
     o->n_kv_window = window_of(o->kv);
+    o->n_marks = below(l, 4);
     o->act = below(l, 4) ? WHIT_ACT_I8 : WHIT_ACT_F32;
     o->n_logits = one_in(l, 4) ? 40 : 1 + below(l, 9);
     o->keep_hidden = below(l, 2);
@@ -533,6 +534,40 @@ static bool share(life *l)
     return stands(l, to, n, n ? l->sequences[from].most : 0) && check_positions(l);
 }
 
+/* A beginning of what some sequence holds, or held, with other tokens behind it: what is found must be what feeding it
+ * gives, which later rows show. */
+static bool reuse(life *l)
+{
+    whit_error error;
+    int32_t ids[CTX_MAX];
+    uint32_t q = below(l, l->options.n_sequences), from = below(l, l->options.n_sequences), n_present;
+    sequence *s = &l->sequences[q];
+    uint32_t n_same = below(l, l->sequences[from].n + 1), n = n_same + below(l, l->options.n_ctx_tokens - n_same + 1);
+    sequence wanted = {.text = below(l, N_TEXTS)};
+    for (; wanted.n < n; wanted.n++)
+        ids[wanted.n] = wanted.n < n_same ? l->sequences[from].fed[wanted.n].id : next_id(l, &wanted, false);
+    l->counts->n_reuses++;
+    if (whit_session_reuse(l->session, q, ids, n, &n_present, &error) != WHIT_OK)
+        return differs(l, "%s", error.message);
+    if (n_present != whit_session_position(l->session, q) || (n_present >= n && n))
+        return differs(l, "of %u tokens %u are said to be there", n, n_present);
+    for (uint32_t i = 0; i < n_present; i++) s->fed[i] = (fed){ids[i], s->mounting};
+    s->n = n_present;
+    s->most = n_present ? UINT32_MAX : 0; /* how far back it may go is not known */
+    s->text = wanted.text;
+    l->counts->n_reused += n_present;
+    return check_positions(l);
+}
+
+/* Changes nothing but how far others may go back. */
+static bool mark(life *l)
+{
+    whit_error error;
+    uint32_t q = below(l, l->options.n_sequences);
+    if (whit_session_mark(l->session, q, &error) != WHIT_OK) return differs(l, "%s", error.message);
+    return check_positions(l);
+}
+
 static bool change_mounting(life *l)
 {
     whit_error error;
@@ -548,11 +583,13 @@ static bool live(life *l)
 {
     uint32_t n = 2 + below(l, 10);
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t what = below(l, 10);
+        uint32_t what = below(l, 13);
         bool is_right = what < 6 ? step(l)
             : what == 6          ? cut(l)
             : what == 7          ? share(l)
             : what == 8          ? change_mounting(l)
+            : what < 11          ? reuse(l)
+            : what == 11         ? mark(l)
                                  : (one_in(l, 3) ? overfill(l) : step(l));
         if (!is_right) return false;
     }

@@ -43,6 +43,7 @@ typedef struct whit_session_options {
     bool endless;                /* tokens without end: beyond the context a token sees the newest ones alone, */
     uint32_t n_sinks;            /* and the first n_sinks, at most 64; default 4 (docs/context.md) */
     uint32_t n_kv_window;        /* packed caches: full blocks of 64 before a token that it reads in f16; default 1 */
+    uint32_t n_marks;            /* packed caches: positions to go back to that are kept, at most 4,096; default 4 */
 } whit_session_options;
 static inline whit_session_options whit_session_options_default(void)
 {
@@ -54,6 +55,7 @@ static inline whit_session_options whit_session_options_default(void)
     options.act = WHIT_ACT_I8;
     options.n_sinks = 4;
     options.n_kv_window = 1;
+    options.n_marks = 4;
     return options;
 }
 WHIT_API whit_status whit_session_open(const whit_model *model, const whit_session_options *options,
@@ -85,8 +87,8 @@ WHIT_API const float *whit_session_logits(const whit_session *session, size_t i_
 WHIT_API const float *whit_session_hidden(const whit_session *session, size_t i_wanted);
 WHIT_API uint32_t whit_session_position(const whit_session *session, uint32_t sequence);
 /* Forgets the tokens of a sequence from `n_tokens` on (0: all). A model with sliding windows, and an endless session,
- * keep 128 tokens more than they see: further back a sequence may end up shorter, with the longest beginning that
- * is there. whit_session_position says where; feed the tokens from there. */
+ * keep 128 tokens more than they see, a packed cache 47: further back a sequence may end up shorter, with the longest
+ * beginning that can be gone on from. whit_session_position says where; feed the tokens from there. */
 WHIT_API whit_status whit_session_truncate(whit_session *session, uint32_t sequence, uint32_t n_tokens,
                                            whit_error *error);
 /* Makes sequence `to` the first n_tokens of `from`, or fewer as above: a common beginning is kept once. Where both
@@ -99,6 +101,11 @@ WHIT_API whit_status whit_session_share(whit_session *session, uint32_t from, ui
  * sequence then; the caller feeds the others. The result is as if all had been fed. */
 WHIT_API whit_status whit_session_reuse(whit_session *session, uint32_t sequence, const int32_t *ids, size_t n_ids,
                                         uint32_t *n_present, whit_error *error);
+/* Packed caches: keeps what it takes to come back to where a sequence stands, for whit_session_truncate,
+ * whit_session_share and whit_session_reuse, whichever sequence they are asked for. The n_marks of a session that were
+ * of use last are kept. Generations mark the ends of prompts and answers, and the ends of beginnings that were asked
+ * for in vain are marked when they are passed, so that few programs need this. Other caches: nothing happens. */
+WHIT_API whit_status whit_session_mark(whit_session *session, uint32_t sequence, whit_error *error);
 WHIT_API uint32_t whit_session_context_size(const whit_session *session);
 WHIT_API size_t whit_session_arena_bytes(const whit_session *session); /* all but for adapters */
 

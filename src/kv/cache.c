@@ -304,10 +304,11 @@ static bool is_needed(const whit_kv_class *class, uint32_t n_tokens, uint32_t bl
 }
 
 void whit_kv_adopt(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint32_t block,
-                   const uint8_t key[WHIT_HASH_BYTES], const int32_t ids[WHIT_KV_BLOCK_TOKENS])
+                   const uint8_t key[WHIT_HASH_BYTES], const int32_t ids[WHIT_KV_BLOCK_TOKENS], bool closed_only)
 {
     for (uint32_t c = 0; c < kv->n_classes; c++) {
         whit_kv_class *class = &kv->classes[c];
+        if (closed_only && class->role != WHIT_KV_ROLE_LAYERS) continue;
         class->first[sequence] = whit_kv_first_needed(class, n_tokens);
         if (!is_needed(class, n_tokens, block)) continue;
         uint32_t number = whit_kv_pool_find(&class->pool, key, ids);
@@ -326,6 +327,7 @@ whit_status whit_kv_begin_at(whit_kv *kv, uint32_t sequence, uint32_t n_blocks, 
                          (unsigned long long)n_tokens, kv->shape.n_ctx_tokens);
     for (uint32_t c = 0; c < kv->n_classes && n_blocks; c++) {
         whit_kv_class *class = &kv->classes[c];
+        if (class->role != WHIT_KV_ROLE_LAYERS) continue;
         class->first[sequence] = first_kept(class, (uint32_t)n_tokens);
         for (uint32_t b = class->first[sequence]; b < n_blocks && is_kind(class, b); b++)
             *whit_kv_entry(class, sequence, b) = whit_kv_pool_take(&class->pool);
@@ -341,14 +343,16 @@ whit_status whit_kv_begin_at(whit_kv *kv, uint32_t sequence, uint32_t n_blocks, 
 uint64_t whit_kv_whole_block_bytes(const whit_kv *kv)
 {
     uint64_t bytes = 0;
-    for (uint32_t c = 0; c < kv->n_classes; c++) bytes += kv->classes[c].pool.block_bytes;
+    for (uint32_t c = 0; c < kv->n_classes; c++)
+        if (kv->classes[c].role == WHIT_KV_ROLE_LAYERS) bytes += kv->classes[c].pool.block_bytes;
     return bytes;
 }
 
 bool whit_kv_holds(const whit_kv *kv, uint32_t sequence, uint32_t block)
 {
-    bool holds = (uint64_t)block * WHIT_KV_BLOCK_TOKENS < kv->n_tokens[sequence] && !whit_kv_is_packed(kv->shape.type);
-    for (uint32_t c = 0; c < kv->n_classes; c++) holds &= whit_kv_has(&kv->classes[c], sequence, block);
+    bool holds = (uint64_t)block * WHIT_KV_BLOCK_TOKENS < kv->n_tokens[sequence];
+    for (uint32_t c = 0; c < kv->n_classes; c++)
+        if (kv->classes[c].role == WHIT_KV_ROLE_LAYERS) holds &= whit_kv_has(&kv->classes[c], sequence, block);
     return holds;
 }
 

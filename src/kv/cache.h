@@ -104,10 +104,12 @@ void whit_kv_name_block(whit_kv *kv, uint32_t sequence, uint32_t block, const ui
 /* The name of a sequence's block; NULL where it has none. */
 const whit_kv_name *whit_kv_name_of(const whit_kv *kv, uint32_t sequence, uint32_t block);
 /* Appends full block number `block` to a sequence that has none before what is needed: to go on at n_tokens, in
- * every class that needs it. It is there under that name. */
+ * every class that needs it. It is there under that name. closed_only: of a packed type, closed blocks alone; a tail
+ * is to follow (kv/tail.h). */
 void whit_kv_adopt(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint32_t block,
-                   const uint8_t key[WHIT_HASH_BYTES], const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
-/* Makes a sequence one of n_blocks full blocks, whose contents the caller writes where a class has them. */
+                   const uint8_t key[WHIT_HASH_BYTES], const int32_t ids[WHIT_KV_BLOCK_TOKENS], bool closed_only);
+/* Makes a sequence one of n_blocks full blocks, whose contents the caller writes where a class has them; of a packed
+ * type they are closed, and a tail is to follow. */
 whit_status whit_kv_begin_at(whit_kv *kv, uint32_t sequence, uint32_t n_blocks, whit_error *error);
 
 /* ---- where things lie ---- */
@@ -160,10 +162,9 @@ static inline void *whit_kv_head_block(const whit_kv *kv, uint32_t layer, uint32
 
 /* ---- a block of all layers ---- */
 
-/* Bytes of a block in all classes together. */
+/* Bytes of a block in all layers together; of a packed type closed. */
 uint64_t whit_kv_whole_block_bytes(const whit_kv *kv);
-/* Whether every class has a block of a sequence; never in a packed cache, where closed blocks alone are no place to
- * go on from. */
+/* Whether all layers have a block of a sequence; of a packed type, closed. */
 bool whit_kv_holds(const whit_kv *kv, uint32_t sequence, uint32_t block);
 /* The pieces of a block: by layer of the model, then by head. `data` is NULL where its class does not have the
  * block. Begins with a zeroed one; false behind the last. */

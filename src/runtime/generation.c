@@ -13,6 +13,7 @@
 
 #define TEXT_BYTES       4096 /* room for text that waits, made at opening */
 #define MAX_TOP_LOGPROBS 1024
+#define KEPT_TOKENS      65536 /* at least half as many of the newest, where there is no end of them */
 
 static whit_status read_options(const whit_session *session, const whit_generate_options *given, size_t n_ids,
                                 whit_generate_options *o, whit_error *error)
@@ -87,7 +88,8 @@ static whit_status prepare(whit_generation *g, const int32_t *ids, size_t n_ids,
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "token %d is not in the vocabulary of %u", ids[i],
                              g->session->model->config.n_vocab);
     WHIT_TRY(whit_held_open(o->stop, o->n_stop, TEXT_BYTES, g->allocator, &g->held, error));
-    WHIT_TRY(whit_draft_open(n_ids + o->n_tokens, g->allocator, &g->all, error));
+    const size_t n_kept = g->session->options.endless && o->n_tokens > KEPT_TOKENS ? KEPT_TOKENS : o->n_tokens;
+    WHIT_TRY(whit_draft_open(n_ids + n_kept, g->allocator, &g->all, error));
     if (o->n_end_ids > sizeof g->end_ids / sizeof *g->end_ids || (o->n_end_ids && !o->end_ids))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%zu further end tokens: at most 16 are possible", o->n_end_ids);
     if (o->n_end_ids) memcpy(g->end_ids, o->end_ids, o->n_end_ids * sizeof *g->end_ids);
@@ -164,6 +166,8 @@ static whit_status finish(whit_generation *g, whit_finish how, whit_error *error
     g->result.finish = how;
     if (whit_session_position(g->session, g->options.sequence) > g->n_settled)
         status = whit_session_truncate(g->session, g->options.sequence, g->n_settled, error);
+    if (status == WHIT_OK && !whit_generation_in_prompt(g))
+        whit_session_keep_mark(g->session, g->options.sequence, g->n_settled);
     g->n_offered = 0;
     if (!g->detokenizer || g->held.stopped || g->refused) return status;
     whit_status flushed = whit_detokenizer_flush(g->detokenizer, &text, &n, status == WHIT_OK ? error : NULL);
@@ -388,6 +392,7 @@ whit_status whit_generation_accept(whit_generation *g, size_t i_wanted, whit_err
         g->result.prompt_ns = now - g->start_ns;
         g->result.n_prompt_tokens = (uint32_t)(g->n_fed - g->options.n_present);
         if (whit_generation_in_prompt(g)) return WHIT_OK;
+        whit_session_keep_mark(g->session, g->options.sequence, position);
         g->fed_ns = now;
     } else {
         g->n_settled++;

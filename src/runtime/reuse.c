@@ -33,72 +33,194 @@ static void next_key(const int32_t ids[BLOCK], uint8_t key[WHIT_HASH_BYTES])
     whit_hash_end(&hash, key);
 }
 
+/* The key of a sequence's first n_blocks blocks. */
+static void key_of(const whit_session *s, uint32_t sequence, uint32_t n_blocks, uint8_t key[WHIT_HASH_BYTES])
+{
+    const whit_kv_name *name = n_blocks ? whit_kv_name_of(&s->kv, sequence, n_blocks - 1) : NULL;
+    if (name) {
+        memcpy(key, name->key, WHIT_HASH_BYTES);
+        return;
+    }
+    const int32_t *ids = whit_session_tokens_of(s, sequence);
+    first_key(s, sequence, key);
+    for (uint32_t b = 0; b < n_blocks; b++) next_key(ids + b * BLOCK, key);
+}
+
 void whit_session_name_blocks(whit_session *s, uint32_t sequence, uint32_t from, uint32_t to)
 {
     uint32_t n = (to < s->options.n_ctx_tokens ? to : s->options.n_ctx_tokens) / BLOCK; /* further ids are not kept */
     if (from / BLOCK >= n || s->is_mixed[sequence]) return;
     const int32_t *ids = whit_session_tokens_of(s, sequence);
     uint8_t key[WHIT_HASH_BYTES];
-    uint32_t b = from / BLOCK;
-    const whit_kv_name *before = b ? whit_kv_name_of(&s->kv, sequence, b - 1) : NULL;
-    if (before) {
-        memcpy(key, before->key, sizeof key);
-    } else {
-        first_key(s, sequence, key);
-        for (uint32_t i = 0; i < b; i++) next_key(ids + i * BLOCK, key);
-    }
-    for (; b < n; b++) {
+    key_of(s, sequence, from / BLOCK, key);
+    for (uint32_t b = from / BLOCK; b < n; b++) {
         next_key(ids + b * BLOCK, key);
         whit_kv_name_block(&s->kv, sequence, b, key, ids + b * BLOCK);
     }
 }
 
-/* How many of the first n_blocks blocks can be gone on from: every class has those that a query behind them sees. */
-static uint32_t find(const whit_session *s, uint32_t sequence, const int32_t *ids, uint32_t n_blocks)
+/* ---- marks ---------------------------------------------------------------------------------- */
+
+/* The mark to write over: a free one, else the one that was of no use for longest; those that have served stay where
+ * there are others. */
+static uint32_t choose(const whit_marks *marks)
 {
-    const whit_kv *kv = &s->kv;
-    uint32_t n_there[WHIT_KV_CLASSES_MAX] = {0}, best = 0; /* blocks up to here that a class has, without a gap */
-    bool has_sinks[WHIT_KV_CLASSES_MAX] = {false};
-    uint8_t key[WHIT_HASH_BYTES];
-    first_key(s, sequence, key);
-    for (uint32_t b = 0; b < n_blocks; b++) {
-        bool is_whole = true;
-        next_key(ids + b * BLOCK, key);
-        for (uint32_t c = 0; c < kv->n_classes; c++) {
-            const whit_kv_class *class = &kv->classes[c];
-            if (class->role == WHIT_KV_ROLE_SINKS && b > 0) continue;
-            bool is_there = whit_kv_pool_find(&class->pool, key, ids + b * BLOCK) != UINT32_MAX;
-            n_there[c] = is_there ? n_there[c] + 1 : 0;
-            if (b == 0) has_sinks[c] = is_there;
-            if (!is_there && (!class->window || (b == 0 && class->n_sinks))) return best;
-            if (class->role == WHIT_KV_ROLE_SINKS) continue;
-            is_whole &=
-                b + 1 - n_there[c] <= whit_kv_first_needed(class, (b + 1) * BLOCK) && (!class->n_sinks || has_sinks[c]);
-        }
-        if (is_whole) best = b + 1;
+    uint32_t best = 0;
+    for (uint32_t i = 0; i < marks->n; i++) {
+        const whit_mark *m = &marks->items[i], *b = &marks->items[best];
+        if (!m->n_tokens) return i;
+        if (m->has_served != b->has_served ? b->has_served : m->when < b->when) best = i;
     }
     return best;
 }
 
-/* Makes a sequence these blocks, which `find` has found. */
-static void adopt(whit_session *s, uint32_t sequence, const int32_t *ids, uint32_t n_blocks)
+void whit_session_keep_mark(whit_session *s, uint32_t sequence, uint32_t n_tokens)
 {
+    whit_marks *marks = &s->marks;
+    if (!marks->n || s->is_mixed[sequence] || n_tokens > s->options.n_ctx_tokens ||
+        !whit_kv_has_tail(&s->kv, sequence, n_tokens))
+        return;
+    whit_mark mark = {.n_tokens = n_tokens, .first = whit_kv_tail_first(&s->kv, n_tokens), .when = ++marks->clock};
+    const int32_t *ids = whit_session_tokens_of(s, sequence) + (size_t)mark.first * BLOCK;
+    const size_t n_ids = n_tokens - mark.first * BLOCK;
+    key_of(s, sequence, mark.first, mark.key);
+    for (uint32_t i = 0; i < marks->n; i++) {
+        whit_mark *m = &marks->items[i];
+        if (m->n_tokens != n_tokens || memcmp(m->key, mark.key, sizeof m->key) ||
+            memcmp(whit_mark_ids(marks, i), ids, n_ids * sizeof *ids))
+            continue;
+        m->when = mark.when;
+        return;
+    }
+    const uint32_t at = choose(marks);
+    marks->items[at] = mark;
+    memcpy(whit_mark_ids(marks, at), ids, n_ids * sizeof *ids);
+    whit_kv_tail_save(&s->kv, sequence, n_tokens, whit_mark_tail(marks, at));
+}
+
+whit_status whit_session_mark(whit_session *s, uint32_t sequence, whit_error *error)
+{
+    WHIT_NEED(s);
+    if (sequence >= s->options.n_sequences)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
+    whit_session_keep_mark(s, sequence, s->positions[sequence]);
+    return WHIT_OK;
+}
+
+/* Of the marks whose ids begin behind n_blocks blocks with this key: where they lead to, in these ids. */
+static void look_at_marks(whit_marks *marks, const whit_kv *kv, uint32_t n_blocks, const uint8_t key[WHIT_HASH_BYTES],
+                          const int32_t *ids, uint32_t n_ids)
+{
+    for (uint32_t i = 0; i < marks->n; i++) {
+        whit_mark *m = &marks->items[i];
+        if (!m->n_tokens || m->first != n_blocks || memcmp(m->key, key, sizeof m->key)) continue;
+        uint32_t at = n_blocks * BLOCK;
+        const int32_t *own = whit_mark_ids(marks, i) - at;
+        while (at < n_ids && at < m->n_tokens && own[at] == ids[at]) at++;
+        if (whit_kv_tail_serves(kv, m->n_tokens, at)) m->reach = at;
+    }
+}
+
+/* ---- finding -------------------------------------------------------------------------------- */
+
+/* A beginning that can be gone on from. */
+struct found {
+    uint32_t n_tokens, n_known; /* n_known: of the ids, so many are there in closed blocks */
+    whit_mark *mark;            /* whose tail it needs; NULL: whole blocks */
+};
+
+/* What the walk along the blocks knows of each class. */
+struct walk {
+    uint32_t n_there[WHIT_KV_CLASSES_MAX]; /* blocks up to here that a class has, without a gap */
+    bool has_sinks[WHIT_KV_CLASSES_MAX];
+};
+
+/* Whether a class has what a query behind n_tokens sees of its full blocks. */
+static bool has_all(const struct walk *walk, const whit_kv_class *class, uint32_t c, uint32_t n_tokens)
+{
+    const uint32_t n = n_tokens / BLOCK;
+    if (n && class->n_sinks && !walk->has_sinks[c]) return false;
+    return n - walk->n_there[c] <= whit_kv_first_needed(class, n_tokens);
+}
+
+static void take_marks(whit_session *s, const struct walk *walk, uint32_t n_blocks, struct found *found)
+{
+    for (uint32_t i = 0; i < s->marks.n; i++) {
+        whit_mark *m = &s->marks.items[i];
+        if (m->reach / BLOCK != n_blocks || m->reach <= found->n_tokens) continue;
+        bool is_whole = true;
+        for (uint32_t c = 0; c < s->kv.n_classes; c++)
+            is_whole &= s->kv.classes[c].role != WHIT_KV_ROLE_LAYERS || has_all(walk, &s->kv.classes[c], c, m->reach);
+        if (is_whole) *found = (struct found){.n_tokens = m->reach, .mark = m};
+    }
+}
+
+/* The longest beginning of these ids, at most n_ids of them, that can be gone on from: every class has the blocks
+ * that a query behind it sees, or a mark has those that are not closed. */
+static struct found find(whit_session *s, uint32_t sequence, const int32_t *ids, uint32_t n_ids)
+{
+    const whit_kv *kv = &s->kv;
+    struct walk walk = {{0}, {false}};
+    struct found found = {0};
+    uint32_t n_known = 0;
+    uint8_t key[WHIT_HASH_BYTES];
+    bool goes_on = true;
+    first_key(s, sequence, key);
+    for (uint32_t i = 0; i < s->marks.n; i++) s->marks.items[i].reach = 0;
+    for (uint32_t b = 0; goes_on; b++) {
+        n_known = b * BLOCK;
+        look_at_marks(&s->marks, kv, b, key, ids, n_ids);
+        take_marks(s, &walk, b, &found);
+        if (b == n_ids / BLOCK) break;
+        bool is_whole = true;
+        next_key(ids + b * BLOCK, key);
+        for (uint32_t c = 0; c < kv->n_classes; c++) {
+            const whit_kv_class *class = &kv->classes[c];
+            const bool are_sinks = class->role == WHIT_KV_ROLE_SINKS;
+            bool is_there = !(are_sinks && b) && whit_kv_pool_find(&class->pool, key, ids + b * BLOCK) != UINT32_MAX;
+            walk.n_there[c] = is_there ? walk.n_there[c] + 1 : 0;
+            if (b == 0) walk.has_sinks[c] = is_there;
+            if (are_sinks) {
+                is_whole &= walk.has_sinks[c];
+                continue;
+            }
+            if (!is_there && (!class->window || (b == 0 && class->n_sinks))) goes_on = false;
+            is_whole &= has_all(&walk, class, c, (b + 1) * BLOCK);
+        }
+        if (goes_on && is_whole) found = (struct found){.n_tokens = (b + 1) * BLOCK};
+    }
+    found.n_known = n_known;
+    return found;
+}
+
+/* Makes a sequence what `find` has found. */
+static void adopt(whit_session *s, uint32_t sequence, const int32_t *ids, struct found found)
+{
+    whit_kv *kv = &s->kv;
     uint8_t key[WHIT_HASH_BYTES];
     first_key(s, sequence, key);
-    whit_kv_truncate(&s->kv, sequence, 0);
-    for (uint32_t b = 0; b < n_blocks; b++) {
+    whit_kv_truncate(kv, sequence, 0);
+    for (uint32_t b = 0; b < found.n_tokens / BLOCK; b++) {
         next_key(ids + b * BLOCK, key);
-        whit_kv_adopt(&s->kv, sequence, n_blocks * BLOCK, b, key, ids + b * BLOCK);
+        whit_kv_adopt(kv, sequence, found.n_tokens, b, key, ids + b * BLOCK, found.mark != NULL);
     }
-    memmove(whit_session_tokens_of(s, sequence), ids, (size_t)n_blocks * BLOCK * sizeof *ids);
-    s->positions[sequence] = n_blocks * BLOCK;
+    if (found.mark) {
+        whit_kv_tail_load(kv, sequence, found.mark->n_tokens, found.n_tokens,
+                          whit_mark_tail(&s->marks, (uint32_t)(found.mark - s->marks.items)));
+        found.mark->has_served = true;
+        found.mark->when = ++s->marks.clock;
+    }
+    memmove(whit_session_tokens_of(s, sequence), ids, (size_t)found.n_tokens * sizeof *ids);
+    s->positions[sequence] = found.n_tokens;
     s->is_mixed[sequence] = false;
 }
 
 void whit_session_go_back(whit_session *s, uint32_t sequence, const int32_t *ids, uint32_t n_ids)
 {
     if (n_ids > s->options.n_ctx_tokens) n_ids = s->options.n_ctx_tokens;
-    adopt(s, sequence, ids, find(s, sequence, ids, n_ids / BLOCK));
+    const struct found found = find(s, sequence, ids, n_ids);
+    adopt(s, sequence, ids, found);
+    s->to_mark[sequence] = found.n_tokens < n_ids ? n_ids : 0;
 }
 
 whit_status whit_session_reuse(whit_session *s, uint32_t sequence, const int32_t *ids, size_t n_ids,
@@ -116,11 +238,13 @@ whit_status whit_session_reuse(whit_session *s, uint32_t sequence, const int32_t
     uint32_t n_own = 0, n_held = s->is_mixed[sequence] ? 0 : s->positions[sequence];
     while (n_own < most && n_own < n_held && held[n_own] == ids[n_own]) n_own++;
     if (!whit_kv_reaches(&s->kv, sequence, n_own)) n_own = 0;
-    uint32_t n_blocks = find(s, sequence, ids, (uint32_t)(most / BLOCK));
-    if (n_own >= n_blocks * BLOCK)
+    const struct found found = find(s, sequence, ids, (uint32_t)most);
+    if (n_own >= found.n_tokens)
         WHIT_TRY(whit_session_truncate(s, sequence, n_own, error));
     else
-        adopt(s, sequence, ids, n_blocks);
+        adopt(s, sequence, ids, found);
+    /* The end of a beginning that others have, too, is to be gone on from the next time. */
+    if (s->positions[sequence] < found.n_known) s->to_mark[sequence] = found.n_known;
     *n_present = s->positions[sequence];
     return WHIT_OK;
 }

@@ -10,6 +10,7 @@
 #define DEFAULT_CTX_TOKENS   4096
 #define DEFAULT_BATCH_TOKENS 512
 #define MAX_SEQUENCES        65536
+#define MAX_MARKS            4096
 
 /* ---- options -------------------------------------------------------------------------------- */
 
@@ -43,6 +44,8 @@ static whit_status fill_options(const whit_model *model, const whit_session_opti
                          "an endless cache keeps f16, f32 or i8 only: its sinks are read apart from their block");
     if (o->n_kv_window > 1u << 20)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a KV window of %u blocks is too large", o->n_kv_window);
+    if (o->n_marks > MAX_MARKS)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u marks are too many: at most %d", o->n_marks, MAX_MARKS);
     if (o->n_batch_tokens > (uint64_t)o->n_ctx_tokens * o->n_sequences)
         o->n_batch_tokens = (uint32_t)((uint64_t)o->n_ctx_tokens * o->n_sequences);
     return WHIT_OK;
@@ -66,6 +69,20 @@ static whit_status compile(whit_session *s, whit_error *error)
                                     error);
 }
 
+/* Their tails come last: untouched until they are used. */
+static void place_marks(whit_session *s, whit_arena *arena)
+{
+    whit_marks *marks = &s->marks;
+    *marks = (whit_marks){0};
+    marks->tail_bytes = whit_kv_tail_bytes_max(&s->kv, &marks->n_ids);
+    if (!marks->tail_bytes) return;
+    marks->n = s->options.n_marks;
+    marks->items = whit_arena_take(arena, marks->n, sizeof *marks->items);
+    marks->ids = whit_arena_take(arena, (uint64_t)marks->n * marks->n_ids, sizeof *marks->ids);
+    marks->tails = whit_arena_take(arena, marks->n, marks->tail_bytes);
+    if (marks->items) memset(marks->items, 0, marks->n * sizeof *marks->items);
+}
+
 /* Everything that a session needs in memory, counted or handed out. */
 static void place(whit_session *s, whit_arena *arena)
 {
@@ -81,6 +98,7 @@ static void place(whit_session *s, whit_arena *arena)
                            .n_sinks = o->n_sinks,
                            .n_window_blocks = o->n_kv_window};
     s->positions = whit_arena_take(arena, o->n_sequences, sizeof *s->positions);
+    s->to_mark = whit_arena_take(arena, o->n_sequences, sizeof *s->to_mark);
     s->advanced = whit_arena_take(arena, o->n_sequences, sizeof *s->advanced);
     s->mounts = whit_arena_take(arena, o->n_sequences, sizeof *s->mounts);
     s->is_mixed = whit_arena_take(arena, o->n_sequences, sizeof *s->is_mixed);
@@ -98,6 +116,7 @@ static void place(whit_session *s, whit_arena *arena)
     }
     void *kv_memory = whit_arena_take(arena, kv_bytes, 1);
     if (kv_memory) whit_kv_init(&s->kv, &shape, kv_memory);
+    place_marks(s, arena);
     whit_exec_options exec = {.n_batch_rows = o->n_batch_tokens,
                               .n_selected_rows = o->n_logits,
                               .n_threads = o->n_threads,
@@ -177,6 +196,7 @@ whit_status whit_session_open(const whit_model *model, const whit_session_option
         place(s, &arena);
         whit_fpenv_leave(caller);
         memset(s->positions, 0, s->options.n_sequences * sizeof *s->positions);
+        memset(s->to_mark, 0, s->options.n_sequences * sizeof *s->to_mark);
         memset(s->mounts, 0, s->options.n_sequences * sizeof *s->mounts);
         memset(s->is_mixed, 0, s->options.n_sequences * sizeof *s->is_mixed);
         status = whit_pool_open(s->options.n_threads, s->allocator, &s->pool, error);
@@ -292,8 +312,13 @@ static void settle(whit_session *s, const whit_batch *batch)
 {
     for (uint32_t i = 0, first = 0; i < batch->n_rows; i++) {
         if (!is_last_row(batch, i)) continue;
-        whit_session_name_blocks(s, batch->sequences[i], batch->positions[first], batch->positions[i] + 1);
-        whit_kv_settle(&s->kv, batch->sequences[i]);
+        const uint32_t sequence = batch->sequences[i], end = batch->positions[i] + 1;
+        whit_session_name_blocks(s, sequence, batch->positions[first], end);
+        if (s->to_mark[sequence] && s->to_mark[sequence] <= end) {
+            whit_session_keep_mark(s, sequence, s->to_mark[sequence]);
+            s->to_mark[sequence] = 0;
+        }
+        whit_kv_settle(&s->kv, sequence);
         first = i + 1;
     }
 }

@@ -4,6 +4,7 @@
 #define WHIT_RUNTIME_SESSION_H
 
 #include "model/exec.h"
+#include "runtime/marks.h"
 #include "runtime/model.h"
 
 /* What is mounted on a sequence, as the caller said it (without strengths of 0). */
@@ -22,6 +23,7 @@ struct whit_session {
     whit_exec exec;
     whit_kv_layer *kv_layers; /* (n_layers of the model) */
     whit_kv kv;
+    whit_marks marks;
     whit_pool *pool;
     void *arena;
     size_t arena_bytes;
@@ -29,6 +31,7 @@ struct whit_session {
     whit_session_mounts *mounts; /* (n_sequences) */
     bool *is_mixed;              /* (n_sequences) its tokens were not all computed with what is mounted now */
     int32_t *tokens;             /* (n_sequences, n_ctx_tokens) the ids at the positions of each sequence */
+    uint32_t *to_mark;           /* (n_sequences) a position that is marked when it is passed; 0: none */
     uint32_t *advanced;          /* (n_sequences) of the step that runs */
     int32_t *ids;                /* (n_batch_tokens) of the pass that runs, as the four below */
     uint32_t *row_sequences, *row_positions;
@@ -43,11 +46,14 @@ static inline int32_t *whit_session_tokens_of(const whit_session *session, uint3
 {
     return session->tokens + (size_t)sequence * session->options.n_ctx_tokens;
 }
-/* Makes a sequence the longest beginning of `ids`, at most n_ids of them, that it can go on from: of itself, or, in
- * whole blocks, of what the session holds, computed with what is mounted on it. */
+/* Makes a sequence the longest beginning of `ids`, at most n_ids of them, that it can go on from by what the session
+ * holds, computed with what is mounted on it: a mark, or whole blocks. Where that is less than n_ids, the next time
+ * that it passes n_ids is marked. */
 void whit_session_go_back(whit_session *session, uint32_t sequence, const int32_t *ids, uint32_t n_ids);
 /* Names the blocks that were closed from position `from` to `to`, so that they can be found again. */
 void whit_session_name_blocks(whit_session *session, uint32_t sequence, uint32_t from, uint32_t to);
+/* Marks a position of a sequence, where it can: packed caches alone, while its tail is there. */
+void whit_session_keep_mark(whit_session *session, uint32_t sequence, uint32_t n_tokens);
 /* Tokens that a sequence can take yet. */
 static inline uint32_t whit_session_room(const whit_session *session, uint32_t sequence)
 {

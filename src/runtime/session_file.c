@@ -33,20 +33,54 @@ static whit_status create(const whit_session *s, uint32_t sequence, const char *
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
-static whit_status read_blocks(const whit_session_file *file, uint32_t n_blocks, whit_error *error)
+/* The last tail whose full blocks are among n_blocks that are stored; NULL where there is none. */
+static const whit_tail_view *tail_of(const whit_session_file *file, uint32_t n_blocks)
+{
+    const whit_tail_view *tails = (const whit_tail_view *)(const void *)file->record.tails.data;
+    for (uint32_t i = whit_session_record_n_tails(&file->record); i-- > 0;)
+        if (tails[i].n_tokens / WHIT_KV_BLOCK_TOKENS <= n_blocks && tails[i].n_tokens <= file->record.n_present)
+            return &tails[i];
+    return NULL;
+}
+
+/* Makes a sequence of a packed cache one that goes on behind a tail, but for its closed blocks. */
+static whit_status read_tail(const whit_session_file *file, const whit_tail_view *tail, whit_error *error)
 {
     whit_kv *kv = &file->session->kv;
+    const uint32_t n_tokens = (uint32_t)tail->n_tokens;
+    if (tail->n_bytes != whit_kv_tail_bytes(kv, n_tokens))
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the tail of its KV cache has another size than this model's",
+                         file->log.path);
+    uint8_t *data = whit_alloc(file->allocator, (size_t)tail->n_bytes);
+    if (!data) return whit_fail_memory(error, "a session's tail", (size_t)tail->n_bytes);
+    whit_status status = whit_ndf_log_read(&file->log, tail->offset, data, (size_t)tail->n_bytes, error);
+    if (status == WHIT_OK) status = whit_kv_begin_at(kv, file->sequence, n_tokens / WHIT_KV_BLOCK_TOKENS, error);
+    if (status == WHIT_OK) whit_kv_tail_load(kv, file->sequence, n_tokens, n_tokens, data);
+    whit_free(file->allocator, data, (size_t)tail->n_bytes);
+    return status;
+}
+
+/* What is there of the first n_blocks blocks and, in a packed cache, of a tail. */
+static whit_status read_blocks(const whit_session_file *file, uint32_t n_blocks, whit_error *error)
+{
+    whit_session *s = file->session;
+    whit_kv *kv = &s->kv;
     const uint64_t *offsets = (const uint64_t *)(const void *)file->record.blocks.data;
-    WHIT_TRY(whit_kv_begin_at(kv, file->sequence, n_blocks, error));
+    const bool is_packed = whit_kv_is_packed(s->options.kv);
+    const whit_tail_view *tail = is_packed ? tail_of(file, n_blocks) : NULL;
+    if (is_packed && !tail) return WHIT_OK;
+    uint32_t n = tail ? (uint32_t)tail->n_tokens : n_blocks * WHIT_KV_BLOCK_TOKENS;
+    n_blocks = n / WHIT_KV_BLOCK_TOKENS;
+    WHIT_TRY(tail ? read_tail(file, tail, error) : whit_kv_begin_at(kv, file->sequence, n_blocks, error));
     for (uint32_t b = 0; b < n_blocks; b++) {
         uint64_t offset = offsets[b];
         for (whit_kv_piece at = {0}; whit_kv_next_piece(kv, file->sequence, b, &at); offset += at.size_bytes)
             if (at.data) WHIT_TRY(whit_ndf_log_read(&file->log, offset, at.data, at.size_bytes, error));
     }
-    uint32_t n = n_blocks * WHIT_KV_BLOCK_TOKENS;
-    if (n) memcpy(whit_session_tokens_of(file->session, file->sequence), file->record.ids.data, n * sizeof(int32_t));
-    file->session->positions[file->sequence] = n;
-    whit_session_name_blocks(file->session, file->sequence, 0, n);
+    if (n) memcpy(whit_session_tokens_of(s, file->sequence), file->record.ids.data, n * sizeof(int32_t));
+    s->positions[file->sequence] = n;
+    whit_session_name_blocks(s, file->sequence, 0, n);
+    whit_session_keep_mark(s, file->sequence, n);
     return WHIT_OK;
 }
 
@@ -75,7 +109,7 @@ static whit_status restore(const whit_session_file *file, whit_error *error)
     uint32_t n_blocks = whit_session_record_n_blocks(&file->record);
     if (n_blocks > n / WHIT_KV_BLOCK_TOKENS) n_blocks = (uint32_t)(n / WHIT_KV_BLOCK_TOKENS);
     whit_status status = read_blocks(file, n_blocks, error);
-    if (status == WHIT_OK) status = feed(file, n_blocks * WHIT_KV_BLOCK_TOKENS, (uint32_t)n, error);
+    if (status == WHIT_OK) status = feed(file, s->positions[file->sequence], (uint32_t)n, error);
     if (status != WHIT_OK) whit_kv_truncate(&s->kv, file->sequence, s->positions[file->sequence] = 0);
     return status;
 }
@@ -92,6 +126,9 @@ whit_status whit_session_load(whit_session *s, uint32_t sequence, const char *pa
     WHIT_NEED(purpose);
     if (sequence >= s->options.n_sequences)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
+    if (s->options.endless)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: session files hold what fits a context: an endless session is not kept", path);
     if (access(path, F_OK) != 0 && errno == ENOENT) {
         whit_status created = create(s, sequence, path, purpose, error);
         if (created != WHIT_OK && access(path, F_OK) != 0) return created;
@@ -214,10 +251,20 @@ static whit_status build_head(const whit_session_file *file, const whit_session_
     if (h->n_ids > h->n_given) WHIT_TRY(add_settings(file, turn, head, &h->settings_bytes, error));
     whit_buf_align(head, 8);
     whit_buf_append(head, turn->note, turn->note_bytes);
-    if (h->n_blocks) whit_buf_align(head, 64);
+    if (h->n_blocks || h->tail_bytes) whit_buf_align(head, 64);
     if (head->failed) return whit_fail_memory(error, "a turn", head->size_bytes);
     memcpy(head->data, h, sizeof *h);
     return WHIT_OK;
+}
+
+static whit_status write_tail(whit_session_file *file, const whit_turn_header *h, whit_error *error)
+{
+    uint8_t *tail = whit_alloc(file->allocator, (size_t)h->tail_bytes);
+    if (!tail) return whit_fail_memory(error, "a session's tail", (size_t)h->tail_bytes);
+    whit_kv_tail_save(&file->session->kv, file->sequence, (uint32_t)h->n_present, tail);
+    whit_status status = whit_ndf_log_add(&file->log, tail, (size_t)h->tail_bytes, error);
+    whit_free(file->allocator, tail, (size_t)h->tail_bytes);
+    return status;
 }
 
 static whit_status write_turn(whit_session_file *file, const whit_turn_header *h, const whit_buf *head,
@@ -226,12 +273,13 @@ static whit_status write_turn(whit_session_file *file, const whit_turn_header *h
     whit_ndf_log *log = &file->log;
     const whit_kv *kv = &file->session->kv;
     whit_status status = whit_ndf_log_begin(log, WHIT_NDF_SESSION, h->n_ids ? "turn" : "undo",
-                                            head->size_bytes + h->n_blocks * h->block_bytes, error);
+                                            head->size_bytes + h->n_blocks * h->block_bytes + h->tail_bytes, error);
     if (status == WHIT_OK) status = whit_ndf_log_add(log, head->data, head->size_bytes, error);
     for (uint32_t b = 0; b < h->n_blocks; b++)
         for (whit_kv_piece at = {0};
              status == WHIT_OK && whit_kv_next_piece(kv, file->sequence, h->first_block + b, &at);)
             status = whit_ndf_log_add(log, at.data, at.size_bytes, error);
+    if (status == WHIT_OK && h->tail_bytes) status = write_tail(file, h, error);
     if (status == WHIT_OK) {
         status = whit_ndf_log_commit(log, error);
         file->is_lost = status != WHIT_OK && !log->changed;
@@ -281,6 +329,11 @@ whit_status whit_session_save(whit_session_file *file, const whit_session_turn *
         h.n_blocks = n_closed - n_stored;
         h.block_bytes = whit_kv_whole_block_bytes(&file->session->kv);
     }
+    const whit_tail_view *tail = tail_of(file, n_stored);
+    const bool has_tail = tail && tail->n_tokens == h.n_present && h.n_present <= n_keep;
+    if (!turn->tokens_only && !has_tail && n_stored + h.n_blocks == n_closed &&
+        whit_kv_has_tail(&file->session->kv, file->sequence, (uint32_t)h.n_present))
+        h.tail_bytes = whit_kv_tail_bytes(&file->session->kv, (uint32_t)h.n_present);
     whit_buf head = {.allocator = file->allocator};
     size_t settings_at = 0;
     whit_status status = build_head(file, turn, &h, &head, &settings_at, error);
@@ -297,7 +350,8 @@ whit_status whit_session_save(whit_session_file *file, const whit_session_turn *
     whit_turn_view view = {.header = &h,
                            .ids = turn->ids + n_keep,
                            .note = turn->note,
-                           .blocks_offset = file->log.end_bytes}; /* only their number matters from here on */
+                           .blocks_offset = file->log.end_bytes, /* only their number matters from here on */
+                           .tail_offset = file->log.end_bytes};
     if (status == WHIT_OK) status = whit_session_record_add(record, &view, error);
     whit_buf_free(&head);
     return status;

@@ -270,7 +270,7 @@ static uint64_t up(uint64_t n, uint64_t multiple)
 
 /* Where the parts of a turn lie in its data; false where they do not fit. */
 typedef struct turn_parts {
-    uint64_t settings, note, end, blocks;
+    uint64_t settings, note, end, blocks, tail;
 } turn_parts;
 
 static bool place_parts(const whit_turn_header *h, uint64_t data_bytes, turn_parts *at)
@@ -283,7 +283,10 @@ static bool place_parts(const whit_turn_header *h, uint64_t data_bytes, turn_par
     at->end = at->note + h->note_bytes;
     at->blocks = up(at->end, 64);
     if (__builtin_mul_overflow(h->block_bytes, (uint64_t)h->n_blocks, &blocks_bytes)) return false;
-    return h->n_blocks ? whit_in_bounds(at->blocks, blocks_bytes, data_bytes) : at->end <= data_bytes;
+    if (!h->n_blocks && !h->tail_bytes) return at->end <= data_bytes;
+    if (!whit_in_bounds(at->blocks, blocks_bytes, data_bytes)) return false;
+    at->tail = at->blocks + blocks_bytes;
+    return whit_in_bounds(at->tail, h->tail_bytes, data_bytes);
 }
 
 /* NULL, or why the counts of a turn do not fit what is there before it. */
@@ -299,6 +302,7 @@ static const char *check_turn(const whit_session_record *record, const whit_turn
         if (ids[i] < 0) return "it has a negative token";
     for (size_t i = 0; i < sizeof h->reserved / sizeof *h->reserved; i++)
         if (h->reserved[i]) return "its reserved words are not 0";
+    if (h->tail_bytes && !h->n_present) return "its tail is of no tokens";
     if (h->n_blocks == 0) return NULL;
     uint64_t n_kept = h->n_keep / 64, n_stored = whit_session_record_n_blocks(record);
     if (n_stored > n_kept) n_stored = n_kept;
@@ -321,7 +325,8 @@ whit_status whit_session_record_add(whit_session_record *record, const whit_turn
     /* Room for all of it first: after that nothing fails half-way. */
     if (!whit_buf_reserve(&record->ids, h->n_ids * sizeof(int32_t)) ||
         !whit_buf_reserve(&record->blocks, h->n_blocks * sizeof(uint64_t)) ||
-        !whit_buf_reserve(&record->notes, h->note_bytes) || !whit_buf_reserve(&record->note_ends, sizeof(uint64_t)))
+        !whit_buf_reserve(&record->tails, sizeof(whit_tail_view)) || !whit_buf_reserve(&record->notes, h->note_bytes) ||
+        !whit_buf_reserve(&record->note_ends, sizeof(uint64_t)))
         return whit_fail_memory(error, "a session", h->n_ids * sizeof(int32_t));
     record->ids.size_bytes = h->n_keep * sizeof(int32_t);
     WHIT_TRY(grow(&record->ids, turn->ids, h->n_ids * sizeof(int32_t), error));
@@ -332,6 +337,11 @@ whit_status whit_session_record_add(whit_session_record *record, const whit_turn
         WHIT_TRY(grow(&record->blocks, &offset, sizeof offset, error));
     }
     if (h->n_blocks) record->block_bytes = h->block_bytes;
+    const whit_tail_view *tails = (const whit_tail_view *)(const void *)record->tails.data;
+    while (record->tails.size_bytes && tails[whit_session_record_n_tails(record) - 1].n_tokens > h->n_keep)
+        record->tails.size_bytes -= sizeof *tails;
+    const whit_tail_view tail = {h->n_present, turn->tail_offset, h->tail_bytes};
+    if (h->tail_bytes) WHIT_TRY(grow(&record->tails, &tail, sizeof tail, error));
     WHIT_TRY(grow(&record->notes, turn->note, h->note_bytes, error));
     uint64_t end = record->notes.size_bytes;
     WHIT_TRY(grow(&record->note_ends, &end, sizeof end, error));
@@ -350,7 +360,7 @@ static whit_status read_turn(whit_session_record *record, uint32_t frame, uint64
 {
     const whit_ndf_log *log = record->log;
     const whit_turn_header *h = (const whit_turn_header *)(const void *)data;
-    turn_parts at;
+    turn_parts at = {0};
     if (!record->begin.size_bytes) return whit_ndf_log_bad(log, frame, "no session begins before it", error);
     if (n_bytes < sizeof *h || !place_parts(h, data_bytes, &at) || at.end > n_bytes)
         return whit_ndf_log_bad(log, frame, "its parts lie outside", error);
@@ -374,7 +384,8 @@ static whit_status read_turn(whit_session_record *record, uint32_t frame, uint64
                            .ids = ids,
                            .settings = record->settings.size_bytes ? &record->settings_table : NULL,
                            .note = (const char *)data + at.note,
-                           .blocks_offset = offset + at.blocks};
+                           .blocks_offset = offset + at.blocks,
+                           .tail_offset = offset + at.tail};
     if (on_turn) WHIT_TRY(on_turn(user, record, &turn, error));
     return whit_session_record_add(record, &turn, error);
 }
@@ -425,6 +436,7 @@ whit_status whit_session_record_read(whit_ndf_log *log, const whit_allocator *al
                                     .begin = {.allocator = allocator},
                                     .ids = {.allocator = allocator},
                                     .blocks = {.allocator = allocator},
+                                    .tails = {.allocator = allocator},
                                     .settings = {.allocator = allocator},
                                     .notes = {.allocator = allocator},
                                     .note_ends = {.allocator = allocator}};
@@ -440,6 +452,7 @@ void whit_session_record_free(whit_session_record *record)
     whit_buf_free(&record->begin);
     whit_buf_free(&record->ids);
     whit_buf_free(&record->blocks);
+    whit_buf_free(&record->tails);
     whit_buf_free(&record->settings);
     whit_buf_free(&record->notes);
     whit_buf_free(&record->note_ends);

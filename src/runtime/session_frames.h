@@ -12,7 +12,8 @@
 enum { WHIT_SESSION_BEGIN = 1, WHIT_SESSION_TURN = 2 };
 
 /* In front of a TURN's data; its parts follow in this order: ids (i32), settings (a table, at the
- * next multiple of 8), note (at the next multiple of 8), blocks (at the next multiple of 64). */
+ * next multiple of 8), note (at the next multiple of 8), blocks (at the next multiple of 64), tail (kv/tail.h, behind
+ * the blocks). */
 typedef struct whit_turn_header {
     uint32_t kind, finish;     /* whit_finish */
     uint64_t n_keep;           /* ids of the turns before that stay */
@@ -25,7 +26,8 @@ typedef struct whit_turn_header {
     uint64_t note_bytes;
     uint64_t block_bytes;
     uint32_t first_block, n_blocks; /* of 64 positions each */
-    uint64_t reserved[3];
+    uint64_t tail_bytes;            /* of the tail at n_present; 0: none */
+    uint64_t reserved[2];
 } whit_turn_header;
 _Static_assert(sizeof(whit_turn_header) == 128, "turn");
 
@@ -36,8 +38,13 @@ typedef struct whit_turn_view {
     const int32_t *ids;         /* of the turn */
     const whit_table *settings; /* those that hold: its own, or of a turn before; NULL: none yet */
     const char *note;
-    uint64_t blocks_offset; /* in the file */
+    uint64_t blocks_offset, tail_offset; /* in the file */
 } whit_turn_view;
+
+/* A tail that holds: the sequence can go on at n_tokens by it. */
+typedef struct whit_tail_view {
+    uint64_t n_tokens, offset, n_bytes;
+} whit_tail_view;
 
 /* Everything of a file but the blocks. */
 typedef struct whit_session_record {
@@ -49,6 +56,7 @@ typedef struct whit_session_record {
     uint64_t n_present;
     whit_buf blocks; /* uint64_t[]: for each block from the first on, where it lies in the file */
     uint64_t block_bytes;
+    whit_buf tails;    /* whit_tail_view[], by position */
     whit_buf settings; /* the table's bytes */
     whit_table settings_table;
     whit_sampler_state after;
@@ -76,6 +84,11 @@ static inline size_t whit_session_record_n_ids(const whit_session_record *record
 static inline uint32_t whit_session_record_n_blocks(const whit_session_record *record)
 {
     return (uint32_t)(record->blocks.size_bytes / sizeof(uint64_t));
+}
+
+static inline uint32_t whit_session_record_n_tails(const whit_session_record *record)
+{
+    return (uint32_t)(record->tails.size_bytes / sizeof(whit_tail_view));
 }
 
 extern const char *const whit_session_kv_names[], *const whit_session_act_names[];

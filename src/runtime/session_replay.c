@@ -107,6 +107,24 @@ static whit_status compare_blocks(struct replaying *r, const whit_session_record
     return WHIT_OK;
 }
 
+/* The tail at the end of a turn. */
+static whit_status compare_tail(struct replaying *r, const whit_session_record *record, const whit_turn_view *turn,
+                                whit_error *error)
+{
+    const whit_kv *kv = &r->session->kv;
+    const uint32_t n_tokens = (uint32_t)turn->header->n_present;
+    const size_t n = (size_t)turn->header->tail_bytes;
+    if (!n || !whit_kv_has_tail(kv, 0, n_tokens)) return WHIT_OK;
+    if (n != whit_kv_tail_bytes(kv, n_tokens)) return differs(r, turn, n_tokens, -1, -1);
+    uint8_t *tails = whit_alloc(r->model->allocator, 2 * n);
+    if (!tails) return whit_fail_memory(error, "a tail", 2 * n);
+    whit_kv_tail_save(kv, 0, n_tokens, tails);
+    whit_status status = whit_ndf_log_read(record->log, turn->tail_offset, tails + n, n, error);
+    if (status == WHIT_OK && memcmp(tails, tails + n, n) != 0) status = differs(r, turn, n_tokens, -1, -1);
+    whit_free(r->model->allocator, tails, 2 * n);
+    return status;
+}
+
 static whit_status on_turn(void *user, const whit_session_record *record, const whit_turn_view *turn, whit_error *error)
 {
     struct replaying *r = user;
@@ -129,6 +147,7 @@ static whit_status on_turn(void *user, const whit_session_record *record, const 
     if (!r->replay->is_same) return WHIT_OK;
     WHIT_TRY(feed(r, h->n_present, UINT64_MAX, error));
     WHIT_TRY(compare_blocks(r, record, turn, error));
+    if (r->replay->is_same) WHIT_TRY(compare_tail(r, record, turn, error));
     r->replay->n_turns++;
     return WHIT_OK;
 }

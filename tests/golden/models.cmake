@@ -3,6 +3,7 @@ target_link_libraries(test_golden_logits PRIVATE PkgConfig::JANSSON)
 whit_test(golden_stories ${CMAKE_CURRENT_LIST_DIR}/stories.c)
 target_link_libraries(test_golden_stories PRIVATE PkgConfig::JANSSON)
 whit_test(reproducible ${CMAKE_CURRENT_LIST_DIR}/reproducible.c)
+whit_test(kv_one_hash ${CMAKE_CURRENT_LIST_DIR}/kv_one_hash.c)
 whit_test(screened_head ${CMAKE_CURRENT_LIST_DIR}/screened_head.c)
 whit_test(screened_choices ${CMAKE_CURRENT_LIST_DIR}/screened_choices.c)
 # A million positions take minutes: ctest -C Long, make test-long.

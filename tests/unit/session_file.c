@@ -144,8 +144,8 @@ static void goes_on_with_the_same_bits(void **state)
 {
     (void)state;
     whit_error error;
-    const whit_kv_type types[] = {WHIT_KV_F16, WHIT_KV_F32, WHIT_KV_I8};
-    for (int t = 0; t < 3; t++)
+    const whit_kv_type types[] = {WHIT_KV_F16, WHIT_KV_F32, WHIT_KV_I8, WHIT_KV_K4V2, WHIT_KV_K2V2};
+    for (int t = 0; t < 5; t++)
         for (int only = 0; only < 2; only++) {
             const char *path = in_folder("same.ndf");
             struct talk *whole = load(model, types[t], 0, NULL);

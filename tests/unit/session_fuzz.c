@@ -33,9 +33,10 @@ static void sessions_give_the_bits_of_single_tokens(void **state)
         if (!session_play(&source, &counts, why, sizeof why)) fail_msg("WHIT_SEED=%" PRIu64 ": %s", seed, why);
     }
     print_message("%" PRIu64 " steps of %" PRIu64 " tokens, %" PRIu64 " rows compared (%" PRIu64 " estimated), %" PRIu64
-                  " refused, %" PRIu64 " shared, %" PRIu64 " cut (%" PRIu64 " further back), %" PRIu64 " mounted\n",
+                  " refused, %" PRIu64 " shared, %" PRIu64 " cut (%" PRIu64 " further back), %" PRIu64
+                  " mounted, %" PRIu64 " found again (%" PRIu64 " tokens)\n",
                   counts.n_steps, counts.n_tokens, counts.n_rows, counts.n_estimated, counts.n_refused, counts.n_shares,
-                  counts.n_truncations, counts.n_back, counts.n_mounts);
+                  counts.n_truncations, counts.n_back, counts.n_mounts, counts.n_reuses, counts.n_reused);
     assert_true(counts.n_rows >= n);
     session_play_end();
 }

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ * Packed caches go back exactly: to marks of what was left long ago, by truncation, sharing and reuse, with the bits of
+ * a session that computes everything; and one prompt serves many sequences, with every type of cache. */
+#include "test_folder.h"
+
+#include "runtime/session.h"
+#include "tiny_model.h"
+
+enum { N_CTX = 1200, PROMPT = 2000 };
+
+static whit_model *model;
+
+static int set_up(void **state)
+{
+    tiny_model tiny = tiny_model_default();
+    whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
+    whit_error error;
+    if (make_folder(state) || !tiny_model_write(&tiny, in_folder("a.gguf"))) return -1;
+    return whit_model_open(in_folder("a.gguf"), &options, &model, &error) == WHIT_OK ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    whit_model_close(model);
+    return remove_folder(state);
+}
+
+static whit_session *open_session(whit_kv_type kv, uint32_t window, uint32_t n_sequences, uint32_t n_ctx,
+                                  uint32_t n_marks)
+{
+    whit_error error;
+    whit_session *session;
+    whit_session_options options = whit_session_options_default();
+    options.kv = kv;
+    options.n_kv_window = window;
+    options.n_ctx_tokens = n_ctx;
+    options.n_sequences = n_sequences;
+    options.n_marks = n_marks;
+    options.n_threads = 1;
+    assert_ok(whit_session_open(model, &options, &session, &error), error);
+    return session;
+}
+
+/* Texts that part at position `parts`. */
+static int32_t id_at(uint32_t position, uint32_t text, uint32_t parts)
+{
+    return 259 + (int32_t)((position * 31u + (position < parts ? 0 : text * 7u) + position / 5 % 3) % TINY_N_PIECES);
+}
+
+static uint64_t n_fed;
+
+/* Feeds a sequence up to n; logits of the last token. */
+static const float *feed(whit_session *session, uint32_t sequence, uint32_t n, uint32_t text, uint32_t parts)
+{
+    whit_error error;
+    static whit_step_token tokens[PROMPT + 100];
+    uint32_t k = 0;
+    for (uint32_t i = whit_session_position(session, sequence); i < n; i++)
+        tokens[k++] = (whit_step_token){.sequence = sequence, .id = id_at(i, text, parts), .want_logits = i + 1 == n};
+    n_fed += k;
+    assert_ok(whit_session_step(session, tokens, k, &error), error);
+    return whit_session_logits(session, 0);
+}
+
+static void expect_same(whit_session *session, uint32_t sequence, uint32_t n, uint32_t text, uint32_t parts,
+                        whit_session *plain)
+{
+    whit_error error;
+    const float *logits = feed(session, sequence, n, text, parts);
+    assert_ok(whit_session_truncate(plain, 0, 0, &error), error);
+    assert_memory_equal(logits, feed(plain, 0, n, text, parts), whit_model_vocab_size(model) * sizeof *logits);
+}
+
+static void goes_back_to_marks(void **state)
+{
+    (void)state;
+    whit_error error;
+    static const uint32_t places[] = {1, 17, 63, 64, 65, 80, 81, 300, 512, 575, 640};
+    for (int t = 0; t < 4; t++) {
+        const whit_kv_type kv = t % 2 ? WHIT_KV_K2V2 : WHIT_KV_K4V2;
+        const uint32_t window = (uint32_t)t / 2;
+        whit_session *session = open_session(kv, window, 3, N_CTX, 4), *plain = open_session(kv, window, 1, N_CTX, 0);
+        for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+            const uint32_t at = places[i];
+            assert_ok(whit_session_truncate(session, 0, 0, &error), error);
+            feed(session, 0, at, 0, 0);
+            assert_ok(whit_session_mark(session, 0, &error), error);
+            feed(session, 0, 1000, 0, 0);
+            /* By sharing, with the sequence that has it in use; and one position before. */
+            assert_ok(whit_session_share(session, 0, 1, at, &error), error);
+            assert_int_equal(whit_session_position(session, 1), at);
+            expect_same(session, 1, at + 100, 1, at, plain);
+            assert_ok(whit_session_share(session, 0, 2, at - 1, &error), error);
+            assert_int_equal(whit_session_position(session, 2), at - 1);
+            expect_same(session, 2, at + 30, 2, at - 1, plain);
+            /* By truncation, where more was asked for. */
+            assert_ok(whit_session_truncate(session, 0, at + 15, &error), error);
+            assert_in_range(whit_session_position(session, 0), at, at + 15); /* the end of a block may be there, too */
+            expect_same(session, 0, at + 200, 0, 0, plain);
+            /* By reuse, when no sequence holds it any more. */
+            int32_t ids[N_CTX];
+            uint32_t n_present;
+            for (uint32_t q = 0; q < 3; q++) assert_ok(whit_session_truncate(session, q, 0, &error), error);
+            for (uint32_t j = 0; j < N_CTX; j++) ids[j] = id_at(j, 1, at);
+            assert_ok(whit_session_reuse(session, 2, ids, at + 9, &n_present, &error), error);
+            assert_true(n_present >= at);
+            expect_same(session, 2, at + 130, 1, at, plain);
+            assert_ok(whit_session_truncate(session, 2, 0, &error), error);
+        }
+        whit_session_close(session);
+        whit_session_close(plain);
+    }
+}
+
+static void marks_what_was_asked_for_in_vain(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_session *session = open_session(WHIT_KV_K4V2, 1, 2, N_CTX, 2);
+    whit_session *plain = open_session(WHIT_KV_K4V2, 1, 1, N_CTX, 0);
+    feed(session, 0, 1000, 0, 0);
+    assert_ok(whit_session_truncate(session, 0, 500, &error), error);
+    assert_true(whit_session_position(session, 0) < 500); /* nothing is marked */
+    feed(session, 0, 1000, 0, 0);                         /* in passes that do not end at 500 */
+    assert_ok(whit_session_share(session, 0, 1, 500, &error), error);
+    assert_int_equal(whit_session_position(session, 1), 500);
+    expect_same(session, 1, 700, 2, 500, plain);
+    /* Others take its place; but what has served stays while others have not. */
+    for (uint32_t i = 0; i < 4; i++) {
+        feed(session, 1, 710 + 100 * i, 2, 500);
+        assert_ok(whit_session_mark(session, 1, &error), error);
+    }
+    assert_ok(whit_session_truncate(session, 1, 500, &error), error);
+    assert_int_equal(whit_session_position(session, 1), 500);
+    expect_same(session, 1, 1000, 3, 500, plain);
+    whit_session_close(session);
+    whit_session_close(plain);
+}
+
+static void no_marks_no_way_back(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_session *session = open_session(WHIT_KV_K2V2, 0, 1, N_CTX, 0);
+    feed(session, 0, 300, 1, 0);
+    assert_ok(whit_session_mark(session, 0, &error), error);
+    feed(session, 0, 900, 1, 0);
+    assert_ok(whit_session_truncate(session, 0, 853, &error), error); /* 47 back */
+    assert_int_equal(whit_session_position(session, 0), 853);
+    assert_ok(whit_session_truncate(session, 0, 300, &error), error);
+    assert_true(whit_session_position(session, 0) < 300);
+    whit_session_close(session);
+}
+
+/* A prompt of 2,000 tokens is computed once, and kept once: each of eight sequences has what it wrote itself. */
+static void one_prompt_serves_eight(void **state)
+{
+    (void)state;
+    enum { N_SEQUENCES = 8, N = PROMPT + 20, N_BLOCKS = PROMPT / 64 };
+    whit_error error;
+    static const whit_kv_type types[] = {WHIT_KV_F16, WHIT_KV_F32, WHIT_KV_I8, WHIT_KV_K4V2, WHIT_KV_K2V2};
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        whit_session *session = open_session(types[t], 1, N_SEQUENCES, N, 4);
+        whit_session *plain = open_session(types[t], 1, 1, N, 0);
+        feed(session, 0, PROMPT, 0, PROMPT);
+        assert_ok(whit_session_mark(session, 0, &error), error);
+        n_fed = 0;
+        feed(session, 0, N, 8, PROMPT); /* has gone on when the others come */
+        for (uint32_t q = 1; q < N_SEQUENCES; q++) {
+            assert_ok(whit_session_share(session, 0, q, PROMPT, &error), error);
+            assert_int_equal(whit_session_position(session, q), PROMPT);
+            feed(session, q, N, q, PROMPT);
+        }
+        assert_int_equal(n_fed, N_SEQUENCES * (N - PROMPT));
+        for (uint32_t q = 0; q < N_SEQUENCES; q += 3) {
+            assert_ok(whit_session_truncate(session, q, N - 1, &error), error);
+            expect_same(session, q, N, q ? q : 8, PROMPT, plain);
+        }
+        uint64_t bytes = 0, bytes_of_one = 0;
+        for (uint32_t c = 0; c < session->kv.n_classes; c++) {
+            const whit_kv_class *class = &session->kv.classes[c];
+            uint32_t n_used = 0;
+            for (uint32_t b = 0; b < class->pool.n_blocks; b++) n_used += class->pool.references[b] > 0;
+            if (class->role == WHIT_KV_ROLE_LAYERS) assert_int_equal(n_used, N_BLOCKS + N_SEQUENCES);
+            if (class->role == WHIT_KV_ROLE_OPEN) assert_true(n_used <= 3 * N_SEQUENCES);
+            bytes += n_used * (uint64_t) class->pool.block_bytes;
+            if (class->role == WHIT_KV_ROLE_LAYERS) bytes_of_one += (N_BLOCKS + 1) * (uint64_t) class->pool.block_bytes;
+        }
+        print_message("kv %d: %llu bytes for eight, %llu for one prompt's blocks\n", (int)types[t],
+                      (unsigned long long)bytes, (unsigned long long)bytes_of_one);
+        whit_session_close(session);
+        whit_session_close(plain);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(goes_back_to_marks),
+        cmocka_unit_test(marks_what_was_asked_for_in_vain),
+        cmocka_unit_test(no_marks_no_way_back),
+        cmocka_unit_test(one_prompt_serves_eight),
+    };
+    return cmocka_run_group_tests_name("kv_marks", tests, set_up, tear_down);
+}
