@@ -26,7 +26,8 @@ struct chat_values {
     cli_grammar_flags grammar;
     cli_sampler_flags sampler;
 };
-static const struct chat_values defaults = {.n_tokens = -1, .sampler = CLI_SAMPLER_DEFAULTS};
+static const struct chat_values defaults = {
+    .n_tokens = -1, .session = {.n_sinks = CLI_SINKS}, .sampler = CLI_SAMPLER_DEFAULTS};
 
 #define AT(member) offsetof(struct chat_values, member)
 static const cli_option options[] = {
@@ -52,6 +53,7 @@ static const cli_option options[] = {
     {"--no-wrap, --nowordwrap", CLI_FLAG, AT(no_wrap), NULL, "Do not break long lines between words on a terminal."},
     {"--no-history", CLI_FLAG, AT(no_history), NULL, "Neither read nor write the history of typed lines."},
     CLI_KEEP_OPTIONS(AT(keep)),
+    CLI_ENDLESS_OPTIONS(AT(session)),
     {0},
 };
 
@@ -257,7 +259,8 @@ static int run(cli_call *call)
                      .n_tokens = values->n_tokens,
                      .n_draft = values->n_draft,
                      .stops = values->stops};
-    int status = cli_stage_open(call, values->program, &chat.stage);
+    int status = cli_check_endless(call, &values->session, values->keep.path);
+    if (status == CLI_OK) status = cli_stage_open(call, values->program, &chat.stage);
     if (status == CLI_OK) status = start(&chat, values);
     if (status == CLI_OK) {
         if (cli_input_is_terminal(chat.input)) cli_chat_greet(&chat, values->model.path);

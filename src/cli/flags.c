@@ -243,7 +243,21 @@ whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act
     options.exact_head = flags->exact_head;
     options.cpu = getenv("WHIT_CPU");
     options.cancel = cli_cancelled();
+    options.endless = flags->endless;
+    if (flags->endless) options.n_sinks = flags->n_sinks;
     return options;
+}
+
+int cli_check_endless(cli_call *call, const cli_session_flags *flags, const char *session_file)
+{
+    if (!flags->endless && flags->n_sinks != CLI_SINKS)
+        return cli_fail(call, CLI_USAGE, "--sinks says what stays in sight with --endless, which is not given");
+    if (flags->endless && flags->kv >= WHIT_KV_K4V2)
+        return cli_fail(call, CLI_USAGE, "--endless keeps its cache in f16, f32 or i8: leave out --kv, or choose one");
+    if (flags->endless && session_file)
+        return cli_fail(call, CLI_USAGE,
+                        "--session keeps texts that fit the context, --endless goes beyond it: one of them");
+    return CLI_OK;
 }
 
 uint32_t cli_usual_context(const whit_model *model)

@@ -39,11 +39,27 @@ typedef struct cli_session_flags {
     int kv;        /* whit_kv_type */
     int kv_window; /* index of its words */
     int act;       /* 0 auto, then whit_act_type + 1 */
+    bool endless;
+    uint32_t n_sinks; /* of verbs with CLI_ENDLESS_OPTIONS; their default is CLI_SINKS */
 } cli_session_flags;
 extern const cli_option cli_session_options[];
 
+enum { CLI_SINKS = 4, CLI_SINKS_MAX = 64 };
+/* For the option tables of verbs that can go on beyond the context: AT is the place of their cli_session_flags. */
+#define CLI_ENDLESS_OPTIONS(at)                                                                                        \
+    {"--endless", CLI_FLAG, (at) + offsetof(cli_session_flags, endless), NULL,                                         \
+     "Go on beyond the context: a token sees the first ones and the newest, and forgets what lies between; no longer " \
+     "memory."},                                                                                                       \
+    {                                                                                                                  \
+        "--sinks", CLI_COUNT, (at) + offsetof(cli_session_flags, n_sinks), "N",                                        \
+            "With --endless, the first N tokens stay in sight; 4 by default.", 0, CLI_SINKS_MAX                        \
+    }
+
 /* Library options from the flags; `automatic` is what --act auto means in this verb. */
 whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act_type automatic);
+/* Refuses what --endless does not go with: --sinks without it, packed caches, a session file (NULL: none). CLI_OK or a
+ * status already reported. */
+int cli_check_endless(cli_call *call, const cli_session_flags *flags, const char *session_file);
 /* The context without -c: as trained, at most 4096 tokens. */
 uint32_t cli_usual_context(const whit_model *model);
 /* A line where it is longer than the model was trained for. */

@@ -17,7 +17,7 @@ struct perplexity_values {
     cli_session_flags session;
     cli_adapter_flags adapters; /* of the model, not of the base */
 };
-static const struct perplexity_values defaults = {.kv_base = -1};
+static const struct perplexity_values defaults = {.kv_base = -1, .session = {.n_sinks = CLI_SINKS}};
 
 #define AT(member) offsetof(struct perplexity_values, member)
 static const cli_option options[] = {
@@ -30,6 +30,7 @@ static const cli_option options[] = {
     {"--kv-base", CLI_CHOICE, AT(kv_base), "f16|f32|i8|k4v2|k2v2",
      "Also measure the divergence from the same model with this type of KV cache."},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object."},
+    CLI_ENDLESS_OPTIONS(AT(session)),
     {0},
 };
 
@@ -60,6 +61,7 @@ static bool adds_bos(const whit_model *model)
 struct window_plan {
     uint32_t n_ctx, n_batch;
     size_t n_windows;
+    bool is_endless; /* one window, of all tokens */
     bool second_half, bos;
 };
 
@@ -88,6 +90,7 @@ static whit_status score_window(struct subject *subject, struct subject *base, c
             }
         }
         done += n_slice;
+        if (plan->is_endless) cli_progress(NULL, "perplexity", (double)done / (double)n);
     }
     return status;
 }
@@ -139,25 +142,26 @@ static void report(cli_call *call, const struct perplexity_values *values, const
                   score->divergences[score->n - 1], top1);
 }
 
-/* Tokens of every window in turn. The last, shorter one counts too, unless only second halves do.
- */
+/* Tokens of every window in turn. The last, shorter one counts too, unless only second halves do. An endless cache reads
+ * as many as one window. */
 static int measure(cli_call *call, struct subject *subject, struct subject *base, const int32_t *ids, size_t n_ids,
                    struct window_plan *plan, cli_score *score)
 {
-    whit_step_token *tokens = calloc(plan->n_ctx, sizeof *tokens);
+    const size_t n_all = n_ids / plan->n_ctx < plan->n_windows ? n_ids : plan->n_windows * plan->n_ctx,
+                 n_window = plan->is_endless ? n_all : plan->n_ctx;
+    whit_step_token *tokens = calloc(n_window, sizeof *tokens);
     if (!tokens) return cli_fail(call, CLI_LIMIT, "out of memory");
     int status = CLI_OK;
     whit_error error;
-    for (size_t i_window = 0; i_window < plan->n_windows && status == CLI_OK; i_window++) {
-        size_t start = i_window * plan->n_ctx;
-        size_t n = n_ids - start < plan->n_ctx ? n_ids - start : plan->n_ctx;
+    for (size_t start = 0; start < n_all && start / n_window < plan->n_windows && status == CLI_OK; start += n_window) {
+        size_t n = n_all - start < n_window ? n_all - start : n_window;
         for (size_t i = 0; i < n; i++)
             tokens[i] =
                 (whit_step_token){.id = ids[start + i], .want_logits = !plan->second_half || i >= plan->n_ctx / 2};
         if (plan->bos) tokens[0].id = whit_model_bos(subject->model);
         if (score_window(subject, base, tokens, n, plan, score, &error) != WHIT_OK)
             status = cli_fail_error(call, &error);
-        cli_progress(NULL, "perplexity", (double)(i_window + 1) / (double)plan->n_windows);
+        cli_progress(NULL, "perplexity", (double)(start + n) / (double)n_all);
     }
     free(tokens);
     return status;
@@ -182,7 +186,8 @@ static int run(cli_call *call)
 {
     const struct perplexity_values *values = call->values;
     struct subject subject = {0}, base = {0};
-    struct window_plan plan = {.n_ctx = values->session.n_ctx, .second_half = values->second_half};
+    struct window_plan plan = {
+        .n_ctx = values->session.n_ctx, .second_half = values->second_half, .is_endless = values->session.endless};
     cli_text text = {0};
     int32_t *ids = NULL;
     size_t n_ids = 0;
@@ -191,6 +196,11 @@ static int run(cli_call *call)
     if (!values->file) return cli_fail(call, CLI_USAGE, "no text given; type 'whit perplexity MODEL -f TEXT'");
     if (values->base && values->kv_base >= 0)
         return cli_fail(call, CLI_USAGE, "--kl-base compares models, --kv-base caches: one of them");
+    if (values->session.endless && values->second_half)
+        return cli_fail(call, CLI_USAGE,
+                        "--endless reads without windows, --second-half scores halves of them: one of them");
+    int checked = cli_check_endless(call, &values->session, NULL);
+    if (checked != CLI_OK) return checked;
     if (plan.n_ctx == 1) return cli_fail(call, CLI_USAGE, "a window (-c) has at least 2 tokens");
     int status = cli_open_flagged_model(call, &values->model, &subject.model);
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, subject.model, &subject.adapters);
@@ -243,7 +253,8 @@ const cli_verb cli_perplexity_verb = {
     "one. "
     "Windows of -c tokens follow each other; where the model adds that token it takes the place of "
     "the "
-    "first token of each window. Every prediction inside a window counts, in the last, shorter "
+    "first token of each window. With --endless the text is read as one, beyond the context. Every prediction inside a "
+    "window counts, in the last, shorter "
     "window "
     "too. Prints the perplexity; with --json the object has \"tokens\" (predictions scored), "
     "\"nll\" "

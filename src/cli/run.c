@@ -30,7 +30,8 @@ struct run_values {
 };
 #define TALES_BEGIN "Once upon a time"
 enum { NOT_GIVEN = INT32_MIN, USUAL_TOKENS = 128 };
-static const struct run_values defaults = {.n_tokens = NOT_GIVEN, .sampler = CLI_SAMPLER_DEFAULTS};
+static const struct run_values defaults = {
+    .n_tokens = NOT_GIVEN, .session = {.n_sinks = CLI_SINKS}, .sampler = CLI_SAMPLER_DEFAULTS};
 
 #define AT(member) offsetof(struct run_values, member)
 static const cli_option options[] = {
@@ -56,13 +57,14 @@ static const cli_option options[] = {
     {"--no-stats", CLI_FLAG, AT(no_statistics), NULL, "Leave out the line of statistics."},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object when done."},
     CLI_KEEP_OPTIONS(AT(keep)),
+    CLI_ENDLESS_OPTIONS(AT(session)),
     {0},
 };
 
 struct output {
     cli_call *call;
     whit_buf *kept; /* with --json: text for the object; NULL streams it */
-    whit_buf *ids;  /* int32_t[]: grows by what is picked */
+    whit_buf *ids;  /* int32_t[]: grows by what is picked; NULL: nobody asks for it */
 };
 
 static bool on_text(void *user, const char *text, size_t text_bytes)
@@ -261,7 +263,7 @@ static size_t n_ids(const struct text *text)
 static bool on_token(void *user, int32_t id)
 {
     struct output *output = user;
-    return whit_buf_append(output->ids, &id, sizeof id);
+    return !output->ids || whit_buf_append(output->ids, &id, sizeof id);
 }
 
 /* What a session file holds comes first; without a prompt it is gone on with. */
@@ -339,7 +341,7 @@ static int continue_text(cli_call *call)
     if (status == CLI_OK) status = leave_last(call, session, &text);
     if (status != CLI_OK) goto cleanup;
 
-    struct output output = {call, values->json ? &kept : NULL, &text.ids};
+    struct output output = {call, values->json ? &kept : NULL, keep.file ? &text.ids : NULL};
     const size_t n_given = n_ids(&text);
     /* The ids that are fed stay where they are while others are appended behind them. */
     if (!whit_buf_reserve(&text.ids, whit_session_context_size(session) * sizeof(int32_t))) {
@@ -351,6 +353,7 @@ static int continue_text(cli_call *call)
     uint32_t n_ctx = whit_session_context_size(session);
     cli_remark_context(model, n_ctx);
     uint32_t room = n_given < n_ctx ? n_ctx - (uint32_t)n_given : 0;
+    if (values->session.endless) room = INT32_MAX;
     uint32_t usual = cli_is_tales(values->model.path) ? room : USUAL_TOKENS; /* tales ends by itself */
     generate.n_tokens = values->n_tokens == NOT_GIVEN ? usual
         : values->n_tokens < 0                        ? room
@@ -436,7 +439,9 @@ static int take_operands(cli_call *call, whit_buf *joined)
 static int run(cli_call *call)
 {
     whit_buf joined = {0};
-    int status = take_operands(call, &joined);
+    const struct run_values *values = call->values;
+    int status = cli_check_endless(call, &values->session, values->keep.path);
+    if (status == CLI_OK) status = take_operands(call, &joined);
     if (status == CLI_OK) status = is_chat(call->values) ? run_chat(call) : continue_text(call);
     whit_buf_free(&joined);
     return status;

@@ -46,6 +46,12 @@ whit_messages *whit_conversation_messages(whit_conversation *c)
     return &c->messages;
 }
 
+/* Tokens that prompts and answers may have together: an endless session takes any number. */
+static size_t limit_of(const whit_conversation *c)
+{
+    return c->session->options.endless ? UINT32_MAX / 2 : whit_session_context_size(c->session);
+}
+
 /* ---- prompts -------------------------------------------------------------------------------- */
 
 static size_t n_system(const whit_conversation *c)
@@ -85,7 +91,7 @@ static bool leave_out_turn(whit_conversation *c)
  * next few questions need not drop any: every drop makes the rest of the prompt new. */
 static whit_status make_prompt(whit_conversation *c, const whit_answer_options *options, whit_error *error)
 {
-    size_t n_ctx = whit_session_context_size(c->session), room = n_ctx / 4, n_before = c->messages.n_left_out;
+    size_t n_ctx = limit_of(c), room = n_ctx / 4, n_before = c->messages.n_left_out;
     if (!whit_messages_count(&c->messages))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no message to answer");
     if (options->n_tokens < room) room = options->n_tokens;
@@ -121,7 +127,7 @@ static whit_status keep_common(whit_conversation *c, uint32_t *n_kept, whit_erro
     *n_kept = whit_session_position(c->session, c->sequence); /* maybe less */
     c->n_given = whit_prompt_n_ids(&c->prompt);
     c->held.size_bytes = 0;
-    /* Room for all that the sequence can hold: nothing grows while tokens are made. */
+    /* Room for all that the context can hold: within it nothing grows while tokens are made. */
     if (whit_buf_reserve(&c->held, whit_session_context_size(c->session) * sizeof *ids) &&
         whit_buf_append(&c->held, ids, whit_prompt_n_ids(&c->prompt) * sizeof *ids))
         return WHIT_OK;
@@ -160,9 +166,9 @@ static bool on_token(void *user, int32_t id)
     struct answering *a = user;
     if (!a->options->ignore_end && whit_prompter_ends_turn(a->c->prompter, id)) return false;
     /* The last token may be more than the sequence can hold; it is not fed either. */
-    if (a->c->held.size_bytes < whit_session_context_size(a->c->session) * sizeof id)
-        whit_buf_append(&a->c->held, &id, sizeof id);
-    return true;
+    if (a->c->held.size_bytes < limit_of(a->c) * sizeof id && !whit_buf_append(&a->c->held, &id, sizeof id))
+        a->failed = true;
+    return !a->failed;
 }
 
 /* The ids that are in the sequence, however the answer ended, and one that was picked and not fed. */
@@ -181,7 +187,7 @@ static whit_status generate(struct answering *a, whit_sampler *sampler, uint32_t
     whit_generate_options generate = whit_generate_options_default();
     whit_generate_result result = whit_generate_result_default();
     size_t n_ids = whit_prompt_n_ids(&c->prompt), n_stop = 0;
-    uint32_t room = whit_session_context_size(c->session) - (uint32_t)n_ids;
+    uint32_t room = (uint32_t)(limit_of(c) - n_ids);
     if (options->n_stop > 32)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%zu stop strings; 32 are the most", options->n_stop);
     for (; n_stop < options->n_stop; n_stop++) stops[n_stop] = options->stop[n_stop];

@@ -19,6 +19,10 @@ void whit_draft_close(whit_draft *draft)
 
 void whit_draft_push(whit_draft *draft, int32_t id)
 {
+    if (draft->n_tokens == draft->capacity) { /* the older half makes room */
+        draft->n_tokens -= (draft->capacity + 1) / 2;
+        memmove(draft->history, draft->history + (draft->capacity + 1) / 2, draft->n_tokens * sizeof *draft->history);
+    }
     if (draft->n_tokens < draft->capacity) draft->history[draft->n_tokens++] = id;
 }
 
