@@ -173,7 +173,7 @@ whit_status whit_agent_messages_parse(whit_agent_messages *messages, const char 
     json_error_t at;
     size_t i;
     json_t *message;
-    json_t *all = json_loadb(text, n_bytes, 0, &at);
+    json_t *all = json_loadb(text, n_bytes, JSON_ALLOW_NUL, &at);
     const json_t *list = json_object_get(all, "messages");
     whit_status status = WHIT_OK;
     if (!all)

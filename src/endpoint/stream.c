@@ -35,7 +35,7 @@ static bool take_event(whit_sse *s, const char *data, size_t n)
     size_t i;
     json_t *piece;
     if (n == 6 && memcmp(data, "[DONE]", 6) == 0) return s->is_done = true;
-    json_t *event = json_loadb(data, n, 0, &at);
+    json_t *event = json_loadb(data, n, JSON_ALLOW_NUL, &at);
     if (!event) return fail(s, "an event of the answer is no JSON");
     s->n_events++;
     const json_t *wrong = json_object_get(event, "error"), *usage = json_object_get(event, "usage");
@@ -135,7 +135,7 @@ whit_status whit_sse_finish(whit_sse *s, json_t **answer, whit_error *error)
     s->line.size_bytes = 0;
     if (s->failed) return whit_fail(error, WHIT_ERROR_FORMAT, "%s", s->why);
     if (!s->is_stream) {
-        *answer = json_loadb(s->body.size_bytes ? (const char *)s->body.data : "", s->body.size_bytes, 0, &at);
+        *answer = json_loadb(s->body.size_bytes ? (const char *)s->body.data : "", s->body.size_bytes, JSON_ALLOW_NUL, &at);
         return *answer
             ? WHIT_OK
             : whit_fail(error, WHIT_ERROR_FORMAT, "the endpoint's answer is no JSON: line %d: %s", at.line, at.text);

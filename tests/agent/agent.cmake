@@ -15,3 +15,4 @@ add_test(NAME agent_kills_long COMMAND bash ${CMAKE_CURRENT_LIST_DIR}/kills.sh 5
 set_tests_properties(agent_kills_long PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 3600 ENVIRONMENT
   "WHIT=${PROJECT_BINARY_DIR}/whit;SOURCE=${PROJECT_SOURCE_DIR};BUILD=${PROJECT_BINARY_DIR}")
 whit_script(agent_agents ${CMAKE_CURRENT_LIST_DIR}/agents.sh)
+whit_script(agent_tasks ${CMAKE_CURRENT_LIST_DIR}/tasks.sh)
