@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Patches in three notations on generated files: blanks that drifted, duplicates, stale context. What
  * has one right place is applied there, what has none or several is refused, and nothing goes wrong. */
-#include "test.h"
+#include "test_folder.h"
 
 #include "code/diff.h"
 #include "agent/patch.h"
+#include "base/file.h"
 #include "base/rng.h"
 
 enum { MOST_LINES = 60, N_FORMS = 3 };
@@ -120,12 +121,82 @@ static bool same(const whit_buf *a, const whit_buf *b)
     return a->size_bytes == b->size_bytes && (!a->size_bytes || memcmp(a->data, b->data, a->size_bytes) == 0);
 }
 
+/* ---- the same patches by other programs, where WHIT_PATCH_TABLE is set ---------------------- */
+
+enum { N_TOOLS = 5 };
+static const char *const tools[N_TOOLS] = {"whit", "patch -p1 -s -f -r - -i ../diff",
+                                           "patch -l -p1 -s -f -r - -i ../diff", "git apply ../diff",
+                                           "git apply --ignore-whitespace ../diff"};
+static const char *const tool_names[N_TOOLS] = {"whit", "patch", "patch -l", "git apply",
+                                                "git apply --ignore-whitespace"};
+static const char *const drift_names[N_DRIFTS] = {"none",   "blanks at ends", "indentation",
+                                                  "dashes", "stale",          "duplicate"};
+enum outcome { RIGHT, WRONG, REFUSED, N_OUTCOMES };
+static unsigned table[N_DRIFTS][N_TOOLS][N_OUTCOMES];
+
+/* An edit as a unified diff, given to a program in a folder with the file. */
+static enum outcome run_tool(int tool, const whit_buf *diff, const whit_buf *before, const whit_buf *after)
+{
+    char command[2000], path[700];
+    whit_error error;
+    whit_buf got = {0};
+    snprintf(path, sizeof path, "%s/tree/src/file.c", test_folder);
+    assert_ok(whit_write_file(path, before->data, before->size_bytes, &error), error);
+    snprintf(path, sizeof path, "%s/diff", test_folder);
+    assert_ok(whit_write_file(path, diff->data, diff->size_bytes, &error), error);
+    snprintf(command, sizeof command, "cd '%s/tree' && GIT_CEILING_DIRECTORIES=/ %s >/dev/null 2>&1", test_folder,
+             tools[tool]);
+    bool done = system(command) == 0;
+    snprintf(path, sizeof path, "%s/tree/src/file.c", test_folder);
+    assert_ok(whit_read_file(path, 1 << 20, &got, &error), error);
+    bool is_after = got.size_bytes == after->size_bytes && memcmp(got.data, after->data, got.size_bytes) == 0;
+    bool is_before = got.size_bytes == before->size_bytes && memcmp(got.data, before->data, got.size_bytes) == 0;
+    whit_buf_free(&got);
+    return done && is_after ? RIGHT : is_before ? REFUSED : WRONG;
+}
+
+static void compare(int drift, const edit *e, const source *seen, const whit_buf *before, const whit_buf *after)
+{
+    whit_buf diff = {0}, out = {0};
+    whit_patch_result result;
+    whit_error error;
+    write_patch(2, seen, e, (enum drift)drift, &diff);
+    bool possible = drift != STALE && drift != DUPLICATE;
+    bool done = apply(&diff, before, &out, &result, &error) == WHIT_OK;
+    table[drift][0][!done ? REFUSED : possible && same(&out, after) ? RIGHT : WRONG]++;
+    for (int tool = 1; tool < N_TOOLS; tool++) {
+        enum outcome outcome = run_tool(tool, &diff, before, after);
+        /* Of two places that fit there is no right one. */
+        table[drift][tool][outcome == RIGHT && !possible ? WRONG : outcome]++;
+    }
+    whit_buf_free(&diff);
+    whit_buf_free(&out);
+}
+
+static void print_table(void)
+{
+    print_message("%-16s %-30s %6s %6s %8s\n", "drift", "program", "right", "wrong", "refused");
+    for (int drift = 0; drift < N_DRIFTS; drift++)
+        for (int tool = 0; tool < N_TOOLS; tool++) {
+            const unsigned *n = table[drift][tool];
+            print_message("%-16s %-30s %6u %6u %8u\n", drift_names[drift], tool_names[tool], n[RIGHT], n[WRONG],
+                          n[REFUSED]);
+            if (tool == 0) assert_int_equal(n[WRONG], 0);
+        }
+}
+
 /* 600 patches: none at a wrong place, at least 95 % of those with one right place at that. */
 static void generated_patches(void **state)
 {
     (void)state;
     whit_rng rng = {7};
     int n_right = 0, n_possible = 0;
+    bool beside = getenv("WHIT_PATCH_TABLE") != NULL;
+    if (beside) {
+        char folder[700];
+        snprintf(folder, sizeof folder, "mkdir -p '%s/tree/src'", test_folder);
+        assert_int_equal(system(folder), 0);
+    }
     for (int i = 0; i < 600; i++) {
         int form = i % N_FORMS;
         enum drift drift = (enum drift)(i / N_FORMS % N_DRIFTS);
@@ -137,12 +208,14 @@ static void generated_patches(void **state)
         snprintf(s.lines[e.at], sizeof s.lines[0], "        unique_%d = %d - 1;", i, i);
         for (int k = 0; k < e.n_new; k++) snprintf(e.new[k], sizeof e.new[k], "        replaced_%d(%d);", i, k);
         whit_buf patch = {0}, before = {0}, after = {0}, out = {0};
+        const source seen = s;
         write_patch(form, &s, &e, drift, &patch);
         if (drift == STALE) snprintf(s.lines[e.at], sizeof s.lines[0], "        changed_since(%d);", i);
         write_file(&s, NULL, &before);
         if (drift == DUPLICATE) /* the same place twice */
             for (int k = e.at - e.before; k < e.at + e.n_old + e.after; k++) put(&before, s.lines[k], s.end);
         write_file(&s, &e, &after);
+        if (beside) compare((int)drift, &e, &seen, &before, &after);
         whit_patch_result result;
         whit_error error = {0};
         whit_status status = apply(&patch, &before, &out, &result, &error);
@@ -169,6 +242,7 @@ static void generated_patches(void **state)
         whit_buf_free(&out);
     }
     print_message("%d of %d patches with one right place applied there\n", n_right, n_possible);
+    if (beside) print_table();
     assert_true(n_right >= n_possible * 95 / 100);
 }
 
@@ -283,5 +357,5 @@ int main(void)
         cmocka_unit_test(anchors_choose),
         cmocka_unit_test(the_unseen_counts_as_a_place),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
