@@ -20,6 +20,8 @@
 #define MAX_FILE_BYTES ((size_t)256 << 20)
 #define MAX_CHANGES    10000u
 #define FRAME_NAME     "turn"
+#define PENDING_BYTES  ((size_t)1 << 20)
+#define BESIDE         ".whit-turn~" /* in the folder of a file that is being written */
 
 /* ---- the frame: header, then for each change a record, path, before, after ------------------- */
 
@@ -63,8 +65,9 @@ const whit_turn *whit_turns_at(const whit_turns *journal, uint32_t i)
 
 /* ---- files of the project ------------------------------------------------------------------- */
 
-/* The whole name, checked: below the project once links are followed, no parent steps. */
-static whit_status resolve(const char *project, const char *path, char full[PATH_MAX], whit_error *error)
+/* The whole name, checked: below the project once links are followed, no parent steps. `known` (may be NULL) is the
+ * folder that was looked at last, for turns of many files: it is looked at once. */
+static whit_status resolve(const char *project, char *known, const char *path, char full[PATH_MAX], whit_error *error)
 {
     char folder[PATH_MAX], real[PATH_MAX];
     size_t n = strlen(project);
@@ -77,27 +80,34 @@ static whit_status resolve(const char *project, const char *path, char full[PATH
     }
     /* Of folders that are to be made, the nearest that is there decides. */
     snprintf(folder, sizeof folder, "%s", full);
+    *strrchr(folder, '/') = 0;
+    if (known && strcmp(known, folder) == 0) return WHIT_OK;
+    if (known) memcpy(known, folder, strlen(folder) + 1);
+    snprintf(folder, sizeof folder, "%s", full);
     for (char *slash; (slash = strrchr(folder, '/')) && (size_t)(slash - folder) >= n;) {
         *slash = 0;
         if (!realpath(folder, real)) {
+            if (known) *known = 0; /* a folder that is to be made */
             if (errno == ENOENT) continue;
             return whit_fail_errno(error, folder, "resolve");
         }
-        if (strncmp(real, project, n) != 0 || (real[n] && real[n] != '/'))
+        if (strncmp(real, project, n) != 0 || (real[n] && real[n] != '/')) {
+            if (known) *known = 0;
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' leads out of the project, to %s", path, real);
+        }
         return WHIT_OK;
     }
     return whit_fail(error, WHIT_ERROR_IO, "%s: the project's folder is gone", project);
 }
 
-whit_status whit_project_read(const char *project, const char *path, whit_buf *content, bool *exists, uint32_t *mode,
-                              whit_error *error)
+static whit_status read_inside(const char *project, char *known, const char *path, whit_buf *content, bool *exists,
+                               uint32_t *mode, whit_error *error)
 {
     char full[PATH_MAX];
     struct stat info;
     *exists = false;
     *mode = 0;
-    WHIT_TRY(resolve(project, path, full, error));
+    WHIT_TRY(resolve(project, known, path, full, error));
     if (lstat(full, &info) != 0)
         return errno == ENOENT || errno == ENOTDIR ? WHIT_OK : whit_fail_errno(error, full, "examine");
     if (!S_ISREG(info.st_mode))
@@ -109,6 +119,12 @@ whit_status whit_project_read(const char *project, const char *path, whit_buf *c
     *exists = true;
     *mode = info.st_mode & 07777;
     return WHIT_OK;
+}
+
+whit_status whit_project_read(const char *project, const char *path, whit_buf *content, bool *exists, uint32_t *mode,
+                              whit_error *error)
+{
+    return read_inside(project, NULL, path, content, exists, mode, error);
 }
 
 static whit_status make_folders(char *full, size_t n_project, whit_error *error)
@@ -123,27 +139,60 @@ static whit_status make_folders(char *full, size_t n_project, whit_error *error)
     return WHIT_OK;
 }
 
-/* The content of one side, atomically; the file's mode stays. */
-static whit_status put(const whit_turns *journal, const whit_change *change, bool after, whit_error *error)
+/* The name under which a file of a turn is written before it takes its place: one at a time in a folder, since the
+ * journal has one user. */
+static bool name_beside(const char *full, char beside[PATH_MAX])
 {
-    char full[PATH_MAX];
+    const char *slash = strrchr(full, '/');
+    return snprintf(beside, PATH_MAX, "%.*s" BESIDE, (int)(slash - full + 1), full) < PATH_MAX;
+}
+
+static bool write_whole(int fd, const char *data, size_t n)
+{
+    while (n) {
+        ssize_t written = write(fd, data, n);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return false;
+        data += written;
+        n -= (size_t)written;
+    }
+    return true;
+}
+
+/* The content of one side, atomically; the file's mode stays. What is put is flushed to disk by flush_files. */
+static whit_status put(const whit_turns *journal, char *known, const whit_change *change, bool after, whit_error *error)
+{
+    char full[PATH_MAX], beside[PATH_MAX];
     bool exists = after ? change->is : change->was;
-    WHIT_TRY(resolve(journal->project, change->path, full, error));
+    WHIT_TRY(resolve(journal->project, known, change->path, full, error));
     if (!exists) return unlink(full) == 0 || errno == ENOENT ? WHIT_OK : whit_fail_errno(error, full, "remove");
     WHIT_TRY(make_folders(full, strlen(journal->project), error));
-    whit_writer writer;
-    WHIT_TRY(whit_writer_open(full, NULL, &writer, error));
-    whit_status status = whit_writer_append(&writer, after ? change->after : change->before,
-                                            after ? change->after_bytes : change->before_bytes, error);
-    if (status == WHIT_OK && change->mode && fchmod(writer.fd, change->mode) != 0)
-        status = whit_fail_errno(error, full, "set the mode of");
-    if (status == WHIT_OK) return whit_writer_commit(&writer, error);
-    whit_writer_discard(&writer);
+    if (!name_beside(full, beside)) return whit_fail(error, WHIT_ERROR_IO, "%s: the name is too long", full);
+    int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, fd = open(beside, flags, 0666);
+    if (fd < 0 && errno == EEXIST && unlink(beside) == 0) fd = open(beside, flags, 0666); /* of a crash */
+    if (fd < 0) return whit_fail_errno(error, full, "create a file beside it");
+    bool ok =
+        write_whole(fd, after ? change->after : change->before, after ? change->after_bytes : change->before_bytes) &&
+        (!change->mode || fchmod(fd, change->mode) == 0);
+    ok = close(fd) == 0 && ok && rename(beside, full) == 0;
+    if (ok) return WHIT_OK;
+    whit_status status = whit_fail_errno(error, full, "write");
+    unlink(beside);
+    return status;
+}
+
+/* All that was put, at once: a flush for each file takes a hundred times as long for a hundred files. */
+static whit_status flush_files(const whit_turns *journal, whit_error *error)
+{
+    int fd = open(journal->project, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool ok = fd >= 0 && syncfs(fd) == 0;
+    whit_status status = ok ? WHIT_OK : whit_fail_errno(error, journal->project, "flush to disk");
+    if (fd >= 0) close(fd);
     return status;
 }
 
 /* Is the file what one side of the change says? */
-static whit_status is_side(const whit_turns *journal, const whit_change *change, bool after, bool *same,
+static whit_status is_side(const whit_turns *journal, char *known, const whit_change *change, bool after, bool *same,
                            whit_error *error)
 {
     whit_buf content = {0};
@@ -151,7 +200,7 @@ static whit_status is_side(const whit_turns *journal, const whit_change *change,
     uint32_t mode;
     size_t n = after ? change->after_bytes : change->before_bytes;
     const char *text = after ? change->after : change->before;
-    whit_status status = whit_project_read(journal->project, change->path, &content, &exists, &mode, error);
+    whit_status status = read_inside(journal->project, known, change->path, &content, &exists, &mode, error);
     *same = status == WHIT_OK && exists == wanted &&
         (!exists || (content.size_bytes == n && (!n || memcmp(content.data, text, n) == 0)));
     whit_buf_free(&content);
@@ -160,29 +209,44 @@ static whit_status is_side(const whit_turns *journal, const whit_change *change,
 
 /* ---- frames --------------------------------------------------------------------------------- */
 
+/* Small pieces go to the journal together. */
+static whit_status add(whit_turns *journal, whit_buf *pending, const void *data, size_t n, whit_error *error)
+{
+    if (pending->size_bytes + n > PENDING_BYTES) {
+        WHIT_TRY(whit_ndf_log_add(&journal->log, pending->data, pending->size_bytes, error));
+        pending->size_bytes = 0;
+    }
+    if (n > PENDING_BYTES) return whit_ndf_log_add(&journal->log, data, n, error);
+    return whit_buf_append(pending, data, n) ? WHIT_OK : whit_fail_memory(error, "a turn", n);
+}
+
+static whit_status add_change(whit_turns *journal, whit_buf *pending, const whit_change *c, whit_error *error)
+{
+    frame_change record = {.path_bytes = (uint32_t)strlen(c->path),
+                           .was = c->was,
+                           .is = c->is,
+                           .mode = c->mode,
+                           .before_bytes = c->before_bytes,
+                           .after_bytes = c->after_bytes};
+    WHIT_TRY(add(journal, pending, &record, sizeof record, error));
+    WHIT_TRY(add(journal, pending, c->path, record.path_bytes, error));
+    WHIT_TRY(add(journal, pending, c->before, c->before_bytes, error));
+    return add(journal, pending, c->after, c->after_bytes, error);
+}
+
 static whit_status append(whit_turns *journal, const frame_head *head, const whit_change *changes, size_t n,
                           whit_error *error)
 {
     uint64_t size = sizeof *head;
+    whit_buf pending = {0};
     for (size_t i = 0; i < n; i++)
         size += sizeof(frame_change) + strlen(changes[i].path) + changes[i].before_bytes + changes[i].after_bytes;
     whit_status status = whit_ndf_log_begin(&journal->log, WHIT_NDF_JOURNAL, FRAME_NAME, size, error);
-    if (status == WHIT_OK) status = whit_ndf_log_add(&journal->log, head, sizeof *head, error);
-    for (size_t i = 0; status == WHIT_OK && i < n; i++) {
-        const whit_change *c = &changes[i];
-        frame_change record = {.path_bytes = (uint32_t)strlen(c->path),
-                               .was = c->was,
-                               .is = c->is,
-                               .mode = c->mode,
-                               .before_bytes = c->before_bytes,
-                               .after_bytes = c->after_bytes};
-        status = whit_ndf_log_add(&journal->log, &record, sizeof record, error);
-        if (status == WHIT_OK) status = whit_ndf_log_add(&journal->log, c->path, record.path_bytes, error);
-        if (status == WHIT_OK && c->before_bytes)
-            status = whit_ndf_log_add(&journal->log, c->before, c->before_bytes, error);
-        if (status == WHIT_OK && c->after_bytes)
-            status = whit_ndf_log_add(&journal->log, c->after, c->after_bytes, error);
-    }
+    if (status == WHIT_OK) status = add(journal, &pending, head, sizeof *head, error);
+    for (size_t i = 0; status == WHIT_OK && i < n; i++) status = add_change(journal, &pending, &changes[i], error);
+    if (status == WHIT_OK && pending.size_bytes)
+        status = whit_ndf_log_add(&journal->log, pending.data, pending.size_bytes, error);
+    whit_buf_free(&pending);
     if (status == WHIT_OK) status = whit_ndf_log_commit(&journal->log, error);
     if (status != WHIT_OK) whit_ndf_log_cancel(&journal->log);
     return status;
@@ -294,10 +358,15 @@ static whit_status roll_back(whit_turns *journal, uint32_t frame, whit_error *er
     whit_status status = load(journal, frame, true, &l, error);
     const whit_change *changes = (const whit_change *)(const void *)l.changes.data;
     for (uint32_t i = 0; status == WHIT_OK && i < l.head.n_changes; i++) {
+        char full[PATH_MAX], beside[PATH_MAX];
         bool after;
-        status = is_side(journal, &changes[i], true, &after, error);
-        if (status == WHIT_OK && after) status = put(journal, &changes[i], false, error);
+        status = is_side(journal, NULL, &changes[i], true, &after, error);
+        if (status == WHIT_OK && after) status = put(journal, NULL, &changes[i], false, error);
+        if (status == WHIT_OK && resolve(journal->project, NULL, changes[i].path, full, error) == WHIT_OK &&
+            name_beside(full, beside))
+            unlink(beside);
     }
+    if (status == WHIT_OK) status = flush_files(journal, error);
     frame_head end = {.record = RECORD_END, .number = 0};
     if (status == WHIT_OK) status = append(journal, &end, NULL, 0, error);
     loaded_free(&l);
@@ -406,11 +475,12 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
                               whit_error *error)
 {
     size_t done = 0, n_bytes = 0;
+    char known[PATH_MAX] = "";
     if (!n || n > MAX_CHANGES)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a turn of %zu files (1 to %u are possible)", n, MAX_CHANGES);
     for (size_t i = 0; i < n; i++) {
         bool same;
-        WHIT_TRY(is_side(journal, &changes[i], false, &same, error));
+        WHIT_TRY(is_side(journal, known, &changes[i], false, &same, error));
         if (!same)
             return whit_fail(error, WHIT_ERROR_ARGUMENT,
                              "%s: has changed since it was read; nothing is written: look at it again",
@@ -424,18 +494,20 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
     head.time_s = (int64_t)time(NULL);
     WHIT_TRY(append(journal, &head, changes, n, error));
     whit_status status = WHIT_OK;
-    for (; status == WHIT_OK && done < n; done++) status = put(journal, &changes[done], true, error);
+    for (; status == WHIT_OK && done < n; done++) status = put(journal, known, &changes[done], true, error);
+    if (status == WHIT_OK) status = flush_files(journal, error);
     char first[200] = "";
     if (status != WHIT_OK && error) snprintf(first, sizeof first, "%.199s", error->message);
     frame_head end = {.record = RECORD_END, .number = status == WHIT_OK ? head.number : 0};
     whit_error inner;
     if (status != WHIT_OK)
         while (done-- > 0)
-            if (put(journal, &changes[done], false, &inner) != WHIT_OK) /* the next opening takes it back */
+            if (put(journal, NULL, &changes[done], false, &inner) != WHIT_OK) /* the next opening takes it back */
                 return whit_fail(error, WHIT_ERROR_IO,
                                  "%s, and what was written of the turn could not be taken back (%s): it will be when "
                                  "the project is opened next",
                                  first, inner.message);
+    if (status != WHIT_OK) (void)flush_files(journal, &inner);
     whit_status ended = append(journal, &end, NULL, 0, status == WHIT_OK ? error : &inner);
     if (status == WHIT_OK) status = ended;
     if (status == WHIT_OK) status = remember(journal, &head, UINT32_MAX, n_bytes, error);
