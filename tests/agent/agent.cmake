@@ -16,3 +16,9 @@ set_tests_properties(agent_kills_long PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 360
   "WHIT=${PROJECT_BINARY_DIR}/whit;SOURCE=${PROJECT_SOURCE_DIR};BUILD=${PROJECT_BINARY_DIR}")
 whit_script(agent_agents ${CMAKE_CURRENT_LIST_DIR}/agents.sh)
 whit_script(agent_tasks ${CMAKE_CURRENT_LIST_DIR}/tasks.sh)
+whit_script(agent_idle ${CMAKE_CURRENT_LIST_DIR}/idle.sh 5)
+set(scratch ${CMAKE_CURRENT_BINARY_DIR}/scratch/agent_idle_long)
+file(MAKE_DIRECTORY ${scratch})
+add_test(NAME agent_idle_long COMMAND bash ${CMAKE_CURRENT_LIST_DIR}/idle.sh 60 CONFIGURATIONS Long WORKING_DIRECTORY ${scratch})
+set_tests_properties(agent_idle_long PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 3600 ENVIRONMENT
+  "WHIT=${PROJECT_BINARY_DIR}/whit;SOURCE=${PROJECT_SOURCE_DIR};BUILD=${PROJECT_BINARY_DIR}")
