@@ -11,14 +11,17 @@ extern "C" {
 #endif
 
 typedef struct whit_session whit_session;
-/* The last two keep old positions in few bits (docs/context.md): keys in 4 or 2, values in 2. */
+/* The last three keep old positions in few bits (docs/context.md): keys in 4 or 2 and values in 2; both as trits in
+ * bitmaps. */
 typedef enum whit_kv_type {
     WHIT_KV_F16 = 0,
     WHIT_KV_F32 = 1,
     WHIT_KV_I8 = 2,
     WHIT_KV_K4V2 = 3,
-    WHIT_KV_K2V2 = 4
+    WHIT_KV_K2V2 = 4,
+    WHIT_KV_BITMAP = 5
 } whit_kv_type;
+#define WHIT_KV_TYPES 6
 /* Activations of coded weights (ternary BitLinear and float matrices have their own, fixed way). */
 typedef enum whit_act_type {
     WHIT_ACT_F32 = 0,

@@ -43,7 +43,7 @@ static const cli_option options[] = {
     {"-t, --threads", CLI_TEXT, AT(threads), "LIST", "Threads; 0, the default, is one per physical core.", 0, 0},
     {"-ub, --ubatch", CLI_COUNT, AT(n_batch_tokens), "N", "Most tokens in one pass. Default 512.", 1, 1 << 16},
     {"-r, --repeat", CLI_COUNT, AT(n_rounds), "N", "Rounds. Default 5.", 1, BENCH_ROUNDS_MAX},
-    {"--kv", CLI_CHOICE, AT(kv), "f16|f32|i8|k4v2|k2v2", "Type of the KV cache. Default f16.", 0, 0},
+    {"--kv", CLI_CHOICE, AT(kv), "f16|f32|i8|k4v2|k2v2|bitmap", "Type of the KV cache. Default f16.", 0, 0},
     {"--act", CLI_CHOICE, AT(act), "i8|q2", "Activations in front of b1 and q2 matrices. Default i8.", 0, 0},
     {"--columns", CLI_COUNT, AT(n_columns), "N", "Sequences that are decoded at once. Default 1.", 1, 256},
     {"--adapter", CLI_COUNT, AT(adapter_rank), "RANK",

@@ -38,10 +38,11 @@ const cli_option cli_session_options[] = {
     {"-t, --threads", CLI_AUTO, AT(n_threads), "N", "Threads; 0, the default, is one per physical core.", 0,
      WHIT_POOL_THREADS_MAX},
     {"-ub, --ubatch-size", CLI_COUNT, AT(n_batch), "N", "Tokens of a prompt taken at once; 512 by default.", 1, 65536},
-    {"--kv", CLI_CHOICE, AT(kv), "f16|f32|i8|k4v2|k2v2",
-     "Type of the KV cache; f16 by default. k4v2 and k2v2 keep old positions in a fifth and a seventh of f16's bytes."},
+    {"--kv", CLI_CHOICE, AT(kv), "f16|f32|i8|k4v2|k2v2|bitmap",
+     "Type of the KV cache; f16 by default. k4v2 keeps old positions in a fifth of f16's bytes, k2v2 and bitmap in a "
+     "seventh."},
     {"--kv-window", CLI_CHOICE, AT(kv_window), "1|0|2|3|4|8|16",
-     "Full blocks of 64 positions before a token that it reads in f16 with k4v2 and k2v2; 1 by default."},
+     "Full blocks of 64 positions before a token that it reads in f16 with k4v2, k2v2 and bitmap; 1 by default."},
     {"--act", CLI_CHOICE, AT(act), "auto|f32|i8|q2",
      "Activations in front of coded weights; auto is f32 in logits and perplexity, else i8. q2 "
      "rounds to {-2, -1, 1, 2} in front of b1 and q2 matrices, whose products are bits alone then, and is i8 "

@@ -58,7 +58,8 @@ static const cli_habit options[] = {
     {"-fa, --flash-attn, --flash-attention", CLI_HABIT_MAYBE, EVERY, "attention is always computed so"},
     {"-b, --batch-size", CLI_HABIT_VALUE, EVERY, "-ub sets how many tokens of a prompt are taken at once"},
     {"-ctk, --cache-type-k, -ctv, --cache-type-v", CLI_HABIT_VALUE, NULL,
-     "the type of the KV cache is --kv f16, f32, i8 (in place of q8_0), k4v2 or k2v2, for keys and values together"},
+     "the type of the KV cache is --kv f16, f32, i8 (in place of q8_0), k4v2, k2v2 or bitmap, for keys and values "
+     "together"},
     {"-ctkd, --cache-type-k-draft, -ctvd, --cache-type-v-draft, -md, --model-draft, --draft, --draft-max, --draft-min, "
      "--draft-p-min, -hfd, --hf-repo-draft, -cd, --ctx-size-draft",
      CLI_HABIT_VALUE, NULL, NO_DRAFT},

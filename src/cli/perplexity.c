@@ -27,7 +27,7 @@ static const cli_option options[] = {
      "Score predictions from the middle of full windows on only, where each has at least half a "
      "window before it."},
     {"--kl-base", CLI_FILE, AT(base), "M2", "Also measure the divergence from this model, the original."},
-    {"--kv-base", CLI_CHOICE, AT(kv_base), "f16|f32|i8|k4v2|k2v2",
+    {"--kv-base", CLI_CHOICE, AT(kv_base), "f16|f32|i8|k4v2|k2v2|bitmap",
      "Also measure the divergence from the same model with this type of KV cache."},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object."},
     CLI_ENDLESS_OPTIONS(AT(session)),

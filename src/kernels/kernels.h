@@ -195,8 +195,9 @@ typedef struct whit_kernels {
     whit_all_finite_fn *all_finite;
     whit_kv_append_fn *kv_append_f32, *kv_append_f16, *kv_append_i8, *kv_append_packed;
     whit_kv_query_fn *kv_query_f32, *kv_query_f16, *kv_query_i8;
-    whit_kv_attend_fn *kv_attend_f32, *kv_attend_f16, *kv_attend_i8, *kv_attend_k4v2, *kv_attend_k2v2;
-    whit_kv_pack_fn *kv_pack_k4v2, *kv_pack_k2v2;
+    whit_kv_attend_fn *kv_attend_f32, *kv_attend_f16, *kv_attend_i8, *kv_attend_k4v2, *kv_attend_k2v2,
+        *kv_attend_bitmap;
+    whit_kv_pack_fn *kv_pack_k4v2, *kv_pack_k2v2, *kv_pack_bitmap;
     whit_kv_merge_fn *kv_merge;
     whit_kv_finish_fn *kv_finish, *kv_finish_packed;
     whit_screen_fn *screen;
@@ -247,7 +248,7 @@ static inline void whit_matmul_prepare(const whit_matmul_kernel *kernel, const w
 #undef WHIT_MATMUL
 /* clang-format on */
 
-/* By type of cache. Packed types append to open blocks, and read queries as f16 does. */
+/* By type of cache. Packed types append to open blocks and read queries as f16 does. */
 static inline whit_kv_append_fn *whit_kv_append(const whit_kernels *k, whit_kv_type kv)
 {
     return kv == WHIT_KV_F32 ? k->kv_append_f32
@@ -265,12 +266,16 @@ static inline whit_kv_attend_fn *whit_kv_attend(const whit_kernels *k, whit_kv_t
         : kv == WHIT_KV_F16  ? k->kv_attend_f16
         : kv == WHIT_KV_I8   ? k->kv_attend_i8
         : kv == WHIT_KV_K4V2 ? k->kv_attend_k4v2
-                             : k->kv_attend_k2v2;
+        : kv == WHIT_KV_K2V2 ? k->kv_attend_k2v2
+                             : k->kv_attend_bitmap;
 }
 /* NULL for a type that is not packed. */
 static inline whit_kv_pack_fn *whit_kv_pack(const whit_kernels *k, whit_kv_type kv)
 {
-    return kv == WHIT_KV_K4V2 ? k->kv_pack_k4v2 : kv == WHIT_KV_K2V2 ? k->kv_pack_k2v2 : NULL;
+    return kv == WHIT_KV_K4V2  ? k->kv_pack_k4v2
+        : kv == WHIT_KV_K2V2   ? k->kv_pack_k2v2
+        : kv == WHIT_KV_BITMAP ? k->kv_pack_bitmap
+                               : NULL;
 }
 static inline whit_kv_finish_fn *whit_kv_finish(const whit_kernels *k, whit_kv_type kv)
 {

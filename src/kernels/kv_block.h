@@ -16,6 +16,7 @@
 
 #include "base/half.h"
 #include "base/mem.h"
+#include "kernels/kv_bitmap.h"
 #include "kernels/kv_packed.h"
 #include "whit.h"
 
@@ -49,6 +50,7 @@ static inline size_t whit_kv_values_bytes(whit_kv_type kv, uint32_t head_dim)
 /* A multiple of 64. Of a packed type: a closed block. */
 static inline size_t whit_kv_block_bytes(whit_kv_type kv, uint32_t head_dim)
 {
+    if (kv == WHIT_KV_BITMAP) return whit_kv_bitmap_arrays(head_dim, NULL).bytes;
     if (whit_kv_is_packed(kv)) return whit_kv_packed_arrays(kv, head_dim, NULL).bytes;
     size_t scale_bytes = kv != WHIT_KV_F32 ? 2 * WHIT_KV_BLOCK_TOKENS * sizeof(float) : 0;
     return whit_kv_keys_bytes(kv, head_dim) + whit_kv_values_bytes(kv, head_dim) + scale_bytes;

@@ -37,7 +37,7 @@ static whit_status fill_options(const whit_model *model, const whit_session_opti
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u sequences are too many", o->n_sequences);
     if (o->n_threads > WHIT_POOL_THREADS_MAX)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u threads are too many", o->n_threads);
-    if ((unsigned)o->kv > WHIT_KV_K2V2 || (unsigned)o->act > WHIT_ACT_Q2)
+    if ((unsigned)o->kv >= WHIT_KV_TYPES || (unsigned)o->act > WHIT_ACT_Q2)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "unknown type of KV cache or activations");
     if (whit_kv_is_packed(o->kv) && o->endless)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,

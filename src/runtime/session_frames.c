@@ -125,7 +125,7 @@ whit_status whit_session_settings_read(const whit_table *table, whit_sampler_opt
 
 /* ---- BEGIN ---------------------------------------------------------------------------------- */
 
-const char *const whit_session_kv_names[] = {"f16", "f32", "i8", "k4v2", "k2v2"};
+const char *const whit_session_kv_names[] = {"f16", "f32", "i8", "k4v2", "k2v2", "bitmap"};
 const char *const whit_session_act_names[] = {"f32", "i8", "q2"};
 
 /* An adapter by its bytes, whatever it is called. */

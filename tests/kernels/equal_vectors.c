@@ -204,11 +204,12 @@ static void compare_all_finite(const trial *t)
 
 static whit_kv_type cache_type(const trial *t)
 {
-    return strstr(t->row->op, "_f32") ? WHIT_KV_F32
-        : strstr(t->row->op, "_f16")  ? WHIT_KV_F16
-        : strstr(t->row->op, "_i8")   ? WHIT_KV_I8
-        : strstr(t->row->op, "_k2v2") ? WHIT_KV_K2V2
-                                      : WHIT_KV_K4V2;
+    return strstr(t->row->op, "_f32")   ? WHIT_KV_F32
+        : strstr(t->row->op, "_f16")    ? WHIT_KV_F16
+        : strstr(t->row->op, "_i8")     ? WHIT_KV_I8
+        : strstr(t->row->op, "_k2v2")   ? WHIT_KV_K2V2
+        : strstr(t->row->op, "_bitmap") ? WHIT_KV_BITMAP
+                                        : WHIT_KV_K4V2;
 }
 
 static uint32_t random_head_dim(whit_rng *rng)

@@ -40,9 +40,37 @@ static void turn_back(const double *x, uint32_t head_dim, double *out)
     }
 }
 
+static int trit_at(const uint32_t *words, size_t word, uint32_t stride, uint32_t bit)
+{
+    const bool is_active = words[word] >> bit & 1, is_positive = words[word + stride] >> bit & 1;
+    assert_true(is_active || !is_positive);
+    return !is_active ? 0 : is_positive ? 1 : -1;
+}
+
+/* Of a block of bitmaps. */
+static void decode_bitmap(test_cache *c, uint32_t b)
+{
+    const whit_kv_bitmap p = whit_kv_bitmap_arrays(c->head_dim, c->blocks[b]);
+    for (uint32_t j = 0; j < BLOCK; j++) {
+        double key[MOST_DIMS] = {0}, value[MOST_DIMS] = {0};
+        for (uint32_t d = 0; d < c->head_dim; d++) {
+            key[d] = (double)p.middles[d] * (double)p.units[1] +
+                trit_at(p.keys, d / 32 * 128 + j, 64, d % 32) * (p.key_steps[d] * (double)p.units[0]);
+            value[d] = trit_at(p.values, (d / 16 * 2 + j / 32) * 32 + d % 16, 16, j % 32) *
+                (p.value_steps[d / 64 * 64 + j] * (double)p.units[2]);
+        }
+        memcpy(c->held_keys[b * BLOCK + j], key, sizeof key);
+        turn_back(value, c->head_dim, c->held_values[b * BLOCK + j]);
+    }
+}
+
 /* What the closed block b holds, as given: keys rotated to their positions, values rotated back. */
 static void decode(test_cache *c, uint32_t b)
 {
+    if (c->type == WHIT_KV_BITMAP) {
+        decode_bitmap(c, b);
+        return;
+    }
     const whit_kv_packed p = whit_kv_packed_arrays(c->type, c->head_dim, c->blocks[b]);
     const uint32_t bits = c->type == WHIT_KV_K4V2 ? 4 : 2, n_channels = 32 / bits;
     for (uint32_t j = 0; j < BLOCK; j++) {
@@ -161,10 +189,12 @@ static void attention_reads_what_blocks_hold(void **state)
     whit_kernels generic, machine;
     both_levels(&generic, &machine);
     static const uint32_t dims[] = {8, 16, 32, 48, 64, 80, 96, 128, 256};
-    for (int type = WHIT_KV_K4V2; type <= WHIT_KV_K2V2; type++)
+    for (int type = WHIT_KV_K4V2; type <= WHIT_KV_BITMAP; type++)
         for (size_t i = 0; i < sizeof dims / sizeof *dims; i++)
             for (uint32_t n_closed = 0; n_closed <= WHIT_KV_GROUP_BLOCKS; n_closed++) {
-                const uint32_t n_pairs = n_closed % 3 == 0 ? 0 : n_closed == 2 ? dims[i] / 4 : dims[i] / 2;
+                const uint32_t n_pairs = type == WHIT_KV_BITMAP || n_closed % 3 == 0 ? 0
+                    : n_closed == 2                                                  ? dims[i] / 4
+                                                                                     : dims[i] / 2;
                 test_cache *c = make_cache(n_closed % 2 ? &machine : &generic, (whit_kv_type)type, dims[i], n_pairs,
                                            n_closed, n_closed != 4, &rng);
                 attend(&machine, c, 0, GROUP, &rng);
@@ -212,7 +242,8 @@ static void bytes_of_blocks(void **state)
     const double f16 = (double)whit_kv_block_bytes(WHIT_KV_F16, 128);
     assert_true((double)whit_kv_block_bytes(WHIT_KV_K4V2, 128) / f16 < 0.2021);
     assert_true((double)whit_kv_block_bytes(WHIT_KV_K2V2, 128) / f16 < 0.1405);
-    for (int type = WHIT_KV_K4V2; type <= WHIT_KV_K2V2; type++)
+    assert_true((double)whit_kv_block_bytes(WHIT_KV_BITMAP, 128) / f16 < 0.1405);
+    for (int type = WHIT_KV_K4V2; type <= WHIT_KV_BITMAP; type++)
         for (uint32_t head_dim = 1; head_dim <= WHIT_KV_MAX_HEAD_DIM; head_dim++) {
             const whit_kv_sinks sinks = whit_kv_sinks_arrays(head_dim, NULL);
             const size_t bytes = whit_kv_block_bytes((whit_kv_type)type, head_dim);

@@ -15,7 +15,7 @@
  *             then, j ascending over the sinks seen, fma(p_j * scale_v of j, code of v_jd, out)
  *
  * The values are rotated ones: kv_finish turns what comes of them back. */
-#include "kernels/generic/attention.h"
+#include "kernels/generic/attention_closed.h"
 #include "kernels/hadamard.h"
 
 #define PACK_HALVES(from, n, to)                                                                                       \
@@ -78,38 +78,31 @@ static void words_of(whit_kv_type type, const void *block, uint32_t head_dim, co
     }
 }
 
-static float dot_words(const int16_t *words, const uint8_t *query, uint32_t head_dim)
+/* What the closed blocks of a group are read as. */
+typedef struct packed_group {
+    whit_kv_type type;
+    int16_t words[GROUP * WHIT_KV_MAX_HEAD_DIM]; /* (positions, head_dim) */
+} packed_group;
+
+static void packed_scores(const void *context, const whit_kv_group *group, seen s, const uint8_t *query,
+                          uint32_t head_dim, float factor, float *scores)
 {
-    const int16_t *codes = (const int16_t *)(const void *)query;
-    uint32_t sum = 0;
-    for (uint32_t d = 0; d < head_dim; d++) sum += (uint32_t)(words[d] * codes[d]);
-    return (float)(int32_t)sum;
+    const packed_group *own = context;
+    for (uint32_t j = s.begin; j < s.closed; j++) {
+        const whit_kv_packed from = whit_kv_packed_arrays(own->type, head_dim, group->blocks[j / BLOCK]);
+        scores[j] = dot_words(own->words + j * head_dim, query, head_dim) * (factor * from.units[WHIT_KV_UNIT_WORD]);
+    }
 }
 
-/* ---- one query ------------------------------------------------------------------------------ */
+/* ---- values --------------------------------------------------------------------------------- */
 
-/* What is seen: [begin, closed) of closed blocks, behind the sinks; [open, end) of open ones. */
-typedef struct seen {
-    uint32_t begin, closed, open, end;
-} seen;
-
-static seen seen_of(const whit_kv_group *group, whit_kv_span span)
+static void packed_values(const void *context, const whit_kv_group *group, seen s, uint32_t head_dim,
+                          const float *weights, float *out)
 {
-    const uint32_t limit = (uint32_t)__builtin_popcount(group->closed) * BLOCK;
-    const uint32_t first = group->sinks && span.begin < WHIT_KV_SINKS ? WHIT_KV_SINKS : span.begin;
-    return (seen){.begin = first,
-                  .closed = span.end < limit ? span.end : limit,
-                  .open = span.begin > limit ? span.begin : limit,
-                  .end = span.end};
-}
-
-static void add_closed_values(whit_kv_type type, const whit_kv_group *group, uint32_t head_dim, seen s,
-                              const float *weights, float *out)
-{
+    const whit_kv_type type = ((const packed_group *)context)->type;
     for (uint32_t g = 0; g < whit_kv_value_groups(head_dim); g++) {
         float scaled[GROUP];
         int32_t codes[GROUP], total = 0;
-        if (s.begin >= s.closed) return;
         for (uint32_t j = s.begin; j < s.closed; j++) {
             const whit_kv_packed from = whit_kv_packed_arrays(type, head_dim, group->blocks[j / BLOCK]);
             scaled[j] =
@@ -131,54 +124,7 @@ static void add_closed_values(whit_kv_type type, const whit_kv_group *group, uin
     }
 }
 
-static void attend_query(whit_kv_type type, const whit_kv_group *group, const int16_t *words, const uint8_t *query,
-                         whit_kv_span span, uint32_t head_dim, float scale, float *partial)
-{
-    const group_arrays open = arrays_of(WHIT_KV_F16, head_dim, group);
-    const seen s = seen_of(group, span);
-    const float factor = whit_load_f32(query + whit_kv_query_scale_offset(type, head_dim)) * scale;
-    const int16_t *query_codes = (const int16_t *)(const void *)query;
-    whit_kv_sinks sinks = {0};
-    if (group->sinks) sinks = whit_kv_sinks_arrays(head_dim, group->sinks);
-    float scores[GROUP];
-    for (uint32_t j = span.begin; j < s.begin && j < span.end; j++)
-        scores[j] = dot_words(sinks.keys + j * head_dim, query, head_dim) * (factor * sinks.key_scales[j]);
-    for (uint32_t j = s.begin; j < s.closed; j++) {
-        const whit_kv_packed from = whit_kv_packed_arrays(type, head_dim, group->blocks[j / BLOCK]);
-        scores[j] = dot_words(words + j * head_dim, query, head_dim) * (factor * from.units[WHIT_KV_UNIT_WORD]);
-    }
-    for (uint32_t j = s.open; j < s.end; j++) {
-        const whit_kv_arrays *from = &open.of[j / BLOCK];
-        int32_t sum = 0;
-        for (uint32_t d = 0; d < head_dim; d++)
-            sum += f16_code(((const uint16_t *)from->keys)[d * BLOCK + j % BLOCK], from->key_scales[j % BLOCK]) *
-                query_codes[d];
-        scores[j] = (float)sum * (factor * from->key_scales[j % BLOCK]);
-    }
-    softmax_queries(scores, span, head_dim, partial);
-
-    float weights[GROUP] = {0};
-    int32_t codes[GROUP];
-    for (uint32_t j = s.open; j < s.end; j++) weights[j] = scores[j] * open.of[j / BLOCK].value_scales[j % BLOCK];
-    float unit = 0;
-    if (s.open < s.end)
-        unit = quantise_probs(WHIT_KV_F16, weights, (whit_kv_span){(uint16_t)s.open, (uint16_t)s.end}, codes);
-    for (uint32_t d = 0; d < head_dim; d++) {
-        int32_t sum = 0;
-        for (uint32_t j = s.open; j < s.end; j++) {
-            const whit_kv_arrays *from = &open.of[j / BLOCK];
-            sum += codes[j] *
-                f16_code(((const uint16_t *)from->values)[j % BLOCK * head_dim + d], from->value_scales[j % BLOCK]);
-        }
-        partial[d] = (float)sum * unit;
-    }
-    add_closed_values(type, group, head_dim, s, scores, partial);
-    for (uint32_t j = span.begin; j < s.begin && j < span.end; j++)
-        for (uint32_t d = 0; d < head_dim; d++)
-            partial[d] = fmaf(scores[j] * sinks.value_scales[j], (float)sinks.values[j * head_dim + d], partial[d]);
-}
-
-/* ---- attend and merge ------------------------------------------------------------------------ */
+/* ---- attend --------------------------------------------------------------------------------- */
 
 static void attend_packed(whit_kv_type type, whit_kv_group *group, const whit_kv_group *next, const uint8_t *queries,
                           const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale, float *partials,
@@ -188,18 +134,13 @@ static void attend_packed(whit_kv_type type, whit_kv_group *group, const whit_kv
         whit_kv_attend_f16_generic(group, next, queries, spans, n, head_dim, scale, partials, into);
         return;
     }
-    int16_t words[GROUP * WHIT_KV_MAX_HEAD_DIM];
+    packed_group own;
+    own.type = type;
     for (uint32_t b = 0; b < WHIT_KV_GROUP_BLOCKS; b++)
         if (group->closed >> b & 1 && group->blocks[b])
-            words_of(type, group->blocks[b], head_dim, group, words + (size_t)b * BLOCK * head_dim);
-    for (uint32_t i = 0; i < n; i++) {
-        float *partial = into ? partials : partials + i * whit_kv_partial_elems(head_dim);
-        partial[head_dim + 1] = 0;
-        if (spans[i].begin < spans[i].end)
-            attend_query(type, group, words, queries + i * whit_kv_query_bytes(type, head_dim), spans[i], head_dim,
-                         scale * WHIT_EXP_LOG2E, partial);
-        if (into) whit_kv_merge_generic(into + i * whit_kv_partial_elems(head_dim), partial, 1, head_dim);
-    }
+            words_of(type, group->blocks[b], head_dim, group, own.words + (size_t)b * BLOCK * head_dim);
+    const closed_form form = {packed_scores, packed_values, &own};
+    attend_closed_group(&form, group, queries, spans, n, head_dim, scale, partials, into);
 }
 
 #define ATTEND(lower, upper)                                                                                           \
