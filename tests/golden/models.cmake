@@ -9,3 +9,7 @@ whit_test(screened_choices ${CMAKE_CURRENT_LIST_DIR}/screened_choices.c)
 # A million positions take minutes: ctest -C Long, make test-long.
 add_test(NAME screened_choices_long COMMAND test_screened_choices CONFIGURATIONS Long)
 set_tests_properties(screened_choices_long PROPERTIES ENVIRONMENT WHIT_POSITIONS=500000 TIMEOUT 3600)
+whit_test(packed_quality ${CMAKE_CURRENT_LIST_DIR}/packed_quality.c)
+# All windows take a minute.
+add_test(NAME packed_quality_long COMMAND test_packed_quality CONFIGURATIONS Long)
+set_tests_properties(packed_quality_long PROPERTIES ENVIRONMENT "WHIT_WINDOWS=1000;WHIT_TABLE=1" TIMEOUT 3600)
