@@ -3,10 +3,10 @@
  *
  *     ndf-read [--container] FILE
  *
- * Checks every hash, every tensor's digest (--container: but these) and every bound of a model and its part files, or of an adapter in a file of its
- * own, and prints what is inside, one thing a line. It shares no code with the library, so a mistake in one of them
- * or in the specification shows as a difference (tests/unit/ndf_reader.sh). It takes the plain way everywhere: whole
- * files in memory, linear searches. Little-endian machines only. */
+ * Checks every hash, every tensor's digest (--container: but these) and every bound of a model and its part files,
+ * or of an adapter in a file of its own, and prints what is inside, one thing a line. It shares no code with the
+ * library, so a mistake in one of them or in the specification shows as a difference (tests/unit/ndf_reader.sh). It
+ * takes the plain way everywhere: whole files in memory, linear searches. Little-endian machines only. */
 #include <inttypes.h>
 #include <libgen.h>
 #include <stdarg.h>
