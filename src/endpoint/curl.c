@@ -2,9 +2,8 @@
 #include "endpoint/endpoint.h"
 
 #include "base/status.h"
+#include "endpoint/libcurl.h"
 
-#include <curl/curl.h>
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,20 +12,8 @@
 #define WAIT_MAX_MS 60000u
 #define SAID_BYTES  400 /* of an error page, for the message */
 
-struct curl_api {
-    CURLcode (*global_init)(long flags);
-    CURL *(*easy_init)(void);
-    void (*easy_cleanup)(CURL *curl);
-    void (*easy_reset)(CURL *curl);
-    CURLcode (*setopt)(CURL *curl, CURLoption option, ...);
-    CURLcode (*getinfo)(CURL *curl, CURLINFO info, ...);
-    CURLcode (*perform)(CURL *curl);
-    struct curl_slist *(*slist_append)(struct curl_slist *list, const char *text);
-    void (*slist_free)(struct curl_slist *list);
-};
-
 struct whit_endpoint {
-    struct curl_api api;
+    whit_libcurl api;
     whit_endpoint_options options;
     char *url;
     CURL *curl;
@@ -38,28 +25,6 @@ struct whit_endpoint {
     bool too_long, is_enough;
     char reason[CURL_ERROR_SIZE];
 };
-
-static bool open_library(struct curl_api *api)
-{
-    /* It stays loaded: what it has registered for the end of the process must still be there then. */
-    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!library) library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!library) return false;
-    /* POSIX lets a pointer from dlsym become one to a function, ISO C by this way round only. */
-    *(void **)&api->global_init = dlsym(library, "curl_global_init");
-    *(void **)&api->easy_init = dlsym(library, "curl_easy_init");
-    *(void **)&api->easy_cleanup = dlsym(library, "curl_easy_cleanup");
-    *(void **)&api->easy_reset = dlsym(library, "curl_easy_reset");
-    *(void **)&api->setopt = dlsym(library, "curl_easy_setopt");
-    *(void **)&api->getinfo = dlsym(library, "curl_easy_getinfo");
-    *(void **)&api->perform = dlsym(library, "curl_easy_perform");
-    *(void **)&api->slist_append = dlsym(library, "curl_slist_append");
-    *(void **)&api->slist_free = dlsym(library, "curl_slist_free_all");
-    bool whole = api->global_init && api->easy_init && api->easy_cleanup && api->easy_reset && api->setopt &&
-        api->getinfo && api->perform && api->slist_append && api->slist_free;
-    dlclose(library);
-    return whole;
-}
 
 static bool is_this_machine(const char *url)
 {
@@ -125,7 +90,7 @@ whit_status whit_endpoint_open(const whit_endpoint_options *options, whit_endpoi
     if (!opened->options.n_tries) opened->options.n_tries = 5;
     if (!opened->options.answer_bytes) opened->options.answer_bytes = (size_t)8 << 20;
     whit_status status = WHIT_OK;
-    if (!open_library(&opened->api) || opened->api.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+    if (!whit_libcurl_open(&opened->api)) {
         free(opened);
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "libcurl (libcurl.so.4) is not on this machine, so it cannot ask an endpoint");
@@ -179,7 +144,7 @@ static int on_progress(void *user, curl_off_t total, curl_off_t now, curl_off_t 
 
 static CURLcode post_once(whit_endpoint *endpoint, const char *body, size_t body_bytes, long *code, uint64_t *wait_ms)
 {
-    const struct curl_api *api = &endpoint->api;
+    const whit_libcurl *api = &endpoint->api;
     CURL *curl = endpoint->curl;
     curl_off_t wait_s = 0;
     api->easy_reset(curl);

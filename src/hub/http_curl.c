@@ -3,30 +3,16 @@
  * sent the token and that a safe connection is never left for an open one. */
 #include "hub/http.h"
 
-#include <curl/curl.h>
-#include <dlfcn.h>
+#include "endpoint/libcurl.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define REDIRECTS_MAX 8
 
-/* The functions of libcurl in use. */
-struct curl_api {
-    CURLcode (*global_init)(long flags);
-    char *(*version)(void);
-    CURL *(*easy_init)(void);
-    void (*easy_cleanup)(CURL *curl);
-    void (*easy_reset)(CURL *curl);
-    CURLcode (*setopt)(CURL *curl, CURLoption option, ...);
-    CURLcode (*getinfo)(CURL *curl, CURLINFO info, ...);
-    CURLcode (*perform)(CURL *curl);
-    struct curl_slist *(*slist_append)(struct curl_slist *list, const char *text);
-    void (*slist_free)(struct curl_slist *list);
-};
-
 struct whit_http {
-    struct curl_api api;
+    whit_libcurl api;
     whit_http_options options;
     CURL *curl; /* keeps its connection between requests */
     /* Of the request that runs: */
@@ -39,33 +25,10 @@ struct whit_http {
     char reason[CURL_ERROR_SIZE];
 };
 
-static bool open_library(struct curl_api *api)
-{
-    /* It stays loaded: what it has registered for the end of the process must still be there then. */
-    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!library) library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!library) return false;
-    /* POSIX lets a pointer from dlsym become one to a function, ISO C by this way round only. */
-    *(void **)&api->global_init = dlsym(library, "curl_global_init");
-    *(void **)&api->version = dlsym(library, "curl_version");
-    *(void **)&api->easy_init = dlsym(library, "curl_easy_init");
-    *(void **)&api->easy_cleanup = dlsym(library, "curl_easy_cleanup");
-    *(void **)&api->easy_reset = dlsym(library, "curl_easy_reset");
-    *(void **)&api->setopt = dlsym(library, "curl_easy_setopt");
-    *(void **)&api->getinfo = dlsym(library, "curl_easy_getinfo");
-    *(void **)&api->perform = dlsym(library, "curl_easy_perform");
-    *(void **)&api->slist_append = dlsym(library, "curl_slist_append");
-    *(void **)&api->slist_free = dlsym(library, "curl_slist_free_all");
-    bool whole = api->global_init && api->version && api->easy_init && api->easy_cleanup && api->easy_reset &&
-        api->setopt && api->getinfo && api->perform && api->slist_append && api->slist_free;
-    dlclose(library);
-    return whole;
-}
-
 const char *whit_http_library(void)
 {
-    struct curl_api api;
-    return open_library(&api) ? api.version() : NULL;
+    whit_libcurl api;
+    return whit_libcurl_load(&api) ? api.version() : NULL;
 }
 
 whit_status whit_http_open(const whit_http_options *options, whit_http **http, whit_error *error)
@@ -75,7 +38,7 @@ whit_status whit_http_open(const whit_http_options *options, whit_http **http, w
     if (!opened) return whit_fail_memory(error, "a connection", sizeof *opened);
     opened->options = *options;
     whit_status status = WHIT_OK;
-    if (!open_library(&opened->api) || opened->api.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+    if (!whit_libcurl_open(&opened->api))
         status = whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                            "libcurl (libcurl.so.4) is not on this machine, so it cannot download");
     else if (!(opened->curl = opened->api.easy_init()))
@@ -230,7 +193,7 @@ static bool may_pass(CURLcode code)
 
 static void set_options(whit_http *http, const char *url, struct curl_slist *headers)
 {
-    const struct curl_api *api = &http->api;
+    const whit_libcurl *api = &http->api;
     CURL *curl = http->curl;
     api->easy_reset(curl);
     api->setopt(curl, CURLOPT_URL, url);
@@ -252,7 +215,7 @@ static void set_options(whit_http *http, const char *url, struct curl_slist *hea
     api->setopt(curl, CURLOPT_XFERINFODATA, http);
 }
 
-static bool add_header(const struct curl_api *api, struct curl_slist **headers, const char *name, const char *value)
+static bool add_header(const whit_libcurl *api, struct curl_slist **headers, const char *name, const char *value)
 {
     char line[1024];
     if (snprintf(line, sizeof line, "%s: %s", name, value) >= (int)sizeof line) return false;
