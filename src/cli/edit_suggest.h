@@ -7,8 +7,8 @@
 #include "editor/suggest.h"
 
 struct cli_edit_suggester;
-/* Starts nothing: the thread begins with the first question, and opens the model then. What the command line says; texts of `wish`
- * outlive it. */
+/* Starts nothing: the thread begins with the first question, and opens the model then. What the command line says;
+ * texts of `wish` outlive it. */
 whit_status cli_edit_suggester_open(const struct cli_edit_wish *wish, struct cli_edit_suggester **suggester,
                                     whit_error *error);
 void cli_edit_suggester_close(struct cli_edit_suggester *suggester);

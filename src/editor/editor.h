@@ -14,10 +14,10 @@
 typedef struct whit_editor whit_editor;
 
 typedef struct whit_editor_options {
-    const char *journal_folder; /* NULL: unsaved text is not kept */
-    const char *config_path;    /* NULL: none */
-    const char *config;         /* its text; NULL: read from the path, where there is a file */
-    const char *project;        /* the folder of the file finder and of the code graph; NULL: the current one */
+    const char *journal_folder;      /* NULL: unsaved text is not kept */
+    const char *config_path;         /* NULL: none */
+    const char *config;              /* its text; NULL: read from the path, where there is a file */
+    const char *project;             /* the folder of the file finder and of the code graph; NULL: the current one */
     const whit_suggester *suggester; /* NULL: none */
     bool read_only;
     /* Where copied text also goes (the terminal's clipboard); NULL: nowhere. */
@@ -43,8 +43,8 @@ bool whit_editor_is_done(const whit_editor *editor);
 bool whit_editor_idle(whit_editor *editor, bool *redraw);
 /* After how long without a key to call whit_editor_idle; -1: never. */
 int whit_editor_wait_ms(const whit_editor *editor);
-/* What to poll for beside keys (language servers, the agent, the suggester), at most WHIT_EDITOR_FDS; and what to call when one of
- * them is ready: true where the screen would now be another. */
+/* What to poll for beside keys (language servers, the agent, the suggester), at most WHIT_EDITOR_FDS; and what to call
+ * when one of them is ready: true where the screen would now be another. */
 #define WHIT_EDITOR_FDS 35
 size_t whit_editor_fds(const whit_editor *editor, struct pollfd *fds, size_t max);
 bool whit_editor_ready(whit_editor *editor);

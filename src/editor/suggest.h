@@ -25,7 +25,8 @@ typedef struct whit_suggestion_question {
 typedef struct whit_suggester {
     void *user;
     int fd; /* readable when there is news */
-    /* All texts are copied; what was asked before is given up. False where no suggestion will come, or without memory. */
+    /* All texts are copied; what was asked before is given up. False where no suggestion will come, or without
+     * memory. */
     bool (*ask)(void *user, const whit_suggestion_question *question);
     void (*cancel)(void *user);
     /* Appends what has come since the last call to `text`; `why` gets the line of a failure. DONE and FAILED are

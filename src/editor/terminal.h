@@ -8,7 +8,7 @@
 typedef struct whit_edit_options {
     const char *const *files; /* FILE, FILE:LINE, or "-" for what comes on stdin */
     size_t n_files;
-    const char *config_path; /* NULL: $XDG_CONFIG_HOME/whit/edit.conf */
+    const char *config_path;         /* NULL: $XDG_CONFIG_HOME/whit/edit.conf */
     const whit_suggester *suggester; /* NULL: none */
     bool read_only, no_journal;
     const struct whit_panel *panel; /* an agent; NULL: none */
