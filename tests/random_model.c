@@ -14,7 +14,7 @@
 typedef struct kind {
     uint8_t codec, scale_kind, scale_type, act, has_offset;
     uint16_t group;
-    bool has_outliers;
+    bool is_corrected;
 } kind;
 
 #define FLOAT(c)                                                                                                       \
@@ -37,7 +37,7 @@ typedef struct kind {
 #define CORRECTED(c, n, type)                                                                                          \
     {                                                                                                                  \
         .codec = WHIT_CODEC_##c, .scale_kind = WHIT_SCALE_GROUP, .scale_type = WHIT_SCALE_##type, .group = n,          \
-        .has_outliers = true                                                                                           \
+        .is_corrected = true                                                                                           \
     }
 
 enum { N_MATRICES_MAX = 7 };
@@ -304,8 +304,39 @@ static whit_status make_outliers(const whit_tensor_type *type, whit_buf *part, w
     return status;
 }
 
+/* A sign plane on about a third of the columns. */
+static whit_status make_plane(const whit_tensor_type *type, whit_buf *part, whit_error *error)
+{
+    whit_rng rng = {.state = type->n_rows * 257ull + type->n_cols};
+    uint16_t *columns = calloc(type->n_cols, sizeof *columns);
+    whit_rows rows = {0};
+    uint32_t n = 0;
+    for (uint32_t k = 0; columns && k < type->n_cols; k++)
+        if (k == 0 || whit_rng_below(&rng, 3) == 0) columns[n++] = (uint16_t)k;
+    whit_tensor_type plane = whit_plane_type(type, n);
+    whit_status status = columns && fill(&rng, &plane, &rows)
+        ? whit_plane_build(type, columns, n, &rows, NULL, part, error)
+        : whit_fail_memory(error, "a plane", n);
+    free(columns), free(rows.elems), free(rows.fields), free(rows.fields_u8);
+    return status;
+}
+
+static whit_status make_low_rank(const whit_tensor_type *type, whit_buf corrections[WHIT_PART_COUNT], whit_error *error)
+{
+    whit_rng rng = {.state = type->n_rows * 1021ull + type->n_cols};
+    uint32_t rank = 3 + type->n_rows % 17;
+    whit_tensor_type types[2] = {whit_factor_type(rank, type->n_cols), whit_factor_type(type->n_rows, rank)};
+    whit_rows rows[2] = {0};
+    whit_status status = fill(&rng, &types[0], &rows[0]) && fill(&rng, &types[1], &rows[1])
+        ? whit_low_rank_build(type, rank, &rows[0], &rows[1], NULL, &corrections[WHIT_PART_FACTOR_A],
+                              &corrections[WHIT_PART_FACTOR_B], error)
+        : whit_fail_memory(error, "a pair", rank);
+    for (int i = 0; i < 2; i++) free(rows[i].elems), free(rows[i].fields), free(rows[i].fields_u8);
+    return status;
+}
+
 static whit_status write_tensor(struct maker *m, const whit_tensor_type *type, const uint64_t bytes[WHIT_PART_COUNT],
-                                const whit_buf *outliers)
+                                const whit_buf corrections[WHIT_PART_COUNT])
 {
     whit_rows rows = {0};
     uint8_t *part[WHIT_PART_COUNT] = {0}, digest[WHIT_HASH_BYTES] = {1};
@@ -320,8 +351,8 @@ static whit_status write_tensor(struct maker *m, const whit_tensor_type *type, c
         memcpy(part[WHIT_PART_CODES], rows.elems, bytes[WHIT_PART_CODES]);
     else if (status == WHIT_OK)
         status = whit_codec_pack(type, 0, type->n_rows, &rows, part, m->error);
-    if (status == WHIT_OK && outliers->size_bytes)
-        memcpy(part[WHIT_PART_OUTLIERS], outliers->data, outliers->size_bytes);
+    for (int p = WHIT_PART_PLANE; status == WHIT_OK && p < WHIT_PART_COUNT; p++)
+        if (bytes[p]) memcpy(part[p], corrections[p].data, bytes[p]);
     for (int p = 0; p < WHIT_PART_COUNT; p++) {
         if (status == WHIT_OK && bytes[p])
             status = whit_ndf_writer_add(m->writer, m->next, (whit_part)p, part[p], bytes[p], m->error);
@@ -335,10 +366,10 @@ static whit_status write_tensor(struct maker *m, const whit_tensor_type *type, c
 }
 
 /* One tensor, in the pass that declares or in the one that writes. */
-static whit_status tensor(struct maker *m, int layer, const char *name, whit_tensor_type type, bool has_outliers)
+static whit_status tensor(struct maker *m, int layer, const char *name, whit_tensor_type type, bool is_corrected)
 {
     char full[64];
-    whit_buf outliers = {0};
+    whit_buf corrections[WHIT_PART_COUNT] = {0};
     uint64_t bytes[WHIT_PART_COUNT];
     if (layer >= 0)
         snprintf(full, sizeof full, "layers.%d.%s", layer, name);
@@ -346,13 +377,16 @@ static whit_status tensor(struct maker *m, int layer, const char *name, whit_ten
         snprintf(full, sizeof full, "%s", name);
     WHIT_TRY(whit_tensor_type_check(&type, m->error));
     for (int p = 0; p < WHIT_PART_COUNT; p++) whit_codec_part_bytes(&type, (whit_part)p, &bytes[p]);
-    whit_status status = has_outliers ? make_outliers(&type, &outliers, m->error) : WHIT_OK;
+    whit_status status = WHIT_OK;
+    if (is_corrected) status = make_outliers(&type, &corrections[WHIT_PART_OUTLIERS], m->error);
+    if (is_corrected && status == WHIT_OK) status = make_plane(&type, &corrections[WHIT_PART_PLANE], m->error);
+    if (is_corrected && status == WHIT_OK) status = make_low_rank(&type, corrections, m->error);
     uint32_t number;
-    bytes[WHIT_PART_OUTLIERS] = outliers.size_bytes;
+    for (int p = WHIT_PART_PLANE; p < WHIT_PART_COUNT; p++) bytes[p] = corrections[p].size_bytes;
     if (status == WHIT_OK)
-        status = m->writing ? write_tensor(m, &type, bytes, &outliers)
+        status = m->writing ? write_tensor(m, &type, bytes, corrections)
                             : whit_ndf_writer_declare(m->writer, full, &type, bytes, &number, m->error);
-    whit_buf_free(&outliers);
+    for (int p = 0; p < WHIT_PART_COUNT; p++) whit_buf_free(&corrections[p]);
     return status;
 }
 
@@ -374,7 +408,7 @@ static whit_status matrix(struct maker *m, int layer, const char *name, kind k, 
                              .n_cols = n_cols};
     if (k.scale_kind == WHIT_SCALE_TENSOR) type.scale = 1.2f / sqrtf((float)n_cols);
     if (k.scale_kind == WHIT_SCALE_TENSOR && k.codec == WHIT_CODEC_Q2) type.scale_b = 0.5f * type.scale;
-    return tensor(m, layer, name, type, k.has_outliers);
+    return tensor(m, layer, name, type, k.is_corrected);
 }
 
 /* All of them, in the same order in both passes. */

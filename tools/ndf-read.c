@@ -440,6 +440,42 @@ static void check_digest(const span *in, const uint8_t type[32], const span part
     need(memcmp(digest, sealed->bytes, HASH) == 0, in, "a tensor's digest is not that of its parts");
 }
 
+/* A matrix of codes in tiles of 16 rows, lines of 64 bytes, and a scale per row, which takes what is left. */
+static void take_matrix(const span *data, uint64_t at, uint32_t rows, uint32_t columns, uint32_t columns_of_line,
+                        uint32_t scale_bytes)
+{
+    uint64_t n_tiles = ((uint64_t)rows + 15) / 16, lines = ((uint64_t)columns + columns_of_line - 1) / columns_of_line;
+    need(at <= data->size && data->size - at == n_tiles * (lines * 64 + 16 * scale_bytes), data,
+         "a correction's length");
+}
+
+/* A second sign plane (section 4): its columns rise; behind them signs and f16 scales. */
+static void take_plane(const span *data, uint32_t rows, uint32_t columns)
+{
+    uint32_t n = u32(data, 0);
+    uint64_t end = 64 + (2 * (uint64_t)n + 63) / 64 * 64;
+    need(n && n <= columns && end <= data->size, data, "a plane's columns");
+    for (uint64_t at = 4; at < 64; at++) need(number(data, at, 1) == 0, data, "zeros");
+    for (uint64_t at = 64 + 2 * (uint64_t)n; at < end; at++) need(number(data, at, 1) == 0, data, "zeros");
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t column = number(data, 64 + 2 * (uint64_t)i, 2);
+        need(column < columns && (!i || column > number(data, 62 + 2 * (uint64_t)i, 2)), data, "a plane's column");
+    }
+    take_matrix(data, end, rows, n, 32, 2);
+    printf("plane %u\n", n);
+}
+
+/* The first factor of a low-rank pair; gives its rank. */
+static uint32_t take_low_rank(const span *data, uint32_t columns)
+{
+    uint32_t rank = u32(data, 0);
+    need(rank && rank <= 256, data, "a rank");
+    for (uint64_t at = 4; at < 64; at++) need(number(data, at, 1) == 0, data, "zeros");
+    take_matrix(data, 64, rank, columns, 4, 4);
+    printf("rank %u\n", rank);
+    return rank;
+}
+
 static void take_tensors(const span *in, const model *from, bool container_alone, hash *identity)
 {
     uint32_t n = u32(in, 0), n_parts = u32(in, 4), n_buckets = u32(in, 8), used = 0;
@@ -461,6 +497,7 @@ static void take_tensors(const span *in, const model *from, bool container_alone
         add_u64(identity, columns);
         add(identity, digest.bytes, HASH);
         span stored[8] = {{0}};
+        uint32_t rank = 0;
         for (uint32_t kind = 0; kind < 8; kind++) {
             uint32_t slot = u32(in, at + 48 + 4 * kind);
             need(kind || slot, in, "a tensor has no codes");
@@ -480,8 +517,12 @@ static void take_tensors(const span *in, const model *from, bool container_alone
             printf("part %u file %u offset %" PRIu64 " bytes %" PRIu64 " ", kind, f, offset, data.size);
             print_hash(sum);
             putchar('\n');
+            if (kind == 3) take_plane(&data, rows, columns);
             if (kind == 4) take_outliers(&data, rows, columns);
             stored[kind] = data;
+            if (kind == 5) rank = take_low_rank(&data, columns);
+            need(kind != 6 || rank, in, "a pair's first factor");
+            if (kind == 6) take_matrix(&data, 0, rows, rank, 4, 4);
             used++;
         }
         if (!container_alone) check_digest(in, piece(in, in->what, at + 16, 32).bytes, stored, &digest);

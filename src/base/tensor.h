@@ -55,10 +55,10 @@ typedef enum whit_part {
     WHIT_PART_CODES = 0,      /* main codes with interleaved group scales */
     WHIT_PART_ROW_SCALES = 1, /* per row: f32, f16, or the f16 of WHIT_SCALE_U8; q2: (a, b) pairs */
     WHIT_PART_LOW = 2,        /* i8s: low nibbles, row-major */
-    WHIT_PART_PLANE = 3,      /* reserved: second sign plane on columns [0, n) */
-    WHIT_PART_OUTLIERS = 4,   /* single weights: per row u8 gap + i8 (kernels/corrections.h) */
-    WHIT_PART_FACTOR_A = 5,   /* reserved: low-rank correction */
-    WHIT_PART_FACTOR_B = 6,   /* reserved */
+    WHIT_PART_PLANE = 3,      /* second sign plane on some columns (kernels/corrections.h) */
+    WHIT_PART_OUTLIERS = 4,   /* single weights: per row u8 gap + i8 */
+    WHIT_PART_FACTOR_A = 5,   /* low-rank pair, int8 */
+    WHIT_PART_FACTOR_B = 6,
     WHIT_PART_COUNT = 8
 } whit_part;
 

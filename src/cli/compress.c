@@ -21,7 +21,8 @@ struct compress_values {
     int codec, method, group, embedding, scales;
     cli_list mixed, calib, without;
     uint32_t n_sample_tokens, n_tokens, max_tokens, n_threads, n_tune_tokens;
-    float tune_minutes, tune_rate, outliers;
+    float tune_minutes, tune_rate, outliers, plane;
+    uint32_t rank;
     int64_t seed;
     bool verbose, json, resume, pure;
 };
@@ -60,11 +61,21 @@ static const cli_option options[] = {
      "rtn rounds to the nearest level and needs no text; gptq adds error feedback; full, the default, is every stage.",
      0, 0},
     {"--without", CLI_REPEAT, AT(without), "STAGE",
-     "Leave out a stage of full: qep, residual, order, descent or outliers; may be given several times.", 0, 0},
+     "Leave out a stage of full: qep, residual, order, descent, outliers, plane or lowrank; may be given several "
+     "times.",
+     0, 0},
     {"--outliers", CLI_REAL, AT(outliers), "PERCENT",
      "Of the weights of each matrix: kept beside the codes as bytes, 16 bits each; 0.3 at most. By default what 1.40, "
      "1.80 or 2.30 bits (b1, t, q2) leave room for.",
      0, 0.3},
+    {"--plane", CLI_REAL, AT(plane), "PERCENT",
+     "Of the columns of each matrix of signs: with a second sign. By default what the same bits leave room for, 12.5 "
+     "at "
+     "most.",
+     0, 50},
+    {"--rank", CLI_COUNT, AT(rank), "N",
+     "Of a low-rank pair; by default 16 for matrices of 1024 rows and columns or more, where the same bits have room.",
+     0, 256},
     {"--tune-tokens", CLI_COUNT, AT(n_tune_tokens), "N",
      "Then train the rounded model towards the original on so many tokens of the text: scales, norms, codes.", 0, 4e9},
     {"--tune-minutes", CLI_REAL, AT(tune_minutes), "N", "The same for so long; the result then depends on the machine.",
@@ -331,6 +342,8 @@ static int run(cli_call *call)
                                .n_mixed = v->mixed.n,
                                .method = (whit_compress_method)v->method,
                                .outlier_percent = v->outliers,
+                               .plane_percent = v->plane,
+                               .rank = v->rank,
                                .group = groups[v->group],
                                .embedding = embeddings[v->embedding],
                                .u8_scales = v->scales == 1,
@@ -352,7 +365,8 @@ static int run(cli_call *call)
     for (size_t i = 0; i < v->without.n; i++) {
         unsigned stage = whit_compress_stage_named(v->without.items[i]);
         if (!stage)
-            return cli_fail(call, CLI_USAGE, "'%s' is no stage: qep, residual, order, descent, outliers",
+            return cli_fail(call, CLI_USAGE,
+                            "'%s' is no stage: qep, residual, order, descent, outliers, plane, lowrank",
                             v->without.items[i]);
         o.without |= stage;
     }

@@ -80,6 +80,12 @@ static json_t *tensor_to_json(const whit_ndf *file, uint32_t i)
     if (type->group) json_object_set_new(tensor, "group", json_integer(type->group));
     if (parts.part_bytes[WHIT_PART_OUTLIERS])
         json_object_set_new(tensor, "outlier_bytes", json_integer((json_int_t)parts.part_bytes[WHIT_PART_OUTLIERS]));
+    if (parts.part_bytes[WHIT_PART_PLANE])
+        json_object_set_new(tensor, "plane_bytes", json_integer((json_int_t)parts.part_bytes[WHIT_PART_PLANE]));
+    if (parts.part_bytes[WHIT_PART_FACTOR_A])
+        json_object_set_new(
+            tensor, "low_rank_bytes",
+            json_integer((json_int_t)(parts.part_bytes[WHIT_PART_FACTOR_A] + parts.part_bytes[WHIT_PART_FACTOR_B])));
     if (type->act == WHIT_TENSOR_ACT_TOKEN) json_object_set_new(tensor, "activations", json_string("i8 per token"));
     return tensor;
 }

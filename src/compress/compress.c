@@ -2,9 +2,9 @@
 #include "compress/compress.h"
 
 #include "base/clock.h"
+#include "compress/correct.h"
 #include "compress/finished.h"
 #include "compress/hessian.h"
-#include "compress/outliers.h"
 #include "compress/solve.h"
 #include "compress/weighted.h"
 #include "compress/work.h"
@@ -15,14 +15,17 @@
 
 #include <stdio.h>
 
-#define GROUP          128
-#define LONGEST        512   /* tokens of a window */
-#define DAMPING        0.01f /* of the mean of the Hessian's diagonal */
-#define MOST_DAMPING   1.0f
-#define SWEEPS         6
-#define MOST_OUTLIERS  0.003 /* of a matrix's weights, the pairs that bridge gaps included */
-#define LEAST_OUTLIERS 0.0005
-#define OUTLIER_COLS   48000 /* more columns than a row's count of pairs can bridge */
+#define GROUP           128
+#define LONGEST         512   /* tokens of a window */
+#define DAMPING         0.01f /* of the mean of the Hessian's diagonal */
+#define MOST_DAMPING    1.0f
+#define SWEEPS          6
+#define MOST_OUTLIERS   0.003 /* of a matrix's weights, the pairs that bridge gaps included */
+#define LEAST_OUTLIERS  0.0005
+#define MOST_PLANE      0.125 /* of a matrix's columns */
+#define RANK            16
+#define LEAST_OF_A_PAIR 1024  /* rows and columns */
+#define OUTLIER_COLS    48000 /* more columns than a row's count of pairs can bridge */
 
 struct compression {
     const whit_source *source;
@@ -37,12 +40,13 @@ struct compression {
     whit_finished *finished; /* by the source's numbers; without a name: not there */
     uint64_t began_ns;
     uint32_t layer;
-    double outlier_share; /* pairs over weights; 0: none */
+    double plane_share, outlier_share; /* columns over columns, pairs over weights; 0: none */
+    uint32_t rank;
 };
 
 unsigned whit_compress_stage_named(const char *name)
 {
-    static const char *const names[] = {"qep", "residual", "order", "descent", "outliers"};
+    static const char *const names[] = {"qep", "residual", "order", "descent", "outliers", "plane", "lowrank"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(name, names[i])) return 1u << i;
     return 0;
@@ -158,13 +162,43 @@ static double budget_of(const char *codec)
     return !strcmp(codec, "b1") ? 1.40 : !strcmp(codec, "t") ? 1.80 : 2.30;
 }
 
-/* What is left of the budget goes to outliers, the same share of every matrix that is solved. */
-static void find_outlier_share(struct compression *c)
+/* Columns of a matrix's sign plane: whole lines of 32. Signs only have one. */
+static uint32_t plane_columns(const struct compression *c, const whit_tensor_type *type)
 {
-    double bits = 0, elems = 0, solved = 0, heads = 0;
-    if (!(c->stages & WHIT_STAGE_OUTLIERS)) return;
-    c->outlier_share = (double)c->options->outlier_percent / 100;
-    if (c->outlier_share > 0) return;
+    return type->codec == WHIT_CODEC_B1 ? (uint32_t)(c->plane_share * type->n_cols) / 32 * 32 : 0;
+}
+
+static uint32_t rank_of(const struct compression *c, const whit_tensor_type *type)
+{
+    bool affords = type->n_rows >= LEAST_OF_A_PAIR && type->n_cols >= LEAST_OF_A_PAIR;
+    return affords || c->options->rank ? c->rank : 0;
+}
+
+static double plane_bits(const struct compression *c, const whit_tensor_type *type)
+{
+    uint64_t bytes = 0;
+    whit_tensor_type plane = whit_plane_type(type, plane_columns(c, type));
+    if (!plane.n_cols) return 0;
+    (void)whit_codec_total_bytes(&plane, &bytes);
+    return 8.0 * (double)(bytes + 64 + whit_round_up(2 * (uint64_t)plane.n_cols, 64));
+}
+
+static double pair_bits(const whit_tensor_type *type, uint32_t rank)
+{
+    uint64_t a = 0, b = 0;
+    whit_tensor_type types[] = {whit_factor_type(rank, type->n_cols), whit_factor_type(type->n_rows, rank)};
+    if (!rank) return 0;
+    (void)whit_codec_total_bytes(&types[0], &a);
+    (void)whit_codec_total_bytes(&types[1], &b);
+    return 8.0 * (double)(a + b + 64);
+}
+
+/* Bits of the layers with their planes and pairs, without outliers but with what those take for themselves; *solved:
+ * weights that may have some. */
+static double count_bits(const struct compression *c, double *elems, double *solved, double *heads)
+{
+    double bits = 0;
+    *elems = *solved = *heads = 0;
     for (uint32_t i = 0; i < c->source->n_tensors; i++) {
         const whit_source_tensor *tensor = &c->source->tensors[i];
         whit_tensor_type type;
@@ -172,14 +206,38 @@ static void find_outlier_share(struct compression *c)
         if (!is_layer_matrix(tensor) || type_of(c, tensor, &type) != WHIT_OK) continue;
         double n = (double)type.n_rows * type.n_cols;
         (void)whit_codec_total_bytes(&type, &bytes);
-        elems += n;
+        *elems += n;
         bits += 8.0 * (double)bytes;
-        if (!is_solved(&type) || type.n_cols > OUTLIER_COLS) continue;
+        if (!is_solved(&type)) continue;
+        bits += plane_bits(c, &type) + pair_bits(&type, rank_of(c, &type));
+        if (type.n_cols > OUTLIER_COLS) continue;
         uint32_t n_tiles = whit_codec_geometry(&type).n_tiles;
-        solved += n;
-        heads += 8.0 * (double)(whit_outliers_head_bytes(n_tiles) + 2ull * WHIT_OUTLIERS_HEAD_UNITS * n_tiles);
+        *solved += n;
+        *heads += 8.0 * (double)(whit_outliers_head_bytes(n_tiles) + 2ull * WHIT_OUTLIERS_HEAD_UNITS * n_tiles);
     }
-    double spare = budget_of(c->options->codec) * elems - bits - heads, share = solved > 0 ? spare / 16 / solved : 0;
+    return bits;
+}
+
+/* What the budget leaves goes to the sign plane, then to the low-rank pair, then to outliers, the same share of every
+ * matrix; what was asked for is not counted against it. */
+static void find_corrections(struct compression *c)
+{
+    const whit_compress_options *o = c->options;
+    double elems, solved, heads, budget = budget_of(o->codec);
+    for (int k = 8; k > 0 && (c->stages & WHIT_STAGE_PLANE) && !c->plane_share; k--) {
+        c->plane_share = MOST_PLANE * k / 8;
+        if (count_bits(c, &elems, &solved, &heads) > budget * elems) c->plane_share = 0;
+    }
+    if (o->plane_percent > 0 && (c->stages & WHIT_STAGE_PLANE)) c->plane_share = (double)o->plane_percent / 100;
+    if (c->stages & WHIT_STAGE_LOW_RANK) {
+        c->rank = o->rank ? o->rank : RANK;
+        if (!o->rank && count_bits(c, &elems, &solved, &heads) > budget * elems) c->rank = 0;
+    }
+    if (!(c->stages & WHIT_STAGE_OUTLIERS)) return;
+    c->outlier_share = (double)o->outlier_percent / 100;
+    if (c->outlier_share > 0) return;
+    double bits = count_bits(c, &elems, &solved, &heads),
+           share = solved > 0 ? (budget * elems - bits - heads) / 16 / solved : 0;
     if (share >= LEAST_OUTLIERS) c->outlier_share = share < MOST_OUTLIERS ? share : MOST_OUTLIERS;
 }
 
@@ -366,50 +424,19 @@ static whit_finished *finished_of(const struct compression *c, int32_t param)
     return &c->finished[whit_source_find(c->source, c->stream.params[0].items[param].name) - c->source->tensors];
 }
 
-static size_t outlier_pairs(const struct compression *c, const whit_tensor_type *type)
+static whit_correction_sizes correction_sizes(const struct compression *c, const whit_tensor_type *type)
 {
-    return type->n_cols > OUTLIER_COLS ? 0 : (size_t)(c->outlier_share * type->n_rows * type->n_cols);
+    double n = (double)type->n_rows * type->n_cols;
+    return (whit_correction_sizes){.n_columns = plane_columns(c, type),
+                                   .n_pairs = type->n_cols > OUTLIER_COLS ? 0 : (size_t)(c->outlier_share * n),
+                                   .rank = rank_of(c, type)};
 }
 
-/* Outliers of a matrix that is solved without; then its codes make up for what those do not say, and the values of
- * both are fitted to each other. other (m, n) is scratch. */
-static whit_status find_outliers(struct compression *c, whit_solve *solve, float *held_target, float *other,
-                                 whit_buf *part, size_t *n_outliers)
+/* What the file says, in the order of its operations. */
+static void read_values(const whit_tensor *tensor, float *values)
 {
-    const whit_allocator *a = c->allocator;
-    const whit_tensor_type *type = solve->type;
-    const float *target = solve->target;
-    size_t n = type->n_cols, elems = (size_t)type->n_rows * n, n_tiles = type->n_rows / WHIT_TILE_ROWS + 1;
-    whit_outlier_search search = {
-        .type = type, .target = target, .h = solve->h, .n_pairs = outlier_pairs(c, type), .values = solve->values};
-    search.list = whit_zalloc_array(a, search.n_pairs, sizeof *search.list);
-    search.scales = whit_zalloc_array(a, n_tiles, sizeof *search.scales);
-    whit_status status = search.list && search.scales
-        ? whit_outliers_search(&search, &c->blas, c->pool, a, c->error)
-        : whit_fail_memory(c->error, "outliers", search.n_pairs * sizeof *search.list);
-    if (status == WHIT_OK && search.n) {
-        memcpy(other, target, elems * sizeof *other);
-        for (size_t i = 0; i < search.n; i++) {
-            const whit_outlier *o = &search.list[i];
-            float value = (float)o->value * search.scales[o->row / WHIT_TILE_ROWS];
-            other[o->row * n + o->col] -= value;
-            if (held_target) c->blas.loops->add_scaled(held_target + o->row * n, solve->held_h + o->col * n, -value, n);
-        }
-        double before = solve->error_gptq;
-        solve->target = other;
-        solve->goes_on = true;
-        status = whit_solve_run(solve, &c->blas, c->pool, a, c->error);
-        solve->target = target;
-        solve->error_gptq = before;
-        search.refit = true;
-        if (status == WHIT_OK) status = whit_outliers_search(&search, &c->blas, c->pool, a, c->error);
-        if (status == WHIT_OK) status = whit_outliers_build(type, search.list, search.n, search.scales, part, c->error);
-        solve->error = search.error;
-    }
-    *n_outliers = search.n;
-    whit_free(a, search.list, search.n_pairs * sizeof *search.list);
-    whit_free(a, search.scales, n_tiles * sizeof *search.scales);
-    return status;
+    for (int32_t row = 0; row < (int32_t)tensor->type.n_rows; row++)
+        whit_codec_get_rows(tensor, &row, 1, values + (size_t)row * tensor->type.n_cols, tensor->type.n_cols);
 }
 
 /* Matrices of i8 and floats: rounded as the file will have them; the conversion does it again. */
@@ -437,7 +464,7 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
     whit_geometry g = whit_codec_geometry(type);
     size_t m = type->n_rows, n = type->n_cols, elems = m * n, n_fields = m * g.n_groups * g.n_fields;
     const float *w = whit_stream_values(&c->stream, WHIT_STREAM_ORIGINAL, param);
-    bool corrected = c->stages & WHIT_STAGE_QEP, lost = hessians->text.n_out && stage->residuals[i],
+    bool moved = c->stages & WHIT_STAGE_QEP, lost = hessians->text.n_out && stage->residuals[i],
          held = hessians->held.h && (c->stages & WHIT_STAGE_DESCENT);
     float *target = whit_zalloc_array(a, elems, sizeof(float)),
           *scratch = whit_zalloc_array(a, 2 * elems, sizeof(float));
@@ -446,13 +473,13 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
     uint8_t *fields_u8 = whit_zalloc_array(a, n_fields, 1);
     int8_t *codes = whit_zalloc_array(a, elems, 1);
     whit_finished *finished = finished_of(c, param);
-    whit_buf outliers = {.allocator = a};
-    size_t n_outliers = 0;
+    whit_corrected corrected = {0};
+    for (int p = 0; p < WHIT_PART_COUNT; p++) corrected.parts[p].allocator = a;
     whit_status status = WHIT_OK;
     if (!target || !scratch || !fields || !fields_u8 || !codes || (held && !held_target))
         status = whit_fail_memory(c->error, "a matrix", elems * sizeof(float));
     if (status == WHIT_OK) {
-        if (corrected)
+        if (moved)
             correct_target(c, factor, &hessians->text, lost, w, m, target, scratch);
         else
             memcpy(target, w, elems * sizeof *target);
@@ -470,12 +497,13 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
                             .fields_u8 = fields_u8,
                             .values = whit_stream_values(&c->stream, WHIT_STREAM_COMPRESSED, param)};
         status = whit_solve_run(&solve, &c->blas, c->pool, a, c->error);
-        if (status == WHIT_OK && outlier_pairs(c, type))
-            status = find_outliers(c, &solve, held_target, scratch, &outliers, &n_outliers);
+        whit_correction_sizes sizes = correction_sizes(c, type);
+        if (status == WHIT_OK) status = whit_correct(&solve, &sizes, &c->blas, c->pool, a, &corrected, c->error);
         if (status == WHIT_OK)
             status = whit_finished_make(finished, c->stream.params[0].items[param].name, type,
                                         &(whit_rows){.elems = codes, .fields = fields, .fields_u8 = fields_u8},
-                                        &outliers, a, c->error);
+                                        corrected.parts, a, c->error);
+        if (status == WHIT_OK && whit_is_corrected(&finished->tensor)) read_values(&finished->tensor, solve.values);
         if (status == WHIT_OK && c->options->report)
             c->options->report(c->options->user,
                                &(whit_compress_report){.name = c->stream.params[0].items[param].name,
@@ -485,7 +513,7 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
                                                        .error_gptq = solve.error_gptq,
                                                        .error = solve.error,
                                                        .sweeps = solve.sweeps,
-                                                       .n_outliers = n_outliers,
+                                                       .n_outliers = corrected.n_outliers,
                                                        .bytes = whit_codec_tensor_bytes(&finished->tensor),
                                                        .elapsed_ns = whit_now_ns() - c->began_ns});
     }
@@ -495,7 +523,7 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
     whit_free(a, fields, n_fields * sizeof(float));
     whit_free(a, fields_u8, n_fields);
     whit_free(a, codes, elems);
-    whit_buf_free(&outliers);
+    for (int p = 0; p < WHIT_PART_COUNT; p++) whit_buf_free(&corrected.parts[p]);
     return status;
 }
 
@@ -596,12 +624,20 @@ static whit_status run_layers(struct compression *c)
 static whit_status find_settings(const struct compression *c, uint8_t settings[WHIT_HASH_BYTES])
 {
     const whit_compress_options *o = c->options;
-    const uint64_t counts[] = {o->method,        c->stages,
-                               o->group,         o->n_ids,
-                               o->n_tokens,      o->max_tokens,
-                               (uint64_t)o->bos, c->source->config.n_layers,
-                               o->n_mixed,       c->blas.library != NULL,
-                               o->u8_scales,     (uint64_t)(o->outlier_percent * 1e6f)};
+    const uint64_t counts[] = {o->method,
+                               c->stages,
+                               o->group,
+                               o->n_ids,
+                               o->n_tokens,
+                               o->max_tokens,
+                               (uint64_t)o->bos,
+                               c->source->config.n_layers,
+                               o->n_mixed,
+                               c->blas.library != NULL,
+                               o->u8_scales,
+                               (uint64_t)(o->outlier_percent * 1e6f),
+                               (uint64_t)(o->plane_percent * 1e6f),
+                               o->rank};
     const char *loops = c->blas.loops == &whit_loops_generic ? "generic" : "vectors";
     whit_hash hash;
     whit_hash_begin(&hash, "whit.compress");
@@ -763,7 +799,7 @@ whit_status whit_compress(const whit_source *source, const whit_compress_options
     if (options->method == WHIT_COMPRESS_FULL) c.stages = ~options->without;
     WHIT_TRY(whit_convert_options_check(&convert, error));
     WHIT_TRY(check(&c));
-    find_outlier_share(&c);
+    find_corrections(&c);
     c.finished = whit_zalloc_array(allocator, source->n_tensors, sizeof *c.finished);
     if (!c.finished) return whit_fail_memory(error, "the compression", source->n_tensors * sizeof *c.finished);
     whit_status status = WHIT_OK;

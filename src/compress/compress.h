@@ -21,7 +21,10 @@ typedef enum whit_compress_stage {
     WHIT_STAGE_RESIDUAL = 1 << 1, /* and for the residual stream's */
     WHIT_STAGE_ORDER = 1 << 2,    /* groups by their inputs' energy */
     WHIT_STAGE_DESCENT = 1 << 3,  /* single codes, and scales under the Hessian */
-    WHIT_STAGE_OUTLIERS = 1 << 4, /* single weights beside the codes, where the budget of the codec has room */
+    /* Parts beside the codes, where the budget of the codec has room: */
+    WHIT_STAGE_OUTLIERS = 1 << 4, /* single weights */
+    WHIT_STAGE_PLANE = 1 << 5,    /* a second sign plane on the columns that need it */
+    WHIT_STAGE_LOW_RANK = 1 << 6, /* a pair of int8 factors, of matrices that are large enough */
 } whit_compress_stage;
 
 /* "qep" to WHIT_STAGE_QEP; 0 for an unknown name. */
@@ -45,6 +48,8 @@ typedef struct whit_compress_options {
     whit_compress_method method;
     unsigned without;            /* stages */
     float outlier_percent;       /* of the weights, 0.3 at most; 0: what the codec's budget has room for */
+    float plane_percent;         /* of the columns of b1, 50 at most; 0 again */
+    uint32_t rank;               /* of the low-rank pair, WHIT_LOW_RANK_MAX at most; 0 again */
     uint32_t group;              /* columns per scale; 0: 128 */
     bool u8_scales;              /* a byte per group times an f16 per row, rather than f16 */
     const whit_imatrix *imatrix; /* in place of a text: diagonal Hessians; NULL: none */

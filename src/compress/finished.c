@@ -27,7 +27,7 @@ static whit_status find_digest(whit_finished *f, const whit_allocator *a, whit_e
 }
 
 whit_status whit_finished_make(whit_finished *f, const char *name, const whit_tensor_type *type, const whit_rows *rows,
-                               const whit_buf *outliers, const whit_allocator *a, whit_error *error)
+                               const whit_buf *corrections, const whit_allocator *a, whit_error *error)
 {
     *f = (whit_finished){.tensor.type = *type};
     snprintf(f->name, sizeof f->name, "%s", name);
@@ -35,15 +35,15 @@ whit_status whit_finished_make(whit_finished *f, const char *name, const whit_te
     for (int p = 0; status == WHIT_OK && p < WHIT_PART_COUNT; p++) {
         uint64_t bytes = 0;
         (void)whit_codec_part_bytes(type, (whit_part)p, &bytes);
-        if (p == WHIT_PART_OUTLIERS && outliers) bytes = outliers->size_bytes;
+        if (p >= WHIT_PART_PLANE && corrections) bytes = corrections[p].size_bytes;
         if (!bytes) continue;
         if (!(f->part[p] = whit_zalloc(a, bytes))) status = whit_fail_memory(error, name, bytes);
         f->tensor.part[p] = f->part[p];
         f->tensor.part_bytes[p] = bytes;
     }
     if (status == WHIT_OK) status = whit_codec_pack(type, 0, type->n_rows, rows, f->part, error);
-    if (status == WHIT_OK && f->part[WHIT_PART_OUTLIERS])
-        memcpy(f->part[WHIT_PART_OUTLIERS], outliers->data, outliers->size_bytes);
+    for (int p = WHIT_PART_PLANE; status == WHIT_OK && p < WHIT_PART_COUNT; p++)
+        if (f->part[p]) memcpy(f->part[p], corrections[p].data, corrections[p].size_bytes);
     if (status == WHIT_OK) status = find_digest(f, a, error);
     if (status != WHIT_OK) whit_finished_free(f, a);
     return status;

@@ -14,10 +14,10 @@ typedef struct whit_finished {
     uint8_t digest[WHIT_HASH_BYTES];
 } whit_finished;
 
-/* Packs all rows of content; outliers: that part (kernels/corrections.h), empty or NULL: none. On failure nothing is
- * left. */
+/* Packs all rows of content; corrections (WHIT_PART_COUNT): those parts (kernels/corrections.h), empty where there is
+ * none, NULL: none at all. On failure nothing is left. */
 whit_status whit_finished_make(whit_finished *finished, const char *name, const whit_tensor_type *type,
-                               const whit_rows *rows, const whit_buf *outliers, const whit_allocator *allocator,
+                               const whit_rows *rows, const whit_buf *corrections, const whit_allocator *allocator,
                                whit_error *error);
 void whit_finished_free(whit_finished *finished, const whit_allocator *allocator); /* zeroed is free */
 

@@ -62,7 +62,7 @@ static double refit(uint8_t codec, const float *w, const float *weights, size_t 
     double ff = 0, fs = 0, ss = 0, fw = 0, sw = 0, error = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t k = whit_levels_nearest(&levels, w[i]);
-        double g = (double)weights[i], f = levels.first[k], s = levels.second[k], x = (double)w[i];
+        double g = weights ? (double)weights[i] : 1, f = levels.first[k], s = levels.second[k], x = (double)w[i];
         double miss = x - (double)levels.value[k];
         error += g * miss * miss;
         ff += g * f * f, fs += g * f * s, ss += g * s * s;
@@ -82,14 +82,13 @@ void whit_levels_fit(uint8_t codec, const float *w, const float *weights, size_t
                      float stored[2])
 {
     static const float starts[] = {0.7f, 1.1f, 1.6f};
-    static const float ones[256] = {[0 ... 255] = 1};
     double sum = 0, total = 0, best = INFINITY;
     for (size_t i = 0; i < n; i++) {
         sum += (double)weights[i] * fabs((double)w[i]);
         total += (double)weights[i];
     }
     if (!(total > 0)) {
-        weights = ones;
+        weights = NULL;
         total = (double)n;
         for (size_t i = 0; i < n; i++) sum += fabs((double)w[i]);
     }

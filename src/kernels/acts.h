@@ -55,6 +55,15 @@ whit_acts whit_acts_of_f32(const float *x, size_t stride, uint32_t n_tokens, uin
 /* Tokens [begin, begin + n) of activations that lie elsewhere. */
 whit_acts whit_acts_rows(const whit_acts *acts, uint32_t begin, uint32_t n);
 
+/* The integer of a token's column k, of int8 and quaternary activations. */
+static inline int whit_acts_code(const whit_acts *acts, uint32_t token, uint32_t k)
+{
+    if (acts->spec.kind == WHIT_ACTS_I8) return acts->i8[token * acts->stride + k];
+    const uint8_t *signs = acts->planes + 2 * token * acts->stride + k / 32 * 4 + k % 4, bit = k % 32 / 4;
+    int s = signs[0] >> bit & 1 ? 1 : -1, e = signs[acts->stride] >> bit & 1 ? 1 : -1;
+    return (3 * s + e) / 2;
+}
+
 /* Columns of step `i`: [i * step, end). */
 static inline uint32_t whit_acts_step_begin(const whit_acts *acts, uint32_t i)
 {

@@ -11,7 +11,18 @@
  * A tile without outliers has no record. A gap that a byte cannot hold is bridged by pairs of value 0. So a pass
  * over some tiles reads one run of bytes from front to back.
  *
- * Any bytes have a value: a record that is cut, or ends behind the part, is none; counts beyond the record's
+ * A second sign plane: signs times a scale of their row, on the columns of a list. The part is
+ *
+ *   u32 n, zeros to 64            columns of the plane, 1 to n_cols
+ *   u16 column[n], rising         zeros to a multiple of 64
+ *   codes, then row scales        of a b1 matrix (n_rows, n) in tiles of 16 rows with f16 scales per row
+ *
+ * Its product is that of a matrix of its own, of the activations gathered at those columns.
+ *
+ * A low-rank pair: B (n_rows, rank) times A (rank, n_cols), both i8 in tiles with f32 scales per row, as an
+ * adapter's factors are. Part A is u32 rank, zeros to 64, codes, row scales; part B codes, row scales.
+ *
+ * Any bytes have a value: columns of a plane that do not exist read 0; a record that is cut, or ends behind the part, is none; counts beyond the record's
  * pairs count to its end; a column that does not exist ends its row. */
 #ifndef WHIT_KERNELS_CORRECTIONS_H
 #define WHIT_KERNELS_CORRECTIONS_H
@@ -19,6 +30,7 @@
 #include "base/half.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "kernels/acts.h"
 #include "kernels/codec.h"
 
 #define WHIT_OUTLIERS_HEAD_UNITS 9 /* scale and counts of a record */
@@ -53,10 +65,51 @@ static inline bool whit_outliers_of_tile(const whit_tensor *w, uint32_t tile, wh
     return true;
 }
 
+typedef struct whit_plane {
+    uint32_t n;
+    const uint8_t *columns; /* (n) u16 */
+    whit_tensor signs;      /* (n_rows, n) */
+} whit_plane;
+
+typedef struct whit_low_rank_pair {
+    uint32_t rank;
+    whit_tensor a, b; /* (rank, n_cols), (n_rows, rank) */
+} whit_low_rank_pair;
+
+#define WHIT_LOW_RANK_MAX 256
+
+/* The types of the plane's matrix and of a pair's factors. */
+whit_tensor_type whit_plane_type(const whit_tensor_type *type, uint32_t n);
+whit_tensor_type whit_factor_type(uint32_t n_rows, uint32_t n_cols);
+/* The plane and the pair of a tensor that passed whit_tensor_check; false where it has none. */
+bool whit_plane_of(const whit_tensor *w, whit_plane *plane);
+bool whit_low_rank_of(const whit_tensor *w, whit_low_rank_pair *pair);
+
 /* Whether a tensor has parts that correct its product. */
 static inline bool whit_is_corrected(const whit_tensor *w)
 {
-    return w->part_bytes[WHIT_PART_OUTLIERS] != 0;
+    return w->part_bytes[WHIT_PART_OUTLIERS] || w->part_bytes[WHIT_PART_PLANE] || w->part_bytes[WHIT_PART_FACTOR_A];
+}
+
+/* Gathers column j of x at columns[j] for tokens [0, x->n_tokens), f32 or integers times their scale: out (n_tokens, stride);
+ * 0 where a column does not exist. */
+void whit_plane_gather(const whit_plane *plane, const whit_acts *x, float *out, size_t stride);
+
+/* Append a part to an empty buffer, of contents as whit_codec_pack takes them. columns (n), rising. */
+whit_status whit_plane_build(const whit_tensor_type *type, const uint16_t *columns, uint32_t n, const whit_rows *signs,
+                             const whit_allocator *allocator, whit_buf *out, whit_error *error);
+whit_status whit_low_rank_build(const whit_tensor_type *type, uint32_t rank, const whit_rows *a, const whit_rows *b,
+                                const whit_allocator *allocator, whit_buf *out_a, whit_buf *out_b, whit_error *error);
+
+/* The tensor that the codes alone are. */
+static inline whit_tensor whit_without_corrections(const whit_tensor *w)
+{
+    whit_tensor codes = *w;
+    for (int part = WHIT_PART_PLANE; part < WHIT_PART_COUNT; part++) {
+        codes.part[part] = NULL;
+        codes.part_bytes[part] = 0;
+    }
+    return codes;
 }
 
 /* Whether a type may have them: matrices of t2, t5, b1 and q2. */
@@ -64,7 +117,8 @@ bool whit_may_be_corrected(const whit_tensor_type *type);
 /* The lengths of the parts against the type and what stands in their heads. NULL, or what is wrong. */
 const char *whit_corrections_fault(const whit_tensor *w);
 
-/* Adds to row `row` (n_cols) what the parts say: value = fma(outlier, scale, value). */
+/* Adds to row `row` (n_cols) what the parts say, the plane first: value + sign scale; value = fma(outlier, scale, value);
+ * then fma(sum of b a, 1, value), the sum in ranks ascending from +0 of rounded products. */
 void whit_corrections_add_row(const whit_tensor *w, uint32_t row, float *values);
 
 /* One outlier, as a builder takes it. */

@@ -156,7 +156,7 @@ typedef void whit_low_rank_fn(const whit_tensor *b, const float *low, size_t low
 /* ---- corrections ----------------------------------------------------------------------------- */
 
 /* Adds a tensor's outliers to finished outputs: y[t][row] += sum over the row's outliers of outlier x[t][column], for
- * the rows of tiles [tile_begin, tile_end) that exist. x: f32 or int8; y (n_tokens, y_stride). */
+ * the rows of tiles [tile_begin, tile_end) that exist. x: of any kind; y (n_tokens, y_stride). */
 typedef void whit_outliers_fn(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,
                               float *y, size_t y_stride);
 

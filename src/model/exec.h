@@ -52,7 +52,11 @@ typedef struct whit_exec_choice {
     whit_tensor_type type; /* without the values of its scales */
     whit_acts_spec acts;
     const whit_matmul_kernel *kernels[WHIT_EXEC_BUCKETS];
-    const whit_matmul_kernel *low_kernels[WHIT_EXEC_BUCKETS]; /* of an adapter's first factor */
+    const whit_matmul_kernel *low_kernels[WHIT_EXEC_BUCKETS]; /* of an adapter's first factor, and the tensor's own */
+    whit_tensor_type plane;                                   /* of its second sign plane; no columns: it has none */
+    whit_acts_spec plane_acts;
+    uint32_t rank; /* of its low-rank pair; 0: none */
+    const whit_matmul_kernel *plane_kernels[WHIT_EXEC_BUCKETS];
 } whit_exec_choice;
 
 /* In what way rows run: those of the batch with adapters or without, selected ones with a screened head or
@@ -140,6 +144,9 @@ struct whit_exec {
     size_t scratch_bytes;
     uint8_t *prepared; /* (n_threads, prepared_bytes) what kernels prepared, behind for what; 0 bytes: none do */
     size_t prepared_bytes;
+    uint8_t
+        *corrections; /* (n_threads, correction_bytes) what the parts of the matrix at hand read; 0 bytes: none do */
+    size_t correction_bytes;
     struct whit_exec_converted *converted; /* (n_threads) caches of converted KV groups; NULL: no kernel converts */
     uint8_t *converted_data;               /* (n_threads, WHIT_EXEC_CONVERTED_GROUPS, converted_bytes) */
     size_t converted_bytes;                /* whit_kv_converted_bytes of the largest head */

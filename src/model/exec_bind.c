@@ -43,6 +43,8 @@ static void need_for_steps(whit_exec *exec, uint32_t n_batch_rows)
         whit_tensor_type factor = whit_requantise_type(WHIT_CODEC_I8, WHIT_ADAPTER_MAX_RANK, choice->type.n_cols);
         need_for_kernels(exec, &choice->type, &choice->acts, n_batch_rows, choice->kernels);
         need_for_kernels(exec, &factor, &choice->acts, n_batch_rows, choice->low_kernels);
+        size_t bytes = whit_exec_correction_bytes(choice, n_batch_rows);
+        if (bytes > exec->correction_bytes) exec->correction_bytes = bytes;
     }
     for (uint32_t i = 0; i < exec->plan->n_steps; i++) {
         const whit_plan_step *step = &exec->plan->steps[i];
@@ -286,6 +288,9 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_exec_schedules
     if (exec->offset_table) whit_kv_offset_table(exec->rope_frequencies, options->rope_pairs, exec->offset_table);
     exec->scratch_bytes = whit_round_up(exec->scratch_bytes, WHIT_ALIGN_BYTES);
     exec->scratch = whit_arena_take(arena, options->n_threads, exec->scratch_bytes);
+    exec->corrections = whit_arena_take(arena, options->n_threads, exec->correction_bytes);
+    for (uint32_t w = 0; exec->corrections && exec->correction_bytes && w < options->n_threads; w++)
+        memset(exec->corrections + w * exec->correction_bytes, 0, WHIT_ALIGN_BYTES);
     exec->prepared = whit_arena_take(arena, options->n_threads, exec->prepared_bytes);
     for (uint32_t w = 0; exec->prepared && exec->prepared_bytes && w < options->n_threads; w++)
         memset(exec->prepared + w * exec->prepared_bytes, 0, WHIT_ALIGN_BYTES);

@@ -32,7 +32,7 @@ TILE_STEP(run_linear_corrected)
 {
     whit_acts all = whit_exec_acts(step, exec), acts = whit_acts_rows(&all, rows.begin, rows.n);
     run_linear(step, exec, worker, rows, begin, end);
-    exec->kernels->outliers(step->tensor, &acts, begin, end, output_of(step, exec, rows.begin), step->output_stride);
+    whit_exec_correct(step, exec, worker, rows, &acts, begin, end, output_of(step, exec, rows.begin));
 }
 
 TILE_STEP(run_linear_adapted)

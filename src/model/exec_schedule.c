@@ -47,6 +47,19 @@ static bool is_linear(const whit_plan_step *step)
     return step->op == WHIT_PLAN_LINEAR;
 }
 
+/* The plane reads f32 where the matrix does, else int8. */
+static void find_corrections(const whit_tensor *tensor, whit_exec_choice *choice)
+{
+    whit_plane plane;
+    whit_low_rank_pair pair;
+    if (whit_plane_of(tensor, &plane)) {
+        choice->plane = plane.signs.type;
+        choice->plane_acts =
+            whit_acts_spec_for(&choice->plane, choice->acts.kind == WHIT_ACTS_F32 ? WHIT_ACT_F32 : WHIT_ACT_I8);
+    }
+    if (whit_low_rank_of(tensor, &pair)) choice->rank = pair.rank;
+}
+
 /* The choice of a matrix, made where it is a new one. Kernels are chosen by what a type is, not by the
  * values of its scales. */
 static uint32_t choice_of(whit_exec_schedules *s, const whit_plan *plan, const whit_plan_step *step,
@@ -54,15 +67,20 @@ static uint32_t choice_of(whit_exec_schedules *s, const whit_plan *plan, const w
 {
     whit_exec_choice wanted = {.type = tensors[step->weight].type, .acts = plan->values[step->input[0] - 1].acts};
     wanted.type.scale = wanted.type.scale_b = wanted.type.offset = 0;
+    find_corrections(&tensors[step->weight], &wanted);
     for (uint32_t i = s->n_choices; i-- > 0;)
         if (!memcmp(&s->choices[i].type, &wanted.type, sizeof wanted.type) &&
-            !memcmp(&s->choices[i].acts, &wanted.acts, sizeof wanted.acts))
+            !memcmp(&s->choices[i].acts, &wanted.acts, sizeof wanted.acts) &&
+            !memcmp(&s->choices[i].plane, &wanted.plane, sizeof wanted.plane) && s->choices[i].rank == wanted.rank)
             return i;
     whit_tensor_type low = whit_requantise_type(WHIT_CODEC_I8, WHIT_ADAPTER_MAX_RANK, wanted.type.n_cols);
     for (uint32_t b = 0; b < WHIT_EXEC_BUCKETS; b++) {
         wanted.kernels[b] =
             whit_matmul_find(kernels, &tensors[step->weight].type, &wanted.acts, whit_exec_bucket_rows(b));
         wanted.low_kernels[b] = whit_matmul_find(kernels, &low, &wanted.acts, whit_exec_bucket_rows(b));
+        if (wanted.plane.n_cols)
+            wanted.plane_kernels[b] =
+                whit_matmul_find(kernels, &wanted.plane, &wanted.plane_acts, whit_exec_bucket_rows(b));
     }
     s->choices[s->n_choices] = wanted;
     return s->n_choices++;

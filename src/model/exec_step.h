@@ -123,6 +123,15 @@ void whit_exec_run_tiles_phase(whit_exec *exec, const whit_exec_phase *phase, ui
 void whit_exec_run_adapted_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows);
 void whit_exec_run_heads_phase(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows);
 
+/* ---- corrections (exec_correct.c) ---- */
+
+/* Adds a matrix's corrections to tiles [begin, end) of its outputs of some rows, y (rows.n, output_stride); x: its
+ * activations of those rows. */
+void whit_exec_correct(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
+                       const whit_acts *x, uint32_t begin, uint32_t end, float *y);
+/* Bytes of a worker's memory for it. */
+size_t whit_exec_correction_bytes(const whit_exec_choice *choice, uint32_t n_rows);
+
 /* ---- adapters (exec_adapt.c) ---- */
 
 /* In front of a pass. */

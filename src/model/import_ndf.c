@@ -62,7 +62,7 @@ static whit_status add_tensor(whit_source *source, struct ndf_importer *importer
         if (import->tensor.part_bytes[part])
             return whit_fail(
                 error, WHIT_ERROR_UNSUPPORTED,
-                "%s: tensor '%s' has outliers beside its codes, which only whit compress makes; start from the "
+                "%s: tensor '%s' has corrections beside its codes, which only whit compress makes; start from the "
                 "original",
                 source->path, name);
     if (strlen(name) >= WHIT_VALUE_NAME_BYTES)

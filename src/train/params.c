@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/params.h"
 
-#include "kernels/codec.h"
+#include "kernels/corrections.h"
 #include "quant/quantise.h"
 
 #include <stdio.h>
@@ -169,6 +169,10 @@ whit_status whit_params_load(whit_params *params, const whit_ndf *file, whit_err
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s: there is no tensor '%s' of %u x %u", whit_ndf_path(file),
                              param->name, param->type.n_rows, param->type.n_cols);
         float *latent = whit_param_latent(params, param);
+        if (param->coded && whit_is_corrected(&tensor) && !memcmp(&tensor.type, &param->type, sizeof tensor.type)) {
+            param->corrected = tensor;
+            tensor = whit_without_corrections(&tensor);
+        }
         for (int32_t row = 0; row < (int32_t)param->type.n_rows; row++)
             whit_codec_get_rows(&tensor, &row, 1, latent + (size_t)row * param->type.n_cols, param->type.n_cols);
     }
@@ -218,6 +222,9 @@ static void round_lines(void *context, uint32_t worker, uint32_t begin, uint32_t
             round_group(job, line * param->line_elems + at, rest < param->group_elems ? rest : param->group_elems,
                         params->run + scale, params->gradient ? params->gradient + scale : NULL);
         }
+    if (job->what != ROUND || !whit_is_corrected(&param->corrected)) return;
+    for (uint32_t row = begin; row < end; row++)
+        whit_corrections_add_row(&param->corrected, row, param->value + (size_t)row * param->type.n_cols);
 }
 
 static bool takes_part(const whit_param *param, enum rounding what)

@@ -35,6 +35,9 @@ typedef struct whit_param {
     uint32_t n_groups, n_fields;
     size_t line_elems, group_elems;
     float *value; /* (n_rows, n_cols) */
+    /* The tensor whose corrections (kernels/corrections.h) are added to the rounded values, and are no part of the
+     * latents: the one that was loaded, where it has some and the type stays. No parts: none. It is used in place. */
+    whit_tensor corrected;
 } whit_param;
 
 typedef struct whit_params {
@@ -70,7 +73,8 @@ void whit_params_free(whit_params *params);
 int32_t whit_params_find(const whit_params *params, const char *name); /* -1: none */
 /* `params` must stay where it is while the resolver is used. */
 whit_resolver whit_params_resolver(whit_params *params);
-/* Copies the weights of tensors of the same names and shapes, decoded to f32; new ones stay. */
+/* Copies the weights of tensors of the same names and shapes, decoded to f32; new ones stay. The file outlives the
+ * parameters. */
 whit_status whit_params_load(whit_params *params, const whit_ndf *file, whit_error *error);
 
 /* Fits the scales of coded tensors to their latents. */

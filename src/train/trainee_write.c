@@ -2,7 +2,7 @@
  * A trainee as a finished file: coded tensors with the very codes and scales that training used. */
 #include "train/trainee.h"
 
-#include "kernels/codec.h"
+#include "kernels/corrections.h"
 #include "quant/requantise.h"
 #include "quant/quantise.h"
 
@@ -133,12 +133,21 @@ static whit_status write_tensor(const whit_trainee *trainee, const whit_param *p
         whit_hash_add(&digest, &canonical, sizeof canonical);
         whit_codec_canonical_rows(t, 0, type->n_rows, image.canonical);
         whit_hash_add(&digest, image.canonical, image.canonical_bytes);
+        for (int p = WHIT_PART_PLANE; p < WHIT_PART_COUNT; p++) {
+            t->part[p] = param->corrected.part[p];
+            t->part_bytes[p] = param->corrected.part_bytes[p];
+        }
+        whit_corrections_digest(t, &digest);
         whit_hash_end(&digest, hash);
         whit_ndf_writer_set_digest(writer, declared, hash);
     }
     for (int p = 0; status == WHIT_OK && p < WHIT_PART_COUNT; p++)
         if (image.part_bytes[p])
             status = whit_ndf_writer_add(writer, declared, (whit_part)p, image.part[p], image.part_bytes[p], error);
+    for (int p = WHIT_PART_PLANE; status == WHIT_OK && p < WHIT_PART_COUNT; p++)
+        if (param->corrected.part_bytes[p])
+            status = whit_ndf_writer_add(writer, declared, (whit_part)p, param->corrected.part[p],
+                                         param->corrected.part_bytes[p], error);
     free_image(trainee->allocator, &image);
     return status;
 }
@@ -194,10 +203,16 @@ whit_status whit_trainee_add_tensors(const whit_trainee *trainee, whit_ndf_write
         const whit_param *param = &params->items[order[i]];
         uint64_t bytes[WHIT_PART_COUNT] = {0};
         whit_tensor_type type = finished_type(trainee, param);
-        if (is_copied(param))
-            type =
-                *whit_ndf_tensor_type(trainee->model->file, (uint32_t)whit_ndf_find(trainee->model->file, param->name));
-        for (int p = 0; p < WHIT_PART_COUNT; p++) (void)whit_codec_part_bytes(&type, (whit_part)p, &bytes[p]);
+        whit_tensor copied = param->corrected;
+        if (is_copied(param)) {
+            whit_ndf_tensor(trainee->model->file, (uint32_t)whit_ndf_find(trainee->model->file, param->name), &copied);
+            type = copied.type;
+        }
+        for (int p = 0; p < WHIT_PART_COUNT; p++)
+            if (p >= WHIT_PART_PLANE)
+                bytes[p] = copied.part_bytes[p];
+            else
+                (void)whit_codec_part_bytes(&type, (whit_part)p, &bytes[p]);
         status = whit_ndf_writer_declare(writer, param->name, &type, bytes, &declared[i], error);
     }
     if (status == WHIT_OK) status = whit_ndf_writer_begin(writer, error);

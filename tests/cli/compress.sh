@@ -50,6 +50,25 @@ for stage in qep residual order descent; do
     expect 0 whit compress original.ndf --codec t --calib calibration -c 32 --without $stage -o without.ndf
     [ $stage = order ] || { cmp -s t.ndf without.ndf && complain "--without $stage changed nothing"; }
 done
+# ---- sign plane and low-rank pair: less error, read by the second reader, the same with other threads
+expect 0 whit compress original.ndf --codec b1 --pure --calib calibration -c 32 --json -o plain.ndf
+cp out plain.json
+for how in '--plane 50' '--rank 16' '--plane 50 --rank 4 --outliers 0.3'; do
+    expect 0 whit compress original.ndf --codec b1 --pure --calib calibration -c 32 $how --json -o out.ndf
+    python3 -c 'import json
+plain, found = (json.load(open(name))["matrices"] for name in ("plain.json", "out"))
+assert sum(m["error"] for m in found) < 0.95 * sum(m["error"] for m in plain)' || complain "$how: $(cat out)"
+    less "$(divergence out.ndf)" "$(divergence plain.ndf)" 1 "b1 $how"
+    "$BUILD/tools/ndf-read" out.ndf >out 2>err || complain "$how: the second reader: $(cat err)"
+done
+grep -q '^plane [1-9]' out && grep -q '^rank 4' out && grep -q '^outliers [1-9]' out || complain "corrections are not there"
+expect 0 whit compress original.ndf --codec b1 --pure --calib calibration -c 32 $how -t 3 -o again.ndf
+cmp -s out.ndf again.ndf || complain "3 threads gave other corrections"
+bits=$(whit inspect out.ndf --json | grep body_bits)
+expect 0 whit compress original.ndf --codec b1 --pure --calib calibration -c 32 $how --tune-tokens 8000 -o again.ndf
+[ "$bits" = "$(whit inspect again.ndf --json | grep body_bits)" ] || complain "tuning lost corrections"
+less "$(divergence again.ndf)" "$(divergence out.ndf)" 1 'tuning with corrections'
+
 # ---- outliers: beside every codec, in fewer bits than asked for and with less error, read by the second reader
 for codec in b1 t q2; do
     expect 0 whit compress original.ndf --codec $codec --pure --calib calibration -c 32 --without outliers --json -o plain.ndf
@@ -66,8 +85,13 @@ assert sum(m["error"] for m in found) < 0.95 * sum(m["error"] for m in plain)' |
 done
 expect 0 whit compress original.ndf --codec q2 --pure --calib calibration -c 32 --outliers 0.3 -t 3 -o again.ndf
 cmp -s out.ndf again.ndf || complain "3 threads gave other outliers"
+expect 0 whit distill --teacher original.ndf --start out.ndf --codec own --text calibration -c 32 --sequences 8 \
+    --steps 40 --rate 1e-4 -o trained.ndf
+for file in out trained; do "$BUILD/tools/ndf-read" $file.ndf | grep '^outliers' >$file.outliers; done
+cmp -s out.outliers trained.outliers || complain "distillation lost outliers: $(diff out.outliers trained.outliers)"
+less "$(divergence trained.ndf)" "$(divergence out.ndf)" 1 'distillation from outliers'
 expect 3 whit convert out.ndf -o again.ndf
-grep -q outliers err || complain "a conversion of outliers: $(cat err)"
+grep -q corrections err || complain "a conversion of outliers: $(cat err)"
 expect 0 whit compress original.ndf --codec t --calib calibration -c 32 --json -o again.ndf
 python3 -c 'import json
 for m in json.load(open("out"))["matrices"]: assert m["error"] < 0.9 * m["error_gptq"] and m["sweeps"], m' || complain "descent: $(cat out)"

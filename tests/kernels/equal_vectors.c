@@ -588,8 +588,9 @@ static void compare_outliers(const trial *t)
     w.tensor.part[WHIT_PART_OUTLIERS] = w.part[WHIT_PART_OUTLIERS];
     w.tensor.part_bytes[WHIT_PART_OUTLIERS] = part.size_bytes;
     assert_ok(whit_tensor_check(&w.tensor, &error), error);
-    for (int act = 0; act < 2; act++) {
-        whit_acts_spec spec = whit_acts_spec_for(&type, act ? WHIT_ACT_I8 : WHIT_ACT_F32);
+    for (int act = 0; act < 3; act++) {
+        static const whit_act_type acts_types[] = {WHIT_ACT_F32, WHIT_ACT_I8, WHIT_ACT_Q2};
+        whit_acts_spec spec = whit_acts_spec_for(&type, acts_types[act]);
         guarded_floats x = floats_random(t->rng, (size_t)n_tokens * n_cols, random_mode(t->rng));
         uint8_t *memory = guarded_alloc(whit_acts_bytes(&spec, n_tokens, n_cols), 0);
         whit_acts acts = spec.kind == WHIT_ACTS_F32 ? whit_acts_of_f32(x.data, n_cols, n_tokens, n_cols)

@@ -583,6 +583,59 @@ static void outliers_add_to_products(void **state)
     }
 }
 
+/* A plane and a pair add to the rows what their contents say; lengths other than they say are refused. */
+static void planes_and_pairs_add_to_rows(void **state)
+{
+    (void)state;
+    whit_rng rng = {test_seed()};
+    for (int round = 0; round < 20; round++) {
+        uint32_t n_rows = 1 + (uint32_t)whit_rng_below(&rng, 40), n_cols = 40 + (uint32_t)whit_rng_below(&rng, 2000);
+        uint32_t n = 1 + (uint32_t)whit_rng_below(&rng, n_cols), rank = 1 + (uint32_t)whit_rng_below(&rng, 30);
+        whit_tensor_type type = type_of(WHIT_CODEC_B1, WHIT_SCALE_GROUP, WHIT_SCALE_F16, 128, false, n_rows, n_cols);
+        whit_tensor_type types[3] = {whit_plane_type(&type, n), whit_factor_type(rank, n_cols),
+                                     whit_factor_type(n_rows, rank)};
+        test_matrix w, m[3];
+        whit_buf parts[3] = {0};
+        whit_error error;
+        matrix_random(&w, &type, &rng, false);
+        for (int i = 0; i < 3; i++) matrix_random(&m[i], &types[i], &rng, false);
+        uint16_t *columns = calloc(n, sizeof *columns);
+        for (uint32_t j = 0; j < n; j++) columns[j] = (uint16_t)((uint64_t)j * n_cols / n);
+        assert_ok(whit_plane_build(&type, columns, n, &m[0].rows, NULL, &parts[0], &error), error);
+        assert_ok(whit_low_rank_build(&type, rank, &m[1].rows, &m[2].rows, NULL, &parts[1], &parts[2], &error), error);
+        const whit_part kinds[3] = {WHIT_PART_PLANE, WHIT_PART_FACTOR_A, WHIT_PART_FACTOR_B};
+        for (int i = 0; i < 3; i++) {
+            w.tensor.part[kinds[i]] = parts[i].data;
+            w.tensor.part_bytes[kinds[i]] = parts[i].size_bytes;
+        }
+        assert_ok(whit_tensor_check(&w.tensor, &error), error);
+        float *row = calloc(n_cols, sizeof *row);
+        double *expected = calloc(n_cols, sizeof *expected);
+        uint32_t r = (uint32_t)whit_rng_below(&rng, n_rows);
+        whit_codec_get_rows(&w.tensor, (const int32_t[]){(int32_t)r}, 1, row, 0);
+        for (uint32_t k = 0; k < n_cols; k++) {
+            expected[k] = (double)content_value(&w, r, k);
+            for (uint32_t j = 0; j < rank; j++)
+                expected[k] += (double)content_value(&m[2], r, j) * (double)content_value(&m[1], j, k);
+        }
+        for (uint32_t j = 0; j < n; j++) expected[columns[j]] += (double)content_value(&m[0], r, j);
+        for (uint32_t k = 0; k < n_cols; k++) assert_near((double)row[k], expected[k], 200, 1e-5, "a corrected weight");
+        for (int i = 0; i < 3; i++) {
+            w.tensor.part_bytes[kinds[i]] -= 64;
+            assert_int_equal(whit_tensor_check(&w.tensor, &error), WHIT_ERROR_FORMAT);
+            w.tensor.part_bytes[kinds[i]] += 64;
+        }
+        for (int i = 0; i < 3; i++) {
+            w.tensor.part[kinds[i]] = NULL;
+            w.tensor.part_bytes[kinds[i]] = 0;
+            whit_buf_free(&parts[i]);
+            matrix_free(&m[i]);
+        }
+        free(columns), free(row), free(expected);
+        matrix_free(&w);
+    }
+}
+
 static void environment_is_set_and_given_back(void **state)
 {
     (void)state;
@@ -645,6 +698,7 @@ int main(void)
         cmocka_unit_test(attention_of_equals),
         cmocka_unit_test(screened_head),
         cmocka_unit_test(outliers_add_to_products),
+        cmocka_unit_test(planes_and_pairs_add_to_rows),
         cmocka_unit_test(environment_is_set_and_given_back),
         cmocka_unit_test(levels_and_caps),
     };

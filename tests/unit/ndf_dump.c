@@ -187,7 +187,7 @@ static whit_status put_type(whit_ndf_writer *writer, bool declares, uint32_t i, 
     for (int p = 0; p < WHIT_PART_COUNT; p++) {
         if (!whit_codec_part_bytes(type, (whit_part)p, &part_bytes[p]) || part_bytes[p] > sizeof bytes[p])
             return whit_fail(error, WHIT_ERROR_LIMIT, "%s", name);
-        if (p == WHIT_PART_LOW + 1 && i % 5 == 0) part_bytes[p] = 40 + i; /* a part that is digested as it is */
+        if (p == WHIT_PART_COUNT - 1 && i % 5 == 0) part_bytes[p] = 40 + i; /* a part that is digested as it is */
         for (uint64_t k = 0; k < part_bytes[p]; k++) bytes[p][k] = (uint8_t)whit_rng_next(&rng);
         t->part[p] = bytes[p];
         t->part_bytes[p] = part_bytes[p];

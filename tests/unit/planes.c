@@ -124,6 +124,11 @@ static void ternary_planes_hold_the_same_weights(void **state)
         char path[64];
         assert_ok(random_model_make(i, &writer, &config, &error), error);
         snprintf(path, sizeof path, "/proc/self/fd/%d", whit_ndf_writer_fd(writer));
+        if (i + 1 == random_model_count()) { /* matrices with corrections beside their codes are no source */
+            assert_int_equal(whit_source_open(path, NULL, &source, &error), WHIT_ERROR_UNSUPPORTED);
+            whit_ndf_writer_close(writer);
+            break;
+        }
         assert_ok(whit_source_open(path, NULL, &source, &error), error);
         assert_ok(whit_ndf_writer_open(NULL, NULL, NULL, &converted, &error), error);
         const whit_convert_options options = {.ternary = "q2", .n_threads = 1};

@@ -179,7 +179,8 @@ static void rebind(whit_session *s, void **arena)
     whit_exec_schedules_free(&s->plan, &s->schedules);
     assert_ok(whit_exec_choose(&s->plan, tensors, &s->kernels, &s->schedules, &error), error);
     for (uint32_t i = 0; i < s->schedules.n_choices; i++)
-        for (uint32_t b = 0; b < WHIT_EXEC_BUCKETS; b++) s->schedules.choices[i].kernels[b] = &stand_in;
+        for (uint32_t b = 0; b < WHIT_EXEC_BUCKETS; b++)
+            s->schedules.choices[i].kernels[b] = s->schedules.choices[i].plane_kernels[b] = &stand_in;
     assert_ok(whit_exec_schedules_make(&s->plan, tensors, s->options.n_batch_tokens, s->options.n_logits, &s->schedules,
                                        &error),
               error);
@@ -215,9 +216,14 @@ static const char *tensor_name(void *file, int32_t tensor)
 }
 
 /* The kernels that a printed operation is made of. */
-static void expect_calls(const whit_plan *plan, const whit_plan_step *step, uint32_t n, const whit_config *config,
+static void expect_calls(const whit_plan *plan, const whit_plan_step *step, uint32_t n, const whit_model *model,
                          struct counts *expected)
 {
+    const whit_config *config = &model->config;
+    if (step->op == WHIT_PLAN_LINEAR && model->weights.tensors[step->weight].part_bytes[WHIT_PART_PLANE]) {
+        expected->added++; /* corrections are a part of the product: the plane's own, of activations of its own */
+        expected->quantise += plan->values[step->input[0] - 1].acts.kind != WHIT_ACTS_F32;
+    }
     uint32_t width = plan->values[(step->output ? step->output : step->input[0] ? step->input[0] : 1) - 1].width;
     switch (step->op) {
     case WHIT_PLAN_NORM: expected->norms += n * (width / step->head_dim); break;
@@ -272,7 +278,7 @@ static void check_pass(const whit_model *model, whit_session_options options, ui
         const whit_schedule *schedule = &s->schedules.list[which].schedule;
         whit_schedule_print(&s->plan, schedule, tensor_name, model->file, &printed);
         for (uint32_t i = 0; i < schedule->n_steps; i++)
-            expect_calls(&s->plan, &schedule->steps[i], n[rows], &model->config, &expected);
+            expect_calls(&s->plan, &schedule->steps[i], n[rows], model, &expected);
     }
     for (uint32_t i = 0; i < n_ran; i++) {
         seen[ran[i]->plan->op]++;

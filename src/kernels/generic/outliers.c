@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Outliers, as specified: what they add to finished outputs. Per output a sum from +0, columns ascending:
- * sum = fma(value, x, sum), of int8 activations sum = fma(float(value q), scale of the step, sum); then
+ * sum = fma(value, x, sum), of integer activations sum = fma(float(value q), scale of the step, sum); then
  * y = fma(sum, scale of the tile, y). A row that has none is left as it is. */
 #include "kernels/kernels.h"
 #include "kernels/math.h"
@@ -11,7 +11,7 @@ static float add_term(const whit_acts *x, uint32_t token, uint32_t col, int valu
 {
     if (x->spec.kind == WHIT_ACTS_F32) return fmaf((float)value, x->f32[token * x->stride + col], sum);
     uint32_t step = x->spec.step ? col / x->spec.step : 0;
-    return fmaf((float)(value * x->i8[token * x->stride + col]), x->scales[(size_t)token * x->n_steps + step], sum);
+    return fmaf((float)(value * whit_acts_code(x, token, col)), x->scales[(size_t)token * x->n_steps + step], sum);
 }
 
 void whit_outliers_generic(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end, float *y,

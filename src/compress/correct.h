@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ * The corrections of a matrix that is solved: its second sign plane, outliers and low-rank pair, one after the other, each
+ * for what the ones before leave; after each the codes go on with the target less the corrections (solve.h). */
+#ifndef WHIT_COMPRESS_CORRECT_H
+#define WHIT_COMPRESS_CORRECT_H
+
+#include "compress/solve.h"
+#include "kernels/corrections.h"
+
+typedef struct whit_correction_sizes {
+    uint32_t n_columns; /* of the sign plane; 0: none */
+    size_t n_pairs;     /* of outliers, at most; 0: none */
+    uint32_t rank;      /* 0: no pair */
+} whit_correction_sizes;
+
+typedef struct whit_corrected {
+    whit_buf parts[WHIT_PART_COUNT]; /* the caller sets their allocators and frees them */
+    size_t n_outliers;
+} whit_corrected;
+
+/* `solve` has run: its codes and scales change, its values become those of codes and corrections, its error theirs. */
+whit_status whit_correct(whit_solve *solve, const whit_correction_sizes *sizes, const whit_blas *blas, whit_pool *pool,
+                         const whit_allocator *allocator, whit_corrected *corrected, whit_error *error);
+
+#endif
