@@ -142,8 +142,8 @@ static void report(cli_call *call, const struct perplexity_values *values, const
                   score->divergences[score->n - 1], top1);
 }
 
-/* Tokens of every window in turn. The last, shorter one counts too, unless only second halves do. An endless cache reads
- * as many as one window. */
+/* Tokens of every window in turn. The last, shorter one counts too, unless only second halves do. An endless cache
+ * reads as many as one window. */
 static int measure(cli_call *call, struct subject *subject, struct subject *base, const int32_t *ids, size_t n_ids,
                    struct window_plan *plan, cli_score *score)
 {

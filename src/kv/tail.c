@@ -127,6 +127,19 @@ static const uint8_t *load_block(whit_kv_class *class, uint32_t sequence, uint32
     return from;
 }
 
+/* A file may hold any words: attention takes those of f16's codes. */
+static void bound_sinks(const whit_kv_class *class, uint32_t sequence)
+{
+    for (uint32_t layer = 0; layer < class->pool.n_layers; layer++)
+        for (uint32_t head = 0; head < class->pool.n_kv_heads; head++) {
+            whit_kv_sinks at =
+                whit_kv_sinks_arrays(class->head_dim, whit_kv_class_block(class, layer, head, sequence, 0));
+            const int16_t most = (int16_t)WHIT_KV_QUERY_MAX;
+            for (uint32_t i = 0; i < 2 * WHIT_KV_SINKS * class->head_dim; i++)
+                at.keys[i] = at.keys[i] > most ? most : at.keys[i] < -most ? (int16_t)-most : at.keys[i];
+        }
+}
+
 void whit_kv_tail_load(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint32_t position, const uint8_t *tail)
 {
     for (uint32_t c = 0; c < kv->n_classes; c++) {
@@ -142,6 +155,7 @@ void whit_kv_tail_load(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint32
             *whit_kv_entry(class, sequence, 0) = whit_kv_pool_take(&class->pool);
         } else {
             tail = load_block(class, sequence, 0, tail);
+            bound_sinks(class, sequence);
         }
     }
     kv->n_tokens[sequence] = position;

@@ -3,7 +3,7 @@
 #   session.sh [KILLS]      20, unless said otherwise
 . "$SOURCE/tests/cli/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache XDG_STATE_HOME=$PWD/state
-rm -rf cache state ./*.ndf ./*.json key key.pub
+rm -rf cache state ./*.ndf ./*.json key key.pub race.*
 kills=${1:-20}
 [ -n "${WHIT_TEST_BRIEF:-}" ] && kills=3
 tiny model.gguf 1 chat
@@ -25,11 +25,32 @@ for keep in blocks none; do
     WHIT_CPU=avx2 expect 0 $say -n 15 -ub 7 --session-kv $keep
     ids >parts
     cmp -s whole parts || complain "--session-kv $keep: three calls differ from one"
-    for level in generic avx2 ''; do
+    for level in generic avx2 avx512 amx ''; do
         WHIT_CPU=$level expect 0 whit verify s.ndf --replay -m model.ndf
         grep -q 'exactly these 150 tokens in 3 turns' out || complain "replay: $(cat out err)"
     done
 done
+# ---- packed caches: closed blocks and the tail of each turn, and the replay at every level
+for kv in k4v2 k2v2; do
+    for keep in blocks none; do
+        rm -f p.ndf
+        say_packed="whit run -m model.ndf --no-display-prompt --ignore-eos --session p.ndf --kv $kv --session-kv $keep"
+        expect 0 $say_packed --kv-window 0 -p "the land" -n 90 --seed 3 --temp 1.1 --spec 7
+        WHIT_CPU=generic expect 0 $say_packed --kv-window 0 -n 45 -t 1
+        WHIT_CPU=avx2 expect 0 $say_packed --kv-window 0 -n 15 -ub 7
+        whit inspect p.ndf --json >p.json
+        [ $kv$keep != k4v2blocks ] || cp p.json first.json
+        [ $kv != k4v2 ] || python3 -c 'import json; assert json.load(open("p.json"))["ids"] == json.load(open("first.json"))["ids"]' ||
+            complain "$kv: blocks and none differ"
+        for level in generic avx2 avx512 amx ''; do
+            WHIT_CPU=$level expect 0 whit verify p.ndf --replay -m model.ndf
+            grep -q 'exactly these 150 tokens in 3 turns' out || complain "replay of $kv: $(cat out err)"
+        done
+    done
+done
+expect 3 whit run -m model.ndf --session p.ndf --kv k2v2 -n 1
+one_line 'another window'
+
 [ "$(stat -c %a s.ndf)" = 600 ] || complain "the session is readable by others"
 expect 2 whit verify s.ndf --replay -m other.ndf
 expect 2 whit run -m other.ndf --session s.ndf -n 1
@@ -67,6 +88,17 @@ expect 0 whit verify c.ndf --replay -m model.ndf
 printf '/clear\n' | whit chat -m model.ndf --session c.ndf >out 2>err || complain "$(cat err)"
 printf '/save empty.json\n' | whit chat -m model.ndf --session c.ndf >out 2>err || complain "$(cat err)"
 grep -q '"messages": \[{"role": "system"[^{]*\]' empty.json || complain "/clear was not kept: $(cat empty.json)"
+# With packed caches a chat goes back to marks: the same answers in one call and in three.
+for kv in k4v2 k2v2; do
+    rm -f q.ndf
+    chat="whit chat -m model.ndf -n 40 --temp 0 --kv $kv --kv-window 0 --spec 5"
+    printf '%b' "$lines" | $chat >whole 2>err || complain "$(cat err)"
+    printf 'the land\nand then\n' | $chat --session q.ndf >parts 2>err || complain "$(cat err)"
+    printf '/undo\nhe said\n' | $chat --session q.ndf >>parts 2>err || complain "$(cat err)"
+    printf '/regen\nthe ice\n' | $chat --session q.ndf >>parts 2>err || complain "$(cat err)"
+    cmp -s whole parts || complain "a chat with $kv in three calls differs from one"
+    expect 0 whit verify q.ndf --replay -m model.ndf
+done
 # Turns that the context leaves no room for are dropped in the file as in the chat.
 rm -f d.ndf
 for i in 1 2 3 4 5 6; do echo "the land of the ice $i"; done >lines
@@ -114,5 +146,7 @@ expect 3 whit sign model.ndf --key key.pub
 
 # ---- kills
 # shellcheck disable=SC2086
-python3 "$SOURCE/tests/cli/session_kill.py" $kills ${EMULATOR:-} "$WHIT" || complain "kills"
+python3 "$SOURCE/tests/cli/session_kill.py" $kills f16 ${EMULATOR:-} "$WHIT" || complain "kills"
+# shellcheck disable=SC2086
+python3 "$SOURCE/tests/cli/session_kill.py" $(((kills + 1) / 2)) k4v2 ${EMULATOR:-} "$WHIT" || complain "kills, k4v2"
 finish

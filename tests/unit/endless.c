@@ -257,6 +257,61 @@ static void bits_and_memory_stay(void **state)
     }
 }
 
+static uint64_t resident_bytes(void)
+{
+    unsigned long long size, resident;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%llu %llu", &size, &resident), 2);
+    fclose(file);
+    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* prose-6M reads its own text again and again, WHIT_TOKENS of them: every logit is a number (a step says so where one
+ * is not), what the library holds stays the same to the byte, and nothing more is touched. */
+static void reads_on_in_the_same_memory(void **state)
+{
+    (void)state;
+    enum { C = 256, SLICE = 256, TEXT = 1 << 16 };
+    const char *text = getenv("WHIT_TOKENS");
+    const uint64_t n = text ? strtoull(text, NULL, 0) : tests_are_brief() ? 1000 : 6000;
+    whit_error error;
+    whit_model *prose;
+    whit_session *session;
+    static char bytes[4 * TEXT];
+    static int32_t ids[TEXT];
+    static whit_step_token tokens[SLICE];
+    size_t n_ids, n_bytes;
+    whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true, .allocator = &allocator};
+    const char *path = shared_path("models/prose-6M/prose-6M-f16.gguf");
+    FILE *file = fopen(shared_path("models/prose-6M/own.txt"), "r");
+    assert_non_null(file);
+    n_bytes = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    assert_ok(whit_model_open(path, &options, &prose, &error), error);
+    assert_ok(whit_tokenize(prose, bytes, n_bytes, true, false, ids, TEXT, &n_ids, &error), error);
+    if (n_ids > TEXT) n_ids = TEXT;
+    whit_session_options wanted = endless(WHIT_KV_F16, C, 4);
+    wanted.n_logits = SLICE;
+    wanted.n_threads = 2;
+    assert_ok(whit_session_open(prose, &wanted, &session, &error), error);
+    uint64_t resident = 0;
+    long live = 0, calls = 0;
+    for (uint64_t at = 0; at < n; at += SLICE) {
+        for (uint32_t i = 0; i < SLICE; i++)
+            tokens[i] = (whit_step_token){.id = ids[(at + i) % n_ids], .want_logits = true};
+        assert_ok(whit_session_step(session, tokens, SLICE, &error), error);
+        if (at / C == 3) resident = resident_bytes(), live = n_live, calls = n_calls;
+    }
+    print_message("%llu tokens: %llu resident bytes after the first laps, %llu at the end\n", (unsigned long long)n,
+                  (unsigned long long)resident, (unsigned long long)resident_bytes());
+    assert_int_equal(n_live, live);
+    assert_int_equal(n_calls, calls);
+    assert_true(resident_bytes() <= resident + 65536); /* pages of stacks and of what prints */
+    whit_session_close(session);
+    whit_model_close(prose);
+}
+
 static void says_what_it_cannot(void **state)
 {
     (void)state;
@@ -283,6 +338,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_what_places_in_the_cache_give),
         cmocka_unit_test(bits_and_memory_stay),
+        cmocka_unit_test(reads_on_in_the_same_memory),
         cmocka_unit_test(says_what_it_cannot),
     };
     return cmocka_run_group_tests_name("endless", tests, set_up, tear_down);

@@ -353,16 +353,16 @@ static long first_bad(int fd, const uint8_t *bytes, size_t n, whit_error *error)
     return strtol(at + 6, NULL, 10);
 }
 
-static void names_every_damage(void **state)
+/* Turns that add so many tokens. */
+static void name_every_damage(whit_kv_type kv, uint32_t n_tokens)
 {
-    (void)state;
     whit_error error = {0};
     const char *path = in_folder("damage.ndf"), *path_2 = in_folder("damage2.ndf");
     enum { TURNS = 4, N = 2 * (TURNS + 1) };
     for (int i = 0; i < 2; i++) {
-        struct talk *talk = load(model, WHIT_KV_F16, 0, i ? path_2 : path);
+        struct talk *talk = load(model, kv, 0, i ? path_2 : path);
         talk->seed = 5 + (uint64_t)i;
-        for (int k = 0; k < TURNS; k++) turn(talk, given, 5, 5, false);
+        for (int k = 0; k < TURNS; k++) turn(talk, given, 5, n_tokens - 5, false);
         leave(talk);
     }
     size_t n, n_2;
@@ -419,6 +419,13 @@ static void names_every_damage(void **state)
     unlink(path), unlink(path_2);
 }
 
+static void names_every_damage(void **state)
+{
+    (void)state;
+    name_every_damage(WHIT_KV_F16, 10);
+    name_every_damage(WHIT_KV_K4V2, 40); /* with closed blocks, and tails */
+}
+
 /* One picked token changed, and every hash made right again: only computing can tell. */
 static void replay_tells_a_forgery(void **state)
 {
@@ -443,6 +450,40 @@ static void replay_tells_a_forgery(void **state)
     assert_int_equal(replay.position, 17);
     assert_int_equal(replay.id, ids[17]);
     assert_int_equal(replay.id_here, ids[17] ^ 1);
+    free(bytes);
+    unlink(path);
+}
+
+/* A byte of what a packed cache keeps changed, likewise. */
+static void replay_tells_another_tail(void **state)
+{
+    (void)state;
+    whit_error error;
+    size_t n;
+    const char *path = in_folder("tail.ndf");
+    struct talk *talk = load(model, WHIT_KV_K2V2, 0, path);
+    turn(talk, given, 10, 80, false);
+    leave(talk);
+    uint8_t *bytes = read_all(path, &n);
+    whit_ndf_log log;
+    whit_session_record record;
+    assert_ok(whit_ndf_log_open(path, WHIT_NDF_LOG_READ, NULL, &log, &error), error);
+    assert_ok(whit_session_record_read(&log, NULL, NULL, NULL, &record, &error), error);
+    assert_int_equal(whit_session_record_n_tails(&record), 1);
+    const whit_tail_view tail = *(const whit_tail_view *)(const void *)record.tails.data;
+    whit_session_record_free(&record);
+    whit_ndf_log_close(&log);
+    assert_int_equal(tail.n_tokens, 89);
+    size_t at = (size_t)(tail.offset + tail.n_bytes - 1);
+    while (!bytes[at]) at--; /* of the sinks, which come last */
+    bytes[at] ^= 2;
+    ndf_reseal(bytes, n);
+    assert_ok(whit_write_file(path, bytes, n, &error), error);
+    whit_session_replay replay = whit_session_replay_default();
+    assert_ok(whit_session_replay_file(model, NULL, NULL, 0, path, &replay, &error), error);
+    assert_false(replay.is_same);
+    assert_int_equal(replay.id, -1);
+    assert_int_equal(replay.position, 89);
     free(bytes);
     unlink(path);
 }
@@ -538,6 +579,7 @@ int main(void)
         cmocka_unit_test(saves_nothing_of_other_adapters),
         cmocka_unit_test(names_every_damage),
         cmocka_unit_test(replay_tells_a_forgery),
+        cmocka_unit_test(replay_tells_another_tail),
         cmocka_unit_test(a_full_disk_keeps_what_was_there),
         cmocka_unit_test(signs),
     };
