@@ -2,6 +2,7 @@
 set(cli ${CMAKE_CURRENT_LIST_DIR})
 whit_script(cli_session ${cli}/session.sh 20)
 whit_script(cli_kv ${cli}/kv.sh)
+whit_script(cli_endless ${cli}/endless.sh)
 set(scratch ${CMAKE_CURRENT_BINARY_DIR}/scratch/cli_session_long)
 file(MAKE_DIRECTORY ${scratch})
 add_test(NAME cli_session_long COMMAND bash ${cli}/session.sh 200 CONFIGURATIONS Long WORKING_DIRECTORY ${scratch})
