@@ -14,6 +14,7 @@
 #   make test-long       what takes many minutes: a million positions of the screened head,
 #                        a hundred thousand sessions, every size of batch
 #   make tales           trains the built-in model anew, from nothing, into build/tales
+#   make grammars        tree-sitter grammars for the editor, into ~/.local/share/whit/grammars
 #   make install         PREFIX=/usr/local, DESTDIR=
 #   make uninstall       removes what that put there: the same PREFIX and DESTDIR
 #   make static          build-static/whit, one file that runs on any Linux of this architecture
@@ -27,7 +28,7 @@ PROMPT ?= Once upon a time
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS) $(if $(TESTS),-R '$(TESTS)')
 
-.PHONY: build deps run tales test test-release test-asan test-tsan test-aarch64 test-long bench distilled fuzz install uninstall static fmt clean
+.PHONY: build deps run tales test test-release test-asan test-tsan test-aarch64 test-long grammars bench distilled fuzz install uninstall static fmt clean
 .NOTPARALLEL:
 
 build:
@@ -42,6 +43,9 @@ run:
 	@TARGETS=whit tools/build release
 	@build/whit run $(if $(MODEL),-m "$(MODEL)" -n 200) -p "$(PROMPT)"
 	@echo "A chat page in your browser: build/whit serve$(if $(MODEL), -m $(MODEL)), then open http://127.0.0.1:8080/" >&2
+
+grammars:
+	@tools/grammars
 
 tales:
 	@tools/deps install run

@@ -45,6 +45,7 @@ static void on_change(void *user, uint64_t offset, uint64_t n_removed, uint64_t 
 {
     struct watch *watch = user;
     whit_syntax_states_cut(&watch->doc->states, offset);
+    ed_tree_changed(watch->doc, offset, n_removed, n_inserted);
     ed_language_changed(watch->doc, offset, n_removed, n_inserted);
     ed_windows_changed(watch->e, watch->doc, offset, n_removed, n_inserted);
 }
@@ -52,6 +53,7 @@ static void on_change(void *user, uint64_t offset, uint64_t n_removed, uint64_t 
 static void free_doc(struct ed_doc *doc)
 {
     ed_git_forget(doc);
+    ed_tree_close(doc);
     whit_syntax_close(doc->syntax);
     whit_syntax_states_free(&doc->states);
     for (size_t i = 0; i < WHIT_BUFFER_WATCHERS; i++)
@@ -541,6 +543,7 @@ bool whit_editor_idle(whit_editor *e, bool *redraw)
         }
     }
     ed_suggest_idle(e);
+    if (ed_tree_update(e, window->doc, redraw)) return true;
     if (ed_language_update(e)) return true;
     if (ed_git_update(window->doc)) {
         *redraw = true;

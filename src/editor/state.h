@@ -11,6 +11,7 @@
 #include "editor/layout.h"
 #include "editor/suggest.h"
 #include "editor/syntax.h"
+#include "editor/tree.h"
 
 #define ED_CURSORS_MAX 1024
 #define ED_JUMPS_MAX   64
@@ -38,6 +39,7 @@ struct ed_doc {
     whit_editorconfig project; /* what the project wants of the text */
     struct ed_git git;
     struct ed_language language;
+    ed_tree *tree; /* NULL: not looked for yet */
     bool conflict_shown;
     uint64_t last_offset; /* the cursor of a view that was closed */
     uint64_t conflict_version;

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ * Grammars of tree-sitter: NAME.so and NAME.scm, as `make grammars` puts them into a folder of the user's. Both are
+ * loaded when the first text of a language is shown. For this room alone. */
+#ifndef WHIT_EDITOR_GRAMMAR_H
+#define WHIT_EDITOR_GRAMMAR_H
+
+#include <stdint.h>
+#include <tree_sitter/api.h>
+
+#include "editor/screen.h"
+#include "editor/text.h"
+
+#define ED_TREE_FUNCTIONS(X)                                                                                           \
+    X(ts_parser_new)                                                                                                   \
+    X(ts_parser_delete)                                                                                                \
+    X(ts_parser_set_language)                                                                                          \
+    X(ts_parser_parse)                                                                                                 \
+    X(ts_parser_reset)                                                                                                 \
+    X(ts_parser_set_timeout_micros)                                                                                    \
+    X(ts_tree_copy)                                                                                                    \
+    X(ts_tree_delete)                                                                                                  \
+    X(ts_tree_edit)                                                                                                    \
+    X(ts_tree_root_node)                                                                                               \
+    X(ts_node_start_byte)                                                                                              \
+    X(ts_node_end_byte)                                                                                                \
+    X(ts_query_new)                                                                                                    \
+    X(ts_query_delete)                                                                                                 \
+    X(ts_query_pattern_count)                                                                                          \
+    X(ts_query_capture_count)                                                                                          \
+    X(ts_query_capture_name_for_id)                                                                                    \
+    X(ts_query_string_value_for_id)                                                                                    \
+    X(ts_query_predicates_for_pattern)                                                                                 \
+    X(ts_query_cursor_new)                                                                                             \
+    X(ts_query_cursor_delete)                                                                                          \
+    X(ts_query_cursor_exec)                                                                                            \
+    X(ts_query_cursor_set_byte_range)                                                                                  \
+    X(ts_query_cursor_set_match_limit)                                                                                 \
+    X(ts_query_cursor_next_capture)
+
+struct ed_tree_sitter {
+#define ED_MEMBER(name) __typeof__(&name) name;
+    ED_TREE_FUNCTIONS(ED_MEMBER)
+#undef ED_MEMBER
+};
+
+struct ed_grammar;
+
+/* The library, opened at its first use; NULL where there is none. */
+const struct ed_tree_sitter *ed_tree_sitter(void);
+/* Of a language by the name of its table; NULL where there is none, or it cannot be used (then `why` says so, once). */
+const struct ed_grammar *ed_grammar_for(const char *language, char *why, size_t why_bytes);
+
+const TSLanguage *ed_grammar_language(const struct ed_grammar *grammar);
+const TSQuery *ed_grammar_query(const struct ed_grammar *grammar);
+whit_style ed_grammar_style(const struct ed_grammar *grammar, uint32_t capture);
+/* Do the predicates of the match's pattern hold? */
+bool ed_grammar_holds(const struct ed_grammar *grammar, const whit_text *text, const TSQueryMatch *match);
+
+#endif

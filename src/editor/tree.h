@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ * Colours by tree-sitter, where the library and a grammar of the language are: a syntax tree that follows the
+ * text edit by edit, parsed in slices while no key waits. For this room alone. */
+#ifndef WHIT_EDITOR_TREE_H
+#define WHIT_EDITOR_TREE_H
+
+#include "editor/text.h"
+
+struct ed_doc;
+struct whit_editor;
+typedef struct ed_tree ed_tree;
+
+/* A slice of parsing; true while there is more. *redraw: the colours would now be others. */
+bool ed_tree_update(struct whit_editor *e, struct ed_doc *doc, bool *redraw);
+/* After a change of the text. */
+void ed_tree_changed(struct ed_doc *doc, uint64_t offset, uint64_t n_removed, uint64_t n_inserted);
+/* Finds the colours of what is to be drawn; false where the tables of syntax.h are all there is. */
+bool ed_tree_prepare(struct ed_doc *doc, uint64_t begin, uint64_t end);
+/* The styles of n bytes from `offset` on, all within what was prepared. */
+void ed_tree_styles(const struct ed_doc *doc, uint64_t offset, size_t n, uint8_t *styles);
+void ed_tree_close(struct ed_doc *doc);
+
+#endif
