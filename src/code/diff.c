@@ -5,8 +5,9 @@
 
 #include <stdlib.h>
 
-#define CONTEXT    3
-#define MAX_ROUNDS 2000 /* edits; memory is their square */
+#define CONTEXT     3
+#define MAX_ROUNDS  2000 /* edits; memory is their square */
+#define LINE_ROUNDS 500  /* of whit_diff_lines, which runs while somebody types */
 
 typedef struct line {
     const char *text;
@@ -43,9 +44,9 @@ static bool same(const line *a, const line *b)
 }
 
 /* Marks the lines of both sides that have no twin, by walking the rounds back. */
-static bool mark(const side *a, const side *b, uint8_t *removed, uint8_t *added)
+static bool mark(const side *a, const side *b, long max_rounds, uint8_t *removed, uint8_t *added)
 {
-    long n = (long)a->n, m = (long)b->n, most = n + m < MAX_ROUNDS ? n + m : MAX_ROUNDS;
+    long n = (long)a->n, m = (long)b->n, most = n + m < max_rounds ? n + m : max_rounds;
     long **rounds = calloc((size_t)most + 1, sizeof *rounds);
     long *v = calloc(2 * (size_t)most + 3, sizeof *v);
     long d = 0, found = -1;
@@ -147,7 +148,7 @@ whit_status whit_diff_hunks(const char *old_name, const char *old_text, size_t o
     side a = {0}, b = {0};
     bool ok = split(old_text, old_bytes, &a) && split(new_text, new_bytes, &b);
     uint8_t *removed = calloc(a.n + 1, 1), *added = calloc(b.n + 1, 1);
-    ok = ok && removed && added && mark(&a, &b, removed, added);
+    ok = ok && removed && added && mark(&a, &b, MAX_ROUNDS, removed, added);
     bool named = false;
     for (size_t i = 0, k = 0; ok && (i < a.n || k < b.n);) {
         if ((i < a.n && removed[i]) || (k < b.n && added[k])) {
@@ -184,4 +185,28 @@ bool whit_diff_take(const char *old_text, size_t old_bytes, const char *new_text
         at = hunks[i].old_end;
     }
     return ok && whit_buf_append(out, old_text + at, old_bytes - at);
+}
+
+bool whit_diff_lines(const char *old_text, size_t old_bytes, const char *new_text, size_t new_bytes, whit_buf *runs)
+{
+    side a = {0}, b = {0};
+    bool ok = split(old_text, old_bytes, &a) && split(new_text, new_bytes, &b);
+    uint8_t *removed = calloc(a.n + 1, 1), *added = calloc(b.n + 1, 1);
+    ok = ok && removed && added && mark(&a, &b, LINE_ROUNDS, removed, added);
+    for (size_t i = 0, k = 0; ok && (i < a.n || k < b.n);) {
+        whit_diff_run run = {i, 0, k, 0};
+        while (i < a.n && removed[i]) i++;
+        while (k < b.n && added[k]) k++;
+        run.n_old = i - run.old_line;
+        run.n_new = k - run.new_line;
+        if (run.n_old || run.n_new)
+            ok = whit_buf_append(runs, &run, sizeof run);
+        else
+            i++, k++;
+    }
+    free(a.lines);
+    free(b.lines);
+    free(removed);
+    free(added);
+    return ok;
 }

@@ -23,4 +23,13 @@ whit_status whit_diff_hunks(const char *old_name, const char *old_text, size_t o
 bool whit_diff_take(const char *old_text, size_t old_bytes, const char *new_text, const whit_diff_hunk *hunks, size_t n,
                     const uint8_t *taken, whit_buf *out);
 
+/* Lines from old_line on, counted from 0, became those from new_line on. */
+typedef struct whit_diff_run {
+    size_t old_line, n_old, new_line, n_new;
+} whit_diff_run;
+
+/* Appends a whit_diff_run for each run of lines that differ, in their order; of texts with very many changes the
+ * middle is one run. False: out of memory. */
+bool whit_diff_lines(const char *old_text, size_t old_bytes, const char *new_text, size_t new_bytes, whit_buf *runs);
+
 #endif

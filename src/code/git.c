@@ -1,6 +1,10 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The library takes five megabytes and keeps some of them when it is closed: a process of its own reads the
+ * file's last commit and hands it over. */
 #include "code/git.h"
 
+#include "base/clock.h"
+#include "code/diff.h"
 #include "whit_config.h"
 
 #include <limits.h>
@@ -10,22 +14,25 @@
 
 #if WHIT_HAVE_GIT2
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <git2.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
 
-#define BLOB_BYTES (8u << 20)
+#define BLOB_BYTES  (8u << 20)
+#define PATIENCE_MS 3000
 
 #define FUNCTIONS(X)                                                                                                   \
     X(git_libgit2_init)                                                                                                \
     X(git_repository_open_ext)                                                                                         \
-    X(git_repository_free)                                                                                             \
     X(git_repository_workdir)                                                                                          \
     X(git_revparse_single)                                                                                             \
-    X(git_object_free)                                                                                                 \
     X(git_object_type)                                                                                                 \
     X(git_blob_rawsize)                                                                                                \
-    X(git_blob_is_binary)                                                                                              \
-    X(git_diff_options_init)                                                                                           \
-    X(git_diff_blob_to_buffer)
+    X(git_blob_rawcontent)                                                                                             \
+    X(git_blob_is_binary)
 
 struct git {
 #define MEMBER(name) __typeof__(&name) name;
@@ -34,27 +41,8 @@ struct git {
 };
 
 struct whit_git_file {
-    const struct git *git;
-    git_object *blob;
-    git_repository *repository; /* lives as long as the blob */
+    whit_buf text; /* as HEAD has it */
 };
-
-/* NULL where there is none. It stays loaded: what it registers for the end of the process must be there. */
-static const struct git *load(void)
-{
-    static struct git git;
-    static bool tried, whole;
-    if (tried) return whole ? &git : NULL;
-    tried = true;
-    void *library = dlopen(WHIT_GIT2_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!library) return NULL;
-    whole = true;
-#define LOAD(name) whole = (*(void **)&git.name = dlsym(library, #name)) && whole;
-    FUNCTIONS(LOAD)
-#undef LOAD
-    whole = whole && git.git_libgit2_init() > 0;
-    return whole ? &git : NULL;
-}
 
 /* Without one, the library need not be opened at all. */
 static bool is_in_work_tree(const char *path)
@@ -72,30 +60,87 @@ static bool is_in_work_tree(const char *path)
     return false;
 }
 
-bool whit_git_open(const char *path, whit_git_file **file)
+static bool load(struct git *git)
 {
-    *file = NULL;
-    if (!is_in_work_tree(path)) return false;
-    const struct git *git = load();
-    whit_git_file *own = git ? calloc(1, sizeof *own) : NULL;
+    void *library = dlopen(WHIT_GIT2_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    bool whole = library != NULL;
+#define LOAD(name) whole = whole && (*(void **)&git->name = dlsym(library, #name));
+    FUNCTIONS(LOAD)
+#undef LOAD
+    return whole && git->git_libgit2_init() > 0;
+}
+
+static bool write_all(int fd, const char *data, size_t n)
+{
+    while (n) {
+        ssize_t written = write(fd, data, n);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return false;
+        data += written;
+        n -= (size_t)written;
+    }
+    return true;
+}
+
+/* In the process of its own: 'y' and the content, or nothing. */
+static bool hand_over(const char *path, int fd)
+{
+    struct git git = {0};
     char folder[PATH_MAX], name[PATH_MAX + 8];
     const char *slash = strrchr(path, '/'), *top;
-    if (!own) return false;
-    own->git = git;
+    git_repository *repository;
+    git_object *object;
+    if (!slash || !load(&git)) return false;
     snprintf(folder, sizeof folder, "%.*s", (int)(slash - path + 1), path);
-    bool ok = !git->git_repository_open_ext(&own->repository, folder, 0, NULL) &&
-        (top = git->git_repository_workdir(own->repository)) && !strncmp(path, top, strlen(top));
-    if (ok) {
-        snprintf(name, sizeof name, "HEAD:%s", path + strlen(top));
-        ok = !git->git_revparse_single(&own->blob, own->repository, name) &&
-            git->git_object_type(own->blob) == GIT_OBJECT_BLOB &&
-            git->git_blob_rawsize((git_blob *)own->blob) <= BLOB_BYTES &&
-            !git->git_blob_is_binary((git_blob *)own->blob);
+    if (git.git_repository_open_ext(&repository, folder, 0, NULL) || !(top = git.git_repository_workdir(repository)) ||
+        strncmp(path, top, strlen(top)) != 0)
+        return false;
+    snprintf(name, sizeof name, "HEAD:%s", path + strlen(top));
+    if (git.git_revparse_single(&object, repository, name) || git.git_object_type(object) != GIT_OBJECT_BLOB)
+        return false;
+    const git_blob *blob = (const git_blob *)object;
+    if (git.git_blob_rawsize(blob) > BLOB_BYTES || git.git_blob_is_binary(blob)) return false;
+    return write_all(fd, "y", 1) && write_all(fd, git.git_blob_rawcontent(blob), (size_t)git.git_blob_rawsize(blob));
+}
+
+/* Until the other end closes; false where that takes too long. */
+static bool read_all(int fd, whit_buf *out)
+{
+    for (uint64_t begun_ns = whit_now_ns(); whit_now_ns() - begun_ns < PATIENCE_MS * 1000000ull;) {
+        struct pollfd ready = {fd, POLLIN, 0};
+        int n_ready = poll(&ready, 1, PATIENCE_MS);
+        if (n_ready < 0 && errno == EINTR) continue;
+        if (n_ready <= 0 || !whit_buf_reserve(out, 65536)) return false;
+        ssize_t n = read(fd, out->data + out->size_bytes, 65536);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return n == 0;
+        out->size_bytes += (size_t)n;
     }
-    if (!ok) {
-        whit_git_close(own);
+    return false;
+}
+
+bool whit_git_open(const char *path, whit_git_file **file)
+{
+    whit_buf got = {.limit_bytes = BLOB_BYTES + 131072};
+    int ends[2], status;
+    *file = NULL;
+    if (!is_in_work_tree(path) || pipe2(ends, O_CLOEXEC) != 0) return false;
+    pid_t child = fork();
+    if (child == 0) _exit(!hand_over(path, ends[1]));
+    close(ends[1]);
+    bool ok = child > 0 && read_all(ends[0], &got) && got.size_bytes && got.data[0] == 'y';
+    close(ends[0]);
+    if (child > 0 && !ok) kill(child, SIGKILL);
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    whit_git_file *own = ok && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? calloc(1, sizeof *own) : NULL;
+    if (!own) {
+        whit_buf_free(&got);
         return false;
     }
+    got.size_bytes--;
+    memmove(got.data, got.data + 1, got.size_bytes);
+    own->text = got;
     *file = own;
     return true;
 }
@@ -103,43 +148,24 @@ bool whit_git_open(const char *path, whit_git_file **file)
 void whit_git_close(whit_git_file *file)
 {
     if (!file) return;
-    file->git->git_object_free(file->blob);
-    file->git->git_repository_free(file->repository);
+    whit_buf_free(&file->text);
     free(file);
-}
-
-struct gathering {
-    whit_git_change *changes;
-    size_t n, max;
-};
-
-static int on_hunk(const git_diff_delta *delta, const git_diff_hunk *hunk, void *user)
-{
-    struct gathering *gathering = user;
-    (void)delta;
-    whit_git_kind kind = !hunk->new_lines ? WHIT_GIT_REMOVED : hunk->old_lines ? WHIT_GIT_CHANGED : WHIT_GIT_ADDED;
-    /* Where nothing is left, git names the line before. */
-    uint64_t line = (uint64_t)hunk->new_start + (kind == WHIT_GIT_REMOVED);
-    if (gathering->n < gathering->max)
-        gathering->changes[gathering->n] = (whit_git_change){line, (uint64_t)hunk->new_lines, kind};
-    gathering->n++;
-    return 0;
 }
 
 size_t whit_git_changes(const whit_git_file *file, const void *text, size_t n_bytes, whit_git_change *changes,
                         size_t max)
 {
-    git_diff_options options;
-    struct gathering gathering = {changes, 0, max};
-    const struct git *git = file->git;
-    if (git->git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION)) return 0;
-    options.context_lines = 0;
-    options.interhunk_lines = 0;
-    options.flags |= GIT_DIFF_FORCE_TEXT;
-    if (git->git_diff_blob_to_buffer((git_blob *)file->blob, NULL, text, n_bytes, NULL, &options, NULL, NULL, on_hunk,
-                                     NULL, &gathering))
-        return 0;
-    return gathering.n;
+    whit_buf runs = {0};
+    size_t n = 0;
+    if (whit_diff_lines((const char *)file->text.data, file->text.size_bytes, text, n_bytes, &runs))
+        n = runs.size_bytes / sizeof(whit_diff_run);
+    for (size_t i = 0; i < n && i < max; i++) {
+        const whit_diff_run *run = (const whit_diff_run *)(const void *)runs.data + i;
+        whit_git_kind kind = !run->n_new ? WHIT_GIT_REMOVED : run->n_old ? WHIT_GIT_CHANGED : WHIT_GIT_ADDED;
+        changes[i] = (whit_git_change){run->new_line + 1, run->n_new, kind};
+    }
+    whit_buf_free(&runs);
+    return n;
 }
 
 #else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What a text has changed since the last commit of its file, by libgit2, which is opened when it is first
- * asked for. Nothing is written to a repository here. */
+ * What a text has changed since the last commit of its file, which libgit2 reads in a process of its own.
+ * Nothing is written to a repository here. */
 #ifndef WHIT_CODE_GIT_H
 #define WHIT_CODE_GIT_H
 
