@@ -1,13 +1,74 @@
 /* SPDX-License-Identifier: MIT
- * The project's code graph in the editor: symbols, definitions, references. */
+ * The project's code graph in the editor: symbols, definitions, references. The graph is of the files; texts that
+ * are open and not saved are parsed here, and stand in the place of their files. */
 #include "editor/state.h"
 
 #include "code/graph.h"
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
-#define N_SYMBOLS 100000u /* in the list of all */
+#define N_SYMBOLS     100000u /* in the list of all */
+#define N_UNSAVED     64
+#define UNSAVED_BYTES (4u << 20) /* of larger texts the file counts */
+
+struct unsaved {
+    size_t n;
+    struct {
+        char *text;
+        const char *file; /* relative to the project */
+        whit_parse parse;
+    } texts[N_UNSAVED];
+};
+
+static void parse_unsaved(ed *e, struct unsaved *unsaved)
+{
+    char folder[PATH_MAX];
+    unsaved->n = 0;
+    if (!realpath(e->options.project ? e->options.project : ".", folder)) return;
+    size_t n_folder = strlen(folder);
+    for (const struct ed_doc *doc = e->docs; doc && unsaved->n < N_UNSAVED; doc = doc->next) {
+        const char *path = doc->buffer->path;
+        uint64_t size = whit_text_size(doc->buffer->text);
+        if (!path || !whit_buffer_is_modified(doc->buffer) || size > UNSAVED_BYTES ||
+            strncmp(path, folder, n_folder) != 0 || path[n_folder] != '/' ||
+            whit_code_language_of(path) == WHIT_CODE_NONE)
+            continue;
+        char *text = malloc((size_t)size + 1);
+        if (!text) return;
+        size_t n = whit_text_read(doc->buffer->text, 0, text, (size_t)size), i = unsaved->n++;
+        unsaved->texts[i].text = text;
+        unsaved->texts[i].file = path + n_folder + 1;
+        unsaved->texts[i].parse = (whit_parse){0};
+        whit_parse_text(&unsaved->texts[i].parse, whit_code_language_of(path), text, n);
+    }
+}
+
+static void free_unsaved(struct unsaved *unsaved)
+{
+    for (size_t i = 0; i < unsaved->n; i++) {
+        whit_parse_free(&unsaved->texts[i].parse);
+        free(unsaved->texts[i].text);
+    }
+}
+
+static bool is_unsaved(const struct unsaved *unsaved, const char *file)
+{
+    for (size_t i = 0; i < unsaved->n; i++)
+        if (!strcmp(unsaved->texts[i].file, file)) return true;
+    return false;
+}
+
+/* The name of a definition, or of what a mention stands in. */
+static void copy_name(const struct unsaved *unsaved, size_t i, uint32_t definition, char *name, size_t room)
+{
+    snprintf(name, room, "(at the top)");
+    if (definition == WHIT_PARSE_NONE) return;
+    const whit_parse_definition *d = &unsaved->texts[i].parse.definitions[definition];
+    snprintf(name, room, "%.*s", (int)(d->n_name < room ? d->n_name : room - 1), unsaved->texts[i].text + d->name);
+}
 
 static whit_graph *open_graph(ed *e)
 {
@@ -66,16 +127,33 @@ void ed_symbols_open(ed *e)
     whit_graph *graph = open_graph(e);
     whit_graph_symbol symbol;
     if (!graph) return;
+    struct unsaved unsaved;
+    char name[256];
+    parse_unsaved(e, &unsaved);
     ed_prompt_open(e, ED_PROMPT_RESULTS, "Symbol: ", "");
     for (uint32_t i = 0; i < N_SYMBOLS && whit_graph_symbol_at(graph, i, &symbol); i++)
-        add_place(e, symbol.file, symbol.line, whit_symbol_kind_name(symbol.kind), symbol.name);
+        if (!is_unsaved(&unsaved, symbol.file))
+            add_place(e, symbol.file, symbol.line, whit_symbol_kind_name(symbol.kind), symbol.name);
+    for (size_t i = 0; i < unsaved.n; i++)
+        for (uint32_t k = 0; k < unsaved.texts[i].parse.n_definitions; k++) {
+            const whit_parse_definition *d = &unsaved.texts[i].parse.definitions[k];
+            copy_name(&unsaved, i, k, name, sizeof name);
+            add_place(e, unsaved.texts[i].file, d->line, whit_symbol_kind_name(d->kind), name);
+        }
     ed_prompt_filter(e);
+    free_unsaved(&unsaved);
     whit_graph_close(graph);
 }
 
 void ed_definition(ed *e)
 {
     if (!ed_language_definition(e)) ed_definition_by_graph(e);
+}
+
+static bool is_file(const char *path, const char *file)
+{
+    size_t n_path = path ? strlen(path) : 0, n_file = strlen(file);
+    return n_path > n_file && path[n_path - n_file - 1] == '/' && !strcmp(path + n_path - n_file, file);
 }
 
 void ed_definition_by_graph(ed *e)
@@ -85,20 +163,34 @@ void ed_definition_by_graph(ed *e)
     if (!graph) return;
     uint32_t n, first = whit_graph_symbols_of(graph, whit_graph_name(graph, word, strlen(word)), &n);
     whit_graph_symbol symbol;
+    struct unsaved unsaved;
     const char *path = e->window->doc->buffer->path;
     bool local = false;
-    /* What is local here hides what is elsewhere; what is local elsewhere is not meant. */
-    for (uint32_t i = first; i < first + n && whit_graph_symbol_at(graph, i, &symbol); i++) {
-        size_t n_path = path ? strlen(path) : 0, n_file = strlen(symbol.file);
-        local |= symbol.is_local && n_path > n_file && !strcmp(path + n_path - n_file, symbol.file);
-    }
+    size_t n_word = strlen(word);
+    parse_unsaved(e, &unsaved);
     ed_prompt_open(e, ED_PROMPT_RESULTS, "Definition: ", "");
-    for (uint32_t i = first; i < first + n && whit_graph_symbol_at(graph, i, &symbol); i++) {
-        size_t n_path = path ? strlen(path) : 0, n_file = strlen(symbol.file);
-        bool same = n_path > n_file && !strcmp(path + n_path - n_file, symbol.file);
-        if (local ? symbol.is_local && same : !symbol.is_local)
-            add_place(e, symbol.file, symbol.line, whit_symbol_kind_name(symbol.kind), symbol.name);
+    /* What is local here hides what is elsewhere; what is local elsewhere is not meant. */
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = first; i < first + n && whit_graph_symbol_at(graph, i, &symbol); i++) {
+            if (is_unsaved(&unsaved, symbol.file)) continue;
+            bool same = is_file(path, symbol.file);
+            if (!pass)
+                local |= symbol.is_local && same;
+            else if (local ? symbol.is_local && same : !symbol.is_local)
+                add_place(e, symbol.file, symbol.line, whit_symbol_kind_name(symbol.kind), symbol.name);
+        }
+        for (size_t i = 0; i < unsaved.n; i++)
+            for (uint32_t k = 0; k < unsaved.texts[i].parse.n_definitions; k++) {
+                const whit_parse_definition *d = &unsaved.texts[i].parse.definitions[k];
+                bool same = is_file(path, unsaved.texts[i].file);
+                if (d->n_name != n_word || memcmp(unsaved.texts[i].text + d->name, word, n_word) != 0) continue;
+                if (!pass)
+                    local |= d->is_local && same;
+                else if (local ? d->is_local && same : !d->is_local)
+                    add_place(e, unsaved.texts[i].file, d->line, whit_symbol_kind_name(d->kind), word);
+            }
     }
+    free_unsaved(&unsaved);
     offer(e, word, "definition");
     whit_graph_close(graph);
 }
@@ -110,12 +202,26 @@ void ed_references(ed *e)
     if (!graph) return;
     uint32_t n, first = whit_graph_mentions_of(graph, whit_graph_name(graph, word, strlen(word)), &n);
     whit_graph_mention mention;
+    struct unsaved unsaved;
+    char name[256];
+    size_t n_word = strlen(word);
+    parse_unsaved(e, &unsaved);
     ed_prompt_open(e, ED_PROMPT_RESULTS, "Reference: ", "");
+    for (size_t i = 0; i < unsaved.n; i++)
+        for (size_t k = 0; k < unsaved.texts[i].parse.n_mentions; k++) {
+            const whit_parse_mention *m = &unsaved.texts[i].parse.mentions[k];
+            if (m->imports || m->n_name != n_word || memcmp(unsaved.texts[i].text + m->name, word, n_word) != 0)
+                continue;
+            copy_name(&unsaved, i, m->inside, name, sizeof name);
+            add_place(e, unsaved.texts[i].file, m->line, m->calls ? "calls" : "mentions", name);
+        }
     for (uint32_t i = first; i < first + n && whit_graph_mention_at(graph, i, &mention); i++) {
+        if (is_unsaved(&unsaved, mention.file)) continue;
         whit_graph_symbol symbol = {.name = "(at the top)"};
         whit_graph_symbol_at(graph, mention.symbol, &symbol);
         add_place(e, mention.file, mention.line, mention.calls ? "calls" : "mentions", symbol.name);
     }
+    free_unsaved(&unsaved);
     offer(e, word, "reference");
     whit_graph_close(graph);
 }
