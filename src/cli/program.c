@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "format/ndf.h"
+#include "lang/core/binary.h"
 #include "lang/jit/jit.h"
 
 #define AT(member) offsetof(cli_program_flags, member)
@@ -93,9 +95,60 @@ int cli_program_fail(cli_call *call, const cli_program *program, const char *tex
     return status;
 }
 
+/* The last PROGRAM frame of an .ndf in binary form. */
+static whit_status read_frame(const char *path, whit_buf *bytes, whit_error *error)
+{
+    whit_ndf *ndf;
+    whit_ndf_appended frame = {0}, last = {0};
+    WHIT_TRY(whit_ndf_begins_loose(path) ? whit_ndf_open_loose(path, NULL, &ndf, error)
+                                         : whit_ndf_open(path, NULL, &ndf, error));
+    whit_status status = WHIT_OK;
+    for (uint32_t i = 0; i < whit_ndf_n_appended(ndf) && status == WHIT_OK; i++) {
+        if (whit_ndf_appended_type(ndf, i) != WHIT_NDF_PROGRAM) continue;
+        status = whit_ndf_appended_at(ndf, i, &frame, error);
+        last = frame;
+    }
+    if (status == WHIT_OK && !last.data)
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: there is no program in it", path);
+    if (status == WHIT_OK && !whit_buf_append(bytes, last.data, last.size_bytes))
+        status = whit_fail_memory(error, path, last.size_bytes);
+    whit_ndf_close(ndf);
+    return status;
+}
+
+int cli_read_program(cli_call *call, const char *path, cli_text *text)
+{
+    whit_buf bytes = {0}, decoded = {0};
+    whit_error error;
+    uint8_t root[WHIT_HASH_BYTES];
+    size_t n_magic = strlen(WHIT_LANG_BINARY_MAGIC);
+    int status = cli_read_text(call, path, text);
+    if (status != CLI_OK) return status;
+    bool is_ndf = whit_ndf_has_magic(text->data, text->size_bytes);
+    if (!is_ndf && (text->size_bytes < n_magic || memcmp(text->data, WHIT_LANG_BINARY_MAGIC, n_magic) != 0))
+        return CLI_OK;
+    whit_status done = WHIT_OK;
+    if (is_ndf)
+        done = read_frame(path, &bytes, &error);
+    else if (!whit_buf_append(&bytes, text->data, text->size_bytes))
+        done = whit_fail_memory(&error, path, text->size_bytes);
+    if (done == WHIT_OK) done = whit_lang_decode(path, bytes.data, bytes.size_bytes, &decoded, root, &error);
+    free(text->data);
+    *text =
+        (cli_text){.data = done == WHIT_OK ? malloc(decoded.size_bytes + 1) : NULL, .size_bytes = decoded.size_bytes};
+    if (done == WHIT_OK && !text->data) done = whit_fail_memory(&error, path, decoded.size_bytes);
+    if (done == WHIT_OK) {
+        if (decoded.size_bytes) memcpy(text->data, decoded.data, decoded.size_bytes);
+        text->data[decoded.size_bytes] = 0;
+    }
+    whit_buf_free(&bytes);
+    whit_buf_free(&decoded);
+    return done == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
+}
+
 int cli_read_family(cli_call *call, const char *path, cli_text *text)
 {
-    int status = cli_read_text(call, path, text);
+    int status = cli_read_program(call, path, text);
     if (status != CLI_OK) return status;
     if (!memchr(text->data, 0, text->size_bytes)) return CLI_OK;
     free(text->data);

@@ -34,6 +34,10 @@ void cli_program_close(cli_program *program);
 int cli_program_fail(cli_call *call, const cli_program *program, const char *text, size_t n_bytes,
                      const whit_error *error);
 
+/* A program's text, from a text, a binary form (lang/core/binary.h), or the last PROGRAM frame of an .ndf; - is
+ * stdin. CLI_OK, or a status after a line; free() the text. */
+int cli_read_program(cli_call *call, const char *path, cli_text *text);
+
 /* A family's program (--family). CLI_OK, or a status after a line; free() the text. */
 int cli_read_family(cli_call *call, const char *path, cli_text *text);
 /* The line of a failure of what was opened with it, and a caret where the mistake is the program's; the exit

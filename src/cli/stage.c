@@ -12,7 +12,7 @@ int cli_stage_open(cli_call *call, const char *path, cli_stage *stage)
     *stage = (cli_stage){.path = path};
     if (!path) return CLI_OK;
     int status = cli_program_tier(call, &stage->tier);
-    if (status == CLI_OK) status = cli_read_text(call, path, &stage->text);
+    if (status == CLI_OK) status = cli_read_program(call, path, &stage->text);
     if (status != CLI_OK) return status;
     whit_cpu_detect(&cpu);
     if (whit_quat_select(&cpu, getenv("WHIT_CPU"), &stage->kernels, &error) != WHIT_OK)

@@ -38,6 +38,7 @@ one_line WHIT_TIER
 python3 - <<'END'
 import random
 open("deep.ndl", "w").write("print " + "(" * 100000)
+open("chains.ndl", "w").write("let x = 1\nprint " + "(" * 190 + "x" + ("+1" * 990 + ")") * 190)
 open("braces.ndl", "w").write("if 1 {" * 100000)
 open("minus.ndl", "w").write("print " + "-" * 100000 + "1")
 open("sum.ndl", "w").write("print 1" + "+1" * 200000)
@@ -48,7 +49,7 @@ open("bytes.ndl", "wb").write(random.Random(1).randbytes(100000))
 open("else.ndl", "w").write("if 0 {}" + " else if 0 {}" * 50000)
 open("too-long.ndl", "w").write("#" * 3000000)
 END
-for program in deep braces minus sum many list calls bytes else too-long; do
+for program in deep chains braces minus sum many list calls bytes else too-long; do
     (ulimit -t 2 && whit exec "$program.ndl" >out 2>err)
     status=$?
     [ $status -gt 0 ] && [ $status -lt 9 ] && grep -q "^whit exec: $program.ndl" err ||

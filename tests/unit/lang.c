@@ -173,6 +173,25 @@ static void test_limits(void **state)
     whit_lang_options options = options_of(1);
     assert_int_not_equal(run(&options, deep, &error, NULL), WHIT_OK);
     assert_non_null(strstr(error.message, "nested over"));
+
+    /* Chains in parentheses: as deep as is allowed, and deeper. */
+    for (int n = 990; n <= 1000; n += 10) {
+        static char chains[16384];
+        strcpy(chains, "let x = 1\nprint ((((x");
+        for (int k = 0; k < 2 + (n == 1000) * 2; k++) {
+            for (int i = 0; i < n; i++) strcat(chains, " - 1");
+            strcat(chains, ")");
+        }
+        if (n == 990) strcat(chains, "))");
+        for (int tier = 0; tier < WHIT_LANG_TIERS; tier++) {
+            options = options_of(tier);
+            assert_int_equal(run(&options, chains, &error, NULL), n == 990 ? WHIT_OK : WHIT_ERROR_ARGUMENT);
+            if (n == 990)
+                assert_string_equal(printed, "-1979\n");
+            else
+                assert_non_null(strstr(error.message, "an expression of over 2000 levels"));
+        }
+    }
 }
 
 /* Variables and functions stay; what failed leaves no trace, and what ran before a failure stays. */

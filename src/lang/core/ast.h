@@ -205,6 +205,7 @@ typedef struct lang_global {
 } lang_global;
 #define LANG_MAX_GLOBALS   1024
 #define LANG_MAX_NESTING   200
+#define LANG_MAX_LEVELS    2000 /* of an expression: chains of operators go deeper than nesting */
 #define LANG_MAX_INSTANCES 1000
 #define LANG_MAX_LOCALS    4000
 #define LANG_MAX_CALLS     200 /* deep */

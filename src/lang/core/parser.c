@@ -75,16 +75,26 @@ static whit_status name(struct parser *p, const char **text)
     return advance(p);
 }
 
+/* Counts the levels of an expression's tree, in `slot` until the check: what walks trees calls itself. */
+static whit_status deepen(struct parser *p, lang_node *node, const lang_node *operand)
+{
+    if (operand->slot >= node->slot) node->slot = operand->slot + 1;
+    if (node->slot > LANG_MAX_LEVELS)
+        return lang_fail(p->source, node->line, node->column, "an expression of over %d levels", LANG_MAX_LEVELS);
+    return WHIT_OK;
+}
+
 /* ---- expressions ------------------------------------------------------------------------------ */
 
 static whit_status expression(struct parser *p, lang_node **node);
 
-/* ", "-separated expressions up to `end`. */
-static whit_status list(struct parser *p, const char *end, lang_node **first)
+/* ", "-separated expressions up to `end`, the operands of `node`. */
+static whit_status list(struct parser *p, const char *end, lang_node *node)
 {
-    lang_node **last = first;
+    lang_node **last = &node->a;
     while (!is(p, end)) {
         TRY(expression(p, last));
+        TRY(deepen(p, node, *last));
         last = &(*last)->next;
         if (!is(p, ",")) break;
         TRY(advance(p));
@@ -117,7 +127,7 @@ static whit_status primary(struct parser *p, lang_node **node)
         if (!is(p, "(")) return WHIT_OK;
         (*node)->kind = NODE_CALL;
         TRY(advance(p));
-        return list(p, ")", &(*node)->a);
+        return list(p, ")", *node);
     }
     if (is(p, "(")) {
         TRY(advance(p));
@@ -127,7 +137,7 @@ static whit_status primary(struct parser *p, lang_node **node)
     if (is(p, "[")) {
         TRY(make(p, NODE_LIST, &at, node));
         TRY(advance(p));
-        return list(p, "]", &(*node)->a);
+        return list(p, "]", *node);
     }
     return fail(p, "an expression");
 }
@@ -147,6 +157,9 @@ static whit_status postfix(struct parser *p, lang_node **node)
             TRY(expression(p, &index->c));
         }
         TRY(expect(p, "]"));
+        TRY(deepen(p, index, index->a));
+        TRY(deepen(p, index, index->b));
+        if (index->c) TRY(deepen(p, index, index->c));
         *node = index;
     }
     return WHIT_OK;
@@ -162,6 +175,7 @@ static whit_status unary(struct parser *p, lang_node **node)
     TRY(make(p, NODE_UNARY, &at, node));
     (*node)->op = (uint8_t)op;
     TRY(unary(p, &(*node)->a));
+    TRY(deepen(p, *node, (*node)->a));
     p->nesting--;
     return WHIT_OK;
 }
@@ -193,6 +207,8 @@ static whit_status binary(struct parser *p, unsigned level, lang_node **node)
         TRY(advance(p));
         both->a = *node;
         TRY(binary(p, operators[k].level + 1u, &both->b));
+        TRY(deepen(p, both, both->a));
+        TRY(deepen(p, both, both->b));
         *node = both;
     }
 }

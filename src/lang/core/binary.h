@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ * The binary form of a program: its tree as triples, every node under the hash of its own triples.
+ *
+ *   head     "NDLP", u32 version (1), u32 number of triples, u32 0, root (32 bytes), 16 zeros
+ *   triple   subject (16 bytes), u32 predicate, u32 0, object (16 bytes)
+ *
+ * A node is named by the first 16 bytes of H["whit.ndl"] over the predicates and objects of its triples,
+ * which follow each other; objects are words, numbers, or names of nodes that stand before. Equal
+ * subtrees are one node. The root, the hash of the last node, names the program: texts that differ in
+ * layout and comments alone have the same. Nothing is said of places in a text. */
+#ifndef WHIT_LANG_CORE_BINARY_H
+#define WHIT_LANG_CORE_BINARY_H
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/status.h"
+
+#define WHIT_LANG_BINARY_MAGIC "NDLP"
+
+/* The text's binary form; a mistake in it has its place in the line. Names and types are not checked. */
+whit_status whit_lang_encode(const char *name, const char *text, size_t n_bytes, whit_buf *out,
+                             uint8_t root[WHIT_HASH_BYTES], whit_error *error);
+/* A text with that binary form. Refused: a node whose triples have another hash than its name, one that
+ * is missing, by their names, and whatever no text could be. */
+whit_status whit_lang_decode(const char *name, const void *data, size_t n_bytes, whit_buf *text,
+                             uint8_t root[WHIT_HASH_BYTES], whit_error *error);
+
+#endif
