@@ -12,6 +12,7 @@ static const struct repl_values defaults = {.program = CLI_PROGRAM_DEFAULTS};
 
 static const char help[] = ":time        say how long compiling and running take, or no longer\n"
                            ":plan        show what the last statement was compiled to\n"
+                           ":asm         show its machine code, byte by byte\n"
                            ":quit        leave; so does Ctrl-D\n"
                            "An open bracket or brace goes on in the next line. docs/arrays.md has the language.\n";
 
@@ -44,6 +45,10 @@ static void command(struct repl *r, const char *line, size_t n)
         if (whit_lang_plan(r->program.lang, &plan) && plan.size_bytes)
             cli_write(r->call, (const char *)plan.data, plan.size_bytes);
         whit_buf_free(&plan);
+    } else if (n == 4 && memcmp(line, ":asm", 4) == 0) {
+        whit_buf code = {0};
+        if (whit_lang_asm(r->program.lang, &code)) cli_write(r->call, (const char *)code.data, code.size_bytes);
+        whit_buf_free(&code);
     } else
         cli_write(r->call, help, sizeof help - 1);
 }

@@ -20,6 +20,19 @@ done
 expect 0 whit exec --plan example-3.ndl
 grep -q 'closed form' out || complain "no closed form: $(cat out)"
 
+# Constants go through variables, short loops are unrolled, dead calls leave nothing.
+printf 'let n = 3\nlet s = 1\nfor i in 0..1000 { for k in 0..n { s = (s ^ i * k) + n } }\nif n == 4 { s = 0 }\nprint s\n' >short.ndl
+expect 0 whit exec --plan short.ndl
+[ "$(grep -c ' for \|^for ' out)" = 1 ] && grep -q 'i2 \* 2\|g[0-9]* \* 2' out && ! grep -q '^if' out || complain "plan: $(cat out)"
+expect 0 whit exec short.ndl
+cp out all-tiers
+for tier in 0 1; do
+    expect 0 env WHIT_TIER=$tier $EMULATOR "$WHIT" exec short.ndl
+    cmp -s out all-tiers || complain "tier $tier prints $(cat out), not $(cat all-tiers)"
+done
+printf 'let s = 0\nfor i in 0..100 { s = s ^ i }\n:asm\n' | whit repl >out 2>err || complain "repl: $(cat err)"
+case $(uname -m) in x86_64) [ -n "${EMULATOR:-}" ] || grep -q 'bytes of x86-64\|no machine code' out || complain ":asm: $(cat out)" ;; esac
+
 printf 'let x = 1\nlet y = (x + zz) * 2\n' >wrong.ndl
 expect 2 whit exec wrong.ndl
 [ "$(sed -n 1p err)" = "whit exec: wrong.ndl:2:14: 'zz' is not defined" ] || complain "message: $(cat err)"

@@ -53,6 +53,8 @@ const lang_code *lang_compile_expression(lang_compiler *c, lang_node *e);
 struct whit_lang_jit {
     bool (*compile_loop)(lang_compiler *c, const lang_node *loop, lang_code *code);
     void (*close)(whit_lang *vm);
+    /* The machine code that was made after the first n_before loops, as bytes in hexadecimal. */
+    void (*list)(const whit_lang *vm, uint32_t n_before, whit_buf *out);
 };
 
 /* Expressions of vectors, element by element (elements.c). */

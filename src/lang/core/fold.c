@@ -152,13 +152,128 @@ static void share(struct seen *seen, lang_node *e)
         seen->nodes[seen->n++] = e;
 }
 
+/* ---- constants in variables ------------------------------------------------------------------- */
+
+/* What the variables hold at a place, as far as it is known: a variable that the text assigns once, a constant,
+ * holds it in what follows in that block. Functions see variables of the outermost level as they are when they
+ * run; nothing is known in them. */
+struct known {
+    uint32_t n_slots;
+    uint8_t *n_assigned;      /* in the whole tree, 2 is more than once */
+    const lang_node **values; /* NULL: not known */
+};
+
+static void count_assigned(struct known *k, const lang_node *e)
+{
+    for (; e; e = e->next) {
+        bool sets = e->kind == NODE_ASSIGN || e->kind == NODE_FOR || e->kind == NODE_STORE;
+        if (sets && e->slot < k->n_slots && k->n_assigned[e->slot] < 2) k->n_assigned[e->slot]++;
+        count_assigned(k, e->a);
+        count_assigned(k, e->b);
+        count_assigned(k, e->c);
+    }
+}
+
+static bool is_constant(const lang_node *e)
+{
+    return e->kind == NODE_INT || e->kind == NODE_FLOAT;
+}
+
+static lang_node *copy_list(lang_arena *arena, const lang_node *e)
+{
+    lang_node *first = NULL, **last = &first;
+    for (; e; e = e->next) {
+        lang_node *to = lang_arena_take(arena, sizeof *to);
+        if (!to) return NULL;
+        *to = *e;
+        to->next = NULL;
+        if ((e->a && !(to->a = copy_list(arena, e->a))) || (e->b && !(to->b = copy_list(arena, e->b))) ||
+            (e->c && !(to->c = copy_list(arena, e->c))))
+            return NULL;
+        *last = to;
+        last = &to->next;
+    }
+    return first;
+}
+
+/* ---- short loops -------------------------------------------------------------------------------- */
+
+enum { ROUNDS_MAX = 8, UNROLLED_MAX = 128 };
+
+/* Nodes of a body; over the bound where it leaves the loop before its end or has loops of its own. */
+static uint32_t weight(const lang_node *e)
+{
+    uint32_t n = 0;
+    for (; e && n <= UNROLLED_MAX; e = e->next) {
+        if (e->kind == NODE_BREAK || e->kind == NODE_CONTINUE || e->kind == NODE_RETURN || e->kind == NODE_WHILE ||
+            e->kind == NODE_FOR || e->kind == NODE_AFFINE)
+            return UNROLLED_MAX + 1;
+        n += 1 + weight(e->a) + weight(e->b) + weight(e->c);
+    }
+    return n;
+}
+
+static void fold(lang_optimise *o, struct known *k, lang_node *e);
+
+/* A loop of a few rounds, known before it runs, as its rounds one after the other. */
+static void unroll(lang_optimise *o, struct known *k, lang_node *loop)
+{
+    const lang_node *from = loop->a, *to = loop->b;
+    if (!is_constant(from) || !is_constant(to) || from->i >= to->i) return;
+    uint64_t n = (uint64_t)to->i - (uint64_t)from->i;
+    if (n > ROUNDS_MAX || weight(loop->c) * n > UNROLLED_MAX) return;
+    lang_node *first = NULL, **last = &first;
+    for (uint64_t i = 0; i < n; i++) {
+        lang_node *set = lang_arena_take(o->arena, sizeof *set), *value = lang_arena_take(o->arena, sizeof *value);
+        lang_node *body = copy_list(o->arena, loop->c);
+        if (!set || !value || !body) return;
+        *value = *from;
+        value->i += (int64_t)i;
+        *set = (lang_node){.kind = NODE_ASSIGN,
+                           .type = WHIT_LANG_INT,
+                           .global = loop->global,
+                           .slot = loop->slot,
+                           .line = loop->line,
+                           .column = loop->column,
+                           .a = value,
+                           .next = body};
+        *last = set;
+        last = &body->next;
+    }
+    bool own = loop->global == !o->function && loop->slot < k->n_slots && k->n_assigned[loop->slot] == 1;
+    uint32_t slot = loop->slot;
+    *loop = (lang_node){.kind = NODE_BLOCK, .line = loop->line, .column = loop->column, .a = first, .next = loop->next};
+    for (lang_node *set = first; own && set; set = set->next->next) { /* the counter is known in each */
+        k->values[slot] = set->a;
+        fold(o, k, set->next);
+        k->values[slot] = NULL;
+    }
+}
+
 /* ---- statements ------------------------------------------------------------------------------- */
 
-static void fold(lang_optimise *o, lang_node *e);
-
-static void fold_list(lang_optimise *o, lang_node *e)
+static void fold_list(lang_optimise *o, struct known *k, lang_node *e)
 {
-    for (; e; e = e->next) fold(o, e);
+    for (; e; e = e->next) fold(o, k, e);
+}
+
+/* A block: what its assignments say is known up to its end. */
+static void fold_block(lang_optimise *o, struct known *k, lang_node *first)
+{
+    for (lang_node *s = first; s; s = s->next) {
+        fold(o, k, s);
+        bool own = s->kind == NODE_ASSIGN && s->global == !o->function && s->slot < k->n_slots;
+        if (own && k->n_assigned[s->slot] == 1 && is_constant(s->a) && s->a->type == s->type) k->values[s->slot] = s->a;
+    }
+    for (const lang_node *s = first; s; s = s->next)
+        if (s->kind == NODE_ASSIGN && s->global == !o->function && s->slot < k->n_slots) k->values[s->slot] = NULL;
+}
+
+static void fold_slot(const lang_optimise *o, const struct known *k, lang_node *e)
+{
+    const lang_node *value = e->global == !o->function && e->slot < k->n_slots ? k->values[e->slot] : NULL;
+    if (!value) return;
+    value->kind == NODE_INT ? become_int(e, value->i) : become_float(e, value->f);
 }
 
 /* Leaves out what follows a statement that never lets it be reached. */
@@ -168,12 +283,17 @@ static void cut_dead(lang_node *first)
         if (s->kind == NODE_BREAK || s->kind == NODE_CONTINUE || s->kind == NODE_RETURN) s->next = NULL;
 }
 
-static void fold(lang_optimise *o, lang_node *e)
+static void fold(lang_optimise *o, struct known *k, lang_node *e)
 {
-    fold_list(o, e->a);
-    fold_list(o, e->b);
-    fold_list(o, e->c);
+    if (e->kind == NODE_BLOCK)
+        fold_block(o, k, e->a);
+    else {
+        fold_list(o, k, e->a);
+        fold_list(o, k, e->b);
+        fold_list(o, k, e->c);
+    }
     switch (e->kind) {
+    case NODE_SLOT: fold_slot(o, k, e); return;
     case NODE_UNARY: fold_unary(e); return;
     case NODE_BINARY: fold_binary(e); return;
     case NODE_ALSO:
@@ -200,8 +320,10 @@ static void fold(lang_optimise *o, lang_node *e)
             if (affine) {
                 e->kind = NODE_AFFINE;
                 e->affine = affine;
+                return;
             }
         }
+        unroll(o, k, e);
         return;
     default: return;
     }
@@ -233,6 +355,11 @@ static void share_all(lang_optimise *o, lang_node *s)
 
 void lang_optimise_tree(lang_optimise *o, lang_node *node)
 {
-    fold(o, node);
+    struct known k = {.n_slots = o->function ? o->function->n_slots : o->scope->n_globals};
+    k.n_assigned = lang_arena_take(o->arena, k.n_slots * sizeof *k.n_assigned);
+    k.values = lang_arena_take(o->arena, k.n_slots * sizeof *k.values);
+    if (!k.n_assigned || !k.values) k.n_slots = 0; /* folding alone */
+    count_assigned(&k, node);
+    fold(o, &k, node);
     share_all(o, node);
 }

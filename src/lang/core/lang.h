@@ -102,6 +102,9 @@ whit_status whit_lang_run(whit_lang *lang, whit_error *error);
 /* What was loaded last as the tier runs it, one statement a line, for people. */
 bool whit_lang_plan(const whit_lang *lang, whit_buf *out);
 
+/* The machine code of what was loaded last, as bytes in hexadecimal (objdump -D -b binary reads them). */
+bool whit_lang_asm(const whit_lang *lang, whit_buf *out);
+
 /* The bits of every variable of the outermost level as one number, all NaN alike; for comparing
  * tiers. */
 uint64_t whit_lang_digest(const whit_lang *lang);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Programs as text again, after what the compiler decided. */
 #include "lang/core/builtins.h"
-#include "lang/core/vm.h"
+#include "lang/core/code.h"
 
 static const char *const op_names[N_OPS] = {"+",    "-",       "*",    "/",     "min",   "max",  "cut",   "<",
                                             "<=",   ">",       ">=",   "==",    "!=",    "%",    "<<",    ">>",
@@ -122,6 +122,15 @@ static void statement(whit_buf *out, const lang_node *s, int depth)
     default: expression(out, s->a); break;
     }
     whit_buf_append_str(out, "\n");
+}
+
+bool whit_lang_asm(const whit_lang *vm, whit_buf *out)
+{
+    if (vm->n_jit_pages > vm->n_jit_before)
+        vm->options.jit->list(vm, vm->n_jit_before, out);
+    else
+        whit_buf_append_str(out, "no machine code: there is no loop over integers that is run, or the tier is lower\n");
+    return !out->failed;
 }
 
 bool whit_lang_plan(const whit_lang *vm, whit_buf *out)

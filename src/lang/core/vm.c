@@ -153,6 +153,7 @@ whit_status whit_lang_load(whit_lang *vm, const char *name, const char *text, si
     snprintf(vm->name, sizeof vm->name, "%s", name);
     vm->place = (whit_lang_place){0, 0};
     vm->program = NULL;
+    vm->n_jit_before = vm->n_jit_pages;
     if (n_bytes > WHIT_LANG_MAX_TEXT_BYTES)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a program of over %zu bytes", vm->name,
                          WHIT_LANG_MAX_TEXT_BYTES);

@@ -51,8 +51,8 @@ struct whit_lang {
     uint64_t steps_left, started_ns;
     float *chunks; /* LANG_REGISTERS * LANG_CHUNK */
     const struct lang_chunk_kernels *kernels;
-    struct jit_page *jit_pages; /* of tier 2 */
-    uint32_t n_jit_pages;
+    struct jit_page *jit_pages;         /* of tier 2 */
+    uint32_t n_jit_pages, n_jit_before; /* before the text that was loaded last */
     /* failing */
     jmp_buf *on_failure;
     whit_status status;

@@ -660,7 +660,8 @@ typedef struct jit_page jit_page;
 struct jit_page {
     jit_page *next;
     void *code;
-    size_t n_bytes;
+    size_t n_bytes, n_code_bytes;
+    uint32_t line, column; /* of the loop */
 };
 
 typedef void loop_fn(lang_value *frame, whit_lang *vm);
@@ -702,6 +703,9 @@ static bool compile_loop(lang_compiler *outer, const lang_node *loop, lang_code 
         }
         if (page && (page->code = seal(&c->code, &page->n_bytes)) != NULL) {
             page->next = vm->jit_pages;
+            page->n_code_bytes = c->code.n;
+            page->line = loop->line;
+            page->column = loop->column;
             vm->jit_pages = page;
             vm->n_jit_pages++;
             code->native = page->code;
@@ -721,8 +725,19 @@ static void close_pages(whit_lang *vm)
     vm->jit_pages = NULL;
 }
 
+static void list_pages(const whit_lang *vm, uint32_t n_before, whit_buf *out)
+{
+    uint32_t n = vm->n_jit_pages;
+    for (const jit_page *page = vm->jit_pages; page && n > n_before; page = page->next, n--) {
+        const uint8_t *code = page->code;
+        whit_buf_printf(out, "loop at %u:%u, %zu bytes of x86-64\n", page->line, page->column, page->n_code_bytes);
+        for (size_t i = 0; i < page->n_code_bytes; i++)
+            whit_buf_printf(out, i % 16 == 15 || i + 1 == page->n_code_bytes ? "%02x\n" : "%02x ", code[i]);
+    }
+}
+
 const whit_lang_jit *whit_lang_jit_native(void)
 {
-    static const whit_lang_jit jit = {compile_loop, close_pages};
+    static const whit_lang_jit jit = {compile_loop, close_pages, list_pages};
     return &jit;
 }
