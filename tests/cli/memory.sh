@@ -34,23 +34,4 @@ head -c 100000 notes.mem >cut.mem
 whit memory stats cut.mem >out 2>err
 [ $? -lt 9 ] || complain "a cut store: $(cat err)"
 
-# Ten kills: what was said to be committed is there each time, and the store goes on.
-python3 -c 'for i in range(20000): print(f"line {i} of a long text about {i * 7919 % 1000} things")' >many
-before=0
-for kill in 1 2 3 4 5 6 7 8 9 10; do
-    # shellcheck disable=SC2086 # not the function: its shell would be killed, and not the program
-    ${EMULATOR:-} "$WHIT" memory import kills.mem many --batch 200 >progress 2>err &
-    pid=$!
-    sleep "0.$((kill * 37 % 7))$kill"
-    kill -9 $pid 2>/dev/null
-    wait $pid 2>/dev/null
-    said=$(tail -n 1 progress | sed -n 's/.*: \([0-9]*\)}$/\1/p')
-    [ -f kills.mem ] || continue
-    whit memory stats kills.mem >out 2>err || complain "kill $kill: $(cat err)"
-    now=$(sed -n 's/.*"records": \([0-9]*\).*/\1/p' out)
-    [ "$now" -ge $((before + ${said:-0})) ] && [ $(((now - before) % 200)) = 0 ] ||
-        complain "kill $kill: $now records, $before before and ${said:-0} committed"
-    before=$now
-done
-[ "$before" -gt 0 ] || complain "nothing was committed between the kills"
 finish
