@@ -59,7 +59,7 @@ static const char letters[] = "-ifthvq"; /* by type */
 bool lang_is_builtin(const char *name)
 {
     for (size_t i = 0; i < N_FUNCTIONS; i++)
-        if (strcmp(functions[i].name, name) == 0) return true;
+        if (*functions[i].name == *name && strcmp(functions[i].name, name) == 0) return true;
     return false;
 }
 
@@ -92,7 +92,7 @@ static bool fits(const char *signature, const lang_node *argument, bool widen)
 bool lang_find_host(const whit_lang_host *host, const char *name, uint32_t *function)
 {
     for (uint32_t i = 0; host && i < host->n_functions; i++)
-        if (strcmp(host->functions[i].name, name) == 0) {
+        if (*host->functions[i].name == *name && strcmp(host->functions[i].name, name) == 0) {
             *function = i;
             return true;
         }

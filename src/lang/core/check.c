@@ -17,7 +17,7 @@ struct checker {
     lang_scope *scope;
     lang_function *function; /* NULL: the outermost level */
     struct local *locals;    /* of the function */
-    uint32_t n_locals, depth, n_instances, n_copies;
+    uint32_t max_locals, n_locals, depth, n_instances, n_copies;
 };
 
 #define TRY WHIT_TRY
@@ -39,7 +39,7 @@ const char *whit_lang_type_name(whit_lang_type type)
 static bool find_local(const struct checker *c, const char *name, uint32_t *slot)
 {
     for (uint32_t i = c->n_locals; i-- > 0;)
-        if (strcmp(c->locals[i].name, name) == 0) {
+        if (*c->locals[i].name == *name && strcmp(c->locals[i].name, name) == 0) {
             *slot = i;
             return true;
         }
@@ -49,7 +49,7 @@ static bool find_local(const struct checker *c, const char *name, uint32_t *slot
 static bool find_global(const struct checker *c, const char *name, uint32_t *slot)
 {
     for (uint32_t i = c->scope->n_globals; i-- > 0;)
-        if (strcmp(c->scope->globals[i].name, name) == 0) {
+        if (*c->scope->globals[i].name == *name && strcmp(c->scope->globals[i].name, name) == 0) {
             *slot = i;
             return true;
         }
@@ -62,7 +62,7 @@ static whit_status declare(struct checker *c, const lang_node *at, const char *n
     if (*name && lang_is_builtin(name))
         return lang_fail(c->source, at->line, at->column, "'%s' is a function of the language", name);
     if (c->function) {
-        if (c->n_locals == LANG_MAX_LOCALS) return no_memory(c, at);
+        if (c->n_locals == c->max_locals) return no_memory(c, at);
         *slot = c->n_locals;
         c->locals[c->n_locals++] = (struct local){name, type};
         c->function->slot_types[*slot] = type;
@@ -214,6 +214,19 @@ static lang_node *copy_list(struct checker *c, const lang_node *node)
     return first;
 }
 
+/* Variables that a body may declare. */
+static uint32_t count_locals(const lang_node *node)
+{
+    uint32_t n = 0;
+    for (; node && n < LANG_MAX_LOCALS; node = node->next) {
+        if (node->kind == NODE_LET) n++;
+        if (node->kind == NODE_FOR) n += 2;
+        if (node->kind == NODE_BLOCK || node->kind == NODE_IF || node->kind == NODE_WHILE || node->kind == NODE_FOR)
+            n += count_locals(node->a) + count_locals(node->b) + count_locals(node->c);
+    }
+    return n < LANG_MAX_LOCALS ? n : LANG_MAX_LOCALS;
+}
+
 static whit_status check_instance(struct checker *c, const lang_node *call, lang_function *f, lang_function *instance)
 {
     struct checker inner = *c;
@@ -225,7 +238,9 @@ static whit_status check_instance(struct checker *c, const lang_node *call, lang
     inner.function = instance;
     inner.n_locals = 0;
     instance->slot_types = lang_arena_take(c->arena, LANG_MAX_LOCALS);
-    inner.locals = lang_arena_take(c->arena, LANG_MAX_LOCALS * sizeof *inner.locals);
+    inner.max_locals = f->n_parameters + count_locals(f->body);
+    inner.max_locals = inner.max_locals < LANG_MAX_LOCALS ? inner.max_locals : LANG_MAX_LOCALS;
+    inner.locals = lang_arena_take(c->arena, (inner.max_locals + 1) * sizeof *inner.locals);
     instance->code = copy(c, f->body);
     if (!instance->slot_types || !inner.locals || !instance->code) return no_memory(c, call);
     uint32_t i = 0;

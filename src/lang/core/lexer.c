@@ -167,11 +167,13 @@ whit_status lang_next(lang_source *s, lang_token *token)
         token->kind = TOKEN_NAME;
         token->n = (uint32_t)n;
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-            if (strlen(words[i]) == n && memcmp(words[i], token->text, n) == 0) token->kind = TOKEN_WORD;
+            if (*words[i] == c && strlen(words[i]) == n && memcmp(words[i], token->text, n) == 0)
+                token->kind = TOKEN_WORD;
         s->at += n;
         return WHIT_OK;
     }
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        if (*marks[i] != c) continue;
         size_t n = strlen(marks[i]);
         if (s->n - s->at < n || memcmp(marks[i], token->text, n) != 0) continue;
         token->kind = TOKEN_MARK;

@@ -21,8 +21,8 @@ static whit_status advance(struct parser *p)
 
 static bool is(const struct parser *p, const char *text)
 {
-    return (p->token.kind == TOKEN_MARK || p->token.kind == TOKEN_WORD) && strlen(text) == p->token.n &&
-        memcmp(text, p->token.text, p->token.n) == 0;
+    return (p->token.kind == TOKEN_MARK || p->token.kind == TOKEN_WORD) && *text == *p->token.text &&
+        strlen(text) == p->token.n && memcmp(text, p->token.text, p->token.n) == 0;
 }
 
 static whit_status fail(struct parser *p, const char *wanted)

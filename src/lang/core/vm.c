@@ -30,9 +30,10 @@ whit_status whit_lang_open(const whit_lang_options *options, whit_lang **out, wh
     if (whit_isa_allows(options->quat->isa, WHIT_ISA_AVX512)) vm->kernels = &lang_chunk_avx512;
 #endif
     vm->globals = whit_zalloc_array(allocator, LANG_MAX_GLOBALS, sizeof *vm->globals);
-    vm->scope.globals = whit_zalloc_array(allocator, LANG_MAX_GLOBALS, sizeof *vm->scope.globals);
-    vm->stack = whit_zalloc_array(allocator, LANG_STACK_VALUES, sizeof *vm->stack);
-    vm->chunks = whit_zalloc_array(allocator, LANG_REGISTERS * LANG_CHUNK, sizeof *vm->chunks);
+    /* Not zeroed, as only what was declared, entered or computed is read: pages that nobody needs cost nothing. */
+    vm->scope.globals = whit_alloc(allocator, LANG_MAX_GLOBALS * sizeof *vm->scope.globals);
+    vm->stack = whit_alloc(allocator, LANG_STACK_VALUES * sizeof *vm->stack);
+    vm->chunks = whit_alloc(allocator, LANG_REGISTERS * LANG_CHUNK * sizeof *vm->chunks);
     if (!vm->globals || !vm->scope.globals || !vm->stack || !vm->chunks) {
         whit_lang_close(vm);
         return whit_fail_memory(error, "a program", LANG_STACK_VALUES * sizeof *vm->stack);
