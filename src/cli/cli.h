@@ -77,6 +77,7 @@ typedef struct cli_verb {
     size_t values_bytes;              /* of the verb's struct */
     const void *defaults;             /* one such struct */
     cli_run_fn *run;
+    bool takes_variables; /* what no option gave may come from WHIT_PORT for --port, and so on */
 } cli_verb;
 
 extern const cli_verb *const cli_verbs[]; /* ends with NULL */

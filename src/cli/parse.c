@@ -221,6 +221,37 @@ static bool pass_over(const cli_call *call, const cli_habit *habit, bool has_tex
     return true;
 }
 
+/* "WHIT_API_KEY_FILE" of "--api-key-file", by the option's last name. */
+static void variable_name(const cli_option *option, char *variable, size_t variable_bytes)
+{
+    char name[32] = "";
+    for (const char *at = option->names; (at = cli_option_name(at, name, sizeof name));) {
+    }
+    const char *bare = name + strspn(name, "-");
+    snprintf(variable, variable_bytes, "WHIT_%s", bare);
+    for (char *c = variable + 5; *c; c++) *c = *c == '-' ? '_' : *c >= 'a' && *c <= 'z' ? (char)(*c - 32) : *c;
+}
+
+enum { MOST_OPTIONS = 96 };
+
+/* Options that were not given (`seen`, by number) come from the environment; of a flag, 0 is none. */
+static int take_variables(cli_call *call, const bool *seen)
+{
+    size_t group_offset;
+    const cli_option *option;
+    bool has_operand = cli_verb_takes_model(call->verb) && call->n_operands == 1;
+    for (size_t i = 0; i < MOST_OPTIONS && (option = cli_verb_option(call->verb, i, &group_offset)); i++) {
+        char variable[64];
+        variable_name(option, variable, sizeof variable);
+        const char *text = getenv(variable);
+        bool is_model = has_operand && !strcmp(variable, "WHIT_MODEL");
+        if (seen[i] || is_model || !text || !*text || (option->kind == CLI_FLAG && !strcmp(text, "0"))) continue;
+        if (!store(option, text, (char *)call->values + group_offset + option->offset))
+            return refuse_value(call, variable, option, text);
+    }
+    return CLI_OK;
+}
+
 int cli_parse(cli_call *call, int argc, char **argv)
 {
     const cli_verb *verb = call->verb;
@@ -229,7 +260,7 @@ int cli_parse(cli_call *call, int argc, char **argv)
     if (!call->values || !call->operands) return cli_fail(call, CLI_LIMIT, "out of memory");
     if (verb->values_bytes) memcpy(call->values, verb->defaults, verb->values_bytes);
 
-    bool options_over = false;
+    bool options_over = false, seen[MOST_OPTIONS] = {false};
     for (int i = 0; i < argc; i++) {
         char *given = argv[i];
         if (options_over || given[0] != '-' || !given[1]) {
@@ -267,8 +298,12 @@ int cli_parse(cli_call *call, int argc, char **argv)
         }
         if (!store(option, text, (char *)call->values + group_offset + option->offset))
             return refuse_value(call, given, option, text);
+        const cli_option *other;
+        for (size_t k = 0; k < MOST_OPTIONS && (other = cli_verb_option(verb, k, NULL)); k++)
+            seen[k] |= other == option;
     }
-    return check_operands(call);
+    int status = verb->takes_variables ? take_variables(call, seen) : CLI_OK;
+    return status == CLI_OK ? check_operands(call) : status;
 }
 
 void cli_call_free(cli_call *call)

@@ -2,7 +2,6 @@
  * whit serve: a model over HTTP. */
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/flags.h"
@@ -61,51 +60,6 @@ static void confined(void *user, const char *why_not)
         fprintf(stderr, "whit: in a sandbox: no more files, connections or programs (--no-sandbox switches it off)\n");
 }
 
-/* What no flag gave may come from the environment. */
-static bool from_environment(struct serve_values *values)
-{
-    const struct {
-        const char *name, **text;
-        const char *usual;
-    } texts[] = {{"WHIT_HOST", &values->host, defaults.host},
-                 {"WHIT_SOCKET", &values->socket_path, NULL},
-                 {"WHIT_API_KEY_FILE", &values->key_file, NULL},
-                 {"WHIT_CORS", &values->cors, NULL},
-                 {"WHIT_ALIAS", &values->alias, NULL},
-                 {"WHIT_MODEL", &values->model.path, NULL},
-                 {"WHIT_LOG", &values->log, NULL}};
-    const struct {
-        const char *name;
-        uint32_t *value, usual, max;
-    } counts[] = {{"WHIT_PORT", &values->port, defaults.port, 65535},
-                  {"WHIT_PARALLEL", &values->n_parallel, defaults.n_parallel, 256},
-                  {"WHIT_QUEUE", &values->n_queue, defaults.n_queue, 65536},
-                  {"WHIT_TIMEOUT", &values->timeout_s, 0, 1 << 20},
-                  {"WHIT_CTX_SIZE", &values->session.n_ctx, 0, 1 << 30},
-                  {"WHIT_THREADS", &values->session.n_threads, 0, 1024}};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        const char *text = getenv(texts[i].name);
-        if (text && *text && *texts[i].text == texts[i].usual) *texts[i].text = text;
-    }
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        const char *text = getenv(counts[i].name);
-        char *end;
-        if (!text || !*text || *counts[i].value != counts[i].usual) continue;
-        unsigned long value = strtoul(text, &end, 10);
-        if (*end || value > counts[i].max) return false;
-        *counts[i].value = (uint32_t)value;
-    }
-    const struct {
-        const char *name;
-        bool *value;
-    } switches[] = {{"WHIT_LOG_TEXTS", &values->log_texts}, {"WHIT_NO_SANDBOX", &values->no_sandbox}};
-    for (size_t i = 0; i < sizeof switches / sizeof switches[0]; i++) {
-        const char *text = getenv(switches[i].name);
-        if (text && *text && strcmp(text, "0") != 0) *switches[i].value = true;
-    }
-    return values->n_parallel > 0;
-}
-
 static int run(cli_call *call)
 {
     struct serve_values *values = call->values;
@@ -115,7 +69,6 @@ static int run(cli_call *call)
         return cli_fail(call, CLI_REFUSED,
                         "libmicrohttpd (libmicrohttpd.so.12) is not on this machine or not in this build, so it cannot "
                         "serve");
-    if (!from_environment(values)) return cli_fail(call, CLI_USAGE, "a WHIT_ variable is not a number in its bounds");
     int status = cli_open_flagged_model(call, &values->model, &model);
     if (status != CLI_OK) return status;
     whit_session_options session = cli_session_wanted(&values->session, WHIT_ACT_I8);
@@ -157,12 +110,13 @@ const cli_verb cli_serve_verb = {
     "Answers requests as OpenAI's API has them: /v1/chat/completions, /v1/completions, /v1/models; and /health, "
     "/metrics, /props, /slots, /tokenize, /detokenize, /apply-template. Several requests are worked on at once, and "
     "each "
-    "gets the answer that it would get alone. Every option of OPTIONS, -m, -c and -t may come from a variable instead "
-    "(WHIT_PORT for --port); the option wins. SIGTERM lets what runs end; a second one ends it.\n"
+    "gets the answer that it would get alone. Every option may come from a variable instead, by its long name "
+    "(WHIT_PORT for --port, WHIT_CTX_SIZE for -c); the option wins. SIGTERM lets what runs end; a second one ends it.\n"
     "  whit serve -m model.gguf --port 8080\n"
     "  curl localhost:8080/v1/completions -d '{\"prompt\": \"Once upon a time\"}'",
     {{"OPTIONS", options, 0}, {"MODEL", cli_model_options, AT(model)}, {"SESSION", cli_session_options, AT(session)}},
     sizeof(struct serve_values),
     &defaults,
     run,
+    true,
 };

@@ -303,7 +303,8 @@ static void route(whit_api *api, const whit_web_request *request, uint64_t key, 
         else if (*api->stop)
             whit_api_fail(reply, 503, "server_error", NULL, "the server is ending");
     } else if (whit_ollama_route(api, request, key, reply) || whit_messages_route(api, request, path, key, reply) ||
-               whit_responses_route(api, request, path, key, reply)) {
+               whit_responses_route(api, request, path, key, reply) ||
+               whit_completion_route(api, request, path, key, reply)) {
         return;
     } else if (post && !strcmp(path, "/embeddings")) {
         whit_api_embeddings(api, request, reply);

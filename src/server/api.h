@@ -95,6 +95,8 @@ typedef struct whit_ask_calls {
 struct whit_ask {
     whit_api *api;
     bool is_chat, stream, include_usage, echo, tools;
+    bool infill;              /* the answer belongs between the prompt and `suffix` */
+    const json_t *suffix;     /* the body's; NULL: empty */
     bool ollama, ollama_chat; /* replies as Ollama has them; those of /api/chat */
     uint32_t n, n_each;       /* jobs; answers of a prompt, whose jobs lie side by side */
     whit_job *jobs[WHIT_API_MOST_ANSWERS];

@@ -199,10 +199,16 @@ static bool read_form(const whit_ask *ask, const json_t *body, whit_job *job, wh
 static bool tokenize(whit_ask *ask, const char *text, size_t n_bytes, int32_t **ids, size_t *n, whit_web_reply *reply)
 {
     whit_error error;
-    size_t capacity = n_bytes + 16;
+    const char *suffix = ask->infill && ask->suffix ? json_string_value(ask->suffix) : "";
+    size_t n_suffix = json_string_length(ask->suffix), capacity = n_bytes + n_suffix + 16;
     *ids = malloc(capacity * sizeof **ids);
-    whit_status status = *ids ? whit_tokenize(ask->api->model, text, n_bytes, true, true, *ids, capacity, n, &error)
-                              : whit_fail_memory(&error, "the prompt", capacity * sizeof **ids);
+    whit_status status = WHIT_OK;
+    if (!*ids)
+        status = whit_fail_memory(&error, "the prompt", capacity * sizeof **ids);
+    else if (ask->infill)
+        status = whit_tokenize_infill(ask->api->model, text, n_bytes, suffix, n_suffix, *ids, capacity, n, &error);
+    else
+        status = whit_tokenize(ask->api->model, text, n_bytes, true, true, *ids, capacity, n, &error);
     if (status != WHIT_OK) whit_api_fail_error(reply, &error);
     return status == WHIT_OK;
 }
@@ -239,6 +245,7 @@ static bool read_prompt(whit_ask *ask, const json_t *prompt, struct prompts *to,
             return fail(reply, "prompt", "out of memory");
         return tokenize(ask, text, n_bytes, ids, n, reply);
     }
+    if (ask->infill) return fail(reply, "prompt", "expected a text in front of the suffix");
     *n = json_array_size(prompt);
     *ids = malloc((*n + 1) * sizeof **ids);
     if (!json_is_array(prompt) || !*ids)
@@ -366,8 +373,11 @@ static bool fill_in(whit_ask *ask, const json_t *body, uint64_t key, whit_web_re
     bool ok = read_switch(body, "stream", &ask->stream, reply) && read_count(body, "n", 1, MOST_EACH, &n, reply) &&
         read_count(body, "best_of", 1, MOST_EACH, &best_of, reply);
     if (ok && best_of > n) ok = fail(reply, "best_of", "answers beyond n are not made");
-    if (ok && json_string_length(json_object_get(body, "suffix")) > 0)
-        ok = fail(reply, "suffix", "text behind the answer is not served");
+    ask->suffix = ask->is_chat ? NULL : json_object_get(body, "suffix");
+    if (json_is_null(ask->suffix)) ask->suffix = NULL;
+    if (ok && ask->suffix && !json_is_string(ask->suffix)) ok = fail(reply, "suffix", "expected a text");
+    ask->infill =
+        !ask->is_chat && (json_string_length(ask->suffix) > 0 || json_is_true(json_object_get(body, "infill")));
     ask->n_each = (uint32_t)n;
     ok = ok && (ask->is_chat ? render_chat : read_prompts)(ask, body, &prompts, reply);
     for (uint32_t i = 0; i < prompts.n && ok; i++) {

@@ -14,6 +14,9 @@ json_t *whit_dialect_text(const void *text, size_t n);
 /* POST /v1/messages and /v1/messages/count_tokens; POST /v1/responses. False: the path is none of them. */
 bool whit_messages_route(whit_api *api, const whit_web_request *request, const char *path, uint64_t key,
                          whit_web_reply *reply);
+/* POST /completion and /infill, as llama.cpp has them. */
+bool whit_completion_route(whit_api *api, const whit_web_request *request, const char *path, uint64_t key,
+                           whit_web_reply *reply);
 bool whit_responses_route(whit_api *api, const whit_web_request *request, const char *path, uint64_t key,
                           whit_web_reply *reply);
 

@@ -408,8 +408,12 @@ static void send_part(struct stream *s, uint32_t i, const char *text, size_t n, 
     }
     if (logprobs && s->ask->is_chat)
         send_chunk(s, i, json_pack("{s:s}", "content", ""), logprobs, NULL), logprobs = NULL;
+    if (s->ask->dialect) json_decref(logprobs), logprobs = NULL; /* in whole answers alone */
     if (n && s->ask->is_chat)
         whit_chat_parser_push(s->parts[i].parser, text, n, NULL);
+    else if (n && s->ask->dialect)
+        s->ask->dialect->event(s->ask, &(whit_chat_event){.kind = WHIT_CHAT_TEXT, .text = text, .text_bytes = n},
+                               &s->out);
     else if (n && s->ask->ollama)
         send_event(s, whit_ollama_line(s->ask, text, n, NULL, 0, NULL, false));
     else if (n || logprobs)

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -616,6 +617,77 @@ def test_fields():
           "the own page may not ask")
 
 
+def test_native():
+    """llama.cpp's own endpoints."""
+    asked = {"prompt": "Once upon a time", "n_predict": 12, "temperature": 0}
+    text = post("/v1/completions", {**asked, "max_tokens": 12})["choices"][0]["text"]
+    whole = post("/completion", asked)
+    check(whole["content"] == text and whole["stop"] is True and whole["stop_type"] == "limit" and
+          whole["tokens_predicted"] == 12 and whole["tokens_evaluated"] > 3, whole)
+    status, stream = ask("POST", "/completion", {**asked, "stream": True, "n_probs": 2})
+    pieces = [json.loads(line[6:]) for line in stream.decode().split("\n\n") if line]
+    check(status == 200 and "".join(p["content"] for p in pieces) == text, pieces)
+    check([p["stop"] for p in pieces] == [False] * (len(pieces) - 1) + [True], pieces)
+    check(pieces[-1]["tokens_predicted"] == 12, pieces[-1])
+    word = post("/completion", {**asked, "stop": [text[6:9]]})
+    check(word["stop_type"] == "word" and word["content"] == text[:6], word)
+    probs = post("/completion", {**asked, "n_probs": 2, "n_predict": 3})["logprobs"]
+    check(all(len(top) == 2 for top in probs["top_logprobs"]), probs)
+    post("/completion", {**asked, "prompt": ["a", "b"]}, 400)
+    refused = post("/infill", {"input_prefix": "a", "input_suffix": "b"}, 400)["error"]["message"]
+    check("fill" in refused, "what the model cannot do is not said", refused)
+
+
+def test_infill():
+    """Text between two others, of a model that has the tokens for it."""
+    global port
+    shutil.copytree("tools_model", "infill_model")
+    with open("infill_model/tokenizer.json", encoding="utf-8") as file:
+        tokenizer = json.load(file)
+    marks = ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"]
+    names = {id: text for text, id in tokenizer["model"]["vocab"].items()}
+    ids = [290, 291, 292]
+    tokenizer["added_tokens"] += [{"id": id, "content": mark, "single_word": False, "lstrip": False, "rstrip": False,
+                                   "normalized": False, "special": True} for id, mark in zip(ids, marks)]
+    for id, mark in zip(ids, marks):
+        tokenizer["model"]["vocab"].pop(names.get(id), None)
+        tokenizer["model"]["vocab"][mark] = id
+    with open("infill_model/tokenizer.json", "w", encoding="utf-8") as file:
+        json.dump(tokenizer, file)
+    before, (server, port) = port, start("-m", "infill_model", "-c", "512")
+    tokens = [post("/tokenize", {"content": text})["tokens"] for text in ("int a", "return a")]
+    prompt = [ids[0], *tokens[0], ids[1], *tokens[1], ids[2]]
+    rest = {"temperature": 0, "max_tokens": 8}
+    text = post("/v1/completions", {"prompt": prompt, **rest})["choices"][0]["text"]
+    one = post("/v1/completions", {"prompt": "int a", "suffix": "return a", **rest})
+    two = post("/infill", {"input_prefix": "int", "prompt": " a", "input_suffix": "return a", "n_predict": 8, **rest})
+    check(one["choices"][0]["text"] == text == two["content"], text, one, two)
+    check(one["usage"]["prompt_tokens"] == len(prompt) == two["tokens_evaluated"], prompt, one, two)
+    post("/v1/completions", {"prompt": [1, 2], "suffix": "x"}, 400)
+    server.send_signal(signal.SIGTERM)
+    check(server.wait(20) == 0, "the server did not end well")
+    port = before
+
+
+def test_variables():
+    """Every option may come from a variable; the option wins."""
+    global port
+    os.environ.update({"WHIT_PARALLEL": "2", "WHIT_CTX_SIZE": "64", "WHIT_PORT": "1", "WHIT_KV": "i8"})
+    before, (server, port) = port, start("-c", "96")
+    props = json.loads(ask("GET", "/props")[1])
+    check(props["total_slots"] == 2 and props["n_ctx"] == 96, props)
+    server.kill()
+    server.wait()
+    port = before
+    for name in ("WHIT_PARALLEL", "WHIT_CTX_SIZE", "WHIT_PORT"):
+        del os.environ[name]
+    os.environ["WHIT_KV"] = "i9"
+    command = os.environ.get("SERVER", os.environ["WHIT"] + " serve").split()
+    refused = subprocess.run([*command, "--port", "0"], stderr=subprocess.PIPE, timeout=30, check=False)
+    check(refused.returncode == 2 and b"WHIT_KV takes one of" in refused.stderr, refused.stderr)
+    del os.environ["WHIT_KV"]
+
+
 def test_pieces(model):
     """Log-probabilities name tokens by what they add to the text, also where tokenizers drop a first space."""
     global port
@@ -700,6 +772,9 @@ test_endpoints()
 test_prompt_logprobs()
 test_vendors()
 test_tools()
+test_native()
+test_infill()
+test_variables()
 test_operations()
 test_page()
 test_embeddings()

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT
+ * llama.cpp's own API: POST /completion and /infill, which editors ask. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/dialect.h"
+
+/* ---- requests ------------------------------------------------------------------------------------ */
+
+static bool refuse(whit_web_reply *reply, const char *param, const char *what)
+{
+    whit_api_fail(reply, 400, "invalid_request_error", param, "%s: %s", param, what);
+    return false;
+}
+
+/* A text that may be absent, behind what is there. */
+static bool append_text(const json_t *body, const char *key, whit_buf *out, whit_web_reply *reply)
+{
+    const json_t *own = json_object_get(body, key);
+    if (!own || json_is_null(own)) return true;
+    if (!json_is_string(own)) return refuse(reply, key, "expected a text");
+    return whit_buf_append(out, json_string_value(own), json_string_length(own)) || refuse(reply, key, "out of memory");
+}
+
+/* What stands in front: other files first, then the text before the gap. */
+static bool read_prefix(const json_t *body, whit_buf *prefix, whit_web_reply *reply)
+{
+    const json_t *files = json_object_get(body, "input_extra");
+    for (size_t i = 0; i < json_array_size(files); i++) {
+        const json_t *file = json_array_get(files, i);
+        if (!append_text(file, "text", prefix, reply)) return false;
+        whit_buf_append_str(prefix, "\n");
+    }
+    return append_text(body, "input_prefix", prefix, reply) && append_text(body, "prompt", prefix, reply);
+}
+
+/* As OpenAI has it; NULL: refused. */
+static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
+{
+    json_t *own = json_copy((json_t *)body), *most = json_object_get(body, "n_predict");
+    const json_t *prompt = json_object_get(body, "prompt"), *n_probs = json_object_get(body, "n_probs");
+    whit_buf prefix = {0}, suffix = {0};
+    bool ok = own != NULL;
+    if (ok && infill) {
+        ok = read_prefix(body, &prefix, reply) && append_text(body, "input_suffix", &suffix, reply);
+        if (ok) json_object_set_new(own, "prompt", whit_dialect_text(prefix.data, prefix.size_bytes));
+        if (ok) json_object_set_new(own, "suffix", whit_dialect_text(suffix.data, suffix.size_bytes));
+        json_object_set_new(own, "infill", json_true());
+    } else if (ok && json_is_array(prompt) && !json_is_integer(json_array_get(prompt, 0))) {
+        ok = refuse(reply, "prompt", "a list of prompts is for /v1/completions");
+    }
+    if (most && !json_is_null(most)) /* below zero: as many as fit */
+        json_object_set_new(own, "max_tokens",
+                            json_is_integer(most) && json_integer_value(most) < 0 ? json_integer(1 << 30)
+                                                                                  : json_incref(most));
+    else if (!json_object_get(body, "max_tokens"))
+        json_object_set_new(own, "max_tokens", json_integer(1 << 30));
+    if (json_is_integer(n_probs) && json_integer_value(n_probs) > 0)
+        json_object_set(own, "logprobs", (json_t *)n_probs);
+    json_object_del(own, "n");
+    whit_buf_free(&prefix);
+    whit_buf_free(&suffix);
+    if (ok) return own;
+    json_decref(own);
+    return NULL;
+}
+
+/* ---- replies ------------------------------------------------------------------------------------- */
+
+static json_t *piece(const void *text, size_t n, bool stop)
+{
+    return json_pack("{s:i, s:o, s:b}", "index", 0, "content", whit_dialect_text(text, n), "stop", stop);
+}
+
+static json_t *finished(const whit_ask *ask, json_t *own)
+{
+    const whit_job *job = ask->jobs[0];
+    const char *type = job->finish == WHIT_FINISH_END ? "eos" : job->finish == WHIT_FINISH_STOP ? "word" : "limit";
+    double prompt_ms = (double)(job->first_ns - job->started_ns) / 1e6;
+    double rest_ms = (double)(job->done_ns - job->first_ns) / 1e6;
+    json_t *rest = json_pack("{s:s, s:s, s:b, s:I, s:I, s:I}", "model", ask->api->options->model_name, "stop_type",
+                             type, "truncated", 0, "tokens_predicted", (json_int_t)job->n_generated, "tokens_evaluated",
+                             (json_int_t)job->n_ids, "tokens_cached", (json_int_t)job->n_cached);
+    if (job->first_ns)
+        json_object_set_new(rest, "timings",
+                            json_pack("{s:I, s:f, s:I, s:f}", "prompt_n", (json_int_t)(job->n_ids - job->n_cached),
+                                      "prompt_ms", prompt_ms, "predicted_n", (json_int_t)job->n_generated,
+                                      "predicted_ms", rest_ms));
+    json_object_update(own, rest);
+    json_decref(rest);
+    return own;
+}
+
+static json_t *whole(whit_ask *ask, const json_t *choice)
+{
+    const json_t *text = json_object_get(choice, "text");
+    json_t *own = finished(ask, piece(json_string_value(text), json_string_length(text), true));
+    json_t *logprobs = json_object_get(choice, "logprobs");
+    if (logprobs && !json_is_null(logprobs)) json_object_set(own, "logprobs", logprobs);
+    return own;
+}
+
+static void send(json_t *event, whit_buf *out)
+{
+    char *text = event ? json_dumps(event, JSON_COMPACT) : NULL;
+    if (text && whit_buf_append_str(out, "data: ") && whit_buf_append_str(out, text)) whit_buf_append_str(out, "\n\n");
+    free(text);
+    json_decref(event);
+}
+
+static void begin(whit_ask *ask, whit_buf *out)
+{
+    (void)ask, (void)out;
+}
+
+static void event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
+{
+    (void)ask;
+    send(piece(event->text, event->text_bytes, false), out);
+}
+
+static void end(whit_ask *ask, whit_buf *out)
+{
+    send(finished(ask, piece("", 0, true)), out);
+}
+
+static void fail(whit_ask *ask, const whit_error *error, whit_buf *out)
+{
+    (void)ask;
+    send(json_pack("{s:{s:s, s:s, s:i}}", "error", "message", error->message, "type", "server_error", "code", 500),
+         out);
+}
+
+static const whit_dialect dialect = {whole, begin, event, end, fail};
+
+bool whit_completion_route(whit_api *api, const whit_web_request *request, const char *path, uint64_t key,
+                           whit_web_reply *reply)
+{
+    bool infill = !strcmp(path, "/infill");
+    if (strcmp(request->method, "POST") || (!infill && strcmp(path, "/completion"))) return false;
+    json_t *body = json_loadb(request->body ? request->body : "", request->body_bytes, 0, NULL), *own = NULL;
+    if (!json_is_object(body))
+        whit_api_fail(reply, 400, "invalid_request_error", NULL, "the body is no JSON object");
+    else if (*api->stop)
+        whit_api_fail(reply, 503, "server_error", NULL, "the server is ending");
+    else
+        own = translate(body, infill, reply);
+    whit_ask *ask = own ? whit_ask_open_body(api, own, request->fd, key, false, reply) : NULL;
+    if (ask) {
+        ask->dialect = &dialect;
+        ask->path = infill ? "infill" : "llama_completion";
+        whit_ask_reply(ask, reply);
+    }
+    json_decref(own);
+    json_decref(body);
+    return true;
+}
