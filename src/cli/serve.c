@@ -2,9 +2,12 @@
  * whit serve: a model over HTTP. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/flags.h"
+#include "cli/names.h"
+#include "cli/tales.h"
 #include "cli/verbs.h"
 #include "server/server.h"
 
@@ -12,7 +15,10 @@ struct serve_values {
     const char *host, *socket_path, *key_file, *cors, *alias, *log;
     bool log_texts, no_sandbox;
     uint32_t port, n_parallel, n_queue, timeout_s;
-    cli_model_flags model;
+    cli_list models, adapters;
+    const char *family;
+    bool no_cache;
+    uint32_t max_memory_mb;
     cli_session_flags session;
 };
 static const struct serve_values defaults = {.host = "127.0.0.1", .port = 8080, .n_parallel = 4, .n_queue = 256};
@@ -27,7 +33,11 @@ static const cli_option options[] = {
     {"--queue", CLI_COUNT, AT(n_queue), "N", "Requests that may wait; beyond, they are answered 503; 256.", 0, 65536},
     {"--timeout", CLI_COUNT, AT(timeout_s), "S", "Seconds that an answer may take; 0, the default, is no limit.", 0,
      1 << 20},
-    {"--alias", CLI_TEXT, AT(alias), "NAME", "What the model is called in replies; the name given with -m."},
+    {"--alias", CLI_TEXT, AT(alias), "NAME", "What the first model is called in replies; the name given with -m."},
+    {"--max-memory", CLI_COUNT, AT(max_memory_mb), "MB",
+     "Close idle models beyond so much memory; 0, the default, keeps what was opened.", 0, 1 << 30},
+    {"--adapter", CLI_REPEAT, AT(adapters), "[NAME=]A",
+     "An adapter that requests may ask for, by NAME, with a strength of their own; may be given again."},
     {"--api-key-file", CLI_FILE, AT(key_file), "FILE", "Ask for one of these keys, one a line."},
     {"--log", CLI_FILE, AT(log), "FILE", "Append a line of JSON for each request; - is stderr. Texts are left out."},
     {"--log-texts", CLI_FLAG, AT(log_texts), NULL, "What was asked and answered goes to the log, too."},
@@ -36,7 +46,18 @@ static const cli_option options[] = {
     {0},
 };
 
-static volatile int ending; /* 1: end when all is answered; 2: now */
+static const cli_option model_options[] = {
+    {"-m, --model", CLI_REPEAT, AT(models), "[NAME=]FILE",
+     "A model: an .ndf, a source that is converted into the cache, or a pulled one's name; tales, the built-in one, "
+     "without this. May be given again: the first is open from the start, others at their first request."},
+    {"--family", CLI_FILE, AT(family), "FILE",
+     "The first model's forward pass, a program of the array language, instead of its family's own."},
+    {"--no-cache", CLI_FLAG, AT(no_cache), NULL, "Convert a source in memory and write nothing; of one model alone."},
+    {0},
+};
+
+static volatile int reloading; /* files may have been replaced */
+static volatile int ending;    /* 1: end when all is answered; 2: now */
 
 static void on_signal(int signal)
 {
@@ -44,10 +65,18 @@ static void on_signal(int signal)
     if (ending < 2) ending++;
 }
 
+static void on_hangup(int signal)
+{
+    (void)signal;
+    reloading = 1;
+}
+
 static void ready(void *user, const char *address)
 {
     const whit_server_options *o = user;
-    fprintf(stderr, "whit: serving %s at %s (%u at once%s); Ctrl-C ends it\n", o->model_name, address, o->n_parallel,
+    fprintf(stderr, "whit: serving %s", o->models[0].name);
+    for (size_t i = 1; i < o->n_models; i++) fprintf(stderr, ", %s", o->models[i].name);
+    fprintf(stderr, " at %s (%u at once%s); Ctrl-C ends it\n", address, o->n_parallel,
             o->socket_path ? "" : "; open it in a browser to chat");
 }
 
@@ -57,25 +86,140 @@ static void confined(void *user, const char *why_not)
     if (why_not)
         fprintf(stderr, "whit: no sandbox: %s\n", why_not);
     else
-        fprintf(stderr, "whit: in a sandbox: no more files, connections or programs (--no-sandbox switches it off)\n");
+        fprintf(stderr,
+                "whit: in a sandbox: no connections, no programs, and of files its models' folders alone (--no-sandbox "
+                "switches it off)\n");
+}
+
+/* ---- models and adapters ------------------------------------------------------------------------- */
+
+/* "NAME=PATH": the name, for the caller to free, and *path behind it. Without one the path is the name. */
+static char *name_of(const char *text, const char **path)
+{
+    size_t n = strcspn(text, "=/");
+    *path = text[n] == '=' && n ? text + n + 1 : text;
+    return *path == text ? strdup(text) : strndup(text, n);
+}
+
+/* What is served; strings and lists that free_served releases. */
+struct served {
+    whit_server_model *models;
+    char (*paths)[CLI_PATH_BYTES];
+    size_t n_models;
+    whit_server_adapter *adapters;
+    size_t n_adapters;
+    cli_text family; /* of the first model */
+    bool no_cache;
+};
+
+static whit_status open_again(void *user, const char *path, whit_model **model, whit_error *error)
+{
+    const struct served *served = user;
+    whit_model_options wanted = whit_model_options_default();
+    if (!path) return cli_tales_open(model, error);
+    wanted.no_cache = served->no_cache;
+    if (served->family.data && path == served->models[0].path) wanted.family_program = served->family.data;
+    return whit_model_open(path, &wanted, model, error);
+}
+
+static void free_served(struct served *served)
+{
+    for (size_t i = 0; i < served->n_models; i++) {
+        whit_model_close(served->models[i].model);
+        free((char *)served->models[i].name);
+        free((char *)served->models[i].file);
+    }
+    for (size_t i = 0; i < served->n_adapters; i++) free((char *)served->adapters[i].name);
+    free(served->family.data);
+    free(served->models);
+    free(served->paths);
+    free(served->adapters);
+}
+
+static int open_model(cli_call *call, const struct serve_values *values, const char *text, struct served *served)
+{
+    whit_server_model *model = &served->models[served->n_models];
+    char *found = served->paths[served->n_models];
+    const char *path = NULL, *file;
+    const void *address;
+    size_t n_bytes;
+    whit_error error;
+    model->name = text ? name_of(text, &path) : strdup(CLI_TALES_NAME);
+    served->n_models++;
+    if (!model->name) return cli_fail(call, CLI_LIMIT, "out of memory");
+    for (size_t i = 0; i + 1 < served->n_models; i++)
+        if (!strcmp(served->models[i].name, model->name))
+            return cli_fail(call, CLI_USAGE, "two models are called %s; name them: -m NAME=FILE", model->name);
+    cli_model_flags flags = {.path = path, .no_cache = values->no_cache};
+    if (served->n_models == 1) flags.family = values->family;
+    int status = cli_open_flagged_model(call, &flags, &model->model);
+    if (status != CLI_OK || cli_is_tales(path)) return status;
+    if (cli_find_model(path, found, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    model->path = found;
+    if (whit_model_mapping(model->model, 0, &address, &n_bytes, &file) && file) {
+        model->file = strdup(file);
+        model->is_converted = strcmp(file, found) != 0;
+    }
+    return CLI_OK;
+}
+
+static int open_served(cli_call *call, const struct serve_values *values, struct served *served)
+{
+    size_t n = values->models.n ? values->models.n : 1;
+    served->models = calloc(n, sizeof *served->models);
+    served->paths = calloc(n, sizeof *served->paths);
+    served->adapters = calloc(values->adapters.n + 1, sizeof *served->adapters);
+    if (!served->models || !served->paths || !served->adapters) return cli_fail(call, CLI_LIMIT, "out of memory");
+    served->no_cache = values->no_cache;
+    if (values->family) {
+        int status = cli_read_text(call, values->family, &served->family);
+        if (status != CLI_OK) return status;
+    }
+    if (values->no_cache && n > 1) return cli_fail(call, CLI_USAGE, "--no-cache is for one model");
+    for (size_t i = 0; i < n; i++) {
+        int status = open_model(call, values, values->models.n ? values->models.items[i] : NULL, served);
+        if (status != CLI_OK) return status;
+    }
+    if (values->alias) {
+        free((char *)served->models[0].name);
+        served->models[0].name = strdup(values->alias);
+        if (!served->models[0].name) return cli_fail(call, CLI_LIMIT, "out of memory");
+    }
+    for (size_t i = 0; i < values->adapters.n; i++) {
+        whit_server_adapter *adapter = &served->adapters[served->n_adapters++];
+        adapter->name = name_of(values->adapters.items[i], &adapter->path);
+        if (!adapter->name) return cli_fail(call, CLI_LIMIT, "out of memory");
+    }
+    return CLI_OK;
 }
 
 static int run(cli_call *call)
 {
     struct serve_values *values = call->values;
-    whit_model *model = NULL;
+    struct served served = {.n_models = 0};
     whit_error error;
     if (!whit_server_library())
         return cli_fail(call, CLI_REFUSED,
                         "libmicrohttpd (libmicrohttpd.so.12) is not on this machine or not in this build, so it cannot "
                         "serve");
-    int status = cli_open_flagged_model(call, &values->model, &model);
-    if (status != CLI_OK) return status;
+    if (values->adapters.n > WHIT_SERVER_MOST_ADAPTERS)
+        return cli_fail(call, CLI_LIMIT, "at most %d adapters", WHIT_SERVER_MOST_ADAPTERS);
+    int status = open_served(call, values, &served);
+    if (status != CLI_OK) {
+        free_served(&served);
+        return status;
+    }
     whit_session_options session = cli_session_wanted(&values->session, WHIT_ACT_I8);
     whit_server_options wanted = {.host = values->host,
                                   .port = values->port,
                                   .socket_path = values->socket_path,
-                                  .model_name = values->alias ? values->alias : cli_model_name(&values->model),
+                                  .models = served.models,
+                                  .n_models = served.n_models,
+                                  .adapters = served.adapters,
+                                  .n_adapters = served.n_adapters,
+                                  .open_model = open_again,
+                                  .open_user = &served,
+                                  .max_memory_mb = values->max_memory_mb,
                                   .key_file = values->key_file,
                                   .cors_origin = values->cors,
                                   .log_path = values->log,
@@ -89,15 +233,18 @@ static int run(cli_call *call)
                                   .timeout_s = values->timeout_s,
                                   .kv = session.kv,
                                   .n_kv_window = session.n_kv_window};
-    struct sigaction action = {.sa_handler = on_signal}, before[2];
+    struct sigaction action = {.sa_handler = on_signal}, hangup = {.sa_handler = on_hangup}, before[3];
     sigaction(SIGINT, &action, &before[0]);
     sigaction(SIGTERM, &action, &before[1]);
+    sigaction(SIGHUP, &hangup, &before[2]);
     signal(SIGPIPE, SIG_IGN);
-    if (whit_server_run(model, &wanted, &ending, ready, &wanted, &error) != WHIT_OK)
+    if (whit_server_run(&wanted, &ending, &reloading, ready, &wanted, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
     sigaction(SIGINT, &before[0], NULL);
     sigaction(SIGTERM, &before[1], NULL);
-    whit_model_close(model);
+    sigaction(SIGHUP, &before[2], NULL);
+    for (size_t i = 0; i < served.n_models; i++) served.models[i].model = NULL; /* the server took them */
+    free_served(&served);
     return status;
 }
 
@@ -114,7 +261,7 @@ const cli_verb cli_serve_verb = {
     "(WHIT_PORT for --port, WHIT_CTX_SIZE for -c); the option wins. SIGTERM lets what runs end; a second one ends it.\n"
     "  whit serve -m model.gguf --port 8080\n"
     "  curl localhost:8080/v1/completions -d '{\"prompt\": \"Once upon a time\"}'",
-    {{"OPTIONS", options, 0}, {"MODEL", cli_model_options, AT(model)}, {"SESSION", cli_session_options, AT(session)}},
+    {{"OPTIONS", options, 0}, {"MODEL", model_options, 0}, {"SESSION", cli_session_options, AT(session)}},
     sizeof(struct serve_values),
     &defaults,
     run,

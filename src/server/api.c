@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Routes, keys, and the endpoints that need no generation. */
 #include "server/dialect.h"
+#include "server/models.h"
 
 #include <errno.h>
 #include <sodium.h>
@@ -58,9 +59,9 @@ static void hash_key(const char *key, size_t n, uint8_t hash[32])
     crypto_generichash(hash, 32, (const uint8_t *)key, n, NULL, 0);
 }
 
-static whit_status read_keys(whit_api *api, whit_error *error)
+static whit_status read_keys(whit_site *site, whit_error *error)
 {
-    const char *path = api->options->key_file;
+    const char *path = site->options->key_file;
     char line[MOST_KEY_BYTES + 2];
     if (!path) return WHIT_OK;
     FILE *file = fopen(path, "re");
@@ -69,24 +70,24 @@ static whit_status read_keys(whit_api *api, whit_error *error)
     while (status == WHIT_OK && fgets(line, sizeof line, file)) {
         size_t n = strcspn(line, "\r\n");
         if (!n) continue;
-        uint8_t(*larger)[32] = realloc(api->keys, (api->n_keys + 1) * sizeof *api->keys);
-        if (larger) api->keys = larger;
-        if (n > MOST_KEY_BYTES || api->n_keys == MOST_KEYS) /* a rest would be a key of its own */
+        uint8_t(*larger)[32] = realloc(site->keys, (site->n_keys + 1) * sizeof *site->keys);
+        if (larger) site->keys = larger;
+        if (n > MOST_KEY_BYTES || site->n_keys == MOST_KEYS) /* a rest would be a key of its own */
             status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: at most %d keys of %d bytes each", path, MOST_KEYS,
                                MOST_KEY_BYTES);
         else if (!larger)
-            status = whit_fail_memory(error, "the keys", (api->n_keys + 1) * sizeof *api->keys);
+            status = whit_fail_memory(error, "the keys", (site->n_keys + 1) * sizeof *site->keys);
         else
-            hash_key(line, n, api->keys[api->n_keys++]);
+            hash_key(line, n, site->keys[site->n_keys++]);
     }
     fclose(file);
     sodium_memzero(line, sizeof line);
     WHIT_TRY(status);
-    return api->n_keys ? WHIT_OK : whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: there is no key in it", path);
+    return site->n_keys ? WHIT_OK : whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: there is no key in it", path);
 }
 
 /* Compares with every key, in the same time whichever fits. */
-static bool is_allowed(const whit_api *api, const whit_web_request *request, uint64_t *key)
+static bool is_allowed(const whit_site *site, const whit_web_request *request, uint64_t *key)
 {
     const char *given = whit_web_header(request, "Authorization"), *other = whit_web_header(request, "X-Api-Key");
     uint8_t hash[32];
@@ -94,39 +95,47 @@ static bool is_allowed(const whit_api *api, const whit_web_request *request, uin
     given = given && !strncmp(given, "Bearer ", 7) ? given + 7 : other ? other : "";
     hash_key(given, strlen(given), hash);
     memcpy(key, hash, sizeof *key);
-    for (size_t i = 0; i < api->n_keys; i++) ok |= sodium_memcmp(hash, api->keys[i], sizeof hash) == 0;
-    return ok || !api->options->key_file;
+    for (size_t i = 0; i < site->n_keys; i++) ok |= sodium_memcmp(hash, site->keys[i], sizeof hash) == 0;
+    return ok || !site->options->key_file;
 }
 
 /* A page of another site: it could not read the answer, but its question would cost what one's own costs. */
-static bool is_foreign(const whit_api *api, const whit_web_request *request)
+static bool is_foreign(const whit_site *site, const whit_web_request *request)
 {
-    const char *site = whit_web_header(request, "Sec-Fetch-Site"), *origin = whit_web_header(request, "Origin");
-    const char *friend = api->options->cors_origin;
-    if (!site || strcmp(site, "cross-site") != 0 || !strcmp(request->method, "GET")) return false;
+    const char *from = whit_web_header(request, "Sec-Fetch-Site"), *origin = whit_web_header(request, "Origin");
+    const char *friend = site->options->cors_origin;
+    if (!from || strcmp(from, "cross-site") != 0 || !strcmp(request->method, "GET")) return false;
     if (!strcmp(request->method, "OPTIONS")) return false;
     return !friend || !origin || (strcmp(friend, "*") != 0 && strcmp(friend, origin) != 0);
 }
 
 /* ---- endpoints --------------------------------------------------------------------------------- */
 
-static void get_models(whit_api *api, whit_web_reply *reply)
+static void get_models(whit_site *site, whit_web_reply *reply)
 {
-    json_t *meta = json_pack("{s:I, s:I, s:I}", "n_vocab", (json_int_t)whit_model_vocab_size(api->model), "n_ctx_train",
-                             (json_int_t)whit_model_context_size(api->model), "n_ctx",
-                             (json_int_t)whit_engine_context_size(api->engine));
-    whit_api_reply(reply,
-                   json_pack("{s:s, s:[{s:s, s:s, s:I, s:s, s:o}]}", "object", "list", "data", "id",
-                             api->options->model_name, "object", "model", "created", (json_int_t)api->started,
-                             "owned_by", "whit", "meta", meta));
+    json_t *list = json_array();
+    whit_entry entry;
+    for (size_t i = 0; whit_models_at(site, i, &entry); i++)
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:I, s:s, s:{s:I, s:I, s:I, s:I, s:b}}", "id", entry.options->name,
+                                        "object", "model", "created", (json_int_t)site->started, "owned_by", "whit",
+                                        "meta", "n_vocab", (json_int_t)entry.n_vocab, "n_ctx_train",
+                                        (json_int_t)entry.n_ctx_train, "n_ctx", (json_int_t)entry.n_ctx, "n_bytes",
+                                        (json_int_t)entry.n_bytes, "is_open", entry.api != NULL));
+    for (size_t k = 0; k < site->options->n_adapters; k++)
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:I, s:s, s:b}", "id", site->options->adapters[k].name, "object",
+                                        "model", "created", (json_int_t)site->started, "owned_by", "whit", "is_adapter",
+                                        1));
+    whit_api_reply(reply, json_pack("{s:s, s:o}", "object", "list", "data", list));
 }
 
-static void get_health(whit_api *api, const whit_web_request *request, whit_web_reply *reply)
+static void get_health(whit_site *site, const whit_web_request *request, whit_web_reply *reply)
 {
     whit_engine_counts c;
-    whit_engine_count(api->engine, &c);
+    whit_models_count(site, &c);
     bool strict = whit_web_query(request, "fail_on_no_slot") != NULL;
-    if (*api->stop) {
+    if (*site->stop) {
         whit_api_fail(reply, 503, "unavailable_error", NULL, "the server is ending");
         return;
     }
@@ -139,10 +148,10 @@ static void get_health(whit_api *api, const whit_web_request *request, whit_web_
                              "slots_processing", (json_int_t)c.n_busy));
 }
 
-static void get_metrics(whit_api *api, whit_web_reply *reply)
+static void get_metrics(whit_site *site, whit_web_reply *reply)
 {
     whit_engine_counts c;
-    whit_engine_count(api->engine, &c);
+    whit_models_count(site, &c);
     const struct {
         const char *name, *type, *help;
         double value;
@@ -181,10 +190,10 @@ static void get_metrics(whit_api *api, whit_web_reply *reply)
     reply->type = "text/plain; version=0.0.4";
 }
 
-static void get_slots(whit_api *api, const whit_web_request *request, whit_web_reply *reply)
+static void get_slots(whit_site *site, const whit_web_request *request, whit_web_reply *reply)
 {
     whit_engine_counts c;
-    whit_engine_count(api->engine, &c);
+    whit_models_count(site, &c);
     json_t *slots = json_array();
     if (whit_web_query(request, "fail_on_no_slot") && c.n_busy >= c.n_slots) reply->status = 503;
     for (uint32_t i = 0; i < c.n_slots; i++)
@@ -197,8 +206,8 @@ static void get_slots(whit_api *api, const whit_web_request *request, whit_web_r
 static void get_props(whit_api *api, whit_web_reply *reply)
 {
     whit_api_reply(reply,
-                   json_pack("{s:s, s:s, s:I, s:I, s:b, s:b}", "model_path", api->options->model_name, "build_info",
-                             whit_version(), "total_slots", (json_int_t)api->options->n_parallel, "n_ctx",
+                   json_pack("{s:s, s:s, s:I, s:I, s:b, s:b}", "model_path", api->name, "build_info", whit_version(),
+                             "total_slots", (json_int_t)api->options->n_parallel, "n_ctx",
                              (json_int_t)whit_engine_context_size(api->engine), "chat", api->chat != NULL, "tools",
                              api->chat && whit_chat_template_takes_tools(api->chat)));
 }
@@ -288,6 +297,26 @@ static void with_body(whit_api *api, const whit_web_request *request, whit_web_r
 
 /* ---- routes ------------------------------------------------------------------------------------ */
 
+/* What needs no model, so that looking at a server opens none. */
+static bool route_site(whit_site *site, const whit_web_request *request, whit_web_reply *reply)
+{
+    const char *path = strncmp(request->path, "/v1/", 4) ? request->path : request->path + 3;
+    if (strcmp(request->method, "GET") != 0) return false;
+    if (!strcmp(path, "/"))
+        whit_page_reply(site, reply);
+    else if (!strcmp(path, "/models"))
+        get_models(site, reply);
+    else if (!strcmp(path, "/health"))
+        get_health(site, request, reply);
+    else if (!strcmp(path, "/metrics"))
+        get_metrics(site, reply);
+    else if (!strcmp(path, "/slots"))
+        get_slots(site, request, reply);
+    else
+        return site->models->n > 1 && whit_ollama_route_site(site, path, reply);
+    return true;
+}
+
 static void route(whit_api *api, const whit_web_request *request, uint64_t key, whit_web_reply *reply)
 {
     const char *path = strncmp(request->path, "/v1/", 4) ? request->path : request->path + 3;
@@ -308,16 +337,6 @@ static void route(whit_api *api, const whit_web_request *request, uint64_t key, 
         return;
     } else if (post && !strcmp(path, "/embeddings")) {
         whit_api_embeddings(api, request, reply);
-    } else if (get && !strcmp(path, "/")) {
-        whit_page_reply(api, reply);
-    } else if (get && !strcmp(path, "/models")) {
-        get_models(api, reply);
-    } else if (get && !strcmp(path, "/health")) {
-        get_health(api, request, reply);
-    } else if (get && !strcmp(path, "/metrics")) {
-        get_metrics(api, reply);
-    } else if (get && !strcmp(path, "/slots")) {
-        get_slots(api, request, reply);
     } else if (get && !strcmp(path, "/props")) {
         get_props(api, reply);
     } else if (post && !strcmp(path, "/tokenize")) {
@@ -331,20 +350,32 @@ static void route(whit_api *api, const whit_web_request *request, uint64_t key, 
     }
 }
 
-void whit_api_handle(void *user, const whit_web_request *request, whit_web_reply *reply)
+/* The model that a request names: in its body, of one without a body in its query. */
+static whit_api *choose_model(whit_site *site, const whit_web_request *request, whit_web_reply *reply)
 {
-    whit_api *api = user;
+    bool several = site->models->n > 1, post = !strcmp(request->method, "POST") && request->body;
+    json_t *body = several && post ? json_loadb(request->body, request->body_bytes, 0, NULL) : NULL;
+    const json_t *model = json_object_get(body, "model"), *name = json_object_get(body, "name");
+    whit_api *api = whit_models_acquire(
+        site, post ? json_string_value(model ? model : name) : whit_web_query(request, "model"), reply);
+    json_decref(body);
+    return api;
+}
+
+void whit_site_handle(void *user, const whit_web_request *request, whit_web_reply *reply)
+{
+    whit_site *site = user;
     uint64_t key = 0, begun_ns = whit_now_ns();
     bool public = !strcmp(request->path, "/") || !strcmp(request->path, "/health") ||
         !strcmp(request->path, "/models") || !strcmp(request->path, "/v1/models") ||
         !strcmp(request->method, "OPTIONS");
-    bool allowed = is_allowed(api, request, &key), foreign = is_foreign(api, request);
+    bool allowed = is_allowed(site, request, &key), foreign = is_foreign(site, request);
     reply->status = 0;
-    if (api->options->cors_origin) {
+    if (site->options->cors_origin) {
         static const char *const cors[] = {"Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key",
                                            "Access-Control-Allow-Methods", "GET, POST, OPTIONS"};
         reply->headers[0] = "Access-Control-Allow-Origin";
-        reply->headers[1] = api->options->cors_origin;
+        reply->headers[1] = site->options->cors_origin;
         reply->n_headers = 1;
         if (!strcmp(request->method, "OPTIONS") && !request->headers_only) {
             memcpy(reply->headers + 2, cors, sizeof cors);
@@ -357,11 +388,16 @@ void whit_api_handle(void *user, const whit_web_request *request, whit_web_reply
         whit_api_fail(reply, 403, "permission_error", NULL, "a page of another site may not ask here (see --cors)");
     else if (!allowed && !public)
         whit_api_fail(reply, 401, "authentication_error", NULL, "the API key is missing or unknown");
-    else if (!request->headers_only)
-        route(api, request, key, reply);
+    else if (!request->headers_only && !route_site(site, request, reply)) {
+        whit_api *api = choose_model(site, request, reply);
+        if (api) {
+            route(api, request, key, reply);
+            whit_models_release(api);
+        }
+    }
     bool refused = request->headers_only && reply->status;
-    if ((refused || !request->headers_only) && !reply->is_logged && api->log.fd >= 0)
-        whit_request_log_write(&api->log,
+    if ((refused || !request->headers_only) && !reply->is_logged && site->log.fd >= 0)
+        whit_request_log_write(&site->log,
                                json_pack("{s:s, s:s, s:i, s:I}", "method", request->method, "path", request->path,
                                          "status", reply->status, "total_us",
                                          (json_int_t)((whit_now_ns() - begun_ns) / 1000)));
@@ -369,38 +405,55 @@ void whit_api_handle(void *user, const whit_web_request *request, whit_web_reply
 
 /* ---- open and close ---------------------------------------------------------------------------- */
 
+whit_status whit_site_open(whit_site *site, whit_error *error)
+{
+    site->log.fd = -1;
+    if (sodium_init() < 0) return whit_fail(error, WHIT_ERROR_IO, "libsodium could not be started");
+    site->started = time(NULL);
+    whit_page_open(site);
+    WHIT_TRY(read_keys(site, error));
+    return whit_request_log_open(site->options->log_path, site->options->log_texts, &site->log, error);
+}
+
+void whit_site_close(whit_site *site)
+{
+    free(site->keys);
+    whit_request_log_close(&site->log);
+    site->keys = NULL;
+    site->n_keys = 0;
+}
+
 whit_status whit_api_open(whit_api *api, whit_error *error)
 {
     whit_error why;
-    if (sodium_init() < 0) return whit_fail(error, WHIT_ERROR_IO, "libsodium could not be started");
-    api->started = time(NULL);
-    whit_page_open(api);
     int32_t ids[8];
     size_t n_ids = 0;
     bool found = whit_tokenize(api->model, "a", 1, false, false, ids, 8, &n_ids, &why) == WHIT_OK && n_ids > 0;
     api->a_token = found ? ids[n_ids - 1] : -1;
-    whit_status status = read_keys(api, error);
-    if (status == WHIT_OK && whit_chat_template_open(api->model, NULL, &api->chat, &why) != WHIT_OK) api->chat = NULL;
-    if (status == WHIT_OK && whit_grammar_vocabulary_open(api->model, &api->vocabulary, &why) != WHIT_OK)
-        api->vocabulary = NULL;
-    if (status == WHIT_OK && api->vocabulary && api->chat && whit_chat_template_takes_tools(api->chat) &&
+    if (whit_chat_template_open(api->model, NULL, &api->chat, &why) != WHIT_OK) api->chat = NULL;
+    if (whit_grammar_vocabulary_open(api->model, &api->vocabulary, &why) != WHIT_OK) api->vocabulary = NULL;
+    for (size_t k = 0; k < api->options->n_adapters; k++)
+        if (whit_adapter_open(api->model, api->options->adapters[k].path, &api->adapters[k], &why) != WHIT_OK)
+            api->adapters[k] = NULL; /* of another model; whit_models_open looks for one that is of none */
+    if (api->vocabulary && api->chat && whit_chat_template_takes_tools(api->chat) &&
         whit_chat_template_keep_special(api->chat))
-        status = whit_call_vocabulary_open(api->chat, &api->call_vocabulary, error);
-    api->log.fd = -1;
-    if (status == WHIT_OK)
-        status = whit_request_log_open(api->options->log_path, api->options->log_texts, &api->log, error);
-    if (status != WHIT_OK) whit_api_close(api);
-    return status;
+        return whit_call_vocabulary_open(api->chat, &api->call_vocabulary, error);
+    return WHIT_OK;
+}
+
+whit_engine_options whit_api_engine_options(const whit_server_options *options)
+{
+    return (whit_engine_options){.n_slots = options->n_parallel,
+                                 .n_threads = options->n_threads,
+                                 .n_ctx_tokens = options->n_ctx_tokens,
+                                 .n_queue = options->n_queue,
+                                 .kv = options->kv,
+                                 .n_kv_window = options->n_kv_window};
 }
 
 whit_status whit_api_start(whit_api *api, whit_error *error)
 {
-    whit_engine_options engine = {.n_slots = api->options->n_parallel,
-                                  .n_threads = api->options->n_threads,
-                                  .n_ctx_tokens = api->options->n_ctx_tokens,
-                                  .n_queue = api->options->n_queue,
-                                  .kv = api->options->kv,
-                                  .n_kv_window = api->options->n_kv_window};
+    whit_engine_options engine = whit_api_engine_options(api->options);
     return whit_engine_open(api->model, &engine, &api->engine, error);
 }
 
@@ -410,11 +463,5 @@ void whit_api_close(whit_api *api)
     whit_chat_template_close(api->chat);
     whit_grammar_vocabulary_close(api->vocabulary);
     whit_grammar_vocabulary_close(api->call_vocabulary);
-    free(api->keys);
-    whit_request_log_close(&api->log);
-    api->engine = NULL;
-    api->chat = NULL;
-    api->vocabulary = api->call_vocabulary = NULL;
-    api->keys = NULL;
-    api->n_keys = 0;
+    for (size_t k = 0; k < api->options->n_adapters; k++) whit_adapter_close(api->adapters[k]);
 }

@@ -10,28 +10,49 @@
 #include "server/http.h"
 #include "server/server.h"
 
-typedef struct whit_api {
-    const whit_model *model;
+/* What all models share. */
+typedef struct whit_site {
     const whit_server_options *options;
+    const volatile int *stop;
+    struct whit_models *models;
+    uint8_t (*keys)[32]; /* hashes of API keys */
+    size_t n_keys;
+    whit_request_log log;
+    atomic_ullong n_ids; /* of replies */
+    time_t started;
+    char page_policy[400]; /* the page's Content-Security-Policy */
+} whit_site;
+
+/* One open model, and what requests of it need. */
+typedef struct whit_api {
+    whit_site *site;
+    const char *name;
+    whit_model *model;
+    const whit_server_options *options; /* the site's, as are stop and log */
     whit_engine *engine;
     whit_chat_template *chat;                 /* NULL: the model has none */
     whit_grammar_vocabulary *vocabulary;      /* NULL: no tokenizer for grammars */
     whit_grammar_vocabulary *call_vocabulary; /* with the special tokens of calls; NULL: the other one has all */
-    uint8_t (*keys)[32];                      /* hashes of API keys */
-    size_t n_keys;
     const volatile int *stop;
     whit_request_log log;
-    int32_t a_token;     /* of plain text; -1: there is none */
-    atomic_ullong n_ids; /* of replies */
-    time_t started;
-    char page_policy[400]; /* the page's Content-Security-Policy */
+    int32_t a_token;                                   /* of plain text; -1: there is none */
+    whit_adapter *adapters[WHIT_SERVER_MOST_ADAPTERS]; /* of the options, those that are for this model; else NULL */
+    /* Under the lock of the site's models: */
+    uint32_t n_users;
+    bool is_retired; /* replaced: closed by its last user */
+    struct whit_api *next_retired;
 } whit_api;
+
+/* Reads keys and opens the log. */
+whit_status whit_site_open(whit_site *site, whit_error *error);
+void whit_site_close(whit_site *site);
+whit_engine_options whit_api_engine_options(const whit_server_options *options);
 
 /* Reads files; then whit_api_start, which starts threads and reads none. */
 whit_status whit_api_open(whit_api *api, whit_error *error);
 whit_status whit_api_start(whit_api *api, whit_error *error);
 void whit_api_close(whit_api *api);
-void whit_api_handle(void *user, const whit_web_request *request, whit_web_reply *reply);
+void whit_site_handle(void *user, const whit_web_request *request, whit_web_reply *reply);
 
 /* ---- parts of it ------------------------------------------------------------------------------- */
 
@@ -49,6 +70,8 @@ void whit_api_embeddings(whit_api *api, const whit_web_request *request, whit_we
 
 /* Ollama's endpoints; false: the path is none of them. */
 bool whit_ollama_route(whit_api *api, const whit_web_request *request, uint64_t key, whit_web_reply *reply);
+/* Of several models: lists of them, and the version. */
+bool whit_ollama_route_site(whit_site *site, const char *path, whit_web_reply *reply);
 typedef struct whit_ask whit_ask;
 /* A line of its streams: text or thinking (NULL: none) and tool calls as in OpenAI's message (NULL: none; not taken
  * over). With `done`, the counts and durations of the ended job. */
@@ -56,8 +79,8 @@ json_t *whit_ollama_line(const whit_ask *ask, const char *text, size_t n_text, c
                          const json_t *calls, bool done);
 
 /* The page at /. */
-void whit_page_open(whit_api *api);
-void whit_page_reply(whit_api *api, whit_web_reply *reply);
+void whit_page_open(whit_site *site);
+void whit_page_reply(const whit_site *site, whit_web_reply *reply);
 
 enum { WHIT_API_MOST_ANSWERS = 64 }; /* prompts times answers of each */
 
@@ -124,6 +147,8 @@ bool whit_calls_read(whit_ask *ask, const json_t *body, whit_web_reply *reply);
 /* The grammar of an answer with those calls, or one that follows `answer_schema` (NULL: any text). */
 whit_status whit_calls_open(const whit_ask *ask, const json_t *body, const char *answer_schema, whit_grammar **grammar,
                             whit_error *error);
+/* Adapters and their strengths, by "model", "adapters" or "lora". */
+bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, whit_web_reply *reply);
 /* How many tokens a chat request has; false: the reply says why not. */
 bool whit_ask_count(whit_api *api, const json_t *body, size_t *n_tokens, whit_web_reply *reply);
 void whit_ask_close(whit_ask *ask); /* cancels what still runs */

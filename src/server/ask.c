@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "server/api.h"
+#include "server/models.h"
 
 enum { MOST_STOPS = 16, MOST_TOP = 20, MOST_BIASES = 1024, MOST_EACH = 8 };
 
@@ -327,7 +327,7 @@ static bool fill_job(whit_ask *ask, const json_t *body, const int32_t *ids, size
         !read_count(body, "max_completion_tokens", 0, 1 << 30, &n_tokens, reply) ||
         !read_sampling(body, &job->sampling, reply) ||
         !read_biases(body, whit_model_vocab_size(ask->api->model), job, reply) || !read_stops(ask, body, job, reply) ||
-        !read_form(ask, body, job, reply))
+        !whit_mounts_read(ask->api, body, job, reply) || !read_form(ask, body, job, reply))
         return false;
     const json_t *logprobs = json_object_get(body, "logprobs");
     job->logprobs = json_is_true(logprobs) || json_is_integer(logprobs);
@@ -401,10 +401,11 @@ whit_ask *whit_ask_open_body(whit_api *api, const json_t *body, int fd, uint64_t
     whit_ask *ask = calloc(1, sizeof *ask);
     if (ask) {
         *ask = (whit_ask){.api = api, .is_chat = is_chat, .fd = fd, .created = time(NULL), .n_each = 1};
-        ask->number = atomic_fetch_add(&api->n_ids, 1) * 0x9E3779B97F4A7C15u ^ (uint64_t)ask->created;
+        ask->number = atomic_fetch_add(&api->site->n_ids, 1) * 0x9E3779B97F4A7C15u ^ (uint64_t)ask->created;
         snprintf(ask->id, sizeof ask->id, "%s-%016llx", is_chat ? "chatcmpl" : "cmpl", ask->number);
     }
     if (ask) {
+        whit_models_keep(api);
         ask->begun_ns = whit_now_ns();
         ask->key = key;
         ask->body = api->log.fd >= 0 && api->log.texts ? json_dumps(body, JSON_COMPACT) : NULL;
@@ -455,5 +456,6 @@ void whit_ask_close(whit_ask *ask)
     whit_buf_free(&ask->state.text);
     free(ask->body);
     for (uint32_t i = 0; i < WHIT_API_MOST_ANSWERS; i++) whit_buf_free(&ask->prompt_texts[i]);
+    whit_models_release(ask->api);
     free(ask);
 }

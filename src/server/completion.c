@@ -78,8 +78,8 @@ static json_t *finished(const whit_ask *ask, json_t *own)
     const char *type = job->finish == WHIT_FINISH_END ? "eos" : job->finish == WHIT_FINISH_STOP ? "word" : "limit";
     double prompt_ms = (double)(job->first_ns - job->started_ns) / 1e6;
     double rest_ms = (double)(job->done_ns - job->first_ns) / 1e6;
-    json_t *rest = json_pack("{s:s, s:s, s:b, s:I, s:I, s:I}", "model", ask->api->options->model_name, "stop_type",
-                             type, "truncated", 0, "tokens_predicted", (json_int_t)job->n_generated, "tokens_evaluated",
+    json_t *rest = json_pack("{s:s, s:s, s:b, s:I, s:I, s:I}", "model", ask->api->name, "stop_type", type, "truncated",
+                             0, "tokens_predicted", (json_int_t)job->n_generated, "tokens_evaluated",
                              (json_int_t)job->n_ids, "tokens_cached", (json_int_t)job->n_cached);
     if (job->first_ns)
         json_object_set_new(rest, "timings",

@@ -121,9 +121,8 @@ void whit_api_embeddings(whit_api *api, const whit_web_request *request, whit_we
                                             vector_json(values + i * width, width, name && !strcmp(name, "base64"))));
         free(values);
         whit_api_reply(reply,
-                       json_pack("{s:s, s:o, s:s, s:{s:I, s:I}}", "object", "list", "data", data, "model",
-                                 api->options->model_name, "usage", "prompt_tokens", (json_int_t)n_tokens,
-                                 "total_tokens", (json_int_t)n_tokens));
+                       json_pack("{s:s, s:o, s:s, s:{s:I, s:I}}", "object", "list", "data", data, "model", api->name,
+                                 "usage", "prompt_tokens", (json_int_t)n_tokens, "total_tokens", (json_int_t)n_tokens));
     }
     json_decref(body);
 }

@@ -31,6 +31,8 @@ typedef struct slot {
     const whit_stage *stages[1];
     int32_t *held; /* tokens in the sequence, where it is free */
     size_t n_held;
+    whit_mount mounts[WHIT_MOUNTS_MAX]; /* that they were computed with */
+    size_t n_mounts;
     uint64_t used; /* the step of its last use */
 } slot;
 
@@ -100,54 +102,55 @@ static const int32_t *held_tokens(const whit_engine *e, uint32_t i, size_t *n)
     return ids;
 }
 
+static bool mounts_same(const slot *s, const whit_job *job)
+{
+    bool same = s->n_mounts == job->n_mounts;
+    for (size_t i = 0; same && i < s->n_mounts; i++)
+        same = s->mounts[i].adapter == job->mounts[i].adapter && s->mounts[i].scale == job->mounts[i].scale;
+    return same;
+}
+
 /* The free slot to take: the one whose tokens begin most alike, then the one unused longest. */
-static int choose_slot(const whit_engine *e, const whit_job *job, size_t *n_common)
+static int choose_slot(const whit_engine *e, const whit_job *job)
 {
     int best = -1;
-    *n_common = 0;
+    size_t n_common = 0;
     for (uint32_t i = 0; i < e->options.n_slots; i++) {
         const slot *s = &e->slots[i];
         if (s->job) continue;
-        size_t n = common_tokens(s->held, s->n_held, job->ids, job->n_ids);
-        if (best < 0 || n > *n_common || (n == *n_common && s->used < e->slots[best].used)) {
+        size_t n = mounts_same(s, job) ? common_tokens(s->held, s->n_held, job->ids, job->n_ids) : 0;
+        if (best < 0 || n > n_common || (n == n_common && s->used < e->slots[best].used)) {
             best = (int)i;
-            *n_common = n;
+            n_common = n;
         }
     }
     return best;
 }
 
-static whit_status prepare_sequence(whit_engine *e, uint32_t at, whit_job *job, size_t n_common, whit_error *error)
+static whit_status prepare_sequence(whit_engine *e, uint32_t at, whit_job *job, whit_error *error)
 {
-    uint32_t from = at;
-    if (job->prompt_logprobs) n_common = 0;
-    for (uint32_t i = 0; i < e->options.n_slots && !job->prompt_logprobs; i++) {
-        size_t n_held, n;
-        const int32_t *held = held_tokens(e, i, &n_held);
-        n = common_tokens(held, n_held, job->ids, job->n_ids);
-        if (i != at && n > n_common + 32) n_common = n, from = i;
-    }
-    if (n_common >= job->n_ids) n_common = job->n_ids - 1; /* the last token's logits are wanted */
-    free(e->slots[at].held);
-    e->slots[at].held = NULL;
-    e->slots[at].n_held = 0;
-    if (from != at) {
+    slot *s = &e->slots[at];
+    free(s->held);
+    s->held = NULL;
+    s->n_held = 0;
+    s->n_mounts = job->n_mounts;
+    memcpy(s->mounts, job->mounts, sizeof s->mounts);
+    WHIT_TRY(whit_session_mount(e->session, at, job->mounts, job->n_mounts, error));
+    if (job->prompt_logprobs) {
         WHIT_TRY(whit_session_truncate(e->session, at, 0, error));
-        WHIT_TRY(whit_session_share(e->session, from, at, (uint32_t)n_common, error));
     } else {
-        WHIT_TRY(whit_session_truncate(e->session, at, (uint32_t)n_common, error));
+        WHIT_TRY(whit_session_reuse(e->session, at, job->ids, job->n_ids, &job->n_cached, error));
     }
-    job->n_cached = whit_session_position(e->session, at);
     return WHIT_OK;
 }
 
 /* ---- starting and ending ----------------------------------------------------------------------- */
 
-static whit_status open_generation(whit_engine *e, uint32_t at, whit_job *job, size_t n_common, whit_error *error)
+static whit_status open_generation(whit_engine *e, uint32_t at, whit_job *job, whit_error *error)
 {
     slot *s = &e->slots[at];
     whit_generate_options options = whit_generate_options_default();
-    WHIT_TRY(prepare_sequence(e, at, job, n_common, error));
+    WHIT_TRY(prepare_sequence(e, at, job, error));
     WHIT_TRY(whit_sampler_open(e->model, &job->sampling, &s->sampler, error));
     options.sequence = at;
     options.n_present = job->n_cached;
@@ -227,8 +230,7 @@ static void start_jobs(whit_engine *e)
     while (e->first && e->counts.n_busy < e->options.n_slots) {
         whit_job *job = next_job(e);
         whit_error error;
-        size_t n_common;
-        int at = choose_slot(e, job, &n_common);
+        int at = choose_slot(e, job);
         if (atomic_load(&job->cancelled)) {
             finish_job(e, job, WHIT_FINISH_CANCELLED, NULL);
             continue;
@@ -238,7 +240,7 @@ static void start_jobs(whit_engine *e)
         e->counts.queue_ns += job->started_ns - job->queued_ns;
         whit_histogram_add(&e->counts.queued, job->started_ns - job->queued_ns);
         e->slots[at].job = job;
-        if (open_generation(e, (uint32_t)at, job, n_common, &error) != WHIT_OK) {
+        if (open_generation(e, (uint32_t)at, job, &error) != WHIT_OK) {
             free_slot(e, (uint32_t)at);
             finish_job(e, job, WHIT_FINISH_FAILED, &error);
             continue;
@@ -406,6 +408,19 @@ static void *run(void *user)
 
 /* ---- from outside ------------------------------------------------------------------------------ */
 
+whit_session_options whit_engine_session_options(const whit_engine_options *options)
+{
+    whit_session_options wanted = whit_session_options_default();
+    wanted.n_ctx_tokens = options->n_ctx_tokens;
+    wanted.n_sequences = options->n_slots;
+    wanted.n_threads = options->n_threads;
+    wanted.n_batch_tokens = BATCH_TOKENS;
+    wanted.n_logits = options->n_slots + PROMPT_LOGITS;
+    wanted.kv = options->kv;
+    wanted.n_kv_window = options->n_kv_window;
+    return wanted;
+}
+
 whit_status whit_engine_open(const whit_model *model, const whit_engine_options *options, whit_engine **engine,
                              whit_error *error)
 {
@@ -422,14 +437,7 @@ whit_status whit_engine_open(const whit_model *model, const whit_engine_options 
     pthread_cond_init(&e->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
     e->slots = calloc(options->n_slots, sizeof *e->slots);
-    whit_session_options wanted = whit_session_options_default();
-    wanted.n_ctx_tokens = options->n_ctx_tokens;
-    wanted.n_sequences = options->n_slots;
-    wanted.n_threads = options->n_threads;
-    wanted.n_batch_tokens = BATCH_TOKENS;
-    wanted.n_logits = options->n_slots + PROMPT_LOGITS;
-    wanted.kv = options->kv;
-    wanted.n_kv_window = options->n_kv_window;
+    whit_session_options wanted = whit_engine_session_options(options);
     whit_status status = e->slots ? whit_session_open(model, &wanted, &e->session, error)
                                   : whit_fail_memory(error, "the engine", options->n_slots * sizeof *e->slots);
     if (status == WHIT_OK) {

@@ -21,6 +21,8 @@ typedef struct whit_job {
     int32_t end_id;       /* one more that ends the answer; -1: none */
     char **stops;
     size_t n_stops;
+    whit_mount mounts[WHIT_MOUNTS_MAX]; /* adapters; their owner outlives the engine */
+    size_t n_mounts;
     whit_grammar *grammar; /* with `state`, the engine's from submission on */
     whit_grammar_state *state;
     uint64_t key; /* whose request it is, for fairness */
@@ -58,6 +60,8 @@ typedef struct whit_engine_options {
     whit_kv_type kv;
     uint32_t n_kv_window;
 } whit_engine_options;
+/* Of the session that it opens. */
+whit_session_options whit_engine_session_options(const whit_engine_options *options);
 whit_status whit_engine_open(const whit_model *model, const whit_engine_options *options, whit_engine **engine,
                              whit_error *error);
 void whit_engine_close(whit_engine *engine); /* cancels what runs */

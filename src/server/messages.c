@@ -262,7 +262,7 @@ static json_t *whole(whit_ask *ask, const json_t *choice)
                                         input ? input : json_object()));
     }
     return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:o, s:o}", "id", ask->id, "type", "message", "role", "assistant",
-                     "model", ask->api->options->model_name, "content", content, "stop_reason", reason, "stop_sequence",
+                     "model", ask->api->name, "content", content, "stop_reason", reason, "stop_sequence",
                      stop_text(ask, reason), "usage", usage(ask));
 }
 
@@ -272,7 +272,7 @@ static void begin(whit_ask *ask, whit_buf *out)
     json_object_set_new(counts, "output_tokens", json_integer(0));
     json_t *message =
         json_pack("{s:s, s:s, s:s, s:s, s:[], s:n, s:n, s:o}", "id", ask->id, "type", "message", "role", "assistant",
-                  "model", ask->api->options->model_name, "content", "stop_reason", "stop_sequence", "usage", counts);
+                  "model", ask->api->name, "content", "stop_reason", "stop_sequence", "usage", counts);
     whit_dialect_send(out, json_pack("{s:s, s:o}", "type", "message_start", "message", message));
 }
 

@@ -19,6 +19,12 @@ void whit_histogram_add(whit_histogram *histogram, uint64_t ns)
     histogram->sum_ns += ns;
 }
 
+void whit_histogram_merge(whit_histogram *histogram, const whit_histogram *other)
+{
+    for (size_t i = 0; i <= WHIT_HISTOGRAM_BOUNDS; i++) histogram->counts[i] += other->counts[i];
+    histogram->sum_ns += other->sum_ns;
+}
+
 void whit_histogram_write(const whit_histogram *histogram, const char *name, const char *help, whit_buf *out)
 {
     uint64_t n = 0;

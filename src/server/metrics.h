@@ -17,6 +17,7 @@ typedef struct whit_histogram {
 
 void whit_histogram_add(whit_histogram *histogram, uint64_t ns);
 /* Appends it in Prometheus' text format, as whit:NAME. */
+void whit_histogram_merge(whit_histogram *histogram, const whit_histogram *other);
 void whit_histogram_write(const whit_histogram *histogram, const char *name, const char *help, whit_buf *out);
 
 typedef struct whit_request_log {

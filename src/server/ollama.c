@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "server/api.h"
+#include "server/models.h"
 
 /* ---- replies ----------------------------------------------------------------------------------- */
 
@@ -48,8 +48,7 @@ json_t *whit_ollama_line(const whit_ask *ask, const char *text, size_t n_text, c
                          const json_t *calls, bool done)
 {
     const whit_job *job = ask->jobs[0];
-    json_t *line = json_pack("{s:s, s:o, s:b}", "model", ask->api->options->model_name, "created_at", now_text(),
-                             "done", (int)done);
+    json_t *line = json_pack("{s:s, s:o, s:b}", "model", ask->api->name, "created_at", now_text(), "done", (int)done);
     json_t *holder = ask->ollama_chat ? json_pack("{s:s}", "role", "assistant") : json_incref(line);
     json_object_set_new(holder, ask->ollama_chat ? "content" : "response", string_of(text, n_text));
     if (thinking) json_object_set_new(holder, "thinking", string_of(thinking, n_thinking));
@@ -151,8 +150,8 @@ static void generate(whit_api *api, json_t *body, bool chat, int fd, uint64_t ke
     json_t *system = json_object_get(body, "system"), *own = NULL;
     bool raw = !chat && (json_is_true(json_object_get(body, "raw")) || !api->chat);
     if (chat ? json_is_array(messages) && !json_array_size(messages) : !json_string_length(prompt)) {
-        json_t *line = json_pack("{s:s, s:o, s:b, s:s}", "model", api->options->model_name, "created_at", now_text(),
-                                 "done", 1, "done_reason", "load");
+        json_t *line = json_pack("{s:s, s:o, s:b, s:s}", "model", api->name, "created_at", now_text(), "done", 1,
+                                 "done_reason", "load");
         if (chat)
             json_object_set_new(line, "message", json_pack("{s:s, s:s}", "role", "assistant", "content", ""));
         else
@@ -201,8 +200,8 @@ static void embed(whit_api *api, const json_t *body, int fd, whit_web_reply *rep
     }
     free(values);
     whit_api_reply(reply,
-                   json_pack("{s:s, s:o, s:I, s:I, s:I}", "model", api->options->model_name, "embeddings", list,
-                             "total_duration", (json_int_t)(whit_now_ns() - begun_ns), "load_duration", (json_int_t)0,
+                   json_pack("{s:s, s:o, s:I, s:I, s:I}", "model", api->name, "embeddings", list, "total_duration",
+                             (json_int_t)(whit_now_ns() - begun_ns), "load_duration", (json_int_t)0,
                              "prompt_eval_count", (json_int_t)n_tokens));
 }
 
@@ -229,9 +228,30 @@ static json_t *model_json(const whit_api *api)
     const char *path;
     size_t size_bytes = 0, total_bytes = 0;
     for (size_t i = 0; whit_model_mapping(api->model, i, &address, &size_bytes, &path); i++) total_bytes += size_bytes;
-    return json_pack("{s:s, s:s, s:o, s:I, s:s, s:o}", "name", api->options->model_name, "model",
-                     api->options->model_name, "modified_at", now_text(), "size", (json_int_t)total_bytes, "digest",
-                     digest, "details", details_json(api));
+    return json_pack("{s:s, s:s, s:o, s:I, s:s, s:o}", "name", api->name, "model", api->name, "modified_at", now_text(),
+                     "size", (json_int_t)total_bytes, "digest", digest, "details", details_json(api));
+}
+
+bool whit_ollama_route_site(whit_site *site, const char *path, whit_web_reply *reply)
+{
+    bool tags = !strcmp(path, "/api/tags"), open = !strcmp(path, "/api/ps");
+    whit_entry entry;
+    if (!strcmp(path, "/api/version")) {
+        whit_api_reply(reply, json_pack("{s:s}", "version", whit_version()));
+        return true;
+    }
+    if (!tags && !open) return false;
+    json_t *list = json_array();
+    for (size_t i = 0; whit_models_at(site, i, &entry); i++)
+        if (tags || entry.api)
+            json_array_append_new(list,
+                                  json_pack("{s:s, s:s, s:o, s:I, s:s, s:{}, s:i, s:s, s:I}", "name",
+                                            entry.options->name, "model", entry.options->name, "modified_at",
+                                            now_text(), "size", (json_int_t)entry.n_bytes, "digest", entry.digest,
+                                            "details", "size_vram", 0, "expires_at", "9999-12-31T23:59:59Z",
+                                            "context_length", (json_int_t)entry.n_ctx));
+    whit_api_reply(reply, json_pack("{s:o}", "models", list));
+    return true;
 }
 
 static void show(const whit_api *api, whit_web_reply *reply)

@@ -31,20 +31,20 @@ static void hash_between(const char *open, const char *close, char text[sodium_b
     sodium_bin2base64(text, sodium_base64_ENCODED_LEN(32, 1), hash, sizeof hash, sodium_base64_VARIANT_ORIGINAL);
 }
 
-void whit_page_open(whit_api *api)
+void whit_page_open(whit_site *site)
 {
     char script[sodium_base64_ENCODED_LEN(32, 1)], style[sodium_base64_ENCODED_LEN(32, 1)];
     hash_between("<script>", "</script>", script);
     hash_between("<style>", "</style>", style);
-    snprintf(api->page_policy, sizeof api->page_policy,
+    snprintf(site->page_policy, sizeof site->page_policy,
              "default-src 'none'; script-src 'sha256-%s'; style-src 'sha256-%s'; connect-src 'self'; img-src data:; "
              "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
              script, style);
 }
 
-void whit_page_reply(whit_api *api, whit_web_reply *reply)
+void whit_page_reply(const whit_site *site, whit_web_reply *reply)
 {
-    const char *const headers[] = {"Content-Security-Policy", api->page_policy, "X-Content-Type-Options", "nosniff",
+    const char *const headers[] = {"Content-Security-Policy", site->page_policy, "X-Content-Type-Options", "nosniff",
                                    "Referrer-Policy",         "no-referrer"};
     memcpy(reply->headers + 2 * reply->n_headers, headers, sizeof headers);
     reply->n_headers += sizeof headers / sizeof headers[0] / 2;

@@ -175,7 +175,7 @@ static json_t *envelope(const whit_ask *ask, bool chunk)
 {
     const char *object = ask->is_chat ? chunk ? "chat.completion.chunk" : "chat.completion" : "text_completion";
     return json_pack("{s:s, s:s, s:I, s:s, s:s}", "id", ask->id, "object", object, "created", (json_int_t)ask->created,
-                     "model", ask->api->options->model_name, "system_fingerprint", whit_version());
+                     "model", ask->api->name, "system_fingerprint", whit_version());
 }
 
 /* ---- whole ------------------------------------------------------------------------------------- */

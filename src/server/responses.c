@@ -202,8 +202,8 @@ static json_t *response(const whit_ask *ask, json_t *output)
                                 : cut ? "incomplete"
                                       : "completed",
                             "incomplete_details", cut ? json_pack("{s:s}", "reason", "max_output_tokens") : json_null(),
-                            "error", "model", ask->api->options->model_name, "output",
-                            output ? json_incref(output) : json_array(), "parallel_tool_calls", 1, "store", 0);
+                            "error", "model", ask->api->name, "output", output ? json_incref(output) : json_array(),
+                            "parallel_tool_calls", 1, "store", 0);
     const struct {
         const char *name;
         json_t *otherwise;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -13,7 +14,7 @@
 #include <unistd.h>
 
 #include "sandbox/sandbox.h"
-#include "server/api.h"
+#include "server/models.h"
 #include "server/notify.h"
 
 enum { MOST_CONNECTIONS = 256, IDLE_SECONDS = 120 };
@@ -64,14 +65,50 @@ static whit_status listen_tcp(const char *host, uint32_t port, int *fd, char *ad
     return WHIT_OK;
 }
 
-/* From here on: what is open stays open, and nothing else can be reached. */
-static whit_status confine(const whit_server_options *options, whit_error *error)
+enum { MOST_FOLDERS = 128 };
+
+/* Folders that files are in. */
+typedef struct folders {
+    char *paths[MOST_FOLDERS + 1];
+    size_t n;
+} folders;
+
+static void add_folder(folders *list, const char *path)
 {
-    whit_sandbox_rules nothing = {0};
+    struct stat about;
+    char *own = path && list->n < MOST_FOLDERS ? realpath(path, NULL) : NULL;
+    if (!own || stat(own, &about) != 0) {
+        free(own);
+        return;
+    }
+    char *end = S_ISDIR(about.st_mode) ? NULL : strrchr(own, '/');
+    if (end) end[end == own] = 0;
+    list->paths[list->n++] = own;
+}
+
+static void free_folders(folders *list)
+{
+    for (size_t i = 0; i < list->n; i++) free(list->paths[i]);
+}
+
+/* From here on: what is open stays open, and beside it there are the folders of models and adapters, to read, and
+ * that of converted ones, where there are any. */
+static whit_status confine(const whit_site *site, whit_error *error)
+{
+    const whit_server_options *options = site->options;
+    folders read = {.n = 0}, write = {.n = 0};
     whit_error why;
     if (!whit_server_library())
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "libmicrohttpd (libmicrohttpd.so.12) is not on this machine");
-    whit_status status = whit_sandbox_enter(&nothing, &why);
+    for (size_t i = 0; i < options->n_models; i++) {
+        add_folder(&read, options->models[i].path);
+        add_folder(options->models[i].is_converted ? &write : &read, options->models[i].file);
+    }
+    for (size_t i = 0; i < options->n_adapters; i++) add_folder(&read, options->adapters[i].path);
+    whit_sandbox_rules rules = {.read = (const char *const *)read.paths, .write = (const char *const *)write.paths};
+    whit_status status = whit_sandbox_enter(&rules, &why);
+    free_folders(&read);
+    free_folders(&write);
     if (status == WHIT_OK || status == WHIT_ERROR_UNSUPPORTED) {
         options->confined(options->confined_user, status == WHIT_OK ? NULL : why.message);
         return WHIT_OK;
@@ -80,38 +117,48 @@ static whit_status confine(const whit_server_options *options, whit_error *error
     return status;
 }
 
-whit_status whit_server_run(const whit_model *model, const whit_server_options *options, const volatile int *stop,
+whit_status whit_server_run(const whit_server_options *options, const volatile int *stop, volatile int *reload,
                             void (*ready)(void *user, const char *address), void *user, whit_error *error)
 {
-    whit_api api = {.model = model, .options = options, .stop = stop};
+    whit_site site = {.options = options, .stop = stop, .log = {.fd = -1}};
     whit_web_server *server = NULL;
     char address[400];
     int fd = -1, notify = whit_notify_open();
     snprintf(address, sizeof address, "unix:%s", options->socket_path ? options->socket_path : "");
-    whit_status status = options->socket_path
-        ? listen_unix(options->socket_path, &fd, error)
-        : listen_tcp(options->host, options->port, &fd, address, sizeof address, error);
-    if (status == WHIT_OK) status = whit_api_open(&api, error);
-    if (status == WHIT_OK && !options->is_unconfined) status = confine(options, error);
-    if (status == WHIT_OK) status = whit_api_start(&api, error);
+    whit_status status = whit_models_open(&site, error);
     if (status == WHIT_OK)
-        status = whit_web_serve(fd, MOST_CONNECTIONS, IDLE_SECONDS, whit_api_handle, &api, &server, error);
+        status = options->socket_path ? listen_unix(options->socket_path, &fd, error)
+                                      : listen_tcp(options->host, options->port, &fd, address, sizeof address, error);
+    if (status == WHIT_OK) status = whit_site_open(&site, error);
+    if (status == WHIT_OK) site.models->entries[0].api->log = site.log;
+    if (status == WHIT_OK && !options->is_unconfined) status = confine(&site, error);
+    if (status == WHIT_OK) status = whit_models_start(&site, error);
+    if (status == WHIT_OK)
+        status = whit_web_serve(fd, MOST_CONNECTIONS, IDLE_SECONDS, whit_site_handle, &site, &server, error);
     if (status != WHIT_OK) {
         if (fd >= 0) close(fd);
         if (notify >= 0) close(notify);
-        whit_api_close(&api);
+        whit_models_close(&site);
+        whit_site_close(&site);
         return status;
     }
     ready(user, address);
     whit_notify(notify, "READY=1");
     const struct timespec moment = {.tv_nsec = 50000000};
-    while (*stop == 0) nanosleep(&moment, NULL);
+    while (*stop == 0) {
+        if (*reload) {
+            *reload = 0;
+            whit_models_reload(&site);
+        }
+        nanosleep(&moment, NULL);
+    }
     whit_notify(notify, "STOPPING=1");
     whit_web_quiesce(server);
-    while (*stop == 1 && !whit_engine_is_idle(api.engine)) nanosleep(&moment, NULL);
+    while (*stop == 1 && !whit_models_are_idle(&site)) nanosleep(&moment, NULL);
     nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL); /* the last replies go out */
     whit_web_close(server);
-    whit_api_close(&api);
+    whit_models_close(&site);
+    whit_site_close(&site);
     /* In the sandbox it stays; the next server takes its place. */
     if (options->socket_path) unlink(options->socket_path);
     if (notify >= 0) close(notify);

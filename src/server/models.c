@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/models.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+/* ---- one model ----------------------------------------------------------------------------------- */
+
+static void close_api(whit_api *api)
+{
+    if (!api) return;
+    whit_model *model = api->model;
+    whit_api_close(api);
+    whit_model_close(model);
+    free(api);
+}
+
+/* Takes the model over, also on failure. */
+static whit_status make_api(whit_site *site, const char *name, whit_model *model, whit_api **api, whit_error *error)
+{
+    *api = calloc(1, sizeof **api);
+    if (!*api) {
+        whit_model_close(model);
+        return whit_fail_memory(error, "a model", sizeof **api);
+    }
+    **api = (whit_api){
+        .site = site, .name = name, .model = model, .options = site->options, .stop = site->stop, .log = site->log};
+    whit_status status = whit_api_open(*api, error);
+    if (status == WHIT_OK) return WHIT_OK;
+    close_api(*api);
+    *api = NULL;
+    return status;
+}
+
+static void look_at_file(whit_entry *entry)
+{
+    struct stat now;
+    if (!entry->options->path || stat(entry->options->path, &now) != 0) return;
+    entry->changed = now.st_mtim;
+    entry->file = now.st_ino;
+}
+
+static bool is_replaced(const whit_entry *entry)
+{
+    struct stat now;
+    return entry->options->path && stat(entry->options->path, &now) == 0 &&
+        (now.st_ino != entry->file || now.st_mtim.tv_sec != entry->changed.tv_sec ||
+         now.st_mtim.tv_nsec != entry->changed.tv_nsec);
+}
+
+/* What is to be known of it also while it is closed. */
+static whit_status note_facts(whit_site *site, whit_entry *entry, const whit_model *model, whit_error *error)
+{
+    const void *address;
+    const char *path;
+    size_t n_bytes, n_arena;
+    whit_engine_options engine = whit_api_engine_options(site->options);
+    whit_session_options session = whit_engine_session_options(&engine);
+    WHIT_TRY(whit_session_predict_bytes(model, &session, NULL, 0, &n_arena, error));
+    entry->n_bytes = n_arena;
+    for (size_t i = 0; whit_model_mapping(model, i, &address, &n_bytes, &path); i++) entry->n_bytes += n_bytes;
+    for (size_t i = 0; i < 32; i++) snprintf(entry->digest + 2 * i, 3, "%02x", whit_model_identity(model)[i]);
+    entry->n_vocab = whit_model_vocab_size(model);
+    entry->n_ctx_train = whit_model_context_size(model);
+    uint32_t usual = entry->n_ctx_train < 4096 ? entry->n_ctx_train : 4096;
+    entry->n_ctx = session.n_ctx_tokens ? session.n_ctx_tokens : usual;
+    size_t most = (size_t)site->options->max_memory_mb << 20;
+    return !most || entry->n_bytes <= most
+        ? WHIT_OK
+        : whit_fail(error, WHIT_ERROR_LIMIT, "%s: it takes %zu MB, more than --max-memory allows (%u)",
+                    entry->options->name, entry->n_bytes >> 20, site->options->max_memory_mb);
+}
+
+/* ---- all of them --------------------------------------------------------------------------------- */
+
+/* Every adapter must fit one model at least. */
+static whit_status check_adapters(const whit_site *site, whit_api *const *apis, size_t n, whit_error *error)
+{
+    for (size_t k = 0; k < site->options->n_adapters; k++) {
+        bool found = false;
+        for (size_t i = 0; i < n && !found; i++) found = apis[i] && apis[i]->adapters[k] != NULL;
+        if (found) continue;
+        whit_adapter *adapter;
+        whit_status status = whit_adapter_open(apis[0]->model, site->options->adapters[k].path, &adapter, error);
+        whit_adapter_close(adapter);
+        return status != WHIT_OK ? status : whit_fail(error, WHIT_ERROR_ARGUMENT, "an adapter changed meanwhile");
+    }
+    return WHIT_OK;
+}
+
+whit_status whit_models_open(whit_site *site, whit_error *error)
+{
+    const whit_server_options *options = site->options;
+    whit_models *models = calloc(1, sizeof *models);
+    whit_api **apis = calloc(options->n_models, sizeof *apis);
+    whit_status status = WHIT_OK;
+    site->models = models;
+    if (models) models->entries = calloc(options->n_models, sizeof *models->entries);
+    if (!models || !apis || !models->entries)
+        status = whit_fail_memory(error, "the models", options->n_models * sizeof *models->entries);
+    if (models) {
+        pthread_mutex_init(&models->lock, NULL);
+        pthread_cond_init(&models->changed, NULL);
+    }
+    for (size_t i = 0; i < options->n_models; i++) {
+        whit_model *model = options->models[i].model;
+        if (status == WHIT_OK) {
+            whit_entry *entry = &models->entries[models->n++];
+            entry->options = &options->models[i];
+            look_at_file(entry);
+            status = note_facts(site, entry, model, error);
+            if (status == WHIT_OK) {
+                status = make_api(site, entry->options->name, model, &apis[i], error);
+                continue;
+            }
+        }
+        whit_model_close(model);
+    }
+    if (status == WHIT_OK) status = check_adapters(site, apis, options->n_models, error);
+    if (status == WHIT_OK) models->entries[0].api = apis[0];
+    for (size_t i = status == WHIT_OK; apis && i < options->n_models; i++) close_api(apis[i]);
+    free(apis);
+    return status;
+}
+
+whit_status whit_models_start(whit_site *site, whit_error *error)
+{
+    return whit_api_start(site->models->entries[0].api, error);
+}
+
+void whit_models_close(whit_site *site)
+{
+    whit_models *models = site->models;
+    if (!models) return;
+    for (size_t i = 0; i < models->n; i++) close_api(models->entries[i].api);
+    for (whit_api *api = models->retired, *next; api; api = next) {
+        next = api->next_retired;
+        close_api(api);
+    }
+    pthread_mutex_destroy(&models->lock);
+    pthread_cond_destroy(&models->changed);
+    free(models->entries);
+    free(models);
+    site->models = NULL;
+}
+
+/* With the lock held, which it lets go of: closes idle models until so much more fits. */
+static bool make_room(whit_site *site, size_t n_bytes)
+{
+    whit_models *models = site->models;
+    size_t most = (size_t)site->options->max_memory_mb << 20;
+    for (;;) {
+        size_t n_open = 0;
+        whit_entry *oldest = NULL;
+        for (size_t i = 0; i < models->n; i++) {
+            whit_entry *entry = &models->entries[i];
+            if (entry->api || entry->is_opening) n_open += entry->n_bytes;
+            bool idle = entry->api && entry->api->n_users == 0;
+            if (idle && (!oldest || entry->used_ns < oldest->used_ns)) oldest = entry;
+        }
+        if (!most || n_open + n_bytes <= most) return true;
+        if (!oldest) return false;
+        whit_api *api = oldest->api;
+        oldest->api = NULL;
+        pthread_mutex_unlock(&models->lock);
+        close_api(api);
+        pthread_mutex_lock(&models->lock);
+    }
+}
+
+static whit_status open_entry(whit_site *site, whit_entry *entry, whit_api **api, whit_error *error)
+{
+    whit_model *model;
+    *api = NULL;
+    WHIT_TRY(site->options->open_model(site->options->open_user, entry->options->path, &model, error));
+    WHIT_TRY(make_api(site, entry->options->name, model, api, error));
+    whit_status status = whit_api_start(*api, error);
+    if (status == WHIT_OK) return WHIT_OK;
+    close_api(*api);
+    *api = NULL;
+    return status;
+}
+
+/* A name as it stands, one with Ollama's ":latest", or an adapter's, which stands for its first model. */
+static whit_entry *find(const whit_site *site, const char *name)
+{
+    whit_models *models = site->models;
+    if (!name || !*name || models->n == 1) return &models->entries[0];
+    size_t n = strlen(name), n_tag = strlen(":latest");
+    if (n > n_tag && !strcmp(name + n - n_tag, ":latest")) n -= n_tag;
+    for (size_t i = 0; i < models->n; i++) {
+        const char *own = models->entries[i].options->name;
+        if (!strcmp(own, name) || (strlen(own) == n && !strncmp(own, name, n))) return &models->entries[i];
+    }
+    for (size_t k = 0; k < site->options->n_adapters; k++)
+        if (!strcmp(site->options->adapters[k].name, name)) return &models->entries[0];
+    return NULL;
+}
+
+whit_api *whit_models_acquire(whit_site *site, const char *name, whit_web_reply *reply)
+{
+    whit_models *models = site->models;
+    whit_entry *entry = find(site, name);
+    whit_error error;
+    whit_status status = WHIT_OK;
+    if (!entry) {
+        whit_api_fail(reply, 404, "invalid_request_error", "model",
+                      "there is no model %.100s; GET /v1/models lists them", name);
+        return NULL;
+    }
+    pthread_mutex_lock(&models->lock);
+    while (!entry->api && entry->is_opening) pthread_cond_wait(&models->changed, &models->lock);
+    if (!entry->api) {
+        bool fits = make_room(site, entry->n_bytes);
+        if (!fits) status = whit_fail(&error, WHIT_ERROR_LIMIT, "the other models are at work, and no memory is left");
+        if (fits && !entry->api) { /* another may have opened it meanwhile */
+            whit_api *api;
+            entry->is_opening = true;
+            pthread_mutex_unlock(&models->lock);
+            status = open_entry(site, entry, &api, &error);
+            pthread_mutex_lock(&models->lock);
+            entry->api = api;
+            entry->is_opening = false;
+            pthread_cond_broadcast(&models->changed);
+        }
+    }
+    whit_api *api = entry->api;
+    if (api) api->n_users++;
+    entry->used_ns = whit_now_ns();
+    pthread_mutex_unlock(&models->lock);
+    if (api) return api;
+    whit_api_fail(reply, 503, "server_error", "model", "%s", status != WHIT_OK ? error.message : "try again later");
+    reply->headers[2 * reply->n_headers] = "Retry-After";
+    reply->headers[2 * reply->n_headers++ + 1] = "2";
+    return NULL;
+}
+
+void whit_models_keep(whit_api *api)
+{
+    pthread_mutex_lock(&api->site->models->lock);
+    api->n_users++;
+    pthread_mutex_unlock(&api->site->models->lock);
+}
+
+void whit_models_release(whit_api *api)
+{
+    whit_models *models = api->site->models;
+    pthread_mutex_lock(&models->lock);
+    bool over = --api->n_users == 0 && api->is_retired;
+    for (whit_api **at = &models->retired; over && *at; at = &(*at)->next_retired)
+        if (*at == api) {
+            *at = api->next_retired;
+            break;
+        }
+    for (size_t i = 0; i < models->n; i++)
+        if (models->entries[i].api == api) models->entries[i].used_ns = whit_now_ns();
+    pthread_mutex_unlock(&models->lock);
+    if (over) close_api(api);
+}
+
+static void reload(whit_site *site, whit_entry *entry)
+{
+    whit_models *models = site->models;
+    whit_entry next = *entry;
+    whit_error error;
+    whit_model *model;
+    whit_api *api = NULL;
+    look_at_file(&next);
+    whit_status status = site->options->open_model(site->options->open_user, next.options->path, &model, &error);
+    if (status == WHIT_OK) {
+        status = note_facts(site, &next, model, &error);
+        if (status == WHIT_OK)
+            status = make_api(site, next.options->name, model, &api, &error);
+        else
+            whit_model_close(model);
+    }
+    if (status == WHIT_OK) status = whit_api_start(api, &error);
+    if (status != WHIT_OK) {
+        fprintf(stderr, "whit: %s stays as it was: %s\n", entry->options->name, error.message);
+        close_api(api);
+        return;
+    }
+    pthread_mutex_lock(&models->lock);
+    while (entry->is_opening) pthread_cond_wait(&models->changed, &models->lock);
+    whit_api *before = entry->api;
+    *entry = next;
+    entry->api = api;
+    bool in_use = before && before->n_users > 0;
+    if (in_use) {
+        before->is_retired = true;
+        before->next_retired = models->retired;
+        models->retired = before;
+    }
+    pthread_mutex_unlock(&models->lock);
+    if (!in_use) close_api(before);
+    fprintf(stderr, "whit: %s is the new file now\n", next.options->name);
+}
+
+void whit_models_reload(whit_site *site)
+{
+    for (size_t i = 0; i < site->models->n; i++)
+        if (is_replaced(&site->models->entries[i])) reload(site, &site->models->entries[i]);
+}
+
+/* ---- looking at them ----------------------------------------------------------------------------- */
+
+bool whit_models_are_idle(whit_site *site)
+{
+    whit_models *models = site->models;
+    pthread_mutex_lock(&models->lock);
+    bool idle = true;
+    for (size_t i = 0; i < models->n && idle; i++) {
+        whit_entry *entry = &models->entries[i];
+        idle = !entry->is_opening && (!entry->api || whit_engine_is_idle(entry->api->engine));
+    }
+    for (whit_api *api = models->retired; api && idle; api = api->next_retired) idle = whit_engine_is_idle(api->engine);
+    pthread_mutex_unlock(&models->lock);
+    return idle;
+}
+
+static void add_counts(whit_engine_counts *to, const whit_engine_counts *c)
+{
+    to->n_prompt_tokens += c->n_prompt_tokens, to->n_cached_tokens += c->n_cached_tokens;
+    to->n_generated_tokens += c->n_generated_tokens, to->n_requests += c->n_requests;
+    to->n_cancelled += c->n_cancelled, to->n_steps += c->n_steps, to->n_busy_slot_steps += c->n_busy_slot_steps;
+    to->prompt_ns += c->prompt_ns, to->generate_ns += c->generate_ns, to->queue_ns += c->queue_ns;
+    to->first_token_ns += c->first_token_ns;
+    whit_histogram_merge(&to->queued, &c->queued), whit_histogram_merge(&to->first_token, &c->first_token);
+    whit_histogram_merge(&to->per_token, &c->per_token), whit_histogram_merge(&to->whole, &c->whole);
+    to->n_slots += c->n_slots, to->n_busy += c->n_busy, to->n_queued += c->n_queued;
+    to->n_kv_tokens += c->n_kv_tokens;
+    if (c->n_ctx_tokens > to->n_ctx_tokens) to->n_ctx_tokens = c->n_ctx_tokens;
+}
+
+void whit_models_count(whit_site *site, whit_engine_counts *counts)
+{
+    whit_models *models = site->models;
+    whit_engine_counts one;
+    memset(counts, 0, sizeof *counts);
+    pthread_mutex_lock(&models->lock);
+    for (size_t i = 0; i < models->n; i++)
+        if (models->entries[i].api && models->entries[i].api->engine) {
+            whit_engine_count(models->entries[i].api->engine, &one);
+            add_counts(counts, &one);
+        }
+    pthread_mutex_unlock(&models->lock);
+}
+
+bool whit_models_at(whit_site *site, size_t i, whit_entry *entry)
+{
+    whit_models *models = site->models;
+    if (i >= models->n) return false;
+    pthread_mutex_lock(&models->lock);
+    *entry = models->entries[i];
+    pthread_mutex_unlock(&models->lock);
+    return true;
+}

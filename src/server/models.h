@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ * The models of a server: opened at first use, closed when idle and memory is short, replaced on request. */
+#ifndef WHIT_SERVER_MODELS_H
+#define WHIT_SERVER_MODELS_H
+
+#include <sys/stat.h>
+
+#include "server/api.h"
+
+/* One of the models that are served. Members behind `options` change under the lock of the site's models. */
+typedef struct whit_entry {
+    const whit_server_model *options;
+    whit_api *api; /* NULL: closed */
+    bool is_opening;
+    uint64_t used_ns;
+    size_t n_bytes; /* that it takes when it is open */
+    uint32_t n_vocab, n_ctx_train, n_ctx;
+    struct timespec changed; /* of the file, and which one it is */
+    ino_t file;
+    char digest[65]; /* the identity */
+} whit_entry;
+
+typedef struct whit_models {
+    whit_entry *entries;
+    size_t n;
+    whit_api *retired; /* replaced ones with requests in flight */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+} whit_models;
+
+/* Opens each model once, so that none is found wanting later, and keeps the first. Takes the opened ones of the
+ * options over, also on failure. */
+whit_status whit_models_open(whit_site *site, whit_error *error);
+/* Starts the engine of the first; whit_models_open reads files and starts no threads. */
+whit_status whit_models_start(whit_site *site, whit_error *error);
+void whit_models_close(whit_site *site);
+/* The model by that name (NULL: the first), ready to be used until whit_models_release. NULL: the reply says why. */
+whit_api *whit_models_acquire(whit_site *site, const char *name, whit_web_reply *reply);
+void whit_models_keep(whit_api *api); /* once more, by who has it */
+void whit_models_release(whit_api *api);
+/* Files that were replaced on disk are taken; a line on stderr for each, also where that fails. */
+void whit_models_reload(whit_site *site);
+bool whit_models_are_idle(whit_site *site);
+/* Counts of all open models together. */
+void whit_models_count(whit_site *site, whit_engine_counts *counts);
+/* For lists: of the i-th, what is known while it is closed, too. */
+bool whit_models_at(whit_site *site, size_t i, whit_entry *entry);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ * Adapters of a request: by the name of its model, or with a strength of their own. */
+#include <math.h>
+#include <string.h>
+
+#include "server/api.h"
+
+static const double most_strength = 16;
+
+static bool fail(whit_web_reply *reply, const char *param, const char *what)
+{
+    whit_api_fail(reply, 400, "invalid_request_error", param, "%s: %s", param, what);
+    return false;
+}
+
+static int find(const whit_api *api, const char *name)
+{
+    for (size_t k = 0; name && k < api->options->n_adapters; k++)
+        if (api->adapters[k] && !strcmp(api->options->adapters[k].name, name)) return (int)k;
+    return -1;
+}
+
+static bool add(const whit_api *api, int which, const json_t *strength, whit_job *job, whit_web_reply *reply)
+{
+    double scale = strength ? json_is_number(strength) ? json_number_value(strength) : NAN : 1;
+    if (which < 0) return fail(reply, "adapters", "the model has no adapter of that name; GET /v1/models lists them");
+    if (!(scale >= -most_strength && scale <= most_strength))
+        return fail(reply, "adapters", "expected strengths from -16 to 16");
+    for (size_t i = 0; i < job->n_mounts; i++)
+        if (job->mounts[i].adapter == api->adapters[which]) return job->mounts[i].scale = (float)scale, true;
+    if (job->n_mounts == WHIT_MOUNTS_MAX) return fail(reply, "adapters", "too many for one request");
+    job->mounts[job->n_mounts++] = (whit_mount){api->adapters[which], (float)scale};
+    return true;
+}
+
+bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, whit_web_reply *reply)
+{
+    const json_t *adapters = json_object_get(body, "adapters"), *lora = json_object_get(body, "lora");
+    const char *model = json_string_value(json_object_get(body, "model")), *name;
+    json_t *strength;
+    size_t n = 0;
+    int named = find(api, model);
+    if (named >= 0 && !add(api, named, NULL, job, reply)) return false;
+    if (adapters && !json_is_null(adapters) && !json_is_object(adapters))
+        return fail(reply, "adapters", "expected an object of names and strengths");
+    json_object_foreach((json_t *)adapters, name, strength)
+    {
+        if (!add(api, find(api, name), strength, job, reply)) return false;
+    }
+    for (size_t i = 0; i < json_array_size(lora); i++) { /* llama.cpp's: by number */
+        const json_t *one = json_array_get(lora, i), *id = json_object_get(one, "id");
+        json_int_t k = json_is_integer(id) ? json_integer_value(id) : -1;
+        bool known = k >= 0 && (size_t)k < api->options->n_adapters && api->adapters[k];
+        if (!add(api, known ? (int)k : -1, json_object_get(one, "scale"), job, reply)) return false;
+    }
+    for (size_t i = 0; i < job->n_mounts; i++) /* 0 is as if it were not there */
+        if (job->mounts[i].scale != 0) job->mounts[n++] = job->mounts[i];
+    job->n_mounts = n;
+    return true;
+}

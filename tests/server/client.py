@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of whit serve share: starting one, asking it, checking."""
+import atexit
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+
+failures = 0
+
+
+def check(ok, *what):
+    global failures
+    if not ok:
+        failures += 1
+        print("FAILED:", *what)
+
+
+class Server:
+    """`whit serve` with these arguments; its lines on stderr are in `said`."""
+
+    def __init__(self, *arguments):
+        self.said = []
+        command = os.environ["WHIT"].split() + ["serve", "--port", "0", "-t", "2", *arguments]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        atexit.register(self.process.kill)  # whatever goes wrong: else the test would never end
+        for line in self.process.stderr:
+            self.said.append(line)
+            found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
+            if found:
+                self.port = int(found.group(1))
+                threading.Thread(target=self.listen, daemon=True).start()
+                return
+            print(line.rstrip())
+        sys.exit("the server did not start")
+
+    def listen(self):
+        for line in self.process.stderr:
+            self.said.append(line)
+
+    def ask(self, method, path, body=None, headers=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        connection.request(method, path, body if body is None else json.dumps(body), headers or {})
+        reply = connection.getresponse()
+        text = reply.read()
+        connection.close()
+        return reply.status, text
+
+    def get(self, path):
+        return json.loads(self.ask("GET", path)[1])
+
+    def post(self, path, body, status=200):
+        got, text = self.ask("POST", path, body)
+        check(got == status, path, str(body)[:200], "gave", got, text[:300])
+        return json.loads(text)
+
+    def text(self, prompt="the land", n=24, **fields):
+        body = {"prompt": prompt, "max_tokens": n, "temperature": 0, **fields}
+        return self.post("/v1/completions", body)["choices"][0]["text"]
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        check(self.process.wait(60) == 0, "the server did not end well", self.said[-3:])
+
+
+def refused(*arguments):
+    """What a server that cannot start says; its exit status is not 0, and it says one line."""
+    command = os.environ["WHIT"].split() + ["serve", "--port", "0", *arguments]
+    ended = subprocess.run(command, stderr=subprocess.PIPE, timeout=60, text=True, check=False)
+    check(ended.returncode not in (0, 77) and ended.returncode > 0 and ended.stderr.count("\n") == 1, arguments, ended)
+    return ended.stderr

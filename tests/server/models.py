@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""Several models in one server: opened at first use, closed beyond --max-memory, replaced on SIGHUP; adapters with a
+strength of each request. With the argument lora: writes the folder of an adapter for the small model one.gguf."""
+import http.client
+import json
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+import client
+from client import Server, check, refused
+
+TALES = os.environ["SOURCE"] + "/tools/tales/tales.ndf"
+
+
+def write_lora():
+    shapes = {"self_attn.q_proj": (64, 64), "self_attn.v_proj": (32, 64), "mlp.down_proj": (64, 96)}
+    header, data, rng = {}, b"", random.Random(1)
+    for layer in range(2):
+        for name, (rows, columns) in shapes.items():
+            for factor, shape in (("A", (4, columns)), ("B", (rows, 4))):
+                n = shape[0] * shape[1]
+                raw = struct.pack("<%df" % n, *((rng.random() - 0.5) * 0.6 for _ in range(n)))
+                header["base_model.model.model.layers.%d.%s.lora_%s.weight" % (layer, name, factor)] = {
+                    "dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
+                data += raw
+    text = json.dumps(header).encode()
+    os.makedirs("lora", exist_ok=True)
+    with open("lora/adapter_model.safetensors", "wb") as out:
+        out.write(struct.pack("<Q", len(text)) + text + data)
+    with open("lora/adapter_config.json", "w", encoding="utf-8") as out:
+        json.dump({"peft_type": "LORA", "r": 4, "lora_alpha": 8, "bias": "none", "target_modules": ["q_proj"],
+                   "base_model_name_or_path": "tiny"}, out)
+
+
+def run_alone(model, *more):
+    command = os.environ["WHIT"].split() + ["run", "-m", model, "-p", "the land", "--temp", "0", "-n", "24", *more]
+    whole = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True).stdout
+    return whole.rstrip("\n")
+
+
+def test_swapping():
+    server = Server("-m", "one=one.ndf", "-m", "two=two.gguf", "-c", "256")
+    models = {m["id"]: m["meta"] for m in server.get("/v1/models")["data"]}
+    check(sorted(models) == ["one", "two"] and models["one"]["is_open"] and not models["two"]["is_open"], models)
+    one, two = server.text(model="one"), server.text(model="two:latest")
+    check(one != two and server.text() == one and server.text(model="one") == one, one, two)
+    check(run_alone("one.ndf").endswith(one) and run_alone("two.gguf").endswith(two), "another text than alone", one, two)
+    check(server.post("/v1/completions", {"model": "none", "prompt": "a"}, 404)["error"]["param"] == "model", "404")
+    for path, body in (("/api/generate", {"model": "two", "prompt": "the land", "stream": False, "raw": True,
+                                          "options": {"temperature": 0, "num_predict": 24}}),):
+        check(server.post(path, body)["response"] == two, "Ollama's API asks another model")
+    check([m["name"] for m in server.get("/api/tags")["models"]] == ["one", "two"], "/api/tags")
+    check(server.get("/props?model=two")["model_path"] == "two", "/props?model=")
+    server.end()
+    # Both do not fit: one is closed when the other is wanted, again and again, also under load.
+    limit = max(m["n_bytes"] for m in models.values()) // (1 << 20) + 1
+    check(sum(m["n_bytes"] for m in models.values()) > limit << 20, "the limit does not bite", models, limit)
+    server = Server("-m", "one=one.ndf", "-m", "two=two.gguf", "-c", "256", "--max-memory", str(limit))
+    for i in range(6):
+        name = ["one", "two"][i % 2]
+        check(server.text(model=name) == {"one": one, "two": two}[name], "after a swap: another text", name)
+        is_open = {m["id"]: m["meta"]["is_open"] for m in server.get("/v1/models")["data"]}
+        check(is_open == {"one": name == "one", "two": name == "two"}, is_open)
+    counts = {200: 0, 503: 0}
+
+    def load(name):
+        for _ in range(30):
+            status, text = server.ask("POST", "/v1/completions", {"model": name, "prompt": "the land", "max_tokens": 24,
+                                                                  "temperature": 0})
+            counts[status] += 1
+            check(status == 503 or json.loads(text)["choices"][0]["text"] == {"one": one, "two": two}[name], name)
+    threads = [threading.Thread(target=load, args=(name,)) for name in ("one", "two", "one", "two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    check(counts[200] > 0, counts)
+    server.end()
+    check("max-memory" in refused("-m", "one.ndf", "--max-memory", "1", "-c", "256", "-np", "64"), "--max-memory")
+    check("two models" in refused("-m", "one.ndf", "-m", "one.ndf"), "two of one name")
+    check("nowhere" in refused("-m", "one.ndf", "-m", "nowhere.ndf"), "a model that is not there")
+
+
+def test_adapters():
+    server = Server("-m", "one=one.ndf", "--adapter", "verse=verse.ndf", "-c", "256")
+    plain, verse = server.text(), server.text(model="verse")
+    check(plain != verse and server.text(adapters={"verse": 0}) == plain, plain, verse)
+    check(server.text(adapters={"verse": 1}) == verse == server.text(lora=[{"id": 0, "scale": 1}]), verse)
+    check(run_alone("one.ndf", "--adapter", "verse.ndf").endswith(verse), "another text than alone", verse)
+    check(run_alone("one.ndf", "--adapter", "verse.ndf:-0.5").endswith(server.text(adapters={"verse": -0.5})), "-0.5")
+    check([m["id"] for m in server.get("/v1/models")["data"]] == ["one", "verse"], "/v1/models")
+    for wrong in ({"adapters": {"nobody": 1}}, {"adapters": {"verse": "much"}}, {"adapters": {"verse": 17}},
+                  {"adapters": ["verse"]}, {"lora": [{"id": 1}]}):
+        server.post("/v1/completions", {"prompt": "a", "max_tokens": 1, **wrong}, 400)
+    # Together, each as alone: what one has computed with an adapter is never another's beginning.
+    rng = random.Random(3)
+    asked = [{"prompt": "the land and the ice " * rng.randrange(1, 12), "n": 16,
+              "adapters": rng.choice([{}, {"verse": 1}, {"verse": 0.5}, {"verse": -2}])} for _ in range(48)]
+    alone = [server.text(**one) for one in asked]
+    together = [None] * len(asked)
+
+    def one(i):
+        time.sleep(rng.random() * 0.2)
+        together[i] = server.text(**asked[i])
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(len(asked))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    check(alone == together and len(set(alone)) > 8, [(a, b, c) for a, b, c in zip(asked, alone, together) if b != c][:2])
+    server.end()
+    check("verse.ndf" in refused("-m", "two.gguf", "--adapter", "verse=verse.ndf"), "an adapter of another model")
+
+
+def stream_slowly(server, into):
+    """An answer that takes a while."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
+    connection.request("POST", "/v1/completions", json.dumps({"prompt": "Once", "max_tokens": 3000, "temperature": 0,
+                                                              "ignore_eos": True, "stream": True}))
+    text = connection.getresponse().read().decode()
+    into.append(text.endswith("[DONE]\n\n"))
+    into.append("".join(json.loads(line[6:])["choices"][0]["text"] for line in text.split("\n\n")[:-2]))
+
+
+def test_replaced():
+    shutil.copy(TALES, "served.ndf")
+    server = Server("-m", "served.ndf", "-c", "3200")
+    before, whole = server.text("Once upon a time"), []
+    stream_slowly(server, whole)
+    answers = []
+    thread = threading.Thread(target=stream_slowly, args=(server, answers))
+    thread.start()
+    time.sleep(0.05)
+    shutil.copy("one.ndf", "next.ndf")
+    os.replace("next.ndf", "served.ndf")
+    server.process.send_signal(signal.SIGHUP)
+    deadline = time.time() + 30
+    while server.text("Once upon a time") == before and time.time() < deadline:
+        time.sleep(0.02)
+    check(run_alone("one.ndf").endswith(server.text()), "the new file is not served")
+    thread.join()
+    check(answers == whole, "a request in flight is lost, or changes its model", len(answers))
+    # What is no model changes nothing.
+    with open("next.ndf", "w", encoding="ascii") as out:
+        out.write("nothing" * 100)
+    os.replace("next.ndf", "served.ndf")
+    server.process.send_signal(signal.SIGHUP)
+    while not any("stays as it was" in line for line in server.said) and time.time() < deadline:
+        time.sleep(0.02)
+    check(run_alone("one.ndf").endswith(server.text()), "a damaged file is taken", server.said)
+    server.end()
+
+
+if sys.argv[1:] == ["lora"]:
+    write_lora()
+    sys.exit(0)
+test_swapping()
+test_adapters()
+test_replaced()
+sys.exit(1 if client.failures else 0)
