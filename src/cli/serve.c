@@ -16,7 +16,7 @@ struct serve_values {
     bool log_texts, no_sandbox;
     uint32_t port, n_parallel, n_queue, timeout_s;
     cli_list models, adapters;
-    const char *family;
+    const char *family, *cache_dir;
     bool no_cache;
     uint32_t max_memory_mb;
     cli_session_flags session;
@@ -39,6 +39,8 @@ static const cli_option options[] = {
     {"--adapter", CLI_REPEAT, AT(adapters), "[NAME=]A",
      "An adapter that requests may ask for, by NAME, with a strength of their own; may be given again."},
     {"--api-key-file", CLI_FILE, AT(key_file), "FILE", "Ask for one of these keys, one a line."},
+    {"--cache-dir", CLI_FILE, AT(cache_dir), "DIR",
+     "Keep the beginnings that slots hold here, so that they are found again after a restart."},
     {"--log", CLI_FILE, AT(log), "FILE", "Append a line of JSON for each request; - is stderr. Texts are left out."},
     {"--log-texts", CLI_FLAG, AT(log_texts), NULL, "What was asked and answered goes to the log, too."},
     {"--no-sandbox", CLI_FLAG, AT(no_sandbox), NULL, "Keep the rights to open files and connections after the start."},
@@ -232,7 +234,8 @@ static int run(cli_call *call)
                                   .n_ctx_tokens = session.n_ctx_tokens,
                                   .timeout_s = values->timeout_s,
                                   .kv = session.kv,
-                                  .n_kv_window = session.n_kv_window};
+                                  .n_kv_window = session.n_kv_window,
+                                  .cache_dir = values->cache_dir};
     struct sigaction action = {.sa_handler = on_signal}, hangup = {.sa_handler = on_hangup}, before[3];
     sigaction(SIGINT, &action, &before[0]);
     sigaction(SIGTERM, &action, &before[1]);

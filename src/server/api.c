@@ -448,7 +448,8 @@ whit_engine_options whit_api_engine_options(const whit_server_options *options)
                                  .n_ctx_tokens = options->n_ctx_tokens,
                                  .n_queue = options->n_queue,
                                  .kv = options->kv,
-                                 .n_kv_window = options->n_kv_window};
+                                 .n_kv_window = options->n_kv_window,
+                                 .cache_dir = options->cache_dir};
 }
 
 whit_status whit_api_start(whit_api *api, whit_error *error)

@@ -8,9 +8,10 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "server/keep.h"
 #include "whit/embeddings.h"
 
-enum { BATCH_TOKENS = 256, EMBED_TOKENS = 64, PROMPT_LOGITS = 16 };
+enum { BATCH_TOKENS = 256, EMBED_TOKENS = 64, PROMPT_LOGITS = 16, IDLE_MS = 2000 };
 
 /* A text to embed; it belongs to the thread that waits for it. */
 typedef struct embedding {
@@ -33,6 +34,7 @@ typedef struct slot {
     size_t n_held;
     whit_mount mounts[WHIT_MOUNTS_MAX]; /* that they were computed with */
     size_t n_mounts;
+    bool is_kept;  /* in the cache folder, as it is */
     uint64_t used; /* the step of its last use */
 } slot;
 
@@ -47,6 +49,7 @@ struct whit_engine {
     whit_job *first, *last; /* that wait */
     embedding *first_embedding, *last_embedding;
     whit_session *embedder; /* NULL until the first embedding */
+    whit_keep keep;
     whit_engine_counts counts;
     bool stop, running;
 };
@@ -195,6 +198,7 @@ static void free_slot(whit_engine *e, uint32_t at)
     s->held = n ? malloc(n * sizeof *ids) : NULL;
     s->n_held = s->held ? n : 0;
     if (s->held) memcpy(s->held, ids, n * sizeof *ids);
+    s->is_kept = false;
     whit_generation_close(s->generation);
     whit_sampler_close(s->sampler);
     s->generation = NULL;
@@ -381,9 +385,52 @@ whit_status whit_engine_embed(whit_engine *e, const int32_t *ids, size_t n_ids, 
     return own.status;
 }
 
+/* ---- across restarts ----------------------------------------------------------------------------- */
+
+static void load_kept(whit_engine *e)
+{
+    for (uint32_t i = 0; i < e->options.n_slots; i++) {
+        e->slots[i].held = whit_keep_load(&e->keep, e->session, i, &e->slots[i].n_held);
+        e->slots[i].is_kept = e->slots[i].held != NULL;
+    }
+}
+
+/* Of free slots: adapters are not part of what is kept. */
+static bool is_to_be_kept(const whit_engine *e, const slot *s)
+{
+    return e->keep.prefix && !s->job && s->held && !s->is_kept && !s->n_mounts;
+}
+
+static void keep_slot(whit_engine *e, uint32_t i)
+{
+    slot *s = &e->slots[i];
+    if (!is_to_be_kept(e, s)) return;
+    whit_keep_save(&e->keep, e->session, i, s->held, &s->n_held);
+    s->is_kept = true;
+}
+
+/* With the lock held, and nothing to do: waits for work, and after a while writes down what slots hold. */
+static void wait_idle(whit_engine *e)
+{
+    struct timespec until;
+    uint32_t i = 0;
+    while (i < e->options.n_slots && !is_to_be_kept(e, &e->slots[i])) i++;
+    if (i == e->options.n_slots) {
+        pthread_cond_wait(&e->work, &e->lock);
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += IDLE_MS / 1000;
+    if (pthread_cond_timedwait(&e->work, &e->lock, &until) == 0 || e->first || e->first_embedding || e->stop) return;
+    pthread_mutex_unlock(&e->lock);
+    keep_slot(e, i);
+    pthread_mutex_lock(&e->lock);
+}
+
 static void *run(void *user)
 {
     whit_engine *e = user;
+    load_kept(e);
     pthread_mutex_lock(&e->lock);
     while (!e->stop) {
         start_jobs(e);
@@ -396,13 +443,14 @@ static void *run(void *user)
         }
         if (e->counts.n_busy == 0) {
             if (one) continue;
-            pthread_cond_wait(&e->work, &e->lock);
+            wait_idle(e);
             continue;
         }
         pthread_mutex_unlock(&e->lock);
         step(e); /* takes the lock again */
     }
     pthread_mutex_unlock(&e->lock);
+    for (uint32_t i = 0; i < e->options.n_slots; i++) keep_slot(e, i);
     return NULL;
 }
 
@@ -433,13 +481,15 @@ whit_status whit_engine_open(const whit_model *model, const whit_engine_options 
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&e->work, NULL);
+    pthread_cond_init(&e->work, &monotonic);
     pthread_cond_init(&e->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
     e->slots = calloc(options->n_slots, sizeof *e->slots);
     whit_session_options wanted = whit_engine_session_options(options);
     whit_status status = e->slots ? whit_session_open(model, &wanted, &e->session, error)
                                   : whit_fail_memory(error, "the engine", options->n_slots * sizeof *e->slots);
+    if (status == WHIT_OK)
+        status = whit_keep_open(model, options->cache_dir, options->kv, options->n_kv_window, &e->keep, error);
     if (status == WHIT_OK) {
         e->counts.n_slots = options->n_slots;
         e->counts.n_ctx_tokens = whit_session_context_size(e->session);
@@ -478,6 +528,7 @@ void whit_engine_close(whit_engine *e)
     pthread_mutex_unlock(&e->lock);
     whit_session_close(e->session);
     whit_session_close(e->embedder);
+    whit_keep_close(&e->keep);
     pthread_cond_destroy(&e->work);
     pthread_cond_destroy(&e->changed);
     pthread_mutex_destroy(&e->lock);

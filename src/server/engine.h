@@ -59,6 +59,7 @@ typedef struct whit_engine_options {
     uint32_t n_slots, n_threads, n_ctx_tokens, n_queue;
     whit_kv_type kv;
     uint32_t n_kv_window;
+    const char *cache_dir; /* where beginnings outlive the engine; NULL: nowhere */
 } whit_engine_options;
 /* Of the session that it opens. */
 whit_session_options whit_engine_session_options(const whit_engine_options *options);

@@ -235,9 +235,11 @@ static json_t *stop_text(const whit_ask *ask, const char *reason)
 static json_t *usage(const whit_ask *ask)
 {
     const whit_job *job = ask->jobs[0];
-    return json_pack("{s:I, s:I, s:I, s:I}", "input_tokens", (json_int_t)(job->n_ids - job->n_cached), "output_tokens",
-                     (json_int_t)job->n_generated, "cache_read_input_tokens", (json_int_t)job->n_cached,
-                     "cache_creation_input_tokens", (json_int_t)0);
+    return json_pack("{s:I, s:I, s:I, s:I, s:n, s:n, s:n, s:n, s:n, s:n}", "input_tokens",
+                     (json_int_t)(job->n_ids - job->n_cached), "output_tokens", (json_int_t)job->n_generated,
+                     "cache_read_input_tokens", (json_int_t)job->n_cached, "cache_creation_input_tokens", (json_int_t)0,
+                     "cache_creation", "inference_geo", "output_tokens_details", "server_tool_use", "service_tier",
+                     "speed");
 }
 
 static json_t *whole(whit_ask *ask, const json_t *choice)
@@ -249,7 +251,8 @@ static json_t *whole(whit_ask *ask, const json_t *choice)
     if (json_string_length(thinking))
         json_array_append_new(content,
                               json_pack("{s:s, s:O, s:s}", "type", "thinking", "thinking", thinking, "signature", ""));
-    if (json_string_length(text)) json_array_append_new(content, json_pack("{s:s, s:O}", "type", "text", "text", text));
+    if (json_string_length(text))
+        json_array_append_new(content, json_pack("{s:s, s:O, s:n}", "type", "text", "text", text, "citations"));
     for (size_t i = 0; i < json_array_size(calls); i++) {
         const json_t *call = json_array_get(calls, i), *function = json_object_get(call, "function");
         const json_t *arguments = json_object_get(function, "arguments");
@@ -257,22 +260,23 @@ static json_t *whole(whit_ask *ask, const json_t *choice)
             ? json_loadb(json_string_value(arguments), json_string_length(arguments), 0, NULL)
             : NULL;
         json_array_append_new(content,
-                              json_pack("{s:s, s:O, s:O, s:o}", "type", "tool_use", "id", json_object_get(call, "id"),
-                                        "name", json_object_get(function, "name"), "input",
-                                        input ? input : json_object()));
+                              json_pack("{s:s, s:O, s:O, s:o, s:{s:s}}", "type", "tool_use", "id",
+                                        json_object_get(call, "id"), "name", json_object_get(function, "name"), "input",
+                                        input ? input : json_object(), "caller", "type", "direct"));
     }
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:o, s:o}", "id", ask->id, "type", "message", "role", "assistant",
-                     "model", ask->api->name, "content", content, "stop_reason", reason, "stop_sequence",
-                     stop_text(ask, reason), "usage", usage(ask));
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:n, s:n, s:n}", "id", ask->id, "type", "message",
+                     "role", "assistant", "model", ask->api->name, "content", content, "stop_reason", reason,
+                     "stop_sequence", stop_text(ask, reason), "usage", usage(ask), "stop_details", "container",
+                     "diagnostics");
 }
 
 static void begin(whit_ask *ask, whit_buf *out)
 {
     json_t *counts = usage(ask);
     json_object_set_new(counts, "output_tokens", json_integer(0));
-    json_t *message =
-        json_pack("{s:s, s:s, s:s, s:s, s:[], s:n, s:n, s:o}", "id", ask->id, "type", "message", "role", "assistant",
-                  "model", ask->api->name, "content", "stop_reason", "stop_sequence", "usage", counts);
+    json_t *message = json_pack("{s:s, s:s, s:s, s:s, s:[], s:n, s:n, s:o, s:n, s:n, s:n}", "id", ask->id, "type",
+                                "message", "role", "assistant", "model", ask->api->name, "content", "stop_reason",
+                                "stop_sequence", "usage", counts, "stop_details", "container", "diagnostics");
     whit_dialect_send(out, json_pack("{s:s, s:o}", "type", "message_start", "message", message));
 }
 
@@ -304,7 +308,7 @@ static void event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
     switch (event->kind) {
     case WHIT_CHAT_TEXT:
         if (!state->open || state->kind != WHIT_CHAT_TEXT)
-            open_block(ask, WHIT_CHAT_TEXT, json_pack("{s:s, s:s}", "type", "text", "text", ""), out);
+            open_block(ask, WHIT_CHAT_TEXT, json_pack("{s:s, s:s, s:n}", "type", "text", "text", "", "citations"), out);
         delta = json_pack("{s:s, s:O}", "type", "text_delta", "text", text);
         break;
     case WHIT_CHAT_THINKING:
@@ -317,7 +321,9 @@ static void event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
         snprintf(id, sizeof id, "toolu_%s_%u", ask->id, event->i_call);
         state->n_calls++;
         open_block(ask, WHIT_CHAT_CALL_BEGIN,
-                   json_pack("{s:s, s:s, s:O, s:{}}", "type", "tool_use", "id", id, "name", text, "input"), out);
+                   json_pack("{s:s, s:s, s:O, s:{}, s:{s:s}}", "type", "tool_use", "id", id, "name", text, "input",
+                             "caller", "type", "direct"),
+                   out);
         break;
     case WHIT_CHAT_CALL_ARGUMENTS:
         delta = json_pack("{s:s, s:O}", "type", "input_json_delta", "partial_json", text);
@@ -335,8 +341,9 @@ static void end(whit_ask *ask, whit_buf *out)
     const char *reason = stop_reason(ask, ask->state.n_calls > 0);
     close_block(ask, out);
     whit_dialect_send(out,
-                      json_pack("{s:s, s:{s:s, s:o}, s:o}", "type", "message_delta", "delta", "stop_reason", reason,
-                                "stop_sequence", stop_text(ask, reason), "usage", usage(ask)));
+                      json_pack("{s:s, s:{s:s, s:o, s:n, s:n}, s:o}", "type", "message_delta", "delta", "stop_reason",
+                                reason, "stop_sequence", stop_text(ask, reason), "stop_details", "container", "usage",
+                                usage(ask)));
     whit_dialect_send(out, json_pack("{s:s}", "type", "message_stop"));
 }
 

@@ -177,10 +177,10 @@ static json_t *translate(const json_t *body, whit_web_reply *reply)
 static json_t *usage(const whit_ask *ask)
 {
     const whit_job *job = ask->jobs[0];
-    return json_pack("{s:I, s:{s:I}, s:I, s:{s:i}, s:I}", "input_tokens", (json_int_t)job->n_ids,
-                     "input_tokens_details", "cached_tokens", (json_int_t)job->n_cached, "output_tokens",
-                     (json_int_t)job->n_generated, "output_tokens_details", "reasoning_tokens", 0, "total_tokens",
-                     (json_int_t)job->n_ids + job->n_generated);
+    return json_pack("{s:I, s:{s:I, s:i}, s:I, s:{s:i}, s:I}", "input_tokens", (json_int_t)job->n_ids,
+                     "input_tokens_details", "cached_tokens", (json_int_t)job->n_cached, "cache_write_tokens", 0,
+                     "output_tokens", (json_int_t)job->n_generated, "output_tokens_details", "reasoning_tokens", 0,
+                     "total_tokens", (json_int_t)job->n_ids + job->n_generated);
 }
 
 static json_t *field(const whit_ask *ask, const char *name, json_t *otherwise)

@@ -105,6 +105,10 @@ static whit_status confine(const whit_site *site, whit_error *error)
         add_folder(options->models[i].is_converted ? &write : &read, options->models[i].file);
     }
     for (size_t i = 0; i < options->n_adapters; i++) add_folder(&read, options->adapters[i].path);
+    if (options->cache_dir) {
+        (void)mkdir(options->cache_dir, 0700); /* else whit_keep_open says why not */
+        add_folder(&write, options->cache_dir);
+    }
     whit_sandbox_rules rules = {.read = (const char *const *)read.paths, .write = (const char *const *)write.paths};
     whit_status status = whit_sandbox_enter(&rules, &why);
     free_folders(&read);

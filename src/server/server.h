@@ -40,6 +40,7 @@ typedef struct whit_server_options {
     uint32_t n_parallel, n_threads, n_ctx_tokens, n_queue, timeout_s;
     whit_kv_type kv;
     uint32_t n_kv_window;
+    const char *cache_dir; /* where beginnings outlive the server; NULL: nowhere */
 } whit_server_options;
 
 /* Serves until *stop is 1 and what runs has ended, or *stop is 2; looks for replaced files where *reload is not 0.

@@ -2,6 +2,7 @@
 if(NOT CMAKE_CROSSCOMPILING)
   whit_script(server_serve ${CMAKE_CURRENT_LIST_DIR}/serve.sh)
   whit_script(server_models ${CMAKE_CURRENT_LIST_DIR}/models.sh)
+  whit_script(server_keep ${CMAKE_CURRENT_LIST_DIR}/keep.sh)
   whit_script(server_page ${CMAKE_CURRENT_LIST_DIR}/page.sh)
   whit_script(server_balance ${CMAKE_CURRENT_LIST_DIR}/balance.sh)
   set(scratch ${CMAKE_CURRENT_BINARY_DIR}/scratch/server_balance_long)

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/keep.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LEAST_TOKENS = 64, PATH_BYTES = 4096 };
+
+static const char purpose[] = "serve";
+
+whit_status whit_keep_open(const whit_model *model, const char *folder, whit_kv_type kv, uint32_t n_kv_window,
+                           whit_keep *keep, whit_error *error)
+{
+    char digits[17];
+    const uint8_t *identity = whit_model_identity(model);
+    *keep = (whit_keep){.prefix = NULL};
+    if (!folder) return WHIT_OK;
+    if (kv == WHIT_KV_K4V2 || kv == WHIT_KV_K2V2) /* their files hold tokens alone */
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: beginnings are kept with caches of f16, f32 and i8 alone",
+                         folder);
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST) return whit_fail_errno(error, folder, "make the folder");
+    if (access(folder, W_OK | X_OK) != 0) return whit_fail_errno(error, folder, "write to");
+    for (size_t i = 0; i < 8; i++) snprintf(digits + 2 * i, 3, "%02x", identity[i]);
+    size_t n = strlen(folder) + 64;
+    keep->prefix = malloc(n);
+    if (!keep->prefix) return whit_fail_memory(error, "the cache folder", n);
+    snprintf(keep->prefix, n, "%s/%s-%d-%u-", folder, digits, (int)kv, n_kv_window);
+    if (n <= PATH_BYTES - 64) return WHIT_OK;
+    whit_keep_close(keep);
+    return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is too long", folder);
+}
+
+void whit_keep_close(whit_keep *keep)
+{
+    free(keep->prefix);
+    keep->prefix = NULL;
+}
+
+static void path_of(const whit_keep *keep, uint32_t i, const char *ending, char path[PATH_BYTES])
+{
+    snprintf(path, PATH_BYTES, "%s%u.ndf%s", keep->prefix, i, ending);
+}
+
+static void complain(whit_keep *keep, const char *what, const char *message)
+{
+    if (!keep->failed) fprintf(stderr, "whit: %s: %s\n", what, message);
+    keep->failed = true;
+}
+
+int32_t *whit_keep_load(whit_keep *keep, whit_session *session, uint32_t i, size_t *n_ids)
+{
+    char path[PATH_BYTES];
+    whit_session_file *file;
+    whit_error error;
+    *n_ids = 0;
+    if (!keep->prefix) return NULL;
+    path_of(keep, i, "", path);
+    if (access(path, R_OK) != 0) return NULL;
+    whit_status status = whit_session_load(session, i, path, purpose, &file, &error);
+    if (status != WHIT_OK) {
+        /* In use by another server, or for a larger context; what is damaged is of no use to anybody. */
+        if (status == WHIT_ERROR_FORMAT) unlink(path);
+        complain(keep, "a beginning is not taken from the cache", error.message);
+        return NULL;
+    }
+    size_t n = whit_session_position(session, i), n_there;
+    const int32_t *there = whit_session_file_ids(file, &n_there);
+    int32_t *ids = n && n <= n_there ? malloc(n * sizeof *ids) : NULL;
+    if (ids) {
+        memcpy(ids, there, n * sizeof *ids);
+        *n_ids = n;
+    }
+    whit_session_file_close(file);
+    return ids;
+}
+
+/* Into a new file, which then takes the place of the old one: a full disk leaves that as it is. The new file's
+ * sequence is empty at first, and is made from the blocks that the session still has. */
+void whit_keep_save(whit_keep *keep, whit_session *session, uint32_t i, const int32_t *ids, size_t *n_ids)
+{
+    char path[PATH_BYTES], next[PATH_BYTES];
+    whit_session_file *file;
+    whit_error error;
+    uint32_t n = 0;
+    if (!keep->prefix || *n_ids <= LEAST_TOKENS) return;
+    path_of(keep, i, "", path);
+    path_of(keep, i, ".new", next);
+    unlink(next);
+    whit_status status = whit_session_load(session, i, next, purpose, &file, &error);
+    if (status == WHIT_OK) {
+        status = whit_session_reuse(session, i, ids, *n_ids, &n, &error);
+        if (status != WHIT_OK) n = 0;
+        whit_session_turn turn = whit_session_turn_default();
+        turn.ids = ids;
+        turn.n_ids = turn.n_given = n;
+        turn.finish = WHIT_FINISH_LENGTH;
+        if (status == WHIT_OK && n) status = whit_session_save(file, &turn, &error);
+        whit_session_file_close(file);
+    }
+    *n_ids = whit_session_position(session, i) < *n_ids ? whit_session_position(session, i) : *n_ids;
+    if (status == WHIT_OK && n && rename(next, path) != 0) status = whit_fail_errno(&error, path, "replace");
+    if (status != WHIT_OK || !n) unlink(next);
+    if (status != WHIT_OK) complain(keep, "beginnings are not kept in the cache", error.message);
+}

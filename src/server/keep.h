@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ * Beginnings that outlive the server: what a slot holds, as a session file in the folder of --cache-dir. */
+#ifndef WHIT_SERVER_KEEP_H
+#define WHIT_SERVER_KEEP_H
+
+#include "base/mem.h"
+#include "whit.h"
+
+typedef struct whit_keep {
+    char *prefix; /* of the files' paths; NULL: nothing is kept */
+    bool failed;  /* a line about it was written */
+} whit_keep;
+
+/* `folder` NULL: nothing is kept. Files are named by what their blocks depend on. */
+whit_status whit_keep_open(const whit_model *model, const char *folder, whit_kv_type kv, uint32_t n_kv_window,
+                           whit_keep *keep, whit_error *error);
+void whit_keep_close(whit_keep *keep);
+/* What the file of slot `i` holds becomes the sequence's; its tokens, for the caller to free, NULL: none. */
+int32_t *whit_keep_load(whit_keep *keep, whit_session *session, uint32_t i, size_t *n_ids);
+/* Puts the blocks of a sequence that holds `ids` into its file, in place of what that held. The sequence has whole
+ * blocks of 64 tokens afterwards: *n_ids of them. What goes wrong is a line on stderr, once. */
+void whit_keep_save(whit_keep *keep, whit_session *session, uint32_t i, const int32_t *ids, size_t *n_ids);
+
+#endif

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""--cache-dir: beginnings are found again after a restart and a kill, damage and a full disk cost nothing but them."""
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import client
+from client import Server, check, refused
+
+PROMPT = "Once upon a time there was a little dog who liked to play in the big park. " * 24
+BODY = {"prompt": PROMPT, "max_tokens": 16, "temperature": 0}
+
+
+def ask(server, **more):
+    done = server.post("/v1/completions", {**BODY, **more})
+    return done["choices"][0]["text"], done["usage"]
+
+
+def files():
+    return sorted("kept/" + name for name in os.listdir("kept"))
+
+
+def full_disk():
+    """With a folder that has no room; in a name space of its own, where the machine allows one."""
+    arguments = ["unshare", "-rm", "sh", "-c", "mount -t tmpfs -o size=16k none small && exec \"$@\"", "sh"]
+    os.makedirs("small", exist_ok=True)
+    if subprocess.run([*arguments, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        print("not tested: a full disk, without name spaces")
+        return
+    program = os.environ["WHIT"]
+    os.environ["WHIT"] = " ".join(["sh", "full.sh", program])
+    with open("full.sh", "w", encoding="ascii") as out:
+        out.write("exec unshare -rm sh -c 'mount -t tmpfs -o size=16k none small && exec \"$@\"' sh \"$@\"\n")
+    server = Server("-c", "1024", "--cache-dir", "small/kept", "--no-sandbox")
+    text, _ = ask(server)
+    deadline = time.time() + 20
+    while not any("not kept" in line for line in server.said) and time.time() < deadline:
+        time.sleep(0.05)
+    check(any("not kept" in line for line in server.said), "a full disk is not told of", server.said)
+    again, usage = ask(server)
+    check(again == text and usage["prompt_tokens_details"]["cached_tokens"] > 256, "what it holds is lost", usage)
+    server.end()
+    os.environ["WHIT"] = program
+
+
+shutil.rmtree("kept", ignore_errors=True)
+server = Server("-c", "1024", "-np", "2")
+text, usage = ask(server)
+n = usage["prompt_tokens"]
+check(n > 256, "the prompt is too short to tell", n)
+server.end()
+
+server = Server("-c", "1024", "-np", "2", "--cache-dir", "kept")
+check(ask(server)[0] == text, "another text")
+other = Server("-c", "1024", "-np", "2", "--cache-dir", "kept")  # beside it
+check(ask(other)[0] == text, "another text")
+other.end()
+server.end()
+check(files() and all(os.stat(path).st_mode & 0o777 == 0o600 for path in files()), files())
+size = sum(os.path.getsize(path) for path in files())
+
+server = Server("-c", "1024", "-np", "2", "--cache-dir", "kept")
+again, usage = ask(server)
+check(again == text, "after a restart: another text", again, text)
+check(usage["prompt_tokens_details"]["cached_tokens"] >= n - 64, "not found again", usage)
+changed, usage = ask(server, prompt=PROMPT + "And then")
+check(usage["prompt_tokens_details"]["cached_tokens"] >= n - 64, "not found again", usage)
+time.sleep(6)  # idle: it writes down what the slots hold
+server.process.kill()
+server.process.wait()
+server = Server("-c", "1024", "-np", "2", "--cache-dir", "kept")
+again, usage = ask(server, prompt=PROMPT + "And then")
+check(again == changed and usage["prompt_tokens_details"]["cached_tokens"] >= n - 64, "lost by a kill", usage)
+server.end()
+check(sum(os.path.getsize(path) for path in files()) < 3 * size + 4096, "the folder grows", files())
+
+# Another cache type has files of its own; other beginnings take the place of the old ones.
+server = Server("-c", "1024", "-np", "2", "--kv", "i8", "--cache-dir", "kept")
+check(ask(server)[1]["prompt_tokens_details"]["cached_tokens"] == 0, "blocks of another type")
+server.end()
+for path in files():
+    with open(path, "r+b") as file:
+        file.seek(os.path.getsize(path) // 2)
+        file.write(b"damage" * 20)
+server = Server("-c", "1024", "-np", "2", "--cache-dir", "kept")
+check(ask(server)[0] == text, "damage changes the text")
+server.end()
+with open("no_folder", "w", encoding="ascii") as out:
+    out.write("a file")
+check("no_folder" in refused("--cache-dir", "no_folder"), "a file as a folder")
+check("kept" in refused("--cache-dir", "kept", "--kv", "k4v2"), "a packed cache")
+full_disk()
+sys.exit(1 if client.failures else 0)
