@@ -13,6 +13,8 @@
 #                        of any the tests of some names: TESTS="kernels|threads"
 #   make test-long       what takes many minutes: a million positions of the screened head,
 #                        a hundred thousand sessions, every size of batch
+#   make test-clients    openai, ollama, LangChain, AI SDK and Anthropic's client for Node
+#                        against build/whit serve; npm fetches them
 #   make tales           trains the built-in model anew, from nothing, into build/tales
 #   make grammars        tree-sitter grammars for the editor, into ~/.local/share/whit/grammars
 #   make install         PREFIX=/usr/local, DESTDIR=
@@ -28,7 +30,7 @@ PROMPT ?= Once upon a time
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS) $(if $(TESTS),-R '$(TESTS)')
 
-.PHONY: build deps run tales test test-release test-asan test-tsan test-aarch64 test-long grammars bench distilled fuzz install uninstall static fmt clean
+.PHONY: build deps run tales test test-release test-asan test-tsan test-aarch64 test-long test-clients grammars bench distilled fuzz install uninstall static fmt clean
 .NOTPARALLEL:
 
 build:
@@ -85,6 +87,11 @@ test-long:
 	@tools/deps install test
 	@tools/build release
 	@$(CTEST) --test-dir build -C Long -R _long
+
+test-clients:
+	@tools/deps install test
+	@tools/build release
+	@tests/clients/run.sh
 
 bench:
 	@tools/deps install run
