@@ -257,7 +257,7 @@ static json_t *whole(whit_ask *ask, const json_t *choice)
         const json_t *call = json_array_get(calls, i), *function = json_object_get(call, "function");
         const json_t *arguments = json_object_get(function, "arguments");
         json_t *input = json_is_string(arguments)
-            ? json_loadb(json_string_value(arguments), json_string_length(arguments), 0, NULL)
+            ? json_loadb(json_string_value(arguments), json_string_length(arguments), JSON_ALLOW_NUL, NULL)
             : NULL;
         json_array_append_new(content,
                               json_pack("{s:s, s:O, s:O, s:o, s:{s:s}}", "type", "tool_use", "id",

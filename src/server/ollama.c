@@ -35,8 +35,8 @@ static json_t *calls_json(const json_t *calls)
     for (size_t i = 0; i < json_array_size(calls); i++) {
         const json_t *function = json_object_get(json_array_get(calls, i), "function");
         const json_t *text = json_object_get(function, "arguments");
-        json_t *arguments =
-            json_loadb(json_string_value(text) ? json_string_value(text) : "", json_string_length(text), 0, NULL);
+        json_t *arguments = json_loadb(json_string_value(text) ? json_string_value(text) : "", json_string_length(text),
+                                       JSON_ALLOW_NUL, NULL);
         json_array_append_new(list,
                               json_pack("{s:{s:O, s:o}}", "function", "name", json_object_get(function, "name"),
                                         "arguments", arguments ? arguments : json_object()));

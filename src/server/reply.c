@@ -201,7 +201,7 @@ static json_t *message_of(const whit_ask *ask, const whit_job *job, bool *calls,
         whit_chat_parser_flush(parser, error) == WHIT_OK) {
         const char *text = whit_chat_parser_message(parser, &n);
         *calls = whit_chat_parser_n_calls(parser) > 0;
-        message = json_loadb(text, n, 0, NULL);
+        message = json_loadb(text, n, JSON_ALLOW_NUL, NULL);
         if (message) {
             json_object_set_new(message, "refusal", json_null());
             name_calls(ask, message);
@@ -383,7 +383,7 @@ static void end_ollama(struct stream *s, uint32_t i)
 {
     size_t n = 0;
     const char *text = s->parts[i].parser ? whit_chat_parser_message(s->parts[i].parser, &n) : NULL;
-    json_t *message = text ? json_loadb(text, n, 0, NULL) : NULL;
+    json_t *message = text ? json_loadb(text, n, JSON_ALLOW_NUL, NULL) : NULL;
     const json_t *calls = json_object_get(message, "tool_calls");
     if (json_array_size(calls)) send_event(s, whit_ollama_line(s->ask, NULL, 0, NULL, 0, calls, false));
     json_decref(message);

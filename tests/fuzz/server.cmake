@@ -1,0 +1,2 @@
+whit_fuzz(server_request)
+target_link_libraries(fuzz_server_request PRIVATE whit_server)

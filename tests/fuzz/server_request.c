@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ * A request to the server, as it comes out of the HTTP library: "METHOD /path?query", header lines, an empty line, and
+ * the body. Two small models answer, of which one has tools; whole answers are JSON, streams end. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "server/models.h"
+#include "tiny_model.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define TOOLS_TEMPLATE                                                                                                 \
+    "{# <tool_call> #}{{ bos_token }}{% for m in messages %}{{ m.role }}:{{ m.content }}{{ eos_token }}{% endfor %}"   \
+    "{% if tools %}{% for t in tools %}{{ t.function.name }}{% endfor %}{% endif %}"                                   \
+    "{% if add_generation_prompt %}assistant:{% endif %}"
+
+/* ---- in place of the HTTP library ------------------------------------------------------------------ */
+
+enum { MOST_LINES = 32 };
+
+struct lines {
+    char *names[MOST_LINES], *values[MOST_LINES];
+    size_t n;
+    char *query;
+};
+
+const char *whit_server_library(void)
+{
+    return "none";
+}
+
+bool whit_web_client_left(int fd)
+{
+    (void)fd;
+    return false;
+}
+
+const char *whit_web_header(const whit_web_request *request, const char *name)
+{
+    const struct lines *lines = request->connection;
+    for (size_t i = 0; i < lines->n; i++)
+        if (!strcasecmp(lines->names[i], name)) return lines->values[i];
+    return NULL;
+}
+
+const char *whit_web_query(const whit_web_request *request, const char *name)
+{
+    const struct lines *lines = request->connection;
+    size_t n = strlen(name);
+    const char *at = lines->query ? strstr(lines->query, name) : NULL;
+    return !at ? NULL : at[n] == '=' ? at + n + 1 : at + n;
+}
+
+whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_web_handler *handler,
+                           void *user, whit_web_server **server, whit_error *error)
+{
+    (void)listening, (void)n_connections, (void)timeout_s, (void)handler, (void)user;
+    *server = NULL;
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "nothing is served here");
+}
+
+void whit_web_quiesce(whit_web_server *server)
+{
+    (void)server;
+}
+
+void whit_web_close(whit_web_server *server)
+{
+    (void)server;
+}
+
+/* ---- a server ---------------------------------------------------------------------------------------- */
+
+static volatile int stop;
+static whit_site site;
+static whit_server_model models[2];
+static char folder[] = "/tmp/whit-fuzz-XXXXXX";
+
+static void close_site(void)
+{
+    char command[64];
+    whit_models_close(&site);
+    whit_site_close(&site);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    if (system(command) != 0) abort();
+}
+
+static whit_status open_again(void *user, const char *path, whit_model **model, whit_error *error)
+{
+    whit_model_options options = whit_model_options_default();
+    (void)user;
+    options.no_cache = true;
+    return whit_model_open(path, &options, model, error);
+}
+
+static whit_server_options wanted = {.models = models,
+                                     .n_models = 2,
+                                     .open_model = open_again,
+                                     .n_parallel = 8,
+                                     .n_threads = 1,
+                                     .n_ctx_tokens = 96,
+                                     .n_queue = 64,
+                                     .is_unconfined = true,
+                                     .cors_origin = "https://friend.invalid"};
+
+static void open_site(void)
+{
+    static char paths[2][64];
+    whit_error error;
+    if (!mkdtemp(folder)) abort();
+    for (int i = 0; i < 2; i++) {
+        tiny_model tiny = tiny_model_default();
+        tiny.chat_template = i ? TOOLS_TEMPLATE : TINY_TEMPLATE;
+        snprintf(paths[i], sizeof paths[i], "%s/%d.gguf", folder, i);
+        models[i] = (whit_server_model){.name = i ? "tools" : "plain", .path = paths[i]};
+        if (!tiny_model_write(&tiny, paths[i])) abort();
+        if (open_again(NULL, paths[i], &models[i].model, &error) != WHIT_OK) abort();
+    }
+    site = (whit_site){.options = &wanted, .stop = &stop, .log = {.fd = -1}};
+    if (whit_models_open(&site, &error) != WHIT_OK || whit_site_open(&site, &error) != WHIT_OK ||
+        whit_models_start(&site, &error) != WHIT_OK) {
+        fprintf(stderr, "%s\n", error.message);
+        abort();
+    }
+    atexit(close_site);
+}
+
+/* ---- one request ------------------------------------------------------------------------------------- */
+
+/* The next line, terminated in place; NULL at the end. */
+static char *next_line(char **at, const char *end)
+{
+    char *line = *at, *feed = line < end ? memchr(line, '\n', (size_t)(end - line)) : NULL;
+    if (!feed) return NULL;
+    *feed = 0;
+    if (feed > line && feed[-1] == '\r') feed[-1] = 0;
+    *at = feed + 1;
+    return line;
+}
+
+static void fail_input(const char *what, const whit_web_reply *reply)
+{
+    fprintf(stderr, "%s: status %d: %.*s\n", what, reply->status, (int)reply->body.size_bytes,
+            reply->body.data ? (const char *)reply->body.data : "");
+    abort();
+}
+
+static void check_reply(whit_web_reply *reply)
+{
+    char piece[512];
+    long n = 1;
+    if (reply->status < 100 || reply->status > 599 || reply->n_headers > 4) fail_input("status or headers", reply);
+    if (reply->stream) {
+        while ((n = reply->stream(reply->stream_user, piece, sizeof piece)) > 0) {
+        }
+        reply->end_stream(reply->stream_user);
+        if (n < 0) fail_input("a stream breaks off", reply);
+    } else if (reply->type && !strcmp(reply->type, "application/json")) {
+        json_t *body = json_loadb((const char *)reply->body.data, reply->body.size_bytes, JSON_ALLOW_NUL, NULL);
+        if (!body) fail_input("no JSON", reply);
+        json_decref(body);
+    }
+    whit_buf_free(&reply->body);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (!site.models) open_site();
+    char *text = malloc(size + 1), *at = text, *end = text + size, *line;
+    if (!text) abort();
+    if (size) memcpy(text, data, size);
+    text[size] = 0;
+    struct lines lines = {.n = 0};
+    char *method = next_line(&at, end), *path = method ? strchr(method, ' ') : NULL;
+    if (!path) {
+        free(text);
+        return 0;
+    }
+    *path++ = 0;
+    lines.query = strchr(path, '?');
+    if (lines.query) *lines.query++ = 0;
+    while ((line = next_line(&at, end)) && *line && lines.n < MOST_LINES) {
+        char *colon = strchr(line, ':');
+        if (!colon) continue;
+        *colon = 0;
+        lines.names[lines.n] = line;
+        lines.values[lines.n++] = colon + 1 + strspn(colon + 1, " ");
+    }
+    whit_web_request request = {.method = method, .path = path, .fd = -1, .connection = &lines, .headers_only = true};
+    whit_web_reply refusal = {.status = 0}, reply = {.status = 500};
+    whit_site_handle(&site, &request, &refusal);
+    if (refusal.status) {
+        check_reply(&refusal);
+    } else {
+        request.headers_only = false;
+        request.body = at < end ? at : NULL;
+        request.body_bytes = (size_t)(end - at);
+        whit_site_handle(&site, &request, &reply);
+        check_reply(&reply);
+    }
+    free(text);
+    return 0;
+}
