@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""64 streaming clients for SOAK_SECONDS, with some that leave, read 100 bytes a second, never finish their request,
+send too much or nonsense: no crash, memory stays flat, nobody waits much longer than others."""
+import json
+import os
+import random
+import socket
+import sys
+import threading
+import time
+
+import client
+from client import Server, check
+
+SECONDS, CLIENTS, SLOTS = float(os.environ.get("SOAK_SECONDS", "15")), 64, 8
+server = Server("-np", str(SLOTS), "-c", "1024", "--queue", "256")
+until = time.time() + SECONDS
+waits, totals, counts = [], [], {"whole": 0, "left": 0, "slow": 0, "half-open": 0, "oversized": 0, "nonsense": 0}
+lock = threading.Lock()
+
+
+def resident():
+    for line in open("/proc/%d/status" % server.process.pid, encoding="ascii"):
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1])
+    return 0
+
+
+def connect(body, length=None):
+    s = socket.create_connection(("127.0.0.1", server.port), timeout=120)
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+              % (length or len(data)) + data)
+    return s
+
+
+def ask(rng):
+    return {"prompt": "Once upon a time there was " + rng.choice(["a cat", "a dog", "Tim", "a big old tree"]) *
+            rng.randrange(1, 6), "max_tokens": rng.randrange(8, 65), "stream": True, "ignore_eos": True,
+            "seed": rng.randrange(1 << 30)}
+
+
+def count(kind):
+    with lock:
+        counts[kind] += 1
+
+
+def read_all(s, begun):
+    text, first = b"", None
+    while part := s.recv(65536):
+        text += part
+        if first is None and b"data: " in text:
+            first = time.time() - begun
+    return text, first
+
+
+def whole(rng):
+    begun = time.time()
+    with connect(ask(rng)) as s:
+        text, first = read_all(s, begun)
+    check(b"data: [DONE]" in text, "an answer is not whole", text[-300:])
+    with lock:
+        waits.append(first or 0)
+        totals.append(time.time() - begun)
+    count("whole")
+
+
+def leave(rng):
+    with connect(ask(rng)) as s:
+        if rng.random() < 0.5:
+            s.recv(100)
+    count("left")
+
+
+def slow(rng):
+    with connect(ask(rng)) as s:
+        end = min(time.time() + 20, until)
+        while time.time() < end and s.recv(10):
+            time.sleep(0.1)
+    count("slow")
+
+
+def half_open(rng):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=120) as s:
+        s.sendall(b"POST /v1/completions HTTP/1.1\r\nContent-Length: 900\r\n" + (b"\r\n{" if rng.random() < 0.5 else b""))
+        time.sleep(min(5, max(0, until - time.time())))
+    count("half-open")
+
+
+def oversized(rng):
+    s = connect(b" " * (1 << 16), 17 << 20)
+    try:
+        for _ in range(17 << 4):
+            s.sendall(b" " * (1 << 16))
+        s.shutdown(socket.SHUT_WR)
+        s.recv(4096)
+    except OSError:
+        pass  # it may answer and close before all is sent
+    s.close()
+    count("oversized")
+
+
+def nonsense(rng):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=120) as s:
+        try:
+            s.sendall(rng.choice([bytes(rng.randrange(256) for _ in range(300)), b"GET\r\n\r\n", b"\0" * 4000,
+                                  b"POST /v1/completions HTTP/1.1\r\nContent-Length: 3\r\n\r\n{{{",
+                                  b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 8000 + b"\r\n"]))
+            s.shutdown(socket.SHUT_WR)
+            while s.recv(65536):
+                pass
+        except OSError:
+            pass
+    count("nonsense")
+
+
+def run(i):
+    rng = random.Random(i)
+    kinds = [whole] * 40 + [leave] * 6 + [slow] * (2 if i % 8 == 0 else 0) + [half_open] * (i % 8 == 1) + \
+        [oversized] * (i % 16 == 2) + [nonsense] * 2
+    while time.time() < until:
+        rng.choice(kinds)(rng)
+
+
+threads = [threading.Thread(target=run, args=(i,)) for i in range(CLIENTS)]
+for thread in threads:
+    thread.start()
+samples = []
+while time.time() < until:
+    time.sleep(SECONDS / 50)
+    samples.append(resident())
+for thread in threads:
+    thread.join()
+deadline = time.time() + 30
+while b"\nwhit:requests_processing 0\n" not in server.ask("GET", "/metrics")[1] and time.time() < deadline:
+    time.sleep(0.05)
+check(b"\nwhit:requests_processing 0\n" in server.ask("GET", "/metrics")[1], "requests go on without clients")
+check(server.get("/health")["status"] == "ok", "/health")
+if SECONDS >= 300:  # from minute two on
+    first = max(samples[:len(samples) // 5])
+    check(max(samples) <= first * 1.01, "memory grows", first, max(samples))
+waits.sort()
+mean = sum(totals) / max(1, len(totals))
+check(waits and waits[-1] <= 2 * mean + 1, "a request waits longer than twice the fair share", waits[-3:], mean)
+
+
+def percentile(p):
+    return waits[min(len(waits) - 1, int(len(waits) * p))] * 1000
+
+
+print("%s; first token after %.0f, %.0f, %.0f ms (50, 95, 99 %%), at most %.0f; an answer takes %.0f ms; resident %d to "
+      "%d kB" % (", ".join("%d %s" % (n, kind) for kind, n in counts.items()), percentile(0.5), percentile(0.95),
+                 percentile(0.99), waits[-1] * 1000, mean * 1000, min(samples), max(samples)))
+server.end()
+sys.exit(1 if client.failures else 0)
