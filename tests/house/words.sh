@@ -41,6 +41,24 @@ if [ -s "$work/left" ]; then
     failed=1
 fi
 
+# Each microkernel of a matrix product states its microtile, and what else holds of it, in its first comment.
+n=0
+while read -r file; do
+    n=$((n + 1))
+    head=$(sed '/\*\//q' "$file")
+    for word in 'MR =' 'NR =' KC; do
+        case $head in *"$word"*) ;; *)
+            echo "$file: its head does not state $word"
+            failed=1
+            ;;
+        esac
+    done
+done < <(grep -rlE '^(    )?const whit_matmul_kernel .*= \{' src/kernels)
+[ "$n" -ge 10 ] || {
+    echo "only $n files of matrix kernels were found"
+    failed=1
+}
+
 # The patterns find what they were written for.
 mkdir -p "$work/tree/docs/perf" "$work/tree/src/kernels" "$work/tree/src/model" "$work/tree/src/cli" "$work/tree/src/train" "$work/tree/docs" \
     "$work/tree/include" "$work/tree/tests/cli" "$work/tree/tests/unit" "$work/tree/tests/kernels" "$work/tree/src/kv" \
