@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The corrections of a matrix that is solved: its second sign plane, outliers and low-rank pair, one after the other, each
- * for what the ones before leave; after each the codes go on with the target less the corrections (solve.h). */
+ * The corrections of a matrix that is solved: its second sign plane, outliers and low-rank pair, one after the other,
+ * each for what the ones before leave; after each the codes go on with the target less the corrections (solve.h). */
 #ifndef WHIT_COMPRESS_CORRECT_H
 #define WHIT_COMPRESS_CORRECT_H
 

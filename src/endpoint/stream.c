@@ -135,7 +135,8 @@ whit_status whit_sse_finish(whit_sse *s, json_t **answer, whit_error *error)
     s->line.size_bytes = 0;
     if (s->failed) return whit_fail(error, WHIT_ERROR_FORMAT, "%s", s->why);
     if (!s->is_stream) {
-        *answer = json_loadb(s->body.size_bytes ? (const char *)s->body.data : "", s->body.size_bytes, JSON_ALLOW_NUL, &at);
+        *answer =
+            json_loadb(s->body.size_bytes ? (const char *)s->body.data : "", s->body.size_bytes, JSON_ALLOW_NUL, &at);
         return *answer
             ? WHIT_OK
             : whit_fail(error, WHIT_ERROR_FORMAT, "the endpoint's answer is no JSON: line %d: %s", at.line, at.text);

@@ -22,8 +22,8 @@
  * A low-rank pair: B (n_rows, rank) times A (rank, n_cols), both i8 in tiles with f32 scales per row, as an
  * adapter's factors are. Part A is u32 rank, zeros to 64, codes, row scales; part B codes, row scales.
  *
- * Any bytes have a value: columns of a plane that do not exist read 0; a record that is cut, or ends behind the part, is none; counts beyond the record's
- * pairs count to its end; a column that does not exist ends its row. */
+ * Any bytes have a value: columns of a plane that do not exist read 0; a record that is cut, or ends behind the part,
+ * is none; counts beyond the record's pairs count to its end; a column that does not exist ends its row. */
 #ifndef WHIT_KERNELS_CORRECTIONS_H
 #define WHIT_KERNELS_CORRECTIONS_H
 
@@ -91,8 +91,8 @@ static inline bool whit_is_corrected(const whit_tensor *w)
     return w->part_bytes[WHIT_PART_OUTLIERS] || w->part_bytes[WHIT_PART_PLANE] || w->part_bytes[WHIT_PART_FACTOR_A];
 }
 
-/* Gathers column j of x at columns[j] for tokens [0, x->n_tokens), f32 or integers times their scale: out (n_tokens, stride);
- * 0 where a column does not exist. */
+/* Gathers column j of x at columns[j] for tokens [0, x->n_tokens), f32 or integers times their scale: out (n_tokens,
+ * stride); 0 where a column does not exist. */
 void whit_plane_gather(const whit_plane *plane, const whit_acts *x, float *out, size_t stride);
 
 /* Append a part to an empty buffer, of contents as whit_codec_pack takes them. columns (n), rising. */
@@ -117,8 +117,8 @@ bool whit_may_be_corrected(const whit_tensor_type *type);
 /* The lengths of the parts against the type and what stands in their heads. NULL, or what is wrong. */
 const char *whit_corrections_fault(const whit_tensor *w);
 
-/* Adds to row `row` (n_cols) what the parts say, the plane first: value + sign scale; value = fma(outlier, scale, value);
- * then fma(sum of b a, 1, value), the sum in ranks ascending from +0 of rounded products. */
+/* Adds to row `row` (n_cols) what the parts say, the plane first: value + sign scale; value = fma(outlier, scale,
+ * value); then fma(sum of b a, 1, value), the sum in ranks ascending from +0 of rounded products. */
 void whit_corrections_add_row(const whit_tensor *w, uint32_t row, float *values);
 
 /* One outlier, as a builder takes it. */

@@ -179,8 +179,8 @@ static whit_status open_session(struct replaying *r, const whit_session_record *
     own.n_sequences = 1;
     own.n_logits = ROWS;
     own.n_ctx_tokens = (uint32_t)(n_tokens < 64 ? 64 : n_tokens);
-    own.kv = (whit_kv_type)find(whit_session_kv_names, WHIT_KV_TYPES,
-                                whit_table_get_string(&record->about, "session.kv"));
+    own.kv =
+        (whit_kv_type)find(whit_session_kv_names, WHIT_KV_TYPES, whit_table_get_string(&record->about, "session.kv"));
     uint64_t n_kv_window;
     if (whit_table_get_u64(&record->about, "session.kv_window", &n_kv_window) && n_kv_window <= UINT32_MAX)
         own.n_kv_window = (uint32_t)n_kv_window;

@@ -13,7 +13,7 @@
 #define WIDE_POPCOUNT(op) whit_##op##_avx512popcount
 #define COUNTED(name)     name##_popcount
 #define COUNT_TARGET      __attribute__((target("avx512vpopcntdq")))
-#define count_active(active, plane, positive)                                                      \
+#define count_active(active, plane, positive)                                                                          \
     _mm512_popcnt_epi32(_mm512_ternarylogic_epi32(active, plane, positive, 0x60))
 #include "kernels/wide/bitmap_counts.inc"
 #include "kernels/wide/attention_packed.inc"
