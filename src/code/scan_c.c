@@ -283,8 +283,26 @@ static bool is_name(const struct c *c, struct token token)
     return token.kind == 'a' && !scan_is_one_of(c->scan, token, keywords);
 }
 
+/* Without a small letter, as macros are named. */
+static bool is_shouted(const struct c *c, struct token token)
+{
+    for (uint32_t i = 0; i < token.n; i++)
+        if (byte_at(c->scan, token.begin + i) >= 'a' && byte_at(c->scan, token.begin + i) <= 'z') return false;
+    return true;
+}
+
+/* TYPE NAME ARGS((...)): is the name before the macro the function's? Not where it may be the type. */
+static bool is_named_before(const struct c *c, int macro)
+{
+    static const char *const no_types[] = {"static", "extern", "inline", "const",    "volatile",
+                                           "struct", "union",  "enum",   "unsigned", NULL};
+    if (macro < 2 || !is_name(c, c->tokens[macro - 1]) || is_shouted(c, c->tokens[macro - 1])) return false;
+    struct token before = c->tokens[macro - 2];
+    return before.kind == '*' || (before.kind == 'a' && !scan_is_one_of(c->scan, before, no_types));
+}
+
 /* The name before the first '(' outside of other brackets: a function's, where a body follows. Behind
- * __attribute__((...)) and the like it is looked for further on. */
+ * __attribute__((...)) and macros of an attribute it is looked for further on. */
 static int function_name(const struct c *c)
 {
     int depth = 0, found = -1;
@@ -294,13 +312,15 @@ static int function_name(const struct c *c)
         if (kind == '(' && depth++ == 0 && i && is_name(c, c->tokens[i - 1])) {
             /* NAME(...) NAME(...): the first is a macro in front, unless the second is one behind. */
             bool whole_first = found == 0 && i - 1 > 0;
-            if (found < 0 || whole_first) found = (int)i - 1;
+            bool attribute = found > 0 && is_shouted(c, c->tokens[found]) && !is_shouted(c, c->tokens[i - 1]);
+            if (found < 0 || whole_first || attribute) found = (int)i - 1;
         }
         if (kind == ')' && depth) depth--;
         if (kind == ':' && !depth && found >= 0 && i + 1 < c->n_tokens && c->tokens[i + 1].kind != ':' &&
             c->tokens[i - 1].kind != ':')
             break; /* a constructor's list */
     }
+    if (found > 1 && is_shouted(c, c->tokens[found]) && is_named_before(c, found)) found--;
     return found;
 }
 

@@ -63,6 +63,13 @@ static const char c_source[] =
     "    return f(p->a) + choose(2) + (int){1};\n}\n"
     "static struct pair table[] = {{1, 2}, {twice(3), 4}};\n"
     "int last(void) { struct local { int z; } l = {0}; return l.z; }\n";
+/* Macros in front of a function's name, behind it, and functions that are named like macros. */
+static const char macro_source[] = "static void ATTRIBUTE_FORMAT(4, 0) formatted(int a)\n{\n    called(a);\n}\n"
+                                   "PUBLIC char *created ARGUMENTS((n, m), int n, int m)\n{\n    return called(n);\n}\n"
+                                   "static value_t SHOUTED(int x)\n{\n    return called(x);\n}\n"
+                                   "void CALLBACK TIMER(int x)\n{\n    called(x);\n}\n"
+                                   "int called(int x)\n{\n    return x;\n}\n";
+
 static const char python_source[] =
     "import os.path, sys as system\nfrom head import (one,\n    two)\nfrom . import sibling\n\n"
     "LIMIT = 3\n\nclass Tree:\n    \"\"\"def no(): pass\"\"\"\n    def grow(self, n=len('x')):\n"
@@ -74,6 +81,7 @@ static void test_languages(void **state)
     (void)state;
     mkdir(in_folder("project"), 0700);
     write_file("project/main.c", c_source);
+    write_file("project/macros.c", macro_source);
     write_file("project/head.h", "extern int prototype(int);\n#define HEAD 1\nstruct forward;\n");
     write_file("project/tree.py", python_source);
     write_file("project/head.py", "def one(n): return n\ndef two(): pass\n");
@@ -85,7 +93,7 @@ static void test_languages(void **state)
     write_file("project/.gitignore", "ignored.c\n");
     whit_graph *graph = open_graph();
     whit_graph_symbol symbol;
-    assert_int_equal(whit_graph_count(graph).n_files, 7);
+    assert_int_equal(whit_graph_count(graph).n_files, 8);
     assert_true(whit_graph_count(graph).is_new);
     const char *functions[] = {"twice", "choose", "marked", "last",  "grow",  "inner", "later",
                                "one",   "put",    "helper", "build", "clean", "Get"};
@@ -98,6 +106,9 @@ static void test_languages(void **state)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (find(graph, others[i], WHIT_SYMBOL_FUNCTION, &symbol) || find(graph, others[i], WHIT_SYMBOL_TYPE, &symbol))
             fail_msg("%s is none", others[i]);
+    const char *callers[] = {"formatted", "created", "SHOUTED", "TIMER"};
+    for (size_t i = 0; i < sizeof callers / sizeof *callers; i++)
+        if (calls_from(graph, "called", callers[i]) != 1) fail_msg("%s does not call", callers[i]);
     assert_true(find(graph, "TWICE", WHIT_SYMBOL_MACRO, &symbol));
     assert_true(find(graph, "table", WHIT_SYMBOL_VARIABLE, &symbol));
     assert_true(find(graph, "GREEN", WHIT_SYMBOL_VARIABLE, &symbol));
