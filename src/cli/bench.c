@@ -34,7 +34,9 @@ static const struct bench_values defaults = {.n_prompt = 512,
 static const cli_option options[] = {
     {"-m, --model", CLI_REPEAT, AT(models), "FILE", "A model to measure; may be repeated.", 0, 0},
     {"--shape", CLI_REPEAT, AT(shapes), "SHAPE",
-     "NAME:LAYERS[:HEAD[:EMBD]]: a random model of a real shape; may be repeated.", 0, 0},
+     "NAME:LAYERS[:HEAD[:EMBD]]: a random model of a real shape; may be repeated. LAYERS ends in + with sign planes, "
+     "outliers and low-rank pairs, as in b1+.",
+     0, 0},
     {"-p, --n-prompt", CLI_COUNT, AT(n_prompt), "N", "Tokens of the prompt test; 0 leaves it out. Default 512.", 0,
      1 << 20},
     {"-n, --n-gen", CLI_COUNT, AT(n_decode), "N", "Tokens of the decoding test; 0 leaves it out. Default 128.", 0,

@@ -32,6 +32,9 @@ typedef struct bench_model {
 
 /* Makes, or finds in the cache, a random model of NAME:BODY[:HEAD[:EMBD]]. */
 whit_status bench_model_shape(const char *text, bench_model *model, whit_error *error);
+/* Random corrections of a matrix into empty buffers, which the caller frees. */
+whit_status bench_corrections(const whit_tensor_type *type, uint64_t seed, whit_buf parts[WHIT_PART_COUNT],
+                              whit_error *error);
 void bench_model_free(bench_model *model);
 
 typedef struct bench_test {

@@ -79,6 +79,7 @@ struct shape {
     const char *name;
     uint8_t layers, head, embd; /* codecs */
     bool no_head;
+    bool is_corrected; /* the layers' matrices have corrections */
 };
 
 /* ---- the text ------------------------------------------------------------------------------- */
@@ -111,9 +112,16 @@ static whit_status parse_shape(const char *text, struct shape *shape, whit_error
     uint8_t usual = c->tied_head ? WHIT_CODEC_I8S : WHIT_CODEC_I4;
     shape->head = shape->embd = usual;
     shape->no_head = !strcmp(fields[2], "none");
+    size_t n_layers = strlen(fields[1]);
+    shape->is_corrected = n_layers && fields[1][n_layers - 1] == '+';
+    if (shape->is_corrected) fields[1][n_layers - 1] = 0;
     if (!whit_codec_parse(fields[1], &shape->layers))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: LAYERS is a codec (t2 t5 b1 q2 i4 i8 f16 ...), not '%s'",
-                         text, fields[1]);
+        return whit_fail(
+            error, WHIT_ERROR_ARGUMENT,
+            "%s: LAYERS is a codec (t2 t5 b1 q2 i4 i8 f16 ...; t2+ t5+ b1+ q2+ with corrections), not '%s'", text,
+            fields[1]);
+    if (shape->is_corrected && (shape->layers < WHIT_CODEC_T2 || shape->layers > WHIT_CODEC_Q2))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: only t2, t5, b1 and q2 have corrections", text);
     if (fields[2][0] && !shape->no_head && !whit_codec_parse(fields[2], &shape->head))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: HEAD is a codec or none, not '%s'", text, fields[2]);
     if (c->tied_head) shape->embd = shape->head;
@@ -329,7 +337,7 @@ static whit_status write_codes(struct maker *m, uint32_t tensor, const whit_tens
 }
 
 /* One tensor, in the pass that declares or in the one that writes. */
-static whit_status tensor(struct maker *m, const char *name, whit_tensor_type type)
+static whit_status tensor(struct maker *m, const char *name, whit_tensor_type type, const whit_buf *corrections)
 {
     if (m->writing) {
         uint8_t digest[WHIT_HASH_BYTES] = {0}; /* nobody converts this model again */
@@ -344,7 +352,12 @@ static whit_status tensor(struct maker *m, const char *name, whit_tensor_type ty
             m->next++;
             return WHIT_OK;
         }
-        return is_float(type.codec) ? write_floats(m, m->next++, &type) : write_codes(m, m->next++, &type);
+        whit_status status = is_float(type.codec) ? write_floats(m, m->next, &type) : write_codes(m, m->next, &type);
+        for (int p = 0; status == WHIT_OK && corrections && p < WHIT_PART_COUNT; p++)
+            if (corrections[p].size_bytes)
+                status = add(m, m->next, (whit_part)p, corrections[p].data, corrections[p].size_bytes);
+        m->next++;
+        return status;
     }
     whit_error inner;
     if (whit_tensor_type_check(&type, &inner) != WHIT_OK)
@@ -352,6 +365,7 @@ static whit_status tensor(struct maker *m, const char *name, whit_tensor_type ty
     uint64_t bytes[WHIT_PART_COUNT];
     for (int p = 0; p < WHIT_PART_COUNT; p++) {
         whit_codec_part_bytes(&type, (whit_part)p, &bytes[p]);
+        if (corrections && corrections[p].size_bytes) bytes[p] = corrections[p].size_bytes;
         m->all += bytes[p];
     }
     uint32_t number;
@@ -366,14 +380,21 @@ static whit_status vector(struct maker *m, int layer, const char *name, uint32_t
     else
         snprintf(full, sizeof full, "%s", name);
     return tensor(m, full,
-                  (whit_tensor_type){.codec = WHIT_CODEC_F32, .layout = WHIT_LAYOUT_PLAIN, .n_rows = 1, .n_cols = n});
+                  (whit_tensor_type){.codec = WHIT_CODEC_F32, .layout = WHIT_LAYOUT_PLAIN, .n_rows = 1, .n_cols = n},
+                  NULL);
 }
 
 static whit_status matrix(struct maker *m, uint32_t layer, const char *name, uint32_t n_rows, uint32_t n_cols)
 {
     char full[64];
     snprintf(full, sizeof full, "layers.%u.%s", layer, name);
-    return tensor(m, full, layer_type(m->shape, n_rows, n_cols));
+    whit_tensor_type type = layer_type(m->shape, n_rows, n_cols);
+    whit_buf corrections[WHIT_PART_COUNT] = {0};
+    whit_status status = WHIT_OK;
+    if (m->shape->is_corrected) status = bench_corrections(&type, SEED + layer, corrections, m->error);
+    if (status == WHIT_OK) status = tensor(m, full, type, corrections);
+    for (int p = 0; p < WHIT_PART_COUNT; p++) whit_buf_free(&corrections[p]);
+    return status;
 }
 
 /* In the order in which a pass reads them. */
@@ -381,7 +402,7 @@ static whit_status tensors(struct maker *m)
 {
     const whit_config *c = &m->shape->config;
     uint32_t q = c->n_heads * c->head_dim, kv = c->n_kv_heads * c->head_dim;
-    WHIT_TRY(tensor(m, "embed", whit_requantise_type(m->shape->embd, c->n_vocab, c->n_embd)));
+    WHIT_TRY(tensor(m, "embed", whit_requantise_type(m->shape->embd, c->n_vocab, c->n_embd), NULL));
     for (uint32_t i = 0; i < c->n_layers; i++) {
         WHIT_TRY(vector(m, (int)i, "attn_norm", c->n_embd));
         WHIT_TRY(matrix(m, i, "q", q, c->n_embd));
@@ -398,7 +419,7 @@ static whit_status tensors(struct maker *m)
         WHIT_TRY(matrix(m, i, "down", c->n_embd, c->n_ff));
     }
     WHIT_TRY(vector(m, -1, "final_norm", c->n_embd));
-    if (!c->tied_head) WHIT_TRY(tensor(m, "head", whit_requantise_type(m->shape->head, c->n_vocab, c->n_embd)));
+    if (!c->tied_head) WHIT_TRY(tensor(m, "head", whit_requantise_type(m->shape->head, c->n_vocab, c->n_embd), NULL));
     return WHIT_OK;
 }
 
@@ -430,8 +451,9 @@ static bool cache_path(const struct shape *shape, char path[BENCH_PATH_BYTES])
     if (whit_cache_folder(NULL, folder, NULL) != WHIT_OK) return false;
     int n = snprintf(path, BENCH_PATH_BYTES, "%s/bench", folder);
     if (n >= BENCH_PATH_BYTES || (mkdir(path, 0700) != 0 && access(path, W_OK) != 0)) return false;
-    n = snprintf(path, BENCH_PATH_BYTES, "%s/bench/%s-%s-%s-%s-v" BENCH_MODEL_VERSION ".ndf", folder, shape->name,
-                 codec_name(shape->layers), shape->no_head ? "none" : codec_name(shape->head), codec_name(shape->embd));
+    n = snprintf(path, BENCH_PATH_BYTES, "%s/bench/%s-%s%s-%s-%s-v" BENCH_MODEL_VERSION ".ndf", folder, shape->name,
+                 codec_name(shape->layers), shape->is_corrected ? "+" : "",
+                 shape->no_head ? "none" : codec_name(shape->head), codec_name(shape->embd));
     return n < BENCH_PATH_BYTES;
 }
 
