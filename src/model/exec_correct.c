@@ -8,7 +8,11 @@
  *   key | plane's activations | gathered f32 | x Aᵀ | outputs of a few tiles | scratch of the kernels */
 #include "model/exec_step.h"
 
-enum { TILES = 4 }; /* of outputs that go through memory of their own */
+enum {
+    TILES = 4, /* of outputs that go through memory of their own */
+    FEW_ROWS = 8,
+    PREFETCH_BYTES = 16384, /* of a part, at most: what L2 has room for beside the codes */
+};
 
 /* For which matrix and rows a worker's memory was made. All zero is nothing yet, since runs count from 1. */
 typedef struct made_for {
@@ -118,6 +122,32 @@ static void add_plane(const whit_exec_step *step, const whit_exec *exec, const w
             exec->kernels->add(y + t * step->output_stride + row, outputs + (size_t)t * TILES * WHIT_TILE_ROWS,
                                signs.type.n_rows);
     }
+}
+
+static void prefetch(const uint8_t *data, uint64_t bytes)
+{
+    for (uint64_t at = 0; at < bytes && at < PREFETCH_BYTES; at += WHIT_LINE_BYTES) __builtin_prefetch(data + at, 0, 2);
+}
+
+/* What a tensor's tiles take of codes: where they begin and how many bytes. */
+static void prefetch_tiles(const whit_tensor *w, uint32_t begin, uint32_t end)
+{
+    const uint64_t tile_bytes = whit_codec_geometry(&w->type).tile_bytes;
+    prefetch(w->part[WHIT_PART_CODES] + begin * tile_bytes, (end - begin) * tile_bytes);
+}
+
+void whit_exec_prefetch_corrections(const whit_exec_step *step, uint32_t n_rows, uint32_t begin, uint32_t end)
+{
+    const whit_tensor *w = step->tensor;
+    whit_outlier_tile first, last;
+    whit_plane plane;
+    whit_low_rank_pair pair;
+    if (n_rows > FEW_ROWS) return;
+    if (whit_plane_of(w, &plane)) prefetch_tiles(&plane.signs, begin, end);
+    if (w->part_bytes[WHIT_PART_OUTLIERS] && whit_outliers_of_tile(w, begin, &first) &&
+        whit_outliers_of_tile(w, end - 1, &last) && last.pairs >= first.pairs)
+        prefetch(first.counts, (uint64_t)(last.pairs - first.counts) + 2 * (uint64_t)last.n_pairs);
+    if (whit_low_rank_of(w, &pair)) prefetch_tiles(&pair.b, begin, end);
 }
 
 void whit_exec_correct(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,

@@ -129,6 +129,8 @@ void whit_exec_run_heads_phase(whit_exec *exec, const whit_exec_phase *phase, ui
  * activations of those rows. */
 void whit_exec_correct(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
                        const whit_acts *x, uint32_t begin, uint32_t end, float *y);
+/* Prefetches what it will read, where there are few rows, while the product itself is computed. */
+void whit_exec_prefetch_corrections(const whit_exec_step *step, uint32_t n_rows, uint32_t begin, uint32_t end);
 /* Bytes of a worker's memory for it. */
 size_t whit_exec_correction_bytes(const whit_exec_choice *choice, uint32_t n_rows);
 
