@@ -255,11 +255,12 @@ static void detokenize(whit_api *api, const json_t *body, whit_web_reply *reply)
     }
     if (status == WHIT_OK) status = whit_detokenizer_flush(d, &text, &n, &error);
     if (status == WHIT_OK) whit_buf_append(&out, text, n);
-    json_t *content = json_stringn(out.data ? (const char *)out.data : "", out.size_bytes);
-    if (status == WHIT_OK)
+    if (status == WHIT_OK) {
+        json_t *content = json_stringn(out.data ? (const char *)out.data : "", out.size_bytes);
         whit_api_reply(reply, json_pack("{s:o}", "content", content ? content : json_string("")));
-    else
+    } else {
         whit_api_fail_error(reply, &error);
+    }
     whit_detokenizer_close(d);
     whit_buf_free(&out);
 }
