@@ -62,10 +62,13 @@ def functions(symbols):
         yield from functions(s.get("children"))
 
 
-def is_call(name, r):
-    """clangd tells every reference: a call is one that a bracket follows."""
+def is_call(callee, name, r):
+    """clangd tells every reference, also by macros: a call is one that is written there, with a bracket behind it. (In
+    the graph, what a macro calls is the macro's.)"""
     if name not in texts:
         texts[name] = open(os.path.join(FOLDER, name), errors="replace").read().split("\n")
+    if texts[name][r["start"]["line"]][r["start"]["character"]:r["end"]["character"]] != callee:
+        return False
     rest = texts[name][r["end"]["line"]][r["end"]["character"]:].lstrip()
     return rest.startswith("(") or (not rest and texts[name][r["end"]["line"] + 1].lstrip().startswith("("))
 
@@ -99,7 +102,7 @@ for f in files:
             callees.add(item["name"])
             for call in send("callHierarchy/incomingCalls", {"item": item}) or []:
                 where = relative(call["from"]["uri"].removeprefix("file://"))
-                if where in files and any(is_call(where, r) for r in call["fromRanges"]):
+                if where in files and any(is_call(item["name"], where, r) for r in call["fromRanges"]):
                     theirs.add((item["name"], call["from"]["name"], where))
 server.kill()
 ours, our_includes = set(), set()

@@ -132,19 +132,53 @@ bool whit_light_secret(const char *project, const char *path)
     return is_secret(path) || is_secret(real_below(project, path, real));
 }
 
+/* The first letter that is typed at the question; 0 without a terminal. */
+static char ask(char *line, size_t n)
+{
+    char answer[16] = "";
+    int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    if (terminal < 0) return 0;
+    (void)tcflush(terminal, TCIFLUSH); /* what was typed before the question is no answer to it */
+    /* The reason has a path that a model chose: nothing in it may command the terminal. */
+    dprintf(terminal, "%.*s", (int)whit_plain_line(line, n), line);
+    ssize_t got = read(terminal, answer, sizeof answer - 1);
+    close(terminal);
+    return got > 0 ? answer[0] : 0;
+}
+
 bool whit_light_agreed(const char *reason, size_t n_files)
 {
-    char answer[16] = "", line[PATH_MAX + 120];
+    char line[PATH_MAX + 120];
     int n = n_files ? snprintf(line, sizeof line, "%s%sWrite %zu file%s? [y/N] ", reason ? reason : "",
                                reason ? ". " : "", n_files, n_files == 1 ? "" : "s")
                     : snprintf(line, sizeof line, "%s. Do it? [y/N] ", reason);
     if (n < 0 || (size_t)n >= sizeof line) return false;
-    int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
-    if (terminal < 0) return false;
-    (void)tcflush(terminal, TCIFLUSH); /* what was typed before the question is no answer to it */
-    /* The reason has a path that a model chose: nothing in it may command the terminal. */
-    dprintf(terminal, "%.*s", (int)whit_plain_line(line, (size_t)n), line);
-    ssize_t got = read(terminal, answer, sizeof answer - 1);
-    close(terminal);
-    return got > 0 && (answer[0] == 'y' || answer[0] == 'Y');
+    char letter = ask(line, (size_t)n);
+    return letter == 'y' || letter == 'Y';
+}
+
+void whit_light_choose(const whit_hunks *hunks, void (*show)(void *user, const whit_hunk *hunk), void *user,
+                       uint8_t *taken)
+{
+    char line[PATH_MAX + 200];
+    const char *reason = NULL, *path = "";
+    size_t n_files = 0;
+    for (size_t i = 0; i < hunks->n; i++) {
+        n_files += i == 0 || strcmp(hunks->list[i].path, hunks->list[i - 1].path) != 0;
+        if (!reason && hunks->list[i].reason) reason = hunks->list[i].reason, path = hunks->list[i].path;
+    }
+    int n = snprintf(line, sizeof line, "%s%s%s%sWrite %zu file%s?%s [y/N] ", path, reason ? ": " : "",
+                     reason ? reason : "", reason ? ". " : "", n_files, n_files == 1 ? "" : "s",
+                     hunks->n > 1 ? " (h: hunk by hunk)" : "");
+    if (n < 0 || (size_t)n >= sizeof line) return;
+    char letter = ask(line, (size_t)n);
+    if (letter == 'y' || letter == 'Y') memset(taken, 1, hunks->n);
+    for (size_t i = 0; (letter == 'h' || letter == 'H') && i < hunks->n; i++) {
+        const whit_hunk *hunk = &hunks->list[i];
+        show(user, hunk);
+        n = snprintf(line, sizeof line, "%s%s%zu of %zu, %s: take it? [y/N] ", hunk->reason ? hunk->reason : "",
+                     hunk->reason ? ". " : "", i + 1, hunks->n, hunk->path);
+        char own = n > 0 && (size_t)n < sizeof line ? ask(line, (size_t)n) : 0;
+        taken[i] = own == 'y' || own == 'Y';
+    }
 }

@@ -269,7 +269,8 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
         snprintf(line, sizeof line, "%zu open text%s changed, not saved", n, n == 1 ? "" : "s");
     o->note(o->user, line);
     whit_buf_append_str(outcome, line);
-    if (n_left) whit_buf_printf(outcome, "; the person refused %zu hunks, which are not in it", n_left);
+    if (n_left)
+        whit_buf_printf(outcome, "; the person refused %zu hunk%s of it, not written", n_left, n_left == 1 ? "" : "s");
     return WHIT_OK;
 }
 

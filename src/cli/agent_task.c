@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * whit agent's tasks: a model, in this process or at an endpoint, a runner, and what they tell. */
+#include "agent/light.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/plain.h"
@@ -18,6 +19,22 @@ static whit_status task_show(void *user, const whit_change *change, whit_error *
 {
     cli_call *call = user;
     return ((const struct agent_values *)call->values)->json ? WHIT_OK : cli_agent_show(call, change, error);
+}
+
+static void show_hunk(void *user, const whit_hunk *hunk)
+{
+    cli_call *call = user;
+    if (((const struct agent_values *)call->values)->json) return;
+    cli_write(call, hunk->text, hunk->n_bytes);
+    cli_flush(call);
+}
+
+static whit_status task_choose(void *user, const whit_hunks *hunks, uint8_t *taken, whit_error *error)
+{
+    (void)error;
+    for (size_t i = 0; i < hunks->n; i++) show_hunk(user, &hunks->list[i]);
+    whit_light_choose(hunks, show_hunk, user, taken);
+    return WHIT_OK;
 }
 
 static bool task_agreed(void *user, const char *reason, size_t n_files)
@@ -199,6 +216,7 @@ static int one_task(struct cli_tasks *t, const char *text)
                               .refused = &t->refused,
                               .show = task_show,
                               .agreed = task_agreed,
+                              .choose = task_choose,
                               .ask = task_ask,
                               .note = task_note,
                               .user = t->call};

@@ -83,6 +83,7 @@ struct cli_edit_agent {
     bool is_ready, quiet;
     whit_buf unsaved; /* paths of open texts that are not saved, as of unsaved_ns */
     uint64_t unsaved_ns;
+    whit_buf turned; /* paths of a turn that is taken back or made again */
     whit_agent_messages messages;
     whit_agent_report report;
     whit_buf refused, turns, undone; /* struct done_turn[] */
@@ -410,9 +411,7 @@ static whit_status do_rewrite(struct cli_edit_agent *a, whit_error *error)
 static void on_turned(void *user, const whit_change *change)
 {
     struct cli_edit_agent *a = user;
-    char path[PATH_MAX * 2];
-    snprintf(path, sizeof path, "%s/%s", a->project, change->path);
-    post_line(a, EVENT_WRITTEN, path);
+    whit_buf_append(&a->turned, change->path, strlen(change->path) + 1);
 }
 
 /* Takes the latest turn of this run back, in open texts and in files; without one the journal's latest. */
@@ -425,6 +424,7 @@ static whit_status do_undo(struct cli_edit_agent *a, bool redo, whit_error *erro
     uint32_t number = turn->number, recovered;
     char line[120];
     whit_turns *journal = NULL;
+    a->turned.size_bytes = 0;
     for (size_t i = 0; i < n_open && !redo; i++) whit_change_turn_round(whit_changes_at(&turn->open, i));
     whit_status status = n_open ? texts_write(a, whit_changes_at(&turn->open, 0), n_open, error) : WHIT_OK;
     bool in_texts = status == WHIT_OK && n_open;
@@ -442,6 +442,11 @@ static whit_status do_undo(struct cli_edit_agent *a, bool redo, whit_error *erro
         for (size_t i = 0; i < n_open && redo; i++) whit_change_turn_round(whit_changes_at(&turn->open, i));
     }
     WHIT_TRY(status);
+    for (size_t at = 0; at < a->turned.size_bytes; at += strlen((const char *)a->turned.data + at) + 1) {
+        char path[PATH_MAX * 2];
+        snprintf(path, sizeof path, "%s/%s", a->project, (const char *)a->turned.data + at);
+        post_line(a, EVENT_WRITTEN, path);
+    }
     if (from->size_bytes) {
         if (!whit_buf_append(to, turn, sizeof *turn)) whit_changes_free(&turn->open);
         from->size_bytes -= sizeof *turn;
@@ -717,7 +722,7 @@ void cli_edit_agent_close(struct cli_edit_agent *a)
     whit_agent_config_free(&a->config);
     free_turns(&a->turns);
     free_turns(&a->undone);
-    whit_buf *const buffers[] = {&a->unsaved, &a->text,   &a->selection,     &a->about,
+    whit_buf *const buffers[] = {&a->unsaved, &a->turned, &a->text,          &a->selection, &a->about,
                                  &a->answer,  &a->wishes, &a->report.answer, &a->refused};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) whit_buf_free(buffers[i]);
     pthread_cond_destroy(&a->more);

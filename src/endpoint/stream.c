@@ -74,9 +74,10 @@ bool whit_sse_push(whit_sse *s, const char *data, size_t n)
     if (s->failed) return false;
     if (!s->is_stream && !whit_buf_append(&s->body, data, n)) return fail(s, "not enough memory for an answer");
     if (!s->is_stream) { /* what begins like an object is one */
-        size_t blanks = 0;
+        size_t blanks = s->n_blanks;
         const char *body = (const char *)s->body.data;
         while (blanks < s->body.size_bytes && strchr(" \t\r\n", body[blanks]) && body[blanks]) blanks++;
+        s->n_blanks = blanks;
         if (blanks + 5 > s->body.size_bytes) return true;
         s->is_stream = body[blanks] == ':' || memcmp(body + blanks, "data:", 5) == 0 ||
             memcmp(body + blanks, "event", 5) == 0 || memcmp(body + blanks, "retry", 5) == 0;

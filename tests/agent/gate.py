@@ -135,6 +135,19 @@ for path, text, why in (("src/d.c", "int f(void) { return system(\"x\"); }\n", "
                                [("[y/N]", "y\n")], environment())
     wanted(status == 0 and why in seen and open(f"p/{path}").read() == text, f"{path} with a yes: {seen}")
 
+# Hunk by hunk: the first of two is taken, the other left out, and what was proposed as a whole is refused from then on.
+lines = [f"line {i}\n" for i in range(20)]
+two = "".join("one\n" if i == 2 else "two\n" if i == 17 else x for i, x in enumerate(lines))
+open("p/lines", "w").write("".join(lines))
+call = message(None, [("write", {"path": "lines", "content": two})])
+endpoint = Endpoint([call, call, END])
+status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p"],
+                           [("hunk by hunk) [y/N]", "h\n"), ("1 of 2, lines: take it? [y/N]", "y\n"), ("2 of 2, lines: take it? [y/N]", "n\n")],
+                           environment())
+told = [m["content"] for m in endpoint.requests[-1]["messages"] if m["role"] == "tool"]
+wanted(open("p/lines").read() == "".join("one\n" if i == 2 else x for i, x in enumerate(lines)), f"hunks: {seen}")
+wanted("refused 1 hunk" in told[0] and "refused by the person" in told[1], f"hunks: {told}")
+
 # A question reaches the person, and the answer the model.
 endpoint = Endpoint([message(None, [("ask", {"question": "Which colour?"})]), END])
 status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p"],
