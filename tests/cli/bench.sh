@@ -33,7 +33,7 @@ one_line "bitnet-2b4t"
 expect 2 whit bench --shape bitnet-2b4t:t7
 one_line "t7"
 expect 2 whit bench --shape bitnet-2b4t:t2:i8s:i8s:i8s
-one_line "NAME:BODY"
+one_line "NAME:LAYERS"
 expect 2 whit bench -m tiny.ndf -d 1,,2
 one_line "-d"
 expect 2 whit bench -m tiny.ndf --csv --json
