@@ -20,7 +20,7 @@ typedef struct whit_sse {
     struct whit_sse_call {
         whit_buf id, name, arguments;
     } calls[WHIT_SSE_CALLS_MAX];
-    size_t n_calls, n_events, n_blanks; /* n_blanks: at the beginning of the body */
+    size_t n_calls, n_events, n_blanks; /* n_blanks: before what comes first */
     json_t *usage;
     bool is_stream, is_done, failed; /* failed: `why` has a line */
     char why[200];
