@@ -256,13 +256,16 @@ const cli_verb cli_serve_verb = {
     "",
     0,
     0,
-    "serve a model over HTTP",
-    "Answers requests as OpenAI's API has them: /v1/chat/completions, /v1/completions, /v1/models; and /health, "
-    "/metrics, /props, /slots, /tokenize, /detokenize, /apply-template. Several requests are worked on at once, and "
-    "each "
-    "gets the answer that it would get alone. Every option may come from a variable instead, by its long name "
+    "serve models over HTTP",
+    "Answers requests as OpenAI's API has them (/v1/chat/completions with tools and schemas, /v1/completions, "
+    "/v1/embeddings, /v1/responses, /v1/models), as Anthropic's (/v1/messages), Ollama's (/api/chat and others) and "
+    "llama.cpp's (/completion, /infill); and /health, /metrics, /props, /slots, /tokenize, /detokenize, "
+    "/apply-template; a chat page is at /. Several requests are worked on at once, and each gets the answer that it "
+    "would get alone. Several models may be served, and adapters that requests ask for. SIGHUP takes model files that "
+    "were replaced. Every option may come from a variable instead, by its long name "
     "(WHIT_PORT for --port, WHIT_CTX_SIZE for -c); the option wins. SIGTERM lets what runs end; a second one ends it.\n"
     "  whit serve -m model.gguf --port 8080\n"
+    "  whit serve -m small=a.gguf -m large=b.ndf --max-memory 4000 --cache-dir kept\n"
     "  curl localhost:8080/v1/completions -d '{\"prompt\": \"Once upon a time\"}'",
     {{"OPTIONS", options, 0}, {"MODEL", model_options, 0}, {"SESSION", cli_session_options, AT(session)}},
     sizeof(struct serve_values),
