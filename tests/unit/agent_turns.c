@@ -160,7 +160,7 @@ static void kills(void **state)
             whit_error error;
             if (whit_turns_open(project, state_dir, &journal, &recovered, &error) != WHIT_OK) _exit(1);
             for (uint32_t k = 0;; k++) {
-                char names[N_FILES][16], before[16], after[16];
+                char names[N_FILES][24], before[16], after[16];
                 whit_change changes[N_FILES];
                 snprintf(before, sizeof before, "%s", get("f0"));
                 snprintf(after, sizeof after, "%d", atoi(before) + 1);
@@ -259,7 +259,7 @@ static void a_hundred_files_go_back(void **state)
     (void)state;
     begin();
     enum { FILES = 100, BYTES = 4096, ROUNDS = 20 };
-    static char names[FILES][16], before[BYTES + 1], after[BYTES + 1];
+    static char names[FILES][24], before[BYTES + 1], after[BYTES + 1];
     static whit_change changes[FILES];
     uint64_t best_ns = UINT64_MAX;
     memset(before, 'b', BYTES);
