@@ -156,6 +156,7 @@ typedef struct lang_arena {
     lang_block *blocks;
     size_t n_bytes, limit_bytes;
     const whit_allocator *allocator;
+    bool failed; /* memory ended, not the limit */
 } lang_arena;
 void *lang_arena_take(lang_arena *arena, size_t n_bytes); /* zeroed; NULL where the limit or memory ends */
 void lang_arena_free(lang_arena *arena);

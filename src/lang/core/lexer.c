@@ -19,7 +19,10 @@ void *lang_arena_take(lang_arena *arena, size_t n_bytes)
         size_t size = n_bytes > 4000 ? n_bytes : block ? 65536 : 4000, whole = sizeof *block + size;
         if (arena->n_bytes + whole > arena->limit_bytes) return NULL;
         block = whit_zalloc(arena->allocator, whole);
-        if (!block) return NULL;
+        if (!block) {
+            arena->failed = true;
+            return NULL;
+        }
         *block = (lang_block){.next = arena->blocks, .size = size};
         arena->blocks = block;
         arena->n_bytes += whole;

@@ -145,7 +145,7 @@ static void undo(whit_lang *vm, const lang_scope *before)
     vm->program = NULL;
 }
 
-whit_status whit_lang_load(whit_lang *vm, const char *name, const char *text, size_t n_bytes, whit_error *error)
+static whit_status load(whit_lang *vm, const char *name, const char *text, size_t n_bytes, whit_error *error)
 {
     lang_source source = {.name = vm->name, .text = text, .n = n_bytes, .line = 1, .error = error, .place = &vm->place};
     lang_scope before = vm->scope;
@@ -178,6 +178,14 @@ whit_status whit_lang_load(whit_lang *vm, const char *name, const char *text, si
     }
     vm->program = program;
     return WHIT_OK;
+}
+
+whit_status whit_lang_load(whit_lang *vm, const char *name, const char *text, size_t n_bytes, whit_error *error)
+{
+    vm->arena.failed = false;
+    whit_status status = load(vm, name, text, n_bytes, error);
+    if (status != WHIT_OK && vm->arena.failed) status = whit_fail_memory(error, "a program", vm->arena.n_bytes);
+    return status;
 }
 
 /* What the variable that the host's vector was lent to holds now goes there. */
