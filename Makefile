@@ -54,13 +54,16 @@ tales:
 	@tools/build release
 	@tools/tales/make
 
-# One run of CTest over both builds, so that its summary counts everything.
+# One run of CTest over both builds, so that its summary counts everything. Tests of one name would share their
+# properties, which program they run among them, so those of the second build get names of their own.
 test:
 	@tools/deps install test
 	@tools/build release
 	@tools/build debug
 	@mkdir -p build/suite
-	@echo 'subdirs(.. ../../build-debug)' >build/suite/CTestTestfile.cmake
+	@mkdir -p build/suite/asan
+	@sed -E 's/^( *(add_test|set_tests_properties)\(\[=\[)/\1asan_/' build-debug/tests/CTestTestfile.cmake >build/suite/asan/CTestTestfile.cmake
+	@echo 'subdirs(.. asan)' >build/suite/CTestTestfile.cmake
 	@$(CTEST) --test-dir build/suite
 
 test-release:

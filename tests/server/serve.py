@@ -641,6 +641,7 @@ def test_native():
 def test_infill():
     """Text between two others, of a model that has the tokens for it."""
     global port
+    shutil.rmtree("infill_model", ignore_errors=True)
     shutil.copytree("tools_model", "infill_model")
     with open("infill_model/tokenizer.json", encoding="utf-8") as file:
         tokenizer = json.load(file)
