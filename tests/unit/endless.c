@@ -307,7 +307,7 @@ static void reads_on_in_the_same_memory(void **state)
                   (unsigned long long)resident, (unsigned long long)resident_bytes());
     assert_int_equal(n_live, live);
     assert_int_equal(n_calls, calls);
-#ifndef __SANITIZE_ADDRESS__ /* its own tables grow */
+#ifndef __SANITIZE_ADDRESS__                           /* its own tables grow */
     assert_true(resident_bytes() <= resident + 65536); /* pages of stacks and of what prints */
 #endif
     whit_session_close(session);
