@@ -93,13 +93,7 @@ static bool put_bytes(int folder, const char *name, const void *data, size_t n, 
 {
     remove_all(folder, name, 0);
     int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    bool ok = fd >= 0;
-    for (size_t done = 0; ok && done < n;) {
-        ssize_t put = write(fd, (const char *)data + done, n - done);
-        ok = put > 0 || (put < 0 && errno == EINTR);
-        if (put > 0) done += (size_t)put;
-    }
-    ok = ok && fchmod(fd, mode) == 0;
+    bool ok = fd >= 0 && whit_write_all(fd, data, n) && fchmod(fd, mode) == 0;
     if (fd >= 0) close(fd);
     return ok;
 }

@@ -147,18 +147,6 @@ static bool name_beside(const char *full, char beside[PATH_MAX])
     return snprintf(beside, PATH_MAX, "%.*s" BESIDE, (int)(slash - full + 1), full) < PATH_MAX;
 }
 
-static bool write_whole(int fd, const char *data, size_t n)
-{
-    while (n) {
-        ssize_t written = write(fd, data, n);
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) return false;
-        data += written;
-        n -= (size_t)written;
-    }
-    return true;
-}
-
 /* The content of one side, atomically; the file's mode stays. What is put is flushed to disk by flush_files. */
 static whit_status put(const whit_turns *journal, char *known, const whit_change *change, bool after, whit_error *error)
 {
@@ -171,8 +159,8 @@ static whit_status put(const whit_turns *journal, char *known, const whit_change
     int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, fd = open(beside, flags, 0666);
     if (fd < 0 && errno == EEXIST && unlink(beside) == 0) fd = open(beside, flags, 0666); /* of a crash */
     if (fd < 0) return whit_fail_errno(error, full, "create a file beside it");
-    bool ok =
-        write_whole(fd, after ? change->after : change->before, after ? change->after_bytes : change->before_bytes) &&
+    bool ok = whit_write_all(fd, after ? change->after : change->before,
+                             after ? change->after_bytes : change->before_bytes) &&
         (!change->mode || fchmod(fd, change->mode) == 0);
     ok = close(fd) == 0 && ok && rename(beside, full) == 0;
     if (ok) return WHIT_OK;

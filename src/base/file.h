@@ -70,6 +70,9 @@ void whit_writer_clean(const char *folder, const char *name);
 /* A whole small file into `buf` (at most limit_bytes). */
 whit_status whit_read_file(const char *path, size_t limit_bytes, whit_buf *buf, whit_error *error);
 
+/* All of it to an open file, pipe or terminal, which blocks; false with errno set. */
+bool whit_write_all(int fd, const void *data, size_t size_bytes);
+
 /* Writes `data` to `path` atomically. */
 whit_status whit_write_file(const char *path, const void *data, size_t size_bytes, whit_error *error);
 

@@ -347,6 +347,18 @@ void whit_writer_discard(whit_writer *writer)
     close_files(writer);
 }
 
+bool whit_write_all(int fd, const void *data, size_t size_bytes)
+{
+    for (const char *at = data; size_bytes;) {
+        ssize_t n = write(fd, at, size_bytes);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        at += n;
+        size_bytes -= (size_t)n;
+    }
+    return true;
+}
+
 whit_status whit_write_file(const char *path, const void *data, size_t size_bytes, whit_error *error)
 {
     whit_writer writer;

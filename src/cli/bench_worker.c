@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/rng.h"
 #include "cli/bench.h"
 
@@ -22,18 +23,6 @@ enum { PIECE_BYTES = 256 << 10, PROBES_A_ROUND = 8, INT8_PROBE_NS = 4000000, TOK
 enum { SAY_ROUND = 'r', SAY_PROFILE = 'p', SAY_END = 'e' };
 
 /* ---- pipes ---------------------------------------------------------------------------------- */
-
-static bool send_all(int fd, const void *data, size_t size_bytes)
-{
-    for (const char *at = data; size_bytes;) {
-        ssize_t n = write(fd, at, size_bytes);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        at += n;
-        size_bytes -= (size_t)n;
-    }
-    return true;
-}
 
 static bool receive_all(int fd, void *data, size_t size_bytes)
 {
@@ -342,17 +331,17 @@ static void serve(struct work *w, int from_parent, int to_parent)
     bench_facts facts = {0};
     facts.status = open_work(w, &facts, &error);
     memcpy(facts.message, error.message, sizeof facts.message);
-    bool ok = send_all(to_parent, &facts, sizeof facts) && facts.status == WHIT_OK;
+    bool ok = whit_write_all(to_parent, &facts, sizeof facts) && facts.status == WHIT_OK;
     for (char command; ok && receive_all(from_parent, &command, 1) && command != SAY_END;) {
         if (command == SAY_ROUND) {
             bench_sample sample = {0};
             sample.status = run_round(w, &sample, &error);
             memcpy(sample.message, error.message, sizeof sample.message);
-            ok = send_all(to_parent, &sample, sizeof sample);
+            ok = whit_write_all(to_parent, &sample, sizeof sample);
         } else {
             bench_line lines[BENCH_LINES_MAX] = {{{0}, 0, 0, 0}};
             uint32_t n = w->phase_ns ? make_profile(w, lines) : 0;
-            ok = send_all(to_parent, &n, sizeof n) && send_all(to_parent, lines, n * sizeof *lines);
+            ok = whit_write_all(to_parent, &n, sizeof n) && whit_write_all(to_parent, lines, n * sizeof *lines);
         }
     }
     whit_session_close(w->session);
@@ -409,7 +398,8 @@ whit_status bench_worker_open(const bench_test *test, bench_worker *worker, whit
 whit_status bench_worker_round(bench_worker *worker, bench_sample *sample, whit_error *error)
 {
     char command = SAY_ROUND;
-    if (!send_all(worker->to, &command, 1) || !receive_all(worker->from, sample, sizeof *sample)) return lost(error);
+    if (!whit_write_all(worker->to, &command, 1) || !receive_all(worker->from, sample, sizeof *sample))
+        return lost(error);
     if (sample->status != WHIT_OK) return whit_fail(error, sample->status, "%s", sample->message);
     return WHIT_OK;
 }
@@ -418,7 +408,7 @@ uint32_t bench_worker_profile(bench_worker *worker, bench_line lines[BENCH_LINES
 {
     char command = SAY_PROFILE;
     uint32_t n = 0;
-    if (!send_all(worker->to, &command, 1) || !receive_all(worker->from, &n, sizeof n) || n > BENCH_LINES_MAX ||
+    if (!whit_write_all(worker->to, &command, 1) || !receive_all(worker->from, &n, sizeof n) || n > BENCH_LINES_MAX ||
         !receive_all(worker->from, lines, n * sizeof *lines))
         return 0;
     return n;
@@ -428,7 +418,7 @@ void bench_worker_close(bench_worker *worker)
 {
     char command = SAY_END;
     if (worker->to >= 0) {
-        send_all(worker->to, &command, 1);
+        whit_write_all(worker->to, &command, 1);
         close(worker->to);
     }
     if (worker->from >= 0) close(worker->from);

@@ -4,6 +4,7 @@
 #include "code/git.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "code/diff.h"
 #include "whit_config.h"
 
@@ -70,18 +71,6 @@ static bool load(struct git *git)
     return whole && git->git_libgit2_init() > 0;
 }
 
-static bool write_all(int fd, const char *data, size_t n)
-{
-    while (n) {
-        ssize_t written = write(fd, data, n);
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) return false;
-        data += written;
-        n -= (size_t)written;
-    }
-    return true;
-}
-
 /* In the process of its own: 'y' and the content, or nothing. */
 static bool hand_over(const char *path, int fd)
 {
@@ -100,7 +89,8 @@ static bool hand_over(const char *path, int fd)
         return false;
     const git_blob *blob = (const git_blob *)object;
     if (git.git_blob_rawsize(blob) > BLOB_BYTES || git.git_blob_is_binary(blob)) return false;
-    return write_all(fd, "y", 1) && write_all(fd, git.git_blob_rawcontent(blob), (size_t)git.git_blob_rawsize(blob));
+    return whit_write_all(fd, "y", 1) &&
+        whit_write_all(fd, git.git_blob_rawcontent(blob), (size_t)git.git_blob_rawsize(blob));
 }
 
 /* Until the other end closes; false where that takes too long. */
