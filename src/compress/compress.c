@@ -370,18 +370,9 @@ static whit_status make_factor(struct compression *c, const whit_hessian *hessia
 static void multiply(struct compression *c, bool transpose_b, const float *a, size_t m, size_t k, const float *b,
                      size_t n, float *to, bool add)
 {
-    whit_blas_share(&c->blas, c->pool,
-                    &(whit_product){.transpose_b = transpose_b,
-                                    .m = m,
-                                    .n = n,
-                                    .k = k,
-                                    .a = a,
-                                    .lda = k,
-                                    .b = b,
-                                    .ldb = transpose_b ? k : n,
-                                    .beta = add,
-                                    .c = to,
-                                    .ldc = n});
+    whit_product product = whit_product_packed(false, transpose_b, a, b, m, n, k, to);
+    product.beta = add;
+    whit_blas_share(&c->blas, c->pool, &product);
 }
 
 /* target = w + (w shift + lost) h^-1, with scratch (2 m n). */

@@ -28,10 +28,8 @@ static void add(const float *a, const float *b, float sign, float *to, size_t n)
 
 static void multiply(const struct correction *c, const float *a, const float *b, float *to)
 {
-    whit_blas_share(
-        c->blas, c->pool,
-        &(whit_product){
-            .m = c->m, .n = c->n, .k = c->n, .a = a, .lda = c->n, .b = b, .ldb = c->n, .c = to, .ldc = c->n});
+    whit_product product = whit_product_packed(false, false, a, b, c->m, c->n, c->n, to);
+    whit_blas_share(c->blas, c->pool, &product);
 }
 
 /* The codes descend again, with the corrections as they are. */

@@ -22,18 +22,8 @@ struct pair {
 static void multiply(const struct pair *p, bool transpose_a, bool transpose_b, const float *a, const float *b, size_t m,
                      size_t n, size_t k, float *c)
 {
-    whit_blas_share(p->blas, p->pool,
-                    &(whit_product){.transpose_a = transpose_a,
-                                    .transpose_b = transpose_b,
-                                    .m = m,
-                                    .n = n,
-                                    .k = k,
-                                    .a = a,
-                                    .lda = transpose_a ? m : k,
-                                    .b = b,
-                                    .ldb = transpose_b ? k : n,
-                                    .c = c,
-                                    .ldc = n});
+    whit_product product = whit_product_packed(transpose_a, transpose_b, a, b, m, n, k, c);
+    whit_blas_share(p->blas, p->pool, &product);
 }
 
 /* square becomes U with inverse(square) = U^T U. */

@@ -43,17 +43,8 @@ static void choose_columns(const whit_plane_search *s, struct ranked *ranked)
 static void multiply(const whit_blas *blas, whit_pool *pool, bool transpose_b, const float *a, size_t m, size_t k,
                      const float *b, size_t n, float *to)
 {
-    whit_blas_share(blas, pool,
-                    &(whit_product){.transpose_b = transpose_b,
-                                    .m = m,
-                                    .n = n,
-                                    .k = k,
-                                    .a = a,
-                                    .lda = k,
-                                    .b = b,
-                                    .ldb = transpose_b ? k : n,
-                                    .c = to,
-                                    .ldc = n});
+    whit_product product = whit_product_packed(false, transpose_b, a, b, m, n, k, to);
+    whit_blas_share(blas, pool, &product);
 }
 
 struct memory {

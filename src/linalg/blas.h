@@ -62,6 +62,23 @@ typedef struct whit_product {
     size_t ldc;
 } whit_product;
 
+/* c (m, n) = op(a) (m, k) op(b) (k, n) of matrices without gaps between their rows. */
+static inline whit_product whit_product_packed(bool transpose_a, bool transpose_b, const float *a, const float *b,
+                                               size_t m, size_t n, size_t k, float *c)
+{
+    return (whit_product){.transpose_a = transpose_a,
+                          .transpose_b = transpose_b,
+                          .m = m,
+                          .n = n,
+                          .k = k,
+                          .a = a,
+                          .lda = transpose_a ? m : k,
+                          .b = b,
+                          .ldb = transpose_b ? k : n,
+                          .c = c,
+                          .ldc = n};
+}
+
 /* By the calling thread, which is the pool's `worker`. */
 void whit_blas_multiply(const whit_blas *blas, uint32_t worker, const whit_product *product);
 /* By all of the pool. */
