@@ -285,14 +285,20 @@ static void apply_template(whit_api *api, const json_t *body, whit_web_reply *re
     free(messages);
 }
 
+json_t *whit_api_body(const whit_web_request *request, whit_web_reply *reply)
+{
+    json_t *body = json_loadb(request->body ? request->body : "", request->body_bytes, 0, NULL);
+    if (json_is_object(body)) return body;
+    json_decref(body);
+    whit_api_fail(reply, 400, "invalid_request_error", NULL, "the body is no JSON object");
+    return NULL;
+}
+
 static void with_body(whit_api *api, const whit_web_request *request, whit_web_reply *reply,
                       void (*endpoint)(whit_api *, const json_t *, whit_web_reply *))
 {
-    json_t *body = json_loadb(request->body ? request->body : "", request->body_bytes, 0, NULL);
-    if (json_is_object(body))
-        endpoint(api, body, reply);
-    else
-        whit_api_fail(reply, 400, "invalid_request_error", NULL, "the body is no JSON object");
+    json_t *body = whit_api_body(request, reply);
+    if (body) endpoint(api, body, reply);
     json_decref(body);
 }
 

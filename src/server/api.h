@@ -56,6 +56,8 @@ void whit_site_handle(void *user, const whit_web_request *request, whit_web_repl
 
 /* ---- parts of it ------------------------------------------------------------------------------- */
 
+/* The body of a request, a JSON object, which is the caller's; NULL: it is none, and the reply says so. */
+json_t *whit_api_body(const whit_web_request *request, whit_web_reply *reply);
 /* The reply {"error": {...}}; `type` as OpenAI has it. */
 void whit_api_fail(whit_web_reply *reply, int status, const char *type, const char *param, const char *format, ...)
     __attribute__((format(printf, 5, 6)));

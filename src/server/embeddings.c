@@ -98,15 +98,13 @@ static json_t *vector_json(const float *values, size_t width, bool base64)
 
 void whit_api_embeddings(whit_api *api, const whit_web_request *request, whit_web_reply *reply)
 {
-    json_t *body = json_loadb(request->body ? request->body : "", request->body_bytes, 0, NULL);
+    json_t *body = whit_api_body(request, reply);
+    if (!body) return;
     const json_t *format = json_object_get(body, "encoding_format"), *size = json_object_get(body, "dimensions");
     const char *name = json_string_value(format);
     size_t width = whit_model_embedding_size(api->model), n, n_tokens;
     float *values;
-    if (!json_is_object(body)) {
-        whit_api_fail(reply, 400, "invalid_request_error", NULL, "the body is no JSON object");
-    } else if (format && !json_is_null(format) &&
-               (!name || (strcmp(name, "float") != 0 && strcmp(name, "base64") != 0))) {
+    if (format && !json_is_null(format) && (!name || (strcmp(name, "float") != 0 && strcmp(name, "base64") != 0))) {
         whit_api_fail(reply, 400, "invalid_request_error", "encoding_format",
                       "encoding_format: expected float or base64");
     } else if (size && !json_is_null(size) && json_integer_value(size) != (json_int_t)width) {

@@ -362,12 +362,10 @@ bool whit_messages_route(whit_api *api, const whit_web_request *request, const c
 {
     bool counting = !strcmp(path, "/messages/count_tokens");
     if (strcmp(request->method, "POST") || (!counting && strcmp(path, "/messages"))) return false;
-    json_t *body = json_loadb(request->body ? request->body : "", request->body_bytes, 0, NULL), *own = NULL;
-    if (!json_is_object(body))
-        refuse(reply, "the body is no JSON object");
-    else if (*api->stop)
+    json_t *body = whit_api_body(request, reply), *own = NULL;
+    if (body && *api->stop)
         whit_api_fail(reply, 503, "overloaded_error", NULL, "the server is ending");
-    else
+    else if (body)
         own = translate(body, counting, reply);
     if (own && counting) {
         size_t n_tokens;

@@ -398,12 +398,10 @@ bool whit_responses_route(whit_api *api, const whit_web_request *request, const 
                           whit_web_reply *reply)
 {
     if (strcmp(request->method, "POST") || strcmp(path, "/responses")) return false;
-    json_t *body = json_loadb(request->body ? request->body : "", request->body_bytes, 0, NULL), *own = NULL;
-    if (!json_is_object(body))
-        whit_api_fail(reply, 400, "invalid_request_error", NULL, "the body is no JSON object");
-    else if (*api->stop)
+    json_t *body = whit_api_body(request, reply), *own = NULL;
+    if (body && *api->stop)
         whit_api_fail(reply, 503, "server_error", NULL, "the server is ending");
-    else
+    else if (body)
         own = translate(body, reply);
     whit_ask *ask = own ? whit_ask_open_body(api, own, request->fd, key, true, reply) : NULL;
     if (ask) {
