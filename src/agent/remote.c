@@ -5,21 +5,6 @@
 
 #include <stdlib.h>
 
-static void begin(void *user)
-{
-    whit_sse_reset(user);
-}
-
-static bool take(void *user, const char *data, size_t n)
-{
-    return whit_sse_push(user, data, n);
-}
-
-static bool is_whole(void *user)
-{
-    return whit_sse_is_whole(user);
-}
-
 static whit_status ask(void *user, const json_t *messages, const json_t *tools, json_t **answer, whit_error *error)
 {
     const whit_remote_model *remote = user;
@@ -31,7 +16,7 @@ static whit_status ask(void *user, const json_t *messages, const json_t *tools, 
     *answer = NULL;
     if (!body) return whit_fail_memory(error, "a request", 0);
     whit_sse stream = {.on_text = remote->on_text, .user = remote->user};
-    const whit_endpoint_sink sink = {begin, take, is_whole, &stream};
+    const whit_endpoint_sink sink = whit_sse_sink(&stream);
     whit_status status = whit_endpoint_post(remote->endpoint, body, strlen(body), &sink, error);
     free(body);
     if (status == WHIT_OK) status = whit_sse_finish(&stream, answer, error);

@@ -495,16 +495,10 @@ static bool keep(whit_buf *buf, const char *text, size_t n)
     return whit_buf_append(buf, text ? text : "", text ? n : 0) && whit_buf_append(buf, "", 1);
 }
 
-/* The command line's word comes before the settings'. */
 static bool keep_wish(struct cli_edit_agent *a, const whit_panel_wish *settings)
 {
-    bool named = a->wish.model || a->wish.url;
-    const char *wishes[] = {named ? a->wish.model : settings->model,
-                            named                 ? a->wish.url
-                                : settings->model ? NULL
-                                                  : settings->url,
-                            a->wish.name ? a->wish.name : settings->name,
-                            a->wish.key_file ? a->wish.key_file : settings->key_file};
+    struct cli_edit_wish wish = cli_edit_wish_of(&a->wish, settings);
+    const char *wishes[] = {wish.model, wish.url, wish.name, wish.key_file};
     const char **kept[] = {&a->wished.model, &a->wished.url, &a->wished.name, &a->wished.key_file};
     size_t at[4];
     a->wishes.size_bytes = 0;

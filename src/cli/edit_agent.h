@@ -12,6 +12,9 @@ struct cli_edit_wish {
     const char *model, *url, *name, *key_file;
 };
 
+/* The command line's word before the settings'; texts stay whose they are. */
+struct cli_edit_wish cli_edit_wish_of(const struct cli_edit_wish *line, const whit_panel_wish *settings);
+
 /* An open model, in this process or at an endpoint; zero-initialised is none. */
 struct cli_edit_model {
     whit_buf key;

@@ -7,6 +7,14 @@
 #include "base/clock.h"
 #include "base/status.h"
 
+struct cli_edit_wish cli_edit_wish_of(const struct cli_edit_wish *line, const whit_panel_wish *settings)
+{
+    bool named = line->model || line->url;
+    const char *url = named ? line->url : settings->model ? NULL : settings->url;
+    return (struct cli_edit_wish){named ? line->model : settings->model, url, line->name ? line->name : settings->name,
+                                  line->key_file ? line->key_file : settings->key_file};
+}
+
 static whit_status open_remote(struct cli_edit_model *m, const struct cli_edit_wish *wish, const volatile bool *cancel,
                                whit_error *error)
 {

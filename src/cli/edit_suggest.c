@@ -119,21 +119,6 @@ static whit_status ask_model(struct cli_edit_suggester *s, const struct question
 
 /* ---- at an endpoint ------------------------------------------------------------------------- */
 
-static void begin_stream(void *user)
-{
-    whit_sse_reset(user);
-}
-
-static bool take_stream(void *user, const char *data, size_t n)
-{
-    return whit_sse_push(user, data, n);
-}
-
-static bool is_whole_stream(void *user)
-{
-    return whit_sse_is_whole(user);
-}
-
 static void stream_text(void *user, const char *text, size_t n)
 {
     struct cli_edit_suggester *s = user;
@@ -158,7 +143,7 @@ static whit_status ask_endpoint(struct cli_edit_suggester *s, const struct quest
     json_decref(request);
     if (!body) return WHIT_OK; /* the text is no UTF-8 */
     whit_sse stream = {.on_text = stream_text, .user = s};
-    const whit_endpoint_sink sink = {begin_stream, take_stream, is_whole_stream, &stream};
+    const whit_endpoint_sink sink = whit_sse_sink(&stream);
     whit_status status = whit_endpoint_post(s->endpoint, body, strlen(body), &sink, error);
     free(body);
     if (status == WHIT_OK && stream.failed) status = whit_fail(error, WHIT_ERROR_IO, "%s", stream.why);
@@ -239,14 +224,10 @@ static void forget(struct cli_edit_suggester *s)
 /* The first question decides which model it is; false where none is named. */
 static bool choose(struct cli_edit_suggester *s, const whit_panel_wish *settings)
 {
-    bool named = s->wish.model || s->wish.url;
-    const char *model = named ? s->wish.model : settings->model;
-    const char *url = named ? s->wish.url : model ? NULL : settings->url;
     if (s->own.model || s->own.url) return true;
-    const char *name = s->wish.name ? s->wish.name : settings->name;
-    const char *key_file = s->wish.key_file ? s->wish.key_file : settings->key_file;
-    s->own = (struct cli_edit_wish){model ? strdup(model) : NULL, url ? strdup(url) : NULL, name ? strdup(name) : NULL,
-                                    key_file ? strdup(key_file) : NULL};
+    struct cli_edit_wish wish = cli_edit_wish_of(&s->wish, settings);
+    s->own = (struct cli_edit_wish){wish.model ? strdup(wish.model) : NULL, wish.url ? strdup(wish.url) : NULL,
+                                    wish.name ? strdup(wish.name) : NULL, wish.key_file ? strdup(wish.key_file) : NULL};
     return s->own.model || s->own.url;
 }
 

@@ -164,3 +164,23 @@ void whit_sse_free(whit_sse *s)
 {
     whit_sse_reset(s);
 }
+
+static void begin(void *user)
+{
+    whit_sse_reset(user);
+}
+
+static bool take(void *user, const char *data, size_t n)
+{
+    return whit_sse_push(user, data, n);
+}
+
+static bool is_whole(void *user)
+{
+    return whit_sse_is_whole(user);
+}
+
+whit_endpoint_sink whit_sse_sink(whit_sse *s)
+{
+    return (whit_endpoint_sink){begin, take, is_whole, s};
+}

@@ -4,7 +4,7 @@
 #ifndef WHIT_ENDPOINT_STREAM_H
 #define WHIT_ENDPOINT_STREAM_H
 
-#include "base/mem.h"
+#include "endpoint/endpoint.h"
 
 #include <jansson.h>
 
@@ -31,6 +31,8 @@ bool whit_sse_push(whit_sse *stream, const char *data, size_t n_bytes);
 /* At the end: the whole as {"choices": [{"message": ...}], "usage": ...}; the caller's. Errors: format
  * (no JSON, an event that is an error, a stream that breaks off), memory. */
 whit_status whit_sse_finish(whit_sse *stream, json_t **answer, whit_error *error);
+/* What whit_endpoint_post fills it by. */
+whit_endpoint_sink whit_sse_sink(whit_sse *stream);
 /* Did it come to its end? A stream that did not is to be asked for again. */
 bool whit_sse_is_whole(const whit_sse *stream);
 /* Forgets what came, for another try. */
