@@ -76,7 +76,7 @@ static int draw_suggested(const struct ed_window *window, whit_screen *screen, i
 
 /* One row of text; *cursor_x is set where the main cursor is in it. */
 static void draw_row(ed *e, struct ed_window *window, whit_screen *screen, int y, uint64_t row, uint64_t next,
-                     const struct marks *marks, bool has_tree, uint32_t *state, int *cursor_x)
+                     const struct marks *marks, uint32_t *state, int *cursor_x)
 {
     whit_layout *layout = &window->layout;
     const whit_syntax *syntax = window->doc->syntax;
@@ -90,7 +90,7 @@ static void draw_row(ed *e, struct ed_window *window, whit_screen *screen, int y
         bool ends = feed || row + n_styles >= text_end;
         if (feed) n_styles = (size_t)(feed - bytes);
         *state = whit_syntax_line(syntax, *state, bytes, n_styles, ends, styles);
-        if (has_tree) ed_tree_styles(window->doc, row, n_styles, styles);
+        if (ed_tree_is_there(window->doc)) ed_tree_styles(window->doc, row, n_styles, styles);
     }
     uint64_t main_offset = ed_cursor(e)->offset;
     bool is_main = window == e->window;
@@ -238,11 +238,11 @@ static void draw_window(ed *e, struct ed_window *window, whit_screen *screen)
     uint64_t row = window->top, main_row = whit_layout_row(&window->layout, ed_cursor(e)->offset);
     uint32_t state = 0;
     struct ed_doc *doc = window->doc;
-    uint64_t shown_end = row;
-    for (int y = window->y; y < window->y + window->n_rows && shown_end != UINT64_MAX; y++)
-        shown_end = doc->tree ? whit_layout_next_row(&window->layout, shown_end) : UINT64_MAX;
-    bool has_tree = doc->syntax &&
-        ed_tree_prepare(doc, row, shown_end == UINT64_MAX ? whit_text_size(doc->buffer->text) : shown_end);
+    if (ed_tree_is_there(doc)) {
+        uint64_t end = row;
+        for (int y = 0; y < window->n_rows && end != UINT64_MAX; y++) end = whit_layout_next_row(&window->layout, end);
+        ed_tree_prepare(doc, row, end == UINT64_MAX ? whit_text_size(doc->buffer->text) : end);
+    }
     if (doc->syntax) whit_syntax_states_at(&doc->states, doc->syntax, doc->buffer->text, row, STATE_BYTES, &state);
     for (int y = window->y; y < window->y + window->n_rows - 1; y++) {
         if (row == UINT64_MAX) {
@@ -253,7 +253,7 @@ static void draw_window(ed *e, struct ed_window *window, whit_screen *screen)
         int cursor_x = -1;
         bool here = window == e->window && row == main_row;
         draw_number(e, window, screen, y, row, here);
-        draw_row(e, window, screen, y, row, next, &marks, has_tree, &state, &cursor_x);
+        draw_row(e, window, screen, y, row, next, &marks, &state, &cursor_x);
         if (here && cursor_x >= 0 && !window->moved_away) {
             int last = window->x + window->n_columns - 1;
             screen->cursor_x = cursor_x < last ? cursor_x : last;

@@ -149,10 +149,14 @@ void ed_tree_changed(struct ed_doc *doc, uint64_t offset, uint64_t n_removed, ui
     tree->told = now;
 }
 
-bool ed_tree_prepare(struct ed_doc *doc, uint64_t begin, uint64_t end)
+bool ed_tree_is_there(const struct ed_doc *doc)
+{
+    return doc->tree && doc->tree->tree;
+}
+
+void ed_tree_prepare(struct ed_doc *doc, uint64_t begin, uint64_t end)
 {
     struct ed_tree *tree = doc->tree;
-    if (!tree || !tree->tree) return false;
     const struct ed_tree_sitter *ts = ed_tree_sitter();
     tree->n_spans = 0;
     ts->ts_query_cursor_set_byte_range(tree->cursor, (uint32_t)begin, (uint32_t)end);
@@ -169,7 +173,6 @@ bool ed_tree_prepare(struct ed_doc *doc, uint64_t begin, uint64_t end)
         if (last && last->begin == span.begin && last->end == span.end) continue;
         if (ed_grammar_holds(tree->grammar, tree->text, &match)) tree->spans[tree->n_spans++] = span;
     }
-    return true;
 }
 
 void ed_tree_styles(const struct ed_doc *doc, uint64_t offset, size_t n, uint8_t *styles)
@@ -213,10 +216,15 @@ void ed_tree_changed(struct ed_doc *doc, uint64_t offset, uint64_t n_removed, ui
     (void)doc, (void)offset, (void)n_removed, (void)n_inserted;
 }
 
-bool ed_tree_prepare(struct ed_doc *doc, uint64_t begin, uint64_t end)
+bool ed_tree_is_there(const struct ed_doc *doc)
+{
+    (void)doc;
+    return false;
+}
+
+void ed_tree_prepare(struct ed_doc *doc, uint64_t begin, uint64_t end)
 {
     (void)doc, (void)begin, (void)end;
-    return false;
 }
 
 void ed_tree_styles(const struct ed_doc *doc, uint64_t offset, size_t n, uint8_t *styles)

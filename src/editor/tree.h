@@ -14,8 +14,10 @@ typedef struct ed_tree ed_tree;
 bool ed_tree_update(struct whit_editor *e, struct ed_doc *doc, bool *redraw);
 /* After a change of the text. */
 void ed_tree_changed(struct ed_doc *doc, uint64_t offset, uint64_t n_removed, uint64_t n_inserted);
-/* Finds the colours of what is to be drawn; false where the tables of syntax.h are all there is. */
-bool ed_tree_prepare(struct ed_doc *doc, uint64_t begin, uint64_t end);
+/* Is there one to take colours from? */
+bool ed_tree_is_there(const struct ed_doc *doc);
+/* Finds the colours of what is to be drawn. */
+void ed_tree_prepare(struct ed_doc *doc, uint64_t begin, uint64_t end);
 /* The styles of n bytes from `offset` on, all within what was prepared. */
 void ed_tree_styles(const struct ed_doc *doc, uint64_t offset, size_t n, uint8_t *styles);
 void ed_tree_close(struct ed_doc *doc);

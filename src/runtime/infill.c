@@ -38,10 +38,11 @@ static whit_status has_style(const whit_model *model, const struct style *style,
     int32_t prefix, suffix, middle = -2;
     *has = false;
     WHIT_TRY(find_token(model, style->prefix, &prefix, error));
+    if (prefix < 0) return WHIT_OK;
     WHIT_TRY(find_token(model, style->suffix, &suffix, error));
     if (style->middle) WHIT_TRY(find_token(model, style->middle, &middle, error));
     /* All of them unknown would be one id thrice. */
-    *has = prefix >= 0 && suffix >= 0 && middle != -1 && prefix != suffix && prefix != middle && suffix != middle;
+    *has = suffix >= 0 && middle != -1 && prefix != suffix && prefix != middle && suffix != middle;
     return WHIT_OK;
 }
 
