@@ -563,6 +563,21 @@ static void end_stream(void *user)
     free(s);
 }
 
+/* Until an answer has begun, failed, or PING_MS went by: a request that waits for a slot has no status yet, so
+ * that a balancer may give it to another server where this one dies. */
+static void wait_for_start(const whit_ask *ask)
+{
+    uint64_t until_ns = whit_now_ns() + PING_MS * 1000000ull;
+    whit_engine_lock(ask->api->engine);
+    while (whit_now_ns() < until_ns && !whit_web_client_left(ask->fd) && *ask->api->stop <= 1) {
+        bool begun = false;
+        for (uint32_t i = 0; i < ask->n; i++) begun |= ask->jobs[i]->started || ask->jobs[i]->finished;
+        if (begun) break;
+        whit_engine_wait(ask->api->engine, LOOK_MS);
+    }
+    whit_engine_unlock(ask->api->engine);
+}
+
 static void start_stream(whit_ask *ask, whit_web_reply *reply)
 {
     struct stream *s = calloc(1, sizeof *s);
@@ -584,6 +599,7 @@ static void start_stream(whit_ask *ask, whit_web_reply *reply)
             whit_ask_close(ask);
         return;
     }
+    wait_for_start(ask);
     s->last_ns = whit_now_ns();
     reply->status = 200;
     reply->type = ask->ollama ? "application/x-ndjson" : "text/event-stream";

@@ -113,6 +113,26 @@ def answers(port):
     sys.exit("the balancer does not answer")
 
 
+def n_begun(port):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/metrics")
+    metrics = connection.getresponse().read().decode()
+    return int(re.search(r"^whit:time_to_first_token_seconds_count (\d+)", metrics, re.M).group(1))
+
+
+def wait_for_share(balancer, replica):
+    """Asks with one prefix after another until the replica was asked: the balancer knows of it again."""
+    for n in range(600):
+        connection = http.client.HTTPConnection("127.0.0.1", balancer, timeout=60)
+        connection.request("POST", "/v1/completions", json.dumps({"prompt": "A", "max_tokens": 1}),
+                           {"X-Whit-Prefix": "probe-%d" % n})
+        connection.getresponse().read()
+        if n_begun(replica) > 0:
+            return
+        time.sleep(0.05)
+    sys.exit("a replica that came back is asked nothing for 30 s")
+
+
 def test(kind):
     ports, port = [free_port(), free_port()], free_port()
     replicas = [start_replica(p) for p in ports]
@@ -127,7 +147,7 @@ def test(kind):
         check(replicas[i].wait(60) == 0, kind, "a replica did not end well")
         time.sleep(0.3)
         replicas[i] = start_replica(ports[i])
-        time.sleep(2.2)  # the balancers look for it again
+        wait_for_share(port, ports[i])
     check(load.cut == 0 and not load.refused, kind, ROUNDS, "drains lost", load.cut, "and", load.refused[:3])
     time.sleep(0.5)
     before = load.ok
