@@ -154,7 +154,7 @@ static const char *take_frame(const file *from, uint64_t *offset, uint32_t index
     memcpy(words, header + 8, 16);
     memcpy(&size, header + 24, 8);
     if (memcmp(header, "whit.ndf", 8) != 0) return "no frame";
-    if (words[0] != 0) return "another version";
+    if (words[0] != 1) return "another version";
     if (words[2] != 0) return "unknown flags";
     if (words[3] != index) return "wrong index";
     if (memcmp(header + 32, previous, HASH) != 0) return "not after its predecessor";

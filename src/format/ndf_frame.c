@@ -113,6 +113,8 @@ static const char *check_header(const whit_ndf_header *header, uint32_t index, c
 {
     if (memcmp(header->magic, WHIT_NDF_MAGIC, sizeof header->magic) != 0)
         return index ? "no frame starts here" : "this is not an .ndf file";
+    if (header->version == 0)
+        return "it has version 0 of the format, from before the first release: make it again from its original";
     if (header->version != WHIT_NDF_VERSION) return "its format version is not one that this program reads";
     uint8_t hash[WHIT_HASH_BYTES];
     whit_ndf_frame_hash(header, hash);

@@ -10,7 +10,7 @@
 #include "format/ndf_names.h"
 
 #define WHIT_NDF_MAGIC       "whit.ndf" /* eight bytes, no terminator */
-#define WHIT_NDF_VERSION     0u
+#define WHIT_NDF_VERSION     1u
 #define WHIT_NDF_CHUNK_BYTES ((size_t)1 << 20)
 #define WHIT_NDF_ALIGN_BYTES 64u
 #define WHIT_NDF_MAX_FRAMES  65536u

@@ -13,3 +13,4 @@ whit_test(packed_quality ${CMAKE_CURRENT_LIST_DIR}/packed_quality.c)
 # All windows take a minute.
 add_test(NAME packed_quality_long COMMAND test_packed_quality CONFIGURATIONS Long)
 set_tests_properties(packed_quality_long PROPERTIES ENVIRONMENT "WHIT_WINDOWS=1000;WHIT_TABLE=1" TIMEOUT 3600)
+whit_script(format_files ${CMAKE_CURRENT_LIST_DIR}/format/files.sh $<TARGET_FILE:ndf-read>)
