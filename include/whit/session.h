@@ -42,7 +42,7 @@ typedef struct whit_session_options {
     bool exact_head;             /* read the whole head also where n_top is set */
     bool no_fuse;                /* run every operation by itself: the same bits, slower; for checks */
     const char *cpu;             /* cap of the ISA level, as WHIT_CPU; NULL or "": none */
-    const volatile bool *cancel; /* looked at between layers; may be set from a signal handler */
+    const volatile bool *cancel; /* looked at between layers; may be set from a signal handler or a thread */
     bool endless;                /* tokens without end: beyond the context a token sees the newest ones alone, */
     uint32_t n_sinks;            /* and the first n_sinks, at most 64; default 4 (docs/context.md) */
     uint32_t n_kv_window;        /* packed caches: full blocks of 64 before a token that it reads in f16; default 1 */

@@ -4,6 +4,7 @@
 #include "agent/gate.h"
 #include "agent/light.h"
 #include "agent/tools.h"
+#include "base/flag.h"
 #include "base/hash.h"
 #include "base/status.h"
 
@@ -466,7 +467,7 @@ static whit_status run_loop(loop *l, const char *task, whit_error *error)
     while (status == WHIT_OK && !l->report->done && is_within_bounds(l, n_before)) {
         json_t *answer;
         whit_agent_messages_shorten(l->messages);
-        if (o->cancel && *o->cancel) {
+        if (whit_flag_is_set(o->cancel)) {
             status = whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
             break;
         }

@@ -2,6 +2,7 @@
 #include "agent/rpc.h"
 
 #include "base/clock.h"
+#include "base/flag.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -46,7 +47,7 @@ whit_rpc_got whit_rpc_read(whit_rpc *rpc, int timeout_ms, json_t **message)
         bool bad;
         while (take_line(rpc, message, &bad))
             if (*message || bad) return bad ? WHIT_RPC_BAD : WHIT_RPC_MESSAGE;
-        if (rpc->cancel && *rpc->cancel) return WHIT_RPC_END;
+        if (whit_flag_is_set(rpc->cancel)) return WHIT_RPC_END;
         int64_t left = timeout_ms < 0 ? -1 : timeout_ms - (int64_t)((whit_now_ns() - begin) / 1000000);
         if (timeout_ms >= 0 && left <= 0) return WHIT_RPC_TIMEOUT;
         struct pollfd look = {rpc->in, POLLIN, 0};

@@ -13,6 +13,7 @@
 #include "agent/light.h"
 #include "agent/rpc.h"
 #include "base/clock.h"
+#include "base/flag.h"
 #include "cli/agent_tasks.h"
 
 #define QUEUE_MAX 256
@@ -24,7 +25,7 @@ struct acp {
     struct cli_tasks tasks;
     bool has_session;
     char session[32], folder[PATH_MAX];
-    volatile bool cancel;
+    volatile bool cancel; /* what runs; put with the lock held */
     uint64_t n_calls;
     char last_call[32]; /* of the last change that was shown */
     /* Between the threads: */
@@ -32,6 +33,7 @@ struct acp {
     pthread_cond_t more;
     json_t *queue[QUEUE_MAX];
     size_t first, n;
+    uint64_t n_read, n_begun, n_cancelled; /* prompts: read; begun; read when the last cancel came */
     bool ended;
 };
 
@@ -46,9 +48,11 @@ static void *read_all(void *user)
         const char *method = json_string_value(json_object_get(message, "method"));
         pthread_mutex_lock(&a->lock);
         if (method && strcmp(method, "session/cancel") == 0) {
-            a->cancel = true;
+            a->n_cancelled = a->n_read;
+            whit_flag_put(&a->cancel, true);
             json_decref(message);
         } else if (a->n < QUEUE_MAX) {
+            a->n_read += method && strcmp(method, "session/prompt") == 0;
             a->queue[(a->first + a->n++) % QUEUE_MAX] = message;
         } else {
             json_decref(message);
@@ -57,7 +61,8 @@ static void *read_all(void *user)
         pthread_mutex_unlock(&a->lock);
     }
     pthread_mutex_lock(&a->lock);
-    a->ended = a->cancel = true;
+    a->ended = true;
+    whit_flag_put(&a->cancel, true);
     pthread_cond_signal(&a->more);
     pthread_mutex_unlock(&a->lock);
     return NULL;
@@ -237,14 +242,13 @@ static void prompt(struct acp *a, const json_t *id, const json_t *params)
                               .cancel = &a->cancel,
                               .user = a};
     whit_agent_report *report = &a->tasks.report;
-    a->cancel = a->ended;
     *a->last_call = 0;
     whit_status status = whit_agent_run(&how, &a->tasks.answering, &a->tasks.messages, report, &error);
     bool spent = values->n_tokens && report->tokens_in + report->tokens_out >= values->n_tokens;
-    const char *reason = status == WHIT_ERROR_CANCELLED || a->cancel ? "cancelled"
-        : report->done                                               ? "end_turn"
-        : spent                                                      ? "max_tokens"
-                                                                     : "max_turn_requests";
+    const char *reason = status == WHIT_ERROR_CANCELLED || whit_flag_is_set(&a->cancel) ? "cancelled"
+        : report->done                                                                  ? "end_turn"
+        : spent                                                                         ? "max_tokens"
+                                                                                        : "max_turn_requests";
     if (status == WHIT_OK || status == WHIT_ERROR_CANCELLED)
         whit_rpc_reply(&a->rpc, id, json_pack("{s:s}", "stopReason", reason));
     else
@@ -270,6 +274,9 @@ static void handle(struct acp *a, const json_t *message)
     } else if (strcmp(method, "session/new") == 0) {
         new_session(a, id, params);
     } else if (strcmp(method, "session/prompt") == 0) {
+        pthread_mutex_lock(&a->lock);
+        whit_flag_put(&a->cancel, ++a->n_begun <= a->n_cancelled || a->ended); /* cancelled before it began */
+        pthread_mutex_unlock(&a->lock);
         prompt(a, id, params);
     } else if (id) {
         whit_rpc_refuse(&a->rpc, id, -32601, "not offered");

@@ -7,6 +7,7 @@
 #include "code/diff.h"
 #include "agent/loop.h"
 #include "base/clock.h"
+#include "base/flag.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -477,7 +478,7 @@ static void *work(void *user)
         pthread_mutex_lock(&a->lock);
         bool cancelled = a->cancel;
         a->has_job = false;
-        a->cancel = a->ending;
+        whit_flag_put(&a->cancel, a->ending);
         pthread_mutex_unlock(&a->lock);
         if (status != WHIT_OK)
             post_line(a, EVENT_FAILED, cancelled ? "stopped; what was agreed to before stays" : error.message);
@@ -537,7 +538,7 @@ static whit_status panel_begin(void *user, const whit_panel_request *request, wh
     if (status == WHIT_OK) {
         pthread_mutex_lock(&a->lock);
         a->kind = request->kind;
-        a->cancel = false;
+        whit_flag_put(&a->cancel, false);
         a->has_job = true;
         pthread_cond_signal(&a->more);
         pthread_mutex_unlock(&a->lock);
@@ -549,7 +550,7 @@ static void panel_stop(void *user)
 {
     struct cli_edit_agent *a = user;
     pthread_mutex_lock(&a->lock);
-    if (a->has_job) a->cancel = true;
+    if (a->has_job) whit_flag_put(&a->cancel, true);
     pthread_cond_signal(&a->more);
     pthread_mutex_unlock(&a->lock);
 }
@@ -698,7 +699,8 @@ void cli_edit_agent_close(struct cli_edit_agent *a)
     if (!a) return;
     if (a->has_thread) {
         pthread_mutex_lock(&a->lock);
-        a->ending = a->cancel = true;
+        a->ending = true;
+        whit_flag_put(&a->cancel, true);
         pthread_cond_signal(&a->more);
         pthread_mutex_unlock(&a->lock);
         pthread_join(a->thread, NULL);

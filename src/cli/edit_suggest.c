@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/edit_suggest.h"
 
+#include "base/flag.h"
 #include "cli/agent.h"
 #include "cli/cli.h"
 #include "cli/names.h"
@@ -122,7 +123,7 @@ static whit_status ask_model(struct cli_edit_suggester *s, const struct question
 static void stream_text(void *user, const char *text, size_t n)
 {
     struct cli_edit_suggester *s = user;
-    if (!on_text(s, text, n)) s->cancel = true;
+    if (!on_text(s, text, n)) whit_flag_put(&s->cancel, true);
 }
 
 static whit_status ask_endpoint(struct cli_edit_suggester *s, const struct question *q, whit_error *error)
@@ -178,7 +179,7 @@ static void *work(void *user)
         s->has_waiting = false;
         s->number = s->latest;
         s->n_lines = 0;
-        s->cancel = false;
+        whit_flag_put(&s->cancel, false);
         pthread_mutex_unlock(&s->lock);
         whit_error error;
         whit_status status = s->own.url ? ask_endpoint(s, &q, &error) : ask_model(s, &q, &error);
@@ -213,7 +214,7 @@ static char *copy(const char *text, size_t n)
 static void forget(struct cli_edit_suggester *s)
 {
     s->latest++;
-    s->cancel = true;
+    whit_flag_put(&s->cancel, true);
     free_question(&s->waiting);
     s->has_waiting = false;
     s->answer.size_bytes = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "endpoint/endpoint.h"
 
+#include "base/flag.h"
 #include "base/status.h"
 #include "endpoint/libcurl.h"
 
@@ -139,7 +140,7 @@ static int on_progress(void *user, curl_off_t total, curl_off_t now, curl_off_t 
 {
     const whit_endpoint *endpoint = user;
     (void)total, (void)now, (void)up_total, (void)up_now;
-    return endpoint->options.cancel && *endpoint->options.cancel;
+    return whit_flag_is_set(endpoint->options.cancel);
 }
 
 static CURLcode post_once(whit_endpoint *endpoint, const char *body, size_t body_bytes, long *code, uint64_t *wait_ms)
@@ -198,7 +199,7 @@ static bool may_pass(CURLcode result, long code)
 
 static bool is_cancelled(const whit_endpoint *endpoint)
 {
-    return endpoint->options.cancel && *endpoint->options.cancel;
+    return whit_flag_is_set(endpoint->options.cancel);
 }
 
 static void pause_ms(const whit_endpoint *endpoint, uint64_t wait_ms)

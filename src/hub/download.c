@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/flag.h"
 #include "hub/digest.h"
 
 /* ---- tries ---------------------------------------------------------------------------------- */
@@ -18,12 +19,12 @@
 static bool wait_ms(const whit_hub_line *line, uint32_t ms)
 {
     for (uint32_t slice; ms; ms -= slice) {
-        if (line->cancel && *line->cancel) return false;
+        if (whit_flag_is_set(line->cancel)) return false;
         slice = ms < 50 ? ms : 50;
         struct timespec pause = {.tv_nsec = (long)slice * 1000000};
         nanosleep(&pause, NULL); /* a signal only shortens the slice */
     }
-    return !(line->cancel && *line->cancel);
+    return !whit_flag_is_set(line->cancel);
 }
 
 whit_status whit_hub_get(const whit_hub_line *line, const char *url, const uint64_t *have, const char *if_range,

@@ -3,6 +3,7 @@
  * sent the token and that a safe connection is never left for an open one. */
 #include "hub/http.h"
 
+#include "base/flag.h"
 #include "endpoint/libcurl.h"
 
 #include <stdio.h>
@@ -153,7 +154,7 @@ static int on_progress(void *user, curl_off_t total, curl_off_t now, curl_off_t 
 {
     const whit_http *http = user;
     (void)total, (void)now, (void)up_total, (void)up_now;
-    return http->options.cancel && *http->options.cancel;
+    return whit_flag_is_set(http->options.cancel);
 }
 
 /* ---- requests ------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include "model/exec_step.h"
 
 #include "base/clock.h"
+#include "base/flag.h"
 
 /* Products take rows by so many. */
 #define ROWS_TOGETHER 32
@@ -144,7 +145,7 @@ static bool run_schedule(whit_exec *exec, const whit_exec_bound *schedule, uint3
 {
     for (uint32_t g = 0; g < schedule->n_phases; g++) {
         const whit_exec_phase *phase = &schedule->phases[g];
-        if (cancel && *cancel) return false;
+        if (whit_flag_is_set(cancel)) return false;
         uint64_t from_ns = exec->phase_ns ? whit_now_ns() : 0;
         exec->n_runs++;
         phase->run(exec, phase, n_rows);

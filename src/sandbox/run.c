@@ -3,6 +3,7 @@
 #include "sandbox/child.h"
 
 #include "base/clock.h"
+#include "base/flag.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -166,7 +167,7 @@ static whit_status attend(struct run *r, whit_error *error)
                                  {r->listeners[0], POLLIN, 0},
                                  {r->listener, POLLIN, 0}};
         uint64_t now = whit_now_ns();
-        bool cancelled = r->command->cancel && *r->command->cancel;
+        bool cancelled = whit_flag_is_set(r->command->cancel);
         if (now >= kill_at || cancelled) {
             r->result->timed_out = r->result->timed_out || now >= end;
             r->result->was_cancelled = r->result->was_cancelled || cancelled;

@@ -2,6 +2,7 @@
 #include "train/trainer.h"
 
 #include "base/clock.h"
+#include "base/flag.h"
 #include "train/held_out.h"
 #include "train/loss.h"
 #include "train/sample.h"
@@ -333,7 +334,7 @@ whit_status whit_trainer_run(whit_trainer *d, whit_error *error)
              first = d->progress.step;
     whit_trainer_report report = {.n_steps = o->n_steps};
     while (share_of(d) < 1) {
-        bool stop = o->cancel && *o->cancel;
+        bool stop = whit_flag_is_set(o->cancel);
         uint64_t now_ns = whit_now_ns();
         if (o->checkpoint && (stop || now_ns - saved_ns > o->checkpoint_every_seconds * 1000000000ull)) {
             WHIT_TRY(whit_checkpoint_write(o->checkpoint, &d->progress, &d->student.params, error));

@@ -198,5 +198,13 @@ time.sleep(0.5)
 a.send({"method": "session/cancel", "params": {"sessionId": session}})
 begun = time.time()
 wanted(a.answer()["result"] == {"stopReason": "cancelled"} and time.time() - begun < 20, "cancel")
+# Cancelled before it began: prompt and cancel come together.
+for n in range(5):
+    lines = [{"id": 1000 + n, "method": "session/prompt", "params": {"sessionId": session, "prompt": [{"type": "text", "text": "Wait."}]}},
+             {"method": "session/cancel", "params": {"sessionId": session}}]
+    begun = time.time()
+    a.process.stdin.write("".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in lines))
+    a.process.stdin.flush()
+    wanted(a.answer()["result"] == {"stopReason": "cancelled"} and time.time() - begun < 20, "cancel at once")
 a.end()
 sys.exit(failed)

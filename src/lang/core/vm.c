@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/flag.h"
 #include "lang/core/chunk.h"
 #include "lang/core/code.h"
 
@@ -96,7 +97,7 @@ void lang_refuel(whit_lang *vm, const lang_node *at)
     if (vm->options.max_ms && whit_thread_cpu_ns() - vm->started_ns > vm->options.max_ms * 1000000)
         lang_raise(vm, at, WHIT_ERROR_LIMIT, "stopped after %llu ms of processor time; that is the limit",
                    (unsigned long long)vm->options.max_ms);
-    if (vm->options.cancel && *vm->options.cancel) lang_raise(vm, at, WHIT_ERROR_CANCELLED, "interrupted");
+    if (whit_flag_is_set(vm->options.cancel)) lang_raise(vm, at, WHIT_ERROR_CANCELLED, "interrupted");
 }
 
 lang_value *lang_enter(whit_lang *vm, const lang_node *at, uint32_t n)
