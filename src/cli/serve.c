@@ -191,6 +191,12 @@ static int open_served(cli_call *call, const struct serve_values *values, struct
         whit_server_adapter *adapter = &served->adapters[served->n_adapters++];
         adapter->name = name_of(values->adapters.items[i], &adapter->path);
         if (!adapter->name) return cli_fail(call, CLI_LIMIT, "out of memory");
+        bool is_taken = false;
+        for (size_t k = 0; k < i; k++) is_taken |= !strcmp(served->adapters[k].name, adapter->name);
+        for (size_t k = 0; k < n; k++) is_taken |= !strcmp(served->models[k].name, adapter->name);
+        if (is_taken)
+            return cli_fail(call, CLI_USAGE, "another is called %s; name the adapter: --adapter NAME=FILE",
+                            adapter->name);
     }
     return CLI_OK;
 }

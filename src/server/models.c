@@ -81,7 +81,10 @@ static whit_status check_adapters(const whit_site *site, whit_api *const *apis, 
 {
     for (size_t k = 0; k < site->options->n_adapters; k++) {
         bool found = false;
-        for (size_t i = 0; i < n && !found; i++) found = apis[i] && apis[i]->adapters[k] != NULL;
+        for (size_t i = 0; i < n && !found; i++) {
+            found = apis[i] && apis[i]->adapters[k];
+            if (found) site->models->entry_of[k] = i;
+        }
         if (found) continue;
         whit_adapter *adapter;
         whit_status status = whit_adapter_open(apis[0]->model, site->options->adapters[k].path, &adapter, error);
@@ -184,19 +187,21 @@ static whit_status open_entry(whit_site *site, whit_entry *entry, whit_api **api
     return status;
 }
 
+bool whit_is_named(const char *own, const char *name)
+{
+    size_t n = strlen(own);
+    return !strncmp(own, name, n) && (!name[n] || !strcmp(name + n, ":latest"));
+}
+
 /* A name as it stands, one with Ollama's ":latest", or an adapter's, which stands for its first model. */
 static whit_entry *find(const whit_site *site, const char *name)
 {
     whit_models *models = site->models;
     if (!name || !*name || models->n == 1) return &models->entries[0];
-    size_t n = strlen(name), n_tag = strlen(":latest");
-    if (n > n_tag && !strcmp(name + n - n_tag, ":latest")) n -= n_tag;
-    for (size_t i = 0; i < models->n; i++) {
-        const char *own = models->entries[i].options->name;
-        if (!strcmp(own, name) || (strlen(own) == n && !strncmp(own, name, n))) return &models->entries[i];
-    }
+    for (size_t i = 0; i < models->n; i++)
+        if (whit_is_named(models->entries[i].options->name, name)) return &models->entries[i];
     for (size_t k = 0; k < site->options->n_adapters; k++)
-        if (!strcmp(site->options->adapters[k].name, name)) return &models->entries[0];
+        if (whit_is_named(site->options->adapters[k].name, name)) return &models->entries[models->entry_of[k]];
     return NULL;
 }
 

@@ -23,7 +23,8 @@ typedef struct whit_entry {
 typedef struct whit_models {
     whit_entry *entries;
     size_t n;
-    whit_api *retired; /* replaced ones with requests in flight */
+    size_t entry_of[WHIT_SERVER_MOST_ADAPTERS]; /* the first model that takes an adapter */
+    whit_api *retired;                          /* replaced ones with requests in flight */
     pthread_mutex_t lock;
     pthread_cond_t changed;
 } whit_models;
@@ -34,6 +35,8 @@ whit_status whit_models_open(whit_site *site, whit_error *error);
 /* Starts the engine of the first; whit_models_open reads files and starts no threads. */
 whit_status whit_models_start(whit_site *site, whit_error *error);
 void whit_models_close(whit_site *site);
+/* Whether a request means that name; Ollama's clients put ":latest" behind it. */
+bool whit_is_named(const char *own, const char *name);
 /* The model by that name (NULL: the first), ready to be used until whit_models_release. NULL: the reply says why. */
 whit_api *whit_models_acquire(whit_site *site, const char *name, whit_web_reply *reply);
 void whit_models_keep(whit_api *api); /* once more, by who has it */

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "server/api.h"
+#include "server/models.h"
 
 static const double most_strength = 16;
 
@@ -15,9 +15,18 @@ static bool fail(whit_web_reply *reply, const char *param, const char *what)
 
 static int find(const whit_api *api, const char *name)
 {
-    for (size_t k = 0; name && k < api->options->n_adapters; k++)
-        if (api->adapters[k] && !strcmp(api->options->adapters[k].name, name)) return (int)k;
+    for (size_t k = 0; k < api->options->n_adapters; k++)
+        if (api->adapters[k] && whit_is_named(api->options->adapters[k].name, name)) return (int)k;
     return -1;
+}
+
+/* Whether the name of a request's model is that of an adapter, also of one that this model does not take. */
+static bool is_adapter(const whit_api *api, const char *name)
+{
+    bool found = false;
+    for (size_t k = 0; name && k < api->options->n_adapters; k++)
+        found |= whit_is_named(api->options->adapters[k].name, name);
+    return found && !whit_is_named(api->name, name);
 }
 
 static bool add(const whit_api *api, int which, const json_t *strength, whit_job *job, whit_web_reply *reply)
@@ -39,8 +48,7 @@ bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, wh
     const char *model = json_string_value(json_object_get(body, "model")), *name;
     json_t *strength;
     size_t n = 0;
-    int named = find(api, model);
-    if (named >= 0 && !add(api, named, NULL, job, reply)) return false;
+    if (is_adapter(api, model) && !add(api, find(api, model), NULL, job, reply)) return false;
     if (adapters && !json_is_null(adapters) && !json_is_object(adapters))
         return fail(reply, "adapters", "expected an object of names and strengths");
     json_object_foreach((json_t *)adapters, name, strength)

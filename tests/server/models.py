@@ -117,6 +117,13 @@ def test_adapters():
     check(alone == together and len(set(alone)) > 8, [(a, b, c) for a, b, c in zip(asked, alone, together) if b != c][:2])
     server.end()
     check("verse.ndf" in refused("-m", "two.gguf", "--adapter", "verse=verse.ndf"), "an adapter of another model")
+    check("is called verse" in refused("-m", "verse=one.ndf", "--adapter", "verse=verse.ndf"), "two of one name")
+    # Its name is that of the model that takes it, whichever it is, also with Ollama's ending.
+    server = Server("-m", "two=two.gguf", "-m", "one=one.ndf", "--adapter", "verse=verse.ndf", "-c", "256")
+    check(server.text(model="verse") == verse == server.text(model="verse:latest"), "not the adapter's model")
+    check(server.text(model="one") == plain != verse, "the model alone")
+    server.post("/v1/completions", {"model": "two", "prompt": "a", "max_tokens": 1, "adapters": {"verse": 1}}, 400)
+    server.end()
 
 
 def stream_slowly(server, into):
