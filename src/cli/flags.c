@@ -37,7 +37,8 @@ const cli_option cli_session_options[] = {
      1 << 30},
     {"-t, --threads", CLI_AUTO, AT(n_threads), "N", "Threads; 0, the default, is one per physical core.", 0,
      WHIT_POOL_THREADS_MAX},
-    {"-ub, --ubatch-size", CLI_COUNT, AT(n_batch), "N", "Tokens of a prompt taken at once; 512 by default.", 1, 65536},
+    {"-ub, --ubatch-size", CLI_COUNT, AT(n_batch), "N",
+     "Tokens of a prompt taken at once; 512 by default, 256 in serve.", 1, 65536},
     {"--kv", CLI_CHOICE, AT(kv), "f16|f32|i8|k4v2|k2v2|bitmap",
      "Type of the KV cache; f16 by default. k4v2 keeps old positions in a fifth of f16's bytes, k2v2 and bitmap in a "
      "seventh."},

@@ -241,6 +241,9 @@ static int run(cli_call *call)
                                   .timeout_s = values->timeout_s,
                                   .kv = session.kv,
                                   .n_kv_window = session.n_kv_window,
+                                  .act = session.act,
+                                  .n_batch_tokens = values->session.n_batch,
+                                  .exact_head = session.exact_head,
                                   .cache_dir = values->cache_dir};
     struct sigaction action = {.sa_handler = on_signal}, hangup = {.sa_handler = on_hangup}, before[3];
     sigaction(SIGINT, &action, &before[0]);

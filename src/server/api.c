@@ -456,6 +456,9 @@ whit_engine_options whit_api_engine_options(const whit_server_options *options)
                                  .n_queue = options->n_queue,
                                  .kv = options->kv,
                                  .n_kv_window = options->n_kv_window,
+                                 .act = options->act,
+                                 .n_batch_tokens = options->n_batch_tokens,
+                                 .exact_head = options->exact_head,
                                  .cache_dir = options->cache_dir};
 }
 

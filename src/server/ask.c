@@ -66,6 +66,9 @@ static bool read_sampling(const json_t *body, whit_sampler_options *s, whit_web_
                  {"presence_penalty", &s->presence_penalty, -100, 100},
                  {"frequency_penalty", &s->frequency_penalty, -100, 100},
                  {"dynatemp_range", &s->dynatemp_range, 0, 100},
+                 {"dynatemp_exponent", &s->dynatemp_exponent, 0, 100},
+                 {"mirostat_tau", &s->mirostat_tau, 0, 100},
+                 {"mirostat_eta", &s->mirostat_eta, 0, 1},
                  {"dry_multiplier", &s->dry_multiplier, 0, 100},
                  {"dry_base", &s->dry_base, 0, 100}};
     for (size_t i = 0; i < sizeof reals / sizeof reals[0]; i++) {
@@ -73,13 +76,23 @@ static bool read_sampling(const json_t *body, whit_sampler_options *s, whit_web_
         if (!read_number(body, reals[i].key, reals[i].min, reals[i].max, &value, reply)) return false;
         *reals[i].value = (float)value;
     }
-    double top_k = s->top_k, last_n = s->penalty_last_n, seed = 0;
-    if (!read_count(body, "top_k", -1, INT32_MAX, &top_k, reply) ||
-        !read_count(body, "repeat_last_n", -1, INT32_MAX, &last_n, reply) ||
-        !read_count(body, "seed", -0x1p63, 0x1p63, &seed, reply))
-        return false;
-    s->top_k = top_k < 0 ? 0 : (int32_t)top_k;
-    s->penalty_last_n = (int32_t)last_n;
+    struct {
+        const char *key;
+        int32_t *value;
+        double min, max;
+    } counts[] = {{"top_k", &s->top_k, -1, INT32_MAX},
+                  {"repeat_last_n", &s->penalty_last_n, -1, INT32_MAX},
+                  {"dry_allowed_length", &s->dry_allowed_length, 0, INT32_MAX},
+                  {"dry_penalty_last_n", &s->dry_penalty_last_n, -1, INT32_MAX},
+                  {"mirostat", &s->mirostat, 0, 2}};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        double value = *counts[i].value;
+        if (!read_count(body, counts[i].key, counts[i].min, counts[i].max, &value, reply)) return false;
+        *counts[i].value = (int32_t)value;
+    }
+    if (s->top_k < 0) s->top_k = 0;
+    double seed = 0;
+    if (!read_count(body, "seed", -0x1p63, 0x1p63, &seed, reply)) return false;
     const json_t *own = json_object_get(body, "seed");
     if (json_is_integer(own))
         s->seed = (uint64_t)json_integer_value(own);

@@ -353,6 +353,7 @@ static whit_status embed(whit_engine *e, embedding *one)
         wanted.keep_hidden = true;
         wanted.kv = e->options.kv;
         wanted.n_kv_window = e->options.n_kv_window;
+        wanted.act = e->options.act;
         WHIT_TRY(whit_session_open(e->model, &wanted, &e->embedder, one->error));
     }
     return whit_embed(e->embedder, one->ids, one->n_ids, NULL, one->values, one->error);
@@ -462,10 +463,12 @@ whit_session_options whit_engine_session_options(const whit_engine_options *opti
     wanted.n_ctx_tokens = options->n_ctx_tokens;
     wanted.n_sequences = options->n_slots;
     wanted.n_threads = options->n_threads;
-    wanted.n_batch_tokens = BATCH_TOKENS;
+    wanted.n_batch_tokens = options->n_batch_tokens ? options->n_batch_tokens : BATCH_TOKENS;
     wanted.n_logits = options->n_slots + PROMPT_LOGITS;
     wanted.kv = options->kv;
     wanted.n_kv_window = options->n_kv_window;
+    wanted.act = options->act;
+    wanted.exact_head = options->exact_head;
     return wanted;
 }
 
@@ -488,8 +491,7 @@ whit_status whit_engine_open(const whit_model *model, const whit_engine_options 
     whit_session_options wanted = whit_engine_session_options(options);
     whit_status status = e->slots ? whit_session_open(model, &wanted, &e->session, error)
                                   : whit_fail_memory(error, "the engine", options->n_slots * sizeof *e->slots);
-    if (status == WHIT_OK)
-        status = whit_keep_open(model, options->cache_dir, options->kv, options->n_kv_window, &e->keep, error);
+    if (status == WHIT_OK) status = whit_keep_open(model, options->cache_dir, &wanted, &e->keep, error);
     if (status == WHIT_OK) {
         e->counts.n_slots = options->n_slots;
         e->counts.n_ctx_tokens = whit_session_context_size(e->session);

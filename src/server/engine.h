@@ -59,6 +59,9 @@ typedef struct whit_engine_options {
     uint32_t n_slots, n_threads, n_ctx_tokens, n_queue;
     whit_kv_type kv;
     uint32_t n_kv_window;
+    whit_act_type act;
+    uint32_t n_batch_tokens; /* 0: as many as keep the time between two tokens of others short */
+    bool exact_head;
     const char *cache_dir; /* where beginnings outlive the engine; NULL: nowhere */
 } whit_engine_options;
 /* Of the session that it opens. */

@@ -12,14 +12,14 @@ enum { LEAST_TOKENS = 64, PATH_BYTES = 4096 };
 
 static const char purpose[] = "serve";
 
-whit_status whit_keep_open(const whit_model *model, const char *folder, whit_kv_type kv, uint32_t n_kv_window,
+whit_status whit_keep_open(const whit_model *model, const char *folder, const whit_session_options *session,
                            whit_keep *keep, whit_error *error)
 {
     char digits[17];
     const uint8_t *identity = whit_model_identity(model);
     *keep = (whit_keep){.prefix = NULL};
     if (!folder) return WHIT_OK;
-    if (kv == WHIT_KV_K4V2 || kv == WHIT_KV_K2V2) /* their files hold tokens alone */
+    if (session->kv >= WHIT_KV_K4V2) /* writing a file would cut a sequence back to its last mark */
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: beginnings are kept with caches of f16, f32 and i8 alone",
                          folder);
     if (mkdir(folder, 0700) != 0 && errno != EEXIST) return whit_fail_errno(error, folder, "make the folder");
@@ -28,7 +28,7 @@ whit_status whit_keep_open(const whit_model *model, const char *folder, whit_kv_
     size_t n = strlen(folder) + 64;
     keep->prefix = malloc(n);
     if (!keep->prefix) return whit_fail_memory(error, "the cache folder", n);
-    snprintf(keep->prefix, n, "%s/%s-%d-%u-", folder, digits, (int)kv, n_kv_window);
+    snprintf(keep->prefix, n, "%s/%s-%d-%d-", folder, digits, (int)session->kv, (int)session->act);
     if (n <= PATH_BYTES - 64) return WHIT_OK;
     whit_keep_close(keep);
     return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is too long", folder);

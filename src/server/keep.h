@@ -12,7 +12,7 @@ typedef struct whit_keep {
 } whit_keep;
 
 /* `folder` NULL: nothing is kept. Files are named by what their blocks depend on. */
-whit_status whit_keep_open(const whit_model *model, const char *folder, whit_kv_type kv, uint32_t n_kv_window,
+whit_status whit_keep_open(const whit_model *model, const char *folder, const whit_session_options *session,
                            whit_keep *keep, whit_error *error);
 void whit_keep_close(whit_keep *keep);
 /* What the file of slot `i` holds becomes the sequence's; its tokens, for the caller to free, NULL: none. */

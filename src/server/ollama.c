@@ -115,8 +115,9 @@ static bool read_messages(json_t *messages, whit_web_reply *reply)
 static json_t *read_settings(const json_t *body, whit_web_reply *reply)
 {
     static const char *const same[] = {
-        "temperature",      "top_p", "top_k", "min_p",         "typical_p",        "repeat_penalty",
-        "presence_penalty", "seed",  "stop",  "repeat_last_n", "frequency_penalty"};
+        "temperature",      "top_p",       "top_k", "min_p",         "typical_p",         "repeat_penalty",
+        "presence_penalty", "seed",        "stop",  "repeat_last_n", "frequency_penalty", "mirostat",
+        "mirostat_tau",     "mirostat_eta"};
     const json_t *options = json_object_get(body, "options"), *format = json_object_get(body, "format");
     json_t *own = json_object();
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {

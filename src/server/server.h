@@ -40,6 +40,9 @@ typedef struct whit_server_options {
     uint32_t n_parallel, n_threads, n_ctx_tokens, n_queue, timeout_s;
     whit_kv_type kv;
     uint32_t n_kv_window;
+    whit_act_type act;
+    uint32_t n_batch_tokens; /* 0: the server's own choice */
+    bool exact_head;
     const char *cache_dir; /* where beginnings outlive the server; NULL: nowhere */
 } whit_server_options;
 

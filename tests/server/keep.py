@@ -22,6 +22,10 @@ def files():
     return sorted("kept/" + name for name in os.listdir("kept"))
 
 
+def inodes():
+    return {os.stat(path).st_ino for path in files() if path.endswith(".ndf")}
+
+
 def full_disk():
     """With a folder that has no room; in a name space of its own, where the machine allows one."""
     arguments = ["unshare", "-rm", "sh", "-c", "mount -t tmpfs -o size=16k none small && exec \"$@\"", "sh"]
@@ -65,9 +69,12 @@ server = Server("-c", "1024", "-np", "2", "--cache-dir", "kept")
 again, usage = ask(server)
 check(again == text, "after a restart: another text", again, text)
 check(usage["prompt_tokens_details"]["cached_tokens"] >= n - 64, "not found again", usage)
+before = inodes()
 changed, usage = ask(server, prompt=PROMPT + "And then")
 check(usage["prompt_tokens_details"]["cached_tokens"] >= n - 64, "not found again", usage)
-time.sleep(6)  # idle: it writes down what the slots hold
+deadline = time.time() + 120
+while inodes() == before and time.time() < deadline:
+    time.sleep(0.05)  # until it is idle and writes down what the slots hold, into a new file each
 server.process.kill()
 server.process.wait()
 server = Server("-c", "1024", "-np", "2", "--cache-dir", "kept")
@@ -90,6 +97,7 @@ server.end()
 with open("no_folder", "w", encoding="ascii") as out:
     out.write("a file")
 check("no_folder" in refused("--cache-dir", "no_folder"), "a file as a folder")
-check("kept" in refused("--cache-dir", "kept", "--kv", "k4v2"), "a packed cache")
+for packed in ("k4v2", "k2v2", "bitmap"):
+    check("kept" in refused("--cache-dir", "kept", "--kv", packed), "a packed cache")
 full_disk()
 sys.exit(1 if client.failures else 0)

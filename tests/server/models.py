@@ -126,6 +126,27 @@ def test_adapters():
     server.end()
 
 
+def test_session_options():
+    """What run takes, serve takes."""
+    for act in ("i8", "f32", "q2"):
+        server = Server("-m", "signs.ndf", "--act", act, "-ub", "7", "--exact-head", "-c", "256")
+        check(run_alone("signs.ndf", "--act", act).endswith(server.text()), "another text than run has", act)
+        server.end()
+    texts = {run_alone("signs.ndf", "--act", act) for act in ("i8", "f32", "q2")}
+    check(len(texts) > 1, "the model does not tell activations apart")
+    server = Server("-m", "one.ndf", "-c", "256")
+    again = {"logit_bias": {"70": 50}}  # and again
+    free, dry = server.text(**again), {**again, "dry_multiplier": 50}
+    check(server.text(**dry) != free, "DRY is ignored")
+    check(server.text(**dry, dry_allowed_length=200) == free, "dry_allowed_length is ignored")
+    check(server.text(**dry, dry_penalty_last_n=0) == free, "dry_penalty_last_n is ignored")
+    check(server.text(temperature=1, seed=1, mirostat=2, mirostat_tau=0.01) != server.text(temperature=1, seed=1),
+          "mirostat is ignored")
+    for wrong in ({"dry_allowed_length": -1}, {"dry_penalty_last_n": 0.5}, {"mirostat": 3}, {"mirostat_tau": "x"}):
+        server.post("/v1/completions", {"prompt": "a", "max_tokens": 1, **wrong}, 400)
+    server.end()
+
+
 def stream_slowly(server, into):
     """An answer that takes a while."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
@@ -170,5 +191,6 @@ if sys.argv[1:] == ["lora"]:
     sys.exit(0)
 test_swapping()
 test_adapters()
+test_session_options()
 test_replaced()
 sys.exit(1 if client.failures else 0)
