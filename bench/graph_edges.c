@@ -7,11 +7,11 @@
 
 static void print_calls(const whit_graph *graph, const whit_graph_symbol *callee)
 {
-    uint32_t n, first = whit_graph_mentions_of(graph, callee->name_number, &n);
-    for (uint32_t i = first; i < first + n; i++) {
-        whit_graph_mention mention;
+    whit_graph_run run = whit_graph_mentions_of(graph, callee->name, strlen(callee->name));
+    whit_graph_mention mention;
+    while (whit_graph_next_mention(graph, &run, &mention)) {
         whit_graph_symbol caller;
-        if (!whit_graph_mention_at(graph, i, &mention) || !mention.calls || mention.symbol == WHIT_GRAPH_NONE) continue;
+        if (!mention.calls || mention.symbol == WHIT_GRAPH_NONE) continue;
         if (!whit_graph_symbol_at(graph, mention.symbol, &caller)) continue;
         if (callee->is_local && strcmp(callee->file, mention.file) != 0) continue;
         printf("C %s %s %s\n", callee->name, caller.name, mention.file);
@@ -27,7 +27,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "graph_edges FOLDER%s%s\n", argc == 2 ? ": " : "", argc == 2 ? error.message : "");
         return 1;
     }
-    for (uint32_t i = 0; whit_graph_symbol_at(graph, i, &symbol); i++)
+    whit_graph_run run = whit_graph_all_symbols(graph);
+    while (whit_graph_next_symbol(graph, &run, &symbol))
         if (symbol.kind == WHIT_SYMBOL_FUNCTION) print_calls(graph, &symbol);
     for (uint32_t file = 0; file < whit_graph_count(graph).n_files; file++) {
         uint32_t n, first = whit_graph_imports_of(graph, file, &n);

@@ -8,17 +8,17 @@
 
 static void definitions(const whit_graph *graph, const char *name, whit_buf *result)
 {
-    uint32_t n, first = whit_graph_symbols_of(graph, whit_graph_name(graph, name, strlen(name)), &n);
+    whit_graph_run run = whit_graph_symbols_of(graph, name, strlen(name));
     whit_graph_symbol s;
-    for (uint32_t i = first; i < first + n && i < first + LINES_MAX && whit_graph_symbol_at(graph, i, &s); i++)
+    for (uint32_t n_lines = 0; n_lines < LINES_MAX && whit_graph_next_symbol(graph, &run, &s); n_lines++)
         whit_buf_printf(result, "%s:%u-%u: %s %s\n", s.file, s.line, s.end_line, whit_symbol_kind_name(s.kind), s.name);
 }
 
 static void mentions(const whit_graph *graph, const char *name, bool calls, whit_buf *result)
 {
-    uint32_t n, first = whit_graph_mentions_of(graph, whit_graph_name(graph, name, strlen(name)), &n), n_lines = 0;
+    whit_graph_run run = whit_graph_mentions_of(graph, name, strlen(name));
     whit_graph_mention m;
-    for (uint32_t i = first; i < first + n && n_lines < LINES_MAX && whit_graph_mention_at(graph, i, &m); i++) {
+    for (uint32_t n_lines = 0; n_lines < LINES_MAX && whit_graph_next_mention(graph, &run, &m);) {
         whit_graph_symbol s = {.name = ""};
         if (calls && !m.calls) continue;
         bool inside = whit_graph_symbol_at(graph, m.symbol, &s);

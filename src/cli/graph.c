@@ -40,17 +40,17 @@ static void add_place(struct rows *rows, const char *file, uint32_t line, const 
 
 static void definitions(const whit_graph *graph, const char *name, struct rows *rows)
 {
-    uint32_t n, first = whit_graph_symbols_of(graph, whit_graph_name(graph, name, strlen(name)), &n);
+    whit_graph_run run = whit_graph_symbols_of(graph, name, strlen(name));
     whit_graph_symbol symbol;
-    for (uint32_t i = first; i < first + n && whit_graph_symbol_at(graph, i, &symbol); i++)
+    while (whit_graph_next_symbol(graph, &run, &symbol))
         add_place(rows, symbol.file, symbol.line, whit_symbol_kind_name(symbol.kind), symbol.name, symbol.end_line);
 }
 
 static void mentions(const whit_graph *graph, const char *name, bool calls, struct rows *rows)
 {
-    uint32_t n, first = whit_graph_mentions_of(graph, whit_graph_name(graph, name, strlen(name)), &n);
+    whit_graph_run run = whit_graph_mentions_of(graph, name, strlen(name));
     whit_graph_mention mention;
-    for (uint32_t i = first; i < first + n && whit_graph_mention_at(graph, i, &mention); i++) {
+    while (whit_graph_next_mention(graph, &run, &mention)) {
         whit_graph_symbol symbol = {.name = "", .kind = WHIT_SYMBOL_FUNCTION};
         if (calls && !mention.calls) continue;
         bool inside = whit_graph_symbol_at(graph, mention.symbol, &symbol);
@@ -154,7 +154,7 @@ const cli_verb cli_graph_verb = {
     3,
     "ask what a project's code defines, calls and imports",
     "Reads the source files of FOLDER (.gitignore is respected), keeps what it finds in a file under the cache folder, "
-    "and reads them again when one of them has changed. QUERY is def NAME (where it is defined), refs NAME (where it "
+    "and reads again what has changed. QUERY is def NAME (where it is defined), refs NAME (where it "
     "is mentioned), callers NAME (where it is called), imports FILE (what a file includes, by its path in FOLDER), or "
     "map (an outline that fits --tokens, of what is referred to most). Without one, the graph is counted.\n"
     "C, C++ and Python are read by their structure, JavaScript, TypeScript, Rust, Go, Java, shell and others by the "

@@ -1,15 +1,11 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Bytes as a graph, and what stands in it: reading alone. */
 #include "code/graph.h"
 
 #include "base/hash.h"
 #include "code/graph_file.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 uint32_t graph_hash(const char *text, size_t n)
 {
@@ -21,7 +17,7 @@ uint32_t graph_hash(const char *text, size_t n)
 
 void graph_check(const uint8_t *data, size_t size_bytes, uint8_t check[8])
 {
-    static const uint8_t key[crypto_shorthash_KEYBYTES] = "whit graph 1";
+    static const uint8_t key[crypto_shorthash_KEYBYTES] = "whit graph 2";
     struct graph_head head;
     memcpy(&head, data, sizeof head);
     crypto_shorthash(head.check, data + sizeof head, size_bytes - sizeof head, key);
@@ -34,8 +30,9 @@ const char *whit_symbol_kind_name(whit_symbol_kind kind)
     return (unsigned)kind < WHIT_N_SYMBOL_KINDS ? names[kind] : names[0];
 }
 
-/* Every number in it leads to something that is there; readers need not look again. */
-static bool is_sound(const struct whit_graph *graph)
+/* Every number in it leads to something that is there; readers need not look again. Imports lead to
+ * `n_targets` files. */
+static bool is_sound(const struct graph_part *graph, uint64_t n_targets)
 {
     const uint64_t *n = graph->n;
     uint64_t n_strings = n[GRAPH_STRINGS];
@@ -71,16 +68,17 @@ static bool is_sound(const struct whit_graph *graph)
             return false;
     for (uint64_t i = 0; i < n[GRAPH_IMPORTS]; i++)
         if (graph->imports[i].written >= n_strings ||
-            (graph->imports[i].file != WHIT_GRAPH_NONE && graph->imports[i].file >= n[GRAPH_FILES]))
+            (graph->imports[i].file != WHIT_GRAPH_NONE && graph->imports[i].file >= n_targets))
             return false;
     for (uint64_t i = 0; i < n[GRAPH_ORDER]; i++)
         if (graph->order[i] >= n[GRAPH_SYMBOLS]) return false;
     return has_free; /* a search ends */
 }
 
-static whit_status attach(struct whit_graph *graph, const uint8_t *data, size_t size_bytes, const char *path,
-                          whit_error *error)
+/* base: that of edits, NULL for a graph itself. */
+static bool attach(struct graph_part *graph, const uint8_t *data, size_t size_bytes, const struct graph_part *base)
 {
+    static const uint8_t no_edits[8] = {0};
     static const size_t elem_bytes[] = {1,
                                         sizeof(struct graph_file),
                                         sizeof(struct graph_name),
@@ -91,7 +89,8 @@ static whit_status attach(struct whit_graph *graph, const uint8_t *data, size_t 
                                         4};
     const struct graph_head *head = (const struct graph_head *)data;
     bool ok = size_bytes >= sizeof *head && !((uintptr_t)data & 7) && !memcmp(head->magic, GRAPH_MAGIC, 8) &&
-        head->version == GRAPH_VERSION && head->n_sections == GRAPH_N_SECTIONS && head->size_bytes == size_bytes;
+        head->version == GRAPH_VERSION && head->n_sections == GRAPH_N_SECTIONS && head->size_bytes == size_bytes &&
+        !memcmp(head->edits_of, base ? base->head->check : no_edits, sizeof head->edits_of);
     uint8_t check[8];
     const void *sections[GRAPH_N_SECTIONS];
     if (ok) {
@@ -116,102 +115,52 @@ static whit_status attach(struct whit_graph *graph, const uint8_t *data, size_t 
         graph->mentions = sections[GRAPH_MENTIONS];
         graph->imports = sections[GRAPH_IMPORTS];
         graph->order = sections[GRAPH_ORDER];
-        ok = is_sound(graph);
+        ok = is_sound(graph, base ? base->n[GRAPH_FILES] : graph->n[GRAPH_FILES]);
     }
-    return ok ? WHIT_OK : whit_fail(error, WHIT_ERROR_FORMAT, "%s: no code graph, or a damaged one", path);
+    return ok;
 }
 
-static bool cache_path(const char *folder, const char *cache_folder, char path[PATH_MAX])
+whit_status graph_attach(whit_graph *graph, const void *data, size_t size_bytes, const char *path, whit_error *error)
 {
-    char real[PATH_MAX], cache[PATH_MAX], name[2 * WHIT_HASH_BYTES + 1];
-    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (!realpath(folder, real)) return false;
-    int n = cache_folder       ? snprintf(cache, sizeof cache, "%s", cache_folder)
-        : xdg && *xdg == '/'   ? snprintf(cache, sizeof cache, "%s/whit/graphs", xdg)
-        : home && *home == '/' ? snprintf(cache, sizeof cache, "%s/.cache/whit/graphs", home)
-                               : -1;
-    if (n < 0 || n > PATH_MAX - 100) return false;
-    for (char *at = cache + 1; (at = strchr(at, '/')); at++) {
-        *at = 0;
-        mkdir(cache, 0700);
-        *at = '/';
-    }
-    if (mkdir(cache, 0700) && errno != EEXIST) return false;
-    whit_hash hash;
-    uint8_t digest[WHIT_HASH_BYTES];
-    whit_hash_begin(&hash, "whit code graph");
-    whit_hash_add(&hash, real, strlen(real));
-    whit_hash_end(&hash, digest);
-    whit_hash_hex(digest, name);
-    return snprintf(path, PATH_MAX, "%s/%.32s.graph", cache, name) < PATH_MAX;
+    if (attach(&graph->base, data, size_bytes, NULL)) return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: no code graph, or a damaged one", path);
 }
 
-static whit_status new_graph(whit_graph **graph, whit_error *error)
+bool graph_take_edits(whit_graph *graph, whit_buf *edits)
 {
-    *graph = calloc(1, sizeof **graph);
-    return *graph ? WHIT_OK : whit_fail_memory(error, "a code graph", sizeof **graph);
-}
-
-whit_status whit_graph_open_cached(const char *folder, const char *cache_folder, whit_graph **graph, whit_error *error)
-{
-    char path[PATH_MAX];
-    *graph = NULL;
-    if (!cache_path(folder, cache_folder, path) || access(path, R_OK))
-        return whit_fail(error, WHIT_ERROR_IO, "%s: no code graph was built yet", folder);
-    WHIT_TRY(new_graph(graph, error));
-    whit_status status = whit_map_open(path, NULL, &(*graph)->map, error);
-    if (status == WHIT_OK) status = attach(*graph, (*graph)->map.data, (*graph)->map.size_bytes, path, error);
-    if (status != WHIT_OK) {
-        whit_graph_close(*graph);
-        *graph = NULL;
+    struct graph_part part = {0};
+    const struct graph_part *base = &graph->base;
+    uint32_t *hidden = NULL;
+    if (edits->size_bytes) {
+        bool ok = attach(&part, edits->data, edits->size_bytes, base) && part.n[GRAPH_FILES] <= GRAPH_EDITS;
+        for (uint64_t i = 0; ok && i < part.n[GRAPH_FILES]; i++) {
+            const struct graph_file *file = &part.files[i];
+            ok = file->number < base->n[GRAPH_FILES] && (!i || file->number > file[-1].number) &&
+                !strcmp(part.strings + file->path, base->strings + base->files[file->number].path);
+        }
+        hidden = ok ? calloc(base->n[GRAPH_FILES] + 1, sizeof *hidden) : NULL;
+        if (!hidden) return false;
+        for (uint32_t i = 0; i < part.n[GRAPH_FILES]; i++) hidden[part.files[i].number] = i + 1;
     }
-    return status;
+    whit_buf_free(&graph->own_edits);
+    free(graph->hidden);
+    graph->own_edits = *edits;
+    graph->edits = part;
+    graph->hidden = hidden;
+    *edits = (whit_buf){0};
+    return true;
 }
 
 whit_status whit_graph_open_memory(const void *data, size_t size_bytes, whit_graph **graph, whit_error *error)
 {
-    WHIT_TRY(new_graph(graph, error));
-    whit_status status = attach(*graph, data, size_bytes, "memory", error);
+    *graph = calloc(1, sizeof **graph);
+    if (!*graph) return whit_fail_memory(error, "a code graph", sizeof **graph);
+    whit_status status = graph_attach(*graph, data, size_bytes, "memory", error);
     if (status != WHIT_OK) {
         whit_graph_close(*graph);
         *graph = NULL;
     }
     return status;
-}
-
-whit_status whit_graph_open(const char *folder, const char *cache_folder, whit_graph **graph, whit_error *error)
-{
-    struct stat about;
-    char path[PATH_MAX];
-    *graph = NULL;
-    if (stat(folder, &about)) return whit_fail_errno(error, folder, "open");
-    if (!S_ISDIR(about.st_mode))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: a code graph wants a folder", folder);
-    uint64_t stamp = graph_stamp(folder);
-    if (whit_graph_open_cached(folder, cache_folder, graph, NULL) == WHIT_OK) {
-        if ((*graph)->head->stamp == stamp) return WHIT_OK;
-        whit_graph_close(*graph);
-        *graph = NULL;
-    }
-    WHIT_TRY(new_graph(graph, error));
-    whit_status status = graph_build(folder, stamp, &(*graph)->own, error);
-    if (status == WHIT_OK) status = attach(*graph, (*graph)->own.data, (*graph)->own.size_bytes, folder, error);
-    if (status != WHIT_OK) {
-        whit_graph_close(*graph);
-        *graph = NULL;
-        return status;
-    }
-    (*graph)->is_new = true;
-    if (!cache_path(folder, cache_folder, path)) return WHIT_OK;
-    /* What is shared with other processes need not be in this one's own memory as well. */
-    whit_graph *mapped;
-    if (whit_write_file(path, (*graph)->own.data, (*graph)->own.size_bytes, NULL) == WHIT_OK &&
-        whit_graph_open_cached(folder, cache_folder, &mapped, NULL) == WHIT_OK) {
-        mapped->is_new = true;
-        whit_graph_close(*graph);
-        *graph = mapped;
-    }
-    return WHIT_OK;
 }
 
 void whit_graph_close(whit_graph *graph)
@@ -219,108 +168,195 @@ void whit_graph_close(whit_graph *graph)
     if (!graph) return;
     whit_map_close(&graph->map);
     whit_buf_free(&graph->own);
+    whit_buf_free(&graph->own_edits);
+    free(graph->hidden);
     free(graph);
 }
 
-whit_graph_counts whit_graph_count(const whit_graph *graph)
-{
-    return (whit_graph_counts){.n_files = (uint32_t)graph->n[GRAPH_FILES],
-                               .n_names = (uint32_t)graph->n[GRAPH_NAMES],
-                               .n_symbols = (uint32_t)graph->n[GRAPH_SYMBOLS],
-                               .n_mentions = (uint32_t)graph->n[GRAPH_MENTIONS],
-                               .n_imports = (uint32_t)graph->n[GRAPH_IMPORTS],
-                               .n_lines = graph->head->n_lines,
-                               .size_bytes = graph->head->size_bytes,
-                               .is_new = graph->is_new};
-}
+/* ---- names ---------------------------------------------------------------------------------- */
 
-uint32_t whit_graph_name(const whit_graph *graph, const char *name, size_t n)
+const struct graph_name *graph_find(const struct graph_part *part, const char *name, size_t n)
 {
-    uint32_t mask = (uint32_t)graph->n[GRAPH_SLOTS] - 1;
-    for (uint32_t i = graph_hash(name, n) & mask; graph->slots[i]; i = (i + 1) & mask) {
-        const struct graph_name *at = &graph->names[graph->slots[i] - 1];
-        if (at->n_text == n && !memcmp(graph->strings + at->text, name, n)) return graph->slots[i] - 1;
+    uint32_t mask = (uint32_t)part->n[GRAPH_SLOTS] - 1;
+    for (uint32_t i = graph_hash(name, n) & mask; part->slots[i]; i = (i + 1) & mask) {
+        const struct graph_name *at = &part->names[part->slots[i] - 1];
+        if (at->n_text == n && !memcmp(part->strings + at->text, name, n)) return at;
     }
-    return WHIT_GRAPH_NONE;
+    return NULL;
 }
 
-uint32_t whit_graph_symbols_of(const whit_graph *graph, uint32_t name, uint32_t *n)
+whit_graph_run whit_graph_symbols_of(const whit_graph *graph, const char *name, size_t n)
 {
-    bool known = name < graph->n[GRAPH_NAMES];
-    *n = known ? graph->names[name].n_symbols : 0;
-    return known ? graph->names[name].first_symbol : 0;
+    whit_graph_run run = {0};
+    const struct graph_name *at = graph_find(&graph->base, name, n);
+    if (at) run.end = (run.next = at->first_symbol) + at->n_symbols;
+    at = graph->hidden ? graph_find(&graph->edits, name, n) : NULL;
+    if (at) run.edits_end = (run.edits_next = at->first_symbol) + at->n_symbols;
+    return run;
 }
 
-uint32_t whit_graph_mentions_of(const whit_graph *graph, uint32_t name, uint32_t *n)
+whit_graph_run whit_graph_all_symbols(const whit_graph *graph)
 {
-    bool known = name < graph->n[GRAPH_NAMES];
-    *n = known ? graph->names[name].n_mentions : 0;
-    return known ? graph->names[name].first_mention : 0;
+    return (whit_graph_run){.end = (uint32_t)graph->base.n[GRAPH_SYMBOLS],
+                            .edits_end = (uint32_t)graph->edits.n[GRAPH_SYMBOLS]};
 }
 
-const char *whit_graph_file(const whit_graph *graph, uint32_t file)
+whit_graph_run whit_graph_mentions_of(const whit_graph *graph, const char *name, size_t n)
 {
-    return file < graph->n[GRAPH_FILES] ? graph->strings + graph->files[file].path : NULL;
+    whit_graph_run run = {0}, symbols;
+    whit_graph_symbol symbol;
+    const struct graph_name *at = graph_find(&graph->base, name, n);
+    if (at) run.end = (run.next = at->first_mention) + at->n_mentions;
+    if (!graph->hidden) return run;
+    at = graph_find(&graph->edits, name, n);
+    if (at) run.edits_end = (run.edits_next = at->first_mention) + at->n_mentions;
+    symbols = whit_graph_symbols_of(graph, name, n); /* a definition may have gone, or not be there yet */
+    return whit_graph_next_symbol(graph, &symbols, &symbol) ? run : (whit_graph_run){0};
+}
+
+bool whit_graph_next_symbol(const whit_graph *graph, whit_graph_run *run, whit_graph_symbol *out)
+{
+    const struct graph_part *base = &graph->base, *edits = &graph->edits;
+    if (!graph->hidden) return run->next < run->end && whit_graph_symbol_at(graph, run->next++, out);
+    while (run->next < run->end && graph->hidden[base->symbols[run->next].file]) run->next++;
+    bool has_base = run->next < run->end, has_edits = run->edits_next < run->edits_end;
+    if (has_base && has_edits)
+        has_base = base->symbols[run->next].file < edits->files[edits->symbols[run->edits_next].file].number;
+    if (has_base) return whit_graph_symbol_at(graph, run->next++, out);
+    return has_edits && whit_graph_symbol_at(graph, (uint32_t)base->n[GRAPH_SYMBOLS] + run->edits_next++, out);
+}
+
+bool whit_graph_next_mention(const whit_graph *graph, whit_graph_run *run, whit_graph_mention *out)
+{
+    const struct graph_part *base = &graph->base, *edits = &graph->edits;
+    if (graph->hidden)
+        while (run->next < run->end && graph->hidden[base->mentions[run->next].file]) run->next++;
+    bool has_base = run->next < run->end, has_edits = run->edits_next < run->edits_end;
+    if (has_base && has_edits)
+        has_base = base->mentions[run->next].file < edits->files[edits->mentions[run->edits_next].file].number;
+    if (!has_base && !has_edits) return false;
+    const struct graph_mention *at = has_base ? &base->mentions[run->next++] : &edits->mentions[run->edits_next++];
+    uint32_t file = has_base ? at->file : edits->files[at->file].number, symbol = at->symbol;
+    if (!has_base && symbol != WHIT_GRAPH_NONE) symbol += (uint32_t)base->n[GRAPH_SYMBOLS];
+    *out = (whit_graph_mention){whit_graph_file(graph, file), file, at->line_calls >> 1, symbol, at->line_calls & 1};
+    return true;
 }
 
 bool whit_graph_symbol_at(const whit_graph *graph, uint32_t symbol, whit_graph_symbol *out)
 {
-    if (symbol >= graph->n[GRAPH_SYMBOLS]) return false;
-    const struct graph_symbol *at = &graph->symbols[symbol];
-    const struct graph_name *name = &graph->names[at->name];
-    *out = (whit_graph_symbol){.name = graph->strings + name->text,
-                               .file = whit_graph_file(graph, at->file),
+    const struct graph_part *part = &graph->base;
+    uint32_t first = 0;
+    if (symbol >= part->n[GRAPH_SYMBOLS]) {
+        first = (uint32_t)part->n[GRAPH_SYMBOLS];
+        part = &graph->edits;
+        if (symbol - first >= part->n[GRAPH_SYMBOLS]) return false;
+    }
+    const struct graph_symbol *at = &part->symbols[symbol - first];
+    uint32_t file = part == &graph->edits ? part->files[at->file].number : at->file;
+    *out = (whit_graph_symbol){.name = part->strings + part->names[at->name].text,
+                               .file = whit_graph_file(graph, file),
                                .line = at->line,
                                .end_line = at->end_line,
                                .kind = (whit_symbol_kind)(at->kind & ~GRAPH_LOCAL),
                                .is_local = at->kind & GRAPH_LOCAL,
-                               .parent = at->parent,
-                               .n_mentions = at->n_mentions,
-                               .name_number = at->name,
-                               .file_number = at->file};
+                               .parent = at->parent == WHIT_GRAPH_NONE ? at->parent : first + at->parent,
+                               .number = symbol,
+                               .file_number = file};
     return true;
 }
 
-bool whit_graph_mention_at(const whit_graph *graph, uint32_t mention, whit_graph_mention *out)
+/* ---- files ---------------------------------------------------------------------------------- */
+
+whit_graph_counts whit_graph_count(const whit_graph *graph)
 {
-    if (mention >= graph->n[GRAPH_MENTIONS]) return false;
-    const struct graph_mention *at = &graph->mentions[mention];
-    *out = (whit_graph_mention){whit_graph_file(graph, at->file), at->line_calls >> 1, at->symbol, at->line_calls & 1};
-    return true;
+    const struct graph_part *base = &graph->base, *edits = &graph->edits;
+    whit_graph_counts counts = {.n_files = (uint32_t)base->n[GRAPH_FILES],
+                                .n_symbols = (uint32_t)(base->n[GRAPH_SYMBOLS] + edits->n[GRAPH_SYMBOLS]),
+                                .n_mentions = (uint32_t)base->n[GRAPH_MENTIONS],
+                                .n_imports = (uint32_t)(base->n[GRAPH_IMPORTS] + edits->n[GRAPH_IMPORTS]),
+                                .n_lines = base->head->n_lines,
+                                .size_bytes = base->head->size_bytes + graph->own_edits.size_bytes,
+                                .is_new = graph->is_new};
+    if (!graph->hidden) return counts;
+    counts.n_lines += edits->head->n_lines;
+    for (uint64_t i = 0; i < edits->n[GRAPH_FILES]; i++) {
+        const struct graph_file *was = &base->files[edits->files[i].number];
+        counts.n_symbols -= was->n_order;
+        counts.n_imports -= was->n_imports;
+        counts.n_lines -= was->n_lines;
+    }
+    counts.n_mentions = 0;
+    whit_graph_mention mention;
+    for (uint64_t i = 0; i < base->n[GRAPH_NAMES] + edits->n[GRAPH_NAMES]; i++) {
+        bool in_base = i < base->n[GRAPH_NAMES];
+        const struct graph_part *part = in_base ? base : edits;
+        const struct graph_name *name = &part->names[in_base ? i : i - base->n[GRAPH_NAMES]];
+        const char *text = part->strings + name->text;
+        if (!in_base && graph_find(base, text, name->n_text)) continue;
+        whit_graph_run run = whit_graph_mentions_of(graph, text, name->n_text);
+        while (whit_graph_next_mention(graph, &run, &mention)) counts.n_mentions++;
+    }
+    return counts;
+}
+
+const char *whit_graph_file(const whit_graph *graph, uint32_t file)
+{
+    return file < graph->base.n[GRAPH_FILES] ? graph->base.strings + graph->base.files[file].path : NULL;
 }
 
 uint32_t whit_graph_file_number(const whit_graph *graph, const char *path)
 {
-    for (uint32_t i = 0; i < graph->n[GRAPH_FILES]; i++)
-        if (!strcmp(graph->strings + graph->files[i].path, path)) return i;
+    for (uint32_t i = 0; i < graph->base.n[GRAPH_FILES]; i++)
+        if (!strcmp(graph->base.strings + graph->base.files[i].path, path)) return i;
     return WHIT_GRAPH_NONE;
+}
+
+/* Where a file's runs are; *in_edits: in the edits, whose entries are numbered behind the others. */
+static const struct graph_file *file_at(const whit_graph *graph, uint32_t file, bool *in_edits)
+{
+    *in_edits = false;
+    if (file >= graph->base.n[GRAPH_FILES]) return NULL;
+    *in_edits = graph->hidden && graph->hidden[file];
+    return *in_edits ? &graph->edits.files[graph->hidden[file] - 1] : &graph->base.files[file];
 }
 
 uint32_t whit_graph_file_symbols(const whit_graph *graph, uint32_t file, uint32_t *n)
 {
-    bool known = file < graph->n[GRAPH_FILES];
-    *n = known ? graph->files[file].n_order : 0;
-    return known ? graph->files[file].first_order : 0;
+    bool in_edits;
+    const struct graph_file *at = file_at(graph, file, &in_edits);
+    *n = at ? at->n_order : 0;
+    return at ? at->first_order + (in_edits ? (uint32_t)graph->base.n[GRAPH_ORDER] : 0) : 0;
 }
 
 uint32_t whit_graph_file_symbol(const whit_graph *graph, uint32_t entry)
 {
-    return entry < graph->n[GRAPH_ORDER] ? graph->order[entry] : WHIT_GRAPH_NONE;
+    uint64_t n = graph->base.n[GRAPH_ORDER];
+    if (entry < n) return graph->base.order[entry];
+    return entry - n < graph->edits.n[GRAPH_ORDER]
+        ? (uint32_t)graph->base.n[GRAPH_SYMBOLS] + graph->edits.order[entry - n]
+        : WHIT_GRAPH_NONE;
 }
 
 uint32_t whit_graph_imports_of(const whit_graph *graph, uint32_t file, uint32_t *n)
 {
-    bool known = file < graph->n[GRAPH_FILES];
-    *n = known ? graph->files[file].n_imports : 0;
-    return known ? graph->files[file].first_import : 0;
+    bool in_edits;
+    const struct graph_file *at = file_at(graph, file, &in_edits);
+    *n = at ? at->n_imports : 0;
+    return at ? at->first_import + (in_edits ? (uint32_t)graph->base.n[GRAPH_IMPORTS] : 0) : 0;
 }
 
 bool whit_graph_import_at(const whit_graph *graph, uint32_t import, const char **written, uint32_t *file,
                           uint32_t *line)
 {
-    if (import >= graph->n[GRAPH_IMPORTS]) return false;
-    *written = graph->strings + graph->imports[import].written;
-    *file = graph->imports[import].file;
-    *line = graph->imports[import].line;
+    const struct graph_part *part = &graph->base;
+    uint64_t at = import;
+    if (at >= part->n[GRAPH_IMPORTS]) {
+        at -= part->n[GRAPH_IMPORTS];
+        part = &graph->edits;
+        if (at >= part->n[GRAPH_IMPORTS]) return false;
+    }
+    *written = part->strings + part->imports[at].written;
+    *file = part->imports[at].file;
+    *line = part->imports[at].line;
     return true;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * What a project's code defines, calls and imports: a graph in one mapped file under the cache folder,
  * read by any number of processes through pointers, without locks. It is written anew beside the old
- * one and renamed over it, so that a reader keeps what it has open.
+ * one and renamed over it, so that a reader keeps what it has open. Files that have changed since lie in a
+ * second, small file, which is written for each edit.
  *
- * Names, symbols (definitions) and files have numbers; neighbours are runs of arrays. */
+ * Symbols (definitions) and files have numbers; neighbours are runs of arrays. */
 #ifndef WHIT_CODE_GRAPH_H
 #define WHIT_CODE_GRAPH_H
 
@@ -19,28 +20,34 @@ typedef struct whit_graph_symbol {
     const char *name, *file; /* the file's path is relative to the project */
     uint32_t line, end_line; /* from 1 */
     whit_symbol_kind kind;
-    uint32_t parent;     /* a symbol that contains it; WHIT_GRAPH_NONE */
-    uint32_t n_mentions; /* of its name, where that can mean it */
-    bool is_local;       /* other files cannot mean it */
-    uint32_t name_number, file_number;
+    uint32_t parent; /* a symbol that contains it; WHIT_GRAPH_NONE */
+    bool is_local;   /* other files cannot mean it */
+    uint32_t number, file_number;
 } whit_graph_symbol;
 
 typedef struct whit_graph_mention {
     const char *file;
-    uint32_t line, symbol; /* the symbol it stands in; WHIT_GRAPH_NONE */
+    uint32_t file_number, line;
+    uint32_t symbol; /* the symbol it stands in; WHIT_GRAPH_NONE */
     bool calls;
 } whit_graph_mention;
 
 typedef struct whit_graph_counts {
-    uint32_t n_files, n_names, n_symbols, n_mentions, n_imports;
+    uint32_t n_files, n_symbols, n_mentions, n_imports;
     uint64_t n_lines, size_bytes;
-    bool is_new; /* built by this call */
+    bool is_new; /* files were read by this call */
 } whit_graph_counts;
 
-/* The graph of a folder as its files are now: from the cache where nothing has changed since, else it is
- * built (and the cache's file replaced). cache_folder NULL: $XDG_CACHE_HOME/whit or ~/.cache/whit;
- * where it cannot be written the graph is kept in memory alone. *graph is the caller's. */
+/* The graph of a folder as its files are now: from the cache where nothing has changed since. Up to 64 files that have
+ * changed are read again, beyond that, and where files have come or gone, all of them; the cache is brought up to
+ * date. cache_folder NULL: $XDG_CACHE_HOME/whit or ~/.cache/whit; where it cannot be written the graph is kept in
+ * memory alone. *graph is the caller's. */
 whit_status whit_graph_open(const char *folder, const char *cache_folder, whit_graph **graph, whit_error *error);
+/* The same for a graph that is open, whose numbers and pointers are void then. False where it must be opened anew:
+ * it stays as it was. */
+bool whit_graph_refresh(whit_graph *graph, const char *folder, const char *cache_folder);
+/* The same where one file is known to have changed, by its path in the folder: no other is looked at. */
+bool whit_graph_follow(whit_graph *graph, const char *folder, const char *cache_folder, const char *path);
 /* As it was left in the cache, whatever the files are now: in moments. WHIT_ERROR_IO where there is none. */
 whit_status whit_graph_open_cached(const char *folder, const char *cache_folder, whit_graph **graph, whit_error *error);
 /* Any bytes: refused with WHIT_ERROR_FORMAT where they are no whole graph. They outlive it. */
@@ -48,15 +55,21 @@ whit_status whit_graph_open_memory(const void *data, size_t size_bytes, whit_gra
 void whit_graph_close(whit_graph *graph);
 whit_graph_counts whit_graph_count(const whit_graph *graph);
 
-/* A name's number, WHIT_GRAPH_NONE where nothing has it. */
-uint32_t whit_graph_name(const whit_graph *graph, const char *name, size_t n);
-/* The symbols of a name are first to first + n. */
-uint32_t whit_graph_symbols_of(const whit_graph *graph, uint32_t name, uint32_t *n);
+/* Neighbours, in the order of files and lines. */
+typedef struct whit_graph_run {
+    uint32_t next, end, edits_next, edits_end;
+} whit_graph_run;
+
+/* The symbols of a name, and all of them. */
+whit_graph_run whit_graph_symbols_of(const whit_graph *graph, const char *name, size_t n);
+whit_graph_run whit_graph_all_symbols(const whit_graph *graph);
+/* The mentions of a name; those of a name that the project does not define are not kept. */
+whit_graph_run whit_graph_mentions_of(const whit_graph *graph, const char *name, size_t n);
+/* Takes the next of a run; false at its end. */
+bool whit_graph_next_symbol(const whit_graph *graph, whit_graph_run *run, whit_graph_symbol *out);
+bool whit_graph_next_mention(const whit_graph *graph, whit_graph_run *run, whit_graph_mention *out);
+/* By its number, such as a parent's; false for none. */
 bool whit_graph_symbol_at(const whit_graph *graph, uint32_t symbol, whit_graph_symbol *out);
-/* The mentions of a name are first to first + n; those of a name that the project does not define are
- * not kept. */
-uint32_t whit_graph_mentions_of(const whit_graph *graph, uint32_t name, uint32_t *n);
-bool whit_graph_mention_at(const whit_graph *graph, uint32_t mention, whit_graph_mention *out);
 const char *whit_graph_file(const whit_graph *graph, uint32_t file);
 /* The number of a file by its path in the project. */
 uint32_t whit_graph_file_number(const whit_graph *graph, const char *path);

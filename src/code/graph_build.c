@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * From a folder's files to the bytes of its graph. */
+ * From a folder's files, or some of them, to the bytes of a graph. */
 #include "base/hash.h"
 #include "code/graph_file.h"
 #include "code/walk.h"
@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #define FILE_BYTES (16u << 20) /* a larger one was not written by hand */
+#define UNRESOLVED (UINT32_MAX - 1)
 
 /* A mention before it is known which names the project defines. */
 struct raw_mention {
@@ -17,10 +18,12 @@ struct raw_mention {
 };
 struct raw_import {
     uint32_t written, file, line;
+    uint32_t target; /* or UNRESOLVED */
 };
 
 struct build {
     const char *folder;
+    const struct graph_part *base; /* of edits: what they are edits of */
     whit_parse parse;
     whit_buf strings, files, names, symbols, mentions, imports, sorted;
     uint32_t *slots;
@@ -84,30 +87,38 @@ static bool is_private(whit_symbol_kind kind)
     return kind == WHIT_SYMBOL_TYPE || kind == WHIT_SYMBOL_MACRO;
 }
 
-static bool add_file(void *user, const char *path)
+static bool whole(const struct build *build)
 {
-    struct build *build = user;
-    char full[PATH_MAX];
+    return !build->failed && !build->files.failed && !build->symbols.failed && !build->mentions.failed &&
+        !build->imports.failed;
+}
+
+static void put_file(struct build *build, const char *path, uint64_t stamp, uint32_t number, uint32_t n_lines)
+{
+    struct graph_file file = {
+        .stamp = stamp, .path = add_string(build, path, strlen(path)), .number = number, .n_lines = n_lines};
+    whit_buf_append(&build->files, &file, sizeof file);
+    build->n_lines += n_lines;
+    build->n_files++;
+}
+
+static void add_text(struct build *build, const char *path, uint64_t stamp, uint32_t number, const whit_buf *text)
+{
+    const char *bytes = (const char *)text->data;
+    size_t n_bytes = text->size_bytes;
     whit_code_language language = whit_code_language_of(path);
-    whit_buf text = {0};
-    if (language == WHIT_CODE_NONE) return true;
-    snprintf(full, sizeof full, "%s/%s", build->folder, path);
-    if (whit_read_file(full, FILE_BYTES, &text, NULL) != WHIT_OK) { /* gone, or too large: it is left out */
-        whit_buf_free(&text);
-        return true;
-    }
-    const char *bytes = (const char *)text.data;
-    whit_parse_text(&build->parse, language, bytes, text.size_bytes);
+    whit_parse_text(&build->parse, language, bytes, n_bytes);
     const whit_parse *parse = &build->parse;
     bool source = is_source(path, language);
-    uint32_t number = build->n_files++, first_symbol = build->n_symbols;
-    struct graph_file file = {.path = add_string(build, path, strlen(path))};
-    whit_buf_append(&build->files, &file, sizeof file);
+    uint32_t file = build->n_files, first_symbol = build->n_symbols, n_lines = 0;
+    for (const char *feed = bytes; n_bytes && (feed = memchr(feed, '\n', (size_t)(bytes + n_bytes - feed))); feed++)
+        n_lines++;
+    put_file(build, path, stamp, number, n_lines);
     for (size_t i = 0; i < parse->n_definitions; i++) {
         const whit_parse_definition *at = &parse->definitions[i];
         struct graph_symbol symbol = {
             .name = add_name(build, bytes + at->name, at->n_name),
-            .file = number,
+            .file = file,
             .line = at->line,
             .end_line = at->end_line,
             .kind = (uint32_t)at->kind | (at->is_local || (source && is_private(at->kind)) ? GRAPH_LOCAL : 0),
@@ -118,53 +129,84 @@ static bool add_file(void *user, const char *path)
     for (size_t i = 0; i < parse->n_mentions; i++) {
         const whit_parse_mention *at = &parse->mentions[i];
         if (at->imports) {
-            struct raw_import import = {add_string(build, bytes + at->name, at->n_name), number, at->line};
+            struct raw_import import = {add_string(build, bytes + at->name, at->n_name), file, at->line, UNRESOLVED};
             whit_buf_append(&build->imports, &import, sizeof import);
         } else {
-            struct raw_mention mention = {add_name(build, bytes + at->name, at->n_name), number,
+            struct raw_mention mention = {add_name(build, bytes + at->name, at->n_name), file,
                                           at->line << 1 | at->calls,
                                           at->inside == WHIT_PARSE_NONE ? WHIT_GRAPH_NONE : first_symbol + at->inside};
             whit_buf_append(&build->mentions, &mention, sizeof mention);
         }
     }
-    for (const char *feed = bytes;
-         text.size_bytes && (feed = memchr(feed, '\n', (size_t)(bytes + text.size_bytes - feed))); feed++)
-        build->n_lines++;
-    whit_buf_free(&text);
-    build->failed |= parse->failed || build->files.failed || build->symbols.failed || build->mentions.failed ||
-        build->imports.failed;
-    return !build->failed;
+    build->failed |= parse->failed;
 }
 
-static bool add_stamp(void *user, const char *path)
+static bool add_file(void *user, const char *path)
 {
-    struct {
-        const char *folder;
-        whit_hash hash;
-    } *stamp = user;
+    struct build *build = user;
+    char full[PATH_MAX];
+    uint64_t stamp;
+    whit_buf text = {0};
+    if (whit_code_language_of(path) == WHIT_CODE_NONE || !graph_stamp(build->folder, path, &stamp)) return true;
+    snprintf(full, sizeof full, "%s/%s", build->folder, path);
+    if (whit_read_file(full, FILE_BYTES, &text, NULL) != WHIT_OK) text.size_bytes = 0; /* gone, or too large */
+    add_text(build, path, stamp, build->n_files, &text);
+    whit_buf_free(&text);
+    return whole(build);
+}
+
+bool graph_stamp(const char *folder, const char *path, uint64_t *stamp)
+{
     char full[PATH_MAX];
     struct stat about;
-    if (whit_code_language_of(path) == WHIT_CODE_NONE) return true;
-    snprintf(full, sizeof full, "%s/%s", stamp->folder, path);
-    if (stat(full, &about)) return true;
-    whit_hash_add(&stamp->hash, path, strlen(path) + 1);
-    whit_hash_add_u64(&stamp->hash, (uint64_t)about.st_size);
-    whit_hash_add_u64(&stamp->hash, (uint64_t)about.st_mtim.tv_sec * 1000000000u + (uint64_t)about.st_mtim.tv_nsec);
-    whit_hash_add_u64(&stamp->hash, about.st_ino);
+    if (snprintf(full, sizeof full, "%s/%s", folder, path) >= (int)sizeof full || stat(full, &about)) return false;
+    uint64_t of[] = {(uint64_t)about.st_size, (uint64_t)about.st_mtim.tv_sec, (uint64_t)about.st_mtim.tv_nsec,
+                     about.st_ino};
+    static const uint8_t key[crypto_shorthash_KEYBYTES] = "whit file stamp";
+    crypto_shorthash((uint8_t *)stamp, (const uint8_t *)of, sizeof of, key);
     return true;
 }
 
-uint64_t graph_stamp(const char *folder)
+/* A file as earlier edits have it. */
+static void add_again(struct build *build, const struct graph_part *part, uint32_t k)
 {
-    struct {
-        const char *folder;
-        whit_hash hash;
-    } stamp = {.folder = folder};
-    uint8_t digest[WHIT_HASH_BYTES];
-    whit_hash_begin(&stamp.hash, "whit graph files, read 2"); /* another number where sources are read otherwise */
-    whit_walk_files(folder, add_stamp, &stamp);
-    whit_hash_end(&stamp.hash, digest);
-    return whit_load_u64(digest);
+    const struct graph_file *file = &part->files[k];
+    uint32_t first_symbol = build->n_symbols, number = build->n_files;
+    uint32_t *now = malloc(((size_t)part->n[GRAPH_SYMBOLS] + 1) * sizeof *now); /* by their old numbers */
+    if (!now) {
+        build->failed = true;
+        return;
+    }
+    for (uint64_t i = 0; i < part->n[GRAPH_SYMBOLS]; i++) now[i] = WHIT_GRAPH_NONE;
+    for (uint32_t i = 0; i < file->n_order; i++) now[part->order[file->first_order + i]] = first_symbol + i;
+    put_file(build, part->strings + file->path, file->stamp, file->number, file->n_lines);
+    for (uint32_t i = 0; i < file->n_order; i++) {
+        struct graph_symbol symbol = part->symbols[part->order[file->first_order + i]];
+        const struct graph_name *name = &part->names[symbol.name];
+        symbol.name = add_name(build, part->strings + name->text, name->n_text);
+        symbol.file = number;
+        if (symbol.parent != WHIT_GRAPH_NONE) symbol.parent = now[symbol.parent];
+        whit_buf_append(&build->symbols, &symbol, sizeof symbol);
+        build->n_symbols++;
+    }
+    for (uint64_t i = 0; i < part->n[GRAPH_NAMES]; i++) {
+        const struct graph_name *name = &part->names[i];
+        for (uint32_t m = name->first_mention; m < name->first_mention + name->n_mentions; m++) {
+            const struct graph_mention *mention = &part->mentions[m];
+            if (mention->file != k) continue;
+            struct raw_mention raw = {add_name(build, part->strings + name->text, name->n_text), number,
+                                      mention->line_calls,
+                                      mention->symbol == WHIT_GRAPH_NONE ? WHIT_GRAPH_NONE : now[mention->symbol]};
+            whit_buf_append(&build->mentions, &raw, sizeof raw);
+        }
+    }
+    for (uint32_t i = file->first_import; i < file->first_import + file->n_imports; i++) {
+        const char *written = part->strings + part->imports[i].written;
+        struct raw_import import = {add_string(build, written, strlen(written)), number, part->imports[i].line,
+                                    part->imports[i].file};
+        whit_buf_append(&build->imports, &import, sizeof import);
+    }
+    free(now);
 }
 
 /* ---- putting it in order ------------------------------------------------------------------- */
@@ -195,14 +237,14 @@ static bool order_symbols(struct build *build, uint32_t *moved)
     return true;
 }
 
-/* Mentions of names that are defined, in the order of names. */
+/* Mentions in the order of names; of edits all, else of names that are defined. */
 static bool order_mentions(struct build *build, const uint32_t *moved)
 {
     struct graph_name *names = (struct graph_name *)build->names.data;
     const struct raw_mention *raw = (const struct raw_mention *)build->mentions.data;
     size_t n = build->mentions.size_bytes / sizeof *raw, n_kept = 0;
     for (size_t i = 0; i < n; i++)
-        if (names[raw[i].name].n_symbols) {
+        if (build->base || names[raw[i].name].n_symbols) {
             names[raw[i].name].n_mentions++;
             n_kept++;
         }
@@ -217,46 +259,17 @@ static bool order_mentions(struct build *build, const uint32_t *moved)
     build->sorted.size_bytes = n_kept * sizeof *sorted;
     for (size_t i = 0; i < n; i++) {
         struct graph_name *name = &names[raw[i].name];
-        if (!name->n_symbols) continue;
+        if (!build->base && !name->n_symbols) continue;
         sorted[name->first_mention + name->n_mentions++] = (struct graph_mention){
             raw[i].file, raw[i].line_calls, raw[i].symbol == WHIT_GRAPH_NONE ? WHIT_GRAPH_NONE : moved[raw[i].symbol]};
     }
     return true;
 }
 
-/* How often each symbol is meant: by mentions in its own file where it is local there, else by those in
- * files that have no local one of the name. */
-static void count_mentions(struct build *build)
-{
-    const struct graph_name *names = (const struct graph_name *)build->names.data;
-    struct graph_symbol *symbols = (struct graph_symbol *)build->symbols.data;
-    const struct graph_mention *mentions = (const struct graph_mention *)build->sorted.data;
-    for (uint32_t k = 0; k < build->n_names; k++) {
-        const struct graph_name *name = &names[k];
-        struct graph_symbol *first = symbols + name->first_symbol, *end = first + name->n_symbols;
-        /* Both are in the order of files. */
-        struct graph_symbol *at = first;
-        for (uint32_t i = 0; i < name->n_mentions; i++) {
-            const struct graph_mention *mention = &mentions[name->first_mention + i];
-            bool calls = mention->line_calls & 1, found = false;
-            while (at < end && at->file < mention->file) at++;
-            for (struct graph_symbol *symbol = at; symbol < end && symbol->file == mention->file; symbol++)
-                if (symbol->kind & GRAPH_LOCAL) {
-                    symbol->n_mentions += calls || (symbol->kind & ~GRAPH_LOCAL) != WHIT_SYMBOL_FUNCTION;
-                    found = true;
-                }
-            for (struct graph_symbol *symbol = first; symbol < end && symbol < first + 64 && !found; symbol++)
-                if (!(symbol->kind & GRAPH_LOCAL)) symbol->n_mentions += calls || symbol->kind != WHIT_SYMBOL_FUNCTION;
-        }
-    }
-}
-
 /* The file that an import means: beside the one that imports, else the path that ends so. */
-static uint32_t resolve(const struct build *build, const char *written, uint32_t importer, const uint32_t *by_base,
-                        uint32_t mask)
+static uint32_t resolve(const struct graph_file *files, const char *strings, const char *written, uint32_t importer,
+                        const uint32_t *by_base, uint32_t mask)
 {
-    const struct graph_file *files = (const struct graph_file *)build->files.data;
-    const char *strings = (const char *)build->strings.data;
     char path[PATH_MAX];
     const char *from = strings + files[importer].path;
     bool python = whit_code_language_of(from) == WHIT_CODE_PYTHON;
@@ -294,12 +307,16 @@ static bool resolve_imports(struct build *build, whit_buf *out)
 {
     struct graph_file *files = (struct graph_file *)build->files.data;
     const struct raw_import *raw = (const struct raw_import *)build->imports.data;
+    /* Edits import from the files of the graph. */
+    const struct graph_file *all = build->base ? build->base->files : files;
+    const char *strings = build->base ? build->base->strings : (const char *)build->strings.data;
+    uint32_t n_all = build->base ? (uint32_t)build->base->n[GRAPH_FILES] : build->n_files;
     uint32_t n_slots = 64, n = (uint32_t)(build->imports.size_bytes / sizeof *raw);
-    while (n_slots < 2 * build->n_files) n_slots *= 2;
+    while (n_slots < 2 * n_all) n_slots *= 2;
     uint32_t *by_base = calloc(n_slots, sizeof *by_base);
     if (!by_base) return false;
-    for (uint32_t i = 0; i < build->n_files; i++) {
-        const char *path = (const char *)build->strings.data + files[i].path, *slash = strrchr(path, '/');
+    for (uint32_t i = 0; i < n_all; i++) {
+        const char *path = strings + all[i].path, *slash = strrchr(path, '/');
         const char *base = slash ? slash + 1 : path;
         uint32_t at = graph_hash(base, strlen(base)) & (n_slots - 1);
         while (by_base[at]) at = (at + 1) & (n_slots - 1);
@@ -309,8 +326,8 @@ static bool resolve_imports(struct build *build, whit_buf *out)
         struct graph_file *file = &files[raw[i].file];
         if (!file->n_imports++) file->first_import = i;
         const char *written = (const char *)build->strings.data + raw[i].written;
-        struct graph_import import = {raw[i].written, resolve(build, written, raw[i].file, by_base, n_slots - 1),
-                                      raw[i].line};
+        struct graph_import import = {raw[i].written, raw[i].target, raw[i].line};
+        if (import.file == UNRESOLVED) import.file = resolve(all, strings, written, file->number, by_base, n_slots - 1);
         whit_buf_append(out, &import, sizeof import);
     }
     free(by_base);
@@ -326,10 +343,10 @@ static bool put_section(whit_buf *out, struct graph_head *head, enum graph_secti
     return !n || whit_buf_append(out, data, n * elem_bytes);
 }
 
-static bool write_out(struct build *build, uint64_t stamp, whit_buf *out)
+static bool write_out(struct build *build, whit_buf *out)
 {
-    struct graph_head head = {
-        .version = GRAPH_VERSION, .n_sections = GRAPH_N_SECTIONS, .n_lines = build->n_lines, .stamp = stamp};
+    struct graph_head head = {.version = GRAPH_VERSION, .n_sections = GRAPH_N_SECTIONS, .n_lines = build->n_lines};
+    if (build->base) memcpy(head.edits_of, build->base->head->check, sizeof head.edits_of);
     uint32_t *moved = malloc(((size_t)build->n_symbols + 1) * sizeof *moved);
     whit_buf imports = {0};
     struct graph_file *files = (struct graph_file *)build->files.data;
@@ -340,7 +357,6 @@ static bool write_out(struct build *build, uint64_t stamp, whit_buf *out)
         if (!file->n_order++) file->first_order = i;
     }
     bool ok = !build->failed && order_symbols(build, moved) && order_mentions(build, moved);
-    if (ok) count_mentions(build);
     whit_buf_free(&build->mentions);
     ok = ok && resolve_imports(build, &imports);
     memcpy(head.magic, GRAPH_MAGIC, 8);
@@ -366,20 +382,64 @@ static bool write_out(struct build *build, uint64_t stamp, whit_buf *out)
     return ok;
 }
 
-whit_status graph_build(const char *folder, uint64_t stamp, whit_buf *out, whit_error *error)
+static void free_build(struct build *build)
+{
+    whit_parse_free(&build->parse);
+    whit_buf_free(&build->strings);
+    whit_buf_free(&build->files);
+    whit_buf_free(&build->names);
+    whit_buf_free(&build->symbols);
+    whit_buf_free(&build->mentions);
+    whit_buf_free(&build->imports);
+    whit_buf_free(&build->sorted);
+    free(build->slots);
+}
+
+whit_status graph_build(const char *folder, whit_buf *out, whit_error *error)
 {
     struct build build = {.folder = folder};
     add_string(&build, "", 0);
     whit_walk_files(folder, add_file, &build);
-    bool ok = !build.failed && write_out(&build, stamp, out);
-    whit_parse_free(&build.parse);
-    whit_buf_free(&build.strings);
-    whit_buf_free(&build.files);
-    whit_buf_free(&build.names);
-    whit_buf_free(&build.symbols);
-    whit_buf_free(&build.mentions);
-    whit_buf_free(&build.imports);
-    whit_buf_free(&build.sorted);
-    free(build.slots);
+    bool ok = whole(&build) && write_out(&build, out);
+    free_build(&build);
     return ok ? WHIT_OK : whit_fail_memory(error, "a code graph", out->size_bytes);
+}
+
+/* What files mention is kept of names that the project defined when they were read. */
+static bool defines_what_was_left_out(const struct build *build)
+{
+    const struct graph_name *names = (const struct graph_name *)build->names.data;
+    for (uint32_t i = 0; i < build->n_names; i++) {
+        const struct graph_name *name = &names[i];
+        const struct graph_name *known = name->n_symbols
+            ? graph_find(build->base, (const char *)build->strings.data + name->text, name->n_text)
+            : NULL;
+        if (known && !known->n_symbols) return true;
+    }
+    return false;
+}
+
+bool graph_build_edits(const whit_graph *graph, const char *folder, const struct graph_changed *changed, size_t n,
+                       whit_buf *out)
+{
+    struct build build = {.folder = folder, .base = &graph->base};
+    bool ok = true;
+    add_string(&build, "", 0);
+    for (size_t i = 0; i < n && ok; i++) {
+        char full[PATH_MAX];
+        const char *path = graph->base.strings + graph->base.files[changed[i].number].path;
+        uint32_t known = graph->hidden ? graph->hidden[changed[i].number] : 0;
+        whit_buf text = {0};
+        if (known && graph->edits.files[known - 1].stamp == changed[i].stamp) {
+            add_again(&build, &graph->edits, known - 1);
+            continue;
+        }
+        snprintf(full, sizeof full, "%s/%s", folder, path);
+        ok = whit_read_file(full, FILE_BYTES, &text, NULL) == WHIT_OK;
+        if (ok) add_text(&build, path, changed[i].stamp, changed[i].number, &text);
+        whit_buf_free(&text);
+    }
+    ok = ok && whole(&build) && write_out(&build, out) && !defines_what_was_left_out(&build);
+    free_build(&build);
+    return ok;
 }

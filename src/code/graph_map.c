@@ -19,6 +19,8 @@ static int by_mentions(const void *a, const void *b)
 {
     const struct chosen *x = a, *y = b;
     if (x->n_mentions != y->n_mentions) return x->n_mentions > y->n_mentions ? -1 : 1;
+    if (x->file != y->file) return x->file < y->file ? -1 : 1;
+    if (x->line != y->line) return x->line < y->line ? -1 : 1;
     return x->symbol < y->symbol ? -1 : x->symbol > y->symbol;
 }
 
@@ -27,6 +29,50 @@ static int by_place(const void *a, const void *b)
     const struct chosen *x = a, *y = b;
     if (x->file != y->file) return x->file < y->file ? -1 : 1;
     return x->line < y->line ? -1 : x->line > y->line;
+}
+
+#define RIVALS 64 /* definitions of a name that all files can mean, of which a mention counts for each */
+
+/* How often each symbol of a name is meant: by mentions in its own file where it is local there, else by those in
+ * files that have no local one of the name. counts: by number; symbols: room. */
+static void count_name(const whit_graph *graph, const char *name, uint32_t *counts, whit_buf *symbols)
+{
+    whit_graph_symbol symbol;
+    whit_graph_mention mention;
+    size_t n_name = strlen(name);
+    symbols->size_bytes = 0;
+    whit_graph_run run = whit_graph_symbols_of(graph, name, n_name);
+    while (whit_graph_next_symbol(graph, &run, &symbol) && whit_buf_append(symbols, &symbol, sizeof symbol)) {
+    }
+    const whit_graph_symbol *first = (const whit_graph_symbol *)(const void *)symbols->data, *at = first;
+    const whit_graph_symbol *end = first + symbols->size_bytes / sizeof symbol;
+    run = whit_graph_mentions_of(graph, name, n_name);
+    while (whit_graph_next_mention(graph, &run, &mention)) { /* both are in the order of files */
+        bool found = false;
+        while (at < end && at->file_number < mention.file_number) at++;
+        for (const whit_graph_symbol *s = at; s < end && s->file_number == mention.file_number; s++)
+            if (s->is_local) {
+                counts[s->number] += mention.calls || s->kind != WHIT_SYMBOL_FUNCTION;
+                found = true;
+            }
+        for (const whit_graph_symbol *s = first; s < end && s < first + RIVALS && !found; s++)
+            if (!s->is_local) counts[s->number] += mention.calls || s->kind != WHIT_SYMBOL_FUNCTION;
+    }
+}
+
+/* counts: by number. False: out of memory. */
+static bool count_all(const whit_graph *graph, uint32_t *counts)
+{
+    whit_buf room = {0};
+    whit_graph_symbol symbol, first;
+    for (whit_graph_run run = whit_graph_all_symbols(graph); whit_graph_next_symbol(graph, &run, &symbol);) {
+        whit_graph_run same = whit_graph_symbols_of(graph, symbol.name, strlen(symbol.name));
+        if (whit_graph_next_symbol(graph, &same, &first) && first.number == symbol.number)
+            count_name(graph, symbol.name, counts, &room);
+    }
+    bool ok = !room.failed;
+    whit_buf_free(&room);
+    return ok;
 }
 
 /* The definition's own line, as the source has it. */
@@ -49,20 +95,24 @@ whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n
                            whit_error *error)
 {
     whit_graph_counts counts = whit_graph_count(graph);
+    whit_graph_run run = whit_graph_all_symbols(graph);
+    size_t n_numbers = (size_t)run.end + run.edits_end;
     struct chosen *all = malloc(((size_t)counts.n_symbols + 1) * sizeof *all);
     bool *named = calloc((size_t)counts.n_files + 1, sizeof *named);
-    if (!all || !named) {
+    uint32_t *n_mentions = calloc(n_numbers + 1, sizeof *n_mentions);
+    if (!all || !named || !n_mentions || !count_all(graph, n_mentions)) {
         free(all);
         free(named);
+        free(n_mentions);
         return whit_fail_memory(error, "a map", counts.n_symbols * sizeof *all);
     }
     size_t n = 0, budget = n_tokens * TOKEN_BYTES, used = 0, n_chosen = 0;
     whit_graph_symbol symbol;
-    for (uint32_t i = 0; whit_graph_symbol_at(graph, i, &symbol); i++) {
+    while (whit_graph_next_symbol(graph, &run, &symbol)) {
         if (symbol.kind == WHIT_SYMBOL_VARIABLE) continue;
         /* What other files can mean comes first. */
-        uint32_t weight = symbol.is_local ? symbol.n_mentions / 4 : symbol.n_mentions;
-        all[n++] = (struct chosen){i, symbol.file_number, symbol.line, weight};
+        uint32_t weight = n_mentions[symbol.number] / (symbol.is_local ? 4 : 1);
+        all[n++] = (struct chosen){symbol.number, symbol.file_number, symbol.line, weight};
     }
     qsort(all, n, sizeof *all, by_mentions);
     for (; n_chosen < n; n_chosen++) { /* how many fit, by what a line takes at the most */
@@ -102,5 +152,6 @@ whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n
     whit_buf_free(&text);
     free(all);
     free(named);
+    free(n_mentions);
     return out->failed ? whit_fail_memory(error, "a map", budget) : WHIT_OK;
 }

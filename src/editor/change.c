@@ -221,6 +221,7 @@ void ed_save(ed *e, struct ed_doc *doc, bool force)
     }
     doc->conflict_shown = false;
     ed_git_forget(doc);
+    ed_graph_saved(e, doc);
     ed_language_saved(e, doc);
     if (!doc->syntax) doc->syntax = whit_syntax_for(buffer->path, NULL);
     uint64_t lines = whit_text_n_lines(buffer->text), size = whit_text_size(buffer->text);

@@ -262,6 +262,7 @@ void whit_editor_close(whit_editor *e)
     ed_suggest_close(e);
     ed_search_free(e->search);
     ed_panel_close(e);
+    ed_graph_close(e);
     free(e->bindings);
     free(e->clipboard);
     free(e->macro);

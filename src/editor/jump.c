@@ -70,14 +70,30 @@ static void copy_name(const struct unsaved *unsaved, size_t i, uint32_t definiti
     snprintf(name, room, "%.*s", (int)(d->n_name < room ? d->n_name : room - 1), unsaved->texts[i].text + d->name);
 }
 
+/* It is kept open, and stays the editor's. */
 static whit_graph *open_graph(ed *e)
 {
-    whit_graph *graph;
     whit_error error;
     const char *project = e->options.project ? e->options.project : ".";
-    if (whit_graph_open(project, NULL, &graph, &error) == WHIT_OK) return graph;
-    ed_complain_error(e, &error);
-    return NULL;
+    if (e->graph && whit_graph_refresh(e->graph, project, NULL)) return e->graph;
+    ed_graph_close(e);
+    if (whit_graph_open(project, NULL, &e->graph, &error) != WHIT_OK) ed_complain_error(e, &error);
+    return e->graph;
+}
+
+void ed_graph_close(ed *e)
+{
+    whit_graph_close(e->graph);
+    e->graph = NULL;
+}
+
+void ed_graph_saved(ed *e, const struct ed_doc *doc)
+{
+    char folder[PATH_MAX];
+    const char *project = e->options.project ? e->options.project : ".", *path = doc->buffer->path;
+    if (!e->graph || !path || !realpath(project, folder)) return;
+    size_t n = strlen(folder);
+    if (strncmp(path, folder, n) == 0 && path[n] == '/') whit_graph_follow(e->graph, project, NULL, path + n + 1);
 }
 
 static void add_place(ed *e, const char *file, uint32_t line, const char *what, const char *name)
@@ -131,7 +147,8 @@ void ed_symbols_open(ed *e)
     char name[256];
     parse_unsaved(e, &unsaved);
     ed_prompt_open(e, ED_PROMPT_RESULTS, "Symbol: ", "");
-    for (uint32_t i = 0; i < N_SYMBOLS && whit_graph_symbol_at(graph, i, &symbol); i++)
+    whit_graph_run run = whit_graph_all_symbols(graph);
+    for (uint32_t i = 0; i < N_SYMBOLS && whit_graph_next_symbol(graph, &run, &symbol); i++)
         if (!is_unsaved(&unsaved, symbol.file))
             add_place(e, symbol.file, symbol.line, whit_symbol_kind_name(symbol.kind), symbol.name);
     for (size_t i = 0; i < unsaved.n; i++)
@@ -142,7 +159,6 @@ void ed_symbols_open(ed *e)
         }
     ed_prompt_filter(e);
     free_unsaved(&unsaved);
-    whit_graph_close(graph);
 }
 
 void ed_definition(ed *e)
@@ -161,7 +177,6 @@ void ed_definition_by_graph(ed *e)
     char word[256];
     whit_graph *graph = word_here(e, word, sizeof word) ? open_graph(e) : NULL;
     if (!graph) return;
-    uint32_t n, first = whit_graph_symbols_of(graph, whit_graph_name(graph, word, strlen(word)), &n);
     whit_graph_symbol symbol;
     struct unsaved unsaved;
     const char *path = e->window->doc->buffer->path;
@@ -171,7 +186,8 @@ void ed_definition_by_graph(ed *e)
     ed_prompt_open(e, ED_PROMPT_RESULTS, "Definition: ", "");
     /* What is local here hides what is elsewhere; what is local elsewhere is not meant. */
     for (int pass = 0; pass < 2; pass++) {
-        for (uint32_t i = first; i < first + n && whit_graph_symbol_at(graph, i, &symbol); i++) {
+        whit_graph_run run = whit_graph_symbols_of(graph, word, n_word);
+        while (whit_graph_next_symbol(graph, &run, &symbol)) {
             if (is_unsaved(&unsaved, symbol.file)) continue;
             bool same = is_file(path, symbol.file);
             if (!pass)
@@ -192,7 +208,6 @@ void ed_definition_by_graph(ed *e)
     }
     free_unsaved(&unsaved);
     offer(e, word, "definition");
-    whit_graph_close(graph);
 }
 
 void ed_references(ed *e)
@@ -200,7 +215,6 @@ void ed_references(ed *e)
     char word[256];
     whit_graph *graph = word_here(e, word, sizeof word) ? open_graph(e) : NULL;
     if (!graph) return;
-    uint32_t n, first = whit_graph_mentions_of(graph, whit_graph_name(graph, word, strlen(word)), &n);
     whit_graph_mention mention;
     struct unsaved unsaved;
     char name[256];
@@ -215,7 +229,8 @@ void ed_references(ed *e)
             copy_name(&unsaved, i, m->inside, name, sizeof name);
             add_place(e, unsaved.texts[i].file, m->line, m->calls ? "calls" : "mentions", name);
         }
-    for (uint32_t i = first; i < first + n && whit_graph_mention_at(graph, i, &mention); i++) {
+    whit_graph_run run = whit_graph_mentions_of(graph, word, n_word);
+    while (whit_graph_next_mention(graph, &run, &mention)) {
         if (is_unsaved(&unsaved, mention.file)) continue;
         whit_graph_symbol symbol = {.name = "(at the top)"};
         whit_graph_symbol_at(graph, mention.symbol, &symbol);
@@ -223,5 +238,4 @@ void ed_references(ed *e)
     }
     free_unsaved(&unsaved);
     offer(e, word, "reference");
-    whit_graph_close(graph);
 }

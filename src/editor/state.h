@@ -4,6 +4,7 @@
 #define WHIT_EDITOR_STATE_H
 
 #include "code/git.h"
+#include "code/graph.h"
 #include "editor/buffer.h"
 #include "editor/editor.h"
 #include "editor/editorconfig.h"
@@ -196,6 +197,7 @@ struct whit_editor {
     struct ed_asked asked;
     struct ed_panel panel;
     struct ed_suggestion suggestion;
+    whit_graph *graph; /* the project's; NULL: not asked for yet */
     bool config_read;
     char config_path[512];
 };
@@ -334,5 +336,7 @@ void ed_symbols_open(ed *e);
 void ed_definition(ed *e);
 void ed_definition_by_graph(ed *e);
 void ed_references(ed *e);
+void ed_graph_saved(ed *e, const struct ed_doc *doc); /* the graph follows */
+void ed_graph_close(ed *e);
 
 #endif

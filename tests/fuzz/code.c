@@ -9,13 +9,21 @@ static void look_around(const whit_graph *graph)
     whit_graph_mention mention;
     const char *written;
     uint32_t n, file, line;
-    for (uint32_t i = 0; whit_graph_symbol_at(graph, i, &symbol); i++) {
-        uint32_t name = whit_graph_name(graph, symbol.name, strlen(symbol.name));
-        whit_graph_mentions_of(graph, name, &n);
+    whit_graph_run run = whit_graph_all_symbols(graph);
+    for (unsigned i = 0; i < 1000 && whit_graph_next_symbol(graph, &run, &symbol); i++) {
+        whit_graph_run mentions = whit_graph_mentions_of(graph, symbol.name, strlen(symbol.name));
+        for (unsigned k = 0; k < 1000 && whit_graph_next_mention(graph, &mentions, &mention); k++) {
+            n += (uint32_t)strlen(mention.file);
+            whit_graph_symbol_at(graph, mention.symbol, &symbol);
+        }
     }
-    for (uint32_t i = 0; whit_graph_mention_at(graph, i, &mention); i++) n += (uint32_t)strlen(mention.file);
+    whit_graph_count(graph);
     for (uint32_t i = 0; whit_graph_import_at(graph, i, &written, &file, &line); i++) n += (uint32_t)strlen(written);
-    for (uint32_t i = 0; whit_graph_file(graph, i); i++) whit_graph_file_symbols(graph, i, &n);
+    for (uint32_t i = 0; whit_graph_file(graph, i); i++) {
+        uint32_t entry = whit_graph_file_symbols(graph, i, &n);
+        for (uint32_t k = 0; k < n && k < 1000; k++)
+            whit_graph_symbol_at(graph, whit_graph_file_symbol(graph, entry + k), &symbol);
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -44,6 +52,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     graph_check(copy, size, head->check);
     if (whit_graph_open_memory(copy, size, &graph, NULL) == WHIT_OK) {
         look_around(graph);
+        /* The same bytes as its edits. */
+        whit_buf edits = {0};
+        if (whit_buf_append(&edits, data, size)) {
+            struct graph_head *edits_head = (struct graph_head *)edits.data;
+            edits_head->size_bytes = size;
+            memcpy(edits_head->edits_of, head->check, sizeof head->check);
+            graph_check(edits.data, size, edits_head->check);
+            if (graph_take_edits(graph, &edits)) look_around(graph);
+        }
+        whit_buf_free(&edits);
         whit_graph_close(graph);
     }
     whit_free(NULL, copy, size);

@@ -26,20 +26,19 @@ static whit_graph *open_graph(void)
 /* The definition of a name in a file, by its kind; false where there is none. */
 static bool find(const whit_graph *graph, const char *name, whit_symbol_kind kind, whit_graph_symbol *symbol)
 {
-    uint32_t n, first = whit_graph_symbols_of(graph, whit_graph_name(graph, name, strlen(name)), &n);
-    for (uint32_t i = first; i < first + n; i++)
-        if (whit_graph_symbol_at(graph, i, symbol) && symbol->kind == kind) return true;
+    whit_graph_run run = whit_graph_symbols_of(graph, name, strlen(name));
+    while (whit_graph_next_symbol(graph, &run, symbol))
+        if (symbol->kind == kind) return true;
     return false;
 }
 
 static unsigned calls_from(const whit_graph *graph, const char *callee, const char *caller)
 {
-    uint32_t n, first = whit_graph_mentions_of(graph, whit_graph_name(graph, callee, strlen(callee)), &n);
+    whit_graph_run run = whit_graph_mentions_of(graph, callee, strlen(callee));
+    whit_graph_mention mention;
     unsigned n_calls = 0;
-    for (uint32_t i = first; i < first + n; i++) {
-        whit_graph_mention mention;
+    while (whit_graph_next_mention(graph, &run, &mention)) {
         whit_graph_symbol symbol;
-        assert_true(whit_graph_mention_at(graph, i, &mention));
         n_calls +=
             mention.calls && whit_graph_symbol_at(graph, mention.symbol, &symbol) && !strcmp(symbol.name, caller);
     }
@@ -160,6 +159,117 @@ static void test_follows_changes(void **state)
     whit_graph_close(after);
 }
 
+/* All that a graph tells, as text: the same for two that are the same. */
+static void tell(const whit_graph *graph, whit_buf *out)
+{
+    whit_graph_counts counts = whit_graph_count(graph);
+    whit_graph_symbol symbol, inside;
+    whit_graph_mention mention;
+    whit_error error;
+    whit_buf_printf(out, "%u %u %u %u %llu\n", counts.n_files, counts.n_symbols, counts.n_mentions, counts.n_imports,
+                    (unsigned long long)counts.n_lines);
+    for (uint32_t file = 0; file < counts.n_files; file++) {
+        uint32_t n, first = whit_graph_file_symbols(graph, file, &n), target, line;
+        const char *written;
+        whit_buf_printf(out, "%s\n", whit_graph_file(graph, file));
+        for (uint32_t i = first; i < first + n; i++) {
+            assert_true(whit_graph_symbol_at(graph, whit_graph_file_symbol(graph, i), &symbol));
+            assert_int_equal(symbol.file_number, file);
+            bool has = whit_graph_symbol_at(graph, symbol.parent, &inside);
+            whit_buf_printf(out, " %u-%u %d %d %s in %s\n", symbol.line, symbol.end_line, symbol.kind, symbol.is_local,
+                            symbol.name, has ? inside.name : "");
+            whit_graph_run run = whit_graph_symbols_of(graph, symbol.name, strlen(symbol.name));
+            while (whit_graph_next_symbol(graph, &run, &inside))
+                whit_buf_printf(out, "  is %s:%u\n", inside.file, inside.line);
+            run = whit_graph_mentions_of(graph, symbol.name, strlen(symbol.name));
+            while (whit_graph_next_mention(graph, &run, &mention)) {
+                has = whit_graph_symbol_at(graph, mention.symbol, &inside);
+                whit_buf_printf(out, "  at %s:%u %d in %s\n", mention.file, mention.line, mention.calls,
+                                has ? inside.name : "");
+            }
+        }
+        first = whit_graph_imports_of(graph, file, &n);
+        for (uint32_t i = first; i < first + n; i++) {
+            assert_true(whit_graph_import_at(graph, i, &written, &target, &line));
+            const char *found = target == WHIT_GRAPH_NONE ? "" : whit_graph_file(graph, target);
+            whit_buf_printf(out, " includes %s is %s\n", written, found);
+        }
+    }
+    assert_ok(whit_graph_map(graph, in_folder("edited"), 400, out, &error), error);
+}
+
+static void assert_same(const whit_graph *graph, const whit_graph *other)
+{
+    whit_buf a = {0}, b = {0};
+    tell(graph, &a);
+    tell(other, &b);
+    whit_buf_append(&a, "", 1);
+    whit_buf_append(&b, "", 1);
+    assert_false(a.failed || b.failed);
+    assert_string_equal((char *)a.data, (char *)b.data);
+    whit_buf_free(&a);
+    whit_buf_free(&b);
+}
+
+#define N_EDITED 20
+
+static void write_random(whit_rng *rng, const char *path)
+{
+    whit_buf text = {0};
+    for (uint64_t i = whit_rng_below(rng, 3); i > 0; i--)
+        whit_buf_printf(&text, "#include \"file%u.c\"\n", (unsigned)whit_rng_below(rng, N_EDITED + 5));
+    for (uint64_t i = whit_rng_below(rng, 6); i > 0; i--)
+        whit_buf_printf(&text, "%sint f%u(void)\n{\n    f%u();\n    return f%u + N%u;\n}\n#define N%u 1\n",
+                        whit_rng_below(rng, 3) ? "" : "static ", (unsigned)whit_rng_below(rng, 40),
+                        (unsigned)whit_rng_below(rng, 40), (unsigned)whit_rng_below(rng, 40),
+                        (unsigned)whit_rng_below(rng, 20), (unsigned)whit_rng_below(rng, 20));
+    whit_buf_append(&text, "", 1);
+    write_file(path, (char *)text.data);
+    whit_buf_free(&text);
+}
+
+/* Edits, followed one by one, lead to the graph that is built of the files as they are then. */
+static void test_edits(void **state)
+{
+    (void)state;
+    whit_rng rng = {9};
+    whit_error error;
+    whit_graph *held, *again, *fresh;
+    unsigned n_followed = 0;
+    char name[64], fresh_cache[64];
+    mkdir(in_folder("edited"), 0700);
+    for (unsigned i = 0; i < N_EDITED; i++) {
+        snprintf(name, sizeof name, "edited/file%u.c", i);
+        write_random(&rng, name);
+    }
+    assert_ok(whit_graph_open(in_folder("edited"), in_folder("cache"), &held, &error), error);
+    for (unsigned i = 0; i < 150; i++) {
+        snprintf(name, sizeof name, "edited/file%u.c", (unsigned)whit_rng_below(&rng, N_EDITED + i / 100));
+        unlink(in_folder(name)); /* another inode, where the clock is coarse */
+        write_random(&rng, name);
+        bool follows = whit_graph_follow(held, in_folder("edited"), in_folder("cache"), strchr(name, '/') + 1);
+        n_followed += follows;
+        assert_ok(whit_graph_open(in_folder("edited"), in_folder("cache"), &again, &error), error);
+        if (follows) assert_false(whit_graph_count(again).is_new); /* what was followed, all can read */
+        snprintf(fresh_cache, sizeof fresh_cache, "fresh%u", i);
+        mkdir(in_folder(fresh_cache), 0700);
+        assert_ok(whit_graph_open(in_folder("edited"), in_folder(fresh_cache), &fresh, &error), error);
+        assert_same(again, fresh);
+        if (follows) {
+            assert_same(held, fresh);
+            whit_graph_close(again);
+        } else {
+            whit_graph_close(held);
+            held = again;
+        }
+        assert_true(whit_graph_refresh(held, in_folder("edited"), in_folder("cache")));
+        assert_false(whit_graph_count(held).is_new);
+        whit_graph_close(fresh);
+    }
+    assert_true(n_followed >= 75);
+    whit_graph_close(held);
+}
+
 /* Any damage is noticed, and the graph built again. */
 static void test_damage(void **state)
 {
@@ -199,6 +309,6 @@ static void test_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_languages), cmocka_unit_test(test_follows_changes),
-                                       cmocka_unit_test(test_damage)};
+                                       cmocka_unit_test(test_damage), cmocka_unit_test(test_edits)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
