@@ -38,6 +38,7 @@
 #include "whit/embeddings.h"
 #include "whit/session_file.h"
 #include "whit/grammar.h"
+#include "whit/program.h"
 #include "whit/calls.h"
 
 #endif

@@ -223,11 +223,16 @@ double whit_cpu_quota(const char *list, const char *mount)
     return least;
 }
 
-void whit_cpu_detect(whit_cpu *cpu)
+void whit_cpu_detect_isa(whit_cpu *cpu)
 {
     memset(cpu, 0, sizeof *cpu);
     snprintf(cpu->model, sizeof cpu->model, "unknown");
     detect_isa(cpu);
+}
+
+void whit_cpu_detect(whit_cpu *cpu)
+{
+    whit_cpu_detect_isa(cpu);
     detect_model(cpu);
     detect_cores(cpu);
     /* Threads beyond the quota would be stopped in the middle of their work, and the others wait. */

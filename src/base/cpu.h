@@ -39,6 +39,8 @@ typedef struct whit_cpu {
 } whit_cpu;
 
 void whit_cpu_detect(whit_cpu *cpu);
+/* Only `isa` and `features`, for which no file is read. */
+void whit_cpu_detect_isa(whit_cpu *cpu);
 /* Empties all caches of these bytes, so that the next read of them comes from memory. False where
  * this architecture gives programs no way. */
 bool whit_cpu_flush(const void *data, size_t size_bytes);

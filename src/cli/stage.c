@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cli/program.h"
+#include "lang/jit/jit.h"
 
 int cli_stage_open(cli_call *call, const char *path, cli_stage *stage)
 {
@@ -24,20 +25,23 @@ int cli_stage_begin(cli_call *call, cli_stage *stage, const int32_t *ids, size_t
 {
     whit_error error;
     if (!stage->path) return CLI_OK;
-    whit_token_program_close(stage->program);
-    whit_token_program_options options = {
-        .tier = stage->tier, .quat = &stage->kernels, .prompt = ids, .n_prompt = n_ids};
-    if (whit_token_program_open(stage->path, stage->text.data, stage->text.size_bytes, &options, &stage->program,
-                                &error) != WHIT_OK)
+    whit_program_close(stage->program);
+    const whit_program_tier tier = {stage->tier, whit_lang_jit_native(), &stage->kernels};
+    whit_program_options options = whit_program_options_default();
+    options.prompt = ids;
+    options.n_prompt = n_ids;
+    if (whit_program_open_tier(stage->path, stage->text.data, stage->text.size_bytes, &options, &tier, &stage->program,
+                               &error) != WHIT_OK)
         return cli_fail_error(call, &error);
-    stage->stages[0] = whit_token_program_stage(stage->program);
+    stage->stage = whit_program_stage(stage->program);
+    stage->stages[0] = &stage->stage;
     stage->n_stages = 1;
     return CLI_OK;
 }
 
 void cli_stage_close(cli_stage *stage)
 {
-    whit_token_program_close(stage->program);
+    whit_program_close(stage->program);
     free(stage->text.data);
     *stage = (cli_stage){0};
 }

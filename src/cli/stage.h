@@ -5,7 +5,7 @@
 
 #include "cli/flags.h"
 #include "kernels/quat/quat.h"
-#include "lang/model/token_program.h"
+#include "runtime/program.h"
 
 /* Zero-initialised: none. */
 typedef struct cli_stage {
@@ -13,7 +13,8 @@ typedef struct cli_stage {
     cli_text text;
     int tier;
     whit_quat_kernels kernels;
-    whit_token_program *program; /* of the generation at hand */
+    whit_program *program; /* of the generation at hand */
+    whit_stage stage;
     const whit_stage *stages[1];
     size_t n_stages;
 } cli_stage;

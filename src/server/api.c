@@ -133,7 +133,7 @@ static void get_models(whit_site *site, whit_web_reply *reply)
 static void get_health(whit_site *site, const whit_web_request *request, whit_web_reply *reply)
 {
     whit_engine_counts c;
-    whit_models_count(site, &c);
+    whit_models_count(site, NULL, &c);
     bool strict = whit_web_query(request, "fail_on_no_slot") != NULL;
     if (*site->stop) {
         whit_api_fail(reply, 503, "unavailable_error", NULL, "the server is ending");
@@ -148,52 +148,10 @@ static void get_health(whit_site *site, const whit_web_request *request, whit_we
                              "slots_processing", (json_int_t)c.n_busy));
 }
 
-static void get_metrics(whit_site *site, whit_web_reply *reply)
-{
-    whit_engine_counts c;
-    whit_models_count(site, &c);
-    const struct {
-        const char *name, *type, *help;
-        double value;
-    } rows[] = {
-        {"prompt_tokens_total", "counter", "Prompt tokens computed.", (double)c.n_prompt_tokens},
-        {"prompt_tokens_cached_total", "counter", "Prompt tokens that were there already.", (double)c.n_cached_tokens},
-        {"prompt_seconds_total", "counter", "Time with prompts.", (double)c.prompt_ns / 1e9},
-        {"tokens_predicted_total", "counter", "Tokens generated.", (double)c.n_generated_tokens},
-        {"tokens_predicted_seconds_total", "counter", "Time with generation, summed over requests.",
-         (double)c.generate_ns / 1e9},
-        {"requests_total", "counter", "Requests begun.", (double)c.n_requests},
-        {"requests_cancelled_total", "counter", "Requests whose client left.", (double)c.n_cancelled},
-        {"queue_seconds_total", "counter", "Time that requests waited for a slot.", (double)c.queue_ns / 1e9},
-        {"first_token_seconds_total", "counter", "Time from a request to its first token.",
-         (double)c.first_token_ns / 1e9},
-        {"steps_total", "counter", "Steps of the engine.", (double)c.n_steps},
-        {"requests_processing", "gauge", "Requests at work.", c.n_busy},
-        {"requests_deferred", "gauge", "Requests that wait.", c.n_queued},
-        {"slots", "gauge", "Slots in all.", c.n_slots},
-        {"kv_cache_usage_ratio", "gauge", "Tokens held, of those that fit.",
-         (double)c.n_kv_tokens / ((double)c.n_slots * c.n_ctx_tokens)},
-        {"n_busy_slots_per_decode", "gauge", "Slots at work in a step, on average.",
-         c.n_steps ? (double)c.n_busy_slot_steps / (double)c.n_steps : 0},
-    };
-    whit_histogram_write(&c.queued, "queue_time_seconds", "Time that requests waited for a slot.", &reply->body);
-    whit_histogram_write(&c.first_token, "time_to_first_token_seconds", "Time from a request to its first token.",
-                         &reply->body);
-    whit_histogram_write(&c.per_token, "time_per_output_token_seconds", "Time between two tokens of an answer.",
-                         &reply->body);
-    whit_histogram_write(&c.whole, "request_latency_seconds", "Time from a request to the end of its answer.",
-                         &reply->body);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        whit_buf_printf(&reply->body, "# HELP whit:%s %s\n# TYPE whit:%s %s\nwhit:%s %.9g\n", rows[i].name,
-                        rows[i].help, rows[i].name, rows[i].type, rows[i].name, rows[i].value);
-    reply->status = reply->body.failed ? 500 : 200;
-    reply->type = "text/plain; version=0.0.4";
-}
-
 static void get_slots(whit_site *site, const whit_web_request *request, whit_web_reply *reply)
 {
     whit_engine_counts c;
-    whit_models_count(site, &c);
+    whit_models_count(site, NULL, &c);
     json_t *slots = json_array();
     if (whit_web_query(request, "fail_on_no_slot") && c.n_busy >= c.n_slots) reply->status = 503;
     for (uint32_t i = 0; i < c.n_slots; i++)
@@ -287,10 +245,9 @@ static void apply_template(whit_api *api, const json_t *body, whit_web_reply *re
 
 json_t *whit_api_body(const whit_web_request *request, whit_web_reply *reply)
 {
-    json_t *body = json_loadb(request->body ? request->body : "", request->body_bytes, 0, NULL);
-    if (json_is_object(body)) return body;
-    json_decref(body);
-    whit_api_fail(reply, 400, "invalid_request_error", NULL, "the body is no JSON object");
+    if (json_is_object(request->json)) return json_incref(request->json);
+    whit_api_fail(reply, 400, "invalid_request_error", NULL, "the body is no JSON object: %s",
+                  request->json ? "another value" : request->json_reason);
     return NULL;
 }
 
@@ -316,7 +273,7 @@ static bool route_site(whit_site *site, const whit_web_request *request, whit_we
     else if (!strcmp(path, "/health"))
         get_health(site, request, reply);
     else if (!strcmp(path, "/metrics"))
-        get_metrics(site, reply);
+        whit_metrics_reply(site, reply);
     else if (!strcmp(path, "/slots"))
         get_slots(site, request, reply);
     else
@@ -357,16 +314,12 @@ static void route(whit_api *api, const whit_web_request *request, uint64_t key, 
     }
 }
 
-/* The model that a request names: in its body, of one without a body in its query. */
+/* The model that a request names: in its body; of one without a body in its query. */
 static whit_api *choose_model(whit_site *site, const whit_web_request *request, whit_web_reply *reply)
 {
-    bool several = site->models->n > 1, post = !strcmp(request->method, "POST") && request->body;
-    json_t *body = several && post ? json_loadb(request->body, request->body_bytes, 0, NULL) : NULL;
-    const json_t *model = json_object_get(body, "model"), *name = json_object_get(body, "name");
-    whit_api *api = whit_models_acquire(
-        site, post ? json_string_value(model ? model : name) : whit_web_query(request, "model"), reply);
-    json_decref(body);
-    return api;
+    const json_t *model = json_object_get(request->json, "model"), *name = json_object_get(request->json, "name");
+    return whit_models_acquire(
+        site, request->body ? json_string_value(model ? model : name) : whit_web_query(request, "model"), reply);
 }
 
 void whit_site_handle(void *user, const whit_web_request *request, whit_web_reply *reply)
@@ -396,11 +349,16 @@ void whit_site_handle(void *user, const whit_web_request *request, whit_web_repl
     else if (!allowed && !public)
         whit_api_fail(reply, 401, "authentication_error", NULL, "the API key is missing or unknown");
     else if (!request->headers_only && !route_site(site, request, reply)) {
-        whit_api *api = choose_model(site, request, reply);
+        whit_web_request parsed = *request;
+        json_error_t reason = {.text = "there is none"};
+        parsed.json = request->body ? json_loadb(request->body, request->body_bytes, 0, &reason) : NULL;
+        parsed.json_reason = reason.text;
+        whit_api *api = choose_model(site, &parsed, reply);
         if (api) {
-            route(api, request, key, reply);
+            route(api, &parsed, key, reply);
             whit_models_release(api);
         }
+        json_decref(parsed.json);
     }
     bool refused = request->headers_only && reply->status;
     if ((refused || !request->headers_only) && !reply->is_logged && site->log.fd >= 0)

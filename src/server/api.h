@@ -80,6 +80,8 @@ typedef struct whit_ask whit_ask;
 json_t *whit_ollama_line(const whit_ask *ask, const char *text, size_t n_text, const char *thinking, size_t n_thinking,
                          const json_t *calls, bool done);
 
+void whit_metrics_reply(whit_site *site, whit_web_reply *reply);
+
 /* The page at /. */
 void whit_page_open(whit_site *site);
 void whit_page_reply(const whit_site *site, whit_web_reply *reply);

@@ -8,6 +8,8 @@
 #include "server/models.h"
 
 enum { MOST_STOPS = 16, MOST_TOP = 20, MOST_BIASES = 1024, MOST_EACH = 8 };
+/* Of a request's program: one that takes long holds up all who are stepped with it. */
+enum { PROGRAM_TEXT_BYTES = 64 << 10, PROGRAM_MS = 50, PROGRAM_BYTES = 16 << 20 };
 
 static bool fail(whit_web_reply *reply, const char *param, const char *what)
 {
@@ -207,6 +209,26 @@ static bool read_form(const whit_ask *ask, const json_t *body, whit_job *job, wh
     return status == WHIT_OK;
 }
 
+/* "program": a text that runs before every token. */
+static bool read_program(const json_t *body, whit_job *job, whit_web_reply *reply)
+{
+    const json_t *own = json_object_get(body, "program");
+    if (!own || json_is_null(own)) return true;
+    if (!json_is_string(own)) return fail(reply, "program", "expected a text");
+    if (json_string_length(own) > PROGRAM_TEXT_BYTES) return fail(reply, "program", "expected at most 65536 bytes");
+    whit_program_options options = whit_program_options_default();
+    whit_error error;
+    options.max_ms = PROGRAM_MS;
+    options.max_bytes = PROGRAM_BYTES;
+    options.prompt = job->ids;
+    options.n_prompt = job->n_ids;
+    if (whit_program_open("program", json_string_value(own), json_string_length(own), &options, &job->program,
+                          &error) == WHIT_OK)
+        return true;
+    whit_api_fail(reply, 400, "invalid_request_error", "program", "%s", error.message);
+    return false;
+}
+
 /* ---- prompts ----------------------------------------------------------------------------------- */
 
 static bool tokenize(whit_ask *ask, const char *text, size_t n_bytes, int32_t **ids, size_t *n, whit_web_reply *reply)
@@ -340,7 +362,8 @@ static bool fill_job(whit_ask *ask, const json_t *body, const int32_t *ids, size
         !read_count(body, "max_completion_tokens", 0, 1 << 30, &n_tokens, reply) ||
         !read_sampling(body, &job->sampling, reply) ||
         !read_biases(body, whit_model_vocab_size(ask->api->model), job, reply) || !read_stops(ask, body, job, reply) ||
-        !whit_mounts_read(ask->api, body, job, reply) || !read_form(ask, body, job, reply))
+        !whit_mounts_read(ask->api, body, job, reply) || !read_form(ask, body, job, reply) ||
+        !read_program(body, job, reply))
         return false;
     const json_t *logprobs = json_object_get(body, "logprobs");
     job->logprobs = json_is_true(logprobs) || json_is_integer(logprobs);
@@ -434,14 +457,8 @@ whit_ask *whit_ask_open_body(whit_api *api, const json_t *body, int fd, uint64_t
 whit_ask *whit_ask_open(whit_api *api, const whit_web_request *request, uint64_t key, bool is_chat,
                         whit_web_reply *reply)
 {
-    json_error_t reason;
-    json_t *body = json_loadb(request->body ? request->body : "", request->body_bytes, 0, &reason);
-    whit_ask *ask = NULL;
-    if (json_is_object(body))
-        ask = whit_ask_open_body(api, body, request->fd, key, is_chat, reply);
-    else
-        whit_api_fail(reply, 400, "invalid_request_error", NULL, "the body is no JSON object: %s",
-                      body ? "another value" : reason.text);
+    json_t *body = whit_api_body(request, reply);
+    whit_ask *ask = body ? whit_ask_open_body(api, body, request->fd, key, is_chat, reply) : NULL;
     json_decref(body);
     return ask;
 }

@@ -28,8 +28,8 @@ typedef struct slot {
     whit_job *job; /* NULL: free */
     whit_generation *generation;
     whit_sampler *sampler;
-    whit_stage stage;
-    const whit_stage *stages[1];
+    whit_stage stages[2]; /* a program's, then a grammar's, which has the last word */
+    const whit_stage *stage_list[2];
     int32_t *held; /* tokens in the sequence, where it is free */
     size_t n_held;
     whit_mount mounts[WHIT_MOUNTS_MAX]; /* that they were computed with */
@@ -76,6 +76,7 @@ void whit_job_close(whit_job *job)
     free((void *)job->sampling.bias_values);
     whit_grammar_state_close(job->state);
     whit_grammar_close(job->grammar);
+    whit_program_close(job->program);
     whit_buf_free(&job->text);
     whit_buf_free(&job->logprobs_of);
     whit_buf_free(&job->prompt_logprobs_of);
@@ -167,12 +168,12 @@ static whit_status open_generation(whit_engine *e, uint32_t at, whit_job *job, w
     options.logprobs = job->logprobs;
     options.n_top_logprobs = job->n_top;
     options.prompt_logprobs = job->prompt_logprobs;
-    if (job->state) {
-        s->stage = whit_grammar_stage(job->state);
-        s->stages[0] = &s->stage;
-        options.stages = s->stages;
-        options.n_stages = 1;
-    }
+    size_t n_stages = 0;
+    if (job->program) s->stages[n_stages++] = whit_program_stage(job->program);
+    if (job->state) s->stages[n_stages++] = whit_grammar_stage(job->state);
+    for (size_t i = 0; i < n_stages; i++) s->stage_list[i] = &s->stages[i];
+    options.stages = s->stage_list;
+    options.n_stages = n_stages;
     return whit_generation_open(e->session, s->sampler, job->ids, job->n_ids, &options, &s->generation, error);
 }
 

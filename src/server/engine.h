@@ -25,7 +25,8 @@ typedef struct whit_job {
     size_t n_mounts;
     whit_grammar *grammar; /* with `state`, the engine's from submission on */
     whit_grammar_state *state;
-    uint64_t key; /* whose request it is, for fairness */
+    whit_program *program; /* also the engine's from submission on; NULL: none */
+    uint64_t key;          /* whose request it is, for fairness */
     uint64_t deadline_ns;
     atomic_bool cancelled;
 

@@ -25,17 +25,23 @@ void whit_histogram_merge(whit_histogram *histogram, const whit_histogram *other
     histogram->sum_ns += other->sum_ns;
 }
 
-void whit_histogram_write(const whit_histogram *histogram, const char *name, const char *help, whit_buf *out)
+void whit_metric_begin(const char *name, const char *type, const char *help, whit_buf *out)
+{
+    whit_buf_printf(out, "# HELP whit:%s %s\n# TYPE whit:%s %s\n", name, help, name, type);
+}
+
+void whit_histogram_write(const whit_histogram *histogram, const char *name, const char *model, whit_buf *out)
 {
     uint64_t n = 0;
-    whit_buf_printf(out, "# HELP whit:%s %s\n# TYPE whit:%s histogram\n", name, help, name);
-    for (size_t i = 0; i < WHIT_HISTOGRAM_BOUNDS; i++) {
+    for (size_t i = 0; i <= WHIT_HISTOGRAM_BOUNDS; i++) {
+        char bound[16] = "+Inf";
+        if (i < WHIT_HISTOGRAM_BOUNDS) snprintf(bound, sizeof bound, "%g", bounds_s[i]);
         n += histogram->counts[i];
-        whit_buf_printf(out, "whit:%s_bucket{le=\"%g\"} %llu\n", name, bounds_s[i], (unsigned long long)n);
+        whit_buf_printf(out, "whit:%s_bucket{model=\"%s\",le=\"%s\"} %llu\n", name, model, bound,
+                        (unsigned long long)n);
     }
-    n += histogram->counts[WHIT_HISTOGRAM_BOUNDS];
-    whit_buf_printf(out, "whit:%s_bucket{le=\"+Inf\"} %llu\nwhit:%s_sum %.9g\nwhit:%s_count %llu\n", name,
-                    (unsigned long long)n, name, (double)histogram->sum_ns / 1e9, name, (unsigned long long)n);
+    whit_buf_printf(out, "whit:%s_sum{model=\"%s\"} %.9g\nwhit:%s_count{model=\"%s\"} %llu\n", name, model,
+                    (double)histogram->sum_ns / 1e9, name, model, (unsigned long long)n);
 }
 
 whit_status whit_request_log_open(const char *path, bool texts, whit_request_log *log, whit_error *error)

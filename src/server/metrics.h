@@ -16,9 +16,11 @@ typedef struct whit_histogram {
 } whit_histogram;
 
 void whit_histogram_add(whit_histogram *histogram, uint64_t ns);
-/* Appends it in Prometheus' text format, as whit:NAME. */
 void whit_histogram_merge(whit_histogram *histogram, const whit_histogram *other);
-void whit_histogram_write(const whit_histogram *histogram, const char *name, const char *help, whit_buf *out);
+/* In Prometheus' text format: what whit:NAME is, in front of its lines; a histogram's lines of one model, whose name
+ * is escaped. */
+void whit_metric_begin(const char *name, const char *type, const char *help, whit_buf *out);
+void whit_histogram_write(const whit_histogram *histogram, const char *name, const char *model, whit_buf *out);
 
 typedef struct whit_request_log {
     int fd;     /* -1: nothing is logged */

@@ -9,6 +9,32 @@
 
 /* ---- one model ----------------------------------------------------------------------------------- */
 
+static void add_counts(whit_engine_counts *to, const whit_engine_counts *c)
+{
+    to->n_prompt_tokens += c->n_prompt_tokens, to->n_cached_tokens += c->n_cached_tokens;
+    to->n_generated_tokens += c->n_generated_tokens, to->n_requests += c->n_requests;
+    to->n_cancelled += c->n_cancelled, to->n_steps += c->n_steps, to->n_busy_slot_steps += c->n_busy_slot_steps;
+    to->prompt_ns += c->prompt_ns, to->generate_ns += c->generate_ns, to->queue_ns += c->queue_ns;
+    to->first_token_ns += c->first_token_ns;
+    whit_histogram_merge(&to->queued, &c->queued), whit_histogram_merge(&to->first_token, &c->first_token);
+    whit_histogram_merge(&to->per_token, &c->per_token), whit_histogram_merge(&to->whole, &c->whole);
+    to->n_slots += c->n_slots, to->n_busy += c->n_busy, to->n_queued += c->n_queued;
+    to->n_kv_tokens += c->n_kv_tokens;
+    if (c->n_ctx_tokens > to->n_ctx_tokens) to->n_ctx_tokens = c->n_ctx_tokens;
+}
+
+/* With the lock held, of a model that goes away: its counters stay with its entry. */
+static void keep_counts(whit_models *models, const whit_api *api)
+{
+    whit_engine_counts one;
+    for (size_t i = 0; i < models->n; i++)
+        if (models->entries[i].options->name == api->name) {
+            whit_engine_count(api->engine, &one);
+            one.n_slots = one.n_busy = one.n_queued = one.n_kv_tokens = one.n_ctx_tokens = 0;
+            add_counts(&models->entries[i].past, &one);
+        }
+}
+
 static void close_api(whit_api *api)
 {
     if (!api) return;
@@ -168,6 +194,7 @@ static bool make_room(whit_site *site, size_t n_bytes)
         if (!oldest) return false;
         whit_api *api = oldest->api;
         oldest->api = NULL;
+        keep_counts(models, api);
         pthread_mutex_unlock(&models->lock);
         close_api(api);
         pthread_mutex_lock(&models->lock);
@@ -258,6 +285,7 @@ void whit_models_release(whit_api *api)
     for (whit_api **at = &models->retired; over && *at; at = &(*at)->next_retired)
         if (*at == api) {
             *at = api->next_retired;
+            keep_counts(models, api);
             break;
         }
     for (size_t i = 0; i < models->n; i++)
@@ -291,9 +319,11 @@ static void reload(whit_site *site, whit_entry *entry)
     pthread_mutex_lock(&models->lock);
     while (entry->is_opening) pthread_cond_wait(&models->changed, &models->lock);
     whit_api *before = entry->api;
+    next.past = entry->past;
     *entry = next;
     entry->api = api;
     bool in_use = before && before->n_users > 0;
+    if (before && !in_use) keep_counts(models, before);
     if (in_use) {
         before->is_retired = true;
         before->next_retired = models->retired;
@@ -326,29 +356,23 @@ bool whit_models_are_idle(whit_site *site)
     return idle;
 }
 
-static void add_counts(whit_engine_counts *to, const whit_engine_counts *c)
-{
-    to->n_prompt_tokens += c->n_prompt_tokens, to->n_cached_tokens += c->n_cached_tokens;
-    to->n_generated_tokens += c->n_generated_tokens, to->n_requests += c->n_requests;
-    to->n_cancelled += c->n_cancelled, to->n_steps += c->n_steps, to->n_busy_slot_steps += c->n_busy_slot_steps;
-    to->prompt_ns += c->prompt_ns, to->generate_ns += c->generate_ns, to->queue_ns += c->queue_ns;
-    to->first_token_ns += c->first_token_ns;
-    whit_histogram_merge(&to->queued, &c->queued), whit_histogram_merge(&to->first_token, &c->first_token);
-    whit_histogram_merge(&to->per_token, &c->per_token), whit_histogram_merge(&to->whole, &c->whole);
-    to->n_slots += c->n_slots, to->n_busy += c->n_busy, to->n_queued += c->n_queued;
-    to->n_kv_tokens += c->n_kv_tokens;
-    if (c->n_ctx_tokens > to->n_ctx_tokens) to->n_ctx_tokens = c->n_ctx_tokens;
-}
-
-void whit_models_count(whit_site *site, whit_engine_counts *counts)
+void whit_models_count(whit_site *site, const char *name, whit_engine_counts *counts)
 {
     whit_models *models = site->models;
     whit_engine_counts one;
     memset(counts, 0, sizeof *counts);
     pthread_mutex_lock(&models->lock);
-    for (size_t i = 0; i < models->n; i++)
-        if (models->entries[i].api && models->entries[i].api->engine) {
-            whit_engine_count(models->entries[i].api->engine, &one);
+    for (size_t i = 0; i < models->n; i++) {
+        const whit_entry *entry = &models->entries[i];
+        if (name && entry->options->name != name) continue;
+        add_counts(counts, &entry->past);
+        if (!entry->api || !entry->api->engine) continue;
+        whit_engine_count(entry->api->engine, &one);
+        add_counts(counts, &one);
+    }
+    for (const whit_api *api = models->retired; api; api = api->next_retired)
+        if (!name || api->name == name) {
+            whit_engine_count(api->engine, &one);
             add_counts(counts, &one);
         }
     pthread_mutex_unlock(&models->lock);

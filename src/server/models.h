@@ -13,7 +13,8 @@ typedef struct whit_entry {
     whit_api *api; /* NULL: closed */
     bool is_opening;
     uint64_t used_ns;
-    size_t n_bytes; /* that it takes when it is open */
+    whit_engine_counts past; /* counters of its engines that are closed */
+    size_t n_bytes;          /* that it takes when it is open */
     uint32_t n_vocab, n_ctx_train, n_ctx;
     struct timespec changed; /* of the file, and which one it is */
     ino_t file;
@@ -44,8 +45,9 @@ void whit_models_release(whit_api *api);
 /* Files that were replaced on disk are taken; a line on stderr for each, also where that fails. */
 void whit_models_reload(whit_site *site);
 bool whit_models_are_idle(whit_site *site);
-/* Counts of all open models together. */
-void whit_models_count(whit_site *site, whit_engine_counts *counts);
+/* Counts of the model by that name, which is one of the site's own texts; NULL: of all together. Counters go on where a
+ * model was closed or replaced. */
+void whit_models_count(whit_site *site, const char *name, whit_engine_counts *counts);
 /* For lists: of the i-th, what is known while it is closed, too. */
 bool whit_models_at(whit_site *site, size_t i, whit_entry *entry);
 

@@ -291,16 +291,14 @@ bool whit_ollama_route(whit_api *api, const whit_web_request *request, uint64_t 
         json_object_set_new(model, "expires_at", json_string("9999-12-31T23:59:59Z"));
         whit_api_reply(reply, json_pack("{s:[o]}", "models", model));
     } else if (known_post) {
-        body = json_loadb(request->body ? request->body : "", request->body_bytes, 0, NULL);
-        if (!json_is_object(body))
-            refuse(reply, "the body is no JSON object");
-        else if (*api->stop)
+        body = whit_api_body(request, reply);
+        if (body && *api->stop)
             whit_api_fail(reply, 503, "server_error", NULL, "the server is ending");
-        else if (text)
+        else if (body && text)
             generate(api, body, chat, request->fd, key, reply);
-        else if (!strcmp(path, "embed"))
+        else if (body && !strcmp(path, "embed"))
             embed(api, body, request->fd, reply);
-        else
+        else if (body)
             show(api, reply);
     } else {
         return false;

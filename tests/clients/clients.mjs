@@ -212,7 +212,7 @@ await test("openai: retries", async () => {
 });
 
 const metric = async (name) => Number((await (await fetch(`${base}/metrics`)).text()).match(
-    new RegExp(`^whit:${name} (\\S+)`, "m"))[1]);
+    new RegExp(`^whit:${name}{model="tales"} (\\S+)`, "m"))[1]);
 
 await test("openai: a stream that is left ends on the server", async () => {
     const before = await metric("requests_cancelled_total");

@@ -117,7 +117,7 @@ def n_begun(port):
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", "/metrics")
     metrics = connection.getresponse().read().decode()
-    return int(re.search(r"^whit:time_to_first_token_seconds_count (\d+)", metrics, re.M).group(1))
+    return int(re.search(r"^whit:time_to_first_token_seconds_count\{.*\} (\d+)", metrics, re.M).group(1))
 
 
 def wait_for_share(balancer, replica):

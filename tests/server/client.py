@@ -53,6 +53,11 @@ class Server:
     def get(self, path):
         return json.loads(self.ask("GET", path)[1])
 
+    def metric(self, name, model=None):
+        """Of one model, or the first."""
+        pattern = r"^whit:%s\{model=\"%s\"\} (\S+)$" % (name, re.escape(model) if model else "[^\"]*")
+        return float(re.search(pattern, self.ask("GET", "/metrics")[1].decode(), re.M).group(1))
+
     def post(self, path, body, status=200):
         got, text = self.ask("POST", path, body)
         check(got == status, path, str(body)[:200], "gave", got, text[:300])

@@ -76,6 +76,10 @@ def test_swapping():
                                                                   "temperature": 0})
             counts[status] += 1
             check(status == 503 or json.loads(text)["choices"][0]["text"] == {"one": one, "two": two}[name], name)
+    # Counters go on where a model was closed.
+    for name in ("one", "two"):
+        check(server.metric("requests_total", name) == 3 and server.metric("tokens_predicted_total", name) == 72, name)
+        check(server.metric("slots", name) == (4 if name == "two" else 0), "slots of", name)
     threads = [threading.Thread(target=load, args=(name,)) for name in ("one", "two", "one", "two")]
     for thread in threads:
         thread.start()

@@ -59,6 +59,12 @@ def post(path, body, status=200):
     return json.loads(text)
 
 
+def metric(name):
+    """Of the first model."""
+    text = ask("GET", "/metrics")[1].decode()
+    return float(re.search(r"^whit:%s\{model=\"[^\"]*\"\} (\S+)$" % name, text, re.M).group(1))
+
+
 def events(body, path="/v1/chat/completions"):
     status, text = ask("POST", path, {**body, "stream": True})
     check(status == 200, body, status, text[:200])
@@ -72,7 +78,7 @@ def test_endpoints():
         status, text = ask("GET", path)
         check(status == 200, path, status)
         json.loads(text)
-    check(b"\nwhit:requests_processing 0\n" in ask("GET", "/metrics")[1], "no metrics")
+    check(metric("requests_processing") == 0, "no metrics")
     done = post("/v1/completions", {"prompt": "Once upon a time", "max_tokens": 12, "temperature": 0, "logprobs": 2})
     choice = done["choices"][0]
     check(done["usage"]["completion_tokens"] == 12 and choice["finish_reason"] == "length", done)
@@ -396,10 +402,9 @@ def test_operations():
     ask("GET", "/nowhere")
     metrics = ask("GET", "/metrics")[1].decode()
     for name in ("queue_time_seconds", "time_to_first_token_seconds", "request_latency_seconds"):
-        counts = [int(n) for n in re.findall(r"whit:%s_bucket\{le=[^}]*\} (\d+)" % name, metrics)]
-        check(counts == sorted(counts) and counts[-1] == 3 and "whit:%s_count 3\n" % name in metrics, name, counts)
-    sampled = int(re.search(r"whit:time_per_output_token_seconds_count (\d+)", metrics).group(1))
-    generated = int(re.search(r"whit:tokens_predicted_total (\d+)", metrics).group(1))
+        counts = [int(n) for n in re.findall(r"whit:%s_bucket\{model=\"[^\"]*\",le=[^}]*\} (\d+)" % name, metrics)]
+        check(counts == sorted(counts) and counts[-1] == 3 and metric(name + "_count") == 3, name, counts)
+    sampled, generated = metric("time_per_output_token_seconds_count"), metric("tokens_predicted_total")
     check(sampled == generated - 3, "every token but the first of an answer", sampled, generated)
     held = []
     for thread in os.listdir("/proc/%d/task" % server.pid):
@@ -689,6 +694,53 @@ def test_variables():
     del os.environ["WHIT_KV"]
 
 
+def test_programs():
+    """A program that runs for every token; a mistake ends its own request alone."""
+    asked = {"prompt": "Once upon a time", "max_tokens": 24, "temperature": 0}
+    plain = post("/v1/completions", asked)["choices"][0]["text"]
+    text = "let best = argmax(logits)\nlogits[best] -= 100.0\nif step == 9 { end = 1 }\n"
+    with open("second.ndl", "w", encoding="ascii") as out:
+        out.write(text)
+    alone = subprocess.run([*os.environ["WHIT"].split(), "run", "-m", os.environ["SOURCE"] + "/tools/tales/tales.ndf",
+                            "-p", asked["prompt"], "-n", "24", "--temp", "0", "--program", "second.ndl"],
+                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout.decode()
+    done = post("/v1/completions", {**asked, "program": text})
+    choice = done["choices"][0]
+    check(choice["text"] != plain and alone.rstrip("\n").endswith(choice["text"]), choice, alone)
+    check(done["usage"]["completion_tokens"] == 10 and choice["finish_reason"] == "stop", done)
+    counted = {"program": "state[0] += 1.0\nif state[0] == 4.0 { end = 1 }", "n": 3, "seed": 1, "temperature": 1}
+    check(post("/v1/completions", {**asked, **counted})["usage"]["completion_tokens"] == 12, "a state of each answer")
+    looks = {"program": "if len(history) == %d.0 { end = 1 }" % (3 + len(post("/tokenize", {
+        "content": asked["prompt"], "add_special": True})["tokens"]))}
+    check(post("/v1/completions", {**asked, **looks})["usage"]["completion_tokens"] == 4, "the prompt is its history")
+    both = post("/v1/completions", {**asked, "program": text, "grammar": 'root ::= "yes" | "no"'})["choices"][0]["text"]
+    check(both in ("yes", "no"), "a program goes past a grammar", both)
+    chat = {"messages": [{"role": "user", "content": "a cat"}], "max_tokens": 24, "temperature": 0, "program": text,
+            "ignore_eos": True}
+    check(post("/v1/chat/completions", chat)["usage"]["completion_tokens"] == 10, "of a chat")
+    # Beside one that goes wrong at any moment, others do not notice.
+    got, stop = [], []
+
+    def beside():
+        while not stop:
+            got.append(post("/v1/completions", asked)["choices"][0]["text"])
+    thread = threading.Thread(target=beside)
+    thread.start()
+    for program, says in (("logits = (", "program:1:"), ("let x = 1\nlet y = x / (3 - step)", "program:2:"),
+                          ("while 1 { }", "program:1:"), ("let v = vec(100000000, 1.0)", "program:1:"),
+                          ("logits = cut(logits, largest(logits) + 1.0)", "forbids every token (step 0)"),
+                          ("logits = [1.0]", ""), ("end = 1.5", "program:1:"), ("nobody()", "program:1:"),
+                          ("(" * 60000, "program:1:"), ("x" * 70000, "65536"), (7, "a text")):
+        error = post("/v1/completions", {**asked, "program": program}, 400)["error"]
+        check(says in error["message"], str(program)[:40], error)
+    broken = {**asked, "program": "let y = 1 / (3 - step)"}
+    pieces = events(broken, "/v1/completions")
+    check("program:1:" in pieces[-1]["error"]["message"] and len(pieces) > 1, pieces)
+    stop.append(1)
+    thread.join()
+    check(set(got) == {plain}, "another answer beside programs that go wrong", got)
+
+
 def test_pieces(model):
     """Log-probabilities name tokens by what they add to the text, also where tokenizers drop a first space."""
     global port
@@ -705,6 +757,10 @@ def some_request(rng, i):
     body = {"max_tokens": rng.randrange(1, 80), "seed": i, "temperature": rng.choice([0, 0.8, 1.5])}
     if rng.random() < 0.3:
         body["grammar"] = rng.choice(['root ::= [a-z ]{5,40} "."', 'root ::= "yes" | "no" | "maybe " root'])
+    if rng.random() < 0.3:
+        body["program"] = rng.choice(["logits = logits * 0.5", "if step == 7 { end = 1 }",
+                                      "state[step % 256] = float(token)\nlogits -= range(len(logits)) * sum(state) / 1e8",
+                                      "logits = max(logits, largest(logits) - 12.0)"])
     if rng.random() < 0.5:
         body["prompt"] = "Once upon a time there was " * rng.randrange(0, 12) + rng.choice(["a cat", "a big dog", "Tim"])
     else:
@@ -743,12 +799,10 @@ def test_together():
     for request, a, b in zip(requests, alone, together):
         check(a == b, request, "alone:", a, "together:", b)
     deadline = time.time() + 20
-    while b"\nwhit:requests_processing 0\n" not in ask("GET", "/metrics")[1] and time.time() < deadline:
+    while metric("requests_processing") and time.time() < deadline:
         time.sleep(0.1)
-    metrics = ask("GET", "/metrics")[1].decode()
-    check("\nwhit:requests_processing 0\n" in metrics, "requests of clients that left go on")
-    cached = float(re.search(r"^whit:prompt_tokens_cached_total (\S+)", metrics, re.M).group(1))
-    check(cached > 0, "no beginning was found again")
+    check(metric("requests_processing") == 0, "requests of clients that left go on")
+    check(metric("prompt_tokens_cached_total") > 0, "no beginning was found again")
 
 
 def test_keys(key_file):
@@ -783,6 +837,7 @@ test_ollama()
 test_refusals()
 test_framing()
 test_fields()
+test_programs()
 test_together()
 # SIGTERM lets what runs end.
 result = []

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "lang/model/token_program.h"
+#include "runtime/program.h"
 
-struct whit_token_program {
+#include "base/cpu.h"
+#include "base/options.h"
+#include "kernels/quat/quat.h"
+
+struct whit_program {
     whit_lang *lang;
-    whit_stage stage;
-    float *history; /* (n_history): the last tokens, oldest first */
+    whit_quat_kernels quat; /* where none were given */
+    float *history;         /* (n_history): the last tokens, oldest first */
     uint32_t n_history, n_held;
     int64_t n_generated;
     int32_t last;
@@ -13,7 +17,7 @@ struct whit_token_program {
 enum { STATE_ELEMS = 256 };
 
 /* Appends a token; the oldest half goes where the room ends. */
-static void remember(whit_token_program *program, int32_t id)
+static void remember(whit_program *program, int32_t id)
 {
     if (program->n_held == program->n_history) {
         uint32_t kept = program->n_history / 2;
@@ -26,7 +30,7 @@ static void remember(whit_token_program *program, int32_t id)
 
 static whit_status apply(void *user, float *logits, uint32_t n_vocab, whit_error *error)
 {
-    whit_token_program *program = user;
+    whit_program *program = user;
     whit_lang *lang = program->lang;
     WHIT_TRY(whit_lang_set_int(lang, "step", program->n_generated, error));
     WHIT_TRY(whit_lang_set_int(lang, "token", program->last, error));
@@ -42,7 +46,7 @@ static whit_status apply(void *user, float *logits, uint32_t n_vocab, whit_error
 
 static whit_status accept(void *user, int32_t id, bool *end, whit_error *error)
 {
-    whit_token_program *program = user;
+    whit_program *program = user;
     int64_t wants_end = 0;
     (void)error;
     remember(program, id);
@@ -51,7 +55,7 @@ static whit_status accept(void *user, int32_t id, bool *end, whit_error *error)
     return WHIT_OK;
 }
 
-static whit_status declare(whit_token_program *program, whit_error *error)
+static whit_status declare(whit_program *program, whit_error *error)
 {
     static const float zeros[STATE_ELEMS];
     whit_lang *lang = program->lang;
@@ -65,39 +69,48 @@ static whit_status declare(whit_token_program *program, whit_error *error)
     return WHIT_OK;
 }
 
-whit_status whit_token_program_open(const char *name, const char *text, size_t n_bytes,
-                                    const whit_token_program_options *options, whit_token_program **out,
-                                    whit_error *error)
+whit_status whit_program_open_tier(const char *name, const char *text, size_t text_bytes,
+                                   const whit_program_options *options, const whit_program_tier *tier,
+                                   whit_program **out, whit_error *error)
 {
-    whit_token_program *program = whit_zalloc(NULL, sizeof *program);
     *out = NULL;
+    whit_program_options o = whit_program_options_default();
+    WHIT_TRY(whit_options_read(&o, sizeof o, options, "whit_program_options", error));
+    whit_program *program = whit_zalloc(NULL, sizeof *program);
     if (!program) return whit_fail_memory(error, "a program", sizeof *program);
-    program->n_history = options->n_history > 1 ? options->n_history : 4096;
+    program->n_history = o.n_history > 1 ? o.n_history : 2;
     program->last = -1;
     program->history = whit_zalloc_array(NULL, program->n_history, sizeof *program->history);
-    whit_lang_options wanted = {.max_ms = options->max_ms ? options->max_ms : 1000,
-                                .max_bytes = options->max_bytes,
-                                .tier = options->tier,
-                                .jit = whit_lang_jit_native(),
-                                .quat = options->quat};
-    whit_status status = program->history ? whit_lang_open(&wanted, &program->lang, error)
-                                          : whit_fail_memory(error, "a history", program->n_history * sizeof(float));
+    whit_lang_options wanted = {
+        .max_ms = o.max_ms, .max_bytes = o.max_bytes, .tier = tier->tier, .jit = tier->jit, .quat = tier->quat};
+    whit_status status = WHIT_OK;
+    if (!program->history) status = whit_fail_memory(error, "a history", program->n_history * sizeof(float));
+    if (status == WHIT_OK && !wanted.quat) {
+        whit_cpu cpu;
+        whit_cpu_detect_isa(&cpu);
+        status = whit_quat_select(&cpu, NULL, &program->quat, error);
+        wanted.quat = &program->quat;
+    }
+    if (status == WHIT_OK) status = whit_lang_open(&wanted, &program->lang, error);
     if (status == WHIT_OK) status = declare(program, error);
-    if (status == WHIT_OK) status = whit_lang_load(program->lang, name, text, n_bytes, error);
+    if (status == WHIT_OK) status = whit_lang_load(program->lang, name, text, text_bytes, error);
     if (status != WHIT_OK) {
-        whit_token_program_close(program);
+        whit_program_close(program);
         return status;
     }
-    for (size_t i = 0; i < options->n_prompt; i++) remember(program, options->prompt[i]);
-    program->stage = whit_stage_default();
-    program->stage.user = program;
-    program->stage.apply = apply;
-    program->stage.accept = accept;
+    for (size_t i = 0; i < o.n_prompt; i++) remember(program, o.prompt[i]);
     *out = program;
     return WHIT_OK;
 }
 
-void whit_token_program_close(whit_token_program *program)
+whit_status whit_program_open(const char *name, const char *text, size_t text_bytes,
+                              const whit_program_options *options, whit_program **program, whit_error *error)
+{
+    const whit_program_tier tier = {.tier = WHIT_LANG_CLOSURES}; /* hosts may refuse executable pages */
+    return whit_program_open_tier(name, text, text_bytes, options, &tier, program, error);
+}
+
+void whit_program_close(whit_program *program)
 {
     if (!program) return;
     whit_lang_close(program->lang);
@@ -105,7 +118,11 @@ void whit_token_program_close(whit_token_program *program)
     whit_free(NULL, program, sizeof *program);
 }
 
-const whit_stage *whit_token_program_stage(const whit_token_program *program)
+whit_stage whit_program_stage(whit_program *program)
 {
-    return &program->stage;
+    whit_stage stage = whit_stage_default();
+    stage.user = program;
+    stage.apply = apply;
+    stage.accept = accept;
+    return stage;
 }

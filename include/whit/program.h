@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ * Programs of the array language (docs/arrays.md) as stages of generations: one runs before every token is
+ * picked, sees the logits, the tokens so far and a state of its own, and changes the logits. It reaches
+ * nothing else, and its time and memory are limited. */
+#ifndef WHIT_PROGRAM_H
+#define WHIT_PROGRAM_H
+
+#include "generation.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Of one generation, and one thread at a time. */
+typedef struct whit_program whit_program;
+typedef struct whit_program_options {
+    size_t struct_bytes;
+    uint32_t max_ms;       /* of processor time for one token; default 1,000 */
+    uint32_t n_history;    /* most tokens that it can look back on; default 4,096 */
+    size_t max_bytes;      /* of its arrays; default 64 MiB */
+    const int32_t *prompt; /* the tokens that it can look back on at first; copied */
+    size_t n_prompt;
+} whit_program_options;
+static inline whit_program_options whit_program_options_default(void)
+{
+    whit_program_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_bytes = sizeof options;
+    options.max_ms = 1000;
+    options.n_history = 4096;
+    options.max_bytes = (size_t)64 << 20;
+    return options;
+}
+
+/* Compiles a text of 1 MiB at most, which need not stay; a mistake is an error that begins with
+ * "NAME:LINE:COLUMN: ". `options` may be NULL. */
+WHIT_API whit_status whit_program_open(const char *name, const char *text, size_t text_bytes,
+                                       const whit_program_options *options, whit_program **program, whit_error *error);
+WHIT_API void whit_program_close(whit_program *program);
+
+/* The stage for whit_generate_options.stages, of one generation; the program outlives it. A mistake while it
+ * runs, a limit, or logits that forbid every token end that generation with an error. */
+WHIT_API whit_stage whit_program_stage(whit_program *program);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

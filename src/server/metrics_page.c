@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ * GET /metrics: Prometheus' text. Every line names its model; counters of one that was closed stay. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/models.h"
+
+enum { N_ROWS = 15 };
+
+static const struct {
+    const char *name, *type, *help;
+} rows[N_ROWS] = {
+    {"prompt_tokens_total", "counter", "Prompt tokens computed."},
+    {"prompt_tokens_cached_total", "counter", "Prompt tokens that were there already."},
+    {"prompt_seconds_total", "counter", "Time with prompts."},
+    {"tokens_predicted_total", "counter", "Tokens generated."},
+    {"tokens_predicted_seconds_total", "counter", "Time with generation, summed over requests."},
+    {"requests_total", "counter", "Requests begun."},
+    {"requests_cancelled_total", "counter", "Requests whose client left."},
+    {"queue_seconds_total", "counter", "Time that requests waited for a slot."},
+    {"first_token_seconds_total", "counter", "Time from a request to its first token."},
+    {"steps_total", "counter", "Steps of the engine."},
+    {"requests_processing", "gauge", "Requests at work."},
+    {"requests_deferred", "gauge", "Requests that wait."},
+    {"slots", "gauge", "Slots in all; 0 while the model is closed."},
+    {"kv_cache_usage_ratio", "gauge", "Tokens held, of those that fit."},
+    {"n_busy_slots_per_decode", "gauge", "Slots at work in a step, on average."},
+};
+
+static void list_values(const whit_engine_counts *c, double values[N_ROWS])
+{
+    double n_kv = (double)c->n_slots * c->n_ctx_tokens;
+    const double list[N_ROWS] = {(double)c->n_prompt_tokens,
+                                 (double)c->n_cached_tokens,
+                                 (double)c->prompt_ns / 1e9,
+                                 (double)c->n_generated_tokens,
+                                 (double)c->generate_ns / 1e9,
+                                 (double)c->n_requests,
+                                 (double)c->n_cancelled,
+                                 (double)c->queue_ns / 1e9,
+                                 (double)c->first_token_ns / 1e9,
+                                 (double)c->n_steps,
+                                 c->n_busy,
+                                 c->n_queued,
+                                 c->n_slots,
+                                 n_kv > 0 ? (double)c->n_kv_tokens / n_kv : 0,
+                                 c->n_steps ? (double)c->n_busy_slot_steps / (double)c->n_steps : 0};
+    memcpy(values, list, sizeof list);
+}
+
+/* A label's value as the format wants it. */
+static void append_escaped(whit_buf *out, const char *text)
+{
+    for (; *text; text++) {
+        char c = *text;
+        if (c == '\\' || c == '"' || c == '\n') whit_buf_append(out, "\\", 1);
+        whit_buf_append(out, c == '\n' ? "n" : &c, 1);
+    }
+    whit_buf_append(out, "", 1);
+}
+
+void whit_metrics_reply(whit_site *site, whit_web_reply *reply)
+{
+    size_t n = site->models->n;
+    whit_engine_counts *counts = calloc(n, sizeof *counts);
+    double(*values)[N_ROWS] = calloc(n, sizeof *values);
+    whit_buf *names = calloc(n, sizeof *names), *out = &reply->body;
+    bool ok = counts && values && names;
+    for (size_t i = 0; ok && i < n; i++) {
+        const char *name = site->models->entries[i].options->name;
+        whit_models_count(site, name, &counts[i]);
+        list_values(&counts[i], values[i]);
+        append_escaped(&names[i], name);
+        ok = !names[i].failed;
+    }
+    const struct {
+        const char *name, *help;
+        size_t at;
+    } histograms[] = {
+        {"queue_time_seconds", "Time that requests waited for a slot.", offsetof(whit_engine_counts, queued)},
+        {"time_to_first_token_seconds", "Time from a request to its first token.",
+         offsetof(whit_engine_counts, first_token)},
+        {"time_per_output_token_seconds", "Time between two tokens of an answer.",
+         offsetof(whit_engine_counts, per_token)},
+        {"request_latency_seconds", "Time from a request to the end of its answer.",
+         offsetof(whit_engine_counts, whole)},
+    };
+    for (size_t k = 0; ok && k < sizeof histograms / sizeof *histograms; k++) {
+        whit_metric_begin(histograms[k].name, "histogram", histograms[k].help, out);
+        for (size_t i = 0; i < n; i++)
+            whit_histogram_write((const whit_histogram *)((const char *)&counts[i] + histograms[k].at),
+                                 histograms[k].name, (const char *)names[i].data, out);
+    }
+    for (size_t k = 0; ok && k < N_ROWS; k++) {
+        whit_metric_begin(rows[k].name, rows[k].type, rows[k].help, out);
+        for (size_t i = 0; i < n; i++)
+            whit_buf_printf(out, "whit:%s{model=\"%s\"} %.9g\n", rows[k].name, (const char *)names[i].data,
+                            values[i][k]);
+    }
+    for (size_t i = 0; names && i < n; i++) whit_buf_free(&names[i]);
+    free(names);
+    free(values);
+    free(counts);
+    reply->status = ok && !out->failed ? 200 : 500;
+    reply->type = "text/plain; version=0.0.4";
+}
