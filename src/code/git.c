@@ -3,7 +3,6 @@
  * file's last commit and hands it over. */
 #include "code/git.h"
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "code/diff.h"
 #include "whit_config.h"
@@ -18,12 +17,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <git2.h>
-#include <poll.h>
-#include <signal.h>
 #include <sys/wait.h>
 
-#define BLOB_BYTES  (8u << 20)
-#define PATIENCE_MS 3000
+#define BLOB_BYTES       (8u << 20)
+#define PATIENCE_SECONDS 30
+#define FILES_MAX        1024
 
 #define FUNCTIONS(X)                                                                                                   \
     X(git_libgit2_init)                                                                                                \
@@ -42,7 +40,9 @@ struct git {
 };
 
 struct whit_git_file {
-    whit_buf text; /* as HEAD has it */
+    int fd;        /* what the process hands over comes here; -1: it is done */
+    whit_buf got;  /* its size (u64), and the content as HEAD has it */
+    bool is_known; /* all of it has come */
 };
 
 /* Without one, the library need not be opened at all. */
@@ -71,74 +71,89 @@ static bool load(struct git *git)
     return whole && git->git_libgit2_init() > 0;
 }
 
-/* In the process of its own: 'y' and the content, or nothing. */
-static bool hand_over(const char *path, int fd)
+/* In the process of its own: the content behind its size, or nothing. */
+static void hand_over(const char *path, int fd)
 {
     struct git git = {0};
     char folder[PATH_MAX], name[PATH_MAX + 8];
     const char *slash = strrchr(path, '/'), *top;
     git_repository *repository;
     git_object *object;
-    if (!slash || !load(&git)) return false;
+    if (!slash || !load(&git)) return;
     snprintf(folder, sizeof folder, "%.*s", (int)(slash - path + 1), path);
     if (git.git_repository_open_ext(&repository, folder, 0, NULL) || !(top = git.git_repository_workdir(repository)) ||
         strncmp(path, top, strlen(top)) != 0)
-        return false;
+        return;
     snprintf(name, sizeof name, "HEAD:%s", path + strlen(top));
-    if (git.git_revparse_single(&object, repository, name) || git.git_object_type(object) != GIT_OBJECT_BLOB)
-        return false;
+    if (git.git_revparse_single(&object, repository, name) || git.git_object_type(object) != GIT_OBJECT_BLOB) return;
     const git_blob *blob = (const git_blob *)object;
-    if (git.git_blob_rawsize(blob) > BLOB_BYTES || git.git_blob_is_binary(blob)) return false;
-    return whit_write_all(fd, "y", 1) &&
-        whit_write_all(fd, git.git_blob_rawcontent(blob), (size_t)git.git_blob_rawsize(blob));
+    if (git.git_blob_rawsize(blob) > BLOB_BYTES || git.git_blob_is_binary(blob)) return;
+    uint64_t size = git.git_blob_rawsize(blob);
+    if (whit_write_all(fd, &size, sizeof size)) whit_write_all(fd, git.git_blob_rawcontent(blob), (size_t)size);
 }
 
-/* Until the other end closes; false where that takes too long. */
-static bool read_all(int fd, whit_buf *out)
+bool whit_git_ask(const char *path, whit_git_file **file)
 {
-    for (uint64_t begun_ns = whit_now_ns(); whit_now_ns() - begun_ns < PATIENCE_MS * 1000000ull;) {
-        struct pollfd ready = {fd, POLLIN, 0};
-        int n_ready = poll(&ready, 1, PATIENCE_MS);
-        if (n_ready < 0 && errno == EINTR) continue;
-        if (n_ready <= 0 || !whit_buf_reserve(out, 65536)) return false;
-        ssize_t n = read(fd, out->data + out->size_bytes, 65536);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return n == 0;
-        out->size_bytes += (size_t)n;
-    }
-    return false;
-}
-
-bool whit_git_open(const char *path, whit_git_file **file)
-{
-    whit_buf got = {.limit_bytes = BLOB_BYTES + 131072};
     int ends[2], status;
     *file = NULL;
     if (!is_in_work_tree(path) || pipe2(ends, O_CLOEXEC) != 0) return false;
-    pid_t child = fork();
-    if (child == 0) _exit(!hand_over(path, ends[1]));
+    whit_git_file *own = calloc(1, sizeof *own);
+    pid_t child = own && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0 ? fork() : -1;
+    if (child == 0) { /* a child of the child, which nobody has to wait for */
+        if (fork() == 0) {
+            alarm(PATIENCE_SECONDS); /* where a file system hangs */
+            for (int fd = 0; fd < FILES_MAX; fd++)
+                if (fd != ends[1]) close(fd); /* terminals and pipes that others wait on */
+            hand_over(path, ends[1]);
+        }
+        _exit(0);
+    }
     close(ends[1]);
-    bool ok = child > 0 && read_all(ends[0], &got) && got.size_bytes && got.data[0] == 'y';
-    close(ends[0]);
-    if (child > 0 && !ok) kill(child, SIGKILL);
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    whit_git_file *own = ok && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? calloc(1, sizeof *own) : NULL;
-    if (!own) {
-        whit_buf_free(&got);
+    if (child < 0) {
+        close(ends[0]);
+        free(own);
         return false;
     }
-    got.size_bytes--;
-    memmove(got.data, got.data + 1, got.size_bytes);
-    own->text = got;
+    *own = (whit_git_file){.fd = ends[0], .got.limit_bytes = BLOB_BYTES + 131072};
     *file = own;
     return true;
+}
+
+int whit_git_fd(const whit_git_file *file)
+{
+    return file ? file->fd : -1;
+}
+
+bool whit_git_is_known(const whit_git_file *file)
+{
+    return file && file->is_known;
+}
+
+void whit_git_pump(whit_git_file *file)
+{
+    while (file && file->fd >= 0) {
+        ssize_t n =
+            whit_buf_reserve(&file->got, 65536) ? read(file->fd, file->got.data + file->got.size_bytes, 65536) : 0;
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EAGAIN) return;
+        if (n > 0) {
+            file->got.size_bytes += (size_t)n;
+            continue;
+        }
+        close(file->fd);
+        file->fd = -1;
+        file->is_known =
+            n == 0 && file->got.size_bytes >= 8 && whit_load_u64(file->got.data) == (uint64_t)file->got.size_bytes - 8;
+    }
 }
 
 void whit_git_close(whit_git_file *file)
 {
     if (!file) return;
-    whit_buf_free(&file->text);
+    if (file->fd >= 0) close(file->fd);
+    whit_buf_free(&file->got);
     free(file);
 }
 
@@ -147,7 +162,8 @@ size_t whit_git_changes(const whit_git_file *file, const void *text, size_t n_by
 {
     whit_buf runs = {0};
     size_t n = 0;
-    if (whit_diff_lines((const char *)file->text.data, file->text.size_bytes, text, n_bytes, &runs))
+    if (file->is_known &&
+        whit_diff_lines((const char *)file->got.data + 8, file->got.size_bytes - 8, text, n_bytes, &runs))
         n = runs.size_bytes / sizeof(whit_diff_run);
     for (size_t i = 0; i < n && i < max; i++) {
         const whit_diff_run *run = (const whit_diff_run *)(const void *)runs.data + i;
@@ -160,11 +176,28 @@ size_t whit_git_changes(const whit_git_file *file, const void *text, size_t n_by
 
 #else
 
-bool whit_git_open(const char *path, whit_git_file **file)
+bool whit_git_ask(const char *path, whit_git_file **file)
 {
     (void)path;
     *file = NULL;
     return false;
+}
+
+int whit_git_fd(const whit_git_file *file)
+{
+    (void)file;
+    return -1;
+}
+
+bool whit_git_is_known(const whit_git_file *file)
+{
+    (void)file;
+    return false;
+}
+
+void whit_git_pump(whit_git_file *file)
+{
+    (void)file;
 }
 
 void whit_git_close(whit_git_file *file)

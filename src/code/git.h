@@ -19,9 +19,15 @@ typedef struct whit_git_change {
 
 typedef struct whit_git_file whit_git_file;
 
-/* The file as HEAD has it; `path` is absolute. False, and *file NULL, where it is in no work tree, or in no
- * commit, or over 8 MiB, or where this whit or this machine has no libgit2. */
-bool whit_git_open(const char *path, whit_git_file **file);
+/* Begins to find out how HEAD has a file; `path` is absolute. False, and *file NULL, where it is in no work tree, or
+ * where this whit or this machine has no libgit2. */
+bool whit_git_ask(const char *path, whit_git_file **file);
+/* What to poll for reading while the answer comes; -1 where it has come. NULL is allowed here and below. */
+int whit_git_fd(const whit_git_file *file);
+/* Takes what has come of the answer, without waiting. */
+void whit_git_pump(whit_git_file *file);
+/* Whether the file is known: not while the answer comes, nor where it is in no commit, or over 8 MiB. */
+bool whit_git_is_known(const whit_git_file *file);
 void whit_git_close(whit_git_file *file);
 /* The changes of a text, in the order of its lines, at most `max`; returns how many there are. 0 for one
  * that is the same, and where memory is short. */

@@ -423,6 +423,7 @@ void whit_editor_key(whit_editor *e, whit_key key, const char *paste, size_t n_p
 {
     if (!e->root || e->done) return;
     e->message[0] = 0;
+    e->git_wish = ED_GIT_NOTHING;
     if (e->recording && !e->playing && key.code < WHIT_KEY_PASTE) record(e, key);
     if (key.code == WHIT_KEY_TAB && !key.mods && ed_suggest_accept(e)) return;
     const struct ed_doc *doc = e->window->doc;
@@ -459,6 +460,8 @@ size_t whit_editor_fds(const whit_editor *e, struct pollfd *fds, size_t max)
         fds[n++] = (struct pollfd){both[0], POLLIN, 0};
         fds[n++] = (struct pollfd){both[1], POLLOUT, 0};
     }
+    int git = e->window ? whit_git_fd(e->window->doc->git.file) : -1;
+    if (git >= 0 && n < max) fds[n++] = (struct pollfd){git, POLLIN, 0};
     if (e->options.suggester && n < max) fds[n++] = (struct pollfd){e->options.suggester->fd, POLLIN, 0};
     return n;
 }
@@ -475,6 +478,7 @@ bool whit_editor_ready(whit_editor *e)
     if (!e->root || e->done) return false;
     bool redraw = ed_language_pump(e);
     redraw = ed_suggest_take(e) || redraw;
+    redraw = ed_git_answer(e) || redraw;
     return (e->options.panel && e->options.panel->pump(e->options.panel->user, e)) || redraw;
 }
 

@@ -43,9 +43,9 @@ bool whit_editor_is_done(const whit_editor *editor);
 bool whit_editor_idle(whit_editor *editor, bool *redraw);
 /* After how long without a key to call whit_editor_idle; -1: never. */
 int whit_editor_wait_ms(const whit_editor *editor);
-/* What to poll for beside keys (language servers, the agent, the suggester), at most WHIT_EDITOR_FDS; and what to call
- * when one of them is ready: true where the screen would now be another. */
-#define WHIT_EDITOR_FDS 35
+/* What to poll for beside keys (language servers, the agent, git, the suggester), at most WHIT_EDITOR_FDS; and what
+ * to call when one of them is ready: true where the screen would now be another. */
+#define WHIT_EDITOR_FDS 36
 size_t whit_editor_fds(const whit_editor *editor, struct pollfd *fds, size_t max);
 bool whit_editor_ready(whit_editor *editor);
 /* Looks whether others have changed the files. */

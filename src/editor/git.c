@@ -22,11 +22,12 @@ bool ed_git_update(struct ed_doc *doc)
     if (!git->asked) {
         git->asked = true;
         git->version = UINT64_MAX;
-        whit_git_open(buffer->path, &git->file);
+        whit_git_ask(buffer->path, &git->file);
     }
+    whit_git_pump(git->file);
     uint64_t size = whit_text_size(buffer->text);
     bool waits = size > TYPED_BYTES && whit_buffer_is_modified(buffer) && git->version != UINT64_MAX;
-    if (!git->file || git->version == buffer->version || waits || size > TEXT_BYTES) return false;
+    if (!whit_git_is_known(git->file) || git->version == buffer->version || waits || size > TEXT_BYTES) return false;
     git->version = buffer->version;
     git->n_changes = 0;
     whit_git_change *room = git->changes ? git->changes : malloc(ED_GIT_CHANGES_MAX * sizeof *room);
@@ -66,8 +67,12 @@ static void go(ed *e, bool back)
     struct ed_doc *doc = e->window->doc;
     ed_git_update(doc);
     const struct ed_git *git = &doc->git;
+    if (whit_git_fd(git->file) >= 0) { /* goes on when the answer has come, unless a key does first */
+        e->git_wish = back ? ED_GIT_PREVIOUS : ED_GIT_NEXT;
+        return;
+    }
     uint64_t line = whit_text_line_at(ed_text(e), ed_cursor(e)->offset);
-    if (!git->file) {
+    if (!whit_git_is_known(git->file)) {
         ed_complain(e, "%s is in no commit of a git work tree", doc->buffer->name);
         return;
     }
@@ -87,6 +92,18 @@ static void go(ed *e, bool back)
     }
     ed_place(e, git->changes[chosen].line < lines ? git->changes[chosen].line : lines, 1);
     ed_say(e, "change %zu of %zu", chosen + 1, git->n_changes);
+}
+
+bool ed_git_answer(ed *e)
+{
+    whit_git_file *file = e->window->doc->git.file;
+    if (whit_git_fd(file) < 0) return false;
+    whit_git_pump(file);
+    if (whit_git_fd(file) >= 0 || !e->git_wish) return false;
+    bool back = e->git_wish == ED_GIT_PREVIOUS;
+    e->git_wish = ED_GIT_NOTHING;
+    go(e, back);
+    return true;
 }
 
 void ed_git_next(ed *e)

@@ -197,7 +197,8 @@ struct whit_editor {
     struct ed_asked asked;
     struct ed_panel panel;
     struct ed_suggestion suggestion;
-    whit_graph *graph; /* the project's; NULL: not asked for yet */
+    enum { ED_GIT_NOTHING, ED_GIT_NEXT, ED_GIT_PREVIOUS } git_wish; /* for when git's answer has come */
+    whit_graph *graph;                                              /* the project's; NULL: not asked for yet */
     bool config_read;
     char config_path[512];
 };
@@ -303,6 +304,8 @@ void ed_vi_draw_mode(const ed *e, char *mode, size_t room_bytes);
 /* git.c */
 void ed_git_forget(struct ed_doc *doc); /* HEAD is looked at again */
 bool ed_git_update(struct ed_doc *doc); /* true: the marks may be others now */
+/* Takes git's answer as far as it has come; true: the screen would now be another. */
+bool ed_git_answer(ed *e);
 /* "+", "~" or "-" for a line (from 1); NULL where nothing was changed. */
 const char *ed_git_mark(const struct ed_doc *doc, uint64_t line, whit_style *style);
 void ed_git_next(ed *e);
