@@ -55,7 +55,7 @@ typedef struct whit_call {
     const char *name;
     enum {
         CALL_REFUSE,   /* always */
-        CALL_UNSPACED, /* refused where there are no name spaces of its own */
+        CALL_UNSPACED, /* refused where it names a path, or there are no name spaces of its own */
         CALL_READ,     /* names a path */
         CALL_WRITE,    /* names a path that it changes */
         CALL_OPEN,     /* names a path, flags behind it say which of the two */
