@@ -1,2 +1,4 @@
 whit_fuzz(server_request)
 target_link_libraries(fuzz_server_request PRIVATE whit_server)
+whit_fuzz(server_wire)
+target_link_libraries(fuzz_server_wire PRIVATE whit_server)
