@@ -244,22 +244,27 @@ whit_api *whit_models_acquire(whit_site *site, const char *name, whit_web_reply 
         return NULL;
     }
     pthread_mutex_lock(&models->lock);
-    while (!entry->api && entry->is_opening) pthread_cond_wait(&models->changed, &models->lock);
-    if (!entry->api) {
-        bool fits = make_room(site, entry->n_bytes);
-        if (!fits) status = whit_fail(&error, WHIT_ERROR_LIMIT, "the other models are at work, and no memory is left");
-        if (fits && !entry->api) { /* another may have opened it meanwhile */
-            whit_api *api;
-            entry->is_opening = true;
-            pthread_mutex_unlock(&models->lock);
-            status = open_entry(site, entry, &api, &error);
-            pthread_mutex_lock(&models->lock);
-            entry->api = api;
-            entry->is_opening = false;
-            pthread_cond_broadcast(&models->changed);
+    whit_api *api;
+    while (status == WHIT_OK && !entry->api) {
+        if (entry->is_opening) {
+            pthread_cond_wait(&models->changed, &models->lock);
+            continue;
         }
+        bool fits = make_room(site, entry->n_bytes);
+        if (entry->api || entry->is_opening) continue; /* by another, while the lock was free */
+        if (!fits) {
+            status = whit_fail(&error, WHIT_ERROR_LIMIT, "the other models are at work, and no memory is left");
+            break;
+        }
+        entry->is_opening = true;
+        pthread_mutex_unlock(&models->lock);
+        status = open_entry(site, entry, &api, &error);
+        pthread_mutex_lock(&models->lock);
+        entry->api = api;
+        entry->is_opening = false;
+        pthread_cond_broadcast(&models->changed);
     }
-    whit_api *api = entry->api;
+    api = entry->api;
     if (api) api->n_users++;
     entry->used_ns = whit_now_ns();
     pthread_mutex_unlock(&models->lock);
@@ -294,13 +299,30 @@ void whit_models_release(whit_api *api)
     if (over) close_api(api);
 }
 
-static void reload(whit_site *site, whit_entry *entry)
+/* With the lock held: what `next` says of the file, which `entry` has from now on. */
+static void take_facts(whit_entry *entry, const whit_entry *next)
+{
+    entry->n_bytes = next->n_bytes;
+    entry->n_vocab = next->n_vocab;
+    entry->n_ctx_train = next->n_ctx_train;
+    entry->n_ctx = next->n_ctx;
+    entry->changed = next->changed;
+    entry->file = next->file;
+    memcpy(entry->digest, next->digest, sizeof entry->digest);
+}
+
+/* A closed model stays closed: only its file is looked at. False: not yet, it was opened meanwhile. */
+static bool reload(whit_site *site, whit_entry *entry)
 {
     whit_models *models = site->models;
-    whit_entry next = *entry;
+    whit_entry next = {.options = entry->options};
     whit_error error;
     whit_model *model;
     whit_api *api = NULL;
+    pthread_mutex_lock(&models->lock);
+    while (entry->is_opening) pthread_cond_wait(&models->changed, &models->lock);
+    bool was_open = entry->api != NULL;
+    pthread_mutex_unlock(&models->lock);
     look_at_file(&next);
     whit_status status = site->options->open_model(site->options->open_user, next.options->path, &model, &error);
     if (status == WHIT_OK) {
@@ -310,34 +332,38 @@ static void reload(whit_site *site, whit_entry *entry)
         else
             whit_model_close(model);
     }
-    if (status == WHIT_OK) status = whit_api_start(api, &error);
+    if (status == WHIT_OK && was_open) status = whit_api_start(api, &error);
     if (status != WHIT_OK) {
         fprintf(stderr, "whit: %s stays as it was: %s\n", entry->options->name, error.message);
         close_api(api);
-        return;
+        return true;
     }
     pthread_mutex_lock(&models->lock);
     while (entry->is_opening) pthread_cond_wait(&models->changed, &models->lock);
     whit_api *before = entry->api;
-    next.past = entry->past;
-    *entry = next;
-    entry->api = api;
-    bool in_use = before && before->n_users > 0;
-    if (before && !in_use) keep_counts(models, before);
-    if (in_use) {
+    bool in_use = before && before->n_users > 0, done = was_open || !before;
+    if (done) take_facts(entry, &next);
+    if (was_open) entry->api = api;
+    if (was_open && before && !in_use) keep_counts(models, before);
+    if (was_open && in_use) {
         before->is_retired = true;
         before->next_retired = models->retired;
         models->retired = before;
     }
     pthread_mutex_unlock(&models->lock);
-    if (!in_use) close_api(before);
-    fprintf(stderr, "whit: %s is the new file now\n", next.options->name);
+    if (!was_open)
+        close_api(api);
+    else if (!in_use)
+        close_api(before);
+    if (done) fprintf(stderr, "whit: %s is the new file now\n", next.options->name);
+    return done;
 }
 
 void whit_models_reload(whit_site *site)
 {
     for (size_t i = 0; i < site->models->n; i++)
-        if (is_replaced(&site->models->entries[i])) reload(site, &site->models->entries[i]);
+        while (is_replaced(&site->models->entries[i]) && !reload(site, &site->models->entries[i])) {
+        }
 }
 
 /* ---- looking at them ----------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 failures = 0
 
@@ -41,6 +42,13 @@ class Server:
     def listen(self):
         for line in self.process.stderr:
             self.said.append(line)
+
+    def wait_for_line(self, text):
+        """Until it has said that on stderr."""
+        deadline = time.time() + 120
+        while not any(text in line for line in self.said) and time.time() < deadline:
+            time.sleep(0.02)
+        check(any(text in line for line in self.said), "it never said", text, self.said)
 
     def ask(self, method, path, body=None, headers=None):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)

@@ -86,6 +86,12 @@ def test_swapping():
     for thread in threads:
         thread.join()
     check(counts[200] > 0, counts)
+    # A closed model whose file is new stays closed.
+    server.text(model="one")
+    os.utime("two.gguf")
+    server.process.send_signal(signal.SIGHUP)
+    server.wait_for_line("two is the new file now")
+    check(server.metric("slots", "two") == 0 and server.text(model="two") == two, "a new file of a closed model")
     server.end()
     check("max-memory" in refused("-m", "one.ndf", "--max-memory", "1", "-c", "256", "-np", "64"), "--max-memory")
     check("two models" in refused("-m", "one.ndf", "-m", "one.ndf"), "two of one name")
@@ -184,8 +190,7 @@ def test_replaced():
         out.write("nothing" * 100)
     os.replace("next.ndf", "served.ndf")
     server.process.send_signal(signal.SIGHUP)
-    while not any("stays as it was" in line for line in server.said) and time.time() < deadline:
-        time.sleep(0.02)
+    server.wait_for_line("stays as it was")
     check(run_alone("one.ndf").endswith(server.text()), "a damaged file is taken", server.said)
     server.end()
 
