@@ -229,9 +229,33 @@ static whit_job *next_job(whit_engine *e)
     return best;
 }
 
+/* With the lock held: requests that wait and whose client left or whose time is over, wherever they stand. */
+static void sweep_queue(whit_engine *e)
+{
+    uint64_t now_ns = e->first ? whit_now_ns() : 0;
+    whit_job **at = &e->first, *last = NULL;
+    whit_error late;
+    while (*at) {
+        whit_job *job = *at;
+        bool left = atomic_load(&job->cancelled), is_late = job->deadline_ns && now_ns > job->deadline_ns;
+        if (!left && !is_late) {
+            last = job;
+            at = &job->next;
+            continue;
+        }
+        *at = job->next;
+        job->next = NULL;
+        e->counts.n_queued--;
+        if (!left) (void)whit_fail(&late, WHIT_ERROR_LIMIT, "no slot was free in time; try again later");
+        finish_job(e, job, left ? WHIT_FINISH_CANCELLED : WHIT_FINISH_FAILED, left ? NULL : &late);
+    }
+    e->last = last;
+}
+
 /* With the lock held. */
 static void start_jobs(whit_engine *e)
 {
+    sweep_queue(e);
     while (e->first && e->counts.n_busy < e->options.n_slots) {
         whit_job *job = next_job(e);
         whit_error error;

@@ -564,18 +564,23 @@ static void end_stream(void *user)
 }
 
 /* Until an answer has begun, failed, or PING_MS went by: a request that waits for a slot has no status yet, so
- * that a balancer may give it to another server where this one dies. */
-static void wait_for_start(const whit_ask *ask)
+ * that a balancer may give it to another server where this one dies. False: it waited for too long. */
+static bool wait_for_start(const whit_ask *ask)
 {
+    bool refused = false;
     uint64_t until_ns = whit_now_ns() + PING_MS * 1000000ull;
     whit_engine_lock(ask->api->engine);
     while (whit_now_ns() < until_ns && !whit_web_client_left(ask->fd) && *ask->api->stop <= 1) {
         bool begun = false;
-        for (uint32_t i = 0; i < ask->n; i++) begun |= ask->jobs[i]->started || ask->jobs[i]->finished;
+        for (uint32_t i = 0; i < ask->n; i++) {
+            begun |= ask->jobs[i]->started || ask->jobs[i]->finished;
+            refused |= ask->jobs[i]->finished && !ask->jobs[i]->started && ask->jobs[i]->error.status != WHIT_OK;
+        }
         if (begun) break;
         whit_engine_wait(ask->api->engine, LOOK_MS);
     }
     whit_engine_unlock(ask->api->engine);
+    return !refused;
 }
 
 static void start_stream(whit_ask *ask, whit_web_reply *reply)
@@ -599,7 +604,6 @@ static void start_stream(whit_ask *ask, whit_web_reply *reply)
             whit_ask_close(ask);
         return;
     }
-    wait_for_start(ask);
     s->last_ns = whit_now_ns();
     reply->status = 200;
     reply->type = ask->ollama ? "application/x-ndjson" : "text/event-stream";
@@ -615,7 +619,7 @@ static void start_stream(whit_ask *ask, whit_web_reply *reply)
 void whit_ask_reply(whit_ask *ask, whit_web_reply *reply)
 {
     reply->is_logged = true;
-    if (ask->stream) {
+    if (ask->stream && wait_for_start(ask)) {
         start_stream(ask, reply);
         return;
     }
@@ -633,7 +637,11 @@ void whit_ask_reply(whit_ask *ask, whit_web_reply *reply)
         whit_engine_unlock(ask->api->engine);
         if (ask->jobs[i]->error.status != WHIT_OK) failed = ask->jobs[i];
     }
-    if (failed)
+    if (failed && !failed->started) {
+        whit_api_fail(reply, 503, "server_error", NULL, "%s", failed->error.message);
+        reply->headers[2 * reply->n_headers] = "Retry-After";
+        reply->headers[2 * reply->n_headers++ + 1] = "1";
+    } else if (failed)
         whit_api_fail_error(reply, &failed->error);
     else if (left) /* seen by clients that closed only their half: never half an answer as a whole one */
         whit_api_fail(reply, 499, "invalid_request_error", NULL, "the client closed the connection before the answer");

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ * Requests that wait for a slot: one whose client left, and one whose time is over, wait no longer, whatever the
+ * request that has the slot does. */
+#include "test_folder.h"
+
+#include "base/clock.h"
+#include "server/engine.h"
+#include "tiny_model.h"
+
+enum { WAIT_MS = 100, WAIT_TIMES = 1200 };
+
+static whit_job *make_job(const char *program)
+{
+    static const int32_t ids[] = {TINY_BOS, 260, 261};
+    whit_job *job = whit_job_open();
+    whit_error error;
+    assert_non_null(job);
+    job->ids = malloc(sizeof ids);
+    assert_non_null(job->ids);
+    memcpy(job->ids, ids, sizeof ids);
+    job->n_ids = sizeof ids / sizeof *ids;
+    job->sampling = whit_sampler_options_default();
+    job->n_tokens = 90000;
+    job->ignore_end = true;
+    if (program) assert_ok(whit_program_open("program", program, strlen(program), NULL, &job->program, &error), error);
+    return job;
+}
+
+static void submit(whit_engine *engine, whit_job *job)
+{
+    whit_error error;
+    assert_ok(whit_engine_submit(engine, job, &error), error);
+}
+
+static void wait_for(whit_engine *engine, const bool *what)
+{
+    whit_engine_lock(engine);
+    for (int i = 0; i < WAIT_TIMES && !*what; i++) whit_engine_wait(engine, WAIT_MS);
+    bool came = *what;
+    whit_engine_unlock(engine);
+    assert_true(came);
+}
+
+static void waiting_ends(void **state)
+{
+    (void)state;
+    tiny_model tiny = tiny_model_default();
+    assert_true(tiny_model_write(&tiny, in_folder("model.gguf")));
+    whit_model *model = open_model("model.gguf");
+    whit_engine_options options = {.n_slots = 1, .n_threads = 1, .n_ctx_tokens = 100000, .n_queue = 8};
+    whit_engine *engine;
+    whit_error error;
+    assert_ok(whit_engine_open(model, &options, &engine, &error), error);
+    /* A millisecond or more for a token, so that it has the slot to the end of the test. */
+    whit_job *first = make_job("let x = 1\nfor i in 0..20000 { x = x * x + i }\nstate[0] = float(x)");
+    whit_job *late = make_job(NULL), *left = make_job(NULL), *patient = make_job(NULL);
+    submit(engine, first);
+    wait_for(engine, &first->started);
+    late->deadline_ns = whit_now_ns() + 1;
+    submit(engine, late);
+    submit(engine, left);
+    submit(engine, patient);
+    atomic_store(&left->cancelled, true);
+    wait_for(engine, &late->finished);
+    wait_for(engine, &left->finished);
+    whit_engine_counts counts;
+    whit_engine_count(engine, &counts);
+    assert_false(first->finished);
+    assert_int_equal(counts.n_queued, 1);
+    assert_int_equal(counts.n_busy, 1);
+    assert_int_equal(late->error.status, WHIT_ERROR_LIMIT);
+    assert_int_equal(late->finish, WHIT_FINISH_FAILED);
+    assert_int_equal(left->finish, WHIT_FINISH_CANCELLED);
+    assert_false(late->started || left->started || patient->started);
+    atomic_store(&first->cancelled, true);
+    wait_for(engine, &first->finished);
+    wait_for(engine, &patient->started);
+    atomic_store(&patient->cancelled, true);
+    wait_for(engine, &patient->finished);
+    whit_job *last = make_job(NULL); /* the queue's end is where it should be */
+    last->n_tokens = 2;
+    submit(engine, last);
+    wait_for(engine, &last->finished);
+    assert_int_equal(last->finish, WHIT_FINISH_LENGTH);
+    whit_engine_close(engine);
+    whit_job *all[] = {first, late, left, patient, last};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) whit_job_close(all[i]);
+    whit_model_close(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(waiting_ends)};
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
