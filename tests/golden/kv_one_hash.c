@@ -12,9 +12,11 @@ static const struct {
     uint32_t window;
     uint64_t hash; /* of the reference run: generic, one thread, one token at a time */
 } types[] = {
-    {WHIT_KV_F16, 0, 0x32332eb7a8b868ea},  {WHIT_KV_F32, 0, 0x8e620902ae595514},  {WHIT_KV_I8, 0, 0xa4a246394fe50e6d},
-    {WHIT_KV_K4V2, 0, 0x5af536ef87ff4204}, {WHIT_KV_K4V2, 1, 0x36a81235fd9f33f3}, {WHIT_KV_K2V2, 0, 0x4de629ea53e589c1},
-    {WHIT_KV_K2V2, 2, 0xc5bc2447fc42de56},
+    {WHIT_KV_F16, 0, 0x32332eb7a8b868ea},    {WHIT_KV_F32, 0, 0x8e620902ae595514},
+    {WHIT_KV_I8, 0, 0xa4a246394fe50e6d},     {WHIT_KV_K4V2, 0, 0xbc0aaaa71d1e1614},
+    {WHIT_KV_K4V2, 1, 0x3e6f8f6647e5035c},   {WHIT_KV_K2V2, 0, 0x4de629ea53e589c1},
+    {WHIT_KV_K2V2, 2, 0xc5bc2447fc42de56},   {WHIT_KV_BITMAP, 0, 0x05909a058e7babfb},
+    {WHIT_KV_BITMAP, 1, 0x77d3653550ebe47f},
 };
 
 static char path[] = "/tmp/whit-hash-XXXXXX";

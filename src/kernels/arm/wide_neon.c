@@ -8,6 +8,7 @@
 #include "kernels/wide/attention_codes.inc"
 #include "kernels/wide/kv_store.inc"
 #include "kernels/wide/attention_bitmap.inc"
+#include "kernels/wide/attention_nibbles.inc"
 #include "kernels/wide/attention_packed.inc"
 #include "kernels/wide/screen.inc"
 #include "kernels/wide/low_rank.inc"

@@ -7,6 +7,11 @@
  *             fma(b, cos, fma(a, sin, M)), else x + M, M = 1.5 * 2^23: the low sixteen bits
  *   score j   closed: int32 sum over d of words times the query's codes, as float times
  *             ((scale_q * scale) * units[2]); open positions and sinks as in attention.c, of f16
+ *             k4v2 whose keys are not rotated: code d of a block is the query's times key_step_d, as float
+ *             times (127 / most), rounded, most the largest of these magnitudes; scale_b = most / 127;
+ *             fma(int32 (2 * (sum over d of codes times the key's) - 15 * (sum of codes)),
+ *             (scale_b * 0.5) * (units[0] * (scale_q * scale)), base), base: int32 sum over d of the query's
+ *             codes times the word of 7.5, as float times (units[2] * (scale_q * scale))
  *   m, p, sum as in attention.c, over all positions
  *   out_d     int32 sum over open positions as float times their unit, all as in attention.c, of f16;
  *             then fma(2 * (sum of u_j times code of v_jd) - 3 * (sum of u_j), unit, out), both int32
@@ -62,7 +67,8 @@ static void words_of(whit_kv_type type, const void *block, uint32_t head_dim, co
     for (uint32_t j = 0; j < BLOCK; j++, words += head_dim) {
         float x[WHIT_KV_MAX_HEAD_DIM];
         for (uint32_t d = 0; d < head_dim; d++) {
-            const uint32_t code = from.keys[d / n_channels * BLOCK + j] >> d % n_channels * bits & ((1u << bits) - 1);
+            const uint32_t code =
+                from.keys[d / n_channels * BLOCK + j] >> whit_kv_key_shift(bits, d) & ((1u << bits) - 1);
             const float step = (float)from.key_steps[d] * from.units[WHIT_KV_UNIT_KEY_STEP];
             x[d] = fmaf((float)code, step * from.units[WHIT_KV_UNIT_TO_WORD],
                         whit_f32_from_f16(from.key_least[d]) * from.units[WHIT_KV_UNIT_TO_WORD]);
@@ -84,10 +90,44 @@ typedef struct packed_group {
     int16_t words[GROUP * WHIT_KV_MAX_HEAD_DIM]; /* (positions, head_dim) */
 } packed_group;
 
+/* At the positions of a block from `begin` to `end`, of those of the group. */
+static void coded_scores(const void *block, uint32_t begin, uint32_t end, const uint8_t *query, uint32_t head_dim,
+                         float factor, float *scores)
+{
+    const whit_kv_packed from = whit_kv_packed_arrays(WHIT_KV_K4V2, head_dim, block);
+    const int16_t *codes = (const int16_t *)(const void *)query;
+    float stepped[WHIT_KV_MAX_HEAD_DIM];
+    int32_t own[WHIT_KV_MAX_HEAD_DIM], middle = 0, total = 0;
+    for (uint32_t d = 0; d < head_dim; d++) {
+        const float step = (float)from.key_steps[d] * from.units[WHIT_KV_UNIT_KEY_STEP];
+        const float least = whit_f32_from_f16(from.key_least[d]) * from.units[WHIT_KV_UNIT_TO_WORD];
+        const float word = fmaf(7.5f, step * from.units[WHIT_KV_UNIT_TO_WORD], least) + WHIT_ROUND_MAGIC;
+        middle += codes[d] * (int16_t)(uint16_t)whit_f32_bits(word);
+        stepped[d] = (float)codes[d] * (float)from.key_steps[d];
+    }
+    const float scale = codes_of(stepped, head_dim, whit_amax_bits(stepped, head_dim), WHIT_KV_STEPPED_QUERY_MAX, own);
+    const float worth = scale * 0.5f * (from.units[WHIT_KV_UNIT_KEY_STEP] * factor),
+                base = (float)middle * (from.units[WHIT_KV_UNIT_WORD] * factor);
+    for (uint32_t d = 0; d < head_dim; d++) total += own[d];
+    for (uint32_t j = begin; j < end; j++) {
+        int32_t sum = 0;
+        for (uint32_t d = 0; d < head_dim; d++)
+            sum += own[d] * (int32_t)(from.keys[d / 8 * BLOCK + j % BLOCK] >> whit_kv_key_shift(4, d) & 15);
+        scores[j] = fmaf((float)(2 * sum - 15 * total), worth, base);
+    }
+}
+
 static void packed_scores(const void *context, const whit_kv_group *group, seen s, const uint8_t *query,
                           uint32_t head_dim, float factor, float *scores)
 {
     const packed_group *own = context;
+    if (whit_kv_multiplies_codes(own->type, group->rope_pairs)) {
+        for (uint32_t j = s.begin, end; j < s.closed; j = end) {
+            end = (j / BLOCK + 1) * BLOCK < s.closed ? (j / BLOCK + 1) * BLOCK : s.closed;
+            coded_scores(group->blocks[j / BLOCK], j, end, query, head_dim, factor, scores);
+        }
+        return;
+    }
     for (uint32_t j = s.begin; j < s.closed; j++) {
         const whit_kv_packed from = whit_kv_packed_arrays(own->type, head_dim, group->blocks[j / BLOCK]);
         scores[j] = dot_words(own->words + j * head_dim, query, head_dim) * (factor * from.units[WHIT_KV_UNIT_WORD]);
@@ -137,7 +177,7 @@ static void attend_packed(whit_kv_type type, whit_kv_group *group, const whit_kv
     packed_group own;
     own.type = type;
     for (uint32_t b = 0; b < WHIT_KV_GROUP_BLOCKS; b++)
-        if (group->closed >> b & 1 && group->blocks[b])
+        if (group->closed >> b & 1 && group->blocks[b] && !whit_kv_multiplies_codes(type, group->rope_pairs))
             words_of(type, group->blocks[b], head_dim, group, own.words + (size_t)b * BLOCK * head_dim);
     const closed_form form = {packed_scores, packed_values, &own};
     attend_closed_group(&form, group, queries, spans, n, head_dim, scale, partials, into);

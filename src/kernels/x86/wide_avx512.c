@@ -16,6 +16,7 @@
 #define count_active(active, plane, positive)                                                                          \
     _mm512_popcnt_epi32(_mm512_ternarylogic_epi32(active, plane, positive, 0x60))
 #include "kernels/wide/bitmap_counts.inc"
+#include "kernels/wide/attention_nibbles.inc"
 #include "kernels/wide/attention_packed.inc"
 #include "kernels/wide/screen.inc"
 #include "kernels/wide/low_rank.inc"
