@@ -101,6 +101,7 @@ static inline void lw_float(lang_writer *w, int depth)
     static const char *const ops[] = {" + ", " - ", " * ", " / "};
     static const char *const numbers[] = {"0.0", "1.5", "-2.25", "1e30", "3.0"};
     static const char *const functions[] = {"sqrt", "abs", "floor", "relu", "round", "exp"};
+    static const char *const reductions[] = {"sum", "mean", "largest"};
     switch (depth <= 0 ? lw_below(w, 2) : lw_below(w, 11)) {
     case 0: lw_name(w, 'f', 3); return;
     case 1: lw_put(w, numbers[lw_below(w, 5)]); return;
@@ -108,7 +109,7 @@ static inline void lw_float(lang_writer *w, int depth)
     case 3:
     case 4: lw_binary(w, ops, 4, 'f', lw_below(w, 3) ? 'f' : 'i', depth); return;
     case 5: lw_call(w, functions[lw_below(w, 6)], "f", depth); return;
-    case 6: lw_call(w, "sum", "v", depth); return;
+    case 6: lw_call(w, reductions[lw_below(w, 3)], "v", depth); return;
     case 7: lw_call(w, "dot", "vv", depth); return;
     case 8: lw_call(w, lw_below(w, 2) ? "max" : "min", "ff", depth); return;
     case 9:
@@ -128,18 +129,21 @@ static inline void lw_float(lang_writer *w, int depth)
 
 static inline void lw_vec(lang_writer *w, int depth)
 {
-    static const char *const ops[] = {" + ", " - ", " * ", " / ", " < ", " >= ", " == "};
-    static const char *const functions[] = {"sqrt", "abs", "exp", "silu", "relu", "floor", "sigmoid", "softmax"};
+    enum { N_OPS = 10, N_UNARY = 11 };
+    static const char *const ops[N_OPS] = {" + ", " - ", " * ", " / ", " < ", " >= ", " == ", " <= ", " > ", " != "};
+    static const char *const functions[N_UNARY] = {"sqrt",    "abs",     "exp",  "silu",  "relu", "floor",
+                                                   "sigmoid", "softmax", "ceil", "round", "tanh"};
+    static const char *const picks[] = {"max", "min", "cut"};
     switch (depth <= 0 ? 0 : lw_below(w, 11)) {
     case 0:
     case 1: lw_name(w, 'v', 3); return;
     case 2:
     case 3:
-    case 4: lw_binary(w, ops, 7, 'v', 'v', depth); return;
-    case 5: lw_binary(w, ops, 7, 'v', lw_below(w, 2) ? 'f' : 'i', depth); return;
-    case 6: lw_binary(w, ops, 7, 'f', 'v', depth); return;
-    case 7: lw_call(w, functions[lw_below(w, 8)], "v", depth); return;
-    case 8: lw_call(w, lw_below(w, 2) ? "max" : "min", lw_below(w, 2) ? "vv" : "vf", depth); return;
+    case 4: lw_binary(w, ops, N_OPS, 'v', 'v', depth); return;
+    case 5: lw_binary(w, ops, N_OPS, 'v', lw_below(w, 2) ? 'f' : 'i', depth); return;
+    case 6: lw_binary(w, ops, N_OPS, 'f', 'v', depth); return;
+    case 7: lw_call(w, functions[lw_below(w, N_UNARY)], "v", depth); return;
+    case 8: lw_call(w, picks[lw_below(w, 3)], lw_below(w, 2) ? "vv" : "vf", depth); return;
     case 9: lw_call(w, "vec", "q", depth); return;
     default:
         lw_put(w, "-(");

@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "kernels/quat/quat.h"
 #include "lang/core/lang.h"
-#include "lang/jit/encode.h"
+#include "lang/jit/encode_vector.h"
 #include "lang/jit/jit.h"
 #include "test.h"
 #include "test_folder.h"
@@ -30,6 +30,93 @@ static const struct {
     jit_shift op;
     const char *name;
 } shifts[] = {{SHIFT_SHL, "shl"}, {SHIFT_SHR, "shr"}, {SHIFT_SAR, "sar"}};
+
+/* ---- vectors ---- */
+
+static const struct {
+    const jit_vector_op *op;
+    const char *vex, *evex;
+} arithmetic[] = {{&V_ADD, "vaddps", "vaddps"}, {&V_MUL, "vmulps", "vmulps"},    {&V_SUB, "vsubps", "vsubps"},
+                  {&V_MIN, "vminps", "vminps"}, {&V_DIV, "vdivps", "vdivps"},    {&V_MAX, "vmaxps", "vmaxps"},
+                  {&V_AND, "vandps", "vandps"}, {&V_ANDN, "vandnps", "vandnps"}, {&V_OR, "vorps", "vorps"},
+                  {&V_XOR, "vxorps", "vxorps"}, {&V_ADD_I32, "vpaddd", "vpaddd"}};
+static const jit_reg bases[] = {RSI, R8, R9, R10, R11, RBX, RDX, RDI};
+
+/* The second source in words. */
+static const char *words_of(jit_operand b, char vector)
+{
+    static char text[64];
+    if (!b.memory)
+        snprintf(text, sizeof text, "%cmm%d", vector, b.reg);
+    else
+        snprintf(text, sizeof text, "[%s%s%+d]", names[b.reg], b.indexed ? "+rax" : "", b.offset);
+    return text;
+}
+
+static void vector_instruction(whit_rng *rng, jit_code *c, FILE *out)
+{
+    bool wide = whit_rng_below(rng, 2);
+    char x = wide ? 'z' : 'y';
+    unsigned regs = wide ? 32 : 16, to = (unsigned)whit_rng_below(rng, regs), a = (unsigned)whit_rng_below(rng, regs);
+    unsigned mask = 1 + (unsigned)whit_rng_below(rng, 7), imm = (unsigned)whit_rng_below(rng, 32);
+    jit_operand b = jit_in((unsigned)whit_rng_below(rng, regs)), in = b;
+    size_t k = whit_rng_below(rng, sizeof arithmetic / sizeof *arithmetic);
+    void (*const put)(jit_code *, jit_vector_op, unsigned, unsigned, jit_operand) = wide ? jit_evex : jit_vex;
+    int32_t offset = (int32_t)whit_rng_below(rng, 600) * (whit_rng_below(rng, 2) ? 32 : 1) - 300;
+    if (whit_rng_below(rng, 4) == 0) offset = 0;
+    if (whit_rng_below(rng, 2)) {
+        jit_reg base = bases[whit_rng_below(rng, sizeof bases / sizeof *bases)];
+        b = whit_rng_below(rng, 2) ? jit_at(base, offset) : jit_at_index(base, offset);
+    }
+    const char *at = words_of(b, x);
+    switch (whit_rng_below(rng, 11)) {
+    case 0: put(c, V_SQRT, to, 0, b), fprintf(out, "vsqrtps %cmm%u, %s\n", x, to, at); break;
+    case 1:
+        put(c, b.memory ? V_LOAD : V_MOVE, to, 0, b);
+        fprintf(out, "%s %cmm%u, %s\n", b.memory ? "vmovups" : "vmovaps", x, to, at);
+        break;
+    case 2:
+        if (!b.memory) b = jit_at(RDX, offset);
+        put(c, V_STORE, to, 0, b), fprintf(out, "vmovups %s, %cmm%u\n", words_of(b, x), x, to);
+        break;
+    case 3:
+        if (!b.memory) b = jit_at(RDI, offset);
+        put(c, V_BROADCAST, to, 0, b), fprintf(out, "vbroadcastss %cmm%u, dword ptr %s\n", x, to, words_of(b, x));
+        break;
+    case 4:
+        put(c, V_SHIFT_I32, 6, to, in), jit_u8(c, imm);
+        fprintf(out, "vpslld %cmm%u, %cmm%u, %u\n", x, to, x, in.reg, imm);
+        break;
+    case 5:
+        put(c, V_ROUND, to, 0, b), jit_u8(c, imm & 15);
+        fprintf(out, "%s %cmm%u, %s, %u\n", wide ? "vrndscaleps" : "vroundps", x, to, at, imm & 15);
+        break;
+    case 6:
+        put(c, V_COMPARE, wide ? mask : to, a, b), jit_u8(c, imm);
+        fprintf(out, wide ? "vcmpps k%u, zmm%u, %s, %u\n" : "vcmpps ymm%u, ymm%u, %s, %u\n", wide ? mask : to, a, at,
+                imm);
+        break;
+    case 7:
+        if (!wide) {
+            jit_vex(c, V_BLEND, to, a, in), jit_u8(c, (imm & 15) << 4), jit_vzeroupper(c);
+            fprintf(out, "vblendvps ymm%u, ymm%u, ymm%u, ymm%u\nvzeroupper\n", to, a, in.reg, imm & 15);
+            break;
+        }
+        jit_evex_masked(c, V_BLEND_K, to, a, in, mask, false, 64);
+        jit_evex_masked(c, V_MOVE, to, 0, in, mask, true, 64);
+        fprintf(out, "vblendmps zmm%u{k%u}, zmm%u, zmm%u\nvmovaps zmm%u{k%u}{z}, zmm%u\n", to, mask, a, in.reg, to,
+                mask, in.reg);
+        break;
+    case 8:
+        if (!wide) break;
+        jit_evex(c, V_TERNARY, to, a, b), jit_u8(c, imm * 8);
+        fprintf(out, "vpternlogq zmm%u, zmm%u, %s, %u\n", to, a, at, imm * 8);
+        break;
+    default:
+        put(c, *arithmetic[k].op, to, a, b);
+        fprintf(out, "%s %cmm%u, %cmm%u, %s\n", wide ? arithmetic[k].evex : arithmetic[k].vex, x, to, x, a, at);
+    }
+}
 
 /* One random instruction, in bytes and in words. */
 static void instruction(whit_rng *rng, jit_code *c, FILE *out)
@@ -98,7 +185,7 @@ static void instruction(whit_rng *rng, jit_code *c, FILE *out)
 static void test_encoder(void **state)
 {
     (void)state;
-    enum { INSTRUCTIONS = 100000 };
+    enum { INSTRUCTIONS = 200000 };
     static uint8_t bytes[INSTRUCTIONS * 24], wanted[INSTRUCTIONS * 24];
     jit_code code = {.bytes = bytes, .capacity = sizeof bytes};
     whit_rng rng = {21};
@@ -110,7 +197,7 @@ static void test_encoder(void **state)
     FILE *out = fopen(in_folder("code.s"), "w");
     assert_non_null(out);
     fprintf(out, ".intel_syntax noprefix\n");
-    for (int i = 0; i < INSTRUCTIONS; i++) instruction(&rng, &code, out);
+    for (int i = 0; i < INSTRUCTIONS; i++) (i % 2 ? vector_instruction : instruction)(&rng, &code, out);
     assert_int_equal(fclose(out), 0);
     assert_false(code.full);
     snprintf(command, sizeof command, "as -o %s %s && objcopy -O binary -j .text %s %s", in_folder("code.o"),

@@ -31,15 +31,14 @@ static void want_elements(whit_lang *vm, const lang_node *at, const lang_array *
     if (!a->n) lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "an empty vector has none");
 }
 
-static lang_array *softmax(whit_lang *vm, const lang_node *at, const lang_array *a)
+/* A value that nobody else refers to is written over. */
+static lang_array *softmax(whit_lang *vm, const lang_node *at, lang_array *a)
 {
-    lang_array *out = lang_new_vec(vm, at, a->n);
+    lang_array *out = a->refs == 1 ? lang_retain(a) : lang_new_vec(vm, at, a->n);
     if (!a->n) return out;
     const lang_chunk_kernels *k = vm->kernels;
-    float largest = k->largest(a->x, a->n), lanes[16] = {0};
-    k->binary_scalar[OP_SUB](out->x, a->x, largest, a->n);
-    k->unary[OP_EXP](out->x, out->x, a->n);
-    k->sum(lanes, out->x, a->n);
+    float lanes[16] = {0};
+    k->exp_sum(out->x, a->x, lang_largest(k, a->x, a->n), lanes, a->n);
     k->binary_scalar[OP_DIV](out->x, out->x, lang_lanes_total(lanes), a->n);
     return out;
 }
@@ -197,7 +196,7 @@ lang_value lang_call_builtin(whit_lang *vm, const lang_node *at, const lang_valu
         double sum = vec ? sum_of(vm, a, NULL) : ldexp((double)vm->options.quat->sum(lang_view(a), a->n), a->scale);
         return (lang_value){.f = at->op == FN_MEAN ? sum / a->n : sum};
     }
-    case FN_LARGEST: want_elements(vm, at, a); return (lang_value){.f = vm->kernels->largest(a->x, a->n)};
+    case FN_LARGEST: want_elements(vm, at, a); return (lang_value){.f = lang_largest(vm->kernels, a->x, a->n)};
     case FN_SMALLEST: {
         want_elements(vm, at, a);
         float smallest = a->x[0];
@@ -208,7 +207,7 @@ lang_value lang_call_builtin(whit_lang *vm, const lang_node *at, const lang_valu
         lang_same_length(vm, at, a, b);
         return (lang_value){.f = vec ? sum_of(vm, a, b->x) : quat_dot(vm, a, b)};
     case FN_ARGMAX: want_elements(vm, at, a); return (lang_value){.i = argmax(a->x, a->n)};
-    case FN_SOFTMAX: return (lang_value){.a = softmax(vm, at, a)};
+    case FN_SOFTMAX: return (lang_value){.a = softmax(vm, at, v[0].a)};
     case FN_RMSNORM: return (lang_value){.a = rms_norm(vm, at, a, b)};
     case FN_QUAT: {
         int64_t scale = n > 1 ? v[1].i : whit_quat_fit(a->x, a->n);

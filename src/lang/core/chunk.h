@@ -12,10 +12,13 @@ typedef struct lang_chunk_kernels {
     void (*binary_scalar[OP_NE + 1])(float *out, const float *a, float b, uint32_t n);
     void (*scalar_binary[OP_NE + 1])(float *out, float a, const float *b, uint32_t n);
     void (*unary[OP_COS + 1])(float *out, const float *a, uint32_t n);
+    /* out = exp(a - shift), added to lanes i mod 16. */
+    void (*exp_sum)(float *out, const float *a, float shift, float lanes[16], uint32_t n);
     /* Adds elements (products) to lanes i mod 16. */
     void (*sum)(float lanes[16], const float *a, uint32_t n);
     void (*dot)(float lanes[16], const float *a, const float *b, uint32_t n);
-    float (*largest)(const float *a, uint32_t n); /* n > 0 */
+    /* The larger of lanes and elements, which come after the first 16 of lang_lanes_begin. */
+    void (*largest)(float lanes[16], const float *a, uint32_t n);
 } lang_chunk_kernels;
 
 extern const lang_chunk_kernels lang_chunk_generic, lang_chunk_avx2, lang_chunk_avx512;
@@ -25,6 +28,24 @@ static inline float lang_lanes_total(float lanes[16])
     for (unsigned half = 8; half; half /= 2)
         for (unsigned i = 0; i < half; i++) lanes[i] += lanes[i + half];
     return lanes[0];
+}
+
+/* Lanes of the largest of n > 0 elements, from the first of them. */
+static inline void lang_lanes_begin(float lanes[16], const float *a, uint32_t n)
+{
+    for (uint32_t i = 0; i < 16; i++) lanes[i] = a[i < n ? i : 0];
+}
+static inline float lang_lanes_largest(float lanes[16])
+{
+    for (unsigned i = 1; i < 16; i++) lanes[0] = lanes[i] > lanes[0] ? lanes[i] : lanes[0];
+    return lanes[0];
+}
+static inline float lang_largest(const lang_chunk_kernels *kernels, const float *a, uint32_t n)
+{
+    float lanes[16];
+    lang_lanes_begin(lanes, a, n);
+    if (n > 16) kernels->largest(lanes, a + 16, n - 16);
+    return lang_lanes_largest(lanes);
 }
 
 #endif

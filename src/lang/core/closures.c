@@ -417,12 +417,6 @@ lang_code *lang_code_new(lang_compiler *c, const lang_node *node)
     return code;
 }
 
-/* Is the slot one of the frame at hand? */
-static bool in_frame(const lang_compiler *c, const lang_node *node)
-{
-    return !c->function || !node->global;
-}
-
 static void compile_list(lang_compiler *c, lang_code *code, lang_node *first,
                          const lang_code *compile(lang_compiler *, lang_node *))
 {
@@ -459,7 +453,7 @@ static void compile_int_binary(lang_compiler *c, lang_code *code, lang_node *e)
 {
     lang_node *a = e->a, *b = e->b;
     bool divides = e->op == OP_DIV || e->op == OP_MOD;
-    bool a_slot = a->kind == NODE_SLOT && in_frame(c, a), b_slot = b->kind == NODE_SLOT && in_frame(c, b);
+    bool a_slot = a->kind == NODE_SLOT && lang_in_frame(c, a), b_slot = b->kind == NODE_SLOT && lang_in_frame(c, b);
     if (a_slot && b->kind == NODE_INT && !divides) {
         code->i = int_forms[e->op][3];
         code->n = a->slot;
@@ -524,6 +518,8 @@ const lang_code *lang_compile_expression(lang_compiler *c, lang_node *e)
 {
     if (e->type == WHIT_LANG_VEC && (e->kind == NODE_UNARY || e->kind == NODE_BINARY))
         return lang_compile_elements(c, e);
+    const lang_code *reduction = e->kind == NODE_BUILTIN ? lang_compile_reduction(c, e) : NULL;
+    if (reduction) return reduction;
     lang_code *code = lang_code_new(c, e);
     if (c->failed) return code;
     switch (e->kind) {
@@ -537,7 +533,7 @@ const lang_code *lang_compile_expression(lang_compiler *c, lang_node *e)
         break;
     case NODE_SLOT:
         code->slot = e->slot;
-        if (in_frame(c, e))
+        if (lang_in_frame(c, e))
             by_type(code, e->type, int_slot, float_slot, array_slot);
         else
             by_type(code, e->type, int_global, float_global, array_global);
@@ -572,7 +568,7 @@ const lang_code *lang_compile_expression(lang_compiler *c, lang_node *e)
         code->y = lang_compile_expression(c, e->b);
         code->f = float_index_slot;
         code->slot = e->a->slot;
-        if (e->a->kind == NODE_SLOT && in_frame(c, e->a)) break;
+        if (e->a->kind == NODE_SLOT && lang_in_frame(c, e->a)) break;
         code->x = lang_compile_expression(c, e->a);
         code->f = float_index;
         break;
@@ -595,7 +591,7 @@ static void compile_assign(lang_compiler *c, lang_code *code, lang_node *s)
     bool self = (e->kind == NODE_BINARY || e->kind == NODE_UNARY) && e->a->kind == NODE_SLOT && e->a->slot == s->slot;
     if (s->type == WHIT_LANG_QUAT && self && e->kind == NODE_BINARY && e->op == OP_ADD) {
         code->s = assign_quat_sum;
-        if (e->b->kind == NODE_SLOT && in_frame(c, e->b)) {
+        if (e->b->kind == NODE_SLOT && lang_in_frame(c, e->b)) {
             code->s = assign_quat_sum_slot;
             code->slot2 = e->b->slot;
         }

@@ -21,7 +21,7 @@ struct lang_code {
         struct {
             uint32_t slot, slot2;
         };
-        const struct lang_elements *elements;
+        struct lang_elements *elements;
     };
     uint32_t target; /* elements: the slot that is assigned, where `n` is 1 */
     whit_lang *vm;
@@ -45,6 +45,37 @@ typedef struct lang_compiler {
     bool failed;
 } lang_compiler;
 
+/* A chain of operations on vectors as one loop (elements.c). Operands: below LANG_LEAVES a leaf, from there
+ * on a value, by the number of its operation and then by register; for scalars their number. */
+enum { LANG_LEAVES = 16, LANG_VALUES = 64, LANG_CONSTANTS = 40, LANG_NATIVE_LEAVES = 6 };
+enum { LANG_BINARY, LANG_BINARY_SCALAR, LANG_SCALAR_BINARY, LANG_UNARY };
+enum { LANG_AS_VECTOR, LANG_AS_SUM, LANG_AS_LARGEST };
+typedef struct lang_element_op {
+    uint8_t form, op, to, a, b;
+} lang_element_op;
+
+/* What machine code of a chain gets: n_bytes is a multiple of 64. */
+typedef struct lang_elements_call {
+    const float *x[LANG_NATIVE_LEAVES];
+    float *out; /* may be one of x; not for a sum or the largest */
+    const float *constants;
+    float *lanes; /* 16, of a sum or the largest */
+    size_t n_bytes;
+} lang_elements_call;
+typedef void lang_elements_fn(const lang_elements_call *call);
+
+typedef struct lang_elements {
+    uint32_t n_ops, n_leaves, n_scalars;
+    uint8_t as; /* LANG_AS_ */
+    lang_element_op ops[LANG_VALUES];
+    const lang_code *leaves[LANG_LEAVES], *scalars[LANG_LEAVES];
+    int32_t slots[LANG_LEAVES];     /* of leaves that are variables of the frame; -1: others */
+    uint8_t order[2 * LANG_LEAVES]; /* leaves, and LANG_LEAVES + scalars, as they are evaluated; no numbers */
+    uint32_t n_order;
+    float constants[LANG_CONSTANTS]; /* the scalars' values, then what machine code wants besides */
+    lang_elements_fn *native;        /* tier 2; NULL: none */
+} lang_elements;
+
 /* A new closure for a node; a dummy where memory is short, and `failed` then. */
 lang_code *lang_code_new(lang_compiler *c, const lang_node *node);
 const lang_code *lang_compile_expression(lang_compiler *c, lang_node *e);
@@ -52,13 +83,22 @@ const lang_code *lang_compile_expression(lang_compiler *c, lang_node *e);
 /* Tier 2: makes a closure of a loop run machine code; false where the loop is not one for it. */
 struct whit_lang_jit {
     bool (*compile_loop)(lang_compiler *c, const lang_node *loop, lang_code *code);
+    /* Sets `native` where the chain, whose operands are values yet, is one for it. */
+    void (*compile_elements)(lang_compiler *c, const lang_node *node, lang_elements *elements);
     void (*close)(whit_lang *vm);
-    /* The machine code that was made after the first n_before loops, as bytes in hexadecimal. */
+    /* The machine code that was made after the first n_before pieces, as bytes in hexadecimal. */
     void (*list)(const whit_lang *vm, uint32_t n_before, whit_buf *out);
 };
 
 /* Expressions of vectors, element by element (elements.c). */
 const lang_code *lang_compile_elements(lang_compiler *c, lang_node *e);
+/* A sum, mean, dot or the largest of such an expression, which is never stored; NULL where it is none. */
+const lang_code *lang_compile_reduction(lang_compiler *c, lang_node *e);
+/* Is the slot one of the frame at hand? */
+static inline bool lang_in_frame(const lang_compiler *c, const lang_node *node)
+{
+    return !c->function || !node->global;
+}
 
 /* A value by the type of its node. */
 static inline lang_value lang_value_of(const lang_code *c, lang_value *frame)

@@ -4,31 +4,14 @@
 #include "lang/core/chunk.h"
 #include "lang/core/code.h"
 
-enum { LEAVES_MAX = 16, VALUES_MAX = 64 };
-enum { FORM_BINARY, FORM_BINARY_SCALAR, FORM_SCALAR_BINARY, FORM_UNARY };
-
-/* Operands: below LEAVES_MAX a leaf; from LEAVES_MAX on a register; for scalars their number. */
-struct instruction {
-    uint8_t form, op, to, a, b;
-};
-
-typedef struct lang_elements {
-    uint32_t n_instructions, n_leaves, n_scalars;
-    struct instruction instructions[VALUES_MAX];
-    const lang_code *leaves[LEAVES_MAX], *scalars[LEAVES_MAX];
-    uint8_t order[2 * LEAVES_MAX]; /* leaves, and LEAVES_MAX + scalars, as they are evaluated */
-    uint32_t n_order;
-} lang_elements;
-
 struct builder {
     lang_compiler *c;
     lang_elements *e;
-    lang_node *leaf_nodes[LEAVES_MAX], *scalar_nodes[LEAVES_MAX];
-    /* An instruction's `to`, a and b are numbers of values until registers are given out. */
+    lang_node *leaf_nodes[LANG_LEAVES], *scalar_nodes[LANG_LEAVES];
     bool full;
 };
 
-enum { VALUE = LEAVES_MAX }; /* a value's number begins here */
+enum { VALUE = LANG_LEAVES }; /* a value's number begins here */
 
 static bool is_elementwise(const lang_node *e)
 {
@@ -48,57 +31,61 @@ static uint8_t leaf(struct builder *b, lang_node *node, bool scalar)
     uint32_t *n = scalar ? &b->e->n_scalars : &b->e->n_leaves;
     for (uint32_t i = 0; i < *n; i++)
         if (same_leaf(nodes[i], node)) return (uint8_t)i;
-    if (*n == LEAVES_MAX) {
+    if (*n == LANG_LEAVES) {
         b->full = true;
         return 0;
     }
     nodes[*n] = node;
     (scalar ? b->e->scalars : b->e->leaves)[*n] = lang_compile_expression(b->c, node);
-    b->e->order[b->e->n_order++] = (uint8_t)(scalar ? LEAVES_MAX + *n : *n);
+    if (!scalar) b->e->slots[*n] = node->kind == NODE_SLOT && lang_in_frame(b->c, node) ? (int32_t)node->slot : -1;
+    if (scalar && node->kind == NODE_FLOAT)
+        b->e->constants[*n] = (float)node->f;
+    else
+        b->e->order[b->e->n_order++] = (uint8_t)(scalar ? LANG_LEAVES + *n : *n);
     return (uint8_t)(*n)++;
 }
 
 static uint8_t emit(struct builder *b, uint8_t form, uint8_t op, uint8_t x, uint8_t y)
 {
     lang_elements *e = b->e;
-    for (uint32_t i = 0; i < e->n_instructions; i++) {
-        const struct instruction *old = &e->instructions[i];
+    for (uint32_t i = 0; i < e->n_ops; i++) {
+        const lang_element_op *old = &e->ops[i];
         if (old->form == form && old->op == op && old->a == x && old->b == y) return (uint8_t)(VALUE + i);
     }
-    if (e->n_instructions == VALUES_MAX) {
+    if (e->n_ops == LANG_VALUES) {
         b->full = true;
         return VALUE;
     }
-    e->instructions[e->n_instructions] = (struct instruction){form, op, 0, x, y};
-    return (uint8_t)(VALUE + e->n_instructions++);
+    e->ops[e->n_ops] = (lang_element_op){form, op, 0, x, y};
+    return (uint8_t)(VALUE + e->n_ops++);
 }
 
 static uint8_t build(struct builder *b, lang_node *node, uint32_t depth)
 {
     if (b->full) return 0;
     if (!is_elementwise(node) || depth == LANG_REGISTERS - 2) return leaf(b, node, false);
-    if (node->kind == NODE_UNARY) return emit(b, FORM_UNARY, node->op, build(b, node->a, depth + 1), 0);
+    if (node->kind == NODE_UNARY) return emit(b, LANG_UNARY, node->op, build(b, node->a, depth + 1), 0);
     bool a_is = node->a->type == WHIT_LANG_VEC, b_is = node->b->type == WHIT_LANG_VEC;
     uint8_t x = a_is ? build(b, node->a, depth + 1) : leaf(b, node->a, true);
     uint8_t y = b_is ? build(b, node->b, depth + 1) : leaf(b, node->b, true);
-    return emit(b, a_is && b_is ? FORM_BINARY : a_is ? FORM_BINARY_SCALAR : FORM_SCALAR_BINARY, node->op, x, y);
+    return emit(b, a_is && b_is ? LANG_BINARY : a_is ? LANG_BINARY_SCALAR : LANG_SCALAR_BINARY, node->op, x, y);
 }
 
 /* Numbers of values become registers that are free again after the last use. */
 static bool give_registers(lang_elements *e)
 {
-    uint32_t last[VALUES_MAX] = {0};
-    uint8_t reg[VALUES_MAX];
+    uint32_t last[LANG_VALUES] = {0};
+    uint8_t reg[LANG_VALUES];
     bool used[LANG_REGISTERS] = {false};
-    for (uint32_t i = 0; i < e->n_instructions; i++) {
-        const struct instruction *in = &e->instructions[i];
-        if (in->form != FORM_SCALAR_BINARY && in->a >= VALUE) last[in->a - VALUE] = i;
-        if (in->form != FORM_UNARY && in->form != FORM_BINARY_SCALAR && in->b >= VALUE) last[in->b - VALUE] = i;
+    for (uint32_t i = 0; i < e->n_ops; i++) {
+        const lang_element_op *in = &e->ops[i];
+        if (in->form != LANG_SCALAR_BINARY && in->a >= VALUE) last[in->a - VALUE] = i;
+        if (in->form != LANG_UNARY && in->form != LANG_BINARY_SCALAR && in->b >= VALUE) last[in->b - VALUE] = i;
     }
-    for (uint32_t i = 0; i < e->n_instructions; i++) {
-        struct instruction *in = &e->instructions[i];
-        uint8_t *operands[2] = {in->form == FORM_SCALAR_BINARY ? NULL : &in->a,
-                                in->form == FORM_UNARY || in->form == FORM_BINARY_SCALAR ? NULL : &in->b};
+    for (uint32_t i = 0; i < e->n_ops; i++) {
+        lang_element_op *in = &e->ops[i];
+        uint8_t *operands[2] = {in->form == LANG_SCALAR_BINARY ? NULL : &in->a,
+                                in->form == LANG_UNARY || in->form == LANG_BINARY_SCALAR ? NULL : &in->b};
         for (int k = 0; k < 2; k++) {
             if (!operands[k] || *operands[k] < VALUE) continue;
             uint32_t value = *operands[k] - VALUE;
@@ -115,81 +102,189 @@ static bool give_registers(lang_elements *e)
     return true;
 }
 
-static void run_chunk(const whit_lang *vm, const lang_elements *e, const float *const *x, const float *scalars,
-                      uint32_t n, float *out)
+/* Up to LANG_CHUNK elements; returns where they are: `out`, or a register where that is NULL. */
+static const float *run_chunk(const whit_lang *vm, const lang_elements *e, const float *const *x, uint32_t n,
+                              float *out)
 {
     const lang_chunk_kernels *k = vm->kernels;
-    for (uint32_t i = 0; i < e->n_instructions; i++) {
-        const struct instruction *in = &e->instructions[i];
-        float *to = i + 1 == e->n_instructions ? out : vm->chunks + (size_t)(in->to - VALUE) * LANG_CHUNK;
-        switch (in->form) {
-        case FORM_BINARY: k->binary[in->op](to, x[in->a], x[in->b], n); break;
-        case FORM_BINARY_SCALAR: k->binary_scalar[in->op](to, x[in->a], scalars[in->b], n); break;
-        case FORM_SCALAR_BINARY: k->scalar_binary[in->op](to, scalars[in->a], x[in->b], n); break;
-        default: k->unary[in->op](to, x[in->a], n); break;
+    float *to = out;
+    for (uint32_t i = 0; i < e->n_ops; i++) {
+        const lang_element_op *op = &e->ops[i];
+        to = out && i + 1 == e->n_ops ? out : vm->chunks + (size_t)(op->to - VALUE) * LANG_CHUNK;
+        switch (op->form) {
+        case LANG_BINARY: k->binary[op->op](to, x[op->a], x[op->b], n); break;
+        case LANG_BINARY_SCALAR: k->binary_scalar[op->op](to, x[op->a], e->constants[op->b], n); break;
+        case LANG_SCALAR_BINARY: k->scalar_binary[op->op](to, e->constants[op->a], x[op->b], n); break;
+        default: k->unary[op->op](to, x[op->a], n); break;
         }
     }
+    return to;
+}
+
+/* Elements from `begin` on, chunk by chunk. */
+static void run_chunks(const whit_lang *vm, const lang_elements *e, lang_array *const *arrays, uint32_t begin,
+                       float *out, float *lanes)
+{
+    const float *x[LANG_LEAVES + LANG_REGISTERS];
+    for (uint32_t r = 0; r < LANG_REGISTERS; r++) x[LANG_LEAVES + r] = vm->chunks + (size_t)r * LANG_CHUNK;
+    for (uint32_t at = begin, end = arrays[0]->n; at < end; at += LANG_CHUNK) {
+        uint32_t n = end - at < LANG_CHUNK ? end - at : LANG_CHUNK;
+        for (uint32_t k = 0; k < e->n_leaves; k++) x[k] = arrays[k]->x + at;
+        const float *y = run_chunk(vm, e, x, n, out ? out + at : NULL);
+        if (e->as == LANG_AS_SUM) vm->kernels->sum(lanes, y, n);
+        if (e->as == LANG_AS_LARGEST && at == 0) lang_lanes_begin(lanes, y, n);
+        if (e->as == LANG_AS_LARGEST) vm->kernels->largest(lanes, y, n);
+    }
+}
+
+/* All elements. Machine code does whole sixteens, but the first of the largest, closures the rest. */
+static void run_all(const whit_lang *vm, const lang_elements *e, lang_array *const *arrays, float *out, float *lanes)
+{
+    enum { BLOCK = 16 };
+    uint32_t begin = 0, n = arrays[0]->n;
+    if (e->native && n >= 2 * BLOCK) {
+        if (e->as == LANG_AS_LARGEST) {
+            const float *x[LANG_LEAVES + LANG_REGISTERS];
+            for (uint32_t r = 0; r < LANG_REGISTERS; r++) x[LANG_LEAVES + r] = vm->chunks + (size_t)r * LANG_CHUNK;
+            for (uint32_t k = 0; k < e->n_leaves; k++) x[k] = arrays[k]->x;
+            lang_lanes_begin(lanes, run_chunk(vm, e, x, BLOCK, NULL), BLOCK);
+            begin = BLOCK;
+        }
+        lang_elements_call call = {.constants = e->constants, .lanes = lanes, .out = out ? out + begin : NULL};
+        for (uint32_t k = 0; k < e->n_leaves; k++) call.x[k] = arrays[k]->x + begin;
+        call.n_bytes = (size_t)(n - begin) / BLOCK * BLOCK * sizeof(float);
+        e->native(&call);
+        begin = n / BLOCK * BLOCK;
+    }
+    if (begin < n) run_chunks(vm, e, arrays, begin, out, lanes);
+}
+
+/* What the chain reads. Variables of the frame are not counted: nothing assigns to them meanwhile. */
+static void read_operands(const lang_code *c, lang_value *frame, lang_array **arrays)
+{
+    lang_elements *e = c->elements;
+    float scalars[LANG_LEAVES];
+    for (uint32_t i = 0; i < e->n_order; i++) {
+        uint8_t k = e->order[i];
+        if (k >= LANG_LEAVES) {
+            const lang_code *scalar = e->scalars[k - LANG_LEAVES];
+            scalars[k - LANG_LEAVES] = (float)scalar->f(scalar, frame);
+        } else if (e->slots[k] >= 0)
+            arrays[k] = lang_array_of(c->vm, e->leaves[k]->node, frame[e->slots[k]].a);
+        else
+            arrays[k] = e->leaves[k]->a(e->leaves[k], frame);
+    }
+    for (uint32_t i = 0; i < e->n_order; i++)
+        if (e->order[i] >= LANG_LEAVES) e->constants[e->order[i] - LANG_LEAVES] = scalars[e->order[i] - LANG_LEAVES];
+    for (uint32_t k = 1; k < e->n_leaves; k++) lang_same_length(c->vm, c->node, arrays[0], arrays[k]);
+}
+
+static void release_operands(whit_lang *vm, const lang_elements *e, lang_array **arrays)
+{
+    for (uint32_t k = 0; k < e->n_leaves; k++)
+        if (e->slots[k] < 0) lang_release(vm, arrays[k]);
+}
+
+/* An array for the result that nobody else refers to: a passing value, what the variable that is
+ * assigned holds, or NULL. */
+static lang_array *reusable(const lang_code *c, const lang_value *frame, lang_array *const *arrays)
+{
+    const lang_elements *e = c->elements;
+    lang_array *target = c->n ? frame[c->target].a : NULL;
+    if (target && target->refs == 1 && target->n == arrays[0]->n) return target;
+    for (uint32_t k = 0; k < e->n_leaves; k++)
+        if (e->slots[k] < 0 && arrays[k]->refs == 1) return arrays[k];
+    return NULL;
 }
 
 static lang_array *run_elements(const lang_code *c, lang_value *frame)
 {
-    const lang_elements *e = c->elements;
-    whit_lang *vm = c->vm;
-    lang_array *arrays[LEAVES_MAX], *out = NULL;
-    float scalars[LEAVES_MAX];
-    const float *x[LEAVES_MAX + LANG_REGISTERS];
-    for (uint32_t i = 0; i < e->n_order; i++) {
-        uint8_t k = e->order[i];
-        if (k < LEAVES_MAX)
-            arrays[k] = e->leaves[k]->a(e->leaves[k], frame);
-        else
-            scalars[k - LEAVES_MAX] = (float)e->scalars[k - LEAVES_MAX]->f(e->scalars[k - LEAVES_MAX], frame);
-    }
-    for (uint32_t k = 1; k < e->n_leaves; k++) lang_same_length(vm, c->node, arrays[0], arrays[k]);
-    /* Written over what nobody else refers to: a passing value, or the variable that is assigned. */
-    const lang_array *target = c->n ? frame[c->target].a : NULL;
-    for (uint32_t k = 0; k < e->n_leaves && !out; k++)
-        if (arrays[k]->refs == 1 || (arrays[k] == target && arrays[k]->refs == 2)) out = arrays[k];
-    uint32_t n = arrays[0]->n;
+    lang_array *arrays[LANG_LEAVES];
+    read_operands(c, frame, arrays);
+    lang_array *out = reusable(c, frame, arrays);
     if (out) {
-        lang_step(vm, c->node, n / 64 + 1);
+        lang_step(c->vm, c->node, out->n / 64 + 1);
         out->refs++;
     } else
-        out = lang_new_vec(vm, c->node, n);
-    for (uint32_t r = 0; r < LANG_REGISTERS; r++) x[LEAVES_MAX + r] = vm->chunks + (size_t)r * LANG_CHUNK;
-    for (uint32_t at = 0; at < n; at += LANG_CHUNK) {
-        for (uint32_t k = 0; k < e->n_leaves; k++) x[k] = arrays[k]->x + at;
-        run_chunk(vm, e, x, scalars, n - at < LANG_CHUNK ? n - at : LANG_CHUNK, out->x + at);
-    }
-    for (uint32_t k = 0; k < e->n_leaves; k++) lang_release(vm, arrays[k]);
+        out = lang_new_vec(c->vm, c->node, arrays[0]->n);
+    run_all(c->vm, c->elements, arrays, out->x, NULL);
+    release_operands(c->vm, c->elements, arrays);
     return out;
 }
 
-const lang_code *lang_compile_elements(lang_compiler *c, lang_node *node)
+static double run_reduction(const lang_code *c, lang_value *frame)
 {
-    lang_code *code = lang_code_new(c, node);
+    lang_array *arrays[LANG_LEAVES];
+    const lang_elements *e = c->elements;
+    read_operands(c, frame, arrays);
+    float lanes[16] = {0};
+    uint32_t n = arrays[0]->n;
+    lang_step(c->vm, c->node, n / 64 + 1);
+    if (!n && e->as == LANG_AS_LARGEST) lang_raise(c->vm, c->node, WHIT_ERROR_ARGUMENT, "an empty vector has none");
+    run_all(c->vm, e, arrays, NULL, lanes);
+    release_operands(c->vm, e, arrays);
+    if (e->as == LANG_AS_LARGEST) return lang_lanes_largest(lanes);
+    double sum = lang_lanes_total(lanes);
+    return c->node->op == FN_MEAN ? sum / n : sum;
+}
+
+/* The chain of a node, or where that is too much for one loop its outermost operation. */
+static lang_elements *compile_chain(lang_compiler *c, lang_node *node, uint8_t as)
+{
     lang_elements *e = c->failed ? NULL : lang_arena_take(&c->vm->arena, sizeof *e);
     struct builder b = {.c = c, .e = e};
+    const whit_lang_jit *jit = c->vm->options.tier >= WHIT_LANG_NATIVE ? c->vm->options.jit : NULL;
     if (!e) {
         c->failed = true;
-        return code;
+        return NULL;
     }
+    e->as = as;
     build(&b, node, 0);
-    if (b.full || !give_registers(e)) { /* too much for one loop: this operation by itself */
-        *e = (lang_elements){0};
+    if (!b.full && jit && !c->failed) jit->compile_elements(c, node, e);
+    if (b.full || !give_registers(e)) {
+        *e = (lang_elements){.as = as};
         b = (struct builder){.c = c, .e = e};
         bool unary = node->kind == NODE_UNARY, a_is = node->a->type == WHIT_LANG_VEC;
         bool b_is = !unary && node->b->type == WHIT_LANG_VEC;
         uint8_t x = leaf(&b, node->a, !a_is), y = unary ? 0 : leaf(&b, node->b, !b_is);
         emit(&b,
-             unary              ? FORM_UNARY
-                 : a_is && b_is ? FORM_BINARY
-                 : a_is         ? FORM_BINARY_SCALAR
-                                : FORM_SCALAR_BINARY,
+             unary              ? LANG_UNARY
+                 : a_is && b_is ? LANG_BINARY
+                 : a_is         ? LANG_BINARY_SCALAR
+                                : LANG_SCALAR_BINARY,
              node->op, x, y);
+        if (jit && !c->failed) jit->compile_elements(c, node, e);
         give_registers(e);
     }
+    return e;
+}
+
+const lang_code *lang_compile_elements(lang_compiler *c, lang_node *node)
+{
+    lang_code *code = lang_code_new(c, node);
+    if (c->failed) return code;
+    code->elements = compile_chain(c, node, LANG_AS_VECTOR);
     code->a = run_elements;
-    code->elements = e;
+    return code;
+}
+
+const lang_code *lang_compile_reduction(lang_compiler *c, lang_node *node)
+{
+    lang_node *a = node->a, *product;
+    uint8_t as = node->op == FN_LARGEST ? LANG_AS_LARGEST : LANG_AS_SUM;
+    if (node->op == FN_DOT && a->type == WHIT_LANG_VEC && (is_elementwise(a) || is_elementwise(a->next))) {
+        if (!(product = lang_arena_take(&c->vm->arena, sizeof *product))) return NULL;
+        *product = *node;
+        product->kind = NODE_BINARY;
+        product->op = OP_MUL;
+        product->type = WHIT_LANG_VEC;
+        product->b = a->next;
+        a = product;
+    } else if ((node->op != FN_SUM && node->op != FN_MEAN && node->op != FN_LARGEST) || !is_elementwise(a))
+        return NULL;
+    lang_code *code = lang_code_new(c, node);
+    if (c->failed) return code;
+    code->elements = compile_chain(c, a, as);
+    code->f = run_reduction;
     return code;
 }

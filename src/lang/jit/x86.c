@@ -7,13 +7,12 @@
  * anything that may end the run all variables are written back. */
 #include "lang/jit/jit.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "lang/core/code.h"
 #include "lang/jit/encode.h"
+#include "lang/jit/pages.h"
+#include "lang/jit/vector.h"
 
-enum { CODE_BYTES = 65536, SLOTS_MAX = 64, FIXES_MAX = 256, LOOPS_MAX = 1000, LOOP_ALIGN = 32 };
+enum { CODE_BYTES = 65536, SLOTS_MAX = 64, FIXES_MAX = 256, LOOP_ALIGN = 32 };
 
 static const uint8_t home_regs[] = {RBX, RBP, R8, R9, R10, R11, R12, R13, R14};
 enum { N_HOMES = sizeof home_regs };
@@ -654,15 +653,7 @@ static void whole(struct compiler *c, const lang_node *loop)
     write_asides(c);
 }
 
-/* ---- pages -------------------------------------------------------------------------------------- */
-
-typedef struct jit_page jit_page;
-struct jit_page {
-    jit_page *next;
-    void *code;
-    size_t n_bytes, n_code_bytes;
-    uint32_t line, column; /* of the loop */
-};
+/* ---- running ------------------------------------------------------------------------------------ */
 
 typedef void loop_fn(lang_value *frame, whit_lang *vm);
 
@@ -674,70 +665,29 @@ static int run_loop(const lang_code *code, lang_value *frame)
     return LANG_GO_ON;
 }
 
-static void *seal(const jit_code *code, size_t *n_bytes)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    *n_bytes = (code->n + page - 1) / page * page;
-    void *memory = mmap(NULL, *n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return NULL;
-    memcpy(memory, code->bytes, code->n);
-    if (mprotect(memory, *n_bytes, PROT_READ | PROT_EXEC) == 0) return memory;
-    munmap(memory, *n_bytes); /* the system lets nobody make code */
-    return NULL;
-}
-
 static bool compile_loop(lang_compiler *outer, const lang_node *loop, lang_code *code)
 {
     whit_lang *vm = outer->vm;
     struct compiler *c = whit_zalloc(vm->options.allocator, sizeof *c);
     uint8_t *bytes = whit_alloc(vm->options.allocator, CODE_BYTES);
-    bool done = false;
-    jit_page *page = NULL;
-    if (c && bytes && vm->n_jit_pages < LOOPS_MAX) {
+    if (c && bytes) {
         c->code = (jit_code){.bytes = bytes, .capacity = CODE_BYTES};
         c->outer = outer;
         if (fits(c, loop, 1)) {
             give_registers(c);
             whole(c, loop);
-            if (!c->failed && !c->code.full) page = lang_arena_take(&vm->arena, sizeof *page);
+            if (!c->failed && !c->code.full) code->native = jit_seal(vm, loop, "loop", &c->code);
         }
-        if (page && (page->code = seal(&c->code, &page->n_bytes)) != NULL) {
-            page->next = vm->jit_pages;
-            page->n_code_bytes = c->code.n;
-            page->line = loop->line;
-            page->column = loop->column;
-            vm->jit_pages = page;
-            vm->n_jit_pages++;
-            code->native = page->code;
-            code->native_bytes = c->code.n;
-            code->s = run_loop;
-            done = true;
-        }
+        code->native_bytes = c->code.n;
+        if (code->native) code->s = run_loop;
     }
     whit_free(vm->options.allocator, bytes, CODE_BYTES);
     whit_free(vm->options.allocator, c, sizeof *c);
-    return done;
-}
-
-static void close_pages(whit_lang *vm)
-{
-    for (jit_page *page = vm->jit_pages; page; page = page->next) munmap(page->code, page->n_bytes);
-    vm->jit_pages = NULL;
-}
-
-static void list_pages(const whit_lang *vm, uint32_t n_before, whit_buf *out)
-{
-    uint32_t n = vm->n_jit_pages;
-    for (const jit_page *page = vm->jit_pages; page && n > n_before; page = page->next, n--) {
-        const uint8_t *code = page->code;
-        whit_buf_printf(out, "loop at %u:%u, %zu bytes of x86-64\n", page->line, page->column, page->n_code_bytes);
-        for (size_t i = 0; i < page->n_code_bytes; i++)
-            whit_buf_printf(out, i % 16 == 15 || i + 1 == page->n_code_bytes ? "%02x\n" : "%02x ", code[i]);
-    }
+    return code->native;
 }
 
 const whit_lang_jit *whit_lang_jit_native(void)
 {
-    static const whit_lang_jit jit = {compile_loop, close_pages, list_pages};
+    static const whit_lang_jit jit = {compile_loop, jit_compile_elements, jit_close_pages, jit_list_pages};
     return &jit;
 }

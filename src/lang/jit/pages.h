@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ * Pages of machine code: writable while they are filled, then executable, never both. */
+#ifndef WHIT_LANG_JIT_PAGES_H
+#define WHIT_LANG_JIT_PAGES_H
+
+#include "lang/core/vm.h"
+#include "lang/jit/encode.h"
+
+enum { JIT_PAGES_MAX = 1000 };
+
+/* The code as an executable page of the session, named by `what` ("loop") and the node's place. NULL
+ * where the system gives none, memory is short or there are too many. */
+void *jit_seal(whit_lang *vm, const lang_node *node, const char *what, const jit_code *code);
+void jit_close_pages(whit_lang *vm);
+void jit_list_pages(const whit_lang *vm, uint32_t n_before, whit_buf *out);
+
+#endif
