@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "cli/bench.h"
+#include "cli/bench_fused.h"
 #include "format/ndf_table.h"
 #include "kernels/kernels.h"
 #include "kernels/quat/quat.h"
@@ -22,7 +23,7 @@ enum {
     DOT_ELEMS = 3584,
     MAX_WORDS = DOT_ELEMS / 64,
     PAIRS = 16,
-    FORMS_MAX = 32
+    FORMS_MAX = 64
 };
 #define MIN_NS 2000000 /* of one form in one round */
 
@@ -53,6 +54,8 @@ struct arrays {
     char *json;
     whit_lang *lang[N_PROGRAMS];
     float *logits; /* (N_LOGITS) */
+    bench_fused *fused;
+    const struct form *form; /* that is measured */
     volatile int64_t kept;
 };
 
@@ -64,7 +67,8 @@ struct form {
     uint32_t n_items; /* of one call: adds, dots, reads */
     const char *item;
     whit_isa isa;
-    bool levels; /* measured once per level that runs here */
+    bool levels;          /* measured once per level that runs here */
+    int expression, size; /* of bench_fused.h */
 };
 
 static whit_quat_planes planes(uint64_t *words, uint32_t n_words)
@@ -173,6 +177,17 @@ static void compile_twenty(struct arrays *s, const whit_quat_kernels *kernels)
     s->lang[ELEMENTS] = open_program(s, programs[ELEMENTS]);
 }
 
+static void run_fused(struct arrays *s, const whit_quat_kernels *kernels)
+{
+    (void)kernels;
+    bench_fused_program(s->fused, s->form->expression, s->form->size);
+}
+static void run_fused_c(struct arrays *s, const whit_quat_kernels *kernels)
+{
+    (void)kernels;
+    bench_fused_c(s->fused, s->form->expression, s->form->size);
+}
+
 static const struct form forms[] = {
     {"add 896", "table of 65,536", add_table, 1000, "add"},
     {"add 896", "f32 loop", add_floats, 1000, "add"},
@@ -217,12 +232,14 @@ static bool open_arrays(struct arrays *s, whit_error *error)
     s->logits = whit_zalloc_array(NULL, N_LOGITS, sizeof *s->logits);
     for (size_t i = 0; ok && s->logits && i < N_LOGITS; i++) s->logits[i] = (float)whit_rng_uniform(&rng) * 9;
     for (int i = 0; i < N_PROGRAMS; i++) ok = (s->lang[i] = open_program(s, programs[i])) != NULL && ok;
-    if (!ok || !s->json || !s->logits) return whit_fail(error, WHIT_ERROR_MEMORY, "no memory for the benchmark"), false;
+    s->fused = bench_fused_open(&s->quat);
+    if (!ok || !s->json || !s->logits || !s->fused)
+        return whit_fail(error, WHIT_ERROR_MEMORY, "no memory for the benchmark"), false;
     return true;
 }
 
 struct row {
-    const struct form *form;
+    struct form form;
     whit_quat_kernels kernels;
     double ns[BENCH_ROUNDS_MAX], median_ns;
 };
@@ -231,20 +248,21 @@ static double measure(struct arrays *s, const struct row *row)
 {
     uint64_t t0 = whit_thread_cpu_ns(), t1; /* the load of other processes is not in it */
     uint32_t n = 0;
+    s->form = &row->form;
     do {
-        row->form->run(s, &row->kernels);
+        row->form.run(s, &row->kernels);
         n++;
         t1 = whit_thread_cpu_ns();
     } while (t1 - t0 < MIN_NS);
-    return (double)(t1 - t0) / n / row->form->n_items;
+    return (double)(t1 - t0) / n / row->form.n_items;
 }
 
 /* Times are beside the first form of a test, of the same level where it has levels. */
 static double beside(const struct row *rows, size_t n, const struct row *row)
 {
     for (size_t i = 0; i < n; i++)
-        if (rows[i].form->test == row->form->test && strcmp(row->form->test, "program") != 0 &&
-            (!rows[i].form->levels || rows[i].kernels.isa == row->kernels.isa))
+        if (rows[i].form.test == row->form.test && strcmp(row->form.test, "program") != 0 &&
+            (!rows[i].form.levels || rows[i].kernels.isa == row->kernels.isa))
             return rows[i].median_ns / row->median_ns;
     return 1;
 }
@@ -255,16 +273,16 @@ static void report(cli_call *call, bench_form form, const struct row *rows, size
     if (form == BENCH_MD) cli_print(call, "| test | form | level | ns | beside the first |\n|---|---|---|--:|--:|\n");
     if (form == BENCH_CSV) cli_print(call, "test,form,isa,ns,ratio\n");
     for (const struct row *row = rows; row < rows + n; row++) {
-        const char *isa = row->form->levels ? whit_isa_name(row->kernels.isa) : "";
+        const char *isa = row->form.levels ? whit_isa_name(row->kernels.isa) : "";
         double ratio = beside(rows, n, row);
         if (form == BENCH_JSON)
             json_array_append_new(array,
-                                  json_pack("{s:s, s:s, s:s, s:s, s:f, s:f}", "test", row->form->test, "form",
-                                            row->form->form, "isa", isa, "item", row->form->item, "ns", row->median_ns,
+                                  json_pack("{s:s, s:s, s:s, s:s, s:f, s:f}", "test", row->form.test, "form",
+                                            row->form.form, "isa", isa, "item", row->form.item, "ns", row->median_ns,
                                             "ratio", ratio));
         else
             cli_print(call, form == BENCH_MD ? "| %s | %s | %s | %.3f | %.1f |\n" : "\"%s\",\"%s\",%s,%.4f,%.2f\n",
-                      row->form->test, row->form->form, isa, row->median_ns, ratio);
+                      row->form.test, row->form.form, isa, row->median_ns, ratio);
     }
     if (form == BENCH_JSON)
         cli_print_json(call, array);
@@ -286,12 +304,26 @@ int bench_arrays(cli_call *call, bench_form form, uint32_t n_rounds, const char 
     else if (whit_quat_select(&cpu, cap, &s->quat, &error) != WHIT_OK ||
              whit_kernels_select(&cpu, cap, &s->floats, &error) != WHIT_OK || !open_arrays(s, &error))
         status = cli_fail_error(call, &error);
+    for (int i = 0; status == CLI_OK && i < BENCH_FUSED * BENCH_FUSED_SIZES; i++) {
+        int expression = i / BENCH_FUSED_SIZES, size = i % BENCH_FUSED_SIZES;
+        struct form fused = {.test = bench_fused_name(s->fused, expression, size),
+                             .form = "C, gcc -O3 for this CPU",
+                             .run = run_fused_c,
+                             .n_items = bench_fused_elements(size),
+                             .item = "element",
+                             .expression = expression,
+                             .size = size};
+        rows[n++].form = fused;
+        fused.form = "program";
+        fused.run = run_fused;
+        rows[n++].form = fused;
+    }
     for (size_t i = 0; status == CLI_OK && i < sizeof forms / sizeof *forms; i++)
         for (int isa = 0; isa < WHIT_ISA_COUNT; isa++) {
             bool known =
                 isa == WHIT_ISA_GENERIC || isa == WHIT_ISA_AVX2 || isa == WHIT_ISA_AVX512 || isa == WHIT_ISA_NEON;
             if (!known || !whit_isa_allows(s->quat.isa, (whit_isa)isa) || (isa && !forms[i].levels)) continue;
-            rows[n].form = &forms[i];
+            rows[n].form = forms[i];
             whit_quat_select(&cpu, whit_isa_name((whit_isa)isa), &rows[n].kernels, NULL);
             n++;
         }
@@ -303,6 +335,7 @@ int bench_arrays(cli_call *call, bench_form form, uint32_t n_rounds, const char 
     if (status == CLI_OK) report(call, form, rows, n);
     if (s) {
         for (int i = 0; i < N_PROGRAMS; i++) whit_lang_close(s->lang[i]);
+        bench_fused_close(s->fused);
         whit_free(NULL, s->logits, N_LOGITS * sizeof *s->logits);
         whit_buf_free(&s->field_bytes);
         free(s->json);
