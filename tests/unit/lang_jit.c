@@ -36,10 +36,10 @@ static const struct {
 static const struct {
     const jit_vector_op *op;
     const char *vex, *evex;
-} arithmetic[] = {{&V_ADD, "vaddps", "vaddps"}, {&V_MUL, "vmulps", "vmulps"},    {&V_SUB, "vsubps", "vsubps"},
-                  {&V_MIN, "vminps", "vminps"}, {&V_DIV, "vdivps", "vdivps"},    {&V_MAX, "vmaxps", "vmaxps"},
-                  {&V_AND, "vandps", "vandps"}, {&V_ANDN, "vandnps", "vandnps"}, {&V_OR, "vorps", "vorps"},
-                  {&V_XOR, "vxorps", "vxorps"}, {&V_ADD_I32, "vpaddd", "vpaddd"}};
+} arithmetic[] = {{&V_ADD, "vaddps", "vaddps"},  {&V_MUL, "vmulps", "vmulps"},     {&V_SUB, "vsubps", "vsubps"},
+                  {&V_MIN, "vminps", "vminps"},  {&V_DIV, "vdivps", "vdivps"},     {&V_MAX, "vmaxps", "vmaxps"},
+                  {&V_AND, "vandps", "vandps"},  {&V_XOR, "vxorps", "vxorps"},     {&V_ADD_I32, "vpaddd", "vpaddd"},
+                  {&V_OR_BITS, "vpor", "vpord"}, {&V_AND_BITS, "vpand", "vpandd"}, {&V_XOR_BITS, "vpxor", "vpxord"}};
 static const jit_reg bases[] = {RSI, R8, R9, R10, R11, RBX, RDX, RDI};
 
 /* The second source in words. */
@@ -296,12 +296,95 @@ static void test_denied(void **state)
     assert_int_equal(status, 0);
 }
 
+/* Programs by machine code as by the tree walker, with both widths of vectors. */
+static void alike(const char *text)
+{
+    whit_cpu cpu;
+    whit_error error;
+    uint64_t wanted = 0;
+    whit_cpu_detect(&cpu);
+    for (int k = 0; k < 3; k++) {
+        whit_quat_kernels level = kernels;
+        whit_lang *lang;
+        if (k == 1 && whit_isa_allows(kernels.isa, WHIT_ISA_AVX2))
+            assert_ok(whit_quat_select(&cpu, "avx2", &level, &error), error);
+        whit_lang_options options = {
+            .quat = &level, .jit = whit_lang_jit_native(), .tier = k ? WHIT_LANG_NATIVE : WHIT_LANG_WALK};
+        assert_ok(whit_lang_open(&options, &lang, &error), error);
+        assert_ok(whit_lang_load(lang, "alike", text, strlen(text), &error), error);
+        assert_ok(whit_lang_run(lang, &error), error);
+        if (!k) wanted = whit_lang_digest(lang);
+        if (whit_lang_digest(lang) != wanted) fail_msg("%s: %s differs", text, k == 1 ? "AVX2" : "the best level");
+        whit_lang_close(lang);
+    }
+}
+
+/* Sums that stay in registers, and loops in which they cannot: too long, shared, of other scales. */
+static void test_quaternary_loops(void **state)
+{
+    (void)state;
+    static const char *const starts[] = {
+        "let p = quat(range(%u) - 7.0, 0)\nlet q = quat(sin(range(%u)), 0)\n",
+        "let p = quat(range(%u) - 7.0, 1)\nlet q = quat(sin(range(%u)), 0)\n",
+        "let p = quat(range(%u) - 7.0, 0)\nlet q = p\n",
+        "let q = quat(range(%u) - 7.0, 0)\nlet p = quat(cos(range(%u)), 0)\nlet r = q\n",
+    };
+    static const char *const loops[] = {
+        "for i in 0..10001 { q += p }",
+        "let n = 0\nwhile n < 3001 { if n % 3 { q += p } else { p += q }\n n += 1 }",
+        "let n = 0\nfor i in 0..999 { for k in 0..9 { q += p }\n p += q\n n += i ^ 3 }",
+        "let a = p * p\nlet b = -p\nfor i in 0..77 { a += p\n b += q\n q += a }",
+    };
+    static const uint32_t lengths[] = {1, 64, 100, 128, 257, 512, 513, 1000};
+    for (size_t n = 0; n < sizeof lengths / sizeof *lengths; n++)
+        for (size_t i = 0; i < 4; i++)
+            for (size_t k = 0; k < 4; k++) {
+                char text[600];
+                int at = snprintf(text, sizeof text, starts[i], lengths[n], lengths[n]);
+                snprintf(text + at, sizeof text - (size_t)at, "%s\n", loops[k]);
+                alike(text);
+            }
+}
+
+/* Every operation that machine code has, at lengths around its blocks, over what is no number too. */
+static void test_vectors(void **state)
+{
+    (void)state;
+    static const char *const expressions[] = {
+        "a * b + 2 * a - b",
+        "max(a, 0) * b + abs(a - b)",
+        "sqrt(a * a + b * b)",
+        "exp(a) / (1 + exp(-b))",
+        "silu(a) * sigmoid(b)",
+        "cut(a, 0.5) + cut(b, c)",
+        "min(a, b) + max(c, a) - relu(b)",
+        "floor(a * 3) + ceil(b * 3) + round(c * 3)",
+        "(a < b) + (a <= b) + (a > b) + (a >= b) + (a == b) + (a != b)",
+        "(a - b) / (a + b) * (c - a) / (c + b) + sqrt(a) * exp(c) - silu(b - c) * sigmoid(a * c)",
+        "a * f - f / b",
+        "exp(a) + exp(b) + exp(c) + exp(a * b) + exp(b * c) + silu(a) + silu(b) + silu(c)",
+    };
+    static const uint32_t lengths[] = {1, 15, 16, 17, 31, 32, 33, 48, 511, 512, 513, 1031};
+    for (size_t n = 0; n < sizeof lengths / sizeof *lengths; n++)
+        for (size_t k = 0; k < sizeof expressions / sizeof *expressions; k++) {
+            char text[1000];
+            snprintf(text, sizeof text,
+                     "let a = (range(%u) - 8) * 0.37\nlet b = sin(range(%u)) * 90\nlet c = a / (a - a[0])\n"
+                     "let f = 0.75\nlet r = %s\na = %s\nlet s = sum(%s)\nlet m = mean(%s)\nlet l = largest(%s)\n"
+                     "let d = dot(%s, b - c)\nb = softmax(%s)\n",
+                     lengths[n], lengths[n], expressions[k], expressions[k], expressions[k], expressions[k],
+                     expressions[k], expressions[k], expressions[k]);
+            alike(text);
+        }
+}
+
 int main(void)
 {
     whit_cpu cpu;
     whit_cpu_detect(&cpu);
     if (whit_quat_select(&cpu, NULL, &kernels, NULL) != WHIT_OK) return 1;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_encoder), cmocka_unit_test(test_pages),
-                                       cmocka_unit_test(test_denied)};
+                                       cmocka_unit_test(test_denied), cmocka_unit_test(test_quaternary_loops),
+                                       cmocka_unit_test(test_vectors)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -37,8 +37,13 @@ static lang_array *softmax(whit_lang *vm, const lang_node *at, lang_array *a)
     lang_array *out = a->refs == 1 ? lang_retain(a) : lang_new_vec(vm, at, a->n);
     if (!a->n) return out;
     const lang_chunk_kernels *k = vm->kernels;
-    float lanes[16] = {0};
-    k->exp_sum(out->x, a->x, lang_largest(k, a->x, a->n), lanes, a->n);
+    float lanes[16] = {0}, most = lang_largest(k, a->x, a->n);
+    for (uint32_t begin = 0; begin < a->n; begin += LANG_CHUNK) { /* in L1 for all three */
+        uint32_t n = a->n - begin < LANG_CHUNK ? a->n - begin : LANG_CHUNK;
+        k->binary_scalar[OP_SUB](out->x + begin, a->x + begin, most, n);
+        k->unary[OP_EXP](out->x + begin, out->x + begin, n);
+        k->sum(lanes, out->x + begin, n);
+    }
     k->binary_scalar[OP_DIV](out->x, out->x, lang_lanes_total(lanes), a->n);
     return out;
 }

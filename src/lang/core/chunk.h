@@ -12,8 +12,6 @@ typedef struct lang_chunk_kernels {
     void (*binary_scalar[OP_NE + 1])(float *out, const float *a, float b, uint32_t n);
     void (*scalar_binary[OP_NE + 1])(float *out, float a, const float *b, uint32_t n);
     void (*unary[OP_COS + 1])(float *out, const float *a, uint32_t n);
-    /* out = exp(a - shift), added to lanes i mod 16. */
-    void (*exp_sum)(float *out, const float *a, float shift, float lanes[16], uint32_t n);
     /* Adds elements (products) to lanes i mod 16. */
     void (*sum)(float lanes[16], const float *a, uint32_t n);
     void (*dot)(float lanes[16], const float *a, const float *b, uint32_t n);

@@ -603,13 +603,11 @@ static void compile_assign(lang_compiler *c, lang_code *code, lang_node *s)
     }
 }
 
-static const lang_code *compile_statement(lang_compiler *c, lang_node *s)
+/* As closures, whatever the tier. */
+static const lang_code *compile_plainly(lang_compiler *c, lang_node *s)
 {
     lang_code *code = lang_code_new(c, s);
     if (c->failed) return code;
-    bool loops = s->kind == NODE_FOR || s->kind == NODE_WHILE;
-    const whit_lang_jit *jit = c->vm->options.tier >= WHIT_LANG_NATIVE ? c->vm->options.jit : NULL;
-    if (loops && jit && jit->compile_loop(c, s, code)) return code;
     switch (s->kind) {
     case NODE_BLOCK:
         compile_list(c, code, s->a, compile_statement);
@@ -657,6 +655,16 @@ static const lang_code *compile_statement(lang_compiler *c, lang_node *s)
         code->s = run_expression;
         break;
     }
+    return code;
+}
+
+static const lang_code *compile_statement(lang_compiler *c, lang_node *s)
+{
+    bool loops = s->kind == NODE_FOR || s->kind == NODE_WHILE;
+    const whit_lang_jit *jit = c->vm->options.tier >= WHIT_LANG_NATIVE ? c->vm->options.jit : NULL;
+    lang_code *code = loops && jit ? lang_code_new(c, s) : NULL;
+    if (!code || c->failed || !jit->compile_loop(c, s, code)) return compile_plainly(c, s);
+    if (code->native_guard) code->x = compile_plainly(c, s);
     return code;
 }
 

@@ -26,8 +26,8 @@ struct lang_code {
     uint32_t target; /* elements: the slot that is assigned, where `n` is 1 */
     whit_lang *vm;
     const lang_node *node;
-    void *native; /* tier 2: the code of a loop */
-    size_t native_bytes;
+    void *native;                 /* tier 2: the code of a loop */
+    const void *native_guard;     /* what must hold before it runs; x is the loop as closures then */
     const lang_code *const *list; /* arguments, statements */
     uint32_t n;
 };

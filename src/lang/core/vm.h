@@ -51,6 +51,7 @@ struct whit_lang {
     uint64_t steps_left, started_ns;
     float *chunks; /* LANG_REGISTERS * LANG_CHUNK */
     const struct lang_chunk_kernels *kernels;
+    int64_t quat_steps;                 /* of an addition in a loop of machine code */
     struct jit_page *jit_pages;         /* of tier 2 */
     uint32_t n_jit_pages, n_jit_before; /* before the text that was loaded last */
     /* failing */

@@ -8,11 +8,11 @@
 #include "lang/jit/jit.h"
 
 #include "lang/core/code.h"
-#include "lang/jit/encode.h"
+#include "lang/jit/encode_vector.h"
 #include "lang/jit/pages.h"
 #include "lang/jit/vector.h"
 
-enum { CODE_BYTES = 65536, SLOTS_MAX = 64, FIXES_MAX = 256, LOOP_ALIGN = 32 };
+enum { CODE_BYTES = 65536, SLOTS_MAX = 64, FIXES_MAX = 256, LOOP_ALIGN = 32, QUATS_MAX = 12, ADDS_MAX = 32 };
 
 static const uint8_t home_regs[] = {RBX, RBP, R8, R9, R10, R11, R12, R13, R14};
 enum { N_HOMES = sizeof home_regs };
@@ -35,8 +35,21 @@ struct loop {
     uint32_t n_breaks, n_continues;
 };
 
+/* Quaternary vectors that a loop adds, in registers for the whole of it, and what must hold for that: they have at
+ * most the lanes of a register, those that are added the same scale and length, and nobody else refers to what is
+ * changed. */
+struct guard {
+    uint32_t n_quats, n_adds;
+    uint32_t slots[QUATS_MAX];
+    bool changed[QUATS_MAX];
+    uint8_t to[ADDS_MAX], from[ADDS_MAX]; /* numbers of quats */
+};
+enum { QUAT_LANES = 512, PLANE_BYTES = QUAT_LANES / 8 };
+
 struct compiler {
     jit_code code;
+    struct guard guard;
+    bool wide; /* AVX-512 */
     struct variable variables[SLOTS_MAX];
     uint32_t n_variables;
     struct aside asides[FIXES_MAX];
@@ -84,6 +97,33 @@ static bool assigns(const lang_node *s, uint32_t slot)
     return false;
 }
 
+/* The number of a quaternary variable; QUATS_MAX where there are too many. */
+static uint32_t quat_of(struct compiler *c, uint32_t slot)
+{
+    struct guard *g = &c->guard;
+    uint32_t i = 0, most = c->wide ? QUATS_MAX : 3; /* two registers for each plane of AVX2 */
+    while (i < g->n_quats && g->slots[i] != slot) i++;
+    if (i == most) return QUATS_MAX;
+    if (i == g->n_quats) g->slots[g->n_quats++] = slot;
+    return i;
+}
+
+/* q += d */
+static bool fits_quats(struct compiler *c, const lang_node *s)
+{
+    const lang_node *e = s->a;
+    struct guard *g = &c->guard;
+    bool sum = e->kind == NODE_BINARY && e->op == OP_ADD && e->a->kind == NODE_SLOT && e->b->kind == NODE_SLOT;
+    if (!sum || e->a->slot != s->slot || e->b->slot == s->slot || (c->outer->function && e->b->global)) return false;
+    if (!whit_isa_allows(c->outer->vm->options.quat->isa, WHIT_ISA_AVX2) || g->n_adds == ADDS_MAX) return false;
+    uint32_t to = quat_of(c, s->slot), from = quat_of(c, e->b->slot);
+    if (to == QUATS_MAX || from == QUATS_MAX) return false;
+    g->changed[to] = true;
+    g->to[g->n_adds] = (uint8_t)to;
+    g->from[g->n_adds++] = (uint8_t)from;
+    return true;
+}
+
 static bool fits(struct compiler *c, const lang_node *s, double weight)
 {
     switch (s->kind) {
@@ -91,7 +131,9 @@ static bool fits(struct compiler *c, const lang_node *s, double weight)
         for (const lang_node *inner = s->a; inner; inner = inner->next)
             if (!fits(c, inner, weight)) return false;
         return true;
-    case NODE_ASSIGN: return s->type == WHIT_LANG_INT && use(c, s, s->slot, weight) && fits_expression(c, s->a, weight);
+    case NODE_ASSIGN:
+        if (s->type == WHIT_LANG_QUAT) return fits_quats(c, s);
+        return s->type == WHIT_LANG_INT && use(c, s, s->slot, weight) && fits_expression(c, s->a, weight);
     case NODE_IF: return fits_expression(c, s->a, weight) && fits(c, s->b, weight) && (!s->c || fits(c, s->c, weight));
     case NODE_WHILE: return fits_expression(c, s->a, 10 * weight) && fits(c, s->b, 10 * weight);
     case NODE_FOR:
@@ -451,6 +493,64 @@ static bool reads(const lang_node *e, uint32_t slot)
         (e->a && reads(e->a, slot)) || (e->b && reads(e->b, slot));
 }
 
+/* Of AVX-512: sign planes in even registers, extra planes behind them; of AVX2: four registers each, the upper
+ * halves in the last two. */
+static void vector(struct compiler *c, jit_vector_op op, unsigned to, unsigned a, jit_operand b)
+{
+    if (c->wide)
+        jit_evex(&c->code, op, to, a, b);
+    else
+        jit_vex(&c->code, op, to, a, b);
+}
+
+/* sign = majority(sign a, sign b, extra a or extra b), extra = sign xor sign a xor sign b. */
+static void add_planes(struct compiler *c, unsigned to, unsigned from)
+{
+    enum { T = 13, U, V, MAJORITY = 0xE8 };
+    unsigned sign = to, extra = to + 1;
+    vector(c, V_XOR_BITS, U, sign, jit_in(from));
+    vector(c, V_OR_BITS, T, extra, jit_in(from + 1));
+    if (c->wide) {
+        jit_evex(&c->code, V_TERNARY, sign, from, jit_in(T));
+        jit_u8(&c->code, MAJORITY);
+    } else {
+        vector(c, V_AND_BITS, V, sign, jit_in(from));
+        vector(c, V_AND_BITS, T, T, jit_in(U));
+        vector(c, V_OR_BITS, sign, V, jit_in(T));
+    }
+    vector(c, V_XOR_BITS, extra, sign, jit_in(U));
+}
+
+static unsigned quat_reg(const struct compiler *c, uint32_t quat)
+{
+    return c->wide ? (quat < 6 ? 2 * quat : 2 * quat + 4) : 4 * quat; /* over T, U, V */
+}
+
+static void assign_quats(struct compiler *c, const lang_node *s)
+{
+    uint32_t to = quat_of(c, s->slot), from = quat_of(c, s->a->b->slot);
+    jit_alu_memory(&c->code, ALU_SUB, R15, RSI, offsetof(whit_lang, quat_steps));
+    step_aside(c, jit_jump_if(&c->code, CC_S), s, false);
+    for (unsigned half = 0; half < (c->wide ? 1 : 2); half++)
+        add_planes(c, quat_reg(c, to) + 2 * half, quat_reg(c, from) + 2 * half);
+}
+
+/* Between registers and memory; rax is written over. */
+static void move_quats(struct compiler *c, bool store)
+{
+    const struct guard *g = &c->guard;
+    for (uint32_t i = 0; i < g->n_quats; i++) {
+        if (store && !g->changed[i]) continue;
+        jit_load(&c->code, RAX, RDI, place(g->slots[i]));
+        jit_load(&c->code, RAX, RAX, offsetof(lang_array, x));
+        for (unsigned half = 0; half < (c->wide ? 1 : 2); half++)
+            for (unsigned plane = 0; plane < 2; plane++)
+                vector(c, store ? V_STORE : V_LOAD, quat_reg(c, i) + 2 * half + plane, 0,
+                       jit_at(RAX, (int32_t)(plane * PLANE_BYTES + half * PLANE_BYTES / 2)));
+    }
+    if (store && g->n_quats) jit_vzeroupper(&c->code);
+}
+
 static void assign(struct compiler *c, const lang_node *s)
 {
     const lang_node *e = s->a;
@@ -568,7 +668,12 @@ static void statement(struct compiler *c, const lang_node *s)
     case NODE_BLOCK:
         for (const lang_node *inner = s->a; inner; inner = inner->next) statement(c, inner);
         return;
-    case NODE_ASSIGN: assign(c, s); return;
+    case NODE_ASSIGN:
+        if (s->type == WHIT_LANG_QUAT)
+            assign_quats(c, s);
+        else
+            assign(c, s);
+        return;
     case NODE_IF:
         otherwise = jump_unless(c, s->a);
         statement(c, s->b);
@@ -598,6 +703,7 @@ static void write_back(struct compiler *c)
         if (c->variables[i].reg >= 0)
             jit_store(&c->code, RDI, place(c->variables[i].slot), (jit_reg)c->variables[i].reg);
     jit_store(&c->code, RSI, offsetof(whit_lang, fuel), R15);
+    move_quats(c, true);
 }
 
 static void read_in(struct compiler *c)
@@ -606,6 +712,7 @@ static void read_in(struct compiler *c)
         if (c->variables[i].reg >= 0)
             jit_load(&c->code, (jit_reg)c->variables[i].reg, RDI, place(c->variables[i].slot));
     jit_load(&c->code, R15, RSI, offsetof(whit_lang, fuel));
+    move_quats(c, false);
 }
 
 static void divided_by_zero(whit_lang *vm, const lang_node *at, int64_t dividend)
@@ -665,6 +772,30 @@ static int run_loop(const lang_code *code, lang_value *frame)
     return LANG_GO_ON;
 }
 
+/* Does what the registers are for hold? */
+static bool guard_holds(const struct guard *g, const lang_value *frame, uint32_t *words)
+{
+    *words = 0;
+    for (uint32_t i = 0; i < g->n_quats; i++) {
+        const lang_array *q = frame[g->slots[i]].a;
+        if (!q || q->n < 1 || q->n > QUAT_LANES || (g->changed[i] && q->refs != 1)) return false;
+        if (whit_quat_words(q->n) > *words) *words = whit_quat_words(q->n);
+    }
+    for (uint32_t i = 0; i < g->n_adds; i++) {
+        const lang_array *to = frame[g->slots[g->to[i]]].a, *from = frame[g->slots[g->from[i]]].a;
+        if (to->n != from->n || to->scale != from->scale) return false;
+    }
+    return true;
+}
+
+static int run_guarded_loop(const lang_code *code, lang_value *frame)
+{
+    uint32_t words;
+    if (!guard_holds(code->native_guard, frame, &words)) return code->x->s(code->x, frame);
+    code->vm->quat_steps = words + 1;
+    return run_loop(code, frame);
+}
+
 static bool compile_loop(lang_compiler *outer, const lang_node *loop, lang_code *code)
 {
     whit_lang *vm = outer->vm;
@@ -673,13 +804,17 @@ static bool compile_loop(lang_compiler *outer, const lang_node *loop, lang_code 
     if (c && bytes) {
         c->code = (jit_code){.bytes = bytes, .capacity = CODE_BYTES};
         c->outer = outer;
+        c->wide = whit_isa_allows(vm->options.quat->isa, WHIT_ISA_AVX512);
         if (fits(c, loop, 1)) {
             give_registers(c);
             whole(c, loop);
             if (!c->failed && !c->code.full) code->native = jit_seal(vm, loop, "loop", &c->code);
         }
-        code->native_bytes = c->code.n;
-        if (code->native) code->s = run_loop;
+        struct guard *guard = c->guard.n_quats ? lang_arena_take(&vm->arena, sizeof *guard) : NULL;
+        if (guard) *guard = c->guard;
+        if (c->guard.n_quats && !guard) code->native = NULL;
+        code->native_guard = guard;
+        code->s = guard ? run_guarded_loop : run_loop;
     }
     whit_free(vm->options.allocator, bytes, CODE_BYTES);
     whit_free(vm->options.allocator, c, sizeof *c);
