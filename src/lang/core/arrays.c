@@ -2,9 +2,14 @@
  * Arrays: their memory within the session's limit, elements, quaternary operations. */
 #include "lang/core/vm.h"
 
+/* Elements of long vectors begin at pages: where one vector lay some cache lines before another, modulo a page,
+ * loads would wait for stores that only seem to be to their place. */
+enum { PAGE_BYTES = 4096 };
+
 static lang_array *take(whit_lang *vm, const lang_node *at, size_t data_bytes)
 {
-    size_t size = sizeof(lang_array) + whit_round_up(data_bytes, 64);
+    bool pages = data_bytes >= PAGE_BYTES;
+    size_t size = sizeof(lang_array) + whit_round_up(data_bytes, 64) + (pages ? PAGE_BYTES : 0);
     lang_array *array = vm->spare;
     if (array && array->size_bytes == size)
         vm->spare = NULL;
@@ -25,6 +30,7 @@ static lang_array *take(whit_lang *vm, const lang_node *at, size_t data_bytes)
     }
     array->refs = 1;
     array->x = array->own;
+    if (pages) array->x += (PAGE_BYTES - (uintptr_t)array->own % PAGE_BYTES) % PAGE_BYTES / sizeof(float);
     array->previous = NULL;
     array->next = vm->arrays;
     if (vm->arrays) vm->arrays->previous = array;
@@ -93,7 +99,7 @@ lang_array *lang_array_of(whit_lang *vm, const lang_node *at, lang_array *array)
 
 lang_array *lang_settle(whit_lang *vm, const lang_node *at, const lang_array *held, lang_array *value)
 {
-    if (value->x == value->own || value == held) return value;
+    if (value != vm->lent || value == held) return value;
     lang_array *copy = lang_new_vec(vm, at, value->n);
     memcpy(copy->x, value->x, (size_t)value->n * sizeof(float));
     lang_release(vm, value);

@@ -268,6 +268,10 @@ RUN(assign_array)
     frame[c->slot].a = value;
     return LANG_GO_ON;
 }
+RUN(assign_elements)
+{
+    return lang_elements_in_place(c->x, frame) ? LANG_GO_ON : assign_array(c, frame);
+}
 /* As the kernel does. */
 static inline void add_word(whit_quat_planes to, whit_quat_view from, uint32_t i)
 {
@@ -600,6 +604,7 @@ static void compile_assign(lang_compiler *c, lang_code *code, lang_node *s)
         lang_code *elements = (lang_code *)code->x; /* may write over the variable */
         elements->n = 1;
         elements->target = s->slot;
+        if (elements->elements->native && elements->elements->is_simple) code->s = assign_elements;
     }
 }
 

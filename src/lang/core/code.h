@@ -66,7 +66,8 @@ typedef void lang_elements_fn(const lang_elements_call *call);
 
 typedef struct lang_elements {
     uint32_t n_ops, n_leaves, n_scalars;
-    uint8_t as; /* LANG_AS_ */
+    uint8_t as;     /* LANG_AS_ */
+    bool is_simple; /* reads variables of the frame and constants alone */
     lang_element_op ops[LANG_VALUES];
     const lang_code *leaves[LANG_LEAVES], *scalars[LANG_LEAVES];
     int32_t slots[LANG_LEAVES];     /* of leaves that are variables of the frame; -1: others */
@@ -92,6 +93,8 @@ struct whit_lang_jit {
 
 /* Expressions of vectors, element by element (elements.c). */
 const lang_code *lang_compile_elements(lang_compiler *c, lang_node *e);
+/* Runs one over what the variable that is assigned holds, where nothing but machine code is wanted for that. */
+bool lang_elements_in_place(const lang_code *c, lang_value *frame);
 /* A sum, mean, dot or the largest of such an expression, which is never stored; NULL where it is none. */
 const lang_code *lang_compile_reduction(lang_compiler *c, lang_node *e);
 /* Is the slot one of the frame at hand? */

@@ -137,10 +137,11 @@ static void run_chunks(const whit_lang *vm, const lang_elements *e, lang_array *
     }
 }
 
+enum { BLOCK = 16 };
+
 /* All elements. Machine code does whole sixteens, but the first of the largest, closures the rest. */
 static void run_all(const whit_lang *vm, const lang_elements *e, lang_array *const *arrays, float *out, float *lanes)
 {
-    enum { BLOCK = 16 };
     uint32_t begin = 0, n = arrays[0]->n;
     if (e->native && n >= 2 * BLOCK) {
         if (e->as == LANG_AS_LARGEST) {
@@ -212,6 +213,22 @@ static lang_array *run_elements(const lang_code *c, lang_value *frame)
     return out;
 }
 
+bool lang_elements_in_place(const lang_code *c, lang_value *frame)
+{
+    const lang_elements *e = c->elements;
+    const lang_array *out = frame[c->target].a;
+    if (!out || out->refs != 1 || out->n < BLOCK || out->n % BLOCK) return false;
+    lang_elements_call call = {.out = out->x, .constants = e->constants, .n_bytes = (size_t)out->n * sizeof(float)};
+    for (uint32_t k = 0; k < e->n_leaves; k++) {
+        const lang_array *a = frame[e->slots[k]].a;
+        if (!a || a->n != out->n) return false;
+        call.x[k] = a->x;
+    }
+    lang_step(c->vm, c->node, out->n / 64 + 1);
+    e->native(&call);
+    return true;
+}
+
 static double run_reduction(const lang_code *c, lang_value *frame)
 {
     lang_array *arrays[LANG_LEAVES];
@@ -256,6 +273,8 @@ static lang_elements *compile_chain(lang_compiler *c, lang_node *node, uint8_t a
         if (jit && !c->failed) jit->compile_elements(c, node, e);
         give_registers(e);
     }
+    e->is_simple = true;
+    for (uint32_t i = 0; i < e->n_order; i++) e->is_simple &= e->order[i] < LANG_LEAVES && e->slots[e->order[i]] >= 0;
     return e;
 }
 

@@ -13,22 +13,25 @@
 static inline float lang_exp_f32(float x)
 {
     const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to the nearest integer */
-    float bounded = x > 88.0f ? 88.0f : x;
-    float shifted = bounded * 0x1.715476p+0f + magic, n = shifted - magic;
-    float r = bounded - n * 0x1.62e000p-1f;
+    union {
+        float f;
+        uint32_t u;
+    } limit = {88.0f}, bounded = {x}, bits, power, result;
+    /* Choices are masks: a branch would keep loops from being vectors. */
+    uint32_t above = 0 - (uint32_t)(x > 88.0f), below = 0 - (uint32_t)(x < -87.0f);
+    bounded.u = (limit.u & above) | (bounded.u & ~above);
+    bits.f = bounded.f * 0x1.715476p+0f + magic;
+    float n = bits.f - magic, r = bounded.f - n * 0x1.62e000p-1f;
     r = r - n * 0x1.0bfbe8p-15f;
     float p = 0x1.6c16c2p-10f * r + 0x1.111112p-7f;
     p = p * r + 0x1.555556p-5f;
     p = p * r + 0x1.555556p-3f;
     p = p * r + 0.5f;
     float y = p * (r * r) + r + 1.0f;
-    union {
-        float f;
-        uint32_t u;
-    } bits = {shifted}, power;
     power.u = (bits.u - 0x4B400000u + 127u) << 23;
-    float result = y * power.f;
-    return x < -87.0f ? 0.0f : result;
+    result.f = y * power.f;
+    result.u &= ~below;
+    return result.f;
 }
 
 #define LANG_F32_ADD(a, b)  ((a) + (b))
