@@ -23,6 +23,7 @@ enum {
     DOT_ELEMS = 3584,
     MAX_WORDS = DOT_ELEMS / 64,
     PAIRS = 16,
+    ADDS_OF_PROGRAM = 16000,
     FORMS_MAX = 64
 };
 #define MIN_NS 2000000 /* of one form in one round */
@@ -52,7 +53,7 @@ struct arrays {
     whit_table fields;
     whit_buf field_bytes;
     char *json;
-    whit_lang *lang[N_PROGRAMS];
+    whit_lang *lang[N_PROGRAMS], *adder[WHIT_ISA_COUNT];
     float *logits; /* (N_LOGITS) */
     bench_fused *fused;
     const struct form *form; /* that is measured */
@@ -96,6 +97,11 @@ static void add_words(struct arrays *s, const whit_quat_kernels *kernels)
     whit_quat_planes sum = planes(s->sum, ADD_STRIDE);
     for (int i = 0; i < 1000; i++)
         kernels->add(sum, view(s->sum, ADD_STRIDE), view(s->adds[i % PAIRS], ADD_STRIDE), ADD_WORDS);
+}
+static void add_program(struct arrays *s, const whit_quat_kernels *kernels)
+{
+    whit_error error;
+    s->kept += whit_lang_run(s->adder[kernels->isa], &error);
 }
 static void dot_eight(struct arrays *s, const whit_quat_kernels *kernels)
 {
@@ -150,18 +156,19 @@ static void run_token(struct arrays *s, const whit_quat_kernels *kernels)
     run_program(s, TOKEN);
 }
 
-static whit_lang *open_program(const struct arrays *s, const char *text)
+static const char vectors[] = "let a = range(65536)\nlet b = a * 0.5\nlet r = a + 0\n";
+
+/* A program over what another one, run once, has defined. */
+static whit_lang *open_program(const whit_quat_kernels *quat, const char *before, const char *text)
 {
-    whit_lang_options options = {.quat = &s->quat, .jit = whit_lang_jit_native(), .tier = WHIT_LANG_NATIVE};
+    whit_lang_options options = {.quat = quat, .jit = whit_lang_jit_native(), .tier = WHIT_LANG_NATIVE};
     whit_lang *lang;
     whit_error error;
     if (whit_lang_open(&options, &lang, &error) != WHIT_OK) return NULL;
-    static const char setup[] = "let a = range(65536)\nlet b = a * 0.5\nlet r = a + 0\n";
-    bool ok = whit_lang_declare(lang, "logits", WHIT_LANG_VEC, &error) == WHIT_OK &&
-        whit_lang_load(lang, "bench", setup, sizeof setup - 1, &error) == WHIT_OK &&
-        whit_lang_run(lang, &error) == WHIT_OK &&
-        (!text || whit_lang_load(lang, "bench", text, strlen(text), &error) == WHIT_OK);
-    if (ok) return lang;
+    if (whit_lang_declare(lang, "logits", WHIT_LANG_VEC, &error) == WHIT_OK &&
+        whit_lang_load(lang, "bench", before, strlen(before), &error) == WHIT_OK &&
+        whit_lang_run(lang, &error) == WHIT_OK && whit_lang_load(lang, "bench", text, strlen(text), &error) == WHIT_OK)
+        return lang;
     whit_lang_close(lang);
     return NULL;
 }
@@ -174,7 +181,7 @@ static void compile_twenty(struct arrays *s, const whit_quat_kernels *kernels)
         s->kept += whit_lang_load(s->lang[ELEMENTS], "bench", twenty, sizeof twenty - 1, &error);
     /* What was compiled stays in memory as long as its session. */
     whit_lang_close(s->lang[ELEMENTS]);
-    s->lang[ELEMENTS] = open_program(s, programs[ELEMENTS]);
+    s->lang[ELEMENTS] = open_program(&s->quat, vectors, programs[ELEMENTS]);
 }
 
 static void run_fused(struct arrays *s, const whit_quat_kernels *kernels)
@@ -188,10 +195,25 @@ static void run_fused_c(struct arrays *s, const whit_quat_kernels *kernels)
     bench_fused_c(s->fused, s->form->expression, s->form->size);
 }
 
+/* q += d0, q += d1 and so on: as many different vectors as the other forms add. */
+static whit_lang *open_adder(const whit_quat_kernels *quat)
+{
+    char before[2000], text[1000];
+    int n = snprintf(before, sizeof before, "let q = quat(range(%d) - 400.0, 0)\n", ADD_ELEMS);
+    for (int k = 0; k < PAIRS; k++)
+        n += snprintf(before + n, sizeof before - (size_t)n, "let d%d = quat(sin(range(%d) * %d), 0)\n", k, ADD_ELEMS,
+                      k + 1);
+    n = snprintf(text, sizeof text, "for i in 0..%d {", ADDS_OF_PROGRAM / PAIRS);
+    for (int k = 0; k < PAIRS; k++) n += snprintf(text + n, sizeof text - (size_t)n, " q += d%d;", k);
+    snprintf(text + n, sizeof text - (size_t)n, " }\n");
+    return open_program(quat, before, text);
+}
+
 static const struct form forms[] = {
     {"add 896", "table of 65,536", add_table, 1000, "add"},
     {"add 896", "f32 loop", add_floats, 1000, "add"},
     {"add 896", "bit-sliced", add_words, 1000, "add", .levels = true},
+    {"add 896", "program: q += d, every round", add_program, ADDS_OF_PROGRAM, "add", .levels = true},
     {"dot 3584", "8 popcounts", dot_eight, 1000, "dot", .levels = true},
     {"dot 3584", "4 popcounts", dot_four, 1000, "dot", .levels = true},
     {"field of 40", "jansson parses and reads", field_parsed, 1, "read"},
@@ -231,7 +253,7 @@ static bool open_arrays(struct arrays *s, whit_error *error)
     }
     s->logits = whit_zalloc_array(NULL, N_LOGITS, sizeof *s->logits);
     for (size_t i = 0; ok && s->logits && i < N_LOGITS; i++) s->logits[i] = (float)whit_rng_uniform(&rng) * 9;
-    for (int i = 0; i < N_PROGRAMS; i++) ok = (s->lang[i] = open_program(s, programs[i])) != NULL && ok;
+    for (int i = 0; i < N_PROGRAMS; i++) ok = (s->lang[i] = open_program(&s->quat, vectors, programs[i])) != NULL && ok;
     s->fused = bench_fused_open(&s->quat);
     if (!ok || !s->json || !s->logits || !s->fused)
         return whit_fail(error, WHIT_ERROR_MEMORY, "no memory for the benchmark"), false;
@@ -325,6 +347,8 @@ int bench_arrays(cli_call *call, bench_form form, uint32_t n_rounds, const char 
             if (!known || !whit_isa_allows(s->quat.isa, (whit_isa)isa) || (isa && !forms[i].levels)) continue;
             rows[n].form = forms[i];
             whit_quat_select(&cpu, whit_isa_name((whit_isa)isa), &rows[n].kernels, NULL);
+            if (rows[n].form.run == add_program && !(s->adder[isa] = open_adder(&rows[n].kernels)))
+                status = cli_fail(call, CLI_LIMIT, "no memory for the benchmark");
             n++;
         }
     for (uint32_t round = 0; status == CLI_OK && round < n_rounds; round++) {
@@ -335,6 +359,7 @@ int bench_arrays(cli_call *call, bench_form form, uint32_t n_rounds, const char 
     if (status == CLI_OK) report(call, form, rows, n);
     if (s) {
         for (int i = 0; i < N_PROGRAMS; i++) whit_lang_close(s->lang[i]);
+        for (int isa = 0; isa < WHIT_ISA_COUNT; isa++) whit_lang_close(s->adder[isa]);
         bench_fused_close(s->fused);
         whit_free(NULL, s->logits, N_LOGITS * sizeof *s->logits);
         whit_buf_free(&s->field_bytes);

@@ -7,6 +7,7 @@ import json, sys
 rows = json.load(open(sys.argv[1]))
 forms = {(r["test"], r["form"]) for r in rows}
 for wanted in [("add 896", "table of 65,536"), ("add 896", "f32 loop"), ("add 896", "bit-sliced"),
+               ("add 896", "program: q += d, every round"),
                ("dot 3584", "8 popcounts"), ("dot 3584", "4 popcounts"), ("field of 40", "read in place"),
                ("r = a * b + 2 * a - b of 1,024", "program"),
                ("r = softmax(a) of 16,777,216", "C, gcc -O3 for this CPU")]:
