@@ -335,7 +335,7 @@ static void test_quaternary_loops(void **state)
         "let n = 0\nfor i in 0..999 { for k in 0..9 { q += p }\n p += q\n n += i ^ 3 }",
         "let a = p * p\nlet b = -p\nfor i in 0..77 { a += p\n b += q\n q += a }",
     };
-    static const uint32_t lengths[] = {1, 64, 100, 128, 257, 512, 513, 1000};
+    static const uint32_t lengths[] = {1, 64, 128, 257, 512, 513, 1000, 1024, 1025};
     for (size_t n = 0; n < sizeof lengths / sizeof *lengths; n++)
         for (size_t i = 0; i < 4; i++)
             for (size_t k = 0; k < 4; k++) {

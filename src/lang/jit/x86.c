@@ -8,11 +8,12 @@
 #include "lang/jit/jit.h"
 
 #include "lang/core/code.h"
-#include "lang/jit/encode_vector.h"
+#include "lang/jit/encode.h"
 #include "lang/jit/pages.h"
+#include "lang/jit/quats.h"
 #include "lang/jit/vector.h"
 
-enum { CODE_BYTES = 65536, SLOTS_MAX = 64, FIXES_MAX = 256, LOOP_ALIGN = 32, QUATS_MAX = 24, ADDS_MAX = 64 };
+enum { CODE_BYTES = 65536, SLOTS_MAX = 64, FIXES_MAX = 256, LOOP_ALIGN = 32 };
 
 static const uint8_t home_regs[] = {RBX, RBP, R8, R9, R10, R11, R12, R13, R14};
 enum { N_HOMES = sizeof home_regs };
@@ -35,23 +36,10 @@ struct loop {
     uint32_t n_breaks, n_continues;
 };
 
-/* Quaternary vectors that a loop adds. Those that it changes are in registers for the whole of it; that is so where
- * nobody else refers to them and what is added has the same scale and length. There is code for two sizes. */
-enum { QUAT_SIZES = 2 };
-struct guard {
-    uint32_t n_quats, n_adds, n_changed;
-    uint32_t slots[QUATS_MAX];
-    int8_t number[QUATS_MAX];             /* of those that are changed; -1 */
-    uint8_t to[ADDS_MAX], from[ADDS_MAX]; /* indices of slots */
-    void *code[QUAT_SIZES];               /* NULL: there are too few registers */
-};
-static const uint32_t plane_bytes[QUAT_SIZES] = {64, 128};
-
 struct compiler {
     jit_code code;
-    struct guard guard;
-    bool wide;          /* AVX-512 */
-    uint32_t quat_size; /* which of plane_bytes */
+    jit_quats quats;
+    uint32_t quat_size; /* that code is made for */
     struct variable variables[SLOTS_MAX];
     uint32_t n_variables;
     struct aside asides[FIXES_MAX];
@@ -99,32 +87,10 @@ static bool assigns(const lang_node *s, uint32_t slot)
     return false;
 }
 
-/* The index of a quaternary variable; QUATS_MAX where there are too many. */
-static uint32_t quat_of(struct compiler *c, uint32_t slot)
-{
-    struct guard *g = &c->guard;
-    uint32_t i = 0;
-    while (i < g->n_quats && g->slots[i] != slot) i++;
-    if (i < g->n_quats || i == QUATS_MAX) return i;
-    g->slots[i] = slot;
-    g->number[i] = -1;
-    return g->n_quats++;
-}
-
-/* q += d */
 static bool fits_quats(struct compiler *c, const lang_node *s)
 {
-    const lang_node *e = s->a;
-    struct guard *g = &c->guard;
-    bool sum = e->kind == NODE_BINARY && e->op == OP_ADD && e->a->kind == NODE_SLOT && e->b->kind == NODE_SLOT;
-    if (!sum || e->a->slot != s->slot || e->b->slot == s->slot || (c->outer->function && e->b->global)) return false;
-    if (!whit_isa_allows(c->outer->vm->options.quat->isa, WHIT_ISA_AVX2) || g->n_adds == ADDS_MAX) return false;
-    uint32_t to = quat_of(c, s->slot), from = quat_of(c, e->b->slot);
-    if (to == QUATS_MAX || from == QUATS_MAX) return false;
-    if (g->number[to] < 0) g->number[to] = (int8_t)g->n_changed++;
-    g->to[g->n_adds] = (uint8_t)to;
-    g->from[g->n_adds++] = (uint8_t)from;
-    return true;
+    if (!whit_isa_allows(c->outer->vm->options.quat->isa, WHIT_ISA_AVX2)) return false;
+    return jit_quats_take(&c->quats, s) && !(c->outer->function && s->a->b->global);
 }
 
 static bool fits(struct compiler *c, const lang_node *s, double weight)
@@ -496,83 +462,11 @@ static bool reads(const lang_node *e, uint32_t slot)
         (e->a && reads(e->a, slot)) || (e->b && reads(e->b, slot));
 }
 
-static void vector(struct compiler *c, jit_vector_op op, unsigned to, unsigned a, jit_operand b)
-{
-    if (c->wide)
-        jit_evex(&c->code, op, to, a, b);
-    else
-        jit_vex(&c->code, op, to, a, b);
-}
-
-/* Registers of a plane, each of so many bytes. */
-static unsigned quat_bytes(const struct compiler *c)
-{
-    return c->wide ? 64 : 32;
-}
-static unsigned quat_regs(const struct compiler *c)
-{
-    return plane_bytes[c->quat_size] / quat_bytes(c);
-}
-static bool quats_fit(const struct compiler *c)
-{
-    return c->guard.n_changed * 2 * quat_regs(c) <= (c->wide ? 29 : 13); /* the last three pass */
-}
-
-/* Register or memory k of a plane; rax has the address of those that the loop does not change. */
-static jit_operand quat_part(const struct compiler *c, uint32_t quat, unsigned plane, unsigned k)
-{
-    int number = c->guard.number[quat];
-    if (number >= 0) return jit_in(((unsigned)number * 2 + plane) * quat_regs(c) + k);
-    return jit_at(RAX, (int32_t)(plane * plane_bytes[c->quat_size] + k * quat_bytes(c)));
-}
-
-static void load_address(struct compiler *c, uint32_t quat)
-{
-    jit_load(&c->code, RAX, RDI, place(c->guard.slots[quat]));
-    jit_load(&c->code, RAX, RAX, offsetof(lang_array, x));
-}
-
-/* sign = majority(sign a, sign b, extra a or extra b), extra = sign xor sign a xor sign b. */
-static void add_planes(struct compiler *c, unsigned sign, unsigned extra, jit_operand from_sign, jit_operand from_extra)
-{
-    enum { MAJORITY = 0xE8 };
-    unsigned t = c->wide ? 29 : 13, u = t + 1, v = t + 2;
-    vector(c, V_XOR_BITS, u, sign, from_sign);
-    vector(c, V_OR_BITS, t, extra, from_extra);
-    if (c->wide) {
-        jit_evex(&c->code, V_TERNARY, sign, t, from_sign);
-        jit_u8(&c->code, MAJORITY);
-    } else {
-        vector(c, V_AND_BITS, v, sign, from_sign);
-        vector(c, V_AND_BITS, t, t, jit_in(u));
-        vector(c, V_OR_BITS, sign, v, jit_in(t));
-    }
-    vector(c, V_XOR_BITS, extra, sign, jit_in(u));
-}
-
 static void assign_quats(struct compiler *c, const lang_node *s)
 {
-    uint32_t to = quat_of(c, s->slot), from = quat_of(c, s->a->b->slot);
     jit_alu_memory(&c->code, ALU_SUB, R15, RSI, offsetof(whit_lang, quat_steps));
     step_aside(c, jit_jump_if(&c->code, CC_S), s, false);
-    if (c->guard.number[from] < 0) load_address(c, from);
-    for (unsigned k = 0; k < quat_regs(c); k++)
-        add_planes(c, quat_part(c, to, 0, k).reg, quat_part(c, to, 1, k).reg, quat_part(c, from, 0, k),
-                   quat_part(c, from, 1, k));
-}
-
-/* Between registers and memory; rax is written over. */
-static void move_quats(struct compiler *c, bool store)
-{
-    const struct guard *g = &c->guard;
-    for (uint32_t i = 0; i < g->n_quats; i++) {
-        if (g->number[i] < 0) continue;
-        load_address(c, i);
-        for (unsigned k = 0; k < 2 * quat_regs(c); k++)
-            vector(c, store ? V_STORE : V_LOAD, quat_part(c, i, 0, k).reg, 0,
-                   jit_at(RAX, (int32_t)(k * quat_bytes(c))));
-    }
-    if (store && g->n_quats) jit_vzeroupper(&c->code);
+    jit_quats_add(&c->quats, c->quat_size, &c->code, s);
 }
 
 static void assign(struct compiler *c, const lang_node *s)
@@ -727,7 +621,7 @@ static void write_back(struct compiler *c)
         if (c->variables[i].reg >= 0)
             jit_store(&c->code, RDI, place(c->variables[i].slot), (jit_reg)c->variables[i].reg);
     jit_store(&c->code, RSI, offsetof(whit_lang, fuel), R15);
-    move_quats(c, true);
+    jit_quats_move(&c->quats, c->quat_size, &c->code, true);
 }
 
 static void read_in(struct compiler *c)
@@ -736,7 +630,7 @@ static void read_in(struct compiler *c)
         if (c->variables[i].reg >= 0)
             jit_load(&c->code, (jit_reg)c->variables[i].reg, RDI, place(c->variables[i].slot));
     jit_load(&c->code, R15, RSI, offsetof(whit_lang, fuel));
-    move_quats(c, false);
+    jit_quats_move(&c->quats, c->quat_size, &c->code, false);
 }
 
 static void divided_by_zero(whit_lang *vm, const lang_node *at, int64_t dividend)
@@ -796,30 +690,11 @@ static int run_loop(const lang_code *code, lang_value *frame)
     return LANG_GO_ON;
 }
 
-/* The code for the quaternary vectors as they are; NULL where there is none. */
-static void *guarded_code(const struct guard *g, const lang_value *frame, uint32_t *words)
-{
-    uint32_t size = 0;
-    for (uint32_t i = 0; i < g->n_quats; i++) {
-        const lang_array *q = frame[g->slots[i]].a;
-        if (!q || q->n < 1 || (g->number[i] >= 0 && q->refs != 1)) return NULL;
-        uint32_t n_bytes = lang_plane_words(q->n) * 8, fits = n_bytes <= plane_bytes[0] ? 0 : 1;
-        if (n_bytes > plane_bytes[fits] || (i && fits != size)) return NULL;
-        size = fits;
-        *words = whit_quat_words(q->n);
-    }
-    for (uint32_t i = 0; i < g->n_adds; i++) {
-        const lang_array *to = frame[g->slots[g->to[i]]].a, *from = frame[g->slots[g->from[i]]].a;
-        if (to->n != from->n || to->scale != from->scale) return NULL;
-    }
-    return g->code[size];
-}
-
 static int run_guarded_loop(const lang_code *code, lang_value *frame)
 {
     uint32_t words = 0;
     loop_fn *fn;
-    void *native = guarded_code(code->native_guard, frame, &words);
+    void *native = jit_quats_choose(code->native_guard, frame, &words);
     if (!native) return code->x->s(code->x, frame);
     memcpy(&fn, &native, sizeof fn);
     code->vm->quat_steps = words + 1;
@@ -839,15 +714,15 @@ static void *emit_loop(struct compiler *c, const lang_node *loop)
 static bool emit_sizes(struct compiler *c, const lang_node *loop, lang_code *code)
 {
     code->s = run_loop;
-    if (!c->guard.n_quats) return (code->native = emit_loop(c, loop)) != NULL;
-    struct guard *guard = lang_arena_take(&c->outer->vm->arena, sizeof *guard);
-    if (!guard) return false;
-    for (c->quat_size = 0; c->quat_size < QUAT_SIZES; c->quat_size++)
-        if (quats_fit(c)) c->guard.code[c->quat_size] = emit_loop(c, loop);
-    *guard = c->guard;
-    code->native_guard = guard;
+    if (!c->quats.n) return (code->native = emit_loop(c, loop)) != NULL;
+    jit_quats *quats = lang_arena_take(&c->outer->vm->arena, sizeof *quats);
+    if (!quats) return false;
+    for (c->quat_size = 0; c->quat_size < JIT_QUAT_SIZES; c->quat_size++)
+        if (jit_quats_fit(&c->quats, c->quat_size)) c->quats.code[c->quat_size] = emit_loop(c, loop);
+    *quats = c->quats;
+    code->native_guard = quats;
     code->s = run_guarded_loop;
-    return guard->code[0];
+    return quats->code[0];
 }
 
 static bool compile_loop(lang_compiler *outer, const lang_node *loop, lang_code *code)
@@ -859,7 +734,7 @@ static bool compile_loop(lang_compiler *outer, const lang_node *loop, lang_code 
     if (c && bytes) {
         c->code = (jit_code){.bytes = bytes, .capacity = CODE_BYTES};
         c->outer = outer;
-        c->wide = whit_isa_allows(outer->vm->options.quat->isa, WHIT_ISA_AVX512);
+        c->quats.wide = whit_isa_allows(outer->vm->options.quat->isa, WHIT_ISA_AVX512);
         if (fits(c, loop, 1)) {
             give_registers(c);
             done = emit_sizes(c, loop, code);
