@@ -12,17 +12,19 @@ static const char *const statements[BENCH_FUSED] = {
     "r = a * b + 2 * a - b", "r = max(a, 0) * b + abs(a - b)", "r = sqrt(a * a + b * b)", "s = sum((a - b) * (a - b))",
     "r = softmax(a)",
 };
+enum { LARGEST = 16777216, PAGE_BYTES = 4096, OUT_ELEMS = LARGEST + PAGE_BYTES / sizeof(float) };
+
 /* A call takes about as long whatever the size. */
 static const struct {
     uint32_t n, rounds;
     const char *text;
-} sizes[BENCH_FUSED_SIZES] = {{1024, 1024, "1,024"}, {65536, 16, "65,536"}, {16777216, 1, "16,777,216"}};
+} sizes[BENCH_FUSED_SIZES] = {{1024, 1024, "1,024"}, {65536, 16, "65,536"}, {LARGEST, 1, "16,777,216"}};
 
 struct bench_fused {
     whit_lang *lang[BENCH_FUSED_SIZES];
     int loaded[BENCH_FUSED_SIZES]; /* the expression that the session has as its program */
     bench_fused_fn *const *c;
-    float *out; /* of the largest size */
+    float *memory, *out; /* of the largest size, at a page, as the program's vectors are */
     volatile float kept;
     char name[BENCH_FUSED][BENCH_FUSED_SIZES][80];
 };
@@ -48,7 +50,8 @@ static whit_lang *open_session(const whit_quat_kernels *quat, uint32_t n)
 bench_fused *bench_fused_open(const whit_quat_kernels *quat)
 {
     bench_fused *f = whit_zalloc(NULL, sizeof *f);
-    bool ok = f && (f->out = whit_zalloc_array(NULL, sizes[BENCH_FUSED_SIZES - 1].n, sizeof *f->out));
+    bool ok = f && (f->memory = whit_zalloc_array(NULL, OUT_ELEMS, sizeof *f->out));
+    if (ok) f->out = (float *)(((uintptr_t)f->memory + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES);
     if (f) f->c = bench_fused_generic;
 #if defined(__x86_64__)
     if (f && whit_isa_allows(quat->isa, WHIT_ISA_AVX2)) f->c = bench_fused_avx2;
@@ -69,7 +72,7 @@ void bench_fused_close(bench_fused *f)
 {
     if (!f) return;
     for (int size = 0; size < BENCH_FUSED_SIZES; size++) whit_lang_close(f->lang[size]);
-    whit_free(NULL, f->out, sizes[BENCH_FUSED_SIZES - 1].n * sizeof *f->out);
+    whit_free(NULL, f->memory, OUT_ELEMS * sizeof *f->out);
     whit_free(NULL, f, sizeof *f);
 }
 
