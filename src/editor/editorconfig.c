@@ -12,12 +12,13 @@
 #define GLOB_BYTES 1025 /* longer ones match nothing; the rules ask for 1024 */
 #define GLOB_DEPTH 64
 #define GLOB_STEPS 100000u
+#define FILE_STEPS 1000000u /* of all its globs: a file of hostile ones costs no more than some ms */
 #define LEVELS_MAX 64
 
 /* ---- globs --------------------------------------------------------------------------------- */
 
 struct matcher {
-    unsigned n_steps;
+    unsigned n_steps, most;
     int depth;
 };
 
@@ -120,13 +121,13 @@ static size_t char_bytes(const char *path)
 static bool match_here(struct matcher *matcher, const char *glob, const char *path)
 {
     for (; *glob; glob++) {
-        if (++matcher->n_steps > GLOB_STEPS) return false;
+        if (++matcher->n_steps > matcher->most) return false;
         if (*glob == '*') {
             bool folders = glob[1] == '*';
             while (*glob == '*') glob++;
             for (;; path++) {
                 if (match(matcher, glob, path)) return true;
-                if (!*path || (*path == '/' && !folders) || matcher->n_steps > GLOB_STEPS) return false;
+                if (!*path || (*path == '/' && !folders) || matcher->n_steps > matcher->most) return false;
             }
         }
         if (*glob == '{') {
@@ -159,22 +160,33 @@ static bool match_here(struct matcher *matcher, const char *glob, const char *pa
 
 static bool match(struct matcher *matcher, const char *glob, const char *path)
 {
-    if (++matcher->n_steps > GLOB_STEPS || matcher->depth >= GLOB_DEPTH) return false;
+    if (++matcher->n_steps > matcher->most || matcher->depth >= GLOB_DEPTH) return false;
     matcher->depth++;
     bool is_match = match_here(matcher, glob, path);
     matcher->depth--;
     return is_match;
 }
 
+/* *n_left: steps that may still be taken; a glob that runs out of them matches nothing. */
+static bool match_within(const char *glob, const char *path, unsigned *n_left)
+{
+    struct matcher matcher = {.most = *n_left < GLOB_STEPS ? *n_left : GLOB_STEPS};
+    const char *slash = strrchr(path, '/');
+    bool is_match;
+    if (strlen(glob) >= GLOB_BYTES) return false;
+    if (!strchr(glob, '/')) { /* without a slash a glob is of names, in whatever folder */
+        is_match = match(&matcher, glob, slash ? slash + 1 : path);
+    } else {
+        if (*glob == '/') glob++;
+        is_match = match(&matcher, glob, path) || (!strncmp(glob, "**/", 3) && match(&matcher, glob + 3, path));
+    }
+    *n_left -= matcher.n_steps < *n_left ? matcher.n_steps : *n_left;
+    return is_match;
+}
+
 bool whit_editorconfig_match(const char *glob, const char *path)
 {
-    struct matcher matcher = {0};
-    const char *slash = strrchr(path, '/');
-    if (strlen(glob) >= GLOB_BYTES) return false;
-    /* Without a slash a glob is of names, in whatever folder. */
-    if (!strchr(glob, '/')) return match(&matcher, glob, slash ? slash + 1 : path);
-    if (*glob == '/') glob++;
-    return match(&matcher, glob, path) || (!strncmp(glob, "**/", 3) && match(&matcher, glob + 3, path));
+    return match_within(glob, path, &(unsigned){GLOB_STEPS});
 }
 
 /* ---- files --------------------------------------------------------------------------------- */
@@ -231,6 +243,7 @@ static void take(const char *name, const char *value, whit_editorconfig *config)
 bool whit_editorconfig_apply(const char *text, size_t n_bytes, const char *path, whit_editorconfig *config)
 {
     bool root = false, in_section = false, applies = false;
+    unsigned n_left = FILE_STEPS;
     if (n_bytes >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3)) {
         text += 3;
         n_bytes -= 3;
@@ -248,7 +261,7 @@ bool whit_editorconfig_apply(const char *text, size_t n_bytes, const char *path,
         if (*line == '[' && line[length - 1] == ']') {
             line[length - 1] = 0;
             in_section = true;
-            applies = whit_editorconfig_match(line + 1, path);
+            applies = match_within(line + 1, path, &n_left);
             continue;
         }
         char *equals = strchr(line, '=');

@@ -96,6 +96,29 @@ static void properties(void **state)
     assert_int_equal(config.final_newline, WHIT_NO);
 }
 
+/* All globs of a file have so many steps together: what comes behind hostile ones is passed over, and a megabyte of
+ * them is no wait. */
+static void hostile_globs(void **state)
+{
+    (void)state;
+    char *text = calloc(1, 1 << 20), path[200] = {0};
+    size_t n = 0;
+    whit_editorconfig config = {0};
+    assert_non_null(text);
+    memset(path, 'a', sizeof path - 1);
+    for (int i = 0; i < 100; i++) {
+        n += (size_t)sprintf(text + n, "[");
+        for (int k = 0; k < 100; k++) n += (size_t)sprintf(text + n, "{a,aa}");
+        n += (size_t)sprintf(text + n, "b]\n");
+    }
+    n += (size_t)sprintf(text + n, "[*]\ntab_width = 3\n");
+    whit_editorconfig_apply(text, n, path, &config);
+    assert_int_equal(config.tab_columns, 0);
+    whit_editorconfig_apply(text, n, "b", &config);
+    assert_int_equal(config.tab_columns, 3);
+    free(text);
+}
+
 static void themes(void **state)
 {
     whit_theme theme, before;
@@ -131,6 +154,7 @@ static void themes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(globs), cmocka_unit_test(properties), cmocka_unit_test(themes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(globs), cmocka_unit_test(properties),
+                                       cmocka_unit_test(hostile_globs), cmocka_unit_test(themes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
