@@ -138,6 +138,7 @@ static bool start(struct server *s, const json_t *command)
     if (out[1] >= 0) close(out[1]);
     s->rpc.out = in[1];
     s->rpc.in = out[0];
+    if (ok) fcntl(in[1], F_SETFL, O_NONBLOCK); /* one that does not read must not stop this process */
     if (!ok) s->child = 0;
     return ok;
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#define WRITE_MS 30000 /* without a byte taken or given: the other side hangs */
+
 /* A whole line from what was read; false where there is none yet. *bad: it is no object. */
 static bool take_line(whit_rpc *rpc, json_t **message, bool *bad)
 {
@@ -40,6 +42,15 @@ static bool take_line(whit_rpc *rpc, json_t **message, bool *bad)
     return true;
 }
 
+/* What has come, behind the rest; false: the end, or no memory. */
+static bool take_bytes(whit_rpc *rpc)
+{
+    if (!whit_buf_reserve(&rpc->bytes, 65536)) return false;
+    ssize_t got = read(rpc->in, rpc->bytes.data + rpc->bytes.size_bytes, 65536);
+    if (got > 0) rpc->bytes.size_bytes += (size_t)got;
+    return got > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN));
+}
+
 whit_rpc_got whit_rpc_read(whit_rpc *rpc, int timeout_ms, json_t **message)
 {
     const uint64_t begin = whit_now_ns();
@@ -55,12 +66,23 @@ whit_rpc_got whit_rpc_read(whit_rpc *rpc, int timeout_ms, json_t **message)
         int wait = rpc->cancel && (left < 0 || left > 200) ? 200 : (int)left;
         int ready = poll(&look, 1, wait);
         if (ready < 0 && errno != EINTR) return WHIT_RPC_END;
-        if (ready <= 0) continue;
-        if (!whit_buf_reserve(&rpc->bytes, 65536)) return WHIT_RPC_END;
-        ssize_t got = read(rpc->in, rpc->bytes.data + rpc->bytes.size_bytes, 65536);
-        if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) return WHIT_RPC_END;
-        if (got > 0) rpc->bytes.size_bytes += (size_t)got;
+        if (ready > 0 && !take_bytes(rpc)) return WHIT_RPC_END;
     }
+}
+
+/* Until the other side, which may itself be waiting for its words to be read, takes more of ours. */
+static bool wait_to_write(whit_rpc *rpc)
+{
+    for (int waited_ms = 0; waited_ms < WRITE_MS && !whit_flag_is_set(rpc->cancel);) {
+        bool has_room = rpc->bytes.size_bytes - rpc->n_taken <= WHIT_RPC_LINE_BYTES;
+        struct pollfd look[2] = {{rpc->out, POLLOUT, 0}, {has_room ? rpc->in : -1, POLLIN, 0}};
+        int ready = poll(look, 2, 200);
+        if (ready < 0 && errno != EINTR) return false;
+        if (ready == 0) waited_ms += 200;
+        if (ready > 0 && look[0].revents) return true;
+        if (ready > 0 && look[1].revents && !take_bytes(rpc)) return false;
+    }
+    return false;
 }
 
 bool whit_rpc_write(whit_rpc *rpc, json_t *message)
@@ -74,8 +96,7 @@ bool whit_rpc_write(whit_rpc *rpc, json_t *message)
     while (done < n) {
         ssize_t put = write(rpc->out, text + done, n - done);
         if (put < 0 && errno == EAGAIN) {
-            struct pollfd look = {rpc->out, POLLOUT, 0};
-            if (poll(&look, 1, 30000) <= 0) break;
+            if (!wait_to_write(rpc)) break;
         } else if (put < 0 && errno != EINTR) {
             break;
         }

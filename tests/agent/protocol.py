@@ -33,6 +33,8 @@ for line in sys.stdin:
     elif m["params"]["name"] == "die": sys.exit(1)
     else: r = {"content": [{"type": "text", "text": "sum %d" % (m["params"]["arguments"]["a"] + 1)}, {"type": "image", "data": ""}]}
     say({"jsonrpc": "2.0", "id": m["id"], "result": r})
+    if way == "loud" and "nextCursor" not in r:  # more than a pipe holds, before it reads again
+        for i in range(100): say({"jsonrpc": "2.0", "method": "log", "params": {"text": "x" * 10000}})
 '''
 
 
@@ -93,6 +95,11 @@ wanted("'mute' does not answer" in done.stderr and "'none' does not answer" in d
 e = Endpoint([message(None, [("mcp__s__add", {"a": 41})]), END])
 status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", e.url, "--project", "p"], [("[y/N]", "y\n")], environment())
 wanted("sum 42" in e.requests[-1]["messages"][-1]["content"] and '{"a":41}' in seen, f"a yes: {seen}")
+
+# ---- long words on both sides at once: neither waits for the other for ever
+project({"loud": server("loud", allow="green")})
+done, got, e = agent([message(None, [("mcp__loud__add", {"a": 1, "text": "y" * 300000})]), END])
+wanted(got[0].startswith("sum 2"), f"a server that says much: {got}")
 
 # ---- whit mcp, with the agent as its client and alone
 project({"w": {"command": [WHIT, "mcp", os.path.abspath("p")], "allow": "green"}})
