@@ -23,6 +23,8 @@ enum {
     CTX_MAX = 720,
     STEP_MAX = 700, /* tokens of a step */
     KEPT_ROWS = 4096,
+    N_ACTS = WHIT_ACT_Q2 + 1,
+    N_LIMITS = 4,
 };
 
 /* ---- memory as others left it ---------------------------------------------------------------- */
@@ -94,7 +96,7 @@ typedef struct played_model {
     whit_adapter *adapters[N_ADAPTERS];
     bool is_screened;
     size_t row_elems;
-    reference *of[5][2]; /* by types of cache and activations */
+    reference *of[WHIT_KV_TYPES][N_ACTS][N_LIMITS]; /* by types of cache and activations, and limits */
 } played_model;
 
 static played_model models[MODELS_MAX];
@@ -112,6 +114,11 @@ static const struct mounting {
     {2, {1, 0}, {0.5f, 1}},
     {3, {2, 1, 0}, {0.3f, 0.4f, 0.5f}},
 };
+
+/* What a token sees at most: all of the context, or the sinks and the newest of an endless session. */
+static const struct limit {
+    uint32_t n_ctx, n_sinks; /* n_ctx 0: not endless */
+} limits[N_LIMITS] = {{0, 0}, {66, 4}, {130, 0}, {200, 64}};
 
 static void stop(const whit_error *error)
 {
@@ -185,15 +192,17 @@ static uint32_t window_of(whit_kv_type kv)
     return kv == WHIT_KV_K4V2 ? 1 : 0;
 }
 
-static reference *reference_of(played_model *m, whit_kv_type kv, whit_act_type act)
+static reference *reference_of(played_model *m, whit_kv_type kv, whit_act_type act, uint32_t limit)
 {
-    reference **of = &m->of[kv][act];
+    reference **of = &m->of[kv][act][limit];
     if (*of) return *of;
     reference *r = *of = calloc(1, sizeof *r);
     if (!r || !(r->rows = malloc(KEPT_ROWS * m->row_elems * sizeof *r->rows))) abort();
     whit_error error;
     whit_session_options options = whit_session_options_default();
-    options.n_ctx_tokens = CTX_MAX;
+    options.endless = limit > 0;
+    options.n_ctx_tokens = options.endless ? limits[limit].n_ctx : CTX_MAX;
+    options.n_sinks = limits[limit].n_sinks;
     options.n_batch_tokens = options.n_threads = 1;
     options.kv = kv;
     options.n_kv_window = window_of(kv);
@@ -277,6 +286,7 @@ typedef struct life {
     played_model *m;
     reference *r;
     whit_session_options options;
+    uint32_t limit, n_room; /* which of limits; tokens that a sequence may have */
     whit_session *session;
     volatile bool cancel;
     sequence sequences[SEQUENCES_MAX];
@@ -313,9 +323,9 @@ __attribute__((format(printf, 2, 3))) static bool differs(life *l, const char *f
     va_list arguments;
     int n = snprintf(l->why, l->why_bytes,
                      "model %d ctx %u batch %u sequences %u threads %u kv %d act %d logits %u hidden %d exact %d "
-                     "no_fuse %d cpu %s: ",
+                     "no_fuse %d cpu %s endless %d: ",
                      (int)(l->m - models), o->n_ctx_tokens, o->n_batch_tokens, o->n_sequences, o->n_threads, o->kv,
-                     o->act, o->n_logits, o->keep_hidden, o->exact_head, o->no_fuse, o->cpu ? o->cpu : "");
+                     o->act, o->n_logits, o->keep_hidden, o->exact_head, o->no_fuse, o->cpu ? o->cpu : "", o->endless);
     va_start(arguments, format);
     if (n > 0 && (size_t)n < l->why_bytes) vsnprintf(l->why + n, l->why_bytes - (size_t)n, format, arguments);
     va_end(arguments);
@@ -333,7 +343,7 @@ static void choose_options(life *l)
     static const uint8_t fills[] = {0xFF, 0x00, 0x7E, 0xA5};
     whit_session_options *o = &l->options;
     *o = whit_session_options_default();
-    o->kv = (whit_kv_type)below(l, 5);
+    o->kv = (whit_kv_type)below(l, WHIT_KV_TYPES);
     bool is_long = one_in(l, l->m->config.window ? 2 : o->kv >= WHIT_KV_K4V2 ? 6 : 24);
     o->n_ctx_tokens = is_long ? 300 + below(l, CTX_MAX - 300 + 1) : 12 + below(l, 120);
     o->n_batch_tokens = batches[below(l, sizeof batches / sizeof *batches)];
@@ -341,13 +351,21 @@ static void choose_options(life *l)
     o->n_threads = one_in(l, 3) ? 2 + below(l, 3) : 1;
     o->n_kv_window = window_of(o->kv);
     o->n_marks = below(l, 4);
-    o->act = below(l, 4) ? WHIT_ACT_I8 : WHIT_ACT_F32;
+    o->act = below(l, 4) ? WHIT_ACT_I8 : below(l, 2) ? WHIT_ACT_Q2 : WHIT_ACT_F32;
     o->n_logits = one_in(l, 4) ? 40 : 1 + below(l, 9);
     o->keep_hidden = below(l, 2);
     o->exact_head = one_in(l, 4);
     o->no_fuse = one_in(l, 5);
     o->cpu = levels[below(l, sizeof levels / sizeof *levels)];
     o->cancel = &l->cancel;
+    l->n_room = o->n_ctx_tokens;
+    l->limit = o->kv < WHIT_KV_K4V2 && one_in(l, 4) ? 1 + below(l, N_LIMITS - 1) : 0;
+    if (l->limit) {
+        o->endless = true;
+        o->n_ctx_tokens = limits[l->limit].n_ctx;
+        o->n_sinks = limits[l->limit].n_sinks;
+        l->n_room = CTX_MAX;
+    }
     dirty.fill = fills[below(l, sizeof fills)];
     dirty.reuses = below(l, 2);
     for (uint32_t q = 0; q < SEQUENCES_MAX; q++) l->sequences[q].text = below(l, N_TEXTS);
@@ -426,14 +444,14 @@ static bool step(life *l)
     const whit_session_options *o = &l->options;
     uint32_t n_wanted = 0, n = 0, density = below(l, 4);
     uint32_t n_tokens = one_in(l, 2) ? 1 + below(l, 6) : 1 + below(l, 40), before[SEQUENCES_MAX];
-    bool is_long = o->n_ctx_tokens >= 300, is_mixed = below(l, 2), is_strange = one_in(l, 6);
+    bool is_long = l->n_room >= 300, is_mixed = below(l, 2), is_strange = one_in(l, 6);
     if (is_long && one_in(l, 2)) n_tokens = 1 + below(l, STEP_MAX);
     uint32_t q = below(l, o->n_sequences);
     for (uint32_t i = 0; i < SEQUENCES_MAX; i++) before[i] = l->sequences[i].n;
     for (uint32_t i = 0; i < n_tokens; i++) {
         if (is_mixed ? one_in(l, 2) : one_in(l, 8)) q = below(l, o->n_sequences);
         sequence *s = &l->sequences[q];
-        if (s->n == o->n_ctx_tokens) continue;
+        if (s->n == l->n_room) continue;
         bool is_wanted = n_wanted < o->n_logits &&
             (density == 0       ? one_in(l, 12)
                  : density == 1 ? one_in(l, 3)
@@ -480,15 +498,15 @@ static bool step(life *l)
 static bool overfill(life *l)
 {
     uint32_t q = below(l, l->options.n_sequences), n = l->options.n_ctx_tokens - l->sequences[q].n + 1;
-    if (n > STEP_MAX) return true;
+    if (n > STEP_MAX || l->options.endless) return true;
     for (uint32_t i = 0; i < n; i++)
         l->tokens[i] =
             (whit_step_token){.sequence = q, .id = (int32_t)(i % l->m->config.n_vocab), .want_logits = i == 0};
     return check_refusal(l, n, WHIT_ERROR_LIMIT);
 }
 
-/* Where a sequence stands that was to have n tokens of one which has had `most`: a model with windows keeps 128 more
- * than it sees, a packed cache 47, and goes further back where they have left it; what it finds then was computed with
+/* Where a sequence stands that was to have n tokens of one which has had `most`: a model with windows, and an endless
+ * session, keep 128 more than they see, a packed cache 47, and go further back where they have left it; what is found then was computed with
  * what is mounted. */
 static bool stands(life *l, uint32_t at, uint32_t n, uint32_t most)
 {
@@ -499,7 +517,8 @@ static bool stands(life *l, uint32_t at, uint32_t n, uint32_t most)
     if (position == n) return true;
     l->counts->n_back++;
     const bool is_packed = l->options.kv >= WHIT_KV_K4V2;
-    if (position > n || (!l->m->config.window && !is_packed) || n + (is_packed ? 47 : 128) >= most)
+    const bool forgets = l->m->config.window || is_packed || l->options.endless;
+    if (position > n || !forgets || n + (is_packed ? 47 : 128) >= most)
         return differs(l, "sequence %u, which had %u tokens, goes back to %u, not %u", at, most, position, n);
     for (uint32_t i = 0; i < position; i++) s->fed[i].mounting = s->mounting;
     if (position == 0) s->most = 0; /* else what windows have left stays left: only what is seen was found again */
@@ -542,7 +561,7 @@ static bool reuse(life *l)
     int32_t ids[CTX_MAX];
     uint32_t q = below(l, l->options.n_sequences), from = below(l, l->options.n_sequences), n_present;
     sequence *s = &l->sequences[q];
-    uint32_t n_same = below(l, l->sequences[from].n + 1), n = n_same + below(l, l->options.n_ctx_tokens - n_same + 1);
+    uint32_t n_same = below(l, l->sequences[from].n + 1), n = n_same + below(l, l->n_room - n_same + 1);
     sequence wanted = {.text = below(l, N_TEXTS)};
     for (; wanted.n < n; wanted.n++)
         ids[wanted.n] = wanted.n < n_same ? l->sequences[from].fed[wanted.n].id : next_id(l, &wanted, false);
@@ -604,7 +623,7 @@ bool session_play(play_source *source, play_counts *counts, char *why, size_t wh
     *l = (life){.source = source, .counts = counts, .rng = {source->seed}, .why = why, .why_bytes = why_bytes};
     l->m = model_at(below(l, random_model_count()));
     choose_options(l);
-    l->r = reference_of(l->m, l->options.kv, l->options.act);
+    l->r = reference_of(l->m, l->options.kv, l->options.act, l->limit);
     bool is_right = true;
     if (whit_session_open(l->m->model, &l->options, &l->session, &error) != WHIT_OK)
         is_right = differs(l, "%s", error.message);
@@ -619,8 +638,8 @@ void session_play_end(void)
 {
     for (uint32_t i = 0; i < MODELS_MAX; i++) {
         played_model *m = &models[i];
-        for (int j = 0; j < 10; j++) {
-            reference *r = m->of[j / 2][j % 2];
+        for (int j = 0; j < WHIT_KV_TYPES * N_ACTS * N_LIMITS; j++) {
+            reference *r = (&m->of[0][0][0])[j];
             if (!r) continue;
             whit_session_close(r->session);
             free(r->rows);
