@@ -25,7 +25,10 @@ static bool read_number(const json_t *body, const char *key, double min, double 
     if (!own || json_is_null(own)) return true;
     double number = json_is_number(own) ? json_number_value(own) : NAN;
     if (!(number >= min && number <= max)) {
-        whit_api_fail(reply, 400, "invalid_request_error", key, "%s: expected a number from %g to %g", key, min, max);
+        bool is_whole = min == floor(min) && max == floor(max); /* %g would write 1.07374e+09 */
+        whit_api_fail(reply, 400, "invalid_request_error", key,
+                      is_whole ? "%s: expected a number from %.0f to %.0f" : "%s: expected a number from %g to %g", key,
+                      min, max);
         return false;
     }
     *value = number;
