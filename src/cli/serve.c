@@ -250,6 +250,7 @@ static int run(cli_call *call)
     sigaction(SIGTERM, &action, &before[1]);
     sigaction(SIGHUP, &hangup, &before[2]);
     signal(SIGPIPE, SIG_IGN);
+    if (*cli_cancelled()) ending = 1; /* a signal that came while models were opened */
     if (whit_server_run(&wanted, &ending, &reloading, ready, &wanted, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
     sigaction(SIGINT, &before[0], NULL);
