@@ -28,11 +28,23 @@ def check(what, ok, *details):
         print("FAILED:", what, *details)
 
 
+def wait_for_handler(pid):
+    """Until the program catches SIGINT: a busy machine may not have started it yet."""
+    deadline = time.time() + 60
+    while time.time() < deadline:
+        with open("/proc/%d/status" % pid, encoding="ascii") as status:
+            caught = [int(line.split()[1], 16) for line in status if line.startswith("SigCgt")]
+        if not caught or caught[0] >> (signal.SIGINT - 1) & 1:
+            return
+        time.sleep(0.01)
+
+
 def interrupted(name, signals, *arguments, stdin=subprocess.DEVNULL):
     process = start(*arguments, stdin=stdin)
     if arguments[0] == "run":
         process.stdout.read(12)  # it is at work
     else:
+        wait_for_handler(process.pid)
         time.sleep(0.5)
     check(name, process.poll() is None, "ended before it was interrupted", process.poll())
     began = time.time()

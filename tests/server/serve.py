@@ -844,7 +844,8 @@ result = []
 thread = threading.Thread(target=lambda: result.append(ask("POST", "/v1/completions", json.dumps(
     {"prompt": "Once", "max_tokens": 400, "ignore_eos": True}))))
 thread.start()
-time.sleep(0.1)
+while not result and b"\nwhit:requests_processing 0\n" in ask("GET", "/metrics")[1]:
+    time.sleep(0.005)  # until it has begun
 server.send_signal(signal.SIGTERM)
 thread.join()
 check(result and result[0][0] in (200, 503), "a request was lost at the end", result)

