@@ -102,13 +102,30 @@ static const char *flagged_call(const whit_change *change)
     return NULL;
 }
 
+/* What other programs obey when they meet it: version control and its hooks, CI, editors, agents, shells. */
+static const char configuration[] =
+    " .git .gitmodules .gitattributes .githooks .hg .hgrc .svn .husky lefthook.yml .lefthook.yml "
+    ".pre-commit-config.yaml"
+    " .github .gitlab .gitlab-ci.yml .gitea .forgejo .ci .circleci .travis.yml .buildkite .drone.yml .woodpecker"
+    " .woodpecker.yml .cirrus.yml Jenkinsfile appveyor.yml .appveyor.yml azure-pipelines.yml bitbucket-pipelines.yml"
+    " .vscode .idea .zed .fleet .devcontainer .devcontainer.json .vim .vimrc .exrc .nvimrc .nvim.lua .dir-locals.el"
+    " .editorconfig .whit AGENTS.md CLAUDE.md GEMINI.md .claude .cursor .cursorrules .mcp.json .ssh ";
+
+static bool is_configuration(const char *path)
+{
+    for (size_t n; *path; path += n + (path[n] == '/')) {
+        char word[40];
+        n = strcspn(path, "/");
+        bool fits = snprintf(word, sizeof word, " %.*s ", (int)n, path) < (int)sizeof word;
+        if (n && ((fits && strstr(configuration, word)) || strncmp(path, ".env", 4) == 0)) return true;
+    }
+    return false;
+}
+
 const char *whit_light_red(const char *project, const whit_change *change)
 {
-    static const char *const guarded[] = {".git", ".hg",  ".svn",  ".github",   ".ci",         ".vscode",
-                                          ".ssh", ".env", ".whit", "AGENTS.md", ".gitmodules", ".gitattributes"};
-    size_t n = sizeof guarded / sizeof *guarded;
     char real[PATH_MAX];
-    if (has_any(change->path, guarded, n) || has_any(real_below(project, change->path, real), guarded, n))
+    if (is_configuration(change->path) || is_configuration(real_below(project, change->path, real)))
         return "it belongs to the project's configuration";
     if (change->was && !change->is) return "it deletes a file";
     bool test = strstr(change->path, "test") || strstr(change->path, "spec");

@@ -68,6 +68,18 @@ for i in 1 2 3 4; do
     diff -r project before >/dev/null || complain "red$i changed something: $(diff -r project before)"
 done
 [ ! -e outside ] || complain "written outside"
+for path in .git/hooks/pre-commit sub/.gitlab-ci.yml .circleci/config.yml Jenkinsfile .travis.yml azure-pipelines.yml \
+    .idea/workspace.xml .vscode/tasks.json .devcontainer/devcontainer.json .exrc sub/.editorconfig .envrc .env.local \
+    .husky/pre-commit .pre-commit-config.yaml CLAUDE.md .cursor/rules; do
+    printf '*** Begin Patch\n*** Add File: %s\n+x\n*** End Patch\n' "$path" >red.patch
+    setsid -w "$WHIT" agent apply red.patch --project project --allow yellow >out 2>err && complain "$path was written"
+    grep -q "$path: it belongs to the project's configuration" err || complain "$path: $(cat err)"
+done
+diff -r project before >/dev/null || complain "configuration was changed: $(diff -r project before)"
+for path in environment.c git.c .gitignore src/Jenkins; do
+    printf '*** Begin Patch\n*** Add File: %s\n+x\n*** End Patch\n' "$path" >plain.patch
+    expect 0 whit agent apply plain.patch --project project --allow yellow
+done
 printf 'nonsense\n' | whit agent apply - --project project >out 2>err && complain "nonsense is a patch"
 one_line "no patch"
 finish
