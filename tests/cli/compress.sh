@@ -10,16 +10,22 @@ who, what = ["fox", "owl", "cat", "old man", "child"], ["ball", "hat", "red ston
 for i in range(1500):
     a, b, c = random.choice(who), random.choice(what), random.choice(who)
     print(f"The {a} number {i % 97} has a {b}. The {c} wants the {b} of the {a}.")' >text
-head -c 20000 text >calibration
+# Sanitizers look at every path on less text; how good the results are is measured by the plain build.
+sanitized=$(grep -E 'WHIT_SANITIZE_[A-Z]*:BOOL=ON' "$BUILD/CMakeCache.txt")
+calibration_bytes=20000 tune_tokens=30000
+[ -z "$sanitized" ] || calibration_bytes=8000 tune_tokens=6000
+head -c $calibration_bytes text >calibration
 tail -c 8000 text >own
 expect 0 whit train --text text --width 64 --layers 2 --heads 2 --ffn 128 --context 64 --vocab 300 -c 32 --sequences 8 \
     --threads 1 --embedding f32 --codec f32 --steps 250 --rate 1e-2 -o original.ndf --seed 1
 
 divergence() { # FILE: its mean KL from the original
+    [ -z "$sanitized" ] || return 0
     whit perplexity -m "$1" -f own -c 32 --second-half --kl-base original.ndf --json |
         python3 -c 'import json, sys; print(json.load(sys.stdin)["kld_mean"])'
 }
 less() { # A B FACTOR: is A below FACTOR times B?
+    [ -z "$sanitized" ] || return 0
     python3 -c "import sys; sys.exit(not $1 < $2 * $3)" || complain "$4: $1 is not below $3 of $2"
 }
 
@@ -201,7 +207,7 @@ q2, t = json.load(open("out"))["texts"][0]["files"]
 assert 0 < q2["kld_mean"] < t["kld_mean"] and q2["kld_median"] <= q2["kld_p99"] <= q2["kld_max"], (q2, t)
 assert q2["file_bytes"] > q2["resident_bytes"] > 0 and 0 < q2["rms_change"] < 100 and q2["top1"] > t["top1"] - 5, q2' || complain "compare: $(cat out)"
 kl=$(python3 -c 'import json; print(json.load(open("out"))["texts"][0]["files"][0]["kld_mean"])')
-[ "$kl" = "$(divergence q2.ndf)" ] || complain "compare and perplexity disagree: $kl, $(divergence q2.ndf)"
+[ -n "$sanitized" ] || [ "$kl" = "$(divergence q2.ndf)" ] || complain "compare and perplexity disagree: $kl, $(divergence q2.ndf)"
 expect 0 whit compare original.ndf q2.ndf -f own -f calibration -c 32 --chunks 3
 grep -q 'q2.ndf' out || complain "the table: $(cat out)"
 expect 2 whit compare original.ndf q2.ndf
@@ -233,7 +239,7 @@ one_line 'broken: line 1 is no JSON'
 expect 3 whit eval -m original.ndf --task empty
 
 # ---- tuning: the same bytes with any number of threads, nearer than before; a cut run goes on
-tuned="compress original.ndf --codec b1 --calib calibration -c 32 --tune-tokens 30000 --tune-rate 3e-4"
+tuned="compress original.ndf --codec b1 --calib calibration -c 32 --tune-tokens $tune_tokens --tune-rate 3e-4"
 expect 0 whit $tuned -t 1 -o tuned.ndf
 expect 0 whit $tuned -t 3 -o again.ndf
 cmp -s tuned.ndf again.ndf || complain "threads changed a tuned file"
@@ -247,7 +253,9 @@ if [ -z "${EMULATOR:-}" ]; then
 fi
 
 # ---- out again: Q1_0 and TQ2_0 hold plain groups exactly
-if [ -e "$SHARED/models/prose-6M/prose-6M-f16.gguf" ]; then
+if [ -n "$sanitized" ]; then
+    echo "a whole model is exported by the plain build alone"
+elif [ -e "$SHARED/models/prose-6M/prose-6M-f16.gguf" ]; then
     prose=$SHARED/models/prose-6M/prose-6M-f16.gguf
     head -c 4000 "$SHARED/models/prose-6M/own.txt" >prose.txt
     for how in 'b1 128 q1_0' 't 256 tq2_0'; do
