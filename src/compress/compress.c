@@ -2,46 +2,35 @@
 #include "compress/compress.h"
 
 #include "base/clock.h"
-#include "compress/correct.h"
 #include "compress/finished.h"
 #include "compress/hessian.h"
 #include "compress/solve.h"
+#include "compress/targets.h"
+#include "compress/types.h"
 #include "compress/weighted.h"
 #include "compress/work.h"
-#include "linalg/cholesky.h"
 #include "model/convert.h"
 #include "quant/quantise.h"
 #include "quant/requantise.h"
 
 #include <stdio.h>
 
-#define GROUP           128
-#define LONGEST         512   /* tokens of a window */
-#define DAMPING         0.01f /* of the mean of the Hessian's diagonal */
-#define MOST_DAMPING    1.0f
-#define SWEEPS          6
-#define MOST_OUTLIERS   0.003 /* of a matrix's weights, the pairs that bridge gaps included */
-#define LEAST_OUTLIERS  0.0005
-#define MOST_PLANE      0.125 /* of a matrix's columns */
-#define RANK            16
-#define LEAST_OF_A_PAIR 1024  /* rows and columns */
-#define OUTLIER_COLS    48000 /* more columns than a row's count of pairs can bridge */
+#define LONGEST 512 /* tokens of a window */
+#define SWEEPS  6
 
 struct compression {
     const whit_source *source;
     const whit_compress_options *options;
+    whit_compress_types types;
     const whit_allocator *allocator;
     whit_error *error;
     whit_pool *pool;
     whit_blas blas;
     whit_stream stream;
-    unsigned stages;
     whit_work work;
     whit_finished *finished; /* by the source's numbers; without a name: not there */
     uint64_t began_ns;
     uint32_t layer;
-    double plane_share, outlier_share; /* columns over columns, pairs over weights; 0: none */
-    uint32_t rank;
 };
 
 unsigned whit_compress_stage_named(const char *name)
@@ -54,191 +43,18 @@ unsigned whit_compress_stage_named(const char *name)
 
 /* ---- what becomes of a tensor ------------------------------------------------------------------ */
 
-static const char *last_word(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    return dot ? dot + 1 : name;
-}
-
-static bool is_layer_matrix(const whit_source_tensor *tensor)
-{
-    return tensor->type.layout == WHIT_LAYOUT_TILE16 && strncmp(tensor->name, "layers.", 7) == 0;
-}
-
-static const char *codec_of(const whit_compress_options *o, const char *name)
-{
-    const char *codec = o->codec, *last = last_word(name);
-    for (size_t i = 0; i < o->n_mixed; i++) {
-        size_t n = strcspn(o->mixed[i], "=");
-        if (n == strlen(last) && strncmp(o->mixed[i], last, n) == 0 && o->mixed[i][n]) codec = o->mixed[i] + n + 1;
-    }
-    return codec;
-}
-
-static whit_status type_of(const struct compression *c, const whit_source_tensor *tensor, whit_tensor_type *type)
-{
-    const char *codec = codec_of(c->options, tensor->name);
-    uint32_t n_cols = tensor->type.n_cols, group = c->options->group ? c->options->group : GROUP;
-    *type = (whit_tensor_type){.layout = WHIT_LAYOUT_TILE16, .n_rows = tensor->type.n_rows, .n_cols = n_cols};
-    if (!strcmp(codec, "f16")) {
-        type->codec = WHIT_CODEC_F16;
-        return WHIT_OK;
-    }
-    type->act = tensor->type.act;
-    type->scale_kind = WHIT_SCALE_GROUP;
-    type->scale_type = c->options->u8_scales ? WHIT_SCALE_U8 : WHIT_SCALE_F16;
-    type->group = (uint16_t)group;
-    if (!strcmp(codec, "t")) {
-        type->codec = n_cols >= 128 && group >= 128 ? WHIT_CODEC_T5 : WHIT_CODEC_T2;
-    } else if (!strcmp(codec, "q2")) {
-        type->codec = WHIT_CODEC_Q2;
-    } else if (!strcmp(codec, "b1")) {
-        type->codec = WHIT_CODEC_B1;
-    } else if (!strcmp(codec, "i8")) {
-        *type = whit_requantise_type(WHIT_CODEC_I8, tensor->type.n_rows, n_cols);
-        type->act = tensor->type.act;
-    } else {
-        return whit_fail(c->error, WHIT_ERROR_ARGUMENT, "codec '%s' is none of b1, t, q2, i8, f16", codec);
-    }
-    whit_error inner;
-    if (whit_tensor_type_check(type, &inner) != WHIT_OK)
-        return whit_fail(c->error, WHIT_ERROR_ARGUMENT, "tensor '%s': %s", tensor->name, inner.message);
-    return WHIT_OK;
-}
-
-/* Is it one that the solver knows, rather than plain rounding? */
-static bool is_solved(const whit_tensor_type *type)
-{
-    return !whit_codec_find(type->codec)->is_float && type->codec != WHIT_CODEC_I8;
-}
-
 static bool change(void *user, const whit_source_tensor *tensor, whit_convert_change *to)
 {
     struct compression *c = user;
-    if (!is_layer_matrix(tensor)) return false;
+    if (!whit_compress_is_layer_matrix(tensor)) return false;
     const whit_finished *finished = &c->finished[tensor - c->source->tensors];
     *to = (whit_convert_change){0};
-    if (type_of(c, tensor, &to->type) != WHIT_OK) return false; /* checked before */
+    if (whit_compress_type_of(&c->types, tensor, &to->type, c->error) != WHIT_OK) return false; /* checked before */
     if (finished->name[0]) {
         to->finished = &finished->tensor;
         to->digest = finished->digest;
     }
     return true;
-}
-
-static whit_status check(const struct compression *c)
-{
-    const whit_compress_options *o = c->options;
-    bool any = false;
-    for (uint32_t i = 0; i < c->source->n_tensors; i++) {
-        const whit_source_tensor *tensor = &c->source->tensors[i];
-        whit_tensor_type type;
-        if (tensor->type.codec == WHIT_CODEC_Q2 || tensor->type.scale_type == WHIT_SCALE_U8)
-            return whit_fail(c->error, WHIT_ERROR_UNSUPPORTED,
-                             "%s: tensor '%s' is compressed already; start from the original", c->source->path,
-                             tensor->name);
-        if (!is_layer_matrix(tensor)) continue;
-        any = true;
-        WHIT_TRY(type_of(c, tensor, &type));
-    }
-    if (!any) return whit_fail(c->error, WHIT_ERROR_UNSUPPORTED, "%s: has no layers to compress", c->source->path);
-    for (size_t k = 0; k < o->n_mixed; k++) {
-        size_t n = strcspn(o->mixed[k], "=");
-        bool found = false;
-        for (uint32_t i = 0; i < c->source->n_tensors && !found; i++) {
-            const char *last = last_word(c->source->tensors[i].name);
-            found = is_layer_matrix(&c->source->tensors[i]) && n == strlen(last) && strncmp(o->mixed[k], last, n) == 0;
-        }
-        if (!found || !o->mixed[k][n])
-            return whit_fail(c->error, WHIT_ERROR_ARGUMENT, "'%s' is no matrix of the layers and a codec, as in down=t",
-                             o->mixed[k]);
-    }
-    return WHIT_OK;
-}
-
-/* Bits per weight that a codec may have, of the layers. */
-static double budget_of(const char *codec)
-{
-    return !strcmp(codec, "b1") ? 1.40 : !strcmp(codec, "t") ? 1.80 : 2.30;
-}
-
-/* Columns of a matrix's sign plane: whole lines of 32. Signs only have one. */
-static uint32_t plane_columns(const struct compression *c, const whit_tensor_type *type)
-{
-    return type->codec == WHIT_CODEC_B1 ? (uint32_t)(c->plane_share * type->n_cols) / 32 * 32 : 0;
-}
-
-static uint32_t rank_of(const struct compression *c, const whit_tensor_type *type)
-{
-    bool affords = type->n_rows >= LEAST_OF_A_PAIR && type->n_cols >= LEAST_OF_A_PAIR;
-    return affords || c->options->rank ? c->rank : 0;
-}
-
-static double plane_bits(const struct compression *c, const whit_tensor_type *type)
-{
-    uint64_t bytes = 0;
-    whit_tensor_type plane = whit_plane_type(type, plane_columns(c, type));
-    if (!plane.n_cols) return 0;
-    (void)whit_codec_total_bytes(&plane, &bytes);
-    return 8.0 * (double)(bytes + 64 + whit_round_up(2 * (uint64_t)plane.n_cols, 64));
-}
-
-static double pair_bits(const whit_tensor_type *type, uint32_t rank)
-{
-    uint64_t a = 0, b = 0;
-    whit_tensor_type types[] = {whit_factor_type(rank, type->n_cols), whit_factor_type(type->n_rows, rank)};
-    if (!rank) return 0;
-    (void)whit_codec_total_bytes(&types[0], &a);
-    (void)whit_codec_total_bytes(&types[1], &b);
-    return 8.0 * (double)(a + b + 64);
-}
-
-/* Bits of the layers with their planes and pairs, without outliers but with what those take for themselves; *solved:
- * weights that may have some. */
-static double count_bits(const struct compression *c, double *elems, double *solved, double *heads)
-{
-    double bits = 0;
-    *elems = *solved = *heads = 0;
-    for (uint32_t i = 0; i < c->source->n_tensors; i++) {
-        const whit_source_tensor *tensor = &c->source->tensors[i];
-        whit_tensor_type type;
-        uint64_t bytes = 0;
-        if (!is_layer_matrix(tensor) || type_of(c, tensor, &type) != WHIT_OK) continue;
-        double n = (double)type.n_rows * type.n_cols;
-        (void)whit_codec_total_bytes(&type, &bytes);
-        *elems += n;
-        bits += 8.0 * (double)bytes;
-        if (!is_solved(&type)) continue;
-        bits += plane_bits(c, &type) + pair_bits(&type, rank_of(c, &type));
-        if (type.n_cols > OUTLIER_COLS) continue;
-        uint32_t n_tiles = whit_codec_geometry(&type).n_tiles;
-        *solved += n;
-        *heads += 8.0 * (double)(whit_outliers_head_bytes(n_tiles) + 2ull * WHIT_OUTLIERS_HEAD_UNITS * n_tiles);
-    }
-    return bits;
-}
-
-/* What the budget leaves goes to the sign plane, then to the low-rank pair, then to outliers, the same share of every
- * matrix; what was asked for is not counted against it. */
-static void find_corrections(struct compression *c)
-{
-    const whit_compress_options *o = c->options;
-    double elems, solved, heads, budget = budget_of(o->codec);
-    for (int k = 8; k > 0 && (c->stages & WHIT_STAGE_PLANE) && !c->plane_share; k--) {
-        c->plane_share = MOST_PLANE * k / 8;
-        if (count_bits(c, &elems, &solved, &heads) > budget * elems) c->plane_share = 0;
-    }
-    if (o->plane_percent > 0 && (c->stages & WHIT_STAGE_PLANE)) c->plane_share = (double)o->plane_percent / 100;
-    if (c->stages & WHIT_STAGE_LOW_RANK) {
-        c->rank = o->rank ? o->rank : RANK;
-        if (!o->rank && count_bits(c, &elems, &solved, &heads) > budget * elems) c->rank = 0;
-    }
-    if (!(c->stages & WHIT_STAGE_OUTLIERS)) return;
-    c->outlier_share = (double)o->outlier_percent / 100;
-    if (c->outlier_share > 0) return;
-    double bits = count_bits(c, &elems, &solved, &heads),
-           share = solved > 0 ? (budget * elems - bits - heads) / 16 / solved : 0;
-    if (share >= LEAST_OUTLIERS) c->outlier_share = share < MOST_OUTLIERS ? share : MOST_OUTLIERS;
 }
 
 /* ---- one stage of a block: the matrices behind one input ---------------------------------------- */
@@ -270,7 +86,7 @@ static bool next_stage(const struct compression *c, uint32_t *at, struct stage *
         const whit_node *node = &block->nodes[*at];
         if (node->op != WHIT_OP_LINEAR) continue;
         const whit_source_tensor *tensor = whit_source_find(c->source, c->stream.params[0].items[node->weight].name);
-        if (!is_layer_matrix(tensor)) continue;
+        if (!whit_compress_is_layer_matrix(tensor)) continue;
         if (stage->n && (node->input[0] != stage->input || stage->n == 8)) break;
         stage->input = node->input[0];
         stage->params[stage->n] = node->weight;
@@ -279,148 +95,11 @@ static bool next_stage(const struct compression *c, uint32_t *at, struct stage *
     return stage->n > 0;
 }
 
-/* ---- the Hessian's factor ------------------------------------------------------------------------ */
-
-struct factor {
-    uint32_t n, group;
-    float *damped; /* (n, n) */
-    float *upper;  /* (n, n) of the inverse, in the walk's order */
-    uint32_t *order;
-};
-
-static void free_factor(const whit_allocator *a, struct factor *f)
-{
-    size_t square = (size_t)f->n * f->n;
-    whit_free(a, f->damped, square * sizeof(float));
-    whit_free(a, f->upper, square * sizeof(float));
-    whit_free(a, f->order, f->n * sizeof *f->order);
-    *f = (struct factor){0};
-}
-
-/* Whole groups by the energy of their inputs, the largest first. */
-static void find_order(const float *h, uint32_t n, uint32_t group, uint32_t *order)
-{
-    uint32_t n_groups = (n + group - 1) / group, at = 0;
-    for (uint32_t placed = 0; placed < n_groups; placed++) {
-        double most = -1;
-        uint32_t best = 0;
-        for (uint32_t g = 0; g < n_groups; g++) {
-            bool taken = false;
-            for (uint32_t i = 0; i < at; i += 1) taken = taken || order[i] / group == g;
-            double sum = 0;
-            for (uint32_t j = g * group; !taken && j < n && j < (g + 1) * group; j++)
-                sum += (double)h[(size_t)j * n + j];
-            if (!taken && sum > most) {
-                most = sum;
-                best = g;
-            }
-        }
-        for (uint32_t j = best * group; j < n && j < (best + 1) * group; j++) order[at++] = j;
-    }
-}
-
-static double damp(const whit_hessian *hessian, float *damped, float share)
-{
-    size_t n = hessian->n;
-    double mean = 0;
-    memcpy(damped, hessian->h, n * n * sizeof *damped);
-    for (size_t i = 0; i < n; i++) mean += (double)damped[i * n + i] / (double)n;
-    for (size_t i = 0; i < n; i++) damped[i * n + i] += (float)(mean * (double)share);
-    return mean;
-}
-
-static whit_status make_factor(struct compression *c, const whit_hessian *hessian, uint32_t group, const char *name,
-                               struct factor *f)
-{
-    const whit_allocator *a = c->allocator;
-    size_t n = hessian->n, square = n * n, scratch_elems = whit_cholesky_scratch(n);
-    *f = (struct factor){.n = hessian->n, .group = group};
-    f->damped = whit_zalloc_array(a, square, sizeof(float));
-    f->upper = whit_zalloc_array(a, square, sizeof(float));
-    f->order = whit_zalloc_array(a, n, sizeof *f->order);
-    float *other = whit_zalloc_array(a, square, sizeof(float)),
-          *scratch = whit_zalloc_array(a, scratch_elems, sizeof(float));
-    whit_status status = WHIT_OK;
-    bool done = false;
-    if (!f->damped || !f->upper || !f->order || !other || !scratch)
-        status = whit_fail_memory(c->error, "a Hessian", square * sizeof(float));
-    for (float share = DAMPING; status == WHIT_OK && !done && share <= MOST_DAMPING; share *= 10) {
-        double mean = damp(hessian, f->damped, share);
-        if (!(mean > 0)) break;
-        for (uint32_t j = 0; j < n; j++) f->order[j] = j;
-        if (c->stages & WHIT_STAGE_ORDER) find_order(hessian->h, hessian->n, group, f->order);
-        for (size_t i = 0; i < n; i++)
-            for (size_t j = 0; j < n; j++) f->upper[i * n + j] = f->damped[(size_t)f->order[i] * n + f->order[j]];
-        done = whit_cholesky_of_inverse(&c->blas, c->pool, f->upper, other, n, scratch);
-    }
-    if (status == WHIT_OK && !done)
-        status =
-            whit_fail(c->error, WHIT_ERROR_NUMERIC,
-                      "tensor '%s': the Hessian of its inputs is singular on this calibration text (its inputs are "
-                      "all zero, or nearly dependent); give more text of another kind, or use --method rtn",
-                      name);
-    whit_free(a, other, square * sizeof(float));
-    whit_free(a, scratch, scratch_elems * sizeof(float));
-    if (status != WHIT_OK) free_factor(a, f);
-    return status;
-}
-
-/* ---- targets -------------------------------------------------------------------------------------- */
-
-static void multiply(struct compression *c, bool transpose_b, const float *a, size_t m, size_t k, const float *b,
-                     size_t n, float *to, bool add)
-{
-    whit_product product = whit_product_packed(false, transpose_b, a, b, m, n, k, to);
-    product.beta = add;
-    whit_blas_share(&c->blas, c->pool, &product);
-}
-
-/* target = w + (w shift + lost) h^-1, with scratch (2 m n). */
-static void correct_target(struct compression *c, const struct factor *f, const whit_hessian *hessian, bool lost,
-                           const float *w, size_t m, float *target, float *scratch)
-{
-    size_t n = f->n, elems = m * n;
-    float *moved = scratch, *other = scratch + elems;
-    if (lost)
-        memcpy(moved, hessian->lost, elems * sizeof *moved);
-    else
-        memset(moved, 0, elems * sizeof *moved);
-    multiply(c, false, w, m, n, hessian->shift, n, moved, true);
-    for (size_t row = 0; row < m; row++)
-        for (size_t j = 0; j < n; j++) target[row * n + j] = moved[row * n + f->order[j]];
-    multiply(c, true, target, m, n, f->upper, n, other, false);
-    multiply(c, false, other, m, n, f->upper, n, moved, false);
-    memcpy(target, w, elems * sizeof *target);
-    for (size_t row = 0; row < m; row++)
-        for (size_t j = 0; j < n; j++) target[row * n + f->order[j]] += moved[row * n + j];
-}
-
-/* The products of wanted outputs and inputs over held-out tokens: w (h + shift) + lost. */
-static void find_held_target(struct compression *c, const whit_hessian *held, bool lost, const float *w, size_t m,
-                             float *target)
-{
-    size_t n = held->n;
-    if (lost)
-        memcpy(target, held->lost, m * n * sizeof *target);
-    else
-        memset(target, 0, m * n * sizeof *target);
-    multiply(c, false, w, m, n, held->h, n, target, true);
-    if (held->shift) multiply(c, false, w, m, n, held->shift, n, target, true);
-}
-
 /* ---- a matrix ------------------------------------------------------------------------------------- */
 
 static whit_finished *finished_of(const struct compression *c, int32_t param)
 {
     return &c->finished[whit_source_find(c->source, c->stream.params[0].items[param].name) - c->source->tensors];
-}
-
-static whit_correction_sizes correction_sizes(const struct compression *c, const whit_tensor_type *type)
-{
-    double n = (double)type->n_rows * type->n_cols;
-    return (whit_correction_sizes){.n_columns = plane_columns(c, type),
-                                   .n_pairs = type->n_cols > OUTLIER_COLS ? 0 : (size_t)(c->outlier_share * n),
-                                   .rank = rank_of(c, type)};
 }
 
 /* What the file says, in the order of its operations. */
@@ -447,7 +126,7 @@ static whit_status round_plainly(struct compression *c, int32_t param, const whi
 }
 
 static whit_status solve_matrix(struct compression *c, const struct stage *stage, uint32_t i,
-                                const whit_hessian_pair *hessians, const struct factor *factor,
+                                const whit_hessian_pair *hessians, const whit_factor *factor,
                                 const whit_tensor_type *type)
 {
     const whit_allocator *a = c->allocator;
@@ -455,8 +134,8 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
     whit_geometry g = whit_codec_geometry(type);
     size_t m = type->n_rows, n = type->n_cols, elems = m * n, n_fields = m * g.n_groups * g.n_fields;
     const float *w = whit_stream_values(&c->stream, WHIT_STREAM_ORIGINAL, param);
-    bool moved = c->stages & WHIT_STAGE_QEP, lost = hessians->text.n_out && stage->residuals[i],
-         held = hessians->held.h && (c->stages & WHIT_STAGE_DESCENT);
+    bool moved = c->types.stages & WHIT_STAGE_QEP, lost = hessians->text.n_out && stage->residuals[i],
+         held = hessians->held.h && (c->types.stages & WHIT_STAGE_DESCENT);
     float *target = whit_zalloc_array(a, elems, sizeof(float)),
           *scratch = whit_zalloc_array(a, 2 * elems, sizeof(float));
     float *held_target = held ? whit_zalloc_array(a, elems, sizeof(float)) : NULL;
@@ -471,10 +150,10 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
         status = whit_fail_memory(c->error, "a matrix", elems * sizeof(float));
     if (status == WHIT_OK) {
         if (moved)
-            correct_target(c, factor, &hessians->text, lost, w, m, target, scratch);
+            whit_target_correct(factor, &hessians->text, lost, w, m, &c->blas, c->pool, target, scratch);
         else
             memcpy(target, w, elems * sizeof *target);
-        if (held) find_held_target(c, &hessians->held, lost, w, m, held_target);
+        if (held) whit_target_held(&hessians->held, lost, w, m, &c->blas, c->pool, held_target);
         whit_solve solve = {.type = type,
                             .target = target,
                             .h = factor->damped,
@@ -482,13 +161,13 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
                             .held_h = held ? hessians->held.h : NULL,
                             .held_target = held_target,
                             .order = factor->order,
-                            .n_sweeps = c->stages & WHIT_STAGE_DESCENT ? SWEEPS : 0,
+                            .n_sweeps = c->types.stages & WHIT_STAGE_DESCENT ? SWEEPS : 0,
                             .codes = codes,
                             .fields = fields,
                             .fields_u8 = fields_u8,
                             .values = whit_stream_values(&c->stream, WHIT_STREAM_COMPRESSED, param)};
         status = whit_solve_run(&solve, &c->blas, c->pool, a, c->error);
-        whit_correction_sizes sizes = correction_sizes(c, type);
+        whit_correction_sizes sizes = whit_compress_correction_sizes(&c->types, type);
         if (status == WHIT_OK) status = whit_correct(&solve, &sizes, &c->blas, c->pool, a, &corrected, c->error);
         if (status == WHIT_OK)
             status = whit_finished_make(finished, c->stream.params[0].items[param].name, type,
@@ -521,28 +200,29 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
 static whit_status run_stage(struct compression *c, const struct stage *stage)
 {
     whit_hessian_pair hessians = {0};
-    struct factor factor = {0};
+    whit_factor factor = {0};
     const whit_params *params = &c->stream.params[0];
-    bool residual = (c->stages & WHIT_STAGE_RESIDUAL) && (c->stages & WHIT_STAGE_QEP) && stage->n == 1;
-    whit_status status = whit_hessian_gather(&hessians, &c->stream, &c->blas, stage->input, c->stages & WHIT_STAGE_QEP,
-                                             residual ? stage->residuals[0] : 0,
+    bool residual = (c->types.stages & WHIT_STAGE_RESIDUAL) && (c->types.stages & WHIT_STAGE_QEP) && stage->n == 1;
+    whit_status status = whit_hessian_gather(&hessians, &c->stream, &c->blas, stage->input,
+                                             c->types.stages & WHIT_STAGE_QEP, residual ? stage->residuals[0] : 0,
                                              params->items[stage->params[0]].type.n_rows, NULL, c->error);
     for (uint32_t i = 0; status == WHIT_OK && i < stage->n; i++) {
         const char *name = params->items[stage->params[i]].name;
         whit_tensor_type type;
-        status = type_of(c, whit_source_find(c->source, name), &type);
+        status = whit_compress_type_of(&c->types, whit_source_find(c->source, name), &type, c->error);
         if (status != WHIT_OK) break;
-        if (!is_solved(&type)) {
+        if (!whit_compress_is_solved(&type)) {
             status = round_plainly(c, stage->params[i], &type);
             continue;
         }
         if (factor.group != type.group) {
-            free_factor(c->allocator, &factor);
-            status = make_factor(c, &hessians.text, type.group, name, &factor);
+            whit_factor_free(&factor);
+            status = whit_factor_make(&hessians.text, type.group, c->types.stages & WHIT_STAGE_ORDER, name, &c->blas,
+                                      c->pool, c->allocator, &factor, c->error);
         }
         if (status == WHIT_OK) status = solve_matrix(c, stage, i, &hessians, &factor, &type);
     }
-    free_factor(c->allocator, &factor);
+    whit_factor_free(&factor);
     whit_hessian_free(&hessians);
     return status;
 }
@@ -562,8 +242,9 @@ static whit_status restore_stage(struct compression *c, const struct stage *stag
         int32_t param = stage->params[i];
         const whit_finished *finished = finished_of(c, param);
         whit_tensor_type type;
-        status = type_of(c, whit_source_find(c->source, c->stream.params[0].items[param].name), &type);
-        if (status == WHIT_OK && !is_solved(&type)) status = round_plainly(c, param, &type);
+        status = whit_compress_type_of(&c->types, whit_source_find(c->source, c->stream.params[0].items[param].name),
+                                       &type, c->error);
+        if (status == WHIT_OK && !whit_compress_is_solved(&type)) status = round_plainly(c, param, &type);
         float *values = whit_stream_values(&c->stream, WHIT_STREAM_COMPRESSED, param);
         for (int32_t row = 0; status == WHIT_OK && finished->name[0] && row < (int32_t)type.n_rows; row++)
             whit_codec_get_rows(&finished->tensor, &row, 1, values + (size_t)row * type.n_cols, type.n_cols);
@@ -616,7 +297,7 @@ static whit_status find_settings(const struct compression *c, uint8_t settings[W
 {
     const whit_compress_options *o = c->options;
     const uint64_t counts[] = {o->method,
-                               c->stages,
+                               c->types.stages,
                                o->group,
                                o->n_ids,
                                o->n_tokens,
@@ -662,7 +343,7 @@ static whit_status take_finished(void *user, whit_finished *finished, whit_error
     if (!tensor || c->finished[tensor - c->source->tensors].name[0])
         status =
             whit_fail(error, WHIT_ERROR_FORMAT, "the work file has a matrix '%s' that is not wanted", finished->name);
-    if (status == WHIT_OK) status = type_of(c, tensor, &type);
+    if (status == WHIT_OK) status = whit_compress_type_of(&c->types, tensor, &type, c->error);
     if (status == WHIT_OK && memcmp(&type, &finished->tensor.type, sizeof type) != 0)
         status = whit_fail(error, WHIT_ERROR_FORMAT, "the work file has another type of '%s'", finished->name);
     if (status == WHIT_OK)
@@ -694,8 +375,10 @@ static bool all_finished(const struct compression *c)
 {
     for (uint32_t i = 0; i < c->source->n_tensors; i++) {
         whit_tensor_type type;
-        if (!is_layer_matrix(&c->source->tensors[i]) || type_of(c, &c->source->tensors[i], &type) != WHIT_OK) continue;
-        if (is_solved(&type) && !c->finished[i].name[0]) return false;
+        if (!whit_compress_is_layer_matrix(&c->source->tensors[i]) ||
+            whit_compress_type_of(&c->types, &c->source->tensors[i], &type, c->error) != WHIT_OK)
+            continue;
+        if (whit_compress_is_solved(&type) && !c->finished[i].name[0]) return false;
     }
     return true;
 }
@@ -736,9 +419,9 @@ static whit_status round_all(struct compression *c)
         whit_tensor_type type;
         double share = 0;
         unsigned layer = 0;
-        if (!is_layer_matrix(tensor)) continue;
-        WHIT_TRY(type_of(c, tensor, &type));
-        if (!is_solved(&type)) continue;
+        if (!whit_compress_is_layer_matrix(tensor)) continue;
+        WHIT_TRY(whit_compress_type_of(&c->types, tensor, &type, c->error));
+        if (!whit_compress_is_solved(&type)) continue;
         float *means = whit_zalloc_array(c->allocator, type.n_cols, sizeof *means);
         whit_status status = means ? WHIT_OK : whit_fail_memory(c->error, tensor->name, type.n_cols * sizeof *means);
         if (status == WHIT_OK && o->imatrix) status = whit_weighted_means(o->imatrix, tensor, means, c->error);
@@ -776,6 +459,7 @@ whit_status whit_compress(const whit_source *source, const whit_compress_options
 {
     struct compression c = {.source = source,
                             .options = options,
+                            .types = {.source = source, .options = options},
                             .allocator = allocator,
                             .error = error,
                             .work.fd = -1,
@@ -787,10 +471,10 @@ whit_status whit_compress(const whit_source *source, const whit_compress_options
                                     .n_threads = options->n_threads,
                                     .change = change,
                                     .user = &c};
-    if (options->method == WHIT_COMPRESS_FULL) c.stages = ~options->without;
+    if (options->method == WHIT_COMPRESS_FULL) c.types.stages = ~options->without;
     WHIT_TRY(whit_convert_options_check(&convert, error));
-    WHIT_TRY(check(&c));
-    find_corrections(&c);
+    WHIT_TRY(whit_compress_types_check(&c.types, error));
+    whit_compress_find_corrections(&c.types);
     c.finished = whit_zalloc_array(allocator, source->n_tensors, sizeof *c.finished);
     if (!c.finished) return whit_fail_memory(error, "the compression", source->n_tensors * sizeof *c.finished);
     whit_status status = WHIT_OK;

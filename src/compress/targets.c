@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include "compress/targets.h"
+
+#include "linalg/cholesky.h"
+
+#include <string.h>
+
+#define DAMPING      0.01f /* of the mean of the Hessian's diagonal */
+#define MOST_DAMPING 1.0f
+
+void whit_factor_free(whit_factor *f)
+{
+    const whit_allocator *a = f->allocator;
+    size_t square = (size_t)f->n * f->n;
+    whit_free(a, f->damped, square * sizeof(float));
+    whit_free(a, f->upper, square * sizeof(float));
+    whit_free(a, f->order, f->n * sizeof *f->order);
+    *f = (whit_factor){0};
+}
+
+/* Whole groups by the energy of their inputs, the largest first. */
+static void find_order(const float *h, uint32_t n, uint32_t group, uint32_t *order)
+{
+    uint32_t n_groups = (n + group - 1) / group, at = 0;
+    for (uint32_t placed = 0; placed < n_groups; placed++) {
+        double most = -1;
+        uint32_t best = 0;
+        for (uint32_t g = 0; g < n_groups; g++) {
+            bool taken = false;
+            for (uint32_t i = 0; i < at; i += 1) taken = taken || order[i] / group == g;
+            double sum = 0;
+            for (uint32_t j = g * group; !taken && j < n && j < (g + 1) * group; j++)
+                sum += (double)h[(size_t)j * n + j];
+            if (!taken && sum > most) {
+                most = sum;
+                best = g;
+            }
+        }
+        for (uint32_t j = best * group; j < n && j < (best + 1) * group; j++) order[at++] = j;
+    }
+}
+
+static double damp(const whit_hessian *hessian, float *damped, float share)
+{
+    size_t n = hessian->n;
+    double mean = 0;
+    memcpy(damped, hessian->h, n * n * sizeof *damped);
+    for (size_t i = 0; i < n; i++) mean += (double)damped[i * n + i] / (double)n;
+    for (size_t i = 0; i < n; i++) damped[i * n + i] += (float)(mean * (double)share);
+    return mean;
+}
+
+whit_status whit_factor_make(const whit_hessian *hessian, uint32_t group, bool ordered, const char *name,
+                             const whit_blas *blas, whit_pool *pool, const whit_allocator *a, whit_factor *f,
+                             whit_error *error)
+{
+    size_t n = hessian->n, square = n * n, scratch_elems = whit_cholesky_scratch(n);
+    *f = (whit_factor){.allocator = a, .n = hessian->n, .group = group};
+    f->damped = whit_zalloc_array(a, square, sizeof(float));
+    f->upper = whit_zalloc_array(a, square, sizeof(float));
+    f->order = whit_zalloc_array(a, n, sizeof *f->order);
+    float *other = whit_zalloc_array(a, square, sizeof(float)),
+          *scratch = whit_zalloc_array(a, scratch_elems, sizeof(float));
+    whit_status status = WHIT_OK;
+    bool done = false;
+    if (!f->damped || !f->upper || !f->order || !other || !scratch)
+        status = whit_fail_memory(error, "a Hessian", square * sizeof(float));
+    for (float share = DAMPING; status == WHIT_OK && !done && share <= MOST_DAMPING; share *= 10) {
+        double mean = damp(hessian, f->damped, share);
+        if (!(mean > 0)) break;
+        for (uint32_t j = 0; j < n; j++) f->order[j] = j;
+        if (ordered) find_order(hessian->h, hessian->n, group, f->order);
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < n; j++) f->upper[i * n + j] = f->damped[(size_t)f->order[i] * n + f->order[j]];
+        done = whit_cholesky_of_inverse(blas, pool, f->upper, other, n, scratch);
+    }
+    if (status == WHIT_OK && !done)
+        status =
+            whit_fail(error, WHIT_ERROR_NUMERIC,
+                      "tensor '%s': the Hessian of its inputs is singular on this calibration text (its inputs are "
+                      "all zero, or nearly dependent); give more text of another kind, or use --method rtn",
+                      name);
+    whit_free(a, other, square * sizeof(float));
+    whit_free(a, scratch, scratch_elems * sizeof(float));
+    if (status != WHIT_OK) whit_factor_free(f);
+    return status;
+}
+
+/* ---- targets -------------------------------------------------------------------------------------- */
+
+static void multiply(const whit_blas *blas, whit_pool *pool, bool transpose_b, const float *a, size_t m, size_t k,
+                     const float *b, size_t n, float *to, bool add)
+{
+    whit_product product = whit_product_packed(false, transpose_b, a, b, m, n, k, to);
+    product.beta = add;
+    whit_blas_share(blas, pool, &product);
+}
+
+void whit_target_correct(const whit_factor *f, const whit_hessian *hessian, bool lost, const float *w, size_t m,
+                         const whit_blas *blas, whit_pool *pool, float *target, float *scratch)
+{
+    size_t n = f->n, elems = m * n;
+    float *moved = scratch, *other = scratch + elems;
+    if (lost)
+        memcpy(moved, hessian->lost, elems * sizeof *moved);
+    else
+        memset(moved, 0, elems * sizeof *moved);
+    multiply(blas, pool, false, w, m, n, hessian->shift, n, moved, true);
+    for (size_t row = 0; row < m; row++)
+        for (size_t j = 0; j < n; j++) target[row * n + j] = moved[row * n + f->order[j]];
+    multiply(blas, pool, true, target, m, n, f->upper, n, other, false);
+    multiply(blas, pool, false, other, m, n, f->upper, n, moved, false);
+    memcpy(target, w, elems * sizeof *target);
+    for (size_t row = 0; row < m; row++)
+        for (size_t j = 0; j < n; j++) target[row * n + f->order[j]] += moved[row * n + j];
+}
+
+void whit_target_held(const whit_hessian *held, bool lost, const float *w, size_t m, const whit_blas *blas,
+                      whit_pool *pool, float *target)
+{
+    size_t n = held->n;
+    if (lost)
+        memcpy(target, held->lost, m * n * sizeof *target);
+    else
+        memset(target, 0, m * n * sizeof *target);
+    multiply(blas, pool, false, w, m, n, held->h, n, target, true);
+    if (held->shift) multiply(blas, pool, false, w, m, n, held->shift, n, target, true);
+}

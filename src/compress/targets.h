@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ * The factor of an input's Hessian, in the order in which columns are rounded, and the targets that follow from both:
+ * matrices that make up for what the inputs and the residual stream have lost (hessian.h). */
+#ifndef WHIT_COMPRESS_TARGETS_H
+#define WHIT_COMPRESS_TARGETS_H
+
+#include "compress/hessian.h"
+#include "linalg/blas.h"
+
+typedef struct whit_factor {
+    const whit_allocator *allocator;
+    uint32_t n, group;
+    float *damped; /* (n, n) */
+    float *upper;  /* (n, n) of the inverse, in the walk's order */
+    uint32_t *order;
+} whit_factor;
+
+/* Damps by 1 % of the mean of the diagonal, and ten times as much, up to all of it, where it cannot be factored; then
+ * WHIT_ERROR_NUMERIC names the tensor. `ordered`: whole groups by the energy of their inputs, else as they are. */
+whit_status whit_factor_make(const whit_hessian *hessian, uint32_t group, bool ordered, const char *name,
+                             const whit_blas *blas, whit_pool *pool, const whit_allocator *allocator,
+                             whit_factor *factor, whit_error *error);
+void whit_factor_free(whit_factor *factor); /* zero-initialised is freed */
+
+/* target = w + (w shift + lost) h^-1, all (m, n), with scratch (2 m n); without lost: none of it. */
+void whit_target_correct(const whit_factor *factor, const whit_hessian *hessian, bool lost, const float *w, size_t m,
+                         const whit_blas *blas, whit_pool *pool, float *target, float *scratch);
+/* The products of wanted outputs and inputs over held-out tokens: w (h + shift) + lost, (m, n). */
+void whit_target_held(const whit_hessian *held, bool lost, const float *w, size_t m, const whit_blas *blas,
+                      whit_pool *pool, float *target);
+
+#endif

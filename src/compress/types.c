@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "compress/types.h"
+
+#include "model/convert.h"
+#include "quant/requantise.h"
+
+#include <string.h>
+
+#define GROUP           128
+#define MOST_OUTLIERS   0.003 /* of a matrix's weights */
+#define LEAST_OUTLIERS  0.0005
+#define MOST_PLANE      0.125 /* of a matrix's columns */
+#define RANK            16
+#define LEAST_OF_A_PAIR 1024  /* rows and columns */
+#define OUTLIER_COLS    48000 /* more columns than a row's count of pairs can bridge */
+
+static const char *last_word(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+
+bool whit_compress_is_layer_matrix(const whit_source_tensor *tensor)
+{
+    return tensor->type.layout == WHIT_LAYOUT_TILE16 && strncmp(tensor->name, "layers.", 7) == 0;
+}
+
+static const char *codec_of(const whit_compress_options *o, const char *name)
+{
+    const char *codec = o->codec, *last = last_word(name);
+    for (size_t i = 0; i < o->n_mixed; i++) {
+        size_t n = strcspn(o->mixed[i], "=");
+        if (n == strlen(last) && strncmp(o->mixed[i], last, n) == 0 && o->mixed[i][n]) codec = o->mixed[i] + n + 1;
+    }
+    return codec;
+}
+
+whit_status whit_compress_type_of(const whit_compress_types *t, const whit_source_tensor *tensor,
+                                  whit_tensor_type *type, whit_error *error)
+{
+    const char *codec = codec_of(t->options, tensor->name);
+    uint32_t n_cols = tensor->type.n_cols, group = t->options->group ? t->options->group : GROUP;
+    *type = (whit_tensor_type){.layout = WHIT_LAYOUT_TILE16, .n_rows = tensor->type.n_rows, .n_cols = n_cols};
+    if (!strcmp(codec, "f16")) {
+        type->codec = WHIT_CODEC_F16;
+        return WHIT_OK;
+    }
+    type->act = tensor->type.act;
+    type->scale_kind = WHIT_SCALE_GROUP;
+    type->scale_type = t->options->u8_scales ? WHIT_SCALE_U8 : WHIT_SCALE_F16;
+    type->group = (uint16_t)group;
+    if (!strcmp(codec, "t")) {
+        type->codec = n_cols >= 128 && group >= 128 ? WHIT_CODEC_T5 : WHIT_CODEC_T2;
+    } else if (!strcmp(codec, "q2")) {
+        type->codec = WHIT_CODEC_Q2;
+    } else if (!strcmp(codec, "b1")) {
+        type->codec = WHIT_CODEC_B1;
+    } else if (!strcmp(codec, "i8")) {
+        *type = whit_requantise_type(WHIT_CODEC_I8, tensor->type.n_rows, n_cols);
+        type->act = tensor->type.act;
+    } else {
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "codec '%s' is none of b1, t, q2, i8, f16", codec);
+    }
+    whit_error inner;
+    if (whit_tensor_type_check(type, &inner) != WHIT_OK)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "tensor '%s': %s", tensor->name, inner.message);
+    return WHIT_OK;
+}
+
+bool whit_compress_is_solved(const whit_tensor_type *type)
+{
+    return !whit_codec_find(type->codec)->is_float && type->codec != WHIT_CODEC_I8;
+}
+
+whit_status whit_compress_types_check(const whit_compress_types *t, whit_error *error)
+{
+    const whit_compress_options *o = t->options;
+    bool any = false;
+    for (uint32_t i = 0; i < t->source->n_tensors; i++) {
+        const whit_source_tensor *tensor = &t->source->tensors[i];
+        whit_tensor_type type;
+        if (tensor->type.codec == WHIT_CODEC_Q2 || tensor->type.scale_type == WHIT_SCALE_U8)
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                             "%s: tensor '%s' is compressed already; start from the original", t->source->path,
+                             tensor->name);
+        if (!whit_compress_is_layer_matrix(tensor)) continue;
+        any = true;
+        WHIT_TRY(whit_compress_type_of(t, tensor, &type, error));
+    }
+    if (!any) return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: has no layers to compress", t->source->path);
+    for (size_t k = 0; k < o->n_mixed; k++) {
+        size_t n = strcspn(o->mixed[k], "=");
+        bool found = false;
+        for (uint32_t i = 0; i < t->source->n_tensors && !found; i++) {
+            const char *last = last_word(t->source->tensors[i].name);
+            found = whit_compress_is_layer_matrix(&t->source->tensors[i]) && n == strlen(last) &&
+                strncmp(o->mixed[k], last, n) == 0;
+        }
+        if (!found || !o->mixed[k][n])
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is no matrix of the layers and a codec, as in down=t",
+                             o->mixed[k]);
+    }
+    return WHIT_OK;
+}
+
+/* Bits per weight that a codec may have, of the layers. */
+static double budget_of(const char *codec)
+{
+    return !strcmp(codec, "b1") ? 1.40 : !strcmp(codec, "t") ? 1.80 : 2.30;
+}
+
+/* Columns of a matrix's sign plane: whole lines of 32. Signs only have one. */
+static uint32_t plane_columns(const whit_compress_types *t, const whit_tensor_type *type)
+{
+    return type->codec == WHIT_CODEC_B1 ? (uint32_t)(t->plane_share * type->n_cols) / 32 * 32 : 0;
+}
+
+static uint32_t rank_of(const whit_compress_types *t, const whit_tensor_type *type)
+{
+    bool affords = type->n_rows >= LEAST_OF_A_PAIR && type->n_cols >= LEAST_OF_A_PAIR;
+    return affords || t->options->rank ? t->rank : 0;
+}
+
+static double plane_bits(const whit_compress_types *t, const whit_tensor_type *type)
+{
+    uint64_t bytes = 0;
+    whit_tensor_type plane = whit_plane_type(type, plane_columns(t, type));
+    if (!plane.n_cols) return 0;
+    (void)whit_codec_total_bytes(&plane, &bytes);
+    return 8.0 * (double)(bytes + 64 + whit_round_up(2 * (uint64_t)plane.n_cols, 64));
+}
+
+static double pair_bits(const whit_tensor_type *type, uint32_t rank)
+{
+    uint64_t a = 0, b = 0;
+    whit_tensor_type types[] = {whit_factor_type(rank, type->n_cols), whit_factor_type(type->n_rows, rank)};
+    if (!rank) return 0;
+    (void)whit_codec_total_bytes(&types[0], &a);
+    (void)whit_codec_total_bytes(&types[1], &b);
+    return 8.0 * (double)(a + b + 64);
+}
+
+/* Bits of the layers with their planes and pairs, without outliers but with what those take for themselves; *solved:
+ * weights that may have some. */
+static double count_bits(const whit_compress_types *t, double *elems, double *solved, double *heads)
+{
+    double bits = 0;
+    *elems = *solved = *heads = 0;
+    for (uint32_t i = 0; i < t->source->n_tensors; i++) {
+        const whit_source_tensor *tensor = &t->source->tensors[i];
+        whit_tensor_type type;
+        uint64_t bytes = 0;
+        if (!whit_compress_is_layer_matrix(tensor) || whit_compress_type_of(t, tensor, &type, NULL) != WHIT_OK)
+            continue;
+        double n = (double)type.n_rows * type.n_cols;
+        (void)whit_codec_total_bytes(&type, &bytes);
+        *elems += n;
+        bits += 8.0 * (double)bytes;
+        if (!whit_compress_is_solved(&type)) continue;
+        bits += plane_bits(t, &type) + pair_bits(&type, rank_of(t, &type));
+        if (type.n_cols > OUTLIER_COLS) continue;
+        uint32_t n_tiles = whit_codec_geometry(&type).n_tiles;
+        *solved += n;
+        *heads += 8.0 * (double)(whit_outliers_head_bytes(n_tiles) + 2ull * WHIT_OUTLIERS_HEAD_UNITS * n_tiles);
+    }
+    return bits;
+}
+
+void whit_compress_find_corrections(whit_compress_types *t)
+{
+    const whit_compress_options *o = t->options;
+    double elems, solved, heads, budget = budget_of(o->codec);
+    for (int k = 8; k > 0 && (t->stages & WHIT_STAGE_PLANE) && !t->plane_share; k--) {
+        t->plane_share = MOST_PLANE * k / 8;
+        if (count_bits(t, &elems, &solved, &heads) > budget * elems) t->plane_share = 0;
+    }
+    if (o->plane_percent > 0 && (t->stages & WHIT_STAGE_PLANE)) t->plane_share = (double)o->plane_percent / 100;
+    if (t->stages & WHIT_STAGE_LOW_RANK) {
+        t->rank = o->rank ? o->rank : RANK;
+        if (!o->rank && count_bits(t, &elems, &solved, &heads) > budget * elems) t->rank = 0;
+    }
+    if (!(t->stages & WHIT_STAGE_OUTLIERS)) return;
+    t->outlier_share = (double)o->outlier_percent / 100;
+    if (t->outlier_share > 0) return;
+    double bits = count_bits(t, &elems, &solved, &heads),
+           share = solved > 0 ? (budget * elems - bits - heads) / 16 / solved : 0;
+    if (share >= LEAST_OUTLIERS) t->outlier_share = share < MOST_OUTLIERS ? share : MOST_OUTLIERS;
+}
+
+whit_correction_sizes whit_compress_correction_sizes(const whit_compress_types *t, const whit_tensor_type *type)
+{
+    double n = (double)type->n_rows * type->n_cols;
+    return (whit_correction_sizes){.n_columns = plane_columns(t, type),
+                                   .n_pairs = type->n_cols > OUTLIER_COLS ? 0 : (size_t)(t->outlier_share * n),
+                                   .rank = rank_of(t, type)};
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ * What becomes of each tensor of a source: the codec of its matrices, and how large the corrections beside them are
+ * within the bits that the codec's budget has. */
+#ifndef WHIT_COMPRESS_TYPES_H
+#define WHIT_COMPRESS_TYPES_H
+
+#include "compress/compress.h"
+#include "compress/correct.h"
+
+typedef struct whit_compress_types {
+    const whit_source *source;
+    const whit_compress_options *options;
+    unsigned stages;
+    double plane_share, outlier_share; /* columns over columns, outliers over weights; 0: none */
+    uint32_t rank;
+} whit_compress_types;
+
+bool whit_compress_is_layer_matrix(const whit_source_tensor *tensor);
+/* Of a matrix of the layers, in the finished file. */
+whit_status whit_compress_type_of(const whit_compress_types *types, const whit_source_tensor *tensor,
+                                  whit_tensor_type *type, whit_error *error);
+/* Is it one that the solver knows, rather than plain rounding? */
+bool whit_compress_is_solved(const whit_tensor_type *type);
+/* Whether source and options go together. */
+whit_status whit_compress_types_check(const whit_compress_types *types, whit_error *error);
+/* Sets the shares and the rank: what the budget leaves goes to the sign plane, then to the low-rank pair, then to
+ * outliers, the same share of every matrix; what was asked for is not counted against it. */
+void whit_compress_find_corrections(whit_compress_types *types);
+whit_correction_sizes whit_compress_correction_sizes(const whit_compress_types *types, const whit_tensor_type *type);
+
+#endif
