@@ -396,20 +396,24 @@ static void take_outliers(const span *data, uint32_t rows, uint32_t columns)
         uint32_t begin = u32(data, 4 * (uint64_t)tile), end = u32(data, 4 * (uint64_t)tile + 4);
         if (begin == end) continue;
         need(begin < end && end - begin > 9, data, "a record of outliers");
-        uint64_t at = head + 2 * (uint64_t)begin, pair = at + 18, last = head + 2 * (uint64_t)end;
+        uint64_t at = head + 2 * (uint64_t)begin, column_at = at + 18, last = head + 2 * (uint64_t)end;
+        uint32_t width = columns <= 256 ? 1 : 2, of_tile = 0;
         for (uint32_t row = 0; row < 16; row++) {
-            uint64_t column = 0;
+            uint64_t before = 0;
             uint32_t count = (uint32_t)number(data, at + 2 + row, 1);
             need(!count || 16 * tile + row < rows, data, "outliers of a row that there is not");
-            for (uint32_t i = 0; i < count; i++, pair += 2) {
-                uint64_t gap = number(data, pair, 1);
-                need(pair < last && (gap || !i), data, "pairs of outliers");
-                column += gap;
-                need(column < columns, data, "an outlier's column");
-                n += number(data, pair + 1, 1) != 0;
+            of_tile += count;
+            for (uint32_t i = 0; i < count; i++, column_at += width) {
+                need(column_at + width <= last, data, "counts of outliers");
+                uint64_t column = number(data, column_at, width);
+                need(column < columns && (!i || column > before), data, "an outlier's column");
+                before = column;
             }
         }
-        need(pair == last, data, "counts of outliers");
+        uint64_t end_of_values = column_at + of_tile;
+        if (end_of_values % 2) need(number(data, end_of_values++, 1) == 0, data, "zeros");
+        need(end_of_values == last, data, "counts of outliers");
+        n += of_tile;
     }
     printf("outliers %" PRIu64 "\n", n);
 }

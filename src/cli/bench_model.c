@@ -15,7 +15,7 @@
 #include "quant/requantise.h"
 #include "runtime/cache.h"
 
-#define BENCH_MODEL_VERSION "1" /* changes with what is written below */
+#define BENCH_MODEL_VERSION "2" /* changes with what is written below */
 #define SEED                20261121
 
 /* whit's reference table of shapes: layers, width, FFN, heads / KV heads x size, vocabulary. */

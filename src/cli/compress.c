@@ -65,8 +65,8 @@ static const cli_option options[] = {
      "times.",
      0, 0},
     {"--outliers", CLI_REAL, AT(outliers), "PERCENT",
-     "Of the weights of each matrix: kept beside the codes as bytes, 16 bits each; 0.3 at most. By default what 1.40, "
-     "1.80 or 2.30 bits (b1, t, q2) leave room for.",
+     "Of the weights of each matrix: kept beside the codes as bytes, 16 or 24 bits each; 0.3 at most. By default what "
+     "1.40, 1.80 or 2.30 bits (b1, t, q2) leave room for.",
      0, 0.3},
     {"--plane", CLI_REAL, AT(plane), "PERCENT",
      "Of the columns of each matrix of signs: with a second sign. By default what the same bits leave room for, 12.5 "

@@ -85,17 +85,17 @@ static whit_status add_plane(struct correction *c, uint32_t n_columns, whit_buf 
     return status;
 }
 
-static whit_status add_outliers(struct correction *c, size_t n_pairs, whit_buf *part, size_t *n_outliers)
+static whit_status add_outliers(struct correction *c, size_t most, whit_buf *part, size_t *n_outliers)
 {
     const whit_allocator *a = c->allocator;
     size_t n_tiles = c->m / WHIT_TILE_ROWS + 1;
     whit_outlier_search s = {
-        .type = c->solve->type, .target = c->target, .h = c->solve->h, .n_pairs = n_pairs, .values = c->sum};
-    s.list = whit_zalloc_array(a, n_pairs, sizeof *s.list);
+        .type = c->solve->type, .target = c->target, .h = c->solve->h, .most = most, .values = c->sum};
+    s.list = whit_zalloc_array(a, most, sizeof *s.list);
     s.scales = whit_zalloc_array(a, n_tiles, sizeof *s.scales);
     add(c->solve->values, c->fixed, 1, c->sum, c->m * c->n);
     whit_status status = s.list && s.scales ? whit_outliers_search(&s, c->blas, c->pool, a, c->error)
-                                            : whit_fail_memory(c->error, "outliers", n_pairs * sizeof *s.list);
+                                            : whit_fail_memory(c->error, "outliers", most * sizeof *s.list);
     *n_outliers = s.n;
     if (status == WHIT_OK && s.n) {
         for (int sign = 1; status == WHIT_OK && sign >= -1;
@@ -113,7 +113,7 @@ static whit_status add_outliers(struct correction *c, size_t n_pairs, whit_buf *
                 (float)s.list[i].value * s.scales[s.list[i].row / WHIT_TILE_ROWS];
         if (status == WHIT_OK) status = whit_outliers_build(c->solve->type, s.list, s.n, s.scales, part, c->error);
     }
-    whit_free(a, s.list, n_pairs * sizeof *s.list);
+    whit_free(a, s.list, most * sizeof *s.list);
     whit_free(a, s.scales, n_tiles * sizeof *s.scales);
     return status;
 }
@@ -153,7 +153,7 @@ whit_status whit_correct(whit_solve *solve, const whit_correction_sizes *sizes, 
                            .m = solve->type->n_rows,
                            .n = solve->type->n_cols};
     size_t elems = c.m * c.n;
-    if (!sizes->n_columns && !sizes->n_pairs && !sizes->rank) return WHIT_OK;
+    if (!sizes->n_columns && !sizes->n_outliers && !sizes->rank) return WHIT_OK;
     c.fixed = whit_zalloc_array(a, elems, sizeof(float));
     c.left = whit_zalloc_array(a, elems, sizeof(float));
     c.sum = whit_zalloc_array(a, elems, sizeof(float));
@@ -166,8 +166,8 @@ whit_status whit_correct(whit_solve *solve, const whit_correction_sizes *sizes, 
     if (status == WHIT_OK && sizes->rank)
         status =
             add_low_rank(&c, sizes->rank, &corrected->parts[WHIT_PART_FACTOR_A], &corrected->parts[WHIT_PART_FACTOR_B]);
-    if (status == WHIT_OK && sizes->n_pairs)
-        status = add_outliers(&c, sizes->n_pairs, &corrected->parts[WHIT_PART_OUTLIERS], &corrected->n_outliers);
+    if (status == WHIT_OK && sizes->n_outliers)
+        status = add_outliers(&c, sizes->n_outliers, &corrected->parts[WHIT_PART_OUTLIERS], &corrected->n_outliers);
     if (status == WHIT_OK) {
         add(solve->values, c.fixed, 1, solve->values, elems);
         add(solve->values, c.target, -1, c.left, elems);

@@ -9,7 +9,7 @@
 
 typedef struct whit_correction_sizes {
     uint32_t n_columns; /* of the sign plane; 0: none */
-    size_t n_pairs;     /* of outliers, at most; 0: none */
+    size_t n_outliers;  /* at most; 0: none */
     uint32_t rank;      /* 0: no pair */
 } whit_correction_sizes;
 

@@ -105,41 +105,35 @@ static size_t take_row(const struct search *k, uint32_t row, float threshold, wh
     return n;
 }
 
-/* Pairs that a threshold asks for; takes them into the list where it is not NULL. */
-static size_t count_pairs(const struct search *k, float threshold, whit_outlier *list, size_t *n)
+/* Outliers that a threshold asks for; takes them into the list where it is not NULL. */
+static size_t count_outliers(const struct search *k, float threshold, whit_outlier *list)
 {
     whit_outlier row_list[MOST_OF_ROW];
-    size_t n_pairs = 0;
-    *n = 0;
+    size_t n = 0;
     for (uint32_t row = 0; row < k->m; row++) {
         size_t n_row = take_row(k, row, threshold, row_list);
-        for (size_t i = 0; i < n_row; i++) {
-            uint32_t gap = row_list[i].col - (i ? row_list[i - 1].col : 0);
-            n_pairs += 1 + (gap ? (gap - 1) / UINT8_MAX : 0);
-        }
-        if (list) memcpy(list + *n, row_list, n_row * sizeof *list);
-        *n += n_row;
+        if (list) memcpy(list + n, row_list, n_row * sizeof *list);
+        n += n_row;
     }
-    return n_pairs;
+    return n;
 }
 
-/* The largest gains whose pairs have room, by halving. */
+/* The largest gains whose outliers have room, by halving: places may come again. */
 static void choose(const struct search *k, float *gains)
 {
-    size_t n_gains = 0, n;
+    size_t n_gains = 0;
     for (uint32_t row = 0; row < k->m; row++)
         for (uint32_t i = 0; i < k->n_steps[row]; i++) gains[n_gains++] = k->steps[(size_t)row * k->most + i].gain;
     qsort(gains, n_gains, sizeof *gains, by_gain);
-    size_t low = 0, high = n_gains < k->s->n_pairs ? n_gains : k->s->n_pairs; /* that many gains fit; do not */
+    size_t low = 0, high = n_gains; /* that many gains fit; more do not */
     while (low < high) {
         size_t middle = low + (high - low + 1) / 2;
-        if (count_pairs(k, gains[middle - 1], NULL, &n) <= k->s->n_pairs)
+        if (count_outliers(k, gains[middle - 1], NULL) <= k->s->most)
             low = middle;
         else
             high = middle - 1;
     }
-    k->s->n = 0;
-    if (low) count_pairs(k, gains[low - 1], k->s->list, &k->s->n);
+    k->s->n = low ? count_outliers(k, gains[low - 1], k->s->list) : 0;
 }
 
 /* ---- their values ------------------------------------------------------------------------------ */
@@ -215,14 +209,14 @@ whit_status whit_outliers_search(whit_outlier_search *s, const whit_blas *blas, 
                                  const whit_allocator *a, whit_error *error)
 {
     struct search k = {.s = s, .blas = blas, .m = s->type->n_rows, .n = s->type->n_cols};
-    size_t share = s->n_pairs / k.m + 1, n_workers = whit_pool_size(pool);
+    size_t share = s->most / k.m + 1, n_workers = whit_pool_size(pool);
     k.most = (uint32_t)(4 * share + 2 < MOST_OF_ROW ? 4 * share + 2 : MOST_OF_ROW);
     if (k.most > k.n) k.most = k.n;
     size_t n_steps = (size_t)k.m * k.most, scratch_elems = n_workers * 2 * ROWS * k.n;
     k.steps = whit_zalloc_array(a, n_steps, sizeof *k.steps);
     k.n_steps = whit_zalloc_array(a, k.m, sizeof *k.n_steps);
     k.first = whit_zalloc_array(a, (size_t)k.m + 1, sizeof *k.first);
-    k.deltas = whit_zalloc_array(a, s->n_pairs, sizeof *k.deltas);
+    k.deltas = whit_zalloc_array(a, s->most, sizeof *k.deltas);
     k.scratch = whit_zalloc_array(a, scratch_elems, sizeof *k.scratch);
     k.row_errors = whit_zalloc_array(a, 2 * (size_t)k.m, sizeof *k.row_errors);
     float *gains = whit_zalloc_array(a, n_steps, sizeof *gains);
@@ -245,7 +239,7 @@ whit_status whit_outliers_search(whit_outlier_search *s, const whit_blas *blas, 
     whit_free(a, k.steps, n_steps * sizeof *k.steps);
     whit_free(a, k.n_steps, k.m * sizeof *k.n_steps);
     whit_free(a, k.first, ((size_t)k.m + 1) * sizeof *k.first);
-    whit_free(a, k.deltas, s->n_pairs * sizeof *k.deltas);
+    whit_free(a, k.deltas, s->most * sizeof *k.deltas);
     whit_free(a, k.scratch, scratch_elems * sizeof *k.scratch);
     whit_free(a, k.row_errors, 2 * (size_t)k.m * sizeof *k.row_errors);
     whit_free(a, gains, n_steps * sizeof *gains);

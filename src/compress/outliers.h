@@ -17,9 +17,9 @@ typedef struct whit_outlier_search {
     const whit_tensor_type *type;
     const float *target; /* (m, n) W* */
     const float *h;      /* (n, n), damped */
-    size_t n_pairs;      /* at most so many pairs in the part: outliers, and what bridges gaps */
+    size_t most;         /* outliers, at most */
     float *values;       /* (m, n) in: Q; out: with the outliers, as the file will have them */
-    whit_outlier *list;  /* (n_pairs) in and out */
+    whit_outlier *list;  /* (most) in and out */
     size_t n;            /* in, where `refit`: how many there are, their places stay; out */
     bool refit;
     float *scales; /* (n_tiles) out */

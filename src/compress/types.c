@@ -12,7 +12,7 @@
 #define MOST_PLANE      0.125 /* of a matrix's columns */
 #define RANK            16
 #define LEAST_OF_A_PAIR 1024  /* rows and columns */
-#define OUTLIER_COLS    48000 /* more columns than a row's count of pairs can bridge */
+#define OUTLIER_COLS    65536 /* that columns of outliers can name */
 
 static const char *last_word(const char *name)
 {
@@ -140,12 +140,12 @@ static double pair_bits(const whit_tensor_type *type, uint32_t rank)
     return 8.0 * (double)(a + b + 64);
 }
 
-/* Bits of the layers with their planes and pairs, without outliers but with what those take for themselves; *solved:
- * weights that may have some. */
-static double count_bits(const whit_compress_types *t, double *elems, double *solved, double *heads)
+/* Bits of the layers with their planes and pairs, without outliers: *heads is what those take for themselves, *each
+ * what they would take if every weight were one. */
+static double count_bits(const whit_compress_types *t, double *elems, double *each, double *heads)
 {
     double bits = 0;
-    *elems = *solved = *heads = 0;
+    *elems = *each = *heads = 0;
     for (uint32_t i = 0; i < t->source->n_tensors; i++) {
         const whit_source_tensor *tensor = &t->source->tensors[i];
         whit_tensor_type type;
@@ -160,8 +160,8 @@ static double count_bits(const whit_compress_types *t, double *elems, double *so
         bits += plane_bits(t, &type) + pair_bits(&type, rank_of(t, &type));
         if (type.n_cols > OUTLIER_COLS) continue;
         uint32_t n_tiles = whit_codec_geometry(&type).n_tiles;
-        *solved += n;
-        *heads += 8.0 * (double)(whit_outliers_head_bytes(n_tiles) + 2ull * WHIT_OUTLIERS_HEAD_UNITS * n_tiles);
+        *each += 8.0 * n * (whit_outlier_column_bytes(type.n_cols) + 1);
+        *heads += 8.0 * (double)(whit_outliers_head_bytes(n_tiles) + (2ull * WHIT_OUTLIERS_HEAD_UNITS + 1) * n_tiles);
     }
     return bits;
 }
@@ -169,21 +169,20 @@ static double count_bits(const whit_compress_types *t, double *elems, double *so
 void whit_compress_find_corrections(whit_compress_types *t)
 {
     const whit_compress_options *o = t->options;
-    double elems, solved, heads, budget = budget_of(o->codec);
+    double elems, each, heads, budget = budget_of(o->codec);
     for (int k = 8; k > 0 && (t->stages & WHIT_STAGE_PLANE) && !t->plane_share; k--) {
         t->plane_share = MOST_PLANE * k / 8;
-        if (count_bits(t, &elems, &solved, &heads) > budget * elems) t->plane_share = 0;
+        if (count_bits(t, &elems, &each, &heads) > budget * elems) t->plane_share = 0;
     }
     if (o->plane_percent > 0 && (t->stages & WHIT_STAGE_PLANE)) t->plane_share = (double)o->plane_percent / 100;
     if (t->stages & WHIT_STAGE_LOW_RANK) {
         t->rank = o->rank ? o->rank : RANK;
-        if (!o->rank && count_bits(t, &elems, &solved, &heads) > budget * elems) t->rank = 0;
+        if (!o->rank && count_bits(t, &elems, &each, &heads) > budget * elems) t->rank = 0;
     }
     if (!(t->stages & WHIT_STAGE_OUTLIERS)) return;
     t->outlier_share = (double)o->outlier_percent / 100;
     if (t->outlier_share > 0) return;
-    double bits = count_bits(t, &elems, &solved, &heads),
-           share = solved > 0 ? (budget * elems - bits - heads) / 16 / solved : 0;
+    double bits = count_bits(t, &elems, &each, &heads), share = each > 0 ? (budget * elems - bits - heads) / each : 0;
     if (share >= LEAST_OUTLIERS) t->outlier_share = share < MOST_OUTLIERS ? share : MOST_OUTLIERS;
 }
 
@@ -191,6 +190,6 @@ whit_correction_sizes whit_compress_correction_sizes(const whit_compress_types *
 {
     double n = (double)type->n_rows * type->n_cols;
     return (whit_correction_sizes){.n_columns = plane_columns(t, type),
-                                   .n_pairs = type->n_cols > OUTLIER_COLS ? 0 : (size_t)(t->outlier_share * n),
+                                   .n_outliers = type->n_cols > OUTLIER_COLS ? 0 : (size_t)(t->outlier_share * n),
                                    .rank = rank_of(t, type)};
 }

@@ -5,10 +5,10 @@
  *
  *   u32 start[n_tiles + 1]        where each tile's record begins, in units of two bytes from the first one
  *   zeros to a multiple of 64
- *   records, tile by tile:        u16 scale (f16), u8 count[16] of each row's pairs, then the pairs row by row
- *   pair: u8 gap, i8 value        column = the one before in the row (0 in front of the first) + gap
+ *   records, tile by tile:        u16 scale (f16), u8 count[16] of each row's outliers, then row by row, rising in a
+ *                                 row, their columns, then their values (i8), zero to a multiple of two
  *
- * A tile without outliers has no record. A gap that a byte cannot hold is bridged by pairs of value 0. So a pass
+ * Columns are u8 where the tensor has at most 256 of them, else u16. A tile without outliers has no record. So a pass
  * over some tiles reads one run of bytes from front to back.
  *
  * A second sign plane: signs times a scale of their row, on the columns of a list. The part is
@@ -22,8 +22,8 @@
  * A low-rank pair: B (n_rows, rank) times A (rank, n_cols), both i8 in tiles with f32 scales per row, as an
  * adapter's factors are. Part A is u32 rank, zeros to 64, codes, row scales; part B codes, row scales.
  *
- * Any bytes have a value: columns of a plane that do not exist read 0; a record that is cut, or ends behind the part,
- * is none; counts beyond the record's pairs count to its end; a column that does not exist ends its row. */
+ * Any bytes have a value: columns that do not exist read 0; a record that is shorter than its counts say, or ends
+ * behind the part, is none. */
 #ifndef WHIT_KERNELS_CORRECTIONS_H
 #define WHIT_KERNELS_CORRECTIONS_H
 
@@ -38,10 +38,21 @@
 /* Outliers of one tile. */
 typedef struct whit_outlier_tile {
     float scale;
-    const uint8_t *counts; /* (16) */
-    const uint8_t *pairs;  /* (n_pairs, 2) */
-    uint32_t n_pairs;
+    uint32_t n;
+    const uint8_t *counts;  /* (16), n together */
+    const uint8_t *columns; /* (n) of whit_outlier_column_bytes each */
+    const int8_t *values;   /* (n) */
 } whit_outlier_tile;
+
+static inline uint32_t whit_outlier_column_bytes(uint32_t n_cols)
+{
+    return n_cols <= 256 ? 1 : 2;
+}
+/* The column of outlier i, one of a tensor of n_cols or any other. */
+static inline uint32_t whit_outlier_column(const whit_outlier_tile *tile, uint32_t n_cols, uint32_t i)
+{
+    return n_cols <= 256 ? tile->columns[i] : whit_load_u16(tile->columns + 2 * (size_t)i);
+}
 
 /* Bytes in front of the records. */
 static inline uint64_t whit_outliers_head_bytes(uint32_t n_tiles)
@@ -57,11 +68,15 @@ static inline bool whit_outliers_of_tile(const whit_tensor *w, uint32_t tile, wh
     uint64_t n_units = (w->part_bytes[WHIT_PART_OUTLIERS] - head) / 2;
     uint32_t begin = whit_load_u32(part + 4 * (uint64_t)tile), end = whit_load_u32(part + 4 * (uint64_t)tile + 4);
     if (end > n_units || begin > end || end - begin <= WHIT_OUTLIERS_HEAD_UNITS) return false;
-    const uint8_t *record = part + head + 2 * (uint64_t)begin;
+    const uint8_t *record = part + head + 2 * (uint64_t)begin, *columns = record + 2 * WHIT_OUTLIERS_HEAD_UNITS;
+    uint32_t n = 0, column_bytes = whit_outlier_column_bytes(w->type.n_cols);
+    for (uint32_t r = 0; r < WHIT_TILE_ROWS; r++) n += record[2 + r];
+    if ((uint64_t)n * (column_bytes + 1) > 2 * (uint64_t)(end - begin - WHIT_OUTLIERS_HEAD_UNITS)) return false;
     *out = (whit_outlier_tile){.scale = whit_f32_from_f16(whit_load_u16(record)),
+                               .n = n,
                                .counts = record + 2,
-                               .pairs = record + 2 * WHIT_OUTLIERS_HEAD_UNITS,
-                               .n_pairs = end - begin - WHIT_OUTLIERS_HEAD_UNITS};
+                               .columns = columns,
+                               .values = (const int8_t *)columns + (size_t)n * column_bytes};
     return true;
 }
 
@@ -128,7 +143,7 @@ typedef struct whit_outlier {
 } whit_outlier;
 
 /* Appends the part to an empty buffer: n outliers in the order of row and column, none twice; scales (n_tiles), f16
- * values. At most 255 pairs of a row have room: WHIT_ERROR_LIMIT. */
+ * values. At most 255 of a row have room, and 65,536 columns: WHIT_ERROR_LIMIT. */
 whit_status whit_outliers_build(const whit_tensor_type *type, const whit_outlier *outliers, size_t n,
                                 const float *scales, whit_buf *out, whit_error *error);
 

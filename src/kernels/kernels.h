@@ -155,9 +155,20 @@ typedef void whit_low_rank_fn(const whit_tensor *b, const float *low, size_t low
 
 /* ---- corrections ----------------------------------------------------------------------------- */
 
+/* Activations as outliers take them: integers of sixteen bits with one scale per token. */
+typedef struct whit_outlier_acts {
+    uint32_t n_tokens;
+    size_t stride;  /* a multiple of 16, above the number of columns */
+    int16_t *codes; /* (n_tokens, stride), zeros behind the columns */
+    float *scales;  /* (n_tokens) */
+} whit_outlier_acts;
+
+/* Fills codes and scales for the tokens of x, which is of any kind. */
+typedef void whit_outlier_codes_fn(const whit_acts *x, const whit_outlier_acts *out);
+
 /* Adds a tensor's outliers to finished outputs: y[t][row] += sum over the row's outliers of outlier x[t][column], for
- * the rows of tiles [tile_begin, tile_end) that exist. x: of any kind; y (n_tokens, y_stride). */
-typedef void whit_outliers_fn(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,
+ * the rows of tiles [tile_begin, tile_end) that exist. y (n_tokens, y_stride). */
+typedef void whit_outliers_fn(const whit_tensor *w, const whit_outlier_acts *x, uint32_t tile_begin, uint32_t tile_end,
                               float *y, size_t y_stride);
 
 /* ---- probes: what this machine can do, for the bench ---------------------------------------- */
@@ -205,6 +216,7 @@ typedef struct whit_kernels {
     whit_best_rows_fn *best_rows;
     whit_survive_fn *survive;
     whit_low_rank_fn *low_rank;
+    whit_outlier_codes_fn *outlier_codes;
     whit_outliers_fn *outliers;
     whit_probe_read_fn *probe_read;
     whit_probe_int8_fn *probe_int8;

@@ -56,6 +56,7 @@ typedef struct whit_exec_choice {
     whit_tensor_type plane;                                   /* of its second sign plane; no columns: it has none */
     whit_acts_spec plane_acts;
     uint32_t rank; /* of its low-rank pair; 0: none */
+    bool has_outliers;
     const whit_matmul_kernel *plane_kernels[WHIT_EXEC_BUCKETS];
 } whit_exec_choice;
 

@@ -2,10 +2,11 @@
  * Corrections in a pass: what a matrix's parts beside its codes add to the tiles of outputs that it has just made,
  * while they are in cache: the plane's product, then outliers, then the low-rank pair's.
  *
- * The plane's activations and x Aᵀ are made once for a matrix, by each thread for itself: they are small, and no
- * thread waits for another. A worker's memory is
+ * The plane's activations, the outliers' and x Aᵀ are made once for a matrix, by each thread for itself: they are
+ * small, and no thread waits for another. A worker's memory is
  *
- *   key | plane's activations | gathered f32 | x Aᵀ | outputs of a few tiles | scratch of the kernels */
+ *   key | plane's activations | gathered f32 | outliers' codes, scales | x Aᵀ | outputs of a few tiles | scratch of the
+ *   kernels */
 #include "model/exec_step.h"
 
 enum {
@@ -23,8 +24,8 @@ typedef struct made_for {
 _Static_assert(sizeof(made_for) <= WHIT_ALIGN_BYTES, "one line in front");
 
 struct places {
-    size_t acts, gathered, low, outputs, scratch, end;
-    size_t gathered_stride, low_stride;
+    size_t acts, gathered, codes, code_scales, low, outputs, scratch, end;
+    size_t gathered_stride, code_stride, low_stride;
 };
 
 static struct places places_of(const whit_exec_choice *choice, uint32_t n_rows)
@@ -35,7 +36,10 @@ static struct places places_of(const whit_exec_choice *choice, uint32_t n_rows)
     p.low_stride = whit_round_up(choice->rank, 16);
     p.gathered =
         p.acts + (choice->plane.n_cols ? whit_acts_bytes(&choice->plane_acts, n_rows, choice->plane.n_cols) : 0);
-    p.low = p.gathered + whit_round_up(n_rows * p.gathered_stride * sizeof(float), line);
+    p.code_stride = choice->has_outliers ? whit_round_up(choice->type.n_cols + 1, 16) : 0;
+    p.codes = p.gathered + whit_round_up(n_rows * p.gathered_stride * sizeof(float), line);
+    p.code_scales = p.codes + whit_round_up(n_rows * p.code_stride * sizeof(int16_t), line);
+    p.low = p.code_scales + (choice->has_outliers ? whit_round_up(n_rows * sizeof(float), line) : 0);
     p.outputs = p.low + whit_round_up(n_rows * p.low_stride * sizeof(float), line);
     p.scratch = p.outputs + (choice->plane.n_cols ? (size_t)n_rows * TILES * WHIT_TILE_ROWS * sizeof(float) : 0);
     p.end = p.scratch;
@@ -58,7 +62,7 @@ static size_t most_scratch(const whit_tensor_type *type, const whit_acts_spec *a
 size_t whit_exec_correction_bytes(const whit_exec_choice *choice, uint32_t n_rows)
 {
     size_t scratch = 0, low = 0;
-    if (!choice->plane.n_cols && !choice->rank) return 0;
+    if (!choice->plane.n_cols && !choice->rank && !choice->has_outliers) return 0;
     if (choice->plane.n_cols)
         scratch = most_scratch(&choice->plane, &choice->plane_acts, n_rows, choice->plane_kernels);
     if (choice->rank) {
@@ -76,12 +80,24 @@ static whit_acts plane_acts(const whit_exec_step *step, const struct places *p, 
     return whit_acts_of_f32((const float *)(void *)(memory + p->gathered), p->gathered_stride, n, choice->plane.n_cols);
 }
 
+static whit_outlier_acts outlier_acts(const struct places *p, uint8_t *memory, uint32_t n)
+{
+    return (whit_outlier_acts){.n_tokens = n,
+                               .stride = p->code_stride,
+                               .codes = (int16_t *)(void *)(memory + p->codes),
+                               .scales = (float *)(void *)(memory + p->code_scales)};
+}
+
 /* What the parts read, made of x in a worker's memory where it is not there yet. */
 static void make(const whit_exec_step *step, const whit_exec *exec, const whit_acts *x, const struct places *p,
                  uint8_t *memory)
 {
     whit_plane plane;
     whit_low_rank_pair pair;
+    if (step->choice->has_outliers) {
+        whit_outlier_acts acts = outlier_acts(p, memory, x->n_tokens);
+        exec->kernels->outlier_codes(x, &acts);
+    }
     if (whit_low_rank_of(step->tensor, &pair)) {
         const whit_matmul_kernel *kernel = whit_exec_bucket(step->choice->low_kernels, x->n_tokens);
         whit_matmul_prepare(kernel, x, memory + p->scratch);
@@ -136,17 +152,22 @@ static void prefetch_tiles(const whit_tensor *w, uint32_t begin, uint32_t end)
     prefetch(w->part[WHIT_PART_CODES] + begin * tile_bytes, (end - begin) * tile_bytes);
 }
 
+static void prefetch_outliers(const whit_tensor *w, uint32_t begin, uint32_t end)
+{
+    whit_outlier_tile first, last;
+    if (whit_outliers_of_tile(w, begin, &first) && whit_outliers_of_tile(w, end - 1, &last) &&
+        last.counts >= first.counts)
+        prefetch(first.counts, (uint64_t)((const uint8_t *)last.values + last.n - first.counts));
+}
+
 void whit_exec_prefetch_corrections(const whit_exec_step *step, uint32_t n_rows, uint32_t begin, uint32_t end)
 {
     const whit_tensor *w = step->tensor;
-    whit_outlier_tile first, last;
     whit_plane plane;
     whit_low_rank_pair pair;
     if (n_rows > FEW_ROWS) return;
     if (whit_plane_of(w, &plane)) prefetch_tiles(&plane.signs, begin, end);
-    if (w->part_bytes[WHIT_PART_OUTLIERS] && whit_outliers_of_tile(w, begin, &first) &&
-        whit_outliers_of_tile(w, end - 1, &last) && last.pairs >= first.pairs)
-        prefetch(first.counts, (uint64_t)(last.pairs - first.counts) + 2 * (uint64_t)last.n_pairs);
+    if (w->part_bytes[WHIT_PART_OUTLIERS]) prefetch_outliers(w, begin, end);
     if (whit_low_rank_of(w, &pair)) prefetch_tiles(&pair.b, begin, end);
 }
 
@@ -154,22 +175,21 @@ void whit_exec_correct(const whit_exec_step *step, const whit_exec *exec, uint32
                        const whit_acts *x, uint32_t begin, uint32_t end, float *y)
 {
     const whit_exec_choice *choice = step->choice;
-    struct places p = {0};
+    struct places p;
     whit_plane plane;
     whit_low_rank_pair pair;
     uint8_t *memory = exec->corrections + worker * exec->correction_bytes;
-    if (choice->plane.n_cols || choice->rank) {
-        made_for *made = (made_for *)(void *)memory;
-        p = places_of(choice, x->n_tokens);
-        if (made->run != exec->n_runs || made->tensor != step->tensor || made->begin != rows.begin ||
-            made->n != rows.n) {
-            make(step, exec, x, &p, memory);
-            *made = (made_for){exec->n_runs, step->tensor, rows.begin, rows.n};
-        }
+    made_for *made = (made_for *)(void *)memory;
+    p = places_of(choice, x->n_tokens);
+    if (made->run != exec->n_runs || made->tensor != step->tensor || made->begin != rows.begin || made->n != rows.n) {
+        make(step, exec, x, &p, memory);
+        *made = (made_for){exec->n_runs, step->tensor, rows.begin, rows.n};
     }
     if (whit_plane_of(step->tensor, &plane)) add_plane(step, exec, &plane, &p, memory, x->n_tokens, begin, end, y);
-    if (step->tensor->part_bytes[WHIT_PART_OUTLIERS])
-        exec->kernels->outliers(step->tensor, x, begin, end, y, step->output_stride);
+    if (choice->has_outliers) {
+        whit_outlier_acts acts = outlier_acts(&p, memory, x->n_tokens);
+        exec->kernels->outliers(step->tensor, &acts, begin, end, y, step->output_stride);
+    }
     if (whit_low_rank_of(step->tensor, &pair))
         exec->kernels->low_rank(&pair.b, (const float *)(void *)(memory + p.low), p.low_stride, x->n_tokens, begin, end,
                                 y, step->output_stride);

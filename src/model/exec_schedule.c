@@ -58,6 +58,7 @@ static void find_corrections(const whit_tensor *tensor, whit_exec_choice *choice
             whit_acts_spec_for(&choice->plane, choice->acts.kind == WHIT_ACTS_F32 ? WHIT_ACT_F32 : WHIT_ACT_I8);
     }
     if (whit_low_rank_of(tensor, &pair)) choice->rank = pair.rank;
+    choice->has_outliers = tensor->part_bytes[WHIT_PART_OUTLIERS] > 0;
 }
 
 /* The choice of a matrix, made where it is a new one. Kernels are chosen by what a type is, not by the
@@ -71,7 +72,8 @@ static uint32_t choice_of(whit_exec_schedules *s, const whit_plan *plan, const w
     for (uint32_t i = s->n_choices; i-- > 0;)
         if (!memcmp(&s->choices[i].type, &wanted.type, sizeof wanted.type) &&
             !memcmp(&s->choices[i].acts, &wanted.acts, sizeof wanted.acts) &&
-            !memcmp(&s->choices[i].plane, &wanted.plane, sizeof wanted.plane) && s->choices[i].rank == wanted.rank)
+            !memcmp(&s->choices[i].plane, &wanted.plane, sizeof wanted.plane) && s->choices[i].rank == wanted.rank &&
+            s->choices[i].has_outliers == wanted.has_outliers)
             return i;
     whit_tensor_type low = whit_requantise_type(WHIT_CODEC_I8, WHIT_ADAPTER_MAX_RANK, wanted.type.n_cols);
     for (uint32_t b = 0; b < WHIT_EXEC_BUCKETS; b++) {

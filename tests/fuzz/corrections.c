@@ -47,6 +47,8 @@ static void make_parts(struct input *in, uint8_t how, whit_tensor *w)
         for (uint32_t tile = 0; exact && tile < n_tiles; tile++) { /* most of them in their place */
             uint32_t begin = units / n_tiles * tile;
             if (next(in) < 200) memcpy(part + 4 * tile, &begin, sizeof begin);
+            uint8_t *counts = part + whit_outliers_head_bytes(n_tiles) + 2 * (uint64_t)begin + 2;
+            for (int r = 0; r < 16 && next(in) < 240; r++) counts[r] %= 3; /* few enough, most of them */
         }
     }
     if (how & 2) {
@@ -65,6 +67,8 @@ static void make_parts(struct input *in, uint8_t how, whit_tensor *w)
     }
 }
 
+enum { TOKENS = 3 };
+
 static void multiply(const whit_kernels *kernels, const whit_tensor *w, const whit_tensor *matrix, const whit_acts *x)
 {
     const whit_matmul_kernel *kernel = whit_matmul_find(kernels, &matrix->type, &x->spec, x->n_tokens);
@@ -74,14 +78,21 @@ static void multiply(const whit_kernels *kernels, const whit_tensor *w, const wh
     void *scratch = whit_alloc(NULL, bytes);
     if (!y || !scratch) abort();
     kernel->run(matrix, x, 0, (n_rows + 15) / 16, y, n_rows, scratch);
-    if (w == matrix && w->part_bytes[WHIT_PART_OUTLIERS]) kernels->outliers(w, x, 0, (n_rows + 15) / 16, y, n_rows);
+    if (w == matrix && w->part_bytes[WHIT_PART_OUTLIERS]) {
+        float scales[TOKENS];
+        size_t stride = whit_round_up(w->type.n_cols + 1, 16);
+        whit_outlier_acts codes = {x->n_tokens, stride, calloc(TOKENS * stride, sizeof(int16_t)), scales};
+        if (!codes.codes) abort();
+        kernels->outlier_codes(x, &codes);
+        kernels->outliers(w, &codes, 0, (n_rows + 15) / 16, y, n_rows);
+        free(codes.codes);
+    }
     whit_free(NULL, scratch, bytes);
     free(y);
 }
 
 static void use(const whit_tensor *w, bool is_i8)
 {
-    enum { TOKENS = 3 };
     whit_cpu cpu;
     whit_kernels kernels;
     whit_plane plane;

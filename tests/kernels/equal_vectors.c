@@ -598,11 +598,28 @@ static void compare_outliers(const trial *t)
         t->generic->quantise(x.data, n_cols, &acts, 0, n_tokens);
         guarded_floats y = floats_random(t->rng, n_tokens * y_stride, random_mode(t->rng)), expected = floats_copy(&y);
         uint32_t middle = (uint32_t)whit_rng_below(t->rng, n_tiles + 1);
-        whit_outliers_fn *outliers = (whit_outliers_fn *)t->row->function;
-        outliers(&w.tensor, &acts, 0, middle, y.data, y_stride);
-        outliers(&w.tensor, &acts, middle, n_tiles, y.data, y_stride);
-        t->generic->outliers(&w.tensor, &acts, 0, n_tiles, expected.data, y_stride);
-        assert_same_floats(y.data, expected.data, y.n, t->name, "y");
+        size_t stride = (n_cols + 1 + 15) / 16 * 16, code_bytes = n_tokens * stride * sizeof(int16_t);
+        float scales[20];
+        uint8_t *code_memory = guarded_alloc(code_bytes, 0);
+        whit_outlier_acts codes = {n_tokens, stride, (int16_t *)(void *)code_memory, scales};
+        t->generic->outlier_codes(&acts, &codes);
+        if (!strcmp(t->row->op, "outlier_codes")) {
+            float found_scales[20];
+            uint8_t *found_memory = guarded_alloc(code_bytes, 0);
+            whit_outlier_acts found = {n_tokens, stride, (int16_t *)(void *)found_memory, found_scales};
+            ((whit_outlier_codes_fn *)t->row->function)(&acts, &found);
+            assert_memory_equal(found.codes, codes.codes, code_bytes);
+            assert_same_floats(found_scales, scales, n_tokens, t->name, "scales");
+            guarded_check(found_memory, code_bytes);
+            guarded_free(found_memory, 0);
+        } else {
+            whit_outliers_fn *outliers = (whit_outliers_fn *)t->row->function;
+            outliers(&w.tensor, &codes, 0, middle, y.data, y_stride);
+            outliers(&w.tensor, &codes, middle, n_tiles, y.data, y_stride);
+            t->generic->outliers(&w.tensor, &codes, 0, n_tiles, expected.data, y_stride);
+            assert_same_floats(y.data, expected.data, y.n, t->name, "y");
+        }
+        guarded_free(code_memory, 0);
         floats_free(&x), floats_free(&y), floats_free(&expected);
         guarded_free(memory, 0);
     }
@@ -663,6 +680,7 @@ static const struct {
     {"survive", compare_survive},
     {"best_rows", compare_best_rows},
     {"low_rank", compare_low_rank},
+    {"outlier_codes", compare_outliers},
     {"outliers", compare_outliers},
     {"probe_read", compare_probe_read},
     {"probe_int8", compare_probe_int8},

@@ -1,37 +1,65 @@
 /* SPDX-License-Identifier: MIT
- * Outliers, as specified: what they add to finished outputs. Per output a sum from +0, columns ascending:
- * sum = fma(value, x, sum), of integer activations sum = fma(float(value q), scale of the step, sum); then
- * y = fma(sum, scale of the tile, y). A row that has none is left as it is. */
+ * Outliers, as specified. Activations become integers of up to 32,767 with a scale per token: of integer activations
+ * the numbers float(q) scale are taken. Per output the sum of value times integer is exact in any order (255 products
+ * of 127 and 32,767 stay below 2^31); then y = fma(float(sum), scale of the token times that of the tile, y), for every
+ * row of a tile that has a record. */
+#include "kernels/generic/lanes.h"
 #include "kernels/kernels.h"
 #include "kernels/math.h"
 
-#define ROWS WHIT_TILE_ROWS
+#include <string.h>
 
-static float add_term(const whit_acts *x, uint32_t token, uint32_t col, int value, float sum)
+#define ROWS     WHIT_TILE_ROWS
+#define MOST     32767.0f
+#define AMAX_MIN 0x1p-100f /* as of int8 activations */
+
+static float value_of(const whit_acts *x, uint32_t token, uint32_t col)
 {
-    if (x->spec.kind == WHIT_ACTS_F32) return fmaf((float)value, x->f32[token * x->stride + col], sum);
+    if (x->spec.kind == WHIT_ACTS_F32) return x->f32[token * x->stride + col];
     uint32_t step = x->spec.step ? col / x->spec.step : 0;
-    return fmaf((float)(value * whit_acts_code(x, token, col)), x->scales[(size_t)token * x->n_steps + step], sum);
+    return (float)whit_acts_code(x, token, col) * x->scales[(size_t)token * x->n_steps + step];
 }
 
-void whit_outliers_generic(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end, float *y,
-                           size_t y_stride)
+void whit_outlier_codes_generic(const whit_acts *x, const whit_outlier_acts *out)
 {
+    for (uint32_t t = 0; t < x->n_tokens; t++) {
+        int16_t *codes = out->codes + t * out->stride;
+        uint32_t bits = 0;
+        memset(codes, 0, out->stride * sizeof *codes);
+        for (uint32_t k = 0; k < x->n_cols; k++) {
+            uint32_t one = whit_f32_bits(value_of(x, t, k)) & 0x7FFFFFFF;
+            if (one > bits) bits = one;
+        }
+        out->scales[t] = 0;
+        if (bits < whit_f32_bits(AMAX_MIN)) continue;
+        float amax = whit_f32_from_bits(bits), factor = MOST / amax;
+        out->scales[t] = amax / MOST;
+        for (uint32_t k = 0; k < x->n_cols; k++) {
+            float product = value_of(x, t, k) * factor;
+            codes[k] = product != product ? 0 : (int16_t)whit_round_i32(product);
+        }
+    }
+}
+
+void whit_outliers_generic(const whit_tensor *w, const whit_outlier_acts *x, uint32_t tile_begin, uint32_t tile_end,
+                           float *y, size_t y_stride)
+{
+    const uint32_t n_cols = w->type.n_cols;
     for (uint32_t tile = tile_begin; tile < tile_end; tile++) {
         whit_outlier_tile o;
         if (!whit_outliers_of_tile(w, tile, &o)) continue;
         for (uint32_t t = 0; t < x->n_tokens; t++) {
+            const int16_t *codes = x->codes + t * x->stride;
+            const float scale = x->scales[t] * o.scale;
             uint32_t at = 0;
             for (uint32_t r = 0; r < ROWS && tile * ROWS + r < w->type.n_rows; r++) {
-                uint32_t end = at + o.counts[r], col = 0;
-                float sum = 0, *out = y + t * y_stride + (size_t)tile * ROWS + r;
-                for (uint32_t i = at; i < end && i < o.n_pairs; i++) {
-                    col += o.pairs[2 * i];
-                    if (col >= w->type.n_cols) break;
-                    sum = add_term(x, t, col, (int8_t)o.pairs[2 * i + 1], sum);
+                int32_t sum = 0;
+                float *out = y + t * y_stride + (size_t)tile * ROWS + r;
+                for (uint32_t end = at + o.counts[r]; at < end; at++) {
+                    uint32_t col = whit_outlier_column(&o, n_cols, at);
+                    if (col < n_cols) sum += o.values[at] * codes[col];
                 }
-                if (end > at) *out = fmaf(sum, o.scale, *out);
-                at = end;
+                *out = fmaf((float)sum, scale, *out);
             }
         }
     }

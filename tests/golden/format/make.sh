@@ -20,6 +20,10 @@ full="--calib calibration -c 32 --tune-tokens 0"
 whit compress original.ndf --codec b1 --pure $full --plane 25 --outliers 0.3 --rank 2 --embedding i4 -o b1.ndf
 whit compress original.ndf --codec t $full --outliers 0.3 --embedding i8 -o t.ndf
 whit compress original.ndf --codec q2 $full --scales u8 --embedding f16 -o q2.ndf
+# columns of outliers in two bytes
+whit train --text text --width 32 --layers 1 --heads 2 --ffn 320 --context 64 --vocab 300 -c 32 --sequences 8 --threads 1 \
+    --embedding f32 --codec f32 --steps 50 --rate 1e-2 -o wide-original.ndf --seed 1
+whit compress wide-original.ndf --codec t $full --outliers 0.3 --embedding i8 -o wide.ndf
 # appended to a model: an adapter, a program, a signature
 whit compress original.ndf --codec t --method rtn --embedding i8 -o appended.ndf
 whit convert appended.ndf --codec t2 -o t2.ndf
@@ -38,7 +42,7 @@ done
 printf 'fn gcd(a, b) { while b { let t = a %% b; a = b\n b = t }\n return a }\nprint gcd(1071, 462), [1, 2.5] * 2\n' >program.ndl
 whit exec program.ndl --binary program.ndf
 printf 'tomatoes want sun and water\nthe engine needs oil\nrivers run to the sea\n' | whit memory import memory.mem - >/dev/null
-rm -rf cache text calibration key double.ndl program.ndl original.ndf
+rm -rf cache text calibration key double.ndl program.ndl original.ndf wide-original.ndf
 mkdir copies
 cp ./*.ndf ./*.mem ./*.pub copies
 (cd copies && python3 "$here/golden.py" write ../golden.json)
