@@ -107,7 +107,9 @@ ssize_t cli_read_some(int fd, char *data, size_t size_bytes)
     int reason = errno;
     sigprocmask(SIG_SETMASK, &before, NULL);
     errno = reason;
-    return ready < 0 ? -1 : read(fd, data, size_bytes);
+    if (ready < 0) return -1;
+    errno = EINTR; /* a signal may have come together with what there is to read, or with its end */
+    return *cli_cancelled() ? -1 : read(fd, data, size_bytes);
 }
 
 int cli_read_text(cli_call *call, const char *path, cli_text *text)
