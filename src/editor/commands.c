@@ -354,6 +354,10 @@ static void replace(ed *e)
 {
     ed_prompt_open(e, ED_PROMPT_REPLACE, "Replace: ", e->pattern);
 }
+static void replace_in_files(ed *e)
+{
+    ed_prompt_open(e, ED_PROMPT_REPLACE_PROJECT, "Replace in all files: ", e->pattern);
+}
 static void project(ed *e)
 {
     ed_prompt_open(e, ED_PROMPT_PROJECT, "Find in all files: ", "");
@@ -407,6 +411,7 @@ const struct ed_command ed_commands[] = {
     {"find-previous", "S-F3 M-g", "Go to the previous match.", find_previous, ED_ONE},
     {"replace", "C-r", "Replace, asking at each match.", replace, ED_JUMPS},
     {"find-in-files", "M-f", "Find in all files of the project.", project, ED_JUMPS},
+    {"replace-in-files", "M-R", "Replace in all files, asking at each match.", replace_in_files, ED_JUMPS},
     {"go-to-line", "C-l", "Go to a line.", go_to_line, ED_JUMPS},
     {"symbols", "M-t", "Go to a symbol of the project.", ed_symbols_open, ED_JUMPS},
     {"definition", "F12", "Go to the definition of the word.", ed_definition, 0},

@@ -219,17 +219,46 @@ static bool expand(ed *e, uint64_t begin, whit_buf *out, whit_range *match)
     return !out->failed;
 }
 
+void ed_replace_forget(ed *e)
+{
+    for (size_t i = 0; i < e->n_replace_files; i++) free(e->replace_files[i]);
+    free(e->replace_files);
+    e->replace_files = NULL;
+    e->n_replace_files = e->replace_at = 0;
+}
+
+/* Shows the next of the files; false behind the last, and where its journal asks first. */
+static bool next_file(ed *e)
+{
+    whit_error error;
+    while (e->replace_at < e->n_replace_files) {
+        struct ed_doc *doc = ed_open_file(e, e->replace_files[e->replace_at++], &error);
+        if (!doc || doc->buffer->read_only) continue;
+        whit_buffer_seal(e->window->doc->buffer);
+        ed_show(e, doc);
+        ed_only_main(e);
+        *ed_cursor(e) = (struct ed_cursor){0, ED_NONE, -1};
+        return e->prompt.kind != ED_PROMPT_RECOVER;
+    }
+    return false;
+}
+
 /* Asks at the next match; false where there is none. The prompt remembers where it began. */
 bool ed_replace_step(ed *e)
 {
     whit_range match;
-    uint64_t from = ed_selection(ed_cursor(e)).end;
-    if (!ed_search_forward(e, ed_text(e), from, ED_NONE, &match)) {
-        ed_say(e, "replaced %zu", e->n_replaced);
+    for (;;) {
+        uint64_t from = ed_selection(ed_cursor(e)).end;
+        if (ed_search_forward(e, ed_text(e), from, ED_NONE, &match)) {
+            select_match(e, match);
+            return true;
+        }
+        if (next_file(e)) continue;
+        ed_say(e, e->n_replace_files ? "replaced %zu in the project; save what shall stay" : "replaced %zu",
+               e->n_replaced);
+        ed_replace_forget(e);
         return false;
     }
-    select_match(e, match);
-    return true;
 }
 
 void ed_replace_here(ed *e)
@@ -250,6 +279,7 @@ void ed_replace_here(ed *e)
 void ed_replace_begin(ed *e)
 {
     e->n_replaced = 0;
+    ed_replace_forget(e);
     if (e->window->doc->buffer->read_only) {
         ed_complain(e, "%s is read-only", e->window->doc->buffer->name);
         return;
@@ -269,13 +299,52 @@ void ed_replace_all(ed *e)
     do {
         uint64_t before = ed_selection(ed_cursor(e)).end, size = whit_text_size(ed_text(e));
         ed_replace_here(e);
-        if (ed_cursor(e)->offset <= before && whit_text_size(ed_text(e)) >= size && ed_cursor(e)->offset >= size) break;
+        if (ed_cursor(e)->offset <= before && whit_text_size(ed_text(e)) >= size && ed_cursor(e)->offset >= size) {
+            ed_say(e, "replaced %zu", e->n_replaced);
+            break;
+        }
     } while (ed_replace_step(e));
     whit_buffer_seal(e->window->doc->buffer);
-    ed_say(e, "replaced %zu", e->n_replaced);
 }
 
 /* ---- the project --------------------------------------------------------------------------- */
+
+#define REPLACE_FILES_MAX 1000
+
+static bool add_replace_file(void *user, const char *path)
+{
+    ed *e = user;
+    char full[PATH_MAX];
+    const char *folder = e->options.project;
+    whit_range match;
+    whit_file file;
+    whit_error error;
+    snprintf(full, sizeof full, "%s%s%s", folder ? folder : "", folder ? "/" : "", path);
+    const struct ed_doc *doc = ed_doc_find(e, full);
+    bool has = doc && ed_search_forward(e, doc->buffer->text, 0, ED_NONE, &match);
+    if (!doc && whit_file_open(full, &file, &error) == WHIT_OK) {
+        has = !memchr(file.data, 0, file.size_bytes < 4096 ? file.size_bytes : 4096) &&
+            match_in(e->search, (whit_span){file.data, file.size_bytes}, 0, &match);
+        whit_file_close(&file);
+    }
+    if (has && !(e->replace_files[e->n_replace_files] = strdup(full))) return false;
+    e->n_replace_files += has;
+    return e->n_replace_files < REPLACE_FILES_MAX;
+}
+
+void ed_replace_in_project(ed *e)
+{
+    ed_replace_forget(e);
+    e->n_replaced = 0;
+    e->replace_files = calloc(REPLACE_FILES_MAX, sizeof *e->replace_files);
+    if (e->replace_files) whit_walk_files(e->options.project ? e->options.project : ".", add_replace_file, e);
+    if (next_file(e) && ed_replace_step(e)) {
+        ed_prompt_open(e, ED_PROMPT_REPLACING, "Replace this one? y yes, n no, a all that follow, Esc end", "");
+        return;
+    }
+    ed_replace_forget(e);
+    if (!e->prompt.kind) ed_complain(e, "'%s' is in no file of the project", e->pattern);
+}
 
 struct project {
     ed *e;

@@ -277,15 +277,21 @@ static void accept(ed *e)
         if (*text) go_to_file(e, text, 0);
         break;
     case ED_PROMPT_REPLACE:
+    case ED_PROMPT_REPLACE_PROJECT:
         if (!*text) break;
         if (!ed_search_set(e, text, e->regex, why, sizeof why))
             ed_complain(e, "%s", why);
         else
-            ed_prompt_open(e, ED_PROMPT_REPLACE_BY, "By: ", e->replacement);
+            ed_prompt_open(e, kind == ED_PROMPT_REPLACE ? ED_PROMPT_REPLACE_BY : ED_PROMPT_REPLACE_PROJECT_BY,
+                           "By: ", e->replacement);
         break;
     case ED_PROMPT_REPLACE_BY:
         memcpy(e->replacement, text, sizeof e->replacement - 1);
         ed_replace_begin(e);
+        break;
+    case ED_PROMPT_REPLACE_PROJECT_BY:
+        memcpy(e->replacement, text, sizeof e->replacement - 1);
+        ed_replace_in_project(e);
         break;
     case ED_PROMPT_PROJECT:
         if (!*text) break;
@@ -313,6 +319,7 @@ static void cancel(ed *e)
     }
     if (prompt->kind == ED_PROMPT_REPLACING) {
         whit_buffer_seal(e->window->doc->buffer);
+        ed_replace_forget(e);
         ed_say(e, "replaced %zu", e->n_replaced);
     }
     e->quitting = false;
@@ -331,6 +338,7 @@ static void answer(ed *e, uint32_t letter)
         if (letter == 'a') ed_replace_all(e);
         if (letter == 'n' && ed_selection(ed_cursor(e)).begin == ed_selection(ed_cursor(e)).end)
             ed_cursor(e)->offset = whit_layout_behind(ed_layout(e), ed_cursor(e)->offset);
+        if (letter == 'q') ed_replace_forget(e);
         if (letter == 'q' || letter == 'a' || ((letter == 'y' || letter == 'n') && !ed_replace_step(e))) {
             whit_buffer_seal(doc->buffer);
             ed_prompt_close(e);

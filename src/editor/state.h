@@ -70,6 +70,8 @@ typedef enum ed_prompt_kind {
     ED_PROMPT_FIND,
     ED_PROMPT_REPLACE,
     ED_PROMPT_REPLACE_BY,
+    ED_PROMPT_REPLACE_PROJECT, /* the same in all files */
+    ED_PROMPT_REPLACE_PROJECT_BY,
     ED_PROMPT_REPLACING, /* y, n, a, q at each match */
     ED_PROMPT_LINE,
     ED_PROMPT_SAVE_AS,
@@ -184,6 +186,8 @@ struct whit_editor {
     struct ed_search *search;
     char replacement[512];
     size_t n_replaced;
+    char **replace_files; /* in which is replaced, and the next of them */
+    size_t n_replace_files, replace_at;
     bool paste_mode; /* what comes is one paste: nothing is indented */
     whit_key *macro;
     size_t n_macro, macro_room;
@@ -281,6 +285,8 @@ void ed_replace_here(ed *e);
 void ed_replace_begin(ed *e);
 bool ed_replace_step(ed *e);
 void ed_replace_all(ed *e);
+void ed_replace_in_project(ed *e);
+void ed_replace_forget(ed *e); /* the other files */
 void ed_project_search(ed *e);
 
 /* prompt.c */
