@@ -38,6 +38,20 @@ static void imports(const whit_graph *graph, const char *path, whit_buf *result)
                         target == WHIT_GRAPH_NONE ? "" : whit_graph_file(graph, target));
 }
 
+#define LIKE_LINES 12
+
+static void likest(const whit_graph *graph, const char *project, const char *name, whit_buf *result)
+{
+    whit_graph_hit hits[LIKE_LINES];
+    whit_graph_symbol s;
+    whit_error error;
+    uint32_t n;
+    if (whit_graph_like(graph, project, NULL, name, hits, LIKE_LINES, &n, &error) != WHIT_OK)
+        whit_buf_printf(result, "error: %s", error.message);
+    for (uint32_t i = 0; i < n && whit_graph_symbol_at(graph, hits[i].symbol, &s); i++)
+        whit_buf_printf(result, "%s:%u-%u: %s %s\n", s.file, s.line, s.end_line, whit_symbol_kind_name(s.kind), s.name);
+}
+
 void whit_ask_graph(const char *project, const char *query, const char *name, whit_buf *result)
 {
     whit_graph *graph;
@@ -59,6 +73,8 @@ void whit_ask_graph(const char *project, const char *query, const char *name, wh
         definitions(graph, name, result);
     else if (strcmp(query, "refs") == 0 || strcmp(query, "callers") == 0)
         mentions(graph, name, *query == 'c', result);
+    else if (strcmp(query, "like") == 0)
+        likest(graph, project, name, result);
     else if (strcmp(query, "imports") == 0)
         imports(graph, name, result);
     else

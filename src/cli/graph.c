@@ -58,6 +58,20 @@ static void mentions(const whit_graph *graph, const char *name, bool calls, stru
     }
 }
 
+#define LIKE_ROWS 20
+
+static whit_status likest(const whit_graph *graph, const char *folder, const char *cache, const char *name,
+                          struct rows *rows, whit_error *error)
+{
+    whit_graph_hit hits[LIKE_ROWS];
+    whit_graph_symbol symbol;
+    uint32_t n;
+    WHIT_TRY(whit_graph_like(graph, folder, cache, name, hits, LIKE_ROWS, &n, error));
+    for (uint32_t i = 0; i < n && whit_graph_symbol_at(graph, hits[i].symbol, &symbol); i++)
+        add_place(rows, symbol.file, symbol.line, whit_symbol_kind_name(symbol.kind), symbol.name, symbol.end_line);
+    return WHIT_OK;
+}
+
 static bool imports(const whit_graph *graph, const char *path, struct rows *rows)
 {
     uint32_t file = whit_graph_file_number(graph, path), n;
@@ -119,15 +133,20 @@ static int query(cli_call *call, const whit_graph *graph, const struct graph_val
         return name ? cli_fail(call, CLI_USAGE, "map takes no name") : print_map(call, graph, folder, values);
     struct rows rows = {call, values->json ? json_array() : NULL};
     bool is_def = !strcmp(what, "def"), is_refs = !strcmp(what, "refs"), is_callers = !strcmp(what, "callers");
+    bool is_like = !strcmp(what, "like");
+    whit_error error;
     int status = CLI_OK;
-    if (!is_def && !is_refs && !is_callers && strcmp(what, "imports"))
-        status = cli_fail(call, CLI_USAGE, "'%s' is none of def, refs, callers, imports and map", what);
+    if (!is_def && !is_refs && !is_callers && !is_like && strcmp(what, "imports"))
+        status = cli_fail(call, CLI_USAGE, "'%s' is none of def, refs, callers, imports, like and map", what);
     else if (!name)
         status = cli_fail(call, CLI_USAGE, "%s wants a name", what);
     else if (is_def)
         definitions(graph, name, &rows);
     else if (is_refs || is_callers)
         mentions(graph, name, is_callers, &rows);
+    else if (is_like)
+        status = likest(graph, folder, values->cache, name, &rows, &error) == WHIT_OK ? CLI_OK
+                                                                                      : cli_fail_error(call, &error);
     else if (!imports(graph, name, &rows))
         status = cli_fail(call, CLI_FAILED, "%s is no source file of %s", name, folder);
     if (status == CLI_OK && rows.array) return cli_print_json(call, rows.array) ? CLI_OK : CLI_IO;
@@ -155,8 +174,10 @@ const cli_verb cli_graph_verb = {
     "ask what a project's code defines, calls and imports",
     "Reads the source files of FOLDER (.gitignore is respected), keeps what it finds in a file under the cache folder, "
     "and reads again what has changed. QUERY is def NAME (where it is defined), refs NAME (where it "
-    "is mentioned), callers NAME (where it is called), imports FILE (what a file includes, by its path in FOLDER), or "
-    "map (an outline that fits --tokens, of what is referred to most). Without one, the graph is counted.\n"
+    "is mentioned), callers NAME (where it is called), imports FILE (what a file includes, by its path in FOLDER), "
+    "like NAME (the functions and types most like it, by the letters of their names and by what they call and what "
+    "calls them), or map (an outline that fits --tokens, of what is referred to most). Without one, the graph is "
+    "counted.\n"
     "C, C++ and Python are read by their structure, JavaScript, TypeScript, Rust, Go, Java, shell and others by the "
     "words that definitions begin with; macros are not expanded.\n"
     "  whit graph . callers whit_fail\n"

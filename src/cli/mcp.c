@@ -46,8 +46,8 @@ static json_t *list_tools(const struct mcp *m)
     json_array_append_new(list,
                           tool("graph",
                                "Ask what the project's code defines and calls. query: " WHIT_ASK_GRAPH_KINDS ".",
-                               json_pack("{s:{s:s, s:[s,s,s,s,s]}, s:{s:s}}", "query", "type", "string", "enum", "def",
-                                         "refs", "callers", "imports", "map", "name", "type", "string"),
+                               json_pack("{s:{s:s, s:[s,s,s,s,s,s]}, s:{s:s}}", "query", "type", "string", "enum",
+                                         "def", "refs", "callers", "imports", "like", "map", "name", "type", "string"),
                                json_pack("[s]", "query")));
     if (m->values->memory)
         json_array_append_new(list,

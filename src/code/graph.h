@@ -83,6 +83,17 @@ bool whit_graph_import_at(const whit_graph *graph, uint32_t import, const char *
 
 const char *whit_symbol_kind_name(whit_symbol_kind kind);
 
+typedef struct whit_graph_hit {
+    uint32_t symbol;
+    double likeness; /* 1: the same, 0: nothing in common */
+} whit_graph_hit;
+
+/* The k functions and types most like one of that name, by the letters of their names and by what they call and what
+ * calls them, or like the words where no name is that; likest first. They are kept in an associative memory in the
+ * cache folder, which the first question of a graph that was built anew makes. */
+whit_status whit_graph_like(const whit_graph *graph, const char *folder, const char *cache_folder, const char *name,
+                            whit_graph_hit *hits, uint32_t k, uint32_t *n, whit_error *error);
+
 /* An outline of the project in at most n_tokens (of about four bytes each): files with their symbols,
  * those that are mentioned most. Appends text to `out`. */
 whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n_tokens, whit_buf *out,

@@ -9,6 +9,8 @@
 
 #include "code/graph.h"
 
+#include <limits.h>
+
 #define GRAPH_MAGIC   "whitgrph"
 #define GRAPH_VERSION 2u
 #define GRAPH_EDITS   64u /* files that may differ; beyond, the graph is built again */
@@ -88,6 +90,8 @@ struct graph_changed {
 
 uint32_t graph_hash(const char *text, size_t n);
 void graph_check(const uint8_t *data, size_t size_bytes, uint8_t check[8]);
+/* Where the cache has what it keeps of a folder: "graph", "edits", "memory". False where it has nowhere. */
+bool graph_cache_path(const char *folder, const char *cache_folder, const char *kind, char path[PATH_MAX]);
 /* Of a file's size, times and inode; false where there is none. */
 bool graph_stamp(const char *folder, const char *path, uint64_t *stamp);
 /* The folder's graph as bytes. */

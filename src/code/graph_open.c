@@ -14,8 +14,7 @@
 
 #define EDITS_BYTES (64u << 20)
 
-/* The graph's file; the edits lie beside it under the same name and "edits". */
-static bool cache_path(const char *folder, const char *cache_folder, const char *kind, char path[PATH_MAX])
+bool graph_cache_path(const char *folder, const char *cache_folder, const char *kind, char path[PATH_MAX])
 {
     char real[PATH_MAX], cache[PATH_MAX], name[2 * WHIT_HASH_BYTES + 1];
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -51,7 +50,7 @@ static void read_edits(whit_graph *graph, const char *folder, const char *cache_
 {
     char path[PATH_MAX];
     whit_buf edits = {0};
-    if (cache_path(folder, cache_folder, "edits", path) && !access(path, R_OK) &&
+    if (graph_cache_path(folder, cache_folder, "edits", path) && !access(path, R_OK) &&
         whit_read_file(path, EDITS_BYTES, &edits, NULL) == WHIT_OK)
         graph_take_edits(graph, &edits);
     whit_buf_free(&edits);
@@ -61,7 +60,7 @@ whit_status whit_graph_open_cached(const char *folder, const char *cache_folder,
 {
     char path[PATH_MAX];
     *graph = NULL;
-    if (!cache_path(folder, cache_folder, "graph", path) || access(path, R_OK))
+    if (!graph_cache_path(folder, cache_folder, "graph", path) || access(path, R_OK))
         return whit_fail(error, WHIT_ERROR_IO, "%s: no code graph was built yet", folder);
     WHIT_TRY(new_graph(graph, error));
     whit_status status = whit_map_open(path, NULL, &(*graph)->map, error);
@@ -131,7 +130,7 @@ static bool take(whit_graph *graph, const struct comparison *c, const char *cach
     whit_buf edits = {0};
     if (c->too_far) return false;
     if (c->known) return true;
-    bool has_path = cache_path(c->folder, cache_folder, "edits", path);
+    bool has_path = graph_cache_path(c->folder, cache_folder, "edits", path);
     bool ok = !c->n || graph_build_edits(graph, c->folder, c->changed, c->n, &edits);
     ok = ok && graph_take_edits(graph, &edits);
     whit_buf_free(&edits);
@@ -193,7 +192,7 @@ whit_status whit_graph_open(const char *folder, const char *cache_folder, whit_g
         return status;
     }
     (*graph)->is_new = true;
-    if (!cache_path(folder, cache_folder, "graph", path)) return WHIT_OK;
+    if (!graph_cache_path(folder, cache_folder, "graph", path)) return WHIT_OK;
     /* What is shared with other processes need not be in this one's own memory as well. */
     whit_graph *mapped;
     if (whit_write_file(path, (*graph)->own.data, (*graph)->own.size_bytes, NULL) == WHIT_OK &&

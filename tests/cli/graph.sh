@@ -20,6 +20,10 @@ expect 0 graph refs LIMIT
 [ "$(cat out)" = "inc/a.c:4: in helper" ] || complain "refs: $(cat out)"
 expect 0 graph imports inc/a.c
 [ "$(cat out)" = "inc/a.c:1: a.h is inc/a.h" ] || complain "imports: $(cat out)"
+expect 0 graph like helper
+[ "$(head -1 out)" = "inc/a.c:2: function helper" ] || complain "like: $(cat out)"
+expect 0 graph like "help me"
+[ "$(head -1 out)" = "inc/a.c:2: function helper" ] || complain "like words: $(cat out)"
 expect 0 graph def nothing
 [ ! -s out ] || complain "nothing is defined"
 expect 0 graph def helper --json
@@ -29,6 +33,9 @@ grep -q 'int helper(int n)' out || complain "map: $(cat out)"
 printf 'int other(void) { return helper(2); }\n' >>project/main.c
 expect 0 graph callers helper
 grep -q 'main.c:3: in other' out || complain "an edit is not followed: $(cat out)"
+expect 0 graph like others
+[ "$(head -1 out)" = "main.c:3: function other" ] || complain "like does not follow: $(cat out)"
+[ "$(grep -c 'function main' out)" = 1 ] || complain "like has main twice or not at all: $(cat out)"
 expect 2 graph what
 one_line "what"
 expect 2 graph def
