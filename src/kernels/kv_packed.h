@@ -5,8 +5,7 @@
  * and one turn back per head ends it.
  *
  *   keys         u32 (ceil(head_dim / c), 4, 16): c = 32 / bits channels a dword, lane l of vector v is
- *                position 16 v + l; channel i of a dword lies in byte i % 4, at bit bits * (i / 4), so that
- *                nibbles of bytes are four neighbours. bits: k4v2 4, k2v2 2
+ *                position 16 v + l; channel i of a dword lies at bit bits * i. bits: k4v2 4, k2v2 2
  *   values       2 bits a code; cell (quad of positions q, vector of dimensions v) is cell
  *                q * ceil(head_dim / 16) + v, four cells a line of 64 bytes: bits 2 f, 2 f + 1 of byte
  *                4 r + i are of cell 4 line + f, dimension 16 v + r, position 4 q + i
@@ -55,12 +54,6 @@ static inline bool whit_kv_turns_keys(whit_kv_type kv, bool has_key_bias)
 static inline bool whit_kv_multiplies_codes(whit_kv_type kv, uint32_t rope_pairs)
 {
     return kv == WHIT_KV_K4V2 && !rope_pairs;
-}
-/* Where channel d stands in its dword. */
-static inline uint32_t whit_kv_key_shift(uint32_t bits, uint32_t d)
-{
-    const uint32_t i = d % (32 / bits);
-    return i % 4 * 8 + i / 4 * bits;
 }
 /* What queries that have steps of keys in them are as integers at most. */
 #define WHIT_KV_STEPPED_QUERY_MAX 127.0f

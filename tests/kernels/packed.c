@@ -77,7 +77,7 @@ static void decode(test_cache *c, uint32_t b)
         double key[MOST_DIMS] = {0}, value[MOST_DIMS] = {0}, *held = c->held_keys[b * BLOCK + j];
         for (uint32_t d = 0; d < c->head_dim; d++) {
             const uint32_t word = p.keys[d / n_channels * 64 + j],
-                           code = word >> (d % 4 * 8 + d % n_channels / 4 * bits) & ((1u << bits) - 1);
+                           code = word >> d % n_channels * bits & ((1u << bits) - 1);
             key[d] = (double)whit_f32_from_f16(p.key_least[d]) + (double)code * p.key_steps[d] * (double)p.units[0];
             value[d] = (2.0 * whit_kv_value_code(p.values, c->head_dim, j, d) - 3) * p.value_steps[d / 64 * 64 + j] *
                 (double)p.units[3];

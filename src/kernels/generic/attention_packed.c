@@ -68,7 +68,7 @@ static void words_of(whit_kv_type type, const void *block, uint32_t head_dim, co
         float x[WHIT_KV_MAX_HEAD_DIM];
         for (uint32_t d = 0; d < head_dim; d++) {
             const uint32_t code =
-                from.keys[d / n_channels * BLOCK + j] >> whit_kv_key_shift(bits, d) & ((1u << bits) - 1);
+                from.keys[d / n_channels * BLOCK + j] >> d % n_channels * bits & ((1u << bits) - 1);
             const float step = (float)from.key_steps[d] * from.units[WHIT_KV_UNIT_KEY_STEP];
             x[d] = fmaf((float)code, step * from.units[WHIT_KV_UNIT_TO_WORD],
                         whit_f32_from_f16(from.key_least[d]) * from.units[WHIT_KV_UNIT_TO_WORD]);
@@ -112,7 +112,7 @@ static void coded_scores(const void *block, uint32_t begin, uint32_t end, const 
     for (uint32_t j = begin; j < end; j++) {
         int32_t sum = 0;
         for (uint32_t d = 0; d < head_dim; d++)
-            sum += own[d] * (int32_t)(from.keys[d / 8 * BLOCK + j % BLOCK] >> whit_kv_key_shift(4, d) & 15);
+            sum += own[d] * (int32_t)(from.keys[d / 8 * BLOCK + j % BLOCK] >> d % 8 * 4 & 15);
         scores[j] = fmaf((float)(2 * sum - 15 * total), worth, base);
     }
 }
