@@ -47,6 +47,8 @@ typedef struct whit_web_server whit_web_server;
 whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_web_handler *handler,
                            void *user, whit_web_server **server, whit_error *error);
 void whit_web_quiesce(whit_web_server *server); /* accepts nothing more */
+/* Requests whose headers were read and whose replies are not sent to the end. */
+uint32_t whit_web_in_flight(const whit_web_server *server);
 void whit_web_close(whit_web_server *server);
 
 #endif

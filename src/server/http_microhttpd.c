@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <strings.h>
 #include <unistd.h>
@@ -35,6 +36,7 @@ struct whit_web_server {
     struct MHD_Daemon *daemon;
     whit_web_handler *handler;
     void *user;
+    atomic_uint n_in_flight;
 };
 
 /* Of one request. */
@@ -188,6 +190,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         x = calloc(1, sizeof *x);
         if (!x) return MHD_NO;
         x->server = server;
+        atomic_fetch_add(&server->n_in_flight, 1);
         x->body.limit_bytes = WHIT_WEB_MAX_BODY_BYTES;
         server->handler(server->user, &headers, &x->refusal);
         *own = x;
@@ -218,6 +221,7 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **o
     (void)user, (void)connection, (void)why;
     if (x) whit_buf_free(&x->body);
     if (x) whit_buf_free(&x->refusal.body);
+    if (x) atomic_fetch_sub(&x->server->n_in_flight, 1);
     free(x);
     *own = NULL;
 }
@@ -253,6 +257,11 @@ void whit_web_quiesce(whit_web_server *s)
 {
     MHD_socket listening = s->api.quiesce(s->daemon);
     if (listening >= 0) close(listening);
+}
+
+uint32_t whit_web_in_flight(const whit_web_server *s)
+{
+    return atomic_load(&s->n_in_flight);
 }
 
 void whit_web_close(whit_web_server *s)

@@ -39,6 +39,12 @@ void whit_web_quiesce(whit_web_server *server)
     (void)server;
 }
 
+uint32_t whit_web_in_flight(const whit_web_server *server)
+{
+    (void)server;
+    return 0;
+}
+
 void whit_web_close(whit_web_server *server)
 {
     (void)server;

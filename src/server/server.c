@@ -13,11 +13,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "sandbox/sandbox.h"
 #include "server/models.h"
 #include "server/notify.h"
 
-enum { MOST_CONNECTIONS = 256, IDLE_SECONDS = 120 };
+enum { MOST_CONNECTIONS = 256, IDLE_SECONDS = 120, LAST_SECONDS = 10 };
 
 static whit_status listen_unix(const char *path, int *fd, whit_error *error)
 {
@@ -158,8 +159,13 @@ whit_status whit_server_run(const whit_server_options *options, const volatile i
     }
     whit_notify(notify, "STOPPING=1");
     whit_web_quiesce(server);
-    while (*stop == 1 && !whit_models_are_idle(&site)) nanosleep(&moment, NULL);
-    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL); /* the last replies go out */
+    /* The last replies go out; a client that reads or sends too slowly is not waited for. */
+    for (uint64_t idle_ns = 0; *stop == 1; nanosleep(&moment, NULL)) {
+        bool idle = whit_models_are_idle(&site);
+        if (idle && !whit_web_in_flight(server)) break;
+        if (!idle || !idle_ns) idle_ns = whit_now_ns();
+        if (whit_now_ns() - idle_ns > LAST_SECONDS * 1000000000ull) break;
+    }
     whit_web_close(server);
     whit_models_close(&site);
     whit_site_close(&site);
