@@ -51,7 +51,7 @@ class Server:
         check(any(text in line for line in self.said), "it never said", text, self.said)
 
     def ask(self, method, path, body=None, headers=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
         connection.request(method, path, body if body is None else json.dumps(body), headers or {})
         reply = connection.getresponse()
         text = reply.read()
@@ -77,13 +77,13 @@ class Server:
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
-        check(self.process.wait(60) == 0, "the server did not end well", self.said[-3:])
+        check(self.process.wait(120) == 0, "the server did not end well", self.said[-3:])
 
 
 def refused(*arguments):
     """What a server that cannot start says; its exit status is not 0, and it says one line beside that of the sandbox."""
     command = os.environ["WHIT"].split() + ["serve", "--port", "0", *arguments]
-    ended = subprocess.run(command, stderr=subprocess.PIPE, timeout=60, text=True, check=False)
+    ended = subprocess.run(command, stderr=subprocess.PIPE, timeout=120, text=True, check=False)
     said = [line for line in ended.stderr.splitlines() if "in a sandbox" not in line and "no sandbox" not in line]
     check(ended.returncode not in (0, 77) and ended.returncode > 0 and len(said) == 1, arguments, ended)
     return "".join(said)

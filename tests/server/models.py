@@ -172,14 +172,15 @@ def test_replaced():
     server = Server("-m", "served.ndf", "-c", "3200")
     before, whole = server.text("Once upon a time"), []
     stream_slowly(server, whole)
-    answers = []
+    answers, deadline = [], time.time() + 120
     thread = threading.Thread(target=stream_slowly, args=(server, answers))
-    thread.start()
-    time.sleep(0.05)
     shutil.copy("one.ndf", "next.ndf")
+    n_before = server.metric("requests_total")
+    thread.start()
+    while server.metric("requests_total") == n_before and time.time() < deadline:
+        time.sleep(0.005)
     os.replace("next.ndf", "served.ndf")
     server.process.send_signal(signal.SIGHUP)
-    deadline = time.time() + 30
     while server.text("Once upon a time") == before and time.time() < deadline:
         time.sleep(0.02)
     check(run_alone("one.ndf").endswith(server.text()), "the new file is not served")

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 
-server = subprocess.Popen([*os.environ["WHIT"].split(), "serve", "--port", "0", "-t", "2"], stderr=subprocess.PIPE)
+server = subprocess.Popen([*os.environ["WHIT"].split(), "serve", "--port", "0", "-t", "2", "-c", "4096"], stderr=subprocess.PIPE)
 atexit.register(server.kill)  # whatever goes wrong: else the test would never end
 origin = None
 for line in server.stderr:
@@ -91,7 +91,7 @@ def run(script):
 
 
 def wait(script, what):
-    until = time.time() + 30
+    until = time.time() + 120
     while time.time() < until:
         if run("!!(%s)" % script):
             return
@@ -133,7 +133,7 @@ key("Enter", 13, text="\r")
 wait("document.querySelector('.message.assistant .tools')", "an answer")
 first = run("document.querySelector('.message.assistant .text').textContent")
 check(first and len(first) > 3, "the answer is empty:", first)
-check(re.match(r"[1-9]\d* / 512$", run("document.getElementById('used').textContent")), "no context meter")
+check(re.match(r"[1-9]\d* / 4096$", run("document.getElementById('used').textContent")), "no context meter")
 check("tokens/s" in run("document.getElementById('speed').textContent"), "no speed")
 run("[...document.querySelectorAll('.message.assistant button')].find(b => b.textContent === 'Regenerate').click()")
 wait("document.querySelector('.message.assistant .tools') && document.querySelectorAll('.message').length === 2",
@@ -145,9 +145,11 @@ wait("document.querySelector('.message.assistant .tools')", "an answer to the ed
 check(run("document.querySelector('.message.user .text').textContent") == "A cat", "the message is not the edited one")
 picture("desktop", 1100, 700)
 # An answer that takes long is stopped by Esc.
-run("current.sampling = {max_tokens: 1000}; const own = fetch; window.fetch = (a, o) => own(a, o && o.body ? {...o, "
+run("new MutationObserver(() => { window.couldStop ||= !document.getElementById('stop').hidden })"
+    ".observe(document.getElementById('stop'), {attributes: true}); "
+    "current.sampling = {max_tokens: 3500}; const own = fetch; window.fetch = (a, o) => own(a, o && o.body ? {...o, "
     "body: JSON.stringify({...JSON.parse(o.body), ignore_eos: true, logit_bias: {}})} : o); send('And then?')")
-wait("!document.getElementById('stop').hidden", "the button that stops")
+wait("window.couldStop", "the button that stops")
 key("Escape", 27)
 wait("!running", "the end after Esc")
 # Reloaded, it is all there; a script that an answer holds stays text.
@@ -182,8 +184,8 @@ foreign = [url for url in requested if not url.startswith((origin + "/", "data:"
 check(not foreign, "requests left the server:", foreign)
 check(not complaints, "the browser complains:", complaints)
 browser.terminate()
-browser.wait(20)
+browser.wait(60)
 server.send_signal(signal.SIGTERM)
-check(server.wait(20) == 0, "the server did not end well")
+check(server.wait(60) == 0, "the server did not end well")
 shutil.rmtree(folder, ignore_errors=True)
 sys.exit(1 if failed else 0)

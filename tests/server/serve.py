@@ -44,7 +44,7 @@ def start(*arguments):
 
 
 def ask(method, path, body=None, headers=None):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=1200)
     data = body if body is None or isinstance(body, (bytes, str)) else json.dumps(body)
     connection.request(method, path, data, headers or {})
     reply = connection.getresponse()
@@ -300,7 +300,7 @@ def test_tools():
     check(one["choices"][0]["message"]["content"] == "".join(b["text"] for b in two["content"]), one, two)
     test_forced_tools(question)
     server.send_signal(signal.SIGTERM)
-    check(server.wait(20) == 0, "the server did not end well")
+    check(server.wait(60) == 0, "the server did not end well")
     port = before
 
 
@@ -389,7 +389,7 @@ def test_operations():
             os.unlink(name)
     told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     told.bind("notify.socket")
-    told.settimeout(20)
+    told.settimeout(60)
     os.environ["NOTIFY_SOCKET"] = os.path.abspath("notify.socket")
     before, (server, port) = port, start("--log", "requests.log")
     del os.environ["NOTIFY_SOCKET"]
@@ -416,7 +416,7 @@ def test_operations():
         check(len(held) > 1 and (set(held) == {"2"} or any(b"no sandbox" in line for line in said)), "a thread outside of the sandbox", held)
     server.send_signal(signal.SIGTERM)
     check(told.recv(100) == b"STOPPING=1", "systemd is not told of the end")
-    check(server.wait(20) == 0, "the server did not end well")
+    check(server.wait(60) == 0, "the server did not end well")
     text = open("requests.log", encoding="utf-8").read()
     lines = [json.loads(line) for line in text.splitlines()]
     check(os.stat("requests.log").st_mode & 0o777 == 0o600, "who may read the log")
@@ -429,7 +429,7 @@ def test_operations():
     server, port = start("--log", "texts.log", "--log-texts")
     post("/v1/completions", body)
     server.send_signal(signal.SIGTERM)
-    check(server.wait(20) == 0, "the server did not end well")
+    check(server.wait(60) == 0, "the server did not end well")
     line = json.loads(open("texts.log", encoding="utf-8").read())
     check("Once upon a time" in line["request"] and len(line["answers"]) == 1 and line["answers"][0], line)
     port = before
@@ -516,7 +516,7 @@ def test_ollama():
 
 
 def test_page():
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=1200)
     connection.request("GET", "/")
     reply = connection.getresponse()
     text = reply.read().decode()
@@ -671,7 +671,7 @@ def test_infill():
     check(one["usage"]["prompt_tokens"] == len(prompt) == two["tokens_evaluated"], prompt, one, two)
     post("/v1/completions", {"prompt": [1, 2], "suffix": "x"}, 400)
     server.send_signal(signal.SIGTERM)
-    check(server.wait(20) == 0, "the server did not end well")
+    check(server.wait(60) == 0, "the server did not end well")
     port = before
 
 
@@ -689,7 +689,7 @@ def test_variables():
         del os.environ[name]
     os.environ["WHIT_KV"] = "i9"
     command = os.environ.get("SERVER", os.environ["WHIT"] + " serve").split()
-    refused = subprocess.run([*command, "--port", "0"], stderr=subprocess.PIPE, timeout=30, check=False)
+    refused = subprocess.run([*command, "--port", "0"], stderr=subprocess.PIPE, timeout=120, check=False)
     check(refused.returncode == 2 and b"WHIT_KV takes one of" in refused.stderr, refused.stderr)
     del os.environ["WHIT_KV"]
 
@@ -750,7 +750,7 @@ def test_pieces(model):
     check("".join(choice["logprobs"]["tokens"]) == choice["text"] and " a" in choice["logprobs"]["tokens"], choice)
     check(all(len(top) == 2 for top in choice["logprobs"]["top_logprobs"]), choice)
     server.send_signal(signal.SIGTERM)
-    check(server.wait(20) == 0, "the server did not end well")
+    check(server.wait(60) == 0, "the server did not end well")
 
 
 def some_request(rng, i):
@@ -798,7 +798,7 @@ def test_together():
         thread.join()
     for request, a, b in zip(requests, alone, together):
         check(a == b, request, "alone:", a, "together:", b)
-    deadline = time.time() + 20
+    deadline = time.time() + 120
     while metric("requests_processing") and time.time() < deadline:
         time.sleep(0.1)
     check(metric("requests_processing") == 0, "requests of clients that left go on")
@@ -819,7 +819,7 @@ def test_keys(key_file):
     tags = json.loads(ask("GET", "/api/tags", None, {"X-Api-Key": "secret-1"})[1])["models"]
     check(tags[0]["size"] == os.path.getsize(os.environ["SOURCE"] + "/tools/tales/tales.ndf"), tags)
     server.send_signal(signal.SIGTERM)
-    check(server.wait(20) == 0, "the server did not end well")
+    check(server.wait(60) == 0, "the server did not end well")
 
 
 server, port = start()
@@ -843,20 +843,21 @@ test_together()
 result = []
 thread = threading.Thread(target=lambda: result.append(ask("POST", "/v1/completions", json.dumps(
     {"prompt": "Once", "max_tokens": 400, "ignore_eos": True}))))
+n_before, deadline = metric("requests_total"), time.time() + 120
 thread.start()
-while not result and b"\nwhit:requests_processing 0\n" in ask("GET", "/metrics")[1]:
-    time.sleep(0.005)  # until it has begun
+while metric("requests_total") == n_before and time.time() < deadline:
+    time.sleep(0.005)
 server.send_signal(signal.SIGTERM)
 thread.join()
-check(result and result[0][0] in (200, 503), "a request was lost at the end", result)
-check(server.wait(30) == 0, "the server did not end well")
+check(result and result[0][0] == 200, "a request was lost at the end", result)
+check(server.wait(60) == 0, "the server did not end well")
 with open("keys", "w", encoding="ascii") as out:
     out.write("secret-1\nsecret-2\n")
 test_keys("keys")
 with open("long_keys", "w", encoding="ascii") as out:
     out.write("k" * 600 + "\n")
 long_keys = subprocess.run([*os.environ.get("SERVER", os.environ["WHIT"] + " serve").split(), "--port", "0",
-                            "--api-key-file", "long_keys"], stderr=subprocess.PIPE, timeout=30)
+                            "--api-key-file", "long_keys"], stderr=subprocess.PIPE, timeout=120)
 check(long_keys.returncode and b"bytes each" in long_keys.stderr, "half a key is a key", long_keys.stderr)
 shared = os.environ.get("SHARED", "") + "/models/stories260K/stories260K.gguf"
 if os.path.exists(shared):
