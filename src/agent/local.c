@@ -35,9 +35,21 @@ static const char common_rules[] =
     "integer ::= \"-\"? (\"0\" | [1-9] [0-9]{0,8})\n"
     "boolean ::= \"true\" | \"false\"\n";
 
+/* Whether a grammar can hold values to a schema: those of other people's tools ask for more. */
+static bool can_hold(const whit_local_model *l, const char *schema)
+{
+    whit_grammar *grammar = NULL;
+    whit_error ignored;
+    bool can = schema &&
+        whit_grammar_open_json_schema(l->vocabulary, "a property", schema, strlen(schema), &grammar, &ignored) ==
+            WHIT_OK;
+    whit_grammar_close(grammar);
+    return can;
+}
+
 /* A property that is not wanted always may be left out; they come in their order. A value of a type that has
- * no rule here (lists, objects of other tools) is any JSON of its schema. */
-static void write_arguments(whit_buf *out, const json_t *parameters)
+ * no rule here (lists, objects of other tools) is any JSON of its schema, or any at all. */
+static void write_arguments(const whit_local_model *l, whit_buf *out, const json_t *parameters)
 {
     const char *name;
     json_t *property;
@@ -59,7 +71,7 @@ static void write_arguments(whit_buf *out, const json_t *parameters)
             whit_buf_append_str(out, type);
         } else {
             char *schema = json_dumps(property, JSON_COMPACT);
-            whit_buf_printf(out, "%%json %s", schema ? schema : "{}");
+            whit_buf_printf(out, "%%json %s", can_hold(l, schema) ? schema : "{}");
             free(schema);
         }
         whit_buf_append_str(out, must ? "" : ")?");
@@ -68,7 +80,7 @@ static void write_arguments(whit_buf *out, const json_t *parameters)
     whit_buf_append_str(out, " \"}\"");
 }
 
-static whit_status write_grammar(const json_t *tools, whit_buf *out, whit_error *error)
+static whit_status write_grammar(const whit_local_model *l, const json_t *tools, whit_buf *out, whit_error *error)
 {
     size_t i;
     json_t *tool;
@@ -80,7 +92,7 @@ static whit_status write_grammar(const json_t *tools, whit_buf *out, whit_error 
         const json_t *function = json_object_get(tool, "function");
         const char *name = json_string_value(json_object_get(function, "name"));
         whit_buf_printf(out, "tool%zu ::= \"\\\"tool\\\":\\\"%s\\\",\\\"arguments\\\":\" ", i, name ? name : "");
-        write_arguments(out, json_object_get(function, "parameters"));
+        write_arguments(l, out, json_object_get(function, "parameters"));
         whit_buf_append_str(out, "\n");
     }
     whit_buf_append_str(out, common_rules);
@@ -320,7 +332,7 @@ static whit_status ask(void *user, const json_t *messages, const json_t *tools, 
     if (status == WHIT_OK) {
         room = n_ctx - (uint32_t)n_ids;
         if (room > l->options.n_tokens) room = l->options.n_tokens;
-        if (!l->options.no_grammar) status = write_grammar(tools, &gbnf, error);
+        if (!l->options.no_grammar) status = write_grammar(l, tools, &gbnf, error);
     }
     if (status == WHIT_OK && !l->options.no_grammar) {
         status = whit_grammar_open_gbnf(l->vocabulary, "the tools", (const char *)gbnf.data, gbnf.size_bytes, &grammar,

@@ -119,8 +119,44 @@ static void a_beginning_is_computed_once(void **state)
     whit_model_close(model);
 }
 
+/* A tool of an MCP server whose parameters no grammar can hold: its values are any JSON, and the task goes on. */
+static void foreign_schemas_are_no_end(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_model *model;
+    whit_session *session;
+    whit_local_model *local;
+    whit_model_options opening = whit_model_options_default();
+    opening.no_cache = true;
+    assert_ok(whit_model_open(WHIT_SOURCE_DIR "/tools/tales/tales.ndf", &opening, &model, &error), error);
+    whit_session_options wanted = whit_session_options_default();
+    wanted.n_ctx_tokens = 512;
+    wanted.n_threads = 1;
+    assert_ok(whit_session_open(model, &wanted, &session, &error), error);
+    whit_local_options options = {.n_tokens = 64};
+    assert_ok(whit_local_open(model, session, 0, &options, &local, &error), error);
+    whit_agent_model asked = whit_local_as_model(local);
+    json_t *tools =
+        json_loads("[{\"type\": \"function\", \"function\": {\"name\": \"mcp__s__add\", \"parameters\": {"
+                   "\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"number\", \"multipleOf\": 0.1}, "
+                   "\"b\": {\"not\": {}}}, \"required\": [\"a\", \"b\"]}}}]",
+                   0, NULL);
+    json_t *messages = json_pack("[{s:s, s:s}]", "role", "user", "content", "Add."), *answer;
+    assert_non_null(tools);
+    assert_ok(asked.ask(asked.user, messages, tools, &answer, &error), error);
+    assert_true(json_is_true(json_object_get(answer, "formed")));
+    json_decref(answer);
+    json_decref(messages);
+    json_decref(tools);
+    whit_local_close(local);
+    whit_session_close(session);
+    whit_model_close(model);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(answers_parse), cmocka_unit_test(a_beginning_is_computed_once)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(answers_parse), cmocka_unit_test(a_beginning_is_computed_once),
+                                       cmocka_unit_test(foreign_schemas_are_no_end)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
