@@ -48,6 +48,7 @@ struct listener {
     bool verbose;
     json_t *tensors; /* NULL without --json */
     uint64_t total_bytes;
+    uint32_t n_ternary;
 };
 
 static void describe(const whit_tensor_type *type, char *text, size_t text_bytes)
@@ -63,6 +64,8 @@ static void on_tensor(void *user, const whit_convert_tensor_report *report)
     describe(report->from, from, sizeof from);
     describe(report->to, to, sizeof to);
     listener->total_bytes += report->bytes;
+    const uint8_t codec = report->to->codec;
+    listener->n_ternary += codec == WHIT_CODEC_T2 || codec == WHIT_CODEC_T5 || codec == WHIT_CODEC_Q2;
     if (listener->tensors)
         json_array_append_new(listener->tensors,
                               json_pack("{s:s, s:I, s:I, s:s, s:s, s:I}", "name", report->name, "rows",
@@ -154,6 +157,9 @@ static int run(cli_call *call)
     } else {
         cli_progress_end();
         print_notes(&source.notes);
+        if (values->ternary && !listener.n_ternary)
+            cli_note("--codec %s changes nothing: the model has no ternary matrices; 'whit compress' rounds others",
+                     ternary_names[values->ternary]);
         if (values->json)
             cli_print_json(call,
                            json_pack("{s:s, s:s, s:I, s:O}", "source", path, "output", values->output, "tensor_bytes",

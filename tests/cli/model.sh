@@ -41,6 +41,10 @@ if [ -z "${EMULATOR:-}" ]; then # it measures: an emulator takes minutes
     grep -q '^whit: t[25]: this machine decodes [0-9]* billion weights a second of t2, [0-9]* of t5' err ||
         complain "convert --codec auto: $(cat err)"
 fi
+expect 0 whit convert model.gguf -o same.ndf --codec q2
+grep -q "the model has no ternary matrices" err || complain "--codec without anything to do: $(cat err)"
+expect 0 whit convert "$SOURCE/tools/tales/tales.ndf" -o signs.ndf --codec q2
+grep -q "no ternary" err && complain "--codec q2 of a ternary model: $(cat err)"
 expect 2 whit convert model.gguf -o small.ndf --embd x9
 one_line x9
 expect 2 whit convert model.gguf
