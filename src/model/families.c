@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Model families are programs of the array language (src/model/families, docs/arrays.md): they state
- * the forward pass once, by calls of the functions below. The fields of the configuration are variables.
+ * the forward pass once, by calls of the functions below. The fields of the configuration are variables. Ours
+ * are compiled with the library (families/compile.c), others are read and run when a model is opened.
  *
  * A program may come from anybody: its steps and memory are bounded, and it reaches the graph alone. */
 #include "kernels/codec.h"
@@ -8,6 +9,7 @@
 #include "kernels/quat/quat.h"
 #include "lang/core/lang.h"
 #include "model/families.h"
+#include "model/families_compiled.h"
 
 #include <stdio.h>
 
@@ -33,7 +35,7 @@ enum {
 };
 
 /* i integer, f float, t text, h value of the graph. The first integer is the layer, -1 outside them. */
-static const whit_lang_host_function functions[N_FUNCTIONS] = {
+const whit_lang_host_function whit_family_functions[N_FUNCTIONS] = {
     [FN_EMBED] = {"embed", "tti:h"},              /* name, table, rows */
     [FN_RMS_NORM] = {"rms_norm", "ithtf:h"},      /* layer, name, x, weight, eps */
     [FN_HEAD_NORM] = {"head_norm", "ithtif:h"},   /* layer, name, x, weight, head size, eps */
@@ -48,18 +50,20 @@ static const whit_lang_host_function functions[N_FUNCTIONS] = {
     [FN_WHEN] = {"when", "it:t"},                 /* the text where the number is not 0, else "" */
 };
 
+const uint32_t whit_family_n_functions = N_FUNCTIONS;
+
 static whit_status call(void *user, uint32_t function, const whit_lang_argument *a, whit_lang_argument *result,
                         whit_error *error)
 {
     whit_graph *g = user;
     whit_ref ref = 0;
     /* Every integer is a layer, a size or a value. */
-    for (const char *s = functions[function].signature, *begin = s; *s != ':'; s++)
+    for (const char *s = whit_family_functions[function].signature, *begin = s; *s != ':'; s++)
         if (*s == 'i' && (a[s - begin].i < -(s == begin) || a[s - begin].i > INT32_MAX))
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': %lld is no size", functions[function].name,
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': %lld is no size", whit_family_functions[function].name,
                              (long long)a[s - begin].i);
-    if (functions[function].signature[0] == 'i' && a[0].i > UINT16_MAX)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': %lld is no layer", functions[function].name,
+    if (whit_family_functions[function].signature[0] == 'i' && a[0].i > UINT16_MAX)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': %lld is no layer", whit_family_functions[function].name,
                          (long long)a[0].i);
     int layer = (int)a[0].i;
 #define SIZE(k) ((uint32_t)a[k].i)
@@ -90,15 +94,14 @@ static whit_status call(void *user, uint32_t function, const whit_lang_argument 
 
 /* ---- families --------------------------------------------------------------------------------- */
 
-extern const char whit_family_decoder[]; /* of families/decoder.ndl */
-
 static const struct family {
-    const char *name, *file, *program;
+    const char *name;
+    whit_status (*program)(const whit_family_run *run);
 } families[] = {
-    {"llama", "decoder.ndl", whit_family_decoder},
-    {"qwen2", "decoder.ndl", whit_family_decoder},
-    {"qwen3", "decoder.ndl", whit_family_decoder},
-    {"bitnet", "decoder.ndl", whit_family_decoder},
+    {"llama", whit_family_decoder},
+    {"qwen2", whit_family_decoder},
+    {"qwen3", whit_family_decoder},
+    {"bitnet", whit_family_decoder},
 };
 
 static const struct family *find_family(const char *name)
@@ -169,7 +172,7 @@ static whit_status run(const char *name, const char *program, const whit_config 
     whit_lang *lang;
     const whit_cpu any = {0}; /* the same everywhere, and nothing to measure */
     WHIT_TRY(whit_quat_select(&any, NULL, &quat, error));
-    const whit_lang_host host = {functions, N_FUNCTIONS, call, graph};
+    const whit_lang_host host = {whit_family_functions, N_FUNCTIONS, call, graph};
     const whit_lang_options options = {.max_steps = MAX_STEPS,
                                        .max_bytes = MAX_BYTES,
                                        .tier = WHIT_LANG_WALK,
@@ -182,6 +185,18 @@ static whit_status run(const char *name, const char *program, const whit_config 
     if (status == WHIT_OK) status = whit_lang_run(lang, error);
     whit_lang_close(lang);
     return status;
+}
+
+/* A program of ours, which was compiled with the library. */
+static whit_status run_compiled(const struct family *family, const whit_config *config, whit_graph *graph,
+                                whit_error *error)
+{
+    enum { FIELDS_MAX = 64 };
+    whit_lang_argument fields[FIELDS_MAX] = {0};
+    whit_config_number number;
+    for (size_t i = 0; i < FIELDS_MAX && whit_config_number_at(config, i, &number); i++)
+        fields[i] = number.is_float ? (whit_lang_argument){.f = number.f} : (whit_lang_argument){.i = number.i};
+    return family->program(&(whit_family_run){fields, call, graph, error});
 }
 
 whit_status whit_family_build(const whit_config *config, whit_graph *graph)
@@ -202,7 +217,7 @@ whit_status whit_family_build(const whit_config *config, whit_graph *graph)
                       "model family '%s' is not known (known: llama, qwen2, qwen3, bitnet)", config->family);
     else {
         /* What the graph refuses is told without a place: the text is ours. */
-        whit_status status = run(family->file, family->program, config, graph, &error);
+        whit_status status = run_compiled(family, config, graph, &error);
         if (graph->status == WHIT_OK && status != WHIT_OK) {
             graph->status = status;
             *graph->error = error;
