@@ -4,6 +4,9 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,6 +125,16 @@ static whit_status confine(const whit_site *site, whit_error *error)
     return status;
 }
 
+/* Memory that a request had goes back to the system behind it: bodies are mapped by themselves, and the threads of
+ * connections have few heaps between them. */
+static void keep_memory_flat(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 256 << 10); /* else it grows with the largest piece that was freed */
+    mallopt(M_ARENA_MAX, 2);
+#endif
+}
+
 whit_status whit_server_run(const whit_server_options *options, const volatile int *stop, volatile int *reload,
                             void (*ready)(void *user, const char *address), void *user, whit_error *error)
 {
@@ -129,6 +142,7 @@ whit_status whit_server_run(const whit_server_options *options, const volatile i
     whit_web_server *server = NULL;
     char address[400];
     int fd = -1, notify = whit_notify_open();
+    keep_memory_flat();
     snprintf(address, sizeof address, "unix:%s", options->socket_path ? options->socket_path : "");
     whit_status status = whit_models_open(&site, error);
     if (status == WHIT_OK)
