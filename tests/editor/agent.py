@@ -45,7 +45,7 @@ with open("edit.new", "w") as file:
     file.write(f"model_url = {endpoint.url}\nmodel_name = m\n" + "".join(x + "\n" for x in sys.argv[2:]))
 os.rename("edit.new", "edit.conf")
 here = os.stat("edit.conf").st_ino
-for _ in range(600):
+for _ in range(6000):
     time.sleep(0.1)
     try:
         if os.stat("edit.conf").st_ino != here:

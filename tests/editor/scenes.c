@@ -19,7 +19,7 @@
  *     style X Y WORD...      a cell's looks: bold, reverse, underline, colored, plain, ink=RRGGBB, paper=RRGGBB
  *     saved NAME             the lines behind it are what the file must hold; the editor may still run
  *     ended STATUS           the editor has ended
- * What is waited for may take a while on a busy machine; it is looked at until it is so, or 20 s pass. */
+ * What is waited for may take a while on a busy machine; it is looked at until it is so, or a minute passes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -39,7 +39,7 @@
 #include "editor/keys.h"
 #include "whit_config.h"
 
-#define PATIENCE_NS 20000000000ull
+#define PATIENCE_NS 60000000000ull
 #define QUIET_MS    400 /* when writing: the screen is taken once nothing came for so long */
 #define LINES_MAX   4000
 
@@ -307,7 +307,6 @@ static void send_key(const char *name, size_t n)
         text[at] = 0;
     }
     send(text, n_text ? n_text : strlen(text));
-    if (key.code == WHIT_KEY_ESCAPE) usleep(60000); /* what follows is no part of its sequence */
 }
 
 static size_t unescape(const char *from, size_t n, char *to)
@@ -329,7 +328,8 @@ static size_t unescape(const char *from, size_t n, char *to)
     return k;
 }
 
-static void play(const char *at)
+/* seen: a screen is looked at behind the line. */
+static void play(const char *at, bool seen)
 {
     char text[4096], word[32];
     bool paste = false;
@@ -364,6 +364,8 @@ static void play(const char *at)
             button = 64;
         else if (!strcmp(word, "wheel-down"))
             button = 65;
+        else if (!strcmp(word, "Esc") && !(seen && !at[n + strspn(at + n, " ")]))
+            send("\033[27u", 5); /* an escape alone could be the beginning of what follows */
         else
             send_key(at, n);
         at += n;
@@ -596,7 +598,7 @@ int main(int argc, char **argv)
             start(text);
             wait_paint();
         } else if (begins(line, "keys", &rest)) {
-            play(rest);
+            play(rest, i < n_lines && !strcmp(lines[i], "screen"));
         } else if (begins(line, "resize", &rest) && sscanf(rest, "%d %d", &a, &b) == 2) {
             scene.n_columns = a;
             scene.n_rows = b;
