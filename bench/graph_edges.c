@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Prints the edges of a folder's code graph, a line each: "C callee caller file" for calls, "I file included" for
- * imports of the project's own files. For bench/graph_clangd.py. */
+ * imports of the project's own files, "D name file" for functions and types. For bench/graph_clangd.py and
+ * bench/graph_ctags.py. */
 #include "code/graph.h"
 
 #include <stdio.h>
@@ -28,8 +29,11 @@ int main(int argc, char **argv)
         return 1;
     }
     whit_graph_run run = whit_graph_all_symbols(graph);
-    while (whit_graph_next_symbol(graph, &run, &symbol))
+    while (whit_graph_next_symbol(graph, &run, &symbol)) {
+        if (symbol.kind == WHIT_SYMBOL_FUNCTION || symbol.kind == WHIT_SYMBOL_TYPE)
+            printf("D %s %s\n", symbol.name, symbol.file);
         if (symbol.kind == WHIT_SYMBOL_FUNCTION) print_calls(graph, &symbol);
+    }
     for (uint32_t file = 0; file < whit_graph_count(graph).n_files; file++) {
         uint32_t n, first = whit_graph_imports_of(graph, file, &n);
         for (uint32_t i = first; i < first + n; i++) {

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/turns.h"
@@ -262,6 +263,7 @@ static void a_hundred_files_go_back(void **state)
     static char names[FILES][24], before[BYTES + 1], after[BYTES + 1];
     static whit_change changes[FILES];
     uint64_t best_ns = UINT64_MAX;
+    clock_t best_cpu = 0;
     memset(before, 'b', BYTES);
     memset(after, 'a', BYTES);
     for (int i = 0; i < FILES; i++) {
@@ -275,9 +277,12 @@ static void a_hundred_files_go_back(void **state)
         uint32_t number = 0;
         assert_ok(whit_turns_write(journal, changes, FILES, "hundred", &error), error);
         uint64_t begun_ns = whit_now_ns();
+        clock_t begun_cpu = clock();
         assert_ok(whit_turns_undo(journal, &number, false, NULL, NULL, &error), error);
         uint64_t ns = whit_now_ns() - begun_ns;
+        clock_t cpu = clock() - begun_cpu;
         if (ns < best_ns) best_ns = ns;
+        if (!round || cpu < best_cpu) best_cpu = cpu;
         for (int i = 0; i < FILES; i++) {
             whit_buf content = {0};
             bool exists;
@@ -288,7 +293,8 @@ static void a_hundred_files_go_back(void **state)
         }
     }
     whit_turns_close(journal);
-    print_message("%d files of %d bytes are taken back in %.2f ms\n", FILES, BYTES, (double)best_ns / 1e6);
+    print_message("%d files of %d bytes are taken back in %.2f ms, %.2f ms of processor time\n", FILES, BYTES,
+                  (double)best_ns / 1e6, (double)best_cpu * 1e3 / CLOCKS_PER_SEC);
     if (getenv("WHIT_ROLL_BACK_MS")) assert_true((double)best_ns / 1e6 <= atof(getenv("WHIT_ROLL_BACK_MS")));
 }
 
