@@ -4,6 +4,7 @@
 
 #include "base/options.h"
 #include "format/ndf_append.h"
+#include "kv/sound.h"
 #include "runtime/session.h"
 
 #include <errno.h>
@@ -43,6 +44,13 @@ static const whit_tail_view *tail_of(const whit_session_file *file, uint32_t n_b
     return NULL;
 }
 
+/* A file may hold any bytes under its hashes: kernels get such as a cache makes. */
+static whit_status not_made(const whit_session_file *file, whit_error *error)
+{
+    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: blocks of its KV cache are not what any cache holds",
+                     file->log.path);
+}
+
 /* Makes a sequence of a packed cache one that goes on behind a tail, but for its closed blocks. */
 static whit_status read_tail(const whit_session_file *file, const whit_tail_view *tail, whit_error *error)
 {
@@ -55,9 +63,21 @@ static whit_status read_tail(const whit_session_file *file, const whit_tail_view
     if (!data) return whit_fail_memory(error, "a session's tail", (size_t)tail->n_bytes);
     whit_status status = whit_ndf_log_read(&file->log, tail->offset, data, (size_t)tail->n_bytes, error);
     if (status == WHIT_OK) status = whit_kv_begin_at(kv, file->sequence, n_tokens / WHIT_KV_BLOCK_TOKENS, error);
-    if (status == WHIT_OK) whit_kv_tail_load(kv, file->sequence, n_tokens, n_tokens, data);
+    if (status == WHIT_OK) {
+        whit_kv_tail_load(kv, file->sequence, n_tokens, n_tokens, data);
+        if (!whit_kv_tail_is_sound(kv, file->sequence, n_tokens)) status = not_made(file, error);
+    }
     whit_free(file->allocator, data, (size_t)tail->n_bytes);
     return status;
+}
+
+static whit_status read_piece(const whit_session_file *file, uint64_t offset, const whit_kv_piece *piece,
+                              whit_error *error)
+{
+    const whit_kv_class *class = whit_kv_class_of(&file->session->kv, piece->layer);
+    WHIT_TRY(whit_ndf_log_read(&file->log, offset, piece->data, piece->size_bytes, error));
+    return whit_kv_block_is_sound(class->type, class->head_dim, class->rope_pairs, piece->data) ? WHIT_OK
+                                                                                                : not_made(file, error);
 }
 
 /* What is there of the first n_blocks blocks and, in a packed cache, of a tail. */
@@ -75,7 +95,7 @@ static whit_status read_blocks(const whit_session_file *file, uint32_t n_blocks,
     for (uint32_t b = 0; b < n_blocks; b++) {
         uint64_t offset = offsets[b];
         for (whit_kv_piece at = {0}; whit_kv_next_piece(kv, file->sequence, b, &at); offset += at.size_bytes)
-            if (at.data) WHIT_TRY(whit_ndf_log_read(&file->log, offset, at.data, at.size_bytes, error));
+            if (at.data) WHIT_TRY(read_piece(file, offset, &at, error));
     }
     if (n) memcpy(whit_session_tokens_of(s, file->sequence), file->record.ids.data, n * sizeof(int32_t));
     s->positions[file->sequence] = n;

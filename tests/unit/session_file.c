@@ -10,6 +10,7 @@
 #include "format/ndf_verify.h"
 #include "ndf_reseal.h"
 #include "runtime/model.h"
+#include "runtime/session.h"
 #include "runtime/session_frames.h"
 #include "tiny_model.h"
 
@@ -144,8 +145,8 @@ static void goes_on_with_the_same_bits(void **state)
 {
     (void)state;
     whit_error error;
-    const whit_kv_type types[] = {WHIT_KV_F16, WHIT_KV_F32, WHIT_KV_I8, WHIT_KV_K4V2, WHIT_KV_K2V2};
-    for (int t = 0; t < 5; t++)
+    const whit_kv_type types[] = {WHIT_KV_F16, WHIT_KV_F32, WHIT_KV_I8, WHIT_KV_K4V2, WHIT_KV_K2V2, WHIT_KV_BITMAP};
+    for (int t = 0; t < 6; t++)
         for (int only = 0; only < 2; only++) {
             const char *path = in_folder("same.ndf");
             struct talk *whole = load(model, types[t], 0, NULL);
@@ -524,6 +525,50 @@ static void a_full_disk_keeps_what_was_there(void **state)
     unlink(path);
 }
 
+/* A number of a block that a cache would not have made. */
+static void spoil(whit_session *session, whit_kv_type kv, bool in_tail)
+{
+    const whit_kv_class *class = whit_kv_class_of(&session->kv, 0);
+    const uint32_t block = in_tail ? session->positions[0] / WHIT_KV_BLOCK_TOKENS : 0;
+    if (in_tail) class = whit_kv_open_class(class);
+    void *data = whit_kv_class_block(class, session->kv.layers[0].layer, 0, 0, block);
+    if (kv == WHIT_KV_BITMAP && !in_tail)
+        whit_kv_bitmap_arrays(class->head_dim, data).middles[3] = 30000;
+    else if (whit_kv_is_packed(kv) && !in_tail)
+        whit_kv_packed_arrays(kv, class->head_dim, data).units[WHIT_KV_UNIT_TO_WORD] *= 1024;
+    else if (kv == WHIT_KV_I8)
+        whit_kv_block_arrays(kv, class->head_dim, data).value_scales[5] = -1;
+    else
+        whit_kv_block_arrays(WHIT_KV_F16, class->head_dim, data).key_scales[1] *= 0.25f;
+}
+
+/* Hashes say nothing about who wrote a file: numbers that kernels count on are looked at. */
+static void refuses_blocks_that_no_cache_makes(void **state)
+{
+    (void)state;
+    const whit_kv_type types[] = {WHIT_KV_F16, WHIT_KV_I8, WHIT_KV_K4V2, WHIT_KV_K2V2, WHIT_KV_BITMAP};
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        for (int in_tail = 0; in_tail <= whit_kv_is_packed(types[t]); in_tail++) {
+            whit_error error;
+            const char *path = in_folder("spoiled.ndf");
+            struct talk *talk = load(model, types[t], 0, path);
+            whit_session_file *file = talk->file;
+            talk->file = NULL;
+            turn(talk, given, 10, 90, false);
+            spoil(talk->session, types[t], in_tail);
+            whit_session_turn kept = {
+                .struct_bytes = sizeof kept, .ids = talk->ids, .n_given = talk->n, .n_ids = talk->n};
+            assert_ok(whit_session_save(file, &kept, &error), error);
+            talk->file = file;
+            leave(talk);
+            whit_session *session = open_session(model, types[t]);
+            assert_int_equal(whit_session_load(session, 0, path, "text", &file, &error), WHIT_ERROR_FORMAT);
+            assert_non_null(strstr(error.message, "not what any cache holds"));
+            whit_session_close(session);
+            unlink(path);
+        }
+}
+
 static void signs(void **state)
 {
     (void)state;
@@ -581,6 +626,7 @@ int main(void)
         cmocka_unit_test(replay_tells_a_forgery),
         cmocka_unit_test(replay_tells_another_tail),
         cmocka_unit_test(a_full_disk_keeps_what_was_there),
+        cmocka_unit_test(refuses_blocks_that_no_cache_makes),
         cmocka_unit_test(signs),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#include "kv/sound.h"
+
+enum { BLOCK = WHIT_KV_BLOCK_TOKENS };
+
+/* Of steps: what packing makes of numbers that are none is NaN. */
+static bool is_scale(float x)
+{
+    return (x >= 0 && x < INFINITY) || x != x;
+}
+
+static bool is_scales(const float *x, uint32_t n)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < n; i++) all &= is_scale(x[i]);
+    return all;
+}
+
+/* The scale of n f16, `stride` apart. */
+static bool is_f16_scale(float scale, const uint16_t *x, uint32_t n, size_t stride)
+{
+    uint16_t most = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint16_t size = x[i * stride] & 0x7FFF;
+        most = size > most ? size : most;
+    }
+    const float largest = whit_f32_from_f16(most);
+    const uint32_t bits = whit_kv_f16_scale_bits(whit_f32_bits(largest) & 0x7FFFFFFF);
+    return whit_f32_bits(scale) == bits || (scale != scale && bits >= 0x7F800000);
+}
+
+static bool is_sound_f16(uint32_t head_dim, const void *block)
+{
+    const whit_kv_arrays at = whit_kv_block_arrays(WHIT_KV_F16, head_dim, block);
+    const uint16_t *keys = at.keys, *values = at.values;
+    for (uint32_t j = 0; j < BLOCK; j++)
+        if (!is_f16_scale(at.key_scales[j], keys + j, head_dim, BLOCK) ||
+            !is_f16_scale(at.value_scales[j], values + (size_t)j * head_dim, head_dim, 1))
+            return false;
+    return true;
+}
+
+/* Words of keys are at most 2,047 and what rounding adds, and are worth what they are made by. */
+static bool is_sound_packed(whit_kv_type type, uint32_t head_dim, uint32_t rope_pairs, const void *block)
+{
+    const whit_kv_packed at = whit_kv_packed_arrays(type, head_dim, block);
+    const float unit = at.units[WHIT_KV_UNIT_KEY_STEP], word = at.units[WHIT_KV_UNIT_WORD],
+                to_word = at.units[WHIT_KV_UNIT_TO_WORD];
+    const float n_levels = (float)((1u << whit_kv_key_bits(type)) - 1);
+    if (!(unit >= 0 && unit < INFINITY) || !is_scale(word) || !is_scale(at.units[WHIT_KV_UNIT_VALUE_STEP]))
+        return false;
+    const float expected = word > 0 ? whit_f32_from_bits(whit_kv_f16_factor_bits(whit_f32_bits(word))) : 0;
+    if (whit_f32_bits(to_word) != whit_f32_bits(expected) || !(to_word < INFINITY)) return false;
+    float reach[WHIT_KV_MAX_HEAD_DIM], largest = 0;
+    for (uint32_t d = 0; d < head_dim; d++) {
+        const float least = whit_f32_from_f16(at.key_least[d]);
+        const float most = fabsf(least + n_levels * ((float)at.key_steps[d] * unit));
+        reach[d] = most > fabsf(least) ? most : fabsf(least);
+        if (!(reach[d] < INFINITY)) return false;
+    }
+    for (uint32_t d = 0; d < head_dim; d++) {
+        const float sum = d < rope_pairs ? reach[d] + reach[d + rope_pairs] : reach[d];
+        largest = sum > largest ? sum : largest;
+    }
+    return largest * to_word <= WHIT_KV_QUERY_MAX + 1;
+}
+
+static bool is_sound_bitmap(uint32_t head_dim, const void *block)
+{
+    const whit_kv_bitmap at = whit_kv_bitmap_arrays(head_dim, block);
+    bool is_sound = at.units[WHIT_KV_BITMAP_KEY_STEP] >= 0 && at.units[WHIT_KV_BITMAP_KEY_STEP] < INFINITY &&
+        is_scale(at.units[WHIT_KV_BITMAP_MIDDLE]) && is_scale(at.units[WHIT_KV_BITMAP_VALUE_STEP]);
+    const int16_t most = (int16_t)WHIT_KV_QUERY_MAX + 1;
+    for (uint32_t d = 0; d < head_dim; d++) is_sound &= at.middles[d] >= -most && at.middles[d] <= most;
+    return is_sound;
+}
+
+bool whit_kv_block_is_sound(whit_kv_type type, uint32_t head_dim, uint32_t rope_pairs, const void *block)
+{
+    if (type == WHIT_KV_F32) return true;
+    if (type == WHIT_KV_F16) return is_sound_f16(head_dim, block);
+    if (type == WHIT_KV_BITMAP) return is_sound_bitmap(head_dim, block);
+    if (whit_kv_is_packed(type)) return is_sound_packed(type, head_dim, rope_pairs, block);
+    return is_scales(whit_kv_block_arrays(type, head_dim, block).key_scales, 2 * BLOCK);
+}
+
+/* Open blocks of a class, or its sinks. */
+static bool is_sound_class(const whit_kv_class *class, uint32_t sequence, uint32_t n_tokens)
+{
+    const bool is_open = class->role == WHIT_KV_ROLE_OPEN;
+    const uint32_t begin = is_open ? class->first[sequence] : 0;
+    const uint32_t end = is_open ? (n_tokens + BLOCK - 1) / BLOCK : n_tokens >= BLOCK;
+    for (uint32_t b = begin; b < end; b++)
+        for (uint32_t layer = 0; layer < class->pool.n_layers; layer++)
+            for (uint32_t head = 0; head < class->pool.n_kv_heads; head++) {
+                const void *block = whit_kv_class_block(class, layer, head, sequence, b);
+                if (is_open ? !is_sound_f16(class->head_dim, block)
+                            : !is_scales(whit_kv_sinks_arrays(class->head_dim, block).key_scales, 2 * WHIT_KV_SINKS))
+                    return false;
+            }
+    return true;
+}
+
+bool whit_kv_tail_is_sound(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens)
+{
+    for (uint32_t c = 0; c < kv->n_classes; c++)
+        if (kv->classes[c].role != WHIT_KV_ROLE_LAYERS && !is_sound_class(&kv->classes[c], sequence, n_tokens))
+            return false;
+    return true;
+}
