@@ -346,6 +346,18 @@ static void test_quaternary_loops(void **state)
             }
 }
 
+/* Divisions that are known to leave no remainder, and such as look like them. */
+static void test_exact_divisions(void **state)
+{
+    (void)state;
+    alike("let s = 0\nlet n = -1000\nlet m = 0\nfor i in 0..2000 { n = i - 1000\n if n % 8 == 0 { n = n / 4 }\n s = s "
+          "* 3 + n\n"
+          "m = i - 777\n if m % 2 == 0 { m = m / 8 } else { m = 5 * m + 1 }\n s = s * 3 + m\n"
+          "n = i - 555\n if n % 4 != 0 { n = n / 2 }\n s = s * 3 + n\n"
+          "m = i - 333\n if n % 4 == 0 { m = n / 4 }\n s = s * 3 + m\n"
+          "n = i - 99\n if n % 2 == 0 { n += 1\n n = n / 2 }\n s = s * 3 + n }\n");
+}
+
 /* Every operation that machine code has, at lengths around its blocks, over what is no number too. */
 static void test_vectors(void **state)
 {
@@ -383,8 +395,8 @@ int main(void)
     whit_cpu cpu;
     whit_cpu_detect(&cpu);
     if (whit_quat_select(&cpu, NULL, &kernels, NULL) != WHIT_OK) return 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_encoder), cmocka_unit_test(test_pages),
-                                       cmocka_unit_test(test_denied), cmocka_unit_test(test_quaternary_loops),
-                                       cmocka_unit_test(test_vectors)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_encoder),         cmocka_unit_test(test_pages),
+                                       cmocka_unit_test(test_denied),          cmocka_unit_test(test_quaternary_loops),
+                                       cmocka_unit_test(test_exact_divisions), cmocka_unit_test(test_vectors)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

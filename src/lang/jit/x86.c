@@ -45,6 +45,7 @@ struct compiler {
     struct aside asides[FIXES_MAX];
     uint32_t n_asides;
     struct loop *loop;
+    const lang_node *exact; /* a division that leaves no remainder */
     const lang_compiler *outer;
     bool failed;
 };
@@ -235,6 +236,19 @@ static bool is_parity(const lang_node *e)
         (a->b->i & (a->b->i - 1)) == 0;
 }
 
+/* x / d at the beginning of what runs only where x % (a multiple of d) is 0; NULL where there is none. */
+static const lang_node *exact_division(const lang_node *branch)
+{
+    const lang_node *condition = branch->a, *s = branch->b;
+    if (condition->kind != NODE_BINARY || condition->op != OP_EQ || !is_parity(condition)) return NULL;
+    while (s && s->kind == NODE_BLOCK) s = s->a;
+    const lang_node *x = condition->a->a, *e = s && s->kind == NODE_ASSIGN ? s->a : NULL;
+    bool divides = x->kind == NODE_SLOT && e && e->kind == NODE_BINARY && e->op == OP_DIV && e->a->kind == NODE_SLOT &&
+        e->a->slot == x->slot && e->b->kind == NODE_INT;
+    int64_t d = divides ? e->b->i : 0;
+    return d > 1 && (d & (d - 1)) == 0 && d <= condition->a->b->i ? e : NULL;
+}
+
 /* Flags of a compared with b. */
 static void compare(struct compiler *c, const lang_node *e)
 {
@@ -316,6 +330,11 @@ static void divide(struct compiler *c, const lang_node *e)
 {
     jit_code *code = &c->code;
     bool remainder = e->op == OP_MOD;
+    if (e == c->exact) {
+        evaluate(c, e->a);
+        jit_shift_imm(code, SHIFT_SAR, RAX, (unsigned)__builtin_ctzll((uint64_t)e->b->i));
+        return;
+    }
     if (e->b->kind == NODE_INT && e->b->i >= 2) {
         evaluate(c, e->a);
         divide_by(c, remainder, e->b->i);
@@ -346,7 +365,7 @@ static void evaluate_binary(struct compiler *c, const lang_node *e)
     int alu = alu_of(e->op);
     bool commutes = e->op == OP_ADD || e->op == OP_AND || e->op == OP_OR || e->op == OP_XOR || e->op == OP_MUL;
     const lang_node *a = e->a, *b = e->b;
-    if (commutes && is_simple(a) && !is_simple(b)) {
+    if (commutes && is_simple(a) && (!is_simple(b) || a->kind == NODE_INT)) {
         a = e->b;
         b = e->a;
     }
@@ -484,6 +503,10 @@ static void assign(struct compiler *c, const lang_node *s)
         }
         return;
     }
+    if (v->reg >= 0 && e == c->exact && e->a->slot == s->slot) {
+        jit_shift_imm(&c->code, SHIFT_SAR, (jit_reg)v->reg, (unsigned)__builtin_ctzll((uint64_t)e->b->i));
+        return;
+    }
     if (v->reg >= 0 && is_simple(e)) {
         load_simple(c, (jit_reg)v->reg, e);
         return;
@@ -594,6 +617,7 @@ static void statement(struct compiler *c, const lang_node *s)
         return;
     case NODE_IF:
         otherwise = jump_unless(c, s->a);
+        c->exact = exact_division(s);
         statement(c, s->b);
         if (s->c) {
             done = jit_jump(code);
