@@ -21,7 +21,7 @@
 #include "server/models.h"
 #include "server/notify.h"
 
-enum { MOST_CONNECTIONS = 256, IDLE_SECONDS = 120, LAST_SECONDS = 10 };
+enum { MOST_CONNECTIONS = 256, IDLE_SECONDS = 120, LAST_SECONDS = 10, TRIM_SECONDS = 20 };
 
 static whit_status listen_unix(const char *path, int *fd, whit_error *error)
 {
@@ -135,6 +135,13 @@ static void keep_memory_flat(void)
 #endif
 }
 
+static void trim_memory(void)
+{
+#ifdef __GLIBC__
+    (void)malloc_trim(0);
+#endif
+}
+
 whit_status whit_server_run(const whit_server_options *options, const volatile int *stop, volatile int *reload,
                             void (*ready)(void *user, const char *address), void *user, whit_error *error)
 {
@@ -164,7 +171,11 @@ whit_status whit_server_run(const whit_server_options *options, const volatile i
     ready(user, address);
     whit_notify(notify, "READY=1");
     const struct timespec moment = {.tv_nsec = 50000000};
-    while (*stop == 0) {
+    for (uint64_t trimmed_ns = whit_now_ns(); *stop == 0;) {
+        if (whit_now_ns() - trimmed_ns > TRIM_SECONDS * 1000000000ull) {
+            trim_memory();
+            trimmed_ns = whit_now_ns();
+        }
         if (*reload) {
             *reload = 0;
             whit_models_reload(&site);
