@@ -129,7 +129,9 @@ bool whit_lang_asm(const whit_lang *vm, whit_buf *out)
     if (vm->n_jit_pages > vm->n_jit_before)
         vm->options.jit->list(vm, vm->n_jit_before, out);
     else
-        whit_buf_append_str(out, "no machine code: there is no loop over integers that is run, or the tier is lower\n");
+        whit_buf_append_str(out,
+                            "no machine code: nothing that runs is a loop over integers or arithmetic of vectors, or "
+                            "the tier is lower\n");
     return !out->failed;
 }
 
