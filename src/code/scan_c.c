@@ -369,6 +369,7 @@ static void open_brace(struct c *c)
     }
     int function = function_name(c), name = type_name(c, &is_enum, &is_type, &is_space);
     bool is_extern = c->n_tokens == 2 && scan_is(scan, c->tokens[0], "extern") && c->tokens[1].kind == '"';
+    if (is_type && has_word(c, "typedef")) function = -1; /* a macro's call without a semicolon stands in front */
     if (is_extern || (is_space && function < 0)) {
         open_scope(c, CONTAINER, parent);
         forget(c);
@@ -386,6 +387,45 @@ static void open_brace(struct c *c)
         forget(c);
     } else {
         open_scope(c, LIST, parent);
+    }
+}
+
+/* The name that a typedef of a function, or of a pointer to one, has in brackets in front of its parameters:
+ * "(NAME)(...)", "(CONVENTION *NAME)(...)". A token; -1 for none. */
+static int bracketed_name(const struct c *c)
+{
+    for (unsigned i = 1; i < c->n_tokens; i++) {
+        if (c->tokens[i].kind != '(') continue;
+        int name = -1, depth = 0;
+        unsigned end = i;
+        for (; end < c->n_tokens; end++) {
+            depth += (c->tokens[end].kind == '(') - (c->tokens[end].kind == ')');
+            if (!depth) break;
+            if (is_name(c, c->tokens[end])) name = (int)end;
+        }
+        if (end + 1 < c->n_tokens && c->tokens[end + 1].kind == '(') return name;
+        i = end;
+    }
+    return -1;
+}
+
+/* The further names of a typedef: "A, *B, C[2]". */
+static void define_others(struct c *c, uint32_t parent)
+{
+    int depth = 0, name = -1;
+    bool behind_comma = false;
+    for (unsigned i = 0; i <= c->n_tokens; i++) {
+        int kind = i < c->n_tokens ? c->tokens[i].kind : ',';
+        if (kind == '(' || kind == '[') depth++;
+        if (kind == ')' || kind == ']') depth--;
+        if (depth) continue;
+        if (kind == ',') {
+            if (behind_comma && name >= 0) scan_define(c->scan, c->tokens[name], WHIT_SYMBOL_TYPE, parent);
+            behind_comma = true;
+            name = -1;
+        } else if (is_name(c, c->tokens[i])) {
+            name = (int)i;
+        }
     }
 }
 
@@ -412,8 +452,11 @@ static void end_declaration(struct c *c, bool typedef_of_type)
         if (!depth && token.kind == ',') break;
     }
     if (is_typedef) {
-        int chosen = pointer >= 0 ? pointer : function >= 0 ? function : name;
+        int bracketed = bracketed_name(c);
+        bool of_macro = name > function && (name + 1 == (int)c->n_tokens || c->tokens[name + 1].kind == ',');
+        int chosen = pointer >= 0 ? pointer : bracketed >= 0 ? bracketed : of_macro || function < 0 ? name : function;
         if (chosen >= 0) scan_define(scan, c->tokens[chosen], WHIT_SYMBOL_TYPE, parent);
+        define_others(c, parent);
     } else if (function < 0 && !member && !is_extern && c->n_tokens > 1 && (pointer >= 0 || name > 0) &&
                !has_word(c, "using")) {
         /* "struct name;" only says that there is one. */

@@ -54,7 +54,11 @@ static const char c_source[] =
     "struct pair {\n    int a, b;\n    struct inner { int c; } in;\n};\n"
     "typedef struct pair pair_thing;\n"
     "typedef int (*callback)(int);\n"
+    "typedef int (CONVENTION *convened)(int a);\ntypedef int (FASTP quickened)(int a);\ntypedef void "
+    "(plain_function)(int);\n"
     "typedef enum color { RED, GREEN = 2 } color;\n"
+    "MACRO_CALL(x)\ntypedef struct behind { int a; } behind_one, *behind_pointer;\n"
+    "typedef LIST_OF(behind) behind_list;\n"
     "int prototype(int a);\n"
     "static int twice(int x)\n{\n    return 2 * x;\n}\n"
     "#if A\nint choose(int a) {\n#else\nint choose(long a) {\n#endif\n    return twice(a) + TWICE(1);\n}\n"
@@ -98,7 +102,9 @@ static void test_languages(void **state)
                                "one",   "put",    "helper", "build", "clean", "Get"};
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         if (!find(graph, functions[i], WHIT_SYMBOL_FUNCTION, &symbol)) fail_msg("no function %s", functions[i]);
-    const char *types[] = {"pair", "inner", "pair_thing", "callback", "color", "local", "Tree", "Ring"};
+    const char *types[] = {"pair",        "inner",          "pair_thing", "callback",   "convened",
+                           "quickened",   "plain_function", "behind",     "behind_one", "behind_pointer",
+                           "behind_list", "color",          "local",      "Tree",       "Ring"};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (!find(graph, types[i], WHIT_SYMBOL_TYPE, &symbol)) fail_msg("no type %s", types[i]);
     const char *others[] = {"not_here", "nor_here", "no", "prototype", "forward", "ignored_function"};
@@ -113,8 +119,8 @@ static void test_languages(void **state)
     assert_true(find(graph, "GREEN", WHIT_SYMBOL_VARIABLE, &symbol));
     assert_true(find(graph, "LIMIT", WHIT_SYMBOL_VARIABLE, &symbol));
     assert_true(find(graph, "twice", WHIT_SYMBOL_FUNCTION, &symbol));
-    assert_int_equal(symbol.line, 14);
-    assert_int_equal(symbol.end_line, 17);
+    assert_int_equal(symbol.line, 20);
+    assert_int_equal(symbol.end_line, 23);
     assert_string_equal(symbol.file, "main.c");
     assert_true(symbol.is_local);
     assert_int_equal(calls_from(graph, "twice", "choose"), 1);
