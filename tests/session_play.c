@@ -506,8 +506,8 @@ static bool overfill(life *l)
 }
 
 /* Where a sequence stands that was to have n tokens of one which has had `most`: a model with windows, and an endless
- * session, keep 128 more than they see, a packed cache 47, and go further back where they have left it; what is found then was computed with
- * what is mounted. */
+ * session, keep 128 more than they see, a packed cache 47, and go further back where they have left it; what is found
+ * then was computed with what is mounted. */
 static bool stands(life *l, uint32_t at, uint32_t n, uint32_t most)
 {
     sequence *s = &l->sequences[at];

@@ -67,8 +67,7 @@ static void words_of(whit_kv_type type, const void *block, uint32_t head_dim, co
     for (uint32_t j = 0; j < BLOCK; j++, words += head_dim) {
         float x[WHIT_KV_MAX_HEAD_DIM];
         for (uint32_t d = 0; d < head_dim; d++) {
-            const uint32_t code =
-                from.keys[d / n_channels * BLOCK + j] >> d % n_channels * bits & ((1u << bits) - 1);
+            const uint32_t code = from.keys[d / n_channels * BLOCK + j] >> d % n_channels * bits & ((1u << bits) - 1);
             const float step = (float)from.key_steps[d] * from.units[WHIT_KV_UNIT_KEY_STEP];
             x[d] = fmaf((float)code, step * from.units[WHIT_KV_UNIT_TO_WORD],
                         whit_f32_from_f16(from.key_least[d]) * from.units[WHIT_KV_UNIT_TO_WORD]);
