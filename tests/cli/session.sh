@@ -31,7 +31,7 @@ for keep in blocks none; do
     done
 done
 # ---- packed caches: closed blocks and the tail of each turn, and the replay at every level
-for kv in k4v2 k2v2; do
+for kv in bitmap k4v2 k2v2; do
     for keep in blocks none; do
         rm -f p.ndf
         say_packed="whit run -m model.ndf --no-display-prompt --ignore-eos --session p.ndf --kv $kv --session-kv $keep"
@@ -89,7 +89,7 @@ printf '/clear\n' | whit chat -m model.ndf --session c.ndf >out 2>err || complai
 printf '/save empty.json\n' | whit chat -m model.ndf --session c.ndf >out 2>err || complain "$(cat err)"
 grep -q '"messages": \[{"role": "system"[^{]*\]' empty.json || complain "/clear was not kept: $(cat empty.json)"
 # With packed caches a chat goes back to marks: the same answers in one call and in three.
-for kv in k4v2 k2v2; do
+for kv in bitmap k4v2 k2v2; do
     rm -f q.ndf
     chat="whit chat -m model.ndf -n 40 --temp 0 --kv $kv --kv-window 0 --spec 5"
     printf '%b' "$lines" | $chat >whole 2>err || complain "$(cat err)"

@@ -76,9 +76,9 @@ static void goes_back_to_marks(void **state)
     (void)state;
     whit_error error;
     static const uint32_t places[] = {1, 17, 63, 64, 65, 80, 81, 300, 512, 575, 640};
-    for (int t = 0; t < 4; t++) {
-        const whit_kv_type kv = t % 2 ? WHIT_KV_K2V2 : WHIT_KV_K4V2;
-        const uint32_t window = (uint32_t)t / 2;
+    for (int t = 0; t < 6; t++) {
+        const whit_kv_type kv = (whit_kv_type)(WHIT_KV_K4V2 + t % 3);
+        const uint32_t window = (uint32_t)t / 3;
         whit_session *session = open_session(kv, window, 3, N_CTX, 4), *plain = open_session(kv, window, 1, N_CTX, 0);
         for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
             const uint32_t at = places[i];
@@ -158,7 +158,8 @@ static void one_prompt_serves_eight(void **state)
     (void)state;
     enum { N_SEQUENCES = 8, N = PROMPT + 20, N_BLOCKS = PROMPT / 64 };
     whit_error error;
-    static const whit_kv_type types[] = {WHIT_KV_F16, WHIT_KV_F32, WHIT_KV_I8, WHIT_KV_K4V2, WHIT_KV_K2V2};
+    static const whit_kv_type types[] = {WHIT_KV_F16,  WHIT_KV_F32,  WHIT_KV_I8,
+                                         WHIT_KV_K4V2, WHIT_KV_K2V2, WHIT_KV_BITMAP};
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
         whit_session *session = open_session(types[t], 1, N_SEQUENCES, N, 4);
         whit_session *plain = open_session(types[t], 1, 1, N, 0);
