@@ -16,6 +16,7 @@
 #   make test-clients    openai, ollama, LangChain, AI SDK and Anthropic's client for Node
 #                        against build/whit serve; npm fetches them
 #   make tales           trains the built-in model anew, from nothing, into build/tales
+#   make recall          trains the model of the test `recall` anew, into build/recall
 #   make grammars        tree-sitter grammars for the editor, into ~/.local/share/whit/grammars
 #   make install         PREFIX=/usr/local, DESTDIR=
 #   make uninstall       removes what that put there: the same PREFIX and DESTDIR
@@ -30,7 +31,7 @@ PROMPT ?= Once upon a time
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS) $(if $(TESTS),-R '$(TESTS)')
 
-.PHONY: build deps run tales test test-release test-asan test-tsan test-aarch64 test-long test-clients grammars bench distilled fuzz install uninstall static fmt clean
+.PHONY: build deps run tales recall test test-release test-asan test-tsan test-aarch64 test-long test-clients grammars bench distilled fuzz install uninstall static fmt clean
 .NOTPARALLEL:
 
 build:
@@ -53,6 +54,11 @@ tales:
 	@tools/deps install run
 	@tools/build release
 	@tools/tales/make
+
+recall:
+	@tools/deps install run
+	@tools/build release
+	@tools/lockers/make
 
 # One run of CTest over both builds, so that its summary counts everything. Tests of one name would share their
 # properties, which program they run among them, so those of the second build get names of their own.
