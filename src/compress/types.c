@@ -8,7 +8,7 @@
 
 #define GROUP           128
 #define MOST_OUTLIERS   0.003 /* of a matrix's weights */
-#define LEAST_OUTLIERS  0.0005
+#define LEAST_OUTLIERS  0.0002
 #define MOST_PLANE      0.125 /* of a matrix's columns */
 #define RANK            16
 #define LEAST_OF_A_PAIR 1024  /* rows and columns */
@@ -160,8 +160,9 @@ static double count_bits(const whit_compress_types *t, double *elems, double *ea
         bits += plane_bits(t, &type) + pair_bits(&type, rank_of(t, &type));
         if (type.n_cols > OUTLIER_COLS) continue;
         uint32_t n_tiles = whit_codec_geometry(&type).n_tiles;
-        *each += 8.0 * n * (whit_outlier_column_bytes(type.n_cols) + 1);
-        *heads += 8.0 * (double)(whit_outliers_head_bytes(n_tiles) + (2ull * WHIT_OUTLIERS_HEAD_UNITS + 1) * n_tiles);
+        uint32_t column_bytes = whit_outlier_column_bytes(type.n_cols), odd = column_bytes % 2 ? 0 : 1;
+        *each += 8.0 * n * (column_bytes + 1);
+        *heads += 8.0 * (double)(whit_outliers_head_bytes(n_tiles) + (2ull * WHIT_OUTLIERS_HEAD_UNITS + odd) * n_tiles);
     }
     return bits;
 }
