@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#define ROWS  32  /* of an item of work */
+#define ROWS  64  /* of an item of work */
 #define BLOCK 128 /* columns whose errors are pushed on at once, whole groups at least */
 
 /* Everything in the order of the walk; groups by their place in it. */
@@ -14,7 +14,7 @@ struct walk {
     whit_solve *s;
     const whit_blas *blas;
     const whit_allocator *allocator;
-    uint32_t m, n, n_groups, n_fields;
+    uint32_t m, n, n_groups, n_fields, widest; /* widest: columns of a group */
     const float *h, *u, *held_h;
     float *permuted_h, *permuted_held;
     uint32_t *begin;  /* (n_groups + 1) of each group in the walk */
@@ -129,82 +129,146 @@ static void multiply_rows(const struct walk *k, uint32_t worker, const float *ro
             .m = n_rows, .n = k->n, .k = k->n, .a = rows, .lda = k->n, .b = h, .ldb = k->n, .c = out, .ldc = k->n});
 }
 
-/* Every code of the row to its best level, given r = H (q - w). */
-static void move_codes(const struct walk *k, uint32_t row, float *r)
+/* r (n_rows, n) in columns [begin, end) += delta (n_rows, the group's columns; n apart) times the group's rows of H. */
+static void push_on(const struct walk *k, uint32_t worker, const float *delta, uint32_t n_rows, uint32_t group,
+                    uint32_t begin, uint32_t end, float *r)
 {
-    const whit_loops *loops = k->blas->loops;
-    for (uint32_t group = 0; group < k->n_groups; group++) {
-        whit_levels levels = whit_levels_at(k->s->type->codec, k->fields + ((size_t)row * k->n_groups + group) * 2);
-        for (uint32_t j = k->begin[group]; j < k->begin[group + 1]; j++) {
-            const float *h = k->h + (size_t)j * k->n;
-            size_t at = (size_t)row * k->n + j;
-            uint32_t level = whit_levels_nearest(&levels, k->values[at] - r[j] / h[j]);
-            if (level == k->levels[at]) continue;
-            float delta = levels.value[level] - k->values[at];
-            k->levels[at] = (uint8_t)level;
-            k->values[at] = levels.value[level];
-            loops->add_scaled(r, h, delta, k->n);
-        }
-    }
+    uint32_t from = k->begin[group];
+    if (begin == end) return;
+    whit_blas_multiply(k->blas, worker,
+                       &(whit_product){.m = n_rows,
+                                       .n = end - begin,
+                                       .k = k->begin[group + 1] - from,
+                                       .a = delta,
+                                       .lda = k->n,
+                                       .b = k->h + (size_t)from * k->n + begin,
+                                       .ldb = k->n,
+                                       .beta = 1,
+                                       .c = r + begin,
+                                       .ldc = k->n});
 }
 
-/* Least squares under H for the scales of each group in turn, the others as they are. */
-static void refit_scales(const struct walk *k, uint32_t row, float *r, float *first, float *second, float *product)
+/* Every code of a row's group to its best level, given r = H (q - w), which is kept up in the group's own columns;
+ * delta: by how much each value moved. Whether any did. */
+static bool move_codes(const struct walk *k, uint32_t row, uint32_t group, float *r, float *delta)
+{
+    const whit_loops *loops = k->blas->loops;
+    whit_levels levels = whit_levels_at(k->s->type->codec, k->fields + ((size_t)row * k->n_groups + group) * 2);
+    uint32_t from = k->begin[group], to = k->begin[group + 1];
+    bool moved = false;
+    for (uint32_t j = from; j < to; j++) {
+        const float *h = k->h + (size_t)j * k->n;
+        size_t at = (size_t)row * k->n + j;
+        uint32_t level = whit_levels_nearest(&levels, k->values[at] - r[j] / h[j]);
+        delta[j - from] = 0;
+        if (level == k->levels[at]) continue;
+        delta[j - from] = levels.value[level] - k->values[at];
+        k->levels[at] = (uint8_t)level;
+        k->values[at] = levels.value[level];
+        loops->add_scaled(r + from, h + from, delta[j - from], to - from);
+        moved = true;
+    }
+    return moved;
+}
+
+/* What a group's scales stand in front of, (n_rows, columns of the group) each, and these times H within the group. */
+struct parts {
+    float *first, *second, *first_h, *second_h;
+};
+
+static void find_parts(const struct walk *k, uint32_t worker, uint32_t row, uint32_t n_rows, uint32_t group,
+                       const struct parts *p)
+{
+    uint8_t codec = k->s->type->codec;
+    uint32_t from = k->begin[group], n = k->begin[group + 1] - from;
+    for (uint32_t i = 0; i < n_rows; i++) {
+        const uint8_t *level = k->levels + (size_t)(row + i) * k->n + from;
+        whit_levels levels = whit_levels_at(codec, k->fields + ((size_t)(row + i) * k->n_groups + group) * 2);
+        for (uint32_t j = 0; j < n; j++) {
+            p->first[(size_t)i * n + j] = levels.first[level[j]];
+            p->second[(size_t)i * n + j] = levels.second[level[j]];
+        }
+    }
+    whit_product product = {.m = n_rows,
+                            .n = n,
+                            .k = n,
+                            .a = p->first,
+                            .lda = n,
+                            .b = k->h + (size_t)from * k->n + from,
+                            .ldb = k->n,
+                            .c = p->first_h,
+                            .ldc = n};
+    whit_blas_multiply(k->blas, worker, &product);
+    product.a = p->second, product.c = p->second_h;
+    if (codec == WHIT_CODEC_Q2) whit_blas_multiply(k->blas, worker, &product);
+}
+
+/* Least squares under H for the scales of row i of the parts, the other groups as they are; delta as in move_codes. */
+static bool refit_scales(const struct walk *k, uint32_t row, uint32_t group, const struct parts *p, uint32_t i,
+                         const float *r, float *delta)
 {
     const whit_loops *loops = k->blas->loops;
     uint8_t codec = k->s->type->codec;
     bool both = codec == WHIT_CODEC_Q2;
-    for (uint32_t group = 0; group < k->n_groups; group++) {
-        uint32_t from = k->begin[group], n = k->begin[group + 1] - from;
-        float *stored = k->fields + ((size_t)row * k->n_groups + group) * 2;
-        whit_levels levels = whit_levels_at(codec, stored);
-        const uint8_t *level = k->levels + (size_t)row * k->n + from;
-        for (uint32_t j = 0; j < n; j++) {
-            first[j] = levels.first[level[j]];
-            second[j] = levels.second[level[j]];
-        }
-        double ff = 0, fs = 0, ss = 0, fr = (double)loops->dot(first, r + from, n),
-               sr = both ? (double)loops->dot(second, r + from, n) : 0;
-        for (uint32_t j = 0; j < n; j++) {
-            const float *h = k->h + (size_t)(from + j) * k->n + from;
-            float hf = loops->dot(h, first, n), hs = both ? loops->dot(h, second, n) : 0;
-            ff += (double)(first[j] * hf), fs += (double)(second[j] * hf), ss += (double)(second[j] * hs);
-        }
-        double determinant = ff * ss - fs * fs;
-        float scales[2] = {stored[0], stored[1]}, after[2];
-        if (both && determinant > 1e-6 * ff * ss) {
-            scales[0] -= (float)((ss * fr - fs * sr) / determinant);
-            scales[1] -= (float)((ff * sr - fs * fr) / determinant);
-        } else if (!both && ff > 0) {
-            scales[0] -= (float)(fr / ff);
-        }
-        if (!(scales[0] > 0) || !isfinite(scales[1])) continue;
-        whit_levels_store(codec, scales, factors_of(k, row), after);
-        if (after[0] == stored[0] && after[1] == stored[1]) continue;
-        stored[0] = after[0], stored[1] = after[1];
-        levels = whit_levels_at(codec, stored);
-        float *values = k->values + (size_t)row * k->n + from;
-        memset(product, 0, n * sizeof *product);
-        for (uint32_t j = 0; j < n; j++) {
-            float delta = levels.value[level[j]] - values[j];
-            values[j] = levels.value[level[j]];
-            if (delta != 0) loops->add_scaled(r, k->h + (size_t)(from + j) * k->n, delta, k->n);
-        }
+    uint32_t from = k->begin[group], n = k->begin[group + 1] - from;
+    const float *first = p->first + (size_t)i * n, *second = p->second + (size_t)i * n;
+    float *stored = k->fields + ((size_t)row * k->n_groups + group) * 2;
+    double ff = (double)loops->dot(first, p->first_h + (size_t)i * n, n), fs = 0, ss = 0,
+           fr = (double)loops->dot(first, r + from, n), sr = 0;
+    if (both) {
+        fs = (double)loops->dot(second, p->first_h + (size_t)i * n, n);
+        ss = (double)loops->dot(second, p->second_h + (size_t)i * n, n);
+        sr = (double)loops->dot(second, r + from, n);
     }
+    double determinant = ff * ss - fs * fs;
+    float scales[2] = {stored[0], stored[1]}, after[2];
+    memset(delta, 0, n * sizeof *delta);
+    if (both && determinant > 1e-6 * ff * ss) {
+        scales[0] -= (float)((ss * fr - fs * sr) / determinant);
+        scales[1] -= (float)((ff * sr - fs * fr) / determinant);
+    } else if (!both && ff > 0) {
+        scales[0] -= (float)(fr / ff);
+    }
+    if (!(scales[0] > 0) || !isfinite(scales[1])) return false;
+    whit_levels_store(codec, scales, factors_of(k, row), after);
+    if (after[0] == stored[0] && after[1] == stored[1]) return false;
+    stored[0] = after[0], stored[1] = after[1];
+    whit_levels levels = whit_levels_at(codec, stored);
+    const uint8_t *level = k->levels + (size_t)row * k->n + from;
+    float *values = k->values + (size_t)row * k->n + from;
+    for (uint32_t j = 0; j < n; j++) {
+        delta[j] = levels.value[level[j]] - values[j];
+        values[j] = levels.value[level[j]];
+    }
+    return true;
 }
 
+/* Group by group for some rows at once, so that what a group's columns push on to the others is one product. */
 static void descend_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct walk *k = context;
-    float *d = k->scratch + worker * k->scratch_elems, *r = d + (size_t)ROWS * k->n, *first = r + (size_t)ROWS * k->n;
+    float *d = k->scratch + worker * k->scratch_elems, *r = d + (size_t)ROWS * k->n, *more = r + (size_t)ROWS * k->n;
+    const size_t part = (size_t)ROWS * k->widest;
+    const struct parts parts = {more, more + part, more + 2 * part, more + 3 * part};
     for (uint32_t item = begin; item < end; item++) {
         uint32_t row = item * ROWS, n_rows = (uint32_t)smaller(ROWS, k->m - row);
         size_t at = (size_t)row * k->n, n = (size_t)n_rows * k->n;
         for (size_t i = 0; i < n; i++) d[i] = k->values[at + i] - k->w[at + i];
         multiply_rows(k, worker, d, n_rows, k->h, r);
-        for (uint32_t i = 0; i < n_rows; i++) {
-            move_codes(k, row + i, r + (size_t)i * k->n);
-            refit_scales(k, row + i, r + (size_t)i * k->n, first, first + k->n, first + 2 * k->n);
+        for (uint32_t group = 0; group < k->n_groups; group++) {
+            bool any = false;
+            for (uint32_t i = 0; i < n_rows; i++)
+                any |= move_codes(k, row + i, group, r + (size_t)i * k->n, d + (size_t)i * k->n);
+            if (!any) continue;
+            push_on(k, worker, d, n_rows, group, 0, k->begin[group], r);
+            push_on(k, worker, d, n_rows, group, k->begin[group + 1], k->n, r);
+        }
+        for (uint32_t group = 0; group < k->n_groups; group++) {
+            bool any = false;
+            find_parts(k, worker, row, n_rows, group, &parts);
+            for (uint32_t i = 0; i < n_rows; i++)
+                any |= refit_scales(k, row + i, group, &parts, i, r + (size_t)i * k->n, d + (size_t)i * k->n);
+            if (any) push_on(k, worker, d, n_rows, group, 0, k->n, r);
         }
     }
 }
@@ -370,7 +434,8 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
     struct kept kept = {0};
     size_t n = (size_t)k.m * k.n, square = (size_t)k.n * k.n, n_fields = (size_t)k.m * k.n_groups * 2;
     bool ordered = s->order && s->h, u8 = type->scale_type == WHIT_SCALE_U8;
-    k.scratch_elems = (size_t)k.n * (2 * ROWS + 4);
+    k.widest = (uint32_t)smaller(g.group_cols, k.n);
+    k.scratch_elems = (size_t)k.n * (2 * ROWS + 1) + 4 * (size_t)ROWS * k.widest;
     k.begin = whit_zalloc_array(a, 2 * (size_t)k.n_groups + 1, sizeof *k.begin);
     k.w = whit_zalloc_array(a, n, sizeof(float));
     k.values = whit_zalloc_array(a, n, sizeof(float));
