@@ -331,6 +331,8 @@ static int run(cli_call *call)
     if (!find_paths(v, &paths)) return cli_fail(call, CLI_USAGE, "the output's name is too long");
     if (tuned && v->method == WHIT_COMPRESS_RTN)
         return cli_fail(call, CLI_USAGE, "rounding without a text cannot be tuned: --method gptq or full");
+    if (v->method != WHIT_COMPRESS_FULL && (v->outliers > 0 || v->plane > 0 || v->rank || v->without.n))
+        return cli_fail(call, CLI_USAGE, "--outliers, --plane, --rank and --without are of --method full");
     if (v->imatrix && (v->calib.n || v->n_sample_tokens))
         return cli_fail(call, CLI_USAGE, "--imatrix takes the place of a text: leave out --calib and --sample");
     if (v->imatrix && tuned) return cli_fail(call, CLI_USAGE, "tuning wants a text: --calib in place of --imatrix");

@@ -15,10 +15,10 @@ enum {
     PREFETCH_BYTES = 16384, /* of a part, at most: what L2 has room for beside the codes */
 };
 
-/* For which matrix and rows a worker's memory was made. All zero is nothing yet, since runs count from 1. */
+/* For which operation and rows a worker's memory was made. All zero is nothing yet, since runs count from 1. */
 typedef struct made_for {
     uint64_t run;
-    const whit_tensor *tensor;
+    const whit_exec_step *step;
     uint32_t begin, n;
 } made_for;
 _Static_assert(sizeof(made_for) <= WHIT_ALIGN_BYTES, "one line in front");
@@ -181,9 +181,9 @@ void whit_exec_correct(const whit_exec_step *step, const whit_exec *exec, uint32
     uint8_t *memory = exec->corrections + worker * exec->correction_bytes;
     made_for *made = (made_for *)(void *)memory;
     p = places_of(choice, x->n_tokens);
-    if (made->run != exec->n_runs || made->tensor != step->tensor || made->begin != rows.begin || made->n != rows.n) {
+    if (made->run != exec->n_runs || made->step != step || made->begin != rows.begin || made->n != rows.n) {
         make(step, exec, x, &p, memory);
-        *made = (made_for){exec->n_runs, step->tensor, rows.begin, rows.n};
+        *made = (made_for){exec->n_runs, step, rows.begin, rows.n};
     }
     if (whit_plane_of(step->tensor, &plane)) add_plane(step, exec, &plane, &p, memory, x->n_tokens, begin, end, y);
     if (choice->has_outliers) {

@@ -96,6 +96,9 @@ done, got = agent([message(None, [change("return 0;", "return 3;"), ("run", {"co
                    command("make a && ./a"), END], allow="green")
 wanted("exit status 3" in got[1], f"a staged change: {got[1]}")
 wanted("exit status 0" in got[2], f"a refused change stays in the copy: {got[2]}")
+done, got = agent([message(None, [("write", {"path": "src/v1..v2.txt", "content": "dots\n"}), ("run", {"command": "cat src/v1..v2.txt"})]),
+                   END], allow="green")
+wanted("dots" in got[1], f"a name with dots in the copy: {got[1]}")
 
 # What a command plants in the copy leads nobody out of it.
 os.makedirs("victim/src", exist_ok=True)
@@ -105,7 +108,7 @@ done, got = agent([command(f"rm -rf src && ln -s {os.path.abspath('victim')} src
 wanted("int main" in got[1] and open("victim/a.c").read() == "mine", f"a planted link: {got[1]}")
 wanted("exit status 0" not in got[2] and "root:" not in got[2] and "the sandbox refused" in got[2], f"outside: {got[2]}")
 runs = [json.loads(x) for x in open(f"state/whit/{[f for f in os.listdir('state/whit') if f.endswith('.runs.jsonl')][0]}")]
-wanted(len(runs) == 10 and any("passwd" in line for line in runs[-1]["refused"]), f"the list of runs: {runs[-1]}")
+wanted(len(runs) == 11 and any("passwd" in line for line in runs[-1]["refused"]), f"the list of runs: {runs[-1]}")
 
 # The gate: what fails the project's check is not written, and the model reads why.
 project({"check": ["make test"]})

@@ -320,6 +320,8 @@ one_line 'calibration text has'
 expect 5 whit compress original.ndf --calib absent -o older.ndf
 expect 2 whit compress original.ndf --calib calibration -c 128 -o older.ndf
 expect 2 whit compress original.ndf --calib calibration --without tea -o older.ndf
+expect 2 whit compress original.ndf --method rtn --outliers 0.3 -o older.ndf
+one_line 'method full'
 expect 2 whit compress original.ndf --calib calibration --mixed tea=t -o older.ndf
 expect 2 whit compress original.ndf --calib calibration --mixed down=tea -o older.ndf
 expect 2 whit compress original.ndf --calib calibration
