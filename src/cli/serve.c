@@ -58,8 +58,8 @@ static const cli_option model_options[] = {
     {0},
 };
 
-static volatile int reloading; /* files may have been replaced */
-static volatile int ending;    /* 1: end when all is answered; 2: now */
+static atomic_int reloading; /* files may have been replaced */
+static atomic_int ending;    /* 1: end when all is answered; 2: now */
 
 static void on_signal(int signal)
 {

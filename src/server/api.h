@@ -13,7 +13,7 @@
 /* What all models share. */
 typedef struct whit_site {
     const whit_server_options *options;
-    const volatile int *stop;
+    const atomic_int *stop;
     struct whit_models *models;
     uint8_t (*keys)[32]; /* hashes of API keys */
     size_t n_keys;
@@ -33,7 +33,7 @@ typedef struct whit_api {
     whit_chat_template *chat;                 /* NULL: the model has none */
     whit_grammar_vocabulary *vocabulary;      /* NULL: no tokenizer for grammars */
     whit_grammar_vocabulary *call_vocabulary; /* with the special tokens of calls; NULL: the other one has all */
-    const volatile int *stop;
+    const atomic_int *stop;
     whit_request_log log;
     int32_t a_token;                                   /* of plain text; -1: there is none */
     whit_adapter *adapters[WHIT_SERVER_MOST_ADAPTERS]; /* of the options, those that are for this model; else NULL */

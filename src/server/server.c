@@ -142,7 +142,7 @@ static void trim_memory(void)
 #endif
 }
 
-whit_status whit_server_run(const whit_server_options *options, const volatile int *stop, volatile int *reload,
+whit_status whit_server_run(const whit_server_options *options, const atomic_int *stop, atomic_int *reload,
                             void (*ready)(void *user, const char *address), void *user, whit_error *error)
 {
     whit_site site = {.options = options, .stop = stop, .log = {.fd = -1}};

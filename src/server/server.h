@@ -3,6 +3,8 @@
 #ifndef WHIT_SERVER_SERVER_H
 #define WHIT_SERVER_SERVER_H
 
+#include <stdatomic.h>
+
 #include "whit.h"
 
 typedef struct whit_server_model {
@@ -48,7 +50,7 @@ typedef struct whit_server_options {
 
 /* Serves until *stop is 1 and what runs has ended, or *stop is 2; looks for replaced files where *reload is not 0.
  * `ready` is told the address once connections are accepted. */
-whit_status whit_server_run(const whit_server_options *options, const volatile int *stop, volatile int *reload,
+whit_status whit_server_run(const whit_server_options *options, const atomic_int *stop, atomic_int *reload,
                             void (*ready)(void *user, const char *address), void *user, whit_error *error);
 /* The version of libmicrohttpd; NULL where it is not on this machine or in this build. */
 const char *whit_server_library(void);

@@ -31,7 +31,7 @@ static char secret[256], other[256], served[256], cache[256];
 static int other_fd = -1, elsewhere_fd = -1, results = -1;
 static struct sockaddr_in elsewhere;
 static struct sockaddr_un elsewhere_local;
-static volatile int stop, reload;
+static atomic_int stop, reload;
 static bool sees_cuts;
 
 /* ---- what is tried --------------------------------------------------------------------------------- */
