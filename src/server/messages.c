@@ -216,20 +216,21 @@ static json_t *translate(const json_t *body, bool counting, whit_web_reply *repl
 
 /* ---- replies ------------------------------------------------------------------------------------- */
 
+static const char by_stop_string[] = "stop_sequence";
+
 static const char *stop_reason(const whit_ask *ask, bool calls)
 {
     const whit_job *job = ask->jobs[0];
     if (job->finish != WHIT_FINISH_END && job->finish != WHIT_FINISH_STOP) return "max_tokens";
     if (calls) return "tool_use";
-    if (job->finish == WHIT_FINISH_STOP && ask->state.stop) return "stop_sequence";
+    if (job->finish == WHIT_FINISH_STOP && ask->state.stop) return by_stop_string;
     return "end_turn";
 }
 
 /* Which of several stop strings it was is not known. */
 static json_t *stop_text(const whit_ask *ask, const char *reason)
 {
-    return !strcmp(reason, "stop_sequence") && json_is_string(ask->state.stop) ? json_incref(ask->state.stop)
-                                                                               : json_null();
+    return reason == by_stop_string && json_is_string(ask->state.stop) ? json_incref(ask->state.stop) : json_null();
 }
 
 static json_t *usage(const whit_ask *ask)

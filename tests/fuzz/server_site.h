@@ -14,7 +14,7 @@
     "{% if tools %}{% for t in tools %}{{ t.function.name }}{% endfor %}{% endif %}"                                   \
     "{% if add_generation_prompt %}assistant:{% endif %}"
 
-static volatile int stop;
+static atomic_int stop;
 static whit_site site;
 static whit_server_model models[2];
 static char folder[] = "/tmp/whit-fuzz-XXXXXX";

@@ -38,7 +38,7 @@ static whit_turns *open_journal(uint32_t *recovered)
 
 static void put(const char *name, const char *text)
 {
-    char path[1200];
+    char path[4096];
     whit_error error;
     snprintf(path, sizeof path, "%s/%s", project, name);
     assert_ok(whit_write_file(path, text, strlen(text), &error), error);
