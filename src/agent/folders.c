@@ -9,6 +9,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
+bool whit_agent_path_is_plain(const char *path)
+{
+    if (!*path || *path == '/') return false;
+    for (const char *part = path; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL) {
+        size_t n = strcspn(part, "/");
+        if ((n == 2 && memcmp(part, "..", 2) == 0) || (n == 1 && *part == '.') || (!n && part[0])) return false;
+    }
+    return true;
+}
+
 whit_status whit_agent_make_folders(char *path, whit_error *error)
 {
     for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {

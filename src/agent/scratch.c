@@ -260,20 +260,13 @@ static void remove_gone(struct update *u)
     }
 }
 
-static bool goes_up(const char *path)
-{
-    for (const char *at = path; at; at = strchr(at, '/'), at = at ? at + 1 : NULL)
-        if (!strncmp(at, "..", 2) && (!at[2] || at[2] == '/')) return true;
-    return false;
-}
-
 /* Staged files differ from the list's stamps, so that the next update puts the project's back. */
 static whit_status put_staged(struct update *u, const whit_changes *staged)
 {
     for (size_t i = 0; staged && i < whit_changes_count(staged); i++) {
         const whit_change *c = whit_changes_at(staged, i);
         const char *name;
-        if (!*c->path || goes_up(c->path) || *c->path == '/' || whit_light_secret(u->project, c->path)) continue;
+        if (!whit_agent_path_is_plain(c->path) || whit_light_secret(u->project, c->path)) continue;
         int folder = open_above(u->scratch, c->path, &name);
         bool ok = folder >= 0;
         if (ok && c->is)

@@ -73,11 +73,8 @@ static whit_status resolve(const char *project, char *known, const char *path, c
     size_t n = strlen(project);
     if (!*path || *path == '/' || snprintf(full, PATH_MAX, "%s/%s", project, path) >= PATH_MAX)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is no path below the project", path);
-    for (const char *part = path; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL) {
-        size_t n_part = strcspn(part, "/");
-        if ((n_part == 2 && memcmp(part, "..", 2) == 0) || (n_part == 1 && *part == '.') || (!n_part && part[0]))
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is no plain path below the project", path);
-    }
+    if (!whit_agent_path_is_plain(path))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is no plain path below the project", path);
     /* Of folders that are to be made, the nearest that is there decides. */
     snprintf(folder, sizeof folder, "%s", full);
     *strrchr(folder, '/') = 0;
