@@ -260,10 +260,6 @@ static void start_jobs(whit_engine *e)
         whit_job *job = next_job(e);
         whit_error error;
         int at = choose_slot(e, job);
-        if (atomic_load(&job->cancelled)) {
-            finish_job(e, job, WHIT_FINISH_CANCELLED, NULL);
-            continue;
-        }
         job->started = true;
         job->started_ns = whit_now_ns();
         e->counts.queue_ns += job->started_ns - job->queued_ns;
