@@ -1,12 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Replicas behind balancers, and the unit for systemd.
-. "$SOURCE/tests/cli/lib.sh"
-command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
-whit serve --host nowhere.invalid 2>err && complain "served on a host that is none"
-if grep -q libmicrohttpd err; then
-    echo "skipped: $(cat err)"
-    exit 77
-fi
+. "$SOURCE/tests/server/lib.sh"
 if command -v systemd-analyze >/dev/null; then
     sed "s|/usr/local/bin/whit|$BUILD/whit|" "$SOURCE/deploy/whit.service" >whit.service
     systemd-analyze verify "$PWD/whit.service" >said 2>&1

@@ -390,6 +390,18 @@ static int listen_on(int type, const struct sockaddr *address, socklen_t n)
     return fd;
 }
 
+/* Sets both addresses that nobody inside may reach. */
+static void listen_elsewhere(const char *name, int *listening, int *local)
+{
+    elsewhere = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    elsewhere_local.sun_family = AF_UNIX;
+    snprintf(elsewhere_local.sun_path, sizeof elsewhere_local.sun_path, "%s", in_folder(name));
+    *listening = listen_on(SOCK_STREAM, (struct sockaddr *)&elsewhere, sizeof elsewhere);
+    *local = listen_on(SOCK_DGRAM, (struct sockaddr *)&elsewhere_local, sizeof elsewhere_local);
+    socklen_t n = sizeof elsewhere;
+    assert_int_equal(getsockname(*listening, (struct sockaddr *)&elsewhere, &n), 0);
+}
+
 /* Asks the second model, whose opening tries the ways from a connection's thread. The status of the answer. */
 static int ask(const char *address)
 {
@@ -426,13 +438,8 @@ static void nothing_else_is_in_reach(void **state)
         skip();
     }
     sees_cuts = support.landlock_abi >= 3;
-    elsewhere = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    elsewhere_local.sun_family = AF_UNIX;
-    snprintf(elsewhere_local.sun_path, sizeof elsewhere_local.sun_path, "%s", in_folder("other/socket"));
-    int listening = listen_on(SOCK_STREAM, (struct sockaddr *)&elsewhere, sizeof elsewhere);
-    int local = listen_on(SOCK_DGRAM, (struct sockaddr *)&elsewhere_local, sizeof elsewhere_local);
-    socklen_t n = sizeof elsewhere;
-    assert_int_equal(getsockname(listening, (struct sockaddr *)&elsewhere, &n), 0);
+    int listening, local;
+    listen_elsewhere("other/socket", &listening, &local);
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
@@ -476,13 +483,8 @@ static void ways_are_real(void **state)
         read_secret,      write_secret,      read_by_descriptor, list_folder, read_users,  change_model,
         open_socket,      open_local_socket, connect_out,        send_out,    make_file,   link_secret,
         read_environment, make_beside_model, let_others_write,   give_away,   change_times};
-    elsewhere = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    elsewhere_local.sun_family = AF_UNIX;
-    snprintf(elsewhere_local.sun_path, sizeof elsewhere_local.sun_path, "%s", in_folder("other/socket2"));
-    int listening = listen_on(SOCK_STREAM, (struct sockaddr *)&elsewhere, sizeof elsewhere);
-    int local = listen_on(SOCK_DGRAM, (struct sockaddr *)&elsewhere_local, sizeof elsewhere_local);
-    socklen_t n = sizeof elsewhere;
-    assert_int_equal(getsockname(listening, (struct sockaddr *)&elsewhere, &n), 0);
+    int listening, local;
+    listen_elsewhere("other/socket2", &listening, &local);
     other_fd = open(other, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     elsewhere_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     for (size_t i = 0; i < sizeof open_ways / sizeof *open_ways; i++)

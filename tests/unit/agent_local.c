@@ -7,6 +7,19 @@
 
 enum { ROUNDS = 60 };
 
+static void open_tales(uint32_t n_ctx_tokens, uint32_t n_sequences, whit_model **model, whit_session **session)
+{
+    whit_error error;
+    whit_model_options opening = whit_model_options_default();
+    opening.no_cache = true;
+    assert_ok(whit_model_open(WHIT_SOURCE_DIR "/tools/tales/tales.ndf", &opening, model, &error), error);
+    whit_session_options wanted = whit_session_options_default();
+    wanted.n_ctx_tokens = n_ctx_tokens;
+    wanted.n_sequences = n_sequences;
+    wanted.n_threads = 1;
+    assert_ok(whit_session_open(*model, &wanted, session, &error), error);
+}
+
 /* How many of its answers are of the form; of those, calls must be of tools that are there. */
 static unsigned share(const whit_model *model, whit_session *session, bool no_grammar, uint32_t n_tokens)
 {
@@ -47,16 +60,9 @@ static unsigned share(const whit_model *model, whit_session *session, bool no_gr
 static void answers_parse(void **state)
 {
     (void)state;
-    whit_error error;
     whit_model *model;
     whit_session *session;
-    whit_model_options opening = whit_model_options_default();
-    opening.no_cache = true;
-    assert_ok(whit_model_open(WHIT_SOURCE_DIR "/tools/tales/tales.ndf", &opening, &model, &error), error);
-    whit_session_options wanted = whit_session_options_default();
-    wanted.n_ctx_tokens = 512;
-    wanted.n_threads = 1;
-    assert_ok(whit_session_open(model, &wanted, &session, &error), error);
+    open_tales(512, 1, &model, &session);
     unsigned off = share(model, session, true, 400), on = share(model, session, false, 400);
     unsigned tight = share(model, session, false, 1); /* all of it is written by closing */
     print_message("answers that parse: %u of %d without the grammar, %u with it, %u where there is hardly room\n", off,
@@ -76,14 +82,7 @@ static void a_beginning_is_computed_once(void **state)
     whit_error error;
     whit_model *model;
     whit_session *session;
-    whit_model_options opening = whit_model_options_default();
-    opening.no_cache = true;
-    assert_ok(whit_model_open(WHIT_SOURCE_DIR "/tools/tales/tales.ndf", &opening, &model, &error), error);
-    whit_session_options wanted = whit_session_options_default();
-    wanted.n_ctx_tokens = 3072;
-    wanted.n_sequences = AGENTS;
-    wanted.n_threads = 1;
-    assert_ok(whit_session_open(model, &wanted, &session, &error), error);
+    open_tales(3072, AGENTS, &model, &session);
     json_t *tools = whit_tools_schema(false);
     whit_buf text = {0};
     /* The template of this model shows the last message of the person alone: the beginning stands in it. */
@@ -127,13 +126,7 @@ static void foreign_schemas_are_no_end(void **state)
     whit_model *model;
     whit_session *session;
     whit_local_model *local;
-    whit_model_options opening = whit_model_options_default();
-    opening.no_cache = true;
-    assert_ok(whit_model_open(WHIT_SOURCE_DIR "/tools/tales/tales.ndf", &opening, &model, &error), error);
-    whit_session_options wanted = whit_session_options_default();
-    wanted.n_ctx_tokens = 512;
-    wanted.n_threads = 1;
-    assert_ok(whit_session_open(model, &wanted, &session, &error), error);
+    open_tales(512, 1, &model, &session);
     whit_local_options options = {.n_tokens = 64};
     assert_ok(whit_local_open(model, session, 0, &options, &local, &error), error);
     whit_agent_model asked = whit_local_as_model(local);
