@@ -230,7 +230,8 @@ whit_status whit_automaton_finish(whit_automaton *graph, const char *name, uint3
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a rule is used but not defined", name);
         }
     size_t room = (size_t)c.n_nodes + c.graph->edges.size_bytes / sizeof(uint32_t) + c.n_nodes + 64;
-    uint32_t *stack = whit_zalloc_array(graph->allocator, 2 * room, sizeof *stack);
+    /* Not zeroed: of a large graph most of it is never touched. */
+    uint32_t *stack = whit_alloc(graph->allocator, 2 * room * sizeof *stack);
     uint16_t *height = whit_zalloc_array(graph->allocator, c.n_nodes, sizeof *height);
     uint8_t *seen = whit_zalloc(graph->allocator, c.n_nodes);
     whit_status status = WHIT_OK;

@@ -9,7 +9,7 @@
 #include "grammar/gbnf.h"
 #include "grammar/schema_parts.h"
 
-enum { MOST_SETS = 1 << 16, MOST_ITEMS = 256, MOST_REFERENCES = 200 };
+enum { MOST_SETS = 1 << 16, MOST_ITEMS = 256, MOST_REFERENCES = 200, REFERENCE_SLOTS = 1 << 13 };
 
 typedef struct set_entry {
     uint32_t first, n, rule, hash;
@@ -87,13 +87,19 @@ static size_t decode_part(const char *text, size_t n, char *out)
     return size;
 }
 
-uint32_t whit_json_schema_resolve(whit_json_schema_compiler *c, uint32_t ref)
+/* The slot of a reference. */
+static struct whit_json_schema_reference *slot_of(whit_json_schema_compiler *c, const char *text, size_t n)
 {
-    size_t n;
-    const char *text = whit_json_string(&c->json, ref, &n);
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (size_t i = 0; i < n; i++) hash = (hash ^ (uint8_t)text[i]) * 16777619u;
+    return &c->resolved[(hash ^ hash >> 15) % REFERENCE_SLOTS];
+}
+
+static uint32_t resolve(whit_json_schema_compiler *c, uint32_t ref, const char *text, size_t n)
+{
     char part[512];
     uint32_t at = WHIT_JSON_ROOT;
-    if (!text || n == 0 || text[0] != '#' || (n > 1 && text[1] != '/')) {
+    if (n == 0 || text[0] != '#' || (n > 1 && text[1] != '/')) {
         whit_json_schema_refuse(c, ref, "only references into this schema can be followed: # or #/path");
         return WHIT_JSON_NONE;
     }
@@ -103,6 +109,7 @@ uint32_t whit_json_schema_resolve(whit_json_schema_compiler *c, uint32_t ref)
         if (end - from >= sizeof part)
             return whit_json_schema_refuse(c, ref, "the reference is too long"), WHIT_JSON_NONE;
         decode_part(text + from, end - from, part);
+        if (!whit_json_schema_work(c, ref, (uint32_t)whit_json_count(&c->json, at))) return WHIT_JSON_NONE;
         if (whit_json_type_of(&c->json, at) == WHIT_JSON_ARRAY) {
             char *rest;
             unsigned long index = strtoul(part, &rest, 10);
@@ -117,6 +124,19 @@ uint32_t whit_json_schema_resolve(whit_json_schema_compiler *c, uint32_t ref)
     if (at == WHIT_JSON_NONE)
         whit_json_schema_refuse(c, ref, "there is nothing at %.*s", (int)(n < 120 ? n : 120), text);
     return at;
+}
+
+/* Many references name few schemas, in an object that may have thousands. */
+uint32_t whit_json_schema_resolve(whit_json_schema_compiler *c, uint32_t ref)
+{
+    size_t n, n_known;
+    const char *text = whit_json_string(&c->json, ref, &n);
+    struct whit_json_schema_reference *slot = slot_of(c, text, n);
+    const char *known = slot->ref ? whit_json_string(&c->json, slot->ref, &n_known) : NULL;
+    if (known && n_known == n && memcmp(known, text, n) == 0) return slot->to;
+    uint32_t to = resolve(c, ref, text, n);
+    if (to != WHIT_JSON_NONE) *slot = (struct whit_json_schema_reference){ref, to};
+    return to;
 }
 
 static bool collect(whit_json_schema_compiler *c, uint32_t node, whit_buf *set, uint32_t *above, uint32_t depth)
@@ -428,8 +448,10 @@ whit_status whit_json_schema_compile(whit_automaton *graph, const char *name, co
     WHIT_TRY(whit_json_parse(name, text, n_bytes, graph->allocator, &c.json, error));
     c.items.allocator = c.sets.allocator = graph->allocator;
     c.slots = whit_zalloc_array(graph->allocator, c.n_slots, sizeof *c.slots);
-    whit_status status =
-        c.slots ? compile_all(&c, rule) : whit_fail_memory(error, "a schema", c.n_slots * sizeof *c.slots);
+    c.resolved = whit_zalloc_array(graph->allocator, REFERENCE_SLOTS, sizeof *c.resolved);
+    whit_status status = c.slots && c.resolved ? compile_all(&c, rule)
+                                               : whit_fail_memory(error, "a schema", c.n_slots * sizeof *c.slots);
+    whit_free(graph->allocator, c.resolved, REFERENCE_SLOTS * sizeof *c.resolved);
     whit_free(graph->allocator, c.slots, c.n_slots * sizeof *c.slots);
     whit_buf_free(&c.items);
     whit_buf_free(&c.sets);

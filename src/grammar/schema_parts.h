@@ -26,6 +26,9 @@ typedef struct whit_json_schema_compiler {
     whit_status status;
     whit_buf items, sets; /* of all sets that have a rule; sets[i] is compiled once, in order */
     uint32_t *slots, n_slots;
+    struct whit_json_schema_reference {
+        uint32_t ref, to; /* nodes; ref 0: none */
+    } * resolved;         /* the last of each slot */
     uint64_t work;
     uint32_t any_rule, string_rule, number_rule, integer_rule; /* plus 1; 0: not made yet */
 } whit_json_schema_compiler;

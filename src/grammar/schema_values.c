@@ -441,6 +441,7 @@ uint32_t whit_json_schema_string(whit_json_schema_compiler *c, whit_json_schema_
     const char *pattern = NULL;
     size_t n_pattern = 0;
     if (!whit_json_schema_bounds(c, set, "minLength", "maxLength", &min, &max)) return WHIT_AUTOMATON_NONE;
+    if (min > max) return whit_automaton_split(c->graph, NULL, 0);
     for (uint32_t i = 0; i < set.n; i++) {
         uint32_t own = whit_json_schema_get(c, set.items[i].node, "pattern"),
                  format = whit_json_schema_get(c, set.items[i].node, "format");

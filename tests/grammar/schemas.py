@@ -104,7 +104,7 @@ IMPOSSIBLE = [
     {"type": "array", "minItems": 2, "maxItems": 1}, {"enum": []}, False,
     {"allOf": [{"type": "string"}, {"type": "integer"}]},
     {"$ref": "#/$defs/n", "$defs": {"n": OBJ({"next": {"$ref": "#/$defs/n"}})}},
-    {"type": "integer", "minimum": 5, "maximum": 4},
+    {"type": "integer", "minimum": 5, "maximum": 4}, {"type": "string", "minLength": 5, "maxLength": 2},
 ]
 
 TYPES = {"string": str, "boolean": bool, "null": type(None), "array": list, "object": dict}
