@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define NAME_LIMIT_BYTES 255
 #define SCAN_BYTES       ((size_t)1 << 16)
+#define PIECE_BYTES      ((size_t)1 << 18)
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
@@ -171,31 +173,74 @@ whit_status whit_ndf_log_read(const whit_ndf_log *log, uint64_t offset, void *da
     return WHIT_OK;
 }
 
+/* A payload's leaves, hashed by several threads in pieces that stay in a cache. */
+typedef struct check_work {
+    const whit_ndf_log *log;
+    const whit_ndf_frame *frame;
+    uint8_t *pieces; /* (threads) of piece_bytes */
+    size_t piece_bytes;
+    uint8_t *leaves;
+    whit_error *error; /* of the first that failed */
+    atomic_bool has_failed;
+    whit_status status;
+} check_work;
+
+static whit_status hash_chunk(const check_work *work, uint32_t chunk, uint8_t *piece, whit_error *error)
+{
+    uint64_t at = (uint64_t)chunk * WHIT_NDF_CHUNK_BYTES, end = at + WHIT_NDF_CHUNK_BYTES;
+    if (end > work->frame->payload_bytes) end = work->frame->payload_bytes;
+    whit_hash hash;
+    whit_hash_begin(&hash, WHIT_NDF_DOMAIN_LEAF);
+    while (at < end) {
+        size_t n = end - at < work->piece_bytes ? (size_t)(end - at) : work->piece_bytes;
+        WHIT_TRY(whit_ndf_log_read(work->log, whit_ndf_payload_offset(work->frame) + at, piece, n, error));
+        whit_hash_add(&hash, piece, n);
+        at += n;
+    }
+    whit_hash_end(&hash, work->leaves + (size_t)chunk * WHIT_HASH_BYTES);
+    return WHIT_OK;
+}
+
+static void hash_chunks(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    check_work *work = context;
+    whit_error error;
+    for (uint32_t k = begin; k < end && !atomic_load(&work->has_failed); k++) {
+        whit_status status = hash_chunk(work, k, work->pieces + worker * work->piece_bytes, &error);
+        if (status == WHIT_OK || atomic_exchange(&work->has_failed, true)) continue;
+        work->status = status;
+        if (work->error) *work->error = error;
+    }
+}
+
 whit_status whit_ndf_log_check(const whit_ndf_log *log, uint32_t i, whit_error *error)
 {
     const whit_ndf_frame *frame = whit_ndf_log_frame(log, i);
-    uint64_t n_chunks = whit_ndf_n_chunks(frame->payload_bytes);
-    size_t n_room = frame->payload_bytes < WHIT_NDF_CHUNK_BYTES ? (size_t)frame->payload_bytes : WHIT_NDF_CHUNK_BYTES;
+    const uint64_t n_chunks = whit_ndf_n_chunks(frame->payload_bytes);
+    whit_pool *pool = n_chunks > 1 ? log->pool : NULL;
+    const size_t piece_bytes = frame->payload_bytes < PIECE_BYTES ? (size_t)frame->payload_bytes : PIECE_BYTES;
+    const size_t n_pieces = whit_pool_size(pool) * piece_bytes + 1;
     whit_ndf_header header;
-    uint8_t *bytes = whit_alloc(log->allocator, n_room + 1), root[WHIT_HASH_BYTES];
-    if (!bytes) return whit_fail_memory(error, "a buffer", n_room);
-    whit_hash hash;
-    whit_hash_begin(&hash, WHIT_NDF_DOMAIN_NODE);
-    whit_hash_add_u64(&hash, n_chunks);
-    whit_status status = whit_ndf_log_read(log, frame->offset, &header, sizeof header, error);
-    for (uint64_t k = 0; status == WHIT_OK && k < n_chunks; k++) {
-        uint64_t rest = frame->payload_bytes - k * WHIT_NDF_CHUNK_BYTES;
-        size_t n = rest < WHIT_NDF_CHUNK_BYTES ? (size_t)rest : WHIT_NDF_CHUNK_BYTES;
-        uint8_t leaf[WHIT_HASH_BYTES];
-        status = whit_ndf_log_read(log, whit_ndf_payload_offset(frame) + k * WHIT_NDF_CHUNK_BYTES, bytes, n, error);
-        whit_ndf_leaf(bytes, n, leaf);
-        whit_hash_add(&hash, leaf, sizeof leaf);
+    uint8_t root[WHIT_HASH_BYTES];
+    if (n_chunks > UINT32_MAX / WHIT_HASH_BYTES) return whit_fail_memory(error, "leaf hashes", SIZE_MAX);
+    const size_t n_leaves = (size_t)n_chunks * WHIT_HASH_BYTES;
+    uint8_t *bytes = whit_alloc(log->allocator, n_pieces + n_leaves);
+    if (!bytes) return whit_fail_memory(error, "a buffer", n_pieces + n_leaves);
+    check_work work = {.log = log,
+                       .frame = frame,
+                       .pieces = bytes + n_leaves,
+                       .piece_bytes = piece_bytes,
+                       .leaves = bytes,
+                       .error = error};
+    work.status = whit_ndf_log_read(log, frame->offset, &header, sizeof header, error);
+    if (work.status == WHIT_OK) whit_pool_run(pool, hash_chunks, &work, (uint32_t)n_chunks, 0);
+    if (work.status == WHIT_OK) {
+        whit_ndf_root(work.leaves, n_chunks, root);
+        if (memcmp(root, header.root, sizeof root) != 0)
+            work.status = whit_ndf_log_bad(log, i, "its payload is damaged", error);
     }
-    whit_hash_end(&hash, root);
-    if (status == WHIT_OK && memcmp(root, header.root, sizeof root) != 0)
-        status = whit_ndf_log_bad(log, i, "its payload is damaged", error);
-    whit_free(log->allocator, bytes, n_room + 1);
-    return status;
+    whit_free(log->allocator, bytes, n_pieces + n_leaves);
+    return work.status;
 }
 
 whit_status whit_ndf_log_data(const whit_ndf_log *log, uint32_t i, uint64_t *offset, uint64_t *size_bytes,

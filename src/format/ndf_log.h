@@ -6,6 +6,7 @@
 #ifndef WHIT_FORMAT_NDF_LOG_H
 #define WHIT_FORMAT_NDF_LOG_H
 
+#include "base/threads.h"
 #include "format/ndf_frame.h"
 
 typedef enum whit_ndf_log_mode {
@@ -26,6 +27,7 @@ typedef struct whit_ndf_log {
     whit_writer out;
     whit_ndf_stream stream;
     const whit_allocator *allocator;
+    whit_pool *pool; /* the caller's, set after opening: whose threads check payloads; NULL: the caller alone */
 } whit_ndf_log;
 
 /* Opens a model's main file or a loose chain. A torn tail is ignored, and cut off by the first

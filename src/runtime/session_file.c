@@ -8,6 +8,7 @@
 #include "runtime/session.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 struct whit_session_file {
@@ -80,23 +81,51 @@ static whit_status read_piece(const whit_session_file *file, uint64_t offset, co
                                                                                                 : not_made(file, error);
 }
 
+/* Closed blocks, read and looked at by the session's threads: their memory is new to this process as a rule, and
+ * clearing its pages takes longer than filling them. */
+typedef struct read_work {
+    const whit_session_file *file;
+    whit_error *error; /* of the first that failed */
+    atomic_bool has_failed;
+    whit_status status;
+} read_work;
+
+static whit_status read_block(const whit_session_file *file, uint32_t block, whit_error *error)
+{
+    uint64_t offset = ((const uint64_t *)(const void *)file->record.blocks.data)[block];
+    whit_kv_piece at = {0};
+    for (; whit_kv_next_piece(&file->session->kv, file->sequence, block, &at); offset += at.size_bytes)
+        if (at.data) WHIT_TRY(read_piece(file, offset, &at, error));
+    return WHIT_OK;
+}
+
+static void read_some(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    (void)worker;
+    read_work *work = context;
+    whit_error error;
+    for (uint32_t b = begin; b < end && !atomic_load(&work->has_failed); b++) {
+        whit_status status = read_block(work->file, b, &error);
+        if (status == WHIT_OK || atomic_exchange(&work->has_failed, true)) continue;
+        work->status = status;
+        if (work->error) *work->error = error;
+    }
+}
+
 /* What is there of the first n_blocks blocks and, in a packed cache, of a tail. */
 static whit_status read_blocks(const whit_session_file *file, uint32_t n_blocks, whit_error *error)
 {
     whit_session *s = file->session;
     whit_kv *kv = &s->kv;
-    const uint64_t *offsets = (const uint64_t *)(const void *)file->record.blocks.data;
     const bool is_packed = whit_kv_is_packed(s->options.kv);
     const whit_tail_view *tail = is_packed ? tail_of(file, n_blocks) : NULL;
     if (is_packed && !tail) return WHIT_OK;
     uint32_t n = tail ? (uint32_t)tail->n_tokens : n_blocks * WHIT_KV_BLOCK_TOKENS;
     n_blocks = n / WHIT_KV_BLOCK_TOKENS;
     WHIT_TRY(tail ? read_tail(file, tail, error) : whit_kv_begin_at(kv, file->sequence, n_blocks, error));
-    for (uint32_t b = 0; b < n_blocks; b++) {
-        uint64_t offset = offsets[b];
-        for (whit_kv_piece at = {0}; whit_kv_next_piece(kv, file->sequence, b, &at); offset += at.size_bytes)
-            if (at.data) WHIT_TRY(read_piece(file, offset, &at, error));
-    }
+    read_work work = {.file = file, .error = error};
+    whit_pool_run(s->pool, read_some, &work, n_blocks, WHIT_KV_GROUP_BLOCKS); /* a group lies in one place */
+    WHIT_TRY(work.status);
     if (n) memcpy(whit_session_tokens_of(s, file->sequence), file->record.ids.data, n * sizeof(int32_t));
     s->positions[file->sequence] = n;
     whit_session_name_blocks(s, file->sequence, 0, n);
@@ -162,6 +191,7 @@ whit_status whit_session_load(whit_session *s, uint32_t sequence, const char *pa
                                 .bias_ids = {.allocator = s->allocator},
                                 .bias_values = {.allocator = s->allocator}};
     whit_status status = whit_ndf_log_open(path, WHIT_NDF_LOG_APPEND_NOW, s->allocator, &file->log, error);
+    file->log.pool = s->pool;
     if (status == WHIT_OK)
         status = whit_session_record_read(&file->log, s->allocator, NULL, NULL, &file->record, error);
     if (status == WHIT_OK) status = whit_session_begin_check(&file->record, s, sequence, purpose, error);

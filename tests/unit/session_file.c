@@ -569,6 +569,95 @@ static void refuses_blocks_that_no_cache_makes(void **state)
         }
 }
 
+/* ---- many blocks ---------------------------------------------------------------------------- */
+
+enum { N_LONG = 1300, N_LONG_CTX = 1536 };
+
+static whit_session *open_long_session(const whit_model *of, uint32_t n_threads)
+{
+    whit_error error;
+    whit_session *session;
+    whit_session_options options = whit_session_options_default();
+    options.n_ctx_tokens = N_LONG_CTX;
+    options.n_threads = n_threads;
+    assert_ok(whit_session_open(of, &options, &session, &error), error);
+    return session;
+}
+
+static void assert_same_blocks(const whit_session *a, const whit_session *b)
+{
+    for (uint32_t block = 0; block < N_LONG / WHIT_KV_BLOCK_TOKENS; block++)
+        for (whit_kv_piece one = {0}, two = {0}; whit_kv_next_piece(&a->kv, 0, block, &one);) {
+            assert_true(whit_kv_next_piece(&b->kv, 0, block, &two));
+            assert_memory_equal(one.data, two.data, one.size_bytes);
+        }
+}
+
+/* Several threads read a file of some megabytes and look at it: the same is loaded, the same is refused. */
+static void is_read_by_several_threads(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_model *large;
+    whit_session_file *file;
+    tiny_model shape = tiny_model_default();
+    shape.n_layers = 8;
+    shape.n_kv_heads = 4;
+    shape.n_ctx = N_LONG_CTX;
+    const char *path = in_folder("long.ndf");
+    int32_t ids[N_LONG];
+    size_t n;
+    whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
+    assert_true(tiny_model_write(&shape, in_folder("large.gguf")));
+    assert_ok(whit_model_open(in_folder("large.gguf"), &options, &large, &error), error);
+    whit_session *made = open_long_session(large, 2);
+    assert_ok(whit_session_load(made, 0, path, "text", &file, &error), error);
+    whit_step_token tokens[N_LONG];
+    for (uint32_t i = 0; i < N_LONG; i++) tokens[i] = (whit_step_token){.id = ids[i] = given[i * i % 10]};
+    assert_ok(whit_session_step(made, tokens, N_LONG, &error), error);
+    whit_session_turn turn = {.struct_bytes = sizeof turn, .ids = ids, .n_ids = N_LONG, .n_given = N_LONG};
+    assert_ok(whit_session_save(file, &turn, &error), error);
+    whit_session_file_close(file);
+    uint8_t *bytes = read_all(path, &n);
+    assert_true(n > 2 * WHIT_NDF_CHUNK_BYTES);
+    for (uint32_t n_threads = 1; n_threads <= 4; n_threads++) {
+        whit_session *session = open_long_session(large, n_threads);
+        assert_ok(whit_session_load(session, 0, path, "text", &file, &error), error);
+        assert_int_equal(whit_session_position(session, 0), N_LONG);
+        assert_same_blocks(session, made);
+        whit_session_file_close(file);
+        for (size_t at = n / 8; at < n - 4096; at += n / 4) { /* in each of the chunks */
+            bytes[at] ^= 1;
+            assert_ok(whit_write_file(path, bytes, n, &error), error);
+            assert_int_equal(whit_session_load(session, 0, path, "text", &file, &error), WHIT_ERROR_FORMAT);
+            assert_non_null(strstr(error.message, "damaged"));
+            bytes[at] ^= 1;
+        }
+        assert_ok(whit_write_file(path, bytes, n, &error), error);
+        whit_session_close(session);
+    }
+    unlink(path);
+    /* One number of a block in the middle that no cache makes, under hashes that are right. */
+    assert_ok(whit_session_load(made, 0, path, "text", &file, &error), error);
+    assert_ok(whit_session_step(made, tokens, N_LONG, &error), error);
+    const whit_kv_class *class = whit_kv_class_of(&made->kv, 5);
+    void *block = whit_kv_class_block(class, made->kv.layers[5].layer, 2, 0, 13);
+    whit_kv_block_arrays(WHIT_KV_F16, class->head_dim, block).value_scales[63] *= 2;
+    assert_ok(whit_session_save(file, &turn, &error), error);
+    whit_session_file_close(file);
+    for (uint32_t n_threads = 1; n_threads <= 4; n_threads++) {
+        whit_session *session = open_long_session(large, n_threads);
+        assert_int_equal(whit_session_load(session, 0, path, "text", &file, &error), WHIT_ERROR_FORMAT);
+        assert_non_null(strstr(error.message, "not what any cache holds"));
+        assert_int_equal(whit_session_position(session, 0), 0);
+        whit_session_close(session);
+    }
+    free(bytes);
+    whit_session_close(made);
+    whit_model_close(large);
+    unlink(path);
+}
+
 static void signs(void **state)
 {
     (void)state;
@@ -627,6 +716,7 @@ int main(void)
         cmocka_unit_test(replay_tells_another_tail),
         cmocka_unit_test(a_full_disk_keeps_what_was_there),
         cmocka_unit_test(refuses_blocks_that_no_cache_makes),
+        cmocka_unit_test(is_read_by_several_threads),
         cmocka_unit_test(signs),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
