@@ -38,6 +38,7 @@
 /* Outliers of one tile. */
 typedef struct whit_outlier_tile {
     float scale;
+    uint16_t scale_bits; /* of the f16 */
     uint32_t n;
     const uint8_t *counts;  /* (16), n together */
     const uint8_t *columns; /* (n) of whit_outlier_column_bytes each */
@@ -70,9 +71,14 @@ static inline bool whit_outliers_of_tile(const whit_tensor *w, uint32_t tile, wh
     if (end > n_units || begin > end || end - begin <= WHIT_OUTLIERS_HEAD_UNITS) return false;
     const uint8_t *record = part + head + 2 * (uint64_t)begin, *columns = record + 2 * WHIT_OUTLIERS_HEAD_UNITS;
     uint32_t n = 0, column_bytes = whit_outlier_column_bytes(w->type.n_cols);
-    for (uint32_t r = 0; r < WHIT_TILE_ROWS; r++) n += record[2 + r];
+    for (uint32_t half = 0; half < 2; half++) { /* eight counts: four sums of two, then all in the highest word */
+        uint64_t counts, even = 0x00FF00FF00FF00FF;
+        memcpy(&counts, record + 2 + 8 * half, sizeof counts);
+        n += (uint32_t)(((counts & even) + (counts >> 8 & even)) * 0x0001000100010001 >> 48);
+    }
     if ((uint64_t)n * (column_bytes + 1) > 2 * (uint64_t)(end - begin - WHIT_OUTLIERS_HEAD_UNITS)) return false;
     *out = (whit_outlier_tile){.scale = whit_f32_from_f16(whit_load_u16(record)),
+                               .scale_bits = whit_load_u16(record),
                                .n = n,
                                .counts = record + 2,
                                .columns = columns,

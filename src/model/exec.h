@@ -145,6 +145,7 @@ struct whit_exec {
     size_t scratch_bytes;
     uint8_t *prepared; /* (n_threads, prepared_bytes) what kernels prepared, behind for what; 0 bytes: none do */
     size_t prepared_bytes;
+    struct whit_exec_parts *parts; /* (steps of the plan) of matrices with corrections; NULL: there are none */
     uint8_t
         *corrections; /* (n_threads, correction_bytes) what the parts of the matrix at hand read; 0 bytes: none do */
     size_t correction_bytes;

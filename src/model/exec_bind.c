@@ -81,6 +81,7 @@ static void bind_product(whit_exec *exec, const struct whit_exec_scheduled *sche
     step->n_tiles = (step->tensor->type.n_rows + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
     step->choice = &exec->schedules->choices[exec->schedules->choice_of[step->plan->number]];
     step->kernel = step->choice->kernels[scheduled->bucket];
+    if (exec->parts) step->parts = &exec->parts[step->plan->number];
     whit_exec_bind_tiles(step, scheduled->rows == WHIT_ROWS_BATCH && scheduled->mode == WHIT_EXEC_ADAPTED);
 }
 
@@ -145,6 +146,19 @@ static void bind_phase(whit_exec *exec, const struct whit_exec_scheduled *schedu
         steps[i].first_tile = phase->n_tiles;
         phase->n_tiles += steps[i].n_tiles;
     }
+}
+
+/* Where corrections lie, for the matrices of the plan. */
+static void place_parts(whit_exec *exec, const whit_tensor *tensors, whit_arena *arena)
+{
+    const whit_plan *plan = exec->plan;
+    bool any = false;
+    for (uint32_t i = 0; i < plan->n_steps; i++)
+        any = any || (plan->steps[i].op == WHIT_PLAN_LINEAR && whit_is_corrected(&tensors[plan->steps[i].weight]));
+    if (any) exec->parts = whit_arena_take(arena, plan->n_steps, sizeof *exec->parts);
+    for (uint32_t i = 0; exec->parts && i < plan->n_steps; i++)
+        if (plan->steps[i].op == WHIT_PLAN_LINEAR)
+            whit_exec_find_parts(&tensors[plan->steps[i].weight], &exec->parts[plan->steps[i].number]);
 }
 
 /* Takes the memory of all schedules and binds them where there is some. */
@@ -282,6 +296,7 @@ void whit_exec_place(whit_exec *exec, whit_plan *plan, const whit_exec_schedules
     exec->n_rescored = whit_arena_take(arena, options->n_selected_rows, sizeof *exec->n_rescored);
     place_attention(exec, options, arena);
     need_for_steps(exec, options->n_batch_rows);
+    place_parts(exec, tensors, arena);
     bind_schedules(exec, tensors, arena);
     if (arena->memory)
         whit_rope_frequencies(options->rope_theta, options->rope_pairs, options->rope_factors, exec->rope_frequencies);

@@ -3,23 +3,25 @@
  * while they are in cache: the plane's product, then outliers, then the low-rank pair's.
  *
  * The plane's activations, the outliers' and x Aᵀ are made once for a matrix, by each thread for itself: they are
- * small, and no thread waits for another. A worker's memory is
+ * small, and no thread waits for another. Matrices behind the same activations share the outliers'. A worker's memory:
  *
- *   key | plane's activations | gathered f32 | outliers' codes, scales | x Aᵀ | outputs of a few tiles | scratch of the
- *   kernels */
+ *   keys | outliers' codes, scales | plane's activations | gathered f32 | x Aᵀ | outputs of a few tiles | kernels'
+ *   scratch */
 #include "model/exec_step.h"
 
 enum {
     TILES = 4, /* of outputs that go through memory of their own */
     FEW_ROWS = 8,
-    PREFETCH_BYTES = 16384, /* of a part, at most: what L2 has room for beside the codes */
+    PREFETCH_BYTES = 8192, /* of a part, at most: kernels prefetch what lies farther on */
 };
 
-/* For which operation and rows a worker's memory was made. All zero is nothing yet, since runs count from 1. */
+/* For which operation and rows a worker's memory was made, and for which activations its outliers' codes were. All
+ * zero is nothing yet, since runs count from 1. */
 typedef struct made_for {
-    uint64_t run;
+    uint64_t run, codes_run;
     const whit_exec_step *step;
-    uint32_t begin, n;
+    const uint8_t *input;
+    uint32_t begin, n, codes_begin, codes_n;
 } made_for;
 _Static_assert(sizeof(made_for) <= WHIT_ALIGN_BYTES, "one line in front");
 
@@ -28,22 +30,39 @@ struct places {
     size_t gathered_stride, code_stride, low_stride;
 };
 
+/* The outliers' first, so that they lie at one place for all matrices behind the same activations. */
 static struct places places_of(const whit_exec_choice *choice, uint32_t n_rows)
 {
-    struct places p = {.acts = WHIT_ALIGN_BYTES};
+    struct places p = {.codes = WHIT_ALIGN_BYTES};
     const size_t line = WHIT_ALIGN_BYTES;
     p.gathered_stride = whit_round_up(choice->plane.n_cols, 16);
     p.low_stride = whit_round_up(choice->rank, 16);
+    p.code_stride = choice->has_outliers ? whit_round_up(choice->type.n_cols + 1, 16) : 0;
+    p.code_scales = p.codes + whit_round_up(n_rows * p.code_stride * sizeof(int16_t), line);
+    p.acts = p.code_scales + (choice->has_outliers ? whit_round_up(n_rows * sizeof(float), line) : 0);
     p.gathered =
         p.acts + (choice->plane.n_cols ? whit_acts_bytes(&choice->plane_acts, n_rows, choice->plane.n_cols) : 0);
-    p.code_stride = choice->has_outliers ? whit_round_up(choice->type.n_cols + 1, 16) : 0;
-    p.codes = p.gathered + whit_round_up(n_rows * p.gathered_stride * sizeof(float), line);
-    p.code_scales = p.codes + whit_round_up(n_rows * p.code_stride * sizeof(int16_t), line);
-    p.low = p.code_scales + (choice->has_outliers ? whit_round_up(n_rows * sizeof(float), line) : 0);
+    p.low = p.gathered + whit_round_up(n_rows * p.gathered_stride * sizeof(float), line);
     p.outputs = p.low + whit_round_up(n_rows * p.low_stride * sizeof(float), line);
     p.scratch = p.outputs + (choice->plane.n_cols ? (size_t)n_rows * TILES * WHIT_TILE_ROWS * sizeof(float) : 0);
     p.end = p.scratch;
     return p;
+}
+
+static made_for *made_in(const whit_exec *exec, uint32_t worker)
+{
+    return (made_for *)(void *)(exec->corrections + worker * exec->correction_bytes);
+}
+
+static bool is_made(const made_for *made, const whit_exec_step *step, const whit_exec *exec, whit_exec_rows rows)
+{
+    return made->run == exec->n_runs && made->step == step && made->begin == rows.begin && made->n == rows.n;
+}
+
+static bool has_codes(const made_for *made, const whit_exec_step *step, const whit_exec *exec, whit_exec_rows rows)
+{
+    return made->codes_run == exec->n_runs && made->input == step->input[0] && made->codes_begin == rows.begin &&
+        made->codes_n == rows.n;
 }
 
 static size_t most_scratch(const whit_tensor_type *type, const whit_acts_spec *acts, uint32_t n_rows,
@@ -89,29 +108,38 @@ static whit_outlier_acts outlier_acts(const struct places *p, uint8_t *memory, u
 }
 
 /* What the parts read, made of x in a worker's memory where it is not there yet. */
-static void make(const whit_exec_step *step, const whit_exec *exec, const whit_acts *x, const struct places *p,
-                 uint8_t *memory)
+static void make(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
+                 const whit_acts *x, const struct places *p)
 {
-    whit_plane plane;
-    whit_low_rank_pair pair;
-    if (step->choice->has_outliers) {
+    made_for *made = made_in(exec, worker);
+    const whit_exec_parts *parts = step->parts;
+    uint8_t *memory = (uint8_t *)made;
+    if (step->choice->has_outliers && !has_codes(made, step, exec, rows)) {
         whit_outlier_acts acts = outlier_acts(p, memory, x->n_tokens);
         exec->kernels->outlier_codes(x, &acts);
+        made->codes_run = exec->n_runs;
+        made->input = step->input[0];
+        made->codes_begin = rows.begin;
+        made->codes_n = rows.n;
     }
-    if (whit_low_rank_of(step->tensor, &pair)) {
+    if (step->choice->rank) {
         const whit_matmul_kernel *kernel = whit_exec_bucket(step->choice->low_kernels, x->n_tokens);
         whit_matmul_prepare(kernel, x, memory + p->scratch);
-        kernel->run(&pair.a, x, 0, (pair.rank + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS,
+        kernel->run(&parts->pair.a, x, 0, (parts->pair.rank + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS,
                     (float *)(void *)(memory + p->low), p->low_stride, memory + p->scratch);
     }
-    if (whit_plane_of(step->tensor, &plane)) {
+    if (step->choice->plane.n_cols) {
         float *gathered = (float *)(void *)(memory + p->gathered);
         whit_acts acts = plane_acts(step, p, memory, x->n_tokens);
-        whit_plane_gather(&plane, x, gathered, p->gathered_stride);
+        whit_plane_gather(&parts->plane, x, gathered, p->gathered_stride);
         if (acts.spec.kind != WHIT_ACTS_F32)
             exec->kernels->quantise(gathered, p->gathered_stride, &acts, 0, x->n_tokens);
         whit_matmul_prepare(whit_exec_bucket(step->choice->plane_kernels, x->n_tokens), &acts, memory + p->scratch);
     }
+    made->run = exec->n_runs;
+    made->step = step;
+    made->begin = rows.begin;
+    made->n = rows.n;
 }
 
 /* y += the plane's product, for tiles [begin, end). */
@@ -146,9 +174,8 @@ static void prefetch(const uint8_t *data, uint64_t bytes)
 }
 
 /* What a tensor's tiles take of codes: where they begin and how many bytes. */
-static void prefetch_tiles(const whit_tensor *w, uint32_t begin, uint32_t end)
+static void prefetch_tiles(const whit_tensor *w, uint64_t tile_bytes, uint32_t begin, uint32_t end)
 {
-    const uint64_t tile_bytes = whit_codec_geometry(&w->type).tile_bytes;
     prefetch(w->part[WHIT_PART_CODES] + begin * tile_bytes, (end - begin) * tile_bytes);
 }
 
@@ -160,37 +187,41 @@ static void prefetch_outliers(const whit_tensor *w, uint32_t begin, uint32_t end
         prefetch(first.counts, (uint64_t)((const uint8_t *)last.values + last.n - first.counts));
 }
 
-void whit_exec_prefetch_corrections(const whit_exec_step *step, uint32_t n_rows, uint32_t begin, uint32_t end)
+void whit_exec_prefetch_corrections(const whit_exec_step *step, const whit_exec *exec, uint32_t worker,
+                                    whit_exec_rows rows, uint32_t begin, uint32_t end)
 {
-    const whit_tensor *w = step->tensor;
-    whit_plane plane;
-    whit_low_rank_pair pair;
-    if (n_rows > FEW_ROWS) return;
-    if (whit_plane_of(w, &plane)) prefetch_tiles(&plane.signs, begin, end);
-    if (w->part_bytes[WHIT_PART_OUTLIERS]) prefetch_outliers(w, begin, end);
-    if (whit_low_rank_of(w, &pair)) prefetch_tiles(&pair.b, begin, end);
+    const whit_exec_parts *parts = step->parts;
+    if (rows.n > FEW_ROWS) return;
+    if (step->choice->plane.n_cols) {
+        if (!is_made(made_in(exec, worker), step, exec, rows))
+            prefetch(parts->plane.columns, parts->plane.n * sizeof(uint16_t));
+        prefetch_tiles(&parts->plane.signs, parts->plane_tile_bytes, begin, end);
+    }
+    if (step->choice->has_outliers) prefetch_outliers(step->tensor, begin, end);
+    if (step->choice->rank) prefetch_tiles(&parts->pair.b, parts->pair_tile_bytes, begin, end);
 }
 
 void whit_exec_correct(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
                        const whit_acts *x, uint32_t begin, uint32_t end, float *y)
 {
     const whit_exec_choice *choice = step->choice;
-    struct places p;
-    whit_plane plane;
-    whit_low_rank_pair pair;
-    uint8_t *memory = exec->corrections + worker * exec->correction_bytes;
-    made_for *made = (made_for *)(void *)memory;
-    p = places_of(choice, x->n_tokens);
-    if (made->run != exec->n_runs || made->step != step || made->begin != rows.begin || made->n != rows.n) {
-        make(step, exec, x, &p, memory);
-        *made = (made_for){exec->n_runs, step, rows.begin, rows.n};
-    }
-    if (whit_plane_of(step->tensor, &plane)) add_plane(step, exec, &plane, &p, memory, x->n_tokens, begin, end, y);
+    const struct places p = places_of(choice, x->n_tokens);
+    uint8_t *memory = (uint8_t *)made_in(exec, worker);
+    if (!is_made(made_in(exec, worker), step, exec, rows)) make(step, exec, worker, rows, x, &p);
+    if (choice->plane.n_cols) add_plane(step, exec, &step->parts->plane, &p, memory, x->n_tokens, begin, end, y);
     if (choice->has_outliers) {
         whit_outlier_acts acts = outlier_acts(&p, memory, x->n_tokens);
         exec->kernels->outliers(step->tensor, &acts, begin, end, y, step->output_stride);
     }
-    if (whit_low_rank_of(step->tensor, &pair))
-        exec->kernels->low_rank(&pair.b, (const float *)(void *)(memory + p.low), p.low_stride, x->n_tokens, begin, end,
-                                y, step->output_stride);
+    if (choice->rank)
+        exec->kernels->low_rank(&step->parts->pair.b, (const float *)(void *)(memory + p.low), p.low_stride,
+                                x->n_tokens, begin, end, y, step->output_stride);
+}
+
+void whit_exec_find_parts(const whit_tensor *w, whit_exec_parts *parts)
+{
+    *parts = (whit_exec_parts){0};
+    if (whit_plane_of(w, &parts->plane))
+        parts->plane_tile_bytes = whit_codec_geometry(&parts->plane.signs.type).tile_bytes;
+    if (whit_low_rank_of(w, &parts->pair)) parts->pair_tile_bytes = whit_codec_geometry(&parts->pair.b.type).tile_bytes;
 }

@@ -31,7 +31,7 @@ TILE_STEP(run_linear)
 TILE_STEP(run_linear_corrected)
 {
     whit_acts all = whit_exec_acts(step, exec), acts = whit_acts_rows(&all, rows.begin, rows.n);
-    whit_exec_prefetch_corrections(step, rows.n, begin, end);
+    whit_exec_prefetch_corrections(step, exec, worker, rows, begin, end);
     run_linear(step, exec, worker, rows, begin, end);
     whit_exec_correct(step, exec, worker, rows, &acts, begin, end, output_of(step, exec, rows.begin));
 }

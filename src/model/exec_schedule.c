@@ -9,6 +9,7 @@
 /* Queries are rotated by attention from so many rows on: fewer may be split over KV groups, and their queries
  * made ready by one thread, which need not do this too. The least rows of a bucket. */
 #define ROTATING_ROWS 16
+#define FEW_ROWS      8 /* decoding */
 
 uint32_t whit_exec_bucket_of(uint32_t n_rows)
 {
@@ -126,10 +127,12 @@ static bool offers_gated(void *context, const whit_plan_step *gate, const whit_p
         gate->input[0] == gated->input[0] && kernel->run_gated && kernel == kernel_of(offer, gated);
 }
 
+/* With few rows the sum is made together with the norm that follows. */
 static bool offers_added(void *context, const whit_plan_step *linear)
 {
     const struct offer *offer = context;
-    return kernel_of(offer, linear)->run_added != NULL && !whit_is_corrected(&offer->tensors[linear->weight]);
+    return whit_exec_bucket_rows(offer->bucket) > FEW_ROWS && kernel_of(offer, linear)->run_added != NULL &&
+        !whit_is_corrected(&offer->tensors[linear->weight]);
 }
 
 /* Whether bucket b runs as the one before. */

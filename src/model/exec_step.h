@@ -3,9 +3,17 @@
 #ifndef WHIT_MODEL_EXEC_STEP_H
 #define WHIT_MODEL_EXEC_STEP_H
 
+#include "kernels/corrections.h"
 #include "model/exec.h"
 
 typedef struct whit_exec_step whit_exec_step;
+
+/* Where the corrections of a matrix lie, found once: each look into a file may have to wait for memory. */
+typedef struct whit_exec_parts {
+    whit_plane plane;
+    whit_low_rank_pair pair;
+    uint64_t plane_tile_bytes, pair_tile_bytes; /* of the plane's signs; of B */
+} whit_exec_parts;
 typedef struct whit_exec_phase whit_exec_phase;
 
 /* Some of a pass's rows. */
@@ -46,6 +54,7 @@ struct whit_exec_step {
     whit_acts_spec acts;
     const whit_matmul_kernel *kernel;
     const whit_exec_choice *choice;
+    const whit_exec_parts *parts;        /* of a tensor with corrections */
     int32_t weight;                      /* number of `tensor` in the model */
     uint32_t n_tiles, place, first_tile; /* in its phase: which matrix, and its first tile among all */
 };
@@ -130,7 +139,9 @@ void whit_exec_run_heads_phase(whit_exec *exec, const whit_exec_phase *phase, ui
 void whit_exec_correct(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
                        const whit_acts *x, uint32_t begin, uint32_t end, float *y);
 /* Prefetches what it will read, where there are few rows, while the product itself is computed. */
-void whit_exec_prefetch_corrections(const whit_exec_step *step, uint32_t n_rows, uint32_t begin, uint32_t end);
+void whit_exec_prefetch_corrections(const whit_exec_step *step, const whit_exec *exec, uint32_t worker,
+                                    whit_exec_rows rows, uint32_t begin, uint32_t end);
+void whit_exec_find_parts(const whit_tensor *w, whit_exec_parts *parts);
 /* Bytes of a worker's memory for it. */
 size_t whit_exec_correction_bytes(const whit_exec_choice *choice, uint32_t n_rows);
 

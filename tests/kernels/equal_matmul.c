@@ -62,6 +62,7 @@ static void compare_added(product_trial *c, const test_matrix *matrix, const whi
     guarded_floats found = floats_random(&c->rng, product->n, INPUT_UNIFORM), expected = floats_copy(&found);
     size_t scratch_bytes = c->kernel->scratch_bytes(type, &acts->spec, acts->n_tokens);
     uint8_t *scratch = guarded_alloc(scratch_bytes, 0);
+    whit_matmul_prepare(c->kernel, acts, scratch);
     c->kernel->run_added(&matrix->tensor, acts, 0, (type->n_rows + 15) / 16, found.data, y_stride, scratch);
     guarded_check(scratch, scratch_bytes);
     guarded_free(scratch, 0);

@@ -163,8 +163,8 @@ INLINE void add_lines(const int n_tiles, const int n_tokens, sums acc[TILES_MAX]
     }
 }
 
-/* as_usual: scales are f16 in groups, without offsets. */
-INLINE void multiply(const int codec, const bool as_usual, const int n_tiles, const int n_tokens,
+/* as_usual: scales are f16 in groups, without offsets. added: to what is there. */
+INLINE void multiply(const int codec, const bool as_usual, const bool added, const int n_tiles, const int n_tokens,
                      const tiles *of_matrix, const whit_acts *x, uint32_t tile, uint32_t t, const uint8_t *scratch,
                      float *y, size_t y_stride)
 {
@@ -178,6 +178,8 @@ INLINE void multiply(const int codec, const bool as_usual, const int n_tiles, co
     const int planes = codec == WHIT_CODEC_Q2 ? 2 : 1;
     const uint8_t *start = m->codes + tile * m->tile_bytes, *line = start, *scales = start;
     uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols;
+    /* Short tiles, of a sign plane, far enough ahead; an even number. */
+    const size_t far_tiles = 2 * m->tile_bytes >= FAR_BYTES / 2 ? 2 : FAR_BYTES / m->tile_bytes / 2 * 2;
     lookup of[TOKENS_MAX];
     const uint8_t *tables[TOKENS_MAX];
     __m512 out[TILES_MAX][TOKENS_MAX];
@@ -190,7 +192,7 @@ INLINE void multiply(const int codec, const bool as_usual, const int n_tiles, co
     }
     for (uint32_t step = 0, k = 0; step < x->n_steps; step++) {
         uint32_t end = tiles_min(k + step_cols, x->n_cols), n_lines = plane_lines(end - k);
-        const uint8_t *ahead = n_tiles == 1 ? line + FAR_BYTES : line + 2 * m->tile_bytes + (line - start);
+        const uint8_t *ahead = n_tiles == 1 ? line + FAR_BYTES : line + far_tiles * m->tile_bytes + (line - start);
         if (m->block_cols && (k & (m->block_cols - 1)) == 0) {
             scales = line;
             for (uint32_t i = 0; i < m->scale_bytes; i += WHIT_LINE_BYTES, ahead += n_tiles * WHIT_LINE_BYTES)
@@ -244,23 +246,27 @@ INLINE void multiply(const int codec, const bool as_usual, const int n_tiles, co
 #pragma GCC unroll 2
     for (int c = 0; c < n_tokens; c++)
 #pragma GCC unroll 2
-        for (int i = 0; i < n_tiles; i++)
-            _mm512_mask_storeu_ps(y + (t + (uint32_t)c) * y_stride + (size_t)(tile + (uint32_t)i) * WHIT_TILE_ROWS,
-                                  rows_mask(m, tile + (uint32_t)i), out[i][c]);
+        for (int i = 0; i < n_tiles; i++) {
+            float *to = y + (t + (uint32_t)c) * y_stride + (size_t)(tile + (uint32_t)i) * WHIT_TILE_ROWS;
+            const __mmask16 rows = rows_mask(m, tile + (uint32_t)i);
+            if (added) out[i][c] = _mm512_add_ps(_mm512_maskz_loadu_ps(rows, to), out[i][c]);
+            _mm512_mask_storeu_ps(to, rows, out[i][c]);
+        }
 }
 
 /* Two tiles at a time of one token, one of two. */
-INLINE void run_tiles(const int codec, const bool as_usual, const tiles *m, const whit_acts *x, uint32_t tile_begin,
-                      uint32_t tile_end, float *y, size_t y_stride, const uint8_t *scratch)
+INLINE void run_tiles(const int codec, const bool as_usual, const bool added, const tiles *m, const whit_acts *x,
+                      uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride, const uint8_t *scratch)
 {
     uint32_t t = 0;
     for (; t + 2 <= x->n_tokens; t += 2)
         for (uint32_t tile = tile_begin; tile < tile_end; tile++)
-            multiply(codec, as_usual, 1, 2, m, x, tile, t, scratch, y, y_stride);
+            multiply(codec, as_usual, added, 1, 2, m, x, tile, t, scratch, y, y_stride);
     if (t < x->n_tokens) {
         uint32_t tile = tile_begin;
-        for (; tile + 2 <= tile_end; tile += 2) multiply(codec, as_usual, 2, 1, m, x, tile, t, scratch, y, y_stride);
-        if (tile < tile_end) multiply(codec, as_usual, 1, 1, m, x, tile, t, scratch, y, y_stride);
+        for (; tile + 2 <= tile_end; tile += 2)
+            multiply(codec, as_usual, added, 2, 1, m, x, tile, t, scratch, y, y_stride);
+        if (tile < tile_end) multiply(codec, as_usual, added, 1, 1, m, x, tile, t, scratch, y, y_stride);
     }
 }
 
@@ -269,9 +275,16 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
 {
     const tiles m = tiles_of(w);
     if (m.kind == FIELD_GROUP_F16 && !m.has_offset)
-        run_tiles(codec, true, &m, x, tile_begin, tile_end, y, y_stride, scratch);
+        run_tiles(codec, true, false, &m, x, tile_begin, tile_end, y, y_stride, scratch);
     else
-        run_tiles(codec, false, &m, x, tile_begin, tile_end, y, y_stride, scratch);
+        run_tiles(codec, false, false, &m, x, tile_begin, tile_end, y, y_stride, scratch);
+}
+
+INLINE void run_added(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,
+                      float *y, size_t y_stride, const uint8_t *scratch)
+{
+    const tiles m = tiles_of(w);
+    run_tiles(codec, false, true, &m, x, tile_begin, tile_end, y, y_stride, scratch);
 }
 
 static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens)
@@ -285,6 +298,11 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
         return type->codec == WHIT_CODEC_##upper && spec->kind == WHIT_ACTS_I8;                                        \
     }                                                                                                                  \
     MATMUL_RUN(lower, upper)                                                                                           \
+    static void run_added_##lower(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,    \
+                                  float *y, size_t y_stride, void *scratch)                                            \
+    {                                                                                                                  \
+        run_added(WHIT_CODEC_##upper, w, x, tile_begin, tile_end, y, y_stride, scratch);                               \
+    }                                                                                                                  \
     const whit_matmul_kernel whit_matmul_i8_##lower##_lookup_avx512 = {                                                \
         .name = "matmul_i8_" #lower "_lookup_avx512",                                                                  \
         .isa = WHIT_ISA_AVX512,                                                                                        \
@@ -294,6 +312,7 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
         .scratch_bytes = scratch_bytes,                                                                                \
         .prepare = prepare,                                                                                            \
         .run = run_##lower,                                                                                            \
+        .run_added = run_added_##lower,                                                                                \
     };
 
 MATMUL(b1, B1)
