@@ -61,7 +61,8 @@ static const cli_option options[] = {
      "rtn rounds to the nearest level and needs no text; gptq adds error feedback; full, the default, is every stage.",
      0, 0},
     {"--without", CLI_REPEAT, AT(without), "STAGE",
-     "Leave out a stage of full: qep, residual, order, descent, outliers, plane or lowrank; may be given several "
+     "Leave out a stage of full: qep, residual, order, descent, outliers, plane, lowrank or rotation; may be given "
+     "several "
      "times.",
      0, 0},
     {"--outliers", CLI_REAL, AT(outliers), "PERCENT",
@@ -105,6 +106,8 @@ struct listener {
     bool verbose;
     json_t *matrices; /* NULL without --json */
     whit_buf *rows;   /* of the page; NULL without --report */
+    double seconds;   /* of the compression, without tuning */
+    _Atomic uint64_t multiply_adds;
 };
 
 static bool on_progress(void *user, const char *what, double share)
@@ -133,12 +136,13 @@ static void on_matrix(void *user, const whit_compress_report *r)
     }
     if (listener->matrices)
         json_array_append_new(listener->matrices,
-                              json_pack("{s:s, s:s, s:f, s:f, s:i, s:I}", "name", r->name, "codec", codec, "error_gptq",
-                                        r->error_gptq, "error", r->error, "sweeps", (int)r->sweeps, "outliers",
-                                        (json_int_t)r->n_outliers));
+                              json_pack("{s:s, s:s, s:f, s:f, s:i, s:I, s:b}", "name", r->name, "codec", codec,
+                                        "error_gptq", r->error_gptq, "error", r->error, "sweeps", (int)r->sweeps,
+                                        "outliers", (json_int_t)r->n_outliers, "rotated", r->rotated));
     else if (listener->verbose)
-        cli_print(listener->call, "%-28s %4s/%u error %.5f -> %.5f, %u sweeps, %llu outliers\n", r->name, codec,
-                  r->type->group, r->error_gptq, r->error, r->sweeps, (unsigned long long)r->n_outliers);
+        cli_print(listener->call, "%-28s %4s/%u error %.5f -> %.5f, %u sweeps, %llu outliers%s\n", r->name, codec,
+                  r->type->group, r->error_gptq, r->error, r->sweeps, (unsigned long long)r->n_outliers,
+                  r->rotated ? ", rotated" : "");
 }
 
 /* Ids of the text that was asked for. */
@@ -307,8 +311,9 @@ static int report(cli_call *call, const struct compress_values *v, const struct 
     whit_model_close(model);
     if (v->json)
         cli_print_json(call,
-                       json_pack("{s:s, s:s, s:f, s:O}", "output", v->output, "codec", codecs[v->codec],
-                                 "body_bits_per_weight", bits, "matrices", listener->matrices));
+                       json_pack("{s:s, s:s, s:f, s:f, s:I, s:O}", "output", v->output, "codec", codecs[v->codec],
+                                 "body_bits_per_weight", bits, "seconds", listener->seconds, "multiply_adds",
+                                 (json_int_t)listener->multiply_adds, "matrices", listener->matrices));
     else
         cli_note("%s: %.3f bits per weight of the layers", v->output, bits);
     return CLI_OK;
@@ -357,6 +362,7 @@ static int run(cli_call *call)
                                .keep_work = tuned,
                                .resume = v->resume,
                                .command = command,
+                               .multiply_adds = &listener.multiply_adds,
                                .progress = on_progress,
                                .report = on_matrix,
                                .user = &listener};
@@ -368,7 +374,7 @@ static int run(cli_call *call)
         unsigned stage = whit_compress_stage_named(v->without.items[i]);
         if (!stage)
             return cli_fail(call, CLI_USAGE,
-                            "'%s' is no stage: qep, residual, order, descent, outliers, plane, lowrank",
+                            "'%s' is no stage: qep, residual, order, descent, outliers, plane, lowrank, rotation",
                             v->without.items[i]);
         o.without |= stage;
     }
@@ -394,10 +400,12 @@ static int run(cli_call *call)
     }
     if (v->json) listener.matrices = json_array();
     if (v->page) listener.rows = &rows;
+    uint64_t solve_ns = whit_now_ns();
     if (status == CLI_OK && whit_compress(&source, &o, tuned ? paths.untuned : v->output, NULL, &error) != WHIT_OK)
         status = *cli_cancelled()
             ? cli_fail(call, CLI_INTERRUPTED, "interrupted; --resume goes on with what is finished")
             : cli_fail_error(call, &error);
+    listener.seconds = (double)(whit_now_ns() - solve_ns) / 1e9;
     cli_progress_end();
     if (status == CLI_OK && tuned) status = tune(call, v, &paths, &o);
     if (status == CLI_OK && v->page) status = write_page(call, v, &o, &rows, began_ns);

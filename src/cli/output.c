@@ -172,12 +172,38 @@ int cli_finish(cli_call *call, int status)
     return call->output_failed && status == CLI_OK ? CLI_IO : status;
 }
 
+/* Of work that takes long, what is left of it at the rate so far: ", 3 min left", or nothing. */
+static void say_left(const char *what, double share, uint64_t now_ns, char *to, size_t to_bytes)
+{
+    enum { SOON_NS = 500000000 };
+    static char of[64];
+    static uint64_t from_ns;
+    static double from, last;
+    to[0] = 0;
+    if (strncmp(of, what, sizeof of - 1) != 0 || share < last || !from_ns) {
+        snprintf(of, sizeof of, "%s", what);
+        from_ns = now_ns;
+        from = share;
+    }
+    last = share;
+    if (now_ns - from_ns < SOON_NS || !(share > from)) return;
+    double left = (double)(now_ns - from_ns) / 1e9 * (1 - share) / (share - from);
+    if (left < 90)
+        snprintf(to, to_bytes, ", %.0f s left", left);
+    else if (left < 5400)
+        snprintf(to, to_bytes, ", %.0f min left", left / 60);
+    else
+        snprintf(to, to_bytes, ", %.1f h left", left / 3600);
+}
+
 bool cli_progress(void *user, const char *what, double share)
 {
     (void)user;
     enum { CELLS = 30, REFRESH_NS = 100000000 };
     static uint64_t shown_ns;
     uint64_t now_ns = whit_now_ns();
+    char left[32];
+    say_left(what, share, now_ns, left, sizeof left);
     if (!*cli_cancelled() && isatty(STDERR_FILENO) && (!bar_shown || now_ns - shown_ns >= REFRESH_NS)) {
         shown_ns = now_ns;
         bar_shown = true;
@@ -185,8 +211,8 @@ bool cli_progress(void *user, const char *what, double share)
         char line[256];
         snprintf(line, sizeof line, "%s", what);
         size_t n = whit_plain_line(line, strlen(line));
-        fprintf(stderr, "\r%.*s [%.*s%*s] %3d %%\x1b[K", (int)n, line, full, "##############################",
-                CELLS - full, "", (int)(share * 100));
+        fprintf(stderr, "\r%.*s [%.*s%*s] %3d %%%s\x1b[K", (int)n, line, full, "##############################",
+                CELLS - full, "", (int)(share * 100), left);
     }
     return !*cli_cancelled();
 }

@@ -25,6 +25,7 @@ typedef enum whit_compress_stage {
     WHIT_STAGE_OUTLIERS = 1 << 4, /* single weights */
     WHIT_STAGE_PLANE = 1 << 5,    /* a second sign plane on the columns that need it */
     WHIT_STAGE_LOW_RANK = 1 << 6, /* a pair of int8 factors, of matrices that are large enough */
+    WHIT_STAGE_ROTATION = 1 << 7, /* values of attention turned within their heads, where the layer loses less */
 } whit_compress_stage;
 
 /* "qep" to WHIT_STAGE_QEP; 0 for an unknown name. */
@@ -37,6 +38,7 @@ typedef struct whit_compress_report {
     double error_gptq, error; /* of the outputs on the calibration text, relative: before and after descent */
     uint32_t sweeps;
     uint64_t n_outliers;
+    bool rotated;        /* of v and o: their variant within a rotation was kept */
     uint64_t bytes;      /* of the tensor, corrections included; 0: those of its type */
     uint64_t elapsed_ns; /* of the whole run so far */
 } whit_compress_report;
@@ -60,10 +62,11 @@ typedef struct whit_compress_options {
     int32_t bos;       /* begins every window; -1: none does */
     uint64_t seed;
     uint32_t n_threads;
-    const char *work;    /* the work file; NULL: PATH.work */
-    bool keep_work;      /* the caller removes it: there is more to do */
-    bool resume;         /* go on from the work file of a run that was cut */
-    const char *command; /* provenance */
+    const char *work;                /* the work file; NULL: PATH.work */
+    bool keep_work;                  /* the caller removes it: there is more to do */
+    bool resume;                     /* go on from the work file of a run that was cut */
+    const char *command;             /* provenance */
+    _Atomic uint64_t *multiply_adds; /* of the dense products is added to; NULL: not counted */
     whit_progress_fn *progress;
     void (*report)(void *user, const whit_compress_report *report);
     void *user;

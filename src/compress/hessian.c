@@ -20,6 +20,12 @@ static void release(const whit_allocator *a, whit_hessian *hessian)
     *hessian = (whit_hessian){0};
 }
 
+void whit_hessian_drop_h(whit_hessian *hessian, const whit_allocator *a)
+{
+    whit_free(a, hessian->h, (size_t)hessian->n * hessian->n * sizeof(float));
+    hessian->h = NULL;
+}
+
 void whit_hessian_free(whit_hessian_pair *pair)
 {
     release(pair->allocator, &pair->text);

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define ROWS         32 /* of an item of work: whole tiles */
 #define MOST_OF_ROW  64 /* outliers */
 #define REFIT_SWEEPS 4
 #define BYTE_MOST    127
@@ -19,12 +18,13 @@ struct search {
     whit_outlier_search *s;
     const whit_blas *blas;
     uint32_t m, n, most; /* most: steps of a row */
+    uint32_t rows;       /* of an item of work: whole tiles, by the shape; a product packs all of H for each */
     struct step *steps;  /* (m, most) */
     uint32_t *n_steps;   /* (m) */
     size_t *first;       /* (m + 1) of each row in the list */
     float *deltas;       /* (list) as found, before rounding */
-    float *scratch;      /* per worker: (2 ROWS, n) */
-    double *row_errors;  /* (m, 2) */
+    float *inverse;      /* (n) 1 / H_jj, side by side */
+    float *scratch;      /* per worker: (2 rows, n) */
 };
 
 static uint32_t smaller(uint32_t a, uint32_t b)
@@ -35,7 +35,7 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 /* d = values - target and r = d H of some rows; gives r. */
 static float *residual(const struct search *k, uint32_t worker, uint32_t row, uint32_t n_rows)
 {
-    float *d = k->scratch + (size_t)worker * 2 * ROWS * k->n, *r = d + (size_t)ROWS * k->n;
+    float *d = k->scratch + (size_t)worker * 2 * k->rows * k->n, *r = d + (size_t)k->rows * k->n;
     size_t at = (size_t)row * k->n;
     for (size_t i = 0; i < (size_t)n_rows * k->n; i++) d[i] = k->s->values[at + i] - k->s->target[at + i];
     whit_blas_multiply(
@@ -53,7 +53,7 @@ static void search_row(const struct search *k, uint32_t row, float *r)
         float best_gain = 0;
         uint32_t best = 0;
         for (uint32_t j = 0; j < k->n; j++) {
-            float gain = r[j] * r[j] / k->s->h[(size_t)j * k->n + j];
+            float gain = r[j] * r[j] * k->inverse[j];
             if (gain > best_gain) {
                 best_gain = gain;
                 best = j;
@@ -71,7 +71,7 @@ static void search_rows(void *context, uint32_t worker, uint32_t begin, uint32_t
 {
     const struct search *k = context;
     for (uint32_t item = begin; item < end; item++) {
-        uint32_t row = item * ROWS, n_rows = smaller(ROWS, k->m - row);
+        uint32_t row = item * k->rows, n_rows = smaller(k->rows, k->m - row);
         float *r = residual(k, worker, row, n_rows);
         for (uint32_t i = 0; i < n_rows; i++) search_row(k, row + i, r + (size_t)i * k->n);
     }
@@ -169,30 +169,11 @@ static void fit_rows(void *context, uint32_t worker, uint32_t begin, uint32_t en
 {
     const struct search *k = context;
     for (uint32_t item = begin; item < end; item++) {
-        uint32_t row = item * ROWS, n_rows = smaller(ROWS, k->m - row);
+        uint32_t row = item * k->rows, n_rows = smaller(k->rows, k->m - row);
         float *r = residual(k, worker, row, n_rows);
         for (uint32_t i = 0; i < n_rows; i++) fit_row(k, row + i, r + (size_t)i * k->n);
         for (uint32_t i = 0; i < n_rows; i += WHIT_TILE_ROWS)
             round_tile(k, row + i, smaller(WHIT_TILE_ROWS, n_rows - i));
-        r = residual(k, worker, row, n_rows);
-        const float *d = r - (size_t)ROWS * k->n;
-        for (uint32_t i = 0; i < n_rows; i++)
-            k->row_errors[2 * (row + i)] =
-                (double)k->blas->loops->dot(d + (size_t)i * k->n, r + (size_t)i * k->n, k->n);
-        const float *target = k->s->target + (size_t)row * k->n;
-        whit_blas_multiply(k->blas, worker,
-                           &(whit_product){.m = n_rows,
-                                           .n = k->n,
-                                           .k = k->n,
-                                           .a = target,
-                                           .lda = k->n,
-                                           .b = k->s->h,
-                                           .ldb = k->n,
-                                           .c = r,
-                                           .ldc = k->n});
-        for (uint32_t i = 0; i < n_rows; i++)
-            k->row_errors[2 * (row + i) + 1] =
-                (double)k->blas->loops->dot(target + (size_t)i * k->n, r + (size_t)i * k->n, k->n);
     }
 }
 
@@ -209,39 +190,37 @@ whit_status whit_outliers_search(whit_outlier_search *s, const whit_blas *blas, 
                                  const whit_allocator *a, whit_error *error)
 {
     struct search k = {.s = s, .blas = blas, .m = s->type->n_rows, .n = s->type->n_cols};
+    k.rows = k.m >= 2048 ? 128 : 32;
     size_t share = s->most / k.m + 1, n_workers = whit_pool_size(pool);
     k.most = (uint32_t)(4 * share + 2 < MOST_OF_ROW ? 4 * share + 2 : MOST_OF_ROW);
     if (k.most > k.n) k.most = k.n;
-    size_t n_steps = (size_t)k.m * k.most, scratch_elems = n_workers * 2 * ROWS * k.n;
+    size_t n_steps = (size_t)k.m * k.most, scratch_elems = n_workers * 2 * k.rows * k.n;
     k.steps = whit_zalloc_array(a, n_steps, sizeof *k.steps);
     k.n_steps = whit_zalloc_array(a, k.m, sizeof *k.n_steps);
     k.first = whit_zalloc_array(a, (size_t)k.m + 1, sizeof *k.first);
     k.deltas = whit_zalloc_array(a, s->most, sizeof *k.deltas);
+    k.inverse = whit_zalloc_array(a, k.n, sizeof *k.inverse);
     k.scratch = whit_zalloc_array(a, scratch_elems, sizeof *k.scratch);
-    k.row_errors = whit_zalloc_array(a, 2 * (size_t)k.m, sizeof *k.row_errors);
     float *gains = whit_zalloc_array(a, n_steps, sizeof *gains);
-    uint32_t n_items = (k.m + ROWS - 1) / ROWS;
+    uint32_t n_items = (k.m + k.rows - 1) / k.rows;
     whit_status status = WHIT_OK;
-    if (!k.steps || !k.n_steps || !k.first || !k.deltas || !k.scratch || !k.row_errors || !gains)
+    if (!k.steps || !k.n_steps || !k.first || !k.deltas || !k.inverse || !k.scratch || !gains)
         status = whit_fail_memory(error, "outliers", n_steps * sizeof *k.steps);
     if (status == WHIT_OK) {
+        for (size_t j = 0; j < k.n; j++) k.inverse[j] = 1 / s->h[j * k.n + j];
         if (!s->refit) {
             whit_pool_run(pool, search_rows, &k, n_items, 1);
             choose(&k, gains);
         }
         find_first(&k);
         whit_pool_run(pool, fit_rows, &k, n_items, 1);
-        double sums[2] = {0};
-        for (uint32_t row = 0; row < k.m; row++)
-            for (int i = 0; i < 2; i++) sums[i] += k.row_errors[2 * row + i];
-        s->error = sums[1] > 0 ? sums[0] / sums[1] : 0;
     }
     whit_free(a, k.steps, n_steps * sizeof *k.steps);
     whit_free(a, k.n_steps, k.m * sizeof *k.n_steps);
     whit_free(a, k.first, ((size_t)k.m + 1) * sizeof *k.first);
     whit_free(a, k.deltas, s->most * sizeof *k.deltas);
+    whit_free(a, k.inverse, k.n * sizeof *k.inverse);
     whit_free(a, k.scratch, scratch_elems * sizeof *k.scratch);
-    whit_free(a, k.row_errors, 2 * (size_t)k.m * sizeof *k.row_errors);
     whit_free(a, gains, n_steps * sizeof *gains);
     return status;
 }

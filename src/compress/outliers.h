@@ -23,7 +23,6 @@ typedef struct whit_outlier_search {
     size_t n;            /* in, where `refit`: how many there are, their places stay; out */
     bool refit;
     float *scales; /* (n_tiles) out */
-    double error;  /* out: relative to tr(W* H W*^T) */
 } whit_outlier_search;
 
 whit_status whit_outliers_search(whit_outlier_search *search, const whit_blas *blas, whit_pool *pool,

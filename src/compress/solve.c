@@ -6,7 +6,6 @@
 
 #include <math.h>
 
-#define ROWS  64  /* of an item of work */
 #define BLOCK 128 /* columns whose errors are pushed on at once, whole groups at least */
 
 /* Everything in the order of the walk; groups by their place in it. */
@@ -15,6 +14,7 @@ struct walk {
     const whit_blas *blas;
     const whit_allocator *allocator;
     uint32_t m, n, n_groups, n_fields, widest; /* widest: columns of a group */
+    uint32_t rows;                             /* of an item of work */
     const float *h, *u, *held_h;
     float *permuted_h, *permuted_held;
     uint32_t *begin;  /* (n_groups + 1) of each group in the walk */
@@ -24,6 +24,7 @@ struct walk {
     uint8_t *levels;  /* (m, n) numbers of levels */
     float *fields;    /* (m, n_groups, 2) */
     float *factors;   /* (m, 2) of u8 scales; NULL: f16 */
+    float *r;         /* (m, n) (values - w) H; NULL without H */
     float *scratch;   /* per worker */
     size_t scratch_elems;
     double *row_errors; /* (m, 3): error, weight, held-out error */
@@ -32,6 +33,17 @@ struct walk {
 static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
+}
+
+/* Rows of an item: by the shape, never by the threads. A product packs all of H for each item. */
+static uint32_t item_rows(uint32_t m)
+{
+    return m >= 4096 ? 256 : m >= 2048 ? 128 : 64;
+}
+
+static uint32_t n_items(const struct walk *k)
+{
+    return (k->m + k->rows - 1) / k->rows;
 }
 
 /* ---- GPTQ ------------------------------------------------------------------------------------- */
@@ -88,13 +100,13 @@ static void gptq_rows(void *context, uint32_t worker, uint32_t begin, uint32_t e
 {
     struct walk *k = context;
     float *importance = k->scratch + worker * k->scratch_elems, *w = importance + k->n,
-          *errors = w + (size_t)ROWS * k->n;
+          *errors = w + (size_t)k->rows * k->n;
     for (uint32_t j = 0; j < k->n; j++) {
         float u = k->u ? k->u[(size_t)j * k->n + j] : 1;
         importance[j] = k->u ? 1 / (u * u) : k->h ? k->h[(size_t)j * k->n + j] : 1;
     }
     for (uint32_t item = begin; item < end; item++) {
-        uint32_t row = item * ROWS, n_rows = (uint32_t)smaller(ROWS, k->m - row);
+        uint32_t row = item * k->rows, n_rows = (uint32_t)smaller(k->rows, k->m - row);
         memcpy(w, k->w + (size_t)row * k->n, (size_t)n_rows * k->n * sizeof *w);
         for (uint32_t r = 0; k->factors && r < n_rows; r++) fit_factors(k, row + r, w + (size_t)r * k->n, importance);
         for (uint32_t first = 0, last; first < k->n_groups; first = last) {
@@ -243,18 +255,26 @@ static bool refit_scales(const struct walk *k, uint32_t row, uint32_t group, con
     return true;
 }
 
+/* Of rows of the residuals r: their part of the error. */
+static void sum_errors(const struct walk *k, uint32_t row, uint32_t n_rows, float *d)
+{
+    for (uint32_t i = 0; i < n_rows; i++) {
+        size_t at = (size_t)(row + i) * k->n;
+        for (uint32_t j = 0; j < k->n; j++) d[j] = k->values[at + j] - k->w[at + j];
+        k->row_errors[3 * (row + i)] = (double)k->blas->loops->dot(d, k->r + at, k->n);
+    }
+}
+
 /* Group by group for some rows at once, so that what a group's columns push on to the others is one product. */
 static void descend_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct walk *k = context;
-    float *d = k->scratch + worker * k->scratch_elems, *r = d + (size_t)ROWS * k->n, *more = r + (size_t)ROWS * k->n;
-    const size_t part = (size_t)ROWS * k->widest;
+    float *d = k->scratch + worker * k->scratch_elems, *more = d + (size_t)k->rows * k->n;
+    const size_t part = (size_t)k->rows * k->widest;
     const struct parts parts = {more, more + part, more + 2 * part, more + 3 * part};
     for (uint32_t item = begin; item < end; item++) {
-        uint32_t row = item * ROWS, n_rows = (uint32_t)smaller(ROWS, k->m - row);
-        size_t at = (size_t)row * k->n, n = (size_t)n_rows * k->n;
-        for (size_t i = 0; i < n; i++) d[i] = k->values[at + i] - k->w[at + i];
-        multiply_rows(k, worker, d, n_rows, k->h, r);
+        uint32_t row = item * k->rows, n_rows = (uint32_t)smaller(k->rows, k->m - row);
+        float *r = k->r + (size_t)row * k->n;
         for (uint32_t group = 0; group < k->n_groups; group++) {
             bool any = false;
             for (uint32_t i = 0; i < n_rows; i++)
@@ -270,32 +290,41 @@ static void descend_rows(void *context, uint32_t worker, uint32_t begin, uint32_
                 any |= refit_scales(k, row + i, group, &parts, i, r + (size_t)i * k->n, d + (size_t)i * k->n);
             if (any) push_on(k, worker, d, n_rows, group, 0, k->n, r);
         }
+        sum_errors(k, row, n_rows, d);
     }
 }
 
 /* ---- errors ----------------------------------------------------------------------------------- */
 
+/* Residuals, errors and what they are relative to, before descent, which keeps up the first two. */
 static void measure_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct walk *k = context;
-    const whit_loops *loops = k->blas->loops;
-    float *d = k->scratch + worker * k->scratch_elems, *r = d + (size_t)ROWS * k->n;
+    float *d = k->scratch + worker * k->scratch_elems;
     for (uint32_t item = begin; item < end; item++) {
-        uint32_t row = item * ROWS, n_rows = (uint32_t)smaller(ROWS, k->m - row);
+        uint32_t row = item * k->rows, n_rows = (uint32_t)smaller(k->rows, k->m - row);
         size_t at = (size_t)row * k->n, n = (size_t)n_rows * k->n;
-        for (size_t i = 0; i < n; i++) d[i] = k->values[at + i] - k->w[at + i];
-        multiply_rows(k, worker, d, n_rows, k->h, r);
-        for (uint32_t i = 0; i < n_rows; i++)
-            k->row_errors[3 * (row + i)] = (double)loops->dot(d + (size_t)i * k->n, r + (size_t)i * k->n, k->n);
+        float *r = k->r + at;
         multiply_rows(k, worker, k->w + at, n_rows, k->h, r);
         for (uint32_t i = 0; i < n_rows; i++)
             k->row_errors[3 * (row + i) + 1] =
-                (double)loops->dot(k->w + at + (size_t)i * k->n, r + (size_t)i * k->n, k->n);
-        if (!k->held_h) continue;
-        multiply_rows(k, worker, k->values + at, n_rows, k->held_h, r);
+                (double)k->blas->loops->dot(k->w + at + (size_t)i * k->n, r + (size_t)i * k->n, k->n);
+        for (size_t i = 0; i < n; i++) d[i] = k->values[at + i] - k->w[at + i];
+        multiply_rows(k, worker, d, n_rows, k->h, r);
+        sum_errors(k, row, n_rows, d);
+    }
+}
+
+static void measure_held(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    const struct walk *k = context;
+    float *r = k->scratch + worker * k->scratch_elems;
+    for (uint32_t item = begin; item < end; item++) {
+        uint32_t row = item * k->rows, n_rows = (uint32_t)smaller(k->rows, k->m - row);
+        multiply_rows(k, worker, k->values + (size_t)row * k->n, n_rows, k->held_h, r);
         for (uint32_t i = 0; i < n_rows; i++) {
-            const float *held = k->s->held_target + (size_t)(row + i) * k->n, *q = k->values + at + (size_t)i * k->n;
-            double sum = (double)loops->dot(q, r + (size_t)i * k->n, k->n);
+            const float *held = k->s->held_target + (size_t)(row + i) * k->n, *q = k->values + (size_t)(row + i) * k->n;
+            double sum = (double)k->blas->loops->dot(q, r + (size_t)i * k->n, k->n);
             for (uint32_t j = 0; j < k->n; j++)
                 sum -= 2 * (double)q[j] * (double)held[k->s->order ? k->s->order[j] : j];
             k->row_errors[3 * (row + i) + 2] = sum;
@@ -303,10 +332,11 @@ static void measure_rows(void *context, uint32_t worker, uint32_t begin, uint32_
     }
 }
 
+/* The error as the rows have it now, and that of held-out tokens. */
 static double measure(struct walk *k, whit_pool *pool, double *held)
 {
     double sums[3] = {0};
-    whit_pool_run(pool, measure_rows, k, (k->m + ROWS - 1) / ROWS, 1);
+    if (k->held_h) whit_pool_run(pool, measure_held, k, n_items(k), 1);
     for (uint32_t row = 0; row < k->m; row++)
         for (int i = 0; i < 3; i++) sums[i] += k->row_errors[3 * row + i];
     *held = sums[2];
@@ -404,7 +434,7 @@ static void descend(struct walk *k, whit_pool *pool, struct kept *kept, double h
     double best = k->held_h ? held : s->error;
     for (uint32_t sweep = 0; sweep < s->n_sweeps; sweep++) {
         copy_state(k, kept->values, kept->fields, kept->levels, false);
-        whit_pool_run(pool, descend_rows, k, (k->m + ROWS - 1) / ROWS, 1);
+        whit_pool_run(pool, descend_rows, k, n_items(k), 1);
         double error = measure(k, pool, &held), now = k->held_h ? held : error;
         if (!(now < best)) {
             copy_state(k, kept->values, kept->fields, kept->levels, true);
@@ -435,7 +465,8 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
     size_t n = (size_t)k.m * k.n, square = (size_t)k.n * k.n, n_fields = (size_t)k.m * k.n_groups * 2;
     bool ordered = s->order && s->h, u8 = type->scale_type == WHIT_SCALE_U8;
     k.widest = (uint32_t)smaller(g.group_cols, k.n);
-    k.scratch_elems = (size_t)k.n * (2 * ROWS + 1) + 4 * (size_t)ROWS * k.widest;
+    k.rows = item_rows(k.m);
+    k.scratch_elems = (size_t)k.n * (2 * k.rows + 1) + 4 * (size_t)k.rows * k.widest;
     k.begin = whit_zalloc_array(a, 2 * (size_t)k.n_groups + 1, sizeof *k.begin);
     k.w = whit_zalloc_array(a, n, sizeof(float));
     k.values = whit_zalloc_array(a, n, sizeof(float));
@@ -443,6 +474,7 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
     k.fields = whit_zalloc_array(a, n_fields, sizeof(float));
     if (u8) k.factors = whit_zalloc_array(a, 2 * (size_t)k.m, sizeof(float));
     k.scratch = whit_zalloc_array(a, k.scratch_elems * whit_pool_size(pool), sizeof(float));
+    if (k.h) k.r = whit_zalloc_array(a, n, sizeof(float));
     k.row_errors = whit_zalloc_array(a, 3 * (size_t)k.m, sizeof(double));
     if (ordered) k.permuted_h = whit_zalloc_array(a, square, sizeof(float));
     if (ordered && s->held_h) k.permuted_held = whit_zalloc_array(a, square, sizeof(float));
@@ -452,8 +484,8 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
         kept.levels = whit_zalloc_array(a, n, 1);
     }
     whit_status status = WHIT_OK;
-    if (!k.begin || !k.w || !k.values || !k.levels || !k.fields || !k.scratch || !k.row_errors || (u8 && !k.factors) ||
-        (ordered && !k.permuted_h) || (ordered && s->held_h && !k.permuted_held) ||
+    if (!k.begin || !k.w || !k.values || !k.levels || !k.fields || !k.scratch || !k.row_errors || (k.h && !k.r) ||
+        (u8 && !k.factors) || (ordered && !k.permuted_h) || (ordered && s->held_h && !k.permuted_held) ||
         (s->n_sweeps && (!kept.values || !kept.fields || !kept.levels)))
         status = whit_fail_memory(error, "a matrix", n * sizeof(float));
     if (status == WHIT_OK) {
@@ -466,9 +498,10 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
         if (s->goes_on)
             load_state(&k);
         else
-            whit_pool_run(pool, gptq_rows, &k, (k.m + ROWS - 1) / ROWS, 1);
+            whit_pool_run(pool, gptq_rows, &k, n_items(&k), 1);
         double held = 0;
         s->sweeps = 0;
+        if (k.h) whit_pool_run(pool, measure_rows, &k, n_items(&k), 1);
         s->error = s->error_gptq = k.h ? measure(&k, pool, &held) : 0;
         if (k.h) descend(&k, pool, &kept, held);
         take_result(&k);
@@ -480,6 +513,7 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
     whit_free(a, k.fields, n_fields * sizeof(float));
     whit_free(a, k.factors, 2 * (size_t)k.m * sizeof(float));
     whit_free(a, k.scratch, k.scratch_elems * whit_pool_size(pool) * sizeof(float));
+    whit_free(a, k.r, n * sizeof(float));
     whit_free(a, k.row_errors, 3 * (size_t)k.m * sizeof(double));
     whit_free(a, k.permuted_h, square * sizeof(float));
     whit_free(a, k.permuted_held, square * sizeof(float));

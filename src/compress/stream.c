@@ -4,8 +4,11 @@
 
 #include "quant/requantise.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define BATCH_ROWS 1024
 #define HELD_EVERY 8
@@ -209,6 +212,30 @@ static size_t block_elems(const whit_stream *s)
     return n;
 }
 
+/* Memory of zeros whose pages are a nameless file's in `folder`, so that the system may write them out. NULL: that is
+ * not to be had there. */
+static float *map_spool(const char *folder, size_t bytes)
+{
+    int fd = folder && bytes ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+    if (fd < 0) return NULL;
+    void *memory = MAP_FAILED;
+    if (posix_fallocate(fd, 0, (off_t)bytes) == 0) /* or a full disk would end the program */
+        memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static bool make_activations(whit_stream *s, size_t n_rows)
+{
+    for (int side = 0; side < WHIT_STREAM_SIDES; side++) {
+        s->x[side] = map_spool(s->spool, n_rows * s->n_embd * sizeof(float));
+        s->is_spooled[side] = s->x[side] != NULL;
+        if (!s->x[side]) s->x[side] = whit_zalloc_array(s->allocator, n_rows, s->n_embd * sizeof(float));
+        if (!s->x[side]) return false;
+    }
+    return true;
+}
+
 static whit_status open_parts(whit_stream *s, const int32_t *ids, size_t n_ids, size_t max_tokens, int32_t bos,
                               const whit_tensor_type *embed_type, whit_error *error)
 {
@@ -226,9 +253,8 @@ static whit_status open_parts(whit_stream *s, const int32_t *ids, size_t n_ids, 
     n_windows = (size_t)s->n_batches * s->n_sequences;
     size_t n = (size_t)s->n_batches * s->n_rows;
     s->ids = whit_zalloc_array(a, n, sizeof *s->ids);
-    for (int side = 0; side < WHIT_STREAM_SIDES; side++)
-        s->x[side] = whit_zalloc_array(a, n, s->n_embd * sizeof(float));
-    if (!s->ids || !s->x[0] || !s->x[1]) return whit_fail_memory(error, "activations", n * s->n_embd * sizeof(float));
+    if (!s->ids || !make_activations(s, n))
+        return whit_fail_memory(error, "activations", n * s->n_embd * sizeof(float));
     cut_windows(s, ids, n_windows, n_all, bos);
     WHIT_TRY(add_params(s, error));
     WHIT_TRY(load_rope_factors(s, error));
@@ -248,10 +274,14 @@ static whit_status open_parts(whit_stream *s, const int32_t *ids, size_t n_ids, 
 
 whit_status whit_stream_open(whit_stream *s, const whit_source *source, const int32_t *ids, size_t n_ids,
                              uint32_t n_tokens, size_t max_tokens, int32_t bos, const whit_tensor_type *embed_type,
-                             whit_pool *pool, const whit_allocator *allocator, whit_error *error)
+                             const char *spool, whit_pool *pool, const whit_allocator *allocator, whit_error *error)
 {
-    *s = (whit_stream){
-        .source = source, .pool = pool, .allocator = allocator, .n_tokens = n_tokens, .n_embd = source->config.n_embd};
+    *s = (whit_stream){.source = source,
+                       .pool = pool,
+                       .spool = spool,
+                       .allocator = allocator,
+                       .n_tokens = n_tokens,
+                       .n_embd = source->config.n_embd};
     whit_status status = open_parts(s, ids, n_ids, max_tokens, bos, embed_type, error);
     if (status != WHIT_OK) whit_stream_close(s);
     return status;
@@ -273,7 +303,10 @@ void whit_stream_close(whit_stream *s)
     for (int side = 0; side < WHIT_STREAM_SIDES; side++) {
         whit_params_free(&s->params[side]);
         whit_free(a, s->weights[side], s->weight_elems * sizeof(float));
-        whit_free(a, s->x[side], n * s->n_embd * sizeof(float));
+        if (s->is_spooled[side])
+            munmap(s->x[side], n * s->n_embd * sizeof(float));
+        else
+            whit_free(a, s->x[side], n * s->n_embd * sizeof(float));
     }
     whit_free(a, s->rope_factors, s->n_rope_factors * sizeof(float));
     whit_free(a, s->ids, n * sizeof *s->ids);
@@ -311,6 +344,8 @@ whit_status whit_stream_load(whit_stream *s, uint32_t layer, whit_error *error)
                                         s->allocator, error);
     if (status != WHIT_OK) whit_tape_close(&s->tape[0]);
     s->loaded = status == WHIT_OK;
+    for (int side = 0; s->loaded && side < WHIT_STREAM_SIDES; side++)
+        s->tape[side].blas.multiply_adds = s->multiply_adds;
     return status;
 }
 

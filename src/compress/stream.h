@@ -22,21 +22,25 @@ typedef struct whit_stream {
     whit_ref input, output;                /* of the block */
     whit_tape tape[WHIT_STREAM_SIDES];
     bool loaded;
+    _Atomic uint64_t *multiply_adds;   /* counted there by the tapes; NULL: not at all */
     float *weights[WHIT_STREAM_SIDES]; /* the layer's */
     size_t weight_elems;
     float *rope_factors;
     size_t n_rope_factors;
     int32_t *ids; /* (n_batches, n_rows) */
     uint32_t n_sequences, n_tokens, n_rows, n_batches, n_embd;
-    float *x[WHIT_STREAM_SIDES]; /* (n_batches, n_rows, n_embd) the residual stream in front of the block */
+    const char *spool;                  /* only while it is opened */
+    bool is_spooled[WHIT_STREAM_SIDES]; /* x lies in a file */
+    float *x[WHIT_STREAM_SIDES];        /* (n_batches, n_rows, n_embd) the residual stream in front of the block */
 } whit_stream;
 
 /* Windows of n_tokens ids from the text, one after the other, at most max_tokens ids spread over all of it;
  * bos (-1: none) takes the place of each first id. `embed` says how the finished file holds the embedding.
+ * Activations lie in a nameless file in the folder `spool` where that can be had, else (NULL too) in memory.
  * The pool and the source outlive the stream. */
 whit_status whit_stream_open(whit_stream *stream, const whit_source *source, const int32_t *ids, size_t n_ids,
                              uint32_t n_tokens, size_t max_tokens, int32_t bos, const whit_tensor_type *embed,
-                             whit_pool *pool, const whit_allocator *allocator, whit_error *error);
+                             const char *spool, whit_pool *pool, const whit_allocator *allocator, whit_error *error);
 void whit_stream_close(whit_stream *stream); /* zero-initialised is closed */
 
 /* Reads the layer's tensors; both sides have the original's values then. WHIT_ERROR_NUMERIC names a tensor

@@ -6,6 +6,7 @@
 #include "whit_config.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define ROUNDED_PIECE 64  /* rows of a shared product */
@@ -128,6 +129,8 @@ static size_t n_panels(const whit_product *p)
 void whit_blas_multiply(const whit_blas *blas, uint32_t worker, const whit_product *p)
 {
     if (!p->m || !p->n) return;
+    if (blas->multiply_adds)
+        atomic_fetch_add_explicit(blas->multiply_adds, (uint64_t)p->m * p->n * p->k, memory_order_relaxed);
     if (blas->packed) {
         uint8_t *own = blas->packed + blas->common_bytes + worker * blas->own_bytes;
         rounded_pack(p, 0, n_panels(p), own);

@@ -30,6 +30,7 @@ typedef struct whit_blas {
     uint8_t *packed; /* bf16: right operands, one common and one per worker */
     size_t common_bytes, own_bytes, packed_bytes;
     const whit_allocator *allocator;
+    _Atomic uint64_t *multiply_adds; /* of products in f32 so far; NULL: nobody counts */
 } whit_blas;
 
 /* Can products be bf16 here? */

@@ -56,6 +56,24 @@ for stage in qep residual order descent; do
     expect 0 whit compress original.ndf --codec t --calib calibration -c 32 --without $stage -o without.ndf
     [ $stage = order ] || { cmp -s t.ndf without.ndf && complain "--without $stage changed nothing"; }
 done
+# ---- a weight in each row of v and o that no level reaches: both are turned, and the model keeps more
+expect 0 whit export original.ndf --type f32 --float-type f32 -o even.gguf
+python3 "$SOURCE/tests/cli/uneven.py" even.gguf uneven.gguf 10 || complain "no uneven model"
+expect 0 whit compress uneven.gguf --codec q2 --calib calibration -c 32 --json -o turned.ndf
+python3 -c 'import json
+found = {m["name"]: m["rotated"] for m in json.load(open("out"))["matrices"]}
+assert len(found) == 14 and sum(found.values()) in (2, 4), found
+for layer in 0, 1: assert found[f"layers.{layer}.v"] == found[f"layers.{layer}.o"], found' || complain "rotation: $(cat out)"
+expect 0 whit compress uneven.gguf --codec q2 --calib calibration -c 32 --without rotation -o plain.ndf
+if [ -z "$sanitized" ]; then
+    expect 0 whit compare uneven.gguf turned.ndf plain.ndf -f own -c 32 --json
+    python3 -c 'import json
+turned, plain = (f["kld_mean"] for f in json.load(open("out"))["texts"][0]["files"])
+assert turned < plain, (turned, plain)' || complain "rotated against not rotated: $(cat out)"
+fi
+expect 0 whit compress uneven.gguf --codec q2 --calib calibration -c 32 -t 3 -o again.ndf
+cmp -s turned.ndf again.ndf || complain "3 threads gave another rotated file"
+
 # ---- sign plane and low-rank pair: less error, read by the second reader, the same with other threads
 expect 0 whit compress original.ndf --codec b1 --pure --calib calibration -c 32 --json -o plain.ndf
 cp out plain.json
@@ -77,9 +95,10 @@ less "$(divergence again.ndf)" "$(divergence out.ndf)" 1 'tuning with correction
 
 # ---- outliers: beside every codec, in fewer bits than asked for and with less error, read by the second reader
 for codec in b1 t q2; do
-    expect 0 whit compress original.ndf --codec $codec --pure --calib calibration -c 32 --without outliers --json -o plain.ndf
+    expect 0 whit compress original.ndf --codec $codec --pure --calib calibration -c 32 --without outliers --without rotation --json -o plain.ndf
     cp out plain.json
-    expect 0 whit compress original.ndf --codec $codec --pure --calib calibration -c 32 --outliers 0.3 --json -o out.ndf
+    expect 0 whit compress original.ndf --codec $codec --pure --calib calibration -c 32 --outliers 0.3 \
+        --without rotation --json -o out.ndf
     python3 -c 'import json
 plain, found = (json.load(open(name))["matrices"] for name in ("plain.json", "out"))
 for m in found: assert m["outliers"] > 0, m
@@ -89,7 +108,8 @@ assert sum(m["error"] for m in found) < 0.95 * sum(m["error"] for m in plain)' |
     "$BUILD/tools/ndf-read" out.ndf >out 2>err || complain "$codec: the second reader: $(cat err)"
     grep -q '^outliers [1-9]' out || complain "$codec: the second reader found no outliers"
 done
-expect 0 whit compress original.ndf --codec q2 --pure --calib calibration -c 32 --outliers 0.3 -t 3 -o again.ndf
+expect 0 whit compress original.ndf --codec q2 --pure --calib calibration -c 32 --outliers 0.3 --without rotation \
+    -t 3 -o again.ndf
 cmp -s out.ndf again.ndf || complain "3 threads gave other outliers"
 expect 0 whit distill --teacher original.ndf --start out.ndf --codec own --text calibration -c 32 --sequences 8 \
     --steps 40 --rate 1e-4 -o trained.ndf
@@ -158,7 +178,7 @@ expect 0 whit compress original.ndf --codec b1 --method rtn --report rtn.html -o
 expect 5 whit compress original.ndf --codec b1 --method rtn --report absent/rtn.html -o again.ndf
 rm -f '<b>&.ndf'
 
-# ---- kill -9 at some moment, then --resume, until it ends: the same bytes; OUT is never there half
+# ---- kill -9 at some moment (of the model with rotated layers), then --resume, until it ends: the same bytes; OUT is never there half
 kill_some() { # N SEED
     local i delay
     RANDOM=$2
@@ -166,21 +186,21 @@ kill_some() { # N SEED
         cp b1.ndf killed.ndf
         rm -f killed.ndf.work
         delay=$(python3 -c "print(0.05 + $RANDOM / 32768 * $whole)")
-        { timeout -s KILL "$delay" "$WHIT" compress original.ndf --codec q2 --calib calibration -c 32 -o killed.ndf; } >/dev/null 2>&1
-        cmp -s killed.ndf b1.ndf || cmp -s killed.ndf q2.ndf || complain "kill $i: OUT is neither the old nor the new file"
+        { timeout -s KILL "$delay" "$WHIT" compress uneven.gguf --codec q2 --calib calibration -c 32 -o killed.ndf; } >/dev/null 2>&1
+        cmp -s killed.ndf b1.ndf || cmp -s killed.ndf turned.ndf || complain "kill $i: OUT is neither the old nor the new file"
         delay=$(python3 -c "print(0.05 + $RANDOM / 32768 * $whole)")
-        { timeout -s KILL "$delay" "$WHIT" compress original.ndf --codec q2 --calib calibration -c 32 --resume -o killed.ndf; } >/dev/null 2>&1
-        expect 0 whit compress original.ndf --codec q2 --calib calibration -c 32 --resume -o killed.ndf
-        cmp -s killed.ndf q2.ndf || complain "kill $i: another file after --resume"
+        { timeout -s KILL "$delay" "$WHIT" compress uneven.gguf --codec q2 --calib calibration -c 32 --resume -o killed.ndf; } >/dev/null 2>&1
+        expect 0 whit compress uneven.gguf --codec q2 --calib calibration -c 32 --resume -o killed.ndf
+        cmp -s killed.ndf turned.ndf || complain "kill $i: another file after --resume"
         [ ! -e killed.ndf.work ] || complain "kill $i: the work file stays"
     done
 }
 if [ -z "${EMULATOR:-}" ]; then
-    whole=$(TIMEFORMAT=%R; { time whit compress original.ndf --codec q2 --calib calibration -c 32 -o again.ndf >/dev/null 2>&1; } 2>&1)
+    whole=$(TIMEFORMAT=%R; { time whit compress uneven.gguf --codec q2 --calib calibration -c 32 -o again.ndf >/dev/null 2>&1; } 2>&1)
     kill_some "${WHIT_TEST_KILLS:-2}" 7
 fi
 # a work file that is torn, damaged, or another run's
-whit compress original.ndf --codec q2 --calib calibration -c 32 -o torn.ndf 2>/dev/null &
+whit compress uneven.gguf --codec q2 --calib calibration -c 32 -o torn.ndf 2>/dev/null &
 for i in $(seq 200); do
     [ "$(stat -c %s torn.ndf.work 2>/dev/null || echo 0)" -gt 1000 ] && cp torn.ndf.work work && break
     sleep 0.02
@@ -189,8 +209,8 @@ wait
 if [ -s work ]; then
     for change in 'b = b[:-5]' 'b[-9] ^= 4' 'b = b[:20]' 'b += b"torn record"'; do
         python3 -c "b = bytearray(open('work', 'rb').read()); $change; open('torn.ndf.work', 'wb').write(b)"
-        expect 0 whit compress original.ndf --codec q2 --calib calibration -c 32 --resume -o torn.ndf
-        cmp -s torn.ndf q2.ndf || complain "a work file with $change gave another file"
+        expect 0 whit compress uneven.gguf --codec q2 --calib calibration -c 32 --resume -o torn.ndf
+        cmp -s torn.ndf turned.ndf || complain "a work file with $change gave another file"
     done
     cp work torn.ndf.work
     expect 2 whit compress original.ndf --codec t --calib calibration -c 32 --resume -o torn.ndf

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ * A rotation that costs nothing when the model runs: values of attention are turned within each head by a Hadamard
+ * matrix R, which is folded into the matrices on both sides, R W_v and W_o R^-1. Weights that are nearer to a normal
+ * distribution lose less to levels that are the same for a whole group (QuaRot, Ashkboos et al. 2024); whether the
+ * layer does is tried, since turning also hides the columns that stand out.
+ *
+ * Both variants of v and o are kept while it is tried: one is on the stream, the other here. */
+#ifndef WHIT_COMPRESS_ROTATE_H
+#define WHIT_COMPRESS_ROTATE_H
+
+#include "compress/finished.h"
+#include "compress/stream.h"
+
+enum { WHIT_ROTATED_V, WHIT_ROTATED_O, WHIT_ROTATED_COUNT };
+
+typedef struct whit_rotation {
+    whit_stream *stream;
+    uint32_t head_dim;
+    whit_ref sum;                               /* the residual stream behind o */
+    int32_t params[WHIT_ROTATED_COUNT];         /* v, o */
+    float *original[WHIT_ROTATED_COUNT];        /* the other variant's weights */
+    float *values[WHIT_ROTATED_COUNT];          /* and what they were rounded to */
+    whit_finished finished[WHIT_ROTATED_COUNT]; /* and in their codecs; without a name: not there */
+} whit_rotation;
+
+/* v and o of the stream's layer where a rotation can be folded into them exactly: nothing but attention lies between
+ * them, and values have no bias. False: there is none. */
+bool whit_rotation_find(whit_stream *stream, whit_rotation *rotation);
+/* Makes the turned weights of what was found. */
+whit_status whit_rotation_open(whit_rotation *rotation, whit_error *error);
+void whit_rotation_close(whit_rotation *rotation); /* zero-initialised is closed; what is on the stream stays there */
+
+/* Exchanges the original's weights of v and o with those kept here; the original computes the same but for rounding. */
+void whit_rotation_swap_originals(whit_rotation *rotation);
+/* Exchanges what matrix i (v, o) was rounded to, and its codes, with those kept here. */
+void whit_rotation_swap_rounded(whit_rotation *rotation, int i, whit_finished *finished);
+/* Squares of what the residual stream behind o has lost, summed over held-out windows, or over all where none are held
+ * out. */
+double whit_rotation_error(const whit_rotation *rotation);
+
+#endif
