@@ -359,7 +359,7 @@ static void choose_options(life *l)
     o->cpu = levels[below(l, sizeof levels / sizeof *levels)];
     o->cancel = &l->cancel;
     l->n_room = o->n_ctx_tokens;
-    l->limit = o->kv < WHIT_KV_K4V2 && one_in(l, 4) ? 1 + below(l, N_LIMITS - 1) : 0;
+    l->limit = one_in(l, 4) ? 1 + below(l, N_LIMITS - 1) : 0;
     if (l->limit) {
         o->endless = true;
         o->n_ctx_tokens = limits[l->limit].n_ctx;

@@ -256,8 +256,6 @@ int cli_check_endless(cli_call *call, const cli_session_flags *flags, const char
 {
     if (!flags->endless && flags->n_sinks != CLI_SINKS)
         return cli_fail(call, CLI_USAGE, "--sinks says what stays in sight with --endless, which is not given");
-    if (flags->endless && flags->kv >= WHIT_KV_K4V2)
-        return cli_fail(call, CLI_USAGE, "--endless keeps its cache in f16, f32 or i8: leave out --kv, or choose one");
     if (flags->endless && session_file)
         return cli_fail(call, CLI_USAGE,
                         "--session keeps texts that fit the context, --endless goes beyond it: one of them");

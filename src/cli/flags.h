@@ -57,8 +57,8 @@ enum { CLI_SINKS = 4, CLI_SINKS_MAX = 64 };
 
 /* Library options from the flags; `automatic` is what --act auto means in this verb. */
 whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act_type automatic);
-/* Refuses what --endless does not go with: --sinks without it, packed caches, a session file (NULL: none). CLI_OK or a
- * status already reported. */
+/* Refuses what --endless does not go with: --sinks without it, a session file (NULL: none). CLI_OK or a status already
+ * reported. */
 int cli_check_endless(cli_call *call, const cli_session_flags *flags, const char *session_file);
 /* The context without -c: as trained, at most 4096 tokens. */
 uint32_t cli_usual_context(const whit_model *model);

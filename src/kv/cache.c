@@ -45,15 +45,17 @@ static bool same_kind(const whit_kv_class *a, const whit_kv_class *b)
 }
 
 /* Open blocks are kept as far as queries read them; beyond that there is room in the last block for some tokens to
- * be taken back. */
+ * be taken back. The first block of an endless cache is read open until it is read closed, however short the window
+ * is: for its sinks. */
 static void open_for(whit_kv_class *class)
 {
-    const uint32_t window = class->window;
+    const uint32_t window = class->n_sinks ? 0 : class->window;
     const uint64_t read = (uint64_t) class->n_window_blocks * WHIT_KV_BLOCK_TOKENS + WHIT_KV_LINGER_TOKENS + 1;
     const uint64_t room = WHIT_KV_BLOCK_TOKENS - WHIT_KV_LINGER_TOKENS - 1;
     class->type = whit_kv_open_type(class->type);
     class->window = window && window < read ? window : (uint32_t)(read < UINT32_MAX / 4 ? read : UINT32_MAX / 4);
     class->beyond = (uint32_t)room;
+    class->n_sinks = 0; /* pinned as a closed block */
 }
 
 /* The class of a layer, made where it is the first of its kind; -1 where there are too many. */
@@ -69,7 +71,7 @@ static int class_of(whit_kv *kv, const whit_kv_layer *layer)
         kv->classes[c + role].role = (uint8_t)role;
     }
     if (n > 1) open_for(&kv->classes[c + WHIT_KV_ROLE_OPEN]);
-    if (n > 1) kv->classes[c + WHIT_KV_ROLE_SINKS].window = 0;
+    if (n > 1) kv->classes[c + WHIT_KV_ROLE_SINKS].window = kv->classes[c + WHIT_KV_ROLE_SINKS].n_sinks = 0;
     kv->n_classes += n;
     return (int)c;
 }

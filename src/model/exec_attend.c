@@ -91,24 +91,23 @@ static whit_kv_group group_of(const whit_exec_step *step, const whit_exec *exec,
 {
     const whit_kv_class *class = step->cache->class;
     whit_kv_group group = {{0}};
-    uint32_t sequence = exec->batch->sequences[seen->row];
-    if (g == SINKS) {
-        group.blocks[0] = whit_kv_class_block(class, step->layer, head, sequence, 0);
-        return group;
+    const uint32_t sequence = exec->batch->sequences[seen->row], position = exec->batch->positions[seen->row];
+    const uint32_t first = g == SINKS ? 0 : g * WHIT_KV_GROUP_BLOCKS;
+    uint32_t begin = 0, last = class->n_sinks;
+    if (g != SINKS) {
+        begin = span_of(class, position, g).begin;
+        last = span_of(class, exec->batch->positions[seen->end - 1], g).end;
     }
-    uint32_t begin = span_of(class, exec->batch->positions[seen->row], g).begin;
-    uint32_t last = span_of(class, exec->batch->positions[seen->end - 1], g).end;
-    for (uint32_t b = 0; step->cache->pack && b < WHIT_KV_GROUP_BLOCKS; b++)
-        if (whit_kv_reads_closed(class, exec->batch->positions[seen->row], g * WHIT_KV_GROUP_BLOCKS + b))
-            group.closed |= 1u << b;
+    for (uint32_t b = 0; step->cache->pack && b < (g == SINKS ? 1 : WHIT_KV_GROUP_BLOCKS); b++)
+        if (whit_kv_reads_closed(class, position, first + b)) group.closed |= 1u << b;
     for (uint32_t b = begin / WHIT_KV_BLOCK_TOKENS; b * WHIT_KV_BLOCK_TOKENS < last; b++) {
         const whit_kv_class *from = group.closed >> b & 1 ? class : step->cache->open;
-        group.blocks[b] = whit_kv_class_block(from, step->layer, head, sequence, g * WHIT_KV_GROUP_BLOCKS + b);
+        group.blocks[b] = whit_kv_class_block(from, step->layer, head, sequence, first + b);
     }
     if (!group.closed) return group;
     group.rope = exec->offset_table;
     group.rope_pairs = class->rope_pairs;
-    if (g == 0 && group.blocks[0])
+    if (first == 0 && group.blocks[0])
         group.sinks = whit_kv_class_block(whit_kv_sinks_class(class), step->layer, head, sequence, 0);
     return group;
 }

@@ -39,11 +39,10 @@ static whit_status fill_options(const whit_model *model, const whit_session_opti
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u threads are too many", o->n_threads);
     if ((unsigned)o->kv >= WHIT_KV_TYPES || (unsigned)o->act > WHIT_ACT_Q2)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "unknown type of KV cache or activations");
-    if (whit_kv_is_packed(o->kv) && o->endless)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "an endless cache keeps f16, f32 or i8 only: its sinks are read apart from their block");
     if (o->n_kv_window > 1u << 20)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a KV window of %u blocks is too large", o->n_kv_window);
+    const uint32_t n_all = (o->n_ctx_tokens - 1) / WHIT_KV_BLOCK_TOKENS + 1; /* all that an endless token sees */
+    if (o->endless && o->n_kv_window > n_all) o->n_kv_window = n_all;
     if (o->n_marks > MAX_MARKS)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u marks are too many: at most %d", o->n_marks, MAX_MARKS);
     if (o->n_batch_tokens > (uint64_t)o->n_ctx_tokens * o->n_sequences)

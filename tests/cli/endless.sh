@@ -25,6 +25,19 @@ done
 expect 0 $run -p "the land" -n 400 --endless --sinks 0
 cmp -s whole out && complain "sinks change nothing"
 
+# ---- packed caches: the same text however it is computed
+for kv in k4v2 k2v2 bitmap; do
+    expect 0 $run -p "the land" -n 400 --endless --kv $kv
+    grep -q 'generated 400 ' err || complain "--kv $kv: $(cat err)"
+    cp out packed
+    for more in "--spec 7" "-t 3" "-ub 5" "--sinks 4"; do
+        expect 0 $run -p "the land" -n 400 --endless --kv $kv $more
+        cmp -s packed out || complain "$more changes the text with --kv $kv"
+    done
+    WHIT_CPU=generic expect 0 $run -p "the land" -n 400 --endless --kv $kv
+    cmp -s packed out || complain "WHIT_CPU=generic changes the text with --kv $kv"
+done
+
 # ---- a prompt that does not fit
 for i in $(seq 60); do printf 'the ice of the north %d ' "$i"; done >long
 expect 4 $run -f long -n 5
@@ -40,6 +53,9 @@ $chat --endless <lines >talk 2>err || complain "$(cat err)"
 grep -q 'no longer sees\|ended with the context' err && complain "with --endless: $(cat err)"
 WHIT_CPU=generic $chat --endless -t 1 -ub 3 <lines >out 2>err || complain "$(cat err)"
 cmp -s talk out || complain "a chat differs from another way to compute it"
+$chat --endless --kv k2v2 <lines >talk 2>err || complain "$(cat err)"
+WHIT_CPU=generic $chat --endless --kv k2v2 -t 1 -ub 3 <lines >out 2>err || complain "$(cat err)"
+cmp -s talk out || complain "a chat with a packed cache differs from another way to compute it"
 printf 'the land\n/undo\nhe said\n' | $chat --endless >out 2>err || complain "$(cat err)"
 
 # ---- perplexity: a text within the context is what it was; a longer one is read as one
@@ -56,8 +72,6 @@ EOF
 # ---- what does not go with it
 expect 2 $run -p x --sinks 8
 one_line 'with --endless'
-expect 2 $run -p x --endless --kv k4v2
-one_line 'leave out --kv'
 expect 2 $run -p x --endless --session s.ndf
 one_line 'one of them'
 [ ! -e s.ndf ] || complain "a session file was made"

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * Endless sessions against the definition, written plainly in double precision: keys are kept as they were before
- * RoPE, and for every query each one that it sees is rotated by its place inside the cache. Then that nothing grows,
- * and what is refused. */
+ * RoPE, and for every query each one that it sees is rotated by its place inside the cache. Of packed caches what it
+ * sees is what closing a block has made of it. Then that nothing grows, that sequences go back exactly, and what is
+ * refused. */
 #include "test.h"
 
 #include "kernels/codec.h"
+#include "kernels/hadamard.h"
 #include "random_model.h"
 #include "runtime/session.h"
 #include "train_reference.h"
+
+#include <sys/prctl.h>
 
 enum { MODEL = 0, N_TOKENS = 700 };
 
@@ -41,6 +45,7 @@ static int set_up(void **state)
     whit_error error;
     char path[64];
     whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true, .allocator = &allocator};
+    (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* pages made large later count as touched */
     if (random_model_make(MODEL, &writer, &config, &error) != WHIT_OK) return -1;
     snprintf(path, sizeof path, "/proc/self/fd/%d", whit_ndf_writer_fd(writer));
     return whit_model_open(path, &options, &model, &error) == WHIT_OK ? 0 : -1;
@@ -104,47 +109,160 @@ static reference open_reference(void)
     return r;
 }
 
-/* A head of n dimensions rotated by its place. */
-static void rotate(const reference *r, const whit_node *rope, const double *x, uint32_t n, uint32_t place, double *out)
+/* A head of n dimensions rotated to its place, or by so many. */
+static void rotate(const reference *r, const whit_node *rope, const double *x, uint32_t n, double place, double *out)
 {
     const uint32_t half = rope->rotary / 2;
     memcpy(out, x, n * sizeof *x);
     for (uint32_t i = 0; i < half; i++) {
-        const double at = (double)place * pow(r->theta, -(double)i / (double)half);
+        const double at = place * pow(r->theta, -(double)i / (double)half);
         out[i] = x[i] * cos(at) - x[i + half] * sin(at);
         out[i + half] = x[i + half] * cos(at) + x[i] * sin(at);
     }
 }
 
-static void attend(reference *r, const whit_node *node, const whit_node *rope, uint32_t n_ctx, uint32_t n_sinks)
+/* What a query sees of a KV head: keys as they are at their own positions, and values, (N_TOKENS, HEAD_MAX). */
+enum { HEAD_MAX = 64, BLOCK = WHIT_KV_BLOCK_TOKENS };
+typedef struct seen_head {
+    double keys[N_TOKENS][HEAD_MAX], values[N_TOKENS][HEAD_MAX];
+} seen_head;
+
+/* How a reference reads: the context, its sinks, and of a packed cache the type. */
+typedef struct reading {
+    uint32_t n_ctx, n_sinks, n_window;
+    whit_kv_type kv;
+    const whit_kernels *kernels;
+    bool leaves_sinks; /* wrong: they stay as far away as they are */
+} reading;
+
+/* Keys of an f16 block, and its values out of their rotated space. */
+static void read_open(const void *block, uint32_t d, uint32_t n, double (*keys)[HEAD_MAX], double (*values)[HEAD_MAX])
 {
-    enum { HEAD_MAX = 64 };
+    const whit_kv_arrays at = whit_kv_block_arrays(WHIT_KV_F16, d, block);
+    for (uint32_t j = 0; j < n; j++) {
+        float value[HEAD_MAX];
+        for (uint32_t i = 0; i < d; i++) {
+            keys[j][i] = (double)whit_f32_from_f16(((const uint16_t *)at.keys)[i * BLOCK + j]);
+            value[i] = whit_f32_from_f16(((const uint16_t *)at.values)[j * d + i]);
+        }
+        whit_hadamard(value, d, true);
+        for (uint32_t i = 0; i < d; i++) values[j][i] = (double)value[i];
+    }
+}
+
+/* The same of a closed block, position j; keys that are turned are as they were where the block begins. */
+static void read_closed(whit_kv_type kv, const void *block, uint32_t d, uint32_t j, double *key, double *values)
+{
+    float value[HEAD_MAX];
+    for (uint32_t i = 0; i < d; i++) {
+        if (kv == WHIT_KV_BITMAP) {
+            const whit_kv_bitmap at = whit_kv_bitmap_arrays(d, block);
+            const uint32_t *k = at.keys + whit_kv_bitmap_key_word(j, i);
+            const uint32_t *v = at.values + whit_kv_bitmap_value_word(j, i);
+            const uint32_t is_key = *k >> i % 32 & 1, is_up = k[WHIT_KV_BITMAP_KEY_STRIDE] >> i % 32 & 1;
+            const uint32_t is_value = *v >> j % 32 & 1, is_plus = v[WHIT_KV_BITMAP_VALUE_STRIDE] >> j % 32 & 1;
+            const float step = (float)at.key_steps[i] * at.units[WHIT_KV_BITMAP_KEY_STEP];
+            key[i] = (double)((float)at.middles[i] * at.units[WHIT_KV_BITMAP_MIDDLE]);
+            if (is_key) key[i] += (double)(is_up ? step : -step);
+            value[i] = (float)at.value_steps[i / 64 * BLOCK + j] * at.units[WHIT_KV_BITMAP_VALUE_STEP];
+            value[i] *= is_value ? is_plus ? 1 : -1 : 0;
+            continue;
+        }
+        const whit_kv_packed at = whit_kv_packed_arrays(kv, d, block);
+        const uint32_t bits = whit_kv_key_bits(kv), per = 32 / bits;
+        const uint32_t code = at.keys[i / per * BLOCK + j] >> i % per * bits & ((1u << bits) - 1);
+        key[i] = (double)whit_f32_from_f16(at.key_least[i]) +
+            code * (double)((float)at.key_steps[i] * at.units[WHIT_KV_UNIT_KEY_STEP]);
+        value[i] = (2 * (float)whit_kv_value_code(at.values, d, j, i) - 3) *
+            ((float)at.value_steps[i / 64 * BLOCK + j] * at.units[WHIT_KV_UNIT_VALUE_STEP]);
+    }
+    whit_hadamard(value, d, true);
+    for (uint32_t i = 0; i < d; i++) values[i] = (double)value[i];
+}
+
+/* What a packed cache makes of a KV head whose keys (before RoPE) and values begin at k and v: open, and closed, of
+ * which the last block may be missing. */
+static void pack_head(const reference *r, const whit_node *rope, const reading *how, uint32_t d, const double *k,
+                      const double *v, uint32_t stride, seen_head *open, seen_head *closed)
+{
+    enum { PAIRS_MAX = HEAD_MAX / 2, BYTES = 4 * HEAD_MAX * BLOCK + 8 * BLOCK };
+    static _Alignas(64) uint8_t block[BYTES], packed[BYTES], sinks[BYTES];
+    const uint32_t pairs = whit_kv_turns_keys(how->kv, false) ? rope->rotary / 2 : 0;
+    double frequencies[PAIRS_MAX];
+    float table[2 * PAIRS_MAX * BLOCK];
+    whit_rope_frequencies(r->theta, rope->rotary / 2, NULL, frequencies);
+    whit_kv_offset_table(frequencies, rope->rotary / 2, table);
+    const whit_kv_packing packing = {.rope = table, .rope_pairs = pairs};
+    for (uint32_t b = 0; b * BLOCK < N_TOKENS; b++) {
+        const uint32_t first = b * BLOCK, n = N_TOKENS - first < BLOCK ? N_TOKENS - first : BLOCK;
+        for (uint32_t j = 0; j < n; j++) {
+            double rotated[HEAD_MAX];
+            float key[HEAD_MAX], value[HEAD_MAX];
+            rotate(r, rope, k + (first + j) * stride, d, first + j, rotated);
+            for (uint32_t i = 0; i < d; i++) key[i] = (float)rotated[i], value[i] = (float)v[(first + j) * stride + i];
+            whit_kv_append(how->kernels, how->kv)(block, j, 1, d, key, value, d);
+        }
+        read_open(block, d, n, open->keys + first, open->values + first);
+        if (n < BLOCK) return;
+        whit_kv_pack(how->kernels, how->kv)(block, d, &packing, packed, b ? NULL : sinks);
+        for (uint32_t j = 0; j < BLOCK; j++) {
+            double key[HEAD_MAX];
+            read_closed(how->kv, packed, d, j, key, closed->values[first + j]);
+            rotate(r, rope, key, d, pairs ? j : 0, closed->keys[first + j]);
+        }
+    }
+}
+
+/* Keys and values as they are. */
+static void plain_head(const reference *r, const whit_node *rope, uint32_t d, const double *k, const double *v,
+                       uint32_t stride, seen_head *open)
+{
+    for (uint32_t t = 0; t < N_TOKENS; t++) {
+        rotate(r, rope, k + t * stride, d, t, open->keys[t]);
+        memcpy(open->values[t], v + t * stride, d * sizeof *v);
+    }
+}
+
+static void attend(reference *r, const whit_node *node, const whit_node *rope, const reading *how)
+{
+    static seen_head open, closed;
     const uint32_t width = r->graph->values[node->output - 1].width, kv = r->graph->values[node->input[1] - 1].width,
-                   d = node->head_dim, per = width / kv;
+                   d = node->head_dim, per = width / kv, n_ctx = how->n_ctx;
     const double *q = r->values[node->input[0]], *k = r->values[node->input[1]], *v = r->values[node->input[2]];
     double *y = r->values[node->output], query[HEAD_MAX], key[HEAD_MAX];
     assert_true(d <= HEAD_MAX);
-    for (uint32_t row = 0; row < r->n_rows; row++)
-        for (uint32_t head = 0; head < width / d; head++) {
-            const uint32_t at = head / per * d, last = row < n_ctx ? row : n_ctx - 1;
+    for (uint32_t head = 0; head < width / d; head++) {
+        const uint32_t at = head / per * d;
+        if (whit_kv_is_packed(how->kv))
+            pack_head(r, rope, how, d, k + at, v + at, kv, &open, &closed);
+        else
+            plain_head(r, rope, d, k + at, v + at, kv, &open);
+        for (uint32_t row = 0; row < r->n_rows; row++) {
+            const uint32_t last = row < n_ctx ? row : n_ctx - 1;
             double sum = 0, *out = y + row * width + head * d;
             for (uint32_t i = 0; i < d; i++) out[i] = 0;
             rotate(r, rope, q + row * width + head * d, d, last, query);
             for (uint32_t place = 0; place <= last; place++) { /* of the cache */
-                const uint32_t t = row < n_ctx || place < n_sinks ? place : row - (last - place);
-                double s = 0;
-                rotate(r, rope, k + t * kv + at, d, place, key);
+                const bool is_sink = row >= n_ctx && place < how->n_sinks;
+                const uint32_t t = row < n_ctx || is_sink ? place : row - (last - place);
+                const bool is_closed = whit_kv_is_packed(how->kv) && t >= WHIT_KV_SINKS &&
+                    (t / BLOCK + 1 + how->n_window) * BLOCK + WHIT_KV_LINGER_TOKENS <= row;
+                const seen_head *of = is_closed ? &closed : &open;
+                double s = 0, by = (double)place - (double)t;
+                if (is_sink && how->leaves_sinks) by = (double)last - (double)row;
+                rotate(r, rope, of->keys[t], d, by, key);
                 for (uint32_t i = 0; i < d; i++) s += query[i] * key[i];
                 const double p = exp(s * (double)node->constant);
                 sum += p;
-                for (uint32_t i = 0; i < d; i++) out[i] += p * v[t * kv + at + i];
+                for (uint32_t i = 0; i < d; i++) out[i] += p * of->values[t][i];
             }
             for (uint32_t i = 0; i < d; i++) out[i] /= sum;
         }
+    }
 }
 
 /* Logits of every position. */
-static const double *run_reference(reference *r, const int32_t *ids, uint32_t n_ctx, uint32_t n_sinks)
+static const double *run_reference(reference *r, const int32_t *ids, const reading *how)
 {
     const whit_node *rope = NULL;
     for (uint32_t i = 0; i < r->graph->n_nodes; i++) {
@@ -154,7 +272,7 @@ static const double *run_reference(reference *r, const int32_t *ids, uint32_t n_
             memcpy(r->values[node->output], r->values[node->input[0]],
                    (size_t)r->n_rows * r->graph->values[node->output - 1].width * sizeof(double));
         } else if (node->op == WHIT_OP_ATTENTION) {
-            attend(r, node, rope, n_ctx, n_sinks);
+            attend(r, node, rope, how);
         } else {
             reference_node(r, node, ids);
         }
@@ -162,55 +280,122 @@ static const double *run_reference(reference *r, const int32_t *ids, uint32_t n_
     return r->values[r->graph->output];
 }
 
+/* Logits of all positions that an endless session gives. */
+static float *run_session(whit_session_options options, const int32_t *ids)
+{
+    enum { SLICE = 50 };
+    const uint32_t n_vocab = whit_model_vocab_size(model);
+    float *logits = malloc((size_t)N_TOKENS * n_vocab * sizeof *logits);
+    whit_error error;
+    whit_session *session;
+    options.n_logits = SLICE;
+    options.n_batch_tokens = 33;
+    assert_non_null(logits);
+    assert_ok(whit_session_open(model, &options, &session, &error), error);
+    for (uint32_t i = 0; i < N_TOKENS; i += SLICE) {
+        whit_step_token tokens[SLICE];
+        for (uint32_t j = 0; j < SLICE; j++) tokens[j] = (whit_step_token){.id = ids[i + j], .want_logits = true};
+        assert_ok(whit_session_step(session, tokens, SLICE, &error), error);
+        for (uint32_t j = 0; j < SLICE; j++)
+            memcpy(logits + (size_t)(i + j) * n_vocab, whit_session_logits(session, j), n_vocab * sizeof *logits);
+    }
+    whit_session_close(session);
+    return logits;
+}
+
+typedef struct distance {
+    double most, rms; /* the largest difference, the root of the mean square */
+} distance;
+
+/* Of the logits from position `from` on. */
+static distance difference(const float *logits, const double *expected, uint32_t from)
+{
+    const size_t n_vocab = whit_model_vocab_size(model), first = from * n_vocab, n = N_TOKENS * n_vocab;
+    distance by = {0};
+    for (size_t i = first; i < n; i++) {
+        const double own = fabs((double)logits[i] - expected[i]);
+        if (!(own <= by.most)) by.most = own;
+        by.rms += own * own;
+    }
+    by.rms = sqrt(by.rms / (double)(n - first));
+    return by;
+}
+
 static void is_what_places_in_the_cache_give(void **state)
 {
     (void)state;
-    enum { SLICE = 50 };
     static const struct {
         uint32_t n_ctx, n_sinks;
     } settings[] = {{64, 4}, {100, 4}, {150, 0}, {200, 64}, {321, 1}};
-    const uint32_t n_vocab = whit_model_vocab_size(model);
-    whit_error error;
     int32_t ids[N_TOKENS];
     for (uint32_t i = 0; i < N_TOKENS; i++) ids[i] = id_at(i);
     reference r = open_reference();
     for (size_t s = 0; s < sizeof settings / sizeof *settings; s++) {
-        const double *expected = run_reference(&r, ids, settings[s].n_ctx, settings[s].n_sinks);
-        whit_session *session;
-        whit_session_options options = endless(WHIT_KV_F32, settings[s].n_ctx, settings[s].n_sinks);
-        options.n_logits = SLICE;
-        options.n_batch_tokens = 33;
-        assert_ok(whit_session_open(model, &options, &session, &error), error);
-        double largest = 0;
-        for (uint32_t i = 0; i < N_TOKENS; i += SLICE) {
-            whit_step_token tokens[SLICE];
-            for (uint32_t j = 0; j < SLICE; j++) tokens[j] = (whit_step_token){.id = ids[i + j], .want_logits = true};
-            assert_ok(whit_session_step(session, tokens, SLICE, &error), error);
-            for (uint32_t j = 0; j < SLICE; j++) {
-                const float *logits = whit_session_logits(session, j);
-                for (uint32_t t = 0; t < n_vocab; t++) {
-                    const double difference = fabs((double)logits[t] - expected[(size_t)(i + j) * n_vocab + t]);
-                    if (!(difference <= largest)) largest = difference;
-                }
-            }
-        }
-        print_message("context %u, %u sinks: logits differ by %.2g at most\n", settings[s].n_ctx, settings[s].n_sinks,
-                      largest);
+        const reading how = {.n_ctx = settings[s].n_ctx, .n_sinks = settings[s].n_sinks, .kv = WHIT_KV_F32};
+        float *logits = run_session(endless(WHIT_KV_F32, how.n_ctx, how.n_sinks), ids);
+        const double largest = difference(logits, run_reference(&r, ids, &how), 0).most;
+        print_message("context %u, %u sinks: logits differ by %.2g at most\n", how.n_ctx, how.n_sinks, largest);
         assert_true(largest <= 1e-4);
-        whit_session_close(session);
+        free(logits);
     }
+    reference_close(&r);
+}
+
+/* What queries see of a packed cache is known exactly, but they and their weights are rounded to integers, and a key
+ * that lies between two codes may get the other one: logits are near in the mean, and far from those of other
+ * readings. */
+static void packed_caches_are_what_places_give(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t n_ctx, n_sinks, n_window;
+    } settings[] = {{150, 1, 0}, {200, 64, 1}};
+    int32_t ids[N_TOKENS];
+    whit_kernels kernels;
+    whit_cpu cpu;
+    whit_error error;
+    whit_cpu_detect(&cpu);
+    assert_ok(whit_kernels_select(&cpu, NULL, &kernels, &error), error);
+    for (uint32_t i = 0; i < N_TOKENS; i++) ids[i] = id_at(i);
+    reference r = open_reference();
+    for (whit_kv_type kv = WHIT_KV_K4V2; kv < WHIT_KV_TYPES; kv++)
+        for (size_t s = 0; s < sizeof settings / sizeof *settings; s++) {
+            reading how = {settings[s].n_ctx, settings[s].n_sinks, settings[s].n_window, kv, &kernels, false};
+            whit_session_options options = endless(kv, how.n_ctx, how.n_sinks);
+            options.n_kv_window = how.n_window;
+            float *logits = run_session(options, ids);
+            const double right = difference(logits, run_reference(&r, ids, &how), how.n_ctx).rms;
+            print_message("kv %d, context %u, %u sinks, window %u: logits differ by %.2g (root of the mean square)\n",
+                          (int)kv, how.n_ctx, how.n_sinks, how.n_window, right);
+            assert_true(right <= 0.03);
+            if (how.n_sinks > 1) {
+                how.leaves_sinks = true;
+                const double far = difference(logits, run_reference(&r, ids, &how), how.n_ctx).rms;
+                how.leaves_sinks = false;
+                how.kv = WHIT_KV_F32;
+                const double exact = difference(logits, run_reference(&r, ids, &how), how.n_ctx).rms;
+                print_message("  from those of sinks left behind by %.2g, of exact keys and values by %.2g\n", far,
+                              exact);
+                assert_true(far >= 10 * right && exact >= 10 * right);
+            }
+            free(logits);
+        }
     reference_close(&r);
 }
 
 /* ---- what it costs --------------------------------------------------------------------------- */
 
+/* Of the class that has most. */
 static uint32_t blocks_in_use(const whit_session *session)
 {
-    uint32_t n = 0;
-    for (uint32_t c = 0; c < session->kv.n_classes; c++)
+    uint32_t most = 0;
+    for (uint32_t c = 0; c < session->kv.n_classes; c++) {
+        uint32_t n = 0;
         for (uint32_t b = 0; b < session->kv.classes[c].pool.n_blocks; b++)
             n += session->kv.classes[c].pool.references[b] > 0;
-    return n;
+        if (n > most) most = n;
+    }
+    return most;
 }
 
 /* One hash of logits: whatever the batches, the level, the threads; and no byte more after the first lap. */
@@ -223,7 +408,7 @@ static void bits_and_memory_stay(void **state)
     whit_error error;
     static whit_step_token tokens[N];
     const size_t row_bytes = whit_model_vocab_size(model) * sizeof(float);
-    for (int kv = WHIT_KV_F16; kv <= WHIT_KV_I8; kv++) {
+    for (int kv = WHIT_KV_F16; kv < WHIT_KV_TYPES; kv++) {
         float *expected = NULL;
         for (uint32_t i = 0; i < 11; i++) {
             whit_session *session;
@@ -257,41 +442,26 @@ static void bits_and_memory_stay(void **state)
     }
 }
 
+/* Of memory that is no file's. */
 static uint64_t resident_bytes(void)
 {
-    unsigned long long size, resident;
+    unsigned long long size, resident, shared;
     FILE *file = fopen("/proc/self/statm", "r");
     assert_non_null(file);
-    assert_int_equal(fscanf(file, "%llu %llu", &size, &resident), 2);
+    assert_int_equal(fscanf(file, "%llu %llu %llu", &size, &resident, &shared), 3);
     fclose(file);
-    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+    return (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 /* prose-6M reads its own text again and again, WHIT_TOKENS of them: every logit is a number (a step says so where one
  * is not), what the library holds stays the same to the byte, and nothing more is touched. */
-static void reads_on_in_the_same_memory(void **state)
+static void read_on(whit_kv_type kv, whit_model *prose, const int32_t *ids, size_t n_ids, uint64_t n)
 {
-    (void)state;
-    enum { C = 256, SLICE = 256, TEXT = 1 << 16 };
-    const char *text = getenv("WHIT_TOKENS");
-    const uint64_t n = text ? strtoull(text, NULL, 0) : tests_are_brief() ? 1000 : 6000;
-    whit_error error;
-    whit_model *prose;
-    whit_session *session;
-    static char bytes[4 * TEXT];
-    static int32_t ids[TEXT];
+    enum { C = 256, SLICE = 256 };
     static whit_step_token tokens[SLICE];
-    size_t n_ids, n_bytes;
-    whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true, .allocator = &allocator};
-    const char *path = shared_path("models/prose-6M/prose-6M-f16.gguf");
-    FILE *file = fopen(shared_path("models/prose-6M/own.txt"), "r");
-    assert_non_null(file);
-    n_bytes = fread(bytes, 1, sizeof bytes, file);
-    fclose(file);
-    assert_ok(whit_model_open(path, &options, &prose, &error), error);
-    assert_ok(whit_tokenize(prose, bytes, n_bytes, true, false, ids, TEXT, &n_ids, &error), error);
-    if (n_ids > TEXT) n_ids = TEXT;
-    whit_session_options wanted = endless(WHIT_KV_F16, C, 4);
+    whit_error error;
+    whit_session *session;
+    whit_session_options wanted = endless(kv, C, 4);
     wanted.n_logits = SLICE;
     wanted.n_threads = 2;
     assert_ok(whit_session_open(prose, &wanted, &session, &error), error);
@@ -303,15 +473,96 @@ static void reads_on_in_the_same_memory(void **state)
         assert_ok(whit_session_step(session, tokens, SLICE, &error), error);
         if (at / C == 3) resident = resident_bytes(), live = n_live, calls = n_calls;
     }
-    print_message("%llu tokens: %llu resident bytes after the first laps, %llu at the end\n", (unsigned long long)n,
-                  (unsigned long long)resident, (unsigned long long)resident_bytes());
+    print_message("kv %d, %llu tokens: %llu resident bytes after the first laps, %llu at the end\n", (int)kv,
+                  (unsigned long long)n, (unsigned long long)resident, (unsigned long long)resident_bytes());
     assert_int_equal(n_live, live);
     assert_int_equal(n_calls, calls);
 #ifndef __SANITIZE_ADDRESS__                           /* its own tables grow */
     assert_true(resident_bytes() <= resident + 65536); /* pages of stacks and of what prints */
 #endif
     whit_session_close(session);
+}
+
+static void reads_on_in_the_same_memory(void **state)
+{
+    (void)state;
+    enum { TEXT = 1 << 16 };
+    static const whit_kv_type types[] = {WHIT_KV_F16, WHIT_KV_K4V2, WHIT_KV_K2V2, WHIT_KV_BITMAP};
+    const char *text = getenv("WHIT_TOKENS");
+    const uint64_t n = text ? strtoull(text, NULL, 0) : tests_are_brief() ? 1000 : 2500;
+    whit_error error;
+    whit_model *prose;
+    static char bytes[4 * TEXT];
+    static int32_t ids[TEXT];
+    size_t n_ids, n_bytes;
+    whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true, .allocator = &allocator};
+    const char *path = shared_path("models/prose-6M/prose-6M-f16.gguf");
+    FILE *file = fopen(shared_path("models/prose-6M/own.txt"), "r");
+    assert_non_null(file);
+    n_bytes = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    assert_ok(whit_model_open(path, &options, &prose, &error), error);
+    assert_ok(whit_tokenize(prose, bytes, n_bytes, true, false, ids, TEXT, &n_ids, &error), error);
+    if (n_ids > TEXT) n_ids = TEXT;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) read_on(types[i], prose, ids, n_ids, n);
     whit_model_close(prose);
+}
+
+/* ---- going back ------------------------------------------------------------------------------ */
+
+static int32_t turned_id(uint32_t position, uint32_t turned)
+{
+    return id_at(position < turned ? position : position + 7);
+}
+
+static void feed(whit_session *session, uint32_t sequence, uint32_t n, uint32_t turned)
+{
+    static whit_step_token tokens[2048];
+    whit_error error;
+    uint32_t k = 0;
+    for (uint32_t i = whit_session_position(session, sequence); i < n; i++)
+        tokens[k++] = (whit_step_token){.sequence = sequence, .id = turned_id(i, turned), .want_logits = i + 1 == n};
+    assert_ok(whit_session_step(session, tokens, k, &error), error);
+}
+
+/* To a place near the end, to one of the context's first tokens and to one between, by truncation, sharing and reuse:
+ * wherever a sequence stands then, it goes on with the bits of one that never was elsewhere. */
+static void goes_back_exactly(void **state)
+{
+    (void)state;
+    enum { C = 200, N = 900, MARKED = 100 };
+    static const uint32_t places[] = {N - 1, N - 47, N - 128, N - 300, C, MARKED, 1};
+    whit_error error;
+    int32_t ids[N];
+    for (whit_kv_type kv = WHIT_KV_F16; kv < WHIT_KV_TYPES; kv++) {
+        whit_session *session, *plain;
+        whit_session_options options = endless(kv, C, 4);
+        options.n_sequences = 2;
+        assert_ok(whit_session_open(model, &options, &session, &error), error);
+        assert_ok(whit_session_open(model, &options, &plain, &error), error);
+        for (size_t i = 0; i < 3 * sizeof places / sizeof *places; i++) {
+            const uint32_t at = places[i / 3], to = i % 3 > 0;
+            uint32_t n_present;
+            feed(session, 0, MARKED, N);
+            assert_ok(whit_session_mark(session, 0, &error), error);
+            feed(session, 0, N, N);
+            for (uint32_t j = 0; j < N; j++) ids[j] = turned_id(j, at);
+            if (i % 3 == 0) assert_ok(whit_session_truncate(session, 0, at, &error), error);
+            if (i % 3 == 1) assert_ok(whit_session_share(session, 0, 1, at, &error), error);
+            if (i % 3 == 2) assert_ok(whit_session_reuse(session, 1, ids, at + 1, &n_present, &error), error);
+            const uint32_t n = whit_session_position(session, to), room = whit_kv_is_packed(kv) ? 47 : 128;
+            assert_true(n <= at);
+            if (i % 3 < 2 && (at + room >= N || (at == MARKED && room == 47))) assert_int_equal(n, at);
+            feed(session, to, at + 150, at);
+            assert_ok(whit_session_truncate(plain, 0, 0, &error), error);
+            feed(plain, 0, at + 150, at);
+            assert_memory_equal(whit_session_logits(session, 0), whit_session_logits(plain, 0),
+                                whit_model_vocab_size(model) * sizeof(float));
+            for (uint32_t q = 0; q < 2; q++) assert_ok(whit_session_truncate(session, q, 0, &error), error);
+        }
+        whit_session_close(session);
+        whit_session_close(plain);
+    }
 }
 
 static void says_what_it_cannot(void **state)
@@ -320,10 +571,7 @@ static void says_what_it_cannot(void **state)
     whit_error error;
     whit_session *session;
     whit_session_file *file;
-    whit_session_options options = endless(WHIT_KV_K4V2, 128, 4);
-    assert_int_equal(whit_session_open(model, &options, &session, &error), WHIT_ERROR_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "endless"));
-    options = endless(WHIT_KV_F16, 64, 64);
+    whit_session_options options = endless(WHIT_KV_F16, 64, 64);
     assert_int_equal(whit_session_open(model, &options, &session, &error), WHIT_ERROR_ARGUMENT);
     options = endless(WHIT_KV_F16, 128, 65);
     assert_int_equal(whit_session_open(model, &options, &session, &error), WHIT_ERROR_ARGUMENT);
@@ -339,8 +587,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_what_places_in_the_cache_give),
+        cmocka_unit_test(packed_caches_are_what_places_give),
         cmocka_unit_test(bits_and_memory_stay),
         cmocka_unit_test(reads_on_in_the_same_memory),
+        cmocka_unit_test(goes_back_exactly),
         cmocka_unit_test(says_what_it_cannot),
     };
     return cmocka_run_group_tests_name("endless", tests, set_up, tear_down);
