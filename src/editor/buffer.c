@@ -340,7 +340,7 @@ bool whit_buffer_next_branch(whit_buffer *buffer)
 
 void whit_buffer_seal(whit_buffer *buffer)
 {
-    whit_undo_seal(buffer->history);
+    if (!buffer->held) whit_undo_seal(buffer->history);
 }
 
 whit_status whit_buffer_edit(whit_buffer *buffer, uint64_t offset, uint64_t n_remove, const void *data, size_t n_insert,

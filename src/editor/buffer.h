@@ -34,6 +34,7 @@ typedef struct whit_buffer {
     bool read_only;
     bool never_saved;  /* the text is not what is on disk, whatever the state says */
     bool plain;        /* undo is journalled as edits: the journal does not reach back far enough */
+    bool held;         /* whit_buffer_seal does nothing: what follows stays one step of undo */
     bool keep_journal; /* closing is no decision of the user's: what was typed stays for the next run */
     struct {
         whit_undo_fn *change;

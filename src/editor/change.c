@@ -95,6 +95,7 @@ void ed_copy_range(ed *e, whit_range range, bool lines)
     e->clipboard = copy;
     e->clipboard_bytes = n;
     e->clipboard_lines = lines;
+    e->clipboard_block = false;
     if (e->options.copy) e->options.copy(e->options.user, copy, n);
 }
 

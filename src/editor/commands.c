@@ -300,7 +300,9 @@ static void numbers(ed *e)
 }
 static void toggle_vi(ed *e)
 {
-    e->vi = (struct ed_vi){.on = !e->vi.on};
+    if (e->vi.on) ed_vi_hold(e, false);
+    e->vi.on = !e->vi.on;
+    e->vi.mode = ED_VI_NORMAL;
     ed_say(e, e->vi.on ? "vi's keys" : "the usual keys");
 }
 

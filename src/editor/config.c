@@ -12,16 +12,17 @@
 #define CONFIG_BYTES (1u << 20)
 #define N_BINDINGS   1024
 
-bool ed_bind(ed *e, whit_key key, int command)
+bool ed_bind(ed *e, whit_key key, int command, bool is_own)
 {
     for (size_t i = 0; i < e->n_bindings; i++)
         if (e->bindings[i].key.code == key.code && e->bindings[i].key.mods == key.mods) {
             e->bindings[i].command = command;
+            e->bindings[i].is_own = is_own;
             return true;
         }
     if (!e->bindings && !(e->bindings = calloc(N_BINDINGS, sizeof *e->bindings))) return false;
     if (e->n_bindings == N_BINDINGS) return false;
-    e->bindings[e->n_bindings++] = (struct ed_binding){{key.code, key.mods, 0, 0}, command};
+    e->bindings[e->n_bindings++] = (struct ed_binding){{key.code, key.mods, 0, 0}, command, is_own};
     return true;
 }
 
@@ -32,13 +33,20 @@ int ed_config_command(const ed *e, whit_key key)
     return -1;
 }
 
+bool ed_config_is_own(const ed *e, whit_key key)
+{
+    for (size_t i = 0; i < e->n_bindings; i++)
+        if (e->bindings[i].key.code == key.code && e->bindings[i].key.mods == key.mods) return e->bindings[i].is_own;
+    return false;
+}
+
 static void bind_usual(ed *e)
 {
     for (size_t i = 0; i < ed_n_commands; i++)
         for (const char *at = ed_commands[i].keys; *at;) {
             size_t n = strcspn(at, " ");
             whit_key key;
-            if (whit_key_parse(at, n, &key)) ed_bind(e, key, (int)i);
+            if (whit_key_parse(at, n, &key)) ed_bind(e, key, (int)i, false);
             at += n;
             at += strspn(at, " ");
         }
@@ -129,7 +137,7 @@ static bool read_line(ed *e, char *line, char *why, size_t why_bytes)
             snprintf(why, why_bytes, "there is no command '%.40s'; F1 lists them", command);
             return false;
         }
-        return ed_bind(e, key, number);
+        return ed_bind(e, key, number, true);
     }
     if (!strncmp(name, "server ", 7)) {
         char *language = name + 7 + strspn(name + 7, " "), *command = language + strcspn(language, " ");

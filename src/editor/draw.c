@@ -9,18 +9,27 @@
 #define STATE_BYTES   (64u << 10) /* of text that a paint may read for its colours; idle time does the rest */
 #define BRACKET_BYTES 20000u
 #define N_MATCHES     256
+#define N_SELECTED    512
 
 struct marks {
     whit_range matches[N_MATCHES];
     size_t n_matches;
     uint64_t brackets[2];
+    whit_range selected[N_SELECTED]; /* of vi's visual modes */
+    size_t n_selected;
 };
 
 static void find_marks(ed *e, struct ed_window *window, struct marks *marks)
 {
     marks->n_matches = 0;
     marks->brackets[0] = marks->brackets[1] = ED_NONE;
+    marks->n_selected = 0;
     if (window != e->window) return;
+    if (e->vi.on && ed_vi_is_visual(e)) {
+        uint64_t row = window->top;
+        for (int y = 0; y < window->n_rows && row != UINT64_MAX; y++) row = whit_layout_next_row(&window->layout, row);
+        marks->n_selected = ed_vi_selection(e, window->top, row, marks->selected, N_SELECTED);
+    }
     bool searching = e->prompt.kind == ED_PROMPT_FIND || e->prompt.kind == ED_PROMPT_REPLACING;
     if (searching && e->search && (e->prompt.n || e->prompt.kind == ED_PROMPT_REPLACING)) {
         uint64_t at = window->top, row = at;
@@ -48,6 +57,8 @@ static uint8_t flags_at(const ed *e, const struct ed_window *window, const struc
         if (window == e->window && i + 1 < window->n_cursors && window->cursors[i].offset == offset)
             flags |= WHIT_CELL_CURSOR;
     }
+    for (size_t i = 0; i < marks->n_selected; i++)
+        if (offset >= marks->selected[i].begin && offset < marks->selected[i].end) flags |= WHIT_CELL_SELECTED;
     for (size_t i = 0; i < marks->n_matches; i++)
         if (offset >= marks->matches[i].begin && offset < marks->matches[i].end) flags |= WHIT_CELL_MATCH;
     if (window->doc->language.n_diagnostics && ed_language_is_wrong(window->doc, offset)) flags |= WHIT_CELL_WRONG;

@@ -82,6 +82,8 @@ struct ed_doc *ed_doc_add(ed *e, whit_buffer *buffer)
     doc->syntax = whit_syntax_for(buffer->path ? buffer->path : buffer->name, first);
     ed_indent_detect(doc, e->tab_columns, e->indent);
     if (e->editorconfig) ed_project_settings(doc);
+    for (size_t i = 0; i < ED_VI_MARKS; i++) doc->marks[i] = ED_NONE;
+    doc->mark_jump = doc->mark_change = doc->mark_begin = doc->mark_end = doc->mark_line = ED_NONE;
     while (*end) end = &(*end)->next;
     *end = doc;
     if (e->options.read_only) buffer->read_only = true;
@@ -148,6 +150,7 @@ void ed_close_doc(ed *e, struct ed_doc *doc)
     *at = doc->next;
     ed_language_forget(e, doc);
     ed_panel_forget(e, doc);
+    ed_vi_forget(e, doc);
     if (e->suggestion.doc == doc) ed_suggest_drop(e);
     free_doc(doc);
     ed_windows_layout(e);
@@ -236,6 +239,7 @@ whit_status whit_editor_open(const whit_editor_options *options, whit_editor **e
     e->numbers = true;
     e->mouse = true;
     e->editorconfig = true;
+    e->vi.last_insert = e->replace_to = ED_NONE;
     whit_theme_named("auto", &e->theme);
     e->n_columns = 80;
     e->n_rows = 24;
@@ -263,6 +267,7 @@ void whit_editor_close(whit_editor *e)
     ed_search_free(e->search);
     ed_replace_forget(e);
     ed_panel_close(e);
+    ed_vi_close(e);
     ed_graph_close(e);
     free(e->bindings);
     free(e->clipboard);
@@ -382,7 +387,7 @@ static void record(ed *e, whit_key key)
     e->macro[e->n_macro++] = key;
 }
 
-static void take_key(whit_editor *e, whit_key key, const char *paste, size_t n_paste)
+void ed_take_key(ed *e, whit_key key, const char *paste, size_t n_paste)
 {
     if (e->prompt.kind && ed_prompt_key(e, key, paste, n_paste)) return;
     if (key.code >= WHIT_KEY_PRESS && key.code <= WHIT_KEY_WHEEL_DOWN) {
@@ -429,8 +434,9 @@ void whit_editor_key(whit_editor *e, whit_key key, const char *paste, size_t n_p
     if (key.code == WHIT_KEY_TAB && !key.mods && ed_suggest_accept(e)) return;
     const struct ed_doc *doc = e->window->doc;
     uint64_t version = doc->buffer->version, offset = ed_cursor(e)->offset;
-    take_key(e, key, paste, n_paste);
+    ed_take_key(e, key, paste, n_paste);
     if (e->done) return;
+    if (e->vi.on) ed_vi_settle(e, key);
     ed_suggest_key(e, doc, version, offset);
 }
 

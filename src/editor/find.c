@@ -221,6 +221,8 @@ static bool expand(ed *e, uint64_t begin, whit_buf *out, whit_range *match)
 
 void ed_replace_forget(ed *e)
 {
+    e->replace_to = e->replace_line = ED_NONE;
+    e->replace_once_line = false;
     for (size_t i = 0; i < e->n_replace_files; i++) free(e->replace_files[i]);
     free(e->replace_files);
     e->replace_files = NULL;
@@ -249,7 +251,11 @@ bool ed_replace_step(ed *e)
     whit_range match;
     for (;;) {
         uint64_t from = ed_selection(ed_cursor(e)).end;
-        if (ed_search_forward(e, ed_text(e), from, ED_NONE, &match)) {
+        uint64_t to = e->replace_to == ED_NONE ? ED_NONE : e->replace_to + 1;
+        if (e->replace_once_line && e->replace_line != ED_NONE) from = whit_text_line_end(ed_text(e), from) + 1;
+        if (from > whit_text_size(ed_text(e))) to = from;
+        if ((to == ED_NONE || from < to) && ed_search_forward(e, ed_text(e), from, to, &match)) {
+            e->replace_line = match.begin;
             select_match(e, match);
             return true;
         }
@@ -276,10 +282,9 @@ void ed_replace_here(ed *e)
     whit_buf_free(&with);
 }
 
-void ed_replace_begin(ed *e)
+static void replace_from_cursor(ed *e)
 {
     e->n_replaced = 0;
-    ed_replace_forget(e);
     if (e->window->doc->buffer->read_only) {
         ed_complain(e, "%s is read-only", e->window->doc->buffer->name);
         return;
@@ -292,6 +297,20 @@ void ed_replace_begin(ed *e)
         ed_prompt_open(e, ED_PROMPT_REPLACING, "Replace this one? y yes, n no, a all that follow, Esc end", "");
     else
         ed_say(e, "'%s' was not found below", e->pattern);
+}
+
+void ed_replace_begin(ed *e)
+{
+    ed_replace_forget(e);
+    replace_from_cursor(e);
+}
+
+void ed_replace_range(ed *e, uint64_t to, bool once_a_line)
+{
+    ed_replace_forget(e);
+    e->replace_to = to;
+    e->replace_once_line = once_a_line;
+    replace_from_cursor(e);
 }
 
 void ed_replace_all(ed *e)

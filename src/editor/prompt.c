@@ -113,9 +113,14 @@ static void keys_of(const ed *e, int command, char *keys, size_t room_bytes)
 static void fill_list(ed *e)
 {
     char label[300], keys[64];
+    const char *vi_keys, *what;
     switch (e->prompt.kind) {
     case ED_PROMPT_PALETTE:
     case ED_PROMPT_HELP:
+        for (size_t i = 0; e->prompt.kind == ED_PROMPT_HELP && e->vi.on && ed_vi_help(i, &vi_keys, &what); i++) {
+            snprintf(label, sizeof label, "%-26s %s", vi_keys, what);
+            ed_prompt_add(e, label, NULL, 0, -1);
+        }
         for (size_t i = 0; i < ed_n_commands; i++) {
             keys_of(e, (int)i, keys, sizeof keys);
             snprintf(label, sizeof label, "%-18s %-24s %s", ed_commands[i].name, keys, ed_commands[i].help);
@@ -173,10 +178,15 @@ static void find_now(ed *e)
         e->window->top = prompt->origin_top;
         return;
     }
+    prompt->found = false;
     if (!ed_search_set(e, prompt->text, e->regex, why, sizeof why))
         ed_complain(e, "%s", why);
+    else if (e->vi.on && e->vi.search_pending) /* vi looks behind the cursor, or before it */
+        prompt->found =
+            ed_search_next(e, e->vi.search_back,
+                           e->vi.search_back ? prompt->origin : whit_layout_behind(ed_layout(e), prompt->origin));
     else
-        ed_search_next(e, false, prompt->origin);
+        prompt->found = ed_search_next(e, false, prompt->origin);
 }
 
 static void go_to_file(ed *e, const char *path, uint64_t line)
@@ -229,7 +239,7 @@ static void choose(ed *e)
     }
 }
 
-static void save_under(ed *e, const char *path)
+void ed_save_under(ed *e, const char *path)
 {
     whit_error error;
     struct ed_doc *doc = e->window->doc, *other = ed_doc_find(e, path);
@@ -272,7 +282,7 @@ static void accept(ed *e)
             ed_place(e, line, column);
         break;
     }
-    case ED_PROMPT_SAVE_AS: save_under(e, text); break;
+    case ED_PROMPT_SAVE_AS: ed_save_under(e, text); break;
     case ED_PROMPT_OPEN:
         if (*text) go_to_file(e, text, 0);
         break;
@@ -316,6 +326,7 @@ static void cancel(ed *e)
         ed_only_main(e);
         *ed_cursor(e) = (struct ed_cursor){prompt->origin, ED_NONE, -1};
         e->window->top = prompt->origin_top;
+        if (e->vi.on && e->vi.search_pending) ed_vi_searched(e, prompt->origin, false);
     }
     if (prompt->kind == ED_PROMPT_REPLACING) {
         whit_buffer_seal(e->window->doc->buffer);
@@ -482,9 +493,12 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
     switch (key.code) {
     case WHIT_KEY_ENTER:
         if (prompt->kind == ED_PROMPT_FIND) {
+            bool again = e->vi.on && e->vi.search_pending && !prompt->n; /* vi's last pattern */
+            uint64_t origin = prompt->origin;
+            bool found = prompt->found;
             ed_prompt_close(e);
-            if (e->vi.on && !e->vi.inserting) /* vi's cursor stands where the match begins */
-                *ed_cursor(e) = (struct ed_cursor){ed_selection(ed_cursor(e)).begin, ED_NONE, -1};
+            if (again) found = ed_search_next(e, e->vi.search_back, origin + !e->vi.search_back);
+            if (e->vi.on) ed_vi_searched(e, origin, found);
         } else
             accept(e);
         return true;

@@ -13,6 +13,7 @@
 #include "editor/suggest.h"
 #include "editor/syntax.h"
 #include "editor/tree.h"
+#include "editor/vi.h"
 
 #define ED_CURSORS_MAX 1024
 #define ED_JUMPS_MAX   64
@@ -43,6 +44,7 @@ struct ed_doc {
     ed_tree *tree; /* NULL: not looked for yet */
     bool conflict_shown;
     uint64_t last_offset; /* the cursor of a view that was closed */
+    uint64_t marks[ED_VI_MARKS], mark_jump, mark_change, mark_begin, mark_end, mark_line; /* vi's; ED_NONE: not set */
     uint64_t conflict_version;
 };
 
@@ -112,6 +114,7 @@ struct ed_prompt {
     uint32_t *shown; /* items that match the text, best first */
     size_t n_shown, chosen;
     uint64_t origin; /* where a search began */
+    bool found;      /* what was searched for */
     uint64_t origin_top;
 };
 
@@ -120,7 +123,6 @@ struct ed_jump {
     uint64_t offset;
 };
 
-typedef struct whit_editor ed;
 typedef void ed_command_fn(ed *e);
 struct ed_command {
     const char *name, *keys, *help;
@@ -134,19 +136,7 @@ extern const size_t ed_n_commands;
 struct ed_binding {
     whit_key key;
     int command;
-};
-
-/* vi's state: what was typed of a command. */
-struct ed_vi {
-    bool on, inserting, visual, visual_lines;
-    uint32_t count, operator_count;
-    uint32_t operator, pending; /* d, c, y ...; f, t, r, g, z ... */
-    uint32_t find, find_char;
-    whit_key repeat[64]; /* the last change, for '.' */
-    size_t n_repeat;
-    whit_key typed[64];
-    size_t n_typed;
-    bool repeating, changing;
+    bool is_own; /* from the settings: goes before vi's keys */
 };
 
 /* The agent's panel. */
@@ -180,7 +170,7 @@ struct whit_editor {
     size_t n_bindings;
     char *clipboard;
     size_t clipboard_bytes;
-    bool clipboard_lines;
+    bool clipboard_lines, clipboard_block;
     char pattern[512];
     bool regex;
     struct ed_search *search;
@@ -188,7 +178,10 @@ struct whit_editor {
     size_t n_replaced;
     char **replace_files; /* in which is replaced, and the next of them */
     size_t n_replace_files, replace_at;
-    bool paste_mode; /* what comes is one paste: nothing is indented */
+    uint64_t replace_to;    /* where it ends; ED_NONE: with the text */
+    uint64_t replace_line;  /* of the last match; ED_NONE: none yet */
+    bool replace_once_line; /* the first match of each line */
+    bool paste_mode;        /* what comes is one paste: nothing is indented */
     whit_key *macro;
     size_t n_macro, macro_room;
     bool recording, playing;
@@ -221,6 +214,7 @@ void ed_jump_push(ed *e);
 void ed_run(ed *e, int command);
 int ed_command_find(const char *name);
 void ed_check_journal(ed *e);
+void ed_take_key(ed *e, whit_key key, const char *paste, size_t n_paste); /* as if it had been typed */
 void ed_quit_next(ed *e); /* asks for the next unsaved buffer, or ends */
 
 /* window.c */
@@ -287,6 +281,8 @@ bool ed_replace_step(ed *e);
 void ed_replace_all(ed *e);
 void ed_replace_in_project(ed *e);
 void ed_replace_forget(ed *e); /* the other files */
+/* Asks at each match from the cursor to an offset, or only at each line's first. */
+void ed_replace_range(ed *e, uint64_t to, bool once_a_line);
 void ed_project_search(ed *e);
 
 /* prompt.c */
@@ -296,16 +292,13 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste);
 bool ed_prompt_add(ed *e, const char *label, const char *path, uint64_t line, int command);
 void ed_prompt_filter(ed *e);
 bool ed_prompt_has_list(ed_prompt_kind kind);
+void ed_save_under(ed *e, const char *path);
 
 /* config.c */
 void ed_config_read(ed *e, const char *text, const char *path);
 int ed_config_command(const ed *e, whit_key key);
-bool ed_bind(ed *e, whit_key key, int command);
-
-/* vi.c */
-bool ed_vi_key(ed *e, whit_key key, const char *paste, size_t n_paste); /* false: the usual way */
-void ed_vi_line(ed *e, const char *line);
-void ed_vi_draw_mode(const ed *e, char *mode, size_t room_bytes);
+bool ed_config_is_own(const ed *e, whit_key key); /* bound by the settings */
+bool ed_bind(ed *e, whit_key key, int command, bool is_own);
 
 /* git.c */
 void ed_git_forget(struct ed_doc *doc); /* HEAD is looked at again */

@@ -18,7 +18,7 @@ static bool is_wanted(ed *e)
 {
     if (!e->options.suggester || e->suggest == ED_SUGGEST_NEVER || e->prompt.kind || e->playing) return false;
     if (e->window->n_cursors > 1 || ed_cursor(e)->anchor != ED_NONE || e->window->doc->buffer->read_only) return false;
-    if (e->vi.on && !e->vi.inserting) return false;
+    if (e->vi.on && !ed_vi_is_inserting(e)) return false;
     whit_layout *layout = ed_layout(e);
     uint64_t at = ed_cursor(e)->offset;
     for (int byte; (byte = whit_layout_byte(layout, at)) >= 0 && byte != '\n' && byte != '\r'; at++)

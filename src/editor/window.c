@@ -240,5 +240,8 @@ void ed_windows_changed(ed *e, struct ed_doc *doc, uint64_t offset, uint64_t n_r
     if (e->root) window_changed(e->root, doc, offset, n_removed, n_inserted);
     for (size_t i = 0; i < e->n_jumps; i++)
         if (e->jumps[i].doc == doc) e->jumps[i].offset = moved(e->jumps[i].offset, offset, n_removed, n_inserted);
+    if (e->replace_to != ED_NONE && e->window && e->window->doc == doc)
+        e->replace_to = moved(e->replace_to, offset, n_removed, n_inserted);
+    if (e->vi.on && e->window) ed_vi_changed(e, doc, offset, n_removed, n_inserted);
     doc->last_offset = moved(doc->last_offset, offset, n_removed, n_inserted);
 }

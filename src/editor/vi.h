@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT
+ * What the parts of vi's keys share: vi.c takes keys, vi_motion.c and vi_object.c find places, vi_change.c
+ * and vi_insert.c change the text, vi_line.c reads what stands behind ':'. Included by state.h alone. */
+#ifndef WHIT_EDITOR_VI_H
+#define WHIT_EDITOR_VI_H
+
+#include "editor/buffer.h"
+#include "editor/keys.h"
+
+#define ED_VI_MARKS       26
+#define ED_VI_COUNT_MAX   999999u
+#define ED_VI_KEYS_MAX    100000u     /* that a macro, '.' or a count play behind one key of the person's */
+#define ED_VI_BYTES_MAX   (64u << 20) /* that a count may insert at once */
+#define ED_VI_LITERAL     0x80        /* among a key's mods: pasted, so that it is not indented */
+#define ED_VI_NUMBERED    10          /* "0 is what was copied last, "1 what was deleted last, and so on */
+#define ED_VI_LAST_COLUMN 0x3FFFFFFF  /* the goal of a cursor that keeps to the ends of lines */
+
+typedef enum ed_vi_mode {
+    ED_VI_NORMAL,
+    ED_VI_INSERT,
+    ED_VI_REPLACE,
+    ED_VI_VISUAL,
+    ED_VI_VISUAL_LINES,
+    ED_VI_VISUAL_BLOCK,
+} ed_vi_mode;
+
+/* Keys, in order. */
+struct ed_vi_keys {
+    whit_key *keys;
+    size_t n, room;
+};
+
+struct ed_vi_register {
+    char *text;
+    size_t n_bytes;
+    bool lines, block;
+};
+
+/* Where a motion or a text object leads: from `begin` (a motion: from the cursor) to `end`. */
+struct ed_vi_span {
+    uint64_t begin, end;
+    bool lines;     /* by whole lines */
+    bool inclusive; /* the character at `end` is part of it */
+    bool jumps;     /* `` comes back */
+    bool is_fixed;  /* an operator takes it as it is: nothing is made of an end at the beginning of a line */
+};
+
+/* How much a visual mode had selected, so that '.' takes as much again. */
+struct ed_vi_extent {
+    ed_vi_mode mode;
+    uint64_t n_lines; /* beyond the first */
+    int n_columns;    /* of the last line (or of a block's every line) */
+    bool to_end;      /* $ */
+};
+
+struct ed_vi {
+    bool on;
+    ed_vi_mode mode;
+    uint32_t count, operator_count;
+    uint32_t operator;   /* d c y < > and, with ED_VI_G, g~ gu gU */
+    uint32_t pending[2]; /* f t r g z m i a ...: what the next key belongs to */
+    uint32_t wanted_register;
+    uint32_t find, find_char;
+    bool search_back, search_pending; /* the prompt's answer is where an operator goes */
+    uint64_t anchor, search_anchor;   /* of a visual mode; while something is searched for */
+    struct ed_vi_extent last_extent;
+    uint64_t last_begin, last_end; /* of the last visual mode, for gv, '< and '> */
+    ed_vi_mode last_mode;
+
+    struct ed_vi_keys typed, repeat; /* the command that is being typed; the last change, for '.' */
+    struct ed_vi_extent repeat_extent;
+    uint32_t typed_count, typed_register, repeat_count, repeat_register; /* they are not among the keys */
+    size_t repeat_from;                                                  /* where inserting begins in `repeat` */
+    bool repeat_is_visual, repeating, from_visual, failed, changed;
+    uint32_t n_played; /* keys */
+    uint32_t depth;    /* of macros in macros */
+
+    size_t insert_from; /* in `typed`: what was typed since inserting began */
+    uint32_t insert_count, insert_key;
+    uint64_t insert_begin, last_insert;
+    bool block_appends;
+    bool auto_indent;  /* nothing stands in the line but the indentation that came by itself */
+    bool once;         /* Ctrl-O: one command of normal mode */
+    whit_buffer *held; /* whose steps of undo are kept together */
+    whit_buf replaced; /* R: what backspace brings back; a length behind each character's bytes */
+
+    struct ed_vi_register letters[26], numbered[ED_VI_NUMBERED], small;
+    struct ed_vi_keys macros[26];
+    uint32_t recording, last_macro; /* a letter */
+    char line[256];                 /* the last line behind ':' */
+    struct {
+        uint64_t *begins; /* that :g has found */
+        size_t n, at;
+        struct ed_doc *doc;
+    } lines;
+    bool global;
+    size_t n_substituted;
+};
+enum { ED_VI_G = 0x1000000 }; /* a key behind g */
+
+typedef struct whit_editor ed;
+typedef enum ed_vi_found { ED_VI_OTHER, ED_VI_FOUND, ED_VI_FAILED } ed_vi_found; /* OTHER: the key is none of these */
+
+/* vi.c */
+bool ed_vi_key(ed *e, whit_key key, const char *paste, size_t n_paste); /* false: the usual way */
+void ed_vi_settle(ed *e, whit_key key);                  /* after every key: where the cursor may stand */
+void ed_vi_searched(ed *e, uint64_t origin, bool found); /* the prompt's search has ended */
+void ed_vi_draw_mode(const ed *e, char *mode, size_t room_bytes);
+void ed_vi_changed(ed *e, const void *doc, uint64_t offset, uint64_t n_removed, uint64_t n_inserted);
+void ed_vi_forget(ed *e, const void *doc);
+void ed_vi_close(ed *e);
+bool ed_vi_is_inserting(const ed *e);
+bool ed_vi_is_visual(const ed *e);
+uint32_t ed_vi_count(const ed *e); /* at least 1 */
+void ed_vi_run(ed *e, const char *command);
+void ed_vi_fail(ed *e, const char *format, ...) __attribute__((format(printf, 2, 3))); /* a macro ends there */
+void ed_vi_play(ed *e, const whit_key *keys, size_t n);
+bool ed_vi_keys_add(struct ed_vi_keys *keys, whit_key key);
+/* Of a visual mode: the ranges between two offsets, at most `max`; how many there are. */
+size_t ed_vi_selection(ed *e, uint64_t from, uint64_t to, whit_range *ranges, size_t max);
+void ed_vi_leave_visual(ed *e);
+
+/* vi_motion.c */
+ed_vi_found ed_vi_motion(ed *e, uint32_t prefix, whit_key key, uint64_t at, struct ed_vi_span *span);
+ed_vi_found ed_vi_search(ed *e, bool back, uint64_t at, struct ed_vi_span *span);
+uint64_t ed_vi_end(ed *e); /* of the last line, before its line feed */
+uint64_t ed_vi_line_begin(ed *e, uint64_t at);
+uint64_t ed_vi_line_end(ed *e, uint64_t at);  /* before CR LF or LF */
+uint64_t ed_vi_next_line(ed *e, uint64_t at); /* its beginning; ED_NONE behind the last */
+uint64_t ed_vi_first(ed *e, uint64_t at);     /* what is not blank of a line, or its last character */
+uint64_t ed_vi_at_column(ed *e, uint64_t line, int column);
+int ed_vi_column(ed *e, uint64_t at);
+uint64_t ed_vi_before(ed *e, uint64_t at);
+uint64_t ed_vi_behind(ed *e, uint64_t at);
+int ed_vi_class(ed *e, uint64_t at, bool big); /* 0 blank or the end of a line, 1 word, 2 another sign */
+bool ed_vi_is_empty_line(ed *e, uint64_t at);
+uint64_t ed_vi_sentence(ed *e, uint64_t at, bool back);
+
+/* vi_object.c: iw, a( and the like. `visual`: more than one character is selected, [begin, end] of the span. */
+ed_vi_found ed_vi_object(ed *e, bool inner, uint32_t code, bool visual, struct ed_vi_span *span);
+
+/* vi_register.c */
+void ed_vi_registers_free(ed *e);
+void ed_vi_register_keep(ed *e, whit_range range, bool lines, bool block, bool deleted);
+bool ed_vi_register_read(ed *e, uint32_t name, struct ed_vi_register *reg);
+bool ed_vi_register_is_name(uint32_t name);
+void ed_vi_put(ed *e, bool before, bool cursor_behind, uint64_t line); /* line ED_NONE: at the cursor */
+
+/* vi_insert.c */
+bool ed_vi_insert_key(ed *e, whit_key key); /* false: the usual way */
+void ed_vi_begin_insert(ed *e, ed_vi_mode mode, uint32_t key);
+void ed_vi_end_insert(ed *e);
+void ed_vi_paste_typed(ed *e, const char *text, size_t n);
+
+/* vi_change.c */
+bool ed_vi_may_change(ed *e);
+void ed_vi_operate(ed *e, uint32_t code, struct ed_vi_span span);
+void ed_vi_operate_visual(ed *e, uint32_t code);
+bool ed_vi_command(ed *e, uint32_t code); /* one key of normal mode that is neither motion nor operator */
+bool ed_vi_visual_command(ed *e, uint32_t code);
+void ed_vi_replace_char(ed *e, whit_key key);
+void ed_vi_hold(ed *e, bool on);
+void ed_vi_join(ed *e, uint64_t first, uint32_t n_lines, bool with_space);
+void ed_vi_lines_do(ed *e, uint32_t code, uint64_t begin, uint64_t end); /* an operator over whole lines */
+void ed_vi_add_number(ed *e, int64_t delta);
+void ed_vi_undo(ed *e, bool back);
+
+/* vi_view.c */
+void ed_vi_scroll(ed *e, int rows, bool with_cursor);
+void ed_vi_behind_z(ed *e, uint32_t code);
+void ed_vi_behind_window_key(ed *e, uint32_t code);
+
+/* vi_help.c */
+bool ed_vi_help(size_t i, const char **keys, const char **what); /* false behind the last */
+
+/* vi_line.c */
+void ed_vi_line(ed *e, const char *line);
+
+#endif

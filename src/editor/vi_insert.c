@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT
+ * vi's insert and replace modes. Keys that are not known here work as they do in the usual mode. */
+#include "editor/state.h"
+
+#include "base/utf8.h"
+
+#include <stdlib.h>
+
+#define REPLACED_BYTES (1u << 20) /* that backspace can bring back */
+
+void ed_vi_begin_insert(ed *e, ed_vi_mode mode, uint32_t key)
+{
+    struct ed_vi *vi = &e->vi;
+    bool was_indented = vi->auto_indent && key == 'c';
+    ed_vi_hold(e, true);
+    vi->mode = mode;
+    vi->insert_key = key;
+    vi->insert_count = key == 'c' ? 1 : ed_vi_count(e);
+    vi->insert_from = vi->repeating ? vi->repeat_from : vi->typed.n;
+    vi->insert_begin = ed_cursor(e)->offset;
+    vi->auto_indent = was_indented;
+    vi->replaced.size_bytes = 0;
+    vi->count = vi->operator_count = 0;
+}
+
+/* A cursor that goes elsewhere begins another insertion: another step of undo, and '.' repeats that one. */
+static void begin_again(ed *e)
+{
+    struct ed_vi *vi = &e->vi;
+    if (vi->repeating) return;
+    ed_vi_hold(e, false);
+    ed_vi_hold(e, true);
+    vi->typed.n = 0;
+    ed_vi_keys_add(&vi->typed, (whit_key){.code = vi->mode == ED_VI_REPLACE ? 'R' : 'i'});
+    vi->insert_from = 1;
+    vi->insert_count = 1;
+    vi->auto_indent = false;
+    vi->replaced.size_bytes = 0;
+}
+
+static bool only_blanks(ed *e, uint64_t line)
+{
+    return ed_skip_blanks(e, line) >= ed_vi_line_end(e, line);
+}
+
+/* Indentation that came by itself goes where nothing was typed behind it. */
+static void drop_indent(ed *e, uint64_t at)
+{
+    uint64_t line = ed_vi_line_begin(e, at), end = ed_vi_line_end(e, at);
+    if (end > line && only_blanks(e, line)) ed_edit(e, line, end - line, NULL, 0);
+}
+
+static void repeat_insert(ed *e)
+{
+    struct ed_vi *vi = &e->vi;
+    uint32_t n = vi->insert_count, key = vi->insert_key;
+    const struct ed_vi_keys *from = vi->repeating ? &vi->repeat : &vi->typed;
+    size_t first = vi->insert_from, n_keys = from->n > first ? from->n - first : 0;
+    if (n_keys && from->keys[from->n - 1].code == WHIT_KEY_ESCAPE) n_keys--; /* the one that ends it */
+    vi->insert_count = 1;
+    if (n < 2 || !n_keys) return;
+    whit_key *keys = malloc(n_keys * sizeof *keys);
+    if (!keys) return;
+    memcpy(keys, from->keys + first, n_keys * sizeof *keys);
+    while (--n && !vi->failed) {
+        if (key == 'o' || key == 'O') {
+            ed_cursor(e)->offset = ed_vi_line_end(e, ed_cursor(e)->offset);
+            ed_vi_run(e, "new-line");
+        }
+        bool was = vi->repeating;
+        vi->repeating = true;
+        ed_vi_play(e, keys, n_keys);
+        vi->repeating = was;
+        if (!ed_vi_is_inserting(e)) break;
+    }
+    free(keys);
+}
+
+void ed_vi_end_insert(ed *e)
+{
+    struct ed_vi *vi = &e->vi;
+    repeat_insert(e);
+    ed_only_main(e);
+    struct ed_cursor *cursor = ed_cursor(e);
+    if (vi->auto_indent) drop_indent(e, cursor->offset);
+    vi->last_insert = cursor->offset;
+    e->window->doc->mark_begin = vi->insert_begin < cursor->offset ? vi->insert_begin : cursor->offset;
+    e->window->doc->mark_end = cursor->offset;
+    if (cursor->offset > ed_vi_line_begin(e, cursor->offset)) cursor->offset = ed_vi_before(e, cursor->offset);
+    cursor->anchor = ED_NONE;
+    cursor->goal = -1;
+    vi->mode = ED_VI_NORMAL;
+    vi->auto_indent = vi->block_appends = false;
+}
+
+/* R: what the character takes the place of is kept for backspace. */
+static void overwrite(ed *e, uint32_t code)
+{
+    struct ed_vi *vi = &e->vi;
+    uint8_t text[64];
+    uint64_t at = ed_cursor(e)->offset;
+    size_t n = 0;
+    if (at < ed_vi_line_end(e, at)) {
+        n = (size_t)(ed_vi_behind(e, at) - at);
+        if (n > sizeof text) n = sizeof text;
+        n = whit_text_read(ed_text(e), at, text, n);
+    }
+    uint8_t length = (uint8_t)n;
+    if (vi->replaced.size_bytes < REPLACED_BYTES) {
+        whit_buf_append(&vi->replaced, text, n);
+        whit_buf_append(&vi->replaced, &length, 1);
+    }
+    n = whit_utf8_encode(code, text);
+    ed_edit(e, at, length, text, n);
+    *ed_cursor(e) = (struct ed_cursor){at + n, ED_NONE, -1};
+}
+
+static void bring_back(ed *e)
+{
+    struct ed_vi *vi = &e->vi;
+    uint64_t at = ed_cursor(e)->offset, before = at > ed_vi_line_begin(e, at) ? ed_vi_before(e, at) : at;
+    if (before == at) return;
+    if (vi->replaced.size_bytes) {
+        size_t n = vi->replaced.data[--vi->replaced.size_bytes];
+        vi->replaced.size_bytes -= n;
+        ed_edit(e, before, at - before, vi->replaced.data + vi->replaced.size_bytes, n);
+    }
+    *ed_cursor(e) = (struct ed_cursor){before, ED_NONE, -1};
+}
+
+static void delete_back_to(ed *e, uint64_t to)
+{
+    uint64_t at = ed_cursor(e)->offset;
+    if (to < at) ed_edit(e, to, at - to, NULL, 0);
+}
+
+static void delete_word(ed *e)
+{
+    uint64_t at = ed_cursor(e)->offset, line = ed_vi_line_begin(e, at), to = at;
+    if (at == line) {
+        ed_vi_run(e, "backspace");
+        return;
+    }
+    while (to > line && !ed_vi_class(e, ed_vi_before(e, to), false)) to = ed_vi_before(e, to);
+    int class = to > line ? ed_vi_class(e, ed_vi_before(e, to), false) : 0;
+    while (to > line && class && ed_vi_class(e, ed_vi_before(e, to), false) == class) to = ed_vi_before(e, to);
+    delete_back_to(e, to);
+}
+
+static void type_register(ed *e, uint32_t name)
+{
+    struct ed_vi_register reg;
+    if (!ed_vi_register_read(e, name, &reg))
+        ed_complain(e, "nothing is in that register");
+    else
+        ed_paste(e, reg.text, reg.n_bytes);
+}
+
+static bool control_key(ed *e, uint32_t code)
+{
+    struct ed_vi *vi = &e->vi;
+    uint64_t at = ed_cursor(e)->offset, line = ed_vi_line_begin(e, at);
+    switch (code) {
+    case 'w': delete_word(e); return true;
+    case 'u': {
+        uint64_t first = ed_skip_blanks(e, line);
+        if (at == line) ed_vi_run(e, "backspace");
+        delete_back_to(e, first < at ? first : line);
+        return true;
+    }
+    case 'h': ed_vi_run(e, "backspace"); return true;
+    case 'j':
+    case 'm': ed_vi_run(e, "new-line"); return true;
+    case 't':
+    case 'd': {
+        uint64_t end_before = ed_vi_line_end(e, at);
+        ed_vi_run(e, code == 't' ? "indent" : "outdent");
+        uint64_t end = ed_vi_line_end(e, line);
+        at = at + end > end_before + line ? at + end - end_before : line;
+        *ed_cursor(e) = (struct ed_cursor){at, ED_NONE, -1};
+        return true;
+    }
+    case 'r': vi->pending[0] = WHIT_MOD_CTRL << 8 | 'r'; return true;
+    case 'o':
+        vi->once = true;
+        vi->mode = ED_VI_NORMAL;
+        begin_again(e);
+        vi->typed.n = 0;
+        return true;
+    case 'n':
+    case 'p': ed_vi_run(e, "complete"); return true;
+    case 'a': /* usually they would select, cut or delete more than anyone expects here */
+    case 'x':
+    case 'k':
+    case 'b':
+    case 'g': ed_complain(e, "C-%c does nothing in insert mode", (char)code); return true;
+    default: return false;
+    }
+}
+
+void ed_vi_paste_typed(ed *e, const char *text, size_t n)
+{
+    struct ed_vi *vi = &e->vi;
+    size_t length;
+    vi->auto_indent = false;
+    if (!vi->repeating)
+        for (size_t i = 0; i < n; i += length) {
+            uint32_t code = whit_utf8_decode((const uint8_t *)text + i, n - i, &length);
+            whit_key key = {.code = code == '\n' || code == '\r' ? WHIT_KEY_ENTER : code, .mods = ED_VI_LITERAL};
+            if (code == WHIT_UTF8_INVALID || !ed_vi_keys_add(&vi->typed, key)) break;
+        }
+    ed_paste(e, text, n);
+}
+
+/* False: the usual way. */
+bool ed_vi_insert_key(ed *e, whit_key key)
+{
+    struct ed_vi *vi = &e->vi;
+    if (vi->pending[0]) { /* Ctrl-R */
+        vi->pending[0] = 0;
+        if (key.code < WHIT_KEY_NONE) type_register(e, key.code);
+        return true;
+    }
+    if (key.mods & ED_VI_LITERAL) {
+        uint8_t text[4] = {'\n'};
+        size_t n = key.code == WHIT_KEY_ENTER ? 1 : whit_utf8_encode(key.code, text);
+        ed_edit(e, ed_cursor(e)->offset, 0, text, n);
+        return true;
+    }
+    if (key.mods == WHIT_MOD_CTRL && key.code < 128) return control_key(e, key.code);
+    if (key.mods & ~WHIT_MOD_SHIFT) return false;
+    bool is_text = key.code < WHIT_KEY_NONE;
+    if (vi->mode == ED_VI_REPLACE && e->window->n_cursors == 1) {
+        if (is_text) {
+            overwrite(e, key.code);
+            return true;
+        }
+        if (key.code == WHIT_KEY_BACKSPACE) {
+            bring_back(e);
+            return true;
+        }
+    }
+    if (key.code == WHIT_KEY_ENTER) {
+        bool bare = vi->auto_indent;
+        uint64_t line = ed_vi_line_begin(e, ed_cursor(e)->offset);
+        ed_vi_run(e, "new-line");
+        uint64_t at = ed_cursor(e)->offset, first = ed_skip_blanks(e, at);
+        if (e->window->n_cursors == 1 && first > at) ed_edit(e, at, first - at, NULL, 0); /* the new one is enough */
+        if (bare && e->window->n_cursors == 1) drop_indent(e, line);
+        vi->auto_indent = true;
+        return true;
+    }
+    switch (key.code) {
+    case WHIT_KEY_UP:
+    case WHIT_KEY_DOWN:
+    case WHIT_KEY_LEFT:
+    case WHIT_KEY_RIGHT:
+    case WHIT_KEY_HOME:
+    case WHIT_KEY_END:
+    case WHIT_KEY_PAGE_UP:
+    case WHIT_KEY_PAGE_DOWN: begin_again(e); break;
+    default: vi->auto_indent = false;
+    }
+    return false;
+}

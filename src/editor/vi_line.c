@@ -1,0 +1,681 @@
+/* SPDX-License-Identifier: MIT
+ * What stands behind vi's ':': ranges, and the commands that people know by heart. Other words are names of the
+ * editor's commands. Patterns are PCRE2's, as everywhere in the editor, with \< and \> for the ends of words. */
+#include "editor/state.h"
+
+#include "base/utf8.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define GLOBAL_LINES_MAX 1000000u
+#define PATTERN_BYTES    512
+
+struct range {
+    uint64_t first, last; /* beginnings of lines */
+    int n_given;          /* of the two */
+    bool beyond;          /* the text has not so many lines */
+};
+
+static void skip_blanks(const char **at)
+{
+    while (**at == ' ' || **at == '\t') ++*at;
+}
+
+/* The text up to the next `delimiter`, which is passed; one behind a backslash belongs to it. */
+static void take_part(const char **at, char delimiter, char *part, size_t room)
+{
+    size_t n = 0;
+    for (; **at && **at != delimiter; ++*at) {
+        if (**at == '\\' && (*at)[1]) {
+            if ((*at)[1] != delimiter && n + 1 < room) part[n++] = **at;
+            ++*at;
+        }
+        if (n + 1 < room) part[n++] = **at;
+    }
+    part[n] = 0;
+    if (**at) ++*at;
+}
+
+static bool set_pattern(ed *e, const char *pattern, const char *flags)
+{
+    char text[2 * PATTERN_BYTES], why[200];
+    size_t n = 0;
+    if (!*pattern) pattern = e->pattern;
+    if (!*pattern) {
+        ed_vi_fail(e, "nothing was searched for yet");
+        return false;
+    }
+    if (strchr(flags, 'i')) n = (size_t)snprintf(text, sizeof text, "(?i)");
+    if (strchr(flags, 'I')) n = (size_t)snprintf(text, sizeof text, "(?-i)");
+    for (; *pattern && n + 16 < sizeof text; pattern++) {
+        bool word = pattern[0] == '\\' && (pattern[1] == '<' || pattern[1] == '>');
+        if (word) n += (size_t)snprintf(text + n, sizeof text - n, *++pattern == '<' ? "\\b(?=\\w)" : "\\b(?<=\\w)");
+        if (word) continue;
+        text[n++] = *pattern;
+        if (*pattern == '\\' && pattern[1]) text[n++] = *++pattern;
+    }
+    text[n] = 0;
+    if (n >= sizeof e->pattern || !ed_search_set(e, text, true, why, sizeof why)) {
+        ed_vi_fail(e, "%s", n >= sizeof e->pattern ? "the pattern is too long" : why);
+        return false;
+    }
+    return true;
+}
+
+/* ---- ranges -------------------------------------------------------------------------------- */
+
+static uint64_t line_of(ed *e, uint64_t number)
+{
+    struct ed_vi_span span;
+    uint32_t count = e->vi.count;
+    if (!number) return 0;
+    e->vi.count = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+    ed_vi_motion(e, 0, (whit_key){.code = 'G'}, ed_cursor(e)->offset, &span);
+    e->vi.count = count;
+    return ed_vi_line_begin(e, span.end);
+}
+
+/* One address; false where there is none, or a wrong one (then *wrong). */
+static bool take_address(ed *e, const char **at, uint64_t *line, bool *wrong, bool *beyond)
+{
+    char *behind;
+    uint64_t here = ed_cursor(e)->offset;
+    bool found = true;
+    char pattern[PATTERN_BYTES], delimiter = **at;
+    struct ed_vi_span span;
+    skip_blanks(at);
+    if (isdigit((uint8_t) * *at)) {
+        unsigned long long number = strtoull(*at, &behind, 10);
+        *line = line_of(e, number);
+        *beyond |= number > 1 && whit_text_line_at(ed_text(e), *line) < number - 1;
+        *at = behind;
+    } else if (**at == '.') {
+        *line = here;
+        ++*at;
+    } else if (**at == '$') {
+        *line = ed_vi_end(e);
+        ++*at;
+    } else if (**at == '\'' && (*at)[1]) {
+        if (ed_vi_motion(e, '`', (whit_key){.code = (uint8_t)(*at)[1]}, here, &span) != ED_VI_FOUND) {
+            *wrong = true;
+            return false;
+        }
+        *line = span.end;
+        *at += 2;
+    } else if (**at == '/' || **at == '?') {
+        delimiter = *(*at)++;
+        take_part(at, delimiter, pattern, sizeof pattern);
+        uint64_t from = delimiter == '/' ? ed_vi_line_end(e, here) : ed_vi_line_begin(e, here);
+        if (!set_pattern(e, pattern, "") || ed_vi_search(e, delimiter == '?', from, &span) != ED_VI_FOUND) {
+            *wrong = true;
+            return false;
+        }
+        *line = span.end;
+    } else if (**at == '+' || **at == '-') {
+        *line = here;
+    } else {
+        found = false;
+    }
+    if (!found) return false;
+    *line = ed_vi_line_begin(e, *line);
+    while (**at == '+' || **at == '-') {
+        char sign = *(*at)++;
+        unsigned long n = isdigit((uint8_t) * *at) ? strtoul(*at, &behind, 10) : 1;
+        if (isdigit((uint8_t) * *at)) *at = behind;
+        for (uint64_t next; n--; *line = next) {
+            next = sign == '+' ? ed_vi_next_line(e, *line) : *line ? ed_vi_line_begin(e, *line - 1) : ED_NONE;
+            *beyond |= next == ED_NONE;
+            if (next == ED_NONE) break;
+        }
+    }
+    return true;
+}
+
+static bool take_range(ed *e, const char **at, struct range *range)
+{
+    bool wrong = false;
+    range->first = range->last = ed_vi_line_begin(e, ed_cursor(e)->offset);
+    range->n_given = 0;
+    range->beyond = false;
+    skip_blanks(at);
+    if (**at == '%') {
+        ++*at;
+        *range = (struct range){0, ed_vi_line_begin(e, ed_vi_end(e)), 2, false};
+        return true;
+    }
+    uint64_t line;
+    if (take_address(e, at, &line, &wrong, &range->beyond)) {
+        range->first = range->last = line;
+        range->n_given = 1;
+    }
+    skip_blanks(at);
+    while (!wrong && **at == ',') {
+        ++*at;
+        range->first = range->last;
+        if (take_address(e, at, &line, &wrong, &range->beyond)) range->last = line;
+        range->n_given = 2;
+        skip_blanks(at);
+    }
+    if (range->first > range->last) {
+        line = range->first;
+        range->first = range->last;
+        range->last = line;
+    }
+    return !wrong;
+}
+
+/* ---- :s ------------------------------------------------------------------------------------ */
+
+/* vi's replacement as the editor's: & and \1 are $0 and $1. */
+static void take_replacement(const char *from, char *to, size_t room)
+{
+    size_t n = 0;
+    for (; *from && n + 3 < room; from++) {
+        if (*from == '\\' && isdigit((uint8_t)from[1])) {
+            to[n++] = '$';
+            to[n++] = *++from;
+        } else if (*from == '\\' && from[1]) {
+            char kind = *++from;
+            to[n++] = '\\';
+            to[n++] = kind == 'r' ? 'n' : kind;
+        } else if (*from == '&') {
+            to[n++] = '$';
+            to[n++] = '0';
+        } else {
+            if (*from == '$') to[n++] = '\\';
+            to[n++] = *from;
+        }
+    }
+    to[n] = 0;
+}
+
+static void substitute(ed *e, struct range range, const char *arguments)
+{
+    struct ed_vi *vi = &e->vi;
+    char pattern[PATTERN_BYTES] = "", replacement[PATTERN_BYTES] = "";
+    const char *flags = "";
+    char delimiter = *arguments;
+    if (delimiter && !isalnum((uint8_t)delimiter) && delimiter != ' ' && delimiter != '"' && delimiter != '&') {
+        arguments++;
+        take_part(&arguments, delimiter, pattern, sizeof pattern);
+        take_part(&arguments, delimiter, replacement, sizeof replacement);
+        flags = arguments;
+        if (!set_pattern(e, pattern, flags)) return;
+        if (strcmp(replacement, "~")) take_replacement(replacement, e->replacement, sizeof e->replacement);
+    } else { /* the last one again */
+        flags = arguments;
+        if (!set_pattern(e, "", flags)) return;
+    }
+    for (const char *flag = flags; *flag; flag++)
+        if (!strchr("gciIne& ", *flag)) {
+            ed_vi_fail(e, "':s' knows the flags g, c, i, I and n, not '%c'", *flag);
+            return;
+        }
+    bool all = strchr(flags, 'g'), counts = strchr(flags, 'n');
+    whit_range match;
+    struct ed_cursor before = *ed_cursor(e);
+    uint64_t last_change = ED_NONE, end = ed_vi_line_end(e, range.last);
+    size_t n_lines = 0, n_found = 0;
+    if (!counts && !ed_vi_may_change(e)) return;
+    if (strchr(flags, 'c')) {
+        *ed_cursor(e) = (struct ed_cursor){range.first, ED_NONE, -1};
+        ed_replace_range(e, end, !all);
+        return;
+    }
+    e->n_replaced = 0;
+    for (uint64_t line = range.first, at = line; line <= end;) {
+        if (!ed_search_forward(e, ed_text(e), at, end + 1, &match) || match.begin > end) break;
+        uint64_t size = whit_text_size(ed_text(e)), begin = match.begin;
+        if (ed_vi_line_begin(e, begin) != line || !n_found) n_lines++;
+        line = ed_vi_line_begin(e, begin);
+        n_found++;
+        if (counts) {
+            at = match.end > begin ? match.end : ed_vi_behind(e, begin);
+            if (!all) at = whit_text_line_end(ed_text(e), begin) + 1;
+            if (at > end) break;
+            continue;
+        }
+        *ed_cursor(e) = (struct ed_cursor){match.end, begin, -1};
+        ed_replace_here(e);
+        end += whit_text_size(ed_text(e)) - size;
+        at = ed_cursor(e)->offset; /* behind what was put in */
+        last_change = line = ed_vi_line_begin(e, at);
+        if (!all || (match.end == begin && at > end)) at = whit_text_line_end(ed_text(e), at) + 1;
+        if (at > end || at > whit_text_size(ed_text(e))) break;
+    }
+    if (counts) {
+        ed_say(e, "%zu match%s in %zu line%s", n_found, n_found == 1 ? "" : "es", n_lines, n_lines == 1 ? "" : "s");
+    } else if (last_change == ED_NONE) {
+        *ed_cursor(e) = before;
+        if (!vi->global && !strchr(flags, 'e')) ed_vi_fail(e, "'%s' was not found", e->pattern);
+    } else {
+        *ed_cursor(e) = (struct ed_cursor){ed_vi_first(e, last_change), ED_NONE, -1};
+        vi->n_substituted += e->n_replaced;
+        ed_say(e, "replaced %zu in %zu line%s", e->n_replaced, n_lines, n_lines == 1 ? "" : "s");
+    }
+}
+
+/* ---- :g ------------------------------------------------------------------------------------ */
+
+static void run_line(ed *e, const char *line);
+
+static void global(ed *e, struct range range, const char *arguments, bool without)
+{
+    struct ed_vi *vi = &e->vi;
+    char pattern[PATTERN_BYTES], delimiter = *arguments;
+    if (vi->global || !delimiter || isalnum((uint8_t)delimiter) || delimiter == ' ') {
+        ed_vi_fail(e, vi->global ? "':g' inside of ':g'" : "it is written as :g/pattern/command");
+        return;
+    }
+    arguments++;
+    take_part(&arguments, delimiter, pattern, sizeof pattern);
+    if (!range.n_given) range = (struct range){0, ed_vi_line_begin(e, ed_vi_end(e)), 2, false};
+    if (!set_pattern(e, pattern, "")) return;
+    free(vi->lines.begins);
+    vi->lines.begins = malloc(64 * sizeof *vi->lines.begins);
+    vi->lines.n = vi->lines.at = 0;
+    vi->lines.doc = NULL;
+    size_t room = 64;
+    for (uint64_t line = range.first; line != ED_NONE && line <= range.last && vi->lines.begins;
+         line = ed_vi_next_line(e, line)) {
+        whit_range match;
+        bool has = ed_search_forward(e, ed_text(e), line, ed_vi_line_end(e, line) + 1, &match) &&
+            match.begin <= ed_vi_line_end(e, line);
+        if (has && match.begin == match.end && match.begin < line) has = false;
+        if (has == without) {
+            if (!has && !without) { /* on to the line of the next match, however far it is */
+                if (!ed_search_forward(e, ed_text(e), line, ED_NONE, &match) || match.begin < line) break;
+                uint64_t next = ed_vi_line_begin(e, match.begin);
+                if (next > range.last || next <= line) continue;
+                line = next;
+            } else {
+                continue;
+            }
+        }
+        if (vi->lines.n == room) {
+            uint64_t *grown = room < GLOBAL_LINES_MAX ? realloc(vi->lines.begins, 2 * room * sizeof *grown) : NULL;
+            if (!grown) {
+                ed_vi_fail(e, "too many lines for ':g': nothing was done");
+                vi->lines.n = 0;
+                return;
+            }
+            vi->lines.begins = grown;
+            room *= 2;
+        }
+        vi->lines.begins[vi->lines.n++] = line;
+    }
+    if (!vi->lines.n) {
+        ed_vi_fail(e, without ? "'%s' is in every line" : "'%s' was not found", e->pattern);
+        return;
+    }
+    struct ed_doc *doc = e->window->doc;
+    size_t n = vi->lines.n;
+    skip_blanks(&arguments);
+    vi->global = true;
+    vi->n_substituted = 0;
+    vi->lines.doc = doc;
+    while (vi->lines.at < vi->lines.n && !e->done && e->window->doc == doc && vi->lines.doc) {
+        uint64_t at = vi->lines.begins[vi->lines.at++];
+        if (at == ED_NONE) continue;
+        *ed_cursor(e) = (struct ed_cursor){at, ED_NONE, -1};
+        vi->failed = false;
+        run_line(e, *arguments ? arguments : "p");
+        if (e->prompt.kind || (vi->failed && *e->message && strncmp(arguments, "s", 1))) break;
+    }
+    vi->lines.doc = NULL;
+    vi->global = false;
+    if (!vi->failed && !e->done)
+        ed_say(e, vi->n_substituted ? "%zu lines, %zu replaced" : "%zu lines", n, vi->n_substituted);
+}
+
+/* ---- lines --------------------------------------------------------------------------------- */
+
+/* :m and :t, behind the line of an address; 0 is before the first. */
+static void move_or_copy(ed *e, struct range range, const char *arguments, bool copies)
+{
+    uint64_t target;
+    bool wrong = false, beyond = false, top;
+    skip_blanks(&arguments);
+    top = *arguments == '0' && !isdigit((uint8_t)arguments[1]);
+    if (!take_address(e, &arguments, &target, &wrong, &beyond)) {
+        if (!wrong) ed_vi_fail(e, "behind which line? 0 is before the first");
+        return;
+    }
+    uint64_t last_end = whit_text_line_end(ed_text(e), range.last), size = whit_text_size(ed_text(e));
+    uint64_t to = top ? 0 : whit_text_line_end(ed_text(e), target) + 1, end = last_end < size ? last_end + 1 : size;
+    if (!copies && to > range.first && to < end) {
+        ed_vi_fail(e, "lines cannot be moved into themselves");
+        return;
+    }
+    size_t n = (size_t)(end - range.first);
+    if (n > ED_VI_BYTES_MAX || !ed_vi_may_change(e)) return;
+    char *text = malloc(n + 2);
+    if (!text) return;
+    n = whit_text_read(ed_text(e), range.first, text, n);
+    bool fed = n && text[n - 1] == '\n';
+    if (!fed) text[n++] = '\n';
+    if (to > size) { /* behind a last line without a line feed */
+        memmove(text + 1, text, n - 1);
+        text[0] = '\n';
+        to = size;
+    }
+    bool turned = text[0] == '\n' && to == size;
+    if (ed_edit(e, to, 0, text, n)) {
+        uint64_t at = to + turned;
+        if (!copies) {
+            uint64_t first = range.first, length = end - range.first;
+            if (to <= first) first += n;
+            if (!fed && first) { /* the line feed before it instead of the one it had not */
+                first--;
+                length++;
+            }
+            ed_edit(e, first, length, NULL, 0);
+            if (to > first) at -= length;
+        }
+        *ed_cursor(e) = (struct ed_cursor){ed_vi_first(e, at + n - 1), ED_NONE, -1};
+    }
+    free(text);
+}
+
+/* :normal KEYS, at the cursor or in each line of a range. */
+static void normal(ed *e, struct range range, const char *arguments)
+{
+    struct ed_vi *vi = &e->vi;
+    struct ed_vi_keys keys = {0};
+    size_t n = strlen(arguments), length;
+    for (size_t i = 0; i < n; i += length) {
+        uint32_t code = whit_utf8_decode((const uint8_t *)arguments + i, n - i, &length);
+        if (code != WHIT_UTF8_INVALID) ed_vi_keys_add(&keys, (whit_key){.code = code});
+    }
+    uint64_t line = range.first, n_lines = 1;
+    if (range.n_given)
+        for (uint64_t at = line; (at = ed_vi_next_line(e, at)) != ED_NONE && at <= range.last;) n_lines++;
+    for (uint64_t i = 0; i < n_lines && !e->done && !e->prompt.kind; i++) {
+        if (range.n_given) *ed_cursor(e) = (struct ed_cursor){line, ED_NONE, -1};
+        struct ed_doc *doc = e->window->doc;
+        uint64_t mark = doc->mark_line;
+        doc->mark_line = ed_vi_line_begin(e, ed_cursor(e)->offset);
+        vi->failed = false;
+        ed_vi_play(e, keys.keys, keys.n);
+        if (!e->done && e->prompt.kind) ed_take_key(e, (whit_key){.code = WHIT_KEY_ESCAPE}, NULL, 0);
+        if (!e->done) ed_take_key(e, (whit_key){.code = WHIT_KEY_ESCAPE}, NULL, 0); /* what was begun ends */
+        if (e->done || e->window->doc != doc) break;
+        uint64_t next = ed_vi_next_line(e, doc->mark_line);
+        doc->mark_line = mark;
+        if (next == ED_NONE) break;
+        line = next;
+    }
+    free(keys.keys);
+}
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+static bool write_doc(ed *e, const char *name, bool force)
+{
+    struct ed_doc *doc = e->window->doc;
+    if (*name) {
+        ed_save_under(e, name);
+        return false;
+    }
+    ed_save(e, doc, force);
+    return !e->prompt.kind && !whit_buffer_is_modified(doc->buffer);
+}
+
+static void write_all(ed *e, bool quits)
+{
+    struct ed_doc *shown = e->window->doc;
+    for (struct ed_doc *doc = e->docs; doc; doc = doc->next) {
+        if (!whit_buffer_is_modified(doc->buffer) || (!doc->buffer->path && !whit_text_size(doc->buffer->text)))
+            continue;
+        ed_show(e, doc);
+        if (e->prompt.kind) return;
+        ed_save(e, doc, false);
+        if (e->prompt.kind || whit_buffer_is_modified(doc->buffer)) return;
+    }
+    ed_show(e, shown);
+    if (quits && !e->prompt.kind) ed_quit_next(e);
+}
+
+static void open_file(ed *e, const char *name)
+{
+    whit_error error;
+    struct ed_doc *doc = ed_open_file(e, name, &error);
+    if (doc)
+        ed_show(e, doc);
+    else
+        ed_complain_error(e, &error);
+}
+
+static void read_again(ed *e)
+{
+    whit_error error;
+    struct ed_doc *doc = e->window->doc;
+    if (!doc->buffer->path) return;
+    if (whit_buffer_reload(doc->buffer, &error) != WHIT_OK)
+        ed_complain_error(e, &error);
+    else
+        ed_say(e, "read again");
+}
+
+/* A window goes, and with the last one of a text the text, which asks where it is not saved. */
+static void quit(ed *e, bool force)
+{
+    if (e->root != e->window) {
+        ed_window_close(e);
+        return;
+    }
+    if (force)
+        ed_close_doc(e, e->window->doc);
+    else
+        ed_vi_run(e, "close");
+}
+
+static void set_option(ed *e, const char *option)
+{
+    bool on = strncmp(option, "no", 2) != 0;
+    const char *name = on ? option : option + 2;
+    struct ed_doc *doc = e->window->doc;
+    int value = 0;
+    if (!strcmp(name, "nu") || !strcmp(name, "number")) {
+        e->numbers = on;
+    } else if (!strcmp(name, "wrap")) {
+        e->window->wrap = on;
+    } else if (!strcmp(name, "et") || !strcmp(name, "expandtab")) {
+        doc->indent_tabs = !on;
+    } else if (sscanf(name, "ts=%d", &value) == 1 || sscanf(name, "tabstop=%d", &value) == 1) {
+        if (value >= 1 && value <= 16) doc->tab_columns = value;
+    } else if (sscanf(name, "sw=%d", &value) == 1 || sscanf(name, "shiftwidth=%d", &value) == 1) {
+        if (value >= 1 && value <= 16) doc->indent_columns = value;
+    } else {
+        ed_vi_fail(e, "':set' knows number, wrap, expandtab, tabstop and shiftwidth; the rest is in edit.conf");
+    }
+}
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
+/* Does the word at *at begin with `least` and go on as `name` does? It is passed then. */
+static bool takes(const char **at, const char *least, const char *name)
+{
+    size_t n = 0;
+    while (isalpha((uint8_t)(*at)[n])) n++;
+    if (n < strlen(least) || n > strlen(name) || strncmp(*at, name, n) || (*at)[n] == '-') return false;
+    *at += n;
+    return true;
+}
+
+static bool of_files(ed *e, const char *at)
+{
+    const char *from = at;
+    bool force;
+#define TAKES(least, name)                                                                                             \
+    (at = from, takes(&at, least, name) && (force = *at == '!', at += force, skip_blanks(&at), true))
+    if (TAKES("w", "write")) {
+        write_doc(e, at, force);
+    } else if (TAKES("wq", "wq") || TAKES("x", "xit")) {
+        struct ed_doc *doc = e->window->doc;
+        bool saved = from[0] == 'x' && !*at && !whit_buffer_is_modified(doc->buffer);
+        if (saved || write_doc(e, at, force)) quit(e, true);
+    } else if (TAKES("wa", "wall")) {
+        write_all(e, false);
+    } else if (TAKES("wqa", "wqall") || TAKES("xa", "xall")) {
+        write_all(e, true);
+    } else if (TAKES("qa", "qall")) {
+        if (force)
+            e->done = true;
+        else
+            ed_quit_next(e);
+    } else if (TAKES("q", "quit") || TAKES("clo", "close")) {
+        quit(e, force);
+    } else if (TAKES("bd", "bdelete")) {
+        if (force)
+            ed_close_doc(e, e->window->doc);
+        else
+            ed_vi_run(e, "close");
+    } else if (TAKES("e", "edit")) {
+        if (*at)
+            open_file(e, at);
+        else if (force)
+            read_again(e);
+        else
+            ed_vi_fail(e, "':e FILE' opens one, ':e!' reads this one again and drops what is not saved");
+    } else if (TAKES("bn", "bnext")) {
+        ed_vi_run(e, "next-buffer");
+    } else if (TAKES("bp", "bprevious") || TAKES("bN", "bNext")) {
+        ed_vi_run(e, "previous-buffer");
+    } else if (TAKES("ls", "ls") || TAKES("buffers", "buffers") || TAKES("b", "buffer")) {
+        ed_vi_run(e, "buffers");
+    } else if (TAKES("sp", "split") || TAKES("vs", "vsplit") || TAKES("vsp", "vsplit")) {
+        ed_vi_run(e, *from == 'v' ? "split-beside" : "split-below");
+        if (*at) open_file(e, at);
+    } else if (TAKES("tabe", "tabedit") || TAKES("tabnew", "tabnew")) {
+        if (*at) open_file(e, at);
+    } else if (TAKES("h", "help")) {
+        ed_vi_run(e, "help");
+    } else {
+        return false;
+    }
+#undef TAKES
+    return true;
+}
+
+static void to_line(ed *e, uint64_t at)
+{
+    *ed_cursor(e) = (struct ed_cursor){ed_vi_first(e, at), ED_NONE, -1};
+}
+
+static bool of_lines(ed *e, struct range range, const char *at)
+{
+    const char *from = at;
+    struct ed_vi *vi = &e->vi;
+    uint64_t end = ed_vi_line_end(e, range.last);
+    bool without;
+    if (*at == '>' || *at == '<') {
+        if (!ed_vi_may_change(e)) return true;
+        uint64_t size = whit_text_size(ed_text(e));
+        ed_vi_lines_do(e, (uint32_t)*at, range.first, end);
+        to_line(e, end + whit_text_size(ed_text(e)) - size);
+        return true;
+    }
+    if (*at == '&' && !at[1]) {
+        substitute(e, range, "");
+        return true;
+    }
+    if (*at == 's' && !isalpha((uint8_t)at[1]) && at[1] != '-') {
+        substitute(e, range, at + 1);
+        return true;
+    }
+    if ((without = takes(&at, "v", "vglobal")) || takes(&at, "g", "global")) {
+        if (*at == '!') {
+            without = true;
+            at++;
+        }
+        global(e, range, at, without);
+    } else if (at = from, takes(&at, "norm", "normal")) {
+        if (*at == '!') at++;
+        if (*at == ' ') at++;
+        normal(e, range, at);
+    } else if (at = from, takes(&at, "d", "delete") || takes(&at, "y", "yank")) {
+        skip_blanks(&at);
+        if (*at && !ed_vi_register_is_name((uint8_t)*at)) return false;
+        vi->wanted_register = (uint8_t)*at;
+        if (*from == 'y' || ed_vi_may_change(e)) ed_vi_lines_do(e, (uint32_t)*from, range.first, end);
+        vi->wanted_register = 0;
+    } else if (at = from, takes(&at, "pu", "put")) {
+        bool above = *at == '!';
+        at += above;
+        skip_blanks(&at);
+        vi->wanted_register = (uint8_t)*at;
+        ed_vi_put(e, above, false, range.last);
+        if (!vi->failed) to_line(e, e->window->doc->mark_end);
+        vi->wanted_register = 0;
+    } else if (at = from, takes(&at, "j", "join")) {
+        uint32_t n = 1;
+        for (uint64_t line = range.first; (line = ed_vi_next_line(e, line)) != ED_NONE && line <= range.last;) n++;
+        if (!ed_vi_may_change(e)) return true;
+        ed_vi_join(e, range.first, n, *at != '!');
+        to_line(e, range.first);
+    } else if (at = from, takes(&at, "m", "move")) {
+        move_or_copy(e, range, at, false);
+    } else if (at = from, takes(&at, "t", "t") || takes(&at, "co", "copy")) {
+        move_or_copy(e, range, at, true);
+    } else if (at = from + (*from == 'k'), *from == 'k' || takes(&at, "ma", "mark")) {
+        skip_blanks(&at);
+        if (*at < 'a' || *at > 'z') return false;
+        e->window->doc->marks[*at - 'a'] = range.last;
+    } else if (at = from, takes(&at, "u", "undo") || takes(&at, "red", "redo")) {
+        ed_vi_undo(e, *from == 'u');
+    } else if (at = from, takes(&at, "noh", "nohlsearch") || takes(&at, "p", "print")) {
+        *ed_cursor(e) = (struct ed_cursor){ed_vi_first(e, range.last), ED_NONE, -1};
+    } else if (at = from, takes(&at, "se", "set")) {
+        skip_blanks(&at);
+        set_option(e, at);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void run_line(ed *e, const char *line)
+{
+    struct range range;
+    const char *at = line;
+    skip_blanks(&at);
+    if (ed_command_find(at) >= 0 && strlen(at) > 4) { /* the editor's own names; vi's are shorter, or the same */
+        ed_vi_run(e, at);
+        return;
+    }
+    if (!take_range(e, &at, &range)) return;
+    skip_blanks(&at);
+    if (!*at) {
+        if (!range.n_given) return;
+        e->window->doc->mark_jump = ed_cursor(e)->offset;
+        *ed_cursor(e) = (struct ed_cursor){ed_vi_first(e, range.last), ED_NONE, -1};
+        whit_layout_unfold(ed_layout(e), ed_cursor(e)->offset);
+        return;
+    }
+    if (range.beyond) {
+        ed_vi_fail(e, "there are not so many lines");
+        return;
+    }
+    if (of_lines(e, range, at) || e->done) return;
+    if (range.n_given)
+        ed_vi_fail(e, "no such command for lines: %s", at);
+    else if (!of_files(e, at)) {
+        if (ed_command_find(at) >= 0)
+            ed_vi_run(e, at);
+        else
+            ed_vi_fail(e, "no such command: %s", at);
+    }
+}
+
+void ed_vi_line(ed *e, const char *line)
+{
+    struct ed_vi *vi = &e->vi;
+    if (line != vi->line) snprintf(vi->line, sizeof vi->line, "%s", line);
+    vi->failed = false;
+    run_line(e, line);
+    if (e->done) return;
+    e->window->moved_away = false;
+}
