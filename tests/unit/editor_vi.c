@@ -114,7 +114,8 @@ static const struct row as_vim[] = {
     {code, "4jdi{",
      "int main(void)\n{\n    call(a, b[1]);\n    if (x) {\n    |}\n}\n"},
     {code, "4jyi{P",
-     "int main(void)\n{\n    call(a, b[1]);\n    if (x) {\n        |y = \"one two\";\n        y = \"one two\";\n    }\n}\n"},
+     "int main(void)\n{\n    call(a, b[1]);\n    if (x) {\n        |y = \"one two\";\n"
+     "        y = \"one two\";\n    }\n}\n"},
     {code, "4jci{X\033",
      "int main(void)\n{\n    call(a, b[1]);\n    if (x) {\n        |X\n    }\n}\n"},
     {code, "4jvi{d",
@@ -122,7 +123,8 @@ static const struct row as_vim[] = {
     {code, "4jda{",
      "int main(void)\n{\n    call(a, b[1]);\n    if (x)| \n}\n"},
     {code, "4jya{P",
-     "int main(void)\n{\n    call(a, b[1]);\n    if (x) |{\n        y = \"one two\";\n    }{\n        y = \"one two\";\n    }\n}\n"},
+     "int main(void)\n{\n    call(a, b[1]);\n    if (x) |{\n        y = \"one two\";\n    }{\n"
+     "        y = \"one two\";\n    }\n}\n"},
     {code, "4jca{X\033",
      "int main(void)\n{\n    call(a, b[1]);\n    if (x) |X\n}\n"},
     {code, "4jva{d",
@@ -130,7 +132,8 @@ static const struct row as_vim[] = {
     {code, "4jdiB",
      "int main(void)\n{\n    call(a, b[1]);\n    if (x) {\n    |}\n}\n"},
     {code, "4jyiBP",
-     "int main(void)\n{\n    call(a, b[1]);\n    if (x) {\n        |y = \"one two\";\n        y = \"one two\";\n    }\n}\n"},
+     "int main(void)\n{\n    call(a, b[1]);\n    if (x) {\n        |y = \"one two\";\n"
+     "        y = \"one two\";\n    }\n}\n"},
     {code, "4jciBX\033",
      "int main(void)\n{\n    call(a, b[1]);\n    if (x) {\n        |X\n    }\n}\n"},
     {code, "4jviBd",
@@ -138,7 +141,8 @@ static const struct row as_vim[] = {
     {code, "4jdaB",
      "int main(void)\n{\n    call(a, b[1]);\n    if (x)| \n}\n"},
     {code, "4jyaBP",
-     "int main(void)\n{\n    call(a, b[1]);\n    if (x) |{\n        y = \"one two\";\n    }{\n        y = \"one two\";\n    }\n}\n"},
+     "int main(void)\n{\n    call(a, b[1]);\n    if (x) |{\n        y = \"one two\";\n    }{\n"
+     "        y = \"one two\";\n    }\n}\n"},
     {code, "4jcaBX\033",
      "int main(void)\n{\n    call(a, b[1]);\n    if (x) |X\n}\n"},
     {code, "4jvaBd",
@@ -146,7 +150,8 @@ static const struct row as_vim[] = {
     {code, "4jdi}",
      "int main(void)\n{\n    call(a, b[1]);\n    if (x) {\n    |}\n}\n"},
     {code, "4jyi}P",
-     "int main(void)\n{\n    call(a, b[1]);\n    if (x) {\n        |y = \"one two\";\n        y = \"one two\";\n    }\n}\n"},
+     "int main(void)\n{\n    call(a, b[1]);\n    if (x) {\n        |y = \"one two\";\n"
+     "        y = \"one two\";\n    }\n}\n"},
     {code, "4jci}X\033",
      "int main(void)\n{\n    call(a, b[1]);\n    if (x) {\n        |X\n    }\n}\n"},
     {code, "4jvi}d",
@@ -238,7 +243,8 @@ static const struct row as_vim[] = {
     {prose, "3jdip",
      "First one. Second one!  Third?\nNext line. End\n|\n"},
     {prose, "yipP",
-     "|First one. Second one!  Third?\nNext line. End\nFirst one. Second one!  Third?\nNext line. End\n\nAnother para.\n"},
+     "|First one. Second one!  Third?\nNext line. End\nFirst one. Second one!  Third?\n"
+     "Next line. End\n\nAnother para.\n"},
     {prose, ">ip",
      "    |First one. Second one!  Third?\n    Next line. End\n\nAnother para.\n"},
     {prose, "dap",
@@ -252,7 +258,8 @@ static const struct row as_vim[] = {
     {prose, "3jdap",
      "First one. Second one!  Third?\n|Next line. End\n"},
     {prose, "yapP",
-     "|First one. Second one!  Third?\nNext line. End\n\nFirst one. Second one!  Third?\nNext line. End\n\nAnother para.\n"},
+     "|First one. Second one!  Third?\nNext line. End\n\nFirst one. Second one!  Third?\n"
+     "Next line. End\n\nAnother para.\n"},
     {prose, ">ap",
      "    |First one. Second one!  Third?\n    Next line. End\n\nAnother para.\n"},
     {prose, "dis",
@@ -332,7 +339,8 @@ static const struct row as_vim[] = {
     {words, "\"_ddp",
      "|\nfoo bar-baz qux\nlast line\n"},
     {words, "yyp2.",
-     "one two  three.four five\none two  three.four five\n|one two  three.four five\none two  three.four five\n\nfoo bar-baz qux\nlast line\n"},
+     "one two  three.four five\none two  three.four five\n|one two  three.four five\n"
+     "one two  three.four five\n\nfoo bar-baz qux\nlast line\n"},
     {words, "xp",
      "n|oe two  three.four five\n\nfoo bar-baz qux\nlast line\n"},
     {words, "ddp",
@@ -462,7 +470,8 @@ static const struct row as_vim[] = {
     {code, "majjd'a",
      "    |if (x) {\n        y = \"one two\";\n    }\n}\n"},
     {code, "majjjy'aP",
-     "|int main(void)\n{\n    call(a, b[1]);\n    if (x) {\nint main(void)\n{\n    call(a, b[1]);\n    if (x) {\n        y = \"one two\";\n    }\n}\n"},
+     "|int main(void)\n{\n    call(a, b[1]);\n    if (x) {\nint main(void)\n{\n    call(a, b[1]);\n"
+     "    if (x) {\n        y = \"one two\";\n    }\n}\n"},
     {code, "2jmbggd`b",
      "    |call(a, b[1]);\n    if (x) {\n        y = \"one two\";\n    }\n}\n"},
     {code, "jj''",
