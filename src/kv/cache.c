@@ -86,7 +86,7 @@ static size_t head_bytes_of(const whit_kv_class *class)
  *
  * At rest a sequence with a window has window + BEYOND - 1 positions. A pass adds a of them, and then it lies in at
  * most (a + 62) / 64 blocks more than with one: over all sequences a 64th of the batch and one for each that adds
- * two or more. */
+ * two or more. Each by itself lies in no more blocks than with the whole batch. */
 static uint64_t count_blocks(const whit_kv_shape *shape, whit_kv_class *class)
 {
     const uint64_t n_sequences = shape->n_sequences, n_batch = shape->n_batch_tokens;
@@ -102,6 +102,8 @@ static uint64_t count_blocks(const whit_kv_shape *shape, whit_kv_class *class)
     if (class->keeps_all) return whole * n_sequences;
     uint64_t n_adding = n_batch / 2 < n_sequences ? n_batch / 2 : n_sequences;
     uint64_t n = n_sequences * blocks_over(seen) + n_batch / WHIT_KV_BLOCK_TOKENS + n_adding;
+    const uint64_t n_apart = n_sequences * blocks_over(seen - 1 + n_batch);
+    if (n > n_apart) n = n_apart;
     if (class->n_sinks) n += n_sequences;
     return shape->is_endless || n < whole * n_sequences ? n : whole * n_sequences;
 }
