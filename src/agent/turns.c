@@ -26,11 +26,13 @@
 /* ---- the frame: header, then for each change a record, path, before, after ------------------- */
 
 enum { RECORD_BEGIN = 1, RECORD_END = 2, RECORD_HEAD = 3 };
+/* An undo or redo holds no changes of its own: they are those of the turn `of`, for an undo with their sides swapped. */
+enum { CHANGES_HERE = 0, CHANGES_OF_TURN = 1 };
 
 typedef struct frame_head {
     uint32_t record, kind, number, of;
     int64_t time_s;
-    uint32_t n_changes, reserved;
+    uint32_t n_changes, where;
     char note[120];
 } frame_head;
 
@@ -97,6 +99,24 @@ static whit_status resolve(const char *project, char *known, const char *path, c
     return whit_fail(error, WHIT_ERROR_IO, "%s: the project's folder is gone", project);
 }
 
+/* A plain file of moderate size, in the fewest calls; false where it is none, or where it changes meanwhile. */
+static bool read_small(const char *full, whit_buf *content, uint32_t *mode)
+{
+    struct stat info;
+    int fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (fd < 0) return false;
+    bool ok = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (uint64_t)info.st_size < PENDING_BYTES;
+    size_t size = ok ? (size_t)info.st_size : 0;
+    ok = ok && whit_buf_reserve(content, size + 1);
+    /* One byte more than there should be: nothing is behind them. */
+    ok = ok && read(fd, content->data + content->size_bytes, size + 1) == (ssize_t)size;
+    close(fd);
+    if (!ok) return false;
+    content->size_bytes += size;
+    *mode = info.st_mode & 07777;
+    return true;
+}
+
 static whit_status read_inside(const char *project, char *known, const char *path, whit_buf *content, bool *exists,
                                uint32_t *mode, whit_error *error)
 {
@@ -105,6 +125,10 @@ static whit_status read_inside(const char *project, char *known, const char *pat
     *exists = false;
     *mode = 0;
     WHIT_TRY(resolve(project, known, path, full, error));
+    if (read_small(full, content, mode)) {
+        *exists = true;
+        return WHIT_OK;
+    }
     if (lstat(full, &info) != 0)
         return errno == ENOENT || errno == ENOTDIR ? WHIT_OK : whit_fail_errno(error, full, "examine");
     if (!S_ISREG(info.st_mode))
@@ -300,6 +324,41 @@ static whit_status split(const whit_turns *journal, uint32_t frame, loaded *l, w
     return l->changes.failed ? whit_fail_memory(error, "a turn", l->data.size_bytes) : WHIT_OK;
 }
 
+static void swap_sides(whit_change *c)
+{
+    whit_change old = *c;
+    c->was = old.is;
+    c->is = old.was;
+    c->before = old.after;
+    c->before_bytes = old.after_bytes;
+    c->after = old.before;
+    c->after_bytes = old.before_bytes;
+}
+
+/* The frame of a turn that wrote; UINT32_MAX where there is none. */
+static uint32_t frame_of(const whit_turns *journal, uint32_t number)
+{
+    for (uint32_t i = 0; i < whit_turns_count(journal); i++)
+        if (turn_at(journal, i)->number == number && turn_at(journal, i)->kind == WHIT_TURN_WRITE)
+            return ((const uint32_t *)(const void *)journal->frames.data)[i];
+    return UINT32_MAX;
+}
+
+static whit_status load(const whit_turns *journal, uint32_t frame, bool whole, loaded *l, whit_error *error);
+
+static whit_status load_of(const whit_turns *journal, uint32_t frame, loaded *l, whit_error *error)
+{
+    frame_head head = l->head;
+    uint32_t other = frame_of(journal, head.of);
+    if (other >= frame) return bad_frame(journal, frame, error);
+    WHIT_TRY(load(journal, other, true, l, error));
+    if (l->head.n_changes != head.n_changes || l->head.where != CHANGES_HERE) return bad_frame(journal, frame, error);
+    l->head = head;
+    whit_change *changes = (whit_change *)(void *)l->changes.data;
+    for (uint32_t i = 0; head.kind == WHIT_TURN_UNDO && i < head.n_changes; i++) swap_sides(&changes[i]);
+    return WHIT_OK;
+}
+
 static whit_status load(const whit_turns *journal, uint32_t frame, bool whole, loaded *l, whit_error *error)
 {
     uint64_t offset, size;
@@ -309,6 +368,8 @@ static whit_status load(const whit_turns *journal, uint32_t frame, bool whole, l
     WHIT_TRY(whit_ndf_log_read(&journal->log, offset, &l->head, sizeof l->head, error));
     if (!whole) return WHIT_OK;
     WHIT_TRY(whit_ndf_log_check(&journal->log, frame, error));
+    if (l->head.where == CHANGES_OF_TURN && l->head.kind != WHIT_TURN_WRITE)
+        return size == sizeof l->head ? load_of(journal, frame, l, error) : bad_frame(journal, frame, error);
     if (!whit_buf_append_zeros(&l->data, size)) return whit_fail_memory(error, "a turn", size);
     WHIT_TRY(whit_ndf_log_read(&journal->log, offset, l->data.data, size, error));
     return split(journal, frame, l, error);
@@ -328,8 +389,10 @@ static whit_status remember(whit_turns *journal, const frame_head *head, uint32_
     memcpy(turn.note, head->note, sizeof turn.note - 1);
     uint32_t n = whit_turns_count(journal);
     for (uint32_t i = 0; i < n; i++) /* a turn is undone by its last undo or redo */
-        if (turn.kind != WHIT_TURN_WRITE && turn_at(journal, i)->number == turn.of)
+        if (turn.kind != WHIT_TURN_WRITE && turn_at(journal, i)->number == turn.of) {
             turn_at(journal, i)->undone = turn.kind == WHIT_TURN_UNDO;
+            turn.n_bytes = turn_at(journal, i)->n_bytes;
+        }
     if (!whit_buf_append(&journal->turns, &turn, sizeof turn) ||
         !whit_buf_append(&journal->frames, &frame, sizeof frame))
         return whit_fail_memory(error, "the list of turns", n * sizeof turn);
@@ -477,7 +540,8 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
     head.number = n_turns ? turn_at(journal, n_turns - 1)->number + 1 : 1;
     head.n_changes = (uint32_t)n;
     head.time_s = (int64_t)time(NULL);
-    WHIT_TRY(append(journal, &head, changes, n, error));
+    head.where = head.of ? CHANGES_OF_TURN : CHANGES_HERE;
+    WHIT_TRY(append(journal, &head, changes, head.of ? 0 : n, error));
     whit_status status = WHIT_OK;
     for (; status == WHIT_OK && done < n; done++) status = put(journal, known, &changes[done], true, error);
     if (status == WHIT_OK) status = flush_files(journal, error);
@@ -526,17 +590,6 @@ static whit_status pick(const whit_turns *journal, bool undo, uint32_t *number, 
     }
     return *number ? whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no turn %u", *number)
                    : whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no turn that could be %s", verb);
-}
-
-static void swap_sides(whit_change *c)
-{
-    whit_change old = *c;
-    c->was = old.is;
-    c->is = old.was;
-    c->before = old.after;
-    c->before_bytes = old.after_bytes;
-    c->after = old.before;
-    c->after_bytes = old.before_bytes;
 }
 
 static whit_status turn_back(whit_turns *journal, bool undo, uint32_t *number, bool preview, whit_change_fn *on_change,
