@@ -26,7 +26,7 @@
 /* ---- the frame: header, then for each change a record, path, before, after ------------------- */
 
 enum { RECORD_BEGIN = 1, RECORD_END = 2, RECORD_HEAD = 3 };
-/* An undo or redo holds no changes of its own: they are those of the turn `of`, for an undo with their sides swapped. */
+/* An undo or redo holds no changes: they are those of the turn `of`, for an undo with their sides swapped. */
 enum { CHANGES_HERE = 0, CHANGES_OF_TURN = 1 };
 
 typedef struct frame_head {

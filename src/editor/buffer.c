@@ -66,7 +66,10 @@ static bool replay(whit_buffer *buffer, const whit_buf *contents, size_t offset,
             if (!whit_undo_forward(buffer->history, &changed, NULL)) return false;
             break;
         case WHIT_RECORD_BRANCH: whit_undo_next_branch(buffer->history); break;
-        case WHIT_RECORD_SAVED: buffer->saved_state = whit_undo_state(buffer->history); break;
+        case WHIT_RECORD_SAVED:
+            buffer->saved_state = whit_undo_state(buffer->history);
+            buffer->file.identity = record.identity;
+            break;
         default: return false;
         }
         *good_bytes = offset;
@@ -176,6 +179,7 @@ static void examine(whit_buffer *buffer, const whit_buf *contents)
             data = old->base = malloc(size_bytes ? size_bytes : 1);
             ok = data != NULL;
             if (ok) memcpy(old->base, base.data, size_bytes);
+            old->file.identity = base.identity;
         } else if (ok && buffer->path) {
             ok = whit_file_open(buffer->path, &old->file, NULL) == WHIT_OK;
             data = old->file.data;
@@ -240,6 +244,7 @@ void whit_buffer_recover(whit_buffer *buffer)
     buffer->recovered = NULL;
     buffer->found = WHIT_FOUND_NOTHING;
     uint32_t saved_state = old->saved_state;
+    whit_file_identity known = old->file.identity;
     uint64_t before = whit_text_size(buffer->text);
     swap_texts(buffer, old);
     on_change(buffer, 0, before, whit_text_size(buffer->text));
@@ -249,6 +254,7 @@ void whit_buffer_recover(whit_buffer *buffer)
     } else { /* goes on behind the records that made this text */
         whit_journal_cut(&buffer->journal, old->journal.size_bytes);
         buffer->journal.has_base = true;
+        buffer->file.identity = known; /* one that was changed since is a conflict */
     }
     buffer->saved_state = saved_state;
     buffer->never_saved = true;

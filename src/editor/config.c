@@ -188,17 +188,23 @@ void ed_config_read(ed *e, const char *text, const char *path)
         text = (const char *)file.data;
     }
     unsigned number = 1, n_wrong = 0;
+    char others[120] = ""; /* ", 7, 9" */
     for (const char *at = text; *at; number++) {
         char line[512], why[200] = "";
         size_t n = strcspn(at, "\n");
         snprintf(line, sizeof line, "%.*s", n < sizeof line ? (int)n : (int)sizeof line - 1, at);
-        if (!read_line(e, line, why, sizeof why) && !n_wrong++)
-            ed_complain(e, "%s:%u: %s", path ? path : "configuration", number, why);
+        if (!read_line(e, line, why, sizeof why)) {
+            size_t n_others = strlen(others);
+            if (!n_wrong++)
+                ed_complain(e, "%s:%u: %s", path ? path : "configuration", number, why);
+            else
+                snprintf(others + n_others, sizeof others - n_others, "%s%u", n_others ? ", " : "", number);
+        }
         at += n + (at[n] == '\n');
     }
     if (n_wrong > 1) {
         size_t n = strlen(e->message);
-        snprintf(e->message + n, sizeof e->message - n, " (and %u more)", n_wrong - 1);
+        snprintf(e->message + n, sizeof e->message - n, " (and line%s %s)", n_wrong > 2 ? "s" : "", others);
     }
     whit_buf_free(&file);
 }

@@ -16,12 +16,13 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#define RUN_BYTES   (4u << 20) /* that lie together are searched at once */
-#define LINE_BYTES  (1u << 20) /* of a line that lies in several pieces */
-#define BACK_BYTES  (64u << 10)
-#define N_RESULTS   2000
-#define DROP_BYTES  (1u << 20)
-#define MATCH_LIMIT 1000000u /* of a pattern that backtracks without end */
+#define RUN_BYTES     (4u << 20) /* that lie together are searched at once */
+#define LINE_BYTES    (1u << 20) /* of a line that lies in several pieces */
+#define BACK_BYTES    (64u << 10)
+#define N_RESULTS     2000
+#define DROP_BYTES    (1u << 20)
+#define UNSAVED_BYTES (16u << 20)
+#define MATCH_LIMIT   1000000u /* of a pattern that backtracks without end */
 
 struct ed_search {
     pcre2_code *code;
@@ -375,11 +376,19 @@ static bool search_file(void *user, const char *path)
 {
     struct project *project = user;
     char full[PATH_MAX];
-    whit_file file;
+    whit_file file = {0};
     whit_error error;
     bool here = !strcmp(project->folder, ".");
     snprintf(full, sizeof full, "%s%s%s", here ? "" : project->folder, here ? "" : "/", path);
-    if (whit_file_open(full, &file, &error) != WHIT_OK) return true;
+    const struct ed_doc *doc = ed_doc_find(project->e, full);
+    uint8_t *unsaved = NULL; /* a text that is open and not saved stands in the place of its file */
+    if (doc && whit_buffer_is_modified(doc->buffer) && whit_text_size(doc->buffer->text) <= UNSAVED_BYTES &&
+        (unsaved = malloc(whit_text_size(doc->buffer->text) + 1))) {
+        file.data = unsaved;
+        file.size_bytes = whit_text_read(doc->buffer->text, 0, unsaved, whit_text_size(doc->buffer->text));
+    } else if (whit_file_open(full, &file, &error) != WHIT_OK) {
+        return true;
+    }
     if (!memchr(file.data, 0, file.size_bytes < 4096 ? file.size_bytes : 4096)) {
         whit_span lines = {file.data, file.size_bytes};
         uint64_t at = 0, counted = 0, line = 1;
@@ -404,7 +413,10 @@ static bool search_file(void *user, const char *path)
             at = (uint64_t)(end - file.data) + 1;
         }
     }
-    whit_file_close(&file);
+    if (unsaved)
+        free(unsaved);
+    else
+        whit_file_close(&file);
     return project->n_results < N_RESULTS;
 }
 

@@ -150,6 +150,8 @@ void ed_prompt_open(ed *e, ed_prompt_kind kind, const char *label, const char *t
     snprintf(prompt->label, sizeof prompt->label, "%s", label);
     snprintf(prompt->text, sizeof prompt->text, "%s", text);
     prompt->n = prompt->at = strlen(prompt->text);
+    /* Words of the last time, or what was selected: typing takes their place. */
+    prompt->is_offered = prompt->n && kind >= ED_PROMPT_FIND && kind <= ED_PROMPT_REPLACE_PROJECT_BY;
     if (ed_prompt_has_list(kind)) fill_list(e);
 }
 
@@ -393,7 +395,10 @@ static void answer(ed *e, uint32_t letter)
             ed_only_main(e);
             *ed_cursor(e) = (struct ed_cursor){0, ED_NONE, -1};
             ed_prompt_close(e);
-            ed_say(e, "recovered; undo goes back step by step");
+            ed_say(e,
+                   whit_buffer_is_conflicting(doc->buffer)
+                       ? "recovered; another program has changed the file since: saving will ask"
+                       : "recovered; undo goes back step by step");
         } else if (letter == 'd') {
             whit_buffer_forget(doc->buffer);
             ed_prompt_close(e);
@@ -406,6 +411,10 @@ static void answer(ed *e, uint32_t letter)
 static void insert(ed *e, const char *text, size_t n)
 {
     struct ed_prompt *prompt = &e->prompt;
+    if (prompt->is_offered) {
+        prompt->n = prompt->at = 0;
+        prompt->text[0] = 0;
+    }
     for (size_t i = 0; i < n; i++) /* a line, and no more of what was pasted */
         if (text[i] == '\r' || text[i] == '\n' || !text[i]) n = i;
     if (prompt->n + n >= sizeof prompt->text) return;
@@ -516,10 +525,10 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
             : prompt->n_shown                                    ? prompt->n_shown - 1
                                                                  : 0;
         return true;
-    case WHIT_KEY_LEFT: prompt->at = char_before(prompt); return true;
-    case WHIT_KEY_RIGHT: prompt->at = char_behind(prompt); return true;
-    case WHIT_KEY_HOME: prompt->at = 0; return true;
-    case WHIT_KEY_END: prompt->at = prompt->n; return true;
+    case WHIT_KEY_LEFT: prompt->at = char_before(prompt); break;
+    case WHIT_KEY_RIGHT: prompt->at = char_behind(prompt); break;
+    case WHIT_KEY_HOME: prompt->at = 0; break;
+    case WHIT_KEY_END: prompt->at = prompt->n; break;
     case WHIT_KEY_TAB:
         if (prompt->kind == ED_PROMPT_OPEN || prompt->kind == ED_PROMPT_SAVE_AS) complete_path(e);
         return true;
@@ -553,6 +562,7 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
             changed = true;
         }
     }
+    prompt->is_offered = false;
     if (changed && list) ed_prompt_filter(e);
     if (changed && prompt->kind == ED_PROMPT_FIND) find_now(e);
     return true;

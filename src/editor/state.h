@@ -115,6 +115,7 @@ struct ed_prompt {
     size_t n_shown, chosen;
     uint64_t origin; /* where a search began */
     bool found;      /* what was searched for */
+    bool is_offered; /* the text: the first letter that is typed takes its place */
     uint64_t origin_top;
 };
 

@@ -147,7 +147,11 @@ static void test_recovery(void **state)
     assert_text(buffer, "base\ntyped\n");
     assert_true(whit_buffer_redo(buffer, &changed, NULL));
     assert_text(buffer, "base\ntyped\nagain\n");
-    save(buffer);
+    whit_error error;
+    assert_true(whit_buffer_is_conflicting(buffer)); /* what they wrote is not overwritten unasked */
+    assert_int_equal(whit_buffer_save(buffer, false, &error), WHIT_ERROR_ARGUMENT);
+    assert_file(path, "others\n");
+    assert_ok(whit_buffer_save(buffer, true, &error), error);
     whit_buffer_close(buffer);
     assert_file(path, "base\ntyped\nagain\n");
 
