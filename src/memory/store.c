@@ -142,7 +142,10 @@ void whit_memory_at(const whit_memory *memory, uint64_t i, const char **text, si
 
 /* ---- search ----------------------------------------------------------------------------------- */
 
-enum { BLOCK = 1024 }; /* records that a thread takes at a time */
+enum {
+    BLOCK = 1024, /* records that a thread takes at a time */
+    STREAMS = 4,  /* that it reads side by side: one alone leaves memory waiting at every page */
+};
 
 /* The best of one worker: a heap with the worst on top. */
 struct best {
@@ -198,11 +201,15 @@ static void search_blocks(void *context, uint32_t worker, uint32_t begin, uint32
     if (last > s->memory->n_records) last = s->memory->n_records;
     for (const struct part *part = part_of(s->memory, i); i < last; part++) {
         uint64_t stop = part->first + part->n < last ? part->first + part->n : last;
-        const uint64_t *vector = part->vectors + (i - part->first) * WHIT_MEMORY_WORDS;
-        for (; i < stop; i++, vector += WHIT_MEMORY_WORDS) {
+        uint64_t each = (stop - i) / STREAMS, shared = each * STREAMS;
+        for (uint64_t k = 0; k < stop - i; k++) {
+            uint64_t record = i + (k < shared ? k % STREAMS * each + k / STREAMS : k);
+            const uint64_t *vector = part->vectors + (record - part->first) * WHIT_MEMORY_WORDS;
             uint32_t distance = (uint32_t)s->kernels->distance(vector, s->query, WHIT_MEMORY_WORDS);
-            if (best->n < s->k || distance <= best->hits[0].distance) offer(best, s->k, (whit_memory_hit){i, distance});
+            if (best->n < s->k || distance <= best->hits[0].distance)
+                offer(best, s->k, (whit_memory_hit){record, distance});
         }
+        i = stop;
     }
 }
 
