@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/verbs.h"
 #include "memory/store.h"
@@ -33,6 +34,7 @@ struct state {
     whit_encoder encoder;
     whit_memory_batch batch;
     uint64_t n_committed, n_lines;
+    char where[300]; /* what messages begin with: "FILE: " */
 };
 
 /* One line of input: its hypervector, and the text that is kept of it. CLI_OK, or a status. */
@@ -53,6 +55,9 @@ static int encode_line(struct state *s, const char *line, size_t n_bytes, bool i
             json_decref(text);
             text = NULL;
         }
+        if (!object)
+            return cli_fail(s->call, CLI_REFUSED, "%sline %llu: is no JSON: %s", s->where,
+                            (unsigned long long)s->n_lines, mistake.text);
         if (!text && n_parts && (is_query || n_parts == 3)) {
             json_t *triple = json_pack("{s:s?, s:s?, s:s?}", keys[0], parts[0], keys[1], parts[1], keys[2], parts[2]);
             char *dump = json_dumps(triple, JSON_COMPACT);
@@ -65,15 +70,15 @@ static int encode_line(struct state *s, const char *line, size_t n_bytes, bool i
         }
         json_decref(object);
         if (!text)
-            return cli_fail(s->call, CLI_REFUSED, "line %llu: is no object with a \"text\" or a triple",
+            return cli_fail(s->call, CLI_REFUSED, "%sline %llu: is no object with a \"text\" or a triple", s->where,
                             (unsigned long long)s->n_lines);
     } else if (!(text = json_stringn(line, n_bytes)))
-        return cli_fail(s->call, CLI_REFUSED, "line %llu: is not UTF-8", (unsigned long long)s->n_lines);
+        return cli_fail(s->call, CLI_REFUSED, "%sline %llu: is not UTF-8", s->where, (unsigned long long)s->n_lines);
     *kept = text;
     if (whit_encode_text(&s->encoder, json_string_value(text), json_string_length(text), vector, &error) == WHIT_OK)
         return CLI_OK;
     json_decref(text);
-    return cli_fail(s->call, CLI_LIMIT, "line %llu: %s", (unsigned long long)s->n_lines, error.message);
+    return cli_fail(s->call, CLI_LIMIT, "%sline %llu: %s", s->where, (unsigned long long)s->n_lines, error.message);
 }
 
 static int commit(struct state *s)
@@ -103,13 +108,22 @@ static int add_line(struct state *s, const char *line, size_t n_bytes)
     return status == CLI_OK && s->batch.n_records == s->values->batch ? commit(s) : status;
 }
 
-/* Every line of a file ("-": stdin) that is not empty, without its end; a line is bounded. */
+static bool is_blank(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (text[i] != ' ' && text[i] != '\t') return false;
+    return true;
+}
+
+/* Every line of a file ("-": stdin) that is not blank, without its end; a line is bounded. */
 static int each_line(struct state *s, const char *path, line_fn *fn)
 {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
     if (!file) return cli_fail(s->call, CLI_IO, "%s: %s", path, strerror(errno));
     char *line = malloc(LINE_BYTES);
     int status = line ? CLI_OK : cli_fail(s->call, CLI_LIMIT, "out of memory");
+    s->n_lines = 0;
+    snprintf(s->where, sizeof s->where, "%s: ", path);
     while (status == CLI_OK) {
         size_t n = 0;
         int c;
@@ -124,7 +138,7 @@ static int each_line(struct state *s, const char *path, line_fn *fn)
                               (unsigned long long)s->n_committed);
         else {
             if (n && line[n - 1] == '\r') n--;
-            if (n) status = fn(s, line, n);
+            if (!is_blank(line, n)) status = fn(s, line, n);
         }
         if (c == EOF) break;
     }
@@ -190,13 +204,29 @@ static int ask(cli_call *call, const struct memory_values *values)
         status = cli_fail_error(call, &error);
     for (size_t i = 2; status == CLI_OK && i < call->n_operands; i++) {
         a.state.n_lines++;
-        status = query_line(&a.state, call->operands[i], strlen(call->operands[i]));
+        if (is_blank(call->operands[i], strlen(call->operands[i])))
+            status = cli_fail(call, CLI_USAGE, "an empty text is like nothing");
+        else
+            status = query_line(&a.state, call->operands[i], strlen(call->operands[i]));
     }
     if (status == CLI_OK && call->n_operands == 2) status = each_line(&a.state, "-", query_line);
     if (a.pool) whit_pool_close(a.pool);
     if (a.state.encoder.letters) whit_encoder_close(&a.state.encoder);
     whit_memory_close(a.memory);
     return status;
+}
+
+/* A text of the command line. One that names a file is a slip: its words were hardly what was to be kept. */
+static int add_text(struct state *s, const char *text)
+{
+    struct stat info;
+    if (is_blank(text, strlen(text))) return cli_fail(s->call, CLI_USAGE, "an empty text is not kept");
+    if (stat(text, &info) == 0 && S_ISREG(info.st_mode))
+        return cli_fail(
+            s->call, CLI_USAGE,
+            "'%s' is a file: 'whit memory import %s %s' keeps its lines; a text of that name comes from stdin", text,
+            s->store, text);
+    return add_line(s, text, strlen(text));
 }
 
 static int write_records(cli_call *call, const struct memory_values *values, bool import)
@@ -207,8 +237,7 @@ static int write_records(cli_call *call, const struct memory_values *values, boo
     int status = CLI_OK;
     for (size_t i = 2; status == CLI_OK && i < call->n_operands; i++) {
         s.n_lines += !import;
-        status = import ? each_line(&s, call->operands[i], add_line)
-                        : add_line(&s, call->operands[i], strlen(call->operands[i]));
+        status = import ? each_line(&s, call->operands[i], add_line) : add_text(&s, call->operands[i]);
     }
     if (status == CLI_OK && call->n_operands == 2) status = each_line(&s, "-", add_line);
     if (status == CLI_OK) status = commit(&s);

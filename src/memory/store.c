@@ -279,9 +279,15 @@ whit_status whit_memory_batch_commit(whit_memory_batch *batch, const char *path,
         whit_buf_append(&data, batch->ends.data, batch->ends.size_bytes) &&
         whit_buf_append(&data, batch->texts.data, batch->texts.size_bytes);
     whit_status status = WHIT_OK;
+    bool is_new = access(path, F_OK) != 0;
     if (!ok)
         status = whit_fail_memory(error, "records", batch->vectors.size_bytes);
-    else if (access(path, F_OK) == 0) {
+    else if (is_new) {
+        status = whit_ndf_create_loose(path, WHIT_NDF_MEMORY, FRAME_NAME, data.data, data.size_bytes, batch->allocator,
+                                       error);
+        is_new = status == WHIT_OK || access(path, F_OK) != 0; /* another writer was quicker: its store is taken */
+    }
+    if (ok && !is_new) {
         whit_memory *memory; /* never appended to a file of another kind */
         status = whit_memory_open(path, batch->allocator, &memory, error);
         if (status == WHIT_OK) {
@@ -289,9 +295,7 @@ whit_status whit_memory_batch_commit(whit_memory_batch *batch, const char *path,
             status =
                 whit_ndf_append(path, WHIT_NDF_MEMORY, FRAME_NAME, data.data, data.size_bytes, batch->allocator, error);
         }
-    } else
-        status = whit_ndf_create_loose(path, WHIT_NDF_MEMORY, FRAME_NAME, data.data, data.size_bytes, batch->allocator,
-                                       error);
+    }
     whit_buf_free(&data);
     if (status == WHIT_OK) {
         batch->n_records = 0;

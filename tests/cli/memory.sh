@@ -30,6 +30,30 @@ tiny model.gguf
 expect 0 whit convert model.gguf -o model.ndf
 whit memory add model.ndf "text" >out 2>err && complain "a model is no memory"
 one_line model.ndf
+# What is typed by mistake: a file's name as a text, nothing at all, lines in which something is wrong.
+printf 'one\n' >more-lines
+expect 2 whit memory add notes.mem more-lines
+one_line "'whit memory import notes.mem more-lines' keeps its lines"
+expect 2 whit memory add notes.mem "  "
+one_line "an empty text"
+expect 2 whit memory query notes.mem ""
+one_line "an empty text"
+printf 'two\n\n  \nthree\377\n' >broken-lines
+expect 3 whit memory import notes.mem more-lines broken-lines
+one_line "broken-lines: line 4: is not UTF-8"
+printf '{"text": "a"}\n{"text\n' >broken.jsonl
+expect 3 whit memory import notes.mem --jsonl broken.jsonl
+one_line "broken.jsonl: line 2: is no JSON"
+expect 0 whit memory stats notes.mem
+grep -q '"records": 6' out || complain "something of that was kept: $(cat out)"
+
+# Two writers begin the same store: both end, and all that they said is there.
+rm -f both.mem
+for k in 1 2; do (seq 1 20 | sed "s/^/writer $k says /" | whit memory add both.mem --batch 1 >said-$k 2>said-$k.err || echo failed >>said-$k.err) & done
+wait
+[ -s said-1.err ] || [ -s said-2.err ] && complain "two writers: $(cat said-1.err said-2.err)"
+expect 0 whit memory stats both.mem
+grep -q '"records": 40' out || complain "two writers: $(cat out)"
 head -c 100000 notes.mem >cut.mem
 whit memory stats cut.mem >out 2>err
 [ $? -lt 9 ] || complain "a cut store: $(cat err)"
