@@ -46,8 +46,9 @@ static void print_text(cli_call *call, const json_t *facts)
     size_t i;
     json_t *turn;
     cli_print(call, "%-12s %s\n", "file", json_string_value(json_object_get(facts, "path")));
-    cli_print(call, "%-12s %zu turns, %lld tokens, %lld of their KV blocks, %.3f MB\n", "session",
-              json_array_size(turns), (long long)json_integer_value(json_object_get(facts, "tokens")),
+    cli_print(call, "%-12s %zu turn%s, %lld tokens, %lld of their KV blocks, %.3f MB\n", "session",
+              json_array_size(turns), json_array_size(turns) == 1 ? "" : "s",
+              (long long)json_integer_value(json_object_get(facts, "tokens")),
               (long long)json_integer_value(json_object_get(facts, "blocks")),
               (double)json_integer_value(json_object_get(facts, "bytes")) / 1e6);
     cli_print(call, "%-12s %s\n", "model", json_string_value(json_object_get(facts, "model")));
