@@ -2,6 +2,7 @@
  * Scales that differ, norms and matrices: tables of sixteen made from whole numbers, then applied
  * to words. */
 #include <math.h>
+#include <string.h>
 
 #include "base/quat.h"
 
@@ -15,15 +16,22 @@ static void set(whit_quat_map *map, unsigned entry, int value)
 
 /* ---- rounding -------------------------------------------------------------------------------- */
 
-static int round_to_element(float x)
-{
-    return x >= 1.5f ? 2 : x <= -1.5f ? -2 : x < 0 ? -1 : 1;
-}
-
 void whit_quat_round(const float *x, uint32_t n, int8_t log2_scale, whit_quat_planes out)
 {
     float inverse = ldexpf(1, -log2_scale);
-    for (uint32_t i = 0; i < n; i++) whit_quat_put(out, i, round_to_element(x[i] * inverse));
+    for (uint32_t begin = 0; begin < n; begin += 64) {
+        uint64_t sign = 0, extra = 0;
+        uint32_t count = n - begin < 64 ? n - begin : 64;
+        for (uint32_t i = 0; i < count; i++) {
+            float y = x[begin + i] * inverse;
+            uint64_t positive = !(y < 0), large = y >= 1.5f || y <= -1.5f;
+            sign |= positive << i;
+            extra |= (positive ^ large ^ 1) << i;
+        }
+        uint64_t kept = count < 64 ? ~(uint64_t)0 << count : 0;
+        out.sign[begin / 64] = (out.sign[begin / 64] & kept) | sign;
+        out.extra[begin / 64] = (out.extra[begin / 64] & kept) | extra;
+    }
 }
 
 void whit_quat_expand(whit_quat_view a, uint32_t n, int8_t log2_scale, float *out)
@@ -32,30 +40,71 @@ void whit_quat_expand(whit_quat_view a, uint32_t n, int8_t log2_scale, float *ou
     for (uint32_t i = 0; i < n; i++) out[i] = (float)whit_quat_at(a, i) * scale;
 }
 
-int8_t whit_quat_fit(const float *x, uint32_t n)
+float whit_quat_largest(const float *x, uint32_t n)
 {
     float largest = 0;
     for (uint32_t i = 0; i < n; i++)
         if (fabsf(x[i]) > largest && isfinite(x[i])) largest = fabsf(x[i]);
-    if (largest == 0) return 0;
-    int exponent, best = 0;
-    frexpf(largest, &exponent);
-    double best_error = INFINITY;
-    for (int k = exponent; k >= exponent - 5; k--) { /* the largest element is 2^(exponent - 1) and above */
-        int scale = k < -126 ? -126 : k > 126 ? 126 : k;
-        float unit = ldexpf(1, scale), inverse = ldexpf(1, -scale);
-        double sum = 0;
-        for (uint32_t i = 0; i < n; i++) {
-            if (!isfinite(x[i])) continue;
-            double gap = (double)x[i] - (double)((float)round_to_element(x[i] * inverse) * unit);
-            sum += gap * gap;
+    return largest;
+}
+
+void whit_quat_fit_begin(whit_quat_fitting *fit, float largest)
+{
+    int exponent = 0;
+    frexpf(largest, &exponent); /* the largest element is 2^(exponent - 1) and above */
+    *fit = (whit_quat_fitting){.any = largest != 0};
+    for (int k = 0; k < WHIT_QUAT_SCALES; k++)
+        fit->scales[k] = (int8_t)(exponent - k < -126 ? -126 : exponent - k > 126 ? 126 : exponent - k);
+}
+
+void whit_quat_fit_add(whit_quat_fitting *fit, const float *x, uint32_t n)
+{
+    enum { BLOCK = 64 };
+    double squares[WHIT_QUAT_SCALES][BLOCK];
+    for (uint32_t begin = 0; begin < n; begin += BLOCK) {
+        float block[BLOCK], rounded[BLOCK];
+        double weights[BLOCK]; /* what is not finite has none */
+        uint32_t count = n - begin < BLOCK ? n - begin : BLOCK;
+        for (uint32_t i = 0; i < BLOCK; i++) {
+            bool counts = i < count && isfinite(x[begin + i]);
+            block[i] = counts ? x[begin + i] : 0;
+            weights[i] = counts;
         }
-        if (sum < best_error) {
-            best_error = sum;
-            best = scale;
+        for (int k = 0; k < WHIT_QUAT_SCALES; k++) {
+            float unit = ldexpf(1, fit->scales[k]), inverse = ldexpf(1, -fit->scales[k]);
+            int32_t bits[BLOCK], unit_bits;
+            for (uint32_t i = 0; i < BLOCK; i++) rounded[i] = block[i] * inverse + 0.0f; /* no -0 */
+            memcpy(bits, rounded, sizeof bits);
+            memcpy(&unit_bits, &unit, sizeof unit_bits);
+            for (uint32_t i = 0; i < BLOCK; i++) { /* the unit, or twice that from 1.5 on, with the sign */
+                int32_t large = (bits[i] & 0x7FFFFFFF) >= 0x3FC00000;
+                bits[i] = (unit_bits + large * 0x800000) | (bits[i] & INT32_MIN);
+            }
+            memcpy(rounded, bits, sizeof bits);
+            for (uint32_t i = 0; i < BLOCK; i++) {
+                double gap = (double)block[i] - (double)rounded[i];
+                squares[k][i] = gap * gap * weights[i];
+            }
         }
+        for (uint32_t i = 0; i < count; i++) /* one after the other for each scale, whatever the blocks are */
+            for (int k = 0; k < WHIT_QUAT_SCALES; k++) fit->sums[k] += squares[k][i];
     }
-    return (int8_t)best;
+}
+
+int8_t whit_quat_fit_end(const whit_quat_fitting *fit)
+{
+    int best = 0;
+    for (int k = 1; k < WHIT_QUAT_SCALES; k++)
+        if (fit->sums[k] < fit->sums[best]) best = k;
+    return fit->any ? fit->scales[best] : 0;
+}
+
+int8_t whit_quat_fit(const float *x, uint32_t n)
+{
+    whit_quat_fitting fit;
+    whit_quat_fit_begin(&fit, whit_quat_largest(x, n));
+    whit_quat_fit_add(&fit, x, n);
+    return whit_quat_fit_end(&fit);
 }
 
 /* ---- sums ------------------------------------------------------------------------------------- */

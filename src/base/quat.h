@@ -91,6 +91,17 @@ static inline void whit_quat_put(whit_quat_planes a, uint32_t i, int value)
  * them, and NaN are +1. The first form chooses the power of two with the least squared error, the
  * largest of equals. */
 int8_t whit_quat_fit(const float *x, uint32_t n);
+/* The same in pieces: the largest magnitude of all elements first, then the elements in their order. */
+enum { WHIT_QUAT_SCALES = 6 };
+typedef struct whit_quat_fitting {
+    double sums[WHIT_QUAT_SCALES];
+    int8_t scales[WHIT_QUAT_SCALES];
+    bool any;
+} whit_quat_fitting;
+float whit_quat_largest(const float *x, uint32_t n);
+void whit_quat_fit_begin(whit_quat_fitting *fit, float largest);
+void whit_quat_fit_add(whit_quat_fitting *fit, const float *x, uint32_t n);
+int8_t whit_quat_fit_end(const whit_quat_fitting *fit);
 void whit_quat_round(const float *x, uint32_t n, int8_t log2_scale, whit_quat_planes out);
 void whit_quat_expand(whit_quat_view a, uint32_t n, int8_t log2_scale, float *out);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Quaternary vectors: the generic kernels against arithmetic on the values, every faster level
  * against the generic ones bit for bit, whatever the padding holds. */
+#include <math.h>
+
 #include "base/rng.h"
 #include "kernels/quat/declare.h"
 #include "test.h"
@@ -246,6 +248,42 @@ static void test_rounding(void **state)
     assert_int_equal(whit_quat_fit(exact, 4), -2);
     assert_int_equal(whit_quat_fit(x, 1), 0);
     assert_int_equal(whit_quat_fit((const float[]){3e38f, -3e38f}, 2), 126);
+
+    /* Beside the definition: the scale of the least squared error, of six. */
+    whit_rng rng = {3};
+    for (int round = 0; round < 2000; round++) {
+        float values[200];
+        uint32_t n = 1 + (uint32_t)whit_rng_below(&rng, 200);
+        int exponent = (int)whit_rng_below(&rng, 270) - 140, largest, best = 0;
+        float most = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            double part = (double)(whit_rng_below(&rng, 2000001)) * 1e-6 - 1;
+            values[i] = whit_rng_below(&rng, 50) ? (float)ldexp(part, exponent) : i % 2 ? -0.f : -INFINITY;
+            if (fabsf(values[i]) > most && isfinite(values[i])) most = fabsf(values[i]);
+        }
+        frexpf(most, &largest);
+        double least = INFINITY;
+        for (int k = largest; most > 0 && k >= largest - 5; k--) {
+            int scale = k < -126 ? -126 : k > 126 ? 126 : k;
+            double sum = 0;
+            for (uint32_t i = 0; i < n; i++) {
+                float y = values[i] * ldexpf(1, -scale);
+                double gap = (double)values[i] - ldexp(y >= 1.5f ? 2 : y <= -1.5f ? -2 : y < 0 ? -1 : 1, scale);
+                if (isfinite(values[i])) sum += gap * gap;
+            }
+            if (sum < least) {
+                least = sum;
+                best = scale;
+            }
+        }
+        assert_int_equal(whit_quat_fit(values, n), best);
+        struct planes planes = {0};
+        whit_quat_round(values, n < 64 ? n : 64, (int8_t)best, in(&planes));
+        for (uint32_t i = 0; i < n && i < 64; i++) {
+            float y = values[i] * ldexpf(1, -best);
+            assert_int_equal(whit_quat_at(view(&planes), i), y >= 1.5f ? 2 : y <= -1.5f ? -2 : y < 0 ? -1 : 1);
+        }
+    }
 }
 
 int main(void)
