@@ -600,6 +600,49 @@ static void while_loop(struct compiler *c, const lang_node *s)
     c->loop = outer;
 }
 
+/* The only assignment of a branch; NULL where there is more or less. */
+static const lang_node *lone_assignment(const lang_node *branch)
+{
+    while (branch->kind == NODE_BLOCK && branch->a && !branch->a->next) branch = branch->a;
+    return branch->kind == NODE_ASSIGN && branch->type == WHIT_LANG_INT ? branch : NULL;
+}
+
+/* An expression of at most n operations that cannot fail and wants rax alone. */
+static bool is_cheap(const struct compiler *c, const lang_node *e, unsigned n)
+{
+    if (is_simple(e)) return true;
+    if (e->kind != NODE_BINARY || !n) return false;
+    if (e == c->exact) return true;
+    bool shift = (e->op == OP_SHL || e->op == OP_SHR) && e->b->kind == NODE_INT;
+    bool commutes = e->op == OP_ADD || e->op == OP_AND || e->op == OP_OR || e->op == OP_XOR || e->op == OP_MUL;
+    if (!shift && !commutes && e->op != OP_SUB) return false;
+    return (is_simple(e->b) && is_cheap(c, e->a, n - 1)) || (commutes && is_simple(e->a) && is_cheap(c, e->b, n - 1));
+}
+
+/* if x % 2^k == 0 { v = e } else { v = f }: both are computed and one is taken, as nobody can guess the low bits of
+ * a number. False where the statement is none. */
+static bool choose(struct compiler *c, const lang_node *s)
+{
+    enum { OPERATIONS = 3 };
+    jit_code *code = &c->code;
+    if (!is_compare(s->a) || !is_parity(s->a) || s->a->a->a->kind != NODE_SLOT) return false;
+    const lang_node *then = lone_assignment(s->b), *otherwise = s->c ? lone_assignment(s->c) : NULL;
+    if (!then || (s->c && (!otherwise || otherwise->slot != then->slot))) return false;
+    c->exact = exact_division(s);
+    if (!is_cheap(c, then->a, OPERATIONS) || (otherwise && !is_cheap(c, otherwise->a, OPERATIONS))) return false;
+    if (otherwise)
+        evaluate(c, otherwise->a);
+    else
+        load_slot(c, RAX, then->slot);
+    jit_mov(code, RDX, RAX);
+    evaluate(c, then->a);
+    load_slot(c, RCX, s->a->a->a->slot);
+    jit_alu_imm(code, ALU_AND, RCX, (int32_t)(s->a->a->b->i - 1));
+    jit_cmov(code, condition_of(s->a->op), RDX, RAX);
+    store_slot(c, then->slot, RDX);
+    return true;
+}
+
 static void statement(struct compiler *c, const lang_node *s)
 {
     jit_code *code = &c->code;
@@ -616,6 +659,7 @@ static void statement(struct compiler *c, const lang_node *s)
             assign(c, s);
         return;
     case NODE_IF:
+        if (choose(c, s)) return;
         otherwise = jump_unless(c, s->a);
         c->exact = exact_division(s);
         statement(c, s->b);
