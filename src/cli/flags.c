@@ -114,6 +114,11 @@ ssize_t cli_read_some(int fd, char *data, size_t size_bytes)
 
 int cli_read_text(cli_call *call, const char *path, cli_text *text)
 {
+    return cli_read_text_while(call, path, NULL, text);
+}
+
+int cli_read_text_while(cli_call *call, const char *path, bool wants_more(const char *, size_t), cli_text *text)
+{
     bool is_stdin = !strcmp(path, "-");
     const char *name = is_stdin ? "stdin" : path;
     int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
@@ -133,7 +138,8 @@ int cli_read_text(cli_call *call, const char *path, cli_text *text)
         n = cli_read_some(fd, text->data + text->size_bytes, capacity - text->size_bytes - 1);
         if (n <= 0) break;
         text->size_bytes += (size_t)n;
-        n = -1;
+        n = wants_more && !wants_more(text->data, text->size_bytes) ? 0 : -1;
+        if (n == 0) break;
     }
     int reason = errno;
     if (fd > STDIN_FILENO) close(fd);

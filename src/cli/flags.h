@@ -16,6 +16,8 @@ typedef struct cli_text {
 ssize_t cli_read_some(int fd, char *data, size_t size_bytes);
 /* A whole file, or stdin for "-". CLI_OK, else an exit status after a line. */
 int cli_read_text(cli_call *call, const char *path, cli_text *text);
+/* The same, as long as more is wanted than what has been read. */
+int cli_read_text_while(cli_call *call, const char *path, bool wants_more(const char *, size_t), cli_text *text);
 
 typedef struct cli_model_flags {
     const char *path, *family;

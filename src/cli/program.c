@@ -116,17 +116,29 @@ static whit_status read_frame(const char *path, whit_buf *bytes, whit_error *err
     return status;
 }
 
+static bool is_binary(const char *data, size_t n)
+{
+    size_t n_magic = strlen(WHIT_LANG_BINARY_MAGIC);
+    return n >= n_magic && memcmp(data, WHIT_LANG_BINARY_MAGIC, n_magic) == 0;
+}
+
+/* Of an .ndf the beginning says enough, and no program is longer than this. */
+static bool wants_more(const char *data, size_t n)
+{
+    enum { BINARY_MAX_BYTES = 192 << 20 };
+    if (whit_ndf_has_magic(data, n)) return false;
+    return n <= (is_binary(data, n) ? BINARY_MAX_BYTES : WHIT_LANG_MAX_TEXT_BYTES);
+}
+
 int cli_read_program(cli_call *call, const char *path, cli_text *text)
 {
     whit_buf bytes = {0}, decoded = {0};
     whit_error error;
     uint8_t root[WHIT_HASH_BYTES];
-    size_t n_magic = strlen(WHIT_LANG_BINARY_MAGIC);
-    int status = cli_read_text(call, path, text);
+    int status = cli_read_text_while(call, path, wants_more, text);
     if (status != CLI_OK) return status;
     bool is_ndf = whit_ndf_has_magic(text->data, text->size_bytes);
-    if (!is_ndf && (text->size_bytes < n_magic || memcmp(text->data, WHIT_LANG_BINARY_MAGIC, n_magic) != 0))
-        return CLI_OK;
+    if (!is_ndf && !is_binary(text->data, text->size_bytes)) return CLI_OK;
     whit_status done = WHIT_OK;
     if (is_ndf)
         done = read_frame(path, &bytes, &error);

@@ -13,6 +13,7 @@ static const struct repl_values defaults = {.program = CLI_PROGRAM_DEFAULTS};
 static const char help[] = ":time        say how long compiling and running take, or no longer\n"
                            ":plan        show what the last statement was compiled to\n"
                            ":asm         show its machine code, byte by byte\n"
+                           "             each of them with a statement behind it: of that one\n"
                            ":quit        leave; so does Ctrl-D\n"
                            "An open bracket or brace goes on in the next line. docs/arrays.md has the language.\n";
 
@@ -36,38 +37,55 @@ static int open_brackets(const char *text, size_t n)
     return depth;
 }
 
-static void command(struct repl *r, const char *line, size_t n)
+static void show(struct repl *r, bool text_of(const whit_lang *, whit_buf *))
 {
-    if (n == 5 && memcmp(line, ":time", 5) == 0)
-        r->times = !r->times;
-    else if (n == 5 && memcmp(line, ":plan", 5) == 0) {
-        whit_buf plan = {0};
-        if (whit_lang_plan(r->program.lang, &plan) && plan.size_bytes)
-            cli_write(r->call, (const char *)plan.data, plan.size_bytes);
-        whit_buf_free(&plan);
-    } else if (n == 4 && memcmp(line, ":asm", 4) == 0) {
-        whit_buf code = {0};
-        if (whit_lang_asm(r->program.lang, &code)) cli_write(r->call, (const char *)code.data, code.size_bytes);
-        whit_buf_free(&code);
-    } else
-        cli_write(r->call, help, sizeof help - 1);
+    whit_buf shown = {0};
+    if (text_of(r->program.lang, &shown) && shown.size_bytes)
+        cli_write(r->call, (const char *)shown.data, shown.size_bytes);
+    whit_buf_free(&shown);
 }
 
-static void evaluate(struct repl *r)
+/* Whether the statement that was typed loaded and ran; `runs` false: it is loaded alone. */
+static bool evaluate(struct repl *r, bool runs, bool times)
 {
     whit_error error;
     const char *text = (const char *)r->text.data;
     uint64_t t0 = whit_now_ns();
     whit_status status = whit_lang_load(r->program.lang, "input", text, r->text.size_bytes, &error);
     uint64_t t1 = whit_now_ns();
-    if (status == WHIT_OK) status = whit_lang_run(r->program.lang, &error);
+    if (status == WHIT_OK && runs) status = whit_lang_run(r->program.lang, &error);
     uint64_t t2 = whit_now_ns();
     if (status != WHIT_OK) {
         cli_program_fail(r->call, &r->program, text, r->text.size_bytes, &error);
         r->failed = true;
-    } else if (r->times)
+    } else if (times)
         cli_print(r->call, "compiled in %.1f us, ran in %.3f ms\n", (double)(t1 - t0) * 1e-3, (double)(t2 - t1) * 1e-6);
     r->text.size_bytes = 0;
+    return status == WHIT_OK;
+}
+
+/* ":plan" is about the last statement, ":plan STATEMENT" about that one. */
+static void command(struct repl *r, const char *line, size_t n)
+{
+    size_t n_word = 0;
+    while (n_word < n && line[n_word] != ' ') n_word++;
+    size_t rest = n_word;
+    while (rest < n && line[rest] == ' ') rest++;
+    bool time = n_word == 5 && memcmp(line, ":time", 5) == 0, plan = n_word == 5 && memcmp(line, ":plan", 5) == 0;
+    bool code = n_word == 4 && memcmp(line, ":asm", 4) == 0;
+    bool asked = n_word == 5 && memcmp(line, ":help", 5) == 0;
+    if (!time && !plan && !code) {
+        if (!asked) cli_print(r->call, "there is no '%.*s'\n", (int)(n_word < 40 ? n_word : 40), line);
+        cli_write(r->call, help, sizeof help - 1);
+        return;
+    }
+    if (rest < n) {
+        bool ok = whit_buf_append(&r->text, line + rest, n - rest) && whit_buf_append_str(&r->text, "\n");
+        if (!ok || !evaluate(r, time, time) || time) return;
+    } else if (time)
+        r->times = !r->times;
+    if (plan) show(r, whit_lang_plan);
+    if (code) show(r, whit_lang_asm);
 }
 
 static int run(cli_call *call)
@@ -97,11 +115,11 @@ static int run(cli_call *call)
             break;
         }
         if (open_brackets((const char *)r.text.data, r.text.size_bytes) > 0) continue;
-        evaluate(&r);
+        evaluate(&r, true, r.times);
         cli_flush(call);
         ended = r.failed && !person; /* a script ends with its first mistake */
     }
-    if (status == CLI_OK && !person && r.text.size_bytes) evaluate(&r);
+    if (status == CLI_OK && !person && r.text.size_bytes) evaluate(&r, true, r.times);
     if (!input) status = cli_fail(call, CLI_LIMIT, "out of memory");
     if (status == CLI_OK && r.failed && !person) status = CLI_FAILED;
     cli_input_close(input);
