@@ -13,7 +13,7 @@ typedef struct lang_writer {
     char text[16384];
     size_t n;
     whit_rng rng;
-    int loops, depth, counters;
+    int loops, depth, counters, whiles;
     int statements_left;
 } lang_writer;
 
@@ -99,17 +99,17 @@ static inline void lw_int(lang_writer *w, int depth)
 static inline void lw_float(lang_writer *w, int depth)
 {
     static const char *const ops[] = {" + ", " - ", " * ", " / "};
-    static const char *const numbers[] = {"0.0", "1.5", "-2.25", "1e30", "3.0"};
-    static const char *const functions[] = {"sqrt", "abs", "floor", "relu", "round", "exp"};
-    static const char *const reductions[] = {"sum", "mean", "largest"};
+    static const char *const numbers[] = {"0.0", "1.5", "-2.25", "1e30", "3.0", "-0.0", "1e300", "5e-324"};
+    static const char *const functions[] = {"sqrt", "abs", "floor", "relu", "round", "exp", "ceil", "silu"};
+    static const char *const reductions[] = {"sum", "mean", "largest", "smallest"};
     switch (depth <= 0 ? lw_below(w, 2) : lw_below(w, 11)) {
     case 0: lw_name(w, 'f', 3); return;
-    case 1: lw_put(w, numbers[lw_below(w, 5)]); return;
+    case 1: lw_put(w, numbers[lw_below(w, 8)]); return;
     case 2:
     case 3:
     case 4: lw_binary(w, ops, 4, 'f', lw_below(w, 3) ? 'f' : 'i', depth); return;
-    case 5: lw_call(w, functions[lw_below(w, 6)], "f", depth); return;
-    case 6: lw_call(w, reductions[lw_below(w, 3)], "v", depth); return;
+    case 5: lw_call(w, functions[lw_below(w, 8)], "f", depth); return;
+    case 6: lw_call(w, reductions[lw_below(w, 4)], "v", depth); return;
     case 7: lw_call(w, "dot", "vv", depth); return;
     case 8: lw_call(w, lw_below(w, 2) ? "max" : "min", "ff", depth); return;
     case 9:
@@ -123,16 +123,16 @@ static inline void lw_float(lang_writer *w, int depth)
             lw_int(w, depth - 1);
         lw_put(w, "]");
         return;
-    default: lw_call(w, "ff", "fv", depth); return;
+    default: lw_call(w, lw_below(w, 4) ? "ff" : "tell", lw_below(w, 4) ? "fv" : "iv", depth); return; /* or print */
     }
 }
 
 static inline void lw_vec(lang_writer *w, int depth)
 {
-    enum { N_OPS = 10, N_UNARY = 11 };
+    enum { N_OPS = 10, N_UNARY = 13 };
     static const char *const ops[N_OPS] = {" + ", " - ", " * ", " / ", " < ", " >= ", " == ", " <= ", " > ", " != "};
-    static const char *const functions[N_UNARY] = {"sqrt",    "abs",     "exp",  "silu",  "relu", "floor",
-                                                   "sigmoid", "softmax", "ceil", "round", "tanh"};
+    static const char *const functions[N_UNARY] = {"sqrt",    "abs",  "exp",   "silu", "relu", "floor",  "sigmoid",
+                                                   "softmax", "ceil", "round", "tanh", "sort", "rmsnorm"};
     static const char *const picks[] = {"max", "min", "cut"};
     switch (depth <= 0 ? 0 : lw_below(w, 11)) {
     case 0:
@@ -144,7 +144,15 @@ static inline void lw_vec(lang_writer *w, int depth)
     case 6: lw_binary(w, ops, N_OPS, 'f', 'v', depth); return;
     case 7: lw_call(w, functions[lw_below(w, N_UNARY)], "v", depth); return;
     case 8: lw_call(w, picks[lw_below(w, 3)], lw_below(w, 2) ? "vv" : "vf", depth); return;
-    case 9: lw_call(w, "vec", "q", depth); return;
+    case 9:
+        if (lw_below(w, 8) == 0) { /* of a length that does not go with the others */
+            lw_name(w, 'v', 3);
+            lw_put(w, "[1..9]");
+        } else if (lw_below(w, 4))
+            lw_call(w, "vec", "q", depth);
+        else
+            lw_call(w, "twice", "v", depth);
+        return;
     default:
         lw_put(w, "-(");
         lw_vec(w, depth - 1);
@@ -197,6 +205,20 @@ static inline void lw_assign(lang_writer *w)
 
 static inline void lw_statements(lang_writer *w, int n);
 
+/* A branch on low bits, which machine code may take by choosing between two values. */
+static inline void lw_parity(lang_writer *w)
+{
+    static const char *const forms[] = {
+        "if %c%d %% %d == 0 { %c%d = %c%d / %d } else { %c%d = %c%d * 3 + 1 }\n",
+        "if %c%d %% %d != 0 { %c%d = %c%d ^ %d } else { %c%d = %c%d << 1 }\n",
+        "if %c%d %% %d == 0 { %c%d = %c%d - %d } # %c%d %c%d\n",
+    };
+    int x = (int)lw_below(w, 4), y = lw_below(w, 2) ? x : (int)lw_below(w, 4), m = 1 << lw_below(w, 4);
+    char text[160];
+    snprintf(text, sizeof text, forms[lw_below(w, 3)], 'i', x, m, 'i', y, 'i', x, 1 << lw_below(w, 3), 'i', y, 'i', x);
+    lw_put(w, text);
+}
+
 static inline void lw_block(lang_writer *w, int n)
 {
     lw_put(w, " {\n");
@@ -210,7 +232,7 @@ static inline void lw_statement(lang_writer *w)
 {
     char text[64];
     w->statements_left--;
-    uint32_t kind = w->depth > 2 || w->statements_left < 0 ? 0 : lw_below(w, 12);
+    uint32_t kind = w->depth > 2 || w->statements_left < 0 ? 0 : lw_below(w, 14);
     if (kind == 8) {
         lw_put(w, "if ");
         lw_int(w, 2);
@@ -228,6 +250,21 @@ static inline void lw_statement(lang_writer *w)
         lw_block(w, 1 + (int)lw_below(w, 3));
         w->loops--;
         w->counters--;
+    } else if (kind == 12 && w->loops) {
+        lw_parity(w);
+    } else if (kind == 13 && !w->loops) { /* ends: its counter is its own */
+        snprintf(text, sizeof text, "let w%d = %d\nwhile w%d", w->whiles, (int)lw_below(w, 9), w->whiles);
+        lw_put(w, text);
+        lw_put(w, lw_below(w, 2) ? " > 0" : "");
+        lw_put(w, lw_below(w, 3) ? "" : " and i0 != 77");
+        w->loops++;
+        snprintf(text, sizeof text, "{\nw%d -= 1\n", w->whiles++);
+        lw_put(w, text);
+        w->depth++;
+        lw_statements(w, 1 + (int)lw_below(w, 3));
+        w->depth--;
+        lw_put(w, "}\n");
+        w->loops--;
     } else if (kind == 11 && w->loops) {
         lw_put(w, "if ");
         lw_int(w, 1);
@@ -247,6 +284,8 @@ static inline const char *lang_random(lang_writer *w, uint64_t seed)
     lw_put(w,
            "fn fi(a, b) { if a < b { return a * 3 - b }\n let c = a ^ b\n return c * c + c }\n"
            "fn ff(x, y) { let t = sum(y) * x\n return t / (1.0 + t * t) }\n"
+           "fn tell(x, y) { let t = x + y[3]\n print x, t\n return t * 0.5 }\n"
+           "fn twice(y) { if len(y) > 3 { return y + y } return y / 3 }\n"
            "let i0 = 5\nlet i1 = -3\nlet i2 = 1000000007\nlet i3 = 0\n"
            "let f0 = 0.5\nlet f1 = -3.25\nlet f2 = 100.0\n");
     char text[200];

@@ -44,6 +44,8 @@ printf 'let v = range(10)\nwhile 1 { v = concat(v, v) }\n' >large.ndl
 expect 4 whit exec large.ndl --limit-mb 1
 expect 5 whit exec absent.ndl
 one_line absent.ndl
+(ulimit -t 2 && whit exec /dev/zero >out 2>err) && complain "zeros without an end are a program"
+one_line "a program of over 1048576 bytes"
 expect 2 env WHIT_TIER=9 $EMULATOR "$WHIT" exec wrong.ndl
 one_line WHIT_TIER
 
@@ -60,9 +62,12 @@ open("list.ndl", "w").write("print [" + "1," * 500000 + "1]")
 open("calls.ndl", "w").write("fn f0(a) { return a }\n" + "".join(f"fn f{i}(a) {{ return f{i-1}(a) + f{i-1}([1]) }}\n" for i in range(1, 500)) + "print f499(1)")
 open("bytes.ndl", "wb").write(random.Random(1).randbytes(100000))
 open("else.ndl", "w").write("if 0 {}" + " else if 0 {}" * 50000)
+functions = "".join(f"fn f{i}(n) {{ return f{i+1}(n)" + "+1" * 300 + " }\n" for i in range(99)) + "fn f99(n) { return n }\nprint f0(1)"
+open("functions.ndl", "w").write(functions)
+open("deep-calls.ndl", "w").write("fn f(n) {\n if n <= 0 { return 0 }\n return f(n - 1)" + "+1" * 990 + "\n}\nprint f(198)\n")
 open("too-long.ndl", "w").write("#" * 3000000)
 END
-for program in deep chains braces minus sum many list calls bytes else too-long; do
+for program in deep chains braces minus sum many list calls bytes else functions deep-calls too-long; do
     (ulimit -t 2 && whit exec "$program.ndl" >out 2>err)
     status=$?
     [ $status -gt 0 ] && [ $status -lt 9 ] && grep -q "^whit exec: $program.ndl" err ||
@@ -74,6 +79,10 @@ whit repl <script >out 2>err || complain "repl: $(cat err)"
 [ "$(head -n 2 out)" = "42
 [1.0, 2.0, 3.0]" ] || complain "repl: $(cat out)"
 grep -q 'compiled in' out || complain "repl has no times: $(cat out)"
+printf ':time sum(range(10))\n:plan range(4) + 1\n:nosuch\n:asm let x = (1\n' >script
+whit repl <script >out 2>err
+grep -q '^45.0$' out && grep -q 'compiled in' out && grep -q '^print (range(4) + 1)$' out && grep -q "there is no ':nosuch'" out ||
+    complain "repl: $(cat out err)"
 printf '1\nnothing\n2\n' >script
 whit repl <script >out 2>err
 [ $? = 1 ] && [ "$(cat out)" = 1 ] || complain "a script should end with its first mistake: $(cat out)"

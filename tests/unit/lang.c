@@ -76,6 +76,9 @@ static const struct {
     {"let big = vec(40, 1)\nprint big[0..2], sum(big)\nprint range(33)",
      "[1.0, 1.0] 40.0\n[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0, "
      "17.0, 18.0, 19.0, 20.0, 21.0, 22.0, 23.0, 24.0, 25.0, 26.0, 27.0, 28.0, 29.0, 30.0, 31.0, ... 33 in all]\n"},
+    {"print sort([0, -0.0, 2, 0.0 / 0.0, -1e30, 1e-40, -0.0, 0]), sort(-range(200))[197..200]",
+     "[-1e+30, -0.0, -0.0, 0.0, 0.0, 1e-40, 2.0, nan] [-2.0, -1.0, -0.0]\n"},
+    {"\xEF\xBB\xBFprint 1\r\n# nothing", "1\n"},
     {"# nothing\n\n;;print (1 +\n 2); print 0x10, 1e3, .5", "3\n16 1000.0 0.5\n"},
 };
 
@@ -104,7 +107,7 @@ static const struct {
     {"break", "'break' outside a loop", 1, 1},
     {"return 1", "'return' outside a function", 1, 1},
     {"let v = [1, 2] + quat([1, 2])", "a quaternary vector goes with another one only", 1, 16},
-    {"print sqrt([1], 2)", "'sqrt' takes f:f v:v", 1, 7},
+    {"print sqrt([1], 2)", "'sqrt' takes (a float) or (a vector), not (a vector, an integer)", 1, 7},
     {"print foo(1)", "there is no function 'foo'", 1, 7},
     {"fn f(a) { return f(a) }\nprint f(1)", "not known yet", 1, 18},
     {"fn f(a) { return a }\nprint f(1, 2)", "takes 1 argument, not 2", 2, 7},
@@ -116,6 +119,12 @@ static const struct {
     {"let v = range(3)\nv[-1] = 0", "index -1 is outside", 2, 2},
     {"let v = range(3)\nprint v[2..1]", "[2..1] is no part", 2, 8},
     {"print range(3) + range(4)", "3 and 4 elements", 1, 16},
+    /* Inside a chain that is one loop: the operation, and what ran before it, are those of the tree. */
+    {"let a = range(3)\nlet c = a * 2 + (a - range(4)) * 3", "3 and 4 elements", 2, 20},
+    {"let a = range(3)\nlet c = sum(a * a + range(4) * a)", "4 and 3 elements", 2, 30},
+    {"let a = range(3)\nfn f(x) { return vec(x, 1 / 0) }\nlet c = (a + range(4)) + f(3)", "3 and 4 elements", 3, 12},
+    {"let a = range(3)\nfn f(x) { return vec(x, 1 / 0) }\nlet c = a + (f(3) + range(4))", "division of 1", 2, 27},
+    {"let h\xC3\xA9 = 1", "only comments hold what is not ASCII", 1, 6},
     {"print vec(-1, 0)", "a vector of -1 elements", 1, 7},
     {"fn f(n) { if n < 0 { return 0 }\n return f(n + 1) }\nprint f(0)", "nested over", 2, 9},
     {"fn f(n) { if n { return 1 } }\nprint f(0)", "without returning", 2, 7},
@@ -197,6 +206,112 @@ static void test_limits(void **state)
                 assert_non_null(strstr(error.message, "an expression of over 2000 levels"));
         }
     }
+}
+
+/* A text of n copies of `part` between two others. */
+static const char *repeated(const char *before, const char *part, int n, const char *after)
+{
+    static char text[WHIT_LANG_MAX_TEXT_BYTES];
+    size_t at = strlen(strcpy(text, before)), n_part = strlen(part);
+    for (int i = 0; i < n; i++, at += n_part) memcpy(text + at, part, n_part);
+    strcpy(text + at, after);
+    return text;
+}
+
+/* What calls itself or others inside long expressions ends in a line, not at the end of the stack. */
+static void test_depth(void **state)
+{
+    (void)state;
+    whit_error error;
+    for (int tier = 0; tier < WHIT_LANG_TIERS; tier++) {
+        whit_lang_options options = options_of(tier);
+        const char *text =
+            repeated("fn f(n) {\nif n <= 0 { return 0.0 }\nreturn f(n - 1)", "+1.5", 990, "\n}\nprint f(198)");
+        assert_int_equal(run(&options, text, &error, NULL), WHIT_ERROR_LIMIT);
+        assert_non_null(strstr(error.message, "calls nested over 20000 levels"));
+        text = repeated("fn f(n) {\nif n <= 0 { return 0 }\nreturn f(n - 1)", "+1", 40, "\n}\nprint f(198)");
+        assert_ok(run(&options, text, &error, NULL), error);
+        assert_string_equal(printed, "7920\n");
+        /* Functions that are met for the first time, each inside an expression of the one before. */
+        static char nested[WHIT_LANG_MAX_TEXT_BYTES];
+        size_t at = 0;
+        for (int i = 0; i < 99; i++) {
+            at += (size_t)sprintf(nested + at, "fn f%d(n) { return f%d(n)", i, i + 1);
+            for (int k = 0; k < 990; k++, at += 2) memcpy(nested + at, "+1", 2);
+            at += (size_t)sprintf(nested + at, " }\n");
+        }
+        sprintf(nested + at, "fn f99(n) { return n }\nprint f0(1)");
+        assert_int_not_equal(run(&options, nested, &error, NULL), WHIT_OK);
+        assert_non_null(strstr(error.message, "nested over 2500 levels"));
+        /* More vectors than one loop takes: parts of the chain are loops of their own, and compiled once. */
+        at = 0;
+        for (int i = 0; i < 30; i++) at += (size_t)sprintf(nested + at, "let v%d = range(64) + %d\n", i, i);
+        at += (size_t)sprintf(nested + at, "let s = v0");
+        for (int i = 0; i < 400; i++) at += (size_t)sprintf(nested + at, " + (v%d * v%d)", i % 30, (i * 7 + 1) % 30);
+        sprintf(nested + at, "\nprint sum(s)");
+        assert_ok(run(&options, nested, &error, NULL), error);
+        assert_string_equal(printed, "62777696.0\n");
+    }
+}
+
+/* A program that is too large to be compiled leaves nothing half made behind, whatever is called afterwards. */
+static void test_too_large(void **state)
+{
+    (void)state;
+    whit_lang_options options = options_of(WHIT_LANG_TIERS - 1);
+    whit_lang *lang;
+    whit_error error;
+    char call[64];
+    int n = 0;
+    assert_ok(whit_lang_open(&options, &lang, &error), error);
+    for (whit_status status = WHIT_OK; status == WHIT_OK; n++) {
+        char head[96], tail[96];
+        snprintf(head, sizeof head, "fn g%d(v) { return v * 2 }\nfn f%d(v) { return g%d(v)", n, n, n);
+        snprintf(tail, sizeof tail, " }\nlet x%d = f%d(range(40))", n, n);
+        const char *text = repeated(head, " + v * 3", 450, tail);
+        status = whit_lang_load(lang, "t", text, strlen(text), &error);
+        assert_true(n < 1000);
+    }
+    for (int i = 0; i < n; i++) {
+        int bytes = snprintf(call, sizeof call, "let y = f%d(range(40))", i);
+        if (whit_lang_load(lang, "t", call, (size_t)bytes, &error) == WHIT_OK)
+            assert_ok(whit_lang_run(lang, &error), error);
+    }
+    whit_lang_close(lang);
+}
+
+static bool drop(void *user, const char *text, size_t n)
+{
+    (void)user, (void)text, (void)n;
+    return true;
+}
+
+/* Operations that take long on one value look at the clock inside. */
+static void test_long_operations(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "let v = range(3500000) * 0.001\nwhile 1 { v = tanh(v) }",
+        "let v = sin(range(3500000))\nwhile 1 { v = sort(v) }",
+        "let v = range(3500000)\nwhile 1 { let q = quat(v) }",
+        "let v = range(30) / 7\nwhile 1 { print v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v }",
+    };
+    whit_error error;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (int tier = 0; tier < WHIT_LANG_TIERS; tier++) {
+            whit_lang_options options = options_of(tier);
+            options.max_ms = 100;
+            options.print = drop;
+            uint64_t shortest_ns = UINT64_MAX;
+            for (int k = 0; k < 5 && shortest_ns >= 125000000; k++) { /* again where others disturbed it */
+                const uint64_t before_ns = whit_thread_cpu_ns();
+                assert_int_equal(run(&options, texts[i], &error, NULL), WHIT_ERROR_LIMIT);
+                const uint64_t took_ns = whit_thread_cpu_ns() - before_ns;
+                if (took_ns < shortest_ns) shortest_ns = took_ns;
+            }
+            if (shortest_ns >= 125000000 && !tests_are_brief())
+                fail_msg("tier %d, %s: %llu ms", tier, texts[i], (unsigned long long)shortest_ns / 1000000);
+        }
 }
 
 /* Variables and functions stay; what failed leaves no trace, and what ran before a failure stays. */
@@ -301,8 +416,9 @@ int main(void)
     whit_cpu cpu;
     whit_cpu_detect(&cpu);
     if (whit_quat_select(&cpu, getenv("WHIT_CPU"), &kernels, NULL) != WHIT_OK) return 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs), cmocka_unit_test(test_mistakes),
-                                       cmocka_unit_test(test_limits), cmocka_unit_test(test_session),
-                                       cmocka_unit_test(test_closed_forms)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs),        cmocka_unit_test(test_mistakes),
+                                       cmocka_unit_test(test_limits),          cmocka_unit_test(test_session),
+                                       cmocka_unit_test(test_depth),           cmocka_unit_test(test_too_large),
+                                       cmocka_unit_test(test_long_operations), cmocka_unit_test(test_closed_forms)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

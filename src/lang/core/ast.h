@@ -138,6 +138,7 @@ struct lang_function {
     const char *name;
     lang_node *parameters, *body; /* as parsed */
     uint32_t n_parameters;
+    uint32_t levels;     /* of statements and expressions in one another, at most */
     lang_function *next; /* another function, or another instance of this one */
     lang_function *instances;
     /* an instance */
@@ -210,7 +211,14 @@ typedef struct lang_global {
 #define LANG_MAX_INSTANCES 1000
 #define LANG_MAX_LOCALS    4000
 #define LANG_MAX_CALLS     200 /* deep */
-#define LANG_MAX_ARGUMENTS 32  /* of a function of the language, and of print */
+/* Levels of all functions that have called each other, while they run and while they are checked and compiled: what
+ * bounds the stack of C, which is a megabyte where a server checks a program. */
+#define LANG_MAX_DEPTH      20000
+#define LANG_MAX_NEW_LEVELS 2500
+
+/* What holds much, or is rare, is kept out of the frames that every level of an expression has. */
+#define LANG_APART         __attribute__((noinline))
+#define LANG_MAX_ARGUMENTS 32 /* of a function of the language, and of print */
 
 typedef struct lang_scope {
     lang_global *globals; /* LANG_MAX_GLOBALS; "" for one that lives in a block */

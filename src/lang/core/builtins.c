@@ -104,6 +104,10 @@ static const char *describe(const char *signature, char out[200])
 {
     out[0] = 0;
     for (; *signature && *signature != ':'; signature++) {
+        if (*signature == '*') {
+            snprintf(out + strlen(out), 200 - strlen(out), ", and more");
+            continue;
+        }
         const char *letter = strchr(letters, *signature);
         snprintf(out + strlen(out), 200 - strlen(out), "%s%s", *out ? ", " : "",
                  whit_lang_type_name(letter ? (whit_lang_type)(letter - letters) : WHIT_LANG_NONE));
@@ -111,7 +115,8 @@ static const char *describe(const char *signature, char out[200])
     return *out ? out : "nothing";
 }
 
-whit_status lang_check_host(lang_source *source, lang_arena *arena, const whit_lang_host *host, lang_node *call)
+LANG_APART whit_status lang_check_host(lang_source *source, lang_arena *arena, const whit_lang_host *host,
+                                       lang_node *call)
 {
     const whit_lang_host_function *function = &host->functions[call->slot];
     char wanted[200], given[64] = "", has[200];
@@ -144,6 +149,19 @@ bool lang_to_float(lang_arena *arena, lang_node **node)
     return true;
 }
 
+/* A call that no signature takes. */
+static LANG_APART whit_status misfit(lang_source *source, const lang_node *call, const char *signatures)
+{
+    char given[64] = "", has[200], wanted[300] = "", one[200];
+    for (const lang_node *a = call->a; a && strlen(given) < 50; a = a->next) strncat(given, &letters[a->type], 1);
+    for (const char *s = signatures; s; s = strchr(s, ' ') ? strchr(s, ' ') + 1 : NULL) {
+        size_t n = strlen(wanted);
+        snprintf(wanted + n, sizeof wanted - n, "%s(%s)", n ? " or " : "", describe(s, one));
+    }
+    return lang_fail(source, call->line, call->column, "'%s' takes %s, not (%s)", call->name, wanted,
+                     describe(given, has));
+}
+
 whit_status lang_check_builtin(lang_source *source, lang_arena *arena, lang_node *call)
 {
     size_t k = 0;
@@ -156,13 +174,7 @@ whit_status lang_check_builtin(lang_source *source, lang_arena *arena, lang_node
     for (int widen = 0; widen < 2 && !found; widen++)
         for (const char *s = functions[k].signatures; s && !found; s = strchr(s, ' ') ? strchr(s, ' ') + 1 : NULL)
             if (fits(s, call->a, widen)) found = s;
-    if (!found) {
-        char given[64] = "";
-        for (const lang_node *a = call->a; a && strlen(given) < 50; a = a->next) strncat(given, &letters[a->type], 1);
-        return lang_fail(source, call->line, call->column,
-                         "'%s' takes %s (i integer, f float, v vector, q quaternary), not (%s)", functions[k].name,
-                         functions[k].signatures, given);
-    }
+    if (!found) return misfit(source, call, functions[k].signatures);
     uint8_t result = (uint8_t)(strchr(letters, strchr(found, ':')[1]) - letters);
     for (lang_node **a = &call->a; *a && *found != ':'; a = &(*a)->next) {
         if (*found == 'f' && (*a)->type == WHIT_LANG_INT && !lang_to_float(arena, a))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The functions of the language that are not element by element, and `print`. Sums of floats run in
  * sixteen lanes, lane i mod 16, that are then added in halves. */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,14 +68,51 @@ static lang_array *rms_norm(whit_lang *vm, const lang_node *at, const lang_array
     return out;
 }
 
-static int by_value(const void *a, const void *b)
+/* Bits that are ordered as numbers are: -0 before 0, NaN last. */
+static uint32_t sort_key(float x)
 {
-    float x, y;
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
-    bool x_is = x == x, y_is = y == y; /* NaN last */
-    if (!x_is || !y_is) return (y_is && !x_is) - (x_is && !y_is);
-    return (x > y) - (x < y);
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return x != x ? UINT32_MAX : bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+
+/* Equal keys stay in their order, so the result does not depend on how it is sorted: few elements by insertion,
+ * many by eleven bits of their keys at a time. */
+static lang_array *sort(whit_lang *vm, const lang_node *at, const lang_array *a)
+{
+    enum { FEW = 128, BITS = 11, PASSES = 3, BUCKETS = 1 << BITS };
+    lang_array *out = lang_new_vec(vm, at, a->n), *other;
+    uint32_t n = a->n, ends[BUCKETS];
+    lang_step(vm, at, n / 16);
+    memcpy(out->x, a->x, n * sizeof(float));
+    if (n <= FEW) {
+        for (uint32_t i = 1, k; i < n; i++) {
+            float x = out->x[i];
+            for (k = i; k && sort_key(out->x[k - 1]) > sort_key(x); k--) out->x[k] = out->x[k - 1];
+            out->x[k] = x;
+        }
+        return out;
+    }
+    other = lang_new_vec(vm, at, n);
+    for (unsigned shift = 0; shift < PASSES * BITS; shift += BITS) {
+        uint32_t end = 0;
+        memset(ends, 0, sizeof ends);
+        for (uint32_t i = 0; i < n; i++) ends[sort_key(out->x[i]) >> shift & (BUCKETS - 1)]++;
+        for (uint32_t k = 0; k < BUCKETS; k++) {
+            uint32_t count = ends[k];
+            ends[k] = end;
+            end += count;
+        }
+        for (uint32_t i = 0; i < n; i++) {
+            lang_look(vm, at, i);
+            other->x[ends[sort_key(out->x[i]) >> shift & (BUCKETS - 1)]++] = out->x[i];
+        }
+        lang_array *sorted = other;
+        other = out;
+        out = sorted;
+    }
+    lang_release(vm, other);
+    return out;
 }
 
 /* Lanes of q turned by k: out[i] = q[(i - k) mod n]. */
@@ -83,6 +121,7 @@ static lang_array *permute(whit_lang *vm, const lang_node *at, const lang_array 
     lang_array *out = lang_new_quat(vm, at, q->n, q->scale);
     int64_t n = q->n, shift = n ? (k % n + n) % n : 0;
     for (int64_t i = 0; i < n; i++) {
+        lang_look(vm, at, (uint32_t)i);
         int64_t from = i - shift < 0 ? i - shift + n : i - shift;
         whit_quat_put(lang_planes(out), (uint32_t)i, whit_quat_at(lang_view(q), (uint32_t)from));
     }
@@ -178,6 +217,35 @@ static lang_array *select_of(whit_lang *vm, const lang_node *at, const lang_arra
     return out;
 }
 
+/* A vector rounded, by the given scale or the one of the least squared error. */
+static lang_array *quat(whit_lang *vm, const lang_node *at, const lang_array *a, const int64_t *given)
+{
+    enum { PIECE = 65536 };
+    whit_quat_fitting fit;
+    float largest = 0;
+    for (uint32_t i = 0; !given && i < a->n; i += PIECE) {
+        float most = whit_quat_largest(a->x + i, a->n - i < PIECE ? a->n - i : PIECE);
+        largest = most > largest ? most : largest;
+    }
+    whit_quat_fit_begin(&fit, largest);
+    for (uint32_t i = 0; !given && i < a->n; i += PIECE) {
+        lang_look(vm, at, i);
+        whit_quat_fit_add(&fit, a->x + i, a->n - i < PIECE ? a->n - i : PIECE);
+    }
+    int64_t scale = given ? *given : whit_quat_fit_end(&fit);
+    if (scale < -126 || scale > 126)
+        lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "a scale of 2^%lld (-126 to 126 are possible)", (long long)scale);
+    lang_array *out = lang_new_quat(vm, at, a->n, (int8_t)scale);
+    for (uint32_t i = 0; i < a->n; i += PIECE) {
+        whit_quat_planes planes = lang_planes(out);
+        planes.sign += i / 64;
+        planes.extra += i / 64;
+        lang_look(vm, at, i);
+        whit_quat_round(a->x + i, a->n - i < PIECE ? a->n - i : PIECE, (int8_t)scale, planes);
+    }
+    return out;
+}
+
 lang_value lang_call_builtin(whit_lang *vm, const lang_node *at, const lang_value *v, uint32_t n)
 {
     const lang_array *a = at->a->type >= WHIT_LANG_VEC ? v[0].a : NULL;
@@ -214,14 +282,7 @@ lang_value lang_call_builtin(whit_lang *vm, const lang_node *at, const lang_valu
     case FN_ARGMAX: want_elements(vm, at, a); return (lang_value){.i = argmax(a->x, a->n)};
     case FN_SOFTMAX: return (lang_value){.a = softmax(vm, at, v[0].a)};
     case FN_RMSNORM: return (lang_value){.a = rms_norm(vm, at, a, b)};
-    case FN_QUAT: {
-        int64_t scale = n > 1 ? v[1].i : whit_quat_fit(a->x, a->n);
-        if (scale < -126 || scale > 126)
-            lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "a scale of 2^%lld (-126 to 126 are possible)", (long long)scale);
-        out = lang_new_quat(vm, at, a->n, (int8_t)scale);
-        whit_quat_round(a->x, a->n, (int8_t)scale, lang_planes(out));
-        return (lang_value){.a = out};
-    }
+    case FN_QUAT: return (lang_value){.a = quat(vm, at, a, n > 1 ? &v[1].i : NULL)};
     case FN_SCALE: return (lang_value){.i = a->scale};
     case FN_SWIGLU:
         lang_same_length(vm, at, a, b);
@@ -248,12 +309,7 @@ lang_value lang_call_builtin(whit_lang *vm, const lang_node *at, const lang_valu
         memcpy(out->x, a->x, a->n * sizeof(float));
         memcpy(out->x + a->n, b->x, b->n * sizeof(float));
         return (lang_value){.a = out};
-    case FN_SORT:
-        out = lang_new_vec(vm, at, a->n);
-        lang_step(vm, at, a->n / 4);
-        memcpy(out->x, a->x, a->n * sizeof(float));
-        qsort(out->x, a->n, sizeof(float), by_value);
-        return (lang_value){.a = out};
+    case FN_SORT: return (lang_value){.a = sort(vm, at, a)};
     case FN_PERMUTE: return (lang_value){.a = permute(vm, at, a, v[1].i)};
     case FN_BUNDLE: return (lang_value){.a = bundle(vm, at, v, n)};
     case FN_HAMMING: lang_same_length(vm, at, a, b); return (lang_value){.i = count_signs(vm, a, b)};
@@ -274,7 +330,8 @@ lang_value lang_call_builtin(whit_lang *vm, const lang_node *at, const lang_valu
 static void print_float(whit_buf *out, double value, bool single)
 {
     char text[40];
-    int digits = single ? 6 : 15;
+    bool tiny = fabs(value) < (single ? (double)FLT_MIN : DBL_MIN); /* has fewer digits than others */
+    int digits = tiny ? 1 : single ? 6 : 15;
     if (value != value) {
         whit_buf_append_str(out, "nan");
         return;
@@ -314,8 +371,12 @@ static void print_value(whit_buf *out, lang_value value, uint8_t type)
 
 void lang_print(whit_lang *vm, const lang_node *at, const lang_value *values, const uint8_t *types, uint32_t n)
 {
+    enum { STEPS = 64 }; /* of a number: a few hundred nanoseconds */
     whit_buf out = {.allocator = vm->options.allocator};
-    lang_step(vm, at, 16);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t numbers = types[i] < WHIT_LANG_VEC ? 1 : values[i].a->n < PRINTED_MAX ? values[i].a->n : PRINTED_MAX;
+        lang_step(vm, at, STEPS * (1 + numbers));
+    }
     if (!vm->options.print) return;
     for (uint32_t i = 0; i < n; i++) {
         if (i) whit_buf_append_str(&out, " ");

@@ -17,7 +17,7 @@ struct checker {
     lang_scope *scope;
     lang_function *function; /* NULL: the outermost level */
     struct local *locals;    /* of the function */
-    uint32_t max_locals, n_locals, depth, n_instances, n_copies;
+    uint32_t max_locals, n_locals, depth, levels, n_instances;
 };
 
 #define TRY WHIT_TRY
@@ -96,7 +96,7 @@ static void scope_end(struct checker *c, uint32_t begin)
 
 static whit_status check(struct checker *c, lang_node *node);
 
-static whit_status mistyped(struct checker *c, const lang_node *at, const char *what, uint8_t type)
+static LANG_APART whit_status mistyped(struct checker *c, const lang_node *at, const char *what, uint8_t type)
 {
     return lang_fail(c->source, at->line, at->column, "%s, not %s", what, whit_lang_type_name(type));
 }
@@ -234,6 +234,10 @@ static whit_status check_instance(struct checker *c, const lang_node *call, lang
     if (c->depth == LANG_MAX_NESTING)
         return lang_fail(c->source, call->line, call->column, "calls of new functions nested over %d deep",
                          LANG_MAX_NESTING);
+    inner.levels += f->levels;
+    if (inner.levels > LANG_MAX_NEW_LEVELS)
+        return lang_fail(c->source, call->line, call->column, "calls of new functions nested over %d levels deep",
+                         LANG_MAX_NEW_LEVELS);
     inner.depth++;
     inner.function = instance;
     inner.n_locals = 0;
@@ -256,7 +260,7 @@ static whit_status check_instance(struct checker *c, const lang_node *call, lang
     return WHIT_OK;
 }
 
-static whit_status check_call(struct checker *c, lang_node *node)
+static LANG_APART whit_status check_call(struct checker *c, lang_node *node)
 {
     lang_function *f = c->scope->functions, *instance;
     uint32_t n = 0;
@@ -285,7 +289,7 @@ static whit_status check_call(struct checker *c, lang_node *node)
         if (c->n_instances++ == LANG_MAX_INSTANCES) return no_memory(c, node);
         instance = lang_arena_take(c->arena, sizeof *instance);
         if (!instance) return no_memory(c, node);
-        *instance = (lang_function){.name = f->name, .n_parameters = n, .next = f->instances};
+        *instance = (lang_function){.name = f->name, .n_parameters = n, .levels = f->levels, .next = f->instances};
         memcpy(instance->types, types, sizeof types);
         f->instances = instance;
         TRY(check_instance(c, node, f, instance));
@@ -300,7 +304,7 @@ static whit_status check_call(struct checker *c, lang_node *node)
 
 /* ---- statements ------------------------------------------------------------------------------- */
 
-static whit_status check_assign(struct checker *c, lang_node *node)
+static LANG_APART whit_status check_assign(struct checker *c, lang_node *node)
 {
     uint8_t type;
     if (c->function && find_local(c, node->name, &node->slot))
@@ -340,7 +344,7 @@ static whit_status check_condition(struct checker *c, lang_node *node)
     return WHIT_OK;
 }
 
-static whit_status check_statement(struct checker *c, lang_node *node)
+static LANG_APART whit_status check_statement(struct checker *c, lang_node *node)
 {
     uint32_t begin;
     switch (node->kind) {

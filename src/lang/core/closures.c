@@ -191,12 +191,12 @@ ARRAY(array_list)
 
 /* ---- calls ------------------------------------------------------------------------------------ */
 
-static lang_value call(const lang_code *c, lang_value *frame)
+static LANG_APART lang_value call(const lang_code *c, lang_value *frame)
 {
     const lang_function *function = c->node->function;
     lang_value values[8];
     for (uint32_t i = 0; i < c->n; i++) values[i] = lang_value_of(c->list[i], frame);
-    lang_value *inner = lang_enter(c->vm, c->node, function->n_slots);
+    lang_value *inner = lang_enter(c->vm, c->node, function);
     for (uint32_t i = 0; i < c->n; i++) inner[i] = values[i];
     const lang_code *body = ((const lang_body *)function->compiled)->code;
     if (body->s(body, inner) != LANG_RETURNED && function->result != WHIT_LANG_NONE)
@@ -217,7 +217,7 @@ ARRAY(array_call)
     return call(c, frame).a;
 }
 
-static lang_value builtin(const lang_code *c, lang_value *frame)
+static LANG_APART lang_value builtin(const lang_code *c, lang_value *frame)
 {
     lang_value values[LANG_MAX_ARGUMENTS];
     for (uint32_t i = 0; i < c->n; i++) values[i] = lang_value_of(c->list[i], frame);
@@ -437,16 +437,16 @@ static void compile_list(lang_compiler *c, lang_code *code, lang_node *first,
 
 static const lang_code *compile_statement(lang_compiler *c, lang_node *s);
 
-static void compile_function(lang_compiler *c, lang_function *function)
+static LANG_APART void compile_function(lang_compiler *c, lang_function *function)
 {
     if (function->compiled) return;
     lang_body *body = lang_arena_take(&c->vm->arena, sizeof *body);
-    if (!body) {
+    if (!body || function->levels > LANG_MAX_NEW_LEVELS - c->levels) {
         c->failed = true;
         return;
     }
     function->compiled = body;
-    lang_compiler inner = {.vm = c->vm, .function = function};
+    lang_compiler inner = {.vm = c->vm, .function = function, .levels = c->levels + function->levels};
     lang_optimise o = {&c->vm->arena, &c->vm->scope, function, c->vm->options.no_closed_forms, false};
     lang_optimise_tree(&o, function->code);
     body->code = compile_statement(&inner, function->code);
@@ -609,7 +609,7 @@ static void compile_assign(lang_compiler *c, lang_code *code, lang_node *s)
 }
 
 /* As closures, whatever the tier. */
-static const lang_code *compile_plainly(lang_compiler *c, lang_node *s)
+static LANG_APART const lang_code *compile_plainly(lang_compiler *c, lang_node *s)
 {
     lang_code *code = lang_code_new(c, s);
     if (c->failed) return code;
@@ -679,6 +679,8 @@ bool lang_compile(whit_lang *vm, lang_node *program)
     lang_optimise o = {&vm->arena, &vm->scope, NULL, vm->options.no_closed_forms, false};
     lang_optimise_tree(&o, program);
     vm->compiled = (void *)compile_statement(&c, program);
+    for (lang_function *f = vm->scope.functions; c.failed && f; f = f->next) /* some are there in part */
+        for (lang_function *instance = f->instances; instance; instance = instance->next) instance->compiled = NULL;
     return !c.failed;
 }
 

@@ -42,6 +42,7 @@ typedef struct lang_body {
 typedef struct lang_compiler {
     whit_lang *vm;
     lang_function *function; /* NULL: the outermost level, whose frame is the globals */
+    uint32_t levels;         /* of the functions that are being compiled */
     bool failed;
 } lang_compiler;
 
@@ -53,6 +54,13 @@ enum { LANG_AS_VECTOR, LANG_AS_SUM, LANG_AS_LARGEST };
 typedef struct lang_element_op {
     uint8_t form, op, to, a, b;
 } lang_element_op;
+
+/* What is done before a chain runs, in the order of the tree: leaves and scalars are read, lengths compared. */
+enum { LANG_READ_LEAF, LANG_READ_SCALAR, LANG_SAME_LENGTH };
+typedef struct lang_element_read {
+    uint8_t what, a, b;
+    const lang_node *at; /* where two lengths differ */
+} lang_element_read;
 
 /* What machine code of a chain gets: n_bytes is a multiple of 64. */
 typedef struct lang_elements_call {
@@ -70,9 +78,9 @@ typedef struct lang_elements {
     bool is_simple; /* reads variables of the frame and constants alone */
     lang_element_op ops[LANG_VALUES];
     const lang_code *leaves[LANG_LEAVES], *scalars[LANG_LEAVES];
-    int32_t slots[LANG_LEAVES];     /* of leaves that are variables of the frame; -1: others */
-    uint8_t order[2 * LANG_LEAVES]; /* leaves, and LANG_LEAVES + scalars, as they are evaluated; no numbers */
-    uint32_t n_order;
+    int32_t slots[LANG_LEAVES]; /* of leaves that are variables of the frame; -1: others */
+    lang_element_read reads[3 * LANG_LEAVES];
+    uint32_t n_reads;
     float constants[LANG_CONSTANTS]; /* the scalars' values, then what machine code wants besides */
     lang_elements_fn *native;        /* tier 2; NULL: none */
 } lang_elements;
@@ -84,8 +92,9 @@ const lang_code *lang_compile_expression(lang_compiler *c, lang_node *e);
 /* Tier 2: makes a closure of a loop run machine code; false where the loop is not one for it. */
 struct whit_lang_jit {
     bool (*compile_loop)(lang_compiler *c, const lang_node *loop, lang_code *code);
-    /* Sets `native` where the chain, whose operands are values yet, is one for it. */
-    void (*compile_elements)(lang_compiler *c, const lang_node *node, lang_elements *elements);
+    /* Sets `native` where the chain is one for it; `ops` are its operations with numbers of values as operands. */
+    void (*compile_elements)(lang_compiler *c, const lang_node *node, lang_elements *elements,
+                             const lang_element_op *ops);
     void (*close)(whit_lang *vm);
     /* The machine code that was made after the first n_before pieces, as bytes in hexadecimal. */
     void (*list)(const whit_lang *vm, uint32_t n_before, whit_buf *out);

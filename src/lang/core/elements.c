@@ -7,7 +7,11 @@
 struct builder {
     lang_compiler *c;
     lang_elements *e;
+    uint32_t max_depth;
     lang_node *leaf_nodes[LANG_LEAVES], *scalar_nodes[LANG_LEAVES];
+    uint8_t of_value[LANG_VALUES]; /* a leaf that has as many elements as the value */
+    uint8_t like[LANG_LEAVES];     /* one number for leaves that are known to be as long as each other */
+    lang_element_op values[LANG_VALUES];
     bool full;
 };
 
@@ -36,18 +40,33 @@ static uint8_t leaf(struct builder *b, lang_node *node, bool scalar)
         return 0;
     }
     nodes[*n] = node;
-    (scalar ? b->e->scalars : b->e->leaves)[*n] = lang_compile_expression(b->c, node);
-    if (!scalar) b->e->slots[*n] = node->kind == NODE_SLOT && lang_in_frame(b->c, node) ? (int32_t)node->slot : -1;
+    if (!scalar) b->like[*n] = (uint8_t)*n;
     if (scalar && node->kind == NODE_FLOAT)
         b->e->constants[*n] = (float)node->f;
     else
-        b->e->order[b->e->n_order++] = (uint8_t)(scalar ? LANG_LEAVES + *n : *n);
+        b->e->reads[b->e->n_reads++] = (lang_element_read){scalar ? LANG_READ_SCALAR : LANG_READ_LEAF, (uint8_t)*n};
     return (uint8_t)(*n)++;
+}
+
+static uint8_t leaf_of(const struct builder *b, uint8_t x)
+{
+    return x < VALUE ? x : b->of_value[x - VALUE];
+}
+
+/* Two vectors meet: unless it is known that they are of one length, that is looked at here. */
+static void meet(struct builder *b, const lang_node *at, uint8_t x, uint8_t y)
+{
+    uint8_t from = b->like[leaf_of(b, y)], to = b->like[leaf_of(b, x)];
+    if (from == to) return;
+    b->e->reads[b->e->n_reads++] = (lang_element_read){LANG_SAME_LENGTH, leaf_of(b, x), leaf_of(b, y), at};
+    for (uint32_t i = 0; i < b->e->n_leaves; i++)
+        if (b->like[i] == from) b->like[i] = to;
 }
 
 static uint8_t emit(struct builder *b, uint8_t form, uint8_t op, uint8_t x, uint8_t y)
 {
     lang_elements *e = b->e;
+    if (b->full) return VALUE;
     for (uint32_t i = 0; i < e->n_ops; i++) {
         const lang_element_op *old = &e->ops[i];
         if (old->form == form && old->op == op && old->a == x && old->b == y) return (uint8_t)(VALUE + i);
@@ -57,17 +76,19 @@ static uint8_t emit(struct builder *b, uint8_t form, uint8_t op, uint8_t x, uint
         return VALUE;
     }
     e->ops[e->n_ops] = (lang_element_op){form, op, 0, x, y};
+    b->of_value[e->n_ops] = leaf_of(b, form == LANG_SCALAR_BINARY ? y : x);
     return (uint8_t)(VALUE + e->n_ops++);
 }
 
 static uint8_t build(struct builder *b, lang_node *node, uint32_t depth)
 {
     if (b->full) return 0;
-    if (!is_elementwise(node) || depth == LANG_REGISTERS - 2) return leaf(b, node, false);
+    if (!is_elementwise(node) || depth == b->max_depth) return leaf(b, node, false);
     if (node->kind == NODE_UNARY) return emit(b, LANG_UNARY, node->op, build(b, node->a, depth + 1), 0);
     bool a_is = node->a->type == WHIT_LANG_VEC, b_is = node->b->type == WHIT_LANG_VEC;
     uint8_t x = a_is ? build(b, node->a, depth + 1) : leaf(b, node->a, true);
     uint8_t y = b_is ? build(b, node->b, depth + 1) : leaf(b, node->b, true);
+    if (a_is && b_is && !b->full) meet(b, node, x, y);
     return emit(b, a_is && b_is ? LANG_BINARY : a_is ? LANG_BINARY_SCALAR : LANG_SCALAR_BINARY, node->op, x, y);
 }
 
@@ -122,13 +143,15 @@ static const float *run_chunk(const whit_lang *vm, const lang_elements *e, const
 }
 
 /* Elements from `begin` on, chunk by chunk. */
-static void run_chunks(const whit_lang *vm, const lang_elements *e, lang_array *const *arrays, uint32_t begin,
-                       float *out, float *lanes)
+static void run_chunks(const lang_code *c, lang_array *const *arrays, uint32_t begin, float *out, float *lanes)
 {
+    whit_lang *vm = c->vm;
+    const lang_elements *e = c->elements;
     const float *x[LANG_LEAVES + LANG_REGISTERS];
     for (uint32_t r = 0; r < LANG_REGISTERS; r++) x[LANG_LEAVES + r] = vm->chunks + (size_t)r * LANG_CHUNK;
     for (uint32_t at = begin, end = arrays[0]->n; at < end; at += LANG_CHUNK) {
         uint32_t n = end - at < LANG_CHUNK ? end - at : LANG_CHUNK;
+        lang_look(vm, c->node, at - begin);
         for (uint32_t k = 0; k < e->n_leaves; k++) x[k] = arrays[k]->x + at;
         const float *y = run_chunk(vm, e, x, n, out ? out + at : NULL);
         if (e->as == LANG_AS_SUM) vm->kernels->sum(lanes, y, n);
@@ -140,8 +163,10 @@ static void run_chunks(const whit_lang *vm, const lang_elements *e, lang_array *
 enum { BLOCK = 16 };
 
 /* All elements. Machine code does whole sixteens, but the first of the largest, closures the rest. */
-static void run_all(const whit_lang *vm, const lang_elements *e, lang_array *const *arrays, float *out, float *lanes)
+static void run_all(const lang_code *c, lang_array *const *arrays, float *out, float *lanes)
 {
+    const whit_lang *vm = c->vm;
+    const lang_elements *e = c->elements;
     uint32_t begin = 0, n = arrays[0]->n;
     if (e->native && n >= 2 * BLOCK) {
         if (e->as == LANG_AS_LARGEST) {
@@ -157,7 +182,7 @@ static void run_all(const whit_lang *vm, const lang_elements *e, lang_array *con
         e->native(&call);
         begin = n / BLOCK * BLOCK;
     }
-    if (begin < n) run_chunks(vm, e, arrays, begin, out, lanes);
+    if (begin < n) run_chunks(c, arrays, begin, out, lanes);
 }
 
 /* What the chain reads. Variables of the frame are not counted: nothing assigns to them meanwhile. */
@@ -165,19 +190,21 @@ static void read_operands(const lang_code *c, lang_value *frame, lang_array **ar
 {
     lang_elements *e = c->elements;
     float scalars[LANG_LEAVES];
-    for (uint32_t i = 0; i < e->n_order; i++) {
-        uint8_t k = e->order[i];
-        if (k >= LANG_LEAVES) {
-            const lang_code *scalar = e->scalars[k - LANG_LEAVES];
-            scalars[k - LANG_LEAVES] = (float)scalar->f(scalar, frame);
-        } else if (e->slots[k] >= 0)
+    for (uint32_t i = 0; i < e->n_reads; i++) {
+        const lang_element_read *read = &e->reads[i];
+        uint8_t k = read->a;
+        if (read->what == LANG_SAME_LENGTH)
+            lang_same_length(c->vm, read->at, arrays[k], arrays[read->b]);
+        else if (read->what == LANG_READ_SCALAR)
+            scalars[k] = (float)e->scalars[k]->f(e->scalars[k], frame);
+        else if (e->slots[k] >= 0)
             arrays[k] = lang_array_of(c->vm, e->leaves[k]->node, frame[e->slots[k]].a);
         else
             arrays[k] = e->leaves[k]->a(e->leaves[k], frame);
     }
-    for (uint32_t i = 0; i < e->n_order; i++)
-        if (e->order[i] >= LANG_LEAVES) e->constants[e->order[i] - LANG_LEAVES] = scalars[e->order[i] - LANG_LEAVES];
-    for (uint32_t k = 1; k < e->n_leaves; k++) lang_same_length(c->vm, c->node, arrays[0], arrays[k]);
+    /* Only now, as what was read may have run this very chain. */
+    for (uint32_t i = 0; i < e->n_reads; i++)
+        if (e->reads[i].what == LANG_READ_SCALAR) e->constants[e->reads[i].a] = scalars[e->reads[i].a];
 }
 
 static void release_operands(whit_lang *vm, const lang_elements *e, lang_array **arrays)
@@ -208,7 +235,7 @@ static lang_array *run_elements(const lang_code *c, lang_value *frame)
         out->refs++;
     } else
         out = lang_new_vec(c->vm, c->node, arrays[0]->n);
-    run_all(c->vm, c->elements, arrays, out->x, NULL);
+    run_all(c, arrays, out->x, NULL);
     release_operands(c->vm, c->elements, arrays);
     return out;
 }
@@ -238,43 +265,44 @@ static double run_reduction(const lang_code *c, lang_value *frame)
     uint32_t n = arrays[0]->n;
     lang_step(c->vm, c->node, n / 64 + 1);
     if (!n && e->as == LANG_AS_LARGEST) lang_raise(c->vm, c->node, WHIT_ERROR_ARGUMENT, "an empty vector has none");
-    run_all(c->vm, e, arrays, NULL, lanes);
+    run_all(c, arrays, NULL, lanes);
     release_operands(c->vm, e, arrays);
     if (e->as == LANG_AS_LARGEST) return lang_lanes_largest(lanes);
     double sum = lang_lanes_total(lanes);
     return c->node->op == FN_MEAN ? sum / n : sum;
 }
 
-/* The chain of a node, or where that is too much for one loop its outermost operation. */
+/* The chain of a node, of as many levels as one loop can take; below them are chains of their own. */
 static lang_elements *compile_chain(lang_compiler *c, lang_node *node, uint8_t as)
 {
+    const whit_allocator *allocator = c->vm->options.allocator;
     lang_elements *e = c->failed ? NULL : lang_arena_take(&c->vm->arena, sizeof *e);
-    struct builder b = {.c = c, .e = e};
+    struct builder *b = e ? whit_alloc(allocator, sizeof *b) : NULL;
     const whit_lang_jit *jit = c->vm->options.tier >= WHIT_LANG_NATIVE ? c->vm->options.jit : NULL;
-    if (!e) {
+    if (!b) {
         c->failed = true;
         return NULL;
     }
-    e->as = as;
-    build(&b, node, 0);
-    if (!b.full && jit && !c->failed) jit->compile_elements(c, node, e);
-    if (b.full || !give_registers(e)) {
+    for (uint32_t depth = LANG_REGISTERS - 2; depth > 0; depth /= 2) { /* one level always fits */
         *e = (lang_elements){.as = as};
-        b = (struct builder){.c = c, .e = e};
-        bool unary = node->kind == NODE_UNARY, a_is = node->a->type == WHIT_LANG_VEC;
-        bool b_is = !unary && node->b->type == WHIT_LANG_VEC;
-        uint8_t x = leaf(&b, node->a, !a_is), y = unary ? 0 : leaf(&b, node->b, !b_is);
-        emit(&b,
-             unary              ? LANG_UNARY
-                 : a_is && b_is ? LANG_BINARY
-                 : a_is         ? LANG_BINARY_SCALAR
-                                : LANG_SCALAR_BINARY,
-             node->op, x, y);
-        if (jit && !c->failed) jit->compile_elements(c, node, e);
-        give_registers(e);
+        *b = (struct builder){.c = c, .e = e, .max_depth = depth};
+        build(b, node, 0);
+        memcpy(b->values, e->ops, sizeof b->values);
+        if (!b->full && give_registers(e)) break;
     }
     e->is_simple = true;
-    for (uint32_t i = 0; i < e->n_order; i++) e->is_simple &= e->order[i] < LANG_LEAVES && e->slots[e->order[i]] >= 0;
+    for (uint32_t k = 0; k < e->n_leaves; k++) {
+        lang_node *leaf = b->leaf_nodes[k];
+        e->leaves[k] = lang_compile_expression(c, leaf);
+        e->slots[k] = leaf->kind == NODE_SLOT && lang_in_frame(c, leaf) ? (int32_t)leaf->slot : -1;
+        e->is_simple &= e->slots[k] >= 0;
+    }
+    for (uint32_t k = 0; k < e->n_scalars; k++) {
+        e->scalars[k] = lang_compile_expression(c, b->scalar_nodes[k]);
+        e->is_simple &= b->scalar_nodes[k]->kind == NODE_FLOAT;
+    }
+    if (jit && !c->failed) jit->compile_elements(c, node, e, b->values);
+    whit_free(allocator, b, sizeof *b);
     return e;
 }
 

@@ -216,7 +216,7 @@ static uint32_t weight(const lang_node *e)
 static void fold(lang_optimise *o, struct known *k, lang_node *e);
 
 /* A loop of a few rounds, known before it runs, as its rounds one after the other. */
-static void unroll(lang_optimise *o, struct known *k, lang_node *loop)
+static LANG_APART void unroll(lang_optimise *o, struct known *k, lang_node *loop)
 {
     const lang_node *from = loop->a, *to = loop->b;
     if (!is_constant(from) || !is_constant(to) || from->i >= to->i) return;

@@ -64,9 +64,36 @@ static bool is_digit(char c)
 
 static const char *const words[] = {"let",      "if",     "else", "while", "for", "in", "break",
                                     "continue", "return", "fn",   "print", "and", "or", "not"};
-static const char *const marks[] = {"<<=", ">>=", "..", "==", "!=", "<=", ">=", "<<", ">>", "+=", "-=", "*=", "/=",
-                                    "%=",  "&=",  "|=", "^=", "&&", "||", "+",  "-",  "*",  "/",  "%",  "&",  "|",
-                                    "^",   "~",   "!",  "<",  ">",  "=",  "(",  ")",  "[",  "]",  "{",  "}",  ","};
+
+/* Bytes of the punctuation that a text begins with; 0: none. */
+static size_t mark_length(const char *t, size_t left)
+{
+    char second = left > 1 ? t[1] : 0, third = left > 2 ? t[2] : 0;
+    switch (*t) {
+    case '<':
+    case '>': return second == *t ? (third == '=' ? 3 : 2) : second == '=' ? 2 : 1;
+    case '&':
+    case '|': return second == *t || second == '=' ? 2 : 1;
+    case '=':
+    case '!':
+    case '+':
+    case '-':
+    case '*':
+    case '/':
+    case '%':
+    case '^': return second == '=' ? 2 : 1;
+    case '.': return second == '.' ? 2 : 0;
+    case '~':
+    case '(':
+    case ')':
+    case '[':
+    case ']':
+    case '{':
+    case '}':
+    case ',': return 1;
+    default: return 0;
+    }
+}
 
 static whit_status number(lang_source *s, lang_token *token)
 {
@@ -175,18 +202,20 @@ whit_status lang_next(lang_source *s, lang_token *token)
         s->at += n;
         return WHIT_OK;
     }
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
-        if (*marks[i] != c) continue;
-        size_t n = strlen(marks[i]);
-        if (s->n - s->at < n || memcmp(marks[i], token->text, n) != 0) continue;
+    size_t n = mark_length(s->text + s->at, s->n - s->at);
+    if (n) {
         token->kind = TOKEN_MARK;
         token->n = (uint32_t)n;
         s->at += n;
-        if (*marks[i] == '(' || *marks[i] == '[') s->depth++;
-        if ((*marks[i] == ')' || *marks[i] == ']') && s->depth) s->depth--;
+        if (c == '(' || c == '[') s->depth++;
+        if ((c == ')' || c == ']') && s->depth) s->depth--;
         return WHIT_OK;
     }
-    if ((unsigned char)c < 32 || (unsigned char)c >= 127)
+    if ((unsigned char)c >= 128)
+        return lang_fail(s, token->line, token->column,
+                         "only comments hold what is not ASCII; names have letters, "
+                         "digits and '_'");
+    if ((unsigned char)c < 32 || c == 127)
         return lang_fail(s, token->line, token->column, "the byte 0x%02x has no meaning here", (unsigned char)c);
     return lang_fail(s, token->line, token->column, "'%c' has no meaning here", c);
 }

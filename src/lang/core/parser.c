@@ -7,7 +7,7 @@ struct parser {
     lang_arena *arena;
     lang_token token; /* the next one */
     lang_function *functions;
-    uint32_t nesting;
+    uint32_t nesting, most_nesting, most_levels; /* the most since a function began */
     bool in_function;
     uint32_t loops;
 };
@@ -62,6 +62,7 @@ static whit_status enter(struct parser *p)
 {
     if (++p->nesting > LANG_MAX_NESTING)
         return lang_fail(p->source, p->token.line, p->token.column, "nested over %d deep", LANG_MAX_NESTING);
+    if (p->nesting > p->most_nesting) p->most_nesting = p->nesting;
     return WHIT_OK;
 }
 
@@ -79,6 +80,7 @@ static whit_status name(struct parser *p, const char **text)
 static whit_status deepen(struct parser *p, lang_node *node, const lang_node *operand)
 {
     if (operand->slot >= node->slot) node->slot = operand->slot + 1;
+    if (node->slot > p->most_levels) p->most_levels = node->slot;
     if (node->slot > LANG_MAX_LEVELS)
         return lang_fail(p->source, node->line, node->column, "an expression of over %d levels", LANG_MAX_LEVELS);
     return WHIT_OK;
@@ -301,10 +303,11 @@ static whit_status function(struct parser *p)
     TRY(expect(p, ")"));
     uint32_t loops = p->loops;
     p->in_function = true;
-    p->loops = 0;
+    p->loops = p->most_nesting = p->most_levels = 0;
     TRY(block(p, &f->body));
     p->in_function = false;
     p->loops = loops;
+    f->levels = 2 * p->most_nesting + p->most_levels + 4; /* a block and what it belongs to; the ends */
     f->next = p->functions;
     p->functions = f;
     return WHIT_OK;

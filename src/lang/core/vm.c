@@ -100,14 +100,18 @@ void lang_refuel(whit_lang *vm, const lang_node *at)
     if (whit_flag_is_set(vm->options.cancel)) lang_raise(vm, at, WHIT_ERROR_CANCELLED, "interrupted");
 }
 
-lang_value *lang_enter(whit_lang *vm, const lang_node *at, uint32_t n)
+lang_value *lang_enter(whit_lang *vm, const lang_node *at, const lang_function *function)
 {
+    uint32_t n = function->n_slots;
     lang_step(vm, at, 1);
     if (vm->depth == LANG_MAX_CALLS || n > LANG_STACK_VALUES - vm->stack_used)
         lang_raise(vm, at, WHIT_ERROR_LIMIT, "calls nested over %d deep", LANG_MAX_CALLS);
+    if (function->levels > LANG_MAX_DEPTH - vm->levels)
+        lang_raise(vm, at, WHIT_ERROR_LIMIT, "calls nested over %d levels of expressions deep", LANG_MAX_DEPTH);
     lang_value *frame = vm->stack + vm->stack_used;
     memset(frame, 0, n * sizeof *frame);
     vm->stack_used += n;
+    vm->levels += function->levels;
     vm->depth++;
     return frame;
 }
@@ -117,6 +121,7 @@ void lang_leave(whit_lang *vm, lang_value *frame, const lang_function *function)
     for (uint32_t i = 0; i < function->n_slots; i++)
         if (function->slot_types[i] >= WHIT_LANG_VEC) lang_release(vm, frame[i].a);
     vm->stack_used -= function->n_slots;
+    vm->levels -= function->levels;
     vm->depth--;
 }
 
@@ -130,7 +135,7 @@ static void sweep(whit_lang *vm)
         next = array->next;
         if (!array->refs) lang_destroy(vm, array);
     }
-    vm->stack_used = vm->depth = 0;
+    vm->stack_used = vm->depth = vm->levels = 0;
 }
 
 /* ---- loading and running ---------------------------------------------------------------------- */
@@ -183,7 +188,12 @@ static whit_status load(whit_lang *vm, const char *name, const char *text, size_
 
 whit_status whit_lang_load(whit_lang *vm, const char *name, const char *text, size_t n_bytes, whit_error *error)
 {
+    static const char mark[] = "\xEF\xBB\xBF"; /* some editors begin texts with it */
     vm->arena.failed = false;
+    if (n_bytes >= sizeof mark - 1 && memcmp(text, mark, sizeof mark - 1) == 0) {
+        text += sizeof mark - 1;
+        n_bytes -= sizeof mark - 1;
+    }
     whit_status status = load(vm, name, text, n_bytes, error);
     if (status != WHIT_OK && vm->arena.failed) status = whit_fail_memory(error, "a program", vm->arena.n_bytes);
     return status;

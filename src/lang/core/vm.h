@@ -35,13 +35,13 @@ struct whit_lang {
     whit_lang_options options;
     lang_arena arena;
     lang_scope scope;
-    char name[256];      /* of the text loaded last */
-    lang_node *program;  /* it; NULL: nothing */
-    void *compiled;      /* by a tier */
-    lang_value *globals; /* LANG_MAX_GLOBALS */
-    lang_value *stack;   /* LANG_STACK_VALUES */
-    uint32_t stack_used, depth;
-    lang_value result; /* of the function that returned */
+    char name[256];                     /* of the text loaded last */
+    lang_node *program;                 /* it; NULL: nothing */
+    void *compiled;                     /* by a tier */
+    lang_value *globals;                /* LANG_MAX_GLOBALS */
+    lang_value *stack;                  /* LANG_STACK_VALUES */
+    uint32_t stack_used, depth, levels; /* levels: of the functions that run */
+    lang_value result;                  /* of the function that returned */
     lang_array *arrays;
     lang_array *spare; /* one that was given back, for the next of its size */
     size_t n_bytes;
@@ -70,6 +70,12 @@ void lang_refuel(whit_lang *vm, const lang_node *at);
 static inline void lang_step(whit_lang *vm, const lang_node *at, int64_t n)
 {
     if (__builtin_expect((vm->fuel -= n) < 0, 0)) lang_refuel(vm, at);
+}
+
+/* The same in the middle of a long operation: every 65,536 elements. */
+static inline void lang_look(whit_lang *vm, const lang_node *at, uint32_t i)
+{
+    if (__builtin_expect(i % 65536 == 0 && i, 0)) lang_refuel(vm, at);
 }
 
 /* Arrays come uninitialised and owned by the caller. */
@@ -131,8 +137,8 @@ lang_value lang_call_builtin(whit_lang *vm, const lang_node *node, const lang_va
 /* One line of `print`. */
 void lang_print(whit_lang *vm, const lang_node *at, const lang_value *values, const uint8_t *types, uint32_t n);
 
-/* A frame of n values on the stack, zeroed; the depth of calls is bounded. */
-lang_value *lang_enter(whit_lang *vm, const lang_node *at, uint32_t n);
+/* A frame on the stack, zeroed; the depth of calls is bounded. */
+lang_value *lang_enter(whit_lang *vm, const lang_node *at, const lang_function *function);
 /* Gives back the frame and the arrays in it. */
 void lang_leave(whit_lang *vm, lang_value *frame, const lang_function *function);
 

@@ -16,7 +16,10 @@ static lang_value *slot_of(whit_lang *vm, const lang_node *node, lang_value *fra
 static lang_value vec_unary(whit_lang *vm, const lang_node *e, lang_array *a)
 {
     lang_array *out = lang_new_vec(vm, e, a->n);
-    for (uint32_t i = 0; i < a->n; i++) out->x[i] = lang_f32_unary(e->op, a->x[i]);
+    for (uint32_t i = 0; i < a->n; i++) {
+        lang_look(vm, e, i);
+        out->x[i] = lang_f32_unary(e->op, a->x[i]);
+    }
     lang_release(vm, a);
     return (lang_value){.a = out};
 }
@@ -26,8 +29,10 @@ static lang_value vec_binary(whit_lang *vm, const lang_node *e, lang_value a, la
     bool a_is = e->a->type == WHIT_LANG_VEC, b_is = e->b->type == WHIT_LANG_VEC;
     uint32_t n = a_is && b_is ? lang_same_length(vm, e, a.a, b.a) : a_is ? a.a->n : b.a->n;
     lang_array *out = lang_new_vec(vm, e, n);
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
+        lang_look(vm, e, i);
         out->x[i] = lang_f32_binary(e->op, a_is ? a.a->x[i] : (float)a.f, b_is ? b.a->x[i] : (float)b.f);
+    }
     if (a_is) lang_release(vm, a.a);
     if (b_is) lang_release(vm, b.a);
     return (lang_value){.a = out};
@@ -67,14 +72,14 @@ static lang_value binary(whit_lang *vm, const lang_node *e, lang_value *frame)
     return (lang_value){.f = lang_f64_binary(e->op, a.f, b.f)};
 }
 
-static lang_value call(whit_lang *vm, const lang_node *e, lang_value *frame)
+static LANG_APART lang_value call(whit_lang *vm, const lang_node *e, lang_value *frame)
 {
     lang_value values[8];
     uint32_t n = 0;
     const lang_function *function = e->function;
     for (const lang_node *argument = e->a; argument; argument = argument->next)
         values[n++] = evaluate(vm, argument, frame);
-    lang_value *inner = lang_enter(vm, e, function->n_slots);
+    lang_value *inner = lang_enter(vm, e, function);
     memcpy(inner, values, n * sizeof *values);
     if (run(vm, function->code, inner) != RETURNED && function->result != WHIT_LANG_NONE)
         lang_raise(vm, e, WHIT_ERROR_ARGUMENT, "'%s' ended without returning a value", function->name);
@@ -82,7 +87,7 @@ static lang_value call(whit_lang *vm, const lang_node *e, lang_value *frame)
     return vm->result;
 }
 
-static lang_value builtin(whit_lang *vm, const lang_node *e, lang_value *frame)
+static LANG_APART lang_value builtin(whit_lang *vm, const lang_node *e, lang_value *frame)
 {
     lang_value values[LANG_MAX_ARGUMENTS];
     uint32_t n = 0;
@@ -95,7 +100,7 @@ static lang_value builtin(whit_lang *vm, const lang_node *e, lang_value *frame)
     return result;
 }
 
-static lang_value host(whit_lang *vm, const lang_node *e, lang_value *frame)
+static LANG_APART lang_value host(whit_lang *vm, const lang_node *e, lang_value *frame)
 {
     whit_lang_argument values[WHIT_LANG_MAX_HOST_ARGUMENTS] = {0}, result = {0};
     uint32_t n = 0;
@@ -108,7 +113,7 @@ static lang_value host(whit_lang *vm, const lang_node *e, lang_value *frame)
     return (lang_value){.i = result.i};
 }
 
-static lang_value list(whit_lang *vm, const lang_node *e, lang_value *frame)
+static LANG_APART lang_value list(whit_lang *vm, const lang_node *e, lang_value *frame)
 {
     uint32_t n = 0;
     for (const lang_node *element = e->a; element; element = element->next) n++;
@@ -186,7 +191,7 @@ static void store(whit_lang *vm, const lang_node *s, lang_value *frame)
     slot->a->x[index.i] = (float)value.f;
 }
 
-static void print(whit_lang *vm, const lang_node *s, lang_value *frame)
+static LANG_APART void print(whit_lang *vm, const lang_node *s, lang_value *frame)
 {
     lang_value values[LANG_MAX_ARGUMENTS] = {0};
     uint8_t types[LANG_MAX_ARGUMENTS] = {0};

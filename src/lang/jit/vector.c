@@ -30,6 +30,7 @@ struct micro {
 struct vector_compiler {
     jit_code code;
     lang_elements *e;
+    const lang_element_op *ops;
     bool wide; /* AVX-512 */
     bool full;
     struct micro micros[MICROS_MAX];
@@ -176,7 +177,7 @@ static void lower(struct vector_compiler *v)
 {
     const lang_elements *e = v->e;
     for (uint32_t i = 0; i < e->n_ops && !v->full; i++) {
-        const lang_element_op *op = &e->ops[i];
+        const lang_element_op *op = &v->ops[i];
         struct source a = operand(v, op->a, op->form == LANG_SCALAR_BINARY);
         if (op->form == LANG_UNARY)
             v->of_op[i] = unary(v, op->op, a);
@@ -374,7 +375,7 @@ static bool emit_all(struct vector_compiler *v, uint32_t n_held)
     return !v->short_of && !c->full;
 }
 
-void jit_compile_elements(lang_compiler *outer, const lang_node *node, lang_elements *e)
+void jit_compile_elements(lang_compiler *outer, const lang_node *node, lang_elements *e, const lang_element_op *ops)
 {
     whit_lang *vm = outer->vm;
     whit_isa isa = vm->options.quat->isa;
@@ -384,6 +385,7 @@ void jit_compile_elements(lang_compiler *outer, const lang_node *node, lang_elem
     if (v && bytes) {
         v->code = (jit_code){.bytes = bytes, .capacity = CODE_BYTES};
         v->e = e;
+        v->ops = ops;
         v->wide = whit_isa_allows(isa, WHIT_ISA_AVX512);
         v->full = false;
         v->n_micros = 0;

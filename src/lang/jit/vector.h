@@ -5,6 +5,6 @@
 
 #include "lang/core/code.h"
 
-void jit_compile_elements(lang_compiler *c, const lang_node *node, lang_elements *elements);
+void jit_compile_elements(lang_compiler *c, const lang_node *node, lang_elements *elements, const lang_element_op *ops);
 
 #endif
