@@ -109,15 +109,24 @@ static reference open_reference(void)
     return r;
 }
 
-/* A head of n dimensions rotated to its place, or by so many. */
+/* A head of n dimensions rotated to its place, or by so many. Of the angles the last ones are kept: neighbouring keys
+ * are rotated by as much. */
 static void rotate(const reference *r, const whit_node *rope, const double *x, uint32_t n, double place, double *out)
 {
+    enum { PAIRS_MAX = 32 };
+    static double at, cosines[PAIRS_MAX], sines[PAIRS_MAX];
     const uint32_t half = rope->rotary / 2;
+    assert_true(half <= PAIRS_MAX);
+    if (place != at || cosines[0] == 0)
+        for (uint32_t i = 0; i < half; i++) {
+            const double angle = place * pow(r->theta, -(double)i / (double)half);
+            cosines[i] = cos(angle), sines[i] = sin(angle);
+        }
+    at = place;
     memcpy(out, x, n * sizeof *x);
     for (uint32_t i = 0; i < half; i++) {
-        const double at = place * pow(r->theta, -(double)i / (double)half);
-        out[i] = x[i] * cos(at) - x[i + half] * sin(at);
-        out[i + half] = x[i + half] * cos(at) + x[i] * sin(at);
+        out[i] = x[i] * cosines[i] - x[i + half] * sines[i];
+        out[i + half] = x[i + half] * cosines[i] + x[i] * sines[i];
     }
 }
 
@@ -487,9 +496,10 @@ static void reads_on_in_the_same_memory(void **state)
 {
     (void)state;
     enum { TEXT = 1 << 16 };
-    static const whit_kv_type types[] = {WHIT_KV_F16, WHIT_KV_K4V2, WHIT_KV_K2V2, WHIT_KV_BITMAP};
+    static const whit_kv_type types[] = {WHIT_KV_F16, WHIT_KV_K2V2, WHIT_KV_K4V2, WHIT_KV_BITMAP};
+    const size_t n_types = tests_are_brief() ? 2 : sizeof types / sizeof *types;
     const char *text = getenv("WHIT_TOKENS");
-    const uint64_t n = text ? strtoull(text, NULL, 0) : tests_are_brief() ? 1000 : 2500;
+    const uint64_t n = text ? strtoull(text, NULL, 0) : tests_are_brief() ? 1500 : 2500;
     whit_error error;
     whit_model *prose;
     static char bytes[4 * TEXT];
@@ -504,7 +514,7 @@ static void reads_on_in_the_same_memory(void **state)
     assert_ok(whit_model_open(path, &options, &prose, &error), error);
     assert_ok(whit_tokenize(prose, bytes, n_bytes, true, false, ids, TEXT, &n_ids, &error), error);
     if (n_ids > TEXT) n_ids = TEXT;
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) read_on(types[i], prose, ids, n_ids, n);
+    for (size_t i = 0; i < n_types; i++) read_on(types[i], prose, ids, n_ids, n);
     whit_model_close(prose);
 }
 
@@ -530,8 +540,8 @@ static void feed(whit_session *session, uint32_t sequence, uint32_t n, uint32_t 
 static void goes_back_exactly(void **state)
 {
     (void)state;
-    enum { C = 200, N = 900, MARKED = 100 };
-    static const uint32_t places[] = {N - 1, N - 47, N - 128, N - 300, C, MARKED, 1};
+    enum { C = 200, N = 700, MARKED = 100 };
+    static const uint32_t places[] = {N - 47, N - 128, N - 300, C, MARKED};
     whit_error error;
     int32_t ids[N];
     for (whit_kv_type kv = WHIT_KV_F16; kv < WHIT_KV_TYPES; kv++) {
