@@ -472,7 +472,7 @@ static void read_on(whit_kv_type kv, whit_model *prose, const int32_t *ids, size
     whit_session *session;
     whit_session_options wanted = endless(kv, C, 4);
     wanted.n_logits = SLICE;
-    wanted.n_threads = 2;
+    wanted.n_threads = 1; /* others touch their scratch when they first get to work */
     assert_ok(whit_session_open(prose, &wanted, &session, &error), error);
     uint64_t resident = 0;
     long live = 0, calls = 0;
