@@ -114,7 +114,7 @@ static void tool_read(const whit_tool_place *place, const json_t *arguments, whi
         if (n && memchr(text, 0, n < 4096 ? n : 4096))
             whit_buf_printf(result, "error: %s: is no text (%zu bytes)", path, n);
         else if (from == to)
-            whit_buf_printf(result, "(no such lines: %s has %zu bytes)", path, n);
+            whit_buf_printf(result, n ? "(no such lines: %s has %zu bytes)" : "(%s has %zu bytes)", path, n);
         else
             whit_buf_append(result, text + from, to - from);
     }
@@ -129,6 +129,21 @@ typedef struct walk {
     const regex_t *pattern; /* NULL: list names */
     size_t n_entries;
 } walk;
+
+/* A name with line ends or other control characters is shown as JSON would: one name a line. */
+static void put_name(whit_buf *result, const char *path)
+{
+    char *quoted = NULL;
+    for (const char *at = path; *at; at++)
+        if ((uint8_t)*at < 32 || *at == 127) {
+            json_t *name = json_string(path);
+            quoted = name ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
+            json_decref(name);
+            break;
+        }
+    whit_buf_append_str(result, quoted ? quoted : path);
+    free(quoted);
+}
 
 static void grep_file(walk *w, const char *path)
 {
@@ -145,8 +160,10 @@ static void grep_file(walk *w, const char *path)
             const char *end = memchr(text, '\n', (size_t)(stop - text));
             size_t n = (size_t)((end ? end : stop) - text);
             snprintf(line, sizeof line, "%.*s", (int)(n < GREP_LINE_MAX ? n : GREP_LINE_MAX), text);
-            if (regexec(w->pattern, line, 0, NULL, 0) == 0)
-                whit_buf_printf(w->result, "%s:%zu:%.300s\n", path, number, line);
+            if (regexec(w->pattern, line, 0, NULL, 0) == 0) {
+                put_name(w->result, path);
+                whit_buf_printf(w->result, ":%zu:%.300s\n", number, line);
+            }
             text += n + 1;
         }
     }
@@ -180,8 +197,10 @@ static void visit(walk *w, const char *path, int deep)
                 visit(w, below, deep + 1);
             else if (w->pattern)
                 grep_file(w, below);
-            else
-                whit_buf_printf(w->result, "%s%s\n", below, folder ? "/" : "");
+            else {
+                put_name(w->result, below);
+                whit_buf_append_str(w->result, folder ? "/\n" : "\n");
+            }
         }
         free(names[i]);
     }

@@ -94,6 +94,12 @@ static whit_status resolve(const char *project, char *known, const char *path, c
             if (known) *known = 0;
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' leads out of the project, to %s", path, real);
         }
+        struct stat info;
+        if (stat(real, &info) == 0 && !S_ISDIR(info.st_mode)) {
+            if (known) *known = 0;
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' cannot be: %s is a file, not a folder", path,
+                             real + n + (real[n] != 0));
+        }
         return WHIT_OK;
     }
     return whit_fail(error, WHIT_ERROR_IO, "%s: the project's folder is gone", project);

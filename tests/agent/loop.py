@@ -31,6 +31,7 @@ def run(answers, *more, allow="yellow", status=0, key="sk-test"):
     open("outside", "w").write("outside-words\n")
     os.symlink("../../outside", "p/src/link")
     os.symlink("../.git", "p/src/g")
+    open("p/src/two\nlines", "w").write("")
     endpoint = Endpoint(answers)
     env = dict(os.environ, XDG_STATE_HOME=os.path.abspath("state"), WHIT_API_KEY=key, no_proxy="*")
     # A session of its own: nobody is at a terminal.
@@ -57,6 +58,14 @@ def wanted(condition, text):
 
 
 ONE = SOURCE.replace("0", "1")
+
+# A file where a folder would have to be is told before anything is staged, and the task goes on.
+done, endpoint = run([message(None, [("write", {"path": "src/a.c/b.c", "content": "x"})]),
+                      message(None, [("list", {"path": "src"})]), message("done")])
+wanted("src/a.c is a file, not a folder" in result(endpoint, -2), "a file in the place of a folder")
+wanted(source() == SOURCE, "nothing is written below a file")
+wanted('"src/two\\nlines"\n' in result(endpoint), "a name with a line end is one line of a list")
+
 patch = message(None, [("patch_file", {"patch": PATCH})])
 
 done, e = run([message(None, [("read", {"path": "src/a.c", "first": 3, "last": 3})]), patch, message("done")])
