@@ -51,6 +51,8 @@ struct whit_engine {
     whit_session *embedder; /* NULL until the first embedding */
     whit_keep keep;
     whit_engine_counts counts;
+    whit_error *opening; /* where `run` says why it could not open; NULL once it has tried */
+    whit_status status;  /* of that */
     bool stop, running;
 };
 
@@ -449,9 +451,27 @@ static void wait_idle(whit_engine *e)
     pthread_mutex_lock(&e->lock);
 }
 
+/* The session's workers are pinned away from the core of the thread that opens it, which has to be the one that steps
+ * it: else both can stand on one core. */
+static bool open_session(whit_engine *e)
+{
+    whit_session_options wanted = whit_engine_session_options(&e->options);
+    whit_status status = whit_session_open(e->model, &wanted, &e->session, e->opening);
+    if (status == WHIT_OK) status = whit_keep_open(e->model, e->options.cache_dir, &wanted, &e->keep, e->opening);
+    pthread_mutex_lock(&e->lock);
+    e->counts.n_slots = e->options.n_slots;
+    if (status == WHIT_OK) e->counts.n_ctx_tokens = whit_session_context_size(e->session);
+    e->status = status;
+    e->opening = NULL;
+    pthread_cond_broadcast(&e->changed);
+    pthread_mutex_unlock(&e->lock);
+    return status == WHIT_OK;
+}
+
 static void *run(void *user)
 {
     whit_engine *e = user;
+    if (!open_session(e)) return NULL;
     load_kept(e);
     pthread_mutex_lock(&e->lock);
     while (!e->stop) {
@@ -509,16 +529,17 @@ whit_status whit_engine_open(const whit_model *model, const whit_engine_options 
     pthread_cond_init(&e->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
     e->slots = calloc(options->n_slots, sizeof *e->slots);
-    whit_session_options wanted = whit_engine_session_options(options);
-    whit_status status = e->slots ? whit_session_open(model, &wanted, &e->session, error)
-                                  : whit_fail_memory(error, "the engine", options->n_slots * sizeof *e->slots);
-    if (status == WHIT_OK) status = whit_keep_open(model, options->cache_dir, &wanted, &e->keep, error);
-    if (status == WHIT_OK) {
-        e->counts.n_slots = options->n_slots;
-        e->counts.n_ctx_tokens = whit_session_context_size(e->session);
-        e->running = pthread_create(&e->thread, NULL, run, e) == 0;
-        if (!e->running) status = whit_fail(error, WHIT_ERROR_IO, "the engine's thread could not be started");
+    whit_error unread;
+    e->opening = error ? error : &unread;
+    e->running = e->slots && pthread_create(&e->thread, NULL, run, e) == 0;
+    if (e->running) {
+        pthread_mutex_lock(&e->lock);
+        while (e->opening) pthread_cond_wait(&e->changed, &e->lock);
+        pthread_mutex_unlock(&e->lock);
     }
+    whit_status status = !e->slots ? whit_fail_memory(error, "the engine", options->n_slots * sizeof *e->slots)
+        : !e->running              ? whit_fail(error, WHIT_ERROR_IO, "the engine's thread could not be started")
+                                   : e->status;
     if (status != WHIT_OK) {
         whit_engine_close(e);
         return status;
