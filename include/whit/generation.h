@@ -78,6 +78,7 @@ typedef struct whit_generate_result {
     uint32_t n_prompt_tokens, n_generated_tokens; /* prompt tokens that were fed */
     uint64_t prompt_ns, generate_ns;
     whit_finish finish;
+    size_t i_stop; /* of WHIT_FINISH_STOP: which stop string */
 } whit_generate_result;
 static inline whit_generate_result whit_generate_result_default(void)
 {

@@ -164,6 +164,7 @@ static whit_status finish(whit_generation *g, whit_finish how, whit_error *error
     size_t n = 0;
     g->finished = true;
     g->result.finish = how;
+    g->result.i_stop = g->held.i_stop;
     if (whit_session_position(g->session, g->options.sequence) > g->n_settled)
         status = whit_session_truncate(g->session, g->options.sequence, g->n_settled, error);
     if (status == WHIT_OK && !whit_generation_in_prompt(g))

@@ -39,13 +39,16 @@ void whit_held_close(whit_held *held)
 }
 
 /* Where the earliest stop string begins in the text held back; its end where there is none. */
-static size_t find_stop(const whit_held *held)
+static size_t find_stop(whit_held *held)
 {
     size_t size = held->text.size_bytes;
     for (size_t at = held->n_final; at < size; at++)
         for (size_t i = 0; i < held->n_stops; i++) {
             size_t n = held->stops[i].n;
-            if (n && n <= size - at && memcmp(held->text.data + at, held->stops[i].text, n) == 0) return at;
+            if (n && n <= size - at && memcmp(held->text.data + at, held->stops[i].text, n) == 0) {
+                held->i_stop = i;
+                return at;
+            }
         }
     return size;
 }

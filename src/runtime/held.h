@@ -17,7 +17,8 @@ typedef struct whit_held {
     size_t n_taken, n_final; /* from the beginning */
     whit_stop_string *stops; /* (n_stops) and their texts, own copies */
     size_t n_stops, stops_bytes, longest_stop;
-    bool stopped; /* a stop string was met: nothing follows */
+    bool stopped;  /* a stop string was met: nothing follows */
+    size_t i_stop; /* which */
 } whit_held;
 
 /* Copies the stop strings; empty ones never match. Room for text_bytes is made now. */
