@@ -5,52 +5,15 @@
 
 #include <errno.h>
 #include <sodium.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #include "base/clock.h"
 
 enum { MOST_KEYS = 4096, MOST_KEY_BYTES = 512 };
-
-/* ---- replies ----------------------------------------------------------------------------------- */
-
-void whit_api_reply(whit_web_reply *reply, json_t *body)
-{
-    char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-    json_decref(body);
-    whit_buf_free(&reply->body);
-    reply->body = (whit_buf){0};
-    if (!text || !whit_buf_append_str(&reply->body, text)) reply->status = 500;
-    if (reply->status == 0) reply->status = 200;
-    reply->type = "application/json";
-    free(text);
-}
-
-void whit_api_fail(whit_web_reply *reply, int status, const char *type, const char *param, const char *format, ...)
-{
-    char message[600];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    reply->status = status;
-    json_t *text = json_string(message);
-    whit_api_reply(reply,
-                   json_pack("{s:{s:o, s:s, s:o, s:n}}", "error", "message",
-                             text ? text : json_string("the request could not be understood"), "type", type, "param",
-                             param ? json_string(param) : json_null(), "code"));
-}
-
-void whit_api_fail_error(whit_web_reply *reply, const whit_error *error)
-{
-    bool theirs = error->status == WHIT_ERROR_ARGUMENT || error->status == WHIT_ERROR_LIMIT ||
-        error->status == WHIT_ERROR_UNSUPPORTED || error->status == WHIT_ERROR_FORMAT;
-    whit_api_fail(reply, theirs ? 400 : 500, theirs ? "invalid_request_error" : "server_error", NULL, "%s",
-                  error->message);
-}
 
 /* ---- keys -------------------------------------------------------------------------------------- */
 
@@ -99,23 +62,45 @@ static bool is_allowed(const whit_site *site, const whit_web_request *request, u
     return ok || !site->options->key_file;
 }
 
+/* Whether the origin is a page that came from another machine: http or https, and a name with a dot. */
+static bool is_named_page(const char *origin)
+{
+    size_t n_scheme = !strncmp(origin, "http://", 7) ? 7 : !strncmp(origin, "https://", 8) ? 8 : 0;
+    const char *host = origin + n_scheme;
+    size_t n = strcspn(host, ":/");
+    if (!n_scheme || *host == '[' || !memchr(host, '.', n)) return false;
+    return strspn(host, "0123456789.") < n && !(n > 10 && !strncasecmp(host + n - 10, ".localhost", 10));
+}
+
+/* Without a key, a server for this machine alone trusts who reaches it. A page from elsewhere does where its name was
+ * made to lead here (DNS rebinding): to the browser both are one site then, and only the name tells. */
+static bool trusts_this_machine(const whit_server_options *options)
+{
+    const char *host = options->host;
+    return !options->socket_path && !options->key_file && host &&
+        (!strncmp(host, "127.", 4) || !strcmp(host, "localhost") || !strcmp(host, "::1"));
+}
+
 /* A page of another site: it could not read the answer, but its question would cost what one's own costs. */
 static bool is_foreign(const whit_site *site, const whit_web_request *request)
 {
     const char *from = whit_web_header(request, "Sec-Fetch-Site"), *origin = whit_web_header(request, "Origin");
     const char *friend = site->options->cors_origin;
-    if (!from || strcmp(from, "cross-site") != 0 || !strcmp(request->method, "GET")) return false;
-    if (!strcmp(request->method, "OPTIONS")) return false;
-    return !friend || !origin || (strcmp(friend, "*") != 0 && strcmp(friend, origin) != 0);
+    if (!strcmp(request->method, "GET") || !strcmp(request->method, "OPTIONS")) return false;
+    bool foreign = (from && !strcmp(from, "cross-site")) ||
+        (origin && trusts_this_machine(site->options) && is_named_page(origin));
+    return foreign && (!friend || !origin || (strcmp(friend, "*") != 0 && strcmp(friend, origin) != 0));
 }
 
 /* ---- endpoints --------------------------------------------------------------------------------- */
 
-static void get_models(whit_site *site, whit_web_reply *reply)
+/* All, or the one of that id. */
+static void get_models(whit_site *site, const char *id, whit_web_reply *reply)
 {
-    json_t *list = json_array();
+    json_t *list = json_array(), *one;
     whit_entry entry;
-    for (size_t i = 0; whit_models_at(site, i, &entry); i++)
+    size_t i;
+    for (i = 0; whit_models_at(site, i, &entry); i++)
         json_array_append_new(list,
                               json_pack("{s:s, s:s, s:I, s:s, s:{s:I, s:I, s:I, s:I, s:b}}", "id", entry.options->name,
                                         "object", "model", "created", (json_int_t)site->started, "owned_by", "whit",
@@ -127,7 +112,18 @@ static void get_models(whit_site *site, whit_web_reply *reply)
                               json_pack("{s:s, s:s, s:I, s:s, s:b}", "id", site->options->adapters[k].name, "object",
                                         "model", "created", (json_int_t)site->started, "owned_by", "whit", "is_adapter",
                                         1));
-    whit_api_reply(reply, json_pack("{s:s, s:o}", "object", "list", "data", list));
+    if (!id) {
+        whit_api_reply(reply, json_pack("{s:s, s:o}", "object", "list", "data", list));
+        return;
+    }
+    json_array_foreach(list, i,
+                       one) if (!reply->status && whit_is_named(json_string_value(json_object_get(one, "id")), id))
+        whit_api_reply(reply, json_incref(one));
+    json_decref(list);
+    if (reply->status) return;
+    whit_api_fail(reply, 404, "invalid_request_error", "model", "there is no model %.100s; GET /v1/models lists them",
+                  id);
+    whit_api_set_code(reply, "model_not_found");
 }
 
 static void get_health(whit_site *site, const whit_web_request *request, whit_web_reply *reply)
@@ -163,10 +159,12 @@ static void get_slots(whit_site *site, const whit_web_request *request, whit_web
 
 static void get_props(whit_api *api, whit_web_reply *reply)
 {
+    json_int_t n_ctx = whit_engine_context_size(api->engine);
     whit_api_reply(reply,
-                   json_pack("{s:s, s:s, s:I, s:I, s:b, s:b}", "model_path", api->name, "build_info", whit_version(),
-                             "total_slots", (json_int_t)api->options->n_parallel, "n_ctx",
-                             (json_int_t)whit_engine_context_size(api->engine), "chat", api->chat != NULL, "tools",
+                   json_pack("{s:s, s:s, s:I, s:I, s:{s:I}, s:{s:b, s:b}, s:b, s:b}", "model_path", api->name,
+                             "build_info", whit_version(), "total_slots", (json_int_t)api->options->n_parallel, "n_ctx",
+                             n_ctx, "default_generation_settings", "n_ctx", n_ctx, "modalities", "vision", 0, "audio",
+                             0, "chat", api->chat != NULL, "tools",
                              api->chat && whit_chat_template_takes_tools(api->chat)));
 }
 
@@ -185,7 +183,12 @@ static void tokenize(whit_api *api, const json_t *body, whit_web_reply *reply)
         whit_api_fail_error(reply, &error);
     } else {
         json_t *tokens = json_array();
-        for (size_t i = 0; i < n; i++) json_array_append_new(tokens, json_integer(ids[i]));
+        bool pieces = json_is_true(json_object_get(body, "with_pieces")), whole;
+        for (size_t i = 0; i < n; i++)
+            json_array_append_new(
+                tokens,
+                pieces ? json_pack("{s:i, s:o}", "id", (int)ids[i], "piece", whit_api_token_text(api, ids[i], &whole))
+                       : json_integer(ids[i]));
         whit_api_reply(reply, json_pack("{s:o}", "tokens", tokens));
     }
     free(ids);
@@ -225,22 +228,12 @@ static void detokenize(whit_api *api, const json_t *body, whit_web_reply *reply)
 
 static void apply_template(whit_api *api, const json_t *body, whit_web_reply *reply)
 {
-    char *messages = json_dumps(json_object_get(body, "messages"), JSON_COMPACT);
-    whit_chat_request request = whit_chat_request_default();
     whit_chat_prompt *prompt = NULL;
-    whit_error error = {.status = WHIT_ERROR_ARGUMENT,
-                        .message = "messages: expected a list, of a model with a template"};
-    request.messages = messages;
-    request.messages_bytes = messages ? strlen(messages) : 0;
-    if (messages && api->chat && whit_chat_render(api->chat, &request, &prompt, &error) == WHIT_OK) {
-        size_t n;
-        const char *text = whit_chat_prompt_text(prompt, &n);
-        whit_api_reply(reply, json_pack("{s:s%}", "prompt", text, n));
-    } else {
-        whit_api_fail(reply, 400, "invalid_request_error", "messages", "%s", error.message);
-    }
+    size_t n;
+    if (!whit_ask_render(api, body, json_array_size(json_object_get(body, "tools")) > 0, &prompt, reply)) return;
+    const char *text = whit_chat_prompt_text(prompt, &n);
+    whit_api_reply(reply, json_pack("{s:s%}", "prompt", text, n));
     whit_chat_prompt_close(prompt);
-    free(messages);
 }
 
 json_t *whit_api_body(const whit_web_request *request, whit_web_reply *reply)
@@ -269,7 +262,9 @@ static bool route_site(whit_site *site, const whit_web_request *request, whit_we
     if (!strcmp(path, "/"))
         whit_page_reply(site, reply);
     else if (!strcmp(path, "/models"))
-        get_models(site, reply);
+        get_models(site, NULL, reply);
+    else if (!strncmp(path, "/models/", 8) && path[8])
+        get_models(site, path + 8, reply);
     else if (!strcmp(path, "/health"))
         get_health(site, request, reply);
     else if (!strcmp(path, "/metrics"))
@@ -322,6 +317,31 @@ static whit_api *choose_model(whit_site *site, const whit_web_request *request, 
         site, request->body ? json_string_value(model ? model : name) : whit_web_query(request, "model"), reply);
 }
 
+static void add_header(whit_web_reply *reply, const char *name, const char *value)
+{
+    reply->headers[2 * reply->n_headers] = name;
+    reply->headers[2 * reply->n_headers++ + 1] = value;
+}
+
+/* Lets pages of the origin of --cors read the answer; true: they only asked whether they may, and are told so. */
+static bool answer_cors(const whit_site *site, const whit_web_request *request, whit_web_reply *reply)
+{
+    if (!site->options->cors_origin) return false;
+    add_header(reply, "Access-Control-Allow-Origin", site->options->cors_origin);
+    if (strcmp(request->method, "OPTIONS") != 0) {
+        add_header(reply, "Access-Control-Expose-Headers", "X-Request-Id, Retry-After");
+        return false;
+    }
+    if (request->headers_only) return false;
+    /* Clients send headers of their own (x-stainless-lang, anthropic-version): none means anything here but the key. */
+    const char *wanted = whit_web_header(request, "Access-Control-Request-Headers");
+    add_header(reply, "Access-Control-Allow-Headers", wanted ? wanted : "Authorization, Content-Type, X-Api-Key");
+    add_header(reply, "Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS");
+    add_header(reply, "Access-Control-Max-Age", "600");
+    reply->status = 204;
+    return true;
+}
+
 void whit_site_handle(void *user, const whit_web_request *request, whit_web_reply *reply)
 {
     whit_site *site = user;
@@ -331,24 +351,16 @@ void whit_site_handle(void *user, const whit_web_request *request, whit_web_repl
         !strcmp(request->method, "OPTIONS");
     bool allowed = is_allowed(site, request, &key), foreign = is_foreign(site, request);
     reply->status = 0;
-    if (site->options->cors_origin) {
-        static const char *const cors[] = {"Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key",
-                                           "Access-Control-Allow-Methods", "GET, POST, OPTIONS"};
-        reply->headers[0] = "Access-Control-Allow-Origin";
-        reply->headers[1] = site->options->cors_origin;
-        reply->n_headers = 1;
-        if (!strcmp(request->method, "OPTIONS") && !request->headers_only) {
-            memcpy(reply->headers + 2, cors, sizeof cors);
-            reply->n_headers = 3;
-            reply->status = 204;
-            return;
-        }
-    }
+    snprintf(reply->id, sizeof reply->id, "req_%016llx",
+             atomic_fetch_add(&site->n_ids, 1) * 0x9E3779B97F4A7C15u ^ (unsigned long long)time(NULL));
+    if (answer_cors(site, request, reply)) return;
     if (foreign)
         whit_api_fail(reply, 403, "permission_error", NULL, "a page of another site may not ask here (see --cors)");
-    else if (!allowed && !public)
+    else if (!allowed && !public) {
         whit_api_fail(reply, 401, "authentication_error", NULL, "the API key is missing or unknown");
-    else if (!request->headers_only && !route_site(site, request, reply)) {
+        whit_api_set_code(reply, "invalid_api_key");
+        add_header(reply, "WWW-Authenticate", "Bearer");
+    } else if (!request->headers_only && !route_site(site, request, reply)) {
         whit_web_request parsed = *request;
         json_error_t reason = {.text = "there is none"};
         parsed.json = request->body ? json_loadb(request->body, request->body_bytes, 0, &reason) : NULL;
@@ -360,6 +372,7 @@ void whit_site_handle(void *user, const whit_web_request *request, whit_web_repl
         }
         json_decref(parsed.json);
     }
+    whit_api_translate_error(request->path, reply);
     bool refused = request->headers_only && reply->status;
     if ((refused || !request->headers_only) && !reply->is_logged && site->log.fd >= 0)
         whit_request_log_write(&site->log,

@@ -62,7 +62,14 @@ json_t *whit_api_body(const whit_web_request *request, whit_web_reply *reply);
 void whit_api_fail(whit_web_reply *reply, int status, const char *type, const char *param, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 void whit_api_fail_error(whit_web_reply *reply, const whit_error *error);
+/* Gives that reply a "code", by which clients tell errors apart. */
+void whit_api_set_code(whit_web_reply *reply, const char *code);
+/* One of the replies above in the form that the path's vendor gives errors. */
+void whit_api_translate_error(const char *path, whit_web_reply *reply);
 void whit_api_reply(whit_web_reply *reply, json_t *body); /* takes the body over */
+/* What a token adds to a text; *whole: all of its bytes are characters. Behind another token, since tokenizers
+ * drop a space at a text's beginning. */
+json_t *whit_api_token_text(const whit_api *api, int32_t id, bool *whole);
 
 /* Vectors of `input` (a text, token ids, or a list of either): (n, whit_model_embedding_size) values, the caller's.
  * False: the reply says why. */
@@ -107,7 +114,6 @@ typedef struct whit_dialect_state {
     char name[200];  /* a call's */
     json_t *output;  /* parts that are whole */
     json_t *request; /* of which the answer repeats fields; NULL: none */
-    json_t *stop;    /* the person's only stop string; NULL */
 } whit_dialect_state;
 
 /* What of its tools is held by a grammar. */
@@ -153,9 +159,15 @@ whit_status whit_calls_open(const whit_ask *ask, const json_t *body, const char 
                             whit_error *error);
 /* Adapters and their strengths, by "model", "adapters" or "lora". */
 bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, whit_web_reply *reply);
+/* The prompt of a chat request, the caller's; false: the reply says why there is none. */
+bool whit_ask_render(const whit_api *api, const json_t *body, bool with_tools, whit_chat_prompt **prompt,
+                     whit_web_reply *reply);
 /* How many tokens a chat request has; false: the reply says why not. */
 bool whit_ask_count(whit_api *api, const json_t *body, size_t *n_tokens, whit_web_reply *reply);
-void whit_ask_close(whit_ask *ask); /* cancels what still runs */
+/* Of its first answer, as llama.cpp has them. */
+json_t *whit_ask_timings(const whit_ask *ask);
+json_t *whit_ask_logprobs(const whit_ask *ask); /* a list by token */
+void whit_ask_close(whit_ask *ask);             /* cancels what still runs */
 /* Waits for the end and replies, or starts a stream. Takes the ask over. */
 void whit_ask_reply(whit_ask *ask, whit_web_reply *reply);
 

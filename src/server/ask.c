@@ -46,6 +46,16 @@ static bool read_count(const json_t *body, const char *key, double min, double m
     return true;
 }
 
+/* How many tokens an answer has at most; below zero: as many as fit. */
+static bool read_most(const json_t *body, double *value, whit_web_reply *reply)
+{
+    if (!read_count(body, "max_tokens", -1, 1 << 30, value, reply) ||
+        !read_count(body, "max_completion_tokens", -1, 1 << 30, value, reply))
+        return false;
+    if (*value < 0) *value = 1 << 30;
+    return true;
+}
+
 /* A boolean; absent and null are false. */
 static bool read_switch(const json_t *body, const char *key, bool *value, whit_web_reply *reply)
 {
@@ -159,6 +169,7 @@ static bool read_stops(const whit_ask *ask, const json_t *body, whit_job *job, w
         if (!add_stop(job, json_string_value(one), json_string_length(one)))
             return fail(reply, "stop", "out of memory");
     }
+    job->n_own_stops = job->n_stops;
     const char *own = ask->is_chat ? whit_chat_template_stop(ask->api->chat) : NULL;
     return !own || add_stop(job, own, strlen(own)) || fail(reply, "stop", "out of memory");
 }
@@ -315,31 +326,60 @@ static bool read_prompts(whit_ask *ask, const json_t *body, struct prompts *to, 
     return true;
 }
 
-static bool render_chat(whit_ask *ask, const json_t *body, struct prompts *to, whit_web_reply *reply)
+/* What a template is told beside messages and tools: chat_template_kwargs, OpenAI's reasoning_effort. NULL: refused. */
+static json_t *read_variables(const json_t *body, whit_thinking *thinking, whit_web_reply *reply)
+{
+    const json_t *given = json_object_get(body, "chat_template_kwargs");
+    const json_t *effort = json_object_get(body, "reasoning_effort");
+    if (given && !json_is_null(given) && !json_is_object(given)) {
+        fail(reply, "chat_template_kwargs", "expected an object");
+        return NULL;
+    }
+    json_t *own = json_is_object(given) ? json_copy((json_t *)given) : json_object();
+    const json_t *think = json_object_get(own, "enable_thinking");
+    *thinking = WHIT_THINKING_AUTO;
+    if (json_is_string(effort) && !json_object_get(own, "reasoning_effort"))
+        json_object_set(own, "reasoning_effort", (json_t *)effort);
+    if (json_is_string(effort) && !strcmp(json_string_value(effort), "none")) *thinking = WHIT_THINKING_OFF;
+    if (json_is_boolean(think)) {
+        *thinking = json_is_true(think) ? WHIT_THINKING_ON : WHIT_THINKING_OFF;
+        json_object_del(own, "enable_thinking");
+    }
+    return own;
+}
+
+bool whit_ask_render(const whit_api *api, const json_t *body, bool with_tools, whit_chat_prompt **prompt,
+                     whit_web_reply *reply)
 {
     const json_t *messages = json_object_get(body, "messages"), *tools = json_object_get(body, "tools");
-    if (!ask->api->chat) return fail(reply, "messages", "the model has no chat template; use /v1/completions");
+    if (!api->chat) return fail(reply, "messages", "the model has no chat template; use /v1/completions");
     if (!json_is_array(messages) || json_array_size(messages) == 0)
         return fail(reply, "messages", "expected a list of messages");
-    if (!whit_calls_read(ask, body, reply)) return false;
     whit_chat_request request = whit_chat_request_default();
-    const json_t *think = json_object_get(json_object_get(body, "chat_template_kwargs"), "enable_thinking");
-    char *texts[2] = {json_dumps(messages, JSON_COMPACT), ask->tools ? json_dumps(tools, JSON_COMPACT) : NULL};
+    json_t *variables = read_variables(body, &request.thinking, reply);
+    if (!variables) return false;
+    char *texts[3] = {json_dumps(messages, JSON_COMPACT), with_tools ? json_dumps(tools, JSON_COMPACT) : NULL,
+                      json_object_size(variables) ? json_dumps(variables, JSON_COMPACT) : NULL};
     whit_error error = {.status = WHIT_ERROR_MEMORY, .message = "out of memory"};
     request.messages = texts[0];
     request.messages_bytes = texts[0] ? strlen(texts[0]) : 0;
     request.tools = texts[1];
     request.tools_bytes = texts[1] ? strlen(texts[1]) : 0;
-    request.thinking = !json_is_boolean(think) ? WHIT_THINKING_AUTO
-        : json_is_true(think)                  ? WHIT_THINKING_ON
-                                               : WHIT_THINKING_OFF;
-    whit_status status = texts[0] ? whit_chat_render(ask->api->chat, &request, &ask->prompt, &error) : error.status;
-    free(texts[0]);
-    free(texts[1]);
-    if (status != WHIT_OK) {
-        whit_api_fail(reply, 400, "invalid_request_error", "messages", "%s", error.message);
+    request.variables = texts[2];
+    request.variables_bytes = texts[2] ? strlen(texts[2]) : 0;
+    request.continue_last = json_is_true(json_object_get(body, "continue_final_message"));
+    request.no_answer = json_is_false(json_object_get(body, "add_generation_prompt"));
+    whit_status status = texts[0] ? whit_chat_render(api->chat, &request, prompt, &error) : error.status;
+    for (size_t i = 0; i < 3; i++) free(texts[i]);
+    json_decref(variables);
+    if (status != WHIT_OK) whit_api_fail(reply, 400, "invalid_request_error", "messages", "%s", error.message);
+    return status == WHIT_OK;
+}
+
+static bool render_chat(whit_ask *ask, const json_t *body, struct prompts *to, whit_web_reply *reply)
+{
+    if (!whit_calls_read(ask, body, reply) || !whit_ask_render(ask->api, body, ask->tools, &ask->prompt, reply))
         return false;
-    }
     const int32_t *rendered = whit_chat_prompt_ids(ask->prompt, &to->n_ids[0]);
     size_t n_bytes = to->n_ids[0] * sizeof *rendered;
     to->n = 1;
@@ -361,9 +401,7 @@ static bool fill_job(whit_ask *ask, const json_t *body, const int32_t *ids, size
     job->n_ids = n_ids;
     job->key = key;
     job->sampling = whit_sampler_options_default();
-    if (!read_count(body, "max_tokens", 0, 1 << 30, &n_tokens, reply) ||
-        !read_count(body, "max_completion_tokens", 0, 1 << 30, &n_tokens, reply) ||
-        !read_sampling(body, &job->sampling, reply) ||
+    if (!read_most(body, &n_tokens, reply) || !read_sampling(body, &job->sampling, reply) ||
         !read_biases(body, whit_model_vocab_size(ask->api->model), job, reply) || !read_stops(ask, body, job, reply) ||
         !whit_mounts_read(ask->api, body, job, reply) || !read_form(ask, body, job, reply) ||
         !read_program(body, job, reply))
@@ -422,9 +460,13 @@ static bool fill_in(whit_ask *ask, const json_t *body, uint64_t key, whit_web_re
     for (uint32_t i = 0; i < prompts.n && ok; i++) {
         if (prompts.n_ids[i] == 0) ok = fail(reply, "prompt", "the prompt has no tokens");
         if (ok && prompts.n_ids[i] >= n_ctx) {
-            whit_api_fail(reply, 400, "invalid_request_error", ask->is_chat ? "messages" : "prompt",
-                          "the prompt has %zu tokens, the context %u: shorten it, or start the server with a larger -c",
-                          prompts.n_ids[i], n_ctx);
+            /* Its first half is OpenAI's, by which clients tell it from other mistakes. */
+            whit_api_fail(
+                reply, 400, "invalid_request_error", ask->is_chat ? "messages" : "prompt",
+                "This model's maximum context length is %u tokens, and the prompt has %zu: shorten it, or start "
+                "the server with a larger -c",
+                n_ctx, prompts.n_ids[i]);
+            whit_api_set_code(reply, "context_length_exceeded");
             ok = false;
         }
         for (uint32_t k = 0; k < ask->n_each && ok; k++)
@@ -485,7 +527,7 @@ void whit_ask_close(whit_ask *ask)
         whit_job_close(ask->jobs[i]);
     }
     whit_chat_prompt_close(ask->prompt);
-    json_decref(ask->state.output), json_decref(ask->state.request), json_decref(ask->state.stop);
+    json_decref(ask->state.output), json_decref(ask->state.request);
     whit_buf_free(&ask->state.text);
     free(ask->body);
     for (uint32_t i = 0; i < WHIT_API_MOST_ANSWERS; i++) whit_buf_free(&ask->prompt_texts[i]);

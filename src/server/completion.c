@@ -39,6 +39,7 @@ static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
 {
     json_t *own = json_copy((json_t *)body), *most = json_object_get(body, "n_predict");
     const json_t *prompt = json_object_get(body, "prompt"), *n_probs = json_object_get(body, "n_probs");
+    const json_t *seed = json_object_get(body, "seed");
     whit_buf prefix = {0}, suffix = {0};
     bool ok = own != NULL;
     if (ok && infill) {
@@ -58,6 +59,7 @@ static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
     if (json_is_integer(n_probs) && json_integer_value(n_probs) > 0)
         json_object_set(own, "logprobs", (json_t *)n_probs);
     json_object_del(own, "n");
+    if (json_is_number(seed) && json_number_value(seed) < 0) json_object_del(own, "seed"); /* drawn */
     whit_buf_free(&prefix);
     whit_buf_free(&suffix);
     if (ok) return own;
@@ -76,16 +78,11 @@ static json_t *finished(const whit_ask *ask, json_t *own)
 {
     const whit_job *job = ask->jobs[0];
     const char *type = job->finish == WHIT_FINISH_END ? "eos" : job->finish == WHIT_FINISH_STOP ? "word" : "limit";
-    double prompt_ms = (double)(job->first_ns - job->started_ns) / 1e6;
-    double rest_ms = (double)(job->done_ns - job->first_ns) / 1e6;
-    json_t *rest = json_pack("{s:s, s:s, s:b, s:I, s:I, s:I}", "model", ask->api->name, "stop_type", type, "truncated",
-                             0, "tokens_predicted", (json_int_t)job->n_generated, "tokens_evaluated",
+    json_t *rest = json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:I}", "model", ask->api->name, "stop_type", type,
+                             "stopping_word", job->stopped_by ? job->stopped_by : "", "truncated", 0,
+                             "tokens_predicted", (json_int_t)job->n_generated, "tokens_evaluated",
                              (json_int_t)job->n_ids, "tokens_cached", (json_int_t)job->n_cached);
-    if (job->first_ns)
-        json_object_set_new(rest, "timings",
-                            json_pack("{s:I, s:f, s:I, s:f}", "prompt_n", (json_int_t)(job->n_ids - job->n_cached),
-                                      "prompt_ms", prompt_ms, "predicted_n", (json_int_t)job->n_generated,
-                                      "predicted_ms", rest_ms));
+    if (job->first_ns) json_object_set_new(rest, "timings", whit_ask_timings(ask));
     json_object_update(own, rest);
     json_decref(rest);
     return own;
@@ -95,8 +92,7 @@ static json_t *whole(whit_ask *ask, const json_t *choice)
 {
     const json_t *text = json_object_get(choice, "text");
     json_t *own = finished(ask, piece(json_string_value(text), json_string_length(text), true));
-    json_t *logprobs = json_object_get(choice, "logprobs");
-    if (logprobs && !json_is_null(logprobs)) json_object_set(own, "logprobs", logprobs);
+    if (ask->jobs[0]->logprobs) json_object_set_new(own, "completion_probabilities", whit_ask_logprobs(ask));
     return own;
 }
 

@@ -315,6 +315,8 @@ static bool take_output(whit_engine *e, slot *s)
     if (!whit_generation_finished(s->generation)) return false;
     e->counts.generate_ns += result.generate_ns;
     job->finish = result.finish;
+    bool by_own = result.finish == WHIT_FINISH_STOP && result.i_stop < job->n_own_stops;
+    job->stopped_by = by_own ? job->stops[result.i_stop] : NULL;
     return true;
 }
 

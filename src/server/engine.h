@@ -20,7 +20,7 @@ typedef struct whit_job {
     bool prompt_logprobs; /* of the prompt's tokens, too; nothing of it is taken from what is held */
     int32_t end_id;       /* one more that ends the answer; -1: none */
     char **stops;
-    size_t n_stops;
+    size_t n_stops, n_own_stops;        /* own: those that were asked for, which come first */
     whit_mount mounts[WHIT_MOUNTS_MAX]; /* adapters; their owner outlives the engine */
     size_t n_mounts;
     whit_grammar *grammar; /* with `state`, the engine's from submission on */
@@ -36,7 +36,8 @@ typedef struct whit_job {
     uint32_t n_generated, n_cached;
     bool started, finished;
     whit_finish finish;
-    whit_error error; /* status WHIT_OK: none */
+    const char *stopped_by; /* of `stops`, the one of its own that ended it; NULL: none did */
+    whit_error error;       /* status WHIT_OK: none */
     uint64_t queued_ns, started_ns, first_ns, last_ns, done_ns;
 
     atomic_int n_holders;

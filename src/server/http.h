@@ -24,10 +24,11 @@ typedef long whit_web_stream_fn(void *user, char *data, size_t room);
 
 typedef struct whit_web_reply {
     int status;
-    const char *type;       /* content type */
-    whit_buf body;          /* freed by the server */
-    const char *headers[8]; /* pairs; they outlive the reply */
+    const char *type;        /* content type */
+    whit_buf body;           /* freed by the server */
+    const char *headers[16]; /* pairs; they outlive the reply */
     size_t n_headers;
+    char id[48];                /* of the request; "": none */
     bool is_logged;             /* by whoever made it */
     whit_web_stream_fn *stream; /* in place of a body */
     void (*end_stream)(void *user);

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
@@ -139,6 +140,7 @@ static enum MHD_Result send_reply(const struct api *api, struct MHD_Connection *
     whit_buf_free(&reply->body);
     if (!response) return MHD_NO;
     if (reply->type) api->add_header(response, "Content-Type", reply->type);
+    if (reply->id[0]) api->add_header(response, "X-Request-Id", reply->id);
     for (size_t i = 0; i < reply->n_headers; i++)
         api->add_header(response, reply->headers[2 * i], reply->headers[2 * i + 1]);
     enum MHD_Result result = api->queue(connection, (unsigned)reply->status, response);
@@ -182,6 +184,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     whit_web_server *server = user;
     struct exchange *x = *own;
     (void)version;
+    if (!strcmp(method, "HEAD")) method = "GET"; /* the library leaves the body out */
     struct connection c = {&server->api, connection};
     if (!x) {
         enum MHD_Result result;

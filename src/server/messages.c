@@ -31,21 +31,6 @@ static bool refuse(whit_web_reply *reply, const char *what)
     return false;
 }
 
-/* {"error": {...}} as Anthropic has it. */
-static void translate_error(whit_web_reply *reply)
-{
-    if (reply->stream || reply->status < 400) return;
-    json_t *body = json_loadb(reply->body.data ? (const char *)reply->body.data : "", reply->body.size_bytes, 0, NULL);
-    json_t *error = json_object_get(body, "error"), *message = json_object_get(error, "message");
-    json_t *type = json_object_get(error, "type");
-    bool busy = reply->status == 503;
-    if (message)
-        whit_api_reply(reply,
-                       json_pack("{s:s, s:{s:o, s:O}}", "type", "error", "error", "type",
-                                 busy ? json_string("overloaded_error") : json_incref(type), "message", message));
-    json_decref(body);
-}
-
 /* The text of a content: a string, or text blocks. NULL: refused. */
 static json_t *content_text(const json_t *content, whit_web_reply *reply)
 {
@@ -192,7 +177,8 @@ static bool read_tools(const json_t *body, json_t *own, whit_web_reply *reply)
 /* As OpenAI has it; NULL: refused. */
 static json_t *translate(const json_t *body, bool counting, whit_web_reply *reply)
 {
-    static const char *const same[] = {"temperature", "top_p", "top_k", "stream", "seed", "grammar"};
+    static const char *const same[] = {"model", "temperature", "top_p",    "top_k", "stream",
+                                       "seed",  "grammar",     "adapters", "lora",  "program"};
     json_t *own = json_object(), *messages = json_array();
     const json_t *most = json_object_get(body, "max_tokens"), *stops = json_object_get(body, "stop_sequences");
     const char *thinking = json_string_value(json_object_get(json_object_get(body, "thinking"), "type"));
@@ -206,9 +192,14 @@ static json_t *translate(const json_t *body, bool counting, whit_web_reply *repl
     json_object_set_new(own, "messages", messages);
     if (most) json_object_set(own, "max_tokens", (json_t *)most);
     if (stops) json_object_set(own, "stop", (json_t *)stops);
-    if (thinking)
+    if (thinking && strcmp(thinking, "adaptive") != 0) /* which leaves it to the model */
         json_object_set_new(own, "chat_template_kwargs",
                             json_pack("{s:b}", "enable_thinking", !strcmp(thinking, "enabled")));
+    /* An answer whose beginning is there already is gone on with. */
+    const json_t *last = json_array_get(messages, json_array_size(messages) - 1);
+    const char *role = json_string_value(json_object_get(last, "role"));
+    if (ok && role && !strcmp(role, "assistant") && !json_object_get(last, "tool_calls"))
+        json_object_set_new(own, "continue_final_message", json_true());
     if (ok) return own;
     json_decref(own);
     return NULL;
@@ -216,21 +207,17 @@ static json_t *translate(const json_t *body, bool counting, whit_web_reply *repl
 
 /* ---- replies ------------------------------------------------------------------------------------- */
 
-static const char by_stop_string[] = "stop_sequence";
-
 static const char *stop_reason(const whit_ask *ask, bool calls)
 {
     const whit_job *job = ask->jobs[0];
     if (job->finish != WHIT_FINISH_END && job->finish != WHIT_FINISH_STOP) return "max_tokens";
     if (calls) return "tool_use";
-    if (job->finish == WHIT_FINISH_STOP && ask->state.stop) return by_stop_string;
-    return "end_turn";
+    return job->stopped_by ? "stop_sequence" : "end_turn";
 }
 
-/* Which of several stop strings it was is not known. */
 static json_t *stop_text(const whit_ask *ask, const char *reason)
 {
-    return reason == by_stop_string && json_is_string(ask->state.stop) ? json_incref(ask->state.stop) : json_null();
+    return !strcmp(reason, "stop_sequence") ? json_string(ask->jobs[0]->stopped_by) : json_null();
 }
 
 static json_t *usage(const whit_ask *ask)
@@ -375,16 +362,12 @@ bool whit_messages_route(whit_api *api, const whit_web_request *request, const c
     } else if (own) {
         whit_ask *ask = whit_ask_open_body(api, own, request->fd, key, true, reply);
         if (ask) {
-            json_t *stops = json_object_get(body, "stop_sequences");
             ask->dialect = &dialect;
             ask->path = "messages";
             snprintf(ask->id, sizeof ask->id, "msg_%016llx", ask->number);
-            if (json_array_size(stops) == 1) ask->state.stop = json_incref(json_array_get(stops, 0));
-            if (json_array_size(stops) > 1) ask->state.stop = json_null();
             whit_ask_reply(ask, reply);
         }
     }
-    translate_error(reply);
     json_decref(own);
     json_decref(body);
     return true;

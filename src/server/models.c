@@ -241,6 +241,7 @@ whit_api *whit_models_acquire(whit_site *site, const char *name, whit_web_reply 
     if (!entry) {
         whit_api_fail(reply, 404, "invalid_request_error", "model",
                       "there is no model %.100s; GET /v1/models lists them", name);
+        whit_api_set_code(reply, "model_not_found");
         return NULL;
     }
     pthread_mutex_lock(&models->lock);

@@ -68,16 +68,6 @@ json_t *whit_ollama_line(const whit_ask *ask, const char *text, size_t n_text, c
     return line;
 }
 
-/* {"error": {"message": ...}} into {"error": "..."}. */
-static void plain_error(whit_web_reply *reply)
-{
-    if (reply->stream || reply->status < 400) return;
-    json_t *body = json_loadb(reply->body.data ? (const char *)reply->body.data : "", reply->body.size_bytes, 0, NULL);
-    json_t *message = json_object_get(json_object_get(body, "error"), "message");
-    if (message) whit_api_reply(reply, json_pack("{s:O}", "error", message));
-    json_decref(body);
-}
-
 /* ---- requests ---------------------------------------------------------------------------------- */
 
 static bool refuse(whit_web_reply *reply, const char *what)
@@ -118,6 +108,7 @@ static json_t *read_settings(const json_t *body, whit_web_reply *reply)
         "temperature",      "top_p",       "top_k", "min_p",         "typical_p",         "repeat_penalty",
         "presence_penalty", "seed",        "stop",  "repeat_last_n", "frequency_penalty", "mirostat",
         "mirostat_tau",     "mirostat_eta"};
+    static const char *const ours[] = {"model", "adapters", "program"};
     const json_t *options = json_object_get(body, "options"), *format = json_object_get(body, "format");
     json_t *own = json_object();
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
@@ -139,8 +130,15 @@ static json_t *read_settings(const json_t *body, whit_web_reply *reply)
         return NULL;
     }
     json_t *think = json_object_get(body, "think"), *stream = json_object_get(body, "stream");
-    if (json_is_boolean(think))
-        json_object_set_new(own, "chat_template_kwargs", json_pack("{s:O}", "enable_thinking", think));
+    bool level = json_string_length(think) > 0; /* low, medium, high */
+    if (json_is_boolean(think) || level)
+        json_object_set_new(own, "chat_template_kwargs",
+                            json_pack("{s:b}", "enable_thinking", level || json_is_true(think)));
+    if (level) json_object_set(own, "reasoning_effort", think);
+    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++) {
+        json_t *value = json_object_get(body, ours[i]);
+        if (value) json_object_set(own, ours[i], value);
+    }
     json_object_set_new(own, "stream", json_boolean(!json_is_false(stream)));
     return own;
 }
@@ -149,7 +147,9 @@ static void generate(whit_api *api, json_t *body, bool chat, int fd, uint64_t ke
 {
     json_t *prompt = json_object_get(body, "prompt"), *messages = json_object_get(body, "messages");
     json_t *system = json_object_get(body, "system"), *own = NULL;
-    bool raw = !chat && (json_is_true(json_object_get(body, "raw")) || !api->chat);
+    json_t *suffix = json_object_get(body, "suffix");
+    bool infill = !chat && json_string_length(suffix) > 0;
+    bool raw = !chat && (json_is_true(json_object_get(body, "raw")) || infill || !api->chat);
     if (chat ? json_is_array(messages) && !json_array_size(messages) : !json_string_length(prompt)) {
         json_t *line = json_pack("{s:s, s:o, s:b, s:s}", "model", api->name, "created_at", now_text(), "done", 1,
                                  "done_reason", "load");
@@ -160,13 +160,14 @@ static void generate(whit_api *api, json_t *body, bool chat, int fd, uint64_t ke
         whit_api_reply(reply, line);
         return;
     }
-    if (json_array_size(json_object_get(body, "images")) || json_string_length(json_object_get(body, "suffix"))) {
-        refuse(reply, "images and suffix are not served");
+    if (json_array_size(json_object_get(body, "images"))) {
+        refuse(reply, "the model sees no images");
         return;
     }
     if ((chat && !read_messages(messages, reply)) || !(own = read_settings(body, reply))) return;
     if (raw) {
         json_object_set(own, "prompt", prompt);
+        if (infill) json_object_set(own, "suffix", suffix);
     } else if (chat) {
         json_t *tools = json_object_get(body, "tools");
         if (messages) json_object_set(own, "messages", messages);
@@ -187,12 +188,14 @@ static void generate(whit_api *api, json_t *body, bool chat, int fd, uint64_t ke
     whit_ask_reply(ask, reply);
 }
 
-static void embed(whit_api *api, const json_t *body, int fd, whit_web_reply *reply)
+/* `older`: /api/embeddings, of one text. */
+static void embed(whit_api *api, const json_t *body, bool older, int fd, whit_web_reply *reply)
 {
     uint64_t begun_ns = whit_now_ns();
     size_t width = whit_model_embedding_size(api->model), n, n_tokens;
     float *values;
-    if (!whit_api_embed(api, json_object_get(body, "input"), fd, &values, &n, &n_tokens, reply)) return;
+    json_t *input = json_object_get(body, older ? "prompt" : "input");
+    if (!whit_api_embed(api, input, fd, &values, &n, &n_tokens, reply)) return;
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++) {
         json_t *one = json_array();
@@ -200,6 +203,11 @@ static void embed(whit_api *api, const json_t *body, int fd, whit_web_reply *rep
         json_array_append_new(list, one);
     }
     free(values);
+    if (older) {
+        whit_api_reply(reply, json_pack("{s:O}", "embedding", json_array_get(list, 0)));
+        json_decref(list);
+        return;
+    }
     whit_api_reply(reply,
                    json_pack("{s:s, s:o, s:I, s:I, s:I}", "model", api->name, "embeddings", list, "total_duration",
                              (json_int_t)(whit_now_ns() - begun_ns), "load_duration", (json_int_t)0,
@@ -278,7 +286,8 @@ bool whit_ollama_route(whit_api *api, const whit_web_request *request, uint64_t 
     if (strncmp(request->path, "/api/", 5) != 0) return false;
     const char *path = request->path + 5;
     bool chat = !strcmp(path, "chat"), text = chat || !strcmp(path, "generate");
-    bool known_post = post && (text || !strcmp(path, "embed") || !strcmp(path, "show"));
+    bool older = !strcmp(path, "embeddings"), embeds = older || !strcmp(path, "embed");
+    bool known_post = post && (text || embeds || !strcmp(path, "show"));
     json_t *body = NULL;
     if (get && !strcmp(path, "version")) {
         whit_api_reply(reply, json_pack("{s:s}", "version", whit_version()));
@@ -296,14 +305,13 @@ bool whit_ollama_route(whit_api *api, const whit_web_request *request, uint64_t 
             whit_api_fail(reply, 503, "server_error", NULL, "the server is ending");
         else if (body && text)
             generate(api, body, chat, request->fd, key, reply);
-        else if (body && !strcmp(path, "embed"))
-            embed(api, body, request->fd, reply);
+        else if (body && embeds)
+            embed(api, body, older, request->fd, reply);
         else if (body)
             show(api, reply);
     } else {
         return false;
     }
-    plain_error(reply);
     json_decref(body);
     return true;
 }

@@ -25,9 +25,7 @@ static json_t *text_or_null(const char *text, size_t n)
     return own ? own : json_null();
 }
 
-/* What a token adds to a text; *whole: all of its bytes are characters. Behind another token, since tokenizers
- * drop a space at a text's beginning. */
-static json_t *token_text(const whit_api *api, int32_t id, bool *whole)
+json_t *whit_api_token_text(const whit_api *api, int32_t id, bool *whole)
 {
     static const char unknown[] = "\xEF\xBF\xBD";
     whit_detokenizer *d;
@@ -49,7 +47,7 @@ static json_t *token_text(const whit_api *api, int32_t id, bool *whole)
 static json_t *logprob_entry(const whit_api *api, whit_logprob entry)
 {
     bool whole;
-    json_t *text = token_text(api, entry.id, &whole), *bytes = whole ? json_array() : json_null();
+    json_t *text = whit_api_token_text(api, entry.id, &whole), *bytes = whole ? json_array() : json_null();
     const char *data = json_string_value(text);
     for (size_t i = 0; whole && i < json_string_length(text); i++)
         json_array_append_new(bytes, json_integer((uint8_t)data[i]));
@@ -105,7 +103,7 @@ static const whit_buf *prompt_text(const whit_ask *ask, uint32_t i)
 static void log_first(struct logged *to, const whit_ask *ask, uint32_t i)
 {
     bool whole;
-    json_t *text = token_text(ask->api, ask->jobs[i]->ids[0], &whole);
+    json_t *text = whit_api_token_text(ask->api, ask->jobs[i]->ids[0], &whole);
     const whit_buf *prompt = prompt_text(ask, i);
     size_t n = json_string_length(text);
     bool in_text = n <= prompt->size_bytes && n && !memcmp(prompt->data, json_string_value(text), n);
@@ -142,7 +140,8 @@ static json_t *logprobs_json(const whit_ask *ask, const whit_logprob *entries, u
     return logged_close(&logged, ask->is_chat);
 }
 
-static json_t *all_logprobs(const whit_ask *ask, uint32_t i_job)
+/* Of a job, as a chat has them or as completions do. */
+static json_t *all_logprobs(const whit_ask *ask, uint32_t i_job, bool as_chat)
 {
     const whit_job *job = ask->jobs[i_job];
     size_t entry = 1 + job->n_top, n = job->logprobs_of.size_bytes / (entry * sizeof(whit_logprob));
@@ -156,7 +155,7 @@ static json_t *all_logprobs(const whit_ask *ask, uint32_t i_job)
         logged.n_chars = chars_before(ask, i_job);
     for (size_t i = 0; i < n_prompt; i++) log_token(&logged, ask, of_prompt + i * entry, job->n_top);
     for (size_t i = 0; i < n; i++) log_token(&logged, ask, of_answer + i * entry, job->n_top);
-    return logged_close(&logged, ask->is_chat);
+    return logged_close(&logged, as_chat);
 }
 
 static json_t *usage_json(const whit_ask *ask)
@@ -176,6 +175,26 @@ static json_t *envelope(const whit_ask *ask, bool chunk)
     const char *object = ask->is_chat ? chunk ? "chat.completion.chunk" : "chat.completion" : "text_completion";
     return json_pack("{s:s, s:s, s:I, s:s, s:s}", "id", ask->id, "object", object, "created", (json_int_t)ask->created,
                      "model", ask->api->name, "system_fingerprint", whit_version());
+}
+
+json_t *whit_ask_logprobs(const whit_ask *ask)
+{
+    json_t *own = all_logprobs(ask, 0, true), *list = json_incref(json_object_get(own, "content"));
+    json_decref(own);
+    return list;
+}
+
+json_t *whit_ask_timings(const whit_ask *ask)
+{
+    const whit_job *job = ask->jobs[0];
+    double prompt_ms = (double)(job->first_ns - job->started_ns) / 1e6;
+    double rest_ms = (double)(job->done_ns - job->first_ns) / 1e6;
+    double n_prompt = (double)(job->n_ids - job->n_cached),
+           n_rest = job->n_generated - 1.0; /* the first came at once */
+    return json_pack("{s:I, s:I, s:f, s:f, s:I, s:f, s:f}", "cache_n", (json_int_t)job->n_cached, "prompt_n",
+                     (json_int_t)n_prompt, "prompt_ms", prompt_ms, "prompt_per_second",
+                     prompt_ms > 0 ? n_prompt / prompt_ms * 1e3 : 0, "predicted_n", (json_int_t)job->n_generated,
+                     "predicted_ms", rest_ms, "predicted_per_second", rest_ms > 0 ? n_rest / rest_ms * 1e3 : 0);
 }
 
 /* ---- whole ------------------------------------------------------------------------------------- */
@@ -233,7 +252,7 @@ static json_t *choice_of(const whit_ask *ask, uint32_t i, whit_error *error)
         json_object_set_new(choice, "text", text_or_null((const char *)text.data, text.size_bytes));
         whit_buf_free(&text);
     }
-    json_object_set_new(choice, "logprobs", job->logprobs ? all_logprobs(ask, i) : json_null());
+    json_object_set_new(choice, "logprobs", job->logprobs ? all_logprobs(ask, i, ask->is_chat) : json_null());
     json_object_set_new(choice, "finish_reason", json_string(finish_name(job, calls)));
     return choice;
 }
@@ -271,13 +290,9 @@ static void reply_whole(whit_ask *ask, whit_web_reply *reply)
         json_decref(body);
         return;
     }
-    const whit_job *job = ask->jobs[0];
-    double prompt_ms = (double)(job->first_ns - job->started_ns) / 1e6;
-    double rest_ms = (double)(job->done_ns - job->first_ns) / 1e6;
     json_object_set_new(body, "choices", choices);
     json_object_set_new(body, "usage", usage_json(ask));
-    if (job->first_ns)
-        json_object_set_new(body, "timings", json_pack("{s:f, s:f}", "prompt_ms", prompt_ms, "predicted_ms", rest_ms));
+    if (ask->jobs[0]->first_ns) json_object_set_new(body, "timings", whit_ask_timings(ask));
     whit_api_reply(reply, body);
 }
 
@@ -619,6 +634,7 @@ static void start_stream(whit_ask *ask, whit_web_reply *reply)
 void whit_ask_reply(whit_ask *ask, whit_web_reply *reply)
 {
     reply->is_logged = true;
+    snprintf(reply->id, sizeof reply->id, "%s", ask->id);
     if (ask->stream && wait_for_start(ask)) {
         start_stream(ask, reply);
         return;

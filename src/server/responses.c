@@ -150,7 +150,8 @@ static bool read_format(const json_t *body, json_t *own)
 
 static json_t *translate(const json_t *body, whit_web_reply *reply)
 {
-    static const char *const same[] = {"temperature", "top_p", "stream", "seed", "grammar", "parallel_tool_calls"};
+    static const char *const same[] = {"model",   "temperature",         "top_p",    "stream", "seed",
+                                       "grammar", "parallel_tool_calls", "adapters", "lora",   "program"};
     json_t *own = json_object(), *messages = json_array();
     const json_t *most = json_object_get(body, "max_output_tokens"),
                  *before = json_object_get(body, "previous_response_id");
@@ -196,20 +197,21 @@ static json_t *response(const whit_ask *ask, json_t *output)
 {
     const whit_job *job = ask->jobs[0];
     bool cut = output && job->finish != WHIT_FINISH_END && job->finish != WHIT_FINISH_STOP;
-    json_t *own = json_pack("{s:s, s:s, s:I, s:s, s:o, s:n, s:s, s:o, s:b, s:b}", "id", ask->id, "object", "response",
-                            "created_at", (json_int_t)ask->created, "status",
-                            !output   ? "in_progress"
-                                : cut ? "incomplete"
-                                      : "completed",
-                            "incomplete_details", cut ? json_pack("{s:s}", "reason", "max_output_tokens") : json_null(),
-                            "error", "model", ask->api->name, "output", output ? json_incref(output) : json_array(),
-                            "parallel_tool_calls", 1, "store", 0);
+    json_t *own =
+        json_pack("{s:s, s:s, s:I, s:s, s:o, s:n, s:s, s:o, s:b}", "id", ask->id, "object", "response", "created_at",
+                  (json_int_t)ask->created, "status",
+                  !output   ? "in_progress"
+                      : cut ? "incomplete"
+                            : "completed",
+                  "incomplete_details", cut ? json_pack("{s:s}", "reason", "max_output_tokens") : json_null(), "error",
+                  "model", ask->api->name, "output", output ? json_incref(output) : json_array(), "store", 0);
     const struct {
         const char *name;
         json_t *otherwise;
     } fields[] = {{"instructions", json_null()}, {"max_output_tokens", json_null()},
                   {"metadata", json_object()},   {"temperature", json_null()},
                   {"top_p", json_null()},        {"tool_choice", json_string("auto")},
+                  {"user", json_null()},         {"parallel_tool_calls", json_true()},
                   {"tools", json_array()},       {"text", json_pack("{s:{s:s}}", "format", "type", "text")},
                   {"reasoning", json_null()}};
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)

@@ -180,7 +180,7 @@ await test("openai: errors are the client's own classes", async () => {
     check(bad instanceof OpenAI.BadRequestError && bad.param === "messages" && bad.type === "invalid_request_error", bad);
     const long = "word ".repeat(20000);
     const over = await fails(400, openai.completions.create({ model: "tales", prompt: long, max_tokens: 1 }), "too long");
-    check(/the prompt has \d+ tokens, the context \d+/.test(over.message), over.message);
+    check(/maximum context length is \d+ tokens, and the prompt has \d+/.test(over.message), over.message);
     check((await fails(404, openai.chat.completions.create({ model: "nobody", messages: user }), "no such model"))
         instanceof OpenAI.NotFoundError, "404");
     const schema = { type: "object", properties: { a: { not: {} } } };

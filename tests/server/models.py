@@ -132,6 +132,10 @@ def test_adapters():
     server = Server("-m", "two=two.gguf", "-m", "one=one.ndf", "--adapter", "verse=verse.ndf", "-c", "256")
     check(server.text(model="verse") == verse == server.text(model="verse:latest"), "not the adapter's model")
     check(server.text(model="one") == plain != verse, "the model alone")
+    asked = {"prompt": "the land", "raw": True, "stream": False, "options": {"num_predict": 24, "temperature": 0}}
+    for fields, text in (({"model": "verse"}, verse), ({"model": "one"}, plain),
+                         ({"model": "one", "adapters": {"verse": 1}}, verse)):
+        check(server.post("/api/generate", {**asked, **fields})["response"] == text, "Ollama's clients", fields)
     server.post("/v1/completions", {"model": "two", "prompt": "a", "max_tokens": 1, "adapters": {"verse": 1}}, 400)
     server.end()
 

@@ -513,6 +513,10 @@ def test_ollama():
                        ("chat", {"messages": [{"role": "assistant", "tool_calls": [3, {"function": 4}]}]})):
         check(isinstance(post("/api/" + path, body, 400).get("error"), str), path, body)
     check(ask("POST", "/api/pull", "{}")[0] == 404, "/api/pull")
+    older = post("/api/embeddings", {"prompt": "a cat"})["embedding"]
+    check(older == embedded["embeddings"][0], "/api/embeddings gives another vector")
+    check(post("/api/generate", {"prompt": "a", "suffix": "b", "stream": False}, 400)["error"].count("fill"), "a suffix")
+    post("/api/chat", {"messages": messages, "think": "high", "stream": False, "options": options})
 
 
 def test_page():
@@ -534,7 +538,7 @@ def test_page():
 
 def test_refusals():
     long = post("/v1/completions", {"prompt": "word " * 3000}, 400)
-    check(re.search(r"has \d+ tokens, the context 512", long["error"]["message"]), long)
+    check(re.search(r"maximum context length is 512 tokens, and the prompt has \d+", long["error"]["message"]), long)
     bad = {"type": "json_schema", "json_schema": {"schema": {"properties": {"a": {"not": {}}}}}}
     message = {"messages": [{"role": "user", "content": "x"}]}
     check("#/properties/a/not" in post("/v1/chat/completions", {**message, "response_format": bad}, 400)
@@ -618,8 +622,11 @@ def test_fields():
     check(len(set(texts)) == 1, "a seed of 42.0 is not 42", texts)
     page = {"Sec-Fetch-Site": "cross-site", "Origin": "https://elsewhere.invalid"}
     check(ask("POST", "/v1/completions", json.dumps(prompt), page)[0] == 403, "a page of another site may ask")
-    check(ask("POST", "/v1/completions", json.dumps(prompt), {**page, "Sec-Fetch-Site": "same-origin"})[0] == 200,
-          "the own page may not ask")
+    check(ask("POST", "/v1/completions", json.dumps(prompt), {**page, "Sec-Fetch-Site": "same-origin"})[0] == 403,
+          "a name that leads here makes a page of another site the own one")
+    for own in ("http://127.0.0.1:%d" % port, "http://localhost:3000", "http://[::1]:8080", "app://notes.md"):
+        check(ask("POST", "/v1/completions", json.dumps(prompt), {"Sec-Fetch-Site": "same-origin", "Origin": own})[0] == 200,
+              "the own page may not ask", own)
 
 
 def test_native():
@@ -636,8 +643,16 @@ def test_native():
     check(pieces[-1]["tokens_predicted"] == 12, pieces[-1])
     word = post("/completion", {**asked, "stop": [text[6:9]]})
     check(word["stop_type"] == "word" and word["content"] == text[:6], word)
-    probs = post("/completion", {**asked, "n_probs": 2, "n_predict": 3})["logprobs"]
-    check(all(len(top) == 2 for top in probs["top_logprobs"]), probs)
+    check(word["stopping_word"] == text[6:9] and whole["stopping_word"] == "", word)
+    probs = post("/completion", {**asked, "n_probs": 2, "n_predict": 3})["completion_probabilities"]
+    check(len(probs) == 3 and all(len(one["top_logprobs"]) == 2 and one["logprob"] <= 0 for one in probs), probs)
+    check(whole["timings"]["predicted_n"] == 12 and whole["timings"]["predicted_per_second"] > 0, whole)
+    drawn = {post("/completion", {"prompt": "The", "n_predict": 20, "temperature": 2, "seed": -1})["content"] for _ in range(8)}
+    check(len(drawn) > 1, "seed -1 is a seed", drawn)
+    pieces = post("/tokenize", {"content": "Once upon a time", "with_pieces": True})["tokens"]
+    check("".join(piece["piece"] for piece in pieces).strip() == "Once upon a time", pieces)
+    about = json.loads(ask("GET", "/props")[1])
+    check(about["default_generation_settings"]["n_ctx"] == 512 and about["modalities"]["vision"] is False, about)
     post("/completion", {**asked, "prompt": ["a", "b"]}, 400)
     refused = post("/infill", {"input_prefix": "a", "input_suffix": "b"}, 400)["error"]["message"]
     check("fill" in refused, "what the model cannot do is not said", refused)

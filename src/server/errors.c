@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ * Replies of JSON, and errors as each vendor's clients read them. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/api.h"
+
+void whit_api_reply(whit_web_reply *reply, json_t *body)
+{
+    char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+    json_decref(body);
+    whit_buf_free(&reply->body);
+    reply->body = (whit_buf){0};
+    if (!text || !whit_buf_append_str(&reply->body, text)) reply->status = 500;
+    if (reply->status == 0) reply->status = 200;
+    reply->type = "application/json";
+    free(text);
+}
+
+void whit_api_fail(whit_web_reply *reply, int status, const char *type, const char *param, const char *format, ...)
+{
+    char message[600];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    reply->status = status;
+    json_t *text = json_string(message);
+    whit_api_reply(reply,
+                   json_pack("{s:{s:o, s:s, s:o, s:n}}", "error", "message",
+                             text ? text : json_string("the request could not be understood"), "type", type, "param",
+                             param ? json_string(param) : json_null(), "code"));
+}
+
+void whit_api_fail_error(whit_web_reply *reply, const whit_error *error)
+{
+    bool theirs = error->status == WHIT_ERROR_ARGUMENT || error->status == WHIT_ERROR_LIMIT ||
+        error->status == WHIT_ERROR_UNSUPPORTED || error->status == WHIT_ERROR_FORMAT;
+    whit_api_fail(reply, theirs ? 400 : 500, theirs ? "invalid_request_error" : "server_error", NULL, "%s",
+                  error->message);
+}
+
+/* What whit_api_fail wrote; NULL: the reply is none of its. */
+static json_t *written_error(const whit_web_reply *reply)
+{
+    if (reply->stream || reply->status < 400) return NULL;
+    json_t *body = json_loadb(reply->body.data ? (const char *)reply->body.data : "", reply->body.size_bytes, 0, NULL);
+    if (json_is_object(json_object_get(body, "error"))) return body;
+    json_decref(body);
+    return NULL;
+}
+
+void whit_api_set_code(whit_web_reply *reply, const char *code)
+{
+    json_t *body = written_error(reply);
+    if (!body) return;
+    json_object_set_new(json_object_get(body, "error"), "code", json_string(code));
+    whit_api_reply(reply, body);
+}
+
+static const char *anthropic_type(const whit_web_reply *reply, const json_t *error)
+{
+    const char *type = json_string_value(json_object_get(error, "type"));
+    if (reply->status == 503) return "overloaded_error";
+    if (reply->status == 413) return "request_too_large";
+    if (reply->status == 404) return "not_found_error";
+    return reply->status >= 500 || !type ? "api_error" : type;
+}
+
+void whit_api_translate_error(const char *path, whit_web_reply *reply)
+{
+    bool ollama = !strncmp(path, "/api/", 5);
+    if (!strncmp(path, "/v1/", 4)) path += 3;
+    bool anthropic = !strcmp(path, "/messages") || !strcmp(path, "/messages/count_tokens");
+    json_t *body = ollama || anthropic ? written_error(reply) : NULL, *error = json_object_get(body, "error");
+    json_t *message = json_object_get(error, "message");
+    if (message && ollama)
+        whit_api_reply(reply, json_pack("{s:O}", "error", message));
+    else if (message)
+        whit_api_reply(reply,
+                       json_pack("{s:s, s:{s:s, s:O}, s:s}", "type", "error", "error", "type",
+                                 anthropic_type(reply, error), "message", message, "request_id", reply->id));
+    json_decref(body);
+}

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: MIT
+"""What people's clients do by habit, and what each finds then: its own form of error, its own names, its own HTTP."""
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import urllib.parse
+
+import client
+from client import Server, check
+
+TEMPLATE = r"""{%- for m in messages %}{{- '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{%- endfor %}
+{%- if mood %}{{- '[' + mood + ']' }}{%- endif %}{%- if reasoning_effort %}{{- '(' + reasoning_effort + ')' }}{%- endif %}
+{%- if tools %}{{- tools | tojson }}{%- endif %}{%- if enable_thinking is defined %}{{- enable_thinking }}{%- endif %}
+{%- if add_generation_prompt %}{{- '<|im_start|>assistant\n' }}{%- endif %}"""
+HI = [{"role": "user", "content": "hi"}]
+CHAT, ALLOWED = "/v1/chat/completions", "https://chat.example.org"
+
+
+def ask(server, method, path, body=None, headers=None):
+    """(status, headers, body)"""
+    connection = client.http.client.HTTPConnection("127.0.0.1", server.port, timeout=300)
+    connection.request(method, path, body if body is None else json.dumps(body), headers or {})
+    reply = connection.getresponse()
+    got = reply.status, reply.headers, reply.read()
+    connection.close()
+    return got
+
+
+def test_lists(server):
+    for path in ("/", "/health", "/v1/models", "/metrics"):
+        status, headers, body = ask(server, "HEAD", path)
+        whole = ask(server, "GET", path)
+        check(status == 200 and not body and headers["Content-Type"] == whole[1]["Content-Type"], path, status, body)
+    check(ask(server, "HEAD", "/nowhere")[0] == 404, "HEAD of nothing")
+    for model in server.get("/v1/models")["data"]:
+        one = server.get("/v1/models/" + urllib.parse.quote(model["id"], safe=""))
+        check(one == model, model, one)
+    status, text = server.ask("GET", "/v1/models/..%2f..%2fetc%2fpasswd")
+    check(status == 404 and json.loads(text)["error"]["code"] == "model_not_found", status, text)
+
+
+def test_errors(server):
+    """An unknown model, as each vendor's client reads it."""
+    wanted = {"model": "nobody", "messages": HI, "max_tokens": 4, "input": "a"}
+    for path in (CHAT, "/v1/completions", "/v1/embeddings", "/v1/responses"):
+        error = server.post(path, wanted, 404)["error"]
+        check(error["code"] == "model_not_found" and error["param"] == "model" and "nobody" in error["message"], error)
+    for path in ("/api/chat", "/api/generate", "/api/embed", "/api/show", "/api/nothing"):
+        check(isinstance(server.post(path, wanted, 404)["error"], str), path)
+    for path in ("/v1/messages", "/v1/messages/count_tokens"):
+        got = server.post(path, wanted, 404)
+        check(got["type"] == "error" and got["error"]["type"] == "not_found_error" and got["request_id"], got)
+    long = {"model": "tales", "messages": [{"role": "user", "content": "a cat " * 2000}], "max_tokens": 4}
+    error = server.post(CHAT, long, 400)["error"]
+    check(error["code"] == "context_length_exceeded" and "maximum context length is 512 tokens" in error["message"], error)
+    check(server.post("/v1/messages", long, 400)["error"]["type"] == "invalid_request_error", "too long a message")
+
+
+def test_ids(server):
+    ids = set()
+    for path in (CHAT, "/v1/messages", "/v1/responses"):
+        status, headers, text = ask(server, "POST", path, {"messages": HI, "input": "hi", "max_tokens": 4})
+        check(status == 200 and headers["X-Request-Id"] == json.loads(text)["id"], path, headers, text)
+        ids.add(headers["X-Request-Id"])
+    stream = ask(server, "POST", CHAT, {"messages": HI, "max_tokens": 4, "stream": True})
+    check(json.loads(stream[2].split(b"\n")[0][6:])["id"] == stream[1]["X-Request-Id"], stream)
+    ids.update(ask(server, "GET", "/health")[1]["X-Request-Id"] for _ in range(3))
+    check(len(ids) == 6 and all(ids), "not an id for each request", ids)
+
+
+def test_answers(server):
+    """No bound, written as -1; the stop sequence that it was; an answer that was begun."""
+    free = server.post(CHAT, {"messages": HI, "seed": 1, "temperature": 0})
+    check(server.post(CHAT, {"messages": HI, "seed": 1, "temperature": 0, "max_tokens": -1})["choices"] == free["choices"],
+          "max_tokens -1")
+    server.post(CHAT, {"messages": HI, "max_tokens": -2}, 400)
+    text = free["choices"][0]["message"]["content"]
+    body = {"messages": HI, "max_tokens": 60, "temperature": 0}
+    check(server.post("/v1/messages", body)["stop_reason"] == "end_turn", body)
+    for stops in (["nowhere", text[4:7]], [text[4:7], "nowhere"], ["", "nowhere", text[3:9], text[4:7]]):
+        first = min((s for s in stops if s and s in text), key=text.index)
+        got = server.post("/v1/messages", {**body, "stop_sequences": stops})
+        check((got["stop_reason"], got["stop_sequence"]) == ("stop_sequence", first), stops, got)
+        check("".join(b["text"] for b in got["content"]) == text[:text.index(first)], text, got)
+        events = server.ask("POST", "/v1/messages", {**body, "stop_sequences": stops, "stream": True})[1].decode()
+        delta = json.loads(re.search(r"data: (.*\"message_delta\".*)", events).group(1))["delta"]
+        check((delta["stop_reason"], delta["stop_sequence"]) == ("stop_sequence", first), stops, delta)
+    got = server.post("/v1/messages", {**body, "stop_sequences": ["nowhere"]})
+    check((got["stop_reason"], got["stop_sequence"]) == ("end_turn", None), got)
+    # Any beginning of the greedy answer goes on as the answer itself.
+    for n in (2, 5, len(text) // 2):
+        begun = HI + [{"role": "assistant", "content": text[:n].rstrip()}]
+        got = server.post("/v1/messages", {**body, "messages": begun})
+        check("".join(b["text"] for b in got["content"]).split() and got["usage"]["input_tokens"] +
+              got["usage"]["cache_read_input_tokens"] < len(server.post("/tokenize", {"content": server.post(
+                  "/apply-template", {"messages": begun})["prompt"]})["tokens"]) + 1, n, got)
+    for kind in ("enabled", "adaptive", "disabled"):
+        server.post("/v1/messages", {**body, "thinking": {"type": kind, "budget_tokens": 1024}})
+    several = {"messages": HI, "n": 3, "seed": 5, "max_tokens": 30, "temperature": 1.2, "stop": ["!", "the"]}
+    whole = server.post(CHAT, several)["choices"]
+    parts = [""] * 3
+    for line in server.ask("POST", CHAT, {**several, "stream": True})[1].decode().split("\n\n"):
+        for choice in json.loads(line[6:])["choices"] if line.startswith("data: {") else []:
+            parts[choice["index"]] += choice["delta"].get("content", "")
+    check(parts == [choice["message"]["content"] for choice in whole], parts, whole)
+
+
+def test_template(server):
+    """What a chat request tells its template."""
+    def prompt(**fields):
+        return server.post("/apply-template", {"model": "tools", "messages": HI, **fields})["prompt"]
+    plain = prompt()
+    check(plain == "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n", plain)
+    check("[glad]" in prompt(chat_template_kwargs={"mood": "glad"}), "a variable of the template")
+    check("(low)" in prompt(reasoning_effort="low"), "reasoning_effort")
+    check("False" in prompt(reasoning_effort="none") and "True" in prompt(chat_template_kwargs={"enable_thinking": True}),
+          "thinking")
+    tool = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+    check('"weather"' in prompt(tools=[tool]), "tools in /apply-template")
+    begun = HI + [{"role": "assistant", "content": "Well"}]
+    check(prompt(messages=begun, continue_final_message=True).endswith("<|im_start|>assistant\nWell"), "a beginning")
+    check(prompt(add_generation_prompt=False).endswith("hi<|im_end|>\n"), "add_generation_prompt")
+    server.post("/apply-template", {"model": "tools", "messages": HI, "chat_template_kwargs": 5}, 400)
+    counted = server.post("/v1/messages/count_tokens", {"model": "tools", "messages": begun})["input_tokens"]
+    check(counted == len(server.post("/tokenize", {"model": "tools", "content": prompt(
+        messages=begun, continue_final_message=True)})["tokens"]), "count_tokens of an answer that was begun", counted)
+
+
+def test_origins():
+    """A browser's own question (preflight), and pages that may not ask."""
+    server = Server("-c", "512", "--cors", ALLOWED)
+    wanted = "authorization,content-type,x-stainless-lang,anthropic-version,x-whit-prefix"
+    status, headers, _ = ask(server, "OPTIONS", CHAT, headers={
+        "Origin": ALLOWED, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": wanted})
+    check(status == 204 and headers["Access-Control-Allow-Origin"] == ALLOWED, status, headers)
+    check(headers["Access-Control-Allow-Headers"] == wanted and "POST" in headers["Access-Control-Allow-Methods"], headers)
+    body = {"messages": HI, "max_tokens": 2}
+    status, headers, _ = ask(server, "POST", CHAT, body, {"Origin": ALLOWED, "Sec-Fetch-Site": "cross-site"})
+    check(status == 200 and headers["Access-Control-Allow-Origin"] == ALLOWED, status, headers)
+    check("X-Request-Id" in headers["Access-Control-Expose-Headers"], headers)
+    check(ask(server, "POST", CHAT, body, {"Origin": "http://elsewhere.example:8080"})[0] == 403, "a name made to lead here")
+    server.end()
+    with open("keys", "w", encoding="ascii") as keys:
+        keys.write("secret\n")
+    server = Server("-c", "512", "--api-key-file", "keys")
+    for path, form in ((CHAT, "code"), ("/api/chat", None), ("/v1/messages", "type")):
+        status, headers, text = ask(server, "POST", path, body)
+        error = json.loads(text)["error"]
+        check(status == 401 and headers["WWW-Authenticate"] == "Bearer", path, status, headers)
+        check(isinstance(error, str) if form is None else error[form] in ("invalid_api_key", "authentication_error"), error)
+    # With a key, who asks is known, from wherever the page came.
+    check(ask(server, "POST", CHAT, body, {"Origin": "https://own.example", "X-Api-Key": "secret"})[0] == 200, "a proxy's page")
+    server.end()
+
+
+def exchange(server, *parts):
+    """What comes back until the server closes; each part waits for an answer to what was sent before it."""
+    text = b""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as s:
+        for i, part in enumerate(parts):
+            if i:
+                text += s.recv(65536)
+            s.sendall(part)
+        while part := s.recv(65536):
+            text += part
+    return text
+
+
+def test_http(server):
+    """HTTP as it is also written."""
+    body = json.dumps({"prompt": "Once", "max_tokens": 2, "temperature": 0}).encode()
+    head = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\n"
+    sized = b"Content-Length: %d\r\n" % len(body)
+    # Several requests in one piece, answered in their order.
+    three = exchange(server, (head + sized + b"\r\n" + body) * 2 + b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    check(three.count(b"HTTP/1.1 200 OK") == 3 and three.count(b'"text_completion"') == 2 and three.endswith(b"}") and
+          b'"status":"ok"' in three.rsplit(b"\r\n\r\n", 1)[1], three)
+    # A body in small chunks; one that waits to be asked for.
+    chunks = b"".join(b"%x\r\n%c\r\n" % (1, c) for c in body) + b"0\r\n\r\n"
+    check(exchange(server, head + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks)
+          .startswith(b"HTTP/1.1 200"), "a body in chunks")
+    asked = exchange(server, head + sized + b"Connection: close\r\nExpect: 100-continue\r\n\r\n", body)
+    check(asked.startswith(b"HTTP/1.1 100") and b"HTTP/1.1 200" in asked, asked[:200])
+    # HTTP/1.0 knows no chunks: the stream ends where the connection does.
+    body = body[:-1] + b', "stream": true}'
+    old = exchange(server, b"POST /v1/completions HTTP/1.0\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    head, events = old.split(b"\r\n\r\n", 1)
+    check(b"200 OK" in head and b"chunked" not in head and events.endswith(b"data: [DONE]\n\n"), old)
+
+
+with open("habits.jinja", "w", encoding="utf-8") as out:
+    out.write(TEMPLATE)
+subprocess.run([*os.environ.get("EMULATOR", "").split(), os.environ["BUILD"] + "/tests/make_folder", "qwen3-0.6b",
+                "habits_model", "--layers", "1", "--divide", "8", "--vocab", "300", "--template", "habits.jinja"],
+               check=True, stdout=subprocess.DEVNULL)
+both = Server("-m", "tales", "-m", "tools=habits_model", "-c", "512")
+for test in (test_lists, test_errors, test_ids, test_answers, test_template, test_http):
+    test(both)
+both.end()
+test_origins()
+sys.exit(1 if client.failures else 0)
