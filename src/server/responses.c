@@ -208,17 +208,21 @@ static json_t *response(const whit_ask *ask, json_t *output)
     const struct {
         const char *name;
         json_t *otherwise;
-    } fields[] = {{"instructions", json_null()}, {"max_output_tokens", json_null()},
-                  {"metadata", json_object()},   {"temperature", json_null()},
-                  {"top_p", json_null()},        {"tool_choice", json_string("auto")},
-                  {"user", json_null()},         {"parallel_tool_calls", json_true()},
-                  {"tools", json_array()},       {"text", json_pack("{s:{s:s}}", "format", "type", "text")},
+    } fields[] = {{"instructions", json_null()},
+                  {"max_output_tokens", json_null()},
+                  {"metadata", json_object()},
+                  {"temperature", json_null()},
+                  {"top_p", json_null()},
+                  {"tool_choice", json_string("auto")},
+                  {"parallel_tool_calls", json_true()},
+                  {"tools", json_array()},
+                  {"text", json_pack("{s:{s:s}}", "format", "type", "text")},
                   {"reasoning", json_null()}};
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
         json_object_set_new(own, fields[i].name, field(ask, fields[i].name, fields[i].otherwise));
     json_object_set_new(own, "previous_response_id", json_null());
     json_object_set_new(own, "truncation", json_string("disabled"));
-    json_object_set_new(own, "usage", output ? usage(ask) : json_null());
+    if (output) json_object_set_new(own, "usage", usage(ask));
     return own;
 }
 
@@ -317,14 +321,18 @@ static void close_item(whit_ask *ask, whit_buf *out)
     if (!state->open) return;
     json_t *text = whit_dialect_text(state->text.data, state->text.size_bytes), *item = NULL;
     if (state->kind == WHIT_CHAT_TEXT) {
-        send(ask, "response.output_text.done", with(place(ask), "text", json_incref(text)), out);
+        send(ask, "response.output_text.done",
+             with(with(place(ask), "text", json_incref(text)), "logprobs", json_array()), out);
         send(ask, "response.content_part.done", with(place(ask), "part", text_part(json_incref(text))), out);
         item = message_item(ask, state->index, json_pack("[o]", text_part(json_incref(text))), "completed");
     } else if (state->kind == WHIT_CHAT_THINKING) {
         send(ask, "response.reasoning_text.done", with(place(ask), "text", json_incref(text)), out);
         item = thinking_item(ask, state->index, json_incref(text));
     } else {
-        send(ask, "response.function_call_arguments.done", with(place(ask), "arguments", json_incref(text)), out);
+        send(ask, "response.function_call_arguments.done",
+             with(with(place(ask), "arguments", json_incref(text)), "name",
+                  whit_dialect_text(state->name, strlen(state->name))),
+             out);
         item = call_item(ask, state->index, whit_dialect_text(state->name, strlen(state->name)), json_incref(text),
                          "completed");
     }
@@ -361,8 +369,11 @@ static void event(whit_ask *ask, const whit_chat_event *event, whit_buf *out)
     case WHIT_CHAT_THINKING:
         if (!state->open || state->kind != event->kind) open_item(ask, event->kind, out);
         whit_buf_append(&state->text, event->text, event->text_bytes);
-        send(ask, event->kind == WHIT_CHAT_TEXT ? "response.output_text.delta" : "response.reasoning_text.delta",
-             with(place(ask), "delta", json_incref(delta)), out);
+        if (event->kind == WHIT_CHAT_TEXT)
+            send(ask, "response.output_text.delta",
+                 with(with(place(ask), "delta", json_incref(delta)), "logprobs", json_array()), out);
+        else
+            send(ask, "response.reasoning_text.delta", with(place(ask), "delta", json_incref(delta)), out);
         break;
     case WHIT_CHAT_CALL_BEGIN:
         snprintf(state->name, sizeof state->name, "%.*s", (int)(event->text_bytes < 199 ? event->text_bytes : 199),

@@ -162,6 +162,7 @@ await test("openai: responses", async () => {
     check(whole.output_text.length > 10 && whole.status === "incomplete", whole);
     let text = "", ended;
     for await (const event of await openai.responses.create({ ...body, stream: true })) {
+        if (!event.response) conforms("ResponseEvent", event);
         if (event.type === "response.output_text.delta") text += event.delta;
         if (event.type === "response.incomplete" || event.type === "response.completed") ended = event.response;
     }
@@ -173,6 +174,11 @@ await test("openai: responses", async () => {
     });
     conforms("Response", called);
     check(called.output[0].type === "function_call" && isWeather(JSON.parse(called.output[0].arguments)), called.output);
+    const streamed = await openai.responses.create({
+        model: "tools", input: "a cat", tool_choice: "required", parallel_tool_calls: false, temperature: 1.2, stream: true,
+        tools: [{ type: "function", ...weather.function }],
+    });
+    for await (const event of streamed) if (!event.response) conforms("ResponseEvent", event);
 });
 
 await test("openai: errors are the client's own classes", async () => {

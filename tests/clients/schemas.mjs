@@ -3,7 +3,7 @@
 import Ajv from "ajv";
 import { createGenerator } from "ts-json-schema-generator";
 
-const names = ["Chat", "ChatChunk", "Completion", "Embeddings", "Model", "Response", "Message", "MessageEvent",
+const names = ["Chat", "ChatChunk", "Completion", "Embeddings", "Model", "Response", "ResponseEvent", "Message", "MessageEvent",
     "TokenCount", "OllamaChat", "OllamaPart", "OllamaGenerate", "OllamaEmbed"];
 
 export function validators() {

@@ -11,6 +11,7 @@ export type WireEmbeddings = OpenAI.CreateEmbeddingResponse;
 export type WireModel = OpenAI.Model;
 // Put together by the client.
 export type WireResponse = Omit<OpenAI.Responses.Response, "output_text">;
+export type WireResponseEvent = Exclude<OpenAI.Responses.ResponseStreamEvent, { response: unknown }>;
 export type WireMessage = Anthropic.Message;
 export type WireMessageEvent = Anthropic.RawMessageStreamEvent;
 export type WireTokenCount = Anthropic.MessageTokensCount;
