@@ -7,6 +7,9 @@
 #include <pthread.h>
 
 #define IDLE_TOKENIZERS 8
+/* What an idle tokenizer keeps of a buffer: one has its table of words (1 MiB), and none of them an unusual text. */
+#define FIRST_KEEPS_BYTES ((size_t)2 << 20)
+#define OTHERS_KEEP_BYTES ((size_t)64 << 10)
 
 struct whit_tokenizers {
     pthread_mutex_t lock;
@@ -46,6 +49,7 @@ static void put_back(const whit_model *model, whit_tokenizer *tokenizer)
     whit_tokenizers *tokenizers = model->tokenizers;
     pthread_mutex_lock(&tokenizers->lock);
     bool kept = tokenizers->n_idle < IDLE_TOKENIZERS;
+    whit_tokenizer_trim(tokenizer, tokenizers->n_idle ? OTHERS_KEEP_BYTES : FIRST_KEEPS_BYTES);
     if (kept) tokenizers->idle[tokenizers->n_idle++] = tokenizer;
     pthread_mutex_unlock(&tokenizers->lock);
     if (!kept) whit_tokenizer_close(tokenizer);

@@ -133,6 +133,18 @@ void whit_tokenizer_close(whit_tokenizer *tokenizer)
     whit_free(tokenizer->allocator, tokenizer, sizeof *tokenizer);
 }
 
+void whit_tokenizer_trim(whit_tokenizer *tokenizer, size_t keep_bytes)
+{
+    whit_splitter *splitter = &tokenizer->splitter;
+    whit_model_scratch *scratch = &tokenizer->scratch;
+    whit_buf *all[] = {&tokenizer->clean,    &tokenizer->texts[0], &tokenizer->texts[1], &tokenizer->codes,
+                       &tokenizer->ranges,   &splitter->texts[0],  &splitter->texts[1],  &splitter->pieces[0],
+                       &splitter->pieces[1], &splitter->ranges,    &scratch->symbols,    &scratch->heap,
+                       &scratch->nodes,      &scratch->cache};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (all[i]->capacity_bytes > keep_bytes) whit_buf_free(all[i]);
+}
+
 void whit_tokenizer_set_no_scan(whit_tokenizer *tokenizer, bool no_scan)
 {
     tokenizer->splitter.no_scan = no_scan;
