@@ -127,8 +127,14 @@ for domain in ("Page", "Network", "Runtime", "Log"):
     page(domain + ".enable")
 page("Page.navigate", url=origin + "/")
 wait("document.readyState === 'complete' && document.querySelector('#model option')", "the model's name")
+check(run("document.querySelectorAll('#log .empty button').length") == 2, "nothing to begin with")
 run("document.getElementById('input').focus()")
+low = run("document.getElementById('input').offsetHeight")
+page("Input.insertText", text="one\ntwo\nthree\nfour")
+check(run("document.getElementById('input').offsetHeight") > 2 * low, "the field for the message does not grow")
+run("document.getElementById('input').select()")
 page("Input.insertText", text="Tell me a tale")
+check(run("document.getElementById('input').offsetHeight") == low, "nor does it shrink")
 key("Enter", 13, text="\r")
 wait("document.querySelector('.message.assistant .tools')", "an answer")
 first = run("document.querySelector('.message.assistant .text').textContent")
@@ -173,6 +179,10 @@ check(run("[...document.querySelectorAll('#log a')].map(a => a.href).join()") ==
 check(run("document.querySelectorAll('#log h2, #log strong, #log pre code, #log ul ul li, #log ol li, #log blockquote, "
           "#log td').length") == 9, "Markdown", run("document.querySelector('.message.assistant .text').innerHTML"))
 check(run("document.querySelector('#log details').open") is False, "thinking is not folded")
+run("document.execCommand = what => { window.copied = what; return true }; "
+    "Object.defineProperty(navigator, 'clipboard', {value: undefined}); document.querySelector('#log .code button').click()")
+wait("document.querySelector('#log .code button').textContent === 'Copied'", "a copy where there is no clipboard")
+check(run("window.copied") == "copy" and not run("document.querySelector('#log .code textarea')"), "what is copied")
 exported = run("""(async () => { let got; const own = URL.createObjectURL;
   URL.createObjectURL = b => { got = b; return own.call(URL, b) };
   document.getElementById("export").click(); return await got.text() })()""")

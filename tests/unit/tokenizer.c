@@ -337,6 +337,27 @@ static void long_words_are_not_quadratic(void **state)
     close_tokenizer(&it);
 }
 
+static void trimmed_ones_encode_the_same(void **state)
+{
+    (void)state;
+    opened it = open_byte_level();
+    static const char text[] = "the cat and the hat and a band of hands";
+    whit_error error;
+    const whit_encode_options options = {0};
+    whit_buf first = {0}, second = {0};
+    assert_ok(whit_tokenizer_encode(it.tokenizer, text, strlen(text), &options, &first, &error), error);
+    for (size_t keep_bytes = 0; keep_bytes <= 1 << 21; keep_bytes = keep_bytes * 8 + 1) {
+        whit_tokenizer_trim(it.tokenizer, keep_bytes);
+        second.size_bytes = 0;
+        assert_ok(whit_tokenizer_encode(it.tokenizer, text, strlen(text), &options, &second, &error), error);
+        assert_int_equal(second.size_bytes, first.size_bytes);
+        assert_memory_equal(second.data, first.data, first.size_bytes);
+    }
+    whit_buf_free(&first);
+    whit_buf_free(&second);
+    close_tokenizer(&it);
+}
+
 /* ---- memory that fails --------------------------------------------------------------------- */
 
 typedef struct failing {
@@ -416,6 +437,7 @@ int main(void)
         cmocka_unit_test(images_are_canonical),
         cmocka_unit_test(both_ways_of_merging_are_equal),
         cmocka_unit_test(long_words_are_not_quadratic),
+        cmocka_unit_test(trimmed_ones_encode_the_same),
         cmocka_unit_test(failed_allocations_end_clean),
     };
     return cmocka_run_group_tests_name("tokenizer", tests, NULL, NULL);
