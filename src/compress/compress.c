@@ -34,6 +34,7 @@ struct compression {
     whit_stream stream;
     whit_work work;
     whit_finished *finished; /* by the source's numbers; without a name: not there */
+    char folder[PATH_MAX];   /* of OUT, where nameless files may lie (spool.h) */
     uint64_t began_ns;
     uint32_t layer;
     /* Of the layer at hand: what is tried, whether its weights are on the stream, and what is to be told when it is
@@ -115,6 +116,14 @@ static whit_finished *finished_of(const struct compression *c, int32_t param)
     return &c->finished[whit_source_find(c->source, c->stream.params[0].items[param].name) - c->source->tensors];
 }
 
+/* Is the matrix a part of the rotation that is tried? -1: no. */
+static int rotated_part(const struct compression *c, int32_t param)
+{
+    for (int i = 0; c->rotation.stream && i < WHIT_ROTATED_COUNT; i++)
+        if (c->rotation.params[i] == param) return i;
+    return -1;
+}
+
 /* What the file says, in the order of its operations. */
 static void read_values(const whit_tensor *tensor, float *values)
 {
@@ -139,8 +148,7 @@ static whit_status round_plainly(struct compression *c, int32_t param, const whi
 }
 
 static whit_status solve_matrix(struct compression *c, const struct stage *stage, uint32_t i,
-                                const whit_hessian_pair *hessians, const whit_factor *factor,
-                                const whit_tensor_type *type)
+                                whit_hessian_pair *hessians, const whit_factor *factor, const whit_tensor_type *type)
 {
     const whit_allocator *a = c->allocator;
     int32_t param = stage->params[i];
@@ -148,10 +156,11 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
     size_t m = type->n_rows, n = type->n_cols, elems = m * n, n_fields = m * g.n_groups * g.n_fields;
     const float *w = whit_stream_values(&c->stream, WHIT_STREAM_ORIGINAL, param);
     bool moved = c->types.stages & WHIT_STAGE_QEP, lost = hessians->text.n_out && stage->residuals[i],
-         held = hessians->held.h && (c->types.stages & WHIT_STAGE_DESCENT);
+         held = hessians->held.h && (c->types.stages & WHIT_STAGE_DESCENT),
+         only = stage->n == 1 && rotated_part(c, param) != WHIT_ROTATED_V; /* of its Hessians: they have no other use */
     float *target = whit_zalloc_array(a, elems, sizeof(float)),
           *scratch = whit_zalloc_array(a, 2 * elems, sizeof(float));
-    float *held_target = held ? whit_zalloc_array(a, elems, sizeof(float)) : NULL;
+    float *held_target = NULL;
     float *fields = whit_zalloc_array(a, n_fields, sizeof(float));
     uint8_t *fields_u8 = whit_zalloc_array(a, n_fields, 1);
     int8_t *codes = whit_zalloc_array(a, elems, 1);
@@ -159,7 +168,7 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
     whit_corrected corrected = {0};
     for (int p = 0; p < WHIT_PART_COUNT; p++) corrected.parts[p].allocator = a;
     whit_status status = WHIT_OK;
-    if (!target || !scratch || !fields || !fields_u8 || !codes || (held && !held_target))
+    if (!target || !scratch || !fields || !fields_u8 || !codes)
         status = whit_fail_memory(c->error, "a matrix", elems * sizeof(float));
     if (status == WHIT_OK) {
         if (moved)
@@ -168,7 +177,13 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
             memcpy(target, w, elems * sizeof *target);
         whit_free(a, scratch, 2 * elems * sizeof(float));
         scratch = NULL;
+        if (only) whit_hessian_drop_shift(&hessians->text, a);
+        if (held && !(held_target = whit_zalloc_array(a, elems, sizeof(float))))
+            status = whit_fail_memory(c->error, "a matrix", elems * sizeof(float));
+    }
+    if (status == WHIT_OK) {
         if (held) whit_target_held(&hessians->held, lost, w, m, &c->blas, c->pool, held_target);
+        if (only) whit_hessian_drop_shift(&hessians->held, a);
         whit_solve solve = {.type = type,
                             .target = target,
                             .h = factor->damped,
@@ -212,14 +227,6 @@ static whit_status solve_matrix(struct compression *c, const struct stage *stage
 }
 
 /* ---- the rotation of v and o (rotate.h) ------------------------------------------------------------- */
-
-/* Is the matrix a part of the rotation that is tried? -1: no. */
-static int rotated_part(const struct compression *c, int32_t param)
-{
-    for (int i = 0; c->rotation.stream && i < WHIT_ROTATED_COUNT; i++)
-        if (c->rotation.params[i] == param) return i;
-    return -1;
-}
 
 /* Where the layer's v and o are both solved. */
 static whit_status begin_rotation(struct compression *c)
@@ -308,6 +315,7 @@ static whit_status run_stage(struct compression *c, const struct stage *stage)
     whit_status status = whit_hessian_gather(&hessians, &c->stream, &c->blas, stage->input,
                                              c->types.stages & WHIT_STAGE_QEP, residual ? stage->residuals[0] : 0,
                                              params->items[stage->params[0]].type.n_rows, NULL, c->error);
+    whit_stream_rest(&c->stream);
     if (status == WHIT_OK) status = spend(c, cost_of_text(c, stage));
     for (uint32_t i = 0; status == WHIT_OK && i < stage->n; i++) {
         const char *name = params->items[stage->params[i]].name;
@@ -319,12 +327,9 @@ static whit_status run_stage(struct compression *c, const struct stage *stage)
             if (status == WHIT_OK) status = spend(c, cost_of_matrix(&type));
             continue;
         }
-        if (factor.group != type.group) {
-            whit_factor_free(&factor);
+        if (!factor.upper) /* all types have groups of one size */
             status = whit_factor_make(&hessians.text, type.group, c->types.stages & WHIT_STAGE_ORDER, name, &c->blas,
                                       c->pool, c->allocator, &factor, c->error);
-            whit_hessian_drop_h(&hessians.text, c->allocator); /* all types have groups of one size */
-        }
         if (status == WHIT_OK) status = solve_matrix(c, stage, i, &hessians, &factor, &type);
         if (status == WHIT_OK) status = spend(c, cost_of_matrix(&type));
         if (status != WHIT_OK || rotated_part(c, stage->params[i]) != WHIT_ROTATED_V) continue;
@@ -345,6 +350,7 @@ static whit_status run_stage(struct compression *c, const struct stage *stage)
  * was, so that a run that goes on behind this layer has the same text in front of it. */
 static whit_status try_rotation(struct compression *c, const struct stage *stage)
 {
+    WHIT_TRY(whit_stream_wake(&c->stream, c->error));
     double plain = whit_rotation_error(&c->rotation);
     whit_rotation_swap_originals(&c->rotation);
     swap_variant(c, WHIT_ROTATED_V);
@@ -352,6 +358,7 @@ static whit_status try_rotation(struct compression *c, const struct stage *stage
     c->rotated = true;
     whit_status status = run_stage(c, stage);
     c->rotated = false;
+    if (status == WHIT_OK) status = whit_stream_wake(&c->stream, c->error);
     bool better = status == WHIT_OK && whit_rotation_error(&c->rotation) < (1 - LEAST_GAIN) * plain;
     whit_rotation_swap_originals(&c->rotation);
     if (!better) swap_variant(c, WHIT_ROTATED_V);
@@ -406,7 +413,9 @@ static whit_status save_layer(struct compression *c)
     while (next_stage(c, &at, &stage))
         for (uint32_t i = 0; i < stage.n && n < 64; i++)
             if (finished_of(c, stage.params[i])->name[0]) finished[n++] = finished_of(c, stage.params[i]);
-    return n ? whit_work_add(&c->work, finished, n, c->error) : WHIT_OK;
+    WHIT_TRY(n ? whit_work_add(&c->work, finished, n, c->error) : WHIT_OK);
+    for (uint32_t i = 0; i < n; i++) whit_finished_spool(finished[i], c->folder, c->allocator);
+    return WHIT_OK;
 }
 
 static whit_status run_layers(struct compression *c)
@@ -426,7 +435,10 @@ static whit_status run_layers(struct compression *c)
             if (status == WHIT_OK && restored) status = spend(c, c->layer_cost / 4);
         }
         if (status == WHIT_OK && !restored) status = save_layer(c);
-        if (status == WHIT_OK && c->layer + 1 < n_layers) whit_stream_advance(&c->stream);
+        if (status == WHIT_OK && c->layer + 1 < n_layers) {
+            status = whit_stream_wake(&c->stream, c->error);
+            if (status == WHIT_OK) whit_stream_advance(&c->stream);
+        }
         whit_rotation_close(&c->rotation);
     }
     return status;
@@ -486,10 +498,12 @@ static whit_status take_finished(void *user, whit_finished *finished, whit_error
     if (status == WHIT_OK) status = whit_compress_type_of(&c->types, tensor, &type, c->error);
     if (status == WHIT_OK && memcmp(&type, &finished->tensor.type, sizeof type) != 0)
         status = whit_fail(error, WHIT_ERROR_FORMAT, "the work file has another type of '%s'", finished->name);
-    if (status == WHIT_OK)
+    if (status == WHIT_OK) {
+        whit_finished_spool(finished, c->folder, c->allocator);
         c->finished[tensor - c->source->tensors] = *finished;
-    else
+    } else {
         whit_finished_free(finished, c->allocator);
+    }
     return status;
 }
 
@@ -540,12 +554,11 @@ static whit_status solve_all(struct compression *c, const whit_convert_options *
                             c->allocator, c->error));
     c->blas.multiply_adds = o->multiply_adds;
     const char *slash = strrchr(path, '/');
-    char folder[PATH_MAX];
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    snprintf(c->folder, sizeof c->folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
     whit_status status = open_work(c, path);
     if (status == WHIT_OK && !all_finished(c)) {
         status = whit_stream_open(&c->stream, c->source, o->ids, o->n_ids, n_tokens, o->max_tokens, o->bos, &embed_type,
-                                  folder, c->pool, c->allocator, c->error);
+                                  c->folder, c->pool, c->allocator, c->error);
         c->stream.multiply_adds = o->multiply_adds;
         if (status == WHIT_OK) status = run_layers(c);
     }

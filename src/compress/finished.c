@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "compress/finished.h"
 
+#include "compress/spool.h"
+
 #include <stdio.h>
 
 #define DIGEST_ROWS 16
+#define LEAST_SPOOL (64 << 10) /* bytes */
 
 static whit_status find_digest(whit_finished *f, const whit_allocator *a, whit_error *error)
 {
@@ -49,8 +52,27 @@ whit_status whit_finished_make(whit_finished *f, const char *name, const whit_te
     return status;
 }
 
+void whit_finished_spool(whit_finished *f, const char *folder, const whit_allocator *a)
+{
+    size_t bytes = 0, at = 0;
+    for (int p = 0; p < WHIT_PART_COUNT; p++) bytes += f->part[p] ? whit_round_up(f->tensor.part_bytes[p], 64) : 0;
+    uint8_t *memory = bytes >= LEAST_SPOOL ? whit_spool_map(folder, bytes) : NULL;
+    if (!memory) return;
+    for (int p = 0; p < WHIT_PART_COUNT; p++) {
+        if (!f->part[p]) continue;
+        memcpy(memory + at, f->part[p], f->tensor.part_bytes[p]);
+        whit_free(a, f->part[p], f->tensor.part_bytes[p]);
+        f->part[p] = NULL;
+        f->tensor.part[p] = memory + at;
+        at += whit_round_up(f->tensor.part_bytes[p], 64);
+    }
+    f->spool = memory;
+    f->spool_bytes = bytes;
+}
+
 void whit_finished_free(whit_finished *f, const whit_allocator *a)
 {
     for (int p = 0; p < WHIT_PART_COUNT; p++) whit_free(a, f->part[p], f->tensor.part_bytes[p]);
+    whit_spool_unmap(f->spool, f->spool_bytes);
     *f = (whit_finished){0};
 }

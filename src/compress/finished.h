@@ -10,7 +10,9 @@
 typedef struct whit_finished {
     char name[WHIT_VALUE_NAME_BYTES];
     whit_tensor tensor;
-    uint8_t *part[WHIT_PART_COUNT];
+    uint8_t *part[WHIT_PART_COUNT]; /* in memory of its own */
+    void *spool;                    /* or all of them here (spool.h) */
+    size_t spool_bytes;
     uint8_t digest[WHIT_HASH_BYTES];
 } whit_finished;
 
@@ -19,6 +21,8 @@ typedef struct whit_finished {
 whit_status whit_finished_make(whit_finished *finished, const char *name, const whit_tensor_type *type,
                                const whit_rows *rows, const whit_buf *corrections, const whit_allocator *allocator,
                                whit_error *error);
+/* Large parts move to a nameless file in `folder`, where that can be had. */
+void whit_finished_spool(whit_finished *finished, const char *folder, const whit_allocator *allocator);
 void whit_finished_free(whit_finished *finished, const whit_allocator *allocator); /* zeroed is free */
 
 #endif

@@ -20,10 +20,11 @@ static void release(const whit_allocator *a, whit_hessian *hessian)
     *hessian = (whit_hessian){0};
 }
 
-void whit_hessian_drop_h(whit_hessian *hessian, const whit_allocator *a)
+void whit_hessian_drop_shift(whit_hessian *hessian, const whit_allocator *a)
 {
-    whit_free(a, hessian->h, (size_t)hessian->n * hessian->n * sizeof(float));
-    hessian->h = NULL;
+    whit_free(a, hessian->shift, (size_t)hessian->n * hessian->n * sizeof(float));
+    whit_free(a, hessian->lost, (size_t)hessian->n_out * hessian->n * sizeof(float));
+    hessian->shift = hessian->lost = NULL;
 }
 
 void whit_hessian_free(whit_hessian_pair *pair)
@@ -81,6 +82,7 @@ whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *s, const w
     uint32_t n = s->graph.values[value - 1].width;
     bool held = whit_stream_is_held(s, 7);
     *pair = (whit_hessian_pair){.allocator = s->allocator};
+    WHIT_TRY(whit_stream_wake(s, error));
     if (!residual) n_out = 0;
     if (!make(s->allocator, &pair->text, n, n_out, moved) ||
         (held && !make(s->allocator, &pair->held, n, n_out, moved)))

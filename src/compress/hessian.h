@@ -29,8 +29,8 @@ typedef struct whit_hessian_pair {
 whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *stream, const whit_blas *blas, whit_ref value,
                                 bool moved, whit_ref residual, uint32_t n_out, const float *row_weights,
                                 whit_error *error);
-/* h is not needed any more. */
-void whit_hessian_drop_h(whit_hessian *hessian, const whit_allocator *allocator);
+/* shift and lost are not needed any more. */
+void whit_hessian_drop_shift(whit_hessian *hessian, const whit_allocator *allocator);
 void whit_hessian_free(whit_hessian_pair *pair); /* zero-initialised is freed */
 
 #endif

@@ -2,6 +2,7 @@
 #include "compress/solve.h"
 
 #include "compress/levels.h"
+#include "compress/permute.h"
 #include "kernels/codec.h"
 
 #include <math.h>
@@ -16,7 +17,6 @@ struct walk {
     uint32_t m, n, n_groups, n_fields, widest; /* widest: columns of a group */
     uint32_t rows;                             /* of an item of work */
     const float *h, *u, *held_h;
-    float *permuted_h, *permuted_held;
     uint32_t *begin;  /* (n_groups + 1) of each group in the walk */
     uint32_t *number; /* (n_groups) of each in the matrix */
     float *w;         /* (m, n) target in this order */
@@ -359,13 +359,6 @@ static void find_groups(struct walk *k)
     k->begin[k->n_groups] = k->n;
 }
 
-static float *permute(const struct walk *k, const float *h, float *to)
-{
-    for (size_t i = 0; i < k->n; i++)
-        for (size_t j = 0; j < k->n; j++) to[i * k->n + j] = h[(size_t)k->s->order[i] * k->n + k->s->order[j]];
-    return to;
-}
-
 static void take_result(const struct walk *k)
 {
     const whit_solve *s = k->s;
@@ -462,7 +455,7 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
                      .u = s->u,
                      .held_h = s->held_h};
     struct kept kept = {0};
-    size_t n = (size_t)k.m * k.n, square = (size_t)k.n * k.n, n_fields = (size_t)k.m * k.n_groups * 2;
+    size_t n = (size_t)k.m * k.n, n_fields = (size_t)k.m * k.n_groups * 2;
     bool ordered = s->order && s->h, u8 = type->scale_type == WHIT_SCALE_U8;
     k.widest = (uint32_t)smaller(g.group_cols, k.n);
     k.rows = item_rows(k.m);
@@ -476,8 +469,6 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
     k.scratch = whit_zalloc_array(a, k.scratch_elems * whit_pool_size(pool), sizeof(float));
     if (k.h) k.r = whit_zalloc_array(a, n, sizeof(float));
     k.row_errors = whit_zalloc_array(a, 3 * (size_t)k.m, sizeof(double));
-    if (ordered) k.permuted_h = whit_zalloc_array(a, square, sizeof(float));
-    if (ordered && s->held_h) k.permuted_held = whit_zalloc_array(a, square, sizeof(float));
     if (s->n_sweeps) {
         kept.values = whit_zalloc_array(a, n, sizeof(float));
         kept.fields = whit_zalloc_array(a, n_fields, sizeof(float));
@@ -485,14 +476,13 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
     }
     whit_status status = WHIT_OK;
     if (!k.begin || !k.w || !k.values || !k.levels || !k.fields || !k.scratch || !k.row_errors || (k.h && !k.r) ||
-        (u8 && !k.factors) || (ordered && !k.permuted_h) || (ordered && s->held_h && !k.permuted_held) ||
-        (s->n_sweeps && (!kept.values || !kept.fields || !kept.levels)))
+        (u8 && !k.factors) || (s->n_sweeps && (!kept.values || !kept.fields || !kept.levels)))
         status = whit_fail_memory(error, "a matrix", n * sizeof(float));
     if (status == WHIT_OK) {
         k.number = k.begin + k.n_groups + 1;
         find_groups(&k);
-        if (ordered) k.h = permute(&k, s->h, k.permuted_h);
-        if (ordered && s->held_h) k.held_h = permute(&k, s->held_h, k.permuted_held);
+        if (ordered) whit_permute_square(s->h, k.n, s->order, k.scratch);
+        if (ordered && s->held_h) whit_permute_square(s->held_h, k.n, s->order, k.scratch);
         for (size_t row = 0; row < k.m; row++)
             for (size_t j = 0; j < k.n; j++) k.w[row * k.n + j] = s->target[row * k.n + (s->order ? s->order[j] : j)];
         if (s->goes_on)
@@ -505,6 +495,8 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
         s->error = s->error_gptq = k.h ? measure(&k, pool, &held) : 0;
         if (k.h) descend(&k, pool, &kept, held);
         take_result(&k);
+        if (ordered) whit_permute_back(s->h, k.n, s->order, k.scratch);
+        if (ordered && s->held_h) whit_permute_back(s->held_h, k.n, s->order, k.scratch);
     }
     whit_free(a, k.begin, (2 * (size_t)k.n_groups + 1) * sizeof *k.begin);
     whit_free(a, k.w, n * sizeof(float));
@@ -515,8 +507,6 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
     whit_free(a, k.scratch, k.scratch_elems * whit_pool_size(pool) * sizeof(float));
     whit_free(a, k.r, n * sizeof(float));
     whit_free(a, k.row_errors, 3 * (size_t)k.m * sizeof(double));
-    whit_free(a, k.permuted_h, square * sizeof(float));
-    whit_free(a, k.permuted_held, square * sizeof(float));
     whit_free(a, kept.values, n * sizeof(float));
     whit_free(a, kept.fields, n_fields * sizeof(float));
     whit_free(a, kept.levels, n);

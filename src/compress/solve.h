@@ -17,10 +17,11 @@
 typedef struct whit_solve {
     const whit_tensor_type *type; /* t2, t5, b1 or q2 with f16 or u8 scales in groups */
     const float *target;          /* (m, n) W* */
-    const float *h;               /* (n, n), damped */
+    float *h;                     /* (n, n), damped; in the order of the walk while it runs, then as it was */
     const float *u;               /* (n, n) upper, inverse(h) = u^T u; NULL: plain weighted rounding */
-    /* Held-out tokens: their Hessian and W H + the correction's products, (n, n) and (m, n); NULL: none. */
-    const float *held_h, *held_target;
+    /* Held-out tokens: their Hessian, as h, and W H + the correction's products, (n, n) and (m, n); NULL: none. */
+    float *held_h;
+    const float *held_target;
     const uint32_t *order; /* (n) columns in the order of the walk, whole groups; NULL: as they are */
     uint32_t n_sweeps;     /* of descent, at most; 0: none */
     bool goes_on;          /* from the codes and scales that are there, instead of rounding anew */

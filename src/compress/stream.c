@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "compress/stream.h"
-#include "model/families.h"
 
+#include "compress/spool.h"
+#include "model/families.h"
 #include "quant/requantise.h"
 
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define BATCH_ROWS 1024
 #define HELD_EVERY 8
@@ -212,23 +210,10 @@ static size_t block_elems(const whit_stream *s)
     return n;
 }
 
-/* Memory of zeros whose pages are a nameless file's in `folder`, so that the system may write them out. NULL: that is
- * not to be had there. */
-static float *map_spool(const char *folder, size_t bytes)
-{
-    int fd = folder && bytes ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
-    if (fd < 0) return NULL;
-    void *memory = MAP_FAILED;
-    if (posix_fallocate(fd, 0, (off_t)bytes) == 0) /* or a full disk would end the program */
-        memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
 static bool make_activations(whit_stream *s, size_t n_rows)
 {
     for (int side = 0; side < WHIT_STREAM_SIDES; side++) {
-        s->x[side] = map_spool(s->spool, n_rows * s->n_embd * sizeof(float));
+        s->x[side] = whit_spool_map(s->spool, n_rows * s->n_embd * sizeof(float));
         s->is_spooled[side] = s->x[side] != NULL;
         if (!s->x[side]) s->x[side] = whit_zalloc_array(s->allocator, n_rows, s->n_embd * sizeof(float));
         if (!s->x[side]) return false;
@@ -287,10 +272,10 @@ whit_status whit_stream_open(whit_stream *s, const whit_source *source, const in
     return status;
 }
 
-static void unload(whit_stream *s)
+void whit_stream_rest(whit_stream *s)
 {
-    for (int side = 0; s->loaded && side < WHIT_STREAM_SIDES; side++) whit_tape_close(&s->tape[side]);
-    s->loaded = false;
+    for (int side = 0; s->awake && side < WHIT_STREAM_SIDES; side++) whit_tape_close(&s->tape[side]);
+    s->awake = false;
 }
 
 void whit_stream_close(whit_stream *s)
@@ -298,13 +283,13 @@ void whit_stream_close(whit_stream *s)
     if (!s->source) return;
     const whit_allocator *a = s->allocator;
     size_t n = (size_t)s->n_batches * s->n_rows;
-    unload(s);
+    whit_stream_rest(s);
     whit_graph_free(&s->graph);
     for (int side = 0; side < WHIT_STREAM_SIDES; side++) {
         whit_params_free(&s->params[side]);
         whit_free(a, s->weights[side], s->weight_elems * sizeof(float));
         if (s->is_spooled[side])
-            munmap(s->x[side], n * s->n_embd * sizeof(float));
+            whit_spool_unmap(s->x[side], n * s->n_embd * sizeof(float));
         else
             whit_free(a, s->x[side], n * s->n_embd * sizeof(float));
     }
@@ -330,12 +315,18 @@ static whit_status load_param(whit_stream *s, int32_t param, size_t *at, whit_er
 whit_status whit_stream_load(whit_stream *s, uint32_t layer, whit_error *error)
 {
     size_t at = 0;
-    unload(s);
+    whit_stream_rest(s);
     WHIT_TRY(cut_block(s, layer, error));
     for (uint32_t i = 0; i < s->block.n_nodes; i++) {
         WHIT_TRY(load_param(s, s->block.nodes[i].weight, &at, error));
         WHIT_TRY(load_param(s, s->block.nodes[i].bias, &at, error));
     }
+    return WHIT_OK;
+}
+
+whit_status whit_stream_wake(whit_stream *s, whit_error *error)
+{
+    if (s->awake) return WHIT_OK;
     whit_tape_options options = {
         .n_sequences = s->n_sequences, .n_tokens = s->n_tokens, .input = s->input, .precision = WHIT_PRECISION_F32};
     WHIT_TRY(whit_tape_open(&s->tape[0], &s->block, &s->source->config, &s->params[0], &options, s->pool, s->allocator,
@@ -343,8 +334,8 @@ whit_status whit_stream_load(whit_stream *s, uint32_t layer, whit_error *error)
     whit_status status = whit_tape_open(&s->tape[1], &s->block, &s->source->config, &s->params[1], &options, s->pool,
                                         s->allocator, error);
     if (status != WHIT_OK) whit_tape_close(&s->tape[0]);
-    s->loaded = status == WHIT_OK;
-    for (int side = 0; s->loaded && side < WHIT_STREAM_SIDES; side++)
+    s->awake = status == WHIT_OK;
+    for (int side = 0; s->awake && side < WHIT_STREAM_SIDES; side++)
         s->tape[side].blas.multiply_adds = s->multiply_adds;
     return status;
 }

@@ -4,7 +4,9 @@
  * nodes at a time. Of the weights, one layer is held in float.
  *
  *   whit_stream_open; for each layer: whit_stream_load, whit_stream_run as often as wanted,
- *   whit_stream_advance; whit_stream_close */
+ *   whit_stream_advance; whit_stream_close
+ *
+ * Tapes are large: between runs whit_stream_rest gives their memory back, and whit_stream_wake opens them again. */
 #ifndef WHIT_COMPRESS_STREAM_H
 #define WHIT_COMPRESS_STREAM_H
 
@@ -21,7 +23,7 @@ typedef struct whit_stream {
     whit_graph graph, block;               /* the model's, and the nodes of the layer at hand */
     whit_ref input, output;                /* of the block */
     whit_tape tape[WHIT_STREAM_SIDES];
-    bool loaded;
+    bool awake;                        /* the tapes are open */
     _Atomic uint64_t *multiply_adds;   /* counted there by the tapes; NULL: not at all */
     float *weights[WHIT_STREAM_SIDES]; /* the layer's */
     size_t weight_elems;
@@ -46,6 +48,10 @@ void whit_stream_close(whit_stream *stream); /* zero-initialised is closed */
 /* Reads the layer's tensors; both sides have the original's values then. WHIT_ERROR_NUMERIC names a tensor
  * that holds something that is no number. */
 whit_status whit_stream_load(whit_stream *stream, uint32_t layer, whit_error *error);
+/* Opens the layer's tapes where they are not; for whit_stream_run and whit_stream_advance. */
+whit_status whit_stream_wake(whit_stream *stream, whit_error *error);
+/* Closes them; values that were taken from them are gone. */
+void whit_stream_rest(whit_stream *stream);
 /* A parameter's values on one side, for reading, or for writing those of a compressed matrix. */
 float *whit_stream_values(const whit_stream *stream, whit_stream_side side, int32_t param);
 /* Runs batch `batch` on both sides up to `value`; tape values are then those of the batch. */

@@ -18,8 +18,8 @@ void whit_factor_free(whit_factor *f)
     *f = (whit_factor){0};
 }
 
-/* Whole groups by the energy of their inputs, the largest first. */
-static void find_order(const float *h, uint32_t n, uint32_t group, uint32_t *order)
+/* Whole groups by the energy of their inputs (the Hessian's diagonal), the largest first. */
+static void find_order(const float *diagonal, uint32_t n, uint32_t group, uint32_t *order)
 {
     uint32_t n_groups = (n + group - 1) / group, at = 0;
     for (uint32_t placed = 0; placed < n_groups; placed++) {
@@ -29,8 +29,7 @@ static void find_order(const float *h, uint32_t n, uint32_t group, uint32_t *ord
             bool taken = false;
             for (uint32_t i = 0; i < at; i += 1) taken = taken || order[i] / group == g;
             double sum = 0;
-            for (uint32_t j = g * group; !taken && j < n && j < (g + 1) * group; j++)
-                sum += (double)h[(size_t)j * n + j];
+            for (uint32_t j = g * group; !taken && j < n && j < (g + 1) * group; j++) sum += (double)diagonal[j];
             if (!taken && sum > most) {
                 most = sum;
                 best = g;
@@ -40,36 +39,36 @@ static void find_order(const float *h, uint32_t n, uint32_t group, uint32_t *ord
     }
 }
 
-static double damp(const whit_hessian *hessian, float *damped, float share)
+static double damp(float *damped, const float *diagonal, size_t n, float share)
 {
-    size_t n = hessian->n;
     double mean = 0;
-    memcpy(damped, hessian->h, n * n * sizeof *damped);
-    for (size_t i = 0; i < n; i++) mean += (double)damped[i * n + i] / (double)n;
-    for (size_t i = 0; i < n; i++) damped[i * n + i] += (float)(mean * (double)share);
+    for (size_t i = 0; i < n; i++) mean += (double)diagonal[i] / (double)n;
+    for (size_t i = 0; i < n; i++) damped[i * n + i] = diagonal[i] + (float)(mean * (double)share);
     return mean;
 }
 
-whit_status whit_factor_make(const whit_hessian *hessian, uint32_t group, bool ordered, const char *name,
+whit_status whit_factor_make(whit_hessian *hessian, uint32_t group, bool ordered, const char *name,
                              const whit_blas *blas, whit_pool *pool, const whit_allocator *a, whit_factor *f,
                              whit_error *error)
 {
     size_t n = hessian->n, square = n * n, scratch_elems = whit_cholesky_scratch(n);
     *f = (whit_factor){.allocator = a, .n = hessian->n, .group = group};
-    f->damped = whit_zalloc_array(a, square, sizeof(float));
+    f->damped = hessian->h;
+    hessian->h = NULL;
     f->upper = whit_zalloc_array(a, square, sizeof(float));
     f->order = whit_zalloc_array(a, n, sizeof *f->order);
-    float *other = whit_zalloc_array(a, square, sizeof(float)),
+    float *other = whit_zalloc_array(a, square, sizeof(float)), *diagonal = whit_zalloc_array(a, n, sizeof(float)),
           *scratch = whit_zalloc_array(a, scratch_elems, sizeof(float));
     whit_status status = WHIT_OK;
     bool done = false;
-    if (!f->damped || !f->upper || !f->order || !other || !scratch)
+    if (!f->damped || !f->upper || !f->order || !other || !diagonal || !scratch)
         status = whit_fail_memory(error, "a Hessian", square * sizeof(float));
+    for (size_t i = 0; status == WHIT_OK && i < n; i++) diagonal[i] = f->damped[i * n + i];
     for (float share = DAMPING; status == WHIT_OK && !done && share <= MOST_DAMPING; share *= 10) {
-        double mean = damp(hessian, f->damped, share);
+        double mean = damp(f->damped, diagonal, n, share);
         if (!(mean > 0)) break;
         for (uint32_t j = 0; j < n; j++) f->order[j] = j;
-        if (ordered) find_order(hessian->h, hessian->n, group, f->order);
+        if (ordered) find_order(diagonal, hessian->n, group, f->order);
         for (size_t i = 0; i < n; i++)
             for (size_t j = 0; j < n; j++) f->upper[i * n + j] = f->damped[(size_t)f->order[i] * n + f->order[j]];
         done = whit_cholesky_of_inverse(blas, pool, f->upper, other, n, scratch);
@@ -81,6 +80,7 @@ whit_status whit_factor_make(const whit_hessian *hessian, uint32_t group, bool o
                       "all zero, or nearly dependent); give more text of another kind, or use --method rtn",
                       name);
     whit_free(a, other, square * sizeof(float));
+    whit_free(a, diagonal, n * sizeof(float));
     whit_free(a, scratch, scratch_elems * sizeof(float));
     if (status != WHIT_OK) whit_factor_free(f);
     return status;

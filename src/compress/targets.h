@@ -10,14 +10,15 @@
 typedef struct whit_factor {
     const whit_allocator *allocator;
     uint32_t n, group;
-    float *damped; /* (n, n) */
+    float *damped; /* (n, n): the Hessian itself, with a larger diagonal */
     float *upper;  /* (n, n) of the inverse, in the walk's order */
     uint32_t *order;
 } whit_factor;
 
 /* Damps by 1 % of the mean of the diagonal, and ten times as much, up to all of it, where it cannot be factored; then
- * WHIT_ERROR_NUMERIC names the tensor. `ordered`: whole groups by the energy of their inputs, else as they are. */
-whit_status whit_factor_make(const whit_hessian *hessian, uint32_t group, bool ordered, const char *name,
+ * WHIT_ERROR_NUMERIC names the tensor. `ordered`: whole groups by the energy of their inputs, else as they are. The
+ * hessian's h becomes the factor's. */
+whit_status whit_factor_make(whit_hessian *hessian, uint32_t group, bool ordered, const char *name,
                              const whit_blas *blas, whit_pool *pool, const whit_allocator *allocator,
                              whit_factor *factor, whit_error *error);
 void whit_factor_free(whit_factor *factor); /* zero-initialised is freed */

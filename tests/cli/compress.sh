@@ -374,6 +374,27 @@ done
     expect 5 whit compress original.ndf --method rtn -o older.ndf
     exit $failed
 ) || failed=1
+# A disk without room for the activations, or with room for them and nothing else: the same bytes. One without room for
+# the file: a line, and nothing left but finished layers.
+mkdir -p disk
+on_disk() { # SIZE STATUS
+    unshare -rm sh -c 'mount -t tmpfs -o size="$1" none disk && shift && "$@"; status=$?; cp -r disk left; exit $status' \
+        sh "$1" "$WHIT" compress original.ndf --codec t --calib calibration -c 32 -o disk/out.ndf >out 2>err
+    [ $? = "$2" ] || complain "a disk of $1: not $2: $(cat err)"
+}
+if [ -z "${EMULATOR:-}" ] && unshare -rm mount -t tmpfs -o size=16k none disk 2>err; then
+    for size in 1m 3600k; do
+        rm -rf left
+        on_disk $size 0
+        cmp -s t.ndf left/out.ndf || complain "a disk of $size gave another file"
+    done
+    rm -rf left
+    on_disk 16k 5
+    one_line 'No space left'
+    [ -z "$(ls left | grep -v '^out.ndf.work$')" ] || complain "a full disk has $(ls left)"
+else
+    echo "[ SKIPPED ] no file system can be mounted here: nothing is compressed to a full disk"
+fi
 cmp -s t.ndf older.ndf || complain "a failure changed the older file"
 [ -z "$(ls older.ndf.tmp-* 2>/dev/null)" ] || complain "a failure left a torn file"
 finish

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ * Square matrices put in another order of their columns and rows, in place: a Hessian of many inputs is too large to be
+ * there twice. */
+#ifndef WHIT_COMPRESS_PERMUTE_H
+#define WHIT_COMPRESS_PERMUTE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define WHIT_PERMUTE_SCRATCH(n) (2 * (size_t)(n)) /* floats */
+
+/* Element (i, j) becomes what (order[i], order[j]) was; scratch of WHIT_PERMUTE_SCRATCH(n). */
+void whit_permute_square(float *square, size_t n, const uint32_t *order, float *scratch);
+/* And back: element (order[i], order[j]) becomes what (i, j) was. */
+void whit_permute_back(float *square, size_t n, const uint32_t *order, float *scratch);
+
+#endif

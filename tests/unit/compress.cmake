@@ -1,0 +1,2 @@
+whit_test(compress_memory ${CMAKE_CURRENT_LIST_DIR}/compress_memory.c)
+target_link_libraries(test_compress_memory PRIVATE whit_compress_room)
