@@ -75,18 +75,25 @@ static char *path_of(const char *text, size_t n, bool prefixed)
     return n ? strndup(text, n) : NULL;
 }
 
+static whit_patch_file *last_file(const reader *r)
+{
+    return (whit_patch_file *)(void *)(r->patch->files.data + r->patch->files.size_bytes) - 1;
+}
+
+/* A file that is named again right behind its own hunks goes on: models write the path before each block. */
 static whit_status begin_file(reader *r, whit_patch_action action, char *path)
 {
     whit_patch_file file = {
         .action = action, .path = path, .first = r->patch->hunks.size_bytes / sizeof(whit_patch_hunk)};
+    const whit_patch_file *last = r->patch->files.size_bytes ? last_file(r) : NULL;
+    if (path && last && action == WHIT_PATCH_CHANGE && last->action == WHIT_PATCH_CHANGE && last->path &&
+        strcmp(last->path, path) == 0) {
+        free(path);
+        return WHIT_OK;
+    }
     if (whit_buf_append(&r->patch->files, &file, sizeof file)) return WHIT_OK;
     free(path);
     return whit_fail_memory(r->error, "a patch", sizeof file);
-}
-
-static whit_patch_file *last_file(const reader *r)
-{
-    return (whit_patch_file *)(void *)(r->patch->files.data + r->patch->files.size_bytes) - 1;
 }
 
 static whit_patch_hunk *last_hunk(const reader *r)

@@ -535,6 +535,9 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
     for (size_t i = 0; i < n; i++) {
         bool same;
         WHIT_TRY(is_side(journal, known, &changes[i], false, &same, error));
+        if (!same && head.of)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: has changed since turn %u; nothing is written",
+                             changes[i].path, head.of);
         if (!same)
             return whit_fail(error, WHIT_ERROR_ARGUMENT,
                              "%s: has changed since it was read; nothing is written: look at it again",

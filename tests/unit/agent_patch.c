@@ -348,6 +348,32 @@ static void anchors_choose(void **state)
     whit_buf_free(&out);
 }
 
+/* The path before each block, as many models write it: one file, all of its hunks or none. */
+static void a_file_named_again_goes_on(void **state)
+{
+    (void)state;
+    static const char *const patches[] = {
+        "f.c\n<<<<<<< SEARCH\none\n=======\n1\n>>>>>>> REPLACE\n\nf.c\n<<<<<<< SEARCH\nthree\n=======\n3\n"
+        ">>>>>>> REPLACE\n",
+        "*** Begin Patch\n*** Update File: f.c\n@@\n-one\n+1\n*** Update File: f.c\n@@\n-three\n+3\n*** End Patch\n",
+        "--- a/f.c\n+++ b/f.c\n@@ -1,2 +1,2 @@\n-one\n+1\n two\n--- a/f.c\n+++ b/f.c\n@@ -3 +3 @@\n-three\n+3\n"};
+    for (size_t i = 0; i < sizeof patches / sizeof *patches; i++) {
+        whit_patch patch = {0};
+        whit_buf out = {0};
+        whit_patch_result result;
+        whit_error error;
+        assert_ok(whit_patch_parse(patches[i], strlen(patches[i]), &patch, &error), error);
+        assert_int_equal(whit_patch_n_files(&patch), 1);
+        assert_ok(whit_patch_apply(&patch, whit_patch_file_at(&patch, 0), "f.c", "one\ntwo\nthree\n", 14, &out, &result,
+                                   &error),
+                  error);
+        assert_int_equal(out.size_bytes, strlen("1\ntwo\n3\n"));
+        assert_memory_equal(out.data, "1\ntwo\n3\n", out.size_bytes);
+        whit_patch_free(&patch);
+        whit_buf_free(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,6 +381,7 @@ int main(void)
         cmocka_unit_test(differences_apply),
         cmocka_unit_test(reasons),
         cmocka_unit_test(anchors_choose),
+        cmocka_unit_test(a_file_named_again_goes_on),
         cmocka_unit_test(the_unseen_counts_as_a_place),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
