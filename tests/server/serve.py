@@ -741,11 +741,14 @@ def test_programs():
             got.append(post("/v1/completions", asked)["choices"][0]["text"])
     thread = threading.Thread(target=beside)
     thread.start()
+    # Functions that are met for the first time, each inside a long expression of the one before: no end of a stack.
+    nested = "".join(f"fn f{i}(n) {{ return f{i + 1}(n)" + "+1" * 300 + " }\n" for i in range(90))
+    nested += "fn f90(n) { return n }\nstate[0] = f0(1)"
     for program, says in (("logits = (", "program:1:"), ("let x = 1\nlet y = x / (3 - step)", "program:2:"),
                           ("while 1 { }", "program:1:"), ("let v = vec(100000000, 1.0)", "program:1:"),
                           ("logits = cut(logits, largest(logits) + 1.0)", "forbids every token (step 0)"),
                           ("logits = [1.0]", ""), ("end = 1.5", "program:1:"), ("nobody()", "program:1:"),
-                          ("(" * 60000, "program:1:"), ("x" * 70000, "65536"), (7, "a text")):
+                          (nested, "nested over"), ("(" * 60000, "program:1:"), ("x" * 70000, "65536"), (7, "a text")):
         error = post("/v1/completions", {**asked, "program": program}, 400)["error"]
         check(says in error["message"], str(program)[:40], error)
     broken = {**asked, "program": "let y = 1 / (3 - step)"}
