@@ -280,6 +280,7 @@ static lang_elements *compile_chain(lang_compiler *c, lang_node *node, uint8_t a
     struct builder *b = e ? whit_alloc(allocator, sizeof *b) : NULL;
     const whit_lang_jit *jit = c->vm->options.tier >= WHIT_LANG_NATIVE ? c->vm->options.jit : NULL;
     if (!b) {
+        c->vm->arena.failed |= e != NULL; /* memory ended, not the limit */
         c->failed = true;
         return NULL;
     }
