@@ -14,8 +14,11 @@
 typedef struct kind {
     uint8_t codec, scale_kind, scale_type, act, has_offset;
     uint16_t group;
-    bool is_corrected;
+    uint8_t corrections;
 } kind;
+
+/* What a matrix may have beside its codes. */
+enum { OUTLIERS = 1, PLANE = 2, PAIR = 4, ALL = OUTLIERS | PLANE | PAIR };
 
 #define FLOAT(c)                                                                                                       \
     {                                                                                                                  \
@@ -34,10 +37,10 @@ typedef struct kind {
         .codec = WHIT_CODEC_##c, .scale_kind = WHIT_SCALE_GROUP, .scale_type = WHIT_SCALE_##type, .group = n,          \
         .has_offset = offset                                                                                           \
     }
-#define CORRECTED(c, n, type)                                                                                          \
+#define CORRECTED(c, n, type, what)                                                                                    \
     {                                                                                                                  \
         .codec = WHIT_CODEC_##c, .scale_kind = WHIT_SCALE_GROUP, .scale_type = WHIT_SCALE_##type, .group = n,          \
-        .is_corrected = true                                                                                           \
+        .corrections = what                                                                                            \
     }
 
 enum { N_MATRICES_MAX = 7 };
@@ -222,10 +225,45 @@ static const struct shape {
       .rope_dim = 32,
       .n_vocab = 95,
       .out_bias = true},
-     {CORRECTED(B1, 128, F16), CORRECTED(T5, 128, F16), CORRECTED(T2, 128, U8), CORRECTED(Q2, 64, F16),
-      CORRECTED(B1, 128, F16), CORRECTED(B1, 128, F16), CORRECTED(T2, 64, F16)},
+     {CORRECTED(B1, 128, F16, ALL), CORRECTED(T5, 128, F16, ALL), CORRECTED(T2, 128, U8, ALL),
+      CORRECTED(Q2, 64, F16, ALL), CORRECTED(B1, 128, F16, ALL), CORRECTED(B1, 128, F16, ALL),
+      CORRECTED(T2, 64, F16, ALL)},
      ROW_SCALES(I8),
      ROW_SCALES(I8S)},
+    /* Neighbours behind the same activations differ in what they have. */
+    {{.family = "qwen2",
+      .n_layers = 2,
+      .n_embd = 320,
+      .n_ff = 200,
+      .n_heads = 4,
+      .n_kv_heads = 2,
+      .head_dim = 16,
+      .rope_dim = 16,
+      .n_vocab = 95,
+      .attn_bias = true,
+      .ffn_bias = true},
+     {CORRECTED(B1, 64, F16, OUTLIERS), CORRECTED(T5, 128, F16, PLANE), CORRECTED(T2, 64, F16, OUTLIERS | PAIR),
+      CORRECTED(B1, 64, F16, PAIR), CORRECTED(B1, 64, F16, OUTLIERS | PLANE), GROUP_SCALES(B1, 64, F16, 0),
+      CORRECTED(Q2, 64, F16, OUTLIERS)},
+     ROW_SCALES(I8),
+     CORRECTED(T2, 64, F16, ALL)},
+    {{.family = "bitnet",
+      .n_layers = 2,
+      .n_embd = 96,
+      .n_ff = 272,
+      .n_heads = 2,
+      .n_kv_heads = 1,
+      .head_dim = 32,
+      .rope_dim = 32,
+      .n_vocab = 110,
+      .gate = WHIT_GATE_RELU2,
+      .tied_head = true,
+      .sub_norm = true},
+     {CORRECTED(T5, 128, F16, OUTLIERS), CORRECTED(T5, 128, F16, OUTLIERS), CORRECTED(T5, 128, F16, PAIR),
+      CORRECTED(T5, 128, F16, PLANE), CORRECTED(T5, 128, F16, PLANE), CORRECTED(T5, 128, F16, OUTLIERS),
+      GROUP_SCALES(T5, 128, F16, 0)},
+     ROW_SCALES(I8S),
+     FLOAT(F32)},
 };
 
 uint32_t random_model_count(void)
@@ -366,7 +404,7 @@ static whit_status write_tensor(struct maker *m, const whit_tensor_type *type, c
 }
 
 /* One tensor, in the pass that declares or in the one that writes. */
-static whit_status tensor(struct maker *m, int layer, const char *name, whit_tensor_type type, bool is_corrected)
+static whit_status tensor(struct maker *m, int layer, const char *name, whit_tensor_type type, uint8_t has)
 {
     char full[64];
     whit_buf corrections[WHIT_PART_COUNT] = {0};
@@ -378,9 +416,9 @@ static whit_status tensor(struct maker *m, int layer, const char *name, whit_ten
     WHIT_TRY(whit_tensor_type_check(&type, m->error));
     for (int p = 0; p < WHIT_PART_COUNT; p++) whit_codec_part_bytes(&type, (whit_part)p, &bytes[p]);
     whit_status status = WHIT_OK;
-    if (is_corrected) status = make_outliers(&type, &corrections[WHIT_PART_OUTLIERS], m->error);
-    if (is_corrected && status == WHIT_OK) status = make_plane(&type, &corrections[WHIT_PART_PLANE], m->error);
-    if (is_corrected && status == WHIT_OK) status = make_low_rank(&type, corrections, m->error);
+    if (has & OUTLIERS) status = make_outliers(&type, &corrections[WHIT_PART_OUTLIERS], m->error);
+    if (has & PLANE && status == WHIT_OK) status = make_plane(&type, &corrections[WHIT_PART_PLANE], m->error);
+    if (has & PAIR && status == WHIT_OK) status = make_low_rank(&type, corrections, m->error);
     uint32_t number;
     for (int p = WHIT_PART_PLANE; p < WHIT_PART_COUNT; p++) bytes[p] = corrections[p].size_bytes;
     if (status == WHIT_OK)
@@ -392,7 +430,7 @@ static whit_status tensor(struct maker *m, int layer, const char *name, whit_ten
 
 static whit_status vector(struct maker *m, int layer, const char *name, uint32_t n)
 {
-    return tensor(m, layer, name, (whit_tensor_type){.n_rows = 1, .n_cols = n}, false);
+    return tensor(m, layer, name, (whit_tensor_type){.n_rows = 1, .n_cols = n}, 0);
 }
 
 static whit_status matrix(struct maker *m, int layer, const char *name, kind k, uint32_t n_rows, uint32_t n_cols)
@@ -408,7 +446,7 @@ static whit_status matrix(struct maker *m, int layer, const char *name, kind k, 
                              .n_cols = n_cols};
     if (k.scale_kind == WHIT_SCALE_TENSOR) type.scale = 1.2f / sqrtf((float)n_cols);
     if (k.scale_kind == WHIT_SCALE_TENSOR && k.codec == WHIT_CODEC_Q2) type.scale_b = 0.5f * type.scale;
-    return tensor(m, layer, name, type, k.is_corrected);
+    return tensor(m, layer, name, type, k.corrections);
 }
 
 /* All of them, in the same order in both passes. */

@@ -114,7 +114,9 @@ static void make(const whit_exec_step *step, const whit_exec *exec, uint32_t wor
     made_for *made = made_in(exec, worker);
     const whit_exec_parts *parts = step->parts;
     uint8_t *memory = (uint8_t *)made;
-    if (step->choice->has_outliers && !has_codes(made, step, exec, rows)) {
+    if (!step->choice->has_outliers) {
+        made->codes_run = 0; /* what follows lies where they were */
+    } else if (!has_codes(made, step, exec, rows)) {
         whit_outlier_acts acts = outlier_acts(p, memory, x->n_tokens);
         exec->kernels->outlier_codes(x, &acts);
         made->codes_run = exec->n_runs;
