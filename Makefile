@@ -11,6 +11,7 @@
 #   make fuzz            fuzzes every reader: FUZZ_SECONDS=60 each, FUZZ_TARGETS="ndf gguf"
 #   make test-asan       one of the suites alone; also test-release, test-tsan, test-aarch64;
 #                        of any the tests of some names: TESTS="kernels|threads"
+#   make test-avx512     kernels on an emulated CPU with AVX-512, for machines without one
 #   make test-long       what takes many minutes: a million positions of the screened head,
 #                        a hundred thousand sessions, every size of batch
 #   make test-clients    openai, ollama, LangChain, AI SDK and Anthropic's client for Node
@@ -31,7 +32,7 @@ PROMPT ?= Once upon a time
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS) $(if $(TESTS),-R '$(TESTS)')
 
-.PHONY: build deps run tales recall test test-release test-asan test-tsan test-aarch64 test-long test-clients grammars bench distilled fuzz install uninstall static fmt clean
+.PHONY: build deps run tales recall test test-release test-asan test-tsan test-aarch64 test-avx512 test-long test-clients grammars bench distilled fuzz install uninstall static fmt clean
 .NOTPARALLEL:
 
 build:
@@ -91,6 +92,11 @@ test-aarch64:
 	@tools/deps install arm
 	@tools/build aarch64
 	@$(CTEST) --test-dir build-aarch64
+
+test-avx512:
+	@tools/deps install emulate
+	@tools/build release
+	@tools/emulate-avx512 build $(TESTS) || [ $$? = 77 ]
 
 test-long:
 	@tools/deps install test
