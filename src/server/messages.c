@@ -215,9 +215,12 @@ static const char *stop_reason(const whit_ask *ask, bool calls)
     return job->stopped_by ? "stop_sequence" : "end_turn";
 }
 
-static json_t *stop_text(const whit_ask *ask, const char *reason)
+/* The person's stop string that ended the answer, where that is the reason. */
+static json_t *stop_text(const whit_ask *ask, bool calls)
 {
-    return !strcmp(reason, "stop_sequence") ? json_string(ask->jobs[0]->stopped_by) : json_null();
+    const whit_job *job = ask->jobs[0];
+    bool ended = job->finish == WHIT_FINISH_END || job->finish == WHIT_FINISH_STOP;
+    return ended && !calls && job->stopped_by ? json_string(job->stopped_by) : json_null();
 }
 
 static json_t *usage(const whit_ask *ask)
@@ -254,8 +257,8 @@ static json_t *whole(whit_ask *ask, const json_t *choice)
     }
     return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:n, s:n, s:n}", "id", ask->id, "type", "message",
                      "role", "assistant", "model", ask->api->name, "content", content, "stop_reason", reason,
-                     "stop_sequence", stop_text(ask, reason), "usage", usage(ask), "stop_details", "container",
-                     "diagnostics");
+                     "stop_sequence", stop_text(ask, json_array_size(calls) > 0), "usage", usage(ask), "stop_details",
+                     "container", "diagnostics");
 }
 
 static void begin(whit_ask *ask, whit_buf *out)
@@ -330,8 +333,8 @@ static void end(whit_ask *ask, whit_buf *out)
     close_block(ask, out);
     whit_dialect_send(out,
                       json_pack("{s:s, s:{s:s, s:o, s:n, s:n}, s:o}", "type", "message_delta", "delta", "stop_reason",
-                                reason, "stop_sequence", stop_text(ask, reason), "stop_details", "container", "usage",
-                                usage(ask)));
+                                reason, "stop_sequence", stop_text(ask, ask->state.n_calls > 0), "stop_details",
+                                "container", "usage", usage(ask)));
     whit_dialect_send(out, json_pack("{s:s}", "type", "message_stop"));
 }
 
