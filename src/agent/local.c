@@ -2,6 +2,7 @@
  * A model in this process. Its answer is one JSON object, {"tool": NAME, "arguments": {...}} or
  * {"answer": TEXT}, whatever the template's own notation of calls is: small models know no other. */
 #include "agent/model.h"
+#include "agent/plain.h"
 
 #include "whit.h"
 
@@ -141,70 +142,6 @@ static whit_status count_token(void *user, int32_t id, bool *end, whit_error *er
 
 /* ---- the prompt ------------------------------------------------------------------------------------ */
 
-static void add_plain(json_t *list, const char *role, const char *text)
-{
-    size_t n = json_array_size(list);
-    json_t *last = n ? json_array_get(list, n - 1) : NULL;
-    const char *own = json_string_value(json_object_get(last, "role"));
-    if (own && strcmp(own, role) == 0 && strcmp(role, "user") == 0) { /* templates want turns to alternate */
-        json_object_set_new(last, "content",
-                            json_sprintf("%s\n%s", json_string_value(json_object_get(last, "content")), text));
-        return;
-    }
-    json_array_append_new(list, json_pack("{s:s, s:s}", "role", role, "content", text));
-}
-
-static void add_tools(whit_buf *text, const json_t *tools)
-{
-    size_t i;
-    json_t *tool;
-    whit_buf_append_str(text,
-                        "\n\nAnswer with one JSON object and nothing else: {\"tool\":NAME,\"arguments\":{...}} "
-                        "calls a tool, {\"answer\":TEXT} ends the task. The tools:\n");
-    json_array_foreach(tools, i, tool)
-    {
-        const json_t *function = json_object_get(tool, "function");
-        char *properties =
-            json_dumps(json_object_get(json_object_get(function, "parameters"), "properties"), JSON_COMPACT);
-        whit_buf_printf(text, "%s %s: %s\n", json_string_value(json_object_get(function, "name")),
-                        properties ? properties : "{}", json_string_value(json_object_get(function, "description")));
-        free(properties);
-    }
-}
-
-/* Messages as any template takes them: system, user and assistant alone. */
-static json_t *plain_messages(const json_t *messages, const json_t *tools)
-{
-    json_t *list = json_array(), *message;
-    size_t i, k;
-    json_array_foreach((json_t *)(uintptr_t)messages, i, message)
-    {
-        const char *role = json_string_value(json_object_get(message, "role"));
-        const char *content = json_string_value(json_object_get(message, "content"));
-        json_t *calls = json_object_get(message, "tool_calls"), *call;
-        whit_buf text = {0};
-        if (!role) continue;
-        if (json_array_size(calls)) {
-            json_array_foreach(calls, k, call)
-            {
-                const json_t *function = json_object_get(call, "function");
-                whit_buf_printf(&text, "%s{\"tool\":\"%s\",\"arguments\":%s}", k ? "\n" : "",
-                                json_string_value(json_object_get(function, "name")),
-                                json_string_value(json_object_get(function, "arguments")));
-            }
-        } else if (strcmp(role, "tool") == 0) {
-            whit_buf_printf(&text, "Result:\n%s", content ? content : "");
-        } else {
-            whit_buf_append_str(&text, content ? content : "");
-        }
-        if (strcmp(role, "system") == 0) add_tools(&text, tools);
-        whit_buf_append(&text, "", 1);
-        if (!text.failed) add_plain(list, strcmp(role, "tool") == 0 ? "user" : role, (const char *)text.data);
-        whit_buf_free(&text);
-    }
-    return list;
-}
-
 /* A model without a template gets lines with the roles' names. */
 static whit_status tokenize_plain(const whit_local_model *l, const json_t *list, int32_t **ids, size_t *n,
                                   whit_error *error)
@@ -228,7 +165,7 @@ static whit_status tokenize_plain(const whit_local_model *l, const json_t *list,
 static whit_status make_prompt(const whit_local_model *l, const json_t *messages, const json_t *tools, int32_t **ids,
                                size_t *n, whit_error *error)
 {
-    json_t *list = plain_messages(messages, tools);
+    json_t *list = whit_plain_messages(messages, tools);
     char *text = list ? json_dumps(list, JSON_COMPACT) : NULL;
     whit_status status = text ? WHIT_OK : whit_fail_memory(error, "the prompt", 0);
     *ids = NULL;
@@ -286,28 +223,13 @@ static whit_status generate(whit_local_model *l, const int32_t *ids, size_t n_id
     return status;
 }
 
-/* What was written as a message with a call, or with text. */
+/* What was written as a message with a call, or with text, which is shown. */
 static json_t *read_answer(whit_local_model *l, bool *is_formed)
 {
-    char id[32];
-    json_t *object = json_loadb(l->text.size_bytes ? (const char *)l->text.data : "", l->text.size_bytes, 0, NULL);
-    const json_t *tool = json_object_get(object, "tool"), *text = json_object_get(object, "answer");
-    json_t *arguments = json_object_get(object, "arguments"), *message = NULL;
-    snprintf(id, sizeof id, "local-%llu", (unsigned long long)l->n_answers);
-    if (json_is_string(tool) && json_is_object(arguments)) {
-        char *dumped = json_dumps(arguments, JSON_COMPACT);
-        message = json_pack("{s:s, s:n, s:[{s:s, s:s, s:{s:O, s:s*}}]}", "role", "assistant", "content", "tool_calls",
-                            "id", id, "type", "function", "function", "name", tool, "arguments", dumped);
-        free(dumped);
-    } else if (json_is_string(text)) {
-        message = json_pack("{s:s, s:O}", "role", "assistant", "content", text);
-        if (l->options.on_text) l->options.on_text(l->options.user, json_string_value(text), json_string_length(text));
-    } else {
-        json_t *whole = json_stringn(l->text.size_bytes ? (const char *)l->text.data : "", l->text.size_bytes);
-        message = json_pack("{s:s, s:o}", "role", "assistant", "content", whole ? whole : json_string(""));
-    }
-    *is_formed = (json_is_string(tool) && json_is_object(arguments)) || json_is_string(text);
-    json_decref(object);
+    json_t *message = whit_plain_answer((const char *)l->text.data, l->text.size_bytes, l->n_answers, is_formed);
+    const json_t *text = json_object_get(message, "content");
+    if (*is_formed && json_is_string(text) && l->options.on_text)
+        l->options.on_text(l->options.user, json_string_value(text), json_string_length(text));
     return message;
 }
 

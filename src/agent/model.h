@@ -21,6 +21,9 @@ typedef struct whit_remote_model {
     const char *name;                                              /* NULL: the endpoint's own */
     void (*on_text)(void *user, const char *text, size_t n_bytes); /* as it comes; NULL: not wanted */
     void *user;
+    void (*on_note)(const char *said); /* once, where the endpoint refuses tools, with its words; NULL: not wanted */
+    bool takes_no_tools;               /* found out by the first answer */
+    uint64_t n_answers;
 } whit_remote_model;
 whit_agent_model whit_remote_as_model(whit_remote_model *remote);
 

@@ -68,6 +68,11 @@ static void task_retry(void *user, const char *reason, uint32_t wait_ms)
     cli_note("%s; trying again in %.1f s", reason, wait_ms / 1000.0);
 }
 
+static void note_no_tools(const char *said)
+{
+    cli_note("%s; the tools are described to it, and it calls them by JSON in its text", said);
+}
+
 whit_status cli_agent_key(const char *key_file, whit_buf *key, whit_error *error)
 {
     const char *given = getenv("WHIT_API_KEY");
@@ -101,7 +106,11 @@ static int open_remote(struct cli_tasks *t)
     whit_endpoint_options at = {
         .url = values->url, .key = (const char *)t->key.data, .cancel = t->cancel, .on_retry = task_retry};
     if (whit_endpoint_open(&at, &t->endpoint, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
-    t->remote = (whit_remote_model){t->endpoint, values->model, t->on_text, t->user};
+    t->remote = (whit_remote_model){.endpoint = t->endpoint,
+                                    .name = values->model,
+                                    .on_text = t->on_text,
+                                    .user = t->user,
+                                    .on_note = note_no_tools};
     t->answering = whit_remote_as_model(&t->remote);
     return CLI_OK;
 }

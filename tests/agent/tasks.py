@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Forty tasks of `whit agent -p`, most against scripted endpoints, some against `whit serve`: each ends with the tree
+"""Forty-four tasks of `whit agent -p`, most against scripted endpoints, some against `whit serve`: each ends with the tree
 as it should be, or with one clear line and the tree as it was."""
 import json
 import os
@@ -36,6 +36,7 @@ ONE_LINE = blocks("a.c", ("    return n + n;\n", "    return 2 * n;\n"))
 BEGIN = "*** Begin Patch\n*** Update File: a.c\n@@\n-    return n + n;\n+    return 2 * n;\n*** End Patch\n"
 UNIFIED = "--- a/a.c\n+++ b/a.c\n@@ -4,3 +4,3 @@\n {\n-    return n + n;\n+    return 2 * n;\n }\n"
 END = message("done")
+NO_TOOLS = (400, b'{"error":{"message":"m does not support tools"}}', {})
 
 
 def calls(*all_calls):
@@ -85,11 +86,19 @@ TASKS = {
     "JSON that is none": ([(200, b'{"choices": [', {})], {}, "is no JSON", 3),
     "a bad key": ([(401, b'{"error": "bad key"}', {})], {}, "401", 5),
     "calls without an end": ([calls(("list", {}))] * 9, {}, "not finished", 4),
+    # Endpoints that take no tools hear of them in words.
+    "no tools, a call in words": ([NO_TOOLS, message('{"tool":"read","arguments":{"path":"a.c"}}'),
+                                   message("So:\n```json\n" + json.dumps({"tool": "patch_file", "arguments": {"patch": ONE_LINE}}) + "\n```\n"),
+                                   message('{"answer":"done"}')], {"a.c": TWO}, "turn 1"),
+    "no tools, two calls in one answer": ([NO_TOOLS, streamed('{"tool":"list","arguments":{}}\n' + json.dumps({"tool": "write", "arguments": {"path": "b.c", "content": "int b;\n"}})),
+                                           message("done")], {"b.c": "int b;\n"}, "turn 1"),
+    "no tools, a fenced patch": ([NO_TOOLS, message("```patch\n" + ONE_LINE + "```\n"), END], {"a.c": TWO}, "turn 1"),
+    "no tools, and then a bad key": ([NO_TOOLS, (401, b"bad key", {})], {}, "401", 5),
     # What is not allowed stays undone, however it is asked for.
     "out of the project": ([calls(write("../outside", "x")), END], {}, "error:"),
     "a test with fewer checks": ([calls(write("test_a.c", "int main(void) { return 0; }\n")), END], {}, "refused"),
     # whit serve: the built-in model takes no tools; a tiny one that does has nothing to say, and changes nothing.
-    "whit serve, a model without tools": ("built-in", {}, "takes no tools", 5),
+    "whit serve, a model without tools": ("built-in", {}, None),
     "whit serve, a question": ("tiny", {}, None),
     "whit serve, another model's name": ("tiny", {}, None, 0, "--model", "gpt-nothing"),
 }
@@ -167,7 +176,7 @@ try:
         if os.path.exists("outside"):
             complain(name, "written outside")
     print(f"{len(TASKS)} tasks: {ends['right']} end right, {ends['line']} with one line")
-    if len(TASKS) != 40:
+    if len(TASKS) != 44:
         complain("all", f"there are {len(TASKS)}")
 finally:
     for server, _ in servers.values():

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ * Tools for models that know no notation of calls: described in the system message, called by JSON objects in the text,
+ * {"tool": NAME, "arguments": {...}} or {"answer": TEXT}. */
+#ifndef WHIT_AGENT_PLAIN_H
+#define WHIT_AGENT_PLAIN_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Messages as any template takes them: system, user and assistant alone, with calls and results as text. The caller's;
+ * NULL where memory runs out. */
+json_t *whit_plain_messages(const json_t *messages, const json_t *tools);
+
+/* What was answered as a message with calls, or with text: objects may stand between other words or in fences, and the
+ * text of patches in fences stays text. `number` makes the ids of its calls. *is_formed: whether there was an object of
+ * one of the two forms. The caller's; NULL where memory runs out. */
+json_t *whit_plain_answer(const char *text, size_t n_bytes, uint64_t number, bool *is_formed);
+
+#endif
