@@ -207,10 +207,16 @@ static json_t *translate(const json_t *body, bool counting, whit_web_reply *repl
 
 /* ---- replies ------------------------------------------------------------------------------------- */
 
+/* Did the answer end by itself or at a stop string, rather than at a limit? */
+static bool has_ended(const whit_job *job)
+{
+    return job->finish == WHIT_FINISH_END || job->finish == WHIT_FINISH_STOP;
+}
+
 static const char *stop_reason(const whit_ask *ask, bool calls)
 {
     const whit_job *job = ask->jobs[0];
-    if (job->finish != WHIT_FINISH_END && job->finish != WHIT_FINISH_STOP) return "max_tokens";
+    if (!has_ended(job)) return "max_tokens";
     if (calls) return "tool_use";
     return job->stopped_by ? "stop_sequence" : "end_turn";
 }
@@ -219,8 +225,7 @@ static const char *stop_reason(const whit_ask *ask, bool calls)
 static json_t *stop_text(const whit_ask *ask, bool calls)
 {
     const whit_job *job = ask->jobs[0];
-    bool ended = job->finish == WHIT_FINISH_END || job->finish == WHIT_FINISH_STOP;
-    return ended && !calls && job->stopped_by ? json_string(job->stopped_by) : json_null();
+    return has_ended(job) && !calls && job->stopped_by ? json_string(job->stopped_by) : json_null();
 }
 
 static json_t *usage(const whit_ask *ask)
