@@ -242,6 +242,45 @@ void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_
     caller_wait(pool, n_own ? from_ns : 0);
 }
 
+/* ---- jobs that can fail ----------------------------------------------------------------------- */
+
+typedef struct trial {
+    whit_pool_item_fn *fn;
+    void *context;
+    _Atomic uint32_t failed; /* the first item known to fail; UINT32_MAX: none */
+    pthread_mutex_t lock;    /* for what follows, and for lowering `failed` */
+    whit_status status;
+    whit_error *error;
+} trial;
+
+static void try_items(void *context, uint32_t worker_index, uint32_t begin, uint32_t end)
+{
+    trial *self = context;
+    for (uint32_t i = begin; i < end && i < atomic_load_explicit(&self->failed, memory_order_relaxed); i++) {
+        whit_error error;
+        whit_status status = self->fn(self->context, worker_index, i, &error);
+        if (status == WHIT_OK) continue;
+        pthread_mutex_lock(&self->lock);
+        if (i < atomic_load_explicit(&self->failed, memory_order_relaxed)) {
+            atomic_store_explicit(&self->failed, i, memory_order_relaxed);
+            self->status = status;
+            if (self->error) *self->error = error;
+        }
+        pthread_mutex_unlock(&self->lock);
+    }
+}
+
+whit_status whit_pool_try(whit_pool *pool, whit_pool_item_fn *fn, void *context, uint32_t n_items, uint32_t chunk,
+                          whit_error *error)
+{
+    trial self = {
+        .fn = fn, .context = context, .failed = UINT32_MAX, .lock = PTHREAD_MUTEX_INITIALIZER, .error = error};
+    whit_pool_run(pool, try_items, &self, n_items, chunk);
+    return self.status;
+}
+
+/* ---- opening and closing ------------------------------------------------------------------------ */
+
 /* The lowest logical CPU of a CPU's physical core, which names the core; the CPU itself where the
  * system does not say. */
 static int core_of(int cpu)

@@ -30,6 +30,13 @@ uint32_t whit_pool_size(const whit_pool *pool);
  * several of them a call, and returns when all are done; everything fn wrote is then visible to the
  * caller. Not reentrant. A NULL pool runs on the caller alone. */
 void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_items, uint32_t chunk);
+
+/* Does one item of a job that can fail. */
+typedef whit_status whit_pool_item_fn(void *context, uint32_t worker, uint32_t item, whit_error *error);
+/* As whit_pool_run, for such a job: returns the status and the error of the first item that fails, first by its
+ * number, so that it is the same whatever the threads; items behind it may not have run. */
+whit_status whit_pool_try(whit_pool *pool, whit_pool_item_fn *fn, void *context, uint32_t n_items, uint32_t chunk,
+                          whit_error *error);
 void whit_pool_close(whit_pool *pool);
 
 #endif

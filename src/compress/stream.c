@@ -117,55 +117,42 @@ struct embed_job {
     const whit_stream *s;
     const whit_source_tensor *table;
     const whit_tensor_type *stored;
-    whit_status *status; /* of each batch */
-    whit_error *errors;
 };
 
-static void embed_batches(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+static whit_status embed_batch(void *context, uint32_t worker, uint32_t batch, whit_error *error)
 {
     (void)worker;
     const struct embed_job *job = context;
     const whit_stream *s = job->s;
-    for (uint32_t batch = begin; batch < end; batch++) {
-        struct row_buffer from = {0}, stored = {0};
-        whit_status status = WHIT_OK;
-        if (!make_row(s->allocator, &job->table->type, &from) || !make_row(s->allocator, job->stored, &stored))
-            status = whit_fail_memory(&job->errors[batch], "the embedding", from.elems_bytes);
-        for (size_t r = (size_t)batch * s->n_rows; status == WHIT_OK && r < (size_t)(batch + 1) * s->n_rows; r++) {
-            float *x = s->x[WHIT_STREAM_ORIGINAL] + r * s->n_embd,
-                  *rounded = s->x[WHIT_STREAM_COMPRESSED] + r * s->n_embd;
-            status = job->table->read_row(job->table, (uint32_t)s->ids[r], &from.rows, &job->errors[batch]);
-            if (status != WHIT_OK) break;
-            whit_requantise_values(&job->table->type, &from.rows, x);
-            memcpy(rounded, x, s->n_embd * sizeof *x);
-            for (uint32_t k = 0; status == WHIT_OK && k < s->n_embd; k++)
-                if (!isfinite(x[k]))
-                    status = whit_fail(&job->errors[batch], WHIT_ERROR_NUMERIC,
-                                       "%s: tensor '%s': row %d, column %u is no number; the source is damaged",
-                                       s->source->path, job->table->name, s->ids[r], k);
-            if (job->stored->codec == job->table->type.codec) continue;
-            whit_requantise_row(job->stored, x, &stored.rows);
-            whit_requantise_values(job->stored, &stored.rows, rounded);
-        }
-        job->status[batch] = status;
-        free_row(s->allocator, &from);
-        free_row(s->allocator, &stored);
+    struct row_buffer from = {0}, stored = {0};
+    whit_status status = WHIT_OK;
+    if (!make_row(s->allocator, &job->table->type, &from) || !make_row(s->allocator, job->stored, &stored))
+        status = whit_fail_memory(error, "the embedding", from.elems_bytes);
+    for (size_t r = (size_t)batch * s->n_rows; status == WHIT_OK && r < (size_t)(batch + 1) * s->n_rows; r++) {
+        float *x = s->x[WHIT_STREAM_ORIGINAL] + r * s->n_embd, *rounded = s->x[WHIT_STREAM_COMPRESSED] + r * s->n_embd;
+        status = job->table->read_row(job->table, (uint32_t)s->ids[r], &from.rows, error);
+        if (status != WHIT_OK) break;
+        whit_requantise_values(&job->table->type, &from.rows, x);
+        memcpy(rounded, x, s->n_embd * sizeof *x);
+        for (uint32_t k = 0; status == WHIT_OK && k < s->n_embd; k++)
+            if (!isfinite(x[k]))
+                status = whit_fail(error, WHIT_ERROR_NUMERIC,
+                                   "%s: tensor '%s': row %d, column %u is no number; the source is damaged",
+                                   s->source->path, job->table->name, s->ids[r], k);
+        if (job->stored->codec == job->table->type.codec) continue;
+        whit_requantise_row(job->stored, x, &stored.rows);
+        whit_requantise_values(job->stored, &stored.rows, rounded);
     }
+    free_row(s->allocator, &from);
+    free_row(s->allocator, &stored);
+    return status;
 }
 
 static whit_status embed(whit_stream *s, const whit_tensor_type *stored, whit_error *error)
 {
     struct embed_job job = {.s = s, .table = whit_source_find(s->source, "embed"), .stored = stored};
-    job.status = whit_zalloc_array(s->allocator, s->n_batches, sizeof *job.status);
-    job.errors = whit_zalloc_array(s->allocator, s->n_batches, sizeof *job.errors);
-    whit_status status = WHIT_OK;
-    if (!job.status || !job.errors) status = whit_fail_memory(error, "the embedding", s->n_batches);
-    if (status == WHIT_OK) whit_pool_run(s->pool, embed_batches, &job, s->n_batches, 1);
-    for (uint32_t i = 0; status == WHIT_OK && i < s->n_batches; i++)
-        if (job.status[i] != WHIT_OK) status = whit_fail(error, job.status[i], "%s", job.errors[i].message);
+    whit_status status = whit_pool_try(s->pool, embed_batch, &job, s->n_batches, 1, error);
     if (job.table->drop) job.table->drop(job.table);
-    whit_free(s->allocator, job.status, s->n_batches * sizeof *job.status);
-    whit_free(s->allocator, job.errors, s->n_batches * sizeof *job.errors);
     return status;
 }
 

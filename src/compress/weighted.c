@@ -12,19 +12,17 @@ struct job {
     const whit_source *source;
     const whit_source_tensor *tensor;
     const whit_tensor_type *type;
-    const float *weights;
+    const float *weights; /* (n) */
     whit_geometry g;
     int8_t *codes;      /* (m, n) */
     float *fields;      /* (m, n_groups, n_fields), or (m, n_fields) factors of u8 scales */
     uint8_t *fields_u8; /* (m, n_groups, n_fields), u8 scales only */
-    float *scratch;     /* per worker: a row, ones, scales */
+    float *scratch;     /* per worker: a row, scales */
     size_t scratch_elems;
     double *sums; /* (m, 2): error, weight */
-    whit_status *status;
-    whit_error *errors; /* of each worker */
 };
 
-static void round_row(const struct job *job, uint32_t row, const float *w, const float *weights, float *scales)
+static void round_values(const struct job *job, uint32_t row, const float *w, float *scales)
 {
     const whit_tensor_type *type = job->type;
     uint32_t n_fields = job->g.n_fields, n_groups = job->g.n_groups;
@@ -33,8 +31,9 @@ static void round_row(const struct job *job, uint32_t row, const float *w, const
     for (int pass = u8 ? 0 : 1; pass < 2; pass++) {
         for (uint32_t group = 0; group < n_groups; group++) {
             size_t from = (size_t)group * job->g.group_cols, rest = type->n_cols - from;
-            whit_levels_fit(type->codec, w + from, weights + from, rest < job->g.group_cols ? rest : job->g.group_cols,
-                            u8 && pass ? factors : NULL, scales + (size_t)2 * group);
+            whit_levels_fit(type->codec, w + from, job->weights + from,
+                            rest < job->g.group_cols ? rest : job->g.group_cols, u8 && pass ? factors : NULL,
+                            scales + (size_t)2 * group);
         }
         if (!pass) whit_levels_factors(type->codec, scales, n_groups, factors);
     }
@@ -50,7 +49,7 @@ static void round_row(const struct job *job, uint32_t row, const float *w, const
                 job->fields[at + f] = stored[f];
         for (size_t j = from; j < type->n_cols && j < from + job->g.group_cols; j++) {
             uint32_t level = whit_levels_nearest(&levels, w[j]);
-            double miss = (double)(w[j] - levels.value[level]), weight = (double)weights[j];
+            double miss = (double)(w[j] - levels.value[level]), weight = (double)job->weights[j];
             job->codes[(size_t)row * type->n_cols + j] = levels.code[level];
             job->sums[2 * (size_t)row] += weight * miss * miss;
             job->sums[2 * (size_t)row + 1] += weight * (double)w[j] * (double)w[j];
@@ -58,23 +57,19 @@ static void round_row(const struct job *job, uint32_t row, const float *w, const
     }
 }
 
-static void round_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+static whit_status round_row(void *context, uint32_t worker, uint32_t row, whit_error *error)
 {
     const struct job *job = context;
     size_t n = job->type->n_cols;
-    float *w = job->scratch + worker * job->scratch_elems, *ones = w + n, *scales = ones + n;
-    for (size_t j = 0; j < n; j++) ones[j] = job->weights ? job->weights[j] : 1;
-    for (uint32_t row = begin; row < end && job->status[worker] == WHIT_OK; row++) {
-        whit_error *error = &job->errors[worker];
-        job->status[worker] = whit_stream_read_row(job->tensor, row, w, job->source->allocator, error);
-        for (size_t j = 0; job->status[worker] == WHIT_OK && j < n; j++)
-            if (!isfinite(w[j]))
-                job->status[worker] =
-                    whit_fail(error, WHIT_ERROR_NUMERIC,
-                              "%s: tensor '%s': row %u, column %zu is no number; the source is damaged",
-                              job->source->path, job->tensor->name, row, j);
-        if (job->status[worker] == WHIT_OK) round_row(job, row, w, ones, scales);
-    }
+    float *w = job->scratch + worker * job->scratch_elems;
+    WHIT_TRY(whit_stream_read_row(job->tensor, row, w, job->source->allocator, error));
+    for (size_t j = 0; j < n; j++)
+        if (!isfinite(w[j]))
+            return whit_fail(error, WHIT_ERROR_NUMERIC,
+                             "%s: tensor '%s': row %u, column %zu is no number; the source is damaged",
+                             job->source->path, job->tensor->name, row, j);
+    round_values(job, row, w, w + n);
+    return WHIT_OK;
 }
 
 whit_status whit_weighted_round(whit_finished *finished, const whit_source *source, const whit_source_tensor *tensor,
@@ -87,21 +82,20 @@ whit_status whit_weighted_round(whit_finished *finished, const whit_source *sour
     bool u8 = type->scale_type == WHIT_SCALE_U8;
     size_t m = type->n_rows, elems = m * type->n_cols, all_fields = m * job.g.n_groups * job.g.n_fields,
            n_fields = u8 ? m * job.g.n_fields : all_fields, n_workers = whit_pool_size(pool);
-    job.scratch_elems = 2 * (size_t)type->n_cols + 2 * (size_t)job.g.n_groups;
+    job.scratch_elems = type->n_cols + 2 * (size_t)job.g.n_groups;
+    float *ones = weights ? NULL : whit_zalloc_array(a, type->n_cols, sizeof *ones);
+    if (ones) job.weights = ones;
+    for (size_t j = 0; ones && j < type->n_cols; j++) ones[j] = 1;
     job.codes = whit_zalloc_array(a, elems, 1);
     job.fields = whit_zalloc_array(a, n_fields, sizeof(float));
     if (u8) job.fields_u8 = whit_zalloc_array(a, all_fields, 1);
     job.scratch = whit_zalloc_array(a, n_workers * job.scratch_elems, sizeof(float));
     job.sums = whit_zalloc_array(a, 2 * m, sizeof(double));
-    job.status = whit_zalloc_array(a, n_workers, sizeof *job.status);
-    job.errors = whit_zalloc_array(a, n_workers, sizeof *job.errors);
     whit_status status = WHIT_OK;
-    if (!job.codes || !job.fields || (u8 && !job.fields_u8) || !job.scratch || !job.sums || !job.status || !job.errors)
+    if (!job.codes || !job.fields || (u8 && !job.fields_u8) || !job.scratch || !job.sums || !job.weights)
         status = whit_fail_memory(error, tensor->name, elems);
-    if (status == WHIT_OK) whit_pool_run(pool, round_rows, &job, type->n_rows, 16);
+    if (status == WHIT_OK) status = whit_pool_try(pool, round_row, &job, type->n_rows, 16, error);
     if (status == WHIT_OK && tensor->drop) tensor->drop(tensor);
-    for (size_t i = 0; status == WHIT_OK && i < n_workers; i++)
-        if (job.status[i] != WHIT_OK) status = whit_fail(error, job.status[i], "%s", job.errors[i].message);
     double sums[2] = {0};
     for (size_t row = 0; status == WHIT_OK && row < m; row++)
         for (int i = 0; i < 2; i++) sums[i] += job.sums[2 * row + i];
@@ -115,8 +109,7 @@ whit_status whit_weighted_round(whit_finished *finished, const whit_source *sour
     whit_free(a, job.fields_u8, all_fields);
     whit_free(a, job.scratch, n_workers * job.scratch_elems * sizeof(float));
     whit_free(a, job.sums, 2 * m * sizeof(double));
-    whit_free(a, job.status, n_workers * sizeof *job.status);
-    whit_free(a, job.errors, n_workers * sizeof *job.errors);
+    whit_free(a, ones, type->n_cols * sizeof *ones);
     return status;
 }
 

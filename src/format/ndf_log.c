@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -180,13 +179,12 @@ typedef struct check_work {
     uint8_t *pieces; /* (threads) of piece_bytes */
     size_t piece_bytes;
     uint8_t *leaves;
-    whit_error *error; /* of the first that failed */
-    atomic_bool has_failed;
-    whit_status status;
 } check_work;
 
-static whit_status hash_chunk(const check_work *work, uint32_t chunk, uint8_t *piece, whit_error *error)
+static whit_status hash_chunk(void *context, uint32_t worker, uint32_t chunk, whit_error *error)
 {
+    const check_work *work = context;
+    uint8_t *piece = work->pieces + worker * work->piece_bytes;
     uint64_t at = (uint64_t)chunk * WHIT_NDF_CHUNK_BYTES, end = at + WHIT_NDF_CHUNK_BYTES;
     if (end > work->frame->payload_bytes) end = work->frame->payload_bytes;
     whit_hash hash;
@@ -199,18 +197,6 @@ static whit_status hash_chunk(const check_work *work, uint32_t chunk, uint8_t *p
     }
     whit_hash_end(&hash, work->leaves + (size_t)chunk * WHIT_HASH_BYTES);
     return WHIT_OK;
-}
-
-static void hash_chunks(void *context, uint32_t worker, uint32_t begin, uint32_t end)
-{
-    check_work *work = context;
-    whit_error error;
-    for (uint32_t k = begin; k < end && !atomic_load(&work->has_failed); k++) {
-        whit_status status = hash_chunk(work, k, work->pieces + worker * work->piece_bytes, &error);
-        if (status == WHIT_OK || atomic_exchange(&work->has_failed, true)) continue;
-        work->status = status;
-        if (work->error) *work->error = error;
-    }
 }
 
 whit_status whit_ndf_log_check(const whit_ndf_log *log, uint32_t i, whit_error *error)
@@ -226,21 +212,17 @@ whit_status whit_ndf_log_check(const whit_ndf_log *log, uint32_t i, whit_error *
     const size_t n_leaves = (size_t)n_chunks * WHIT_HASH_BYTES;
     uint8_t *bytes = whit_alloc(log->allocator, n_pieces + n_leaves);
     if (!bytes) return whit_fail_memory(error, "a buffer", n_pieces + n_leaves);
-    check_work work = {.log = log,
-                       .frame = frame,
-                       .pieces = bytes + n_leaves,
-                       .piece_bytes = piece_bytes,
-                       .leaves = bytes,
-                       .error = error};
-    work.status = whit_ndf_log_read(log, frame->offset, &header, sizeof header, error);
-    if (work.status == WHIT_OK) whit_pool_run(pool, hash_chunks, &work, (uint32_t)n_chunks, 0);
-    if (work.status == WHIT_OK) {
+    check_work work = {
+        .log = log, .frame = frame, .pieces = bytes + n_leaves, .piece_bytes = piece_bytes, .leaves = bytes};
+    whit_status status = whit_ndf_log_read(log, frame->offset, &header, sizeof header, error);
+    if (status == WHIT_OK) status = whit_pool_try(pool, hash_chunk, &work, (uint32_t)n_chunks, 0, error);
+    if (status == WHIT_OK) {
         whit_ndf_root(work.leaves, n_chunks, root);
         if (memcmp(root, header.root, sizeof root) != 0)
-            work.status = whit_ndf_log_bad(log, i, "its payload is damaged", error);
+            status = whit_ndf_log_bad(log, i, "its payload is damaged", error);
     }
     whit_free(log->allocator, bytes, n_pieces + n_leaves);
-    return work.status;
+    return status;
 }
 
 whit_status whit_ndf_log_data(const whit_ndf_log *log, uint32_t i, uint64_t *offset, uint64_t *size_bytes,

@@ -210,8 +210,6 @@ struct tensor_job {
     struct lossy_scratch *scratch; /* one per worker; NULL: not lossy */
     whit_hash digest;
     whit_buf later[WHIT_PART_COUNT]; /* parts behind the codes wait here */
-    whit_status status[ITEM_SLICES + MAX_SLICES];
-    whit_error errors[ITEM_SLICES + MAX_SLICES];
 };
 
 static void free_tensor_job(const whit_allocator *a, struct tensor_job *t)
@@ -350,20 +348,17 @@ static whit_status write_chunk(struct tensor_job *t, whit_error *error)
     return WHIT_OK;
 }
 
-static void do_items(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+static whit_status do_item(void *context, uint32_t worker, uint32_t item, whit_error *error)
 {
     struct tensor_job *t = context;
-    for (uint32_t i = begin; i < end; i++) {
-        t->status[i] = WHIT_OK;
-        if (i == ITEM_DIGEST && t->before->n) {
-            whit_hash_add(&t->digest, t->before->canonical, t->canonical_row_bytes * t->before->n);
-        } else if (i == ITEM_WRITE && t->before->n) {
-            t->status[i] = write_chunk(t, &t->errors[i]);
-        } else if (i >= ITEM_SLICES) {
-            uint32_t row = (i - ITEM_SLICES) * t->slice_rows, left = t->now->n - row;
-            t->status[i] = convert_slice(t, worker, row, left < t->slice_rows ? left : t->slice_rows, &t->errors[i]);
-        }
+    if (item >= ITEM_SLICES) {
+        uint32_t row = (item - ITEM_SLICES) * t->slice_rows, left = t->now->n - row;
+        return convert_slice(t, worker, row, left < t->slice_rows ? left : t->slice_rows, error);
     }
+    if (!t->before->n) return WHIT_OK;
+    if (item == ITEM_WRITE) return write_chunk(t, error);
+    whit_hash_add(&t->digest, t->before->canonical, t->canonical_row_bytes * t->before->n);
+    return WHIT_OK;
 }
 
 /* Packs the chunk of rows from `begin` on (none at the end) while the one before is written. */
@@ -379,10 +374,7 @@ static whit_status do_round(struct tensor_job *t, uint32_t begin)
         return whit_fail(t->job->error, WHIT_ERROR_LIMIT, "tensor '%s' is too large", t->from->name);
     for (int p = 0; p < WHIT_PART_COUNT; p++) chunk->tensor.part[p] = chunk->part[p];
     uint32_t n_items = ITEM_SLICES + (chunk->n + t->slice_rows - 1) / t->slice_rows;
-    whit_pool_run(t->job->pool, do_items, t, n_items, 1);
-    for (uint32_t i = 0; i < n_items; i++)
-        if (t->status[i] != WHIT_OK) return whit_fail(t->job->error, t->status[i], "%s", t->errors[i].message);
-    return WHIT_OK;
+    return whit_pool_try(t->job->pool, do_item, t, n_items, 1, t->job->error);
 }
 
 static whit_status add_finished(struct job *job, uint32_t i)

@@ -8,7 +8,6 @@
 #include "runtime/session.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <unistd.h>
 
 struct whit_session_file {
@@ -81,17 +80,12 @@ static whit_status read_piece(const whit_session_file *file, uint64_t offset, co
                                                                                                 : not_made(file, error);
 }
 
-/* Closed blocks, read and looked at by the session's threads: their memory is new to this process as a rule, and
+/* A closed block, read and looked at by one of the session's threads: its memory is new to this process as a rule, and
  * clearing its pages takes longer than filling them. */
-typedef struct read_work {
-    const whit_session_file *file;
-    whit_error *error; /* of the first that failed */
-    atomic_bool has_failed;
-    whit_status status;
-} read_work;
-
-static whit_status read_block(const whit_session_file *file, uint32_t block, whit_error *error)
+static whit_status read_block(void *context, uint32_t worker, uint32_t block, whit_error *error)
 {
+    (void)worker;
+    const whit_session_file *file = context;
     uint64_t offset = ((const uint64_t *)(const void *)file->record.blocks.data)[block];
     whit_kv_piece at = {0};
     for (; whit_kv_next_piece(&file->session->kv, file->sequence, block, &at); offset += at.size_bytes)
@@ -99,21 +93,8 @@ static whit_status read_block(const whit_session_file *file, uint32_t block, whi
     return WHIT_OK;
 }
 
-static void read_some(void *context, uint32_t worker, uint32_t begin, uint32_t end)
-{
-    (void)worker;
-    read_work *work = context;
-    whit_error error;
-    for (uint32_t b = begin; b < end && !atomic_load(&work->has_failed); b++) {
-        whit_status status = read_block(work->file, b, &error);
-        if (status == WHIT_OK || atomic_exchange(&work->has_failed, true)) continue;
-        work->status = status;
-        if (work->error) *work->error = error;
-    }
-}
-
 /* What is there of the first n_blocks blocks and, in a packed cache, of a tail. */
-static whit_status read_blocks(const whit_session_file *file, uint32_t n_blocks, whit_error *error)
+static whit_status read_blocks(whit_session_file *file, uint32_t n_blocks, whit_error *error)
 {
     whit_session *s = file->session;
     whit_kv *kv = &s->kv;
@@ -123,9 +104,8 @@ static whit_status read_blocks(const whit_session_file *file, uint32_t n_blocks,
     uint32_t n = tail ? (uint32_t)tail->n_tokens : n_blocks * WHIT_KV_BLOCK_TOKENS;
     n_blocks = n / WHIT_KV_BLOCK_TOKENS;
     WHIT_TRY(tail ? read_tail(file, tail, error) : whit_kv_begin_at(kv, file->sequence, n_blocks, error));
-    read_work work = {.file = file, .error = error};
-    whit_pool_run(s->pool, read_some, &work, n_blocks, WHIT_KV_GROUP_BLOCKS); /* a group lies in one place */
-    WHIT_TRY(work.status);
+    /* a group lies in one place */
+    WHIT_TRY(whit_pool_try(s->pool, read_block, file, n_blocks, WHIT_KV_GROUP_BLOCKS, error));
     if (n) memcpy(whit_session_tokens_of(s, file->sequence), file->record.ids.data, n * sizeof(int32_t));
     s->positions[file->sequence] = n;
     whit_session_name_blocks(s, file->sequence, 0, n);
@@ -147,7 +127,7 @@ static whit_status feed(const whit_session_file *file, uint32_t from, uint32_t t
     return WHIT_OK;
 }
 
-static whit_status restore(const whit_session_file *file, whit_error *error)
+static whit_status restore(whit_session_file *file, whit_error *error)
 {
     whit_session *s = file->session;
     uint64_t n = file->record.n_present;

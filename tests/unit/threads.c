@@ -63,6 +63,45 @@ static void every_item_runs_once(void **state)
     free(self);
 }
 
+/* A job of which an item fails, and every third one behind it. */
+typedef struct failing {
+    atomic_uint n_done;
+    uint32_t from;
+} failing;
+
+static whit_status fail_some(void *context, uint32_t worker, uint32_t item, whit_error *error)
+{
+    failing *self = context;
+    (void)worker;
+    atomic_fetch_add(&self->n_done, 1);
+    if (item < self->from || (item - self->from) % 3) return WHIT_OK;
+    return whit_fail(error, item % 2 ? WHIT_ERROR_IO : WHIT_ERROR_NUMERIC, "item %u", item);
+}
+
+static void the_first_failure_is_told(void **state)
+{
+    (void)state;
+    whit_rng rng = {.state = 2};
+    for (uint32_t n_threads = 1; n_threads <= 5; n_threads++) {
+        whit_error error;
+        whit_pool *pool = NULL;
+        assert_ok(whit_pool_open(n_threads, NULL, &pool, &error), error);
+        for (int i = 0; i < (tests_are_brief() ? 50 : 1000); i++) {
+            const uint32_t n_items = (uint32_t)whit_rng_below(&rng, 200), chunk = (uint32_t)whit_rng_below(&rng, 9);
+            failing self = {.from = (uint32_t)whit_rng_below(&rng, 200)};
+            const bool fails = self.from < n_items;
+            const whit_status expected = !fails ? WHIT_OK : self.from % 2 ? WHIT_ERROR_IO : WHIT_ERROR_NUMERIC;
+            char message[32];
+            snprintf(message, sizeof message, "item %u", self.from);
+            assert_int_equal(whit_pool_try(pool, fail_some, &self, n_items, chunk, i % 4 ? &error : NULL), expected);
+            if (fails && i % 4) assert_string_equal(error.message, message);
+            if (!fails) assert_int_equal(atomic_load(&self.n_done), n_items);
+            if (n_threads == 1 && fails) assert_int_equal(atomic_load(&self.n_done), self.from + 1);
+        }
+        whit_pool_close(pool);
+    }
+}
+
 static void sleeping_workers_wake(void **state)
 {
     (void)state;
@@ -230,6 +269,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_item_runs_once),
+        cmocka_unit_test(the_first_failure_is_told),
         cmocka_unit_test(sleeping_workers_wake),
         cmocka_unit_test(workers_take_part),
         cmocka_unit_test(workers_have_default_arithmetic),
