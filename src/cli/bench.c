@@ -144,6 +144,7 @@ static void conclude(const bench_test *test, const bench_facts *facts, const ben
     result->bandwidth_share = bench_median(values[3], n);
     result->int8_share = bench_median(values[4], n);
     result->roofline_share = bench_median(values[5], n);
+    result->huge_share = samples[n - 1].huge_share;
     result->bytes_per_token = bench_median(values[6], n);
     snprintf(result->isa, sizeof result->isa, "%s", facts->isa);
 }
@@ -176,6 +177,7 @@ static whit_status make_models(struct bench *b, whit_error *error)
     }
     for (size_t i = 0; i < v->shapes.n; i++)
         WHIT_TRY(bench_model_shape(v->shapes.items[i], &b->models[b->n_models++], error));
+    for (size_t i = 0; i < b->n_models; i++) bench_renew_pages(b->models[i].path);
     return WHIT_OK;
 }
 
@@ -284,7 +286,9 @@ const cli_verb cli_bench_verb = {
     "Measures prompts (pp) and decoding (tg) as llama-bench does. Beside every figure stand the limits "
     "that the same threads have, measured between its steps: reading the same weights, and multiplying "
     "int8 numbers with the instructions in use. Shares are medians of the rounds' own ratios; the "
-    "roofline share is the longer of reading and multiplying over the time taken.\n"
+    "roofline share is the longer of reading and multiplying over the time taken. Weights read faster "
+    "from huge pages: files that are cached in small ones are read anew, and \"huge\" says how much lies "
+    "in huge ones; shares compare where that is equal.\n"
     "A shape is a random model of real size: bitnet-2b4t, tinyllama-1.1b, llama3-8b, falcon3-7b or "
     "qwen3-0.6b, with the codec of its layers (t2 t5 b1 q2 i4 i8), of its head (default i8s where it is "
     "the embedding too, else i4; none leaves the head out) and of its embedding. It is made once and "

@@ -3,6 +3,7 @@
  *
  *   bench.c         options, the list of tests, rounds, shares
  *   bench_model.c   shapes, and random models of them in the cache
+ *   bench_pages.c   pages that a model's files lie in
  *   bench_worker.c  one test in a process of its own
  *   bench_count.c   what a step reads and multiplies
  *   bench_report.c  tables and JSON
@@ -37,6 +38,13 @@ whit_status bench_corrections(const whit_tensor_type *type, uint64_t seed, whit_
                               whit_error *error);
 void bench_model_free(bench_model *model);
 
+/* ---- pages ------------------------------------------------------------------------------------ */
+
+/* Has a model's files cached in huge pages where they are not and the system can. */
+void bench_renew_pages(const char *model_path);
+/* Of an open model's maps that ask for huge pages, the share that lies in them; 0 where the system does not say. */
+double bench_huge_share(const whit_model *model);
+
 typedef struct bench_test {
     const bench_model *model;
     bool is_decode; /* tg, else pp */
@@ -64,7 +72,7 @@ typedef struct bench_sample {
     double tokens, seconds;
     double bytes, macs; /* touched and multiplied (layers) in these seconds */
     double all_macs;    /* head included */
-    double read_bytes_per_s, int8_macs_per_s;
+    double read_bytes_per_s, int8_macs_per_s, huge_share;
     uint64_t peak_rss_bytes;
 } bench_sample;
 
@@ -134,7 +142,7 @@ typedef struct bench_result {
     const bench_test *test;
     char cpu[64], isa[32];
     double tps_median, tps_best, bytes_per_token, read_gbps, bandwidth_share;
-    double int8_gmacs, int8_share, roofline_share;
+    double int8_gmacs, int8_share, roofline_share, huge_share;
     uint64_t peak_rss_bytes;
     bench_line lines[BENCH_LINES_MAX];
     uint32_t n_lines;

@@ -37,6 +37,7 @@ static const struct column {
     {"int8_gmacs", "GMAC/s", COLUMN_REAL, 0, 1},
     {"int8_share", "of it", COLUMN_REAL, 0, 100},
     {"roofline_share", "roofline", COLUMN_REAL, 0, 100},
+    {"huge_share", "huge", COLUMN_REAL, 0, 100},
     {"peak_rss_bytes", "peak MB", COLUMN_COUNT, 0, 1e-6},
     {"stolen", "stolen", COLUMN_COUNT, 0, 1},
 };
@@ -54,8 +55,9 @@ static void make_cells(const bench_result *r, struct cell cells[N_COLUMNS])
     snprintf(cells[6].text, sizeof cells[6].text, "%s", r->cpu);
     snprintf(cells[7].text, sizeof cells[7].text, "%s", r->isa);
     const double numbers[] = {
-        r->tps_median, r->tps_best,       r->bytes_per_token,        r->read_gbps, r->bandwidth_share, r->int8_gmacs,
-        r->int8_share, r->roofline_share, (double)r->peak_rss_bytes, t->stolen};
+        r->tps_median, r->tps_best,   r->bytes_per_token, r->read_gbps,  r->bandwidth_share,
+        r->int8_gmacs, r->int8_share, r->roofline_share,  r->huge_share, (double)r->peak_rss_bytes,
+        t->stolen};
     for (size_t i = 8; i < N_COLUMNS; i++) cells[i].number = numbers[i - 8];
 }
 

@@ -287,6 +287,7 @@ static whit_status run_round(struct work *w, bench_sample *sample, whit_error *e
     probe(w);
     sample->read_bytes_per_s = w->read_bytes / w->read_s;
     sample->int8_macs_per_s = w->int8_macs / w->int8_s;
+    sample->huge_share = bench_huge_share(w->model);
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     sample->peak_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
