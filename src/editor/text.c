@@ -5,13 +5,15 @@
 
 #include <stdlib.h>
 
+#include "editor/pages.h"
+
 #define CHUNK_FIRST_BYTES (16u << 10)
 #define CHUNK_LAST_BYTES  (1u << 20)
 
 /* What was typed: chunks that never move. */
 struct chunk {
     struct chunk *next;
-    size_t used_bytes, capacity_bytes;
+    size_t used_bytes, ready_bytes, capacity_bytes;
     uint8_t data[];
 };
 
@@ -46,7 +48,11 @@ void whit_text_close(whit_text *text)
 static struct chunk *chunk_with(whit_text *text, size_t n)
 {
     struct chunk *chunk = text->chunks;
-    if (chunk && chunk->capacity_bytes - chunk->used_bytes >= n) return chunk;
+    if (chunk && chunk->capacity_bytes - chunk->used_bytes >= n) {
+        chunk->ready_bytes =
+            whit_pages_ahead(chunk->data, chunk->used_bytes + n, chunk->ready_bytes, chunk->capacity_bytes);
+        return chunk;
+    }
     size_t capacity_bytes = chunk ? 2 * chunk->capacity_bytes : CHUNK_FIRST_BYTES;
     if (capacity_bytes > CHUNK_LAST_BYTES) capacity_bytes = CHUNK_LAST_BYTES;
     if (capacity_bytes < n) capacity_bytes = n;

@@ -1,40 +1,81 @@
 /* SPDX-License-Identifier: MIT */
 #include "editor/text_tree.h"
 
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "editor/pages.h"
+
 #define RESERVE 32 /* more than one change of a tree of any height in use takes */
 
 /* ---- nodes --------------------------------------------------------------------------------- */
 
-static bool add_slab(struct tree *tree, size_t node_bytes, struct free_node **list, uint32_t *n)
+static size_t node_bytes(bool is_leaf)
 {
-    uint8_t *slab = whit_alloc(NULL, TREE_SLAB_BYTES);
-    if (!slab) return false;
-    ((struct slab *)slab)->next = tree->slabs;
-    tree->slabs = (struct slab *)slab;
-    for (size_t at = 64; at + node_bytes <= TREE_SLAB_BYTES; at += node_bytes) {
-        struct free_node *node = (struct free_node *)(slab + at);
-        node->next = *list;
-        *list = node;
-        ++*n;
+    return is_leaf ? sizeof(struct leaf) : sizeof(struct inner);
+}
+
+static struct pool *pool_of(struct tree *tree, bool is_leaf)
+{
+    return is_leaf ? &tree->leaves : &tree->inners;
+}
+
+static void push(struct pool *pool, void *node)
+{
+    struct free_node *freed = node;
+    freed->next = pool->freed;
+    pool->freed = freed;
+    pool->n_freed++;
+}
+
+static void *carve(struct pool *pool, bool is_leaf)
+{
+    void *node = pool->unused;
+    pool->unused += node_bytes(is_leaf);
+    pool->n_unused--;
+    return node;
+}
+
+static bool add_slab(struct tree *tree, bool is_leaf)
+{
+    struct pool *pool = pool_of(tree, is_leaf);
+    size_t size_bytes = TREE_SLAB_BYTES;
+    while (size_bytes < TREE_SLAB_LAST_BYTES && 2 * size_bytes <= pool->slabs_bytes / 8) size_bytes *= 2;
+    bool huge = size_bytes == TREE_SLAB_LAST_BYTES;
+    uint8_t *memory = aligned_alloc(huge ? size_bytes : WHIT_ALIGN_BYTES, size_bytes);
+    if (!memory) return false;
+    if (huge) whit_map_expect(memory, size_bytes, true);
+    if (pool->slabs_bytes) whit_pages_ready(memory, size_bytes);
+    struct slab *slab = (struct slab *)memory;
+    *slab = (struct slab){tree->slabs, size_bytes};
+    tree->slabs = slab;
+    while (pool->n_unused) push(pool, carve(pool, is_leaf));
+    pool->unused = memory + WHIT_ALIGN_BYTES;
+    pool->n_unused = (size_bytes - WHIT_ALIGN_BYTES) / node_bytes(is_leaf);
+    pool->slabs_bytes += size_bytes;
+    return true;
+}
+
+/* A change takes its nodes from the pools, which then cannot run dry in the middle of it. */
+static bool reserve(struct tree *tree)
+{
+    for (int is_leaf = 0; is_leaf < 2; is_leaf++) {
+        const struct pool *pool = pool_of(tree, is_leaf);
+        if (pool->n_freed + pool->n_unused < RESERVE && !add_slab(tree, is_leaf)) return false;
     }
     return true;
 }
 
-/* A change takes its nodes from the free lists, which then cannot run dry in the middle of it. */
-static bool reserve(struct tree *tree)
-{
-    if (tree->n_free_leaves < RESERVE && !add_slab(tree, sizeof(struct leaf), &tree->free_leaves, &tree->n_free_leaves))
-        return false;
-    return tree->n_free_inners >= RESERVE ||
-        add_slab(tree, sizeof(struct inner), &tree->free_inners, &tree->n_free_inners);
-}
-
 static void *take(struct tree *tree, bool is_leaf)
 {
-    struct free_node **list = is_leaf ? &tree->free_leaves : &tree->free_inners;
-    struct whit_text_node *node = (struct whit_text_node *)*list;
-    *list = (*list)->next;
-    --*(is_leaf ? &tree->n_free_leaves : &tree->n_free_inners);
+    struct pool *pool = pool_of(tree, is_leaf);
+    struct whit_text_node *node = (struct whit_text_node *)pool->freed;
+    if (node) {
+        pool->freed = pool->freed->next;
+        pool->n_freed--;
+    } else {
+        node = carve(pool, is_leaf);
+    }
     *node = (struct whit_text_node){.refs = 1, .is_leaf = is_leaf};
     return node;
 }
@@ -42,12 +83,7 @@ static void *take(struct tree *tree, bool is_leaf)
 /* Gives one node back, whose children are somebody else's now. */
 static void give(struct tree *tree, struct whit_text_node *node)
 {
-    bool is_leaf = node->is_leaf;
-    struct free_node **list = is_leaf ? &tree->free_leaves : &tree->free_inners;
-    struct free_node *freed = (struct free_node *)node;
-    freed->next = *list;
-    *list = freed;
-    ++*(is_leaf ? &tree->n_free_leaves : &tree->n_free_inners);
+    push(pool_of(tree, node->is_leaf), node);
 }
 
 void tree_release(struct tree *tree, struct whit_text_node *node)
@@ -96,13 +132,27 @@ struct sum tree_sum(const struct whit_text_node *node)
     return sum;
 }
 
-static void set_child(struct inner *inner, unsigned i, struct whit_text_node *child)
+struct child {
+    struct whit_text_node *node;
+    struct sum sum;
+};
+
+static struct child child_of(struct whit_text_node *node)
 {
-    struct sum sum = tree_sum(child);
-    inner->child[i] = child;
-    inner->bytes[i] = sum.bytes;
-    inner->lines[i] = sum.lines;
-    inner->unknown[i] = sum.unknown;
+    return (struct child){node, tree_sum(node)};
+}
+
+static struct child get_child(const struct inner *inner, unsigned i)
+{
+    return (struct child){inner->child[i], {inner->bytes[i], inner->lines[i], inner->unknown[i]}};
+}
+
+static void set_child(struct inner *inner, unsigned i, struct child child)
+{
+    inner->child[i] = child.node;
+    inner->bytes[i] = child.sum.bytes;
+    inner->lines[i] = child.sum.lines;
+    inner->unknown[i] = child.sum.unknown;
 }
 
 uint32_t tree_count(const uint8_t *data, uint32_t size)
@@ -292,25 +342,25 @@ static struct result replace_in(struct tree *tree, struct whit_text_node *node, 
     struct result right = {{NULL}, 0};
     if (last > first) right = replace_in(tree, inner->child[last], 0, to - last_begin, NULL, 0);
     if (last == first && left.n == 1 && (from == to || left.node[0]->n >= TREE_FAN / 4)) {
-        set_child(inner, first, left.node[0]);
+        set_child(inner, first, child_of(left.node[0]));
         return (struct result){{&inner->head}, 1};
     }
     for (unsigned i = first + 1; i < last; i++) tree_release(tree, inner->child[i]);
 
-    struct whit_text_node *all[TREE_FAN + 4];
+    struct child all[TREE_FAN + 4];
     unsigned n_all = 0;
-    for (unsigned i = 0; i < first; i++) all[n_all++] = inner->child[i];
-    for (unsigned i = 0; i < left.n; i++) all[n_all++] = left.node[i];
-    for (unsigned i = 0; i < right.n; i++) all[n_all++] = right.node[i];
-    for (unsigned i = last + 1; i < inner->head.n; i++) all[n_all++] = inner->child[i];
+    for (unsigned i = 0; i < first; i++) all[n_all++] = get_child(inner, i);
+    for (unsigned i = 0; i < left.n; i++) all[n_all++] = child_of(left.node[i]);
+    for (unsigned i = 0; i < right.n; i++) all[n_all++] = child_of(right.node[i]);
+    for (unsigned i = last + 1; i < inner->head.n; i++) all[n_all++] = get_child(inner, i);
     unsigned changed_begin = first ? first - 1 : 0;
     for (unsigned i = changed_begin; i + 1 < n_all && i < first + 4;) {
-        bool small = all[i]->n < TREE_FAN / 4 || all[i + 1]->n < TREE_FAN / 4;
-        if (!small || all[i]->n + all[i + 1]->n > TREE_FAN) {
+        bool small = all[i].node->n < TREE_FAN / 4 || all[i + 1].node->n < TREE_FAN / 4;
+        if (!small || all[i].node->n + all[i + 1].node->n > TREE_FAN) {
             i++;
             continue;
         }
-        all[i] = join(tree, all[i], all[i + 1]);
+        all[i] = child_of(join(tree, all[i].node, all[i + 1].node));
         memmove(all + i + 1, all + i + 2, (n_all - i - 2) * sizeof *all);
         n_all--;
     }
@@ -343,8 +393,8 @@ bool tree_replace(struct tree *tree, uint64_t from, uint64_t to, const struct pi
         tree->root = result.node[0];
     } else {
         struct inner *root = take(tree, false);
-        set_child(root, 0, result.node[0]);
-        set_child(root, 1, result.node[1]);
+        set_child(root, 0, child_of(result.node[0]));
+        set_child(root, 1, child_of(result.node[1]));
         root->head.n = 2;
         tree->root = &root->head;
     }
@@ -369,7 +419,7 @@ void tree_close(struct tree *tree)
 {
     while (tree->slabs) {
         struct slab *next = tree->slabs->next;
-        whit_free(NULL, tree->slabs, TREE_SLAB_BYTES);
+        free(tree->slabs);
         tree->slabs = next;
     }
     tree->root = NULL;
@@ -469,7 +519,7 @@ static whit_span count_below(struct tree *tree, struct whit_text_node *node)
     while (!inner->unknown[i]) i++;
     struct whit_text_node *child = own(tree, inner->child[i]);
     whit_span span = count_below(tree, child);
-    set_child(inner, i, child);
+    set_child(inner, i, child_of(child));
     return span;
 }
 

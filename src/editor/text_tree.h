@@ -11,7 +11,10 @@
 #define TREE_PIECE_BYTES 8192u /* a longer one would make the lines of its parts slow to count */
 #define TREE_INSERT_MAX  8u
 #define TREE_UNCOUNTED   UINT32_MAX
-#define TREE_SLAB_BYTES  (64u << 10)
+/* Nodes come from slabs, the first of a kind small, later ones an eighth of all before them, up to a
+ * huge page. */
+#define TREE_SLAB_BYTES      (64u << 10)
+#define TREE_SLAB_LAST_BYTES (2u << 20)
 
 struct piece {
     const uint8_t *data;
@@ -44,12 +47,18 @@ struct free_node {
 };
 struct slab {
     struct slab *next;
+    size_t size_bytes;
+};
+/* The nodes of one kind: given back ones in a list, and the rest of the newest slab, not yet written to. */
+struct pool {
+    struct free_node *freed;
+    uint8_t *unused;
+    size_t n_freed, n_unused, slabs_bytes;
 };
 struct tree {
     struct whit_text_node *root;
     struct sum sum;
-    struct free_node *free_leaves, *free_inners;
-    uint32_t n_free_leaves, n_free_inners;
+    struct pool leaves, inners;
     struct slab *slabs;
 };
 

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "editor/pages.h"
+
 struct edit {
     uint64_t offset, n_removed, n_inserted;
     const uint8_t *inserted;
@@ -14,31 +16,38 @@ struct step {
     size_t first_edit, n_edits;
 };
 
+struct room {
+    size_t n_elems, ready_bytes;
+};
+
 struct whit_undo {
     whit_text *text;
     struct edit *edits;
-    size_t n_edits, edits_room;
+    size_t n_edits;
     whit_span *spans;
-    size_t n_spans, spans_room;
+    size_t n_spans;
     struct step *steps; /* the first is the text as it was opened */
     uint32_t n_steps;
-    size_t steps_room;
+    struct room edits_room, spans_room, steps_room;
     uint32_t current;
     bool open; /* edits join the current step */
     whit_undo_fn *watch;
     void *user;
 };
 
-static bool grow(void *array, size_t *room, size_t wanted, size_t elem_bytes)
+static bool grow(void *array, struct room *room, size_t wanted, size_t elem_bytes)
 {
-    if (wanted <= *room) return true;
-    size_t next = *room ? *room * 2 : 64, bytes;
-    while (next < wanted) next *= 2;
-    if (!whit_mul_size(next, elem_bytes, &bytes)) return false;
-    void *grown = realloc(*(void **)array, bytes);
-    if (!grown) return false;
-    *(void **)array = grown;
-    *room = next;
+    if (wanted > room->n_elems) {
+        size_t next = room->n_elems ? room->n_elems * 2 : 64, bytes;
+        while (next < wanted) next *= 2;
+        if (!whit_mul_size(next, elem_bytes, &bytes)) return false;
+        void *grown = realloc(*(void **)array, bytes);
+        if (!grown) return false;
+        *(void **)array = grown;
+        room->n_elems = next;
+    }
+    room->ready_bytes =
+        whit_pages_ahead(*(void **)array, wanted * elem_bytes, room->ready_bytes, room->n_elems * elem_bytes);
     return true;
 }
 

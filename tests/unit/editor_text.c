@@ -2,6 +2,9 @@
  * The piece table and the undo tree against a plain string. */
 #include "test.h"
 
+#include <sys/mman.h>
+#include <sys/resource.h>
+
 #include "base/rng.h"
 #include "editor/undo.h"
 
@@ -196,12 +199,52 @@ static void test_large_pieces(void **state)
     free(data);
 }
 
+/* Few edits meet pages that are not there yet: those are the slow ones. */
+static void test_few_page_faults(void **state)
+{
+    (void)state;
+#if defined(MADV_POPULATE_WRITE) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    void *page = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    bool can = madvise(page, 1, MADV_POPULATE_WRITE) == 0;
+    munmap(page, 1);
+    if (!can) skip(); /* a kernel before 5.14 */
+    whit_error error;
+    whit_text *text;
+    whit_undo *history;
+    whit_rng rng = {17};
+    size_t n = 1u << 20, n_edits = 200000, n_slow = 0;
+    uint8_t *data = calloc(1, n);
+    assert_ok(whit_text_open(&text, &error), error);
+    assert_ok(whit_text_adopt(text, data, n, &error), error);
+    assert_ok(whit_undo_open(text, &history, &error), error);
+    while (whit_text_count(text, UINT64_MAX, NULL, NULL)) continue;
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    for (size_t i = 0; i < n_edits; i++) {
+        uint64_t at = whit_rng_below(&rng, whit_text_size(text) - 3);
+        assert_ok(whit_undo_edit(history, at, i % 2 ? 3 : 0, "typed", i % 2 ? 1 : 5, &error), error);
+        whit_undo_seal(history);
+        getrusage(RUSAGE_SELF, &after);
+        n_slow += after.ru_minflt != before.ru_minflt;
+        before = after;
+    }
+    assert_in_range(n_slow, 0, n_edits / 1000);
+    assert_true(whit_text_check(text));
+    whit_undo_close(history);
+    whit_text_close(text);
+    free(data);
+#else
+    skip();
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_edits),
         cmocka_unit_test(test_undo_is_a_tree),
         cmocka_unit_test(test_large_pieces),
+        cmocka_unit_test(test_few_page_faults),
     };
     int status = cmocka_run_group_tests(tests, NULL, NULL);
     free(plain.data);
