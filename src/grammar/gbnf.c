@@ -232,16 +232,6 @@ static uint32_t read_atom(reader *r, uint32_t depth)
                                                         : "expected a literal, a class, a rule or a group");
 }
 
-static bool read_count(reader *r, uint32_t *count)
-{
-    size_t from = r->at;
-    uint64_t value = 0;
-    for (; r->at < r->n && r->text[r->at] >= '0' && r->text[r->at] <= '9'; r->at++)
-        if (value < WHIT_AUTOMATON_UNBOUNDED) value = value * 10 + (r->text[r->at] - '0');
-    *count = value < WHIT_AUTOMATON_UNBOUNDED ? (uint32_t)value : WHIT_AUTOMATON_UNBOUNDED - 1;
-    return r->at > from;
-}
-
 static uint32_t read_repeated(reader *r, uint32_t depth)
 {
     uint32_t part = read_atom(r, depth);
@@ -254,11 +244,11 @@ static uint32_t read_repeated(reader *r, uint32_t depth)
             max = 1;
         } else if (next_is(r, "{")) {
             skip_space(r, depth > 0);
-            bool has_min = read_count(r, &min);
+            bool has_min = whit_pattern_count(r->text, r->n, &r->at, &min);
             skip_space(r, depth > 0);
             if (!next_is(r, ","))
                 max = has_min ? min : WHIT_AUTOMATON_NONE;
-            else if (skip_space(r, depth > 0), !read_count(r, &max))
+            else if (skip_space(r, depth > 0), !whit_pattern_count(r->text, r->n, &r->at, &max))
                 max = WHIT_AUTOMATON_UNBOUNDED;
             skip_space(r, depth > 0);
             if (!next_is(r, "}") || max < min || (!has_min && max == WHIT_AUTOMATON_UNBOUNDED))

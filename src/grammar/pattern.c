@@ -36,6 +36,16 @@ void whit_pattern_append(whit_pattern *syntax, uint32_t parent, uint32_t child)
     p->last_child = child;
 }
 
+bool whit_pattern_count(const uint8_t *text, size_t n_bytes, size_t *at, uint32_t *count)
+{
+    size_t from = *at;
+    uint64_t value = 0;
+    for (; *at < n_bytes && text[*at] >= '0' && text[*at] <= '9'; ++*at)
+        if (value < WHIT_AUTOMATON_UNBOUNDED) value = value * 10 + (text[*at] - '0');
+    *count = value < WHIT_AUTOMATON_UNBOUNDED ? (uint32_t)value : WHIT_AUTOMATON_UNBOUNDED - 1;
+    return *at > from;
+}
+
 static int by_first(const void *a, const void *b)
 {
     const whit_code_range *x = a, *y = b;

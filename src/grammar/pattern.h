@@ -35,6 +35,10 @@ static inline whit_pattern_node *whit_pattern_at(const whit_pattern *syntax, uin
 /* A class from ranges in any order; `inverted`: all code points but those. */
 uint32_t whit_pattern_codes(whit_pattern *syntax, whit_code_range *ranges, size_t n, bool inverted);
 
+/* How often something is repeated: the digits at *at, which moves behind them; false where there is none. What is more
+ * than can be counted is the largest count. */
+bool whit_pattern_count(const uint8_t *text, size_t n_bytes, size_t *at, uint32_t *count);
+
 /* Into the graph, in front of `next`. Where `in_json` is set, the text is the content of a JSON
  * string, and what cannot stand there is escaped. */
 uint32_t whit_pattern_emit(const whit_pattern *syntax, uint32_t node, bool in_json, whit_automaton *graph,

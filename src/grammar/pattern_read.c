@@ -196,16 +196,6 @@ static uint32_t read_atom(reader *r, uint32_t depth)
     return inside;
 }
 
-static bool read_count(reader *r, uint32_t *count)
-{
-    size_t from = r->at;
-    uint64_t value = 0;
-    for (; r->at < r->n && r->text[r->at] >= '0' && r->text[r->at] <= '9'; r->at++)
-        if (value < WHIT_AUTOMATON_UNBOUNDED) value = value * 10 + (r->text[r->at] - '0');
-    *count = value < WHIT_AUTOMATON_UNBOUNDED ? (uint32_t)value : WHIT_AUTOMATON_UNBOUNDED - 1;
-    return r->at > from;
-}
-
 static uint32_t read_repeated(reader *r, uint32_t depth)
 {
     uint32_t atom = read_atom(r, depth), min, max;
@@ -217,9 +207,9 @@ static uint32_t read_repeated(reader *r, uint32_t depth)
     } else if (next_is(r, "?")) {
         min = 0, max = 1;
     } else if (next_is(r, "{")) {
-        if (!read_count(r, &min)) return refuse(r, "a bad quantifier");
+        if (!whit_pattern_count(r->text, r->n, &r->at, &min)) return refuse(r, "a bad quantifier");
         max = min;
-        if (next_is(r, ",") && !read_count(r, &max)) max = WHIT_AUTOMATON_UNBOUNDED;
+        if (next_is(r, ",") && !whit_pattern_count(r->text, r->n, &r->at, &max)) max = WHIT_AUTOMATON_UNBOUNDED;
         if (!next_is(r, "}") || max < min) return refuse(r, "a bad quantifier");
     } else {
         return atom;

@@ -4,16 +4,6 @@
 #include "base/json.h"
 #include "template/unicode.h"
 
-static whit_status fail(whit_template_error *error, whit_status status, const char *line)
-{
-    if (!error) return status;
-    error->line = error->column = 0;
-    error->raised = false;
-    error->message.size_bytes = 0;
-    if (whit_buf_append(&error->message, line, strlen(line) + 1)) error->message.size_bytes--;
-    return whit_fail(&error->error, status, "%s", line);
-}
-
 static bool is_usual_role(const whit_text *role)
 {
     static const char *const roles[] = {"system",  "user",  "assistant", "tool",      "developer",  "function",
@@ -127,13 +117,15 @@ whit_status whit_template_chat(const whit_template *template, const whit_chat *c
     whit_status status;
     if (error) error->message.allocator = out->allocator;
     if (chat->continue_final_message && chat->add_generation_prompt)
-        return fail(error, WHIT_ERROR_ARGUMENT, "continue_final_message and add_generation_prompt exclude each other");
+        return whit_template_fail(error, WHIT_ERROR_ARGUMENT,
+                                  "continue_final_message and add_generation_prompt exclude each other");
     if (chat->continue_final_message && !content)
-        return fail(error, WHIT_ERROR_ARGUMENT, "continue_final_message: the last message has no text to continue");
+        return whit_template_fail(error, WHIT_ERROR_ARGUMENT,
+                                  "continue_final_message: the last message has no text to continue");
     if (make_context(&pool, chat, &context))
         status = whit_template_render(template, context, options, out, segments, error);
     else
-        status = fail(error, WHIT_ERROR_MEMORY, "not enough memory for the conversation");
+        status = whit_template_fail(error, WHIT_ERROR_MEMORY, "not enough memory for the conversation");
     whit_datum_pool_clear(&pool);
     if (status != WHIT_OK || !content) return status;
     whit_text rendered = {.bytes = (const char *)out->data + out_before, .n_bytes = out->size_bytes - out_before};
@@ -141,7 +133,8 @@ whit_status whit_template_chat(const whit_template *template, const whit_chat *c
     if (n_bytes == SIZE_MAX) {
         out->size_bytes = out_before;
         if (segments) segments->size_bytes = segments_before;
-        return fail(error, WHIT_ERROR_ARGUMENT, "continue_final_message: the last message is not in the rendered text");
+        return whit_template_fail(error, WHIT_ERROR_ARGUMENT,
+                                  "continue_final_message: the last message is not in the rendered text");
     }
     out->size_bytes = out_before + n_bytes;
     if (segments) cut_segments(segments, segments_before, n_bytes);
@@ -169,7 +162,7 @@ static whit_status render_source(const line *l, whit_text source, whit_datum_poo
     whit_template *template;
     whit_datum context = field_of(l, "context");
     if (context.kind == WHIT_DATUM_UNDEFINED && !whit_datum_dict(pool, &context))
-        return fail(error, WHIT_ERROR_MEMORY, "not enough memory");
+        return whit_template_fail(error, WHIT_ERROR_MEMORY, "not enough memory");
     whit_status status = whit_template_open(source.bytes, source.n_bytes, l->allocator, &template, error);
     if (status == WHIT_OK) status = whit_template_render(template, context, l->options, text, NULL, error);
     whit_template_close(template);
@@ -195,9 +188,10 @@ static whit_status render_chat(const line *l, whit_datum_pool *pool, whit_buf *t
                       .extra = field_of(l, "extra"),
                       .add_generation_prompt = whit_datum_is_true(field_of(l, "add_generation_prompt")),
                       .continue_final_message = whit_datum_is_true(field_of(l, "continue_final_message"))};
-    if (!l->template) return fail(error, WHIT_ERROR_ARGUMENT, "no template: give one, or \"source\" in the line");
+    if (!l->template)
+        return whit_template_fail(error, WHIT_ERROR_ARGUMENT, "no template: give one, or \"source\" in the line");
     if (!token_of(l, "bos_token", &chat.bos_token, pool) || !token_of(l, "eos_token", &chat.eos_token, pool))
-        return fail(error, WHIT_ERROR_MEMORY, "not enough memory");
+        return whit_template_fail(error, WHIT_ERROR_MEMORY, "not enough memory");
     return whit_template_chat(l->template, &chat, l->options, text, NULL, error);
 }
 
@@ -227,7 +221,7 @@ whit_status whit_template_jsonl_line(const whit_template *template, const whit_t
     whit_datum object = {0}, source;
     whit_status read = whit_datum_from_json(&pool, text, n_bytes, true, &object, &reason.error), status = read;
     if (read == WHIT_OK && object.kind != WHIT_DATUM_DICT)
-        status = read = fail(&reason, WHIT_ERROR_FORMAT, "the line is not a JSON object");
+        status = read = whit_template_fail(&reason, WHIT_ERROR_FORMAT, "the line is not a JSON object");
     if (read == WHIT_OK) {
         l.fields = object.dict;
         source = field_of(&l, "source");

@@ -72,7 +72,7 @@ static whit_status place_error(const char *source, size_t offset, const whit_tex
                      (int)(message->size_bytes < 480 ? message->size_bytes : 480), (const char *)message->data);
 }
 
-static whit_status plain_error(whit_template_error *error, whit_status status, const char *line)
+whit_status whit_template_fail(whit_template_error *error, whit_status status, const char *line)
 {
     if (!error) return status;
     error->line = error->column = 0;
@@ -101,11 +101,12 @@ whit_status whit_template_open(const char *source, size_t n_bytes, const whit_al
 {
     *template = NULL;
     if (error) error->message.allocator = allocator;
-    if (n_bytes > MAX_SOURCE_BYTES) return plain_error(error, WHIT_ERROR_LIMIT, "the template is longer than 4 MiB");
+    if (n_bytes > MAX_SOURCE_BYTES)
+        return whit_template_fail(error, WHIT_ERROR_LIMIT, "the template is longer than 4 MiB");
     if (whit_utf8_valid_bytes((const uint8_t *)source, n_bytes) != n_bytes)
-        return plain_error(error, WHIT_ERROR_FORMAT, "the template is not UTF-8");
+        return whit_template_fail(error, WHIT_ERROR_FORMAT, "the template is not UTF-8");
     whit_template *t = whit_zalloc(allocator, sizeof *t);
-    if (!t) return plain_error(error, WHIT_ERROR_MEMORY, "not enough memory for the template");
+    if (!t) return whit_template_fail(error, WHIT_ERROR_MEMORY, "not enough memory for the template");
     t->pool.allocator = allocator;
     t->pool.limit_bytes = PARSE_BYTES_LEAST + n_bytes * PARSE_BYTES_PER_BYTE;
     t->source = whit_datum_pool_alloc(&t->pool, n_bytes);
@@ -117,7 +118,7 @@ whit_status whit_template_open(const char *source, size_t n_bytes, const whit_al
         status = whit_template_parse(t, &offset, &reason);
         if (status != WHIT_OK) status = place_error(t->source, offset, NULL, &reason, error);
     } else {
-        status = plain_error(error, WHIT_ERROR_MEMORY, "not enough memory for the template");
+        status = whit_template_fail(error, WHIT_ERROR_MEMORY, "not enough memory for the template");
     }
     if (status == WHIT_OK)
         *template = t;
@@ -183,7 +184,8 @@ whit_status whit_template_render(const whit_template *template, whit_datum conte
                                  whit_template_error *error)
 {
     if (error) error->message.allocator = template->pool.allocator;
-    if (context.kind != WHIT_DATUM_DICT) return plain_error(error, WHIT_ERROR_ARGUMENT, "the context is not a dict");
+    if (context.kind != WHIT_DATUM_DICT)
+        return whit_template_fail(error, WHIT_ERROR_ARGUMENT, "the context is not a dict");
     whit_template_limits limits = effective_limits(options);
     whit_datum_pool pool = {.allocator = template->pool.allocator, .limit_bytes = limits.memory_bytes};
     whit_machine m = {.template = template,
@@ -203,7 +205,7 @@ whit_status whit_template_render(const whit_template *template, whit_datum conte
     if (status != WHIT_OK && m.has_place)
         status = place_error(template->source, m.offset, m.raised, &m.error, error);
     else if (status != WHIT_OK)
-        status = plain_error(error, status, m.error.message);
+        status = whit_template_fail(error, status, m.error.message);
     whit_datum_pool_clear(&pool);
     return status;
 }

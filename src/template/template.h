@@ -24,6 +24,8 @@ typedef struct whit_template_error {
 } whit_template_error;
 
 void whit_template_error_free(whit_template_error *error);
+/* Sets an error without a place in the source; returns `status`. */
+whit_status whit_template_fail(whit_template_error *error, whit_status status, const char *line);
 
 typedef struct whit_template_limits {
     size_t memory_bytes; /* of one render's values; default 256 MiB, at most 2 GiB */
