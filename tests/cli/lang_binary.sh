@@ -12,7 +12,7 @@ fn gcd(a, b) {
 fn half(x) { if x > 1.5e0 { return x / 2 } else if not (x < -1) { return -x } else { return ~int(x) * 1.0 } }
 let v = [1, 2.5, -3]
 for i in 0..3 { if i == 1 { continue }; v[i] += i * (2 - 3) - (4 - 5 - 6); { break } }
-v[0] = 0x7fffffffffffffff & 9223372036854775807
+v[0] = 0x7fffffffffffffff & 9223372036854775807 | -9223372036854775808
 print gcd(1071, 462), half(3.0), v, v[1..2], (1 + 2) * 3 << 1 | 4, 1 or 0 and 0, sum(v) - (2 - (1 - 5))
 END
 # The same program: other layout, comments, parentheses and numbers.
@@ -29,7 +29,7 @@ for i in (0)..3 {
     v[i] += (i * (2 - 3)) - ((4 - 5) - 6)
     { break }
 }
-v[0] = 9223372036854775807 & 0x7FFFFFFFFFFFFFFF
+v[0] = 9223372036854775807 & 0x7FFFFFFFFFFFFFFF | (- 0x8000000000000000)
 print gcd(1071, 462), half(3.0), v, v[1..2], ((1 + 2) * 3 << 1) | 4, 1 or (0 and 0), sum(v) - (2 - (1 - 5))
 END
 sed -i 's/^}  *else/} else/; N; s/}\n *else/} else/; P; D' b.ndl

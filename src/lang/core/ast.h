@@ -180,6 +180,7 @@ typedef struct lang_token {
     uint32_t n;
     int64_t i;
     double f;
+    bool wants_minus; /* 9223372036854775808: an integer only behind a sign */
 } lang_token;
 
 typedef struct lang_source {

@@ -353,7 +353,7 @@ static whit_status say_number(struct binary *b, struct node node, uint8_t kind)
     memcpy(&i, object_at(b, at), sizeof i);
     memcpy(&f, object_at(b, at), sizeof f);
     if (kind == NODE_INT)
-        snprintf(text, sizeof text, i > (uint64_t)INT64_MAX + 1 ? "0x%llx" : "%llu", (unsigned long long)i);
+        snprintf(text, sizeof text, i > (uint64_t)INT64_MAX ? "0x%llx" : "%llu", (unsigned long long)i);
     else if (f > 1.7e308)
         snprintf(text, sizeof text, "1e999");
     else

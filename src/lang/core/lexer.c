@@ -131,7 +131,8 @@ static whit_status number(lang_source *s, lang_token *token)
                 for (n = k; n < left && is_digit(t[n]); n++) continue;
             }
         }
-        over |= !fraction && value > (uint64_t)INT64_MAX + 1; /* the smallest is written with a sign */
+        over |= !fraction && value > (uint64_t)INT64_MAX + 1;
+        token->wants_minus = !fraction && value > (uint64_t)INT64_MAX;
     }
     if (n < left && (is_letter(t[n]) || is_digit(t[n])))
         return lang_fail(s, token->line, token->column + (uint32_t)n, "a number ends before a letter");

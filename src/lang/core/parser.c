@@ -107,6 +107,8 @@ static whit_status list(struct parser *p, const char *end, lang_node *node)
 static whit_status primary(struct parser *p, lang_node **node)
 {
     lang_token at = p->token;
+    if (at.wants_minus)
+        return lang_fail(p->source, at.line, at.column, "integers end at 9223372036854775807; write '-' or a float");
     if (at.kind == TOKEN_INT || at.kind == TOKEN_FLOAT) {
         TRY(make(p, at.kind == TOKEN_INT ? NODE_INT : NODE_FLOAT, &at, node));
         if (at.kind == TOKEN_INT)
@@ -174,6 +176,7 @@ static whit_status unary(struct parser *p, lang_node **node)
     if (op == N_OPS) return postfix(p, node);
     TRY(enter(p));
     TRY(advance(p));
+    if (op == OP_NEG) p->token.wants_minus = false;
     TRY(make(p, NODE_UNARY, &at, node));
     (*node)->op = (uint8_t)op;
     TRY(unary(p, &(*node)->a));
