@@ -6,6 +6,7 @@
 #include <linux/capability.h>
 #include <linux/mount.h>
 #include <linux/securebits.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 
 #define CALL_MOUNT_SETATTR 442
 #define CALL_CLOSE_RANGE   436
+#define CALL_PIDFD_OPEN    434
 #define ATTR_READ_ONLY     1u
 #define ATTR_NO_SETUID     2u
 #define ATTR_NO_DEVICES    4u
@@ -133,10 +135,12 @@ static void refuse(const whit_child_plan *plan, int step)
     _exit(127);
 }
 
-static void become_command(const whit_child_plan *plan)
+static void become_command(const whit_child_plan *plan, pid_t keeper)
 {
     const whit_sandbox_command *command = plan->command;
-    (void)setsid(); /* no terminal; the group that is ended with it */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (getppid() != keeper) _exit(127); /* it had ended before */
+    (void)setsid();                      /* no terminal; the group that is ended with it */
     for (int signal_number = 1; signal_number < 32; signal_number++) signal(signal_number, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
@@ -161,8 +165,9 @@ static void become_command(const whit_child_plan *plan)
     refuse(plan, STEP_RUN);
 }
 
-static void keep(const whit_child_plan *plan)
+static void keep(const whit_child_plan *plan, int parent)
 {
+    struct pollfd ended_before = {parent, POLLIN, 0};
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
@@ -172,12 +177,14 @@ static void keep(const whit_child_plan *plan)
         tell(plan, CHILD_NO_SPACES, errno, 0);
         _exit(0);
     }
+    if (poll(&ended_before, 1, 0) == 1) _exit(0); /* the signal is not sent for a parent that had ended before prctl */
+    const pid_t keeper = getpid();
     pid_t child = (pid_t)syscall(SYS_clone, (unsigned long)SIGCHLD, 0, 0, 0, 0);
     if (child < 0) {
         tell(plan, CHILD_FAILED, errno, STEP_START);
         _exit(0);
     }
-    if (child == 0) become_command(plan);
+    if (child == 0) become_command(plan, keeper);
     /* What reads until the last writer is gone must not wait for the keeper. */
     close(plan->output);
     close(plan->listeners);
@@ -195,7 +202,12 @@ pid_t whit_child_start(const whit_child_plan *plan)
 {
     unsigned long spaces =
         plan->has_namespaces ? CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC : 0;
+    /* Tells behind the fork whether this process has ended; getppid is always 0 in a name space. */
+    const int self = (int)syscall(CALL_PIDFD_OPEN, getpid(), 0u);
     pid_t child = (pid_t)syscall(SYS_clone, spaces | SIGCHLD, 0, 0, 0, 0);
-    if (child == 0) keep(plan);
+    if (child == 0) keep(plan, self);
+    int failed = errno;
+    if (self >= 0) close(self);
+    errno = failed;
     return child;
 }

@@ -59,6 +59,29 @@ def tree():
     return found
 
 
+def processes():
+    """Of agents and what they run, that work in this folder or below."""
+    here, found = os.getcwd(), []
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            words = open(f"/proc/{number}/cmdline", "rb").read().split(b"\0")
+            if words[1:2] == [b"agent"] and os.readlink(f"/proc/{number}/cwd").startswith(here):
+                found.append(int(number))
+        except OSError:
+            pass
+    return found
+
+
+def wait_for_none(why):
+    for _ in range(200):
+        if not processes():
+            return
+        time.sleep(0.01)
+    wanted(False, f"{why}: processes are left: {processes()}")
+    for number in processes():
+        os.kill(number, signal.SIGKILL)
+
+
 def whit(*words):
     done = subprocess.run([WHIT, "agent", *words, "--project", "p"], env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     wanted(done.returncode == 0, f"{words}: {done.stderr}")
@@ -95,6 +118,7 @@ for i in range(KILLS):
         process.send_signal(signal.SIGKILL)
         process.wait()
         moments[kind] *= 1.2
+    wait_for_none(f"kill {i}")
     if endpoint:
         endpoint.server.shutdown()
     log = whit("log").stdout
