@@ -16,7 +16,8 @@
 
 #include "whit.h"
 
-/* Limits of processor time are for code as it ships; under ThreadSanitizer the same work may take so many times as long. */
+/* Limits of processor time are for code as it ships; under ThreadSanitizer the same work may take so many
+ * times as long. */
 #ifdef __SANITIZE_THREAD__
 #define TEST_SLOWER UINT64_C(20)
 #else

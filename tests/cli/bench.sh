@@ -59,12 +59,16 @@ for place in places:
     os.pread(file, 1, place)
 END
     expect 0 whit bench --shape qwen3-0.6b:b1:none:i4 -p 0 -n 1 -r 1 --json
-    python3 - fresh out <<'END' || complain "bench measured a file in small pages: $(cat fresh out)"
-import json, sys
-before, after = (json.load(open(name))[0]["huge_share"] for name in sys.argv[1:])
-assert after > before - 0.1, (before, after)
-END
+    cp out renewed
     expect 0 whit verify cache/whit/bench/*.ndf
+    # What a file that is written now gets: memory may have been broken up by others in between.
+    rm -rf cache
+    expect 0 whit bench --shape qwen3-0.6b:b1:none:i4 -p 0 -n 1 -r 1 --json
+    python3 - fresh out renewed <<'END' || complain "bench measured a file in small pages: $(cat fresh out renewed)"
+import json, sys
+before, again, renewed = (json.load(open(name))[0]["huge_share"] for name in sys.argv[1:])
+assert renewed > min(before, again) - 0.1, (before, again, renewed)
+END
     rm -rf cache
 fi
 finish
