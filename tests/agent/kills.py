@@ -117,7 +117,7 @@ for i in range(KILLS):
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGKILL)
         process.wait()
-        moments[kind] *= 1.2
+        moments[kind] = min(2, 1.2 * moments[kind])
     wait_for_none(f"kill {i}")
     if endpoint:
         endpoint.server.shutdown()
