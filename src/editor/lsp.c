@@ -314,6 +314,7 @@ bool whit_lsp_pump(whit_lsp *lsp)
 json_t *whit_lsp_take(whit_lsp *lsp)
 {
     json_t *message = NULL;
+    if (!lsp->read.size_bytes) return NULL;
     while (!message) {
         size_t left = lsp->read.size_bytes - lsp->taken;
         size_t n = whit_lsp_next(lsp->read.data + lsp->taken, left, &message);
