@@ -76,7 +76,8 @@ json_t *whit_plain_messages(const json_t *messages, const json_t *tools)
 /* Text around a patch is text, whatever it quotes; a whole answer in JSON may hold one. */
 static bool is_patch(const char *text, size_t n)
 {
-    size_t first = strspn(text, " \t\r\n");
+    size_t first = 0;
+    while (first < n && memchr(" \t\r\n", text[first], 4)) first++;
     if (first < n && text[first] == '{') return false;
     return memmem(text, n, "```patch", 8) || memmem(text, n, "```diff", 7);
 }

@@ -27,12 +27,13 @@ static whit_status post(whit_remote_model *remote, const json_t *messages, const
     return status;
 }
 
-/* The text of an answer becomes calls, or what is shown. */
+/* The text of an answer becomes calls, or what is shown. An answer without a message stays as it is. */
 static whit_status read_plain(whit_remote_model *remote, json_t *answer, whit_error *error)
 {
     json_t *choice = json_array_get(json_object_get(answer, "choices"), 0);
-    const json_t *text = json_object_get(json_object_get(choice, "message"), "content");
+    const json_t *said = json_object_get(choice, "message"), *text = json_object_get(said, "content");
     bool is_formed;
+    if (!json_is_object(said)) return WHIT_OK;
     json_t *message =
         whit_plain_answer(json_string_value(text), json_string_length(text), ++remote->n_answers, &is_formed);
     const json_t *shown = json_object_get(message, "content");
@@ -48,9 +49,7 @@ static whit_status post_plain(whit_remote_model *remote, const json_t *messages,
     json_t *plain = whit_plain_messages(messages, tools);
     whit_status status = plain ? post(remote, plain, NULL, answer, error) : whit_fail_memory(error, "the messages", 0);
     json_decref(plain);
-    return status == WHIT_OK && json_array_size(json_object_get(*answer, "choices"))
-        ? read_plain(remote, *answer, error)
-        : status;
+    return status == WHIT_OK ? read_plain(remote, *answer, error) : status;
 }
 
 /* Does the server refuse the tools, and not something else? It says so in words of its own. */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Forty-four tasks of `whit agent -p`, most against scripted endpoints, some against `whit serve`: each ends with the tree
+"""Forty-five tasks of `whit agent -p`, most against scripted endpoints, some against `whit serve`: each ends with the tree
 as it should be, or with one clear line and the tree as it was."""
 import json
 import os
@@ -93,6 +93,7 @@ TASKS = {
     "no tools, two calls in one answer": ([NO_TOOLS, streamed('{"tool":"list","arguments":{}}\n' + json.dumps({"tool": "write", "arguments": {"path": "b.c", "content": "int b;\n"}})),
                                            message("done")], {"b.c": "int b;\n"}, "turn 1"),
     "no tools, a fenced patch": ([NO_TOOLS, message("```patch\n" + ONE_LINE + "```\n"), END], {"a.c": TWO}, "turn 1"),
+    "no tools, and an answer without a message": ([NO_TOOLS, (200, b'{"choices":[7]}', {})], {}, "no choices[0].message", 3),
     "no tools, and then a bad key": ([NO_TOOLS, (401, b"bad key", {})], {}, "401", 5),
     # What is not allowed stays undone, however it is asked for.
     "out of the project": ([calls(write("../outside", "x")), END], {}, "error:"),
@@ -176,7 +177,7 @@ try:
         if os.path.exists("outside"):
             complain(name, "written outside")
     print(f"{len(TASKS)} tasks: {ends['right']} end right, {ends['line']} with one line")
-    if len(TASKS) != 44:
+    if len(TASKS) != 45:
         complain("all", f"there are {len(TASKS)}")
 finally:
     for server, _ in servers.values():

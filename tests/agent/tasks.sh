@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Forty-four tasks, against scripted endpoints and whit serve.
+# Forty-five tasks, against scripted endpoints and whit serve.
 grep -q 'WHIT_HAVE_CURL *1' "$BUILD/generated/whit_config.h" || {
     echo "[ SKIPPED ] a build without libcurl asks no endpoint"
     exit 77
