@@ -10,4 +10,6 @@ if grep -qE 'WHIT_SANITIZE_[A-Z]*:BOOL=ON' "$BUILD/CMakeCache.txt"; then
     echo "[ SKIPPED ] sanitizers want memory of their own"
     exit 77
 fi
+. "$SOURCE/tests/cli/lib.sh"
+has_terminals || exit 77
 exec python3 "$SOURCE/tests/agent/idle.py" "$WHIT" "$1"

@@ -111,6 +111,8 @@ static void end_scene(void)
     scene.ended = false;
 }
 
+static size_t n_started;
+
 static void start(char *arguments)
 {
     char *argv[32] = {(char *)(uintptr_t)program, "edit"};
@@ -125,6 +127,15 @@ static void start(char *arguments)
     vterm_screen_enable_altscreen(scene.screen, 1);
     vterm_screen_reset(scene.screen, 1);
     scene.child = forkpty(&scene.pty, NULL, NULL, &size);
+    if (scene.child < 0) {
+        if (n_started) {
+            perror("FAILED: a pseudo-terminal");
+            exit(1);
+        }
+        printf("[ SKIPPED ] this system gives no pseudo-terminals\n");
+        exit(77);
+    }
+    n_started++;
     if (scene.child == 0) {
         setenv("TERM", "xterm-256color", 1);
         setenv("LC_ALL", "C.UTF-8", 1);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Builds grammars as `make grammars` does and looks at the editor's colours: tree.sh EDITOR_SCENES.
 . "$SOURCE/tests/cli/lib.sh"
+has_terminals || exit 77
 editor_scenes=$1
 rm -rf grammars
 timeout 120 "$SOURCE/tools/grammars" "$PWD/grammars" c python >built 2>why || {
