@@ -218,12 +218,12 @@ static void programs_work(void **state)
     assert_int_equal(r.signal, SIGKILL);
     whit_sandbox_result_free(&r);
     r = shell("read x && exit 1; mkdir -p a/b && echo x >a/b/c && mv a/b/c a/d && ln a/d e && ln -s e f && cat f &&"
-              " rm -r a && env && test -n \"$HOME\" && touch \"$TMPDIR/x\" && head -c 4 /dev/urandom >/dev/null");
+              " rm -r a && env && test -n \"$HOME\" && echo x >\"$TMPDIR/x\" && head -c 4 /dev/urandom >/dev/null");
     if (r.status != 0) fail_msg("%s%s", r.output.data, r.refused.data);
     assert_null(strstr((char *)r.output.data, "SSH"));
     whit_sandbox_result_free(&r);
     if (support.namespaces) {
-        r = shell("touch f && chmod 640 f && test -r /proc/self/maps && ! ls /proc/sys 2>/dev/null");
+        r = shell("touch f \"$TMPDIR/y\" && chmod 640 f && test -r /proc/self/maps && ! ls /proc/sys 2>/dev/null");
         if (r.status != 0) fail_msg("%s%s", r.output.data, r.refused.data);
         whit_sandbox_result_free(&r);
     }
