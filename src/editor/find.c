@@ -223,7 +223,7 @@ static bool expand(ed *e, uint64_t begin, whit_buf *out, whit_range *match)
 void ed_replace_forget(ed *e)
 {
     e->replace_to = e->replace_line = ED_NONE;
-    e->replace_once_line = false;
+    e->replace_once_line = e->replace_ended = false;
     for (size_t i = 0; i < e->n_replace_files; i++) free(e->replace_files[i]);
     free(e->replace_files);
     e->replace_files = NULL;
@@ -241,6 +241,7 @@ static bool next_file(ed *e)
         ed_show(e, doc);
         ed_only_main(e);
         *ed_cursor(e) = (struct ed_cursor){0, ED_NONE, -1};
+        e->replace_ended = false;
         return e->prompt.kind != ED_PROMPT_RECOVER;
     }
     return false;
@@ -253,8 +254,9 @@ bool ed_replace_step(ed *e)
     for (;;) {
         uint64_t from = ed_selection(ed_cursor(e)).end;
         uint64_t to = e->replace_to == ED_NONE ? ED_NONE : e->replace_to + 1;
-        if (e->replace_once_line && e->replace_line != ED_NONE) from = whit_text_line_end(ed_text(e), from) + 1;
-        if (from > whit_text_size(ed_text(e))) to = from;
+        if (e->replace_once_line && e->replace_line != ED_NONE)
+            from = whit_text_line_end(ed_text(e), e->replace_behind) + 1;
+        if (e->replace_ended || from > whit_text_size(ed_text(e))) to = from;
         if ((to == ED_NONE || from < to) && ed_search_forward(e, ed_text(e), from, to, &match)) {
             e->replace_line = match.begin;
             select_match(e, match);
@@ -268,17 +270,34 @@ bool ed_replace_step(ed *e)
     }
 }
 
+/* An empty match would be found again: behind it, the search goes on with the next character. */
+static void go_behind(ed *e, uint64_t at, bool is_empty)
+{
+    e->replace_behind = at;
+    e->replace_ended = is_empty && at >= whit_text_size(ed_text(e));
+    *ed_cursor(e) = (struct ed_cursor){is_empty ? whit_layout_behind(ed_layout(e), at) : at, ED_NONE, -1};
+}
+
+void ed_replace_skip(ed *e)
+{
+    whit_range match = ed_selection(ed_cursor(e));
+    if (match.begin == match.end)
+        go_behind(e, match.end, true);
+    else
+        e->replace_behind = match.end;
+}
+
 void ed_replace_here(ed *e)
 {
     whit_buf with = {0};
     whit_range match;
-    if (expand(e, ed_selection(ed_cursor(e)).begin, &with, &match)) {
-        uint64_t n = match.end - match.begin;
-        ed_cursor(e)->anchor = ED_NONE;
-        if (ed_edit(e, match.begin, n, with.data, with.size_bytes)) e->n_replaced++;
-        uint64_t behind = match.begin + with.size_bytes;
-        if (!n) behind = whit_layout_behind(ed_layout(e), behind); /* an empty match goes on */
-        *ed_cursor(e) = (struct ed_cursor){behind, ED_NONE, -1};
+    bool done = expand(e, ed_selection(ed_cursor(e)).begin, &with, &match) &&
+        ed_edit(e, match.begin, match.end - match.begin, with.data, with.size_bytes);
+    if (done) {
+        e->n_replaced++;
+        go_behind(e, match.begin + with.size_bytes, match.begin == match.end);
+    } else {
+        ed_replace_skip(e);
     }
     whit_buf_free(&with);
 }
@@ -316,14 +335,8 @@ void ed_replace_range(ed *e, uint64_t to, bool once_a_line)
 
 void ed_replace_all(ed *e)
 {
-    do {
-        uint64_t before = ed_selection(ed_cursor(e)).end, size = whit_text_size(ed_text(e));
-        ed_replace_here(e);
-        if (ed_cursor(e)->offset <= before && whit_text_size(ed_text(e)) >= size && ed_cursor(e)->offset >= size) {
-            ed_say(e, "replaced %zu", e->n_replaced);
-            break;
-        }
-    } while (ed_replace_step(e));
+    do ed_replace_here(e);
+    while (ed_replace_step(e));
     whit_buffer_seal(e->window->doc->buffer);
 }
 

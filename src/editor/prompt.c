@@ -349,8 +349,7 @@ static void answer(ed *e, uint32_t letter)
     case ED_PROMPT_REPLACING:
         if (letter == 'y') ed_replace_here(e);
         if (letter == 'a') ed_replace_all(e);
-        if (letter == 'n' && ed_selection(ed_cursor(e)).begin == ed_selection(ed_cursor(e)).end)
-            ed_cursor(e)->offset = whit_layout_behind(ed_layout(e), ed_cursor(e)->offset);
+        if (letter == 'n') ed_replace_skip(e);
         if (letter == 'q') ed_replace_forget(e);
         if (letter == 'q' || letter == 'a' || ((letter == 'y' || letter == 'n') && !ed_replace_step(e))) {
             whit_buffer_seal(doc->buffer);

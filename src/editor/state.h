@@ -175,14 +175,16 @@ struct whit_editor {
     char pattern[512];
     bool regex;
     struct ed_search *search;
-    char replacement[512];
+    char replacement[1024]; /* as long as a prompt's text */
     size_t n_replaced;
     char **replace_files; /* in which is replaced, and the next of them */
     size_t n_replace_files, replace_at;
-    uint64_t replace_to;    /* where it ends; ED_NONE: with the text */
-    uint64_t replace_line;  /* of the last match; ED_NONE: none yet */
-    bool replace_once_line; /* the first match of each line */
-    bool paste_mode;        /* what comes is one paste: nothing is indented */
+    uint64_t replace_to;     /* where it ends; ED_NONE: with the text */
+    uint64_t replace_line;   /* of the last match; ED_NONE: none yet */
+    uint64_t replace_behind; /* where what the last match became ends */
+    bool replace_ended;      /* an empty match at the end of the text was the last one there */
+    bool replace_once_line;  /* the first match of each line */
+    bool paste_mode;         /* what comes is one paste: nothing is indented */
     whit_key *macro;
     size_t n_macro, macro_room;
     bool recording, playing;
@@ -277,6 +279,7 @@ bool ed_search_forward(ed *e, const whit_text *text, uint64_t from, uint64_t to,
 bool ed_search_backward(ed *e, const whit_text *text, uint64_t before, whit_range *match);
 bool ed_search_next(ed *e, bool back, uint64_t from); /* moves, wraps around, says so */
 void ed_replace_here(ed *e);
+void ed_replace_skip(ed *e);
 void ed_replace_begin(ed *e);
 bool ed_replace_step(ed *e);
 void ed_replace_all(ed *e);

@@ -241,9 +241,9 @@ static void substitute(ed *e, struct range range, const char *arguments)
         ed_replace_here(e);
         end += whit_text_size(ed_text(e)) - size;
         at = ed_cursor(e)->offset; /* behind what was put in */
-        last_change = line = ed_vi_line_begin(e, at);
-        if (!all || (match.end == begin && at > end)) at = whit_text_line_end(ed_text(e), at) + 1;
-        if (at > end || at > whit_text_size(ed_text(e))) break;
+        last_change = line = ed_vi_line_begin(e, e->replace_behind);
+        if (!all) at = whit_text_line_end(ed_text(e), e->replace_behind) + 1;
+        if (e->replace_ended || at > end || at > whit_text_size(ed_text(e))) break;
     }
     if (counts) {
         ed_say(e, "%zu match%s in %zu line%s", n_found, n_found == 1 ? "" : "es", n_lines, n_lines == 1 ? "" : "s");

@@ -854,6 +854,15 @@ static const struct row own[] = {
     {"a b c\n", ":s/ /,/gc\ryn", "a,b| c\n"},
     {"ab\nab\nab\n", ":1,2s/a/x/gc\ra", "xb\nx|b\nab\n"},
     {"a a\na a\n", ":%s/a/x/c\rya", "x a\nx| a\n"},
+    /* empty matches: once each, and the one at the end of the text is the last */
+    {"a\nb\nc\nd\n", ":%s/$/x/\r", "ax\nbx\ncx\n|dx\n"},
+    {"a\nb\nc", ":%s/$/x/\r", "ax\nbx\n|cx"},
+    {"a\nb", ":%s/$/x/g\r", "ax\n|bx"},
+    {"a\nb\nc\n", ":%s/$/x/c\ryyy", "ax\nbx\n|cx\n"},
+    {"a\nb\nc\n", ":%s/^/x/c\ryny", "xa\nb\nx|c\n"},
+    {"ab", ":s/x*/-/gc\ryny", "-ab|-"},
+    {"abc", "/b\r:replace\r$\rx\ra", "abc|x"},
+    {"abc", "/b\r:replace\r$\rx\rnx", "a|b"},
     {"one two\n", "wdiw\"-P", "onetw|o \n"},
     {"a\nb\n", "ayank\033yyjp:1d\ru", "|ayank\nb\nayank\n"},
 };
