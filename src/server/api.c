@@ -236,14 +236,6 @@ static void apply_template(whit_api *api, const json_t *body, whit_web_reply *re
     whit_chat_prompt_close(prompt);
 }
 
-json_t *whit_api_body(const whit_web_request *request, whit_web_reply *reply)
-{
-    if (json_is_object(request->json)) return json_incref(request->json);
-    whit_api_fail(reply, 400, "invalid_request_error", NULL, "the body is no JSON object: %s",
-                  request->json ? "another value" : request->json_reason);
-    return NULL;
-}
-
 static void with_body(whit_api *api, const whit_web_request *request, whit_web_reply *reply,
                       void (*endpoint)(whit_api *, const json_t *, whit_web_reply *))
 {
@@ -362,10 +354,8 @@ void whit_site_handle(void *user, const whit_web_request *request, whit_web_repl
         add_header(reply, "WWW-Authenticate", "Bearer");
     } else if (!request->headers_only && !route_site(site, request, reply)) {
         whit_web_request parsed = *request;
-        json_error_t reason = {.text = "there is none"};
-        parsed.json = request->body ? json_loadb(request->body, request->body_bytes, 0, &reason) : NULL;
-        parsed.json_reason = reason.text;
-        whit_api *api = choose_model(site, &parsed, reply);
+        json_error_t reason;
+        whit_api *api = whit_api_parse(&parsed, &reason, reply) ? choose_model(site, &parsed, reply) : NULL;
         if (api) {
             route(api, &parsed, key, reply);
             whit_models_release(api);

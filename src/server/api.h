@@ -56,6 +56,9 @@ void whit_site_handle(void *user, const whit_web_request *request, whit_web_repl
 
 /* ---- parts of it ------------------------------------------------------------------------------- */
 
+/* Reads the body; `reason` has to last as long as the request. False: a text in it has a zero byte, which ends it for
+ * whoever reads C's strings, and the reply says where. */
+bool whit_api_parse(whit_web_request *request, json_error_t *reason, whit_web_reply *reply);
 /* The body of a request, a JSON object, which is the caller's; NULL: it is none, and the reply says so. */
 json_t *whit_api_body(const whit_web_request *request, whit_web_reply *reply);
 /* The reply {"error": {...}}; `type` as OpenAI has it. */

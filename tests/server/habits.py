@@ -59,6 +59,35 @@ def test_errors(server):
     check(server.post("/v1/messages", long, 400)["error"]["type"] == "invalid_request_error", "too long a message")
 
 
+def test_zero_bytes(server):
+    """No text has a zero byte; where one does, each vendor's error names the place."""
+    hi, zero = {"role": "user", "content": "hi"}, "a\0b"
+    for path, body, place in (
+            (CHAT, {"messages": [hi, {**hi, "content": zero}]}, "messages[1].content"),
+            (CHAT, {"messages": [hi], "stop": ["x", zero]}, "stop[1]"),
+            (CHAT, {"model": "tales" + zero, "messages": [hi]}, "model"),
+            ("/v1/completions", {"prompt": [zero]}, "prompt[0]"), ("/v1/completions", {"prompt": "a", "x": {"é" * 30: zero}}, "x...."),
+            ("/v1/embeddings", {"input": zero}, "input"), ("/v1/responses", {"input": zero}, "input"),
+            ("/completion", {"prompt": zero}, "prompt"), ("/infill", {"input_prefix": zero}, "input_prefix"),
+            ("/tokenize", {"content": zero}, "content"), ("/apply-template", {"messages": [{**hi, "content": zero}]}, "content"),
+            ("/v1/messages", {"max_tokens": 4, "messages": [{**hi, "content": [{"type": "text", "text": zero}]}]},
+             "messages[0].content[0].text"),
+            ("/v1/messages/count_tokens", {"system": zero, "messages": [hi]}, "system"),
+            ("/api/chat", {"messages": [{**hi, "content": zero}]}, "messages[0].content"),
+            ("/api/generate", {"prompt": zero}, "prompt"), ("/api/embed", {"input": zero}, "input"), ("/api/show", {"x": zero}, "x")):
+        error = server.post(path, body, 400)["error"]
+        message = error if path.startswith("/api/") else error["message"]
+        check(place + ": a text with a zero byte" in message and "leave it out" in message, path, error)
+        check("messages" in path or path.startswith("/api/") or error["param"].endswith(place), path, error)
+    deep = zero
+    for _ in range(200):
+        deep = {"k": [deep]}
+    error = server.post("/v1/completions", {"prompt": "a", "x": deep}, 400)["error"]
+    check(error["param"] == "..." + ".k[0]" * 4, error)
+    message = server.post(CHAT, {"messages": [hi], zero: 1}, 400)["error"]["message"]
+    check("line 1 of the request: a key with a zero byte" in message, message)
+
+
 def test_ids(server):
     ids = set()
     for path in (CHAT, "/v1/messages", "/v1/responses"):
@@ -197,7 +226,7 @@ subprocess.run([*os.environ.get("EMULATOR", "").split(), os.environ["BUILD"] + "
                 "habits_model", "--layers", "1", "--divide", "8", "--vocab", "300", "--template", "habits.jinja"],
                check=True, stdout=subprocess.DEVNULL)
 both = Server("-m", "tales", "-m", "tools=habits_model", "-c", "512")
-for test in (test_lists, test_errors, test_ids, test_answers, test_template, test_http):
+for test in (test_lists, test_errors, test_zero_bytes, test_ids, test_answers, test_template, test_http):
     test(both)
 both.end()
 test_origins()

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ * The body of a request, as JSON. */
+#include <stdio.h>
+#include <string.h>
+
+#include "server/api.h"
+
+enum { MOST_STEPS = 8, MOST_KEY_BYTES = 40 };
+
+/* The way to a value, from its end; steps beyond the last ones are counted alone. */
+struct place {
+    struct {
+        const char *key; /* NULL: of a list */
+        size_t i;
+    } steps[MOST_STEPS];
+    size_t n;
+};
+
+static bool found_in(struct place *place, const char *key, size_t i)
+{
+    if (place->n < MOST_STEPS) place->steps[place->n].key = key, place->steps[place->n].i = i;
+    place->n++;
+    return true;
+}
+
+/* The first text with a zero byte; as deep as the parser goes. */
+static bool find_zero(const json_t *value, struct place *place)
+{
+    const char *key;
+    json_t *one;
+    size_t i;
+    if (json_is_string(value)) return strlen(json_string_value(value)) < json_string_length(value);
+    json_array_foreach((json_t *)value, i, one)
+    {
+        if (find_zero(one, place)) return found_in(place, NULL, i);
+    }
+    json_object_foreach((json_t *)value, key, one)
+    {
+        if (find_zero(one, place)) return found_in(place, key, 0);
+    }
+    return false;
+}
+
+/* As in messages[0].content. */
+static void write_place(const struct place *place, char *text, size_t room)
+{
+    size_t at = (size_t)snprintf(text, room, "%s", place->n > MOST_STEPS ? "..." : "");
+    for (size_t k = place->n < MOST_STEPS ? place->n : MOST_STEPS; k-- > 0 && at < room;) {
+        const char *key = place->steps[k].key;
+        if (key && strlen(key) > MOST_KEY_BYTES) key = "...";
+        at += (size_t)(key ? snprintf(text + at, room - at, "%s%s", at ? "." : "", key)
+                           : snprintf(text + at, room - at, "[%zu]", place->steps[k].i));
+    }
+}
+
+bool whit_api_parse(whit_web_request *request, json_error_t *reason, whit_web_reply *reply)
+{
+    struct place place = {.n = 0};
+    char text[MOST_STEPS * (MOST_KEY_BYTES + 1) + 4];
+    *reason = (json_error_t){.text = "there is none"};
+    /* Zero bytes are let through here so that the place can be named. */
+    request->json = request->body ? json_loadb(request->body, request->body_bytes, JSON_ALLOW_NUL, reason) : NULL;
+    request->json_reason = reason->text;
+    if (!request->json && json_error_code(reason) == json_error_null_byte_in_key) {
+        whit_api_fail(reply, 400, "invalid_request_error", NULL,
+                      "line %d of the request: a key with a zero byte (\\u0000): leave it out", reason->line);
+        return false;
+    }
+    if (!find_zero(request->json, &place)) return true;
+    write_place(&place, text, sizeof text);
+    whit_api_fail(reply, 400, "invalid_request_error", text,
+                  "%s: a text with a zero byte (\\u0000), which no text may have here: leave it out", text);
+    return false;
+}
+
+json_t *whit_api_body(const whit_web_request *request, whit_web_reply *reply)
+{
+    if (json_is_object(request->json)) return json_incref(request->json);
+    whit_api_fail(reply, 400, "invalid_request_error", NULL, "the body is no JSON object: %s",
+                  request->json ? "another value" : request->json_reason);
+    return NULL;
+}
