@@ -246,16 +246,58 @@ static void with_body(whit_api *api, const whit_web_request *request, whit_web_r
 
 /* ---- routes ------------------------------------------------------------------------------------ */
 
+static void add_header(whit_web_reply *reply, const char *name, const char *value)
+{
+    reply->headers[2 * reply->n_headers] = name;
+    reply->headers[2 * reply->n_headers++ + 1] = value;
+}
+
+/* Without /v1, which all paths but Ollama's may have in front. */
+static const char *plain_path(const char *path)
+{
+    return strncmp(path, "/v1/", 4) || !strncmp(path + 3, "/api/", 5) ? path : path + 3;
+}
+
+static bool is_one_of(const char *path, const char *const *list, size_t n)
+{
+    size_t i = 0;
+    while (i < n && strcmp(path, list[i]) != 0) i++;
+    return i < n;
+}
+
+/* Whether the path is there and takes the method; else the reply says what is. */
+static bool is_served(const whit_site *site, const whit_web_request *request, whit_web_reply *reply)
+{
+    static const char *const got[] = {"/",      "/models", "/health",      "/metrics", "/slots",
+                                      "/props", "/api/ps", "/api/version", "/api/tags"};
+    static const char *const posted[] = {
+        "/chat/completions", "/completions",  "/embeddings", "/messages",  "/messages/count_tokens",
+        "/responses",        "/completion",   "/infill",     "/tokenize",  "/detokenize",
+        "/apply-template",   "/api/generate", "/api/chat",   "/api/embed", "/api/embeddings",
+        "/api/show"};
+    const char *path = plain_path(request->path), *method = request->method;
+    bool get = is_one_of(path, got, sizeof got / sizeof got[0]) || (!strncmp(path, "/models/", 8) && path[8]);
+    bool post = !get && is_one_of(path, posted, sizeof posted / sizeof posted[0]), cors = site->options->cors_origin;
+    if ((get && !strcmp(method, "GET")) || (post && !strcmp(method, "POST"))) return true;
+    if (!get && !post) {
+        whit_api_fail(reply, 404, "not_found_error", NULL, "there is no %.20s %.100s", method, request->path);
+        return false;
+    }
+    whit_api_fail(reply, 405, "invalid_request_error", NULL, "%.100s takes %s, not %.20s", request->path,
+                  get ? "GET" : "POST", method);
+    add_header(reply, "Allow", get ? cors ? "GET, HEAD, OPTIONS" : "GET, HEAD" : cors ? "POST, OPTIONS" : "POST");
+    return false;
+}
+
 /* What needs no model, so that looking at a server opens none. */
 static bool route_site(whit_site *site, const whit_web_request *request, whit_web_reply *reply)
 {
-    const char *path = strncmp(request->path, "/v1/", 4) ? request->path : request->path + 3;
-    if (strcmp(request->method, "GET") != 0) return false;
+    const char *path = plain_path(request->path);
     if (!strcmp(path, "/"))
         whit_page_reply(site, reply);
     else if (!strcmp(path, "/models"))
         get_models(site, NULL, reply);
-    else if (!strncmp(path, "/models/", 8) && path[8])
+    else if (!strncmp(path, "/models/", 8))
         get_models(site, path + 8, reply);
     else if (!strcmp(path, "/health"))
         get_health(site, request, reply);
@@ -270,13 +312,12 @@ static bool route_site(whit_site *site, const whit_web_request *request, whit_we
 
 static void route(whit_api *api, const whit_web_request *request, uint64_t key, whit_web_reply *reply)
 {
-    const char *path = strncmp(request->path, "/v1/", 4) ? request->path : request->path + 3;
-    bool get = !strcmp(request->method, "GET"), post = !strcmp(request->method, "POST");
+    const char *path = plain_path(request->path);
     bool chat = !strcmp(path, "/chat/completions");
     if (request->body_bytes == SIZE_MAX) {
         whit_api_fail(reply, 413, "invalid_request_error", NULL, "the body is over %u MiB",
                       WHIT_WEB_MAX_BODY_BYTES >> 20);
-    } else if (post && (chat || !strcmp(path, "/completions"))) {
+    } else if (chat || !strcmp(path, "/completions")) {
         whit_ask *ask = *api->stop ? NULL : whit_ask_open(api, request, key, chat, reply);
         if (ask)
             whit_ask_reply(ask, reply);
@@ -286,18 +327,15 @@ static void route(whit_api *api, const whit_web_request *request, uint64_t key, 
                whit_responses_route(api, request, path, key, reply) ||
                whit_completion_route(api, request, path, key, reply)) {
         return;
-    } else if (post && !strcmp(path, "/embeddings")) {
+    } else if (!strcmp(path, "/embeddings")) {
         whit_api_embeddings(api, request, reply);
-    } else if (get && !strcmp(path, "/props")) {
+    } else if (!strcmp(path, "/props")) {
         get_props(api, reply);
-    } else if (post && !strcmp(path, "/tokenize")) {
-        with_body(api, request, reply, tokenize);
-    } else if (post && !strcmp(path, "/detokenize")) {
-        with_body(api, request, reply, detokenize);
-    } else if (post && !strcmp(path, "/apply-template")) {
-        with_body(api, request, reply, apply_template);
     } else {
-        whit_api_fail(reply, 404, "not_found_error", NULL, "there is no %s %.100s", request->method, request->path);
+        with_body(api, request, reply,
+                  !strcmp(path, "/tokenize")         ? tokenize
+                      : !strcmp(path, "/detokenize") ? detokenize
+                                                     : apply_template);
     }
 }
 
@@ -309,12 +347,6 @@ static whit_api *choose_model(whit_site *site, const whit_web_request *request, 
         site, request->body ? json_string_value(model ? model : name) : whit_web_query(request, "model"), reply);
 }
 
-static void add_header(whit_web_reply *reply, const char *name, const char *value)
-{
-    reply->headers[2 * reply->n_headers] = name;
-    reply->headers[2 * reply->n_headers++ + 1] = value;
-}
-
 /* Lets pages of the origin of --cors read the answer; true: they only asked whether they may, and are told so. */
 static bool answer_cors(const whit_site *site, const whit_web_request *request, whit_web_reply *reply)
 {
@@ -324,7 +356,7 @@ static bool answer_cors(const whit_site *site, const whit_web_request *request, 
         add_header(reply, "Access-Control-Expose-Headers", "X-Request-Id, Retry-After");
         return false;
     }
-    if (request->headers_only) return false;
+    if (request->headers_only) return true; /* told behind the body */
     /* Clients send headers of their own (x-stainless-lang, anthropic-version): none means anything here but the key. */
     const char *wanted = whit_web_header(request, "Access-Control-Request-Headers");
     add_header(reply, "Access-Control-Allow-Headers", wanted ? wanted : "Authorization, Content-Type, X-Api-Key");
@@ -352,7 +384,7 @@ void whit_site_handle(void *user, const whit_web_request *request, whit_web_repl
         whit_api_fail(reply, 401, "authentication_error", NULL, "the API key is missing or unknown");
         whit_api_set_code(reply, "invalid_api_key");
         add_header(reply, "WWW-Authenticate", "Bearer");
-    } else if (!request->headers_only && !route_site(site, request, reply)) {
+    } else if (is_served(site, request, reply) && !request->headers_only && !route_site(site, request, reply)) {
         whit_web_request parsed = *request;
         json_error_t reason;
         whit_api *api = whit_api_parse(&parsed, &reason, reply) ? choose_model(site, &parsed, reply) : NULL;

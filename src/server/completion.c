@@ -133,7 +133,7 @@ bool whit_completion_route(whit_api *api, const whit_web_request *request, const
                            whit_web_reply *reply)
 {
     bool infill = !strcmp(path, "/infill");
-    if (strcmp(request->method, "POST") || (!infill && strcmp(path, "/completion"))) return false;
+    if (!infill && strcmp(path, "/completion")) return false;
     json_t *body = whit_api_body(request, reply), *own = NULL;
     if (body && *api->stop)
         whit_api_fail(reply, 503, "server_error", NULL, "the server is ending");

@@ -357,7 +357,7 @@ bool whit_messages_route(whit_api *api, const whit_web_request *request, const c
                          whit_web_reply *reply)
 {
     bool counting = !strcmp(path, "/messages/count_tokens");
-    if (strcmp(request->method, "POST") || (!counting && strcmp(path, "/messages"))) return false;
+    if (!counting && strcmp(path, "/messages")) return false;
     json_t *body = whit_api_body(request, reply), *own = NULL;
     if (body && *api->stop)
         whit_api_fail(reply, 503, "overloaded_error", NULL, "the server is ending");

@@ -282,24 +282,22 @@ static void show(const whit_api *api, whit_web_reply *reply)
 
 bool whit_ollama_route(whit_api *api, const whit_web_request *request, uint64_t key, whit_web_reply *reply)
 {
-    bool get = !strcmp(request->method, "GET"), post = !strcmp(request->method, "POST");
     if (strncmp(request->path, "/api/", 5) != 0) return false;
     const char *path = request->path + 5;
     bool chat = !strcmp(path, "chat"), text = chat || !strcmp(path, "generate");
     bool older = !strcmp(path, "embeddings"), embeds = older || !strcmp(path, "embed");
-    bool known_post = post && (text || embeds || !strcmp(path, "show"));
     json_t *body = NULL;
-    if (get && !strcmp(path, "version")) {
+    if (!strcmp(path, "version")) {
         whit_api_reply(reply, json_pack("{s:s}", "version", whit_version()));
-    } else if (get && !strcmp(path, "tags")) {
+    } else if (!strcmp(path, "tags")) {
         whit_api_reply(reply, json_pack("{s:[o]}", "models", model_json(api)));
-    } else if (get && !strcmp(path, "ps")) {
+    } else if (!strcmp(path, "ps")) {
         json_t *model = model_json(api);
         json_object_set_new(model, "size_vram", json_integer(0));
         json_object_set_new(model, "context_length", json_integer(whit_engine_context_size(api->engine)));
         json_object_set_new(model, "expires_at", json_string("9999-12-31T23:59:59Z"));
         whit_api_reply(reply, json_pack("{s:[o]}", "models", model));
-    } else if (known_post) {
+    } else {
         body = whit_api_body(request, reply);
         if (body && *api->stop)
             whit_api_fail(reply, 503, "server_error", NULL, "the server is ending");
@@ -309,8 +307,6 @@ bool whit_ollama_route(whit_api *api, const whit_web_request *request, uint64_t 
             embed(api, body, older, request->fd, reply);
         else if (body)
             show(api, reply);
-    } else {
-        return false;
     }
     json_decref(body);
     return true;

@@ -410,7 +410,7 @@ static const whit_dialect dialect = {whole, begin, event, end, fail};
 bool whit_responses_route(whit_api *api, const whit_web_request *request, const char *path, uint64_t key,
                           whit_web_reply *reply)
 {
-    if (strcmp(request->method, "POST") || strcmp(path, "/responses")) return false;
+    if (strcmp(path, "/responses")) return false;
     json_t *body = whit_api_body(request, reply), *own = NULL;
     if (body && *api->stop)
         whit_api_fail(reply, 503, "server_error", NULL, "the server is ending");

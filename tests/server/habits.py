@@ -59,6 +59,33 @@ def test_errors(server):
     check(server.post("/v1/messages", long, 400)["error"]["type"] == "invalid_request_error", "too long a message")
 
 
+GOT = ("/", "/health", "/v1/models", "/metrics", "/slots", "/v1/props", "/api/version", "/api/tags", "/api/ps")
+POSTED = (CHAT, "/v1/completions", "/embeddings", "/v1/messages", "/messages/count_tokens", "/v1/responses", "/completion",
+          "/infill", "/tokenize", "/detokenize", "/apply-template", "/api/chat", "/api/generate", "/api/show", "/api/embed",
+          "/api/embeddings")
+
+
+def test_methods(server, extra=""):
+    """A path that is there says what it takes; one that is not is not there for any method."""
+    one = "/v1/models/" + urllib.parse.quote(server.get("/models")["data"][0]["id"], safe="")
+    for paths, allow, wrong in (((*GOT, one), "GET, HEAD", ("POST", "PUT", "DELETE", "WHAT")),
+                                (POSTED, "POST", ("GET", "HEAD", "PUT", "PATCH"))):
+        for path in paths:
+            for method in wrong:
+                status, headers, text = ask(server, method, path, None if method == "HEAD" else {"model": "nobody"})
+                check(status == 405 and headers["Allow"] == allow + extra, method, path, status, headers["Allow"])
+                check(method == "HEAD" or b"takes " + allow[:4].rstrip(",").encode() in text, method, path, text)
+    for method in ("GET", "POST", "DELETE"):
+        for path in ("/nowhere", "/v1", "/models/", "/v1/api/tags", "/api/", "/v1/chat/completions/"):
+            status, headers, _ = ask(server, method, path)
+            check(status == 404 and "Allow" not in headers, method, path, status, headers)
+    check(extra or ask(server, "OPTIONS", CHAT)[0] == 405, "OPTIONS without --cors")
+    for path in (*GOT, one):
+        check(ask(server, "GET", path)[0] == 200, path)
+    for path in POSTED:
+        check(ask(server, "POST", path, {"prompt": 5, "model": 5})[0] in (200, 400), path)
+
+
 def test_zero_bytes(server):
     """No text has a zero byte; where one does, each vendor's error names the place."""
     hi, zero = {"role": "user", "content": "hi"}, "a\0b"
@@ -170,6 +197,7 @@ def test_origins():
     status, headers, _ = ask(server, "POST", CHAT, body, {"Origin": ALLOWED, "Sec-Fetch-Site": "cross-site"})
     check(status == 200 and headers["Access-Control-Allow-Origin"] == ALLOWED, status, headers)
     check("X-Request-Id" in headers["Access-Control-Expose-Headers"], headers)
+    test_methods(server, ", OPTIONS")
     check(ask(server, "POST", CHAT, body, {"Origin": "http://elsewhere.example:8080"})[0] == 403, "a name made to lead here")
     server.end()
     with open("keys", "w", encoding="ascii") as keys:
@@ -226,7 +254,7 @@ subprocess.run([*os.environ.get("EMULATOR", "").split(), os.environ["BUILD"] + "
                 "habits_model", "--layers", "1", "--divide", "8", "--vocab", "300", "--template", "habits.jinja"],
                check=True, stdout=subprocess.DEVNULL)
 both = Server("-m", "tales", "-m", "tools=habits_model", "-c", "512")
-for test in (test_lists, test_errors, test_zero_bytes, test_ids, test_answers, test_template, test_http):
+for test in (test_lists, test_errors, test_methods, test_zero_bytes, test_ids, test_answers, test_template, test_http):
     test(both)
 both.end()
 test_origins()
