@@ -60,16 +60,19 @@ void ed_paste(ed *e, const char *text, size_t n)
         if (n) ed_complain(e, "%s is read-only", window->doc->buffer->name);
         return;
     }
-    /* Terminals send the end of a line as a carriage return. */
-    char *copy = malloc(n);
+    /* Terminals send the end of a line as a carriage return; here it becomes what the lines of this text end with. */
+    const char *ending = ed_line_ending(e, whit_layout_line_begin(ed_layout(e), ed_cursor(e)->offset));
+    size_t kept = 0, n_ending = strlen(ending);
+    char *copy = n <= SIZE_MAX / 2 ? malloc(n_ending * n) : NULL;
     if (!copy) {
         ed_complain(e, "no memory for a paste of %zu bytes", n);
         return;
     }
-    size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
         if (text[i] == '\r' && i + 1 < n && text[i + 1] == '\n') continue;
-        copy[kept++] = text[i] == '\r' ? '\n' : text[i];
+        bool ends = text[i] == '\r' || text[i] == '\n';
+        memcpy(copy + kept, ends ? ending : text + i, ends ? n_ending : 1);
+        kept += ends ? n_ending : 1;
     }
     whit_buffer_seal(window->doc->buffer);
     for (size_t i = 0; i < window->n_cursors; i++) {

@@ -50,6 +50,17 @@ void ed_do_delete_word_right(ed *e)
     delete_to(e, ed_to_word_right);
 }
 
+const char *ed_line_ending(ed *e, uint64_t begin)
+{
+    whit_layout *layout = ed_layout(e);
+    uint64_t line_end = whit_layout_line_end(layout, begin);
+    bool ended = whit_layout_byte(layout, line_end) >= 0;
+    bool carriage = ended ? whit_layout_byte(layout, line_end) == '\r'
+        : begin > 1       ? whit_layout_byte(layout, begin - 2) == '\r'
+                          : !begin && e->window->doc->project.carriage_return == WHIT_YES;
+    return carriage ? "\r\n" : "\n";
+}
+
 void ed_do_new_line(ed *e)
 {
     struct ed_doc *doc = e->window->doc;
@@ -58,14 +69,8 @@ void ed_do_new_line(ed *e)
         ed_delete_selection(e, cursor);
         whit_layout *layout = ed_layout(e);
         char text[512];
-        size_t n = 0;
-        uint64_t begin = whit_layout_line_begin(layout, cursor->offset), line_end = whit_layout_line_end(layout, begin);
-        /* The line's own end: files with CR LF keep it. */
-        bool carriage = whit_layout_byte(layout, line_end) == '\r' ||
-            (begin > 1 && whit_layout_byte(layout, line_end) < 0 && whit_layout_byte(layout, begin - 2) == '\r') ||
-            (begin == 0 && whit_layout_byte(layout, line_end) < 0 && doc->project.carriage_return == WHIT_YES);
-        if (carriage) text[n++] = '\r';
-        text[n++] = '\n';
+        uint64_t begin = whit_layout_line_begin(layout, cursor->offset);
+        size_t n = (size_t)(stpcpy(text, ed_line_ending(e, begin)) - text);
         int byte;
         for (uint64_t at = begin; at < cursor->offset && n < sizeof text - 16 &&
              ((byte = whit_layout_byte(layout, at)) == ' ' || byte == '\t');
@@ -219,7 +224,8 @@ void ed_do_delete_line(ed *e)
 {
     whit_range lines = lines_of(e);
     uint64_t size = whit_text_size(ed_text(e));
-    if (lines.end == size && lines.begin && whit_layout_byte(ed_layout(e), size - 1) != '\n') lines.begin--;
+    if (lines.end == size && lines.begin && whit_layout_byte(ed_layout(e), size - 1) != '\n')
+        lines.begin -= strlen(ed_line_ending(e, lines.begin));
     ed_cursor(e)->anchor = ED_NONE;
     ed_edit(e, lines.begin, lines.end - lines.begin, NULL, 0);
 }
@@ -228,17 +234,15 @@ void ed_do_duplicate_line(ed *e)
 {
     whit_range lines = lines_of(e);
     size_t n = (size_t)(lines.end - lines.begin);
-    char *copy = malloc(n + 1);
+    const char *ending = ed_line_ending(e, lines.begin);
+    char *copy = malloc(n + 2);
     if (!copy) return;
-    whit_text_read(ed_text(e), lines.begin, copy + 1, n);
-    copy[0] = '\n';
-    bool ended = n && copy[n] == '\n';
+    whit_text_read(ed_text(e), lines.begin, copy + 2, n);
+    size_t n_ending = n && copy[n + 1] == '\n' ? 0 : strlen(ending); /* the text has no line feed at its end */
+    memcpy(copy + 2 - n_ending, ending, n_ending);
     struct ed_cursor before = *ed_cursor(e);
-    if (ended)
-        ed_edit(e, lines.end, 0, copy + 1, n);
-    else
-        ed_edit(e, lines.end, 0, copy, n + 1);
-    uint64_t shift = n + !ended;
+    uint64_t shift = n + n_ending;
+    ed_edit(e, lines.end, 0, copy + 2 - n_ending, shift);
     *ed_cursor(e) =
         (struct ed_cursor){before.offset + shift, before.anchor == ED_NONE ? ED_NONE : before.anchor + shift, -1};
     free(copy);
@@ -259,13 +263,14 @@ static void move_lines(ed *e, bool upward)
     whit_text_read(ed_text(e), from, copy, n);
     char *swapped = copy + n;
     size_t n_second = n - n_first, n_swapped = 0;
-    bool ended = copy[n - 1] == '\n';
+    /* Where the text has no line feed at its end, the line that is now before the other takes its. */
+    size_t n_ending = copy[n - 1] == '\n' ? 0 : n_first > 1 && copy[n_first - 2] == '\r' ? 2 : 1;
     memcpy(swapped, copy + n_first, n_second);
     n_swapped = n_second;
-    if (!ended) swapped[n_swapped++] = '\n';
-    memcpy(swapped + n_swapped, copy, n_first - !ended);
+    memcpy(swapped + n_swapped, copy + n_first - n_ending, n_ending);
+    memcpy(swapped + n_swapped + n_ending, copy, n_first - n_ending);
     struct ed_cursor before = *ed_cursor(e);
-    int64_t shift = upward ? -(int64_t)n_first : (int64_t)(n_second + !ended);
+    int64_t shift = upward ? -(int64_t)n_first : (int64_t)(n_second + n_ending);
     ed_edit(e, from, n, swapped, n);
     *ed_cursor(e) = (struct ed_cursor){before.offset + (uint64_t)shift,
                                        before.anchor == ED_NONE ? ED_NONE : before.anchor + (uint64_t)shift, -1};
@@ -302,7 +307,11 @@ void ed_do_paste(ed *e)
         return;
     }
     if (e->clipboard_lines) { /* whole lines go above this one */
-        ed_edit(e, whit_layout_line_begin(ed_layout(e), ed_cursor(e)->offset), 0, e->clipboard, e->clipboard_bytes);
+        uint64_t begin = whit_layout_line_begin(ed_layout(e), ed_cursor(e)->offset);
+        const char *ending = ed_line_ending(e, begin);
+        bool ended = e->clipboard_bytes && e->clipboard[e->clipboard_bytes - 1] == '\n';
+        if (!ended && !ed_edit(e, begin, 0, ending, strlen(ending))) return;
+        ed_edit(e, begin, 0, e->clipboard, e->clipboard_bytes);
         return;
     }
     for (size_t i = 0; i < e->window->n_cursors; i++) {
