@@ -37,6 +37,10 @@ enum { OUTLIERS = 1, PLANE = 2, PAIR = 4, ALL = OUTLIERS | PLANE | PAIR };
         .codec = WHIT_CODEC_##c, .scale_kind = WHIT_SCALE_GROUP, .scale_type = WHIT_SCALE_##type, .group = n,          \
         .has_offset = offset                                                                                           \
     }
+#define CORRECTED_TENSOR_SCALE(c, what)                                                                                \
+    {                                                                                                                  \
+        .codec = WHIT_CODEC_##c, .scale_kind = WHIT_SCALE_TENSOR, .act = WHIT_TENSOR_ACT_TOKEN, .corrections = what    \
+    }
 #define CORRECTED(c, n, type, what)                                                                                    \
     {                                                                                                                  \
         .codec = WHIT_CODEC_##c, .scale_kind = WHIT_SCALE_GROUP, .scale_type = WHIT_SCALE_##type, .group = n,          \
@@ -261,7 +265,7 @@ static const struct shape {
       .sub_norm = true},
      {CORRECTED(T5, 128, F16, OUTLIERS), CORRECTED(T5, 128, F16, OUTLIERS), CORRECTED(T5, 128, F16, PAIR),
       CORRECTED(T5, 128, F16, PLANE), CORRECTED(T5, 128, F16, PLANE), CORRECTED(T5, 128, F16, OUTLIERS),
-      GROUP_SCALES(T5, 128, F16, 0)},
+      CORRECTED_TENSOR_SCALE(T2, OUTLIERS | PLANE)},
      ROW_SCALES(I8S),
      FLOAT(F32)},
 };

@@ -223,7 +223,8 @@ static void round_lines(void *context, uint32_t worker, uint32_t begin, uint32_t
                         params->run + scale, params->gradient ? params->gradient + scale : NULL);
         }
     if (job->what != ROUND || !whit_is_corrected(&param->corrected)) return;
-    for (uint32_t row = begin; row < end; row++)
+    uint32_t line_rows = param->type.n_rows / param->n_lines;
+    for (uint32_t row = begin * line_rows; row < end * line_rows; row++)
         whit_corrections_add_row(&param->corrected, row, param->value + (size_t)row * param->type.n_cols);
 }
 
