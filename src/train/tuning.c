@@ -3,6 +3,7 @@
 
 #include "base/rng.h"
 #include "format/ndf_append.h"
+#include "kernels/corrections.h"
 #include "model/adapter.h"
 #include "model/families.h"
 #include "quant/requantise.h"
@@ -115,6 +116,21 @@ static void fill_factors(whit_params *params, uint64_t seed)
     }
 }
 
+/* How far a row's rounded values are from the weights that the file has: squares, added to what is there. */
+static void compare_row(const whit_params *params, const whit_param *param, uint32_t row, float *exact, double *lost,
+                        double *all)
+{
+    const uint32_t n = param->type.n_cols;
+    const float *value = param->value + (size_t)row * n;
+    memcpy(exact, whit_param_latent(params, param) + (size_t)row * n, n * sizeof *exact);
+    if (whit_is_corrected(&param->corrected)) whit_corrections_add_row(&param->corrected, row, exact);
+    for (uint32_t k = 0; k < n; k++) {
+        double difference = (double)value[k] - (double)exact[k];
+        *lost += difference * difference;
+        *all += (double)exact[k] * (double)exact[k];
+    }
+}
+
 /* Do the scales that training finds give the matrices back? (t2 may hold a level that it does not know.) */
 static whit_status check_scales(whit_params *params, const char *path, whit_error *error)
 {
@@ -122,13 +138,12 @@ static whit_status check_scales(whit_params *params, const char *path, whit_erro
     whit_params_round(params, NULL);
     for (uint32_t i = 0; i < params->n; i++) {
         const whit_param *param = &params->items[i];
-        const float *latent = whit_param_latent(params, param);
         double lost = 0, all = 0;
-        for (size_t k = 0; param->frozen && param->coded && k < param->n; k++) {
-            double difference = (double)param->value[k] - (double)latent[k];
-            lost += difference * difference;
-            all += (double)latent[k] * (double)latent[k];
-        }
+        if (!param->frozen || !param->coded) continue;
+        float *row = whit_zalloc_array(params->allocator, param->type.n_cols, sizeof *row);
+        if (!row) return whit_fail_memory(error, "a row", param->type.n_cols * sizeof *row);
+        for (uint32_t r = 0; r < param->type.n_rows; r++) compare_row(params, param, r, row, &lost, &all);
+        whit_free(params->allocator, row, param->type.n_cols * sizeof *row);
         if (lost > 1e-6 * all)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: matrix '%s' has levels that training does not know",
                              path, param->name);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Training of matrices with corrections beside their codes: it sees the weights that inference sees, corrections
- * included. */
+ * included, and the scales of such matrices can be tuned. */
 #include <math.h>
 
 #include "kernels/corrections.h"
 #include "random_model.h"
 #include "runtime/model.h"
 #include "test.h"
-#include "train/trainee.h"
+#include "train/tuning.h"
 
 static whit_model *open_random(uint32_t i, whit_ndf_writer **writer)
 {
@@ -76,8 +76,33 @@ static void training_sees_corrections(void **state)
     assert_true(n_whole >= 2); /* matrices of one scale */
 }
 
+static void their_scales_can_be_tuned(void **state)
+{
+    uint32_t n_tuned = 0;
+    (void)state;
+    for (uint32_t i = 0; i < random_model_count(); i++) {
+        whit_ndf_writer *writer;
+        whit_trainee trainee;
+        whit_error error;
+        whit_model *model = open_random(i, &writer);
+        const whit_tuning tuning = {.scales = true};
+        whit_status status = whit_tuning_open(&trainee, model, &tuning, NULL, &error);
+        if (status == WHIT_OK) {
+            for (uint32_t k = 0; k < trainee.params.n; k++)
+                n_tuned += whit_is_corrected(&trainee.params.items[k].corrected);
+            whit_trainee_close(&trainee);
+        } else { /* t2 with codes of 2, and no matrices with scales */
+            assert_int_equal(status, WHIT_ERROR_UNSUPPORTED);
+        }
+        whit_model_close(model);
+        whit_ndf_writer_close(writer);
+    }
+    assert_true(n_tuned >= 20);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(training_sees_corrections)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(training_sees_corrections),
+                                       cmocka_unit_test(their_scales_can_be_tuned)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
