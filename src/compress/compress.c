@@ -444,7 +444,46 @@ static whit_status run_layers(struct compression *c)
     return status;
 }
 
-/* Everything that the finished matrices depend on; of the weights, the first row of each tensor. */
+struct digest_job {
+    const struct compression *c;
+    uint8_t (*digests)[WHIT_HASH_BYTES]; /* (n_tensors) */
+};
+
+static whit_status digest_tensor(void *context, uint32_t worker, uint32_t i, whit_error *error)
+{
+    (void)worker;
+    const struct digest_job *job = context;
+    const struct compression *c = job->c;
+    const whit_source_tensor *tensor = &c->source->tensors[i];
+    size_t n = tensor->type.n_cols;
+    float *row = whit_zalloc_array(c->allocator, n, sizeof *row);
+    whit_status status = row ? WHIT_OK : whit_fail_memory(error, "a row", n * sizeof *row);
+    whit_hash hash;
+    whit_hash_begin(&hash, "whit.compress");
+    whit_hash_add(&hash, tensor->name, sizeof tensor->name);
+    whit_hash_add(&hash, &tensor->type, sizeof tensor->type);
+    for (uint32_t r = 0; status == WHIT_OK && r < tensor->type.n_rows; r++) {
+        status = whit_stream_read_row(tensor, r, row, c->allocator, error);
+        whit_hash_add(&hash, row, n * sizeof *row);
+    }
+    whit_hash_end(&hash, job->digests[i]);
+    if (tensor->drop) tensor->drop(tensor);
+    whit_free(c->allocator, row, n * sizeof *row);
+    return status;
+}
+
+static void add_config(whit_hash *hash, const whit_config *config)
+{
+    whit_config_number number;
+    whit_hash_add(hash, config->family, strlen(config->family) + 1);
+    if (config->program) whit_hash_add(hash, config->program, strlen(config->program));
+    for (size_t i = 0; whit_config_number_at(config, i, &number); i++) {
+        whit_hash_add_u64(hash, (uint64_t)number.i);
+        whit_hash_add(hash, &number.f, sizeof number.f);
+    }
+}
+
+/* Everything that the finished matrices depend on: options, text, configuration and every weight. */
 static whit_status find_settings(const struct compression *c, uint8_t settings[WHIT_HASH_BYTES])
 {
     const whit_compress_options *o = c->options;
@@ -455,7 +494,6 @@ static whit_status find_settings(const struct compression *c, uint8_t settings[W
                                o->n_tokens,
                                o->max_tokens,
                                (uint64_t)o->bos,
-                               c->source->config.n_layers,
                                o->n_mixed,
                                c->blas.library != NULL,
                                o->u8_scales,
@@ -463,6 +501,10 @@ static whit_status find_settings(const struct compression *c, uint8_t settings[W
                                (uint64_t)(o->plane_percent * 1e6f),
                                o->rank};
     const char *loops = c->blas.loops == &whit_loops_generic ? "generic" : "vectors";
+    struct digest_job job = {c, whit_zalloc_array(c->allocator, c->source->n_tensors, sizeof *job.digests)};
+    size_t digests_bytes = c->source->n_tensors * sizeof *job.digests;
+    if (!job.digests) return whit_fail_memory(c->error, "the compression", digests_bytes);
+    whit_status status = whit_pool_try(c->pool, digest_tensor, &job, c->source->n_tensors, 1, c->error);
     whit_hash hash;
     whit_hash_begin(&hash, "whit.compress");
     whit_hash_add(&hash, counts, sizeof counts);
@@ -471,19 +513,11 @@ static whit_status find_settings(const struct compression *c, uint8_t settings[W
     whit_hash_add(&hash, o->embedding ? o->embedding : "", o->embedding ? strlen(o->embedding) + 1 : 1);
     for (size_t i = 0; i < o->n_mixed; i++) whit_hash_add(&hash, o->mixed[i], strlen(o->mixed[i]) + 1);
     whit_hash_add(&hash, o->ids, o->n_ids * sizeof *o->ids);
-    for (uint32_t i = 0; i < c->source->n_tensors; i++) {
-        const whit_source_tensor *tensor = &c->source->tensors[i];
-        float *row = whit_zalloc_array(c->allocator, tensor->type.n_cols, sizeof *row);
-        if (!row) return whit_fail_memory(c->error, "a row", tensor->type.n_cols * sizeof *row);
-        whit_status status = whit_stream_read_row(tensor, 0, row, c->allocator, c->error);
-        whit_hash_add(&hash, tensor->name, sizeof tensor->name);
-        whit_hash_add(&hash, &tensor->type, sizeof tensor->type);
-        whit_hash_add(&hash, row, tensor->type.n_cols * sizeof *row);
-        whit_free(c->allocator, row, tensor->type.n_cols * sizeof *row);
-        WHIT_TRY(status);
-    }
+    add_config(&hash, &c->source->config);
+    whit_hash_add(&hash, job.digests, digests_bytes);
     whit_hash_end(&hash, settings);
-    return WHIT_OK;
+    whit_free(c->allocator, job.digests, digests_bytes);
+    return status;
 }
 
 static whit_status take_finished(void *user, whit_finished *finished, whit_error *error)

@@ -7,14 +7,16 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-static const char magic[8] = "whitwrk2";
+static const char magic[8] = "whitwrk3";
 
 enum { HEADER_BYTES = 8 + WHIT_HASH_BYTES, RECORD_BYTES = 8 + WHIT_HASH_BYTES };
 
-static void digest(const void *data, size_t size_bytes, uint8_t hash[WHIT_HASH_BYTES])
+/* With the settings: what another run wrote into the same file at the same time is no record of this one. */
+static void digest(const whit_work *work, const void *data, size_t size_bytes, uint8_t hash[WHIT_HASH_BYTES])
 {
     whit_hash state;
     whit_hash_begin(&state, "whit.work");
+    whit_hash_add(&state, work->settings, sizeof work->settings);
     whit_hash_add(&state, data, size_bytes);
     whit_hash_end(&state, hash);
 }
@@ -87,32 +89,31 @@ static whit_status get_matrix(struct reader *r, const whit_allocator *a, whit_fi
 /* ---- reading ------------------------------------------------------------------------------------- */
 
 /* Takes whole records; *end is where they end. */
-static whit_status read_records(const whit_map *map, const whit_allocator *a, size_t *end, uint32_t *n_records,
-                                whit_work_fn *take, void *user, whit_error *error)
+static whit_status read_records(whit_work *work, const whit_map *map, size_t *end, whit_work_fn *take, void *user,
+                                whit_error *error)
 {
     for (*end = HEADER_BYTES; map->size_bytes - *end >= RECORD_BYTES;) {
         const uint8_t *record = map->data + *end;
         uint64_t length = whit_load_u64(record);
         uint8_t hash[WHIT_HASH_BYTES];
         if (!whit_in_bounds(*end + RECORD_BYTES, length, map->size_bytes)) break;
-        digest(record + RECORD_BYTES, length, hash);
+        digest(work, record + RECORD_BYTES, length, hash);
         if (memcmp(hash, record + 8, sizeof hash) != 0) break;
         struct reader reader = {record + RECORD_BYTES, length};
         while (reader.left) {
             whit_finished finished;
             bool fits;
-            WHIT_TRY(get_matrix(&reader, a, &finished, &fits, error));
+            WHIT_TRY(get_matrix(&reader, work->allocator, &finished, &fits, error));
             if (!fits) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: is no work file of this program", map->path);
             WHIT_TRY(take(user, &finished, error));
         }
         *end += RECORD_BYTES + length;
-        ++*n_records;
+        work->n_records++;
     }
     return WHIT_OK;
 }
 
-static whit_status go_on(whit_work *work, const uint8_t settings[WHIT_HASH_BYTES], size_t *end, whit_work_fn *take,
-                         void *user, whit_error *error)
+static whit_status go_on(whit_work *work, size_t *end, whit_work_fn *take, void *user, whit_error *error)
 {
     whit_map map = {0};
     WHIT_TRY(whit_map_open_fd(work->fd, work->path, work->allocator, &map, error));
@@ -122,12 +123,12 @@ static whit_status go_on(whit_work *work, const uint8_t settings[WHIT_HASH_BYTES
         status = WHIT_OK;
     else if (memcmp(map.data, magic, sizeof magic) != 0)
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: is no work file of this program; move it away", work->path);
-    else if (memcmp(map.data + sizeof magic, settings, WHIT_HASH_BYTES) != 0)
+    else if (memcmp(map.data + sizeof magic, work->settings, WHIT_HASH_BYTES) != 0)
         status = whit_fail(error, WHIT_ERROR_ARGUMENT,
                            "%s: belongs to another model, text or settings; give the same ones, or leave out --resume",
                            work->path);
     else
-        status = read_records(&map, work->allocator, end, &work->n_records, take, user, error);
+        status = read_records(work, &map, end, take, user, error);
     whit_map_close(&map);
     return status;
 }
@@ -136,19 +137,20 @@ whit_status whit_work_open(whit_work *work, const char *path, const uint8_t sett
                            whit_work_fn *take, void *user, const whit_allocator *allocator, whit_error *error)
 {
     *work = (whit_work){.fd = -1, .allocator = allocator};
+    memcpy(work->settings, settings, sizeof work->settings);
     work->path = whit_strndup(allocator, path, strlen(path));
     if (!work->path) return whit_fail_memory(error, "a file name", strlen(path) + 1);
     work->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     whit_status status = work->fd < 0 ? whit_fail_errno(error, path, "open") : WHIT_OK;
     size_t end = 0;
     off_t size = status == WHIT_OK ? lseek(work->fd, 0, SEEK_END) : 0;
-    if (status == WHIT_OK && resume && size > 0) status = go_on(work, settings, &end, take, user, error);
+    if (status == WHIT_OK && resume && size > 0) status = go_on(work, &end, take, user, error);
     if (status == WHIT_OK && (ftruncate(work->fd, (off_t)end) != 0 || lseek(work->fd, (off_t)end, SEEK_SET) < 0))
         status = whit_fail_errno(error, path, "write");
     work->ours = status == WHIT_OK;
     if (status == WHIT_OK && !end) {
         status = write_all(work, magic, sizeof magic, error);
-        if (status == WHIT_OK) status = write_all(work, settings, WHIT_HASH_BYTES, error);
+        if (status == WHIT_OK) status = write_all(work, work->settings, sizeof work->settings, error);
     }
     if (status != WHIT_OK) whit_work_close(work, false);
     return status;
@@ -164,7 +166,7 @@ whit_status whit_work_add(whit_work *work, whit_finished *const *finished, uint3
     whit_status status = ok ? WHIT_OK : whit_fail_memory(error, "a finished layer", payload.size_bytes);
     if (status == WHIT_OK) {
         memcpy(head, &length, sizeof length);
-        digest(payload.data, payload.size_bytes, head + 8);
+        digest(work, payload.data, payload.size_bytes, head + 8);
         status = write_all(work, head, sizeof head, error);
     }
     if (status == WHIT_OK) status = write_all(work, payload.data, payload.size_bytes, error);

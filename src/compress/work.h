@@ -2,8 +2,8 @@
  * The work file of a compression, OUT.work: finished matrices, appended layer by layer, so that a run that is
  * cut goes on behind its last whole layer.
  *
- * A header (magic, hash of everything that the results depend on), then records: length, hash of the payload,
- * payload. A record that is torn or damaged ends the file; what follows is cut off. Removed when the finished
+ * A header (magic, hash of everything that the results depend on), then records: length, hash of settings and
+ * payload, payload. A record that is torn or damaged ends the file; what follows is cut off. Removed when the finished
  * file is there. It is read by the program that wrote it, on the machine where it was written. */
 #ifndef WHIT_COMPRESS_WORK_H
 #define WHIT_COMPRESS_WORK_H
@@ -15,6 +15,7 @@ typedef struct whit_work {
     char *path;
     uint32_t n_records;
     bool ours; /* the file is of these settings */
+    uint8_t settings[WHIT_HASH_BYTES];
     const whit_allocator *allocator;
 } whit_work;
 

@@ -212,12 +212,19 @@ if [ -z "${EMULATOR:-}" ]; then
     kill_some "${WHIT_TEST_KILLS:-2}" 7
 fi
 # a work file that is torn, damaged, or another run's
-whit compress uneven.gguf --codec q2 --calib calibration -c 32 -o torn.ndf 2>/dev/null &
-for i in $(seq 200); do
-    [ "$(stat -c %s torn.ndf.work 2>/dev/null || echo 0)" -gt 1000 ] && cp torn.ndf.work work && break
-    sleep 0.02
-done
-wait
+catch_work() { # COPY OPTIONS...: the work file of a run that has finished a layer; none where the run was too quick
+    local copy=$1 i
+    shift
+    whit compress uneven.gguf --codec q2 --calib calibration "$@" -o torn.ndf 2>/dev/null &
+    for i in $(seq 200); do
+        [ "$(stat -c %s torn.ndf.work 2>/dev/null || echo 0)" -gt 1000 ] && cp torn.ndf.work "$copy" && break
+        sleep 0.02
+    done
+    wait
+}
+rm -f work other.work
+catch_work work -c 32
+catch_work other.work -c 16
 if [ -s work ]; then
     for change in 'b = b[:-5]' 'b[-9] ^= 4' 'b = b[:20]' 'b += b"torn record"'; do
         python3 -c "b = bytearray(open('work', 'rb').read()); $change; open('torn.ndf.work', 'wb').write(b)"
@@ -228,6 +235,17 @@ if [ -s work ]; then
     expect 2 whit compress original.ndf --codec t --calib calibration -c 32 --resume -o torn.ndf
     one_line 'another model, text or settings'
     cmp -s work torn.ndf.work || complain "another run's work file was changed"
+    # the model was changed meanwhile: a number of its configuration, or a weight somewhere
+    for change in 'b[b.index(b"rope.freq_base") + 20] ^= 64' 'b[len(b) // 2 & ~3] ^= 64'; do
+        python3 -c "b = bytearray(open('uneven.gguf', 'rb').read()); $change; open('changed.gguf', 'wb').write(b)"
+        expect 2 whit compress changed.gguf --codec q2 --calib calibration -c 32 --resume -o torn.ndf
+        one_line 'another model, text or settings'
+    done
+    if [ -s other.work ]; then # records that another run wrote into this one's file at the same time
+        cat <(head -c 40 work) <(tail -c +41 other.work) >torn.ndf.work
+        expect 0 whit compress uneven.gguf --codec q2 --calib calibration -c 32 --resume -o torn.ndf
+        cmp -s torn.ndf turned.ndf || complain "another run's records were taken"
+    fi
     printf 'not a work file, but as long as the header of one' >torn.ndf.work
     expect 3 whit compress original.ndf --codec t --calib calibration -c 32 --resume -o torn.ndf
 fi
