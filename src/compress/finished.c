@@ -3,6 +3,7 @@
 
 #include "compress/spool.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #define DIGEST_ROWS 16
@@ -29,12 +30,24 @@ static whit_status find_digest(whit_finished *f, const whit_allocator *a, whit_e
     return WHIT_OK;
 }
 
+/* f16 ends at 65,504. */
+static whit_status check_scales(const char *name, const whit_tensor_type *type, const float *fields, whit_error *error)
+{
+    whit_geometry g = whit_codec_geometry(type);
+    size_t n = (size_t)g.n_fields * (type->scale_type == WHIT_SCALE_U8 ? 1 : g.n_groups);
+    for (size_t i = 0; i < n * type->n_rows; i++)
+        if (!isfinite(fields[i]))
+            return whit_fail(error, WHIT_ERROR_NUMERIC, "tensor '%s': row %zu has weights too large for scales of f16",
+                             name, i / n);
+    return WHIT_OK;
+}
+
 whit_status whit_finished_make(whit_finished *f, const char *name, const whit_tensor_type *type, const whit_rows *rows,
                                const whit_buf *corrections, const whit_allocator *a, whit_error *error)
 {
     *f = (whit_finished){.tensor.type = *type};
     snprintf(f->name, sizeof f->name, "%s", name);
-    whit_status status = WHIT_OK;
+    whit_status status = check_scales(name, type, rows->fields, error);
     for (int p = 0; status == WHIT_OK && p < WHIT_PART_COUNT; p++) {
         uint64_t bytes = 0;
         (void)whit_codec_part_bytes(type, (whit_part)p, &bytes);

@@ -93,3 +93,15 @@ void whit_requantise_row(const whit_tensor_type *type, const float *values, cons
         }
     }
 }
+
+bool whit_requantise_is_finite(const whit_tensor_type *type, const whit_rows *row)
+{
+    whit_geometry g = whit_codec_geometry(type);
+    const uint16_t *halves = row->elems;
+    if (type->codec == WHIT_CODEC_F16)
+        for (uint32_t k = 0; k < type->n_cols; k++)
+            if ((halves[k] & 0x7C00) == 0x7C00) return false;
+    for (uint32_t i = 0; i < g.n_groups * g.n_fields; i++)
+        if (!isfinite(row->fields[i])) return false;
+    return true;
+}

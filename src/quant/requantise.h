@@ -16,5 +16,7 @@ void whit_requantise_values(const whit_tensor_type *type, const whit_rows *row, 
  * over the largest code, rounded to the scale's own type first. Or another type of whit_quantise_knows with
  * scales per row or group: levels are fitted to each group by least squares. */
 void whit_requantise_row(const whit_tensor_type *type, const float *values, const whit_rows *row);
+/* Whether numbers are left of finite ones: f16, of weights or of scales, ends at 65,504. */
+bool whit_requantise_is_finite(const whit_tensor_type *type, const whit_rows *row);
 
 #endif

@@ -74,6 +74,14 @@ fi
 expect 0 whit compress uneven.gguf --codec q2 --calib calibration -c 32 -t 3 -o again.ndf
 cmp -s turned.ndf again.ndf || complain "3 threads gave another rotated file"
 
+# ---- weights that scales of f16 cannot hold
+python3 "$SOURCE/tests/cli/uneven.py" even.gguf huge.gguf 1e9 || complain "no huge weights"
+for scales in f16 u8; do
+    expect 7 whit compress huge.gguf --codec t --method rtn --scales $scales -o huge.ndf
+    one_line "layers.0.[vo]'" 'too large'
+    [ ! -e huge.ndf ] || complain "a file with scales that are no numbers"
+done
+
 # ---- sign plane and low-rank pair: less error, read by the second reader, the same with other threads
 expect 0 whit compress original.ndf --codec b1 --pure --calib calibration -c 32 --json -o plain.ndf
 cp out plain.json
