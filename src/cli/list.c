@@ -84,22 +84,27 @@ static bool is_below(const char *path, const char *folder)
     return strncmp(path, folder, n) == 0 && (path[n] == '/' || !path[n]);
 }
 
-/* Copies of sources that the user has elsewhere; those of pulled models go with them. */
+/* Copies of sources that the user has elsewhere; those of pulled models go with them. A source that was edited, or that
+ * an older program converted in another way, has several: they are one row, as 'whit rm' removes them together. */
 static whit_status add_converted(json_t *rows, const whit_hub_entry *pulled, size_t n_pulled, whit_error *error)
 {
     whit_cached *entries;
     size_t n;
     WHIT_TRY(whit_cache_list(NULL, &entries, &n, error));
-    for (size_t i = 0; i < n; i++) {
-        struct row row = {
-            .format = "converted", .size_bytes = entries[i].size_bytes, .modified_s = entries[i].modified_s};
+    for (size_t i = 0, end; i < n; i = end) {
+        struct row row = {.format = "converted"};
         const char *source = entries[i].source[0] ? entries[i].source : entries[i].path;
         bool is_pulled = false;
+        for (end = i; end < n && (end == i || (entries[i].source[0] && !strcmp(entries[end].source, source))); end++) {
+            row.size_bytes += entries[end].size_bytes;
+            if (row.path[0] && entries[end].modified_s < row.modified_s) continue;
+            row.modified_s = entries[end].modified_s;
+            snprintf(row.path, sizeof row.path, "%s", entries[end].path);
+        }
         for (size_t k = 0; k < n_pulled; k++) is_pulled |= is_below(source, pulled[k].folder);
         if (is_pulled) continue;
         if (entries[i].source[0] && access(source, F_OK) != 0) row.format = "orphan";
         snprintf(row.name, sizeof row.name, "%s", source);
-        snprintf(row.path, sizeof row.path, "%s", entries[i].path);
         add_row(rows, &row);
     }
     free(entries);
@@ -171,8 +176,8 @@ const cli_verb cli_list_verb = {
     "show the models that are here",
     "Shows the name, size, format and date of every model that 'whit pull' brought; the name is what -m takes. "
     "An unfinished download is listed as such; pulling it again goes on with it. Behind them come the copies in the "
-    "cache that were converted from other sources, by the source's path: 'orphan' where that is gone. 'whit rm' takes "
-    "either name.",
+    "cache that were converted from other sources, by the source's path, with the size of all copies of it: 'orphan' "
+    "where that is gone. 'whit rm' takes either name.",
     {{"OPTIONS", options, 0}},
     sizeof(struct list_values),
     &defaults,

@@ -51,6 +51,14 @@ expect 0 whit inspect model.gguf
 touch -d '2001-01-01' model.gguf
 expect 0 whit inspect model.gguf
 [ "$(find cache -name '*.ndf' | wc -l)" = 2 ] || complain "an edited source: $(ls cache/whit)"
+expect 0 whit list --names
+[ "$(grep -c "^$PWD/model.gguf$" out)" = 1 ] || complain "a source with two copies: $(cat out)"
+expect 0 whit list --json
+python3 -c 'import glob, json, os
+row, = json.load(open("out"))
+copies = glob.glob("cache/whit/*.ndf")
+assert row["bytes"] == sum(map(os.path.getsize, copies)) and os.path.relpath(row["path"]) in copies, row' ||
+    complain "list of two copies: $(cat out)"
 expect 0 whit rm model.gguf
 [ "$(find cache -name '*.ndf' | wc -l)" = 0 ] || complain "rm of two copies"
 
