@@ -275,10 +275,99 @@ uint32_t random_model_count(void)
     return sizeof shapes / sizeof *shapes;
 }
 
+/* ---- drawn models ---------------------------------------------------------------------------- */
+
+static uint32_t below(whit_rng *rng, uint32_t n)
+{
+    return (uint32_t)whit_rng_below(rng, n);
+}
+
+static kind draw_float_or_i8(whit_rng *rng, bool is_head)
+{
+    static const kind kinds[] = {FLOAT(F32), FLOAT(F16), FLOAT(BF16), ROW_SCALES(I8), ROW_SCALES(I8S)};
+    return kinds[below(rng, is_head ? 5 : 4)];
+}
+
+/* Any codec with any scales, and any corrections where it may have some. */
+static kind draw_kind(whit_rng *rng)
+{
+    static const uint8_t codecs[] = {WHIT_CODEC_T2, WHIT_CODEC_T5, WHIT_CODEC_B1, WHIT_CODEC_Q2,
+                                     WHIT_CODEC_B1, WHIT_CODEC_I4, WHIT_CODEC_I8};
+    if (below(rng, 8) == 0) return draw_float_or_i8(rng, false);
+    for (;;) {
+        kind k = {.codec = codecs[below(rng, 7)], .scale_kind = (uint8_t)(1 + below(rng, 3))};
+        bool is_whole = k.scale_kind == WHIT_SCALE_TENSOR;
+        if (is_whole || below(rng, 6) == 0) k.act = (uint8_t)below(rng, 2);
+        if (!is_whole) k.scale_type = (uint8_t)below(rng, k.scale_kind == WHIT_SCALE_GROUP ? 3 : 2);
+        if (k.scale_kind == WHIT_SCALE_GROUP) k.group = (uint16_t)(16 << below(rng, 5));
+        k.has_offset = below(rng, 4) == 0;
+        whit_tensor_type type = {.codec = k.codec,
+                                 .layout = WHIT_LAYOUT_TILE16,
+                                 .scale_kind = k.scale_kind,
+                                 .scale_type = k.scale_type,
+                                 .has_offset = k.has_offset,
+                                 .group = k.group,
+                                 .n_rows = 1,
+                                 .n_cols = 1,
+                                 .scale = is_whole,
+                                 .scale_b = is_whole && k.codec == WHIT_CODEC_Q2};
+        if (whit_may_be_corrected(&type)) k.corrections = (uint8_t)below(rng, ALL + 1);
+        if (whit_tensor_type_check(&type, NULL) == WHIT_OK) return k;
+    }
+}
+
+static uint32_t draw_width(whit_rng *rng, uint32_t most)
+{
+    return below(rng, 3) ? 20 + below(rng, most - 20) : 16 * (1 + below(rng, most / 16));
+}
+
+static struct shape draw_shape(uint64_t seed)
+{
+    static const char *const families[] = {"llama", "qwen2", "qwen3", "bitnet"};
+    static const uint32_t dims[] = {16, 24, 32, 40, 64};
+    whit_rng rng = {seed};
+    struct shape s = {0};
+    whit_config *c = &s.config;
+    uint32_t family = below(&rng, 4);
+    snprintf(c->family, sizeof c->family, "%s", families[family]);
+    c->n_layers = 1 + below(&rng, 2);
+    if (family == 1) c->n_layers = 2; /* one of them is widened (session_play.c) */
+    c->n_embd = draw_width(&rng, 400);
+    c->n_ff = draw_width(&rng, 520);
+    c->n_kv_heads = 1 + below(&rng, 2);
+    c->n_heads = c->n_kv_heads * (1 + below(&rng, 3));
+    c->head_dim = c->rope_dim = dims[below(&rng, 5)];
+    c->n_vocab = 40 + below(&rng, 170);
+    c->window = below(&rng, 4) ? 0 : 40;
+    c->gate = (uint8_t)below(&rng, 2);
+    c->tied_head = below(&rng, 4) == 0;
+    c->attn_bias = family == 1;
+    c->qk_norm = family == 2;
+    c->sub_norm = family == 3;
+    c->out_bias = below(&rng, 5) == 0;
+    c->ffn_bias = below(&rng, 5) == 0;
+    bool are_alike = below(&rng, 2); /* matrices behind the same activations, but for their corrections */
+    for (uint32_t i = 0; i < N_MATRICES_MAX; i++) {
+        kind k = draw_kind(&rng), *first = i < 3 ? &s.matrices[0] : &s.matrices[4];
+        if (are_alike && (i == 1 || i == 2 || i == 5)) {
+            uint8_t corrections = first->corrections ? k.corrections : 0;
+            k = *first;
+            k.corrections = corrections;
+        }
+        s.matrices[i] = k;
+    }
+    s.embed = below(&rng, 2) ? draw_kind(&rng) : draw_float_or_i8(&rng, c->tied_head);
+    s.head = below(&rng, 2) ? draw_kind(&rng) : draw_float_or_i8(&rng, true);
+    return s;
+}
+
+/* ---- making them ------------------------------------------------------------------------------ */
+
 struct maker {
     whit_ndf_writer *writer;
     whit_rng rng;
-    bool writing; /* else declaring */
+    uint64_t salt; /* of corrections; 0: none of a drawn model */
+    bool writing;  /* else declaring */
     uint32_t next;
     whit_error *error;
 };
@@ -326,17 +415,26 @@ static bool fill(whit_rng *rng, const whit_tensor_type *type, whit_rows *rows)
     return true;
 }
 
-/* Up to three outliers a row, about twice as large as the weights beside them. The same in both passes. */
-static whit_status make_outliers(const whit_tensor_type *type, whit_buf *part, whit_error *error)
+/* Up to three outliers a row, about twice as large as the weights beside them; of drawn models, where `salt` is not 0,
+ * up to all that have room, at the ends of rows and side by side, and tiles without any. The same in both passes. */
+static whit_status make_outliers(const whit_tensor_type *type, uint64_t salt, whit_buf *part, whit_error *error)
 {
-    whit_rng rng = {.state = type->n_rows * 65537ull + type->n_cols};
-    whit_outlier *list = calloc((size_t)type->n_rows * 3, sizeof *list);
+    static const uint32_t mosts[] = {4, 2, 256, 40, 3}, gaps[] = {1, 2, 9, 1u << 16};
+    whit_rng rng = {.state = salt * 7919 + type->n_rows * 65537ull + type->n_cols};
+    uint32_t most = salt ? mosts[whit_rng_below(&rng, 5)] : 4, gap = salt ? gaps[whit_rng_below(&rng, 4)] : 1u << 16,
+             bare = salt ? (uint32_t)whit_rng_below(&rng, 3) : 0; /* of three tiles */
+    if (gap > type->n_cols) gap = type->n_cols;
+    whit_outlier *list = calloc((size_t)type->n_rows * UINT8_MAX, sizeof *list);
     float *scales = calloc((type->n_rows + 15) / 16, sizeof *scales);
     size_t n = 0;
-    for (uint32_t row = 0; list && row < type->n_rows; row++)
-        for (uint32_t col = (uint32_t)whit_rng_below(&rng, type->n_cols), left = (uint32_t)whit_rng_below(&rng, 4);
-             left && col < type->n_cols; left--, col += 1 + (uint32_t)whit_rng_below(&rng, type->n_cols))
+    for (uint32_t row = 0; list && row < type->n_rows; row++) {
+        uint32_t col = (uint32_t)whit_rng_below(&rng, type->n_cols), left = (uint32_t)whit_rng_below(&rng, most);
+        if (salt && whit_rng_below(&rng, 4) == 0) col = whit_rng_below(&rng, 2) ? type->n_cols - 1 : 0;
+        if (bare && row / 16 % 3 == bare) left = 0;
+        for (; left && col < type->n_cols; left--, col += 1 + (uint32_t)whit_rng_below(&rng, gap))
             list[n++] = (whit_outlier){row, col, (int8_t)((int)whit_rng_below(&rng, 255) - 127)};
+    }
+    if (list && !n) list[n++] = (whit_outlier){type->n_rows - 1, type->n_cols - 1, 5};
     for (uint32_t tile = 0; scales && tile < (type->n_rows + 15) / 16; tile++)
         scales[tile] = 3.5f / sqrtf((float)type->n_cols) / 127 * (0.5f + (float)whit_rng_uniform(&rng));
     whit_status status = list && scales ? whit_outliers_build(type, list, n, scales, part, error)
@@ -346,15 +444,16 @@ static whit_status make_outliers(const whit_tensor_type *type, whit_buf *part, w
     return status;
 }
 
-/* A sign plane on about a third of the columns. */
-static whit_status make_plane(const whit_tensor_type *type, whit_buf *part, whit_error *error)
+/* A sign plane on about a third of the columns; of drawn models on all to one. */
+static whit_status make_plane(const whit_tensor_type *type, uint64_t salt, whit_buf *part, whit_error *error)
 {
-    whit_rng rng = {.state = type->n_rows * 257ull + type->n_cols};
+    static const uint32_t shares[] = {1, 3, 8, 1000};
+    whit_rng rng = {.state = salt * 7919 + type->n_rows * 257ull + type->n_cols};
     uint16_t *columns = calloc(type->n_cols, sizeof *columns);
     whit_rows rows = {0};
-    uint32_t n = 0;
+    uint32_t n = 0, share = salt ? shares[whit_rng_below(&rng, 4)] : 3, always = salt ? type->n_cols - 1 : 0;
     for (uint32_t k = 0; columns && k < type->n_cols; k++)
-        if (k == 0 || whit_rng_below(&rng, 3) == 0) columns[n++] = (uint16_t)k;
+        if (k == always || whit_rng_below(&rng, share) == 0) columns[n++] = (uint16_t)k;
     whit_tensor_type plane = whit_plane_type(type, n);
     whit_status status = columns && fill(&rng, &plane, &rows)
         ? whit_plane_build(type, columns, n, &rows, NULL, part, error)
@@ -363,10 +462,12 @@ static whit_status make_plane(const whit_tensor_type *type, whit_buf *part, whit
     return status;
 }
 
-static whit_status make_low_rank(const whit_tensor_type *type, whit_buf corrections[WHIT_PART_COUNT], whit_error *error)
+static whit_status make_low_rank(const whit_tensor_type *type, uint64_t salt, whit_buf corrections[WHIT_PART_COUNT],
+                                 whit_error *error)
 {
-    whit_rng rng = {.state = type->n_rows * 1021ull + type->n_cols};
-    uint32_t rank = 3 + type->n_rows % 17;
+    static const uint32_t ranks[] = {1, 2, 5, 16, 17, 33, 100, WHIT_LOW_RANK_MAX};
+    whit_rng rng = {.state = salt * 7919 + type->n_rows * 1021ull + type->n_cols};
+    uint32_t rank = salt ? ranks[whit_rng_below(&rng, 8)] : 3 + type->n_rows % 17;
     whit_tensor_type types[2] = {whit_factor_type(rank, type->n_cols), whit_factor_type(type->n_rows, rank)};
     whit_rows rows[2] = {0};
     whit_status status = fill(&rng, &types[0], &rows[0]) && fill(&rng, &types[1], &rows[1])
@@ -420,9 +521,9 @@ static whit_status tensor(struct maker *m, int layer, const char *name, whit_ten
     WHIT_TRY(whit_tensor_type_check(&type, m->error));
     for (int p = 0; p < WHIT_PART_COUNT; p++) whit_codec_part_bytes(&type, (whit_part)p, &bytes[p]);
     whit_status status = WHIT_OK;
-    if (has & OUTLIERS) status = make_outliers(&type, &corrections[WHIT_PART_OUTLIERS], m->error);
-    if (has & PLANE && status == WHIT_OK) status = make_plane(&type, &corrections[WHIT_PART_PLANE], m->error);
-    if (has & PAIR && status == WHIT_OK) status = make_low_rank(&type, corrections, m->error);
+    if (has & OUTLIERS) status = make_outliers(&type, m->salt, &corrections[WHIT_PART_OUTLIERS], m->error);
+    if (has & PLANE && status == WHIT_OK) status = make_plane(&type, m->salt, &corrections[WHIT_PART_PLANE], m->error);
+    if (has & PAIR && status == WHIT_OK) status = make_low_rank(&type, m->salt, corrections, m->error);
     uint32_t number;
     for (int p = WHIT_PART_PLANE; p < WHIT_PART_COUNT; p++) bytes[p] = corrections[p].size_bytes;
     if (status == WHIT_OK)
@@ -492,13 +593,14 @@ static whit_status tensors(struct maker *m, const struct shape *shape)
 
 whit_status random_model_make(uint32_t i, whit_ndf_writer **writer, whit_config *config, whit_error *error)
 {
-    struct shape shape = shapes[i % random_model_count()];
+    bool is_drawn = i >= random_model_count();
+    struct shape shape = is_drawn ? draw_shape(i) : shapes[i];
     shape.config.n_ctx = 4096;
     shape.config.norm_eps = 1e-5;
     shape.config.rope_theta = 1e4;
     *config = shape.config;
     WHIT_TRY(whit_ndf_writer_open(NULL, NULL, NULL, writer, error));
-    struct maker m = {.writer = *writer, .rng = {i}, .error = error};
+    struct maker m = {.writer = *writer, .rng = {i}, .salt = is_drawn ? i : 0, .error = error};
     whit_config_save(config, whit_ndf_writer_config(*writer));
     whit_table_set_string(whit_ndf_writer_meta(*writer), "general.name", "random");
     whit_status status = tensors(&m, &shape);

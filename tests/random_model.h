@@ -7,7 +7,7 @@
 #include "format/ndf_write.h"
 #include "model/config.h"
 
-/* How many there are; more numbers give the same shapes with other weights. */
+/* How many there are of chosen shapes; those of further numbers are drawn, all of them another. */
 uint32_t random_model_count(void);
 
 /* Builds model `i`, for whit_model_open of "/proc/self/fd/N" with N = whit_ndf_writer_fd. The caller closes

@@ -90,6 +90,7 @@ typedef struct reference {
 } reference;
 
 typedef struct played_model {
+    uint32_t number;
     whit_ndf_writer *writer;
     whit_config config;
     whit_model *model;
@@ -157,10 +158,28 @@ static void widen_a_layer(whit_model *model)
             model->graph.nodes[i].window = 0;
 }
 
+static void close_model(played_model *m)
+{
+    for (int j = 0; j < WHIT_KV_TYPES * N_ACTS * N_LIMITS; j++) {
+        reference *r = (&m->of[0][0][0])[j];
+        if (!r) continue;
+        whit_session_close(r->session);
+        free(r->rows);
+        free(r);
+    }
+    for (uint32_t a = 0; a < N_ADAPTERS; a++) whit_adapter_close(m->adapters[a]);
+    whit_model_close(m->model);
+    whit_ndf_writer_close(m->writer);
+    *m = (played_model){0};
+}
+
+/* Of drawn ones the last is kept, the others always. */
 static played_model *model_at(uint32_t i)
 {
-    played_model *m = &models[i];
-    if (m->model) return m;
+    played_model *m = &models[i < random_model_count() ? i : MODELS_MAX - 1];
+    if (m->model && m->number == i) return m;
+    close_model(m);
+    m->number = i;
     whit_error error;
     char path[64];
     MUST(random_model_make(i, &m->writer, &m->config, &error), error);
@@ -324,8 +343,8 @@ __attribute__((format(printf, 2, 3))) static bool differs(life *l, const char *f
     int n = snprintf(l->why, l->why_bytes,
                      "model %d ctx %u batch %u sequences %u threads %u kv %d act %d logits %u hidden %d exact %d "
                      "no_fuse %d cpu %s endless %d: ",
-                     (int)(l->m - models), o->n_ctx_tokens, o->n_batch_tokens, o->n_sequences, o->n_threads, o->kv,
-                     o->act, o->n_logits, o->keep_hidden, o->exact_head, o->no_fuse, o->cpu ? o->cpu : "", o->endless);
+                     (int)l->m->number, o->n_ctx_tokens, o->n_batch_tokens, o->n_sequences, o->n_threads, o->kv, o->act,
+                     o->n_logits, o->keep_hidden, o->exact_head, o->no_fuse, o->cpu ? o->cpu : "", o->endless);
     va_start(arguments, format);
     if (n > 0 && (size_t)n < l->why_bytes) vsnprintf(l->why + n, l->why_bytes - (size_t)n, format, arguments);
     va_end(arguments);
@@ -621,7 +640,7 @@ bool session_play(play_source *source, play_counts *counts, char *why, size_t wh
     life *l = calloc(1, sizeof *l);
     if (!l) abort();
     *l = (life){.source = source, .counts = counts, .rng = {source->seed}, .why = why, .why_bytes = why_bytes};
-    l->m = model_at(below(l, random_model_count()));
+    l->m = model_at(source->model ? source->model : below(l, random_model_count()));
     choose_options(l);
     l->r = reference_of(l->m, l->options.kv, l->options.act, l->limit);
     bool is_right = true;
@@ -636,20 +655,7 @@ bool session_play(play_source *source, play_counts *counts, char *why, size_t wh
 
 void session_play_end(void)
 {
-    for (uint32_t i = 0; i < MODELS_MAX; i++) {
-        played_model *m = &models[i];
-        for (int j = 0; j < WHIT_KV_TYPES * N_ACTS * N_LIMITS; j++) {
-            reference *r = (&m->of[0][0][0])[j];
-            if (!r) continue;
-            whit_session_close(r->session);
-            free(r->rows);
-            free(r);
-        }
-        for (uint32_t a = 0; a < N_ADAPTERS; a++) whit_adapter_close(m->adapters[a]);
-        whit_model_close(m->model);
-        whit_ndf_writer_close(m->writer);
-        models[i] = (played_model){0};
-    }
+    for (uint32_t i = 0; i < MODELS_MAX; i++) close_model(&models[i]);
     for (int i = 0; i < 4; i++) {
         free(dirty.block[i]);
         dirty.block[i] = NULL;

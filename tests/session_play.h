@@ -15,6 +15,7 @@ typedef struct play_source {
     const uint8_t *data;
     size_t size;
     uint64_t seed;
+    uint32_t model; /* which of random_model.h, one that is drawn; 0: one of the others, by the decisions */
 } play_source;
 
 typedef struct play_counts {

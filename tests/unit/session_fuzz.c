@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Sessions against sessions: played at random (session_play.h), and in memory that another has left. WHIT_SEQUENCES
  * is how many, WHIT_SEED where they begin; each has a seed of its own, which a failure prints, so that
- * WHIT_SEQUENCES=1 plays it again. */
+ * WHIT_SEQUENCES=1 plays it again. Every fourth has a model that is drawn from its seed (random_model.h). */
 #include "test.h"
 
 #include <inttypes.h>
@@ -30,6 +30,7 @@ static void sessions_give_the_bits_of_single_tokens(void **state)
     print_message("seeds %" PRIu64 " to %" PRIu64 "\n", first, first + n - 1);
     for (uint64_t seed = first; seed < first + n; seed++) {
         play_source source = {.seed = seed};
+        if (seed % 4 == 3) source.model = random_model_count() + (uint32_t)(seed / 16);
         if (!session_play(&source, &counts, why, sizeof why)) fail_msg("WHIT_SEED=%" PRIu64 ": %s", seed, why);
     }
     print_message("%" PRIu64 " steps of %" PRIu64 " tokens, %" PRIu64 " rows compared (%" PRIu64 " estimated), %" PRIu64
