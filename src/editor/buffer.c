@@ -310,12 +310,22 @@ static void log_plain(void *user, uint64_t offset, uint64_t n_removed, uint64_t 
     free(data);
 }
 
+static whit_status must_be_decided(const whit_buffer *buffer, whit_error *error)
+{
+    bool waits =
+        buffer->found == WHIT_FOUND_UNSAVED || buffer->found == WHIT_FOUND_PARTIAL || buffer->found == WHIT_FOUND_LOST;
+    return waits ? whit_fail(error, WHIT_ERROR_ARGUMENT, "%s has unsaved text of an earlier run: show it and choose",
+                             buffer->name)
+                 : WHIT_OK;
+}
+
 static bool step(whit_buffer *buffer, bool back, whit_range *changed, whit_error *error)
 {
     if (buffer->read_only) {
         whit_fail(error, WHIT_ERROR_ARGUMENT, "%s is read-only", buffer->name);
         return false;
     }
+    if (must_be_decided(buffer, error) != WHIT_OK) return false;
     journal_base(buffer);
     struct plain_log log = {buffer, true};
     bool logging = buffer->plain && whit_buffer_watch(buffer, log_plain, &log);
@@ -354,6 +364,7 @@ whit_status whit_buffer_edit(whit_buffer *buffer, uint64_t offset, uint64_t n_re
 {
     if (buffer->read_only) return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s is read-only", buffer->name);
     if (!n_remove && !n_insert) return WHIT_OK;
+    WHIT_TRY(must_be_decided(buffer, error));
     journal_base(buffer);
     bool begins = !whit_undo_is_open(buffer->history);
     WHIT_TRY(whit_undo_edit(buffer->history, offset, n_remove, data, n_insert, error));
@@ -431,38 +442,6 @@ void whit_buffer_close(whit_buffer *buffer)
     free_buffer(buffer);
 }
 
-whit_status whit_buffer_rename(whit_buffer *buffer, const char *path, const char *folder, whit_error *error)
-{
-    char *full = absolute(path), *name = strdup(path);
-    if (!full || !name) {
-        free(full);
-        free(name);
-        return whit_fail_memory(error, "a path", PATH_MAX);
-    }
-    whit_journal_close(&buffer->journal, true);
-    free(buffer->path);
-    free(buffer->name);
-    free(buffer->spare);
-    buffer->path = full;
-    buffer->name = name;
-    buffer->spare = NULL;
-    buffer->read_only = false;
-    buffer->never_saved = true;
-    buffer->plain = true;
-    whit_file_identify(full, &buffer->file.identity);
-    buffer->file.identity.exists = false; /* one that is there already is a conflict */
-    whit_buf contents = {0};
-    bool busy;
-    whit_status status = WHIT_OK;
-    if (folder) status = whit_journal_open(folder, full, &buffer->journal, &contents, &busy, error);
-    if (status == WHIT_OK && buffer->journal.fd >= 0) {
-        whit_journal_restart(&buffer->journal);
-        if (asprintf(&buffer->spare, "%s.save", buffer->journal.path) < 0) buffer->spare = NULL;
-    }
-    whit_buf_free(&contents);
-    return WHIT_OK;
-}
-
 bool whit_buffer_is_conflicting(const whit_buffer *buffer)
 {
     if (!buffer->path) return false;
@@ -510,6 +489,7 @@ static void note_saved(whit_buffer *buffer, const whit_file_identity *now)
 whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
 {
     if (!buffer->path) return whit_fail(error, WHIT_ERROR_ARGUMENT, "the text has no file name yet");
+    WHIT_TRY(must_be_decided(buffer, error));
     if (!force && whit_buffer_is_conflicting(buffer))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s was changed by another program", buffer->name);
     char other[PATH_MAX];
@@ -528,8 +508,52 @@ whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
     return WHIT_OK;
 }
 
+whit_status whit_buffer_save_as(whit_buffer *buffer, const char *path, const char *folder, whit_error *error)
+{
+    WHIT_TRY(must_be_decided(buffer, error));
+    char *full = absolute(path), *name = strdup(path), *spare = NULL;
+    whit_journal journal = {.fd = -1};
+    whit_buf contents = {0};
+    bool busy = false;
+    whit_file_identity now, before = buffer->file.identity;
+    whit_status status = full && name ? WHIT_OK : whit_fail_memory(error, "a path", PATH_MAX);
+    if (status == WHIT_OK && folder) (void)whit_journal_open(folder, full, &journal, &contents, &busy, NULL);
+    whit_buf_free(&contents);
+    if (status == WHIT_OK && asprintf(&spare, "%s.save", journal.path ? journal.path : full) < 0) {
+        spare = NULL;
+        status = whit_fail_memory(error, "a path", PATH_MAX);
+    }
+    if (status == WHIT_OK) status = whit_file_save(full, buffer->text, spare, &buffer->file, &now, error);
+    if (status != WHIT_OK) {
+        whit_journal_close(&journal, !journal.size_bytes);
+        free(full);
+        free(name);
+        free(spare);
+        return status;
+    }
+    bool over_map = buffer->file.is_mapped && now.inode == before.inode && now.device == before.device;
+    whit_journal_close(&buffer->journal, true);
+    free(buffer->path);
+    free(buffer->name);
+    free(buffer->spare);
+    if (!journal.path) {
+        free(spare);
+        spare = NULL;
+    }
+    buffer->path = full;
+    buffer->name = name;
+    buffer->spare = spare;
+    buffer->journal = journal;
+    buffer->found = busy ? WHIT_FOUND_BUSY : WHIT_FOUND_NOTHING;
+    buffer->read_only = false;
+    buffer->plain = true; /* the journal begins with this text */
+    note_saved(buffer, &now);
+    return over_map ? read_again(buffer, error) : WHIT_OK;
+}
+
 whit_status whit_buffer_reload(whit_buffer *buffer, whit_error *error)
 {
+    WHIT_TRY(must_be_decided(buffer, error));
     WHIT_TRY(read_again(buffer, error));
     whit_journal_restart(&buffer->journal);
     return WHIT_OK;

@@ -46,9 +46,12 @@ typedef struct whit_buffer {
  * `folder` is the journals' (NULL: none is kept). *buffer is the caller's. */
 whit_status whit_buffer_open(const char *path, const char *folder, whit_buffer **buffer, whit_error *error);
 void whit_buffer_close(whit_buffer *buffer);
-/* Of an unnamed or other text: from now on it belongs to `path`. */
-whit_status whit_buffer_rename(whit_buffer *buffer, const char *path, const char *folder, whit_error *error);
+/* Saves under another name, over what is there; from then on the text belongs to `path`. Where that fails, nothing
+ * has changed. */
+whit_status whit_buffer_save_as(whit_buffer *buffer, const char *path, const char *folder, whit_error *error);
 
+/* Refused, as undo, redo, saving and reading again are, while `found` waits for an answer: the journal could not hold
+ * both texts. */
 whit_status whit_buffer_edit(whit_buffer *buffer, uint64_t offset, uint64_t n_remove, const void *data, size_t n_insert,
                              whit_error *error);
 bool whit_buffer_undo(whit_buffer *buffer, whit_range *changed, whit_error *error);

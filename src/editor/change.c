@@ -197,6 +197,22 @@ static void tidy(struct ed_doc *doc)
     whit_buffer_seal(buffer);
 }
 
+static void tell_saved(ed *e, struct ed_doc *doc)
+{
+    const whit_buffer *buffer = doc->buffer;
+    doc->conflict_shown = false;
+    ed_git_forget(doc);
+    ed_graph_saved(e, doc);
+    ed_language_saved(e, doc);
+    if (!doc->syntax) doc->syntax = whit_syntax_for(buffer->path, NULL);
+    uint64_t lines = whit_text_n_lines(buffer->text), size = whit_text_size(buffer->text);
+    if (size && whit_text_byte(buffer->text, size - 1) != '\n' && lines != UINT64_MAX) lines++;
+    if (lines == UINT64_MAX)
+        ed_say(e, "saved %s, %llu bytes", buffer->name, (unsigned long long)size);
+    else
+        ed_say(e, "saved %s, %llu line%s", buffer->name, (unsigned long long)lines, lines == 1 ? "" : "s");
+}
+
 void ed_save(ed *e, struct ed_doc *doc, bool force)
 {
     whit_error error;
@@ -223,15 +239,45 @@ void ed_save(ed *e, struct ed_doc *doc, bool force)
         e->quitting = false;
         return;
     }
-    doc->conflict_shown = false;
-    ed_git_forget(doc);
-    ed_graph_saved(e, doc);
-    ed_language_saved(e, doc);
-    if (!doc->syntax) doc->syntax = whit_syntax_for(buffer->path, NULL);
-    uint64_t lines = whit_text_n_lines(buffer->text), size = whit_text_size(buffer->text);
-    if (size && whit_text_byte(buffer->text, size - 1) != '\n' && lines != UINT64_MAX) lines++;
-    if (lines == UINT64_MAX)
-        ed_say(e, "saved %s, %llu bytes", buffer->name, (unsigned long long)size);
-    else
-        ed_say(e, "saved %s, %llu line%s", buffer->name, (unsigned long long)lines, lines == 1 ? "" : "s");
+    tell_saved(e, doc);
+}
+
+void ed_save_under(ed *e, const char *path, bool force)
+{
+    whit_error error;
+    struct ed_doc *doc = e->window->doc;
+    const struct ed_doc *other = ed_doc_find(e, path);
+    whit_file_identity there;
+    if (!*path) return;
+    if (other && other != doc) {
+        ed_complain(e, "%s is open in another buffer", path);
+        return;
+    }
+    whit_file_identify(path, &there);
+    if (!force && there.exists && !other) {
+        ed_prompt_open(e, ED_PROMPT_OVERWRITE, "it exists: o overwrite, Esc cancel: ", path);
+        return;
+    }
+    if (other) {
+        ed_save(e, doc, force);
+    } else {
+        ed_language_forget(e, doc); /* by its old name */
+        whit_status status = whit_buffer_save_as(doc->buffer, path, e->options.journal_folder, &error);
+        if (status == WHIT_OK) {
+            whit_syntax_close(doc->syntax);
+            doc->syntax = whit_syntax_for(doc->buffer->path, NULL);
+            whit_syntax_states_cut(&doc->states, 0);
+            doc->states.n_marks = 0;
+            if (e->editorconfig) ed_project_settings(doc);
+            tidy(doc);
+            if (whit_buffer_is_modified(doc->buffer)) status = whit_buffer_save(doc->buffer, true, &error);
+        }
+        if (status != WHIT_OK) {
+            ed_complain_error(e, &error);
+            e->quitting = false;
+            return;
+        }
+        tell_saved(e, doc);
+    }
+    if (e->quitting && !e->prompt.kind && !whit_buffer_is_modified(doc->buffer)) ed_quit_next(e);
 }

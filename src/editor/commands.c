@@ -283,6 +283,7 @@ static void split_beside(ed *e)
 static void next_window(ed *e)
 {
     e->window = ed_window_next(e, e->window);
+    ed_check_journal(e);
 }
 static void close_window(ed *e)
 {

@@ -173,12 +173,10 @@ void ed_quit_next(ed *e)
     e->done = true;
 }
 
-/* Asks about unsaved text of an earlier run, once. */
+/* Asks about unsaved text of an earlier run, until there is an answer. */
 void ed_check_journal(ed *e)
 {
     struct ed_doc *doc = e->window->doc;
-    if (doc->asked) return;
-    doc->asked = true;
     char label[200];
     const char *name = doc->buffer->name;
     switch (doc->buffer->found) {
@@ -193,6 +191,8 @@ void ed_check_journal(ed *e)
         ed_prompt_open(e, ED_PROMPT_RECOVER, label, "");
         break;
     case WHIT_FOUND_BUSY:
+        if (doc->told) break;
+        doc->told = true;
         ed_complain(e, "%s is open in another editor: what you type here is not kept until it is saved", name);
         break;
     default: break;

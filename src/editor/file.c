@@ -328,6 +328,10 @@ whit_status whit_file_save(const char *path, const whit_text *text, const char *
                            whit_file_identity *identity, whit_error *error)
 {
     char real[PATH_MAX];
+    struct stat about;
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) /* a device would be replaced by a file */
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: %s cannot be written over", path,
+                         S_ISDIR(about.st_mode) ? "a folder" : "what is no regular file");
     if (!realpath(path, real)) {
         char target[PATH_MAX];
         ssize_t n = readlink(path, target, sizeof target - 1);

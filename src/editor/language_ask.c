@@ -271,8 +271,12 @@ static void take_file(ed *e, struct edits *edits, const char *uri, const json_t 
     /* What the server has seen is what it has been sent, or the file. */
     bool stale =
         doc->language.is_open ? doc->language.sent != doc->buffer->version : whit_buffer_is_modified(doc->buffer);
-    if (doc->buffer->read_only || stale) {
-        refuse(edits, doc->buffer->read_only ? "read-only: " : "changed meanwhile: ", path);
+    if (doc->buffer->read_only || stale || doc->buffer->recovered) {
+        refuse(edits,
+               doc->buffer->read_only       ? "read-only: "
+                   : doc->buffer->recovered ? "unsaved text of an earlier run waits: "
+                                            : "changed meanwhile: ",
+               path);
         return;
     }
     for (size_t i = 0; i < json_array_size(list); i++) {

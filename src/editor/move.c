@@ -184,6 +184,7 @@ void ed_click(ed *e, whit_key key)
     if (key.code == WHIT_KEY_PRESS) {
         e->window = window;
         window->moved_away = false;
+        ed_check_journal(e);
         whit_buffer_seal(window->doc->buffer);
         uint64_t offset = offset_at(e, window, key.x, key.y);
         if (key.mods & (WHIT_MOD_ALT | WHIT_MOD_CTRL)) {

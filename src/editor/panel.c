@@ -32,7 +32,6 @@ static struct ed_doc *panel_doc(ed *e)
     if (!panel->doc) return NULL;
     whit_syntax_close(panel->doc->syntax);
     panel->doc->syntax = whit_syntax_for("agent.diff", NULL);
-    panel->doc->asked = true;
     buffer->read_only = true;
     return panel->doc;
 }

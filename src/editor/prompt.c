@@ -241,28 +241,6 @@ static void choose(ed *e)
     }
 }
 
-void ed_save_under(ed *e, const char *path)
-{
-    whit_error error;
-    struct ed_doc *doc = e->window->doc, *other = ed_doc_find(e, path);
-    if (other && other != doc) {
-        ed_complain(e, "%s is open in another buffer", path);
-        return;
-    }
-    if (!*path) return;
-    if (whit_buffer_rename(doc->buffer, path, e->options.journal_folder, &error) != WHIT_OK) {
-        ed_complain_error(e, &error);
-        return;
-    }
-    whit_syntax_close(doc->syntax);
-    doc->syntax = whit_syntax_for(path, NULL);
-    whit_syntax_states_cut(&doc->states, 0);
-    doc->states.n_marks = 0;
-    if (e->editorconfig) ed_project_settings(doc);
-    ed_save(e, doc, false);
-    if (e->quitting && !e->prompt.kind && !whit_buffer_is_modified(doc->buffer)) ed_quit_next(e);
-}
-
 static void accept(ed *e)
 {
     struct ed_prompt *prompt = &e->prompt;
@@ -284,7 +262,7 @@ static void accept(ed *e)
             ed_place(e, line, column);
         break;
     }
-    case ED_PROMPT_SAVE_AS: ed_save_under(e, text); break;
+    case ED_PROMPT_SAVE_AS: ed_save_under(e, text, false); break;
     case ED_PROMPT_OPEN:
         if (*text) go_to_file(e, text, 0);
         break;
@@ -344,6 +322,7 @@ static void answer(ed *e, uint32_t letter)
 {
     ed_prompt_kind kind = e->prompt.kind;
     struct ed_doc *doc = e->window->doc;
+    char path[sizeof e->prompt.text];
     whit_error error;
     switch (kind) {
     case ED_PROMPT_REPLACING:
@@ -353,7 +332,7 @@ static void answer(ed *e, uint32_t letter)
         if (letter == 'q') ed_replace_forget(e);
         if (letter == 'q' || letter == 'a' || ((letter == 'y' || letter == 'n') && !ed_replace_step(e))) {
             whit_buffer_seal(doc->buffer);
-            ed_prompt_close(e);
+            if (e->prompt.kind == kind) ed_prompt_close(e); /* the next file's journal may ask */
         }
         break;
     case ED_PROMPT_CLOSE:
@@ -386,6 +365,12 @@ static void answer(ed *e, uint32_t letter)
             ed_only_main(e);
             ed_move_to(e, ed_cursor(e), ed_cursor(e)->offset);
         }
+        break;
+    case ED_PROMPT_OVERWRITE:
+        if (letter != 'o') break;
+        memcpy(path, e->prompt.text, sizeof path);
+        ed_prompt_close(e);
+        ed_save_under(e, path, true);
         break;
     case ED_PROMPT_HUNK: ed_panel_answer(e, letter); break;
     case ED_PROMPT_RECOVER:
@@ -481,7 +466,7 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
     struct ed_prompt *prompt = &e->prompt;
     bool question = prompt->kind == ED_PROMPT_REPLACING || prompt->kind == ED_PROMPT_CLOSE ||
         prompt->kind == ED_PROMPT_QUIT || prompt->kind == ED_PROMPT_CONFLICT || prompt->kind == ED_PROMPT_RECOVER ||
-        prompt->kind == ED_PROMPT_HUNK;
+        prompt->kind == ED_PROMPT_HUNK || prompt->kind == ED_PROMPT_OVERWRITE;
     bool list = ed_prompt_has_list(prompt->kind), changed = false;
     if (key.code == WHIT_KEY_ESCAPE || (key.code == 'c' && key.mods == WHIT_MOD_CTRL)) {
         /* What the journal holds is not decided by looking away. */

@@ -37,7 +37,7 @@ struct ed_doc {
     whit_syntax *syntax;
     whit_syntax_states states;
     int tab_columns, indent_columns;
-    bool indent_tabs, asked;   /* asked: what the journal held was shown */
+    bool indent_tabs, told;    /* told: that another editor has it open */
     whit_editorconfig project; /* what the project wants of the text */
     struct ed_git git;
     struct ed_language language;
@@ -86,6 +86,7 @@ typedef enum ed_prompt_kind {
     ED_PROMPT_CLOSE,   /* save, discard, cancel */
     ED_PROMPT_QUIT,
     ED_PROMPT_CONFLICT,
+    ED_PROMPT_OVERWRITE, /* saving under the name of a file that exists, which is the prompt's text */
     ED_PROMPT_RECOVER,
     ED_PROMPT_HELP,
     ED_PROMPT_VI,       /* a line behind ':' */
@@ -260,6 +261,7 @@ void ed_indent_detect(struct ed_doc *doc, int tab_columns, int indent);
 /* After detecting: what the .editorconfig files say comes first. */
 void ed_project_settings(struct ed_doc *doc);
 void ed_save(ed *e, struct ed_doc *doc, bool force);
+void ed_save_under(ed *e, const char *path, bool force); /* without `force`, over another file only after asking */
 
 /* commands.c: where a movement of a cursor ends */
 uint64_t ed_to_right(ed *e, struct ed_cursor *cursor);
@@ -298,7 +300,6 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste);
 bool ed_prompt_add(ed *e, const char *label, const char *path, uint64_t line, int command);
 void ed_prompt_filter(ed *e);
 bool ed_prompt_has_list(ed_prompt_kind kind);
-void ed_save_under(ed *e, const char *path);
 
 /* config.c */
 void ed_config_read(ed *e, const char *text, const char *path);

@@ -416,7 +416,7 @@ static bool write_doc(ed *e, const char *name, bool force)
 {
     struct ed_doc *doc = e->window->doc;
     if (*name) {
-        ed_save_under(e, name);
+        ed_save_under(e, name, force);
         return false;
     }
     ed_save(e, doc, force);

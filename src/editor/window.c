@@ -121,6 +121,7 @@ void ed_window_close(ed *e)
     free(inner);
     e->window = first_leaf(other);
     ed_windows_layout(e);
+    ed_check_journal(e);
 }
 
 /* In reading order, and round again. */
