@@ -75,7 +75,7 @@ static void show(const char *text, size_t n_bytes, whit_lang_place place)
     for (uint32_t line = 1; line < place.line && at < n_bytes; at++) line += text[at] == '\n';
     size_t end = at;
     while (end < n_bytes && text[end] != '\n') end++;
-    if (!place.line || !place.column || end - at > SHOWN_MAX || place.column > SHOWN_MAX) return;
+    if (!place.line || !place.column || place.column > end - at + 1 || end - at > SHOWN_MAX) return;
     char shown[SHOWN_MAX + 1], caret[SHOWN_MAX + 1];
     size_t n = 0;
     for (; at < end; at++) shown[n++] = text[at] >= 32 && text[at] < 127 ? text[at] : text[at] == '\t' ? ' ' : '?';

@@ -14,15 +14,19 @@ static const char help[] = ":time        say how long compiling and running take
                            ":plan        show what the last statement was compiled to\n"
                            ":asm         show its machine code, byte by byte\n"
                            "             each of them with a statement behind it: of that one\n"
-                           ":quit        leave; so does Ctrl-D\n"
+                           ":quit, :q    leave; so does Ctrl-D\n"
                            "An open bracket or brace goes on in the next line. docs/arrays.md has the language.\n";
 
 struct repl {
     cli_call *call;
     cli_program program;
-    whit_buf text; /* of the statement so far */
-    bool times, failed;
+    whit_buf text;                /* of the statement so far */
+    whit_buf session;             /* every line, which messages show: functions of earlier statements may fail, too */
+    uint32_t n_lines, first_line; /* read so far; the statement's first */
+    bool times;
+    int failure; /* the status of the last one */
 };
+enum { SESSION_BYTES = 4 << 20 }; /* later lines are not shown */
 
 /* Brackets that are open at the end; comments do not count. */
 static int open_brackets(const char *text, size_t n)
@@ -45,19 +49,33 @@ static void show(struct repl *r, bool text_of(const whit_lang *, whit_buf *))
     whit_buf_free(&shown);
 }
 
+/* Is a statement a word, maybe called as a function? */
+static bool is_word(const whit_buf *text, const char *word)
+{
+    size_t n = strlen(word), rest = text->size_bytes - n;
+    if (text->size_bytes <= n || memcmp(text->data, word, n) != 0) return false;
+    const uint8_t *behind = text->data + n;
+    return rest == 1 || (rest == 3 && memcmp(behind, "()", 2) == 0);
+}
+
 /* Whether the statement that was typed loaded and ran; `runs` false: it is loaded alone. */
 static bool evaluate(struct repl *r, bool runs, bool times)
 {
     whit_error error;
     const char *text = (const char *)r->text.data;
     uint64_t t0 = whit_now_ns();
+    whit_lang_begin_line(r->program.lang, r->first_line);
     whit_status status = whit_lang_load(r->program.lang, "input", text, r->text.size_bytes, &error);
     uint64_t t1 = whit_now_ns();
     if (status == WHIT_OK && runs) status = whit_lang_run(r->program.lang, &error);
     uint64_t t2 = whit_now_ns();
-    if (status != WHIT_OK) {
-        cli_program_fail(r->call, &r->program, text, r->text.size_bytes, &error);
-        r->failed = true;
+    if (r->call->output_failed)
+        r->failure = CLI_IO; /* said at the end, as of every verb */
+    else if (status != WHIT_OK) {
+        const char *all = (const char *)r->session.data;
+        r->failure = cli_program_fail(r->call, &r->program, all, r->session.size_bytes, &error);
+        if (is_word(&r->text, "exit") || is_word(&r->text, "quit") || is_word(&r->text, "help"))
+            fputs("    :quit leaves, :help lists the commands\n", stderr);
     } else if (times)
         cli_print(r->call, "compiled in %.1f us, ran in %.3f ms\n", (double)(t1 - t0) * 1e-3, (double)(t2 - t1) * 1e-6);
     r->text.size_bytes = 0;
@@ -74,13 +92,15 @@ static void command(struct repl *r, const char *line, size_t n)
     bool time = n_word == 5 && memcmp(line, ":time", 5) == 0, plan = n_word == 5 && memcmp(line, ":plan", 5) == 0;
     bool code = n_word == 4 && memcmp(line, ":asm", 4) == 0;
     bool asked = n_word == 5 && memcmp(line, ":help", 5) == 0;
+    r->first_line = r->n_lines;
     if (!time && !plan && !code) {
         if (!asked) cli_print(r->call, "there is no '%.*s'\n", (int)(n_word < 40 ? n_word : 40), line);
         cli_write(r->call, help, sizeof help - 1);
         return;
     }
     if (rest < n) {
-        bool ok = whit_buf_append(&r->text, line + rest, n - rest) && whit_buf_append_str(&r->text, "\n");
+        bool ok = whit_buf_printf(&r->text, "%*s", (int)rest, "") && /* columns are those of the line */
+            whit_buf_append(&r->text, line + rest, n - rest) && whit_buf_append_str(&r->text, "\n");
         if (!ok || !evaluate(r, time, time) || time) return;
     } else if (time)
         r->times = !r->times;
@@ -88,10 +108,20 @@ static void command(struct repl *r, const char *line, size_t n)
     if (code) show(r, whit_lang_asm);
 }
 
+/* A line may be several, pasted. */
+static void keep_line(struct repl *r, const char *line, size_t n)
+{
+    r->n_lines++;
+    if (!r->text.size_bytes) r->first_line = r->n_lines;
+    for (size_t i = 0; i < n; i++) r->n_lines += line[i] == '\n';
+    if (whit_buf_append(&r->session, line, n)) (void)whit_buf_append_str(&r->session, "\n");
+}
+
 static int run(cli_call *call)
 {
     const struct repl_values *values = call->values;
-    struct repl r = {.call = call, .text = {.limit_bytes = WHIT_LANG_MAX_TEXT_BYTES}};
+    struct repl r = {
+        .call = call, .text = {.limit_bytes = WHIT_LANG_MAX_TEXT_BYTES}, .session = {.limit_bytes = SESSION_BYTES}};
     int status = cli_program_open(call, &values->program, true, &r.program);
     if (status != CLI_OK) return status;
     cli_input *input = cli_input_open(false);
@@ -100,11 +130,15 @@ static int run(cli_call *call)
         const char *line;
         size_t n;
         cli_line how = cli_input_next(input, r.text.size_bytes ? "... " : ">>> ", &line, &n);
-        if (how == CLI_LINE_INTERRUPTED && cli_take_interrupt()) {
+        if (how == CLI_LINE_INTERRUPTED && person && cli_take_interrupt()) {
             r.text.size_bytes = 0;
             continue;
         }
-        if (how != CLI_LINE_READ || (!r.text.size_bytes && n == 5 && memcmp(line, ":quit", 5) == 0)) break;
+        if (how == CLI_LINE_INTERRUPTED) status = CLI_INTERRUPTED;
+        if (how != CLI_LINE_READ) break;
+        keep_line(&r, line, n);
+        if (!r.text.size_bytes && ((n == 5 && memcmp(line, ":quit", 5) == 0) || (n == 2 && memcmp(line, ":q", 2) == 0)))
+            break;
         if (!r.text.size_bytes && n && *line == ':') {
             command(&r, line, n);
             cli_flush(call);
@@ -117,13 +151,16 @@ static int run(cli_call *call)
         if (open_brackets((const char *)r.text.data, r.text.size_bytes) > 0) continue;
         evaluate(&r, true, r.times);
         cli_flush(call);
-        ended = r.failed && !person; /* a script ends with its first mistake */
+        ended = r.failure && !person; /* a script ends with its first mistake */
+        if (r.failure == CLI_INTERRUPTED && person) cli_take_interrupt();
     }
     if (status == CLI_OK && !person && r.text.size_bytes) evaluate(&r, true, r.times);
     if (!input) status = cli_fail(call, CLI_LIMIT, "out of memory");
-    if (status == CLI_OK && r.failed && !person) status = CLI_FAILED;
+    bool told = r.failure == CLI_INTERRUPTED || r.failure == CLI_IO; /* apart from mistakes */
+    if (status == CLI_OK && r.failure && !person) status = told ? r.failure : CLI_FAILED;
     cli_input_close(input);
     whit_buf_free(&r.text);
+    whit_buf_free(&r.session);
     cli_program_close(&r.program);
     return status;
 }

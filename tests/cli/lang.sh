@@ -86,4 +86,44 @@ grep -q '^45.0$' out && grep -q 'compiled in' out && grep -q '^print (range(4) +
 printf '1\nnothing\n2\n' >script
 whit repl <script >out 2>err
 [ $? = 1 ] && [ "$(cat out)" = 1 ] || complain "a script should end with its first mistake: $(cat out)"
+
+# Lines are counted through the session, so that a place is one of the script, also in a function of an earlier text.
+printf 'let x = 1\nfn f(a) {\n  return a + zz\n}\n:time x\n\nf(2)\n' >script
+whit repl <script >out 2>err
+[ "$(cat err)" = "whit repl: input:3:14: 'zz' is not defined
+      return a + zz
+                 ^" ] || complain "a function of an earlier text: $(cat err)"
+printf 'let x = 1\n:plan x + zz\n' >script
+whit repl <script >out 2>err
+[ "$(sed -n '1p;3p' err)" = "whit repl: input:2:11: 'zz' is not defined
+              ^" ] || complain "the place behind a command: $(cat err)"
+printf 'exit()\n' >script
+whit repl <script >out 2>err
+grep -q ':quit leaves' err || complain "exit is no help: $(cat err)"
+printf '1\n:q\n2\n' >script
+whit repl <script >out 2>err && [ "$(cat out)" = 1 ] || complain ":q does not leave: $(cat out err)"
+
+# A reader that leaves and Ctrl-C have their own statuses, from a script, too.
+if [ -c /dev/full ]; then
+    echo 'for i in 0..100000 { print i }' >script
+    whit repl <script >/dev/full 2>err
+    [ $? = 5 ] || complain "a full disk"
+    one_line stdout
+fi
+python3 - $EMULATOR "$WHIT" <<'END' || complain "Ctrl-C"
+import signal, subprocess, sys, time
+for script, wanted in ((b"while 1 { }\n", b"whit repl: input:2:1: interrupted"), (b"", b"")):
+    repl = subprocess.Popen(sys.argv[1:] + ["repl"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    repl.stdin.write(b"1\n" + script)
+    repl.stdin.flush()
+    assert repl.stdout.readline() == b"1\n"
+    time.sleep(0.2)
+    repl.send_signal(signal.SIGINT)
+    try:
+        repl.wait(10)
+    finally:
+        repl.kill()
+    said = repl.stderr.read()
+    assert repl.returncode == 6 and said.startswith(wanted), (repl.returncode, said)
+END
 finish

@@ -154,6 +154,8 @@ static void undo(whit_lang *vm, const lang_scope *before)
 static whit_status load(whit_lang *vm, const char *name, const char *text, size_t n_bytes, whit_error *error)
 {
     lang_source source = {.name = vm->name, .text = text, .n = n_bytes, .line = 1, .error = error, .place = &vm->place};
+    if (vm->first_line) source.line = vm->first_line;
+    vm->first_line = 0;
     lang_scope before = vm->scope;
     lang_node *program;
     lang_function *functions = NULL;
@@ -197,6 +199,11 @@ whit_status whit_lang_load(whit_lang *vm, const char *name, const char *text, si
     whit_status status = load(vm, name, text, n_bytes, error);
     if (status != WHIT_OK && vm->arena.failed) status = whit_fail_memory(error, "a program", vm->arena.n_bytes);
     return status;
+}
+
+void whit_lang_begin_line(whit_lang *vm, uint32_t line)
+{
+    vm->first_line = line;
 }
 
 /* What the variable that the host's vector was lent to holds now goes there. */

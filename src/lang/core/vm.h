@@ -36,6 +36,7 @@ struct whit_lang {
     lang_arena arena;
     lang_scope scope;
     char name[256];                     /* of the text loaded last */
+    uint32_t first_line;                /* of the next text; 0: 1 */
     lang_node *program;                 /* it; NULL: nothing */
     void *compiled;                     /* by a tier */
     lang_value *globals;                /* LANG_MAX_GLOBALS */
