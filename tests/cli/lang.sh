@@ -102,6 +102,9 @@ whit repl <script >out 2>err
 grep -q ':quit leaves' err || complain "exit is no help: $(cat err)"
 printf '1\n:q\n2\n' >script
 whit repl <script >out 2>err && [ "$(cat out)" = 1 ] || complain ":q does not leave: $(cat out err)"
+for _ in $(seq 1500); do echo "for i in 0..9 { let t = i; if t > 100 { print t } }"; done >script
+echo 42 >>script
+whit repl <script >out 2>err && [ "$(cat out)" = 42 ] || complain "names of blocks stay behind: $(head -n 2 err)"
 
 # A reader that leaves and Ctrl-C have their own statuses, from a script, too.
 if [ -c /dev/full ]; then

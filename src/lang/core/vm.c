@@ -151,11 +151,23 @@ static void undo(whit_lang *vm, const lang_scope *before)
     vm->program = NULL;
 }
 
+/* What blocks of earlier texts held behind the last name goes: nothing can refer to it. */
+static void forget_blocks(whit_lang *vm)
+{
+    lang_scope *scope = &vm->scope;
+    for (; scope->n_globals && !scope->globals[scope->n_globals - 1].name[0]; scope->n_globals--) {
+        uint32_t last = scope->n_globals - 1;
+        if (scope->globals[last].type >= WHIT_LANG_VEC) lang_release(vm, vm->globals[last].a);
+        vm->globals[last] = (lang_value){0};
+    }
+}
+
 static whit_status load(whit_lang *vm, const char *name, const char *text, size_t n_bytes, whit_error *error)
 {
     lang_source source = {.name = vm->name, .text = text, .n = n_bytes, .line = 1, .error = error, .place = &vm->place};
     if (vm->first_line) source.line = vm->first_line;
     vm->first_line = 0;
+    forget_blocks(vm);
     lang_scope before = vm->scope;
     lang_node *program;
     lang_function *functions = NULL;
