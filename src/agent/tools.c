@@ -224,16 +224,21 @@ static void tool_walk(const whit_tool_place *place, const json_t *arguments, boo
     regex_t compiled;
     whit_buf content = {0};
     whit_error error;
-    bool there;
+    bool there = false;
     uint32_t mode;
     if (!path || strcmp(path, ".") == 0) path = "";
     bool folder = !*path || is_folder(place->project, path);
     walk w = {place, result, grep ? &compiled : NULL, 0};
     char inside[PATH_MAX];
+    whit_status status = WHIT_OK;
     /* A name below the folder is resolved for it: parent steps and links that lead out are refused. */
-    snprintf(inside, sizeof inside, "%.4000s%s", path, folder ? "/a" : "");
-    if (*path && whit_project_read(place->project, inside, &content, &there, &mode, &error) != WHIT_OK &&
-        error.status == WHIT_ERROR_ARGUMENT && !is_folder(place->project, inside)) {
+    if (snprintf(inside, sizeof inside, "%s/a", path) >= (int)sizeof inside)
+        status = whit_fail(&error, WHIT_ERROR_ARGUMENT, "the path is too long");
+    else if (folder && *path)
+        status = whit_project_holds(place->project, inside, &error);
+    else if (!folder)
+        status = whit_project_read(place->project, path, &content, &there, &mode, &error);
+    if (status != WHIT_OK) {
         whit_buf_printf(result, "error: %s", error.message);
     } else if (whit_light_secret(place->project, path)) {
         whit_buf_printf(result, "error: %s: may hold keys or belongs to version control, and is not read", path);

@@ -154,6 +154,12 @@ whit_status whit_project_read(const char *project, const char *path, whit_buf *c
     return read_inside(project, NULL, path, content, exists, mode, error);
 }
 
+whit_status whit_project_holds(const char *project, const char *path, whit_error *error)
+{
+    char full[PATH_MAX];
+    return resolve(project, NULL, path, full, error);
+}
+
 static whit_status make_folders(char *full, size_t n_project, whit_error *error)
 {
     for (char *slash = strchr(full + n_project + 1, '/'); slash; slash = strchr(slash + 1, '/')) {

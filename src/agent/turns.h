@@ -64,5 +64,7 @@ whit_status whit_turns_redo(whit_turns *journal, uint32_t *number, bool preview,
  * Links out of the project, devices and folders are refused. */
 whit_status whit_project_read(const char *project, const char *path, whit_buf *content, bool *exists, uint32_t *mode,
                               whit_error *error);
+/* Whether the path is a plain one whose folder is in the project, also behind links. */
+whit_status whit_project_holds(const char *project, const char *path, whit_error *error);
 
 #endif

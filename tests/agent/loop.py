@@ -29,7 +29,9 @@ def run(answers, *more, allow="yellow", status=0, key="sk-test"):
     open("p/AGENTS.md", "w").write("Indent by four.\n")
     open("p/.env", "w").write("SECRET=hidden-words\n")
     open("outside", "w").write("outside-words\n")
+    os.makedirs("beside/a", exist_ok=True)
     os.symlink("../../outside", "p/src/link")
+    os.symlink("../../beside", "p/src/away")
     os.symlink("../.git", "p/src/g")
     open("p/src/two\nlines", "w").write("")
     endpoint = Endpoint(answers)
@@ -116,10 +118,12 @@ wanted(len(done.stdout) >= 1 << 20, "an answer of 1 MB")
 
 # Reading stays inside, and away from secrets; what is red stays unwritten however it is asked for.
 done, e = run([message(None, [("read", {"path": p}) for p in ("../outside", "src/link", ".env", "/etc/passwd", "src/g/config")]
-                       + [("grep", {"pattern": "words"}), ("list", {"path": ".."}), ("list", {"path": "src/g"})]),
+                       + [("grep", {"pattern": "words"}), ("list", {"path": ".."}), ("list", {"path": "src/g"})]
+                       # Folders outside that hold one of the name that is looked for.
+                       + [("list", {"path": p}) for p in ("../beside", "src/away", "src/away/.", "src/away/a/..", "src/../../beside")]),
                message("done")])
 got = [m["content"] for m in e.requests[-1]["messages"] if m["role"] == "tool"]
-wanted(len(got) == 8 and all(g.startswith("error:") for g in got[:5] + got[6:]), f"reads: {got}")
+wanted(len(got) == 13 and all(g.startswith("error:") for g in got[:5] + got[6:]), f"reads: {got}")
 wanted(got[5] == "(no match)", f"grep: {got[5]}")
 for path in (".git/config", "src/g/config", "src/../.git/x", "../outside", "src/link", ".env"):
     before = open("outside").read()
