@@ -411,6 +411,14 @@ static whit_status remember(whit_turns *journal, const frame_head *head, uint32_
     return WHIT_OK;
 }
 
+/* A file that was written gets its old content again, unless somebody has written it since. */
+static whit_status take_back(const whit_turns *journal, const whit_change *change, whit_error *error)
+{
+    bool after;
+    WHIT_TRY(is_side(journal, NULL, change, true, &after, error));
+    return after ? put(journal, NULL, change, false, error) : WHIT_OK;
+}
+
 /* A turn whose end is missing: every file that has its new content gets the old one back. */
 static whit_status roll_back(whit_turns *journal, uint32_t frame, whit_error *error)
 {
@@ -419,9 +427,7 @@ static whit_status roll_back(whit_turns *journal, uint32_t frame, whit_error *er
     const whit_change *changes = (const whit_change *)(const void *)l.changes.data;
     for (uint32_t i = 0; status == WHIT_OK && i < l.head.n_changes; i++) {
         char full[PATH_MAX], beside[PATH_MAX];
-        bool after;
-        status = is_side(journal, NULL, &changes[i], true, &after, error);
-        if (status == WHIT_OK && after) status = put(journal, NULL, &changes[i], false, error);
+        status = take_back(journal, &changes[i], error);
         if (status == WHIT_OK && resolve(journal->project, NULL, changes[i].path, full, error) == WHIT_OK &&
             name_beside(full, beside))
             unlink(beside);
@@ -531,6 +537,21 @@ const whit_error *whit_turns_commit_error(const whit_turns *journal)
     return journal->commit == WHIT_OK ? NULL : &journal->commit_error;
 }
 
+/* Whether the file still is what the change was made of. */
+static whit_status need_before(const whit_turns *journal, char *known, const whit_change *change, uint32_t of,
+                               whit_error *error)
+{
+    bool same;
+    WHIT_TRY(is_side(journal, known, change, false, &same, error));
+    if (!same && of)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: has changed since turn %u; nothing is written", change->path,
+                         of);
+    if (!same)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "%s: has changed since it was read; nothing is written: look at it again", change->path);
+    return WHIT_OK;
+}
+
 static whit_status write_turn(whit_turns *journal, frame_head head, const whit_change *changes, size_t n,
                               whit_error *error)
 {
@@ -539,15 +560,7 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
     if (!n || n > MAX_CHANGES)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a turn of %zu files (1 to %u are possible)", n, MAX_CHANGES);
     for (size_t i = 0; i < n; i++) {
-        bool same;
-        WHIT_TRY(is_side(journal, known, &changes[i], false, &same, error));
-        if (!same && head.of)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: has changed since turn %u; nothing is written",
-                             changes[i].path, head.of);
-        if (!same)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                             "%s: has changed since it was read; nothing is written: look at it again",
-                             changes[i].path);
+        WHIT_TRY(need_before(journal, known, &changes[i], head.of, error));
         n_bytes += changes[i].before_bytes + changes[i].after_bytes;
     }
     uint32_t n_turns = whit_turns_count(journal);
@@ -558,19 +571,24 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
     head.where = head.of ? CHANGES_OF_TURN : CHANGES_HERE;
     WHIT_TRY(append(journal, &head, changes, head.of ? 0 : n, error));
     whit_status status = WHIT_OK;
-    for (; status == WHIT_OK && done < n; done++) status = put(journal, known, &changes[done], true, error);
+    while (status == WHIT_OK && done < n) {
+        /* Again: the journal is flushed to disk in between, and a person may write meanwhile. */
+        status = need_before(journal, known, &changes[done], head.of, error);
+        if (status == WHIT_OK) status = put(journal, known, &changes[done], true, error);
+        if (status == WHIT_OK) done++;
+    }
     if (status == WHIT_OK) status = flush_files(journal, error);
     char first[200] = "";
     if (status != WHIT_OK && error) snprintf(first, sizeof first, "%.199s", error->message);
     frame_head end = {.record = RECORD_END, .number = status == WHIT_OK ? head.number : 0};
-    whit_error inner;
-    if (status != WHIT_OK)
-        while (done-- > 0)
-            if (put(journal, NULL, &changes[done], false, &inner) != WHIT_OK) /* the next opening takes it back */
-                return whit_fail(error, WHIT_ERROR_IO,
-                                 "%s, and what was written of the turn could not be taken back (%s): it will be when "
-                                 "the project is opened next",
-                                 first, inner.message);
+    whit_error inner, why = {.status = WHIT_OK};
+    while (status != WHIT_OK && done-- > 0)
+        if (take_back(journal, &changes[done], &inner) != WHIT_OK) why = inner;
+    if (why.status != WHIT_OK) /* the next opening takes it back */
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "%s, and what was written of the turn could not be taken back (%s): it will be when the "
+                         "project is opened next",
+                         first, why.message);
     if (status != WHIT_OK) (void)flush_files(journal, &inner);
     whit_status ended = append(journal, &end, NULL, 0, status == WHIT_OK ? error : &inner);
     if (status == WHIT_OK) status = ended;

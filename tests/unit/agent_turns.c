@@ -140,6 +140,46 @@ static void nothing_leaves_the_project(void **state)
     assert_int_equal(rmdir(outside), 0);
 }
 
+/* A file that cannot be written, in the middle of a turn: those before it are as they were, at once. */
+static void a_turn_that_fails_leaves_nothing(void **state)
+{
+    (void)state;
+    begin();
+    whit_error error;
+    char blocked[700];
+    put("a", "old a");
+    put("sub/b", "old b");
+    snprintf(blocked, sizeof blocked, "%s/sub/.whit-turn~", project); /* where it would be written, a folder */
+    assert_int_equal(mkdir(blocked, 0700), 0);
+    whit_turns *journal = open_journal(NULL);
+    whit_change changes[] = {change("a", "old a", "new a"), change("made", NULL, "made"),
+                             change("sub/b", "old b", "new b")};
+    assert_int_equal(whit_turns_write(journal, changes, 3, NULL, &error), WHIT_ERROR_IO);
+    assert_string_equal(get("a"), "old a");
+    assert_string_equal(get("made"), "");
+    assert_string_equal(get("sub/b"), "old b");
+    assert_null(strstr(error.message, "taken back"));
+    assert_int_equal(rmdir(blocked), 0);
+    assert_ok(whit_turns_write(journal, changes, 3, NULL, &error), error);
+    assert_string_equal(get("sub/b"), "new b");
+    whit_turns_close(journal);
+}
+
+/* Each file is looked at again right before it is written: here the turn itself has changed it. */
+static void what_changed_during_a_turn_stays(void **state)
+{
+    (void)state;
+    begin();
+    whit_error error;
+    put("a", "old");
+    whit_turns *journal = open_journal(NULL);
+    whit_change changes[] = {change("a", "old", "new"), change("a", "old", "other")};
+    assert_int_equal(whit_turns_write(journal, changes, 2, NULL, &error), WHIT_ERROR_ARGUMENT);
+    assert_string_equal(get("a"), "old");
+    assert_int_equal(whit_turns_count(journal), 0);
+    whit_turns_close(journal);
+}
+
 /* A child that writes, undoes and redoes turns of all files, killed somewhere: every file is of one
  * turn afterwards, the one before or the one after. */
 static void kills(void **state)
@@ -303,6 +343,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(turns_go_back_and_forth),
         cmocka_unit_test(nothing_leaves_the_project),
+        cmocka_unit_test(a_turn_that_fails_leaves_nothing),
+        cmocka_unit_test(what_changed_during_a_turn_stays),
         cmocka_unit_test(kills),
         cmocka_unit_test(no_update_is_lost),
         cmocka_unit_test(a_hundred_files_go_back),
