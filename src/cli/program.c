@@ -89,8 +89,15 @@ static void show(const char *text, size_t n_bytes, whit_lang_place place)
 int cli_program_fail(cli_call *call, const cli_program *program, const char *text, size_t n_bytes,
                      const whit_error *error)
 {
+    whit_error told = *error; /* the language names no options */
+    bool limited = error->status == WHIT_ERROR_LIMIT;
+    const char *option = !limited                                            ? ""
+        : strstr(error->message, "; the limit is on all of them together")   ? " (--limit-mb)"
+        : strstr(error->message, " ms of processor time; that is the limit") ? " (--limit-ms)"
+                                                                             : "";
+    strncat(told.message, option, sizeof told.message - strlen(told.message) - 1);
     cli_flush(call);
-    int status = cli_fail_error(call, error);
+    int status = cli_fail_error(call, &told);
     show(text, n_bytes, whit_lang_failed_at(program->lang));
     return status;
 }

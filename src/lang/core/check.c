@@ -116,7 +116,9 @@ static whit_status check_name(struct checker *c, lang_node *node)
     else if (find_global(c, name, &node->slot)) {
         node->type = c->scope->globals[node->slot].type;
         node->global = true;
-    } else
+    } else if (lang_is_builtin(name))
+        return lang_fail(c->source, node->line, node->column, "'%s' is a function: '%s(...)' calls it", name, name);
+    else
         return lang_fail(c->source, node->line, node->column, "'%s' is not defined", name);
     node->kind = NODE_SLOT;
     return WHIT_OK;
@@ -406,6 +408,9 @@ static LANG_APART whit_status check_statement(struct checker *c, lang_node *node
         begin = 0;
         for (lang_node *e = node->a; e; e = e->next) {
             TRY(check(c, e));
+            if (e->type == WHIT_LANG_NONE)
+                return lang_fail(c->source, e->line, e->column,
+                                 "only values are printed; a function gives one by 'return'");
             TRY(check_operand(c, e, "only values are printed"));
             if (++begin > LANG_MAX_ARGUMENTS)
                 return lang_fail(c->source, e->line, e->column, "over %d values in a line", LANG_MAX_ARGUMENTS);
@@ -424,7 +429,8 @@ static whit_status check(struct checker *c, lang_node *node)
     case NODE_TEXT:
         node->type = WHIT_LANG_TEXT;
         if (!c->scope->host)
-            return lang_fail(c->source, node->line, node->column, "a text is for functions of a host; there are none");
+            return lang_fail(c->source, node->line, node->column,
+                             "a text is for functions of a host, and there are none; values are numbers and vectors");
         return WHIT_OK;
     case NODE_NAME: return check_name(c, node);
     case NODE_UNARY: return check_unary(c, node);

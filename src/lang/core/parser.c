@@ -25,14 +25,37 @@ static bool is(const struct parser *p, const char *text)
         strlen(text) == p->token.n && memcmp(text, p->token.text, p->token.n) == 0;
 }
 
+/* What is written here by those who come from other languages, and what this one has instead. */
+static const char *advice(const struct parser *p, const char *wanted)
+{
+    static const struct {
+        char wanted[16], given[8];
+        const char *text;
+    } habits[] = {
+        {"an expression", "else", "; it stands behind the '}' of its 'if', in the same line"},
+        {"an expression", "/", "; '#' begins a comment"},
+        {"'{'", "=", "; '==' compares"},
+        {"')'", ",", "; 'print' takes its values without parentheses"},
+        {"'..'", "", "; a loop counts, as in 'for i in 0..10'"},
+        {"'in'", "", "; a loop counts, as in 'for i in 0..10'"},
+    };
+    for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
+        if (strcmp(wanted, habits[i].wanted) == 0 && (!*habits[i].given || is(p, habits[i].given)))
+            return habits[i].text;
+    return "";
+}
+
 static whit_status fail(struct parser *p, const char *wanted)
 {
     const lang_token *t = &p->token;
-    if (t->kind == TOKEN_END) return lang_fail(p->source, t->line, t->column, "%s expected before the end", wanted);
+    const char *instead = advice(p, wanted);
+    if (t->kind == TOKEN_END)
+        return lang_fail(p->source, t->line, t->column, "%s expected before the end%s", wanted, instead);
     if (t->kind == TOKEN_LINE)
-        return lang_fail(p->source, t->line, t->column, "%s expected before the end of the statement", wanted);
-    return lang_fail(p->source, t->line, t->column, "%s expected, not '%.*s'", wanted, (int)(t->n < 40 ? t->n : 40),
-                     t->text);
+        return lang_fail(p->source, t->line, t->column, "%s expected before the end of the statement%s", wanted,
+                         instead);
+    return lang_fail(p->source, t->line, t->column, "%s expected, not '%.*s'%s", wanted, (int)(t->n < 40 ? t->n : 40),
+                     t->text, instead);
 }
 
 static whit_status expect(struct parser *p, const char *text)
