@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "editor/buffer.h"
 
+#include "base/file.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,34 +46,33 @@ static whit_status begin_text(whit_buffer *buffer, const uint8_t *data, uint64_t
 
 /* ---- the journal --------------------------------------------------------------------------- */
 
-/* Applies records; false where one of them makes no sense here. */
+/* Applies a record; false where it makes no sense here. */
+static bool apply(whit_buffer *buffer, const whit_record *record)
+{
+    whit_range changed;
+    switch (record->kind) {
+    case WHIT_RECORD_STEP:
+    case WHIT_RECORD_EDIT:
+        if (record->kind == WHIT_RECORD_STEP) whit_undo_seal(buffer->history);
+        return whit_undo_edit(buffer->history, record->offset, record->n_removed, record->data, record->size_bytes,
+                              NULL) == WHIT_OK;
+    case WHIT_RECORD_UNDO: return whit_undo_back(buffer->history, &changed, NULL);
+    case WHIT_RECORD_REDO: return whit_undo_forward(buffer->history, &changed, NULL);
+    case WHIT_RECORD_BRANCH: whit_undo_next_branch(buffer->history); return true;
+    case WHIT_RECORD_SAVED:
+        buffer->saved_state = whit_undo_state(buffer->history);
+        buffer->file.identity = record->identity;
+        return true;
+    default: return false;
+    }
+}
+
 static bool replay(whit_buffer *buffer, const whit_buf *contents, size_t offset, size_t *good_bytes)
 {
     whit_record record;
-    whit_range changed;
     *good_bytes = offset;
     while (whit_journal_next(contents->data, contents->size_bytes, &offset, &record)) {
-        switch (record.kind) {
-        case WHIT_RECORD_STEP:
-        case WHIT_RECORD_EDIT:
-            if (record.kind == WHIT_RECORD_STEP) whit_undo_seal(buffer->history);
-            if (whit_undo_edit(buffer->history, record.offset, record.n_removed, record.data, record.size_bytes,
-                               NULL) != WHIT_OK)
-                return false;
-            break;
-        case WHIT_RECORD_UNDO:
-            if (!whit_undo_back(buffer->history, &changed, NULL)) return false;
-            break;
-        case WHIT_RECORD_REDO:
-            if (!whit_undo_forward(buffer->history, &changed, NULL)) return false;
-            break;
-        case WHIT_RECORD_BRANCH: whit_undo_next_branch(buffer->history); break;
-        case WHIT_RECORD_SAVED:
-            buffer->saved_state = whit_undo_state(buffer->history);
-            buffer->file.identity = record.identity;
-            break;
-        default: return false;
-        }
+        if (!apply(buffer, &record)) return false;
         *good_bytes = offset;
     }
     return true;
@@ -157,6 +158,25 @@ static bool find_spare(whit_buffer *buffer)
     return true;
 }
 
+#define COMPARED_MAX 1000
+
+/* Does a text stand in what the journal tells? Then this editor wrote it, though it was killed before it said so. */
+static bool is_of_journal(const whit_record *base, const whit_buf *contents, size_t offset, const whit_text *text)
+{
+    whit_buffer *then = new_buffer();
+    whit_record record;
+    bool found = false, more = then && begin_text(then, base->data, base->size_bytes, NULL) == WHIT_OK;
+    for (int n = 0; more && !found && n < COMPARED_MAX;) {
+        if (whit_text_size(then->text) == whit_text_size(text)) {
+            found = equal_texts(then->text, text);
+            n++;
+        }
+        more = whit_journal_next(contents->data, contents->size_bytes, &offset, &record) && apply(then, &record);
+    }
+    free_buffer(then);
+    return found;
+}
+
 /* Looks at what an earlier run left. */
 static void examine(whit_buffer *buffer, const whit_buf *contents)
 {
@@ -166,7 +186,7 @@ static void examine(whit_buffer *buffer, const whit_buf *contents)
         whit_journal_restart(&buffer->journal);
         return;
     }
-    size_t good_bytes;
+    size_t good_bytes, first = offset;
     bool reachable = base.data || whit_file_same(&base.identity, &buffer->file.identity);
     whit_buffer *old = NULL;
     if (reachable) {
@@ -214,12 +234,34 @@ static void examine(whit_buffer *buffer, const whit_buf *contents)
     }
     if (old && old->saved_state != whit_undo_state(old->history)) {
         old->journal.size_bytes = good_bytes; /* for whit_buffer_recover */
+        if (base.data && !whit_file_same(&old->file.identity, &buffer->file.identity) &&
+            is_of_journal(&base, contents, first, buffer->text))
+            old->file.identity = buffer->file.identity;
         buffer->recovered = old;
         buffer->found = WHIT_FOUND_UNSAVED;
         return;
     }
     free_buffer(old);
     whit_journal_restart(&buffer->journal);
+}
+
+static whit_status must_be_decided(const whit_buffer *buffer, whit_error *error)
+{
+    bool waits =
+        buffer->found == WHIT_FOUND_UNSAVED || buffer->found == WHIT_FOUND_PARTIAL || buffer->found == WHIT_FOUND_LOST;
+    return waits ? whit_fail(error, WHIT_ERROR_ARGUMENT, "%s has unsaved text of an earlier run: show it and choose",
+                             buffer->name)
+                 : WHIT_OK;
+}
+
+/* A run that did not end as it should may have been killed while it saved. */
+static void clean(const whit_buffer *buffer)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(buffer->path, '/');
+    if (!slash) return;
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash + 1 - buffer->path), buffer->path);
+    whit_writer_clean(folder, slash + 1);
 }
 
 static whit_status attach_journal(whit_buffer *buffer, const char *folder, whit_error *error)
@@ -231,6 +273,7 @@ static whit_status attach_journal(whit_buffer *buffer, const char *folder, whit_
     if (status == WHIT_OK && !busy) {
         if (asprintf(&buffer->spare, "%s.save", buffer->journal.path) < 0) buffer->spare = NULL;
         if (!buffer->spare || !find_spare(buffer)) examine(buffer, &contents);
+        if (must_be_decided(buffer, NULL) != WHIT_OK) clean(buffer);
     }
     whit_buf_free(&contents);
     return status;
@@ -308,15 +351,6 @@ static void log_plain(void *user, uint64_t offset, uint64_t n_removed, uint64_t 
                                     .size_bytes = n_inserted});
     log->first = false;
     free(data);
-}
-
-static whit_status must_be_decided(const whit_buffer *buffer, whit_error *error)
-{
-    bool waits =
-        buffer->found == WHIT_FOUND_UNSAVED || buffer->found == WHIT_FOUND_PARTIAL || buffer->found == WHIT_FOUND_LOST;
-    return waits ? whit_fail(error, WHIT_ERROR_ARGUMENT, "%s has unsaved text of an earlier run: show it and choose",
-                             buffer->name)
-                 : WHIT_OK;
 }
 
 static bool step(whit_buffer *buffer, bool back, whit_range *changed, whit_error *error)

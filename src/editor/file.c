@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "editor/file.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -219,67 +221,39 @@ static bool copy_attributes(int from, int to)
     return true;
 }
 
-static void sync_folder(const char *path)
-{
-    char folder[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    int n = slash ? (int)(slash - path) : 1;
-    snprintf(folder, sizeof folder, "%.*s", n ? n : 1, slash ? path : ".");
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return;
-    fsync(fd);
-    close(fd);
-}
-
 /* WHIT_ERROR_UNSUPPORTED (without a line) where the file has to be written in place. */
 static whit_status save_beside(const char *path, const whit_text *text, const whit_file *source, whit_error *error)
 {
-    char temporary[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    int n_folder = slash ? (int)(slash + 1 - path) : 0;
-    if (snprintf(temporary, sizeof temporary, "%.*s.%.200s.XXXXXX", n_folder, path, path + n_folder) >=
-        (int)sizeof temporary)
-        return WHIT_ERROR_UNSUPPORTED;
-    struct stat about;
+    char folder[PATH_MAX];
+    struct stat about, made;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash + 1 - path) : 1, slash ? path : ".");
     int original = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (original < 0 && errno != ENOENT) return WHIT_ERROR_UNSUPPORTED;
-    if (original >= 0 && (fstat(original, &about) || about.st_nlink > 1)) {
-        close(original);
-        return WHIT_ERROR_UNSUPPORTED;
-    }
-    int fd = mkostemp(temporary, O_CLOEXEC);
-    if (fd < 0) {
-        bool is_full = errno == ENOSPC || errno == EDQUOT;
-        whit_status status = is_full ? whit_fail_errno(error, path, "save") : WHIT_ERROR_UNSUPPORTED;
-        if (original < 0 && !is_full) status = whit_fail_errno(error, path, "create");
+    if (original < 0 && access(folder, F_OK)) return whit_fail_errno(error, path, "create");
+    bool kept = original < 0 ||
+        (fstat(original, &about) == 0 && about.st_nlink == 1 && access(folder, W_OK | X_OK) == 0 &&
+         strlen(name) < NAME_MAX - 16); /* there is a name for it beside the old one */
+    whit_writer writer;
+    whit_status status = kept ? whit_writer_open(path, NULL, &writer, error) : WHIT_ERROR_UNSUPPORTED;
+    if (status != WHIT_OK) {
         if (original >= 0) close(original);
         return status;
     }
-    whit_status status = WHIT_OK;
     if (original >= 0) {
-        struct stat made;
-        if (fstat(fd, &made) ||
-            ((made.st_uid != about.st_uid || made.st_gid != about.st_gid) && fchown(fd, about.st_uid, about.st_gid)) ||
-            !copy_attributes(original, fd) || fchmod(fd, about.st_mode & 07777))
+        if (fstat(writer.fd, &made) ||
+            ((made.st_uid != about.st_uid || made.st_gid != about.st_gid) &&
+             fchown(writer.fd, about.st_uid, about.st_gid)) ||
+            !copy_attributes(original, writer.fd) || fchmod(writer.fd, about.st_mode & 07777))
             status = WHIT_ERROR_UNSUPPORTED;
         close(original);
-    } else {
-        mode_t mask = umask(0);
-        umask(mask);
-        if (fchmod(fd, 0666 & ~mask)) status = whit_fail_errno(error, path, "create");
     }
-    if (status == WHIT_OK) status = write_text(fd, path, text, error);
-    if (status == WHIT_OK && fsync(fd)) status = whit_fail_errno(error, path, "save");
+    if (status == WHIT_OK) status = write_text(writer.fd, path, text, error);
     if (status == WHIT_OK && source && whit_file_is_lost(source))
         status = whit_fail(error, WHIT_ERROR_IO, "%s: parts of it were lost when it was cut short; not saved", path);
-    if (close(fd) && status == WHIT_OK) status = whit_fail_errno(error, path, "save");
-    if (status == WHIT_OK && rename(temporary, path)) status = whit_fail_errno(error, path, "replace");
-    if (status != WHIT_OK) {
-        unlink(temporary);
-        return status;
-    }
-    sync_folder(path);
-    return WHIT_OK;
+    if (status == WHIT_OK) return whit_writer_commit(&writer, error);
+    whit_writer_discard(&writer);
+    return status;
 }
 
 /* In place, after a whole copy to `spare`; a disk that is too full is noticed before the first byte. */

@@ -207,6 +207,42 @@ static void test_conflicts(void **state)
     whit_buffer_close(buffer);
 }
 
+/* Killed behind the rename and before the journal says so, a save is still known as this editor's; what stands in the
+ * journal nowhere is somebody else's. Until a person has chosen, nothing is written over what the journal holds. */
+static void test_killed_save(void **state)
+{
+    (void)state;
+    static const char *const on_disk[] = {"one \n", "one two \n", "three \n"};
+    const char *path = in_folder("killed-save.txt");
+    for (int i = 0; i < 3; i++) {
+        write_file(path, "\n");
+        whit_error error;
+        whit_range changed;
+        whit_buffer *buffer = open_buffer(path);
+        insert(buffer, 0, "one ");
+        whit_buffer_seal(buffer);
+        insert(buffer, 4, "two ");
+        whit_buffer_seal(buffer);
+        insert(buffer, 8, "three ");
+        buffer->keep_journal = true;
+        whit_buffer_close(buffer);
+        write_file(path, on_disk[i]);
+        buffer = open_buffer(path);
+        assert_int_equal(buffer->found, WHIT_FOUND_UNSAVED);
+        assert_int_equal(whit_buffer_edit(buffer, 0, 0, "x", 1, &error), WHIT_ERROR_ARGUMENT);
+        assert_false(whit_buffer_undo(buffer, &changed, &error));
+        assert_int_equal(whit_buffer_save(buffer, true, &error), WHIT_ERROR_ARGUMENT);
+        assert_int_equal(whit_buffer_reload(buffer, &error), WHIT_ERROR_ARGUMENT);
+        assert_file(path, on_disk[i]);
+        whit_buffer_recover(buffer);
+        assert_text(buffer, "one two three \n");
+        assert_int_equal(whit_buffer_is_conflicting(buffer), i == 2);
+        assert_ok(whit_buffer_save(buffer, true, &error), error);
+        whit_buffer_close(buffer);
+        unlink(path);
+    }
+}
+
 /* A mapped file that is cut short reads as zeros and is not saved; nothing crashes. */
 static void test_cut_short(void **state)
 {
@@ -399,8 +435,9 @@ static int make_folders(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_save_keeps), cmocka_unit_test(test_recovery),  cmocka_unit_test(test_conflicts),
-        cmocka_unit_test(test_cut_short),  cmocka_unit_test(test_full_disk), cmocka_unit_test(test_kills),
+        cmocka_unit_test(test_save_keeps),  cmocka_unit_test(test_recovery),  cmocka_unit_test(test_conflicts),
+        cmocka_unit_test(test_killed_save), cmocka_unit_test(test_cut_short), cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_kills),
     };
     return cmocka_run_group_tests(tests, make_folders, remove_folder);
 }
