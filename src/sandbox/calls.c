@@ -14,6 +14,10 @@
     {                                                                                                                  \
         name, CALL_UNSPACED, folder, path, 0, 0, 0                                                                     \
     }
+#define CHANGE(name, folder, path)                                                                                     \
+    {                                                                                                                  \
+        name, CALL_CHANGE, folder, path, 0, 0, 0                                                                       \
+    }
 #define PATH(kind, name, folder, path)                                                                                 \
     {                                                                                                                  \
         name, kind, folder, path, 0, 0, 0                                                                              \
@@ -99,10 +103,10 @@ const whit_call whit_calls[] = {
     UNSPACED("setsid", -1, -1),
     UNSPACED("setpgid", -1, -1),
     /* Landlock does not look at owners, modes, times and attributes; a read-only view of all mounts does. */
-    UNSPACED("chmod", -1, 0),
-    UNSPACED("fchmod", -1, -1),
-    UNSPACED("fchmodat", 0, 1),
-    {"fchmodat2", CALL_UNSPACED, 0, 1, 0, 0, 452},
+    CHANGE("chmod", -1, 0),
+    CHANGE("fchmod", 0, -1),
+    CHANGE("fchmodat", 0, 1),
+    {"fchmodat2", CALL_CHANGE, 0, 1, 0, 0, 452},
     UNSPACED("chown", -1, 0),
     UNSPACED("lchown", -1, 0),
     UNSPACED("fchown", -1, -1),
@@ -110,7 +114,7 @@ const whit_call whit_calls[] = {
     UNSPACED("utime", -1, 0),
     UNSPACED("utimes", -1, 0),
     UNSPACED("futimesat", 0, 1),
-    UNSPACED("utimensat", 0, 1),
+    CHANGE("utimensat", 0, 1),
     UNSPACED("setxattr", -1, 0),
     UNSPACED("lsetxattr", -1, 0),
     UNSPACED("fsetxattr", -1, -1),

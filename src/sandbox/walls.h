@@ -6,6 +6,7 @@
 #include "sandbox/sandbox.h"
 
 #include <linux/filter.h>
+#include <sys/types.h>
 
 /* ---- Landlock (landlock.c) ------------------------------------------------------------------ */
 
@@ -49,6 +50,8 @@ void whit_watch_begin(int listener);
 /* One notification from the listener; false where there is no listener any more. */
 bool whit_watch_answer(whit_watch *watch, int listener, whit_sandbox_result *result);
 void whit_watch_close(whit_watch *watch);
+/* A string of another process, at most `room` bytes with its end. */
+bool whit_watch_read_text(pid_t pid, uint64_t address, char *text, size_t room);
 
 /* The calls that a filter refuses or hands over; those with two paths stand twice. */
 typedef struct whit_call {
@@ -56,6 +59,7 @@ typedef struct whit_call {
     enum {
         CALL_REFUSE,   /* always */
         CALL_UNSPACED, /* refused where it names a path, or there are no name spaces of its own */
+        CALL_CHANGE,   /* as the last, but without name spaces it is made by the watcher where it may be */
         CALL_READ,     /* names a path */
         CALL_WRITE,    /* names a path that it changes */
         CALL_OPEN,     /* names a path, flags behind it say which of the two */
@@ -69,5 +73,17 @@ typedef struct whit_call {
 extern const whit_call whit_calls[]; /* ends with name NULL */
 /* The number of a call on this machine; negative: it has none. */
 int whit_call_number(const whit_call *call);
+
+/* ---- modes and times (modes.c) ---------------------------------------------------------------- */
+
+/* A folder that a command may change: its resolved path, and a descriptor of it. */
+typedef struct whit_writable {
+    const char *path;
+    int fd;
+} whit_writable;
+struct seccomp_notif;
+/* Makes a call of CALL_CHANGE for the process: 0, or the errno that it fails with, EPERM for files that are not below
+ * the folders and for bits that give a program another's rights. */
+int whit_modes_set(const whit_writable *folders, size_t n, const struct seccomp_notif *call, const whit_call *of);
 
 #endif

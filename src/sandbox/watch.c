@@ -2,7 +2,8 @@
  * The other end of a command's filter (seccomp user notification): refuses and notes.
  *
  * Paths are read from the memory of the process that calls, which may change it at once: they are for
- * the list of what was tried alone. Landlock and the mounts decide. */
+ * the list of what was tried alone. Landlock and the mounts decide; where there are no mounts of its own,
+ * modes.c sets modes and times. */
 #include "sandbox/walls.h"
 
 #include "base/plain.h"
@@ -25,6 +26,8 @@ struct whit_watch {
     bool may_connect;
     char *roots[64]; /* resolved; the first n_writable may be changed */
     size_t n_roots, n_writable;
+    whit_writable folders[64]; /* of those, the command's own */
+    size_t n_folders;
     char last[PATH_MAX + 80]; /* the same again is counted, not noted */
 };
 
@@ -48,6 +51,10 @@ whit_status whit_watch_open(const whit_sandbox_rules *rules, whit_watch **watch,
         if (number >= 0 && number < CALL_NUMBERS && !w->calls[number]) w->calls[number] = call;
     }
     for (const char *const *p = rules->write ? rules->write : none; *p; p++) ok = ok && add_root(w, *p);
+    for (; ok && w->n_folders < w->n_roots; w->n_folders++) {
+        const char *path = w->roots[w->n_folders];
+        w->folders[w->n_folders] = (whit_writable){path, open(path, O_PATH | O_CLOEXEC)};
+    }
     for (const char *const *p = devices; *p; p++) ok = ok && add_root(w, *p);
     w->n_writable = w->n_roots;
     for (const char *const *p = rules->read ? rules->read : none; *p; p++) ok = ok && add_root(w, *p);
@@ -59,6 +66,8 @@ void whit_watch_close(whit_watch *watch)
 {
     if (!watch) return;
     for (size_t i = 0; i < watch->n_roots; i++) free(watch->roots[i]);
+    for (size_t i = 0; i < watch->n_folders; i++)
+        if (watch->folders[i].fd >= 0) close(watch->folders[i].fd);
     free(watch);
 }
 
@@ -73,8 +82,7 @@ static void note(whit_watch *watch, whit_sandbox_result *result, const char *lin
     whit_buf_append_str(&result->refused, "\n");
 }
 
-/* A string of another process, at most `room` bytes with its end. */
-static bool read_text(pid_t pid, uint64_t address, char *text, size_t room)
+bool whit_watch_read_text(pid_t pid, uint64_t address, char *text, size_t room)
 {
     for (size_t n = 0; n < room;) { /* to the end of each page: the next one may not be there */
         size_t piece = 4096 - (address + n) % 4096;
@@ -122,51 +130,70 @@ static bool is_below(const char *path, const char *root)
     return strncmp(path, root, n) == 0 && (!path[n] || path[n] == '/' || n == 1);
 }
 
-static void look_at_path(whit_watch *watch, const struct seccomp_notif *call, const whit_call *of, bool is_write,
+/* True where it leads outside, which is noted. */
+static bool look_at_path(whit_watch *watch, const struct seccomp_notif *call, const whit_call *of, bool is_write,
                          whit_sandbox_result *result)
 {
     char text[PATH_MAX], base[PATH_MAX], link[64], joined[PATH_MAX * 2 + 2], at[PATH_MAX];
     pid_t pid = (pid_t)call->pid;
-    if (!read_text(pid, call->data.args[of->path_at], text, sizeof text)) return;
+    if (!whit_watch_read_text(pid, call->data.args[of->path_at], text, sizeof text)) return false;
     int folder = of->folder_at < 0 ? AT_FDCWD : (int)call->data.args[of->folder_at];
-    if (!*text && folder == AT_FDCWD) return;
+    if (!*text && folder == AT_FDCWD) return false;
     if (*text == '/') {
         /* Its own /proc is another than ours: only processes of the command are in it. */
-        if (is_below(text, "/proc/self") || is_below(text, "/proc/thread-self")) return;
+        if (is_below(text, "/proc/self") || is_below(text, "/proc/thread-self")) return false;
         snprintf(joined, sizeof joined, "%s", text);
     } else {
         if (folder == AT_FDCWD)
             snprintf(link, sizeof link, "/proc/%d/cwd", (int)pid);
         else
             snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)pid, folder);
-        if (!read_link(link, base) || *base != '/') return;
+        if (!read_link(link, base) || *base != '/') return false;
         snprintf(joined, sizeof joined, "%s/%s", base, text);
     }
-    if (!resolve(joined, at)) return; /* no such folder either: nothing to refuse */
+    if (!resolve(joined, at)) return false; /* no such folder either: nothing to refuse */
     for (size_t i = 0; i < (is_write ? watch->n_writable : watch->n_roots); i++)
-        if (is_below(at, watch->roots[i])) return;
+        if (is_below(at, watch->roots[i])) return false;
     char line[sizeof watch->last];
     snprintf(line, sizeof line, "%s %s", of->name, at);
     note(watch, result, line);
+    return true;
 }
 
-/* True where the call may go on. */
-static bool judge(whit_watch *watch, const struct seccomp_notif *call, whit_sandbox_result *result)
+/* The call is made here: 0, or what it fails with. */
+static int change(whit_watch *watch, const struct seccomp_notif *call, const whit_call *of, whit_sandbox_result *result)
+{
+    int failure = whit_modes_set(watch->folders, watch->n_folders, call, of);
+    if (failure == EPERM && (of->path_at < 0 || !look_at_path(watch, call, of, true, result)))
+        note(watch, result, of->name);
+    return failure;
+}
+
+/* What the caller is answered. */
+static void judge(whit_watch *watch, const struct seccomp_notif *call, whit_sandbox_result *result,
+                  struct seccomp_notif_resp *answer)
 {
     int number = call->data.nr;
     const whit_call *of = number >= 0 && number < CALL_NUMBERS ? watch->calls[number] : NULL;
     bool goes_on = false;
     char line[80] = "clone into a name space of its own";
+    if (of && of->kind == CALL_CHANGE && !result->is_spaced) {
+        answer->error = -change(watch, call, of, result);
+        return;
+    }
     for (const whit_call *c = of; c && c->name && strcmp(c->name, of->name) == 0; c++) {
-        bool is_write = c->kind == CALL_WRITE || c->kind == CALL_UNSPACED;
+        bool is_mode = c->kind == CALL_UNSPACED || c->kind == CALL_CHANGE, is_write = c->kind == CALL_WRITE || is_mode;
         if (c->kind == CALL_OPEN) is_write = (call->data.args[c->path_at + 1] & (O_ACCMODE | O_CREAT | O_TRUNC)) != 0;
         goes_on = c->kind == CALL_READ || c->kind == CALL_WRITE || c->kind == CALL_OPEN || c->kind == CALL_START;
-        goes_on = goes_on || (c->kind == CALL_UNSPACED && c->path_at >= 0 && result->is_spaced);
-        if (goes_on) look_at_path(watch, call, c, is_write, result);
+        goes_on = goes_on || (is_mode && c->path_at >= 0 && result->is_spaced);
+        if (goes_on) (void)look_at_path(watch, call, c, is_write, result);
         snprintf(line, sizeof line, "%s", c->name);
     }
     if (!goes_on) note(watch, result, line);
-    return goes_on;
+    if (goes_on)
+        answer->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    else /* programs that copy attributes do without where a file system has none */
+        answer->error = strstr(line, "setxattr") ? -EOPNOTSUPP : -EPERM;
 }
 
 /* _IOW('!', 4, u64) of Linux 6.6: who answers and who asks take turns on one core, without a wake-up. */
@@ -183,10 +210,7 @@ bool whit_watch_answer(whit_watch *watch, int listener, whit_sandbox_result *res
     struct seccomp_notif_resp answer = {0};
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) return errno == EINTR || errno == ENOENT;
     answer.id = call.id;
-    if (judge(watch, &call, result))
-        answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-    else
-        answer.error = -EPERM;
+    judge(watch, &call, result, &answer);
     (void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer); /* the caller may have been ended meanwhile */
     return true;
 }

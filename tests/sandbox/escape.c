@@ -272,6 +272,91 @@ static bool write_mode_system(void)
     struct stat info;
     return fd >= 0 && fstat(fd, &info) == 0 && fchmod(fd, info.st_mode & 07777) == 0;
 }
+static bool has_mode(const char *path, mode_t mode)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && (info.st_mode & 07777) == mode;
+}
+static bool write_mode_link(void)
+{
+    unlink("way");
+    return symlink(at("home/.ssh/id"), "way") == 0 && chmod("way", 0777) == 0;
+}
+static bool write_mode_near_link(void)
+{
+    unlink("way");
+    return symlink("../home/.ssh/id", "way") == 0 && chmod("way", 0777) == 0;
+}
+static bool write_mode_above(void)
+{
+    return chmod("../home/.ssh/id", 0777) == 0 || chmod(at("scratch/../home/.ssh/id"), 0777) == 0;
+}
+static bool write_mode_process(void)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "/proc/self/root%s", at("home/.ssh/id"));
+    return chmod(path, 0777) == 0 || chmod("/proc/self/cwd/../home/.ssh/id", 0777) == 0;
+}
+static bool write_mode_folder(void)
+{
+    int fd = open(at("home/.ssh"), O_PATH | O_DIRECTORY);
+    return fd >= 0 && (fchmodat(fd, "id", 0777, 0) == 0 || fchmodat(fd, ".", 0777, 0) == 0);
+}
+static bool write_mode_descriptor(void)
+{
+    char path[64];
+    int fd = open(at("home/.ssh/id"), O_PATH);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return fd >= 0 &&
+        (chmod(path, 0777) == 0 || fchmod(fd, 0777) == 0 || syscall(452, fd, "", 0777, AT_EMPTY_PATH) == 0);
+}
+static bool write_mode_moved(void)
+{
+    unlink("own");
+    return (link(at("home/.ssh/id"), "own") == 0 || rename(at("home/.ssh/id"), "own") == 0) && chmod("own", 0777) == 0;
+}
+static bool write_mode_scratch(void)
+{
+    return chmod(at("scratch/.."), 0700) == 0 || chmod("..", 0700) == 0 || chmod("", 0700) == 0;
+}
+/* Another process puts now a folder of its own, now a link there, now another file, while modes are set. */
+static bool write_mode_raced(void)
+{
+    bool out = false;
+    mkdir("mine", 0700);
+    close(open("mine/id", O_CREAT | O_WRONLY, 0600));
+    symlink("../home/.ssh", "theirs");
+    unlink("swap");
+    symlink("mine", "swap");
+    pid_t child = fork();
+    if (child == 0)
+        for (;;) {
+            unlink("next");
+            symlink("theirs", "next");
+            rename("next", "swap");
+            symlink("mine", "next");
+            rename("next", "swap");
+        }
+    for (int i = 0; i < 3000 && !out; i++) {
+        chmod("swap/id", 0777);
+        out = has_mode(at("home/.ssh/id"), 0777);
+    }
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    chmod(at("home/.ssh/id"), 0600); /* so that there is something to tell */
+    return out;
+}
+static bool write_time_link(void)
+{
+    static const struct timespec times[2] = {{1, 0}, {1, 0}};
+    unlink("way");
+    return symlink("../home/.ssh/id", "way") == 0 && utimensat(AT_FDCWD, "way", times, 0) == 0;
+}
+static bool write_time_descriptor(void)
+{
+    int fd = open("/usr/bin/env", O_RDONLY);
+    return fd >= 0 && futimens(fd, NULL) == 0;
+}
 static bool write_owner(void)
 {
     return chown(at("home/.ssh/id"), getuid(), getgid()) == 0;
@@ -584,6 +669,17 @@ static const struct {
     WAY(write_mode),
     WAY(write_mode_at),
     WAY(write_mode_system),
+    WAY(write_mode_link),
+    WAY(write_mode_near_link),
+    WAY(write_mode_above),
+    WAY(write_mode_process),
+    WAY(write_mode_folder),
+    WAY(write_mode_descriptor),
+    WAY(write_mode_moved),
+    WAY(write_mode_scratch),
+    WAY(write_mode_raced),
+    WAY(write_time_link),
+    WAY(write_time_descriptor),
     WAY(write_owner),
     WAY(write_time),
     WAY(write_attribute),
