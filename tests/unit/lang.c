@@ -364,6 +364,34 @@ static void test_session(void **state)
     }
 }
 
+/* An assignment that ends in the middle of a long vector leaves the variable as it was. */
+static void test_interrupted_assignment(void **state)
+{
+    (void)state;
+    enum { N = 200000 };
+    for (int tier = 0; tier < WHIT_LANG_TIERS; tier++) {
+        whit_lang_options options = options_of(tier);
+        whit_lang *lang;
+        whit_error error;
+        float *x;
+        uint32_t n;
+        bool cancel = false;
+        options.cancel = &cancel;
+        assert_ok(whit_lang_open(&options, &lang, &error), error);
+        assert_ok(LOAD("let v = range(200000)"), error);
+        assert_ok(whit_lang_run(lang, &error), error);
+        assert_ok(LOAD("v = sin(v)"), error);
+        cancel = true; /* seen after 65,536 elements */
+        assert_int_equal(whit_lang_run(lang, &error), WHIT_ERROR_CANCELLED);
+        assert_true(whit_lang_get_vec(lang, "v", &x, &n) && n == N);
+        for (uint32_t i = 0; i < n; i++) assert_true(x[i] == (float)i);
+        cancel = false;
+        assert_ok(whit_lang_run(lang, &error), error);
+        assert_true(whit_lang_get_vec(lang, "v", &x, &n) && n == N && x[0] == 0 && x[1] < 1 && x[N - 1] <= 1);
+        whit_lang_close(lang);
+    }
+}
+
 /* Random loops over affine statements, in closed form and round by round. */
 static void test_closed_forms(void **state)
 {
@@ -423,9 +451,14 @@ int main(void)
     whit_cpu cpu;
     whit_cpu_detect(&cpu);
     if (whit_quat_select(&cpu, getenv("WHIT_CPU"), &kernels, NULL) != WHIT_OK) return 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs),        cmocka_unit_test(test_mistakes),
-                                       cmocka_unit_test(test_limits),          cmocka_unit_test(test_session),
-                                       cmocka_unit_test(test_depth),           cmocka_unit_test(test_too_large),
-                                       cmocka_unit_test(test_long_operations), cmocka_unit_test(test_closed_forms)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs),
+                                       cmocka_unit_test(test_mistakes),
+                                       cmocka_unit_test(test_limits),
+                                       cmocka_unit_test(test_session),
+                                       cmocka_unit_test(test_interrupted_assignment),
+                                       cmocka_unit_test(test_depth),
+                                       cmocka_unit_test(test_too_large),
+                                       cmocka_unit_test(test_long_operations),
+                                       cmocka_unit_test(test_closed_forms)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

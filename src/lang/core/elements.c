@@ -214,12 +214,13 @@ static void release_operands(whit_lang *vm, const lang_elements *e, lang_array *
 }
 
 /* An array for the result that nobody else refers to: a passing value, what the variable that is
- * assigned holds, or NULL. */
+ * assigned holds, or NULL. A run that can end in the middle of the elements leaves the variable as it was. */
 static lang_array *reusable(const lang_code *c, const lang_value *frame, lang_array *const *arrays)
 {
     const lang_elements *e = c->elements;
     lang_array *target = c->n ? frame[c->target].a : NULL;
-    if (target && target->refs == 1 && target->n == arrays[0]->n) return target;
+    bool whole = e->native || arrays[0]->n <= LANG_LOOK;
+    if (target && whole && target->refs == 1 && target->n == arrays[0]->n) return target;
     for (uint32_t k = 0; k < e->n_leaves; k++)
         if (e->slots[k] < 0 && arrays[k]->refs == 1) return arrays[k];
     return NULL;

@@ -73,10 +73,11 @@ static inline void lang_step(whit_lang *vm, const lang_node *at, int64_t n)
     if (__builtin_expect((vm->fuel -= n) < 0, 0)) lang_refuel(vm, at);
 }
 
-/* The same in the middle of a long operation: every 65,536 elements. */
+/* The same in the middle of a long operation: every so many elements. */
+enum { LANG_LOOK = 65536 };
 static inline void lang_look(whit_lang *vm, const lang_node *at, uint32_t i)
 {
-    if (__builtin_expect(i % 65536 == 0 && i, 0)) lang_refuel(vm, at);
+    if (__builtin_expect(i % LANG_LOOK == 0 && i, 0)) lang_refuel(vm, at);
 }
 
 /* Arrays come uninitialised and owned by the caller. */
