@@ -27,8 +27,8 @@ int cli_reader_next(cli_reader *reader, const char **line, size_t *n_bytes)
             reader->next = 0;
         }
         errno = ENOMEM;
-        if (!whit_buf_reserve(&reader->bytes, 65536)) return -1;
-        ssize_t got = cli_read_some(STDIN_FILENO, (char *)reader->bytes.data + n, 65536);
+        if (!whit_buf_reserve(&reader->bytes, CLI_READER_BYTES)) return -1;
+        ssize_t got = cli_read_some(reader->fd, (char *)reader->bytes.data + n, CLI_READER_BYTES);
         if (got < 0) return -1;
         reader->ended = got == 0;
         reader->bytes.size_bytes += (size_t)got;

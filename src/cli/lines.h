@@ -6,15 +6,18 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 
-/* Zero-initialise. */
+/* Zero-initialise, for stdin. */
 typedef struct cli_reader {
-    whit_buf bytes;
-    size_t next; /* where the next line begins */
+    int fd;
+    whit_buf bytes; /* with a limit where lines are bounded */
+    size_t next;    /* where the next line begins */
     bool ended;
 } cli_reader;
 
+/* What is read at once. */
+enum { CLI_READER_BYTES = 65536 };
 /* 1 with a line without its line feed, valid until the next; 0 at the end; -1 on failure or Ctrl-C
- * (errno). The last line may lack its line feed. */
+ * (errno; ENOMEM also over the limit of `bytes`). The last line may lack its line feed. */
 int cli_reader_next(cli_reader *reader, const char **line, size_t *n_bytes);
 void cli_reader_free(cli_reader *reader);
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * whit memory: an associative memory of texts and triples in a file. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "cli/lines.h"
 #include "cli/verbs.h"
 #include "memory/store.h"
 
@@ -115,36 +118,48 @@ static bool is_blank(const char *text, size_t n)
     return true;
 }
 
+static int too_long(const struct state *s, const char *path, uint64_t line)
+{
+    return cli_fail(s->call, CLI_LIMIT, "%s: line %llu has over %d bytes", path, (unsigned long long)line,
+                    LINE_BYTES - 1);
+}
+
 /* Every line of a file ("-": stdin) that is not blank, without its end; a line is bounded. */
 static int each_line(struct state *s, const char *path, line_fn *fn)
 {
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
-    if (!file) return cli_fail(s->call, CLI_IO, "%s: %s", path, strerror(errno));
-    char *line = malloc(LINE_BYTES);
-    int status = line ? CLI_OK : cli_fail(s->call, CLI_LIMIT, "out of memory");
+    bool from_stdin = strcmp(path, "-") == 0;
+    cli_reader reader = {.bytes = {.limit_bytes = LINE_BYTES + 2 * CLI_READER_BYTES}};
+    if (!from_stdin && (reader.fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+        return cli_fail(s->call, CLI_IO, "%s: %s", path, strerror(errno));
+    int status = CLI_OK, more = 0;
+    const char *line;
+    size_t n;
     s->n_lines = 0;
     snprintf(s->where, sizeof s->where, "%s: ", path);
-    while (status == CLI_OK) {
-        size_t n = 0;
-        int c;
-        while ((c = getc_unlocked(file)) != EOF && c != '\n' && n < LINE_BYTES) line[n++] = (char)c;
-        if (n == 0 && c == EOF) break;
+    while (status == CLI_OK && (more = cli_reader_next(&reader, &line, &n)) > 0) {
         s->n_lines++;
-        if (n == LINE_BYTES)
-            status = cli_fail(s->call, CLI_LIMIT, "%s: line %llu has over %d bytes", path,
-                              (unsigned long long)s->n_lines, LINE_BYTES - 1);
-        else if (*cli_cancelled())
+        if (*cli_cancelled()) {
+            more = -1;
+            break;
+        }
+        if (n >= LINE_BYTES) {
+            status = too_long(s, path, s->n_lines);
+            break;
+        }
+        if (n && line[n - 1] == '\r') n--;
+        if (!is_blank(line, n)) status = fn(s, line, n);
+    }
+    if (status == CLI_OK && more < 0) {
+        if (*cli_cancelled())
             status = cli_fail(s->call, CLI_INTERRUPTED, "interrupted; %llu records are committed",
                               (unsigned long long)s->n_committed);
-        else {
-            if (n && line[n - 1] == '\r') n--;
-            if (!is_blank(line, n)) status = fn(s, line, n);
-        }
-        if (c == EOF) break;
+        else if (errno == ENOMEM)
+            status = too_long(s, path, s->n_lines + 1);
+        else
+            status = cli_fail(s->call, CLI_IO, "%s: cannot be read: %s", path, strerror(errno));
     }
-    if (status == CLI_OK && ferror(file)) status = cli_fail(s->call, CLI_IO, "%s: cannot be read", path);
-    if (file != stdin) fclose(file);
-    free(line);
+    if (!from_stdin) close(reader.fd);
+    cli_reader_free(&reader);
     return status;
 }
 

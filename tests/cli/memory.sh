@@ -58,4 +58,30 @@ head -c 100000 notes.mem >cut.mem
 whit memory stats cut.mem >out 2>err
 [ $? -lt 9 ] || complain "a cut store: $(cat err)"
 
+# A line is bounded, whether its end comes or not; Ctrl-C ends a wait for lines at once.
+for end in '' '\n'; do
+    (printf 'first\n'; head -c 600000 /dev/zero | tr '\0' a; printf "$end") >long-line
+    expect 4 whit memory import notes.mem long-line
+    one_line 'long-line: line 2 has over 519999 bytes'
+done
+expect 5 whit memory import notes.mem .
+one_line 'Is a directory'
+python3 - $EMULATOR "$WHIT" <<'END' || complain "Ctrl-C while lines are awaited"
+import signal, subprocess, sys, time
+for action in (["add", "waits.mem", "--batch", "1"], ["query", "notes.mem"]):
+    memory = subprocess.Popen(sys.argv[1:] + ["memory", *action], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    memory.stdin.write(b"tomatoes\n")
+    memory.stdin.flush()
+    if action[0] == "add":
+        assert memory.stdout.readline() == b'{"committed": 1}\n'
+    else:
+        time.sleep(0.5) # answers stay in the buffer of a pipe
+    memory.send_signal(signal.SIGINT)
+    try:
+        memory.wait(10)
+    finally:
+        memory.kill()
+    said = memory.stderr.read()
+    assert memory.returncode == 6 and said.startswith(b"whit memory: interrupted"), (memory.returncode, said)
+END
 finish
